@@ -1,0 +1,238 @@
+# gpulease: GPU leases on a shared machine.  GNU make; no configure step.
+#
+#	make                 build/gpulease
+#	make demo            two jobs that wait for each other, and a status
+#	make deps check      install the tools of the tests, run the quick ones (5 minutes at most)
+#	make check-slow      the long ones: every kill and stop point, the torture (SLOW_SECONDS)
+#	make lint            what needs no running: warnings, format, manuals, layers
+#	make fuzz            the fuzz targets, FUZZ_SECONDS each; needs clang
+#	make bench           the figures, beside those of other programs
+#	make install         PREFIX, DESTDIR, GROUP; as root it also makes the state directory
+#	make install-srun    a symbolic link srun in PREFIX/lib/gpulease/bin
+#	make uninstall       removes what these two put there
+#	make dist            a tar.gz of the last commit, in build/
+#
+# SANITIZE=address,undefined builds and checks in build-san; B names another directory.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CC      ?= cc
+VERSION := 0.1
+
+# Not from the environment: tcsh exports the user's own group under this name.
+GROUP = gpulease
+
+FUZZ_SECONDS ?= 30
+SLOW_SECONDS ?= 1800
+TORTURE_SECONDS ?= 120
+
+SAN     = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
+B      ?= build$(if $(SANITIZE),-san)
+WARN    = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+	  -Wold-style-definition -Wformat=2 -Wvla -Wundef -Wwrite-strings -Wpointer-arith \
+	  $(WERROR)
+CFLAGS ?= -O2 -g
+# The sanitizers look closer, and do not go together with these.
+HARDEN  = $(if $(SANITIZE),,-fstack-protector-strong $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),\
+	  -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+RELRO   = $(if $(SANITIZE),,-Wl,-z,relro,-z,now)
+ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -DGPULEASE_VERSION='"$(VERSION)"' -Ilib -MMD -MP \
+	  $(WARN) $(SAN) $(HARDEN) $(CFLAGS)
+ALL_LDFLAGS = $(SAN) $(RELRO) $(CFLAGS) $(LDFLAGS)
+
+LIB_OBJECTS  := $(patsubst %.c,$(B)/o/%.o,$(wildcard lib/*.c))
+MAIN_OBJECTS := $(patsubst %.c,$(B)/o/%.o,$(wildcard gpulease/*.c))
+UNIT_TESTS   := $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c))
+HELPERS      := $(patsubst %.c,$(B)/o/%.o,$(filter-out tests/test_%.c,$(wildcard tests/*.c)))
+TOOLS        := $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
+FUZZERS      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+REPLAYS      := $(FUZZERS:%=$(B)/tests/fuzz/fuzz_%)
+CLI_TESTS    := $(filter-out %/lib.sh,$(wildcard tests/cli/*.sh))
+
+all: $(B)/gpulease
+
+# --- building -----------------------------------------------------------------------------
+
+$(B)/gpulease: $(B)/o/gpulease/main.o $(B)/libcommand.a $(B)/libgpulease.a
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+$(B)/libgpulease.a: $(LIB_OBJECTS)
+# The command but for main(): the tests of its pure parts take from it what they need.
+$(B)/libcommand.a: $(filter-out %/main.o,$(MAIN_OBJECTS))
+$(B)/libhelpers.a: $(HELPERS)
+$(B)/lib%.a:
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(B)/o/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# A unit test that makes system calls fail names them: WRAP = write openat …
+$(B)/tests/test_%: $(B)/o/tests/test_%.o $(B)/libhelpers.a $(B)/libcommand.a $(B)/libgpulease.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) $(WRAP:%=-Wl,--wrap=%) -o $@ $(filter %.o %.a,$^) -lcmocka
+-include tests/wrap.mk
+$(UNIT_TESTS): $(wildcard tests/wrap.mk)
+
+$(B)/tests/tools/%: $(B)/o/tests/tools/%.o $(B)/libgpulease.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -pthread
+
+# Fuzz targets have an LLVMFuzzerTestOneInput; replay.c feeds them files, with any compiler.
+$(B)/tests/fuzz/fuzz_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/o/tests/fuzz/replay.o \
+		$(B)/libcommand.a $(B)/libgpulease.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
+# The same with libFuzzer, in place of replay.c.
+$(B)/tests/fuzz/search_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/libcommand.a $(B)/libgpulease.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^
+
+# All that can be compiled: for other compilers and flags.
+everything: all $(UNIT_TESTS) $(TOOLS) $(REPLAYS)
+
+# --- checking -----------------------------------------------------------------------------
+
+# Absolute: tests change their directory.  `make check-cli GPULEASE=…` tests another build.
+GPULEASE = $(abspath $(B))/gpulease
+ENVIRONMENT = GPULEASE=$(GPULEASE) TOOLS=$(abspath $(B))/tests/tools
+RUN   = $(ENVIRONMENT) sh tests/run -j 2
+SWEEP = $(B)/tests/tools/sweep
+TORTURE = $(B)/tests/tools/torture
+REPLAY_RUNS = $(foreach name,$(FUZZERS), \
+	"$(B)/tests/fuzz/fuzz_$(name) tests/fuzz/corpus/$(name)")
+
+# The program itself leaves it to the kernel to take its memory back.
+CLI_RUNS = $(if $(SANITIZE),$(CLI_TESTS:%="env ASAN_OPTIONS=detect_leaks=0 sh %"),$(CLI_TESTS))
+
+deps:
+	@sh tests/deps.sh
+
+# The longest first: two run at a time.
+check: everything
+	@$(RUN) -t 270 "$(SWEEP) --quick" "$(TORTURE) --jobs 150" $(CLI_RUNS) $(UNIT_TESTS) \
+		$(REPLAY_RUNS)
+
+check-fast: everything
+	@$(RUN) -t 270 $(CLI_RUNS) $(UNIT_TESTS) $(REPLAY_RUNS)
+
+check-cli: all $(TOOLS)
+	@$(RUN) -t 270 $(CLI_RUNS)
+
+# Tests that only compute, so that valgrind sees all they do.
+PURE = text parse gpuset record smiparse options policy render childenv pattern operands
+PURE_TESTS = $(filter $(PURE:%=$(B)/tests/test_%),$(UNIT_TESTS))
+VALGRIND   = $(if $(shell command -v valgrind),valgrind -q --error-exitcode=9 --leak-check=full)
+
+check-slow: everything
+	$(if $(VALGRIND),,@echo "valgrind is not installed: the tests under it are left out")
+	@$(RUN) -t $(SLOW_SECONDS) --budget $(SLOW_SECONDS) "$(SWEEP)" \
+		"$(TORTURE) --clients 200 --jobs 2000" "$(TORTURE) --seconds $(TORTURE_SECONDS)" \
+		"$(TORTURE) --seconds 60 --nopidfd enosys" \
+		"$(TORTURE) --seconds 60 --nopidfd eperm" \
+		$(foreach way,enosys eperm,$(foreach script,$(CLI_TESTS), \
+			"$(B)/tests/tools/nopidfd $(way) sh $(script)")) \
+		tests/mutants.sh \
+		$(if $(VALGRIND),$(foreach test,$(PURE_TESTS),"$(VALGRIND) $(test)"))
+
+bench: everything
+	@$(ENVIRONMENT) $(B)/tests/tools/bench
+
+lint: all
+	@$(ENVIRONMENT) sh tests/run -j 2 -t 600 "tests/lint/tools.sh gcc" \
+		"tests/lint/tools.sh clang" "tests/lint/tools.sh tidy" \
+		"tests/lint/tools.sh cppcheck" "tests/lint/tools.sh format" \
+		"tests/lint/tools.sh shellcheck" "tests/lint/tools.sh mandoc" \
+		tests/lint/includes.sh tests/lint/docs.sh tests/lint/size.sh
+
+# What it finds of new inputs stays in build-fuzz/corpus, what breaks something in build-fuzz.
+fuzz:
+	@+$(MAKE) --no-print-directory B=build-fuzz CC=clang \
+		SANITIZE=fuzzer-no-link,address,undefined fuzz-run
+fuzz-run: $(FUZZERS:%=$(B)/tests/fuzz/search_%)
+	@passed=0 failed=0; for name in $(FUZZERS); do \
+		mkdir -p $(B)/corpus/$$name; log=$(B)/$$name.log; \
+		if $(B)/tests/fuzz/search_$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+			-print_final_stats=1 -artifact_prefix=$(B)/$$name- \
+			$(B)/corpus/$$name tests/fuzz/corpus/$$name >$$log 2>&1; then \
+			passed=$$((passed + 1)); \
+			echo "ok      $$name: $$(sed -n 's/.*executed_units: *//p' $$log) inputs"; \
+		else \
+			failed=$$((failed + 1)); echo "FAILED  $$name, see $$log"; tail -n 40 $$log; \
+		fi; \
+	done; \
+	echo "$$passed passed, $$failed failed"; [ $$failed -eq 0 ]
+
+demo: all
+	@$(ENVIRONMENT) sh tests/demo.sh
+
+# --- installing ---------------------------------------------------------------------------
+
+STATE       = /var/lib/gpulease
+BIN         = $(DESTDIR)$(PREFIX)/bin
+MAN         = $(DESTDIR)$(PREFIX)/share/man
+COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+SRUN        = $(DESTDIR)$(PREFIX)/lib/gpulease/bin
+
+install: $(B)/gpulease
+	@install -d $(BIN) $(MAN)/man1 $(MAN)/man7 $(COMPLETIONS)
+	@install -s -m 0755 $(B)/gpulease $(BIN)/gpulease
+	@install -m 0644 man/gpulease.1 $(MAN)/man1/gpulease.1
+	@install -m 0644 man/gpulease-state.7 $(MAN)/man7/gpulease-state.7
+	@install -m 0644 gpulease/completion/gpulease.bash $(COMPLETIONS)/gpulease
+	@if [ -n "$(DESTDIR)" ]; then \
+		echo "Installed below $(DESTDIR)$(PREFIX); $(STATE) is left to the package:"; \
+		echo "a directory of root and the group that shares the GPUs, mode 2770."; \
+	elif [ "$$(id -u)" -ne 0 ]; then \
+		echo "Installed in $(PREFIX); not as root, so without the shared $(STATE):"; \
+		echo "gpulease coordinates only your own jobs until root runs make install."; \
+	else \
+		$(MAKE) --no-print-directory install-state; \
+	fi
+
+# A directory that is there stays as it is: its group may be the administrator's choice.
+install-state:
+	@set -e; undo=; \
+	if [ ! -d $(STATE) ] && ! getent group $(GROUP) >/dev/null; then \
+		groupadd --system $(GROUP) 2>/dev/null || addgroup -S $(GROUP); \
+		undo="; groupdel $(GROUP)"; \
+	fi; \
+	[ -d $(STATE) ] || install -d -m 2770 -o root -g $(GROUP) $(STATE); \
+	group=$$(stat -c %G $(STATE)); \
+	echo "Installed in $(PREFIX), with the shared directory $(STATE) of group $$group."; \
+	echo "Each user of the GPUs must be in it (then log in anew): usermod -aG $$group USER"; \
+	echo "To undo, when no job runs: make uninstall PREFIX=$(PREFIX); rm -r $(STATE)$$undo"
+
+# Not in PREFIX/bin: programs that find an srun there believe that they are inside Slurm.
+install-srun:
+	@install -d $(SRUN)
+	@ln -sfn ../../../bin/gpulease $(SRUN)/srun
+	@echo "For who wants it: PATH=$(PREFIX)/lib/gpulease/bin:\$$PATH"
+
+uninstall:
+	@rm -f $(BIN)/gpulease $(MAN)/man1/gpulease.1 $(MAN)/man7/gpulease-state.7 \
+		$(COMPLETIONS)/gpulease $(SRUN)/srun
+	@rmdir $(SRUN) $(DESTDIR)$(PREFIX)/lib/gpulease 2>/dev/null || true
+	@if [ -z "$(DESTDIR)" ] && [ -d $(STATE) ]; then \
+		echo "$(STATE) was left, jobs may run on its leases; when none does: rm -r $(STATE)"; \
+	fi
+
+dist:
+	@mkdir -p $(B)
+	git archive --format=tar.gz --prefix=gpulease-$(VERSION)/ \
+		-o $(B)/gpulease-$(VERSION).tar.gz HEAD
+	@echo $(B)/gpulease-$(VERSION).tar.gz
+
+clean:
+	rm -rf build build-*
+
+.PHONY: all everything deps check check-fast check-cli check-slow bench lint fuzz fuzz-run \
+	demo install install-state install-srun uninstall dist clean
+.SECONDARY:
+.DELETE_ON_ERROR:
+# `make -j deps check`: first what is needed, then what needs it.
+ifneq ($(filter deps,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

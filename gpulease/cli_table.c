@@ -1,0 +1,139 @@
+#include "cli_table.h"
+
+/* clang-format off */
+#define LINE(field) offsetof(struct command_line, field)
+#define AT(field) LINE(settings.field)
+#define BIT(verb) (1u << (verb))
+#define RUN BIT(VERB_RUN)
+#define LOOK (BIT(VERB_STATUS) | BIT(VERB_QUEUE) | BIT(VERB_HISTORY))
+#define PAUSE (BIT(VERB_PAUSE) | BIT(VERB_RESUME))
+#define ANY (RUN | LOOK | PAUSE | BIT(VERB_CANCEL))
+
+#define OPTION(kind_, letter_, name_, metavar_, help_, offset_, group_, verbs_)         \
+	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
+	  .help = (help_), .offset = (offset_), .group = (group_), .verbs = (verbs_) }
+#define CUSTOM(letter_, name_, metavar_, help_, reader, offset_, group_, verbs_)        \
+	{ .kind = OPTION_CUSTOM, .letter = (letter_), .name = (name_),                  \
+	  .metavar = (metavar_), .help = (help_), .read = (reader), .offset = (offset_), \
+	  .group = (group_), .verbs = (verbs_) }
+#define VERB(kind_, letter_, name_, metavar_, help_, value_, group_)                    \
+	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
+	  .help = (help_), .value = (value_), .group = (group_), .verbs = BIT(value_) }
+#define SAME(kind_, letter_, name_, metavar_, same_as, offset_)                         \
+	OPTION(kind_, letter_, name_, metavar_, "same as " same_as, offset_,            \
+		GROUP_SRUN, RUN)
+#define IGNORED(letter_, name_, metavar_)                                               \
+	OPTION(OPTION_NOTHING, letter_, name_, metavar_, "accepted, does nothing", 0,   \
+		GROUP_IGNORED, RUN)
+#define REFUSED(letter_, name_, metavar_, instead)                                      \
+	OPTION(OPTION_REFUSED, letter_, name_, metavar_, instead, 0, GROUP_REFUSED, RUN)
+
+const struct option_def cli_options[] = {
+	OPTION(OPTION_TEXT, 'n', NULL, "N", "lease N GPUs (default 1; 0: none, no wait)",
+		LINE(n), GROUP_RUN, RUN),
+	CUSTOM('G', "gpus", "[TYPE:]N", "the same, of cards with TYPE in their name",
+		read_gpus, LINE(gpus[FROM_GPUS]), GROUP_RUN, RUN),
+	OPTION(OPTION_TEXT, 0, "name", "TEXT", "what the job is called",
+		AT(name), GROUP_RUN, RUN),
+	OPTION(OPTION_DURATION, 0, "max-wait", "DUR",
+		"give up after waiting DUR: 90s, 15m, 2h",
+		AT(max_wait_ms), GROUP_RUN, RUN),
+	CUSTOM('I', "immediate", "[DUR]", "start at once (or within DUR) or give up",
+		read_immediate, LINE(settings), GROUP_RUN, RUN),
+	OPTION(OPTION_LIMIT, 't', "time", "LIMIT",
+		"end the job after minutes, H:M:S, 90s, 2h",
+		AT(limit_ms), GROUP_RUN, RUN),
+	OPTION(OPTION_DURATION, 0, "grace", "DUR", "from TERM to KILL (default 10s)",
+		AT(grace_ms), GROUP_RUN, RUN | BIT(VERB_CANCEL)),
+
+	VERB(OPTION_VERB, 0, "status", NULL, "the GPUs and the queue",
+		VERB_STATUS, GROUP_LOOK),
+	VERB(OPTION_VERB, 0, "queue", NULL, "the queue", VERB_QUEUE, GROUP_LOOK),
+	VERB(OPTION_VERB, 0, "history", "[N]", "the last N events (default 20), or all",
+		VERB_HISTORY, GROUP_LOOK),
+	OPTION(OPTION_FLAG, 0, "json", NULL, "with one of these: for programs",
+		AT(json), GROUP_LOOK, LOOK),
+
+	VERB(OPTION_VERB, 0, "cancel", "ID...", "end jobs, waiting or running",
+		VERB_CANCEL, GROUP_ACT),
+	VERB(OPTION_VERB, 0, "pause", "GPU...",
+		"lease these GPUs no more: 0, 0-3,5, UUID", VERB_PAUSE, GROUP_ACT),
+	VERB(OPTION_VERB, 0, "resume", "GPU...", "lease them again",
+		VERB_RESUME, GROUP_ACT),
+	OPTION(OPTION_TEXT, 0, "reason", "TEXT", "why, for --status",
+		AT(reason), GROUP_ACT, PAUSE),
+
+	CUSTOM(0, "sim", "N[xSIZE]",
+		"N simulated GPUs (of 24G), apart from the real ones",
+		read_sim, LINE(settings), GROUP_ANY, ANY),
+	OPTION(OPTION_TALLY, 'v', "verbose", NULL, "say what is done",
+		AT(verbose), GROUP_ANY, ANY),
+	OPTION(OPTION_FLAG, 'Q', "quiet", NULL, "say nothing but errors",
+		AT(quiet), GROUP_ANY, ANY),
+	VERB(OPTION_STOP, 'h', "help", NULL, "this text", VERB_HELP, GROUP_ANY),
+	VERB(OPTION_STOP, 'V', "version", NULL, "the version", VERB_VERSION, GROUP_ANY),
+	VERB(OPTION_STOP, 0, "list-options", NULL, NULL, VERB_LIST_OPTIONS, GROUP_HIDDEN),
+
+	CUSTOM(0, "gres", "gpu[:TYPE][:N]", "same as --gpus; nothing but GPUs",
+		read_gres, LINE(gpus[FROM_GRES]), GROUP_SRUN, RUN),
+	CUSTOM(0, "gpus-per-node", "[TYPE:]N", "same as --gpus",
+		read_gpus, LINE(gpus[FROM_PER_NODE]), GROUP_SRUN, RUN),
+	CUSTOM(0, "gpus-per-task", "[TYPE:]N", "same as --gpus",
+		read_gpus, LINE(gpus[FROM_PER_TASK]), GROUP_SRUN, RUN),
+	OPTION(OPTION_TEXT, 0, "ntasks", "1",
+		"srun's number of tasks: one is all there can be",
+		LINE(tasks), GROUP_SRUN, RUN),
+	SAME(OPTION_TEXT, 'J', "job-name", "TEXT", "--name", AT(name)),
+	OPTION(OPTION_TEXT, 'D', "chdir", "DIR", "change to DIR first",
+		AT(chdir), GROUP_SRUN, RUN),
+	CUSTOM('o', "output", "FILE",
+		"stdout, stderr too; %j id, %x name, %u user, %h host",
+		read_file, AT(output), GROUP_SRUN, RUN),
+	CUSTOM('e', "error", "FILE", "stderr to FILE",
+		read_file, AT(error), GROUP_SRUN, RUN),
+	CUSTOM('i', "input", "FILE", "stdin from FILE",
+		read_file, AT(input), GROUP_SRUN, RUN),
+	OPTION(OPTION_NOTHING, 0, "pty", "[FD]", "the command has your terminal anyway",
+		0, GROUP_SRUN, RUN),
+	CUSTOM(0, "export", "ALL", "the command has your environment anyway",
+		read_export, 0, GROUP_SRUN, RUN),
+
+	CUSTOM('N', "nodes", "1", "accepted, does nothing", read_nodes, 0,
+		GROUP_IGNORED, RUN),
+	CUSTOM(0, "ntasks-per-node", "1", "accepted, does nothing", read_one_task, 0,
+		GROUP_IGNORED, RUN),
+	IGNORED('c', "cpus-per-task", "N"),
+	IGNORED(0, "mem", "SIZE"),
+	IGNORED(0, "mem-per-cpu", "SIZE"),
+	IGNORED(0, "mem-per-gpu", "SIZE"),
+	IGNORED(0, "mem-bind", "HOW"),
+	IGNORED('p', "partition", "NAME"),
+	IGNORED('A', "account", "NAME"),
+	IGNORED('q', "qos", "NAME"),
+	IGNORED('u', "unbuffered", NULL),
+	IGNORED('l', "label", NULL),
+	IGNORED('K', "kill-on-bad-exit", "[0|1]"),
+	IGNORED(0, "cpu-bind", "HOW"),
+	IGNORED(0, "mpi", "TYPE"),
+	IGNORED(0, "overlap", NULL),
+	IGNORED('W', "wait", "SECONDS"),
+	IGNORED(0, "hint", "TYPE"),
+
+	REFUSED('w', "nodelist", "HOSTS",
+		"gpulease knows only this machine; run it on the other one: ssh HOST "
+		"gpulease ..."),
+	REFUSED('x', "exclude", "HOSTS",
+		"gpulease knows only this machine; leave the option out"),
+	REFUSED('a', "attach", "ID",
+		"gpulease cannot attach to a job, which keeps the terminal it was "
+		"started in; start it inside tmux or screen, or with -o FILE"),
+	REFUSED(0, "multi-prog", NULL,
+		"gpulease starts one command; start gpulease once for each program"),
+	REFUSED(0, "jobid", "ID",
+		"gpulease cannot join another job; what a job itself starts with "
+		"gpulease runs on that job's GPUs"),
+	{ .kind = OPTION_END },
+};
+/* clang-format on */
+
+_Static_assert(ARRAY_SIZE(cli_options) <= OPTIONS_MAX, "each has its struct option_use");

@@ -1,0 +1,53 @@
+/*
+ * The table of gpulease's options, and the readers of their values.  One row drives
+ * parsing, --help, completion and the check of the manual.  Between cli.c, cli_table.c,
+ * cli_values.c and help.c.
+ */
+#ifndef GPULEASE_CLI_TABLE_H
+#define GPULEASE_CLI_TABLE_H
+
+#include "cli.h"
+#include "options.h"
+
+/* How --help groups the rows. */
+enum option_group {
+	GROUP_RUN,
+	GROUP_LOOK,
+	GROUP_ACT,
+	GROUP_ANY,
+	GROUP_SRUN,    /* srun's, honoured */
+	GROUP_IGNORED, /* srun's, accepted; said with -v */
+	GROUP_REFUSED, /* srun's, an error */
+	GROUP_HIDDEN,
+};
+
+/* `[TYPE:]N` from one of srun's GPU options. */
+struct gpu_wish {
+	bool given;
+	unsigned count;
+	char model[MODEL_SIZE];
+};
+
+/* srun's GPU options: all that are given have to agree. */
+enum gpu_source { FROM_GPUS, FROM_GRES, FROM_PER_NODE, FROM_PER_TASK, GPU_SOURCES };
+
+/* What the options say before they are understood together. */
+struct command_line {
+	struct settings settings;
+	const char *n;     /* of -n: GPUs, or srun's tasks */
+	const char *tasks; /* of --ntasks: always tasks */
+	struct gpu_wish gpus[GPU_SOURCES];
+};
+
+extern const struct option_def cli_options[];
+
+int read_gpus(const char *value, void *wish, struct why *why);
+int read_gres(const char *value, void *wish, struct why *why);
+int read_immediate(const char *value, void *settings, struct why *why);
+int read_nodes(const char *value, void *unused, struct why *why);
+int read_one_task(const char *value, void *unused, struct why *why);
+int read_export(const char *value, void *unused, struct why *why);
+int read_file(const char *value, void *pattern, struct why *why);
+int read_history(const char *value, uint64_t *ret, struct why *why);
+
+#endif

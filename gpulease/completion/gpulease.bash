@@ -1,0 +1,83 @@
+# bash completion for gpulease: options, then the command as if gpulease were not there.
+# A test compares the lists with `gpulease --list-options`.
+
+# no value follows, or one in the same word only
+_gpulease_plain='
+	-I --immediate --json -v --verbose -Q --quiet -h --help -V --version --pty
+	-u --unbuffered -l --label -K --kill-on-bad-exit --overlap'
+
+# a value follows
+_gpulease_valued='
+	-n -G --gpus --name --max-wait -t --time --grace --reason --sim
+	--gres --gpus-per-node --gpus-per-task --ntasks -J --job-name -D --chdir
+	-o --output -e --error -i --input --export
+	-N --nodes --ntasks-per-node -c --cpus-per-task --mem --mem-per-cpu
+	--mem-per-gpu --mem-bind -p --partition -A --account -q --qos --cpu-bind --mpi
+	-W --wait --hint'
+
+# operands follow, no command
+_gpulease_verbs='--status --queue --history --cancel --pause --resume'
+
+_gpulease_has()
+{
+	local word
+	for word in $1; do
+		[[ $word == "$2" ]] && return 0
+	done
+	return 1
+}
+
+# Sets at to the index of the command's first word, or to COMP_CWORD where the word to be
+# completed still belongs to gpulease; verb says whether one was given.
+_gpulease_find_command()
+{
+	verb=
+	for ((at = 1; at < COMP_CWORD; at++)); do
+		if [[ ${COMP_WORDS[at]} == -- ]]; then
+			((at++))
+			return
+		elif _gpulease_has "$_gpulease_verbs" "${COMP_WORDS[at]}"; then
+			verb=${COMP_WORDS[at]}
+		elif [[ ${COMP_WORDS[at + 1]} == = ]]; then
+			((at += 2)) # readline splits --name=TEXT in three
+		elif _gpulease_has "$_gpulease_valued" "${COMP_WORDS[at]}"; then
+			((at++))
+		elif [[ ${COMP_WORDS[at]} != -* && ! $verb ]]; then
+			return
+		fi
+	done
+	((at > COMP_CWORD)) && at=-1 # the value of an option
+}
+
+_gpulease()
+{
+	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} at verb
+
+	COMPREPLY=()
+	_gpulease_find_command
+	if ((at == -1)) || [[ $previous == = || $current == = ]]; then
+		[[ $current == = ]] && current=
+		[[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD - 2]}
+		case $previous in
+		-D | --chdir)
+			mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+		-o | --output | -e | --error | -i | --input)
+			mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+		--gres)
+			mapfile -t COMPREPLY < <(compgen -W 'gpu' -- "$current") ;;
+		--export)
+			mapfile -t COMPREPLY < <(compgen -W 'ALL' -- "$current") ;;
+		esac
+	elif ((at < COMP_CWORD)) && declare -F _command_offset >/dev/null; then
+		_command_offset "$at"
+	elif ((at < COMP_CWORD)); then
+		mapfile -t COMPREPLY < <(compgen -f -- "$current")
+	elif [[ $current == -* && $previous != -- ]]; then
+		mapfile -t COMPREPLY < <(compgen -W \
+			"$_gpulease_plain $_gpulease_valued $_gpulease_verbs" -- "$current")
+	elif [[ ! $verb ]]; then
+		mapfile -t COMPREPLY < <(compgen -c -- "$current")
+	fi
+}
+
+complete -o default -F _gpulease gpulease

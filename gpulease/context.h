@@ -1,0 +1,36 @@
+/*
+ * What every verb begins with: the settings, the state directory, and how to ask for GPUs.
+ */
+#ifndef GPULEASE_CONTEXT_H
+#define GPULEASE_CONTEXT_H
+
+#include "cli.h"
+#include "prober.h"
+#include "statedir.h"
+
+struct context {
+	struct settings *settings;
+	struct statedir dir;
+	struct prober_config prober;
+	char nvidia_smi[PATH_MAX]; /* "": none was found */
+};
+
+/*
+ * Opens the state directory and finds nvidia-smi.  0, or an exit status after an error was
+ * told.  The memory is one for the whole run of the program.
+ */
+MUST_CHECK int context_open(struct settings *settings, struct context *context);
+
+/* Says that there are no GPUs to be had, and what helps; the exit status for it. */
+MUST_CHECK int context_no_gpus(void);
+
+/*
+ * Where @program is found in $PATH (or named by a path): *@ret is its full name.  0, -ENOENT
+ * or -EACCES: found, but nothing that this user may execute.
+ */
+MUST_CHECK int find_program(const char *program, char ret[PATH_MAX]);
+
+/* The name of user @uid without asking a name service: from /etc/passwd; "" if not there. */
+void local_user_name(uid_t uid, char *out, size_t size);
+
+#endif

@@ -1,0 +1,79 @@
+#include <errno.h>
+#include <stdarg.h>
+
+#include "diag.h"
+#include "text.h"
+
+enum { LINE_SIZE = 1024 };
+
+static bool is_verbose, is_quiet;
+
+void diag_setup(unsigned verbose_times, bool quiet)
+{
+	is_verbose = verbose_times > 0;
+	is_quiet = quiet;
+}
+
+static void write_all(const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t n = write(STDERR_FILENO, bytes, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return; /* there is nobody left to tell */
+		bytes += n;
+		size -= (size_t)n;
+	}
+}
+
+PRINTF_LIKE(1, 0)
+static void say(const char *format, va_list args)
+{
+	static const char ellipsis[] = "\xe2\x80\xa6";
+	char message[LINE_SIZE], line[LINE_SIZE + sizeof("gpulease: \xe2\x80\xa6\n")];
+	struct text text = TEXT_ON(line);
+	int saved = errno, wanted = vsnprintf(message, sizeof(message), format, args);
+
+	if (wanted >= 0) {
+		text_add(&text, "gpulease: ");
+		text_add_printable(&text, message, strlen(message));
+		if ((size_t)wanted >= sizeof(message))
+			text_add(&text, ellipsis);
+		text_add(&text, "\n");
+		write_all(line, text.used);
+	}
+	errno = saved;
+}
+
+void diag(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+void note(const char *format, ...)
+{
+	va_list args;
+
+	if (is_quiet)
+		return;
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+void verbose(const char *format, ...)
+{
+	va_list args;
+
+	if (!is_verbose)
+		return;
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}

@@ -1,0 +1,29 @@
+/*
+ * Why a ticket waits, in words that a person understands.  Used in the line on stderr, in
+ * --queue and in JSON, so that all say the same.
+ */
+#ifndef GPULEASE_EXPLAIN_H
+#define GPULEASE_EXPLAIN_H
+
+#include "snapshot.h"
+
+/*
+ * Appends the reason of @verdict, which rests on @view, to @out: "needs 4 GPUs, 3 are free;
+ * GPU 5 is used outside gpulease by pid 991 (alice, python)".
+ */
+void explain_verdict(
+	const struct snapshot *view, const struct verdict *verdict, struct text *out);
+
+/* Appends what keeps GPU @slot from being free, "is paused by alice: fan", or nothing. */
+void explain_gpu(const struct snapshot *view, unsigned slot, struct text *out);
+
+/* The word for a state, as --status and JSON have it: "idle", "leased" … */
+const char *state_word(enum gpu_state state);
+
+/* What a process is called: its user and name, "alice, python", as far as can be seen. */
+void describe_process(uint32_t pid, struct text *out);
+
+/* The user's name, or its number where it has none. */
+void describe_user(uint32_t uid, const char *recorded, struct text *out);
+
+#endif

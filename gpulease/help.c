@@ -1,0 +1,139 @@
+#include "cli_table.h"
+#include "exitcodes.h"
+#include "help.h"
+
+enum { HELP_COLUMN = 28, WIDTH = 78 };
+
+static const struct {
+	const char *name, *title;
+	bool by_row; /* else all in one paragraph */
+} groups[] = {
+	[GROUP_RUN] = { "run", "Running a command", true },
+	[GROUP_LOOK] = { "look", "Looking", true },
+	[GROUP_ACT] = { "act", "Acting", true },
+	[GROUP_ANY] = { "any", "With all of them", true },
+	[GROUP_SRUN] = { "srun", "Also, so that gpulease can stand in for srun", true },
+	[GROUP_IGNORED] = { "ignored", "srun's, accepted without effect:", false },
+	[GROUP_REFUSED] = { "refused", "srun's, refused:", false },
+};
+
+static const char *const takes_names[] = {
+	[TAKES_NONE] = "none",
+	[TAKES_OPTIONAL] = "optional",
+	[TAKES_REQUIRED] = "required",
+	[TAKES_OPERANDS] = "operands",
+};
+
+/* `-I, --immediate[=DUR]`, `--name TEXT`. */
+static void add_synopsis(struct text *text, const struct option_def *def)
+{
+	if (def->letter)
+		text_addf(text, "-%c%s", def->letter, def->name ? ", " : "");
+	if (def->name)
+		text_addf(text, "--%s", def->name);
+	if (option_takes(def) == TAKES_OPTIONAL)
+		text_addf(text, "[=%s", def->metavar + 1);
+	else if (def->metavar)
+		text_addf(text, " %s", def->metavar);
+}
+
+static void print_rows(FILE *out, unsigned group)
+{
+	(void)fprintf(out, "\n%s:\n", groups[group].title);
+	for (const struct option_def *def = cli_options; def->kind; def++) {
+		char synopsis[WIDTH];
+		struct text text = TEXT_ON(synopsis);
+
+		if (def->group != group)
+			continue;
+		add_synopsis(&text, def);
+		(void)fprintf(out, "  %-*s%s\n", HELP_COLUMN - 2, synopsis, def->help);
+	}
+}
+
+/* Appends @word, on a new line where it does not fit on this one. */
+static void print_word(FILE *out, const char *word, size_t *column)
+{
+	size_t size = strlen(word);
+
+	if (*column + 1 + size > WIDTH) {
+		(void)fprintf(out, "\n ");
+		*column = 1;
+	}
+	(void)fprintf(out, " %s", word);
+	*column += 1 + size;
+}
+
+static void print_paragraph(FILE *out, unsigned group)
+{
+	size_t column = strlen(groups[group].title);
+
+	(void)fprintf(out, "%s", groups[group].title);
+	for (const struct option_def *def = cli_options; def->kind; def++) {
+		char synopsis[WIDTH];
+		struct text text = TEXT_ON(synopsis);
+
+		if (def->group != group)
+			continue;
+		if (def->letter)
+			text_addf(&text, "-%c/", def->letter);
+		text_addf(&text, "--%s", def->name);
+		print_word(out, synopsis, &column);
+	}
+	(void)fprintf(out, "\n");
+}
+
+static void print_exit_codes(FILE *out)
+{
+#define EXIT_CODE_TEXT(name, status, meaning) "; " #status " " meaning
+	static const char title[] = "Exit status: the command's own; 128+n for signal n";
+	char codes[512], *rest = codes, *word;
+	size_t column = strlen(title);
+
+	text_copy(codes, sizeof(codes), EXIT_CODES(EXIT_CODE_TEXT));
+	(void)fprintf(out, "\n%s", title);
+	while ((word = strsep(&rest, " ")))
+		if (*word == ';')
+			column += (size_t)fprintf(out, ";");
+		else
+			print_word(out, word, &column);
+	(void)fprintf(out, "\n");
+#undef EXIT_CODE_TEXT
+}
+
+void help_print(FILE *out)
+{
+	(void)fprintf(out,
+		"Usage: gpulease [options] [--] command [argument ...]\n"
+		"       gpulease --status | --queue | --cancel ID ... | ...\n"
+		"Waits for free GPUs of this machine, leases them and becomes the "
+		"command with\n"
+		"CUDA_VISIBLE_DEVICES set.  They are free again when it ends, however "
+		"it ends.\n");
+	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++)
+		if (groups[group].by_row)
+			print_rows(out, group);
+		else
+			print_paragraph(out, group);
+	print_exit_codes(out);
+}
+
+void version_print(FILE *out)
+{
+	(void)fprintf(out, "gpulease %s\n", GPULEASE_VERSION);
+}
+
+void options_print(FILE *out)
+{
+	for (const struct option_def *def = cli_options; def->kind; def++) {
+		const char *takes = takes_names[option_takes(def)];
+
+		if (def->group == GROUP_HIDDEN)
+			continue;
+		for (int by_letter = 1; by_letter >= 0; by_letter--)
+			if (by_letter ? def->letter != 0 : def->name != NULL)
+				(void)fprintf(out, "%s\t%s\t%s\n",
+					option_spell(def, by_letter).text, takes,
+					groups[def->group].name);
+	}
+}

@@ -1,0 +1,213 @@
+#include <errno.h>
+#include <fcntl.h>
+
+#include "childenv.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "kin.h"
+#include "launch.h"
+#include "limits.h"
+#include "pattern.h"
+#include "watchdog.h"
+
+extern char **environ;
+
+enum { LIVE_FD_MIN = 100, LIST_SIZE = GPUSET_MAX * (UUID_SIZE + 1) };
+
+/* --- environment ------------------------------------------------------------------- */
+
+static void list_gpus(const struct launch *launch, bool by_uuid, struct text *out)
+{
+	gpuset_for_each (slot, &launch->gpus) {
+		if (out->used)
+			text_add(out, ",");
+		if (by_uuid)
+			text_add(out, launch->view->gpus[slot].file.gpu.uuid);
+		else
+			text_addf(out, "%u",
+				snapshot_gpu_index(launch->view, (unsigned)slot));
+	}
+}
+
+static int make_environment(const struct launch *launch, char ***ret)
+{
+	static char indices[LIST_SIZE], uuids[LIST_SIZE];
+	const struct settings *settings = launch->context->settings;
+	struct text index_text = TEXT_ON(indices), uuid_text = TEXT_ON(uuids);
+	const char *dir = getenv("GPULEASE_DIR");
+	char id[24], sim[48] = "";
+	bool none = gpuset_is_empty(&launch->gpus);
+
+	list_gpus(launch, false, &index_text);
+	list_gpus(launch, true, &uuid_text);
+	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)launch->ticket);
+	if (settings->sim_gpus)
+		(void)snprintf(sim, sizeof(sim), "%ux%llu", settings->sim_gpus,
+			(unsigned long long)settings->sim_mib);
+	{
+		const struct childenv_change changes[] = {
+			{ "CUDA_VISIBLE_DEVICES", indices },
+			{ "CUDA_DEVICE_ORDER", "PCI_BUS_ID" },
+			{ "NVIDIA_VISIBLE_DEVICES", none ? "none" : indices },
+			{ "GPULEASE_ID", id },
+			{ KIN_TOKEN_VARIABLE, launch->owner->token },
+			{ "GPULEASE_GPUS", indices },
+			{ "GPULEASE_UUIDS", uuids },
+			/* so that gpulease inside the job finds its directory from anywhere */
+			{ "GPULEASE_SIM", settings->sim_gpus ? sim : NULL },
+			{ "GPULEASE_DIR", dir && !settings->sim_gpus
+						  ? launch->context->dir.path
+						  : dir },
+		};
+
+		/* another job's SLURM_* would have frameworks look for its tasks */
+		return childenv_make(
+			environ, "SLURM_", changes, ARRAY_SIZE(changes), ret);
+	}
+}
+
+/* --- redirection ------------------------------------------------------------------- */
+
+static int open_as(const char *path, int flags, int target)
+{
+	autofd int fd = open(path, flags | O_CLOEXEC, 0666);
+
+	if (fd < 0 || (fd != target && dup2(fd, target) < 0)) {
+		diag("cannot open '%s': %s", path, strerror(errno));
+		return -errno;
+	}
+	if (fd == target && fcntl(take_fd(&fd), F_SETFD, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int redirect(const struct launch *launch)
+{
+	enum { FOR_READING = O_RDONLY, FOR_WRITING = O_WRONLY | O_CREAT | O_TRUNC };
+	const struct settings *settings = launch->context->settings;
+	const struct {
+		const char *pattern;
+		int flags, target;
+	} files[] = {
+		{ settings->input, FOR_READING, STDIN_FILENO },
+		{ settings->output, FOR_WRITING, STDOUT_FILENO },
+		{ settings->error, FOR_WRITING, STDERR_FILENO },
+	};
+	char host[256] = "", user[USER_SIZE], path[PATH_MAX];
+	const char *base = strrchr(settings->command[0], '/');
+	struct pattern_values values = {
+		.job = launch->ticket, .host = host, .user = user
+	};
+	struct why why = WHY_NONE;
+
+	if (!settings->input && !settings->output && !settings->error)
+		return 0;
+	(void)gethostname(host, sizeof(host) - 1);
+	local_user_name(getuid(), user, sizeof(user));
+	values.name = settings->name ? settings->name
+		      : base         ? base + 1
+				     : settings->command[0];
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		if (!files[i].pattern)
+			continue;
+		if (pattern_expand(files[i].pattern, &values, path, sizeof(path), &why) <
+			0) {
+			diag("%s", why.text[0] ? why.text : "a file name is too long");
+			return -EINVAL;
+		}
+		if (open_as(path, files[i].flags, files[i].target) < 0)
+			return -EIO;
+	}
+	/* as with srun: one file for both, where only one is named */
+	if (settings->output && !settings->error &&
+		dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
+		return -errno;
+	return 0;
+}
+
+/* --- the rest ---------------------------------------------------------------------- */
+
+/*
+ * The FIFO goes where scripts do not reach: they use low numbers for their own files.  While
+ * the limit of descriptors is still raised.
+ */
+static int keep_live_fd(int fd)
+{
+	int kept = fcntl(fd, F_DUPFD, LIVE_FD_MIN);
+
+	for (int at = LIVE_FD_MIN - 1; kept < 0 && at > STDERR_FILENO; at--)
+		kept = fcntl(fd, F_DUPFD, at);
+	return kept < 0 ? -errno : 0;
+}
+
+static int start_watchdog(const struct launch *launch)
+{
+	const struct settings *settings = launch->context->settings;
+	struct watchdog_order order = {
+		.dir = &launch->context->dir,
+		.owner = *launch->owner,
+		.is_step = launch->live_fd < 0,
+		.limit_ms = settings->limit_ms,
+		.grace_ms = settings->grace_ms,
+	};
+	int r = 0;
+
+	if (!settings->limit_ms)
+		return 0;
+	if (order.is_step)
+		r = owner_self(&order.owner);
+	return r < 0 ? r : watchdog_start(&order);
+}
+
+/* A script without `#!` is run by sh, as a shell or env(1) would do. */
+static void execute_script(const struct launch *launch, char **environment)
+{
+	char **command = launch->context->settings->command;
+	static char shell[] = "/bin/sh";
+	size_t words = 0;
+	char **script;
+
+	while (command[words])
+		words++;
+	script = calloc(words + 2, sizeof(*script));
+	if (!script)
+		return;
+	script[0] = shell;
+	script[1] = (char *)launch->program;
+	memcpy(script + 2, command + 1, words * sizeof(*script));
+	(void)execve(script[0], script, environment);
+	free(script);
+}
+
+static int execute(const struct launch *launch, char **environment)
+{
+	int error;
+
+	(void)execve(launch->program, launch->context->settings->command, environment);
+	error = errno;
+	if (error == ENOEXEC)
+		execute_script(launch, environment);
+	diag("cannot execute '%s': %s", launch->program, strerror(error));
+	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
+}
+
+int launch(const struct launch *launch)
+{
+	autofree char **environment = NULL;
+	int r = make_environment(launch, &environment);
+
+	if (r == 0)
+		r = start_watchdog(launch);
+	if (r == 0 && launch->live_fd >= 0)
+		r = keep_live_fd(launch->live_fd);
+	if (r < 0) {
+		diag("cannot start the command: %s", strerror(-r));
+		return EXIT_MISUSE;
+	}
+	if (redirect(launch) < 0)
+		return EXIT_MISUSE;
+	if (launch->live_fd >= 0)
+		limits_tag(launch->owner->token);
+	limits_restore();
+	return execute(launch, environment);
+}

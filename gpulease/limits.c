@@ -1,0 +1,59 @@
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "kin.h"
+#include "limits.h"
+#include "record.h"
+
+static struct {
+	bool is_raised;
+	struct rlimit descriptors, size;
+	struct sigaction size_action;
+} before;
+
+/* The soft limit as high as it may be, but a multiple of @step. */
+static struct rlimit raised(struct rlimit limit, rlim_t step)
+{
+	limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_cur != RLIM_INFINITY)
+		limit.rlim_cur -= limit.rlim_cur % step;
+	return limit;
+}
+
+void limits_raise(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &before.descriptors) < 0 ||
+		getrlimit(RLIMIT_FSIZE, &before.size) < 0)
+		return;
+	limit = raised(before.descriptors, 1);
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	limit = raised(before.size, RECORD_SIZE);
+	(void)setrlimit(RLIMIT_FSIZE, &limit);
+	(void)sigaction(SIGXFSZ, &ignore, &before.size_action);
+	before.is_raised = true;
+}
+
+void limits_restore(void)
+{
+	if (!before.is_raised)
+		return;
+	(void)setrlimit(RLIMIT_NOFILE, &before.descriptors);
+	(void)setrlimit(RLIMIT_FSIZE, &before.size);
+	(void)sigaction(SIGXFSZ, &before.size_action, NULL);
+	before.is_raised = false;
+}
+
+void limits_tag(const char *token)
+{
+	rlim_t tag = kin_tag(token);
+	struct rlimit locks;
+
+	if (!tag || getrlimit(RLIMIT_LOCKS, &locks) < 0 ||
+		(locks.rlim_max != RLIM_INFINITY && locks.rlim_max < tag))
+		return;
+	locks.rlim_cur = tag;
+	(void)setrlimit(RLIMIT_LOCKS, &locks);
+}

@@ -1,0 +1,82 @@
+/*
+ * gpulease: leases GPUs of a shared machine to commands.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "cli.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "help.h"
+#include "verbs.h"
+
+static int verb_help(struct settings *settings)
+{
+	(void)settings;
+	help_print(stdout);
+	return EXIT_DONE;
+}
+
+static int verb_version(struct settings *settings)
+{
+	(void)settings;
+	version_print(stdout);
+	return EXIT_DONE;
+}
+
+static int verb_list_options(struct settings *settings)
+{
+	(void)settings;
+	options_print(stdout);
+	return EXIT_DONE;
+}
+
+static int (*const verbs[])(struct settings *) = {
+	[VERB_RUN] = verb_run,
+	[VERB_STATUS] = verb_status,
+	[VERB_QUEUE] = verb_queue,
+	[VERB_HISTORY] = verb_history,
+	[VERB_CANCEL] = verb_cancel,
+	[VERB_PAUSE] = verb_pause,
+	[VERB_RESUME] = verb_resume,
+	[VERB_HELP] = verb_help,
+	[VERB_VERSION] = verb_version,
+	[VERB_LIST_OPTIONS] = verb_list_options,
+};
+
+/*
+ * No state file may get number 0, 1 or 2, where a message or the command would find it.
+ * Closed again on exec: the command gets what we got.
+ */
+static void fill_standard_fds(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	close_fd(&fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct settings settings;
+	struct why why = WHY_NONE;
+	int status;
+
+	(void)argc;
+	fill_standard_fds();
+	if (cli_parse(argv, &settings, &why) < 0) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	diag_setup(settings.verbose, settings.quiet);
+	for (unsigned i = 0; i < settings.ignored_count; i++)
+		verbose("--%s is accepted and ignored", settings.ignored[i]);
+	status = verbs[settings.verb](&settings);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		diag("cannot write the output: %s", strerror(errno));
+		return EXIT_MISUSE;
+	}
+	return status;
+}

@@ -1,0 +1,76 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "explain.h"
+#include "fdio.h"
+#include "owner.h"
+#include "process.h"
+
+enum { LINE_MAX_BYTES = 4096 };
+
+/* Words with blanks in them are shown in quotes. */
+static void join(const char *words, size_t size, struct text *out)
+{
+	for (size_t at = 0; at < size && !out->cut;) {
+		size_t length = strnlen(words + at, size - at);
+		bool has_blank = !length || memchr(words + at, ' ', length) ||
+				 memchr(words + at, '\t', length) ||
+				 memchr(words + at, '\n', length);
+
+		text_add(out, out->used ? " " : "");
+		text_add(out, has_blank ? "'" : "");
+		text_add_bytes(out, words + at, length);
+		text_add(out, has_blank ? "'" : "");
+		at += length + 1;
+	}
+}
+
+/* The bytes of /proc/PID/cmdline, words between NULs; 0: none, or a kernel thread. */
+static size_t read_command(uint32_t pid, char *out, size_t size)
+{
+	char path[32];
+	autofd int fd = -1;
+	size_t used = 0;
+	ssize_t n = 1;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n > 0 && used < size) {
+		n = read(fd, out + used, size - used);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	return used;
+}
+
+bool process_command(uint32_t pid, char *out, size_t size)
+{
+	char words[LINE_MAX_BYTES];
+	struct process_stat process;
+	struct text text = text_on(out, size);
+	size_t used = read_command(pid, words, sizeof(words));
+
+	if (used)
+		join(words, used, &text);
+	else if (process_stat_read(pid, &process) == 0)
+		text_add(&text, process.comm);
+	return out[0] != '\0';
+}
+
+void process_user(uint32_t pid, char *out, size_t size)
+{
+	struct text text = text_on(out, size);
+	char path[32];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (stat(path, &st) == 0)
+		describe_user(st.st_uid, NULL, &text);
+}
+
+bool process_is_stopped(uint32_t pid)
+{
+	struct process_stat process;
+
+	return process_stat_read(pid, &process) == 0 && process.state == 'T';
+}

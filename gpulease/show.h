@@ -1,0 +1,105 @@
+/*
+ * What has been looked at, as tables for people and as JSON for programs.  Pure but for
+ * memory; local times follow $TZ.
+ *
+ * JSON.  Names and types stay as they are; new members may come.  Whatever is not known or
+ * does not apply is null.  Times end in _unix_ms (milliseconds since 1970), spans in _ms,
+ * sizes in _mib.  A pid is null where the process is none of this pid namespace.
+ *
+ * status, an object:
+ *	format              "gpulease-status/1"
+ *	taken_unix_ms       integer
+ *	state_directory     string
+ *	simulated           boolean
+ *	nvidia_smi          object: what the GPUs' memory and states rest on
+ *	    found           boolean: there is such a program (false for simulated GPUs)
+ *	    answer_age_ms   integer | null: of its last answer; null: there is none
+ *	    is_old          boolean: a newer answer was wanted and did not come within 2 s
+ *	    trouble         string | null: why that answer shows no GPU
+ *	broken_records      integer: unreadable ones, skipped
+ *	gpus                array of objects, by index
+ *	    index           integer
+ *	    uuid            string
+ *	    bus_id          string | null
+ *	    model           string | null
+ *	    memory_total_mib, memory_used_mib, utilization_percent    integer | null
+ *	    state           "idle" | "leased" | "lingering" | "settling" | "locked" |
+ *	                    "external" | "unknown" | "paused"
+ *	    why             string | null: what keeps it, in words; null if idle or leased
+ *	    paused          boolean: also while it is leased
+ *	    paused_by, pause_reason    string | null
+ *	    idle_for_ms     integer | null: seen idle, by the answers of nvidia-smi, for so long
+ *	    ticket          integer | null: of the lease
+ *	    name            string | null: of the job
+ *	    user            string | null: of the lease, else of the process that uses the GPU
+ *	    pid             integer | null: likewise
+ *	    command         string | null: likewise
+ *	    age_ms, started_unix_ms    integer | null: of the lease
+ *	    limit_ms        integer | null: its time limit
+ *	    mig             array of objects: its MIG instances, as far as known
+ *	        device      integer: nvidia-smi's number for it on this GPU
+ *	        profile     string: "3g.40gb"
+ *	        uuid        string
+ *	queue               array of objects, in order
+ *	    position        integer, from 1
+ *	    ticket          integer
+ *	    name            string | null
+ *	    user            string
+ *	    pid             integer | null
+ *	    gpus            integer: how many it wants
+ *	    limit_ms        integer | null
+ *	    since_unix_ms, waits_ms    integer
+ *	    can_start       boolean: nothing keeps it any more
+ *	    stopped         boolean: its process is, so it is passed over
+ *	    why             string: why it waits
+ *	    command         string
+ *	queue_is_cut        boolean: more wait than are listed
+ *
+ * queue, an object: format ("gpulease-queue/1"), taken_unix_ms, state_directory, queue,
+ * queue_is_cut, as above.
+ *
+ * history, an object:
+ *	format              "gpulease-history/1"
+ *	taken_unix_ms       integer
+ *	state_directory     string
+ *	jobs                array of objects, the latest last
+ *	    ticket          integer
+ *	    name            string | null
+ *	    user            string
+ *	    uid             integer
+ *	    gpus            array of integers: indices
+ *	    started_unix_ms integer | null
+ *	    alive_unix_ms   integer | null: when it was last seen alive
+ *	    gone_unix_ms    integer | null: when it was first seen over
+ *	    ran_at_least_ms, ran_at_most_ms    integer | null: equal where the end was seen
+ *	    how             "ended" | "limit" | "cancel" | "lingered" | "reboot"
+ *	    by              string | null: who cancelled it
+ *	    command         string
+ */
+#ifndef GPULEASE_SHOW_H
+#define GPULEASE_SHOW_H
+
+#include "render_table.h"
+#include "view.h"
+
+/* Tables.  0, or -ENOMEM after part of it was written. */
+MUST_CHECK int show_status(
+	const struct view *view, const struct table_style *style, FILE *out);
+MUST_CHECK int show_queue(
+	const struct view *view, const struct table_style *style, FILE *out);
+MUST_CHECK int show_history(const struct history_end *ends, size_t count, int64_t now_ms,
+	const struct table_style *style, FILE *out);
+
+/* JSON, as above. */
+void show_status_json(const struct view *view, FILE *out);
+void show_queue_json(const struct view *view, FILE *out);
+void show_history_json(const struct history_end *ends, size_t count, int64_t now_ms,
+	const char *directory, FILE *out);
+
+/* How long the job ran: at least and at most; false where nobody knows. */
+bool ended_span_ms(const struct history_end *end, int64_t *ret_least, int64_t *ret_most);
+
+/* How it ended: what was recorded, or "ended". */
+const char *ended_how(const struct history_end *end);
+
+#endif

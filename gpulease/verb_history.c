@@ -1,0 +1,39 @@
+/*
+ * --history: what has ended.
+ */
+#include <errno.h>
+
+#include "clock.h"
+#include "context.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "show.h"
+#include "terminal.h"
+#include "verbs.h"
+
+int verb_history(struct settings *settings)
+{
+	static struct context context;
+	struct table_style style = terminal_style();
+	struct history_end *ends = NULL;
+	struct why why = WHY_NONE;
+	size_t count = 0;
+	int r = context_open(settings, &context);
+
+	if (r != 0)
+		return r;
+	if (view_ended(&context, settings->history_count, &ends, &count, &why) < 0) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	if (settings->json)
+		show_history_json(ends, count, clock_real_ms(), context.dir.path, stdout);
+	else
+		r = show_history(ends, count, clock_real_ms(), &style, stdout);
+	free(ends);
+	if (r < 0) {
+		diag("%s", strerror(-r));
+		return EXIT_MISUSE;
+	}
+	return EXIT_DONE;
+}

@@ -1,0 +1,167 @@
+/*
+ * --pause and --resume: whether a GPU may be leased.  Kept in record 0 of its lease file, the
+ * one thing that outlives a reboot.
+ */
+#include <errno.h>
+#include <sys/auxv.h>
+
+#include "broker.h"
+#include "clock.h"
+#include "commit.h"
+#include "context.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "explain.h"
+#include "inventory.h"
+#include "limits.h"
+#include "operands.h"
+#include "verbs.h"
+
+enum { INVENTORY_MS = 12000, LOCK_MS = 2000 };
+
+static struct context context;
+static struct broker broker;
+
+/* With the program's group lent to everybody, only root and the directory's owner. */
+static bool is_allowed(void)
+{
+	return !getauxval(AT_SECURE) || getuid() == 0 || getuid() == context.dir.owner;
+}
+
+static int find_slot(const struct operand *operand, uint64_t index)
+{
+	char uuid[UUID_SIZE];
+
+	if (!operand->uuid)
+		return inventory_by_index(&broker.view, (uint32_t)index);
+	(void)snprintf(
+		uuid, sizeof(uuid), "%.*s", (int)operand->uuid_size, operand->uuid);
+	return inventory_by_uuid(&broker.view, uuid);
+}
+
+/* Adds the GPUs of one operand to @set; the exit status where one is not there. */
+static int add_operand(const struct operand *operand, struct gpuset *set)
+{
+	for (uint64_t index = operand->first; index <= operand->last; index++) {
+		int slot = find_slot(operand, index);
+
+		if (slot < 0 && operand->uuid)
+			diag("there is no GPU '%.*s', or more than one",
+				(int)operand->uuid_size, operand->uuid);
+		else if (slot < 0)
+			diag("there is no GPU %llu", (unsigned long long)index);
+		if (slot < 0)
+			return EXIT_NOT_DONE;
+		gpuset_add(set, (unsigned)slot);
+		if (operand->uuid)
+			break;
+	}
+	return 0;
+}
+
+static int read_operands(const struct settings *settings, struct gpuset *set)
+{
+	struct operand_walk walk =
+		OPERAND_WALK(settings->operands, settings->operand_count, OPERAND_GPU);
+	struct operand operand;
+	struct why why;
+	int r;
+
+	while ((r = operand_next(&walk, &operand, &why)) == 0) {
+		r = add_operand(&operand, set);
+		if (r != 0)
+			return r;
+	}
+	if (r < 0)
+		diag("%s", why.text);
+	return r < 0 ? EXIT_MISUSE : 0;
+}
+
+/* Changes one GPU.  What else record 0 says stays as it is now, under the lock. */
+static int change(unsigned slot, bool pause, const char *reason)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease_file *file = &broker.view.gpus[slot].file;
+	struct gpu_record *gpu = &file->gpu;
+	unsigned records;
+	int r = file->fd < 0 ? -ENOENT : lease_lock(file, clock_boot_ms() + LOCK_MS);
+
+	if (r == LEASE_LOCKED) {
+		diag("GPU %u is locked by pid %u; try again later",
+			snapshot_gpu_index(&broker.view, slot), lease_lock_holder(file));
+		return EXIT_NOT_DONE;
+	}
+	if (r == 0)
+		r = lease_read(file, raw, &records);
+	if (r == 0) {
+		gpu->is_paused = pause;
+		gpu->paused_by[0] = gpu->reason[0] = '\0';
+		if (pause) {
+			struct text by = TEXT_ON(gpu->paused_by);
+
+			describe_user(getuid(), NULL, &by);
+			text_copy(gpu->reason, sizeof(gpu->reason), reason ? reason : "");
+		}
+		r = lease_write_gpu(file, gpu);
+	}
+	/* a pause is meant to outlive a crash of the machine */
+	if (r == 0 && fdatasync(file->fd) < 0)
+		r = -errno;
+	lease_unlock(file);
+	if (r != 0)
+		diag("cannot change GPU %u: %s", snapshot_gpu_index(&broker.view, slot),
+			r < 0 ? strerror(-r) : "its lease file cannot be read");
+	return r != 0 ? EXIT_MISUSE : 0;
+}
+
+/* The lease files of this boot, after a probe where they do not suffice. */
+static int open_all(struct settings *settings)
+{
+	int r;
+
+	limits_raise();
+	r = context_open(settings, &context);
+	if (r != 0)
+		return r;
+	if (!is_allowed()) {
+		diag("only root and the owner of '%s' may pause and resume GPUs",
+			context.dir.path);
+		return EXIT_NOT_DONE;
+	}
+	r = broker_init(&broker, &context.dir, &context.prober);
+	if (r == 0)
+		r = broker_survey(&broker);
+	if (r == 0 && (context.prober.nvidia_smi || settings->sim_gpus))
+		r = broker_probe(&broker, clock_boot_ms() + INVENTORY_MS);
+	if (r < 0)
+		diag("cannot use the state in '%s': %s", context.dir.path, strerror(-r));
+	return r < 0 ? EXIT_MISUSE : 0;
+}
+
+static int change_all(struct settings *settings, bool pause)
+{
+	struct gpuset set = GPUSET_NONE;
+	int r = open_all(settings);
+
+	if (r == 0)
+		r = read_operands(settings, &set);
+	if (r != 0)
+		return r;
+	gpuset_for_each (slot, &set) {
+		r = change((unsigned)slot, pause, settings->reason);
+		if (r != 0)
+			break;
+	}
+	beacon_ring_all(context.dir.fd); /* committed first, then told */
+	return r;
+}
+
+int verb_pause(struct settings *settings)
+{
+	return change_all(settings, true);
+}
+
+int verb_resume(struct settings *settings)
+{
+	return change_all(settings, false);
+}

@@ -1,0 +1,52 @@
+#include "diag.h"
+#include "explain.h"
+#include "waiting.h"
+
+enum { EVERY_MS = 10000 };
+
+void waiting_line_reason(
+	const struct waiting_line *line, const struct broker *broker, struct text *out)
+{
+	explain_verdict(&broker->view, &broker->verdict, out);
+	if (line->limited[0])
+		text_addf(out, "; %s", line->limited);
+}
+
+static void make_key(const struct broker *broker, uint64_t key[4])
+{
+	const struct verdict *verdict = &broker->verdict;
+
+	key[0] = (uint64_t)verdict->kind << 8 | (uint64_t)verdict->state;
+	key[1] = verdict->behind;
+	key[2] = verdict->state == GPU_FREE ? 0 : verdict->slot + 1;
+	key[3] =
+		verdict->state == GPU_FREE ? 0 : broker->view.gpus[verdict->slot].culprit;
+}
+
+int64_t waiting_line_show(
+	struct waiting_line *line, struct broker *broker, int64_t now_ms)
+{
+	uint64_t key[4];
+	char words[512];
+	struct text text = TEXT_ON(words);
+	unsigned position;
+
+	make_key(broker, key);
+	if (line->is_shown && memcmp(key, line->key, sizeof(key)) == 0)
+		return INT64_MAX;
+	if (line->is_shown && now_ms < line->shown_ms + EVERY_MS)
+		return line->shown_ms + EVERY_MS;
+	position = broker_position(broker);
+	waiting_line_reason(line, broker, &text);
+	note("ticket %llu waits, %u%s in the queue: %s",
+		(unsigned long long)broker->number, position,
+		position % 10 == 1 && position != 11   ? "st"
+		: position % 10 == 2 && position != 12 ? "nd"
+		: position % 10 == 3 && position != 13 ? "rd"
+						       : "th",
+		words);
+	line->is_shown = true;
+	line->shown_ms = now_ms;
+	memcpy(line->key, key, sizeof(key));
+	return INT64_MAX;
+}

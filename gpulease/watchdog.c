@@ -1,0 +1,137 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "clock.h"
+#include "commit.h"
+#include "terminate.h"
+#include "watch.h"
+#include "watchdog.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum { DIRECTORY_FD = 3 };
+
+/* Holds nothing of the job's: no terminal, no pipe, no FIFO, no signal of its group. */
+static int let_go(const struct statedir *from, struct statedir *dir)
+{
+	int null_fd, r = 0;
+
+	(void)setsid();
+	*dir = *from;
+	if (dup2(from->fd, DIRECTORY_FD) < 0 ||
+		fcntl(DIRECTORY_FD, F_SETFD, FD_CLOEXEC) < 0)
+		return -errno;
+	dir->fd = DIRECTORY_FD;
+	if (syscall(SYS_close_range, DIRECTORY_FD + 1, ~0u, 0) < 0) {
+		struct rlimit limit = { .rlim_cur = 1024 };
+
+		(void)getrlimit(RLIMIT_NOFILE, &limit);
+		for (rlim_t fd = DIRECTORY_FD + 1; fd < limit.rlim_cur; fd++)
+			(void)close((int)fd);
+	}
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3 && r == 0; fd++)
+		if (null_fd < 0 || dup2(null_fd, fd) < 0)
+			r = -errno;
+	if (null_fd > DIRECTORY_FD)
+		(void)close(null_fd);
+	(void)!chdir("/");
+	(void)prctl(PR_SET_NAME, "gpulease-limit");
+	for (int signal = 1; signal < NSIG; signal++)
+		(void)!sigaction(
+			signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+	return r;
+}
+
+/* poll(2) does not count the time that the machine sleeps; this looks at a clock that does. */
+static int64_t nap_until(int64_t now_ms, int64_t at_ms)
+{
+	enum { NAP_MS = 3600 * 1000 };
+
+	return min_i64(at_ms, now_ms + NAP_MS);
+}
+
+static void wait_for(
+	struct watch *watch, const struct life *life, bool fifo_too, int64_t until_ms)
+{
+	watch_begin(watch);
+	watch_until(watch, until_ms);
+	if (life->unwatchable_ms)
+		watch_until(watch, clock_boot_ms() + 1000);
+	if (watch_add(watch, life->pidfd, POLLIN) == 0 &&
+		(!fifo_too || watch_add(watch, life->fifo_fd, 0) == 0))
+		(void)!watch_wait(watch);
+}
+
+/* Until the job is over, by itself or by us.  Returns whether it was us. */
+static bool guard(const struct watchdog_order *order, const struct statedir *dir)
+{
+	struct termination termination = { .owner = order->owner,
+		.is_step = order->is_step,
+		.grace_ms = order->grace_ms };
+	int64_t limit_at_ms = clock_boot_ms() + order->limit_ms;
+	struct lives lives = LIVES_ON(dir);
+	struct watch watch = WATCH_NONE;
+
+	for (;;) {
+		int64_t now_ms = clock_boot_ms(), wake_ms = limit_at_ms;
+		struct life *life =
+			lives_judge(&lives, &order->owner, !order->is_step, now_ms);
+
+		if (!life || (order->is_step ? life_is_dead(life) : life_is_over(life)))
+			break;
+		if (now_ms >= limit_at_ms &&
+			terminate_step(&termination, life, dir->pidns, now_ms,
+				&wake_ms) != TERMINATE_LATER)
+			break;
+		wait_for(&watch, life, !order->is_step, nap_until(now_ms, wake_ms));
+	}
+	return termination.begun_ms != 0;
+}
+
+static void run(const struct watchdog_order *order)
+{
+	static struct snapshot view;
+	struct statedir dir;
+	bool was_us;
+
+	if (let_go(order->dir, &dir) < 0)
+		_exit(1);
+	was_us = guard(order, &dir);
+	if (order->is_step)
+		_exit(0);
+	snapshot_init(&view, &dir);
+	if (snapshot_read(&view, clock_boot_ms()) == 0) {
+		snapshot_judge(&view, clock_boot_ms());
+		commit_record_end(
+			&view, order->owner.token, was_us ? "limit" : NULL, NULL);
+	}
+	_exit(0);
+}
+
+int watchdog_start(const struct watchdog_order *order)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		pid_t watchdog = fork();
+
+		if (watchdog == 0)
+			run(order);
+		_exit(watchdog < 0 ? 1 : 0);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return 0; /* SIGCHLD is ignored: nobody learns of it */
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EAGAIN;
+}

@@ -1,0 +1,376 @@
+#include <errno.h>
+
+#include "broker_parts.h"
+#include "clock.h"
+#include "commit.h"
+#include "inventory.h"
+
+enum {
+	/* a result so old serves GPUs that were not just released */
+	PROBE_FRESH_MS = 1000,
+	TURN_TRIES = 64,
+	AGAIN_MS = 5,
+	SWEEP_EVERY = 64, /* tickets */
+};
+
+/* Inside a turn: something changed under our hands, look again. */
+enum { TURN_AGAIN = 100 };
+
+int broker_init(struct broker *broker, const struct statedir *dir,
+	const struct prober_config *config)
+{
+	broker->dir = dir;
+	broker->live_fd = broker->bell_fd = -1;
+	broker->watch = WATCH_NONE;
+	prober_init(&broker->prober, dir, config);
+	snapshot_init(&broker->view, dir);
+	broker->view.usage.idle_mib = config->idle_mib;
+	return queue_open(&broker->queue, dir);
+}
+
+void broker_release(struct broker *broker)
+{
+	close_fd(&broker->live_fd);
+	close_fd(&broker->bell_fd);
+	prober_release(&broker->prober);
+	queue_release(&broker->queue);
+	snapshot_release(&broker->view);
+	passover_release(&broker->passover);
+	watch_release(&broker->watch);
+}
+
+/* --- looking ----------------------------------------------------------------------- */
+
+/* Leases, lives and probe; GPUs that are new get their files, and are read in turn. */
+static int look(struct broker *broker)
+{
+	struct snapshot *view = &broker->view;
+	int r;
+
+	broker->now_ms = clock_boot_ms();
+	r = snapshot_read(view, broker->now_ms);
+	if (r < 0)
+		return r;
+	prober_refresh(&broker->prober, broker->now_ms, &view->probe, &view->has_probe);
+	if (view->has_probe && view->probe.started_ms != broker->adopted_ms) {
+		r = inventory_adopt(view);
+		if (r > 0)
+			r = snapshot_read(view, broker->now_ms);
+		if (r < 0)
+			return r;
+		broker->adopted_ms = view->probe.started_ms;
+	}
+	snapshot_judge(view, broker->now_ms);
+	return 0;
+}
+
+int broker_survey(struct broker *broker)
+{
+	int r;
+
+	lives_begin(&broker->view.lives);
+	r = look(broker);
+	lives_end(&broker->view.lives);
+	return r;
+}
+
+int broker_probe(struct broker *broker, int64_t until_ms)
+{
+	struct snapshot *view = &broker->view;
+	int64_t asked_ms = clock_boot_ms();
+	int r = 0;
+
+	while (r == 0 && clock_boot_ms() < until_ms) {
+		prober_refresh(
+			&broker->prober, clock_boot_ms(), &view->probe, &view->has_probe);
+		if (view->has_probe && view->probe.finished_ms >= asked_ms)
+			break;
+		prober_want(&broker->prober, clock_boot_ms());
+		r = broker_wait(broker, until_ms);
+	}
+	return r < 0 ? r : broker_survey(broker);
+}
+
+/* --- joining ----------------------------------------------------------------------- */
+
+/* Makes the FIFOs that are not there; a job without GPUs has no bell. */
+static int make_fifos(struct broker *broker)
+{
+	const struct owner *owner = &broker->ticket.owner;
+	int dirfd = broker->dir->fd;
+
+	if (beacon_look(dirfd, owner->token, NULL) == BEACON_GONE) {
+		close_fd(&broker->live_fd);
+		broker->live_fd = beacon_create(dirfd, BEACON_LIVE, owner);
+		if (broker->live_fd < 0)
+			return broker->live_fd;
+	}
+	if (broker->ticket.request.gpus &&
+		!beacon_is_named(dirfd, BEACON_BELL, owner->token)) {
+		close_fd(&broker->bell_fd);
+		broker->bell_fd = beacon_create(dirfd, BEACON_BELL, owner);
+		if (broker->bell_fd < 0)
+			return broker->bell_fd;
+	}
+	return 0;
+}
+
+/* FIFOs first, then the ticket: a ticket that can be read has its FIFOs. */
+static int take_ticket(struct broker *broker, struct why *why)
+{
+	int r = make_fifos(broker);
+
+	if (r < 0) {
+		why_set(why, "cannot make a FIFO in '%s': %s", broker->dir->path,
+			strerror(-r));
+		broker_leave(broker);
+		return r;
+	}
+	r = ticket_append(&broker->queue.file, &broker->ticket, &broker->number);
+	if (r < 0) {
+		why_set(why, "cannot take a ticket in '%s/tickets': %s",
+			broker->dir->path, strerror(-r));
+		broker_leave(broker);
+	}
+	return r;
+}
+
+int broker_join(struct broker *broker, const struct request *request, const char *user,
+	struct why *why)
+{
+	struct ticket *ticket = &broker->ticket;
+	int r;
+
+	/* without GPUs there is nothing to wait for */
+	*ticket = (struct ticket){ .request = *request,
+		.state = request->gpus ? TICKET_WAITING : TICKET_GRANTED };
+	text_copy(ticket->boot, sizeof(ticket->boot), broker->dir->boot);
+	text_copy(ticket->user, sizeof(ticket->user), user);
+	r = owner_self(&ticket->owner);
+	if (r < 0) {
+		why_set(why, "cannot read /proc/self: %s", strerror(-r));
+		return r;
+	}
+	ticket->since_ms = ticket->turn_ms = clock_boot_ms();
+	return take_ticket(broker, why);
+}
+
+/* The ticket file was lost: a new ticket in the new one, at its end. */
+static int rejoin(struct broker *broker, struct why *why)
+{
+	int r = statedir_repair(broker->dir);
+
+	queue_release(&broker->queue);
+	if (r == 0)
+		r = queue_open(&broker->queue, broker->dir);
+	if (r < 0) {
+		why_set(why, "the state directory '%s' was lost: %s", broker->dir->path,
+			strerror(-r));
+		return r;
+	}
+	broker->has_rejoined = true;
+	return take_ticket(broker, why);
+}
+
+void broker_leave(struct broker *broker)
+{
+	beacon_remove(broker->dir->fd, BEACON_BELL, broker->ticket.owner.token);
+	beacon_remove(broker->dir->fd, BEACON_LIVE, broker->ticket.owner.token);
+	close_fd(&broker->bell_fd);
+	close_fd(&broker->live_fd);
+}
+
+/* --- a turn ----------------------------------------------------------------------- */
+
+/* Reads everything and plans: tickets first, then leases, then who lives. */
+static int read_and_plan(struct broker *broker, struct verdict *ret, struct why *why)
+{
+	struct queue_row own;
+	int r = queue_begin(&broker->queue, broker->number);
+
+	if (r == 0)
+		r = queue_find(&broker->queue, broker->number, &own);
+	if (r < 0)
+		return r;
+	if (r != 0 || strcmp(own.ticket.owner.token, broker->ticket.owner.token) != 0) {
+		r = rejoin(broker, why);
+		return r < 0 ? r : TURN_AGAIN;
+	}
+	if (own.is_cancelled) {
+		broker->cancelled_by = own.cancelled_by;
+		return BROKER_CANCELLED;
+	}
+	lives_begin(&broker->view.lives);
+	r = look(broker);
+	if (r < 0)
+		why_set(why, "cannot use the lease files in '%s/gpu': %s",
+			broker->dir->path, strerror(-r));
+	if (r == 0)
+		r = broker_plan(broker, ret);
+	lives_end(&broker->view.lives);
+	return r;
+}
+
+/* --- starting ---------------------------------------------------------------------- */
+
+/* Whether the probe is new enough to hand out the GPUs of @set. */
+static bool is_probe_fresh(const struct broker *broker, const struct gpuset *set)
+{
+	const struct snapshot *view = &broker->view;
+
+	if (!view->has_probe ||
+		clock_age_ms(broker->now_ms, view->probe.finished_ms) > PROBE_FRESH_MS)
+		return false;
+	gpuset_for_each (slot, set)
+		if (view->gpus[slot].has_dead &&
+			view->probe.started_ms < view->gpus[slot].released_ms)
+			return false;
+	return true;
+}
+
+static void make_lease(const struct broker *broker, struct lease *lease)
+{
+	const struct ticket *ticket = &broker->ticket;
+
+	*lease = (struct lease){
+		.ticket = broker->number,
+		.owner = ticket->owner,
+		.gpus = broker->verdict.gpus,
+		.share_percent = ticket->request.share_percent,
+		.vram_mib = ticket->request.vram_mib,
+		.limit_ms = ticket->request.limit_ms,
+		.grace_ms = ticket->request.grace_ms,
+		.since_ms = clock_boot_ms(),
+	};
+	text_copy(lease->boot, sizeof(lease->boot), ticket->boot);
+	text_copy(lease->user, sizeof(lease->user), ticket->user);
+	text_copy(lease->name, sizeof(lease->name), ticket->request.name);
+	text_copy(lease->command, sizeof(lease->command), ticket->request.command);
+}
+
+/* The ticket says granted, the bell goes, the hint moves: nobody need wait for these. */
+static void finish(struct broker *broker)
+{
+	broker->ticket.state = TICKET_GRANTED;
+	broker->ticket.turn++;
+	broker->ticket.turn_ms = clock_boot_ms();
+	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
+	beacon_remove(broker->dir->fd, BEACON_BELL, broker->ticket.owner.token);
+	close_fd(&broker->bell_fd);
+	if (broker->hint == broker->number)
+		broker->hint++;
+	queue_move_hint(&broker->queue, broker->hint);
+	if (broker->number % SWEEP_EVERY == 0)
+		beacon_sweep(broker->dir->fd, broker->dir->pidns);
+}
+
+/* What ended because somebody wanted it, for the history. */
+static void note_cancels(struct broker *broker)
+{
+	for (size_t i = 0; i < broker->view.lease_count; i++) {
+		struct snapshot_lease *lease = &broker->view.leases[i];
+
+		lease->is_cancelled =
+			queue_is_cancelled(&broker->queue, lease->lease.ticket,
+				lease->lease.owner.uid, &lease->cancelled_by);
+	}
+}
+
+/* With the locks held: the same verdict once more, then the leases. */
+static int take_locked(struct broker *broker, struct why *why)
+{
+	struct gpuset set = broker->verdict.gpus;
+	struct verdict again;
+	struct lease lease;
+	int r = read_and_plan(broker, &again, why);
+
+	if (r != 0)
+		return r;
+	if (again.kind != VERDICT_START || !gpuset_equals(&again.gpus, &set) ||
+		!commit_is_locked(&broker->view, &set) || !is_probe_fresh(broker, &set))
+		return TURN_AGAIN;
+	make_lease(broker, &lease);
+	note_cancels(broker);
+	r = commit_write(&broker->view, &set, &lease);
+	if (r < 0) {
+		why_set(why, "cannot write a lease in '%s/gpu': %s", broker->dir->path,
+			strerror(-r));
+		return r;
+	}
+	return BROKER_GRANTED;
+}
+
+static int take(struct broker *broker, struct why *why)
+{
+	int r = commit_lock(&broker->view, &broker->verdict.gpus);
+
+	if (r == COMMIT_LOCKED)
+		return TURN_AGAIN;
+	if (r == -EBADF) {
+		/* a file is missing: the next look makes it */
+		broker->adopted_ms = 0;
+		return TURN_AGAIN;
+	}
+	if (r < 0)
+		return r;
+	r = take_locked(broker, why);
+	commit_unlock(&broker->view);
+	if (r == BROKER_GRANTED)
+		finish(broker);
+	return r;
+}
+
+/* --- turns ------------------------------------------------------------------------- */
+
+/* Leaves word of this turn in the ticket, for those who would pass it over. */
+static int end_turn(struct broker *broker)
+{
+	broker->ticket.turn++;
+	broker->ticket.turn_ms = clock_boot_ms();
+	return ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
+}
+
+static int turn_once(struct broker *broker, struct why *why)
+{
+	int64_t wake_ms;
+	int r = read_and_plan(broker, &broker->verdict, why);
+
+	broker->wake_ms = INT64_MAX;
+	if (r != 0)
+		return r;
+	if (broker->verdict.kind == VERDICT_START) {
+		if (is_probe_fresh(broker, &broker->verdict.gpus))
+			return take(broker, why);
+		prober_want(&broker->prober, broker->now_ms);
+		return BROKER_PROBING;
+	}
+	r = passover_consider(&broker->passover, &broker->queue, broker->number,
+		broker_could_start(broker), broker->now_ms, &wake_ms);
+	if (r != 0)
+		return r == PASSOVER_CHANGED ? TURN_AGAIN : r;
+	broker->wake_ms = wake_ms;
+	if (commit_end_lingering(&broker->view))
+		return TURN_AGAIN;
+	broker_set_alarm(broker);
+	return prober_is_busy(&broker->prober) ? BROKER_PROBING : BROKER_WAITING;
+}
+
+int broker_turn(struct broker *broker, struct why *why)
+{
+	int r = TURN_AGAIN, ended;
+
+	broker->has_rejoined = false;
+	beacon_drain(
+		broker->bell_fd); /* before reading, never after: a ring is not lost */
+	for (int i = 0; i < TURN_TRIES && r == TURN_AGAIN; i++)
+		r = turn_once(broker, why);
+	if (r == TURN_AGAIN) {
+		/* others are quicker, time and again: let them */
+		broker->wake_ms = clock_boot_ms() + AGAIN_MS;
+		r = BROKER_WAITING;
+	}
+	if (r != BROKER_WAITING && r != BROKER_PROBING)
+		return r;
+	ended = end_turn(broker);
+	return ended < 0 ? ended : r;
+}

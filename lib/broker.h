@@ -1,0 +1,97 @@
+/*
+ * The broker: one job's way from its request to its GPUs.
+ *
+ *	broker_init -> broker_join -> broker_turn, broker_wait, broker_turn … -> granted
+ *	                                                     `-> broker_leave
+ *
+ * Nothing here blocks but broker_wait(), no lock is held while it does, and nothing needs
+ * releasing that a crash could leave: the kernel lets go of everything with the process.
+ *
+ * Killed here -> left behind -> who repairs it:
+ *	in join, before the append -> FIFOs no ticket names -> a sweep
+ *	waiting -> a ticket with a dead owner, its FIFOs -> whoever moves the hint
+ *	while leases are written -> some records with a dead owner -> whoever replaces them
+ *	after that -> a lease with a dead owner -> the same
+ */
+#ifndef GPULEASE_BROKER_H
+#define GPULEASE_BROKER_H
+
+#include "passover.h"
+#include "prober.h"
+#include "snapshot.h"
+#include "watch.h"
+
+enum broker_outcome {
+	BROKER_GRANTED,
+	BROKER_WAITING,   /* ->verdict says for what */
+	BROKER_PROBING,   /* no verdict yet: nvidia-smi is at work */
+	BROKER_CANCELLED, /* somebody who may has cancelled the ticket: ->cancelled_by */
+};
+
+struct broker {
+	const struct statedir *dir;
+	struct prober prober;
+	struct queue queue;
+	struct snapshot view;
+	struct passover passover;
+	struct watch watch;
+
+	struct ticket ticket;
+	uint64_t number; /* 0: not joined */
+	int live_fd, bell_fd;
+
+	/* of the last turn */
+	struct verdict verdict;
+	uint32_t cancelled_by; /* uid */
+	bool has_rejoined;     /* the ticket file was lost, the number is a new one */
+	int64_t now_ms, wake_ms;
+	uint64_t hint;          /* what the hint may be moved to */
+	uint64_t broken_ticket; /* an unreadable record, and since when */
+	int64_t broken_since_ms;
+
+	int64_t adopted_ms;     /* start of the probe whose GPUs have their files */
+	unsigned probe_backoff; /* how often a probe has changed nothing */
+	int64_t judged_ms;      /* start of the probe that was judged last */
+};
+
+/*
+ * Prepares the zeroed @broker for a job; @dir and what @config points to stay the caller's.
+ * 0 or a negative errno.
+ */
+MUST_CHECK int broker_init(struct broker *broker, const struct statedir *dir,
+	const struct prober_config *config);
+
+/*
+ * Looks at the GPUs and leases as they are, without a ticket and without waiting; GPUs that
+ * only the newest probe knows get their files.  0 or a negative errno.
+ */
+MUST_CHECK int broker_survey(struct broker *broker);
+
+/*
+ * Gets a probe that ends after now and surveys; waits for it until @until_ms.  0, also where
+ * none came in time (->view.has_probe says), or a negative errno.
+ */
+MUST_CHECK int broker_probe(struct broker *broker, int64_t until_ms);
+
+/* Takes a ticket for @request of @user.  0 or a negative errno with the reason in @why. */
+MUST_CHECK int broker_join(struct broker *broker, const struct request *request,
+	const char *user, struct why *why);
+
+/*
+ * Takes a turn: does all that can be done now.  A broker_outcome, or a negative errno with
+ * the reason in @why, after which the ticket is lost.
+ */
+MUST_CHECK int broker_turn(struct broker *broker, struct why *why);
+
+/* Waits for whatever can change the verdict, at most until @until_ms.  0 or -errno. */
+MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
+
+/* How many tickets wait before this one, itself included; 0 where that cannot be told. */
+unsigned broker_position(struct broker *broker);
+
+/* Gives up: removes the FIFOs, so that nobody need find them. */
+void broker_leave(struct broker *broker);
+
+void broker_release(struct broker *broker);
+
+#endif

@@ -1,0 +1,167 @@
+#include "broker_parts.h"
+#include "clock.h"
+
+enum {
+	PROBE_AGAIN_MS = 1000, /* then 2, 4 … */
+	PROBE_AGAIN_MAX_MS = 30000,
+	LINGER_AGAIN_MS = 10000,
+	UNWATCHABLE_MS = 1000, /* the longest time between two looks at such an owner */
+};
+
+/* --- the alarm --------------------------------------------------------------------- */
+
+/* When the shared probe is to be asked again for GPUs whose return is no event. */
+static int64_t next_probe_ms(const struct broker *broker, bool is_lingering_only)
+{
+	int64_t wait_ms = PROBE_AGAIN_MAX_MS;
+
+	if (!broker->view.has_probe)
+		return broker->now_ms;
+	if (is_lingering_only)
+		wait_ms = LINGER_AGAIN_MS;
+	else if (broker->probe_backoff < 5)
+		wait_ms = PROBE_AGAIN_MS << broker->probe_backoff;
+	return broker->view.probe.finished_ms + wait_ms;
+}
+
+/* Arms timers, or starts a probe, for GPUs we could use that no event gives back. */
+static void consider_silent(struct broker *broker)
+{
+	const struct snapshot *view = &broker->view;
+	bool is_silent = false, is_lingering_only = true;
+	int64_t at_ms;
+
+	for (unsigned slot = 0; slot < view->slots; slot++) {
+		const struct snapshot_gpu *gpu = &view->gpus[slot];
+
+		if (!gpu->exists || !gpu_state_is_silent(gpu->state) ||
+			!gpuset_has(&broker->ticket.request.allow, slot))
+			continue;
+		if (gpu->state == GPU_LOCKED) {
+			broker->wake_ms = min_i64(broker->wake_ms, gpu->locked_until_ms);
+			continue;
+		}
+		is_silent = true;
+		is_lingering_only = is_lingering_only && gpu->state == GPU_LINGERING;
+	}
+	if (!is_silent) {
+		broker->probe_backoff = 0;
+		return;
+	}
+	if (view->probe.started_ms != broker->judged_ms) {
+		/* a result that we have not judged yet, and it changed nothing */
+		broker->probe_backoff += broker->judged_ms != 0;
+		broker->judged_ms = view->probe.started_ms;
+	}
+	at_ms = next_probe_ms(broker, is_lingering_only);
+	if (at_ms <= broker->now_ms)
+		prober_want(&broker->prober, broker->now_ms);
+	else
+		broker->wake_ms = min_i64(broker->wake_ms, at_ms);
+}
+
+/* An owner that can be neither watched nor asked: looked at after 5 ms, 10, 20 … 1 s. */
+static void consider_unwatchable(struct broker *broker)
+{
+	const struct lives *lives = &broker->view.lives;
+
+	for (size_t i = 0; i < lives->count; i++) {
+		const struct life *life = &lives->all[i];
+		int64_t age_ms = broker->now_ms - life->unwatchable_ms;
+
+		if (life->is_watched && life->unwatchable_ms)
+			broker->wake_ms = min_i64(broker->wake_ms,
+				broker->now_ms +
+					min_i64(UNWATCHABLE_MS, max_i64(5, age_ms)));
+	}
+}
+
+void broker_set_alarm(struct broker *broker)
+{
+	consider_silent(broker);
+	consider_unwatchable(broker);
+}
+
+/* --- what is watched --------------------------------------------------------------- */
+
+static int watch_lives(struct broker *broker)
+{
+	const struct lives *lives = &broker->view.lives;
+	int r = 0;
+
+	for (size_t i = 0; i < lives->count && r == 0; i++) {
+		const struct life *life = &lives->all[i];
+
+		if (!life->is_watched)
+			continue;
+		/* a half that has fired has no descriptor any more */
+		r = watch_add(&broker->watch, life->pidfd, POLLIN);
+		if (r == 0)
+			r = watch_add(&broker->watch, life->fifo_fd, 0);
+	}
+	return r;
+}
+
+/* Foreign processes whose GPUs we could use; @pidfds is closed by the caller. */
+static int watch_culprits(
+	struct broker *broker, struct gpuset *set, int pidfds[GPUSET_MAX])
+{
+	const struct snapshot *view = &broker->view;
+	int r = 0;
+
+	*set = GPUSET_NONE;
+	for (unsigned slot = 0; slot < view->slots && r == 0; slot++) {
+		if (!view->gpus[slot].culprit ||
+			!gpu_state_is_silent(view->gpus[slot].state) ||
+			!gpuset_has(&broker->ticket.request.allow, slot))
+			continue;
+		pidfds[slot] = pidfd_open_process(view->gpus[slot].culprit);
+		if (pidfds[slot] < 0)
+			continue;
+		gpuset_add(set, slot);
+		r = watch_add(&broker->watch, pidfds[slot], POLLIN);
+	}
+	return r;
+}
+
+static int watch_probe(struct broker *broker)
+{
+	struct pollfd fds[PROBE_POLL_FDS];
+	unsigned count = prober_poll_fds(&broker->prober, fds);
+	int r = 0;
+
+	for (unsigned i = 0; i < count && r == 0; i++)
+		r = watch_add(&broker->watch, fds[i].fd, fds[i].events);
+	watch_until(&broker->watch, prober_deadline_ms(&broker->prober));
+	return r;
+}
+
+int broker_wait(struct broker *broker, int64_t until_ms)
+{
+	struct gpuset watched = GPUSET_NONE;
+	int pidfds[GPUSET_MAX];
+	int r;
+
+	watch_begin(&broker->watch);
+	watch_until(&broker->watch, until_ms);
+	r = watch_probe(broker);
+	if (r == 0 && broker->number) {
+		watch_until(&broker->watch, broker->wake_ms);
+		r = watch_add(&broker->watch, broker->bell_fd, POLLIN);
+		if (r == 0)
+			r = watch_lives(broker);
+		if (r == 0 && !prober_is_busy(&broker->prober))
+			r = watch_culprits(broker, &watched, pidfds);
+	}
+	if (r == 0)
+		r = watch_wait(&broker->watch);
+	gpuset_for_each (slot, &watched) {
+		/* what it used may be free: the old result is no longer waited out */
+		if (pidfd_has_ended(pidfds[slot]))
+			prober_want(&broker->prober, clock_boot_ms());
+		close_fd(&pidfds[slot]);
+	}
+	prober_step(&broker->prober, clock_boot_ms(), &broker->view.probe,
+		&broker->view.has_probe);
+	return r;
+}

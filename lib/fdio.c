@@ -1,0 +1,144 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "fdio.h"
+
+int fdio_pread(int fd, void *out, size_t size, off_t offset, size_t *ret_size)
+{
+	ssize_t n;
+
+	/* of a regular file, a short read is its end: there is nothing to read on for */
+	do
+		n = pread(fd, out, size, offset);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	*ret_size = (size_t)n;
+	return 0;
+}
+
+int fdio_read_text(int dirfd, const char *name, char *out, size_t size)
+{
+	/* files of /proc have no size and one position: read on, never pread */
+	autofd int fd =
+		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	size_t done = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (done < size - 1) {
+		ssize_t n = read(fd, out + done, size - 1 - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	out[done] = '\0';
+	return 0;
+}
+
+int fdio_pwrite(int fd, const void *in, size_t size, off_t offset)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = pwrite(
+			fd, (const char *)in + done, size - done, offset + (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EIO;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static int create(int dirfd, const char *name, int flags, mode_t mode)
+{
+	autofd int fd = openat(dirfd, name,
+		flags | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode & 0600);
+
+	if (fd < 0)
+		return -errno;
+	if (fchmod(fd, mode) < 0) {
+		int r = -errno;
+
+		(void)unlinkat(dirfd, name, 0);
+		return r;
+	}
+	return take_fd(&fd);
+}
+
+int fdio_open_shared(int dirfd, const char *name, int flags)
+{
+	for (;;) {
+		int fd = openat(dirfd, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+		if (fd >= 0)
+			return fd;
+		if (errno != ENOENT)
+			return -errno;
+		fd = create(dirfd, name, flags, FDIO_MODE_SHARED);
+		if (fd != -EEXIST)
+			return fd;
+	}
+}
+
+static int write_temporary(
+	int dirfd, const char *temporary, const void *in, size_t size, mode_t mode)
+{
+	autofd int fd = create(dirfd, temporary, O_WRONLY, mode);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = fdio_pwrite(fd, in, size, 0);
+	if (r < 0)
+		(void)unlinkat(dirfd, temporary, 0);
+	return r;
+}
+
+int fdio_publish(int dirfd, const char *name, const char *temporary, const void *in,
+	size_t size, mode_t mode)
+{
+	int r = write_temporary(dirfd, temporary, in, size, mode);
+
+	if (r < 0)
+		return r;
+	if (linkat(dirfd, temporary, dirfd, name, 0) < 0 && errno != EEXIST)
+		r = -errno;
+	(void)unlinkat(dirfd, temporary, 0);
+	return r;
+}
+
+int fdio_replace(int dirfd, const char *name, const char *temporary, const void *in,
+	size_t size, mode_t mode)
+{
+	int r = write_temporary(dirfd, temporary, in, size, mode);
+
+	if (r < 0)
+		return r;
+	if (renameat(dirfd, temporary, dirfd, name) < 0) {
+		r = -errno;
+		(void)unlinkat(dirfd, temporary, 0);
+	}
+	return r;
+}
+
+int fdio_punch(int fd, off_t from, off_t to)
+{
+	if (to <= from)
+		return 0;
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from) <
+		0)
+		return -errno;
+	return 0;
+}

@@ -1,0 +1,36 @@
+/*
+ * To which lease a process belongs.  Three signs, each of which a process can lose, so any of
+ * them is enough: the lease's owner is an ancestor; GPULEASE_TOKEN in the environment it was
+ * started with; the tag, 63 bits of the token as its soft limit of file locks, which the
+ * kernel has not enforced since 2.4, which is inherited over everything and readable for
+ * all.  Signs of honest programs: a hint for status and a net for runaways, not a wall.
+ */
+#ifndef GPULEASE_KIN_H
+#define GPULEASE_KIN_H
+
+#include "owner.h"
+
+#define KIN_TOKEN_VARIABLE "GPULEASE_TOKEN"
+
+/* The tag of @token: its lower 63 bits; 0 where it is no token. */
+uint64_t kin_tag(const char *token);
+
+/* The tag of process @pid, 0: none, or not to be seen. */
+uint64_t kin_tag_of_process(uint32_t pid);
+
+/*
+ * Whether process @pid carries @token in its tag or its environment.  False for processes
+ * of others whose environment cannot be read and whose limits do not show it.
+ */
+bool kin_carries_token(uint32_t pid, const char *token);
+
+/* Whether @ancestor is among the parents of process @pid, or is it. */
+bool kin_is_descendant(uint32_t pid, uint32_t ancestor);
+
+/*
+ * Sends @signal to every process of user @uid that carries @token, but not to process @but.
+ * Returns how many it reached.
+ */
+unsigned kin_signal_all(const char *token, uint32_t uid, int signal, uint32_t but);
+
+#endif

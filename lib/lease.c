@@ -1,0 +1,321 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "clock.h"
+#include "fdio.h"
+#include "lease.h"
+
+enum { BAD_SUM_TRIES = 5, PATH_SIZE = 128, FIRST_BYTES = 8 * RECORD_SIZE };
+
+#define AT(field) offsetof(struct gpu_record, field)
+static const struct record_field gpu_fields[] = {
+	{ "uuid", RECORD_TEXT, AT(uuid), UUID_SIZE },
+	{ "index", RECORD_U32, AT(index), 0 },
+	{ "paused", RECORD_U32, AT(is_paused), 0 },
+	{ "by", RECORD_TEXT, AT(paused_by), USER_SIZE },
+	{ "bus", RECORD_TEXT, AT(bus_id), 32 },
+	{ "memory", RECORD_U64, AT(total_mib), 0 },
+	{ "boot", RECORD_TEXT, AT(boot), BOOT_SIZE },
+	{ "model", RECORD_TEXT, AT(model), MODEL_NAME_SIZE },
+	{ "", RECORD_EXTRA, AT(extra), 64 },
+	{ "reason", RECORD_REST, AT(reason), REASON_SIZE },
+};
+#undef AT
+
+#define AT(field) offsetof(struct lease, field)
+static const struct record_field lease_fields[] = {
+	{ "ticket", RECORD_U64, AT(ticket), 0 },
+	OWNER_FIELDS(struct lease, owner),
+	{ "boot", RECORD_TEXT, AT(boot), BOOT_SIZE },
+	{ "gpus", RECORD_SET, AT(gpus), 0 },
+	{ "share", RECORD_U32, AT(share_percent), 0 },
+	{ "recorded", RECORD_U32, AT(is_recorded), 0 },
+	{ "vram", RECORD_U64, AT(vram_mib), 0 },
+	{ "peak", RECORD_U64, AT(peak_mib), 0 },
+	{ "limit", RECORD_I64, AT(limit_ms), 0 },
+	{ "grace", RECORD_I64, AT(grace_ms), 0 },
+	{ "since", RECORD_I64, AT(since_ms), 0 },
+	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
+	{ "name", RECORD_TEXT, AT(name), NAME_SIZE_MAX },
+	{ "", RECORD_EXTRA, AT(extra), 48 },
+	{ "command", RECORD_REST, AT(command), COMMAND_SIZE_MAX },
+};
+#undef AT
+
+static const struct record_schema gpu_schema = RECORD_SCHEMA("gpu/1", gpu_fields);
+static const struct record_schema lease_schema = RECORD_SCHEMA("lease/1", lease_fields);
+
+/* --- names ------------------------------------------------------------------------- */
+
+/* The file's name in gpu/: a uuid of letters, digits and dashes stands for itself. */
+static void file_name(char out[PATH_SIZE], const char *uuid)
+{
+	int used = 0;
+
+	/* every other byte is escaped: old MIG uuids hold a `/` */
+	for (; *uuid && used < PATH_SIZE - 16; uuid++) {
+		unsigned char c = (unsigned char)*uuid;
+		bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+			     (c >= 'A' && c <= 'Z') || c == '-';
+
+		used += snprintf(out + used, (size_t)(PATH_SIZE - used),
+			plain ? "%c" : "%%%02X", c);
+	}
+	(void)snprintf(out + used, (size_t)(PATH_SIZE - used), ".lease");
+}
+
+/* The uuid that file_name() made @name of. */
+static void uuid_of(const char *name, char out[UUID_SIZE])
+{
+	size_t used = 0;
+	unsigned byte = 0;
+
+	while (*name && *name != '.' && used < UUID_SIZE - 1) {
+		if (*name == '%' && sscanf(name, "%%%2X", &byte) == 1) {
+			out[used++] = (char)byte;
+			name += strlen(name) < 3 ? strlen(name) : 3;
+		} else {
+			out[used++] = *name++;
+		}
+	}
+	out[used] = '\0';
+}
+
+static void gpu_path(char out[PATH_SIZE + 8], const char *name)
+{
+	(void)snprintf(out, PATH_SIZE + 8, "gpu/%s", name);
+}
+
+/* Where slot @slot points to; 0, -ENOENT: no such slot; -ELOOP: not a link of ours. */
+static int read_slot(int dirfd, uint32_t slot, char name[PATH_SIZE])
+{
+	char link[32];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "gpu/slot.%u", slot);
+	n = readlinkat(dirfd, link, name, PATH_SIZE - 1);
+	if (n < 0)
+		return -errno;
+	name[n] = '\0';
+	return strchr(name, '/') || name[0] == '.' ? -ELOOP : 0;
+}
+
+static int open_named(int dirfd, const char *name)
+{
+	char path[PATH_SIZE + 8];
+	autofd int fd = -1;
+	struct stat st;
+
+	gpu_path(path, name);
+	fd = openat(dirfd, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? take_fd(&fd) : -EINVAL;
+}
+
+int lease_open_slot(int dirfd, uint32_t slot, struct lease_file *file)
+{
+	char name[PATH_SIZE];
+	int r = read_slot(dirfd, slot, name);
+
+	if (r < 0)
+		return r == -ENOENT ? LEASE_NO_SLOT : r;
+	r = open_named(dirfd, name);
+	if (r < 0)
+		return r;
+	*file = (struct lease_file){ .fd = r, .slot = slot };
+	uuid_of(name, file->gpu.uuid);
+	return 0;
+}
+
+void lease_release(struct lease_file *file)
+{
+	close_fd(&file->fd);
+	file->is_locked = false;
+}
+
+bool lease_file_is_current(int dirfd, const struct lease_file *file)
+{
+	char name[PATH_SIZE], path[PATH_SIZE + 8];
+	struct stat open_one, named;
+
+	file_name(name, file->gpu.uuid);
+	gpu_path(path, name);
+	return fstat(file->fd, &open_one) == 0 &&
+	       fstatat(dirfd, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
+}
+
+/* --- new GPUs ---------------------------------------------------------------------- */
+
+static int make_file(int dirfd, const char *name, const struct gpu_record *gpu)
+{
+	/* a page at once: leases then find their blocks written, also on a full disk */
+	static char bytes[FIRST_BYTES];
+	char path[PATH_SIZE + 8], temporary[64], token[TOKEN_SIZE];
+	int r = record_encode(&gpu_schema, gpu, bytes);
+
+	if (r == 0)
+		r = token_make(token);
+	if (r < 0)
+		return r;
+	gpu_path(path, name);
+	(void)snprintf(temporary, sizeof(temporary), "gpu/tmp.%s", token);
+	return fdio_publish(
+		dirfd, path, temporary, bytes, sizeof(bytes), FDIO_MODE_SHARED);
+}
+
+int lease_add_gpu(int dirfd, const struct gpu_record *gpu, uint32_t *ret_slot)
+{
+	char name[PATH_SIZE], taken[PATH_SIZE], path[PATH_SIZE + 8], link[32];
+	struct stat st;
+	int r;
+
+	file_name(name, gpu->uuid);
+	gpu_path(path, name);
+	if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		r = make_file(dirfd, name, gpu);
+		if (r < 0)
+			return r;
+	}
+	for (uint32_t slot = 0; slot < GPUSET_MAX; slot++) {
+		(void)snprintf(link, sizeof(link), "gpu/slot.%u", slot);
+		if (symlinkat(name, dirfd, link) < 0 && errno != EEXIST)
+			return -errno;
+		/* EEXIST: another GPU's, or this one's, made by us or somebody else */
+		r = read_slot(dirfd, slot, taken);
+		if (r < 0)
+			return r;
+		if (strcmp(taken, name) == 0) {
+			*ret_slot = slot;
+			return 0;
+		}
+	}
+	return -ENOSPC;
+}
+
+/* --- the lock ---------------------------------------------------------------------- */
+
+int lease_lock(struct lease_file *file, int64_t until_ms)
+{
+	for (;;) {
+		if (flock(file->fd, LOCK_EX | LOCK_NB) == 0) {
+			file->is_locked = true;
+			return 0;
+		}
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (clock_boot_ms() >= until_ms)
+			return LEASE_LOCKED;
+		(void)poll(
+			NULL, 0, 1); /* others hold it for microseconds, or are stopped */
+	}
+}
+
+void lease_unlock(struct lease_file *file)
+{
+	if (file->is_locked)
+		(void)flock(file->fd, LOCK_UN);
+	file->is_locked = false;
+}
+
+uint32_t lease_lock_holder(const struct lease_file *file)
+{
+	FILE *locks = fopen("/proc/locks", "re");
+	char line[256];
+	struct stat st;
+	unsigned found = 0;
+
+	if (!locks || fstat(file->fd, &st) < 0) {
+		if (locks)
+			(void)fclose(locks);
+		return 0;
+	}
+	while (!found && fgets(line, sizeof(line), locks)) {
+		unsigned pid = 0, major_nr = 0, minor_nr = 0;
+		unsigned long inode = 0;
+
+		/* 1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF */
+		if (sscanf(line, "%*s FLOCK %*s %*s %u %x:%x:%lu", &pid, &major_nr,
+			    &minor_nr, &inode) == 4 &&
+			inode == st.st_ino && major_nr == major(st.st_dev) &&
+			minor_nr == minor(st.st_dev))
+			found = pid;
+	}
+	(void)fclose(locks);
+	return found;
+}
+
+/* --- records ----------------------------------------------------------------------- */
+
+static bool has_bad_sum(const char *raw, unsigned records)
+{
+	for (unsigned i = 0; i < records; i++)
+		if (record_judge(raw + (size_t)i * RECORD_SIZE) == RECORD_BROKEN)
+			return true;
+	return false;
+}
+
+int lease_read(struct lease_file *file, char raw[LEASE_FILE_BYTES], unsigned *ret_records)
+{
+	unsigned records = 0;
+
+	for (int i = 0; i < BAD_SUM_TRIES; i++) {
+		size_t bytes = 0;
+		int r = fdio_pread(file->fd, raw, LEASE_FILE_BYTES, 0, &bytes);
+
+		if (r < 0)
+			return r;
+		records = (unsigned)(bytes / RECORD_SIZE);
+		if (!has_bad_sum(raw, records))
+			break;
+	}
+	if (records == 0 || record_decode(&gpu_schema, raw, &file->gpu) != 0)
+		return LEASE_TROUBLE;
+	*ret_records = records - 1;
+	return 0;
+}
+
+enum lease_kind lease_decode(const char *raw, unsigned at, struct lease *lease)
+{
+	const char *record = raw + (size_t)at * RECORD_SIZE;
+
+	if (record_judge(record) == RECORD_VOID)
+		return LEASE_NONE;
+	return record_decode(&lease_schema, record, lease) == 0 &&
+			       is_token(lease->owner.token)
+		       ? LEASE_RECORD
+		       : LEASE_BROKEN;
+}
+
+static int write_at(struct lease_file *file, unsigned at, const char *raw)
+{
+	return fdio_pwrite(file->fd, raw, RECORD_SIZE, (off_t)at * RECORD_SIZE);
+}
+
+int lease_write(struct lease_file *file, unsigned at, const struct lease *lease)
+{
+	char raw[RECORD_SIZE];
+	int r = record_encode(&lease_schema, lease, raw);
+
+	return r < 0 ? r : write_at(file, at, raw);
+}
+
+int lease_clear(struct lease_file *file, unsigned at)
+{
+	static const char zeros[RECORD_SIZE];
+
+	return write_at(file, at, zeros);
+}
+
+int lease_write_gpu(struct lease_file *file, const struct gpu_record *gpu)
+{
+	char raw[RECORD_SIZE];
+	int r = record_encode(&gpu_schema, gpu, raw);
+
+	return r < 0 ? r : write_at(file, 0, raw);
+}

@@ -1,0 +1,111 @@
+/*
+ * The lease files: gpu/<uuid>.lease, one per GPU.
+ *
+ * Record 0 is the GPU: its uuid, copies of what nvidia-smi last said of it, and whether it is
+ * paused; it has no owner and outlives a reboot.  Records 1 to 31 are leases.  A lease of
+ * several GPUs stands in the file of each, with the whole set, so that one visible record
+ * shows all of it.  A lease whose owner is dead is void; it stays until somebody replaces it,
+ * and marks the GPU as just released until then.
+ *
+ * gpu/slot.<n> is a symbolic link to the file: the slot number, by which sets name the GPU.
+ *
+ * Written only under the file's flock; who reads without it only plans.  Files are made
+ * complete and linked, never unlinked or renamed.  A crash while leases are written leaves
+ * records with a dead owner.
+ */
+#ifndef GPULEASE_LEASE_H
+#define GPULEASE_LEASE_H
+
+#include "ticket.h"
+
+enum { LEASES_PER_GPU = 31, UUID_SIZE = 96, MODEL_NAME_SIZE = 64, REASON_SIZE = 160 };
+
+struct gpu_record {
+	char uuid[UUID_SIZE];
+	uint32_t index; /* nvidia-smi's, copied for readers; everybody uses their own */
+	uint32_t is_paused;
+	uint64_t total_mib;   /* 0: not known */
+	char boot[BOOT_SIZE]; /* the boot in which it was last seen; voids nothing */
+	char bus_id[32];
+	char model[MODEL_NAME_SIZE];
+	char paused_by[USER_SIZE];
+	char extra[64];
+	char reason[REASON_SIZE];
+};
+
+struct lease {
+	uint64_t ticket;
+	struct owner owner;
+	char boot[BOOT_SIZE];
+	struct gpuset gpus;
+	uint32_t share_percent;
+	uint32_t is_recorded;        /* its end is in the history already */
+	uint64_t vram_mib, peak_mib; /* declared; seen, a lower bound */
+	int64_t limit_ms, grace_ms;
+	int64_t since_ms; /* CLOCK_BOOTTIME */
+	char user[USER_SIZE];
+	char name[NAME_SIZE_MAX];
+	char extra[48];
+	char command[COMMAND_SIZE_MAX];
+};
+
+struct lease_file {
+	int fd; /* -1 while not open */
+	bool is_locked;
+	uint32_t slot;
+	struct gpu_record gpu;
+};
+
+/* What stands in one of the records 1 to 31. */
+enum lease_kind { LEASE_NONE, LEASE_RECORD, LEASE_BROKEN };
+
+/* Room for the whole file, read in one go. */
+enum { LEASE_FILE_BYTES = (1 + LEASES_PER_GPU) * RECORD_SIZE };
+
+/*
+ * Opens the lease file of slot @slot; ->gpu.uuid is what its name says.  0, LEASE_NO_SLOT
+ * where there is no such slot, or a negative errno.
+ */
+enum { LEASE_NO_SLOT = 1 };
+MUST_CHECK int lease_open_slot(int dirfd, uint32_t slot, struct lease_file *file);
+void lease_release(struct lease_file *file);
+
+/* Whether the open file is still the one that its name shows. */
+bool lease_file_is_current(int dirfd, const struct lease_file *file);
+
+/*
+ * Gives the GPU a lease file and a slot where it has none yet.  *@ret_slot is its slot.  0 or
+ * a negative errno (-ENOSPC: all 128 slots are taken).
+ */
+MUST_CHECK int lease_add_gpu(int dirfd, const struct gpu_record *gpu, uint32_t *ret_slot);
+
+/*
+ * Takes the file's flock, waiting no longer than until @until_ms (CLOCK_BOOTTIME).  0,
+ * LEASE_LOCKED while somebody else has it, or a negative errno.
+ */
+enum { LEASE_LOCKED = 1 };
+MUST_CHECK int lease_lock(struct lease_file *file, int64_t until_ms);
+void lease_unlock(struct lease_file *file);
+
+/* The pid that /proc/locks names as the holder of the file's flock; 0: not listed. */
+uint32_t lease_lock_holder(const struct lease_file *file);
+
+/*
+ * Reads the whole file into @raw, updating @file->gpu; *@ret_records counts the records
+ * behind record 0.  A bad sum is read again a few times.  0; LEASE_TROUBLE: record 0 is
+ * broken; or a negative errno.
+ */
+enum { LEASE_TROUBLE = 1 };
+MUST_CHECK int lease_read(
+	struct lease_file *file, char raw[LEASE_FILE_BYTES], unsigned *ret_records);
+
+/* Decodes record @at (1 to 31) of what lease_read() read.  Pure. */
+enum lease_kind lease_decode(const char *raw, unsigned at, struct lease *lease);
+
+/* Under the lock: write the lease as record @at; make record @at void; write record 0. */
+MUST_CHECK int lease_write(
+	struct lease_file *file, unsigned at, const struct lease *lease);
+MUST_CHECK int lease_clear(struct lease_file *file, unsigned at);
+MUST_CHECK int lease_write_gpu(struct lease_file *file, const struct gpu_record *gpu);
+
+#endif

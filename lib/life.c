@@ -1,0 +1,146 @@
+#include "array.h"
+#include "life.h"
+
+static struct life *find(struct lives *lives, const char *token)
+{
+	for (size_t i = 0; i < lives->count; i++)
+		if (strcmp(lives->all[i].owner.token, token) == 0)
+			return &lives->all[i];
+	return NULL;
+}
+
+static struct life *add(struct lives *lives, const struct owner *owner)
+{
+	struct life *all =
+		array_grow(lives->all, sizeof(*all), lives->count, &lives->room);
+
+	if (!all)
+		return NULL;
+	lives->all = all;
+	lives->all[lives->count] =
+		(struct life){ .owner = *owner, .pidfd = -1, .fifo_fd = -1 };
+	return &lives->all[lives->count++];
+}
+
+static void judge_process(struct lives *lives, struct life *life)
+{
+	if (life->process == LIFE_ENDED)
+		return;
+	if (life->pidfd >= 0) {
+		life->process = pidfd_has_ended(life->pidfd) ? LIFE_ENDED : LIFE_LIVES;
+	} else {
+		switch (owner_judge(&life->owner, lives->dir->pidns, &life->pidfd)) {
+		case OWNER_ALIVE:
+			life->process = LIFE_LIVES;
+			break;
+		case OWNER_DEAD:
+			life->process = LIFE_ENDED;
+			break;
+		case OWNER_UNDECIDED:
+			life->process = LIFE_UNKNOWN;
+			break;
+		}
+	}
+	if (life->process == LIFE_ENDED)
+		close_fd(&life->pidfd);
+}
+
+static void judge_fifo(struct lives *lives, struct life *life)
+{
+	enum beacon_state state;
+
+	if (life->fifo == LIFE_ENDED)
+		return;
+	state = life->fifo_fd >= 0
+			? beacon_look_again(life->fifo_fd)
+			: beacon_look(lives->dir->fd, life->owner.token, &life->fifo_fd);
+	/* a lingering one may have been declared over by another waiter: by its name */
+	if (state == BEACON_HELD && life->process == LIFE_ENDED)
+		state = beacon_look(lives->dir->fd, life->owner.token, NULL);
+	life->fifo = state == BEACON_GONE   ? LIFE_ENDED
+		     : state == BEACON_HELD ? LIFE_LIVES
+					    : LIFE_UNKNOWN;
+	if (life->fifo == LIFE_ENDED)
+		close_fd(&life->fifo_fd);
+}
+
+struct life *lives_judge(
+	struct lives *lives, const struct owner *owner, bool needs_fifo, int64_t now_ms)
+{
+	struct life *life = find(lives, owner->token);
+
+	if (!life)
+		life = add(lives, owner);
+	if (!life)
+		return NULL;
+	life->is_used = true;
+	/* who was followed lived until the wake-up that finds it dead */
+	if (life->pidfd >= 0 || (life->process == LIFE_UNKNOWN && life->fifo_fd >= 0))
+		life->alive_ms = now_ms;
+	judge_process(lives, life);
+	if (needs_fifo || (life->process != LIFE_ENDED && life->pidfd < 0))
+		judge_fifo(lives, life);
+	if (!life_is_dead(life))
+		life->alive_ms = now_ms;
+	else if (!life->dead_ms)
+		life->dead_ms = now_ms;
+	if (!life->over_ms && life_is_over(life))
+		life->over_ms = now_ms;
+	if (!life_is_unwatchable(life))
+		life->unwatchable_ms = 0;
+	else if (!life->unwatchable_ms)
+		life->unwatchable_ms = now_ms;
+	return life;
+}
+
+bool life_is_dead(const struct life *life)
+{
+	return life->process == LIFE_ENDED ||
+	       (life->process == LIFE_UNKNOWN && life->fifo == LIFE_ENDED);
+}
+
+bool life_is_over(const struct life *life)
+{
+	return life_is_dead(life) && life->fifo == LIFE_ENDED;
+}
+
+bool life_is_unwatchable(const struct life *life)
+{
+	bool process_fires = life->process == LIFE_LIVES && life->pidfd >= 0;
+	bool fifo_fires = life->fifo == LIFE_LIVES && life->fifo_fd >= 0;
+
+	return !life_is_over(life) && !process_fires && !fifo_fires;
+}
+
+void lives_begin(struct lives *lives)
+{
+	for (size_t i = 0; i < lives->count; i++)
+		lives->all[i].is_used = lives->all[i].is_watched = false;
+}
+
+static void forget(struct life *life)
+{
+	close_fd(&life->pidfd);
+	close_fd(&life->fifo_fd);
+}
+
+void lives_end(struct lives *lives)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < lives->count; i++) {
+		if (lives->all[i].is_used)
+			lives->all[kept++] = lives->all[i];
+		else
+			forget(&lives->all[i]);
+	}
+	lives->count = kept;
+}
+
+void lives_release(struct lives *lives)
+{
+	for (size_t i = 0; i < lives->count; i++)
+		forget(&lives->all[i]);
+	free(lives->all);
+	*lives = LIVES_ON(lives->dir);
+}

@@ -1,0 +1,66 @@
+/*
+ * The lives of others: every owner of a lease, and every ticket ahead, that a waiter has to do
+ * with is judged once and then followed by two descriptors, its pidfd and its FIFO.
+ *
+ * What has ended stays ended, so a half that has fired is never asked again; and only what
+ * has not fired is watched, or a dead owner whose child holds the FIFO would make every poll
+ * return at once.
+ */
+#ifndef GPULEASE_LIFE_H
+#define GPULEASE_LIFE_H
+
+#include "beacon.h"
+#include "statedir.h"
+
+/* What is known of one half, the process or the FIFO. */
+enum life_half { LIFE_UNKNOWN, LIFE_LIVES, LIFE_ENDED };
+
+struct life {
+	struct owner owner;
+	enum life_half process, fifo;
+	int pidfd, fifo_fd; /* -1 while not followed */
+	bool is_used;       /* in this turn: the others are forgotten */
+	bool is_watched;    /* a blocker: its end is to wake us */
+
+	/* CLOCK_BOOTTIME; 0: not yet.  What this waiter has seen itself. */
+	int64_t alive_ms; /* the owner alive, the last time */
+	int64_t dead_ms;  /* the owner dead, the first time */
+	int64_t over_ms;  /* nobody left */
+	int64_t unwatchable_ms;
+};
+
+struct lives {
+	const struct statedir *dir;
+	struct life *all;
+	size_t count, room;
+};
+
+#define LIVES_ON(directory) ((struct lives){ .dir = (directory) })
+
+/*
+ * The life of @owner, judged afresh where it has not ended.  With @needs_fifo also its FIFO is
+ * looked at (a ticket is over with its process; only an undecidable one needs it).  NULL:
+ * no memory.  The pointer is good until the next call.
+ */
+struct life *lives_judge(
+	struct lives *lives, const struct owner *owner, bool needs_fifo, int64_t now_ms);
+
+/* The process has ended, for certain or because its FIFO says so. */
+bool life_is_dead(const struct life *life);
+
+/* Dead, and nobody it left behind holds the FIFO. */
+bool life_is_over(const struct life *life);
+
+/*
+ * Lives without a pidfd or FIFO to watch (no pidfd_open, and the command has closed its FIFO,
+ * or is just ending): only a timer finds its end.
+ */
+bool life_is_unwatchable(const struct life *life);
+
+/* Begins a turn: nobody is in use or watched yet.  Ends one: forgets who is not in use. */
+void lives_begin(struct lives *lives);
+void lives_end(struct lives *lives);
+
+void lives_release(struct lives *lives);
+
+#endif

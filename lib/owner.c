@@ -1,0 +1,225 @@
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include "fdio.h"
+#include "owner.h"
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+
+/* Only here is the inode of a pidfd an identity; before 6.9 all share one anonymous inode. */
+enum { PIDFS_MAGIC = 0x50494446 };
+
+int token_make(char out[TOKEN_SIZE])
+{
+	uint64_t bits = 0;
+
+	if (getrandom(&bits, sizeof(bits), 0) != (ssize_t)sizeof(bits))
+		return -errno;
+	(void)snprintf(out, TOKEN_SIZE, "%016llx", (unsigned long long)bits);
+	return 0;
+}
+
+bool is_token(const char *text)
+{
+	return strspn(text, "0123456789abcdef") == TOKEN_SIZE - 1 &&
+	       !text[TOKEN_SIZE - 1];
+}
+
+int boot_id_read(char out[BOOT_SIZE])
+{
+	char text[64];
+	size_t used = 0;
+	int r = fdio_read_text(
+		AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	for (const char *at = text; *at && used < BOOT_SIZE - 1; at++)
+		if (isxdigit((unsigned char)*at))
+			out[used++] = *at;
+	out[used] = '\0';
+	return used == BOOT_SIZE - 1 ? 0 : -EBADMSG;
+}
+
+/* --- /proc/PID/stat ---------------------------------------------------------------- */
+
+int process_stat_parse(const char *text, struct process_stat *stat)
+{
+	const char *open = strchr(text, '(');
+	const char *close = strrchr(text, ')'); /* the name itself may hold any bytes */
+	unsigned long long start = 0;
+	unsigned parent = 0, threads = 0;
+	char state = 0;
+
+	if (!open || !close || close < open)
+		return -EBADMSG;
+	/* fields 3 (state), 4 (parent), 20 (threads), 22 (start) of proc(5) */
+	if (sscanf(close + 1,
+		    " %c %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u "
+		    "%*s %llu",
+		    &state, &parent, &threads, &start) != 4)
+		return -EBADMSG;
+	*stat = (struct process_stat){
+		.state = state, .parent = parent, .threads = threads, .start = start
+	};
+	(void)snprintf(stat->comm, sizeof(stat->comm), "%.*s", (int)(close - open - 1),
+		open + 1);
+	return 0;
+}
+
+int process_stat_read(uint32_t pid, struct process_stat *stat)
+{
+	char path[32], text[1024];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	r = fdio_read_text(AT_FDCWD, path, text, sizeof(text));
+	if (r < 0)
+		return r == -ESRCH ? -ENOENT : r; /* it died between open and read */
+	return process_stat_parse(text, stat);
+}
+
+/* --- pidfd ------------------------------------------------------------------------- */
+
+int pidfd_open_process(uint32_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0u);
+
+	return fd < 0 ? -errno : fd;
+}
+
+bool pidfd_has_ended(int pidfd)
+{
+	struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLIN | POLLHUP));
+}
+
+int process_signal(uint32_t pid, int pidfd, int signal)
+{
+	if (pidfd >= 0) {
+		if (syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0u) == 0)
+			return 0;
+		if (errno == ESRCH)
+			return -ESRCH;
+		/* anything else is how a sandbox refuses a call that it does not know */
+	}
+	return kill((pid_t)pid, signal) < 0 ? -errno : 0;
+}
+
+static uint64_t pidfd_inode(int pidfd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstatfs(pidfd, &fs) < 0 || fs.f_type != PIDFS_MAGIC || fstat(pidfd, &st) < 0)
+		return 0;
+	return st.st_ino;
+}
+
+/* --- identity ---------------------------------------------------------------------- */
+
+int owner_of_pid(uint32_t pid, struct owner *owner)
+{
+	struct process_stat stat;
+	autofd int pidfd = pidfd_open_process(pid);
+	struct owner out = { .pid = pid };
+	char path[32];
+	struct stat st;
+	int r;
+
+	if (pidfd == -ESRCH)
+		return -ESRCH;
+	out.inode = pidfd >= 0 ? pidfd_inode(pidfd) : 0;
+	r = process_stat_read(pid, &stat);
+	if (r < 0)
+		return r;
+	out.start = stat.start;
+	(void)snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (fstatat(AT_FDCWD, path, &st, 0) < 0)
+		return -errno;
+	out.uid = st.st_uid;
+	/* one's own namespace is always readable, also in a set-group-ID program */
+	if (fstatat(AT_FDCWD, "/proc/self/ns/pid", &st, 0) < 0)
+		return -errno;
+	out.pidns = st.st_ino;
+	if (pidfd >= 0 && pidfd_has_ended(pidfd))
+		return -ESRCH; /* what was read may be another process's */
+	*owner = out;
+	return 0;
+}
+
+int owner_self(struct owner *owner)
+{
+	int r = owner_of_pid((uint32_t)getpid(), owner);
+
+	if (r < 0)
+		return r;
+	owner->uid = getuid();
+	return token_make(owner->token);
+}
+
+/* ESRCH in our own pid namespace is death, also where /proc hides; nothing else is. */
+static bool has_vanished(uint32_t pid)
+{
+	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Without a pidfd: start time and state decide, where /proc shows the process at all. */
+static enum owner_state judge_by_proc(const struct owner *owner)
+{
+	struct process_stat stat;
+
+	if (process_stat_read(owner->pid, &stat) < 0)
+		return has_vanished(owner->pid) ? OWNER_DEAD : OWNER_UNDECIDED;
+	if (stat.start != owner->start)
+		return OWNER_DEAD;
+	/* Z with other threads is a leader that left before them */
+	if ((stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1)
+		return OWNER_DEAD;
+	return OWNER_ALIVE;
+}
+
+static enum owner_state judge_by_pidfd(const struct owner *owner, int pidfd)
+{
+	uint64_t inode = owner->inode ? pidfd_inode(pidfd) : 0;
+	struct process_stat stat;
+
+	if (pidfd_has_ended(pidfd))
+		return OWNER_DEAD;
+	if (inode)
+		return inode == owner->inode ? OWNER_ALIVE : OWNER_DEAD;
+	if (process_stat_read(owner->pid, &stat) < 0)
+		return pidfd_has_ended(pidfd) ? OWNER_DEAD : OWNER_UNDECIDED;
+	return stat.start == owner->start ? OWNER_ALIVE : OWNER_DEAD;
+}
+
+enum owner_state owner_judge(const struct owner *owner, uint64_t my_pidns, int *ret_pidfd)
+{
+	autofd int pidfd = -1;
+	enum owner_state state;
+
+	if (ret_pidfd)
+		*ret_pidfd = -1;
+	if (owner->pidns != my_pidns)
+		return OWNER_UNDECIDED;
+	pidfd = pidfd_open_process(owner->pid);
+	if (pidfd == -ESRCH)
+		return OWNER_DEAD;
+	state = pidfd >= 0 ? judge_by_pidfd(owner, pidfd) : judge_by_proc(owner);
+	if (state == OWNER_ALIVE && ret_pidfd && pidfd >= 0)
+		*ret_pidfd = take_fd(&pidfd);
+	return state;
+}

@@ -1,0 +1,90 @@
+/*
+ * The identity of a process, as records name it, and whether that process still lives.
+ *
+ * A pid alone is no identity: it is used again.  Together with the inode of its pidfd
+ * (Linux 6.9 and later: unique within a boot) or its start time, and the pid namespace in
+ * which it counts, it is.  Death is final, so a verdict never goes stale.
+ */
+#ifndef GPULEASE_OWNER_H
+#define GPULEASE_OWNER_H
+
+#include "base.h"
+#include "record.h"
+
+enum { TOKEN_SIZE = 17, BOOT_SIZE = 33 };
+
+struct owner {
+	uint32_t pid;
+	uint32_t uid;
+	uint64_t inode; /* of the pidfd; 0 where the kernel has none */
+	uint64_t start; /* clock ticks after boot, from /proc/PID/stat */
+	uint64_t pidns; /* inode of the pid namespace */
+	char token[TOKEN_SIZE];
+};
+
+/* The fields of an owner embedded as @member in a struct of a record. */
+#define OWNER_FIELDS(type, member)                                             \
+	{ "pid", RECORD_U32, offsetof(type, member.pid), 0 },                  \
+		{ "uid", RECORD_U32, offsetof(type, member.uid), 0 },          \
+		{ "inode", RECORD_U64, offsetof(type, member.inode), 0 },      \
+		{ "start", RECORD_U64, offsetof(type, member.start), 0 },      \
+		{ "pidns", RECORD_U64, offsetof(type, member.pidns), 0 },      \
+	{                                                                      \
+		"token", RECORD_TEXT, offsetof(type, member.token), TOKEN_SIZE \
+	}
+
+/*
+ * ALIVE and DEAD are certain.  UNDECIDED: another pid namespace, a hidden /proc, or no means
+ * to look (EMFILE …): never to be read as death; the owner's FIFO in live/ decides.
+ */
+enum owner_state { OWNER_DEAD, OWNER_ALIVE, OWNER_UNDECIDED };
+
+/* Fills in the calling process with a fresh token.  0 or a negative errno. */
+MUST_CHECK int owner_self(struct owner *owner);
+
+/* Fills in the process @pid of this pid namespace, without a token.  0 or -ESRCH, -errno. */
+MUST_CHECK int owner_of_pid(uint32_t pid, struct owner *owner);
+
+/*
+ * Judges @owner from the pid namespace @my_pidns.  For a live one *@ret_pidfd becomes a pidfd
+ * that polls readable when it dies, or -1 where there is none.  @ret_pidfd may be NULL.
+ */
+enum owner_state owner_judge(
+	const struct owner *owner, uint64_t my_pidns, int *ret_pidfd);
+
+/* Whether the process behind @pidfd has ended (a zombie has). */
+bool pidfd_has_ended(int pidfd);
+
+/* Opens a pidfd, or returns a negative errno (-ENOSYS, -EPERM: this system has none). */
+int pidfd_open_process(uint32_t pid);
+
+/*
+ * Sends @signal to process @pid, through @pidfd (which may be negative) where that works: then
+ * to the process that was looked at, never to its successor.  0 or a negative errno.
+ */
+int process_signal(uint32_t pid, int pidfd, int signal);
+
+/* What /proc/PID/stat says that gpulease needs. */
+struct process_stat {
+	char comm[64]; /* as the kernel has it: any bytes but NUL */
+	char state;
+	uint32_t parent, threads;
+	uint64_t start;
+};
+
+/* 0, or a negative errno: -ENOENT no such process, or a hidden one. */
+MUST_CHECK int process_stat_read(uint32_t pid, struct process_stat *stat);
+
+/* Reads the fields from the text of a stat file, split at its last `)`.  Pure. */
+MUST_CHECK int process_stat_parse(const char *text, struct process_stat *stat);
+
+/* Writes the id of this boot as 32 hexadecimal digits.  0 or a negative errno. */
+MUST_CHECK int boot_id_read(char out[BOOT_SIZE]);
+
+/* Writes 16 fresh random hexadecimal digits.  0 or a negative errno. */
+MUST_CHECK int token_make(char out[TOKEN_SIZE]);
+
+/* Whether @text is a token: 16 hexadecimal digits, so also safe as a file name. */
+bool is_token(const char *text);
+
+#endif

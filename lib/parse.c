@@ -1,0 +1,340 @@
+#include <errno.h>
+#include <strings.h>
+
+#include "gpuset.h"
+#include "parse.h"
+
+enum { SECOND_MS = 1000, MINUTE_MS = 60 * SECOND_MS, HOUR_MS = 60 * MINUTE_MS };
+static const int64_t DAY_MS = 24 * (int64_t)HOUR_MS;
+static const int64_t LONGEST_MS = 3650 * 24 * (int64_t)HOUR_MS;
+static const uint64_t LARGEST_MIB = UINT64_C(1) << 30;
+
+struct quoted quote_bytes(const char *bytes, size_t size)
+{
+	struct quoted quoted;
+	struct text text = text_on(quoted.text, sizeof(quoted.text) - 3);
+
+	text_add_printable(&text, bytes, size);
+	if (text.cut) {
+		text.size = sizeof(quoted.text);
+		text_add(&text, "\xe2\x80\xa6");
+	}
+	return quoted;
+}
+
+struct quoted quote(const char *text)
+{
+	return quote_bytes(text, strlen(text));
+}
+
+/* --- numbers ----------------------------------------------------------------------- */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/*
+ * Reads the digits at *@at and moves *@at behind them; false where there are none.  What
+ * is too large for *@ret stays at UINT64_MAX: beyond every limit.
+ */
+static bool read_digits(const char **at, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	if (!is_digit(**at))
+		return false;
+	for (; is_digit(**at); (*at)++) {
+		uint64_t digit = (uint64_t)(**at - '0');
+
+		if (__builtin_mul_overflow(value, 10, &value) ||
+			__builtin_add_overflow(value, digit, &value))
+			value = UINT64_MAX;
+		if (value == UINT64_MAX) {
+			*at += strspn(*at, "0123456789");
+			break;
+		}
+	}
+	*ret = value;
+	return true;
+}
+
+int parse_u64(const char *text, uint64_t max, uint64_t *ret, struct why *why)
+{
+	const char *at = text;
+	uint64_t value;
+
+	if (!read_digits(&at, &value) || *at) {
+		why_set(why, "'%s' is not a number; write a whole number in digits",
+			quote(text).text);
+		return -EINVAL;
+	}
+	if (value > max) {
+		why_set(why, "'%s' is too large; the most is %llu", quote(text).text,
+			(unsigned long long)max);
+		return -EINVAL;
+	}
+	*ret = value;
+	return 0;
+}
+
+/* Whether @text is digits, a dot, digits: what people write for a part of a GPU. */
+static bool is_fraction(const char *text)
+{
+	size_t whole = strspn(text, "0123456789");
+	size_t part = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+
+	return part > 0 && text[whole + 1 + part] == '\0';
+}
+
+int parse_gpu_count(const char *text, unsigned *ret, struct why *why)
+{
+	uint64_t value;
+
+	if (is_fraction(text)) {
+		why_set(why, "shares of a GPU are not supported yet; ask for whole GPUs");
+		return -EINVAL;
+	}
+	if (text[0] == '-' && is_digit(text[1])) {
+		why_set(why, "'%s' is less than no GPU; write a number from 0 to %d",
+			quote(text).text, GPUSET_MAX);
+		return -EINVAL;
+	}
+	if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0') {
+		why_set(why, "'%s' is not a number of GPUs; write one from 0 to %d",
+			quote(text).text, GPUSET_MAX);
+		return -EINVAL;
+	}
+	if (parse_u64(text, GPUSET_MAX, &value, NULL) < 0) {
+		why_set(why, "'%s' GPUs are too many; gpulease manages at most %d",
+			quote(text).text, GPUSET_MAX);
+		return -EINVAL;
+	}
+	*ret = (unsigned)value;
+	return 0;
+}
+
+/* --- numbers with a unit ----------------------------------------------------------- */
+
+struct unit {
+	const char *suffix;
+	uint64_t scale;
+};
+
+static const struct unit time_units[] = {
+	{ "ms", 1 },
+	{ "s", SECOND_MS },
+	{ "m", MINUTE_MS },
+	{ "h", HOUR_MS },
+	{ "d", UINT64_C(24) * HOUR_MS },
+};
+
+/* in KiB, so that no unit is a fraction */
+static const struct unit size_units[] = {
+	{ "k", 1 },
+	{ "kb", 1 },
+	{ "kib", 1 },
+	{ "m", 1 << 10 },
+	{ "mb", 1 << 10 },
+	{ "mib", 1 << 10 },
+	{ "g", 1 << 20 },
+	{ "gb", 1 << 20 },
+	{ "gib", 1 << 20 },
+	{ "t", 1 << 30 },
+	{ "tb", 1 << 30 },
+	{ "tib", 1 << 30 },
+};
+
+/* The scale of the unit @suffix, 0 where the table has none of that name. */
+static uint64_t find_unit(const struct unit *units, size_t count, const char *suffix,
+	int (*compare)(const char *, const char *))
+{
+	for (size_t i = 0; i < count; i++)
+		if (compare(units[i].suffix, suffix) == 0)
+			return units[i].scale;
+	return 0;
+}
+
+/* A whole number with an optional decimal fraction. */
+struct decimal {
+	uint64_t whole, part, divisor; /* whole + part / divisor */
+};
+
+/* Reads `22` or `1.5` at *@at; of a longer fraction six digits count. */
+static bool read_decimal(const char **at, struct decimal *ret)
+{
+	struct decimal d = { .divisor = 1 };
+
+	if (!read_digits(at, &d.whole))
+		return false;
+	if (**at == '.') {
+		(*at)++;
+		if (!is_digit(**at))
+			return false;
+		for (; is_digit(**at); (*at)++) {
+			if (d.divisor == 1000000)
+				continue;
+			d.part = d.part * 10 + (uint64_t)(**at - '0');
+			d.divisor *= 10;
+		}
+	}
+	*ret = d;
+	return true;
+}
+
+/* @d times @scale, rounded up; false where that is more than @max. */
+static bool scale_decimal(
+	const struct decimal *d, uint64_t scale, uint64_t max, uint64_t *ret)
+{
+	uint64_t value, part = (d->part * scale + d->divisor - 1) / d->divisor;
+
+	if (__builtin_mul_overflow(d->whole, scale, &value) ||
+		__builtin_add_overflow(value, part, &value) || value > max)
+		return false;
+	*ret = value;
+	return true;
+}
+
+/* --- durations --------------------------------------------------------------------- */
+
+enum span { SPAN_GOOD, SPAN_BAD, SPAN_TOO_LONG };
+
+/* A number and its suffix; without one @bare_scale, which takes no fraction if @whole. */
+static enum span read_span(
+	const char *text, uint64_t bare_scale, bool whole, int64_t *ret_ms)
+{
+	const char *at = text;
+	struct decimal d;
+	uint64_t scale = bare_scale, ms;
+
+	if (!read_decimal(&at, &d))
+		return SPAN_BAD;
+	if (*at)
+		scale = find_unit(time_units, ARRAY_SIZE(time_units), at, strcmp);
+	else if (whole && d.divisor > 1)
+		return SPAN_BAD;
+	if (!scale)
+		return SPAN_BAD;
+	if (!scale_decimal(&d, scale, (uint64_t)LONGEST_MS, &ms))
+		return SPAN_TOO_LONG;
+	*ret_ms = (int64_t)ms;
+	return SPAN_GOOD;
+}
+
+static int span_result(enum span span, const char *text, const char *what,
+	const char *allowed, struct why *why)
+{
+	if (span == SPAN_GOOD)
+		return 0;
+	if (span == SPAN_TOO_LONG)
+		why_set(why, "'%s' is longer than ten years", quote(text).text);
+	else
+		why_set(why, "'%s' is not a %s; write %s", quote(text).text, what,
+			allowed);
+	return -EINVAL;
+}
+
+int parse_duration_ms(const char *text, int64_t *ret_ms, struct why *why)
+{
+	return span_result(read_span(text, SECOND_MS, false, ret_ms), text, "duration",
+		"90s, 15m, 2h or 1d (a bare number is seconds)", why);
+}
+
+/*
+ * D-H[:M[:S]], H:M:S or M:S.  Two numbers without days are minutes and seconds, but
+ * behind days hours and minutes.
+ */
+static enum span read_clock(const char *text, int64_t *ret_ms)
+{
+	uint64_t field[3] = { 0 }, days = 0, seconds;
+	const char *at = text, *dash = strchr(text, '-');
+	size_t count = 0;
+
+	if (dash && (!read_digits(&at, &days) || at++ != dash))
+		return SPAN_BAD;
+	do {
+		if (count == ARRAY_SIZE(field) || !read_digits(&at, &field[count]))
+			return SPAN_BAD;
+		if (field[count++] > (uint64_t)LONGEST_MS)
+			return SPAN_TOO_LONG;
+	} while (*at == ':' && at++);
+	if (*at)
+		return SPAN_BAD;
+	if (!dash && count == 2) {
+		field[2] = field[1];
+		field[1] = field[0];
+		field[0] = 0;
+	}
+	if (days > (uint64_t)(LONGEST_MS / DAY_MS))
+		return SPAN_TOO_LONG;
+	/* no overflow: each is below 2^39 */
+	seconds = ((days * 24 + field[0]) * 60 + field[1]) * 60 + field[2];
+	if (seconds > (uint64_t)LONGEST_MS / SECOND_MS)
+		return SPAN_TOO_LONG;
+	*ret_ms = (int64_t)seconds * SECOND_MS;
+	return SPAN_GOOD;
+}
+
+int parse_time_limit_ms(const char *text, int64_t *ret_ms, struct why *why)
+{
+	enum span span;
+
+	if (strcasecmp(text, "UNLIMITED") == 0 || strcasecmp(text, "INFINITE") == 0) {
+		*ret_ms = 0;
+		return 0;
+	}
+	if (strpbrk(text, "-:"))
+		span = read_clock(text, ret_ms);
+	else
+		span = read_span(text, MINUTE_MS, true, ret_ms);
+	return span_result(span, text, "time limit",
+		"minutes, H:M:S, D-H:M:S, or 90s, 15m, 2h, 1d", why);
+}
+
+void format_duration(int64_t ms, char out[DURATION_SIZE])
+{
+	long long s = ms / SECOND_MS, m = s / 60, h = m / 60, d = h / 24;
+
+	if (s < 1)
+		(void)snprintf(out, DURATION_SIZE, "<1s");
+	else if (m < 1)
+		(void)snprintf(out, DURATION_SIZE, "%llds", s);
+	else if (m < 10)
+		(void)snprintf(out, DURATION_SIZE, "%lldm%02llds", m, s % 60);
+	else if (h < 1)
+		(void)snprintf(out, DURATION_SIZE, "%lldm", m);
+	else if (d < 1)
+		(void)snprintf(out, DURATION_SIZE, "%lldh%02lldm", h, m % 60);
+	else
+		(void)snprintf(out, DURATION_SIZE, "%lldd%lldh", d, h % 24);
+}
+
+/* --- sizes ------------------------------------------------------------------------- */
+
+int parse_size_mib(const char *text, uint64_t *ret_mib, struct why *why)
+{
+	const char *at = text;
+	struct decimal d;
+	uint64_t kib, scale = 0;
+
+	if (read_decimal(&at, &d))
+		scale = *at ? find_unit(
+				      size_units, ARRAY_SIZE(size_units), at, strcasecmp)
+			    : 1 << 10;
+	if (!scale) {
+		why_set(why, "'%s' is not a size; write 8000M, 22G or 1.5GiB",
+			quote(text).text);
+		return -EINVAL;
+	}
+	if (!scale_decimal(&d, scale, LARGEST_MIB << 10, &kib)) {
+		why_set(why, "'%s' is too large; the most is 1024T", quote(text).text);
+		return -EINVAL;
+	}
+	if (!kib) {
+		why_set(why, "'%s' is no memory at all; the least is 1M",
+			quote(text).text);
+		return -EINVAL;
+	}
+	*ret_mib = (kib + 1023) >> 10;
+	return 0;
+}

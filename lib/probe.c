@@ -1,0 +1,364 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "fdio.h"
+#include "probe.h"
+#include "record.h"
+
+static const char RESULT[] = "probe", TEMPORARY[] = "probe.new", LOCK[] = "probe.lock";
+
+enum { RECORDS_MAX = 1 + GPUSET_MAX + PROBE_PROCESSES_MAX + PROBE_MIGS_MAX };
+
+/* --- records ------------------------------------------------------------------------ */
+
+struct header {
+	char boot[64];
+	int64_t started_ms, finished_ms;
+	uint32_t gpus, processes, migs;
+	char trouble[sizeof(struct why)];
+};
+
+/* A GPU, with those of its fields that no kind of record field holds as they are. */
+struct gpu_row {
+	struct probe_gpu gpu;
+	int64_t index, utilization;
+	uint32_t is_known, has_mig;
+};
+
+struct process_row {
+	uint32_t gpu, pid;
+	uint64_t used_mib;
+};
+
+#define TEXT_FIELD(type, name, kind, field)                                   \
+	{                                                                     \
+		name, kind, offsetof(type, field), sizeof(((type *)0)->field) \
+	}
+#define FIELD(type, name, kind, field)               \
+	{                                            \
+		name, kind, offsetof(type, field), 0 \
+	}
+
+static const struct record_field header_fields[] = {
+	TEXT_FIELD(struct header, "boot", RECORD_TEXT, boot),
+	FIELD(struct header, "started", RECORD_I64, started_ms),
+	FIELD(struct header, "finished", RECORD_I64, finished_ms),
+	FIELD(struct header, "gpus", RECORD_U32, gpus),
+	FIELD(struct header, "processes", RECORD_U32, processes),
+	FIELD(struct header, "migs", RECORD_U32, migs),
+	TEXT_FIELD(struct header, "trouble", RECORD_REST, trouble),
+};
+
+static const struct record_field gpu_fields[] = {
+	FIELD(struct gpu_row, "index", RECORD_I64, index),
+	TEXT_FIELD(struct gpu_row, "uuid", RECORD_TEXT, gpu.uuid),
+	TEXT_FIELD(struct gpu_row, "bus", RECORD_TEXT, gpu.bus_id),
+	FIELD(struct gpu_row, "total", RECORD_U64, gpu.total_mib),
+	FIELD(struct gpu_row, "used", RECORD_U64, gpu.used_mib),
+	FIELD(struct gpu_row, "utilization", RECORD_I64, utilization),
+	FIELD(struct gpu_row, "known", RECORD_U32, is_known),
+	FIELD(struct gpu_row, "mig", RECORD_U32, has_mig),
+	FIELD(struct gpu_row, "idle", RECORD_I64, gpu.idle_since_ms),
+	TEXT_FIELD(struct gpu_row, "mode", RECORD_TEXT, gpu.compute_mode),
+	TEXT_FIELD(struct gpu_row, "name", RECORD_TEXT, gpu.name),
+	TEXT_FIELD(struct gpu_row, "trouble", RECORD_REST, gpu.trouble),
+};
+
+static const struct record_field process_fields[] = {
+	FIELD(struct process_row, "gpu", RECORD_U32, gpu),
+	FIELD(struct process_row, "pid", RECORD_U32, pid),
+	FIELD(struct process_row, "used", RECORD_U64, used_mib),
+};
+
+static const struct record_field mig_fields[] = {
+	FIELD(struct probe_mig, "gpu", RECORD_U32, gpu),
+	FIELD(struct probe_mig, "device", RECORD_U32, device),
+	TEXT_FIELD(struct probe_mig, "uuid", RECORD_TEXT, uuid),
+	TEXT_FIELD(struct probe_mig, "profile", RECORD_REST, profile),
+};
+
+static const struct record_schema header_schema = RECORD_SCHEMA("probe/1", header_fields);
+static const struct record_schema gpu_schema = RECORD_SCHEMA("pgpu/1", gpu_fields);
+static const struct record_schema process_schema =
+	RECORD_SCHEMA("pproc/1", process_fields);
+static const struct record_schema mig_schema = RECORD_SCHEMA("pmig/1", mig_fields);
+
+static int encode_gpu(const struct probe_gpu *gpu, char *raw)
+{
+	struct gpu_row row = {
+		.gpu = *gpu,
+		.index = gpu->index,
+		.utilization = gpu->utilization,
+		.is_known = gpu->is_known,
+		.has_mig = gpu->has_mig,
+	};
+
+	return record_encode(&gpu_schema, &row, raw);
+}
+
+static int decode_gpu(const char *raw, struct probe_gpu *ret)
+{
+	struct gpu_row row = { 0 };
+	int r = record_decode(&gpu_schema, raw, &row);
+
+	if (r < 0)
+		return r;
+	if (row.index < -1 || row.index > INT32_MAX || row.utilization < -1 ||
+		row.utilization > 100)
+		return -EINVAL;
+	*ret = row.gpu;
+	ret->index = (int)row.index;
+	ret->utilization = (int)row.utilization;
+	ret->is_known = row.is_known;
+	ret->has_mig = row.has_mig;
+	return 0;
+}
+
+static int decode_process(const char *raw, uint32_t gpu_count, struct probe_process *ret)
+{
+	struct process_row row = { 0 };
+	int r = record_decode(&process_schema, raw, &row);
+
+	if (r < 0)
+		return r;
+	if (row.gpu >= gpu_count || row.pid > INT32_MAX)
+		return -EINVAL;
+	*ret = (struct probe_process){ row.gpu, (int32_t)row.pid, row.used_mib };
+	return 0;
+}
+
+static int decode_mig(const char *raw, uint32_t gpu_count, struct probe_mig *ret)
+{
+	struct probe_mig row = { 0 };
+	int r = record_decode(&mig_schema, raw, &row);
+
+	if (r < 0)
+		return r;
+	if (row.gpu >= gpu_count)
+		return -EINVAL;
+	*ret = row;
+	return 0;
+}
+
+static size_t count_records(const struct probe *probe)
+{
+	return 1 + (size_t)probe->gpu_count + probe->process_count + probe->mig_count;
+}
+
+/* Encodes @probe as count_records() records to @raw. */
+static int encode(const char *boot, const struct probe *probe, char *raw)
+{
+	struct header header = {
+		.started_ms = probe->started_ms,
+		.finished_ms = probe->finished_ms,
+		.gpus = probe->gpu_count,
+		.processes = probe->process_count,
+		.migs = probe->mig_count,
+	};
+	int r;
+
+	text_copy(header.boot, sizeof(header.boot), boot);
+	text_copy(header.trouble, sizeof(header.trouble), probe->trouble.text);
+	r = record_encode(&header_schema, &header, raw);
+	for (uint32_t i = 0; !r && i < probe->gpu_count; i++)
+		r = encode_gpu(&probe->gpus[i], raw += RECORD_SIZE);
+	for (uint32_t i = 0; !r && i < probe->process_count; i++) {
+		const struct probe_process *process = &probe->processes[i];
+		struct process_row row = { process->gpu, (uint32_t)process->pid,
+			process->used_mib };
+
+		r = record_encode(&process_schema, &row, raw += RECORD_SIZE);
+	}
+	for (uint32_t i = 0; !r && i < probe->mig_count; i++)
+		r = record_encode(&mig_schema, &probe->migs[i], raw += RECORD_SIZE);
+	return r;
+}
+
+/* The inverse, strict but for records of types that a later version may add. */
+static int decode(const char *boot, const char *raw, size_t records, struct probe *ret)
+{
+	struct header header;
+	int r = record_decode(&header_schema, raw, &header);
+
+	if (r < 0)
+		return r;
+	if (strcmp(header.boot, boot) != 0 || header.gpus > GPUSET_MAX ||
+		header.processes > PROBE_PROCESSES_MAX || header.migs > PROBE_MIGS_MAX)
+		return -EINVAL;
+	probe_begin(ret, header.started_ms, header.finished_ms);
+	text_copy(ret->trouble.text, sizeof(ret->trouble.text), header.trouble);
+	for (size_t i = 1; i < records && r >= 0; i++) {
+		raw += RECORD_SIZE;
+		if (record_is(raw, gpu_schema.type) && ret->gpu_count < header.gpus)
+			r = decode_gpu(raw, &ret->gpus[ret->gpu_count++]);
+		else if (record_is(raw, process_schema.type) &&
+			 ret->process_count < header.processes)
+			r = decode_process(
+				raw, header.gpus, &ret->processes[ret->process_count++]);
+		else if (record_is(raw, mig_schema.type) && ret->mig_count < header.migs)
+			r = decode_mig(raw, header.gpus, &ret->migs[ret->mig_count++]);
+	}
+	if (r < 0 || ret->gpu_count < header.gpus ||
+		ret->process_count < header.processes || ret->mig_count < header.migs)
+		return -EINVAL;
+	return 0;
+}
+
+/* --- files -------------------------------------------------------------------------- */
+
+/* Rows that are not there are not touched; see probe_begin(). */
+static void copy(const struct probe *from, struct probe *to)
+{
+	probe_begin(to, from->started_ms, from->finished_ms);
+	to->trouble = from->trouble;
+	to->gpu_count = from->gpu_count;
+	to->process_count = from->process_count;
+	to->mig_count = from->mig_count;
+	memcpy(to->gpus, from->gpus, from->gpu_count * sizeof(*from->gpus));
+	memcpy(to->processes, from->processes,
+		from->process_count * sizeof(*from->processes));
+	memcpy(to->migs, from->migs, from->mig_count * sizeof(*from->migs));
+}
+
+static int load(int fd, const char *boot, struct probe *ret)
+{
+	autofree char *raw = NULL;
+	autofree struct probe *probe = NULL;
+	struct stat st;
+	size_t size;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size < RECORD_SIZE ||
+		st.st_size > RECORDS_MAX * RECORD_SIZE)
+		return PROBE_NONE;
+	raw = malloc((size_t)st.st_size);
+	probe = malloc(sizeof(*probe));
+	if (!raw || !probe)
+		return -ENOMEM;
+	r = fdio_pread(fd, raw, (size_t)st.st_size, 0, &size);
+	if (r < 0)
+		return r;
+	if (size < RECORD_SIZE || decode(boot, raw, size / RECORD_SIZE, probe) < 0)
+		return PROBE_NONE;
+	copy(probe, ret);
+	return 0;
+}
+
+int probe_load(int dirfd, const char *boot, struct probe *ret)
+{
+	autofd int fd =
+		openat(dirfd, RESULT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0)
+		return errno == ENOENT ? PROBE_NONE : -errno;
+	return load(fd, boot, ret);
+}
+
+static int replace(int dirfd, const char *raw, size_t size)
+{
+	int r = fdio_replace(dirfd, RESULT, TEMPORARY, raw, size, FDIO_MODE_SHARED);
+
+	if (r != -EEXIST)
+		return r;
+	/*
+	 * A crash left it; or somebody who does without the lock is writing it just now.  Then
+	 * his rename moves our file into place, perhaps not yet complete, but it soon is, and
+	 * until then it is taken for none.  Our own rename fails, which is fine.
+	 */
+	(void)unlinkat(dirfd, TEMPORARY, 0);
+	r = fdio_replace(dirfd, RESULT, TEMPORARY, raw, size, FDIO_MODE_SHARED);
+	return r == -ENOENT ? 0 : r;
+}
+
+int probe_store(int dirfd, const char *boot, uint64_t idle_mib, struct probe *probe)
+{
+	size_t size = count_records(probe) * RECORD_SIZE;
+	autofree struct probe *before = malloc(sizeof(*before));
+	autofree char *raw = malloc(size);
+	int r;
+
+	if (!before || !raw)
+		return -ENOMEM;
+	r = probe_load(dirfd, boot, before);
+	probe_mark_idle(probe, r == 0 ? before : NULL, idle_mib);
+	/* one from the future is no result but an accident: it must not stay for ever */
+	if (r == 0 && before->started_ms > probe->started_ms &&
+		before->started_ms <= probe->finished_ms)
+		return 0;
+	r = encode(boot, probe, raw);
+	return r < 0 ? r : replace(dirfd, raw, size);
+}
+
+static bool is_idle(const struct probe *probe, uint32_t gpu, uint64_t idle_mib)
+{
+	if (!probe->gpus[gpu].is_known || probe->gpus[gpu].used_mib > idle_mib)
+		return false;
+	for (uint32_t i = 0; i < probe->process_count; i++)
+		if (probe->processes[i].gpu == gpu &&
+			probe->processes[i].used_mib > idle_mib)
+			return false;
+	return true;
+}
+
+void probe_mark_idle(struct probe *probe, const struct probe *before, uint64_t idle_mib)
+{
+	bool is_near = before && before->finished_ms <= probe->finished_ms &&
+		       probe->started_ms - before->finished_ms <= PROBE_GAP_MAX_MS;
+
+	for (uint32_t i = 0; i < probe->gpu_count; i++) {
+		struct probe_gpu *gpu = &probe->gpus[i];
+		int row = is_near ? probe_find_gpu(before, gpu->uuid) : -1;
+
+		gpu->idle_since_ms = 0;
+		if (!is_idle(probe, i, idle_mib))
+			continue;
+		gpu->idle_since_ms = probe->finished_ms;
+		if (row >= 0 && before->gpus[row].idle_since_ms > 0)
+			gpu->idle_since_ms = min_i64(
+				before->gpus[row].idle_since_ms, probe->finished_ms);
+	}
+}
+
+int probe_lock_try(int dirfd, int *ret_fd)
+{
+	autofd int fd = fdio_open_shared(dirfd, LOCK, O_RDWR);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? PROBE_BUSY : -errno;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* --- simulated GPUs ----------------------------------------------------------------- */
+
+void probe_simulate(unsigned gpus, uint64_t mib, int64_t now_ms, struct probe *ret)
+{
+	probe_begin(ret, now_ms, now_ms);
+	for (unsigned i = 0; i < gpus && i < GPUSET_MAX; i++) {
+		struct probe_gpu *gpu = &ret->gpus[ret->gpu_count++];
+
+		*gpu = (struct probe_gpu){
+			.index = (int)i,
+			.total_mib = mib,
+			.is_known = true,
+		};
+		(void)snprintf(gpu->uuid, sizeof(gpu->uuid),
+			"GPU-51111111-0000-4000-8000-%012x", i);
+		(void)snprintf(gpu->bus_id, sizeof(gpu->bus_id), "0000:%02x:00.0", i + 1);
+		text_copy(gpu->name, sizeof(gpu->name), "Simulated GPU");
+		text_copy(gpu->compute_mode, sizeof(gpu->compute_mode), "Default");
+	}
+	if (ret->gpu_count == 0)
+		why_set(&ret->trouble, "no simulated GPUs");
+}

@@ -1,0 +1,193 @@
+#include <assert.h>
+
+#include "probe_run.h"
+#include "smilist.h"
+
+/* @format may be NULL. */
+static int start_child(const struct probe_run *run, const char *query, const char *format,
+	struct spawn *spawn)
+{
+	/* execve() takes them without const but does not write to them */
+	char *argv[] = { (char *)run->path, (char *)query, (char *)format, NULL };
+
+	return spawn_start(run->path, argv, run->envp, spawn);
+}
+
+static int start_gpus(struct probe_run *run)
+{
+	char query[SMI_QUERY_SIZE];
+
+	smi_gpu_query(run->fields, query);
+	return start_child(run, query, SMI_FORMAT, &run->gpus);
+}
+
+/* A child of an earlier run that was killed and lives all the same; 0: there is none. */
+static pid_t find_stuck(struct probe_run *run)
+{
+	struct spawn *const all[] = { &run->gpus, &run->processes, &run->list };
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (!spawn_is_gone(all[i]))
+			return all[i]->pid;
+	return 0;
+}
+
+void probe_run_start(struct probe_run *run, const char *path, char *const envp[],
+	int64_t limit_ms, int64_t now_ms)
+{
+	pid_t stuck;
+	int r;
+
+	assert(!run->is_running);
+	run->path = path;
+	run->envp = envp;
+	run->fields = SMI_ALL;
+	run->is_running = true;
+	run->has_retried = run->has_listed = false;
+	run->started_ms = run->stepped_ms = now_ms;
+	run->limit_ms = limit_ms > 0 ? limit_ms : PROBE_LIMIT_MS;
+	run->trouble = WHY_NONE;
+	stuck = find_stuck(run);
+	if (stuck) {
+		why_set(&run->trouble, "an nvidia-smi (pid %d) hangs and cannot be ended",
+			(int)stuck);
+		return;
+	}
+	r = start_gpus(run);
+	if (!r)
+		r = start_child(run, SMI_PROCESS_QUERY, SMI_FORMAT, &run->processes);
+	if (r < 0)
+		why_set(&run->trouble, "cannot start '%s': %s", path, strerror(-r));
+}
+
+unsigned probe_run_poll_fds(
+	const struct probe_run *run, struct pollfd fds[PROBE_POLL_FDS])
+{
+	unsigned count = 0;
+
+	if (!run->is_running)
+		return 0;
+	count += spawn_poll_fds(&run->gpus, fds);
+	count += spawn_poll_fds(&run->processes, fds + count);
+	count += spawn_poll_fds(&run->list, fds + count);
+	return count;
+}
+
+int64_t probe_run_deadline_ms(const struct probe_run *run)
+{
+	const int timers[] = { spawn_timer_ms(&run->gpus),
+		spawn_timer_ms(&run->processes), spawn_timer_ms(&run->list) };
+	int64_t deadline = run->started_ms + run->limit_ms;
+
+	if (!run->is_running)
+		return INT64_MAX;
+	if (run->trouble.text[0])
+		return run->started_ms;
+	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
+		if (timers[i] >= 0)
+			deadline = min_i64(deadline, run->stepped_ms + timers[i]);
+	return deadline;
+}
+
+static struct smi_output output_of(const struct spawn *spawn)
+{
+	return (struct smi_output){
+		.out = spawn->out.text,
+		.out_size = spawn->out.used,
+		.err = spawn->err.text,
+		.err_size = spawn->err.used,
+		.is_cut = spawn->out.is_cut,
+		.exit_code = spawn->exit_code,
+		.signal = spawn->signal,
+	};
+}
+
+/* An old driver refuses the whole query for a field it does not know: asks without it. */
+static bool retry_gpus(struct probe_run *run)
+{
+	struct smi_output output = output_of(&run->gpus);
+	unsigned refused = smi_refused_field(&output);
+	int r;
+
+	if (!refused || run->has_retried)
+		return false;
+	run->has_retried = true;
+	run->fields &= ~refused;
+	spawn_release(&run->gpus);
+	r = start_gpus(run);
+	if (r < 0)
+		why_set(&run->trouble, "cannot start '%s': %s", run->path, strerror(-r));
+	return true;
+}
+
+/* Once it is known that a GPU has MIG enabled; where it cannot be done, there is no list. */
+static void list_migs(struct probe_run *run)
+{
+	struct smi_output output = output_of(&run->gpus);
+
+	run->has_listed = smi_has_mig(&output, run->fields);
+	if (run->has_listed)
+		(void)!start_child(run, SMI_LIST, NULL, &run->list);
+}
+
+static void collect(const struct probe_run *run, bool has_list, struct probe *ret)
+{
+	struct smi_output list = output_of(&run->list);
+	struct smi_output gpus = output_of(&run->gpus);
+	struct smi_output processes = output_of(&run->processes);
+	int error =
+		run->gpus.exec_errno ? run->gpus.exec_errno : run->processes.exec_errno;
+
+	if (error) {
+		why_set(&ret->trouble, "cannot run '%s': %s", run->path, strerror(error));
+		return;
+	}
+	smi_parse_gpus(&gpus, run->fields, ret);
+	smi_parse_processes(&processes, ret);
+	if (run->has_listed && has_list)
+		smi_parse_list(&list, ret);
+}
+
+/* Steps both queries; whether both have ended. */
+static bool step_queries(struct probe_run *run)
+{
+	bool has_gpus = spawn_step(&run->gpus) == 0 && !retry_gpus(run);
+
+	if (has_gpus && !run->has_listed)
+		list_migs(run);
+	return spawn_step(&run->processes) == 0 && has_gpus;
+}
+
+int probe_run_step(struct probe_run *run, int64_t now_ms, struct probe *ret)
+{
+	bool has_answers, has_list;
+
+	assert(run->is_running);
+	run->stepped_ms = now_ms;
+	has_answers = !run->trouble.text[0] && step_queries(run);
+	has_list = spawn_step(&run->list) == 0; /* or there is none to wait for */
+	if (!run->trouble.text[0] && !(has_answers && has_list) &&
+		now_ms < run->started_ms + run->limit_ms)
+		return PROBE_RUNNING;
+	probe_begin(ret, run->started_ms, now_ms);
+	if (run->trouble.text[0])
+		ret->trouble = run->trouble;
+	else if (has_answers)
+		collect(run, has_list, ret);
+	else
+		why_set(&ret->trouble, "nvidia-smi did not answer within %lld s",
+			(long long)(run->limit_ms + 999) / 1000);
+	spawn_abandon(&run->gpus);
+	spawn_abandon(&run->processes);
+	spawn_abandon(&run->list);
+	run->is_running = false;
+	return 0;
+}
+
+void probe_run_release(struct probe_run *run)
+{
+	spawn_release(&run->gpus);
+	spawn_release(&run->processes);
+	spawn_release(&run->list);
+	*run = PROBE_RUN_INIT;
+}

@@ -1,0 +1,63 @@
+/*
+ * Asking nvidia-smi as one of many: the newest shared result, and when that is too old a probe
+ * of one's own, or the wait for the one that somebody else has begun.  Never blocks: it lends
+ * its descriptors and its deadline to the caller's poll.
+ */
+#ifndef GPULEASE_PROBER_H
+#define GPULEASE_PROBER_H
+
+#include "probe.h"
+#include "probe_run.h"
+#include "statedir.h"
+
+struct prober_config {
+	const char *nvidia_smi; /* absolute path; NULL: there is none */
+	char *const *environment;
+	uint64_t idle_mib;
+	int64_t limit_ms;  /* of one nvidia-smi; 0: the usual 10 s */
+	bool is_lockless;  /* probes without probe.lock, whoever else does: only looks */
+	unsigned sim_gpus; /* 0: the real ones */
+	uint64_t sim_mib;
+};
+
+struct prober {
+	const struct statedir *dir;
+	struct prober_config config;
+	struct probe_run run;
+	int lock_fd;
+	int64_t other_since_ms; /* since when somebody else has been probing; 0: nobody */
+	int64_t look_again_ms;  /* when to see whether they are done */
+	uint64_t file_id[3];    /* of the shared result that was read last */
+};
+
+void prober_init(struct prober *prober, const struct statedir *dir,
+	const struct prober_config *config);
+void prober_release(struct prober *prober);
+
+/*
+ * Takes over the newest shared result, if it is newer than @probe.  Simulated GPUs are always
+ * seen afresh.  Sets *@has_probe once there is a result.
+ */
+void prober_refresh(
+	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe);
+
+/*
+ * Sees to it that a new result comes: from here, or from whoever is at it already.  While it
+ * is another's it is to be asked for again after every wait: one that nobody wants any more
+ * wakes nobody.
+ */
+void prober_want(struct prober *prober, int64_t now_ms);
+
+/* Whether one has been asked for and has not come. */
+bool prober_is_busy(const struct prober *prober);
+
+/* Goes on with a probe that runs; a result goes to @probe and to the others. */
+void prober_step(
+	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe);
+
+unsigned prober_poll_fds(const struct prober *prober, struct pollfd fds[PROBE_POLL_FDS]);
+
+/* When to step although no descriptor is ready; INT64_MAX: never. */
+int64_t prober_deadline_ms(const struct prober *prober);
+
+#endif

@@ -1,0 +1,280 @@
+#include <errno.h>
+
+#include "array.h"
+#include "beacon.h"
+#include "fdio.h"
+#include "queue.h"
+
+enum {
+	PAGE_RECORDS = 4096 / RECORD_SIZE,
+	PUNCH_RECORDS = 1024 * 1024 / RECORD_SIZE,
+	BAD_SUM_TRIES = 5,
+};
+
+int queue_open(struct queue *queue, const struct statedir *dir)
+{
+	queue->dir = dir;
+	queue->file = TICKET_FILE_NONE;
+	queue->scanned = queue->end = 0;
+	queue->cancel_count = 0;
+	queue->chunk_count = 0;
+	return ticket_open(dir->fd, &queue->file);
+}
+
+void queue_release(struct queue *queue)
+{
+	ticket_release(&queue->file);
+	free(queue->cancels);
+	queue->cancels = NULL;
+	queue->cancel_count = queue->cancel_room = 0;
+}
+
+/* --- reading ----------------------------------------------------------------------- */
+
+/* The raw record @number, from the chunk, which is read anew where it does not hold it. */
+static int raw_record(struct queue *queue, uint64_t number, const char **ret)
+{
+	if (number < queue->chunk_at || number >= queue->chunk_at + queue->chunk_count) {
+		int r = ticket_read_raw(&queue->file, number, QUEUE_CHUNK, queue->chunk,
+			&queue->chunk_count);
+
+		if (r < 0) {
+			queue->chunk_count = 0;
+			return r;
+		}
+		queue->chunk_at = number;
+		if (queue->chunk_count == 0)
+			return -ENODATA; /* cut while we read */
+	}
+	*ret = queue->chunk + (number - queue->chunk_at) * RECORD_SIZE;
+	return 0;
+}
+
+static int add_cancel(struct queue *queue, const struct control *control)
+{
+	struct queue_cancel *cancels = array_grow(queue->cancels, sizeof(*cancels),
+		queue->cancel_count, &queue->cancel_room);
+
+	if (!cancels)
+		return -ENOMEM;
+	queue->cancels = cancels;
+	queue->cancels[queue->cancel_count++] =
+		(struct queue_cancel){ .ticket = control->ticket, .uid = control->uid };
+	return 0;
+}
+
+/* Reads the controls appended since the last turn. */
+static int scan_controls(struct queue *queue)
+{
+	for (; queue->scanned < queue->end; queue->scanned++) {
+		struct ticket ticket;
+		struct control control;
+		const char *raw;
+		int r = raw_record(queue, queue->scanned, &raw);
+
+		if (r < 0)
+			return r;
+		if (ticket_glance(raw) != TICKET_CONTROL ||
+			ticket_decode(raw, &ticket, &control) != TICKET_CONTROL ||
+			control.verb != CONTROL_CANCEL ||
+			strcmp(control.boot, queue->dir->boot) != 0)
+			continue;
+		r = add_cancel(queue, &control);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int queue_begin(struct queue *queue, uint64_t own)
+{
+	uint64_t end;
+	const char *raw;
+	int r;
+
+	if (!ticket_file_is_current(queue->dir->fd, &queue->file))
+		return QUEUE_REPLACED;
+	ticket_read_header(&queue->file, &queue->header);
+	r = ticket_end(&queue->file, &end);
+	if (r < 0)
+		return r;
+	if (end < queue->end || (own && own >= end))
+		return QUEUE_REPLACED;
+	queue->end = end;
+	queue->first_broken = 0;
+	queue->from = queue->header.hint;
+	if (own && own < queue->from)
+		queue->from = own;
+	if (queue->scanned < queue->from)
+		queue->scanned = queue->from; /* a control lies behind its ticket */
+	queue->chunk_count = 0;
+	r = scan_controls(queue);
+	if (r < 0)
+		return r == -ENODATA ? QUEUE_REPLACED : r;
+	if (queue->from >= end)
+		return 0;
+	r = raw_record(queue, queue->from, &raw);
+	return r == -ENODATA ? QUEUE_REPLACED : r;
+}
+
+bool queue_is_cancelled(
+	const struct queue *queue, uint64_t number, uint32_t owner_uid, uint32_t *ret_uid)
+{
+	for (size_t i = 0; i < queue->cancel_count; i++) {
+		const struct queue_cancel *cancel = &queue->cancels[i];
+
+		if (cancel->ticket == number &&
+			(cancel->uid == 0 || cancel->uid == owner_uid)) {
+			*ret_uid = cancel->uid;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void judge_row(const struct queue *queue, uint64_t number, struct queue_row *row)
+{
+	row->number = number;
+	row->is_cancelled = queue_is_cancelled(
+		queue, number, row->ticket.owner.uid, &row->cancelled_by);
+	row->is_waiting = row->ticket.state == TICKET_WAITING && !row->is_cancelled &&
+			  strcmp(row->ticket.boot, queue->dir->boot) == 0;
+}
+
+/* What record @number is; one with a bad sum is read again, it may be half-copied. */
+static int read_row(struct queue *queue, uint64_t number, struct queue_row *row)
+{
+	int kind = TICKET_BROKEN;
+
+	for (int i = 0; i < BAD_SUM_TRIES && kind == TICKET_BROKEN; i++) {
+		struct control control;
+		const char *raw;
+		int r;
+
+		if (i > 0)
+			queue->chunk_count = 0;
+		r = raw_record(queue, number, &raw);
+		if (r < 0)
+			return r;
+		kind = (int)ticket_decode(raw, &row->ticket, &control);
+	}
+	return kind;
+}
+
+int queue_next(struct queue *queue, uint64_t *number, struct queue_row *row)
+{
+	while (*number < queue->end) {
+		const char *raw;
+		int kind, r = raw_record(queue, *number, &raw);
+
+		if (r < 0)
+			return r == -ENODATA ? QUEUE_END : r;
+		switch (ticket_glance(raw)) {
+		case TICKET_VOID:
+		case TICKET_CONTROL:
+			(*number)++;
+			continue;
+		default:
+			break;
+		}
+		kind = read_row(queue, *number, row);
+		if (kind < 0)
+			return kind;
+		(*number)++;
+		if (kind == TICKET_RECORD) {
+			judge_row(queue, *number - 1, row);
+			return 0;
+		}
+		if (kind == TICKET_BROKEN && !queue->first_broken)
+			queue->first_broken = *number - 1;
+	}
+	return QUEUE_END;
+}
+
+int queue_find(struct queue *queue, uint64_t number, struct queue_row *row)
+{
+	int kind = number > 0 && number < queue->end
+			   ? ticket_read(&queue->file, number, &row->ticket)
+			   : TICKET_VOID;
+
+	if (kind < 0)
+		return kind;
+	if (kind != TICKET_RECORD)
+		return QUEUE_END;
+	judge_row(queue, number, row);
+	return 0;
+}
+
+/* --- what lies behind us ----------------------------------------------------------- */
+
+/* What lies behind the hint does not change any more: read in chunks, decoded once. */
+static enum ticket_kind read_old(
+	struct queue *queue, uint64_t number, struct ticket *ticket)
+{
+	struct control control;
+	const char *raw;
+
+	return raw_record(queue, number, &raw) < 0 ? TICKET_BROKEN
+						   : ticket_decode(raw, ticket, &control);
+}
+
+/* Whether a ticket in the page that begins with record @first may have a live owner. */
+static bool page_is_live(struct queue *queue, uint64_t first)
+{
+	for (uint64_t number = first; number < first + PAGE_RECORDS; number++) {
+		struct ticket ticket;
+		enum ticket_kind kind = read_old(queue, number, &ticket);
+
+		if (kind == TICKET_BROKEN)
+			return true;
+		if (kind == TICKET_RECORD && strcmp(ticket.boot, queue->dir->boot) == 0 &&
+			owner_judge(&ticket.owner, queue->dir->pidns, NULL) != OWNER_DEAD)
+			return true;
+	}
+	return false;
+}
+
+static void punch(struct queue *queue)
+{
+	uint64_t page = queue->header.punched;
+
+	if (page < PAGE_RECORDS)
+		page = PAGE_RECORDS; /* never the header's */
+	for (; page + PAGE_RECORDS <= queue->header.hint; page += PAGE_RECORDS) {
+		off_t at = (off_t)page * RECORD_SIZE;
+
+		if (!page_is_live(queue, page) &&
+			fdio_punch(queue->file.fd, at, at + PAGE_RECORDS * RECORD_SIZE) <
+				0)
+			break;
+	}
+	queue->header.punched = page;
+}
+
+/* The FIFOs of a ticket that nobody will look at again; a live one's stay. */
+static void remove_fifos(struct queue *queue, uint64_t number)
+{
+	int dirfd = queue->dir->fd;
+	struct ticket ticket;
+
+	/* most have left none, and looking for a name is cheaper than removing it */
+	if (read_old(queue, number, &ticket) != TICKET_RECORD ||
+		!(beacon_is_named(dirfd, BEACON_LIVE, ticket.owner.token) ||
+			beacon_is_named(dirfd, BEACON_BELL, ticket.owner.token)) ||
+		beacon_look(dirfd, ticket.owner.token, NULL) != BEACON_GONE)
+		return;
+	beacon_remove(dirfd, BEACON_LIVE, ticket.owner.token);
+	beacon_remove(dirfd, BEACON_BELL, ticket.owner.token);
+}
+
+void queue_move_hint(struct queue *queue, uint64_t hint)
+{
+	if (hint <= queue->header.hint)
+		return;
+	for (uint64_t number = queue->header.hint; number < hint; number++)
+		remove_fifos(queue, number);
+	queue->header.hint = hint;
+	if (hint - queue->header.punched > PUNCH_RECORDS)
+		punch(queue);
+	(void)!ticket_write_header(&queue->file, &queue->header);
+}

@@ -1,0 +1,79 @@
+/*
+ * The queue, read as a waiter needs it: from the hint on, in order, no further than matters.
+ *
+ * What does not change is not read twice: control records are only ever appended, so each
+ * is looked at once.  Rows are decoded when they are reached.
+ */
+#ifndef GPULEASE_QUEUE_H
+#define GPULEASE_QUEUE_H
+
+#include "statedir.h"
+#include "ticket.h"
+
+enum { QUEUE_CHUNK = 64 };
+
+struct queue_cancel {
+	uint64_t ticket;
+	uint32_t uid; /* who wants it */
+};
+
+struct queue {
+	const struct statedir *dir;
+	struct ticket_file file;
+	struct ticket_header header;
+	uint64_t from, end;    /* this turn's records */
+	uint64_t scanned;      /* controls before this record are known */
+	uint64_t first_broken; /* the first unreadable record from ->from on, 0: none */
+	struct queue_cancel *cancels;
+	size_t cancel_count, cancel_room;
+	uint64_t chunk_at;
+	size_t chunk_count;
+	char chunk[QUEUE_CHUNK * RECORD_SIZE];
+};
+
+/* One ticket, as queue_at() returns it. */
+struct queue_row {
+	uint64_t number;
+	bool is_waiting; /* by its own word, of this boot, and not cancelled */
+	bool is_cancelled;
+	uint32_t cancelled_by;
+	struct ticket ticket;
+};
+
+/* Opens the ticket file.  0 or a negative errno. */
+MUST_CHECK int queue_open(struct queue *queue, const struct statedir *dir);
+void queue_release(struct queue *queue);
+
+/*
+ * Begins a turn: reads the header, the end, the controls that are new, and the first rows
+ * from the hint on, or from @own where the hint has passed it.  0; QUEUE_REPLACED: the file
+ * was deleted, replaced or cut, open it again; or a negative errno.
+ */
+enum { QUEUE_REPLACED = 1 };
+MUST_CHECK int queue_begin(struct queue *queue, uint64_t own);
+
+/*
+ * Finds the next ticket at or behind *@number and sets *@number behind it.  0 with @row set;
+ * QUEUE_END; or a negative errno.
+ */
+enum { QUEUE_END = 1 };
+MUST_CHECK int queue_next(struct queue *queue, uint64_t *number, struct queue_row *row);
+
+/* Reads ticket @number itself.  0; QUEUE_END: there is none (any more); -errno. */
+MUST_CHECK int queue_find(struct queue *queue, uint64_t number, struct queue_row *row);
+
+/*
+ * Whether ticket @number has been cancelled by somebody who may, as far as this reader knows:
+ * it sees the controls behind the hint of its first turn.  Then *@ret_uid is who.
+ */
+bool queue_is_cancelled(const struct queue *queue, uint64_t number, uint32_t owner_uid,
+	uint32_t *ret_uid);
+
+/*
+ * Moves the hint to @hint, which must be right: first removes the FIFOs of the dead tickets
+ * it passes, whose names nobody finds afterwards; and gives back a dead prefix of 1 MiB, the
+ * pages in which no ticket's owner lives.  Failure costs time only.
+ */
+void queue_move_hint(struct queue *queue, uint64_t hint);
+
+#endif

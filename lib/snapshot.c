@@ -1,0 +1,393 @@
+#include <errno.h>
+
+#include "array.h"
+#include "kin.h"
+#include "snapshot.h"
+
+void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
+{
+	/* not the arrays: a waiter is to hold no more memory than its GPUs need */
+	snapshot->dir = dir;
+	snapshot->usage = USAGE_POLICY_DEFAULT;
+	snapshot->is_for_show = false;
+	snapshot->lives = LIVES_ON(dir);
+	snapshot->slots = snapshot->known = 0;
+	snapshot->leases = NULL;
+	snapshot->lease_count = snapshot->lease_room = 0;
+	snapshot->broken_records = 0;
+	snapshot->has_probe = false;
+	probe_begin(&snapshot->probe, 0, 0);
+}
+
+void snapshot_release(struct snapshot *snapshot)
+{
+	for (unsigned slot = 0; slot < snapshot->known; slot++)
+		lease_release(&snapshot->gpus[slot].file);
+	snapshot->known = snapshot->slots = 0;
+	lives_release(&snapshot->lives);
+	free(snapshot->leases);
+	snapshot->leases = NULL;
+	snapshot->lease_count = snapshot->lease_room = 0;
+}
+
+/* The GPU of @slot, at most one behind those that are known, forgotten if it was not open. */
+static struct snapshot_gpu *gpu_at(struct snapshot *snapshot, unsigned slot)
+{
+	struct snapshot_gpu *gpu = &snapshot->gpus[slot];
+
+	if (slot == snapshot->known) {
+		*gpu = (struct snapshot_gpu){ .file = { .fd = -1, .slot = slot } };
+		snapshot->known++;
+	}
+	return gpu;
+}
+
+/* --- finding ----------------------------------------------------------------------- */
+
+int snapshot_find_gpu(const struct snapshot *snapshot, const char *uuid)
+{
+	for (unsigned slot = 0; slot < snapshot->slots; slot++)
+		if (strcmp(snapshot->gpus[slot].file.gpu.uuid, uuid) == 0)
+			return (int)slot;
+	return -1;
+}
+
+struct snapshot_lease *snapshot_find_token(struct snapshot *snapshot, const char *token)
+{
+	for (size_t i = 0; i < snapshot->lease_count; i++)
+		if (strcmp(snapshot->leases[i].lease.owner.token, token) == 0)
+			return &snapshot->leases[i];
+	return NULL;
+}
+
+uint32_t snapshot_gpu_index(const struct snapshot *snapshot, unsigned slot)
+{
+	const struct snapshot_gpu *gpu = &snapshot->gpus[slot];
+
+	if (gpu->row >= 0 && snapshot->probe.gpus[gpu->row].index >= 0)
+		return (uint32_t)snapshot->probe.gpus[gpu->row].index;
+	return gpu->file.gpu.index;
+}
+
+/* --- reading the lease files ------------------------------------------------------- */
+
+static int add_lease(
+	struct snapshot *snapshot, const struct lease *lease, struct snapshot_lease **ret)
+{
+	struct snapshot_lease *leases = array_grow(snapshot->leases, sizeof(*leases),
+		snapshot->lease_count, &snapshot->lease_room);
+
+	if (!leases)
+		return -ENOMEM;
+	snapshot->leases = leases;
+	*ret = &snapshot->leases[snapshot->lease_count++];
+	**ret = (struct snapshot_lease){ .lease = *lease };
+	return 0;
+}
+
+/* Judges the owner of a lease that was not seen before. */
+static int judge_lease(
+	struct snapshot *snapshot, struct snapshot_lease *seen, int64_t now_ms)
+{
+	struct life *life;
+
+	seen->is_of_this_boot = strcmp(seen->lease.boot, snapshot->dir->boot) == 0;
+	if (!seen->is_of_this_boot) {
+		seen->is_dead = seen->is_over = true;
+		seen->dead_ms = seen->over_ms = now_ms;
+		return 0;
+	}
+	life = lives_judge(&snapshot->lives, &seen->lease.owner, true, now_ms);
+	if (!life)
+		return -ENOMEM;
+	seen->is_dead = life_is_dead(life);
+	seen->is_over = life_is_over(life);
+	seen->alive_ms = life->alive_ms;
+	seen->dead_ms = life->dead_ms;
+	seen->over_ms = life->over_ms;
+	life->is_watched = !seen->is_over;
+	return 0;
+}
+
+static int read_records(struct snapshot *snapshot, struct snapshot_gpu *gpu,
+	const char *raw, int64_t now_ms)
+{
+	gpu->has_dead = false;
+	gpu->released_ms = 0;
+	for (unsigned at = 1; at <= gpu->records; at++) {
+		struct snapshot_lease *seen;
+		struct lease lease;
+		int r;
+
+		switch (lease_decode(raw, at, &lease)) {
+		case LEASE_NONE:
+			continue;
+		case LEASE_BROKEN:
+			snapshot->broken_records++;
+			continue;
+		case LEASE_RECORD:
+			break;
+		}
+		seen = snapshot_find_token(snapshot, lease.owner.token);
+		if (!seen) {
+			r = add_lease(snapshot, &lease, &seen);
+			if (r == 0)
+				r = judge_lease(snapshot, seen, now_ms);
+			if (r < 0)
+				return r;
+		}
+		gpuset_add(&seen->seen, gpu->file.slot);
+		if (seen->is_over) {
+			gpu->has_dead = gpu->has_dead || seen->is_of_this_boot;
+			gpu->released_ms = max_i64(gpu->released_ms, seen->over_ms);
+		}
+	}
+	return 0;
+}
+
+/* Makes sure that the file of @slot is open; LEASE_NO_SLOT behind the last one. */
+static int open_gpu(struct snapshot *snapshot, unsigned slot)
+{
+	struct snapshot_gpu *gpu = gpu_at(snapshot, slot);
+	int r;
+
+	if (gpu->file.fd >= 0 && lease_file_is_current(snapshot->dir->fd, &gpu->file))
+		return 0;
+	lease_release(&gpu->file);
+	r = lease_open_slot(snapshot->dir->fd, slot, &gpu->file);
+	if (r != 0) {
+		gpu->file = (struct lease_file){ .fd = -1, .slot = slot };
+		gpu->exists = false;
+	}
+	return r;
+}
+
+static int read_gpu(struct snapshot *snapshot, struct snapshot_gpu *gpu, int64_t now_ms)
+{
+	static char raw[LEASE_FILE_BYTES]; /* 16 KiB that no process need have twice */
+	int r = lease_read(&gpu->file, raw, &gpu->records);
+
+	gpu->is_broken = r == LEASE_TROUBLE;
+	gpu->exists = r == 0 && strcmp(gpu->file.gpu.boot, snapshot->dir->boot) == 0;
+	if (r != 0)
+		return r < 0 ? r : 0;
+	return read_records(snapshot, gpu, raw, now_ms);
+}
+
+/* A set may name slots that are not (any more); a lease has what it stands in the file of. */
+static void bound_sets(struct snapshot *snapshot)
+{
+	struct gpuset known = GPUSET_NONE;
+
+	for (unsigned slot = 0; slot < snapshot->slots; slot++)
+		gpuset_add(&known, slot);
+	for (size_t i = 0; i < snapshot->lease_count; i++) {
+		struct gpuset *gpus = &snapshot->leases[i].lease.gpus;
+
+		*gpus = gpuset_and(gpus, &known);
+		*gpus = gpuset_or(gpus, &snapshot->leases[i].seen);
+	}
+}
+
+int snapshot_read(struct snapshot *snapshot, int64_t now_ms)
+{
+	snapshot->lease_count = 0;
+	snapshot->broken_records = 0;
+	snapshot->slots = 0;
+	for (unsigned slot = 0; slot < GPUSET_MAX; slot++) {
+		int r = open_gpu(snapshot, slot);
+
+		if (r == LEASE_NO_SLOT)
+			break;
+		snapshot->slots = slot + 1;
+		if (r == -ENOENT)
+			continue; /* its file was deleted; the next probe makes it again */
+		if (r == -EACCES || r == -ELOOP || r == -EINVAL) {
+			snapshot->gpus[slot].is_broken = true;
+			continue; /* one that cannot be used stops no other */
+		}
+		if (r == 0)
+			r = read_gpu(snapshot, &snapshot->gpus[slot], now_ms);
+		if (r < 0)
+			return r;
+	}
+	bound_sets(snapshot);
+	return 0;
+}
+
+/* --- the states of the GPUs -------------------------------------------------------- */
+
+/* A GPU that has no file yet is known by the next free slot, in this snapshot alone. */
+static void add_unfiled_gpus(struct snapshot *snapshot)
+{
+	for (uint32_t row = 0; row < snapshot->probe.gpu_count; row++) {
+		const struct probe_gpu *from = &snapshot->probe.gpus[row];
+		struct snapshot_gpu *gpu;
+
+		if (!from->uuid[0] || snapshot_find_gpu(snapshot, from->uuid) >= 0 ||
+			snapshot->slots == GPUSET_MAX)
+			continue;
+		gpu = gpu_at(snapshot, snapshot->slots);
+		lease_release(&gpu->file);
+		*gpu = (struct snapshot_gpu){
+			.file = { .fd = -1, .slot = snapshot->slots },
+		};
+		text_copy(gpu->file.gpu.uuid, sizeof(gpu->file.gpu.uuid), from->uuid);
+		text_copy(gpu->file.gpu.model, sizeof(gpu->file.gpu.model), from->name);
+		gpu->file.gpu.total_mib = from->total_mib;
+		snapshot->slots++;
+	}
+}
+
+/* The row of the probe that speaks of @gpu; one without a uuid is known by its bus. */
+static int find_row(const struct probe *probe, const struct gpu_record *gpu)
+{
+	int row = probe_find_gpu(probe, gpu->uuid);
+
+	for (uint32_t i = 0; row < 0 && i < probe->gpu_count; i++)
+		if (!probe->gpus[i].uuid[0] && gpu->bus_id[0] &&
+			strcmp(probe->gpus[i].bus_id, gpu->bus_id) == 0)
+			row = (int)i;
+	return row;
+}
+
+static bool is_mps_server(uint32_t pid)
+{
+	struct process_stat stat;
+
+	/* the kernel keeps 15 bytes of a name */
+	return process_stat_read(pid, &stat) == 0 &&
+	       strncmp(stat.comm, "nvidia-cuda-mps-server", 15) == 0;
+}
+
+/*
+ * The process with the most memory on GPU @row, at least @least_mib, an MPS server excepted:
+ * it holds memory for others.  0: none that nvidia-smi lists.
+ */
+static uint32_t biggest_process(const struct probe *probe, int row, uint64_t least_mib)
+{
+	uint32_t biggest = 0;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < probe->process_count; i++) {
+		const struct probe_process *process = &probe->processes[i];
+		uint64_t mib =
+			process->used_mib == PROBE_MIB_UNKNOWN ? 0 : process->used_mib;
+
+		if ((int)process->gpu != row || process->pid <= 0 || mib < least_mib ||
+			(biggest && mib <= most) || is_mps_server((uint32_t)process->pid))
+			continue;
+		biggest = (uint32_t)process->pid;
+		most = mib;
+	}
+	return biggest;
+}
+
+/* Whether what nvidia-smi said of GPU @row is certain and means that nobody uses it. */
+static bool is_idle(const struct snapshot *snapshot, int row)
+{
+	const struct probe_gpu *seen = &snapshot->probe.gpus[row];
+
+	return seen->is_known && seen->used_mib <= snapshot->usage.idle_mib &&
+	       !biggest_process(&snapshot->probe, row, snapshot->usage.idle_mib + 1);
+}
+
+/* Whether @pid was started by a lease that is over but still stands in the file of @slot. */
+static bool is_left_over(const struct snapshot *snapshot, unsigned slot, uint32_t pid)
+{
+	for (size_t i = 0; i < snapshot->lease_count; i++) {
+		const struct snapshot_lease *lease = &snapshot->leases[i];
+
+		if (lease->is_over && gpuset_has(&lease->seen, slot) &&
+			kin_carries_token(pid, lease->lease.owner.token))
+			return true;
+	}
+	return false;
+}
+
+/* What the probe says of a GPU without a live lease. */
+static enum gpu_state judge_by_probe(struct snapshot *snapshot, struct snapshot_gpu *gpu)
+{
+	const struct probe_gpu *seen;
+
+	/* nobody starts without a fresh one */
+	if (!snapshot->has_probe)
+		return snapshot->is_for_show ? GPU_UNKNOWN : GPU_FREE;
+	/* what was seen before its lease was over says nothing of it */
+	if (gpu->has_dead && snapshot->probe.started_ms < gpu->released_ms &&
+		!snapshot->is_for_show)
+		return GPU_FREE;
+	if (gpu->row < 0)
+		return GPU_UNKNOWN;
+	seen = &snapshot->probe.gpus[gpu->row];
+	if (!seen->is_known || seen->has_mig || probe_gpu_is_prohibited(seen))
+		return GPU_UNKNOWN;
+	if (is_idle(snapshot, gpu->row))
+		return GPU_FREE;
+	gpu->culprit = biggest_process(&snapshot->probe, gpu->row, 0);
+	/* memory of the lease that has just ended, unless somebody else is seen with it */
+	if (gpu->has_dead &&
+		(!gpu->culprit || is_left_over(snapshot, gpu->file.slot, gpu->culprit)))
+		return GPU_SETTLING;
+	return GPU_EXTERNAL;
+}
+
+static enum gpu_state judge_gpu(
+	struct snapshot *snapshot, struct snapshot_gpu *gpu, int64_t now_ms)
+{
+	gpu->culprit = 0;
+	if (gpu->lease >= 0 && !gpu->file.gpu.is_paused)
+		return snapshot->leases[gpu->lease].is_dead ? GPU_LINGERING : GPU_LEASED;
+	if (gpu->file.gpu.is_paused)
+		return GPU_PAUSED;
+	if (gpu->is_broken)
+		return GPU_UNKNOWN;
+	if (gpu->locked_until_ms > now_ms)
+		return GPU_LOCKED;
+	return judge_by_probe(snapshot, gpu);
+}
+
+/* One visible record shows the whole lease, also while its other files are being written. */
+static void spread_leases(struct snapshot *snapshot)
+{
+	for (unsigned slot = 0; slot < snapshot->slots; slot++)
+		snapshot->gpus[slot].lease = -1;
+	for (size_t i = snapshot->lease_count; i-- > 0;) {
+		const struct snapshot_lease *lease = &snapshot->leases[i];
+
+		if (lease->is_over)
+			continue;
+		gpuset_for_each (slot, &lease->lease.gpus)
+			if ((unsigned)slot < snapshot->slots)
+				snapshot->gpus[slot].lease = (int)i;
+	}
+}
+
+static int64_t lease_end_ms(const struct lease *lease)
+{
+	return lease->limit_ms ? lease->since_ms + lease->limit_ms + lease->grace_ms : 0;
+}
+
+void snapshot_judge(struct snapshot *snapshot, int64_t now_ms)
+{
+	memset(snapshot->plan, 0, sizeof(snapshot->plan));
+	if (snapshot->has_probe)
+		add_unfiled_gpus(snapshot);
+	spread_leases(snapshot);
+	for (unsigned slot = 0; slot < snapshot->slots; slot++) {
+		struct snapshot_gpu *gpu = &snapshot->gpus[slot];
+		struct plan_gpu *plan = &snapshot->plan[slot];
+
+		gpu->row = snapshot->has_probe
+				   ? find_row(&snapshot->probe, &gpu->file.gpu)
+				   : -1;
+		gpu->exists = gpu->exists || gpu->row >= 0;
+		gpu->state = judge_gpu(snapshot, gpu, now_ms);
+		plan->exists = gpu->exists;
+		plan->is_just_released = gpu->has_dead;
+		plan->state = gpu->state;
+		plan->index = snapshot_gpu_index(snapshot, slot);
+		if (gpu->lease >= 0)
+			plan->end_ms = lease_end_ms(&snapshot->leases[gpu->lease].lease);
+	}
+}

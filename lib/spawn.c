@@ -1,0 +1,323 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "spawn.h"
+
+/* The same on every architecture; old headers lack them. */
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum {
+	CHUNK = 16 * 1024,
+	CHUNKS_PER_STEP = 64, /* 1 MiB: as much as a pipe may hold; bounds a step */
+	TIMER_MS = 250,       /* without pidfd: how often an exit is looked for */
+	TIMER_AT_END_MS = 10, /* … when both outputs are closed, so it must be near */
+	RELEASE_TRIES = 20,   /* of 1 ms */
+	EXEC_FD = 3,          /* in the child */
+};
+
+/* The child's ends, in the order of the descriptors they become there. */
+struct ends {
+	int fds[EXEC_FD + 1];
+};
+
+#define ENDS_INIT                         \
+	{                                 \
+		.fds = { -1, -1, -1, -1 } \
+	}
+
+static void close_ends(struct ends *ends)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ends->fds); i++)
+		close_fd(&ends->fds[i]);
+}
+
+/* --- in the child: async-signal-safe calls only ------------------------------------- */
+
+static void default_signals(void)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		(void)sigaction(number, &action, NULL); /* KILL, STOP and libc's refuse */
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int place_ends(const struct ends *ends)
+{
+	int high[EXEC_FD + 1];
+
+	/* an end may itself be one of 0…3, if we were started without: out of the way first */
+	for (int i = 0; i <= EXEC_FD; i++) {
+		high[i] = fcntl(ends->fds[i], F_DUPFD_CLOEXEC, EXEC_FD + 1);
+		if (high[i] < 0)
+			return -errno;
+	}
+	for (int i = 0; i < EXEC_FD; i++)
+		if (dup2(high[i], i) < 0)
+			return -errno;
+	if (dup3(high[EXEC_FD], EXEC_FD, O_CLOEXEC) < 0)
+		return -errno;
+	/*
+	 * exec closes ours anyway, but it may hang (a dead file server), and descriptors that
+	 * we were started with are not marked.  Before Linux 5.9 this fails and exec does it.
+	 */
+	(void)syscall(SYS_close_range, EXEC_FD + 1, ~0u, 0);
+	return 0;
+}
+
+static _Noreturn void run_child(
+	const char *path, char *const argv[], char *const envp[], const struct ends *ends)
+{
+	int fd = ends->fds[EXEC_FD];
+	int error = -place_ends(ends);
+
+	if (!error) {
+		fd = EXEC_FD;
+		(void)setpgid(0, 0);
+		default_signals();
+		(void)execve(path, argv, envp);
+		error = errno;
+	}
+	(void)!write(fd, &error, sizeof(error));
+	_exit(127);
+}
+
+/* --- starting ----------------------------------------------------------------------- */
+
+static int make_pipe(int *ret_ours, int *ret_child)
+{
+	int fds[2];
+
+	/* the two ends are separate open files: ours alone does not block */
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	*ret_ours = fds[0];
+	*ret_child = fds[1];
+	return fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int make_ends(struct spawn *spawn, struct ends *ends)
+{
+	int r;
+
+	ends->fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (ends->fds[0] < 0)
+		return -errno;
+	r = make_pipe(&spawn->out.fd, &ends->fds[1]);
+	if (!r)
+		r = make_pipe(&spawn->err.fd, &ends->fds[2]);
+	if (!r)
+		r = make_pipe(&spawn->exec_fd, &ends->fds[EXEC_FD]);
+	return r;
+}
+
+/* Forks with all signals blocked, so that no handler of ours runs in the child. */
+static pid_t fork_quietly(
+	const char *path, char *const argv[], char *const envp[], const struct ends *ends)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, &before);
+	pid = fork();
+	if (pid == 0)
+		run_child(path, argv, envp, ends);
+	if (pid < 0)
+		pid = -errno;
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
+int spawn_start(
+	const char *path, char *const argv[], char *const envp[], struct spawn *spawn)
+{
+	struct ends ends = ENDS_INIT;
+	int r;
+
+	*spawn = SPAWN_INIT;
+	r = make_ends(spawn, &ends);
+	if (!r)
+		r = fork_quietly(path, argv, envp, &ends);
+	close_ends(&ends);
+	if (r < 0) {
+		spawn_release(spawn);
+		return r;
+	}
+	spawn->pid = r;
+	/* also done by the child: whoever is first; after exec it fails, being done */
+	(void)setpgid(spawn->pid, spawn->pid);
+	spawn->pidfd = (int)syscall(SYS_pidfd_open, spawn->pid, 0);
+	return 0;
+}
+
+/* --- running ------------------------------------------------------------------------ */
+
+unsigned spawn_poll_fds(const struct spawn *spawn, struct pollfd fds[SPAWN_POLL_FDS])
+{
+	const int all[SPAWN_POLL_FDS] = { spawn->out.fd, spawn->err.fd, spawn->exec_fd,
+		spawn->pidfd };
+	unsigned count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i] >= 0)
+			fds[count++] = (struct pollfd){ .fd = all[i], .events = POLLIN };
+	return count;
+}
+
+int spawn_timer_ms(const struct spawn *spawn)
+{
+	if (spawn->pid == 0 || spawn->pidfd >= 0)
+		return -1;
+	return spawn->out.fd < 0 && spawn->err.fd < 0 ? TIMER_AT_END_MS : TIMER_MS;
+}
+
+bool spawn_is_gone(struct spawn *spawn)
+{
+	int status;
+	pid_t r;
+
+	if (spawn->pid == 0)
+		return true;
+	do {
+		r = waitpid(spawn->pid, &status, WNOHANG);
+	} while (r < 0 && errno == EINTR);
+	if (r == 0)
+		return false;
+	/* ECHILD: we inherited an ignored SIGCHLD, or somebody else reaped it */
+	if (r > 0 && WIFEXITED(status))
+		spawn->exit_code = WEXITSTATUS(status);
+	if (r > 0 && WIFSIGNALED(status))
+		spawn->signal = WTERMSIG(status);
+	spawn->pid = 0;
+	close_fd(&spawn->pidfd);
+	return true;
+}
+
+static bool has_room(struct spawn_output *output, size_t size)
+{
+	size_t room = output->room ? output->room : CHUNK;
+	char *text;
+
+	while (room < output->used + size)
+		room *= 2;
+	if (room > SPAWN_OUTPUT_MAX)
+		room = SPAWN_OUTPUT_MAX;
+	if (room > output->room) {
+		text = realloc(output->text, room);
+		if (!text)
+			return false;
+		output->text = text;
+		output->room = room;
+	}
+	return output->used + size <= output->room;
+}
+
+/* Keeps what fits; without memory, too, the rest counts as cut. */
+static void keep(struct spawn_output *output, const char *bytes, size_t size)
+{
+	if (!has_room(output, size)) {
+		output->is_cut = true;
+		size = output->room - output->used;
+	}
+	if (size > 0)
+		memcpy(output->text + output->used, bytes, size);
+	output->used += size;
+}
+
+static void drain(struct spawn_output *output)
+{
+	char chunk[CHUNK];
+
+	for (int i = 0; i < CHUNKS_PER_STEP && output->fd >= 0; i++) {
+		ssize_t size = read(output->fd, chunk, sizeof(chunk));
+
+		if (size > 0)
+			keep(output, chunk, (size_t)size);
+		else if (size < 0 && errno == EAGAIN)
+			return;
+		else if (size == 0 || errno != EINTR)
+			close_fd(&output->fd);
+	}
+}
+
+static void read_exec_error(struct spawn *spawn)
+{
+	int error;
+	ssize_t size;
+
+	if (spawn->exec_fd < 0)
+		return;
+	size = read(
+		spawn->exec_fd, &error, sizeof(error)); /* so small that it comes whole */
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (size == sizeof(error))
+		spawn->exec_errno = error;
+	close_fd(&spawn->exec_fd);
+}
+
+static void close_outputs(struct spawn *spawn)
+{
+	close_fd(&spawn->out.fd);
+	close_fd(&spawn->err.fd);
+	close_fd(&spawn->exec_fd);
+}
+
+static void forget(struct spawn_output *output)
+{
+	free(output->text);
+	*output = (struct spawn_output){ .fd = -1 };
+}
+
+int spawn_step(struct spawn *spawn)
+{
+	/* in this order: what a dead child wrote is all in the pipes */
+	bool is_gone = spawn_is_gone(spawn);
+
+	read_exec_error(spawn);
+	drain(&spawn->out);
+	drain(&spawn->err);
+	if (!is_gone)
+		return SPAWN_RUNNING;
+	close_outputs(spawn);
+	return 0;
+}
+
+/* --- ending ------------------------------------------------------------------------- */
+
+void spawn_abandon(struct spawn *spawn)
+{
+	/* a child that is not reaped keeps its number, so nobody else is hit */
+	if (!spawn_is_gone(spawn)) {
+		(void)kill(-spawn->pid, SIGKILL); /* helpers that it started */
+		(void)kill(spawn->pid, SIGKILL);
+		(void)spawn_is_gone(spawn);
+	}
+	close_outputs(spawn);
+	forget(&spawn->out);
+	forget(&spawn->err);
+}
+
+void spawn_release(struct spawn *spawn)
+{
+	spawn_abandon(spawn);
+	for (int i = 0; i < RELEASE_TRIES && !spawn_is_gone(spawn); i++) {
+		struct pollfd fd = { .fd = spawn->pidfd,
+			.events = POLLIN }; /* -1: ignored */
+
+		(void)poll(&fd, 1, 1);
+	}
+	close_fd(&spawn->pidfd);
+	*spawn = SPAWN_INIT;
+}

@@ -1,0 +1,295 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "beacon.h"
+#include "fdio.h"
+#include "statedir.h"
+
+#define FALLBACK "/var/tmp/gpulease-"
+
+/* File systems on which flock(2) or FIFOs do not reach every process that sees the files. */
+static const struct {
+	uint32_t magic;
+	const char *name;
+} unshared[] = {
+	{ 0x6969, "NFS" },
+	{ 0xff534d42, "CIFS" },
+	{ 0xfe534d42, "SMB" },
+	{ 0x517b, "SMB" },
+	{ 0x65735546, "FUSE" },
+	{ 0x01021997, "9p" },
+	{ 0x5346414f, "AFS" },
+	{ 0x6b414653, "AFS" },
+	{ 0x73757245, "Coda" },
+	{ 0x00c36400, "Ceph" },
+	{ 0x0bd00bd0, "Lustre" },
+	{ 0x47504653, "GPFS" },
+};
+
+/* The name of the file system that @fd lies on, if it is one of those; else NULL. */
+static const char *unshared_name(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(unshared); i++)
+		if ((uint32_t)fs.f_type == unshared[i].magic)
+			return unshared[i].name;
+	return NULL;
+}
+
+static int open_directory(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* mkdir -p, every new folder for this user alone. */
+static int make_private_path(const char *path)
+{
+	char part[PATH_MAX];
+
+	for (size_t i = 1; path[i]; i++) {
+		if (path[i] != '/' || i >= sizeof(part))
+			continue;
+		(void)snprintf(part, sizeof(part), "%.*s", (int)i, path);
+		if (mkdir(part, 0700) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* Why the directory @st cannot be trusted or shared, or NULL. */
+static const char *distrust(const struct stat *st, bool is_private)
+{
+	uid_t me = geteuid();
+
+	if (st->st_mode & S_IWOTH)
+		return "everybody may write there; chmod o-w";
+	if (is_private)
+		return st->st_uid != me ? "it is not yours" : NULL;
+	if (!(st->st_mode & S_IWGRP)) {
+		if (st->st_uid != me)
+			return "it is another user's own; mode 2770 and a group share it";
+	} else if (!(st->st_mode & S_ISGID)) {
+		return "files there would not get its group; chmod g+s";
+	}
+	return NULL;
+}
+
+static int check(const char *path, bool is_private, struct statedir *dir, struct why *why)
+{
+	const char *reason, *fs = unshared_name(dir->fd);
+	struct stat st;
+
+	if (fstat(dir->fd, &st) < 0)
+		return -errno;
+	if (fs) {
+		why_set(why,
+			"state directory '%s' is on %s, where locks and FIFOs are not shared; "
+			"set GPULEASE_DIR to a local directory",
+			path, fs);
+		return -ENOTSUP;
+	}
+	reason = distrust(&st, is_private);
+	if (!reason && faccessat(dir->fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0)
+		reason = errno == EROFS
+				 ? "it is read-only"
+				 : "you may not write there; ask to join its group";
+	if (reason) {
+		why_set(why,
+			"cannot use state directory '%s' (owner %u, group %u, mode %04o): %s",
+			path, (unsigned)st.st_uid, (unsigned)st.st_gid,
+			(unsigned)st.st_mode & 07777, reason);
+		return -EACCES;
+	}
+	dir->owner = st.st_uid;
+	dir->is_private = is_private || !(st.st_mode & S_IWGRP);
+	return 0;
+}
+
+/*
+ * Made under a temporary name: a crash or another user never finds a folder whose mode is
+ * not set yet.  As open as the directory itself, whatever the umask.
+ */
+static int make_folder(int fd, const char *name, mode_t mode)
+{
+	char temporary[64], token[TOKEN_SIZE];
+	int r = token_make(token);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(temporary, sizeof(temporary), "tmp.%s.%s", name, token);
+	if (mkdirat(fd, temporary, 0700) < 0)
+		return -errno;
+	/* fails where others made it meanwhile and it is in use already */
+	if (fchmodat(fd, temporary, mode, 0) < 0 || renameat(fd, temporary, fd, name) < 0)
+		r = errno == ENOTEMPTY || errno == EEXIST ? 0 : -errno;
+	(void)unlinkat(fd, temporary, AT_REMOVEDIR);
+	return r;
+}
+
+static int make_folders(int fd)
+{
+	static const char *const folders[] = { "gpu", BEACON_BELL, BEACON_LIVE };
+	struct stat st, folder;
+	int r = 0;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(folders) && r == 0; i++)
+		if (fstatat(fd, folders[i], &folder, AT_SYMLINK_NOFOLLOW) < 0)
+			r = make_folder(fd, folders[i], st.st_mode & 02770);
+	return r;
+}
+
+/* Opens @path, made where it is missing.  -ENOTSUP: it lies where nothing is shared. */
+static int open_private(const char *path, struct statedir *dir, struct why *why)
+{
+	struct stat st;
+	int r = make_private_path(path);
+
+	if (r == 0 && lstat(path, &st) < 0)
+		r = -errno;
+	/* in /var/tmp others may have been quicker: a link of theirs leads us nowhere */
+	if (r == 0 && st.st_uid != geteuid()) {
+		why_set(why, "cannot use state directory '%s': it is not yours", path);
+		return -EACCES;
+	}
+	if (r == 0) {
+		dir->fd = open_directory(path);
+		r = dir->fd < 0 ? dir->fd : 0;
+	}
+	if (r < 0) {
+		why_set(why, "cannot make state directory '%s': %s", path, strerror(-r));
+		return r;
+	}
+	(void)snprintf(dir->path, sizeof(dir->path), "%s", path);
+	r = check(path, true, dir, why);
+	if (r < 0)
+		close_fd(&dir->fd);
+	return r;
+}
+
+static bool is_set(const char *text)
+{
+	return text && text[0];
+}
+
+static int open_own(
+	const struct statedir_choice *choice, struct statedir *dir, struct why *why)
+{
+	char path[PATH_MAX] = "", sim[64] = "";
+	int r = -ENOTSUP;
+
+	if (choice->sim_gpus)
+		(void)snprintf(sim, sizeof(sim), "/sim-%ux%llu", choice->sim_gpus,
+			(unsigned long long)choice->sim_mib);
+	if (is_set(choice->state_home) && choice->state_home[0] == '/')
+		(void)snprintf(
+			path, sizeof(path), "%s/gpulease%s", choice->state_home, sim);
+	else if (is_set(choice->home) && choice->home[0] == '/')
+		(void)snprintf(path, sizeof(path), "%s/.local/state/gpulease%s",
+			choice->home, sim);
+	if (path[0])
+		r = open_private(path, dir, why);
+	if (r == -ENOTSUP) {
+		/* no home, or a home on the network: something of this machine's */
+		(void)snprintf(path, sizeof(path), FALLBACK "%u", (unsigned)geteuid());
+		r = open_private(path, dir, why);
+		if (r == 0 && sim[0]) {
+			close_fd(&dir->fd);
+			(void)snprintf(path, sizeof(path), FALLBACK "%u%s",
+				(unsigned)geteuid(), sim);
+			r = open_private(path, dir, why);
+		}
+	}
+	return r;
+}
+
+static int open_shared(const char *path, struct statedir *dir, struct why *why)
+{
+	int r;
+
+	dir->fd = open_directory(path);
+	if (dir->fd < 0) {
+		struct stat st = { 0 };
+
+		r = dir->fd;
+		if (stat(path, &st) == 0)
+			why_set(why,
+				"cannot open state directory '%s' (owner %u, group %u, mode "
+				"%04o): %s%s",
+				path, (unsigned)st.st_uid, (unsigned)st.st_gid,
+				(unsigned)st.st_mode & 07777, strerror(-r),
+				r == -EACCES ? "; ask to join its group" : "");
+		else
+			why_set(why, "cannot open state directory '%s': %s", path,
+				strerror(-r));
+		return r;
+	}
+	if (!realpath(path, dir->path))
+		(void)snprintf(dir->path, sizeof(dir->path), "%s", path);
+	r = check(path, false, dir, why);
+	if (r < 0)
+		close_fd(&dir->fd);
+	return r;
+}
+
+static int choose(
+	const struct statedir_choice *choice, struct statedir *dir, struct why *why)
+{
+	struct stat st;
+
+	if (choice->sim_gpus)
+		return open_own(choice, dir, why);
+	if (is_set(choice->explicit_path))
+		return open_shared(choice->explicit_path, dir, why);
+	if (stat(STATEDIR_SYSTEM, &st) == 0 || errno != ENOENT)
+		return open_shared(STATEDIR_SYSTEM, dir, why);
+	dir->is_fallback = true;
+	return open_own(choice, dir, why);
+}
+
+int statedir_open(
+	const struct statedir_choice *choice, struct statedir *dir, struct why *why)
+{
+	struct stat ns;
+	int r = boot_id_read(dir->boot);
+
+	if (r == 0 && stat("/proc/self/ns/pid", &ns) < 0)
+		r = -errno;
+	if (r < 0) {
+		why_set(why, "cannot read /proc: %s", strerror(-r));
+		return r;
+	}
+	dir->pidns = ns.st_ino;
+	r = choose(choice, dir, why);
+	if (r < 0)
+		return r;
+	r = make_folders(dir->fd);
+	if (r < 0) {
+		why_set(why, "cannot make folders in state directory '%s': %s", dir->path,
+			strerror(-r));
+		statedir_release(dir);
+	}
+	return r;
+}
+
+int statedir_repair(const struct statedir *dir)
+{
+	struct stat st;
+
+	if (fstat(dir->fd, &st) < 0)
+		return -errno;
+	return st.st_nlink == 0 ? -ESTALE : make_folders(dir->fd);
+}
+
+void statedir_release(struct statedir *dir)
+{
+	close_fd(&dir->fd);
+}

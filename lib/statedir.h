@@ -1,0 +1,54 @@
+/*
+ * The state directory: which one, whether it can be trusted, and the folders in it.
+ *
+ *	tickets  gpu/  live/  bell/  probe  probe.lock  history
+ *
+ * The shared directory is made by the installation, never by gpulease; only where none exists
+ * a private one of the user's is made and used.  A directory that exists and cannot be used
+ * is an error, never a private queue beside the shared one.
+ */
+#ifndef GPULEASE_STATEDIR_H
+#define GPULEASE_STATEDIR_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "owner.h"
+#include "text.h"
+
+#define STATEDIR_SYSTEM "/var/lib/gpulease"
+
+/* What the choice rests on; the environment is read by the caller.  NULL or "": not set. */
+struct statedir_choice {
+	const char *explicit_path; /* $GPULEASE_DIR */
+	const char *state_home;    /* $XDG_STATE_HOME */
+	const char *home;          /* $HOME */
+	unsigned sim_gpus; /* 0: the real GPUs; else a private directory for so many … */
+	uint64_t sim_mib;  /* … simulated ones of this size */
+};
+
+struct statedir {
+	int fd; /* -1 while not open */
+	uid_t owner;
+	bool is_private;  /* one user's: coordinates nobody else */
+	bool is_fallback; /* … because there is no shared one */
+	char boot[BOOT_SIZE];
+	uint64_t pidns; /* the pid namespace of this process */
+	char path[PATH_MAX];
+};
+
+#define STATEDIR_NONE ((struct statedir){ .fd = -1 })
+
+/*
+ * Chooses, opens and checks the directory, and makes the missing folders in it.
+ * 0, or a negative errno with the reason in @why.
+ */
+MUST_CHECK int statedir_open(
+	const struct statedir_choice *choice, struct statedir *dir, struct why *why);
+
+/* Makes folders that somebody removed.  0, -ESTALE: the directory itself is gone, or -errno. */
+MUST_CHECK int statedir_repair(const struct statedir *dir);
+
+void statedir_release(struct statedir *dir);
+
+#endif

@@ -1,0 +1,68 @@
+#include <errno.h>
+#include <signal.h>
+
+#include "kin.h"
+#include "terminate.h"
+
+enum { ROUND_MS = 50, ROUND_MAX_MS = 1000 };
+
+/* To the owner, judged alive just now, and to its process group if it leads one. */
+static int signal_owner(const struct owner *owner, uint64_t my_pidns, int signal)
+{
+	autofd int pidfd = -1;
+	int r;
+
+	switch (owner_judge(owner, my_pidns, &pidfd)) {
+	case OWNER_DEAD:
+		return 0;
+	case OWNER_UNDECIDED:
+		return owner->pidns == my_pidns ? 0 : -ENOTSUP;
+	case OWNER_ALIVE:
+		break;
+	}
+	if (getpgid((pid_t)owner->pid) == (pid_t)owner->pid)
+		r = kill(-(pid_t)owner->pid, signal) < 0 ? -errno : 0;
+	else
+		r = process_signal(owner->pid, pidfd, signal);
+	return r == -ESRCH ? 0 : r;
+}
+
+static int signal_all(const struct termination *termination, const struct life *life,
+	uint64_t my_pidns, int signal, bool with_kin)
+{
+	const struct owner *owner = &termination->owner;
+	int r = life_is_dead(life) ? 0 : signal_owner(owner, my_pidns, signal);
+
+	if (r == 0 && with_kin && !termination->is_step)
+		(void)kin_signal_all(owner->token, owner->uid, signal, owner->pid);
+	return r;
+}
+
+int terminate_step(struct termination *termination, const struct life *life,
+	uint64_t my_pidns, int64_t now_ms, int64_t *ret_wake_ms)
+{
+	int64_t pause_ms = ROUND_MS;
+	int r = 0;
+
+	if (termination->is_step ? life_is_dead(life) : life_is_over(life))
+		return 0;
+	if (!termination->begun_ms) {
+		termination->begun_ms = now_ms;
+		/* with its owner dead, what it left behind is all there is to tell */
+		r = signal_all(termination, life, my_pidns, SIGTERM, life_is_dead(life));
+	}
+	if (r < 0)
+		return r;
+	if (now_ms < termination->begun_ms + termination->grace_ms) {
+		*ret_wake_ms = termination->begun_ms + termination->grace_ms;
+		return TERMINATE_LATER;
+	}
+	if (!termination->killed_ms)
+		termination->killed_ms = now_ms;
+	r = signal_all(termination, life, my_pidns, SIGKILL, true);
+	for (unsigned i = 0; i < termination->rounds && pause_ms < ROUND_MAX_MS; i++)
+		pause_ms *= 2;
+	termination->rounds++;
+	*ret_wake_ms = now_ms + pause_ms;
+	return r < 0 ? r : TERMINATE_LATER;
+}

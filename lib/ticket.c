@@ -1,0 +1,312 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "fdio.h"
+#include "ticket.h"
+
+#define FILE_NAME "tickets"
+
+enum { BAD_SUM_TRIES = 5, APPEND_TRIES = 100 };
+
+#define AT(field) offsetof(struct ticket, field)
+static const struct record_field ticket_fields[] = {
+	/* first, where ticket_glance() could find it without parsing */
+	{ "priority", RECORD_I64, AT(request.priority), 0 },
+	{ "state", RECORD_U32, AT(state), 0 },
+	{ "turn", RECORD_U64, AT(turn), 0 },
+	{ "at", RECORD_I64, AT(turn_ms), 0 },
+	{ "since", RECORD_I64, AT(since_ms), 0 },
+	{ "job", RECORD_U64, AT(job), 0 },
+	{ "attempt", RECORD_U32, AT(attempt), 0 },
+	OWNER_FIELDS(struct ticket, owner),
+	{ "boot", RECORD_TEXT, AT(boot), BOOT_SIZE },
+	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
+	{ "gpus", RECORD_U32, AT(request.gpus), 0 },
+	{ "share", RECORD_U32, AT(request.share_percent), 0 },
+	{ "vram", RECORD_U64, AT(request.vram_mib), 0 },
+	{ "limit", RECORD_I64, AT(request.limit_ms), 0 },
+	{ "grace", RECORD_I64, AT(request.grace_ms), 0 },
+	{ "allow", RECORD_SET, AT(request.allow), 0 },
+	{ "name", RECORD_TEXT, AT(request.name), NAME_SIZE_MAX },
+	{ "command", RECORD_REST, AT(request.command), COMMAND_SIZE_MAX },
+};
+#undef AT
+
+static const struct record_field control_fields[] = {
+	{ "verb", RECORD_U32, offsetof(struct control, verb), 0 },
+	{ "ticket", RECORD_U64, offsetof(struct control, ticket), 0 },
+	{ "uid", RECORD_U32, offsetof(struct control, uid), 0 },
+	{ "at", RECORD_I64, offsetof(struct control, at_ms), 0 },
+	{ "boot", RECORD_TEXT, offsetof(struct control, boot), BOOT_SIZE },
+};
+
+static const struct record_field header_fields[] = {
+	{ "hint", RECORD_U64, offsetof(struct ticket_header, hint), 0 },
+	{ "punched", RECORD_U64, offsetof(struct ticket_header, punched), 0 },
+	{ "", RECORD_EXTRA, offsetof(struct ticket_header, extra), 128 },
+};
+
+static const struct record_schema ticket_schema =
+	RECORD_SCHEMA("ticket/1", ticket_fields);
+static const struct record_schema control_schema =
+	RECORD_SCHEMA("control/1", control_fields);
+static const struct record_schema header_schema =
+	RECORD_SCHEMA("tickets/1", header_fields);
+
+/* --- the file ---------------------------------------------------------------------- */
+
+static int make_file(int dirfd)
+{
+	struct ticket_header header = { .hint = 1 };
+	char raw[RECORD_SIZE], temporary[64], token[TOKEN_SIZE];
+	int r = record_encode(&header_schema, &header, raw);
+
+	if (r == 0)
+		r = token_make(token);
+	if (r < 0)
+		return r;
+	(void)snprintf(temporary, sizeof(temporary), "tmp." FILE_NAME ".%s", token);
+	return fdio_publish(
+		dirfd, FILE_NAME, temporary, raw, sizeof(raw), FDIO_MODE_SHARED);
+}
+
+static int open_once(int dirfd, int flags)
+{
+	autofd int fd =
+		openat(dirfd, FILE_NAME, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? take_fd(&fd) : -EINVAL;
+}
+
+int ticket_open(int dirfd, struct ticket_file *file)
+{
+	autofd int fd = open_once(dirfd, O_RDWR);
+	autofd int append_fd = -1;
+	int r;
+
+	if (fd == -ENOENT) {
+		r = make_file(dirfd);
+		if (r < 0)
+			return r;
+		fd = open_once(dirfd, O_RDWR);
+	}
+	if (fd < 0)
+		return fd;
+	append_fd = open_once(dirfd, O_WRONLY | O_APPEND);
+	if (append_fd < 0)
+		return append_fd;
+	file->fd = take_fd(&fd);
+	file->append_fd = take_fd(&append_fd);
+	/* replaced between the two: the caller's next look finds neither current */
+	return 0;
+}
+
+void ticket_release(struct ticket_file *file)
+{
+	close_fd(&file->fd);
+	close_fd(&file->append_fd);
+}
+
+bool ticket_file_is_current(int dirfd, const struct ticket_file *file)
+{
+	struct stat open_one, append_one, named;
+
+	return fstat(file->fd, &open_one) == 0 &&
+	       fstat(file->append_fd, &append_one) == 0 &&
+	       fstatat(dirfd, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev &&
+	       append_one.st_ino == named.st_ino;
+}
+
+/*
+ * Fills the block that holds the end @size with zeros.  By its place, not by appending:
+ * however many do it at once, and however late, it never reaches the block behind.
+ */
+static int repair_end(struct ticket_file *file, off_t size)
+{
+	static const char zeros[RECORD_SIZE];
+	off_t block = size - size % RECORD_SIZE;
+
+	return fdio_pwrite(file->fd, zeros, RECORD_SIZE, block);
+}
+
+int ticket_end(struct ticket_file *file, uint64_t *ret_end)
+{
+	struct stat st;
+	int r = fstat(file->fd, &st) < 0 ? -errno : 0;
+
+	if (r == 0 && st.st_size % RECORD_SIZE) {
+		r = repair_end(file, st.st_size);
+		st.st_size += RECORD_SIZE - st.st_size % RECORD_SIZE;
+	}
+	if (r == 0)
+		*ret_end = (uint64_t)st.st_size / RECORD_SIZE;
+	return r;
+}
+
+/* One try; -EAGAIN where somebody's short append had shifted the end meanwhile. */
+static int append_once(struct ticket_file *file, const char *raw, uint64_t *ret_number)
+{
+	uint64_t end;
+	ssize_t n;
+	off_t behind;
+	int r = ticket_end(file, &end);
+
+	if (r == 0 && end == 0) /* emptied by somebody: number 0 is the header's */
+		r = ticket_write_header(file, &(struct ticket_header){ .hint = 1 });
+	if (r < 0)
+		return r;
+	n = write(file->append_fd, raw, RECORD_SIZE);
+	if (n < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	behind = lseek(file->append_fd, 0, SEEK_CUR);
+	if (behind < 0)
+		return -errno;
+	if (n < RECORD_SIZE) {
+		/* a limit of ours or a full disk: take back what went in, and no more */
+		(void)!repair_end(file, behind - n);
+		(void)!repair_end(file, behind - 1);
+		return -EFBIG;
+	}
+	if (behind % RECORD_SIZE) {
+		r = repair_end(file, behind - RECORD_SIZE);
+		if (r == 0)
+			r = repair_end(file, behind);
+		return r < 0 ? r : -EAGAIN;
+	}
+	*ret_number = (uint64_t)behind / RECORD_SIZE - 1;
+	return 0;
+}
+
+static int append(struct ticket_file *file, const char *raw, uint64_t *ret_number)
+{
+	int r = -EAGAIN;
+
+	for (int i = 0; i < APPEND_TRIES && r == -EAGAIN; i++)
+		r = append_once(file, raw, ret_number);
+	return r;
+}
+
+int ticket_append(
+	struct ticket_file *file, const struct ticket *ticket, uint64_t *ret_number)
+{
+	char raw[RECORD_SIZE];
+	int r = record_encode(&ticket_schema, ticket, raw);
+
+	return r < 0 ? r : append(file, raw, ret_number);
+}
+
+int ticket_append_control(struct ticket_file *file, const struct control *control)
+{
+	char raw[RECORD_SIZE];
+	uint64_t number;
+	int r = record_encode(&control_schema, control, raw);
+
+	return r < 0 ? r : append(file, raw, &number);
+}
+
+int ticket_rewrite(struct ticket_file *file, uint64_t number, const struct ticket *ticket)
+{
+	char raw[RECORD_SIZE];
+	int r = record_encode(&ticket_schema, ticket, raw);
+
+	return r < 0 ? r
+		     : fdio_pwrite(
+			       file->fd, raw, RECORD_SIZE, (off_t)number * RECORD_SIZE);
+}
+
+/* --- reading ----------------------------------------------------------------------- */
+
+int ticket_read_raw(struct ticket_file *file, uint64_t number, size_t count, char *raw,
+	size_t *ret_count)
+{
+	size_t bytes = 0;
+	int r = fdio_pread(
+		file->fd, raw, count * RECORD_SIZE, (off_t)number * RECORD_SIZE, &bytes);
+
+	if (r == 0)
+		*ret_count = bytes / RECORD_SIZE;
+	return r;
+}
+
+enum ticket_kind ticket_glance(const char *raw)
+{
+	if (raw[0] == '\0')
+		return TICKET_VOID;
+	if (record_is(raw, ticket_schema.type))
+		return TICKET_RECORD;
+	return record_is(raw, control_schema.type) ? TICKET_CONTROL : TICKET_OTHER;
+}
+
+enum ticket_kind ticket_decode(
+	const char *raw, struct ticket *ticket, struct control *control)
+{
+	/* record_decode() checks the sum, so what it is asked for is not judged before */
+	switch (ticket_glance(raw)) {
+	case TICKET_RECORD:
+		return record_decode(&ticket_schema, raw, ticket) == 0 &&
+				       is_token(ticket->owner.token)
+			       ? TICKET_RECORD
+			       : TICKET_BROKEN;
+	case TICKET_CONTROL:
+		return record_decode(&control_schema, raw, control) == 0 ? TICKET_CONTROL
+									 : TICKET_BROKEN;
+	default:
+		break;
+	}
+	switch (record_judge(raw)) {
+	case RECORD_VOID:
+		return TICKET_VOID;
+	case RECORD_BROKEN:
+		return TICKET_BROKEN;
+	case RECORD_GOOD:
+		break;
+	}
+	return TICKET_OTHER;
+}
+
+int ticket_read(struct ticket_file *file, uint64_t number, struct ticket *ret)
+{
+	int kind = TICKET_BROKEN;
+
+	/* its owner may be rewriting it: a copy half done is done a moment later */
+	for (int i = 0; i < BAD_SUM_TRIES && kind == TICKET_BROKEN; i++) {
+		char raw[RECORD_SIZE];
+		struct control control;
+		size_t count = 0;
+		int r = ticket_read_raw(file, number, 1, raw, &count);
+
+		if (r < 0)
+			return r;
+		kind = count ? (int)ticket_decode(raw, ret, &control) : TICKET_VOID;
+	}
+	return kind;
+}
+
+void ticket_read_header(struct ticket_file *file, struct ticket_header *header)
+{
+	*header = (struct ticket_header){ .hint = 1 };
+	for (int i = 0; i < BAD_SUM_TRIES; i++) {
+		char raw[RECORD_SIZE];
+		size_t count = 0;
+
+		if (ticket_read_raw(file, 0, 1, raw, &count) < 0 || count == 0)
+			return;
+		if (record_decode(&header_schema, raw, header) == 0)
+			break;
+	}
+	if (header->hint < 1)
+		header->hint = 1;
+}
+
+int ticket_write_header(struct ticket_file *file, const struct ticket_header *header)
+{
+	char raw[RECORD_SIZE];
+	int r = record_encode(&header_schema, header, raw);
+
+	return r < 0 ? r : fdio_pwrite(file->fd, raw, RECORD_SIZE, 0);
+}

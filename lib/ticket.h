@@ -1,0 +1,126 @@
+/*
+ * The shared ticket file: the queue.
+ *
+ * A ticket is taken by one O_APPEND write of a record; its offset / 512 is its number and the
+ * order of arrival.  Only its owner writes it again, in place: every turn ends with its turn
+ * counter and time there.  What others want of a ticket is a control record appended behind
+ * it.  Record 0 is the header with a hint: no waiting ticket with a live owner lies before
+ * it.  It only moves forward; a stale one costs time, nothing else.
+ *
+ * No lock.  A crash leaves a ticket with a dead owner, which is void.  An append that was cut
+ * short (a full disk, RLIMIT_FSIZE) leaves a size that is no multiple of 512; whoever sees it
+ * fills the block with zeros: a void record.
+ */
+#ifndef GPULEASE_TICKET_H
+#define GPULEASE_TICKET_H
+
+#include "gpuset.h"
+#include "owner.h"
+#include "text.h"
+
+enum { USER_SIZE = 33, NAME_SIZE_MAX = 33, COMMAND_SIZE_MAX = 400 };
+
+enum { TICKET_WAITING = 1, TICKET_GRANTED = 2 };
+
+/* What a job asks for.  Share, declared memory and priority are kept for what comes. */
+struct request {
+	uint32_t gpus;
+	uint32_t share_percent; /* 0: whole GPUs */
+	uint64_t vram_mib;      /* per GPU, 0: not declared */
+	int64_t priority;       /* higher first */
+	int64_t limit_ms;       /* 0: none */
+	int64_t grace_ms;
+	struct gpuset allow; /* the slots that may be chosen */
+	char name[NAME_SIZE_MAX];
+	char command[COMMAND_SIZE_MAX];
+};
+
+struct ticket {
+	uint32_t state; /* TICKET_… */
+	uint32_t attempt;
+	uint64_t job; /* the number of the job's first ticket, 0: this one */
+	uint64_t turn;
+	int64_t turn_ms, since_ms; /* CLOCK_BOOTTIME */
+	struct owner owner;
+	char boot[BOOT_SIZE];
+	char user[USER_SIZE];
+	struct request request;
+};
+
+/* A wish about a ticket of somebody: appended, obeyed if @uid may. */
+enum { CONTROL_CANCEL = 1 };
+
+struct control {
+	uint32_t verb; /* CONTROL_… */
+	uint32_t uid;
+	uint64_t ticket;
+	int64_t at_ms;
+	char boot[BOOT_SIZE];
+};
+
+struct ticket_header {
+	uint64_t hint; /* see above */
+	uint64_t
+		punched; /* pages before this one's were given back, but for live tickets */
+	char extra[128];
+};
+
+/* The file, open twice: pwrite(2) on an O_APPEND descriptor appends. */
+struct ticket_file {
+	int fd, append_fd; /* -1 while not open */
+};
+
+#define TICKET_FILE_NONE ((struct ticket_file){ .fd = -1, .append_fd = -1 })
+
+/* What is in a record of the file. */
+enum ticket_kind {
+	TICKET_RECORD,
+	TICKET_CONTROL,
+	TICKET_VOID,
+	TICKET_BROKEN,
+	TICKET_OTHER
+};
+
+/* Opens the file, making it with its header where it is missing.  0 or a negative errno. */
+MUST_CHECK int ticket_open(int dirfd, struct ticket_file *file);
+void ticket_release(struct ticket_file *file);
+
+/* Whether @file is still the one named in the directory; false once deleted or replaced. */
+bool ticket_file_is_current(int dirfd, const struct ticket_file *file);
+
+/*
+ * Appends a ticket or a control.  *@ret_number is the ticket's number.  0 or a negative
+ * errno (-ENOSPC; -EFBIG: RLIMIT_FSIZE); nothing valid is left in the file then.
+ */
+MUST_CHECK int ticket_append(
+	struct ticket_file *file, const struct ticket *ticket, uint64_t *ret_number);
+MUST_CHECK int ticket_append_control(
+	struct ticket_file *file, const struct control *control);
+
+/* Rewrites one's own ticket.  0 or a negative errno. */
+MUST_CHECK int ticket_rewrite(
+	struct ticket_file *file, uint64_t number, const struct ticket *ticket);
+
+/* The number behind the last record, repairing a size that is no multiple of 512. */
+MUST_CHECK int ticket_end(struct ticket_file *file, uint64_t *ret_end);
+
+/* Reads the @count records from @number on into @raw; *@ret_count may be fewer at the end. */
+MUST_CHECK int ticket_read_raw(struct ticket_file *file, uint64_t number, size_t count,
+	char *raw, size_t *ret_count);
+
+/* Reads ticket @number, again a few times while its sum is bad.  What it is, or -errno. */
+MUST_CHECK int ticket_read(struct ticket_file *file, uint64_t number, struct ticket *ret);
+
+/* Decodes the record at @raw into @ticket or @control, or says what else it is.  Pure. */
+enum ticket_kind ticket_decode(
+	const char *raw, struct ticket *ticket, struct control *control);
+
+/* What @raw is at a glance, by its first bytes: no sum is checked.  Pure. */
+enum ticket_kind ticket_glance(const char *raw);
+
+/* The header; a broken or missing one reads as the start of the file. */
+void ticket_read_header(struct ticket_file *file, struct ticket_header *header);
+MUST_CHECK int ticket_write_header(
+	struct ticket_file *file, const struct ticket_header *header);
+
+#endif

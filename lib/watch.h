@@ -1,0 +1,35 @@
+/*
+ * One poll over everything a waiter waits for: descriptors and a moment.  Collected anew for
+ * each wait; all of it is level-triggered, so what happens between looking and waiting is not
+ * lost, and a process that was stopped meanwhile finds it when it goes on.
+ */
+#ifndef GPULEASE_WATCH_H
+#define GPULEASE_WATCH_H
+
+#include <poll.h>
+
+#include "base.h"
+
+struct watch {
+	struct pollfd *fds;
+	size_t count, room;
+	int64_t until_ms; /* CLOCK_BOOTTIME; INT64_MAX: no moment */
+};
+
+#define WATCH_NONE ((struct watch){ .fds = NULL })
+
+/* Begins a collection; the memory of the last one is used again. */
+void watch_begin(struct watch *watch);
+
+/* Adds @fd (nothing where it is -1), ready on @events, POLLHUP or POLLERR.  0 or -ENOMEM. */
+MUST_CHECK int watch_add(struct watch *watch, int fd, short events);
+
+/* Wakes at @at_ms at the latest. */
+void watch_until(struct watch *watch, int64_t at_ms);
+
+/* Waits.  0 once something is ready, the moment has come, or a signal; else a negative errno. */
+MUST_CHECK int watch_wait(struct watch *watch);
+
+void watch_release(struct watch *watch);
+
+#endif

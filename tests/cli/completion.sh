@@ -1,0 +1,46 @@
+#!/bin/sh
+# The completion knows the options of gpulease, and what comes behind them.
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+
+file=$CLI/../../gpulease/completion/gpulease.bash
+if ! command -v bash >/dev/null 2>&1; then
+	skip 'completion' 'bash is not installed'
+	finish
+fi
+
+"$GPULEASE" --list-options | awk '$3 != "refused" { print $1 }' | sort >"$S/options"
+bash -c '. "$1"; printf "%s\n" $_gpulease_plain $_gpulease_valued $_gpulease_verbs' - "$file" |
+	sort >"$S/completed"
+is 'every option is completed, and nothing else' cmp "$S/options" "$S/completed"
+
+# what takes no value, one, or operands is in the list for it
+lists() {
+	bash -c '. "$1"; printf "%s\n" $_gpulease_'"$1"'' - "$file" | sort
+}
+"$GPULEASE" --list-options | awk '$3 != "refused" && $2 == "required" { print $1 }' | sort \
+	>"$S/options"
+lists valued >"$S/completed"
+is 'a value is expected behind those that take one' cmp "$S/options" "$S/completed"
+
+# complete WORD…: what bash would offer for the last of these words.
+complete() {
+	bash -c '. "$1"
+		shift
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_gpulease
+		printf "%s\n" "${COMPREPLY[@]}"' - "$file" "$@" 2>&1
+}
+
+run 'the beginning of an option' 0 '--status' '' complete gpulease --sta
+run 'an option behind a value' 0 '--max-wait' '' complete gpulease -n 2 --max-w
+run 'the command' 0 '*mkfifo*' '' complete gpulease -n 2 mkfif
+run 'the command behind --' 0 '*mkfifo*' '' complete gpulease -n 2 -- mkfif
+mkdir "$S/place" && : >"$S/place/train.py" && : >"$S/place/--status-file"
+run 'files behind the command' 0 "$S/place/train.py" '' complete gpulease python "$S/place/tr"
+run 'no options behind the command' 0 '' '' complete gpulease python --sta
+run 'a directory for -D' 0 "$S/place" '' complete gpulease -D "$S/pla"
+run 'no refused option' 0 '' '' complete gpulease --multi
+finish

@@ -1,0 +1,185 @@
+#!/bin/sh
+# With an nvidia-smi: use outside gpulease, sick GPUs, a driver that hangs or is not there.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+with_driver
+
+# gpus N: so many idle GPUs of 80 GiB
+gpus() {
+	i=0
+	while [ "$i" -lt "$1" ]; do
+		echo "$i GPU-0000000$i-1111-2222-3333-444444444444 00000000:0$i:00.0 81559 Card $i"
+		i=$((i + 1))
+	done >"$FAKE_SMI_DIR/gpus"
+}
+
+# fresh: another state directory, a healthy driver with two GPUs
+fresh() {
+	end_all
+	rm -rf "$GPULEASE_DIR" "$FAKE_SMI_DIR"
+	mkdir -m 0700 "$GPULEASE_DIR" "$FAKE_SMI_DIR"
+	gpus 2
+}
+
+probes() {
+	grep -c gpus "$FAKE_SMI_DIR/count"
+}
+
+fresh
+run 'GPUs are found and leased' 0 '0,1 GPU-00000000-*,GPU-00000001-*' '' \
+	"$GPULEASE" -n 2 sh -c 'echo "$CUDA_VISIBLE_DEVICES $GPULEASE_UUIDS"'
+run 'more than the machine has: how many it has' 125 '' \
+	'gpulease: cannot lease 3 GPUs: this machine has 2' "$GPULEASE" -n 3 true
+
+# --- use outside gpulease ----------------------------------------------------------------
+
+fresh
+sleep 1000 &
+outside=$!
+started="$started $outside"
+echo "0 $outside 5000" >"$FAKE_SMI_DIR/procs"
+touch "$FAKE_SMI_DIR/reap"
+run 'a GPU used by a process outside is avoided' 0 '1' '' \
+	"$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'and named to who needs it' 124 '' \
+	"*GPU 0 is used outside gpulease by pid $outside (*sleep)*" "$GPULEASE" -n 2 -I true
+waiter both -n 2
+kill "$outside"
+wait_until 'runs both' && ok 'its end gives the GPU back'
+release_all both
+fresh
+echo 3000 >"$FAKE_SMI_DIR/base.1"
+run 'memory of a process that is not listed counts, too' 124 '' \
+	'*GPU 1 is used outside gpulease by a process that nvidia-smi does not show' \
+	"$GPULEASE" -n 2 -I true
+echo 150 >"$FAKE_SMI_DIR/base.1"
+run 'a little memory is nobody'"'"'s use' 0 '' '*' "$GPULEASE" -n 2 --max-wait 20s true
+echo 3000 >"$FAKE_SMI_DIR/base.0"
+waiter patient -n 2
+rm "$FAKE_SMI_DIR/base.0"
+wait_until 'runs patient' && ok 'memory that comes free without an event is seen'
+release_all patient
+
+# --- settling ----------------------------------------------------------------------------
+
+fresh
+holder before -n 2
+echo 9000 >"$FAKE_SMI_DIR/base.0"
+waiter after -n 2
+release_all before
+wait_until "grep -q 'just released' '$S/after.err'" || : # at most one line in 10 s
+is 'a GPU whose memory is still held is not handed on' sh -c '! [ -e "$1" ]' - "$S/after.runs"
+rm "$FAKE_SMI_DIR/base.0"
+wait_until 'runs after' && ok 'it is once the memory is free'
+release_all after
+
+# --- sick GPUs ---------------------------------------------------------------------------
+
+fresh
+run 'both are known' 0 '' '' "$GPULEASE" -n 2 true
+{
+	echo "= Unable to determine the device handle for GPU0: 0000:00:00.0: GPU is lost.  Reboot the system to recover this GPU"
+	sed -n 2p "$FAKE_SMI_DIR/gpus"
+} >"$FAKE_SMI_DIR/new" && mv "$FAKE_SMI_DIR/new" "$FAKE_SMI_DIR/gpus"
+run 'with one GPU lost the other is leased' 0 '1' '' "$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'the lost one is waited for, not forgotten' 124 '' '*GPU 0 is in an unknown state: *lost*' \
+	"$GPULEASE" -n 2 -I true
+fresh
+{
+	echo '= 0, [GPU requires reset], 00000000:00:00.0, [GPU requires reset], 0, [GPU requires reset], [N/A], Default, Card'
+	sed -n 2p "$FAKE_SMI_DIR/gpus"
+} >"$FAKE_SMI_DIR/new" && mv "$FAKE_SMI_DIR/new" "$FAKE_SMI_DIR/gpus"
+run 'memory 0 of a GPU that needs a reset is not idleness' 0 '1' '' \
+	"$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
+fresh
+echo Enabled >"$FAKE_SMI_DIR/mig.0"
+echo Prohibited >"$FAKE_SMI_DIR/mode.1"
+run 'MIG and a prohibited card are said' 124 '' '*GPU * is in an unknown state: *' \
+	"$GPULEASE" -I true
+
+# --- MIG ---------------------------------------------------------------------------------
+
+lists() {
+	grep -c list "$FAKE_SMI_DIR/count"
+}
+
+fresh
+run 'without MIG' 0 '' '' "$GPULEASE" -n 2 true
+is 'instances are not asked for' [ "$(lists)" -eq 0 ]
+fresh
+echo Enabled >"$FAKE_SMI_DIR/mig.0"
+printf '%s\n' '0 0 3g.40gb MIG-aaaa' '0 1 1g.10gb MIG-bbbb' >"$FAKE_SMI_DIR/migs"
+run 'a GPU with MIG is not leased, and its instances are named' 124 '' \
+	'*GPU 0 is in an unknown state: MIG is enabled (2 instances: 3g.40gb, 1g.10gb); MIG instances are not leased yet' \
+	"$GPULEASE" -n 2 -I true
+is 'they were asked for' [ "$(lists)" -ge 1 ]
+run 'the other GPU is' 0 '1' '' "$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
+fresh
+echo Enabled >"$FAKE_SMI_DIR/mig.0"
+echo 'GPU 0: what is this' >"$FAKE_SMI_DIR/list.raw"
+run 'a list that cannot be read hides them only' 124 '' \
+	'*GPU 0 is in an unknown state: MIG is enabled; MIG instances are not leased yet' \
+	"$GPULEASE" -n 2 -I true
+
+# --- a sick driver -----------------------------------------------------------------------
+
+fresh
+echo 9 >"$FAKE_SMI_DIR/exit"
+echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver." \
+	>"$FAKE_SMI_DIR/stdout"
+run 'no driver: its own words' 125 '' "gpulease: no GPU is known: *couldn't communicate*" \
+	"$GPULEASE" true
+fresh
+run 'GPUs known' 0 '' '' "$GPULEASE" -n 2 true
+echo garbage >"$FAKE_SMI_DIR/stdout"
+run 'garbage is not idleness' 124 '' '*unknown state*' "$GPULEASE" -I true
+waiter through
+rm "$FAKE_SMI_DIR/stdout"
+wait_until 'runs through' && ok 'a driver that recovers is noticed'
+release_all through
+run 'no nvidia-smi: what is missing, and that there is --sim' 125 '' \
+	'gpulease: nvidia-smi was not found*--sim 4*' env PATH=/usr/bin:/bin "$GPULEASE" true
+run 'no GPU needs no nvidia-smi' 0 'ran' '' env PATH=/usr/bin:/bin "$GPULEASE" -n 0 echo ran
+
+fresh
+run 'GPUs known' 0 '' '' "$GPULEASE" -n 2 true
+touch "$FAKE_SMI_DIR/hang"
+begin hung
+wait_until "grep -q 'did not answer' '$S/hung.err'" && ok 'an nvidia-smi that hangs is said'
+rm "$FAKE_SMI_DIR/hang"
+wait_until 'runs hung' && ok 'and left behind once the next one answers'
+release_all hung
+
+# --- few probes --------------------------------------------------------------------------
+
+fresh
+run 'GPUs known' 0 '' '' "$GPULEASE" -n 2 true
+holder all -n 2
+: >"$FAKE_SMI_DIR/count"
+for i in 1 2 3 4 5 6; do waiter "w$i" -n 2; done
+is 'who waits behind a lease asks nothing' [ "$(probes)" -eq 0 ]
+release_all all
+wait_until 'runs w1'
+is 'a hand-off takes one probe, however many wait' [ "$(probes)" -eq 1 ]
+for i in 1 2 3 4 5 6; do release_all "w$i"; done
+
+# --- CUDA_VISIBLE_DEVICES ----------------------------------------------------------------
+
+fresh
+run 'it bounds the choice' 0 '1' '' \
+	env CUDA_VISIBLE_DEVICES=1 "$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'also by uuid, and a prefix of it' 0 '1' '' \
+	env CUDA_VISIBLE_DEVICES=GPU-00000001 "$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'the first invalid entry ends the list' 125 '' \
+	'gpulease: cannot lease 2 GPUs: CUDA_VISIBLE_DEVICES=0,-1,1 names 1 that fits' \
+	env CUDA_VISIBLE_DEVICES=0,-1,1 "$GPULEASE" -n 2 true
+holder first -n 2
+export CUDA_VISIBLE_DEVICES=1
+waiter bound
+unset CUDA_VISIBLE_DEVICES
+is 'the line says so' \
+	grep -q 'limited to GPU 1 by CUDA_VISIBLE_DEVICES' "$S/bound.err"
+release_all first bound
+
+finish

@@ -1,0 +1,306 @@
+# shellcheck shell=sh
+# What the black-box scripts share; read in with `. "$(dirname "$0")/lib.sh"`.
+#
+# A script calls scratch first, prints results with run, is, ok, not_ok and skip, and ends
+# with finish.  Times are never a result: a script waits for a condition, with a deadline
+# that only a program that hangs will reach.
+#
+#	$GPULEASE	the program under test (build/gpulease)
+#	$TOOLS		the directory of the test tools ($GPULEASE's tests/tools)
+#	$S		the script's own directory, removed at the end
+#	$out $err $rc	what the last `run` or `try` printed, and its exit status
+
+set -u
+
+case ${GPULEASE:=build/gpulease} in
+/*) ;;
+*) GPULEASE=$PWD/$GPULEASE ;;
+esac
+: "${TOOLS:=$(dirname "$GPULEASE")/tests/tools}"
+: "${DEADLINE:=30}"
+case $0 in
+*/*) CLI=$(cd "${0%/*}" && pwd) ;;
+*) CLI=$PWD ;;
+esac
+results=0 failures=0 started='' on_exit='' S='' out='' err='' rc=0
+
+# --- results -----------------------------------------------------------------------------
+
+ok() {
+	results=$((results + 1))
+	echo "ok $results - $1"
+}
+
+# not_ok TEXT [DIAGNOSTIC…]
+not_ok() {
+	results=$((results + 1))
+	failures=$((failures + 1))
+	echo "not ok $results - $1"
+	shift
+	[ $# -eq 0 ] || printf '%s\n' "$@" | sed 's/^/# /'
+}
+
+# skip TEXT WHY
+skip() {
+	results=$((results + 1))
+	echo "ok $results - $1 # SKIP $2"
+}
+
+# plan N: only for a script that wants to say beforehand how many results it has; else
+# finish prints it.
+plan() {
+	planned=$1
+	echo "1..$1"
+}
+
+# The end of every script.
+finish() {
+	[ -n "${planned-}" ] || echo "1..$results"
+	[ "$failures" -eq 0 ]
+	exit
+}
+
+# Something went wrong that is no result: the script cannot go on.
+bail() {
+	echo "# $*"
+	exit 1
+}
+
+# is TEXT COMMAND…: a result, good if the command succeeds.
+is() {
+	is_text=$1
+	shift
+	if "$@"; then
+		ok "$is_text"
+	else
+		not_ok "$is_text" "failed: $*"
+	fi
+}
+
+# like PATTERN STRING: whether the whole string matches the shell pattern.
+like() {
+	# shellcheck disable=SC2254 # a pattern is what $1 is
+	case $2 in
+	$1) return 0 ;;
+	esac
+	return 1
+}
+
+# --- the script's own place --------------------------------------------------------------
+
+# Ends what the script has started, and whatever else of its place still runs.
+end_all() {
+	for end_pid in $started $(strays); do
+		kill -KILL "$end_pid"
+	done 2>/dev/null
+	# Reaps them, and waits until those that are not its children have gone, too.
+	wait
+	end_tries=0
+	while [ -n "$(strays)" ] && [ $((end_tries += 1)) -le 500 ]; do
+		sleep 0.02
+	done
+	started=''
+}
+
+# Processes that run with the place of this script in their environment.
+strays() (
+	unset XDG_STATE_HOME # else grep would find itself
+	[ -z "$S" ] || grep -lzFx -- "XDG_STATE_HOME=$S/state-home" /proc/[0-9]*/environ \
+		2>/dev/null | tr -dc '0-9\n'
+)
+
+clean_up() {
+	trap '' HUP INT TERM
+	[ -z "$on_exit" ] || eval "$on_exit"
+	end_all
+	[ -z "$S" ] || rm -rf "$S"
+}
+
+# at_exit CODE: shell code to run before the processes are ended and the place is removed.
+at_exit() {
+	on_exit="$1
+$on_exit"
+}
+
+# scratch: a place of its own, with eight simulated GPUs.
+scratch() {
+	S=$(mktemp -d "${TMPDIR:-/tmp}/gpulease-cli.XXXXXX") || bail "no scratch directory"
+	trap clean_up EXIT
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES GPULEASE_ID GPULEASE_TOKEN \
+		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_DIR
+	mkdir "$S/state-home" "$S/tmp" "$S/dir" "$S/smi"
+	chmod 0700 "$S/dir"
+	export XDG_STATE_HOME="$S/state-home" GPULEASE_SIM=8
+}
+
+# sim N[xSIZE]: this many simulated GPUs from now on.
+sim() {
+	unset GPULEASE_DIR
+	export GPULEASE_SIM="$1"
+}
+
+# with_driver: from now on the simulated driver tests/bin/nvidia-smi, told what to show by
+# files in $FAKE_SMI_DIR, and a state directory of its own.
+with_driver() {
+	unset GPULEASE_SIM
+	export GPULEASE_DIR="$S/dir" FAKE_SMI_DIR="$S/smi"
+	case :$PATH: in
+	*":$CLI/../bin:"*) ;;
+	*) PATH=$CLI/../bin:$PATH ;;
+	esac
+}
+
+# The state directory in use; a simulated one exists once a gpulease has run.
+state_dir() {
+	if [ -n "${GPULEASE_DIR-}" ]; then
+		echo "$GPULEASE_DIR"
+	else
+		echo "$XDG_STATE_HOME/gpulease"/sim-*
+	fi
+}
+
+# --- commands ----------------------------------------------------------------------------
+
+# try COMMAND…: sets $out, $err and $rc.
+try() {
+	TMPDIR=$S/tmp "$@" >"$S/out" 2>"$S/err" </dev/null
+	rc=$?
+	out=$(cat "$S/out")
+	err=$(cat "$S/err")
+}
+
+# run TEXT STATUS STDOUT STDERR COMMAND…: a result.  The outputs are shell patterns for the
+# whole text without its last newline: '' nothing, '*' anything.  Whatever it shows, the
+# command must not leave a file in TMPDIR.
+run() {
+	run_text=$1 run_rc=$2 run_out=$3 run_err=$4
+	shift 4
+	try "$@"
+	run_why=
+	[ "$rc" -eq "$run_rc" ] || run_why="exit status $rc, not $run_rc"
+	like "$run_out" "$out" || run_why="${run_why:+$run_why; }stdout is not '$run_out'"
+	like "$run_err" "$err" || run_why="${run_why:+$run_why; }stderr is not '$run_err'"
+	if [ -n "$(ls -A "$S/tmp")" ]; then
+		run_why="${run_why:+$run_why; }left in TMPDIR: $(ls -A "$S/tmp")"
+		rm -rf "$S/tmp" && mkdir "$S/tmp"
+	fi
+	if [ -z "$run_why" ]; then
+		ok "$run_text"
+	else
+		not_ok "$run_text" "$run_why" "command: $*" "stdout: $out" "stderr: $err"
+	fi
+}
+
+# wait_until CONDITION: until the shell code succeeds.  Fails after $DEADLINE seconds.
+wait_until() {
+	read -r wait_now _ </proc/uptime
+	wait_end=$((${wait_now%.*} + DEADLINE + 1)) # the second that has begun is not whole
+	until eval "$1"; do
+		read -r wait_now _ </proc/uptime
+		[ "${wait_now%.*}" -lt "$wait_end" ] || return 1
+		sleep 0.02
+	done
+}
+
+# --- jobs that run until they are told to end ----------------------------------------------
+#
+# A job has a NAME.  Its command notes in $S/NAME.runs its pid, its id and its GPUs, and
+# then waits for release.  What gpulease itself prints is in $S/NAME.err.
+
+# begin NAME OPTION…: starts `gpulease OPTION… -- command` and does not wait for anything.
+begin() {
+	begin_name=$1
+	shift
+	rm -f "$S/$begin_name".*
+	mkfifo "$S/$begin_name.hold"
+	# The FIFO is opened for both, so that neither side ever waits for the other to open it.
+	# shellcheck disable=SC2016
+	"$GPULEASE" "$@" -- sh -c '
+		exec 3<>"$1.hold"
+		echo "$$ ${GPULEASE_ID-} ${CUDA_VISIBLE_DEVICES-}" >"$1.new"
+		mv "$1.new" "$1.runs"
+		read -r status <&3
+		exit "$status"' job "$S/$begin_name" \
+		>"$S/$begin_name.out" 2>"$S/$begin_name.err" </dev/null &
+	echo $! >"$S/$begin_name.pid"
+	started="$started $!"
+}
+
+# holder NAME OPTION…: returns when its command runs.
+holder() {
+	begin "$@"
+	wait_until "[ -e '$S/$1.runs' ]" || bail "job $1 does not start: $(cat "$S/$1.err")"
+}
+
+# waiter NAME OPTION…: returns when it has said that it waits.
+waiter() {
+	begin "$@"
+	wait_until "[ -s '$S/$1.err' ] || runs $1" || bail "job $1 does not say that it waits"
+	! runs "$1" || bail "job $1 did not have to wait"
+}
+
+# runs NAME: whether its command has started.
+runs() {
+	[ -e "$S/$1.runs" ]
+}
+
+pid_of() {
+	cat "$S/$1.pid"
+}
+
+id_of() {
+	cut -d ' ' -f 2 "$S/$1.runs"
+}
+
+gpus_of() {
+	cut -d ' ' -f 3 "$S/$1.runs"
+}
+
+# release NAME [STATUS]: lets its command end, now or as soon as it runs.
+release() {
+	if runs "$1"; then
+		echo "${2-0}" 1<>"$S/$1.hold"
+	else
+		# Nobody has the FIFO open yet: what is written now would be lost.
+		echo "${2-0}" >"$S/$1.hold" &
+		started="$started $!"
+	fi
+}
+
+# ended NAME: waits for its end; $rc is its exit status.
+ended() {
+	ended_pid=$(pid_of "$1")
+	# shellcheck disable=SC2016 # for wait_until
+	wait_until 'like "[ZX]" "$(process_state "$ended_pid")" || [ ! -e "/proc/$ended_pid" ]' ||
+		bail "job $1 does not end: $(cat "$S/$1.err")"
+	wait "$ended_pid"
+	rc=$?
+}
+
+# release_all NAME…: lets them end and waits for it.
+release_all() {
+	for each in "$@"; do
+		release "$each"
+	done
+	for each in "$@"; do
+		ended "$each"
+	done
+}
+
+# The state letter of a process: T is stopped.
+process_state() {
+	sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2>/dev/null
+}
+
+# stop NAME and wake NAME: SIGSTOP, until it really is stopped, and SIGCONT.
+stop() {
+	kill -STOP "$(pid_of "$1")"
+	wait_until "[ \"\$(process_state $(pid_of "$1"))\" = T ]" || bail "job $1 does not stop"
+}
+
+wake() {
+	kill -CONT "$(pid_of "$1")"
+}

@@ -1,0 +1,126 @@
+#!/bin/sh
+# The main job: what a command gets, what it returns, and how it waits.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+
+# --- what the command gets ---------------------------------------------------------------
+
+run 'a command runs with the first GPU' 0 '0' '' \
+	"$GPULEASE" sh -c 'echo "$CUDA_VISIBLE_DEVICES"'
+# GPU 0 was just released: others come first.
+run 'two GPUs are exported by index and by uuid' 0 \
+	'1,2 PCI_BUS_ID 1,2 1,2 GPU-*1,GPU-*2' '' "$GPULEASE" -n 2 -- sh -c \
+	'echo "$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER $NVIDIA_VISIBLE_DEVICES $GPULEASE_GPUS $GPULEASE_UUIDS"'
+run 'the job knows its id' 0 '3' '' "$GPULEASE" sh -c 'echo "$GPULEASE_ID"'
+run 'no GPU: an empty list, and none for containers' 0 '[] none' '' \
+	"$GPULEASE" -n 0 sh -c 'echo "[$CUDA_VISIBLE_DEVICES] $NVIDIA_VISIBLE_DEVICES"'
+run 'the words of the command stay as they are' 0 'a b|*|$x|' '' \
+	"$GPULEASE" -- printf '%s|' 'a b' '*' '$x'
+run 'SLURM_* of another job is not passed on' 0 'none' '' \
+	env SLURM_PROCID=3 "$GPULEASE" sh -c 'echo "${SLURM_PROCID-none}"'
+run 'the environment is passed on otherwise' 0 'kept' '' \
+	env MINE=kept "$GPULEASE" sh -c 'echo "$MINE"'
+cat >"$S/fds" <<'EOF'
+for f in /proc/$$/fd/*; do echo "${f##*/}"; done
+EOF
+sh "$S/fds" >"$S/fds.before"
+"$GPULEASE" sh "$S/fds" >"$S/fds.after"
+is 'nothing but the FIFO is open besides what was' \
+	[ "$(sort "$S/fds.before" "$S/fds.after" | uniq -u)" = 100 ]
+run 'a soft limit of descriptors is as before' 0 '77' '' \
+	sh -c 'ulimit -Sn 77; exec "$0" sh -c "ulimit -Sn"' "$GPULEASE"
+run 'with a low hard limit the FIFO gets a lower number' 0 '40' '' \
+	sh -c 'ulimit -n 40; exec "$0" sh -c "ulimit -n"' "$GPULEASE"
+run 'a limit of file sizes is as before' 0 '8' '' \
+	sh -c 'ulimit -Sf 8; exec "$0" sh -c "ulimit -Sf"' "$GPULEASE"
+run 'it is the process that was started' 0 'same' '' \
+	sh -c 'p=$$; exec "$0" sh -c "[ \$\$ = $p ] && echo same"' "$GPULEASE"
+printf 'echo script $1\n' >"$S/script" && chmod +x "$S/script"
+run 'a script without #! is run by sh' 0 'script it' '' "$GPULEASE" "$S/script" it
+run 'standard input is the command'"'"'s' 0 'typed' '' \
+	sh -c 'echo typed | "$0" cat' "$GPULEASE"
+
+# --- what it returns ---------------------------------------------------------------------
+
+run 'the exit status is the command'"'"'s' 42 '' '' "$GPULEASE" sh -c 'exit 42'
+run 'so is 124' 124 '' '' "$GPULEASE" sh -c 'exit 124'
+run 'a signal that ends it is seen' 143 '' '*' sh -c '"$0" sh -c "kill -TERM \$\$"' "$GPULEASE"
+run 'no such command: 127, before any ticket' 127 '' \
+	"gpulease: command 'no-such-command' was not found" "$GPULEASE" no-such-command
+run 'not executable: 126' 126 '' "gpulease: cannot execute '/etc/passwd': *" \
+	"$GPULEASE" /etc/passwd
+run 'a directory is not executable: 126' 126 '' 'gpulease: cannot execute*' "$GPULEASE" /
+
+# --- waiting -----------------------------------------------------------------------------
+
+holder all -n 8
+run 'nothing free, at once: 124 and why' 124 '' \
+	'gpulease: not available at once: needs 1 GPU, none is free' "$GPULEASE" -I true
+run 'nothing free within the time: 124 and why' 124 '' \
+	'gpulease: ticket * waits, 1st in the queue: needs 2 GPUs, none is free
+gpulease: gave up after <1s: needs 2 GPUs, none is free' \
+	"$GPULEASE" -n 2 --max-wait 100ms true
+run '--immediate with a time waits that long' 124 '' '*gave up after*' \
+	"$GPULEASE" --immediate=0.1 true
+run '-Q says nothing' 124 '' '' "$GPULEASE" -Q --max-wait 50ms true
+run 'no GPU needs no wait' 0 'ran' '' "$GPULEASE" -n 0 echo ran
+waiter first -n 8
+waiter second -n 1
+is 'the line says who is ahead' \
+	like "gpulease: ticket * waits, 2nd in the queue: behind ticket *, which comes first" \
+	"$(cat "$S/second.err")"
+release_all all
+wait_until 'runs first' || not_ok 'the first waiter starts'
+is 'who comes second waits for the first' sh -c '! [ -e "$1" ]' - "$S/second.runs"
+release_all first
+wait_until 'runs second' && ok 'then it is its turn'
+release_all second
+is 'the line is the only one' [ "$(wc -l <"$S/second.err")" -eq 1 ]
+holder one -n 1
+holder two -n 1
+is 'two jobs have two GPUs' [ "$(gpus_of one)" != "$(gpus_of two)" ]
+release_all one two
+
+# --- what is left behind -----------------------------------------------------------------
+
+"$GPULEASE" -n 8 sh -c 'sleep 1000 & echo $! >"$0"' "$S/child" </dev/null >/dev/null 2>&1
+run 'GPUs of a job whose child lives on are not given away' 124 '' \
+	'*GPU 0 is kept by processes that ticket * left behind' "$GPULEASE" -I true
+kill "$(cat "$S/child")"
+run 'once it is gone they are' 0 '' '*' "$GPULEASE" -n 8 true
+begin killed -n 8
+wait_until 'runs killed'
+kill -KILL "$(pid_of killed)"
+run 'a killed job frees its GPUs' 0 '' '*' "$GPULEASE" -n 8 true
+
+# --- steps -------------------------------------------------------------------------------
+
+run 'inside a job the whole lease is used again' 0 '0,1,2' '' \
+	"$GPULEASE" -n 3 "$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'or the first of its GPUs' 0 '0,1' '' \
+	"$GPULEASE" -n 3 "$GPULEASE" -n 2 sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'or none' 0 '[]' '' "$GPULEASE" -n 3 "$GPULEASE" -n 0 sh -c 'echo "[$CUDA_VISIBLE_DEVICES]"'
+run 'not more than it has' 125 '' \
+	'gpulease: cannot use 4 GPUs: the lease around this step (ticket *) has 3' \
+	"$GPULEASE" -n 3 "$GPULEASE" -n 4 true
+run 'a step is known without its environment' 0 '0,1,2' '' \
+	"$GPULEASE" -n 3 env -u GPULEASE_TOKEN setsid -w "$GPULEASE" \
+	sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'a token of a lease that is over means nothing' 0 '0' '' \
+	env GPULEASE_TOKEN=0123456789abcdef "$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
+
+# --- time limits -------------------------------------------------------------------------
+
+run 'a job is ended at its limit' 143 '' '*' "$GPULEASE" --time 200ms --grace 20s sleep 1000
+run 'one that ignores TERM is killed' 137 '' '*' \
+	"$GPULEASE" --time 100ms --grace 100ms sh -c 'trap "" TERM; while :; do sleep 0.1; done'
+run 'one that ends before is left alone' 7 '' '' "$GPULEASE" --time 1h sh -c 'exit 7'
+run 'what it left behind is killed, too' 0 '' '*' sh -c '
+	"$0" -n 8 --time 300ms --grace 100ms setsid -f sleep 1000
+	exec "$0" -n 8 true' "$GPULEASE"
+run 'the limit is told in the history' 0 '*limit*' '' "$GPULEASE" --history
+run 'the command sees no watchdog among its children' 0 '' '' \
+	"$GPULEASE" --time 1h sh -c 'read -r c </proc/$$/task/$$/children; echo "$c"'
+
+finish

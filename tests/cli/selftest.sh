@@ -1,0 +1,131 @@
+#!/bin/sh
+# lib.sh and the runner themselves: that they can fail, and that nothing of a script stays
+# behind.
+#
+# Needs no gpulease: a small script that runs its command at once stands in for it.
+# shellcheck disable=SC2016 # the bodies of scripts are not for this shell
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+
+# script CODE: runs a black-box script with this body; sets $out and $rc as `try` does.
+script() {
+	{
+		echo "CLI=$CLI GPULEASE=$S/fake-gpulease DEADLINE=1 TMPDIR=$S/inner"
+		echo '. "$CLI/lib.sh"; scratch'
+		printf '%s\n' "$1"
+		echo finish
+	} >"$S/script.sh"
+	try sh "$S/script.sh"
+}
+
+# shows TEXT STATUS PATTERN CODE: a result, good if a script with this body prints that.
+shows() {
+	script "$4"
+	if [ "$rc" -eq "$2" ] && like "$3" "$out" && [ -z "$(ls -A "$S/inner")" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "exit status $rc" "stdout: $out" "stderr: $err" \
+			"left: $(ls -A "$S/inner")"
+	fi
+}
+
+mkdir "$S/inner"
+cp "$CLI/lib.sh" "$S/lib.sh"
+cat >"$S/fake-gpulease" <<'END'
+#!/bin/sh
+while [ "$1" != -- ]; do
+	[ "$1" != --late ] || { echo "waits" >&2; sleep 0.1; }
+	shift
+done
+shift
+GPULEASE_ID=7 CUDA_VISIBLE_DEVICES=0,3 exec "$@"
+END
+chmod +x "$S/fake-gpulease"
+
+shows 'good results: exit status 0 and a plan' 0 'ok 1 - a
+ok 2 - b # SKIP c
+1..2' 'ok a; skip b c'
+shows 'a bad result: exit status 1 and its diagnostic' 1 'not ok 1 - a
+# b
+ok 2 - c
+1..2' 'not_ok a b; ok c'
+shows 'a plan beforehand is the only one' 0 '1..1
+ok 1 - a' 'plan 1; ok a'
+shows 'is sees a failure' 1 'not ok 1 - a*' 'is a false'
+
+shows 'run accepts what is as expected' 0 'ok 1 - a
+1..1' 'run a 3 "o*t" "" sh -c "echo out; exit 3"'
+shows 'run sees another exit status' 1 'not ok 1 - a
+# exit status 3, not 0*' 'run a 0 "" "" sh -c "exit 3"'
+shows 'run sees a death by signal' 1 'not ok*exit status 143*' 'run a 0 "" "" sh -c "kill \$\$"'
+shows 'run sees another stdout' 1 'not ok*stdout is not*' 'run a 0 x "" echo y'
+shows 'run sees an unexpected stdout' 1 'not ok*stdout is not*' 'run a 0 "" "" echo y'
+shows 'run sees an unexpected stderr' 1 'not ok*stderr is not*' 'run a 0 "" "" sh -c "echo y >&2"'
+shows 'run sees a file left in TMPDIR' 1 'not ok*left in TMPDIR: x*' \
+	'run a 0 "" "" sh -c ">\$TMPDIR/x"'
+
+shows 'wait_until ends when the condition holds' 0 'ok 1*' \
+	'(sleep 0.1; >$S/f) & is a wait_until "[ -e \$S/f ]"'
+shows 'wait_until gives up at its deadline' 1 'not ok 1*' 'is a wait_until false'
+
+shows 'a job has an id and GPUs, and ends as it is told' 0 'ok 1 - 7 0,3 5*' \
+	'holder j -n 2; release j 5; ended j; ok "$(id_of j) $(gpus_of j) $rc"'
+shows 'a job may be released before it starts' 0 'ok 1 - 4*' \
+	'begin j --late; release j 4; ended j; ok $rc'
+shows 'a waiter that starts at once ends the script' 1 '# job j did not have to wait' \
+	'waiter j; ok never'
+shows 'a holder that does not start ends the script' 1 '# job j does not start: ' \
+	'GPULEASE=false; holder j; ok never'
+shows 'a stopped job is in state T until it is woken' 0 'ok 1 - T 0*' \
+	'holder j; stop j; p=$(process_state $(pid_of j)); wake j; release_all j; ok "$p $rc"'
+
+script 'holder j; stop j; setsid sleep 1000 & strays >"$S/../../pids"; exit 3'
+is 'exit ends the script with its status' [ "$rc" -eq 3 ]
+is 'jobs were running, one of them stopped' [ -s "$S/pids" ]
+is 'nobody of them is left' [ -z "$(xargs -I X cat /proc/X/comm <"$S/pids" 2>/dev/null)" ]
+is 'nor is its directory' [ -z "$(ls -A "$S/inner")" ]
+
+script 'holder j; kill -TERM $$; wait_until false; ok never'
+is 'a script that is killed ends with the signal' [ "$rc" -eq 143 ]
+is 'and leaves no directory, either' [ -z "$(ls -A "$S/inner")" ]
+
+# counts TEXT STATUS LAST BODY OPTION…: a result, good if the runner says LAST in the end of
+# a program with this body.
+counts() {
+	counts_text=$1 counts_rc=$2 counts_last=$3
+	printf '%s\n' "$4" >"$S/program.sh"
+	shift 4
+	try env TMPDIR="$S/inner" "$CLI/../run" "$@" "$S/program.sh"
+	if [ "$rc" -eq "$counts_rc" ] && like "$counts_last" "$(tail -n 1 "$S/out")" &&
+		[ -z "$(ls -A "$S/inner")" ]; then
+		ok "$counts_text"
+	else
+		not_ok "$counts_text" "exit status $rc" "$out" "$err"
+	fi
+}
+
+counts 'the runner counts good results and skipped ones' 0 '2 passed, 0 failed, 1 skipped' \
+	'echo ok 1; echo ok 2 - a; echo "ok 3 # SKIP b"; echo 1..3'
+counts 'a skip in the words of cmocka is one' 0 '1 passed, 0 failed, 1 skipped' \
+	'echo 1..2; echo "not ok 1 # SKIP a"; echo "ok 2 - b"'
+counts 'a program that skips everything' 0 '0 passed, 0 failed, 1 skipped' \
+	'echo "1..0 # SKIP no GPU"'
+counts 'a bad result' 1 '1 passed, 1 failed' 'echo ok 1; echo not ok 2; echo 1..2; exit 1'
+counts 'fewer results than planned' 1 '1 passed, 1 failed' 'echo 1..2; echo ok 1'
+counts 'no plan' 1 '1 passed, 1 failed' 'echo ok 1'
+counts 'no output' 1 '0 passed, 1 failed' ':'
+counts 'an exit status that no result explains' 1 '1 passed, 1 failed' \
+	'echo ok 1; echo 1..1; exit 3'
+counts 'a death' 1 '1 passed, 1 failed' 'echo ok 1; echo 1..1; kill -SEGV $$'
+counts 'a time limit' 1 '1 passed, 1 failed' 'echo ok 1; echo 1..1; sleep 1000' -t 1
+counts 'a file left in TMPDIR' 1 '1 passed, 1 failed' 'echo ok 1; echo 1..1; >$TMPDIR/x'
+counts 'a program that is not there' 1 '1 passed, 1 failed' 'echo ok 1; echo 1..1' "$S/none"
+counts 'programs side by side' 0 '4 passed, 0 failed' 'echo ok 1; echo 1..1' -j 2 \
+	"$S/program.sh" "$S/program.sh" "$S/program.sh"
+counts 'who starts after the budget is skipped and named' 0 '1 passed, 0 failed, 1 skipped' \
+	'echo ok 1; echo 1..1; sleep 1' --budget 1 "$S/program.sh"
+is 'by its name' like "*SKIPPED $S/program.sh: not started within 1 s*" "$out"
+
+finish

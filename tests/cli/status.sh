@@ -1,0 +1,349 @@
+#!/bin/sh
+# --status, --queue and --history: what they say in every state that a GPU can be in, to
+# people and to programs, and that looking changes nothing.
+# shellcheck disable=SC2016,SC2317 # functions and conditions that are called by others
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+escape=$(printf '\033')
+
+# value PATH…: what --status --json has there, a line each.
+value() {
+	"$GPULEASE" --status --json 2>/dev/null | "$TOOLS/jsoncheck" "$@"
+}
+
+# says TEXT VALUE PATH…: a result, good if the values at the paths, a blank between, are that.
+says() {
+	says_text=$1 says_value=$2
+	shift 2
+	says_is=$(value "$@" | tr '\n' ' ')
+	if [ "$says_is" = "$says_value " ]; then
+		ok "$says_text"
+	else
+		not_ok "$says_text" "not '$says_value' but '$says_is'"
+	fi
+}
+
+# is_json TEXT OPTION…: a result, good if gpulease prints JSON and nothing else.
+is_json() {
+	json_text=$1
+	shift
+	try "$GPULEASE" "$@"
+	json_why=$("$TOOLS/jsoncheck" <"$S/out")
+	if [ "$rc" -eq 0 ] && [ -z "$json_why$err" ]; then
+		ok "$json_text"
+	else
+		not_ok "$json_text" "exit status $rc" "$json_why" "stderr: $err"
+	fi
+}
+
+# row N: the row of the last `try` or `run` for GPU N.
+row() {
+	printf '%s\n' "$out" | sed -n "s/^ *\($1  .*\)/\1/p" | head -n 1
+}
+
+# background COMMAND…: its process is $background.
+background() {
+	"$@" >"$S/background" 2>&1 </dev/null &
+	background=$!
+	started="$started $background"
+}
+
+seconds() {
+	read -r seconds _ </proc/uptime
+	echo "${seconds%.*}"
+}
+
+# --- simulated GPUs ------------------------------------------------------------------------
+
+idle_and_leased() {
+	run 'idle GPUs, and nobody waits' 0 '*GPU*MODEL*MEMORY*STATE*TICKET*idle*nobody waits' '' \
+		"$GPULEASE" --status
+	says 'a GPU in JSON' '0 Simulated GPU 24576 0 0 idle null null null null' \
+		gpus.0.index gpus.0.model gpus.0.memory_total_mib gpus.0.memory_used_mib \
+		gpus.0.utilization_percent gpus.0.state gpus.0.why gpus.0.ticket gpus.0.user \
+		gpus.0.pid
+	holder a -n 2 --name first
+	waiter b -n 4 --time 1h
+	me=$(id -un)
+	says 'a leased GPU' "leased $(id_of a) first $me $(pid_of a) null false" gpus.1.state \
+		gpus.1.ticket gpus.1.name gpus.1.user gpus.1.pid gpus.1.why gpus.1.paused
+	says 'and one that is not' 'idle null' gpus.2.state gpus.2.ticket
+	says 'who waits' "1 $me $(pid_of b) 4 3600000 false false needs 4 GPUs, 2 are free" \
+		queue.0.position queue.0.user queue.0.pid queue.0.gpus queue.0.limit_ms \
+		queue.0.can_start queue.0.stopped queue.0.why
+	run 'the queue alone' 0 "POS*WHY*1*$me*4*needs 4 GPUs, 2 are free" '' "$GPULEASE" --queue
+	is 'has no GPUs' [ -z "$(printf '%s\n' "$out" | grep Simulated)" ]
+	run 'the row of a leased GPU' 0 '*' '' "$GPULEASE" --status
+	is 'says who has it' like "1  *leased *$(id_of a)  $me *$(pid_of a) *first*sh -c*" \
+		"$(row 1)"
+	is_json 'the status for programs' --status --json
+	is_json 'the queue for programs' --queue --json
+	is_json 'the history for programs' --history --json
+	stop b
+	says 'a stopped job is said to be' 'true' queue.0.stopped
+	wake b
+}
+
+pauses() {
+	run 'a free and a leased GPU are paused' 0 '*' '*' \
+		"$GPULEASE" --pause 0,3 --reason 'the fan is broken'
+	says 'the free one is paused' "paused true $me the fan is broken" gpus.3.state \
+		gpus.3.paused gpus.3.paused_by gpus.3.pause_reason
+	says 'the leased one is leased and paused' "leased true $(id_of a)" gpus.0.state \
+		gpus.0.paused gpus.0.ticket
+	run 'it is told to people' 0 '*' '' "$GPULEASE" --status
+	is 'in the row' like '*leased, paused*' "$(row 0)"
+	is 'and why' like "*GPU 0,3: paused by $me: the fan is broken*" "$out"
+	try "$GPULEASE" --resume 0,3
+	says 'resumed' 'leased idle false' gpus.0.state gpus.3.state gpus.3.paused
+}
+
+locks() {
+	if ! flock -F /dev/null true 2>/dev/null; then
+		skip 'a locked GPU' 'there is no flock(1) that becomes its command'
+		return
+	fi
+	background flock -F "$(state_dir)/gpu/slot.3" sleep 1000
+	is 'a GPU whose file stays locked is locked' wait_until \
+		'[ "$(value gpus.3.state)" = locked ]'
+	says 'and by whom' "is locked by pid $background" gpus.3.why
+	says 'a leased one is leased' 'leased' gpus.0.state
+	kill -KILL "$background"
+	is 'free again' wait_until '[ "$(value gpus.3.state)" = idle ]'
+}
+
+ends() {
+	release_all a
+	wait_until 'runs b' || bail 'job b does not start'
+	release_all b
+	run 'what has ended' 0 "TICKET*$me*0,1*ended*first*sh -c*$me*0,1,2,3*" '' \
+		"$GPULEASE" --history
+	run 'the last of it' 0 "TICKET*$me*0,1,2,3*" '' "$GPULEASE" --history 1
+	is 'is one line' [ "$(printf '%s\n' "$out" | grep -c "$me")" -eq 1 ]
+	"$GPULEASE" --history --json | "$TOOLS/jsoncheck" jobs.0.name jobs.0.gpus.1 jobs.1.name \
+		jobs.1.gpus.3 jobs.0.how >"$S/ends"
+	is 'the same for programs' [ "$(tr '\n' ' ' <"$S/ends")" = 'first 1 null 3 ended ' ]
+}
+
+lingers() {
+	"$GPULEASE" -n 1 -- sh -c 'sleep 1000 & echo $! >"$1"' sh "$S/left" \
+		</dev/null >/dev/null 2>&1
+	says 'a job that left a process behind lingers' 'lingering null' gpus.0.state gpus.0.pid
+	run 'it is told to people' 0 '*GPU 0: kept by processes that ticket * left behind*' '' \
+		"$GPULEASE" --status
+	kill -KILL "$(cat "$S/left")"
+	is 'until that ends' wait_until '[ "$(value gpus.0.state)" = idle ]'
+}
+
+hostile_names() {
+	evil=$(printf 'a\033[31mb\001\377"')
+	background "$GPULEASE" -n 1 --name "$evil" -- sh -c 'exec sleep 1000' "$evil" '{"x'
+	is 'a job with a hostile name runs' wait_until '[ "$(value gpus.0.state)" = leased ]'
+	run 'its name is harmless' 0 '*a?[[]31mb??" *sh -c*exec sleep 1000*a?[[]31mb*' '' \
+		"$GPULEASE" --status
+	! grep -q "$escape" "$S/out" || not_ok 'ESC on the page'
+	is_json 'the status stays JSON' --status --json
+	! grep -q "$escape" "$S/out" || not_ok 'ESC in JSON'
+	says 'with all its bytes' 'a\u001b[31mb\u0001\ufffd\"' gpus.0.name
+	kill -KILL "$background"
+	is 'it ends' wait_until '[ "$(value gpus.0.state)" = idle ]'
+	"$GPULEASE" --history >"$S/out"
+	! grep -q "$escape" "$S/out" || not_ok 'ESC in the history'
+	is_json 'the history stays JSON' --history --json
+}
+
+# --- how it is written -----------------------------------------------------------------------
+
+widest() {
+	awk '{ if (length > most) most = length } END { print most + 0 }'
+}
+
+terminals() {
+	unset COLUMNS NO_COLOR
+	on="$TOOLS/onterminal"
+	TERM=xterm "$on" 200 "$GPULEASE" --status >"$S/colours"
+	is 'a terminal gets colours' grep -q "$escape" "$S/colours"
+	TERM=xterm NO_COLOR=1 "$on" 200 "$GPULEASE" --status >"$S/no-colours"
+	is 'NO_COLOR: none' [ -z "$(grep "$escape" "$S/no-colours")" ]
+	TERM=dumb "$on" 200 "$GPULEASE" --status >"$S/no-colours"
+	is 'a dumb one: none' [ -z "$(grep "$escape" "$S/no-colours")" ]
+	"$GPULEASE" --status >"$S/no-colours"
+	is 'a file: none' [ -z "$(grep "$escape" "$S/no-colours")" ]
+	for width in 30 50 72; do
+		NO_COLOR=1 "$on" "$width" "$GPULEASE" --status | sed 's/…/./g' >"$S/narrow"
+		is "$width columns are enough" [ "$(widest <"$S/narrow")" -le "$width" ]
+	done
+	NO_COLOR=1 COLUMNS=40 "$on" 72 "$GPULEASE" --status | sed 's/…/./g' >"$S/narrow"
+	is 'COLUMNS counts more' [ "$(widest <"$S/narrow")" -le 40 ]
+}
+
+circumstances() {
+	(umask 077 && LANG=C LC_ALL=C TERM='' "$GPULEASE" --status >"$S/plain" 2>&1)
+	is 'with a closed umask, in the C locale' grep -q idle "$S/plain"
+	run 'without stdin' 0 '*idle*' '' sh -c '"$0" --status <&-' "$GPULEASE"
+	if [ -w /dev/full ]; then
+		run 'output that cannot be written is an error' 125 '' \
+			'gpulease: cannot write the output: *' \
+			sh -c '"$0" --status >/dev/full' "$GPULEASE"
+	fi
+	run 'few descriptors are enough' 0 '*idle*' '' sh -c 'ulimit -Sn 8 && "$0" --status' \
+		"$GPULEASE"
+	run 'no file may be written' 0 '*idle*' '' sh -c '(ulimit -f 0; exec "$0" --status) | cat' \
+		"$GPULEASE"
+}
+
+# Everything in the state directory, but for the last answer of nvidia-smi.
+fingerprint() {
+	(cd "$(state_dir)" && find . ! -name probe -type f -exec cksum {} + | sort &&
+		find . ! -path ./probe ! -path . -exec ls -dli {} + | sort)
+}
+
+nothing_changes() {
+	holder a -n 1
+	waiter b -n 4
+	fingerprint >"$S/before"
+	for verb in --status --queue --history; do
+		"$GPULEASE" $verb >/dev/null
+		"$GPULEASE" $verb --json >/dev/null
+	done
+	fingerprint >"$S/after"
+	is 'looking changes nothing' cmp "$S/before" "$S/after"
+	release_all a
+	wait_until 'runs b' || bail 'job b does not start'
+	release_all b
+	fingerprint >"$S/before"
+	"$GPULEASE" --history >/dev/null
+	fingerprint >"$S/after"
+	is 'nor after the end of all' cmp "$S/before" "$S/after"
+}
+
+broken_records() {
+	for lease in "$(state_dir)"/gpu/*.lease; do
+		printf 'lease/1 nonsense' | dd of="$lease" bs=512 seek=1 conv=notrunc 2>/dev/null
+		break
+	done
+	printf 'ticket/1 nonsense%495s' '' >>"$(state_dir)/tickets"
+	run 'broken records are skipped and told' 0 '*idle*' \
+		"gpulease: skipped in '*': 2 records that cannot be read" "$GPULEASE" --status
+	says 'to programs, too' '2' broken_records
+}
+
+# --- nvidia-smi ------------------------------------------------------------------------------
+
+with_cards() {
+	with_driver
+	cat >"$S/smi/gpus" <<-CARDS
+		0 GPU-00000000-0000-0000-0000-000000000000 00000000:01:00.0 81920 NVIDIA H200
+		1 GPU-00000000-0000-0000-0000-000000000001 00000000:02:00.0 81920 NVIDIA H200
+		2 GPU-00000000-0000-0000-0000-000000000002 00000000:03:00.0 81920 NVIDIA H200
+	CARDS
+}
+
+no_driver() {
+	run 'without nvidia-smi' 0 'no GPU is known*nvidia-smi: not in PATH*nobody waits' '' \
+		env PATH=/nonexistent "$GPULEASE" --status
+	run 'without a driver' 0 'no GPU is known*driver*nobody waits' '' \
+		env FAKE_SMI_DIR=/nonexistent "$GPULEASE" --status
+	rm -f "$S/dir/probe"
+}
+
+used_outside() {
+	background sleep 1000
+	echo "1 $background 5000" >"$S/smi/procs"
+	echo 37 >"$S/smi/util.1"
+	echo '[Unknown Error]' >"$S/smi/base.2"
+	says 'a GPU that is used outside' "external null $me $background sleep 1000 5000 37" \
+		gpus.1.state gpus.1.ticket gpus.1.user gpus.1.pid gpus.1.command \
+		gpus.1.memory_used_mib gpus.1.utilization_percent
+	says 'one that nvidia-smi does not know' 'unknown null 81920' gpus.2.state \
+		gpus.2.memory_used_mib gpus.2.memory_total_mib
+	says 'one that is idle' 'idle NVIDIA H200 0000:01:00.0' gpus.0.state gpus.0.model \
+		gpus.0.bus_id
+	run 'for people' 0 '*GPU 2: in an unknown state: *' '' "$GPULEASE" --status
+	is 'the one outside' like "1  *5000/81920 MiB *37% *external *$me *$background *sleep 1000" \
+		"$(row 1)"
+}
+
+answers_are_shared() {
+	"$GPULEASE" --status >/dev/null
+	calls=$(wc -l <"$S/smi/count")
+	"$GPULEASE" --status >/dev/null
+	[ "$(wc -l <"$S/smi/count")" -le $((calls + 2)) ] || not_ok 'asked more than once'
+	is 'an answer is asked for again only when it is old' wait_until '
+		calls=$(wc -l <"$S/smi/count")
+		"$GPULEASE" --status >/dev/null
+		[ "$(wc -l <"$S/smi/count")" -eq "$calls" ]'
+}
+
+hangs() {
+	holder a -n 1
+	touch "$S/smi/hang"
+	is 'while nvidia-smi hangs the last answer is shown' wait_until \
+		'try "$GPULEASE" --status; like "*nvidia-smi: last answer * ago*" "$out"'
+	is 'with what it said' like "*leased *$(id_of a)*external *$background *unknown*" "$out"
+	before=$(seconds)
+	says 'to programs, too' 'true true' nvidia_smi.found nvidia_smi.is_old
+	is 'and does not take long' [ $(($(seconds) - before)) -lt 7 ]
+	run 'the queue as well' 0 'nobody waits' '' "$GPULEASE" --queue
+	rm "$S/dir/probe"
+	run 'without any answer' 0 '*nvidia-smi: no answer yet*' '' "$GPULEASE" --status
+	is 'a lease is known' like '0  NVIDIA H200 *[?]/81920 MiB *leased*' "$(row 0)"
+	is 'and nothing else' like '1  NVIDIA H200 *[?]/81920 MiB *unknown*' "$(row 1)"
+	run 'without nvidia-smi' 0 '*leased*unknown*nvidia-smi: not in PATH*' '' \
+		env PATH=/nonexistent "$GPULEASE" --status
+	rm "$S/smi/hang"
+	release_all a
+	kill -KILL "$background"
+	is 'no nvidia-smi is left behind' wait_until '[ -z "$(strays)" ]'
+}
+
+settles() {
+	rm -f "$S/smi/procs" "$S/smi/base.2" "$S/smi/util.1"
+	holder a -n 1
+	release_all a
+	says 'after its lease a GPU is idle' 'idle' gpus.0.state
+	echo 3000 >"$S/smi/base.0"
+	is 'or settling while memory is held' wait_until '[ "$(value gpus.0.state)" = settling ]'
+	rm "$S/smi/base.0"
+	is 'until that is free' wait_until '[ "$(value gpus.0.state)" = idle ]'
+}
+
+instances() {
+	echo Enabled >"$S/smi/mig.2"
+	printf '%s\n' '2 0 3g.40gb MIG-aaaa' '2 1 1g.10gb MIG-GPU-2/8/0' >"$S/smi/migs"
+	is 'MIG instances are named' wait_until '[ "$(value gpus.2.mig.0.profile)" = 3g.40gb ]'
+	says 'all of them' '0 MIG-aaaa 1 1g.10gb MIG-GPU-2/8/0' gpus.2.mig.0.device \
+		gpus.2.mig.0.uuid gpus.2.mig.1.device gpus.2.mig.1.profile gpus.2.mig.1.uuid
+	says 'and no more' "nothing at 'gpus.2.mig.2'" gpus.2.mig.2
+	run 'for people' 0 \
+		'*GPU 2: in an unknown state: MIG is enabled (2 instances: 3g.40gb, 1g.10gb); *' '' \
+		"$GPULEASE" --status
+	is_json 'the status stays JSON' --status --json
+	rm "$S/smi/mig.2" "$S/smi/migs"
+	is 'until MIG is off' wait_until '[ "$(value gpus.2.state)" = idle ]'
+	says 'there are none then' "nothing at 'gpus.2.mig.0'" gpus.2.mig.0
+}
+
+scratch
+sim 4
+me=$(id -un)
+idle_and_leased
+pauses
+locks
+ends
+lingers
+hostile_names
+terminals
+circumstances
+nothing_changes
+broken_records
+with_cards
+no_driver
+used_outside
+answers_are_shared
+hangs
+settles
+instances
+finish

@@ -1,0 +1,229 @@
+/*
+ * A state directory for a test, and other processes to stand in it.
+ *
+ * The others are forked, tell who they are through a pipe and then do nothing until they
+ * are killed; none of them asserts anything, and an alarm ends those that a failed test
+ * leaves.
+ */
+#ifndef GPULEASE_TESTS_FIXTURE_H
+#define GPULEASE_TESTS_FIXTURE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "beacon.h"
+#include "fdio.h"
+#include "scratch.h"
+#include "snapshot.h"
+#include "statedir.h"
+
+enum { PATIENCE_MS = 20000, LAST_RESORT_S = 60 };
+
+/* A process with an identity: open FIFOs where asked for, and perhaps an heir. */
+struct other {
+	pid_t pid, heir; /* 0: none (any more) */
+	struct owner owner;
+};
+
+enum other_has {
+	OTHER_ALONE = 0,
+	OTHER_LIVE = 1u << 0, /* holds live/TOKEN */
+	OTHER_BELL = 1u << 1, /* holds bell/TOKEN */
+	OTHER_HEIR = 1u << 2, /* has a child that inherits what it holds */
+};
+
+/* Opens the scratch directory as a state directory; its mode makes it a private one. */
+static inline struct statedir fixture_dir(const struct scratch *scratch)
+{
+	struct statedir_choice choice = { .explicit_path = scratch->path };
+	struct statedir dir = STATEDIR_NONE;
+	struct why why = WHY_NONE;
+
+	if (statedir_open(&choice, &dir, &why) < 0)
+		fail_msg("%s", why.text);
+	return dir;
+}
+
+/* The lease of that ticket, dead or alive; NULL where there is none. */
+static inline struct snapshot_lease *fixture_find_ticket(
+	struct snapshot *view, uint64_t ticket)
+{
+	for (size_t i = 0; i < view->lease_count; i++)
+		if (view->leases[i].is_of_this_boot &&
+			view->leases[i].lease.ticket == ticket)
+			return &view->leases[i];
+	return NULL;
+}
+
+/* The set of the slots whose digits @slots names: "013". */
+static inline struct gpuset fixture_set(const char *slots)
+{
+	struct gpuset out = GPUSET_NONE;
+
+	for (; *slots; slots++)
+		gpuset_add(&out, (unsigned)(*slots - '0'));
+	return out;
+}
+
+/* Sleeps until somebody kills it. */
+static inline void fixture_rest(void)
+{
+	(void)alarm(LAST_RESORT_S);
+	for (;;)
+		(void)pause();
+}
+
+/* Waits until process @pid has ended, reaped or not; false where it takes too long. */
+static inline bool fixture_await_end(pid_t pid)
+{
+	autofd int pidfd = pidfd_open_process((uint32_t)pid);
+	struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
+
+	if (pidfd == -ESRCH)
+		return true;
+	return pidfd >= 0 && poll(&poll_fd, 1, PATIENCE_MS) == 1;
+}
+
+/* Kills @pid and waits for its end; reaps it where it is (or becomes) a child of ours. */
+static inline void fixture_kill(pid_t *pid)
+{
+	pid_t victim = *pid;
+
+	*pid = 0;
+	if (!victim)
+		return;
+	(void)kill(victim, SIGKILL);
+	if (!fixture_await_end(victim))
+		fail_msg("process %d does not end", (int)victim);
+	(void)waitpid(victim, NULL, 0);
+}
+
+struct other_report {
+	int error;
+	pid_t heir;
+	struct owner owner;
+};
+
+static inline struct other_report other_become(int dirfd, unsigned has)
+{
+	struct other_report report = { .error = 0 };
+
+	report.error = owner_self(&report.owner);
+	if (report.error == 0 && (has & OTHER_LIVE) &&
+		beacon_create(dirfd, BEACON_LIVE, &report.owner) < 0)
+		report.error = -EIO;
+	if (report.error == 0 && (has & OTHER_BELL) &&
+		beacon_create(dirfd, BEACON_BELL, &report.owner) < 0)
+		report.error = -EIO;
+	if (report.error == 0 && (has & OTHER_HEIR)) {
+		report.heir = fork();
+		if (report.heir == 0)
+			fixture_rest();
+	}
+	return report;
+}
+
+/* Starts a process that holds in @dirfd what @has says. */
+static inline struct other other_start(int dirfd, unsigned has)
+{
+	struct other_report report = { .error = -EPIPE };
+	struct other other = { .pid = 0 };
+	int ends[2];
+
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* so that heirs can be reaped */
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	other.pid = fork();
+	if (other.pid == 0) {
+		report = other_become(dirfd, has);
+		(void)!write(ends[1], &report, sizeof(report));
+		(void)close(ends[1]);
+		fixture_rest();
+	}
+	(void)close(ends[1]);
+	if (read(ends[0], &report, sizeof(report)) != (ssize_t)sizeof(report))
+		report.error = -EPIPE;
+	(void)close(ends[0]);
+	assert_true(other.pid > 0);
+	assert_int_equal(report.error, 0);
+	other.heir = report.heir;
+	other.owner = report.owner;
+	return other;
+}
+
+static inline void other_kill(struct other *other)
+{
+	fixture_kill(&other->pid);
+}
+
+static inline void other_kill_heir(struct other *other)
+{
+	fixture_kill(&other->heir);
+}
+
+/* Ends whatever still runs. */
+static inline void other_end(struct other *other)
+{
+	other_kill(other);
+	other_kill_heir(other);
+}
+
+/* The identity of a process that held what @has says and is dead now. */
+static inline struct owner fixture_dead_owner(int dirfd, unsigned has)
+{
+	struct other other = other_start(dirfd, has);
+
+	other_end(&other);
+	return other.owner;
+}
+
+static inline void assert_same_owner(const struct owner *a, const struct owner *b)
+{
+	assert_int_equal(a->pid, b->pid);
+	assert_int_equal(a->uid, b->uid);
+	assert_true(a->inode == b->inode && a->start == b->start && a->pidns == b->pidns);
+	assert_string_equal(a->token, b->token);
+}
+
+static inline bool fixture_exists(int dirfd, const char *folder, const char *name)
+{
+	char path[200];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Whether @fd is ready for @events (or hung up) now. */
+static inline bool fixture_is_ready(int fd, short events)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = events };
+
+	return poll(&poll_fd, 1, 0) == 1;
+}
+
+/* Whether the file system of @dirfd gives blocks back. */
+static inline bool fixture_can_punch(int dirfd)
+{
+	autofd int fd = fdio_open_shared(dirfd, "punched", O_RDWR);
+	bool can = fd >= 0 && ftruncate(fd, 8192) == 0 && fdio_punch(fd, 0, 4096) == 0;
+
+	(void)unlinkat(dirfd, "punched", 0);
+	return can;
+}
+
+/* How many descriptors this process has open. */
+static inline int fixture_open_fds(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Any command line, one word a line or between NULs: no crash, and either settings that
+ * keep their promises or a reason that is one printable line.
+ */
+#include <assert.h>
+
+#include "../../gpulease/cli.h"
+#include "../../gpulease/operands.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { WORDS_MAX = 64 };
+
+static void check_reason(const struct why *why)
+{
+	char printable[sizeof(why->text)];
+	struct text text = TEXT_ON(printable);
+
+	assert(why->text[0]);
+	text_add_printable(&text, why->text, strlen(why->text));
+	assert(strcmp(printable, why->text) == 0);
+}
+
+static void check_settings(const struct settings *s)
+{
+	assert(s->gpus <= 128 && s->sim_gpus <= 128);
+	assert(s->max_wait_ms >= -1 && s->limit_ms >= 0 && s->grace_ms >= 0);
+	assert(strlen(s->model) < sizeof(s->model));
+	assert(s->ignored_count <= IGNORED_MAX);
+	for (unsigned i = 0; i < s->ignored_count; i++)
+		assert(s->ignored[i]);
+	if (s->verb == VERB_RUN)
+		assert(s->command && s->command[0]);
+	for (unsigned i = 0; i < s->operand_count; i++)
+		assert(s->operands[i]);
+}
+
+static void walk_operands(const struct settings *s, enum operand_kind kind)
+{
+	struct operand_walk walk = OPERAND_WALK(s->operands, s->operand_count, kind);
+	struct operand operand;
+	int r;
+
+	while ((r = operand_next(&walk, &operand, NULL)) == 0)
+		assert(operand.uuid || operand.first <= operand.last);
+	assert(r == OPERAND_DONE);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	autofree char *text = malloc(size + 1);
+	char name[] = "gpulease", *argv[WORDS_MAX + 2] = { name };
+	struct settings settings;
+	struct why why = WHY_NONE;
+	size_t words = 1;
+
+	if (!text)
+		return 0;
+	if (size)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	for (char *at = text; at < text + size && words <= WORDS_MAX;
+		at += strlen(at) + 1) {
+		at[strcspn(at, "\n")] = '\0';
+		argv[words++] = at;
+	}
+	if (cli_parse(argv, &settings, &why) < 0) {
+		check_reason(&why);
+		return 0;
+	}
+	check_settings(&settings);
+	if (settings.verb == VERB_CANCEL)
+		walk_operands(&settings, OPERAND_JOB);
+	if (settings.verb == VERB_PAUSE || settings.verb == VERB_RESUME)
+		walk_operands(&settings, OPERAND_GPU);
+	return 0;
+}

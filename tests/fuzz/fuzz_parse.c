@@ -1,0 +1,67 @@
+/*
+ * Any text into every parser of lib/parse.h: what is read lies in its range, what is not
+ * has a reason that is one printable line.
+ */
+#include <assert.h>
+
+#include "parse.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const int64_t TEN_YEARS_MS = INT64_C(3650) * 24 * 3600 * 1000;
+
+static void check_reason(const struct why *why)
+{
+	char printable[sizeof(why->text)];
+	struct text text = TEXT_ON(printable);
+
+	assert(why->text[0]);
+	text_add_printable(&text, why->text, strlen(why->text));
+	assert(strcmp(printable, why->text) == 0);
+}
+
+static void parse_all(const char *text)
+{
+	struct why why = WHY_NONE;
+	char out[DURATION_SIZE];
+	uint64_t number;
+	unsigned count;
+	int64_t ms;
+
+	if (parse_u64(text, 1000, &number, &why) < 0)
+		check_reason(&why);
+	else
+		assert(number <= 1000);
+	if (parse_gpu_count(text, &count, &why) < 0)
+		check_reason(&why);
+	else
+		assert(count <= 128);
+	if (parse_duration_ms(text, &ms, &why) < 0)
+		check_reason(&why);
+	else
+		assert(ms >= 0 && ms <= TEN_YEARS_MS);
+	if (parse_time_limit_ms(text, &ms, &why) < 0) {
+		check_reason(&why);
+	} else {
+		assert(ms >= 0 && ms <= TEN_YEARS_MS);
+		format_duration(ms, out);
+		assert(out[0]);
+	}
+	if (parse_size_mib(text, &number, &why) < 0)
+		check_reason(&why);
+	else
+		assert(number >= 1 && number <= UINT64_C(1) << 30);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	autofree char *text = malloc(size + 1);
+
+	if (!text)
+		return 0;
+	if (size)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	parse_all(text);
+	return 0;
+}

@@ -1,0 +1,94 @@
+#!/bin/sh
+# Includes go down only, by the table of layers; every header compiles alone; lib/ does none
+# of what only gpulease/ may.
+
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# A row a layer, the lowest first; a module is NAME.c, NAME.h or both.  lib/README.md says
+# what they are.
+lib_layers='
+	base banned
+	text clock array gpuset parse record
+	fdio owner watch spawn childenv kin
+	statedir beacon life terminate probe_data smi* probe_run probe prober
+	ticket queue passover lease history policy
+	snapshot inventory commit
+	broker broker_*'
+gpulease_layers='
+	diag exitcodes options pattern operands limits render_*
+	cli cli_table cli_values help verbs terminal
+	context explain process step watchdog
+	launch waiting look view view_* show show_*
+	verb_*
+	main'
+
+# "DIRECTORY/FILE HEADER" for every include of our own.
+includes() {
+	grep -H '^#include "' "$1"/*.[ch] | sed 's/:#include "\([^"]*\)".*/ \1/'
+}
+
+# layer LAYERS MODULE: its row, empty where it stands in none.
+layer() {
+	row=0
+	echo "$1" | while read -r modules; do
+		for pattern in $modules; do
+			# shellcheck disable=SC2254 # it is a pattern
+			case $2 in
+			$pattern)
+				echo $row
+				exit
+				;;
+			esac
+		done
+		row=$((row + 1))
+	done
+}
+
+module_of() {
+	module=${1##*/}
+	echo "${module%.[ch]}"
+}
+
+# check_layers DIRECTORY LAYERS
+check_layers() {
+	for file in "$1"/*.[ch]; do
+		module=$(module_of "$file")
+		[ -n "$(layer "$2" "$module")" ] ||
+			echo "$file: '$module' is in no layer of $0"
+	done
+	includes "$1" | while read -r file header; do
+		[ -e "$1/$header" ] || continue
+		own=$(layer "$2" "$(module_of "$file")")
+		other=$(layer "$2" "$(module_of "$header")")
+		[ "${own:-99}" -ge "${other:-0}" ] || echo "$file includes $header, which is above it"
+	done
+}
+
+set -f # the patterns of the table are not names of files here
+lib_rows=$lib_layers gpulease_rows=$gpulease_layers
+set +f
+result 'lib/ includes go down' "$(check_layers lib "$lib_rows")"
+result 'gpulease/ includes go down' "$(check_layers gpulease "$gpulease_rows")"
+
+result 'lib/ includes nothing of gpulease/' "$(includes lib | while read -r file header; do
+	[ -e "lib/$header" ] || echo "$file includes $header"
+done)"
+
+result 'no two headers include each other' "$(
+	grep -H '^#include "' lib/*.h gpulease/*.h |
+		sed 's/:#include "\([^"]*\)".*/ \1/; s,^[a-z]*/,,' | tsort 2>&1 >/dev/null
+)"
+
+result 'lib/ never prints, exits, reads the environment or handles signals' "$(
+	grep -nE '(^|[^_a-z])(printf|fprintf|puts|perror|exit|getenv|secure_getenv|signal) ?\(' \
+		lib/*.c | grep -v '^[^:]*:[0-9]*:[[:space:]]*\*'
+)"
+
+for header in lib/*.h gpulease/*.h; do
+	result "$header compiles alone" "$(
+		"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Ilib -Wall -Wextra -Werror -fsyntax-only \
+			-include "$header" -x c /dev/null 2>&1
+	)"
+done
+finish

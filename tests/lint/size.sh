@@ -1,0 +1,24 @@
+#!/bin/sh
+# No function is longer than 60 lines, no file of lib/ and gpulease/ longer than 450.
+
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+for file in lib/*.[ch] gpulease/*.[ch]; do
+	lines=$(wc -l <"$file")
+	[ "$lines" -le 450 ] || echo "$file: $lines lines"
+done >"${TMPDIR:-/tmp}/long.$$"
+result 'files of at most 450 lines' "$(cat "${TMPDIR:-/tmp}/long.$$")"
+rm -f "${TMPDIR:-/tmp}/long.$$"
+
+if ! ctags --version 2>/dev/null | grep -q Universal; then
+	results=$((results + 1))
+	echo "ok $results - functions of at most 60 lines # SKIP universal-ctags is not installed"
+	finish
+fi
+result 'functions of at most 60 lines' "$(
+	ctags -x --_xformat='%F %n %{end} %N' --kinds-C=f --languages=C \
+		lib/*.c gpulease/*.c tests/*.c tests/*/*.c |
+		awk '$3 - $2 + 1 > 60 { print $1 ":" $2 ": " $4 "() has " $3 - $2 + 1 " lines" }'
+)"
+finish

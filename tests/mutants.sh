@@ -1,0 +1,210 @@
+#!/bin/sh
+# Mutation proof: takes one safeguard at a time out of a copy of the source; the tests that
+# are named with it have to fail.  TAP on stdout: `ok` says that the mutant was caught.
+#
+#	tests/mutants.sh [NAME…]	all of them, or those named
+#
+# A change is an exact text that has to occur exactly once in lib/ and gpulease/, and what
+# takes its place.  Where the text is not found (any more) the script stops: a safeguard that
+# has moved is to be found again, not passed by.
+
+set -u
+
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 125
+work=$(mktemp -d "${TMPDIR:-/tmp}/gpulease-mutants.XXXXXX") || exit 125
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+
+copy=$work/copy
+chosen=" $* "
+number=0 missed=0
+
+bail() {
+	echo "Bail out! $*"
+	exit 125
+}
+
+# Copies the source that tests are built of.
+copy_source() {
+	mkdir -p "$copy/tests" || return
+	cp -R "$top/lib" "$top/gpulease" "$top/Makefile" "$copy" &&
+		cp "$top"/tests/*.c "$top"/tests/*.h "$top/tests/wrap.mk" "$copy/tests" &&
+		cp -R "$copy/lib" "$copy/gpulease" "$work"
+}
+
+# build TEST…: builds them in the copy.
+build() {
+	targets=
+	for test in "$@"; do
+		targets="$targets b/tests/test_$test"
+	done
+	# shellcheck disable=SC2086 # one word each
+	make -C "$copy" -s B=b SANITIZE= CFLAGS=-O1 WERROR= $targets >"$work/log" 2>&1
+}
+
+# passes TEST: whether it does, in a minute.
+passes() {
+	(cd "$copy" && timeout -k 5 60 "b/tests/test_$1") >"$work/out" 2>&1 </dev/null
+}
+
+# change OLD NEW: replaces the only occurrence of OLD by NEW, and remembers the file.
+change() {
+	found=$(cd "$copy" && grep -rnF --include='*.c' -e "$1" lib gpulease)
+	[ -n "$found" ] || bail "$name: nowhere: $1"
+	[ "$(printf '%s\n' "$found" | wc -l)" -eq 1 ] ||
+		bail "$name: more than once: $1"
+	file=${found%%:*}
+	OLD=$1 NEW=$2 awk '
+	{
+		at = index($0, ENVIRON["OLD"])
+		if (at)
+			$0 = substr($0, 1, at - 1) ENVIRON["NEW"] \
+				substr($0, at + length(ENVIRON["OLD"]))
+		print
+	}' "$copy/$file" >"$work/changed" || bail "$name: cannot change $file"
+	cat "$work/changed" >"$copy/$file"
+	changed="$changed $file"
+}
+
+restore() {
+	for file in $changed; do
+		cat "$work/$file" >"$copy/$file"
+	done
+	changed=
+}
+
+# mutant NAME TEST… [-- OLD NEW]…: each TEST has to fail once all is changed.
+mutant() {
+	name=$1 tests='' changed=''
+	shift
+	while [ "$1" != -- ]; do
+		tests="$tests $1"
+		shift
+	done
+	case $chosen in
+	"  " | *" $name "*) ;;
+	*) return ;;
+	esac
+	while [ $# -gt 0 ]; do
+		change "$2" "$3"
+		shift 3
+	done
+	judge
+	restore
+}
+
+judge() {
+	# shellcheck disable=SC2086 # one word each
+	build $tests || {
+		sed 's/^/# /' "$work/log"
+		bail "$name: the mutant does not build"
+	}
+	for test in $tests; do
+		number=$((number + 1))
+		if passes "$test"; then
+			missed=$((missed + 1))
+			echo "not ok $number - $name: test_$test does not notice"
+		else
+			echo "ok $number - $name: test_$test fails"
+		fi
+	done
+}
+
+# Tests that fail anyway prove nothing.
+check_sound() {
+	sound="owner beacon life ticket queue commit snapshot policy limits turn"
+	# shellcheck disable=SC2086 # one word each
+	build $sound || {
+		sed 's/^/# /' "$work/log"
+		bail "the source does not build"
+	}
+	for test in $sound; do
+		passes "$test" || {
+			sed 's/^/# /' "$work/out"
+			bail "test_$test fails without any mutant"
+		}
+	done
+}
+
+copy_source || bail "cannot copy the source"
+check_sound
+
+# --- the plan under the locks ---------------------------------------------------------------
+
+mutant no-second-plan turn \
+	-- 'if (again.kind != VERDICT_START || !gpuset_equals(&again.gpus, &set) ||' 'if ('
+mutant no-lock commit \
+	-- 'if (flock(file->fd, LOCK_EX | LOCK_NB) == 0) {' 'if (file->fd >= 0) {'
+mutant locks-in-order-of-slots commit \
+	-- 'for (; at > 0 && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,' \
+	'for (; false && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,'
+mutant one-record-shows-one-gpu snapshot turn \
+	-- '			if ((unsigned)slot < snapshot->slots)' \
+	'			if (gpuset_has(&lease->seen, (unsigned)slot))'
+
+# --- the bell -------------------------------------------------------------------------------
+
+mutant bell-drained-after-reading turn \
+	-- 'broker->bell_fd); /* before reading, never after: a ring is not lost */' '-1);' \
+	-- '	ended = end_turn(broker);' \
+	'	beacon_drain(broker->bell_fd); ended = end_turn(broker);'
+mutant bell-not-drained turn \
+	-- 'broker->bell_fd); /* before reading, never after: a ring is not lost */' '-1);'
+
+# --- the FIFO read before poll --------------------------------------------------------------
+
+mutant fifo-not-read beacon life turn \
+	-- '	state = beacon_look_again(fd);' '	state = BEACON_HELD;'
+mutant half-fired-is-over life snapshot commit \
+	-- 'return life_is_dead(life) && life->fifo == LIFE_ENDED;' 'return life_is_dead(life);'
+
+# --- who a process is -----------------------------------------------------------------------
+
+mutant inode-not-compared owner \
+	-- 'return inode == owner->inode ? OWNER_ALIVE : OWNER_DEAD;' 'return OWNER_ALIVE;'
+mutant start-not-compared owner \
+	-- 'return stat.start == owner->start ? OWNER_ALIVE : OWNER_DEAD;' 'return OWNER_ALIVE;'
+mutant start-not-compared-without-pidfd owner \
+	-- '	if (stat.start != owner->start)' '	if (false)'
+mutant namespace-not-compared owner \
+	-- 'if (owner->pidns != my_pidns)' 'if (false)'
+mutant no-pidfd-is-death owner \
+	-- 'state = pidfd >= 0 ? judge_by_pidfd(owner, pidfd) : judge_by_proc(owner);' \
+	'state = pidfd >= 0 ? judge_by_pidfd(owner, pidfd) : OWNER_DEAD;'
+
+# --- the hint -------------------------------------------------------------------------------
+
+mutant hint-passes-the-living turn \
+	-- 'is_prefix = is_prefix && !life;' 'is_prefix = true;'
+mutant hint-one-too-far turn \
+	-- 'if (broker->hint == broker->number)' 'if (true)'
+mutant hint-passes-what-is-broken turn \
+	-- '		broker->hint = broken;' '		(void)broken;'
+mutant hint-hides-me queue \
+	-- 'if (own && own < queue->from)' 'if (false)'
+mutant hint-moves-back queue \
+	-- 'if (hint <= queue->header.hint)' 'if (false)'
+
+# --- appends that are cut -------------------------------------------------------------------
+
+mutant size-limit-not-rounded limits \
+	-- 'limit.rlim_cur -= limit.rlim_cur % step;' '(void)step;'
+mutant sigxfsz-not-ignored limits \
+	-- '(void)sigaction(SIGXFSZ, &ignore, &before.size_action);' '(void)ignore;'
+mutant end-not-repaired ticket \
+	-- 'r = repair_end(file, st.st_size);' 'r = 0;'
+mutant shifted-append-not-seen ticket \
+	-- '	if (behind % RECORD_SIZE) {' '	if (false) {'
+
+# --- who may, and whose ---------------------------------------------------------------------
+
+mutant anybody-cancels queue \
+	-- '(cancel->uid == 0 || cancel->uid == owner_uid)' '(owner_uid || true)'
+mutant head-not-protected policy turn \
+	-- 'offered = gpuset_minus(&offered, &plan->reserved);' '(void)plan;'
+mutant old-boot-counts snapshot \
+	-- 'seen->is_of_this_boot = strcmp(seen->lease.boot, snapshot->dir->boot) == 0;' \
+	'seen->is_of_this_boot = true;'
+
+echo "1..$number"
+[ "$missed" -eq 0 ]

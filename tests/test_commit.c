@@ -1,0 +1,556 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/file.h>
+
+#include "clock.h"
+#include "commit.h"
+#include "fixture.h"
+#include "history.h"
+
+enum { GPUS = 3, MINUTE = 60000 };
+
+/* Slot numbers and the order of uuids are not the same. */
+static const char *const uuids[GPUS] = { "GPU-c", "GPU-a", "GPU-b" };
+
+static struct statedir dir;
+static struct snapshot view;
+
+/* --- what is locked in which order, and a disk that is full ------------------------- */
+
+static ino_t locked[16];
+static unsigned lock_count;
+static int writes_left; /* -1: as many as you like */
+
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+ssize_t __real_pwrite(int fd, const void *in, size_t size, off_t offset);
+ssize_t __wrap_pwrite(int fd, const void *in, size_t size, off_t offset);
+
+int __wrap_flock(int fd, int operation)
+{
+	struct stat st;
+
+	if ((operation & LOCK_EX) && lock_count < ARRAY_SIZE(locked) &&
+		fstat(fd, &st) == 0)
+		locked[lock_count++] = st.st_ino;
+	return __real_flock(fd, operation);
+}
+
+ssize_t __wrap_pwrite(int fd, const void *in, size_t size, off_t offset)
+{
+	static const char zeros[RECORD_SIZE];
+
+	/* what only makes void is let through: those blocks are there */
+	if (writes_left == 0 && memcmp(in, zeros, size) != 0) {
+		errno = ENOSPC;
+		return -1;
+	}
+	if (writes_left > 0 && memcmp(in, zeros, size) != 0)
+		writes_left--;
+	return __real_pwrite(fd, in, size, offset);
+}
+
+/* --- a state directory with three GPUs ---------------------------------------------- */
+
+static int setup(void **state)
+{
+	int r = scratch_setup(state);
+
+	if (r < 0)
+		return r;
+	dir = fixture_dir(*state);
+	/* whatever memory held before: arrays are good up to ->known */
+	memset(&view, 1, sizeof(view));
+	snapshot_init(&view, &dir);
+	writes_left = -1;
+	for (unsigned i = 0; i < GPUS; i++) {
+		struct gpu_record gpu = { .index = i + 4 };
+		uint32_t slot;
+
+		text_copy(gpu.uuid, sizeof(gpu.uuid), uuids[i]);
+		text_copy(gpu.boot, sizeof(gpu.boot), dir.boot);
+		r |= lease_add_gpu(dir.fd, &gpu, &slot);
+	}
+	lock_count = 0;
+	return r;
+}
+
+static int teardown(void **state)
+{
+	writes_left = -1;
+	snapshot_release(&view);
+	statedir_release(&dir);
+	return scratch_teardown(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static struct lease lease_of(const struct owner *owner, const char *slots)
+{
+	struct lease lease = {
+		.ticket = 7, .owner = *owner, .gpus = fixture_set(slots), .since_ms = 500
+	};
+
+	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
+	text_copy(lease.user, sizeof(lease.user), "alice");
+	text_copy(lease.command, sizeof(lease.command), "python train.py");
+	return lease;
+}
+
+static struct lease my_lease(const char *slots)
+{
+	struct owner owner;
+
+	assert_int_equal(owner_self(&owner), 0);
+	return lease_of(&owner, slots);
+}
+
+static void write_to(unsigned slot, unsigned at, const struct lease *lease)
+{
+	struct lease_file file;
+
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_write(&file, at, lease), 0);
+	lease_release(&file);
+}
+
+static void write_everywhere(const struct lease *lease)
+{
+	gpuset_for_each (slot, &lease->gpus)
+		write_to((unsigned)slot, 2, lease);
+}
+
+static void look(int64_t now_ms)
+{
+	lives_begin(&view.lives);
+	assert_int_equal(snapshot_read(&view, now_ms), 0);
+	snapshot_judge(&view, now_ms);
+	lives_end(&view.lives);
+}
+
+static int commit(const char *slots, const struct lease *lease)
+{
+	struct gpuset set = fixture_set(slots);
+	int r;
+
+	assert_int_equal(commit_lock(&view, &set), 0);
+	look(2000);
+	assert_true(commit_is_locked(&view, &set));
+	r = commit_write(&view, &set, lease);
+	commit_unlock(&view);
+	return r;
+}
+
+/* The tokens in the file of @slot; NULL: no record. */
+static void check_file(unsigned slot, const char *first, const char *second)
+{
+	static char raw[LEASE_FILE_BYTES];
+	const char *wanted[] = { first, second };
+	struct lease_file file;
+	unsigned records;
+
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_read(&file, raw, &records), 0);
+	for (unsigned at = 1; at <= records; at++) {
+		const char *token = at <= 2 ? wanted[at - 1] : NULL;
+		struct lease lease;
+
+		assert_int_equal(
+			lease_decode(raw, at, &lease), token ? LEASE_RECORD : LEASE_NONE);
+		if (token)
+			assert_string_equal(lease.owner.token, token);
+	}
+	lease_release(&file);
+}
+
+static struct history_end *ends;
+
+static size_t read_history(void)
+{
+	size_t count = 0;
+
+	free(ends);
+	assert_int_equal(history_read(dir.fd, 100, &ends, &count), 0);
+	return count;
+}
+
+/* --- locks -------------------------------------------------------------------------- */
+
+static void locks_are_taken_in_the_order_of_the_uuids(void **state)
+{
+	static const char *const order[] = { "gpu/GPU-a.lease", "gpu/GPU-b.lease",
+		"gpu/GPU-c.lease" };
+	struct gpuset set = fixture_set("012"), some = fixture_set("0"),
+		      none = GPUSET_NONE;
+	struct stat st;
+
+	(void)state;
+	look(1000);
+	lock_count = 0;
+	assert_false(commit_is_locked(&view, &some));
+	assert_int_equal(commit_lock(&view, &set), 0);
+	assert_int_equal(lock_count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(fstatat(dir.fd, order[i], &st, 0), 0);
+		assert_true(locked[i] == st.st_ino);
+	}
+	assert_true(commit_is_locked(&view, &set) && commit_is_locked(&view, &some));
+	commit_unlock(&view);
+	commit_unlock(&view);
+	assert_false(commit_is_locked(&view, &some));
+	assert_true(commit_is_locked(&view, &none));
+}
+
+static void who_does_not_get_all_locks_keeps_none(void **state)
+{
+	struct gpuset set = fixture_set("012"), others = fixture_set("02");
+	int64_t before_ms = clock_boot_ms(), after_ms;
+	int reader = openat(dir.fd, "gpu/GPU-a.lease", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	look(1000);
+	/* it is enough to be able to read the file */
+	assert_int_equal(flock(reader, LOCK_SH), 0);
+	assert_int_equal(commit_lock(&view, &set), COMMIT_LOCKED);
+	after_ms = clock_boot_ms();
+	for (unsigned slot = 0; slot < GPUS; slot++)
+		assert_false(view.gpus[slot].file.is_locked);
+	assert_true(view.gpus[1].locked_until_ms >= before_ms + 1000);
+	assert_true(view.gpus[1].locked_until_ms <= after_ms + 1000);
+	assert_int_equal(view.gpus[0].locked_until_ms, 0);
+	assert_int_equal(view.gpus[2].locked_until_ms, 0);
+	look(after_ms);
+	assert_int_equal(view.gpus[1].state, GPU_LOCKED);
+	/* the others are to be had meanwhile */
+	assert_int_equal(commit_lock(&view, &others), 0);
+	commit_unlock(&view);
+	(void)close(reader);
+	assert_int_equal(commit_lock(&view, &set), 0);
+	commit_unlock(&view);
+}
+
+static void all_that_are_locked_are_found_in_one_go(void **state)
+{
+	struct gpuset set = fixture_set("012");
+	int one = openat(dir.fd, "gpu/GPU-a.lease", O_RDONLY | O_CLOEXEC);
+	int two = openat(dir.fd, "gpu/GPU-c.lease", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	look(1000);
+	assert_int_equal(flock(one, LOCK_EX), 0);
+	assert_int_equal(flock(two, LOCK_SH), 0);
+	assert_int_equal(commit_lock(&view, &set), COMMIT_LOCKED);
+	assert_true(view.gpus[0].locked_until_ms && view.gpus[1].locked_until_ms);
+	assert_int_equal(view.gpus[2].locked_until_ms, 0);
+	(void)close(one);
+	(void)close(two);
+}
+
+static void a_file_replaced_under_the_lock_is_not_locked_any_more(void **state)
+{
+	struct gpuset set = fixture_set("01");
+	struct gpu_record gpu = { .index = 9 };
+	uint32_t slot;
+
+	(void)state;
+	look(1000);
+	assert_int_equal(commit_lock(&view, &set), 0);
+	text_copy(gpu.uuid, sizeof(gpu.uuid), uuids[1]);
+	assert_int_equal(unlinkat(dir.fd, "gpu/GPU-a.lease", 0), 0);
+	assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), 0);
+	look(1000);
+	assert_false(commit_is_locked(&view, &set));
+	commit_unlock(&view);
+}
+
+/* --- writing ------------------------------------------------------------------------ */
+
+static void a_lease_is_written_into_every_file(void **state)
+{
+	struct lease lease = my_lease("02");
+
+	(void)state;
+	look(1000);
+	assert_int_equal(commit("02", &lease), 0);
+	check_file(0, lease.owner.token, NULL);
+	check_file(1, NULL, NULL);
+	check_file(2, lease.owner.token, NULL);
+	assert_int_equal(read_history(), 0);
+}
+
+static void what_is_over_is_removed_and_its_fifo_too(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct owner half = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct lease old = lease_of(&dead, "01"), torn = lease_of(&half, "02"),
+		     lease = my_lease("0");
+
+	(void)state;
+	write_everywhere(&old);
+	write_to(0, 1, &torn); /* killed while it was writing */
+	look(1000);
+	assert_true(fixture_exists(dir.fd, BEACON_LIVE, dead.token));
+	assert_int_equal(commit("0", &lease), 0);
+	check_file(0, lease.owner.token, NULL);
+	check_file(1, NULL, dead.token); /* not ours to write */
+	assert_false(fixture_exists(dir.fd, BEACON_LIVE, dead.token));
+	assert_false(fixture_exists(dir.fd, BEACON_LIVE, half.token));
+}
+
+static void a_write_that_fails_leaves_no_record_of_the_lease(void **state)
+{
+	(void)state;
+	for (int good = 0; good < 3; good++) {
+		struct lease lease = my_lease("012");
+
+		writes_left = -1;
+		look(1000);
+		writes_left = good;
+		assert_int_equal(commit("012", &lease), -ENOSPC);
+		writes_left = -1;
+		for (unsigned slot = 0; slot < GPUS; slot++)
+			check_file(slot, NULL, NULL);
+	}
+}
+
+static void a_broken_lease_is_replaced(void **state)
+{
+	struct lease lease = my_lease("0");
+	struct lease_file file;
+
+	(void)state;
+	write_to(0, 1, &lease);
+	write_to(0, 2, &lease);
+	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(pwrite(file.fd, "#", 1, 1 * RECORD_SIZE + 9), 1);
+	assert_int_equal(pwrite(file.fd, "#", 1, 2 * RECORD_SIZE + 9), 1);
+	lease_release(&file);
+	look(1000);
+	assert_int_equal(commit("0", &lease), 0);
+	check_file(0, lease.owner.token, NULL);
+}
+
+/* --- history ------------------------------------------------------------------------ */
+
+static void an_end_is_told_once_by_who_takes_the_lowest_gpu(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease old = lease_of(&other.owner, "12");
+	struct lease one = my_lease("2"), two = my_lease("1"), three = my_lease("1");
+	int64_t to_real_ms;
+
+	(void)state;
+	write_everywhere(&old);
+	look(1000);
+	look(1500); /* still alive */
+	other_kill(&other);
+	assert_int_equal(commit("2", &one), 0);
+	assert_int_equal(read_history(), 0);
+	assert_int_equal(commit("1", &two), 0);
+	assert_int_equal(read_history(), 1);
+	to_real_ms = clock_real_ms() - clock_boot_ms();
+	assert_int_equal(ends[0].ticket, 7);
+	assert_string_equal(ends[0].gpus, "5,6"); /* as people call them */
+	assert_string_equal(ends[0].user, "alice");
+	assert_string_equal(ends[0].command, "python train.py");
+	assert_string_equal(ends[0].how, "");
+	assert_int_equal(ends[0].uid, getuid());
+	assert_in_range(ends[0].since_ms - to_real_ms + 100, 500, 700);
+	assert_in_range(ends[0].alive_ms - to_real_ms + 100, 2000, 2200);
+	assert_in_range(ends[0].gone_ms - to_real_ms + 100, 2000, 2200);
+	/* the record is gone, so nobody tells it again */
+	lives_release(&view.lives);
+	two.owner.pid = 0;
+	write_to(1, 1, &three);
+	assert_int_equal(read_history(), 1);
+}
+
+static void a_lease_of_another_boot_ended_with_it(void **state)
+{
+	struct lease old = my_lease("0"), lease = my_lease("0");
+
+	(void)state;
+	text_copy(old.boot, sizeof(old.boot), "00000000000000000000000000000000");
+	write_everywhere(&old);
+	look(1000);
+	assert_int_equal(commit("0", &lease), 0);
+	assert_int_equal(read_history(), 1);
+	assert_string_equal(ends[0].how, "reboot");
+	assert_int_equal(ends[0].gone_ms, 0);
+	assert_int_equal(ends[0].since_ms, 0);
+}
+
+static void who_was_there_tells_it_and_nobody_else(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct lease old = lease_of(&dead, "01"), lease = my_lease("01");
+
+	(void)state;
+	write_everywhere(&old);
+	look(1000);
+	commit_record_end(&view, dead.token, "limit", "root");
+	assert_int_equal(read_history(), 1);
+	assert_string_equal(ends[0].how, "limit");
+	assert_string_equal(ends[0].by, "root");
+	check_file(0, NULL, dead.token); /* it still marks the GPU as just released */
+	commit_record_end(&view, dead.token, "limit", NULL);
+	assert_int_equal(read_history(), 1);
+	assert_int_equal(commit("01", &lease), 0);
+	assert_int_equal(read_history(), 1);
+	commit_record_end(&view, dead.token, "limit", NULL);
+	commit_record_end(&view, "0123456789abcdef", "limit", NULL);
+	assert_int_equal(read_history(), 1);
+}
+
+static void what_is_not_over_has_no_end(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct lease old = lease_of(&other.owner, "0");
+
+	(void)state;
+	write_everywhere(&old);
+	look(1000);
+	commit_record_end(&view, other.owner.token, "limit", NULL);
+	other_kill(&other);
+	look(1000);
+	commit_record_end(&view, other.owner.token, "limit", NULL);
+	assert_int_equal(read_history(), 0);
+	other_end(&other);
+}
+
+/* --- lingering ---------------------------------------------------------------------- */
+
+/* What nvidia-smi said at @finished_ms: idle since then, by GPU; 0: not idle. */
+static void probe(int64_t finished_ms, int64_t idle_0_ms, int64_t idle_1_ms)
+{
+	int64_t idle_ms[] = { idle_0_ms, idle_1_ms, finished_ms };
+
+	probe_begin(&view.probe, finished_ms - 10, finished_ms);
+	for (unsigned i = 0; i < GPUS; i++) {
+		struct probe_gpu *gpu = &view.probe.gpus[view.probe.gpu_count++];
+
+		*gpu = (struct probe_gpu){
+			.index = (int)i + 4, .is_known = true, .idle_since_ms = idle_ms[i]
+		};
+		text_copy(gpu->uuid, sizeof(gpu->uuid), uuids[i]);
+	}
+	view.has_probe = true;
+}
+
+/* Whether a look at @now_ms ends the lease that lingers since @since_ms. */
+static bool is_ended_at(int64_t now_ms)
+{
+	look(now_ms);
+	return commit_end_lingering(&view);
+}
+
+static void a_minute_of_idleness_ends_what_lingers(void **state)
+{
+	enum { DEAD = 100000 };
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct lease lease = lease_of(&other.owner, "01");
+
+	(void)state;
+	write_everywhere(&lease);
+	other_kill(&other);
+	look(DEAD);
+	assert_false(commit_end_lingering(&view)); /* no probe at all */
+	probe(DEAD + MINUTE - 1, DEAD, DEAD);
+	assert_false(is_ended_at(DEAD + MINUTE));
+	probe(DEAD + 2 * MINUTE, DEAD, 0); /* one of its GPUs is in use */
+	assert_false(is_ended_at(DEAD + 2 * MINUTE));
+	probe(DEAD + 2 * MINUTE, DEAD, DEAD + MINUTE + 1);
+	assert_false(is_ended_at(DEAD + 2 * MINUTE));
+	assert_int_equal(view.gpus[0].state, GPU_LINGERING);
+	probe(DEAD + 3 * MINUTE, 1, DEAD + MINUTE);
+	assert_true(is_ended_at(DEAD + 3 * MINUTE));
+	assert_false(fixture_exists(dir.fd, BEACON_LIVE, other.owner.token));
+	/* final, for everybody, although the heir lives */
+	look(DEAD + 3 * MINUTE);
+	assert_true(fixture_find_ticket(&view, 7)->is_over);
+	assert_false(commit_end_lingering(&view));
+	assert_int_equal(kill(other.heir, 0), 0);
+	assert_int_equal(read_history(), 1);
+	assert_string_equal(ends[0].how, "lingered");
+	other_end(&other);
+}
+
+static void idleness_before_its_death_does_not_count(void **state)
+{
+	enum { DEAD = 100000 };
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct lease lease = lease_of(&other.owner, "0");
+
+	(void)state;
+	write_everywhere(&lease);
+	look(DEAD - MINUTE);
+	other_kill(&other);
+	probe(DEAD + MINUTE - 1, 1, 1);
+	look(DEAD);
+	assert_false(is_ended_at(DEAD + MINUTE - 1));
+	probe(DEAD + MINUTE, 1, 1);
+	assert_true(is_ended_at(DEAD + MINUTE));
+	other_end(&other);
+}
+
+static void who_lives_does_not_linger_however_idle(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "0");
+
+	(void)state;
+	write_everywhere(&lease);
+	look(1000);
+	probe(100 * MINUTE, 1, 1);
+	assert_false(is_ended_at(100 * MINUTE));
+	assert_true(fixture_exists(dir.fd, BEACON_LIVE, other.owner.token));
+	other_end(&other);
+}
+
+static void a_set_with_slots_that_nobody_has_does_no_harm(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct lease lease = lease_of(&other.owner, "0"), mine = my_lease("0");
+
+	(void)state;
+	gpuset_add(&lease.gpus, 5);
+	gpuset_add(&lease.gpus, 127);
+	write_to(0, 2, &lease);
+	other_kill(&other);
+	look(1000);
+	probe(100 * MINUTE, 1000, 1000);
+	(void)is_ended_at(100 * MINUTE);
+	other_end(&other);
+	look(101 * MINUTE);
+	assert_int_equal(commit("0", &mine), 0);
+	assert_int_equal(read_history(), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(locks_are_taken_in_the_order_of_the_uuids),
+		TEST(who_does_not_get_all_locks_keeps_none),
+		TEST(all_that_are_locked_are_found_in_one_go),
+		TEST(a_file_replaced_under_the_lock_is_not_locked_any_more),
+		TEST(a_lease_is_written_into_every_file),
+		TEST(what_is_over_is_removed_and_its_fifo_too),
+		TEST(a_write_that_fails_leaves_no_record_of_the_lease),
+		TEST(a_broken_lease_is_replaced),
+		TEST(an_end_is_told_once_by_who_takes_the_lowest_gpu),
+		TEST(a_lease_of_another_boot_ended_with_it),
+		TEST(who_was_there_tells_it_and_nobody_else),
+		TEST(what_is_not_over_has_no_end),
+		TEST(a_minute_of_idleness_ends_what_lingers),
+		TEST(idleness_before_its_death_does_not_count),
+		TEST(who_lives_does_not_linger_however_idle),
+		TEST(a_set_with_slots_that_nobody_has_does_no_harm),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	free(ends);
+	return failed;
+}

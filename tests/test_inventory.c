@@ -1,0 +1,306 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "inventory.h"
+
+static struct statedir dir;
+static struct snapshot view;
+static const char *what = ""; /* is looked for */
+
+static int setup(void **state)
+{
+	int r = scratch_setup(state);
+
+	what = "";
+	if (r < 0)
+		return r;
+	dir = fixture_dir(*state);
+	memset(&view, 1, sizeof(view)); /* whatever memory held before */
+	snapshot_init(&view, &dir);
+	probe_begin(&view.probe, 1000, 1010);
+	view.has_probe = true;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	snapshot_release(&view);
+	statedir_release(&dir);
+	return scratch_teardown(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static struct probe_gpu *show(int index, const char *uuid, const char *model)
+{
+	struct probe_gpu *gpu = &view.probe.gpus[view.probe.gpu_count++];
+
+	*gpu = (struct probe_gpu){ .index = index, .total_mib = 24576, .is_known = true };
+	text_copy(gpu->uuid, sizeof(gpu->uuid), uuid);
+	text_copy(gpu->name, sizeof(gpu->name), model);
+	(void)snprintf(gpu->bus_id, sizeof(gpu->bus_id), "0000:%02x:00.0", index + 1);
+	return gpu;
+}
+
+static void look(void)
+{
+	assert_int_equal(snapshot_read(&view, 2000), 0);
+	snapshot_judge(&view, 2000);
+}
+
+static int adopt(void)
+{
+	int r;
+
+	assert_int_equal(snapshot_read(&view, 2000), 0);
+	r = inventory_adopt(&view);
+	look();
+	return r;
+}
+
+static void check_set(struct gpuset set, const char *slots)
+{
+	struct gpuset wanted = GPUSET_NONE;
+	char hex[GPUSET_HEX_SIZE];
+
+	for (; *slots; slots++)
+		gpuset_add(&wanted, (unsigned)(*slots - '0'));
+	gpuset_to_hex(&set, hex);
+	if (!gpuset_equals(&set, &wanted))
+		fail_msg("'%s' gives the set %s", what, hex);
+}
+
+/* --- lease files -------------------------------------------------------------------- */
+
+static void gpus_that_are_new_get_files_and_slots(void **state)
+{
+	const struct gpu_record *gpu;
+
+	(void)state;
+	show(0, "GPU-aa", "RTX 4090");
+	show(1, "GPU-bb", "RTX 4090");
+	assert_int_equal(adopt(), 2);
+	assert_int_equal(view.slots, 2);
+	gpu = &view.gpus[1].file.gpu;
+	assert_string_equal(gpu->uuid, "GPU-bb");
+	assert_string_equal(gpu->model, "RTX 4090");
+	assert_string_equal(gpu->bus_id, "0000:02:00.0");
+	assert_string_equal(gpu->boot, dir.boot);
+	assert_int_equal(gpu->index, 1);
+	assert_int_equal(gpu->total_mib, 24576);
+	assert_int_equal(adopt(), 0); /* nothing is written twice */
+	show(2, "GPU-cc", "RTX 4090");
+	assert_int_equal(adopt(), 1);
+	assert_int_equal(snapshot_find_gpu(&view, "GPU-cc"), 2);
+}
+
+static void copies_follow_what_nvidia_smi_says(void **state)
+{
+	struct probe_gpu *seen = show(0, "GPU-aa", "RTX 4090");
+
+	(void)state;
+	assert_int_equal(adopt(), 1);
+	seen->index = 5;
+	seen->total_mib = 40000;
+	assert_int_equal(adopt(), 1);
+	assert_int_equal(view.gpus[0].file.gpu.index, 5);
+	assert_int_equal(view.gpus[0].file.gpu.total_mib, 40000);
+	assert_int_equal(adopt(), 0);
+}
+
+static void a_sick_gpu_keeps_what_was_known_of_it(void **state)
+{
+	struct probe_gpu *seen = show(3, "GPU-aa", "RTX 4090");
+
+	(void)state;
+	assert_int_equal(adopt(), 1);
+	seen->is_known = false;
+	seen->index = -1;
+	seen->total_mib = 0;
+	seen->name[0] = seen->bus_id[0] = '\0';
+	assert_int_equal(adopt(), 0);
+	assert_int_equal(view.gpus[0].file.gpu.index, 3);
+	assert_int_equal(view.gpus[0].file.gpu.total_mib, 24576);
+	assert_string_equal(view.gpus[0].file.gpu.model, "RTX 4090");
+	/* one that has no name cannot get a file */
+	seen = show(4, "", "RTX 4090");
+	seen->is_known = false;
+	assert_int_equal(adopt(), 0);
+	assert_int_equal(view.slots, 1);
+}
+
+static void a_pause_made_meanwhile_stays(void **state)
+{
+	struct probe_gpu *seen = show(0, "GPU-aa", "RTX 4090");
+	struct lease_file file;
+	struct gpu_record gpu;
+
+	(void)state;
+	assert_int_equal(adopt(), 1);
+	gpu = view.gpus[0].file.gpu;
+	gpu.is_paused = 1;
+	text_copy(gpu.reason, sizeof(gpu.reason), "fan");
+	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(lease_write_gpu(&file, &gpu), 0); /* after we have read */
+	lease_release(&file);
+	seen->index = 7;
+	assert_int_equal(inventory_adopt(&view), 1);
+	look();
+	assert_int_equal(view.gpus[0].file.gpu.index, 7);
+	assert_int_equal(view.gpus[0].file.gpu.is_paused, 1);
+	assert_string_equal(view.gpus[0].file.gpu.reason, "fan");
+}
+
+static void a_locked_file_is_left_for_the_next_time(void **state)
+{
+	struct probe_gpu *seen = show(0, "GPU-aa", "RTX 4090");
+	struct lease_file file;
+
+	(void)state;
+	assert_int_equal(adopt(), 1);
+	seen->index = 7;
+	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(lease_lock(&file, 0), 0);
+	assert_int_equal(adopt(), 0);
+	assert_int_equal(view.gpus[0].file.gpu.index, 0);
+	lease_release(&file);
+	assert_int_equal(adopt(), 1);
+	assert_int_equal(view.gpus[0].file.gpu.index, 7);
+}
+
+static void an_unreadable_record_is_made_anew(void **state)
+{
+	struct lease_file file;
+
+	(void)state;
+	show(0, "GPU-aa", "RTX 4090");
+	assert_int_equal(adopt(), 1);
+	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(pwrite(file.fd, "#", 1, 0), 1);
+	lease_release(&file);
+	look();
+	assert_true(view.gpus[0].is_broken);
+	assert_int_equal(adopt(), 1);
+	assert_false(view.gpus[0].is_broken);
+	assert_string_equal(view.gpus[0].file.gpu.uuid, "GPU-aa");
+	assert_int_equal(view.slots, 1);
+}
+
+/* --- choosing ----------------------------------------------------------------------- */
+
+/* In nvidia-smi's order; slots are in that of their arrival. */
+static void show_four(void)
+{
+	show(2, "GPU-cc00", "NVIDIA GeForce RTX 4090");
+	show(0, "GPU-aa00", "NVIDIA A100-SXM4-80GB");
+	show(1, "GPU-ab00", "NVIDIA A100-SXM4-40GB");
+	show(3, "MIG-dd/1/0", "NVIDIA H100");
+	assert_int_equal(adopt(), 4);
+}
+
+static void models_are_chosen_by_any_part_in_any_case(void **state)
+{
+	(void)state;
+	show_four();
+	check_set(inventory_all(&view), "0123");
+	check_set(inventory_by_model(&view, "a100"), "12");
+	check_set(inventory_by_model(&view, "GEFORCE RTX"), "0");
+	check_set(inventory_by_model(&view, "80gb"), "1");
+	check_set(inventory_by_model(&view, "NVIDIA"), "0123");
+	check_set(inventory_by_model(&view, "TPU"), "");
+}
+
+static void gpus_of_another_boot_are_not_chosen(void **state)
+{
+	(void)state;
+	show_four();
+	view.probe.gpu_count = 3;
+	text_copy(view.gpus[3].file.gpu.boot, BOOT_SIZE,
+		"00000000000000000000000000000000");
+	assert_int_equal(lease_write_gpu(&view.gpus[3].file, &view.gpus[3].file.gpu), 0);
+	look();
+	check_set(inventory_all(&view), "012");
+	check_set(inventory_by_model(&view, "NVIDIA"), "012");
+	assert_int_equal(inventory_by_index(&view, 3), -1);
+	assert_int_equal(inventory_by_uuid(&view, "MIG-"), -1);
+}
+
+static void indices_are_nvidia_smis(void **state)
+{
+	(void)state;
+	show_four();
+	assert_int_equal(inventory_by_index(&view, 0), 1);
+	assert_int_equal(inventory_by_index(&view, 1), 2);
+	assert_int_equal(inventory_by_index(&view, 2), 0);
+	assert_int_equal(inventory_by_index(&view, 4), -1);
+}
+
+static void a_uuid_may_be_cut_short_while_it_is_the_only_one(void **state)
+{
+	(void)state;
+	show_four();
+	assert_int_equal(inventory_by_uuid(&view, "GPU-cc00"), 0);
+	assert_int_equal(inventory_by_uuid(&view, "gpu-c"), 0);
+	assert_int_equal(inventory_by_uuid(&view, "GPU-aa"), 1);
+	assert_int_equal(inventory_by_uuid(&view, "GPU-a"), -1);
+	assert_int_equal(inventory_by_uuid(&view, "GPU-cc001"), -1);
+}
+
+static void cuda_visible_devices_bounds_as_cuda_reads_it(void **state)
+{
+	static const struct {
+		const char *list, *slots;
+	} table[] = { { "0", "1" }, { "0,1", "12" }, { "2,0", "01" }, { "0,0", "1" },
+		{ "GPU-cc00", "0" }, { "GPU-c,0", "01" }, { "gpu-ab", "2" },
+		{ "MIG-dd/1/0", "3" }, { "0,GPU-cc,3", "013" },
+		/* the first that is not one ends it */
+		{ "", "" }, { "-1", "" }, { "0,-1,1", "1" }, { "0,9,1", "1" },
+		{ "0,,1", "1" }, { "0,x", "1" }, { "NoDevFiles", "" }, { "GPU-a,0", "" },
+		{ "0,GPU-zz,1", "1" }, { "0,", "1" }, { " 0", "" }, { "0 ,1", "" },
+		{ "cc00", "" }, { "4294967296", "" }, { "99999999999999999999", "" } };
+
+	(void)state;
+	show_four();
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		what = table[i].list;
+		check_set(inventory_by_visible(&view, what), table[i].slots);
+	}
+}
+
+static void a_list_of_any_length_is_read(void **state)
+{
+	static char list[100000];
+
+	(void)state;
+	what = "a long list";
+	show_four();
+	memset(list, '1', sizeof(list) - 1);
+	check_set(inventory_by_visible(&view, list), ""); /* no index at all */
+	for (size_t i = 1; i < sizeof(list) - 1; i += 2)
+		list[i] = ',';
+	check_set(inventory_by_visible(&view, list), "2");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(gpus_that_are_new_get_files_and_slots),
+		TEST(copies_follow_what_nvidia_smi_says),
+		TEST(a_sick_gpu_keeps_what_was_known_of_it),
+		TEST(a_pause_made_meanwhile_stays),
+		TEST(a_locked_file_is_left_for_the_next_time),
+		TEST(an_unreadable_record_is_made_anew),
+		TEST(models_are_chosen_by_any_part_in_any_case),
+		TEST(gpus_of_another_boot_are_not_chosen),
+		TEST(indices_are_nvidia_smis),
+		TEST(a_uuid_may_be_cut_short_while_it_is_the_only_one),
+		TEST(cuda_visible_devices_bounds_as_cuda_reads_it),
+		TEST(a_list_of_any_length_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

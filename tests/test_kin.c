@@ -1,0 +1,235 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/resource.h>
+
+#include "fixture.h"
+#include "kin.h"
+#include "text.h"
+
+/* One's own in every run: other runs may be going on. */
+static char token[TOKEN_SIZE], stranger[TOKEN_SIZE];
+
+static int make_tokens(void **state)
+{
+	(void)state;
+	if (token_make(token) < 0)
+		return -1;
+	token[0] = '8'; /* more than 63 bits */
+	text_copy(stranger, sizeof(stranger), token);
+	stranger[TOKEN_SIZE - 2] = token[TOKEN_SIZE - 2] == '0' ? '1' : '0';
+	return 0;
+}
+
+static void set_tag(uint64_t tag)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_LOCKS, &limit) == 0) {
+		limit.rlim_cur = tag;
+		(void)setrlimit(RLIMIT_LOCKS, &limit);
+	}
+}
+
+/*
+ * A process that is started with the environment entry @variable (NULL: none) and the tag
+ * @tag (0: none) and has become another program.
+ */
+static pid_t start(const char *variable, uint64_t tag)
+{
+	char *const argv[] = { (char *)"sleep", (char *)"60", NULL };
+	char *const envp[] = { (char *)"A=1", (char *)variable, NULL };
+	int ends[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (tag)
+			set_tag(tag);
+		(void)execve("/bin/sleep", argv, envp);
+		_exit(127);
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	(void)close(ends[0]);
+	return pid;
+}
+
+/* An entry of an environment: @before and @value, kept until the next call. */
+static const char *entry(const char *before, const char *value, const char *behind)
+{
+	static char text[96];
+
+	(void)snprintf(text, sizeof(text), "%s%s%s", before, value, behind);
+	return text;
+}
+
+static bool carries(const char *variable, uint64_t tag)
+{
+	pid_t pid = start(variable, tag);
+	bool found = kin_carries_token((uint32_t)pid, token);
+
+	fixture_kill(&pid);
+	return found;
+}
+
+static void a_tag_is_63_bits_of_the_token(void **state)
+{
+	(void)state;
+	assert_true(kin_tag("8123456789abcdef") == 0x0123456789abcdef);
+	assert_true(kin_tag("ffffffffffffffff") == INT64_MAX);
+	assert_true(kin_tag("0000000000000001") == 1);
+	assert_true(kin_tag("8000000000000000") == 0);
+	assert_true(kin_tag("") == 0);
+	assert_true(kin_tag("0123456789abcdefg") == 0);
+	assert_true(kin_tag("../../etc/passwd") == 0);
+}
+
+static void the_tag_of_a_process_is_read_whoever_it_is(void **state)
+{
+	pid_t tagged = start(NULL, kin_tag(token)), plain = start(NULL, 0);
+
+	(void)state;
+	assert_true(kin_tag_of_process((uint32_t)tagged) == kin_tag(token));
+	assert_true(kin_tag_of_process((uint32_t)plain) == 0);
+	fixture_kill(&tagged);
+	fixture_kill(&plain);
+	assert_true(kin_tag_of_process((uint32_t)tagged) == 0);
+}
+
+static void either_sign_is_enough(void **state)
+{
+	(void)state;
+	assert_true(carries(entry("GPULEASE_TOKEN=", token, ""), 0));
+	assert_true(carries(NULL, kin_tag(token)));
+	assert_false(carries(NULL, 0));
+}
+
+static void only_the_whole_variable_counts(void **state)
+{
+	char cut[TOKEN_SIZE];
+
+	(void)state;
+	text_copy(cut, sizeof(cut) - 1, token);
+	assert_false(carries(entry("GPULEASE_TOKEN=", stranger, ""), 0));
+	assert_false(carries(entry("GPULEASE_TOKEN=", token, "0"), 0));
+	assert_false(carries(entry("GPULEASE_TOKEN=", cut, ""), 0));
+	assert_false(carries(entry("GPULEASE_TOKEN=", "", ""), 0));
+	assert_false(carries(entry("XGPULEASE_TOKEN=", token, ""), 0));
+	assert_false(carries(entry("A=GPULEASE_TOKEN=", token, ""), 0));
+	assert_false(carries(token, 0));
+	assert_false(carries(NULL, kin_tag(stranger)));
+	assert_false(carries(NULL, 17));
+}
+
+static void no_token_is_nobodys(void **state)
+{
+	pid_t plain = start("GPULEASE_TOKEN=", 0);
+
+	(void)state;
+	assert_false(kin_carries_token((uint32_t)plain, ""));
+	assert_false(kin_carries_token((uint32_t)plain, "0000000000000000"));
+	fixture_kill(&plain);
+}
+
+static void a_child_of_a_child_is_a_descendant(void **state)
+{
+	struct other other = other_start(-1, OTHER_HEIR);
+	uint32_t me = (uint32_t)getpid();
+
+	(void)state;
+	assert_true(kin_is_descendant((uint32_t)other.heir, me));
+	assert_true(kin_is_descendant((uint32_t)other.heir, (uint32_t)other.pid));
+	assert_true(kin_is_descendant(me, me));
+	assert_false(kin_is_descendant((uint32_t)other.pid, (uint32_t)other.heir));
+	assert_false(kin_is_descendant(me, (uint32_t)other.pid));
+	assert_false(kin_is_descendant(0, me));
+	assert_false(kin_is_descendant((uint32_t)other.pid, 0));
+	other_end(&other);
+	assert_false(kin_is_descendant((uint32_t)other.pid, me));
+}
+
+static void a_signal_reaches_all_of_a_lease_and_nobody_else(void **state)
+{
+	pid_t by_name = start(entry("GPULEASE_TOKEN=", token, ""), 0);
+	pid_t by_tag = start(NULL, kin_tag(token));
+	pid_t spared = start(NULL, kin_tag(token));
+	pid_t other = start(entry("GPULEASE_TOKEN=", stranger, ""), 0);
+	pid_t plain = start(NULL, 0);
+
+	(void)state;
+	assert_int_equal(
+		kin_signal_all(token, (uint32_t)getuid(), SIGKILL, (uint32_t)spared), 2);
+	assert_true(fixture_await_end(by_name));
+	assert_true(fixture_await_end(by_tag));
+	assert_int_equal(waitpid(spared, NULL, WNOHANG), 0);
+	assert_int_equal(waitpid(other, NULL, WNOHANG), 0);
+	assert_int_equal(waitpid(plain, NULL, WNOHANG), 0);
+	fixture_kill(&by_name);
+	fixture_kill(&by_tag);
+	assert_int_equal(kin_signal_all(token, (uint32_t)getuid(), SIGKILL, 0), 1);
+	fixture_kill(&spared);
+	fixture_kill(&other);
+	fixture_kill(&plain);
+}
+
+static void processes_of_another_user_are_left_alone(void **state)
+{
+	enum { NOBODY = 65534, SOMEBODY = 61184 };
+	int ends[2], status;
+	pid_t pid;
+	char byte;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		set_tag(kin_tag(token));
+		if (setuid(NOBODY) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0)
+			(void)!write(ends[1], "!", 1);
+		fixture_rest();
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	(void)close(ends[0]);
+	assert_int_equal(kin_signal_all(token, SOMEBODY, SIGKILL, 0), 0);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+	assert_int_equal(kin_signal_all(token, NOBODY, SIGKILL, 0), 1);
+	fixture_kill(&pid);
+}
+
+static void oneself_is_never_signalled(void **state)
+{
+	struct rlimit old;
+	unsigned reached;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_LOCKS, &old), 0);
+	set_tag(kin_tag(token));
+	reached = kin_signal_all(token, (uint32_t)getuid(), SIGKILL, 0);
+	(void)setrlimit(RLIMIT_LOCKS, &old);
+	assert_int_equal(reached, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_tag_is_63_bits_of_the_token),
+		cmocka_unit_test(the_tag_of_a_process_is_read_whoever_it_is),
+		cmocka_unit_test(either_sign_is_enough),
+		cmocka_unit_test(only_the_whole_variable_counts),
+		cmocka_unit_test(no_token_is_nobodys),
+		cmocka_unit_test(a_child_of_a_child_is_a_descendant),
+		cmocka_unit_test(a_signal_reaches_all_of_a_lease_and_nobody_else),
+		cmocka_unit_test(processes_of_another_user_are_left_alone),
+		cmocka_unit_test(oneself_is_never_signalled),
+	};
+
+	return cmocka_run_group_tests(tests, make_tokens, NULL);
+}

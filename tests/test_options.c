@@ -1,0 +1,589 @@
+/*
+ * Command lines into settings: tables of what a line means, and of how a wrong one is
+ * refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <cmocka.h>
+
+#include "../gpulease/cli_table.h"
+#include "../gpulease/help.h"
+#include "../gpulease/operands.h"
+#include "../gpulease/pattern.h"
+
+struct row {
+	const char *line; /* words with one space between them; `''` is the empty one */
+	const char *expected;
+};
+
+/* A command line as main() gets it. */
+struct words {
+	char text[512];
+	char *argv[64];
+};
+
+static void split(const char *line, struct words *words)
+{
+	char *rest = words->text;
+	size_t count = 0;
+
+	text_copy(words->text, sizeof(words->text), line);
+	while (rest && *rest) {
+		char *word = strsep(&rest, " ");
+
+		assert_true(count + 1 < ARRAY_SIZE(words->argv));
+		words->argv[count++] = strcmp(word, "''") == 0 ? word + 2 : word;
+	}
+	words->argv[count] = NULL;
+}
+
+static void add_list(struct text *out, const char *name, char *const *words)
+{
+	text_addf(out, " %s[", name);
+	for (size_t i = 0; words[i]; i++)
+		text_addf(out, "%s%s", i ? " " : "", words[i]);
+	text_add(out, "]");
+}
+
+static void add_number(struct text *out, const char *name, int64_t value, int64_t usual)
+{
+	if (value != usual)
+		text_addf(out, " %s=%lld", name, (long long)value);
+}
+
+static void add_text(struct text *out, const char *name, const char *value)
+{
+	if (value)
+		text_addf(out, " %s=%s", name, value);
+}
+
+/* Everything about @s that is not the default. */
+static void describe(const struct settings *s, struct text *out)
+{
+	static const char *const verbs[] = { "run", "status", "queue", "history",
+		"cancel", "pause", "resume", "help", "version", "list-options" };
+
+	text_add(out, verbs[s->verb]);
+	if (s->gpus_given)
+		text_addf(out, " gpus=%u", s->gpus);
+	add_text(out, "model", s->model[0] ? s->model : NULL);
+	add_text(out, "name", s->name);
+	add_number(out, "max-wait", s->max_wait_ms, -1);
+	if (s->immediate)
+		text_addf(out, " immediate=%lld", (long long)s->immediate_ms);
+	add_number(out, "limit", s->limit_ms, 0);
+	add_number(out, "grace", s->grace_ms, 10000);
+	add_text(out, "chdir", s->chdir);
+	add_text(out, "output", s->output);
+	add_text(out, "error", s->error);
+	add_text(out, "input", s->input);
+	add_number(out, "json", s->json, 0);
+	if (s->history_count != 20)
+		add_number(out, "count", (int64_t)s->history_count, 20);
+	add_text(out, "reason", s->reason);
+	if (s->sim_gpus)
+		text_addf(
+			out, " sim=%ux%llu", s->sim_gpus, (unsigned long long)s->sim_mib);
+	add_number(out, "verbose", s->verbose, 0);
+	add_number(out, "quiet", s->quiet, 0);
+	for (unsigned i = 0; i < s->ignored_count; i++)
+		text_addf(out, " ~%s", s->ignored[i]);
+	if (s->command)
+		add_list(out, "", s->command);
+	if (s->operand_count)
+		add_list(out, "operands", s->operands);
+}
+
+static void check_line(const char *line, const char *expected)
+{
+	struct words words;
+	struct settings settings;
+	struct why why = WHY_NONE;
+	char described[1024];
+	struct text text = TEXT_ON(described);
+
+	split(line, &words);
+	if (cli_parse(words.argv, &settings, &why) < 0)
+		fail_msg("%s: %s", line, why.text);
+	describe(&settings, &text);
+	if (strcmp(described, expected) != 0)
+		fail_msg("%s\n  is       %s\n  expected %s", line, described, expected);
+	if (settings.operand_count)
+		assert_null(settings.operands[settings.operand_count]);
+}
+
+static void check_refusal(const char *line, const char *expected)
+{
+	struct words words;
+	struct settings settings;
+	struct why why = WHY_NONE;
+	char printable[sizeof(why.text)];
+	struct text text = TEXT_ON(printable);
+
+	split(line, &words);
+	if (cli_parse(words.argv, &settings, &why) != -EINVAL)
+		fail_msg("%s: is not refused", line);
+	if (!strstr(why.text, expected))
+		fail_msg("%s: '%s' does not say '%s'", line, why.text, expected);
+	text_add_printable(&text, why.text, strlen(why.text));
+	assert_string_equal(printable, why.text);
+	assert_true(strlen(why.text) < sizeof(why.text) - 1);
+}
+
+static void check_lines(const struct row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		check_line(rows[i].line, rows[i].expected);
+}
+
+static void check_refusals(const struct row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		check_refusal(rows[i].line, rows[i].expected);
+}
+
+#define CHECK_LINES(rows) check_lines(rows, ARRAY_SIZE(rows))
+#define CHECK_REFUSALS(rows) check_refusals(rows, ARRAY_SIZE(rows))
+
+/* --- gpulease's own ---------------------------------------------------------------- */
+
+static void options_end_where_the_command_begins(void **state)
+{
+	static const struct row rows[] = {
+		{ "gpulease x", "run [x]" },
+		{ "gpulease -n 2 -- python train.py", "run gpus=2 [python train.py]" },
+		{ "gpulease -n2 python -n 3 --status",
+			"run gpus=2 [python -n 3 --status]" },
+		{ "gpulease -- --status", "run [--status]" },
+		{ "gpulease - x", "run [- x]" },
+		{ "gpulease -vvn2 x", "run gpus=2 verbose=2 [x]" },
+		{ "gpulease -QI5 x", "run immediate=5000 quiet=1 [x]" },
+		{ "gpulease -I 5", "run immediate=0 [5]" },
+		{ "gpulease --immediate x", "run immediate=0 [x]" },
+		{ "gpulease --immediate=2m x", "run immediate=120000 [x]" },
+		{ "gpulease --name a --name=b x", "run name=b [x]" },
+		{ "gpulease --name=a=b x", "run name=a=b [x]" },
+		{ "gpulease --max-wait 90 x", "run max-wait=90000 [x]" },
+		{ "gpulease --time 90 --grace 3 x", "run limit=5400000 grace=3000 [x]" },
+		{ "gpulease -t 0 --grace=1m x", "run grace=60000 [x]" },
+		{ "gpulease -n 0 x", "run gpus=0 [x]" },
+		{ "gpulease -n 1 -n 128 x", "run gpus=128 [x]" },
+		{ "gpulease --sim 4 x", "run sim=4x24576 [x]" },
+		{ "gpulease --sim=128x80G x", "run sim=128x81920 [x]" },
+		{ "gpulease -o out/%j.txt -e %x-%u -i in x",
+			"run output=out/%j.txt error=%x-%u input=in [x]" },
+		{ "gpulease -o none -e all -i 0 x", "run output=/dev/null [x]" },
+		{ "gpulease ''", "run []" },
+	};
+
+	(void)state;
+	CHECK_LINES(rows);
+}
+
+static void verbs_have_operands_and_options_between_them(void **state)
+{
+	static const struct row rows[] = {
+		{ "gpulease --status", "status" },
+		{ "gpulease --status --json --sim 4 -v",
+			"status json=1 sim=4x24576 verbose=1" },
+		{ "gpulease --json --queue", "queue json=1" },
+		{ "gpulease --history", "history" },
+		{ "gpulease --history 5 --json", "history json=1 count=5" },
+		{ "gpulease --history=7", "history count=7" },
+		{ "gpulease --history all", "history count=-1" },
+		{ "gpulease --cancel 12", "cancel operands[12]" },
+		{ "gpulease --cancel=12,13 --grace 1 14 -v -- 15",
+			"cancel grace=1000 verbose=1 operands[12,13 14 15]" },
+		{ "gpulease --cancel 1 --cancel 2", "cancel operands[1 2]" },
+		{ "gpulease --reason broken --pause 0-3,5 GPU-0a1b",
+			"pause reason=broken operands[0-3,5 GPU-0a1b]" },
+		{ "gpulease --pause 0 --reason fan 1", "pause reason=fan operands[0 1]" },
+		{ "gpulease --resume MIG-GPU-1/2/3,0",
+			"resume operands[MIG-GPU-1/2/3,0]" },
+		{ "gpulease --help", "help" },
+		{ "gpulease -h --no-such-option", "help" },
+		{ "gpulease -n 2 --status --help", "help" },
+		{ "gpulease -vV x", "version verbose=1" },
+		{ "gpulease --list-options", "list-options" },
+	};
+
+	(void)state;
+	CHECK_LINES(rows);
+}
+
+static void wrong_lines_are_refused_with_what_is_right(void **state)
+{
+	static const struct row rows[] = {
+		{ "gpulease", "no command given" },
+		{ "gpulease -v", "no command given" },
+		{ "gpulease --", "no command given" },
+		{ "gpulease -n", "-n wants a value: -n N" },
+		{ "gpulease --max-wait", "--max-wait wants a value: --max-wait DUR" },
+		{ "gpulease -n -1 x", "-n: '-1' is less than no GPU" },
+		{ "gpulease -n abc x", "-n: 'abc' is not a number of GPUs" },
+		{ "gpulease -n 1e99 x", "-n: '1e99' is not a number of GPUs" },
+		{ "gpulease -n '' x", "-n: its value is empty" },
+		{ "gpulease -n 0.5 x", "-n: shares of a GPU are not supported yet" },
+		{ "gpulease -G 0.5 x", "-G: shares of a GPU are not supported yet" },
+		{ "gpulease -n129 x", "-n: '129' GPUs are too many" },
+		{ "gpulease --gpus= x", "--gpus: '' is not a number of GPUs" },
+		{ "gpulease --name= x", "--name: its value is empty" },
+		{ "gpulease --max-wait 3x x",
+			"--max-wait: '3x' is not a duration; write 90s" },
+		{ "gpulease -t noon x", "-t: 'noon' is not a time limit" },
+		{ "gpulease -Ix x", "-I: 'x' is not a duration" },
+		{ "gpulease --immediate --max-wait 5 x", "exclude each other" },
+		{ "gpulease -vQ x", "-v and -Q exclude each other" },
+		{ "gpulease --grace 5 x",
+			"--grace is the time from TERM to KILL after --time" },
+		{ "gpulease --quiet=1 x", "--quiet takes no value, not '1'" },
+		{ "gpulease --status=1", "--status takes no value, not '1'" },
+		{ "gpulease --sim 0 x",
+			"--sim: '0' is not a number of GPUs to simulate" },
+		{ "gpulease --sim 129 x", "--sim: '129' is not" },
+		{ "gpulease --sim 4x x", "--sim: '' is not a size" },
+		{ "gpulease --sim 4y2 x", "--sim: '4y2' is not" },
+		{ "gpulease --sim 00000000004 x", "--sim: '00000000004' is not" },
+		{ "gpulease -o %t x",
+			"-o: '%t' has a % that stands for nothing; write %j" },
+		{ "gpulease -o 3 x", "-o: '3' is the number of a task" },
+	};
+
+	(void)state;
+	CHECK_REFUSALS(rows);
+}
+
+static void wrong_lines_with_verbs_are_refused_with_what_is_right(void **state)
+{
+	static const struct row rows[] = {
+		{ "gpulease --status --queue",
+			"--status and --queue are two things to do" },
+		{ "gpulease --status -n 2", "--status and -n do not go together" },
+		{ "gpulease --status --mem=4G", "--status and --mem do not go together" },
+		{ "gpulease --cancel 1 --reason x",
+			"--cancel and --reason do not go together" },
+		{ "gpulease --pause 1 --json", "--pause and --json do not go together" },
+		{ "gpulease --queue --grace 1",
+			"--queue and --grace do not go together" },
+		{ "gpulease --json x",
+			"--json goes only with --status, --queue or --history" },
+		{ "gpulease --reason y x",
+			"--reason goes only with --pause or --resume" },
+		{ "gpulease --status python",
+			"--status takes no command or operand, not 'python'" },
+		{ "gpulease --history 1 2",
+			"--history takes no command or operand, not '2'" },
+		{ "gpulease --history x", "--history: 'x' is not a number of events" },
+		{ "gpulease --history 0", "--history: '0' is not a number of events" },
+		{ "gpulease --cancel", "--cancel wants the id of a job" },
+		{ "gpulease --cancel 1,,2", "--cancel: '' is not the id of a job" },
+		{ "gpulease --cancel x", "--cancel: 'x' is not the id of a job" },
+		{ "gpulease --cancel -5", "unknown option '-5'" },
+		{ "gpulease --pause", "--pause wants a GPU" },
+		{ "gpulease --pause 3-1", "--pause: '3-1' is not a GPU" },
+		{ "gpulease --pause 128", "--pause: '128' is not a GPU" },
+		{ "gpulease --resume GPU-", "--resume: 'GPU-' is not a GPU" },
+		{ "gpulease --resume 1-", "--resume: '1-' is not a GPU" },
+	};
+
+	(void)state;
+	CHECK_REFUSALS(rows);
+}
+
+static void unknown_options_have_a_neighbour(void **state)
+{
+	static const struct row rows[] = {
+		{ "gpulease --stauts",
+			"unknown option '--stauts'; did you mean '--status'?" },
+		{ "gpulease --stat x", "did you mean '--status'?" },
+		{ "gpulease -status",
+			"unknown option '-status'; did you mean '--status'?" },
+		{ "gpulease --max-wiat=5 x", "'--max-wiat'; did you mean '--max-wait'?" },
+		{ "gpulease --max_wait 5 x", "did you mean '--max-wait'?" },
+		{ "gpulease --gpu 2 x", "did you mean '--gpus'?" },
+		{ "gpulease --tiem 2 x", "did you mean '--time'?" },
+		{ "gpulease --cancle 2", "did you mean '--cancel'?" },
+		{ "gpulease --cpu_bind=none x", "did you mean '--cpu-bind'?" },
+		{ "gpulease --nodelits=a x",
+			"unknown option '--nodelits'; see gpulease --help" },
+		{ "gpulease --list-option", "unknown option '--list-option'; see" },
+		{ "gpulease --vram 5G x",
+			"unknown option '--vram'; see gpulease --help" },
+		{ "gpulease --priority 1 x", "unknown option '--priority'; see" },
+		{ "gpulease --submit x", "unknown option '--submit'; see" },
+		{ "gpulease --xyzzy x", "unknown option '--xyzzy'; see gpulease --help" },
+		{ "gpulease -Z x", "unknown option '-Z'; see gpulease --help" },
+		{ "gpulease -vZ x", "unknown option '-Z' in '-vZ'" },
+		{ "gpulease --=x x", "unknown option '--'; see" },
+		{ "gpulease --st\xff\033 x", "unknown option '--st?\?'" },
+		{ "gpulease -\xff x", "unknown option '-?'" },
+		{ "gpulease --"
+		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+			"aaa\xe2\x80\xa6'; see gpulease --help" },
+	};
+
+	(void)state;
+	CHECK_REFUSALS(rows);
+}
+
+/* --- as srun ----------------------------------------------------------------------- */
+
+static void srun_lines_of_training_scripts_are_understood(void **state)
+{
+	static const struct row rows[] = {
+		{ "srun -n 4 torchrun --nproc_per_node=4 train.py",
+			"run gpus=4 [torchrun --nproc_per_node=4 train.py]" },
+		{ "srun --gres=gpu:4 --ntasks=1 --cpus-per-task=8 --mem=64G -p gpu -t "
+		  "2:00:00 torchrun --standalone --nproc-per-node 4 train.py",
+			"run gpus=4 limit=7200000 ~cpus-per-task ~mem ~partition "
+			"[torchrun --standalone --nproc-per-node 4 train.py]" },
+		{ "srun -N 1 -n 1 -c 16 --gpus-per-node=a100:8 --cpu-bind=none "
+		  "--mpi=none accelerate launch --num_processes 8 run.py",
+			"run gpus=8 model=a100 ~nodes ~cpus-per-task ~cpu-bind ~mpi "
+			"[accelerate launch --num_processes 8 run.py]" },
+		{ "srun --nodes=1 --ntasks-per-node=1 --gres=gpu:a100:2 "
+		  "--job-name=llama-ft --output=logs/%x-%j.out --error=logs/%x-%j.err "
+		  "deepspeed --num_gpus 2 ft.py",
+			"run gpus=2 model=a100 name=llama-ft output=logs/%x-%j.out "
+			"error=logs/%x-%j.err ~nodes ~ntasks-per-node [deepspeed "
+			"--num_gpus 2 ft.py]" },
+		{ "srun --gres=gpu:1 --pty bash -i", "run gpus=1 [bash -i]" },
+		{ "srun -A proj -q high -p a100 -G 1 -u -l python -u train.py --lr 1e-4",
+			"run gpus=1 ~partition ~account ~qos ~unbuffered ~label [python "
+			"-u train.py --lr 1e-4]" },
+		{ "srun --kill-on-bad-exit=1 --export=ALL -D /data/exp1 "
+		  "--gres=gpu:v100:1 -J pl python lit.py --trainer.devices 1",
+			"run gpus=1 model=v100 name=pl chdir=/data/exp1 "
+			"~kill-on-bad-exit [python lit.py --trainer.devices 1]" },
+		{ "srun -K --wait=60 --ntasks=1 --gpus-per-task=4 --hint=nomultithread "
+		  "--mem-per-gpu=32G -t 1-00:00:00 ./run.sh",
+			"run gpus=4 limit=86400000 ~mem-per-gpu ~kill-on-bad-exit ~wait "
+			"~hint [./run.sh]" },
+		{ "srun --overlap -W 0 -I60 -Q --gpus=h100:2 apptainer exec --nv "
+		  "img.sif python t.py",
+			"run gpus=2 model=h100 immediate=60000 quiet=1 ~overlap ~wait "
+			"[apptainer exec --nv img.sif python t.py]" },
+		{ "srun -v -n1 -G2 --mem-per-cpu 4G -i none bash -c train",
+			"run gpus=2 input=/dev/null verbose=1 ~mem-per-cpu [bash -c "
+			"train]" },
+		{ "srun --mem=0 --gres=none python prepare.py",
+			"run gpus=0 ~mem [python prepare.py]" },
+		{ "srun -K0 --mem-bind=local --ntasks 1 hostname",
+			"run ~mem-bind ~kill-on-bad-exit [hostname]" },
+	};
+
+	(void)state;
+	CHECK_LINES(rows);
+}
+
+static void n_is_gpus_unless_a_gpu_option_says_otherwise(void **state)
+{
+	static const struct row good[] = {
+		{ "srun -n 4 x", "run gpus=4 [x]" },
+		{ "srun -n 1 --gres=gpu:4 x", "run gpus=4 [x]" },
+		{ "srun --gres=gpu:4 -n1 x", "run gpus=4 [x]" },
+		{ "srun -n 4 --ntasks=1 x", "run gpus=4 [x]" },
+		{ "srun --gres gpu x", "run gpus=1 [x]" },
+		{ "srun --gres gpu:tesla x", "run gpus=1 model=tesla [x]" },
+		{ "srun --gres=gpu:4090:1 x", "run gpus=1 model=4090 [x]" },
+		{ "srun --gres=gpu:0 x", "run gpus=0 [x]" },
+		{ "srun -G 2 --gres=gpu:2 x", "run gpus=2 [x]" },
+		{ "srun -G 2 -G 4 x", "run gpus=4 [x]" },
+		{ "srun -N 1-4 x", "run ~nodes [x]" },
+	};
+	static const struct row bad[] = {
+		{ "srun -n 4 --gres=gpu:4 x",
+			"gpulease starts one process, not 4 tasks; " },
+		{ "srun -G 4 -n 4 x", "gpulease starts one process, not 4 tasks" },
+		{ "srun -n 2 --gpus-per-node=2 x",
+			"gpulease starts one process, not 2 tasks" },
+		{ "srun -n 256 --gpus-per-task=1 x", "one process, not 256 tasks" },
+		{ "srun -n 0 --gpus=1 x", "one process, not 0 tasks" },
+		{ "srun -n a --gpus=1 x", "-n: 'a' is not a number" },
+		{ "srun --ntasks=4 x",
+			"--ntasks: gpulease starts one process, not 4 tasks; write -n" },
+		{ "srun --ntasks-per-node=4 x",
+			"gpulease starts one process, not 4 tasks" },
+		{ "srun -G 2 --gres=gpu:4 x", "-G and --gres ask for different GPUs" },
+		{ "srun --gpus 2 --gpus-per-node=a:2 x",
+			"--gpus and --gpus-per-node ask for" },
+		{ "srun --gres=gpu:2,shard:1 x",
+			"gpulease leases GPUs and nothing else" },
+		{ "srun --gres=shard:1 x", "gpulease leases GPUs and nothing else" },
+		{ "srun --gres=gpus:1 x", "gpulease leases GPUs and nothing else" },
+		{ "srun --gres=gpu:a100: x", "--gres: '' is not a number of GPUs" },
+		{ "srun --gres=gpu: x", "--gres: '' is not a number of GPUs" },
+		{ "srun --gres=gpu:: x", "--gres: 'gpu::' has no TYPE" },
+		{ "srun --gres=gpu:a:b:1 x", "--gres: 'b:1' is not a number of GPUs" },
+		{ "srun --gres=gpu:0.5 x", "shares of a GPU are not supported yet" },
+		{ "srun --gres=gpu:-1 x", "--gres: '-1' is less than no GPU" },
+		{ "srun --gpus=:2 x", "--gpus: ':2' has no TYPE" },
+		{ "srun --gpus=a100 x", "--gpus: 'a100' is not a number of GPUs" },
+		{ "srun --gpus=a100:1,v100:1 x", "several kinds of GPU" },
+		{ "srun --gpus="
+		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:1 x",
+			"too long a TYPE" },
+	};
+
+	(void)state;
+	CHECK_LINES(good);
+	CHECK_REFUSALS(bad);
+}
+
+static void what_one_machine_cannot_do_is_refused_by_name(void **state)
+{
+	static const struct row rows[] = {
+		{ "srun -N 2 x",
+			"-N: gpulease knows only this machine, not 2 nodes; leave" },
+		{ "srun --nodes=2-4 x",
+			"--nodes: gpulease knows only this machine, not 2-4" },
+		{ "srun -N0 x", "-N: gpulease knows only this machine, not 0 nodes" },
+		{ "srun -Nx x", "-N: 'x' is not a number of nodes" },
+		{ "srun -N 1-0 x", "-N: gpulease knows only this machine" },
+		{ "srun -w node1 x", "-w: gpulease knows only this machine; run it on" },
+		{ "srun --nodelist=node1 x",
+			"--nodelist: gpulease knows only this machine" },
+		{ "srun -xnode1 x", "-x: gpulease knows only this machine; leave" },
+		{ "srun --exclude node1 x", "--exclude: gpulease knows only" },
+		{ "srun -a 12", "-a: gpulease cannot attach" },
+		{ "srun --attach=12", "--attach: gpulease cannot attach" },
+		{ "srun --multi-prog conf", "--multi-prog: gpulease starts one command" },
+		{ "srun --jobid=12 x", "--jobid: gpulease cannot join another job" },
+		{ "srun --export=NONE x", "--export: only ALL is supported, not 'NONE'" },
+		{ "srun --export=ALL,A=1 x",
+			"not 'ALL,A=1'; the command has your whole" },
+	};
+
+	(void)state;
+	CHECK_REFUSALS(rows);
+}
+
+/* --- the table, operands, patterns ------------------------------------------------- */
+
+/*
+ * Every accepted or refused option of srun does what its group says, in both spellings.
+ */
+static void rows_do_what_their_group_says(void **state)
+{
+	(void)state;
+	for (const struct option_def *def = cli_options; def->kind; def++) {
+		for (int by_letter = !def->name; by_letter <= (def->letter != 0);
+			by_letter++) {
+			char line[128], expected[128];
+			bool value = option_takes(def) == TAKES_REQUIRED;
+
+			(void)snprintf(line, sizeof(line), "srun %s%s x",
+				option_spell(def, by_letter).text, value ? " 1" : "");
+			(void)snprintf(
+				expected, sizeof(expected), "run ~%s [x]", def->name);
+			if (def->group == GROUP_IGNORED)
+				check_line(line, expected);
+			if (def->group == GROUP_REFUSED)
+				check_refusal(line, option_spell(def, by_letter).text);
+		}
+	}
+}
+
+static void no_two_rows_share_a_spelling(void **state)
+{
+	(void)state;
+	for (const struct option_def *a = cli_options; a->kind; a++)
+		for (const struct option_def *b = a + 1; b->kind; b++) {
+			assert_false(a->letter && a->letter == b->letter);
+			assert_false(a->name && b->name && strcmp(a->name, b->name) == 0);
+		}
+}
+
+static void help_fits_a_terminal(void **state)
+{
+	char *text = NULL;
+	size_t size = 0, lines = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	help_print(out);
+	assert_int_equal(fclose(out), 0);
+	for (char *at = text; *at; at += strcspn(at, "\n") + 1, lines++)
+		if (strcspn(at, "\n") > 80)
+			fail_msg("too wide: %.100s", at);
+	assert_true(lines <= 56);
+	for (const struct option_def *def = cli_options; def->kind; def++)
+		if (def->group != GROUP_HIDDEN && def->name && !strstr(text, def->name))
+			fail_msg("--help lacks --%s", def->name);
+	free(text);
+}
+
+static void operands_are_walked_item_by_item(void **state)
+{
+	char first[] = "0-3,5", second[] = "GPU-12,7";
+	char *words[] = { first, second, NULL };
+	struct operand_walk walk = OPERAND_WALK(words, 2, OPERAND_GPU);
+	struct operand o;
+
+	(void)state;
+	assert_int_equal(operand_next(&walk, &o, NULL), 0);
+	assert_true(!o.uuid && o.first == 0 && o.last == 3);
+	assert_int_equal(operand_next(&walk, &o, NULL), 0);
+	assert_true(!o.uuid && o.first == 5 && o.last == 5);
+	assert_int_equal(operand_next(&walk, &o, NULL), 0);
+	assert_true(o.uuid && o.uuid_size == 6 && memcmp(o.uuid, "GPU-12", 6) == 0);
+	assert_int_equal(operand_next(&walk, &o, NULL), 0);
+	assert_true(!o.uuid && o.first == 7);
+	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+}
+
+static void patterns_are_filled_in(void **state)
+{
+	static const struct pattern_values values = {
+		.job = 42, .name = "llama", .user = "ada", .host = "gpu1.example.org"
+	};
+	static const struct row rows[] = { { "plain", "plain" }, { "%j", "42" },
+		{ "%5j.txt", "00042.txt" }, { "%x-%u@%h", "llama-ada@gpu1" },
+		{ "%3x", "llama" }, { "100%%", "100%" },
+		{ "%99999999999j", "0000000042" } };
+	static const char *const bad[] = { "%", "a%", "%t", "%5", "%J", "%N", "% j" };
+	char out[32];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(
+			pattern_expand(rows[i].line, &values, out, sizeof(out), NULL), 0);
+		assert_string_equal(out, rows[i].expected);
+		assert_int_equal(pattern_check(rows[i].line, NULL), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct why why = WHY_NONE;
+
+		assert_int_equal(pattern_check(bad[i], &why), -EINVAL);
+		assert_non_null(strstr(why.text, "%j (job id)"));
+	}
+	assert_int_equal(
+		pattern_expand("%x%x%x%x%x%x%x", &values, out, sizeof(out), NULL),
+		-ENAMETOOLONG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_end_where_the_command_begins),
+		cmocka_unit_test(verbs_have_operands_and_options_between_them),
+		cmocka_unit_test(wrong_lines_are_refused_with_what_is_right),
+		cmocka_unit_test(wrong_lines_with_verbs_are_refused_with_what_is_right),
+		cmocka_unit_test(unknown_options_have_a_neighbour),
+		cmocka_unit_test(srun_lines_of_training_scripts_are_understood),
+		cmocka_unit_test(n_is_gpus_unless_a_gpu_option_says_otherwise),
+		cmocka_unit_test(what_one_machine_cannot_do_is_refused_by_name),
+		cmocka_unit_test(rows_do_what_their_group_says),
+		cmocka_unit_test(no_two_rows_share_a_spelling),
+		cmocka_unit_test(help_fits_a_terminal),
+		cmocka_unit_test(operands_are_walked_item_by_item),
+		cmocka_unit_test(patterns_are_filled_in),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,484 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#include "clock.h"
+#include "fixture.h"
+#include "owner.h"
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+/* --- a kernel without pidfds, and a hidden /proc ------------------------------------ */
+
+static int pidfd_errno;  /* 0: the kernel's own answer */
+static bool proc_hidden; /* as hidepid shows it: no such folder */
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+int __real_openat(int dirfd, const char *path, int flags, ...);
+int __wrap_openat(int dirfd, const char *path, int flags, ...);
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+
+/* Of what is in /proc under the name of a process, our own alone is shown. */
+static bool is_hidden(const char *path)
+{
+	unsigned pid = 0;
+
+	return proc_hidden && sscanf(path, "/proc/%u", &pid) == 1 && pid != 1 &&
+	       pid != (unsigned)getpid();
+}
+
+/* The one call that is made this way has two arguments. */
+long __wrap_syscall(long number, ...)
+{
+	va_list list;
+	unsigned flags;
+	pid_t pid;
+
+	va_start(list, number);
+	pid = va_arg(list, pid_t);
+	flags = va_arg(list, unsigned);
+	va_end(list);
+	if (number == SYS_pidfd_open && pidfd_errno) {
+		errno = pidfd_errno;
+		return -1;
+	}
+	return __real_syscall(number, pid, flags);
+}
+
+int __wrap_openat(int dirfd, const char *path, int flags, ...)
+{
+	va_list list;
+	mode_t mode = 0;
+
+	va_start(list, flags);
+	if (flags & O_CREAT)
+		mode = va_arg(list, mode_t);
+	va_end(list);
+	if (is_hidden(path)) {
+		errno = ENOENT;
+		return -1;
+	}
+	return __real_openat(dirfd, path, flags, mode);
+}
+
+int __wrap_access(const char *path, int mode)
+{
+	if (is_hidden(path)) {
+		errno = ENOENT;
+		return -1;
+	}
+	return __real_access(path, mode);
+}
+
+static int reset(void **state)
+{
+	(void)state;
+	pidfd_errno = 0;
+	proc_hidden = false;
+	return 0;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, reset, reset)
+
+static const int without_pidfd[] = { ENOSYS, EPERM, EMFILE, ENFILE, ENOMEM, EINVAL };
+
+static enum owner_state judge(const struct owner *owner)
+{
+	return owner_judge(owner, owner->pidns, NULL);
+}
+
+/* Ends the child and leaves it unreaped. */
+static void make_zombie(struct other *other)
+{
+	assert_int_equal(kill(other->pid, SIGKILL), 0);
+	assert_true(fixture_await_end(other->pid));
+}
+
+/* --- /proc/PID/stat ----------------------------------------------------------------- */
+
+#define TAIL " 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 5 0 777 0 0"
+
+static void the_name_in_a_stat_file_may_hold_anything(void **state)
+{
+	static const struct {
+		const char *text, *comm;
+	} table[] = {
+		{ "12 (true) S 7" TAIL, "true" },
+		{ "12 (a b) S 7" TAIL, "a b" },
+		{ "12 (a) R 1 (b) S 7" TAIL, "a) R 1 (b" },
+		{ "12 ()) Z 1 1) S 7" TAIL, ")) Z 1 1" },
+		{ "12 ()) S 7" TAIL, ")" },
+		{ "12 (() S 7" TAIL, "(" },
+		{ "12 () S 7" TAIL, "" },
+		{ "12 (a\nb) S 7" TAIL "\n", "a\nb" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct process_stat stat;
+
+		assert_int_equal(process_stat_parse(table[i].text, &stat), 0);
+		assert_string_equal(stat.comm, table[i].comm);
+		assert_int_equal(stat.state, 'S');
+		assert_int_equal(stat.parent, 7);
+		assert_int_equal(stat.threads, 5);
+		assert_int_equal(stat.start, 777);
+	}
+}
+
+static void what_is_no_stat_file_is_refused(void **state)
+{
+	static const char *const table[] = { "", "12", "12 true S 7" TAIL, "12 (true",
+		"12 (true) S", "12 (true) S x" TAIL, "12 ) true ( S 7" TAIL,
+		"12 (true) S 7 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 5 0" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct process_stat stat = { .parent = 4711 };
+
+		assert_int_equal(process_stat_parse(table[i], &stat), -EBADMSG);
+		assert_int_equal(stat.parent, 4711);
+	}
+}
+
+static void a_process_with_a_misleading_name_is_read_rightly(void **state)
+{
+	static const char name[] = "x) Z 1 (y";
+	struct process_stat stat;
+	struct owner owner;
+	char old[16];
+
+	(void)state;
+	assert_int_equal(prctl(PR_GET_NAME, old), 0);
+	assert_int_equal(prctl(PR_SET_NAME, name), 0);
+	assert_int_equal(process_stat_read((uint32_t)getpid(), &stat), 0);
+	assert_int_equal(owner_self(&owner), 0);
+	assert_int_equal(prctl(PR_SET_NAME, old), 0);
+	assert_string_equal(stat.comm, name);
+	assert_int_equal(stat.state, 'R');
+	assert_int_equal(stat.parent, getppid());
+	assert_int_equal(owner.start, stat.start);
+}
+
+/* --- tokens, boot ------------------------------------------------------------------- */
+
+static void a_token_is_16_hexadecimal_digits(void **state)
+{
+	static const char *const bad[] = { "", "0123456789abcde", "0123456789abcdef0",
+		"0123456789ABCDEF", "0123456789abcde/", "../../etc/passwd",
+		"0123456789abcde " };
+	char one[TOKEN_SIZE], two[TOKEN_SIZE];
+
+	(void)state;
+	assert_int_equal(token_make(one), 0);
+	assert_int_equal(token_make(two), 0);
+	assert_true(is_token(one));
+	assert_string_not_equal(one, two);
+	assert_true(is_token("0123456789abcdef"));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(is_token(bad[i]));
+}
+
+static void the_boot_has_an_id_that_stays(void **state)
+{
+	char one[BOOT_SIZE], two[BOOT_SIZE];
+
+	(void)state;
+	assert_int_equal(boot_id_read(one), 0);
+	assert_int_equal(boot_id_read(two), 0);
+	assert_string_equal(one, two);
+	assert_int_equal(strspn(one, "0123456789abcdef"), BOOT_SIZE - 1);
+}
+
+/* --- judging ------------------------------------------------------------------------ */
+
+static void a_live_process_is_alive_and_its_pidfd_tells_its_end(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+	int pidfd = -1;
+
+	(void)state;
+	assert_int_equal(
+		owner_judge(&other.owner, other.owner.pidns, &pidfd), OWNER_ALIVE);
+	assert_true(pidfd >= 0);
+	assert_false(pidfd_has_ended(pidfd));
+	make_zombie(&other);
+	assert_true(pidfd_has_ended(pidfd));
+	close_fd(&pidfd);
+	other_end(&other);
+}
+
+static void oneself_is_alive(void **state)
+{
+	struct owner owner;
+
+	(void)state;
+	assert_int_equal(owner_self(&owner), 0);
+	assert_int_equal(owner.pid, getpid());
+	assert_int_equal(owner.uid, getuid());
+	assert_true(is_token(owner.token));
+	assert_int_equal(judge(&owner), OWNER_ALIVE);
+}
+
+static void a_zombie_is_dead(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+	int pidfd = 4711;
+
+	(void)state;
+	make_zombie(&other);
+	assert_int_equal(kill(other.pid, 0), 0); /* which says that it is there */
+	assert_int_equal(
+		owner_judge(&other.owner, other.owner.pidns, &pidfd), OWNER_DEAD);
+	assert_int_equal(pidfd, -1);
+	other.owner.inode = 0;
+	assert_int_equal(judge(&other.owner), OWNER_DEAD);
+	other_end(&other);
+}
+
+static void who_has_been_reaped_is_dead(void **state)
+{
+	struct owner owner = fixture_dead_owner(-1, OTHER_ALONE), fresh;
+
+	(void)state;
+	assert_int_equal(judge(&owner), OWNER_DEAD);
+	assert_int_equal(owner_of_pid(owner.pid, &fresh), -ESRCH);
+}
+
+static void a_zombie_has_no_identity(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+	struct owner fresh;
+
+	(void)state;
+	make_zombie(&other);
+	assert_int_equal(owner_of_pid((uint32_t)other.pid, &fresh), -ESRCH);
+	other_end(&other);
+}
+
+static void a_pid_that_is_used_again_is_somebody_else(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+	struct owner former = other.owner;
+
+	(void)state;
+	if (former.inode) {
+		former.inode++;
+		assert_int_equal(judge(&former), OWNER_DEAD);
+	}
+	/* where a record has no inode, the start time tells */
+	former = other.owner;
+	former.inode = 0;
+	assert_int_equal(judge(&former), OWNER_ALIVE);
+	former.start--;
+	assert_int_equal(judge(&former), OWNER_DEAD);
+	/* and where there is no pidfd at all */
+	former = other.owner;
+	former.start++;
+	for (size_t i = 0; i < ARRAY_SIZE(without_pidfd); i++) {
+		pidfd_errno = without_pidfd[i];
+		assert_int_equal(judge(&former), OWNER_DEAD);
+	}
+	pidfd_errno = 0;
+	other_end(&other);
+}
+
+static void another_pid_namespace_is_undecided(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+	int pidfd = 4711;
+
+	(void)state;
+	assert_int_equal(owner_judge(&other.owner, other.owner.pidns + 1, &pidfd),
+		OWNER_UNDECIDED);
+	assert_int_equal(pidfd, -1);
+	other_end(&other);
+	/* that nobody has this pid here says nothing of there */
+	assert_int_equal(
+		owner_judge(&other.owner, other.owner.pidns + 1, NULL), OWNER_UNDECIDED);
+}
+
+static void a_missing_pidfd_never_reads_as_death(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(without_pidfd); i++) {
+		int pidfd = 4711;
+
+		pidfd_errno = without_pidfd[i];
+		assert_int_equal(pidfd_open_process((uint32_t)other.pid), -pidfd_errno);
+		assert_int_equal(owner_judge(&other.owner, other.owner.pidns, &pidfd),
+			OWNER_ALIVE);
+		assert_int_equal(pidfd, -1);
+		proc_hidden = true;
+		assert_int_equal(judge(&other.owner), OWNER_UNDECIDED);
+		proc_hidden = false;
+	}
+	pidfd_errno = 0;
+	other_end(&other);
+}
+
+static void without_pidfds_proc_tells_of_a_death(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+
+	(void)state;
+	make_zombie(&other);
+	for (size_t i = 0; i < ARRAY_SIZE(without_pidfd); i++) {
+		pidfd_errno = without_pidfd[i];
+		assert_int_equal(judge(&other.owner), OWNER_DEAD);
+	}
+	pidfd_errno = 0;
+	other_end(&other);
+	for (size_t i = 0; i < ARRAY_SIZE(without_pidfd); i++) {
+		pidfd_errno = without_pidfd[i];
+		assert_int_equal(judge(&other.owner), OWNER_DEAD);
+		proc_hidden = true;
+		assert_int_not_equal(judge(&other.owner), OWNER_ALIVE);
+		proc_hidden = false;
+	}
+}
+
+static void a_hidden_process_is_known_by_its_inode_alone(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+
+	(void)state;
+	proc_hidden = true;
+	assert_int_equal(
+		judge(&other.owner), other.owner.inode ? OWNER_ALIVE : OWNER_UNDECIDED);
+	other.owner.inode = 0;
+	assert_int_equal(judge(&other.owner), OWNER_UNDECIDED);
+	proc_hidden = false;
+	other_end(&other);
+	proc_hidden = true;
+	assert_int_equal(judge(&other.owner), OWNER_DEAD); /* ESRCH is certain */
+}
+
+static void *rest(void *nothing)
+{
+	fixture_rest();
+	return nothing;
+}
+
+/* A process whose first thread has left: its state is Z, and yet it lives. */
+static struct owner start_headless(pid_t *ret_pid)
+{
+	struct owner owner = { .pid = 0 };
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	*ret_pid = fork();
+	if (*ret_pid == 0) {
+		pthread_t thread;
+
+		if (owner_self(&owner) == 0 &&
+			pthread_create(&thread, NULL, rest, NULL) == 0)
+			(void)!write(ends[1], &owner, sizeof(owner));
+		(void)close(ends[1]);
+		(void)__real_syscall(SYS_exit, 0); /* this thread alone */
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &owner, sizeof(owner)), sizeof(owner));
+	(void)close(ends[0]);
+	return owner;
+}
+
+static void a_process_whose_first_thread_has_left_is_alive(void **state)
+{
+	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+	struct process_stat stat = { .state = 0 };
+	pid_t pid;
+	struct owner owner = start_headless(&pid);
+
+	(void)state;
+	while (stat.state != 'Z' && clock_boot_ms() < until_ms) {
+		assert_int_equal(process_stat_read(owner.pid, &stat), 0);
+		(void)poll(NULL, 0, 1);
+	}
+	assert_int_equal(stat.state, 'Z');
+	assert_int_equal(judge(&owner), OWNER_ALIVE);
+	pidfd_errno = ENOSYS;
+	assert_int_equal(judge(&owner), OWNER_ALIVE);
+	pidfd_errno = 0;
+	fixture_kill(&pid);
+}
+
+static void the_uid_of_another_user_is_theirs(void **state)
+{
+	enum { NOBODY = 65534 };
+	struct owner owner;
+	pid_t pid;
+	int ends[2];
+	char byte;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (setuid(NOBODY) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0)
+			(void)!write(ends[1], "!", 1);
+		fixture_rest();
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	(void)close(ends[0]);
+	assert_int_equal(owner_of_pid((uint32_t)pid, &owner), 0);
+	assert_int_equal(owner.uid, NOBODY);
+	fixture_kill(&pid);
+}
+
+static void judging_leaves_no_descriptor_behind(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+	struct owner reused = other.owner, fresh;
+	int before;
+
+	(void)state;
+	reused.inode += 1;
+	before = fixture_open_fds();
+	assert_int_equal(judge(&other.owner), OWNER_ALIVE);
+	(void)judge(&reused);
+	assert_int_equal(owner_of_pid((uint32_t)other.pid, &fresh), 0);
+	make_zombie(&other);
+	assert_int_equal(judge(&other.owner), OWNER_DEAD);
+	assert_int_equal(fixture_open_fds(), before);
+	other_end(&other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_name_in_a_stat_file_may_hold_anything),
+		TEST(what_is_no_stat_file_is_refused),
+		TEST(a_process_with_a_misleading_name_is_read_rightly),
+		TEST(a_token_is_16_hexadecimal_digits),
+		TEST(the_boot_has_an_id_that_stays),
+		TEST(a_live_process_is_alive_and_its_pidfd_tells_its_end),
+		TEST(oneself_is_alive),
+		TEST(a_zombie_is_dead),
+		TEST(who_has_been_reaped_is_dead),
+		TEST(a_zombie_has_no_identity),
+		TEST(a_pid_that_is_used_again_is_somebody_else),
+		TEST(another_pid_namespace_is_undecided),
+		TEST(a_missing_pidfd_never_reads_as_death),
+		TEST(without_pidfds_proc_tells_of_a_death),
+		TEST(a_hidden_process_is_known_by_its_inode_alone),
+		TEST(a_process_whose_first_thread_has_left_is_alive),
+		TEST(the_uid_of_another_user_is_theirs),
+		TEST(judging_leaves_no_descriptor_behind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

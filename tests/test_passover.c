@@ -1,0 +1,299 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "clock.h"
+#include "fixture.h"
+#include "passover.h"
+
+/* The times of the protocol. */
+enum { PATIENCE = 1000, ANSWER = 2000, RECENT = 10000, NOW = 1000000 };
+
+static struct statedir dir;
+static struct queue queue;
+static struct passover passover;
+
+/* A waiter ahead: a ticket, and a bell in this process to see who is asked. */
+struct ahead {
+	struct ticket ticket;
+	uint64_t number;
+	int bell;
+};
+
+static int setup(void **state)
+{
+	int r = scratch_setup(state);
+
+	if (r < 0)
+		return r;
+	dir = fixture_dir(*state);
+	passover = PASSOVER_NONE;
+	return queue_open(&queue, &dir);
+}
+
+static int teardown(void **state)
+{
+	passover_release(&passover);
+	passover_release(&passover);
+	queue_release(&queue);
+	statedir_release(&dir);
+	return scratch_teardown(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static struct ahead join(int64_t turn_ms)
+{
+	struct ahead ahead = { .ticket = { .state = TICKET_WAITING, .turn = 1 } };
+
+	ahead.ticket.turn_ms = turn_ms;
+	assert_int_equal(owner_self(&ahead.ticket.owner), 0);
+	text_copy(ahead.ticket.boot, sizeof(ahead.ticket.boot), dir.boot);
+	ahead.bell = beacon_create(dir.fd, BEACON_BELL, &ahead.ticket.owner);
+	assert_true(ahead.bell >= 0);
+	assert_int_equal(ticket_append(&queue.file, &ahead.ticket, &ahead.number), 0);
+	return ahead;
+}
+
+static void take_turn(struct ahead *ahead, int64_t now_ms)
+{
+	ahead->ticket.turn++;
+	ahead->ticket.turn_ms = now_ms;
+	assert_int_equal(ticket_rewrite(&queue.file, ahead->number, &ahead->ticket), 0);
+}
+
+static bool was_asked(struct ahead *ahead)
+{
+	bool rings = fixture_is_ready(ahead->bell, POLLIN);
+
+	beacon_drain(ahead->bell);
+	return rings;
+}
+
+static bool is_passed_over(const struct ahead *ahead)
+{
+	struct queue_row row;
+
+	assert_int_equal(queue_begin(&queue, 0), 0);
+	assert_int_equal(queue_find(&queue, ahead->number, &row), 0);
+	return passover_includes(&passover, &row);
+}
+
+/* A turn at @now_ms; returns when to come back. */
+static int64_t consider(uint64_t own, bool could_start, int64_t now_ms, int outcome)
+{
+	int64_t wake_ms = 4711;
+
+	assert_int_equal(queue_begin(&queue, own), 0);
+	assert_int_equal(
+		passover_consider(&passover, &queue, own, could_start, now_ms, &wake_ms),
+		outcome);
+	return wake_ms;
+}
+
+static void who_does_not_answer_is_passed_over(void **state)
+{
+	struct ahead ahead = join(NOW - 1), me = join(NOW);
+
+	(void)state;
+	assert_int_equal(consider(me.number, true, NOW, 0), NOW + PATIENCE);
+	assert_false(was_asked(&ahead));
+	assert_int_equal(
+		consider(me.number, true, NOW + PATIENCE, 0), NOW + PATIENCE + ANSWER);
+	assert_true(was_asked(&ahead));
+	assert_false(was_asked(&me));
+	assert_false(is_passed_over(&ahead));
+	(void)consider(me.number, true, NOW + PATIENCE + ANSWER - 1, 0);
+	assert_false(is_passed_over(&ahead));
+	(void)consider(me.number, true, NOW + PATIENCE + ANSWER, PASSOVER_CHANGED);
+	assert_true(is_passed_over(&ahead));
+	assert_true(is_passed_over(&ahead));
+	close_fd(&ahead.bell);
+	close_fd(&me.bell);
+}
+
+static void who_answers_is_not(void **state)
+{
+	struct ahead quick = join(NOW - 1), slow = join(NOW - 1), me = join(NOW);
+	int64_t asked_ms = NOW + PATIENCE;
+
+	(void)state;
+	(void)consider(me.number, true, NOW, 0);
+	(void)consider(me.number, true, asked_ms, 0);
+	assert_true(was_asked(&quick) && was_asked(&slow));
+	take_turn(&quick, asked_ms + 1);
+	(void)consider(me.number, true, asked_ms + ANSWER, PASSOVER_CHANGED);
+	assert_false(is_passed_over(&quick));
+	assert_true(is_passed_over(&slow));
+	close_fd(&quick.bell);
+	close_fd(&slow.bell);
+	close_fd(&me.bell);
+}
+
+static void who_acts_again_has_its_place_back(void **state)
+{
+	struct ahead ahead = join(NOW - 1), me = join(NOW);
+	int64_t now_ms = NOW;
+
+	(void)state;
+	(void)consider(me.number, true, now_ms, 0);
+	now_ms += PATIENCE;
+	(void)consider(me.number, true, now_ms, 0);
+	now_ms += ANSWER;
+	(void)consider(me.number, true, now_ms, PASSOVER_CHANGED);
+	assert_true(is_passed_over(&ahead));
+	take_turn(&ahead, now_ms);
+	assert_false(is_passed_over(&ahead));
+	assert_false(is_passed_over(&ahead));
+	/* and if it stops again it is found out again */
+	(void)consider(me.number, true, now_ms + 1, 0);
+	now_ms += RECENT + 1;
+	(void)was_asked(&ahead);
+	(void)consider(me.number, true, now_ms, 0);
+	assert_true(was_asked(&ahead));
+	(void)consider(me.number, true, now_ms + ANSWER, PASSOVER_CHANGED);
+	assert_true(is_passed_over(&ahead));
+	close_fd(&ahead.bell);
+	close_fd(&me.bell);
+}
+
+static void who_has_acted_lately_is_not_asked(void **state)
+{
+	struct ahead lately = join(NOW), before = join(NOW - 1), me = join(NOW);
+
+	(void)state;
+	(void)consider(me.number, true, NOW, 0);
+	take_turn(&lately, NOW + PATIENCE / 2);
+	(void)consider(me.number, true, NOW + PATIENCE, 0);
+	assert_false(was_asked(&lately));
+	assert_true(was_asked(&before)); /* its turn is older than this situation */
+	close_fd(&lately.bell);
+	close_fd(&before.bell);
+	close_fd(&me.bell);
+}
+
+static void a_turn_long_ago_or_in_the_future_is_none(void **state)
+{
+	struct ahead old = join(NOW), future = join(NOW + 1000 * RECENT), me = join(NOW);
+	int64_t now_ms = NOW + RECENT + 1;
+
+	(void)state;
+	passover.since_ms = NOW - 1;
+	passover.next_ms = now_ms;
+	(void)consider(me.number, true, now_ms, 0);
+	assert_true(was_asked(&old));
+	assert_true(was_asked(&future));
+	close_fd(&old.bell);
+	close_fd(&future.bell);
+	close_fd(&me.bell);
+}
+
+static void only_those_who_wait_ahead_are_asked(void **state)
+{
+	struct ahead granted = join(NOW - 1), other_boot = join(NOW - 1),
+		     cancelled = join(NOW - 1), me = join(NOW), behind = join(NOW - 1);
+	struct control control = { .verb = CONTROL_CANCEL, .ticket = cancelled.number };
+
+	(void)state;
+	granted.ticket.state = TICKET_GRANTED;
+	text_copy(other_boot.ticket.boot, BOOT_SIZE, "00000000000000000000000000000000");
+	assert_int_equal(ticket_rewrite(&queue.file, granted.number, &granted.ticket), 0);
+	assert_int_equal(
+		ticket_rewrite(&queue.file, other_boot.number, &other_boot.ticket), 0);
+	text_copy(control.boot, sizeof(control.boot), dir.boot);
+	assert_int_equal(ticket_append_control(&queue.file, &control), 0);
+	(void)consider(me.number, true, NOW, 0);
+	/* nobody to ask: come back later, in case somebody stops */
+	assert_int_equal(
+		consider(me.number, true, NOW + PATIENCE, 0), NOW + PATIENCE + RECENT);
+	assert_false(was_asked(&granted) || was_asked(&other_boot) ||
+		     was_asked(&cancelled) || was_asked(&me) || was_asked(&behind));
+	close_fd(&granted.bell);
+	close_fd(&other_boot.bell);
+	close_fd(&cancelled.bell);
+	close_fd(&me.bell);
+	close_fd(&behind.bell);
+}
+
+static void who_could_not_start_anyway_asks_nobody(void **state)
+{
+	struct ahead ahead = join(NOW - 1), me = join(NOW);
+
+	(void)state;
+	assert_true(consider(me.number, false, NOW, 0) == INT64_MAX);
+	assert_true(consider(me.number, false, NOW + 100 * RECENT, 0) == INT64_MAX);
+	assert_false(was_asked(&ahead));
+	/* patience begins when the situation does, and anew when it comes again */
+	assert_int_equal(consider(me.number, true, NOW, 0), NOW + PATIENCE);
+	(void)consider(me.number, false, NOW + PATIENCE - 1, 0);
+	(void)consider(me.number, true, NOW + PATIENCE, 0);
+	assert_false(was_asked(&ahead));
+	/* also while an answer is awaited */
+	(void)consider(me.number, true, NOW + 2 * PATIENCE, 0);
+	assert_true(was_asked(&ahead));
+	(void)consider(me.number, false, NOW + 2 * PATIENCE + 1, 0);
+	(void)consider(me.number, true, NOW + 2 * PATIENCE + ANSWER, 0);
+	assert_false(is_passed_over(&ahead));
+	close_fd(&ahead.bell);
+	close_fd(&me.bell);
+}
+
+static void who_is_passed_over_is_not_asked_again(void **state)
+{
+	struct ahead one = join(NOW - 1), me = join(NOW);
+	int64_t now_ms = NOW + PATIENCE + ANSWER;
+
+	(void)state;
+	(void)consider(me.number, true, NOW, 0);
+	(void)consider(me.number, true, NOW + PATIENCE, 0);
+	assert_true(was_asked(&one));
+	(void)consider(me.number, true, now_ms, PASSOVER_CHANGED);
+	(void)consider(me.number, true, now_ms + RECENT, 0);
+	assert_false(was_asked(&one));
+	assert_true(is_passed_over(&one));
+	close_fd(&one.bell);
+	close_fd(&me.bell);
+}
+
+static void many_are_asked_at_once(void **state)
+{
+	enum { MANY = 70 };
+	static struct ahead ahead[MANY];
+	struct ahead me;
+	int64_t asked_ms = NOW + PATIENCE;
+
+	(void)state;
+	for (size_t i = 0; i < MANY; i++)
+		ahead[i] = join(NOW - 1);
+	me = join(NOW);
+	(void)consider(me.number, true, NOW, 0);
+	(void)consider(me.number, true, asked_ms, 0);
+	for (size_t i = 0; i < MANY; i++)
+		assert_true(was_asked(&ahead[i]));
+	/* one round for all: behind many frozen ones nobody waits longer than behind one */
+	(void)consider(me.number, true, asked_ms + ANSWER, PASSOVER_CHANGED);
+	for (size_t i = 0; i < MANY; i++) {
+		assert_true(is_passed_over(&ahead[i]));
+		close_fd(&ahead[i].bell);
+	}
+	close_fd(&me.bell);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_does_not_answer_is_passed_over),
+		TEST(who_answers_is_not),
+		TEST(who_acts_again_has_its_place_back),
+		TEST(who_has_acted_lately_is_not_asked),
+		TEST(a_turn_long_ago_or_in_the_future_is_none),
+		TEST(only_those_who_wait_ahead_are_asked),
+		TEST(who_could_not_start_anyway_asks_nobody),
+		TEST(who_is_passed_over_is_not_asked_again),
+		TEST(many_are_asked_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

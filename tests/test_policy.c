@@ -1,0 +1,733 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "policy.h"
+
+enum { NOW_MS = 1000000, S = 1000, MARGIN_MS = 5000 };
+
+/* --- made-up machines --------------------------------------------------------------- */
+
+static struct plan_gpu gpus[GPUSET_MAX];
+
+/* One letter a GPU, see below. */
+static void set_gpus(const char *states)
+{
+	memset(gpus, 0, sizeof(gpus));
+	for (unsigned slot = 0; states[slot]; slot++) {
+		static const struct {
+			char letter;
+			enum gpu_state state;
+		} letters[] = { { 'F', GPU_FREE }, { 'L', GPU_LEASED },
+			{ 'N', GPU_LINGERING }, { 'S', GPU_SETTLING },
+			{ 'K', GPU_LOCKED }, { 'X', GPU_EXTERNAL }, { '?', GPU_UNKNOWN },
+			{ 'P', GPU_PAUSED } };
+
+		gpus[slot].exists = true;
+		gpus[slot].index = slot;
+		for (size_t i = 0; i < ARRAY_SIZE(letters); i++)
+			if (letters[i].letter == states[slot])
+				gpus[slot].state = letters[i].state;
+	}
+}
+
+static struct gpuset set_of(const char *slots)
+{
+	struct gpuset out = GPUSET_NONE;
+
+	for (; *slots; slots++)
+		gpuset_add(&out, (unsigned)(*slots - '0'));
+	return out;
+}
+
+static struct plan_row row_of(uint64_t ticket, uint32_t wanted)
+{
+	return (struct plan_row){ .ticket = ticket, .gpus = wanted, .allow = GPUSET_ALL };
+}
+
+static struct plan_row limited(uint64_t ticket, uint32_t wanted, int64_t limit_ms)
+{
+	struct plan_row row = row_of(ticket, wanted);
+
+	row.limit_ms = limit_ms;
+	return row;
+}
+
+static struct plan begin(const char *states)
+{
+	struct plan plan;
+
+	set_gpus(states);
+	plan_begin(&plan, gpus, NOW_MS);
+	return plan;
+}
+
+static struct verdict next(struct plan *plan, uint64_t ticket, uint32_t wanted)
+{
+	struct plan_row row = row_of(ticket, wanted);
+
+	return plan_next(plan, &row);
+}
+
+static void check_start(const struct verdict *verdict, const char *slots)
+{
+	struct gpuset wanted = set_of(slots);
+	char hex[GPUSET_HEX_SIZE];
+
+	gpuset_to_hex(&verdict->gpus, hex);
+	if (verdict->kind != VERDICT_START || !gpuset_equals(&verdict->gpus, &wanted))
+		fail_msg("not a start on %s: verdict %d, GPUs %s", slots, verdict->kind,
+			hex);
+}
+
+static void check_behind(const struct verdict *verdict, uint64_t ticket)
+{
+	assert_int_equal(verdict->kind, VERDICT_BEHIND);
+	assert_int_equal(verdict->behind, ticket);
+	assert_true(gpuset_is_empty(&verdict->gpus));
+}
+
+/* --- who starts where --------------------------------------------------------------- */
+
+static void those_who_fit_start_in_their_order(void **state)
+{
+	struct plan plan = begin("FFFF");
+	struct verdict one = next(&plan, 1, 1), two = next(&plan, 2, 2),
+		       three = next(&plan, 3, 1);
+
+	(void)state;
+	check_start(&one, "0");
+	check_start(&two, "12");
+	check_start(&three, "3");
+	assert_int_equal(two.wanted, 2);
+	assert_int_equal(two.free, 3);
+}
+
+static void the_idle_come_before_those_just_released_then_the_lowest_index(void **state)
+{
+	struct plan plan = begin("FFFF");
+	struct verdict verdict;
+
+	(void)state;
+	gpus[0].is_just_released = true;
+	gpus[1].index = 9;
+	gpus[2].index = 7;
+	gpus[3].index = 8;
+	verdict = next(&plan, 1, 1);
+	check_start(&verdict, "2");
+	verdict = next(&plan, 2, 2);
+	check_start(&verdict, "13");
+	verdict = next(&plan, 3, 1);
+	check_start(&verdict, "0");
+}
+
+static void nobody_gets_what_they_may_not_have(void **state)
+{
+	struct plan plan = begin("FFFF");
+	struct plan_row row = row_of(1, 2);
+	struct verdict verdict;
+
+	(void)state;
+	row.allow = set_of("13");
+	verdict = plan_next(&plan, &row);
+	check_start(&verdict, "13");
+	row = row_of(2, 1);
+	row.allow = set_of("1");
+	verdict = plan_next(&plan, &row);
+	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	assert_int_equal(verdict.free, 0);
+	verdict = next(&plan, 3, 2);
+	check_start(&verdict, "02"); /* the head's GPU is another */
+}
+
+static void gpus_that_do_not_exist_count_for_nothing(void **state)
+{
+	struct plan plan = begin("FF");
+	struct verdict verdict = next(&plan, 1, 3);
+
+	(void)state;
+	assert_int_equal(verdict.kind, VERDICT_GPU);
+	assert_int_equal(verdict.free, 2);
+	plan = begin("");
+	verdict = next(&plan, 1, 1);
+	assert_int_equal(verdict.kind, VERDICT_GPU);
+	verdict = next(&plan, 2, 0);
+	check_start(&verdict, ""); /* who wants none needs none */
+}
+
+/* --- the head ----------------------------------------------------------------------- */
+
+static void the_head_keeps_what_it_waits_for(void **state)
+{
+	struct plan plan = begin("LLFF");
+	struct verdict verdict = next(&plan, 1, 4);
+
+	(void)state;
+	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	assert_int_equal(plan.head, 1);
+	assert_int_equal(plan.first_blocked, 1);
+	verdict = next(&plan, 2, 1);
+	check_behind(&verdict, 1);
+	assert_int_equal(verdict.free, 2);
+	assert_true(plan_is_closed(&plan));
+}
+
+static void what_the_head_does_not_need_goes_to_others(void **state)
+{
+	struct plan plan = begin("LLFF");
+	struct verdict verdict = next(&plan, 1, 3);
+
+	(void)state;
+	/* reserved: what is free already, and of the rest the lowest slot */
+	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	verdict = next(&plan, 2, 1);
+	check_behind(&verdict, 1);
+	plan = begin("LFFF");
+	gpus[0].end_ms = 0;
+	(void)next(&plan, 1, 1); /* starts */
+	verdict = next(&plan, 2, 3);
+	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	verdict = next(&plan, 3, 1);
+	check_behind(&verdict, 2);
+}
+
+static void there_is_one_head_and_its_followers_protect_nothing(void **state)
+{
+	struct plan plan = begin("LLLF");
+	struct plan_row row = row_of(1, 2);
+	struct verdict verdict;
+
+	(void)state;
+	row.allow = set_of("01");
+	verdict = plan_next(&plan, &row);
+	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	verdict = next(&plan, 2, 2); /* would need GPU 3, but is not the head */
+	check_behind(&verdict, 1);
+	verdict = next(&plan, 3, 1);
+	check_start(&verdict, "3");
+}
+
+static void the_head_is_given_what_is_free_soonest(void **state)
+{
+	struct plan plan = begin("LLLLF");
+	struct gpuset wanted = set_of("234");
+
+	(void)state;
+	gpus[0].end_ms = 0; /* no limit: last */
+	gpus[1].end_ms = NOW_MS + 500 * S;
+	gpus[2].end_ms = NOW_MS + 300 * S;
+	gpus[3].end_ms = NOW_MS + 400 * S;
+	(void)next(&plan, 1, 3);
+	assert_true(gpuset_equals(&plan.reserved, &wanted));
+	assert_int_equal(plan.head_start_ms, NOW_MS + 400 * S);
+}
+
+/* --- backfill ----------------------------------------------------------------------- */
+
+static void only_who_ends_before_the_head_could_start_goes_first(void **state)
+{
+	static const struct {
+		int64_t limit_ms, grace_ms;
+		bool starts;
+	} table[] = { { 0, 0, false }, { 60 * S, 0, true },
+		{ 100 * S - MARGIN_MS, 0, true }, { 100 * S - MARGIN_MS + 1, 0, false },
+		{ 85 * S, 10 * S, true }, { 85 * S, 10 * S + 1, false },
+		{ 100 * S, 0, false }, { 1, 200 * S, false } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct plan plan = begin("LF");
+		struct plan_row row = limited(2, 1, table[i].limit_ms);
+		struct verdict verdict;
+
+		gpus[0].end_ms = NOW_MS + 100 * S;
+		verdict = next(&plan, 1, 2);
+		assert_int_equal(verdict.kind, VERDICT_LEASED);
+		assert_int_equal(plan.head_start_ms, NOW_MS + 100 * S);
+		row.grace_ms = table[i].grace_ms;
+		verdict = plan_next(&plan, &row);
+		if (table[i].starts)
+			check_start(&verdict, "1");
+		else
+			check_behind(&verdict, 1);
+	}
+}
+
+static void without_a_bound_for_the_head_nobody_goes_first(void **state)
+{
+	static const char *const states[] = { "LF", "NF", "SF" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+		struct plan plan = begin(states[i]);
+		struct plan_row row = limited(2, 1, 1);
+		struct verdict verdict;
+
+		/* the end of what lingers or settles is no lease's end */
+		gpus[0].end_ms = i == 0 ? 0 : NOW_MS + 1000 * S;
+		(void)next(&plan, 1, 2);
+		assert_int_equal(plan.head_start_ms, 0);
+		assert_true(plan_is_closed(&plan));
+		verdict = plan_next(&plan, &row);
+		check_behind(&verdict, 1);
+	}
+}
+
+static void a_gpu_just_given_to_one_ahead_has_no_bound_either(void **state)
+{
+	struct plan plan = begin("FL");
+	struct plan_row row = limited(3, 1, 1);
+	struct verdict verdict = next(&plan, 1, 1);
+
+	(void)state;
+	check_start(&verdict, "0");
+	gpus[1].end_ms = NOW_MS + 1000 * S;
+	(void)next(&plan, 2, 2);
+	assert_int_equal(plan.head, 2);
+	assert_int_equal(plan.head_start_ms, 0);
+	verdict = plan_next(&plan, &row);
+	check_behind(&verdict, 2);
+}
+
+/* --- what is no lease's ------------------------------------------------------------- */
+
+static void who_waits_for_a_broken_gpu_protects_nothing(void **state)
+{
+	static const struct {
+		const char *states;
+		enum gpu_state why;
+	} table[] = { { "XF", GPU_EXTERNAL }, { "PF", GPU_PAUSED }, { "KF", GPU_LOCKED },
+		{ "?F", GPU_UNKNOWN } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct plan plan = begin(table[i].states);
+		struct verdict verdict = next(&plan, 1, 2);
+
+		assert_int_equal(verdict.kind, VERDICT_GPU);
+		assert_int_equal(verdict.state, table[i].why);
+		assert_int_equal(verdict.slot, 0);
+		assert_int_equal(plan.head, 0);
+		assert_int_equal(plan.first_blocked, 1);
+		assert_false(plan_is_closed(&plan));
+		verdict = next(&plan, 2, 1);
+		check_start(&verdict, "1");
+		assert_true(plan_is_closed(&plan));
+	}
+}
+
+static void who_waits_for_settling_or_lingering_gpus_is_protected(void **state)
+{
+	static const struct {
+		const char *states;
+		enum gpu_state why;
+	} table[] = { { "SF", GPU_SETTLING }, { "NF", GPU_LINGERING },
+		{ "LF", GPU_FREE } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct plan plan = begin(table[i].states);
+		struct verdict verdict = next(&plan, 1, 2);
+
+		assert_int_equal(verdict.kind, VERDICT_LEASED);
+		assert_int_equal(
+			verdict.state, table[i].why); /* a lease needs no naming */
+		assert_int_equal(plan.head, 1);
+		verdict = next(&plan, 2, 1);
+		check_behind(&verdict, 1);
+	}
+}
+
+static void the_strongest_reason_is_named(void **state)
+{
+	struct plan plan = begin("KX?PXL");
+	struct plan_row row = row_of(1, 6);
+	struct verdict verdict = plan_next(&plan, &row);
+
+	(void)state;
+	assert_int_equal(verdict.state, GPU_PAUSED);
+	assert_int_equal(verdict.slot, 3);
+	row.allow = set_of("0145");
+	row.gpus = 4;
+	verdict = plan_next(&plan, &row);
+	assert_int_equal(verdict.state, GPU_EXTERNAL);
+	assert_int_equal(verdict.slot, 1); /* the first that has it */
+}
+
+static void silent_states_are_those_whose_end_is_no_event(void **state)
+{
+	(void)state;
+	assert_false(gpu_state_is_silent(GPU_FREE));
+	assert_false(gpu_state_is_silent(GPU_LEASED));
+	assert_false(gpu_state_is_silent(GPU_PAUSED));
+	assert_true(gpu_state_is_silent(GPU_LINGERING));
+	assert_true(gpu_state_is_silent(GPU_SETTLING));
+	assert_true(gpu_state_is_silent(GPU_LOCKED));
+	assert_true(gpu_state_is_silent(GPU_EXTERNAL));
+	assert_true(gpu_state_is_silent(GPU_UNKNOWN));
+}
+
+static void alone_means_as_if_nobody_were_ahead(void **state)
+{
+	struct plan plan = begin("LLFF");
+	struct plan_row row = row_of(2, 2);
+	struct verdict verdict;
+
+	(void)state;
+	(void)next(&plan, 1, 4);
+	verdict = plan_next(&plan, &row);
+	check_behind(&verdict, 1);
+	verdict = plan_alone(gpus, NOW_MS, &row);
+	check_start(&verdict, "23");
+	row.gpus = 3;
+	verdict = plan_alone(gpus, NOW_MS, &row);
+	assert_int_equal(verdict.kind, VERDICT_LEASED);
+}
+
+/* --- any machine, any queue --------------------------------------------------------- */
+
+static uint64_t seed;
+
+static unsigned draw(unsigned below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (unsigned)(seed >> 33) % below;
+}
+
+enum { ROWS = 12 };
+
+static struct plan_row rows[ROWS];
+
+static struct gpuset draw_set(unsigned one_in)
+{
+	struct gpuset out = GPUSET_NONE;
+
+	for (unsigned slot = 0; slot < GPUSET_MAX; slot++)
+		if (draw(one_in))
+			gpuset_add(&out, slot);
+	return out;
+}
+
+static void draw_world(void)
+{
+	unsigned last = draw(8) ? draw(10) : GPUSET_MAX - 1;
+
+	memset(gpus, 0, sizeof(gpus));
+	for (unsigned slot = 0; slot <= last; slot++) {
+		struct plan_gpu *gpu = &gpus[slot];
+
+		gpu->exists = draw(6) != 0;
+		gpu->state = draw(2)   ? GPU_FREE
+			     : draw(2) ? GPU_LEASED
+				       : (enum gpu_state)draw(GPU_STATES);
+		gpu->is_just_released = draw(3) == 0;
+		gpu->index = draw(12);
+		if (draw(3))
+			gpu->end_ms = NOW_MS + (int64_t)draw(200) * S;
+	}
+	for (unsigned i = 0; i < ROWS; i++) {
+		rows[i] = row_of(i + 1, 1 + draw(4));
+		if (draw(3) == 0)
+			rows[i].allow = draw_set(3);
+		if (draw(2))
+			rows[i].limit_ms = 1 + (int64_t)draw(150) * S;
+		if (draw(2))
+			rows[i].grace_ms = 10 * S;
+		if (i > 0 && draw(3) == 0) { /* equals */
+			rows[i] = rows[i - 1];
+			rows[i].ticket = i + 1;
+		}
+	}
+}
+
+static void plan_all(const struct plan_row *queue, unsigned count, struct verdict *out)
+{
+	struct plan plan;
+
+	plan_begin(&plan, gpus, NOW_MS);
+	for (unsigned i = 0; i < count; i++)
+		out[i] = plan_next(&plan, &queue[i]);
+}
+
+static bool is_same(const struct verdict *a, const struct verdict *b)
+{
+	return a->kind == b->kind && gpuset_equals(&a->gpus, &b->gpus);
+}
+
+#define CHECK(what)                                               \
+	do {                                                      \
+		if (!(what))                                      \
+			fail_msg("seed %llu, row %u: not " #what, \
+				(unsigned long long)round, i);    \
+	} while (0)
+
+static bool overlaps(const struct gpuset *a, const struct gpuset *b)
+{
+	struct gpuset both = gpuset_and(a, b);
+
+	return !gpuset_is_empty(&both);
+}
+
+static bool is_backfill(const struct plan *plan, const struct plan_row *row)
+{
+	return plan->head_start_ms && row->limit_ms &&
+	       NOW_MS + row->limit_ms + row->grace_ms + MARGIN_MS <= plan->head_start_ms;
+}
+
+/* Plans the drawn queue row by row, and looks at each step. */
+static void check_world(uint64_t round)
+{
+	struct gpuset taken = GPUSET_NONE;
+	bool was_closed = false;
+	struct plan plan;
+
+	plan_begin(&plan, gpus, NOW_MS);
+	for (unsigned i = 0; i < ROWS; i++) {
+		struct gpuset reserved = plan.reserved, outside, could;
+		uint64_t head = plan.head;
+		struct verdict verdict = plan_next(&plan, &rows[i]);
+		struct verdict first = plan_alone(gpus, NOW_MS, &rows[i]);
+
+		outside = gpuset_minus(&verdict.gpus, &rows[i].allow);
+		CHECK(gpuset_is_empty(&outside));
+		CHECK(!overlaps(&verdict.gpus, &taken));
+		gpuset_for_each (slot, &verdict.gpus) {
+			CHECK(gpus[slot].exists);
+			CHECK(gpus[slot].state == GPU_FREE);
+		}
+		if (verdict.kind == VERDICT_START) {
+			CHECK(gpuset_count(&verdict.gpus) == rows[i].gpus);
+			CHECK(!was_closed);
+			CHECK(first.kind == VERDICT_START);
+			CHECK(!overlaps(&verdict.gpus, &reserved) ||
+				is_backfill(&plan, &rows[i]));
+		} else {
+			CHECK(gpuset_is_empty(&verdict.gpus));
+			CHECK(plan.first_blocked != 0);
+			/* nothing that it could have is left lying about */
+			could = gpuset_and(&plan.free, &rows[i].allow);
+			could = gpuset_minus(&could, &reserved);
+			CHECK(gpuset_count(&could) < rows[i].gpus);
+		}
+		if (head)
+			CHECK(plan.head == head &&
+				gpuset_equals(&plan.reserved, &reserved));
+		if (i == 0)
+			CHECK(is_same(&verdict, &first));
+		taken = gpuset_or(&taken, &verdict.gpus);
+		was_closed = was_closed || plan_is_closed(&plan);
+	}
+}
+
+/* Of two that ask for the same, the later never starts before the earlier. */
+static void check_equals(uint64_t round, const struct verdict *verdicts)
+{
+	for (unsigned i = 0; i < ROWS; i++)
+		for (unsigned k = i + 1; k < ROWS; k++)
+			if (rows[i].gpus == rows[k].gpus &&
+				rows[i].limit_ms == rows[k].limit_ms &&
+				rows[i].grace_ms == rows[k].grace_ms &&
+				gpuset_equals(&rows[i].allow, &rows[k].allow))
+				CHECK(verdicts[i].kind == VERDICT_START ||
+					verdicts[k].kind != VERDICT_START);
+}
+
+/* Who waits for what is no lease's might as well not be there. */
+static void check_harmless(uint64_t round, const struct verdict *verdicts)
+{
+	struct plan_row others[ROWS];
+	struct verdict without[ROWS];
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < ROWS; i++)
+		if (verdicts[i].kind != VERDICT_GPU)
+			others[count++] = rows[i];
+	plan_all(others, count, without);
+	for (unsigned i = 0, k = 0; i < ROWS; i++) {
+		if (verdicts[i].kind == VERDICT_GPU)
+			continue;
+		CHECK(is_same(&verdicts[i], &without[k]));
+		k++;
+	}
+}
+
+static void no_machine_and_no_queue_break_the_rules(void **state)
+{
+	enum { ROUNDS = 20000 };
+
+	(void)state;
+	for (uint64_t round = 1; round <= ROUNDS; round++) {
+		struct verdict verdicts[ROWS], again[ROWS];
+
+		seed = round * 0x9e3779b97f4a7c15u;
+		draw_world();
+		check_world(round);
+		plan_all(rows, ROWS, verdicts);
+		plan_all(rows, ROWS, again);
+		for (unsigned i = 0; i < ROWS; i++)
+			CHECK(is_same(&verdicts[i], &again[i]));
+		check_equals(round, verdicts);
+		check_harmless(round, verdicts);
+	}
+}
+
+/* --- and in time -------------------------------------------------------------------- */
+
+enum { SIM_GPUS = 6, SIM_JOBS = 60 };
+
+struct job {
+	struct plan_row row;
+	int64_t arrives_ms, lasts_ms;
+	int64_t started_ms; /* 0: not yet */
+	struct gpuset gpus;
+	int64_t bound_ms; /* when it could start at the latest, once it was the head */
+};
+
+static struct job jobs[SIM_JOBS];
+
+static void draw_jobs(void)
+{
+	int64_t at_ms = NOW_MS;
+
+	for (unsigned i = 0; i < SIM_JOBS; i++) {
+		struct job *job = &jobs[i];
+
+		*job = (struct job){ .row = row_of(
+					     i + 1, 1 + draw(draw(4) ? 2 : SIM_GPUS)) };
+		job->arrives_ms = at_ms;
+		job->lasts_ms = (1 + (int64_t)draw(100)) * S;
+		if (draw(4)) {
+			/* some end by themselves, some at the limit, some in the grace */
+			job->row.grace_ms = 10 * S;
+			job->row.limit_ms =
+				max_i64(1, job->lasts_ms - draw(10) * S +
+						   (draw(2) ? draw(50) * S : 0));
+		}
+		at_ms += (int64_t)draw(30) * S;
+	}
+}
+
+static int64_t end_of(const struct job *job)
+{
+	return job->started_ms + job->lasts_ms;
+}
+
+static void set_leases(int64_t now_ms)
+{
+	set_gpus("FFFFFF");
+	for (unsigned i = 0; i < SIM_JOBS; i++) {
+		const struct job *job = &jobs[i];
+
+		if (!job->started_ms || end_of(job) <= now_ms)
+			continue;
+		gpuset_for_each (slot, &job->gpus) {
+			gpus[slot].state = GPU_LEASED;
+			gpus[slot].end_ms =
+				job->row.limit_ms ? job->started_ms + job->row.limit_ms +
+							    job->row.grace_ms
+						  : 0;
+		}
+	}
+}
+
+/* Lets all that can start do so; returns when the next thing happens, 0: never. */
+static int64_t step(uint64_t round, int64_t now_ms)
+{
+	int64_t next_ms = INT64_MAX;
+	struct plan plan;
+
+	set_leases(now_ms);
+	plan_begin(&plan, gpus, now_ms);
+	for (unsigned i = 0; i < SIM_JOBS && jobs[i].arrives_ms <= now_ms; i++) {
+		struct job *job = &jobs[i];
+		struct verdict verdict;
+
+		if (job->started_ms)
+			continue;
+		verdict = plan_next(&plan, &job->row);
+		CHECK(verdict.kind != VERDICT_GPU);
+		if (verdict.kind == VERDICT_START) {
+			job->started_ms = now_ms;
+			job->gpus = verdict.gpus;
+			/* nobody let past has delayed it */
+			CHECK(!job->bound_ms || now_ms <= job->bound_ms);
+		} else if (plan.head == job->row.ticket && plan.head_start_ms) {
+			CHECK(!job->bound_ms || plan.head_start_ms <= job->bound_ms);
+			job->bound_ms = plan.head_start_ms;
+		}
+	}
+	for (unsigned i = 0; i < SIM_JOBS; i++) {
+		if (jobs[i].started_ms && end_of(&jobs[i]) > now_ms)
+			next_ms = min_i64(next_ms, end_of(&jobs[i]));
+		else if (jobs[i].arrives_ms > now_ms)
+			next_ms = min_i64(next_ms, jobs[i].arrives_ms);
+	}
+	return next_ms == INT64_MAX ? 0 : next_ms;
+}
+
+static void nobody_starves_and_backfill_delays_no_head(void **state)
+{
+	enum { ROUNDS = 400 };
+
+	(void)state;
+	for (uint64_t round = 1; round <= ROUNDS; round++) {
+		seed = round * 0x9e3779b97f4a7c15u;
+		draw_jobs();
+		for (int64_t now_ms = NOW_MS; now_ms; now_ms = step(round, now_ms))
+			;
+		for (unsigned i = 0; i < SIM_JOBS; i++)
+			CHECK(jobs[i].started_ms != 0);
+	}
+}
+
+static void a_stream_of_small_jobs_does_not_hold_up_a_large_one(void **state)
+{
+	unsigned passed = 0;
+
+	(void)state;
+	/* one of all GPUs, among many that want one each and do not say for how long */
+	for (unsigned i = 0; i < SIM_JOBS; i++) {
+		jobs[i] = (struct job){ .row = row_of(i + 1, i == 10 ? SIM_GPUS : 1),
+			.arrives_ms = NOW_MS + (int64_t)i * S,
+			.lasts_ms = (10 + i % 7) * S };
+	}
+	for (int64_t now_ms = NOW_MS; now_ms; now_ms = step(0, now_ms))
+		;
+	for (unsigned i = 11; i < SIM_JOBS; i++)
+		passed += jobs[i].started_ms < jobs[10].started_ms;
+	assert_true(jobs[10].started_ms != 0);
+	assert_int_equal(passed, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(those_who_fit_start_in_their_order),
+		cmocka_unit_test(
+			the_idle_come_before_those_just_released_then_the_lowest_index),
+		cmocka_unit_test(nobody_gets_what_they_may_not_have),
+		cmocka_unit_test(gpus_that_do_not_exist_count_for_nothing),
+		cmocka_unit_test(the_head_keeps_what_it_waits_for),
+		cmocka_unit_test(what_the_head_does_not_need_goes_to_others),
+		cmocka_unit_test(there_is_one_head_and_its_followers_protect_nothing),
+		cmocka_unit_test(the_head_is_given_what_is_free_soonest),
+		cmocka_unit_test(only_who_ends_before_the_head_could_start_goes_first),
+		cmocka_unit_test(without_a_bound_for_the_head_nobody_goes_first),
+		cmocka_unit_test(a_gpu_just_given_to_one_ahead_has_no_bound_either),
+		cmocka_unit_test(who_waits_for_a_broken_gpu_protects_nothing),
+		cmocka_unit_test(who_waits_for_settling_or_lingering_gpus_is_protected),
+		cmocka_unit_test(the_strongest_reason_is_named),
+		cmocka_unit_test(silent_states_are_those_whose_end_is_no_event),
+		cmocka_unit_test(alone_means_as_if_nobody_were_ahead),
+		cmocka_unit_test(no_machine_and_no_queue_break_the_rules),
+		cmocka_unit_test(nobody_starves_and_backfill_delays_no_head),
+		cmocka_unit_test(a_stream_of_small_jobs_does_not_hold_up_a_large_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

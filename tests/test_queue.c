@@ -1,0 +1,512 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "queue.h"
+
+static unsigned torn_reads; /* so many reads of the queue see ticket 2 half copied */
+static bool cannot_punch;
+
+ssize_t __real_pread(int fd, void *out, size_t size, off_t offset);
+ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset);
+int __real_fallocate(int fd, int mode, off_t offset, off_t size);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t size);
+
+ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset)
+{
+	ssize_t n = __real_pread(fd, out, size, offset);
+	off_t at = 2 * RECORD_SIZE - offset;
+
+	if (torn_reads && at >= 0 && at + RECORD_SIZE <= n) {
+		torn_reads--;
+		memset((char *)out + at + 100, '#', 50);
+	}
+	return n;
+}
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t size)
+{
+	if (cannot_punch) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return __real_fallocate(fd, mode, offset, size);
+}
+
+static struct statedir dir;
+static struct queue queue;
+static struct owner myself;
+
+static int setup(void **state)
+{
+	int r = scratch_setup(state);
+
+	torn_reads = 0;
+	cannot_punch = false;
+	if (r < 0)
+		return r;
+	dir = fixture_dir(*state);
+	return owner_self(&myself) < 0 ? -1 : queue_open(&queue, &dir);
+}
+
+static int teardown(void **state)
+{
+	queue_release(&queue);
+	statedir_release(&dir);
+	return scratch_teardown(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static uint64_t append_of(
+	const struct owner *owner, uint32_t ticket_state, const char *boot)
+{
+	struct ticket ticket = { .state = ticket_state, .owner = *owner };
+	uint64_t number = 0;
+
+	text_copy(ticket.boot, sizeof(ticket.boot), boot);
+	ticket.request.gpus = 1;
+	assert_int_equal(ticket_append(&queue.file, &ticket, &number), 0);
+	return number;
+}
+
+/* A waiting ticket of this process. */
+static uint64_t append(void)
+{
+	return append_of(&myself, TICKET_WAITING, dir.boot);
+}
+
+static void append_cancel(uint64_t ticket, uint32_t uid, uint32_t verb, const char *boot)
+{
+	struct control control = { .verb = verb, .uid = uid, .ticket = ticket };
+
+	text_copy(control.boot, sizeof(control.boot), boot);
+	assert_int_equal(ticket_append_control(&queue.file, &control), 0);
+}
+
+static void set_hint(uint64_t hint)
+{
+	struct ticket_header header = { .hint = hint };
+
+	assert_int_equal(ticket_write_header(&queue.file, &header), 0);
+}
+
+static void begin(uint64_t own)
+{
+	assert_int_equal(queue_begin(&queue, own), 0);
+}
+
+/* The next row is ticket @number; 0: there is none. */
+static struct queue_row check_next(uint64_t *at, uint64_t number)
+{
+	struct queue_row row = { .number = 0 };
+	int r = queue_next(&queue, at, &row);
+
+	assert_int_equal(r, number ? 0 : QUEUE_END);
+	assert_int_equal(row.number, number);
+	if (number)
+		assert_int_equal(*at, number + 1);
+	return row;
+}
+
+/* --- rows --------------------------------------------------------------------------- */
+
+static void tickets_come_in_their_order(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	begin(0);
+	at = queue.from;
+	check_next(&at, 0);
+	for (uint64_t i = 1; i <= 200; i++)
+		assert_int_equal(append(), i);
+	begin(0);
+	at = queue.from;
+	for (uint64_t i = 1; i <= 200; i++)
+		assert_true(check_next(&at, i).is_waiting);
+	check_next(&at, 0);
+	check_next(&at, 0);
+	/* what is appended meanwhile belongs to the next turn */
+	(void)append();
+	check_next(&at, 0);
+	begin(0);
+	check_next(&at, 201);
+}
+
+static void only_waiting_tickets_of_this_boot_wait(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	(void)append();
+	(void)append_of(&myself, TICKET_GRANTED, dir.boot);
+	(void)append_of(&myself, TICKET_WAITING, "00000000000000000000000000000000");
+	(void)append_of(&myself, 0, dir.boot);
+	begin(0);
+	at = queue.from;
+	assert_true(check_next(&at, 1).is_waiting);
+	assert_false(check_next(&at, 2).is_waiting);
+	assert_false(check_next(&at, 3).is_waiting);
+	assert_false(check_next(&at, 4).is_waiting);
+}
+
+static void void_records_and_unknown_ones_are_passed(void **state)
+{
+	static const char zeros[RECORD_SIZE];
+	uint64_t at;
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		(void)append();
+	assert_int_equal(
+		pwrite(queue.file.fd, zeros, RECORD_SIZE, RECORD_SIZE), RECORD_SIZE);
+	append_cancel(77, 0, CONTROL_CANCEL, dir.boot);
+	(void)append();
+	begin(0);
+	at = queue.from;
+	for (uint64_t i = 2; i <= 6; i++)
+		check_next(&at, i);
+	check_next(&at, 8);
+	check_next(&at, 0);
+	assert_int_equal(queue.first_broken, 0);
+}
+
+static void a_broken_record_is_skipped_and_remembered(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		(void)append();
+	assert_int_equal(pwrite(queue.file.fd, "#", 1, 3 * RECORD_SIZE + 50), 1);
+	assert_int_equal(pwrite(queue.file.fd, "#", 1, 4 * RECORD_SIZE + 50), 1);
+	begin(0);
+	at = queue.from;
+	check_next(&at, 1);
+	check_next(&at, 2);
+	check_next(&at, 5);
+	assert_int_equal(queue.first_broken, 3);
+	begin(0);
+	assert_int_equal(queue.first_broken, 0); /* it may be good in this turn */
+}
+
+static void a_record_half_copied_is_read_again(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		(void)append();
+	begin(0);
+	at = queue.from;
+	check_next(&at, 1);
+	torn_reads = 2;
+	queue.chunk_count = 0;
+	assert_true(check_next(&at, 2).is_waiting);
+	assert_int_equal(torn_reads, 0);
+	assert_int_equal(queue.first_broken, 0);
+	check_next(&at, 3);
+}
+
+static void a_ticket_is_found_by_its_number(void **state)
+{
+	struct queue_row row;
+
+	(void)state;
+	(void)append();
+	(void)append();
+	append_cancel(1, 0, CONTROL_CANCEL, dir.boot);
+	begin(0);
+	assert_int_equal(queue_find(&queue, 2, &row), 0);
+	assert_true(row.is_waiting);
+	assert_int_equal(queue_find(&queue, 1, &row), 0);
+	assert_true(row.is_cancelled);
+	assert_int_equal(queue_find(&queue, 0, &row), QUEUE_END);
+	assert_int_equal(queue_find(&queue, 3, &row), QUEUE_END); /* a control */
+	assert_int_equal(queue_find(&queue, 4, &row), QUEUE_END);
+	assert_int_equal(queue_find(&queue, UINT64_MAX, &row), QUEUE_END);
+}
+
+/* --- the hint ----------------------------------------------------------------------- */
+
+static void reading_begins_at_the_hint(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		(void)append();
+	set_hint(7);
+	begin(9);
+	assert_int_equal(queue.from, 7);
+	at = queue.from;
+	check_next(&at, 7);
+}
+
+static void a_hint_that_has_passed_me_does_not_hide_me(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		(void)append();
+	set_hint(9);
+	begin(4);
+	assert_int_equal(queue.from, 4);
+	at = queue.from;
+	check_next(&at, 4);
+}
+
+static void a_hint_beyond_the_end_is_no_trouble(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	(void)append();
+	set_hint(1000);
+	begin(0);
+	at = queue.from;
+	check_next(&at, 0);
+	begin(1);
+	at = queue.from;
+	check_next(&at, 1);
+}
+
+static void the_hint_only_moves_forward(void **state)
+{
+	struct ticket_header header;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		(void)append();
+	begin(0);
+	queue_move_hint(&queue, 5);
+	queue_move_hint(&queue, 3);
+	ticket_read_header(&queue.file, &header);
+	assert_int_equal(header.hint, 5);
+}
+
+/* --- controls ----------------------------------------------------------------------- */
+
+static void a_cancel_counts_if_its_uid_may(void **state)
+{
+	static const struct {
+		uint32_t owner, canceller;
+		bool counts;
+	} table[] = { { 1000, 1000, true }, { 1000, 0, true }, { 1000, 1001, false },
+		{ 0, 1000, false }, { 0, 0, true } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct owner owner = myself;
+		struct queue_row row;
+		uint64_t number;
+
+		owner.uid = table[i].owner;
+		number = append_of(&owner, TICKET_WAITING, dir.boot);
+		append_cancel(number, table[i].canceller, CONTROL_CANCEL, dir.boot);
+		begin(0);
+		assert_int_equal(queue_find(&queue, number, &row), 0);
+		assert_int_equal(row.is_cancelled, table[i].counts);
+		assert_int_equal(row.is_waiting, !table[i].counts);
+		if (table[i].counts)
+			assert_int_equal(row.cancelled_by, table[i].canceller);
+	}
+}
+
+static void a_cancel_of_another_boot_or_kind_counts_for_nothing(void **state)
+{
+	struct queue_row row;
+
+	(void)state;
+	(void)append();
+	append_cancel(1, 0, CONTROL_CANCEL, "00000000000000000000000000000000");
+	append_cancel(1, 0, CONTROL_CANCEL + 1, dir.boot);
+	append_cancel(2, 0, CONTROL_CANCEL, dir.boot);
+	begin(0);
+	assert_int_equal(queue_find(&queue, 1, &row), 0);
+	assert_false(row.is_cancelled);
+}
+
+static void many_cancels_and_those_that_come_later_are_seen(void **state)
+{
+	struct queue_row row;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 100; i++)
+		(void)append();
+	for (uint64_t i = 2; i <= 100; i += 2)
+		append_cancel(i, 0, CONTROL_CANCEL, dir.boot);
+	begin(0);
+	append_cancel(1, 0, CONTROL_CANCEL, dir.boot);
+	assert_int_equal(queue_find(&queue, 1, &row), 0);
+	assert_false(row.is_cancelled);
+	begin(0);
+	for (uint64_t i = 1; i <= 100; i++) {
+		assert_int_equal(queue_find(&queue, i, &row), 0);
+		assert_int_equal(row.is_cancelled, i == 1 || i % 2 == 0);
+	}
+}
+
+/* --- a file that is not what it was ------------------------------------------------- */
+
+static void a_lost_file_is_noticed(void **state)
+{
+	(void)state;
+	(void)append();
+	begin(1);
+	assert_int_equal(unlinkat(dir.fd, "tickets", 0), 0);
+	assert_int_equal(queue_begin(&queue, 1), QUEUE_REPLACED);
+	queue_release(&queue);
+	assert_int_equal(queue_open(&queue, &dir), 0);
+	begin(0);
+	assert_int_equal(append(), 1);
+	begin(1);
+}
+
+static void a_file_cut_short_is_noticed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		(void)append();
+	begin(3);
+	assert_int_equal(ftruncate(queue.file.fd, 5 * RECORD_SIZE), 0);
+	assert_int_equal(queue_begin(&queue, 3), QUEUE_REPLACED);
+	queue_release(&queue);
+	assert_int_equal(queue_open(&queue, &dir), 0);
+	begin(3);
+	queue_release(&queue);
+	assert_int_equal(queue_open(&queue, &dir), 0);
+	assert_int_equal(queue_begin(&queue, 7), QUEUE_REPLACED); /* mine is gone */
+}
+
+/* --- the dead prefix ---------------------------------------------------------------- */
+
+enum { MANY = 2200, HINT = 2170, LIVE_AT = 700, PAGE = 8 };
+
+static void fill(const struct owner *dead)
+{
+	for (uint64_t i = 1; i <= MANY; i++)
+		assert_int_equal(append_of(i == LIVE_AT || i > HINT ? &myself : dead,
+					 TICKET_GRANTED, dir.boot),
+			i);
+}
+
+static void a_dead_prefix_is_given_back_but_for_live_tickets(void **state)
+{
+	struct owner dead = fixture_dead_owner(-1, OTHER_ALONE);
+	struct ticket_header header;
+	struct ticket ticket;
+	struct stat before, after;
+	uint64_t at;
+
+	(void)state;
+	fill(&dead);
+	begin(0);
+	assert_int_equal(fstat(queue.file.fd, &before), 0);
+	queue_move_hint(&queue, HINT);
+	assert_int_equal(fstat(queue.file.fd, &after), 0);
+	assert_int_equal(after.st_size, before.st_size); /* numbers go on */
+	ticket_read_header(&queue.file, &header);
+	assert_int_equal(header.hint, HINT);
+	if (!fixture_can_punch(dir.fd))
+		skip();
+	assert_int_equal(header.punched, HINT / PAGE * PAGE);
+	for (uint64_t i = 1; i <= MANY; i++) {
+		bool kept =
+			i < PAGE || i / PAGE == LIVE_AT / PAGE || i >= HINT / PAGE * PAGE;
+
+		assert_int_equal(ticket_read(&queue.file, i, &ticket),
+			kept ? TICKET_RECORD : TICKET_VOID);
+	}
+	assert_int_equal(append(), MANY + 1);
+	begin(0);
+	at = queue.from;
+	check_next(&at, HINT);
+	/* reading it all costs nothing but time */
+	set_hint(1);
+	begin(0);
+	at = 1;
+	for (uint64_t i = 1; i < PAGE; i++)
+		check_next(&at, i);
+	check_next(&at, LIVE_AT / PAGE * PAGE);
+	assert_int_equal(queue.first_broken, 0);
+}
+
+static void a_short_prefix_stays(void **state)
+{
+	struct ticket_header header;
+	struct ticket ticket;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		(void)append_of(
+			&myself, TICKET_GRANTED, "00000000000000000000000000000000");
+	begin(0);
+	queue_move_hint(&queue, 90);
+	ticket_read_header(&queue.file, &header);
+	assert_int_equal(header.punched, 0);
+	assert_int_equal(ticket_read(&queue.file, 20, &ticket), TICKET_RECORD);
+}
+
+static void what_cannot_be_given_back_is_kept(void **state)
+{
+	struct owner dead = fixture_dead_owner(-1, OTHER_ALONE);
+	struct ticket_header header;
+	struct ticket ticket;
+
+	(void)state;
+	fill(&dead);
+	cannot_punch = true;
+	begin(0);
+	queue_move_hint(&queue, HINT);
+	ticket_read_header(&queue.file, &header);
+	assert_int_equal(header.hint, HINT);
+	assert_int_equal(ticket_read(&queue.file, 100, &ticket), TICKET_RECORD);
+}
+
+static void a_broken_record_keeps_its_page(void **state)
+{
+	struct owner dead = fixture_dead_owner(-1, OTHER_ALONE);
+	struct ticket ticket;
+
+	(void)state;
+	fill(&dead);
+	/* it may be a live ticket, half rewritten */
+	assert_int_equal(pwrite(queue.file.fd, "#", 1, 901 * RECORD_SIZE + 50), 1);
+	begin(0);
+	queue_move_hint(&queue, HINT);
+	assert_int_equal(ticket_read(&queue.file, 901, &ticket), TICKET_BROKEN);
+	assert_int_equal(ticket_read(&queue.file, 900, &ticket), TICKET_RECORD);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(tickets_come_in_their_order),
+		TEST(only_waiting_tickets_of_this_boot_wait),
+		TEST(void_records_and_unknown_ones_are_passed),
+		TEST(a_broken_record_is_skipped_and_remembered),
+		TEST(a_record_half_copied_is_read_again),
+		TEST(a_ticket_is_found_by_its_number),
+		TEST(reading_begins_at_the_hint),
+		TEST(a_hint_that_has_passed_me_does_not_hide_me),
+		TEST(a_hint_beyond_the_end_is_no_trouble),
+		TEST(the_hint_only_moves_forward),
+		TEST(a_cancel_counts_if_its_uid_may),
+		TEST(a_cancel_of_another_boot_or_kind_counts_for_nothing),
+		TEST(many_cancels_and_those_that_come_later_are_seen),
+		TEST(a_lost_file_is_noticed),
+		TEST(a_file_cut_short_is_noticed),
+		TEST(a_dead_prefix_is_given_back_but_for_live_tickets),
+		TEST(a_short_prefix_stays),
+		TEST(what_cannot_be_given_back_is_kept),
+		TEST(a_broken_record_keeps_its_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

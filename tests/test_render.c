@@ -1,0 +1,278 @@
+/*
+ * The forms that everything is shown in: JSON, tables, lines.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../gpulease/render_json.h"
+#include "../gpulease/render_table.h"
+#include "json_valid.h"
+#include "page.h"
+
+/* --- JSON -------------------------------------------------------------------------- */
+
+static void a_whole_document(void **state)
+{
+	struct page page;
+	struct json json;
+
+	(void)state;
+	page_begin(&page);
+	json = JSON_ON(page.out);
+	json_begin_object(&json);
+	json_key(&json, "a");
+	json_begin_array(&json);
+	json_unsigned(&json, UINT64_MAX);
+	json_signed(&json, INT64_MIN);
+	json_end(&json);
+	json_key(&json, "none");
+	json_begin_object(&json);
+	json_end(&json);
+	json_key(&json, "b");
+	json_bool(&json, true);
+	json_key(&json, "c");
+	json_null(&json);
+	json_end(&json);
+	json_finish(&json);
+	page_is(&page, "{\n  \"a\": [\n    18446744073709551615,\n"
+		       "    -9223372036854775808\n  ],\n  \"none\": {},\n"
+		       "  \"b\": true,\n  \"c\": null\n}\n");
+}
+
+static const struct {
+	const char *in, *out;
+} strings[] = {
+	{ "", "\"\"\n" },
+	{ "a/b", "\"a/b\"\n" },
+	{ "\"\\", "\"\\\"\\\\\"\n" },
+	{ "?", "\"?\"\n" },
+	{ "\n\t\033[0m\177", "\"\\u000a\\u0009\\u001b[0m\\u007f\"\n" },
+	{ "\xc3\xa4\xf0\x9f\x98\x80", "\"\xc3\xa4\xf0\x9f\x98\x80\"\n" },
+	{ "\xc2\x9b", "\"\\u009b\"\n" },
+	{ "\xe2\x80\xae", "\"\\u202e\"\n" },
+	{ "\xf3\xa0\x81\x81", "\"\\udb40\\udc41\"\n" },
+	{ "\xff-\xc3", "\"\\ufffd-\\ufffd\"\n" },
+	{ "\xc3(", "\"\\ufffd(\"\n" },
+	{ "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"\n" },
+	{ "\xc0\x80", "\"\\ufffd\\ufffd\"\n" },
+	{ "\xe2\x82z", "\"\\ufffd\\ufffdz\"\n" },
+};
+
+static void strings_are_escaped(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
+		struct page page;
+		struct json json;
+
+		page_begin(&page);
+		json = JSON_ON(page.out);
+		json_text(&json, strings[i].in);
+		json_finish(&json);
+		page_is(&page, strings[i].out);
+	}
+}
+
+static void every_two_bytes_make_a_valid_string(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 0x10000; i++) {
+		const char bytes[] = { (char)(i >> 8), (char)i };
+		struct page page;
+		struct json json;
+		size_t at;
+
+		page_begin(&page);
+		json = JSON_ON(page.out);
+		json_bytes(&json, bytes, sizeof(bytes));
+		json_finish(&json);
+		(void)fflush(page.out);
+		if (!json_is_valid(page.text, page.size, &at))
+			fail_msg("%04x becomes %s", i, page.text);
+		page_end(&page);
+	}
+}
+
+static const char *const no_json[] = { "", "{", "[1,]", "{\"a\"}", "{\"a\":1,}", "01",
+	"1.", "-", "+1", "nul", "\"", "\"\n\"", "\"\x7f\"", "\"\xc2\x9b\"", "\"\xff\"",
+	"\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\udc00\"", "1 2", "{1:2}", "[1 2]",
+	"'a'", "\"\xed\xa0\x80\"", "[[1]", "{} x" };
+static const char *const good_json[] = { "0", " -1.5e+3 ", "[]", "{ }", "[1, 2]",
+	"{\"a\":{\"b\":[null,true,false]}}", "\"\\u00e4\\ud83d\\ude00\\n\"",
+	"\"\xc3\xa4\"" };
+
+static void the_judge_of_json_can_judge(void **state)
+{
+	size_t at;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(no_json); i++)
+		if (json_is_valid(no_json[i], strlen(no_json[i]), &at))
+			fail_msg("taken for JSON: %s", no_json[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(good_json); i++)
+		if (!json_is_valid(good_json[i], strlen(good_json[i]), &at))
+			fail_msg("not taken for JSON: %s", good_json[i]);
+}
+
+/* --- tables ------------------------------------------------------------------------ */
+
+static const struct table_column three[] = {
+	{ .title = "N", .is_right = true },
+	{ .title = "MODEL", .least = 6 },
+	{ .title = "OPTION", .is_optional = true },
+	{ .title = "COMMAND", .least = 8 },
+};
+
+static void fill_three(struct table *table)
+{
+	*table = TABLE_ON(three);
+	table_row(table);
+	table_put(table, 0, "1");
+	table_put(table, 1, "NVIDIA A100");
+	table_put(table, 3, "python train.py");
+	table_row(table);
+	table_putf(table, 0, "%d", 10);
+	table_tint(table, 1, TINT_RED);
+	table_put(table, 3, "x");
+}
+
+static void print_three(struct page *page, unsigned width, bool has_colour)
+{
+	struct table_style style = { .width = width, .has_colour = has_colour };
+	struct table table;
+
+	page_begin(page);
+	fill_three(&table);
+	assert_int_equal(table_print(&table, &style, page->out), 0);
+	table_release(&table);
+}
+
+static const struct {
+	unsigned width;
+	const char *text;
+} fittings[] = {
+	{ 0, " N  MODEL        COMMAND\n"
+	     " 1  NVIDIA A100  python train.py\n"
+	     "10  -            x\n" },
+	{ 80, " N  MODEL        COMMAND\n"
+	      " 1  NVIDIA A100  python train.py\n"
+	      "10  -            x\n" },
+	{ 27, " N  MODEL        COMMAND\n"
+	      " 1  NVIDIA A100  python tr\xe2\x80\xa6\n"
+	      "10  -            x\n" },
+	{ 20, " N  MODEL   COMMAND\n"
+	      " 1  NVIDI\xe2\x80\xa6  python \xe2\x80\xa6\n"
+	      "10  -       x\n" },
+	{ 14, " N  MODEL   C\xe2\x80\xa6\n"
+	      " 1  NVIDI\xe2\x80\xa6  p\xe2\x80\xa6\n"
+	      "10  -       x\n" },
+	{ 11, " N  MODEL\n"
+	      " 1  NVIDI\xe2\x80\xa6\n"
+	      "10  -\n" },
+};
+
+/* Blanks at the ends of lines are nothing to see. */
+static void strip_line_ends(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++) {
+		while (*from == '\n' && to > text && to[-1] == ' ')
+			to--;
+		*to++ = *from;
+	}
+	*to = '\0';
+}
+
+static void tables_fit_the_width(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(fittings); i++) {
+		struct page page;
+
+		print_three(&page, fittings[i].width, false);
+		(void)fflush(page.out);
+		strip_line_ends(page.text);
+		if (strcmp(page.text, fittings[i].text) != 0)
+			fail_msg("in %u columns:\n%s", fittings[i].width, page.text);
+		page_end(&page);
+	}
+}
+
+static void no_line_is_wider_than_the_terminal(void **state)
+{
+	(void)state;
+	for (unsigned width = 1; width < 60; width++) {
+		struct page page;
+
+		print_three(&page, width, false);
+		(void)fflush(page.out);
+		for (char *line = page.text; *line; line += strcspn(line, "\n") + 1)
+			assert_true(text_columns(line, strcspn(line, "\n")) <= width);
+		page_end(&page);
+	}
+}
+
+static void colours_only_where_they_are_wanted(void **state)
+{
+	struct page page;
+
+	(void)state;
+	print_three(&page, 80, false);
+	page_has_not(&page, "\033");
+	page_end(&page);
+	print_three(&page, 80, true);
+	page_has(&page, "\033[1mMODEL\033[0m");
+	page_has(&page, "\033[31m-\033[0m");
+	page_end(&page);
+}
+
+static void cells_hold_no_control_characters(void **state)
+{
+	struct table_style style = { .width = 0 };
+	struct table table = TABLE_ON(three);
+	struct page page;
+
+	(void)state;
+	page_begin(&page);
+	table_row(&table);
+	table_put(&table, 3, "\033[2Jrm\r\n\xff");
+	assert_int_equal(table_print(&table, &style, page.out), 0);
+	table_release(&table);
+	page_is(&page, "N  MODEL  COMMAND\n-  -      ?[2Jrm???\n");
+}
+
+static void lines_are_wrapped(void **state)
+{
+	struct table_style style = { .width = 20 };
+	struct page page;
+
+	(void)state;
+	page_begin(&page);
+	line_print("GPU 0,1: paused by alice: the fan \033 is broken", &style, page.out);
+	page_is(&page, "GPU 0,1: paused by\n    alice: the fan ?\n    is broken\n");
+	style.width = 0;
+	page_begin(&page);
+	line_print("GPU 0,1: paused by alice: the fan is broken", &style, page.out);
+	page_is(&page, "GPU 0,1: paused by alice: the fan is broken\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_document),
+		cmocka_unit_test(strings_are_escaped),
+		cmocka_unit_test(every_two_bytes_make_a_valid_string),
+		cmocka_unit_test(the_judge_of_json_can_judge),
+		cmocka_unit_test(tables_fit_the_width),
+		cmocka_unit_test(no_line_is_wider_than_the_terminal),
+		cmocka_unit_test(colours_only_where_they_are_wanted),
+		cmocka_unit_test(cells_hold_no_control_characters),
+		cmocka_unit_test(lines_are_wrapped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,597 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "kin.h"
+#include "snapshot.h"
+
+enum { NOW = 1000000, GPUS = 3, TOTAL = 24000 };
+
+static struct statedir dir;
+static struct snapshot view;
+static int64_t now_ms;
+
+/* The probe's rows are the slots. */
+static void probe_idle(int64_t started_ms)
+{
+	probe_begin(&view.probe, started_ms, started_ms + 10);
+	for (unsigned i = 0; i < GPUS; i++) {
+		struct probe_gpu *gpu = &view.probe.gpus[view.probe.gpu_count++];
+
+		*gpu = (struct probe_gpu){ .index = (int)i,
+			.total_mib = TOTAL,
+			.used_mib = 3,
+			.is_known = true };
+		(void)snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU-%u", i);
+		(void)snprintf(gpu->bus_id, sizeof(gpu->bus_id), "0000:0%u:00.0", i);
+		text_copy(gpu->name, sizeof(gpu->name), "RTX");
+	}
+	view.has_probe = true;
+}
+
+static void add_process(uint32_t gpu, int32_t pid, uint64_t mib)
+{
+	view.probe.processes[view.probe.process_count++] =
+		(struct probe_process){ .gpu = gpu, .pid = pid, .used_mib = mib };
+}
+
+static void add_gpu(unsigned i, const char *boot)
+{
+	struct gpu_record gpu = { .index = i + 10, .total_mib = TOTAL };
+	uint32_t slot;
+
+	(void)snprintf(gpu.uuid, sizeof(gpu.uuid), "GPU-%u", i);
+	(void)snprintf(gpu.bus_id, sizeof(gpu.bus_id), "0000:0%u:00.0", i);
+	text_copy(gpu.model, sizeof(gpu.model), "RTX");
+	text_copy(gpu.boot, sizeof(gpu.boot), boot);
+	assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), 0);
+	assert_int_equal(slot, i);
+}
+
+static int setup(void **state)
+{
+	int r = scratch_setup(state);
+
+	if (r < 0)
+		return r;
+	dir = fixture_dir(*state);
+	memset(&view, 1, sizeof(view)); /* whatever memory held before */
+	snapshot_init(&view, &dir);
+	now_ms = NOW;
+	for (unsigned i = 0; i < GPUS; i++)
+		add_gpu(i, dir.boot);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	snapshot_release(&view);
+	snapshot_release(&view);
+	statedir_release(&dir);
+	return scratch_teardown(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+/* Looks at the state, with the probe as it is. */
+static void look(void)
+{
+	lives_begin(&view.lives);
+	assert_int_equal(snapshot_read(&view, now_ms), 0);
+	snapshot_judge(&view, now_ms);
+	lives_end(&view.lives);
+}
+
+static void check_states(const enum gpu_state *wanted)
+{
+	for (unsigned slot = 0; slot < GPUS; slot++) {
+		if (view.gpus[slot].state != wanted[slot])
+			fail_msg("GPU %u is in state %d, not %d", slot,
+				view.gpus[slot].state, wanted[slot]);
+		assert_int_equal(view.plan[slot].state, wanted[slot]);
+	}
+}
+
+#define CHECK_STATES(...) check_states((const enum gpu_state[GPUS]){ __VA_ARGS__ })
+
+static struct lease lease_of(const struct owner *owner, const char *slots)
+{
+	struct lease lease = { .ticket = 7, .owner = *owner, .since_ms = NOW - 5000 };
+
+	for (; *slots; slots++)
+		gpuset_add(&lease.gpus, (unsigned)(*slots - '0'));
+	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
+	text_copy(lease.user, sizeof(lease.user), "alice");
+	return lease;
+}
+
+static void write_to(unsigned slot, unsigned at, const struct lease *lease)
+{
+	struct lease_file file;
+
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_write(&file, at, lease), 0);
+	lease_release(&file);
+}
+
+static void write_everywhere(const struct lease *lease)
+{
+	gpuset_for_each (slot, &lease->gpus)
+		write_to((unsigned)slot, 1, lease);
+}
+
+static void pause_gpu(unsigned slot, uint32_t is_paused)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease_file file;
+	unsigned records;
+
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_read(&file, raw, &records), 0);
+	file.gpu.is_paused = is_paused;
+	assert_int_equal(lease_write_gpu(&file, &file.gpu), 0);
+	lease_release(&file);
+}
+
+/* --- leases ------------------------------------------------------------------------- */
+
+static void a_live_lease_takes_its_gpus(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "02");
+	struct snapshot_lease *seen;
+
+	(void)state;
+	write_everywhere(&lease);
+	probe_idle(NOW);
+	look();
+	CHECK_STATES(GPU_LEASED, GPU_FREE, GPU_LEASED);
+	assert_int_equal(view.lease_count, 1);
+	seen = fixture_find_ticket(&view, 7);
+	assert_non_null(seen);
+	assert_ptr_equal(seen, snapshot_find_token(&view, other.owner.token));
+	assert_false(seen->is_dead || seen->is_over);
+	assert_true(gpuset_equals(&seen->seen, &lease.gpus));
+	assert_string_equal(seen->lease.user, "alice");
+	assert_int_equal(view.plan[0].end_ms, 0);
+	assert_int_equal(view.lives.count, 1);
+	assert_true(view.lives.all[0].is_watched);
+	assert_null(fixture_find_ticket(&view, 8));
+	other_end(&other);
+	now_ms += 1000;
+	probe_idle(now_ms);
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+	assert_true(fixture_find_ticket(&view, 7)->is_over);
+	assert_int_equal(fixture_find_ticket(&view, 7)->over_ms, now_ms);
+	assert_true(view.gpus[0].has_dead && view.plan[0].is_just_released);
+	assert_false(view.gpus[1].has_dead || view.plan[1].is_just_released);
+	assert_int_equal(view.gpus[0].released_ms, now_ms);
+	assert_false(view.lives.all[0].is_watched);
+}
+
+static void one_visible_record_shows_the_whole_lease(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "012");
+
+	(void)state;
+	probe_idle(NOW);
+	write_to(1, 3,
+		&lease); /* the others are still to be written, or the owner stopped */
+	look();
+	CHECK_STATES(GPU_LEASED, GPU_LEASED, GPU_LEASED);
+	assert_int_equal(view.lease_count, 1);
+	assert_int_equal(gpuset_count(&fixture_find_ticket(&view, 7)->seen), 1);
+	other_end(&other);
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+	assert_true(view.gpus[1].has_dead);
+	assert_false(view.gpus[0].has_dead);
+}
+
+static void a_lease_says_when_it_ends_at_the_latest(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "0");
+
+	(void)state;
+	lease.limit_ms = 60000;
+	lease.grace_ms = 10000;
+	write_everywhere(&lease);
+	probe_idle(NOW);
+	look();
+	assert_int_equal(view.plan[0].end_ms, lease.since_ms + 70000);
+	assert_int_equal(view.plan[1].end_ms, 0);
+	other_end(&other);
+}
+
+static void a_dead_owner_whose_heir_lives_lingers(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct lease lease = lease_of(&other.owner, "1");
+
+	(void)state;
+	write_everywhere(&lease);
+	probe_idle(NOW);
+	other_kill(&other);
+	look();
+	CHECK_STATES(GPU_FREE, GPU_LINGERING, GPU_FREE);
+	assert_true(fixture_find_ticket(&view, 7)->is_dead);
+	assert_false(fixture_find_ticket(&view, 7)->is_over);
+	assert_int_equal(fixture_find_ticket(&view, 7)->dead_ms, NOW);
+	assert_true(view.lives.all[0].is_watched);
+	assert_int_equal(view.plan[1].end_ms, 0);
+	other_kill_heir(&other);
+	look();
+	assert_true(fixture_find_ticket(&view, 7)->is_over);
+}
+
+static void a_lease_of_another_boot_is_void(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "0");
+
+	(void)state;
+	text_copy(lease.boot, sizeof(lease.boot), "00000000000000000000000000000000");
+	write_everywhere(&lease);
+	probe_idle(NOW - 1000); /* nothing of this boot was just released */
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+	assert_false(view.gpus[0].has_dead);
+	assert_true(view.leases[0].is_over);
+	assert_null(fixture_find_ticket(&view, 7));
+	assert_int_equal(view.lives.count, 0);
+	other_end(&other);
+}
+
+static void a_broken_lease_is_skipped_and_counted(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "0");
+	struct lease_file file;
+
+	(void)state;
+	write_to(0, 3, &lease);
+	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(pwrite(file.fd, "#", 1, 2 * RECORD_SIZE), 1);
+	lease_release(&file);
+	probe_idle(NOW);
+	look();
+	CHECK_STATES(GPU_LEASED, GPU_FREE, GPU_FREE);
+	assert_int_equal(view.broken_records, 1);
+	other_end(&other);
+}
+
+/* --- what the probe says ------------------------------------------------------------ */
+
+static void without_a_probe_the_plan_takes_gpus_for_free_and_show_for_unknown(
+	void **state)
+{
+	(void)state;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+	view.is_for_show = true;
+	look();
+	CHECK_STATES(GPU_UNKNOWN, GPU_UNKNOWN, GPU_UNKNOWN);
+}
+
+static void memory_of_nobodys_makes_a_gpu_external(void **state)
+{
+	(void)state;
+	probe_idle(NOW);
+	view.probe.gpus[0].used_mib = 200; /* nobody's use */
+	view.probe.gpus[1].used_mib = 201;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_EXTERNAL, GPU_FREE);
+	assert_int_equal(view.gpus[1].culprit, 0);
+	view.usage.idle_mib = 500;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+}
+
+static void a_process_with_memory_makes_a_gpu_external_and_is_named(void **state)
+{
+	(void)state;
+	probe_idle(NOW);
+	view.probe.gpus[1].used_mib = 9000;
+	add_process(1, 4, 3000);
+	add_process(1, getpid(), 5000);
+	add_process(1, 6, 1000);
+	add_process(2, 5, 100); /* below the threshold */
+	add_process(0, 5, PROBE_MIB_UNKNOWN);
+	look();
+	CHECK_STATES(GPU_FREE, GPU_EXTERNAL, GPU_FREE);
+	assert_int_equal(view.gpus[1].culprit, getpid());
+	/* also where the sum has not caught up */
+	probe_idle(NOW);
+	add_process(0, 5, 201);
+	look();
+	CHECK_STATES(GPU_EXTERNAL, GPU_FREE, GPU_FREE);
+	assert_int_equal(view.gpus[0].culprit, 5);
+}
+
+static void unknown_is_never_free(void **state)
+{
+	(void)state;
+	probe_idle(NOW);
+	view.probe.gpus[0].is_known = false;
+	view.probe.gpus[1].has_mig = true;
+	text_copy(view.probe.gpus[2].compute_mode,
+		sizeof(view.probe.gpus[2].compute_mode), "Prohibited");
+	look();
+	CHECK_STATES(GPU_UNKNOWN, GPU_UNKNOWN, GPU_UNKNOWN);
+	probe_idle(NOW);
+	view.probe.gpu_count = 2; /* a missing row */
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_UNKNOWN);
+	assert_int_equal(view.gpus[2].row, -1);
+	view.probe.gpu_count = 0; /* no answer at all */
+	look();
+	CHECK_STATES(GPU_UNKNOWN, GPU_UNKNOWN, GPU_UNKNOWN);
+	assert_true(view.gpus[0].exists); /* of this boot: waited for */
+}
+
+static void a_gpu_that_lost_its_name_is_known_by_its_bus(void **state)
+{
+	(void)state;
+	probe_idle(NOW);
+	view.probe.gpus[1].uuid[0] = '\0';
+	view.probe.gpus[1].is_known = false;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_UNKNOWN, GPU_FREE);
+	assert_int_equal(view.gpus[1].row, 1);
+}
+
+static void what_remains_of_a_lease_settles(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&dead, "01");
+
+	(void)state;
+	write_everywhere(&lease);
+	/* a probe from before says nothing of it */
+	probe_idle(NOW - 1);
+	view.probe.gpus[0].used_mib = 9000;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+	view.is_for_show = true;
+	look();
+	CHECK_STATES(GPU_SETTLING, GPU_FREE, GPU_FREE);
+	view.is_for_show = false;
+	now_ms += 100;
+	probe_idle(NOW + 50);
+	view.probe.gpus[0].used_mib = 9000;
+	view.probe.gpus[2].used_mib = 9000; /* not leased before */
+	look();
+	CHECK_STATES(GPU_SETTLING, GPU_FREE, GPU_EXTERNAL);
+	probe_idle(NOW + 60);
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+	/* somebody else is seen with it: not of that lease */
+	probe_idle(NOW + 70);
+	view.probe.gpus[0].used_mib = 9000;
+	add_process(0, getpid(), 9000);
+	look();
+	CHECK_STATES(GPU_EXTERNAL, GPU_FREE, GPU_FREE);
+	assert_int_equal(view.gpus[0].culprit, getpid());
+}
+
+/* A process with @token in the environment it was started with. */
+static pid_t start_kin(const char *token)
+{
+	char variable[64];
+	char *const argv[] = { (char *)"sleep", (char *)"60", NULL };
+	char *const envp[] = { variable, NULL };
+	int ends[2];
+	pid_t pid;
+	char byte;
+
+	(void)snprintf(variable, sizeof(variable), KIN_TOKEN_VARIABLE "=%s", token);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)execve("/bin/sleep", argv, envp);
+		_exit(127);
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0); /* it has become the command */
+	(void)close(ends[0]);
+	return pid;
+}
+
+static void a_process_that_a_lease_left_behind_settles_too(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&dead, "0");
+	pid_t kin = start_kin(dead.token);
+
+	(void)state;
+	write_everywhere(&lease);
+	probe_idle(NOW);
+	view.probe.gpus[0].used_mib = view.probe.gpus[1].used_mib = 9000;
+	add_process(0, kin, 9000);
+	add_process(1, kin, 9000);
+	look();
+	CHECK_STATES(GPU_SETTLING, GPU_EXTERNAL, GPU_FREE);
+	assert_int_equal(view.gpus[0].culprit, kin);
+	fixture_kill(&kin);
+}
+
+static void an_mps_server_holds_memory_for_others(void **state)
+{
+	char old[16];
+
+	(void)state;
+	assert_int_equal(prctl(PR_GET_NAME, old), 0);
+	probe_idle(NOW);
+	add_process(0, getpid(), 9000);
+	assert_int_equal(prctl(PR_SET_NAME, "nvidia-cuda-mps-server"), 0);
+	look();
+	assert_int_equal(prctl(PR_SET_NAME, old), 0);
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+	look();
+	CHECK_STATES(GPU_EXTERNAL, GPU_FREE, GPU_FREE);
+}
+
+/* --- other states ------------------------------------------------------------------- */
+
+static void a_paused_gpu_is_paused_leased_or_not(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "1");
+
+	(void)state;
+	write_everywhere(&lease);
+	pause_gpu(0, 1);
+	pause_gpu(1, 1);
+	probe_idle(NOW);
+	look();
+	CHECK_STATES(GPU_PAUSED, GPU_PAUSED, GPU_FREE);
+	pause_gpu(0, 0);
+	pause_gpu(1, 0);
+	look();
+	CHECK_STATES(GPU_FREE, GPU_LEASED, GPU_FREE);
+	other_end(&other);
+}
+
+static void a_gpu_that_could_not_be_locked_is_locked_for_a_while(void **state)
+{
+	(void)state;
+	probe_idle(NOW);
+	look();
+	view.gpus[1].locked_until_ms = NOW + 500;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_LOCKED, GPU_FREE);
+	now_ms = NOW + 500;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+}
+
+static void a_gpu_of_another_boot_exists_once_a_probe_has_shown_it(void **state)
+{
+	(void)state;
+	snapshot_release(&view);
+	assert_int_equal(unlinkat(dir.fd, "gpu/GPU-2.lease", 0), 0);
+	add_gpu(2, "00000000000000000000000000000000");
+	look();
+	assert_true(view.gpus[1].exists && view.plan[1].exists);
+	assert_false(view.gpus[2].exists || view.plan[2].exists);
+	probe_idle(NOW);
+	look();
+	assert_true(view.gpus[2].exists && view.plan[2].exists);
+}
+
+static void a_gpu_without_a_file_is_known_for_now(void **state)
+{
+	struct probe_gpu *more;
+
+	(void)state;
+	probe_idle(NOW);
+	more = &view.probe.gpus[view.probe.gpu_count++];
+	*more = view.probe.gpus[0];
+	more->index = 7;
+	text_copy(more->uuid, sizeof(more->uuid), "GPU-new");
+	look();
+	assert_int_equal(view.slots, GPUS + 1);
+	assert_int_equal(snapshot_find_gpu(&view, "GPU-new"), GPUS);
+	assert_int_equal(view.gpus[GPUS].file.fd, -1);
+	assert_int_equal(view.plan[GPUS].state, GPU_FREE);
+	assert_int_equal(snapshot_gpu_index(&view, GPUS), 7);
+	look();
+	assert_int_equal(view.slots, GPUS + 1);
+	probe_idle(NOW);
+	look();
+	assert_int_equal(view.slots, GPUS);
+	assert_int_equal(snapshot_find_gpu(&view, "GPU-new"), -1);
+}
+
+static void the_index_is_the_probes_or_the_last_known(void **state)
+{
+	(void)state;
+	look();
+	assert_int_equal(snapshot_gpu_index(&view, 1), 11);
+	probe_idle(NOW);
+	look();
+	assert_int_equal(snapshot_gpu_index(&view, 1), 1);
+	assert_int_equal(view.plan[1].index, 1);
+	view.probe.gpus[1].index = -1;
+	look();
+	assert_int_equal(snapshot_gpu_index(&view, 1), 11);
+}
+
+static void files_stay_open_and_a_replaced_one_is_opened_again(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "1");
+	int before;
+
+	(void)state;
+	probe_idle(NOW);
+	look();
+	before = fixture_open_fds();
+	look();
+	assert_int_equal(fixture_open_fds(), before);
+	assert_int_equal(unlinkat(dir.fd, "gpu/GPU-1.lease", 0), 0);
+	look();
+	assert_int_equal(view.gpus[1].file.fd, -1);
+	assert_int_equal(
+		view.gpus[2].file.fd >= 0, true); /* those behind are still read */
+	add_gpu(1, dir.boot);
+	write_everywhere(&lease);
+	look();
+	CHECK_STATES(GPU_FREE, GPU_LEASED, GPU_FREE);
+	other_end(&other);
+}
+
+static void a_gpu_whose_record_is_broken_is_given_to_nobody(void **state)
+{
+	struct lease_file file;
+
+	(void)state;
+	assert_int_equal(lease_open_slot(dir.fd, 1, &file), 0);
+	assert_int_equal(pwrite(file.fd, "#", 1, 0), 1);
+	lease_release(&file);
+	probe_idle(NOW);
+	look();
+	assert_true(view.gpus[1].is_broken);
+	for (unsigned slot = 0; slot < view.slots; slot++)
+		if (view.plan[slot].exists && view.plan[slot].state == GPU_FREE) {
+			assert_true(view.gpus[slot].file.fd >= 0);
+			assert_int_not_equal(view.gpus[slot].row, 1);
+		}
+	assert_int_equal(view.plan[0].state, GPU_FREE);
+	assert_int_equal(view.plan[2].state, GPU_FREE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_live_lease_takes_its_gpus),
+		TEST(one_visible_record_shows_the_whole_lease),
+		TEST(a_lease_says_when_it_ends_at_the_latest),
+		TEST(a_dead_owner_whose_heir_lives_lingers),
+		TEST(a_lease_of_another_boot_is_void),
+		TEST(a_broken_lease_is_skipped_and_counted),
+		TEST(without_a_probe_the_plan_takes_gpus_for_free_and_show_for_unknown),
+		TEST(memory_of_nobodys_makes_a_gpu_external),
+		TEST(a_process_with_memory_makes_a_gpu_external_and_is_named),
+		TEST(unknown_is_never_free),
+		TEST(a_gpu_that_lost_its_name_is_known_by_its_bus),
+		TEST(what_remains_of_a_lease_settles),
+		TEST(a_process_that_a_lease_left_behind_settles_too),
+		TEST(an_mps_server_holds_memory_for_others),
+		TEST(a_paused_gpu_is_paused_leased_or_not),
+		TEST(a_gpu_that_could_not_be_locked_is_locked_for_a_while),
+		TEST(a_gpu_of_another_boot_exists_once_a_probe_has_shown_it),
+		TEST(a_gpu_without_a_file_is_known_for_now),
+		TEST(the_index_is_the_probes_or_the_last_known),
+		TEST(files_stay_open_and_a_replaced_one_is_opened_again),
+		TEST(a_gpu_whose_record_is_broken_is_given_to_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "text.h"
+
+static void what_does_not_fit_is_cut_and_said(void **state)
+{
+	char room[8];
+	struct text text = TEXT_ON(room);
+
+	(void)state;
+	assert_string_equal(room, "");
+	text_add(&text, "abc");
+	text_addf(&text, "%d", 4567);
+	assert_string_equal(room, "abc4567");
+	assert_false(text.cut);
+	text_add(&text, "");
+	assert_false(text.cut);
+	text_add(&text, "8");
+	assert_true(text.cut);
+	assert_string_equal(room, "abc4567");
+	assert_int_equal(text.used, 7);
+}
+
+static void a_format_that_does_not_fit_is_cut(void **state)
+{
+	char room[6];
+	struct text text = TEXT_ON(room);
+
+	(void)state;
+	text_addf(&text, "%s-%s", "abc", "defgh");
+	assert_string_equal(room, "abc-d");
+	assert_true(text.cut);
+	text_addf(&text, "%d", 1);
+	assert_string_equal(room, "abc-d");
+}
+
+static void a_text_of_one_byte_holds_nothing(void **state)
+{
+	char room[1];
+	struct text text = TEXT_ON(room);
+
+	(void)state;
+	text_add_bytes(&text, "", 0);
+	text_addf(&text, "%s", "");
+	assert_false(text.cut);
+	text_add(&text, "a");
+	assert_true(text.cut);
+	assert_string_equal(room, "");
+}
+
+static void a_copy_always_ends(void **state)
+{
+	char out[4] = "xxx";
+
+	(void)state;
+	text_copy(out, sizeof(out), "abcdef");
+	assert_string_equal(out, "abc");
+	text_copy(out, sizeof(out), "");
+	assert_string_equal(out, "");
+}
+
+static const struct {
+	const char *in, *out;
+} printable_cases[] = {
+	{ "plain text ~", "plain text ~" },
+	{ "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
+		"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80" },
+	{ "a\033[1mb\r\n\t\x7f", "a?[1mb????" },
+	{ "\xc2\x9b"
+	  "1m",
+		"?1m" },                      /* C1: escape in one character */
+	{ "\xe2\x80\xae", "?" },              /* right to left from here */
+	{ "\xe2\x80\xa8\xe2\x80\x8b", "??" }, /* line separator, zero width */
+	{ "\xf3\xa0\x81\x81", "?" },          /* tag */
+	{ "\xff\xc0\x80\x80", "????" },       /* never UTF-8; too long a form; alone */
+	{ "\xe0\x80\xaf", "???" },
+	{ "\xed\xa0\x80", "???" },      /* surrogate */
+	{ "\xf4\x90\x80\x80", "????" }, /* beyond Unicode */
+	{ "a\xe2\x82", "a??" },         /* cut */
+	{ "\xc3(", "?(" },
+};
+
+static void only_what_a_terminal_may_show_passes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(printable_cases); i++) {
+		char room[64];
+		struct text text = TEXT_ON(room);
+
+		text_add_printable(
+			&text, printable_cases[i].in, strlen(printable_cases[i].in));
+		assert_string_equal(room, printable_cases[i].out);
+		assert_false(text.cut);
+	}
+}
+
+static void a_nul_is_no_end_but_not_printable(void **state)
+{
+	char room[16];
+	struct text text = TEXT_ON(room);
+
+	(void)state;
+	text_add_printable(&text, "a\0b", 3);
+	assert_string_equal(room, "a?b");
+}
+
+static void a_character_is_cut_whole(void **state)
+{
+	char room[5];
+	struct text text = TEXT_ON(room);
+
+	(void)state;
+	text_add_printable(&text,
+		"ab\xe2\x82\xac"
+		"c",
+		6);
+	assert_string_equal(room, "ab");
+	assert_true(text.cut);
+}
+
+static void columns_are_characters(void **state)
+{
+	(void)state;
+	assert_int_equal(text_columns("", 0), 0);
+	assert_int_equal(text_columns("abc", 3), 3);
+	assert_int_equal(text_columns("\xc3\xa4\xe2\x82\xac", 5), 2);
+	assert_int_equal(text_columns("abc", 2), 2);
+}
+
+static void a_reason_is_replaced_and_cut(void **state)
+{
+	struct why why = WHY_NONE;
+	char longer[400];
+
+	(void)state;
+	why_set(NULL, "nobody asks");
+	why_set(&why, "cannot open '%s'", "/dev/x");
+	assert_string_equal(why.text, "cannot open '/dev/x'");
+	memset(longer, 'a', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	why_set(&why, "%s", longer);
+	assert_int_equal(strlen(why.text), sizeof(why.text) - 1);
+	why_set(&why, "short");
+	assert_string_equal(why.text, "short");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_does_not_fit_is_cut_and_said),
+		cmocka_unit_test(a_format_that_does_not_fit_is_cut),
+		cmocka_unit_test(a_text_of_one_byte_holds_nothing),
+		cmocka_unit_test(a_copy_always_ends),
+		cmocka_unit_test(only_what_a_terminal_may_show_passes),
+		cmocka_unit_test(a_nul_is_no_end_but_not_printable),
+		cmocka_unit_test(a_character_is_cut_whole),
+		cmocka_unit_test(columns_are_characters),
+		cmocka_unit_test(a_reason_is_replaced_and_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

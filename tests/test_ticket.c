@@ -1,0 +1,658 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/resource.h>
+
+#include "fixture.h"
+#include "ticket.h"
+
+/* --- what others do while we are in the middle -------------------------------------- */
+
+static unsigned torn_reads;           /* so many reads see a half-copied record */
+static void (*before_write)(void);    /* once: after the size was looked at */
+static void (*before_position)(void); /* once: after the record was written */
+
+ssize_t __real_pread(int fd, void *out, size_t size, off_t offset);
+ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset);
+ssize_t __real_write(int fd, const void *in, size_t size);
+ssize_t __wrap_write(int fd, const void *in, size_t size);
+off_t __real_lseek(int fd, off_t offset, int whence);
+off_t __wrap_lseek(int fd, off_t offset, int whence);
+
+ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset)
+{
+	ssize_t n = __real_pread(fd, out, size, offset);
+
+	if (torn_reads && n >= RECORD_SIZE) {
+		torn_reads--;
+		memset((char *)out + 100, '#', 50);
+	}
+	return n;
+}
+
+static void call_once(void (**hook)(void))
+{
+	void (*call)(void) = *hook;
+
+	*hook = NULL;
+	if (call)
+		call();
+}
+
+ssize_t __wrap_write(int fd, const void *in, size_t size)
+{
+	if (size == RECORD_SIZE)
+		call_once(&before_write);
+	return __real_write(fd, in, size);
+}
+
+off_t __wrap_lseek(int fd, off_t offset, int whence)
+{
+	call_once(&before_position);
+	return __real_lseek(fd, offset, whence);
+}
+
+static int setup(void **state)
+{
+	torn_reads = 0;
+	before_write = before_position = NULL;
+	return scratch_setup(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, scratch_teardown)
+
+/* --- helpers ------------------------------------------------------------------------ */
+
+static struct ticket make_ticket(int64_t mark)
+{
+	struct ticket ticket = { .state = TICKET_WAITING, .since_ms = mark };
+
+	ticket.request.gpus = 1;
+	assert_int_equal(token_make(ticket.owner.token), 0);
+	return ticket;
+}
+
+static uint64_t append(struct ticket_file *file, int64_t mark)
+{
+	struct ticket ticket = make_ticket(mark);
+	uint64_t number = 0;
+
+	assert_int_equal(ticket_append(file, &ticket, &number), 0);
+	return number;
+}
+
+static void check_ticket(struct ticket_file *file, uint64_t number, int64_t mark)
+{
+	struct ticket ticket;
+
+	assert_int_equal(ticket_read(file, number, &ticket), TICKET_RECORD);
+	assert_int_equal(ticket.since_ms, mark);
+}
+
+static off_t size_of(const struct ticket_file *file)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(file->fd, &st), 0);
+	return st.st_size;
+}
+
+static struct ticket_file open_file(const struct scratch *s)
+{
+	struct ticket_file file = TICKET_FILE_NONE;
+
+	assert_int_equal(ticket_open(s->dirfd, &file), 0);
+	return file;
+}
+
+/* Limits the size of files; SIGXFSZ is ignored by who appends, as here. */
+static void limit_size(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* --- numbers ------------------------------------------------------------------------ */
+
+static void numbers_count_from_one_in_the_order_of_arrival(void **state)
+{
+	struct ticket_file one = open_file(*state), two = open_file(*state);
+	uint64_t end;
+
+	assert_int_equal(append(&one, 10), 1);
+	assert_int_equal(append(&two, 20), 2);
+	assert_int_equal(append(&one, 30), 3);
+	assert_int_equal(ticket_end(&two, &end), 0);
+	assert_int_equal(end, 4);
+	check_ticket(&two, 1, 10);
+	check_ticket(&one, 2, 20);
+	check_ticket(&two, 3, 30);
+	ticket_release(&one);
+	ticket_release(&two);
+	ticket_release(&two);
+}
+
+static void a_ticket_is_rewritten_in_its_place(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket ticket = make_ticket(10), seen;
+	uint64_t number, end;
+
+	assert_int_equal(ticket_append(&file, &ticket, &number), 0);
+	(void)append(&file, 20);
+	ticket.state = TICKET_GRANTED;
+	ticket.turn = 7;
+	assert_int_equal(ticket_rewrite(&file, number, &ticket), 0);
+	assert_int_equal(ticket_end(&file, &end), 0);
+	assert_int_equal(end, 3); /* not appended, as pwrite does with O_APPEND */
+	assert_int_equal(ticket_read(&file, number, &seen), TICKET_RECORD);
+	assert_int_equal(seen.state, TICKET_GRANTED);
+	assert_int_equal(seen.turn, 7);
+	check_ticket(&file, 2, 20);
+	ticket_release(&file);
+}
+
+static void all_fields_come_back(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket ticket, seen;
+	uint64_t number;
+
+	memset(&ticket, 0, sizeof(ticket));
+	assert_int_equal(owner_self(&ticket.owner), 0);
+	ticket.state = TICKET_WAITING;
+	ticket.attempt = 3;
+	ticket.job = 17;
+	ticket.turn = UINT64_MAX;
+	ticket.turn_ms = INT64_MAX;
+	ticket.since_ms = 5;
+	assert_int_equal(boot_id_read(ticket.boot), 0);
+	text_copy(ticket.user, sizeof(ticket.user), "a b=c%");
+	ticket.request.gpus = 128;
+	ticket.request.share_percent = 50;
+	ticket.request.vram_mib = 1 << 20;
+	ticket.request.priority = -5;
+	ticket.request.limit_ms = 3600000;
+	ticket.request.grace_ms = 10000;
+	ticket.request.allow = GPUSET_ALL;
+	text_copy(ticket.request.name, NAME_SIZE_MAX, "train 1");
+	text_copy(
+		ticket.request.command, COMMAND_SIZE_MAX, "python train.py --x=\"1\n\"");
+	assert_int_equal(ticket_append(&file, &ticket, &number), 0);
+	memset(&seen, 0, sizeof(seen));
+	assert_int_equal(ticket_read(&file, number, &seen), TICKET_RECORD);
+	assert_same_owner(&seen.owner, &ticket.owner);
+	assert_string_equal(seen.user, ticket.user);
+	assert_string_equal(seen.boot, ticket.boot);
+	assert_string_equal(seen.request.name, ticket.request.name);
+	assert_string_equal(seen.request.command, ticket.request.command);
+	assert_true(gpuset_equals(&seen.request.allow, &ticket.request.allow));
+	assert_true(seen.turn == UINT64_MAX && seen.turn_ms == INT64_MAX);
+	assert_int_equal(seen.request.priority, -5);
+	assert_int_equal(seen.request.share_percent, 50);
+	assert_int_equal(seen.request.limit_ms, 3600000);
+	assert_int_equal(seen.job, 17);
+	assert_int_equal(seen.attempt, 3);
+	ticket_release(&file);
+}
+
+static void a_control_is_told_from_a_ticket(void **state)
+{
+	struct control control = { .verb = CONTROL_CANCEL, .uid = 1000, .ticket = 1 };
+	struct ticket_file file = open_file(*state);
+	char raw[RECORD_SIZE];
+	struct ticket ticket;
+	struct control seen;
+	size_t count = 0;
+
+	(void)append(&file, 10);
+	assert_int_equal(ticket_append_control(&file, &control), 0);
+	assert_int_equal(ticket_read(&file, 2, &ticket), TICKET_CONTROL);
+	assert_int_equal(ticket_read_raw(&file, 2, 1, raw, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(ticket_glance(raw), TICKET_CONTROL);
+	assert_int_equal(ticket_decode(raw, &ticket, &seen), TICKET_CONTROL);
+	assert_int_equal(seen.uid, 1000);
+	assert_int_equal(seen.ticket, 1);
+	raw[20] ^= 1;
+	assert_int_equal(ticket_decode(raw, &ticket, &seen), TICKET_BROKEN);
+	memset(raw, 0, sizeof(raw));
+	assert_int_equal(ticket_decode(raw, &ticket, &seen), TICKET_VOID);
+	assert_int_equal(ticket_glance(raw), TICKET_VOID);
+	assert_int_equal(ticket_read_raw(&file, 0, 1, raw, &count), 0);
+	assert_int_equal(ticket_decode(raw, &ticket, &seen), TICKET_OTHER);
+	assert_int_equal(ticket_read(&file, 3, &ticket), TICKET_VOID);
+	ticket_release(&file);
+}
+
+static void a_ticket_without_a_token_is_broken(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket ticket = make_ticket(1);
+	uint64_t number;
+
+	text_copy(ticket.owner.token, TOKEN_SIZE, "../../tickets");
+	assert_int_equal(ticket_append(&file, &ticket, &number), 0);
+	assert_int_equal(ticket_read(&file, number, &ticket), TICKET_BROKEN);
+	ticket_release(&file);
+}
+
+/* --- the header --------------------------------------------------------------------- */
+
+static void the_header_says_where_to_begin(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket_header header;
+
+	ticket_read_header(&file, &header);
+	assert_int_equal(header.hint, 1);
+	header.hint = 5;
+	header.punched = 8;
+	assert_int_equal(ticket_write_header(&file, &header), 0);
+	memset(&header, 0, sizeof(header));
+	ticket_read_header(&file, &header);
+	assert_int_equal(header.hint, 5);
+	assert_int_equal(header.punched, 8);
+	assert_int_equal(append(&file, 1), 1); /* numbers do not depend on it */
+	ticket_release(&file);
+}
+
+static void a_broken_header_reads_as_the_start(void **state)
+{
+	static const char garbage[RECORD_SIZE] = "tickets/1 hint=99 sum=00000000\n";
+	struct ticket_file file = open_file(*state);
+	struct ticket_header header = { .hint = 7 };
+
+	assert_int_equal(ticket_write_header(&file, &header), 0);
+	assert_int_equal(pwrite(file.fd, garbage, RECORD_SIZE, 0), RECORD_SIZE);
+	ticket_read_header(&file, &header);
+	assert_int_equal(header.hint, 1);
+	/* a hint of 0 would be the header itself */
+	header.hint = 0;
+	assert_int_equal(ticket_write_header(&file, &header), 0);
+	ticket_read_header(&file, &header);
+	assert_int_equal(header.hint, 1);
+	ticket_release(&file);
+}
+
+/* As another version of gpulease writes it. */
+static void unknown_keys_stay_in_the_header(void **state)
+{
+	static const struct record_field fields[] = {
+		{ "hint", RECORD_U64, offsetof(struct ticket_header, hint), 0 },
+		{ "", RECORD_EXTRA, offsetof(struct ticket_header, extra), 128 },
+	};
+	static const struct record_schema newer = RECORD_SCHEMA("tickets/1", fields);
+	struct ticket_file file = open_file(*state);
+	struct ticket_header header = { .hint = 3, .extra = "shape=round color=blue" };
+	char raw[RECORD_SIZE];
+
+	assert_int_equal(record_encode(&newer, &header, raw), 0);
+	assert_int_equal(pwrite(file.fd, raw, RECORD_SIZE, 0), RECORD_SIZE);
+	memset(&header, 0, sizeof(header));
+	ticket_read_header(&file, &header);
+	assert_int_equal(header.hint, 3);
+	header.hint = 4;
+	assert_int_equal(ticket_write_header(&file, &header), 0);
+	assert_int_equal(pread(file.fd, raw, RECORD_SIZE, 0), RECORD_SIZE);
+	assert_non_null(memmem(raw, RECORD_SIZE, "hint=4 ", 7));
+	assert_non_null(memmem(raw, RECORD_SIZE, " shape=round color=blue", 23));
+	ticket_release(&file);
+}
+
+/* --- reading while others write ----------------------------------------------------- */
+
+static void a_record_half_copied_is_read_again(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket_header header = { .hint = 4 };
+	struct ticket ticket;
+
+	(void)append(&file, 10);
+	assert_int_equal(ticket_write_header(&file, &header), 0);
+	for (unsigned torn = 1; torn <= 3; torn++) {
+		torn_reads = torn;
+		check_ticket(&file, 1, 10);
+		assert_int_equal(torn_reads, 0);
+		torn_reads = torn;
+		ticket_read_header(&file, &header);
+		assert_int_equal(header.hint, 4);
+	}
+	torn_reads = 1000; /* it stays so: broken, and found so in the end */
+	assert_int_equal(ticket_read(&file, 1, &ticket), TICKET_BROKEN);
+	torn_reads = 1000;
+	ticket_read_header(&file, &header);
+	assert_int_equal(header.hint, 1);
+	ticket_release(&file);
+}
+
+/* --- short appends ------------------------------------------------------------------ */
+
+static void an_append_cut_short_is_repaired_by_the_next(void **state)
+{
+	struct ticket_file file = open_file(*state);
+
+	(void)append(&file, 10);
+	for (unsigned used = 1; used < RECORD_SIZE; used += 101) {
+		struct ticket ticket;
+		uint64_t number = append(&file, 20), next;
+		off_t size = size_of(&file);
+
+		/* as a process with a limit, that was killed before it could repair */
+		assert_int_equal(pwrite(file.fd, "ticket/1 priority=9 state=1",
+					 used < 27 ? used : 27, size),
+			used < 27 ? used : 27);
+		assert_int_equal(ftruncate(file.fd, size + (off_t)used), 0);
+		next = append(&file, 30);
+		assert_int_equal(next, number + 2);
+		check_ticket(&file, number, 20);
+		check_ticket(&file, next, 30);
+		assert_int_equal(ticket_read(&file, number + 1, &ticket), TICKET_VOID);
+		assert_int_equal(size_of(&file) % RECORD_SIZE, 0);
+	}
+	ticket_release(&file);
+}
+
+static void whoever_looks_for_the_end_repairs_it(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket ticket;
+	uint64_t end;
+
+	(void)append(&file, 10);
+	assert_int_equal(ftruncate(file.fd, 2 * RECORD_SIZE + 7), 0);
+	assert_int_equal(ticket_end(&file, &end), 0);
+	assert_int_equal(end, 3);
+	assert_int_equal(size_of(&file), 3 * RECORD_SIZE);
+	assert_int_equal(ticket_read(&file, 2, &ticket), TICKET_VOID);
+	check_ticket(&file, 1, 10);
+	ticket_release(&file);
+}
+
+/* What ticket_append() says under a limit of @bytes, in a process of its own. */
+static int append_limited(struct ticket_file *file, rlim_t bytes)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct ticket ticket = { .state = TICKET_WAITING };
+		struct rlimit limit = { .rlim_cur = bytes, .rlim_max = bytes };
+		uint64_t number;
+
+		(void)signal(SIGXFSZ, SIG_IGN);
+		if (token_make(ticket.owner.token) < 0 ||
+			setrlimit(RLIMIT_FSIZE, &limit) < 0)
+			_exit(255);
+		_exit(-ticket_append(file, &ticket, &number));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return -WEXITSTATUS(status);
+}
+
+static void a_file_size_limit_poisons_nothing(void **state)
+{
+	struct ticket_file file = open_file(*state);
+
+	(void)append(&file, 10);
+	for (rlim_t more = 0; more < 2 * RECORD_SIZE; more += 64) {
+		off_t size = size_of(&file);
+		uint64_t number;
+		int r = append_limited(&file, (rlim_t)size + more);
+
+		assert_int_equal(r, more < RECORD_SIZE ? -EFBIG : 0);
+		number = append(&file, 20);
+		check_ticket(&file, number, 20);
+		assert_int_equal(size_of(&file) % RECORD_SIZE, 0);
+		check_ticket(&file, 1, 10);
+	}
+	ticket_release(&file);
+}
+
+static struct ticket_file others; /* opened by itself: a position is not shared */
+static uint64_t others_number;
+
+/* Somebody's append is cut short between our look at the end and our write. */
+static void cut_short_at_100(void)
+{
+	off_t end = size_of(&others);
+
+	assert_int_equal(ftruncate(others.fd, end + 100), 0);
+}
+
+static void append_of_another(void)
+{
+	limit_size(RLIM_INFINITY);
+	others_number = append(&others, 77);
+}
+
+static void an_append_shifted_by_another_is_taken_again(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket ticket;
+	uint64_t number;
+
+	others = open_file(*state);
+	(void)append(&file, 10);
+	before_write = cut_short_at_100;
+	number = append(&file, 20);
+	assert_int_equal(number, 4); /* two blocks were spoiled */
+	check_ticket(&file, 1, 10);
+	check_ticket(&file, 4, 20);
+	assert_int_equal(ticket_read(&file, 2, &ticket), TICKET_VOID);
+	assert_int_equal(ticket_read(&file, 3, &ticket), TICKET_VOID);
+	ticket_release(&file);
+	ticket_release(&others);
+}
+
+static void a_shifted_append_spares_who_comes_behind(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	uint64_t number;
+
+	others = open_file(*state);
+	(void)append(&file, 10);
+	before_write = cut_short_at_100;
+	before_position = append_of_another; /* ours is in, and not yet repaired */
+	number = append(&file, 20);
+	check_ticket(&file, others_number, 77);
+	check_ticket(&file, number, 20);
+	assert_int_not_equal(number, others_number);
+	ticket_release(&file);
+	ticket_release(&others);
+}
+
+/* Shifted and cut at once, so that it ends where the next ticket begins. */
+static void an_append_both_shifted_and_cut_spares_who_comes_behind(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket ticket = make_ticket(20);
+	uint64_t number;
+	int r;
+
+	others = open_file(*state);
+	(void)append(&file, 10);
+	before_write = cut_short_at_100;
+	before_position = append_of_another;
+	limit_size(3 * RECORD_SIZE);
+	r = ticket_append(&file, &ticket, &number);
+	limit_size(RLIM_INFINITY);
+	assert_int_equal(r, -EFBIG);
+	check_ticket(&file, 1, 10);
+	check_ticket(&file, others_number, 77);
+	ticket_release(&file);
+	ticket_release(&others);
+}
+
+/* --- a file that is not what it was ------------------------------------------------- */
+
+static void a_replaced_or_deleted_file_is_noticed(void **state)
+{
+	struct scratch *s = *state;
+	struct ticket_file file = open_file(s), fresh;
+
+	assert_true(ticket_file_is_current(s->dirfd, &file));
+	assert_int_equal(unlinkat(s->dirfd, "tickets", 0), 0);
+	assert_false(ticket_file_is_current(s->dirfd, &file));
+	fresh = open_file(s);
+	assert_true(ticket_file_is_current(s->dirfd, &fresh));
+	assert_false(ticket_file_is_current(s->dirfd, &file));
+	assert_int_equal(append(&fresh, 10), 1);
+	ticket_release(&file);
+	ticket_release(&fresh);
+}
+
+static void an_emptied_file_gets_its_header_again(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket_header header;
+
+	(void)append(&file, 10);
+	assert_int_equal(ftruncate(file.fd, 0), 0);
+	assert_int_equal(append(&file, 20), 1); /* number 0 is nobody's */
+	ticket_read_header(&file, &header);
+	assert_int_equal(header.hint, 1);
+	check_ticket(&file, 1, 20);
+	ticket_release(&file);
+}
+
+static void what_is_no_plain_file_is_refused(void **state)
+{
+	struct scratch *s = *state;
+	struct ticket_file file = TICKET_FILE_NONE;
+
+	assert_int_equal(mkdirat(s->dirfd, "tickets", 0700), 0);
+	assert_true(ticket_open(s->dirfd, &file) < 0);
+	assert_int_equal(unlinkat(s->dirfd, "tickets", AT_REMOVEDIR), 0);
+	assert_int_equal(mkfifoat(s->dirfd, "tickets", 0600), 0);
+	assert_int_equal(ticket_open(s->dirfd, &file), -EINVAL);
+	assert_int_equal(unlinkat(s->dirfd, "tickets", 0), 0);
+	assert_int_equal(scratch_write(s, "elsewhere", ""), 0);
+	assert_int_equal(symlinkat("elsewhere", s->dirfd, "tickets"), 0);
+	assert_int_equal(ticket_open(s->dirfd, &file), -ELOOP);
+	assert_int_equal(file.fd, -1);
+	assert_int_equal(file.append_fd, -1);
+}
+
+static void the_file_is_shared_whatever_the_umask(void **state)
+{
+	mode_t old = umask(077);
+	struct ticket_file file = open_file(*state);
+	struct stat st;
+
+	(void)umask(old);
+	assert_int_equal(fstat(file.fd, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	ticket_release(&file);
+}
+
+/* --- many at once ------------------------------------------------------------------- */
+
+enum { APPENDERS = 8, APPENDS = 150 };
+
+/* Appends, and tells its numbers; every third time it spoils the end of the file first. */
+static void run_appender(int dirfd, unsigned which, bool spoils, int out)
+{
+	struct ticket_file file = TICKET_FILE_NONE;
+
+	if (ticket_open(dirfd, &file) < 0)
+		_exit(1);
+	for (unsigned i = 0; i < APPENDS; i++) {
+		struct ticket ticket = { .state = TICKET_WAITING,
+			.since_ms = 1 + which * APPENDS + i };
+		uint64_t number;
+
+		if (spoils && i % 3 == 0 && write(file.append_fd, "short", 5) != 5)
+			_exit(2);
+		if (token_make(ticket.owner.token) < 0 ||
+			ticket_append(&file, &ticket, &number) < 0 ||
+			write(out, &number, sizeof(number)) != sizeof(number))
+			_exit(3);
+	}
+	_exit(0);
+}
+
+static void check_many(const struct scratch *s, bool spoils)
+{
+	static uint64_t numbers[APPENDERS][APPENDS];
+	struct ticket_file file = TICKET_FILE_NONE;
+	pid_t pids[APPENDERS];
+	int outs[APPENDERS];
+
+	for (unsigned i = 0; i < APPENDERS; i++) {
+		int ends[2];
+
+		assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+		assert_true(fcntl(ends[1], F_SETPIPE_SZ, 65536) >= 4096);
+		outs[i] = ends[0];
+		pids[i] = fork();
+		if (pids[i] == 0)
+			run_appender(s->dirfd, i, spoils && i % 2, ends[1]);
+		(void)close(ends[1]);
+	}
+	for (unsigned i = 0; i < APPENDERS; i++) {
+		int status = -1;
+
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		assert_int_equal(status, 0);
+		assert_int_equal(read(outs[i], numbers[i], sizeof(numbers[i])),
+			sizeof(numbers[i]));
+		(void)close(outs[i]);
+	}
+	file = open_file(s);
+	/* each ticket lies where its owner was told, so no two have the same number */
+	for (unsigned i = 0; i < APPENDERS; i++)
+		for (unsigned k = 0; k < APPENDS; k++) {
+			check_ticket(&file, numbers[i][k], 1 + i * APPENDS + k);
+			assert_true(k == 0 || numbers[i][k] > numbers[i][k - 1]);
+		}
+	if (!spoils)
+		assert_int_equal(size_of(&file), (1 + APPENDERS * APPENDS) * RECORD_SIZE);
+	ticket_release(&file);
+}
+
+static void many_at_once_get_distinct_numbers(void **state)
+{
+	check_many(*state, false);
+}
+
+static void many_at_once_survive_those_whose_appends_are_cut(void **state)
+{
+	check_many(*state, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(numbers_count_from_one_in_the_order_of_arrival),
+		TEST(a_ticket_is_rewritten_in_its_place),
+		TEST(all_fields_come_back),
+		TEST(a_control_is_told_from_a_ticket),
+		TEST(a_ticket_without_a_token_is_broken),
+		TEST(the_header_says_where_to_begin),
+		TEST(a_broken_header_reads_as_the_start),
+		TEST(unknown_keys_stay_in_the_header),
+		TEST(a_record_half_copied_is_read_again),
+		TEST(an_append_cut_short_is_repaired_by_the_next),
+		TEST(whoever_looks_for_the_end_repairs_it),
+		TEST(a_file_size_limit_poisons_nothing),
+		TEST(an_append_shifted_by_another_is_taken_again),
+		TEST(a_shifted_append_spares_who_comes_behind),
+		TEST(an_append_both_shifted_and_cut_spares_who_comes_behind),
+		TEST(a_replaced_or_deleted_file_is_noticed),
+		TEST(an_emptied_file_gets_its_header_again),
+		TEST(what_is_no_plain_file_is_refused),
+		TEST(the_file_is_shared_whatever_the_umask),
+		TEST(many_at_once_get_distinct_numbers),
+		TEST(many_at_once_survive_those_whose_appends_are_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/time.h>
+
+#include "clock.h"
+#include "fixture.h"
+#include "watch.h"
+
+enum { LONG_MS = 3600 * 1000 };
+
+static void what_is_ready_ends_the_wait_and_keeps_ending_it(void **state)
+{
+	struct watch watch = WATCH_NONE;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], "!", 1), 1);
+	for (int i = 0; i < 3; i++) {
+		watch_begin(&watch);
+		watch_until(&watch, clock_boot_ms() + LONG_MS);
+		assert_int_equal(watch_add(&watch, ends[0], POLLIN), 0);
+		assert_int_equal(watch_wait(&watch), 0);
+		assert_true(watch.fds[0].revents & POLLIN);
+	}
+	watch_release(&watch);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+static void no_events_at_all_still_mean_a_hangup(void **state)
+{
+	struct watch watch = WATCH_NONE;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], "!", 1), 1);
+	watch_begin(&watch);
+	assert_int_equal(watch_add(&watch, ends[0], 0), 0);
+	watch_until(&watch, clock_boot_ms());
+	assert_int_equal(watch_wait(&watch), 0);
+	assert_int_equal(watch.fds[0].revents, 0); /* a byte is none of ours */
+	(void)close(ends[1]);
+	watch_begin(&watch);
+	assert_int_equal(watch_add(&watch, ends[0], 0), 0);
+	watch_until(&watch, clock_boot_ms() + LONG_MS);
+	assert_int_equal(watch_wait(&watch), 0);
+	assert_true(watch.fds[0].revents & POLLHUP);
+	watch_release(&watch);
+	(void)close(ends[0]);
+}
+
+static void the_earliest_moment_counts(void **state)
+{
+	struct watch watch = WATCH_NONE;
+	int64_t now_ms = clock_boot_ms(), at_ms;
+
+	(void)state;
+	watch_begin(&watch);
+	watch_until(&watch, now_ms + LONG_MS);
+	watch_until(&watch, now_ms + 20);
+	watch_until(&watch, INT64_MAX);
+	assert_int_equal(watch_wait(&watch), 0);
+	at_ms = clock_boot_ms();
+	assert_true(at_ms >= now_ms + 20);
+	assert_true(at_ms < now_ms + PATIENCE_MS);
+	/* one that has come already does not wait at all, however long ago it was */
+	watch_begin(&watch);
+	watch_until(&watch, 0);
+	assert_int_equal(watch_wait(&watch), 0);
+	watch_begin(&watch);
+	watch_until(&watch, INT64_MIN / 2);
+	assert_int_equal(watch_wait(&watch), 0);
+	watch_release(&watch);
+}
+
+static void nothing_is_added_for_no_descriptor(void **state)
+{
+	struct watch watch = WATCH_NONE;
+
+	(void)state;
+	watch_begin(&watch);
+	assert_int_equal(watch_add(&watch, -1, POLLIN), 0);
+	assert_int_equal(watch.count, 0);
+	watch_release(&watch);
+	watch_release(&watch);
+}
+
+static void a_collection_begins_anew_and_grows(void **state)
+{
+	struct watch watch = WATCH_NONE;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	watch_begin(&watch);
+	for (int i = 0; i < 500; i++)
+		assert_int_equal(watch_add(&watch, ends[0], POLLIN), 0);
+	assert_int_equal(watch.count, 500);
+	assert_int_equal(watch.fds[499].fd, ends[0]);
+	watch_until(&watch, 17);
+	watch_begin(&watch);
+	assert_int_equal(watch.count, 0);
+	assert_true(watch.until_ms == INT64_MAX);
+	watch_release(&watch);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+static void take_signal(int number)
+{
+	(void)number;
+}
+
+static void a_signal_ends_the_wait(void **state)
+{
+	/* again and again, so that one that comes before the wait does no harm */
+	struct itimerval timer = { { 0, 5000 }, { 0, 5000 } },
+			 off = { { 0, 0 }, { 0, 0 } };
+	struct sigaction action = { .sa_handler = take_signal, .sa_flags = SA_RESTART };
+	struct watch watch = WATCH_NONE;
+	int64_t began_ms = clock_boot_ms();
+	int r;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	watch_begin(&watch);
+	watch_until(&watch, began_ms + PATIENCE_MS);
+	assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
+	r = watch_wait(&watch);
+	assert_int_equal(setitimer(ITIMER_REAL, &off, NULL), 0);
+	assert_int_equal(r, 0);
+	assert_true(clock_boot_ms() < began_ms + PATIENCE_MS);
+	watch_release(&watch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_ready_ends_the_wait_and_keeps_ending_it),
+		cmocka_unit_test(no_events_at_all_still_mean_a_hangup),
+		cmocka_unit_test(the_earliest_moment_counts),
+		cmocka_unit_test(nothing_is_added_for_no_descriptor),
+		cmocka_unit_test(a_collection_begins_anew_and_grows),
+		cmocka_unit_test(a_signal_ends_the_wait),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,571 @@
+/*
+ * sweep: kills, and stops, one gpulease at each of its system calls, and looks whether
+ * the others get on.
+ *
+ *	sweep [--quick] [--situation TEXT] [--mode kill|stop] [--point N] [-v]
+ *
+ * --quick: only the situations of a quick check; --situation: those whose name has TEXT.
+ * Every point is tried in a state directory that only this worker uses; two work at a
+ * time.  After a kill, an all-GPU request gets through and no lease is left.  While one
+ * is stopped, the others get through on every GPU that it had not locked; once it is
+ * killed, on all.
+ */
+#include "tool.h"
+#include "trace.h"
+
+#include <getopt.h>
+
+enum { WORKERS = 2 };
+
+enum mode { MODE_KILL, MODE_STOP, MODES };
+static const char *const mode_names[MODES] = { "kill", "stop" };
+
+enum target { TARGET_NONE, TARGET_WAITER, TARGET_HOLDER };
+
+static const struct situation {
+	const char *name;
+	bool quick;
+	bool fresh;  /* there is no state directory yet */
+	bool dead;   /* a killed job has left its lease */
+	bool holder; /* a job has all GPUs, until the victim waits for it or is halted */
+	bool behind; /* a client joins behind the victim */
+	enum target cancels; /* whose id the victim cancels */
+	const char *verb;    /* the victim's, instead of a job of 4 GPUs */
+	const char *others; /* GPUs that it leaves to the others wherever it is stopped */
+} situations[] = {
+	{ .name = "alone", .quick = true, .fresh = true, .others = "4" },
+	{ .name = "behind a holder", .quick = true, .holder = true, .others = "4" },
+	{ .name = "with a waiter behind", .holder = true, .behind = true, .others = "4" },
+	{ .name = "with a dead lease to reclaim", .dead = true, .others = "4" },
+	{ .name = "while pausing", .verb = "--pause", .others = "7" },
+	{ .name = "while cancelling a waiting job",
+		.holder = true,
+		.verb = "--cancel",
+		.cancels = TARGET_WAITER,
+		.others = "8" },
+	{ .name = "while cancelling a running job",
+		.holder = true,
+		.verb = "--cancel",
+		.cancels = TARGET_HOLDER,
+		.others = "7" }, /* it writes down the end */
+};
+
+/* A command that runs until it is told to end, by the end of its stdin. */
+struct job {
+	pid_t pid;
+	int go;
+	int said; /* its stdout (holder) or stderr (waiter) */
+};
+
+#define JOB_NONE ((struct job){ .go = -1, .said = -1 })
+
+struct stage {
+	const struct situation *situation;
+	struct job holder, waiter;
+	struct trace victim;
+	char id[24];
+	int64_t slowest_ns; /* of the others, while the victim was stopped */
+	char why[200];      /* empty: all is well */
+};
+
+struct outcome {
+	unsigned points, failed_at;
+	int64_t slowest_ns;
+	char why[200];
+};
+
+static bool verbose;
+static int null = -1; /* /dev/null */
+static char state_home[SCRATCH_SIZE];
+
+/* Where the stderr of a client goes: for tool_spawn(). */
+static int quiet(void)
+{
+	return verbose ? -1 : null;
+}
+
+/* Keeps the first reason; returns false. */
+static bool PRINTF_LIKE(2, 3) fail(struct stage *s, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!s->why[0]) {
+		va_start(arguments, format);
+		(void)vsnprintf(s->why, sizeof(s->why), format, arguments);
+		va_end(arguments);
+	}
+	return false;
+}
+
+/* --- jobs --------------------------------------------------------------------------- */
+
+/* `gpulease -n N -- sweep --hold`, which tells its id and waits; @said_of: 1 or 2. */
+static struct job job_start(const char *gpus, int said_of)
+{
+	const char *const argv[] = { tool_gpulease(), "-n", gpus, "--", tool_self(),
+		"--hold", NULL };
+	struct job job = JOB_NONE;
+	int go[2], said[2];
+
+	tool_pipe(go);
+	tool_pipe(said);
+	job.pid = tool_spawn(argv, go[0], said_of == 1 ? said[1] : null,
+		said_of == 2 ? said[1] : quiet());
+	(void)close(go[0]);
+	(void)close(said[1]);
+	job.go = go[1];
+	job.said = said[0];
+	return job;
+}
+
+/* What a holder does once it has its GPUs. */
+static int hold(void)
+{
+	const char *id = getenv("GPULEASE_ID");
+	char byte;
+
+	(void)printf("%s\n", id ? id : "?");
+	(void)fflush(stdout);
+	return read(0, &byte, 1) < 0;
+}
+
+/* Lets the job end and sees that it does, well unless it was the one to be cancelled. */
+static bool job_end(struct stage *s, struct job *job)
+{
+	bool holder = job == &s->holder;
+	const char *who = holder ? "the holder" : "the waiter";
+	enum target target = holder ? TARGET_HOLDER : TARGET_WAITER;
+	int status = 0;
+
+	close_fd(&job->go);
+	if (job->pid && tool_await(job->pid, now_ns() + DEADLINE_NS, &status))
+		return fail(s, "%s does not end", who);
+	job->pid = 0;
+	close_fd(&job->said);
+	if (status && s->situation->cancels != target)
+		return fail(s, "%s failed with status %#x", who, (unsigned)status);
+	return true;
+}
+
+static void job_kill(struct job *job)
+{
+	tool_kill(&job->pid);
+	close_fd(&job->go);
+	close_fd(&job->said);
+}
+
+/* Runs gpulease with these arguments to its end, which has to be soon; -1: it is not. */
+static int client_status(const char *const arguments[])
+{
+	const char *argv[8] = { tool_gpulease() };
+	pid_t pid;
+	int status;
+
+	for (size_t i = 0; arguments[i]; i++)
+		argv[i + 1] = arguments[i];
+	pid = tool_spawn(argv, null, null, quiet());
+	if (!tool_await(pid, now_ns() + DEADLINE_NS, &status))
+		return status;
+	tool_kill(&pid);
+	return -1;
+}
+
+/* The same, and its end has to be a good one. */
+static bool client(struct stage *s, const char *who, const char *const arguments[])
+{
+	int status = client_status(arguments);
+
+	if (status < 0)
+		return fail(s, "%s hangs", who);
+	if (status)
+		return fail(s, "%s failed with status %#x", who, (unsigned)status);
+	return true;
+}
+
+static const char *const all[] = { "-n", "8", "--", "true", NULL };
+static const char *const now[] = { "--immediate", "-n", "8", "--", "true", NULL };
+
+static bool clients_on_all(struct stage *s)
+{
+	return client(s, "a client of all GPUs", all) &&
+	       client(s, "an immediate client of all GPUs", now);
+}
+
+/* --- the stage ---------------------------------------------------------------------- */
+
+/* The number of the last ticket. */
+static bool last_ticket(struct stage *s)
+{
+	char path[SCRATCH_SIZE + 64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/gpulease/sim-8x24576/tickets", state_home);
+	if (stat(path, &st) < 0 || st.st_size < 512)
+		return fail(s, "cannot look at '%s'", path);
+	(void)snprintf(s->id, sizeof(s->id), "%lld", (long long)st.st_size / 512 - 1);
+	return true;
+}
+
+static bool start_holder(struct stage *s)
+{
+	ssize_t got;
+
+	s->holder = job_start("8", 1);
+	if (tool_readable(s->holder.said, now_ns() + DEADLINE_NS))
+		return fail(s, "the holder does not start");
+	got = read(s->holder.said, s->id, sizeof(s->id) - 1);
+	if (got < 2)
+		return fail(s, "the holder ends at once");
+	s->id[got - 1] = '\0';
+	return true;
+}
+
+/* A client that wants what is left to it; returns once it waits, or has started. */
+static bool start_waiter(struct stage *s)
+{
+	s->waiter = job_start("4", 2);
+	close_fd(&s->waiter.go); /* its command ends as soon as it runs */
+	if (tool_readable(s->waiter.said, now_ns() + DEADLINE_NS))
+		return fail(s, "the waiter neither says that it waits nor ends");
+	return true;
+}
+
+static bool set_up(struct stage *s)
+{
+	const struct situation *situation = s->situation;
+
+	if (situation->fresh) {
+		remove_tree(state_home);
+		(void)mkdir(state_home, 0700);
+	} else if (!clients_on_all(s)) {
+		return false;
+	}
+	if (situation->dead) {
+		if (!start_holder(s))
+			return false;
+		job_kill(&s->holder);
+	}
+	if (situation->holder && !start_holder(s))
+		return false;
+	if (situation->cancels == TARGET_WAITER)
+		return start_waiter(s) && last_ticket(s);
+	return true;
+}
+
+static void start_victim(struct stage *s)
+{
+	static const char *const job[] = { "-n", "4", "--", "true", NULL };
+	const char *const verb[] = { s->situation->verb,
+		s->situation->cancels ? s->id : "0", NULL };
+	const char *const *arguments = s->situation->verb ? verb : job;
+	const char *argv[8] = { tool_gpulease() };
+
+	for (size_t i = 0; arguments[i]; i++)
+		argv[i + 1] = arguments[i];
+	trace_start(&s->victim, argv, null, quiet());
+}
+
+/* The victim waits for somebody: a client joins behind it, and its blocker ends. */
+static bool unblock(struct stage *s)
+{
+	if (s->situation->behind && !s->waiter.pid && !start_waiter(s))
+		return false;
+	if (s->holder.pid && s->situation->cancels != TARGET_HOLDER)
+		return job_end(s, &s->holder);
+	return true;
+}
+
+/*
+ * Takes the victim to right before its call number @point.  TRACE_RESTS: there; else it
+ * has come to its end before, as trace_next() says.  TRACE_BLOCKED: it hangs.
+ */
+static int reach(struct stage *s, unsigned point)
+{
+	int64_t deadline = now_ns() + DEADLINE_NS;
+	bool running = false;
+	int r = TRACE_RESTS;
+
+	while (s->victim.at < point) {
+		r = trace_next(&s->victim, true, &running);
+		if (r == TRACE_EXECED || r == TRACE_ENDED)
+			return r;
+		if (r == TRACE_BLOCKED && (!unblock(s) || now_ns() > deadline))
+			return r;
+	}
+	return TRACE_RESTS;
+}
+
+/* --- what has to hold --------------------------------------------------------------- */
+
+static bool others_get_through(struct stage *s)
+{
+	const char *const arguments[] = { "-n", s->situation->others, "--", "true",
+		NULL };
+	int64_t begun = now_ns();
+
+	if (!client(s, "another client beside the stopped one", arguments))
+		return false;
+	s->slowest_ns = max_i64(s->slowest_ns, now_ns() - begun);
+	if (tool_state(s->victim.pid) != 'T')
+		return fail(s, "the victim did not stay stopped");
+	return true;
+}
+
+/* Whatever the victim had begun is undone by whoever comes next. */
+static bool all_is_well(struct stage *s)
+{
+	static const char *const resume[] = { "--resume", "0", NULL };
+	static const char *const pause[] = { "--pause", "0", NULL };
+
+	if (s->situation->verb && !strcmp(s->situation->verb, "--pause") &&
+		(!client(s, "--pause", pause) || !client(s, "--resume", resume)))
+		return false;
+	return clients_on_all(s);
+}
+
+static bool halted(struct stage *s, enum mode mode)
+{
+	bool good = true;
+
+	if (s->situation->behind && !s->waiter.pid)
+		good = start_waiter(s);
+	if (mode == MODE_STOP)
+		trace_stop(&s->victim);
+	else
+		tool_kill(&s->victim.pid);
+	good = good && job_end(s, &s->holder) && job_end(s, &s->waiter);
+	if (mode == MODE_STOP)
+		good = good && others_get_through(s);
+	tool_kill(&s->victim.pid);
+	return good && all_is_well(s);
+}
+
+/* What the victim was to do has happened: nothing else can have done it. */
+static bool verb_has_worked(struct stage *s)
+{
+	struct job *job =
+		s->situation->cancels == TARGET_HOLDER ? &s->holder : &s->waiter;
+	int status = 0;
+
+	if (!s->situation->cancels)
+		return client_status(now) > 0 || fail(s, "the GPU is not paused");
+	if (tool_await(job->pid, now_ns() + DEADLINE_NS, &status))
+		return fail(s, "the cancelled job goes on");
+	job->pid = 0;
+	return status != 0 || fail(s, "the cancelled job ended well");
+}
+
+/* The victim has come through: its own job has to work, too. */
+static bool came_through(struct stage *s, int reached)
+{
+	int status = s->victim.status;
+
+	if (reached == TRACE_EXECED) {
+		trace_detach(&s->victim);
+		if (tool_await(s->victim.pid, now_ns() + DEADLINE_NS, &status))
+			return fail(s, "the victim does not end");
+	}
+	s->victim.pid = 0;
+	if (status)
+		return fail(s, "the victim failed with status %#x", (unsigned)status);
+	if (s->situation->verb && !verb_has_worked(s))
+		return false;
+	return job_end(s, &s->holder) && job_end(s, &s->waiter) && all_is_well(s);
+}
+
+/* One point.  Returns whether there was one: the victim was halted before its end. */
+static bool try_point(struct stage *s, enum mode mode, unsigned point)
+{
+	int reached = TRACE_BLOCKED;
+
+	s->holder = s->waiter = JOB_NONE;
+	s->victim = (struct trace){ 0 };
+	if (set_up(s)) {
+		start_victim(s);
+		reached = reach(s, point);
+		if (reached == TRACE_BLOCKED)
+			(void)fail(s, "the victim hangs");
+		else if (reached == TRACE_RESTS)
+			(void)halted(s, mode);
+		else
+			(void)came_through(s, reached);
+	}
+	tool_kill(&s->victim.pid);
+	job_kill(&s->waiter);
+	job_kill(&s->holder);
+	return reached == TRACE_RESTS;
+}
+
+/* --- workers ------------------------------------------------------------------------ */
+
+/* Every @step-th point from @first on, until the victim comes through or one fails. */
+static struct outcome sweep(
+	const struct situation *situation, enum mode mode, unsigned first, unsigned step)
+{
+	struct stage s = { .situation = situation };
+	struct outcome outcome = { 0 };
+
+	for (unsigned point = first;; point += step) {
+		bool there = try_point(&s, mode, point);
+
+		if (s.why[0]) {
+			outcome.failed_at = point;
+			break;
+		}
+		if (!there)
+			break;
+		outcome.points++;
+		if (!step)
+			break;
+	}
+	outcome.slowest_ns = s.slowest_ns;
+	memcpy(outcome.why, s.why, sizeof(outcome.why));
+	return outcome;
+}
+
+/* Starts a worker with a state directory of its own; returns where its outcome comes. */
+static int start_worker(const struct situation *situation, enum mode mode, unsigned first,
+	unsigned step, pid_t *ret_pid)
+{
+	struct outcome outcome;
+	int ends[2];
+
+	tool_pipe(ends);
+	(void)fflush(stdout);
+	*ret_pid = fork();
+	if (*ret_pid < 0)
+		die("fork: %s", strerror(errno));
+	if (*ret_pid > 0) {
+		(void)close(ends[1]);
+		return ends[0];
+	}
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	tool_scratch(state_home);
+	(void)setenv("XDG_STATE_HOME", state_home, 1);
+	outcome = sweep(situation, mode, first, step);
+	remove_tree(state_home);
+	_exit(write(ends[1], &outcome, sizeof(outcome)) != sizeof(outcome));
+}
+
+static void report(
+	const struct situation *situation, enum mode mode, const struct outcome *outcome)
+{
+	/* Fewer than a program needs to be loaded: nothing has been tried. */
+	bool passed = !outcome->failed_at && outcome->points >= 20;
+
+	(void)tap_result(passed,
+		"%s at every system call: %s (%u points, slowest other %d ms)",
+		mode == MODE_KILL ? "killed" : "stopped", situation->name,
+		outcome->points, (int)(outcome->slowest_ns / NS_PER_MS));
+	if (outcome->failed_at)
+		(void)printf("# before call %u: %s\n"
+			     "# again: %s --situation '%s' --mode %s --point %u -v\n",
+			outcome->failed_at, outcome->why, tool_self(), situation->name,
+			mode_names[mode], outcome->failed_at);
+}
+
+static void run_situation(const struct situation *situation, enum mode mode)
+{
+	struct outcome sum = { 0 }, one;
+	pid_t pids[WORKERS];
+	int from[WORKERS];
+
+	for (unsigned i = 0; i < WORKERS; i++)
+		from[i] = start_worker(situation, mode, i + 1, WORKERS, &pids[i]);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		if (read(from[i], &one, sizeof(one)) != sizeof(one))
+			die("a worker has died");
+		(void)waitpid(pids[i], NULL, 0);
+		(void)close(from[i]);
+		sum.points += one.points;
+		sum.slowest_ns = max_i64(sum.slowest_ns, one.slowest_ns);
+		if (one.failed_at && (!sum.failed_at || one.failed_at < sum.failed_at)) {
+			sum.failed_at = one.failed_at;
+			memcpy(sum.why, one.why, sizeof(sum.why));
+		}
+	}
+	report(situation, mode, &sum);
+}
+
+/* One point alone, in this process: for whoever looks for the cause of a failure. */
+static int run_point(const struct situation *situation, enum mode mode, unsigned point)
+{
+	struct outcome outcome;
+
+	tool_scratch(state_home);
+	(void)setenv("XDG_STATE_HOME", state_home, 1);
+	outcome = sweep(situation, mode, point, 0);
+	(void)tap_result(!outcome.failed_at, "%s before call %u: %s (%s)",
+		mode_names[mode], point, situation->name,
+		outcome.why[0]   ? outcome.why
+		: outcome.points ? "the others got on"
+				 : "it had come through before");
+	remove_tree(state_home);
+	return tap_end();
+}
+
+struct choice {
+	const char *situation;
+	unsigned modes; /* bits */
+	unsigned point;
+	bool quick;
+};
+
+static struct choice parse(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "quick", no_argument, NULL, 'q' },
+		{ "situation", required_argument, NULL, 's' },
+		{ "mode", required_argument, NULL, 'm' },
+		{ "point", required_argument, NULL, 'p' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ 0 },
+	};
+	struct choice choice = { .situation = "",
+		.modes = 1u << MODE_KILL | 1u << MODE_STOP };
+	int option;
+
+	while ((option = getopt_long(argc, argv, "v", options, NULL)) != -1) {
+		if (option == 'q')
+			choice.quick = true;
+		else if (option == 's')
+			choice.situation = optarg;
+		else if (option == 'm')
+			choice.modes =
+				1u << (strcmp(optarg, "stop") ? MODE_KILL : MODE_STOP);
+		else if (option == 'p')
+			choice.point = (unsigned)number(optarg, "point");
+		else if (option == 'v')
+			verbose = true;
+		else
+			exit(TOOL_MISUSE);
+	}
+	return choice;
+}
+
+int main(int argc, char **argv)
+{
+	struct choice choice;
+
+	if (argc == 2 && !strcmp(argv[1], "--hold"))
+		return hold();
+	choice = parse(argc, argv);
+	tool_init();
+	tool_clean_environment();
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	(void)setenv("GPULEASE_SIM", "8", 1);
+	(void)tool_gpulease();
+	for (size_t i = 0; i < ARRAY_SIZE(situations); i++) {
+		if (!strstr(situations[i].name, choice.situation) ||
+			(choice.quick && !situations[i].quick))
+			continue;
+		for (enum mode mode = 0; mode < MODES; mode++) {
+			if (!(choice.modes & 1u << mode))
+				continue;
+			if (choice.point)
+				return run_point(&situations[i], mode, choice.point);
+			run_situation(&situations[i], mode);
+		}
+	}
+	return tap_end();
+}

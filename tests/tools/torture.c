@@ -1,0 +1,680 @@
+/*
+ * torture: many gpulease clients at once, killed, stopped, cancelled and paused at
+ * random, and an oracle that knows nothing of gpulease.
+ *
+ *	torture [--seed S] [--clients N] [--jobs N] [--gpus N] [--seconds S]
+ *		[--nopidfd enosys|eperm] [-v]
+ *
+ * N clients (50) at a time until there were so many jobs (300; with --seconds as many as
+ * it gets), or until S seconds are over.  The same seed gives the same jobs with the same
+ * fates; what meets what is up to the scheduler.
+ *
+ * The oracle: every command is this tool again.  It takes a flock on one file per GPU
+ * that it was given and holds it until it dies, however it dies; a lock that is taken
+ * already is a GPU with two owners.
+ */
+#include "tool.h"
+
+#include <dirent.h>
+#include <getopt.h>
+#include <stdatomic.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+
+enum { MAX_JOBS = 100000, MAX_GPUS = 128, MAX_VERBS = 6 };
+
+/* Nobody may be without progress for so long: stops last 3.5 s, grace periods 10 s. */
+#define STANDSTILL_NS (60 * NS_PER_S)
+
+enum fate { FATE_RUN, FATE_KILL, FATE_STOP, FATE_STOP_AND_KILL };
+
+/* Shared with the commands: what they have seen. */
+struct start {
+	_Atomic int64_t at_ns; /* 0: has not started */
+	_Atomic int64_t id;
+};
+
+struct board {
+	/* Who has the GPU, as job number + 1; a killed job leaves its own. */
+	struct {
+		_Alignas(64) _Atomic unsigned owner;
+	} gpu[MAX_GPUS];
+	_Alignas(64) _Atomic unsigned violations;
+	struct start starts[MAX_JOBS];
+};
+
+struct job {
+	pid_t pid; /* 0: not started yet, or reaped */
+	unsigned gpus;
+	enum fate fate;
+	int64_t act_ns;  /* when to kill or stop it; 0: done */
+	int64_t stop_ns; /* for how long */
+	int64_t wake_ns; /* when to wake or kill it after that; 0: not stopped */
+	bool killed, failed;
+	int status;
+};
+
+struct verb {
+	pid_t pid;
+	const char *name;
+};
+
+static struct settings {
+	uint64_t seed;
+	unsigned clients, jobs, gpus;
+	int64_t seconds;
+	const char *nopidfd;
+	bool verbose;
+} settings = { .clients = 50, .gpus = 8 };
+
+static struct torture {
+	char place[SCRATCH_SIZE];
+	struct board *board;
+	struct job jobs[MAX_JOBS];
+	struct verb verbs[MAX_VERBS];
+	unsigned begun, active, oldest; /* jobs before @oldest have ended */
+	unsigned kills, stops, cancels, cancels_done, pauses, verb_failures;
+	int64_t progress_ns;
+	int log;           /* stderr of the clients */
+	int paused;        /* GPU, or -1 */
+	int last_paused;   /* the GPU that was paused or resumed last */
+	int64_t resume_ns; /* when to resume it */
+	int64_t verb_ns;   /* when to run the next verb */
+	bool stuck;
+} t;
+
+/* Two sequences: what a job is must not depend on how often the driver looks around. */
+static uint64_t job_random, other_random;
+
+static unsigned draw(uint64_t *x, unsigned limit)
+{
+	*x ^= *x >> 12;
+	*x ^= *x << 25;
+	*x ^= *x >> 27;
+	return (unsigned)((*x * UINT64_C(0x2545f4914f6cdd1d) >> 16) % limit);
+}
+
+/* For what a job is. */
+static unsigned below(unsigned limit)
+{
+	return draw(&job_random, limit);
+}
+
+/* For all that depends on the moment. */
+static unsigned roughly(unsigned limit)
+{
+	return draw(&other_random, limit);
+}
+
+/* --- the command: job --------------------------------------------------------------- */
+
+static void violation(struct board *board, const char *format, ...) PRINTF_LIKE(2, 3);
+static void violation(struct board *board, const char *format, ...)
+{
+	char line[200];
+	va_list arguments;
+	autofd int fd =
+		open("violations", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	int size;
+
+	atomic_fetch_add(&board->violations, 1);
+	va_start(arguments, format);
+	size = vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	(void)!write(fd, line, (size_t)size);
+}
+
+/* Takes the oracle's lock of a GPU; it goes with this process. */
+static void claim(struct board *board, unsigned job, uint64_t gpu)
+{
+	char name[32];
+	unsigned other;
+	int fd;
+
+	(void)snprintf(name, sizeof(name), "gpu.%u", (unsigned)gpu);
+	fd = open(name, O_RDWR | O_CREAT, 0600);
+	if (gpu >= MAX_GPUS || fd < 0) {
+		violation(board, "job %u: GPU %u? %s\n", job, (unsigned)gpu,
+			strerror(errno));
+		return;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		other = atomic_load(&board->gpu[gpu].owner);
+		violation(board, "job %u (pid %d): GPU %u is held, last by job %u\n", job,
+			(int)getpid(), (unsigned)gpu, other - 1);
+	}
+	atomic_store(&board->gpu[gpu].owner, job + 1);
+}
+
+static struct board *map_board(const char *place, int flags)
+{
+	struct board *board;
+	int fd;
+
+	if (chdir(place) < 0 ||
+		(fd = open("board", flags | O_RDWR | O_CLOEXEC, 0600)) < 0 ||
+		ftruncate(fd, sizeof(struct board)) < 0)
+		die("cannot use '%s': %s", place, strerror(errno));
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (board == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	(void)close(fd);
+	return board;
+}
+
+/* torture --job PLACE NUMBER GPUS MILLISECONDS */
+static int run_job(char **argv)
+{
+	struct board *board = map_board(argv[0], 0);
+	unsigned job = (unsigned)number(argv[1], "job"), given = 0;
+	uint64_t wanted = number(argv[2], "GPUs"), ms = number(argv[3], "time");
+	struct timespec span = { .tv_nsec = (long)ms * NS_PER_MS };
+	const char *list = getenv("CUDA_VISIBLE_DEVICES"), *id = getenv("GPULEASE_ID");
+	char *end = NULL;
+
+	for (; list && *list; list = *end == ',' ? end + 1 : end) {
+		claim(board, job, strtoull(list, &end, 10));
+		given++;
+		if (end == list)
+			break;
+	}
+	if (given != wanted)
+		violation(board, "job %u: %u GPUs instead of %u\n", job, given,
+			(unsigned)wanted);
+	atomic_store(&board->starts[job].id, id ? (int64_t)strtoull(id, NULL, 10) : -1);
+	atomic_store(&board->starts[job].at_ns, now_ns());
+	(void)nanosleep(&span, NULL); /* its work */
+	return 0;
+}
+
+/* --- clients ------------------------------------------------------------------------ */
+
+/* Mostly mixed; a good part wants everything, or so much that two cannot run at once. */
+static unsigned random_gpus(void)
+{
+	unsigned what = below(100);
+
+	if (what < 25)
+		return settings.gpus;
+	if (what < 40)
+		return settings.gpus / 2 + 1;
+	return 1 + below(settings.gpus);
+}
+
+/* Half of the fates come while it joins, half while it waits or runs. */
+static int64_t random_delay_ns(void)
+{
+	return below(2) ? below(3000) * INT64_C(1000) : below(400) * NS_PER_MS;
+}
+
+static int64_t random_stop_ns(void)
+{
+	return (below(20) ? below(300) : below(3500)) * NS_PER_MS;
+}
+
+static void cast_fate(struct job *job)
+{
+	static const struct {
+		unsigned percent;
+		enum fate fate;
+	} chances[] = { { 45, FATE_RUN }, { 30, FATE_KILL }, { 15, FATE_STOP },
+		{ 10, FATE_STOP_AND_KILL } };
+	unsigned dice = below(100), i = 0;
+
+	for (; dice >= chances[i].percent; i++)
+		dice -= chances[i].percent;
+	job->fate = chances[i].fate;
+	job->act_ns = now_ns() + random_delay_ns();
+	job->stop_ns = random_stop_ns();
+	if (job->fate == FATE_RUN)
+		job->act_ns = 0;
+}
+
+static const char *nopidfd_path(void)
+{
+	static char path[4096 + 16];
+
+	tool_beside("nopidfd", path, sizeof(path));
+	return path;
+}
+
+/* Starts gpulease with @arguments, in a world without pidfds if it is to be so. */
+static pid_t start_client(const char *const arguments[])
+{
+	const char *argv[20];
+	size_t n = 0;
+
+	if (settings.nopidfd) {
+		argv[n++] = nopidfd_path();
+		argv[n++] = settings.nopidfd;
+	}
+	argv[n++] = tool_gpulease();
+	for (size_t i = 0; arguments[i]; i++)
+		argv[n++] = arguments[i];
+	argv[n] = NULL;
+	return tool_spawn(argv, -1, settings.verbose ? -1 : t.log, t.log);
+}
+
+static void start_job(void)
+{
+	char count[16], index[16], ms[16];
+	struct job *job = &t.jobs[t.begun];
+	const char *const arguments[] = { "-n", count, "--", tool_self(), "--job",
+		t.place, index, count, ms, NULL };
+
+	job->gpus = random_gpus();
+	(void)snprintf(count, sizeof(count), "%u", job->gpus);
+	(void)snprintf(index, sizeof(index), "%u", t.begun);
+	(void)snprintf(ms, sizeof(ms), "%u", below(21));
+	job->pid = start_client(arguments);
+	cast_fate(job);
+	t.begun++;
+	t.active++;
+}
+
+static void act_on(struct job *job, int64_t now)
+{
+	if (job->wake_ns && job->wake_ns <= now) {
+		(void)kill(job->pid, job->fate == FATE_STOP ? SIGCONT : SIGKILL);
+		job->killed = job->fate != FATE_STOP;
+		t.kills += job->killed ? 1 : 0;
+		job->wake_ns = 0;
+	} else if (job->act_ns && job->act_ns <= now) {
+		job->act_ns = 0;
+		job->killed = job->fate == FATE_KILL;
+		(void)kill(job->pid, job->killed ? SIGKILL : SIGSTOP);
+		if (!job->killed)
+			job->wake_ns = now + job->stop_ns;
+		t.kills += job->killed ? 1 : 0;
+		t.stops += job->killed ? 0 : 1;
+	}
+}
+
+static void act_on_jobs(int64_t now)
+{
+	while (t.oldest < t.begun && !t.jobs[t.oldest].pid)
+		t.oldest++;
+	for (unsigned i = t.oldest; i < t.begun; i++)
+		if (t.jobs[i].pid)
+			act_on(&t.jobs[i], now);
+}
+
+/* --- verbs -------------------------------------------------------------------------- */
+
+/* False where as many as may run are running: a --cancel can take its time. */
+static bool start_verb(const char *name, const char *operand)
+{
+	const char *const arguments[] = { name, operand, NULL };
+
+	for (size_t i = 0; i < MAX_VERBS; i++)
+		if (!t.verbs[i].pid) {
+			t.verbs[i].name = name;
+			t.verbs[i].pid = start_client(arguments);
+			return true;
+		}
+	return false;
+}
+
+/* One of the last tickets: a waiting client, a running job, or one that has ended. */
+static void cancel_one(void)
+{
+	char path[SCRATCH_SIZE + 64], id[24];
+	struct stat st;
+	int64_t last;
+
+	(void)snprintf(path, sizeof(path), "%s/state/gpulease/sim-%ux24576/tickets",
+		t.place, settings.gpus);
+	if (stat(path, &st) < 0 || st.st_size <= 512)
+		return;
+	last = st.st_size / 512 - 1;
+	last -= roughly((unsigned)min_i64(last, settings.clients));
+	(void)snprintf(id, sizeof(id), "%lld", (long long)last);
+	t.cancels += start_verb("--cancel", id);
+}
+
+/* Whether a --pause or --resume has not ended yet: behind a lock it takes its time. */
+static bool is_pausing(void)
+{
+	for (size_t i = 0; i < MAX_VERBS; i++)
+		if (t.verbs[i].pid && strcmp(t.verbs[i].name, "--cancel") != 0)
+			return true;
+	return false;
+}
+
+/* Pauses one GPU for a while, or resumes it; never two at once, or the later one might win. */
+static void pause_or_resume(int64_t now)
+{
+	char gpu[16];
+
+	if (is_pausing() || (t.paused >= 0 && now < t.resume_ns))
+		return;
+	(void)snprintf(gpu, sizeof(gpu), "%d",
+		t.paused >= 0 ? t.paused : (int)roughly(settings.gpus));
+	if (!start_verb(t.paused >= 0 ? "--resume" : "--pause", gpu))
+		return;
+	t.pauses += t.paused < 0 ? 1 : 0;
+	t.last_paused = (int)number(gpu, "GPU");
+	t.paused = t.paused >= 0 ? -1 : t.last_paused;
+	t.resume_ns = now + roughly(500) * NS_PER_MS;
+}
+
+static void act_with_verbs(int64_t now)
+{
+	if (now < t.verb_ns)
+		return;
+	t.verb_ns = now + (20 + roughly(100)) * NS_PER_MS;
+	if (roughly(3))
+		pause_or_resume(now);
+	else
+		cancel_one();
+}
+
+/* --- the ends ----------------------------------------------------------------------- */
+
+static bool end_of_verb(pid_t pid, int status)
+{
+	for (size_t i = 0; i < MAX_VERBS; i++) {
+		if (t.verbs[i].pid != pid)
+			continue;
+		t.verbs[i].pid = 0;
+		if (!strcmp(t.verbs[i].name, "--cancel") && !status)
+			t.cancels_done++;
+		/* somebody stopped had the GPU locked: it is still paused */
+		if (!strcmp(t.verbs[i].name, "--resume") && status)
+			t.paused = t.last_paused;
+		/* 1: unknown or finished; anything else is a failure of the verb. */
+		if (status && (!WIFEXITED(status) || WEXITSTATUS(status) != 1)) {
+			t.verb_failures++;
+			(void)printf("# %s failed with status %#x\n", t.verbs[i].name,
+				(unsigned)status);
+		}
+		return true;
+	}
+	return false;
+}
+
+static void end_of_job(pid_t pid, int status)
+{
+	for (unsigned i = t.oldest; i < t.begun; i++) {
+		struct job *job = &t.jobs[i];
+
+		if (job->pid != pid)
+			continue;
+		job->pid = 0;
+		job->status = status;
+		job->failed = status && !job->killed;
+		t.active--;
+		t.progress_ns = now_ns();
+		if (job->failed && settings.verbose)
+			(void)printf(
+				"# job %u ended with status %#x\n", i, (unsigned)status);
+	}
+}
+
+static void reap(void)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (!end_of_verb(pid, status))
+			end_of_job(pid, status);
+}
+
+static bool verbs_run(void)
+{
+	for (size_t i = 0; i < MAX_VERBS; i++)
+		if (t.verbs[i].pid)
+			return true;
+	return false;
+}
+
+/* All jobs from first to last; ends early only when nothing moves any more. */
+static void play(void)
+{
+	int64_t end_ns =
+		settings.seconds ? now_ns() + settings.seconds * NS_PER_S : INT64_MAX;
+
+	t.progress_ns = now_ns();
+	for (;;) {
+		int64_t now = now_ns();
+		bool more = t.begun < settings.jobs && now < end_ns;
+
+		reap();
+		if (!more && !t.active && !verbs_run() && t.paused < 0)
+			break;
+		if (now - t.progress_ns > STANDSTILL_NS && t.active) {
+			t.stuck = true;
+			break;
+		}
+		for (int i = 0; more && i < 4 && t.active < settings.clients; i++) {
+			if (t.begun < settings.jobs)
+				start_job();
+		}
+		act_on_jobs(now);
+		if (more)
+			act_with_verbs(now);
+		else if (t.paused >= 0)
+			pause_or_resume(INT64_MAX / 2);
+		tool_doze(roughly(2000) * INT64_C(1000));
+	}
+}
+
+/* --- verdicts ----------------------------------------------------------------------- */
+
+static void show_file(const char *name, const char *title, long last_bytes)
+{
+	char line[512];
+	FILE *file = fopen(name, "re");
+
+	if (!file)
+		return;
+	if (last_bytes && fseek(file, -last_bytes, SEEK_END) < 0)
+		rewind(file);
+	for (int i = 0; i < 20 && fgets(line, sizeof(line), file); i++)
+		(void)printf("# %s: %s", title, line);
+	(void)fclose(file);
+}
+
+static void show_stuck(void)
+{
+	for (unsigned i = t.oldest; i < t.begun; i++)
+		if (t.jobs[i].pid)
+			(void)printf(
+				"# job %u still there: pid %d, %u GPUs, state %c, %s\n",
+				i, (int)t.jobs[i].pid, t.jobs[i].gpus,
+				tool_state(t.jobs[i].pid),
+				atomic_load(&t.board->starts[i].at_ns) ? "runs"
+								       : "waits");
+}
+
+static unsigned count_failed(void)
+{
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < t.begun; i++)
+		failed += t.jobs[i].failed ? 1 : 0;
+	return failed;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct start *one = &t.board->starts[*(const unsigned *)a];
+	const struct start *two = &t.board->starts[*(const unsigned *)b];
+
+	return (one->at_ns > two->at_ns) - (one->at_ns < two->at_ns);
+}
+
+/* Of those who wanted all GPUs and were never stopped: who started out of turn. */
+static unsigned count_inversions(unsigned *ret_compared)
+{
+	static unsigned equals[MAX_JOBS];
+	unsigned n = 0, inversions = 0;
+
+	for (unsigned i = 0; i < t.begun; i++)
+		if (t.jobs[i].gpus == settings.gpus && t.jobs[i].fate <= FATE_KILL &&
+			t.board->starts[i].at_ns)
+			equals[n++] = i;
+	qsort(equals, n, sizeof(equals[0]), compare_starts);
+	for (unsigned i = 1; i < n; i++) {
+		const struct start *before = &t.board->starts[equals[i - 1]];
+		const struct start *after = &t.board->starts[equals[i]];
+
+		if (after->id > before->id)
+			continue;
+		if (++inversions > 10)
+			continue;
+		(void)printf(
+			"# job %u (ticket %lld) started %lld ms after job %u (%lld)\n",
+			equals[i], (long long)after->id,
+			(long long)((after->at_ns - before->at_ns) / NS_PER_MS),
+			equals[i - 1], (long long)before->id);
+	}
+	*ret_compared = n;
+	return inversions;
+}
+
+static bool everything_is_free(void)
+{
+	char all[16];
+	const char *const arguments[] = { "-n", all, "--", "true", NULL };
+	pid_t pid;
+	int status;
+
+	(void)snprintf(all, sizeof(all), "%u", settings.gpus);
+	pid = start_client(arguments);
+	if (!tool_await(pid, now_ns() + DEADLINE_NS, &status))
+		return status == 0;
+	tool_kill(&pid);
+	return false;
+}
+
+/* How many FIFOs are left; a few are no fault, they are swept now and then. */
+static unsigned count_fifos(const char *of)
+{
+	char path[SCRATCH_SIZE + 64];
+	unsigned count = 0;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "%s/state/gpulease/sim-%ux24576/%s", t.place,
+		settings.gpus, of);
+	dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		count += entry->d_name[0] != '.' ? 1 : 0;
+	if (dir)
+		(void)closedir(dir);
+	return count;
+}
+
+static int judge(void)
+{
+	unsigned started = 0, failed, inversions, compared;
+
+	for (unsigned i = 0; i < t.begun; i++)
+		started += t.board->starts[i].at_ns ? 1 : 0;
+	(void)printf("# %u jobs: %u started, %u killed, %u stopped; "
+		     "%u of %u cancels, %u pauses\n",
+		t.begun, started, t.kills, t.stops, t.cancels_done, t.cancels, t.pauses);
+	if (!tap_result(!t.board->violations && started,
+		    "no GPU had two owners (%u starts)", started))
+		show_file("violations", "oracle", 0);
+	if (!tap_result(!t.stuck, "every client came to its end"))
+		show_stuck();
+	for (unsigned i = t.oldest; i < t.begun; i++)
+		tool_kill(&t.jobs[i].pid);
+	failed = count_failed();
+	(void)tap_result(failed <= t.cancels_done,
+		"nobody failed but for a cancel (%u failed, %u cancelled)", failed,
+		t.cancels_done);
+	(void)tap_result(!t.verb_failures, "every --cancel, --pause and --resume worked");
+	(void)tap_result(
+		everything_is_free(), "a client of all GPUs gets through at the end");
+	inversions = count_inversions(&compared);
+	(void)tap_result(!inversions,
+		"equal requests started in ticket order (%u of them)", compared);
+	(void)printf("# left: %u FIFOs in live, %u in bell\n", count_fifos("live"),
+		count_fifos("bell"));
+	if (tap()->failures)
+		show_file("log", "stderr", 1500);
+	return tap_end();
+}
+
+static void parse(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "seed", required_argument, NULL, 's' },
+		{ "clients", required_argument, NULL, 'c' },
+		{ "jobs", required_argument, NULL, 'j' },
+		{ "gpus", required_argument, NULL, 'g' },
+		{ "seconds", required_argument, NULL, 't' },
+		{ "nopidfd", required_argument, NULL, 'n' },
+		{ 0 },
+	};
+	int option;
+
+	settings.seed = (uint64_t)now_ns() % 1000000;
+	while ((option = getopt_long(argc, argv, "v", options, NULL)) != -1)
+		switch (option) {
+		case 's':
+			settings.seed = number(optarg, "seed");
+			break;
+		case 'c':
+			settings.clients = (unsigned)number(optarg, "clients");
+			break;
+		case 'j':
+			settings.jobs = (unsigned)number(optarg, "jobs");
+			break;
+		case 'g':
+			settings.gpus = (unsigned)number(optarg, "GPUs");
+			break;
+		case 't':
+			settings.seconds = (int64_t)number(optarg, "seconds");
+			break;
+		case 'n':
+			settings.nopidfd = optarg;
+			break;
+		case 'v':
+			settings.verbose = true;
+			break;
+		default:
+			exit(TOOL_MISUSE);
+		}
+	if (!settings.jobs)
+		settings.jobs = settings.seconds ? MAX_JOBS : 300;
+	if (!settings.clients || !settings.gpus || settings.gpus > MAX_GPUS ||
+		!settings.jobs || settings.jobs > MAX_JOBS)
+		die("torture: at least one client and GPU, at most %d jobs", MAX_JOBS);
+}
+
+int main(int argc, char **argv)
+{
+	char state[SCRATCH_SIZE + 8], gpus[16];
+	int r;
+
+	if (argc == 6 && !strcmp(argv[1], "--job"))
+		return run_job(argv + 2);
+	parse(argc, argv);
+	tool_init();
+	tool_clean_environment();
+	job_random = settings.seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	other_random = job_random;
+	(void)printf("# seed %llu: %u clients, %u jobs, %u GPUs%s%s\n",
+		(unsigned long long)settings.seed, settings.clients, settings.jobs,
+		settings.gpus, settings.nopidfd ? ", pidfd_open fails with " : "",
+		settings.nopidfd ? settings.nopidfd : "");
+	(void)tool_gpulease();
+	(void)tool_self();
+	tool_scratch(t.place);
+	t.board = map_board(t.place, O_CREAT);
+	t.log = open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	t.paused = -1;
+	(void)snprintf(state, sizeof(state), "%s/state", t.place);
+	(void)snprintf(gpus, sizeof(gpus), "%u", settings.gpus);
+	(void)mkdir(state, 0700);
+	(void)setenv("XDG_STATE_HOME", state, 1);
+	(void)setenv("GPULEASE_SIM", gpus, 1);
+	play();
+	r = judge();
+	remove_tree(t.place);
+	return r;
+}

@@ -1,0 +1,149 @@
+/*
+ * One process under ptrace, taken forward one system call at a time.  A trace always
+ * rests between two calls: what it did so far is visible to all, the next call has not
+ * begun.  Between two calls a process changes nothing that others see, so halting it at
+ * each of these places covers every moment at which it can die or be stopped.
+ *
+ * Its children are not traced and run on.  If the tracer dies, so does the process.
+ */
+#ifndef GPULEASE_TESTS_TRACE_H
+#define GPULEASE_TESTS_TRACE_H
+
+#include "tool.h"
+
+#include <sys/ptrace.h>
+
+/* @at: number of the call that comes next, 1 for the first after the command's execve. */
+struct trace {
+	pid_t pid;
+	unsigned at;
+	bool inside; /* between the entry of a call and its end */
+	int status;  /* of waitpid(), once the process has ended */
+};
+
+enum { TRACE_RESTS, TRACE_BLOCKED, TRACE_EXECED, TRACE_ENDED };
+
+/* The next stop of the process: its waitpid() status in *@status; or TRACE_BLOCKED. */
+static inline int trace_wait(const struct trace *t, bool tell_blocked, int *status)
+{
+	unsigned asleep = 0;
+
+	for (;;) {
+		pid_t got = waitpid(t->pid, status, WNOHANG | __WALL);
+
+		if (got == t->pid)
+			return TRACE_RESTS;
+		if (got < 0)
+			die("waitpid(%d): %s", (int)t->pid, strerror(errno));
+		tool_doze(NS_PER_MS);
+		/* Asleep twice in a row, a millisecond apart: it waits for somebody. */
+		asleep = tool_state(t->pid) == 'S' ? asleep + 1 : 0;
+		if (tell_blocked && asleep >= 2)
+			return TRACE_BLOCKED;
+	}
+}
+
+static inline void trace_resume(const struct trace *t, int with_signal)
+{
+	if (ptrace(PTRACE_SYSCALL, t->pid, NULL, (long)with_signal) < 0 && errno != ESRCH)
+		die("ptrace: %s", strerror(errno));
+}
+
+/*
+ * Lets the call that comes next happen.  TRACE_RESTS: it is done, @t->at has grown by
+ * one.  TRACE_EXECED: it was an execve that worked.  TRACE_ENDED: it was the last.
+ * TRACE_BLOCKED, only if @tell_blocked: it has not returned yet; call again to wait on.
+ */
+static inline int trace_next(struct trace *t, bool tell_blocked, bool *running)
+{
+	bool execed = false;
+	int with_signal = 0, status, r;
+
+	for (;;) {
+		if (!*running)
+			trace_resume(t, with_signal);
+		*running = true;
+		r = trace_wait(t, tell_blocked, &status);
+		if (r == TRACE_BLOCKED)
+			return r;
+		*running = false;
+		with_signal = 0;
+		if (!WIFSTOPPED(status)) {
+			t->status = status;
+			return TRACE_ENDED;
+		}
+		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
+			execed = true;
+		} else if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
+			with_signal =
+				WSTOPSIG(status); /* a signal for the process itself */
+		} else if (!t->inside) {
+			t->inside = true;
+		} else {
+			t->inside = false;
+			t->at++;
+			return execed ? TRACE_EXECED : TRACE_RESTS;
+		}
+	}
+}
+
+/* In the child: from here on traced, and then the command. */
+static inline void __attribute__((noreturn))
+trace_become(const char *const argv[], int out, int err)
+{
+	tool_child();
+	if ((out >= 0 && dup2(out, 1) < 0) || (err >= 0 && dup2(err, 2) < 0) ||
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 || raise(SIGSTOP))
+		_exit(TOOL_MISUSE);
+	(void)execvp(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
+/* Starts @argv; -1 means the tool's own descriptor.  It rests before its first call. */
+static inline void trace_start(
+	struct trace *t, const char *const argv[], int out, int err)
+{
+	const long options =
+		PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+	bool running = false;
+	int status, r;
+
+	*t = (struct trace){ .pid = fork() };
+	if (t->pid < 0)
+		die("fork: %s", strerror(errno));
+	if (t->pid == 0)
+		trace_become(argv, out, err);
+	if (trace_wait(t, false, &status) || !WIFSTOPPED(status) ||
+		ptrace(PTRACE_SETOPTIONS, t->pid, NULL, options) < 0)
+		die("cannot trace '%s' (is ptrace allowed here?)", argv[0]);
+	do {
+		r = trace_next(t, false, &running);
+	} while (r == TRACE_RESTS);
+	if (r != TRACE_EXECED)
+		die("cannot start '%s'", argv[0]);
+	t->at = 1;
+}
+
+/* Lets the process run on by itself. */
+static inline void trace_detach(const struct trace *t)
+{
+	if (ptrace(PTRACE_DETACH, t->pid, NULL, NULL) < 0 && errno != ESRCH)
+		die("ptrace: %s", strerror(errno));
+}
+
+/*
+ * Lets go of the process and leaves it stopped as by any SIGSTOP: state T, not the t of a
+ * traced one.  The signal is pending before it runs on, so it does not get to another
+ * call.
+ */
+static inline void trace_stop(const struct trace *t)
+{
+	int status;
+
+	(void)kill(t->pid, SIGSTOP);
+	trace_detach(t);
+	if (waitpid(t->pid, &status, WUNTRACED) != t->pid || !WIFSTOPPED(status))
+		die("process %d did not stop", (int)t->pid);
+}
+
+#endif

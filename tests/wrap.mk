@@ -1,0 +1,9 @@
+# Which system calls a test replaces.
+$(B)/tests/test_owner: WRAP = syscall openat access
+$(B)/tests/test_ticket: WRAP = pread write lseek
+$(B)/tests/test_queue: WRAP = pread fallocate
+$(B)/tests/test_lease: WRAP = pread
+$(B)/tests/test_commit: WRAP = flock pwrite
+$(B)/tests/test_statedir: WRAP = fstatfs stat renameat
+$(B)/tests/test_fdio: WRAP = pread pwrite openat
+$(B)/tests/test_turn: WRAP = flock pread
