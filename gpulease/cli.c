@@ -36,6 +36,22 @@ static struct option_spelling spell_given(
 
 /* --- what goes together ------------------------------------------------------------ */
 
+/* "--pause or --resume": the verbs that @option goes with. */
+static void list_verbs(const struct option_def *option, struct text *out)
+{
+	const struct option_def *last = NULL;
+
+	for (const struct option_def *def = cli_options; def->kind; def++) {
+		if (def->kind != OPTION_VERB || !(option->verbs & def->verbs))
+			continue;
+		if (last)
+			text_addf(out, "%s--%s", out->used ? ", " : "", last->name);
+		last = def;
+	}
+	if (last)
+		text_addf(out, "%s--%s", out->used ? " or " : "", last->name);
+}
+
 /* Every option that was given has a meaning for the verb. */
 static int check_verb(
 	const struct options_result *result, enum verb verb, struct why *why)
@@ -43,14 +59,14 @@ static int check_verb(
 	for (const struct option_def *def = cli_options; def->kind; def++) {
 		const struct option_use *use = use_of(result, def);
 		struct option_spelling spelled = option_spell(def, use->by_letter);
+		char list[128];
+		struct text verbs = TEXT_ON(list);
 
 		if (!use->times || def->verbs & 1u << verb)
 			continue;
+		list_verbs(def, &verbs);
 		if (verb == VERB_RUN)
-			why_set(why, "%s goes only with %s", spelled.text,
-				def->group == GROUP_LOOK
-					? "--status, --queue or --history"
-					: "--pause or --resume");
+			why_set(why, "%s goes only with %s", spelled.text, list);
 		else
 			why_set(why, "--%s and %s do not go together", result->verb->name,
 				spelled.text);
@@ -196,7 +212,7 @@ static int settle_operands(
 	struct settings *s, const struct options_result *result, struct why *why)
 {
 	const char *verb = result->verb->name;
-	unsigned most = s->verb == VERB_HISTORY ? 1 : 0;
+	unsigned most = s->verb == VERB_HISTORY || s->verb == VERB_DOCKER_ARGS ? 1 : 0;
 
 	s->operands = result->rest;
 	s->operand_count = result->rest_count;
@@ -212,6 +228,8 @@ static int settle_operands(
 	if (!s->operand_count)
 		return 0;
 	s->operand_count = 0;
+	if (s->verb == VERB_DOCKER_ARGS)
+		return read_engine(s->operands[0], &s->podman, why);
 	return read_history(s->operands[0], &s->history_count, why);
 }
 

@@ -14,6 +14,9 @@ enum verb {
 	VERB_CANCEL,
 	VERB_PAUSE,
 	VERB_RESUME,
+	VERB_DOCTOR,
+	VERB_SHOW_CONFIG,
+	VERB_DOCKER_ARGS,
 	VERB_HELP,
 	VERB_VERSION,
 	VERB_LIST_OPTIONS,
@@ -53,11 +56,14 @@ struct settings {
 	bool json;
 	uint64_t history_count; /* 20; UINT64_MAX for `all` */
 	const char *reason;     /* NULL */
+	bool podman;            /* --docker-args=podman */
 
 	/* all */
-	unsigned sim_gpus; /* 0: the real ones */
-	uint64_t sim_mib;  /* memory of each */
-	unsigned verbose;  /* how often */
+	const char *config; /* file instead of the machine's; NULL */
+	const char *dir;    /* state directory; NULL */
+	unsigned sim_gpus;  /* 0: the real ones */
+	uint64_t sim_mib;   /* memory of each */
+	unsigned verbose;   /* how often */
 	bool quiet;
 
 	/* long names, without dashes, of srun's options that do nothing here */

@@ -5,9 +5,11 @@
 #define AT(field) LINE(settings.field)
 #define BIT(verb) (1u << (verb))
 #define RUN BIT(VERB_RUN)
-#define LOOK (BIT(VERB_STATUS) | BIT(VERB_QUEUE) | BIT(VERB_HISTORY))
+#define LOOK                                                                            \
+	(BIT(VERB_STATUS) | BIT(VERB_QUEUE) | BIT(VERB_HISTORY) | BIT(VERB_DOCTOR) |    \
+		BIT(VERB_SHOW_CONFIG))
 #define PAUSE (BIT(VERB_PAUSE) | BIT(VERB_RESUME))
-#define ANY (RUN | LOOK | PAUSE | BIT(VERB_CANCEL))
+#define ANY (RUN | LOOK | PAUSE | BIT(VERB_CANCEL) | BIT(VERB_DOCKER_ARGS))
 
 #define OPTION(kind_, letter_, name_, metavar_, help_, offset_, group_, verbs_)         \
 	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
@@ -51,8 +53,15 @@ const struct option_def cli_options[] = {
 	VERB(OPTION_VERB, 0, "queue", NULL, "the queue", VERB_QUEUE, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "history", "[N]", "the last N events (default 20), or all",
 		VERB_HISTORY, GROUP_LOOK),
+	VERB(OPTION_VERB, 0, "doctor", NULL, "check driver, directory, install",
+		VERB_DOCTOR, GROUP_LOOK),
+	VERB(OPTION_VERB, 0, "show-config", NULL, "what is configured, and where",
+		VERB_SHOW_CONFIG, GROUP_LOOK),
 	OPTION(OPTION_FLAG, 0, "json", NULL, "with one of these: for programs",
 		AT(json), GROUP_LOOK, LOOK),
+
+	VERB(OPTION_VERB, 0, "docker-args", "[podman]",
+		"arguments for docker (or podman) run", VERB_DOCKER_ARGS, GROUP_LOOK),
 
 	VERB(OPTION_VERB, 0, "cancel", "ID...", "end jobs, waiting or running",
 		VERB_CANCEL, GROUP_ACT),
@@ -66,6 +75,10 @@ const struct option_def cli_options[] = {
 	CUSTOM(0, "sim", "N[xSIZE]",
 		"N simulated GPUs (of 24G), apart from the real ones",
 		read_sim, LINE(settings), GROUP_ANY, ANY),
+	OPTION(OPTION_TEXT, 0, "config", "FILE", "instead of /etc/gpulease.conf",
+		AT(config), GROUP_ANY, ANY),
+	OPTION(OPTION_TEXT, 0, "dir", "DIR", "the state directory, as GPULEASE_DIR",
+		AT(dir), GROUP_ANY, ANY),
 	OPTION(OPTION_TALLY, 'v', "verbose", NULL, "say what is done",
 		AT(verbose), GROUP_ANY, ANY),
 	OPTION(OPTION_FLAG, 'Q', "quiet", NULL, "say nothing but errors",

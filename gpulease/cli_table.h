@@ -48,6 +48,7 @@ int read_nodes(const char *value, void *unused, struct why *why);
 int read_one_task(const char *value, void *unused, struct why *why);
 int read_export(const char *value, void *unused, struct why *why);
 int read_file(const char *value, void *pattern, struct why *why);
+int read_engine(const char *value, bool *ret_podman, struct why *why);
 int read_history(const char *value, uint64_t *ret, struct why *why);
 
 #endif

@@ -222,3 +222,13 @@ int read_history(const char *value, uint64_t *ret, struct why *why)
 	*ret = count;
 	return 0;
 }
+
+int read_engine(const char *value, bool *ret_podman, struct why *why)
+{
+	*ret_podman = strcmp(value, "podman") == 0;
+	if (*ret_podman || strcmp(value, "docker") == 0)
+		return 0;
+	why_set(why, "--docker-args: '%s' is neither docker nor podman",
+		quote(value).text);
+	return -EINVAL;
+}

@@ -5,18 +5,22 @@
 #define GPULEASE_CONTEXT_H
 
 #include "cli.h"
+#include "config.h"
 #include "prober.h"
 #include "statedir.h"
 
 struct context {
 	struct settings *settings;
+	struct config config;
+	bool has_config; /* there is a file of it */
+	bool is_named;   /* the directory is one that the user names */
 	struct statedir dir;
 	struct prober_config prober;
 	char nvidia_smi[PATH_MAX]; /* "": none was found */
 };
 
 /*
- * Opens the state directory and finds nvidia-smi.  0, or an exit status after an error was
+ * Reads the configuration, opens the state directory and finds nvidia-smi.  0, or an exit status after an error was
  * told.  The memory is one for the whole run of the program.
  */
 MUST_CHECK int context_open(struct settings *settings, struct context *context);

@@ -8,9 +8,9 @@
 #include "launch.h"
 #include "limits.h"
 #include "pattern.h"
+#include "privilege.h"
+#include "rights.h"
 #include "watchdog.h"
-
-extern char **environ;
 
 enum { LIVE_FD_MIN = 100, LIST_SIZE = GPUSET_MAX * (UUID_SIZE + 1) };
 
@@ -55,14 +55,14 @@ static int make_environment(const struct launch *launch, char ***ret)
 			{ "GPULEASE_UUIDS", uuids },
 			/* so that gpulease inside the job finds its directory from anywhere */
 			{ "GPULEASE_SIM", settings->sim_gpus ? sim : NULL },
-			{ "GPULEASE_DIR", dir && !settings->sim_gpus
+			{ "GPULEASE_DIR", launch->context->is_named
 						  ? launch->context->dir.path
 						  : dir },
 		};
 
 		/* another job's SLURM_* would have frameworks look for its tasks */
-		return childenv_make(
-			environ, "SLURM_", changes, ARRAY_SIZE(changes), ret);
+		return childenv_make(privilege_environment(), "SLURM_", changes,
+			ARRAY_SIZE(changes), ret);
 	}
 }
 
@@ -202,6 +202,12 @@ int launch(const struct launch *launch)
 		r = keep_live_fd(launch->live_fd);
 	if (r < 0) {
 		diag("cannot start the command: %s", strerror(-r));
+		return EXIT_MISUSE;
+	}
+	/* from here on everything is done as the user */
+	r = rights_drop();
+	if (r < 0) {
+		diag("cannot give up the group of the program: %s", strerror(-r));
 		return EXIT_MISUSE;
 	}
 	if (redirect(launch) < 0)

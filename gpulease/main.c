@@ -8,6 +8,7 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "help.h"
+#include "privilege.h"
 #include "verbs.h"
 
 static int verb_help(struct settings *settings)
@@ -39,6 +40,9 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_CANCEL] = verb_cancel,
 	[VERB_PAUSE] = verb_pause,
 	[VERB_RESUME] = verb_resume,
+	[VERB_DOCTOR] = verb_doctor,
+	[VERB_SHOW_CONFIG] = verb_show_config,
+	[VERB_DOCKER_ARGS] = verb_docker_args,
 	[VERB_HELP] = verb_help,
 	[VERB_VERSION] = verb_version,
 	[VERB_LIST_OPTIONS] = verb_list_options,
@@ -64,8 +68,11 @@ int main(int argc, char **argv)
 	struct why why = WHY_NONE;
 	int status;
 
-	(void)argc;
 	fill_standard_fds();
+	if (privilege_begin(argc, argv) < 0) {
+		diag("must not be set-user-ID; set-group-ID is what make install makes it");
+		return EXIT_MISUSE;
+	}
 	if (cli_parse(argv, &settings, &why) < 0) {
 		diag("%s", why.text);
 		return EXIT_MISUSE;

@@ -3,11 +3,12 @@
  * one thing that outlives a reboot.
  */
 #include <errno.h>
-#include <sys/auxv.h>
+#include <grp.h>
 
 #include "broker.h"
 #include "clock.h"
 #include "commit.h"
+#include "config_file.h"
 #include "context.h"
 #include "diag.h"
 #include "exitcodes.h"
@@ -15,6 +16,7 @@
 #include "inventory.h"
 #include "limits.h"
 #include "operands.h"
+#include "parse.h"
 #include "verbs.h"
 
 enum { INVENTORY_MS = 12000, LOCK_MS = 2000 };
@@ -22,10 +24,32 @@ enum { INVENTORY_MS = 12000, LOCK_MS = 2000 };
 static struct context context;
 static struct broker broker;
 
-/* With the program's group lent to everybody, only root and the directory's owner. */
+static bool is_member(gid_t group)
+{
+	gid_t groups[1024];
+	int count = getgroups(ARRAY_SIZE(groups), groups);
+
+	for (int i = 0; i < count; i++)
+		if (groups[i] == group)
+			return true;
+	return getgid() == group;
+}
+
+/* With the program's group lent to everybody, only root and those whom the configuration names. */
 static bool is_allowed(void)
 {
-	return !getauxval(AT_SECURE) || getuid() == 0 || getuid() == context.dir.owner;
+	const char *name = context.config.admin_group;
+	const struct group *entry;
+	uint64_t number;
+
+	if (!context.dir.is_hardened || getuid() == 0)
+		return true;
+	if (!name[0])
+		return false;
+	if (parse_u64(name, UINT32_MAX, &number, NULL) == 0)
+		return is_member((gid_t)number);
+	entry = getgrnam(name);
+	return entry && is_member(entry->gr_gid);
 }
 
 static int find_slot(const struct operand *operand, uint64_t index)
@@ -124,8 +148,13 @@ static int open_all(struct settings *settings)
 	if (r != 0)
 		return r;
 	if (!is_allowed()) {
-		diag("only root and the owner of '%s' may pause and resume GPUs",
-			context.dir.path);
+		if (context.config.admin_group[0])
+			diag("only root and members of group %s may pause and resume GPUs",
+				context.config.admin_group);
+		else
+			diag("only root may pause and resume GPUs; admin-group in %s can "
+			     "name a group that may, too",
+				CONFIG_FILE);
 		return EXIT_NOT_DONE;
 	}
 	r = broker_init(&broker, &context.dir, &context.prober);

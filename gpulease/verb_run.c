@@ -14,6 +14,7 @@
 #include "launch.h"
 #include "limits.h"
 #include "parse.h"
+#include "rights.h"
 #include "step.h"
 #include "verbs.h"
 #include "waiting.h"
@@ -38,8 +39,11 @@ static int check_command(const struct settings *settings)
 {
 	int r;
 
-	if (settings->chdir && chdir(settings->chdir) < 0) {
-		diag("cannot change to '%s': %s", settings->chdir, strerror(errno));
+	rights_as_user_begin();
+	r = settings->chdir && chdir(settings->chdir) < 0 ? -errno : 0;
+	rights_as_user_end();
+	if (r < 0) {
+		diag("cannot change to '%s': %s", settings->chdir, strerror(-r));
 		return EXIT_MISUSE;
 	}
 	r = find_program(settings->command[0], job.program);

@@ -13,5 +13,8 @@ int verb_history(struct settings *settings);
 int verb_cancel(struct settings *settings);
 int verb_pause(struct settings *settings);
 int verb_resume(struct settings *settings);
+int verb_doctor(struct settings *settings);
+int verb_show_config(struct settings *settings);
+int verb_docker_args(struct settings *settings);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "fdio.h"
 #include "kin.h"
+#include "rights.h"
 
 enum { ANCESTORS_MAX = 512, ENVIRONMENT_MAX = 256 * 1024 };
 
@@ -41,7 +42,9 @@ static bool has_in_environment(uint32_t pid, const char *token)
 	ssize_t n = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/environ", pid);
+	rights_as_user_begin();
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	rights_as_user_end();
 	if (!text || fd < 0)
 		return false;
 	text[used++] = '\0';

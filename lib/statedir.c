@@ -63,6 +63,18 @@ static int make_private_path(const char *path)
 	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
+/* The same where its group is lent to users who are to reach it through us alone. */
+static const char *distrust_hardened(const struct stat *st)
+{
+	if (st->st_uid != 0)
+		return "it is not root's; chown root";
+	if (st->st_gid != getegid())
+		return "its group is not that of the program; chgrp one or the other";
+	if ((st->st_mode & 07777) != 02770)
+		return "its mode is not 2770; chmod 2770";
+	return NULL;
+}
+
 /* Why the directory @st cannot be trusted or shared, or NULL. */
 static const char *distrust(const struct stat *st, bool is_private)
 {
@@ -95,7 +107,7 @@ static int check(const char *path, bool is_private, struct statedir *dir, struct
 			path, fs);
 		return -ENOTSUP;
 	}
-	reason = distrust(&st, is_private);
+	reason = dir->is_hardened ? distrust_hardened(&st) : distrust(&st, is_private);
 	if (!reason && faccessat(dir->fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0)
 		reason = errno == EROFS
 				 ? "it is read-only"
@@ -211,7 +223,8 @@ static int open_own(
 	return r;
 }
 
-static int open_shared(const char *path, struct statedir *dir, struct why *why)
+static int open_shared(
+	const char *path, bool is_hardened, struct statedir *dir, struct why *why)
 {
 	int r;
 
@@ -234,6 +247,7 @@ static int open_shared(const char *path, struct statedir *dir, struct why *why)
 	}
 	if (!realpath(path, dir->path))
 		(void)snprintf(dir->path, sizeof(dir->path), "%s", path);
+	dir->is_hardened = is_hardened;
 	r = check(path, false, dir, why);
 	if (r < 0)
 		close_fd(&dir->fd);
@@ -248,9 +262,9 @@ static int choose(
 	if (choice->sim_gpus)
 		return open_own(choice, dir, why);
 	if (is_set(choice->explicit_path))
-		return open_shared(choice->explicit_path, dir, why);
-	if (stat(STATEDIR_SYSTEM, &st) == 0 || errno != ENOENT)
-		return open_shared(STATEDIR_SYSTEM, dir, why);
+		return open_shared(choice->explicit_path, false, dir, why);
+	if (stat(choice->system_path, &st) == 0 || errno != ENOENT)
+		return open_shared(choice->system_path, choice->is_hardened, dir, why);
 	dir->is_fallback = true;
 	return open_own(choice, dir, why);
 }

@@ -16,11 +16,11 @@
 #include "owner.h"
 #include "text.h"
 
-#define STATEDIR_SYSTEM "/var/lib/gpulease"
-
 /* What the choice rests on; the environment is read by the caller.  NULL or "": not set. */
 struct statedir_choice {
 	const char *explicit_path; /* $GPULEASE_DIR */
+	const char *system_path;   /* the machine's: /var/lib/gpulease */
+	bool is_hardened;          /* its group is lent to everybody: root's and closed */
 	const char *state_home;    /* $XDG_STATE_HOME */
 	const char *home;          /* $HOME */
 	unsigned sim_gpus; /* 0: the real GPUs; else a private directory for so many … */
@@ -32,6 +32,7 @@ struct statedir {
 	uid_t owner;
 	bool is_private;  /* one user's: coordinates nobody else */
 	bool is_fallback; /* … because there is no shared one */
+	bool is_hardened; /* nobody but gpulease itself gets at the files */
 	char boot[BOOT_SIZE];
 	uint64_t pidns; /* the pid namespace of this process */
 	char path[PATH_MAX];

@@ -11,6 +11,8 @@ enum { SOMEBODY = 61184 }; /* no user of this machine's */
 
 /* --- file systems, and the system's directory --------------------------------------- */
 
+#define SYSTEM "/var/lib/gpulease"
+
 static long magic;           /* 0: the kernel's answer */
 static unsigned magic_calls; /* so many get it */
 static int system_errno;     /* of the system's directory; 0: the kernel's answer */
@@ -36,7 +38,7 @@ int __wrap_fstatfs(int fd, struct statfs *fs)
 
 int __wrap_stat(const char *path, struct stat *st)
 {
-	if (system_errno && strcmp(path, STATEDIR_SYSTEM) == 0) {
+	if (system_errno && strcmp(path, SYSTEM) == 0) {
 		errno = system_errno;
 		return -1;
 	}
@@ -71,7 +73,9 @@ static int setup(void **state)
 
 static int try_shared(const char *path, struct statedir *dir, struct why *why)
 {
-	struct statedir_choice choice = { .explicit_path = path, .home = "/nonexistent" };
+	struct statedir_choice choice = {
+		.explicit_path = path, .system_path = SYSTEM, .home = "/nonexistent"
+	};
 
 	*dir = STATEDIR_NONE;
 	*why = WHY_NONE;
@@ -285,7 +289,7 @@ static void what_is_missing_or_no_directory_is_never_replaced_by_another(void **
 	assert_non_null(strstr(why.text, path));
 	system_errno = EACCES; /* it may well be there */
 	assert_true(try_shared("", &dir, &why) < 0);
-	assert_non_null(strstr(why.text, STATEDIR_SYSTEM));
+	assert_non_null(strstr(why.text, SYSTEM));
 }
 
 /* --- where there is none ------------------------------------------------------------ */
@@ -307,7 +311,10 @@ static void without_a_shared_one_a_private_one_is_made(void **state)
 	(void)state;
 	(void)snprintf(home, sizeof(home), "%s/home", here->path);
 	assert_int_equal(mkdirat(here->dirfd, "home", 0755), 0);
-	assert_int_equal(try_own((struct statedir_choice){ .home = home }, &dir), 0);
+	assert_int_equal(
+		try_own((struct statedir_choice){ .system_path = SYSTEM, .home = home },
+			&dir),
+		0);
 	(void)umask(old);
 	(void)snprintf(wanted, sizeof(wanted), "%s/.local/state/gpulease", home);
 	assert_string_equal(dir.path, wanted);
@@ -317,16 +324,18 @@ static void without_a_shared_one_a_private_one_is_made(void **state)
 	assert_int_equal(mode_of("home/.local/state/gpulease/live"), 0700);
 	statedir_release(&dir);
 	(void)snprintf(wanted, sizeof(wanted), "%s/state", here->path);
-	assert_int_equal(
-		try_own((struct statedir_choice){ .home = home, .state_home = wanted },
-			&dir),
+	assert_int_equal(try_own((struct statedir_choice){ .system_path = SYSTEM,
+					 .home = home,
+					 .state_home = wanted },
+				 &dir),
 		0);
 	assert_int_equal(mode_of("state/gpulease"), 0700);
 	statedir_release(&dir);
 	/* a relative path is none */
-	assert_int_equal(
-		try_own((struct statedir_choice){ .home = home, .state_home = "state" },
-			&dir),
+	assert_int_equal(try_own((struct statedir_choice){ .system_path = SYSTEM,
+					 .home = home,
+					 .state_home = "state" },
+				 &dir),
 		0);
 	assert_non_null(strstr(dir.path, "/home/.local/state"));
 	statedir_release(&dir);
@@ -334,7 +343,8 @@ static void without_a_shared_one_a_private_one_is_made(void **state)
 
 static void a_private_one_of_somebody_elses_is_refused(void **state)
 {
-	struct statedir_choice choice = { .state_home = here->path };
+	struct statedir_choice choice = { .system_path = SYSTEM,
+		.state_home = here->path };
 	struct statedir dir = STATEDIR_NONE;
 	struct why why = WHY_NONE;
 
@@ -350,7 +360,8 @@ static void a_private_one_of_somebody_elses_is_refused(void **state)
 
 static void every_simulation_has_a_directory_of_its_own(void **state)
 {
-	struct statedir_choice choice = { .state_home = here->path,
+	struct statedir_choice choice = { .system_path = SYSTEM,
+		.state_home = here->path,
 		.sim_gpus = 4,
 		.sim_mib = 24576,
 		.explicit_path = "/nonexistent" };
@@ -379,7 +390,8 @@ static void a_home_on_the_network_is_passed_by(void **state)
 	assert_int_equal(fchmod(here->dirfd, 0777), 0);
 	pid = fork();
 	if (pid == 0) {
-		struct statedir_choice choice = { .state_home = here->path };
+		struct statedir_choice choice = { .system_path = SYSTEM,
+			.state_home = here->path };
 		struct statedir dir = STATEDIR_NONE;
 		bool good;
 

@@ -8,7 +8,7 @@ _gpulease_plain='
 
 # a value follows
 _gpulease_valued='
-	-n -G --gpus --name --max-wait -t --time --grace --reason --sim
+	-n -G --gpus --name --max-wait -t --time --grace --reason --sim --config --dir
 	--gres --gpus-per-node --gpus-per-task --ntasks -J --job-name -D --chdir
 	-o --output -e --error -i --input --export
 	-N --nodes --ntasks-per-node -c --cpus-per-task --mem --mem-per-cpu
@@ -16,7 +16,9 @@ _gpulease_valued='
 	-W --wait --hint'
 
 # operands follow, no command
-_gpulease_verbs='--status --queue --history --cancel --pause --resume'
+_gpulease_verbs='
+	--status --queue --history --doctor --show-config --docker-args --cancel --pause
+	--resume'
 
 _gpulease_has()
 {

@@ -9,14 +9,14 @@
 # what they are.
 lib_layers='
 	base banned
-	text clock array gpuset parse record
-	fdio owner watch spawn childenv kin
+	text clock array gpuset parse record config
+	fdio owner watch spawn childenv rights kin
 	statedir beacon life terminate probe_data smi* probe_run probe prober
 	ticket queue passover lease history policy
 	snapshot inventory commit
 	broker broker_*'
 gpulease_layers='
-	diag exitcodes options pattern operands limits render_*
+	diag exitcodes options pattern operands limits privilege setid config_file render_*
 	cli cli_table cli_values help verbs terminal
 	context explain process step watchdog
 	launch waiting look view view_* show show_*

@@ -1,0 +1,69 @@
+/*
+ * The administrator's configuration: `key = value`, one a line, `#` begins a comment.  Every
+ * key may be left out.  Pure: reads a text, not a file.
+ */
+#ifndef GPULEASE_CONFIG_H
+#define GPULEASE_CONFIG_H
+
+#include "text.h"
+
+enum { CONFIG_BYTES_MAX = 64 * 1024, CONFIG_PATH_SIZE = 256, CONFIG_GROUP_SIZE = 64 };
+
+/* The keys, in the order of the table and of --show-config. */
+enum config_key {
+	CONFIG_DIRECTORY,
+	CONFIG_NVIDIA_SMI,
+	CONFIG_PROBE_DEADLINE,
+	CONFIG_IDLE_THRESHOLD,
+	CONFIG_BUSY_UTILIZATION,
+	CONFIG_MARGIN,
+	CONFIG_SPIKE_BUFFER,
+	CONFIG_SETTLE_TIME,
+	CONFIG_LINGER_TIME,
+	CONFIG_ADMIN_GROUP,
+	CONFIG_MAX_WAITING,
+	CONFIG_SHOW_COMMANDS,
+	CONFIG_RECORD_ENDS,
+	CONFIG_KEYS
+};
+
+/* Memory up to which a GPU counts as idle: so many MiB, or where not 0, percent of the card. */
+struct config_threshold {
+	uint64_t mib;
+	unsigned percent;
+};
+
+struct config {
+	char directory[CONFIG_PATH_SIZE];  /* absolute */
+	char nvidia_smi[CONFIG_PATH_SIZE]; /* absolute; "": found in PATH */
+	int64_t probe_deadline_ms;
+	struct config_threshold idle;
+	unsigned busy_percent; /* 0: utilization does not matter */
+	uint64_t margin_mib;
+	unsigned spike_buffer_percent;
+	int64_t settle_ms, linger_ms;
+	char admin_group[CONFIG_GROUP_SIZE]; /* a name or a number; "": none */
+	unsigned max_waiting;                /* per user; 0: any number */
+	bool shows_own_commands_only;
+	bool records_ends;
+	unsigned lines[CONFIG_KEYS]; /* where each was set; 0: it is the default */
+};
+
+/* What is in force where nothing is configured. */
+void config_default(struct config *config);
+
+/*
+ * Reads the @size bytes at @text over what @config holds.  @file is named in the reason.
+ * 0, or -EINVAL: @why names file, line and key, and what is allowed; @config is then
+ * half-written.  A key that stands twice is an error.
+ */
+MUST_CHECK int config_parse(const char *file, const char *text, size_t size,
+	struct config *config, struct why *why);
+
+/* "idle-threshold", the name of @key. */
+const char *config_key_name(enum config_key key);
+
+/* Appends the value of @key as it may stand in a file. */
+void config_format(const struct config *config, enum config_key key, struct text *out);
+
+#endif
