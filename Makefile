@@ -7,9 +7,10 @@
 #	make lint            what needs no running: warnings, format, manuals, layers
 #	make fuzz            the fuzz targets, FUZZ_SECONDS each; needs clang
 #	make bench           the figures, beside those of other programs
-#	make install         PREFIX, DESTDIR, GROUP; as root it also makes the state directory
+#	make install         for all users; MODE=lab GROUP=name or MODE=private; PREFIX, DESTDIR
 #	make install-srun    a symbolic link srun in PREFIX/lib/gpulease/bin
 #	make uninstall       removes what these two put there
+#	make deb             a Debian package, in build/
 #	make dist            a tar.gz of the last commit, in build/
 #
 # SANITIZE=address,undefined builds and checks in build-san; B names another directory.
@@ -19,8 +20,9 @@ DESTDIR ?=
 CC      ?= cc
 VERSION := 0.1
 
-# Not from the environment: tcsh exports the user's own group under this name.
-GROUP = gpulease
+# Not from the environment: tcsh exports the user's own group under the second name.
+MODE  =
+GROUP =
 
 FUZZ_SECONDS ?= 30
 SLOW_SECONDS ?= 1800
@@ -36,8 +38,10 @@ CFLAGS ?= -O2 -g
 HARDEN  = $(if $(SANITIZE),,-fstack-protector-strong $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),\
 	  -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 RELRO   = $(if $(SANITIZE),,-Wl,-z,relro,-z,now)
+# A seventh of the program: tables for exceptions, of which C has none; gdb has its own in -g.
+LEAN    = $(if $(SANITIZE),,-fno-asynchronous-unwind-tables)
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -DGPULEASE_VERSION='"$(VERSION)"' -Ilib -MMD -MP \
-	  $(WARN) $(SAN) $(HARDEN) $(CFLAGS)
+	  $(WARN) $(SAN) $(HARDEN) $(LEAN) $(CFLAGS)
 ALL_LDFLAGS = $(SAN) $(RELRO) $(CFLAGS) $(LDFLAGS)
 
 LIB_OBJECTS  := $(patsubst %.c,$(B)/o/%.o,$(wildcard lib/*.c))
@@ -47,7 +51,7 @@ HELPERS      := $(patsubst %.c,$(B)/o/%.o,$(filter-out tests/test_%.c,$(wildcard
 TOOLS        := $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
 FUZZERS      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS      := $(FUZZERS:%=$(B)/tests/fuzz/fuzz_%)
-CLI_TESTS    := $(filter-out %/lib.sh,$(wildcard tests/cli/*.sh))
+CLI_TESTS    := $(filter-out %/lib.sh %_lib.sh %/own_mounts.sh,$(wildcard tests/cli/*.sh))
 
 all: $(B)/gpulease
 
@@ -100,6 +104,7 @@ ENVIRONMENT = GPULEASE=$(GPULEASE) TOOLS=$(abspath $(B))/tests/tools
 RUN   = $(ENVIRONMENT) sh tests/run -j 2
 SWEEP = $(B)/tests/tools/sweep
 TORTURE = $(B)/tests/tools/torture
+CORRUPT = $(B)/tests/tools/corrupt
 REPLAY_RUNS = $(foreach name,$(FUZZERS), \
 	"$(B)/tests/fuzz/fuzz_$(name) tests/fuzz/corpus/$(name)")
 
@@ -111,8 +116,8 @@ deps:
 
 # The longest first: two run at a time.
 check: everything
-	@$(RUN) -t 270 "$(SWEEP) --quick" "$(TORTURE) --jobs 150" $(CLI_RUNS) $(UNIT_TESTS) \
-		$(REPLAY_RUNS)
+	@$(RUN) -t 270 "$(SWEEP) --quick" "$(TORTURE) --jobs 150" $(CORRUPT) $(CLI_RUNS) \
+		$(UNIT_TESTS) $(REPLAY_RUNS)
 
 check-fast: everything
 	@$(RUN) -t 270 $(CLI_RUNS) $(UNIT_TESTS) $(REPLAY_RUNS)
@@ -133,6 +138,7 @@ check-slow: everything
 		"$(TORTURE) --seconds 60 --nopidfd eperm" \
 		$(foreach way,enosys eperm,$(foreach script,$(CLI_TESTS), \
 			"$(B)/tests/tools/nopidfd $(way) sh $(script)")) \
+		"tests/cli/hardened_sweep.sh --slow" \
 		tests/mutants.sh \
 		$(if $(VALGRIND),$(foreach test,$(PURE_TESTS),"$(VALGRIND) $(test)"))
 
@@ -169,40 +175,12 @@ demo: all
 
 # --- installing ---------------------------------------------------------------------------
 
-STATE       = /var/lib/gpulease
-BIN         = $(DESTDIR)$(PREFIX)/bin
-MAN         = $(DESTDIR)$(PREFIX)/share/man
-COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-SRUN        = $(DESTDIR)$(PREFIX)/lib/gpulease/bin
+SRUN  = $(DESTDIR)$(PREFIX)/lib/gpulease/bin
+SETUP = BUILT='$(B)/gpulease' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' MODE='$(MODE)' \
+	GROUP='$(GROUP)' sh gpulease/packaging/setup.sh
 
 install: $(B)/gpulease
-	@install -d $(BIN) $(MAN)/man1 $(MAN)/man7 $(COMPLETIONS)
-	@install -s -m 0755 $(B)/gpulease $(BIN)/gpulease
-	@install -m 0644 man/gpulease.1 $(MAN)/man1/gpulease.1
-	@install -m 0644 man/gpulease-state.7 $(MAN)/man7/gpulease-state.7
-	@install -m 0644 gpulease/completion/gpulease.bash $(COMPLETIONS)/gpulease
-	@if [ -n "$(DESTDIR)" ]; then \
-		echo "Installed below $(DESTDIR)$(PREFIX); $(STATE) is left to the package:"; \
-		echo "a directory of root and the group that shares the GPUs, mode 2770."; \
-	elif [ "$$(id -u)" -ne 0 ]; then \
-		echo "Installed in $(PREFIX); not as root, so without the shared $(STATE):"; \
-		echo "gpulease coordinates only your own jobs until root runs make install."; \
-	else \
-		$(MAKE) --no-print-directory install-state; \
-	fi
-
-# A directory that is there stays as it is: its group may be the administrator's choice.
-install-state:
-	@set -e; undo=; \
-	if [ ! -d $(STATE) ] && ! getent group $(GROUP) >/dev/null; then \
-		groupadd --system $(GROUP) 2>/dev/null || addgroup -S $(GROUP); \
-		undo="; groupdel $(GROUP)"; \
-	fi; \
-	[ -d $(STATE) ] || install -d -m 2770 -o root -g $(GROUP) $(STATE); \
-	group=$$(stat -c %G $(STATE)); \
-	echo "Installed in $(PREFIX), with the shared directory $(STATE) of group $$group."; \
-	echo "Each user of the GPUs must be in it (then log in anew): usermod -aG $$group USER"; \
-	echo "To undo, when no job runs: make uninstall PREFIX=$(PREFIX); rm -r $(STATE)$$undo"
+	@$(SETUP) install
 
 # Not in PREFIX/bin: programs that find an srun there believe that they are inside Slurm.
 install-srun:
@@ -211,12 +189,11 @@ install-srun:
 	@echo "For who wants it: PATH=$(PREFIX)/lib/gpulease/bin:\$$PATH"
 
 uninstall:
-	@rm -f $(BIN)/gpulease $(MAN)/man1/gpulease.1 $(MAN)/man7/gpulease-state.7 \
-		$(COMPLETIONS)/gpulease $(SRUN)/srun
-	@rmdir $(SRUN) $(DESTDIR)$(PREFIX)/lib/gpulease 2>/dev/null || true
-	@if [ -z "$(DESTDIR)" ] && [ -d $(STATE) ]; then \
-		echo "$(STATE) was left, jobs may run on its leases; when none does: rm -r $(STATE)"; \
-	fi
+	@$(SETUP) uninstall
+
+# Takes no root: the group and the set-group-ID bit are given to it where it is installed.
+deb: $(B)/gpulease
+	@BUILT='$(B)/gpulease' VERSION='$(VERSION)' OUT='$(B)' sh gpulease/packaging/deb.sh
 
 dist:
 	@mkdir -p $(B)
@@ -228,7 +205,7 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all everything deps check check-fast check-cli check-slow bench lint fuzz fuzz-run \
-	demo install install-state install-srun uninstall dist clean
+	demo install install-srun uninstall deb dist clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 # `make -j deps check`: first what is needed, then what needs it.

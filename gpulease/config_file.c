@@ -5,13 +5,26 @@
 #include "config_file.h"
 #include "fdio.h"
 #include "rights.h"
+#include "setid.h"
+
+enum { NOBODY = 65534 }; /* whom the kernel shows where an id has no name */
+
+/*
+ * Whether a file that is not root's may count as such for who has no rights but his own: he
+ * could name it himself; or it is root's, and this is a container without the machine's ids.
+ */
+static bool may_be_roots(const struct stat *st)
+{
+	return st->st_uid == getuid() ||
+	       (st->st_uid == NOBODY && setid_in_user_namespace());
+}
 
 /* Why the file cannot be trusted or read, or NULL. */
 static const char *distrust(const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode))
 		return "it is not a regular file";
-	if (st->st_uid != 0 && (rights_are_lent() || st->st_uid != getuid()))
+	if (st->st_uid != 0 && (rights_are_lent() || !may_be_roots(st)))
 		return "it belongs neither to root nor to you; chown root";
 	/* its group is the one that a private umask lets write */
 	if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && st->st_gid != 0))

@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 
 #include "config_file.h"
+#include "container.h"
 #include "context.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "explain.h"
 #include "privilege.h"
 #include "rights.h"
 #include "setid.h"
@@ -81,16 +83,16 @@ void local_user_name(uid_t uid, char *out, size_t size)
 /* --- the context ------------------------------------------------------------------- */
 
 /* $GPULEASE_SIM is --sim for those who cannot add an option: commands in a simulated job. */
-static int read_environment(struct settings *settings)
+static int read_environment(struct settings *settings, struct why *why)
 {
 	const char *sim = getenv("GPULEASE_SIM");
-	struct why why;
+	struct why wrong;
 
 	if (settings->sim_gpus || !sim || !*sim)
 		return 0;
-	if (read_sim(sim, settings, &why) < 0) {
-		diag("GPULEASE_SIM: %s", why.text);
-		return EXIT_MISUSE;
+	if (read_sim(sim, settings, &wrong) < 0) {
+		why_set(why, "GPULEASE_SIM: %s", wrong.text);
+		return -EINVAL;
 	}
 	return 0;
 }
@@ -127,65 +129,75 @@ static void find_nvidia_smi(struct context *context)
 		out[0] = '\0';
 }
 
-static int load_config(struct context *context)
-{
-	struct why why = WHY_NONE;
-
-	if (config_file_load(context->settings->config, &context->config,
-		    &context->has_config, &why) == 0)
-		return 0;
-	diag("%s", why.text);
-	return EXIT_MISUSE;
-}
-
 /* A group that is lent is of no use beside the shared directory, and in the way of a private one. */
-static int settle_rights(const struct context *context, const char *named)
+static int settle_rights(const struct context *context, struct why *why)
 {
 	struct stat st;
 
-	if (!rights_are_lent() || named ||
+	if (!rights_are_lent() || context->named ||
 		(!context->settings->sim_gpus &&
 			(stat(context->config.directory, &st) == 0 || errno != ENOENT)))
 		return 0;
 	if (privilege_drop() == 0)
 		return 0;
-	diag("cannot give up the group of the program");
-	return EXIT_MISUSE;
+	why_set(why, "cannot give up the group of the program");
+	return -EPERM;
 }
 
-static int open_directory(struct context *context, const char *named)
+/* What is denied to the program may be so because nothing is lent to it: that says more. */
+static void blame_setid(const char *path, struct why *why)
+{
+	const char *lost = setid_explain(setid_look(NULL));
+
+	if (lost[0])
+		why_set(why, "cannot use '%s': %s", path, lost);
+}
+
+int context_load_config(
+	struct settings *settings, struct context *context, struct why *why)
+{
+	const char *named = named_directory(settings);
+	int r = read_environment(settings, why);
+
+	*context = (struct context){ .settings = settings, .dir = STATEDIR_NONE };
+	context->named = settings->sim_gpus ? NULL : named;
+	if (r == 0)
+		r = config_file_load(
+			settings->config, &context->config, &context->has_config, why);
+	/* in a user namespace root's own file seems to be a stranger's */
+	if (r == -EACCES && !settings->config)
+		blame_setid(CONFIG_FILE, why);
+	if (r < 0)
+		config_default(&context->config);
+	if (context->config.shows_own_commands_only)
+		explain_hide_others();
+	return r;
+}
+
+int context_open_directory(struct context *context, struct why *why)
 {
 	const struct settings *settings = context->settings;
 	struct statedir_choice choice = {
-		.explicit_path = named,
+		.explicit_path = context->named,
 		.system_path = context->config.directory,
-		.is_hardened = rights_are_lent(),
 		.state_home = getenv("XDG_STATE_HOME"),
 		.home = getenv("HOME"),
 		.sim_gpus = settings->sim_gpus,
 		.sim_mib = settings->sim_mib,
 	};
-	struct why why = WHY_NONE;
-	const char *lost = "";
-	int r = statedir_open(&choice, &context->dir, &why);
+	int r = settle_rights(context, why);
 
-	if (r < 0) {
-		if (r == -EACCES && !named && !settings->sim_gpus &&
-			!context->dir.is_fallback)
-			lost = setid_explain(setid_look(NULL));
-		if (lost[0])
-			diag("cannot use '%s': %s", context->config.directory, lost);
-		else
-			diag("%s", why.text);
-		return EXIT_MISUSE;
-	}
-	if (context->dir.is_fallback)
-		note("no shared directory '%s': only your own jobs are coordinated, in '%s'",
-			context->config.directory, context->dir.path);
-	return 0;
+	if (r < 0)
+		return r;
+	choice.is_hardened = rights_are_lent();
+	r = statedir_open(&choice, &context->dir, why);
+	if (r == -EACCES && !context->named && !settings->sim_gpus &&
+		!context->dir.is_fallback)
+		blame_setid(context->config.directory, why);
+	return r;
 }
 
-static void configure_prober(struct context *context)
+void context_find_driver(struct context *context)
 {
 	static char path[] = "PATH=/usr/bin:/bin", locale[] = "LC_ALL=C";
 	static char *const clean[] = { path, locale, NULL };
@@ -197,30 +209,72 @@ static void configure_prober(struct context *context)
 	context->prober = (struct prober_config){
 		.nvidia_smi = context->nvidia_smi[0] ? context->nvidia_smi : NULL,
 		.environment = rights_are_lent() ? clean : environ,
-		.idle_mib = config->idle.mib,
+		.usage = {
+			.idle_mib = config->idle.mib,
+			.idle_percent = config->idle.percent,
+			.busy_percent = config->busy_percent,
+			.settle_ms = config->settle_ms,
+			.linger_ms = config->linger_ms,
+		},
 		.limit_ms = config->probe_deadline_ms,
 		.sim_gpus = settings->sim_gpus,
 		.sim_mib = settings->sim_mib,
 	};
 }
 
+/*
+ * What others of the machine do that is not seen from here.  A container has a configuration
+ * and a directory of the host's only where somebody has mounted them; who names a directory
+ * knows what he does.
+ */
+static void tell_what_is_missing(const struct context *context)
+{
+	const char *directory = context->config.directory;
+
+	if (context->named || context->settings->sim_gpus ||
+		(context->has_config && !context->dir.is_fallback))
+		return;
+	if (!container_is_inside()) {
+		if (context->dir.is_fallback)
+			note("no shared directory '%s': only your own jobs are coordinated, "
+			     "in '%s'",
+				directory, context->dir.path);
+	} else if (context->dir.is_fallback) {
+		note("no shared directory '%s' in this container, which does not see the "
+		     "host's queue: only your own jobs are coordinated; on the host, "
+		     "gpulease --docker-args says what to mount",
+			directory);
+	} else if (!container_has_mounted(context->dir.fd)) {
+		note("this container does not see the host's queue, '%s' is its own; on the "
+		     "host, gpulease --docker-args says what to mount",
+			directory);
+	} else {
+		note("this container has the host's '%s' but not its %s, so the defaults are "
+		     "in force; on the host, gpulease --docker-args says what to mount",
+			directory, CONFIG_FILE);
+	}
+}
+
 int context_open(struct settings *settings, struct context *context)
 {
-	const char *named = named_directory(settings);
-	int r = read_environment(settings);
+	struct why why = WHY_NONE;
+	int r = context_load_config(settings, context, &why);
 
-	if (r != 0)
-		return r;
-	*context = (struct context){ .settings = settings, .dir = STATEDIR_NONE };
-	context->is_named = named && !settings->sim_gpus;
-	r = load_config(context);
 	if (r == 0)
-		r = settle_rights(context, named);
-	if (r == 0)
-		r = open_directory(context, named);
-	if (r == 0)
-		configure_prober(context);
-	return r;
+		r = context_open_directory(context, &why);
+	if (r < 0) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	tell_what_is_missing(context);
+	context_find_driver(context);
+	return 0;
+}
+
+int64_t context_patience_ms(const struct context *context)
+{
+	/* somebody else's may have to end first, or to be given up */
+	return max_i64(context->prober.limit_ms, PROBE_LIMIT_MS) + 2000;
 }
 
 int context_no_gpus(void)

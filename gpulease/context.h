@@ -12,8 +12,8 @@
 struct context {
 	struct settings *settings;
 	struct config config;
-	bool has_config; /* there is a file of it */
-	bool is_named;   /* the directory is one that the user names */
+	bool has_config;   /* there is a file of it */
+	const char *named; /* the directory that the user names, NULL: none */
 	struct statedir dir;
 	struct prober_config prober;
 	char nvidia_smi[PATH_MAX]; /* "": none was found */
@@ -24,6 +24,22 @@ struct context {
  * told.  The memory is one for the whole run of the program.
  */
 MUST_CHECK int context_open(struct settings *settings, struct context *context);
+
+/*
+ * The same in parts, for who goes on where one of them fails.  Each returns 0, or a negative
+ * errno with the reason in @why.
+ *
+ * First what the user and the configuration say; where that fails ->config is what is in
+ * force without one.  Then the directory, for which a lent group may be given up.  Last the
+ * way to nvidia-smi, which cannot fail: ->nvidia_smi is "" where there is none.
+ */
+MUST_CHECK int context_load_config(
+	struct settings *settings, struct context *context, struct why *why);
+MUST_CHECK int context_open_directory(struct context *context, struct why *why);
+void context_find_driver(struct context *context);
+
+/* How long to wait for a probe without which nothing can be done: beyond its own deadline. */
+int64_t context_patience_ms(const struct context *context);
 
 /* Says that there are no GPUs to be had, and what helps; the exit status for it. */
 MUST_CHECK int context_no_gpus(void);

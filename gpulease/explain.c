@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <pwd.h>
 #include <sys/stat.h>
 
@@ -34,18 +35,51 @@ void describe_user(uint32_t uid, const char *recorded, struct text *out)
 		text_addf(out, "%u", uid);
 }
 
-void describe_process(uint32_t pid, struct text *out)
+/* --- what others may see ----------------------------------------------------------- */
+
+static bool hides_others;
+
+void explain_hide_others(void)
 {
-	struct process_stat process;
+	hides_others = true;
+}
+
+bool may_show_commands_of(uint32_t uid)
+{
+	return !hides_others || getuid() == 0 || getuid() == uid;
+}
+
+static int find_owner(uint32_t pid, uint32_t *ret_uid)
+{
 	char path[32];
 	struct stat st;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u", pid);
-	if (stat(path, &st) < 0 || process_stat_read(pid, &process) < 0) {
+	if (stat(path, &st) < 0)
+		return -errno;
+	*ret_uid = st.st_uid;
+	return 0;
+}
+
+bool may_show_process(uint32_t pid)
+{
+	uint32_t uid;
+
+	return !hides_others || (find_owner(pid, &uid) == 0 && may_show_commands_of(uid));
+}
+
+void describe_process(uint32_t pid, struct text *out)
+{
+	struct process_stat process;
+	uint32_t uid = 0;
+
+	if (find_owner(pid, &uid) < 0 || process_stat_read(pid, &process) < 0) {
 		text_add(out, "not visible here");
 		return;
 	}
-	describe_user(st.st_uid, NULL, out);
+	describe_user(uid, NULL, out);
+	if (!may_show_commands_of(uid))
+		return;
 	text_add(out, ", ");
 	text_add_printable(out, process.comm, strlen(process.comm));
 }
@@ -106,9 +140,12 @@ static void explain_locked(
 static void explain_external(
 	const struct snapshot *view, const struct snapshot_gpu *gpu, struct text *out)
 {
-	(void)view;
+	const struct probe_gpu *seen = &view->probe.gpus[gpu->row];
+
 	text_add(out, "is used outside gpulease");
 	add_culprit(gpu, " by a process that nvidia-smi does not show", out);
+	if (usage_is_busy(&view->usage, seen))
+		text_addf(out, ", its utilization is %d%%", seen->utilization);
 }
 
 static void add_migs(const struct snapshot *view, uint32_t row, struct text *out)
@@ -141,14 +178,34 @@ static void explain_mig(
 	text_add(out, "; MIG instances are not leased yet");
 }
 
+/* A lease may be lost, and somebody lives who may have it. */
+static void explain_doubt(const struct snapshot *view, struct text *out)
+{
+	const struct account_job *job = &view->unknown;
+
+	text_add(
+		out, "its lease file is damaged, and a job that nobody knows still runs");
+	if (job->ticket && job->owner.pidns == view->dir->pidns) {
+		text_addf(out, ": pid %u (", job->owner.pid);
+		describe_process(job->owner.pid, out);
+		text_add(out, ")");
+	} else if (job->owner.token[0]) {
+		text_addf(out, ": who holds live/%s", job->owner.token);
+	} else {
+		text_add(out, ", as far as can be told: live/ cannot be read");
+	}
+}
+
 static void explain_unknown(
 	const struct snapshot *view, const struct snapshot_gpu *gpu, struct text *out)
 {
 	const struct probe_gpu *seen = gpu->row < 0 ? NULL : &view->probe.gpus[gpu->row];
 
 	text_add(out, "is in an unknown state: ");
-	if (gpu->is_broken)
-		text_add(out, "its lease file cannot be read");
+	if (gpu->is_unusable)
+		text_add(out, "its lease file cannot be used");
+	else if (snapshot_withholds(view, gpu))
+		explain_doubt(view, out);
 	else if (seen && seen->has_mig)
 		explain_mig(view, gpu, out);
 	else if (seen && seen->is_known && probe_gpu_is_prohibited(seen))

@@ -20,7 +20,22 @@ void explain_gpu(const struct snapshot *view, unsigned slot, struct text *out);
 /* The word for a state, as --status and JSON have it: "idle", "leased" … */
 const char *state_word(enum gpu_state state);
 
-/* What a process is called: its user and name, "alice, python", as far as can be seen. */
+/*
+ * From now on what users run is shown to nobody but themselves and root: no command, no name.
+ * For configurations with show-commands = own.
+ */
+void explain_hide_others(void);
+
+/* Whether this user may be shown what user @uid runs. */
+bool may_show_commands_of(uint32_t uid);
+
+/* Whether this user may be shown the command of process @pid, whoever's it is. */
+bool may_show_process(uint32_t pid);
+
+/*
+ * What a process is called: its user and name, "alice, python", as far as can be seen and may
+ * be shown.
+ */
 void describe_process(uint32_t pid, struct text *out);
 
 /* The user's name, or its number where it has none. */

@@ -3,6 +3,7 @@
 
 #include "childenv.h"
 #include "diag.h"
+#include "ending.h"
 #include "exitcodes.h"
 #include "kin.h"
 #include "launch.h"
@@ -55,7 +56,7 @@ static int make_environment(const struct launch *launch, char ***ret)
 			{ "GPULEASE_UUIDS", uuids },
 			/* so that gpulease inside the job finds its directory from anywhere */
 			{ "GPULEASE_SIM", settings->sim_gpus ? sim : NULL },
-			{ "GPULEASE_DIR", launch->context->is_named
+			{ "GPULEASE_DIR", launch->context->named
 						  ? launch->context->dir.path
 						  : dir },
 		};
@@ -143,17 +144,22 @@ static int keep_live_fd(int fd)
 static int start_watchdog(const struct launch *launch)
 {
 	const struct settings *settings = launch->context->settings;
+	char names[64];
 	struct watchdog_order order = {
 		.dir = &launch->context->dir,
 		.owner = *launch->owner,
+		.gpus = launch->gpus,
+		.gpu_names = names,
 		.is_step = launch->live_fd < 0,
 		.limit_ms = settings->limit_ms,
 		.grace_ms = settings->grace_ms,
 	};
 	int r = 0;
 
-	if (!settings->limit_ms)
+	if (!settings->limit_ms && (order.is_step || gpuset_is_empty(&launch->gpus) ||
+					   !launch->context->config.records_ends))
 		return 0;
+	ending_name_gpus(launch->view, &launch->gpus, names, sizeof(names));
 	if (order.is_step)
 		r = owner_self(&order.owner);
 	return r < 0 ? r : watchdog_start(&order);
@@ -210,6 +216,7 @@ int launch(const struct launch *launch)
 		diag("cannot give up the group of the program: %s", strerror(-r));
 		return EXIT_MISUSE;
 	}
+	privilege_restore_mask();
 	if (redirect(launch) < 0)
 		return EXIT_MISUSE;
 	if (launch->live_fd >= 0)

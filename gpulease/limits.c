@@ -8,7 +8,7 @@
 static struct {
 	bool is_raised;
 	struct rlimit descriptors, size;
-	struct sigaction size_action;
+	struct sigaction size_action, child_action;
 } before;
 
 /* The soft limit as high as it may be, but a multiple of @step. */
@@ -23,8 +23,11 @@ static struct rlimit raised(struct rlimit limit, rlim_t step)
 void limits_raise(void)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction usual = { .sa_handler = SIG_DFL };
 	struct rlimit limit;
 
+	if (before.is_raised)
+		return;
 	if (getrlimit(RLIMIT_NOFILE, &before.descriptors) < 0 ||
 		getrlimit(RLIMIT_FSIZE, &before.size) < 0)
 		return;
@@ -33,6 +36,7 @@ void limits_raise(void)
 	limit = raised(before.size, RECORD_SIZE);
 	(void)setrlimit(RLIMIT_FSIZE, &limit);
 	(void)sigaction(SIGXFSZ, &ignore, &before.size_action);
+	(void)sigaction(SIGCHLD, &usual, &before.child_action);
 	before.is_raised = true;
 }
 
@@ -43,6 +47,7 @@ void limits_restore(void)
 	(void)setrlimit(RLIMIT_NOFILE, &before.descriptors);
 	(void)setrlimit(RLIMIT_FSIZE, &before.size);
 	(void)sigaction(SIGXFSZ, &before.size_action, NULL);
+	(void)sigaction(SIGCHLD, &before.child_action, NULL);
 	before.is_raised = false;
 }
 

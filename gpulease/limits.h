@@ -10,6 +10,7 @@
 /*
  * Raises the soft limit of descriptors, and that of file sizes or rounds it down to a multiple
  * of 512: a record is then appended whole or not at all.  SIGXFSZ is ignored meanwhile.
+ * SIGCHLD is not, if it was: whoever ignores it never learns how an nvidia-smi ended.
  */
 void limits_raise(void);
 

@@ -24,10 +24,10 @@ void look_init(struct look *look, const struct context *context, size_t rows_max
 	look->context = context;
 	look->begun_ms = clock_boot_ms();
 	look->rows_max = rows_max;
-	config.is_lockless = true;
+	config.is_hasty = true;
 	prober_init(&look->prober, &context->dir, &config);
 	snapshot_init(&look->snapshot, &context->dir);
-	look->snapshot.usage.idle_mib = config.idle_mib;
+	look->snapshot.usage = config.usage;
 	look->snapshot.is_for_show = true;
 }
 
@@ -48,7 +48,8 @@ static bool is_recent(struct look *look, int64_t oldest_ms)
 	struct snapshot *view = &look->snapshot;
 
 	prober_refresh(&look->prober, clock_boot_ms(), &view->probe, &view->has_probe);
-	return view->has_probe && view->probe.finished_ms >= oldest_ms;
+	return view->has_probe && view->probe.finished_ms >= oldest_ms &&
+	       prober_trusts(&look->prober, &view->probe, clock_boot_ms());
 }
 
 static int wait_for_probe(struct look *look, int64_t until_ms)
@@ -160,7 +161,7 @@ static int read_queue(struct look *look)
 	if (fstatat(dir->fd, "tickets", &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
 		return 0;
 	for (int i = 0; i < OPEN_TRIES && r == QUEUE_REPLACED; i++) {
-		r = queue_open(&look->queue, dir);
+		r = queue_open_to_read(&look->queue, dir);
 		if (r == 0)
 			r = queue_begin(&look->queue, 0);
 		if (r == 0)

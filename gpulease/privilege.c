@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include "privilege.h"
 #include "rights.h"
@@ -9,6 +10,7 @@ extern char **environ;
 
 /* What the program was started with; NULL: environ has it. */
 static char **initial;
+static mode_t initial_mask;
 
 /*
  * The loader removes LD_LIBRARY_PATH, TMPDIR and their like from environ before main(), but
@@ -39,22 +41,31 @@ static char **find_initial(char **argv, int argc)
 	return out;
 }
 
-/* Whether all that the loader left in environ is there. */
+/* The same string, or the loader's copy of this one. */
+static bool is_same(const char *a, const char *b)
+{
+	static const char tunables[] = "GLIBC_TUNABLES=";
+
+	return a == b || (strncmp(a, tunables, sizeof(tunables) - 1) == 0 &&
+				 strncmp(b, tunables, sizeof(tunables) - 1) == 0);
+}
+
+/* Whether all that the loader left in environ is there, in the same order. */
 static bool has_all(char **strings)
 {
 	for (char **wanted = environ; *wanted; wanted++) {
-		char **at = strings;
-
-		while (*at && *at != *wanted)
-			at++;
-		if (!*at && strncmp(*wanted, "GLIBC_TUNABLES=", 15) != 0)
-			return false; /* that one the loader copies */
+		while (*strings && !is_same(*strings, *wanted))
+			strings++;
+		if (!*strings++)
+			return false;
 	}
 	return true;
 }
 
 int privilege_begin(int argc, char **argv)
 {
+	/* a FIFO that its maker could not open would be of no use */
+	initial_mask = umask(077);
 	if (geteuid() != getuid())
 		return -EPERM;
 	if (!rights_are_lent() || argc < 1)
@@ -66,6 +77,11 @@ int privilege_begin(int argc, char **argv)
 		initial = NULL;
 	}
 	return 0;
+}
+
+void privilege_restore_mask(void)
+{
+	(void)umask(initial_mask);
 }
 
 char **privilege_environment(void)

@@ -4,7 +4,7 @@
  * the command gets the user's environment, also what the loader took away, and not the group;
  * no file of memory is left behind and no other process of the user's looks into this one.
  *
- * Each of these does nothing where no group is lent (rights.h).
+ * But for the umask each of these does nothing where no group is lent (rights.h).
  */
 #ifndef GPULEASE_PRIVILEGE_H
 #define GPULEASE_PRIVILEGE_H
@@ -16,6 +16,9 @@
  * them.  0, or -EPERM: it is set-user-ID, which it must not be.
  */
 MUST_CHECK int privilege_begin(int argc, char **argv);
+
+/* Puts the umask back that the program was started with; it has one of its own till then. */
+void privilege_restore_mask(void);
 
 /* The environment that the program was started with, for what it becomes. */
 char **privilege_environment(void);

@@ -26,8 +26,7 @@ static const char *const explanations[] = {
 		       "the installed file, not through another program",
 };
 
-/* Whether all ids of this user namespace are those of the machine. */
-static bool is_in_user_namespace(void)
+bool setid_in_user_namespace(void)
 {
 	unsigned inside = 0, outside = 0, count = 0;
 	char text[256];
@@ -66,7 +65,7 @@ enum setid_state setid_look(gid_t *ret_group)
 		return SETID_NOSUID;
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
 		return SETID_NO_NEW_PRIVS;
-	if (is_in_user_namespace())
+	if (setid_in_user_namespace())
 		return SETID_USER_NAMESPACE;
 	if (getegid() == st.st_gid)
 		return SETID_IN_FORCE; /* the user's own group: nothing need be lent */

@@ -18,6 +18,9 @@ enum setid_state {
 	SETID_LOST,           /* nothing of these: given up on the way here */
 };
 
+/* Whether this process is in a user namespace of its own: others' ids have no name there. */
+bool setid_in_user_namespace(void);
+
 /* What it is; *@ret_group, which may be NULL, is the group of the file. */
 enum setid_state setid_look(gid_t *ret_group);
 

@@ -52,7 +52,7 @@
  *	    can_start       boolean: nothing keeps it any more
  *	    stopped         boolean: its process is, so it is passed over
  *	    why             string: why it waits
- *	    command         string
+ *	    command         string | null: not to be seen by this user
  *	queue_is_cut        boolean: more wait than are listed
  *
  * queue, an object: format ("gpulease-queue/1"), taken_unix_ms, state_directory, queue,
@@ -74,7 +74,9 @@
  *	    ran_at_least_ms, ran_at_most_ms    integer | null: equal where the end was seen
  *	    how             "ended" | "limit" | "cancel" | "lingered" | "reboot"
  *	    by              string | null: who cancelled it
- *	    command         string
+ *	    command         string | null: not to be seen by this user
+ *
+ * What --doctor prints is described in doctor.h.
  */
 #ifndef GPULEASE_SHOW_H
 #define GPULEASE_SHOW_H

@@ -88,7 +88,7 @@ static void put_job(
 	put_bool(json, "can_start", job->can_start);
 	put_bool(json, "stopped", job->is_stopped);
 	put_text(json, "why", job->why);
-	put_text(json, "command", job->command);
+	put_text_if(json, "command", job->command);
 	json_end(json);
 }
 
@@ -237,7 +237,7 @@ static void put_end(struct json *json, const struct history_end *end)
 	put_span(json, "ran_at_most_ms", most);
 	put_text(json, "how", ended_how(end));
 	put_text_if(json, "by", end->by);
-	put_text(json, "command", end->command);
+	put_text_if(json, "command", end->command);
 	json_end(json);
 }
 

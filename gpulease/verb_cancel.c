@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "clock.h"
-#include "commit.h"
+#include "ending.h"
 #include "context.h"
 #include "diag.h"
 #include "exitcodes.h"
@@ -138,7 +138,7 @@ static void record(const struct target *target)
 		return;
 	snapshot_judge(&cancel.view, clock_boot_ms());
 	describe_user(getuid(), NULL, &text);
-	commit_record_end(&cancel.view, target->termination.owner.token, "cancel", name);
+	ending_record(&cancel.view, target->termination.owner.token, "cancel", name);
 }
 
 static void fail(struct target *target, const char *because)

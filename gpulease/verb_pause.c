@@ -19,7 +19,7 @@
 #include "parse.h"
 #include "verbs.h"
 
-enum { INVENTORY_MS = 12000, LOCK_MS = 2000 };
+enum { LOCK_MS = 2000 };
 
 static struct context context;
 static struct broker broker;
@@ -161,7 +161,8 @@ static int open_all(struct settings *settings)
 	if (r == 0)
 		r = broker_survey(&broker);
 	if (r == 0 && (context.prober.nvidia_smi || settings->sim_gpus))
-		r = broker_probe(&broker, clock_boot_ms() + INVENTORY_MS);
+		r = broker_probe(
+			&broker, clock_boot_ms() + context_patience_ms(&context));
 	if (r < 0)
 		diag("cannot use the state in '%s': %s", context.dir.path, strerror(-r));
 	return r < 0 ? EXIT_MISUSE : 0;

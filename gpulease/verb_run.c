@@ -19,9 +19,6 @@
 #include "verbs.h"
 #include "waiting.h"
 
-/* How long the probe that counts the GPUs may take, beyond its own limit. */
-enum { INVENTORY_MS = 12000 };
-
 /* Everything of this one job; too big for the stack. */
 static struct {
 	struct context context;
@@ -139,7 +136,9 @@ static int choose_gpus(const struct settings *settings)
 	if (!job.context.prober.nvidia_smi && !settings->sim_gpus)
 		return context_no_gpus();
 	if (is_bound || gpuset_count(&allow) < settings->gpus) {
-		if (broker_probe(&job.broker, clock_boot_ms() + INVENTORY_MS) < 0) {
+		int64_t patience_ms = context_patience_ms(&job.context);
+
+		if (broker_probe(&job.broker, clock_boot_ms() + patience_ms) < 0) {
 			diag("cannot read the state in '%s'", job.context.dir.path);
 			return EXIT_MISUSE;
 		}
@@ -319,6 +318,7 @@ int verb_run(struct settings *settings)
 	if (r != 0)
 		return r;
 	r = broker_init(&job.broker, &job.context.dir, &job.context.prober);
+	job.broker.max_waiting = job.context.config.max_waiting;
 	if (r == 0)
 		r = broker_survey(&job.broker);
 	if (r < 0) {

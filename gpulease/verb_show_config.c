@@ -1,11 +1,53 @@
+/*
+ * --show-config: what is in force and where it comes from.  Needs no state directory: this is
+ * what one looks at where there is none that can be used.
+ */
+#include "config_file.h"
 #include "context.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "rights.h"
+#include "show_config.h"
 #include "verbs.h"
+
+/* The directory @named as one would have to write it from everywhere. */
+static void make_absolute(const char *named, char out[PATH_MAX])
+{
+	char here[PATH_MAX];
+
+	if (realpath(named, out))
+		return;
+	if (named[0] == '/' || !getcwd(here, sizeof(here)))
+		text_copy(out, PATH_MAX, named);
+	else if (snprintf(out, PATH_MAX, "%s/%s", here, named) >= PATH_MAX)
+		text_copy(out, PATH_MAX, named);
+}
 
 int verb_show_config(struct settings *settings)
 {
 	static struct context context;
+	static char directory[PATH_MAX];
+	struct config_view view = { .config = &context.config };
+	struct why why = WHY_NONE;
 
-	return context_open(settings, &context);
+	if (context_load_config(settings, &context, &why) < 0) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	context_find_driver(&context);
+	view.file = settings->config ? settings->config : CONFIG_FILE;
+	view.has_file = context.has_config;
+	view.is_simulated = settings->sim_gpus != 0;
+	view.nvidia_smi = context.nvidia_smi;
+	view.is_searched = !rights_are_lent();
+	if (context.named) {
+		make_absolute(context.named, directory);
+		view.directory = directory;
+		view.directory_by = settings->dir ? "--dir" : "GPULEASE_DIR";
+	}
+	if (settings->json)
+		show_config_json(&view, stdout);
+	else
+		show_config(&view, stdout);
+	return EXIT_DONE;
 }

@@ -46,6 +46,8 @@ static void fill_lease(
 	out->age_ms = max_i64(0, look->now_ms - lease->since_ms);
 	out->limit_ms = lease->limit_ms;
 	describe_user(lease->owner.uid, lease->user, &user);
+	if (!may_show_commands_of(lease->owner.uid))
+		return;
 	text_copy(out->name, sizeof(out->name), lease->name);
 	text_copy(out->command, sizeof(out->command), lease->command);
 	read_rest(out->pid, out->command, sizeof(out->command));
@@ -102,7 +104,9 @@ static void fill_gpu(const struct look *look, unsigned slot, struct view_gpu *ou
 	} else if (gpu->culprit) {
 		out->pid = gpu->culprit;
 		process_user(gpu->culprit, out->user, sizeof(out->user));
-		(void)process_command(gpu->culprit, out->command, sizeof(out->command));
+		if (may_show_process(gpu->culprit))
+			(void)process_command(
+				gpu->culprit, out->command, sizeof(out->command));
 	}
 	if (gpu->state != GPU_LEASED)
 		explain_gpu(from, slot, &why);
@@ -133,7 +137,8 @@ static int fill_gpus(const struct look *look, struct view *view)
 	if (!view->gpus)
 		return -ENOMEM;
 	for (unsigned slot = 0; slot < from->slots; slot++) {
-		view->broken_records += from->gpus[slot].is_broken;
+		view->broken_records +=
+			from->gpus[slot].is_broken || from->gpus[slot].is_unusable;
 		if (is_shown(from, slot))
 			fill_gpu(look, slot, &view->gpus[view->gpu_count++]);
 	}
@@ -193,8 +198,10 @@ static void fill_job(const struct look *look, const struct queue_row *row,
 	job->limit_ms = request->limit_ms;
 	job->is_stopped = job->pid && process_is_stopped(job->pid);
 	describe_user(ticket->owner.uid, ticket->user, &user);
-	text_copy(job->name, sizeof(job->name), request->name);
-	text_copy(job->command, sizeof(job->command), request->command);
+	if (may_show_commands_of(ticket->owner.uid)) {
+		text_copy(job->name, sizeof(job->name), request->name);
+		text_copy(job->command, sizeof(job->command), request->command);
+	}
 	/* one that is stopped is passed over: it takes nothing from those behind it */
 	verdict = plan_next(job->is_stopped ? &aside : plan, &planned);
 	job->can_start = verdict.kind == VERDICT_START;

@@ -43,9 +43,9 @@ struct view_gpu {
 	uint32_t pid;    /* 0: nobody, or not to be seen from here */
 	char user[64];   /* "" unknown */
 	char name[NAME_SIZE_MAX];
-	int64_t age_ms;   /* of the lease, or VIEW_UNKNOWN */
-	int64_t limit_ms; /* 0: none */
-	char command[VIEW_COMMAND_SIZE];
+	int64_t age_ms;                  /* of the lease, or VIEW_UNKNOWN */
+	int64_t limit_ms;                /* 0: none */
+	char command[VIEW_COMMAND_SIZE]; /* "", as ->name: not to be seen */
 };
 
 /* One ticket that waits; its position is its place in the array. */
@@ -57,7 +57,7 @@ struct view_job {
 	int64_t waits_ms, limit_ms;
 	bool can_start, is_stopped;
 	char why[VIEW_WHY_SIZE];
-	char command[COMMAND_SIZE_MAX];
+	char command[COMMAND_SIZE_MAX]; /* "", as ->name: not to be seen */
 };
 
 struct view {

@@ -1,6 +1,6 @@
 #include <errno.h>
 
-#include "commit.h"
+#include "ending.h"
 #include "explain.h"
 #include "look.h"
 #include "parse.h"
@@ -38,7 +38,7 @@ static int add_standing(
 	*ends = all;
 	for (size_t i = 0; i < view->lease_count; i++)
 		if (stands_unrecorded(&view->leases[i]))
-			commit_describe_end(view, &view->leases[i], &all[(*count)++]);
+			ending_describe(view, &view->leases[i], &all[(*count)++]);
 	qsort(all + before, *count - before, sizeof(*all), compare_tickets);
 	return 0;
 }
@@ -59,12 +59,14 @@ static int collect(struct look *look, size_t most, struct history_end **ends,
 	return add_standing(&look->snapshot, ends, count);
 }
 
-/* A waiter that replaced a cancelled lease knows a number, not a name. */
-static void name_canceller(struct history_end *end)
+/* Numbers where there was no name: of a user without one, and of who cancelled. */
+static void name_users(struct history_end *end)
 {
-	struct text name;
+	struct text name = TEXT_ON(end->user);
 	uint64_t uid;
 
+	if (!end->user[0])
+		describe_user(end->uid, NULL, &name);
 	if (parse_u64(end->by, UINT32_MAX, &uid, NULL) < 0)
 		return;
 	name = TEXT_ON(end->by);
@@ -95,8 +97,11 @@ int view_ended(const struct context *context, uint64_t most, struct history_end 
 		memmove(ends, ends + (count - most), (size_t)most * sizeof(*ends));
 		count = (size_t)most;
 	}
-	for (size_t i = 0; i < count; i++)
-		name_canceller(&ends[i]);
+	for (size_t i = 0; i < count; i++) {
+		name_users(&ends[i]);
+		if (!may_show_commands_of(ends[i].uid))
+			ends[i].name[0] = ends[i].command[0] = '\0';
+	}
 	*ret = ends;
 	*ret_count = count;
 	return 0;

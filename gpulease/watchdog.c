@@ -7,7 +7,8 @@
 #include <sys/wait.h>
 
 #include "clock.h"
-#include "commit.h"
+#include "ending.h"
+#include "rights.h"
 #include "terminate.h"
 #include "watch.h"
 #include "watchdog.h"
@@ -16,7 +17,10 @@
 #define SYS_close_range 436
 #endif
 
-enum { DIRECTORY_FD = 3 };
+enum {
+	DIRECTORY_FD = 3,
+	YIELD_MS = 200, /* for --cancel, who knows more, to tell an end first */
+};
 
 /* Holds nothing of the job's: no terminal, no pipe, no FIFO, no signal of its group. */
 static int let_go(const struct statedir *from, struct statedir *dir)
@@ -55,7 +59,7 @@ static int64_t nap_until(int64_t now_ms, int64_t at_ms)
 {
 	enum { NAP_MS = 3600 * 1000 };
 
-	return min_i64(at_ms, now_ms + NAP_MS);
+	return at_ms == INT64_MAX ? at_ms : min_i64(at_ms, now_ms + NAP_MS);
 }
 
 static void wait_for(
@@ -71,24 +75,24 @@ static void wait_for(
 }
 
 /* Until the job is over, by itself or by us.  Returns whether it was us. */
-static bool guard(const struct watchdog_order *order, const struct statedir *dir)
+static bool guard(const struct watchdog_order *order, struct lives *lives)
 {
 	struct termination termination = { .owner = order->owner,
 		.is_step = order->is_step,
 		.grace_ms = order->grace_ms };
-	int64_t limit_at_ms = clock_boot_ms() + order->limit_ms;
-	struct lives lives = LIVES_ON(dir);
+	int64_t limit_at_ms =
+		order->limit_ms ? clock_boot_ms() + order->limit_ms : INT64_MAX;
 	struct watch watch = WATCH_NONE;
 
 	for (;;) {
 		int64_t now_ms = clock_boot_ms(), wake_ms = limit_at_ms;
 		struct life *life =
-			lives_judge(&lives, &order->owner, !order->is_step, now_ms);
+			lives_judge(lives, &order->owner, !order->is_step, now_ms);
 
 		if (!life || (order->is_step ? life_is_dead(life) : life_is_over(life)))
 			break;
 		if (now_ms >= limit_at_ms &&
-			terminate_step(&termination, life, dir->pidns, now_ms,
+			terminate_step(&termination, life, lives->dir->pidns, now_ms,
 				&wake_ms) != TERMINATE_LATER)
 			break;
 		wait_for(&watch, life, !order->is_step, nap_until(now_ms, wake_ms));
@@ -96,23 +100,33 @@ static bool guard(const struct watchdog_order *order, const struct statedir *dir
 	return termination.begun_ms != 0;
 }
 
+static void tell(struct ending *ending, bool was_us)
+{
+	int64_t gone_ms = clock_boot_ms();
+
+	if (!was_us)
+		(void)poll(NULL, 0, YIELD_MS);
+	ending_record_open(ending, gone_ms, was_us ? "limit" : NULL, NULL);
+}
+
 static void run(const struct watchdog_order *order)
 {
-	static struct snapshot view;
 	struct statedir dir;
-	bool was_us;
+	struct lives lives = LIVES_ON(&dir);
+	struct ending ending;
+	bool can_tell, was_us;
 
 	if (let_go(order->dir, &dir) < 0)
 		_exit(1);
-	was_us = guard(order, &dir);
-	if (order->is_step)
-		_exit(0);
-	snapshot_init(&view, &dir);
-	if (snapshot_read(&view, clock_boot_ms()) == 0) {
-		snapshot_judge(&view, clock_boot_ms());
-		commit_record_end(
-			&view, order->owner.token, was_us ? "limit" : NULL, NULL);
-	}
+	can_tell = !order->is_step && ending_open(dir.fd, &order->gpus, order->gpu_names,
+					      order->owner.token, &ending) == 0;
+	/* opens what tells of the job's end, while names can be looked up */
+	(void)!lives_judge(&lives, &order->owner, !order->is_step, clock_boot_ms());
+	if (rights_drop() < 0)
+		_exit(1);
+	was_us = guard(order, &lives);
+	if (can_tell)
+		tell(&ending, was_us);
 	_exit(0);
 }
 

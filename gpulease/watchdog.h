@@ -1,17 +1,23 @@
 /*
- * The watchdog of a time limit: a process of its own, so that the job need not have a parent.
- * It ends the job at its limit and itself with the job.
+ * The watchdog of a job: a process of its own, so that the job need not have a parent.  It
+ * ends the job at its time limit and itself with the job, whose end it tells the history.
+ *
+ * It is one more process of the user's and has no more rights than those: what it needs of
+ * the state directory it opens before it gives up the program's group.
  */
 #ifndef GPULEASE_WATCHDOG_H
 #define GPULEASE_WATCHDOG_H
 
+#include "gpuset.h"
 #include "statedir.h"
 
 struct watchdog_order {
 	const struct statedir *dir;
 	struct owner owner; /* this process, which will be the command */
-	bool is_step;       /* of a lease that is not its own */
-	int64_t limit_ms, grace_ms;
+	struct gpuset gpus; /* of its lease, and how they are called: "0,3" */
+	const char *gpu_names;
+	bool is_step;               /* of a lease that is not its own */
+	int64_t limit_ms, grace_ms; /* limit 0: none, there is just the end to tell */
 };
 
 /*

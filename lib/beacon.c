@@ -6,7 +6,7 @@
 #include "beacon.h"
 #include "fdio.h"
 
-enum { NAME_SIZE = 160, SWEEP_MAX = 4096 };
+enum { NAME_SIZE = 160, SWEEP_MAX = 4096, LOOK_READS = 64 };
 
 /* Others read live/ to learn of a death, and write bell/ to ring. */
 static mode_t mode_of(const char *folder)
@@ -67,14 +67,21 @@ int beacon_create(int dirfd, const char *folder, const struct owner *owner)
 
 enum beacon_state beacon_look_again(int fd)
 {
-	char byte;
-	ssize_t n;
+	static char bytes[64 * 1024];
 
-	do
-		n = read(fd, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	/* nobody writes into live/; a byte there came from a holder all the same */
-	return n == 0 ? BEACON_GONE : BEACON_HELD;
+	/*
+	 * Nobody writes into live/.  What is there came from a holder all the same; taken byte
+	 * by byte, as much as a FIFO takes would keep the GPUs, and us busy, long after them.
+	 */
+	for (int i = 0; i < LOOK_READS; i++) {
+		ssize_t n = read(fd, bytes, sizeof(bytes));
+
+		if (n == 0)
+			return BEACON_GONE;
+		if (n < 0 && errno != EINTR)
+			break;
+	}
+	return BEACON_HELD;
 }
 
 static enum beacon_state look_at(int dirfd, const char *name, int *ret_fd)
@@ -125,11 +132,11 @@ void beacon_remove(int dirfd, const char *folder, const char *token)
 
 static void ring(int dirfd, const char *name)
 {
-	autofd int fd =
-		openat(dirfd, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	/* also for reading: its owner may leave before we write, and SIGPIPE would end us */
+	autofd int fd = openat(dirfd, name, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 
-	/* ENXIO: nobody has it open.  A full pipe is a bell that rings already. */
+	/* a full pipe is a bell that rings already */
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
 		(void)!write(fd, "!", 1);
 }
@@ -216,4 +223,28 @@ void beacon_sweep(int dirfd, uint64_t my_pidns)
 {
 	for_each_name(dirfd, BEACON_LIVE, my_pidns, sweep_live);
 	for_each_name(dirfd, BEACON_BELL, my_pidns, sweep_bell);
+}
+
+int beacon_each_held(
+	int dirfd, size_t most, int (*act)(void *arg, const char *token), void *arg)
+{
+	int fd = openat(
+		dirfd, BEACON_LIVE, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int r = 0;
+
+	if (!dir) {
+		r = -errno;
+		close_fd(&fd);
+		return r == -ENOENT ? 0 : r;
+	}
+	while (r == 0 && (entry = readdir(dir))) {
+		if (!is_token(entry->d_name) ||
+			look_at(fd, entry->d_name, NULL) == BEACON_GONE)
+			continue;
+		r = most-- ? act(arg, entry->d_name) : -E2BIG;
+	}
+	(void)closedir(dir);
+	return r;
 }

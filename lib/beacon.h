@@ -58,4 +58,12 @@ void beacon_drain(int fd);
  */
 void beacon_sweep(int dirfd, uint64_t my_pidns);
 
+/*
+ * Calls @act with the token of every FIFO in live/ that has a writer, or of which that cannot
+ * be told, until it returns something but 0; of no more than @most.  0 (also where there is
+ * no live/), what @act returned, -E2BIG: there are more, or another negative errno.
+ */
+MUST_CHECK int beacon_each_held(
+	int dirfd, size_t most, int (*act)(void *arg, const char *token), void *arg);
+
 #endif

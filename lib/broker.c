@@ -6,8 +6,6 @@
 #include "inventory.h"
 
 enum {
-	/* a result so old serves GPUs that were not just released */
-	PROBE_FRESH_MS = 1000,
 	TURN_TRIES = 64,
 	AGAIN_MS = 5,
 	SWEEP_EVERY = 64, /* tickets */
@@ -24,7 +22,7 @@ int broker_init(struct broker *broker, const struct statedir *dir,
 	broker->watch = WATCH_NONE;
 	prober_init(&broker->prober, dir, config);
 	snapshot_init(&broker->view, dir);
-	broker->view.usage.idle_mib = config->idle_mib;
+	broker->view.usage = config->usage;
 	return queue_open(&broker->queue, dir);
 }
 
@@ -41,6 +39,16 @@ void broker_release(struct broker *broker)
 
 /* --- looking ----------------------------------------------------------------------- */
 
+/* Files that are new, or were changed, are read; and new ones learn their slots. */
+static int adopt_new(struct broker *broker)
+{
+	int r = snapshot_read(&broker->view, broker->now_ms);
+
+	if (r == 0)
+		r = inventory_adopt(&broker->view);
+	return r > 0 ? snapshot_read(&broker->view, broker->now_ms) : r;
+}
+
 /* Leases, lives and probe; GPUs that are new get their files, and are read in turn. */
 static int look(struct broker *broker)
 {
@@ -54,8 +62,10 @@ static int look(struct broker *broker)
 	prober_refresh(&broker->prober, broker->now_ms, &view->probe, &view->has_probe);
 	if (view->has_probe && view->probe.started_ms != broker->adopted_ms) {
 		r = inventory_adopt(view);
+		if (r == -ENOENT && statedir_repair(view->dir) == 0)
+			r = inventory_adopt(view); /* the folder had been removed */
 		if (r > 0)
-			r = snapshot_read(view, broker->now_ms);
+			r = adopt_new(broker);
 		if (r < 0)
 			return r;
 		broker->adopted_ms = view->probe.started_ms;
@@ -135,6 +145,19 @@ static int take_ticket(struct broker *broker, struct why *why)
 	return r;
 }
 
+/* Whether the user may have one more ticket, besides those that wait before @before. */
+static int check_quota(struct broker *broker, uint64_t before, struct why *why)
+{
+	const struct ticket *ticket = &broker->ticket;
+
+	if (!broker->max_waiting || !ticket->owner.uid || !ticket->request.gpus ||
+		broker_count_waiting(broker, before) < broker->max_waiting)
+		return 0;
+	why_set(why, "%u of your jobs wait already, and max-waiting allows no more",
+		broker->max_waiting);
+	return -EDQUOT;
+}
+
 int broker_join(struct broker *broker, const struct request *request, const char *user,
 	struct why *why)
 {
@@ -152,7 +175,20 @@ int broker_join(struct broker *broker, const struct request *request, const char
 		return r;
 	}
 	ticket->since_ms = ticket->turn_ms = clock_boot_ms();
-	return take_ticket(broker, why);
+	r = check_quota(broker, UINT64_MAX, why);
+	if (r == 0)
+		r = take_ticket(broker, why);
+	if (r < 0)
+		return r;
+	if (broker->number % SWEEP_EVERY == 0)
+		queue_tidy(&broker->queue, broker->number);
+	if (broker->number - broker->queue.from < broker->max_waiting)
+		return 0;
+	/* of those who joined at the same time the last have to go again */
+	r = check_quota(broker, broker->number, why);
+	if (r < 0)
+		broker_leave(broker);
+	return r;
 }
 
 /* The ticket file was lost: a new ticket in the new one, at its end. */
@@ -219,7 +255,7 @@ static bool is_probe_fresh(const struct broker *broker, const struct gpuset *set
 	const struct snapshot *view = &broker->view;
 
 	if (!view->has_probe ||
-		clock_age_ms(broker->now_ms, view->probe.finished_ms) > PROBE_FRESH_MS)
+		!prober_serves(&broker->prober, &view->probe, broker->now_ms))
 		return false;
 	gpuset_for_each (slot, set)
 		if (view->gpus[slot].has_dead &&
@@ -338,6 +374,8 @@ static int turn_once(struct broker *broker, struct why *why)
 	broker->wake_ms = INT64_MAX;
 	if (r != 0)
 		return r;
+	if (commit_mend(&broker->view))
+		return TURN_AGAIN;
 	if (broker->verdict.kind == VERDICT_START) {
 		if (is_probe_fresh(broker, &broker->verdict.gpus))
 			return take(broker, why);

@@ -30,6 +30,7 @@ enum broker_outcome {
 
 struct broker {
 	const struct statedir *dir;
+	unsigned max_waiting; /* tickets of one user that is not root; 0: any number */
 	struct prober prober;
 	struct queue queue;
 	struct snapshot view;
@@ -73,7 +74,10 @@ MUST_CHECK int broker_survey(struct broker *broker);
  */
 MUST_CHECK int broker_probe(struct broker *broker, int64_t until_ms);
 
-/* Takes a ticket for @request of @user.  0 or a negative errno with the reason in @why. */
+/*
+ * Takes a ticket for @request of @user.  0 or a negative errno with the reason in @why
+ * (-EDQUOT: the user has ->max_waiting of them already).
+ */
 MUST_CHECK int broker_join(struct broker *broker, const struct request *request,
 	const char *user, struct why *why);
 

@@ -14,6 +14,12 @@
  */
 MUST_CHECK int broker_plan(struct broker *broker, struct verdict *ret);
 
+/*
+ * How many tickets of the job's user wait before ticket @before, UINT64_MAX for all; counted
+ * no further than ->max_waiting.  Fewer where the queue cannot be read.
+ */
+unsigned broker_count_waiting(struct broker *broker, uint64_t before);
+
 /* Whether the job could start were every waiting ticket ahead passed over. */
 bool broker_could_start(const struct broker *broker);
 

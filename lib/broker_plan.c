@@ -116,3 +116,30 @@ unsigned broker_position(struct broker *broker)
 	}
 	return position;
 }
+
+unsigned broker_count_waiting(struct broker *broker, uint64_t before)
+{
+	const struct owner *self = &broker->ticket.owner;
+	uint64_t number, end;
+	unsigned count = 0;
+	struct queue_row row;
+
+	if (queue_begin(&broker->queue, before == UINT64_MAX ? 0 : before) != 0)
+		return 0;
+	number = broker->queue.from;
+	end = before < broker->queue.end ? before : broker->queue.end;
+	/* mostly there is no need to look at them */
+	if (end < number || end - number < broker->max_waiting)
+		return 0;
+	while (count < broker->max_waiting &&
+		queue_next(&broker->queue, &number, &row) == 0 && row.number < end) {
+		struct life *life;
+
+		if (!row.is_waiting || row.ticket.owner.uid != self->uid)
+			continue;
+		if (waiting_life(broker, &row, &life) < 0)
+			break;
+		count += life != NULL;
+	}
+	return count;
+}

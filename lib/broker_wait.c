@@ -24,6 +24,15 @@ static int64_t next_probe_ms(const struct broker *broker, bool is_lingering_only
 	return broker->view.probe.finished_ms + wait_ms;
 }
 
+/* A lease file in doubt: no probe clears it up, and who may is watched; now and then a look. */
+static int64_t next_account_ms(const struct broker *broker)
+{
+	int64_t age_ms = broker->now_ms - broker->view.account_open_ms;
+
+	return broker->now_ms +
+	       min_i64(PROBE_AGAIN_MAX_MS, max_i64(PROBE_AGAIN_MS, age_ms));
+}
+
 /* Arms timers, or starts a probe, for GPUs we could use that no event gives back. */
 static void consider_silent(struct broker *broker)
 {
@@ -39,6 +48,11 @@ static void consider_silent(struct broker *broker)
 			continue;
 		if (gpu->state == GPU_LOCKED) {
 			broker->wake_ms = min_i64(broker->wake_ms, gpu->locked_until_ms);
+			continue;
+		}
+		if (snapshot_withholds(view, gpu)) {
+			broker->wake_ms =
+				min_i64(broker->wake_ms, next_account_ms(broker));
 			continue;
 		}
 		is_silent = true;

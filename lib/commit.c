@@ -2,12 +2,11 @@
 
 #include "clock.h"
 #include "commit.h"
-#include "history.h"
+#include "ending.h"
 
 enum {
 	LOCK_TRY_MS = 50,
 	LOCKED_FOR_MS = 1000, /* before a file that stayed locked is tried again */
-	LINGER_MS = 60000,
 };
 
 /* --- locks ------------------------------------------------------------------------- */
@@ -70,52 +69,6 @@ void commit_unlock(struct snapshot *view)
 
 /* --- what is over ------------------------------------------------------------------ */
 
-static void name_gpus(
-	const struct snapshot *view, const struct gpuset *set, char *out, size_t size)
-{
-	struct text text = text_on(out, size);
-
-	gpuset_for_each (slot, set)
-		text_addf(&text, "%s%u", text.used ? "," : "",
-			snapshot_gpu_index(view, (unsigned)slot));
-}
-
-void commit_describe_end(const struct snapshot *view, const struct snapshot_lease *over,
-	struct history_end *end)
-{
-	const struct lease *lease = &over->lease;
-
-	history_describe(lease, over->alive_ms ? over->alive_ms : lease->since_ms,
-		over->over_ms, end);
-	name_gpus(view, &lease->gpus, end->gpus, sizeof(end->gpus));
-	if (!over->is_of_this_boot) {
-		/* its clock is not ours */
-		end->since_ms = end->alive_ms = end->gone_ms = 0;
-		text_copy(end->how, sizeof(end->how), "reboot");
-	} else if (over->is_cancelled) {
-		text_copy(end->how, sizeof(end->how), "cancel");
-		(void)snprintf(end->by, sizeof(end->by), "%u", over->cancelled_by);
-	} else if (lease->limit_ms &&
-		   over->over_ms >= lease->since_ms + lease->limit_ms &&
-		   over->alive_ms >= lease->since_ms + lease->limit_ms) {
-		text_copy(end->how, sizeof(end->how), "limit");
-	}
-}
-
-/* Tells the history; @how and @by where the caller knows better, else NULL. */
-static void record_end(const struct snapshot *view, const struct snapshot_lease *over,
-	const char *how, const char *by)
-{
-	struct history_end end;
-
-	commit_describe_end(view, over, &end);
-	if (how) {
-		text_copy(end.how, sizeof(end.how), how);
-		text_copy(end.by, sizeof(end.by), by ? by : "");
-	}
-	(void)!history_append(view->dir->fd, &end);
-}
-
 /*
  * Makes ready to replace a record: its FIFO goes first, its name would be lost with it.  The
  * file of a lease's lowest GPU is where its end is told, so that it is told once.
@@ -126,7 +79,84 @@ static void bury(struct snapshot *view, unsigned slot, const struct lease *lease
 
 	beacon_remove(view->dir->fd, BEACON_LIVE, lease->owner.token);
 	if (over && !lease->is_recorded && gpuset_next(&lease->gpus, 0) == (int)slot)
-		record_end(view, over, NULL, NULL);
+		ending_tell(view, over);
+}
+
+/* --- mending ----------------------------------------------------------------------- */
+
+/*
+ * Puts the live leases back that should stand in the file and do not: they are known from the
+ * files of their other GPUs, which may be damaged next.
+ */
+static int restore(
+	struct snapshot *view, struct lease_file *file, const char *raw, unsigned records)
+{
+	unsigned at = 1;
+	int r = 0;
+
+	for (size_t i = 0; i < view->lease_count && r == 0; i++) {
+		const struct snapshot_lease *missing = &view->leases[i];
+		struct lease old;
+
+		if (missing->is_over || gpuset_has(&missing->seen, file->slot) ||
+			!gpuset_has(&missing->lease.gpus, file->slot))
+			continue;
+		while (at <= records && lease_decode(raw, at, &old) == LEASE_RECORD)
+			at++;
+		if (at <= LEASES_PER_GPU)
+			r = lease_write(file, at++, &missing->lease);
+	}
+	return r;
+}
+
+static int mend(
+	struct snapshot *view, struct lease_file *file, const char *raw, unsigned records)
+{
+	int r;
+
+	text_copy(file->gpu.boot, sizeof(file->gpu.boot), view->dir->boot);
+	lease_name_slot(file, file->gpu.slot);
+	r = lease_mend_begin(file, raw, records);
+	if (r == 0)
+		r = restore(view, file, raw, records);
+	return r < 0 ? r : lease_mend_end(file);
+}
+
+/* With the files of @set locked: everything is read and accounted for again. */
+static bool mend_locked(struct snapshot *view, const struct gpuset *set)
+{
+	static char raw[LEASE_FILE_BYTES];
+	bool is_mended = false;
+
+	if (snapshot_read(view, clock_boot_ms()) < 0 || view->is_account_open)
+		return false;
+	gpuset_for_each (slot, set) {
+		struct lease_file *file = &view->gpus[slot].file;
+		unsigned records;
+
+		/* one that was replaced under the lock is not locked any more */
+		if (file->is_locked && view->gpus[slot].is_doubtful &&
+			lease_read(file, raw, &records) >= 0)
+			is_mended = mend(view, file, raw, records) == 0 || is_mended;
+	}
+	return is_mended;
+}
+
+bool commit_mend(struct snapshot *view)
+{
+	struct gpuset set = GPUSET_NONE;
+	bool is_mended = false;
+
+	for (unsigned slot = 0; slot < view->slots; slot++)
+		if (view->gpus[slot].is_doubtful && view->gpus[slot].file.fd >= 0 &&
+			view->gpus[slot].locked_until_ms <= clock_boot_ms())
+			gpuset_add(&set, slot);
+	if (view->is_account_open || gpuset_is_empty(&set))
+		return false;
+	if (commit_lock(view, &set) == 0)
+		is_mended = mend_locked(view, &set);
+	commit_unlock(view);
+	return is_mended;
 }
 
 /* --- writing ----------------------------------------------------------------------- */
@@ -139,20 +169,15 @@ static int write_one(struct snapshot *view, unsigned slot, const struct lease *l
 	unsigned records = 0;
 	int r = lease_read(file, raw, &records);
 
-	if (r != 0)
-		return r < 0 ? r : -EBADMSG;
+	/* it is planned to be given away, so nobody's lease is lost in there */
+	if (r >= 0 && file->is_doubtful)
+		r = mend(view, file, raw, records);
 	for (unsigned at = 1; at <= records && r == 0; at++) {
 		struct lease old;
 
-		switch (lease_decode(raw, at, &old)) {
-		case LEASE_NONE:
+		if (lease_decode(raw, at, &old) != LEASE_RECORD)
 			continue;
-		case LEASE_RECORD:
-			bury(view, slot, &old);
-			break;
-		case LEASE_BROKEN:
-			break;
-		}
+		bury(view, slot, &old);
 		if (at > 1) /* the first is overwritten */
 			r = lease_clear(file, at);
 	}
@@ -177,38 +202,6 @@ int commit_write(
 	return r;
 }
 
-void commit_record_end(
-	struct snapshot *view, const char *token, const char *how, const char *by)
-{
-	static char raw[LEASE_FILE_BYTES];
-	struct snapshot_lease *over = snapshot_find_token(view, token);
-	struct gpuset lowest = GPUSET_NONE;
-	struct lease_file *file;
-	unsigned records = 0;
-	int slot = over ? gpuset_next(&over->lease.gpus, 0) : -1;
-
-	if (slot < 0 || !over->is_over)
-		return;
-	gpuset_add(&lowest, (unsigned)slot);
-	file = &view->gpus[slot].file;
-	if (commit_lock(view, &lowest) != 0)
-		return;
-	if (lease_read(file, raw, &records) != 0)
-		records = 0;
-	for (unsigned at = 1; at <= records; at++) {
-		struct lease lease;
-
-		if (lease_decode(raw, at, &lease) != LEASE_RECORD || lease.is_recorded ||
-			strcmp(lease.owner.token, token) != 0)
-			continue;
-		over->alive_ms = over->over_ms; /* we were there */
-		record_end(view, over, how, by);
-		lease.is_recorded = 1;
-		(void)!lease_write(file, at, &lease);
-	}
-	commit_unlock(view);
-}
-
 /* --- lingering --------------------------------------------------------------------- */
 
 /* Whether the probes say that all GPUs of @lease have been idle since its owner died. */
@@ -224,7 +217,7 @@ static bool has_lingered(const struct snapshot *view, const struct snapshot_leas
 			return false;
 		since_ms = max_i64(since_ms, idle_ms);
 	}
-	return view->probe.finished_ms - since_ms >= LINGER_MS;
+	return view->probe.finished_ms - since_ms >= view->usage.linger_ms;
 }
 
 bool commit_end_lingering(struct snapshot *view)
@@ -246,7 +239,7 @@ bool commit_end_lingering(struct snapshot *view)
 			continue; /* not ours to remove: it is not over for the others */
 		lease->is_over = true;
 		lease->over_ms = clock_boot_ms();
-		commit_record_end(view, lease->lease.owner.token, "lingered", NULL);
+		ending_record(view, lease->lease.owner.token, "lingered", NULL);
 		found = true;
 	}
 	return found;

@@ -6,7 +6,6 @@
 #ifndef GPULEASE_COMMIT_H
 #define GPULEASE_COMMIT_H
 
-#include "history.h"
 #include "snapshot.h"
 
 /*
@@ -23,32 +22,24 @@ bool commit_is_locked(const struct snapshot *view, const struct gpuset *set);
 void commit_unlock(struct snapshot *view);
 
 /*
+ * Makes whole what lease files are in doubt, where the account is settled: they are locked,
+ * and everything is read and accounted for again.  Returns whether there was one; @view has
+ * been read anew then, and wants to be judged.
+ */
+bool commit_mend(struct snapshot *view);
+
+/*
  * With the files of @set locked and @view read since: removes what is over from them, telling
- * the history, and writes @lease into each.  0, or a negative errno after which no record of
- * @lease is left.
+ * the history, mends what is in doubt, and writes @lease into each.  0, or a negative errno
+ * after which no record of @lease is left.
  */
 MUST_CHECK int commit_write(
 	struct snapshot *view, const struct gpuset *set, const struct lease *lease);
 
 /*
- * What the history is to say of the end of @over, a lease that is over, as far as can be told
- * by who was not there: by whom it was cancelled, as a number, or that its limit was reached.
- */
-void commit_describe_end(const struct snapshot *view, const struct snapshot_lease *over,
-	struct history_end *end);
-
-/*
- * Tells the history how the lease with @token ended, which is over, and marks its record so
- * that nobody tells it again: for who was there at the end and knows.  @by may be NULL.
- * Nothing happens where it was told or replaced already.
- */
-void commit_record_end(
-	struct snapshot *view, const char *token, const char *how, const char *by);
-
-/*
- * Declares leases over whose owners have been dead for 60 s while all their GPUs were idle,
- * although somebody they left behind lives: removes their FIFOs under the lock, which makes
- * it so for everybody.  Returns whether there was one.
+ * Declares leases over whose owners have been dead for the linger time, usually 60 s, while
+ * all their GPUs were idle, although somebody they left behind lives: removes their FIFOs
+ * under the lock, which makes it so for everybody.  Returns whether there was one.
  */
 bool commit_end_lingering(struct snapshot *view);
 

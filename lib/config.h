@@ -55,7 +55,7 @@ void config_default(struct config *config);
 /*
  * Reads the @size bytes at @text over what @config holds.  @file is named in the reason.
  * 0, or -EINVAL: @why names file, line and key, and what is allowed; @config is then
- * half-written.  A key that stands twice is an error.
+ * half-written.  A key that stands twice is an error; lines may end in CR LF.
  */
 MUST_CHECK int config_parse(const char *file, const char *text, size_t size,
 	struct config *config, struct why *why);
@@ -63,7 +63,10 @@ MUST_CHECK int config_parse(const char *file, const char *text, size_t size,
 /* "idle-threshold", the name of @key. */
 const char *config_key_name(enum config_key key);
 
-/* Appends the value of @key as it may stand in a file. */
+/*
+ * Appends the value of @key as it may stand in a file: what is read from there is the same.
+ * Nothing where no value is set, as it can be of `nvidia-smi` and `admin-group`.
+ */
 void config_format(const struct config *config, enum config_key key, struct text *out);
 
 #endif

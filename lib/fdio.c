@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "fdio.h"
 
@@ -140,5 +141,30 @@ int fdio_punch(int fd, off_t from, off_t to)
 	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from) <
 		0)
 		return -errno;
+	return 0;
+}
+
+/* struct statx, of which old C libraries know nothing. */
+struct mount_stat {
+	uint32_t mask;
+	char before[140];
+	uint64_t mount_id;
+	char after[104];
+};
+
+_Static_assert(
+	offsetof(struct mount_stat, mount_id) == 0x90 && sizeof(struct mount_stat) == 256,
+	"as the kernel has it");
+
+int fdio_mount_id(int dirfd, const char *name, bool is_unique, uint64_t *ret_id)
+{
+	unsigned wanted = is_unique ? 0x4000u : 0x1000u; /* STATX_MNT_ID_UNIQUE, _ID */
+	struct mount_stat st = { .mask = 0 };
+
+	if (syscall(SYS_statx, dirfd, name, AT_EMPTY_PATH, wanted, &st) < 0)
+		return errno == ENOSYS || errno == EINVAL ? -ENOTSUP : -errno;
+	if (!(st.mask & wanted))
+		return -ENOTSUP;
+	*ret_id = st.mount_id;
 	return 0;
 }

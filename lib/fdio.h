@@ -50,4 +50,12 @@ MUST_CHECK int fdio_replace(int dirfd, const char *name, const char *temporary,
  */
 MUST_CHECK int fdio_punch(int fd, off_t from, off_t to);
 
+/*
+ * The number of the mount on which @name in @dirfd lies ("": @dirfd itself).  @is_unique: one
+ * that is never used again (Linux 6.8); else that of the mounts there are now (5.8).  0 or a
+ * negative errno, -ENOTSUP where the kernel does not tell.
+ */
+MUST_CHECK int fdio_mount_id(
+	int dirfd, const char *name, bool is_unique, uint64_t *ret_id);
+
 #endif

@@ -46,18 +46,19 @@ static int append(int fd, const char raw[RECORD_SIZE], off_t end)
 	return (size_t)n == pad + RECORD_SIZE ? 0 : -ENOSPC;
 }
 
-int history_append(int dirfd, const struct history_end *end)
+int history_open(int dirfd)
+{
+	return fdio_open_shared(dirfd, FILE_NAME, O_WRONLY | O_APPEND);
+}
+
+int history_write(int fd, const struct history_end *end)
 {
 	char raw[RECORD_SIZE];
-	autofd int fd = -1;
 	struct stat st;
 	int r = record_encode(&schema, end, raw);
 
 	if (r < 0)
 		return r;
-	fd = fdio_open_shared(dirfd, FILE_NAME, O_WRONLY | O_APPEND);
-	if (fd < 0)
-		return fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	r = append(fd, raw, st.st_size);
@@ -66,6 +67,13 @@ int history_append(int dirfd, const struct history_end *end)
 		(void)!fdio_punch(
 			fd, 0, (st.st_size - KEEP_BYTES) / PAGE_BYTES * PAGE_BYTES);
 	return r;
+}
+
+int history_append(int dirfd, const struct history_end *end)
+{
+	autofd int fd = history_open(dirfd);
+
+	return fd < 0 ? fd : history_write(fd, end);
 }
 
 /* Decodes the good records among the @count at @raw, in place of the caller's array. */

@@ -27,6 +27,10 @@ struct history_end {
 /* Appends @end.  0 or a negative errno. */
 MUST_CHECK int history_append(int dirfd, const struct history_end *end);
 
+/* The same in two steps: the descriptor, made where it is missing, or a negative errno; … */
+MUST_CHECK int history_open(int dirfd);
+MUST_CHECK int history_write(int fd, const struct history_end *end);
+
 /*
  * Reads at most @most of the newest entries, oldest first, into a new array *@ret (freed by
  * the caller) of *@ret_count.  0, also where there is no history, or a negative errno.

@@ -23,7 +23,7 @@ static bool is_same(const struct gpu_record *a, const struct gpu_record *b)
 {
 	return a->index == b->index && a->total_mib == b->total_mib &&
 	       strcmp(a->boot, b->boot) == 0 && strcmp(a->bus_id, b->bus_id) == 0 &&
-	       strcmp(a->model, b->model) == 0;
+	       strcmp(a->model, b->model) == 0 && strcmp(a->slot, b->slot) == 0;
 }
 
 /* Returns 1 where record 0 was rewritten, 0, or a negative errno. */
@@ -37,18 +37,40 @@ static int refresh(
 	int r;
 
 	describe(view, seen, &wanted);
+	lease_name_slot(file, wanted.slot);
 	if (!gpu->is_broken && is_same(&file->gpu, &wanted))
 		return 0;
 	if (lease_lock(file, 0) != 0)
 		return 0;
 	r = lease_read(file, raw, &records);
 	if (r >= 0) {
-		/* somebody may have paused it since; an unreadable record is made anew */
+		/*
+		 * Somebody may have paused it since.  A record that cannot be read, or names
+		 * another slot, is made anew, and the file stays in doubt.
+		 */
 		wanted = file->gpu;
+		wanted.is_lost =
+			wanted.is_lost || r == LEASE_TROUBLE || lease_has_moved(file);
+		lease_name_slot(file, wanted.slot);
 		describe(view, seen, &wanted);
 		r = lease_write_gpu(file, &wanted);
 	}
 	lease_unlock(file);
+	return r < 0 ? r : 1;
+}
+
+/*
+ * A file for a GPU that has none.  All files may have been removed together with the links to
+ * them: as long as a job lives whose lease is missing, a new one is in doubt.
+ */
+static int add(struct snapshot *view, const struct probe_gpu *seen)
+{
+	struct gpu_record fresh = { .is_lost = snapshot_has_unknown(view) };
+	uint32_t slot;
+	int r;
+
+	describe(view, seen, &fresh);
+	r = lease_add_gpu(view->dir->fd, &fresh, &slot);
 	return r < 0 ? r : 1;
 }
 
@@ -58,20 +80,17 @@ int inventory_adopt(struct snapshot *view)
 
 	for (uint32_t row = 0; row < view->probe.gpu_count; row++) {
 		const struct probe_gpu *seen = &view->probe.gpus[row];
-		struct gpu_record fresh = { .index = 0 };
-		uint32_t slot;
 		int known, r;
 
 		if (!seen->uuid[0])
 			continue;
 		known = snapshot_find_gpu(view, seen->uuid);
-		if (known >= 0 && view->gpus[known].file.fd >= 0) {
+		if (known >= 0 && view->gpus[known].is_unusable)
+			continue; /* something lies in its place: not ours to remove */
+		if (known >= 0 && view->gpus[known].file.fd >= 0)
 			r = refresh(view, &view->gpus[known], seen);
-		} else {
-			describe(view, seen, &fresh);
-			r = lease_add_gpu(view->dir->fd, &fresh, &slot);
-			r = r < 0 ? r : 1;
-		}
+		else
+			r = add(view, seen);
 		if (r < 0)
 			return r;
 		changed += r;

@@ -9,13 +9,15 @@
 #include "fdio.h"
 #include "lease.h"
 
-enum { BAD_SUM_TRIES = 5, PATH_SIZE = 128, FIRST_BYTES = 8 * RECORD_SIZE };
+enum { BAD_SUM_TRIES = 5, PATH_SIZE = 128 };
 
 #define AT(field) offsetof(struct gpu_record, field)
 static const struct record_field gpu_fields[] = {
 	{ "uuid", RECORD_TEXT, AT(uuid), UUID_SIZE },
 	{ "index", RECORD_U32, AT(index), 0 },
 	{ "paused", RECORD_U32, AT(is_paused), 0 },
+	{ "lost", RECORD_U32, AT(is_lost), 0 },
+	{ "slot", RECORD_TEXT, AT(slot), SLOT_TEXT_SIZE },
 	{ "by", RECORD_TEXT, AT(paused_by), USER_SIZE },
 	{ "bus", RECORD_TEXT, AT(bus_id), 32 },
 	{ "memory", RECORD_U64, AT(total_mib), 0 },
@@ -48,6 +50,9 @@ static const struct record_field lease_fields[] = {
 
 static const struct record_schema gpu_schema = RECORD_SCHEMA("gpu/1", gpu_fields);
 static const struct record_schema lease_schema = RECORD_SCHEMA("lease/1", lease_fields);
+
+/* What a slot leads to whose link was lost, so that those behind it are found. */
+#define NO_GPU "-"
 
 /* --- names ------------------------------------------------------------------------- */
 
@@ -101,6 +106,8 @@ static int read_slot(int dirfd, uint32_t slot, char name[PATH_SIZE])
 	if (n < 0)
 		return -errno;
 	name[n] = '\0';
+	if (strcmp(name, NO_GPU) == 0)
+		return -ENXIO;
 	return strchr(name, '/') || name[0] == '.' ? -ELOOP : 0;
 }
 
@@ -112,6 +119,8 @@ static int open_named(int dirfd, const char *name)
 
 	gpu_path(path, name);
 	fd = openat(dirfd, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 && errno == EROFS) /* to look at it */
+		fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	return S_ISREG(st.st_mode) ? take_fd(&fd) : -EINVAL;
@@ -122,13 +131,14 @@ int lease_open_slot(int dirfd, uint32_t slot, struct lease_file *file)
 	char name[PATH_SIZE];
 	int r = read_slot(dirfd, slot, name);
 
+	*file = (struct lease_file){ .fd = -1, .slot = slot };
 	if (r < 0)
 		return r == -ENOENT ? LEASE_NO_SLOT : r;
+	uuid_of(name, file->gpu.uuid);
 	r = open_named(dirfd, name);
 	if (r < 0)
 		return r;
-	*file = (struct lease_file){ .fd = r, .slot = slot };
-	uuid_of(name, file->gpu.uuid);
+	file->fd = r;
 	return 0;
 }
 
@@ -154,8 +164,8 @@ bool lease_file_is_current(int dirfd, const struct lease_file *file)
 
 static int make_file(int dirfd, const char *name, const struct gpu_record *gpu)
 {
-	/* a page at once: leases then find their blocks written, also on a full disk */
-	static char bytes[FIRST_BYTES];
+	/* the whole at once: leases then find their blocks written, also on a full disk */
+	static char bytes[LEASE_FILE_BYTES];
 	char path[PATH_SIZE + 8], temporary[64], token[TOKEN_SIZE];
 	int r = record_encode(&gpu_schema, gpu, bytes);
 
@@ -169,28 +179,53 @@ static int make_file(int dirfd, const char *name, const struct gpu_record *gpu)
 		dirfd, path, temporary, bytes, sizeof(bytes), FDIO_MODE_SHARED);
 }
 
+/* The slot that leads to @name, or -ENOENT; of all: a link in between may be missing. */
+static int find_slot(int dirfd, const char *name)
+{
+	char taken[PATH_SIZE];
+
+	for (uint32_t slot = 0; slot < GPUSET_MAX; slot++)
+		if (read_slot(dirfd, slot, taken) == 0 && strcmp(taken, name) == 0)
+			return (int)slot;
+	return -ENOENT;
+}
+
+/* Readers look no further than to the first slot that is not there. */
+static void fill_holes(int dirfd, uint32_t end)
+{
+	char link[32];
+
+	for (uint32_t slot = 0; slot < end; slot++) {
+		(void)snprintf(link, sizeof(link), "gpu/slot.%u", slot);
+		(void)!symlinkat(NO_GPU, dirfd, link);
+	}
+}
+
 int lease_add_gpu(int dirfd, const struct gpu_record *gpu, uint32_t *ret_slot)
 {
 	char name[PATH_SIZE], taken[PATH_SIZE], path[PATH_SIZE + 8], link[32];
+	struct gpu_record first = *gpu;
 	struct stat st;
-	int r;
+	int r, known;
 
 	file_name(name, gpu->uuid);
 	gpu_path(path, name);
+	known = find_slot(dirfd, name);
 	if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		r = make_file(dirfd, name, gpu);
+		/* there was one before, and what stood in it is lost */
+		first.is_lost = first.is_lost || known >= 0;
+		r = make_file(dirfd, name, &first);
 		if (r < 0)
 			return r;
 	}
-	for (uint32_t slot = 0; slot < GPUSET_MAX; slot++) {
+	for (uint32_t slot = known < 0 ? 0 : (uint32_t)known; slot < GPUSET_MAX; slot++) {
 		(void)snprintf(link, sizeof(link), "gpu/slot.%u", slot);
 		if (symlinkat(name, dirfd, link) < 0 && errno != EEXIST)
 			return -errno;
 		/* EEXIST: another GPU's, or this one's, made by us or somebody else */
-		r = read_slot(dirfd, slot, taken);
-		if (r < 0)
-			return r;
-		if (strcmp(taken, name) == 0) {
+		if (read_slot(dirfd, slot, taken) == 0 && strcmp(taken, name) == 0) {
+			if (known > 0)
+				fill_holes(dirfd, slot);
 			*ret_slot = slot;
 			return 0;
 		}
@@ -260,24 +295,54 @@ static bool has_bad_sum(const char *raw, unsigned records)
 	return false;
 }
 
+bool lease_has_moved(const struct lease_file *file)
+{
+	char slot[SLOT_TEXT_SIZE];
+
+	lease_name_slot(file, slot);
+	return file->gpu.slot[0] && strcmp(file->gpu.slot, slot) != 0;
+}
+
+void lease_name_slot(const struct lease_file *file, char out[SLOT_TEXT_SIZE])
+{
+	(void)snprintf(out, SLOT_TEXT_SIZE, "%u", file->slot & 0xff);
+}
+
+/* Record 0, where it is one and speaks of the GPU that the file's name says. */
+static bool read_gpu_record(struct lease_file *file, const char *raw)
+{
+	char named[PATH_SIZE], said[PATH_SIZE];
+	struct gpu_record gpu;
+
+	if (record_decode(&gpu_schema, raw, &gpu) != 0)
+		return false;
+	file_name(named, file->gpu.uuid);
+	file_name(said, gpu.uuid);
+	if (strcmp(named, said) != 0)
+		return false;
+	file->gpu = gpu;
+	return true;
+}
+
 int lease_read(struct lease_file *file, char raw[LEASE_FILE_BYTES], unsigned *ret_records)
 {
 	unsigned records = 0;
+	bool is_good, is_bad = true;
 
-	for (int i = 0; i < BAD_SUM_TRIES; i++) {
+	for (int i = 0; i < BAD_SUM_TRIES && is_bad; i++) {
 		size_t bytes = 0;
 		int r = fdio_pread(file->fd, raw, LEASE_FILE_BYTES, 0, &bytes);
 
 		if (r < 0)
 			return r;
 		records = (unsigned)(bytes / RECORD_SIZE);
-		if (!has_bad_sum(raw, records))
-			break;
+		is_bad = has_bad_sum(raw, records);
 	}
-	if (records == 0 || record_decode(&gpu_schema, raw, &file->gpu) != 0)
-		return LEASE_TROUBLE;
-	*ret_records = records - 1;
-	return 0;
+	is_good = records > 0 && read_gpu_record(file, raw);
+	file->is_doubtful = is_bad || !is_good || file->gpu.is_lost ||
+			    lease_has_moved(file) || records <= LEASES_PER_GPU;
+	*ret_records = records ? records - 1 : 0;
+	return is_good ? 0 : LEASE_TROUBLE;
 }
 
 enum lease_kind lease_decode(const char *raw, unsigned at, struct lease *lease)
@@ -318,4 +383,31 @@ int lease_write_gpu(struct lease_file *file, const struct gpu_record *gpu)
 	int r = record_encode(&gpu_schema, gpu, raw);
 
 	return r < 0 ? r : write_at(file, 0, raw);
+}
+
+int lease_mend_begin(struct lease_file *file, const char *raw, unsigned records)
+{
+	struct lease lease;
+	int r;
+
+	file->gpu.is_lost = 1;
+	r = lease_write_gpu(file, &file->gpu);
+	for (unsigned at = 1; at <= LEASES_PER_GPU && r == 0; at++)
+		if (at > records || lease_decode(raw, at, &lease) == LEASE_BROKEN)
+			r = lease_clear(file, at);
+	return r;
+}
+
+int lease_mend_end(struct lease_file *file)
+{
+	struct gpu_record gpu = file->gpu;
+	int r;
+
+	gpu.is_lost = 0;
+	r = lease_write_gpu(file, &gpu);
+	if (r == 0) {
+		file->gpu = gpu;
+		file->is_doubtful = false;
+	}
+	return r;
 }

@@ -12,20 +12,32 @@
  * Written only under the file's flock; who reads without it only plans.  Files are made
  * complete and linked, never unlinked or renamed.  A crash while leases are written leaves
  * records with a dead owner.
+ *
+ * A file is in doubt where a lease may have stood that cannot be read any more: it is shorter
+ * than 32 records, one of them is neither void nor good, it was made again for a slot that had
+ * one (`lost`), or its slot is another than it was.  What that means for its GPU is account.h's.
  */
 #ifndef GPULEASE_LEASE_H
 #define GPULEASE_LEASE_H
 
 #include "ticket.h"
 
-enum { LEASES_PER_GPU = 31, UUID_SIZE = 96, MODEL_NAME_SIZE = 64, REASON_SIZE = 160 };
+enum {
+	LEASES_PER_GPU = 31,
+	UUID_SIZE = 96,
+	MODEL_NAME_SIZE = 64,
+	REASON_SIZE = 160,
+	SLOT_TEXT_SIZE = 4
+};
 
 struct gpu_record {
 	char uuid[UUID_SIZE];
 	uint32_t index; /* nvidia-smi's, copied for readers; everybody uses their own */
 	uint32_t is_paused;
-	uint64_t total_mib;   /* 0: not known */
-	char boot[BOOT_SIZE]; /* the boot in which it was last seen; voids nothing */
+	uint32_t is_lost; /* the leases of an earlier file, or an earlier record 0 */
+	char slot[SLOT_TEXT_SIZE]; /* a number, as sets mean it; "": not yet known */
+	uint64_t total_mib;        /* 0: not known */
+	char boot[BOOT_SIZE];      /* the boot in which it was last seen; voids nothing */
 	char bus_id[32];
 	char model[MODEL_NAME_SIZE];
 	char paused_by[USER_SIZE];
@@ -52,6 +64,7 @@ struct lease {
 struct lease_file {
 	int fd; /* -1 while not open */
 	bool is_locked;
+	bool is_doubtful; /* as lease_read() has found it, see above */
 	uint32_t slot;
 	struct gpu_record gpu;
 };
@@ -63,8 +76,8 @@ enum lease_kind { LEASE_NONE, LEASE_RECORD, LEASE_BROKEN };
 enum { LEASE_FILE_BYTES = (1 + LEASES_PER_GPU) * RECORD_SIZE };
 
 /*
- * Opens the lease file of slot @slot; ->gpu.uuid is what its name says.  0, LEASE_NO_SLOT
- * where there is no such slot, or a negative errno.
+ * Opens the lease file of slot @slot; ->gpu.uuid is what its name says, also where it cannot
+ * be opened.  0, LEASE_NO_SLOT where there is no such slot, or a negative errno.
  */
 enum { LEASE_NO_SLOT = 1 };
 MUST_CHECK int lease_open_slot(int dirfd, uint32_t slot, struct lease_file *file);
@@ -74,8 +87,9 @@ void lease_release(struct lease_file *file);
 bool lease_file_is_current(int dirfd, const struct lease_file *file);
 
 /*
- * Gives the GPU a lease file and a slot where it has none yet.  *@ret_slot is its slot.  0 or
- * a negative errno (-ENOSPC: all 128 slots are taken).
+ * Gives the GPU a lease file and a slot where it has none yet; the file is marked as lost
+ * where the slot was there already, or @gpu says so.  *@ret_slot is its slot.  0 or a
+ * negative errno (-ENOSPC: all 128 slots are taken).
  */
 MUST_CHECK int lease_add_gpu(int dirfd, const struct gpu_record *gpu, uint32_t *ret_slot);
 
@@ -91,13 +105,18 @@ void lease_unlock(struct lease_file *file);
 uint32_t lease_lock_holder(const struct lease_file *file);
 
 /*
- * Reads the whole file into @raw, updating @file->gpu; *@ret_records counts the records
- * behind record 0.  A bad sum is read again a few times.  0; LEASE_TROUBLE: record 0 is
- * broken; or a negative errno.
+ * Reads the whole file into @raw, updating @file->gpu and ->is_doubtful; *@ret_records
+ * counts the records behind record 0.  A bad sum is read again a few times.  0;
+ * LEASE_TROUBLE: record 0 is broken or another GPU's, and ->gpu as it was before, but the
+ * leases are there; or a negative errno.
  */
 enum { LEASE_TROUBLE = 1 };
 MUST_CHECK int lease_read(
 	struct lease_file *file, char raw[LEASE_FILE_BYTES], unsigned *ret_records);
+
+/* Whether the file, as it was read last, has had another slot; writes the slot it has now. */
+bool lease_has_moved(const struct lease_file *file);
+void lease_name_slot(const struct lease_file *file, char out[SLOT_TEXT_SIZE]);
 
 /* Decodes record @at (1 to 31) of what lease_read() read.  Pure. */
 enum lease_kind lease_decode(const char *raw, unsigned at, struct lease *lease);
@@ -107,5 +126,14 @@ MUST_CHECK int lease_write(
 	struct lease_file *file, unsigned at, const struct lease *lease);
 MUST_CHECK int lease_clear(struct lease_file *file, unsigned at);
 MUST_CHECK int lease_write_gpu(struct lease_file *file, const struct gpu_record *gpu);
+
+/*
+ * Under the lock, when it is known which live leases belong into the file: makes a file whole
+ * that lease_read() has read as @raw, with ->gpu as its record 0.  The first clears what
+ * cannot be read, and a crash before the second leaves the file in doubt.  0 or -errno.
+ */
+MUST_CHECK int lease_mend_begin(
+	struct lease_file *file, const char *raw, unsigned records);
+MUST_CHECK int lease_mend_end(struct lease_file *file);
 
 #endif

@@ -55,8 +55,9 @@ static void judge_fifo(struct lives *lives, struct life *life)
 			? beacon_look_again(life->fifo_fd)
 			: beacon_look(lives->dir->fd, life->owner.token, &life->fifo_fd);
 	/* a lingering one may have been declared over by another waiter: by its name */
-	if (state == BEACON_HELD && life->process == LIFE_ENDED)
-		state = beacon_look(lives->dir->fd, life->owner.token, NULL);
+	if (state == BEACON_HELD && life->process == LIFE_ENDED &&
+		beacon_look(lives->dir->fd, life->owner.token, NULL) == BEACON_GONE)
+		state = BEACON_GONE;
 	life->fifo = state == BEACON_GONE   ? LIFE_ENDED
 		     : state == BEACON_HELD ? LIFE_LIVES
 					    : LIFE_UNKNOWN;

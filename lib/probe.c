@@ -13,8 +13,11 @@ enum { RECORDS_MAX = 1 + GPUSET_MAX + PROBE_PROCESSES_MAX + PROBE_MIGS_MAX };
 
 /* --- records ------------------------------------------------------------------------ */
 
+enum { VIEW_SIZE = 80 };
+
 struct header {
 	char boot[64];
+	char view[VIEW_SIZE];
 	int64_t started_ms, finished_ms;
 	uint32_t gpus, processes, migs;
 	char trouble[sizeof(struct why)];
@@ -43,6 +46,7 @@ struct process_row {
 
 static const struct record_field header_fields[] = {
 	TEXT_FIELD(struct header, "boot", RECORD_TEXT, boot),
+	TEXT_FIELD(struct header, "view", RECORD_TEXT, view),
 	FIELD(struct header, "started", RECORD_I64, started_ms),
 	FIELD(struct header, "finished", RECORD_I64, finished_ms),
 	FIELD(struct header, "gpus", RECORD_U32, gpus),
@@ -147,8 +151,28 @@ static size_t count_records(const struct probe *probe)
 	return 1 + (size_t)probe->gpu_count + probe->process_count + probe->mig_count;
 }
 
+/*
+ * How this process sees the machine: its pid namespace, its mount namespace, its root.  The
+ * numbers of namespaces are used again, so that of the next container can be that of the
+ * last; the number of a mount never is.  False where it cannot be told.
+ */
+static bool read_view(const struct statedir *dir, char view[VIEW_SIZE])
+{
+	uint64_t root =
+		0; /* before Linux 6.8 there is no number that is not used again */
+	struct stat ns;
+
+	if (stat("/proc/self/ns/mnt", &ns) < 0)
+		return false;
+	(void)!fdio_mount_id(AT_FDCWD, "/", true, &root);
+	(void)snprintf(view, VIEW_SIZE, "%llu,%llu,%llu", (unsigned long long)dir->pidns,
+		(unsigned long long)ns.st_ino, (unsigned long long)root);
+	return true;
+}
+
 /* Encodes @probe as count_records() records to @raw. */
-static int encode(const char *boot, const struct probe *probe, char *raw)
+static int encode(
+	const char *boot, const char *view, const struct probe *probe, char *raw)
 {
 	struct header header = {
 		.started_ms = probe->started_ms,
@@ -160,6 +184,7 @@ static int encode(const char *boot, const struct probe *probe, char *raw)
 	int r;
 
 	text_copy(header.boot, sizeof(header.boot), boot);
+	text_copy(header.view, sizeof(header.view), view);
 	text_copy(header.trouble, sizeof(header.trouble), probe->trouble.text);
 	r = record_encode(&header_schema, &header, raw);
 	for (uint32_t i = 0; !r && i < probe->gpu_count; i++)
@@ -177,14 +202,17 @@ static int encode(const char *boot, const struct probe *probe, char *raw)
 }
 
 /* The inverse, strict but for records of types that a later version may add. */
-static int decode(const char *boot, const char *raw, size_t records, struct probe *ret)
+static int decode(
+	const struct statedir *dir, const char *raw, size_t records, struct probe *ret)
 {
+	char view[VIEW_SIZE];
 	struct header header;
 	int r = record_decode(&header_schema, raw, &header);
 
 	if (r < 0)
 		return r;
-	if (strcmp(header.boot, boot) != 0 || header.gpus > GPUSET_MAX ||
+	if (strcmp(header.boot, dir->boot) != 0 || !read_view(dir, view) ||
+		strcmp(header.view, view) != 0 || header.gpus > GPUSET_MAX ||
 		header.processes > PROBE_PROCESSES_MAX || header.migs > PROBE_MIGS_MAX)
 		return -EINVAL;
 	probe_begin(ret, header.started_ms, header.finished_ms);
@@ -208,10 +236,10 @@ static int decode(const char *boot, const char *raw, size_t records, struct prob
 
 /* --- files -------------------------------------------------------------------------- */
 
-/* Rows that are not there are not touched; see probe_begin(). */
-static void copy(const struct probe *from, struct probe *to)
+void probe_copy(const struct probe *from, struct probe *to)
 {
 	probe_begin(to, from->started_ms, from->finished_ms);
+	to->is_sound = from->is_sound;
 	to->trouble = from->trouble;
 	to->gpu_count = from->gpu_count;
 	to->process_count = from->process_count;
@@ -222,7 +250,7 @@ static void copy(const struct probe *from, struct probe *to)
 	memcpy(to->migs, from->migs, from->mig_count * sizeof(*from->migs));
 }
 
-static int load(int fd, const char *boot, struct probe *ret)
+static int load(int fd, const struct statedir *dir, struct probe *ret)
 {
 	autofree char *raw = NULL;
 	autofree struct probe *probe = NULL;
@@ -242,20 +270,20 @@ static int load(int fd, const char *boot, struct probe *ret)
 	r = fdio_pread(fd, raw, (size_t)st.st_size, 0, &size);
 	if (r < 0)
 		return r;
-	if (size < RECORD_SIZE || decode(boot, raw, size / RECORD_SIZE, probe) < 0)
+	if (size < RECORD_SIZE || decode(dir, raw, size / RECORD_SIZE, probe) < 0)
 		return PROBE_NONE;
-	copy(probe, ret);
+	probe_copy(probe, ret);
 	return 0;
 }
 
-int probe_load(int dirfd, const char *boot, struct probe *ret)
+int probe_load(const struct statedir *dir, struct probe *ret)
 {
 	autofd int fd =
-		openat(dirfd, RESULT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		openat(dir->fd, RESULT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0)
 		return errno == ENOENT ? PROBE_NONE : -errno;
-	return load(fd, boot, ret);
+	return load(fd, dir, ret);
 }
 
 static int replace(int dirfd, const char *raw, size_t size)
@@ -274,28 +302,38 @@ static int replace(int dirfd, const char *raw, size_t size)
 	return r == -ENOENT ? 0 : r;
 }
 
-int probe_store(int dirfd, const char *boot, uint64_t idle_mib, struct probe *probe)
+int probe_store(const struct statedir *dir, const struct usage_policy *policy,
+	const struct probe *before, struct probe *probe)
 {
 	size_t size = count_records(probe) * RECORD_SIZE;
-	autofree struct probe *before = malloc(sizeof(*before));
+	autofree struct probe *last = malloc(sizeof(*last));
 	autofree char *raw = malloc(size);
+	char view[VIEW_SIZE];
 	int r;
 
-	if (!before || !raw)
+	if (!last || !raw)
 		return -ENOMEM;
-	r = probe_load(dirfd, boot, before);
-	probe_mark_idle(probe, r == 0 ? before : NULL, idle_mib);
-	/* one from the future is no result but an accident: it must not stay for ever */
-	if (r == 0 && before->started_ms > probe->started_ms &&
-		before->started_ms <= probe->finished_ms)
+	r = probe_load(dir, last);
+	probe_mark_idle(probe, r == 0 ? last : before, policy);
+	if (dir->is_hardened && !probe->is_sound)
 		return 0;
-	r = encode(boot, probe, raw);
-	return r < 0 ? r : replace(dirfd, raw, size);
+	/* one from the future is no result but an accident: it must not stay for ever */
+	if (r == 0 && last->started_ms > probe->started_ms &&
+		last->started_ms <= probe->finished_ms)
+		return 0;
+	if (!read_view(dir, view))
+		return -EACCES;
+	r = encode(dir->boot, view, probe, raw);
+	return r < 0 ? r : replace(dir->fd, raw, size);
 }
 
-static bool is_idle(const struct probe *probe, uint32_t gpu, uint64_t idle_mib)
+static bool is_idle(
+	const struct probe *probe, uint32_t gpu, const struct usage_policy *policy)
 {
-	if (!probe->gpus[gpu].is_known || probe->gpus[gpu].used_mib > idle_mib)
+	const struct probe_gpu *seen = &probe->gpus[gpu];
+	uint64_t idle_mib = usage_idle_mib(policy, seen);
+
+	if (!seen->is_known || seen->used_mib > idle_mib || usage_is_busy(policy, seen))
 		return false;
 	for (uint32_t i = 0; i < probe->process_count; i++)
 		if (probe->processes[i].gpu == gpu &&
@@ -304,7 +342,8 @@ static bool is_idle(const struct probe *probe, uint32_t gpu, uint64_t idle_mib)
 	return true;
 }
 
-void probe_mark_idle(struct probe *probe, const struct probe *before, uint64_t idle_mib)
+void probe_mark_idle(struct probe *probe, const struct probe *before,
+	const struct usage_policy *policy)
 {
 	bool is_near = before && before->finished_ms <= probe->finished_ms &&
 		       probe->started_ms - before->finished_ms <= PROBE_GAP_MAX_MS;
@@ -314,7 +353,7 @@ void probe_mark_idle(struct probe *probe, const struct probe *before, uint64_t i
 		int row = is_near ? probe_find_gpu(before, gpu->uuid) : -1;
 
 		gpu->idle_since_ms = 0;
-		if (!is_idle(probe, i, idle_mib))
+		if (!is_idle(probe, i, policy))
 			continue;
 		gpu->idle_since_ms = probe->finished_ms;
 		if (row >= 0 && before->gpus[row].idle_since_ms > 0)

@@ -8,6 +8,10 @@
  * `probe` is replaced by rename(2), so a reader finds a whole result; checksums, counts and
  * the boot id are checked all the same, and one that does not hold is as good as none.
  *
+ * It serves those who see the machine as its writer did: in another pid namespace processes
+ * have other numbers, in another mount namespace or root (a container) there may be other
+ * GPUs, or the same ones numbered otherwise.  To them it is none, and theirs replaces it.
+ *
  * A crash while probing leaves an nvidia-smi that ends by itself; the lock falls with its
  * holder.  A crash while storing leaves `probe.new`, which the next to store removes.
  */
@@ -15,36 +19,41 @@
 #define GPULEASE_PROBE_H
 
 #include "probe_data.h"
+#include "statedir.h"
 
 enum { PROBE_NONE = 1, PROBE_BUSY = 1 };
-
-/* Used memory up to which a GPU counts as idle, if nothing else is configured. */
-enum { PROBE_IDLE_MIB = 200 };
 
 /* Longer apart, two probes say nothing about the time between them. */
 enum { PROBE_GAP_MAX_MS = 15000 };
 
 /*
- * Reads the last result of the boot @boot.  0; PROBE_NONE: there is none, or it is of another
- * boot or broken; or a negative errno.  Sets *@ret on 0 only.
+ * Reads the last result in @dir.  0; PROBE_NONE: there is none, or it is of another boot, of
+ * others who see the machine otherwise, or broken; or a negative errno.  Sets *@ret on 0 only.
  */
-MUST_CHECK int probe_load(int dirfd, const char *boot, struct probe *ret);
+MUST_CHECK int probe_load(const struct statedir *dir, struct probe *ret);
 
 /*
- * Marks in @probe how long each GPU has been idle (probe_mark_idle()) and makes it the last
- * result.  One that was started later and is there already stays.  0 or a negative errno;
- * then only the others lack the result.
+ * Marks in @probe how long each GPU has been idle (probe_mark_idle()), by the last result or,
+ * where that is none, by @before, the last that the caller has seen, which may be NULL; and
+ * makes it the last result.  One that was started later and is there already stays.  In a
+ * hardened @dir one that is not sound is not stored: its starter may have spoiled it.  0 or a
+ * negative errno; then only the others lack the result.
  */
-MUST_CHECK int probe_store(
-	int dirfd, const char *boot, uint64_t idle_mib, struct probe *probe);
+MUST_CHECK int probe_store(const struct statedir *dir, const struct usage_policy *policy,
+	const struct probe *before, struct probe *probe);
+
+/* Sets *@to to @from without touching rows that are not there; see probe_begin(). */
+void probe_copy(const struct probe *from, struct probe *to);
 
 /*
- * Sets idle_since_ms of every GPU of @probe.  A GPU is idle if it is known and neither its
- * memory nor a process on it is over @idle_mib; since the end of this probe, or since when
+ * Sets idle_since_ms of every GPU of @probe.  A GPU is idle if it is known, neither its memory
+ * nor a process on it is over the threshold of @policy, and it computes less than what that
+ * calls busy; since the end of this probe, or since when
  * @before says, if that ended at most PROBE_GAP_MAX_MS before this one began.  @before may be
  * NULL.
  */
-void probe_mark_idle(struct probe *probe, const struct probe *before, uint64_t idle_mib);
+void probe_mark_idle(struct probe *probe, const struct probe *before,
+	const struct usage_policy *policy);
 
 /*
  * Takes the lock of those who probe, without waiting.  0 and the descriptor, which is to be

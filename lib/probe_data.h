@@ -48,8 +48,25 @@ struct probe_mig {
 	char uuid[96];
 };
 
+/* What the administrator calls using a GPU, and how long what is left of a job may take. */
+struct usage_policy {
+	uint64_t idle_mib;     /* memory in use up to this is nobody's use; or… */
+	unsigned idle_percent; /* …where not 0, up to so much of the card's */
+	unsigned busy_percent; /* utilization from which on it is used; 0: never */
+	int64_t settle_ms; /* so long memory still in use after a lease is that job's */
+	int64_t linger_ms; /* so long a dead owner's GPUs are idle before it is over */
+};
+
+#define USAGE_POLICY_DEFAULT \
+	((struct usage_policy){ .idle_mib = 200, .settle_ms = 60000, .linger_ms = 60000 })
+
 struct probe {
 	int64_t started_ms, finished_ms; /* CLOCK_BOOTTIME */
+	/*
+	 * Every nvidia-smi of it ran undisturbed to a good end, and all GPUs are known: who
+	 * started it cannot have spoiled it.  Not of one that was loaded.
+	 */
+	bool is_sound;
 	uint32_t gpu_count, process_count, mig_count;
 	struct probe_gpu gpus[GPUSET_MAX];
 	struct probe_process processes[PROBE_PROCESSES_MAX];
@@ -66,6 +83,7 @@ static inline void probe_begin(
 {
 	probe->started_ms = started_ms;
 	probe->finished_ms = finished_ms;
+	probe->is_sound = false;
 	probe->gpu_count = probe->process_count = probe->mig_count = 0;
 	probe->trouble.text[0] = '\0';
 }
@@ -77,6 +95,28 @@ static inline int probe_find_gpu(const struct probe *probe, const char *uuid)
 		if (uuid[0] && strcmp(probe->gpus[i].uuid, uuid) == 0)
 			return (int)i;
 	return -1;
+}
+
+/*
+ * Memory of @gpu up to which it counts as idle.  A percentage of nobody knows how much is the
+ * usual size.
+ */
+static inline uint64_t usage_idle_mib(
+	const struct usage_policy *policy, const struct probe_gpu *gpu)
+{
+	if (!policy->idle_percent)
+		return policy->idle_mib;
+	if (!gpu->total_mib)
+		return USAGE_POLICY_DEFAULT.idle_mib;
+	return gpu->total_mib / 100 * policy->idle_percent +
+	       gpu->total_mib % 100 * policy->idle_percent / 100;
+}
+
+/* Whether @gpu computes so much that it is used; what is not known says nothing. */
+static inline bool usage_is_busy(
+	const struct usage_policy *policy, const struct probe_gpu *gpu)
+{
+	return policy->busy_percent && gpu->utilization >= (int)policy->busy_percent;
 }
 
 /* Whether an administrator has closed the GPU to all computing. */

@@ -53,6 +53,8 @@ void probe_run_start(struct probe_run *run, const char *path, char *const envp[]
 			(int)stuck);
 		return;
 	}
+	/* what is known of the last one: there may be none now */
+	spawn_release(&run->list);
 	r = start_gpus(run);
 	if (!r)
 		r = start_child(run, SMI_PROCESS_QUERY, SMI_FORMAT, &run->processes);
@@ -130,6 +132,24 @@ static void list_migs(struct probe_run *run)
 		(void)!start_child(run, SMI_LIST, NULL, &run->list);
 }
 
+/* Whether @spawn came to a good end by itself. */
+static bool is_sound(const struct spawn *spawn)
+{
+	struct smi_output output = output_of(spawn);
+	struct why why;
+
+	return spawn->exit_code >= 0 && !spawn->was_stopped &&
+	       smi_is_sound(&output, (struct span){ NULL, 0 }, &why);
+}
+
+static bool knows_all(const struct probe *probe)
+{
+	for (uint32_t i = 0; i < probe->gpu_count; i++)
+		if (!probe->gpus[i].is_known)
+			return false;
+	return probe->gpu_count > 0;
+}
+
 static void collect(const struct probe_run *run, bool has_list, struct probe *ret)
 {
 	struct smi_output list = output_of(&run->list);
@@ -146,6 +166,9 @@ static void collect(const struct probe_run *run, bool has_list, struct probe *re
 	smi_parse_processes(&processes, ret);
 	if (run->has_listed && has_list)
 		smi_parse_list(&list, ret);
+	ret->is_sound = is_sound(&run->gpus) && is_sound(&run->processes) &&
+			(!run->has_listed || (has_list && is_sound(&run->list))) &&
+			knows_all(ret);
 }
 
 /* Steps both queries; whether both have ended. */
@@ -158,6 +181,17 @@ static bool step_queries(struct probe_run *run)
 	return spawn_step(&run->processes) == 0 && has_gpus;
 }
 
+/* Sets *@why where somebody has interfered: then the rest need not be waited for. */
+static void note_disturbance(const struct probe_run *run, struct why *why)
+{
+	int signal = run->gpus.signal ? run->gpus.signal : run->processes.signal;
+
+	if (run->gpus.was_stopped || run->processes.was_stopped || run->list.was_stopped)
+		why_set(why, "nvidia-smi was stopped");
+	else if (signal)
+		why_set(why, "nvidia-smi was killed by signal %d", signal);
+}
+
 int probe_run_step(struct probe_run *run, int64_t now_ms, struct probe *ret)
 {
 	bool has_answers, has_list;
@@ -166,6 +200,8 @@ int probe_run_step(struct probe_run *run, int64_t now_ms, struct probe *ret)
 	run->stepped_ms = now_ms;
 	has_answers = !run->trouble.text[0] && step_queries(run);
 	has_list = spawn_step(&run->list) == 0; /* or there is none to wait for */
+	if (!run->trouble.text[0])
+		note_disturbance(run, &run->trouble);
 	if (!run->trouble.text[0] && !(has_answers && has_list) &&
 		now_ms < run->started_ms + run->limit_ms)
 		return PROBE_RUNNING;

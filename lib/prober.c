@@ -5,7 +5,7 @@
 #include "prober.h"
 
 /* How often to look for somebody else's result, and how long at most. */
-enum { LOOK_EVERY_MS = 20, TRUST_OTHERS_MS = 2000 };
+enum { LOOK_EVERY_MS = 20, TRUST_OTHERS_MS = 2000, TRUST_HASTILY_MS = 500 };
 
 void prober_init(struct prober *prober, const struct statedir *dir,
 	const struct prober_config *config)
@@ -47,6 +47,20 @@ static void settle(struct prober *prober)
 	close_fd(&prober->lock_fd);
 }
 
+bool prober_trusts(const struct prober *prober, const struct probe *probe, int64_t now_ms)
+{
+	bool is_own = probe->started_ms == prober->own_started_ms &&
+		      probe->finished_ms == prober->own_finished_ms;
+
+	return is_own || clock_age_ms(now_ms, probe->started_ms) <= PROBER_TRUST_MS;
+}
+
+bool prober_serves(const struct prober *prober, const struct probe *probe, int64_t now_ms)
+{
+	return prober_trusts(prober, probe, now_ms) &&
+	       clock_age_ms(now_ms, probe->finished_ms) <= PROBER_FRESH_MS;
+}
+
 /* Simulated GPUs are idle from when they are first seen. */
 static void simulate(
 	const struct prober *prober, int64_t now_ms, struct probe *probe, bool is_known)
@@ -61,6 +75,9 @@ static void simulate(
 void prober_refresh(
 	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe)
 {
+	autofree struct probe *shared = NULL;
+	bool serves;
+
 	if (prober->config.sim_gpus) {
 		simulate(prober, now_ms, probe, *has_probe);
 		*has_probe = true;
@@ -69,19 +86,26 @@ void prober_refresh(
 	if (!has_changed(prober))
 		return;
 	identify(prober, prober->file_id);
-	if (probe_load(prober->dir->fd, prober->dir->boot, probe) != 0)
+	shared = malloc(sizeof(*shared));
+	if (!shared || probe_load(prober->dir, shared) != 0)
 		return;
+	serves = prober_serves(prober, shared, now_ms);
+	if (serves || !*has_probe || !prober_serves(prober, probe, now_ms))
+		probe_copy(shared, probe);
 	*has_probe = true;
-	if (!prober->run.is_running)
+	/* else the wait for somebody else goes on: results of no use must not prolong it */
+	if (serves && !prober->run.is_running)
 		settle(prober);
 }
 
 /* Somebody else is at it: look again soon.  False once we have trusted them long enough. */
 static bool trust_other(struct prober *prober, int64_t now_ms)
 {
+	int64_t trust_ms = prober->config.is_hasty ? TRUST_HASTILY_MS : TRUST_OTHERS_MS;
+
 	if (!prober->other_since_ms)
 		prober->other_since_ms = now_ms;
-	if (now_ms - prober->other_since_ms >= TRUST_OTHERS_MS)
+	if (now_ms - prober->other_since_ms >= trust_ms)
 		return false;
 	prober->look_again_ms = now_ms + LOOK_EVERY_MS;
 	return true;
@@ -115,14 +139,29 @@ bool prober_is_busy(const struct prober *prober)
 void prober_step(
 	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe)
 {
+	autofree struct probe *fresh = NULL;
+
 	/* the look is due now: who still wants a result says so again */
 	if (now_ms >= prober->look_again_ms)
 		prober->look_again_ms = 0;
-	if (!prober->run.is_running || probe_run_step(&prober->run, now_ms, probe) != 0)
+	if (!prober->run.is_running)
 		return;
+	fresh = malloc(sizeof(*fresh));
+	if (!fresh) {
+		/* what was seen before is lost; a run must never be left unstepped */
+		if (probe_run_step(&prober->run, now_ms, probe) != 0)
+			return;
+		(void)!probe_store(prober->dir, &prober->config.usage, NULL, probe);
+	} else {
+		if (probe_run_step(&prober->run, now_ms, fresh) != 0)
+			return;
+		(void)!probe_store(prober->dir, &prober->config.usage,
+			*has_probe ? probe : NULL, fresh);
+		probe_copy(fresh, probe);
+	}
 	*has_probe = true;
-	(void)!probe_store(
-		prober->dir->fd, prober->dir->boot, prober->config.idle_mib, probe);
+	prober->own_started_ms = probe->started_ms;
+	prober->own_finished_ms = probe->finished_ms;
 	settle(prober);
 }
 

@@ -10,12 +10,22 @@
 #include "probe_run.h"
 #include "statedir.h"
 
+enum {
+	/* a result so old serves GPUs that were not just released */
+	PROBER_FRESH_MS = 1000,
+	/*
+	 * Another's nvidia-smi may have been stopped unseen (a frozen cgroup), or he himself
+	 * before he passed on what it said: one that took longer than this proves nothing.
+	 */
+	PROBER_TRUST_MS = 4000,
+};
+
 struct prober_config {
 	const char *nvidia_smi; /* absolute path; NULL: there is none */
 	char *const *environment;
-	uint64_t idle_mib;
+	struct usage_policy usage;
 	int64_t limit_ms;  /* of one nvidia-smi; 0: the usual 10 s */
-	bool is_lockless;  /* probes without probe.lock, whoever else does: only looks */
+	bool is_hasty;     /* only looks: does not wait long for another's nvidia-smi */
 	unsigned sim_gpus; /* 0: the real ones */
 	uint64_t sim_mib;
 };
@@ -28,6 +38,7 @@ struct prober {
 	int64_t other_since_ms; /* since when somebody else has been probing; 0: nobody */
 	int64_t look_again_ms;  /* when to see whether they are done */
 	uint64_t file_id[3];    /* of the shared result that was read last */
+	int64_t own_started_ms, own_finished_ms; /* of the last from here, 0: none */
 };
 
 void prober_init(struct prober *prober, const struct statedir *dir,
@@ -35,8 +46,20 @@ void prober_init(struct prober *prober, const struct statedir *dir,
 void prober_release(struct prober *prober);
 
 /*
- * Takes over the newest shared result, if it is newer than @probe.  Simulated GPUs are always
- * seen afresh.  Sets *@has_probe once there is a result.
+ * Whether @probe says how the machine was when it ended: it is from here, or began at most
+ * PROBER_TRUST_MS ago.
+ */
+bool prober_trusts(
+	const struct prober *prober, const struct probe *probe, int64_t now_ms);
+
+/* Whether it also ended so lately that GPUs may be given away by it. */
+bool prober_serves(
+	const struct prober *prober, const struct probe *probe, int64_t now_ms);
+
+/*
+ * Takes over the newest shared result, if it is newer than @probe; one that does not serve
+ * never replaces one that does.  Simulated GPUs are always seen afresh.  Sets *@has_probe once
+ * there is a result.
  */
 void prober_refresh(
 	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe);

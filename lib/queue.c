@@ -11,14 +11,25 @@ enum {
 	BAD_SUM_TRIES = 5,
 };
 
-int queue_open(struct queue *queue, const struct statedir *dir)
+static void init(struct queue *queue, const struct statedir *dir)
 {
 	queue->dir = dir;
 	queue->file = TICKET_FILE_NONE;
 	queue->scanned = queue->end = 0;
 	queue->cancel_count = 0;
 	queue->chunk_count = 0;
+}
+
+int queue_open(struct queue *queue, const struct statedir *dir)
+{
+	init(queue, dir);
 	return ticket_open(dir->fd, &queue->file);
+}
+
+int queue_open_to_read(struct queue *queue, const struct statedir *dir)
+{
+	init(queue, dir);
+	return ticket_open_to_read(dir->fd, &queue->file);
 }
 
 void queue_release(struct queue *queue)
@@ -50,6 +61,15 @@ static int raw_record(struct queue *queue, uint64_t number, const char **ret)
 	return 0;
 }
 
+/* The record to look at behind @number, which is void: pages that were given back are passed. */
+static uint64_t pass_void(const struct queue *queue, uint64_t number)
+{
+	uint64_t next =
+		++number % PAGE_RECORDS ? number : ticket_skip_hole(&queue->file, number);
+
+	return next < queue->end ? next : queue->end;
+}
+
 static int add_cancel(struct queue *queue, const struct control *control)
 {
 	struct queue_cancel *cancels = array_grow(queue->cancels, sizeof(*cancels),
@@ -66,15 +86,19 @@ static int add_cancel(struct queue *queue, const struct control *control)
 /* Reads the controls appended since the last turn. */
 static int scan_controls(struct queue *queue)
 {
-	for (; queue->scanned < queue->end; queue->scanned++) {
+	while (queue->scanned < queue->end) {
 		struct ticket ticket;
 		struct control control;
 		const char *raw;
 		int r = raw_record(queue, queue->scanned, &raw);
+		enum ticket_kind kind;
 
 		if (r < 0)
 			return r;
-		if (ticket_glance(raw) != TICKET_CONTROL ||
+		kind = ticket_glance(raw);
+		queue->scanned = kind == TICKET_VOID ? pass_void(queue, queue->scanned)
+						     : queue->scanned + 1;
+		if (kind != TICKET_CONTROL ||
 			ticket_decode(raw, &ticket, &control) != TICKET_CONTROL ||
 			control.verb != CONTROL_CANCEL ||
 			strcmp(control.boot, queue->dir->boot) != 0)
@@ -171,6 +195,8 @@ int queue_next(struct queue *queue, uint64_t *number, struct queue_row *row)
 			return r == -ENODATA ? QUEUE_END : r;
 		switch (ticket_glance(raw)) {
 		case TICKET_VOID:
+			*number = pass_void(queue, *number);
+			continue;
 		case TICKET_CONTROL:
 			(*number)++;
 			continue;
@@ -207,43 +233,63 @@ int queue_find(struct queue *queue, uint64_t number, struct queue_row *row)
 
 /* --- what lies behind us ----------------------------------------------------------- */
 
-/* What lies behind the hint does not change any more: read in chunks, decoded once. */
-static enum ticket_kind read_old(
-	struct queue *queue, uint64_t number, struct ticket *ticket)
+/* What is over does not change any more: read in chunks, decoded once. */
+static enum ticket_kind read_old(struct queue *queue, uint64_t number,
+	struct ticket *ticket, struct control *control)
 {
-	struct control control;
 	const char *raw;
 
 	return raw_record(queue, number, &raw) < 0 ? TICKET_BROKEN
-						   : ticket_decode(raw, ticket, &control);
+						   : ticket_decode(raw, ticket, control);
 }
 
-/* Whether a ticket in the page that begins with record @first may have a live owner. */
-static bool page_is_live(struct queue *queue, uint64_t first)
+static bool is_live(const struct queue *queue, const struct ticket *ticket)
 {
-	for (uint64_t number = first; number < first + PAGE_RECORDS; number++) {
-		struct ticket ticket;
-		enum ticket_kind kind = read_old(queue, number, &ticket);
+	return strcmp(ticket->boot, queue->dir->boot) == 0 &&
+	       owner_judge(&ticket->owner, queue->dir->pidns, NULL) != OWNER_DEAD;
+}
 
-		if (kind == TICKET_BROKEN)
-			return true;
-		if (kind == TICKET_RECORD && strcmp(ticket.boot, queue->dir->boot) == 0 &&
-			owner_judge(&ticket.owner, queue->dir->pidns, NULL) != OWNER_DEAD)
-			return true;
+/* Whether somebody may still look for record @number: it is live, or speaks of one that is. */
+static bool is_needed(struct queue *queue, uint64_t number)
+{
+	struct control control;
+	struct ticket ticket;
+
+	switch (read_old(queue, number, &ticket, &control)) {
+	case TICKET_RECORD:
+		return is_live(queue, &ticket);
+	case TICKET_CONTROL:
+		return ticket_read(&queue->file, control.ticket, &ticket) ==
+			       TICKET_RECORD &&
+		       is_live(queue, &ticket);
+	case TICKET_BROKEN: /* perhaps half rewritten */
+		return true;
+	case TICKET_VOID:
+	case TICKET_OTHER:
+		break;
 	}
 	return false;
 }
 
-static void punch(struct queue *queue)
+static bool page_is_needed(struct queue *queue, uint64_t first)
+{
+	for (uint64_t number = first; number < first + PAGE_RECORDS; number++)
+		if (is_needed(queue, number))
+			return true;
+	return false;
+}
+
+/* Gives back what nobody needs of the pages before @limit that were not looked at yet. */
+static void give_back(struct queue *queue, uint64_t limit)
 {
 	uint64_t page = queue->header.punched;
 
 	if (page < PAGE_RECORDS)
 		page = PAGE_RECORDS; /* never the header's */
-	for (; page + PAGE_RECORDS <= queue->header.hint; page += PAGE_RECORDS) {
+	for (; page + PAGE_RECORDS <= limit; page += PAGE_RECORDS) {
 		off_t at = (off_t)page * RECORD_SIZE;
 
-		if (!page_is_live(queue, page) &&
+		if (!page_is_needed(queue, page) &&
 			fdio_punch(queue->file.fd, at, at + PAGE_RECORDS * RECORD_SIZE) <
 				0)
 			break;
@@ -251,30 +297,52 @@ static void punch(struct queue *queue)
 	queue->header.punched = page;
 }
 
-/* The FIFOs of a ticket that nobody will look at again; a live one's stay. */
-static void remove_fifos(struct queue *queue, uint64_t number)
+void queue_tidy(struct queue *queue, uint64_t number)
+{
+	ticket_read_header(&queue->file, &queue->header);
+	if (number <= queue->header.punched + 2 * PUNCH_RECORDS)
+		return;
+	queue->chunk_count = 0;
+	give_back(queue, number - PUNCH_RECORDS);
+	(void)!ticket_write_header(&queue->file, &queue->header);
+}
+
+/*
+ * The FIFOs of a ticket that nobody will look at again; a live one's stay.  Returns the next
+ * one to look at.
+ */
+static uint64_t remove_fifos(struct queue *queue, uint64_t number)
 {
 	int dirfd = queue->dir->fd;
+	struct control control;
 	struct ticket ticket;
 
+	switch (read_old(queue, number, &ticket, &control)) {
+	case TICKET_RECORD:
+		break;
+	case TICKET_VOID:
+		return pass_void(queue, number);
+	default:
+		return number + 1;
+	}
 	/* most have left none, and looking for a name is cheaper than removing it */
-	if (read_old(queue, number, &ticket) != TICKET_RECORD ||
-		!(beacon_is_named(dirfd, BEACON_LIVE, ticket.owner.token) ||
-			beacon_is_named(dirfd, BEACON_BELL, ticket.owner.token)) ||
-		beacon_look(dirfd, ticket.owner.token, NULL) != BEACON_GONE)
-		return;
-	beacon_remove(dirfd, BEACON_LIVE, ticket.owner.token);
-	beacon_remove(dirfd, BEACON_BELL, ticket.owner.token);
+	if ((beacon_is_named(dirfd, BEACON_LIVE, ticket.owner.token) ||
+		    beacon_is_named(dirfd, BEACON_BELL, ticket.owner.token)) &&
+		beacon_look(dirfd, ticket.owner.token, NULL) == BEACON_GONE) {
+		beacon_remove(dirfd, BEACON_LIVE, ticket.owner.token);
+		beacon_remove(dirfd, BEACON_BELL, ticket.owner.token);
+	}
+	return number + 1;
 }
 
 void queue_move_hint(struct queue *queue, uint64_t hint)
 {
 	if (hint <= queue->header.hint)
 		return;
-	for (uint64_t number = queue->header.hint; number < hint; number++)
-		remove_fifos(queue, number);
+	for (uint64_t number = queue->header.hint; number < hint;)
+		number = remove_fifos(queue, number);
 	queue->header.hint = hint;
-	if (hint - queue->header.punched > PUNCH_RECORDS)
-		punch(queue);
+	if (hint > queue->header.punched + PUNCH_RECORDS)
+		give_back(queue, hint);
 	(void)!ticket_write_header(&queue->file, &queue->header);
 }

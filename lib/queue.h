@@ -44,6 +44,9 @@ struct queue_row {
 MUST_CHECK int queue_open(struct queue *queue, const struct statedir *dir);
 void queue_release(struct queue *queue);
 
+/* The same to look at alone: nothing is made or repaired, one need not be able to write. */
+MUST_CHECK int queue_open_to_read(struct queue *queue, const struct statedir *dir);
+
 /*
  * Begins a turn: reads the header, the end, the controls that are new, and the first rows
  * from the hint on, or from @own where the hint has passed it.  0; QUEUE_REPLACED: the file
@@ -68,6 +71,13 @@ MUST_CHECK int queue_find(struct queue *queue, uint64_t number, struct queue_row
  */
 bool queue_is_cancelled(const struct queue *queue, uint64_t number, uint32_t owner_uid,
 	uint32_t *ret_uid);
+
+/*
+ * For the owner of ticket @number, now and then: gives back the pages far before it that
+ * nobody needs, beyond the hint, too: who waits long does not make the others read all that
+ * has ended since.
+ */
+void queue_tidy(struct queue *queue, uint64_t number);
 
 /*
  * Moves the hint to @hint, which must be right: first removes the FIFOs of the dead tickets

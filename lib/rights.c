@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <sys/fsuid.h>
+#include <sys/prctl.h>
 
 #include "rights.h"
 
@@ -8,21 +9,36 @@ bool rights_are_lent(void)
 	return getegid() != getgid();
 }
 
+/* New rights open memory and cores again to the user where fs.suid_dumpable says so. */
+static void stay_closed(void)
+{
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 void rights_as_user_begin(void)
 {
+	if (!rights_are_lent())
+		return;
 	(void)setfsgid(getgid());
+	stay_closed();
 }
 
 void rights_as_user_end(void)
 {
+	if (!rights_are_lent())
+		return;
 	(void)setfsgid(getegid());
+	stay_closed();
 }
 
 int rights_drop(void)
 {
 	gid_t real, effective, saved, user = getgid();
+	bool was_lent = rights_are_lent();
 
 	if (setresgid(user, user, user) < 0 || getresgid(&real, &effective, &saved) < 0)
 		return -errno;
+	if (was_lent)
+		stay_closed();
 	return effective == user && saved == user ? 0 : -EPERM;
 }

@@ -21,7 +21,10 @@ bool rights_are_lent(void);
 void rights_as_user_begin(void);
 void rights_as_user_end(void);
 
-/* Gives the group up, so that nothing brings it back.  0 or a negative errno. */
+/*
+ * Gives the group up, so that nothing brings it back.  What is open stays open; until the next
+ * exec no other process of the user's can look into this one.  0 or a negative errno.
+ */
 MUST_CHECK int rights_drop(void);
 
 #endif

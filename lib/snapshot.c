@@ -1,6 +1,3 @@
-#include <errno.h>
-
-#include "array.h"
 #include "kin.h"
 #include "snapshot.h"
 
@@ -15,6 +12,8 @@ void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
 	snapshot->leases = NULL;
 	snapshot->lease_count = snapshot->lease_room = 0;
 	snapshot->broken_records = 0;
+	snapshot->is_account_open = false;
+	snapshot->account_open_ms = 0;
 	snapshot->has_probe = false;
 	probe_begin(&snapshot->probe, 0, 0);
 }
@@ -30,8 +29,7 @@ void snapshot_release(struct snapshot *snapshot)
 	snapshot->lease_count = snapshot->lease_room = 0;
 }
 
-/* The GPU of @slot, at most one behind those that are known, forgotten if it was not open. */
-static struct snapshot_gpu *gpu_at(struct snapshot *snapshot, unsigned slot)
+struct snapshot_gpu *snapshot_gpu_at(struct snapshot *snapshot, unsigned slot)
 {
 	struct snapshot_gpu *gpu = &snapshot->gpus[slot];
 
@@ -69,152 +67,6 @@ uint32_t snapshot_gpu_index(const struct snapshot *snapshot, unsigned slot)
 	return gpu->file.gpu.index;
 }
 
-/* --- reading the lease files ------------------------------------------------------- */
-
-static int add_lease(
-	struct snapshot *snapshot, const struct lease *lease, struct snapshot_lease **ret)
-{
-	struct snapshot_lease *leases = array_grow(snapshot->leases, sizeof(*leases),
-		snapshot->lease_count, &snapshot->lease_room);
-
-	if (!leases)
-		return -ENOMEM;
-	snapshot->leases = leases;
-	*ret = &snapshot->leases[snapshot->lease_count++];
-	**ret = (struct snapshot_lease){ .lease = *lease };
-	return 0;
-}
-
-/* Judges the owner of a lease that was not seen before. */
-static int judge_lease(
-	struct snapshot *snapshot, struct snapshot_lease *seen, int64_t now_ms)
-{
-	struct life *life;
-
-	seen->is_of_this_boot = strcmp(seen->lease.boot, snapshot->dir->boot) == 0;
-	if (!seen->is_of_this_boot) {
-		seen->is_dead = seen->is_over = true;
-		seen->dead_ms = seen->over_ms = now_ms;
-		return 0;
-	}
-	life = lives_judge(&snapshot->lives, &seen->lease.owner, true, now_ms);
-	if (!life)
-		return -ENOMEM;
-	seen->is_dead = life_is_dead(life);
-	seen->is_over = life_is_over(life);
-	seen->alive_ms = life->alive_ms;
-	seen->dead_ms = life->dead_ms;
-	seen->over_ms = life->over_ms;
-	life->is_watched = !seen->is_over;
-	return 0;
-}
-
-static int read_records(struct snapshot *snapshot, struct snapshot_gpu *gpu,
-	const char *raw, int64_t now_ms)
-{
-	gpu->has_dead = false;
-	gpu->released_ms = 0;
-	for (unsigned at = 1; at <= gpu->records; at++) {
-		struct snapshot_lease *seen;
-		struct lease lease;
-		int r;
-
-		switch (lease_decode(raw, at, &lease)) {
-		case LEASE_NONE:
-			continue;
-		case LEASE_BROKEN:
-			snapshot->broken_records++;
-			continue;
-		case LEASE_RECORD:
-			break;
-		}
-		seen = snapshot_find_token(snapshot, lease.owner.token);
-		if (!seen) {
-			r = add_lease(snapshot, &lease, &seen);
-			if (r == 0)
-				r = judge_lease(snapshot, seen, now_ms);
-			if (r < 0)
-				return r;
-		}
-		gpuset_add(&seen->seen, gpu->file.slot);
-		if (seen->is_over) {
-			gpu->has_dead = gpu->has_dead || seen->is_of_this_boot;
-			gpu->released_ms = max_i64(gpu->released_ms, seen->over_ms);
-		}
-	}
-	return 0;
-}
-
-/* Makes sure that the file of @slot is open; LEASE_NO_SLOT behind the last one. */
-static int open_gpu(struct snapshot *snapshot, unsigned slot)
-{
-	struct snapshot_gpu *gpu = gpu_at(snapshot, slot);
-	int r;
-
-	if (gpu->file.fd >= 0 && lease_file_is_current(snapshot->dir->fd, &gpu->file))
-		return 0;
-	lease_release(&gpu->file);
-	r = lease_open_slot(snapshot->dir->fd, slot, &gpu->file);
-	if (r != 0) {
-		gpu->file = (struct lease_file){ .fd = -1, .slot = slot };
-		gpu->exists = false;
-	}
-	return r;
-}
-
-static int read_gpu(struct snapshot *snapshot, struct snapshot_gpu *gpu, int64_t now_ms)
-{
-	static char raw[LEASE_FILE_BYTES]; /* 16 KiB that no process need have twice */
-	int r = lease_read(&gpu->file, raw, &gpu->records);
-
-	gpu->is_broken = r == LEASE_TROUBLE;
-	gpu->exists = r == 0 && strcmp(gpu->file.gpu.boot, snapshot->dir->boot) == 0;
-	if (r != 0)
-		return r < 0 ? r : 0;
-	return read_records(snapshot, gpu, raw, now_ms);
-}
-
-/* A set may name slots that are not (any more); a lease has what it stands in the file of. */
-static void bound_sets(struct snapshot *snapshot)
-{
-	struct gpuset known = GPUSET_NONE;
-
-	for (unsigned slot = 0; slot < snapshot->slots; slot++)
-		gpuset_add(&known, slot);
-	for (size_t i = 0; i < snapshot->lease_count; i++) {
-		struct gpuset *gpus = &snapshot->leases[i].lease.gpus;
-
-		*gpus = gpuset_and(gpus, &known);
-		*gpus = gpuset_or(gpus, &snapshot->leases[i].seen);
-	}
-}
-
-int snapshot_read(struct snapshot *snapshot, int64_t now_ms)
-{
-	snapshot->lease_count = 0;
-	snapshot->broken_records = 0;
-	snapshot->slots = 0;
-	for (unsigned slot = 0; slot < GPUSET_MAX; slot++) {
-		int r = open_gpu(snapshot, slot);
-
-		if (r == LEASE_NO_SLOT)
-			break;
-		snapshot->slots = slot + 1;
-		if (r == -ENOENT)
-			continue; /* its file was deleted; the next probe makes it again */
-		if (r == -EACCES || r == -ELOOP || r == -EINVAL) {
-			snapshot->gpus[slot].is_broken = true;
-			continue; /* one that cannot be used stops no other */
-		}
-		if (r == 0)
-			r = read_gpu(snapshot, &snapshot->gpus[slot], now_ms);
-		if (r < 0)
-			return r;
-	}
-	bound_sets(snapshot);
-	return 0;
-}
-
 /* --- the states of the GPUs -------------------------------------------------------- */
 
 /* A GPU that has no file yet is known by the next free slot, in this snapshot alone. */
@@ -227,7 +79,7 @@ static void add_unfiled_gpus(struct snapshot *snapshot)
 		if (!from->uuid[0] || snapshot_find_gpu(snapshot, from->uuid) >= 0 ||
 			snapshot->slots == GPUSET_MAX)
 			continue;
-		gpu = gpu_at(snapshot, snapshot->slots);
+		gpu = snapshot_gpu_at(snapshot, snapshot->slots);
 		lease_release(&gpu->file);
 		*gpu = (struct snapshot_gpu){
 			.file = { .fd = -1, .slot = snapshot->slots },
@@ -287,9 +139,11 @@ static uint32_t biggest_process(const struct probe *probe, int row, uint64_t lea
 static bool is_idle(const struct snapshot *snapshot, int row)
 {
 	const struct probe_gpu *seen = &snapshot->probe.gpus[row];
+	uint64_t idle_mib = usage_idle_mib(&snapshot->usage, seen);
 
-	return seen->is_known && seen->used_mib <= snapshot->usage.idle_mib &&
-	       !biggest_process(&snapshot->probe, row, snapshot->usage.idle_mib + 1);
+	return seen->is_known && seen->used_mib <= idle_mib &&
+	       !usage_is_busy(&snapshot->usage, seen) &&
+	       !biggest_process(&snapshot->probe, row, idle_mib + 1);
 }
 
 /* Whether @pid was started by a lease that is over but still stands in the file of @slot. */
@@ -306,7 +160,8 @@ static bool is_left_over(const struct snapshot *snapshot, unsigned slot, uint32_
 }
 
 /* What the probe says of a GPU without a live lease. */
-static enum gpu_state judge_by_probe(struct snapshot *snapshot, struct snapshot_gpu *gpu)
+static enum gpu_state judge_by_probe(
+	struct snapshot *snapshot, struct snapshot_gpu *gpu, int64_t now_ms)
 {
 	const struct probe_gpu *seen;
 
@@ -326,7 +181,7 @@ static enum gpu_state judge_by_probe(struct snapshot *snapshot, struct snapshot_
 		return GPU_FREE;
 	gpu->culprit = biggest_process(&snapshot->probe, gpu->row, 0);
 	/* memory of the lease that has just ended, unless somebody else is seen with it */
-	if (gpu->has_dead &&
+	if (gpu->has_dead && now_ms - gpu->released_ms < snapshot->usage.settle_ms &&
 		(!gpu->culprit || is_left_over(snapshot, gpu->file.slot, gpu->culprit)))
 		return GPU_SETTLING;
 	return GPU_EXTERNAL;
@@ -340,11 +195,18 @@ static enum gpu_state judge_gpu(
 		return snapshot->leases[gpu->lease].is_dead ? GPU_LINGERING : GPU_LEASED;
 	if (gpu->file.gpu.is_paused)
 		return GPU_PAUSED;
-	if (gpu->is_broken)
+	if (gpu->is_unusable)
 		return GPU_UNKNOWN;
+	if (snapshot_withholds(snapshot, gpu)) {
+		const struct owner *owner = &snapshot->unknown.owner;
+
+		if (owner->pidns == snapshot->dir->pidns)
+			gpu->culprit = owner->pid;
+		return GPU_UNKNOWN;
+	}
 	if (gpu->locked_until_ms > now_ms)
 		return GPU_LOCKED;
-	return judge_by_probe(snapshot, gpu);
+	return judge_by_probe(snapshot, gpu, now_ms);
 }
 
 /* One visible record shows the whole lease, also while its other files are being written. */

@@ -9,33 +9,30 @@
 #ifndef GPULEASE_SNAPSHOT_H
 #define GPULEASE_SNAPSHOT_H
 
+#include "account.h"
 #include "lease.h"
 #include "life.h"
 #include "policy.h"
 #include "probe_data.h"
-
-/* Thresholds of the administrator. */
-struct usage_policy {
-	uint64_t idle_mib; /* memory in use up to this is nobody's use */
-};
-
-#define USAGE_POLICY_DEFAULT ((struct usage_policy){ .idle_mib = 200 })
 
 /* A lease, found in the file of at least one GPU of its set. */
 struct snapshot_lease {
 	struct lease lease;
 	struct gpuset seen; /* the slots whose files hold it */
 	bool is_of_this_boot, is_dead, is_over;
+	bool is_placed;                     /* it is certain which GPUs its set means */
 	int64_t alive_ms, dead_ms, over_ms; /* when this process saw it so; 0: never */
 	bool is_cancelled;                  /* by @cancelled_by, as a waiter knows */
 	uint32_t cancelled_by;
 };
 
 struct snapshot_gpu {
-	struct lease_file file;  /* .fd -1: known from the probe alone */
-	unsigned records;        /* in the file, behind record 0 */
-	bool exists;             /* of this boot, or in the probe */
-	bool is_broken;          /* its record 0 cannot be read */
+	struct lease_file file; /* .fd -1: known from the probe alone */
+	unsigned records;       /* in the file, behind record 0 */
+	bool exists;            /* of this boot, or in the probe */
+	bool is_unusable;       /* what has its name is no lease file, or not for us */
+	bool is_broken;         /* its record 0 cannot be read */
+	bool is_doubtful;       /* a lease may be lost: its file is damaged, or missing */
 	int64_t locked_until_ms; /* set by a waiter that did not get the lock */
 	int row;                 /* in the probe, -1: none */
 	int lease;               /* the lowest live lease on it, -1: none */
@@ -62,6 +59,13 @@ struct snapshot {
 	struct snapshot_lease *leases;
 	size_t lease_count, lease_room;
 	size_t broken_records; /* skipped: neither void nor readable */
+	/*
+	 * While a GPU is doubtful: whether a job lives that may be the one whose lease is lost.
+	 * Then such GPUs are withheld, and its end is watched.
+	 */
+	bool is_account_open;
+	int64_t account_open_ms; /* since when; 0: it is not */
+	struct account_job unknown;
 	bool has_probe;
 	struct probe probe;
 	struct plan_gpu plan[GPUSET_MAX];
@@ -83,6 +87,15 @@ MUST_CHECK int snapshot_read(struct snapshot *snapshot, int64_t now_ms);
  * GPUs that only the probe knows get the next slots, for this snapshot alone.
  */
 void snapshot_judge(struct snapshot *snapshot, int64_t now_ms);
+
+/* Whether the GPU is withheld because a lease in its file may be lost. */
+bool snapshot_withholds(const struct snapshot *snapshot, const struct snapshot_gpu *gpu);
+
+/* Whether a job lives, as far as can be told, whose lease is not in @snapshot. */
+bool snapshot_has_unknown(const struct snapshot *snapshot);
+
+/* The GPU of @slot, at most one behind those that are known, forgotten if it was not open. */
+struct snapshot_gpu *snapshot_gpu_at(struct snapshot *snapshot, unsigned slot);
 
 /* The slot of the GPU with that uuid, -1 where there is none. */
 int snapshot_find_gpu(const struct snapshot *snapshot, const char *uuid);

@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -17,7 +19,7 @@
 enum {
 	CHUNK = 16 * 1024,
 	CHUNKS_PER_STEP = 64, /* 1 MiB: as much as a pipe may hold; bounds a step */
-	TIMER_MS = 250,       /* without pidfd: how often an exit is looked for */
+	TIMER_MS = 250, /* how often a stop is looked for, and without pidfd an exit */
 	TIMER_AT_END_MS = 10, /* … when both outputs are closed, so it must be near */
 	RELEASE_TRIES = 20,   /* of 1 ms */
 	EXEC_FD = 3,          /* in the child */
@@ -50,6 +52,42 @@ static void default_signals(void)
 		(void)sigaction(number, &action, NULL); /* KILL, STOP and libc's refuse */
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Sets the soft limit to @enough, or as near as the hard one lets it; whether it changed. */
+static bool raise_soft(struct rlimit *limit, rlim_t enough)
+{
+	rlim_t wanted = enough < limit->rlim_max ? enough : limit->rlim_max;
+
+	if (limit->rlim_cur >= wanted)
+		return false;
+	limit->rlim_cur = wanted;
+	return true;
+}
+
+/*
+ * Limits of ours that the program is not to fail by.  Of descriptors and stack no more than it
+ * can need: some programs close all that they might have, and without a limit of the stack
+ * the kernel lays out memory in the old way.
+ */
+static void raise_limits(void)
+{
+	/* a macro: the C libraries do not agree on the type of a resource's number */
+#define RAISE(resource, enough)                                                     \
+	do {                                                                        \
+		struct rlimit limit;                                                \
+		if (getrlimit(resource, &limit) == 0 && raise_soft(&limit, enough)) \
+			(void)setrlimit(resource, &limit);                          \
+	} while (0)
+
+	RAISE(RLIMIT_AS, RLIM_INFINITY);
+	RAISE(RLIMIT_CPU, RLIM_INFINITY);
+	RAISE(RLIMIT_DATA, RLIM_INFINITY);
+	RAISE(RLIMIT_FSIZE, RLIM_INFINITY);
+	RAISE(RLIMIT_MEMLOCK, RLIM_INFINITY);
+	RAISE(RLIMIT_NOFILE, 4096);
+	RAISE(RLIMIT_STACK, 8 << 20);
+#undef RAISE
 }
 
 static int place_ends(const struct ends *ends)
@@ -85,6 +123,11 @@ static _Noreturn void run_child(
 		fd = EXEC_FD;
 		(void)setpgid(0, 0);
 		default_signals();
+		raise_limits();
+		(void)umask(022);
+		/* elsewhere it might hang, or keep a file system busy */
+		if (path[0] == '/')
+			(void)!chdir("/");
 		(void)execve(path, argv, envp);
 		error = errno;
 	}
@@ -177,21 +220,27 @@ unsigned spawn_poll_fds(const struct spawn *spawn, struct pollfd fds[SPAWN_POLL_
 
 int spawn_timer_ms(const struct spawn *spawn)
 {
-	if (spawn->pid == 0 || spawn->pidfd >= 0)
+	bool is_near_end = spawn->out.fd < 0 && spawn->err.fd < 0;
+
+	if (spawn->pid == 0)
 		return -1;
-	return spawn->out.fd < 0 && spawn->err.fd < 0 ? TIMER_AT_END_MS : TIMER_MS;
+	return spawn->pidfd < 0 && is_near_end ? TIMER_AT_END_MS : TIMER_MS;
 }
 
 bool spawn_is_gone(struct spawn *spawn)
 {
-	int status;
+	int status = 0;
 	pid_t r;
 
 	if (spawn->pid == 0)
 		return true;
+	/* a stop and a continuation are each told once, unless the end has come before */
 	do {
-		r = waitpid(spawn->pid, &status, WNOHANG);
-	} while (r < 0 && errno == EINTR);
+		r = waitpid(spawn->pid, &status, WNOHANG | WUNTRACED | WCONTINUED);
+		if (r > 0 && (WIFSTOPPED(status) || WIFCONTINUED(status)))
+			spawn->was_stopped = true;
+	} while ((r < 0 && errno == EINTR) ||
+		 (r > 0 && !WIFEXITED(status) && !WIFSIGNALED(status)));
 	if (r == 0)
 		return false;
 	/* ECHILD: we inherited an ignored SIGCHLD, or somebody else reaped it */

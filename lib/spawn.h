@@ -6,9 +6,15 @@
  *	                              `-> spawn_abandon -> spawn_is_gone … -> spawn_release
  *
  * The child gets /dev/null as standard input, its two outputs, the environment it is given,
- * default signal dispositions, an empty signal mask and a process group of its own; no other
- * descriptor of ours, not even between fork and exec for longer than it takes to close them.
+ * default signal dispositions, an empty signal mask, a process group of its own, umask 022,
+ * and where its path is absolute the root directory to work in; no other descriptor of ours,
+ * not even between fork and exec for longer than it takes to close them.
  * So a child that can never be ended (D state) holds no lock, no FIFO and no terminal.
+ *
+ * Soft limits that we were started with do not make it fail: they are raised as far as the
+ * hard ones allow.  Whoever may signal us may also stop or kill it: then what it wrote is
+ * worth nothing, and ->signal or ->was_stopped say so.  A stop that goes unseen (a frozen
+ * cgroup) shows only in how long it took.
  *
  * stdout and stderr are captured apart: a program that buffers one and not the other would
  * tear lines of the first with lines of the second.
@@ -48,6 +54,8 @@ struct spawn {
 	int exec_errno; /* why the program could not be run, 0 if it could */
 	int exit_code; /* 0…255; SPAWN_EXIT_UNKNOWN: killed, or somebody else reaped it */
 	int signal;    /* what killed it, 0 if nothing did */
+	/* set as soon as a step sees it */
+	bool was_stopped; /* and perhaps continued: what it says may be old */
 };
 
 #define SPAWN_INIT                    \
@@ -72,7 +80,7 @@ unsigned spawn_poll_fds(const struct spawn *spawn, struct pollfd fds[SPAWN_POLL_
 
 /*
  * When to call spawn_step() although no descriptor is ready, in milliseconds from the last
- * call; -1: never.  Only without pidfd an exit may go unannounced.
+ * call; -1: never.  A stop is announced by nothing, and without pidfd neither is an exit.
  */
 int spawn_timer_ms(const struct spawn *spawn);
 
@@ -88,7 +96,10 @@ MUST_CHECK int spawn_step(struct spawn *spawn);
  */
 void spawn_abandon(struct spawn *spawn);
 
-/* Whether there is no child (any more); reaps it where that is possible at once. */
+/*
+ * Whether there is no child (any more); reaps it where that is possible at once.  Sets
+ * ->was_stopped where it is or was stopped; once the child has ended that is not told any more.
+ */
 bool spawn_is_gone(struct spawn *spawn);
 
 /*

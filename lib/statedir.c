@@ -108,10 +108,10 @@ static int check(const char *path, bool is_private, struct statedir *dir, struct
 		return -ENOTSUP;
 	}
 	reason = dir->is_hardened ? distrust_hardened(&st) : distrust(&st, is_private);
-	if (!reason && faccessat(dir->fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0)
-		reason = errno == EROFS
-				 ? "it is read-only"
-				 : "you may not write there; ask to join its group";
+	/* on a file system that has become read-only one can still look */
+	if (!reason && faccessat(dir->fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 &&
+		errno != EROFS)
+		reason = "you may not write there; ask to join its group";
 	if (reason) {
 		why_set(why,
 			"cannot use state directory '%s' (owner %u, group %u, mode %04o): %s",
@@ -156,7 +156,7 @@ static int make_folders(int fd)
 	for (size_t i = 0; i < ARRAY_SIZE(folders) && r == 0; i++)
 		if (fstatat(fd, folders[i], &folder, AT_SYMLINK_NOFOLLOW) < 0)
 			r = make_folder(fd, folders[i], st.st_mode & 02770);
-	return r;
+	return r == -EROFS ? 0 : r;
 }
 
 /* Opens @path, made where it is missing.  -ENOTSUP: it lies where nothing is shared. */

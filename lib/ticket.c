@@ -105,6 +105,16 @@ int ticket_open(int dirfd, struct ticket_file *file)
 	return 0;
 }
 
+int ticket_open_to_read(int dirfd, struct ticket_file *file)
+{
+	int fd = open_once(dirfd, O_RDONLY);
+
+	if (fd < 0)
+		return fd;
+	*file = (struct ticket_file){ .fd = fd, .append_fd = -1 };
+	return 0;
+}
+
 void ticket_release(struct ticket_file *file)
 {
 	close_fd(&file->fd);
@@ -113,10 +123,10 @@ void ticket_release(struct ticket_file *file)
 
 bool ticket_file_is_current(int dirfd, const struct ticket_file *file)
 {
+	int second = file->append_fd < 0 ? file->fd : file->append_fd;
 	struct stat open_one, append_one, named;
 
-	return fstat(file->fd, &open_one) == 0 &&
-	       fstat(file->append_fd, &append_one) == 0 &&
+	return fstat(file->fd, &open_one) == 0 && fstat(second, &append_one) == 0 &&
 	       fstatat(dirfd, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev &&
 	       append_one.st_ino == named.st_ino;
@@ -139,7 +149,7 @@ int ticket_end(struct ticket_file *file, uint64_t *ret_end)
 	struct stat st;
 	int r = fstat(file->fd, &st) < 0 ? -errno : 0;
 
-	if (r == 0 && st.st_size % RECORD_SIZE) {
+	if (r == 0 && st.st_size % RECORD_SIZE && file->append_fd >= 0) {
 		r = repair_end(file, st.st_size);
 		st.st_size += RECORD_SIZE - st.st_size % RECORD_SIZE;
 	}
@@ -231,6 +241,17 @@ int ticket_read_raw(struct ticket_file *file, uint64_t number, size_t count, cha
 	if (r == 0)
 		*ret_count = bytes / RECORD_SIZE;
 	return r;
+}
+
+uint64_t ticket_skip_hole(const struct ticket_file *file, uint64_t number)
+{
+	off_t at = (off_t)number * RECORD_SIZE;
+	off_t data = lseek(file->fd, at, SEEK_DATA);
+
+	if (data < 0 && errno == ENXIO)
+		return INT64_MAX / RECORD_SIZE / 2; /* behind the last one */
+	/* less: a file system that cannot tell */
+	return data <= at ? number : (uint64_t)data / RECORD_SIZE;
 }
 
 enum ticket_kind ticket_glance(const char *raw)

@@ -85,6 +85,12 @@ enum ticket_kind {
 MUST_CHECK int ticket_open(int dirfd, struct ticket_file *file);
 void ticket_release(struct ticket_file *file);
 
+/*
+ * Opens the file to read alone, as it is: also where one may not write; nothing is made or
+ * repaired.  0 or a negative errno.
+ */
+MUST_CHECK int ticket_open_to_read(int dirfd, struct ticket_file *file);
+
 /* Whether @file is still the one named in the directory; false once deleted or replaced. */
 bool ticket_file_is_current(int dirfd, const struct ticket_file *file);
 
@@ -107,6 +113,9 @@ MUST_CHECK int ticket_end(struct ticket_file *file, uint64_t *ret_end);
 /* Reads the @count records from @number on into @raw; *@ret_count may be fewer at the end. */
 MUST_CHECK int ticket_read_raw(struct ticket_file *file, uint64_t number, size_t count,
 	char *raw, size_t *ret_count);
+
+/* The first record from @number on that is not given back to the file system, or @number. */
+uint64_t ticket_skip_hole(const struct ticket_file *file, uint64_t number);
 
 /* Reads ticket @number, again a few times while its sum is bad.  What it is, or -errno. */
 MUST_CHECK int ticket_read(struct ticket_file *file, uint64_t number, struct ticket *ret);

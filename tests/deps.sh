@@ -15,6 +15,7 @@ needs='
 	valgrind:valgrind
 	shellcheck:shellcheck
 	mandoc:mandoc
+	lintian:lintian
 	musl-gcc:musl-tools
 	nq:nq
 	tsp:task-spooler

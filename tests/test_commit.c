@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "commit.h"
+#include "ending.h"
 #include "fixture.h"
 #include "history.h"
 
@@ -316,21 +317,114 @@ static void a_write_that_fails_leaves_no_record_of_the_lease(void **state)
 	}
 }
 
-static void a_broken_lease_is_replaced(void **state)
+/* Record 0 says which slot it is, as it does once the GPU has been seen again. */
+static void name_slot(unsigned slot)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease_file file;
+	unsigned records;
+
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_read(&file, raw, &records), 0);
+	lease_name_slot(&file, file.gpu.slot);
+	assert_int_equal(lease_write_gpu(&file, &file.gpu), 0);
+	lease_release(&file);
+}
+
+static void damage(unsigned slot, unsigned at)
+{
+	struct lease_file file;
+
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(pwrite(file.fd, "#", 1, (off_t)at * RECORD_SIZE + 9), 1);
+	lease_release(&file);
+}
+
+static bool is_doubtful(unsigned slot)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease_file file;
+	unsigned records;
+	bool is;
+
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_true(lease_read(&file, raw, &records) >= 0);
+	is = file.is_doubtful;
+	lease_release(&file);
+	return is;
+}
+
+static void a_broken_lease_is_replaced_and_its_file_mended(void **state)
 {
 	struct lease lease = my_lease("0");
-	struct lease_file file;
 
 	(void)state;
 	write_to(0, 1, &lease);
 	write_to(0, 2, &lease);
-	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
-	assert_int_equal(pwrite(file.fd, "#", 1, 1 * RECORD_SIZE + 9), 1);
-	assert_int_equal(pwrite(file.fd, "#", 1, 2 * RECORD_SIZE + 9), 1);
-	lease_release(&file);
+	damage(0, 1);
+	damage(0, 2);
+	damage(0, 0);
 	look(1000);
+	assert_true(is_doubtful(0));
 	assert_int_equal(commit("0", &lease), 0);
 	check_file(0, lease.owner.token, NULL);
+	assert_false(is_doubtful(0));
+}
+
+static void what_is_in_doubt_is_mended_once_nobody_is_unknown(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "1");
+
+	(void)state;
+	write_everywhere(&lease);
+	damage(1, 2);
+	damage(2, 4);
+	look(1000);
+	assert_false(commit_mend(&view));
+	assert_true(is_doubtful(1) && is_doubtful(2));
+	other_end(&other);
+	look(2000);
+	assert_true(commit_mend(&view));
+	assert_false(is_doubtful(1) || is_doubtful(2));
+	look(3000);
+	assert_false(commit_mend(&view));
+}
+
+static void mending_puts_live_leases_back(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "02"), dead;
+	struct owner gone = fixture_dead_owner(dir.fd, 0);
+
+	(void)state;
+	dead = lease_of(&gone, "02");
+	for (unsigned slot = 0; slot < GPUS; slot++)
+		name_slot(slot);
+	write_everywhere(&lease);
+	write_to(2, 3, &dead);
+	damage(0, 2);
+	look(1000);
+	assert_true(commit_mend(&view));
+	check_file(0, lease.owner.token, NULL);
+	assert_false(is_doubtful(0));
+	other_end(&other);
+}
+
+static void who_dies_while_mending_leaves_the_file_in_doubt(void **state)
+{
+	(void)state;
+	for (int good = 0; good < 2; good++) {
+		damage(0, 1);
+		look(1000);
+		writes_left = good; /* record 0, then the record */
+		assert_false(commit_mend(&view));
+		writes_left = -1;
+		assert_true(is_doubtful(0));
+	}
+	look(2000);
+	assert_true(commit_mend(&view));
+	assert_false(is_doubtful(0));
 }
 
 /* --- history ------------------------------------------------------------------------ */
@@ -391,17 +485,17 @@ static void who_was_there_tells_it_and_nobody_else(void **state)
 	(void)state;
 	write_everywhere(&old);
 	look(1000);
-	commit_record_end(&view, dead.token, "limit", "root");
+	ending_record(&view, dead.token, "limit", "root");
 	assert_int_equal(read_history(), 1);
 	assert_string_equal(ends[0].how, "limit");
 	assert_string_equal(ends[0].by, "root");
 	check_file(0, NULL, dead.token); /* it still marks the GPU as just released */
-	commit_record_end(&view, dead.token, "limit", NULL);
+	ending_record(&view, dead.token, "limit", NULL);
 	assert_int_equal(read_history(), 1);
 	assert_int_equal(commit("01", &lease), 0);
 	assert_int_equal(read_history(), 1);
-	commit_record_end(&view, dead.token, "limit", NULL);
-	commit_record_end(&view, "0123456789abcdef", "limit", NULL);
+	ending_record(&view, dead.token, "limit", NULL);
+	ending_record(&view, "0123456789abcdef", "limit", NULL);
 	assert_int_equal(read_history(), 1);
 }
 
@@ -413,10 +507,10 @@ static void what_is_not_over_has_no_end(void **state)
 	(void)state;
 	write_everywhere(&old);
 	look(1000);
-	commit_record_end(&view, other.owner.token, "limit", NULL);
+	ending_record(&view, other.owner.token, "limit", NULL);
 	other_kill(&other);
 	look(1000);
-	commit_record_end(&view, other.owner.token, "limit", NULL);
+	ending_record(&view, other.owner.token, "limit", NULL);
 	assert_int_equal(read_history(), 0);
 	other_end(&other);
 }
@@ -475,6 +569,24 @@ static void a_minute_of_idleness_ends_what_lingers(void **state)
 	assert_int_equal(kill(other.heir, 0), 0);
 	assert_int_equal(read_history(), 1);
 	assert_string_equal(ends[0].how, "lingered");
+	other_end(&other);
+}
+
+static void the_linger_time_can_be_another(void **state)
+{
+	enum { DEAD = 100000 };
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct lease lease = lease_of(&other.owner, "0");
+
+	(void)state;
+	view.usage.linger_ms = 5000;
+	write_everywhere(&lease);
+	other_kill(&other);
+	look(DEAD);
+	probe(DEAD + 4999, DEAD, DEAD);
+	assert_false(is_ended_at(DEAD + 4999));
+	probe(DEAD + 5000, DEAD, DEAD);
+	assert_true(is_ended_at(DEAD + 5000));
 	other_end(&other);
 }
 
@@ -539,12 +651,16 @@ int main(void)
 		TEST(a_lease_is_written_into_every_file),
 		TEST(what_is_over_is_removed_and_its_fifo_too),
 		TEST(a_write_that_fails_leaves_no_record_of_the_lease),
-		TEST(a_broken_lease_is_replaced),
+		TEST(a_broken_lease_is_replaced_and_its_file_mended),
+		TEST(what_is_in_doubt_is_mended_once_nobody_is_unknown),
+		TEST(mending_puts_live_leases_back),
+		TEST(who_dies_while_mending_leaves_the_file_in_doubt),
 		TEST(an_end_is_told_once_by_who_takes_the_lowest_gpu),
 		TEST(a_lease_of_another_boot_ended_with_it),
 		TEST(who_was_there_tells_it_and_nobody_else),
 		TEST(what_is_not_over_has_no_end),
 		TEST(a_minute_of_idleness_ends_what_lingers),
+		TEST(the_linger_time_can_be_another),
 		TEST(idleness_before_its_death_does_not_count),
 		TEST(who_lives_does_not_linger_however_idle),
 		TEST(a_set_with_slots_that_nobody_has_does_no_harm),

@@ -59,6 +59,10 @@ static int adopt(void)
 	assert_int_equal(snapshot_read(&view, 2000), 0);
 	r = inventory_adopt(&view);
 	look();
+	if (r > 0) { /* new files learn which slots they have got */
+		assert_true(inventory_adopt(&view) >= 0);
+		look();
+	}
 	return r;
 }
 
@@ -188,6 +192,61 @@ static void an_unreadable_record_is_made_anew(void **state)
 	assert_false(view.gpus[0].is_broken);
 	assert_string_equal(view.gpus[0].file.gpu.uuid, "GPU-aa");
 	assert_int_equal(view.slots, 1);
+	assert_true(view.gpus[0].is_doubtful); /* what else stood there nobody knows */
+}
+
+static void a_file_with_another_slot_is_in_doubt(void **state)
+{
+	(void)state;
+	show(0, "GPU-aa", "RTX 4090");
+	show(1, "GPU-bb", "RTX 4090");
+	assert_int_equal(adopt(), 2);
+	assert_string_equal(view.gpus[1].file.gpu.slot, "1");
+	assert_int_equal(unlinkat(dir.fd, "gpu/slot.0", 0), 0);
+	assert_int_equal(unlinkat(dir.fd, "gpu/slot.1", 0), 0);
+	assert_int_equal(symlinkat("GPU-bb.lease", dir.fd, "gpu/slot.0"), 0);
+	snapshot_release(&view); /* somebody else, who has no file open */
+	look();
+	assert_int_equal(snapshot_find_gpu(&view, "GPU-bb"), 0);
+	assert_true(view.gpus[0].is_doubtful);
+	assert_true(adopt() > 0);
+	assert_true(view.gpus[0].is_doubtful && view.gpus[1].is_doubtful);
+	assert_int_equal(view.gpus[0].file.gpu.is_lost, 1);
+	assert_int_equal(snapshot_find_gpu(&view, "GPU-aa"), 1);
+}
+
+static void a_link_that_is_lost_hides_nobody(void **state)
+{
+	(void)state;
+	show(0, "GPU-aa", "RTX 4090");
+	show(1, "GPU-bb", "RTX 4090");
+	show(2, "GPU-cc", "RTX 4090");
+	assert_int_equal(adopt(), 3);
+	assert_int_equal(unlinkat(dir.fd, "gpu/slot.0", 0), 0);
+	view.probe.gpus[0] = view.probe.gpus[2]; /* GPU-aa is not seen any more */
+	view.probe.gpu_count = 2;
+	snapshot_release(&view); /* somebody else, who has no file open */
+	look();
+	assert_int_equal(view.lease_count, 0);
+	assert_true(adopt() > 0);
+	assert_int_equal(snapshot_find_gpu(&view, "GPU-bb"), 1);
+	assert_int_equal(snapshot_find_gpu(&view, "GPU-cc"), 2);
+	assert_true(view.gpus[0].is_unusable);
+	assert_false(view.gpus[0].is_doubtful || view.gpus[1].is_doubtful);
+}
+
+static void a_new_file_is_in_doubt_while_a_job_lives_without_a_lease(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+
+	(void)state;
+	show(0, "GPU-aa", "RTX 4090");
+	assert_int_equal(adopt(), 1);
+	assert_true(snapshot_withholds(&view, &view.gpus[0]));
+	other_end(&other);
+	look();
+	assert_true(view.gpus[0].is_doubtful);
+	assert_false(snapshot_withholds(&view, &view.gpus[0]));
 }
 
 /* --- choosing ----------------------------------------------------------------------- */
@@ -294,6 +353,9 @@ int main(void)
 		TEST(a_pause_made_meanwhile_stays),
 		TEST(a_locked_file_is_left_for_the_next_time),
 		TEST(an_unreadable_record_is_made_anew),
+		TEST(a_file_with_another_slot_is_in_doubt),
+		TEST(a_link_that_is_lost_hides_nobody),
+		TEST(a_new_file_is_in_doubt_while_a_job_lives_without_a_lease),
 		TEST(models_are_chosen_by_any_part_in_any_case),
 		TEST(gpus_of_another_boot_are_not_chosen),
 		TEST(indices_are_nvidia_smis),

@@ -107,13 +107,14 @@ static void a_gpu_gets_one_file_and_one_slot(void **state)
 	assert_int_equal(add_gpu("GPU-aa"), 0);
 	assert_true(fixture_exists(dir.fd, "gpu", "GPU-aa.lease"));
 	file = open_slot(1);
-	assert_int_equal(read_file(&file, raw), 7); /* a page, written already */
+	assert_int_equal(read_file(&file, raw), LEASES_PER_GPU); /* written already */
+	assert_false(file.is_doubtful);
 	assert_string_equal(file.gpu.uuid, "GPU-bb");
 	assert_int_equal(file.gpu.index, 3);
 	assert_int_equal(file.gpu.total_mib, 24576);
 	assert_string_equal(file.gpu.model, "NVIDIA GeForce RTX 4090");
 	assert_int_equal(file.slot, 1);
-	for (unsigned at = 1; at <= 7; at++) {
+	for (unsigned at = 1; at <= LEASES_PER_GPU; at++) {
 		struct lease lease;
 
 		assert_int_equal(lease_decode(raw, at, &lease), LEASE_NONE);
@@ -400,6 +401,7 @@ static void record_0_is_the_gpu_and_keeps_what_it_does_not_know(void **state)
 	text_copy(gpu.extra, sizeof(gpu.extra), "rack=7 shape=round");
 	assert_int_equal(lease_write_gpu(&file, &gpu), 0);
 	memset(&file.gpu, 0, sizeof(file.gpu));
+	text_copy(file.gpu.uuid, sizeof(file.gpu.uuid), "GPU-aa");
 	(void)read_file(&file, raw);
 	assert_int_equal(file.gpu.is_paused, 1);
 	assert_string_equal(file.gpu.paused_by, "root");
@@ -456,6 +458,99 @@ static void a_broken_gpu_record_is_trouble_and_a_broken_lease_is_skipped(void **
 	lease_release(&file);
 }
 
+/* What lease_read() says of GPU-aa's file. */
+static bool is_doubtful(void)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease_file file = open_slot(0);
+	unsigned records;
+	bool is;
+
+	assert_true(lease_read(&file, raw, &records) >= 0);
+	is = file.is_doubtful;
+	lease_release(&file);
+	return is;
+}
+
+static void damage_that_can_hide_a_lease_puts_a_file_in_doubt(void **state)
+{
+	struct lease lease = make_lease(5);
+	struct lease_file file;
+
+	(void)state;
+	assert_int_equal(add_gpu("GPU-aa"), 0);
+	file = open_slot(0);
+	assert_int_equal(lease_write(&file, 3, &lease), 0);
+	assert_false(is_doubtful());
+	assert_int_equal(pwrite(file.fd, "#", 1, 3 * RECORD_SIZE + 200), 1);
+	assert_true(is_doubtful());
+	assert_int_equal(lease_clear(&file, 3), 0);
+	assert_false(is_doubtful());
+	assert_int_equal(ftruncate(file.fd, LEASE_FILE_BYTES - 1), 0);
+	assert_true(is_doubtful());
+	assert_int_equal(ftruncate(file.fd, LEASE_FILE_BYTES + 100), 0);
+	assert_false(is_doubtful());
+	assert_int_equal(pwrite(file.fd, "#", 1, 100), 1);
+	assert_true(is_doubtful());
+	lease_release(&file);
+}
+
+static void a_file_made_again_is_in_doubt(void **state)
+{
+	(void)state;
+	assert_int_equal(add_gpu("GPU-aa"), 0);
+	assert_int_equal(unlinkat(dir.fd, "gpu/GPU-aa.lease", 0), 0);
+	assert_int_equal(add_gpu("GPU-aa"), 0);
+	assert_true(is_doubtful());
+}
+
+static void a_copy_of_another_file_is_in_doubt(void **state)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease_file one, two;
+	unsigned records;
+
+	(void)state;
+	assert_int_equal(add_gpu("GPU-aa"), 0);
+	assert_int_equal(add_gpu("GPU-bb"), 1);
+	one = open_slot(0);
+	two = open_slot(1);
+	(void)read_file(&two, raw);
+	assert_int_equal(pwrite(one.fd, raw, sizeof(raw), 0), sizeof(raw));
+	assert_int_equal(lease_read(&one, raw, &records), LEASE_TROUBLE);
+	assert_true(one.is_doubtful);
+	assert_string_equal(one.gpu.uuid, "GPU-aa");
+	lease_release(&one);
+	lease_release(&two);
+}
+
+static void mending_keeps_the_good_and_makes_the_file_whole(void **state)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease lease = make_lease(5), seen;
+	struct lease_file file;
+	unsigned records;
+
+	(void)state;
+	assert_int_equal(add_gpu("GPU-aa"), 0);
+	file = open_slot(0);
+	(void)read_file(&file, raw);
+	assert_int_equal(lease_write(&file, 2, &lease), 0);
+	assert_int_equal(pwrite(file.fd, "garbage", 7, 3 * RECORD_SIZE), 7);
+	assert_int_equal(pwrite(file.fd, "garbage", 7, 0), 7);
+	assert_int_equal(ftruncate(file.fd, 4 * RECORD_SIZE + 17), 0);
+	assert_int_equal(lease_read(&file, raw, &records), LEASE_TROUBLE);
+	assert_int_equal(records, 3);
+	assert_int_equal(lease_mend_begin(&file, raw, records), 0);
+	assert_true(is_doubtful()); /* killed here: still */
+	assert_int_equal(lease_mend_end(&file), 0);
+	assert_false(is_doubtful());
+	assert_int_equal(read_file(&file, raw), LEASES_PER_GPU);
+	assert_int_equal(lease_decode(raw, 2, &seen), LEASE_RECORD);
+	assert_int_equal(lease_decode(raw, 3, &seen), LEASE_NONE);
+	lease_release(&file);
+}
+
 static void a_file_without_end_is_read_no_further_than_31_leases(void **state)
 {
 	static char raw[LEASE_FILE_BYTES];
@@ -487,6 +582,10 @@ int main(void)
 		TEST(record_0_is_the_gpu_and_keeps_what_it_does_not_know),
 		TEST(a_lease_half_copied_is_read_again),
 		TEST(a_broken_gpu_record_is_trouble_and_a_broken_lease_is_skipped),
+		TEST(damage_that_can_hide_a_lease_puts_a_file_in_doubt),
+		TEST(a_file_made_again_is_in_doubt),
+		TEST(a_copy_of_another_file_is_in_doubt),
+		TEST(mending_keeps_the_good_and_makes_the_file_whole),
 		TEST(a_file_without_end_is_read_no_further_than_31_leases),
 	};
 

@@ -98,6 +98,27 @@ static void sigxfsz_is_ignored_meanwhile(void **state)
 	assert_int_equal(run_apart(check_signal, NULL), GOOD);
 }
 
+static int check_child_signal(const struct scratch *s)
+{
+	struct sigaction seen;
+
+	(void)s;
+	(void)signal(SIGCHLD, SIG_IGN);
+	limits_raise();
+	limits_raise(); /* a second time nothing happens */
+	if (sigaction(SIGCHLD, NULL, &seen) < 0 || seen.sa_handler != SIG_DFL)
+		return BAD;
+	limits_restore();
+	return sigaction(SIGCHLD, NULL, &seen) == 0 && seen.sa_handler == SIG_IGN ? GOOD
+										  : BAD;
+}
+
+static void sigchld_is_not_ignored_meanwhile(void **state)
+{
+	(void)state;
+	assert_int_equal(run_apart(check_child_signal, NULL), GOOD);
+}
+
 /* The first ticket fits, the second would be cut in the middle. */
 static int check_append(const struct scratch *s)
 {
@@ -155,6 +176,7 @@ int main(void)
 		cmocka_unit_test(soft_limits_are_raised_rounded_and_given_back),
 		cmocka_unit_test(no_limit_stays_none),
 		cmocka_unit_test(sigxfsz_is_ignored_meanwhile),
+		cmocka_unit_test(sigchld_is_not_ignored_meanwhile),
 		SCRATCH_TEST(under_a_limit_an_append_is_whole_or_nothing),
 		cmocka_unit_test(the_tag_is_a_soft_limit_where_it_fits),
 	};

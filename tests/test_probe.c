@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "clock.h"
 #include "probe.h"
@@ -20,6 +21,7 @@
 
 enum { PATIENCE_MS = 20000 };
 
+static const struct usage_policy usage = { .idle_mib = 200 };
 static struct probe probe, loaded; /* too large for a stack that is used twice */
 
 /* --- the shared result --------------------------------------------------------------- */
@@ -55,6 +57,28 @@ static void add_mig(struct probe *to, uint32_t gpu, uint32_t device, const char 
 		.gpu = gpu, .device = device, .profile = "1g.10gb+me"
 	};
 	text_copy(mig->uuid, sizeof(mig->uuid), uuid);
+}
+
+/* The state directory that the scratch one is. */
+static struct statedir dir_of(const struct scratch *s)
+{
+	struct statedir dir = { .fd = s->dirfd, .boot = BOOT, .pidns = 4711 };
+
+	return dir;
+}
+
+static int store(const struct scratch *s)
+{
+	struct statedir dir = dir_of(s);
+
+	return probe_store(&dir, &usage, NULL, &probe);
+}
+
+static int load(const struct scratch *s)
+{
+	struct statedir dir = dir_of(s);
+
+	return probe_load(&dir, &loaded);
 }
 
 static void make_probe(int64_t started_ms)
@@ -98,14 +122,14 @@ static void what_is_stored_is_loaded(void **state)
 	add_process(&probe, 1, 0, PROBE_MIB_UNKNOWN);
 	add_mig(&probe, 1, 0, "MIG-aaaaaaaa-0000-0000-0000-000000000000");
 	add_mig(&probe, 1, 12, "MIG-" UUID(1) "/12/0");
-	assert_int_equal(probe_store(s->dirfd, BOOT, PROBE_IDLE_MIB, &probe), 0);
+	assert_int_equal(store(s), 0);
 	(void)umask(before);
 	assert_int_equal(fstatat(s->dirfd, "probe", &st, 0), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 	assert_int_equal(st.st_size, 8 * 512);
 
 	memset(&loaded, 0x55, sizeof(loaded));
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), 0);
+	assert_int_equal(load(s), 0);
 	assert_true(loaded.started_ms == 1000 && loaded.finished_ms == 1050);
 	assert_int_equal(loaded.gpu_count, 3);
 	assert_int_equal(loaded.process_count, 2);
@@ -142,8 +166,8 @@ static void the_largest_result_with_the_longest_texts_is_stored(void **state)
 		memset(probe.migs[i].profile, '%', 31);
 	}
 	memset(probe.trouble.text, ' ', sizeof(probe.trouble.text) - 1);
-	assert_int_equal(probe_store(s->dirfd, BOOT, PROBE_IDLE_MIB, &probe), 0);
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), 0);
+	assert_int_equal(store(s), 0);
+	assert_int_equal(load(s), 0);
 	assert_int_equal(loaded.gpu_count, GPUSET_MAX);
 	assert_int_equal(loaded.process_count, PROBE_PROCESSES_MAX);
 	assert_int_equal(loaded.mig_count, PROBE_MIGS_MAX);
@@ -155,8 +179,8 @@ static void a_result_without_data_keeps_its_reason(void **state)
 
 	make_probe(1000);
 	why_set(&probe.trouble, "nvidia-smi: no message (exit status 12)");
-	assert_int_equal(probe_store(s->dirfd, BOOT, PROBE_IDLE_MIB, &probe), 0);
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), 0);
+	assert_int_equal(store(s), 0);
+	assert_int_equal(load(s), 0);
 	assert_int_equal(loaded.gpu_count, 0);
 	assert_string_equal(loaded.trouble.text, probe.trouble.text);
 }
@@ -164,16 +188,18 @@ static void a_result_without_data_keeps_its_reason(void **state)
 static void what_cannot_be_trusted_is_none(void **state)
 {
 	struct scratch *s = *state;
+	struct statedir rebooted = dir_of(s);
 	autofd int fd = -1;
 	char byte;
 
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), PROBE_NONE);
+	text_copy(rebooted.boot, sizeof(rebooted.boot), "another boot");
+	assert_int_equal(load(s), PROBE_NONE);
 	make_probe(1000);
 	add_gpu(&probe, UUID(0), 3);
 	add_process(&probe, 0, 4711, 3);
-	assert_int_equal(probe_store(s->dirfd, BOOT, PROBE_IDLE_MIB, &probe), 0);
+	assert_int_equal(store(s), 0);
 	loaded.started_ms = 77;
-	assert_int_equal(probe_load(s->dirfd, "another boot", &loaded), PROBE_NONE);
+	assert_int_equal(probe_load(&rebooted, &loaded), PROBE_NONE);
 
 	/* any byte of it that is another, and any length */
 	fd = openat(s->dirfd, "probe", O_RDWR | O_CLOEXEC);
@@ -184,17 +210,17 @@ static void what_cannot_be_trusted_is_none(void **state)
 		assert_int_equal(pread(fd, &byte, 1, at), 1);
 		other = (char)(byte ^ 1);
 		assert_int_equal(pwrite(fd, &other, 1, at), 1);
-		assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), PROBE_NONE);
+		assert_int_equal(load(s), PROBE_NONE);
 		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
 	}
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), 0);
+	assert_int_equal(load(s), 0);
 	loaded.started_ms = 77;
 	for (off_t size = 3 * 512 - 1; size >= 0; size -= 511) {
 		assert_int_equal(ftruncate(fd, size), 0);
-		assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), PROBE_NONE);
+		assert_int_equal(load(s), PROBE_NONE);
 	}
 	assert_int_equal(ftruncate(fd, 64 << 20), 0);
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), PROBE_NONE);
+	assert_int_equal(load(s), PROBE_NONE);
 	assert_true(loaded.started_ms == 77);
 }
 
@@ -205,13 +231,13 @@ static void an_instance_of_no_gpu_is_not_believed(void **state)
 	make_probe(1000);
 	add_gpu(&probe, UUID(0), 3);
 	add_mig(&probe, 0, 0, "MIG-a");
-	assert_int_equal(probe_store(s->dirfd, BOOT, PROBE_IDLE_MIB, &probe), 0);
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), 0);
+	assert_int_equal(store(s), 0);
+	assert_int_equal(load(s), 0);
 	make_probe(2000);
 	add_gpu(&probe, UUID(0), 3);
 	add_mig(&probe, 1, 0, "MIG-a");
-	assert_int_equal(probe_store(s->dirfd, BOOT, PROBE_IDLE_MIB, &probe), 0);
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), PROBE_NONE);
+	assert_int_equal(store(s), 0);
+	assert_int_equal(load(s), PROBE_NONE);
 }
 
 static void links_and_fifos_are_not_read(void **state)
@@ -219,10 +245,10 @@ static void links_and_fifos_are_not_read(void **state)
 	struct scratch *s = *state;
 
 	assert_int_equal(symlinkat("/etc/passwd", s->dirfd, "probe"), 0);
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), -ELOOP);
+	assert_int_equal(load(s), -ELOOP);
 	assert_int_equal(unlinkat(s->dirfd, "probe", 0), 0);
 	assert_int_equal(mkfifoat(s->dirfd, "probe", 0600), 0);
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), PROBE_NONE);
+	assert_int_equal(load(s), PROBE_NONE);
 }
 
 static void a_leftover_of_a_crash_does_not_stop_storing(void **state)
@@ -232,8 +258,8 @@ static void a_leftover_of_a_crash_does_not_stop_storing(void **state)
 	assert_int_equal(scratch_write(s, "probe.new", "half a rec"), 0);
 	make_probe(1000);
 	add_gpu(&probe, UUID(0), 3);
-	assert_int_equal(probe_store(s->dirfd, BOOT, PROBE_IDLE_MIB, &probe), 0);
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), 0);
+	assert_int_equal(store(s), 0);
+	assert_int_equal(load(s), 0);
 	assert_int_equal(faccessat(s->dirfd, "probe.new", F_OK, 0), -1);
 }
 
@@ -242,16 +268,70 @@ static void a_later_result_is_not_replaced_by_an_earlier_one(void **state)
 	struct scratch *s = *state;
 
 	make_probe(2000);
-	assert_int_equal(probe_store(s->dirfd, BOOT, PROBE_IDLE_MIB, &probe), 0);
+	assert_int_equal(store(s), 0);
 	make_probe(1000);
 	probe.finished_ms = 2500; /* a slow one */
-	assert_int_equal(probe_store(s->dirfd, BOOT, PROBE_IDLE_MIB, &probe), 0);
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), 0);
+	assert_int_equal(store(s), 0);
+	assert_int_equal(load(s), 0);
 	assert_true(loaded.started_ms == 2000);
 	/* one from the future is not later but wrong */
 	make_probe(1000);
-	assert_int_equal(probe_store(s->dirfd, BOOT, PROBE_IDLE_MIB, &probe), 0);
-	assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), 0);
+	assert_int_equal(store(s), 0);
+	assert_int_equal(load(s), 0);
+	assert_true(loaded.started_ms == 1000);
+}
+
+static void who_sees_the_machine_otherwise_has_results_of_his_own(void **state)
+{
+	struct scratch *s = *state;
+	struct statedir other = dir_of(s);
+	static struct probe theirs;
+
+	other.pidns++;
+	make_probe(1000);
+	add_gpu(&probe, UUID(0), 3);
+	assert_int_equal(store(s), 0);
+	loaded.started_ms = 77;
+	assert_int_equal(probe_load(&other, &loaded), PROBE_NONE);
+	assert_true(loaded.started_ms == 77);
+	/* it is replaced, though it is later, and says nothing about idleness */
+	theirs = probe;
+	theirs.started_ms = 500;
+	theirs.finished_ms = 1100;
+	assert_int_equal(probe_store(&other, &usage, NULL, &theirs), 0);
+	assert_true(theirs.gpus[0].idle_since_ms == 1100);
+	assert_int_equal(load(s), PROBE_NONE);
+	assert_int_equal(probe_load(&other, &loaded), 0);
+	/* unlike what the caller has seen himself */
+	loaded = probe;
+	make_probe(3000);
+	add_gpu(&probe, UUID(0), 3);
+	other = dir_of(s);
+	assert_int_equal(probe_store(&other, &usage, &loaded, &probe), 0);
+	assert_true(probe.gpus[0].idle_since_ms == 1050);
+	assert_int_equal(load(s), 0);
+	assert_true(loaded.gpus[0].idle_since_ms == 1050);
+}
+
+static void what_its_starter_may_have_spoiled_is_not_shared_in_the_hardened_form(
+	void **state)
+{
+	struct scratch *s = *state;
+	struct statedir dir = dir_of(s);
+
+	make_probe(1000);
+	add_gpu(&probe, UUID(0), 3);
+	dir.is_hardened = true;
+	assert_int_equal(probe_store(&dir, &usage, NULL, &probe), 0);
+	assert_true(probe.gpus[0].idle_since_ms == 1050); /* it is good for oneself */
+	assert_int_equal(load(s), PROBE_NONE);
+	probe.is_sound = true;
+	assert_int_equal(probe_store(&dir, &usage, NULL, &probe), 0);
+	assert_int_equal(load(s), 0);
+	make_probe(2000);
+	why_set(&probe.trouble, "nvidia-smi was stopped");
+	assert_int_equal(probe_store(&dir, &usage, NULL, &probe), 0);
+	assert_int_equal(load(s), 0);
 	assert_true(loaded.started_ms == 1000);
 }
 
@@ -291,10 +371,51 @@ static void a_gpu_is_idle_since_the_first_probe_that_saw_it_so(void **state)
 		probe.gpus[i % 2].is_known = c->is_known;
 		if (c->process_mib)
 			add_process(&probe, i % 2, 4711, c->process_mib);
-		assert_int_equal(probe_store(s->dirfd, BOOT, 200, &probe), 0);
-		assert_int_equal(probe_load(s->dirfd, BOOT, &loaded), 0);
+		assert_int_equal(store(s), 0);
+		assert_int_equal(load(s), 0);
 		assert_int_equal(loaded.gpus[i % 2].idle_since_ms, c->idle_since_ms);
 	}
+}
+
+static const struct threshold_case {
+	uint64_t idle_mib;
+	unsigned idle_percent, busy_percent;
+	uint64_t total_mib, used_mib;
+	int utilization;
+	bool is_idle;
+} threshold_cases[] = {
+	{ 500, 0, 0, 24576, 500, 100, true }, { 500, 0, 0, 24576, 501, 0, false },
+	{ 0, 5, 0, 24576, 1228, 0, true }, { 0, 5, 0, 24576, 1229, 0, false },
+	{ 0, 100, 0, 24576, 24576, 0, true },
+	{ 0, 1, 0, UINT64_MAX - 1, 1000000, 0, true }, /* nothing overflows */
+	{ 0, 5, 0, 0, 200, 0, true }, /* of a size nobody knows: the usual threshold */
+	{ 0, 5, 0, 0, 201, 0, false }, { 200, 0, 10, 24576, 3, 9, true },
+	{ 200, 0, 10, 24576, 3, 10, false }, { 200, 0, 100, 24576, 3, 100, false },
+	{ 200, 0, 10, 24576, 3, -1, true }, /* unknown does not count */
+};
+
+static void the_thresholds_say_what_is_idle(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(threshold_cases); i++) {
+		const struct threshold_case *c = &threshold_cases[i];
+		const struct usage_policy policy = { .idle_mib = c->idle_mib,
+			.idle_percent = c->idle_percent,
+			.busy_percent = c->busy_percent };
+
+		make_probe(1000);
+		add_gpu(&probe, UUID(0), c->used_mib);
+		probe.gpus[0].total_mib = c->total_mib;
+		probe.gpus[0].utilization = c->utilization;
+		probe_mark_idle(&probe, NULL, &policy);
+		if ((probe.gpus[0].idle_since_ms != 0) != c->is_idle)
+			fail_msg("case %zu", i);
+	}
+	make_probe(1000); /* a process has the same threshold */
+	add_gpu(&probe, UUID(0), 3);
+	add_process(&probe, 0, 4711, 1229);
+	probe_mark_idle(&probe, NULL, &(struct usage_policy){ .idle_percent = 5 });
+	assert_int_equal(probe.gpus[0].idle_since_ms, 0);
 }
 
 /* --- the lock ------------------------------------------------------------------------ */
@@ -616,6 +737,138 @@ static void a_hanging_nvidia_smi_does_not_hold_the_lock(void **state)
 	assert_int_equal(r, 0);
 }
 
+/* --- a disturbed nvidia-smi ---------------------------------------------------------- */
+
+static void one_that_ends_by_itself_is_sound(void **state)
+{
+	static const struct {
+		const char *file, *text;
+		bool is_sound;
+	} cases[] = { { "exit", "0", true }, { "exit", "14", true },
+		{ "exit", "1", false }, { "exit", "15", false },
+		{ "procs.raw", "garbage, here\n", true },
+		{ "gpus.raw", "what is this\n", false }, { "gpus.raw", "", false } };
+	struct scratch *s = *state;
+
+	assert_int_equal(scratch_write(s, "gpus", GPU0 GPU1), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(scratch_write(s, cases[i].file, cases[i].text), 0);
+		run_to_the_end(s);
+		if (probe.is_sound != cases[i].is_sound)
+			fail_msg("case %zu", i);
+		assert_int_equal(unlinkat(s->dirfd, cases[i].file, 0), 0);
+	}
+	assert_int_equal(
+		scratch_write(s, "gpus", "= 0, " UUID(0) ", [Unknown Error]\n" GPU1), 0);
+	run_to_the_end(s);
+	assert_int_equal(probe.gpu_count, 2);
+	assert_false(probe.is_sound);
+}
+
+/* Starts a run whose child for @query, `gpus`, `procs` or `list`, hangs; that child. */
+static struct spawn *start_hanging(
+	const struct scratch *s, struct probe_run *run, const char *query)
+{
+	char file[32];
+
+	(void)snprintf(file, sizeof(file), "hang.%s", query);
+	assert_int_equal(scratch_write(s, "gpus", GPU0 GPU1), 0);
+	assert_int_equal(scratch_write(s, "mig.1", "Enabled\n"), 0);
+	assert_int_equal(scratch_write(s, file, ""), 0);
+	start(s, run, PATIENCE_MS);
+	while (run->list.pid == 0) {
+		if (strcmp(query, "gpus") == 0)
+			return &run->gpus;
+		assert_int_equal(
+			probe_run_step(run, clock_boot_ms(), &probe), PROBE_RUNNING);
+		(void)poll(NULL, 0, 1);
+	}
+	return query[0] == 'p' ? &run->processes : &run->list;
+}
+
+static void unhang(const struct scratch *s)
+{
+	(void)unlinkat(s->dirfd, "hang.gpus", 0);
+	(void)unlinkat(s->dirfd, "hang.procs", 0);
+	(void)unlinkat(s->dirfd, "hang.list", 0);
+}
+
+static void what_a_killed_one_wrote_is_not_used(void **state)
+{
+	static const char *const queries[] = { "gpus", "procs", "list" };
+	struct scratch *s = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+		struct probe_run run = PROBE_RUN_INIT;
+		struct spawn *child = start_hanging(s, &run, queries[i]);
+		bool has_ended;
+
+		assert_int_equal(kill(child->pid, SIGKILL), 0);
+		has_ended = finish(&run);
+		probe_run_release(&run);
+		assert_true(has_ended);
+		unhang(s);
+		assert_false(probe.is_sound);
+		assert_int_equal(probe.mig_count, 0);
+		for (uint32_t gpu = 0; gpu < probe.gpu_count; gpu++)
+			assert_true(probe.gpus[gpu].is_known == (i == 2));
+		assert_int_equal(probe.gpu_count, i == 2 ? 2 : 0);
+		if (i < 2)
+			assert_string_equal(
+				probe.trouble.text, "nvidia-smi was killed by signal 9");
+	}
+}
+
+static void one_that_is_stopped_is_not_waited_for(void **state)
+{
+	static const char *const queries[] = { "gpus", "procs", "list" };
+	struct scratch *s = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+		struct probe_run run = PROBE_RUN_INIT;
+		struct spawn *child = start_hanging(s, &run, queries[i]);
+		bool has_ended;
+
+		assert_int_equal(kill(child->pid, SIGSTOP), 0);
+		has_ended = finish(&run);
+		assert_true(has_ended);
+		assert_string_equal(probe.trouble.text, "nvidia-smi was stopped");
+		assert_int_equal(probe.gpu_count, 0);
+		assert_false(probe.is_sound);
+		assert_in_range(probe.finished_ms - probe.started_ms, 0, PATIENCE_MS / 2);
+		assert_true(vanish(child));
+		/* the next one is another, also where it asks for no list */
+		unhang(s);
+		(void)unlinkat(s->dirfd, "mig.1", 0);
+		assert_true(vanish(&run.gpus) && vanish(&run.processes));
+		start(s, &run, 0);
+		has_ended = finish(&run);
+		probe_run_release(&run);
+		assert_true(has_ended);
+		assert_true(probe.is_sound);
+	}
+}
+
+static void nor_is_it_believed_once_it_goes_on(void **state)
+{
+	struct scratch *s = *state;
+	struct probe_run run = PROBE_RUN_INIT;
+	siginfo_t info;
+	bool has_ended;
+
+	assert_int_equal(scratch_write(s, "gpus", GPU0 GPU1), 0);
+	assert_int_equal(scratch_write(s, "delay", "0.5"), 0);
+	start(s, &run, 0);
+	assert_int_equal(kill(run.gpus.pid, SIGSTOP), 0);
+	assert_int_equal(waitid(P_PID, (id_t)run.gpus.pid, &info, WSTOPPED | WNOWAIT), 0);
+	assert_int_equal(kill(run.gpus.pid, SIGCONT), 0);
+	has_ended = finish(&run);
+	probe_run_release(&run);
+	assert_true(has_ended);
+	assert_string_equal(probe.trouble.text, "nvidia-smi was stopped");
+	assert_false(probe.is_sound);
+}
+
 static void releasing_ends_a_run_under_way(void **state)
 {
 	struct scratch *s = *state;
@@ -666,7 +919,11 @@ int main(void)
 		SCRATCH_TEST(links_and_fifos_are_not_read),
 		SCRATCH_TEST(a_leftover_of_a_crash_does_not_stop_storing),
 		SCRATCH_TEST(a_later_result_is_not_replaced_by_an_earlier_one),
+		SCRATCH_TEST(who_sees_the_machine_otherwise_has_results_of_his_own),
+		SCRATCH_TEST(
+			what_its_starter_may_have_spoiled_is_not_shared_in_the_hardened_form),
 		SCRATCH_TEST(a_gpu_is_idle_since_the_first_probe_that_saw_it_so),
+		cmocka_unit_test(the_thresholds_say_what_is_idle),
 		SCRATCH_TEST(only_one_probes_at_a_time),
 		SCRATCH_TEST(the_lock_file_must_be_a_file),
 		SCRATCH_TEST(a_probe_tells_gpus_and_processes),
@@ -679,6 +936,10 @@ int main(void)
 		SCRATCH_TEST(a_hanging_nvidia_smi_is_killed_at_the_limit),
 		SCRATCH_TEST(while_an_abandoned_one_lives_no_other_is_started),
 		SCRATCH_TEST(a_hanging_nvidia_smi_does_not_hold_the_lock),
+		SCRATCH_TEST(one_that_ends_by_itself_is_sound),
+		SCRATCH_TEST(what_a_killed_one_wrote_is_not_used),
+		SCRATCH_TEST(one_that_is_stopped_is_not_waited_for),
+		SCRATCH_TEST(nor_is_it_believed_once_it_goes_on),
 		SCRATCH_TEST(releasing_ends_a_run_under_way),
 		cmocka_unit_test(simulated_gpus_are_idle_and_distinct),
 	};

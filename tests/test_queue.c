@@ -469,6 +469,48 @@ static void what_cannot_be_given_back_is_kept(void **state)
 	assert_int_equal(ticket_read(&queue.file, 100, &ticket), TICKET_RECORD);
 }
 
+static void who_waits_long_does_not_keep_what_ended_since(void **state)
+{
+	enum { LAST = 2 * 2048 + 64, GONE_UNTIL = LAST - 2048 };
+	struct owner dead = fixture_dead_owner(-1, OTHER_ALONE);
+	struct ticket_header header;
+	struct ticket ticket;
+	uint64_t at = 1;
+	uint32_t uid;
+
+	(void)state;
+	assert_int_equal(append(), 1); /* waits all the time */
+	for (uint64_t i = 2; i <= LAST; i++) {
+		if (i == 1000 || i == 1008)
+			append_cancel(i == 1000 ? 1 : 900, 0, CONTROL_CANCEL, dir.boot);
+		else
+			(void)append_of(&dead, TICKET_WAITING, dir.boot);
+	}
+	begin(0);
+	queue_tidy(&queue, 2 * 2048);
+	ticket_read_header(&queue.file, &header);
+	assert_int_equal(header.punched, 0); /* not worth it yet */
+	queue_tidy(&queue, LAST);
+	ticket_read_header(&queue.file, &header);
+	if (!fixture_can_punch(dir.fd))
+		skip();
+	assert_int_equal(header.punched, GONE_UNTIL / PAGE * PAGE);
+	assert_int_equal(ticket_read(&queue.file, 1, &ticket), TICKET_RECORD);
+	assert_int_equal(ticket_read(&queue.file, 8, &ticket), TICKET_VOID);
+	assert_int_equal(ticket_read(&queue.file, 1000, &ticket), TICKET_CONTROL);
+	assert_int_equal(ticket_read(&queue.file, 1008, &ticket), TICKET_VOID);
+	queue_release(&queue);
+	assert_int_equal(queue_open(&queue, &dir), 0);
+	begin(0);
+	assert_true(queue_is_cancelled(&queue, 1, 0, &uid));
+	check_next(&at, 1);
+	for (uint64_t i = 2; i < PAGE; i++)
+		check_next(&at, i);
+	for (uint64_t i = 1001; i < 1008; i++)
+		check_next(&at, i); /* the page of the control that is needed */
+	check_next(&at, GONE_UNTIL / PAGE * PAGE);
+}
+
 static void a_broken_record_keeps_its_page(void **state)
 {
 	struct owner dead = fixture_dead_owner(-1, OTHER_ALONE);
@@ -497,6 +539,7 @@ int main(void)
 		TEST(a_hint_that_has_passed_me_does_not_hide_me),
 		TEST(a_hint_beyond_the_end_is_no_trouble),
 		TEST(the_hint_only_moves_forward),
+		TEST(who_waits_long_does_not_keep_what_ended_since),
 		TEST(a_cancel_counts_if_its_uid_may),
 		TEST(a_cancel_of_another_boot_or_kind_counts_for_nothing),
 		TEST(many_cancels_and_those_that_come_later_are_seen),

@@ -291,6 +291,72 @@ static void memory_of_nobodys_makes_a_gpu_external(void **state)
 	view.usage.idle_mib = 500;
 	look();
 	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+	view.usage.idle_percent = 1; /* of 24000 */
+	view.probe.gpus[0].used_mib = 240;
+	view.probe.gpus[1].used_mib = 241;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_EXTERNAL, GPU_FREE);
+	probe_idle(NOW);
+	add_process(0, 5, 241);
+	add_process(1, 5, 240);
+	look();
+	CHECK_STATES(GPU_EXTERNAL, GPU_FREE, GPU_FREE);
+}
+
+static void a_busy_gpu_is_external_unless_leased(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "2");
+
+	(void)state;
+	write_everywhere(&lease);
+	probe_idle(NOW);
+	view.probe.gpus[0].utilization = 100;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_LEASED); /* it is not configured */
+	view.usage.busy_percent = 10;
+	view.probe.gpus[0].utilization = 9;
+	view.probe.gpus[1].utilization = 10;
+	view.probe.gpus[2].utilization = 100;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_EXTERNAL, GPU_LEASED);
+	assert_int_equal(view.gpus[1].culprit, 0);
+	view.probe.gpus[1].utilization = -1;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_LEASED);
+	/* nvidia-smi speaks of the last second: what a job has just done is not external */
+	other_end(&other);
+	look();
+	probe_idle(NOW + 10);
+	view.probe.gpus[2].utilization = 100;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_SETTLING);
+}
+
+static void what_a_lease_leaves_settles_for_a_time_and_is_external_then(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "0");
+
+	(void)state;
+	write_everywhere(&lease);
+	other_end(&other);
+	look(); /* seen over, at NOW */
+	probe_idle(NOW + 10);
+	view.probe.gpus[0].used_mib = 9000;
+	now_ms = NOW + 59999;
+	look();
+	CHECK_STATES(GPU_SETTLING, GPU_FREE, GPU_FREE);
+	now_ms = NOW + 60000;
+	look();
+	CHECK_STATES(GPU_EXTERNAL, GPU_FREE, GPU_FREE);
+	view.usage.settle_ms = 90000;
+	look();
+	CHECK_STATES(GPU_SETTLING, GPU_FREE, GPU_FREE);
+	view.usage.settle_ms = 0;
+	now_ms = NOW;
+	look();
+	CHECK_STATES(GPU_EXTERNAL, GPU_FREE, GPU_FREE);
 }
 
 static void a_process_with_memory_makes_a_gpu_external_and_is_named(void **state)
@@ -547,24 +613,90 @@ static void files_stay_open_and_a_replaced_one_is_opened_again(void **state)
 	other_end(&other);
 }
 
-static void a_gpu_whose_record_is_broken_is_given_to_nobody(void **state)
+static void break_record(unsigned slot, unsigned at)
 {
 	struct lease_file file;
 
-	(void)state;
-	assert_int_equal(lease_open_slot(dir.fd, 1, &file), 0);
-	assert_int_equal(pwrite(file.fd, "#", 1, 0), 1);
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(pwrite(file.fd, "#", 1, (off_t)at * RECORD_SIZE + 300), 1);
 	lease_release(&file);
+}
+
+static void a_damaged_file_withholds_its_gpu_while_somebody_is_unknown(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "1");
+
+	(void)state;
+	write_everywhere(&lease);
+	for (unsigned at = 0; at < 2; at++) {
+		break_record(1, at);
+		probe_idle(NOW);
+		look();
+		assert_int_equal(view.gpus[1].is_broken, at == 0 || at == 1);
+		assert_true(view.gpus[1].is_doubtful);
+	}
+	CHECK_STATES(GPU_FREE, GPU_UNKNOWN, GPU_FREE);
+	assert_string_equal(view.unknown.owner.token, other.owner.token);
+	assert_int_equal(view.account_open_ms, now_ms);
+	assert_int_equal(view.lives.count, 1);
+	assert_true(view.lives.all[0].is_watched); /* its end is to wake us */
+	other_end(&other);
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+	assert_int_equal(view.account_open_ms, 0);
+}
+
+static void a_lease_behind_a_broken_gpu_record_still_counts(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "1");
+
+	(void)state;
+	write_everywhere(&lease);
+	break_record(1, 0);
 	probe_idle(NOW);
 	look();
-	assert_true(view.gpus[1].is_broken);
-	for (unsigned slot = 0; slot < view.slots; slot++)
-		if (view.plan[slot].exists && view.plan[slot].state == GPU_FREE) {
-			assert_true(view.gpus[slot].file.fd >= 0);
-			assert_int_not_equal(view.gpus[slot].row, 1);
-		}
+	CHECK_STATES(GPU_FREE, GPU_LEASED, GPU_FREE);
+	assert_false(view.is_account_open);
+	other_end(&other);
+}
+
+static void a_half_seen_lease_with_a_strange_slot_is_unknown(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "01");
+
+	(void)state;
+	write_to(0, 1, &lease);
+	break_record(2, 5);
+	probe_idle(NOW);
+	look(); /* the record of GPU 1 does not say that it is slot 1 */
+	CHECK_STATES(GPU_LEASED, GPU_LEASED, GPU_UNKNOWN);
+	write_to(1, 1, &lease);
+	look();
+	CHECK_STATES(GPU_LEASED, GPU_LEASED, GPU_FREE);
+	other_end(&other);
+}
+
+static void what_is_no_lease_file_stops_no_other(void **state)
+{
+	(void)state;
+	assert_int_equal(unlinkat(dir.fd, "gpu/GPU-1.lease", 0), 0);
+	assert_int_equal(mkdirat(dir.fd, "gpu/GPU-1.lease", 0700), 0);
+	probe_idle(NOW);
+	look();
+	CHECK_STATES(GPU_FREE, GPU_UNKNOWN, GPU_FREE);
+	assert_int_equal(view.slots, GPUS);
+	/* two slots with one file: the second is none */
+	assert_int_equal(unlinkat(dir.fd, "gpu/slot.2", 0), 0);
+	assert_int_equal(symlinkat("GPU-0.lease", dir.fd, "gpu/slot.2"), 0);
+	snapshot_release(&view); /* somebody else, who has no file open */
+	look();
 	assert_int_equal(view.plan[0].state, GPU_FREE);
-	assert_int_equal(view.plan[2].state, GPU_FREE);
+	assert_true(view.gpus[2].is_unusable);
+	assert_false(view.plan[2].exists);
+	assert_int_equal(snapshot_find_gpu(&view, "GPU-2"), 3); /* without a slot */
 }
 
 int main(void)
@@ -578,6 +710,8 @@ int main(void)
 		TEST(a_broken_lease_is_skipped_and_counted),
 		TEST(without_a_probe_the_plan_takes_gpus_for_free_and_show_for_unknown),
 		TEST(memory_of_nobodys_makes_a_gpu_external),
+		TEST(a_busy_gpu_is_external_unless_leased),
+		TEST(what_a_lease_leaves_settles_for_a_time_and_is_external_then),
 		TEST(a_process_with_memory_makes_a_gpu_external_and_is_named),
 		TEST(unknown_is_never_free),
 		TEST(a_gpu_that_lost_its_name_is_known_by_its_bus),
@@ -590,7 +724,10 @@ int main(void)
 		TEST(a_gpu_without_a_file_is_known_for_now),
 		TEST(the_index_is_the_probes_or_the_last_known),
 		TEST(files_stay_open_and_a_replaced_one_is_opened_again),
-		TEST(a_gpu_whose_record_is_broken_is_given_to_nobody),
+		TEST(a_damaged_file_withholds_its_gpu_while_somebody_is_unknown),
+		TEST(a_lease_behind_a_broken_gpu_record_still_counts),
+		TEST(a_half_seen_lease_with_a_strange_slot_is_unknown),
+		TEST(what_is_no_lease_file_stops_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

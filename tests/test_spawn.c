@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "clock.h"
@@ -207,6 +209,45 @@ static void an_ignored_sigchld_only_hides_the_status(void **state)
 	spawn_release(&spawn);
 }
 
+static void a_stop_is_told_while_it_lasts_and_afterwards(void **state)
+{
+	(void)state;
+	for (int is_continued = 0; is_continued <= 1; is_continued++) {
+		struct spawn spawn = SPAWN_INIT;
+		siginfo_t info;
+
+		start_shell("sleep 0.2; exit 0", &spawn);
+		assert_int_equal(spawn_step(&spawn), SPAWN_RUNNING);
+		assert_false(spawn.was_stopped);
+		assert_true(spawn_timer_ms(&spawn) > 0); /* nothing else tells of it */
+		assert_int_equal(kill(spawn.pid, SIGSTOP), 0);
+		assert_int_equal(
+			waitid(P_PID, (id_t)spawn.pid, &info, WSTOPPED | WNOWAIT), 0);
+		if (is_continued)
+			assert_int_equal(kill(spawn.pid, SIGCONT), 0);
+		assert_int_equal(spawn_step(&spawn), SPAWN_RUNNING);
+		assert_true(spawn.was_stopped);
+		assert_int_equal(kill(spawn.pid, SIGCONT), 0);
+		assert_true(finish(&spawn));
+		assert_true(spawn.was_stopped);
+		assert_int_equal(spawn.exit_code, 0);
+		spawn_release(&spawn);
+		assert_false(spawn.was_stopped);
+	}
+}
+
+static void a_continuation_without_a_stop_is_none(void **state)
+{
+	struct spawn spawn = SPAWN_INIT;
+
+	(void)state;
+	start_shell("sleep 0.1; exit 0", &spawn);
+	assert_int_equal(kill(spawn.pid, SIGCONT), 0);
+	assert_true(finish(&spawn));
+	assert_false(spawn.was_stopped);
+	spawn_release(&spawn);
+}
+
 static void an_abandoned_child_is_killed_with_its_helpers(void **state)
 {
 	struct spawn spawn = SPAWN_INIT;
@@ -291,6 +332,46 @@ static void the_child_has_default_signals_and_a_group_of_its_own(void **state)
 	spawn_release(&spawn);
 }
 
+static void low_limits_of_ours_are_not_the_child_s(void **state)
+{
+	static const unsigned resources[] = { RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA,
+		RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_STACK };
+	bool is_unlimited = true;
+	struct rlimit before[ARRAY_SIZE(resources)];
+	struct spawn spawn = SPAWN_INIT;
+	mode_t mask = umask(0777);
+	bool has_ended;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
+		struct rlimit low = { .rlim_cur = 256 << 20 };
+
+		assert_int_equal(prlimit(0, resources[i], NULL, &before[i]), 0);
+		low.rlim_max = before[i].rlim_max;
+		if (resources[i] == RLIMIT_NOFILE)
+			low.rlim_cur = 20;
+		else if (resources[i] == RLIMIT_STACK)
+			low.rlim_cur = 1 << 20;
+		else if (before[i].rlim_max != RLIM_INFINITY)
+			is_unlimited = false;
+		assert_int_equal(prlimit(0, resources[i], &low, NULL), 0);
+	}
+	start_shell(
+		"ulimit -v; ulimit -t; ulimit -d; ulimit -f; test $(ulimit -n) -ge 1024 && "
+		"test $(ulimit -s) -ge 8192 && echo enough; umask; pwd",
+		&spawn);
+	for (size_t i = 0; i < ARRAY_SIZE(resources); i++)
+		(void)prlimit(0, resources[i], &before[i], NULL);
+	(void)umask(mask);
+	has_ended = finish(&spawn);
+	assert_true(has_ended);
+	if (is_unlimited)
+		assert_output(&spawn.out,
+			"unlimited\nunlimited\nunlimited\nunlimited\nenough\n0022\n/\n");
+	assert_int_equal(spawn.exit_code, 0);
+	spawn_release(&spawn);
+}
+
 static void started_without_standard_descriptors_it_works_the_same(void **state)
 {
 	char report = 0;
@@ -353,10 +434,13 @@ int main(void)
 		cmocka_unit_test(output_of_just_the_limit_is_whole),
 		cmocka_unit_test(a_signal_that_kills_the_child_is_told),
 		cmocka_unit_test(an_ignored_sigchld_only_hides_the_status),
+		cmocka_unit_test(a_stop_is_told_while_it_lasts_and_afterwards),
+		cmocka_unit_test(a_continuation_without_a_stop_is_none),
 		cmocka_unit_test(an_abandoned_child_is_killed_with_its_helpers),
 		cmocka_unit_test(release_reaps_what_it_kills),
 		SCRATCH_TEST(the_child_has_no_descriptor_of_ours),
 		cmocka_unit_test(the_child_has_default_signals_and_a_group_of_its_own),
+		cmocka_unit_test(low_limits_of_ours_are_not_the_child_s),
 		cmocka_unit_test(started_without_standard_descriptors_it_works_the_same),
 		cmocka_unit_test(nothing_is_left_open),
 	};

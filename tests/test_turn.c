@@ -16,9 +16,9 @@
 
 enum { GPUS = 2, MIB = 24576 };
 
-static const struct prober_config config = {
-	.sim_gpus = GPUS, .sim_mib = MIB, .idle_mib = 200
-};
+static const struct prober_config config = { .sim_gpus = GPUS,
+	.sim_mib = MIB,
+	.usage = { .idle_mib = 200, .settle_ms = 60000, .linger_ms = 60000 } };
 
 static struct statedir dir;
 static struct broker broker;
@@ -537,6 +537,52 @@ static void who_leaves_takes_its_fifos_along(void **state)
 	other_end(&holder);
 }
 
+/* --- a damaged lease file ----------------------------------------------------------- */
+
+static void damage(unsigned slot)
+{
+	assert_int_equal(pwrite(files[slot].fd, "#", 1, RECORD_SIZE + 300), 1);
+}
+
+static void a_lost_lease_is_waited_for_without_probes(void **state)
+{
+	(void)state;
+	rival = other_start(dir.fd, OTHER_LIVE);
+	write_lease(0, &rival.owner, "0");
+	damage(0);
+	join(1, "0");
+	check_turn(BROKER_WAITING); /* not probing */
+	assert_int_equal(broker.verdict.kind, VERDICT_GPU);
+	assert_int_equal(broker.verdict.state, GPU_UNKNOWN);
+	assert_true(broker.wake_ms >= broker.now_ms + 1000);
+	assert_true(broker.wake_ms <= broker.now_ms + 30000);
+	other_end(&rival);
+	/* its end is an event */
+	broker.wake_ms = INT64_MAX;
+	assert_int_equal(broker_wait(&broker, clock_boot_ms() + 20000), 0);
+	check_turn(BROKER_GRANTED);
+	assert_string_equal(holder_of(0), broker.ticket.owner.token);
+	assert_true(clock_boot_ms() < broker.now_ms + 10000);
+}
+
+static void damage_gpu_0(void)
+{
+	damage(0);
+}
+
+static void damage_in_the_last_moment_counts(void **state)
+{
+	(void)state;
+	rival = other_start(dir.fd, OTHER_LIVE); /* a job that nobody knows */
+	join(1, "0");
+	before_lock = damage_gpu_0;
+	check_turn(BROKER_WAITING);
+	assert_null(before_lock);
+	assert_int_equal(broker.verdict.state, GPU_UNKNOWN);
+	other_end(&rival);
+	check_turn(BROKER_GRANTED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -561,6 +607,8 @@ int main(void)
 		TEST(bells_are_emptied),
 		TEST(who_lost_its_ticket_takes_another),
 		TEST(who_leaves_takes_its_fifos_along),
+		TEST(a_lost_lease_is_waited_for_without_probes),
+		TEST(damage_in_the_last_moment_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

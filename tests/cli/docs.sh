@@ -25,7 +25,7 @@ printf '%s\n' --nproc-per-node --lr >>"$S/known"
 sort -o "$S/known" "$S/known"
 run 'the README knows no other options' 0 '' '' comm -23 "$S/shown" "$S/known"
 
-for target in demo deps check check-slow lint fuzz bench install install-srun uninstall; do
+for target in demo deps check check-slow lint fuzz bench install install-srun uninstall deb; do
 	grep -q "make [a-z ]*$target" "$readme" || echo "$target"
 done >"$S/missing"
 is 'the README names the targets of make' test ! -s "$S/missing"

@@ -132,6 +132,11 @@ scratch() {
 	unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES GPULEASE_ID GPULEASE_TOKEN \
 		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_DIR
 	mkdir "$S/state-home" "$S/tmp" "$S/dir" "$S/smi"
+	if [ -g "$GPULEASE" ]; then # as it is installed it takes no directory from a script
+		cp "$GPULEASE" "$S/gpulease"
+		chmod 0755 "$S/gpulease"
+		GPULEASE=$S/gpulease
+	fi
 	chmod 0700 "$S/dir"
 	export XDG_STATE_HOME="$S/state-home" GPULEASE_SIM=8
 }

@@ -13,13 +13,14 @@ lib_layers='
 	fdio owner watch spawn childenv rights kin
 	statedir beacon life terminate probe_data smi* probe_run probe prober
 	ticket queue passover lease history policy
-	snapshot inventory commit
+	account snapshot snapshot_* inventory ending commit
 	broker broker_*'
 gpulease_layers='
-	diag exitcodes options pattern operands limits privilege setid config_file render_*
+	diag exitcodes options pattern operands limits privilege setid container docker_args config_file render_*
 	cli cli_table cli_values help verbs terminal
 	context explain process step watchdog
 	launch waiting look view view_* show show_*
+	doctor doctor_*
 	verb_*
 	main'
 

@@ -53,7 +53,7 @@ format)
 shellcheck)
 	need shellcheck
 	for file in tests/run tests/*.sh tests/*/*.sh tests/bin/* .ci/run \
-		gpulease/completion/*.bash; do
+		gpulease/completion/*.bash gpulease/packaging/*.sh gpulease/packaging/post*; do
 		case $(head -n 1 "$file") in
 		*python* | *perl*) continue ;;
 		esac

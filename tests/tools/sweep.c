@@ -2,7 +2,13 @@
  * sweep: kills, and stops, one gpulease at each of its system calls, and looks whether
  * the others get on.
  *
- *	sweep [--quick] [--situation TEXT] [--mode kill|stop] [--point N] [-v]
+ *	sweep [--quick] [--situation TEXT] [--mode kill|stop] [--point N] [--users UID,DIR]
+ *		[--every N] [-v]
+ *
+ * --users: the gpulease is a set-group-ID one whose state directory is DIR; the victim is
+ * run as user UID, the holder, the waiter and the others as the users after it.  As root,
+ * in a mount namespace of its own: every worker mounts a DIR of its own.  --every: only
+ * every Nth call.
  *
  * --quick: only the situations of a quick check; --situation: those whose name has TEXT.
  * Every point is tried in a state directory that only this worker uses; two work at a
@@ -14,6 +20,8 @@
 #include "trace.h"
 
 #include <getopt.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 enum { WORKERS = 2 };
 
@@ -75,8 +83,15 @@ struct outcome {
 };
 
 static bool verbose;
-static int null = -1; /* /dev/null */
+static unsigned every = 1; /* how far apart the points are */
+static int null = -1;      /* /dev/null */
 static char state_home[SCRATCH_SIZE];
+
+/* The set-group-ID form; uid 0: it is not tried. */
+static struct {
+	uid_t victim, others;
+	const char *dir;
+} users;
 
 /* Where the stderr of a client goes: for tool_spawn(). */
 static int quiet(void)
@@ -95,6 +110,34 @@ static bool PRINTF_LIKE(2, 3) fail(struct stage *s, const char *format, ...)
 		va_end(arguments);
 	}
 	return false;
+}
+
+/* --- the set-group-ID form ---------------------------------------------------------- */
+
+/* An empty state directory that only this worker sees. */
+static void mount_state(void)
+{
+	char options[64];
+	struct stat st;
+
+	if (stat(tool_gpulease(), &st) < 0 || !(st.st_mode & S_ISGID))
+		die("'%s' is not set-group-ID", tool_gpulease());
+	(void)snprintf(options, sizeof(options), "mode=2770,uid=0,gid=%u", st.st_gid);
+	(void)umount2(users.dir, MNT_DETACH);
+	if (mount("sweep", users.dir, "tmpfs", 0, options) < 0)
+		die("cannot mount a tmpfs over '%s': %s", users.dir, strerror(errno));
+}
+
+static void use_users(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 ||
+		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		die("cannot have mounts of our own: %s", strerror(errno));
+	/* what is mounted there already stays below ours */
+	if (mount(users.dir, users.dir, NULL, MS_BIND, NULL) < 0)
+		die("cannot mount over '%s': %s", users.dir, strerror(errno));
+	mount_state();
+	*tool_user() = users.others;
 }
 
 /* --- jobs --------------------------------------------------------------------------- */
@@ -234,7 +277,9 @@ static bool set_up(struct stage *s)
 {
 	const struct situation *situation = s->situation;
 
-	if (situation->fresh) {
+	if (situation->fresh && users.victim) {
+		mount_state();
+	} else if (situation->fresh) {
 		remove_tree(state_home);
 		(void)mkdir(state_home, 0700);
 	} else if (!clients_on_all(s)) {
@@ -262,7 +307,9 @@ static void start_victim(struct stage *s)
 
 	for (size_t i = 0; arguments[i]; i++)
 		argv[i + 1] = arguments[i];
+	*tool_user() = users.victim;
 	trace_start(&s->victim, argv, null, quiet());
+	*tool_user() = users.others;
 }
 
 /* The victim waits for somebody: a client joins behind it, and its blocker ends. */
@@ -442,6 +489,8 @@ static int start_worker(const struct situation *situation, enum mode mode, unsig
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	tool_scratch(state_home);
 	(void)setenv("XDG_STATE_HOME", state_home, 1);
+	if (users.victim)
+		use_users();
 	outcome = sweep(situation, mode, first, step);
 	remove_tree(state_home);
 	_exit(write(ends[1], &outcome, sizeof(outcome)) != sizeof(outcome));
@@ -459,9 +508,10 @@ static void report(
 		outcome->points, (int)(outcome->slowest_ns / NS_PER_MS));
 	if (outcome->failed_at)
 		(void)printf("# before call %u: %s\n"
-			     "# again: %s --situation '%s' --mode %s --point %u -v\n",
+			     "# again: %s --situation '%s' --mode %s --point %u -v%s\n",
 			outcome->failed_at, outcome->why, tool_self(), situation->name,
-			mode_names[mode], outcome->failed_at);
+			mode_names[mode], outcome->failed_at,
+			users.victim ? " --users UID,DIR" : "");
 }
 
 static void run_situation(const struct situation *situation, enum mode mode)
@@ -471,7 +521,8 @@ static void run_situation(const struct situation *situation, enum mode mode)
 	int from[WORKERS];
 
 	for (unsigned i = 0; i < WORKERS; i++)
-		from[i] = start_worker(situation, mode, i + 1, WORKERS, &pids[i]);
+		from[i] = start_worker(
+			situation, mode, i * every + 1, WORKERS * every, &pids[i]);
 	for (unsigned i = 0; i < WORKERS; i++) {
 		if (read(from[i], &one, sizeof(one)) != sizeof(one))
 			die("a worker has died");
@@ -494,6 +545,8 @@ static int run_point(const struct situation *situation, enum mode mode, unsigned
 
 	tool_scratch(state_home);
 	(void)setenv("XDG_STATE_HOME", state_home, 1);
+	if (users.victim)
+		use_users();
 	outcome = sweep(situation, mode, point, 0);
 	(void)tap_result(!outcome.failed_at, "%s before call %u: %s (%s)",
 		mode_names[mode], point, situation->name,
@@ -511,6 +564,27 @@ struct choice {
 	bool quick;
 };
 
+/* UID,DIR */
+static void parse_users(char *text)
+{
+	char *dir = strchr(text, ',');
+
+	if (!dir || dir[1] != '/')
+		die("--users UID,DIR");
+	*dir++ = '\0';
+	users.victim = (uid_t)number(text, "user");
+	users.others = users.victim + 1;
+	users.dir = dir;
+}
+
+/* Of another's jobs a user cannot have any, and only root pauses a GPU. */
+static bool is_chosen(const struct situation *situation, const struct choice *choice)
+{
+	return strstr(situation->name, choice->situation) &&
+	       (!choice->quick || situation->quick) &&
+	       (!users.victim || !situation->verb);
+}
+
 static struct choice parse(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -518,6 +592,8 @@ static struct choice parse(int argc, char **argv)
 		{ "situation", required_argument, NULL, 's' },
 		{ "mode", required_argument, NULL, 'm' },
 		{ "point", required_argument, NULL, 'p' },
+		{ "every", required_argument, NULL, 'e' },
+		{ "users", required_argument, NULL, 'u' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ 0 },
 	};
@@ -535,6 +611,10 @@ static struct choice parse(int argc, char **argv)
 				1u << (strcmp(optarg, "stop") ? MODE_KILL : MODE_STOP);
 		else if (option == 'p')
 			choice.point = (unsigned)number(optarg, "point");
+		else if (option == 'e')
+			every = (unsigned)max_i64((int64_t)number(optarg, "every"), 1);
+		else if (option == 'u')
+			parse_users(optarg);
 		else if (option == 'v')
 			verbose = true;
 		else
@@ -553,11 +633,11 @@ int main(int argc, char **argv)
 	tool_init();
 	tool_clean_environment();
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	(void)setenv("GPULEASE_SIM", "8", 1);
+	if (!users.victim)
+		(void)setenv("GPULEASE_SIM", "8", 1);
 	(void)tool_gpulease();
 	for (size_t i = 0; i < ARRAY_SIZE(situations); i++) {
-		if (!strstr(situations[i].name, choice.situation) ||
-			(choice.quick && !situations[i].quick))
+		if (!is_chosen(&situations[i], &choice))
 			continue;
 		for (enum mode mode = 0; mode < MODES; mode++) {
 			if (!(choice.modes & 1u << mode))

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -94,6 +95,26 @@ static inline void tool_child(void)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
+/* Whom the children are run as from now on; 0: as the tool itself. */
+static inline uid_t *tool_user(void)
+{
+	static uid_t user;
+
+	return &user;
+}
+
+/* In a child, last before it executes something: the user, alone in the group of that number. */
+static inline int tool_become_user(void)
+{
+	uid_t user = *tool_user();
+
+	if (!user)
+		return 0;
+	return setgroups(0, NULL) < 0 || setresgid(user, user, user) < 0
+		       ? -1
+		       : setresuid(user, user, user);
+}
+
 /* Starts @argv with these as its 0, 1 and 2; -1 means the tool's own. */
 static inline pid_t tool_spawn(const char *const argv[], int in, int out, int err)
 {
@@ -108,6 +129,8 @@ static inline pid_t tool_spawn(const char *const argv[], int in, int out, int er
 	for (int i = 0; i < 3; i++)
 		if (fds[i] >= 0 && dup2(fds[i], i) < 0)
 			_exit(TOOL_MISUSE);
+	if (tool_become_user() < 0)
+		_exit(TOOL_MISUSE);
 	(void)execvp(argv[0], (char *const *)argv);
 	_exit(errno == ENOENT ? 127 : 126);
 }

@@ -3,11 +3,14 @@
  * random, and an oracle that knows nothing of gpulease.
  *
  *	torture [--seed S] [--clients N] [--jobs N] [--gpus N] [--seconds S]
- *		[--nopidfd enosys|eperm] [-v]
+ *		[--nopidfd enosys|eperm] [--users UID,DIR] [-v]
  *
  * N clients (50) at a time until there were so many jobs (300; with --seconds as many as
  * it gets), or until S seconds are over.  The same seed gives the same jobs with the same
  * fates; what meets what is up to the scheduler.
+ *
+ * --users: the gpulease is a set-group-ID one whose state directory is DIR, and every client
+ * is one of three users, the first of which is UID.  Root pauses.
  *
  * The oracle: every command is this tool again.  It takes a flock on one file per GPU
  * that it was given and holds it until it dies, however it dies; a lock that is taken
@@ -21,7 +24,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 
-enum { MAX_JOBS = 100000, MAX_GPUS = 128, MAX_VERBS = 6 };
+enum { MAX_JOBS = 100000, MAX_GPUS = 128, MAX_VERBS = 6, USERS = 3 };
 
 /* Nobody may be without progress for so long: stops last 3.5 s, grace periods 10 s. */
 #define STANDSTILL_NS (60 * NS_PER_S)
@@ -64,6 +67,8 @@ static struct settings {
 	unsigned clients, jobs, gpus;
 	int64_t seconds;
 	const char *nopidfd;
+	uid_t first_user; /* 0: all are run as whoever runs this */
+	const char *dir;  /* the state directory of all of them */
 	bool verbose;
 } settings = { .clients = 50, .gpus = 8 };
 
@@ -114,7 +119,7 @@ static void violation(struct board *board, const char *format, ...)
 	char line[200];
 	va_list arguments;
 	autofd int fd =
-		open("violations", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		open("violations", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	int size;
 
 	atomic_fetch_add(&board->violations, 1);
@@ -132,7 +137,7 @@ static void claim(struct board *board, unsigned job, uint64_t gpu)
 	int fd;
 
 	(void)snprintf(name, sizeof(name), "gpu.%u", (unsigned)gpu);
-	fd = open(name, O_RDWR | O_CREAT, 0600);
+	fd = open(name, O_RDWR | O_CREAT, 0666);
 	if (gpu >= MAX_GPUS || fd < 0) {
 		violation(board, "job %u: GPU %u? %s\n", job, (unsigned)gpu,
 			strerror(errno));
@@ -152,7 +157,7 @@ static struct board *map_board(const char *place, int flags)
 	int fd;
 
 	if (chdir(place) < 0 ||
-		(fd = open("board", flags | O_RDWR | O_CLOEXEC, 0600)) < 0 ||
+		(fd = open("board", flags | O_RDWR | O_CLOEXEC, 0666)) < 0 ||
 		ftruncate(fd, sizeof(struct board)) < 0)
 		die("cannot use '%s': %s", place, strerror(errno));
 	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -255,6 +260,13 @@ static pid_t start_client(const char *const arguments[])
 	return tool_spawn(argv, -1, settings.verbose ? -1 : t.log, t.log);
 }
 
+/* From now on clients are run as this one of the users; USERS: as ourselves. */
+static void be_user(unsigned user)
+{
+	*tool_user() =
+		settings.first_user && user < USERS ? settings.first_user + user : 0;
+}
+
 static void start_job(void)
 {
 	char count[16], index[16], ms[16];
@@ -266,7 +278,9 @@ static void start_job(void)
 	(void)snprintf(count, sizeof(count), "%u", job->gpus);
 	(void)snprintf(index, sizeof(index), "%u", t.begun);
 	(void)snprintf(ms, sizeof(ms), "%u", below(21));
+	be_user(t.begun % USERS);
 	job->pid = start_client(arguments);
+	be_user(USERS);
 	cast_fate(job);
 	t.begun++;
 	t.active++;
@@ -315,6 +329,16 @@ static bool start_verb(const char *name, const char *operand)
 	return false;
 }
 
+/* The path of a file of the state. */
+static void state_path(const char *name, char *path, size_t size)
+{
+	if (settings.dir)
+		(void)snprintf(path, size, "%s/%s", settings.dir, name);
+	else
+		(void)snprintf(path, size, "%s/state/gpulease/sim-%ux24576/%s", t.place,
+			settings.gpus, name);
+}
+
 /* One of the last tickets: a waiting client, a running job, or one that has ended. */
 static void cancel_one(void)
 {
@@ -322,14 +346,15 @@ static void cancel_one(void)
 	struct stat st;
 	int64_t last;
 
-	(void)snprintf(path, sizeof(path), "%s/state/gpulease/sim-%ux24576/tickets",
-		t.place, settings.gpus);
+	state_path("tickets", path, sizeof(path));
 	if (stat(path, &st) < 0 || st.st_size <= 512)
 		return;
 	last = st.st_size / 512 - 1;
 	last -= roughly((unsigned)min_i64(last, settings.clients));
 	(void)snprintf(id, sizeof(id), "%lld", (long long)last);
+	be_user(roughly(USERS + 1)); /* of another's job none has any */
 	t.cancels += start_verb("--cancel", id);
+	be_user(USERS);
 }
 
 /* Whether a --pause or --resume has not ended yet: behind a lock it takes its time. */
@@ -556,8 +581,7 @@ static unsigned count_fifos(const char *of)
 	unsigned count = 0;
 	DIR *dir;
 
-	(void)snprintf(path, sizeof(path), "%s/state/gpulease/sim-%ux24576/%s", t.place,
-		settings.gpus, of);
+	state_path(of, path, sizeof(path));
 	dir = opendir(path);
 	for (struct dirent *entry; dir && (entry = readdir(dir));)
 		count += entry->d_name[0] != '.' ? 1 : 0;
@@ -599,6 +623,18 @@ static int judge(void)
 	return tap_end();
 }
 
+/* UID,DIR */
+static void parse_users(char *text)
+{
+	char *dir = strchr(text, ',');
+
+	if (!dir || dir[1] != '/')
+		die("--users UID,DIR");
+	*dir++ = '\0';
+	settings.first_user = (uid_t)number(text, "user");
+	settings.dir = dir;
+}
+
 static void parse(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -608,6 +644,7 @@ static void parse(int argc, char **argv)
 		{ "gpus", required_argument, NULL, 'g' },
 		{ "seconds", required_argument, NULL, 't' },
 		{ "nopidfd", required_argument, NULL, 'n' },
+		{ "users", required_argument, NULL, 'u' },
 		{ 0 },
 	};
 	int option;
@@ -632,6 +669,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'n':
 			settings.nopidfd = optarg;
+			break;
+		case 'u':
+			parse_users(optarg);
 			break;
 		case 'v':
 			settings.verbose = true;
@@ -665,6 +705,10 @@ int main(int argc, char **argv)
 	(void)tool_gpulease();
 	(void)tool_self();
 	tool_scratch(t.place);
+	if (settings.first_user) { /* their commands write there */
+		(void)umask(0);
+		(void)chmod(t.place, 0777);
+	}
 	t.board = map_board(t.place, O_CREAT);
 	t.log = open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	t.paused = -1;
@@ -672,7 +716,8 @@ int main(int argc, char **argv)
 	(void)snprintf(gpus, sizeof(gpus), "%u", settings.gpus);
 	(void)mkdir(state, 0700);
 	(void)setenv("XDG_STATE_HOME", state, 1);
-	(void)setenv("GPULEASE_SIM", gpus, 1);
+	if (!settings.first_user)
+		(void)setenv("GPULEASE_SIM", gpus, 1);
 	play();
 	r = judge();
 	remove_tree(t.place);

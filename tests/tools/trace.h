@@ -87,13 +87,17 @@ static inline int trace_next(struct trace *t, bool tell_blocked, bool *running)
 	}
 }
 
-/* In the child: from here on traced, and then the command. */
+/*
+ * In the child: from here on traced, and then the command.  It is still the tool that asks for
+ * it, not the user: a user's tracer would have the set-group-ID bit of the command ignored.
+ */
 static inline void __attribute__((noreturn))
 trace_become(const char *const argv[], int out, int err)
 {
 	tool_child();
 	if ((out >= 0 && dup2(out, 1) < 0) || (err >= 0 && dup2(err, 2) < 0) ||
-		ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 || raise(SIGSTOP))
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 || tool_become_user() < 0 ||
+		raise(SIGSTOP))
 		_exit(TOOL_MISUSE);
 	(void)execvp(argv[0], (char *const *)argv);
 	_exit(127);

@@ -1,0 +1,266 @@
+/*
+ * The driver, its nvidia-smi, and what that says of the GPUs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "doctor_checks.h"
+#include "doctor_facts.h"
+#include "explain.h"
+#include "fdio.h"
+#include "kin.h"
+
+#define DRIVER_VERSION "/proc/driver/nvidia/version"
+
+enum { SLOW_MS = 1000 };
+
+/* --- nvidia-smi and the driver ------------------------------------------------------ */
+
+static bool is_simulated(struct doctor *doctor)
+{
+	unsigned gpus = doctor->settings->sim_gpus;
+
+	if (gpus)
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "not needed: simulated");
+	return gpus != 0;
+}
+
+void check_nvidia_smi(struct doctor *doctor)
+{
+	const struct probe *probe = &doctor->look.snapshot.probe;
+	const char *path = doctor->context.nvidia_smi;
+	struct doctor_finding *finding;
+
+	if (is_simulated(doctor))
+		return;
+	if (!doctor->has_run) {
+		doctor_remedy(
+			doctor_add(&doctor->report, DOCTOR_FAIL, "not found in PATH"),
+			"install the NVIDIA driver, or name the program as nvidia-smi in "
+			"/etc/gpulease.conf");
+		return;
+	}
+	if (probe->trouble.text[0]) {
+		finding = doctor_add(&doctor->report, DOCTOR_FAIL, "'%s': %s", path,
+			probe->trouble.text);
+		doctor_remedy(finding, "%s", driver_remedy(probe->trouble.text));
+		return;
+	}
+	finding = doctor_add(&doctor->report,
+		doctor->run_ms > SLOW_MS ? DOCTOR_WARN : DOCTOR_OK, "'%s' took %lld ms",
+		path, (long long)doctor->run_ms);
+	if (doctor->run_ms > SLOW_MS)
+		doctor_remedy(finding, "turn on persistence mode: nvidia-smi -pm 1, or "
+				       "run nvidia-persistenced");
+}
+
+void check_driver(struct doctor *doctor)
+{
+	char text[1024], version[64];
+
+	if (is_simulated(doctor))
+		return;
+	if (fdio_read_text(AT_FDCWD, DRIVER_VERSION, text, sizeof(text)) == 0 &&
+		driver_version(text, version, sizeof(version)))
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "version %s", version);
+	else if (doctor_probe(doctor))
+		(void)doctor_add(&doctor->report, DOCTOR_OK,
+			"its version is not told in '%s'", DRIVER_VERSION);
+	else
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_FAIL,
+				      "the kernel has none: no '%s'", DRIVER_VERSION),
+			"modprobe nvidia, or install the NVIDIA driver");
+}
+
+/* --- the GPUs ---------------------------------------------------------------------- */
+
+static const struct probe *probe_or_word(struct doctor *doctor)
+{
+	const struct probe *probe = doctor_probe(doctor);
+
+	if (!probe)
+		(void)doctor_add(
+			&doctor->report, DOCTOR_WARN, "not known without nvidia-smi");
+	return probe;
+}
+
+/* "GPU 3", or by what else it is known. */
+static void name_gpu(const struct probe_gpu *gpu, char *out, size_t size)
+{
+	if (gpu->index >= 0)
+		(void)snprintf(out, size, "GPU %d", gpu->index);
+	else
+		(void)snprintf(out, size, "the GPU %s",
+			gpu->uuid[0]     ? gpu->uuid
+			: gpu->bus_id[0] ? gpu->bus_id
+					 : "without a number");
+}
+
+static bool check_gpu(struct doctor *doctor, const struct probe_gpu *gpu)
+{
+	struct doctor_finding *finding;
+	char name[128], remedy[160];
+
+	if (gpu->is_known)
+		return true;
+	name_gpu(gpu, name, sizeof(name));
+	gpu_remedy(gpu->trouble, gpu->index, remedy, sizeof(remedy));
+	finding = doctor_add(
+		&doctor->report, DOCTOR_WARN, "%s is not leased: %s", name, gpu->trouble);
+	doctor_remedy(finding, "%s", remedy);
+	return false;
+}
+
+/* Those that this boot had and nvidia-smi lists no more. */
+static unsigned check_missing(struct doctor *doctor)
+{
+	const struct snapshot *view = &doctor->look.snapshot;
+	unsigned count = 0;
+
+	for (unsigned slot = 0; doctor->has_view && slot < view->slots; slot++) {
+		const struct snapshot_gpu *gpu = &view->gpus[slot];
+
+		if (!gpu->exists || gpu->row >= 0)
+			continue;
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
+				      "GPU %u was there and is not listed any more",
+				      gpu->file.gpu.index),
+			"see dmesg for Xid; a reboot may bring it back");
+		count++;
+	}
+	return count;
+}
+
+void check_gpus(struct doctor *doctor)
+{
+	const struct probe *probe = probe_or_word(doctor);
+	unsigned good = 0, migs = 0;
+
+	if (!probe)
+		return;
+	for (uint32_t i = 0; i < probe->gpu_count; i++) {
+		good += check_gpu(doctor, &probe->gpus[i]);
+		migs += probe->gpus[i].is_known && probe->gpus[i].has_mig;
+	}
+	(void)check_missing(doctor);
+	if (good)
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "%u known", good);
+	if (migs)
+		(void)doctor_add(&doctor->report, DOCTOR_OK,
+			"MIG is enabled on %u, which are not leased, nor are their "
+			"instances",
+			migs);
+}
+
+void check_compute_mode(struct doctor *doctor)
+{
+	const struct probe *probe = probe_or_word(doctor);
+	unsigned others = 0;
+
+	for (uint32_t i = 0; probe && i < probe->gpu_count; i++) {
+		const struct probe_gpu *gpu = &probe->gpus[i];
+		struct doctor_finding *finding;
+
+		if (probe_gpu_is_prohibited(gpu)) {
+			finding = doctor_add(&doctor->report, DOCTOR_WARN,
+				"GPU %d is Prohibited, so it is not leased", gpu->index);
+			doctor_remedy(finding, "nvidia-smi -i %d -c DEFAULT", gpu->index);
+		} else if (strncasecmp(gpu->compute_mode, "Exclusive", 9) == 0) {
+			(void)doctor_add(&doctor->report, DOCTOR_OK,
+				"GPU %d is %s: one process at a time, so steps and shares "
+				"cannot use it together",
+				gpu->index, gpu->compute_mode);
+		} else {
+			others++;
+		}
+	}
+	if (others)
+		(void)doctor_add(&doctor->report, DOCTOR_OK,
+			"%u can be used by several processes", others);
+}
+
+/* --- use outside leases ------------------------------------------------------------ */
+
+/* Whether @pid is of a lease on @slot; also where that cannot be told. */
+static bool is_of_lease(
+	const struct snapshot *view, unsigned slot, const struct probe_process *process)
+{
+	uint32_t pid = (uint32_t)process->pid;
+	struct process_stat stat;
+
+	/* not to be seen, or no process of this pid namespace */
+	if (process->pid <= 0 || process_stat_read(pid, &stat) < 0 ||
+		strncmp(stat.comm, "nvidia-cuda-mps-server", 15) == 0)
+		return true;
+	for (size_t i = 0; i < view->lease_count; i++) {
+		const struct snapshot_lease *lease = &view->leases[i];
+		const struct owner *owner = &lease->lease.owner;
+
+		if (!gpuset_has(&lease->lease.gpus, slot))
+			continue;
+		if (owner->pidns != view->dir->pidns ||
+			kin_is_descendant(pid, owner->pid) ||
+			kin_carries_token(pid, owner->token))
+			return true;
+	}
+	return false;
+}
+
+/* Processes of others on a GPU that somebody has leased: told apart where that can be. */
+static unsigned check_intruders(struct doctor *doctor, unsigned slot)
+{
+	const struct snapshot *view = &doctor->look.snapshot;
+	const struct snapshot_gpu *gpu = &view->gpus[slot];
+	unsigned count = 0;
+
+	for (uint32_t i = 0; gpu->row >= 0 && i < view->probe.process_count; i++) {
+		const struct probe_process *process = &view->probe.processes[i];
+		struct doctor_finding *finding;
+		char who[160] = "";
+		struct text text = TEXT_ON(who);
+
+		if ((int)process->gpu != gpu->row || is_of_lease(view, slot, process))
+			continue;
+		describe_process((uint32_t)process->pid, &text);
+		finding = doctor_add(&doctor->report, DOCTOR_WARN,
+			"GPU %u, leased to ticket %llu, is also used by pid %d (%s)",
+			snapshot_gpu_index(view, slot),
+			(unsigned long long)view->leases[gpu->lease].lease.ticket,
+			process->pid, who);
+		doctor_remedy(finding,
+			"ask whose it is: perhaps of a container that this "
+			"job has started, else it disturbs the job");
+		count++;
+	}
+	return count;
+}
+
+void check_outside_use(struct doctor *doctor)
+{
+	const struct snapshot *view = &doctor->look.snapshot;
+	unsigned count = 0;
+
+	if (!doctor->has_view || !doctor_probe(doctor)) {
+		(void)doctor_add(&doctor->report, DOCTOR_WARN,
+			"not known without nvidia-smi and the state directory");
+		return;
+	}
+	for (unsigned slot = 0; slot < view->slots; slot++) {
+		struct doctor_finding *finding;
+		char why[320] = "";
+		struct text text = TEXT_ON(why);
+
+		if (view->gpus[slot].lease >= 0)
+			count += check_intruders(doctor, slot);
+		if (view->gpus[slot].state != GPU_EXTERNAL)
+			continue;
+		explain_gpu(view, slot, &text);
+		finding = doctor_add(&doctor->report, DOCTOR_WARN, "GPU %u %s",
+			snapshot_gpu_index(view, slot), why);
+		doctor_remedy(finding, "it is leased when that ends; such jobs are to be "
+				       "started with gpulease");
+		count++;
+	}
+	if (count == 0)
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "none");
+}

@@ -1,0 +1,155 @@
+/*
+ * What the installation and the administrator have decided.
+ */
+#include <errno.h>
+#include <sys/statvfs.h>
+
+#include "config_file.h"
+#include "doctor_checks.h"
+#include "doctor_facts.h"
+
+/* --- the configuration ------------------------------------------------------------- */
+
+void check_configuration(struct doctor *doctor)
+{
+	const char *file = doctor->settings->config;
+	unsigned count = 0;
+
+	if (doctor->config_trouble.text[0]) {
+		(void)doctor_add_message(
+			&doctor->report, DOCTOR_FAIL, doctor->config_trouble.text);
+		return;
+	}
+	for (unsigned key = 0; key < CONFIG_KEYS; key++)
+		count += doctor->context.config.lines[key] != 0;
+	if (doctor->context.has_config)
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "'%s', %u key%s set",
+			file ? file : CONFIG_FILE, count, count == 1 ? "" : "s");
+	else
+		(void)doctor_add(&doctor->report, DOCTOR_OK,
+			"there is no '%s', so everything is as by default", CONFIG_FILE);
+}
+
+/* --- the state directory ----------------------------------------------------------- */
+
+static void user_name(uid_t uid, char *out, size_t size)
+{
+	local_user_name(uid, out, size);
+	if (!out[0])
+		(void)snprintf(out, size, "%u", (unsigned)uid);
+}
+
+/* Who is to do what to a directory that is there and may not be used. */
+static void advise(const struct doctor *doctor, struct text *out)
+{
+	bool is_hardened = doctor->setid == SETID_IN_FORCE && !doctor->context.named;
+	gid_t gid = is_hardened ? doctor->setid_group : doctor->stat.st_gid;
+	char group[64], user[64];
+	struct directory_users users = {
+		.is_hardened = is_hardened,
+		.lent = gid,
+		.group = group,
+		.uid = getuid(),
+		.user = user,
+	};
+
+	local_group_name(gid, group, sizeof(group));
+	user_name(users.uid, user, sizeof(user));
+	directory_remedy(&doctor->stat, doctor->path, &users, out);
+}
+
+static void report_unusable(struct doctor *doctor)
+{
+	bool is_lost = doctor->setid > SETID_IN_FORCE && !doctor->context.named;
+	char remedy[320];
+	struct text text = TEXT_ON(remedy);
+	struct doctor_finding *finding = doctor_add_message(
+		&doctor->report, DOCTOR_FAIL, doctor->directory_trouble.text);
+
+	if (doctor->directory_error == -ENOENT && doctor->path[0])
+		doctor_remedy(finding, "mkdir -m 2770 %s", doctor->path);
+	/* the way out of a set-id bit without effect is in the message */
+	if (doctor->directory_error != -EACCES || !doctor->has_stat || is_lost)
+		return;
+	advise(doctor, &text);
+	doctor_remedy(finding, "%s", remedy);
+}
+
+static const char *form_of(const struct doctor *doctor)
+{
+	const struct statedir *dir = &doctor->context.dir;
+
+	if (doctor->settings->sim_gpus)
+		return "simulated";
+	if (dir->is_hardened)
+		return "hardened";
+	return dir->is_private ? "private" : "lab";
+}
+
+void check_directory(struct doctor *doctor)
+{
+	const struct statedir *dir = &doctor->context.dir;
+	enum doctor_result result = dir->is_fallback ? DOCTOR_WARN : DOCTOR_OK;
+	char group[64], user[64];
+	struct doctor_finding *finding;
+	struct statvfs fs;
+
+	/* one can still look there, and nothing else */
+	if (doctor->path[0] && statvfs(doctor->path, &fs) == 0 &&
+		(fs.f_flag & ST_RDONLY)) {
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_FAIL,
+				      "'%s' is read-only", doctor->path),
+			"mount its file system for reading and writing");
+		return;
+	}
+	if (doctor->directory_error != 0) {
+		report_unusable(doctor);
+		return;
+	}
+	local_group_name(doctor->stat.st_gid, group, sizeof(group));
+	user_name(doctor->stat.st_uid, user, sizeof(user));
+	finding = doctor_add(&doctor->report, result,
+		"'%s', %s form, owner %s, group %s, mode %04o%s", dir->path,
+		form_of(doctor), user, group, (unsigned)doctor->stat.st_mode & 07777,
+		dir->is_fallback ? ": coordinates nobody's jobs but your own" : "");
+	if (dir->is_fallback)
+		doctor_remedy(finding, "make '%s' with sudo make install",
+			doctor->context.config.directory);
+}
+
+/* --- the set-group-ID bit ---------------------------------------------------------- */
+
+static void report_in_force(struct doctor *doctor)
+{
+	const char *path = doctor->context.config.directory;
+	char lent[64], other[64];
+	struct doctor_finding *finding;
+	struct stat st;
+
+	local_group_name(doctor->setid_group, lent, sizeof(lent));
+	if (stat(path, &st) == 0 && st.st_gid != doctor->setid_group) {
+		local_group_name(st.st_gid, other, sizeof(other));
+		finding = doctor_add(&doctor->report, DOCTOR_FAIL,
+			"the program is of group %s, but '%s' is of group %s", lent, path,
+			other);
+		doctor_remedy(finding, "chgrp %s %s, or install anew", lent, path);
+		return;
+	}
+	(void)doctor_add(&doctor->report, DOCTOR_OK, "in force, lends group %s", lent);
+}
+
+void check_setid(struct doctor *doctor)
+{
+	bool is_needed = doctor->directory_error != 0;
+
+	if (doctor->setid == SETID_ABSENT)
+		(void)doctor_add(&doctor->report, DOCTOR_OK,
+			"the program has no set-group-ID bit, as in the lab and private "
+			"forms");
+	else if (doctor->setid == SETID_IN_FORCE)
+		report_in_force(doctor);
+	else
+		(void)doctor_add_message(&doctor->report,
+			is_needed ? DOCTOR_FAIL : DOCTOR_WARN,
+			setid_explain(doctor->setid));
+}

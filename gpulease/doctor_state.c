@@ -1,0 +1,293 @@
+/*
+ * What lies in the state directory.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#include "beacon.h"
+#include "doctor_checks.h"
+#include "doctor_facts.h"
+#include "explain.h"
+
+enum {
+	LITTER_MANY = 1000,
+	NAMES_MAX = 100000, /* of one folder: more are not looked at */
+	FILES_TOLD = 16,    /* whose modes are wrong: of more there is one line */
+};
+
+/* Whether there is a view to report on; if not, says so.  Why is told by the queue's check. */
+static bool has_view(struct doctor *doctor)
+{
+	if (!doctor->has_view)
+		(void)doctor_add(&doctor->report, DOCTOR_WARN, "not known without %s",
+			doctor->directory_error ? "the state directory" : "the queue");
+	return doctor->has_view;
+}
+
+/* Calls @act with every name in @folder of the state directory, at most NAMES_MAX. */
+static void for_each_name(struct doctor *doctor, const char *folder,
+	void (*act)(struct doctor *doctor, int fd, const char *folder, const char *name))
+{
+	int fd = openat(doctor->context.dir.fd, folder,
+		O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	unsigned count = 0;
+
+	if (!dir) {
+		close_fd(&fd);
+		return;
+	}
+	for (; count < NAMES_MAX && (entry = readdir(dir)); count++)
+		if (entry->d_name[0] != '.')
+			act(doctor, fd, folder, entry->d_name);
+	(void)closedir(dir);
+}
+
+/* --- files ------------------------------------------------------------------------- */
+
+struct file_counts {
+	unsigned files, bad;
+};
+
+static struct file_counts files;
+
+/* What is to be of the name @name in @folder: S_IFREG, S_IFDIR, 0: none of ours. */
+static mode_t type_of(const char *folder, const char *name)
+{
+	static const struct {
+		const char *name;
+		mode_t type;
+	} known[] = {
+		{ "tickets", S_IFREG },
+		{ "history", S_IFREG },
+		{ "probe", S_IFREG },
+		{ "probe.lock", S_IFREG },
+		{ "gpu", S_IFDIR },
+		{ BEACON_LIVE, S_IFDIR },
+		{ BEACON_BELL, S_IFDIR },
+	};
+
+	if (strcmp(folder, "gpu") == 0)
+		return strstr(name, ".lease") ? S_IFREG : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strcmp(name, known[i].name) == 0)
+			return known[i].type;
+	return 0;
+}
+
+static void check_file(
+	struct doctor *doctor, int fd, const char *folder, const char *name)
+{
+	mode_t type = type_of(folder, name);
+	struct doctor_finding *finding;
+	char path[PATH_MAX + 300];
+	const char *trouble;
+	struct stat st;
+
+	if (!type || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	files.files++;
+	trouble = state_file_trouble(&st, type, &doctor->stat);
+	if (!trouble || ++files.bad > FILES_TOLD)
+		return;
+	(void)snprintf(path, sizeof(path), "%s%s%s/%s", doctor->path,
+		folder[0] == '.' ? "" : "/", folder[0] == '.' ? "" : folder, name);
+	finding = doctor_add(&doctor->report, DOCTOR_FAIL,
+		"'%s' %s (owner %u, group %u, mode %04o)", path, trouble,
+		(unsigned)st.st_uid, (unsigned)st.st_gid, (unsigned)st.st_mode & 07777);
+	if ((st.st_mode & S_IFMT) != type || (type == S_IFREG && st.st_nlink > 1))
+		doctor_remedy(finding, "when no job runs, remove it: it is made anew");
+	else
+		doctor_remedy(finding, "chown --reference=%s %s && chmod %s %s",
+			doctor->path, path, type == S_IFDIR ? "2770" : "0660", path);
+}
+
+/* Lease files whose record of the GPU does not read. */
+static void check_broken(struct doctor *doctor)
+{
+	const struct snapshot *view = &doctor->look.snapshot;
+
+	for (unsigned slot = 0; slot < view->slots; slot++) {
+		if (!view->gpus[slot].is_broken)
+			continue;
+		files.bad++;
+		doctor_remedy(
+			doctor_add(&doctor->report, DOCTOR_FAIL,
+				"'%s/gpu/slot.%u' cannot be read, so its GPU is not "
+				"leased",
+				doctor->path, slot),
+			"when no job runs on it, remove the file that it points to; it is "
+			"made anew");
+	}
+	if (!view->broken_records)
+		return;
+	files.bad++;
+	(void)doctor_add(&doctor->report, DOCTOR_WARN,
+		"%zu record%s of leases cannot be read and %s skipped",
+		view->broken_records, view->broken_records == 1 ? "" : "s",
+		view->broken_records == 1 ? "is" : "are");
+}
+
+void check_files(struct doctor *doctor)
+{
+	if (doctor->directory_error != 0 || !doctor->has_stat) {
+		(void)has_view(doctor);
+		return;
+	}
+	files = (struct file_counts){ 0 };
+	for_each_name(doctor, ".", check_file);
+	for_each_name(doctor, "gpu", check_file);
+	if (files.bad > FILES_TOLD)
+		(void)doctor_add(&doctor->report, DOCTOR_FAIL, "%u in all are like that",
+			files.bad);
+	if (doctor->has_view)
+		check_broken(doctor);
+	if (!files.bad)
+		(void)doctor_add(
+			&doctor->report, DOCTOR_OK, "%u, all in order", files.files);
+}
+
+/* --- leases ------------------------------------------------------------------------ */
+
+void check_locks(struct doctor *doctor)
+{
+	const struct snapshot *view = &doctor->look.snapshot;
+	unsigned count = 0;
+
+	if (!has_view(doctor))
+		return;
+	for (unsigned slot = 0; slot < view->slots; slot++) {
+		const struct snapshot_gpu *gpu = &view->gpus[slot];
+		unsigned index = snapshot_gpu_index(view, slot);
+		struct doctor_finding *finding;
+		char who[160] = "";
+		struct text text = TEXT_ON(who);
+		uint32_t pid;
+
+		if (gpu->file.fd < 0 || gpu->locked_until_ms == 0)
+			continue;
+		count++;
+		pid = lease_lock_holder(&gpu->file);
+		if (!pid)
+			continue; /* just let go, after all */
+		describe_process(pid, &text);
+		finding = doctor_add(&doctor->report, DOCTOR_WARN,
+			"GPU %u is locked by pid %u (%s), for longer than anybody need",
+			index, pid, who);
+		doctor_remedy(
+			finding, "it may be stopped: kill -CONT %u, or end it", pid);
+	}
+	if (count == 0)
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "nobody holds one");
+}
+
+void check_leases(struct doctor *doctor)
+{
+	const struct snapshot *view = &doctor->look.snapshot;
+	unsigned live = 0;
+
+	if (!has_view(doctor))
+		return;
+	for (size_t i = 0; i < view->lease_count; i++) {
+		const struct snapshot_lease *lease = &view->leases[i];
+
+		live += !lease->is_dead;
+		if (lease->is_dead && !lease->is_over)
+			(void)doctor_add(&doctor->report, DOCTOR_OK,
+				"ticket %llu has ended, but lingers: processes that it "
+				"left behind keep its GPUs until these are idle for a "
+				"while, or gpulease --cancel %llu",
+				(unsigned long long)lease->lease.ticket,
+				(unsigned long long)lease->lease.ticket);
+	}
+	(void)doctor_add(&doctor->report, DOCTOR_OK, "%u in force", live);
+}
+
+void check_pauses(struct doctor *doctor)
+{
+	const struct snapshot *view = &doctor->look.snapshot;
+	unsigned count = 0;
+
+	if (!has_view(doctor))
+		return;
+	for (unsigned slot = 0; slot < view->slots; slot++) {
+		const struct gpu_record *gpu = &view->gpus[slot].file.gpu;
+
+		if (!gpu->is_paused)
+			continue;
+		(void)doctor_add(&doctor->report, DOCTOR_OK,
+			"GPU %u is paused by %s%s%s, until gpulease --resume %u",
+			snapshot_gpu_index(view, slot), gpu->paused_by,
+			gpu->reason[0] ? ": " : "", gpu->reason,
+			snapshot_gpu_index(view, slot));
+		count++;
+	}
+	if (count == 0)
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "none");
+}
+
+/* --- the queue --------------------------------------------------------------------- */
+
+void check_queue(struct doctor *doctor)
+{
+	size_t count = doctor->look.row_count;
+
+	if (doctor->view_trouble.text[0])
+		(void)doctor_add_message(
+			&doctor->report, DOCTOR_FAIL, doctor->view_trouble.text);
+	else if (!has_view(doctor))
+		return;
+	if (!doctor->has_view)
+		return;
+	if (doctor->look.has_broken_row)
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
+				      "records of '%s/tickets' cannot be read and are "
+				      "skipped",
+				      doctor->path),
+			"when no job waits or runs, remove that file; it is made anew");
+	if (count == 0)
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "nobody waits");
+	else
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "%zu%s ticket%s wait%s",
+			count, doctor->look.has_more_rows ? " and more" : "",
+			count == 1 ? "" : "s", count == 1 ? "s" : "");
+}
+
+/* --- litter ------------------------------------------------------------------------ */
+
+static unsigned litter;
+
+static void count_litter(
+	struct doctor *doctor, int fd, const char *folder, const char *name)
+{
+	bool is_beacon =
+		strcmp(folder, BEACON_LIVE) == 0 || strcmp(folder, BEACON_BELL) == 0;
+
+	(void)fd;
+	/* a bell has an owner just as long as that holds its FIFO in live/ */
+	litter += strncmp(name, "tmp.", 4) == 0 ||
+		  (is_beacon && is_token(name) &&
+			  beacon_look(doctor->context.dir.fd, name, NULL) == BEACON_GONE);
+}
+
+void check_litter(struct doctor *doctor)
+{
+	static const char *const folders[] = { ".", "gpu", BEACON_LIVE, BEACON_BELL };
+	bool is_much;
+
+	if (!has_view(doctor))
+		return;
+	litter = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+		for_each_name(doctor, folders[i], count_litter);
+	is_much = litter > LITTER_MANY;
+	doctor_remedy(doctor_add(&doctor->report, is_much ? DOCTOR_WARN : DOCTOR_OK,
+			      "%u file%s that nobody needs any more", litter,
+			      litter == 1 ? "" : "s"),
+		"%s",
+		is_much ? "gpulease sweeps them as jobs come; if they stay, users of other "
+			  "groups may have left them"
+			: "");
+}

@@ -1,0 +1,175 @@
+/*
+ * What the file system and the kernel give.
+ */
+#include <errno.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+
+#include "container.h"
+#include "doctor_checks.h"
+#include "doctor_facts.h"
+
+/* --- the file system --------------------------------------------------------------- */
+
+void check_file_system(struct doctor *doctor)
+{
+	const char *name, *path = doctor->path;
+	bool is_local = true;
+	struct statfs fs;
+	char number[24];
+
+	if (!path[0] || statfs(path, &fs) < 0) {
+		(void)doctor_add(&doctor->report, DOCTOR_WARN,
+			"not known without the state directory");
+		return;
+	}
+	name = file_system_name((uint32_t)fs.f_type, &is_local);
+	(void)snprintf(number, sizeof(number), "0x%08x", (unsigned)fs.f_type);
+	if (!name[0])
+		name = number;
+	if (is_local && doctor->directory_error != -ENOTSUP) {
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "'%s' is on %s", path, name);
+		return;
+	}
+	doctor_remedy(doctor_add(&doctor->report, DOCTOR_FAIL,
+			      "'%s' is on %s, where locks and FIFOs are not shared", path,
+			      name),
+		"set directory in /etc/gpulease.conf to one on a local disk");
+}
+
+/* "12.3 GiB", or in MiB below 10 of them. */
+static void format_bytes(uint64_t bytes, char *out, size_t size)
+{
+	uint64_t mib = bytes >> 20;
+
+	if (mib >= 10240)
+		(void)snprintf(out, size, "%llu GiB", (unsigned long long)mib >> 10);
+	else if (mib)
+		(void)snprintf(out, size, "%llu MiB", (unsigned long long)mib);
+	else
+		(void)snprintf(out, size, "%llu KiB", (unsigned long long)bytes >> 10);
+}
+
+void check_space(struct doctor *doctor)
+{
+	struct doctor_finding *finding;
+	char free_text[32], inodes[32] = "";
+	struct statvfs fs;
+	uint64_t bytes;
+	bool is_short;
+
+	if (!doctor->path[0] || statvfs(doctor->path, &fs) < 0) {
+		(void)doctor_add(&doctor->report, DOCTOR_WARN,
+			"not known without the state directory");
+		return;
+	}
+	bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	is_short = space_is_short(bytes, fs.f_favail, fs.f_files);
+	format_bytes(bytes, free_text, sizeof(free_text));
+	if (fs.f_files)
+		(void)snprintf(inodes, sizeof(inodes), " and %llu inodes",
+			(unsigned long long)fs.f_favail);
+	finding = doctor_add(&doctor->report, is_short ? DOCTOR_WARN : DOCTOR_OK, "%s%s",
+		free_text, inodes);
+	if (is_short)
+		doctor_remedy(finding,
+			"without space nobody can queue: make some where '%s' is",
+			doctor->path);
+}
+
+/* --- the kernel -------------------------------------------------------------------- */
+
+void check_kernel(struct doctor *doctor)
+{
+	struct utsname name;
+
+	if (uname(&name) < 0)
+		text_copy(name.release, sizeof(name.release), "?");
+	if (kernel_is_at_least(name.release, 4, 18))
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "Linux %s", name.release);
+	else
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_FAIL,
+				      "Linux %s is older than 4.18", name.release),
+			"take a newer one");
+}
+
+void check_pidfd(struct doctor *doctor)
+{
+	int fd = pidfd_open_process((uint32_t)getpid());
+	struct owner self = { 0 };
+
+	if (fd < 0) {
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
+				      "pidfd_open: %s; the end of a process is found by "
+				      "looking once in a second",
+				      strerror(-fd)),
+			"Linux 5.3 has it, sandboxes may forbid it");
+		return;
+	}
+	close_fd(&fd);
+	if (owner_of_pid((uint32_t)getpid(), &self) == 0 && self.inode)
+		(void)doctor_add(&doctor->report, DOCTOR_OK,
+			"ends of processes are events, and each has an identity");
+	else
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
+				      "pidfds have no inodes of their own; processes are "
+				      "told apart by when they started"),
+			"Linux 6.9 has them");
+}
+
+static bool find_hidepid(char *out, size_t size)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	char line[4096];
+	bool is_hidden = false;
+
+	/* the last to be mounted there is the one that is seen */
+	while (file && fgets(line, sizeof(line), file))
+		is_hidden = line_hides_processes(line, out, size) || is_hidden;
+	if (file)
+		(void)fclose(file);
+	return is_hidden;
+}
+
+void check_proc(struct doctor *doctor)
+{
+	char value[32];
+
+	if (find_hidepid(value, sizeof(value)))
+		doctor_remedy(
+			doctor_add(&doctor->report, DOCTOR_WARN,
+				"mounted with hidepid=%s; others' processes have no "
+				"names and users here, and their ends are told by "
+				"FIFOs alone",
+				value),
+			"it may stay; the option gid= of proc excepts a group");
+	else
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "shows all processes");
+}
+
+void check_container(struct doctor *doctor)
+{
+	const struct context *context = &doctor->context;
+	bool sees_host =
+		doctor->directory_error == 0 && container_has_mounted(context->dir.fd);
+	struct doctor_finding *finding = NULL;
+
+	if (!container_is_inside())
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "not in one");
+	else if (doctor->settings->sim_gpus)
+		(void)doctor_add(
+			&doctor->report, DOCTOR_OK, "in one; simulated GPUs are its own");
+	else if (!sees_host)
+		finding = doctor_add(&doctor->report, DOCTOR_WARN,
+			"in one that does not see the host's queue");
+	else if (!context->has_config)
+		finding = doctor_add(&doctor->report, DOCTOR_WARN,
+			"in one that has the host's queue but not its configuration");
+	else
+		(void)doctor_add(&doctor->report, DOCTOR_OK,
+			"in one, with the host's queue and configuration");
+	if (finding)
+		doctor_remedy(finding,
+			"on the host, gpulease --docker-args says what to mount");
+}

@@ -1,0 +1,82 @@
+#!/bin/sh
+# What `make deb` does: OUT/gpulease_VERSION_ARCH.deb of the program BUILT, with dpkg-deb
+# alone, as any user, the same bytes from the same program and date: dpkg-deb gives no file a
+# later one than SOURCE_DATE_EPOCH.
+
+set -eu
+
+: "${BUILT:?}" "${VERSION:?}" "${OUT:?}"
+here=$(cd "$(dirname "$0")" && pwd)
+source=$(cd "$here/../.." && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/gpulease-deb.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+root=$work/root
+umask 022
+
+die() {
+	echo "gpulease: $*" >&2
+	exit 1
+}
+
+# In seconds: that of the last commit, or, in a source without history, of its youngest file.
+date_of_source() {
+	git -C "$source" log -1 --format=%ct 2>/dev/null ||
+		find "$source" -path '*/build*' -prune -o -type f -exec stat -c %Y {} + |
+		sort -n | tail -n 1
+}
+
+# The libc that the program asks for: "libc6 (>= 2.34)", nothing for a static one.
+depends_on_libc() {
+	case $(LC_ALL=C readelf -d "$root/usr/bin/gpulease" | grep NEEDED) in
+	*'[libc.so.6]'*) ;;
+	'') return ;;
+	*) die 'not built with the libc of Debian' ;;
+	esac
+	versions=$(LC_ALL=C readelf -V "$root/usr/bin/gpulease")
+	highest=$(echo "$versions" | grep -o 'GLIBC_[0-9][0-9.]*' | sort -Vu | tail -n 1)
+	case $versions in # the linker's own mark for libraries from 2.36 on
+	*GLIBC_ABI_DT_RELR*) highest=$(printf '%s\n' "$highest" GLIBC_2.36 | sort -V | tail -n 1) ;;
+	esac
+	echo "libc6 (>= ${highest#GLIBC_}), "
+}
+
+fill() {
+	sed -e "s/@VERSION@/$VERSION/g" -e "s/@DATE@/$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")/g" \
+		-e "s/@ARCHITECTURE@/$architecture/g" -e "s/@LIBC@/${libc-}/g" \
+		-e "s/@SIZE@/${size-}/g" "$1"
+}
+
+files() {
+	BUILT=$BUILT PREFIX=/usr DESTDIR=$root MODE=private \
+		sh "$here/setup.sh" install >/dev/null
+	strip --remove-section=.comment --remove-section=.note "$root/usr/bin/gpulease"
+	install -D -m 0644 "$here/gpulease.conf" "$root/etc/gpulease.conf"
+	doc=$root/usr/share/doc/gpulease
+	install -d "$doc"
+	install -m 0644 "$here/copyright" "$here/README.Debian" "$doc"
+	fill "$here/changelog" >"$doc/changelog"
+	gzip -9n "$doc/changelog" "$root"/usr/share/man/man*/*
+}
+
+control() {
+	install -d "$root/DEBIAN"
+	libc=$(depends_on_libc)
+	size=$(du -k -s --apparent-size --exclude DEBIAN "$root" | cut -f 1)
+	fill "$here/control" >"$root/DEBIAN/control"
+	install -m 0644 "$here/conffiles" "$root/DEBIAN"
+	install -m 0755 "$here/postinst" "$here/postrm" "$root/DEBIAN"
+	(cd "$root" && find usr -type f | LC_ALL=C sort | xargs md5sum) >"$root/DEBIAN/md5sums"
+	chmod 0644 "$root/DEBIAN/md5sums" "$root/DEBIAN/control"
+}
+
+command -v dpkg-deb >/dev/null 2>&1 || die 'make deb takes dpkg-deb, of Debian and its kin'
+architecture=$(dpkg --print-architecture)
+: "${SOURCE_DATE_EPOCH:=$(date_of_source)}"
+export SOURCE_DATE_EPOCH
+files
+control
+package=$OUT/gpulease_${VERSION}_$architecture.deb
+dpkg-deb --root-owner-group -Zxz --build "$root" "$work/package.deb" >/dev/null
+mv -f "$work/package.deb" "$package"
+echo "$package"

@@ -1,0 +1,159 @@
+#include <limits.h>
+
+#include "render_json.h"
+#include "show_config.h"
+
+enum { WIDTH_MAX = 48 }; /* columns up to which the comments stand below each other */
+
+/* One key: what is in force, and why. */
+struct row {
+	const char *key;
+	char value[PATH_MAX]; /* "": nothing */
+	char source[PATH_MAX];
+	bool is_valid; /* may stand so in the file */
+};
+
+/* Whether a file that sets @row's key to its value, as it is shown, means just that. */
+static bool is_valid(enum config_key key, const struct row *row)
+{
+	char line[PATH_MAX + 64], again[CONFIG_PATH_SIZE], printable[PATH_MAX];
+	struct text text = TEXT_ON(line), value = TEXT_ON(again),
+		    shown = TEXT_ON(printable);
+	struct config config;
+
+	text_add_printable(&shown, row->value, strlen(row->value));
+	if (strcmp(printable, row->value) != 0)
+		return false;
+	text_addf(&text, "%s = %s\n", row->key, row->value);
+	config_default(&config);
+	if (config_parse("", line, text.used, &config, NULL) < 0)
+		return false;
+	config_format(&config, key, &value);
+	return strcmp(again, row->value) == 0;
+}
+
+/* What is to be said of an nvidia-smi that nobody has configured. */
+static const char *where_found(const struct config_view *view)
+{
+	if (view->is_simulated)
+		return "not looked for";
+	if (!view->is_searched)
+		return "default";
+	return view->nvidia_smi[0] ? "found in PATH" : "not found in PATH";
+}
+
+static void make_row(const struct config_view *view, enum config_key key, struct row *row)
+{
+	struct text value = TEXT_ON(row->value), source = TEXT_ON(row->source);
+	unsigned line = view->config->lines[key];
+
+	row->key = config_key_name(key);
+	if (key == CONFIG_DIRECTORY && view->directory) {
+		text_add(&value, view->directory);
+		text_add(&source, view->directory_by);
+	} else if (key == CONFIG_NVIDIA_SMI && !line) {
+		text_add(&value, view->nvidia_smi);
+		text_add(&source, where_found(view));
+	} else {
+		config_format(view->config, key, &value);
+		if (line)
+			text_addf(&source, "%s, line %u", view->file, line);
+		else
+			text_add(&source, row->value[0] ? "default" : "default: none");
+	}
+	/* what is found depends on who looks: it is not for all to be written down */
+	row->is_valid = !(key == CONFIG_NVIDIA_SMI && !line && view->is_searched) &&
+			is_valid(key, row);
+}
+
+/* --- as text ----------------------------------------------------------------------- */
+
+static void add_setting(const struct row *row, struct text *out)
+{
+	text_addf(out, "%s%s =%s", row->is_valid ? "" : "# ", row->key,
+		row->value[0] ? " " : "");
+	text_add_printable(out, row->value, strlen(row->value));
+}
+
+static size_t width_of(const struct row *row)
+{
+	char line[PATH_MAX + 64];
+	struct text text = TEXT_ON(line);
+
+	add_setting(row, &text);
+	return text_columns(line, text.used);
+}
+
+static void print_row(const struct row *row, size_t width, FILE *out)
+{
+	char line[2 * PATH_MAX + 64];
+	struct text text = TEXT_ON(line);
+	size_t columns;
+
+	add_setting(row, &text);
+	columns = text_columns(line, text.used);
+	text_addf(&text, "%*s  # ", columns < width ? (int)(width - columns) : 0, "");
+	text_add_printable(&text, row->source, strlen(row->source));
+	(void)fprintf(out, "%s\n", line);
+}
+
+void show_config(const struct config_view *view, FILE *out)
+{
+	char line[PATH_MAX + 64];
+	struct text missing = TEXT_ON(line);
+	struct row row;
+	size_t width = 0;
+
+	for (int key = 0; key < CONFIG_KEYS; key++) {
+		make_row(view, (enum config_key)key, &row);
+		if (width_of(&row) <= WIDTH_MAX && width_of(&row) > width)
+			width = width_of(&row);
+	}
+	if (!view->has_file) {
+		text_add_printable(&missing, view->file, strlen(view->file));
+		(void)fprintf(out, "# there is no %s\n", line);
+	}
+	if (view->is_simulated)
+		(void)fprintf(
+			out, "# --sim: neither the directory nor nvidia-smi is used\n");
+	for (int key = 0; key < CONFIG_KEYS; key++) {
+		make_row(view, (enum config_key)key, &row);
+		print_row(&row, width, out);
+	}
+}
+
+/* --- as JSON ----------------------------------------------------------------------- */
+
+static void put_text_if(struct json *json, const char *key, const char *text)
+{
+	json_key(json, key);
+	if (text[0])
+		json_text(json, text);
+	else
+		json_null(json);
+}
+
+void show_config_json(const struct config_view *view, FILE *out)
+{
+	struct json json = JSON_ON(out);
+	struct row row;
+
+	json_begin_object(&json);
+	put_text_if(&json, "format", "gpulease-config/1");
+	put_text_if(&json, "file", view->has_file ? view->file : "");
+	json_key(&json, "simulated");
+	json_bool(&json, view->is_simulated);
+	json_key(&json, "config");
+	json_begin_object(&json);
+	for (int key = 0; key < CONFIG_KEYS; key++) {
+		make_row(view, (enum config_key)key, &row);
+		json_key(&json, row.key);
+		json_begin_object(&json);
+		put_text_if(&json, "value", row.value);
+		put_text_if(&json, "source", row.source);
+		json_end(&json);
+	}
+	json_end(&json);
+	json_end(&json);
+	json_finish(&json);
+}

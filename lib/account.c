@@ -1,0 +1,161 @@
+#include <errno.h>
+
+#include "account.h"
+#include "array.h"
+#include "beacon.h"
+#include "ticket.h"
+
+enum {
+	CHUNK = 64,
+	TICKETS_MAX = 1 << 22, /* holes do not count; who has more is not accounted for */
+	NAMES_MAX = 1 << 16,
+};
+
+/* Somebody who lives without a lease that can be read. */
+struct unknown {
+	struct account_job job;
+	bool has_gpus;     /* a ticket says that it was granted some */
+	bool is_accounted; /* a ticket says that it has none, or none yet */
+};
+
+struct account {
+	const struct statedir *dir;
+	account_has_lease *has_lease;
+	const void *leases;
+	struct unknown *all;
+	size_t count, room;
+};
+
+static struct unknown *find(const struct account *account, const char *token)
+{
+	for (size_t i = 0; i < account->count; i++)
+		if (strcmp(account->all[i].job.owner.token, token) == 0)
+			return &account->all[i];
+	return NULL;
+}
+
+static struct unknown *add(struct account *account, const char *token)
+{
+	struct unknown *all =
+		array_grow(account->all, sizeof(*all), account->count, &account->room);
+
+	if (!all)
+		return NULL;
+	account->all = all;
+	all[account->count] = (struct unknown){ .has_gpus = false };
+	text_copy(all[account->count].job.owner.token, TOKEN_SIZE, token);
+	return &all[account->count++];
+}
+
+/* A FIFO with a writer, or something in its place. */
+static int note_held(void *arg, const char *token)
+{
+	struct account *account = arg;
+
+	if (account->has_lease(account->leases, token) || find(account, token))
+		return 0;
+	return add(account, token) ? 0 : -ENOMEM;
+}
+
+/* --- tickets ----------------------------------------------------------------------- */
+
+static int note_ticket(
+	struct account *account, uint64_t number, const struct ticket *ticket)
+{
+	const char *token = ticket->owner.token;
+	bool has_gpus = ticket->state != TICKET_WAITING && ticket->request.gpus;
+	struct unknown *unknown;
+
+	if (strcmp(ticket->boot, account->dir->boot) != 0)
+		return 0;
+	unknown = find(account, token);
+	if (!unknown) {
+		/* its FIFO may have been removed: then its process alone says that it lives */
+		if (!has_gpus || account->has_lease(account->leases, token) ||
+			owner_judge(&ticket->owner, account->dir->pidns, NULL) !=
+				OWNER_ALIVE)
+			return 0;
+		unknown = add(account, token);
+		if (!unknown)
+			return -ENOMEM;
+	}
+	unknown->has_gpus = unknown->has_gpus || has_gpus;
+	unknown->is_accounted = !unknown->has_gpus;
+	unknown->job.ticket = number;
+	unknown->job.owner = ticket->owner;
+	return 0;
+}
+
+/* One record; a bad sum may be a copy half done, and is read again. */
+static int note_record(struct account *account, struct ticket_file *file, uint64_t number,
+	const char *raw)
+{
+	struct control control;
+	struct ticket ticket;
+	int kind = (int)ticket_glance(raw);
+
+	if (kind == TICKET_RECORD)
+		kind = (int)ticket_decode(raw, &ticket, &control);
+	if (kind == TICKET_BROKEN)
+		kind = ticket_read(file, number, &ticket);
+	return kind == TICKET_RECORD ? note_ticket(account, number, &ticket) : 0;
+}
+
+static int read_tickets(struct account *account, struct ticket_file *file)
+{
+	static char raw[CHUNK * RECORD_SIZE];
+	uint64_t number = 1, left = TICKETS_MAX;
+
+	while (left > 0) {
+		size_t count = 0;
+		int r;
+
+		number = ticket_skip_hole(file, number);
+		r = ticket_read_raw(file, number, CHUNK, raw, &count);
+		for (size_t i = 0; i < count && r == 0; i++)
+			r = note_record(account, file, number + i, raw + i * RECORD_SIZE);
+		if (r < 0 || count == 0)
+			return r;
+		number += count;
+		left -= count < left ? count : left;
+	}
+	return -EFBIG;
+}
+
+/* --- the account ------------------------------------------------------------------- */
+
+static int take(struct account *account)
+{
+	struct ticket_file file = TICKET_FILE_NONE;
+	int r = beacon_each_held(account->dir->fd, NAMES_MAX, note_held, account);
+
+	if (r < 0)
+		return r;
+	/* without it nobody who holds a FIFO has a ticket */
+	r = ticket_open_to_read(account->dir->fd, &file);
+	if (r == 0)
+		r = read_tickets(account, &file);
+	ticket_release(&file);
+	return r == -ENOMEM || r == -EFBIG ? r : 0;
+}
+
+int account_find(const struct statedir *dir, account_has_lease *has_lease,
+	const void *leases, struct account_job *ret)
+{
+	struct account account = { .dir = dir, .has_lease = has_lease, .leases = leases };
+	const struct unknown *found = NULL;
+	int r = take(&account);
+
+	/* one with a ticket can be named better */
+	for (size_t i = 0; i < account.count && !(found && found->job.ticket); i++)
+		if (!account.all[i].is_accounted && (!found || account.all[i].job.ticket))
+			found = &account.all[i];
+	if (found)
+		*ret = found->job;
+	else if (r < 0 && r != -ENOMEM)
+		*ret = (struct account_job){ .ticket = 0 };
+	free(account.all);
+	if (r == -ENOMEM)
+		return r;
+	return found || r < 0 ? ACCOUNT_OPEN : 0;
+}

@@ -1,0 +1,55 @@
+/*
+ * How a lease ended, told to the history: once, by whoever replaces its lowest record, or
+ * exactly, by who was there: the watchdog, --cancel, who declared it over.  A told one is
+ * marked in its record.
+ *
+ * A crash between the line in the history and the mark can repeat the line.
+ */
+#ifndef GPULEASE_ENDING_H
+#define GPULEASE_ENDING_H
+
+#include "history.h"
+#include "snapshot.h"
+
+/*
+ * What the history is to say of the end of @over, a lease that is over, as far as can be told
+ * by who was not there: by whom it was cancelled, as a number, or that its limit was reached.
+ */
+void ending_describe(const struct snapshot *view, const struct snapshot_lease *over,
+	struct history_end *end);
+
+/* Tells just that; the caller replaces the record. */
+void ending_tell(const struct snapshot *view, const struct snapshot_lease *over);
+
+/* The indices of @set as people call them: "0,3". */
+void ending_name_gpus(
+	const struct snapshot *view, const struct gpuset *set, char *out, size_t size);
+
+/*
+ * Tells the history how the lease with @token ended, which is over, and marks its record so
+ * that nobody tells it again: for who was there at the end and knows.  @how and @by may be
+ * NULL.  Nothing happens where it was told or replaced already.
+ */
+void ending_record(
+	struct snapshot *view, const char *token, const char *how, const char *by);
+
+/*
+ * The same for who will not be able to open anything by then: what is needed is held open.
+ * Kept for one lease; nothing of it needs to be released before the process ends.
+ */
+struct ending {
+	struct lease_file file; /* of the lease's lowest GPU */
+	int history_fd;
+	char token[TOKEN_SIZE];
+	char gpus[64];
+};
+
+/* Opens for the lease with @token on @gpus, whose names are @names.  0 or a negative errno. */
+MUST_CHECK int ending_open(int dirfd, const struct gpuset *gpus, const char *names,
+	const char *token, struct ending *ret);
+
+/* Tells that it is over since @gone_ms (CLOCK_BOOTTIME). */
+void ending_record_open(
+	struct ending *ending, int64_t gone_ms, const char *how, const char *by);
+
+#endif

@@ -1,0 +1,224 @@
+#!/bin/sh
+# One queue for the machine and its containers: other pid, mount and user namespaces, a /proc
+# that hides processes, and what a container needs to be told.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cli/hardened_lib.sh
+. "$CLI/hardened_lib.sh"
+hardened 'containers, in namespaces' "$@"
+
+driver 'gpus 2'
+# the same program for the other forms, where nobody lends it a group
+cp "$M/bin/gpulease" "$M/plain"
+chgrp 0 "$M/plain" && chmod 0755 "$M/plain"
+
+# inner NAME: the process that NAME is below the unshare or nsenter it was started with
+inner() {
+	inner_of=$(pid_of "$1")
+	grep -ls "^PPid:[[:space:]]*$inner_of\$" /proc/[0-9]*/status | tr -dc '0-9\n'
+}
+
+# wrapper NAME COMMAND…: a program $M/NAME that runs COMMAND with what it is given behind
+wrapper() {
+	wrapper_name=$M/$1
+	shift
+	printf '#!/bin/sh\nexec %s "$@"\n' "$*" >"$wrapper_name"
+	chmod 0755 "$wrapper_name"
+}
+
+# with PROGRAM COMMAND…: a function of lib.sh whose gpulease is PROGRAM
+with() {
+	with_before=$GPULEASE
+	GPULEASE=$1
+	shift
+	"$@"
+	with_rc=$?
+	GPULEASE=$with_before
+	return $with_rc
+}
+
+# takes_turns TEXT ONE OTHER: who waits with one of these programs behind a holder with the
+# other gets its turn when that is killed; $kill_holder is how
+takes_turns() {
+	with "$2" begin first -n 2
+	wait_until 'runs first' || bail "$1: $(cat "$S/first.err")"
+	with "$3" begin second -n 2
+	wait_until "[ -s '$S/second.err' ]"
+	is "$1: waits" grep -q waits "$S/second.err"
+	run "$1: is seen waiting" 0 '*2*needs 2 GPUs*' '*' "$2" --status
+	# shellcheck disable=SC2046 # there may be none
+	kill -KILL $(inner first) "$(pid_of first)"
+	is "$1: gets its turn" wait_until 'runs second'
+	release_all second
+}
+
+# --- what a container is told --------------------------------------------------------------
+
+# A root directory with nothing of the machine's but its programs.
+R=$M/root
+mkdir -p "$R/etc" "$R/run" "$R/var/lib" "$R/tmp" "$R/home" "$R/bin.own"
+for dir in usr proc dev bin sbin lib lib32 lib64 libx32; do
+	if [ -L "/$dir" ]; then
+		cp -P "/$dir" "$R/$dir"
+	elif [ -d "/$dir" ]; then
+		mkdir "$R/$dir"
+		mount --rbind "/$dir" "$R/$dir" || bail 'cannot make a root directory'
+	fi
+done
+[ ! -e /etc/ld.so.cache ] || cp /etc/ld.so.cache "$R/etc"
+cp "$M/plain" "$R/bin.own/gpulease"
+cp "$M/bin/nvidia-smi" "$R/bin.own/nvidia-smi"
+own=/var/lib/gpulease chroot=$(command -v chroot)
+
+# told TEXT STDERR OPTION…: what gpulease says there
+told() {
+	told_text=$1 told_err=$2
+	shift 2
+	run "$told_text" 0 '' "$told_err" env -u XDG_STATE_HOME HOME=/home \
+		PATH=/bin.own:/usr/bin:/bin "$chroot" "$R" /bin.own/gpulease "$@" -n 1 true
+}
+
+alone='gpulease: no shared directory*: only your own jobs are coordinated*'
+blind="gpulease: no shared directory '$own' in this container*host's queue*own jobs*--docker-args*"
+told 'a machine without a shared directory' "$alone"
+for mark in .dockerenv run/.containerenv; do
+	: >"$R/$mark"
+	told "/$mark: a container without one" "$blind"
+	rm "$R/$mark"
+done
+: >"$R/.dockerenv"
+told '-Q: nothing' '' -Q
+told '--sim: nothing' '' --sim 1
+mkdir -m 0700 "$R/home/named"
+told '--dir: nothing' '' --dir /home/named
+: >"$R/etc/gpulease.conf"
+chmod 0644 "$R/etc/gpulease.conf"
+told 'the configuration alone is not enough' "$blind"
+rm "$R/etc/gpulease.conf"
+mkdir "$R$own"
+chmod 2770 "$R$own"
+told 'a directory of the container itself' \
+	"gpulease: this container does not see the host's queue, '$own' is its own*--docker-args*"
+rm "$R/.dockerenv"
+told 'which on a machine is as it should be' ''
+: >"$R/.dockerenv"
+mkdir "$M/shared"
+chmod 2770 "$M/shared"
+mount --bind "$M/shared" "$R$own"
+is 'this test: it is the same mount' [ "$(stat -c %d "$R")" = "$(stat -c %d "$R$own")" ]
+told 'the directory of the host without its configuration' \
+	"gpulease: this container has the host's '$own' but not its /etc/gpulease.conf*"
+: >"$R/etc/gpulease.conf"
+chmod 0644 "$R/etc/gpulease.conf"
+told 'with both nothing is missing' ''
+
+# --- arguments for the engine --------------------------------------------------------------
+
+# an engine that tells its arguments, one a line
+printf '#!/bin/sh\nprintf "%%s\\n" "$@"\n' >"$M/bin/docker"
+chmod 0755 "$M/bin/docker"
+PATH=$M/bin:$PATH
+odd="$S/open/it's a \"dir\""
+mkdir -m 0700 "$odd"
+line='args=$(gpulease --docker-args) && eval "docker run --rm $args image a\\ b"'
+uuid=GPU-00000000-1111-2222-3333-444444444444
+run 'in a lease its GPUs, the queue, the configuration and the program' 0 "run
+--rm
+--gpus
+\"device=$uuid\"
+--volume
+$M/state:$M/state
+--volume
+/etc/gpulease.conf:/etc/gpulease.conf:ro
+--volume
+$M/bin/gpulease:/usr/local/bin/gpulease:ro
+--env
+GPULEASE_ID=*
+--env
+GPULEASE_TOKEN=*
+--env
+GPULEASE_UUIDS=$uuid
+image
+a b" '' "$U1" -n 1 sh -c "$line"
+is 'but nothing by the numbers of the host' sh -c '! grep -q VISIBLE_DEVICES "$1"' - "$S/out"
+run 'a directory of a strange name' 0 "*
+--volume
+$odd:$odd
+*
+GPULEASE_DIR=$odd" '' sh -c 'eval "docker $(GPULEASE_DIR=$1 "$2" --docker-args)"' - \
+	"$odd" "$M/plain"
+run 'outside a lease all GPUs' 0 '--gpus all *' '' "$U1" --docker-args
+run 'a lease without GPUs has none' 0 '--env NVIDIA_VISIBLE_DEVICES=void *' '' \
+	"$U1" -n 0 "$M/bin/gpulease" --docker-args
+run 'podman, for root' 0 \
+	"--device nvidia.com/gpu=GPU-0* --group-add keep-groups --volume *" '' \
+	"$ROOT" -n 1 "$ROOT" --docker-args podman
+run 'for others the queue is out of reach inside' 0 \
+	'--device nvidia.com/gpu=all --group-add keep-groups' \
+	'gpulease: *user namespace*lease outside: gpulease -n 1 -- podman run*' \
+	"$U1" --docker-args=podman
+run 'their lease is taken outside' 0 \
+	"--device nvidia.com/gpu=GPU-0* --group-add keep-groups --env GPULEASE_ID=*" '' \
+	"$U1" -n 1 "$M/bin/gpulease" --docker-args=podman
+run 'simulated GPUs are nowhere else' 125 '' 'gpulease: simulated*' \
+	env XDG_STATE_HOME="$S/open" "$U1" --sim 2 --docker-args
+run 'nor in a simulated lease' 125 '' 'gpulease: simulated*' \
+	"$M/plain" --sim 2 "$M/plain" --docker-args
+
+# --- other namespaces ----------------------------------------------------------------------
+
+wrapper outside "env GPULEASE_DIR=$S/dir $M/plain"
+wrapper inside "unshare -m -p -f --kill-child --mount-proc sh -c \
+	'mount --bind \"\$GPULEASE_DIR\" \"\$GPULEASE_DIR\" && exec \"\$@\"' - $M/plain"
+sed -i "2s,^exec ,exec env GPULEASE_DIR=$S/dir ," "$M/inside"
+takes_turns 'inside behind outside' "$M/outside" "$M/inside"
+takes_turns 'outside behind inside' "$M/inside" "$M/outside"
+takes_turns 'inside behind another inside' "$M/inside" "$M/inside"
+
+# --- a /proc that hides --------------------------------------------------------------------
+
+# members of one group, whose directory the three share
+mkdir "$M/lab"
+chgrp 54319 "$M/lab"
+chmod 2770 "$M/lab"
+unshare -m -p -f --kill-child sh -c '
+	mount -t proc -o hidepid=2 proc /proc && : >"$1" && exec sleep 1000' - "$S/hides" &
+started="$started $!"
+wait_until "[ -e '$S/hides' ]" || bail 'no /proc with hidepid'
+hiding=$(grep -ls "^PPid:[[:space:]]*$!\$" /proc/[0-9]*/status | tr -dc '0-9\n')
+for user in 1 2; do
+	wrapper "member.$user" "nsenter -t $hiding -m -p -- setpriv --reuid=$((UID_BASE + user)) \
+		--regid=$((UID_BASE + user)) --groups=54319 -- env GPULEASE_DIR=$M/lab $M/plain"
+done
+run 'hidepid=2: others are hidden' 1 '' '' nsenter -t "$hiding" -m -p -- \
+	setpriv --reuid=$((UID_BASE + 1)) --regid=$((UID_BASE + 1)) --clear-groups \
+	test -e /proc/1
+takes_turns 'hidepid=2' "$M/member.1" "$M/member.2"
+with "$M/member.1" holder hidden -n 2
+run 'hidepid=2: a job of another user is seen' 0 "*$((UID_BASE + 1))*" '' "$M/member.2" --status
+run 'hidepid=2: its GPUs are not given away' 124 '' '*' "$M/member.2" -n 1 -I true
+release_all hidden
+run 'hidepid=2: until it ends' 0 '' '*' "$M/member.2" -n 2 --max-wait 30s true
+
+# --- another user namespace ----------------------------------------------------------------
+
+if as 1 unshare -U -r true 2>/dev/null; then
+	mkdir -m 0700 "$S/open/own"
+	chown $((UID_BASE + 1)) "$S/open/own"
+	wrapper user.outside "setpriv --reuid=$((UID_BASE + 1)) --regid=$((UID_BASE + 1)) \
+		--clear-groups -- env GPULEASE_DIR=$S/open/own $M/plain"
+	wrapper user.inside "setpriv --reuid=$((UID_BASE + 1)) --regid=$((UID_BASE + 1)) \
+		--clear-groups -- env GPULEASE_DIR=$S/open/own unshare -U -r -- $M/plain"
+	takes_turns 'user namespace, private form' "$M/user.outside" "$M/user.inside"
+	takes_turns 'user namespace, the other way round' "$M/user.inside" "$M/user.outside"
+	wrapper lab.inside "setpriv --reuid=$((UID_BASE + 1)) --regid=$((UID_BASE + 1)) \
+		--groups=54319 -- env GPULEASE_DIR=$M/lab unshare -U -r -- $M/plain"
+	takes_turns 'user namespace, lab form' "$M/member.2" "$M/lab.inside"
+	takes_turns 'user namespace, lab form, the other way round' "$M/lab.inside" "$M/member.2"
+	run 'hardened form: the cause and what to do' 125 '' \
+		'gpulease: cannot use*user namespace*gpulease -n 1 -- podman run*' \
+		as 1 unshare -U -r "$M/bin/gpulease" -n 1 true
+else
+	skip 'another user namespace' 'users may not make one here'
+fi
+finish

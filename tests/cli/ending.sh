@@ -1,0 +1,58 @@
+#!/bin/sh
+# How the end of a job gets into the history.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+with_driver
+printf '%s\n' '0 GPU-0 00000000:01:00.0 24576 Card' '1 GPU-1 00000000:02:00.0 24576 Card' \
+	>"$S/smi/gpus"
+echo 'record-ends = yes' >"$S/conf"
+
+# told: whether the history has so many records
+told() {
+	[ "$(stat -c %s "$S/dir/history" 2>/dev/null || echo 0)" -eq $(($1 * 512)) ]
+}
+
+# has FIELD: whether the last record says so
+has() {
+	tail -c 512 "$S/dir/history" | grep -q " $1 "
+}
+
+# watchdogs: how many processes of that name run with this script's place in their environment
+watchdogs() {
+	for pid in $(strays); do
+		grep -sx gpulease-limit "/proc/$pid/comm"
+	done | wc -l
+}
+
+holder plain -n 1
+release_all plain
+is 'by itself the end is told by who takes the GPU next' told 0
+run 'and is shown all the same' 0 '*ended*' '' "$GPULEASE" --history
+holder next -n 2
+is 'who took it has told it' told 1
+release_all next
+
+holder watched --config "$S/conf" -n 2
+is 'which takes a second end' told 2
+is 'record-ends: a watchdog is there' [ "$(watchdogs)" -eq 1 ]
+release_all watched
+is 'the end is told although nobody looks' wait_until 'told 3'
+is 'with the GPUs' has 'gpus=0,1'
+is 'and the watchdog goes' wait_until '[ "$(watchdogs)" -eq 0 ]'
+run 'a look shows it once' 0 '*watched*' '' \
+	sh -c '"$1" --history 1 && [ "$("$1" --history all | wc -l)" -eq 4 ]' sh "$GPULEASE"
+
+holder cancelled --config "$S/conf" -n 1
+run 'one that is cancelled' 0 '' '' "$GPULEASE" --cancel "$(id_of cancelled)"
+is 'is told with who did it' wait_until 'told 4 && has how=cancel'
+is 'and its watchdog says nothing more' wait_until '[ "$(watchdogs)" -eq 0 ]'
+is 'so it is told once' told 4
+
+holder limited -n 1 -t 100ms
+is 'a time limit is told by its watchdog' wait_until 'told 5 && has how=limit'
+
+run 'a job without GPUs has no end to tell' 0 '' '' "$GPULEASE" --config "$S/conf" -n 0 true
+is 'and no watchdog' [ "$(watchdogs)" -eq 0 ]
+is 'nor a record' told 5
+finish

@@ -1,0 +1,271 @@
+#!/bin/sh
+# The set-group-ID form under attack: what a hostile user tries against the state, against a
+# running gpulease and its nvidia-smi, through the FIFO that their command has, and with
+# names and numbers.  Nothing of it works, and others get on.
+# shellcheck disable=SC2016,SC2317 # functions and conditions that are called by others
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cli/hardened_lib.sh
+. "$CLI/hardened_lib.sh"
+hardened 'attacks on the set-group-ID form' "$@"
+
+attack=$TOOLS/attack
+
+# Names, modes and owners of all that there is.
+state_names() {
+	find "$M/state" -printf '%p %y %m %U %G\n' | sort
+}
+
+# --- the state directory -------------------------------------------------------------------
+
+state_files() {
+	mkdir -m 0777 "$S/open/sample"
+	as 1 sh -c 'echo text >"$1"' - "$S/open/sample/file"
+	try as 1 "$attack" path "$S/open/sample/file"
+	is 'the attacks work where they may' \
+		[ "$(wc -l <"$S/out")" -ge 12 ]
+	rm -f "$S"/tmp/attack.*
+	"$U1" -n 2 true # makes what an idle one has
+	by 1 holder a -n 1
+	by 2 waiter b -n 2
+	"$U2" --status >"$S/open/status"
+	state_names >"$S/before"
+	is 'there are files of each of them' [ "$(cut -d ' ' -f 4 "$S/before" | sort -u | wc -l)" -ge 3 ]
+	for each in 1 2 3; do
+		# shellcheck disable=SC2046 # no blanks in there
+		run "user $each cannot do anything with any file there" 0 '' '' \
+			as $each "$attack" path $(find "$M/state" -mindepth 1)
+		run "nor with the directory" 0 '*looked at' '' as $each sh -c \
+			'"$1" path "$2" | grep -Ev "opened for its name|beside it"; :' - "$attack" "$M/state"
+	done
+	if as 1 unshare -Ur true 2>/dev/null; then
+		# shellcheck disable=SC2046
+		run 'nor as root of a user namespace of their own' 0 '' '' \
+			as 1 unshare -Urm "$attack" path $(find "$M/state" -mindepth 1)
+	else
+		skip 'as root of a user namespace' 'users may not make one'
+	fi
+	state_names >"$S/after"
+	is 'nothing has changed' cmp -s "$S/before" "$S/after"
+	release_all a b
+}
+
+# --- running processes ---------------------------------------------------------------------
+
+processes() {
+	by 1 holder a -n 2
+	by 2 waiter b -n 2
+	run 'the tool gets at a command of its user' 1 '*mem read*ptrace seize*pidfd_getfd*' '' \
+		as 1 "$attack" process "$(pid_of a)"
+	run 'a waiting gpulease is closed to its own user' 0 '' '' \
+		as 2 "$attack" process "$(pid_of b)"
+	run 'and to another' 0 '' '' as 1 "$attack" process "$(pid_of b)"
+	is 'it still waits' [ "$(process_state "$(pid_of b)")" = S ]
+	run 'it cannot be ended by another' 1 '' '*' as 1 /bin/kill -KILL "$(pid_of b)"
+	release_all a
+	is 'and gets its turn' wait_until 'runs b'
+	release_all b
+}
+
+# User 1 looks, and their nvidia-smi does not answer yet: $smi are its processes.
+ask() {
+	: >"$S/open/log"
+	rm -f "$S/open/go" "$M/state/probe"
+	driver "wait $S/open/go" "log $S/open/log"
+	"$U1" --status >"$S/open/seen" 2>&1 &
+	asking=$!
+	started="$started $asking"
+	wait_until '[ "$(wc -l <"$S/open/log")" -ge 2 ]' || bail 'nvidia-smi is not asked'
+	smi=$(cut -d ' ' -f 1 "$S/open/log")
+	driver "log $S/open/log"
+}
+
+nvidia_smi() {
+	ask
+	for each in $smi; do
+		run 'a running nvidia-smi is closed to who started it' 0 '' '' \
+			as 1 "$attack" process "$each"
+		run 'and to another' 0 '' '' as 2 "$attack" process "$each"
+		as 1 kill -STOP "$each"
+	done
+	goes_on 'a stopped one does not keep others from theirs'
+	for each in $smi; do
+		as 1 kill -KILL "$each" 2>/dev/null
+	done
+	wait "$asking"
+	goes_on 'what is left of a killed one is nothing to others'
+	ask
+	for each in $smi; do
+		as 1 kill -KILL "$each" 2>/dev/null
+	done
+	wait "$asking"
+	is 'nor do they see it' [ "$("$U2" --status --json |
+		"$TOOLS/jsoncheck" gpus.0.state gpus.1.state | sort -u)" = idle ]
+	driver ''
+}
+
+# --- the FIFO that a command has -----------------------------------------------------------
+
+# misuse HOW WHAT: a job of user 1 does that with its FIFO and ends; user 2 waits for it.
+misuse() {
+	rm -f "$S/open/ready"
+	"$U1" -n 2 -- sh -c 'fd=$(basename /proc/$$/fd/1??) && "$1" fd "$fd" "$2" >"$3.new"
+		mv "$3.new" "$3"; exec sleep 1000' - "$attack" "$1" "$S/open/ready" &
+	job=$!
+	started="$started $job"
+	wait_until '[ -s "$S/open/ready" ]' || bail "nothing could be tried: $1"
+	by 2 waiter b -n 2
+	try "$U3" --immediate -n 1 true
+	is "$2: the GPU stays taken while the job runs" [ "$rc" -eq 124 ]
+	kill -KILL "$job"
+	is 'and goes on to the next when it ends' wait_until 'runs b'
+	# in ticks; all of a FIFO, read byte by byte, would take it twenty seconds
+	is 'who has waited without effort' \
+		[ $(($(cut -d ' ' -f 14,15 "/proc/$(pid_of b)/stat" | tr ' ' +))) -lt 200 ]
+	release_all b
+	goes_on 'nothing else is different'
+	intact 'the state can be read'
+}
+
+fifo() {
+	misuse other 'its FIFO opened anew, locked, linked'
+	misuse write 'its FIFO filled'
+	# no more than a process that is left behind can do: kept until it has lingered enough
+	configure 'linger-time = 2s'
+	misuse mode 'its FIFO closed to the group'
+	configure
+}
+
+# --- forgery -------------------------------------------------------------------------------
+
+forgery() {
+	"$U1" -n 2 -- sh -c 'echo "$GPULEASE_TOKEN" >"$1.new"; mv "$1.new" "$1"
+		prlimit --locks --noheadings -o SOFT >"$1.tag"; exec sleep 1000' - "$S/open/token" &
+	job=$!
+	started="$started $job"
+	wait_until '[ -s "$S/open/token.tag" ]' || bail 'no token'
+	token=$(cat "$S/open/token") tag=$(tr -d ' ' <"$S/open/token.tag")
+	run 'another user is no step of a job whose token they know' 124 '' '*' \
+		env GPULEASE_TOKEN="$token" GPULEASE_ID=1 "$U2" --immediate -n 1 true
+	run 'nor with its mark in the limits' 124 '' '*' \
+		prlimit --locks="$tag" "$U2" --immediate -n 1 true
+	run 'its own user is' 0 '' '' env GPULEASE_TOKEN="$token" "$U1" --immediate -n 1 true
+	run 'a name of another is not one' 0 '' '' as 2 env USER=root LOGNAME=root \
+		"$ROOT" -n 0 -- sh -c 'exit 0'
+	try "$U3" --status --json
+	is 'the state says who it is' [ "$("$TOOLS/jsoncheck" gpus.0.user <"$S/out")" = \
+		$((UID_BASE + 1)) ]
+	kill -KILL "$job"
+	goes_on 'others go on'
+}
+
+# --- stopping oneself ----------------------------------------------------------------------
+
+stopped() {
+	by 3 holder a -n 1
+	by 1 waiter head -n 2
+	by 2 waiter next -n 1
+	stop head
+	release_all a
+	is 'who stops at the head of the queue is passed over' wait_until 'runs next'
+	wake head
+	release_all next
+	is 'and keeps its place' wait_until 'runs head'
+	release_all head
+}
+
+# --- names ---------------------------------------------------------------------------------
+
+# harmless TEXT FILE: a result, good if there is nothing in it that a terminal obeys.
+harmless() {
+	if tr -d '\n' <"$2" | LC_ALL=C grep -q "[[:cntrl:]]" ||
+		LC_ALL=C grep -q "$(printf '\302[\200-\237]')" "$2"; then
+		not_ok "$1" "$(od -c "$2" | head -n 20)"
+	else
+		ok "$1"
+	fi
+}
+
+names() {
+	evil=$(printf 'x\033[31m\033]0;title\007\nGPU 9 idle\r\b\302\23331m\377')
+	mkdir "$S/open/$evil"
+	cp /bin/sleep "$S/open/$evil/$evil"
+	"$U1" -n 2 --name "$evil" -- "$S/open/$evil/$evil" 1000 &
+	job=$!
+	started="$started $job"
+	wait_until '[ "$("$U3" --status --json | "$TOOLS/jsoncheck" gpus.1.state)" = leased ]' ||
+		bail 'no job'
+	by 1 waiter b -n 2 --name "$evil"
+	by 2 waiter c -n 1
+	for each in --status --queue; do
+		try "$U3" $each
+		harmless "$each shows another's names without harm" "$S/out"
+		is 'each on its line' [ "$(grep -c '^ *GPU 9' "$S/out")" -eq 0 ]
+		try "$U3" $each --json
+		harmless 'so does it as JSON' "$S/out"
+		is 'which is JSON' [ -z "$("$TOOLS/jsoncheck" <"$S/out")" ]
+	done
+	harmless 'who waits is told without harm' "$S/c.err"
+	is 'in one line' [ "$(wc -l <"$S/c.err")" -eq 1 ]
+	kill -KILL "$job"
+	release_all b c
+	try "$U3" --history
+	harmless 'the history is harmless' "$S/out"
+	try "$U3" --history --json
+	is 'and JSON' [ -z "$("$TOOLS/jsoncheck" <"$S/out")" ]
+	run 'a message with a name in it' 127 '' '*' "$U1" -n 0 "no$evil"
+	harmless 'is harmless, too' "$S/err"
+}
+
+# --- numbers -------------------------------------------------------------------------------
+
+queue_limit() {
+	configure 'max-waiting = 3'
+	by 3 holder a -n 2
+	for each in b c d; do
+		by 1 waiter $each -n 1
+	done
+	run 'a user has only so many waiting jobs' 125 '' '*max-waiting*' "$U1" -n 1 true
+	run 'which says nothing about jobs without GPUs' 0 '' '' "$U1" -n 0 true
+	by 2 waiter e -n 1
+	waiter f -n 1
+	ok 'nor about other users and root'
+	release_all a b c d e f
+	run 'nor about later ones' 0 '' '' "$U1" -n 1 true
+	configure
+}
+
+flood() {
+	by 3 holder a -n 2
+	i=0 flood=''
+	while [ $((i += 1)) -le 100 ]; do
+		"$U1" -n 1 true 2>"$S/flood.err" &
+		flood="$flood $!"
+	done
+	started="$started $flood"
+	wait_until '[ "$("$U3" --queue | wc -l)" -gt 100 ]' || bail 'not all of them wait'
+	run 'behind 100 jobs of one user others can look' 0 '*' '' "$U2" --queue
+	run 'and run what needs no GPU' 0 '' '' "$U2" -n 0 true
+	by 2 waiter b -n 2
+	# shellcheck disable=SC2086
+	as 1 kill -KILL $flood
+	release_all a
+	is 'and once those are killed get their turn' wait_until 'runs b'
+	release_all b
+	as 1 sh -c 'i=0; while [ $((i += 1)) -le 300 ]; do "$0" -n 0 true; done' "$ROOT"
+	goes_on 'so it is after 300 tickets of one user'
+	is 'whose FIFOs are swept' [ "$(find "$M/state/live" "$M/state/bell" -type p | wc -l)" -lt 300 ]
+}
+
+state_files
+processes
+nvidia_smi
+fifo
+forgery
+stopped
+names
+queue_limit
+flood
+
+finish

@@ -1,0 +1,95 @@
+# shellcheck shell=sh disable=SC2034
+# What the tests of installations share; read in after lib.sh and own_mounts.sh.  The user of
+# these tests has the number $USER_ID, is in no group, and has a home of its own.
+#
+#	pristine DIR…	puts overlays over them, and takes an installed gpulease out of those:
+#			/etc, /var/lib and /usr/local are among them or below them
+#	with_gpus	a driver for all, as an administrator would configure it
+
+USER_ID=61001
+
+# files_of_machine: what an installation could leave behind.
+files_of_machine() {
+	find /usr/local /usr/bin /usr/share/man /usr/share/doc /usr/share/bash-completion /etc \
+		/var/lib ! -type d ! -path '/var/lib/apt/*' ! -path '/var/lib/dpkg/*' \
+		! -path '/etc/*-' ! -path '/etc/.pwd.lock' 2>/dev/null | sort
+	ls -d /var/lib/gpulease* 2>/dev/null
+	getent group | sort
+}
+
+pristine() {
+	# a state directory that is a mount of its own would shine through
+	! mountpoint -q /var/lib/gpulease 2>/dev/null || umount -l /var/lib/gpulease
+	overlay "$@"
+	rm -rf /var/lib/gpulease*
+	rm -f /usr/local/bin/gpulease /etc/gpulease.conf
+	! getent group gpulease >/dev/null || groupdel gpulease
+	unset GPULEASE_SIM
+	mkdir -m 0700 "$M/home"
+	chown "$USER_ID:$USER_ID" "$M/home"
+}
+
+with_gpus() {
+	mkdir -m 1777 "$M/smi"
+	cp "$CLI/../bin/nvidia-smi" "$M/fake-nvidia-smi"
+	chmod 0755 "$M/fake-nvidia-smi"
+	cat >"$M/nvidia-smi" <<-END
+		#!/bin/sh
+		FAKE_SMI_DIR=$M/smi exec $M/fake-nvidia-smi "\$@"
+	END
+	chmod 0755 "$M/nvidia-smi"
+	cat >"$M/smi/gpus" <<-END
+		0 GPU-11111111-0000-0000-0000-000000000000 00000000:01:00.0 24576 Fake GPU
+		1 GPU-22222222-0000-0000-0000-000000000000 00000000:02:00.0 24576 Fake GPU
+	END
+}
+
+# configure: the driver, in the settings that were just installed.
+configure() {
+	echo "nvidia-smi = $M/nvidia-smi" >>/etc/gpulease.conf
+}
+
+# as_user [-g GROUP] COMMAND…
+as_user() {
+	as_groups=--clear-groups
+	if [ "$1" = -g ]; then
+		as_groups=--groups=$(getent group "$2" | cut -d : -f 3)
+		shift 2
+	fi
+	(cd / && exec setpriv --reuid "$USER_ID" --regid "$USER_ID" "$as_groups" -- \
+		env HOME="$M/home" XDG_STATE_HOME="$M/home/state" TMPDIR="$M/home" "$@")
+}
+
+# hold NAME PROGRAM [-g GROUP]: a job of the user's that runs until `let_go NAME`.
+hold() {
+	hold_at=$M/home/$1 hold_program=$2
+	shift 2
+	mkfifo -m 0666 "$hold_at.hold"
+	as_user "$@" "$hold_program" -n 1 -- sh -c 'exec 3<>"$1.hold"; echo >"$1.runs"
+		read -r status <&3; exit "$status"' job "$hold_at" >"$hold_at.log" 2>&1 &
+	hold_pid=$!
+	started="$started $hold_pid"
+	wait_until "[ -e '$hold_at.runs' ]" || bail "the job does not start: $(cat "$hold_at.log")"
+}
+
+# let_go NAME: sets $rc to the exit status of the job.
+let_go() {
+	echo 7 1<>"$M/home/$1.hold"
+	wait "$hold_pid"
+	rc=$?
+	rm -f "$M/home/$1".*
+}
+
+# serves_user PROGRAM TEXT: results; it runs a job for a user of no group, who has no way to
+# the files.
+serves_user() {
+	run "$2: a user gets a GPU" 0 '[01]' '' \
+		as_user "$1" -n 1 -- sh -c 'echo "$CUDA_VISIBLE_DEVICES"'
+	run "$2: the exit status is that of the command" 7 '' '' as_user "$1" -n 1 -- \
+		sh -c 'exit 7'
+	run "$2: the command is in no group of gpulease" 0 "$USER_ID
+$USER_ID" '' as_user "$1" -n 1 -- sh -c 'id -G; sed -n "s/^Gid:.*	//p" /proc/self/status'
+	run "$2: the user cannot look into the directory" 2 '' '*Permission denied*' \
+		as_user ls /var/lib/gpulease
+	is "$2: yet the job was written down there" test -s /var/lib/gpulease/history
+}

@@ -1,0 +1,238 @@
+#!/bin/sh
+# Faults of the machine: no room, read-only, no descriptors, a state directory that is emptied,
+# a pid used again, another clock, another boot.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cli/own_mounts.sh
+. "$CLI/own_mounts.sh"
+
+if ! own_mounts "$@"; then
+	for text in 'a full disk' 'no inodes' 'a read-only file system' 'a pid used again' \
+		'another boot'; do
+		skip "$text" "$own_mounts_why"
+	done
+	finish
+fi
+scratch
+sim 2
+
+# small OPTIONS: an own, small file system for the state from now on.
+small() {
+	small_at=$(mktemp -d "$S/small.XXXXXX")
+	mount -t tmpfs -o "$1,mode=0700" tmpfs "$small_at" || bail 'cannot mount a tmpfs'
+	at_exit "umount -l '$small_at' 2>/dev/null"
+	export XDG_STATE_HOME="$small_at"
+}
+
+# refused TEXT STDERR: new jobs are, at the latest when what was set aside is used up.
+refused() {
+	# shellcheck disable=SC2016
+	run "$1" 125 '' "$2" sh -c '
+		i=0
+		while [ $i -lt 20 ] && "$0" -n 0 true 2>/dev/null; do i=$((i + 1)); done
+		exec "$0" -n 0 true' "$GPULEASE"
+}
+
+looks() {
+	run "$1: --status works" 0 '*leased*' '' "$GPULEASE" --status
+	run "$1: --queue works" 0 '*' '' "$GPULEASE" --queue
+	run "$1: --history works" 0 '*' '' "$GPULEASE" --history
+}
+
+# --- no room -------------------------------------------------------------------------------
+
+# no_room TEXT OPTIONS FILL STDERR
+no_room() {
+	small "$2"
+	run "$1: a queue" 0 '' '' "$GPULEASE" -n 2 true
+	holder before -n 2
+	waiter through -n 2
+	eval "$3"
+	refused "$1: a clear error" "$4"
+	looks "$1"
+	release_all before
+	wait_until 'runs through' && ok "$1: who waits gets its turn"
+	release_all through
+	is "$1: and ends as it should" [ "$rc" -eq 0 ]
+	rm -rf "$XDG_STATE_HOME"/fill*
+	run "$1: with room again others go on" 0 '' '' "$GPULEASE" -n 2 true
+	umount -l "$XDG_STATE_HOME"
+}
+# shellcheck disable=SC2016 # for eval
+no_room 'a full disk' size=256k 'cat /dev/zero >"$XDG_STATE_HOME/fill" 2>/dev/null' \
+	"gpulease: cannot * in '*': No space left on device"
+# shellcheck disable=SC2016
+no_room 'no inodes' size=1m,nr_inodes=40 \
+	'i=0; while touch "$XDG_STATE_HOME/fill$i"; do i=$((i + 1)); done 2>/dev/null' \
+	"gpulease: cannot make a FIFO in '*': No space left on device"
+
+# --- read-only -----------------------------------------------------------------------------
+
+small size=1m
+holder before -n 2
+waiter through -n 2
+unset GPULEASE_SIM
+mkdir "$S/ro"
+if ! mount --bind "$XDG_STATE_HOME/gpulease/sim-2x24576" "$S/ro" ||
+	! mount -o remount,ro,bind "$S/ro"; then
+	bail 'cannot make a mount read-only'
+fi
+at_exit "umount -l '$S/ro'"
+export GPULEASE_DIR="$S/ro"
+PATH=$CLI/../bin:$PATH FAKE_SMI_DIR=$S/smi
+export PATH FAKE_SMI_DIR
+run 'read-only: --status works' 0 '*leased*' '*' "$GPULEASE" --status
+run 'read-only: --queue shows who waits' 0 '*needs 2 GPUs*' '*' "$GPULEASE" --queue
+run 'read-only: --history works' 0 '*' '*' "$GPULEASE" --history
+for verb in '-n 1 true' '-n 0 true' '--cancel 1' '--pause 0'; do
+	# shellcheck disable=SC2086
+	run "read-only: $verb is a clear error" 125 '' \
+		"gpulease: cannot use the state in '*': Read-only file system" "$GPULEASE" $verb
+done
+sim 2
+release_all before
+wait_until 'runs through' && ok 'read-only: who has it otherwise goes on'
+release_all through
+holder before -n 2
+mount -o remount,ro "$XDG_STATE_HOME" && looks 'remounted read-only'
+release_all before
+is 'remounted read-only: a job that runs goes on' [ "$rc" -eq 0 ]
+mount -o remount,rw "$XDG_STATE_HOME"
+run 'writable again: others go on' 0 '' '' "$GPULEASE" -n 2 true
+umount -l "$XDG_STATE_HOME"
+XDG_STATE_HOME=$S/state-home
+
+# --- no descriptors ------------------------------------------------------------------------
+
+# few TEXT COMMAND…: it works or says in one line why not.
+few() {
+	text=$1 bad=
+	shift
+	for n in 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		# LeakSanitizer needs descriptors of its own
+		try timeout -k 1 30 env ASAN_OPTIONS=detect_leaks=0 prlimit --nofile="$n:$n" "$@"
+		case $rc:$err in
+		0:* | 125:gpulease:*) [ "$(grep -c '' "$S/err")" -le 2 ] || bad="$bad $n: $err" ;;
+		*) bad="$bad $n: status $rc $err" ;;
+		esac
+	done
+	is "$text" [ -z "$bad" ] || echo "# $bad"
+}
+run 'a queue' 0 '' '' "$GPULEASE" -n 2 true
+few 'few descriptors: a job' "$GPULEASE" -n 2 true
+few 'few descriptors: --status' "$GPULEASE" --status
+few 'few descriptors: --history' "$GPULEASE" --history
+few 'few descriptors: --pause' "$GPULEASE" --pause 0
+few 'few descriptors: --resume' "$GPULEASE" --resume 0
+"$GPULEASE" --resume 0
+run 'few descriptors: others go on' 0 '' '' "$GPULEASE" -n 2 true
+
+# --- the directory is emptied ----------------------------------------------------------------
+
+holder before -n 2
+waiter lost -n 2
+dir=$(state_dir)
+find "$dir" -mindepth 1 -delete
+release_all before
+release lost
+ended lost
+is 'emptied: who waits gets in again, or says why not' \
+	sh -c '[ "$1" -eq 0 ] || { [ "$1" -eq 125 ] && [ -s "$2" ]; }' - "$rc" "$S/lost.err"
+run 'emptied: others go on' 0 '' '' "$GPULEASE" -n 2 true
+for part in gpu live bell; do
+	holder before -n 2
+	waiter lost -n 2
+	rm -r "${dir:?}/$part"
+	release_all before
+	release lost
+	ended lost
+	is "without $part/: who waits gets its turn" [ "$rc" -eq 0 ]
+	run "without $part/: others go on" 0 '' '' "$GPULEASE" -n 2 true
+done
+holder before -n 1
+rm -r "${dir:?}/gpu"
+run 'without gpu/ a job that runs keeps its GPU' 124 '' '*nobody knows still runs*' \
+	"$GPULEASE" -I -n 2 true
+release_all before
+run 'and then it is free' 0 '' '' "$GPULEASE" -n 2 true
+
+# --- a pid that is used again ----------------------------------------------------------------
+
+# As the first process of a pid namespace, where the next pid can be chosen.
+cat >"$S/reuse.sh" <<'END'
+# another PID: a process that sleeps, with that pid
+another() {
+	for i in 1 2 3 4 5 6 7 8 9; do
+		echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
+		sleep 1000 &
+		[ $! -ne "$1" ] || return 0
+		kill -9 $!
+	done
+	echo 'cannot choose a pid'
+	exit 1
+}
+# begin OPTION…: a job that is killed, and another process with its pid
+begin() {
+	"$GPULEASE" -n 2 "$@" -- sleep 1000 &
+	pid=$!
+	until "$GPULEASE" --status | grep -q 'sleep 1000'; do sleep 0.02; done
+	kill -9 $pid
+	wait $pid
+	another $pid
+}
+begin
+"$GPULEASE" -I -n 2 true && echo 'lease over'
+"$GPULEASE" --cancel 1 && echo 'cancelled'
+kill -0 $pid && echo 'alive after cancel'
+kill -9 $pid
+wait $pid
+begin --time 1s --grace 1s
+sleep 2.5
+kill -0 $pid && echo 'alive after watchdog'
+END
+if unshare -p -f --mount-proc true 2>/dev/null; then
+	try unshare -p -f --mount-proc env GPULEASE="$GPULEASE" sh "$S/reuse.sh"
+	is 'a pid used again: the lease is over' like '*lease over*' "$out"
+	is 'a pid used again: --cancel leaves the new process alone' \
+		like '*alive after cancel*' "$out"
+	is 'a pid used again: and cancels nothing' sh -c '! echo "$1" | grep -q cancelled' - "$out"
+	is 'a pid used again: a watchdog leaves it alone' like '*alive after watchdog*' "$out"
+else
+	skip 'a pid used again' 'no pid namespaces'
+fi
+
+# --- another clock ---------------------------------------------------------------------------
+
+# The real clock is only shown; a boot clock that is behind that of others is a time namespace.
+if unshare -T --boottime -60 true 2>/dev/null; then
+	holder before -n 2
+	waiter through -n 2
+	run 'a clock behind: --status works' 0 '*leased*' '' unshare -T --boottime -60 \
+		"$GPULEASE" --status
+	run 'a clock behind: nothing is given away' 124 '' '*' unshare -T --boottime -60 \
+		"$GPULEASE" -I -n 1 true
+	release_all before through
+	run 'a clock behind: a job starts' 0 '' '' unshare -T --boottime -60 "$GPULEASE" -n 2 true
+	run 'a clock ahead: a job starts' 0 '' '' unshare -T --boottime 600000 \
+		"$GPULEASE" -n 2 true
+	run 'and then the others' 0 '' '' "$GPULEASE" -n 2 true
+	run 'and all can be shown' 0 '*' '' "$GPULEASE" --history
+else
+	skip 'another clock' 'no time namespaces'
+fi
+
+# --- another boot ----------------------------------------------------------------------------
+
+rm -r "${dir:?}"
+holder before -n 1
+run 'a pause before the boot' 0 '' '' "$GPULEASE" --pause 1
+echo 01234567-89ab-4cde-8f01-23456789abcd >"$S/boot_id"
+mount --bind "$S/boot_id" /proc/sys/kernel/random/boot_id || bail 'cannot mount a boot id'
+at_exit 'umount -l /proc/sys/kernel/random/boot_id 2>/dev/null'
+run 'another boot: no lease is left, the pause is' 0 '*0*idle*1*paused*' '' "$GPULEASE" --status
+run 'another boot: the GPU is free' 0 0 '' "$GPULEASE" -I -n 1 sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'another boot: the history says so' 0 '*reboot*' '' "$GPULEASE" --history
+run 'another boot: the paused one is not' 124 '' '*paused*' "$GPULEASE" -I -n 2 true
+umount -l /proc/sys/kernel/random/boot_id
+release_all before
+finish

@@ -1,0 +1,47 @@
+/*
+ * Any text as a configuration: what is refused has a reason that is one printable line and
+ * names file and line; what is read is written so that it is read as the same again.
+ */
+#include <assert.h>
+
+#include "config.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* All of @config as a text, but for what is not set. */
+static void write_all(const struct config *config, struct text *out)
+{
+	for (int key = 0; key < CONFIG_KEYS; key++) {
+		char value[CONFIG_PATH_SIZE];
+		struct text text = TEXT_ON(value);
+
+		config_format(config, (enum config_key)key, &text);
+		assert(!text.cut);
+		if (text.used)
+			text_addf(out, "%s = %s\n", config_key_name((enum config_key)key),
+				value);
+	}
+	assert(!out->cut);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct config config, again;
+	char first[4096], second[4096], printable[sizeof(((struct why *)0)->text)];
+	struct text a = TEXT_ON(first), b = TEXT_ON(second), shown = TEXT_ON(printable);
+	struct why why = WHY_NONE;
+
+	config_default(&config);
+	if (config_parse("x", (const char *)data, size, &config, &why) < 0) {
+		assert(strncmp(why.text, "x, line ", 8) == 0);
+		text_add_printable(&shown, why.text, strlen(why.text));
+		assert(strcmp(printable, why.text) == 0);
+		return 0;
+	}
+	write_all(&config, &a);
+	config_default(&again);
+	assert(config_parse("x", first, a.used, &again, &why) == 0);
+	write_all(&again, &b);
+	assert(strcmp(first, second) == 0);
+	return 0;
+}

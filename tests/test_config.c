@@ -1,0 +1,355 @@
+/*
+ * The configuration as a text: tables of what each key takes, and of what is refused and how.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <cmocka.h>
+
+#include "config.h"
+
+static struct config config;
+static struct why why;
+
+/* Reads @text over the defaults; -EINVAL leaves its reason in `why`. */
+static int parse_bytes(const char *text, size_t size)
+{
+	config_default(&config);
+	why = WHY_NONE;
+	return config_parse("x.conf", text, size, &config, &why);
+}
+
+static int parse(const char *text)
+{
+	return parse_bytes(text, strlen(text));
+}
+
+static void must_parse(const char *text)
+{
+	if (parse(text) < 0)
+		fail_msg("'%s': %s", text, why.text);
+}
+
+/* "KEY = VALUE" of what is in `config` now. */
+static const char *formatted(enum config_key key)
+{
+	static char line[CONFIG_PATH_SIZE + 64];
+	struct text text = TEXT_ON(line);
+
+	text_addf(&text, "%s = ", config_key_name(key));
+	config_format(&config, key, &text);
+	assert_false(text.cut);
+	return line;
+}
+
+static enum config_key find_key(const char *line)
+{
+	for (int key = 0; key < CONFIG_KEYS; key++) {
+		const char *name = config_key_name((enum config_key)key);
+
+		if (strncmp(line, name, strlen(name)) == 0)
+			return (enum config_key)key;
+	}
+	fail_msg("no key in '%s'", line);
+	return CONFIG_KEYS;
+}
+
+/* The reason is one printable line without full stop. */
+static void check_refused(const char *text, size_t size, const char *reason)
+{
+	char printable[sizeof(why.text)];
+	struct text shown = TEXT_ON(printable);
+
+	if (parse_bytes(text, size) != -EINVAL)
+		fail_msg("'%s' is read", text);
+	if (!strstr(why.text, reason))
+		fail_msg("'%s': '%s' does not say '%s'", text, why.text, reason);
+	text_add_printable(&shown, why.text, strlen(why.text));
+	assert_string_equal(printable, why.text);
+	assert_int_not_equal(why.text[strlen(why.text) - 1], '.');
+}
+
+/* --- values ------------------------------------------------------------------------ */
+
+static void what_is_not_configured_is_the_default(void **state)
+{
+	static const char *const defaults[CONFIG_KEYS] = {
+		"directory = /var/lib/gpulease",
+		"nvidia-smi = ",
+		"probe-deadline = 10s",
+		"idle-threshold = 200MiB",
+		"busy-utilization = off",
+		"margin = 512MiB",
+		"spike-buffer = 10%",
+		"settle-time = 60s",
+		"linger-time = 60s",
+		"admin-group = ",
+		"max-waiting = 1000",
+		"show-commands = all",
+		"record-ends = no",
+	};
+
+	(void)state;
+	must_parse("");
+	for (int key = 0; key < CONFIG_KEYS; key++) {
+		assert_string_equal(formatted((enum config_key)key), defaults[key]);
+		assert_int_equal(config.lines[key], 0);
+	}
+	assert_true(config.idle.mib == 200 && config.idle.percent == 0);
+	assert_true(config.settle_ms == 60000 && config.linger_ms == 60000);
+	assert_true(config.probe_deadline_ms == 10000 && config.busy_percent == 0);
+	assert_true(config.margin_mib == 512 && config.spike_buffer_percent == 10);
+	assert_int_equal(config.max_waiting, 1000);
+	assert_false(config.shows_own_commands_only || config.records_ends);
+}
+
+static void every_key_is_read_and_written(void **state)
+{
+	/* what is written, and, where it is another, what that means */
+	static const char *const lines[][2] = {
+		{ "directory = /srv/gpu lease", NULL },
+		{ "directory = /", NULL },
+		{ "nvidia-smi = /opt/nvidia/bin/nvidia-smi=1", NULL },
+		{ "probe-deadline = 2500ms", NULL },
+		{ "probe-deadline = 100ms", NULL },
+		{ "probe-deadline = 10m", "probe-deadline = 600s" },
+		{ "idle-threshold = 1GiB", "idle-threshold = 1024MiB" },
+		{ "idle-threshold = 300", "idle-threshold = 300MiB" },
+		{ "idle-threshold = 5%", NULL },
+		{ "idle-threshold = 100%", NULL },
+		{ "busy-utilization = 1%", NULL },
+		{ "busy-utilization = 100%", NULL },
+		{ "busy-utilization = off", NULL },
+		{ "margin = 0", NULL },
+		{ "margin = 2G", "margin = 2048MiB" },
+		{ "spike-buffer = 0%", NULL },
+		{ "spike-buffer = 100%", NULL },
+		{ "settle-time = 0", "settle-time = 0s" },
+		{ "settle-time = 1.5m", "settle-time = 90s" },
+		{ "linger-time = 1s", NULL },
+		{ "linger-time = 2h", "linger-time = 7200s" },
+		{ "admin-group = gpu-admins", NULL },
+		{ "admin-group = 1004", NULL },
+		{ "max-waiting = 1", NULL },
+		{ "max-waiting = 1000000", NULL },
+		{ "max-waiting = none", NULL },
+		{ "show-commands = own", NULL },
+		{ "show-commands = all", NULL },
+		{ "record-ends = yes", NULL },
+		{ "record-ends = no", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		const char *wanted = lines[i][1] ? lines[i][1] : lines[i][0];
+		enum config_key key = find_key(lines[i][0]);
+		char written[CONFIG_PATH_SIZE + 64];
+
+		must_parse(lines[i][0]);
+		assert_int_equal(config.lines[key], 1);
+		assert_string_equal(formatted(key), wanted);
+		/* and what is written is read as the same again */
+		text_copy(written, sizeof(written), formatted(key));
+		must_parse(written);
+		assert_string_equal(formatted(key), wanted);
+	}
+}
+
+static void the_values_are_what_they_say(void **state)
+{
+	(void)state;
+	must_parse("idle-threshold = 5%\nbusy-utilization=30%\nmargin=1G\n"
+		   "spike-buffer = 7%\nsettle-time = 2m\nlinger-time = 90s\n"
+		   "max-waiting = none\nshow-commands = own\nrecord-ends = yes\n"
+		   "admin-group = staff\nprobe-deadline = 3s\nnvidia-smi = /a\n"
+		   "directory = /b\n");
+	assert_true(config.idle.mib == 0 && config.idle.percent == 5);
+	assert_int_equal(config.busy_percent, 30);
+	assert_true(config.margin_mib == 1024 && config.spike_buffer_percent == 7);
+	assert_true(config.settle_ms == 120000 && config.linger_ms == 90000);
+	assert_int_equal(config.max_waiting, 0);
+	assert_true(config.shows_own_commands_only && config.records_ends);
+	assert_string_equal(config.admin_group, "staff");
+	assert_true(config.probe_deadline_ms == 3000);
+	assert_string_equal(config.nvidia_smi, "/a");
+	assert_string_equal(config.directory, "/b");
+}
+
+static void a_bad_value_is_refused_with_what_is_allowed(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "directory = lib",
+			"directory: 'lib' is not an absolute path; write one" },
+		{ "nvidia-smi = ./x",
+			"nvidia-smi: './x' is not an absolute path; write" },
+		{ "probe-deadline = soon",
+			"'soon' is not a duration; write 100ms to 10m" },
+		{ "probe-deadline = 99ms", "'99ms' is out of range; write 100ms to 10m" },
+		{ "probe-deadline = 0", "'0' is out of range" },
+		{ "probe-deadline = 601s", "'601s' is out of range" },
+		{ "idle-threshold = some",
+			"'some' is not a threshold; write a size, like 200MiB, or 1% to 100%" },
+		{ "idle-threshold = 0%", "'0%' is out of range" },
+		{ "idle-threshold = 101%", "'101%' is out of range" },
+		{ "idle-threshold = -1", "'-1' is not a threshold" },
+		{ "idle-threshold = 5 %", "'5 %' is not a threshold" },
+		{ "idle-threshold = %", "'%' is not a threshold" },
+		{ "idle-threshold = 5%%", "'5%%' is not a threshold" },
+		{ "idle-threshold = 0", "'0' is not a threshold" },
+		{ "busy-utilization = 50",
+			"'50' is not a percentage; write 1% to 100%, or" },
+		{ "busy-utilization = 0%", "'0%' is out of range" },
+		{ "busy-utilization = OFF", "'OFF' is not a percentage" },
+		{ "busy-utilization = 4294967297%", "write 1% to 100%, or off" },
+		{ "margin = 5%",
+			"margin: '5%' is not a size; write a size, like 512MiB, or 0" },
+		{ "margin = 2000T", "margin: '2000T' is not a size" },
+		{ "spike-buffer = 10", "'10' is not a percentage; write 0% to 100%" },
+		{ "spike-buffer = 101%", "'101%' is out of range" },
+		{ "settle-time = 1h30m",
+			"'1h30m' is not a duration; write one like 60s" },
+		{ "settle-time = 11y", "'11y' is not a duration" },
+		{ "linger-time = 999ms",
+			"'999ms' is out of range; write one like 60s or 5m, "
+			"at least 1s" },
+		{ "admin-group = a b",
+			"'a b' is not a group; write its name or its number" },
+		{ "admin-group = a,b", "'a,b' is not a group" },
+		{ "max-waiting = 0", "'0' is out of range; write 1 to 1000000, or none" },
+		{ "max-waiting = 1000001", "'1000001' is out of range" },
+		{ "max-waiting = 18446744073709551615", "is out of range" },
+		{ "max-waiting = many", "'many' is not a number" },
+		{ "show-commands = mine", "'mine' is not a choice; write all or own" },
+		{ "show-commands = All", "'All' is not a choice" },
+		{ "record-ends = true", "'true' is not a choice; write no or yes" },
+		{ "record-ends = \x1b[2J", "'?[2J' is not a choice" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		char begin[64];
+
+		check_refused(bad[i][0], strlen(bad[i][0]), bad[i][1]);
+		(void)snprintf(begin, sizeof(begin),
+			"x.conf, line 1: %s: ", config_key_name(find_key(bad[i][0])));
+		assert_int_equal(strncmp(why.text, begin, strlen(begin)), 0);
+	}
+}
+
+static void a_value_has_a_longest(void **state)
+{
+	char line[512] = "directory = /";
+	size_t begin = strlen("directory = ");
+
+	(void)state;
+	memset(line + begin + 1, 'x', CONFIG_PATH_SIZE - 2);
+	line[begin + CONFIG_PATH_SIZE - 1] = '\0';
+	must_parse(line);
+	assert_int_equal(strlen(config.directory), CONFIG_PATH_SIZE - 1);
+	assert_string_equal(formatted(CONFIG_DIRECTORY), line);
+	line[begin + CONFIG_PATH_SIZE - 1] = 'x';
+	line[begin + CONFIG_PATH_SIZE] = '\0';
+	check_refused(line, strlen(line), "' is too long; write one like");
+	text_copy(line, sizeof(line), "admin-group = ");
+	begin = strlen(line);
+	memset(line + begin, 'g', CONFIG_GROUP_SIZE);
+	line[begin + CONFIG_GROUP_SIZE] = '\0';
+	check_refused(line, strlen(line), "is not a group");
+	line[begin + CONFIG_GROUP_SIZE - 1] = '\0';
+	must_parse(line);
+}
+
+/* --- lines ------------------------------------------------------------------------- */
+
+static void lines_have_blanks_comments_and_ends_of_any_kind(void **state)
+{
+	static const char *const texts[] = {
+		"margin=1G",
+		"margin = 1G\n",
+		"\t margin\t =\t1G  \n",
+		"margin = 1G\r\n",
+		"\r\n# a comment\r\nmargin = 1G\r\n\r\n",
+		"margin = 1G # as much as that\n",
+		"margin = 1G#so\n",
+		"# margin = 5G\nmargin = 1G\n#margin = 7G",
+		"\n\n\n   \nmargin = 1G",
+		"#\n##\n # #\nmargin = 1G\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		must_parse(texts[i]);
+		if (config.margin_mib != 1024)
+			fail_msg("'%s'", texts[i]);
+	}
+	must_parse("# one\n\nmargin = 1G\n\nsettle-time = 5s");
+	assert_int_equal(config.lines[CONFIG_MARGIN], 3);
+	assert_int_equal(config.lines[CONFIG_SETTLE_TIME], 5);
+	assert_int_equal(config.lines[CONFIG_LINGER_TIME], 0);
+}
+
+static void a_line_that_is_none_is_refused(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "margin", "line 1: margin: the = is missing; write margin = VALUE" },
+		{ "\nmargin 5G", "line 2: unknown key 'margin 5G'" },
+		{ "margin =", "line 1: margin: the value is missing; write a size" },
+		{ "margin = # 5G", "line 1: margin: the value is missing" },
+		{ "margin = \r\n", "line 1: margin: the value is missing" },
+		{ "= 5", "line 1: unknown key ''" },
+		{ "margin : 5G", "unknown key 'margin : 5G'" },
+		{ "margin = 1G\n# two\nmargin = 1G",
+			"line 3: margin: is set twice; write it once, it stands in line 1" },
+		{ "Margin = 1G", "unknown key 'Margin'" },
+		{ "marg = 1G", "unknown key 'marg'" },
+		{ "margins = 1G", "unknown key 'margins'" },
+		{ "margin = = 1G", "margin: '= 1G' is not a size" },
+		{ "margin = 1G\n\x1b]0;x\a = 1", "line 2: unknown key '?]0;x?'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		check_refused(bad[i][0], strlen(bad[i][0]), bad[i][1]);
+}
+
+static void a_nul_is_never_part_of_a_line(void **state)
+{
+	static const char in_value[] = "admin-group = a\0b\n", in_key[] = "mar\0gin = 1G",
+			  behind[] = "admin-group = a\0", alone[] = "\0";
+
+	(void)state;
+	check_refused(in_value, sizeof(in_value) - 1,
+		"x.conf, line 1: admin-group: 'a?b' has a NUL in it; write its name");
+	check_refused(in_key, sizeof(in_key) - 1, "unknown key 'mar?gin'");
+	check_refused(behind, sizeof(behind) - 1, "has a NUL in it");
+	check_refused(alone, sizeof(alone) - 1, "unknown key '?'");
+}
+
+static void an_unknown_key_is_answered_with_those_that_are(void **state)
+{
+	(void)state;
+	check_refused("\n\nidle = 5", strlen("\n\nidle = 5"),
+		"x.conf, line 3: unknown key 'idle'; the keys are directory, ");
+	for (int key = 0; key < CONFIG_KEYS; key++)
+		assert_non_null(strstr(why.text, config_key_name((enum config_key)key)));
+	assert_true(strlen(why.text) < sizeof(why.text) - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_not_configured_is_the_default),
+		cmocka_unit_test(every_key_is_read_and_written),
+		cmocka_unit_test(the_values_are_what_they_say),
+		cmocka_unit_test(a_bad_value_is_refused_with_what_is_allowed),
+		cmocka_unit_test(a_value_has_a_longest),
+		cmocka_unit_test(lines_have_blanks_comments_and_ends_of_any_kind),
+		cmocka_unit_test(a_line_that_is_none_is_refused),
+		cmocka_unit_test(a_nul_is_never_part_of_a_line),
+		cmocka_unit_test(an_unknown_key_is_answered_with_those_that_are),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

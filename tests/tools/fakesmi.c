@@ -1,0 +1,150 @@
+/*
+ * fakesmi: an nvidia-smi with idle GPUs, as a program.  A script is no stand-in where the
+ * group that gpulease lends it matters: its shell drops that.
+ *
+ * What it does is in the file NAME.conf beside its own file NAME, for its environment is
+ * empty; a line each, none has to be there:
+ *
+ *	gpus N		so many idle GPUs of 80 GiB (default 2)
+ *	first N		the first of them has the UUID that number N has elsewhere
+ *	delay MS	answers so much later
+ *	wait FILE	answers once FILE exists
+ *	log FILE	appends a line "PID gpus|procs|list" to FILE, which exists, first
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct conf {
+	unsigned gpus, first, delay_ms;
+	char wait[PATH_MAX], log[PATH_MAX];
+};
+
+static void pause_ms(unsigned ms)
+{
+	struct timespec span = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+
+	(void)nanosleep(&span, NULL);
+}
+
+static void read_conf(struct conf *conf)
+{
+	char path[PATH_MAX + 8], line[PATH_MAX + 16];
+	ssize_t size = readlink("/proc/self/exe", path, PATH_MAX);
+	FILE *file;
+
+	*conf = (struct conf){ .gpus = 2 };
+	if (size < 0)
+		return;
+	(void)snprintf(path + size, sizeof(path) - (size_t)size, ".conf");
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		char *value = strchr(line, ' ');
+
+		line[strcspn(line, "\n")] = '\0';
+		if (!value)
+			continue;
+		*value++ = '\0';
+		if (strcmp(line, "gpus") == 0)
+			conf->gpus = (unsigned)strtoul(value, NULL, 10);
+		else if (strcmp(line, "first") == 0)
+			conf->first = (unsigned)strtoul(value, NULL, 10);
+		else if (strcmp(line, "delay") == 0)
+			conf->delay_ms = (unsigned)strtoul(value, NULL, 10);
+		else if (strcmp(line, "wait") == 0)
+			(void)snprintf(conf->wait, sizeof(conf->wait), "%s", value);
+		else if (strcmp(line, "log") == 0)
+			(void)snprintf(conf->log, sizeof(conf->log), "%s", value);
+	}
+	if (file)
+		(void)fclose(file);
+}
+
+static void note_run(const struct conf *conf, const char *query)
+{
+	int fd = conf->log[0] ? open(conf->log, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+	char line[64];
+	int size = snprintf(line, sizeof(line), "%d %s\n", (int)getpid(), query);
+
+	if (fd >= 0 && write(fd, line, (size_t)size) < 0)
+		perror(conf->log);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+static void hold(const struct conf *conf)
+{
+	pause_ms(conf->delay_ms);
+	while (conf->wait[0] && access(conf->wait, F_OK) < 0)
+		pause_ms(10);
+}
+
+/* One column of the row of GPU @gpu. */
+static void print_field(const char *name, const struct conf *conf, unsigned gpu)
+{
+	if (strcmp(name, "index") == 0)
+		printf("%u", gpu);
+	else if (strcmp(name, "uuid") == 0)
+		printf("GPU-%08x-1111-2222-3333-444444444444", conf->first + gpu);
+	else if (strcmp(name, "pci.bus_id") == 0)
+		printf("00000000:%02X:00.0", gpu + 1);
+	else if (strcmp(name, "name") == 0)
+		printf("Card %u", gpu);
+	else if (strcmp(name, "compute_mode") == 0)
+		printf("Default");
+	else if (strcmp(name, "memory.total") == 0)
+		printf("81559");
+	else if (strncmp(name, "mig.", 4) == 0)
+		printf("[N/A]");
+	else
+		printf("0");
+}
+
+static void print_gpus(const char *fields, const struct conf *conf)
+{
+	for (unsigned gpu = 0; gpu < conf->gpus; gpu++) {
+		char names[512], *rest = NULL;
+		const char *before = "";
+
+		(void)snprintf(names, sizeof(names), "%s", fields);
+		for (char *name = strtok_r(names, ",", &rest); name;
+			name = strtok_r(NULL, ",", &rest)) {
+			printf("%s", before);
+			print_field(name, conf, gpu);
+			before = ", ";
+		}
+		printf("\n");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const char gpus[] = "--query-gpu=", processes[] = "--query-compute-apps=";
+	struct conf conf;
+
+	(void)alarm(120); /* nobody finds one that a broken script has left */
+	read_conf(&conf);
+	if (argc > 1 && strncmp(argv[1], gpus, strlen(gpus)) == 0) {
+		note_run(&conf, "gpus");
+		hold(&conf);
+		print_gpus(argv[1] + strlen(gpus), &conf);
+	} else if (argc > 1 && strncmp(argv[1], processes, strlen(processes)) == 0) {
+		note_run(&conf, "procs");
+		hold(&conf);
+	} else if (argc > 1 && strcmp(argv[1], "-L") == 0) {
+		note_run(&conf, "list");
+		hold(&conf);
+		for (unsigned i = 0; i < conf.gpus; i++)
+			printf("GPU %u: Card %u (UUID: GPU-%08x-1111-2222-3333-"
+			       "444444444444)\n",
+				i, i, conf.first + i);
+	} else {
+		fprintf(stderr, "fakesmi: query-gpu, query-compute-apps or -L\n");
+		return 2;
+	}
+	return fflush(stdout) == 0 ? 0 : 1;
+}
