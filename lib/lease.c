@@ -287,9 +287,10 @@ uint32_t lease_lock_holder(const struct lease_file *file)
 
 /* --- records ----------------------------------------------------------------------- */
 
+/* Of the leases; record 0 is decoded anyway. */
 static bool has_bad_sum(const char *raw, unsigned records)
 {
-	for (unsigned i = 0; i < records; i++)
+	for (unsigned i = 1; i < records; i++)
 		if (record_judge(raw + (size_t)i * RECORD_SIZE) == RECORD_BROKEN)
 			return true;
 	return false;
@@ -316,20 +317,23 @@ static bool read_gpu_record(struct lease_file *file, const char *raw)
 
 	if (record_decode(&gpu_schema, raw, &gpu) != 0)
 		return false;
-	file_name(named, file->gpu.uuid);
-	file_name(said, gpu.uuid);
-	if (strcmp(named, said) != 0)
-		return false;
+	if (strcmp(file->gpu.uuid, gpu.uuid) != 0) {
+		/* a name may be cut, and a uuid read from it then is */
+		file_name(named, file->gpu.uuid);
+		file_name(said, gpu.uuid);
+		if (strcmp(named, said) != 0)
+			return false;
+	}
 	file->gpu = gpu;
 	return true;
 }
 
 int lease_read(struct lease_file *file, char raw[LEASE_FILE_BYTES], unsigned *ret_records)
 {
+	bool is_good = false, is_bad = true;
 	unsigned records = 0;
-	bool is_good, is_bad = true;
 
-	for (int i = 0; i < BAD_SUM_TRIES && is_bad; i++) {
+	for (int i = 0; i < BAD_SUM_TRIES && (is_bad || !is_good); i++) {
 		size_t bytes = 0;
 		int r = fdio_pread(file->fd, raw, LEASE_FILE_BYTES, 0, &bytes);
 
@@ -337,8 +341,8 @@ int lease_read(struct lease_file *file, char raw[LEASE_FILE_BYTES], unsigned *re
 			return r;
 		records = (unsigned)(bytes / RECORD_SIZE);
 		is_bad = has_bad_sum(raw, records);
+		is_good = records > 0 && read_gpu_record(file, raw);
 	}
-	is_good = records > 0 && read_gpu_record(file, raw);
 	file->is_doubtful = is_bad || !is_good || file->gpu.is_lost ||
 			    lease_has_moved(file) || records <= LEASES_PER_GPU;
 	*ret_records = records ? records - 1 : 0;
@@ -349,7 +353,7 @@ enum lease_kind lease_decode(const char *raw, unsigned at, struct lease *lease)
 {
 	const char *record = raw + (size_t)at * RECORD_SIZE;
 
-	if (record_judge(record) == RECORD_VOID)
+	if (!record[0] && record_judge(record) == RECORD_VOID)
 		return LEASE_NONE;
 	return record_decode(&lease_schema, record, lease) == 0 &&
 			       is_token(lease->owner.token)
