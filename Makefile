@@ -133,12 +133,12 @@ VALGRIND   = $(if $(shell command -v valgrind),valgrind -q --error-exitcode=9 --
 check-slow: everything
 	$(if $(VALGRIND),,@echo "valgrind is not installed: the tests under it are left out")
 	@$(RUN) -t $(SLOW_SECONDS) --budget $(SLOW_SECONDS) "$(SWEEP)" \
+		"tests/cli/hardened_sweep.sh --slow" \
 		"$(TORTURE) --clients 200 --jobs 2000" "$(TORTURE) --seconds $(TORTURE_SECONDS)" \
 		"$(TORTURE) --seconds 60 --nopidfd enosys" \
 		"$(TORTURE) --seconds 60 --nopidfd eperm" \
 		$(foreach way,enosys eperm,$(foreach script,$(CLI_TESTS), \
 			"$(B)/tests/tools/nopidfd $(way) sh $(script)")) \
-		"tests/cli/hardened_sweep.sh --slow" \
 		tests/mutants.sh \
 		$(if $(VALGRIND),$(foreach test,$(PURE_TESTS),"$(VALGRIND) $(test)"))
 

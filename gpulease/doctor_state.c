@@ -104,34 +104,39 @@ static void check_file(
 			doctor->path, path, type == S_IFDIR ? "2770" : "0660", path);
 }
 
-/* Lease files whose record of the GPU does not read. */
-static void check_broken(struct doctor *doctor)
+/* The lease file of one GPU; whether something is wrong with it. */
+static bool check_lease_file(struct doctor *doctor, unsigned slot)
 {
 	const struct snapshot *view = &doctor->look.snapshot;
+	const struct snapshot_gpu *gpu = &view->gpus[slot];
+	struct doctor_finding *finding;
 
-	for (unsigned slot = 0; slot < view->slots; slot++) {
-		if (!view->gpus[slot].is_broken)
-			continue;
-		files.bad++;
-		doctor_remedy(
-			doctor_add(&doctor->report, DOCTOR_FAIL,
-				"'%s/gpu/slot.%u' cannot be read, so its GPU is not "
-				"leased",
-				doctor->path, slot),
-			"when no job runs on it, remove the file that it points to; it is "
-			"made anew");
+	if (gpu->is_unusable) {
+		finding = doctor_add(&doctor->report, DOCTOR_FAIL,
+			"'%s/gpu/slot.%u' leads to no lease file, so its GPU is not leased",
+			doctor->path, slot);
+		doctor_remedy(finding, "when no job runs on it, remove what is there");
+	} else if (snapshot_withholds(view, gpu)) {
+		finding = doctor_add(&doctor->report, DOCTOR_WARN,
+			"the lease file of GPU %u is damaged, and a job lives whose lease is "
+			"lost, so it is not leased",
+			snapshot_gpu_index(view, slot));
+		doctor_remedy(finding, "once that job has ended it is mended by itself");
+	} else if (gpu->is_doubtful) {
+		finding = doctor_add(&doctor->report, DOCTOR_WARN,
+			"the lease file of GPU %u is damaged; no lease was lost",
+			snapshot_gpu_index(view, slot));
+		doctor_remedy(finding, "the next job mends it");
+	} else {
+		return false;
 	}
-	if (!view->broken_records)
-		return;
-	files.bad++;
-	(void)doctor_add(&doctor->report, DOCTOR_WARN,
-		"%zu record%s of leases cannot be read and %s skipped",
-		view->broken_records, view->broken_records == 1 ? "" : "s",
-		view->broken_records == 1 ? "is" : "are");
+	return true;
 }
 
 void check_files(struct doctor *doctor)
 {
+	const struct snapshot *view = &doctor->look.snapshot;
+
 	if (doctor->directory_error != 0 || !doctor->has_stat) {
 		(void)has_view(doctor);
 		return;
@@ -142,8 +147,8 @@ void check_files(struct doctor *doctor)
 	if (files.bad > FILES_TOLD)
 		(void)doctor_add(&doctor->report, DOCTOR_FAIL, "%u in all are like that",
 			files.bad);
-	if (doctor->has_view)
-		check_broken(doctor);
+	for (unsigned slot = 0; doctor->has_view && slot < view->slots; slot++)
+		files.bad += check_lease_file(doctor, slot);
 	if (!files.bad)
 		(void)doctor_add(
 			&doctor->report, DOCTOR_OK, "%u, all in order", files.files);

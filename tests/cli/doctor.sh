@@ -248,10 +248,24 @@ files() {
 	finds 'a hard link' fail 'state files' "'$lease' has another name*"
 	rm "$S/link"
 	printf x | dd of="$lease" bs=1 seek=20 conv=notrunc 2>/dev/null
-	examine 1 "$GPULEASE"
-	finds 'one that cannot be read' fail 'state files' '*slot.1* cannot be read*; *'
+	examine 0 "$GPULEASE"
+	finds 'a damaged one' warn 'state files' '*GPU 1 is damaged; no lease was lost; *mends it'
+	run 'the next job' 0 '' '' "$GPULEASE" -n 2 true
+	examine 0 "$GPULEASE"
+	finds 'has mended it' ok 'state files' '[0-9]*, all in order'
+	holder lost -n 2
+	for each in "$GPULEASE_DIR"/gpu/GPU-*; do
+		printf x | dd of="$each" bs=1 seek=600 conv=notrunc 2>/dev/null
+	done
+	examine 0 "$GPULEASE"
+	finds 'one whose lease is lost' warn 'state files' '*a job lives whose lease is lost*; *'
+	release_all lost
 	rm "$lease"
-	run 'made anew' 0 '' '' "$GPULEASE" -n 2 true
+	mkdir "$lease"
+	examine 1 "$GPULEASE"
+	finds 'what is no lease file' fail 'state files' '*leads to no lease file*; *remove*'
+	rmdir "$lease"
+	run 'made anew' 0 '' '*' "$GPULEASE" -n 2 true
 	printf 'ticket/1 x%504s' '' >>"$GPULEASE_DIR/tickets"
 	examine 0 "$GPULEASE"
 	finds 'a broken ticket' warn queue '*/tickets* cannot be read*; *'
