@@ -114,7 +114,7 @@ terminals() {
 	escape=$(printf '\033')
 	TERM=xterm "$TOOLS/onterminal" 40 "$GPULEASE" --doctor >"$S/page"
 	is 'a terminal gets colours' grep -q "$escape\[32mok$escape" "$S/page"
-	is 'and whole lines' grep -q 'configuration: .*by default' "$S/page"
+	is 'and whole lines' grep -q 'configuration: .*gpulease.conf.,' "$S/page"
 	TERM=xterm NO_COLOR=1 "$TOOLS/onterminal" 40 "$GPULEASE" --doctor >"$S/page"
 	is 'NO_COLOR: none' [ -z "$(grep "$escape" "$S/page")" ]
 	if [ -w /dev/full ]; then
