@@ -776,7 +776,7 @@ static struct spawn *start_hanging(
 	assert_int_equal(scratch_write(s, "mig.1", "Enabled\n"), 0);
 	assert_int_equal(scratch_write(s, file, ""), 0);
 	start(s, run, PATIENCE_MS);
-	while (run->list.pid == 0) {
+	while (!run->has_listed) {
 		if (strcmp(query, "gpus") == 0)
 			return &run->gpus;
 		assert_int_equal(
@@ -840,7 +840,8 @@ static void one_that_is_stopped_is_not_waited_for(void **state)
 		/* the next one is another, also where it asks for no list */
 		unhang(s);
 		(void)unlinkat(s->dirfd, "mig.1", 0);
-		assert_true(vanish(&run.gpus) && vanish(&run.processes));
+		assert_true(
+			vanish(&run.gpus) && vanish(&run.processes) && vanish(&run.list));
 		start(s, &run, 0);
 		has_ended = finish(&run);
 		probe_run_release(&run);

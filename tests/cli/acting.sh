@@ -37,7 +37,7 @@ waiter last -n 8
 run 'a running job is ended' 0 '' '' "$GPULEASE" --cancel "$(id_of busy)"
 ended busy
 is 'by TERM' [ "$rc" -eq 143 ]
-wait_until 'runs last' && ok 'and its GPUs are handed on'
+is 'and its GPUs are handed on' wait_until 'runs last'
 run 'the history says who ended it' 0 "*cancelled by $(id -un)*" '' "$GPULEASE" --history 1
 release_all last
 
@@ -69,7 +69,7 @@ release_all some
 run 'a list and a range' 0 '' '' "$GPULEASE" --pause 1 3-5
 run 'twice is once' 0 '' '' "$GPULEASE" --pause 1
 run 'they are resumed' 0 '' '' "$GPULEASE" --resume 0-5
-wait_until 'runs all' && ok 'who waits is told'
+is 'who waits is told' wait_until 'runs all'
 release_all all
 run 'a GPU that is not there' 1 '' 'gpulease: there is no GPU 9' "$GPULEASE" --pause 9
 run 'by uuid' 0 '' '' "$GPULEASE" --pause GPU-51111111-0000-4000-8000-000000000002

@@ -185,15 +185,14 @@ settles() {
 }
 conf 'settle-time = 0'
 settles
-wait_until "grep -q 'GPU 0 is used outside gpulease' '$S/after.err'" &&
-	ok 'settle-time: 0, and memory in use is external at once' ||
-	not_ok 'settle-time: 0' "$(cat "$S/after.err")"
+is 'settle-time: 0, and memory in use is external at once' \
+	wait_until "grep -q 'GPU 0 is used outside gpulease' '$S/after.err'"
 is 'never just released' sh -c '! grep -q "just released" "$1"' - "$S/after.err"
 conf 'settle-time = 1h'
 settles
-wait_until "grep -q 'just released' '$S/after.err'" && ok 'settle-time: long, and it settles'
+is 'settle-time: long, and it settles' wait_until "grep -q 'just released' '$S/after.err'"
 rm "$FAKE_SMI_DIR/base.0"
-wait_until 'runs after' && ok 'until it is free'
+is 'until it is free' wait_until 'runs after'
 release_all after
 
 # --- lingering ---------------------------------------------------------------------------
@@ -204,7 +203,7 @@ conf 'linger-time = 1s'
 with -n 2 -- sh -c 'sleep 1000 & echo $!' >"$S/heir"
 started="$started $(cat "$S/heir")"
 begin heirs --config "$conf" -n 2
-wait_until 'runs heirs' && ok 'linger-time: what lingers is over sooner'
+is 'linger-time: what lingers is over sooner' wait_until 'runs heirs'
 release_all heirs
 
 # --- the driver --------------------------------------------------------------------------
@@ -289,11 +288,12 @@ is 'with all everybody does' like '*topsecret*' "$(sees --status)"
 release_all secret queued
 fresh
 chgrp 65534 "$GPULEASE_DIR" && chmod 2770 "$GPULEASE_DIR"
+chmod 0755 "$FAKE_SMI_DIR"
 conf 'show-commands = own'
 as_nobody env GPULEASE_DIR="$GPULEASE_DIR" "$S/gpulease" --config "$conf" --name topsecret-own \
 	-- sh -c 'sleep 1000' >/dev/null 2>&1 &
 started="$started $!"
-wait_until "with --status | grep -q topsecret" && ok 'root sees what others run'
+is 'root sees what others run' wait_until "with --status | grep -q topsecret"
 is 'and each their own' like '*topsecret-own*' "$(sees --status)"
 end_all
 fresh

@@ -486,8 +486,8 @@ if [ -z "$has_mounts" ]; then
 	skip 'the hardened form' "$own_mounts_why"
 elif grep -q '^NoNewPrivs:.*1' /proc/self/status; then
 	skip 'the hardened form' 'started under no_new_privs'
-elif LC_ALL=C grep -aq -e __asan_init -e __ubsan_handle "$GPULEASE"; then
-	skip 'the hardened form' 'a sanitizer cannot be told anything by the environment there'
+elif is_sanitized "$GPULEASE"; then
+	skip 'the hardened form' 'built with sanitizers'
 else
 	installed
 fi

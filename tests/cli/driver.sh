@@ -46,7 +46,7 @@ run 'and named to who needs it' 124 '' \
 	"*GPU 0 is used outside gpulease by pid $outside (*sleep)*" "$GPULEASE" -n 2 -I true
 waiter both -n 2
 kill "$outside"
-wait_until 'runs both' && ok 'its end gives the GPU back'
+is 'its end gives the GPU back' wait_until 'runs both'
 release_all both
 fresh
 echo 3000 >"$FAKE_SMI_DIR/base.1"
@@ -58,7 +58,7 @@ run 'a little memory is nobody'"'"'s use' 0 '' '*' "$GPULEASE" -n 2 --max-wait 2
 echo 3000 >"$FAKE_SMI_DIR/base.0"
 waiter patient -n 2
 rm "$FAKE_SMI_DIR/base.0"
-wait_until 'runs patient' && ok 'memory that comes free without an event is seen'
+is 'memory that comes free without an event is seen' wait_until 'runs patient'
 release_all patient
 
 # --- settling ----------------------------------------------------------------------------
@@ -71,7 +71,7 @@ release_all before
 wait_until "grep -q 'just released' '$S/after.err'" || : # at most one line in 10 s
 is 'a GPU whose memory is still held is not handed on' sh -c '! [ -e "$1" ]' - "$S/after.runs"
 rm "$FAKE_SMI_DIR/base.0"
-wait_until 'runs after' && ok 'it is once the memory is free'
+is 'it is once the memory is free' wait_until 'runs after'
 release_all after
 
 # --- sick GPUs ---------------------------------------------------------------------------
@@ -136,7 +136,7 @@ echo garbage >"$FAKE_SMI_DIR/stdout"
 run 'garbage is not idleness' 124 '' '*unknown state*' "$GPULEASE" -I true
 waiter through
 rm "$FAKE_SMI_DIR/stdout"
-wait_until 'runs through' && ok 'a driver that recovers is noticed'
+is 'a driver that recovers is noticed' wait_until 'runs through'
 release_all through
 run 'no nvidia-smi: what is missing, and that there is --sim' 125 '' \
 	'gpulease: nvidia-smi was not found*--sim 4*' env PATH=/usr/bin:/bin "$GPULEASE" true
@@ -146,9 +146,9 @@ fresh
 run 'GPUs known' 0 '' '' "$GPULEASE" -n 2 true
 touch "$FAKE_SMI_DIR/hang"
 begin hung
-wait_until "grep -q 'did not answer' '$S/hung.err'" && ok 'an nvidia-smi that hangs is said'
+is 'an nvidia-smi that hangs is said' wait_until "grep -q 'did not answer' '$S/hung.err'"
 rm "$FAKE_SMI_DIR/hang"
-wait_until 'runs hung' && ok 'and left behind once the next one answers'
+is 'and left behind once the next one answers' wait_until 'runs hung'
 release_all hung
 
 # --- few probes --------------------------------------------------------------------------

@@ -61,7 +61,7 @@ damage() {
 	waiter through -n 2
 	"$@"
 	release_all before
-	wait_until 'runs through' && ok "$text"
+	is "$text" wait_until 'runs through'
 	release_all through
 	run "$text: others go on" 0 '' '*' "$GPULEASE" -n 2 true
 }

@@ -33,6 +33,10 @@ hardened() {
 		skip "$hardened_text" 'no_new_privs is set: no program gets more rights'
 		finish
 	fi
+	if is_sanitized "$GPULEASE"; then
+		skip "$hardened_text" 'built with sanitizers'
+		finish
+	fi
 	scratch
 	unset GPULEASE_SIM
 	umask 022

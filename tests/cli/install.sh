@@ -66,7 +66,7 @@ if [ "$(id -u)" -ne 0 ] || ! getent group gpulease >/dev/null; then
 	is 'and there is no state directory' test ! -e "$root/var/lib/gpulease"
 fi
 size=$(stat -c %s "$root/usr/bin/gpulease")
-if LC_ALL=C grep -aq -e __asan_init -e __ubsan_handle "$build/gpulease" ||
+if is_sanitized "$build/gpulease" ||
 	! ldd "$build/gpulease" 2>/dev/null | grep -q libc.so; then
 	skip 'it is at most 250 KiB' 'built with sanitizers or static'
 else

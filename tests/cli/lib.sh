@@ -86,6 +86,12 @@ like() {
 	return 1
 }
 
+# is_sanitized FILE: whether the program was built with sanitizers.  These read the environment
+# and trace their own process, so they hang where a group is lent to it.
+is_sanitized() {
+	LC_ALL=C grep -aq -e __asan_init -e __ubsan_handle "$1"
+}
+
 # --- the script's own place --------------------------------------------------------------
 
 # Ends what the script has started, and whatever else of its place still runs.

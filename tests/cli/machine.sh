@@ -51,7 +51,7 @@ no_room() {
 	refused "$1: a clear error" "$4"
 	looks "$1"
 	release_all before
-	wait_until 'runs through' && ok "$1: who waits gets its turn"
+	is "$1: who waits gets its turn" wait_until 'runs through'
 	release_all through
 	is "$1: and ends as it should" [ "$rc" -eq 0 ]
 	rm -rf "$XDG_STATE_HOME"/fill*
@@ -91,7 +91,7 @@ for verb in '-n 1 true' '-n 0 true' '--cancel 1' '--pause 0'; do
 done
 sim 2
 release_all before
-wait_until 'runs through' && ok 'read-only: who has it otherwise goes on'
+is 'read-only: who has it otherwise goes on' wait_until 'runs through'
 release_all through
 holder before -n 2
 mount -o remount,ro "$XDG_STATE_HOME" && looks 'remounted read-only'

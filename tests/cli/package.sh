@@ -26,7 +26,7 @@ for tool in make dpkg-deb dpkg readelf; do
 done
 architecture=$(dpkg --print-architecture)
 if LC_ALL=C readelf -d "$build/gpulease" | grep -q -e 'libasan' -e 'libubsan' ||
-	LC_ALL=C grep -aq -e __asan_init -e __ubsan_handle "$build/gpulease"; then
+	is_sanitized "$build/gpulease"; then
 	skip 'a package' 'built with sanitizers'
 	finish
 fi

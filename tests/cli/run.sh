@@ -74,7 +74,7 @@ release_all all
 wait_until 'runs first' || not_ok 'the first waiter starts'
 is 'who comes second waits for the first' sh -c '! [ -e "$1" ]' - "$S/second.runs"
 release_all first
-wait_until 'runs second' && ok 'then it is its turn'
+is 'then it is its turn' wait_until 'runs second'
 release_all second
 is 'the line is the only one' [ "$(wc -l <"$S/second.err")" -eq 1 ]
 holder one -n 1
