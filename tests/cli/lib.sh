@@ -92,6 +92,11 @@ is_sanitized() {
 	LC_ALL=C grep -aq -e __asan_init -e __ubsan_handle "$1"
 }
 
+# is_static FILE: whether the program needs no loader and no libraries.
+is_static() {
+	! ldd "$1" 2>/dev/null | grep -q '=>\|/ld-'
+}
+
 # --- the script's own place --------------------------------------------------------------
 
 # Ends what the script has started, and whatever else of its place still runs.
