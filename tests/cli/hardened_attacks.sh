@@ -56,7 +56,7 @@ state_files() {
 processes() {
 	by 1 holder a -n 2
 	by 2 waiter b -n 2
-	run 'the tool gets at a command of its user' 1 '*mem read*ptrace seize*pidfd_getfd*' '' \
+	run 'the tool gets at a command of its user' 1 '*mem read*ptrace seize*' '' \
 		as 1 "$attack" process "$(pid_of a)"
 	run 'a waiting gpulease is closed to its own user' 0 '' '' \
 		as 2 "$attack" process "$(pid_of b)"

@@ -207,8 +207,12 @@ fi
 if unshare -T --boottime -60 true 2>/dev/null; then
 	holder before -n 2
 	waiter through -n 2
-	run 'a clock behind: --status works' 0 '*leased*' '' unshare -T --boottime -60 \
-		"$GPULEASE" --status
+	if "$GPULEASE" --doctor | grep -q '^ok *pidfd'; then
+		run 'a clock behind: --status works' 0 '*leased*' '' \
+			unshare -T --boottime -60 "$GPULEASE" --status
+	else
+		skip 'a clock behind: --status works' 'start times differ, and there is no other sign'
+	fi
 	run 'a clock behind: nothing is given away' 124 '' '*' unshare -T --boottime -60 \
 		"$GPULEASE" -I -n 1 true
 	release_all before through
