@@ -104,36 +104,27 @@ void doctor_print(
 		print_finding(&report->findings[i], style->has_colour, out);
 }
 
-static void put_text(struct json *json, const char *key, const char *text)
-{
-	json_key(json, key);
-	if (text && text[0])
-		json_text(json, text);
-	else
-		json_null(json);
-}
-
 void doctor_print_json(const struct doctor_report *report, const char *directory,
 	int64_t now_ms, FILE *out)
 {
 	struct json json = JSON_ON(out);
 
 	json_begin_object(&json);
-	put_text(&json, "format", "gpulease-doctor/1");
+	json_put_text(&json, "format", "gpulease-doctor/1");
 	json_key(&json, "taken_unix_ms");
 	json_signed(&json, now_ms);
-	put_text(&json, "state_directory", directory);
-	put_text(&json, "result", results[doctor_worst(report)].word);
+	json_put_text(&json, "state_directory", directory);
+	json_put_text(&json, "result", results[doctor_worst(report)].word);
 	json_key(&json, "checks");
 	json_begin_array(&json);
 	for (size_t i = 0; i < report->count; i++) {
 		const struct doctor_finding *finding = &report->findings[i];
 
 		json_begin_object(&json);
-		put_text(&json, "name", finding->name);
-		put_text(&json, "result", results[finding->result].word);
-		put_text(&json, "text", finding->text);
-		put_text(&json, "remedy", finding->remedy);
+		json_put_text(&json, "name", finding->name);
+		json_put_text(&json, "result", results[finding->result].word);
+		json_put_text(&json, "text", finding->text);
+		json_put_text(&json, "remedy", finding->remedy);
 		json_end(&json);
 	}
 	json_end(&json);

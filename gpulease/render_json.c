@@ -189,3 +189,12 @@ void json_null(struct json *json)
 	begin_value(json);
 	(void)fputs("null", json->out);
 }
+
+void json_put_text(struct json *json, const char *key, const char *text)
+{
+	json_key(json, key);
+	if (text && text[0])
+		json_text(json, text);
+	else
+		json_null(json);
+}

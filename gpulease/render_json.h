@@ -48,6 +48,9 @@ void json_signed(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
+/* A member with its key: the text, or null where it is NULL or "". */
+void json_put_text(struct json *json, const char *key, const char *text);
+
 /* The last line ends: everything that was begun has been ended. */
 void json_finish(struct json *json);
 

@@ -124,23 +124,14 @@ void show_config(const struct config_view *view, FILE *out)
 
 /* --- as JSON ----------------------------------------------------------------------- */
 
-static void put_text_if(struct json *json, const char *key, const char *text)
-{
-	json_key(json, key);
-	if (text[0])
-		json_text(json, text);
-	else
-		json_null(json);
-}
-
 void show_config_json(const struct config_view *view, FILE *out)
 {
 	struct json json = JSON_ON(out);
 	struct row row;
 
 	json_begin_object(&json);
-	put_text_if(&json, "format", "gpulease-config/1");
-	put_text_if(&json, "file", view->has_file ? view->file : "");
+	json_put_text(&json, "format", "gpulease-config/1");
+	json_put_text(&json, "file", view->has_file ? view->file : "");
 	json_key(&json, "simulated");
 	json_bool(&json, view->is_simulated);
 	json_key(&json, "config");
@@ -149,8 +140,8 @@ void show_config_json(const struct config_view *view, FILE *out)
 		make_row(view, (enum config_key)key, &row);
 		json_key(&json, row.key);
 		json_begin_object(&json);
-		put_text_if(&json, "value", row.value);
-		put_text_if(&json, "source", row.source);
+		json_put_text(&json, "value", row.value);
+		json_put_text(&json, "source", row.source);
 		json_end(&json);
 	}
 	json_end(&json);

@@ -11,16 +11,6 @@ static void put_text(struct json *json, const char *key, const char *text)
 	json_text(json, text);
 }
 
-/* "" is null. */
-static void put_text_if(struct json *json, const char *key, const char *text)
-{
-	json_key(json, key);
-	if (text[0])
-		json_text(json, text);
-	else
-		json_null(json);
-}
-
 static void put_bool(struct json *json, const char *key, bool value)
 {
 	json_key(json, key);
@@ -78,7 +68,7 @@ static void put_job(
 	json_begin_object(json);
 	put_number(json, "position", (uint64_t)(job - view->jobs) + 1);
 	put_number(json, "ticket", job->ticket);
-	put_text_if(json, "name", job->name);
+	json_put_text(json, "name", job->name);
 	put_text(json, "user", job->user);
 	put_number_if(json, "pid", job->pid, job->pid);
 	put_number(json, "gpus", job->gpus);
@@ -88,7 +78,7 @@ static void put_job(
 	put_bool(json, "can_start", job->can_start);
 	put_bool(json, "stopped", job->is_stopped);
 	put_text(json, "why", job->why);
-	put_text_if(json, "command", job->command);
+	json_put_text(json, "command", job->command);
 	json_end(json);
 }
 
@@ -117,8 +107,8 @@ static void put_card(struct json *json, const struct view_gpu *gpu)
 {
 	put_number(json, "index", gpu->index);
 	put_text(json, "uuid", gpu->uuid);
-	put_text_if(json, "bus_id", gpu->bus_id);
-	put_text_if(json, "model", gpu->model);
+	json_put_text(json, "bus_id", gpu->bus_id);
+	json_put_text(json, "model", gpu->model);
 	put_number_if(json, "memory_total_mib", gpu->total_mib, gpu->total_mib);
 	put_number_if(json, "memory_used_mib", gpu->used_mib != PROBE_MIB_UNKNOWN,
 		gpu->used_mib);
@@ -150,16 +140,16 @@ static void put_gpu(
 	json_begin_object(json);
 	put_card(json, gpu);
 	put_text(json, "state", state_word(gpu->state));
-	put_text_if(json, "why", gpu->why);
+	json_put_text(json, "why", gpu->why);
 	put_bool(json, "paused", gpu->is_paused);
-	put_text_if(json, "paused_by", gpu->is_paused ? gpu->paused_by : "");
-	put_text_if(json, "pause_reason", gpu->is_paused ? gpu->reason : "");
+	json_put_text(json, "paused_by", gpu->is_paused ? gpu->paused_by : "");
+	json_put_text(json, "pause_reason", gpu->is_paused ? gpu->reason : "");
 	put_span(json, "idle_for_ms", gpu->idle_ms);
 	put_number_if(json, "ticket", gpu->ticket, gpu->ticket);
-	put_text_if(json, "name", gpu->name);
-	put_text_if(json, "user", gpu->user);
+	json_put_text(json, "name", gpu->name);
+	json_put_text(json, "user", gpu->user);
 	put_number_if(json, "pid", gpu->pid, gpu->pid);
-	put_text_if(json, "command", gpu->command);
+	json_put_text(json, "command", gpu->command);
 	put_span(json, "age_ms", gpu->age_ms);
 	put_time(json, "started_unix_ms",
 		gpu->age_ms >= 0 ? view->real_ms - gpu->age_ms : 0);
@@ -175,7 +165,7 @@ static void put_probe(struct json *json, const struct view *view)
 	put_bool(json, "found", view->has_nvidia_smi);
 	put_span(json, "answer_age_ms", view->probe_age_ms);
 	put_bool(json, "is_old", view->is_probe_old);
-	put_text_if(json, "trouble", view->trouble);
+	json_put_text(json, "trouble", view->trouble);
 	json_end(json);
 }
 
@@ -226,7 +216,7 @@ static void put_end(struct json *json, const struct history_end *end)
 	(void)ended_span_ms(end, &least, &most);
 	json_begin_object(json);
 	put_number(json, "ticket", end->ticket);
-	put_text_if(json, "name", end->name);
+	json_put_text(json, "name", end->name);
 	put_text(json, "user", end->user);
 	put_number(json, "uid", end->uid);
 	put_indices(json, end->gpus);
@@ -236,8 +226,8 @@ static void put_end(struct json *json, const struct history_end *end)
 	put_span(json, "ran_at_least_ms", least);
 	put_span(json, "ran_at_most_ms", most);
 	put_text(json, "how", ended_how(end));
-	put_text_if(json, "by", end->by);
-	put_text_if(json, "command", end->command);
+	json_put_text(json, "by", end->by);
+	json_put_text(json, "command", end->command);
 	json_end(json);
 }
 

@@ -46,23 +46,6 @@ all_ok() {
 	fi
 }
 
-# gpus N: so many idle GPUs of 80 GiB
-gpus() {
-	i=0
-	while [ "$i" -lt "$1" ]; do
-		echo "$i GPU-0000000$i-1111-2222-3333-444444444444 00000000:0$i:00.0 81559 Card $i"
-		i=$((i + 1))
-	done >"$FAKE_SMI_DIR/gpus"
-}
-
-# fresh: another state directory, a healthy driver with two GPUs
-fresh() {
-	end_all
-	rm -rf "$GPULEASE_DIR" "$FAKE_SMI_DIR"
-	mkdir -m 0700 "$GPULEASE_DIR" "$FAKE_SMI_DIR"
-	gpus 2
-}
-
 # --- all is well ---------------------------------------------------------------------------
 
 simulated() {

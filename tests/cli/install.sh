@@ -9,15 +9,7 @@
 # shellcheck source=tests/cli/install_lib.sh
 . "$CLI/install_lib.sh"
 
-own_mounts "$@"
-scratch
-
-cd "$CLI/../.." || bail 'no source'
-# what make handed down is for another run of it
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
-# $GPULEASE may be one that is installed
-build=$(dirname "$GPULEASE")
-[ -d "$build/o" ] || build=${TOOLS%/tests/tools}
+at_source "$@"
 root=$S/root
 manuals=$(cd man && for page in *.[157]; do
 	echo "./usr/share/man/man${page##*.}/$page"

@@ -2,11 +2,24 @@
 # What the tests of installations share; read in after lib.sh and own_mounts.sh.  The user of
 # these tests has the number $USER_ID, is in no group, and has a home of its own.
 #
+#	at_source "$@"	first: a mount namespace if there can be one, and scratch; in the source
+#			tree, $build being where its program is made
 #	pristine DIR…	puts overlays over them, and takes an installed gpulease out of those:
 #			/etc, /var/lib and /usr/local are among them or below them
 #	with_gpus	a driver for all, as an administrator would configure it
 
 USER_ID=61001
+
+at_source() {
+	own_mounts "$@"
+	scratch
+	cd "$CLI/../.." || bail 'no source'
+	# what make handed down is for another run of it
+	unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+	# $GPULEASE may be one that is installed
+	build=$(dirname "$GPULEASE")
+	[ -d "$build/o" ] || build=${TOOLS%/tests/tools}
+}
 
 # files_of_machine: what an installation could leave behind.
 files_of_machine() {

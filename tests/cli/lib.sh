@@ -169,6 +169,23 @@ with_driver() {
 	esac
 }
 
+# gpus N: with it, so many idle GPUs of 80 GiB
+gpus() {
+	gpu=0
+	while [ "$gpu" -lt "$1" ]; do
+		echo "$gpu GPU-0000000$gpu-1111-2222-3333-444444444444 00000000:0$gpu:00.0 81559 Card $gpu"
+		gpu=$((gpu + 1))
+	done >"$FAKE_SMI_DIR/gpus"
+}
+
+# fresh: another state directory, a healthy driver with two GPUs
+fresh() {
+	end_all
+	rm -rf "$GPULEASE_DIR" "$FAKE_SMI_DIR"
+	mkdir -m 0700 "$GPULEASE_DIR" "$FAKE_SMI_DIR"
+	gpus 2
+}
+
 # The state directory in use; a simulated one exists once a gpulease has run.
 state_dir() {
 	if [ -n "${GPULEASE_DIR-}" ]; then

@@ -9,14 +9,7 @@
 # shellcheck source=tests/cli/install_lib.sh
 . "$CLI/install_lib.sh"
 
-own_mounts "$@"
-scratch
-
-cd "$CLI/../.." || bail 'no source'
-# what make handed down is for another run of it
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
-build=$(dirname "$GPULEASE")
-[ -d "$build/o" ] || build=${TOOLS%/tests/tools}
+at_source "$@"
 PATH=$PATH:/usr/sbin:/sbin
 
 for tool in make dpkg-deb dpkg readelf; do
