@@ -133,7 +133,8 @@ VALGRIND   = $(if $(shell command -v valgrind),valgrind -q --error-exitcode=9 --
 check-slow: everything
 	$(if $(VALGRIND),,@echo "valgrind is not installed: the tests under it are left out")
 	@$(RUN) -t $(SLOW_SECONDS) --budget $(SLOW_SECONDS) "$(SWEEP)" \
-		"tests/cli/hardened_sweep.sh --slow" \
+		$(foreach part,alone holder waiter dead torture, \
+			"tests/cli/hardened_sweep.sh $(part)") \
 		"$(TORTURE) --clients 200 --jobs 2000" "$(TORTURE) --seconds $(TORTURE_SECONDS)" \
 		"$(TORTURE) --seconds 60 --nopidfd enosys" \
 		"$(TORTURE) --seconds 60 --nopidfd eperm" \

@@ -2,7 +2,10 @@
 # The set-group-ID form, killed and stopped by its own user: at every system call, with the
 # others being other users, and at random among many clients of several users.
 #
-#	hardened_sweep.sh [--slow]	without: some of the calls, and ten seconds
+#	hardened_sweep.sh		some of the calls, and ten seconds
+#	hardened_sweep.sh SITUATION	all calls in the situations of sweep that have this in
+#					their name
+#	hardened_sweep.sh torture	a minute
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -27,11 +30,16 @@ tool() {
 }
 
 driver 'gpus 8'
-if [ "${1-}" = --slow ]; then
-	tool "$TOOLS/sweep" --users "$first,$M/state"
-	tool "$TOOLS/torture" --users "$first,$M/state" --seconds 60
-else
+case ${1-} in
+'')
 	tool "$TOOLS/sweep" --users "$first,$M/state" --quick --every 24
 	tool "$TOOLS/torture" --users "$first,$M/state" --seconds 8 --clients 24
-fi
+	;;
+torture)
+	tool "$TOOLS/torture" --users "$first,$M/state" --seconds 60
+	;;
+*)
+	tool "$TOOLS/sweep" --users "$first,$M/state" --situation "$1"
+	;;
+esac
 finish
