@@ -129,7 +129,7 @@ static void find_nvidia_smi(struct context *context)
 		out[0] = '\0';
 }
 
-/* A group that is lent is of no use beside the shared directory, and in the way of a private one. */
+/* A lent group is of no use but for the shared directory, and in the way of a private one. */
 static int settle_rights(const struct context *context, struct why *why)
 {
 	struct stat st;

@@ -20,8 +20,8 @@ struct context {
 };
 
 /*
- * Reads the configuration, opens the state directory and finds nvidia-smi.  0, or an exit status after an error was
- * told.  The memory is one for the whole run of the program.
+ * Reads the configuration, opens the state directory and finds nvidia-smi.  0, or an exit
+ * status after an error was told.  The memory is one for the whole run of the program.
  */
 MUST_CHECK int context_open(struct settings *settings, struct context *context);
 

@@ -35,7 +35,7 @@ static bool is_member(gid_t group)
 	return getgid() == group;
 }
 
-/* With the program's group lent to everybody, only root and those whom the configuration names. */
+/* With the program's group lent to everybody, only root and whom the configuration names. */
 static bool is_allowed(void)
 {
 	const char *name = context.config.admin_group;

@@ -110,7 +110,6 @@ void ending_record(
 
 	if (!over || !over->is_over)
 		return;
-	over->alive_ms = over->over_ms; /* we were there */
 	ending_name_gpus(view, &over->lease.gpus, names, sizeof(names));
 	if (ending_open(view->dir->fd, &over->lease.gpus, names, token, &ending) < 0)
 		return;

@@ -27,7 +27,10 @@ struct history_end {
 /* Appends @end.  0 or a negative errno. */
 MUST_CHECK int history_append(int dirfd, const struct history_end *end);
 
-/* The same in two steps: the descriptor, made where it is missing, or a negative errno; … */
+/*
+ * The same in two steps, for who cannot open it later: the descriptor of the file, made where
+ * it is missing, or a negative errno; and the appending itself, 0 or a negative errno.
+ */
 MUST_CHECK int history_open(int dirfd);
 MUST_CHECK int history_write(int fd, const struct history_end *end);
 

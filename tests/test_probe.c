@@ -765,7 +765,9 @@ static void one_that_ends_by_itself_is_sound(void **state)
 	assert_false(probe.is_sound);
 }
 
-/* Starts a run whose child for @query, `gpus`, `procs` or `list`, hangs; that child. */
+static const char *const queries[] = { "gpus", "procs", "list" };
+
+/* Starts a run whose child for @query, one of these, hangs; that child. */
 static struct spawn *start_hanging(
 	const struct scratch *s, struct probe_run *run, const char *query)
 {
@@ -795,7 +797,6 @@ static void unhang(const struct scratch *s)
 
 static void what_a_killed_one_wrote_is_not_used(void **state)
 {
-	static const char *const queries[] = { "gpus", "procs", "list" };
 	struct scratch *s = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
@@ -821,7 +822,6 @@ static void what_a_killed_one_wrote_is_not_used(void **state)
 
 static void one_that_is_stopped_is_not_waited_for(void **state)
 {
-	static const char *const queries[] = { "gpus", "procs", "list" };
 	struct scratch *s = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {

@@ -157,12 +157,6 @@ configure
 cp /etc/gpulease.conf "$S/conf"
 serves_user "$program" hardened
 
-# at no time another mode, or none
-watch() {
-	while [ ! -e "$S/enough" ]; do
-		stat -c %G:%a "$program"
-	done >"$S/seen" 2>&1
-}
 watch &
 watcher=$!
 started="$started $watcher"

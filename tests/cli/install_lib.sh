@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2034
+# shellcheck shell=sh disable=SC2034,SC2154
 # What the tests of installations share; read in after lib.sh and own_mounts.sh.  The user of
 # these tests has the number $USER_ID, is in no group, and has a home of its own.
 #
@@ -105,4 +105,12 @@ $USER_ID" '' as_user "$1" -n 1 -- sh -c 'id -G; sed -n "s/^Gid:.*	//p" /proc/sel
 	run "$2: the user cannot look into the directory" 2 '' '*Permission denied*' \
 		as_user ls /var/lib/gpulease
 	is "$2: yet the job was written down there" test -s /var/lib/gpulease/history
+}
+
+# watch: notes the group and mode of $program in $S/seen until there is $S/enough: at no time
+# may it have others, or not be there.
+watch() {
+	while [ ! -e "$S/enough" ]; do
+		stat -c %G:%a "$program"
+	done >"$S/seen" 2>&1
 }

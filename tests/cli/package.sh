@@ -105,11 +105,6 @@ configure
 cp /etc/gpulease.conf "$S/conf"
 serves_user "$program" package
 
-watch() {
-	while [ ! -e "$S/enough" ]; do
-		stat -c %G:%a "$program"
-	done >"$S/seen" 2>&1
-}
 try deb 1.1
 watch &
 watcher=$!
