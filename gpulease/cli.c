@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <strings.h>
 
 #include "cli_table.h"
 #include "operands.h"
@@ -88,6 +89,10 @@ static int check_pairs(const struct command_line *line,
 		why_set(why, "--immediate and --max-wait exclude each other; give one");
 		return -EINVAL;
 	}
+	if (s->singleton && !s->name) {
+		why_set(why, "--singleton needs --name: it waits for jobs of that name");
+		return -EINVAL;
+	}
 	if (s->verb == VERB_RUN && s->grace_given && !*SPELL(result, settings.limit_ms)) {
 		why_set(why,
 			"--grace is the time from TERM to KILL after --time; give both");
@@ -118,6 +123,7 @@ static int agree_on_gpus(const struct command_line *line,
 		if (first < 0) {
 			first = i;
 		} else if (wish->count != line->gpus[first].count ||
+			   wish->share_percent != line->gpus[first].share_percent ||
 			   strcmp(wish->model, line->gpus[first].model) != 0) {
 			why_set(why, "%s and %s ask for different GPUs; give one",
 				spell_given(result, wish_offset(first)).text,
@@ -147,12 +153,29 @@ static int check_tasks(
 	return -EINVAL;
 }
 
+/* What one of srun's GPU options, @spelled so, asks for. */
+static int take_wish(struct settings *s, const struct gpu_wish *wish, const char *spelled,
+	struct why *why)
+{
+	if (wish->model[0] && s->model[0] && strcasecmp(wish->model, s->model) != 0) {
+		why_set(why, "%s asks for '%s' and --model for '%s'; give one", spelled,
+			quote(wish->model).text, quote(s->model).text);
+		return -EINVAL;
+	}
+	if (wish->model[0])
+		memcpy(s->model, wish->model, sizeof(s->model));
+	s->gpus = wish->count;
+	s->share_percent = wish->share_percent;
+	s->gpus_given = true;
+	return 0;
+}
+
 /*
  * -n is the number of GPUs, as long as no GPU option of srun's says that the line was
  * written for srun, where it is the number of tasks.
  */
-static int settle_gpus(
-	struct command_line *line, const struct options_result *result, struct why *why)
+static int settle_gpus(struct command_line *line, const struct options_result *result,
+	struct option_spelling *ret_spelled, struct why *why)
 {
 	static const char alone[] =
 		"with a GPU option beside it -n counts tasks: leave it out and let the "
@@ -163,20 +186,22 @@ static int settle_gpus(
 	struct why reason = WHY_NONE;
 	int source;
 
+	*ret_spelled = (struct option_spelling){ .text = "-n" };
 	if (agree_on_gpus(line, result, &source, why) < 0)
 		return -EINVAL;
 	if (line->tasks && check_tasks("--ntasks", line->tasks, ntasks, why) < 0)
 		return -EINVAL;
 	if (source >= 0) {
-		s->gpus = line->gpus[source].count;
-		memcpy(s->model, line->gpus[source].model, sizeof(s->model));
-		s->gpus_given = true;
-		return line->n ? check_tasks("-n", line->n, alone, why) : 0;
+		*ret_spelled = spell_given(result, wish_offset(source));
+		return line->n && check_tasks("-n", line->n, alone, why) < 0
+			       ? -EINVAL
+			       : take_wish(
+					 s, &line->gpus[source], ret_spelled->text, why);
 	}
 	if (!line->n)
 		return 0;
 	s->gpus_given = true;
-	if (parse_gpu_count(line->n, &s->gpus, &reason) == 0)
+	if (parse_gpu_count(line->n, &s->gpus, &s->share_percent, &reason) == 0)
 		return 0;
 	why_set(why, "-n: %s", reason.text);
 	return -EINVAL;
@@ -258,6 +283,7 @@ int cli_parse(char **argv, struct settings *ret, struct why *why)
 	struct command_line line = DEFAULTS;
 	struct settings *s = &line.settings;
 	struct options_result result;
+	struct option_spelling spelled;
 	int r = options_parse(cli_options, argv, &line, &result, why);
 
 	if (r < 0)
@@ -270,7 +296,9 @@ int cli_parse(char **argv, struct settings *ret, struct why *why)
 		if (r == 0)
 			r = check_pairs(&line, &result, why);
 		if (r == 0)
-			r = settle_gpus(&line, &result, why);
+			r = settle_gpus(&line, &result, &spelled, why);
+		if (r == 0)
+			r = settle_sharing(s, spelled.text, why);
 		if (r == 0)
 			r = result.verb ? settle_operands(s, &result, why)
 					: settle_command(s, &result, why);
@@ -279,5 +307,7 @@ int cli_parse(char **argv, struct settings *ret, struct why *why)
 		return r;
 	list_ignored(s, &result);
 	*ret = line.settings;
+	ret->after = ret->after_ids[0] ? ret->after_ids : NULL;
+	ret->after_ok = ret->after_ok_ids[0] ? ret->after_ok_ids : NULL;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #define GPULEASE_CLI_H
 
 #include "text.h"
+#include "ticket.h"
 
 enum verb {
 	VERB_RUN, /* lease GPUs and become the command */
@@ -24,20 +25,41 @@ enum verb {
 
 enum { MODEL_SIZE = 48, IGNORED_MAX = 24 };
 
-/* Everything points into argv; nothing is to be released.  Who does not say gets… */
+/* Whether to bind to the CPUs near the GPUs; BIND_AS_CONFIGURED: the option was not given. */
+enum bind_wish { BIND_AS_CONFIGURED, BIND_YES, BIND_NO };
+
+/*
+ * Everything points into argv or into itself, so it is not to be copied; nothing is to be
+ * released.  Who does not say gets…
+ */
 struct settings {
 	enum verb verb;
 
 	/* the job */
 	unsigned gpus;   /* 1 */
 	bool gpus_given; /* a step without it uses all the GPUs of the lease around it */
+	unsigned share_percent; /* of one GPU, 1 to 99; 0: whole GPUs */
+	uint64_t vram_mib;      /* declared, of each GPU; 0: not declared */
+	bool need_given;        /* one of -n, --gpus, --vram: no model's need counts */
+	bool exclusive;         /* alone on its GPUs although memory is declared */
+	uint64_t min_vram_mib;  /* of the card; 0: any */
 	char model[MODEL_SIZE]; /* of the card, as in `--gpus=a100:2`; "": any */
-	const char *name;       /* NULL */
-	int64_t max_wait_ms;    /* -1: for ever */
-	bool immediate;         /* wait for nothing but the own probe, at most… */
-	int64_t immediate_ms;   /* …0: not beyond it */
-	int64_t limit_ms;       /* 0: none */
-	int64_t grace_ms;       /* 10 s between TERM and KILL; for --cancel too */
+	/* lists of GPUs, good for operands.h; NULL: not given.  ->gpus is the first one's length */
+	const char *gpu_ids, *allow, *except, *prefer;
+	enum bind_wish bind;
+	const char *models; /* file with the needs of models; NULL */
+	int64_t priority;   /* 0 */
+	bool priority_given;
+	const char *after, *after_ok; /* ids, "12,15", good for operands.h; NULL */
+	char after_ids[AFTER_SIZE], after_ok_ids[AFTER_SIZE]; /* where those two point */
+	bool singleton;                                       /* with ->name */
+	bool dry_run;
+	const char *name;     /* NULL */
+	int64_t max_wait_ms;  /* -1: for ever */
+	bool immediate;       /* wait for nothing but the own probe, at most… */
+	int64_t immediate_ms; /* …0: not beyond it */
+	int64_t limit_ms;     /* 0: none */
+	int64_t grace_ms;     /* 10 s between TERM and KILL; for --cancel too */
 	bool grace_given;
 	const char *chdir; /* NULL: stay */
 

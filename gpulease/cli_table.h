@@ -1,7 +1,7 @@
 /*
  * The table of gpulease's options, and the readers of their values.  One row drives
  * parsing, --help, completion and the check of the manual.  Between cli.c, cli_table.c,
- * cli_values.c and help.c.
+ * cli_values.c, cli_sharing.c and help.c.
  */
 #ifndef GPULEASE_CLI_TABLE_H
 #define GPULEASE_CLI_TABLE_H
@@ -12,6 +12,8 @@
 /* How --help groups the rows. */
 enum option_group {
 	GROUP_RUN,
+	GROUP_CHOOSE,
+	GROUP_ORDER,
 	GROUP_LOOK,
 	GROUP_ACT,
 	GROUP_ANY,
@@ -24,7 +26,7 @@ enum option_group {
 /* `[TYPE:]N` from one of srun's GPU options. */
 struct gpu_wish {
 	bool given;
-	unsigned count;
+	unsigned count, share_percent;
 	char model[MODEL_SIZE];
 };
 
@@ -41,8 +43,25 @@ struct command_line {
 
 extern const struct option_def cli_options[];
 
+/*
+ * What is understood together about GPUs: the lists, and what contradicts the number of GPUs,
+ * which was @spelled so.  0 or -EINVAL.
+ */
+MUST_CHECK int settle_sharing(
+	struct settings *settings, const char *spelled, struct why *why);
+
 int read_gpus(const char *value, void *wish, struct why *why);
 int read_gres(const char *value, void *wish, struct why *why);
+int read_size(const char *value, void *mib, struct why *why);
+int read_model(const char *value, void *model, struct why *why);
+int read_exclusive(const char *value, void *flag, struct why *why);
+int read_bind(const char *value, void *wish, struct why *why);
+int read_gpu_ids(const char *value, void *list, struct why *why);
+int read_gpu_list(const char *value, void *list, struct why *why);
+int read_prefer(const char *value, void *list, struct why *why);
+int read_priority(const char *value, void *settings, struct why *why);
+int read_after(const char *value, void *ids, struct why *why);
+int read_dependency(const char *value, void *settings, struct why *why);
 int read_immediate(const char *value, void *settings, struct why *why);
 int read_nodes(const char *value, void *unused, struct why *why);
 int read_one_task(const char *value, void *unused, struct why *why);

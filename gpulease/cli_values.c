@@ -41,7 +41,8 @@ int read_gpus(const char *value, void *at, struct why *why)
 		if (r < 0)
 			return r;
 	}
-	r = parse_gpu_count(colon ? colon + 1 : value, &wish.count, why);
+	r = parse_gpu_count(
+		colon ? colon + 1 : value, &wish.count, &wish.share_percent, why);
 	if (r < 0)
 		return r;
 	*(struct gpu_wish *)at = wish;
@@ -76,7 +77,7 @@ int read_gres(const char *value, void *at, struct why *why)
 		rest += size;
 	}
 	if (r == 0 && *rest)
-		r = parse_gpu_count(rest + 1, &wish.count, why);
+		r = parse_gpu_count(rest + 1, &wish.count, &wish.share_percent, why);
 	if (r < 0)
 		return r;
 	*(struct gpu_wish *)at = wish;

@@ -215,6 +215,8 @@ void context_find_driver(struct context *context)
 			.busy_percent = config->busy_percent,
 			.settle_ms = config->settle_ms,
 			.linger_ms = config->linger_ms,
+			.margin_mib = config->margin_mib,
+			.spike_percent = config->spike_buffer_percent,
 		},
 		.limit_ms = config->probe_deadline_ms,
 		.sim_gpus = settings->sim_gpus,

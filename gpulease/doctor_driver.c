@@ -8,6 +8,7 @@
 #include "doctor_facts.h"
 #include "explain.h"
 #include "fdio.h"
+#include "instance.h"
 #include "kin.h"
 
 #define DRIVER_VERSION "/proc/driver/nvidia/version"
@@ -120,11 +121,12 @@ static unsigned check_missing(struct doctor *doctor)
 	for (unsigned slot = 0; doctor->has_view && slot < view->slots; slot++) {
 		const struct snapshot_gpu *gpu = &view->gpus[slot];
 
-		if (!gpu->exists || gpu->row >= 0)
+		if (!gpu->exists ||
+			(gpu_is_instance(&gpu->file.gpu) ? gpu->mig : gpu->row) >= 0)
 			continue;
 		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
-				      "GPU %u was there and is not listed any more",
-				      gpu->file.gpu.index),
+				      "GPU %s was there and is not listed any more",
+				      snapshot_gpu_name(view, slot).text),
 			"see dmesg for Xid; a reboot may bring it back");
 		count++;
 	}
@@ -147,9 +149,8 @@ void check_gpus(struct doctor *doctor)
 		(void)doctor_add(&doctor->report, DOCTOR_OK, "%u known", good);
 	if (migs)
 		(void)doctor_add(&doctor->report, DOCTOR_OK,
-			"MIG is enabled on %u, which are not leased, nor are their "
-			"instances",
-			migs);
+			"MIG is enabled on %u, whose instances are leased instead: %u",
+			migs, probe->mig_count);
 }
 
 void check_compute_mode(struct doctor *doctor)
@@ -223,8 +224,8 @@ static unsigned check_intruders(struct doctor *doctor, unsigned slot)
 			continue;
 		describe_process((uint32_t)process->pid, &text);
 		finding = doctor_add(&doctor->report, DOCTOR_WARN,
-			"GPU %u, leased to ticket %llu, is also used by pid %d (%s)",
-			snapshot_gpu_index(view, slot),
+			"GPU %s, leased to ticket %llu, is also used by pid %d (%s)",
+			snapshot_gpu_name(view, slot).text,
 			(unsigned long long)view->leases[gpu->lease].lease.ticket,
 			process->pid, who);
 		doctor_remedy(finding,
@@ -250,13 +251,15 @@ void check_outside_use(struct doctor *doctor)
 		char why[320] = "";
 		struct text text = TEXT_ON(why);
 
-		if (view->gpus[slot].lease >= 0)
+		/* beside an instance there are the processes of the others */
+		if (view->gpus[slot].lease >= 0 &&
+			!gpu_is_instance(&view->gpus[slot].file.gpu))
 			count += check_intruders(doctor, slot);
-		if (view->gpus[slot].state != GPU_EXTERNAL)
+		if (!view->gpus[slot].exists || view->gpus[slot].state != GPU_EXTERNAL)
 			continue;
 		explain_gpu(view, slot, &text);
-		finding = doctor_add(&doctor->report, DOCTOR_WARN, "GPU %u %s",
-			snapshot_gpu_index(view, slot), why);
+		finding = doctor_add(&doctor->report, DOCTOR_WARN, "GPU %s %s",
+			snapshot_gpu_name(view, slot).text, why);
 		doctor_remedy(finding, "it is leased when that ends; such jobs are to be "
 				       "started with gpulease");
 		count++;

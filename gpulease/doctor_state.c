@@ -118,14 +118,14 @@ static bool check_lease_file(struct doctor *doctor, unsigned slot)
 		doctor_remedy(finding, "when no job runs on it, remove what is there");
 	} else if (snapshot_withholds(view, gpu)) {
 		finding = doctor_add(&doctor->report, DOCTOR_WARN,
-			"the lease file of GPU %u is damaged, and a job lives whose lease is "
+			"the lease file of GPU %s is damaged, and a job lives whose lease is "
 			"lost, so it is not leased",
-			snapshot_gpu_index(view, slot));
+			snapshot_gpu_name(view, slot).text);
 		doctor_remedy(finding, "once that job has ended it is mended by itself");
 	} else if (gpu->is_doubtful) {
 		finding = doctor_add(&doctor->report, DOCTOR_WARN,
-			"the lease file of GPU %u is damaged; no lease was lost",
-			snapshot_gpu_index(view, slot));
+			"the lease file of GPU %s is damaged; no lease was lost",
+			snapshot_gpu_name(view, slot).text);
 		doctor_remedy(finding, "the next job mends it");
 	} else {
 		return false;
@@ -165,7 +165,6 @@ void check_locks(struct doctor *doctor)
 		return;
 	for (unsigned slot = 0; slot < view->slots; slot++) {
 		const struct snapshot_gpu *gpu = &view->gpus[slot];
-		unsigned index = snapshot_gpu_index(view, slot);
 		struct doctor_finding *finding;
 		char who[160] = "";
 		struct text text = TEXT_ON(who);
@@ -179,8 +178,8 @@ void check_locks(struct doctor *doctor)
 			continue; /* just let go, after all */
 		describe_process(pid, &text);
 		finding = doctor_add(&doctor->report, DOCTOR_WARN,
-			"GPU %u is locked by pid %u (%s), for longer than anybody need",
-			index, pid, who);
+			"GPU %s is locked by pid %u (%s), for longer than anybody need",
+			snapshot_gpu_name(view, slot).text, pid, who);
 		doctor_remedy(
 			finding, "it may be stopped: kill -CONT %u, or end it", pid);
 	}
@@ -223,10 +222,10 @@ void check_pauses(struct doctor *doctor)
 		if (!gpu->is_paused)
 			continue;
 		(void)doctor_add(&doctor->report, DOCTOR_OK,
-			"GPU %u is paused by %s%s%s, until gpulease --resume %u",
-			snapshot_gpu_index(view, slot), gpu->paused_by,
+			"GPU %s is paused by %s%s%s, until gpulease --resume %s",
+			snapshot_gpu_name(view, slot).text, gpu->paused_by,
 			gpu->reason[0] ? ": " : "", gpu->reason,
-			snapshot_gpu_index(view, slot));
+			snapshot_gpu_name(view, slot).text);
 		count++;
 	}
 	if (count == 0)

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include "explain.h"
+#include "instance.h"
+#include "parse.h"
 
 const char *state_word(enum gpu_state state)
 {
@@ -101,11 +103,30 @@ static void add_culprit(
 static void explain_leased(
 	const struct snapshot *view, const struct snapshot_gpu *gpu, struct text *out)
 {
-	const struct lease *lease = &view->leases[gpu->lease].lease;
+	const struct lease *first = &view->leases[gpu->lease].lease;
+	unsigned others = 0;
+	char size[MIB_TEXT_SIZE];
 
-	text_addf(out, "is leased to ticket %llu (", (unsigned long long)lease->ticket);
-	describe_user(lease->owner.uid, lease->user, out);
+	for (size_t i = (size_t)gpu->lease + 1; i < view->lease_count; i++) {
+		const struct snapshot_lease *other = &view->leases[i];
+
+		if (other->is_over || !gpuset_has(&other->lease.gpus, gpu->file.slot))
+			continue;
+		if (other->lease.ticket < first->ticket)
+			first = &other->lease;
+		others++;
+	}
+	text_addf(out, "is leased to ticket %llu (", (unsigned long long)first->ticket);
+	describe_user(first->owner.uid, first->user, out);
 	text_add(out, ")");
+	if (others)
+		text_addf(out, " and %u other%s", others, others == 1 ? "" : "s");
+	if (!gpu->foreign_mib)
+		return;
+	text_add(out, ", and is also used outside gpulease");
+	add_culprit(gpu, "", out);
+	format_mib(gpu->foreign_mib, size);
+	text_addf(out, ", counted as %s", size);
 }
 
 static void explain_lingering(
@@ -143,39 +164,26 @@ static void explain_external(
 	const struct probe_gpu *seen = &view->probe.gpus[gpu->row];
 
 	text_add(out, "is used outside gpulease");
+	if (gpu_is_instance(&gpu->file.gpu)) /* nvidia-smi does not say which */
+		text_add(out, " (it or one beside it)");
 	add_culprit(gpu, " by a process that nvidia-smi does not show", out);
 	if (usage_is_busy(&view->usage, seen))
 		text_addf(out, ", its utilization is %d%%", seen->utilization);
 }
 
-static void add_migs(const struct snapshot *view, uint32_t row, struct text *out)
-{
-	const struct probe *probe = &view->probe;
-	const char *before = ": ";
-	unsigned count = 0;
-
-	for (uint32_t i = 0; i < probe->mig_count; i++)
-		count += probe->migs[i].gpu == row;
-	if (count == 0)
-		return;
-	text_addf(out, " (%u instance%s", count, count == 1 ? "" : "s");
-	for (uint32_t i = 0; i < probe->mig_count; i++) {
-		if (probe->migs[i].gpu != row)
-			continue;
-		text_add(out, before);
-		text_add_printable(
-			out, probe->migs[i].profile, strlen(probe->migs[i].profile));
-		before = ", ";
-	}
-	text_add(out, ")");
-}
-
 static void explain_mig(
 	const struct snapshot *view, const struct snapshot_gpu *gpu, struct text *out)
 {
+	const struct probe *probe = &view->probe;
+	unsigned count = 0;
+
 	text_add(out, "MIG is enabled");
-	add_migs(view, (uint32_t)gpu->row, out);
-	text_add(out, "; MIG instances are not leased yet");
+	for (uint32_t i = 0; i < probe->mig_count; i++)
+		if ((int)probe->migs[i].gpu == gpu->row)
+			text_addf(out, "%s %u:%u", count++ ? "," : "; its instances",
+				snapshot_gpu_index(view, gpu->file.slot),
+				probe->migs[i].device);
+	text_add(out, count ? " are leased instead" : ", and no instance of it is known");
 }
 
 /* A lease may be lost, and somebody lives who may have it. */
@@ -201,13 +209,16 @@ static void explain_unknown(
 {
 	const struct probe_gpu *seen = gpu->row < 0 ? NULL : &view->probe.gpus[gpu->row];
 
+	if (seen && seen->is_known && seen->has_mig && !gpu->is_unusable &&
+		!snapshot_withholds(view, gpu) && !gpu_is_instance(&gpu->file.gpu)) {
+		explain_mig(view, gpu, out);
+		return;
+	}
 	text_add(out, "is in an unknown state: ");
 	if (gpu->is_unusable)
 		text_add(out, "its lease file cannot be used");
 	else if (snapshot_withholds(view, gpu))
 		explain_doubt(view, out);
-	else if (seen && seen->has_mig)
-		explain_mig(view, gpu, out);
 	else if (seen && seen->is_known && probe_gpu_is_prohibited(seen))
 		text_add(out, "its compute mode is Prohibited");
 	else if (seen && seen->trouble[0])
@@ -238,7 +249,8 @@ static void explain_paused(
 	}
 }
 
-void explain_gpu(const struct snapshot *view, unsigned slot, struct text *out)
+static void explain_state(const struct snapshot *view, unsigned slot,
+	enum gpu_state state, struct text *out)
 {
 	static void (*const explain[GPU_STATES])(
 		const struct snapshot *, const struct snapshot_gpu *, struct text *) = {
@@ -250,31 +262,19 @@ void explain_gpu(const struct snapshot *view, unsigned slot, struct text *out)
 		[GPU_UNKNOWN] = explain_unknown,
 		[GPU_PAUSED] = explain_paused,
 	};
-	const struct snapshot_gpu *gpu = &view->gpus[slot];
 
-	if (explain[gpu->state])
-		explain[gpu->state](view, gpu, out);
+	if (explain[state])
+		explain[state](view, &view->gpus[slot], out);
 }
 
-/* --- verdicts ---------------------------------------------------------------------- */
+void explain_gpu(const struct snapshot *view, unsigned slot, struct text *out)
+{
+	explain_state(view, slot, view->gpus[slot].state, out);
+}
 
-void explain_verdict(
+void explain_blame(
 	const struct snapshot *view, const struct verdict *verdict, struct text *out)
 {
-	if (verdict->kind == VERDICT_BEHIND) {
-		text_addf(out, "behind ticket %llu, which comes first",
-			(unsigned long long)verdict->behind);
-		return;
-	}
-	text_addf(out, "needs %u GPU%s, ", verdict->wanted,
-		verdict->wanted == 1 ? "" : "s");
-	if (verdict->free == 0)
-		text_add(out, "none is free");
-	else
-		text_addf(out, "%u %s free", verdict->free,
-			verdict->free == 1 ? "is" : "are");
-	if (verdict->state == GPU_FREE || verdict->state == GPU_LEASED)
-		return;
-	text_addf(out, "; GPU %u ", snapshot_gpu_index(view, verdict->slot));
-	explain_gpu(view, verdict->slot, out);
+	text_addf(out, "GPU %s ", snapshot_gpu_name(view, verdict->slot).text);
+	explain_state(view, verdict->slot, verdict->state, out);
 }

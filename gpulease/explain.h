@@ -14,6 +14,19 @@
 void explain_verdict(
 	const struct snapshot *view, const struct verdict *verdict, struct text *out);
 
+/* The same in parts: what is needed of how many GPUs, "0.5 of a GPU"; … */
+void explain_need(const struct need *need, unsigned gpus, struct text *out);
+
+/* … a share of a GPU, "0.5", "0.25"; … */
+void explain_share(unsigned percent, struct text *out);
+
+/* … who is to blame besides leases, "GPU 5 is paused"; … */
+void explain_blame(
+	const struct snapshot *view, const struct verdict *verdict, struct text *out);
+
+/* … and when @at_ms (CLOCK_BOOTTIME) is: "about 14:20". */
+void explain_when(int64_t at_ms, struct text *out);
+
 /* Appends what keeps GPU @slot from being free, "is paused by alice: fan", or nothing. */
 void explain_gpu(const struct snapshot *view, unsigned slot, struct text *out);
 

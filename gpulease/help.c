@@ -9,6 +9,8 @@ static const struct {
 	bool by_row; /* else all in one paragraph */
 } groups[] = {
 	[GROUP_RUN] = { "run", "Running a command", true },
+	[GROUP_CHOOSE] = { "choose", "Which GPUs, and how much of each", true },
+	[GROUP_ORDER] = { "order", "When", true },
 	[GROUP_LOOK] = { "look", "Looking", true },
 	[GROUP_ACT] = { "act", "Acting", true },
 	[GROUP_ANY] = { "any", "With all of them", true },

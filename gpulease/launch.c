@@ -1,13 +1,16 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "bind.h"
 #include "childenv.h"
 #include "diag.h"
 #include "ending.h"
 #include "exitcodes.h"
+#include "instance.h"
 #include "kin.h"
 #include "launch.h"
 #include "limits.h"
+#include "mps.h"
 #include "pattern.h"
 #include "privilege.h"
 #include "rights.h"
@@ -17,53 +20,79 @@ enum { LIVE_FD_MIN = 100, LIST_SIZE = GPUSET_MAX * (UUID_SIZE + 1) };
 
 /* --- environment ------------------------------------------------------------------- */
 
-static void list_gpus(const struct launch *launch, bool by_uuid, struct text *out)
+enum list_form {
+	LIST_NAMES,
+	LIST_UUIDS,
+	LIST_FOR_CUDA, /* indices; but an instance of MIG has a uuid and no index */
+};
+
+static void list_gpus(const struct launch *launch, enum list_form form, struct text *out)
 {
 	gpuset_for_each (slot, &launch->gpus) {
-		if (out->used)
-			text_add(out, ",");
-		if (by_uuid)
-			text_add(out, launch->view->gpus[slot].file.gpu.uuid);
-		else
-			text_addf(out, "%u",
-				snapshot_gpu_index(launch->view, (unsigned)slot));
+		const struct gpu_record *gpu = &launch->view->gpus[slot].file.gpu;
+		bool by_uuid = form == LIST_UUIDS ||
+			       (form == LIST_FOR_CUDA && gpu_is_instance(gpu));
+		struct gpu_name name = snapshot_gpu_name(launch->view, (unsigned)slot);
+
+		text_addf(out, "%s%s", out->used ? "," : "",
+			by_uuid ? gpu->uuid : name.text);
 	}
 }
 
 static int make_environment(const struct launch *launch, char ***ret)
 {
-	static char indices[LIST_SIZE], uuids[LIST_SIZE];
+	static char cuda[LIST_SIZE], names[LIST_SIZE], uuids[LIST_SIZE];
 	const struct settings *settings = launch->context->settings;
-	struct text index_text = TEXT_ON(indices), uuid_text = TEXT_ON(uuids);
+	struct text cuda_text = TEXT_ON(cuda), name_text = TEXT_ON(names),
+		    uuid_text = TEXT_ON(uuids);
 	const char *dir = getenv("GPULEASE_DIR");
-	char id[24], sim[48] = "";
+	static struct mps_limits mps;
+	const struct need *need = &launch->need;
+	char id[24], sim[48] = "", share[8], vram[24];
 	bool none = gpuset_is_empty(&launch->gpus);
 
-	list_gpus(launch, false, &index_text);
-	list_gpus(launch, true, &uuid_text);
+	mps_limit(launch->view, &launch->gpus, &launch->need, &mps);
+	list_gpus(launch, LIST_FOR_CUDA, &cuda_text);
+	list_gpus(launch, LIST_NAMES, &name_text);
+	list_gpus(launch, LIST_UUIDS, &uuid_text);
+	(void)snprintf(share, sizeof(share), "0.%02u", need->percent % WHOLE_PERCENT);
+	(void)snprintf(vram, sizeof(vram), "%llu", (unsigned long long)need->mib);
 	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)launch->ticket);
 	if (settings->sim_gpus)
 		(void)snprintf(sim, sizeof(sim), "%ux%llu", settings->sim_gpus,
 			(unsigned long long)settings->sim_mib);
 	{
 		const struct childenv_change changes[] = {
-			{ "CUDA_VISIBLE_DEVICES", indices },
+			{ "CUDA_VISIBLE_DEVICES", cuda },
 			{ "CUDA_DEVICE_ORDER", "PCI_BUS_ID" },
-			{ "NVIDIA_VISIBLE_DEVICES", none ? "none" : indices },
+			{ "NVIDIA_VISIBLE_DEVICES", none ? "none" : cuda },
 			{ "GPULEASE_ID", id },
 			{ KIN_TOKEN_VARIABLE, launch->owner->token },
-			{ "GPULEASE_GPUS", indices },
+			{ "GPULEASE_GPUS", names },
 			{ "GPULEASE_UUIDS", uuids },
+			/* so that a program can keep what was promised for it */
+			{ "GPULEASE_SHARE",
+				share[2] == '0' && share[3] == '0' ? NULL : share },
+			{ "GPULEASE_VRAM_MIB", need->mib ? vram : NULL },
 			/* so that gpulease inside the job finds its directory from anywhere */
 			{ "GPULEASE_SIM", settings->sim_gpus ? sim : NULL },
 			{ "GPULEASE_DIR", launch->context->named
 						  ? launch->context->dir.path
 						  : dir },
+			/* from here on only for a share, and where MPS is there */
+			{ "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", mps.memory },
+			{ "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", mps.threads },
 		};
+		size_t count = ARRAY_SIZE(changes);
+
+		if (!mps.threads[0])
+			count--;
+		if (!mps.memory[0] || !mps_is_running())
+			count = ARRAY_SIZE(changes) - 2;
 
 		/* another job's SLURM_* would have frameworks look for its tasks */
-		return childenv_make(privilege_environment(), "SLURM_", changes,
-			ARRAY_SIZE(changes), ret);
+		return childenv_make(
+			privilege_environment(), "SLURM_", changes, count, ret);
 	}
 }
 
@@ -165,6 +194,26 @@ static int start_watchdog(const struct launch *launch)
 	return r < 0 ? r : watchdog_start(&order);
 }
 
+/* Near its GPUs, where the command line or the configuration says so. */
+static void bind_to_gpus(const struct launch *launch)
+{
+	const struct context *context = launch->context;
+	enum bind_wish wish = context->settings->bind;
+	const char *bus_ids[GPUSET_MAX];
+	unsigned count = 0;
+	int r = BIND_NOTHING;
+
+	if (wish == BIND_NO || (wish == BIND_AS_CONFIGURED && !context->config.binds))
+		return;
+	gpuset_for_each (slot, &launch->gpus)
+		bus_ids[count++] = launch->view->gpus[slot].file.gpu.bus_id;
+	if (count)
+		r = bind_near(bus_ids, count, "/sys");
+	if (r != 0 && count && wish == BIND_YES)
+		note("not bound: %s", r < 0 ? strerror(-r)
+					    : "nothing is known of CPUs near these GPUs");
+}
+
 /* A script without `#!` is run by sh, as a shell or env(1) would do. */
 static void execute_script(const struct launch *launch, char **environment)
 {
@@ -219,6 +268,7 @@ int launch(const struct launch *launch)
 	privilege_restore_mask();
 	if (redirect(launch) < 0)
 		return EXIT_MISUSE;
+	bind_to_gpus(launch);
 	if (launch->live_fd >= 0)
 		limits_tag(launch->owner->token);
 	limits_restore();

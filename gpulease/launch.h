@@ -14,6 +14,7 @@ struct launch {
 	const struct owner *owner;   /* of the lease */
 	uint64_t ticket;             /* its number */
 	struct gpuset gpus;
+	struct need need; /* of each of them */
 	int live_fd; /* the lease's FIFO, to be held; -1: a step holds its own already */
 	const char *program;
 };

@@ -24,6 +24,7 @@ void look_init(struct look *look, const struct context *context, size_t rows_max
 	look->context = context;
 	look->begun_ms = clock_boot_ms();
 	look->rows_max = rows_max;
+	look->queue.file = TICKET_FILE_NONE;
 	config.is_hasty = true;
 	prober_init(&look->prober, &context->dir, &config);
 	snapshot_init(&look->snapshot, &context->dir);
@@ -36,6 +37,7 @@ void look_release(struct look *look)
 	prober_release(&look->prober);
 	watch_release(&look->watch);
 	snapshot_release(&look->snapshot);
+	queue_release(&look->queue);
 	free(look->rows);
 	look->rows = NULL;
 	look->row_count = look->row_room = 0;
@@ -130,11 +132,12 @@ static bool is_alive(const struct statedir *dir, const struct owner *owner)
 
 static int read_rows(struct look *look)
 {
-	uint64_t number = look->queue.from;
+	struct queue_cursor cursor;
 	struct queue_row row;
 	int r;
 
-	while ((r = queue_next(&look->queue, &number, &row)) == 0) {
+	queue_order_begin(&cursor, QUEUE_LAST);
+	while ((r = queue_next_in_order(&look->queue, &cursor, &row)) == 0) {
 		if (!row.is_waiting || !is_alive(&look->context->dir, &row.ticket.owner))
 			continue;
 		if (look->row_count == look->rows_max) {
@@ -161,12 +164,12 @@ static int read_queue(struct look *look)
 	if (fstatat(dir->fd, "tickets", &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
 		return 0;
 	for (int i = 0; i < OPEN_TRIES && r == QUEUE_REPLACED; i++) {
+		queue_release(&look->queue);
 		r = queue_open_to_read(&look->queue, dir);
 		if (r == 0)
 			r = queue_begin(&look->queue, 0);
 		if (r == 0)
 			r = read_rows(look);
-		queue_release(&look->queue);
 	}
 	return r == QUEUE_REPLACED ? -EAGAIN : r;
 }
@@ -222,6 +225,8 @@ int look_read(struct look *look, struct why *why)
 		return r;
 	}
 	mark_locked(look);
-	snapshot_judge(view, look->now_ms);
-	return 0;
+	r = snapshot_judge(view, look->now_ms);
+	if (r < 0)
+		why_set(why, "cannot judge the GPUs: %s", strerror(-r));
+	return r;
 }

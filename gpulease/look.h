@@ -23,7 +23,7 @@ struct look {
 	struct snapshot snapshot; /* ->gpus and ->plan: as look_read() left them */
 	bool is_probe_old;        /* a newer result was wanted and did not come */
 
-	struct queue queue;
+	struct queue queue; /* open from look_read() on, if there is one */
 	struct queue_row
 		*rows; /* the tickets that wait and whose owners live, in order */
 	size_t row_count, row_room, rows_max;

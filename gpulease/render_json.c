@@ -178,6 +178,17 @@ void json_signed(struct json *json, int64_t value)
 	(void)fprintf(json->out, "%lld", (long long)value);
 }
 
+void json_hundredths(struct json *json, uint64_t value)
+{
+	uint64_t rest = value % 100;
+
+	begin_value(json);
+	(void)fprintf(json->out, "%llu", (unsigned long long)(value / 100));
+	if (rest)
+		(void)fprintf(json->out, rest % 10 ? ".%02u" : ".%u",
+			(unsigned)(rest % 10 ? rest : rest / 10));
+}
+
 void json_bool(struct json *json, bool value)
 {
 	begin_value(json);

@@ -45,6 +45,7 @@ void json_text(struct json *json, const char *text);
 void json_bytes(struct json *json, const char *bytes, size_t size);
 void json_unsigned(struct json *json, uint64_t value);
 void json_signed(struct json *json, int64_t value);
+void json_hundredths(struct json *json, uint64_t value); /* 50: 0.5 */
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 

@@ -17,25 +17,37 @@
  *	    is_old          boolean: a newer answer was wanted and did not come within 2 s
  *	    trouble         string | null: why that answer shows no GPU
  *	broken_records      integer: unreadable ones, skipped
- *	gpus                array of objects, by index
- *	    index           integer
+ *	gpus                array of objects, by index; MIG instances behind their GPU
+ *	    index           integer; of a MIG instance its GPU's
+ *	    instance        integer | null: nvidia-smi's number of it on that GPU
+ *	    parent          string | null: the uuid of that GPU
  *	    uuid            string
  *	    bus_id          string | null
  *	    model           string | null
  *	    memory_total_mib, memory_used_mib, utilization_percent    integer | null
  *	    state           "idle" | "leased" | "lingering" | "settling" | "locked" |
  *	                    "external" | "unknown" | "paused"
- *	    why             string | null: what keeps it, in words; null if idle or leased
+ *	    why             string | null: what keeps it, in words; null if idle, or leased
+ *	                    and nothing else
  *	    paused          boolean: also while it is leased
  *	    paused_by, pause_reason    string | null
  *	    idle_for_ms     integer | null: seen idle, by the answers of nvidia-smi, for so long
- *	    ticket          integer | null: of the lease
+ *	    ticket          integer | null: of the lease, the first of ->leases
  *	    name            string | null: of the job
  *	    user            string | null: of the lease, else of the process that uses the GPU
  *	    pid             integer | null: likewise
  *	    command         string | null: likewise
  *	    age_ms, started_unix_ms    integer | null: of the lease
  *	    limit_ms        integer | null: its time limit
+ *	    free_share      number | null: the most that a job could have of it now, 1: all
+ *	    free_mib        integer | null: the most that one could declare now
+ *	    foreign_mib     integer | null: used outside gpulease, with what is to be
+ *	                    expected; null also where one lease has all of it
+ *	    leases          array of objects: the live leases on it, by ticket
+ *	        ticket, name, user, pid, command, age_ms, started_unix_ms, limit_ms    as above
+ *	        lingering   boolean: its job has ended, but left processes behind
+ *	        share, vram_mib, exclusive    what it has of this GPU, as below
+ *	        peak_mib    integer | null: the most that was seen of it, a lower bound
  *	    mig             array of objects: its MIG instances, as far as known
  *	        device      integer: nvidia-smi's number for it on this GPU
  *	        profile     string: "3g.40gb"
@@ -47,10 +59,23 @@
  *	    user            string
  *	    pid             integer | null
  *	    gpus            integer: how many it wants
+ *	    share           number | null: the part of each, below 1; null: none declared
+ *	    vram_mib        integer | null: memory of each, as declared
+ *	    exclusive       boolean: it wants them alone
+ *	    priority        integer, the higher the earlier
+ *	    after, after_ok    arrays of integers: jobs that have to end first
+ *	    singleton       boolean: so have those of the same user and name
  *	    limit_ms        integer | null
  *	    since_unix_ms, waits_ms    integer
+ *	    start_at_unix_ms    integer | null: when it would start if all others ran to
+ *	                    their limits; null: nobody knows
  *	    can_start       boolean: nothing keeps it any more
  *	    stopped         boolean: its process is, so it is passed over
+ *	    reason_kind     "leased": leases have to end first | "behind": another job comes
+ *	                    first | "gpu": what keeps it is no lease | "held": a job has to
+ *	                    end first | "limit": of the configuration | null: it can start
+ *	    behind          integer | null: the ticket that comes first
+ *	    held_by         integer | null: the job that has to end first
  *	    why             string: why it waits
  *	    command         string | null: not to be seen by this user
  *	queue_is_cut        boolean: more wait than are listed
@@ -68,12 +93,14 @@
  *	    user            string
  *	    uid             integer
  *	    gpus            array of integers: indices
+ *	    instance        integer | null: only this MIG instance of that GPU
  *	    started_unix_ms integer | null
  *	    alive_unix_ms   integer | null: when it was last seen alive
  *	    gone_unix_ms    integer | null: when it was first seen over
  *	    ran_at_least_ms, ran_at_most_ms    integer | null: equal where the end was seen
  *	    how             "ended" | "limit" | "cancel" | "lingered" | "reboot"
  *	    by              string | null: who cancelled it
+ *	    status          integer | null: its exit status, 128 + a signal's number
  *	    command         string | null: not to be seen by this user
  *
  * What --doctor prints is described in doctor.h.

@@ -1,5 +1,6 @@
 #include <limits.h>
 
+#include "part.h"
 #include "render_json.h"
 #include "show_config.h"
 
@@ -97,6 +98,26 @@ static void print_row(const struct row *row, size_t width, FILE *out)
 	(void)fprintf(out, "%s\n", line);
 }
 
+/* The table of models as it stands in the file. */
+static void print_models(const struct config_view *view, FILE *out)
+{
+	const struct model_table *models = &view->config->models;
+	struct part rest = { models->text, models->text + models->size };
+	char line[PATH_MAX + 64];
+
+	if (!models->text)
+		return;
+	(void)fprintf(out, "[models]\n");
+	while (rest.begin < rest.end) {
+		struct part part = part_take_line(&rest);
+		struct text text = TEXT_ON(line);
+
+		text_add_printable(&text, part.begin, part_size(part));
+		if (text.used)
+			(void)fprintf(out, "%s\n", line);
+	}
+}
+
 void show_config(const struct config_view *view, FILE *out)
 {
 	char line[PATH_MAX + 64];
@@ -120,6 +141,7 @@ void show_config(const struct config_view *view, FILE *out)
 		make_row(view, (enum config_key)key, &row);
 		print_row(&row, width, out);
 	}
+	print_models(view, out);
 }
 
 /* --- as JSON ----------------------------------------------------------------------- */
@@ -145,6 +167,11 @@ void show_config_json(const struct config_view *view, FILE *out)
 		json_end(&json);
 	}
 	json_end(&json);
+	json_key(&json, "models_line");
+	if (view->config->models.text)
+		json_unsigned(&json, view->config->models.line);
+	else
+		json_null(&json);
 	json_end(&json);
 	json_finish(&json);
 }

@@ -10,6 +10,7 @@
  *	    value           string | null: as it may stand in the file; null: not set
  *	    source          string: "default", "FILE, line N", "--dir", "GPULEASE_DIR",
  *	                    "found in PATH", "not found in PATH", "not looked for"
+ *	models_line         number | null: the first line behind [models]; null: it is not there
  */
 #ifndef GPULEASE_SHOW_CONFIG_H
 #define GPULEASE_SHOW_CONFIG_H

@@ -1,4 +1,5 @@
 #include "explain.h"
+#include "operands.h"
 #include "parse.h"
 #include "render_json.h"
 #include "show.h"
@@ -45,6 +46,26 @@ static void put_time(struct json *json, const char *key, int64_t value)
 	put_number_if(json, key, value > 0, (uint64_t)value);
 }
 
+/* A share of a GPU in percent; @is_known is false where that does not apply. */
+static void put_share(struct json *json, const char *key, bool is_known, int64_t percent)
+{
+	json_key(json, key);
+	if (is_known)
+		json_hundredths(json, (uint64_t)percent);
+	else
+		json_null(json);
+}
+
+/* What a job has, or wants to have, of a GPU. */
+static void put_need(struct json *json, const struct need *need)
+{
+	bool is_whole = need_is_whole(need);
+
+	put_share(json, "share", need->percent && !is_whole, need->percent);
+	put_number_if(json, "vram_mib", need->mib, need->mib);
+	put_bool(json, "exclusive", is_whole);
+}
+
 static void begin(
 	struct json *json, const char *format, int64_t now_ms, const char *directory)
 {
@@ -62,6 +83,29 @@ static void finish(struct json *json)
 
 /* --- the queue --------------------------------------------------------------------- */
 
+/* The ids in the list of a request. */
+static void put_ids(struct json *json, const char *key, const char *list)
+{
+	struct operand_walk walk = OPERAND_LIST(list, OPERAND_JOB);
+	struct operand job;
+
+	json_key(json, key);
+	json_begin_array(json);
+	while (*list && operand_next(&walk, &job, NULL) == 0)
+		json_unsigned(json, job.first);
+	json_end(json);
+}
+
+/* The kinds of reasons, as programs know them. */
+static const char *const reasons[] = {
+	[VERDICT_START] = NULL,
+	[VERDICT_LEASED] = "leased",
+	[VERDICT_BEHIND] = "behind",
+	[VERDICT_GPU] = "gpu",
+	[VERDICT_HELD] = "held",
+	[VERDICT_LIMIT] = "limit",
+};
+
 static void put_job(
 	struct json *json, const struct view *view, const struct view_job *job)
 {
@@ -72,11 +116,21 @@ static void put_job(
 	put_text(json, "user", job->user);
 	put_number_if(json, "pid", job->pid, job->pid);
 	put_number(json, "gpus", job->gpus);
+	put_need(json, &job->need);
+	json_key(json, "priority");
+	json_signed(json, job->priority);
+	put_ids(json, "after", job->after);
+	put_ids(json, "after_ok", job->after_ok);
+	put_bool(json, "singleton", job->is_singleton);
 	put_time(json, "limit_ms", job->limit_ms);
 	put_time(json, "since_unix_ms", view->real_ms - job->waits_ms);
 	put_span(json, "waits_ms", job->waits_ms);
-	put_bool(json, "can_start", job->can_start);
+	put_time(json, "start_at_unix_ms", job->start_ms);
+	put_bool(json, "can_start", job->verdict == VERDICT_START);
 	put_bool(json, "stopped", job->is_stopped);
+	json_put_text(json, "reason_kind", reasons[job->verdict]);
+	put_number_if(json, "behind", job->behind, job->behind);
+	put_number_if(json, "held_by", job->held_by, job->held_by);
 	put_text(json, "why", job->why);
 	json_put_text(json, "command", job->command);
 	json_end(json);
@@ -106,6 +160,8 @@ void show_queue_json(const struct view *view, FILE *out)
 static void put_card(struct json *json, const struct view_gpu *gpu)
 {
 	put_number(json, "index", gpu->index);
+	put_span(json, "instance", gpu->instance);
+	json_put_text(json, "parent", gpu->parent);
 	put_text(json, "uuid", gpu->uuid);
 	json_put_text(json, "bus_id", gpu->bus_id);
 	json_put_text(json, "model", gpu->model);
@@ -134,9 +190,46 @@ static void put_migs(
 	json_end(json);
 }
 
+/* What the GPU has of its first holder, and each entry of ->leases. */
+static void put_holder(
+	struct json *json, const struct view *view, const struct view_holder *holder)
+{
+	put_number_if(json, "ticket", holder->ticket, holder->ticket);
+	json_put_text(json, "name", holder->name);
+	json_put_text(json, "user", holder->user);
+	put_number_if(json, "pid", holder->pid, holder->pid);
+	json_put_text(json, "command", holder->command);
+	put_span(json, "age_ms", holder->age_ms);
+	put_time(json, "started_unix_ms",
+		holder->age_ms >= 0 ? view->real_ms - holder->age_ms : 0);
+	put_time(json, "limit_ms", holder->limit_ms);
+}
+
+static void put_leases(
+	struct json *json, const struct view *view, const struct view_gpu *gpu)
+{
+	json_key(json, "leases");
+	json_begin_array(json);
+	for (size_t i = 0; i < gpu->holder_count; i++) {
+		const struct view_holder *holder = &gpu->holders[i];
+
+		if (!holder->ticket)
+			continue;
+		json_begin_object(json);
+		put_holder(json, view, holder);
+		put_bool(json, "lingering", holder->is_lingering);
+		put_need(json, &holder->need);
+		put_number_if(json, "peak_mib", holder->peak_mib, holder->peak_mib);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_gpu(
 	struct json *json, const struct view *view, const struct view_gpu *gpu)
 {
+	static const struct view_holder nobody = { .age_ms = VIEW_UNKNOWN };
+
 	json_begin_object(json);
 	put_card(json, gpu);
 	put_text(json, "state", state_word(gpu->state));
@@ -145,15 +238,11 @@ static void put_gpu(
 	json_put_text(json, "paused_by", gpu->is_paused ? gpu->paused_by : "");
 	json_put_text(json, "pause_reason", gpu->is_paused ? gpu->reason : "");
 	put_span(json, "idle_for_ms", gpu->idle_ms);
-	put_number_if(json, "ticket", gpu->ticket, gpu->ticket);
-	json_put_text(json, "name", gpu->name);
-	json_put_text(json, "user", gpu->user);
-	put_number_if(json, "pid", gpu->pid, gpu->pid);
-	json_put_text(json, "command", gpu->command);
-	put_span(json, "age_ms", gpu->age_ms);
-	put_time(json, "started_unix_ms",
-		gpu->age_ms >= 0 ? view->real_ms - gpu->age_ms : 0);
-	put_time(json, "limit_ms", gpu->limit_ms);
+	put_holder(json, view, gpu->holder_count ? gpu->holders : &nobody);
+	put_share(json, "free_share", gpu->free_percent >= 0, gpu->free_percent);
+	put_span(json, "free_mib", gpu->free_mib);
+	put_span(json, "foreign_mib", gpu->foreign_mib);
+	put_leases(json, view, gpu);
 	put_migs(json, view, gpu);
 	json_end(json);
 }
@@ -188,13 +277,17 @@ void show_status_json(const struct view *view, FILE *out)
 
 /* --- the history ------------------------------------------------------------------- */
 
-/* "0,3" of a record; what is no number is left out. */
+/* "0,3" of a record, or "0:1", an instance; what is no number is left out. */
 static void put_indices(struct json *json, const char *list)
 {
+	const char *colon = strchr(list, ':');
+	uint64_t device;
+	bool is_instance = colon && parse_u64(colon + 1, UINT32_MAX, &device, NULL) == 0;
+
 	json_key(json, "gpus");
 	json_begin_array(json);
 	for (;; list++) {
-		size_t size = strcspn(list, ",");
+		size_t size = strcspn(list, ",:");
 		char word[16];
 		uint64_t index;
 
@@ -202,16 +295,19 @@ static void put_indices(struct json *json, const char *list)
 			(int)min_i64((int64_t)size, 15), list);
 		if (parse_u64(word, UINT32_MAX, &index, NULL) == 0)
 			json_unsigned(json, index);
-		list += size;
+		list += size + strcspn(list + size, ",");
 		if (!*list)
 			break;
 	}
 	json_end(json);
+	put_number_if(json, "instance", is_instance, is_instance ? device : 0);
 }
 
 static void put_end(struct json *json, const struct history_end *end)
 {
 	int64_t least = -1, most = -1;
+	uint64_t status = 0;
+	bool has_status = parse_u64(end->status, 255, &status, NULL) == 0;
 
 	(void)ended_span_ms(end, &least, &most);
 	json_begin_object(json);
@@ -227,6 +323,7 @@ static void put_end(struct json *json, const struct history_end *end)
 	put_span(json, "ran_at_most_ms", most);
 	put_text(json, "how", ended_how(end));
 	json_put_text(json, "by", end->by);
+	put_number_if(json, "status", has_status, status);
 	json_put_text(json, "command", end->command);
 	json_end(json);
 }

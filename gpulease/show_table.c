@@ -1,20 +1,16 @@
-#include <time.h>
-
 #include "explain.h"
 #include "parse.h"
-#include "show.h"
-
-enum { SAME_END_MS = 2000 }; /* an end known so closely is known */
+#include "show_parts.h"
 
 /* --- what several have ------------------------------------------------------------- */
 
-static void put_id(struct table *table, unsigned column, uint64_t id)
+void show_put_id(struct table *table, unsigned column, uint64_t id)
 {
 	if (id)
 		table_putf(table, column, "%llu", (unsigned long long)id);
 }
 
-static void put_span(struct table *table, unsigned column, int64_t span_ms)
+void show_put_span(struct table *table, unsigned column, int64_t span_ms)
 {
 	char text[DURATION_SIZE];
 
@@ -24,23 +20,21 @@ static void put_span(struct table *table, unsigned column, int64_t span_ms)
 	table_put(table, column, text);
 }
 
-/* The time of day, with the date where that is another than at @now_ms. */
-static void put_time(struct table *table, unsigned column, int64_t at_ms, int64_t now_ms)
+void show_add_need(const struct need *need, struct text *out)
 {
-	time_t at = (time_t)(at_ms / 1000), now = (time_t)(now_ms / 1000);
-	struct tm then, today;
-	char text[64];
-	bool is_today;
+	char size[MIB_TEXT_SIZE];
 
-	if (at_ms <= 0 || !localtime_r(&at, &then) || !localtime_r(&now, &today))
+	if (need_is_whole(need))
 		return;
-	is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
-	if (strftime(text, sizeof(text), is_today ? "%H:%M:%S" : "%Y-%m-%d %H:%M", &then))
-		table_put(table, column, text);
+	if (need->percent)
+		explain_share(need->percent, out);
+	if (!need->mib)
+		return;
+	format_mib(need->mib, size);
+	text_addf(out, "%s%s", need->percent ? "+" : "", size);
 }
 
-static int print_and_release(
-	struct table *table, const struct table_style *style, FILE *out)
+int show_and_release(struct table *table, const struct table_style *style, FILE *out)
 {
 	int r = table_print(table, style, out);
 
@@ -56,6 +50,7 @@ enum {
 	GPU_MEMORY,
 	GPU_UTILIZATION,
 	GPU_STATE,
+	GPU_SHARE,
 	GPU_TICKET,
 	GPU_USER,
 	GPU_PID,
@@ -71,6 +66,7 @@ static const struct table_column gpu_columns[] = {
 	[GPU_MEMORY] = { .title = "MEMORY", .is_right = true },
 	[GPU_UTILIZATION] = { .title = "UTIL", .is_right = true, .is_optional = true },
 	[GPU_STATE] = { .title = "STATE" },
+	[GPU_SHARE] = { .title = "SHARE", .is_optional = true },
 	[GPU_TICKET] = { .title = "TICKET", .is_right = true },
 	[GPU_USER] = { .title = "USER", .least = 6 },
 	[GPU_PID] = { .title = "PID", .is_right = true },
@@ -104,25 +100,77 @@ static void put_memory(struct table *table, const struct view_gpu *gpu)
 	table_putf(table, GPU_MEMORY, "%s/%s MiB", used, total);
 }
 
+static struct gpu_name name_of(const struct view_gpu *gpu)
+{
+	struct gpu_name name;
+	struct text text = TEXT_ON(name.text);
+
+	text_addf(&text, "%u", gpu->index);
+	if (gpu->instance >= 0)
+		text_addf(&text, ":%lld", (long long)gpu->instance);
+	return name;
+}
+
+/* A GPU whose instances are leased is nobody's concern itself. */
+static void put_state(struct table *table, const struct view_gpu *gpu)
+{
+	if (gpu->has_mig && gpu->state == GPU_UNKNOWN) {
+		table_put(table, GPU_STATE, "MIG");
+		return;
+	}
+	table_putf(table, GPU_STATE, "%s%s", state_word(gpu->state),
+		gpu->is_paused && gpu->state != GPU_PAUSED ? ", paused" : "");
+	table_tint(table, GPU_STATE, state_tints[gpu->state]);
+}
+
+static void put_holder(struct table *table, const struct view_holder *holder)
+{
+	char share[MIB_TEXT_SIZE + 8];
+	struct text text = TEXT_ON(share);
+
+	if (holder->ticket)
+		show_add_need(&holder->need, &text);
+	table_put(table, GPU_SHARE, share);
+	show_put_id(table, GPU_TICKET, holder->ticket);
+	table_put(table, GPU_USER, holder->user);
+	show_put_id(table, GPU_PID, holder->pid);
+	show_put_span(table, GPU_AGE, holder->age_ms);
+	table_put(table, GPU_NAME, holder->name);
+	table_put(table, GPU_COMMAND, holder->command);
+}
+
+/* The row of a further lease: what is the GPU's stands above. */
+static void put_sharer(struct table *table, const struct view_gpu *gpu, size_t at)
+{
+	static const unsigned above[] = { GPU_INDEX, GPU_MODEL, GPU_MEMORY,
+		GPU_UTILIZATION };
+	const struct view_holder *holder = &gpu->holders[at];
+	enum gpu_state state = holder->is_lingering ? GPU_LINGERING : GPU_LEASED;
+
+	table_row(table);
+	for (size_t i = 0; i < ARRAY_SIZE(above); i++)
+		if (above[i] != GPU_UTILIZATION || gpu->utilization >= 0)
+			table_put(table, above[i], " ");
+	table_put(table, GPU_STATE, state_word(state));
+	table_tint(table, GPU_STATE, state_tints[state]);
+	put_holder(table, holder);
+}
+
 static void put_gpu(struct table *table, const struct view_gpu *gpu)
 {
 	table_row(table);
-	table_putf(table, GPU_INDEX, "%u", gpu->index);
+	table_put(table, GPU_INDEX, name_of(gpu).text);
 	table_put(table, GPU_MODEL, gpu->model);
 	put_memory(table, gpu);
 	if (gpu->utilization >= 0)
 		table_putf(table, GPU_UTILIZATION, "%d%%", gpu->utilization);
-	table_putf(table, GPU_STATE, "%s%s", state_word(gpu->state),
-		gpu->is_paused && gpu->state != GPU_PAUSED ? ", paused" : "");
-	table_tint(table, GPU_STATE, state_tints[gpu->state]);
-	put_id(table, GPU_TICKET, gpu->ticket);
-	table_put(table, GPU_USER, gpu->user);
-	put_id(table, GPU_PID, gpu->pid);
-	put_span(table, GPU_AGE, gpu->age_ms);
+	put_state(table, gpu);
 	if (gpu->idle_ms > 0) /* 0: seen idle once, which the state says */
-		put_span(table, GPU_IDLE, gpu->idle_ms);
-	table_put(table, GPU_NAME, gpu->name);
-	table_put(table, GPU_COMMAND, gpu->command);
+		show_put_span(table, GPU_IDLE, gpu->idle_ms);
+	if (gpu->holder_count)
+		put_holder(table, &gpu->holders[0]);
+	for (size_t i = 1; i < gpu->holder_count; i++)
+		put_sharer(table, gpu, i);
 }
 
 /* What the table does not say of the state: a user has the column, others a line below. */
@@ -130,7 +178,8 @@ static const char *note_on(const struct view_gpu *gpu)
 {
 	const char *why = gpu->why;
 
-	if (gpu->state == GPU_EXTERNAL && gpu->pid && !gpu->is_paused)
+	if (gpu->state == GPU_EXTERNAL && gpu->holder_count && gpu->holders->pid &&
+		!gpu->is_paused)
 		return "";
 	return strncmp(why, "is ", 3) == 0 ? why + 3 : why;
 }
@@ -150,10 +199,10 @@ static void print_notes(
 			is_told = strcmp(note_on(&view->gpus[before]), note) == 0;
 		if (is_told)
 			continue;
-		text_addf(&text, "GPU %u", view->gpus[i].index);
+		text_addf(&text, "GPU %s", name_of(&view->gpus[i]).text);
 		for (size_t other = i + 1; other < view->gpu_count; other++)
 			if (strcmp(note_on(&view->gpus[other]), note) == 0)
-				text_addf(&text, ",%u", view->gpus[other].index);
+				text_addf(&text, ",%s", name_of(&view->gpus[other]).text);
 		text_addf(&text, ": %s", note);
 		line_print(line, style, out);
 	}
@@ -185,62 +234,6 @@ static void print_source(
 		line_print(line, style, out);
 }
 
-/* --- the queue --------------------------------------------------------------------- */
-
-enum {
-	JOB_POSITION,
-	JOB_TICKET,
-	JOB_USER,
-	JOB_GPUS,
-	JOB_SINCE,
-	JOB_WAITS,
-	JOB_NAME,
-	JOB_WHY,
-};
-
-static const struct table_column job_columns[] = {
-	[JOB_POSITION] = { .title = "POS", .is_right = true },
-	[JOB_TICKET] = { .title = "TICKET", .is_right = true },
-	[JOB_USER] = { .title = "USER", .least = 6 },
-	[JOB_GPUS] = { .title = "GPUS", .is_right = true },
-	[JOB_SINCE] = { .title = "SINCE" },
-	[JOB_WAITS] = { .title = "WAITS", .is_right = true },
-	[JOB_NAME] = { .title = "NAME", .is_optional = true, .least = 6 },
-	[JOB_WHY] = { .title = "WHY", .least = 16 },
-};
-
-static void put_job(struct table *table, const struct view *view, size_t at)
-{
-	const struct view_job *job = &view->jobs[at];
-
-	table_row(table);
-	table_putf(table, JOB_POSITION, "%zu", at + 1);
-	put_id(table, JOB_TICKET, job->ticket);
-	table_put(table, JOB_USER, job->user);
-	table_putf(table, JOB_GPUS, "%u", job->gpus);
-	put_time(table, JOB_SINCE, view->real_ms - job->waits_ms, view->real_ms);
-	put_span(table, JOB_WAITS, job->waits_ms);
-	table_put(table, JOB_NAME, job->name);
-	table_put(table, JOB_WHY, job->why);
-}
-
-int show_queue(const struct view *view, const struct table_style *style, FILE *out)
-{
-	struct table table = TABLE_ON(job_columns);
-	int r;
-
-	if (!view->job_count) {
-		line_print("nobody waits", style, out);
-		return 0;
-	}
-	for (size_t i = 0; i < view->job_count; i++)
-		put_job(&table, view, i);
-	r = print_and_release(&table, style, out);
-	if (view->has_more_jobs)
-		line_print("more wait behind them", style, out);
-	return r;
-}
-
 int show_status(const struct view *view, const struct table_style *style, FILE *out)
 {
 	struct table table = TABLE_ON(gpu_columns);
@@ -249,7 +242,7 @@ int show_status(const struct view *view, const struct table_style *style, FILE *
 	if (view->gpu_count) {
 		for (size_t i = 0; i < view->gpu_count; i++)
 			put_gpu(&table, &view->gpus[i]);
-		r = print_and_release(&table, style, out);
+		r = show_and_release(&table, style, out);
 		print_notes(view, style, out);
 	} else {
 		line_print("no GPU is known", style, out);
@@ -257,101 +250,4 @@ int show_status(const struct view *view, const struct table_style *style, FILE *
 	print_source(view, style, out);
 	(void)fputc('\n', out);
 	return r < 0 ? r : show_queue(view, style, out);
-}
-
-/* --- the history ------------------------------------------------------------------- */
-
-enum {
-	END_TICKET,
-	END_USER,
-	END_GPUS,
-	END_STARTED,
-	END_RAN,
-	END_HOW,
-	END_NAME,
-	END_COMMAND,
-};
-
-static const struct table_column end_columns[] = {
-	[END_TICKET] = { .title = "TICKET", .is_right = true },
-	[END_USER] = { .title = "USER", .least = 6 },
-	[END_GPUS] = { .title = "GPUS", .least = 6 },
-	[END_STARTED] = { .title = "STARTED" },
-	[END_RAN] = { .title = "RAN", .is_right = true },
-	[END_HOW] = { .title = "HOW", .least = 10 },
-	[END_NAME] = { .title = "NAME", .is_optional = true, .least = 6 },
-	[END_COMMAND] = { .title = "COMMAND", .least = 8 },
-};
-
-bool ended_span_ms(const struct history_end *end, int64_t *ret_least, int64_t *ret_most)
-{
-	if (end->since_ms <= 0 || end->gone_ms < end->since_ms)
-		return false;
-	*ret_most = end->gone_ms - end->since_ms;
-	*ret_least = min_i64(*ret_most, max_i64(0, end->alive_ms - end->since_ms));
-	return true;
-}
-
-const char *ended_how(const struct history_end *end)
-{
-	return end->how[0] ? end->how : "ended";
-}
-
-/* Who first looked long after the end knows no more than that it did not run longer. */
-static void put_ran(struct table *table, const struct history_end *end)
-{
-	char text[DURATION_SIZE];
-	int64_t least, most;
-
-	if (!ended_span_ms(end, &least, &most))
-		return;
-	format_duration(most, text);
-	table_putf(
-		table, END_RAN, "%s%s", most - least > SAME_END_MS ? "up to " : "", text);
-}
-
-static void put_how(struct table *table, const struct history_end *end)
-{
-	static const struct {
-		const char *how, *words;
-	} known[] = {
-		{ "", "ended" },
-		{ "limit", "time limit" },
-		{ "cancel", "cancelled" },
-		{ "lingered", "given up" },
-		{ "reboot", "reboot" },
-	};
-	const char *words = end->how;
-
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if (strcmp(end->how, known[i].how) == 0)
-			words = known[i].words;
-	table_putf(table, END_HOW, "%s%s%s", words, end->by[0] ? " by " : "", end->by);
-}
-
-static void put_end(struct table *table, const struct history_end *end, int64_t now_ms)
-{
-	table_row(table);
-	put_id(table, END_TICKET, end->ticket);
-	table_put(table, END_USER, end->user);
-	table_put(table, END_GPUS, end->gpus);
-	put_time(table, END_STARTED, end->since_ms, now_ms);
-	put_ran(table, end);
-	put_how(table, end);
-	table_put(table, END_NAME, end->name);
-	table_put(table, END_COMMAND, end->command);
-}
-
-int show_history(const struct history_end *ends, size_t count, int64_t now_ms,
-	const struct table_style *style, FILE *out)
-{
-	struct table table = TABLE_ON(end_columns);
-
-	if (!count) {
-		line_print("nothing has ended yet", style, out);
-		return 0;
-	}
-	for (size_t i = 0; i < count; i++)
-		put_end(&table, &ends[i], now_ms);
-	return print_and_release(&table, style, out);
 }

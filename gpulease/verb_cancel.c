@@ -134,9 +134,9 @@ static void record(const struct target *target)
 	char name[64];
 	struct text text = TEXT_ON(name);
 
-	if (snapshot_read(&cancel.view, clock_boot_ms()) < 0)
+	if (snapshot_read(&cancel.view, clock_boot_ms()) < 0 ||
+		snapshot_judge(&cancel.view, clock_boot_ms()) < 0)
 		return;
-	snapshot_judge(&cancel.view, clock_boot_ms());
 	describe_user(getuid(), NULL, &text);
 	ending_record(&cancel.view, target->termination.owner.token, "cancel", name);
 }

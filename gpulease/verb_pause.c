@@ -52,37 +52,6 @@ static bool is_allowed(void)
 	return entry && is_member(entry->gr_gid);
 }
 
-static int find_slot(const struct operand *operand, uint64_t index)
-{
-	char uuid[UUID_SIZE];
-
-	if (!operand->uuid)
-		return inventory_by_index(&broker.view, (uint32_t)index);
-	(void)snprintf(
-		uuid, sizeof(uuid), "%.*s", (int)operand->uuid_size, operand->uuid);
-	return inventory_by_uuid(&broker.view, uuid);
-}
-
-/* Adds the GPUs of one operand to @set; the exit status where one is not there. */
-static int add_operand(const struct operand *operand, struct gpuset *set)
-{
-	for (uint64_t index = operand->first; index <= operand->last; index++) {
-		int slot = find_slot(operand, index);
-
-		if (slot < 0 && operand->uuid)
-			diag("there is no GPU '%.*s', or more than one",
-				(int)operand->uuid_size, operand->uuid);
-		else if (slot < 0)
-			diag("there is no GPU %llu", (unsigned long long)index);
-		if (slot < 0)
-			return EXIT_NOT_DONE;
-		gpuset_add(set, (unsigned)slot);
-		if (operand->uuid)
-			break;
-	}
-	return 0;
-}
-
 static int read_operands(const struct settings *settings, struct gpuset *set)
 {
 	struct operand_walk walk =
@@ -92,9 +61,10 @@ static int read_operands(const struct settings *settings, struct gpuset *set)
 	int r;
 
 	while ((r = operand_next(&walk, &operand, &why)) == 0) {
-		r = add_operand(&operand, set);
-		if (r != 0)
-			return r;
+		if (inventory_by_operand(&broker.view, &operand, set, &why) < 0) {
+			diag("%s", why.text);
+			return EXIT_NOT_DONE;
+		}
 	}
 	if (r < 0)
 		diag("%s", why.text);
@@ -111,8 +81,9 @@ static int change(unsigned slot, bool pause, const char *reason)
 	int r = file->fd < 0 ? -ENOENT : lease_lock(file, clock_boot_ms() + LOCK_MS);
 
 	if (r == LEASE_LOCKED) {
-		diag("GPU %u is locked by pid %u; try again later",
-			snapshot_gpu_index(&broker.view, slot), lease_lock_holder(file));
+		diag("GPU %s is locked by pid %u; try again later",
+			snapshot_gpu_name(&broker.view, slot).text,
+			lease_lock_holder(file));
 		return EXIT_NOT_DONE;
 	}
 	if (r == 0)
@@ -133,7 +104,8 @@ static int change(unsigned slot, bool pause, const char *reason)
 		r = -errno;
 	lease_unlock(file);
 	if (r != 0)
-		diag("cannot change GPU %u: %s", snapshot_gpu_index(&broker.view, slot),
+		diag("cannot change GPU %s: %s",
+			snapshot_gpu_name(&broker.view, slot).text,
 			r < 0 ? strerror(-r) : "its lease file cannot be read");
 	return r != 0 ? EXIT_MISUSE : 0;
 }

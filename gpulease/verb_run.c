@@ -8,12 +8,13 @@
 #include "clock.h"
 #include "context.h"
 #include "diag.h"
+#include "ending.h"
 #include "exitcodes.h"
 #include "explain.h"
-#include "inventory.h"
 #include "launch.h"
 #include "limits.h"
 #include "parse.h"
+#include "request.h"
 #include "rights.h"
 #include "step.h"
 #include "verbs.h"
@@ -54,109 +55,6 @@ static int check_command(const struct settings *settings)
 	return EXIT_NOT_FOUND;
 }
 
-/* For people to read: words with blanks in them are shown in quotes. */
-static void join_command(char *const command[], char *out, size_t size)
-{
-	struct text text = text_on(out, size);
-
-	for (; *command && !text.cut; command++) {
-		bool has_blank = !**command || strpbrk(*command, " \t\n");
-
-		text_addf(&text, has_blank ? "%s'%s'" : "%s%s", text.used ? " " : "",
-			*command);
-	}
-}
-
-static void make_request(const struct settings *settings)
-{
-	struct request *request = &job.request;
-
-	request->gpus = settings->gpus;
-	request->limit_ms = settings->limit_ms;
-	request->grace_ms = settings->limit_ms ? settings->grace_ms : 0;
-	request->allow = GPUSET_ALL;
-	if (settings->name)
-		text_copy(request->name, sizeof(request->name), settings->name);
-	join_command(settings->command, request->command, sizeof(request->command));
-	local_user_name(getuid(), job.user, sizeof(job.user));
-}
-
-/* "limited to GPU 0 by CUDA_VISIBLE_DEVICES" */
-static void say_limited(const struct gpuset *allow)
-{
-	struct text text = TEXT_ON(job.line.limited);
-	const char *between = gpuset_count(allow) == 1 ? "GPU " : "GPUs ";
-
-	text_add(&text, "limited to ");
-	gpuset_for_each (slot, allow) {
-		text_addf(&text, "%s%u", between,
-			snapshot_gpu_index(&job.broker.view, (unsigned)slot));
-		between = ",";
-	}
-	text_add(&text, " by CUDA_VISIBLE_DEVICES");
-}
-
-/* Says why the request can never be met, if so. */
-static int check_possible(
-	const struct settings *settings, const struct gpuset *allow, const char *visible)
-{
-	const struct snapshot *view = &job.broker.view;
-	struct gpuset all = inventory_all(view);
-	unsigned has = gpuset_count(&all), may = gpuset_count(allow),
-		 wants = settings->gpus;
-	const char *plural = wants == 1 ? "" : "s";
-
-	if (has == 0) {
-		diag("no GPU is known: %s", view->probe.trouble.text[0]
-						    ? view->probe.trouble.text
-						    : "nvidia-smi did not answer");
-		return EXIT_MISUSE;
-	}
-	if (may >= wants)
-		return 0;
-	if (has < wants)
-		diag("cannot lease %u GPU%s: this machine has %u", wants, plural, has);
-	else if (visible)
-		diag("cannot lease %u GPU%s: CUDA_VISIBLE_DEVICES=%s names %u that fit%s",
-			wants, plural, visible, may, may == 1 ? "s" : "");
-	else
-		diag("cannot lease %u GPU%s of type '%s': this machine has %u", wants,
-			plural, settings->model, may);
-	return EXIT_MISUSE;
-}
-
-/* Which GPUs the job may have, and whether there are enough of them at all. */
-static int choose_gpus(const struct settings *settings)
-{
-	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-	struct snapshot *view = &job.broker.view;
-	struct gpuset allow = inventory_all(view);
-	bool is_bound = (visible && visible[0]) || settings->model[0];
-
-	if (!job.context.prober.nvidia_smi && !settings->sim_gpus)
-		return context_no_gpus();
-	if (is_bound || gpuset_count(&allow) < settings->gpus) {
-		int64_t patience_ms = context_patience_ms(&job.context);
-
-		if (broker_probe(&job.broker, clock_boot_ms() + patience_ms) < 0) {
-			diag("cannot read the state in '%s'", job.context.dir.path);
-			return EXIT_MISUSE;
-		}
-		allow = inventory_all(view);
-	}
-	if (settings->model[0])
-		allow = inventory_by_model(view, settings->model);
-	if (visible && visible[0]) {
-		struct gpuset named = inventory_by_visible(view, visible);
-
-		allow = gpuset_and(&allow, &named);
-		say_limited(&allow);
-	}
-	if (is_bound)
-		job.request.allow = allow;
-	return check_possible(settings, &allow, visible && visible[0] ? visible : NULL);
-}
-
 /* --- in the queue ------------------------------------------------------------------ */
 
 static int give_up(const struct settings *settings)
@@ -187,6 +85,21 @@ static int obey_cancel(void)
 	note("ticket %llu was cancelled by %s", (unsigned long long)job.broker.number,
 		name);
 	return 128 + SIGTERM;
+}
+
+/* The job that this one was to come after has not ended well, and will not. */
+static int lose_hope(void)
+{
+	const struct held *held = &job.broker.held;
+
+	broker_leave(&job.broker);
+	if (held->status)
+		note("gave up: job %llu has ended with status %d",
+			(unsigned long long)held->by, held->status);
+	else
+		note("gave up: how job %llu has ended is not recorded",
+			(unsigned long long)held->by);
+	return EXIT_GAVE_UP;
 }
 
 /* CLOCK_BOOTTIME by which the job has to have started. */
@@ -231,6 +144,8 @@ static int wait_for_turn(const struct settings *settings)
 			return 0;
 		if (r == BROKER_CANCELLED)
 			return obey_cancel();
+		if (r == BROKER_HOPELESS)
+			return lose_hope();
 		if (r < 0) {
 			diag("%s", why.text[0] ? why.text : strerror(-r));
 			return EXIT_MISUSE;
@@ -260,6 +175,7 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 		.owner = &around->lease.owner,
 		.ticket = around->lease.ticket,
 		.gpus = around->lease.gpus,
+		.need = lease_need(&around->lease),
 		.live_fd = -1,
 		.program = job.program,
 	};
@@ -276,7 +192,39 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 	return launch(&step);
 }
 
-static int run_leased(const struct settings *settings)
+/* What would happen now, on stdout, and no ticket taken. */
+static int foresee(const struct settings *settings)
+{
+	struct broker *broker = &job.broker;
+	int64_t until_ms = clock_boot_ms() + context_patience_ms(&job.context);
+	char words[512], gpus[256];
+	struct text text = TEXT_ON(words);
+	unsigned position;
+	int r = settings->gpus ? broker_probe(broker, until_ms) : 0;
+
+	if (r == 0)
+		r = broker_foresee(broker, &job.request);
+	if (r == BROKER_HOPELESS)
+		return lose_hope();
+	if (r < 0) {
+		diag("cannot read the state in '%s': %s", job.context.dir.path,
+			strerror(-r));
+		return EXIT_MISUSE;
+	}
+	if (broker->verdict.kind == VERDICT_START) {
+		ending_name_gpus(
+			&broker->view, &broker->verdict.gpus, gpus, sizeof(gpus));
+		printf("would start now on GPU %s\n", gpus[0] ? gpus : "none");
+		return 0;
+	}
+	position = broker_position(broker);
+	waiting_line_reason(&job.line, broker, &text);
+	printf("would wait, %u%s in the queue: %s\n", position, ordinal_end(position),
+		words);
+	return EXIT_GAVE_UP;
+}
+
+static int run_leased(struct settings *settings)
 {
 	struct why why = WHY_NONE;
 	struct launch own = {
@@ -285,21 +233,29 @@ static int run_leased(const struct settings *settings)
 		.owner = &job.broker.ticket.owner,
 		.program = job.program,
 	};
-	int r = settings->gpus ? choose_gpus(settings) : 0;
+	int r = 0;
 
+	local_user_name(getuid(), job.user, sizeof(job.user));
+	r = request_make(settings, &job.context, &job.request);
+	if (r == 0 && settings->gpus)
+		r = request_choose(settings, &job.context, &job.broker, &job.request,
+			job.line.limited);
 	if (r != 0)
 		return r;
+	if (settings->dry_run)
+		return foresee(settings);
 	if (broker_join(&job.broker, &job.request, job.user, &why) < 0) {
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
 	verbose("ticket %llu in '%s'", (unsigned long long)job.broker.number,
 		job.context.dir.path);
-	if (settings->gpus) {
+	if (broker_has_to_wait(&job.broker)) {
 		r = wait_for_turn(settings);
 		if (r != 0)
 			return r;
 		own.gpus = job.broker.verdict.gpus;
+		own.need = request_need(&job.request);
 	}
 	own.ticket = job.broker.number;
 	own.live_fd = job.broker.live_fd;
@@ -319,6 +275,8 @@ int verb_run(struct settings *settings)
 		return r;
 	r = broker_init(&job.broker, &job.context.dir, &job.context.prober);
 	job.broker.max_waiting = job.context.config.max_waiting;
+	job.broker.all_waiting = job.context.config.all_waiting;
+	job.broker.view.limits = request_limits(&job.context.config);
 	if (r == 0)
 		r = broker_survey(&job.broker);
 	if (r < 0) {
@@ -326,7 +284,6 @@ int verb_run(struct settings *settings)
 			strerror(-r));
 		return EXIT_MISUSE;
 	}
-	make_request(settings);
 	around = step_find_lease(&job.broker.view);
 	return around ? run_step(settings, around) : run_leased(settings);
 }

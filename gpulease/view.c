@@ -2,18 +2,14 @@
 
 #include "clock.h"
 #include "explain.h"
-#include "look.h"
-#include "parse.h"
+#include "instance.h"
 #include "process.h"
-#include "view.h"
+#include "request.h"
+#include "view_parts.h"
 
-enum {
-	PROBE_FRESH_MS = 1000, /* a result this old is not asked for again */
-	ACTS_WITHIN_MS = 3000, /* who could start and has not is worth a word */
-};
+enum { PROBE_FRESH_MS = 1000 }; /* a result this old is not asked for again */
 
-/* A pid as it can be used here: that of another pid namespace is none. */
-static uint32_t pid_here(const struct look *look, const struct owner *owner)
+uint32_t view_pid(const struct look *look, const struct owner *owner)
 {
 	return owner->pidns == look->context->dir.pidns ? owner->pid : 0;
 }
@@ -35,14 +31,17 @@ static void read_rest(uint32_t pid, char *out, size_t size)
 		text_copy(out, size, whole);
 }
 
-static void fill_lease(
-	const struct look *look, const struct snapshot_lease *held, struct view_gpu *out)
+static void fill_lease(const struct look *look, const struct snapshot_lease *held,
+	struct view_holder *out)
 {
 	const struct lease *lease = &held->lease;
 	struct text user = TEXT_ON(out->user);
 
 	out->ticket = lease->ticket;
-	out->pid = held->is_dead ? 0 : pid_here(look, &lease->owner);
+	out->pid = held->is_dead ? 0 : view_pid(look, &lease->owner);
+	out->is_lingering = held->is_dead;
+	out->need = lease_need(lease);
+	out->peak_mib = lease->peak_mib;
 	out->age_ms = max_i64(0, look->now_ms - lease->since_ms);
 	out->limit_ms = lease->limit_ms;
 	describe_user(lease->owner.uid, lease->user, &user);
@@ -51,6 +50,40 @@ static void fill_lease(
 	text_copy(out->name, sizeof(out->name), lease->name);
 	text_copy(out->command, sizeof(out->command), lease->command);
 	read_rest(out->pid, out->command, sizeof(out->command));
+}
+
+static void fill_process(uint32_t pid, struct view_holder *out)
+{
+	out->pid = pid;
+	out->age_ms = VIEW_UNKNOWN;
+	process_user(pid, out->user, sizeof(out->user));
+	if (may_show_process(pid))
+		(void)process_command(pid, out->command, sizeof(out->command));
+}
+
+static int compare_holders(const void *a, const void *b)
+{
+	const struct view_holder *x = a, *y = b;
+
+	return (x->ticket > y->ticket) - (x->ticket < y->ticket);
+}
+
+/* Fills in who has the GPU, from @out on, and returns how many. */
+static size_t fill_holders(
+	const struct look *look, unsigned slot, struct view_holder *out)
+{
+	const struct snapshot *from = &look->snapshot;
+	const struct snapshot_gpu *gpu = &from->gpus[slot];
+	size_t count = 0;
+
+	for (size_t i = 0; i < from->lease_count; i++)
+		if (!from->leases[i].is_over &&
+			gpuset_has(&from->leases[i].lease.gpus, slot))
+			fill_lease(look, &from->leases[i], &out[count++]);
+	qsort(out, count, sizeof(*out), compare_holders);
+	if (!count && gpu->culprit && gpu->state != GPU_FREE)
+		fill_process(gpu->culprit, &out[count++]);
+	return count;
 }
 
 /* What is known of the card: from nvidia-smi, or else from when it was known last. */
@@ -70,7 +103,8 @@ static void fill_card(
 	out->is_paused = record->is_paused;
 	text_copy(out->paused_by, sizeof(out->paused_by), record->paused_by);
 	text_copy(out->reason, sizeof(out->reason), record->reason);
-	if (!seen)
+	/* of its instances nvidia-smi says no more */
+	if (!seen || gpu_is_instance(record))
 		return;
 	if (seen->bus_id[0])
 		text_copy(out->bus_id, sizeof(out->bus_id), seen->bus_id);
@@ -84,32 +118,84 @@ static void fill_card(
 		out->idle_ms = max_i64(0, from->probe.finished_ms - seen->idle_since_ms);
 }
 
-static void fill_gpu(const struct look *look, unsigned slot, struct view_gpu *out)
+/* The uuid of the GPU that an instance is on: by the probe, or what is on the same bus. */
+static const char *parent_of(const struct snapshot *from, const struct snapshot_gpu *gpu)
+{
+	const struct gpu_record *own = &gpu->file.gpu;
+
+	if (gpu->row >= 0)
+		return from->probe.gpus[gpu->row].uuid;
+	for (unsigned slot = 0; slot < from->slots; slot++) {
+		const struct gpu_record *other = &from->gpus[slot].file.gpu;
+
+		if (own->bus_id[0] && !gpu_is_instance(other) &&
+			strcmp(other->bus_id, own->bus_id) == 0)
+			return other->uuid;
+	}
+	return "";
+}
+
+/* What could be had of it by somebody who shares. */
+static void fill_room(const struct snapshot *from, unsigned slot, struct view_gpu *out)
+{
+	const struct snapshot_gpu *gpu = &from->gpus[slot];
+	const struct plan_gpu *plan = &from->plan[slot];
+	uint64_t margin_mib = from->facts.margin_mib;
+	struct room room = room_at(plan, INT64_MIN);
+	struct need share = { .percent = room.percent };
+	struct need memory = { .mib = room.mib > margin_mib ? room.mib - margin_mib : 0 };
+
+	out->free_percent = out->free_mib = out->foreign_mib = VIEW_UNKNOWN;
+	if (gpu->row < 0)
+		return;
+	/* what nobody has yet is not looked for */
+	if (gpu->is_shared || (gpu->lease < 0 && !plan->is_instance))
+		out->foreign_mib = (int64_t)gpu->foreign_mib;
+	while (share.percent && !(gpu_admits(plan, &share, true) &&
+					room_fits(&room, plan, &share, margin_mib)))
+		share.percent--;
+	out->free_percent = share.percent;
+	if (!plan->total_mib)
+		return;
+	if (!memory.mib || !gpu_admits(plan, &memory, true) ||
+		!room_fits(&room, plan, &memory, margin_mib))
+		memory.mib = 0;
+	out->free_mib = (int64_t)memory.mib;
+}
+
+/* A pause comes after the leases that it found. */
+static enum gpu_state state_of(const struct snapshot_gpu *gpu, const struct view_gpu *out)
+{
+	if (gpu->lease < 0)
+		return gpu->state;
+	for (size_t i = 0; i < out->holder_count; i++)
+		if (!out->holders[i].is_lingering)
+			return GPU_LEASED;
+	return GPU_LINGERING;
+}
+
+/* Returns how many hold it; they are put at @holders. */
+static size_t fill_gpu(const struct look *look, unsigned slot, struct view_gpu *out,
+	struct view_holder *holders)
 {
 	const struct snapshot *from = &look->snapshot;
 	const struct snapshot_gpu *gpu = &from->gpus[slot];
 	struct text why = TEXT_ON(out->why);
 
 	fill_card(from, gpu, out);
+	fill_room(from, slot, out);
 	out->index = snapshot_gpu_index(from, slot);
+	out->instance = snapshot_gpu_device(from, slot);
+	out->has_mig = gpu_is_parent(from, gpu);
+	if (out->instance >= 0)
+		text_copy(out->parent, sizeof(out->parent), parent_of(from, gpu));
 	out->row = gpu->row >= 0 ? gpu->row : VIEW_UNKNOWN;
-	out->state = gpu->state;
-	out->age_ms = VIEW_UNKNOWN;
-	if (gpu->lease >= 0) {
-		const struct snapshot_lease *held = &from->leases[gpu->lease];
-
-		/* a pause comes after the lease that it found */
-		out->state = held->is_dead ? GPU_LINGERING : GPU_LEASED;
-		fill_lease(look, held, out);
-	} else if (gpu->culprit) {
-		out->pid = gpu->culprit;
-		process_user(gpu->culprit, out->user, sizeof(out->user));
-		if (may_show_process(gpu->culprit))
-			(void)process_command(
-				gpu->culprit, out->command, sizeof(out->command));
-	}
-	if (gpu->state != GPU_LEASED)
+	out->holders = holders;
+	out->holder_count = fill_holders(look, slot, holders);
+	out->state = state_of(gpu, out);
+	if (gpu->state != GPU_LEASED || gpu->foreign_mib)
 		explain_gpu(from, slot, &why);
+	return out->holder_count;
 }
 
 /* Of this boot; and all that are on record where nobody can say what there is. */
@@ -125,22 +211,38 @@ static int compare_gpus(const void *a, const void *b)
 {
 	const struct view_gpu *x = a, *y = b;
 
-	return x->index != y->index ? (x->index > y->index) - (x->index < y->index)
-				    : strcmp(x->uuid, y->uuid);
+	if (x->index != y->index)
+		return (x->index > y->index) - (x->index < y->index);
+	if (x->instance != y->instance)
+		return (x->instance > y->instance) - (x->instance < y->instance);
+	return strcmp(x->uuid, y->uuid);
+}
+
+/* One process, or all leases. */
+static size_t count_holders(const struct snapshot *from)
+{
+	size_t count = from->slots;
+
+	for (size_t i = 0; i < from->lease_count; i++)
+		count += gpuset_count(&from->leases[i].lease.gpus);
+	return count;
 }
 
 static int fill_gpus(const struct look *look, struct view *view)
 {
 	const struct snapshot *from = &look->snapshot;
+	size_t used = 0;
 
 	view->gpus = calloc(from->slots + 1, sizeof(*view->gpus));
-	if (!view->gpus)
+	view->holders = calloc(count_holders(from) + 1, sizeof(*view->holders));
+	if (!view->gpus || !view->holders)
 		return -ENOMEM;
 	for (unsigned slot = 0; slot < from->slots; slot++) {
 		view->broken_records +=
 			from->gpus[slot].is_broken || from->gpus[slot].is_unusable;
 		if (is_shown(from, slot))
-			fill_gpu(look, slot, &view->gpus[view->gpu_count++]);
+			used += fill_gpu(look, slot, &view->gpus[view->gpu_count++],
+				view->holders + used);
 	}
 	qsort(view->gpus, view->gpu_count, sizeof(*view->gpus), compare_gpus);
 	return 0;
@@ -157,81 +259,6 @@ static int fill_migs(const struct look *look, struct view *view)
 		return -ENOMEM;
 	memcpy(view->migs, probe->migs, probe->mig_count * sizeof(*view->migs));
 	view->mig_count = probe->mig_count;
-	return 0;
-}
-
-/* --- the queue --------------------------------------------------------------------- */
-
-static void explain_start(const struct look *look, const struct ticket *ticket,
-	const struct view_job *job, struct text *why)
-{
-	int64_t age_ms = clock_age_ms(look->now_ms, ticket->turn_ms);
-	char age[DURATION_SIZE];
-
-	text_add(why, "can start now");
-	if (job->is_stopped || age_ms < ACTS_WITHIN_MS || age_ms == INT64_MAX)
-		return;
-	format_duration(age_ms, age);
-	text_addf(why, "; has not looked for %s", age);
-}
-
-static void fill_job(const struct look *look, const struct queue_row *row,
-	struct plan *plan, struct view_job *job)
-{
-	const struct ticket *ticket = &row->ticket;
-	const struct request *request = &ticket->request;
-	const struct plan_row planned = {
-		.ticket = row->number,
-		.gpus = request->gpus,
-		.limit_ms = request->limit_ms,
-		.grace_ms = request->grace_ms,
-		.allow = request->allow,
-	};
-	struct text user = TEXT_ON(job->user), why = TEXT_ON(job->why);
-	struct plan aside = *plan;
-	struct verdict verdict;
-
-	job->ticket = row->number;
-	job->gpus = request->gpus;
-	job->pid = pid_here(look, &ticket->owner);
-	job->waits_ms = max_i64(0, look->now_ms - ticket->since_ms);
-	job->limit_ms = request->limit_ms;
-	job->is_stopped = job->pid && process_is_stopped(job->pid);
-	describe_user(ticket->owner.uid, ticket->user, &user);
-	if (may_show_commands_of(ticket->owner.uid)) {
-		text_copy(job->name, sizeof(job->name), request->name);
-		text_copy(job->command, sizeof(job->command), request->command);
-	}
-	/* one that is stopped is passed over: it takes nothing from those behind it */
-	verdict = plan_next(job->is_stopped ? &aside : plan, &planned);
-	job->can_start = verdict.kind == VERDICT_START;
-	if (job->can_start)
-		explain_start(look, ticket, job, &why);
-	else
-		explain_verdict(&look->snapshot, &verdict, &why);
-	if (job->is_stopped)
-		text_add(&why, "; its process is stopped");
-}
-
-static int fill_jobs(struct look *look, struct view *view)
-{
-	struct plan plan;
-
-	view->jobs = calloc(look->row_count + 1, sizeof(*view->jobs));
-	if (!view->jobs)
-		return -ENOMEM;
-	plan_begin(&plan, look->snapshot.plan, look->now_ms);
-	for (size_t i = 0; i < look->row_count; i++) {
-		const struct queue_row *row = &look->rows[i];
-		const struct snapshot_lease *lease =
-			snapshot_find_token(&look->snapshot, row->ticket.owner.token);
-
-		/* its owner is between its lease and its ticket: it waits no longer */
-		if (lease && !lease->is_over)
-			continue;
-		fill_job(look, row, &plan, &view->jobs[view->job_count++]);
-	}
-	view->has_more_jobs = look->has_more_rows;
 	return 0;
 }
 
@@ -275,7 +302,7 @@ static int take(struct look *look, struct view *view, struct why *why)
 	if (r == 0)
 		r = fill_migs(look, view);
 	if (r == 0)
-		r = fill_jobs(look, view);
+		r = view_fill_jobs(look, view);
 	return r;
 }
 
@@ -287,6 +314,7 @@ int view_take(const struct context *context, struct view *ret, struct why *why)
 	int r;
 
 	look_init(&look, context, VIEW_JOBS_MAX);
+	look.snapshot.limits = request_limits(&context->config);
 	r = take(&look, &view, why);
 	look_release(&look);
 	if (r < 0) {
@@ -302,6 +330,7 @@ int view_take(const struct context *context, struct view *ret, struct why *why)
 void view_release(struct view *view)
 {
 	free(view->gpus);
+	free(view->holders);
 	free(view->migs);
 	free(view->jobs);
 	*view = VIEW_NONE;

@@ -24,38 +24,59 @@ enum {
 	VIEW_UNKNOWN = -1,
 };
 
-/* One GPU.  Who has it: the lease's job, or else the process that uses it. */
+/* Who has a GPU: one of the leases on it, or else the process that uses it. */
+struct view_holder {
+	uint64_t ticket;   /* 0: no lease */
+	uint32_t pid;      /* 0: not to be seen from here, or dead */
+	bool is_lingering; /* its owner is dead, but somebody it left behind lives */
+	char user[64];     /* "" unknown */
+	char name[NAME_SIZE_MAX];
+	struct need need;  /* of a lease: what it has of the GPU */
+	uint64_t peak_mib; /* the most that was seen of it, where it shares; 0: nothing */
+	int64_t age_ms;    /* of the lease, or VIEW_UNKNOWN */
+	int64_t limit_ms;  /* 0: none */
+	char command[VIEW_COMMAND_SIZE]; /* "", as ->name: not to be seen */
+};
+
 struct view_gpu {
 	uint32_t index;
-	int row; /* in the answer of nvidia-smi, or VIEW_UNKNOWN */
+	int64_t instance;       /* its number on that GPU, or VIEW_UNKNOWN: a GPU */
+	char parent[UUID_SIZE]; /* of an instance: the GPU's uuid, "" where not known */
+	bool has_mig;           /* its instances are leased instead of it */
+	int row;                /* in the answer of nvidia-smi, or VIEW_UNKNOWN */
 	char uuid[UUID_SIZE], bus_id[32], model[96];
-	uint64_t total_mib; /* 0: not known */
+	uint64_t total_mib; /* 0: not known; of an instance a lower bound */
 	uint64_t used_mib;  /* PROBE_MIB_UNKNOWN */
 	int utilization;    /* percent, or VIEW_UNKNOWN */
 	int64_t idle_ms;    /* how long it was seen idle; VIEW_UNKNOWN: it was not */
+
+	/* what a job that shares could have of it now, and what is not gpulease's */
+	int64_t free_percent, free_mib, foreign_mib; /* or VIEW_UNKNOWN */
 
 	enum gpu_state state; /* what keeps it from being given away; a lease first */
 	bool is_paused;       /* whatever its state */
 	char paused_by[USER_SIZE], reason[REASON_SIZE];
 	char why[VIEW_WHY_SIZE]; /* the state in words, ""; see explain_gpu() */
 
-	uint64_t ticket; /* 0: no lease */
-	uint32_t pid;    /* 0: nobody, or not to be seen from here */
-	char user[64];   /* "" unknown */
-	char name[NAME_SIZE_MAX];
-	int64_t age_ms;                  /* of the lease, or VIEW_UNKNOWN */
-	int64_t limit_ms;                /* 0: none */
-	char command[VIEW_COMMAND_SIZE]; /* "", as ->name: not to be seen */
+	const struct view_holder *holders; /* by ticket; in view's ->holders */
+	size_t holder_count;
 };
 
 /* One ticket that waits; its position is its place in the array. */
 struct view_job {
 	uint64_t ticket;
 	uint32_t gpus, pid; /* pid 0: not to be seen from here */
+	struct need need;   /* of each GPU */
+	int64_t priority;
+	bool is_singleton;
+	char after[AFTER_SIZE], after_ok[AFTER_SIZE];
 	char user[64];
 	char name[NAME_SIZE_MAX];
 	int64_t waits_ms, limit_ms;
-	bool can_start, is_stopped;
+	bool is_stopped;
+	enum verdict_kind verdict; /* VERDICT_START: nothing keeps it any more */
+	uint64_t behind, held_by;  /* the ticket that comes first, 0: none */
+	int64_t start_ms; /* CLOCK_REALTIME, by the limits of all before it; 0: nobody knows */
 	char why[VIEW_WHY_SIZE];
 	char command[COMMAND_SIZE_MAX]; /* "", as ->name: not to be seen */
 };
@@ -71,6 +92,7 @@ struct view {
 
 	struct view_gpu *gpus;
 	size_t gpu_count;
+	struct view_holder *holders;
 	struct probe_mig *migs; /* ->gpu is the ->row of its GPU */
 	size_t mig_count;
 	struct view_job *jobs;

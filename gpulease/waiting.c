@@ -12,12 +12,20 @@ void waiting_line_reason(
 		text_addf(out, "; %s", line->limited);
 }
 
+const char *ordinal_end(unsigned number)
+{
+	static const char *const ends[] = { "th", "st", "nd", "rd" };
+	unsigned last = number % 10;
+
+	return last > 3 || number / 10 % 10 == 1 ? ends[0] : ends[last];
+}
+
 static void make_key(const struct broker *broker, uint64_t key[4])
 {
 	const struct verdict *verdict = &broker->verdict;
 
 	key[0] = (uint64_t)verdict->kind << 8 | (uint64_t)verdict->state;
-	key[1] = verdict->behind;
+	key[1] = verdict->behind + verdict->held_by + (uint64_t)verdict->limit.kind;
 	key[2] = verdict->state == GPU_FREE ? 0 : verdict->slot + 1;
 	key[3] =
 		verdict->state == GPU_FREE ? 0 : broker->view.gpus[verdict->slot].culprit;
@@ -39,11 +47,7 @@ int64_t waiting_line_show(
 	position = broker_position(broker);
 	waiting_line_reason(line, broker, &text);
 	note("ticket %llu waits, %u%s in the queue: %s",
-		(unsigned long long)broker->number, position,
-		position % 10 == 1 && position != 11   ? "st"
-		: position % 10 == 2 && position != 12 ? "nd"
-		: position % 10 == 3 && position != 13 ? "rd"
-						       : "th",
+		(unsigned long long)broker->number, position, ordinal_end(position),
 		words);
 	line->is_shown = true;
 	line->shown_ms = now_ms;

@@ -22,6 +22,9 @@ struct waiting_line {
 int64_t waiting_line_show(
 	struct waiting_line *line, struct broker *broker, int64_t now_ms);
 
+/* What follows the number: "st" of 1st, "th" of 11th. */
+const char *ordinal_end(unsigned number);
+
 /* Appends the reason why the last turn did not start the job. */
 void waiting_line_reason(
 	const struct waiting_line *line, const struct broker *broker, struct text *out);

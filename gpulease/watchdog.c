@@ -100,13 +100,18 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 	return termination.begun_ms != 0;
 }
 
-static void tell(struct ending *ending, bool was_us)
+static void tell(const struct watchdog_order *order, struct lives *lives,
+	struct ending *ending, bool was_us)
 {
 	int64_t gone_ms = clock_boot_ms();
+	const struct life *life;
 
 	if (!was_us)
 		(void)poll(NULL, 0, YIELD_MS);
-	ending_record_open(ending, gone_ms, was_us ? "limit" : NULL, NULL);
+	/* its parent has asked for the status by now, and then it can be known here, too */
+	life = lives_judge(lives, &order->owner, true, clock_boot_ms());
+	ending_record_open(
+		ending, gone_ms, life ? life->status : -1, was_us ? "limit" : NULL, NULL);
 }
 
 static void run(const struct watchdog_order *order)
@@ -126,7 +131,7 @@ static void run(const struct watchdog_order *order)
 		_exit(1);
 	was_us = guard(order, &lives);
 	if (can_tell)
-		tell(&ending, was_us);
+		tell(order, &lives, &ending, was_us);
 	_exit(0);
 }
 

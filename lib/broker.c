@@ -34,6 +34,7 @@ void broker_release(struct broker *broker)
 	queue_release(&broker->queue);
 	snapshot_release(&broker->view);
 	passover_release(&broker->passover);
+	hold_release(&broker->book);
 	watch_release(&broker->watch);
 }
 
@@ -70,8 +71,8 @@ static int look(struct broker *broker)
 			return r;
 		broker->adopted_ms = view->probe.started_ms;
 	}
-	snapshot_judge(view, broker->now_ms);
-	return 0;
+	snapshot_find_links(view, &broker->prober, broker->now_ms);
+	return snapshot_judge(view, broker->now_ms);
 }
 
 int broker_survey(struct broker *broker)
@@ -103,7 +104,14 @@ int broker_probe(struct broker *broker, int64_t until_ms)
 
 /* --- joining ----------------------------------------------------------------------- */
 
-/* Makes the FIFOs that are not there; a job without GPUs has no bell. */
+/* Without GPUs, or other jobs that come first, there is nothing to wait for. */
+static bool has_to_wait(const struct request *request)
+{
+	return request->gpus || request->after[0] || request->after_ok[0] ||
+	       request->is_singleton;
+}
+
+/* Makes the FIFOs that are not there; who has nothing to wait for has no bell. */
 static int make_fifos(struct broker *broker)
 {
 	const struct owner *owner = &broker->ticket.owner;
@@ -115,7 +123,7 @@ static int make_fifos(struct broker *broker)
 		if (broker->live_fd < 0)
 			return broker->live_fd;
 	}
-	if (broker->ticket.request.gpus &&
+	if (has_to_wait(&broker->ticket.request) &&
 		!beacon_is_named(dirfd, BEACON_BELL, owner->token)) {
 		close_fd(&broker->bell_fd);
 		broker->bell_fd = beacon_create(dirfd, BEACON_BELL, owner);
@@ -139,23 +147,13 @@ static int take_ticket(struct broker *broker, struct why *why)
 	r = ticket_append(&broker->queue.file, &broker->ticket, &broker->number);
 	if (r < 0) {
 		why_set(why, "cannot take a ticket in '%s/tickets': %s",
-			broker->dir->path, strerror(-r));
+			broker->dir->path,
+			r == -EMSGSIZE
+				? "its lists of GPUs and jobs are too long together"
+				: strerror(-r));
 		broker_leave(broker);
 	}
 	return r;
-}
-
-/* Whether the user may have one more ticket, besides those that wait before @before. */
-static int check_quota(struct broker *broker, uint64_t before, struct why *why)
-{
-	const struct ticket *ticket = &broker->ticket;
-
-	if (!broker->max_waiting || !ticket->owner.uid || !ticket->request.gpus ||
-		broker_count_waiting(broker, before) < broker->max_waiting)
-		return 0;
-	why_set(why, "%u of your jobs wait already, and max-waiting allows no more",
-		broker->max_waiting);
-	return -EDQUOT;
 }
 
 int broker_join(struct broker *broker, const struct request *request, const char *user,
@@ -164,9 +162,8 @@ int broker_join(struct broker *broker, const struct request *request, const char
 	struct ticket *ticket = &broker->ticket;
 	int r;
 
-	/* without GPUs there is nothing to wait for */
 	*ticket = (struct ticket){ .request = *request,
-		.state = request->gpus ? TICKET_WAITING : TICKET_GRANTED };
+		.state = has_to_wait(request) ? TICKET_WAITING : TICKET_GRANTED };
 	text_copy(ticket->boot, sizeof(ticket->boot), broker->dir->boot);
 	text_copy(ticket->user, sizeof(ticket->user), user);
 	r = owner_self(&ticket->owner);
@@ -175,17 +172,17 @@ int broker_join(struct broker *broker, const struct request *request, const char
 		return r;
 	}
 	ticket->since_ms = ticket->turn_ms = clock_boot_ms();
-	r = check_quota(broker, UINT64_MAX, why);
+	r = hold_check(&broker->queue, request, why);
+	if (r == 0)
+		r = broker_check_quota(broker, UINT64_MAX, why);
 	if (r == 0)
 		r = take_ticket(broker, why);
 	if (r < 0)
 		return r;
 	if (broker->number % SWEEP_EVERY == 0)
 		queue_tidy(&broker->queue, broker->number);
-	if (broker->number - broker->queue.from < broker->max_waiting)
-		return 0;
 	/* of those who joined at the same time the last have to go again */
-	r = check_quota(broker, broker->number, why);
+	r = broker_check_quota(broker, broker->number, why);
 	if (r < 0)
 		broker_leave(broker);
 	return r;
@@ -242,7 +239,7 @@ static int read_and_plan(struct broker *broker, struct verdict *ret, struct why 
 		why_set(why, "cannot use the lease files in '%s/gpu': %s",
 			broker->dir->path, strerror(-r));
 	if (r == 0)
-		r = broker_plan(broker, ret);
+		r = broker_plan(broker, &own, ret);
 	lives_end(&broker->view.lives);
 	return r;
 }
@@ -254,6 +251,8 @@ static bool is_probe_fresh(const struct broker *broker, const struct gpuset *set
 {
 	const struct snapshot *view = &broker->view;
 
+	if (gpuset_is_empty(set))
+		return true;
 	if (!view->has_probe ||
 		!prober_serves(&broker->prober, &view->probe, broker->now_ms))
 		return false;
@@ -377,18 +376,22 @@ static int turn_once(struct broker *broker, struct why *why)
 	if (commit_mend(&broker->view))
 		return TURN_AGAIN;
 	if (broker->verdict.kind == VERDICT_START) {
-		if (is_probe_fresh(broker, &broker->verdict.gpus))
+		bool is_fresh = is_probe_fresh(broker, &broker->verdict.gpus);
+
+		if (is_fresh && !broker_wants_links(broker))
 			return take(broker, why);
-		prober_want(&broker->prober, broker->now_ms);
+		if (!is_fresh)
+			prober_want(&broker->prober, broker->now_ms);
 		return BROKER_PROBING;
 	}
-	r = passover_consider(&broker->passover, &broker->queue, broker->number,
+	r = passover_consider(&broker->passover, &broker->queue, broker_place(broker),
 		broker_could_start(broker), broker->now_ms, &wake_ms);
 	if (r != 0)
 		return r == PASSOVER_CHANGED ? TURN_AGAIN : r;
 	broker->wake_ms = wake_ms;
 	if (commit_end_lingering(&broker->view))
 		return TURN_AGAIN;
+	broker->wake_ms = min_i64(broker->wake_ms, broker->book.wake_ms);
 	broker_set_alarm(broker);
 	return prober_is_busy(&broker->prober) ? BROKER_PROBING : BROKER_WAITING;
 }

@@ -16,6 +16,7 @@
 #ifndef GPULEASE_BROKER_H
 #define GPULEASE_BROKER_H
 
+#include "hold.h"
 #include "passover.h"
 #include "prober.h"
 #include "snapshot.h"
@@ -26,15 +27,18 @@ enum broker_outcome {
 	BROKER_WAITING,   /* ->verdict says for what */
 	BROKER_PROBING,   /* no verdict yet: nvidia-smi is at work */
 	BROKER_CANCELLED, /* somebody who may has cancelled the ticket: ->cancelled_by */
+	BROKER_HOPELESS,  /* it was to come after a job that ended otherwise: ->held */
 };
 
 struct broker {
 	const struct statedir *dir;
-	unsigned max_waiting; /* tickets of one user that is not root; 0: any number */
+	/* tickets of one user that is not root, and of all; 0: any number */
+	unsigned max_waiting, all_waiting;
 	struct prober prober;
 	struct queue queue;
 	struct snapshot view;
 	struct passover passover;
+	struct hold_book book;
 	struct watch watch;
 
 	struct ticket ticket;
@@ -43,6 +47,7 @@ struct broker {
 
 	/* of the last turn */
 	struct verdict verdict;
+	struct held held;      /* what holds the ticket back; BROKER_HOPELESS: for ever */
 	uint32_t cancelled_by; /* uid */
 	bool has_rejoined;     /* the ticket file was lost, the number is a new one */
 	int64_t now_ms, wake_ms;
@@ -76,10 +81,16 @@ MUST_CHECK int broker_probe(struct broker *broker, int64_t until_ms);
 
 /*
  * Takes a ticket for @request of @user.  0 or a negative errno with the reason in @why
- * (-EDQUOT: the user has ->max_waiting of them already).
+ * (-EDQUOT: too many wait already; -ENOENT: the job that it is to come after has never been).
  */
 MUST_CHECK int broker_join(struct broker *broker, const struct request *request,
 	const char *user, struct why *why);
+
+/* Whether the job has joined and not been granted what it waits for. */
+static inline bool broker_has_to_wait(const struct broker *broker)
+{
+	return broker->ticket.state == TICKET_WAITING;
+}
 
 /*
  * Takes a turn: does all that can be done now.  A broker_outcome, or a negative errno with
@@ -89,6 +100,12 @@ MUST_CHECK int broker_turn(struct broker *broker, struct why *why);
 
 /* Waits for whatever can change the verdict, at most until @until_ms.  0 or -errno. */
 MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
+
+/*
+ * What would come of @request now, without a ticket, by what was surveyed last: as if it came
+ * last of its priority.  0 with ->verdict set; BROKER_HOPELESS; or a negative errno.
+ */
+MUST_CHECK int broker_foresee(struct broker *broker, const struct request *request);
 
 /* How many tickets wait before this one, itself included; 0 where that cannot be told. */
 unsigned broker_position(struct broker *broker);

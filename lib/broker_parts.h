@@ -8,20 +8,31 @@
 #include "broker.h"
 
 /*
- * Plans the rows up to our own, or to where no row can start any more, over what
+ * Plans the rows up to our own, @own, or to where no row can start any more, over what
  * queue_begin() and snapshot_judge() found.  Marks the lives whose end concerns us as watched
- * and sets ->hint.  0 or a negative errno.
+ * and sets ->hint and ->held.  0; BROKER_HOPELESS; or a negative errno.
  */
-MUST_CHECK int broker_plan(struct broker *broker, struct verdict *ret);
+MUST_CHECK int broker_plan(
+	struct broker *broker, const struct queue_row *own, struct verdict *ret);
+
+/* Our place in the order. */
+struct queue_place broker_place(const struct broker *broker);
 
 /*
- * How many tickets of the job's user wait before ticket @before, UINT64_MAX for all; counted
- * no further than ->max_waiting.  Fewer where the queue cannot be read.
+ * Whether one more ticket may wait, besides those before ticket @before, UINT64_MAX for all of
+ * them.  0, or -EDQUOT with the reason in @why.
  */
-unsigned broker_count_waiting(struct broker *broker, uint64_t before);
+MUST_CHECK int broker_check_quota(
+	struct broker *broker, uint64_t before, struct why *why);
 
 /* Whether the job could start were every waiting ticket ahead passed over. */
 bool broker_could_start(const struct broker *broker);
+
+/*
+ * Whether the choice of several GPUs has to wait until it is known how they are linked; sees
+ * to it that it will be.
+ */
+bool broker_wants_links(struct broker *broker);
 
 /*
  * Sets the alarm, ->wake_ms, for what raises no event: GPUs that return silently, owners that

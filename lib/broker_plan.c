@@ -5,17 +5,6 @@
 /* An unreadable record that stays so is no copy half done. */
 enum { BROKEN_PATIENCE_MS = 1000 };
 
-static struct plan_row row_of(uint64_t number, const struct request *request)
-{
-	return (struct plan_row){
-		.ticket = number,
-		.gpus = request->gpus,
-		.limit_ms = request->limit_ms,
-		.grace_ms = request->grace_ms,
-		.allow = request->allow,
-	};
-}
-
 /* *@ret is the life of a waiting ticket's owner; NULL: it does not wait (any more). */
 static int waiting_life(
 	struct broker *broker, const struct queue_row *row, struct life **ret)
@@ -48,66 +37,126 @@ static void bound_hint(struct broker *broker)
 		broker->hint = broken;
 }
 
-int broker_plan(struct broker *broker, struct verdict *ret)
+struct queue_place broker_place(const struct broker *broker)
 {
-	struct plan_row own = row_of(broker->number, &broker->ticket.request);
+	return (struct queue_place){ .priority = broker->ticket.request.priority,
+		.number = broker->number };
+}
+
+/* The hint may be moved to the first ticket that waits, whatever its priority. */
+static int find_hint(struct broker *broker)
+{
 	uint64_t number = broker->queue.from;
-	bool is_prefix = true;
 	struct queue_row row;
-	struct plan plan;
 	int r = QUEUE_END;
 
-	plan_begin(&plan, broker->view.plan, broker->now_ms);
-	broker->hint = broker->queue.from;
-	while (!plan_is_closed(&plan) &&
-		(r = queue_next(&broker->queue, &number, &row)) == 0 &&
+	broker->hint = number;
+	while ((r = queue_next(&broker->queue, &number, &row)) == 0 &&
 		row.number < broker->number) {
-		struct snapshot_lease *lease;
-		struct plan_row theirs;
-		struct verdict verdict;
 		struct life *life;
 
 		r = waiting_life(broker, &row, &life);
-		if (r < 0)
+		if (r < 0 || life)
 			break;
-		is_prefix = is_prefix && !life;
-		if (is_prefix)
-			broker->hint = number;
-		if (!life || passover_includes(&broker->passover, &row))
-			continue;
-		/* its owner was stopped between its lease and its ticket */
-		lease = snapshot_find_token(&broker->view, row.ticket.owner.token);
-		if (lease && !lease->is_over)
-			continue;
-		theirs = row_of(row.number, &row.ticket.request);
-		verdict = plan_next(&plan, &theirs);
-		life->is_watched =
-			verdict.kind == VERDICT_START || plan.first_blocked == row.number;
+		broker->hint = number;
 	}
 	if (r < 0)
 		return r;
-	if (is_prefix)
+	if (r == QUEUE_END || row.number >= broker->number)
 		broker->hint = broker->number;
 	bound_hint(broker);
-	*ret = plan_next(&plan, &own);
+	return 0;
+}
+
+static int watch_other(struct broker *broker, const struct queue_row *row)
+{
+	struct life *life = lives_judge(
+		&broker->view.lives, &row->ticket.owner, false, broker->now_ms);
+
+	if (!life)
+		return -ENOMEM;
+	life->is_watched = true;
+	return 0;
+}
+
+/* One that comes before us: what it gets is gone, and its end may be what we wait for. */
+static int plan_other(
+	struct broker *broker, const struct queue_row *row, struct plan *plan)
+{
+	struct snapshot_lease *lease;
+	struct plan_row theirs;
+	struct verdict verdict;
+	struct life *life;
+	struct held held;
+	int r = waiting_life(broker, row, &life);
+
+	if (r < 0)
+		return r;
+	if (!life)
+		queue_forget(&broker->queue, row->number);
+	if (!life || passover_includes(&broker->passover, row))
+		return 0;
+	/* its owner was stopped between its lease and its ticket */
+	lease = snapshot_find_token(&broker->view, row->ticket.owner.token);
+	if (lease && !lease->is_over)
+		return 0;
+	/* for ever, too, until it notices */
+	r = hold_judge(&broker->book, row, false, &held);
+	if (r < 0)
+		return r;
+	theirs = plan_row_of(row->number, &row->ticket);
+	theirs.hold = held.hold;
+	theirs.held_by = held.by;
+	verdict = plan_next(plan, &theirs);
+	/* who is held back by a limit holds those behind him back */
+	if (verdict.kind == VERDICT_START || verdict.kind == VERDICT_LIMIT ||
+		plan->first_blocked == row->number)
+		return watch_other(broker, row);
+	return 0;
+}
+
+int broker_plan(struct broker *broker, const struct queue_row *own, struct verdict *ret)
+{
+	struct plan_row wanted = plan_row_of(broker->number, &broker->ticket);
+	struct queue_cursor cursor;
+	struct queue_row row;
+	struct plan plan;
+	int r = find_hint(broker);
+
+	if (r < 0)
+		return r;
+	hold_begin(&broker->book, &broker->queue, &broker->view, broker->now_ms);
+	plan_begin(&plan, &broker->view.facts);
+	queue_order_begin(&cursor, broker_place(broker));
+	while (r == 0 && !plan_is_closed(&plan) &&
+		(r = queue_next_in_order(&broker->queue, &cursor, &row)) == 0)
+		r = plan_other(broker, &row, &plan);
+	if (r < 0)
+		return r;
+	r = hold_judge(&broker->book, own, true, &broker->held);
+	if (r != 0)
+		return r < 0 ? r : BROKER_HOPELESS;
+	wanted.hold = broker->held.hold;
+	wanted.held_by = broker->held.by;
+	*ret = plan_next(&plan, &wanted);
 	return 0;
 }
 
 bool broker_could_start(const struct broker *broker)
 {
-	struct plan_row own = row_of(broker->number, &broker->ticket.request);
+	struct plan_row own = plan_row_of(broker->number, &broker->ticket);
 
-	return plan_alone(broker->view.plan, broker->now_ms, &own).kind == VERDICT_START;
+	return plan_alone(&broker->view.facts, &own).kind == VERDICT_START;
 }
 
 unsigned broker_position(struct broker *broker)
 {
-	uint64_t number = broker->queue.from;
 	unsigned position = 1;
+	struct queue_cursor cursor;
 	struct queue_row row;
 
-	while (queue_next(&broker->queue, &number, &row) == 0 &&
-		row.number < broker->number) {
+	queue_order_begin(&cursor, broker_place(broker));
+	while (queue_next_in_order(&broker->queue, &cursor, &row) == 0) {
 		struct life *life;
 
 		if (waiting_life(broker, &row, &life) < 0)
@@ -117,9 +166,13 @@ unsigned broker_position(struct broker *broker)
 	return position;
 }
 
-unsigned broker_count_waiting(struct broker *broker, uint64_t before)
+/*
+ * How many tickets of user @uid, UINT32_MAX for all users, wait before ticket @before; counted
+ * no further than @most.  Fewer where the queue cannot be read.
+ */
+static unsigned count_waiting(
+	struct broker *broker, uint32_t uid, uint64_t before, unsigned most)
 {
-	const struct owner *self = &broker->ticket.owner;
 	uint64_t number, end;
 	unsigned count = 0;
 	struct queue_row row;
@@ -129,17 +182,52 @@ unsigned broker_count_waiting(struct broker *broker, uint64_t before)
 	number = broker->queue.from;
 	end = before < broker->queue.end ? before : broker->queue.end;
 	/* mostly there is no need to look at them */
-	if (end < number || end - number < broker->max_waiting)
+	if (end < number || end - number < most)
 		return 0;
-	while (count < broker->max_waiting &&
-		queue_next(&broker->queue, &number, &row) == 0 && row.number < end) {
+	while (count < most && queue_next(&broker->queue, &number, &row) == 0 &&
+		row.number < end) {
 		struct life *life;
 
-		if (!row.is_waiting || row.ticket.owner.uid != self->uid)
+		if (!row.is_waiting || (uid != UINT32_MAX && row.ticket.owner.uid != uid))
 			continue;
 		if (waiting_life(broker, &row, &life) < 0)
 			break;
 		count += life != NULL;
 	}
 	return count;
+}
+
+int broker_check_quota(struct broker *broker, uint64_t before, struct why *why)
+{
+	const struct ticket *ticket = &broker->ticket;
+	uint32_t uid = ticket->owner.uid;
+	unsigned own = uid ? broker->max_waiting : 0, all = broker->all_waiting;
+
+	if (ticket->state != TICKET_WAITING)
+		return 0;
+	if (own && count_waiting(broker, uid, before, own) >= own)
+		why_set(why,
+			"%u of your jobs wait already, and max-waiting allows no more",
+			own);
+	else if (all && count_waiting(broker, UINT32_MAX, before, all) >= all)
+		why_set(why, "%u jobs wait already, and all-waiting allows no more", all);
+	else
+		return 0;
+	return -EDQUOT;
+}
+
+int broker_foresee(struct broker *broker, const struct request *request)
+{
+	struct ticket *ticket = &broker->ticket;
+	struct queue_row own = { .is_waiting = true };
+	int r = queue_begin(&broker->queue, 0);
+
+	if (r == 0)
+		r = owner_self(&ticket->owner);
+	if (r != 0)
+		return r < 0 ? r : -EAGAIN;
+	ticket->request = *request;
+	broker->number = own.number = broker->queue.end;
+	own.ticket = *ticket;
+	return broker_plan(broker, &own, &broker->verdict);
 }

@@ -8,6 +8,21 @@ enum {
 	UNWATCHABLE_MS = 1000, /* the longest time between two looks at such an owner */
 };
 
+/*
+ * Whether we could use the GPU, and no event may tell when: its state has none, or somebody
+ * outside gpulease has memory on it beside those who share it.
+ */
+static bool is_silent(const struct broker *broker, unsigned slot)
+{
+	const struct snapshot_gpu *gpu = &broker->view.gpus[slot];
+	const struct request *request = &broker->ticket.request;
+	struct need need = request_need(request);
+
+	return gpu->exists && gpuset_has(&request->allow, slot) &&
+	       (gpu_state_is_silent(gpu->state) ||
+		       (gpu->is_shared && gpu->foreign_mib && !need_is_whole(&need)));
+}
+
 /* --- the alarm --------------------------------------------------------------------- */
 
 /* When the shared probe is to be asked again for GPUs whose return is no event. */
@@ -37,14 +52,13 @@ static int64_t next_account_ms(const struct broker *broker)
 static void consider_silent(struct broker *broker)
 {
 	const struct snapshot *view = &broker->view;
-	bool is_silent = false, is_lingering_only = true;
+	bool has_silent = false, is_lingering_only = true;
 	int64_t at_ms;
 
 	for (unsigned slot = 0; slot < view->slots; slot++) {
 		const struct snapshot_gpu *gpu = &view->gpus[slot];
 
-		if (!gpu->exists || !gpu_state_is_silent(gpu->state) ||
-			!gpuset_has(&broker->ticket.request.allow, slot))
+		if (!is_silent(broker, slot))
 			continue;
 		if (gpu->state == GPU_LOCKED) {
 			broker->wake_ms = min_i64(broker->wake_ms, gpu->locked_until_ms);
@@ -55,10 +69,10 @@ static void consider_silent(struct broker *broker)
 				min_i64(broker->wake_ms, next_account_ms(broker));
 			continue;
 		}
-		is_silent = true;
+		has_silent = true;
 		is_lingering_only = is_lingering_only && gpu->state == GPU_LINGERING;
 	}
-	if (!is_silent) {
+	if (!has_silent) {
 		broker->probe_backoff = 0;
 		return;
 	}
@@ -125,9 +139,7 @@ static int watch_culprits(
 
 	*set = GPUSET_NONE;
 	for (unsigned slot = 0; slot < view->slots && r == 0; slot++) {
-		if (!view->gpus[slot].culprit ||
-			!gpu_state_is_silent(view->gpus[slot].state) ||
-			!gpuset_has(&broker->ticket.request.allow, slot))
+		if (!view->gpus[slot].culprit || !is_silent(broker, slot))
 			continue;
 		pidfds[slot] = pidfd_open_process(view->gpus[slot].culprit);
 		if (pidfds[slot] < 0)

@@ -161,44 +161,77 @@ bool commit_mend(struct snapshot *view)
 
 /* --- writing ----------------------------------------------------------------------- */
 
-/* Removes what is over from one file and puts @lease into the first record. */
-static int write_one(struct snapshot *view, unsigned slot, const struct lease *lease)
+/* The record of a live lease that shares the GPU stays; what was seen of it is kept there. */
+static int keep(struct lease_file *file, unsigned at, const struct lease *old,
+	const struct snapshot_lease *live)
+{
+	struct lease seen = *old;
+
+	if (live->lease.peak_mib <= old->peak_mib)
+		return 0;
+	seen.peak_mib = live->lease.peak_mib;
+	return lease_write(file, at, &seen);
+}
+
+/*
+ * Removes what is over from the file of @slot and puts @lease into the first record that is
+ * free, *@ret_at.
+ */
+static int write_one(
+	struct snapshot *view, unsigned slot, const struct lease *lease, unsigned *ret_at)
 {
 	static char raw[LEASE_FILE_BYTES];
 	struct lease_file *file = &view->gpus[slot].file;
-	unsigned records = 0;
+	unsigned records = 0, free_at = 0;
 	int r = lease_read(file, raw, &records);
 
 	/* it is planned to be given away, so nobody's lease is lost in there */
-	if (r >= 0 && file->is_doubtful)
+	if (r >= 0 && file->is_doubtful) {
 		r = mend(view, file, raw, records);
-	for (unsigned at = 1; at <= records && r == 0; at++) {
+		if (r == 0) /* with what was put back */
+			r = lease_read(file, raw, &records);
+	}
+	for (unsigned at = 1; at <= LEASES_PER_GPU && r == 0; at++) {
+		const struct snapshot_lease *known = NULL;
 		struct lease old;
 
-		if (lease_decode(raw, at, &old) != LEASE_RECORD)
-			continue;
-		bury(view, slot, &old);
-		if (at > 1) /* the first is overwritten */
-			r = lease_clear(file, at);
+		if (at <= records && lease_decode(raw, at, &old) == LEASE_RECORD) {
+			known = snapshot_find_token(view, old.owner.token);
+			if (!known || !known->is_over) {
+				r = known ? keep(file, at, &old, known) : 0;
+				continue;
+			}
+			bury(view, slot, &old);
+			if (free_at) /* the first is overwritten */
+				r = lease_clear(file, at);
+		}
+		if (!free_at)
+			free_at = at;
 	}
-	return r < 0 ? r : lease_write(file, 1, lease);
+	if (r == 0 && !free_at)
+		r = -ENOSPC;
+	*ret_at = free_at;
+	return r < 0 ? r : lease_write(file, free_at, lease);
 }
 
 int commit_write(
 	struct snapshot *view, const struct gpuset *set, const struct lease *lease)
 {
+	unsigned at[GPUSET_MAX];
 	struct gpuset written = GPUSET_NONE;
 	int r = 0;
 
 	gpuset_for_each (slot, set) {
-		gpuset_add(&written, (unsigned)slot);
-		r = write_one(view, (unsigned)slot, lease);
+		at[slot] = 0;
+		r = write_one(view, (unsigned)slot, lease, &at[slot]);
+		if (at[slot])
+			gpuset_add(&written, (unsigned)slot);
 		if (r < 0)
 			break;
 	}
 	if (r < 0)
 		gpuset_for_each (slot, &written)
-			(void)!lease_clear(&view->gpus[slot].file, 1);
+			(void)!lease_clear(&view->gpus[slot].file, at[slot]);
 	return r;
 }
 
@@ -212,6 +245,10 @@ static bool has_lingered(const struct snapshot *view, const struct snapshot_leas
 	gpuset_for_each (slot, &lease->lease.gpus) {
 		int row = view->gpus[slot].row;
 		int64_t idle_ms = row < 0 ? 0 : view->probe.gpus[row].idle_since_ms;
+
+		/* beside others it is idle if it is not seen there itself */
+		if (view->gpus[slot].is_shared && row >= 0)
+			idle_ms = max_i64(idle_ms, lease->quiet_ms);
 
 		if (!idle_ms)
 			return false;

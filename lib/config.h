@@ -1,13 +1,16 @@
 /*
  * The administrator's configuration: `key = value`, one a line, `#` begins a comment.  Every
- * key may be left out.  Pure: reads a text, not a file.
+ * key may be left out.  A line `[models]` ends them: behind it is the table of models.  Pure:
+ * reads a text, not a file.
  */
 #ifndef GPULEASE_CONFIG_H
 #define GPULEASE_CONFIG_H
 
+#include "models.h"
 #include "text.h"
 
 enum { CONFIG_BYTES_MAX = 64 * 1024, CONFIG_PATH_SIZE = 256, CONFIG_GROUP_SIZE = 64 };
+enum { CONFIG_GPUS_SIZE = 128, CONFIG_OPTION_SIZE = 32 };
 
 /* The keys, in the order of the table and of --show-config. */
 enum config_key {
@@ -22,6 +25,17 @@ enum config_key {
 	CONFIG_LINGER_TIME,
 	CONFIG_ADMIN_GROUP,
 	CONFIG_MAX_WAITING,
+	CONFIG_ALL_WAITING,
+	CONFIG_USER_GPUS,
+	CONFIG_USER_JOBS,
+	CONFIG_ALL_GPUS,
+	CONFIG_ALL_JOBS,
+	CONFIG_MAX_TIME,
+	CONFIG_DEFAULT_TIME,
+	CONFIG_MAX_PRIORITY,
+	CONFIG_PREFER,
+	CONFIG_BIND,
+	CONFIG_MODEL_OPTION,
 	CONFIG_SHOW_COMMANDS,
 	CONFIG_RECORD_ENDS,
 	CONFIG_KEYS
@@ -43,9 +57,19 @@ struct config {
 	unsigned spike_buffer_percent;
 	int64_t settle_ms, linger_ms;
 	char admin_group[CONFIG_GROUP_SIZE]; /* a name or a number; "": none */
-	unsigned max_waiting;                /* per user; 0: any number */
+	/* tickets that wait, GPUs and leases at once, of a user and of all; 0: any number */
+	unsigned max_waiting, all_waiting;
+	unsigned user_gpus, user_jobs, all_gpus, all_jobs;
+	int64_t max_time_ms,
+		default_time_ms;       /* 0: none; the second is not the longer one */
+	unsigned max_priority;         /* that others than root may ask for */
+	char prefer[CONFIG_GPUS_SIZE]; /* good for operands.h; "": nothing */
+	bool binds;
+	char model_option[CONFIG_OPTION_SIZE];
 	bool shows_own_commands_only;
 	bool records_ends;
+	struct model_table
+		models; /* lies in what was read; ->text is NULL: there is none */
 	unsigned lines[CONFIG_KEYS]; /* where each was set; 0: it is the default */
 };
 
@@ -54,6 +78,7 @@ void config_default(struct config *config);
 
 /*
  * Reads the @size bytes at @text over what @config holds.  @file is named in the reason.
+ * Both have to stay where they are as long as ->models is used.
  * 0, or -EINVAL: @why names file, line and key, and what is allowed; @config is then
  * half-written.  A key that stands twice is an error; lines may end in CR LF.
  */

@@ -11,8 +11,14 @@ void ending_name_gpus(
 	struct text text = text_on(out, size);
 
 	gpuset_for_each (slot, set)
-		text_addf(&text, "%s%u", text.used ? "," : "",
-			snapshot_gpu_index(view, (unsigned)slot));
+		text_addf(&text, "%s%s", text.used ? "," : "",
+			snapshot_gpu_name(view, (unsigned)slot).text);
+}
+
+static void tell_status(int status, struct history_end *end)
+{
+	if (status >= 0)
+		(void)snprintf(end->status, sizeof(end->status), "%d", status & 0xff);
 }
 
 void ending_describe(const struct snapshot *view, const struct snapshot_lease *over,
@@ -23,6 +29,7 @@ void ending_describe(const struct snapshot *view, const struct snapshot_lease *o
 	history_describe(lease, over->alive_ms ? over->alive_ms : lease->since_ms,
 		over->over_ms, end);
 	ending_name_gpus(view, &lease->gpus, end->gpus, sizeof(end->gpus));
+	tell_status(over->status, end);
 	if (!over->is_of_this_boot) {
 		/* its clock is not ours */
 		end->since_ms = end->alive_ms = end->gone_ms = 0;
@@ -46,8 +53,8 @@ void ending_tell(const struct snapshot *view, const struct snapshot_lease *over)
 }
 
 /* With the file locked: tells the one lease, if it is there and was not told, and marks it. */
-static void record_locked(
-	struct ending *ending, int64_t gone_ms, const char *how, const char *by)
+static void record_locked(struct ending *ending, int64_t gone_ms, int status,
+	const char *how, const char *by)
 {
 	static char raw[LEASE_FILE_BYTES];
 	unsigned records = 0;
@@ -63,6 +70,7 @@ static void record_locked(
 			continue;
 		history_describe(&lease, gone_ms, gone_ms, &end);
 		text_copy(end.gpus, sizeof(end.gpus), ending->gpus);
+		tell_status(status, &end);
 		text_copy(end.how, sizeof(end.how), how ? how : "");
 		text_copy(end.by, sizeof(end.by), by ? by : "");
 		(void)!history_write(ending->history_fd, &end);
@@ -71,12 +79,12 @@ static void record_locked(
 	}
 }
 
-void ending_record_open(
-	struct ending *ending, int64_t gone_ms, const char *how, const char *by)
+void ending_record_open(struct ending *ending, int64_t gone_ms, int status,
+	const char *how, const char *by)
 {
 	if (lease_lock(&ending->file, clock_boot_ms() + LOCK_TRY_MS) != 0)
 		return;
-	record_locked(ending, gone_ms, how, by);
+	record_locked(ending, gone_ms, status, how, by);
 	lease_unlock(&ending->file);
 }
 
@@ -113,7 +121,7 @@ void ending_record(
 	ending_name_gpus(view, &over->lease.gpus, names, sizeof(names));
 	if (ending_open(view->dir->fd, &over->lease.gpus, names, token, &ending) < 0)
 		return;
-	ending_record_open(&ending, over->over_ms, how, by);
+	ending_record_open(&ending, over->over_ms, over->status, how, by);
 	lease_release(&ending.file);
 	close_fd(&ending.history_fd);
 }

@@ -48,8 +48,8 @@ struct ending {
 MUST_CHECK int ending_open(int dirfd, const struct gpuset *gpus, const char *names,
 	const char *token, struct ending *ret);
 
-/* Tells that it is over since @gone_ms (CLOCK_BOOTTIME). */
-void ending_record_open(
-	struct ending *ending, int64_t gone_ms, const char *how, const char *by);
+/* Tells that it is over since @gone_ms (CLOCK_BOOTTIME), with exit status @status, -1: unknown. */
+void ending_record_open(struct ending *ending, int64_t gone_ms, int status,
+	const char *how, const char *by);
 
 #endif

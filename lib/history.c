@@ -11,6 +11,8 @@
 /* Kept whole; what is older is given back once it is another KEEP. */
 enum { KEEP_BYTES = 16 * 1024 * 1024, PAGE_BYTES = 4096 };
 
+enum { CHUNK = 64 };
+
 #define AT(field) offsetof(struct history_end, field)
 static const struct record_field fields[] = {
 	{ "ticket", RECORD_U64, AT(ticket), 0 },
@@ -22,6 +24,7 @@ static const struct record_field fields[] = {
 	{ "gone", RECORD_I64, AT(gone_ms), 0 },
 	{ "how", RECORD_TEXT, AT(how), 16 },
 	{ "by", RECORD_TEXT, AT(by), USER_SIZE },
+	{ "status", RECORD_TEXT, AT(status), 4 },
 	{ "name", RECORD_TEXT, AT(name), NAME_SIZE_MAX },
 	{ "command", RECORD_REST, AT(command), COMMAND_SIZE_MAX },
 };
@@ -87,10 +90,14 @@ static size_t decode_all(const char *raw, size_t count, struct history_end *out)
 	return good;
 }
 
+static int open_to_read(int dirfd)
+{
+	return openat(dirfd, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
 int history_read(int dirfd, size_t most, struct history_end **ret, size_t *ret_count)
 {
-	autofd int fd =
-		openat(dirfd, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	autofd int fd = open_to_read(dirfd);
 	autofree char *raw = NULL;
 	struct history_end *out;
 	size_t records, bytes = 0;
@@ -120,6 +127,56 @@ int history_read(int dirfd, size_t most, struct history_end **ret, size_t *ret_c
 	*ret = out;
 	*ret_count = decode_all(raw, bytes / RECORD_SIZE, out);
 	return 0;
+}
+
+/* Searches the @count records at @raw, the newest first; as history_find() goes on. */
+static int search(const char *raw, size_t count, const char *beginning, int64_t since_ms,
+	struct history_end *ret, int r)
+{
+	while (count-- > 0) {
+		const char *record = raw + count * RECORD_SIZE;
+		struct history_end end;
+
+		/* most are somebody else's: none of those is decoded */
+		if (memcmp(record, beginning, strlen(beginning)) != 0 ||
+			record_decode(&schema, record, &end) != 0 ||
+			end.since_ms < since_ms || (r == 0 && !end.status[0]))
+			continue;
+		*ret = end;
+		r = 0;
+		if (end.status[0])
+			break;
+	}
+	return r;
+}
+
+int history_find(int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret)
+{
+	autofd int fd = open_to_read(dirfd);
+	char raw[CHUNK * RECORD_SIZE], beginning[64];
+	size_t left = HISTORY_SEARCHED, records;
+	struct stat st;
+	int r = HISTORY_NONE;
+
+	if (fd < 0)
+		return errno == ENOENT ? HISTORY_NONE : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	(void)snprintf(beginning, sizeof(beginning), "%s ticket=%llu ", schema.type,
+		(unsigned long long)ticket);
+	records = (size_t)st.st_size / RECORD_SIZE;
+	while (records && left && !(r == 0 && ret->status[0])) {
+		size_t count = records < CHUNK ? records : CHUNK, bytes = 0;
+		int failed = fdio_pread(fd, raw, count * RECORD_SIZE,
+			(off_t)((records - count) * RECORD_SIZE), &bytes);
+
+		if (failed < 0)
+			return failed;
+		r = search(raw, bytes / RECORD_SIZE, beginning, since_ms, ret, r);
+		records -= count;
+		left -= count < left ? count : left;
+	}
+	return r;
 }
 
 void history_describe(const struct lease *lease, int64_t alive_ms, int64_t gone_ms,

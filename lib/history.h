@@ -20,6 +20,7 @@ struct history_end {
 	int64_t alive_ms, gone_ms; /* last seen alive, first seen over */
 	char how[16];              /* "limit", "cancel", "lingered"; "" where unknown */
 	char by[USER_SIZE];        /* who cancelled it */
+	char status[4]; /* its exit status, 128 + the signal's number; "" where unknown */
 	char name[NAME_SIZE_MAX];
 	char command[COMMAND_SIZE_MAX];
 };
@@ -40,6 +41,16 @@ MUST_CHECK int history_write(int fd, const struct history_end *end);
  */
 MUST_CHECK int history_read(
 	int dirfd, size_t most, struct history_end **ret, size_t *ret_count);
+
+/*
+ * Finds the newest entry of ticket @ticket, and one that knows a status rather than one that
+ * does not, among the newest HISTORY_SEARCHED; only those of jobs that began (got their GPUs)
+ * at @since_ms or later, for numbers begin anew with a new ticket file.  0; HISTORY_NONE; or a
+ * negative errno.
+ */
+enum { HISTORY_NONE = 1, HISTORY_SEARCHED = 32768 };
+MUST_CHECK int history_find(
+	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret);
 
 /* What the history says of the end of @lease, as seen at @now_ms (CLOCK_BOOTTIME). */
 void history_describe(const struct lease *lease, int64_t alive_ms, int64_t gone_ms,

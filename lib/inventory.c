@@ -1,13 +1,21 @@
+#include <errno.h>
 #include <strings.h>
 
+#include "instance.h"
 #include "inventory.h"
 #include "parse.h"
 
-static void describe(
-	const struct snapshot *view, const struct probe_gpu *seen, struct gpu_record *gpu)
+/* What nvidia-smi shows: a GPU, or an instance; neither: what there was is gone. */
+struct seen {
+	const struct probe_gpu *gpu;
+	const struct probe_mig *mig;
+};
+
+static void describe_gpu(const struct probe_gpu *seen, struct gpu_record *gpu)
 {
 	text_copy(gpu->uuid, sizeof(gpu->uuid), seen->uuid);
-	text_copy(gpu->boot, sizeof(gpu->boot), view->dir->boot);
+	if (seen->is_known)
+		gpu->has_mig = seen->has_mig;
 	if (seen->index >= 0)
 		gpu->index = (uint32_t)seen->index;
 	/* a sick GPU says nothing of itself: what was known stays */
@@ -19,16 +27,29 @@ static void describe(
 		gpu->total_mib = seen->total_mib;
 }
 
+static void describe(
+	const struct snapshot *view, const struct seen *seen, struct gpu_record *gpu)
+{
+	bool is_there = seen->gpu || seen->mig;
+
+	text_copy(gpu->boot, sizeof(gpu->boot), is_there ? view->dir->boot : "");
+	if (seen->gpu)
+		describe_gpu(seen->gpu, gpu);
+	else if (seen->mig)
+		instance_describe(&view->probe, seen->mig, gpu);
+}
+
 static bool is_same(const struct gpu_record *a, const struct gpu_record *b)
 {
 	return a->index == b->index && a->total_mib == b->total_mib &&
+	       a->has_mig == b->has_mig && a->device == b->device &&
 	       strcmp(a->boot, b->boot) == 0 && strcmp(a->bus_id, b->bus_id) == 0 &&
 	       strcmp(a->model, b->model) == 0 && strcmp(a->slot, b->slot) == 0;
 }
 
 /* Returns 1 where record 0 was rewritten, 0, or a negative errno. */
 static int refresh(
-	struct snapshot *view, struct snapshot_gpu *gpu, const struct probe_gpu *seen)
+	struct snapshot *view, struct snapshot_gpu *gpu, const struct seen *seen)
 {
 	static char raw[LEASE_FILE_BYTES];
 	struct lease_file *file = &gpu->file;
@@ -63,7 +84,7 @@ static int refresh(
  * A file for a GPU that has none.  All files may have been removed together with the links to
  * them: as long as a job lives whose lease is missing, a new one is in doubt.
  */
-static int add(struct snapshot *view, const struct probe_gpu *seen)
+static int add(struct snapshot *view, const struct seen *seen)
 {
 	struct gpu_record fresh = { .is_lost = snapshot_has_unknown(view) };
 	uint32_t slot;
@@ -71,31 +92,67 @@ static int add(struct snapshot *view, const struct probe_gpu *seen)
 
 	describe(view, seen, &fresh);
 	r = lease_add_gpu(view->dir->fd, &fresh, &slot);
+	if (r == LEASE_NO_SLOT)
+		return 0; /* nobody can have it, but all the others */
 	return r < 0 ? r : 1;
 }
 
-int inventory_adopt(struct snapshot *view)
+static int adopt(struct snapshot *view, const struct seen *seen, const char *uuid)
 {
+	int known = uuid[0] ? snapshot_find_gpu(view, uuid) : -1;
+
+	/* without a name; or something lies in its place that is not ours to remove */
+	if (!uuid[0] || (known >= 0 && view->gpus[known].is_unusable))
+		return 0;
+	if (known >= 0 && view->gpus[known].file.fd >= 0)
+		return refresh(view, &view->gpus[known], seen);
+	return add(view, seen);
+}
+
+/* An instance that is gone is not of this boot any more, for those who have no probe. */
+static int forget_gone(struct snapshot *view)
+{
+	const struct seen nothing = { NULL, NULL };
 	int changed = 0;
 
-	for (uint32_t row = 0; row < view->probe.gpu_count; row++) {
-		const struct probe_gpu *seen = &view->probe.gpus[row];
-		int known, r;
+	for (unsigned slot = 0; slot < view->slots; slot++) {
+		struct snapshot_gpu *gpu = &view->gpus[slot];
+		int r;
 
-		if (!seen->uuid[0])
+		if (gpu->file.fd < 0 || gpu->is_broken ||
+			!gpu_is_instance(&gpu->file.gpu) ||
+			!instance_is_gone(&view->probe, &gpu->file.gpu))
 			continue;
-		known = snapshot_find_gpu(view, seen->uuid);
-		if (known >= 0 && view->gpus[known].is_unusable)
-			continue; /* something lies in its place: not ours to remove */
-		if (known >= 0 && view->gpus[known].file.fd >= 0)
-			r = refresh(view, &view->gpus[known], seen);
-		else
-			r = add(view, seen);
+		r = refresh(view, gpu, &nothing);
 		if (r < 0)
 			return r;
 		changed += r;
 	}
 	return changed;
+}
+
+int inventory_adopt(struct snapshot *view)
+{
+	const struct probe *probe = &view->probe;
+	int r = 0, changed = 0;
+
+	for (uint32_t row = 0; row < probe->gpu_count && r >= 0; row++) {
+		const struct seen seen = { &probe->gpus[row], NULL };
+
+		r = adopt(view, &seen, probe->gpus[row].uuid);
+		changed += r;
+	}
+	for (uint32_t i = 0; i < probe->mig_count && r >= 0; i++) {
+		const struct seen seen = { NULL, &probe->migs[i] };
+
+		r = adopt(view, &seen, probe->migs[i].uuid);
+		changed += r;
+	}
+	if (r >= 0) {
+		r = forget_gone(view);
+		changed += r;
+	}
+	return r < 0 ? r : changed;
 }
 
 /* --- choosing among them ----------------------------------------------------------- */
@@ -105,9 +162,19 @@ struct gpuset inventory_all(const struct snapshot *view)
 	struct gpuset out = GPUSET_NONE;
 
 	for (unsigned slot = 0; slot < view->slots; slot++)
-		if (view->gpus[slot].exists)
+		if (view->gpus[slot].exists && !gpu_is_parent(view, &view->gpus[slot]))
 			gpuset_add(&out, slot);
 	return out;
+}
+
+unsigned inventory_count_for(
+	const struct snapshot *view, const struct gpuset *set, unsigned gpus)
+{
+	unsigned count = 0;
+
+	gpuset_for_each (slot, set)
+		count += gpus <= 1 || !gpu_is_instance(&view->gpus[slot].file.gpu);
+	return count;
 }
 
 struct gpuset inventory_by_model(const struct snapshot *view, const char *model)
@@ -123,9 +190,44 @@ struct gpuset inventory_by_model(const struct snapshot *view, const char *model)
 int inventory_by_index(const struct snapshot *view, uint32_t index)
 {
 	for (unsigned slot = 0; slot < view->slots; slot++)
-		if (view->gpus[slot].exists && snapshot_gpu_index(view, slot) == index)
+		if (view->gpus[slot].exists && snapshot_gpu_index(view, slot) == index &&
+			!gpu_is_instance(&view->gpus[slot].file.gpu))
 			return (int)slot;
 	return -1;
+}
+
+struct gpuset inventory_instances(const struct snapshot *view, uint32_t index)
+{
+	struct gpuset out = GPUSET_NONE;
+
+	for (unsigned slot = 0; slot < view->slots; slot++)
+		if (view->gpus[slot].exists && snapshot_gpu_index(view, slot) == index &&
+			gpu_is_instance(&view->gpus[slot].file.gpu))
+			gpuset_add(&out, slot);
+	return out;
+}
+
+int inventory_by_instance(const struct snapshot *view, uint32_t index, uint32_t device)
+{
+	struct gpuset all = inventory_instances(view, index);
+
+	gpuset_for_each (slot, &all)
+		if (snapshot_gpu_device(view, (unsigned)slot) == device)
+			return slot;
+	return -1;
+}
+
+/* What CUDA takes for a GPU with MIG enabled: the first of its instances. */
+static int first_instance(const struct snapshot *view, unsigned parent)
+{
+	struct gpuset all = inventory_instances(view, snapshot_gpu_index(view, parent));
+	int first = -1;
+
+	gpuset_for_each (slot, &all)
+		if (first < 0 || snapshot_gpu_device(view, (unsigned)slot) <
+					 snapshot_gpu_device(view, (unsigned)first))
+			first = slot;
+	return first;
 }
 
 int inventory_by_uuid(const struct snapshot *view, const char *text)
@@ -142,6 +244,58 @@ int inventory_by_uuid(const struct snapshot *view, const char *text)
 		found = (int)slot;
 	}
 	return found;
+}
+
+/* Adds one GPU, and the instances that are leased instead of it. */
+static void add_gpu(const struct snapshot *view, unsigned slot, struct gpuset *set)
+{
+	gpuset_add(set, slot);
+	if (gpu_is_parent(view, &view->gpus[slot])) {
+		struct gpuset all =
+			inventory_instances(view, snapshot_gpu_index(view, slot));
+
+		*set = gpuset_or(set, &all);
+	}
+}
+
+static int find_operand(
+	const struct snapshot *view, const struct operand *operand, uint64_t index)
+{
+	char uuid[UUID_SIZE];
+
+	if (operand->uuid) {
+		(void)snprintf(uuid, sizeof(uuid), "%.*s", (int)operand->uuid_size,
+			operand->uuid);
+		return inventory_by_uuid(view, uuid);
+	}
+	return operand->has_instance ? inventory_by_instance(view, (uint32_t)index,
+					       (uint32_t)operand->instance)
+				     : inventory_by_index(view, (uint32_t)index);
+}
+
+int inventory_by_operand(const struct snapshot *view, const struct operand *operand,
+	struct gpuset *set, struct why *why)
+{
+	for (uint64_t index = operand->first; index <= operand->last; index++) {
+		int slot = find_operand(view, operand, index);
+
+		if (slot >= 0)
+			add_gpu(view, (unsigned)slot, set);
+		else if (operand->uuid)
+			why_set(why, "there is no GPU '%.*s', or more than one",
+				(int)operand->uuid_size, operand->uuid);
+		else if (operand->has_instance)
+			why_set(why, "there is no MIG instance %llu:%llu",
+				(unsigned long long)index,
+				(unsigned long long)operand->instance);
+		else
+			why_set(why, "there is no GPU %llu", (unsigned long long)index);
+		if (slot < 0)
+			return -ENOENT;
+		if (operand->uuid)
+			break;
+	}
+	return 0;
 }
 
 struct gpuset inventory_by_visible(const struct snapshot *view, const char *list)
@@ -161,6 +315,8 @@ struct gpuset inventory_by_visible(const struct snapshot *view, const char *list
 		else if (strncasecmp(entry, "GPU-", 4) == 0 ||
 			 strncasecmp(entry, "MIG-", 4) == 0)
 			slot = inventory_by_uuid(view, entry);
+		if (slot >= 0 && gpu_is_parent(view, &view->gpus[slot]))
+			slot = first_instance(view, (unsigned)slot);
 		if (slot < 0)
 			return out;
 		gpuset_add(&out, (unsigned)slot);

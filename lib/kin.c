@@ -6,6 +6,7 @@
 #include "fdio.h"
 #include "kin.h"
 #include "rights.h"
+#include "text.h"
 
 enum { ANCESTORS_MAX = 512, ENVIRONMENT_MAX = 256 * 1024 };
 
@@ -33,36 +34,56 @@ uint64_t kin_tag_of_process(uint32_t pid)
 	return soft;
 }
 
-static bool has_in_environment(uint32_t pid, const char *token)
+/* The token in the environment of process @pid, "" where there is none to be seen. */
+static void read_token(uint32_t pid, char ret[TOKEN_SIZE])
 {
-	char path[32], wanted[sizeof(KIN_TOKEN_VARIABLE) + TOKEN_SIZE + 1];
+	static const char name[] = "\0" KIN_TOKEN_VARIABLE "=";
 	autofree char *text = malloc(ENVIRONMENT_MAX);
 	autofd int fd = -1;
 	size_t used = 0;
 	ssize_t n = 0;
+	char path[32];
+	const char *at;
 
+	ret[0] = '\0';
 	(void)snprintf(path, sizeof(path), "/proc/%u/environ", pid);
 	rights_as_user_begin();
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	rights_as_user_end();
 	if (!text || fd < 0)
-		return false;
+		return;
 	text[used++] = '\0';
 	while (used < ENVIRONMENT_MAX - 1 &&
 		(n = read(fd, text + used, ENVIRONMENT_MAX - 1 - used)) > 0)
 		used += (size_t)n;
 	text[used++] = '\0';
-	/* between NULs, so that no other variable's value is taken for it */
-	(void)snprintf(
-		wanted, sizeof(wanted), "%c" KIN_TOKEN_VARIABLE "=%s", '\0', token);
-	return memmem(text, used, wanted, 1 + strlen(wanted + 1) + 1) != NULL;
+	/* behind a NUL, so that no other variable's value is taken for it */
+	at = memmem(text, used, name, sizeof(name) - 1);
+	if (at && is_token(at + sizeof(name) - 1))
+		text_copy(ret, TOKEN_SIZE, at + sizeof(name) - 1);
+}
+
+void kin_read(uint32_t pid, struct kin *ret)
+{
+	ret->tag = kin_tag_of_process(pid);
+	read_token(pid, ret->token);
+}
+
+bool kin_matches(const struct kin *kin, const char *token)
+{
+	uint64_t tag = kin_tag(token);
+
+	return tag && (kin->tag == tag || strcmp(kin->token, token) == 0);
 }
 
 bool kin_carries_token(uint32_t pid, const char *token)
 {
-	uint64_t tag = kin_tag(token);
+	struct kin kin = { .tag = kin_tag_of_process(pid) };
 
-	return tag && (kin_tag_of_process(pid) == tag || has_in_environment(pid, token));
+	/* the cheap sign first */
+	if (!kin_matches(&kin, token))
+		read_token(pid, kin.token);
+	return kin_matches(&kin, token);
 }
 
 bool kin_is_descendant(uint32_t pid, uint32_t ancestor)

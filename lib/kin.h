@@ -18,6 +18,15 @@ uint64_t kin_tag(const char *token);
 /* The tag of process @pid, 0: none, or not to be seen. */
 uint64_t kin_tag_of_process(uint32_t pid);
 
+/* What process @pid shows of the lease it was started in, read once. */
+struct kin {
+	uint64_t tag;           /* 0: none */
+	char token[TOKEN_SIZE]; /* "": none, or not to be seen */
+};
+
+void kin_read(uint32_t pid, struct kin *ret);
+bool kin_matches(const struct kin *kin, const char *token);
+
 /*
  * Whether process @pid carries @token in its tag or its environment.  False for processes
  * of others whose environment cannot be read and whose limits do not show it.

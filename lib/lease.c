@@ -15,6 +15,8 @@ enum { BAD_SUM_TRIES = 5, PATH_SIZE = 128 };
 static const struct record_field gpu_fields[] = {
 	{ "uuid", RECORD_TEXT, AT(uuid), UUID_SIZE },
 	{ "index", RECORD_U32, AT(index), 0 },
+	{ "mig", RECORD_U32, AT(has_mig), 0 },
+	{ "device", RECORD_U32, AT(device), 0 },
 	{ "paused", RECORD_U32, AT(is_paused), 0 },
 	{ "lost", RECORD_U32, AT(is_lost), 0 },
 	{ "slot", RECORD_TEXT, AT(slot), SLOT_TEXT_SIZE },
@@ -230,7 +232,7 @@ int lease_add_gpu(int dirfd, const struct gpu_record *gpu, uint32_t *ret_slot)
 			return 0;
 		}
 	}
-	return -ENOSPC;
+	return LEASE_NO_SLOT;
 }
 
 /* --- the lock ---------------------------------------------------------------------- */

@@ -25,7 +25,7 @@
 enum {
 	LEASES_PER_GPU = 31,
 	UUID_SIZE = 96,
-	MODEL_NAME_SIZE = 64,
+	MODEL_NAME_SIZE = 96,
 	REASON_SIZE = 160,
 	SLOT_TEXT_SIZE = 4
 };
@@ -33,6 +33,8 @@ enum {
 struct gpu_record {
 	char uuid[UUID_SIZE];
 	uint32_t index; /* nvidia-smi's, copied for readers; everybody uses their own */
+	uint32_t has_mig; /* its instances are leased, it is not */
+	uint32_t device;  /* of an instance: its number on the GPU ->index */
 	uint32_t is_paused;
 	uint32_t is_lost; /* the leases of an earlier file, or an earlier record 0 */
 	char slot[SLOT_TEXT_SIZE]; /* a number, as sets mean it; "": not yet known */
@@ -89,7 +91,7 @@ bool lease_file_is_current(int dirfd, const struct lease_file *file);
 /*
  * Gives the GPU a lease file and a slot where it has none yet; the file is marked as lost
  * where the slot was there already, or @gpu says so.  *@ret_slot is its slot.  0 or a
- * negative errno (-ENOSPC: all 128 slots are taken).
+ * negative errno; LEASE_NO_SLOT where all 128 are taken.
  */
 MUST_CHECK int lease_add_gpu(int dirfd, const struct gpu_record *gpu, uint32_t *ret_slot);
 

@@ -17,9 +17,23 @@ static struct life *add(struct lives *lives, const struct owner *owner)
 	if (!all)
 		return NULL;
 	lives->all = all;
-	lives->all[lives->count] =
-		(struct life){ .owner = *owner, .pidfd = -1, .fifo_fd = -1 };
+	lives->all[lives->count] = (struct life){
+		.owner = *owner, .pidfd = -1, .fifo_fd = -1, .ended_fd = -1, .status = -1
+	};
 	return &lives->all[lives->count++];
+}
+
+/* How it ended: only who had it open before can ask, and only once its parent has. */
+static void learn_status(struct life *life)
+{
+	if (life->ended_fd >= 0 &&
+		pidfd_exit_status(life->ended_fd, &life->status) != PIDFD_NOT_REAPED)
+		close_fd(&life->ended_fd);
+}
+
+bool life_may_tell(const struct life *life)
+{
+	return life->ended_fd >= 0;
 }
 
 static void judge_process(struct lives *lives, struct life *life)
@@ -42,7 +56,7 @@ static void judge_process(struct lives *lives, struct life *life)
 		}
 	}
 	if (life->process == LIFE_ENDED)
-		close_fd(&life->pidfd);
+		life->ended_fd = take_fd(&life->pidfd);
 }
 
 static void judge_fifo(struct lives *lives, struct life *life)
@@ -79,6 +93,7 @@ struct life *lives_judge(
 	if (life->pidfd >= 0 || (life->process == LIFE_UNKNOWN && life->fifo_fd >= 0))
 		life->alive_ms = now_ms;
 	judge_process(lives, life);
+	learn_status(life);
 	if (needs_fifo || (life->process != LIFE_ENDED && life->pidfd < 0))
 		judge_fifo(lives, life);
 	if (!life_is_dead(life))
@@ -123,6 +138,7 @@ static void forget(struct life *life)
 {
 	close_fd(&life->pidfd);
 	close_fd(&life->fifo_fd);
+	close_fd(&life->ended_fd);
 }
 
 void lives_end(struct lives *lives)

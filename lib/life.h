@@ -19,6 +19,8 @@ struct life {
 	struct owner owner;
 	enum life_half process, fifo;
 	int pidfd, fifo_fd; /* -1 while not followed */
+	int ended_fd; /* its pidfd once it has ended, until ->status is known; not watched */
+	int status;   /* of the process that ended, 128 + a signal's number; -1: not known */
 	bool is_used;       /* in this turn: the others are forgotten */
 	bool is_watched;    /* a blocker: its end is to wake us */
 
@@ -27,6 +29,8 @@ struct life {
 	int64_t dead_ms;  /* the owner dead, the first time */
 	int64_t over_ms;  /* nobody left */
 	int64_t unwatchable_ms;
+	/* owner dead: since when probes show nothing of it, and the last one; see usage.h */
+	int64_t quiet_ms, quiet_seen_ms;
 };
 
 struct lives {
@@ -44,6 +48,12 @@ struct lives {
  */
 struct life *lives_judge(
 	struct lives *lives, const struct owner *owner, bool needs_fifo, int64_t now_ms);
+
+/*
+ * Whether ->status of a process that has ended may still become known: nobody has waited for
+ * it yet.  Nothing tells when that changes; look again after a moment.
+ */
+bool life_may_tell(const struct life *life);
 
 /* The process has ended, for certain or because its FIFO says so. */
 bool life_is_dead(const struct life *life);

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 
 #include "fdio.h"
 #include "owner.h"
@@ -20,6 +22,15 @@
 
 /* Only here is the inode of a pidfd an identity; before 6.9 all share one anonymous inode. */
 enum { PIDFS_MAGIC = 0x50494446 };
+
+/* struct pidfd_info in its first form, Linux 6.13; a bit of ->mask wants a field, or has it. */
+struct exit_info {
+	uint64_t mask, cgroup;
+	uint32_t ids[11];
+	int32_t exit_code; /* as in wait(2) */
+};
+
+enum { WANT_EXIT = 1 << 3 };
 
 int token_make(char out[TOKEN_SIZE])
 {
@@ -105,6 +116,20 @@ bool pidfd_has_ended(int pidfd)
 	struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
 
 	return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLIN | POLLHUP));
+}
+
+int pidfd_exit_status(int pidfd, int *ret_status)
+{
+	struct exit_info info = { .mask = WANT_EXIT };
+
+	if (ioctl(pidfd, _IOWR(0xFF, 11, struct exit_info), &info) < 0)
+		return -errno;
+	/* a kernel that does not know the wish answers without it for one that still runs */
+	if (!(info.mask & WANT_EXIT))
+		return PIDFD_NOT_REAPED;
+	*ret_status = WIFSIGNALED(info.exit_code) ? 128 + WTERMSIG(info.exit_code)
+						  : WEXITSTATUS(info.exit_code);
+	return 0;
 }
 
 int process_signal(uint32_t pid, int pidfd, int signal)

@@ -55,6 +55,14 @@ enum owner_state owner_judge(
 /* Whether the process behind @pidfd has ended (a zombie has). */
 bool pidfd_has_ended(int pidfd);
 
+/*
+ * Asks how the process behind @pidfd ended, which anybody may who had it open before.  0 with
+ * its exit status, 128 + the number for a signal; PIDFD_NOT_REAPED: it runs, or its parent has
+ * not waited for it yet; or a negative errno: it cannot be told (before Linux 6.15).
+ */
+enum { PIDFD_NOT_REAPED = 1 };
+MUST_CHECK int pidfd_exit_status(int pidfd, int *ret_status);
+
 /* Opens a pidfd, or returns a negative errno (-ENOSYS, -EPERM: this system has none). */
 int pidfd_open_process(uint32_t pid);
 

@@ -28,10 +28,15 @@ struct quoted quote_bytes(const char *bytes, size_t size);
 MUST_CHECK int parse_u64(const char *text, uint64_t max, uint64_t *ret, struct why *why);
 
 /*
- * A number of GPUs, 0 to 128.  A fraction (`0.5`) is a share of a GPU, which is not
- * supported yet and says so.
+ * A number of GPUs, 0 to 128, or a share of one: `0.5`, a whole percentage.  Then *@ret is 1
+ * and *@ret_percent 1 to 99; else *@ret_percent is 0.  Above 1 only whole numbers, as `2.0`.
  */
-MUST_CHECK int parse_gpu_count(const char *text, unsigned *ret, struct why *why);
+MUST_CHECK int parse_gpu_count(
+	const char *text, unsigned *ret, unsigned *ret_percent, struct why *why);
+
+/* The same for what was reckoned: rounded up, to a percentage or to whole GPUs. */
+MUST_CHECK int parse_gpu_need(
+	const char *text, unsigned *ret, unsigned *ret_percent, struct why *why);
 
 /* A duration: bare number = seconds; 500ms, 90s, 15m, 1.5h, 1d; at most ten years. */
 MUST_CHECK int parse_duration_ms(const char *text, int64_t *ret_ms, struct why *why);
@@ -49,6 +54,10 @@ MUST_CHECK int parse_time_limit_ms(const char *text, int64_t *ret_ms, struct why
  * rounded up, at least 1 and at most 2^30.
  */
 MUST_CHECK int parse_size_mib(const char *text, uint64_t *ret_mib, struct why *why);
+
+/* Writes @mib as parse_size_mib() reads it: "18G", or "18000MiB" where it is not whole. */
+enum { MIB_TEXT_SIZE = 24 };
+void format_mib(uint64_t mib, char out[MIB_TEXT_SIZE]);
 
 /* Bytes that format_duration() needs. */
 enum { DURATION_SIZE = 24 };

@@ -40,19 +40,20 @@ bool passover_includes(struct passover *passover, const struct queue_row *row)
 }
 
 /* Rings whoever ahead of @own has not acted since this began, or not lately. */
-static int ask(
-	struct passover *passover, struct queue *queue, uint64_t own, int64_t now_ms)
+static int ask(struct passover *passover, struct queue *queue, struct queue_place own,
+	int64_t now_ms)
 {
-	uint64_t number = queue->from;
+	struct queue_cursor cursor;
 	struct queue_row row;
 	int r;
 
 	passover->asked.count = 0;
-	while ((r = queue_next(queue, &number, &row)) == 0 && row.number < own) {
+	queue_order_begin(&cursor, own);
+	while ((r = queue_next_in_order(queue, &cursor, &row)) == 0) {
 		bool is_recent = row.ticket.turn_ms >= passover->since_ms &&
 				 clock_age_ms(now_ms, row.ticket.turn_ms) <= RECENT_MS;
 
-		if (!row.is_waiting || is_recent || passover_includes(passover, &row))
+		if (is_recent || passover_includes(passover, &row))
 			continue;
 		r = add(&passover->asked, row.number, row.ticket.turn);
 		if (r < 0)
@@ -85,8 +86,8 @@ static int judge(struct passover *passover, struct queue *queue)
 	return silent;
 }
 
-int passover_consider(struct passover *passover, struct queue *queue, uint64_t own,
-	bool could_start, int64_t now_ms, int64_t *ret_wake_ms)
+int passover_consider(struct passover *passover, struct queue *queue,
+	struct queue_place own, bool could_start, int64_t now_ms, int64_t *ret_wake_ms)
 {
 	int r;
 

@@ -3,119 +3,336 @@
 /* A backfilled job is to be gone this long before the head could start. */
 enum { BACKFILL_MARGIN_MS = 5000 };
 
-/* A state that ends with a lease, of itself; the others need somebody or something else. */
-static bool is_lease_state(enum gpu_state state)
-{
-	return state == GPU_FREE || state == GPU_LEASED || state == GPU_LINGERING ||
-	       state == GPU_SETTLING;
-}
-
 bool gpu_state_is_silent(enum gpu_state state)
 {
 	return state == GPU_LINGERING || state == GPU_SETTLING || state == GPU_LOCKED ||
 	       state == GPU_EXTERNAL || state == GPU_UNKNOWN;
 }
 
-void plan_begin(struct plan *plan, const struct plan_gpu *gpus, int64_t now_ms)
+/* --- rows -------------------------------------------------------------------------- */
+
+static int digit(char c)
 {
-	*plan = (struct plan){ .gpus = gpus, .now_ms = now_ms };
-	for (unsigned slot = 0; slot < GPUSET_MAX; slot++) {
-		if (!gpus[slot].exists)
-			continue;
-		gpuset_add(&plan->present, slot);
-		if (is_lease_state(gpus[slot].state))
-			gpuset_add(&plan->usable, slot);
-		if (gpus[slot].state == GPU_FREE)
-			gpuset_add(&plan->free, slot);
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static void read_preference(const char *text, struct preference *ret)
+{
+	for (; text[0] && text[1] && ret->count < PREFER_MAX; text += 2) {
+		int high = digit(text[0]), low = digit(text[1]);
+
+		if (high < 0 || low < 0)
+			return;
+		ret->slots[ret->count++] = (uint8_t)(high << 4 | low);
 	}
 }
 
-/* --- choosing ---------------------------------------------------------------------- */
-
-/* Whether slot @a is to be taken before slot @b. */
-static bool comes_first(const struct plan *plan, int a, int b)
+struct need request_need(const struct request *request)
 {
-	const struct plan_gpu *x = &plan->gpus[a], *y = &plan->gpus[b];
-
-	if (x->is_just_released != y->is_just_released)
-		return y->is_just_released;
-	if (x->index != y->index)
-		return x->index < y->index;
-	return a < b;
+	return need_declared(request->share_percent, request->vram_mib);
 }
 
-/* Whether slot @a is to be free no later than slot @b, of those that wait for leases. */
-static bool frees_first(const struct plan *plan, int a, int b)
+struct plan_row plan_row_of(uint64_t number, const struct ticket *ticket)
 {
-	bool a_free = gpuset_has(&plan->free, (unsigned)a);
-	bool b_free = gpuset_has(&plan->free, (unsigned)b);
-	int64_t x = plan->gpus[a].end_ms, y = plan->gpus[b].end_ms;
+	const struct request *request = &ticket->request;
+	struct plan_row row = {
+		.ticket = number,
+		.uid = ticket->owner.uid,
+		.gpus = request->gpus,
+		.need = request_need(request),
+		.limit_ms = request->limit_ms,
+		.grace_ms = request->grace_ms,
+		.allow = request->allow,
+	};
 
-	if (a_free != b_free)
-		return a_free;
-	if (!a_free && x != y)
-		return x && (!y || x < y);
-	return a < b;
+	read_preference(request->prefer, &row.prefer);
+	return row;
 }
 
-/* The @count slots of @from that come first by @before; @from has at least so many. */
-static struct gpuset pick(const struct plan *plan, struct gpuset from, unsigned count,
-	bool (*before)(const struct plan *, int, int))
+/* --- what there is ----------------------------------------------------------------- */
+
+/* Whether a job of that kind could start on the GPU with that room. */
+static bool would_fit(
+	const struct plan *plan, unsigned slot, const struct room *room, struct need need)
 {
-	struct gpuset out = GPUSET_NONE;
+	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 
-	while (count--) {
-		int best = -1;
+	return gpu_admits(gpu, &need, true) &&
+	       room_fits(room, gpu, &need, plan->facts->margin_mib);
+}
 
-		gpuset_for_each (slot, &from)
-			if (best < 0 || before(plan, slot, best))
-				best = slot;
-		gpuset_add(&out, (unsigned)best);
-		gpuset_remove(&from, (unsigned)best);
+/* Whether any job could: one that wants all of it, or the least that can be asked for. */
+static bool is_open(const struct plan *plan, unsigned slot, const struct room *room)
+{
+	return would_fit(plan, slot, room, NEED_WHOLE) ||
+	       would_fit(plan, slot, room, (struct need){ .percent = 1 }) ||
+	       would_fit(plan, slot, room, (struct need){ .mib = 1 });
+}
+
+static void begin_gpu(struct plan *plan, unsigned slot)
+{
+	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
+	struct need whole = NEED_WHOLE;
+
+	plan->taken_count[slot] = 0;
+	gpuset_add(&plan->present, slot);
+	if (gpu->is_instance)
+		gpuset_add(&plan->instances, slot);
+	plan->now[slot] = room_at(gpu, INT64_MIN);
+	if (gpu_admits(gpu, &whole, false))
+		gpuset_add(&plan->usable, slot);
+	if (gpu_admits(gpu, &whole, true) && plan->now[slot].leases == ROOM_LEASES)
+		gpuset_add(&plan->free, slot);
+	if (is_open(plan, slot, &plan->now[slot]))
+		gpuset_add(&plan->open, slot);
+}
+
+void plan_begin(struct plan *plan, const struct plan_facts *facts)
+{
+	/* not the arrays: most of them nobody looks at */
+	plan->facts = facts;
+	plan->present = plan->usable = plan->free = GPUSET_NONE;
+	plan->open = plan->reserved = plan->instances = GPUSET_NONE;
+	plan->head = plan->first_blocked = 0;
+	plan->head_start_ms = 0;
+	for (unsigned slot = 0; slot < GPUSET_MAX; slot++)
+		if (facts->gpus[slot].exists)
+			begin_gpu(plan, slot);
+	quota_begin(&plan->quota, &facts->limits, facts->users, facts->user_count);
+}
+
+/* --- where a row fits -------------------------------------------------------------- */
+
+/* What of @set the job may have: CUDA shows a process one MIG instance at a time. */
+static struct gpuset may_have(
+	const struct plan *plan, const struct plan_row *row, const struct gpuset *set)
+{
+	struct gpuset out = gpuset_and(set, &row->allow);
+
+	return row->gpus > 1 ? gpuset_minus(&out, &plan->instances) : out;
+}
+
+/* Where it would fit had all leases ended; looks for no more than @most of them. */
+static struct gpuset find_candidates(
+	const struct plan *plan, const struct plan_row *row, unsigned most)
+{
+	struct gpuset from = may_have(plan, row, &plan->present), out = GPUSET_NONE;
+
+	if (need_is_whole(&row->need))
+		return may_have(plan, row, &plan->usable);
+	gpuset_for_each (slot, &from) {
+		const struct plan_gpu *gpu = &plan->facts->gpus[slot];
+		struct room all = room_at(gpu, INT64_MAX);
+
+		if (!most)
+			break;
+		if (!gpu_admits(gpu, &row->need, false) ||
+			!room_fits(&all, gpu, &row->need, plan->facts->margin_mib))
+			continue;
+		gpuset_add(&out, (unsigned)slot);
+		most--;
+	}
+	return out;
+}
+
+/* Where it fits now, whoever comes first. */
+static struct gpuset find_room(const struct plan *plan, const struct plan_row *row)
+{
+	struct gpuset out = may_have(plan, row, &plan->open);
+
+	if (need_is_whole(&row->need))
+		return may_have(plan, row, &plan->free);
+	gpuset_for_each (slot, &out) {
+		const struct plan_gpu *gpu = &plan->facts->gpus[slot];
+
+		if (!gpu_admits(gpu, &row->need, true) ||
+			!room_fits(&plan->now[slot], gpu, &row->need,
+				plan->facts->margin_mib))
+			gpuset_remove(&out, (unsigned)slot);
 	}
 	return out;
 }
 
 /* --- the head ---------------------------------------------------------------------- */
 
+/* The room on a GPU at that time, beside the leases and those who start in this plan. */
+static struct room room_then(const struct plan *plan, unsigned slot, int64_t at_ms)
+{
+	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
+	struct room room = room_at(gpu, at_ms);
+
+	for (unsigned i = 0; i < plan->taken_count[slot]; i++) {
+		const struct plan_use *use = &plan->taken[slot][i];
+
+		if (!use->end_ms || use->end_ms > at_ms)
+			room_take(&room, gpu,
+				&(struct need){
+					.percent = use->percent, .mib = use->mib });
+	}
+	return room;
+}
+
+/* The next moment behind @at_ms at which somebody on the GPU has to end; INT64_MAX: none. */
+static int64_t next_end_ms(const struct plan *plan, unsigned slot, int64_t at_ms)
+{
+	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
+	int64_t next_ms = INT64_MAX;
+
+	for (unsigned i = 0; i < gpu->use_count; i++)
+		if (gpu->uses[i].end_ms > at_ms)
+			next_ms = min_i64(next_ms, gpu->uses[i].end_ms);
+	for (unsigned i = 0; i < plan->taken_count[slot]; i++)
+		if (plan->taken[slot][i].end_ms > at_ms)
+			next_ms = min_i64(next_ms, plan->taken[slot][i].end_ms);
+	return next_ms;
+}
+
+/* When @row fits on the GPU at the latest; INT64_MAX: nobody knows. */
+static int64_t fits_ms(const struct plan *plan, const struct plan_row *row, unsigned slot)
+{
+	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
+	int64_t now_ms = plan->facts->now_ms, at_ms = now_ms;
+
+	/* somebody behind a lease, or memory that is still held: no limit ends that */
+	if (gpu->state == GPU_SETTLING || gpu->state == GPU_LINGERING)
+		return INT64_MAX;
+	while (at_ms != INT64_MAX) {
+		struct room room = room_then(plan, slot, at_ms);
+
+		if (room_fits(&room, gpu, &row->need, plan->facts->margin_mib))
+			return at_ms;
+		at_ms = next_end_ms(plan, slot, at_ms);
+	}
+	return at_ms;
+}
+
+/* What the head leaves of the GPU to those who stay; nothing where its start has no bound. */
+static struct room beside_head(
+	const struct plan *plan, const struct plan_row *row, unsigned slot, int64_t at_ms)
+{
+	uint64_t margin_mib = plan->facts->margin_mib;
+	struct room room = { .leases = 0 };
+
+	if (at_ms == INT64_MAX)
+		return room;
+	room = room_then(plan, slot, at_ms);
+	room_take(&room, &plan->facts->gpus[slot], &row->need);
+	/* a share beside it has no margin of its own to leave */
+	if (row->need.mib)
+		room.mib -= room.mib < margin_mib ? room.mib : margin_mib;
+	return room;
+}
+
+/* Takes the GPUs soonest to be free for the head, then the lowest slots. */
 static void reserve(
 	struct plan *plan, const struct plan_row *row, struct gpuset candidates)
 {
-	plan->head = row->ticket;
-	plan->reserved = pick(plan, candidates, row->gpus, frees_first);
-	plan->head_start_ms = plan->now_ms;
-	gpuset_for_each (slot, &plan->reserved) {
-		int64_t end_ms = plan->gpus[slot].end_ms;
+	int64_t when_ms[GPUSET_MAX];
 
-		if (gpuset_has(&plan->free, (unsigned)slot))
-			continue;
-		/* taken by a ticket ahead in this plan, or leased without limit: no bound */
-		if (!end_ms || plan->gpus[slot].state != GPU_LEASED)
-			plan->head_start_ms = 0;
-		if (plan->head_start_ms)
-			plan->head_start_ms = max_i64(plan->head_start_ms, end_ms);
+	plan->head = row->ticket;
+	plan->head_gpus = row->gpus;
+	plan->head_need = row->need;
+	plan->head_start_ms = plan->facts->now_ms;
+	gpuset_for_each (slot, &candidates)
+		when_ms[slot] = fits_ms(plan, row, (unsigned)slot);
+	for (unsigned left = row->gpus; left > 0; left--) {
+		int best = -1;
+
+		gpuset_for_each (slot, &candidates)
+			if (best < 0 || when_ms[slot] < when_ms[best])
+				best = slot;
+		gpuset_remove(&candidates, (unsigned)best);
+		gpuset_add(&plan->reserved, (unsigned)best);
+		plan->head_start_ms = max_i64(plan->head_start_ms, when_ms[best]);
+		plan->later[best] = beside_head(plan, row, (unsigned)best, when_ms[best]);
 	}
+	if (plan->head_start_ms == INT64_MAX)
+		plan->head_start_ms = 0;
 }
 
 /* Whether @row is certain to have ended before the head could start. */
 static bool may_backfill(const struct plan *plan, const struct plan_row *row)
 {
 	return plan->head_start_ms && row->limit_ms &&
-	       plan->now_ms + row->limit_ms + row->grace_ms + BACKFILL_MARGIN_MS <=
+	       plan->facts->now_ms + row->limit_ms + row->grace_ms + BACKFILL_MARGIN_MS <=
 		       plan->head_start_ms;
 }
 
-/* --- rows -------------------------------------------------------------------------- */
+/* Leaves of @room what the head does not need, or can do without as long as @row runs. */
+static struct gpuset spare_head(
+	const struct plan *plan, const struct plan_row *row, struct gpuset room)
+{
+	struct gpuset asked = gpuset_and(&room, &plan->reserved);
+
+	if (may_backfill(plan, row))
+		return room;
+	gpuset_for_each (slot, &asked)
+		if (!room_fits(&plan->later[slot], &plan->facts->gpus[slot], &row->need,
+			    plan->facts->margin_mib))
+			gpuset_remove(&room, (unsigned)slot);
+	return room;
+}
+
+/* --- verdicts ---------------------------------------------------------------------- */
+
+static void take(struct plan *plan, const struct plan_row *row, unsigned slot)
+{
+	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
+	struct room *now = &plan->now[slot];
+
+	room_take(now, gpu, &row->need);
+	plan->taken[slot][plan->taken_count[slot]++] = (struct plan_use){
+		.percent = row->need.percent,
+		.mib = need_mib(&row->need, gpu->total_mib),
+		.end_ms = row->limit_ms
+				  ? plan->facts->now_ms + row->limit_ms + row->grace_ms
+				  : 0,
+	};
+	if (gpuset_has(&plan->reserved, slot) && !may_backfill(plan, row))
+		room_take(&plan->later[slot], gpu, &row->need);
+	gpuset_remove(&plan->free, slot);
+	if (!is_open(plan, slot, now))
+		gpuset_remove(&plan->open, slot);
+}
+
+static void start(struct plan *plan, const struct plan_row *row, struct gpuset offered,
+	struct verdict *verdict)
+{
+	struct choice choice = {
+		.gpus = plan->facts->gpus,
+		.room = plan->now,
+		.links = plan->facts->links,
+		.from = offered,
+		.free = plan->free,
+		.count = row->gpus,
+		.need = row->need,
+		.prefer = &row->prefer,
+	};
+
+	verdict->kind = VERDICT_START;
+	if (row->gpus)
+		verdict->gpus = choose(&choice);
+	gpuset_for_each (slot, &verdict->gpus)
+		take(plan, row, (unsigned)slot);
+	quota_count(&plan->quota, row->uid, row->gpus, &row->need);
+}
 
 /*
  * Names the strongest state that keeps a GPU of @from from being free, and the first GPU
  * that has it; a live lease needs no naming.
  */
-static void blame(const struct plan *plan, struct gpuset from, struct verdict *verdict)
+static void blame(const struct plan *plan, const struct plan_row *row, struct gpuset from,
+	struct verdict *verdict)
 {
 	gpuset_for_each (slot, &from) {
-		enum gpu_state state = plan->gpus[slot].state;
+		const struct plan_gpu *gpu = &plan->facts->gpus[slot];
+		enum gpu_state state = gpu->state;
 
+		if (state > GPU_FREE && state < GPU_EXTERNAL && gpu->foreign_mib &&
+			!need_is_whole(&row->need))
+			state = GPU_EXTERNAL;
 		if (state > verdict->state && state != GPU_LEASED) {
 			verdict->state = state;
 			verdict->slot = (uint32_t)slot;
@@ -123,56 +340,106 @@ static void blame(const struct plan *plan, struct gpuset from, struct verdict *v
 	}
 }
 
-struct verdict plan_next(struct plan *plan, const struct plan_row *row)
+/* The most room on any of them, for who needs a part of one. */
+static void find_best(
+	const struct plan *plan, struct gpuset from, struct verdict *verdict)
 {
-	struct gpuset candidates = gpuset_and(&plan->usable, &row->allow);
-	struct gpuset own_free = gpuset_and(&plan->free, &row->allow);
-	struct gpuset offered = own_free;
-	struct verdict out = { .wanted = row->gpus, .free = gpuset_count(&own_free) };
+	gpuset_for_each (slot, &from) {
+		const struct room *room = &plan->now[slot];
 
-	if (!may_backfill(plan, row))
-		offered = gpuset_minus(&offered, &plan->reserved);
-	if (gpuset_count(&offered) >= row->gpus) {
-		out.kind = VERDICT_START;
-		out.gpus = pick(plan, offered, row->gpus, comes_first);
-		plan->free = gpuset_minus(&plan->free, &out.gpus);
-		return out;
+		if (!gpu_admits(&plan->facts->gpus[slot], &verdict->need, true))
+			continue;
+		if (room->percent > verdict->best.percent)
+			verdict->best.percent = room->percent;
+		if (room->mib > verdict->best.mib)
+			verdict->best.mib = room->mib;
+		if (room->leases > verdict->best.leases)
+			verdict->best.leases = room->leases;
 	}
+}
+
+/* What keeps @row waiting, which has not found enough room. */
+static void refuse(struct plan *plan, const struct plan_row *row, struct verdict *verdict)
+{
+	/* behind a head it only matters whether there are enough */
+	struct gpuset candidates =
+		find_candidates(plan, row, plan->head ? row->gpus : GPUSET_MAX);
+	struct gpuset asked = gpuset_and(&plan->present, &row->allow);
+	struct gpuset open = gpuset_and(&plan->open, &row->allow);
+
 	if (!plan->first_blocked)
 		plan->first_blocked = row->ticket;
+	if (!need_is_whole(&row->need))
+		find_best(plan, open, verdict);
 	if (gpuset_count(&candidates) < row->gpus) {
-		out.kind = VERDICT_GPU;
-		blame(plan, gpuset_and(&plan->present, &row->allow), &out);
+		verdict->kind = VERDICT_GPU;
+		blame(plan, row, asked, verdict);
+		return;
+	}
+	if (!plan->head) {
+		verdict->kind = VERDICT_LEASED;
+		blame(plan, row, candidates, verdict);
+		reserve(plan, row, candidates);
+		verdict->start_ms = plan->head_start_ms;
+		return;
+	}
+	verdict->kind = VERDICT_BEHIND;
+	verdict->behind = plan->head;
+	verdict->behind_gpus = plan->head_gpus;
+	verdict->behind_need = plan->head_need;
+	verdict->start_ms = plan->head_start_ms;
+}
+
+struct verdict plan_next(struct plan *plan, const struct plan_row *row)
+{
+	struct verdict out = { .wanted = row->gpus, .need = row->need };
+	struct gpuset room, offered;
+
+	if (row->hold != HOLD_NONE) {
+		out.kind = VERDICT_HELD;
+		out.hold = row->hold;
+		out.held_by = row->held_by;
 		return out;
 	}
-	if (plan->head) {
+	out.behind = quota_held(&plan->quota, row->uid, row->gpus);
+	if (out.behind) {
 		out.kind = VERDICT_BEHIND;
-		out.behind = plan->head;
 		return out;
 	}
-	out.kind = VERDICT_LEASED;
-	blame(plan, candidates, &out);
-	reserve(plan, row, candidates);
+	if (quota_forbids(&plan->quota, row->uid, row->gpus, &row->need, &out.limit)) {
+		quota_hold(&plan->quota, row->uid, out.limit.kind, row->ticket);
+		out.kind = VERDICT_LIMIT;
+		return out;
+	}
+	room = find_room(plan, row);
+	offered = spare_head(plan, row, room);
+	out.free = gpuset_count(&room);
+	if (gpuset_count(&offered) >= row->gpus)
+		start(plan, row, offered, &out);
+	else
+		refuse(plan, row, &out);
 	return out;
 }
 
 bool plan_is_closed(const struct plan *plan)
 {
-	struct gpuset open = plan->free;
-
+	if (plan->quota.all.held)
+		return true;
 	if (!plan->first_blocked)
 		return false;
-	/* without a bound for the head nobody is let past it */
-	if (plan->head && !plan->head_start_ms)
-		open = gpuset_minus(&open, &plan->reserved);
-	return gpuset_is_empty(&open);
+	gpuset_for_each (slot, &plan->open) {
+		/* without a bound for the head nobody is let past it */
+		if (plan->head_start_ms || !gpuset_has(&plan->reserved, (unsigned)slot) ||
+			is_open(plan, (unsigned)slot, &plan->later[slot]))
+			return false;
+	}
+	return true;
 }
 
-struct verdict plan_alone(
-	const struct plan_gpu *gpus, int64_t now_ms, const struct plan_row *row)
+struct verdict plan_alone(const struct plan_facts *facts, const struct plan_row *row)
 {
 	struct plan plan;
 
-	plan_begin(&plan, gpus, now_ms);
+	plan_begin(&plan, facts);
 	return plan_next(&plan, row);
 }

@@ -3,52 +3,61 @@
  * waiter the same plan.
  *
  * A plan is a fold over the waiting tickets in their order (priority, then number).  Each is
- * offered the GPUs that nobody before it took:
+ * offered the room on the GPUs that nobody before it took:
  *
- * - It has enough: it starts, and they are taken.
- * - It has not, but had it all present leases ended: the first such ticket is the head and
- *   gets a reservation, the GPUs soonest to be free.  Nobody behind it gets those, except
- *   who is certain to have ended before the head could start (backfill).
+ * - It is held back, by a limit or by a job that it waits for: it keeps its place, takes
+ *   nothing and protects nothing.
+ * - There is enough: it starts, and the room is taken.
+ * - There is not, but would be had all present leases ended: the first such ticket is the
+ *   head and gets a reservation, room on the GPUs where it is to be had soonest.  Nobody
+ *   behind it gets that, except who is certain to have ended before the head could start
+ *   (backfill), or who leaves the head enough.
  * - It waits for something that is no lease (a GPU that is paused, broken, locked or used
  *   outside gpulease): it keeps its place and protects nothing, so that a broken card does
  *   not stop the machine.
  *
  * Since only what lies before a ticket matters to it, a waiter feeds the rows up to its own
  * and stops early once plan_is_closed().
+ *
+ * How much of a GPU a job needs and whether there is so much is room.h's; which of several
+ * sets of GPUs it gets is choice.h's.
  */
 #ifndef GPULEASE_POLICY_H
 #define GPULEASE_POLICY_H
 
-#include "gpuset.h"
+#include "choice.h"
+#include "quota.h"
 #include "ticket.h"
 
-/* What keeps a GPU from being given away, the strongest last; GPU_FREE: nothing does. */
-enum gpu_state {
-	GPU_FREE,
-	GPU_LEASED,
-	GPU_LINGERING, /* its lease's owner is dead, but somebody it left behind lives */
-	GPU_SETTLING,  /* its lease is over, its memory is not free yet */
-	GPU_LOCKED,    /* somebody holds its lease file's lock */
-	GPU_EXTERNAL,  /* used outside gpulease */
-	GPU_UNKNOWN,   /* nvidia-smi says nothing certain of it */
-	GPU_PAUSED,
-	GPU_STATES
-};
-
-struct plan_gpu {
-	bool exists;
-	bool is_just_released; /* wants a fresh probe */
-	enum gpu_state state;
-	int64_t end_ms; /* leased: when it ends at the latest, CLOCK_BOOTTIME; 0: no limit */
-	uint32_t index; /* what people call it */
+/* What holds a ticket back that is no lack of GPUs, as its reader has found. */
+enum hold {
+	HOLD_NONE,
+	HOLD_AFTER,     /* job ->held_by has not ended */
+	HOLD_SINGLETON, /* job ->held_by of the same user and name comes first */
 };
 
 /* One waiting ticket, as far as the policy looks at it. */
 struct plan_row {
 	uint64_t ticket;
+	uint32_t uid;
 	uint32_t gpus;
+	struct need need;           /* of each */
 	int64_t limit_ms, grace_ms; /* limit 0: none */
 	struct gpuset allow;
+	struct preference prefer;
+	enum hold hold;
+	uint64_t held_by;
+};
+
+/* What a plan rests on; the caller keeps all of it. */
+struct plan_facts {
+	const struct plan_gpu *gpus; /* by slot, GPUSET_MAX of them */
+	const struct links *links;   /* NULL: nothing is known of them */
+	int64_t now_ms;
+	uint64_t margin_mib; /* to stay free beside what is declared */
+	struct plan_limits limits;
+	const struct plan_user *users; /* who has leases */
+	size_t user_count;
 };
 
 enum verdict_kind {
@@ -56,33 +65,61 @@ enum verdict_kind {
 	VERDICT_LEASED, /* leases have to end first */
 	VERDICT_BEHIND, /* there would be enough, but ticket ->behind comes first */
 	VERDICT_GPU,    /* what is missing is no lease's: ->state of GPU slot ->slot */
+	VERDICT_HELD,   /* by what its row says */
+	VERDICT_LIMIT,  /* ->limit */
 };
 
 struct verdict {
 	enum verdict_kind kind;
 	struct gpuset gpus;
 	unsigned wanted, free; /* free: now, of those that it may have */
+	struct need need;
+	struct room best; /* the most that one of them has, percent and MiB apart */
+
+	/* VERDICT_BEHIND: the head, and what it waits for; 0 GPUs: for a limit */
 	uint64_t behind;
-	enum gpu_state state;
+	unsigned behind_gpus;
+	struct need behind_need;
+	/* VERDICT_LEASED, VERDICT_BEHIND: when the head starts at the latest; 0: nobody knows */
+	int64_t start_ms;
+
+	enum gpu_state state; /* what is to blame besides leases; GPU_FREE: nothing */
 	uint32_t slot;
+
+	enum hold hold;
+	uint64_t held_by;
+	struct quota_excess limit; /* VERDICT_LIMIT */
 };
 
 struct plan {
-	const struct plan_gpu *gpus; /* by slot, GPUSET_MAX of them */
-	int64_t now_ms;
+	const struct plan_facts *facts;
+	struct room now[GPUSET_MAX]; /* on each GPU, beside what is taken */
+	struct room
+		later[GPUSET_MAX]; /* on reserved ones, beside the head when it starts */
+	struct plan_use taken[GPUSET_MAX][ROOM_LEASES]; /* by those who start */
+	unsigned taken_count[GPUSET_MAX];
 	struct gpuset present;
-	struct gpuset
-		usable; /* present, and at most a lease stands between them and a job */
-	struct gpuset free;     /* to be given away now */
-	struct gpuset reserved; /* for the head; a part of it may be free */
-	uint64_t head;          /* the protected ticket, 0: none yet */
+	struct gpuset instances; /* of MIG */
+	struct gpuset usable;    /* at most leases stand between them and a whole job */
+	struct gpuset free;      /* to be given away whole, now */
+	struct gpuset open;      /* with any room now for some kind of job */
+	struct gpuset reserved;  /* for the head; a part of it may be free */
+	uint64_t head;           /* the protected ticket, 0: none yet */
+	unsigned head_gpus;
+	struct need head_need;
 	int64_t head_start_ms;  /* when it could start at the latest; 0: nobody knows */
-	uint64_t
-		first_blocked; /* the first that cannot start, protected or not; 0: none */
+	uint64_t first_blocked; /* the first that GPUs keep waiting; 0: none */
+	struct quota quota;
 };
 
-/* Begins a plan over @gpus (GPUSET_MAX of them, by slot), which the caller keeps. */
-void plan_begin(struct plan *plan, const struct plan_gpu *gpus, int64_t now_ms);
+/* What @ticket, number @number, asks for; nothing holds it. */
+struct plan_row plan_row_of(uint64_t number, const struct ticket *ticket);
+
+/* What it asks of each of its GPUs. */
+struct need request_need(const struct request *request);
+
+/* Begins a plan over @facts, which the caller keeps. */
+void plan_begin(struct plan *plan, const struct plan_facts *facts);
 
 /* Offers the next ticket in the order what is left, and says what comes of it. */
 struct verdict plan_next(struct plan *plan, const struct plan_row *row);
@@ -94,8 +131,7 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row);
 bool plan_is_closed(const struct plan *plan);
 
 /* The verdict on @row alone, as if every other waiting ticket were passed over. */
-struct verdict plan_alone(
-	const struct plan_gpu *gpus, int64_t now_ms, const struct plan_row *row);
+struct verdict plan_alone(const struct plan_facts *facts, const struct plan_row *row);
 
 /* Whether the end of this state raises no event, so that only a timer can find it. */
 bool gpu_state_is_silent(enum gpu_state state);

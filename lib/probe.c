@@ -32,7 +32,7 @@ struct gpu_row {
 
 struct process_row {
 	uint32_t gpu, pid;
-	uint64_t used_mib;
+	uint64_t used_mib, peak_mib, start;
 };
 
 #define TEXT_FIELD(type, name, kind, field)                                   \
@@ -74,6 +74,8 @@ static const struct record_field process_fields[] = {
 	FIELD(struct process_row, "gpu", RECORD_U32, gpu),
 	FIELD(struct process_row, "pid", RECORD_U32, pid),
 	FIELD(struct process_row, "used", RECORD_U64, used_mib),
+	FIELD(struct process_row, "peak", RECORD_U64, peak_mib),
+	FIELD(struct process_row, "start", RECORD_U64, start),
 };
 
 static const struct record_field mig_fields[] = {
@@ -129,7 +131,9 @@ static int decode_process(const char *raw, uint32_t gpu_count, struct probe_proc
 		return r;
 	if (row.gpu >= gpu_count || row.pid > INT32_MAX)
 		return -EINVAL;
-	*ret = (struct probe_process){ row.gpu, (int32_t)row.pid, row.used_mib };
+	*ret = (struct probe_process){
+		row.gpu, (int32_t)row.pid, row.used_mib, row.peak_mib, row.start
+	};
 	return 0;
 }
 
@@ -192,7 +196,7 @@ static int encode(
 	for (uint32_t i = 0; !r && i < probe->process_count; i++) {
 		const struct probe_process *process = &probe->processes[i];
 		struct process_row row = { process->gpu, (uint32_t)process->pid,
-			process->used_mib };
+			process->used_mib, process->peak_mib, process->start };
 
 		r = record_encode(&process_schema, &row, raw += RECORD_SIZE);
 	}
@@ -302,6 +306,19 @@ static int replace(int dirfd, const char *raw, size_t size)
 	return r == -ENOENT ? 0 : r;
 }
 
+static void find_starts(struct probe *probe)
+{
+	for (uint32_t i = 0; i < probe->process_count; i++) {
+		struct probe_process *process = &probe->processes[i];
+		struct process_stat stat;
+
+		process->start = 0;
+		if (process->pid > 0 &&
+			process_stat_read((uint32_t)process->pid, &stat) == 0)
+			process->start = stat.start;
+	}
+}
+
 int probe_store(const struct statedir *dir, const struct usage_policy *policy,
 	const struct probe *before, struct probe *probe)
 {
@@ -314,7 +331,10 @@ int probe_store(const struct statedir *dir, const struct usage_policy *policy,
 	if (!last || !raw)
 		return -ENOMEM;
 	r = probe_load(dir, last);
-	probe_mark_idle(probe, r == 0 ? last : before, policy);
+	before = r == 0 ? last : before;
+	probe_mark_idle(probe, before, policy);
+	find_starts(probe);
+	probe_mark_peaks(probe, before);
 	if (dir->is_hardened && !probe->is_sound)
 		return 0;
 	/* one from the future is no result but an accident: it must not stay for ever */
@@ -325,41 +345,6 @@ int probe_store(const struct statedir *dir, const struct usage_policy *policy,
 		return -EACCES;
 	r = encode(dir->boot, view, probe, raw);
 	return r < 0 ? r : replace(dir->fd, raw, size);
-}
-
-static bool is_idle(
-	const struct probe *probe, uint32_t gpu, const struct usage_policy *policy)
-{
-	const struct probe_gpu *seen = &probe->gpus[gpu];
-	uint64_t idle_mib = usage_idle_mib(policy, seen);
-
-	if (!seen->is_known || seen->used_mib > idle_mib || usage_is_busy(policy, seen))
-		return false;
-	for (uint32_t i = 0; i < probe->process_count; i++)
-		if (probe->processes[i].gpu == gpu &&
-			probe->processes[i].used_mib > idle_mib)
-			return false;
-	return true;
-}
-
-void probe_mark_idle(struct probe *probe, const struct probe *before,
-	const struct usage_policy *policy)
-{
-	bool is_near = before && before->finished_ms <= probe->finished_ms &&
-		       probe->started_ms - before->finished_ms <= PROBE_GAP_MAX_MS;
-
-	for (uint32_t i = 0; i < probe->gpu_count; i++) {
-		struct probe_gpu *gpu = &probe->gpus[i];
-		int row = is_near ? probe_find_gpu(before, gpu->uuid) : -1;
-
-		gpu->idle_since_ms = 0;
-		if (!is_idle(probe, i, policy))
-			continue;
-		gpu->idle_since_ms = probe->finished_ms;
-		if (row >= 0 && before->gpus[row].idle_since_ms > 0)
-			gpu->idle_since_ms = min_i64(
-				before->gpus[row].idle_since_ms, probe->finished_ms);
-	}
 }
 
 int probe_lock_try(int dirfd, int *ret_fd)

@@ -33,9 +33,9 @@ enum { PROBE_GAP_MAX_MS = 15000 };
 MUST_CHECK int probe_load(const struct statedir *dir, struct probe *ret);
 
 /*
- * Marks in @probe how long each GPU has been idle (probe_mark_idle()), by the last result or,
- * where that is none, by @before, the last that the caller has seen, which may be NULL; and
- * makes it the last result.  One that was started later and is there already stays.  In a
+ * Marks in @probe how long each GPU has been idle (probe_mark_idle()) and how much each process
+ * was seen to use (probe_mark_peaks()), by the last result or, where that is none, by @before,
+ * the last that the caller has seen, which may be NULL; and makes it the last result.  One that was started later and is there already stays.  In a
  * hardened @dir one that is not sound is not stored: its starter may have spoiled it.  0 or a
  * negative errno; then only the others lack the result.
  */
@@ -54,6 +54,12 @@ void probe_copy(const struct probe *from, struct probe *to);
  */
 void probe_mark_idle(struct probe *probe, const struct probe *before,
 	const struct usage_policy *policy);
+
+/*
+ * Sets peak_mib of every process of @probe, whose ->start is set: the most that this probe
+ * and those before it have seen of it.  @before, with peaks of its own, may be NULL.
+ */
+void probe_mark_peaks(struct probe *probe, const struct probe *before);
 
 /*
  * Takes the lock of those who probe, without waiting.  0 and the descriptor, which is to be

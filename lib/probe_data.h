@@ -38,6 +38,9 @@ struct probe_process {
 	uint32_t gpu;      /* row in gpus[] */
 	int32_t pid;       /* as nvidia-smi counts it, 0 unknown */
 	uint64_t used_mib; /* PROBE_MIB_UNKNOWN */
+	/* the most that a probe happened to see of it, a lower bound; and which process it is */
+	uint64_t peak_mib;
+	uint64_t start; /* /proc/PID/stat's, in ticks; 0 unknown */
 };
 
 /* A MIG instance.  That none is there does not mean that its GPU has none. */
@@ -55,10 +58,13 @@ struct usage_policy {
 	unsigned busy_percent; /* utilization from which on it is used; 0: never */
 	int64_t settle_ms; /* so long memory still in use after a lease is that job's */
 	int64_t linger_ms; /* so long a dead owner's GPUs are idle before it is over */
+	uint64_t margin_mib;    /* stays free beside declared memory */
+	unsigned spike_percent; /* what is seen to use more than it said may use still more */
 };
 
-#define USAGE_POLICY_DEFAULT \
-	((struct usage_policy){ .idle_mib = 200, .settle_ms = 60000, .linger_ms = 60000 })
+#define USAGE_POLICY_DEFAULT                                                   \
+	((struct usage_policy){ .idle_mib = 200, .settle_ms = 60000,           \
+		.linger_ms = 60000, .margin_mib = 512, .spike_percent = 10 })
 
 struct probe {
 	int64_t started_ms, finished_ms; /* CLOCK_BOOTTIME */
@@ -97,6 +103,15 @@ static inline int probe_find_gpu(const struct probe *probe, const char *uuid)
 	return -1;
 }
 
+/* The row of the instance with that UUID, -1 where there is none. */
+static inline int probe_find_mig(const struct probe *probe, const char *uuid)
+{
+	for (uint32_t i = 0; i < probe->mig_count; i++)
+		if (strcmp(probe->migs[i].uuid, uuid) == 0)
+			return (int)i;
+	return -1;
+}
+
 /*
  * Memory of @gpu up to which it counts as idle.  A percentage of nobody knows how much is the
  * usual size.
@@ -123,6 +138,12 @@ static inline bool usage_is_busy(
 static inline bool probe_gpu_is_prohibited(const struct probe_gpu *gpu)
 {
 	return strcasecmp(gpu->compute_mode, "Prohibited") == 0;
+}
+
+/* Whether the GPU is set to one process at a time; only a server of MPS shares it then. */
+static inline bool probe_gpu_is_solo(const struct probe_gpu *gpu)
+{
+	return strncasecmp(gpu->compute_mode, "Exclusive", 9) == 0;
 }
 
 #endif

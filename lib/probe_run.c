@@ -1,7 +1,11 @@
 #include <assert.h>
+#include <errno.h>
 
 #include "probe_run.h"
 #include "smilist.h"
+
+static const char STUCK[] = "an nvidia-smi (pid %d) hangs and cannot be ended",
+		  LATE[] = "nvidia-smi did not answer within %lld s";
 
 /* @format may be NULL. */
 static int start_child(const struct probe_run *run, const char *query, const char *format,
@@ -49,8 +53,7 @@ void probe_run_start(struct probe_run *run, const char *path, char *const envp[]
 	run->trouble = WHY_NONE;
 	stuck = find_stuck(run);
 	if (stuck) {
-		why_set(&run->trouble, "an nvidia-smi (pid %d) hangs and cannot be ended",
-			(int)stuck);
+		why_set(&run->trouble, STUCK, (int)stuck);
 		return;
 	}
 	/* what is known of the last one: there may be none now */
@@ -211,8 +214,7 @@ int probe_run_step(struct probe_run *run, int64_t now_ms, struct probe *ret)
 	else if (has_answers)
 		collect(run, has_list, ret);
 	else
-		why_set(&ret->trouble, "nvidia-smi did not answer within %lld s",
-			(long long)(run->limit_ms + 999) / 1000);
+		why_set(&ret->trouble, LATE, (long long)(run->limit_ms + 999) / 1000);
 	spawn_abandon(&run->gpus);
 	spawn_abandon(&run->processes);
 	spawn_abandon(&run->list);
@@ -226,4 +228,100 @@ void probe_run_release(struct probe_run *run)
 	spawn_release(&run->processes);
 	spawn_release(&run->list);
 	*run = PROBE_RUN_INIT;
+}
+
+/* --- how the GPUs are linked -------------------------------------------------------- */
+
+void topo_run_start(struct topo_run *run, const char *path, char *const envp[],
+	int64_t limit_ms, int64_t now_ms)
+{
+	/* execve() takes them without const but does not write to them */
+	char *argv[] = { (char *)path, (char *)"topo", (char *)"-m", NULL };
+	int r;
+
+	assert(!run->is_running);
+	run->path = path;
+	run->is_running = true;
+	run->started_ms = run->stepped_ms = now_ms;
+	run->limit_ms = limit_ms > 0 ? limit_ms : PROBE_LIMIT_MS;
+	run->trouble = WHY_NONE;
+	if (!spawn_is_gone(&run->spawn)) {
+		why_set(&run->trouble, STUCK, (int)run->spawn.pid);
+		return;
+	}
+	r = spawn_start(path, argv, envp, &run->spawn);
+	if (r < 0)
+		why_set(&run->trouble, "cannot start '%s': %s", path, strerror(-r));
+}
+
+unsigned topo_run_poll_fds(const struct topo_run *run, struct pollfd fds[SPAWN_POLL_FDS])
+{
+	return run->is_running ? spawn_poll_fds(&run->spawn, fds) : 0;
+}
+
+int64_t topo_run_deadline_ms(const struct topo_run *run)
+{
+	int timer_ms = spawn_timer_ms(&run->spawn);
+	int64_t deadline = run->started_ms + run->limit_ms;
+
+	if (!run->is_running)
+		return INT64_MAX;
+	if (run->trouble.text[0])
+		return run->started_ms;
+	return timer_ms < 0 ? deadline : min_i64(deadline, run->stepped_ms + timer_ms);
+}
+
+static struct span first_line(const struct smi_output *output)
+{
+	struct span rest = { output->out, output->out_size }, line = { NULL, 0 };
+
+	(void)span_take_until(&rest, '\n', &line);
+	return line;
+}
+
+/* Sets *@why to what is wrong with the child, which @has_ended or not; false: nothing is. */
+static bool has_trouble(const struct topo_run *run, bool has_ended, struct why *why)
+{
+	const struct spawn *spawn = &run->spawn;
+	struct smi_output output = output_of(spawn);
+
+	if (run->trouble.text[0])
+		*why = run->trouble;
+	else if (spawn->was_stopped)
+		why_set(why, "nvidia-smi was stopped");
+	else if (!has_ended)
+		why_set(why, LATE, (long long)(run->limit_ms + 999) / 1000);
+	else if (spawn->exec_errno)
+		why_set(why, "cannot run '%s': %s", run->path,
+			strerror(spawn->exec_errno));
+	else if (spawn->exit_code < 0 && !spawn->signal)
+		why_set(why, "nobody knows how nvidia-smi ended");
+	else if (smi_is_sound(&output, first_line(&output), why))
+		return false;
+	return true;
+}
+
+int topo_run_step(
+	struct topo_run *run, int64_t now_ms, struct smitopo *ret, struct why *why)
+{
+	bool has_ended;
+	int r = -EBADMSG;
+
+	assert(run->is_running);
+	run->stepped_ms = now_ms;
+	has_ended = run->trouble.text[0] || spawn_step(&run->spawn) == 0;
+	if (!has_ended && !run->spawn.was_stopped &&
+		now_ms < run->started_ms + run->limit_ms)
+		return PROBE_RUNNING;
+	if (!has_trouble(run, has_ended, why))
+		r = smitopo_parse(run->spawn.out.text, run->spawn.out.used, ret, why);
+	spawn_abandon(&run->spawn);
+	run->is_running = false;
+	return r;
+}
+
+void topo_run_release(struct topo_run *run)
+{
+	spawn_release(&run->spawn);
+	*run = TOPO_RUN_INIT;
 }

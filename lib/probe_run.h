@@ -11,15 +11,20 @@
  * What an nvidia-smi wrote that was killed or stopped is not used.  Somebody who may signal it
  * could otherwise have it tell half of the truth, or the truth of yesterday.
  *
+ * How the GPUs are linked is asked for by a child of its own, beside all that; it takes long,
+ * and hardly anybody wants to know.
+ *
  * A crash leaves an nvidia-smi that ends by itself.
  */
 #ifndef GPULEASE_PROBE_RUN_H
 #define GPULEASE_PROBE_RUN_H
 
 #include "probe_data.h"
+#include "smitopo.h"
 #include "spawn.h"
 
-enum { PROBE_RUNNING = 1, PROBE_POLL_FDS = 3 * SPAWN_POLL_FDS, PROBE_LIMIT_MS = 10000 };
+/* So many descriptors have both kinds of run together. */
+enum { PROBE_RUNNING = 1, PROBE_POLL_FDS = 4 * SPAWN_POLL_FDS, PROBE_LIMIT_MS = 10000 };
 
 /* A probe under way, to be embedded; its fields are its own. */
 struct probe_run {
@@ -64,5 +69,31 @@ MUST_CHECK int probe_run_step(struct probe_run *run, int64_t now_ms, struct prob
 
 /* Kills what is left and frees everything; see spawn_release().  PROBE_RUN_INIT again. */
 void probe_run_release(struct probe_run *run);
+
+/* The question for the links, under way or not; its fields are its own. */
+struct topo_run {
+	struct spawn spawn;
+	const char *path;
+	bool is_running;
+	int64_t started_ms, stepped_ms, limit_ms;
+	struct why trouble; /* why it could not be started */
+};
+
+#define TOPO_RUN_INIT ((struct topo_run){ .spawn = SPAWN_INIT })
+
+/* Each as the one of a probe_run. */
+void topo_run_start(struct topo_run *run, const char *path, char *const envp[],
+	int64_t limit_ms, int64_t now_ms);
+unsigned topo_run_poll_fds(const struct topo_run *run, struct pollfd fds[SPAWN_POLL_FDS]);
+int64_t topo_run_deadline_ms(const struct topo_run *run);
+void topo_run_release(struct topo_run *run);
+
+/*
+ * PROBE_RUNNING; 0, when the run is done and *@ret is set; or -EBADMSG, done without an answer
+ * and with the reason in @why, which is all that can be told of one that was killed, stopped
+ * or did not end in time.  Must not be called where nothing runs.
+ */
+MUST_CHECK int topo_run_step(
+	struct topo_run *run, int64_t now_ms, struct smitopo *ret, struct why *why);
 
 #endif

@@ -7,11 +7,18 @@
 /* How often to look for somebody else's result, and how long at most. */
 enum { LOOK_EVERY_MS = 20, TRUST_OTHERS_MS = 2000, TRUST_HASTILY_MS = 500 };
 
+/* The same for the links, which nobody is in a hurry for. */
+enum { LOOK_FOR_LINKS_EVERY_MS = 50 };
+
 void prober_init(struct prober *prober, const struct statedir *dir,
 	const struct prober_config *config)
 {
 	*prober = (struct prober){
-		.dir = dir, .config = *config, .run = PROBE_RUN_INIT, .lock_fd = -1
+		.dir = dir,
+		.config = *config,
+		.run = PROBE_RUN_INIT,
+		.lock_fd = -1,
+		.topology = { .run = TOPO_RUN_INIT, .lock_fd = -1 },
 	};
 }
 
@@ -19,6 +26,10 @@ void prober_release(struct prober *prober)
 {
 	probe_run_release(&prober->run);
 	close_fd(&prober->lock_fd);
+	topo_run_release(&prober->topology.run);
+	close_fd(&prober->topology.lock_fd);
+	free(prober->topology.newest);
+	prober->topology.newest = NULL;
 }
 
 /* Which file the shared result is now; all zeros where there is none. */
@@ -80,7 +91,7 @@ void prober_refresh(
 
 	if (prober->config.sim_gpus) {
 		simulate(prober, now_ms, probe, *has_probe);
-		*has_probe = true;
+		*has_probe = prober->has_result = true;
 		return;
 	}
 	if (!has_changed(prober))
@@ -92,7 +103,7 @@ void prober_refresh(
 	serves = prober_serves(prober, shared, now_ms);
 	if (serves || !*has_probe || !prober_serves(prober, probe, now_ms))
 		probe_copy(shared, probe);
-	*has_probe = true;
+	*has_probe = prober->has_result = true;
 	/* else the wait for somebody else goes on: results of no use must not prolong it */
 	if (serves && !prober->run.is_running)
 		settle(prober);
@@ -136,16 +147,11 @@ bool prober_is_busy(const struct prober *prober)
 	return prober->run.is_running || prober->look_again_ms;
 }
 
-void prober_step(
+static void step_probe(
 	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe)
 {
 	autofree struct probe *fresh = NULL;
 
-	/* the look is due now: who still wants a result says so again */
-	if (now_ms >= prober->look_again_ms)
-		prober->look_again_ms = 0;
-	if (!prober->run.is_running)
-		return;
 	fresh = malloc(sizeof(*fresh));
 	if (!fresh) {
 		/* what was seen before is lost; a run must never be left unstepped */
@@ -159,20 +165,147 @@ void prober_step(
 			*has_probe ? probe : NULL, fresh);
 		probe_copy(fresh, probe);
 	}
-	*has_probe = true;
+	*has_probe = prober->has_result = true;
 	prober->own_started_ms = probe->started_ms;
 	prober->own_finished_ms = probe->finished_ms;
 	settle(prober);
 }
 
+/*
+ * The answer goes by the indices of @probe.  One that has failed does not replace what others
+ * have learned meanwhile.
+ */
+static void finish_topology(struct prober *prober, const struct smitopo *answer,
+	const struct why *why, const struct probe *probe)
+{
+	struct prober_topology *topology = &prober->topology;
+	struct topology *newest = topology->newest;
+	int64_t asked_ms = topology->run.started_ms;
+
+	if (!newest)
+		newest = topology->newest = malloc(sizeof(*newest));
+	if (newest && (answer || topology_load(prober->dir, newest) != 0 ||
+			      !topology_serves(newest, probe, asked_ms))) {
+		topology_from(answer, probe, asked_ms, newest);
+		if (!answer)
+			newest->trouble = *why;
+		(void)!topology_store(prober->dir, newest);
+	}
+	topology->other_since_ms = 0;
+	close_fd(&topology->lock_fd);
+}
+
+static void step_topology(
+	struct prober *prober, int64_t now_ms, const struct probe *probe)
+{
+	autofree struct smitopo *answer = malloc(sizeof(*answer));
+	struct why why = WHY_NONE;
+	int r;
+
+	if (!answer) {
+		/* killed rather than left unstepped */
+		topo_run_release(&prober->topology.run);
+		close_fd(&prober->topology.lock_fd);
+		return;
+	}
+	r = topo_run_step(&prober->topology.run, now_ms, answer, &why);
+	if (r != PROBE_RUNNING)
+		finish_topology(prober, r == 0 ? answer : NULL, &why, probe);
+}
+
+void prober_step(
+	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe)
+{
+	/* the look is due now: who still wants a result says so again */
+	if (now_ms >= prober->look_again_ms)
+		prober->look_again_ms = 0;
+	if (now_ms >= prober->topology.look_again_ms)
+		prober->topology.look_again_ms = 0;
+	if (prober->run.is_running)
+		step_probe(prober, now_ms, probe, has_probe);
+	if (prober->topology.run.is_running)
+		step_topology(prober, now_ms, probe);
+}
+
 unsigned prober_poll_fds(const struct prober *prober, struct pollfd fds[PROBE_POLL_FDS])
 {
-	return prober->run.is_running ? probe_run_poll_fds(&prober->run, fds) : 0;
+	unsigned count = probe_run_poll_fds(&prober->run, fds);
+
+	return count + topo_run_poll_fds(&prober->topology.run, fds + count);
 }
 
 int64_t prober_deadline_ms(const struct prober *prober)
 {
-	if (prober->run.is_running)
-		return probe_run_deadline_ms(&prober->run);
-	return prober->look_again_ms ? prober->look_again_ms : INT64_MAX;
+	const int64_t looks[] = { prober->run.is_running ? 0 : prober->look_again_ms,
+		prober->topology.look_again_ms };
+	int64_t deadline = min_i64(probe_run_deadline_ms(&prober->run),
+		topo_run_deadline_ms(&prober->topology.run));
+
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++)
+		if (looks[i])
+			deadline = min_i64(deadline, looks[i]);
+	return deadline;
+}
+
+/* --- how the GPUs are linked -------------------------------------------------------- */
+
+static void forget(struct topology *topology)
+{
+	topology->trouble.text[0] = '\0';
+	topology->count = 0;
+}
+
+bool prober_knows_topology(
+	struct prober *prober, int64_t now_ms, const struct probe *probe)
+{
+	struct prober_topology *topology = &prober->topology;
+	struct topology *newest = topology->newest;
+
+	if (newest && topology_serves(newest, probe, now_ms))
+		return true;
+	if (topology->run.is_running)
+		return false;
+	if (!prober->config.sim_gpus && !prober->config.nvidia_smi)
+		return true;
+	if (!newest)
+		newest = topology->newest = malloc(sizeof(*newest));
+	if (!newest)
+		return true; /* there is no memory to know it with */
+	if (prober->config.sim_gpus)
+		topology_simulate(probe, newest);
+	else if (topology_load(prober->dir, newest) != 0)
+		forget(newest);
+	if (!topology_serves(newest, probe, now_ms))
+		return false;
+	topology->other_since_ms = topology->look_again_ms = 0;
+	return true;
+}
+
+void prober_want_topology(struct prober *prober, int64_t now_ms)
+{
+	struct prober_topology *topology = &prober->topology;
+	int r;
+
+	if (prober->config.sim_gpus || !prober->config.nvidia_smi ||
+		!prober->has_result || topology->run.is_running ||
+		now_ms < topology->look_again_ms)
+		return;
+	r = topology_lock_try(prober->dir->fd, &topology->lock_fd);
+	if (!topology->other_since_ms)
+		topology->other_since_ms = now_ms;
+	/* longer than a waiter trusts another with a probe, and then he may have been stopped */
+	if (r == TOPOLOGY_BUSY && now_ms - topology->other_since_ms < PROBER_TRUST_MS) {
+		topology->look_again_ms = now_ms + LOOK_FOR_LINKS_EVERY_MS;
+		return;
+	}
+	topology->look_again_ms = 0;
+	topo_run_start(&topology->run, prober->config.nvidia_smi,
+		prober->config.environment, prober->config.limit_ms, now_ms);
+}
+
+const struct topology *prober_topology(const struct prober *prober)
+{
+	const struct topology *newest = prober->topology.newest;
+
+	return newest && newest->count > 0 && !newest->trouble.text[0] ? newest : NULL;
 }

@@ -2,6 +2,8 @@
  * Asking nvidia-smi as one of many: the newest shared result, and when that is too old a probe
  * of one's own, or the wait for the one that somebody else has begun.  Never blocks: it lends
  * its descriptors and its deadline to the caller's poll.
+ *
+ * The same for how the GPUs are linked, but only for a caller who says that he wants it.
  */
 #ifndef GPULEASE_PROBER_H
 #define GPULEASE_PROBER_H
@@ -9,6 +11,7 @@
 #include "probe.h"
 #include "probe_run.h"
 #include "statedir.h"
+#include "topology.h"
 
 enum {
 	/* a result so old serves GPUs that were not just released */
@@ -30,6 +33,14 @@ struct prober_config {
 	uint64_t sim_mib;
 };
 
+/* Asking how the GPUs are linked. */
+struct prober_topology {
+	struct topo_run run;
+	int lock_fd;
+	int64_t other_since_ms, look_again_ms; /* as below */
+	struct topology *newest;               /* NULL: none yet */
+};
+
 struct prober {
 	const struct statedir *dir;
 	struct prober_config config;
@@ -39,6 +50,8 @@ struct prober {
 	int64_t look_again_ms;  /* when to see whether they are done */
 	uint64_t file_id[3];    /* of the shared result that was read last */
 	int64_t own_started_ms, own_finished_ms; /* of the last from here, 0: none */
+	bool has_result; /* one has been taken over, from here or from others */
+	struct prober_topology topology;
 };
 
 void prober_init(struct prober *prober, const struct statedir *dir,
@@ -74,7 +87,10 @@ void prober_want(struct prober *prober, int64_t now_ms);
 /* Whether one has been asked for and has not come. */
 bool prober_is_busy(const struct prober *prober);
 
-/* Goes on with a probe that runs; a result goes to @probe and to the others. */
+/*
+ * Goes on with what runs, a probe or the question for the links; a result of the first goes to
+ * @probe, both go to the others.
+ */
 void prober_step(
 	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe);
 
@@ -82,5 +98,23 @@ unsigned prober_poll_fds(const struct prober *prober, struct pollfd fds[PROBE_PO
 
 /* When to step although no descriptor is ready; INT64_MAX: never. */
 int64_t prober_deadline_ms(const struct prober *prober);
+
+/*
+ * Whether it is settled how the GPUs of @probe are linked, be it that nobody can tell: then
+ * there is nothing to wait for.  Takes over what others have learned.  Costs an open(2) where
+ * nothing has been learned yet, and hardly anything once it is settled.
+ */
+bool prober_knows_topology(
+	struct prober *prober, int64_t now_ms, const struct probe *probe);
+
+/*
+ * Where it is not, after that: sees to it that it will be, from here or by whoever is asking
+ * already; to be called again after every wait.  Takes PROBER_TRUST_MS and the limit of one
+ * nvidia-smi at most.  Does nothing before there is a first probe, whose indices it goes by.
+ */
+void prober_want_topology(struct prober *prober, int64_t now_ms);
+
+/* How they are linked; NULL where that is not known (yet).  Valid until the next step. */
+const struct topology *prober_topology(const struct prober *prober);
 
 #endif

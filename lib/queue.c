@@ -3,7 +3,7 @@
 #include "array.h"
 #include "beacon.h"
 #include "fdio.h"
-#include "queue.h"
+#include "queue_parts.h"
 
 enum {
 	PAGE_RECORDS = 4096 / RECORD_SIZE,
@@ -16,7 +16,7 @@ static void init(struct queue *queue, const struct statedir *dir)
 	queue->dir = dir;
 	queue->file = TICKET_FILE_NONE;
 	queue->scanned = queue->end = 0;
-	queue->cancel_count = 0;
+	queue->cancel_count = queue->ranked_count = queue->unread_count = 0;
 	queue->chunk_count = 0;
 }
 
@@ -38,6 +38,9 @@ void queue_release(struct queue *queue)
 	free(queue->cancels);
 	queue->cancels = NULL;
 	queue->cancel_count = queue->cancel_room = 0;
+	free(queue->ranked);
+	queue->ranked = NULL;
+	queue->ranked_count = queue->ranked_room = 0;
 }
 
 /* --- reading ----------------------------------------------------------------------- */
@@ -83,31 +86,81 @@ static int add_cancel(struct queue *queue, const struct control *control)
 	return 0;
 }
 
-/* Reads the controls appended since the last turn. */
-static int scan_controls(struct queue *queue)
+/* Looks at a record that is no ticket at a glance; what cannot be read waits for a turn. */
+static int note_other(struct queue *queue, uint64_t number, const char *raw)
 {
-	while (queue->scanned < queue->end) {
-		struct ticket ticket;
-		struct control control;
-		const char *raw;
-		int r = raw_record(queue, queue->scanned, &raw);
-		enum ticket_kind kind;
+	struct control control;
+	struct ticket ticket;
 
-		if (r < 0)
-			return r;
-		kind = ticket_glance(raw);
-		queue->scanned = kind == TICKET_VOID ? pass_void(queue, queue->scanned)
-						     : queue->scanned + 1;
-		if (kind != TICKET_CONTROL ||
-			ticket_decode(raw, &ticket, &control) != TICKET_CONTROL ||
-			control.verb != CONTROL_CANCEL ||
-			strcmp(control.boot, queue->dir->boot) != 0)
-			continue;
-		r = add_cancel(queue, &control);
-		if (r < 0)
-			return r;
+	switch (ticket_decode(raw, &ticket, &control)) {
+	case TICKET_CONTROL:
+		return control.verb == CONTROL_CANCEL &&
+				       strcmp(control.boot, queue->dir->boot) == 0
+			       ? add_cancel(queue, &control)
+			       : 0;
+	case TICKET_BROKEN:
+		if (queue->unread_count < QUEUE_UNREAD_MAX)
+			queue->unread[queue->unread_count++] = number;
+		break;
+	default:
+		break;
 	}
 	return 0;
+}
+
+/* Notes what is to be known of record @number before it is reached. */
+static int note(struct queue *queue, uint64_t number, const char *raw)
+{
+	int64_t priority;
+
+	if (ticket_glance(raw) != TICKET_RECORD)
+		return note_other(queue, number, raw);
+	priority = ticket_glance_priority(raw);
+	return priority ? queue_rank(queue, (struct queue_place){ priority, number }) : 0;
+}
+
+/* Looks again at what could not be read: it may have been half-copied, or mended since. */
+static int note_unread(struct queue *queue)
+{
+	uint64_t unread[QUEUE_UNREAD_MAX];
+	size_t count = queue->unread_count;
+	int r = 0;
+
+	memcpy(unread, queue->unread, sizeof(unread));
+	queue->unread_count = 0;
+	for (size_t i = 0; i < count && r == 0; i++) {
+		char raw[RECORD_SIZE];
+		size_t got = 0;
+
+		if (unread[i] < queue->from)
+			continue;
+		r = ticket_read_raw(&queue->file, unread[i], 1, raw, &got);
+		if (r == 0 && got)
+			r = note(queue, unread[i], raw);
+	}
+	return r;
+}
+
+/* Glances at what was appended since the last turn. */
+static int scan(struct queue *queue)
+{
+	int r = note_unread(queue);
+
+	while (r == 0 && queue->scanned < queue->end) {
+		uint64_t number = queue->scanned;
+		const char *raw;
+
+		r = raw_record(queue, number, &raw);
+		if (r < 0)
+			break;
+		if (ticket_glance(raw) == TICKET_VOID) {
+			queue->scanned = pass_void(queue, number);
+			continue;
+		}
+		r = note(queue, number, raw);
+		queue->scanned++;
+	}
+	return r;
 }
 
 int queue_begin(struct queue *queue, uint64_t own)
@@ -132,7 +185,8 @@ int queue_begin(struct queue *queue, uint64_t own)
 	if (queue->scanned < queue->from)
 		queue->scanned = queue->from; /* a control lies behind its ticket */
 	queue->chunk_count = 0;
-	r = scan_controls(queue);
+	queue_unrank_before(queue, queue->from);
+	r = scan(queue);
 	if (r < 0)
 		return r == -ENODATA ? QUEUE_REPLACED : r;
 	if (queue->from >= end)
@@ -156,7 +210,7 @@ bool queue_is_cancelled(
 	return false;
 }
 
-static void judge_row(const struct queue *queue, uint64_t number, struct queue_row *row)
+void queue_judge_row(const struct queue *queue, uint64_t number, struct queue_row *row)
 {
 	row->number = number;
 	row->is_cancelled = queue_is_cancelled(
@@ -185,6 +239,12 @@ static int read_row(struct queue *queue, uint64_t number, struct queue_row *row)
 	return kind;
 }
 
+void queue_note_broken(struct queue *queue, uint64_t number)
+{
+	if (!queue->first_broken || number < queue->first_broken)
+		queue->first_broken = number;
+}
+
 int queue_next(struct queue *queue, uint64_t *number, struct queue_row *row)
 {
 	while (*number < queue->end) {
@@ -208,11 +268,11 @@ int queue_next(struct queue *queue, uint64_t *number, struct queue_row *row)
 			return kind;
 		(*number)++;
 		if (kind == TICKET_RECORD) {
-			judge_row(queue, *number - 1, row);
+			queue_judge_row(queue, *number - 1, row);
 			return 0;
 		}
-		if (kind == TICKET_BROKEN && !queue->first_broken)
-			queue->first_broken = *number - 1;
+		if (kind == TICKET_BROKEN)
+			queue_note_broken(queue, *number - 1);
 	}
 	return QUEUE_END;
 }
@@ -227,7 +287,7 @@ int queue_find(struct queue *queue, uint64_t number, struct queue_row *row)
 		return kind;
 	if (kind != TICKET_RECORD)
 		return QUEUE_END;
-	judge_row(queue, number, row);
+	queue_judge_row(queue, number, row);
 	return 0;
 }
 

@@ -1,8 +1,11 @@
 /*
  * The queue, read as a waiter needs it: from the hint on, in order, no further than matters.
  *
- * What does not change is not read twice: control records are only ever appended, so each
- * is looked at once.  Rows are decoded when they are reached.
+ * The order is priority, the higher first, and then number.  Nearly all tickets have priority
+ * 0 and stand in the file in their order; the others, which are few, are remembered.
+ *
+ * What does not change is not read twice: each record is glanced at once, when it is new, for
+ * controls and priorities (a ticket keeps its own).  Rows are decoded when they are reached.
  */
 #ifndef GPULEASE_QUEUE_H
 #define GPULEASE_QUEUE_H
@@ -17,15 +20,31 @@ struct queue_cancel {
 	uint32_t uid; /* who wants it */
 };
 
+/* A place in the order. */
+struct queue_place {
+	int64_t priority;
+	uint64_t number;
+};
+
+/* Behind every ticket. */
+#define QUEUE_LAST ((struct queue_place){ .priority = INT64_MIN, .number = UINT64_MAX })
+
+/* Unreadable records that are looked at again; in a file with more of them nothing is sure. */
+enum { QUEUE_UNREAD_MAX = 32 };
+
 struct queue {
 	const struct statedir *dir;
 	struct ticket_file file;
 	struct ticket_header header;
 	uint64_t from, end;    /* this turn's records */
-	uint64_t scanned;      /* controls before this record are known */
+	uint64_t scanned;      /* what is before this record has been glanced at */
 	uint64_t first_broken; /* the first unreadable record from ->from on, 0: none */
 	struct queue_cancel *cancels;
 	size_t cancel_count, cancel_room;
+	struct queue_place *ranked; /* tickets with a priority, in the order */
+	size_t ranked_count, ranked_room;
+	uint64_t unread[QUEUE_UNREAD_MAX]; /* records that could not be read yet */
+	size_t unread_count;
 	uint64_t chunk_at;
 	size_t chunk_count;
 	char chunk[QUEUE_CHUNK * RECORD_SIZE];
@@ -61,6 +80,32 @@ MUST_CHECK int queue_begin(struct queue *queue, uint64_t own);
  */
 enum { QUEUE_END = 1 };
 MUST_CHECK int queue_next(struct queue *queue, uint64_t *number, struct queue_row *row);
+
+/* Whether @a comes before @b.  Pure. */
+bool queue_comes_before(struct queue_place a, struct queue_place b);
+
+struct queue_place queue_place_of(const struct queue_row *row);
+
+/* How far one has come in the order; it outlives what is forgotten meanwhile. */
+struct queue_cursor {
+	struct queue_place next, until;
+};
+
+/*
+ * Begins to go through the tickets in the order, up to those that come before @until: one's
+ * own place, or QUEUE_LAST.  Good for this turn.
+ */
+void queue_order_begin(struct queue_cursor *cursor, struct queue_place until);
+
+/*
+ * The next ticket in the order that waits by its own word.  0 with @row set; QUEUE_END; or a
+ * negative errno.  No more is read than the row and what is passed over to get there.
+ */
+MUST_CHECK int queue_next_in_order(
+	struct queue *queue, struct queue_cursor *cursor, struct queue_row *row);
+
+/* The owner of ticket @number is dead: it need not be remembered. */
+void queue_forget(struct queue *queue, uint64_t number);
 
 /* Reads ticket @number itself.  0; QUEUE_END: there is none (any more); -errno. */
 MUST_CHECK int queue_find(struct queue *queue, uint64_t number, struct queue_row *row);

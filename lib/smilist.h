@@ -2,7 +2,7 @@
  * The MIG instances, from what nvidia-smi lists.  Pure: text in, structs out.
  *
  * Its form is promised no more than that of the rows: what has another is left out, and what
- * is left out is only not shown, for a GPU with MIG enabled is not given away as a whole.
+ * is left out is only not leased, for a GPU with MIG enabled is not given away as a whole.
  */
 #ifndef GPULEASE_SMILIST_H
 #define GPULEASE_SMILIST_H

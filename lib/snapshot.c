@@ -1,5 +1,7 @@
+#include "instance.h"
 #include "kin.h"
 #include "snapshot.h"
+#include "usage.h"
 
 void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
 {
@@ -15,6 +17,10 @@ void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
 	snapshot->is_account_open = false;
 	snapshot->account_open_ms = 0;
 	snapshot->has_probe = false;
+	snapshot->has_links = false;
+	snapshot->limits = (struct plan_limits){ .user_leases = 0 };
+	snapshot->uses = NULL;
+	snapshot->use_room = 0;
 	probe_begin(&snapshot->probe, 0, 0);
 }
 
@@ -25,6 +31,9 @@ void snapshot_release(struct snapshot *snapshot)
 	snapshot->known = snapshot->slots = 0;
 	lives_release(&snapshot->lives);
 	free(snapshot->leases);
+	free(snapshot->uses);
+	snapshot->uses = NULL;
+	snapshot->use_room = 0;
 	snapshot->leases = NULL;
 	snapshot->lease_count = snapshot->lease_room = 0;
 }
@@ -67,27 +76,67 @@ uint32_t snapshot_gpu_index(const struct snapshot *snapshot, unsigned slot)
 	return gpu->file.gpu.index;
 }
 
+int64_t snapshot_gpu_device(const struct snapshot *snapshot, unsigned slot)
+{
+	const struct gpu_record *gpu = &snapshot->gpus[slot].file.gpu;
+	int mig = snapshot->has_probe ? probe_find_mig(&snapshot->probe, gpu->uuid) : -1;
+
+	if (!gpu_is_instance(gpu))
+		return -1;
+	return mig < 0 ? gpu->device : snapshot->probe.migs[mig].device;
+}
+
+struct gpu_name snapshot_gpu_name(const struct snapshot *snapshot, unsigned slot)
+{
+	int64_t device = snapshot_gpu_device(snapshot, slot);
+	struct gpu_name name;
+	struct text text = TEXT_ON(name.text);
+
+	text_addf(&text, "%u", snapshot_gpu_index(snapshot, slot));
+	if (device >= 0)
+		text_addf(&text, ":%lld", (long long)device);
+	return name;
+}
+
 /* --- the states of the GPUs -------------------------------------------------------- */
+
+/* Its record, to be filled in; NULL where it has a file, or there is no slot any more. */
+static struct gpu_record *add_unfiled(struct snapshot *snapshot, const char *uuid)
+{
+	struct snapshot_gpu *gpu;
+
+	if (!uuid[0] || snapshot_find_gpu(snapshot, uuid) >= 0 ||
+		snapshot->slots == GPUSET_MAX)
+		return NULL;
+	gpu = snapshot_gpu_at(snapshot, snapshot->slots);
+	lease_release(&gpu->file);
+	*gpu = (struct snapshot_gpu){
+		.file = { .fd = -1, .slot = snapshot->slots },
+	};
+	text_copy(gpu->file.gpu.uuid, sizeof(gpu->file.gpu.uuid), uuid);
+	snapshot->slots++;
+	return &gpu->file.gpu;
+}
 
 /* A GPU that has no file yet is known by the next free slot, in this snapshot alone. */
 static void add_unfiled_gpus(struct snapshot *snapshot)
 {
-	for (uint32_t row = 0; row < snapshot->probe.gpu_count; row++) {
-		const struct probe_gpu *from = &snapshot->probe.gpus[row];
-		struct snapshot_gpu *gpu;
+	const struct probe *probe = &snapshot->probe;
 
-		if (!from->uuid[0] || snapshot_find_gpu(snapshot, from->uuid) >= 0 ||
-			snapshot->slots == GPUSET_MAX)
+	for (uint32_t row = 0; row < probe->gpu_count; row++) {
+		const struct probe_gpu *from = &probe->gpus[row];
+		struct gpu_record *gpu = add_unfiled(snapshot, from->uuid);
+
+		if (!gpu)
 			continue;
-		gpu = snapshot_gpu_at(snapshot, snapshot->slots);
-		lease_release(&gpu->file);
-		*gpu = (struct snapshot_gpu){
-			.file = { .fd = -1, .slot = snapshot->slots },
-		};
-		text_copy(gpu->file.gpu.uuid, sizeof(gpu->file.gpu.uuid), from->uuid);
-		text_copy(gpu->file.gpu.model, sizeof(gpu->file.gpu.model), from->name);
-		gpu->file.gpu.total_mib = from->total_mib;
-		snapshot->slots++;
+		text_copy(gpu->model, sizeof(gpu->model), from->name);
+		gpu->total_mib = from->total_mib;
+	}
+	for (uint32_t i = 0; i < probe->mig_count; i++) {
+		struct gpu_record *gpu = add_unfiled(snapshot, probe->migs[i].uuid);
+
+		if (gpu)
+			instance_describe(probe, &probe->migs[i], gpu);
 	}
 }
 
@@ -96,20 +145,13 @@ static int find_row(const struct probe *probe, const struct gpu_record *gpu)
 {
 	int row = probe_find_gpu(probe, gpu->uuid);
 
+	if (gpu_is_instance(gpu)) /* which has its parent's bus: instances_find() */
+		return -1;
 	for (uint32_t i = 0; row < 0 && i < probe->gpu_count; i++)
 		if (!probe->gpus[i].uuid[0] && gpu->bus_id[0] &&
 			strcmp(probe->gpus[i].bus_id, gpu->bus_id) == 0)
 			row = (int)i;
 	return row;
-}
-
-static bool is_mps_server(uint32_t pid)
-{
-	struct process_stat stat;
-
-	/* the kernel keeps 15 bytes of a name */
-	return process_stat_read(pid, &stat) == 0 &&
-	       strncmp(stat.comm, "nvidia-cuda-mps-server", 15) == 0;
 }
 
 /*
@@ -127,7 +169,7 @@ static uint32_t biggest_process(const struct probe *probe, int row, uint64_t lea
 			process->used_mib == PROBE_MIB_UNKNOWN ? 0 : process->used_mib;
 
 		if ((int)process->gpu != row || process->pid <= 0 || mib < least_mib ||
-			(biggest && mib <= most) || is_mps_server((uint32_t)process->pid))
+			(biggest && mib <= most) || usage_is_mps_server((uint32_t)process->pid))
 			continue;
 		biggest = (uint32_t)process->pid;
 		most = mib;
@@ -159,6 +201,13 @@ static bool is_left_over(const struct snapshot *snapshot, unsigned slot, uint32_
 	return false;
 }
 
+/* Whether what was seen of the GPU says nothing, since a lease on it has ended since. */
+static bool is_outdated(const struct snapshot *snapshot, const struct snapshot_gpu *gpu)
+{
+	return gpu->has_dead && snapshot->probe.started_ms < gpu->released_ms &&
+	       !snapshot->is_for_show;
+}
+
 /* What the probe says of a GPU without a live lease. */
 static enum gpu_state judge_by_probe(
 	struct snapshot *snapshot, struct snapshot_gpu *gpu, int64_t now_ms)
@@ -168,14 +217,16 @@ static enum gpu_state judge_by_probe(
 	/* nobody starts without a fresh one */
 	if (!snapshot->has_probe)
 		return snapshot->is_for_show ? GPU_UNKNOWN : GPU_FREE;
-	/* what was seen before its lease was over says nothing of it */
-	if (gpu->has_dead && snapshot->probe.started_ms < gpu->released_ms &&
-		!snapshot->is_for_show)
+	if (is_outdated(snapshot, gpu))
 		return GPU_FREE;
 	if (gpu->row < 0)
 		return GPU_UNKNOWN;
 	seen = &snapshot->probe.gpus[gpu->row];
-	if (!seen->is_known || seen->has_mig || probe_gpu_is_prohibited(seen))
+	if (!seen->is_known || probe_gpu_is_prohibited(seen))
+		return GPU_UNKNOWN;
+	if (gpu_is_instance(&gpu->file.gpu))
+		return instance_judge(snapshot, gpu, now_ms);
+	if (seen->has_mig)
 		return GPU_UNKNOWN;
 	if (is_idle(snapshot, gpu->row))
 		return GPU_FREE;
@@ -187,13 +238,32 @@ static enum gpu_state judge_by_probe(
 	return GPU_EXTERNAL;
 }
 
+/* A GPU whose leases leave room for others is theirs only while nvidia-smi shows it. */
+static enum gpu_state judge_shared(
+	const struct snapshot *snapshot, const struct snapshot_gpu *gpu)
+{
+	bool is_blind = gpu->row < 0 || !snapshot->probe.gpus[gpu->row].is_known;
+
+	if (snapshot->has_probe && is_blind)
+		return GPU_UNKNOWN;
+	for (size_t i = 0; i < snapshot->lease_count; i++) {
+		const struct snapshot_lease *lease = &snapshot->leases[i];
+
+		if (!lease->is_dead &&
+			gpuset_has(&lease->lease.gpus, gpu->file.slot))
+			return GPU_LEASED;
+	}
+	return GPU_LINGERING;
+}
+
 static enum gpu_state judge_gpu(
 	struct snapshot *snapshot, struct snapshot_gpu *gpu, int64_t now_ms)
 {
-	gpu->culprit = 0;
-	if (gpu->lease >= 0 && !gpu->file.gpu.is_paused)
+	bool is_paused = gpu->file.gpu.is_paused;
+
+	if (gpu->lease >= 0 && !gpu->is_shared && !is_paused)
 		return snapshot->leases[gpu->lease].is_dead ? GPU_LINGERING : GPU_LEASED;
-	if (gpu->file.gpu.is_paused)
+	if (is_paused)
 		return GPU_PAUSED;
 	if (gpu->is_unusable)
 		return GPU_UNKNOWN;
@@ -206,50 +276,57 @@ static enum gpu_state judge_gpu(
 	}
 	if (gpu->locked_until_ms > now_ms)
 		return GPU_LOCKED;
-	return judge_by_probe(snapshot, gpu, now_ms);
+	return gpu->lease >= 0 ? judge_shared(snapshot, gpu)
+			       : judge_by_probe(snapshot, gpu, now_ms);
 }
 
 /* One visible record shows the whole lease, also while its other files are being written. */
 static void spread_leases(struct snapshot *snapshot)
 {
-	for (unsigned slot = 0; slot < snapshot->slots; slot++)
+	for (unsigned slot = 0; slot < snapshot->slots; slot++) {
 		snapshot->gpus[slot].lease = -1;
+		snapshot->gpus[slot].is_shared = true;
+	}
 	for (size_t i = snapshot->lease_count; i-- > 0;) {
 		const struct snapshot_lease *lease = &snapshot->leases[i];
+		struct need need = lease_need(&lease->lease);
 
 		if (lease->is_over)
 			continue;
-		gpuset_for_each (slot, &lease->lease.gpus)
-			if ((unsigned)slot < snapshot->slots)
-				snapshot->gpus[slot].lease = (int)i;
+		gpuset_for_each (slot, &lease->lease.gpus) {
+			if ((unsigned)slot >= snapshot->slots)
+				continue;
+			snapshot->gpus[slot].lease = (int)i;
+			if (need_is_whole(&need))
+				snapshot->gpus[slot].is_shared = false;
+		}
 	}
+	for (unsigned slot = 0; slot < snapshot->slots; slot++)
+		if (snapshot->gpus[slot].lease < 0)
+			snapshot->gpus[slot].is_shared = false;
 }
 
-static int64_t lease_end_ms(const struct lease *lease)
+int snapshot_judge(struct snapshot *snapshot, int64_t now_ms)
 {
-	return lease->limit_ms ? lease->since_ms + lease->limit_ms + lease->grace_ms : 0;
-}
-
-void snapshot_judge(struct snapshot *snapshot, int64_t now_ms)
-{
-	memset(snapshot->plan, 0, sizeof(snapshot->plan));
 	if (snapshot->has_probe)
 		add_unfiled_gpus(snapshot);
 	spread_leases(snapshot);
 	for (unsigned slot = 0; slot < snapshot->slots; slot++) {
 		struct snapshot_gpu *gpu = &snapshot->gpus[slot];
-		struct plan_gpu *plan = &snapshot->plan[slot];
 
 		gpu->row = snapshot->has_probe
 				   ? find_row(&snapshot->probe, &gpu->file.gpu)
 				   : -1;
 		gpu->exists = gpu->exists || gpu->row >= 0;
-		gpu->state = judge_gpu(snapshot, gpu, now_ms);
-		plan->exists = gpu->exists;
-		plan->is_just_released = gpu->has_dead;
-		plan->state = gpu->state;
-		plan->index = snapshot_gpu_index(snapshot, slot);
-		if (gpu->lease >= 0)
-			plan->end_ms = lease_end_ms(&snapshot->leases[gpu->lease].lease);
 	}
+	instances_find(snapshot, now_ms);
+	usage_judge(snapshot, now_ms);
+	for (unsigned slot = 0; slot < snapshot->slots; slot++) {
+		struct snapshot_gpu *gpu = &snapshot->gpus[slot];
+
+		if (is_outdated(snapshot, gpu))
+			gpu->foreign_mib = 0;
+		gpu->state = judge_gpu(snapshot, gpu, now_ms);
+	}
+	return snapshot_find_facts(snapshot, now_ms);
 }

@@ -22,8 +22,13 @@ struct snapshot_lease {
 	bool is_of_this_boot, is_dead, is_over;
 	bool is_placed;                     /* it is certain which GPUs its set means */
 	int64_t alive_ms, dead_ms, over_ms; /* when this process saw it so; 0: never */
+	int status;                         /* its exit status, -1: not known */
 	bool is_cancelled;                  /* by @cancelled_by, as a waiter knows */
 	uint32_t cancelled_by;
+	/* on GPUs that it shares, as the probe shows it; see usage.h */
+	bool is_seen;                /* any process of it */
+	uint64_t seen_mib, here_mib; /* the most on any; while one is looked at */
+	int64_t quiet_ms; /* owner dead: since when no process of it was seen; 0: one is */
 };
 
 struct snapshot_gpu {
@@ -34,8 +39,12 @@ struct snapshot_gpu {
 	bool is_broken;         /* its record 0 cannot be read */
 	bool is_doubtful;       /* a lease may be lost: its file is damaged, or missing */
 	int64_t locked_until_ms; /* set by a waiter that did not get the lock */
-	int row;                 /* in the probe, -1: none */
+	int row; /* in the probe, -1: none; of an instance its parent's */
+	int mig; /* of an instance: the row in the probe's ->migs, -1: not listed */
+	uint32_t stranger; /* a process beside it that is no lease's, 0: none; instance.h */
 	int lease;               /* the lowest live lease on it, -1: none */
+	bool is_shared;          /* and it leaves room for others */
+	uint64_t foreign_mib;    /* held by nobody's lease; see usage.h */
 	bool has_dead;       /* a void lease still stands in its file: just released */
 	int64_t released_ms; /* when the last of those was seen over */
 	uint32_t
@@ -69,6 +78,13 @@ struct snapshot {
 	bool has_probe;
 	struct probe probe;
 	struct plan_gpu plan[GPUSET_MAX];
+	struct plan_facts facts; /* ->plan and all that belongs to it */
+	struct plan_use *uses;
+	size_t use_room;
+	struct plan_user users[PLAN_USERS_MAX];
+	struct plan_limits limits;
+	bool has_links;
+	struct links links;
 };
 
 /* An empty snapshot of @dir, which the caller keeps; all its memory is snapshot's own. */
@@ -83,10 +99,24 @@ void snapshot_release(struct snapshot *snapshot);
 MUST_CHECK int snapshot_read(struct snapshot *snapshot, int64_t now_ms);
 
 /*
- * The second half, when ->probe is as new as it will be: the states of all GPUs and ->plan.
- * GPUs that only the probe knows get the next slots, for this snapshot alone.
+ * The second half, when ->probe is as new as it will be: the states of all GPUs, ->plan and
+ * ->facts.  GPUs that only the probe knows get the next slots, for this snapshot alone.  0
+ * or a negative errno.
  */
-void snapshot_judge(struct snapshot *snapshot, int64_t now_ms);
+MUST_CHECK int snapshot_judge(struct snapshot *snapshot, int64_t now_ms);
+
+/* The last part of that: ->plan and ->facts from the states of the GPUs. */
+MUST_CHECK int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms);
+
+/*
+ * Fills in how the GPUs are linked, where @prober knows it; when ->probe is as new as it will
+ * be, before or after the second half.
+ */
+struct prober;
+void snapshot_find_links(struct snapshot *view, struct prober *prober, int64_t now_ms);
+
+/* What @lease leaves of its GPUs; which is nothing where it does not say. */
+struct need lease_need(const struct lease *lease);
 
 /* Whether the GPU is withheld because a lease in its file may be lost. */
 bool snapshot_withholds(const struct snapshot *snapshot, const struct snapshot_gpu *gpu);
@@ -106,7 +136,16 @@ int snapshot_find_gpu(const struct snapshot *snapshot, const char *uuid);
  */
 struct snapshot_lease *snapshot_find_token(struct snapshot *snapshot, const char *token);
 
-/* What people call GPU @slot: nvidia-smi's index, from the probe or the last known. */
+/* Nvidia-smi's index of GPU @slot, of an instance its parent's: by the probe, or the last. */
 uint32_t snapshot_gpu_index(const struct snapshot *snapshot, unsigned slot);
+
+/* Nvidia-smi's number of the instance on its GPU; -1: @slot is none. */
+int64_t snapshot_gpu_device(const struct snapshot *snapshot, unsigned slot);
+
+/* What people call GPU @slot: its index, "0"; instance 1 there, "0:1". */
+struct gpu_name {
+	char text[24];
+};
+struct gpu_name snapshot_gpu_name(const struct snapshot *snapshot, unsigned slot);
 
 #endif

@@ -30,6 +30,7 @@ static int judge_lease(
 {
 	struct life *life;
 
+	seen->status = -1;
 	seen->is_of_this_boot = strcmp(seen->lease.boot, snapshot->dir->boot) == 0;
 	if (!seen->is_of_this_boot) {
 		seen->is_dead = seen->is_over = true;
@@ -44,6 +45,7 @@ static int judge_lease(
 	seen->alive_ms = life->alive_ms;
 	seen->dead_ms = life->dead_ms;
 	seen->over_ms = life->over_ms;
+	seen->status = life->status;
 	life->is_watched = !seen->is_over;
 	return 0;
 }

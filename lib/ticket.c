@@ -9,9 +9,13 @@
 
 enum { BAD_SUM_TRIES = 5, APPEND_TRIES = 100 };
 
+/* Ten years of two turns a second. */
+static const uint64_t TURN_MOST = 999999999;
+static const int64_t TURN_MS_MOST = 999999999999;
+
 #define AT(field) offsetof(struct ticket, field)
 static const struct record_field ticket_fields[] = {
-	/* first, where ticket_glance() could find it without parsing */
+	/* first, where ticket_glance_priority() finds it */
 	{ "priority", RECORD_I64, AT(request.priority), 0 },
 	{ "state", RECORD_U32, AT(state), 0 },
 	{ "turn", RECORD_U64, AT(turn), 0 },
@@ -27,6 +31,10 @@ static const struct record_field ticket_fields[] = {
 	{ "vram", RECORD_U64, AT(request.vram_mib), 0 },
 	{ "limit", RECORD_I64, AT(request.limit_ms), 0 },
 	{ "grace", RECORD_I64, AT(request.grace_ms), 0 },
+	{ "singleton", RECORD_U32, AT(request.is_singleton), 0 },
+	{ "after", RECORD_TEXT, AT(request.after), AFTER_SIZE },
+	{ "afterok", RECORD_TEXT, AT(request.after_ok), AFTER_SIZE },
+	{ "prefer", RECORD_TEXT, AT(request.prefer), PREFER_SIZE },
 	{ "allow", RECORD_SET, AT(request.allow), 0 },
 	{ "name", RECORD_TEXT, AT(request.name), NAME_SIZE_MAX },
 	{ "command", RECORD_REST, AT(request.command), COMMAND_SIZE_MAX },
@@ -201,12 +209,37 @@ static int append(struct ticket_file *file, const char *raw, uint64_t *ret_numbe
 	return r;
 }
 
+/*
+ * Whether COMMAND_LEAST bytes of the command will fit whatever its owner writes there later:
+ * a ticket that can be taken but not rewritten would lose its job.
+ */
+static int check_room(const struct ticket *ticket)
+{
+	struct ticket later = *ticket;
+	char raw[RECORD_SIZE];
+	int r;
+
+	if (later.turn < TURN_MOST)
+		later.turn = TURN_MOST;
+	later.turn_ms = max_i64(later.turn_ms, TURN_MS_MOST);
+	memset(later.request.command, 'x', COMMAND_LEAST);
+	later.request.command[COMMAND_LEAST] = '\0';
+	r = record_encode(&ticket_schema, &later, raw);
+	if (r == 0)
+		r = record_decode(&ticket_schema, raw, &later);
+	if (r == 0 && strspn(later.request.command, "x") != COMMAND_LEAST)
+		r = -EMSGSIZE;
+	return r;
+}
+
 int ticket_append(
 	struct ticket_file *file, const struct ticket *ticket, uint64_t *ret_number)
 {
 	char raw[RECORD_SIZE];
-	int r = record_encode(&ticket_schema, ticket, raw);
+	int r = check_room(ticket);
 
+	if (r == 0)
+		r = record_encode(&ticket_schema, ticket, raw);
 	return r < 0 ? r : append(file, raw, ret_number);
 }
 
@@ -261,6 +294,31 @@ enum ticket_kind ticket_glance(const char *raw)
 	if (record_is(raw, ticket_schema.type))
 		return TICKET_RECORD;
 	return record_is(raw, control_schema.type) ? TICKET_CONTROL : TICKET_OTHER;
+}
+
+int64_t ticket_glance_priority(const char *raw)
+{
+	static const char key[] = "priority=";
+	const char *at = raw + strlen(ticket_schema.type) + 1;
+	bool is_negative;
+	int64_t value = 0;
+
+	if (memcmp(at, key, strlen(key)) != 0)
+		return 0;
+	at += strlen(key);
+	is_negative = *at == '-';
+	at += is_negative;
+	do {
+		int digit = *at - '0';
+
+		/* downwards, where there is one more */
+		if (digit < 0 || digit > 9 || __builtin_mul_overflow(value, 10, &value) ||
+			__builtin_sub_overflow(value, digit, &value))
+			return INT64_MAX;
+	} while (*++at != ' ');
+	if (is_negative)
+		return value;
+	return value == INT64_MIN ? INT64_MAX : -value;
 }
 
 enum ticket_kind ticket_decode(

@@ -20,16 +20,29 @@
 
 enum { USER_SIZE = 33, NAME_SIZE_MAX = 33, COMMAND_SIZE_MAX = 400 };
 
+/* So many bytes of the command are in a ticket at least. */
+enum { COMMAND_LEAST = 64 };
+
 enum { TICKET_WAITING = 1, TICKET_GRANTED = 2 };
 
-/* What a job asks for.  Share, declared memory and priority are kept for what comes. */
+/* Jobs that one waits for: their ids, "12,15"; six of seven digits. */
+enum { AFTER_MAX = 6, AFTER_SIZE = 48 };
+
+/* Slots in the order of preference, two hexadecimal digits each. */
+enum { PREFER_SIZE = 2 * 16 + 1 };
+
+/* What a job asks for. */
 struct request {
 	uint32_t gpus;
-	uint32_t share_percent; /* 0: whole GPUs */
+	uint32_t share_percent; /* of each GPU; 100: alone; 0: as ->vram_mib says */
 	uint64_t vram_mib;      /* per GPU, 0: not declared */
 	int64_t priority;       /* higher first */
 	int64_t limit_ms;       /* 0: none */
 	int64_t grace_ms;
+	uint32_t is_singleton;     /* waits for those of the same user and name */
+	char after[AFTER_SIZE];    /* have to have ended */
+	char after_ok[AFTER_SIZE]; /* have to have ended with status 0 */
+	char prefer[PREFER_SIZE];
 	struct gpuset allow; /* the slots that may be chosen */
 	char name[NAME_SIZE_MAX];
 	char command[COMMAND_SIZE_MAX];
@@ -96,7 +109,8 @@ bool ticket_file_is_current(int dirfd, const struct ticket_file *file);
 
 /*
  * Appends a ticket or a control.  *@ret_number is the ticket's number.  0 or a negative
- * errno (-ENOSPC; -EFBIG: RLIMIT_FSIZE); nothing valid is left in the file then.
+ * errno (-ENOSPC; -EFBIG: RLIMIT_FSIZE; -EMSGSIZE: the lists of the request leave no room for
+ * COMMAND_LEAST bytes of the command); nothing valid is left in the file then.
  */
 MUST_CHECK int ticket_append(
 	struct ticket_file *file, const struct ticket *ticket, uint64_t *ret_number);
@@ -126,6 +140,12 @@ enum ticket_kind ticket_decode(
 
 /* What @raw is at a glance, by its first bytes: no sum is checked.  Pure. */
 enum ticket_kind ticket_glance(const char *raw);
+
+/*
+ * The priority of the ticket at @raw, by its first bytes.  They are the same for its whole
+ * life, so also in a half-copied record; INT64_MAX: no number, so look at it.  Pure.
+ */
+int64_t ticket_glance_priority(const char *raw);
 
 /* The header; a broken or missing one reads as the start of the file. */
 void ticket_read_header(struct ticket_file *file, struct ticket_header *header);

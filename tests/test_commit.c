@@ -128,7 +128,7 @@ static void look(int64_t now_ms)
 {
 	lives_begin(&view.lives);
 	assert_int_equal(snapshot_read(&view, now_ms), 0);
-	snapshot_judge(&view, now_ms);
+	assert_int_equal(snapshot_judge(&view, now_ms), 0);
 	lives_end(&view.lives);
 }
 

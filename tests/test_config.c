@@ -87,6 +87,17 @@ static void what_is_not_configured_is_the_default(void **state)
 		"linger-time = 60s",
 		"admin-group = ",
 		"max-waiting = 1000",
+		"all-waiting = none",
+		"user-gpus = none",
+		"user-jobs = none",
+		"all-gpus = none",
+		"all-jobs = none",
+		"max-time = none",
+		"default-time = none",
+		"max-priority = 0",
+		"prefer = ",
+		"bind = no",
+		"model-option = --llm",
 		"show-commands = all",
 		"record-ends = no",
 	};
@@ -103,51 +114,81 @@ static void what_is_not_configured_is_the_default(void **state)
 	assert_true(config.margin_mib == 512 && config.spike_buffer_percent == 10);
 	assert_int_equal(config.max_waiting, 1000);
 	assert_false(config.shows_own_commands_only || config.records_ends);
+	assert_true(config.all_waiting == 0 && config.user_gpus == 0);
+	assert_true(
+		config.user_jobs == 0 && config.all_gpus == 0 && config.all_jobs == 0);
+	assert_true(config.max_time_ms == 0 && config.default_time_ms == 0);
+	assert_true(config.max_priority == 0 && !config.binds);
+	assert_string_equal(config.prefer, "");
+	assert_string_equal(config.model_option, "--llm");
+	assert_null(config.models.text);
 }
+
+/* What is written, and, where it is another, what that means. */
+static const char *const good_lines[][2] = {
+	{ "directory = /srv/gpu lease", NULL },
+	{ "directory = /", NULL },
+	{ "nvidia-smi = /opt/nvidia/bin/nvidia-smi=1", NULL },
+	{ "probe-deadline = 2500ms", NULL },
+	{ "probe-deadline = 100ms", NULL },
+	{ "probe-deadline = 10m", "probe-deadline = 600s" },
+	{ "idle-threshold = 1GiB", "idle-threshold = 1024MiB" },
+	{ "idle-threshold = 300", "idle-threshold = 300MiB" },
+	{ "idle-threshold = 5%", NULL },
+	{ "idle-threshold = 100%", NULL },
+	{ "busy-utilization = 1%", NULL },
+	{ "busy-utilization = 100%", NULL },
+	{ "busy-utilization = off", NULL },
+	{ "margin = 0", NULL },
+	{ "margin = 2G", "margin = 2048MiB" },
+	{ "spike-buffer = 0%", NULL },
+	{ "spike-buffer = 100%", NULL },
+	{ "settle-time = 0", "settle-time = 0s" },
+	{ "settle-time = 1.5m", "settle-time = 90s" },
+	{ "linger-time = 1s", NULL },
+	{ "linger-time = 2h", "linger-time = 7200s" },
+	{ "admin-group = gpu-admins", NULL },
+	{ "admin-group = 1004", NULL },
+	{ "max-waiting = 1", NULL },
+	{ "max-waiting = 1000000", NULL },
+	{ "max-waiting = none", NULL },
+	{ "all-waiting = 1", NULL },
+	{ "all-waiting = none", NULL },
+	{ "user-gpus = 128", NULL },
+	{ "user-gpus = none", NULL },
+	{ "user-jobs = 1000000", NULL },
+	{ "all-gpus = 1", NULL },
+	{ "all-jobs = 007", "all-jobs = 7" },
+	{ "max-time = 2d", "max-time = 172800s" },
+	{ "max-time = 1s", NULL },
+	{ "max-time = none", NULL },
+	{ "default-time = 1.5h", "default-time = 5400s" },
+	{ "default-time = none", NULL },
+	{ "max-priority = 0", NULL },
+	{ "max-priority = 1000000", NULL },
+	{ "prefer = 3", NULL },
+	{ "prefer = 0-15", NULL },
+	{ "prefer = 7,0:1,GPU-5ab1,MIG-GPU-1/2/3,0-3", NULL },
+	{ "bind = yes", NULL },
+	{ "bind = no", NULL },
+	{ "model-option = -m", NULL },
+	{ "model-option = --a234567890123456789012345678d", NULL },
+	{ "show-commands = own", NULL },
+	{ "show-commands = all", NULL },
+	{ "record-ends = yes", NULL },
+	{ "record-ends = no", NULL },
+};
 
 static void every_key_is_read_and_written(void **state)
 {
-	/* what is written, and, where it is another, what that means */
-	static const char *const lines[][2] = {
-		{ "directory = /srv/gpu lease", NULL },
-		{ "directory = /", NULL },
-		{ "nvidia-smi = /opt/nvidia/bin/nvidia-smi=1", NULL },
-		{ "probe-deadline = 2500ms", NULL },
-		{ "probe-deadline = 100ms", NULL },
-		{ "probe-deadline = 10m", "probe-deadline = 600s" },
-		{ "idle-threshold = 1GiB", "idle-threshold = 1024MiB" },
-		{ "idle-threshold = 300", "idle-threshold = 300MiB" },
-		{ "idle-threshold = 5%", NULL },
-		{ "idle-threshold = 100%", NULL },
-		{ "busy-utilization = 1%", NULL },
-		{ "busy-utilization = 100%", NULL },
-		{ "busy-utilization = off", NULL },
-		{ "margin = 0", NULL },
-		{ "margin = 2G", "margin = 2048MiB" },
-		{ "spike-buffer = 0%", NULL },
-		{ "spike-buffer = 100%", NULL },
-		{ "settle-time = 0", "settle-time = 0s" },
-		{ "settle-time = 1.5m", "settle-time = 90s" },
-		{ "linger-time = 1s", NULL },
-		{ "linger-time = 2h", "linger-time = 7200s" },
-		{ "admin-group = gpu-admins", NULL },
-		{ "admin-group = 1004", NULL },
-		{ "max-waiting = 1", NULL },
-		{ "max-waiting = 1000000", NULL },
-		{ "max-waiting = none", NULL },
-		{ "show-commands = own", NULL },
-		{ "show-commands = all", NULL },
-		{ "record-ends = yes", NULL },
-		{ "record-ends = no", NULL },
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		const char *wanted = lines[i][1] ? lines[i][1] : lines[i][0];
-		enum config_key key = find_key(lines[i][0]);
+	for (size_t i = 0; i < ARRAY_SIZE(good_lines); i++) {
+		const char *wanted =
+			good_lines[i][1] ? good_lines[i][1] : good_lines[i][0];
+		enum config_key key = find_key(good_lines[i][0]);
 		char written[CONFIG_PATH_SIZE + 64];
 
-		must_parse(lines[i][0]);
+		must_parse(good_lines[i][0]);
 		assert_int_equal(config.lines[key], 1);
 		assert_string_equal(formatted(key), wanted);
 		/* and what is written is read as the same again */
@@ -164,7 +205,16 @@ static void the_values_are_what_they_say(void **state)
 		   "spike-buffer = 7%\nsettle-time = 2m\nlinger-time = 90s\n"
 		   "max-waiting = none\nshow-commands = own\nrecord-ends = yes\n"
 		   "admin-group = staff\nprobe-deadline = 3s\nnvidia-smi = /a\n"
-		   "directory = /b\n");
+		   "directory = /b\nall-waiting = 1\nuser-gpus = 2\nuser-jobs = 3\n"
+		   "all-gpus = 4\nall-jobs = 5\nmax-time = 2h\ndefault-time = 1h\n"
+		   "max-priority = 6\nprefer = 3,1\nbind = yes\nmodel-option = -m\n");
+	assert_true(config.all_waiting == 1 && config.user_gpus == 2);
+	assert_true(
+		config.user_jobs == 3 && config.all_gpus == 4 && config.all_jobs == 5);
+	assert_true(config.max_time_ms == 7200000 && config.default_time_ms == 3600000);
+	assert_true(config.max_priority == 6 && config.binds);
+	assert_string_equal(config.prefer, "3,1");
+	assert_string_equal(config.model_option, "-m");
 	assert_true(config.idle.mib == 0 && config.idle.percent == 5);
 	assert_int_equal(config.busy_percent, 30);
 	assert_true(config.margin_mib == 1024 && config.spike_buffer_percent == 7);
@@ -177,63 +227,85 @@ static void the_values_are_what_they_say(void **state)
 	assert_string_equal(config.directory, "/b");
 }
 
+static const char *const bad_values[][2] = {
+	{ "directory = lib", "directory: 'lib' is not an absolute path; write one" },
+	{ "nvidia-smi = ./x", "nvidia-smi: './x' is not an absolute path; write" },
+	{ "probe-deadline = soon", "'soon' is not a duration; write 100ms to 10m" },
+	{ "probe-deadline = 99ms", "'99ms' is out of range; write 100ms to 10m" },
+	{ "probe-deadline = 0", "'0' is out of range" },
+	{ "probe-deadline = 601s", "'601s' is out of range" },
+	{ "idle-threshold = some",
+		"'some' is not a threshold; write a size, like 200MiB, or 1% to 100%" },
+	{ "idle-threshold = 0%", "'0%' is out of range" },
+	{ "idle-threshold = 101%", "'101%' is out of range" },
+	{ "idle-threshold = -1", "'-1' is not a threshold" },
+	{ "idle-threshold = 5 %", "'5 %' is not a threshold" },
+	{ "idle-threshold = %", "'%' is not a threshold" },
+	{ "idle-threshold = 5%%", "'5%%' is not a threshold" },
+	{ "idle-threshold = 0", "'0' is not a threshold" },
+	{ "busy-utilization = 50", "'50' is not a percentage; write 1% to 100%, or" },
+	{ "busy-utilization = 0%", "'0%' is out of range" },
+	{ "busy-utilization = OFF", "'OFF' is not a percentage" },
+	{ "busy-utilization = 4294967297%", "write 1% to 100%, or off" },
+	{ "margin = 5%", "margin: '5%' is not a size; write a size, like 512MiB, or 0" },
+	{ "margin = 2000T", "margin: '2000T' is not a size" },
+	{ "spike-buffer = 10", "'10' is not a percentage; write 0% to 100%" },
+	{ "spike-buffer = 101%", "'101%' is out of range" },
+	{ "settle-time = 1h30m", "'1h30m' is not a duration; write one like 60s" },
+	{ "settle-time = 11y", "'11y' is not a duration" },
+	{ "linger-time = 999ms", "'999ms' is out of range; write one like 60s or 5m, "
+				 "at least 1s" },
+	{ "admin-group = a b", "'a b' is not a group; write its name or its number" },
+	{ "admin-group = a,b", "'a,b' is not a group" },
+	{ "max-waiting = 0", "'0' is out of range; write 1 to 1000000, or none" },
+	{ "max-waiting = 1000001", "'1000001' is out of range" },
+	{ "max-waiting = 18446744073709551615", "is out of range" },
+	{ "max-waiting = many", "'many' is not a number" },
+	{ "all-waiting = 0", "'0' is out of range; write 1 to 1000000, or none" },
+	{ "user-gpus = 0", "'0' is out of range; write 1 to 128, or none" },
+	{ "user-gpus = 129", "'129' is out of range" },
+	{ "user-gpus = 0.5", "'0.5' is not a number" },
+	{ "user-jobs = -1", "'-1' is not a number" },
+	{ "all-gpus = all", "'all' is not a number; write 1 to 128, or none" },
+	{ "all-jobs = 1000001", "'1000001' is out of range" },
+	{ "max-time = 8:00",
+		"'8:00' is not a duration; write one like 90m or 2d, at least 1s, "
+		"or none" },
+	{ "max-time = 0", "'0' is out of range; write one like 90m" },
+	{ "max-time = unlimited", "'unlimited' is not a duration" },
+	{ "default-time = 999ms", "'999ms' is out of range" },
+	{ "max-priority = -1", "'-1' is not a number; write 0 to 1000000" },
+	{ "max-priority = none", "'none' is not a number" },
+	{ "max-priority = 1000001", "'1000001' is out of range" },
+	{ "prefer = x", "'x' is not a list of GPUs; write at most 16, as 3,0-2" },
+	{ "prefer = 3-0", "'3-0' is not a list of GPUs" },
+	{ "prefer = 1,", "'1,' is not a list of GPUs" },
+	{ "prefer = 1, 2", "'1, 2' is not a list of GPUs" },
+	{ "prefer = 0-16", "'0-16' is out of range; write at most 16" },
+	{ "prefer = 0,1,2,3,4,5,6,7,0,1,2,3,4,5,6,7,8", "is out of range" },
+	{ "bind = on", "'on' is not a choice; write no or yes" },
+	{ "model-option = llm",
+		"'llm' is not an option; write one like --llm, of at most 31" },
+	{ "model-option = --", "'--' is not an option" },
+	{ "model-option = --llm x", "'--llm x' is not an option" },
+	{ "model-option = --llm=x", "'--llm=x' is not an option" },
+	{ "model-option = --a2345678901234567890123456789e", "is not an option" },
+	{ "show-commands = mine", "'mine' is not a choice; write all or own" },
+	{ "show-commands = All", "'All' is not a choice" },
+	{ "record-ends = true", "'true' is not a choice; write no or yes" },
+	{ "record-ends = \x1b[2J", "'?[2J' is not a choice" },
+};
+
 static void a_bad_value_is_refused_with_what_is_allowed(void **state)
 {
-	static const char *const bad[][2] = {
-		{ "directory = lib",
-			"directory: 'lib' is not an absolute path; write one" },
-		{ "nvidia-smi = ./x",
-			"nvidia-smi: './x' is not an absolute path; write" },
-		{ "probe-deadline = soon",
-			"'soon' is not a duration; write 100ms to 10m" },
-		{ "probe-deadline = 99ms", "'99ms' is out of range; write 100ms to 10m" },
-		{ "probe-deadline = 0", "'0' is out of range" },
-		{ "probe-deadline = 601s", "'601s' is out of range" },
-		{ "idle-threshold = some",
-			"'some' is not a threshold; write a size, like 200MiB, or 1% to 100%" },
-		{ "idle-threshold = 0%", "'0%' is out of range" },
-		{ "idle-threshold = 101%", "'101%' is out of range" },
-		{ "idle-threshold = -1", "'-1' is not a threshold" },
-		{ "idle-threshold = 5 %", "'5 %' is not a threshold" },
-		{ "idle-threshold = %", "'%' is not a threshold" },
-		{ "idle-threshold = 5%%", "'5%%' is not a threshold" },
-		{ "idle-threshold = 0", "'0' is not a threshold" },
-		{ "busy-utilization = 50",
-			"'50' is not a percentage; write 1% to 100%, or" },
-		{ "busy-utilization = 0%", "'0%' is out of range" },
-		{ "busy-utilization = OFF", "'OFF' is not a percentage" },
-		{ "busy-utilization = 4294967297%", "write 1% to 100%, or off" },
-		{ "margin = 5%",
-			"margin: '5%' is not a size; write a size, like 512MiB, or 0" },
-		{ "margin = 2000T", "margin: '2000T' is not a size" },
-		{ "spike-buffer = 10", "'10' is not a percentage; write 0% to 100%" },
-		{ "spike-buffer = 101%", "'101%' is out of range" },
-		{ "settle-time = 1h30m",
-			"'1h30m' is not a duration; write one like 60s" },
-		{ "settle-time = 11y", "'11y' is not a duration" },
-		{ "linger-time = 999ms",
-			"'999ms' is out of range; write one like 60s or 5m, "
-			"at least 1s" },
-		{ "admin-group = a b",
-			"'a b' is not a group; write its name or its number" },
-		{ "admin-group = a,b", "'a,b' is not a group" },
-		{ "max-waiting = 0", "'0' is out of range; write 1 to 1000000, or none" },
-		{ "max-waiting = 1000001", "'1000001' is out of range" },
-		{ "max-waiting = 18446744073709551615", "is out of range" },
-		{ "max-waiting = many", "'many' is not a number" },
-		{ "show-commands = mine", "'mine' is not a choice; write all or own" },
-		{ "show-commands = All", "'All' is not a choice" },
-		{ "record-ends = true", "'true' is not a choice; write no or yes" },
-		{ "record-ends = \x1b[2J", "'?[2J' is not a choice" },
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad_values); i++) {
 		char begin[64];
 
-		check_refused(bad[i][0], strlen(bad[i][0]), bad[i][1]);
-		(void)snprintf(begin, sizeof(begin),
-			"x.conf, line 1: %s: ", config_key_name(find_key(bad[i][0])));
+		check_refused(
+			bad_values[i][0], strlen(bad_values[i][0]), bad_values[i][1]);
+		(void)snprintf(begin, sizeof(begin), "x.conf, line 1: %s: ",
+			config_key_name(find_key(bad_values[i][0])));
 		assert_int_equal(strncmp(why.text, begin, strlen(begin)), 0);
 	}
 }
@@ -327,14 +399,73 @@ static void a_nul_is_never_part_of_a_line(void **state)
 	check_refused(alone, sizeof(alone) - 1, "unknown key '?'");
 }
 
-static void an_unknown_key_is_answered_with_those_that_are(void **state)
+static void an_unknown_key_is_answered_with_those_like_it(void **state)
 {
+	static const char *const bad[][2] = {
+		{ "\n\nidle = 5",
+			"x.conf, line 3: unknown key 'idle'; is it idle-threshold? "
+			"see gpulease.conf(5)" },
+		{ "Margin = 1",
+			"'Margin'; is it margin, max-waiting, max-time, max-priority, "
+			"model-option? see gpulease.conf(5)" },
+		{ "xyz = 1", "unknown key 'xyz'; see gpulease.conf(5)" },
+		{ "= 1", "unknown key ''; see gpulease.conf(5)" },
+	};
+
 	(void)state;
-	check_refused("\n\nidle = 5", strlen("\n\nidle = 5"),
-		"x.conf, line 3: unknown key 'idle'; the keys are directory, ");
-	for (int key = 0; key < CONFIG_KEYS; key++)
-		assert_non_null(strstr(why.text, config_key_name((enum config_key)key)));
-	assert_true(strlen(why.text) < sizeof(why.text) - 1);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		check_refused(bad[i][0], strlen(bad[i][0]), bad[i][1]);
+}
+
+static void the_default_time_is_within_the_longest(void **state)
+{
+	static const char *const good[] = { "max-time = 1h\ndefault-time = 1h",
+		"default-time = 1h", "default-time = 1h\nmax-time = none",
+		"max-time = 1h", "max-time = 1h\ndefault-time = none" };
+	static const char *const bad[][2] = {
+		{ "max-time = 1h\n\ndefault-time = 2h",
+			"x.conf, line 3: default-time: is longer than max-time, which is "
+			"3600s" },
+		{ "default-time = 3601s\nmax-time = 1h\n[models]\na = 1\n",
+			"x.conf, line 1: default-time: is longer than max-time" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		must_parse(good[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		check_refused(bad[i][0], strlen(bad[i][0]), bad[i][1]);
+}
+
+static void a_section_ends_the_keys(void **state)
+{
+	static const char text[] = "margin = 1G\n [models] # of all\n\n"
+				   "qwen = 0.5\nmargin = 2\ndefault = 18G\n";
+	static const char *const bad[][2] = {
+		{ "[gpus]", "x.conf, line 1: unknown section '[gpus]'; the only one is "
+			    "[models]" },
+		{ "margin = 1G\n[Models]", "line 2: unknown section '[Models]'" },
+		{ "[models", "unknown section '[models'" },
+		{ "[models]\na = 1\n[other]", "x.conf, line 3: '[other]' is no model" },
+		{ "\n[models]\n\na = lots", "x.conf, line 4: a: 'lots' is not a number" },
+		{ "[models]\nmargin = 1\nbind = yes",
+			"x.conf, line 3: bind: 'yes' is not" },
+		{ "margin = x\n[models]\na = y", "x.conf, line 1: margin: 'x' is not" },
+	};
+	struct model_need need;
+
+	(void)state;
+	must_parse(text);
+	assert_int_equal(config.margin_mib, 1024);
+	assert_int_equal(config.models.line, 3);
+	assert_int_equal(models_find(&config.models, "qwen", &need, &why), 0);
+	assert_int_equal(need.share_percent, 50);
+	assert_int_equal(models_find(&config.models, "other", &need, &why), 0);
+	assert_int_equal(need.vram_mib, 18432);
+	must_parse("[models]");
+	assert_int_equal(models_find(&config.models, "a", &need, &why), MODELS_UNKNOWN);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		check_refused(bad[i][0], strlen(bad[i][0]), bad[i][1]);
 }
 
 int main(void)
@@ -348,7 +479,9 @@ int main(void)
 		cmocka_unit_test(lines_have_blanks_comments_and_ends_of_any_kind),
 		cmocka_unit_test(a_line_that_is_none_is_refused),
 		cmocka_unit_test(a_nul_is_never_part_of_a_line),
-		cmocka_unit_test(an_unknown_key_is_answered_with_those_that_are),
+		cmocka_unit_test(an_unknown_key_is_answered_with_those_like_it),
+		cmocka_unit_test(the_default_time_is_within_the_longest),
+		cmocka_unit_test(a_section_ends_the_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

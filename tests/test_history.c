@@ -22,6 +22,7 @@ static struct history_end end_of(uint64_t ticket)
 	text_copy(end.gpus, sizeof(end.gpus), "0,3");
 	text_copy(end.how, sizeof(end.how), "cancel");
 	text_copy(end.by, sizeof(end.by), "root");
+	text_copy(end.status, sizeof(end.status), "137");
 	text_copy(end.name, sizeof(end.name), "train 1");
 	text_copy(end.command, sizeof(end.command), "python train.py --x=1");
 	return end;
@@ -63,6 +64,7 @@ static void an_end_comes_back_as_it_was_told(void **state)
 	assert_string_equal(ends[0].gpus, "0,3");
 	assert_string_equal(ends[0].how, "cancel");
 	assert_string_equal(ends[0].by, "root");
+	assert_string_equal(ends[0].status, "137");
 	assert_string_equal(ends[0].name, "train 1");
 	assert_string_equal(ends[0].command, "python train.py --x=1");
 	assert_int_equal(ends[0].since_ms, 10);
@@ -124,6 +126,73 @@ static void the_file_is_shared_and_never_a_link(void **state)
 	assert_int_equal(renameat(s->dirfd, "history", s->dirfd, "elsewhere"), 0);
 	assert_int_equal(symlinkat("elsewhere", s->dirfd, "history"), 0);
 	assert_int_equal(history_append(s->dirfd, &end), -ELOOP);
+}
+
+static void append_status(
+	const struct scratch *s, uint64_t ticket, int64_t since_ms, const char *status)
+{
+	struct history_end end = { .ticket = ticket, .since_ms = since_ms };
+
+	text_copy(end.status, sizeof(end.status), status);
+	assert_int_equal(history_append(s->dirfd, &end), 0);
+}
+
+static void check_found(
+	const struct scratch *s, uint64_t ticket, int64_t since_ms, const char *status)
+{
+	struct history_end end = { .ticket = 4711 };
+	int r = history_find(s->dirfd, ticket, since_ms, &end);
+
+	assert_int_equal(r, status ? 0 : HISTORY_NONE);
+	assert_int_equal(end.ticket, status ? ticket : 4711);
+	if (status)
+		assert_string_equal(end.status, status);
+}
+
+static void the_end_of_one_job_is_found(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end end;
+
+	check_found(s, 5, 0, NULL);
+	append_status(s, 5, 100, "0");
+	append_status(s, 55, 100, "3");
+	append_status(s, 6, 100, "");
+	check_found(s, 5, 0, "0");
+	check_found(s, 55, 100, "3");
+	check_found(s, 6, 0, "");
+	check_found(s, 7, 0, NULL);
+	/* of a ticket file before this one */
+	check_found(s, 5, 101, NULL);
+	/* told twice: the newest, but rather one that knows */
+	append_status(s, 5, 200, "");
+	check_found(s, 5, 0, "0");
+	check_found(s, 5, 150, "");
+	append_status(s, 5, 200, "9");
+	check_found(s, 5, 0, "9");
+	append_status(s, 8, 100, "");
+	append_status(s, 8, 200, "");
+	assert_int_equal(history_find(s->dirfd, 8, 0, &end), 0);
+	assert_int_equal(end.since_ms, 200);
+}
+
+static void no_more_than_the_newest_are_searched(void **state)
+{
+	struct scratch *s = *state;
+	autofd int fd = -1;
+
+	append_status(s, 5, 100, "0");
+	append_status(s, 6, 100, "0");
+	fd = openat(s->dirfd, "history", O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (HISTORY_SEARCHED + 1) * (off_t)RECORD_SIZE), 0);
+	check_found(s, 5, 0, NULL);
+	check_found(s, 6, 0, "0");
+	/* broken ones are passed, and half a one at the end */
+	assert_int_equal(pwrite(fd, "#", 1, RECORD_SIZE + 40), 1);
+	assert_int_equal(ftruncate(fd, 2 * RECORD_SIZE + 7), 0);
+	check_found(s, 6, 0, NULL);
+	check_found(s, 5, 0, "0");
 }
 
 static void many_tell_at_once_and_every_line_is_whole(void **state)
@@ -217,6 +286,8 @@ int main(void)
 		SCRATCH_TEST(no_history_is_an_empty_one),
 		SCRATCH_TEST(broken_lines_and_halves_are_left_out),
 		SCRATCH_TEST(the_file_is_shared_and_never_a_link),
+		SCRATCH_TEST(the_end_of_one_job_is_found),
+		SCRATCH_TEST(no_more_than_the_newest_are_searched),
 		SCRATCH_TEST(many_tell_at_once_and_every_line_is_whole),
 		SCRATCH_TEST(the_oldest_part_is_given_back),
 		cmocka_unit_test(times_are_told_as_people_read_them),

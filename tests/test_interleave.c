@@ -151,6 +151,15 @@ struct planned {
 	uint8_t hint;
 };
 
+static void lease_out(struct plan_gpu *gpu)
+{
+	static const struct plan_use whole = { .percent = WHOLE_PERCENT };
+
+	gpu->state = GPU_LEASED;
+	gpu->uses = &whole;
+	gpu->use_count = 1;
+}
+
 static void set_gpus(const struct facts *facts, struct plan_gpu *gpus)
 {
 	for (unsigned g = 0; g < GPUS; g++)
@@ -163,7 +172,7 @@ static void set_gpus(const struct facts *facts, struct plan_gpu *gpus)
 		gpus[g].is_just_released = has(facts->over, lease_owner(lease));
 		for (unsigned other = 0; other < GPUS; other++)
 			if (!gpus[g].is_just_released && has(lease_set(lease), other))
-				gpus[other].state = GPU_LEASED;
+				lease_out(&gpus[other]);
 	}
 	for (unsigned g = 0; g < GPUS; g++) {
 		if (has(facts->paused, g))
@@ -184,7 +193,9 @@ static bool has_lease(const struct facts *facts, unsigned p)
 
 static struct plan_row row_of(unsigned p, uint64_t ticket)
 {
-	struct plan_row row = { .ticket = ticket, .gpus = setting.wants[p] };
+	struct plan_row row = {
+		.ticket = ticket, .gpus = setting.wants[p], .need = NEED_WHOLE
+	};
 
 	row.allow.bits[0] = setting.allow[p];
 	return row;
@@ -195,6 +206,7 @@ static struct planned plan_for(
 	const struct state *s, const struct facts *facts, unsigned p, unsigned own)
 {
 	static struct plan_gpu gpus[GPUSET_MAX];
+	const struct plan_facts plan_of = { .gpus = gpus, .now_ms = 1000 };
 	struct planned out = { .hint = (uint8_t)own };
 	struct plan_row row;
 	struct verdict verdict;
@@ -202,7 +214,7 @@ static struct planned plan_for(
 	struct plan plan;
 
 	set_gpus(facts, gpus);
-	plan_begin(&plan, gpus, 1000);
+	plan_begin(&plan, &plan_of);
 	for (unsigned i = facts->from; i < own && !plan_is_closed(&plan); i++) {
 		unsigned q = s->order[i];
 		bool counts = has(facts->waiting, q) && has(facts->alive, q);

@@ -49,7 +49,7 @@ static struct probe_gpu *show(int index, const char *uuid, const char *model)
 static void look(void)
 {
 	assert_int_equal(snapshot_read(&view, 2000), 0);
-	snapshot_judge(&view, 2000);
+	assert_int_equal(snapshot_judge(&view, 2000), 0);
 }
 
 static int adopt(void)
@@ -251,25 +251,37 @@ static void a_new_file_is_in_doubt_while_a_job_lives_without_a_lease(void **stat
 
 /* --- choosing ----------------------------------------------------------------------- */
 
-/* In nvidia-smi's order; slots are in that of their arrival. */
+static void show_instance(uint32_t device, const char *uuid)
+{
+	struct probe_mig *mig = &view.probe.migs[view.probe.mig_count++];
+
+	*mig = (struct probe_mig){ .gpu = view.probe.gpu_count - 1, .device = device };
+	text_copy(mig->profile, sizeof(mig->profile), "1g.10gb");
+	text_copy(mig->uuid, sizeof(mig->uuid), uuid);
+}
+
+/* In nvidia-smi's order; slots are in that of their arrival, 4 and 5 those of instances. */
 static void show_four(void)
 {
 	show(2, "GPU-cc00", "NVIDIA GeForce RTX 4090");
 	show(0, "GPU-aa00", "NVIDIA A100-SXM4-80GB");
 	show(1, "GPU-ab00", "NVIDIA A100-SXM4-40GB");
-	show(3, "MIG-dd/1/0", "NVIDIA H100");
-	assert_int_equal(adopt(), 4);
+	show(3, "GPU-dd00", "NVIDIA H100")->has_mig = true;
+	show_instance(1, "MIG-GPU-dd00/2/0");
+	show_instance(0, "MIG-GPU-dd00/1/0");
+	assert_int_equal(adopt(), 6);
 }
 
 static void models_are_chosen_by_any_part_in_any_case(void **state)
 {
 	(void)state;
 	show_four();
-	check_set(inventory_all(&view), "0123");
+	check_set(inventory_all(&view), "01245");
 	check_set(inventory_by_model(&view, "a100"), "12");
 	check_set(inventory_by_model(&view, "GEFORCE RTX"), "0");
 	check_set(inventory_by_model(&view, "80gb"), "1");
-	check_set(inventory_by_model(&view, "NVIDIA"), "0123");
+	check_set(inventory_by_model(&view, "NVIDIA"), "01245");
+	check_set(inventory_by_model(&view, "h100 mig"), "45");
 	check_set(inventory_by_model(&view, "TPU"), "");
 }
 
@@ -278,9 +290,13 @@ static void gpus_of_another_boot_are_not_chosen(void **state)
 	(void)state;
 	show_four();
 	view.probe.gpu_count = 3;
-	text_copy(view.gpus[3].file.gpu.boot, BOOT_SIZE,
-		"00000000000000000000000000000000");
-	assert_int_equal(lease_write_gpu(&view.gpus[3].file, &view.gpus[3].file.gpu), 0);
+	view.probe.mig_count = 0;
+	for (unsigned slot = 3; slot < 6; slot++) {
+		struct lease_file *file = &view.gpus[slot].file;
+
+		text_copy(file->gpu.boot, BOOT_SIZE, "00000000000000000000000000000000");
+		assert_int_equal(lease_write_gpu(file, &file->gpu), 0);
+	}
 	look();
 	check_set(inventory_all(&view), "012");
 	check_set(inventory_by_model(&view, "NVIDIA"), "012");
@@ -295,7 +311,51 @@ static void indices_are_nvidia_smis(void **state)
 	assert_int_equal(inventory_by_index(&view, 0), 1);
 	assert_int_equal(inventory_by_index(&view, 1), 2);
 	assert_int_equal(inventory_by_index(&view, 2), 0);
+	assert_int_equal(inventory_by_index(&view, 3), 3); /* not one of its instances */
 	assert_int_equal(inventory_by_index(&view, 4), -1);
+	assert_int_equal(inventory_by_instance(&view, 3, 0), 5);
+	assert_int_equal(inventory_by_instance(&view, 3, 1), 4);
+	assert_int_equal(inventory_by_instance(&view, 3, 2), -1);
+	assert_int_equal(inventory_by_instance(&view, 0, 0), -1);
+}
+
+static void instances_count_for_one_gpu_only(void **state)
+{
+	struct gpuset all;
+
+	(void)state;
+	show_four();
+	all = inventory_all(&view);
+	assert_int_equal(inventory_count_for(&view, &all, 1), 5);
+	assert_int_equal(inventory_count_for(&view, &all, 2), 3);
+}
+
+static void operands_name_gpus_and_instances(void **state)
+{
+	static const struct {
+		const char *list, *slots, *why;
+	} table[] = { { "0", "1", "" }, { "0-2", "012", "" }, { "3:1", "4", "" },
+		{ "3", "345", "" }, { "GPU-dd", "345", "" }, { "2-3", "0345", "" },
+		{ "MIG-GPU-dd00/1", "5", "" }, { "0,3:0", "15", "" },
+		{ "4", "", "there is no GPU 4" },
+		{ "0:1", "", "there is no MIG instance 0:1" },
+		{ "GPU-a", "", "there is no GPU 'GPU-a', or more than one" } };
+
+	(void)state;
+	show_four();
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct operand_walk walk = OPERAND_LIST(table[i].list, OPERAND_GPU);
+		struct gpuset set = GPUSET_NONE;
+		struct operand operand;
+		struct why why = WHY_NONE;
+
+		what = table[i].list;
+		while (operand_next(&walk, &operand, &why) == 0)
+			if (inventory_by_operand(&view, &operand, &set, &why) != 0)
+				break;
+		check_set(set, table[i].slots);
+		assert_string_equal(why.text, table[i].why);
+	}
 }
 
 static void a_uuid_may_be_cut_short_while_it_is_the_only_one(void **state)
@@ -315,12 +375,15 @@ static void cuda_visible_devices_bounds_as_cuda_reads_it(void **state)
 		const char *list, *slots;
 	} table[] = { { "0", "1" }, { "0,1", "12" }, { "2,0", "01" }, { "0,0", "1" },
 		{ "GPU-cc00", "0" }, { "GPU-c,0", "01" }, { "gpu-ab", "2" },
-		{ "MIG-dd/1/0", "3" }, { "0,GPU-cc,3", "013" },
+		{ "MIG-GPU-dd00/1/0", "5" }, { "mig-gpu-dd00/2", "4" },
+		/* of a GPU with MIG CUDA takes the first instance */
+		{ "0,GPU-cc,3", "015" }, { "GPU-dd", "5" },
 		/* the first that is not one ends it */
 		{ "", "" }, { "-1", "" }, { "0,-1,1", "1" }, { "0,9,1", "1" },
 		{ "0,,1", "1" }, { "0,x", "1" }, { "NoDevFiles", "" }, { "GPU-a,0", "" },
 		{ "0,GPU-zz,1", "1" }, { "0,", "1" }, { " 0", "" }, { "0 ,1", "" },
-		{ "cc00", "" }, { "4294967296", "" }, { "99999999999999999999", "" } };
+		{ "cc00", "" }, { "MIG-", "" }, { "4294967296", "" },
+		{ "99999999999999999999", "" } };
 
 	(void)state;
 	show_four();
@@ -359,6 +422,8 @@ int main(void)
 		TEST(models_are_chosen_by_any_part_in_any_case),
 		TEST(gpus_of_another_boot_are_not_chosen),
 		TEST(indices_are_nvidia_smis),
+		TEST(instances_count_for_one_gpu_only),
+		TEST(operands_name_gpus_and_instances),
 		TEST(a_uuid_may_be_cut_short_while_it_is_the_only_one),
 		TEST(cuda_visible_devices_bounds_as_cuda_reads_it),
 		TEST(a_list_of_any_length_is_read),

@@ -196,7 +196,7 @@ static void the_129th_gpu_has_no_slot(void **state)
 		assert_int_equal(add_gpu(uuid), i);
 	}
 	gpu = make_gpu("GPU-more");
-	assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), -ENOSPC);
+	assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), LEASE_NO_SLOT);
 	assert_int_equal(add_gpu("GPU-77"), 77);
 }
 

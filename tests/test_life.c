@@ -94,6 +94,54 @@ static void who_was_dead_before_anybody_looked_is_over_at_once(void **state)
 	statedir_release(&dir);
 }
 
+static void how_it_ended_is_known_once_somebody_has_waited_for_it(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lives lives = LIVES_ON(&dir);
+	struct life *life = judge(&lives, &other.owner, 100);
+	int before = fixture_open_fds();
+
+	assert_int_equal(life->status, -1);
+	assert_false(life_may_tell(life));
+	assert_int_equal(kill(other.pid, SIGKILL), 0);
+	assert_true(fixture_await_end(other.pid));
+	life = judge(&lives, &other.owner, 200);
+	assert_true(life_is_over(life));
+	assert_int_equal(life->pidfd, -1); /* nothing to watch */
+	assert_int_equal(life->status, -1);
+	if (!life_may_tell(life)) /* before Linux 6.15 */
+		skip();
+	assert_int_equal(waitpid(other.pid, NULL, 0), other.pid);
+	assert_true(life_may_tell(life)); /* nobody has asked since */
+	life = judge(&lives, &other.owner, 300);
+	assert_int_equal(life->status, 128 + SIGKILL);
+	assert_false(life_may_tell(life));
+	assert_true(
+		fixture_open_fds() < before); /* neither of the two is held any more */
+	lives_release(&lives);
+	statedir_release(&dir);
+}
+
+static void who_is_not_waited_for_is_let_go_with_its_life(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lives lives = LIVES_ON(&dir);
+	int before = fixture_open_fds();
+
+	(void)judge(&lives, &other.owner, 100);
+	assert_int_equal(kill(other.pid, SIGKILL), 0);
+	assert_true(fixture_await_end(other.pid));
+	(void)judge(&lives, &other.owner, 200);
+	lives_begin(&lives);
+	lives_end(&lives);
+	assert_int_equal(fixture_open_fds(), before);
+	other_end(&other);
+	lives_release(&lives);
+	statedir_release(&dir);
+}
+
 static void who_has_let_go_of_its_fifo_lives_on(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
@@ -306,6 +354,8 @@ int main(void)
 		SCRATCH_TEST(
 			an_heir_makes_it_linger_and_nothing_that_has_fired_is_watched),
 		SCRATCH_TEST(who_was_dead_before_anybody_looked_is_over_at_once),
+		SCRATCH_TEST(how_it_ended_is_known_once_somebody_has_waited_for_it),
+		SCRATCH_TEST(who_is_not_waited_for_is_let_go_with_its_life),
 		SCRATCH_TEST(who_has_let_go_of_its_fifo_lives_on),
 		SCRATCH_TEST(a_half_that_has_fired_stays_fired),
 		SCRATCH_TEST(a_lingering_one_may_be_declared_over_by_its_name),

@@ -11,8 +11,8 @@
 
 #include "../gpulease/cli_table.h"
 #include "../gpulease/help.h"
-#include "../gpulease/operands.h"
 #include "../gpulease/pattern.h"
+#include "operands.h"
 
 struct row {
 	const char *line; /* words with one space between them; `''` is the empty one */
@@ -60,6 +60,32 @@ static void add_text(struct text *out, const char *name, const char *value)
 		text_addf(out, " %s=%s", name, value);
 }
 
+static void describe_sharing(const struct settings *s, struct text *out)
+{
+	static const char *const binds[] = { NULL, "yes", "no" };
+
+	if (!s->gpus_given && s->gpus != 1)
+		text_addf(out, " (%u)", s->gpus);
+	add_number(out, "share", s->share_percent, 0);
+	add_number(out, "vram", (int64_t)s->vram_mib, 0);
+	if (s->need_given != (s->gpus_given || s->vram_mib))
+		text_add(out, " need-given is wrong");
+	add_number(out, "exclusive", s->exclusive, 0);
+	add_number(out, "min-vram", (int64_t)s->min_vram_mib, 0);
+	add_text(out, "ids", s->gpu_ids);
+	add_text(out, "allow", s->allow);
+	add_text(out, "except", s->except);
+	add_text(out, "prefer", s->prefer);
+	add_text(out, "bind", binds[s->bind]);
+	add_text(out, "models", s->models);
+	if (s->priority_given)
+		text_addf(out, " priority=%lld", (long long)s->priority);
+	add_text(out, "after", s->after);
+	add_text(out, "after-ok", s->after_ok);
+	add_number(out, "singleton", s->singleton, 0);
+	add_number(out, "dry-run", s->dry_run, 0);
+}
+
 /* Everything about @s that is not the default. */
 static void describe(const struct settings *s, struct text *out)
 {
@@ -70,6 +96,7 @@ static void describe(const struct settings *s, struct text *out)
 	text_add(out, verbs[s->verb]);
 	if (s->gpus_given)
 		text_addf(out, " gpus=%u", s->gpus);
+	describe_sharing(s, out);
 	add_text(out, "model", s->model[0] ? s->model : NULL);
 	add_text(out, "name", s->name);
 	add_number(out, "max-wait", s->max_wait_ms, -1);
@@ -231,8 +258,8 @@ static void wrong_lines_are_refused_with_what_is_right(void **state)
 		{ "gpulease -n abc x", "-n: 'abc' is not a number of GPUs" },
 		{ "gpulease -n 1e99 x", "-n: '1e99' is not a number of GPUs" },
 		{ "gpulease -n '' x", "-n: its value is empty" },
-		{ "gpulease -n 0.5 x", "-n: shares of a GPU are not supported yet" },
-		{ "gpulease -G 0.5 x", "-G: shares of a GPU are not supported yet" },
+		{ "gpulease -n 0.125 x", "-n: '0.125' is no whole percentage of a GPU" },
+		{ "gpulease -G 1.5 x", "-G: '1.5': above 1 only whole numbers" },
 		{ "gpulease -n129 x", "-n: '129' GPUs are too many" },
 		{ "gpulease --gpus= x", "--gpus: '' is not a number of GPUs" },
 		{ "gpulease --name= x", "--name: its value is empty" },
@@ -289,7 +316,7 @@ static void wrong_lines_with_verbs_are_refused_with_what_is_right(void **state)
 		{ "gpulease --cancel x", "--cancel: 'x' is not the id of a job" },
 		{ "gpulease --cancel -5", "unknown option '-5'" },
 		{ "gpulease --pause", "--pause wants a GPU" },
-		{ "gpulease --pause 3-1", "--pause: '3-1' is not a GPU" },
+		{ "gpulease --pause 3-1", "--pause: '3-1' is the wrong way round" },
 		{ "gpulease --pause 128", "--pause: '128' is not a GPU" },
 		{ "gpulease --resume GPU-", "--resume: 'GPU-' is not a GPU" },
 		{ "gpulease --resume 1-", "--resume: '1-' is not a GPU" },
@@ -316,9 +343,8 @@ static void unknown_options_have_a_neighbour(void **state)
 		{ "gpulease --nodelits=a x",
 			"unknown option '--nodelits'; see gpulease --help" },
 		{ "gpulease --list-option", "unknown option '--list-option'; see" },
-		{ "gpulease --vram 5G x",
-			"unknown option '--vram'; see gpulease --help" },
-		{ "gpulease --priority 1 x", "unknown option '--priority'; see" },
+		{ "gpulease --vrma 5G x", "did you mean '--vram'?" },
+		{ "gpulease --prioritiy 1 x", "did you mean '--priority'?" },
 		{ "gpulease --submit x", "unknown option '--submit'; see" },
 		{ "gpulease --xyzzy x", "unknown option '--xyzzy'; see gpulease --help" },
 		{ "gpulease -Z x", "unknown option '-Z'; see gpulease --help" },
@@ -424,7 +450,9 @@ static void n_is_gpus_unless_a_gpu_option_says_otherwise(void **state)
 		{ "srun --gres=gpu: x", "--gres: '' is not a number of GPUs" },
 		{ "srun --gres=gpu:: x", "--gres: 'gpu::' has no TYPE" },
 		{ "srun --gres=gpu:a:b:1 x", "--gres: 'b:1' is not a number of GPUs" },
-		{ "srun --gres=gpu:0.5 x", "shares of a GPU are not supported yet" },
+		{ "srun --gres=gpu:0.005 x",
+			"--gres: '0.005' is less than the smallest" },
+		{ "srun -G 0.5 --gres=gpu:1 x", "-G and --gres ask for different GPUs" },
 		{ "srun --gres=gpu:-1 x", "--gres: '-1' is less than no GPU" },
 		{ "srun --gpus=:2 x", "--gpus: ':2' has no TYPE" },
 		{ "srun --gpus=a100 x", "--gpus: 'a100' is not a number of GPUs" },
@@ -436,6 +464,198 @@ static void n_is_gpus_unless_a_gpu_option_says_otherwise(void **state)
 
 	(void)state;
 	CHECK_LINES(good);
+	CHECK_REFUSALS(bad);
+}
+
+/* --- sharing, choosing, ordering --------------------------------------------------- */
+
+static void needs_are_shares_and_memory(void **state)
+{
+	static const struct row good[] = {
+		{ "gpulease -n 0.5 x", "run gpus=1 share=50 [x]" },
+		{ "gpulease -n.05 x", "run gpus=1 share=5 [x]" },
+		{ "gpulease -n 1.0 x", "run gpus=1 [x]" },
+		{ "gpulease -n 2.0 x", "run gpus=2 [x]" },
+		{ "gpulease -n 0.5 -n 2 x", "run gpus=2 [x]" },
+		{ "gpulease --gpus=a100:0.25 x", "run gpus=1 share=25 model=a100 [x]" },
+		{ "srun --gres=gpu:0.5 x", "run gpus=1 share=50 [x]" },
+		{ "srun -n1 -G 0.5 --gpus-per-task=0.50 x", "run gpus=1 share=50 [x]" },
+		{ "gpulease --vram 18G x", "run vram=18432 [x]" },
+		{ "gpulease -n 2 --vram=500 x", "run gpus=2 vram=500 [x]" },
+		{ "gpulease -n 0.5 --vram 10G x", "run gpus=1 share=50 vram=10240 [x]" },
+		{ "gpulease --min-vram 40G x", "run min-vram=40960 [x]" },
+		{ "gpulease --exclusive x", "run exclusive=1 [x]" },
+		{ "gpulease --exclusive=user --vram 1T x",
+			"run vram=1048576 exclusive=1 [x]" },
+		{ "gpulease --exclusive -n 2 x", "run gpus=2 exclusive=1 [x]" },
+		{ "gpulease --model H100 x", "run model=H100 [x]" },
+		{ "gpulease --model a100 --gpus=A100:2 x", "run gpus=2 model=A100 [x]" },
+		{ "gpulease --model a100 -G 2 x", "run gpus=2 model=a100 [x]" },
+		{ "gpulease --models m.conf x --llm q", "run models=m.conf [x --llm q]" },
+		{ "gpulease --dry-run -n 8 x", "run gpus=8 dry-run=1 [x]" },
+	};
+	static const struct row bad[] = {
+		{ "gpulease --vram 0 x", "--vram: '0' is no memory at all" },
+		{ "gpulease --vram 18X x", "--vram: '18X' is not a size" },
+		{ "gpulease --vram= x", "--vram: '' is not a size" },
+		{ "gpulease --min-vram 0 x", "--min-vram: '0' is no memory at all" },
+		{ "gpulease --model= x", "--model: '' is in every name" },
+		{ "gpulease --model "
+		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa x",
+			"a' is too long" },
+		{ "gpulease --model a100 --gpus=h100:2 x",
+			"--gpus asks for 'h100' and --model for 'a100'; give one" },
+		{ "gpulease --exclusive -n 0.5 x",
+			"-n asks for a share of a GPU and --exclusive for all of it" },
+		{ "gpulease --exclusive --gres=gpu:0.5 x", "--gres asks for a share of" },
+		{ "gpulease -n 0 --vram 1G x",
+			"-n asks for no GPU and --vram for memory of one" },
+		{ "gpulease --gres=none --vram 1G x", "--gres asks for no GPU" },
+		{ "gpulease --status --vram 1G", "--status and --vram do not go" },
+		{ "gpulease --dry-run --cancel 1", "--cancel and --dry-run do not go" },
+	};
+
+	(void)state;
+	CHECK_LINES(good);
+	CHECK_REFUSALS(bad);
+}
+
+static void gpus_are_named_in_lists(void **state)
+{
+	static const struct row good[] = {
+		{ "gpulease --gpu-ids 3 x", "run ids=3 [x]" },
+		{ "gpulease --gpu-ids 0-3,5 x", "run (5) ids=0-3,5 [x]" },
+		{ "gpulease -n 2 --gpu-ids 7,1 x", "run gpus=2 ids=7,1 [x]" },
+		{ "gpulease -n 0.5 --gpu-ids 3 x", "run gpus=1 share=50 ids=3 [x]" },
+		{ "gpulease --gpu-ids 0:1 x", "run ids=0:1 [x]" },
+		{ "gpulease --gpu-ids 0:1,0:2,0 x", "run (3) ids=0:1,0:2,0 [x]" },
+		{ "gpulease --gpu-ids 0,0:0 x", "run (2) ids=0,0:0 [x]" },
+		{ "gpulease --gpu-ids GPU-1a,MIG-GPU-7/1/0 x",
+			"run (2) ids=GPU-1a,MIG-GPU-7/1/0 [x]" },
+		{ "gpulease --gpu-ids 0-127 x", "run (128) ids=0-127 [x]" },
+		{ "gpulease --gpu-ids 1-2 --vram 4G x", "run (2) vram=4096 ids=1-2 [x]" },
+		{ "gpulease --allow 0-3,1-2 --except 2,2 x",
+			"run allow=0-3,1-2 except=2,2 [x]" },
+		{ "gpulease --prefer 7,0-3,GPU-5 x", "run prefer=7,0-3,GPU-5 [x]" },
+		{ "gpulease --prefer 0-15 x", "run prefer=0-15 [x]" },
+		{ "gpulease --bind x", "run bind=yes [x]" },
+		{ "gpulease --bind=yes --bind=no x", "run bind=no [x]" },
+	};
+
+	(void)state;
+	CHECK_LINES(good);
+}
+
+static void lists_have_a_form(void **state)
+{
+	static const struct row bad[] = {
+		{ "gpulease --gpu-ids '' x", "--gpu-ids: '' is not a GPU; write its" },
+		{ "gpulease --gpu-ids 3-0 x",
+			"--gpu-ids: '3-0' is the wrong way round; write 0-3" },
+		{ "gpulease --gpu-ids 0- x",
+			"--gpu-ids: '0-' is not a GPU; write its index (0), several "
+			"(0-3,5), an instance (0:1) or its UUID" },
+		{ "gpulease --gpu-ids x x", "'x' is not a GPU" },
+		{ "gpulease --gpu-ids 0, x", "'' is not a GPU" },
+		{ "gpulease --gpu-ids 0,,1 x", "'' is not a GPU" },
+		{ "gpulease --gpu-ids 0: x", "'0:' is not a GPU" },
+		{ "gpulease --gpu-ids :1 x", "':1' is not a GPU" },
+		{ "gpulease --gpu-ids 0:1-2 x", "'0:1-2' is not a GPU" },
+		{ "gpulease --gpu-ids 0-1:2 x", "'0-1:2' is not a GPU" },
+		{ "gpulease --gpu-ids 128 x", "'128' is not a GPU" },
+		{ "gpulease --gpu-ids GPU- x", "'GPU-' is not a GPU" },
+		{ "gpulease --gpu-ids GPU-a.b x", "'GPU-a.b' is not a GPU" },
+		{ "gpulease --gpu-ids gpu-1 x", "'gpu-1' is not a GPU" },
+		{ "gpulease --gpu-ids 0,1,0 x", "--gpu-ids: '0,1,0' names '0' twice" },
+		{ "gpulease --gpu-ids 0-3,2 x", "names '0-3' twice" },
+		{ "gpulease --gpu-ids 5,0:1,0:1 x", "names '0:1' twice" },
+		{ "gpulease --gpu-ids GPU-1,2,GPU-1 x", "names 'GPU-1' twice" },
+		{ "gpulease --gpu-ids 0-127,GPU-1 x", "names more than 128 GPUs" },
+		{ "gpulease -n 2 --gpu-ids 0 x",
+			"-n asks for 2 GPUs and --gpu-ids names 1; leave one out" },
+		{ "gpulease -G 1 --gpu-ids 0-1 x",
+			"-G asks for 1 GPU and --gpu-ids names 2; leave one out" },
+		{ "gpulease -n 0 --gpu-ids 0 x",
+			"-n asks for 0 GPUs and --gpu-ids names 1" },
+		{ "gpulease -n 0.5 --gpu-ids 0,1 x",
+			"-n asks for a share of one GPU and --gpu-ids names 2" },
+		{ "gpulease --allow 2-1 x", "--allow: '2-1' is the wrong way round" },
+		{ "gpulease --except y x", "--except: 'y' is not a GPU" },
+		{ "gpulease --prefer 0-16 x",
+			"--prefer: '0-16' names more than 16 GPUs" },
+		{ "gpulease --bind=maybe x", "--bind: 'maybe' is neither yes nor no" },
+	};
+
+	(void)state;
+	CHECK_REFUSALS(bad);
+}
+
+static void the_order_can_be_changed(void **state)
+{
+	static const struct row good[] = {
+		{ "gpulease --priority 5 x", "run priority=5 [x]" },
+		{ "gpulease --priority -1000000 x", "run priority=-1000000 [x]" },
+		{ "gpulease --priority=0 x", "run priority=0 [x]" },
+		{ "gpulease --after 12 x", "run after=12 [x]" },
+		{ "gpulease --after 1,2,3,4,5,06 x", "run after=1,2,3,4,5,6 [x]" },
+		{ "gpulease --after 1 --after 2 --after-ok 3 x",
+			"run after=2 after-ok=3 [x]" },
+		{ "gpulease --after 1234567890123456789,1234567890123456789 x",
+			"run after=1234567890123456789,1234567890123456789 [x]" },
+		{ "gpulease --singleton --name a x", "run singleton=1 name=a [x]" },
+		{ "srun -d singleton -J a x", "run singleton=1 name=a [x]" },
+		{ "srun -d afterany:12 x", "run after=12 [x]" },
+		{ "srun --dependency=afterok:12:13,afterany:7,afterany:8 x",
+			"run after=7,8 after-ok=12,13 [x]" },
+		{ "srun --after 1 -d afterok:2,singleton --after-ok 3 -J n x",
+			"run after=1 after-ok=3 singleton=1 name=n [x]" },
+		{ "srun -dafterany:1 -dafterany:2 x", "run after=2 [x]" },
+	};
+
+	(void)state;
+	CHECK_LINES(good);
+}
+
+static void what_orders_has_a_form(void **state)
+{
+	static const struct row bad[] = {
+		{ "gpulease --priority high x",
+			"--priority: 'high' is not a priority; write a whole number "
+			"from -1000000 to 1000000" },
+		{ "gpulease --priority 1000001 x", "'1000001' is not a priority" },
+		{ "gpulease --priority -1000001 x", "'-1000001' is not a priority" },
+		{ "gpulease --priority 1.5 x", "'1.5' is not a priority" },
+		{ "gpulease --priority - x", "'-' is not a priority" },
+		{ "gpulease --priority --1 x", "'--1' is not a priority" },
+		{ "gpulease --priority= x", "'' is not a priority" },
+		{ "gpulease --after x x", "--after: 'x' is not the id of a job" },
+		{ "gpulease --after 0 x",
+			"--after: '0' is not the id of a job; they begin at 1" },
+		{ "gpulease --after 1,0,2 x", "'0' is not the id of a job" },
+		{ "gpulease --after -5 x", "'-5' is not the id of a job" },
+		{ "gpulease --after 1,,2 x", "'' is not the id of a job" },
+		{ "gpulease --after-ok '' x", "--after-ok: '' is not the id of a job" },
+		{ "gpulease --after 1,2,3,4,5,6,7 x",
+			"--after: '1,2,3,4,5,6,7' names too many jobs; at most 6" },
+		{ "gpulease --after 1234567890123456789,1234567890123456789,"
+		  "1234567890123456789,1234567890123456789 x",
+			"names too many jobs" },
+		{ "gpulease --singleton x", "--singleton needs --name" },
+		{ "srun -d singleton x", "--singleton needs --name" },
+		{ "srun -d afternotok:5 x",
+			"-d: 'afternotok:5' is not supported; write singleton, "
+			"afterany:ID or afterok:ID" },
+		{ "srun -d after:5 x", "'after:5' is not supported" },
+		{ "srun --dependency afterany:1?afterok:2 x",
+			"--dependency: 'afterany:1?afterok:2' is not supported" },
+		{ "srun -d afterany x", "'afterany' is not supported" },
+		{ "srun -d afterany: x", "-d: '' is not the id of a job" },
+		{ "srun -d afterok:1:0 x", "'0' is not the id of a job" },
+		{ "srun -d afterok:1, x", "'' is not supported" },
+		{ "srun -d afterany:1:2:3,afterany:4:5:6:7 x", "too many jobs" },
+	};
+
+	(void)state;
 	CHECK_REFUSALS(bad);
 }
 
@@ -516,7 +736,7 @@ static void help_fits_a_terminal(void **state)
 	for (char *at = text; *at; at += strcspn(at, "\n") + 1, lines++)
 		if (strcspn(at, "\n") > 80)
 			fail_msg("too wide: %.100s", at);
-	assert_true(lines <= 62);
+	assert_true(lines <= 80);
 	for (const struct option_def *def = cli_options; def->kind; def++)
 		if (def->group != GROUP_HIDDEN && def->name && !strstr(text, def->name))
 			fail_msg("--help lacks --%s", def->name);
@@ -525,7 +745,7 @@ static void help_fits_a_terminal(void **state)
 
 static void operands_are_walked_item_by_item(void **state)
 {
-	char first[] = "0-3,5", second[] = "GPU-12,7";
+	char first[] = "0-3,5", second[] = "GPU-12,7,2:1";
 	char *words[] = { first, second, NULL };
 	struct operand_walk walk = OPERAND_WALK(words, 2, OPERAND_GPU);
 	struct operand o;
@@ -538,9 +758,36 @@ static void operands_are_walked_item_by_item(void **state)
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
 	assert_true(o.uuid && o.uuid_size == 6 && memcmp(o.uuid, "GPU-12", 6) == 0);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 7);
+	assert_true(!o.uuid && o.first == 7 && !o.has_instance);
+	assert_int_equal(operand_next(&walk, &o, NULL), 0);
+	assert_true(!o.uuid && o.first == 2 && o.last == 2);
+	assert_true(o.has_instance && o.instance == 1);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+}
+
+static void lists_are_walked_counted_and_compared(void **state)
+{
+	struct operand_walk walk = OPERAND_LIST("1-2,GPU-5", OPERAND_GPU);
+	struct operand o;
+	struct why why = WHY_NONE;
+	unsigned count = 77;
+
+	(void)state;
+	assert_int_equal(operand_next(&walk, &o, NULL), 0);
+	assert_true(o.first == 1 && o.last == 2);
+	assert_int_equal(operand_next(&walk, &o, NULL), 0);
+	assert_true(o.uuid && o.uuid_size == 5);
+	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+
+	assert_int_equal(operand_count_gpus("1-2,x", 9, &count, &why), -EINVAL);
+	assert_int_equal(operand_count_gpus("0-3,9", 4, &count, &why), -EINVAL);
+	assert_int_equal(count, 77);
+	assert_int_equal(operand_count_gpus("0-3,9,9,1:1", 7, &count, &why), 0);
+	assert_int_equal(count, 7);
+	assert_false(operand_has_twice("0-3,4-7,1:1,1:2,GPU-1,GPU-12", &why));
+	assert_true(operand_has_twice("1-3,0,3", &why));
 }
 
 static void patterns_are_filled_in(void **state)
@@ -583,11 +830,17 @@ int main(void)
 		cmocka_unit_test(unknown_options_have_a_neighbour),
 		cmocka_unit_test(srun_lines_of_training_scripts_are_understood),
 		cmocka_unit_test(n_is_gpus_unless_a_gpu_option_says_otherwise),
+		cmocka_unit_test(needs_are_shares_and_memory),
+		cmocka_unit_test(gpus_are_named_in_lists),
+		cmocka_unit_test(lists_have_a_form),
+		cmocka_unit_test(the_order_can_be_changed),
+		cmocka_unit_test(what_orders_has_a_form),
 		cmocka_unit_test(what_one_machine_cannot_do_is_refused_by_name),
 		cmocka_unit_test(rows_do_what_their_group_says),
 		cmocka_unit_test(no_two_rows_share_a_spelling),
 		cmocka_unit_test(help_fits_a_terminal),
 		cmocka_unit_test(operands_are_walked_item_by_item),
+		cmocka_unit_test(lists_are_walked_counted_and_compared),
 		cmocka_unit_test(patterns_are_filled_in),
 	};
 

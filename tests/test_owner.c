@@ -168,6 +168,94 @@ static void a_process_with_a_misleading_name_is_read_rightly(void **state)
 	assert_int_equal(owner.start, stat.start);
 }
 
+/* --- how it ended ------------------------------------------------------------------- */
+
+/*
+ * Starts a child whose child ends as @code says, a signal below 0; the child waits for it when
+ * the second pipe is closed, and ends then.  Returns the pidfd of the grandchild.
+ */
+static int start_grandchild(int code, pid_t *ret_child, int *ret_reap)
+{
+	int ids[2], reap[2], pidfd;
+	pid_t pid = 0;
+
+	assert_int_equal(pipe2(ids, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(reap, O_CLOEXEC), 0);
+	*ret_child = fork();
+	if (*ret_child == 0) {
+		int gate[2];
+		char byte;
+
+		(void)!pipe2(gate, O_CLOEXEC);
+		pid = fork();
+		if (pid == 0) {
+			(void)close(gate[1]);
+			(void)!read(gate[0], &byte, 1);
+			if (code < 0)
+				(void)raise(-code);
+			_exit(code);
+		}
+		(void)close(reap[1]);
+		(void)!write(ids[1], &pid, sizeof(pid));
+		(void)!read(reap[0], &byte, 1); /* it may end */
+		(void)close(gate[1]);
+		(void)!read(reap[0], &byte, 1); /* it may be waited for */
+		(void)waitpid(pid, NULL, 0);
+		_exit(0);
+	}
+	(void)close(ids[1]);
+	(void)close(reap[0]);
+	assert_int_equal(read(ids[0], &pid, sizeof(pid)), sizeof(pid));
+	(void)close(ids[0]);
+	pidfd = pidfd_open_process((uint32_t)pid);
+	assert_true(pidfd >= 0);
+	*ret_reap = reap[1];
+	return pidfd;
+}
+
+static void anybody_who_watched_learns_how_it_ended(void **state)
+{
+	static const struct {
+		int code, status;
+	} table[] = { { 0, 0 }, { 3, 3 }, { 255, 255 }, { -SIGKILL, 137 },
+		{ -SIGTERM, 143 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		int reap, status = 4711;
+		pid_t child;
+		autofd int pidfd = start_grandchild(table[i].code, &child, &reap);
+		struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
+		int r = pidfd_exit_status(pidfd, &status);
+
+		if (r < 0) { /* before Linux 6.15 it cannot be told, then or later */
+			(void)close(reap);
+			(void)waitpid(child, NULL, 0);
+			skip();
+		}
+		assert_int_equal(r, PIDFD_NOT_REAPED); /* it runs */
+		assert_int_equal(write(reap, "x", 1), 1);
+		assert_int_equal(poll(&poll_fd, 1, PATIENCE_MS), 1);
+		assert_int_equal(pidfd_exit_status(pidfd, &status), PIDFD_NOT_REAPED);
+		assert_int_equal(status, 4711);
+		(void)close(reap);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		assert_int_equal(pidfd_exit_status(pidfd, &status), 0);
+		assert_int_equal(status, table[i].status);
+	}
+}
+
+static void what_is_no_pidfd_tells_no_status(void **state)
+{
+	autofd int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int status = 4711;
+
+	(void)state;
+	assert_true(pidfd_exit_status(fd, &status) < 0);
+	assert_true(pidfd_exit_status(-1, &status) < 0);
+	assert_int_equal(status, 4711);
+}
+
 /* --- tokens, boot ------------------------------------------------------------------- */
 
 static void a_token_is_16_hexadecimal_digits(void **state)
@@ -463,6 +551,8 @@ int main(void)
 		TEST(the_name_in_a_stat_file_may_hold_anything),
 		TEST(what_is_no_stat_file_is_refused),
 		TEST(a_process_with_a_misleading_name_is_read_rightly),
+		TEST(anybody_who_watched_learns_how_it_ended),
+		TEST(what_is_no_pidfd_tells_no_status),
 		TEST(a_token_is_16_hexadecimal_digits),
 		TEST(the_boot_has_an_id_that_stays),
 		TEST(a_live_process_is_alive_and_its_pidfd_tells_its_end),

@@ -73,13 +73,24 @@ static void check_bad(int (*parse)(const char *, int64_t *, struct why *),
 #define CHECK_GOOD(parse, table) check_good(parse, table, ARRAY_SIZE(table))
 #define CHECK_BAD(parse, table) check_bad(parse, table, ARRAY_SIZE(table))
 
+/* GPUs times 1000, and the percent of a share. */
 static int count_of(const char *text, int64_t *ret, struct why *why)
 {
-	unsigned value;
-	int r = parse_gpu_count(text, &value, why);
+	unsigned gpus, percent;
+	int r = parse_gpu_count(text, &gpus, &percent, why);
 
 	if (r == 0)
-		*ret = value;
+		*ret = gpus * 1000 + percent;
+	return r;
+}
+
+static int need_of(const char *text, int64_t *ret, struct why *why)
+{
+	unsigned gpus, percent;
+	int r = parse_gpu_need(text, &gpus, &percent, why);
+
+	if (r == 0)
+		*ret = gpus * 1000 + percent;
 	return r;
 }
 
@@ -124,30 +135,65 @@ static void numbers_are_digits_up_to_their_limit(void **state)
 	assert_true(value == UINT64_MAX - 1);
 }
 
-static void gpu_counts_are_whole(void **state)
+static void gpu_counts_are_whole_or_a_share_of_one(void **state)
 {
-	static const struct good good[] = { { "0", 0 }, { "1", 1 }, { "8", 8 },
-		{ "128", 128 } };
+	static const struct good good[] = { { "0", 0 }, { "1", 1000 }, { "8", 8000 },
+		{ "128", 128000 }, { "0.5", 1050 }, { "0.01", 1001 }, { "0.99", 1099 },
+		{ ".25", 1025 }, { "0.1", 1010 }, { "0.500000000000000000000", 1050 },
+		{ "1.0", 1000 }, { "2.00000", 2000 }, { "128.0", 128000 } };
 	static const struct bad bad[] = {
-		{ "0.5", "shares of a GPU are not supported yet; ask for whole GPUs" },
-		{ "1.0", "shares of a GPU are not supported yet" },
-		{ ".5", "shares of a GPU are not supported yet" },
+		{ "0.125",
+			"'0.125' is no whole percentage of a GPU; write 0.12 or 0.13" },
+		{ "0.999",
+			"'0.999' is no whole percentage of a GPU; write 0.99 or 1.00" },
+		{ "0.0100001", "write 0.01 or 0.02" },
+		{ "0.001",
+			"'0.001' is less than the smallest share of a GPU; write 0.01" },
+		{ "0.0",
+			"'0.0' is no share of a GPU; write 0.01 to 0.99, or 0 for none" },
+		{ "1.5", "'1.5': above 1 only whole numbers of GPUs; write 1 or 2" },
+		{ "1.001", "above 1 only whole numbers of GPUs; write 1 or 2" },
+		{ "127.99", "write 127 or 128" },
+		{ "128.01", "'128.01' GPUs are too many" },
+		{ "128.001", "'128.001' GPUs are too many" },
 		{ "-1", "'-1' is less than no GPU; write a number from 0 to 128" },
-		{ "abc", "'abc' is not a number of GPUs" },
+		{ "-0.5", "'-0.5' is less than no GPU" },
+		{ "abc", "'abc' is not a number of GPUs; write one from 0 to 128, or a "
+			 "share, as 0.5" },
 		{ "1e99", "'1e99' is not a number of GPUs" },
 		{ "", "'' is not a number of GPUs" },
 		{ "5.", "'5.' is not a number of GPUs" },
 		{ ".", "'.' is not a number of GPUs" },
+		{ "0,5", "'0,5' is not a number of GPUs" },
+		{ "50%", "'50%' is not a number of GPUs" },
 		{ "0.5x", "'0.5x' is not a number of GPUs" },
+		{ "0.5.5", "'0.5.5' is not a number of GPUs" },
 		{ "all", "'all' is not a number of GPUs" },
 		{ "129", "'129' GPUs are too many; gpulease manages at most 128" },
 		{ "4294967296", "too many" },
 		{ "18446744073709551617", "too many" },
+		{ "184467440737095517", "too many" },
 	};
 
 	(void)state;
 	CHECK_GOOD(count_of, good);
 	CHECK_BAD(count_of, bad);
+}
+
+static void needs_that_were_reckoned_are_rounded_up(void **state)
+{
+	static const struct good good[] = { { "0", 0 }, { "0.0", 0 }, { "1", 1000 },
+		{ "1.0", 1000 }, { "0.5", 1050 }, { "0.125", 1013 }, { "0.12", 1012 },
+		{ "0.0000001", 1001 }, { "0.99", 1099 }, { "0.991", 1000 },
+		{ "1.2", 2000 }, { "1.0000001", 2000 }, { "1.99", 2000 },
+		{ "127.5", 128000 }, { "128", 128000 } };
+	static const struct bad bad[] = { { "128.1", "'128.1' GPUs are too many" },
+		{ "128.0001", "too many" }, { "-1", "less than no GPU" },
+		{ "x", "'x' is not a number of GPUs" }, { "1.", "not a number" } };
+
+	(void)state;
+	CHECK_GOOD(need_of, good);
+	CHECK_BAD(need_of, bad);
 }
 
 static void durations_have_units(void **state)
@@ -259,7 +305,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_digits_up_to_their_limit),
-		cmocka_unit_test(gpu_counts_are_whole),
+		cmocka_unit_test(gpu_counts_are_whole_or_a_share_of_one),
+		cmocka_unit_test(needs_that_were_reckoned_are_rounded_up),
 		cmocka_unit_test(durations_have_units),
 		cmocka_unit_test(time_limits_read_as_srun_reads_them),
 		cmocka_unit_test(sizes_are_mib_unless_they_say_otherwise),

@@ -44,17 +44,23 @@ static int teardown(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-static struct ahead join(int64_t turn_ms)
+static struct ahead join_with(int64_t turn_ms, int64_t priority)
 {
 	struct ahead ahead = { .ticket = { .state = TICKET_WAITING, .turn = 1 } };
 
 	ahead.ticket.turn_ms = turn_ms;
+	ahead.ticket.request.priority = priority;
 	assert_int_equal(owner_self(&ahead.ticket.owner), 0);
 	text_copy(ahead.ticket.boot, sizeof(ahead.ticket.boot), dir.boot);
 	ahead.bell = beacon_create(dir.fd, BEACON_BELL, &ahead.ticket.owner);
 	assert_true(ahead.bell >= 0);
 	assert_int_equal(ticket_append(&queue.file, &ahead.ticket, &ahead.number), 0);
 	return ahead;
+}
+
+static struct ahead join(int64_t turn_ms)
+{
+	return join_with(turn_ms, 0);
 }
 
 static void take_turn(struct ahead *ahead, int64_t now_ms)
@@ -82,15 +88,22 @@ static bool is_passed_over(const struct ahead *ahead)
 }
 
 /* A turn at @now_ms; returns when to come back. */
-static int64_t consider(uint64_t own, bool could_start, int64_t now_ms, int outcome)
+static int64_t consider_at(
+	struct queue_place own, bool could_start, int64_t now_ms, int outcome)
 {
 	int64_t wake_ms = 4711;
 
-	assert_int_equal(queue_begin(&queue, own), 0);
+	assert_int_equal(queue_begin(&queue, own.number), 0);
 	assert_int_equal(
 		passover_consider(&passover, &queue, own, could_start, now_ms, &wake_ms),
 		outcome);
 	return wake_ms;
+}
+
+static int64_t consider(uint64_t own, bool could_start, int64_t now_ms, int outcome)
+{
+	return consider_at(
+		(struct queue_place){ .number = own }, could_start, now_ms, outcome);
 }
 
 static void who_does_not_answer_is_passed_over(void **state)
@@ -217,6 +230,47 @@ static void only_those_who_wait_ahead_are_asked(void **state)
 	close_fd(&behind.bell);
 }
 
+static void ahead_is_who_comes_before_in_the_order(void **state)
+{
+	static const struct {
+		int64_t ahead, own, behind;
+		bool ahead_counts, behind_counts;
+	} table[] = { { 0, 0, 0, true, false }, { -1, 0, 0, false, false },
+		{ 0, 0, 1, true, true }, { -3, 0, 7, false, true },
+		{ 4, 0, -4, true, false }, { 2, 3, 4, false, true },
+		{ 3, 3, 3, true, false }, { -2, -2, -1, true, true },
+		{ -3, -2, -2, false, false } };
+	int64_t now_ms = NOW;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct ahead ahead = join_with(NOW - 1, table[i].ahead),
+			     me = join_with(NOW, table[i].own),
+			     behind = join_with(NOW - 1, table[i].behind);
+		struct queue_place own = { table[i].own, me.number };
+
+		passover_release(&passover);
+		(void)consider_at(own, true, now_ms, 0);
+		(void)consider_at(own, true, now_ms + PATIENCE, 0);
+		assert_int_equal(was_asked(&ahead), table[i].ahead_counts);
+		assert_int_equal(was_asked(&behind), table[i].behind_counts);
+		assert_false(was_asked(&me));
+		if (table[i].ahead_counts || table[i].behind_counts)
+			(void)consider_at(
+				own, true, now_ms + PATIENCE + ANSWER, PASSOVER_CHANGED);
+		assert_int_equal(is_passed_over(&ahead), table[i].ahead_counts);
+		assert_int_equal(is_passed_over(&behind), table[i].behind_counts);
+		ahead.ticket.state = me.ticket.state = behind.ticket.state =
+			TICKET_GRANTED;
+		take_turn(&ahead, NOW);
+		take_turn(&me, NOW);
+		take_turn(&behind, NOW);
+		close_fd(&ahead.bell);
+		close_fd(&me.bell);
+		close_fd(&behind.bell);
+	}
+}
+
 static void who_could_not_start_anyway_asks_nobody(void **state)
 {
 	struct ahead ahead = join(NOW - 1), me = join(NOW);
@@ -290,6 +344,7 @@ int main(void)
 		TEST(who_has_acted_lately_is_not_asked),
 		TEST(a_turn_long_ago_or_in_the_future_is_none),
 		TEST(only_those_who_wait_ahead_are_asked),
+		TEST(ahead_is_who_comes_before_in_the_order),
 		TEST(who_could_not_start_anyway_asks_nobody),
 		TEST(who_is_passed_over_is_not_asked_again),
 		TEST(many_are_asked_at_once),

@@ -12,11 +12,27 @@ enum { NOW_MS = 1000000, S = 1000, MARGIN_MS = 5000 };
 /* --- made-up machines --------------------------------------------------------------- */
 
 static struct plan_gpu gpus[GPUSET_MAX];
+static struct plan_use uses[GPUSET_MAX];
+static struct plan_facts facts;
+
+/* A GPU with one lease, for all of it. */
+static void lease_whole(unsigned slot, int64_t end_ms)
+{
+	uses[slot] = (struct plan_use){ .percent = WHOLE_PERCENT, .end_ms = end_ms };
+	gpus[slot].uses = &uses[slot];
+	gpus[slot].use_count = 1;
+}
+
+static void forget_gpus(void)
+{
+	memset(gpus, 0, sizeof(gpus));
+	facts = (struct plan_facts){ .gpus = gpus, .now_ms = NOW_MS, .margin_mib = 512 };
+}
 
 /* One letter a GPU, see below. */
 static void set_gpus(const char *states)
 {
-	memset(gpus, 0, sizeof(gpus));
+	forget_gpus();
 	for (unsigned slot = 0; states[slot]; slot++) {
 		static const struct {
 			char letter;
@@ -31,6 +47,8 @@ static void set_gpus(const char *states)
 		for (size_t i = 0; i < ARRAY_SIZE(letters); i++)
 			if (letters[i].letter == states[slot])
 				gpus[slot].state = letters[i].state;
+		if (states[slot] == 'L' || states[slot] == 'N')
+			lease_whole(slot, 0);
 	}
 }
 
@@ -45,7 +63,9 @@ static struct gpuset set_of(const char *slots)
 
 static struct plan_row row_of(uint64_t ticket, uint32_t wanted)
 {
-	return (struct plan_row){ .ticket = ticket, .gpus = wanted, .allow = GPUSET_ALL };
+	return (struct plan_row){
+		.ticket = ticket, .gpus = wanted, .need = NEED_WHOLE, .allow = GPUSET_ALL
+	};
 }
 
 static struct plan_row limited(uint64_t ticket, uint32_t wanted, int64_t limit_ms)
@@ -61,7 +81,7 @@ static struct plan begin(const char *states)
 	struct plan plan;
 
 	set_gpus(states);
-	plan_begin(&plan, gpus, NOW_MS);
+	plan_begin(&plan, &facts);
 	return plan;
 }
 
@@ -186,7 +206,7 @@ static void what_the_head_does_not_need_goes_to_others(void **state)
 	verdict = next(&plan, 2, 1);
 	check_behind(&verdict, 1);
 	plan = begin("LFFF");
-	gpus[0].end_ms = 0;
+	uses[0].end_ms = 0;
 	(void)next(&plan, 1, 1); /* starts */
 	verdict = next(&plan, 2, 3);
 	assert_int_equal(verdict.kind, VERDICT_LEASED);
@@ -216,10 +236,10 @@ static void the_head_is_given_what_is_free_soonest(void **state)
 	struct gpuset wanted = set_of("234");
 
 	(void)state;
-	gpus[0].end_ms = 0; /* no limit: last */
-	gpus[1].end_ms = NOW_MS + 500 * S;
-	gpus[2].end_ms = NOW_MS + 300 * S;
-	gpus[3].end_ms = NOW_MS + 400 * S;
+	uses[0].end_ms = 0; /* no limit: last */
+	uses[1].end_ms = NOW_MS + 500 * S;
+	uses[2].end_ms = NOW_MS + 300 * S;
+	uses[3].end_ms = NOW_MS + 400 * S;
 	(void)next(&plan, 1, 3);
 	assert_true(gpuset_equals(&plan.reserved, &wanted));
 	assert_int_equal(plan.head_start_ms, NOW_MS + 400 * S);
@@ -243,7 +263,7 @@ static void only_who_ends_before_the_head_could_start_goes_first(void **state)
 		struct plan_row row = limited(2, 1, table[i].limit_ms);
 		struct verdict verdict;
 
-		gpus[0].end_ms = NOW_MS + 100 * S;
+		uses[0].end_ms = NOW_MS + 100 * S;
 		verdict = next(&plan, 1, 2);
 		assert_int_equal(verdict.kind, VERDICT_LEASED);
 		assert_int_equal(plan.head_start_ms, NOW_MS + 100 * S);
@@ -267,7 +287,7 @@ static void without_a_bound_for_the_head_nobody_goes_first(void **state)
 		struct verdict verdict;
 
 		/* the end of what lingers or settles is no lease's end */
-		gpus[0].end_ms = i == 0 ? 0 : NOW_MS + 1000 * S;
+		uses[0].end_ms = i == 0 ? 0 : NOW_MS + 1000 * S;
 		(void)next(&plan, 1, 2);
 		assert_int_equal(plan.head_start_ms, 0);
 		assert_true(plan_is_closed(&plan));
@@ -284,7 +304,7 @@ static void a_gpu_just_given_to_one_ahead_has_no_bound_either(void **state)
 
 	(void)state;
 	check_start(&verdict, "0");
-	gpus[1].end_ms = NOW_MS + 1000 * S;
+	uses[1].end_ms = NOW_MS + 1000 * S;
 	(void)next(&plan, 2, 2);
 	assert_int_equal(plan.head, 2);
 	assert_int_equal(plan.head_start_ms, 0);
@@ -380,10 +400,10 @@ static void alone_means_as_if_nobody_were_ahead(void **state)
 	(void)next(&plan, 1, 4);
 	verdict = plan_next(&plan, &row);
 	check_behind(&verdict, 1);
-	verdict = plan_alone(gpus, NOW_MS, &row);
+	verdict = plan_alone(&facts, &row);
 	check_start(&verdict, "23");
 	row.gpus = 3;
-	verdict = plan_alone(gpus, NOW_MS, &row);
+	verdict = plan_alone(&facts, &row);
 	assert_int_equal(verdict.kind, VERDICT_LEASED);
 }
 
@@ -417,7 +437,7 @@ static void draw_world(void)
 {
 	unsigned last = draw(8) ? draw(10) : GPUSET_MAX - 1;
 
-	memset(gpus, 0, sizeof(gpus));
+	forget_gpus();
 	for (unsigned slot = 0; slot <= last; slot++) {
 		struct plan_gpu *gpu = &gpus[slot];
 
@@ -427,8 +447,8 @@ static void draw_world(void)
 				       : (enum gpu_state)draw(GPU_STATES);
 		gpu->is_just_released = draw(3) == 0;
 		gpu->index = draw(12);
-		if (draw(3))
-			gpu->end_ms = NOW_MS + (int64_t)draw(200) * S;
+		if (gpu->state == GPU_LEASED || gpu->state == GPU_LINGERING)
+			lease_whole(slot, draw(3) ? NOW_MS + (int64_t)draw(200) * S : 0);
 	}
 	for (unsigned i = 0; i < ROWS; i++) {
 		rows[i] = row_of(i + 1, 1 + draw(4));
@@ -449,7 +469,7 @@ static void plan_all(const struct plan_row *queue, unsigned count, struct verdic
 {
 	struct plan plan;
 
-	plan_begin(&plan, gpus, NOW_MS);
+	plan_begin(&plan, &facts);
 	for (unsigned i = 0; i < count; i++)
 		out[i] = plan_next(&plan, &queue[i]);
 }
@@ -486,12 +506,12 @@ static void check_world(uint64_t round)
 	bool was_closed = false;
 	struct plan plan;
 
-	plan_begin(&plan, gpus, NOW_MS);
+	plan_begin(&plan, &facts);
 	for (unsigned i = 0; i < ROWS; i++) {
 		struct gpuset reserved = plan.reserved, outside, could;
 		uint64_t head = plan.head;
 		struct verdict verdict = plan_next(&plan, &rows[i]);
-		struct verdict first = plan_alone(gpus, NOW_MS, &rows[i]);
+		struct verdict first = plan_alone(&facts, &rows[i]);
 
 		outside = gpuset_minus(&verdict.gpus, &rows[i].allow);
 		CHECK(gpuset_is_empty(&outside));
@@ -627,10 +647,10 @@ static void set_leases(int64_t now_ms)
 			continue;
 		gpuset_for_each (slot, &job->gpus) {
 			gpus[slot].state = GPU_LEASED;
-			gpus[slot].end_ms =
+			lease_whole((unsigned)slot,
 				job->row.limit_ms ? job->started_ms + job->row.limit_ms +
 							    job->row.grace_ms
-						  : 0;
+						  : 0);
 		}
 	}
 }
@@ -642,7 +662,8 @@ static int64_t step(uint64_t round, int64_t now_ms)
 	struct plan plan;
 
 	set_leases(now_ms);
-	plan_begin(&plan, gpus, now_ms);
+	facts.now_ms = now_ms;
+	plan_begin(&plan, &facts);
 	for (unsigned i = 0; i < SIM_JOBS && jobs[i].arrives_ms <= now_ms; i++) {
 		struct job *job = &jobs[i];
 		struct verdict verdict;

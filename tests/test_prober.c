@@ -154,6 +154,317 @@ static void what_comes_from_here_is_known_as_ones_own(void **state)
 	statedir_release(&dir);
 }
 
+/* --- how the GPUs are linked --------------------------------------------------------- */
+
+#define SMI "tests/bin/nvidia-smi"
+#define GPUS                                                               \
+	"0 GPU-51111111-0000-4000-8000-000000000000 0000:01:00.0 1000 A\n" \
+	"1 GPU-51111111-0000-4000-8000-000000000001 0000:02:00.0 1000 A\n"
+#define LINKED "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n"
+
+static char fake_dir[128], search[] = "PATH=/usr/bin:/bin";
+static char *const environment[] = { fake_dir, search, NULL };
+
+/* A prober that has seen two GPUs, through the simulated driver in the same directory. */
+static struct prober start_prober(
+	const struct scratch *s, const struct statedir *dir, int64_t limit_ms)
+{
+	struct prober_config config = {
+		.nvidia_smi = SMI,
+		.environment = environment,
+		.limit_ms = limit_ms,
+	};
+	struct prober prober;
+
+	if (access(SMI, X_OK) < 0)
+		skip(); /* not started in the root of the source */
+	(void)snprintf(fake_dir, sizeof(fake_dir), "FAKE_SMI_DIR=%s", s->path);
+	probe_simulate(2, 1000, clock_boot_ms(), &probe);
+	prober_init(&prober, dir, &config);
+	prober.has_result = true;
+	return prober;
+}
+
+/* Polls and steps as a broker does, until the question is over. */
+static void finish_topology(struct prober *prober)
+{
+	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+	bool has_probe = true;
+
+	while (prober->topology.run.is_running && clock_boot_ms() < until_ms) {
+		struct pollfd fds[PROBE_POLL_FDS];
+		unsigned count = prober_poll_fds(prober, fds);
+		int64_t left_ms = prober_deadline_ms(prober) - clock_boot_ms();
+
+		(void)poll(fds, count, (int)min_i64(max_i64(left_ms, 0), PATIENCE_MS));
+		prober_step(prober, clock_boot_ms(), &probe, &has_probe);
+	}
+	assert_false(prober->topology.run.is_running);
+	assert_true(prober_deadline_ms(prober) == INT64_MAX);
+}
+
+static bool knows(struct prober *prober)
+{
+	return prober_knows_topology(prober, clock_boot_ms(), &probe);
+}
+
+/* How often nvidia-smi was called. */
+static size_t calls(const struct scratch *s)
+{
+	char text[256];
+
+	if (fdio_read_text(s->dirfd, "count", text, sizeof(text)) < 0)
+		return 0;
+	return strlen(text) / strlen("topo\n");
+}
+
+static void assert_linked(const struct prober *prober)
+{
+	const struct topology *topology = prober_topology(prober);
+
+	assert_non_null(topology);
+	assert_int_equal(topology->count, 2);
+	assert_string_equal(topology->gpus[1].uuid, probe.gpus[1].uuid);
+	assert_int_equal(topology->gpus[0].level[1], LINK_NV + 4);
+}
+
+static void links_are_asked_for_once_and_only_where_wanted(void **state)
+{
+	struct scratch *s = *state;
+	struct statedir dir = fixture_dir(s);
+	struct prober prober = start_prober(s, &dir, 0), other;
+
+	assert_int_equal(scratch_write(s, "topo.raw", LINKED), 0);
+	/* not before there is a probe, by whose indices it goes */
+	prober.has_result = false;
+	prober_want_topology(&prober, clock_boot_ms());
+	assert_false(prober.topology.run.is_running);
+	prober.has_result = true;
+	assert_false(knows(&prober));
+	assert_null(prober_topology(&prober));
+	assert_int_equal(calls(s), 0);
+	prober_want_topology(&prober, clock_boot_ms());
+	assert_true(prober.topology.run.is_running);
+	assert_false(prober_is_busy(&prober)); /* that is said of probes */
+	assert_false(knows(&prober));
+	prober_want_topology(&prober, clock_boot_ms());
+	finish_topology(&prober);
+	assert_true(knows(&prober));
+	assert_linked(&prober);
+	/* the next has it from the file, and nobody keeps the lock */
+	other = start_prober(s, &dir, 0);
+	assert_true(knows(&other));
+	assert_linked(&other);
+	assert_int_equal(prober.topology.lock_fd, -1);
+	assert_int_equal(calls(s), 1);
+	/* once it is settled the file is not even opened */
+	assert_int_equal(unlinkat(dir.fd, "topology", 0), 0);
+	assert_true(knows(&prober));
+	/* until there is another GPU */
+	probe_simulate(3, 1000, clock_boot_ms(), &probe);
+	assert_false(knows(&prober));
+	prober_release(&other);
+	prober_release(&prober);
+	assert_null(prober_topology(&prober));
+	statedir_release(&dir);
+}
+
+static void a_driver_that_cannot_tell_is_left_alone_for_ten_minutes(void **state)
+{
+	struct scratch *s = *state;
+	struct statedir dir = fixture_dir(s);
+	struct prober prober = start_prober(s, &dir, 0), other;
+	int64_t now_ms = clock_boot_ms();
+
+	prober_want_topology(&prober, now_ms);
+	finish_topology(&prober);
+	assert_true(knows(&prober));
+	assert_null(prober_topology(&prober));
+	assert_memory_equal(prober.topology.newest->trouble.text,
+		"nvidia-smi: Invalid combination", 31);
+	other = start_prober(s, &dir, 0);
+	assert_true(knows(&other));
+	assert_null(prober_topology(&other));
+	assert_int_equal(calls(s), 1);
+	assert_false(prober_knows_topology(&other, now_ms + TOPOLOGY_RETRY_MS, &probe));
+	assert_false(prober_knows_topology(&prober, now_ms + TOPOLOGY_RETRY_MS, &probe));
+	/* the next driver can */
+	assert_int_equal(scratch_write(s, "topo.raw", LINKED), 0);
+	prober_want_topology(&prober, now_ms + TOPOLOGY_RETRY_MS);
+	finish_topology(&prober);
+	assert_true(prober_knows_topology(&prober, INT64_MAX, &probe));
+	assert_linked(&prober);
+	prober_release(&other);
+	prober_release(&prober);
+	statedir_release(&dir);
+}
+
+static void one_that_hangs_or_cannot_be_run_is_a_failure(void **state)
+{
+	struct scratch *s = *state;
+	struct statedir dir = fixture_dir(s);
+	struct prober prober = start_prober(s, &dir, 50);
+
+	assert_int_equal(scratch_write(s, "hang.topo", ""), 0);
+	prober_want_topology(&prober, clock_boot_ms());
+	finish_topology(&prober);
+	assert_true(knows(&prober));
+	assert_string_equal(prober.topology.newest->trouble.text,
+		"nvidia-smi did not answer within 1 s");
+	prober_release(&prober);
+	assert_int_equal(unlinkat(dir.fd, "topology", 0), 0);
+	prober = start_prober(s, &dir, 0);
+	prober.config.nvidia_smi = "/nonexistent/nvidia-smi";
+	prober_want_topology(&prober, clock_boot_ms());
+	finish_topology(&prober);
+	assert_true(knows(&prober));
+	assert_memory_equal(prober.topology.newest->trouble.text, "cannot run '/non", 16);
+	prober_release(&prober);
+	statedir_release(&dir);
+}
+
+static void what_was_killed_or_stopped_says_nothing_to_others(void **state)
+{
+	static const int signals[] = { SIGKILL, SIGSTOP };
+	static const char *const troubles[] = { "nvidia-smi was killed by signal 9",
+		"nvidia-smi was stopped" };
+	struct scratch *s = *state;
+	struct statedir dir = fixture_dir(s);
+
+	dir.is_hardened = true;
+	assert_int_equal(scratch_write(s, "hang.topo", ""), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		struct prober prober = start_prober(s, &dir, PATIENCE_MS);
+
+		prober_want_topology(&prober, clock_boot_ms());
+		assert_int_equal(kill(prober.topology.run.spawn.pid, signals[i]), 0);
+		finish_topology(&prober);
+		assert_true(knows(&prober));
+		assert_string_equal(prober.topology.newest->trouble.text, troubles[i]);
+		prober_release(&prober);
+		assert_false(fixture_exists(dir.fd, ".", "topology"));
+	}
+	statedir_release(&dir);
+}
+
+static void only_one_asks_while_others_wait_a_while(void **state)
+{
+	struct scratch *s = *state;
+	struct statedir dir = fixture_dir(s);
+	struct prober prober = start_prober(s, &dir, 0);
+	int64_t now_ms = clock_boot_ms();
+	bool has_probe = true;
+	autofd int other = -1;
+
+	assert_int_equal(scratch_write(s, "topo.raw", LINKED), 0);
+	assert_int_equal(topology_lock_try(dir.fd, &other), 0);
+	prober_want_topology(&prober, now_ms);
+	assert_false(prober.topology.run.is_running);
+	assert_in_range(prober_deadline_ms(&prober), now_ms + 1, now_ms + 1000);
+	prober_step(&prober, prober_deadline_ms(&prober), &probe, &has_probe);
+	assert_true(prober_deadline_ms(&prober) ==
+		    INT64_MAX); /* who still wants it says so */
+	prober_want_topology(&prober, now_ms + PROBER_TRUST_MS - 1);
+	assert_false(prober.topology.run.is_running);
+	/* what comes meanwhile ends the wait */
+	topology_simulate(
+		&probe, prober.topology.newest = malloc(sizeof(struct topology)));
+	assert_int_equal(topology_store(&dir, prober.topology.newest), 0);
+	prober.topology.newest->count = 0;
+	assert_true(knows(&prober));
+	assert_true(prober_deadline_ms(&prober) == INT64_MAX);
+	assert_int_equal(unlinkat(dir.fd, "topology", 0), 0);
+	prober.topology.newest->count = 0;
+	assert_false(knows(&prober));
+	prober_want_topology(&prober, now_ms + PROBER_TRUST_MS);
+	assert_false(prober.topology.run.is_running); /* a new wait */
+	prober_want_topology(&prober, now_ms + 2 * PROBER_TRUST_MS);
+	assert_true(prober.topology.run.is_running);
+	finish_topology(&prober);
+	assert_true(knows(&prober));
+	assert_linked(&prober);
+	prober_release(&prober);
+	statedir_release(&dir);
+}
+
+static void a_failure_does_not_replace_what_others_have_learned(void **state)
+{
+	struct scratch *s = *state;
+	struct statedir dir = fixture_dir(s);
+	struct prober prober = start_prober(s, &dir, 0), other = start_prober(s, &dir, 0);
+
+	assert_int_equal(scratch_write(s, "hang.topo", ""), 0);
+	prober_want_topology(&prober, clock_boot_ms());
+	while (calls(s) == 0)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(unlinkat(dir.fd, "hang.topo", 0), 0);
+	assert_int_equal(scratch_write(s, "topo.raw", LINKED), 0);
+	prober_want_topology(&other, clock_boot_ms());
+	prober_want_topology(&other, clock_boot_ms() + PROBER_TRUST_MS);
+	finish_topology(&other);
+	assert_linked(&other);
+	assert_int_equal(kill(prober.topology.run.spawn.pid, SIGKILL), 0);
+	finish_topology(&prober);
+	assert_linked(&prober);
+	prober_release(&other);
+	prober_release(&prober);
+	statedir_release(&dir);
+}
+
+static void links_and_probe_are_asked_for_side_by_side(void **state)
+{
+	struct scratch *s = *state;
+	struct statedir dir = fixture_dir(s);
+	struct prober prober = start_prober(s, &dir, PATIENCE_MS);
+	struct pollfd fds[PROBE_POLL_FDS];
+	bool has_probe = true;
+
+	assert_int_equal(scratch_write(s, "hang.topo", ""), 0);
+	assert_int_equal(scratch_write(s, "gpus", GPUS), 0);
+	prober_want(&prober, clock_boot_ms());
+	prober_want_topology(&prober, clock_boot_ms());
+	assert_in_range(prober_poll_fds(&prober, fds), 3 * 2, PROBE_POLL_FDS);
+	while (prober.run.is_running) {
+		unsigned count = prober_poll_fds(&prober, fds);
+
+		assert_int_equal(poll(fds, count, PATIENCE_MS) > 0, 1);
+		prober_step(&prober, clock_boot_ms(), &probe, &has_probe);
+	}
+	assert_int_equal(probe.gpu_count, 2);
+	assert_string_equal(probe.gpus[0].name, "A");
+	assert_true(prober.topology.run.is_running);
+	prober_release(&prober);
+	assert_int_equal(prober_poll_fds(&prober, fds), 0);
+	statedir_release(&dir);
+}
+
+static void without_a_driver_all_is_known(void **state)
+{
+	struct prober_config config = { .nvidia_smi = NULL };
+	struct statedir dir = fixture_dir(*state);
+	struct prober prober;
+	bool has_probe = false;
+
+	probe_simulate(2, 1000, clock_boot_ms(), &probe);
+	prober_init(&prober, &dir, &config);
+	assert_true(knows(&prober));
+	assert_null(prober_topology(&prober));
+	prober_want_topology(&prober, clock_boot_ms());
+	assert_false(prober.topology.run.is_running);
+	prober_release(&prober);
+	/* simulated GPUs are linked as those of two sockets */
+	config = (struct prober_config){ .nvidia_smi = SMI, .sim_gpus = 8 };
+	prober_init(&prober, &dir, &config);
+	prober_refresh(&prober, clock_boot_ms(), &probe, &has_probe);
+	prober_want_topology(&prober, clock_boot_ms());
+	assert_false(prober.topology.run.is_running);
+	assert_true(knows(&prober));
+	assert_int_equal(prober_topology(&prober)->gpus[3].level[4], LINK_SYS);
+	assert_int_equal(prober_topology(&prober)->gpus[4].level[7], LINK_NODE);
+	prober_release(&prober);
+	statedir_release(&dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +474,14 @@ int main(void)
 		SCRATCH_TEST(
 			one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait),
 		SCRATCH_TEST(what_comes_from_here_is_known_as_ones_own),
+		SCRATCH_TEST(links_are_asked_for_once_and_only_where_wanted),
+		SCRATCH_TEST(a_driver_that_cannot_tell_is_left_alone_for_ten_minutes),
+		SCRATCH_TEST(one_that_hangs_or_cannot_be_run_is_a_failure),
+		SCRATCH_TEST(what_was_killed_or_stopped_says_nothing_to_others),
+		SCRATCH_TEST(only_one_asks_while_others_wait_a_while),
+		SCRATCH_TEST(a_failure_does_not_replace_what_others_have_learned),
+		SCRATCH_TEST(links_and_probe_are_asked_for_side_by_side),
+		SCRATCH_TEST(without_a_driver_all_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

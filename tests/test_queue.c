@@ -9,6 +9,8 @@
 
 static unsigned torn_reads; /* so many reads of the queue see ticket 2 half copied */
 static bool cannot_punch;
+static unsigned reads;
+static size_t read_bytes;
 
 ssize_t __real_pread(int fd, void *out, size_t size, off_t offset);
 ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset);
@@ -20,6 +22,8 @@ ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset)
 	ssize_t n = __real_pread(fd, out, size, offset);
 	off_t at = 2 * RECORD_SIZE - offset;
 
+	reads++;
+	read_bytes += n > 0 ? (size_t)n : 0;
 	if (torn_reads && at >= 0 && at + RECORD_SIZE <= n) {
 		torn_reads--;
 		memset((char *)out + at + 100, '#', 50);
@@ -77,6 +81,32 @@ static uint64_t append_of(
 static uint64_t append(void)
 {
 	return append_of(&myself, TICKET_WAITING, dir.boot);
+}
+
+static struct ticket ranked_ticket(int64_t priority)
+{
+	struct ticket ticket = { .state = TICKET_WAITING, .owner = myself };
+
+	text_copy(ticket.boot, sizeof(ticket.boot), dir.boot);
+	ticket.request.priority = priority;
+	return ticket;
+}
+
+static uint64_t append_with(int64_t priority)
+{
+	struct ticket ticket = ranked_ticket(priority);
+	uint64_t number = 0;
+
+	assert_int_equal(ticket_append(&queue.file, &ticket, &number), 0);
+	return number;
+}
+
+static void rewrite_as(uint64_t number, uint32_t ticket_state, int64_t priority)
+{
+	struct ticket ticket = ranked_ticket(priority);
+
+	ticket.state = ticket_state;
+	assert_int_equal(ticket_rewrite(&queue.file, number, &ticket), 0);
 }
 
 static void append_cancel(uint64_t ticket, uint32_t uid, uint32_t verb, const char *boot)
@@ -229,6 +259,314 @@ static void a_ticket_is_found_by_its_number(void **state)
 	assert_int_equal(queue_find(&queue, 3, &row), QUEUE_END); /* a control */
 	assert_int_equal(queue_find(&queue, 4, &row), QUEUE_END);
 	assert_int_equal(queue_find(&queue, UINT64_MAX, &row), QUEUE_END);
+}
+
+/* --- the order ---------------------------------------------------------------------- */
+
+/* What comes before @until in the order are the tickets @numbers, ended by 0. */
+static void check_order_until(struct queue_place until, const uint64_t *numbers)
+{
+	struct queue_cursor cursor;
+	struct queue_row row;
+
+	queue_order_begin(&cursor, until);
+	for (; *numbers; numbers++) {
+		assert_int_equal(queue_next_in_order(&queue, &cursor, &row), 0);
+		assert_int_equal(row.number, *numbers);
+		assert_true(row.is_waiting);
+	}
+	assert_int_equal(queue_next_in_order(&queue, &cursor, &row), QUEUE_END);
+	assert_int_equal(queue_next_in_order(&queue, &cursor, &row), QUEUE_END);
+}
+
+static size_t count_in_order(void)
+{
+	struct queue_cursor cursor;
+	struct queue_row row;
+	size_t count = 0;
+
+	queue_order_begin(&cursor, QUEUE_LAST);
+	while (queue_next_in_order(&queue, &cursor, &row) == 0)
+		count++;
+	return count;
+}
+
+#define CHECK_ORDER(...) \
+	check_order_until(QUEUE_LAST, (const uint64_t[]){ __VA_ARGS__, 0 })
+
+static void places_are_compared_by_priority_and_then_number(void **state)
+{
+	static const struct queue_place order[] = { { INT64_MAX, 1 }, { INT64_MAX, 7 },
+		{ 1, 9 }, { 0, 1 }, { 0, 2 }, { 0, UINT64_MAX }, { -1, 1 },
+		{ INT64_MIN, 3 }, { INT64_MIN, UINT64_MAX } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(order); k++)
+			assert_int_equal(queue_comes_before(order[i], order[k]), i < k);
+}
+
+static void the_higher_priority_comes_first_and_then_the_earlier(void **state)
+{
+	static const int64_t priorities[] = { 0, 5, -2, 0, 7, 5, -2, INT64_MIN, 0,
+		INT64_MAX, 1, -1 };
+
+	(void)state;
+	begin(0);
+	check_order_until(QUEUE_LAST, (const uint64_t[]){ 0 });
+	for (size_t i = 0; i < ARRAY_SIZE(priorities); i++)
+		(void)append_with(priorities[i]);
+	begin(0);
+	CHECK_ORDER(10, 5, 2, 6, 11, 1, 4, 9, 12, 3, 7, 8);
+	begin(0);
+	CHECK_ORDER(10, 5, 2, 6, 11, 1, 4, 9, 12, 3, 7, 8);
+	/* who comes later is seen in the next turn, in its place */
+	assert_int_equal(append_with(6), 13);
+	assert_int_equal(append_with(0), 14);
+	CHECK_ORDER(10, 5, 2, 6, 11, 1, 4, 9, 12, 3, 7, 8);
+	begin(0);
+	CHECK_ORDER(10, 5, 13, 2, 6, 11, 1, 4, 9, 14, 12, 3, 7, 8);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	return queue_comes_before(
+		       *(const struct queue_place *)a, *(const struct queue_place *)b)
+		       ? -1
+		       : 1;
+}
+
+/* Whatever the priorities: sorted, and for everybody those before their own place. */
+static void everybody_sees_those_before_their_own_place(void **state)
+{
+	enum { ROUNDS = 40, MOST = 150 };
+	unsigned seed = 4711;
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct queue_place sorted[MOST];
+		uint64_t numbers[MOST + 1];
+		size_t count = (size_t)(rand_r(&seed) % MOST);
+		int spread = rand_r(&seed) % 9 + 1, few = rand_r(&seed) % 3;
+
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+		for (size_t i = 0; i < count; i++) {
+			int64_t priority = few && rand_r(&seed) % 4
+						   ? 0
+						   : rand_r(&seed) % spread - spread / 2;
+
+			sorted[i] =
+				(struct queue_place){ priority, append_with(priority) };
+		}
+		qsort(sorted, count, sizeof(*sorted), by_place);
+		for (size_t i = 0; i < count; i++)
+			numbers[i] = sorted[i].number;
+		for (size_t i = count; i-- > 0;) {
+			begin(sorted[i].number);
+			numbers[i] = 0;
+			check_order_until(sorted[i], numbers);
+		}
+	}
+}
+
+/* One of many of the same priority reads a few rows, not all that are before it. */
+static void the_order_is_read_no_further_than_it_is_asked_for(void **state)
+{
+	static const int64_t priorities[] = { 0, 5, -5 };
+	enum { MANY = 1000, ROWS = 3 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(priorities); i++) {
+		struct queue_place own = { .priority = priorities[i], .number = MANY };
+		struct queue_cursor cursor;
+		struct queue_row row;
+
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+		for (uint64_t k = 1; k <= MANY; k++)
+			(void)append_with(priorities[i]);
+		begin(MANY);
+		reads = 0;
+		read_bytes = 0;
+		begin(MANY);
+		queue_order_begin(&cursor, own);
+		for (uint64_t k = 1; k <= ROWS; k++) {
+			assert_int_equal(queue_next_in_order(&queue, &cursor, &row), 0);
+			assert_int_equal(row.number, k);
+		}
+		/* behind priority 0 all of the file has been passed over */
+		if (priorities[i] >= 0) {
+			assert_in_range(reads, 1, ROWS + 3);
+			assert_in_range(read_bytes, 1, 3 * QUEUE_CHUNK * RECORD_SIZE);
+		} else {
+			assert_in_range(reads, 1, ROWS + 3 + MANY / QUEUE_CHUNK + 1);
+		}
+	}
+}
+
+static void who_waits_no_more_is_forgotten(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		(void)append_with(9);
+		(void)append_with(-9);
+	}
+	append_cancel(3, 0, CONTROL_CANCEL, dir.boot);
+	begin(0);
+	assert_int_equal(queue.ranked_count, 6);
+	CHECK_ORDER(1, 5, 2, 4, 6);
+	assert_int_equal(queue.ranked_count, 5);
+	rewrite_as(1, TICKET_GRANTED, 9);
+	rewrite_as(4, TICKET_GRANTED, -9);
+	begin(0);
+	CHECK_ORDER(5, 2, 6);
+	assert_int_equal(queue.ranked_count, 3);
+	/* who is dead has to be named; in the file it is met all the same, at its end */
+	queue_forget(&queue, 5);
+	queue_forget(&queue, 5);
+	assert_int_equal(queue.ranked_count, 2);
+	CHECK_ORDER(5, 2, 6);
+	/* and whom the hint has passed */
+	set_hint(6);
+	begin(0);
+	assert_int_equal(queue.ranked_count, 1);
+	CHECK_ORDER(6);
+}
+
+static void tickets_of_another_boot_have_no_place(void **state)
+{
+	struct ticket ticket = ranked_ticket(5);
+	uint64_t number;
+
+	(void)state;
+	text_copy(ticket.boot, sizeof(ticket.boot), "00000000000000000000000000000000");
+	assert_int_equal(ticket_append(&queue.file, &ticket, &number), 0);
+	(void)append_with(1);
+	begin(0);
+	CHECK_ORDER(2);
+	assert_int_equal(queue.ranked_count, 1);
+}
+
+static void who_started_while_nobody_looked_is_not_kept_for_ever(void **state)
+{
+	enum { MANY = 5000, WAITING = 100 };
+
+	(void)state;
+	begin(0);
+	for (uint64_t i = 1; i <= MANY; i++) {
+		assert_int_equal(append_with((int64_t)i % 7 + 1), i);
+		if (i > WAITING)
+			rewrite_as(i, TICKET_GRANTED, (int64_t)i % 7 + 1);
+		begin(0); /* without going through them */
+	}
+	assert_true(queue.ranked_count < 1100);
+	assert_true(queue.ranked_room <= 1024);
+	rewrite_as(3, TICKET_GRANTED, 4);
+	for (uint64_t i = 1; i <= WAITING; i++)
+		if (i % 7 == 6 || i == 3)
+			rewrite_as(i, TICKET_GRANTED, 7);
+	begin(0);
+	assert_int_equal(count_in_order(), WAITING - 14 - 1);
+	assert_int_equal(queue.ranked_count, WAITING - 14 - 1);
+}
+
+static void priorities_between_the_hint_and_me_count(void **state)
+{
+	(void)state;
+	(void)append_with(3);
+	(void)append_with(8);
+	(void)append_with(0);
+	(void)append_with(4);
+	(void)append_with(8);
+	set_hint(2);
+	begin(4);
+	check_order_until((struct queue_place){ 4, 4 }, (const uint64_t[]){ 2, 5, 0 });
+	queue_release(&queue);
+	assert_int_equal(queue_open(&queue, &dir), 0);
+	/* the hint has passed me: what is before it counts from me on */
+	set_hint(5);
+	begin(4);
+	CHECK_ORDER(5, 4);
+	assert_int_equal(queue.from, 4);
+}
+
+static void a_record_that_breaks_keeps_its_place(void **state)
+{
+	(void)state;
+	(void)append_with(0);
+	(void)append_with(5);
+	(void)append_with(4);
+	begin(0);
+	assert_int_equal(pwrite(queue.file.fd, "#", 1, 2 * RECORD_SIZE + 50), 1);
+	CHECK_ORDER(3, 1);
+	assert_int_equal(queue.first_broken, 2);
+	rewrite_as(2, TICKET_WAITING, 5);
+	begin(0);
+	assert_int_equal(queue.first_broken, 0);
+	CHECK_ORDER(2, 3, 1);
+}
+
+/* Its first bytes are damaged when it is glanced at; then its owner writes it again. */
+static void a_ticket_unreadable_at_first_gets_its_place_once_it_is_read(void **state)
+{
+	static const char *const damage[] = { "#", "ticket/1 priority=x",
+		"ticket/1 priority=99", "ticket/1 priority=-9",
+		"ticket/1 priority=99999999999999999999", "control/1 verb=1",
+		"ticket/1 state=" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(damage); i++) {
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+		(void)append_with(0);
+		(void)append_with(5);
+		(void)append_with(4);
+		assert_true(pwrite(queue.file.fd, damage[i], strlen(damage[i]),
+				    2 * RECORD_SIZE) > 0);
+		begin(0);
+		CHECK_ORDER(3, 1);
+		rewrite_as(2, TICKET_WAITING, 5);
+		begin(0);
+		assert_int_equal(count_in_order(), 3); /* perhaps late, for once */
+		if (i < ARRAY_SIZE(damage) - 1)
+			CHECK_ORDER(2, 3, 1);
+		else /* looks as if there had never been a priority */
+			CHECK_ORDER(3, 1, 2);
+		assert_int_equal(queue.unread_count, 0);
+	}
+}
+
+static void a_cancel_half_copied_is_seen_in_the_next_turn(void **state)
+{
+	struct queue_row row;
+
+	(void)state;
+	(void)append();
+	append_cancel(1, 0, CONTROL_CANCEL, dir.boot);
+	torn_reads = 1;
+	begin(0);
+	assert_int_equal(queue_find(&queue, 1, &row), 0);
+	assert_true(row.is_waiting);
+	begin(0);
+	assert_int_equal(queue_find(&queue, 1, &row), 0);
+	assert_true(row.is_cancelled);
+	begin(0);
+	assert_int_equal(queue.cancel_count, 1);
+}
+
+static void a_ruined_file_costs_no_more_than_a_few_looks_a_turn(void **state)
+{
+	enum { MANY = 500 };
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		(void)append();
+	for (off_t i = 1; i <= MANY; i++)
+		assert_int_equal(pwrite(queue.file.fd, "#", 1, i * RECORD_SIZE), 1);
+	(void)append_with(1);
+	begin(0);
+	reads = 0;
+	begin(0);
+	assert_true(reads <= QUEUE_UNREAD_MAX + 3);
+	CHECK_ORDER(MANY + 1);
 }
 
 /* --- the hint ----------------------------------------------------------------------- */
@@ -535,6 +873,18 @@ int main(void)
 		TEST(a_broken_record_is_skipped_and_remembered),
 		TEST(a_record_half_copied_is_read_again),
 		TEST(a_ticket_is_found_by_its_number),
+		TEST(places_are_compared_by_priority_and_then_number),
+		TEST(the_higher_priority_comes_first_and_then_the_earlier),
+		TEST(everybody_sees_those_before_their_own_place),
+		TEST(the_order_is_read_no_further_than_it_is_asked_for),
+		TEST(who_waits_no_more_is_forgotten),
+		TEST(tickets_of_another_boot_have_no_place),
+		TEST(who_started_while_nobody_looked_is_not_kept_for_ever),
+		TEST(priorities_between_the_hint_and_me_count),
+		TEST(a_record_that_breaks_keeps_its_place),
+		TEST(a_ticket_unreadable_at_first_gets_its_place_once_it_is_read),
+		TEST(a_cancel_half_copied_is_seen_in_the_next_turn),
+		TEST(a_ruined_file_costs_no_more_than_a_few_looks_a_turn),
 		TEST(reading_begins_at_the_hint),
 		TEST(a_hint_that_has_passed_me_does_not_hide_me),
 		TEST(a_hint_beyond_the_end_is_no_trouble),

@@ -27,6 +27,9 @@ static void a_whole_document(void **state)
 	json_begin_array(&json);
 	json_unsigned(&json, UINT64_MAX);
 	json_signed(&json, INT64_MIN);
+	json_hundredths(&json, 100);
+	json_hundredths(&json, 50);
+	json_hundredths(&json, 107);
 	json_end(&json);
 	json_key(&json, "none");
 	json_begin_object(&json);
@@ -37,9 +40,10 @@ static void a_whole_document(void **state)
 	json_null(&json);
 	json_end(&json);
 	json_finish(&json);
-	page_is(&page, "{\n  \"a\": [\n    18446744073709551615,\n"
-		       "    -9223372036854775808\n  ],\n  \"none\": {},\n"
-		       "  \"b\": true,\n  \"c\": null\n}\n");
+	page_is(&page,
+		"{\n  \"a\": [\n    18446744073709551615,\n"
+		"    -9223372036854775808,\n    1,\n    0.5,\n    1.07\n  ],\n  \"none\": {},\n"
+		"  \"b\": true,\n  \"c\": null\n}\n");
 }
 
 static const struct {

@@ -14,8 +14,46 @@
 
 /* --- the status -------------------------------------------------------------------- */
 
+/* The holders of the GPUs, in their order. */
+static const struct view_holder sample_holders[] = {
+	{ .ticket = 7,
+		.pid = 41,
+		.user = "alice",
+		.name = "run\0331",
+		.need = NEED_WHOLE,
+		.age_ms = 60000,
+		.limit_ms = 3600000,
+		.command = "python\ntrain.py \xff" },
+	{ .pid = 99, .user = "bob", .age_ms = -1, .command = "jupyter" },
+	{ .ticket = 8,
+		.user = "carol",
+		.need = NEED_WHOLE,
+		.age_ms = 1000,
+		.command = "sh" },
+	{ .ticket = 14,
+		.pid = 61,
+		.user = "dave",
+		.need = { .percent = 50 },
+		.age_ms = 1000,
+		.peak_mib = 300,
+		.command = "x" },
+	{ .ticket = 15,
+		.user = "erin",
+		.is_lingering = true,
+		.need = { .percent = 25, .mib = 18 * 1024 },
+		.age_ms = 2000,
+		.command = "y" },
+	{ .ticket = 16,
+		.pid = 63,
+		.user = "frank",
+		.need = { .mib = 18000 },
+		.age_ms = 3000,
+		.command = "z" },
+};
+
 static struct view_gpu sample_gpus[] = {
 	{ .index = 0,
+		.instance = -1,
 		.uuid = "GPU-a",
 		.bus_id = "0000:01:00.0",
 		.model = "H200",
@@ -23,85 +61,139 @@ static struct view_gpu sample_gpus[] = {
 		.used_mib = 900,
 		.utilization = 99,
 		.idle_ms = -1,
+		.foreign_mib = -1,
 		.state = GPU_LEASED,
-		.ticket = 7,
-		.pid = 41,
-		.user = "alice",
-		.name = "run\0331",
-		.age_ms = 60000,
-		.limit_ms = 3600000,
-		.command = "python\ntrain.py \xff" },
+		.holders = &sample_holders[0],
+		.holder_count = 1 },
 	{ .index = 1,
+		.instance = -1,
 		.uuid = "GPU-b",
 		.used_mib = PROBE_MIB_UNKNOWN,
 		.utilization = -1,
 		.idle_ms = -1,
-		.age_ms = -1,
+		.free_percent = -1,
+		.free_mib = -1,
 		.state = GPU_UNKNOWN,
 		.why = "is in an unknown state: lost" },
 	{ .index = 2,
+		.instance = -1,
 		.uuid = "GPU-c",
 		.used_mib = PROBE_MIB_UNKNOWN,
 		.utilization = -1,
 		.idle_ms = -1,
-		.age_ms = -1,
+		.free_percent = -1,
+		.free_mib = -1,
 		.state = GPU_UNKNOWN,
 		.why = "is in an unknown state: lost" },
 	{ .index = 3,
+		.instance = -1,
 		.uuid = "GPU-d",
 		.total_mib = 1000,
 		.used_mib = 1,
 		.utilization = 0,
 		.idle_ms = 7200000,
-		.age_ms = -1,
+		.free_percent = 100,
+		.free_mib = 488,
 		.state = GPU_FREE },
 	{ .index = 4,
+		.instance = -1,
 		.uuid = "GPU-e",
 		.total_mib = 1000,
 		.used_mib = 800,
 		.utilization = -1,
 		.idle_ms = -1,
-		.age_ms = -1,
+		.foreign_mib = 880,
 		.state = GPU_EXTERNAL,
-		.pid = 99,
-		.user = "bob",
-		.command = "jupyter",
+		.holders = &sample_holders[1],
+		.holder_count = 1,
 		.why = "is used outside gpulease by pid 99 (bob, jupyter)" },
 	{ .index = 5,
+		.instance = -1,
 		.uuid = "GPU-f",
 		.total_mib = 1000,
 		.used_mib = 0,
 		.utilization = -1,
 		.idle_ms = -1,
-		.age_ms = 1000,
 		.state = GPU_LEASED,
-		.ticket = 8,
-		.user = "carol",
+		.holders = &sample_holders[2],
+		.holder_count = 1,
 		.is_paused = true,
 		.paused_by = "root",
 		.reason = "fan",
-		.why = "is paused by root: fan",
-		.command = "sh" },
+		.why = "is paused by root: fan" },
 };
+
+static struct view_gpu shared_gpu = { .index = 6,
+	.instance = -1,
+	.uuid = "GPU-g",
+	.model = "H200",
+	.total_mib = 81920,
+	.used_mib = 3000,
+	.utilization = 7,
+	.idle_ms = -1,
+	.free_percent = 7,
+	.free_mib = 1000,
+	.foreign_mib = 2200,
+	.state = GPU_LEASED,
+	.holders = &sample_holders[3],
+	.holder_count = 3,
+	.why = "is leased to ticket 14 (dave) and 2 others, and is also used" };
 
 static struct view_job sample_jobs[] = {
 	{ .ticket = 9,
 		.gpus = 4,
+		.need = NEED_WHOLE,
 		.pid = 55,
 		.user = "dave",
+		.verdict = VERDICT_LEASED,
 		.waits_ms = 125000,
 		.why = "needs 4 GPUs, 1 is free",
 		.command = "a" },
 	{ .ticket = 12,
 		.gpus = 1,
+		.need = NEED_WHOLE,
 		.user = "erin",
 		.name = "x",
 		.waits_ms = 1000,
 		.limit_ms = 60000,
 		.is_stopped = true,
-		.can_start = true,
 		.why = "can start now; its process is stopped",
 		.command = "b" },
+};
+
+static struct view_job sharing_jobs[] = {
+	{ .ticket = 20,
+		.gpus = 1,
+		.need = { .percent = 50 },
+		.priority = -2,
+		.user = "dave",
+		.waits_ms = 1000,
+		.start_ms = INT64_C(1700000060000),
+		.verdict = VERDICT_BEHIND,
+		.behind = 9,
+		.why = "behind ticket 9" },
+	{ .ticket = 21,
+		.gpus = 2,
+		.need = { .mib = 18 * 1024 },
+		.user = "dave",
+		.after = "3,14",
+		.after_ok = "5",
+		.is_singleton = true,
+		.verdict = VERDICT_HELD,
+		.held_by = 14,
+		.why = "comes after job 14" },
+	{ .ticket = 22,
+		.gpus = 1,
+		.need = { .percent = 5, .mib = 1000 },
+		.user = "dave",
+		.verdict = VERDICT_LIMIT,
+		.why = "limit" },
+	{ .ticket = 23,
+		.gpus = 2,
+		.need = { .percent = WHOLE_PERCENT, .mib = 1024 },
+		.user = "dave",
+		.verdict = VERDICT_GPU,
+		.why = "GPU 1 is paused" },
 };
 
 static struct view sample(void)
@@ -142,6 +234,65 @@ static void the_status_says_all(void **state)
 	page_has_not(&page, "GPU 0:");
 	page_has_not(&page, "\033");
 	page_end(&page);
+}
+
+/* A row for each of its leases; what is the GPU's stands in the first alone. */
+static void a_shared_gpu(void **state)
+{
+	struct view view = { .real_ms = INT64_C(1700000000000),
+		.is_simulated = true,
+		.gpus = &shared_gpu,
+		.gpu_count = 1 };
+	struct page page;
+
+	(void)state;
+	page_begin(&page);
+	assert_int_equal(show_status(&view, &plain, page.out), 0);
+	page_is(&page,
+		"GPU  MODEL          MEMORY  UTIL  STATE      SHARE     TICKET  USER   PID"
+		"  AGE  COMMAND\n"
+		"  6  H200   3000/81920 MiB    7%  leased     0.5           14  dave    61"
+		"   1s  x\n"
+		"                                  lingering  0.25+18G      15  erin     -"
+		"   2s  y\n"
+		"                                  leased     18000MiB      16  frank   63"
+		"   3s  z\n"
+		"GPU 6: leased to ticket 14 (dave) and 2 others, and is also used\n"
+		"\nnobody waits\n");
+}
+
+static void no_share_no_column(void **state)
+{
+	struct view view = sample();
+	struct page page;
+
+	(void)state;
+	page_begin(&page);
+	assert_int_equal(show_status(&view, &plain, page.out), 0);
+	page_has_not(&page, "SHARE");
+	page_has_not(&page, "PRIO");
+	page_end(&page);
+}
+
+static void a_queue_of_wishes(void **state)
+{
+	struct view view = { .real_ms = INT64_C(1700000000000),
+		.jobs = sharing_jobs,
+		.job_count = ARRAY_SIZE(sharing_jobs) };
+	struct page page;
+
+	(void)state;
+	page_begin(&page);
+	assert_int_equal(show_queue(&view, &plain, page.out), 0);
+	page_is(&page, "POS  TICKET  USER          GPUS  PRIO  SINCE     WAITS  WHY\n"
+		       "  1      20  dave           0.5    -2  22:13:19     1s  "
+		       "behind ticket 9\n"
+		       "  2      21  dave         2x18G     0  22:13:20    <1s  "
+		       "comes after job 14\n"
+		       "  3      22  dave  0.05+1000MiB     0  22:13:20    <1s  "
+		       "limit\n"
+		       "  4      23  dave             2     0  22:13:20    <1s  "
+		       "GPU 1 is paused\n");
 }
 
 static void what_the_states_rest_on(void **state)
@@ -206,6 +357,96 @@ static void a_status_for_programs(void **state)
 	page_end(&page);
 }
 
+/* JSON without its line ends and blanks, which say nothing. */
+static void squeeze(struct page *page)
+{
+	char *out;
+
+	assert_int_equal(fflush(page->out), 0);
+	out = page->text;
+	for (const char *in = page->text; *in; in++)
+		if (*in != ' ' && *in != '\n')
+			*out++ = *in;
+	*out = '\0';
+}
+
+static void sharing_for_programs(void **state)
+{
+	static const char *const parts[] = {
+		"\"ticket\":14,\"name\":null,\"user\":\"dave\",\"pid\":61,"
+		"\"command\":\"x\",\"age_ms\":1000,\"started_unix_ms\":1699999999000,"
+		"\"limit_ms\":null,\"free_share\":0.07,\"free_mib\":1000,"
+		"\"foreign_mib\":2200,\"leases\":[{\"ticket\":14,",
+		"\"lingering\":false,\"share\":0.5,\"vram_mib\":null,\"exclusive\":false,"
+		"\"peak_mib\":300},{\"ticket\":15,",
+		"\"lingering\":true,\"share\":0.25,\"vram_mib\":18432,\"exclusive\":false,"
+		"\"peak_mib\":null},{\"ticket\":16,",
+		"\"share\":null,\"vram_mib\":18000,\"exclusive\":false,\"peak_mib\":null}],"
+		"\"mig\":[]",
+		"\"share\":0.5,\"vram_mib\":null,\"exclusive\":false,\"priority\":-2,"
+		"\"after\":[],\"after_ok\":[],\"singleton\":false,",
+		"\"start_at_unix_ms\":1700000060000,\"can_start\":false,"
+		"\"stopped\":false,\"reason_kind\":\"behind\",\"behind\":9,"
+		"\"held_by\":null,",
+		"\"gpus\":2,\"share\":null,\"vram_mib\":18432,\"exclusive\":false,"
+		"\"priority\":0,\"after\":[3,14],\"after_ok\":[5],\"singleton\":true,",
+		"\"start_at_unix_ms\":null,\"can_start\":false,\"stopped\":false,"
+		"\"reason_kind\":\"held\",\"behind\":null,\"held_by\":14,",
+		"\"share\":0.05,\"vram_mib\":1000,\"exclusive\":false,",
+		"\"reason_kind\":\"limit\"",
+		"\"share\":null,\"vram_mib\":1024,\"exclusive\":true,",
+		"\"reason_kind\":\"gpu\"",
+	};
+	struct view view = { .real_ms = INT64_C(1700000000000),
+		.directory = "/x",
+		.gpus = &shared_gpu,
+		.gpu_count = 1,
+		.jobs = sharing_jobs,
+		.job_count = ARRAY_SIZE(sharing_jobs) };
+	struct page page;
+	size_t at;
+
+	(void)state;
+	page_begin(&page);
+	show_status_json(&view, page.out);
+	page_has(&page, "{");
+	assert_true(json_is_valid(page.text, page.size, &at));
+	squeeze(&page);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		page_has(&page, parts[i]);
+	page_end(&page);
+}
+
+/* What nobody has is null, whoever has the GPU; an idle one can be had whole. */
+static void whole_gpus_for_programs(void **state)
+{
+	static const char *const parts[] = {
+		"\"free_share\":0,\"free_mib\":0,\"foreign_mib\":null,\"leases\":[{"
+		"\"ticket\":7,",
+		"\"share\":null,\"vram_mib\":null,\"exclusive\":true,\"peak_mib\":null}],",
+		"\"ticket\":null,\"name\":null,\"user\":null,\"pid\":null,\"command\":null,"
+		"\"age_ms\":null,\"started_unix_ms\":null,\"limit_ms\":null,"
+		"\"free_share\":null,\"free_mib\":null,\"foreign_mib\":0,\"leases\":[],",
+		"\"free_share\":1,\"free_mib\":488,",
+		"\"user\":\"bob\",\"pid\":99,\"command\":\"jupyter\",\"age_ms\":null,"
+		"\"started_unix_ms\":null,\"limit_ms\":null,\"free_share\":0,\"free_mib\":0,"
+		"\"foreign_mib\":880,\"leases\":[],",
+		"\"reason_kind\":\"leased\"",
+		"\"can_start\":true,\"stopped\":true,"
+		"\"reason_kind\":null,",
+	};
+	struct view view = sample();
+	struct page page;
+
+	(void)state;
+	page_begin(&page);
+	show_status_json(&view, page.out);
+	squeeze(&page);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		page_has(&page, parts[i]);
+	page_end(&page);
+}
+
 /* --- the history ------------------------------------------------------------------- */
 
 static const struct history_end sample_ends[] = {
@@ -223,6 +464,7 @@ static const struct history_end sample_ends[] = {
 		.gone_ms = INT64_C(1699900060010),
 		.how = "cancel",
 		.by = "root\033",
+		.status = "143",
 		.name = "n",
 		.command = "b" },
 	{ .ticket = 5,
@@ -244,13 +486,17 @@ static void a_history_for_people(void **state)
 				 INT64_C(1700000000000), &plain, page.out),
 		0);
 	page_is(&page, "TICKET  USER   GPUS  STARTED                 RAN  HOW"
-		       "                 NAME  COMMAND\n"
+		       "                 STATUS  NAME  COMMAND\n"
 		       "     3  alice  0,12  -                         -  reboot"
-		       "              -     a\n"
+		       "                   -  -     a\n"
 		       "     4  bob    1     2023-11-13 18:26      1m00s  "
-		       "cancelled by root?  n     b\n"
+		       "cancelled by root?     143  n     b\n"
 		       "     5  carol  ,x,   21:56:40          up to 16m  ended"
-		       "               -     c\n");
+		       "                    -  -     c\n");
+	page_begin(&page);
+	assert_int_equal(show_history(sample_ends, 1, 1, &plain, page.out), 0);
+	page_is(&page, "TICKET  USER   GPUS  STARTED  RAN  HOW     COMMAND\n"
+		       "     3  alice  0,12  -          -  reboot  a\n");
 	page_begin(&page);
 	assert_int_equal(show_history(NULL, 0, 1, &plain, page.out), 0);
 	page_is(&page, "nothing has ended yet\n");
@@ -262,7 +508,8 @@ static void a_history_for_programs(void **state)
 		"\"gpus\": [\n        0,\n        12\n      ]", "\"gpus\": []",
 		"\"started_unix_ms\": null", "\"ran_at_most_ms\": 60010",
 		"\"ran_at_least_ms\": 0", "\"how\": \"ended\"",
-		"\"by\": \"root\\u001b\"" };
+		"\"by\": \"root\\u001b\",\n      \"status\": 143",
+		"\"by\": null,\n      \"status\": null" };
 	struct page page;
 	size_t at;
 
@@ -279,8 +526,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_status_says_all),
+		cmocka_unit_test(a_shared_gpu),
+		cmocka_unit_test(no_share_no_column),
+		cmocka_unit_test(a_queue_of_wishes),
 		cmocka_unit_test(what_the_states_rest_on),
 		cmocka_unit_test(a_status_for_programs),
+		cmocka_unit_test(sharing_for_programs),
+		cmocka_unit_test(whole_gpus_for_programs),
 		cmocka_unit_test(a_history_for_people),
 		cmocka_unit_test(a_history_for_programs),
 	};

@@ -180,6 +180,10 @@ static void all_fields_come_back(void **state)
 	ticket.request.priority = -5;
 	ticket.request.limit_ms = 3600000;
 	ticket.request.grace_ms = 10000;
+	ticket.request.is_singleton = 1;
+	text_copy(ticket.request.after, AFTER_SIZE, "3,15");
+	text_copy(ticket.request.after_ok, AFTER_SIZE, "7");
+	text_copy(ticket.request.prefer, PREFER_SIZE, "0102");
 	ticket.request.allow = GPUSET_ALL;
 	text_copy(ticket.request.name, NAME_SIZE_MAX, "train 1");
 	text_copy(
@@ -197,8 +201,184 @@ static void all_fields_come_back(void **state)
 	assert_int_equal(seen.request.priority, -5);
 	assert_int_equal(seen.request.share_percent, 50);
 	assert_int_equal(seen.request.limit_ms, 3600000);
+	assert_int_equal(seen.request.is_singleton, 1);
+	assert_string_equal(seen.request.after, "3,15");
+	assert_string_equal(seen.request.after_ok, "7");
+	assert_string_equal(seen.request.prefer, "0102");
 	assert_int_equal(seen.job, 17);
 	assert_int_equal(seen.attempt, 3);
+	ticket_release(&file);
+}
+
+static void what_is_not_asked_for_is_not_written(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	char raw[RECORD_SIZE];
+	size_t count = 0;
+
+	(void)append(&file, 10);
+	assert_int_equal(ticket_read_raw(&file, 1, 1, raw, &count), 0);
+	raw[RECORD_SIZE - 1] = '\0';
+	assert_null(strstr(raw, "priority"));
+	assert_null(strstr(raw, "singleton"));
+	assert_null(strstr(raw, "after"));
+	assert_null(strstr(raw, "prefer"));
+	ticket_release(&file);
+}
+
+static void fill_with(char *out, size_t size, const char *pattern)
+{
+	for (size_t i = 0; i + 1 < size; i++)
+		out[i] = pattern[i % strlen(pattern)];
+	out[size - 1] = '\0';
+}
+
+/* As long as it gets within ten years, but for the lists: a machine of 128 GPUs, long names. */
+static struct ticket longest_ticket(void)
+{
+	struct ticket ticket = { .state = TICKET_WAITING,
+		.turn_ms = 315360000000,
+		.since_ms = 315360000000,
+		.owner = { .pid = 4194304,
+			.uid = UINT32_MAX,
+			.inode = 999999999999,
+			.start = 31536000000,
+			.pidns = UINT32_MAX },
+		.request = { .gpus = 128,
+			.share_percent = 50,
+			.vram_mib = 1 << 30,
+			.priority = -1000000,
+			.limit_ms = 315360000000,
+			.grace_ms = 315360000000,
+			.is_singleton = 1,
+			.allow = GPUSET_ALL } };
+
+	assert_int_equal(token_make(ticket.owner.token), 0);
+	assert_int_equal(boot_id_read(ticket.boot), 0);
+	fill_with(ticket.user, USER_SIZE, "u");
+	fill_with(ticket.request.name, NAME_SIZE_MAX, "n");
+	fill_with(ticket.request.command, COMMAND_SIZE_MAX, "c");
+	return ticket;
+}
+
+/* What is left of the command in ticket @number after ten years of turns. */
+static size_t command_left(
+	struct ticket_file *file, uint64_t number, struct ticket ticket)
+{
+	struct ticket seen;
+
+	ticket.turn = 631152000; /* two a second */
+	ticket.turn_ms = 631152000000;
+	ticket.state = TICKET_GRANTED;
+	assert_int_equal(ticket_rewrite(file, number, &ticket), 0);
+	assert_int_equal(ticket_read(file, number, &seen), TICKET_RECORD);
+	assert_string_equal(seen.request.after, ticket.request.after);
+	assert_string_equal(seen.request.after_ok, ticket.request.after_ok);
+	assert_string_equal(seen.request.prefer, ticket.request.prefer);
+	assert_string_equal(seen.request.name, ticket.request.name);
+	return strlen(seen.request.command);
+}
+
+static void the_longest_ticket_leaves_room_for_the_command(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket ticket = longest_ticket();
+	uint64_t number;
+
+	assert_int_equal(ticket_append(&file, &ticket, &number), 0);
+	assert_true(command_left(&file, number, ticket) >= COMMAND_LEAST);
+	ticket_release(&file);
+}
+
+/* With all the lists there are, on a machine and for a user as there are many. */
+static void the_lists_leave_room_for_the_command(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket ticket = longest_ticket();
+	uint64_t number;
+
+	ticket.request.allow = (struct gpuset){ .bits = { 0xffff } };
+	fill_with(ticket.user, 9, "u");
+	fill_with(ticket.request.name, 17, "n");
+	ticket.request.limit_ms = 7 * 86400000;
+	ticket.request.grace_ms = 600000;
+	ticket.request.vram_mib = 81920;
+	ticket.owner.uid = 1000;
+	text_copy(ticket.request.after, AFTER_SIZE, "12345,12346,12347");
+	text_copy(ticket.request.after_ok, AFTER_SIZE, "12348,12349");
+	fill_with(ticket.request.prefer, PREFER_SIZE, "0f");
+	assert_int_equal(ticket_append(&file, &ticket, &number), 0);
+	assert_true(command_left(&file, number, ticket) >= COMMAND_LEAST);
+	ticket_release(&file);
+}
+
+/* Whoever gets a ticket can rewrite it for years; whoever cannot is told at once. */
+static void lists_that_leave_no_room_are_refused_at_once(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	unsigned taken = 0, refused = 0;
+	uint64_t number, end;
+
+	for (size_t length = 0; length < 2 * (AFTER_SIZE - 1) + PREFER_SIZE; length++) {
+		struct ticket ticket = longest_ticket();
+		size_t left = length;
+		uint64_t before;
+		int r;
+
+		ticket.request.allow = (struct gpuset){ .bits = { 0xff } };
+		ticket.request.limit_ms = 0;
+		for (int i = 0; i < 3; i++) {
+			char *const lists[] = { ticket.request.after,
+				ticket.request.after_ok, ticket.request.prefer };
+			size_t most = i < 2 ? AFTER_SIZE - 1 : PREFER_SIZE - 1;
+			size_t size = left < most ? left : most;
+
+			fill_with(lists[i], size + 1, "1");
+			left -= size;
+		}
+		assert_int_equal(ticket_end(&file, &before), 0);
+		r = ticket_append(&file, &ticket, &number);
+		if (r == 0) {
+			assert_int_equal(refused, 0);
+			assert_true(command_left(&file, number, ticket) >= COMMAND_LEAST);
+			taken++;
+			continue;
+		}
+		assert_int_equal(r, -EMSGSIZE);
+		assert_int_equal(ticket_end(&file, &end), 0);
+		assert_int_equal(end, before);
+		refused++;
+	}
+	assert_true(taken >= 20 && refused >= 20);
+	ticket_release(&file);
+}
+
+static void the_priority_is_told_at_a_glance(void **state)
+{
+	static const int64_t good[] = { 0, 1, -1, 9, -10, 1000000, INT64_MAX - 1,
+		INT64_MIN };
+	static const char *const bad[] = { "", "x", "-", "5x ", "--5 ", "+5 ",
+		"9223372036854775808 ", "-9223372036854775809 ",
+		"99999999999999999999 " };
+	struct ticket_file file = open_file(*state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		struct ticket ticket = make_ticket(1);
+		char raw[RECORD_SIZE];
+		uint64_t number;
+		size_t count;
+
+		ticket.request.priority = good[i];
+		assert_int_equal(ticket_append(&file, &ticket, &number), 0);
+		assert_int_equal(ticket_read_raw(&file, number, 1, raw, &count), 0);
+		assert_true(ticket_glance_priority(raw) == good[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		char raw[RECORD_SIZE] = { 0 };
+
+		(void)snprintf(raw, sizeof(raw), "ticket/1 priority=%s", bad[i]);
+		assert_true(ticket_glance_priority(raw) == INT64_MAX);
+	}
 	ticket_release(&file);
 }
 
@@ -634,6 +814,11 @@ int main(void)
 		TEST(numbers_count_from_one_in_the_order_of_arrival),
 		TEST(a_ticket_is_rewritten_in_its_place),
 		TEST(all_fields_come_back),
+		TEST(what_is_not_asked_for_is_not_written),
+		TEST(the_longest_ticket_leaves_room_for_the_command),
+		TEST(the_lists_leave_room_for_the_command),
+		TEST(lists_that_leave_no_room_are_refused_at_once),
+		TEST(the_priority_is_told_at_a_glance),
 		TEST(a_control_is_told_from_a_ticket),
 		TEST(a_ticket_without_a_token_is_broken),
 		TEST(the_header_says_where_to_begin),

@@ -3,12 +3,15 @@
 
 # no value follows, or one in the same word only
 _gpulease_plain='
-	-I --immediate --json -v --verbose -Q --quiet -h --help -V --version --pty
+	-I --immediate --exclusive --bind --singleton --dry-run
+	--json -v --verbose -Q --quiet -h --help -V --version --pty
 	-u --unbuffered -l --label -K --kill-on-bad-exit --overlap'
 
 # a value follows
 _gpulease_valued='
 	-n -G --gpus --name --max-wait -t --time --grace --reason --sim --config --dir
+	--vram --models --min-vram --model --gpu-ids --allow --except --prefer
+	--priority --after --after-ok -d --dependency
 	--gres --gpus-per-node --gpus-per-task --ntasks -J --job-name -D --chdir
 	-o --output -e --error -i --input --export
 	-N --nodes --ntasks-per-node -c --cpus-per-task --mem --mem-per-cpu
@@ -63,7 +66,7 @@ _gpulease()
 		case $previous in
 		-D | --chdir)
 			mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
-		-o | --output | -e | --error | -i | --input)
+		-o | --output | -e | --error | -i | --input | --models | --config)
 			mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
 		--gres)
 			mapfile -t COMPREPLY < <(compgen -W 'gpu' -- "$current") ;;

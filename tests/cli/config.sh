@@ -35,7 +35,7 @@ refused() {
 }
 conf '# one' 'idle-treshold = 5%'
 refused 'an unknown key: file, line, key, and which there are' \
-	"$conf, line 2: unknown key 'idle-treshold'; the keys are directory, *, record-ends"
+	"$conf, line 2: unknown key 'idle-treshold'; is it idle-threshold[?] see gpulease.conf(5)"
 run 'for every verb' 125 '' "gpulease: $conf, line 2: *" with --status
 run 'and for a job' 125 '' "gpulease: $conf, line 2: *" with true
 conf '' '' 'max-waiting = lots'
@@ -43,6 +43,26 @@ refused 'a bad value: file, line, key, what is allowed' \
 	"$conf, line 3: max-waiting: 'lots' is not a number; write 1 to 1000000, or none"
 conf 'margin = 1G' 'margin = 1G'
 refused 'a key twice' "$conf, line 2: margin: is set twice; *line 1*"
+conf 'user-gpus = 0'
+refused 'a limit that nobody passes' "$conf, line 1: user-gpus: '0' is out of range; write 1 to *"
+conf 'max-time = 1h' '' 'default-time = 2h'
+refused 'times that contradict each other' \
+	"$conf, line 3: default-time: is longer than max-time, which is 3600s"
+conf 'max-priority = -1'
+refused 'a priority below the default' "$conf, line 1: max-priority: '-1' is not a number; *"
+conf 'prefer = 3-0'
+refused 'a bad list of GPUs' "$conf, line 1: prefer: '3-0' is not a list of GPUs; write *"
+conf 'bind = on'
+refused 'a choice that is none' "$conf, line 1: bind: 'on' is not a choice; write no or yes"
+conf 'model-option = llm'
+refused 'an option without dashes' "$conf, line 1: model-option: 'llm' is not an option; *"
+conf '[gpus]'
+refused 'a section that is none' "$conf, line 1: unknown section '[[]gpus]'; the only one is *"
+conf '[models]' 'qwen = 0.5' 'llama = lots'
+refused 'a bad need of a model' "$conf, line 3: llama: 'lots' is not a number of GPUs; *"
+run 'for a job, too' 125 '' "gpulease: $conf, line 3: llama: *" with true
+conf '[models]' 'qwen 0.5'
+refused 'a line that names no need' "$conf, line 2: 'qwen 0.5' is no model; write NAME = NEED"
 conf "margin = ${escape}[2J"
 refused 'escape sequences are made harmless' "$conf, line 1: margin: '?[[]2J' is not a size; *"
 conf 'margin = 1G'
@@ -97,6 +117,14 @@ is 'and sources' [ "$(member config.idle-threshold.source config.linger-time.sou
 	"$conf, line 1
 default
 $conf" ]
+is 'no table of models' [ "$(member models_line)" = null ]
+conf 'margin = 1G' '' '[models] # of all' 'a = 0.5  # half' '' 'default = 18G'
+try with --show-config
+is 'the table of models is shown at the end' [ "$(sed -n '/^\[models\]/,$p' "$S/out")" = \
+	"[models]
+a = 0.5
+default = 18G" ]
+is 'and where it begins' [ "$(member models_line)" = 4 ]
 conf '# nothing'
 is 'null where nothing is set' [ "$(member config.admin-group.value)" = null ]
 
@@ -105,14 +133,15 @@ is 'null where nothing is set' [ "$(member config.admin-group.value)" = null ]
 cp "$sample" "$conf"
 try with --show-config
 is 'the sample sets nothing' [ "$rc $(grep -c "$conf" "$S/out")" = '0 0' ]
-sed 's/^#\([a-z]\)/\1/' "$sample" >"$conf"
+sed 's/^#\([a-z[]\)/\1/' "$sample" >"$conf"
 try with --show-config
 is 'all that it names can be set' [ "$rc" -eq 0 ]
-sed -n 's/^#\{0,1\} \{0,1\}\([a-z-]* =\).*/\1/p' "$S/out" | sort >"$S/keys"
-sed -n 's/^#\([a-z-]* =\).*/\1/p' "$sample" | sort | cmp -s "$S/keys" - &&
+is 'its models, too' grep -qx 'llama-3.1-8b = 18G' "$S/out"
+sed -n '/^\[models\]/q; s/^#\{0,1\} \{0,1\}\([a-z-]* =\).*/\1/p' "$S/out" | sort >"$S/keys"
+sed -n '/^#\[models\]/q; s/^#\([a-z-]* =\).*/\1/p' "$sample" | sort | cmp -s "$S/keys" - &&
 	ok 'it names every key' || not_ok 'it names every key' "$(cat "$S/keys")"
 sed -n 's/^\([a-z-]* = .*[^ ]\) *# .*/\1/p' "$S/out" |
-	grep -v -e ^directory -e ^nvidia-smi -e ^admin-group | sort >"$S/uncommented"
+	grep -v -e ^directory -e ^nvidia-smi -e ^admin-group -e ^prefer | sort >"$S/uncommented"
 conf ''
 with --show-config | sed -n 's/^\([a-z-]* = .*[^ ]\) *# default$/\1/p' | sort |
 	cmp -s "$S/uncommented" - &&

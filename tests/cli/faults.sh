@@ -9,13 +9,15 @@ scratch
 for n in -1 abc 1e99 '' ' 1' 1x 99999999999999999999; do
 	run "-n '$n'" 125 '' "gpulease: *" "$GPULEASE" -n "$n" true
 done
-run 'a share is not supported yet' 125 '' '*shares*not supported yet*' "$GPULEASE" -n 0.5 true
+run 'a share of more than one GPU: what can be had' 125 '' \
+	"gpulease: -n: '1.5': above 1 only whole numbers of GPUs; write 1 or 2" \
+	"$GPULEASE" -n 1.5 true
 run 'more than there are: how many there are' 125 '' \
 	'gpulease: cannot lease 9 GPUs: this machine has 8' "$GPULEASE" -n 9 true
 run 'no command' 125 '' 'gpulease: no command*' "$GPULEASE" -n 1
 run 'an unknown option: the nearest' 125 '' "*'--stauts'*'--status'*" "$GPULEASE" --stauts
-run 'an option of another time' 125 '' "gpulease: unknown option '--vram'*" \
-	"$GPULEASE" --vram 4G true
+run 'an option of another time' 125 '' "gpulease: unknown option '--submit'*" \
+	"$GPULEASE" --submit true
 
 # --- a state directory that cannot be used -------------------------------------------------
 

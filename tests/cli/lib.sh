@@ -141,7 +141,7 @@ scratch() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES GPULEASE_ID GPULEASE_TOKEN \
-		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_DIR
+		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_SHARE GPULEASE_VRAM_MIB GPULEASE_DIR
 	mkdir "$S/state-home" "$S/tmp" "$S/dir" "$S/smi"
 	if [ -g "$GPULEASE" ]; then # as it is installed it takes no directory from a script
 		cp "$GPULEASE" "$S/gpulease"

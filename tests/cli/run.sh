@@ -68,7 +68,7 @@ run 'no GPU needs no wait' 0 'ran' '' "$GPULEASE" -n 0 echo ran
 waiter first -n 8
 waiter second -n 1
 is 'the line says who is ahead' \
-	like "gpulease: ticket * waits, 2nd in the queue: behind ticket *, which comes first" \
+	like "gpulease: ticket * waits, 2nd in the queue: behind ticket *, which waits for 8 GPUs" \
 	"$(cat "$S/second.err")"
 release_all all
 wait_until 'runs first' || not_ok 'the first waiter starts'

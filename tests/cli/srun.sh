@@ -39,6 +39,8 @@ run 'a partition, an account and a quality of service' 0 '2 a.py' '' \
 run 'with a terminal' 0 '1 -i' '' "$GPULEASE" --pty --gres=gpu:1 -t 60 python -i
 run 'overlapping, waiting and hinted' 0 '1 b.py' '' \
 	"$GPULEASE" --overlap --wait=60 --hint=nomultithread --export=ALL python b.py
+run 'exclusive, as one user has it' 0 '1 d.py' '' \
+	"$GPULEASE" --exclusive=user -G 1 python d.py
 run 'a kind of GPU' 0 '2 c.py' '' "$GPULEASE" --gpus=simulated:2 python c.py
 
 # --- honoured ----------------------------------------------------------------------------
@@ -69,14 +71,18 @@ run 'what is ignored is told with -v' 0 '' '*--mem is accepted and ignored*' \
 
 for line in '-N 2' '--nodes=2' '-w host' '--nodelist=host' '-x host' '--exclude=host' '-a 1' \
 	'--multi-prog' '--jobid=5' '-n 4 --gres=gpu:4' '-n 2 -G 4' '--ntasks=2' \
-	'--export=NONE' '--gres=shard:1' '--gpus=2 --gres=gpu:4'; do
+	'--export=NONE' '--gres=shard:1' '--gpus=2 --gres=gpu:4' '-d afternotok:1' '-d singleton' \
+	'-d after:1' '-d afterany:' '--dependency=afterok:1?afterok:2'; do
 	# shellcheck disable=SC2086 # words of a line
 	run "refused: $line" 125 '' "gpulease: *" "$GPULEASE" $line true
 done
+run 'a dependency that is not supported is explained' 125 '' \
+	"gpulease: -d: 'aftercorr:7' is not supported; write singleton, afterany:ID or *" \
+	"$GPULEASE" -d aftercorr:7 true
 run 'tasks are explained' 125 '' '*gpulease starts one process, not 4 tasks*' \
 	"$GPULEASE" -n 4 --gres=gpu:4 true
 run 'a kind that is not there' 125 '' \
-	"gpulease: cannot lease 1 GPU of type 'h100': this machine has 0" \
+	'gpulease: cannot lease 1 GPU*h100*' \
 	"$GPULEASE" --gpus=h100:1 true
 
 finish

@@ -127,6 +127,81 @@ ends() {
 	is 'the same for programs' [ "$(tr '\n' ' ' <"$S/ends")" = 'first 1 null 3 ended ' ]
 }
 
+# starts_in N LEAST MOST: whether it is said of job N of the queue that it starts in so many
+# seconds.
+starts_in() {
+	"$GPULEASE" --queue --json >"$S/queue"
+	"$TOOLS/jsoncheck" "queue.$1.start_at_unix_ms" taken_unix_ms <"$S/queue" >"$S/starts"
+	{ read -r starts_at && read -r taken_at; } <"$S/starts"
+	starts=$(((starts_at - taken_at) / 1000))
+	[ "$starts" -ge "$2" ] && [ "$starts" -le "$3" ]
+}
+
+shares() {
+	holder first -n 0.1
+	holder a -n 0.5 --name half -t 1h
+	holder b -n 0.25 --vram 6G -t 2h
+	is 'jobs on one GPU' [ "$(gpus_of first) $(gpus_of a) $(gpus_of b)" = '0 0 0' ]
+	release_all first
+	holder last -n 0.2 # in its place in the file
+	says 'its leases are told by ticket' "0 $(id_of a) $(id_of b) $(id_of last)" \
+		gpus.0.index gpus.0.leases.0.ticket gpus.0.leases.1.ticket gpus.0.leases.2.ticket
+	release_all last
+	says 'it has two leases' "leased null $(id_of a) half 0.25 5632 0" gpus.0.state gpus.0.why \
+		gpus.0.ticket gpus.0.name gpus.0.free_share gpus.0.free_mib gpus.0.foreign_mib
+	says 'the first' "$(id_of a) $(pid_of a) half 3600000 0.5 null false null false" \
+		gpus.0.leases.0.ticket gpus.0.leases.0.pid gpus.0.leases.0.name \
+		gpus.0.leases.0.limit_ms gpus.0.leases.0.share gpus.0.leases.0.vram_mib \
+		gpus.0.leases.0.exclusive gpus.0.leases.0.peak_mib gpus.0.leases.0.lingering
+	says 'the second' "$(id_of b) $me 0.25 6144" gpus.0.leases.1.ticket \
+		gpus.0.leases.1.user gpus.0.leases.1.share gpus.0.leases.1.vram_mib
+	says 'one that nobody has' '1 24064 0' gpus.1.free_share gpus.1.free_mib gpus.1.foreign_mib
+	run 'a row for each' 0 "GPU*STATE*SHARE*TICKET*
+  0*leased *0.5 *$(id_of a) *half*
+   *leased *0.25+6G *$(id_of b) *
+  1*idle *-*nobody waits" '' "$GPULEASE" --status
+	holder w -n 3 -t 1h
+	says 'whole ones have no share' 'true null 0 0 null' gpus.1.leases.0.exclusive \
+		gpus.1.leases.0.share gpus.1.free_share gpus.1.free_mib gpus.1.foreign_mib
+	is_json 'the status stays JSON' --status --json
+}
+
+# With what shares() has left.
+wishes() {
+	waiter c -n 2 -t 1h
+	waiter d -n 2 --vram 8G --priority=-5
+	waiter e -n 0.5
+	"$GPULEASE" --queue --json | "$TOOLS/jsoncheck" queue.0.ticket queue.2.ticket >"$S/ids"
+	{ read -r of_c && read -r of_d; } <"$S/ids"
+	says 'the queue goes by priority' '0 0.5 -5 8192 2' queue.0.priority queue.1.share \
+		queue.2.priority queue.2.vram_mib queue.2.gpus
+	says 'its reasons have kinds' "leased null behind $of_c behind $of_c" queue.0.reason_kind \
+		queue.0.behind queue.1.reason_kind queue.1.behind queue.2.reason_kind queue.2.behind
+	run 'for people' 0 "*PRIO*
+  1 *$of_c *  2 *  0 *needs 2 GPUs, none is free; at the latest about ??:??
+  2 *  0.5 *  0 *behind ticket $of_c, which waits for 2 GPUs until about ??:??; starts about ??:??
+  3 *$of_d *2x8G *  -5 *" '' "$GPULEASE" --queue
+	is 'the head starts when leases end' starts_in 0 3500 3620
+	is 'and so do those behind it' starts_in 1 3500 7300
+	waiter f -n 1 --after "$(id_of a),$(id_of b)"
+	waiter g -n 1 --singleton --name half
+	says 'two more are held by jobs' "held $(id_of b) null null held $(id_of a) null null" \
+		queue.2.reason_kind queue.2.after.1 queue.2.behind queue.2.start_at_unix_ms \
+		queue.3.reason_kind queue.3.held_by queue.3.behind queue.3.start_at_unix_ms
+	run 'in words' 0 "*comes after job $(id_of a), which*job $(id_of a) of the same name*" '' \
+		"$GPULEASE" --queue
+	echo 'all-gpus = 2' >"$S/conf"
+	run 'limits are told' 0 '*limit: 2 GPUs for all, 3.75 in use*' '' \
+		"$GPULEASE" --config "$S/conf" --queue
+	run 'to programs, too' 0 '*"reason_kind": "limit"*' '' \
+		"$GPULEASE" --config "$S/conf" --queue --json
+	stop c
+	says 'one that is stopped is in nobody'"'"'s way' 'true null leased null' queue.0.stopped \
+		queue.0.start_at_unix_ms queue.1.reason_kind queue.1.behind
+	wake c
+	release_all a b w c d e f g
+}
+
 lingers() {
 	"$GPULEASE" -n 1 -- sh -c 'sleep 1000 & echo $! >"$1"' sh "$S/left" \
 		</dev/null >/dev/null 2>&1
@@ -310,6 +385,27 @@ settles() {
 	is 'until that is free' wait_until '[ "$(value gpus.0.state)" = idle ]'
 }
 
+# A GPU that is shared, and used outside gpulease besides.
+shared_outside() {
+	holder a --vram 20G --gpu-ids 0
+	background sleep 1000
+	holder b --vram 4G --gpu-ids 0
+	printf '%s\n' "0 $background 5000" "0 $(pid_of a) 21000" >"$S/smi/procs"
+	is 'what is used outside of a shared GPU' wait_until '[ "$(value gpus.0.foreign_mib)" = 5500 ]'
+	says 'is not to be had' '0 48712 leased' gpus.0.free_share gpus.0.free_mib gpus.0.state
+	says 'nor what a lease was seen to use' '20480 21000' gpus.0.leases.0.vram_mib \
+		gpus.0.leases.0.peak_mib
+	why="leased to ticket $(id_of a) ($me) and 1 other, and is also used outside gpulease by"
+	why="$why pid $background ($me, sleep), counted as 5500MiB"
+	says 'by whom' "is $why" gpus.0.why
+	run 'for people' 0 "*leased *20G *$(id_of a) *GPU 0: $why*" '' "$GPULEASE" --status
+	says 'on the others there is nothing' 'idle 0' gpus.1.state gpus.1.foreign_mib
+	rm "$S/smi/procs"
+	kill -KILL "$background"
+	release_all a b
+	is 'until it ends' wait_until '[ "$(value gpus.0.state)" = idle ]'
+}
+
 instances() {
 	echo Enabled >"$S/smi/mig.2"
 	printf '%s\n' '2 0 3g.40gb MIG-aaaa' '2 1 1g.10gb MIG-GPU-2/8/0' >"$S/smi/migs"
@@ -318,7 +414,7 @@ instances() {
 		gpus.2.mig.0.uuid gpus.2.mig.1.device gpus.2.mig.1.profile gpus.2.mig.1.uuid
 	says 'and no more' "nothing at 'gpus.2.mig.2'" gpus.2.mig.2
 	run 'for people' 0 \
-		'*GPU 2: in an unknown state: MIG is enabled (2 instances: 3g.40gb, 1g.10gb); *' '' \
+		'*GPU 2: MIG is enabled; its instances 2:0, 2:1 are leased instead*' '' \
 		"$GPULEASE" --status
 	is_json 'the status stays JSON' --status --json
 	rm "$S/smi/mig.2" "$S/smi/migs"
@@ -333,6 +429,8 @@ idle_and_leased
 pauses
 locks
 ends
+shares
+wishes
 lingers
 hostile_names
 terminals
@@ -345,5 +443,6 @@ used_outside
 answers_are_shared
 hangs
 settles
+shared_outside
 instances
 finish

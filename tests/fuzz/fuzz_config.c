@@ -38,6 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(strcmp(printable, why.text) == 0);
 		return 0;
 	}
+	if (config.models.text)
+		assert(config.models.text + config.models.size ==
+			(const char *)data + size);
 	write_all(&config, &a);
 	config_default(&again);
 	assert(config_parse("x", first, a.used, &again, &why) == 0);

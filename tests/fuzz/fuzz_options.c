@@ -5,7 +5,7 @@
 #include <assert.h>
 
 #include "../../gpulease/cli.h"
-#include "../../gpulease/operands.h"
+#include "operands.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,19 +31,52 @@ static void check_settings(const struct settings *s)
 		assert(s->ignored[i]);
 	if (s->verb == VERB_RUN)
 		assert(s->command && s->command[0]);
+	assert(s->share_percent < 100 && (s->gpus == 1 || !s->share_percent));
+	assert(s->priority >= -1000000 && s->priority <= 1000000);
 	for (unsigned i = 0; i < s->operand_count; i++)
 		assert(s->operands[i]);
 }
 
-static void walk_operands(const struct settings *s, enum operand_kind kind)
+/* All of them are good; how many GPUs they name. */
+static uint64_t walk(struct operand_walk walk)
 {
-	struct operand_walk walk = OPERAND_WALK(s->operands, s->operand_count, kind);
 	struct operand operand;
+	uint64_t count = 0;
 	int r;
 
-	while ((r = operand_next(&walk, &operand, NULL)) == 0)
+	while ((r = operand_next(&walk, &operand, NULL)) == 0) {
 		assert(operand.uuid || operand.first <= operand.last);
+		assert(!operand.has_instance || operand.first == operand.last);
+		count += operand.last - operand.first + 1;
+	}
 	assert(r == OPERAND_DONE);
+	return count;
+}
+
+static void walk_operands(const struct settings *s, enum operand_kind kind)
+{
+	(void)walk(
+		(struct operand_walk)OPERAND_WALK(s->operands, s->operand_count, kind));
+}
+
+static void walk_lists(const struct settings *s)
+{
+	const char *const gpus[] = { s->gpu_ids, s->allow, s->except, s->prefer };
+	const char *const jobs[] = { s->after, s->after_ok };
+
+	for (size_t i = 0; i < ARRAY_SIZE(gpus); i++)
+		if (gpus[i])
+			(void)walk(
+				(struct operand_walk)OPERAND_LIST(gpus[i], OPERAND_GPU));
+	if (s->gpu_ids)
+		assert(walk((struct operand_walk)OPERAND_LIST(s->gpu_ids, OPERAND_GPU)) ==
+			s->gpus);
+	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++)
+		if (jobs[i]) {
+			assert(strlen(jobs[i]) < AFTER_SIZE);
+			assert(walk((struct operand_walk)OPERAND_LIST(
+				       jobs[i], OPERAND_JOB)) <= AFTER_MAX);
+		}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -69,6 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check_settings(&settings);
+	if (settings.verb == VERB_RUN)
+		walk_lists(&settings);
 	if (settings.verb == VERB_CANCEL)
 		walk_operands(&settings, OPERAND_JOB);
 	if (settings.verb == VERB_PAUSE || settings.verb == VERB_RESUME)

@@ -25,17 +25,24 @@ static void parse_all(const char *text)
 	struct why why = WHY_NONE;
 	char out[DURATION_SIZE];
 	uint64_t number;
-	unsigned count;
+	unsigned count, percent, up, up_percent;
 	int64_t ms;
 
 	if (parse_u64(text, 1000, &number, &why) < 0)
 		check_reason(&why);
 	else
 		assert(number <= 1000);
-	if (parse_gpu_count(text, &count, &why) < 0)
+	if (parse_gpu_need(text, &up, &up_percent, &why) < 0)
 		check_reason(&why);
 	else
-		assert(count <= 128);
+		assert(up <= 128 && up_percent < 100 && (up == 1 || !up_percent));
+	if (parse_gpu_count(text, &count, &percent, &why) < 0) {
+		check_reason(&why);
+	} else { /* and then it is not rounded */
+		assert(count <= 128 && percent < 100 && (count == 1 || !percent));
+		assert(parse_gpu_need(text, &up, &up_percent, &why) == 0);
+		assert(up == count && up_percent == percent);
+	}
 	if (parse_duration_ms(text, &ms, &why) < 0)
 		check_reason(&why);
 	else

@@ -9,17 +9,17 @@
 # what they are.
 lib_layers='
 	base banned
-	text clock array gpuset parse record config
+	text clock array gpuset room choice quota part parse record operands models config config_values
 	fdio owner watch spawn childenv rights kin
-	statedir beacon life terminate probe_data smi* probe_run probe prober
-	ticket queue passover lease history policy
-	account snapshot snapshot_* inventory ending commit
+	statedir beacon life terminate probe_data smi* topology probe_run probe probe_marks prober
+	ticket queue queue_* passover lease history policy estimate
+	account snapshot snapshot_* usage instance inventory ending commit hold
 	broker broker_*'
 gpulease_layers='
-	diag exitcodes options pattern operands limits privilege setid container docker_args config_file render_*
-	cli cli_table cli_values help verbs terminal
-	context explain process step watchdog
-	launch waiting look view view_* show show_*
+	diag exitcodes bind options pattern operands limits privilege setid container docker_args config_file render_*
+	cli cli_table cli_values cli_sharing help verbs terminal
+	context need explain explain_verdict process mps step watchdog
+	request selection launch waiting look view view_* show show_*
 	doctor doctor_*
 	verb_*
 	main'

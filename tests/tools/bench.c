@@ -9,6 +9,7 @@
  */
 #include "tool.h"
 #include "measure.h"
+#include "bench_plan.h"
 
 #include <getopt.h>
 #include <sys/mman.h>
@@ -731,6 +732,11 @@ static void row_finished(void)
 	free(homes[1]);
 }
 
+static void row_plan(void)
+{
+	plan_bench_rows(rounds);
+}
+
 static const struct {
 	const char *name;
 	void (*measure)(void);
@@ -745,6 +751,7 @@ static const struct {
 	{ "finished", row_finished },
 	{ "size", row_size },
 	{ "start", row_start },
+	{ "plan", row_plan },
 };
 
 int main(int argc, char **argv)

@@ -9,7 +9,7 @@
  *	first N		the first of them has the UUID that number N has elsewhere
  *	delay MS	answers so much later
  *	wait FILE	answers once FILE exists
- *	log FILE	appends a line "PID gpus|procs|list" to FILE, which exists, first
+ *	log FILE	appends a line "PID gpus|procs|list|topo" to FILE, which exists, first
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -121,6 +121,20 @@ static void print_gpus(const char *fields, const struct conf *conf)
 	}
 }
 
+/* All of them across sockets. */
+static void print_topo(const struct conf *conf)
+{
+	for (unsigned i = 0; i < conf->gpus; i++)
+		printf("\tGPU%u", i);
+	printf("\tCPU Affinity\tNUMA Affinity\n");
+	for (unsigned i = 0; i < conf->gpus; i++) {
+		printf("GPU%u", i);
+		for (unsigned j = 0; j < conf->gpus; j++)
+			printf("\t%s", i == j ? " X " : "SYS");
+		printf("\t0\t0\n");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const char gpus[] = "--query-gpu=", processes[] = "--query-compute-apps=";
@@ -142,8 +156,14 @@ int main(int argc, char **argv)
 			printf("GPU %u: Card %u (UUID: GPU-%08x-1111-2222-3333-"
 			       "444444444444)\n",
 				i, i, conf.first + i);
+	} else if (argc > 2 && strcmp(argv[1], "topo") == 0 &&
+		   strcmp(argv[2], "-m") == 0) {
+		note_run(&conf, "topo");
+		hold(&conf);
+		print_topo(&conf);
 	} else {
-		fprintf(stderr, "fakesmi: query-gpu, query-compute-apps or -L\n");
+		fprintf(stderr,
+			"fakesmi: query-gpu, query-compute-apps, -L or topo -m\n");
 		return 2;
 	}
 	return fflush(stdout) == 0 ? 0 : 1;

@@ -111,7 +111,7 @@ static inline void measure_processes(
 		}
 }
 
-enum verdict { VERDICT_MISSED, VERDICT_MET, VERDICT_NONE };
+enum bench_verdict { VERDICT_MISSED, VERDICT_MET, VERDICT_NONE };
 
 static inline void table_head(void)
 {
@@ -121,7 +121,7 @@ static inline void table_head(void)
 
 /* One row; @beside <= 0: there is nothing beside it. */
 static inline void table_row(const char *figure, const char *target, double measured,
-	const char *unit, double beside, enum verdict verdict)
+	const char *unit, double beside, enum bench_verdict verdict)
 {
 	static const char *const words[] = { "MISSED", "met", "" };
 	char value[32], other[32] = "", ratio[32] = "";

@@ -14,16 +14,17 @@
  * Every point is tried in a state directory that only this worker uses; two work at a
  * time.  After a kill, an all-GPU request gets through and no lease is left.  While one
  * is stopped, the others get through on every GPU that it had not locked; once it is
- * killed, on all.
+ * killed, on all.  Where it joins somebody on a GPU, that one's lease stays as it was, byte
+ * for byte, and what is left beside it is to be had, no more (oracle.h).
  */
-#include "tool.h"
+#include "oracle.h"
 #include "trace.h"
 
 #include <getopt.h>
 #include <sched.h>
 #include <sys/mount.h>
 
-enum { WORKERS = 2 };
+enum { WORKERS = 2, CARD_MIB = 24576 };
 
 enum mode { MODE_KILL, MODE_STOP, MODES };
 static const char *const mode_names[MODES] = { "kill", "stop" };
@@ -37,13 +38,27 @@ static const struct situation {
 	bool dead;   /* a killed job has left its lease */
 	bool holder; /* a job has all GPUs, until the victim waits for it or is halted */
 	bool behind; /* a client joins behind the victim */
+	bool low;    /* and comes before it: the victim's priority is a low one */
+	bool shares; /* a job has a share of GPU 0, and the victim is to join it there */
+	bool dead_sharer; /* so had another, which has died */
 	enum target cancels; /* whose id the victim cancels */
-	const char *verb;    /* the victim's, instead of a job of 4 GPUs */
+	const char *verb; /* the victim's, instead of a job of 4 GPUs */
 	const char *others; /* GPUs that it leaves to the others wherever it is stopped */
 } situations[] = {
 	{ .name = "alone", .quick = true, .fresh = true, .others = "4" },
 	{ .name = "behind a holder", .quick = true, .holder = true, .others = "4" },
 	{ .name = "with a waiter behind", .holder = true, .behind = true, .others = "4" },
+	{ .name = "behind, but of lower priority",
+		.holder = true,
+		.behind = true,
+		.low = true,
+		.others = "4" },
+	{ .name = "beside a sharer", .shares = true, .others = "7" },
+	{ .name = "beside a sharer and a dead one",
+		.quick = true,
+		.shares = true,
+		.dead_sharer = true,
+		.others = "7" },
 	{ .name = "with a dead lease to reclaim", .dead = true, .others = "4" },
 	{ .name = "while pausing", .verb = "--pause", .others = "7" },
 	{ .name = "while cancelling a waiting job",
@@ -69,7 +84,9 @@ struct job {
 
 struct stage {
 	const struct situation *situation;
-	struct job holder, waiter;
+	struct job holder, waiter, sharer;
+	char lease[512]; /* the sharer's record, where it is in the file of GPU 0 */
+	off_t lease_at;
 	struct trace victim;
 	char id[24];
 	int64_t slowest_ns; /* of the others, while the victim was stopped */
@@ -140,16 +157,42 @@ static void use_users(void)
 	*tool_user() = users.others;
 }
 
+/* A directory for the state of one worker's clients, and for what they claim. */
+static void use_scratch(void)
+{
+	static char place[SCRATCH_SIZE];
+
+	tool_scratch(state_home);
+	(void)setenv("XDG_STATE_HOME", state_home, 1);
+	tool_scratch(place);
+	(void)chmod(place, 0777);
+	(void)setenv("SWEEP_PLACE", place, 1);
+	if (users.victim)
+		use_users();
+}
+
+static void remove_scratch(void)
+{
+	remove_tree(state_home);
+	remove_tree(getenv("SWEEP_PLACE"));
+}
+
 /* --- jobs --------------------------------------------------------------------------- */
 
-/* `gpulease -n N -- sweep --hold`, which tells its id and waits; @said_of: 1 or 2. */
-static struct job job_start(const char *gpus, int said_of)
+/* `gpulease OPTION… -- sweep --hold`, which tells its id and waits; @said_of: 1 or 2. */
+static struct job job_start(const char *const options[], int said_of)
 {
-	const char *const argv[] = { tool_gpulease(), "-n", gpus, "--", tool_self(),
-		"--hold", NULL };
+	const char *argv[12] = { tool_gpulease() };
 	struct job job = JOB_NONE;
 	int go[2], said[2];
+	size_t n = 1;
 
+	for (size_t i = 0; options[i]; i++)
+		argv[n++] = options[i];
+	argv[n++] = "--";
+	argv[n++] = tool_self();
+	argv[n++] = "--hold";
+	argv[n] = NULL;
 	tool_pipe(go);
 	tool_pipe(said);
 	job.pid = tool_spawn(argv, go[0], said_of == 1 ? said[1] : null,
@@ -161,12 +204,39 @@ static struct job job_start(const char *gpus, int said_of)
 	return job;
 }
 
+/* Claims the GPUs that this command was given, which has @percent of each of them. */
+static bool claim(unsigned percent)
+{
+	const char *list = getenv("CUDA_VISIBLE_DEVICES"), *id = getenv("GPULEASE_ID");
+	const char *place = getenv("SWEEP_PLACE");
+	struct oracle_use use =
+		oracle_use_of(id ? number(id, "id") : 0, percent, 0, CARD_MIB);
+	char gpu[64], why[320];
+
+	if (!place || chdir(place) < 0)
+		return false;
+	(void)umask(0);
+	while (list && *list) {
+		size_t size = strcspn(list, ",");
+
+		(void)snprintf(gpu, sizeof(gpu), "%.*s", (int)size, list);
+		if (!oracle_claim(gpu, &use, CARD_MIB, why, sizeof(why))) {
+			(void)fprintf(stderr, "%s", why);
+			return false;
+		}
+		list += size + (list[size] ? 1 : 0);
+	}
+	return true;
+}
+
 /* What a holder does once it has its GPUs. */
 static int hold(void)
 {
-	const char *id = getenv("GPULEASE_ID");
+	const char *id = getenv("GPULEASE_ID"), *share = getenv("SWEEP_SHARE");
 	char byte;
 
+	if (!claim(share ? (unsigned)number(share, "share") : 100))
+		return 1;
 	(void)printf("%s\n", id ? id : "?");
 	(void)fflush(stdout);
 	return read(0, &byte, 1) < 0;
@@ -176,7 +246,9 @@ static int hold(void)
 static bool job_end(struct stage *s, struct job *job)
 {
 	bool holder = job == &s->holder;
-	const char *who = holder ? "the holder" : "the waiter";
+	const char *who = holder		? "the holder"
+			  : job == &s->sharer ? "the sharer"
+					      : "the waiter";
 	enum target target = holder ? TARGET_HOLDER : TARGET_WAITER;
 	int status = 0;
 
@@ -200,7 +272,7 @@ static void job_kill(struct job *job)
 /* Runs gpulease with these arguments to its end, which has to be soon; -1: it is not. */
 static int client_status(const char *const arguments[])
 {
-	const char *argv[8] = { tool_gpulease() };
+	const char *argv[12] = { tool_gpulease() };
 	pid_t pid;
 	int status;
 
@@ -236,37 +308,95 @@ static bool clients_on_all(struct stage *s)
 
 /* --- the stage ---------------------------------------------------------------------- */
 
+/* The path of a file of the state. */
+static void state_path(const char *name, char *path, size_t size)
+{
+	if (users.victim)
+		(void)snprintf(path, size, "%s/%s", users.dir, name);
+	else
+		(void)snprintf(path, size, "%s/gpulease/sim-8x24576/%s", state_home, name);
+}
+
 /* The number of the last ticket. */
 static bool last_ticket(struct stage *s)
 {
 	char path[SCRATCH_SIZE + 64];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "%s/gpulease/sim-8x24576/tickets", state_home);
+	state_path("tickets", path, sizeof(path));
 	if (stat(path, &st) < 0 || st.st_size < 512)
 		return fail(s, "cannot look at '%s'", path);
 	(void)snprintf(s->id, sizeof(s->id), "%lld", (long long)st.st_size / 512 - 1);
 	return true;
 }
 
-static bool start_holder(struct stage *s)
+/* Starts a job that runs; its id in ->id. */
+static bool start_running(
+	struct stage *s, struct job *job, const char *const options[], const char *share)
 {
 	ssize_t got;
 
-	s->holder = job_start("8", 1);
-	if (tool_readable(s->holder.said, now_ns() + DEADLINE_NS))
+	(void)setenv("SWEEP_SHARE", share, 1);
+	*job = job_start(options, 1);
+	(void)unsetenv("SWEEP_SHARE");
+	if (tool_readable(job->said, now_ns() + DEADLINE_NS))
 		return fail(s, "the holder does not start");
-	got = read(s->holder.said, s->id, sizeof(s->id) - 1);
+	got = read(job->said, s->id, sizeof(s->id) - 1);
 	if (got < 2)
 		return fail(s, "the holder ends at once");
 	s->id[got - 1] = '\0';
 	return true;
 }
 
+static bool start_holder(struct stage *s)
+{
+	static const char *const options[] = { "-n", "8", NULL };
+
+	return start_running(s, &s->holder, options, "100");
+}
+
+/* The record at @at in the file of GPU 0. */
+static bool read_lease(struct stage *s, off_t at, char record[512])
+{
+	char path[SCRATCH_SIZE + 64];
+	autofd int fd = -1;
+
+	state_path("gpu/slot.0", path, sizeof(path));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || pread(fd, record, 512, at) != 512)
+		return fail(s, "cannot read '%s'", path);
+	return true;
+}
+
+/* One that has 40 percent of GPU 0; and perhaps one that had 30 and is dead. */
+static bool start_sharer(struct stage *s)
+{
+	static const char *const some[] = { "-n", "0.3", "--gpu-ids", "0", NULL };
+	static const char *const more[] = { "-n", "0.4", "--gpu-ids", "0", NULL };
+	struct job dead = JOB_NONE;
+	char words[48];
+
+	if (s->situation->dead_sharer && !start_running(s, &dead, some, "30"))
+		return false;
+	if (!start_running(s, &s->sharer, more, "40"))
+		return false;
+	job_kill(&dead);
+	(void)snprintf(words, sizeof(words), "lease/1 ticket=%.20s ", s->id);
+	for (s->lease_at = 512; s->lease_at < 32 * 512; s->lease_at += 512) {
+		if (!read_lease(s, s->lease_at, s->lease))
+			return false;
+		if (!strncmp(s->lease, words, strlen(words)))
+			return true;
+	}
+	return fail(s, "the sharer has no lease on GPU 0");
+}
+
 /* A client that wants what is left to it; returns once it waits, or has started. */
 static bool start_waiter(struct stage *s)
 {
-	s->waiter = job_start("4", 2);
+	static const char *const options[] = { "-n", "4", NULL };
+
+	s->waiter = job_start(options, 2);
 	close_fd(&s->waiter.go); /* its command ends as soon as it runs */
 	if (tool_readable(s->waiter.said, now_ns() + DEADLINE_NS))
 		return fail(s, "the waiter neither says that it waits nor ends");
@@ -292,6 +422,8 @@ static bool set_up(struct stage *s)
 	}
 	if (situation->holder && !start_holder(s))
 		return false;
+	if (situation->shares && !start_sharer(s))
+		return false;
 	if (situation->cancels == TARGET_WAITER)
 		return start_waiter(s) && last_ticket(s);
 	return true;
@@ -299,11 +431,18 @@ static bool set_up(struct stage *s)
 
 static void start_victim(struct stage *s)
 {
-	static const char *const job[] = { "-n", "4", "--", "true", NULL };
+	static const char *const whole[] = { "-n", "4", "--", "true", NULL };
+	static const char *const low[] = { "--priority", "-1", "-n", "4", "--", "true",
+		NULL };
+	const char *const share[] = { "-n", "0.5", "--", tool_self(), "--claim", "50",
+		NULL };
+	const char *const *job = s->situation->shares ? share
+				 : s->situation->low ? low
+						     : whole;
 	const char *const verb[] = { s->situation->verb,
 		s->situation->cancels ? s->id : "0", NULL };
 	const char *const *arguments = s->situation->verb ? verb : job;
-	const char *argv[8] = { tool_gpulease() };
+	const char *argv[12] = { tool_gpulease() };
 
 	for (size_t i = 0; arguments[i]; i++)
 		argv[i + 1] = arguments[i];
@@ -358,6 +497,34 @@ static bool others_get_through(struct stage *s)
 	return true;
 }
 
+/* Who shares GPU 0 still does, the rest of it is to be had, and it alone. */
+static bool sharer_is_well(struct stage *s)
+{
+	const char *const rest[] = { "-n", "0.6", "--gpu-ids", "0", "--", tool_self(),
+		"--claim", "60", NULL };
+	static const char *const more[] = { "--immediate", "-n", "0.61", "--gpu-ids", "0",
+		"true", NULL };
+	char lease[512];
+	int status;
+
+	if (!s->situation->shares)
+		return true;
+	if (tool_state(s->sharer.pid) != 'S' ||
+		waitpid(s->sharer.pid, NULL, WNOHANG) != 0)
+		return fail(s, "the sharer does not run any more");
+	if (!client(s, "a client of the rest of GPU 0", rest))
+		return false;
+	status = client_status(more);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 124)
+		return fail(s, "a client of more than that ended with status %#x",
+			(unsigned)status);
+	if (!read_lease(s, s->lease_at, lease))
+		return false;
+	if (memcmp(lease, s->lease, sizeof(lease)) != 0)
+		return fail(s, "the lease of the sharer has changed");
+	return job_end(s, &s->sharer);
+}
+
 /* Whatever the victim had begun is undone by whoever comes next. */
 static bool all_is_well(struct stage *s)
 {
@@ -372,6 +539,7 @@ static bool all_is_well(struct stage *s)
 
 static bool halted(struct stage *s, enum mode mode)
 {
+	int64_t freed_ns;
 	bool good = true;
 
 	if (s->situation->behind && !s->waiter.pid)
@@ -380,11 +548,16 @@ static bool halted(struct stage *s, enum mode mode)
 		trace_stop(&s->victim);
 	else
 		tool_kill(&s->victim.pid);
-	good = good && job_end(s, &s->holder) && job_end(s, &s->waiter);
+	good = good && job_end(s, &s->holder);
+	freed_ns = now_ns();
+	good = good && job_end(s, &s->waiter);
+	/* it comes first, and need not pass anybody over, which takes three seconds */
+	if (s->situation->low && now_ns() - freed_ns > 5 * NS_PER_S / 2)
+		good = fail(s, "the waiter has waited for one behind it");
 	if (mode == MODE_STOP)
 		good = good && others_get_through(s);
 	tool_kill(&s->victim.pid);
-	return good && all_is_well(s);
+	return good && sharer_is_well(s) && all_is_well(s);
 }
 
 /* What the victim was to do has happened: nothing else can have done it. */
@@ -417,7 +590,8 @@ static bool came_through(struct stage *s, int reached)
 		return fail(s, "the victim failed with status %#x", (unsigned)status);
 	if (s->situation->verb && !verb_has_worked(s))
 		return false;
-	return job_end(s, &s->holder) && job_end(s, &s->waiter) && all_is_well(s);
+	return job_end(s, &s->holder) && job_end(s, &s->waiter) && sharer_is_well(s) &&
+	       all_is_well(s);
 }
 
 /* One point.  Returns whether there was one: the victim was halted before its end. */
@@ -425,7 +599,7 @@ static bool try_point(struct stage *s, enum mode mode, unsigned point)
 {
 	int reached = TRACE_BLOCKED;
 
-	s->holder = s->waiter = JOB_NONE;
+	s->holder = s->waiter = s->sharer = JOB_NONE;
 	s->victim = (struct trace){ 0 };
 	if (set_up(s)) {
 		start_victim(s);
@@ -440,6 +614,7 @@ static bool try_point(struct stage *s, enum mode mode, unsigned point)
 	tool_kill(&s->victim.pid);
 	job_kill(&s->waiter);
 	job_kill(&s->holder);
+	job_kill(&s->sharer);
 	return reached == TRACE_RESTS;
 }
 
@@ -487,12 +662,9 @@ static int start_worker(const struct situation *situation, enum mode mode, unsig
 		return ends[0];
 	}
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	tool_scratch(state_home);
-	(void)setenv("XDG_STATE_HOME", state_home, 1);
-	if (users.victim)
-		use_users();
+	use_scratch();
 	outcome = sweep(situation, mode, first, step);
-	remove_tree(state_home);
+	remove_scratch();
 	_exit(write(ends[1], &outcome, sizeof(outcome)) != sizeof(outcome));
 }
 
@@ -500,7 +672,7 @@ static void report(
 	const struct situation *situation, enum mode mode, const struct outcome *outcome)
 {
 	/* Fewer than a program needs to be loaded: nothing has been tried. */
-	bool passed = !outcome->failed_at && outcome->points >= 20;
+	bool passed = !outcome->failed_at && outcome->points * every >= 20;
 
 	(void)tap_result(passed,
 		"%s at every system call: %s (%u points, slowest other %d ms)",
@@ -543,17 +715,14 @@ static int run_point(const struct situation *situation, enum mode mode, unsigned
 {
 	struct outcome outcome;
 
-	tool_scratch(state_home);
-	(void)setenv("XDG_STATE_HOME", state_home, 1);
-	if (users.victim)
-		use_users();
+	use_scratch();
 	outcome = sweep(situation, mode, point, 0);
 	(void)tap_result(!outcome.failed_at, "%s before call %u: %s (%s)",
 		mode_names[mode], point, situation->name,
 		outcome.why[0]   ? outcome.why
 		: outcome.points ? "the others got on"
 				 : "it had come through before");
-	remove_tree(state_home);
+	remove_scratch();
 	return tap_end();
 }
 
@@ -629,6 +798,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "--hold"))
 		return hold();
+	if (argc == 3 && !strcmp(argv[1], "--claim"))
+		return claim((unsigned)number(argv[2], "share")) ? 0 : 1;
 	choice = parse(argc, argv);
 	tool_init();
 	tool_clean_environment();

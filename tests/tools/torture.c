@@ -2,21 +2,26 @@
  * torture: many gpulease clients at once, killed, stopped, cancelled and paused at
  * random, and an oracle that knows nothing of gpulease.
  *
- *	torture [--seed S] [--clients N] [--jobs N] [--gpus N] [--seconds S]
- *		[--nopidfd enosys|eperm] [--users UID,DIR] [-v]
+ *	torture [--seed S] [--clients N] [--jobs N] [--gpus N] [--seconds S] [--shares PERCENT]
+ *		[--crowd] [--card MIB] [--nopidfd enosys|eperm] [--users UID,DIR] [-v]
  *
  * N clients (50) at a time until there were so many jobs (300; with --seconds as many as
  * it gets), or until S seconds are over.  The same seed gives the same jobs with the same
  * fates; what meets what is up to the scheduler.
  *
+ * Half of the jobs, or --shares of a hundred, declare a share or memory; some have a priority,
+ * a time limit, or come after another job.  --crowd: all want very little, so that it is their
+ * number that fills a GPU.  --card: what a card has where it is not the simulated 24576 MiB.
+ *
  * --users: the gpulease is a set-group-ID one whose state directory is DIR, and every client
  * is one of three users, the first of which is UID.  Root pauses.
  *
- * The oracle: every command is this tool again.  It takes a flock on one file per GPU
- * that it was given and holds it until it dies, however it dies; a lock that is taken
- * already is a GPU with two owners.
+ * The oracle: every command is this tool again, and claims what it was given (oracle.h).
+ * It also holds a lock on a file with its ticket's number, and where it is a singleton on one
+ * with its name, until it dies: who comes after it must not find the first locked, nor another
+ * of that name the second.
  */
-#include "tool.h"
+#include "oracle.h"
 
 #include <dirent.h>
 #include <getopt.h>
@@ -31,24 +36,28 @@ enum { MAX_JOBS = 100000, MAX_GPUS = 128, MAX_VERBS = 6, USERS = 3 };
 
 enum fate { FATE_RUN, FATE_KILL, FATE_STOP, FATE_STOP_AND_KILL };
 
-/* Shared with the commands: what they have seen. */
+/* Shared with the commands: what they are, and what they have seen. */
+struct wish {
+	unsigned gpus, percent, mib, ms;
+	int priority;
+	unsigned limit_s;   /* 0: none */
+	unsigned after;     /* a ticket, 0: none */
+	unsigned singleton; /* its name, 0: it is none */
+};
+
 struct start {
+	struct wish wish;
 	_Atomic int64_t at_ns; /* 0: has not started */
 	_Atomic int64_t id;
 };
 
 struct board {
-	/* Who has the GPU, as job number + 1; a killed job leaves its own. */
-	struct {
-		_Alignas(64) _Atomic unsigned owner;
-	} gpu[MAX_GPUS];
-	_Alignas(64) _Atomic unsigned violations;
+	_Atomic unsigned violations, most, followers;
 	struct start starts[MAX_JOBS];
 };
 
 struct job {
 	pid_t pid; /* 0: not started yet, or reaped */
-	unsigned gpus;
 	enum fate fate;
 	int64_t act_ns;  /* when to kill or stop it; 0: done */
 	int64_t stop_ns; /* for how long */
@@ -64,13 +73,14 @@ struct verb {
 
 static struct settings {
 	uint64_t seed;
-	unsigned clients, jobs, gpus;
+	unsigned clients, jobs, gpus, shares, card_mib;
+	bool is_crowd;
 	int64_t seconds;
 	const char *nopidfd;
 	uid_t first_user; /* 0: all are run as whoever runs this */
 	const char *dir;  /* the state directory of all of them */
 	bool verbose;
-} settings = { .clients = 50, .gpus = 8 };
+} settings = { .clients = 50, .gpus = 8, .shares = 50, .card_mib = 24576 };
 
 static struct torture {
 	char place[SCRATCH_SIZE];
@@ -113,42 +123,67 @@ static unsigned roughly(unsigned limit)
 
 /* --- the command: job --------------------------------------------------------------- */
 
-static void violation(struct board *board, const char *format, ...) PRINTF_LIKE(2, 3);
-static void violation(struct board *board, const char *format, ...)
+static void PRINTF_LIKE(2, 3) violation(struct board *board, const char *format, ...)
 {
-	char line[200];
+	char line[320];
 	va_list arguments;
-	autofd int fd =
-		open("violations", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	int size;
 
 	atomic_fetch_add(&board->violations, 1);
 	va_start(arguments, format);
-	size = vsnprintf(line, sizeof(line), format, arguments);
+	(void)vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
-	(void)!write(fd, line, (size_t)size);
+	oracle_tell(line);
 }
 
-/* Takes the oracle's lock of a GPU; it goes with this process. */
-static void claim(struct board *board, unsigned job, uint64_t gpu)
+/* Claims a GPU; it goes with this process. */
+static void claim(struct board *board, const char *gpu, const struct oracle_use *use)
 {
-	char name[32];
-	unsigned other;
+	char why[320];
+	unsigned most = atomic_load(&board->most);
+	unsigned on_it = oracle_claim(gpu, use, settings.card_mib, why, sizeof(why));
+
+	if (!on_it)
+		violation(board, "%s", why);
+	while (on_it > most && !atomic_compare_exchange_weak(&board->most, &most, on_it))
+		;
+}
+
+/* Whether this process has the lock on that file now, and as long as it lives. */
+static bool has_lock(const char *kind, unsigned number_of)
+{
+	char name[64];
 	int fd;
 
-	(void)snprintf(name, sizeof(name), "gpu.%u", (unsigned)gpu);
+	(void)snprintf(name, sizeof(name), "%s.%u", kind, number_of);
 	fd = open(name, O_RDWR | O_CREAT, 0666);
-	if (gpu >= MAX_GPUS || fd < 0) {
-		violation(board, "job %u: GPU %u? %s\n", job, (unsigned)gpu,
-			strerror(errno));
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* Who comes after a job leaves word of it: that job must not start any more. */
+static void check_order(struct board *board, unsigned job, const struct wish *wish)
+{
+	const char *text = getenv("GPULEASE_ID");
+	unsigned id = text ? (unsigned)strtoull(text, NULL, 10) : 0;
+	char name[64], line[200] = "";
+	autofd int fd = -1;
+
+	atomic_store(&board->starts[job].id, id);
+	if (!has_lock("id", id))
+		violation(board, "job %u: another is ticket %u, too\n", job, id);
+	(void)snprintf(name, sizeof(name), "followed.%u", id);
+	if (access(name, F_OK) == 0)
+		violation(board, "job %u: one that is to come after ticket %u was first\n",
+			job, id);
+	if (wish->singleton && !has_lock("name", wish->singleton * 100 + getuid() % 100))
+		violation(board, "job %u: another is called n%u\n", job, wish->singleton);
+	if (!wish->after)
 		return;
-	}
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		other = atomic_load(&board->gpu[gpu].owner);
-		violation(board, "job %u (pid %d): GPU %u is held, last by job %u\n", job,
-			(int)getpid(), (unsigned)gpu, other - 1);
-	}
-	atomic_store(&board->gpu[gpu].owner, job + 1);
+	atomic_fetch_add(&board->followers, 1);
+	if (!has_lock("id", wish->after))
+		violation(board, "job %u: ticket %u has not ended\n", job, wish->after);
+	(void)snprintf(name, sizeof(name), "followed.%u", wish->after);
+	fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	(void)!write(fd, line, 0);
 }
 
 static struct board *map_board(const char *place, int flags)
@@ -167,26 +202,30 @@ static struct board *map_board(const char *place, int flags)
 	return board;
 }
 
-/* torture --job PLACE NUMBER GPUS MILLISECONDS */
+/* torture --job PLACE NUMBER MIB-OF-A-CARD */
 static int run_job(char **argv)
 {
 	struct board *board = map_board(argv[0], 0);
 	unsigned job = (unsigned)number(argv[1], "job"), given = 0;
-	uint64_t wanted = number(argv[2], "GPUs"), ms = number(argv[3], "time");
-	struct timespec span = { .tv_nsec = (long)ms * NS_PER_MS };
-	const char *list = getenv("CUDA_VISIBLE_DEVICES"), *id = getenv("GPULEASE_ID");
-	char *end = NULL;
+	const struct wish *wish = &board->starts[job].wish;
+	struct timespec span = { .tv_nsec = (long)wish->ms * NS_PER_MS };
+	const char *list = getenv("CUDA_VISIBLE_DEVICES");
+	struct oracle_use use;
 
-	for (; list && *list; list = *end == ',' ? end + 1 : end) {
-		claim(board, job, strtoull(list, &end, 10));
+	settings.card_mib = (unsigned)number(argv[2], "card");
+	use = oracle_use_of(job, wish->percent, wish->mib, settings.card_mib);
+	while (list && *list) {
+		size_t size = strcspn(list, ",");
+		char gpu[64];
+
+		(void)snprintf(gpu, sizeof(gpu), "%.*s", (int)size, list);
+		claim(board, gpu, &use);
+		list += size + (list[size] ? 1 : 0);
 		given++;
-		if (end == list)
-			break;
 	}
-	if (given != wanted)
-		violation(board, "job %u: %u GPUs instead of %u\n", job, given,
-			(unsigned)wanted);
-	atomic_store(&board->starts[job].id, id ? (int64_t)strtoull(id, NULL, 10) : -1);
+	if (given != wish->gpus)
+		violation(board, "job %u: %u GPUs instead of %u\n", job, given, wish->gpus);
+	check_order(board, job, wish);
 	atomic_store(&board->starts[job].at_ns, now_ns());
 	(void)nanosleep(&span, NULL); /* its work */
 	return 0;
@@ -204,6 +243,43 @@ static unsigned random_gpus(void)
 	if (what < 40)
 		return settings.gpus / 2 + 1;
 	return 1 + below(settings.gpus);
+}
+
+/* A share, memory, or both; in tenths of all that can be asked for, or very little. */
+static void wish_for_part(struct wish *wish)
+{
+	unsigned what = below(10), most_mib = settings.card_mib - ORACLE_MARGIN_MIB;
+
+	if (settings.is_crowd) {
+		wish->gpus = 1;
+		wish->percent = what < 5 ? 1 + below(3) : 0;
+		wish->mib = what < 5 ? 0 : 1 + below(most_mib / 40);
+		return;
+	}
+	if (what < 7)
+		wish->percent = below(4) ? 1 + below(99) : 50;
+	if (what >= 4)
+		wish->mib = below(3) ? 1 + below(most_mib) : most_mib / (1 + below(4));
+	/* a share is of one GPU; memory can be of several */
+	wish->gpus = wish->percent ? 1 : 1 + below((unsigned)min_i64(settings.gpus, 3));
+}
+
+static struct wish random_wish(void)
+{
+	static const unsigned limits_s[] = { 10, 60, 3600 };
+	struct wish wish = { .ms = settings.is_crowd ? below(400) : below(21) };
+
+	if (settings.is_crowd || below(100) < settings.shares)
+		wish_for_part(&wish);
+	else
+		wish.gpus = random_gpus();
+	if (!below(3))
+		wish.priority = (int)below(settings.first_user ? 4 : 7) - 3;
+	if (!below(3))
+		wish.limit_s = limits_s[below(ARRAY_SIZE(limits_s))];
+	if (!below(12))
+		wish.singleton = 1 + below(3);
+	return wish;
 }
 
 /* Half of the fates come while it joins, half while it waits or runs. */
@@ -246,7 +322,7 @@ static const char *nopidfd_path(void)
 /* Starts gpulease with @arguments, in a world without pidfds if it is to be so. */
 static pid_t start_client(const char *const arguments[])
 {
-	const char *argv[20];
+	const char *argv[32];
 	size_t n = 0;
 
 	if (settings.nopidfd) {
@@ -267,19 +343,93 @@ static void be_user(unsigned user)
 		settings.first_user && user < USERS ? settings.first_user + user : 0;
 }
 
+/* The path of a file of the state. */
+static void state_path(const char *name, char *path, size_t size)
+{
+	if (settings.dir)
+		(void)snprintf(path, size, "%s/%s", settings.dir, name);
+	else
+		(void)snprintf(path, size, "%s/state/gpulease/sim-%ux24576/%s", t.place,
+			settings.gpus, name);
+}
+
+/* One of the last tickets that are a job; 0: the record drawn is none. */
+static unsigned random_ticket(void)
+{
+	char path[SCRATCH_SIZE + 64], word[7] = "";
+	autofd int fd = -1;
+	struct stat st;
+	int64_t last;
+
+	state_path("tickets", path, sizeof(path));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 512)
+		return 0;
+	last = st.st_size / 512 - 1;
+	last -= roughly((unsigned)min_i64(last, settings.clients));
+	(void)!pread(fd, word, sizeof(word), last * 512);
+	return memcmp(word, "ticket/", sizeof(word)) ? 0 : (unsigned)last;
+}
+
+struct line {
+	const char *argv[32];
+	size_t count;
+	char texts[8][24];
+	size_t used;
+};
+
+static void PRINTF_LIKE(3, 4)
+add_option(struct line *line, const char *option, const char *format, ...)
+{
+	char *text = line->texts[line->used++];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(line->texts[0]), format, arguments);
+	va_end(arguments);
+	if (option)
+		line->argv[line->count++] = option;
+	line->argv[line->count++] = text;
+}
+
+static void add_wish(struct line *line, const struct wish *wish)
+{
+	if (wish->percent)
+		add_option(line, "-n", "0.%02u", wish->percent);
+	else
+		add_option(line, "-n", "%u", wish->gpus);
+	if (wish->mib)
+		add_option(line, "--vram", "%u", wish->mib);
+	if (wish->priority)
+		add_option(line, "--priority", "%d", wish->priority);
+	if (wish->limit_s)
+		add_option(line, "--time", "%us", wish->limit_s);
+	if (wish->after)
+		add_option(line, "--after", "%u", wish->after);
+	if (!wish->singleton)
+		return;
+	line->argv[line->count++] = "--singleton";
+	add_option(line, "--name", "n%u", wish->singleton);
+}
+
 static void start_job(void)
 {
-	char count[16], index[16], ms[16];
 	struct job *job = &t.jobs[t.begun];
-	const char *const arguments[] = { "-n", count, "--", tool_self(), "--job",
-		t.place, index, count, ms, NULL };
+	struct wish *wish = &t.board->starts[t.begun].wish;
+	struct line line = { .count = 0 };
 
-	job->gpus = random_gpus();
-	(void)snprintf(count, sizeof(count), "%u", job->gpus);
-	(void)snprintf(index, sizeof(index), "%u", t.begun);
-	(void)snprintf(ms, sizeof(ms), "%u", below(21));
+	*wish = random_wish();
+	if (!roughly(8))
+		wish->after = random_ticket();
+	add_wish(&line, wish);
+	line.argv[line.count++] = "--";
+	line.argv[line.count++] = tool_self();
+	line.argv[line.count++] = "--job";
+	line.argv[line.count++] = t.place;
+	add_option(&line, NULL, "%u", t.begun);
+	add_option(&line, NULL, "%u", settings.card_mib);
 	be_user(t.begun % USERS);
-	job->pid = start_client(arguments);
+	job->pid = start_client(line.argv);
 	be_user(USERS);
 	cast_fate(job);
 	t.begun++;
@@ -327,16 +477,6 @@ static bool start_verb(const char *name, const char *operand)
 			return true;
 		}
 	return false;
-}
-
-/* The path of a file of the state. */
-static void state_path(const char *name, char *path, size_t size)
-{
-	if (settings.dir)
-		(void)snprintf(path, size, "%s/%s", settings.dir, name);
-	else
-		(void)snprintf(path, size, "%s/state/gpulease/sim-%ux24576/%s", t.place,
-			settings.gpus, name);
 }
 
 /* One of the last tickets: a waiting client, a running job, or one that has ended. */
@@ -503,14 +643,19 @@ static void show_file(const char *name, const char *title, long last_bytes)
 
 static void show_stuck(void)
 {
-	for (unsigned i = t.oldest; i < t.begun; i++)
+	for (unsigned i = t.oldest; i < t.begun; i++) {
+		const struct wish *wish = &t.board->starts[i].wish;
+
 		if (t.jobs[i].pid)
 			(void)printf(
-				"# job %u still there: pid %d, %u GPUs, state %c, %s\n",
-				i, (int)t.jobs[i].pid, t.jobs[i].gpus,
+				"# job %u still there: pid %d, %u GPUs (%u%%, %u MiB), "
+				"priority %d, after %u, n%u, state %c, %s\n",
+				i, (int)t.jobs[i].pid, wish->gpus, wish->percent, wish->mib,
+				wish->priority, wish->after, wish->singleton,
 				tool_state(t.jobs[i].pid),
 				atomic_load(&t.board->starts[i].at_ns) ? "runs"
 								       : "waits");
+	}
 }
 
 static unsigned count_failed(void)
@@ -530,15 +675,25 @@ static int compare_starts(const void *a, const void *b)
 	return (one->at_ns > two->at_ns) - (one->at_ns < two->at_ns);
 }
 
+/* Whether its turn is a matter of its number alone, among those of its priority. */
+static bool is_plain(unsigned job, int priority)
+{
+	const struct start *start = &t.board->starts[job];
+	const struct wish *wish = &start->wish;
+
+	return wish->gpus == settings.gpus && !wish->percent && !wish->mib &&
+	       !wish->after && !wish->singleton && wish->priority == priority &&
+	       t.jobs[job].fate <= FATE_KILL && start->at_ns;
+}
+
 /* Of those who wanted all GPUs and were never stopped: who started out of turn. */
-static unsigned count_inversions(unsigned *ret_compared)
+static unsigned count_inversions(int priority, unsigned *compared)
 {
 	static unsigned equals[MAX_JOBS];
 	unsigned n = 0, inversions = 0;
 
 	for (unsigned i = 0; i < t.begun; i++)
-		if (t.jobs[i].gpus == settings.gpus && t.jobs[i].fate <= FATE_KILL &&
-			t.board->starts[i].at_ns)
+		if (is_plain(i, priority))
 			equals[n++] = i;
 	qsort(equals, n, sizeof(equals[0]), compare_starts);
 	for (unsigned i = 1; i < n; i++) {
@@ -555,7 +710,7 @@ static unsigned count_inversions(unsigned *ret_compared)
 			(long long)((after->at_ns - before->at_ns) / NS_PER_MS),
 			equals[i - 1], (long long)before->id);
 	}
-	*ret_compared = n;
+	*compared += n;
 	return inversions;
 }
 
@@ -592,15 +747,17 @@ static unsigned count_fifos(const char *of)
 
 static int judge(void)
 {
-	unsigned started = 0, failed, inversions, compared;
+	unsigned started = 0, failed, inversions = 0, compared = 0;
 
 	for (unsigned i = 0; i < t.begun; i++)
 		started += t.board->starts[i].at_ns ? 1 : 0;
+	(void)printf("# %u at most on one GPU, %u came after others\n", t.board->most,
+		t.board->followers);
 	(void)printf("# %u jobs: %u started, %u killed, %u stopped; "
 		     "%u of %u cancels, %u pauses\n",
 		t.begun, started, t.kills, t.stops, t.cancels_done, t.cancels, t.pauses);
 	if (!tap_result(!t.board->violations && started,
-		    "no GPU had two owners (%u starts)", started))
+		    "no GPU was given away twice (%u starts)", started))
 		show_file("violations", "oracle", 0);
 	if (!tap_result(!t.stuck, "every client came to its end"))
 		show_stuck();
@@ -613,7 +770,8 @@ static int judge(void)
 	(void)tap_result(!t.verb_failures, "every --cancel, --pause and --resume worked");
 	(void)tap_result(
 		everything_is_free(), "a client of all GPUs gets through at the end");
-	inversions = count_inversions(&compared);
+	for (int priority = -3; priority <= 3; priority++)
+		inversions += count_inversions(priority, &compared);
 	(void)tap_result(!inversions,
 		"equal requests started in ticket order (%u of them)", compared);
 	(void)printf("# left: %u FIFOs in live, %u in bell\n", count_fifos("live"),
@@ -643,6 +801,9 @@ static void parse(int argc, char **argv)
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "gpus", required_argument, NULL, 'g' },
 		{ "seconds", required_argument, NULL, 't' },
+		{ "shares", required_argument, NULL, 'p' },
+		{ "card", required_argument, NULL, 'm' },
+		{ "crowd", no_argument, NULL, 'w' },
 		{ "nopidfd", required_argument, NULL, 'n' },
 		{ "users", required_argument, NULL, 'u' },
 		{ 0 },
@@ -666,6 +827,15 @@ static void parse(int argc, char **argv)
 			break;
 		case 't':
 			settings.seconds = (int64_t)number(optarg, "seconds");
+			break;
+		case 'p':
+			settings.shares = (unsigned)number(optarg, "percent");
+			break;
+		case 'm':
+			settings.card_mib = (unsigned)number(optarg, "card");
+			break;
+		case 'w':
+			settings.is_crowd = true;
 			break;
 		case 'n':
 			settings.nopidfd = optarg;
@@ -691,7 +861,7 @@ int main(int argc, char **argv)
 	char state[SCRATCH_SIZE + 8], gpus[16];
 	int r;
 
-	if (argc == 6 && !strcmp(argv[1], "--job"))
+	if (argc == 5 && !strcmp(argv[1], "--job"))
 		return run_job(argv + 2);
 	parse(argc, argv);
 	tool_init();

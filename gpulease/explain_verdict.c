@@ -1,0 +1,170 @@
+/* What the plan says of a ticket, in words. */
+#include <time.h>
+
+#include "clock.h"
+#include "explain.h"
+#include "parse.h"
+
+void explain_share(unsigned percent, struct text *out)
+{
+	if (percent % 10)
+		text_addf(out, "%u.%02u", percent / 100, percent % 100);
+	else
+		text_addf(out, "%u.%u", percent / 100, percent % 100 / 10);
+}
+
+void explain_need(const struct need *need, unsigned gpus, struct text *out)
+{
+	char size[MIB_TEXT_SIZE];
+
+	if (need_is_whole(need)) {
+		text_addf(out, "%u GPU%s", gpus, gpus == 1 ? "" : "s");
+		return;
+	}
+	if (need->percent)
+		explain_share(need->percent, out);
+	if (need->mib) {
+		format_mib(need->mib, size);
+		text_addf(out, "%s%s", need->percent ? " and " : "", size);
+	}
+	if (gpus == 1)
+		text_add(out, " of a GPU");
+	else
+		text_addf(out, " of each of %u GPUs", gpus);
+}
+
+void explain_when(int64_t at_ms, struct text *out)
+{
+	int64_t real_ms = clock_real_ms();
+	time_t now = (time_t)(real_ms / 1000);
+	time_t at = (time_t)((real_ms + at_ms - clock_boot_ms()) / 1000);
+	struct tm then, today;
+	char words[32];
+
+	if (!localtime_r(&at, &then) || !localtime_r(&now, &today))
+		return;
+	if (strftime(words, sizeof(words),
+		    then.tm_yday == today.tm_yday ? "%H:%M" : "%Y-%m-%d %H:%M", &then))
+		text_addf(out, "about %s", words);
+}
+
+/* --- by the kind of verdict -------------------------------------------------------- */
+
+static void explain_start(
+	const struct snapshot *view, const struct verdict *verdict, struct text *out)
+{
+	(void)view;
+	(void)verdict;
+	text_add(out, "can start now");
+}
+
+/* What of a part of a GPU is there, if not on which. */
+static void add_room(const struct verdict *verdict, struct text *out)
+{
+	char size[MIB_TEXT_SIZE];
+
+	if (verdict->need.percent && verdict->best.percent < verdict->need.percent) {
+		text_add(out, "at most ");
+		explain_share(verdict->best.percent, out);
+		text_add(out, " of one is free");
+	} else if (!verdict->best.leases && verdict->best.percent) {
+		text_addf(out, "%d leases are on each", ROOM_LEASES);
+	} else {
+		format_mib(verdict->best.mib, size);
+		text_addf(out, "at most %s of one is free", size);
+	}
+}
+
+static void explain_lack(
+	const struct snapshot *view, const struct verdict *verdict, struct text *out)
+{
+	text_add(out, "needs ");
+	explain_need(&verdict->need, verdict->wanted, out);
+	text_add(out, ", ");
+	if (verdict->free)
+		text_addf(out, "%u %s free", verdict->free,
+			verdict->free == 1 ? "is" : "are");
+	else if (need_is_whole(&verdict->need) ||
+		 !(verdict->best.percent || verdict->best.mib))
+		text_add(out, "none is free");
+	else
+		add_room(verdict, out);
+	if (verdict->state != GPU_FREE && verdict->state != GPU_LEASED) {
+		text_add(out, "; ");
+		explain_blame(view, verdict, out);
+	}
+	if (verdict->start_ms) {
+		text_add(out, "; at the latest ");
+		explain_when(verdict->start_ms, out);
+	}
+}
+
+static void explain_behind(
+	const struct snapshot *view, const struct verdict *verdict, struct text *out)
+{
+	(void)view;
+	text_addf(out, "behind ticket %llu, which waits for ",
+		(unsigned long long)verdict->behind);
+	if (!verdict->behind_gpus) {
+		text_add(out, "a limit");
+		return;
+	}
+	explain_need(&verdict->behind_need, verdict->behind_gpus, out);
+	if (verdict->start_ms) {
+		text_add(out, " until ");
+		explain_when(verdict->start_ms, out);
+	}
+}
+
+static void explain_held(
+	const struct snapshot *view, const struct verdict *verdict, struct text *out)
+{
+	(void)view;
+	if (verdict->hold == HOLD_SINGLETON)
+		text_addf(out, "job %llu of the same name comes first",
+			(unsigned long long)verdict->held_by);
+	else
+		text_addf(out, "comes after job %llu, which has not ended",
+			(unsigned long long)verdict->held_by);
+}
+
+static void explain_limit(
+	const struct snapshot *view, const struct verdict *verdict, struct text *out)
+{
+	static const struct {
+		const char *noun, *whose;
+		unsigned per;
+	} limits[LIMIT_KINDS] = {
+		[LIMIT_USER_GPUS] = { "GPU", "per user", WHOLE_PERCENT },
+		[LIMIT_USER_LEASES] = { "job", "per user", 1 },
+		[LIMIT_ALL_GPUS] = { "GPU", "for all", WHOLE_PERCENT },
+		[LIMIT_ALL_LEASES] = { "job", "for all", 1 },
+	};
+	const struct quota_excess *limit = &verdict->limit;
+	unsigned per = limits[limit->kind].per, most = limit->most / per;
+
+	(void)view;
+	text_addf(out, "limit: %u %s%s %s, ", most, limits[limit->kind].noun,
+		most == 1 ? "" : "s", limits[limit->kind].whose);
+	if (limit->used % per)
+		explain_share(limit->used, out);
+	else
+		text_addf(out, "%u", limit->used / per);
+	text_add(out, per == 1 ? " running" : " in use");
+}
+
+void explain_verdict(
+	const struct snapshot *view, const struct verdict *verdict, struct text *out)
+{
+	static void (*const explain[])(
+		const struct snapshot *, const struct verdict *, struct text *) = {
+		[VERDICT_START] = explain_start,
+		[VERDICT_LEASED] = explain_lack,
+		[VERDICT_GPU] = explain_lack,
+		[VERDICT_BEHIND] = explain_behind,
+		[VERDICT_HELD] = explain_held,
+		[VERDICT_LIMIT] = explain_limit,
+	};
+
+	explain[verdict->kind](view, verdict, out);
+}

@@ -1,0 +1,82 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "diag.h"
+#include "fdio.h"
+#include "models.h"
+#include "need.h"
+#include "rights.h"
+
+static int open_as_user(const char *path)
+{
+	int fd;
+
+	rights_as_user_begin();
+	/* a FIFO is refused, not waited for */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		fd = -errno;
+	rights_as_user_end();
+	return fd;
+}
+
+static int read_table(const char *path, struct model_table *ret, struct why *why)
+{
+	static char text[MODELS_BYTES_MAX];
+	const char *reason = NULL;
+	autofd int fd = open_as_user(path);
+	size_t size = 0;
+	struct stat st;
+	int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
+
+	if (r == 0 && !S_ISREG(st.st_mode))
+		reason = "it is not a regular file";
+	else if (r == 0 && st.st_size > MODELS_BYTES_MAX)
+		reason = "it is bigger than 64 KiB";
+	else if (r == 0)
+		r = fdio_pread(fd, text, sizeof(text), 0, &size);
+	if (r < 0)
+		reason = strerror(-r);
+	if (reason) {
+		why_set(why, "cannot read models '%s': %s", path, reason);
+		return r < 0 ? r : -EINVAL;
+	}
+	*ret = (struct model_table){
+		.file = path, .text = text, .size = size, .line = 1
+	};
+	return models_check(ret, why);
+}
+
+static void apply(struct settings *settings, const struct model_need *need)
+{
+	/* who names GPUs has said how many */
+	if (settings->gpu_ids && settings->gpus != need->gpus)
+		return;
+	settings->gpus = need->gpus;
+	settings->share_percent = settings->exclusive ? 0 : need->share_percent;
+	settings->vram_mib = need->vram_mib;
+}
+
+int need_from_model(
+	struct settings *settings, const struct context *context, struct why *why)
+{
+	struct model_table table = context->config.models;
+	struct model_need need;
+	const char *name;
+	int r = settings->models ? read_table(settings->models, &table, why) : 0;
+
+	if (r < 0 || settings->need_given)
+		return r;
+	name = models_option_value(settings->command, context->config.model_option);
+	if (!name)
+		return 0;
+	r = models_find(&table, name, &need, why);
+	if (r == MODELS_UNKNOWN) {
+		verbose("the table of models has no '%s'", name);
+		return 0;
+	}
+	if (r == 0)
+		apply(settings, &need);
+	return r;
+}

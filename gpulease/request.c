@@ -1,0 +1,96 @@
+#include "diag.h"
+#include "exitcodes.h"
+#include "need.h"
+#include "parse.h"
+#include "request.h"
+
+/* --- what is asked for ------------------------------------------------------------- */
+
+/* For people to read: words with blanks in them are shown in quotes. */
+static void join_command(char *const command[], char *out, size_t size)
+{
+	struct text text = text_on(out, size);
+
+	for (; *command && !text.cut; command++) {
+		bool has_blank = !**command || strpbrk(*command, " \t\n");
+
+		text_addf(&text, has_blank ? "%s'%s'" : "%s%s", text.used ? " " : "",
+			*command);
+	}
+}
+
+/* The limits of time bind users, not root. */
+static int find_limit(struct settings *settings, const struct config *config)
+{
+	char asked[DURATION_SIZE], most[DURATION_SIZE];
+
+	if (!settings->limit_ms)
+		settings->limit_ms = config->default_time_ms;
+	if (!config->max_time_ms || getuid() == 0)
+		return 0;
+	if (!settings->limit_ms)
+		settings->limit_ms = config->max_time_ms;
+	if (settings->limit_ms <= config->max_time_ms)
+		return 0;
+	format_duration(settings->limit_ms, asked);
+	format_duration(config->max_time_ms, most);
+	diag("a time limit of %s is too long: max-time in the configuration allows %s",
+		asked, most);
+	return EXIT_MISUSE;
+}
+
+static int check_priority(const struct settings *settings, const struct config *config)
+{
+	if (getuid() == 0 || settings->priority <= (int64_t)config->max_priority)
+		return 0;
+	diag("priority %lld is too high: users may have %u at most (max-priority in the "
+	     "configuration)",
+		(long long)settings->priority, config->max_priority);
+	return EXIT_MISUSE;
+}
+
+int request_make(
+	struct settings *settings, const struct context *context, struct request *ret)
+{
+	struct why why = WHY_NONE;
+	int r;
+
+	if (need_from_model(settings, context, &why) < 0) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	r = find_limit(settings, &context->config);
+	if (r == 0)
+		r = check_priority(settings, &context->config);
+	if (r != 0)
+		return r;
+	*ret = (struct request){
+		.gpus = settings->gpus,
+		.share_percent =
+			settings->exclusive ? WHOLE_PERCENT : settings->share_percent,
+		.vram_mib = settings->vram_mib,
+		.priority = settings->priority,
+		.limit_ms = settings->limit_ms,
+		.grace_ms = settings->limit_ms ? settings->grace_ms : 0,
+		.is_singleton = settings->singleton,
+		.allow = GPUSET_ALL,
+	};
+	if (settings->name)
+		text_copy(ret->name, sizeof(ret->name), settings->name);
+	if (settings->after)
+		text_copy(ret->after, sizeof(ret->after), settings->after);
+	if (settings->after_ok)
+		text_copy(ret->after_ok, sizeof(ret->after_ok), settings->after_ok);
+	join_command(settings->command, ret->command, sizeof(ret->command));
+	return 0;
+}
+
+struct plan_limits request_limits(const struct config *config)
+{
+	return (struct plan_limits){
+		.user_percent = config->user_gpus * WHOLE_PERCENT,
+		.user_leases = config->user_jobs,
+		.all_percent = config->all_gpus * WHOLE_PERCENT,
+		.all_leases = config->all_jobs,
+	};
+}

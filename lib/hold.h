@@ -1,0 +1,87 @@
+/*
+ * What holds a ticket back that is no lack of GPUs: jobs that have to end first, by their ids
+ * (after, after_ok), or by their user and name (is_singleton).  Every waiter judges all
+ * tickets so, each for itself; one that is held takes nothing and is in nobody's way.
+ *
+ * A job has ended when its ticket is void or of another boot; or when its owner is dead and
+ * nobody it left behind holds its FIFO, and it has no lease.  How it ended is known to who
+ * watched it (from Linux 6.15 on), and else to the history, where somebody told it there.
+ *
+ * Nothing is written: a crash leaves nothing.
+ */
+#ifndef GPULEASE_HOLD_H
+#define GPULEASE_HOLD_H
+
+#include "policy.h"
+#include "queue.h"
+#include "snapshot.h"
+
+/* A job that some ticket waits for. */
+struct hold_job {
+	uint64_t number;
+	bool is_used, has_owner;
+	bool is_settled;   /* over, and no more will be known of how */
+	int64_t broken_ms; /* since when its ticket cannot be read */
+	int64_t over_ms;   /* since when it is over; 0: it is not */
+	int64_t since_ms;  /* of its ticket */
+	int status;        /* -1: not known */
+	struct owner owner;
+};
+
+/* The first ticket in the order of one user and name. */
+struct hold_name {
+	uint64_t hash, number;
+	uint32_t uid, next; /* in the same list, 1 + its index; 0: none */
+};
+
+enum { HOLD_LISTS = 256 };
+
+/* What is known: of the jobs from turn to turn, of the names in one turn.  Zeroed: nothing. */
+struct hold_book {
+	struct queue *queue;
+	struct snapshot *view;
+	int64_t now_ms;
+	int64_t wake_ms; /* when to judge one's own ticket again, INT64_MAX: no need */
+	struct hold_job *jobs; /* by number */
+	size_t job_count, job_room;
+	struct hold_name *names;
+	size_t name_count, name_room;
+	uint32_t lists[HOLD_LISTS];
+};
+
+/* What came of one ticket. */
+struct held {
+	enum hold hold;
+	uint64_t by; /* HOLD_AFTER, HOLD_SINGLETON: the job; for HOLD_FAILED … as well */
+	int status;  /* HOLD_FAILED: that of the job */
+};
+
+/*
+ * Before joining: whether the jobs that @request is to wait for have ever been.  0; -ENOENT
+ * with the reason in @why: one has not; -EINVAL, likewise: that is no list of ids; or another
+ * negative errno.
+ */
+MUST_CHECK int hold_check(
+	struct queue *queue, const struct request *request, struct why *why);
+
+/* Begins a turn: after queue_begin(), snapshot_read() and lives_begin(), which it rests on. */
+void hold_begin(struct hold_book *book, struct queue *queue, struct snapshot *view,
+	int64_t now_ms);
+
+/*
+ * Judges the next ticket in the order, of those that count: neither dead nor passed over.
+ * With @is_own the lives it waits for are watched; so one's own is judged in every turn, the
+ * last of all, and before lives_end().  @row is as it was read: names are cut there.
+ *
+ * 0 with @ret; HOLD_FAILED: it never may start, job ->by has ended with another status than 0;
+ * HOLD_UNRECORDED: nor this one, how job ->by ended is recorded nowhere (and has not been for
+ * a moment); or a negative errno.  In the last two cases @ret says HOLD_AFTER: until its owner
+ * leaves it counts as held.
+ */
+enum { HOLD_FAILED = 1, HOLD_UNRECORDED = 2 };
+MUST_CHECK int hold_judge(struct hold_book *book, const struct queue_row *row,
+	bool is_own, struct held *ret);
+
+void hold_release(struct hold_book *book);
+
+#endif

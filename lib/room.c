@@ -1,0 +1,71 @@
+#include "room.h"
+
+uint64_t need_mib(const struct need *need, uint64_t total_mib)
+{
+	return need->mib ? need->mib
+			 : total_mib / 100 * need->percent +
+				   total_mib % 100 * need->percent / 100;
+}
+
+struct room room_at(const struct plan_gpu *gpu, int64_t at_ms)
+{
+	struct room room = { .percent = WHOLE_PERCENT, .leases = ROOM_LEASES };
+
+	if (gpu->total_mib > gpu->foreign_mib)
+		room.mib = gpu->total_mib - gpu->foreign_mib;
+	for (unsigned i = 0; i < gpu->use_count && at_ms != INT64_MAX; i++) {
+		const struct plan_use *use = &gpu->uses[i];
+
+		if (!use->end_ms || use->end_ms > at_ms)
+			room_take(&room, gpu,
+				&(struct need){
+					.percent = use->percent, .mib = use->mib });
+	}
+	return room;
+}
+
+void room_take(struct room *room, const struct plan_gpu *gpu, const struct need *need)
+{
+	uint64_t mib = need_mib(need, gpu->total_mib);
+
+	if (need_is_whole(need) || gpu->is_solo) {
+		*room = (struct room){ .leases = 0 };
+		return;
+	}
+	room->percent -= room->percent < need->percent ? room->percent : need->percent;
+	room->mib -= room->mib < mib ? room->mib : mib;
+	room->leases -= room->leases > 0;
+}
+
+bool room_fits(const struct room *room, const struct plan_gpu *gpu,
+	const struct need *need, uint64_t margin_mib)
+{
+	if (room->leases == 0 || room->percent < need->percent)
+		return false;
+	if (need_is_whole(need))
+		return room->leases == ROOM_LEASES;
+	/* shares need no margin, or two halves would be more than one GPU */
+	return room->mib >=
+	       (need->mib ? need->mib + margin_mib : need_mib(need, gpu->total_mib));
+}
+
+/* A state that ends with a lease, of itself; the others need somebody or something else. */
+static bool is_lease_state(enum gpu_state state)
+{
+	return state == GPU_FREE || state == GPU_LEASED || state == GPU_LINGERING ||
+	       state == GPU_SETTLING;
+}
+
+bool gpu_admits(const struct plan_gpu *gpu, const struct need *need, bool now)
+{
+	if (!gpu->exists)
+		return false;
+	if (need_is_whole(need) || gpu->is_solo)
+		return now ? gpu->state == GPU_FREE : is_lease_state(gpu->state);
+	/* who declares memory alone may sit beside a stranger, whose memory is counted */
+	if (gpu->state == GPU_EXTERNAL)
+		return !need->percent && !gpu->is_busy;
+	if (need->percent && gpu->foreign_mib && gpu->state != GPU_FREE)
+		return false;
+	return is_lease_state(gpu->state) && !(now && gpu->state == GPU_SETTLING);
+}

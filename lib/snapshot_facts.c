@@ -1,0 +1,146 @@
+/* From the states of the GPUs to the facts that a plan rests on. */
+#include <errno.h>
+
+#include "array.h"
+#include "instance.h"
+#include "snapshot.h"
+#include "usage.h"
+
+struct need lease_need(const struct lease *lease)
+{
+	return need_declared(lease->share_percent, lease->vram_mib);
+}
+
+/* When somebody is there who will not be ended at a limit nobody knows when it ends. */
+static int64_t lease_end_ms(const struct snapshot_lease *lease)
+{
+	const struct lease *record = &lease->lease;
+
+	return record->limit_ms && !lease->is_dead
+		       ? record->since_ms + record->limit_ms + record->grace_ms
+		       : 0;
+}
+
+/* Appends the live leases on @slot to ->uses, of which @used are in use.  0 or -ENOMEM. */
+static int add_uses(struct snapshot *snapshot, unsigned slot, size_t *used)
+{
+	struct plan_gpu *plan = &snapshot->plan[slot];
+
+	for (size_t i = 0; i < snapshot->lease_count; i++) {
+		const struct snapshot_lease *lease = &snapshot->leases[i];
+		struct need need = lease_need(&lease->lease);
+		struct plan_use *uses;
+
+		if (lease->is_over || !gpuset_has(&lease->lease.gpus, slot))
+			continue;
+		uses = array_grow(
+			snapshot->uses, sizeof(*uses), *used, &snapshot->use_room);
+		if (!uses)
+			return -ENOMEM;
+		snapshot->uses = uses;
+		uses[(*used)++] = (struct plan_use){
+			.percent = need.percent,
+			.mib = usage_budget_mib(
+				&snapshot->usage, &lease->lease, plan->total_mib),
+			.end_ms = lease_end_ms(lease),
+		};
+		plan->use_count++;
+	}
+	return 0;
+}
+
+/* The array may have moved while it grew: whose is what is settled at last. */
+static int find_uses(struct snapshot *snapshot)
+{
+	size_t used = 0;
+	const struct plan_use *next;
+
+	for (unsigned slot = 0; slot < snapshot->slots; slot++) {
+		int r = add_uses(snapshot, slot, &used);
+
+		if (r < 0)
+			return r;
+	}
+	next = snapshot->uses;
+	for (unsigned slot = 0; slot < snapshot->slots; slot++) {
+		snapshot->plan[slot].uses = next;
+		if (next)
+			next += snapshot->plan[slot].use_count;
+	}
+	return 0;
+}
+
+static void count_users(struct snapshot *snapshot)
+{
+	struct plan_facts *facts = &snapshot->facts;
+
+	facts->users = snapshot->users;
+	facts->user_count = 0;
+	for (size_t i = 0; i < snapshot->lease_count; i++) {
+		const struct snapshot_lease *lease = &snapshot->leases[i];
+		struct need need = lease_need(&lease->lease);
+		uint32_t uid = lease->lease.owner.uid;
+		size_t at = 0;
+
+		while (at < facts->user_count && snapshot->users[at].uid != uid)
+			at++;
+		if (lease->is_over || at == PLAN_USERS_MAX)
+			continue;
+		if (at == facts->user_count)
+			snapshot->users[facts->user_count++] =
+				(struct plan_user){ .uid = uid };
+		snapshot->users[at].leases++;
+		snapshot->users[at].percent +=
+			quota_percent(gpuset_count(&lease->lease.gpus), &need);
+	}
+}
+
+/* One process at a time; but a server of MPS is one that works for many. */
+static bool is_solo(const struct probe *probe, int row)
+{
+	if (!probe_gpu_is_solo(&probe->gpus[row]))
+		return false;
+	for (uint32_t i = 0; i < probe->process_count; i++)
+		if ((int)probe->processes[i].gpu == row && probe->processes[i].pid > 0 &&
+			usage_is_mps_server((uint32_t)probe->processes[i].pid))
+			return false;
+	return true;
+}
+
+static void describe_gpu(struct snapshot *snapshot, unsigned slot)
+{
+	const struct snapshot_gpu *gpu = &snapshot->gpus[slot];
+	const struct probe_gpu *seen =
+		gpu->row >= 0 ? &snapshot->probe.gpus[gpu->row] : NULL;
+	struct plan_gpu *plan = &snapshot->plan[slot];
+
+	plan->exists = gpu->exists && !gpu_is_parent(snapshot, gpu);
+	plan->is_just_released = gpu->has_dead;
+	plan->is_instance = gpu_is_instance(&gpu->file.gpu);
+	plan->state = gpu->state;
+	plan->index = snapshot_gpu_index(snapshot, slot);
+	plan->total_mib = gpu->file.gpu.total_mib;
+	plan->foreign_mib = gpu->foreign_mib;
+	if (!seen)
+		return;
+	if (seen->total_mib && !plan->is_instance)
+		plan->total_mib = seen->total_mib;
+	plan->is_solo = is_solo(&snapshot->probe, gpu->row);
+	plan->is_busy = usage_is_busy(&snapshot->usage, seen) && gpu->lease < 0;
+}
+
+int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms)
+{
+	memset(snapshot->plan, 0, sizeof(snapshot->plan));
+	for (unsigned slot = 0; slot < snapshot->slots; slot++)
+		describe_gpu(snapshot, slot);
+	snapshot->facts = (struct plan_facts){
+		.gpus = snapshot->plan,
+		.links = snapshot->has_links ? &snapshot->links : NULL,
+		.now_ms = now_ms,
+		.margin_mib = snapshot->usage.margin_mib,
+		.limits = snapshot->limits,
+	};
+	count_users(snapshot);
+	return find_uses(snapshot);
+}

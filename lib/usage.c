@@ -1,0 +1,173 @@
+#include "instance.h"
+#include "kin.h"
+#include "probe.h"
+#include "usage.h"
+
+bool usage_is_mps_server(uint32_t pid)
+{
+	struct process_stat stat;
+
+	/* the kernel keeps 15 bytes of a name */
+	return process_stat_read(pid, &stat) == 0 &&
+	       strncmp(stat.comm, "nvidia-cuda-mps-server", 15) == 0;
+}
+
+static uint64_t with_buffer(const struct usage_policy *policy, uint64_t mib)
+{
+	return mib + mib / 100 * policy->spike_percent +
+	       (mib % 100 * policy->spike_percent + 99) / 100;
+}
+
+uint64_t usage_budget_mib(
+	const struct usage_policy *policy, const struct lease *lease, uint64_t total_mib)
+{
+	struct need need = lease_need(lease);
+	uint64_t declared_mib = need_mib(&need, total_mib);
+
+	return lease->peak_mib > declared_mib ? with_buffer(policy, lease->peak_mib)
+					      : declared_mib;
+}
+
+/* --- whose a process is ------------------------------------------------------------ */
+
+static bool descends(
+	const struct snapshot *view, const struct snapshot_lease *lease, uint32_t pid)
+{
+	const struct owner *owner = &lease->lease.owner;
+
+	return !lease->is_dead && owner->pidns == view->dir->pidns &&
+	       kin_is_descendant(pid, owner->pid);
+}
+
+/* The live lease on @slot that process @pid belongs to; NULL: none. */
+static struct snapshot_lease *find_lease(
+	struct snapshot *view, unsigned slot, uint32_t pid)
+{
+	struct kin kin;
+
+	kin_read(pid, &kin);
+	for (size_t i = 0; i < view->lease_count; i++) {
+		struct snapshot_lease *lease = &view->leases[i];
+
+		if (!lease->is_over && gpuset_has(&lease->lease.gpus, slot) &&
+			(kin_matches(&kin, lease->lease.owner.token) ||
+				descends(view, lease, pid)))
+			return lease;
+	}
+	return NULL;
+}
+
+/* --- one GPU ----------------------------------------------------------------------- */
+
+/* What was found on one GPU.  MiB. */
+struct found {
+	uint64_t accounted, foreign; /* by the processes that are listed; not of leases */
+	uint64_t most;               /* of one that is foreign: the culprit */
+};
+
+static void count_foreign(const struct snapshot *view, struct snapshot_gpu *gpu,
+	const struct probe_process *process, struct found *found)
+{
+	uint64_t mib = with_buffer(&view->usage, process->peak_mib);
+
+	if (usage_is_mps_server((uint32_t)process->pid))
+		return;
+	found->foreign += mib;
+	if (process->pid > 0 && (!gpu->culprit || mib > found->most)) {
+		gpu->culprit = (uint32_t)process->pid;
+		found->most = mib;
+	}
+}
+
+static void count_process(struct snapshot *view, struct snapshot_gpu *gpu,
+	const struct probe_process *process, struct found *found)
+{
+	uint64_t used_mib =
+		process->used_mib == PROBE_MIB_UNKNOWN ? 0 : process->used_mib;
+	struct snapshot_lease *lease = NULL;
+
+	found->accounted += used_mib;
+	if (gpu->lease >= 0 && process->pid > 0)
+		lease = find_lease(view, gpu->file.slot, (uint32_t)process->pid);
+	if (!lease) {
+		count_foreign(view, gpu, process, found);
+		return;
+	}
+	lease->is_seen = true;
+	lease->here_mib += used_mib;
+}
+
+/* What the leases were seen to use on this GPU counts where it is the most on any. */
+static void settle_leases(struct snapshot *view)
+{
+	for (size_t i = 0; i < view->lease_count; i++) {
+		struct snapshot_lease *lease = &view->leases[i];
+
+		if (lease->here_mib > lease->seen_mib)
+			lease->seen_mib = lease->here_mib;
+		if (lease->here_mib > lease->lease.peak_mib)
+			lease->lease.peak_mib = lease->here_mib;
+		lease->here_mib = 0;
+	}
+}
+
+static void judge_gpu(struct snapshot *view, struct snapshot_gpu *gpu)
+{
+	const struct probe_gpu *seen = &view->probe.gpus[gpu->row];
+	struct found found = { .foreign = 0 };
+
+	for (uint32_t i = 0; i < view->probe.process_count; i++)
+		if ((int)view->probe.processes[i].gpu == gpu->row)
+			count_process(view, gpu, &view->probe.processes[i], &found);
+	settle_leases(view);
+	if (seen->is_known && seen->used_mib > found.accounted)
+		found.foreign += seen->used_mib - found.accounted;
+	/* what is the instance's and what another's on the same card cannot be told */
+	if (!gpu_is_instance(&gpu->file.gpu) &&
+		found.foreign > usage_idle_mib(&view->usage, seen))
+		gpu->foreign_mib = found.foreign;
+	else
+		gpu->culprit = 0;
+}
+
+/* How long nothing was seen of a lease that its owner has left; one life sees it all. */
+static void note_quiet(
+	struct snapshot *view, struct snapshot_lease *lease, int64_t now_ms)
+{
+	const struct probe *probe = &view->probe;
+	struct life *life = lives_judge(&view->lives, &lease->lease.owner, true, now_ms);
+
+	if (!life)
+		return;
+	if (lease->is_seen)
+		life->quiet_ms = 0;
+	else if (!life->quiet_ms ||
+		 probe->started_ms - life->quiet_seen_ms > PROBE_GAP_MAX_MS)
+		life->quiet_ms = probe->finished_ms;
+	life->quiet_seen_ms = probe->finished_ms;
+	lease->quiet_ms = life->quiet_ms;
+}
+
+void usage_judge(struct snapshot *view, int64_t now_ms)
+{
+	for (size_t i = 0; i < view->lease_count; i++) {
+		struct snapshot_lease *lease = &view->leases[i];
+
+		lease->seen_mib = lease->here_mib = 0;
+		lease->quiet_ms = 0;
+		lease->is_seen = false;
+	}
+	for (unsigned slot = 0; slot < view->slots; slot++) {
+		struct snapshot_gpu *gpu = &view->gpus[slot];
+
+		gpu->foreign_mib = 0;
+		gpu->culprit = 0;
+		if (view->has_probe && gpu->row >= 0 &&
+			(gpu->is_shared ||
+				(gpu->lease < 0 && !gpu_is_instance(&gpu->file.gpu))))
+			judge_gpu(view, gpu);
+	}
+	for (size_t i = 0; view->has_probe && i < view->lease_count; i++)
+		if (view->leases[i].is_dead && !view->leases[i].is_over)
+			note_quiet(view, &view->leases[i], now_ms);
+}

@@ -1,0 +1,36 @@
+/*
+ * Whose memory it is that the probe shows: on GPUs that several leases share, and on those
+ * that nobody has leased.
+ *
+ * A process belongs to a lease on its GPU if the lease's owner is its ancestor, or it carries
+ * the lease's token (kin.h).  What belongs to no lease is foreign.  A foreign process counts
+ * with the most that was seen of it and a buffer on top, until it exits; memory in use that no
+ * process accounts for counts as it is.  So inside a container and under hidepid, where
+ * processes are not seen, the memory of leases counts twice: too much rather than too little.
+ *
+ * What is no more than the idle threshold is nobody's use.
+ */
+#ifndef GPULEASE_USAGE_H
+#define GPULEASE_USAGE_H
+
+#include "snapshot.h"
+
+/*
+ * By the probe of @view: for each lease on a shared GPU ->seen_mib and ->lease.peak_mib; for
+ * each such GPU, and each without a live lease, ->foreign_mib and as ->culprit who holds the
+ * most of it; and of each lease whose owner is dead ->quiet_ms.  Nothing is known without a
+ * probe.
+ */
+void usage_judge(struct snapshot *view, int64_t now_ms);
+
+/*
+ * The MiB that @lease is counted with on a card of @total_mib: what it declares, before it has
+ * allocated any; once it was seen to use more, that and a buffer.
+ */
+uint64_t usage_budget_mib(
+	const struct usage_policy *policy, const struct lease *lease, uint64_t total_mib);
+
+/* Whether @pid is a server of MPS, which holds memory for others.  Its name is looked up. */
+bool usage_is_mps_server(uint32_t pid);
+
+#endif

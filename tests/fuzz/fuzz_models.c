@@ -1,0 +1,48 @@
+/*
+ * Any text as a table of models, of either form: what is refused has a reason that is one
+ * printable line and names file and line; what is read is a need, and the same for whoever is
+ * asked for, but for a name that stands twice.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "models.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_reason(const struct why *why)
+{
+	char printable[sizeof(why->text)];
+	struct text shown = TEXT_ON(printable);
+
+	assert(strncmp(why->text, "x, line ", 8) == 0);
+	text_add_printable(&shown, why->text, strlen(why->text));
+	assert(strcmp(printable, why->text) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const names[] = { "a", "default", "Qwen/Qwen2.5-3B", "" };
+	struct model_table table = {
+		.file = "x", .text = (const char *)data, .size = size, .line = 1
+	};
+	struct why why = WHY_NONE;
+	int checked = models_check(&table, &why);
+
+	if (checked < 0)
+		check_reason(&why);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct model_need need = { .gpus = 0 };
+		int r = models_find(&table, names[i], &need, &why);
+
+		if (r < 0) {
+			check_reason(&why);
+			assert(checked < 0 || strstr(why.text, "is set twice"));
+			continue;
+		}
+		assert(checked == 0 && (r == 0 || r == MODELS_UNKNOWN));
+		assert(need.gpus <= 128 && need.share_percent < 100);
+		assert(need.gpus == 1 || (!need.share_percent && !need.vram_mib));
+	}
+	return 0;
+}

@@ -1,0 +1,648 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "clock.h"
+#include "fixture.h"
+#include "history.h"
+#include "hold.h"
+
+enum { NOW = 1000000, TELL = 2000 };
+
+static struct statedir dir;
+static struct queue queue;
+static struct snapshot view;
+static struct snapshot_lease leases[4];
+static struct hold_book book;
+
+static int setup(void **state)
+{
+	int r = scratch_setup(state);
+
+	if (r < 0)
+		return r;
+	dir = fixture_dir(*state);
+	memset(&view, 0, sizeof(view));
+	memset(leases, 0, sizeof(leases));
+	view.dir = &dir;
+	view.lives = LIVES_ON(&dir);
+	view.leases = leases;
+	return queue_open(&queue, &dir);
+}
+
+static int teardown(void **state)
+{
+	hold_release(&book);
+	hold_release(&book);
+	lives_release(&view.lives);
+	queue_release(&queue);
+	statedir_release(&dir);
+	return scratch_teardown(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+/* --- a queue to judge --------------------------------------------------------------- */
+
+static struct ticket ticket_of(const struct owner *owner)
+{
+	struct ticket ticket = { .state = TICKET_WAITING, .owner = *owner };
+
+	text_copy(ticket.boot, sizeof(ticket.boot), dir.boot);
+	ticket.request.gpus = 1;
+	return ticket;
+}
+
+static uint64_t append(const struct ticket *ticket)
+{
+	uint64_t number = 0;
+
+	assert_int_equal(ticket_append(&queue.file, ticket, &number), 0);
+	return number;
+}
+
+static uint64_t append_granted(const struct owner *owner)
+{
+	struct ticket ticket = ticket_of(owner);
+
+	ticket.state = TICKET_GRANTED;
+	return append(&ticket);
+}
+
+/* A ticket of this process that waits for those; NULL: none. */
+static uint64_t append_after(const char *after, const char *after_ok)
+{
+	struct ticket ticket = ticket_of(&(struct owner){ .pid = (uint32_t)getpid() });
+
+	assert_int_equal(owner_self(&ticket.owner), 0);
+	text_copy(ticket.request.after, AFTER_SIZE, after ? after : "");
+	text_copy(ticket.request.after_ok, AFTER_SIZE, after_ok ? after_ok : "");
+	return append(&ticket);
+}
+
+static void append_cancel(uint64_t ticket)
+{
+	struct control control = { .verb = CONTROL_CANCEL, .ticket = ticket };
+
+	text_copy(control.boot, sizeof(control.boot), dir.boot);
+	assert_int_equal(ticket_append_control(&queue.file, &control), 0);
+}
+
+static void begin(int64_t now_ms)
+{
+	assert_int_equal(queue_begin(&queue, 0), 0);
+	lives_begin(&view.lives);
+	hold_begin(&book, &queue, &view, now_ms);
+}
+
+static int judge_into(uint64_t number, bool is_own, struct held *held)
+{
+	struct queue_row row;
+
+	assert_int_equal(queue_find(&queue, number, &row), 0);
+	return hold_judge(&book, &row, is_own, held);
+}
+
+static struct held judge_next(uint64_t number, bool is_own, int outcome)
+{
+	struct held held;
+
+	assert_int_equal(judge_into(number, is_own, &held), outcome);
+	return held;
+}
+
+/* A turn in which @number alone is judged. */
+static struct held judge(uint64_t number, int64_t now_ms, int outcome)
+{
+	struct held held;
+
+	begin(now_ms);
+	held = judge_next(number, true, outcome);
+	lives_end(&view.lives);
+	return held;
+}
+
+static void check_holds(uint64_t number, int64_t now_ms, enum hold hold, uint64_t by)
+{
+	struct held held = judge(number, now_ms, 0);
+
+	assert_int_equal(held.hold, hold);
+	assert_int_equal(held.by, by);
+}
+
+static bool is_watched(const struct owner *owner)
+{
+	for (size_t i = 0; i < view.lives.count; i++)
+		if (strcmp(view.lives.all[i].owner.token, owner->token) == 0)
+			return view.lives.all[i].is_watched;
+	return false;
+}
+
+static void tell_end(uint64_t ticket, int64_t since_ms, const char *status)
+{
+	struct history_end end = { .ticket = ticket,
+		.since_ms = since_ms + clock_real_ms() - clock_boot_ms() };
+
+	text_copy(end.status, sizeof(end.status), status);
+	assert_int_equal(history_append(dir.fd, &end), 0);
+}
+
+/* --- after -------------------------------------------------------------------------- */
+
+static void who_waits_for_nobody_is_not_held(void **state)
+{
+	(void)state;
+	check_holds(append_after(NULL, NULL), NOW, HOLD_NONE, 0);
+	assert_true(book.wake_ms == INT64_MAX);
+	assert_int_equal(book.job_count, 0);
+}
+
+static void a_job_that_lives_holds_until_it_is_over(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	uint64_t number = append_granted(&job.owner), mine = append_after("1", NULL);
+
+	(void)state;
+	check_holds(mine, NOW, HOLD_AFTER, number);
+	assert_true(is_watched(&job.owner));
+	assert_true(book.wake_ms == INT64_MAX); /* no timer */
+	other_kill(&job);
+	/* what it has started lives on */
+	check_holds(mine, NOW + 1, HOLD_AFTER, number);
+	assert_true(is_watched(&job.owner));
+	other_kill_heir(&job);
+	check_holds(mine, NOW + 2, HOLD_NONE, 0);
+	assert_false(is_watched(&job.owner));
+	check_holds(mine, NOW + 3, HOLD_NONE, 0);
+}
+
+static void a_job_that_waits_itself_holds(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct ticket ticket = ticket_of(&job.owner);
+	uint64_t number = append(&ticket), mine = append_after("1", NULL);
+
+	(void)state;
+	check_holds(mine, NOW, HOLD_AFTER, number);
+	append_cancel(number);
+	check_holds(mine, NOW, HOLD_AFTER, number); /* it has not obeyed yet */
+	other_kill(&job);
+	check_holds(mine, NOW, HOLD_NONE, 0);
+}
+
+static void a_cancelled_job_has_ended_with_its_owner(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	uint64_t number = append_granted(&job.owner), mine = append_after("1", NULL);
+
+	(void)state;
+	append_cancel(number);
+	check_holds(mine, NOW, HOLD_AFTER, number);
+	other_kill(&job);
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	other_end(&job);
+}
+
+static void what_has_ended_long_ago_does_not_hold(void **state)
+{
+	static const char zeros[RECORD_SIZE];
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE), self;
+	struct ticket ticket;
+
+	(void)state;
+	(void)append_granted(&dead);
+	assert_int_equal(owner_self(&self), 0);
+	ticket = ticket_of(&self);
+	text_copy(ticket.boot, sizeof(ticket.boot), "00000000000000000000000000000000");
+	(void)append(&ticket);       /* 2: of another boot */
+	(void)append_granted(&self); /* 3: given back */
+	assert_int_equal(
+		pwrite(queue.file.fd, zeros, RECORD_SIZE, 3 * RECORD_SIZE), RECORD_SIZE);
+	check_holds(append_after("1,2,3", NULL), NOW, HOLD_NONE, 0);
+}
+
+static void of_several_jobs_all_have_to_end(void **state)
+{
+	struct other one = other_start(dir.fd, OTHER_LIVE);
+	struct other two = other_start(dir.fd, OTHER_LIVE);
+	uint64_t mine;
+
+	(void)state;
+	(void)append_granted(&one.owner);
+	(void)append_granted(&two.owner);
+	mine = append_after("1,2", NULL);
+	check_holds(mine, NOW, HOLD_AFTER, 1);
+	assert_true(is_watched(&one.owner) && is_watched(&two.owner));
+	other_kill(&one);
+	check_holds(mine, NOW, HOLD_AFTER, 2);
+	other_kill(&two);
+	check_holds(mine, NOW, HOLD_NONE, 0);
+}
+
+static void a_live_lease_holds_whoever_its_owner_is(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_ALONE);
+	struct other adopted = other_start(dir.fd, OTHER_LIVE);
+	struct ticket ticket = ticket_of(&dead);
+	uint64_t mine;
+
+	(void)state;
+	ticket.since_ms = 500;
+	(void)append(&ticket);
+	mine = append_after("1", NULL);
+	leases[0] = (struct snapshot_lease){ .is_of_this_boot = true,
+		.lease = { .ticket = 1, .owner = adopted.owner, .since_ms = 600 } };
+	view.lease_count = 1;
+	check_holds(mine, NOW, HOLD_AFTER, 1);
+	assert_true(is_watched(&adopted.owner));
+	/* of the same number, from a ticket file before this one */
+	leases[0].lease.since_ms = 400;
+	hold_release(&book);
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	leases[0].lease.since_ms = 600;
+	leases[0].is_over = true;
+	hold_release(&book);
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	other_end(&adopted);
+}
+
+static void a_ticket_that_cannot_be_read_holds_for_a_moment(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_ALONE);
+	uint64_t mine;
+
+	(void)state;
+	(void)append_granted(&dead);
+	mine = append_after("1", NULL);
+	assert_int_equal(pwrite(queue.file.fd, "#", 1, RECORD_SIZE + 50), 1);
+	check_holds(mine, NOW, HOLD_AFTER, 1);
+	assert_in_range(book.wake_ms, NOW + 1, NOW + 100);
+	check_holds(mine, NOW + TELL - 1, HOLD_AFTER, 1);
+	assert_in_range(book.wake_ms, NOW + TELL, NOW + 3 * TELL);
+	check_holds(mine, NOW + TELL, HOLD_NONE, 0);
+}
+
+static void jobs_of_a_lost_ticket_file_do_not_hold(void **state)
+{
+	uint64_t mine = append_after("7,1", NULL), other = append_after(NULL, "2");
+
+	(void)state;
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	assert_int_equal(judge(other, NOW, HOLD_UNRECORDED).by, 2);
+}
+
+static void what_is_no_list_in_somebodys_ticket_holds_nobody(void **state)
+{
+	(void)state;
+	check_holds(append_after("x,,-1", ","), NOW, HOLD_NONE, 0);
+}
+
+/* --- after-ok ----------------------------------------------------------------------- */
+
+static void what_was_watched_is_known(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	uint64_t number = append_granted(&job.owner), mine = append_after(NULL, "1");
+	autofd int pidfd = pidfd_open_process((uint32_t)job.pid);
+	struct held held;
+	int status;
+
+	(void)state;
+	check_holds(mine, NOW, HOLD_AFTER, number);
+	assert_int_equal(kill(job.pid, SIGKILL), 0);
+	assert_true(fixture_await_end(job.pid));
+	check_holds(mine, NOW, HOLD_AFTER, number); /* nobody has waited for it */
+	assert_in_range(book.wake_ms, NOW + 1, NOW + 100);
+	assert_int_equal(waitpid(job.pid, NULL, 0), job.pid);
+	if (pidfd_exit_status(pidfd, &status) != 0) /* before Linux 6.15 */
+		skip();
+	held = judge(mine, NOW + 1, HOLD_FAILED);
+	assert_int_equal(held.by, number);
+	assert_int_equal(held.status, 128 + SIGKILL);
+	assert_int_equal(held.hold, HOLD_AFTER);
+	held = judge(mine, NOW + 10 * TELL, HOLD_FAILED); /* it stays so */
+	assert_int_equal(held.status, 128 + SIGKILL);
+}
+
+static void what_is_recorded_is_known(void **state)
+{
+	static const struct {
+		const char *status;
+		int outcome;
+	} table[] = { { "0", 0 }, { "1", HOLD_FAILED }, { "143", HOLD_FAILED } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct owner dead;
+		struct held held;
+		uint64_t mine;
+
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+		dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+		(void)append_granted(&dead);
+		mine = append_after(NULL, "1");
+		tell_end(1, 0, table[i].status);
+		held = judge(mine, NOW, table[i].outcome);
+		assert_int_equal(held.hold, table[i].outcome ? HOLD_AFTER : HOLD_NONE);
+		assert_int_equal(held.by, table[i].outcome ? 1 : 0);
+	}
+}
+
+static void what_is_recorded_nowhere_is_waited_for_a_moment(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct ticket ticket = ticket_of(&dead);
+	uint64_t mine;
+
+	(void)state;
+	ticket.since_ms = clock_boot_ms();
+	(void)append(&ticket);
+	mine = append_after(NULL, "1");
+	tell_end(1, ticket.since_ms - 3600000, "0"); /* another job 1 */
+	check_holds(mine, NOW, HOLD_AFTER, 1);
+	assert_in_range(book.wake_ms, NOW + 1, NOW + 100);
+	check_holds(mine, NOW + TELL - 1, HOLD_AFTER, 1);
+	assert_int_equal(judge(mine, NOW + TELL, HOLD_UNRECORDED).by, 1);
+	assert_true(book.wake_ms == INT64_MAX);
+	/* too late, it is settled */
+	tell_end(1, ticket.since_ms, "0");
+	assert_int_equal(judge(mine, NOW + TELL + 1, HOLD_UNRECORDED).hold, HOLD_AFTER);
+	/* for others who come now it is there */
+	hold_release(&book);
+	check_holds(mine, NOW, HOLD_NONE, 0);
+}
+
+static void what_is_told_within_a_moment_counts(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	uint64_t mine;
+
+	(void)state;
+	(void)append_granted(&dead);
+	mine = append_after(NULL, "1");
+	check_holds(mine, NOW, HOLD_AFTER, 1);
+	tell_end(1, 0, "");
+	check_holds(mine, NOW + 1, HOLD_AFTER, 1);
+	tell_end(1, 0, "0");
+	check_holds(mine, NOW + 2, HOLD_NONE, 0);
+}
+
+static void a_failure_counts_more_than_what_still_runs(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	uint64_t mine;
+
+	(void)state;
+	(void)append_granted(&job.owner);
+	(void)append_granted(&dead);
+	(void)append_granted(&dead);
+	tell_end(3, 0, "7");
+	mine = append_after("1", "2,3");
+	assert_int_equal(judge(mine, NOW, HOLD_FAILED).by, 3);
+	(void)judge(mine, NOW + TELL, HOLD_FAILED); /* also than what is unknown */
+	assert_int_equal(judge(mine, NOW + TELL, HOLD_FAILED).status, 7);
+	other_end(&job);
+}
+
+static void jobs_that_nobody_waits_for_any_more_are_forgotten(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	char list[16];
+
+	(void)state;
+	for (uint64_t i = 1; i <= 40; i++)
+		(void)append_granted(&dead);
+	for (int i = 40; i > 0; i--) { /* in any order */
+		(void)snprintf(list, sizeof(list), "%d,%d", i, (i * 7) % 40 + 1);
+		check_holds(append_after(list, NULL), NOW, HOLD_NONE, 0);
+		assert_true(book.job_count <= 4);
+	}
+	begin(NOW);
+	begin(NOW);
+	assert_int_equal(book.job_count, 0);
+}
+
+static void of_others_nothing_is_watched_and_no_timer_set(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	uint64_t theirs;
+
+	(void)state;
+	(void)append_granted(&job.owner);
+	(void)append_granted(&dead);
+	theirs = append_after("1", "2");
+	begin(NOW);
+	assert_int_equal(judge_next(theirs, false, 0).hold, HOLD_AFTER);
+	assert_false(is_watched(&job.owner));
+	assert_true(book.wake_ms == INT64_MAX);
+	other_end(&job);
+}
+
+/* --- before joining ----------------------------------------------------------------- */
+
+static void a_job_that_has_never_been_is_an_error(void **state)
+{
+	static const struct {
+		const char *after, *after_ok, *why;
+	} table[] = { { "", "", NULL }, { "1", "", NULL }, { "", "1,1", NULL },
+		{ "0", "", "there is no job 0" }, { "1,4", "", "there is no job 4" },
+		{ "", "999", "there is no job 999" },
+		{ "1", "9223372036854775807", "there is no job 9223372036854775807" },
+		{ "2", "", "there is no job 2" }, { "3", "1", NULL } };
+	static const char zeros[RECORD_SIZE];
+	struct request request = { .gpus = 1 };
+
+	(void)state;
+	(void)append_after(NULL, NULL);
+	append_cancel(1);
+	(void)append_after(NULL, NULL); /* 3: void by now */
+	assert_int_equal(
+		pwrite(queue.file.fd, zeros, RECORD_SIZE, 3 * RECORD_SIZE), RECORD_SIZE);
+	text_copy(request.after_ok, AFTER_SIZE, "1,x");
+	assert_int_equal(hold_check(&queue, &request, NULL), -EINVAL);
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct why why = WHY_NONE;
+
+		request = (struct request){ .gpus = 1 };
+		text_copy(request.after, AFTER_SIZE, table[i].after);
+		text_copy(request.after_ok, AFTER_SIZE, table[i].after_ok);
+		assert_int_equal(
+			hold_check(&queue, &request, &why), table[i].why ? -ENOENT : 0);
+		assert_string_equal(why.text, table[i].why ? table[i].why : "");
+	}
+}
+
+/* --- singletons --------------------------------------------------------------------- */
+
+static uint64_t append_named(
+	const struct owner *owner, uint32_t uid, const char *name, bool is_singleton)
+{
+	struct ticket ticket = ticket_of(owner);
+
+	ticket.owner.uid = uid;
+	text_copy(ticket.request.name, NAME_SIZE_MAX, name);
+	ticket.request.is_singleton = is_singleton;
+	return append(&ticket);
+}
+
+static void a_singleton_is_held_by_a_ticket_before_it(void **state)
+{
+	static const struct {
+		uint32_t uid;
+		const char *name;
+		bool is_singleton;
+		uint64_t by;
+	} table[] = { { 7, "a", false, 0 }, { 7, "a", true, 1 }, { 8, "a", true, 0 },
+		{ 7, "b", true, 0 }, { 7, "a", true, 1 }, { 7, "a", false, 0 },
+		{ 7, "", true, 0 }, { 7, "", true, 0 }, { 8, "a", true, 3 },
+		{ 7, "b", false, 0 }, { 7, "b", true, 4 } };
+	struct owner self;
+
+	(void)state;
+	assert_int_equal(owner_self(&self), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		(void)append_named(
+			&self, table[i].uid, table[i].name, table[i].is_singleton);
+	for (int turn = 0; turn < 2; turn++) {
+		begin(NOW);
+		for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+			struct held held = judge_next(i + 1, false, 0);
+
+			assert_int_equal(held.by, table[i].by);
+			assert_int_equal(
+				held.hold, table[i].by ? HOLD_SINGLETON : HOLD_NONE);
+		}
+	}
+	/* only who is before it in the order counts, however that is */
+	begin(NOW);
+	assert_int_equal(judge_next(5, false, 0).by, 0);
+	assert_int_equal(judge_next(2, false, 0).by, 5);
+}
+
+static void a_singleton_is_held_by_a_lease(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct owner self;
+	uint64_t mine;
+
+	(void)state;
+	assert_int_equal(owner_self(&self), 0);
+	mine = append_named(&self, 7, "a", true);
+	leases[0] = (struct snapshot_lease){ .is_of_this_boot = true,
+		.lease = { .ticket = 99, .owner = job.owner } };
+	leases[0].lease.owner.uid = 7;
+	text_copy(leases[0].lease.name, NAME_SIZE_MAX, "a");
+	view.lease_count = 1;
+	begin(NOW);
+	assert_int_equal(judge_next(mine, false, 0).by, 99);
+	assert_false(is_watched(&job.owner));
+	check_holds(mine, NOW, HOLD_SINGLETON, 99);
+	assert_true(is_watched(&job.owner));
+	leases[0].is_over = true;
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	leases[0].is_over = false;
+	leases[0].is_of_this_boot = false;
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	leases[0].is_of_this_boot = true;
+	leases[0].lease.owner.uid = 8;
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	leases[0].lease.owner.uid = 7;
+	text_copy(leases[0].lease.name, NAME_SIZE_MAX, "ab");
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	other_end(&job);
+}
+
+static void the_ticket_that_holds_my_singleton_is_watched(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	uint64_t theirs = append_named(&job.owner, 7, "a", false), mine;
+	struct owner self;
+	struct held held;
+
+	(void)state;
+	assert_int_equal(owner_self(&self), 0);
+	mine = append_named(&self, 7, "a", true);
+	begin(NOW);
+	(void)judge_next(theirs, false, 0);
+	(void)judge_next(mine, false, 0); /* as others see it */
+	assert_false(is_watched(&job.owner));
+	held = judge_next(mine, true, 0);
+	assert_int_equal(held.by, theirs);
+	assert_true(is_watched(&job.owner));
+	other_end(&job);
+}
+
+static void thousands_of_names_are_told_apart(void **state)
+{
+	enum { MANY = 3000 };
+	struct queue_row row = { .is_waiting = true };
+
+	(void)state;
+	begin(NOW);
+	row.ticket.request.is_singleton = 1;
+	for (uint64_t i = 1; i <= 2 * MANY; i++) {
+		struct held held;
+
+		row.number = i;
+		row.ticket.owner.uid = (uint32_t)(i % 3);
+		(void)snprintf(row.ticket.request.name, NAME_SIZE_MAX, "job-%u",
+			(unsigned)(i % MANY));
+		assert_int_equal(hold_judge(&book, &row, false, &held), 0);
+		assert_int_equal(held.by, i > MANY ? i - MANY : 0);
+	}
+	assert_int_equal(book.name_count, MANY);
+}
+
+static void after_comes_before_singleton_in_what_is_told(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct ticket ticket;
+
+	(void)state;
+	(void)append_named(&job.owner, 7, "a", false);
+	ticket = ticket_of(&job.owner);
+	ticket.owner.uid = 7;
+	ticket.request.is_singleton = 1;
+	text_copy(ticket.request.name, NAME_SIZE_MAX, "a");
+	text_copy(ticket.request.after, AFTER_SIZE, "1");
+	(void)append(&ticket);
+	begin(NOW);
+	(void)judge_next(1, false, 0);
+	assert_int_equal(judge_next(2, true, 0).hold, HOLD_AFTER);
+	other_end(&job);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_waits_for_nobody_is_not_held),
+		TEST(a_job_that_lives_holds_until_it_is_over),
+		TEST(a_job_that_waits_itself_holds),
+		TEST(a_cancelled_job_has_ended_with_its_owner),
+		TEST(what_has_ended_long_ago_does_not_hold),
+		TEST(of_several_jobs_all_have_to_end),
+		TEST(a_live_lease_holds_whoever_its_owner_is),
+		TEST(a_ticket_that_cannot_be_read_holds_for_a_moment),
+		TEST(jobs_of_a_lost_ticket_file_do_not_hold),
+		TEST(what_is_no_list_in_somebodys_ticket_holds_nobody),
+		TEST(what_was_watched_is_known),
+		TEST(what_is_recorded_is_known),
+		TEST(what_is_recorded_nowhere_is_waited_for_a_moment),
+		TEST(what_is_told_within_a_moment_counts),
+		TEST(a_failure_counts_more_than_what_still_runs),
+		TEST(jobs_that_nobody_waits_for_any_more_are_forgotten),
+		TEST(of_others_nothing_is_watched_and_no_timer_set),
+		TEST(a_job_that_has_never_been_is_an_error),
+		TEST(a_singleton_is_held_by_a_ticket_before_it),
+		TEST(a_singleton_is_held_by_a_lease),
+		TEST(the_ticket_that_holds_my_singleton_is_watched),
+		TEST(thousands_of_names_are_told_apart),
+		TEST(after_comes_before_singleton_in_what_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,737 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "estimate.h"
+#include "policy.h"
+
+/*
+ * What holds of every plan, whatever the machine and the queue: random ones, the same in
+ * each run.  The rules are told a second time here, as simply as possible.
+ */
+
+enum { ROUNDS = 20000, ROWS = 16, SLOTS = 9, USES = 4, USERS = 4 };
+enum { NOW_MS = 1000000, MINUTE_MS = 60000, MARGIN_MIB = 512, CARD_MIB = 81920 };
+
+static struct machine {
+	uint64_t seed;
+	struct plan_gpu gpus[GPUSET_MAX];
+	struct plan_use uses[SLOTS][USES];
+	struct plan_user users[USERS];
+	struct links links;
+	struct plan_facts facts;
+	struct plan_row rows[ROWS];
+	size_t count;
+	struct plan plan;              /* after all of them */
+	struct verdict verdicts[ROWS]; /* of the rows, in their order */
+} m;
+
+/* --- random machines and queues ------------------------------------------------------- */
+
+static uint64_t random_state;
+
+static unsigned below(unsigned bound)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return (unsigned)((random_state * UINT64_C(2685821657736338717)) >> 33) % bound;
+}
+
+static bool chance(unsigned percent)
+{
+	return below(100) < percent;
+}
+
+static struct need random_need(void)
+{
+	static const unsigned percents[] = { 10, 25, 33, 50, 50, 75 };
+	unsigned percent = percents[below(ARRAY_SIZE(percents))];
+	uint64_t mib = (1 + below(60)) * UINT64_C(1024);
+
+	switch (below(6)) {
+	case 0:
+		return (struct need){ .percent = percent };
+	case 1:
+		return (struct need){ .mib = mib };
+	case 2:
+		return (struct need){ .percent = percent, .mib = mib };
+	default:
+		return NEED_WHOLE;
+	}
+}
+
+static int64_t random_end_ms(void)
+{
+	return chance(30) ? 0 : NOW_MS + (int64_t)below(60) * MINUTE_MS - MINUTE_MS;
+}
+
+/* Leases, now and then more than fit: memory may have grown beyond what was declared. */
+static void random_uses(unsigned slot)
+{
+	struct plan_gpu *gpu = &m.gpus[slot];
+	struct plan_use *uses = m.uses[slot];
+
+	gpu->uses = uses;
+	if (chance(30)) {
+		uses[gpu->use_count++] = (struct plan_use){ WHOLE_PERCENT, gpu->total_mib,
+			random_end_ms() };
+	} else {
+		unsigned left = WHOLE_PERCENT, count = below(gpu->is_solo ? 2 : USES + 1);
+
+		while (gpu->use_count < count) {
+			unsigned percent = chance(30) ? 0 : below(left / 2 + 1);
+
+			left -= percent;
+			uses[gpu->use_count++] = (struct plan_use){ percent,
+				gpu->total_mib ? below(CARD_MIB / 3) : 0,
+				random_end_ms() };
+		}
+	}
+	if (gpu->use_count && gpu->state == GPU_FREE)
+		gpu->state = GPU_LEASED;
+}
+
+static void random_gpu(unsigned slot, bool has_instances)
+{
+	struct plan_gpu *gpu = &m.gpus[slot];
+
+	*gpu = (struct plan_gpu){
+		.exists = chance(92),
+		.is_just_released = chance(20),
+		.is_instance = has_instances && chance(50),
+		.is_solo = chance(8),
+		.is_busy = chance(8),
+		.state = chance(75) ? GPU_FREE : (enum gpu_state)below(GPU_STATES),
+		.index = (slot * 7 + 3) % SLOTS,
+		.total_mib = chance(4)    ? 0
+			     : chance(80) ? CARD_MIB
+					  : CARD_MIB / 2,
+	};
+	if (gpu->state == GPU_LEASED || chance(50))
+		random_uses(slot);
+	if (gpu->state == GPU_LEASED && !gpu->use_count)
+		gpu->state = GPU_FREE;
+	if (gpu->state == GPU_EXTERNAL || (gpu->state != GPU_FREE && chance(10)))
+		gpu->foreign_mib = below(CARD_MIB / 2);
+}
+
+static void random_links(void)
+{
+	static const uint8_t levels[] = { LINK_SYS, LINK_PHB, LINK_NV + 4, LINK_NV + 12 };
+
+	for (unsigned a = 0; a < SLOTS; a++) {
+		m.links.node[a] = (int16_t)below(2);
+		for (unsigned b = 0; b < a; b++)
+			m.links.level[a][b] = m.links.level[b][a] =
+				levels[below(ARRAY_SIZE(levels))];
+	}
+}
+
+static void random_row(unsigned i)
+{
+	struct plan_row *row = &m.rows[i];
+
+	*row = (struct plan_row){
+		.ticket = 100 + i,
+		.uid = below(USERS),
+		.gpus = chance(60) ? 1 : 1 + below(4),
+		.need = random_need(),
+		.limit_ms = chance(40) ? 0 : (1 + below(50)) * INT64_C(60000),
+		.grace_ms = below(3) * INT64_C(15000),
+		.allow = GPUSET_ALL,
+		.hold = chance(6) ? HOLD_AFTER : HOLD_NONE,
+	};
+	if (row->hold != HOLD_NONE)
+		row->held_by = 7;
+	if (chance(25))
+		row->allow = (struct gpuset){ { below(1 << SLOTS) } };
+	if (chance(20))
+		for (row->prefer.count = 1 + below(3); below(4);)
+			row->prefer.slots[below(row->prefer.count)] =
+				(uint8_t)below(SLOTS);
+	/* equal ones are what the order is about */
+	if (i && chance(30)) {
+		uint64_t ticket = row->ticket;
+
+		*row = m.rows[below(i)];
+		row->ticket = ticket;
+	}
+}
+
+static void run_plan(struct verdict verdicts[ROWS])
+{
+	plan_begin(&m.plan, &m.facts);
+	for (size_t i = 0; i < m.count; i++)
+		verdicts[i] = plan_next(&m.plan, &m.rows[i]);
+}
+
+static void random_round(unsigned round)
+{
+	bool has_instances = (memset(&m, 0, sizeof(m)), false);
+	unsigned slots;
+
+	m.seed = random_state = (round + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	has_instances = chance(20);
+	slots = 1 + below(SLOTS);
+	for (unsigned slot = 0; slot < slots; slot++)
+		random_gpu(slot, has_instances);
+	random_links();
+	m.facts = (struct plan_facts){ .gpus = m.gpus,
+		.links = chance(50) ? &m.links : NULL,
+		.now_ms = NOW_MS,
+		.margin_mib = MARGIN_MIB,
+		.users = m.users,
+		.user_count = USERS };
+	for (unsigned i = 0; i < USERS; i++)
+		m.users[i] = (struct plan_user){ i, below(300), below(3) };
+	if (chance(30))
+		m.facts.limits = (struct plan_limits){ below(500), below(5), below(900),
+			below(12) };
+	m.count = 1 + below(ROWS);
+	for (unsigned i = 0; i < m.count; i++)
+		random_row(i);
+	run_plan(m.verdicts);
+}
+
+/* --- telling what is wrong ------------------------------------------------------------ */
+
+static void print_round(void)
+{
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		const struct plan_gpu *gpu = &m.gpus[slot];
+
+		if (!gpu->exists)
+			continue;
+		print_message("GPU %u: state %d total %d foreign %d%s%s%s\n", slot,
+			(int)gpu->state, (int)gpu->total_mib, (int)gpu->foreign_mib,
+			gpu->is_instance ? " instance" : "", gpu->is_solo ? " solo" : "",
+			gpu->is_busy ? " busy" : "");
+		for (unsigned i = 0; i < gpu->use_count; i++)
+			print_message("	%u %% %d MiB until %d s\n", gpu->uses[i].percent,
+				(int)gpu->uses[i].mib,
+				(int)(gpu->uses[i].end_ms - NOW_MS) / 1000);
+	}
+	for (size_t i = 0; i < m.count; i++)
+		print_message(
+			"row %zu: %u x %u %% %d MiB, limit %d s, allow %x, uid %u, hold "
+			"%d: verdict %d on %x, start %d s\n",
+			i, m.rows[i].gpus, m.rows[i].need.percent,
+			(int)m.rows[i].need.mib,
+			(int)(m.rows[i].limit_ms + m.rows[i].grace_ms) / 1000,
+			(unsigned)m.rows[i].allow.bits[0], m.rows[i].uid,
+			(int)m.rows[i].hold, (int)m.verdicts[i].kind,
+			(unsigned)m.verdicts[i].gpus.bits[0],
+			(int)(m.verdicts[i].start_ms - NOW_MS) / 1000);
+}
+
+#define CHECK(holds, ...)                            \
+	do {                                         \
+		if (!(holds)) {                      \
+			print_round();               \
+			print_message(__VA_ARGS__);  \
+			fail_msg(": !(%s)", #holds); \
+		}                                    \
+	} while (0)
+
+/* --- the rules, told again ------------------------------------------------------------ */
+
+static uint64_t counted_mib(unsigned percent, uint64_t mib, uint64_t total_mib)
+{
+	return mib ? mib : total_mib * percent / WHOLE_PERCENT;
+}
+
+/* What lies on a GPU. */
+struct load {
+	unsigned percent, leases;
+	uint64_t mib;
+};
+
+static void load_add(
+	struct load *load, unsigned percent, uint64_t mib, uint64_t total_mib)
+{
+	load->percent += percent;
+	load->mib += counted_mib(percent, mib, total_mib);
+	load->leases++;
+}
+
+static bool load_leaves(
+	const struct load *load, const struct plan_gpu *gpu, const struct need *need)
+{
+	uint64_t more = counted_mib(need->percent, need->mib, gpu->total_mib);
+
+	if (load->leases >= ROOM_LEASES ||
+		(load->leases && (gpu->is_solo || need->percent == WHOLE_PERCENT)))
+		return false;
+	if (need->percent == WHOLE_PERCENT)
+		return true;
+	/* of a card whose size is not known only shares can be had */
+	return load->percent + need->percent <= WHOLE_PERCENT &&
+	       (gpu->total_mib ? load->mib + gpu->foreign_mib + more +
+						 (need->mib ? MARGIN_MIB : 0) <=
+					 gpu->total_mib
+			       : !need->mib);
+}
+
+static bool has_over(const struct plan_row *row, int64_t at_ms)
+{
+	return row->limit_ms && NOW_MS + row->limit_ms + row->grace_ms <= at_ms;
+}
+
+/* At @at_ms, beside the leases and those of the rows [@from, @to) that have started. */
+static struct load load_at(int slot, int64_t at_ms, size_t from, size_t to)
+{
+	const struct plan_gpu *gpu = &m.gpus[slot];
+	struct load load = { 0 };
+
+	for (unsigned i = 0; i < gpu->use_count; i++)
+		if (at_ms != INT64_MAX &&
+			(!gpu->uses[i].end_ms || gpu->uses[i].end_ms > at_ms))
+			load_add(&load, gpu->uses[i].percent, gpu->uses[i].mib,
+				gpu->total_mib);
+	for (size_t i = from; i < to; i++)
+		if (gpuset_has(&m.verdicts[i].gpus, (unsigned)slot) &&
+			(at_ms == INT64_MAX || !has_over(&m.rows[i], at_ms)))
+			load_add(&load, m.rows[i].need.percent, m.rows[i].need.mib,
+				gpu->total_mib);
+	return load;
+}
+
+/* Whether the state is such that only leases stand between the GPU and @row. */
+static bool admits(const struct plan_row *row, int slot, bool now)
+{
+	const struct plan_gpu *gpu = &m.gpus[slot];
+	bool is_whole = row->need.percent == WHOLE_PERCENT;
+
+	if (!gpu->exists || !gpuset_has(&row->allow, (unsigned)slot) ||
+		(gpu->is_instance && row->gpus > 1))
+		return false;
+	if (is_whole || gpu->is_solo)
+		return now ? gpu->state == GPU_FREE : gpu->state <= GPU_SETTLING;
+	if (gpu->state == GPU_EXTERNAL)
+		return row->need.percent == 0 && !gpu->is_busy;
+	return gpu->state <= (now ? GPU_LINGERING : GPU_SETTLING) &&
+	       !(row->need.percent && gpu->foreign_mib);
+}
+
+/* --- what holds ----------------------------------------------------------------------- */
+
+/* No GPU over its capacity, only those that may be had, the right number of them. */
+static void check_starts(void)
+{
+	for (size_t i = 0; i < m.count; i++) {
+		const struct plan_row *row = &m.rows[i];
+		const struct verdict *verdict = &m.verdicts[i];
+
+		if (verdict->kind != VERDICT_START) {
+			CHECK(gpuset_is_empty(&verdict->gpus), "row %zu", i);
+			continue;
+		}
+		CHECK(gpuset_count(&verdict->gpus) == row->gpus, "row %zu", i);
+		gpuset_for_each (slot, &verdict->gpus) {
+			struct load load = load_at(slot, INT64_MIN, 0, i);
+
+			CHECK(admits(row, slot, true), "row %zu, GPU %d", i, slot);
+			CHECK(load_leaves(&load, &m.gpus[slot], &row->need),
+				"row %zu, GPU %d", i, slot);
+			for (unsigned j = 0; j < m.gpus[slot].use_count; j++)
+				CHECK(m.gpus[slot].uses[j].percent < WHOLE_PERCENT,
+					"row %zu, GPU %d", i, slot);
+			for (size_t j = 0; j < i; j++)
+				CHECK(m.rows[j].need.percent < WHOLE_PERCENT ||
+						!gpuset_has(&m.verdicts[j].gpus,
+							(unsigned)slot),
+					"rows %zu and %zu, GPU %d", i, j, slot);
+		}
+	}
+}
+
+/* Whether the row @head has its GPUs at @at_ms, beside started rows [@from, @to). */
+static bool head_fits(size_t head, int64_t at_ms, size_t from, size_t to)
+{
+	const struct plan_row *row = &m.rows[head];
+	unsigned count = 0;
+
+	for (int slot = 0; slot < SLOTS; slot++) {
+		struct load load = load_at(slot, at_ms, from, to);
+		bool has_end = m.gpus[slot].state != GPU_LINGERING &&
+			       m.gpus[slot].state != GPU_SETTLING;
+
+		count += admits(row, slot, false) && (has_end || at_ms == INT64_MAX) &&
+			 load_leaves(&load, &m.gpus[slot], &row->need);
+	}
+	return count >= row->gpus;
+}
+
+/* The first moment at which it fits if all run to their limits; INT64_MAX: none. */
+static int64_t head_start(size_t head, size_t to)
+{
+	int64_t first_ms = INT64_MAX;
+
+	if (head_fits(head, NOW_MS, 0, to))
+		return NOW_MS;
+	for (unsigned slot = 0; slot < SLOTS; slot++)
+		for (unsigned i = 0; i < m.gpus[slot].use_count; i++) {
+			int64_t end_ms = m.uses[slot][i].end_ms;
+
+			if (end_ms > NOW_MS && end_ms < first_ms &&
+				head_fits(head, end_ms, 0, to))
+				first_ms = end_ms;
+		}
+	for (size_t i = 0; i < to; i++) {
+		int64_t end_ms = NOW_MS + m.rows[i].limit_ms + m.rows[i].grace_ms;
+
+		if (m.verdicts[i].kind == VERDICT_START && m.rows[i].limit_ms &&
+			end_ms < first_ms && head_fits(head, end_ms, 0, to))
+			first_ms = end_ms;
+	}
+	return first_ms;
+}
+
+/* Who starts behind the head does not make it start later. */
+static void check_head(void)
+{
+	size_t head = 0;
+	int64_t without_ms, with_ms;
+
+	while (head < m.count && m.rows[head].ticket != m.plan.head)
+		head++;
+	if (head == m.count)
+		return;
+	CHECK(m.verdicts[head].kind == VERDICT_LEASED, "head %zu", head);
+	CHECK(m.verdicts[head].start_ms == m.plan.head_start_ms, "head %zu", head);
+	without_ms = head_start(head, head);
+	with_ms = head_start(head, m.count);
+	CHECK(with_ms <= without_ms, "head %zu: %d s instead of %d s", head,
+		(int)(with_ms - NOW_MS) / 1000, (int)(without_ms - NOW_MS) / 1000);
+	if (m.plan.head_start_ms)
+		CHECK(with_ms <= m.plan.head_start_ms, "head %zu", head);
+	else
+		CHECK(head_fits(head, INT64_MAX, head + 1, m.count), "head %zu", head);
+}
+
+static bool is_equal_request(const struct plan_row *a, const struct plan_row *b)
+{
+	return a->gpus == b->gpus && a->need.percent == b->need.percent &&
+	       a->need.mib == b->need.mib && a->limit_ms == b->limit_ms &&
+	       a->grace_ms == b->grace_ms && a->uid == b->uid &&
+	       gpuset_equals(&a->allow, &b->allow) && a->hold == b->hold;
+}
+
+static void check_order(void)
+{
+	for (size_t i = 0; i < m.count; i++)
+		for (size_t j = i + 1; j < m.count; j++)
+			if (is_equal_request(&m.rows[i], &m.rows[j]))
+				CHECK(m.verdicts[i].kind == VERDICT_START ||
+						m.verdicts[j].kind != VERDICT_START,
+					"rows %zu and %zu", i, j);
+}
+
+/* Whether something else than a state keeps @row from enough GPUs. */
+static bool asks_for_too_much(const struct plan_row *row)
+{
+	unsigned count = 0;
+
+	for (int slot = 0; slot < SLOTS; slot++) {
+		struct load none = { 0 };
+		struct plan_gpu gpu = m.gpus[slot];
+
+		gpu.foreign_mib = 0;
+		count += gpu.exists && gpuset_has(&row->allow, (unsigned)slot) &&
+			 !(gpu.is_instance && row->gpus > 1) &&
+			 load_leaves(&none, &gpu, &row->need);
+	}
+	return count < row->gpus;
+}
+
+/* Whether that ticket is held back by a limit that binds @row as well. */
+static bool is_limited_ahead(size_t i, uint64_t ticket)
+{
+	for (size_t at = 0; at < i; at++) {
+		enum limit_kind kind = m.verdicts[at].limit.kind;
+
+		if (m.rows[at].ticket == ticket)
+			return m.verdicts[at].kind == VERDICT_LIMIT &&
+			       (m.rows[at].uid == m.rows[i].uid ||
+				       kind == LIMIT_ALL_GPUS ||
+				       kind == LIMIT_ALL_LEASES);
+	}
+	return false;
+}
+
+static void check_reason(size_t i)
+{
+	const struct plan_row *row = &m.rows[i];
+	const struct verdict *verdict = &m.verdicts[i];
+
+	CHECK(verdict->wanted == row->gpus || row->hold != HOLD_NONE, "row %zu", i);
+	CHECK((verdict->kind == VERDICT_HELD) == (row->hold != HOLD_NONE), "row %zu", i);
+	switch (verdict->kind) {
+	case VERDICT_START:
+	case VERDICT_LEASED:
+		break;
+	case VERDICT_BEHIND:
+		if (!verdict->behind_gpus) {
+			CHECK(is_limited_ahead(i, verdict->behind), "row %zu", i);
+			break;
+		}
+		CHECK(verdict->behind && verdict->behind == m.plan.head &&
+				verdict->behind < row->ticket &&
+				(verdict->behind_need.percent ||
+					verdict->behind_need.mib),
+			"row %zu", i);
+		break;
+	case VERDICT_GPU:
+		CHECK(verdict->state != GPU_FREE || asks_for_too_much(row), "row %zu", i);
+		CHECK(verdict->state == GPU_FREE ||
+				(m.gpus[verdict->slot].exists &&
+					gpuset_has(&row->allow, verdict->slot)),
+			"row %zu", i);
+		break;
+	case VERDICT_HELD:
+		CHECK(verdict->hold == row->hold && verdict->held_by == row->held_by,
+			"row %zu", i);
+		break;
+	case VERDICT_LIMIT:
+		CHECK(verdict->limit.kind < LIMIT_KINDS && verdict->limit.most, "row %zu",
+			i);
+		break;
+	}
+}
+
+static void check_reasons(void)
+{
+	for (size_t i = 0; i < m.count; i++)
+		check_reason(i);
+}
+
+static unsigned limit_percent(const struct plan_row *row)
+{
+	return row->gpus * (row->need.percent ? row->need.percent : WHOLE_PERCENT);
+}
+
+/* Who is above a limit already gets nothing; nobody gets above one. */
+static void check_limits(void)
+{
+	const struct plan_limits *limits = &m.facts.limits;
+	struct plan_user all = { 0 }, users[USERS];
+
+	memcpy(users, m.users, sizeof(users));
+	for (size_t i = 0; i < USERS; i++) {
+		all.percent += users[i].percent;
+		all.leases += users[i].leases;
+	}
+	for (size_t i = 0; i < m.count; i++) {
+		struct plan_user *user = &users[m.rows[i].uid];
+
+		if (m.verdicts[i].kind != VERDICT_START)
+			continue;
+		all.percent += limit_percent(&m.rows[i]);
+		user->percent += limit_percent(&m.rows[i]);
+		all.leases++;
+		user->leases++;
+		CHECK(!limits->all_percent || all.percent <= limits->all_percent, "%zu",
+			i);
+		CHECK(!limits->all_leases || all.leases <= limits->all_leases, "%zu", i);
+		if (user->uid == 0)
+			continue;
+		CHECK(!limits->user_percent || user->percent <= limits->user_percent,
+			"%zu", i);
+		CHECK(!limits->user_leases || user->leases <= limits->user_leases, "%zu",
+			i);
+	}
+}
+
+/* Those that fit wherever anybody does. */
+static const struct plan_row easy_rows[] = {
+	{ .gpus = 1, .need = { .percent = 1 }, .limit_ms = 1 },
+	{ .gpus = 1, .need = { .mib = 1 }, .limit_ms = 1 },
+	{ .gpus = 1, .need = { .percent = 1, .mib = 1 }, .limit_ms = 1 },
+	{ .gpus = 1, .need = NEED_WHOLE, .limit_ms = 1 },
+	{ .gpus = 1, .need = { .percent = 1 } },
+	{ .gpus = 1, .need = { .mib = 1 } },
+	{ .gpus = 1, .need = NEED_WHOLE },
+};
+
+static void check_closed(void)
+{
+	static struct plan plan, closed;
+	bool is_closed = false;
+
+	plan_begin(&plan, &m.facts);
+	for (size_t i = 0; i < m.count; i++) {
+		CHECK(!is_closed || m.verdicts[i].kind != VERDICT_START, "row %zu", i);
+		(void)plan_next(&plan, &m.rows[i]);
+		if (is_closed || !plan_is_closed(&plan))
+			continue;
+		is_closed = true;
+		for (size_t j = 0; j < ARRAY_SIZE(easy_rows); j++) {
+			struct plan_row row = easy_rows[j];
+
+			row.allow = GPUSET_ALL;
+			closed = plan;
+			CHECK(plan_next(&closed, &row).kind != VERDICT_START,
+				"behind row %zu, easy row %zu", i, j);
+		}
+	}
+}
+
+static bool verdict_equals(const struct verdict *a, const struct verdict *b)
+{
+	return a->kind == b->kind && gpuset_equals(&a->gpus, &b->gpus) &&
+	       a->wanted == b->wanted && a->free == b->free &&
+	       a->best.percent == b->best.percent && a->best.mib == b->best.mib &&
+	       a->best.leases == b->best.leases && a->behind == b->behind &&
+	       a->behind_gpus == b->behind_gpus && a->start_ms == b->start_ms &&
+	       a->state == b->state && a->slot == b->slot && a->hold == b->hold &&
+	       a->held_by == b->held_by && a->limit.kind == b->limit.kind &&
+	       a->limit.most == b->limit.most && a->limit.used == b->limit.used;
+}
+
+static void check_same(const char *what)
+{
+	struct verdict again[ROWS];
+
+	run_plan(again);
+	for (size_t i = 0; i < m.count; i++)
+		CHECK(verdict_equals(&m.verdicts[i], &again[i]), "%s: row %zu", what, i);
+}
+
+/* The order in which leases and users are found changes nothing, nor does chance. */
+static void check_sameness(void)
+{
+	check_same("again");
+	for (unsigned slot = 0; slot < SLOTS; slot++)
+		for (unsigned i = m.gpus[slot].use_count; i > 1; i--) {
+			unsigned j = below(i);
+			struct plan_use use = m.uses[slot][j];
+
+			m.uses[slot][j] = m.uses[slot][i - 1];
+			m.uses[slot][i - 1] = use;
+		}
+	for (unsigned i = USERS; i > 1; i--) {
+		unsigned j = below(i);
+		struct plan_user user = m.users[j];
+
+		m.users[j] = m.users[i - 1];
+		m.users[i - 1] = user;
+	}
+	check_same("in another order");
+}
+
+/* Who starts behind others starts alone, too. */
+static void check_alone(void)
+{
+	for (size_t i = 0; i < m.count; i++)
+		if (m.verdicts[i].kind == VERDICT_START)
+			CHECK(plan_alone(&m.facts, &m.rows[i]).kind == VERDICT_START,
+				"row %zu", i);
+}
+
+/* Whether what ends now could still keep somebody waiting, as estimates see it. */
+static bool is_kept_by_more_than_leases(void)
+{
+	const struct plan_limits *limits = &m.facts.limits;
+
+	for (unsigned slot = 0; slot < SLOTS; slot++)
+		if (m.gpus[slot].state == GPU_LEASED && m.gpus[slot].foreign_mib)
+			return true;
+	return limits->user_percent || limits->user_leases || limits->all_percent ||
+	       limits->all_leases;
+}
+
+/* Estimates agree with the plan: now for who starts, no later than promised for the head. */
+static void check_estimates(void)
+{
+	bool has_more = is_kept_by_more_than_leases();
+	int64_t start_ms[ROWS];
+
+	assert_int_equal(estimate_starts(&m.facts, m.rows, m.count, start_ms), 0);
+	for (size_t i = 0; i < m.count; i++) {
+		bool starts = m.verdicts[i].kind == VERDICT_START;
+
+		CHECK(!starts || start_ms[i] == NOW_MS, "row %zu", i);
+		CHECK(!start_ms[i] || start_ms[i] >= NOW_MS, "row %zu", i);
+		CHECK(m.rows[i].hold == HOLD_NONE || !start_ms[i], "row %zu", i);
+		if (m.rows[i].ticket == m.plan.head && m.plan.head_start_ms && !has_more)
+			CHECK(start_ms[i] && start_ms[i] <= m.plan.head_start_ms,
+				"head %zu: estimate %d s", i,
+				(int)(start_ms[i] - NOW_MS) / 1000);
+	}
+}
+
+/* --- running them --------------------------------------------------------------------- */
+
+static void check_all(void (*check)(void))
+{
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		random_round(round);
+		check();
+	}
+}
+
+#define PROPERTY(name, check)          \
+	static void name(void **state) \
+	{                              \
+		(void)state;           \
+		check_all(check);      \
+	}
+
+PROPERTY(nobody_gets_what_is_not_there, check_starts)
+PROPERTY(nobody_makes_the_head_start_later, check_head)
+PROPERTY(equal_requests_start_in_their_order, check_order)
+PROPERTY(who_does_not_start_is_told_why, check_reasons)
+PROPERTY(nobody_gets_above_a_limit, check_limits)
+PROPERTY(behind_a_closed_plan_nobody_starts, check_closed)
+PROPERTY(the_same_facts_give_the_same_plan_in_any_order, check_sameness)
+PROPERTY(who_starts_behind_others_starts_alone, check_alone)
+PROPERTY(estimates_agree_with_the_plan, check_estimates)
+
+/* Properties of plans in which nothing happens would say little. */
+static void the_rounds_have_all_kinds_of_verdicts(void **state)
+{
+	unsigned kinds[VERDICT_LIMIT + 1] = { 0 }, closed = 0, backfilled = 0,
+				       bounded = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		bool has_head = false;
+
+		random_round(round);
+		closed += plan_is_closed(&m.plan);
+		bounded += m.plan.head_start_ms > NOW_MS;
+		for (size_t i = 0; i < m.count; i++) {
+			kinds[m.verdicts[i].kind]++;
+			has_head |= m.rows[i].ticket == m.plan.head;
+			backfilled += has_head && m.verdicts[i].kind == VERDICT_START;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		assert_in_range(kinds[i], ROUNDS / 10, ROUNDS * ROWS);
+	assert_in_range(closed, ROUNDS / 10, ROUNDS);
+	assert_in_range(bounded, ROUNDS / 10, ROUNDS);
+	assert_in_range(backfilled, ROUNDS / 10, ROUNDS * ROWS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_rounds_have_all_kinds_of_verdicts),
+		cmocka_unit_test(nobody_gets_what_is_not_there),
+		cmocka_unit_test(nobody_makes_the_head_start_later),
+		cmocka_unit_test(equal_requests_start_in_their_order),
+		cmocka_unit_test(who_does_not_start_is_told_why),
+		cmocka_unit_test(nobody_gets_above_a_limit),
+		cmocka_unit_test(behind_a_closed_plan_nobody_starts),
+		cmocka_unit_test(the_same_facts_give_the_same_plan_in_any_order),
+		cmocka_unit_test(who_starts_behind_others_starts_alone),
+		cmocka_unit_test(estimates_agree_with_the_plan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
