@@ -102,19 +102,17 @@ struct wish {
 
 enum { WISHES = 7 };
 
-static void list_wishes(
-	const struct settings *settings, char sizes[2][24], struct wish wishes[WISHES])
+static void list_wishes(const struct settings *settings, char sizes[2][MIB_TEXT_SIZE],
+	struct wish wishes[WISHES])
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 	unsigned count = 0;
 
 	sizes[0][0] = sizes[1][0] = '\0';
 	if (settings->min_vram_mib)
-		(void)snprintf(sizes[0], sizeof(sizes[0]), "%lluMiB",
-			(unsigned long long)settings->min_vram_mib);
+		format_mib(settings->min_vram_mib, sizes[0]);
 	if (settings->vram_mib)
-		(void)snprintf(sizes[1], sizeof(sizes[1]), "%lluMiB",
-			(unsigned long long)settings->vram_mib);
+		format_mib(settings->vram_mib, sizes[1]);
 	wishes[count++] = (struct wish){ "--gpu-ids", settings->gpu_ids, keep_named };
 	wishes[count++] = (struct wish){ "--allow", settings->allow, keep_named };
 	wishes[count++] = (struct wish){ "--except", settings->except, drop_named };
@@ -181,26 +179,56 @@ static int check_exact(const struct selection *selection)
 	return EXIT_MISUSE;
 }
 
+static uint64_t largest_mib(const struct snapshot *view)
+{
+	uint64_t largest = 0;
+
+	for (unsigned slot = 0; slot < view->slots; slot++)
+		if (view->plan[slot].exists && view->plan[slot].total_mib > largest)
+			largest = view->plan[slot].total_mib;
+	return largest;
+}
+
+/* "; the largest has 80G, of which 512MiB stay free", where it is a matter of size. */
+static void tell_largest(
+	const struct selection *selection, const struct wish *wish, struct text *out)
+{
+	uint64_t margin_mib = selection->settings->exclusive ? 0 : selection->margin_mib;
+	char size[MIB_TEXT_SIZE];
+
+	if (wish->apply != keep_card_size && wish->apply != keep_declared)
+		return;
+	format_mib(largest_mib(selection->view), size);
+	text_addf(out, "; the largest has %s", size);
+	if (wish->apply != keep_declared || !margin_mib)
+		return;
+	format_mib(margin_mib, size);
+	text_addf(out, ", of which %s stay free", size);
+}
+
 static int refuse_wish(
 	const struct selection *selection, const struct wish *wish, unsigned before)
 {
 	unsigned wants = selection->settings->gpus;
 	unsigned left = inventory_count_for(selection->view, &selection->left, wants);
-	char has[32];
+	char words[128];
+	struct text text = TEXT_ON(words);
 
 	if (left == 0)
-		(void)snprintf(has, sizeof(has), "none");
+		text_add(&text, "none");
 	else
-		(void)snprintf(has, sizeof(has), "only %u", left);
-	diag("cannot lease %u GPU%s: %s %s leaves %s of %u", wants, wants == 1 ? "" : "s",
-		wish->name, quote(wish->value).text, has, before);
+		text_addf(&text, "only %u", left);
+	text_addf(&text, " of %u", before);
+	tell_largest(selection, wish, &text);
+	diag("cannot lease %u GPU%s: %s %s leaves %s", wants, wants == 1 ? "" : "s",
+		wish->name, quote(wish->value).text, words);
 	return EXIT_MISUSE;
 }
 
 static int select_gpus(struct selection *selection)
 {
 	struct wish wishes[WISHES];
-	char sizes[2][24];
+	char sizes[2][MIB_TEXT_SIZE];
 	int r = check_machine(selection);
 
 	list_wishes(selection->settings, sizes, wishes);
@@ -313,7 +341,7 @@ static void say_limited(const struct selection *selection, char limited[LIMITED_
 static bool has_wishes(const struct settings *settings, const struct config *config)
 {
 	struct wish wishes[WISHES];
-	char sizes[2][24];
+	char sizes[2][MIB_TEXT_SIZE];
 
 	list_wishes(settings, sizes, wishes);
 	for (unsigned i = 0; i < WISHES; i++)

@@ -219,6 +219,7 @@ static int foresee(const struct settings *settings)
 	}
 	position = broker_position(broker);
 	waiting_line_reason(&job.line, broker, &text);
+	waiting_line_estimate(broker, &text);
 	printf("would wait, %u%s in the queue: %s\n", position, ordinal_end(position),
 		words);
 	return EXIT_GAVE_UP;

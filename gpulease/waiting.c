@@ -20,6 +20,19 @@ const char *ordinal_end(unsigned number)
 	return last > 3 || number / 10 % 10 == 1 ? ends[0] : ends[last];
 }
 
+void waiting_line_estimate(struct broker *broker, struct text *out)
+{
+	const struct verdict *verdict = &broker->verdict;
+	int64_t start_ms = 0;
+
+	if (verdict->kind != VERDICT_LEASED || !verdict->start_ms)
+		start_ms = broker_estimate(broker);
+	if (!start_ms)
+		return;
+	text_add(out, "; starts ");
+	explain_when(start_ms, out);
+}
+
 static void make_key(const struct broker *broker, uint64_t key[4])
 {
 	const struct verdict *verdict = &broker->verdict;
@@ -46,6 +59,7 @@ int64_t waiting_line_show(
 		return line->shown_ms + EVERY_MS;
 	position = broker_position(broker);
 	waiting_line_reason(line, broker, &text);
+	waiting_line_estimate(broker, &text);
 	note("ticket %llu waits, %u%s in the queue: %s",
 		(unsigned long long)broker->number, position, ordinal_end(position),
 		words);

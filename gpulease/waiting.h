@@ -22,6 +22,9 @@ struct waiting_line {
 int64_t waiting_line_show(
 	struct waiting_line *line, struct broker *broker, int64_t now_ms);
 
+/* Appends when it would start, where that is known and the reason does not say it. */
+void waiting_line_estimate(struct broker *broker, struct text *out);
+
 /* What follows the number: "st" of 1st, "th" of 11th. */
 const char *ordinal_end(unsigned number);
 

@@ -39,6 +39,7 @@ struct broker {
 	struct snapshot view;
 	struct passover passover;
 	struct hold_book book;
+	struct plan plan; /* 100 KiB: here, and not in the stack, its pages are touched once */
 	struct watch watch;
 
 	struct ticket ticket;
@@ -106,6 +107,12 @@ MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
  * last of its priority.  0 with ->verdict set; BROKER_HOPELESS; or a negative errno.
  */
 MUST_CHECK int broker_foresee(struct broker *broker, const struct request *request);
+
+/*
+ * When the job would start if all jobs ran to their limits, by the last turn (CLOCK_BOOTTIME);
+ * 0: nobody knows.
+ */
+int64_t broker_estimate(struct broker *broker);
 
 /* How many tickets wait before this one, itself included; 0 where that cannot be told. */
 unsigned broker_position(struct broker *broker);

@@ -25,8 +25,14 @@ struct queue_place broker_place(const struct broker *broker);
 MUST_CHECK int broker_check_quota(
 	struct broker *broker, uint64_t before, struct why *why);
 
+/*
+ * Whether a ticket that waits by its own word is one to reckon with: its owner lives, has no
+ * lease yet, and is not passed over.
+ */
+bool broker_counts(struct broker *broker, const struct queue_row *row);
+
 /* Whether the job could start were every waiting ticket ahead passed over. */
-bool broker_could_start(const struct broker *broker);
+bool broker_could_start(struct broker *broker);
 
 /*
  * Whether the choice of several GPUs has to wait until it is known how they are linked; sees

@@ -79,26 +79,34 @@ static int watch_other(struct broker *broker, const struct queue_row *row)
 	return 0;
 }
 
+bool broker_counts(struct broker *broker, const struct queue_row *row)
+{
+	const struct snapshot_lease *lease;
+	struct life *life;
+
+	if (waiting_life(broker, row, &life) < 0)
+		return true;
+	if (!life) {
+		queue_forget(&broker->queue, row->number);
+		return false;
+	}
+	if (passover_includes(&broker->passover, row))
+		return false;
+	/* its owner was stopped between its lease and its ticket */
+	lease = snapshot_find_token(&broker->view, row->ticket.owner.token);
+	return !lease || lease->is_over;
+}
+
 /* One that comes before us: what it gets is gone, and its end may be what we wait for. */
 static int plan_other(
 	struct broker *broker, const struct queue_row *row, struct plan *plan)
 {
-	struct snapshot_lease *lease;
 	struct plan_row theirs;
 	struct verdict verdict;
-	struct life *life;
 	struct held held;
-	int r = waiting_life(broker, row, &life);
+	int r;
 
-	if (r < 0)
-		return r;
-	if (!life)
-		queue_forget(&broker->queue, row->number);
-	if (!life || passover_includes(&broker->passover, row))
-		return 0;
-	/* its owner was stopped between its lease and its ticket */
-	lease = snapshot_find_token(&broker->view, row->ticket.owner.token);
-	if (lease && !lease->is_over)
+	if (!broker_counts(broker, row))
 		return 0;
 	/* for ever, too, until it notices */
 	r = hold_judge(&broker->book, row, false, &held);
@@ -115,38 +123,47 @@ static int plan_other(
 	return 0;
 }
 
+static struct plan_row own_row(const struct broker *broker)
+{
+	struct plan_row row = plan_row_of(broker->number, &broker->ticket);
+
+	row.hold = broker->held.hold;
+	row.held_by = broker->held.by;
+	return row;
+}
+
 int broker_plan(struct broker *broker, const struct queue_row *own, struct verdict *ret)
 {
-	struct plan_row wanted = plan_row_of(broker->number, &broker->ticket);
+	struct plan *plan = &broker->plan;
+	struct plan_row wanted;
 	struct queue_cursor cursor;
 	struct queue_row row;
-	struct plan plan;
 	int r = find_hint(broker);
 
 	if (r < 0)
 		return r;
 	hold_begin(&broker->book, &broker->queue, &broker->view, broker->now_ms);
-	plan_begin(&plan, &broker->view.facts);
+	plan_begin(plan, &broker->view.facts);
 	queue_order_begin(&cursor, broker_place(broker));
-	while (r == 0 && !plan_is_closed(&plan) &&
+	while (r == 0 && !plan_is_closed(plan) &&
 		(r = queue_next_in_order(&broker->queue, &cursor, &row)) == 0)
-		r = plan_other(broker, &row, &plan);
+		r = plan_other(broker, &row, plan);
 	if (r < 0)
 		return r;
 	r = hold_judge(&broker->book, own, true, &broker->held);
 	if (r != 0)
 		return r < 0 ? r : BROKER_HOPELESS;
-	wanted.hold = broker->held.hold;
-	wanted.held_by = broker->held.by;
-	*ret = plan_next(&plan, &wanted);
+	wanted = own_row(broker);
+	*ret = plan_next(plan, &wanted);
 	return 0;
 }
 
-bool broker_could_start(const struct broker *broker)
+bool broker_could_start(struct broker *broker)
 {
-	struct plan_row own = plan_row_of(broker->number, &broker->ticket);
+	struct plan_row wanted = own_row(broker);
 
-	return plan_alone(&broker->view.facts, &own).kind == VERDICT_START;
+	plan_begin(&broker->plan, &broker->view.facts);
+	return plan_next(&broker->plan, &wanted).kind == VERDICT_START;
 }
 
 unsigned broker_position(struct broker *broker)

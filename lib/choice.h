@@ -29,8 +29,8 @@ enum { NODE_UNKNOWN = -1 };
 
 /* What is known of how the GPUs are linked, by slot. */
 struct links {
-	uint8_t level[GPUSET_MAX][GPUSET_MAX];
 	int16_t node[GPUSET_MAX]; /* of NUMA, or NODE_UNKNOWN */
+	uint8_t level[GPUSET_MAX][GPUSET_MAX];
 };
 
 enum { PREFER_MAX = 16 };

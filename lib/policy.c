@@ -76,7 +76,6 @@ static void begin_gpu(struct plan *plan, unsigned slot)
 	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 	struct need whole = NEED_WHOLE;
 
-	plan->taken_count[slot] = 0;
 	gpuset_add(&plan->present, slot);
 	if (gpu->is_instance)
 		gpuset_add(&plan->instances, slot);
@@ -97,6 +96,7 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts)
 	plan->open = plan->reserved = plan->instances = GPUSET_NONE;
 	plan->head = plan->first_blocked = 0;
 	plan->head_start_ms = 0;
+	plan->start_count = 0;
 	for (unsigned slot = 0; slot < GPUSET_MAX; slot++)
 		if (facts->gpus[slot].exists)
 			begin_gpu(plan, slot);
@@ -163,10 +163,10 @@ static struct room room_then(const struct plan *plan, unsigned slot, int64_t at_
 	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 	struct room room = room_at(gpu, at_ms);
 
-	for (unsigned i = 0; i < plan->taken_count[slot]; i++) {
-		const struct plan_use *use = &plan->taken[slot][i];
+	for (unsigned i = 0; i < plan->start_count; i++) {
+		const struct plan_use *use = &plan->starts[i].use;
 
-		if (!use->end_ms || use->end_ms > at_ms)
+		if (plan->starts[i].slot == slot && (!use->end_ms || use->end_ms > at_ms))
 			room_take(&room, gpu,
 				&(struct need){
 					.percent = use->percent, .mib = use->mib });
@@ -183,9 +183,9 @@ static int64_t next_end_ms(const struct plan *plan, unsigned slot, int64_t at_ms
 	for (unsigned i = 0; i < gpu->use_count; i++)
 		if (gpu->uses[i].end_ms > at_ms)
 			next_ms = min_i64(next_ms, gpu->uses[i].end_ms);
-	for (unsigned i = 0; i < plan->taken_count[slot]; i++)
-		if (plan->taken[slot][i].end_ms > at_ms)
-			next_ms = min_i64(next_ms, plan->taken[slot][i].end_ms);
+	for (unsigned i = 0; i < plan->start_count; i++)
+		if (plan->starts[i].slot == slot && plan->starts[i].use.end_ms > at_ms)
+			next_ms = min_i64(next_ms, plan->starts[i].use.end_ms);
 	return next_ms;
 }
 
@@ -283,13 +283,12 @@ static void take(struct plan *plan, const struct plan_row *row, unsigned slot)
 	struct room *now = &plan->now[slot];
 
 	room_take(now, gpu, &row->need);
-	plan->taken[slot][plan->taken_count[slot]++] = (struct plan_use){
-		.percent = row->need.percent,
-		.mib = need_mib(&row->need, gpu->total_mib),
-		.end_ms = row->limit_ms
-				  ? plan->facts->now_ms + row->limit_ms + row->grace_ms
-				  : 0,
-	};
+	plan->starts[plan->start_count++] = (struct plan_start){ slot,
+		{ .percent = row->need.percent,
+			.mib = need_mib(&row->need, gpu->total_mib),
+			.end_ms = row->limit_ms ? plan->facts->now_ms + row->limit_ms +
+							  row->grace_ms
+						: 0 } };
 	if (gpuset_has(&plan->reserved, slot) && !may_backfill(plan, row))
 		room_take(&plan->later[slot], gpu, &row->need);
 	gpuset_remove(&plan->free, slot);
@@ -434,12 +433,4 @@ bool plan_is_closed(const struct plan *plan)
 			return false;
 	}
 	return true;
-}
-
-struct verdict plan_alone(const struct plan_facts *facts, const struct plan_row *row)
-{
-	struct plan plan;
-
-	plan_begin(&plan, facts);
-	return plan_next(&plan, row);
 }

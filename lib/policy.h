@@ -91,13 +91,15 @@ struct verdict {
 	struct quota_excess limit; /* VERDICT_LIMIT */
 };
 
+/* Room on one GPU that somebody who starts has taken. */
+struct plan_start {
+	unsigned slot;
+	struct plan_use use;
+};
+
+/* What is mostly touched comes first, and of the arrays as much as there are GPUs. */
 struct plan {
 	const struct plan_facts *facts;
-	struct room now[GPUSET_MAX]; /* on each GPU, beside what is taken */
-	struct room
-		later[GPUSET_MAX]; /* on reserved ones, beside the head when it starts */
-	struct plan_use taken[GPUSET_MAX][ROOM_LEASES]; /* by those who start */
-	unsigned taken_count[GPUSET_MAX];
 	struct gpuset present;
 	struct gpuset instances; /* of MIG */
 	struct gpuset usable;    /* at most leases stand between them and a whole job */
@@ -109,7 +111,12 @@ struct plan {
 	struct need head_need;
 	int64_t head_start_ms;  /* when it could start at the latest; 0: nobody knows */
 	uint64_t first_blocked; /* the first that GPUs keep waiting; 0: none */
+	struct room now[GPUSET_MAX]; /* on each GPU, beside what is taken */
 	struct quota quota;
+	unsigned start_count;
+	struct plan_start starts[GPUSET_MAX * ROOM_LEASES];
+	struct room
+		later[GPUSET_MAX]; /* on reserved ones, beside the head when it starts */
 };
 
 /* What @ticket, number @number, asks for; nothing holds it. */
@@ -129,9 +136,6 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row);
  * looked at for the sake of one behind them.
  */
 bool plan_is_closed(const struct plan *plan);
-
-/* The verdict on @row alone, as if every other waiting ticket were passed over. */
-struct verdict plan_alone(const struct plan_facts *facts, const struct plan_row *row);
 
 /* Whether the end of this state raises no event, so that only a timer can find it. */
 bool gpu_state_is_silent(enum gpu_state state);

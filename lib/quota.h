@@ -45,8 +45,9 @@ enum { PLAN_USERS_MAX = 128 };
 
 struct quota {
 	const struct plan_limits *limits;
-	struct plan_user users[PLAN_USERS_MAX], all;
+	struct plan_user all;
 	size_t user_count;
+	struct plan_user users[PLAN_USERS_MAX];
 };
 
 /* What a lease of @gpus GPUs with @need counts. */

@@ -131,7 +131,8 @@ static void describe_gpu(struct snapshot *snapshot, unsigned slot)
 
 int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms)
 {
-	memset(snapshot->plan, 0, sizeof(snapshot->plan));
+	/* those behind were never set, and stay pages that nobody touches */
+	memset(snapshot->plan, 0, snapshot->known * sizeof(*snapshot->plan));
 	for (unsigned slot = 0; slot < snapshot->slots; slot++)
 		describe_gpu(snapshot, slot);
 	snapshot->facts = (struct plan_facts){

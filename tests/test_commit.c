@@ -4,12 +4,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 
 #include "clock.h"
 #include "commit.h"
 #include "ending.h"
 #include "fixture.h"
 #include "history.h"
+#include "kin.h"
 
 enum { GPUS = 3, MINUTE = 60000 };
 
@@ -23,7 +25,8 @@ static struct snapshot view;
 
 static ino_t locked[16];
 static unsigned lock_count;
-static int writes_left; /* -1: as many as you like */
+static int writes_left;      /* -1: as many as you like */
+static unsigned write_count; /* of what was not zeros */
 
 int __real_flock(int fd, int operation);
 int __wrap_flock(int fd, int operation);
@@ -49,8 +52,10 @@ ssize_t __wrap_pwrite(int fd, const void *in, size_t size, off_t offset)
 		errno = ENOSPC;
 		return -1;
 	}
-	if (writes_left > 0 && memcmp(in, zeros, size) != 0)
-		writes_left--;
+	if (memcmp(in, zeros, size) != 0) {
+		writes_left -= writes_left > 0;
+		write_count++;
+	}
 	return __real_pwrite(fd, in, size, offset);
 }
 
@@ -427,6 +432,260 @@ static void who_dies_while_mending_leaves_the_file_in_doubt(void **state)
 	assert_false(is_doubtful(0));
 }
 
+/* --- beside others ------------------------------------------------------------------- */
+
+static struct lease share_of(
+	const struct owner *owner, const char *slots, uint32_t percent)
+{
+	struct lease lease = lease_of(owner, slots);
+
+	lease.share_percent = percent;
+	return lease;
+}
+
+static struct lease my_share(const char *slots, uint32_t percent)
+{
+	struct lease lease = my_lease(slots);
+
+	lease.share_percent = percent;
+	return lease;
+}
+
+/* A file as it is, to be compared with what becomes of it. */
+struct image {
+	char bytes[LEASE_FILE_BYTES];
+};
+
+static void take_image(unsigned slot, struct image *image)
+{
+	struct lease_file file;
+
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(pread(file.fd, image->bytes, sizeof(image->bytes), 0),
+		sizeof(image->bytes));
+	lease_release(&file);
+}
+
+/* Records @from to @to are the same, byte for byte. */
+static void check_same(
+	const struct image *a, const struct image *b, unsigned from, unsigned to)
+{
+	assert_memory_equal(a->bytes + (size_t)from * RECORD_SIZE,
+		b->bytes + (size_t)from * RECORD_SIZE,
+		(size_t)(to - from + 1) * RECORD_SIZE);
+}
+
+/* Whose lease record @at is; "": nobody's. */
+static const char *token_at(const struct image *image, unsigned at)
+{
+	static struct lease lease;
+
+	return lease_decode(image->bytes, at, &lease) == LEASE_RECORD ? lease.owner.token
+								      : "";
+}
+
+/* The leases of one process that lives, under names of their own. */
+static struct lease many_of(const struct owner *owner, const char *slots, unsigned number)
+{
+	struct lease lease = share_of(owner, slots, 1);
+
+	(void)snprintf(lease.owner.token, sizeof(lease.owner.token), "%016x", number);
+	lease.ticket = 100 + number;
+	return lease;
+}
+
+static void who_shares_the_gpu_keeps_its_record_byte_for_byte(void **state)
+{
+	struct other one = other_start(dir.fd, OTHER_LIVE);
+	struct other two = other_start(dir.fd, OTHER_LIVE);
+	struct lease first = share_of(&one.owner, "0", 30),
+		     third = share_of(&two.owner, "01", 40), mine = my_share("0", 20);
+	static struct image before, after;
+
+	(void)state;
+	write_to(0, 1, &first);
+	write_to(0, 3, &third);
+	write_to(1, 1, &third);
+	take_image(0, &before);
+	look(1000);
+	write_count = 0;
+	assert_int_equal(commit("0", &mine), 0);
+	assert_int_equal(write_count, 1);
+	take_image(0, &after);
+	check_same(&before, &after, 0, 1);
+	assert_string_equal(token_at(&after, 2), mine.owner.token);
+	check_same(&before, &after, 3, LEASES_PER_GPU);
+	assert_true(fixture_exists(dir.fd, BEACON_LIVE, one.owner.token));
+	assert_true(fixture_exists(dir.fd, BEACON_LIVE, two.owner.token));
+	other_end(&one);
+	other_end(&two);
+}
+
+static void of_the_dead_beside_the_living_all_go_and_the_first_is_used(void **state)
+{
+	struct other one = other_start(dir.fd, OTHER_LIVE);
+	struct other two = other_start(dir.fd, OTHER_LIVE);
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct owner gone = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct lease leases[] = { share_of(&one.owner, "0", 30), share_of(&dead, "0", 10),
+		share_of(&gone, "0", 10), share_of(&two.owner, "0", 30) };
+	struct lease mine = my_share("0", 20);
+	static struct image before, after;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(leases); i++)
+		write_to(0, i + 1, &leases[i]);
+	take_image(0, &before);
+	look(1000);
+	assert_int_equal(commit("0", &mine), 0);
+	take_image(0, &after);
+	check_same(&before, &after, 1, 1);
+	assert_string_equal(token_at(&after, 2), mine.owner.token);
+	assert_string_equal(token_at(&after, 3), "");
+	check_same(&before, &after, 4, LEASES_PER_GPU);
+	assert_false(fixture_exists(dir.fd, BEACON_LIVE, dead.token));
+	assert_false(fixture_exists(dir.fd, BEACON_LIVE, gone.token));
+	assert_int_equal(read_history(), 2);
+	other_end(&one);
+	other_end(&two);
+}
+
+static void thirty_one_leases_are_the_most(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct lease mine = my_share("01", 1), over = share_of(&dead, "1", 1);
+	static struct image before[2], after[2];
+
+	(void)state;
+	for (unsigned at = 1; at <= LEASES_PER_GPU; at++) {
+		struct lease lease = many_of(&other.owner, "1", at);
+
+		write_to(1, at, &lease);
+	}
+	for (unsigned slot = 0; slot < 2; slot++)
+		take_image(slot, &before[slot]);
+	look(1000);
+	assert_int_equal(commit("01", &mine), -ENOSPC);
+	for (unsigned slot = 0; slot < 2; slot++) {
+		take_image(slot, &after[slot]);
+		check_same(&before[slot], &after[slot], 0, LEASES_PER_GPU);
+	}
+	write_to(1, LEASES_PER_GPU, &over); /* the last of them has ended */
+	assert_int_equal(commit("01", &mine), 0);
+	take_image(1, &after[1]);
+	check_same(&before[1], &after[1], 0, LEASES_PER_GPU - 1);
+	assert_string_equal(token_at(&after[1], LEASES_PER_GPU), mine.owner.token);
+	other_end(&other);
+}
+
+static void a_write_that_fails_takes_nobody_elses_record_back(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease theirs = share_of(&other.owner, "02", 30), mine = my_share("02", 20);
+	static struct image before[GPUS], after[GPUS];
+
+	(void)state;
+	write_to(0, 1, &theirs);
+	write_to(2, 2, &theirs);
+	for (unsigned slot = 0; slot < GPUS; slot++)
+		take_image(slot, &before[slot]);
+	for (int good = 0; good < 2; good++) {
+		look(1000);
+		writes_left = good;
+		assert_int_equal(commit("02", &mine), -ENOSPC);
+		writes_left = -1;
+		for (unsigned slot = 0; slot < GPUS; slot++) {
+			take_image(slot, &after[slot]);
+			check_same(&before[slot], &after[slot], 0, LEASES_PER_GPU);
+		}
+	}
+	other_end(&other);
+}
+
+/* A lease of two GPUs can be read in the file of the other: it goes back before mine comes. */
+static void a_lease_that_is_put_back_is_not_overwritten(void **state)
+{
+	struct other one = other_start(dir.fd, OTHER_LIVE);
+	struct other two = other_start(dir.fd, OTHER_LIVE);
+	struct lease lost = share_of(&one.owner, "02", 30),
+		     other = share_of(&two.owner, "0", 30), mine = my_share("0", 20);
+	static struct image image;
+
+	(void)state;
+	for (unsigned slot = 0; slot < GPUS; slot++)
+		name_slot(slot);
+	write_to(0, 1, &lost);
+	write_to(2, 1, &lost);
+	write_to(0, 2, &other);
+	damage(0, 1);
+	look(1000);
+	assert_true(is_doubtful(0));
+	assert_int_equal(commit("0", &mine), 0);
+	take_image(0, &image);
+	assert_string_equal(token_at(&image, 1), one.owner.token);
+	assert_string_equal(token_at(&image, 2), two.owner.token);
+	assert_string_equal(token_at(&image, 3), mine.owner.token);
+	assert_string_equal(token_at(&image, 4), "");
+	assert_false(is_doubtful(0));
+	other_end(&one);
+	other_end(&two);
+}
+
+static void probe(int64_t finished_ms, int64_t idle_0_ms, int64_t idle_1_ms);
+
+/* Nvidia-smi saw the process there, with so much memory. */
+static void probe_process(unsigned slot, pid_t pid, uint64_t mib)
+{
+	view.probe.processes[view.probe.process_count++] = (struct probe_process){
+		.gpu = slot, .pid = pid, .used_mib = mib, .peak_mib = mib
+	};
+	view.probe.gpus[slot].used_mib += mib;
+}
+
+static uint64_t peak_at(unsigned slot, unsigned at)
+{
+	static struct image image;
+	struct lease lease;
+
+	take_image(slot, &image);
+	assert_int_equal(lease_decode(image.bytes, at, &lease), LEASE_RECORD);
+	return lease.peak_mib;
+}
+
+static void who_commits_beside_it_notes_a_higher_peak_and_no_lower_one(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease theirs = share_of(&other.owner, "0", 30), mine = my_share("0", 20);
+	static struct image before, after;
+
+	(void)state;
+	theirs.peak_mib = 3000;
+	write_to(0, 4, &theirs);
+	look(1000);
+	probe(1500, 0, 0);
+	probe_process(0, other.pid, 3000);
+	take_image(0, &before);
+	assert_int_equal(commit("0", &mine), 0);
+	take_image(0, &after);
+	check_same(&before, &after, 4, 4);
+
+	probe(1600, 0, 0);
+	probe_process(0, other.pid, 3001);
+	write_count = 0;
+	write_to(0, 1, &theirs); /* its record stands twice: both learn it */
+	write_count = 0;
+	mine = my_share("0", 20);
+	assert_int_equal(commit("0", &mine), 0);
+	assert_int_equal(peak_at(0, 4), 3001);
+	theirs.peak_mib = 3001;
+	assert_int_equal(write_count, 3);
+	write_count = 0;
+	assert_int_equal(commit("0", &mine), 0);
+	assert_int_equal(write_count, 1);
+	other_end(&other);
+}
+
 /* --- history ------------------------------------------------------------------------ */
 
 static void an_end_is_told_once_by_who_takes_the_lowest_gpu(void **state)
@@ -590,6 +849,62 @@ static void the_linger_time_can_be_another(void **state)
 	other_end(&other);
 }
 
+/* Another works on the GPU all the time; what nobody sees is the process that was left. */
+static void beside_others_it_is_enough_not_to_be_seen(void **state)
+{
+	enum { DEAD = 100000 };
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct other busy = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = share_of(&other.owner, "0", 30),
+		     theirs = share_of(&busy.owner, "0", 30);
+
+	(void)state;
+	view.usage.linger_ms = 20000;
+	write_to(0, 1, &lease);
+	write_to(0, 2, &theirs);
+	other_kill(&other);
+	look(DEAD);
+	for (int64_t now_ms = DEAD; now_ms < DEAD + 60000; now_ms += 10000) {
+		probe(now_ms, 0, 0);
+		probe_process(0, busy.pid, 5000);
+		assert_int_equal(is_ended_at(now_ms), now_ms >= DEAD + 20000);
+		if (now_ms >= DEAD + 20000)
+			break;
+	}
+	assert_false(fixture_exists(dir.fd, BEACON_LIVE, other.owner.token));
+	assert_true(fixture_exists(dir.fd, BEACON_LIVE, busy.owner.token));
+	other_end(&other);
+	other_end(&busy);
+}
+
+static void who_is_seen_beside_others_lingers_on(void **state)
+{
+	enum { DEAD = 100000 };
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct other busy = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = share_of(&other.owner, "01", 30),
+		     theirs = share_of(&busy.owner, "0", 30);
+	struct rlimit tag = { .rlim_cur = kin_tag(other.owner.token),
+		.rlim_max = RLIM_INFINITY };
+
+	(void)state;
+	view.usage.linger_ms = 20000;
+	write_everywhere(&lease);
+	write_to(0, 1, &theirs);
+	other_kill(&other);
+	assert_int_equal(prlimit(other.heir, RLIMIT_LOCKS, &tag, NULL), 0);
+	for (int64_t now_ms = DEAD; now_ms <= DEAD + 60000; now_ms += 10000) {
+		probe(now_ms, 0, 0);
+		probe_process(0, busy.pid, 5000);
+		/* it still has a little of the second GPU, now and then */
+		if ((now_ms - DEAD) % 20000 == 0)
+			probe_process(1, other.heir, 100);
+		assert_false(is_ended_at(now_ms));
+	}
+	other_end(&other);
+	other_end(&busy);
+}
+
 static void idleness_before_its_death_does_not_count(void **state)
 {
 	enum { DEAD = 100000 };
@@ -655,12 +970,20 @@ int main(void)
 		TEST(what_is_in_doubt_is_mended_once_nobody_is_unknown),
 		TEST(mending_puts_live_leases_back),
 		TEST(who_dies_while_mending_leaves_the_file_in_doubt),
+		TEST(who_shares_the_gpu_keeps_its_record_byte_for_byte),
+		TEST(of_the_dead_beside_the_living_all_go_and_the_first_is_used),
+		TEST(thirty_one_leases_are_the_most),
+		TEST(a_write_that_fails_takes_nobody_elses_record_back),
+		TEST(a_lease_that_is_put_back_is_not_overwritten),
+		TEST(who_commits_beside_it_notes_a_higher_peak_and_no_lower_one),
 		TEST(an_end_is_told_once_by_who_takes_the_lowest_gpu),
 		TEST(a_lease_of_another_boot_ended_with_it),
 		TEST(who_was_there_tells_it_and_nobody_else),
 		TEST(what_is_not_over_has_no_end),
 		TEST(a_minute_of_idleness_ends_what_lingers),
 		TEST(the_linger_time_can_be_another),
+		TEST(beside_others_it_is_enough_not_to_be_seen),
+		TEST(who_is_seen_beside_others_lingers_on),
 		TEST(idleness_before_its_death_does_not_count),
 		TEST(who_lives_does_not_linger_however_idle),
 		TEST(a_set_with_slots_that_nobody_has_does_no_harm),

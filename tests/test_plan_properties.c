@@ -9,6 +9,15 @@
 #include "estimate.h"
 #include "policy.h"
 
+/* The verdict on @row alone, as if every other waiting ticket were passed over. */
+static struct verdict plan_alone(const struct plan_facts *on, const struct plan_row *row)
+{
+	static struct plan plan;
+
+	plan_begin(&plan, on);
+	return plan_next(&plan, row);
+}
+
 /*
  * What holds of every plan, whatever the machine and the queue: random ones, the same in
  * each run.  The rules are told a second time here, as simply as possible.

@@ -132,14 +132,17 @@ mixed
 gets 'cards of a size, as they are sold' 1,3 -n 2 --min-vram 80G
 mixed
 gets 'a little less than that is as large' 0 --min-vram 24G
-refused 'larger than all' 'cannot lease 1 GPU: --min-vram * leaves none of 4' --min-vram 96G
-refused 'sizes and kinds that contradict' 'cannot lease 1 GPU: --min-vram * leaves none of 1' \
+refused 'larger than all' 'cannot lease 1 GPU: --min-vram 96G leaves none of 4; the largest has 80G' \
+	--min-vram 96G
+refused 'sizes and kinds that contradict' \
+	'cannot lease 1 GPU: --min-vram 17000MiB leaves none of 1; the largest has 15G' \
 	--model t4 --min-vram 17000
 mixed
 gets 'who declares memory gets a card that has it' 1 --vram 30G
 mixed
 gets 'and the one on which the least stays over' 2 --vram 10G
-refused 'on more cards than have it' 'cannot lease 3 GPUs: --vram * leaves only 2 of 4' \
+refused 'on more cards than have it' \
+	'cannot lease 3 GPUs: --vram 30G leaves only 2 of 4; the largest has 80G, of which 512MiB stay free' \
 	-n 3 --vram 30G
 for each in 0 '' -1 lots; do
 	refused "--min-vram '$each'" "--min-vram: '$each' is *" --min-vram "$each"

@@ -258,6 +258,22 @@ is 'what comes after another waits for that' waits d
 run 'cancelled is ended' 0 '' '*' "$GPULEASE" --cancel 3
 is 'so it starts' wait_until 'runs d'
 release_all a d
+cards 2
+
+# Cancelled, a job ends while those that wait for it are looking: none of them may miss it.
+holder 1
+each=1
+while [ "$each" -lt 24 ]; do
+	waiter $((each + 1)) --after "$each"
+	each=$((each + 1))
+done
+each=0 missed=''
+while [ $((each += 1)) -lt 24 ]; do
+	"$GPULEASE" -Q --cancel "$each"
+	wait_until "runs $((each + 1))" || missed="$missed $each"
+	[ -z "$missed" ] || break
+done
+is 'nobody misses an end' [ -z "$missed" ]
 
 # --- singletons ----------------------------------------------------------------------------
 

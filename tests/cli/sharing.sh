@@ -107,11 +107,11 @@ run 'alone' 124 '' '*none is free' "$GPULEASE" --vram 1M -I true
 release_all whole alone
 
 cards 2
-holder half -n 0.5
-holder quarter --gpu-ids 1 -n 0.25
-run 'a share goes where least is left over' 0 0 '' "$GPULEASE" -n 0.5 -I sh -c "$show"
-run 'a small one, too' 0 0 '' "$GPULEASE" -n 0.25 -I sh -c "$show"
-run 'unless it does not fit there' 0 1 '' "$GPULEASE" -n 0.75 -I sh -c "$show"
+holder half --gpu-ids 1 -n 0.5
+holder quarter --gpu-ids 0 -n 0.25
+run 'a share goes where least is left over' 0 1 '' "$GPULEASE" -n 0.5 -I sh -c "$show"
+run 'a small one, too' 0 1 '' "$GPULEASE" -n 0.25 -I sh -c "$show"
+run 'unless it does not fit there' 0 0 '' "$GPULEASE" -n 0.75 -I sh -c "$show"
 release_all half quarter
 
 cards 1
@@ -140,7 +140,9 @@ for each in a b c; do
 done
 is 'three of 18G go on one GPU' [ "$(where a b c)" = '0 0 0 ' ]
 run 'what does not fit there, on another' 0 1 '' "$GPULEASE" --vram 26G -I sh -c "$show"
-release_all b c
+release_all a b c
+cards 2
+holder a --gpu-ids 0 --vram 18G
 holder d --gpu-ids 1 --vram 30G
 run 'the fullest that has room is taken' 0 1 '' "$GPULEASE" --vram 40G -I sh -c "$show"
 run 'the other, where that has none' 0 0 '' "$GPULEASE" --vram 60G -I sh -c "$show"
@@ -154,7 +156,8 @@ release_all a d
 
 cards 1
 run 'a card less the margin' 0 0 '' "$GPULEASE" --vram 81047 -I sh -c "$show"
-run 'can never be more' 125 '' 'gpulease: cannot lease 1 GPU: --vram 81048MiB leaves none of 1' \
+run 'can never be more' 125 '' \
+	'gpulease: cannot lease 1 GPU: --vram 81048MiB leaves none of 1; the largest has 81559MiB, of which 512MiB stay free' \
 	"$GPULEASE" --vram 81048 -I true
 run 'but all of it for who is alone' 0 0 '' \
 	"$GPULEASE" --vram 81559 --exclusive -I sh -c "$show"
@@ -166,7 +169,7 @@ run 'beside it the margin stays free, too' 124 '' '*needs 41048MiB of a GPU, *' 
 release_all first
 for each in "0:'0' is no memory at all*" "-1:'-1' is not a size*" "1e3:'1e3' is not a size*" \
 	"18X:'18X' is not a size*" "99999999G:'99999999G' is too large*" \
-	"80G:cannot lease 1 GPU: --vram * leaves none of 1"; do
+	"80G:cannot lease 1 GPU: --vram 80G leaves none of 1; *"; do
 	run "--vram ${each%%:*}" 125 '' "gpulease: *${each#*:}" \
 		"$GPULEASE" --vram "${each%%:*}" true
 done
@@ -239,6 +242,30 @@ run 'a share that is exceeded leaves less to shares as well' 124 '' '*at most 32
 	"$GPULEASE" -n 0.5 -I true
 run 'what it leaves is there' 0 0 '' "$GPULEASE" -n 0.39 -I sh -c "$show"
 release_all half
+
+# What a command starts belongs to its lease, also where it is no child of it any more.
+cards 2
+cat >"$S/starts" <<'END'
+sleep 1000 &
+echo $! >"$1.new"
+mv "$1.new" "$1"
+wait
+END
+"$GPULEASE" --gpu-ids 0 --vram 10G sh "$S/starts" "$S/child" &
+started="$started $!"
+"$GPULEASE" --gpu-ids 0 --vram 1G setsid -f sh "$S/starts" "$S/orphan" &
+started="$started $!"
+wait_until '[ -s "$S/child" ] && [ -s "$S/orphan" ]' || bail 'no processes'
+used "0 $(cat "$S/child") 30000" "0 $(cat "$S/orphan") 500"
+run 'a process of a command counts with its lease' 124 '' '*needs 47024MiB of a GPU, *' \
+	"$GPULEASE" --gpu-ids 0 --vram 47024 -I true
+run 'and with no more' 0 0 '' "$GPULEASE" --gpu-ids 0 --vram 47023 -I sh -c "$show"
+run 'so nobody here is a stranger' 0 0 '' "$GPULEASE" --gpu-ids 0 -n 0.01 -I sh -c "$show"
+holder elsewhere --gpu-ids 0 --vram 1G
+used "1 $(command_of elsewhere) 9000"
+run 'who uses a GPU that he has not leased is one' 124 '' \
+	"*GPU 1 is used outside gpulease by pid $(command_of elsewhere) (*)" \
+	"$GPULEASE" --gpu-ids 1 -I true
 
 # --- strangers ---------------------------------------------------------------------------
 

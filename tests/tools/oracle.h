@@ -28,8 +28,8 @@ enum { ORACLE_PLACES = 48, ORACLE_LEASES = 31, ORACLE_MARGIN_MIB = 512 };
 struct oracle_use {
 	uint32_t percent;      /* 100: all of it, alone; 0: declared memory alone */
 	uint32_t has_declared; /* memory */
-	uint64_t mib;          /* declared, else its share of the card; alone: all of it */
-	uint64_t job;          /* to name it */
+	uint64_t mib; /* declared, else its share of the card; alone: all of it */
+	uint64_t job; /* to name it */
 };
 
 /* All that is on one GPU. */

@@ -40,9 +40,9 @@ static const struct situation {
 	bool behind; /* a client joins behind the victim */
 	bool low;    /* and comes before it: the victim's priority is a low one */
 	bool shares; /* a job has a share of GPU 0, and the victim is to join it there */
-	bool dead_sharer; /* so had another, which has died */
+	bool dead_sharer;    /* so had another, which has died */
 	enum target cancels; /* whose id the victim cancels */
-	const char *verb; /* the victim's, instead of a job of 4 GPUs */
+	const char *verb;    /* the victim's, instead of a job of 4 GPUs */
 	const char *others; /* GPUs that it leaves to the others wherever it is stopped */
 } situations[] = {
 	{ .name = "alone", .quick = true, .fresh = true, .others = "4" },
@@ -246,7 +246,7 @@ static int hold(void)
 static bool job_end(struct stage *s, struct job *job)
 {
 	bool holder = job == &s->holder;
-	const char *who = holder		? "the holder"
+	const char *who = holder              ? "the holder"
 			  : job == &s->sharer ? "the sharer"
 					      : "the waiter";
 	enum target target = holder ? TARGET_HOLDER : TARGET_WAITER;
@@ -314,7 +314,8 @@ static void state_path(const char *name, char *path, size_t size)
 	if (users.victim)
 		(void)snprintf(path, size, "%s/%s", users.dir, name);
 	else
-		(void)snprintf(path, size, "%s/gpulease/sim-8x24576/%s", state_home, name);
+		(void)snprintf(
+			path, size, "%s/gpulease/sim-8x24576/%s", state_home, name);
 }
 
 /* The number of the last ticket. */
@@ -437,8 +438,8 @@ static void start_victim(struct stage *s)
 	const char *const share[] = { "-n", "0.5", "--", tool_self(), "--claim", "50",
 		NULL };
 	const char *const *job = s->situation->shares ? share
-				 : s->situation->low ? low
-						     : whole;
+				 : s->situation->low  ? low
+						      : whole;
 	const char *const verb[] = { s->situation->verb,
 		s->situation->cancels ? s->id : "0", NULL };
 	const char *const *arguments = s->situation->verb ? verb : job;

@@ -148,15 +148,19 @@ static void claim(struct board *board, const char *gpu, const struct oracle_use 
 		;
 }
 
-/* Whether this process has the lock on that file now, and as long as it lives. */
-static bool has_lock(const char *kind, unsigned number_of)
+/* Whether that file can be locked; alone: for as long as this process lives. */
+static bool has_lock(const char *kind, unsigned number_of, bool alone)
 {
 	char name[64];
+	bool has;
 	int fd;
 
 	(void)snprintf(name, sizeof(name), "%s.%u", kind, number_of);
 	fd = open(name, O_RDWR | O_CREAT, 0666);
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+	has = fd >= 0 && flock(fd, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0;
+	if (!alone)
+		(void)close(fd);
+	return has;
 }
 
 /* Who comes after a job leaves word of it: that job must not start any more. */
@@ -168,18 +172,20 @@ static void check_order(struct board *board, unsigned job, const struct wish *wi
 	autofd int fd = -1;
 
 	atomic_store(&board->starts[job].id, id);
-	if (!has_lock("id", id))
+	if (!has_lock("id", id, true))
 		violation(board, "job %u: another is ticket %u, too\n", job, id);
 	(void)snprintf(name, sizeof(name), "followed.%u", id);
 	if (access(name, F_OK) == 0)
-		violation(board, "job %u: one that is to come after ticket %u was first\n",
-			job, id);
-	if (wish->singleton && !has_lock("name", wish->singleton * 100 + getuid() % 100))
+		violation(board,
+			"job %u: one that is to come after ticket %u was first\n", job,
+			id);
+	if (wish->singleton &&
+		!has_lock("name", wish->singleton * 100 + getuid() % 100, true))
 		violation(board, "job %u: another is called n%u\n", job, wish->singleton);
 	if (!wish->after)
 		return;
 	atomic_fetch_add(&board->followers, 1);
-	if (!has_lock("id", wish->after))
+	if (!has_lock("id", wish->after, false))
 		violation(board, "job %u: ticket %u has not ended\n", job, wish->after);
 	(void)snprintf(name, sizeof(name), "followed.%u", wish->after);
 	fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -224,7 +230,8 @@ static int run_job(char **argv)
 		given++;
 	}
 	if (given != wish->gpus)
-		violation(board, "job %u: %u GPUs instead of %u\n", job, given, wish->gpus);
+		violation(
+			board, "job %u: %u GPUs instead of %u\n", job, given, wish->gpus);
 	check_order(board, job, wish);
 	atomic_store(&board->starts[job].at_ns, now_ns());
 	(void)nanosleep(&span, NULL); /* its work */
@@ -267,12 +274,14 @@ static void wish_for_part(struct wish *wish)
 static struct wish random_wish(void)
 {
 	static const unsigned limits_s[] = { 10, 60, 3600 };
-	struct wish wish = { .ms = settings.is_crowd ? below(400) : below(21) };
+	struct wish wish = { .ms = below(settings.is_crowd ? 101 : 21) };
 
-	if (settings.is_crowd || below(100) < settings.shares)
+	if (settings.is_crowd || below(100) < settings.shares) {
 		wish_for_part(&wish);
-	else
+		wish.ms *= 4; /* so that they meet */
+	} else {
 		wish.gpus = random_gpus();
+	}
 	if (!below(3))
 		wish.priority = (int)below(settings.first_user ? 4 : 7) - 3;
 	if (!below(3))
@@ -379,7 +388,7 @@ struct line {
 };
 
 static void PRINTF_LIKE(3, 4)
-add_option(struct line *line, const char *option, const char *format, ...)
+	add_option(struct line *line, const char *option, const char *format, ...)
 {
 	char *text = line->texts[line->used++];
 	va_list arguments;
@@ -650,8 +659,8 @@ static void show_stuck(void)
 			(void)printf(
 				"# job %u still there: pid %d, %u GPUs (%u%%, %u MiB), "
 				"priority %d, after %u, n%u, state %c, %s\n",
-				i, (int)t.jobs[i].pid, wish->gpus, wish->percent, wish->mib,
-				wish->priority, wish->after, wish->singleton,
+				i, (int)t.jobs[i].pid, wish->gpus, wish->percent,
+				wish->mib, wish->priority, wish->after, wish->singleton,
 				tool_state(t.jobs[i].pid),
 				atomic_load(&t.board->starts[i].at_ns) ? "runs"
 								       : "waits");
