@@ -59,8 +59,10 @@ static void explain_start(
 }
 
 /* What of a part of a GPU is there, if not on which. */
-static void add_room(const struct verdict *verdict, struct text *out)
+static void add_room(
+	const struct snapshot *view, const struct verdict *verdict, struct text *out)
 {
+	uint64_t margin_mib = view->facts.margin_mib, mib = verdict->best.mib;
 	char size[MIB_TEXT_SIZE];
 
 	if (verdict->need.percent && verdict->best.percent < verdict->need.percent) {
@@ -68,9 +70,13 @@ static void add_room(const struct verdict *verdict, struct text *out)
 		explain_share(verdict->best.percent, out);
 		text_add(out, " of one is free");
 	} else if (!verdict->best.leases && verdict->best.percent) {
-		text_addf(out, "%d leases are on each", ROOM_LEASES);
+		text_addf(out, "%d leases on GPU %s", ROOM_LEASES,
+			snapshot_gpu_name(view, verdict->slot).text);
 	} else {
-		format_mib(verdict->best.mib, size);
+		/* shares need no margin */
+		if (verdict->need.mib)
+			mib -= mib < margin_mib ? mib : margin_mib;
+		format_mib(mib, size);
 		text_addf(out, "at most %s of one is free", size);
 	}
 }
@@ -88,7 +94,7 @@ static void explain_lack(
 		 !(verdict->best.percent || verdict->best.mib))
 		text_add(out, "none is free");
 	else
-		add_room(verdict, out);
+		add_room(view, verdict, out);
 	if (verdict->state != GPU_FREE && verdict->state != GPU_LEASED) {
 		text_add(out, "; ");
 		explain_blame(view, verdict, out);

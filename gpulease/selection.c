@@ -116,7 +116,7 @@ static void list_wishes(const struct settings *settings, char sizes[2][MIB_TEXT_
 	wishes[count++] = (struct wish){ "--gpu-ids", settings->gpu_ids, keep_named };
 	wishes[count++] = (struct wish){ "--allow", settings->allow, keep_named };
 	wishes[count++] = (struct wish){ "--except", settings->except, drop_named };
-	wishes[count++] = (struct wish){ "type", settings->model, keep_model };
+	wishes[count++] = (struct wish){ "model", settings->model, keep_model };
 	wishes[count++] = (struct wish){ "--min-vram", sizes[0], keep_card_size };
 	wishes[count++] = (struct wish){ "--vram", sizes[1], keep_declared };
 	wishes[count++] = (struct wish){ "CUDA_VISIBLE_DEVICES", visible, keep_visible };
@@ -173,41 +173,43 @@ static int check_exact(const struct selection *selection)
 
 	if (has == wants)
 		return 0;
-	diag("--gpu-ids %s names %u that can be leased, not %u: a GPU with MIG enabled is "
-	     "leased by its instances, one at a time, as in 0:1",
+	diag("--gpu-ids %s names %u that can be leased, not %u: one stands there twice, or "
+	     "has MIG enabled and is leased by its instances, one at a time, as in 0:1",
 		quote(selection->settings->gpu_ids).text, has, wants);
 	return EXIT_MISUSE;
 }
 
-static uint64_t largest_mib(const struct snapshot *view)
+static uint64_t largest_mib(const struct snapshot *view, const struct gpuset *of)
 {
 	uint64_t largest = 0;
 
-	for (unsigned slot = 0; slot < view->slots; slot++)
-		if (view->plan[slot].exists && view->plan[slot].total_mib > largest)
+	gpuset_for_each (slot, of)
+		if (view->plan[slot].total_mib > largest)
 			largest = view->plan[slot].total_mib;
 	return largest;
 }
 
 /* "; the largest has 80G, of which 512MiB stay free", where it is a matter of size. */
-static void tell_largest(
-	const struct selection *selection, const struct wish *wish, struct text *out)
+static void tell_largest(const struct selection *selection, const struct wish *wish,
+	const struct gpuset *of, struct text *out)
 {
+	uint64_t largest = largest_mib(selection->view, of);
 	uint64_t margin_mib = selection->settings->exclusive ? 0 : selection->margin_mib;
 	char size[MIB_TEXT_SIZE];
 
 	if (wish->apply != keep_card_size && wish->apply != keep_declared)
 		return;
-	format_mib(largest_mib(selection->view), size);
-	text_addf(out, "; the largest has %s", size);
-	if (wish->apply != keep_declared || !margin_mib)
+	format_mib(largest, size);
+	text_addf(out, largest ? "; the largest has %s" : "; their size is not known",
+		size);
+	if (!largest || wish->apply != keep_declared || !margin_mib)
 		return;
 	format_mib(margin_mib, size);
 	text_addf(out, ", of which %s stay free", size);
 }
 
 static int refuse_wish(
-	const struct selection *selection, const struct wish *wish, unsigned before)
+	const struct selection *selection, const struct wish *wish, struct gpuset before)
 {
 	unsigned wants = selection->settings->gpus;
 	unsigned left = inventory_count_for(selection->view, &selection->left, wants);
@@ -218,8 +220,8 @@ static int refuse_wish(
 		text_add(&text, "none");
 	else
 		text_addf(&text, "only %u", left);
-	text_addf(&text, " of %u", before);
-	tell_largest(selection, wish, &text);
+	text_addf(&text, " of %u", gpuset_count(&before));
+	tell_largest(selection, wish, &before, &text);
 	diag("cannot lease %u GPU%s: %s %s leaves %s", wants, wants == 1 ? "" : "s",
 		wish->name, quote(wish->value).text, words);
 	return EXIT_MISUSE;
@@ -233,7 +235,7 @@ static int select_gpus(struct selection *selection)
 
 	list_wishes(selection->settings, sizes, wishes);
 	for (unsigned i = 0; i < WISHES && r == 0; i++) {
-		unsigned before = gpuset_count(&selection->left);
+		struct gpuset before = selection->left;
 
 		if (!is_given(&wishes[i]))
 			continue;

@@ -93,7 +93,7 @@ static int lose_hope(void)
 	const struct held *held = &job.broker.held;
 
 	broker_leave(&job.broker);
-	if (held->status)
+	if (held->status > 0)
 		note("gave up: job %llu has ended with status %d",
 			(unsigned long long)held->by, held->status);
 	else
@@ -188,6 +188,15 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 	}
 	if (settings->gpus_given)
 		step.gpus = step_first_gpus(&around->lease.gpus, settings->gpus);
+	if (settings->dry_run) {
+		char gpus[256];
+
+		ending_name_gpus(&job.broker.view, &step.gpus, gpus, sizeof(gpus));
+		printf("would start now on GPU %s, as a step of ticket %llu\n",
+			gpus[0] ? gpus : "none",
+			(unsigned long long)around->lease.ticket);
+		return 0;
+	}
 	verbose("a step of ticket %llu", (unsigned long long)around->lease.ticket);
 	return launch(&step);
 }
@@ -199,13 +208,18 @@ static int foresee(const struct settings *settings)
 	int64_t until_ms = clock_boot_ms() + context_patience_ms(&job.context);
 	char words[512], gpus[256];
 	struct text text = TEXT_ON(words);
+	struct why why = WHY_NONE;
 	unsigned position;
 	int r = settings->gpus ? broker_probe(broker, until_ms) : 0;
 
 	if (r == 0)
-		r = broker_foresee(broker, &job.request);
+		r = broker_foresee(broker, &job.request, until_ms, &why);
 	if (r == BROKER_HOPELESS)
 		return lose_hope();
+	if (r < 0 && why.text[0]) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
 	if (r < 0) {
 		diag("cannot read the state in '%s': %s", job.context.dir.path,
 			strerror(-r));

@@ -100,18 +100,34 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 	return termination.begun_ms != 0;
 }
 
+/*
+ * The exit status, -1: not known.  Its parent has to ask for it first, which raises no event:
+ * looked for after 1 ms, 2, 4 …
+ */
+static int find_status(const struct watchdog_order *order, struct lives *lives)
+{
+	for (int wait_ms = 1;; wait_ms *= 2) {
+		const struct life *life =
+			lives_judge(lives, &order->owner, true, clock_boot_ms());
+
+		if (!life || !life_may_tell(life) || wait_ms > YIELD_MS)
+			return life ? life->status : -1;
+		(void)poll(NULL, 0, wait_ms);
+	}
+}
+
 static void tell(const struct watchdog_order *order, struct lives *lives,
 	struct ending *ending, bool was_us)
 {
 	int64_t gone_ms = clock_boot_ms();
-	const struct life *life;
+	int status = find_status(order, lives);
 
-	if (!was_us)
+	/* --cancel knows more of an end by a signal; an exit is nobody else's to tell */
+	if (!was_us && (status < 0 || status >= 128)) {
 		(void)poll(NULL, 0, YIELD_MS);
-	/* its parent has asked for the status by now, and then it can be known here, too */
-	life = lives_judge(lives, &order->owner, true, clock_boot_ms());
-	ending_record_open(
-		ending, gone_ms, life ? life->status : -1, was_us ? "limit" : NULL, NULL);
+		status = find_status(order, lives);
+	}
+	ending_record_open(ending, gone_ms, status, was_us ? "limit" : NULL, NULL);
 }
 
 static void run(const struct watchdog_order *order)

@@ -39,7 +39,8 @@ struct broker {
 	struct snapshot view;
 	struct passover passover;
 	struct hold_book book;
-	struct plan plan; /* 100 KiB: here, and not in the stack, its pages are touched once */
+	struct plan
+		plan; /* 100 KiB: here, and not in the stack, its pages are touched once */
 	struct watch watch;
 
 	struct ticket ticket;
@@ -104,9 +105,12 @@ MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
 
 /*
  * What would come of @request now, without a ticket, by what was surveyed last: as if it came
- * last of its priority.  0 with ->verdict set; BROKER_HOPELESS; or a negative errno.
+ * last of its priority.  Waits, where it chooses between several GPUs, until it is known how
+ * they are linked, at most until @until_ms.  0 with ->verdict set; BROKER_HOPELESS; or a
+ * negative errno, with the reason in @why where it is the request's (-ENOENT).
  */
-MUST_CHECK int broker_foresee(struct broker *broker, const struct request *request);
+MUST_CHECK int broker_foresee(struct broker *broker, const struct request *request,
+	int64_t until_ms, struct why *why);
 
 /*
  * When the job would start if all jobs ran to their limits, by the last turn (CLOCK_BOOTTIME);

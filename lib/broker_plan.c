@@ -233,18 +233,30 @@ int broker_check_quota(struct broker *broker, uint64_t before, struct why *why)
 	return -EDQUOT;
 }
 
-int broker_foresee(struct broker *broker, const struct request *request)
+int broker_foresee(struct broker *broker, const struct request *request, int64_t until_ms,
+	struct why *why)
 {
 	struct ticket *ticket = &broker->ticket;
 	struct queue_row own = { .is_waiting = true };
-	int r = queue_begin(&broker->queue, 0);
+	int r = hold_check(&broker->queue, request, why);
 
 	if (r == 0)
 		r = owner_self(&ticket->owner);
-	if (r != 0)
-		return r < 0 ? r : -EAGAIN;
 	ticket->request = *request;
-	broker->number = own.number = broker->queue.end;
-	own.ticket = *ticket;
-	return broker_plan(broker, &own, &broker->verdict);
+	while (r == 0) {
+		r = queue_begin(&broker->queue, 0);
+		if (r != 0)
+			return r < 0 ? r : -EAGAIN;
+		broker->number = own.number = broker->queue.end;
+		own.ticket = *ticket;
+		r = broker_survey(broker);
+		if (r == 0)
+			r = broker_plan(broker, &own, &broker->verdict);
+		if (r != 0 || broker->verdict.kind != VERDICT_START ||
+			broker->now_ms >= until_ms || !broker_wants_links(broker))
+			return r;
+		broker->wake_ms = INT64_MAX;
+		r = broker_wait(broker, until_ms);
+	}
+	return r;
 }

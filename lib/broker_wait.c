@@ -169,7 +169,8 @@ int broker_wait(struct broker *broker, int64_t until_ms)
 	int r;
 
 	watch_begin(&broker->watch);
-	watch_until(&broker->watch, until_ms);
+	watch_until(&broker->watch,
+		broker->view.lives.has_changed ? broker->now_ms : until_ms);
 	r = watch_probe(broker);
 	if (r == 0 && broker->number) {
 		watch_until(&broker->watch, broker->wake_ms);

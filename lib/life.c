@@ -83,11 +83,16 @@ struct life *lives_judge(
 	struct lives *lives, const struct owner *owner, bool needs_fifo, int64_t now_ms)
 {
 	struct life *life = find(lives, owner->token);
+	enum life_half process, fifo;
+	bool was_used;
 
 	if (!life)
 		life = add(lives, owner);
 	if (!life)
 		return NULL;
+	was_used = life->is_used;
+	process = life->process;
+	fifo = life->fifo;
 	life->is_used = true;
 	/* who was followed lived until the wake-up that finds it dead */
 	if (life->pidfd >= 0 || (life->process == LIFE_UNKNOWN && life->fifo_fd >= 0))
@@ -96,6 +101,10 @@ struct life *lives_judge(
 	learn_status(life);
 	if (needs_fifo || (life->process != LIFE_ENDED && life->pidfd < 0))
 		judge_fifo(lives, life);
+	/* what has fired is not watched any more, and who was told otherwise has to look again */
+	if (was_used && ((process != LIFE_ENDED && life->process == LIFE_ENDED) ||
+				(fifo == LIFE_LIVES && life->fifo == LIFE_ENDED)))
+		lives->has_changed = true;
 	if (!life_is_dead(life))
 		life->alive_ms = now_ms;
 	else if (!life->dead_ms)
@@ -130,6 +139,7 @@ bool life_is_unwatchable(const struct life *life)
 
 void lives_begin(struct lives *lives)
 {
+	lives->has_changed = false;
 	for (size_t i = 0; i < lives->count; i++)
 		lives->all[i].is_used = lives->all[i].is_watched = false;
 }

@@ -20,9 +20,9 @@ struct life {
 	enum life_half process, fifo;
 	int pidfd, fifo_fd; /* -1 while not followed */
 	int ended_fd; /* its pidfd once it has ended, until ->status is known; not watched */
-	int status;   /* of the process that ended, 128 + a signal's number; -1: not known */
-	bool is_used;       /* in this turn: the others are forgotten */
-	bool is_watched;    /* a blocker: its end is to wake us */
+	int status; /* of the process that ended, 128 + a signal's number; -1: not known */
+	bool is_used;    /* in this turn: the others are forgotten */
+	bool is_watched; /* a blocker: its end is to wake us */
 
 	/* CLOCK_BOOTTIME; 0: not yet.  What this waiter has seen itself. */
 	int64_t alive_ms; /* the owner alive, the last time */
@@ -37,6 +37,11 @@ struct lives {
 	const struct statedir *dir;
 	struct life *all;
 	size_t count, room;
+	/*
+	 * Somebody has ended since he was judged in this turn, and judged again: the next wait
+	 * is to return at once, for nothing is left that would end it.
+	 */
+	bool has_changed;
 };
 
 #define LIVES_ON(directory) ((struct lives){ .dir = (directory) })

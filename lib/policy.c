@@ -329,7 +329,7 @@ static void blame(const struct plan *plan, const struct plan_row *row, struct gp
 		const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 		enum gpu_state state = gpu->state;
 
-		if (state > GPU_FREE && state < GPU_EXTERNAL && gpu->foreign_mib &&
+		if ((state == GPU_LEASED || state == GPU_LINGERING) && gpu->foreign_mib &&
 			!need_is_whole(&row->need))
 			state = GPU_EXTERNAL;
 		if (state > verdict->state && state != GPU_LEASED) {
@@ -348,6 +348,8 @@ static void find_best(
 
 		if (!gpu_admits(&plan->facts->gpus[slot], &verdict->need, true))
 			continue;
+		if (!room->leases && room->percent)
+			verdict->slot = (uint32_t)slot; /* 31 leases, but room */
 		if (room->percent > verdict->best.percent)
 			verdict->best.percent = room->percent;
 		if (room->mib > verdict->best.mib)
@@ -364,13 +366,13 @@ static void refuse(struct plan *plan, const struct plan_row *row, struct verdict
 	struct gpuset candidates =
 		find_candidates(plan, row, plan->head ? row->gpus : GPUSET_MAX);
 	struct gpuset asked = gpuset_and(&plan->present, &row->allow);
-	struct gpuset open = gpuset_and(&plan->open, &row->allow);
+	bool is_short = gpuset_count(&candidates) < row->gpus;
 
 	if (!plan->first_blocked)
 		plan->first_blocked = row->ticket;
-	if (!need_is_whole(&row->need))
-		find_best(plan, open, verdict);
-	if (gpuset_count(&candidates) < row->gpus) {
+	if (!need_is_whole(&row->need) && (is_short || !plan->head))
+		find_best(plan, asked, verdict);
+	if (is_short) {
 		verdict->kind = VERDICT_GPU;
 		blame(plan, row, asked, verdict);
 		return;

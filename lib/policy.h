@@ -84,7 +84,7 @@ struct verdict {
 	int64_t start_ms;
 
 	enum gpu_state state; /* what is to blame besides leases; GPU_FREE: nothing */
-	uint32_t slot;
+	uint32_t slot;        /* and where; or a GPU with room but too many leases */
 
 	enum hold hold;
 	uint64_t held_by;

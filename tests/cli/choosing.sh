@@ -12,7 +12,6 @@ own_mounts "$@" || :
 scratch
 with_driver
 show='echo $CUDA_VISIBLE_DEVICES'
-cannot='gpulease: cannot lease'
 
 cards() {
 	fresh
@@ -81,7 +80,7 @@ for option in --gpu-ids --allow --except --prefer; do
 		"$option" 0:1
 	refused "$option: the wrong way round" "$option: '3-0' is the wrong way round; write 0-3" \
 		"$option" 3-0
-	for list in '' , 0, ,0 0- -1 0--1 ' 0' '0 1' a 0x1 99999999999 0-99999 gpu-0; do
+	for list in '' ',' '0,' ',0' 0- -1 0--1 ' 0' '0 1' a 0x1 99999999999 0-99999 gpu-0; do
 		refused "$option '$list'" "$option: '*' is not a GPU; *" "$option" "$list"
 	done
 done
@@ -282,7 +281,7 @@ bind_jobs() {
 		"$GPULEASE" --bind --gpu-ids 0 sh -c "$affinity"
 	run 'near another' 0 "$last" '' "$GPULEASE" --bind=yes --gpu-ids 1 sh -c "$affinity"
 	run 'a share, too' 0 "$last" '' "$GPULEASE" --bind -n 0.5 --gpu-ids 1 sh -c "$affinity"
-	run 'near any of several' 0 "$first[-,]$last" '' "$GPULEASE" --bind -n 2 sh -c "$affinity"
+	run 'near any of several' 0 "${first}[-,]$last" '' "$GPULEASE" --bind -n 2 sh -c "$affinity"
 	run 'without GPUs to nothing' 0 "$all" '' "$GPULEASE" --bind -n 0 sh -c "$affinity"
 	GPULEASE=$S/configured
 	echo 'bind = yes' >"$S/conf"

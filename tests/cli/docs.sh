@@ -20,8 +20,8 @@ is 'no line of --help is wider than a terminal' test -z \
 # every option that the README shows is one
 grep -oE '(^|[ `(])--[a-z][a-z-]*' "$readme" | grep -oE -- '--[a-z-]+' | sort -u >"$S/shown"
 "$GPULEASE" --list-options | cut -f 1 | sort >"$S/known"
-# of make, torchrun and git in its examples
-printf '%s\n' --nproc-per-node --lr >>"$S/known"
+# of make, torchrun, git and models in its examples
+printf '%s\n' --nproc-per-node --lr --llm >>"$S/known"
 sort -o "$S/known" "$S/known"
 run 'the README knows no other options' 0 '' '' comm -23 "$S/shown" "$S/known"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A GPU for several jobs: shares, declared memory, what is seen of it, strangers beside it,
 # and what a job gets of it.  The cards have 81559 MiB, of which 512 stay free.
-# shellcheck disable=SC2016,SC2317 # functions and conditions that are called by others
+# shellcheck disable=SC2016,SC2034,SC2317 # functions and conditions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -19,14 +19,14 @@ cards() {
 }
 
 asked() {
-	cat "$FAKE_SMI_DIR/count" 2>/dev/null | grep -c gpus
+	grep -sc gpus "$FAKE_SMI_DIR/count" || :
 }
 
 # look: until nvidia-smi was asked once more, and its answer is there for all
 look() {
 	look_before=$(asked)
 	wait_until '"$GPULEASE" --status >/dev/null 2>&1
-		[ "$(asked)" -gt "$look_before" ]' || bail 'nvidia-smi is not asked'
+		[ "$(asked)" -gt "${look_before:-0}" ]' || bail 'nvidia-smi is not asked'
 }
 
 # used LINE…: nvidia-smi lists these processes, INDEX PID MIB, and was asked since

@@ -7,21 +7,29 @@
  *
  * N damages (1000), a few in each scene: a new directory with jobs that run, wait and have
  * died.  Some scenes have simulated GPUs, some a driver, which is this tool as nvidia-smi.
+ * In half of them several jobs share a GPU, so that its file has more than one live lease.
  * With --keep it stops where a GPU has two owners.  The same seed gives the same scenes; what meets what is up to the scheduler.
  *
  * A live lease is known by its record, its ticket and its FIFO; when all three are lost
  * nobody can tell, nor when a record was replaced by zeros, which is a release.  So a scene
  * damages at most two of the three, and zeros no whole record.
  */
-#include "tool.h"
+#include "oracle.h"
 
 #include <dirent.h>
 #include <getopt.h>
-#include <sys/file.h>
 
 #include "../json_valid.h"
 
-enum { GPUS = 4, HOLDERS = 3, WAITERS = 2, DAMAGES = 14, VERBS = 5, RECORD = 512 };
+enum {
+	GPUS = 4,
+	CARD_MIB = 24576,
+	HOLDERS = 4,
+	WAITERS = 2,
+	DAMAGES = 14,
+	VERBS = 6,
+	RECORD = 512
+};
 enum { OUTPUT_MAX = 1 << 18, PATH = SCRATCH_SIZE + 64 };
 
 /* No verb may take so long; what waits for a GPU has its timers of up to 30 s besides. */
@@ -84,40 +92,23 @@ static void PRINTF_LIKE(2, 3) complain(unsigned *counter, const char *format, ..
 
 /* --- the command, and the driver ---------------------------------------------------- */
 
-/* Takes the oracle's lock of a GPU; it goes with this process. */
-static void claim(const char *gpu, int size)
-{
-	const char *id = getenv("GPULEASE_ID");
-	char name[32], line[128], other[64] = "";
-	autofd int out = -1;
-	int fd;
-
-	(void)snprintf(name, sizeof(name), "gpu.%.*s", size, gpu);
-	fd = open(name, O_RDWR | O_CREAT, 0600);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		(void)snprintf(line, sizeof(line), "%-63.63s", id ? id : "?");
-		(void)!pwrite(fd, line, 63, 0);
-		return;
-	}
-	(void)!pread(fd, other, sizeof(other) - 1, 0);
-	(void)snprintf(line, sizeof(line), "GPU %.*s of ticket %s is ticket %s's, too\n",
-		size, gpu, other, id ? id : "?");
-	out = open("violations", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	(void)!write(out, line, strlen(line));
-}
-
-/* corrupt --job PLACE MS */
+/* corrupt --job PLACE MS PERCENT */
 static int run_job(char **argv)
 {
 	uint64_t ms = number(argv[1], "time");
-	const char *list = getenv("CUDA_VISIBLE_DEVICES");
+	const char *list = getenv("CUDA_VISIBLE_DEVICES"), *id = getenv("GPULEASE_ID");
+	struct oracle_use use = oracle_use_of(id ? number(id, "id") : 0,
+		(unsigned)number(argv[2], "percent"), 0, CARD_MIB);
+	char gpu[64], why[320];
 
 	if (chdir(argv[0]) < 0)
 		die("cannot use '%s': %s", argv[0], strerror(errno));
 	while (list && *list) {
 		size_t size = strcspn(list, ",");
 
-		claim(list, (int)size);
+		(void)snprintf(gpu, sizeof(gpu), "%.*s", (int)size, list);
+		if (!oracle_claim(gpu, &use, CARD_MIB, why, sizeof(why)))
+			oracle_tell(why);
 		list += size + (list[size] ? 1 : 0);
 	}
 	if (ms) {
@@ -145,20 +136,25 @@ static int be_nvidia_smi(int argc, char **argv)
 
 /* --- a scene ------------------------------------------------------------------------ */
 
-static pid_t start(unsigned gpus, const char *ms)
+/* @percent of one GPU, or so many whole ones. */
+static pid_t start(unsigned gpus, unsigned percent, const char *ms)
 {
-	char count[16];
+	char count[16], share[16];
 	const char *const argv[] = { tool_gpulease(), "-n", count, "--", tool_self(),
-		"--job", t.place, ms, NULL };
+		"--job", t.place, ms, share, NULL };
 
-	(void)snprintf(count, sizeof(count), "%u", gpus);
+	if (percent)
+		(void)snprintf(count, sizeof(count), "0.%02u", percent);
+	else
+		(void)snprintf(count, sizeof(count), "%u", gpus);
+	(void)snprintf(share, sizeof(share), "%u", percent ? percent : 100);
 	return tool_spawn(argv, -1, t.log, t.log);
 }
 
 /* A job that runs from now on, until it is killed. */
-static pid_t start_holder(unsigned gpus)
+static pid_t start_holder(unsigned gpus, unsigned percent)
 {
-	pid_t pid = start(gpus, "3600000");
+	pid_t pid = start(gpus, percent, "3600000");
 	char byte;
 
 	if (tool_readable(t.ready, now_ns() + DEADLINE_NS) ||
@@ -188,14 +184,18 @@ static void begin_scene(void)
 {
 	unsigned left = 1 + below(GPUS), count = 0;
 	pid_t dead;
+	bool shares;
 
 	t.scene++;
 	t.damages = 0;
 	use_directory(below(2));
+	shares = below(2);
+	while (shares && count < HOLDERS) /* 3 fit on one GPU, and then some */
+		t.holders[count++] = start_holder(1, 21 + below(10));
 	while (left && count < HOLDERS) {
 		unsigned gpus = count == HOLDERS - 1 ? left : 1 + below(left);
 
-		t.holders[count++] = start_holder(gpus);
+		t.holders[count++] = start_holder(gpus, 0);
 		left -= gpus;
 	}
 	if (below(2)) {
@@ -204,7 +204,9 @@ static void begin_scene(void)
 		t.holders[0] = 0;
 	}
 	for (unsigned i = 0; i < WAITERS; i++)
-		t.waiters[i] = below(3) ? start(1 + below(GPUS), "0") : 0;
+		t.waiters[i] = below(3) ? start(1 + below(GPUS),
+						  shares && below(2) ? 60 : 0, "0")
+					: 0;
 }
 
 /* --- damage ------------------------------------------------------------------------- */
@@ -353,6 +355,7 @@ static const struct verb {
 	{ "--queue", "--json", true, 0 },
 	{ "--history", "--json", true, 0 },
 	{ "-I", "-n1", false, 124 },
+	{ "-I", "-n.3", false, 124 },
 	{ "--pause", "", false, 1 },
 };
 
@@ -367,7 +370,7 @@ static int open_output(const char *kind, unsigned verb)
 static pid_t start_verb(unsigned at, int out, int err)
 {
 	char gpu[16];
-	const char *argv[10] = { tool_gpulease(), verbs[at].name, verbs[at].argument };
+	const char *argv[12] = { tool_gpulease(), verbs[at].name, verbs[at].argument };
 
 	if (!verbs[at].argument[0]) {
 		(void)snprintf(gpu, sizeof(gpu), "%u", below(GPUS));
@@ -378,6 +381,7 @@ static pid_t start_verb(unsigned at, int out, int err)
 		argv[5] = "--job";
 		argv[6] = t.place;
 		argv[7] = "0";
+		argv[8] = strcmp(verbs[at].argument, "-n1") ? "30" : "100";
 	}
 	return tool_spawn(argv, -1, out, err);
 }
@@ -488,7 +492,7 @@ static void see_oracle(void)
 	if (stat("violations", &st) < 0 || st.st_size <= (off_t)seen)
 		return;
 	seen = (unsigned)st.st_size;
-	complain(&t.doubles, "a GPU has two owners");
+	complain(&t.doubles, "a GPU is given away twice");
 	if (t.keeps)
 		die("the directory is '%s'", t.dir);
 }
@@ -558,7 +562,8 @@ static void play(void)
 
 static int judge(void)
 {
-	(void)tap_result(!t.doubles, "no GPU had two owners in %u damages", t.count);
+	(void)tap_result(
+		!t.doubles, "no GPU was given away twice in %u damages", t.count);
 	(void)tap_result(!t.deaths, "nobody was killed by them");
 	(void)tap_result(!t.hangs, "nobody hung");
 	(void)tap_result(!t.stuck, "who waited came to an end");
@@ -617,7 +622,7 @@ int main(int argc, char **argv)
 
 	if (!strcmp(slash ? slash + 1 : argv[0], "nvidia-smi"))
 		return be_nvidia_smi(argc, argv);
-	if (argc == 4 && !strcmp(argv[1], "--job"))
+	if (argc == 5 && !strcmp(argv[1], "--job"))
 		return run_job(argv + 2);
 	t.count = 1000;
 	parse(argc, argv, &seed);
