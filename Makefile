@@ -144,9 +144,11 @@ VALGRIND   = $(if $(shell command -v valgrind),valgrind -q --error-exitcode=9 --
 check-slow: everything
 	$(if $(VALGRIND),,@echo "valgrind is not installed: the tests under it are left out")
 	@$(RUN) -t $(SLOW_SECONDS) --budget $(SLOW_SECONDS) "$(SWEEP)" \
-		$(foreach part,alone holder waiter dead torture, \
+		$(foreach part,alone holder waiter dead lower beside torture, \
 			"tests/cli/hardened_sweep.sh $(part)") \
 		"$(TORTURE) --clients 200 --jobs 2000" "$(TORTURE) --seconds $(TORTURE_SECONDS)" \
+		"$(TORTURE) --seconds $(TORTURE_SECONDS) --shares 95 --gpus 2" \
+		"$(TORTURE) --seconds 60 --gpus 1 --crowd --clients 80" \
 		"$(TORTURE) --seconds 60 --nopidfd enosys" \
 		"$(TORTURE) --seconds 60 --nopidfd eperm" \
 		$(foreach way,enosys eperm,$(foreach script,$(CLI_TESTS), \

@@ -20,6 +20,16 @@ static unsigned level(const struct choice *choice, int a, int b)
 	return choice->links && a != b ? choice->links->level[a][b] : 0;
 }
 
+/* What a link costs that is taken from others: the best one counts, then how many. */
+enum { PULL_BEST = 1 << 16 };
+
+static unsigned add_pull(unsigned pull, unsigned link)
+{
+	unsigned best = pull / PULL_BEST;
+
+	return (link > best ? link : best) * PULL_BEST + pull % PULL_BEST + link;
+}
+
 /* How strongly each slot to choose from is linked to those that are free. */
 static void measure_pull(const struct choice *choice, unsigned pull[GPUSET_MAX])
 {
@@ -28,7 +38,7 @@ static void measure_pull(const struct choice *choice, unsigned pull[GPUSET_MAX])
 		if (!choice->links)
 			continue;
 		gpuset_for_each (other, &choice->free)
-			pull[slot] += level(choice, slot, other);
+			pull[slot] = add_pull(pull[slot], level(choice, slot, other));
 	}
 }
 
@@ -101,17 +111,19 @@ static struct gpuset choose_singly(
 
 /* --- several that are linked ------------------------------------------------------- */
 
+/* Among so many GPUs all sets are tried. */
+enum { ALL_SETS_MAX = 8 };
+
 /* A set under way, and how each slot outside is linked to it. */
 struct growth {
 	struct gpuset set, outside;
 	unsigned count;
 	unsigned worst[GPUSET_MAX], sum[GPUSET_MAX]; /* of links into the set */
-	unsigned set_worst, set_sum, set_pull, released, indices;
+	unsigned set_worst, set_sum, released, indices;
 	int node; /* of all of them, or NODE_UNKNOWN */
 };
 
-static void grow(const struct choice *choice, struct growth *growth, unsigned slot,
-	const unsigned pull[GPUSET_MAX])
+static void grow(const struct choice *choice, struct growth *growth, unsigned slot)
 {
 	const struct plan_gpu *gpu = &choice->gpus[slot];
 
@@ -124,7 +136,6 @@ static void grow(const struct choice *choice, struct growth *growth, unsigned sl
 		if (growth->node != choice->links->node[slot])
 			growth->node = NODE_UNKNOWN;
 	}
-	growth->set_pull += pull[slot];
 	growth->released += gpu->is_just_released;
 	growth->indices += gpu->index;
 	growth->count++;
@@ -166,8 +177,7 @@ static unsigned next_slot(const struct choice *choice, const struct growth *grow
 	return (unsigned)best;
 }
 
-static struct growth grow_from(
-	const struct choice *choice, unsigned seed, const unsigned pull[GPUSET_MAX])
+static struct growth begin(const struct choice *choice)
 {
 	struct growth growth = { .outside = choice->from, .set_worst = LINK_SELF };
 
@@ -175,50 +185,101 @@ static struct growth grow_from(
 		growth.worst[slot] = LINK_SELF;
 		growth.sum[slot] = 0;
 	}
-	grow(choice, &growth, seed, pull);
-	while (growth.count < choice->count)
-		grow(choice, &growth, next_slot(choice, &growth, pull), pull);
 	return growth;
 }
 
-/* Links from the set to what stays free: what taking it costs the others. */
-static struct ranks judge(const struct growth *growth)
+/* What the links from the set to those that stay free cost them. */
+static unsigned measure_cut(const struct choice *choice, const struct growth *growth)
+{
+	struct gpuset stay = gpuset_minus(&choice->free, &growth->set);
+	unsigned cut = 0;
+
+	gpuset_for_each (slot, &growth->set)
+		gpuset_for_each (other, &stay)
+			cut = add_pull(cut, level(choice, slot, other));
+	return cut;
+}
+
+static struct ranks judge(const struct choice *choice, const struct growth *growth)
 {
 	return (struct ranks){ {
 		UINT_MAX - (uint64_t)growth->set_worst,
 		UINT_MAX - (uint64_t)growth->set_sum,
 		growth->node == NODE_UNKNOWN,
-		growth->set_pull - 2 * (uint64_t)growth->set_sum,
+		measure_cut(choice, growth),
 		growth->released,
 		growth->indices,
 	} };
 }
 
-/* The wished-for are in every set; without them every slot is tried as the first. */
-static struct gpuset choose_linked(
-	const struct choice *choice, const unsigned pull[GPUSET_MAX])
+/* The best set so far. */
+struct best {
+	struct gpuset set;
+	struct ranks ranks;
+};
+
+static void consider(
+	const struct choice *choice, const struct growth *growth, struct best *best)
 {
-	struct gpuset best = GPUSET_NONE;
-	struct ranks best_ranks = { { 0 } };
-	unsigned first = UINT_MAX;
+	struct ranks ranks = judge(choice, growth);
+
+	if (gpuset_is_empty(&best->set) || is_better(&ranks, &best->ranks))
+		*best = (struct best){ .set = growth->set, .ranks = ranks };
+}
+
+/* All sets there are; for as few GPUs as most machines have. */
+static void try_all(const struct choice *choice, struct best *best)
+{
+	unsigned slots[ALL_SETS_MAX], count = 0;
 
 	gpuset_for_each (slot, &choice->from)
-		if (wish(choice, (unsigned)slot) < first)
-			first = wish(choice, (unsigned)slot);
+		slots[count++] = (unsigned)slot;
+	/* the lowest slots are the highest bits: their sets come first */
+	for (unsigned mask = (1u << count) - 1; mask > 0; mask--) {
+		struct growth growth = begin(choice);
+
+		if ((unsigned)__builtin_popcount(mask) != choice->count)
+			continue;
+		for (unsigned i = 0; i < count; i++)
+			if (mask >> (count - 1 - i) & 1)
+				grow(choice, &growth, slots[i]);
+		consider(choice, &growth, best);
+	}
+}
+
+/* From each slot that is wished for most the set that grows best. */
+static void try_seeds(const struct choice *choice, const unsigned pull[GPUSET_MAX],
+	unsigned first, struct best *best)
+{
 	gpuset_for_each (slot, &choice->from) {
-		struct growth growth;
-		struct ranks ranks;
+		struct growth growth = begin(choice);
 
 		if (wish(choice, (unsigned)slot) != first)
 			continue;
-		growth = grow_from(choice, (unsigned)slot, pull);
-		ranks = judge(&growth);
-		if (gpuset_is_empty(&best) || is_better(&ranks, &best_ranks)) {
-			best = growth.set;
-			best_ranks = ranks;
-		}
+		grow(choice, &growth, (unsigned)slot);
+		while (growth.count < choice->count)
+			grow(choice, &growth, next_slot(choice, &growth, pull));
+		consider(choice, &growth, best);
 	}
-	return best;
+}
+
+static struct gpuset choose_linked(
+	const struct choice *choice, const unsigned pull[GPUSET_MAX])
+{
+	struct best best = { .set = GPUSET_NONE };
+	unsigned first = UINT_MAX, last = 0;
+
+	gpuset_for_each (slot, &choice->from) {
+		unsigned at = wish(choice, (unsigned)slot);
+
+		first = at < first ? at : first;
+		last = at > last ? at : last;
+	}
+	if (first == last && gpuset_count(&choice->from) <= ALL_SETS_MAX)
+		try_all(choice, &best);
+	else
+		try_seeds(choice, pull, first, &best);
+	return best.set;
 }
 
 struct gpuset choose(const struct choice *choice)

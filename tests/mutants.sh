@@ -112,7 +112,7 @@ judge() {
 
 # Tests that fail anyway prove nothing.
 check_sound() {
-	sound="owner beacon life ticket queue commit snapshot policy limits turn"
+	sound="owner beacon life ticket queue commit snapshot policy plan_properties limits turn"
 	# shellcheck disable=SC2086 # one word each
 	build $sound || {
 		sed 's/^/# /' "$work/log"
@@ -139,8 +139,10 @@ mutant locks-in-order-of-slots commit \
 	-- 'for (; at > 0 && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,' \
 	'for (; false && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,'
 mutant one-record-shows-one-gpu snapshot turn \
-	-- '			if ((unsigned)slot < snapshot->slots)' \
-	'			if (gpuset_has(&lease->seen, (unsigned)slot))'
+	-- 'if (lease->is_over || !gpuset_has(&lease->lease.gpus, slot))' \
+	'if (lease->is_over || !gpuset_has(&lease->seen, slot))' \
+	-- '			if ((unsigned)slot >= snapshot->slots)' \
+	'			if (!gpuset_has(&lease->seen, (unsigned)slot))'
 
 # --- the bell -------------------------------------------------------------------------------
 
@@ -175,7 +177,7 @@ mutant no-pidfd-is-death owner \
 # --- the hint -------------------------------------------------------------------------------
 
 mutant hint-passes-the-living turn \
-	-- 'is_prefix = is_prefix && !life;' 'is_prefix = true;'
+	-- '		if (r < 0 || life)' '		if (r < 0)'
 mutant hint-one-too-far turn \
 	-- 'if (broker->hint == broker->number)' 'if (true)'
 mutant hint-passes-what-is-broken turn \
@@ -201,10 +203,123 @@ mutant shifted-append-not-seen ticket \
 mutant anybody-cancels queue \
 	-- '(cancel->uid == 0 || cancel->uid == owner_uid)' '(owner_uid || true)'
 mutant head-not-protected policy turn \
-	-- 'offered = gpuset_minus(&offered, &plan->reserved);' '(void)plan;'
+	-- 'struct gpuset asked = gpuset_and(&room, &plan->reserved);' \
+	'struct gpuset asked = GPUSET_NONE;'
 mutant old-boot-counts snapshot \
 	-- 'seen->is_of_this_boot = strcmp(seen->lease.boot, snapshot->dir->boot) == 0;' \
 	'seen->is_of_this_boot = true;'
+
+# --- how much of a GPU ----------------------------------------------------------------------
+
+mutant shares-beyond-one policy plan_properties \
+	-- 'if (room->leases == 0 || room->percent < need->percent)' 'if (room->leases == 0)'
+mutant no-margin policy \
+	-- '(need->mib ? need->mib + margin_mib :' '(need->mib + 0 * margin_mib ? need->mib :'
+mutant a-share-has-no-memory policy \
+	-- 'return need->mib ? need->mib' 'return need->mib || true ? need->mib'
+mutant a-whole-job-joins-others policy plan_properties \
+	-- 'return room->leases == ROOM_LEASES;' 'return true;'
+mutant others-join-a-whole-job policy plan_properties \
+	-- '	if (need_is_whole(need) || gpu->is_solo) {' '	if (gpu->is_solo) {'
+mutant any-number-of-leases policy \
+	-- 'room->leases -= room->leases > 0;' '(void)0;'
+mutant strangers-have-no-memory policy \
+	-- 'room.mib = gpu->total_mib - gpu->foreign_mib;' 'room.mib = gpu->total_mib;'
+mutant a-share-beside-a-stranger policy \
+	-- 'if (need->percent && gpu->foreign_mib && gpu->state != GPU_FREE)' 'if (false)'
+
+# --- which GPUs -----------------------------------------------------------------------------
+
+mutant not-the-best-fit policy \
+	-- '		left_over(choice, slot),' '		left_over(choice, slot) * 0,'
+mutant wishes-not-obeyed policy \
+	-- '		wish(choice, slot),' '		wish(choice, slot) * 0,'
+mutant links-not-looked-at policy \
+	-- 'if (choice->count > 1 && choice->links && need_is_whole(&choice->need))' 'if (false)'
+
+# --- the head, and who goes past it ---------------------------------------------------------
+
+mutant backfill-without-a-limit policy plan_properties \
+	-- 'return plan->head_start_ms && row->limit_ms &&' 'return plan->head_start_ms &&'
+mutant backfill-past-the-start policy \
+	-- 'plan->facts->now_ms + row->limit_ms + row->grace_ms + BACKFILL_MARGIN_MS <=' \
+	'plan->facts->now_ms + row->grace_ms + BACKFILL_MARGIN_MS <='
+mutant backfill-of-what-has-no-end policy \
+	-- '	if (at_ms == INT64_MAX)' '	if (false)'
+mutant beside-the-head-without-it policy \
+	-- 'room_take(&room, &plan->facts->gpus[slot], &row->need);' '(void)row;'
+mutant beside-the-head-again-and-again policy \
+	-- '		room_take(&plan->later[slot], gpu, &row->need);' '		(void)gpu;'
+mutant the-latest-are-reserved policy \
+	-- 'if (best < 0 || when_ms[slot] < when_ms[best])' 'if (best < 0)'
+mutant who-starts-takes-nothing policy plan_properties \
+	-- '	room_take(now, gpu, &row->need);' '	(void)now;'
+mutant closed-too-early policy \
+	-- 'if (plan->head_start_ms || !gpuset_has(&plan->reserved, (unsigned)slot) ||' 'if ('
+
+# --- the order, and what holds back ---------------------------------------------------------
+
+mutant priority-does-not-count queue \
+	-- 'return a.priority != b.priority ? a.priority > b.priority : a.number < b.number;' \
+	'return a.number < b.number;'
+mutant lower-priority-first queue \
+	-- 'return a.priority != b.priority ? a.priority > b.priority : a.number < b.number;' \
+	'return a.priority != b.priority ? a.priority < b.priority : a.number < b.number;'
+mutant equals-by-chance queue \
+	-- 'return a.priority != b.priority ? a.priority > b.priority : a.number < b.number;' \
+	'return a.priority != b.priority ? a.priority > b.priority : a.number > b.number;'
+mutant who-is-held-starts policy \
+	-- '	if (row->hold != HOLD_NONE) {' '	if (false) {'
+
+# --- limits ---------------------------------------------------------------------------------
+
+mutant limits-do-not-bind policy \
+	-- 'uses[kind].used + uses[kind].more <= uses[kind].most)' 'uses[kind].most)'
+mutant root-is-bound policy \
+	-- 'bool is_bound = uid != 0;' 'bool is_bound = true;'
+mutant who-starts-is-not-counted policy \
+	-- 'quota->all.percent += percent;' '(void)percent;' \
+	-- 'user->percent += percent;' '(void)user;'
+mutant past-who-is-held-by-a-limit policy \
+	-- 'if (user && !user->held)' 'if (false)'
+
+# --- a file of several leases ---------------------------------------------------------------
+
+mutant living-sharers-overwritten commit \
+	-- 'if (!known || !known->is_over) {' 'if (false) {'
+mutant peaks-not-kept commit \
+	-- 'r = known ? keep(file, at, &old, known) : 0;' 'r = 0;'
+mutant peaks-always-written commit \
+	-- 'if (live->lease.peak_mib <= old->peak_mib)' 'if (false)'
+mutant the-dead-stay-beside commit \
+	-- 'if (free_at) /* the first is overwritten */' 'if (false)'
+mutant the-last-free-record commit \
+	-- '		if (!free_at)' '		if (true)'
+mutant what-was-put-back-overwritten commit \
+	-- '		if (r == 0) /* with what was put back */' '		if (false)'
+mutant a-record-too-many commit \
+	-- '	if (r == 0 && !free_at)' '	if (false)'
+mutant fifo-outlives-its-record commit \
+	-- '	beacon_remove(view->dir->fd, BEACON_LIVE, lease->owner.token);' '	(void)lease;'
+
+# --- whose memory ---------------------------------------------------------------------------
+
+mutant seen-beside-others-is-quiet commit \
+	-- '	if (lease->is_seen)' '	if (false)'
+mutant quiet-without-probes snapshot \
+	-- 'probe->started_ms - life->quiet_seen_ms > PROBE_GAP_MAX_MS)' 'false)'
+mutant no-peak commit snapshot \
+	-- 'if (lease->here_mib > lease->lease.peak_mib)' 'if (false)'
+mutant a-peak-is-not-counted snapshot \
+	-- 'return lease->peak_mib > declared_mib ? with_buffer(policy, lease->peak_mib)' \
+	'return false ? with_buffer(policy, lease->peak_mib)'
+mutant no-buffer snapshot \
+	-- 'return mib + mib / 100 * policy->spike_percent +' 'return mib + 0 *'
+mutant hidden-memory-is-nobodys snapshot \
+	-- 'if (seen->is_known && seen->used_mib > found.accounted)' 'if (false)'
+mutant the-dead-still-count snapshot \
+	-- 'if (!lease->is_over && gpuset_has(&lease->lease.gpus, slot) &&' \
+	'if (gpuset_has(&lease->lease.gpus, slot) &&'
 
 echo "1..$number"
 [ "$missed" -eq 0 ]

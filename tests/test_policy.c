@@ -416,6 +416,230 @@ static void alone_means_as_if_nobody_were_ahead(void **state)
 	assert_int_equal(verdict.kind, VERDICT_LEASED);
 }
 
+/* --- parts of a GPU ----------------------------------------------------------------- */
+
+enum { CARD_MIB = 81920, SHARERS = 4 };
+
+static struct plan_use sharers[GPUSET_MAX][SHARERS];
+
+/* One more lease for a part of a GPU of 80 GiB. */
+static void share_out(unsigned slot, unsigned percent, uint64_t mib, int64_t end_ms)
+{
+	struct plan_gpu *gpu = &gpus[slot];
+	struct need need = { .percent = percent, .mib = mib };
+
+	gpu->state = GPU_LEASED;
+	gpu->uses = sharers[slot];
+	sharers[slot][gpu->use_count++] = (struct plan_use){
+		.percent = percent, .mib = need_mib(&need, CARD_MIB), .end_ms = end_ms
+	};
+}
+
+/* So many GPUs of 80 GiB, all free. */
+static void set_cards(unsigned count)
+{
+	forget_gpus();
+	for (unsigned slot = 0; slot < count; slot++)
+		gpus[slot] = (struct plan_gpu){
+			.exists = true, .index = slot, .total_mib = CARD_MIB
+		};
+}
+
+static struct plan_row part_of(uint64_t ticket, unsigned percent, uint64_t mib)
+{
+	struct plan_row row = row_of(ticket, 1);
+
+	row.need = (struct need){ .percent = percent, .mib = mib };
+	return row;
+}
+
+static struct verdict next_part(
+	struct plan *plan, uint64_t ticket, unsigned percent, uint64_t mib)
+{
+	struct plan_row row = part_of(ticket, percent, mib);
+
+	return plan_next(plan, &row);
+}
+
+static void parts_are_packed_and_whole_gpus_stay_whole(void **state)
+{
+	struct plan plan;
+	struct verdict verdict;
+
+	(void)state;
+	set_cards(2);
+	plan_begin(&plan, &facts);
+	verdict = next_part(&plan, 1, 40, 0);
+	check_start(&verdict, "0");
+	verdict = next_part(&plan, 2, 0, 20480);
+	check_start(&verdict, "0");
+	verdict = next_part(&plan, 3, 60, 0); /* no memory for that beside the two */
+	check_start(&verdict, "1");
+	verdict = next_part(&plan, 4, 35, 0); /* where the least stays over */
+	check_start(&verdict, "1");
+	verdict = next(&plan, 5, 1);
+	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	assert_int_equal(verdict.free, 0);
+}
+
+static void who_waits_for_a_part_is_told_how_much_there_is(void **state)
+{
+	struct plan plan;
+	struct verdict verdict;
+
+	(void)state;
+	set_cards(2);
+	share_out(0, 70, 0, 0);
+	share_out(1, 0, 70000, 0);
+	plan_begin(&plan, &facts);
+	verdict = next_part(&plan, 1, 50, 0);
+	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	assert_int_equal(verdict.best.percent, 100);
+	assert_int_equal(verdict.best.mib, CARD_MIB - CARD_MIB / 10 * 7);
+	assert_int_equal(verdict.best.leases, ROOM_LEASES - 1);
+	assert_int_equal(verdict.start_ms, 0);
+	verdict = next_part(&plan, 2, 0, 30000);
+	check_behind(&verdict, 1);
+	assert_int_equal(verdict.behind_gpus, 1);
+	assert_int_equal(verdict.behind_need.percent, 50);
+}
+
+static void the_head_keeps_room_and_no_more(void **state)
+{
+	static const struct {
+		unsigned percent;
+		int64_t limit_ms;
+		const char *gets; /* NULL: nothing */
+	} table[] = {
+		{ 40, 0, NULL },       /* would keep the head out at 100 s */
+		{ 19, 0, "0" },        /* leaves it enough then */
+		{ 20, 0, NULL },       /* a little too much */
+		{ 40, 50 * S, "0" },   /* is gone by then */
+		{ 40, 100 * S, NULL }, /* is not */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct plan plan;
+		struct plan_row row = part_of(2, table[i].percent, 0);
+		struct verdict verdict;
+
+		set_cards(1);
+		share_out(0, 20, 0, NOW_MS + 100 * S);
+		share_out(0, 30, 0, 0);
+		plan_begin(&plan, &facts);
+		verdict = next_part(&plan, 1, 51, 0); /* 50 are free, 70 in 100 s */
+		assert_int_equal(verdict.kind, VERDICT_LEASED);
+		assert_int_equal(verdict.start_ms, NOW_MS + 100 * S);
+		row.limit_ms = table[i].limit_ms;
+		verdict = plan_next(&plan, &row);
+		if (table[i].gets)
+			check_start(&verdict, table[i].gets);
+		else
+			check_behind(&verdict, 1);
+	}
+}
+
+static void several_gpus_are_never_instances(void **state)
+{
+	struct plan plan;
+	struct verdict verdict;
+
+	(void)state;
+	set_cards(4);
+	gpus[0].is_instance = gpus[1].is_instance = true;
+	plan_begin(&plan, &facts);
+	verdict = next(&plan, 1, 2);
+	check_start(&verdict, "23");
+	verdict = next(&plan, 2, 1);
+	check_start(&verdict, "0");
+	plan_begin(&plan, &facts);
+	verdict = next(&plan, 3, 3);
+	assert_int_equal(verdict.kind, VERDICT_GPU);
+	verdict = next(&plan, 4, 1);
+	check_start(&verdict, "0");
+}
+
+static void too_many_leases_are_told_with_their_gpu(void **state)
+{
+	static struct plan_use many[ROOM_LEASES];
+	struct plan plan;
+	struct verdict verdict;
+
+	(void)state;
+	set_cards(2);
+	lease_whole(0, 0);
+	gpus[0].state = GPU_LEASED;
+	for (unsigned i = 0; i < ROOM_LEASES; i++)
+		many[i] = (struct plan_use){ .percent = 1 };
+	gpus[1].state = GPU_LEASED;
+	gpus[1].uses = many;
+	gpus[1].use_count = ROOM_LEASES;
+	plan_begin(&plan, &facts);
+	verdict = next_part(&plan, 1, 10, 0);
+	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	assert_int_equal(verdict.best.leases, 0);
+	assert_int_equal(verdict.best.percent, 69);
+	assert_int_equal(verdict.slot, 1);
+}
+
+/* --- who is held back --------------------------------------------------------------- */
+
+static void who_comes_after_another_takes_and_protects_nothing(void **state)
+{
+	struct plan plan = begin("FF");
+	struct plan_row row = row_of(1, 2);
+	struct verdict verdict;
+
+	(void)state;
+	row.hold = HOLD_AFTER;
+	row.held_by = 77;
+	verdict = plan_next(&plan, &row);
+	assert_int_equal(verdict.kind, VERDICT_HELD);
+	assert_int_equal(verdict.hold, HOLD_AFTER);
+	assert_int_equal(verdict.held_by, 77);
+	assert_int_equal(plan.first_blocked, 0);
+	verdict = next(&plan, 2, 2);
+	check_start(&verdict, "01");
+}
+
+static void a_limit_holds_those_behind_whom_it_binds(void **state)
+{
+	struct plan plan;
+	struct plan_row row = row_of(1, 2);
+	struct verdict verdict;
+
+	(void)state;
+	set_gpus("FFFF");
+	facts.limits.user_percent = 200;
+	plan_begin(&plan, &facts);
+	row.uid = 7;
+	verdict = plan_next(&plan, &row);
+	check_start(&verdict, "01");
+	row.ticket = 2;
+	verdict = plan_next(&plan, &row);
+	assert_int_equal(verdict.kind, VERDICT_LIMIT);
+	assert_int_equal(verdict.limit.kind, LIMIT_USER_GPUS);
+	assert_int_equal(verdict.limit.used, 200);
+	row.ticket = 3;
+	row.gpus = 1;
+	verdict = plan_next(&plan, &row);
+	check_behind(&verdict, 2);
+	assert_int_equal(verdict.behind_gpus, 0);
+	row.uid = 8;
+	verdict = plan_next(&plan, &row);
+	check_start(&verdict, "2");
+	assert_false(plan_is_closed(&plan));
+	/* one for all stops all that comes behind */
+	facts.limits = (struct plan_limits){ .all_leases = 1 };
+	plan_begin(&plan, &facts);
+	verdict = plan_next(&plan, &row);
+	check_start(&verdict, "0");
+	verdict = plan_next(&plan, &row);
+	assert_int_equal(verdict.kind, VERDICT_LIMIT);
+	assert_true(plan_is_closed(&plan));
+}
+
 /* --- any machine, any queue --------------------------------------------------------- */
 
 static uint64_t seed;
@@ -754,6 +978,13 @@ int main(void)
 		cmocka_unit_test(the_strongest_reason_is_named),
 		cmocka_unit_test(silent_states_are_those_whose_end_is_no_event),
 		cmocka_unit_test(alone_means_as_if_nobody_were_ahead),
+		cmocka_unit_test(parts_are_packed_and_whole_gpus_stay_whole),
+		cmocka_unit_test(who_waits_for_a_part_is_told_how_much_there_is),
+		cmocka_unit_test(the_head_keeps_room_and_no_more),
+		cmocka_unit_test(several_gpus_are_never_instances),
+		cmocka_unit_test(too_many_leases_are_told_with_their_gpu),
+		cmocka_unit_test(who_comes_after_another_takes_and_protects_nothing),
+		cmocka_unit_test(a_limit_holds_those_behind_whom_it_binds),
 		cmocka_unit_test(no_machine_and_no_queue_break_the_rules),
 		cmocka_unit_test(nobody_starves_and_backfill_delays_no_head),
 		cmocka_unit_test(a_stream_of_small_jobs_does_not_hold_up_a_large_one),

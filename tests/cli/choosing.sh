@@ -257,6 +257,37 @@ gets 'and not for long a second time' 2,3 -n 2
 is 'it was asked once' [ "$(topos)" -eq 1 ]
 GPULEASE=$program
 
+# --- links of real machines ----------------------------------------------------------------
+
+samples=$CLI/../../../shared/reference/nvidia-smi-samples
+# SAMPLE CARDS WANTED GPUS
+while read -r sample count wanted gpus; do
+	if [ ! -e "$samples/topo-$sample.txt" ]; then
+		skip "$wanted of $sample" 'the samples are not there'
+		continue
+	fi
+	cards "$count"
+	cp "$samples/topo-$sample.txt" "$FAKE_SMI_DIR/topo.raw"
+	run "$wanted of $sample" 0 "would start now on GPU $gpus" '' \
+		"$GPULEASE" --dry-run -n "$wanted" true
+done <<-end
+	3xA6000-nvlink-pair-plus-one 3 2 0,1
+	8gpu-pcie-phb-node-sys 8 2 6,7
+	8gpu-pcie-phb-node-sys 8 4 1,2,3,4
+	8gpu-pcie-phb-node-sys 8 6 0,1,2,3,4,5
+	8xV100-sxm2-nic0 8 2 0,3
+	8xV100-sxm2-nic0 8 3 0,2,3
+	8xV100-sxm2-nic0 8 4 0,1,2,3
+	dgx1-v100-mlx5 8 2 0,3
+	dgx1-v100-mlx5 8 4 0,1,2,3
+	4xA100-nv12-nic-roce 4 2 0,1
+	dgx-a100-mlx5 8 2 0,1
+	dgx-a100-mlx5 8 4 0,1,2,3
+	8xB300-nics-ansi 8 4 0,1,2,3
+	4gpu-nv18-restricted-cpuset-empty-affinity 4 2 1,2
+	4xGB200-partial-space-aligned 4 2 0,1
+end
+
 # --- the CPUs near them --------------------------------------------------------------------
 
 cards 2

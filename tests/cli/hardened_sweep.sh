@@ -33,10 +33,10 @@ driver 'gpus 8'
 case ${1-} in
 '')
 	tool "$TOOLS/sweep" --users "$first,$M/state" --quick --every 24
-	tool "$TOOLS/torture" --users "$first,$M/state" --seconds 8 --clients 24
+	tool "$TOOLS/torture" --users "$first,$M/state" --seconds 8 --clients 24 --card 81559
 	;;
 torture)
-	tool "$TOOLS/torture" --users "$first,$M/state" --seconds 60
+	tool "$TOOLS/torture" --users "$first,$M/state" --seconds 60 --card 81559
 	;;
 *)
 	tool "$TOOLS/sweep" --users "$first,$M/state" --situation "$1"

@@ -1,0 +1,307 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "quota.h"
+#include "room.h"
+
+enum { CARD_MIB = 81920, MARGIN_MIB = 512, NOW_MS = 1000 };
+
+static struct plan_gpu gpu;
+static struct plan_use uses[ROOM_LEASES];
+
+static void fresh(enum gpu_state state)
+{
+	gpu = (struct plan_gpu){
+		.exists = true, .state = state, .total_mib = CARD_MIB, .uses = uses
+	};
+}
+
+static void add(unsigned percent, uint64_t mib, int64_t end_ms)
+{
+	struct need need = { .percent = percent, .mib = mib };
+
+	uses[gpu.use_count++] = (struct plan_use){
+		.percent = percent, .mib = need_mib(&need, CARD_MIB), .end_ms = end_ms
+	};
+}
+
+static bool fits(unsigned percent, uint64_t mib)
+{
+	struct room room = room_at(&gpu, INT64_MIN);
+	struct need need = need_declared(percent, mib);
+
+	return gpu_admits(&gpu, &need, true) && room_fits(&room, &gpu, &need, MARGIN_MIB);
+}
+
+static void check_room(int64_t at_ms, unsigned percent, uint64_t mib, unsigned leases)
+{
+	struct room room = room_at(&gpu, at_ms);
+
+	assert_int_equal(room.percent, percent);
+	assert_int_equal(room.mib, mib);
+	assert_int_equal(room.leases, leases);
+}
+
+/* --- room --------------------------------------------------------------------------- */
+
+static void a_need_is_what_was_declared_or_all(void **state)
+{
+	struct need all = need_declared(0, 0), half = need_declared(50, 0),
+		    memory = need_declared(0, 18432), both = need_declared(50, 18432);
+
+	(void)state;
+	assert_true(need_is_whole(&all));
+	assert_false(need_is_whole(&half) || need_is_whole(&memory));
+	assert_int_equal(need_mib(&all, CARD_MIB), CARD_MIB);
+	assert_int_equal(need_mib(&half, CARD_MIB), CARD_MIB / 2);
+	assert_int_equal(need_mib(&half, 81559), 40779);
+	assert_int_equal(need_mib(&memory, CARD_MIB), 18432);
+	assert_int_equal(need_mib(&both, CARD_MIB), 18432);
+	/* shares never count more than the card has, however they are cut */
+	assert_true(3 * need_mib(&(struct need){ .percent = 33 }, 81559) <= 81559);
+}
+
+static void leases_leave_the_rest_until_they_end(void **state)
+{
+	(void)state;
+	fresh(GPU_LEASED);
+	check_room(INT64_MIN, 100, CARD_MIB, 31);
+	add(30, 0, 5000);
+	add(0, 20000, 0);
+	check_room(INT64_MIN, 70, CARD_MIB - 24576 - 20000, 29);
+	check_room(4999, 70, CARD_MIB - 24576 - 20000, 29);
+	check_room(5000, 100, CARD_MIB - 20000, 30);
+	check_room(INT64_MAX, 100, CARD_MIB, 31);
+	gpu.foreign_mib = 1920;
+	check_room(INT64_MAX, 100, 80000, 31);
+	gpu.foreign_mib = CARD_MIB + 1;
+	check_room(INT64_MAX, 100, 0, 31);
+}
+
+static void a_whole_lease_leaves_nothing(void **state)
+{
+	(void)state;
+	fresh(GPU_LEASED);
+	add(WHOLE_PERCENT, 0, 0);
+	check_room(INT64_MIN, 0, 0, 0);
+	assert_false(fits(1, 0) || fits(0, 1) || fits(0, 0));
+}
+
+static void shares_add_up_to_one(void **state)
+{
+	(void)state;
+	fresh(GPU_LEASED);
+	add(50, 0, 0);
+	assert_true(fits(50, 0));
+	assert_false(fits(51, 0));
+	assert_false(fits(0, 0)); /* nobody is alone beside it */
+	add(50, 0, 0);
+	assert_false(fits(1, 0));
+	assert_false(fits(0, 1)); /* they are counted with the memory, too */
+	fresh(GPU_FREE);
+	assert_true(fits(99, 0) && fits(0, 0));
+}
+
+static void declared_memory_leaves_a_margin(void **state)
+{
+	(void)state;
+	fresh(GPU_FREE);
+	assert_true(fits(0, CARD_MIB - MARGIN_MIB));
+	assert_false(fits(0, CARD_MIB - MARGIN_MIB + 1));
+	fresh(GPU_LEASED);
+	add(0, 40000, 0);
+	assert_true(fits(0, CARD_MIB - 40000 - MARGIN_MIB));
+	assert_false(fits(0, CARD_MIB - 40000 - MARGIN_MIB + 1));
+	/* a share wants its part of the memory beside it, without a margin */
+	assert_true(fits(51, 0));
+	assert_false(fits(52, 0));
+	/* both have to fit */
+	assert_true(fits(100 - 1, 1000));
+	add(30, 1000, 0);
+	assert_false(fits(71, 1000));
+	assert_true(fits(70, 1000));
+}
+
+static void the_32nd_waits(void **state)
+{
+	(void)state;
+	fresh(GPU_LEASED);
+	for (int i = 0; i < ROOM_LEASES - 1; i++)
+		add(1, 0, 0);
+	assert_true(fits(1, 0));
+	add(1, 0, 0);
+	assert_false(fits(1, 0) || fits(0, 1));
+	check_room(INT64_MIN, 69, CARD_MIB - 31 * 819, 0);
+}
+
+static void a_card_of_unknown_size_has_shares_and_no_memory(void **state)
+{
+	(void)state;
+	fresh(GPU_FREE);
+	gpu.total_mib = 0;
+	assert_true(fits(50, 0) && fits(0, 0));
+	assert_false(fits(0, 1));
+}
+
+/* --- states ------------------------------------------------------------------------- */
+
+static void the_state_decides_who_may_come_and_when(void **state)
+{
+	static const struct {
+		enum gpu_state state;
+		const char *now, *ever; /* w whole, s a share, m memory */
+	} table[] = { { GPU_FREE, "wsm", "wsm" }, { GPU_LEASED, "sm", "wsm" },
+		{ GPU_LINGERING, "sm", "wsm" }, { GPU_SETTLING, "", "wsm" },
+		{ GPU_LOCKED, "", "" }, { GPU_EXTERNAL, "m", "m" },
+		{ GPU_UNKNOWN, "", "" }, { GPU_PAUSED, "", "" } };
+	static const struct {
+		char letter;
+		struct need need;
+	} kinds[] = { { 'w', { .percent = 100 } }, { 's', { .percent = 1 } },
+		{ 'm', { .mib = 1 } } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+			fresh(table[i].state);
+			assert_int_equal(gpu_admits(&gpu, &kinds[k].need, true),
+				strchr(table[i].now, kinds[k].letter) != NULL);
+			assert_int_equal(gpu_admits(&gpu, &kinds[k].need, false),
+				strchr(table[i].ever, kinds[k].letter) != NULL);
+			gpu.exists = false;
+			assert_false(gpu_admits(&gpu, &kinds[k].need, true));
+		}
+}
+
+static void beside_strangers_there_is_only_declared_memory(void **state)
+{
+	(void)state;
+	fresh(GPU_LEASED);
+	add(10, 0, 0);
+	gpu.foreign_mib = 30000;
+	assert_false(fits(10, 0));
+	assert_false(fits(10, 1000));
+	assert_true(fits(0, 40000));
+	assert_false(fits(0, CARD_MIB - 30000 - 8192));
+	fresh(GPU_EXTERNAL);
+	gpu.foreign_mib = 30000;
+	assert_true(fits(0, 40000));
+	gpu.is_busy = true;
+	assert_false(fits(0, 40000));
+}
+
+static void one_process_at_a_time_is_one_lease(void **state)
+{
+	(void)state;
+	fresh(GPU_FREE);
+	gpu.is_solo = true;
+	assert_true(fits(50, 0) && fits(0, 1000) && fits(0, 0));
+	fresh(GPU_LEASED);
+	gpu.is_solo = true;
+	add(50, 0, 0);
+	assert_false(fits(10, 0) || fits(0, 1000));
+	check_room(INT64_MIN, 0, 0, 0);
+}
+
+/* --- limits ------------------------------------------------------------------------- */
+
+static void limits_count_gpus_and_leases(void **state)
+{
+	static const struct {
+		struct plan_limits limits;
+		uint32_t uid;
+		unsigned gpus, percent;
+		int kind; /* -1: allowed */
+		unsigned used;
+	} table[] = {
+		/* user 7 has 150 % in 2 leases, user 8 100 % in 1 */
+		{ { 0 }, 7, 100, 100, -1, 0 },
+		{ { .user_percent = 200 }, 7, 1, 50, -1, 0 },
+		{ { .user_percent = 200 }, 7, 1, 51, LIMIT_USER_GPUS, 150 },
+		{ { .user_percent = 200 }, 8, 1, 100, -1, 0 },
+		{ { .user_percent = 200 }, 8, 2, 100, LIMIT_USER_GPUS, 100 },
+		{ { .user_percent = 200 }, 8, 1, 0, -1, 0 }, /* memory: a whole one */
+		{ { .user_percent = 199 }, 8, 1, 0, LIMIT_USER_GPUS, 100 },
+		{ { .user_percent = 200 }, 9, 2, 100, -1, 0 },
+		{ { .user_percent = 200 }, 9, 3, 100, LIMIT_USER_GPUS, 0 },
+		{ { .user_percent = 100 }, 0, 8, 100, -1, 0 }, /* root */
+		{ { .user_percent = 100 }, 7, 0, 100, -1, 0 }, /* no GPU */
+		{ { .user_leases = 2 }, 7, 1, 1, LIMIT_USER_LEASES, 2 },
+		{ { .user_leases = 2 }, 8, 1, 1, -1, 0 },
+		{ { .all_percent = 350 }, 9, 1, 100, -1, 0 },
+		{ { .all_percent = 349 }, 9, 1, 100, LIMIT_ALL_GPUS, 250 },
+		{ { .all_percent = 300 }, 0, 1, 100, LIMIT_ALL_GPUS, 250 },
+		{ { .all_leases = 3 }, 0, 1, 1, LIMIT_ALL_LEASES, 3 },
+		{ { .all_leases = 4 }, 0, 1, 1, -1, 0 },
+	};
+	static const struct plan_user users[] = {
+		{ .uid = 7, .percent = 150, .leases = 2 },
+		{ .uid = 8, .percent = 100, .leases = 1 }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct need need = { .percent = table[i].percent, .mib = 1 };
+		struct quota_excess excess = { .most = 0 };
+		struct quota quota;
+		bool is_forbidden;
+
+		quota_begin(&quota, &table[i].limits, users, ARRAY_SIZE(users));
+		is_forbidden = quota_forbids(
+			&quota, table[i].uid, table[i].gpus, &need, &excess);
+		if (is_forbidden != (table[i].kind >= 0))
+			fail_msg("row %zu", i);
+		if (!is_forbidden)
+			continue;
+		assert_int_equal(excess.kind, table[i].kind);
+		assert_int_equal(excess.used, table[i].used);
+	}
+}
+
+static void what_starts_counts_and_who_waits_holds_the_others(void **state)
+{
+	struct plan_limits limits = { .user_percent = 200, .all_leases = 9 };
+	struct need whole = NEED_WHOLE;
+	struct quota_excess excess;
+	struct quota quota;
+
+	(void)state;
+	quota_begin(&quota, &limits, NULL, 0);
+	assert_false(quota_forbids(&quota, 7, 2, &whole, &excess));
+	quota_count(&quota, 7, 2, &whole);
+	assert_true(quota_forbids(&quota, 7, 1, &whole, &excess));
+	assert_int_equal(excess.used, 200);
+	assert_int_equal(quota_held(&quota, 7, 1), 0);
+	quota_hold(&quota, 7, excess.kind, 31);
+	quota_hold(&quota, 7, excess.kind, 32);
+	assert_int_equal(quota_held(&quota, 7, 1), 31);
+	assert_int_equal(quota_held(&quota, 7, 0), 0); /* no GPU, no limit */
+	assert_int_equal(quota_held(&quota, 8, 1), 0);
+	quota_hold(&quota, 8, LIMIT_ALL_LEASES, 33);
+	assert_int_equal(quota_held(&quota, 9, 1), 33);
+	assert_int_equal(quota_held(&quota, 0, 1), 33);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_need_is_what_was_declared_or_all),
+		cmocka_unit_test(leases_leave_the_rest_until_they_end),
+		cmocka_unit_test(a_whole_lease_leaves_nothing),
+		cmocka_unit_test(shares_add_up_to_one),
+		cmocka_unit_test(declared_memory_leaves_a_margin),
+		cmocka_unit_test(the_32nd_waits),
+		cmocka_unit_test(a_card_of_unknown_size_has_shares_and_no_memory),
+		cmocka_unit_test(the_state_decides_who_may_come_and_when),
+		cmocka_unit_test(beside_strangers_there_is_only_declared_memory),
+		cmocka_unit_test(one_process_at_a_time_is_one_lease),
+		cmocka_unit_test(limits_count_gpus_and_leases),
+		cmocka_unit_test(what_starts_counts_and_who_waits_holds_the_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
