@@ -112,7 +112,8 @@ judge() {
 
 # Tests that fail anyway prove nothing.
 check_sound() {
-	sound="owner beacon life ticket queue commit snapshot policy plan_properties limits turn"
+	sound="owner beacon life ticket queue commit snapshot policy room choice usage \
+plan_properties limits turn"
 	# shellcheck disable=SC2086 # one word each
 	build $sound || {
 		sed 's/^/# /' "$work/log"
@@ -211,30 +212,30 @@ mutant old-boot-counts snapshot \
 
 # --- how much of a GPU ----------------------------------------------------------------------
 
-mutant shares-beyond-one policy plan_properties \
+mutant shares-beyond-one room plan_properties \
 	-- 'if (room->leases == 0 || room->percent < need->percent)' 'if (room->leases == 0)'
-mutant no-margin policy \
+mutant no-margin room \
 	-- '(need->mib ? need->mib + margin_mib :' '(need->mib + 0 * margin_mib ? need->mib :'
-mutant a-share-has-no-memory policy \
+mutant a-share-has-no-memory room \
 	-- 'return need->mib ? need->mib' 'return need->mib || true ? need->mib'
-mutant a-whole-job-joins-others policy plan_properties \
+mutant a-whole-job-joins-others plan_properties \
 	-- 'return room->leases == ROOM_LEASES;' 'return true;'
-mutant others-join-a-whole-job policy plan_properties \
+mutant others-join-a-whole-job room \
 	-- '	if (need_is_whole(need) || gpu->is_solo) {' '	if (gpu->is_solo) {'
-mutant any-number-of-leases policy \
+mutant any-number-of-leases room \
 	-- 'room->leases -= room->leases > 0;' '(void)0;'
-mutant strangers-have-no-memory policy \
+mutant strangers-have-no-memory room \
 	-- 'room.mib = gpu->total_mib - gpu->foreign_mib;' 'room.mib = gpu->total_mib;'
-mutant a-share-beside-a-stranger policy \
+mutant a-share-beside-a-stranger room \
 	-- 'if (need->percent && gpu->foreign_mib && gpu->state != GPU_FREE)' 'if (false)'
 
 # --- which GPUs -----------------------------------------------------------------------------
 
-mutant not-the-best-fit policy \
+mutant not-the-best-fit choice \
 	-- '		left_over(choice, slot),' '		left_over(choice, slot) * 0,'
-mutant wishes-not-obeyed policy \
+mutant wishes-not-obeyed choice \
 	-- '		wish(choice, slot),' '		wish(choice, slot) * 0,'
-mutant links-not-looked-at policy \
+mutant links-not-looked-at choice \
 	-- 'if (choice->count > 1 && choice->links && need_is_whole(&choice->need))' 'if (false)'
 
 # --- the head, and who goes past it ---------------------------------------------------------
@@ -248,7 +249,7 @@ mutant backfill-of-what-has-no-end policy \
 	-- '	if (at_ms == INT64_MAX)' '	if (false)'
 mutant beside-the-head-without-it policy \
 	-- 'room_take(&room, &plan->facts->gpus[slot], &row->need);' '(void)row;'
-mutant beside-the-head-again-and-again policy \
+mutant beside-the-head-again-and-again plan_properties \
 	-- '		room_take(&plan->later[slot], gpu, &row->need);' '		(void)gpu;'
 mutant the-latest-are-reserved policy \
 	-- 'if (best < 0 || when_ms[slot] < when_ms[best])' 'if (best < 0)'
@@ -275,7 +276,7 @@ mutant who-is-held-starts policy \
 
 mutant limits-do-not-bind policy \
 	-- 'uses[kind].used + uses[kind].more <= uses[kind].most)' 'uses[kind].most)'
-mutant root-is-bound policy \
+mutant root-is-bound room \
 	-- 'bool is_bound = uid != 0;' 'bool is_bound = true;'
 mutant who-starts-is-not-counted policy \
 	-- 'quota->all.percent += percent;' '(void)percent;' \
@@ -306,18 +307,18 @@ mutant fifo-outlives-its-record commit \
 
 mutant seen-beside-others-is-quiet commit \
 	-- '	if (lease->is_seen)' '	if (false)'
-mutant quiet-without-probes snapshot \
+mutant quiet-without-probes usage \
 	-- 'probe->started_ms - life->quiet_seen_ms > PROBE_GAP_MAX_MS)' 'false)'
-mutant no-peak commit snapshot \
+mutant no-peak commit usage \
 	-- 'if (lease->here_mib > lease->lease.peak_mib)' 'if (false)'
-mutant a-peak-is-not-counted snapshot \
+mutant a-peak-is-not-counted usage \
 	-- 'return lease->peak_mib > declared_mib ? with_buffer(policy, lease->peak_mib)' \
 	'return false ? with_buffer(policy, lease->peak_mib)'
-mutant no-buffer snapshot \
+mutant no-buffer usage \
 	-- 'return mib + mib / 100 * policy->spike_percent +' 'return mib + 0 *'
-mutant hidden-memory-is-nobodys snapshot \
+mutant hidden-memory-is-nobodys usage \
 	-- 'if (seen->is_known && seen->used_mib > found.accounted)' 'if (false)'
-mutant the-dead-still-count snapshot \
+mutant the-dead-still-count usage \
 	-- 'if (!lease->is_over && gpuset_has(&lease->lease.gpus, slot) &&' \
 	'if (gpuset_has(&lease->lease.gpus, slot) &&'
 

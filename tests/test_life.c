@@ -347,6 +347,34 @@ static void many_lives_are_followed_at_once(void **state)
 	statedir_release(&dir);
 }
 
+/* What has fired is not watched any more: whoever went by the first judgement waits in vain. */
+static void who_ends_between_two_judgements_of_a_turn_is_noticed(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct lives lives = LIVES_ON(&dir);
+
+	lives_begin(&lives);
+	(void)judge(&lives, &other.owner, 100);
+	(void)judge(&lives, &other.owner, 100);
+	assert_false(lives.has_changed);
+	other_kill(&other);
+	(void)judge(&lives, &other.owner, 200);
+	assert_true(lives.has_changed);
+	lives_begin(&lives);
+	assert_false(lives.has_changed);
+	(void)judge(&lives, &other.owner, 300);
+	other_kill_heir(&other);
+	(void)judge(&lives, &other.owner, 400);
+	assert_true(lives.has_changed);
+	lives_begin(
+		&lives); /* one that is found so in the next turn is what that acts on */
+	(void)judge(&lives, &other.owner, 500);
+	assert_false(lives.has_changed);
+	lives_release(&lives);
+	statedir_release(&dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +393,7 @@ int main(void)
 		SCRATCH_TEST(a_ticket_needs_only_its_process),
 		SCRATCH_TEST(who_is_in_use_no_more_is_forgotten),
 		SCRATCH_TEST(many_lives_are_followed_at_once),
+		SCRATCH_TEST(who_ends_between_two_judgements_of_a_turn_is_noticed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

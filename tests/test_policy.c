@@ -540,6 +540,26 @@ static void the_head_keeps_room_and_no_more(void **state)
 	}
 }
 
+static void beside_a_head_without_a_bound_nothing_is_given(void **state)
+{
+	struct plan plan;
+	struct plan_row row = part_of(2, 10, 0);
+	struct verdict verdict;
+
+	(void)state;
+	set_cards(1);
+	share_out(0, 50, 0, 0);
+	share_out(0, 30, 0, 0);
+	plan_begin(&plan, &facts);
+	verdict = next_part(&plan, 1, 40, 0);
+	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	assert_int_equal(verdict.start_ms, 0);
+	assert_true(plan_is_closed(&plan));
+	/* whichever of the two ends first, that could keep the head out */
+	verdict = plan_next(&plan, &row);
+	check_behind(&verdict, 1);
+}
+
 static void several_gpus_are_never_instances(void **state)
 {
 	struct plan plan;
@@ -981,6 +1001,7 @@ int main(void)
 		cmocka_unit_test(parts_are_packed_and_whole_gpus_stay_whole),
 		cmocka_unit_test(who_waits_for_a_part_is_told_how_much_there_is),
 		cmocka_unit_test(the_head_keeps_room_and_no_more),
+		cmocka_unit_test(beside_a_head_without_a_bound_nothing_is_given),
 		cmocka_unit_test(several_gpus_are_never_instances),
 		cmocka_unit_test(too_many_leases_are_told_with_their_gpu),
 		cmocka_unit_test(who_comes_after_another_takes_and_protects_nothing),

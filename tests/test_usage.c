@@ -1,0 +1,214 @@
+/* Whose memory it is that nvidia-smi shows, on GPUs that several share. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/resource.h>
+
+#include "fixture.h"
+#include "kin.h"
+#include "usage.h"
+
+enum { TOTAL_MIB = 24576 };
+
+static const struct usage_policy policy = {
+	.idle_mib = 200, .linger_ms = 60000, .spike_percent = 10
+};
+static struct statedir dir;
+static struct snapshot view;
+
+static int setup(void **state)
+{
+	struct gpu_record gpu = { .index = 0, .total_mib = TOTAL_MIB };
+	uint32_t slot;
+	int r = scratch_setup(state);
+
+	if (r < 0)
+		return r;
+	dir = fixture_dir(*state);
+	snapshot_init(&view, &dir);
+	view.usage = policy;
+	text_copy(gpu.uuid, sizeof(gpu.uuid), "GPU-a");
+	text_copy(gpu.boot, sizeof(gpu.boot), dir.boot);
+	return lease_add_gpu(dir.fd, &gpu, &slot);
+}
+
+static int teardown(void **state)
+{
+	snapshot_release(&view);
+	statedir_release(&dir);
+	return scratch_teardown(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+/* A tenth of the GPU is @owner's, by record @at. */
+static void write_share(unsigned at, const struct owner *owner, uint64_t ticket)
+{
+	struct lease lease = { .ticket = ticket,
+		.owner = *owner,
+		.gpus = fixture_set("0"),
+		.share_percent = 10,
+		.since_ms = 500 };
+	struct lease_file file;
+
+	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
+	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(lease_write(&file, at, &lease), 0);
+	lease_release(&file);
+}
+
+static void probe(int64_t finished_ms, uint64_t used_mib)
+{
+	struct probe_gpu *gpu;
+
+	probe_begin(&view.probe, finished_ms - 10, finished_ms);
+	gpu = &view.probe.gpus[view.probe.gpu_count++];
+	*gpu = (struct probe_gpu){
+		.is_known = true, .total_mib = TOTAL_MIB, .used_mib = used_mib
+	};
+	text_copy(gpu->uuid, sizeof(gpu->uuid), "GPU-a");
+	view.has_probe = true;
+}
+
+static void probe_process(pid_t pid, uint64_t mib, uint64_t peak_mib)
+{
+	view.probe.processes[view.probe.process_count++] = (struct probe_process){
+		.pid = pid, .used_mib = mib, .peak_mib = peak_mib
+	};
+}
+
+static void look(int64_t now_ms)
+{
+	lives_begin(&view.lives);
+	assert_int_equal(snapshot_read(&view, now_ms), 0);
+	assert_int_equal(snapshot_judge(&view, now_ms), 0);
+	lives_end(&view.lives);
+}
+
+static void what_is_declared_counts_until_more_was_seen(void **state)
+{
+	static const struct {
+		struct lease lease;
+		uint64_t counts_mib;
+	} cases[] = {
+		{ { .vram_mib = 3000 }, 3000 },
+		{ { .vram_mib = 3000, .peak_mib = 2999 }, 3000 },
+		{ { .vram_mib = 3000, .peak_mib = 3000 }, 3000 },
+		{ { .vram_mib = 3000, .peak_mib = 3001 }, 3302 },
+		{ { .share_percent = 50 }, 12288 },
+		{ { .share_percent = 50, .vram_mib = 100, .peak_mib = 1 }, 100 },
+		{ { .share_percent = 50, .peak_mib = 12290 }, 13519 },
+		{ { .vram_mib = 1, .peak_mib = 105 }, 116 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(usage_budget_mib(&policy, &cases[i].lease, TOTAL_MIB),
+			cases[i].counts_mib);
+}
+
+static void a_process_is_its_leases_or_foreign(void **state)
+{
+	struct other one = other_start(dir.fd, OTHER_LIVE);
+	struct other two = other_start(dir.fd, OTHER_LIVE);
+	struct other stranger = other_start(dir.fd, OTHER_ALONE);
+
+	(void)state;
+	write_share(1, &one.owner, 1);
+	write_share(2, &two.owner, 2);
+	probe(1000, 7000);
+	probe_process(one.pid, 1000, 1000);
+	probe_process(two.pid, 3000, 3000);
+	probe_process(stranger.pid, 2000, 2500);
+	look(1000);
+	assert_int_equal(fixture_find_ticket(&view, 1)->seen_mib, 1000);
+	assert_int_equal(fixture_find_ticket(&view, 1)->lease.peak_mib, 1000);
+	assert_int_equal(fixture_find_ticket(&view, 2)->lease.peak_mib, 3000);
+	/* its peak and the buffer, and 1000 that no process accounts for */
+	assert_int_equal(view.gpus[0].foreign_mib, 2750 + 1000);
+	assert_int_equal(view.gpus[0].culprit, stranger.pid);
+	other_end(&one);
+	other_end(&two);
+	other_end(&stranger);
+}
+
+static void as_little_as_an_idle_gpu_has_is_nobodys(void **state)
+{
+	struct other one = other_start(dir.fd, OTHER_LIVE);
+
+	(void)state;
+	write_share(1, &one.owner, 1);
+	probe(1000, 1200);
+	probe_process(one.pid, 1000, 1000);
+	look(1000);
+	assert_int_equal(view.gpus[0].foreign_mib, 0);
+	probe(1100, 1201);
+	probe_process(one.pid, 1000, 1000);
+	look(1100);
+	assert_int_equal(view.gpus[0].foreign_mib, 201);
+	other_end(&one);
+}
+
+static void what_a_lease_that_is_over_has_left_is_foreign(void **state)
+{
+	struct other one = other_start(dir.fd, OTHER_LIVE);
+	struct other two = other_start(dir.fd, OTHER_LIVE);
+	struct other left = other_start(dir.fd, OTHER_ALONE);
+	struct rlimit tag = { .rlim_cur = kin_tag(one.owner.token),
+		.rlim_max = RLIM_INFINITY };
+
+	(void)state;
+	assert_int_equal(prlimit(left.pid, RLIMIT_LOCKS, &tag, NULL), 0);
+	write_share(1, &one.owner, 1);
+	write_share(2, &two.owner, 2);
+	probe(1000, 1000);
+	probe_process(left.pid, 1000, 1000);
+	look(1000);
+	assert_int_equal(view.gpus[0].foreign_mib, 0);
+	other_kill(&one);
+	look(1000);
+	assert_true(fixture_find_ticket(&view, 1)->is_over);
+	probe(2000, 1000); /* an older one says nothing of what is left */
+	probe_process(left.pid, 1000, 1000);
+	look(2000);
+	assert_int_equal(view.gpus[0].foreign_mib, 1100);
+	other_end(&one);
+	other_end(&two);
+	other_end(&left);
+}
+
+/* Nothing was seen of it for a time that nobody has looked at: that is no time. */
+static void it_is_quiet_only_while_somebody_looks(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	static const struct {
+		int64_t at_ms, quiet_ms;
+	} looks[] = { { 100000, 100000 }, { 110000, 100000 }, { 125000, 100000 },
+		{ 140011, 140011 }, { 150000, 140011 } };
+
+	(void)state;
+	write_share(1, &other.owner, 1);
+	other_kill(&other);
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		probe(looks[i].at_ms, 0);
+		look(looks[i].at_ms);
+		assert_int_equal(
+			fixture_find_ticket(&view, 1)->quiet_ms, looks[i].quiet_ms);
+	}
+	other_end(&other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_declared_counts_until_more_was_seen),
+		TEST(a_process_is_its_leases_or_foreign),
+		TEST(as_little_as_an_idle_gpu_has_is_nobodys),
+		TEST(what_a_lease_that_is_over_has_left_is_foreign),
+		TEST(it_is_quiet_only_while_somebody_looks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
