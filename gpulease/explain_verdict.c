@@ -65,7 +65,13 @@ static void add_room(
 	uint64_t margin_mib = view->facts.margin_mib, mib = verdict->best.mib;
 	char size[MIB_TEXT_SIZE];
 
-	if (verdict->need.percent && verdict->best.percent < verdict->need.percent) {
+	/* shares need no margin */
+	if (verdict->need.mib)
+		mib -= mib < margin_mib ? mib : margin_mib;
+	if (verdict->need.percent ? !verdict->best.percent : !mib) {
+		text_add(out, "none is free");
+	} else if (verdict->need.percent &&
+		   verdict->best.percent < verdict->need.percent) {
 		text_add(out, "at most ");
 		explain_share(verdict->best.percent, out);
 		text_add(out, " of one is free");
@@ -73,9 +79,6 @@ static void add_room(
 		text_addf(out, "%d leases on GPU %s", ROOM_LEASES,
 			snapshot_gpu_name(view, verdict->slot).text);
 	} else {
-		/* shares need no margin */
-		if (verdict->need.mib)
-			mib -= mib < margin_mib ? mib : margin_mib;
 		format_mib(mib, size);
 		text_addf(out, "at most %s of one is free", size);
 	}
@@ -90,8 +93,7 @@ static void explain_lack(
 	if (verdict->free)
 		text_addf(out, "%u %s free", verdict->free,
 			verdict->free == 1 ? "is" : "are");
-	else if (need_is_whole(&verdict->need) ||
-		 !(verdict->best.percent || verdict->best.mib))
+	else if (need_is_whole(&verdict->need))
 		text_add(out, "none is free");
 	else
 		add_room(view, verdict, out);

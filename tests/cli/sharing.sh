@@ -147,7 +147,7 @@ holder d --gpu-ids 1 --vram 30G
 run 'the fullest that has room is taken' 0 1 '' "$GPULEASE" --vram 40G -I sh -c "$show"
 run 'the other, where that has none' 0 0 '' "$GPULEASE" --vram 60G -I sh -c "$show"
 run 'none: how much there is' 124 '' \
-	"$not_now needs 70G of a GPU, at most 63127MiB of one is free" \
+	"$not_now needs 70G of a GPU, at most 62615MiB of one is free" \
 	"$GPULEASE" --vram 70G -I true
 run 'on two GPUs at once' 0 0,1 '' "$GPULEASE" -n 2 --vram 18G -I sh -c "$show"
 run 'or on none' 124 '' "$not_now needs 60G of each of 2 GPUs, 1 is free" \
@@ -181,7 +181,7 @@ holder half -n 0.5
 holder memory --vram 20G
 is 'shares and declared memory mix' [ "$(where half memory)" = '0 0 ' ]
 run 'a share without declared memory counts with its part of it' 124 '' \
-	'*needs 20G of a GPU, at most 20300MiB of one is free' "$GPULEASE" --vram 20G -I true
+	'*needs 20G of a GPU, at most 19788MiB of one is free' "$GPULEASE" --vram 20G -I true
 release_all half
 run 'with declared memory, with that' 0 0 '' \
 	"$GPULEASE" -n 0.9 --vram 1G -I sh -c "$show"
@@ -221,7 +221,7 @@ cards 1
 holder grows --vram 10G
 used "0 $(command_of grows) 9000"
 run 'who uses less than declared counts with what is declared' 124 '' \
-	'*at most 71319MiB of one is free' "$GPULEASE" --vram 70G --gpu-ids 0 -n 0.99 -I true
+	'*at most 70807MiB of one is free' "$GPULEASE" --vram 70G --gpu-ids 0 -n 0.99 -I true
 used "0 $(command_of grows) 20000"
 run 'who uses more, with that and a tenth' 124 '' \
 	'*needs 59048MiB of a GPU, *' "$GPULEASE" --vram 59048 -I true

@@ -55,7 +55,6 @@ static const struct situation {
 		.others = "4" },
 	{ .name = "beside a sharer", .shares = true, .others = "7" },
 	{ .name = "beside a sharer and a dead one",
-		.quick = true,
 		.shares = true,
 		.dead_sharer = true,
 		.others = "7" },
