@@ -32,7 +32,7 @@ enum {
 
 struct gpu_record {
 	char uuid[UUID_SIZE];
-	uint32_t index; /* nvidia-smi's, copied for readers; everybody uses their own */
+	uint32_t index;   /* nvidia-smi's, copied for readers; everybody uses their own */
 	uint32_t has_mig; /* its instances are leased, it is not */
 	uint32_t device;  /* of an instance: its number on the GPU ->index */
 	uint32_t is_paused;

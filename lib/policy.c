@@ -238,10 +238,12 @@ static void reserve(
 	gpuset_for_each (slot, &candidates)
 		when_ms[slot] = fits_ms(plan, row, (unsigned)slot);
 	for (unsigned left = row->gpus; left > 0; left--) {
-		int best = -1;
+		int best = gpuset_next(&candidates, 0);
 
+		if (best < 0)
+			break; /* there are enough: see refuse() */
 		gpuset_for_each (slot, &candidates)
-			if (best < 0 || when_ms[slot] < when_ms[best])
+			if (when_ms[slot] < when_ms[best])
 				best = slot;
 		gpuset_remove(&candidates, (unsigned)best);
 		gpuset_add(&plan->reserved, (unsigned)best);

@@ -131,9 +131,8 @@ static int decode_process(const char *raw, uint32_t gpu_count, struct probe_proc
 		return r;
 	if (row.gpu >= gpu_count || row.pid > INT32_MAX)
 		return -EINVAL;
-	*ret = (struct probe_process){
-		row.gpu, (int32_t)row.pid, row.used_mib, row.peak_mib, row.start
-	};
+	*ret = (struct probe_process){ row.gpu, (int32_t)row.pid, row.used_mib,
+		row.peak_mib, row.start };
 	return 0;
 }
 

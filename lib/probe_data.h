@@ -56,15 +56,19 @@ struct usage_policy {
 	uint64_t idle_mib;     /* memory in use up to this is nobody's use; or… */
 	unsigned idle_percent; /* …where not 0, up to so much of the card's */
 	unsigned busy_percent; /* utilization from which on it is used; 0: never */
-	int64_t settle_ms; /* so long memory still in use after a lease is that job's */
-	int64_t linger_ms; /* so long a dead owner's GPUs are idle before it is over */
-	uint64_t margin_mib;    /* stays free beside declared memory */
-	unsigned spike_percent; /* what is seen to use more than it said may use still more */
+	int64_t settle_ms;   /* so long memory still in use after a lease is that job's */
+	int64_t linger_ms;   /* so long a dead owner's GPUs are idle before it is over */
+	uint64_t margin_mib; /* stays free beside declared memory */
+	unsigned
+		spike_percent; /* what is seen to use more than it said may use still more */
 };
 
-#define USAGE_POLICY_DEFAULT                                                   \
-	((struct usage_policy){ .idle_mib = 200, .settle_ms = 60000,           \
-		.linger_ms = 60000, .margin_mib = 512, .spike_percent = 10 })
+#define USAGE_POLICY_DEFAULT                     \
+	((struct usage_policy){ .idle_mib = 200, \
+		.settle_ms = 60000,              \
+		.linger_ms = 60000,              \
+		.margin_mib = 512,               \
+		.spike_percent = 10 })
 
 struct probe {
 	int64_t started_ms, finished_ms; /* CLOCK_BOOTTIME */

@@ -34,35 +34,34 @@ static struct plan_user find_user(const struct quota *quota, uint32_t uid)
 	return (struct plan_user){ .uid = uid };
 }
 
+/* A limit, how much of it is used, and how much one more lease would add. */
+struct limit_use {
+	unsigned most, used, more;
+};
+
 bool quota_forbids(const struct quota *quota, uint32_t uid, unsigned gpus,
 	const struct need *need, struct quota_excess *ret)
 {
 	const struct plan_limits *limits = quota->limits;
+	const struct plan_user user = find_user(quota, uid), *all = &quota->all;
 	unsigned percent = quota_percent(gpus, need);
-	bool is_bound = uid != 0;
-	struct plan_user user = { .uid = uid };
-
-	if (!gpus || !has_limits(limits))
-		return false;
-	user = find_user(quota, uid);
-	const struct {
-		unsigned most, used, more;
-	} uses[LIMIT_KINDS] = {
-		[LIMIT_USER_GPUS] = { is_bound ? limits->user_percent : 0, user.percent,
-			percent },
-		[LIMIT_USER_LEASES] = { is_bound ? limits->user_leases : 0, user.leases,
-			1 },
-		[LIMIT_ALL_GPUS] = { limits->all_percent, quota->all.percent, percent },
-		[LIMIT_ALL_LEASES] = { limits->all_leases, quota->all.leases, 1 },
+	unsigned user_percent = uid ? limits->user_percent : 0;
+	unsigned user_leases = uid ? limits->user_leases : 0;
+	const struct limit_use uses[LIMIT_KINDS] = {
+		[LIMIT_USER_GPUS] = { user_percent, user.percent, percent },
+		[LIMIT_USER_LEASES] = { user_leases, user.leases, 1 },
+		[LIMIT_ALL_GPUS] = { limits->all_percent, all->percent, percent },
+		[LIMIT_ALL_LEASES] = { limits->all_leases, all->leases, 1 },
 	};
 
-	for (unsigned kind = 0; kind < LIMIT_KINDS; kind++) {
-		if (!uses[kind].most ||
-			uses[kind].used + uses[kind].more <= uses[kind].most)
+	for (unsigned kind = 0; kind < LIMIT_KINDS && gpus; kind++) {
+		const struct limit_use *use = &uses[kind];
+
+		if (!use->most || use->used + use->more <= use->most)
 			continue;
 		*ret = (struct quota_excess){ .kind = (enum limit_kind)kind,
-			.most = uses[kind].most,
-			.used = uses[kind].used };
+			.most = use->most,
+			.used = use->used };
 		return true;
 	}
 	return false;

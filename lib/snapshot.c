@@ -169,7 +169,8 @@ static uint32_t biggest_process(const struct probe *probe, int row, uint64_t lea
 			process->used_mib == PROBE_MIB_UNKNOWN ? 0 : process->used_mib;
 
 		if ((int)process->gpu != row || process->pid <= 0 || mib < least_mib ||
-			(biggest && mib <= most) || usage_is_mps_server((uint32_t)process->pid))
+			(biggest && mib <= most) ||
+			usage_is_mps_server((uint32_t)process->pid))
 			continue;
 		biggest = (uint32_t)process->pid;
 		most = mib;
@@ -249,8 +250,7 @@ static enum gpu_state judge_shared(
 	for (size_t i = 0; i < snapshot->lease_count; i++) {
 		const struct snapshot_lease *lease = &snapshot->leases[i];
 
-		if (!lease->is_dead &&
-			gpuset_has(&lease->lease.gpus, gpu->file.slot))
+		if (!lease->is_dead && gpuset_has(&lease->lease.gpus, gpu->file.slot))
 			return GPU_LEASED;
 	}
 	return GPU_LINGERING;

@@ -39,14 +39,15 @@ struct snapshot_gpu {
 	bool is_broken;         /* its record 0 cannot be read */
 	bool is_doubtful;       /* a lease may be lost: its file is damaged, or missing */
 	int64_t locked_until_ms; /* set by a waiter that did not get the lock */
-	int row; /* in the probe, -1: none; of an instance its parent's */
+	int row;                 /* in the probe, -1: none; of an instance its parent's */
 	int mig; /* of an instance: the row in the probe's ->migs, -1: not listed */
-	uint32_t stranger; /* a process beside it that is no lease's, 0: none; instance.h */
-	int lease;               /* the lowest live lease on it, -1: none */
-	bool is_shared;          /* and it leaves room for others */
-	uint64_t foreign_mib;    /* held by nobody's lease; see usage.h */
-	bool has_dead;       /* a void lease still stands in its file: just released */
-	int64_t released_ms; /* when the last of those was seen over */
+	uint32_t
+		stranger; /* a process beside it that is no lease's, 0: none; instance.h */
+	int lease;        /* the lowest live lease on it, -1: none */
+	bool is_shared;   /* and it leaves room for others */
+	uint64_t foreign_mib; /* held by nobody's lease; see usage.h */
+	bool has_dead;        /* a void lease still stands in its file: just released */
+	int64_t released_ms;  /* when the last of those was seen over */
 	uint32_t
 		culprit; /* the process behind GPU_EXTERNAL or GPU_SETTLING, 0: unknown */
 	enum gpu_state state; /* as the plan sees it */

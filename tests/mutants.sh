@@ -252,7 +252,7 @@ mutant beside-the-head-without-it policy \
 mutant beside-the-head-again-and-again plan_properties \
 	-- '		room_take(&plan->later[slot], gpu, &row->need);' '		(void)gpu;'
 mutant the-latest-are-reserved policy \
-	-- 'if (best < 0 || when_ms[slot] < when_ms[best])' 'if (best < 0)'
+	-- 'if (when_ms[slot] < when_ms[best])' 'if (when_ms[slot] > when_ms[best])'
 mutant who-starts-takes-nothing policy plan_properties \
 	-- '	room_take(now, gpu, &row->need);' '	(void)now;'
 mutant closed-too-early policy \
@@ -275,9 +275,9 @@ mutant who-is-held-starts policy \
 # --- limits ---------------------------------------------------------------------------------
 
 mutant limits-do-not-bind policy \
-	-- 'uses[kind].used + uses[kind].more <= uses[kind].most)' 'uses[kind].most)'
+	-- 'if (!use->most || use->used + use->more <= use->most)' 'if (use)'
 mutant root-is-bound room \
-	-- 'bool is_bound = uid != 0;' 'bool is_bound = true;'
+	-- 'unsigned user_percent = uid ? limits->user_percent : 0;' 'unsigned user_percent = limits->user_percent;'
 mutant who-starts-is-not-counted policy \
 	-- 'quota->all.percent += percent;' '(void)percent;' \
 	-- 'user->percent += percent;' '(void)user;'

@@ -197,7 +197,7 @@ static void random_round(unsigned round)
 		.users = m.users,
 		.user_count = USERS };
 	for (unsigned i = 0; i < USERS; i++)
-		m.users[i] = (struct plan_user){ i, below(300), below(3) };
+		m.users[i] = (struct plan_user){ i, below(300), below(3), 0 };
 	if (chance(30))
 		m.facts.limits = (struct plan_limits){ below(500), below(5), below(900),
 			below(12) };

@@ -802,21 +802,22 @@ static void parse_users(char *text)
 	settings.dir = dir;
 }
 
+static const struct option options[] = {
+	{ "seed", required_argument, NULL, 's' },
+	{ "clients", required_argument, NULL, 'c' },
+	{ "jobs", required_argument, NULL, 'j' },
+	{ "gpus", required_argument, NULL, 'g' },
+	{ "seconds", required_argument, NULL, 't' },
+	{ "shares", required_argument, NULL, 'p' },
+	{ "card", required_argument, NULL, 'm' },
+	{ "crowd", no_argument, NULL, 'w' },
+	{ "nopidfd", required_argument, NULL, 'n' },
+	{ "users", required_argument, NULL, 'u' },
+	{ 0 },
+};
+
 static void parse(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "seed", required_argument, NULL, 's' },
-		{ "clients", required_argument, NULL, 'c' },
-		{ "jobs", required_argument, NULL, 'j' },
-		{ "gpus", required_argument, NULL, 'g' },
-		{ "seconds", required_argument, NULL, 't' },
-		{ "shares", required_argument, NULL, 'p' },
-		{ "card", required_argument, NULL, 'm' },
-		{ "crowd", no_argument, NULL, 'w' },
-		{ "nopidfd", required_argument, NULL, 'n' },
-		{ "users", required_argument, NULL, 'u' },
-		{ 0 },
-	};
 	int option;
 
 	settings.seed = (uint64_t)now_ns() % 1000000;
