@@ -116,15 +116,6 @@ static bool is_on(const struct snapshot *snapshot, const struct snapshot_lease *
 	return false;
 }
 
-static bool descends(
-	const struct snapshot *snapshot, uint32_t pid, const struct snapshot_lease *lease)
-{
-	const struct owner *owner = &lease->lease.owner;
-
-	return !lease->is_dead && owner->pidns == snapshot->dir->pidns &&
-	       kin_is_descendant(pid, owner->pid);
-}
-
 static bool belongs_to_any(
 	const struct snapshot *snapshot, uint32_t pid, int row, int64_t now_ms)
 {
@@ -135,21 +126,7 @@ static bool belongs_to_any(
 		const struct snapshot_lease *lease = &snapshot->leases[i];
 
 		if (is_on(snapshot, lease, row, now_ms) &&
-			(kin_matches(&kin, lease->lease.owner.token) ||
-				descends(snapshot, pid, lease)))
-			return true;
-	}
-	return false;
-}
-
-/* Whether @pid was left by a lease that is over but still stands in the file of @slot. */
-static bool is_left_on(const struct snapshot *snapshot, uint32_t pid, unsigned slot)
-{
-	for (size_t i = 0; i < snapshot->lease_count; i++) {
-		const struct snapshot_lease *lease = &snapshot->leases[i];
-
-		if (lease->is_over && gpuset_has(&lease->seen, slot) &&
-			kin_carries_token(pid, lease->lease.owner.token))
+			usage_is_by(snapshot, lease, pid, &kin))
 			return true;
 	}
 	return false;
@@ -174,7 +151,7 @@ static uint32_t find_process(
 		if ((int)process->gpu != row || process->pid <= 0 ||
 			process->used_mib <= most || usage_is_mps_server(pid))
 			continue;
-		if (slot >= 0 ? !is_left_on(snapshot, pid, (unsigned)slot)
+		if (slot >= 0 ? !usage_is_left_over(snapshot, (unsigned)slot, pid)
 			      : belongs_to_any(snapshot, pid, row, now_ms))
 			continue;
 		found = pid;

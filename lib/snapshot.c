@@ -1,5 +1,4 @@
 #include "instance.h"
-#include "kin.h"
 #include "snapshot.h"
 #include "usage.h"
 
@@ -189,19 +188,6 @@ static bool is_idle(const struct snapshot *snapshot, int row)
 	       !biggest_process(&snapshot->probe, row, idle_mib + 1);
 }
 
-/* Whether @pid was started by a lease that is over but still stands in the file of @slot. */
-static bool is_left_over(const struct snapshot *snapshot, unsigned slot, uint32_t pid)
-{
-	for (size_t i = 0; i < snapshot->lease_count; i++) {
-		const struct snapshot_lease *lease = &snapshot->leases[i];
-
-		if (lease->is_over && gpuset_has(&lease->seen, slot) &&
-			kin_carries_token(pid, lease->lease.owner.token))
-			return true;
-	}
-	return false;
-}
-
 /* Whether what was seen of the GPU says nothing, since a lease on it has ended since. */
 static bool is_outdated(const struct snapshot *snapshot, const struct snapshot_gpu *gpu)
 {
@@ -234,7 +220,8 @@ static enum gpu_state judge_by_probe(
 	gpu->culprit = biggest_process(&snapshot->probe, gpu->row, 0);
 	/* memory of the lease that has just ended, unless somebody else is seen with it */
 	if (gpu->has_dead && now_ms - gpu->released_ms < snapshot->usage.settle_ms &&
-		(!gpu->culprit || is_left_over(snapshot, gpu->file.slot, gpu->culprit)))
+		(!gpu->culprit ||
+			usage_is_left_over(snapshot, gpu->file.slot, gpu->culprit)))
 		return GPU_SETTLING;
 	return GPU_EXTERNAL;
 }

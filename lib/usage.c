@@ -1,5 +1,4 @@
 #include "instance.h"
-#include "kin.h"
 #include "probe.h"
 #include "usage.h"
 
@@ -30,13 +29,26 @@ uint64_t usage_budget_mib(
 
 /* --- whose a process is ------------------------------------------------------------ */
 
-static bool descends(
-	const struct snapshot *view, const struct snapshot_lease *lease, uint32_t pid)
+bool usage_is_by(const struct snapshot *view, const struct snapshot_lease *lease,
+	uint32_t pid, const struct kin *kin)
 {
 	const struct owner *owner = &lease->lease.owner;
 
-	return !lease->is_dead && owner->pidns == view->dir->pidns &&
-	       kin_is_descendant(pid, owner->pid);
+	return kin_matches(kin, owner->token) ||
+	       (!lease->is_dead && owner->pidns == view->dir->pidns &&
+		       kin_is_descendant(pid, owner->pid));
+}
+
+bool usage_is_left_over(const struct snapshot *view, unsigned slot, uint32_t pid)
+{
+	for (size_t i = 0; i < view->lease_count; i++) {
+		const struct snapshot_lease *lease = &view->leases[i];
+
+		if (lease->is_over && gpuset_has(&lease->seen, slot) &&
+			kin_carries_token(pid, lease->lease.owner.token))
+			return true;
+	}
+	return false;
 }
 
 /* The live lease on @slot that process @pid belongs to; NULL: none. */
@@ -50,8 +62,7 @@ static struct snapshot_lease *find_lease(
 		struct snapshot_lease *lease = &view->leases[i];
 
 		if (!lease->is_over && gpuset_has(&lease->lease.gpus, slot) &&
-			(kin_matches(&kin, lease->lease.owner.token) ||
-				descends(view, lease, pid)))
+			usage_is_by(view, lease, pid, &kin))
 			return lease;
 	}
 	return NULL;

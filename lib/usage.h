@@ -13,6 +13,7 @@
 #ifndef GPULEASE_USAGE_H
 #define GPULEASE_USAGE_H
 
+#include "kin.h"
 #include "snapshot.h"
 
 /*
@@ -29,6 +30,13 @@ void usage_judge(struct snapshot *view, int64_t now_ms);
  */
 uint64_t usage_budget_mib(
 	const struct usage_policy *policy, const struct lease *lease, uint64_t total_mib);
+
+/* Whether process @pid, with what it shows, belongs to the live @lease. */
+bool usage_is_by(const struct snapshot *view, const struct snapshot_lease *lease,
+	uint32_t pid, const struct kin *kin);
+
+/* Whether @pid was started by a lease that is over but still stands in the file of @slot. */
+bool usage_is_left_over(const struct snapshot *view, unsigned slot, uint32_t pid);
 
 /* Whether @pid is a server of MPS, which holds memory for others.  Its name is looked up. */
 bool usage_is_mps_server(uint32_t pid);
