@@ -64,6 +64,8 @@ static mode_t type_of(const char *folder, const char *name)
 		{ "history", S_IFREG },
 		{ "probe", S_IFREG },
 		{ "probe.lock", S_IFREG },
+		{ "topology", S_IFREG },
+		{ "topology.lock", S_IFREG },
 		{ "gpu", S_IFDIR },
 		{ BEACON_LIVE, S_IFDIR },
 		{ BEACON_BELL, S_IFDIR },

@@ -9,33 +9,42 @@ enum {
 };
 
 /*
- * Whether we could use the GPU, and no event may tell when: its state has none, or somebody
- * outside gpulease has memory on it beside those who share it.
+ * Whether we wait for the GPU, and no event may tell when it is ours: its state has none, or
+ * beside those who share it somebody has memory on it who is nobody's, or was left behind.
  */
 static bool is_silent(const struct broker *broker, unsigned slot)
 {
 	const struct snapshot_gpu *gpu = &broker->view.gpus[slot];
 	const struct request *request = &broker->ticket.request;
+	enum verdict_kind kind = broker->verdict.kind;
 	struct need need = request_need(request);
 
+	/* it is the end of some lease that is waited for, wherever that is */
+	if (kind == VERDICT_HELD || kind == VERDICT_LIMIT)
+		return gpu->exists && gpu->lingers;
 	return gpu->exists && gpuset_has(&request->allow, slot) &&
 	       (gpu_state_is_silent(gpu->state) ||
-		       (gpu->is_shared && gpu->foreign_mib && !need_is_whole(&need)));
+		       (gpu->is_shared && !need_is_whole(&need) &&
+			       (gpu->foreign_mib || gpu->lingers)));
 }
 
 /* --- the alarm --------------------------------------------------------------------- */
 
-/* When the shared probe is to be asked again for GPUs whose return is no event. */
-static int64_t next_probe_ms(const struct broker *broker, bool is_lingering_only)
+/*
+ * When the shared probe is to be asked again for GPUs whose return is no event.  That somebody
+ * lingers and does nothing only probes in close succession can tell.
+ */
+static int64_t next_probe_ms(
+	const struct broker *broker, bool has_lingering, bool has_others)
 {
 	int64_t wait_ms = PROBE_AGAIN_MAX_MS;
 
+	if (has_lingering)
+		wait_ms = min_i64(LINGER_AGAIN_MS, broker->view.usage.linger_ms);
 	if (!broker->view.has_probe)
 		return broker->now_ms;
-	if (is_lingering_only)
-		wait_ms = LINGER_AGAIN_MS;
-	else if (broker->probe_backoff < 5)
-		wait_ms = PROBE_AGAIN_MS << broker->probe_backoff;
+	if (has_others && broker->probe_backoff < 5)
+		wait_ms = min_i64(wait_ms, PROBE_AGAIN_MS << broker->probe_backoff);
 	return broker->view.probe.finished_ms + wait_ms;
 }
 
@@ -52,7 +61,7 @@ static int64_t next_account_ms(const struct broker *broker)
 static void consider_silent(struct broker *broker)
 {
 	const struct snapshot *view = &broker->view;
-	bool has_silent = false, is_lingering_only = true;
+	bool has_lingering = false, has_others = false;
 	int64_t at_ms;
 
 	for (unsigned slot = 0; slot < view->slots; slot++) {
@@ -69,10 +78,10 @@ static void consider_silent(struct broker *broker)
 				min_i64(broker->wake_ms, next_account_ms(broker));
 			continue;
 		}
-		has_silent = true;
-		is_lingering_only = is_lingering_only && gpu->state == GPU_LINGERING;
+		has_lingering = has_lingering || gpu->lingers;
+		has_others = has_others || !gpu->lingers || gpu->foreign_mib;
 	}
-	if (!has_silent) {
+	if (!has_lingering && !has_others) {
 		broker->probe_backoff = 0;
 		return;
 	}
@@ -81,7 +90,7 @@ static void consider_silent(struct broker *broker)
 		broker->probe_backoff += broker->judged_ms != 0;
 		broker->judged_ms = view->probe.started_ms;
 	}
-	at_ms = next_probe_ms(broker, is_lingering_only);
+	at_ms = next_probe_ms(broker, has_lingering, has_others);
 	if (at_ms <= broker->now_ms)
 		prober_want(&broker->prober, broker->now_ms);
 	else

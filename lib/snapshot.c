@@ -273,6 +273,7 @@ static void spread_leases(struct snapshot *snapshot)
 	for (unsigned slot = 0; slot < snapshot->slots; slot++) {
 		snapshot->gpus[slot].lease = -1;
 		snapshot->gpus[slot].is_shared = true;
+		snapshot->gpus[slot].lingers = false;
 	}
 	for (size_t i = snapshot->lease_count; i-- > 0;) {
 		const struct snapshot_lease *lease = &snapshot->leases[i];
@@ -284,6 +285,8 @@ static void spread_leases(struct snapshot *snapshot)
 			if ((unsigned)slot >= snapshot->slots)
 				continue;
 			snapshot->gpus[slot].lease = (int)i;
+			if (lease->is_dead)
+				snapshot->gpus[slot].lingers = true;
 			if (need_is_whole(&need))
 				snapshot->gpus[slot].is_shared = false;
 		}

@@ -45,6 +45,7 @@ struct snapshot_gpu {
 		stranger; /* a process beside it that is no lease's, 0: none; instance.h */
 	int lease;        /* the lowest live lease on it, -1: none */
 	bool is_shared;   /* and it leaves room for others */
+	bool lingers;     /* somebody is left of a lease on it whose owner is dead */
 	uint64_t foreign_mib; /* held by nobody's lease; see usage.h */
 	bool has_dead;        /* a void lease still stands in its file: just released */
 	int64_t released_ms;  /* when the last of those was seen over */

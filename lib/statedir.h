@@ -1,7 +1,7 @@
 /*
  * The state directory: which one, whether it can be trusted, and the folders in it.
  *
- *	tickets  gpu/  live/  bell/  probe  probe.lock  history
+ *	tickets  gpu/  live/  bell/  probe  probe.lock  topology  topology.lock  history
  *
  * The shared directory is made by the installation, never by gpulease; only where none exists
  * a private one of the user's is made and used.  A directory that exists and cannot be used

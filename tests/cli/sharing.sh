@@ -410,6 +410,24 @@ run 'nor is a FIFO in the place of its file, which is not waited for' 0 'none no
 	"$GPULEASE" -n 0.5 sh -c "$limits"
 unset CUDA_MPS_PIPE_DIRECTORY
 
+# Somebody whom a sharer has left behind is let go, although others compute beside him.
+sim 1x80G
+echo 'linger-time = 1s' >"$S/conf"
+# shellcheck disable=SC2016 # the shell inside expands it
+"$GPULEASE" --config "$S/conf" -n 0.5 sh -c 'sleep 1000 & echo $! >"$1"' - "$S/left"
+holder beside -n 0.4
+run 'who is left behind keeps nobody out for long' 0 '' '' \
+	"$GPULEASE" -Q --config "$S/conf" --max-wait 30s -n 0.5 true
+is 'and lives on' kill -0 "$(cat "$S/left")"
+kill "$(cat "$S/left")"
+# shellcheck disable=SC2016
+"$GPULEASE" --config "$S/conf" -n 0.1 sh -c 'echo "$GPULEASE_ID" >"$1"; sleep 1000 & echo $! >"$2"' \
+	- "$S/id" "$S/left"
+run 'nor who comes after it' 0 '' '' \
+	"$GPULEASE" -Q --config "$S/conf" --max-wait 30s -n 0 --after "$(cat "$S/id")" true
+kill "$(cat "$S/left")"
+release_all beside
+
 # --- many at once ------------------------------------------------------------------------
 
 # The job notes that it has come and gone while it has its lease: what the notes add up to is
