@@ -127,13 +127,17 @@ static void explain_behind(
 static void explain_held(
 	const struct snapshot *view, const struct verdict *verdict, struct text *out)
 {
+	static const struct {
+		const char *before, *behind;
+	} texts[] = {
+		[HOLD_AFTER] = { "comes after job", ", which has not ended" },
+		[HOLD_STATUS] = { "comes after job", ", of which no good end is known" },
+		[HOLD_SINGLETON] = { "job", " of the same name comes first" },
+	};
+
 	(void)view;
-	if (verdict->hold == HOLD_SINGLETON)
-		text_addf(out, "job %llu of the same name comes first",
-			(unsigned long long)verdict->held_by);
-	else
-		text_addf(out, "comes after job %llu, which has not ended",
-			(unsigned long long)verdict->held_by);
+	text_addf(out, "%s %llu%s", texts[verdict->hold].before,
+		(unsigned long long)verdict->held_by, texts[verdict->hold].behind);
 }
 
 static void explain_limit(

@@ -247,7 +247,7 @@ static int learn_status(struct hold_book *book, struct hold_job *job, bool is_ow
 }
 
 /* Besides HOLD_FAILED and HOLD_UNRECORDED, which are more final. */
-enum { JOB_IS_OVER = 0, JOB_HOLDS = 3 };
+enum { JOB_IS_OVER = 0, JOB_HOLDS = 3, JOB_IS_UNTOLD = 4 };
 
 static int judge_job(struct hold_book *book, uint64_t number, bool needs_ok, bool is_own,
 	int *ret_status)
@@ -273,7 +273,7 @@ static int judge_job(struct hold_book *book, uint64_t number, bool needs_ok, boo
 		return HOLD_FAILED;
 	if (job->status == 0)
 		return JOB_IS_OVER;
-	return job->is_settled ? HOLD_UNRECORDED : JOB_HOLDS;
+	return job->is_settled ? HOLD_UNRECORDED : JOB_IS_UNTOLD;
 }
 
 /*
@@ -301,7 +301,8 @@ static int judge_ids(struct hold_book *book, const struct queue_row *row, bool n
 		if (r == JOB_IS_OVER || (outcome && r >= outcome))
 			continue;
 		outcome = r;
-		*ret = (struct held){ HOLD_AFTER, number, status };
+		*ret = (struct held){ r == JOB_HOLDS ? HOLD_AFTER : HOLD_STATUS, number,
+			status };
 	}
 	return outcome;
 }
@@ -419,7 +420,7 @@ int hold_judge(struct hold_book *book, const struct queue_row *row, bool is_own,
 	}
 	if (r < 0)
 		return r;
-	return outcome == JOB_HOLDS ? 0 : outcome;
+	return outcome >= JOB_HOLDS ? 0 : outcome;
 }
 
 void hold_release(struct hold_book *book)

@@ -75,7 +75,7 @@ void hold_begin(struct hold_book *book, struct queue *queue, struct snapshot *vi
  *
  * 0 with @ret; HOLD_FAILED: it never may start, job ->by has ended with another status than 0;
  * HOLD_UNRECORDED: nor this one, how job ->by ended is recorded nowhere (and has not been for
- * a moment); or a negative errno.  In the last two cases @ret says HOLD_AFTER: until its owner
+ * a moment); or a negative errno.  In the last two cases @ret says HOLD_STATUS: until its owner
  * leaves it counts as held.
  */
 enum { HOLD_FAILED = 1, HOLD_UNRECORDED = 2 };

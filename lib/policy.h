@@ -33,6 +33,7 @@
 enum hold {
 	HOLD_NONE,
 	HOLD_AFTER,     /* job ->held_by has not ended */
+	HOLD_STATUS,    /* it has, but how is not what was asked for, or not known yet */
 	HOLD_SINGLETON, /* job ->held_by of the same user and name comes first */
 };
 

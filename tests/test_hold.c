@@ -313,7 +313,7 @@ static void what_was_watched_is_known(void **state)
 	check_holds(mine, NOW, HOLD_AFTER, number);
 	assert_int_equal(kill(job.pid, SIGKILL), 0);
 	assert_true(fixture_await_end(job.pid));
-	check_holds(mine, NOW, HOLD_AFTER, number); /* nobody has waited for it */
+	check_holds(mine, NOW, HOLD_STATUS, number); /* nobody has waited for it */
 	assert_in_range(book.wake_ms, NOW + 1, NOW + 100);
 	assert_int_equal(waitpid(job.pid, NULL, 0), job.pid);
 	if (pidfd_exit_status(pidfd, &status) != 0) /* before Linux 6.15 */
@@ -321,7 +321,7 @@ static void what_was_watched_is_known(void **state)
 	held = judge(mine, NOW + 1, HOLD_FAILED);
 	assert_int_equal(held.by, number);
 	assert_int_equal(held.status, 128 + SIGKILL);
-	assert_int_equal(held.hold, HOLD_AFTER);
+	assert_int_equal(held.hold, HOLD_STATUS);
 	held = judge(mine, NOW + 10 * TELL, HOLD_FAILED); /* it stays so */
 	assert_int_equal(held.status, 128 + SIGKILL);
 }
@@ -345,7 +345,7 @@ static void what_is_recorded_is_known(void **state)
 		mine = append_after(NULL, "1");
 		tell_end(1, 0, table[i].status);
 		held = judge(mine, NOW, table[i].outcome);
-		assert_int_equal(held.hold, table[i].outcome ? HOLD_AFTER : HOLD_NONE);
+		assert_int_equal(held.hold, table[i].outcome ? HOLD_STATUS : HOLD_NONE);
 		assert_int_equal(held.by, table[i].outcome ? 1 : 0);
 	}
 }
@@ -361,14 +361,14 @@ static void what_is_recorded_nowhere_is_waited_for_a_moment(void **state)
 	(void)append(&ticket);
 	mine = append_after(NULL, "1");
 	tell_end(1, ticket.since_ms - 3600000, "0"); /* another job 1 */
-	check_holds(mine, NOW, HOLD_AFTER, 1);
+	check_holds(mine, NOW, HOLD_STATUS, 1);
 	assert_in_range(book.wake_ms, NOW + 1, NOW + 100);
-	check_holds(mine, NOW + TELL - 1, HOLD_AFTER, 1);
+	check_holds(mine, NOW + TELL - 1, HOLD_STATUS, 1);
 	assert_int_equal(judge(mine, NOW + TELL, HOLD_UNRECORDED).by, 1);
 	assert_true(book.wake_ms == INT64_MAX);
 	/* too late, it is settled */
 	tell_end(1, ticket.since_ms, "0");
-	assert_int_equal(judge(mine, NOW + TELL + 1, HOLD_UNRECORDED).hold, HOLD_AFTER);
+	assert_int_equal(judge(mine, NOW + TELL + 1, HOLD_UNRECORDED).hold, HOLD_STATUS);
 	/* for others who come now it is there */
 	hold_release(&book);
 	check_holds(mine, NOW, HOLD_NONE, 0);
@@ -382,9 +382,9 @@ static void what_is_told_within_a_moment_counts(void **state)
 	(void)state;
 	(void)append_granted(&dead);
 	mine = append_after(NULL, "1");
-	check_holds(mine, NOW, HOLD_AFTER, 1);
+	check_holds(mine, NOW, HOLD_STATUS, 1);
 	tell_end(1, 0, "");
-	check_holds(mine, NOW + 1, HOLD_AFTER, 1);
+	check_holds(mine, NOW + 1, HOLD_STATUS, 1);
 	tell_end(1, 0, "0");
 	check_holds(mine, NOW + 2, HOLD_NONE, 0);
 }
