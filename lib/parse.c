@@ -154,16 +154,22 @@ static int explain_too_many(const char *text, struct why *why)
 	return -EINVAL;
 }
 
+static int read_possible(const char *text, struct gpu_percent *read, struct why *why)
+{
+	if (!read_gpus(text, read))
+		return explain_gpus(text, why);
+	return read->whole + read->has_rest > ALL_GPUS ? explain_too_many(text, why) : 0;
+}
+
 int parse_gpu_count(
 	const char *text, unsigned *ret, unsigned *ret_percent, struct why *why)
 {
 	struct gpu_percent read;
+	int r = read_possible(text, &read, why);
 	bool is_share;
 
-	if (!read_gpus(text, &read))
-		return explain_gpus(text, why);
-	if (read.whole + read.has_rest > ALL_GPUS)
-		return explain_too_many(text, why);
+	if (r < 0)
+		return r;
 	is_share = read.whole > 0 && read.whole < GPU_PERCENT;
 	if (read.has_rest || (!is_share && read.whole % GPU_PERCENT) ||
 		(read.whole == 0 && read.has_point))
@@ -177,12 +183,11 @@ int parse_gpu_need(
 	const char *text, unsigned *ret, unsigned *ret_percent, struct why *why)
 {
 	struct gpu_percent read;
+	int r = read_possible(text, &read, why);
 	unsigned percent;
 
-	if (!read_gpus(text, &read))
-		return explain_gpus(text, why);
-	if (read.whole + read.has_rest > ALL_GPUS)
-		return explain_too_many(text, why);
+	if (r < 0)
+		return r;
 	percent = (unsigned)read.whole + read.has_rest;
 	*ret = (percent + GPU_PERCENT - 1) / GPU_PERCENT;
 	*ret_percent = percent < GPU_PERCENT ? percent : 0;
