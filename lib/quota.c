@@ -67,24 +67,26 @@ bool quota_forbids(const struct quota *quota, uint32_t uid, unsigned gpus,
 	return false;
 }
 
-/* The entry of user @uid, a new one where there is none; NULL: there are too many. */
-static struct plan_user *enter_user(struct quota *quota, uint32_t uid)
+struct plan_user *plan_user_enter(
+	struct plan_user users[PLAN_USERS_MAX], size_t *count, uint32_t uid)
 {
 	size_t at = 0;
 
-	while (at < quota->user_count && quota->users[at].uid != uid)
+	while (at < *count && users[at].uid != uid)
 		at++;
 	if (at == PLAN_USERS_MAX)
 		return NULL;
-	if (at == quota->user_count)
-		quota->users[quota->user_count++] = (struct plan_user){ .uid = uid };
-	return &quota->users[at];
+	if (at == *count)
+		users[(*count)++] = (struct plan_user){ .uid = uid };
+	return &users[at];
 }
 
 void quota_hold(struct quota *quota, uint32_t uid, enum limit_kind kind, uint64_t ticket)
 {
 	bool is_for_all = kind == LIMIT_ALL_GPUS || kind == LIMIT_ALL_LEASES;
-	struct plan_user *user = is_for_all ? &quota->all : enter_user(quota, uid);
+	struct plan_user *user =
+		is_for_all ? &quota->all
+			   : plan_user_enter(quota->users, &quota->user_count, uid);
 
 	if (user && !user->held)
 		user->held = ticket;
@@ -107,7 +109,7 @@ void quota_count(
 		return;
 	quota->all.percent += percent;
 	quota->all.leases++;
-	user = enter_user(quota, uid);
+	user = plan_user_enter(quota->users, &quota->user_count, uid);
 	if (user) {
 		user->percent += percent;
 		user->leases++;

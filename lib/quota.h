@@ -50,6 +50,10 @@ struct quota {
 	struct plan_user users[PLAN_USERS_MAX];
 };
 
+/* The entry of user @uid, a new one where there is none; NULL: there are too many. */
+struct plan_user *plan_user_enter(
+	struct plan_user users[PLAN_USERS_MAX], size_t *count, uint32_t uid);
+
 /* What a lease of @gpus GPUs with @need counts. */
 unsigned quota_percent(unsigned gpus, const struct need *need);
 

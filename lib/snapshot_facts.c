@@ -79,19 +79,15 @@ static void count_users(struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->lease_count; i++) {
 		const struct snapshot_lease *lease = &snapshot->leases[i];
 		struct need need = lease_need(&lease->lease);
-		uint32_t uid = lease->lease.owner.uid;
-		size_t at = 0;
+		struct plan_user *user = NULL;
 
-		while (at < facts->user_count && snapshot->users[at].uid != uid)
-			at++;
-		if (lease->is_over || at == PLAN_USERS_MAX)
+		if (!lease->is_over)
+			user = plan_user_enter(snapshot->users, &facts->user_count,
+				lease->lease.owner.uid);
+		if (!user)
 			continue;
-		if (at == facts->user_count)
-			snapshot->users[facts->user_count++] =
-				(struct plan_user){ .uid = uid };
-		snapshot->users[at].leases++;
-		snapshot->users[at].percent +=
-			quota_percent(gpuset_count(&lease->lease.gpus), &need);
+		user->leases++;
+		user->percent += quota_percent(gpuset_count(&lease->lease.gpus), &need);
 	}
 }
 
