@@ -509,7 +509,8 @@ static bool sharer_is_well(struct stage *s)
 
 	if (!s->situation->shares)
 		return true;
-	if (tool_state(s->sharer.pid) != 'S' ||
+	/* it may not even have come to rest yet, where the machine is busy */
+	if (tool_state(s->sharer.pid) == 'T' ||
 		waitpid(s->sharer.pid, NULL, WNOHANG) != 0)
 		return fail(s, "the sharer does not run any more");
 	if (!client(s, "a client of the rest of GPU 0", rest))
