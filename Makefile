@@ -144,6 +144,7 @@ VALGRIND   = $(if $(shell command -v valgrind),valgrind -q --error-exitcode=9 --
 check-slow: everything
 	$(if $(VALGRIND),,@echo "valgrind is not installed: the tests under it are left out")
 	@$(RUN) -t $(SLOW_SECONDS) --budget $(SLOW_SECONDS) "$(SWEEP)" \
+		"env LOG_RUNS=1000 sh tests/cli/logs.sh" \
 		$(foreach part,alone holder waiter dead lower beside torture, \
 			"tests/cli/hardened_sweep.sh $(part)") \
 		"$(TORTURE) --clients 200 --jobs 2000" "$(TORTURE) --seconds $(TORTURE_SECONDS)" \

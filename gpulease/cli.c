@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <strings.h>
 
 #include "cli_table.h"
@@ -12,6 +13,9 @@ static const struct command_line DEFAULTS = {
 		.max_wait_ms = -1,
 		.grace_ms = 10 * 1000,
 		.history_count = 20,
+		.until_ms = INT64_MAX,
+		.warn_ms = 60 * 1000,
+		.max_requeues = UINT_MAX,
 	},
 };
 
@@ -93,12 +97,13 @@ static int check_pairs(const struct command_line *line,
 		why_set(why, "--singleton needs --name: it waits for jobs of that name");
 		return -EINVAL;
 	}
-	if (s->verb == VERB_RUN && s->grace_given && !*SPELL(result, settings.limit_ms)) {
+	if (s->verb == VERB_RUN && s->grace_given && !care_is_wanted(s) &&
+		!*SPELL(result, settings.limit_ms)) {
 		why_set(why,
 			"--grace is the time from TERM to KILL after --time; give both");
 		return -EINVAL;
 	}
-	return 0;
+	return settle_care(s, why);
 }
 
 /* --- GPUs and tasks ---------------------------------------------------------------- */
@@ -237,7 +242,11 @@ static int settle_operands(
 	struct settings *s, const struct options_result *result, struct why *why)
 {
 	const char *verb = result->verb->name;
-	unsigned most = s->verb == VERB_HISTORY || s->verb == VERB_DOCKER_ARGS ? 1 : 0;
+	unsigned most = s->verb == VERB_HISTORY || s->verb == VERB_DOCKER_ARGS ||
+					s->verb == VERB_ENTER_SESSION
+				? 1
+				: 0;
+	int r;
 
 	s->operands = result->rest;
 	s->operand_count = result->rest_count;
@@ -245,12 +254,15 @@ static int settle_operands(
 		return check_operands(s, verb, OPERAND_JOB, why);
 	if (s->verb == VERB_PAUSE || s->verb == VERB_RESUME)
 		return check_operands(s, verb, OPERAND_GPU, why);
+	r = settle_job_operands(s, verb, why);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	if (s->operand_count > most) {
 		why_set(why, "--%s takes no command or operand, not '%s'", verb,
 			quote(s->operands[most]).text);
 		return -EINVAL;
 	}
-	if (!s->operand_count)
+	if (!s->operand_count || s->verb == VERB_ENTER_SESSION)
 		return 0;
 	s->operand_count = 0;
 	if (s->verb == VERB_DOCKER_ARGS)
@@ -261,6 +273,9 @@ static int settle_operands(
 static int settle_command(
 	struct settings *s, const struct options_result *result, struct why *why)
 {
+	if (s->lease_only || s->shell)
+		return refuse_command(
+			s, result->rest_count ? result->rest[0] : NULL, why);
 	if (!result->rest_count) {
 		why_set(why,
 			"no command given; write gpulease [options] command, or --help");
@@ -289,6 +304,13 @@ int cli_parse(char **argv, struct settings *ret, struct why *why)
 	if (r < 0)
 		return r;
 	s->verb = result.verb ? (enum verb)result.verb->value : VERB_RUN;
+	/* `--submit --follow` is no verb */
+	if (s->verb == VERB_FOLLOW && s->submit) {
+		result.use[result.verb - cli_options].times = 0;
+		result.verb = NULL;
+		s->verb = VERB_RUN;
+		s->follow = true;
+	}
 	s->grace_given = *SPELL(&result, settings.grace_ms);
 	/* --help and its like ask for nothing else, whatever stands beside them */
 	if (!result.verb || result.verb->kind == OPTION_VERB) {

@@ -18,12 +18,26 @@ enum verb {
 	VERB_DOCTOR,
 	VERB_SHOW_CONFIG,
 	VERB_DOCKER_ARGS,
+	VERB_LOG,
+	VERB_FOLLOW,
+	VERB_WAIT_FOR,
+	VERB_SIGNAL_JOB,
+	VERB_ATTACH,
+	VERB_SESSIONS,
+	VERB_ENTER_SESSION,
+	VERB_ACCOUNTING,
 	VERB_HELP,
 	VERB_VERSION,
 	VERB_LIST_OPTIONS,
 };
 
 enum { MODEL_SIZE = 48, IGNORED_MAX = 24 };
+
+/* What becomes of a job at its time limit. */
+enum on_limit { ON_LIMIT_KILL, ON_LIMIT_REQUEUE };
+
+/* Which numbers of its GPUs are put into the arguments of the command. */
+enum inject_style { INJECT_LOCAL, INJECT_PHYSICAL };
 
 /* Whether to bind to the CPUs near the GPUs; BIND_AS_CONFIGURED: the option was not given. */
 enum bind_wish { BIND_AS_CONFIGURED, BIND_YES, BIND_NO };
@@ -63,13 +77,37 @@ struct settings {
 	bool grace_given;
 	const char *chdir; /* NULL: stay */
 
+	/* jobs that are looked after; see care.h */
+	int warn_signal;        /* to the command ->warn_ms before its limit; 0: none */
+	int64_t warn_ms;        /* 60 s */
+	enum on_limit on_limit; /* kill */
+	unsigned max_requeues;  /* at the limit; UINT_MAX: any number */
+	bool preemptible;
+	unsigned retries, oom_retries; /* 0 */
+	bool report;
+
+	/* where it runs */
+	bool submit; /* in the background */
+	bool follow; /* and its log is shown */
+	bool screen; /* in a session of tmux or screen */
+
+	/* before the command */
+	const char *setup, *conda; /* NULL */
+	const char *export_list;   /* as --export has it, checked; NULL: all */
+	const char *inject;        /* option that gets the GPUs as its value; NULL */
+	enum inject_style inject_style;
+
+	/* a lease without a command */
+	bool lease_only, shell;
+	uint32_t adopt_pid; /* with ->lease_only; 0: none */
+
 	/*
 	 * File patterns (pattern.h), checked; NULL: inherited.  What srun calls none is
 	 * /dev/null.  Where only @output is set stderr goes there too, as with srun.
 	 */
 	const char *output, *error, *input;
 
-	/* NULL-terminated; set for VERB_RUN only, and then with a first word */
+	/* NULL-terminated; set for VERB_RUN, and then with a first word unless ->lease_only, ->shell */
 	char **command;
 
 	/* the verbs; operands of --cancel, --pause, --resume, good for operands.h */
@@ -78,7 +116,14 @@ struct settings {
 	bool json;
 	uint64_t history_count; /* 20; UINT64_MAX for `all` */
 	const char *reason;     /* NULL */
-	bool podman;            /* --docker-args=podman */
+	int signal;             /* --signal-job */
+	/* --history, --accounting: which; see ended_filter.h.  ->name, too */
+	const char *user, *states; /* NULL: any */
+	int64_t from_ms, until_ms; /* CLOCK_REALTIME; 0, INT64_MAX */
+	bool csv;
+	bool podman; /* --docker-args=podman */
+
+	const char *topic; /* of --help, NULL */
 
 	/* all */
 	const char *config; /* file instead of the machine's; NULL */
@@ -98,6 +143,9 @@ struct settings {
  * line what is wrong, naming the option; that is EXIT_MISUSE.
  */
 MUST_CHECK int cli_parse(char **argv, struct settings *ret, struct why *why);
+
+/* Whether anything is asked for that gpulease has to stay for, as the command's parent. */
+bool care_is_wanted(const struct settings *settings);
 
 /* Reads `N[xSIZE]` as --sim has it into the struct settings at @settings.  0 or -EINVAL. */
 MUST_CHECK int read_sim(const char *value, void *settings, struct why *why);

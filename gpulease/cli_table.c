@@ -7,9 +7,13 @@
 #define RUN BIT(VERB_RUN)
 #define LOOK                                                                            \
 	(BIT(VERB_STATUS) | BIT(VERB_QUEUE) | BIT(VERB_HISTORY) | BIT(VERB_DOCTOR) |    \
-		BIT(VERB_SHOW_CONFIG))
+		BIT(VERB_SHOW_CONFIG) | BIT(VERB_ACCOUNTING) | BIT(VERB_SESSIONS))
+#define ENDED (BIT(VERB_HISTORY) | BIT(VERB_ACCOUNTING))
+#define BACK                                                                            \
+	(BIT(VERB_LOG) | BIT(VERB_FOLLOW) | BIT(VERB_WAIT_FOR) |                         \
+		BIT(VERB_SIGNAL_JOB) | BIT(VERB_ATTACH))
 #define PAUSE (BIT(VERB_PAUSE) | BIT(VERB_RESUME))
-#define ANY (RUN | LOOK | PAUSE | BIT(VERB_CANCEL) | BIT(VERB_DOCKER_ARGS))
+#define ANY (RUN | LOOK | BACK | PAUSE | BIT(VERB_CANCEL) | BIT(VERB_DOCKER_ARGS))
 
 #define OPTION(kind_, letter_, name_, metavar_, help_, offset_, group_, verbs_)         \
 	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
@@ -36,10 +40,10 @@ const struct option_def cli_options[] = {
 	CUSTOM('G', "gpus", "[TYPE:]N", "the same, of cards with TYPE in their name",
 		read_gpus, LINE(gpus[FROM_GPUS]), GROUP_RUN, RUN),
 	OPTION(OPTION_TEXT, 0, "name", "TEXT", "what the job is called",
-		AT(name), GROUP_RUN, RUN),
+		AT(name), GROUP_RUN, RUN | ENDED),
 	OPTION(OPTION_DURATION, 0, "max-wait", "DUR",
 		"give up after waiting DUR: 90s, 15m, 2h",
-		AT(max_wait_ms), GROUP_RUN, RUN),
+		AT(max_wait_ms), GROUP_RUN, RUN | BIT(VERB_WAIT_FOR)),
 	CUSTOM('I', "immediate", "[DUR]", "start at once (or within DUR) or give up",
 		read_immediate, LINE(settings), GROUP_RUN, RUN),
 	OPTION(OPTION_LIMIT, 't', "time", "LIMIT",
@@ -80,11 +84,70 @@ const struct option_def cli_options[] = {
 	OPTION(OPTION_FLAG, 0, "singleton", NULL, "one at a time of those of one --name",
 		AT(singleton), GROUP_ORDER, RUN),
 
+	CUSTOM(0, "signal", "SIG[@DUR]", "send SIG so long (60s) before the limit",
+		read_warning, LINE(settings), GROUP_CARE, RUN),
+	CUSTOM(0, "on-limit", "WHAT", "at the limit: kill (default), or requeue",
+		read_on_limit, AT(on_limit), GROUP_CARE, RUN),
+	CUSTOM(0, "max-requeues", "N", "so often at most (default: any number)",
+		read_times, AT(max_requeues), GROUP_CARE, RUN),
+	OPTION(OPTION_FLAG, 0, "preemptible", NULL,
+		"may be sent back for a job of higher priority",
+		AT(preemptible), GROUP_CARE, RUN),
+	CUSTOM(0, "retries", "N", "try again when it fails: after 5s, 10s, 20s ...",
+		read_times, AT(retries), GROUP_CARE, RUN),
+	CUSTOM(0, "oom-retries", "N", "with 1.25 times the memory when that ran out",
+		read_times, AT(oom_retries), GROUP_CARE, RUN),
+	OPTION(OPTION_FLAG, 0, "report", NULL, "say at the end what it used",
+		AT(report), GROUP_CARE, RUN),
+
+	OPTION(OPTION_COMMAND, 0, "submit", NULL, "print its id, run it in the background",
+		AT(submit), GROUP_BACK, RUN | BIT(VERB_FOLLOW)),
+	OPTION(OPTION_COMMAND, 0, "screen", NULL, "in a session of tmux or screen",
+		AT(screen), GROUP_BACK, RUN),
+	VERB(OPTION_VERB, 0, "log", "ID", "print its output", VERB_LOG, GROUP_BACK),
+	VERB(OPTION_VERB, 0, "follow", "ID", "as it comes; Ctrl-C ends just this",
+		VERB_FOLLOW, GROUP_BACK),
+	VERB(OPTION_VERB, 0, "wait-for", "ID...", "until they have ended; all, mine",
+		VERB_WAIT_FOR, GROUP_BACK),
+	VERB(OPTION_VERB, 0, "signal-job", "ID SIG", "send its command a signal",
+		VERB_SIGNAL_JOB, GROUP_BACK),
+	VERB(OPTION_VERB, 'a', "attach", "ID", "enter its session", VERB_ATTACH, GROUP_BACK),
+	VERB(OPTION_VERB, 0, "sessions", NULL, "those that there are",
+		VERB_SESSIONS, GROUP_BACK),
+
+	OPTION(OPTION_TEXT, 0, "setup", "CMD", "run this in the same shell before",
+		AT(setup), GROUP_SETUP, RUN),
+	OPTION(OPTION_TEXT, 0, "conda", "ENV", "in this conda environment",
+		AT(conda), GROUP_SETUP, RUN),
+	OPTION(OPTION_TEXT, 0, "inject", "OPTION", "give the command OPTION with its GPUs",
+		AT(inject), GROUP_SETUP, RUN),
+	CUSTOM(0, "inject-style", "STYLE", "their numbers: local (0,1; default), physical",
+		read_style, AT(inject_style), GROUP_SETUP, RUN),
+
+	OPTION(OPTION_FLAG, 0, "lease-only", NULL, "hold GPUs until interrupted",
+		AT(lease_only), GROUP_LEASE, RUN),
+	CUSTOM(0, "pid", "PID", "with it: a process that uses them; with --shell: it",
+		read_pid, AT(adopt_pid), GROUP_LEASE, RUN),
+	OPTION(OPTION_FLAG, 0, "shell", NULL, "for this shell: eval \"$(gpulease --shell)\"",
+		AT(shell), GROUP_LEASE, RUN),
+
 	VERB(OPTION_VERB, 0, "status", NULL, "the GPUs and the queue",
 		VERB_STATUS, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "queue", NULL, "the queue", VERB_QUEUE, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "history", "[N]", "the last N events (default 20), or all",
 		VERB_HISTORY, GROUP_LOOK),
+	VERB(OPTION_VERB, 0, "accounting", NULL, "who used how much, of whom by when",
+		VERB_ACCOUNTING, GROUP_LOOK),
+	OPTION(OPTION_TEXT, 0, "user", "NAME", "with these: of one user",
+		AT(user), GROUP_LOOK, ENDED),
+	CUSTOM(0, "since", "WHEN", "from then on: 2026-11-20, 10:30, 7d (ago)",
+		read_when, AT(from_ms), GROUP_LOOK, ENDED),
+	CUSTOM(0, "until", "WHEN", "up to then",
+		read_when, AT(until_ms), GROUP_LOOK, ENDED),
+	CUSTOM(0, "state", "LIST", "finished, failed, cancelled, timed-out, oom, ...",
+		read_states, AT(states), GROUP_LOOK, ENDED),
+	OPTION(OPTION_FLAG, 0, "csv", NULL, "with --accounting: for spreadsheets",
+		AT(csv), GROUP_LOOK, BIT(VERB_ACCOUNTING)),
 	VERB(OPTION_VERB, 0, "doctor", NULL, "check driver, directory, install",
 		VERB_DOCTOR, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "show-config", NULL, "what is configured, and where",
@@ -115,8 +178,12 @@ const struct option_def cli_options[] = {
 		AT(verbose), GROUP_ANY, ANY),
 	OPTION(OPTION_FLAG, 'Q', "quiet", NULL, "say nothing but errors",
 		AT(quiet), GROUP_ANY, ANY),
-	VERB(OPTION_STOP, 'h', "help", NULL, "this text", VERB_HELP, GROUP_ANY),
+	{ .kind = OPTION_STOP, .letter = 'h', .name = "help", .metavar = "[TOPIC]",
+	  .help = "this text, or one on TOPIC", .offset = AT(topic), .value = VERB_HELP,
+	  .group = GROUP_ANY, .verbs = BIT(VERB_HELP) },
 	VERB(OPTION_STOP, 'V', "version", NULL, "the version", VERB_VERSION, GROUP_ANY),
+	VERB(OPTION_VERB, 0, "enter-session", "FOLDER", NULL, VERB_ENTER_SESSION,
+		GROUP_HIDDEN),
 	VERB(OPTION_STOP, 0, "list-options", NULL, NULL, VERB_LIST_OPTIONS, GROUP_HIDDEN),
 
 	CUSTOM(0, "gres", "gpu[:TYPE][:N]", "same as --gpus; nothing but GPUs",
@@ -143,8 +210,8 @@ const struct option_def cli_options[] = {
 		read_file, AT(input), GROUP_SRUN, RUN),
 	OPTION(OPTION_NOTHING, 0, "pty", "[FD]", "the command has your terminal anyway",
 		0, GROUP_SRUN, RUN),
-	CUSTOM(0, "export", "ALL", "the command has your environment anyway",
-		read_export, 0, GROUP_SRUN, RUN),
+	CUSTOM(0, "export", "LIST", "ALL, NONE, NAME, NAME=VALUE: what it gets of yours",
+		read_export, AT(export_list), GROUP_SRUN, RUN),
 
 	CUSTOM('N', "nodes", "1", "accepted, does nothing", read_nodes, 0,
 		GROUP_IGNORED, RUN),
@@ -172,9 +239,6 @@ const struct option_def cli_options[] = {
 		"gpulease ..."),
 	REFUSED('x', "exclude", "HOSTS",
 		"gpulease knows only this machine; leave the option out"),
-	REFUSED('a', "attach", "ID",
-		"gpulease cannot attach to a job, which keeps the terminal it was "
-		"started in; start it inside tmux or screen, or with -o FILE"),
 	REFUSED(0, "multi-prog", NULL,
 		"gpulease starts one command; start gpulease once for each program"),
 	REFUSED(0, "jobid", "ID",

@@ -14,6 +14,10 @@ enum option_group {
 	GROUP_RUN,
 	GROUP_CHOOSE,
 	GROUP_ORDER,
+	GROUP_CARE,
+	GROUP_BACK,
+	GROUP_SETUP,
+	GROUP_LEASE,
 	GROUP_LOOK,
 	GROUP_ACT,
 	GROUP_ANY,
@@ -50,6 +54,18 @@ extern const struct option_def cli_options[];
 MUST_CHECK int settle_sharing(
 	struct settings *settings, const char *spelled, struct why *why);
 
+/* Likewise of jobs that are looked after, and of leases without a command. */
+MUST_CHECK int settle_care(const struct settings *settings, struct why *why);
+MUST_CHECK int refuse_command(
+	struct settings *settings, const char *word, struct why *why);
+
+/*
+ * The operands of the verbs about single jobs, @verb by its name: 1 where it is one of them, 0
+ * where not, -EINVAL.
+ */
+MUST_CHECK int settle_job_operands(
+	struct settings *settings, const char *verb, struct why *why);
+
 int read_gpus(const char *value, void *wish, struct why *why);
 int read_gres(const char *value, void *wish, struct why *why);
 int read_size(const char *value, void *mib, struct why *why);
@@ -63,9 +79,16 @@ int read_priority(const char *value, void *settings, struct why *why);
 int read_after(const char *value, void *ids, struct why *why);
 int read_dependency(const char *value, void *settings, struct why *why);
 int read_immediate(const char *value, void *settings, struct why *why);
+int read_warning(const char *value, void *settings, struct why *why);
+int read_on_limit(const char *value, void *what, struct why *why);
+int read_times(const char *value, void *count, struct why *why);
+int read_style(const char *value, void *style, struct why *why);
+int read_pid(const char *value, void *pid, struct why *why);
+int read_when(const char *value, void *real_ms, struct why *why);
+int read_states(const char *value, void *list, struct why *why);
 int read_nodes(const char *value, void *unused, struct why *why);
 int read_one_task(const char *value, void *unused, struct why *why);
-int read_export(const char *value, void *unused, struct why *why);
+int read_export(const char *value, void *list, struct why *why);
 int read_file(const char *value, void *pattern, struct why *why);
 int read_engine(const char *value, bool *ret_podman, struct why *why);
 int read_history(const char *value, uint64_t *ret, struct why *why);

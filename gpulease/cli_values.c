@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <strings.h>
 
+#include "childenv.h"
 #include "cli_table.h"
 #include "gpuset.h"
 #include "parse.h"
@@ -162,16 +163,14 @@ int read_one_task(const char *value, void *unused, struct why *why)
 	return -EINVAL;
 }
 
-int read_export(const char *value, void *unused, struct why *why)
+int read_export(const char *value, void *at, struct why *why)
 {
-	(void)unused;
-	if (strcasecmp(value, "ALL") == 0)
-		return 0;
-	why_set(why,
-		"only ALL is supported, not '%s'; the command has your whole "
-		"environment: change it with env, as in gpulease env NAME=VALUE command",
-		quote(value).text);
-	return -EINVAL;
+	const char **list = at;
+	int r = childenv_check(value, why);
+
+	if (r == 0)
+		*list = value;
+	return r;
 }
 
 /*

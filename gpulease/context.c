@@ -190,6 +190,7 @@ int context_open_directory(struct context *context, struct why *why)
 	if (r < 0)
 		return r;
 	choice.is_hardened = rights_are_lent();
+	context->dir.history_bytes = context->config.history_mib << 20;
 	r = statedir_open(&choice, &context->dir, why);
 	if (r == -EACCES && !context->named && !settings->sim_gpus &&
 		!context->dir.is_fallback)

@@ -14,7 +14,7 @@ void diag_setup(unsigned verbose_times, bool quiet)
 	is_quiet = quiet;
 }
 
-static void write_all(const char *bytes, size_t size)
+static bool write_all(const char *bytes, size_t size)
 {
 	while (size) {
 		ssize_t n = write(STDERR_FILENO, bytes, size);
@@ -22,10 +22,11 @@ static void write_all(const char *bytes, size_t size)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* there is nobody left to tell */
+			return false; /* there is nobody left to tell */
 		bytes += n;
 		size -= (size_t)n;
 	}
+	return true;
 }
 
 PRINTF_LIKE(1, 0)
@@ -42,7 +43,7 @@ static void say(const char *format, va_list args)
 		if ((size_t)wanted >= sizeof(message))
 			text_add(&text, ellipsis);
 		text_add(&text, "\n");
-		write_all(line, text.used);
+		(void)write_all(line, text.used);
 	}
 	errno = saved;
 }
@@ -76,4 +77,22 @@ void verbose(const char *format, ...)
 	va_start(args, format);
 	say(format, args);
 	va_end(args);
+}
+
+bool note_lines(const char *lines)
+{
+	bool good = true;
+
+	while (*lines && !is_quiet) {
+		size_t size = strcspn(lines, "\n");
+		char line[LINE_SIZE];
+		struct text text = TEXT_ON(line);
+
+		text_add(&text, "gpulease: ");
+		text_add_printable(&text, lines, size);
+		text_add(&text, "\n");
+		good = write_all(line, text.used) && good;
+		lines += size + (lines[size] != '\0');
+	}
+	return good;
 }

@@ -17,6 +17,9 @@ void diag(const char *format, ...) PRINTF_LIKE(1, 2);
 /* Worth knowing, no error: not with -Q. */
 void note(const char *format, ...) PRINTF_LIKE(1, 2);
 
+/* The same of several lines; false where one of them could not be written. */
+bool note_lines(const char *lines);
+
 /* Only with -v. */
 void verbose(const char *format, ...) PRINTF_LIKE(1, 2);
 

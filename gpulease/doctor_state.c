@@ -62,6 +62,7 @@ static mode_t type_of(const char *folder, const char *name)
 	} known[] = {
 		{ "tickets", S_IFREG },
 		{ "history", S_IFREG },
+		{ "history.1", S_IFREG },
 		{ "probe", S_IFREG },
 		{ "probe.lock", S_IFREG },
 		{ "topology", S_IFREG },

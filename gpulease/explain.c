@@ -116,7 +116,8 @@ static void explain_leased(
 			first = &other->lease;
 		others++;
 	}
-	text_addf(out, "is leased to ticket %llu (", (unsigned long long)first->ticket);
+	text_addf(out, "is leased to ticket %llu (",
+		(unsigned long long)lease_job(first));
 	describe_user(first->owner.uid, first->user, out);
 	text_add(out, ")");
 	if (others)
@@ -135,7 +136,7 @@ static void explain_lingering(
 	const struct lease *lease = &view->leases[gpu->lease].lease;
 
 	text_addf(out, "is kept by processes that ticket %llu left behind",
-		(unsigned long long)lease->ticket);
+		(unsigned long long)lease_job(lease));
 }
 
 static void explain_settling(

@@ -84,6 +84,20 @@ static void add_room(
 	}
 }
 
+/* The first job that goes back into the queue for this one, or for one before it. */
+static void add_sent_back(const struct snapshot *view, struct text *out)
+{
+	for (size_t i = 0; i < view->lease_count; i++) {
+		const struct snapshot_lease *lease = &view->leases[i];
+
+		if (!lease->sent_back_ms || lease->is_over)
+			continue;
+		text_addf(out, "; job %llu is being sent back into the queue",
+			(unsigned long long)lease_job(&lease->lease));
+		return;
+	}
+}
+
 static void explain_lack(
 	const struct snapshot *view, const struct verdict *verdict, struct text *out)
 {
@@ -101,6 +115,7 @@ static void explain_lack(
 		text_add(out, "; ");
 		explain_blame(view, verdict, out);
 	}
+	add_sent_back(view, out);
 	if (verdict->start_ms) {
 		text_add(out, "; at the latest ");
 		explain_when(verdict->start_ms, out);
@@ -134,8 +149,14 @@ static void explain_held(
 		[HOLD_STATUS] = { "comes after job", ", of which no good end is known" },
 		[HOLD_SINGLETON] = { "job", " of the same name comes first" },
 	};
+	char span[DURATION_SIZE];
 
 	(void)view;
+	if (verdict->hold == HOLD_UNTIL) {
+		format_duration(max_i64(0, verdict->start_ms - clock_boot_ms()), span);
+		text_addf(out, "is tried again in %s", span);
+		return;
+	}
 	text_addf(out, "%s %llu%s", texts[verdict->hold].before,
 		(unsigned long long)verdict->held_by, texts[verdict->hold].behind);
 }

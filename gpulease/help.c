@@ -1,3 +1,5 @@
+#include <errno.h>
+
 #include "cli_table.h"
 #include "exitcodes.h"
 #include "help.h"
@@ -6,14 +8,20 @@ enum { HELP_COLUMN = 28, WIDTH = 78 };
 
 static const struct {
 	const char *name, *title;
-	bool by_row; /* else all in one paragraph */
+	bool by_row;   /* else all in one paragraph */
+	bool is_first; /* what nobody has to ask for */
 } groups[] = {
-	[GROUP_RUN] = { "run", "Running a command", true },
+	[GROUP_RUN] = { "run", "Running a command", true, true },
 	[GROUP_CHOOSE] = { "choose", "Which GPUs, and how much of each", true },
 	[GROUP_ORDER] = { "order", "When", true },
-	[GROUP_LOOK] = { "look", "Looking", true },
-	[GROUP_ACT] = { "act", "Acting", true },
-	[GROUP_ANY] = { "any", "With all of them", true },
+	[GROUP_CARE] = { "care", "Looking after it (gpulease stays as its parent)",
+		true },
+	[GROUP_BACK] = { "back", "In the background", true, true },
+	[GROUP_SETUP] = { "setup", "What the command gets", true },
+	[GROUP_LEASE] = { "lease", "A lease without a command", true },
+	[GROUP_LOOK] = { "look", "Looking", true, true },
+	[GROUP_ACT] = { "act", "Acting", true, true },
+	[GROUP_ANY] = { "any", "With all of them", true, true },
 	[GROUP_SRUN] = { "srun", "Also, so that gpulease can stand in for srun", true },
 	[GROUP_IGNORED] = { "ignored", "srun's, accepted without effect:", false },
 	[GROUP_REFUSED] = { "refused", "srun's, refused:", false },
@@ -103,8 +111,38 @@ static void print_exit_codes(FILE *out)
 #undef EXIT_CODE_TEXT
 }
 
-void help_print(FILE *out)
+static void print_group(FILE *out, unsigned group)
 {
+	if (groups[group].by_row)
+		print_rows(out, group);
+	else
+		print_paragraph(out, group);
+}
+
+static void print_topics(FILE *out)
+{
+	(void)fprintf(out, "\nMore:\n");
+	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++)
+		if (groups[group].by_row && !groups[group].is_first)
+			(void)fprintf(out, "  --help=%-*s%s\n", HELP_COLUMN - 9,
+				groups[group].name, groups[group].title);
+	(void)fprintf(out, "  --help=%-*s%s\n", HELP_COLUMN - 9, "all",
+		"all of it; the manual: man gpulease");
+}
+
+int help_print(const char *topic, FILE *out)
+{
+	bool is_all = topic && strcmp(topic, "all") == 0, found = false;
+
+	for (unsigned group = 0; topic && group < ARRAY_SIZE(groups); group++)
+		if (strcmp(topic, groups[group].name) == 0) {
+			print_group(out, group);
+			found = true;
+		}
+	if (found)
+		return 0;
+	if (topic && !is_all)
+		return -ENOENT;
 	(void)fprintf(out,
 		"Usage: gpulease [options] [--] command [argument ...]\n"
 		"       gpulease --status | --queue | --cancel ID ... | ...\n"
@@ -113,11 +151,12 @@ void help_print(FILE *out)
 		"CUDA_VISIBLE_DEVICES set.  They are free again when it ends, however "
 		"it ends.\n");
 	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++)
-		if (groups[group].by_row)
-			print_rows(out, group);
-		else
-			print_paragraph(out, group);
+		if (is_all || groups[group].is_first)
+			print_group(out, group);
+	if (!is_all)
+		print_topics(out);
 	print_exit_codes(out);
+	return 0;
 }
 
 void version_print(FILE *out)

@@ -8,7 +8,8 @@
 
 #include "base.h"
 
-void help_print(FILE *out);
+/* What there is to know first, or about @topic: a group of options, or all.  -ENOENT: none. */
+MUST_CHECK int help_print(const char *topic, FILE *out);
 void version_print(FILE *out);
 
 /*

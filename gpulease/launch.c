@@ -6,14 +6,17 @@
 #include "diag.h"
 #include "ending.h"
 #include "exitcodes.h"
+#include "inject.h"
 #include "instance.h"
 #include "kin.h"
 #include "launch.h"
 #include "limits.h"
 #include "mps.h"
-#include "pattern.h"
 #include "privilege.h"
+#include "redirect.h"
 #include "rights.h"
+#include "session.h"
+#include "setup.h"
 #include "watchdog.h"
 
 enum { LIVE_FD_MIN = 100, LIST_SIZE = GPUSET_MAX * (UUID_SIZE + 1) };
@@ -39,17 +42,21 @@ static void list_gpus(const struct launch *launch, enum list_form form, struct t
 	}
 }
 
-static int make_environment(const struct launch *launch, char ***ret)
+const struct childenv_change *launch_variables(
+	const struct launch *launch, size_t *ret_count)
 {
 	static char cuda[LIST_SIZE], names[LIST_SIZE], uuids[LIST_SIZE];
+	static char id[24], sim[48], share[8], vram[24], attempt[12];
+	static struct childenv_change changes[16];
+	static struct mps_limits mps;
 	const struct settings *settings = launch->context->settings;
 	struct text cuda_text = TEXT_ON(cuda), name_text = TEXT_ON(names),
 		    uuid_text = TEXT_ON(uuids);
 	const char *dir = getenv("GPULEASE_DIR");
-	static struct mps_limits mps;
 	const struct need *need = &launch->need;
-	char id[24], sim[48] = "", share[8], vram[24];
 	bool none = gpuset_is_empty(&launch->gpus);
+	bool is_part = need->percent % WHOLE_PERCENT != 0;
+	size_t count = 0;
 
 	mps_limit(launch->view, &launch->gpus, &launch->need, &mps);
 	list_gpus(launch, LIST_FOR_CUDA, &cuda_text);
@@ -58,101 +65,45 @@ static int make_environment(const struct launch *launch, char ***ret)
 	(void)snprintf(share, sizeof(share), "0.%02u", need->percent % WHOLE_PERCENT);
 	(void)snprintf(vram, sizeof(vram), "%llu", (unsigned long long)need->mib);
 	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)launch->ticket);
-	if (settings->sim_gpus)
-		(void)snprintf(sim, sizeof(sim), "%ux%llu", settings->sim_gpus,
-			(unsigned long long)settings->sim_mib);
-	{
-		const struct childenv_change changes[] = {
-			{ "CUDA_VISIBLE_DEVICES", cuda },
-			{ "CUDA_DEVICE_ORDER", "PCI_BUS_ID" },
-			{ "NVIDIA_VISIBLE_DEVICES", none ? "none" : cuda },
-			{ "GPULEASE_ID", id },
-			{ KIN_TOKEN_VARIABLE, launch->owner->token },
-			{ "GPULEASE_GPUS", names },
-			{ "GPULEASE_UUIDS", uuids },
-			/* so that a program can keep what was promised for it */
-			{ "GPULEASE_SHARE",
-				share[2] == '0' && share[3] == '0' ? NULL : share },
-			{ "GPULEASE_VRAM_MIB", need->mib ? vram : NULL },
-			/* so that gpulease inside the job finds its directory from anywhere */
-			{ "GPULEASE_SIM", settings->sim_gpus ? sim : NULL },
-			{ "GPULEASE_DIR", launch->context->named
-						  ? launch->context->dir.path
-						  : dir },
-			/* from here on only for a share, and where MPS is there */
-			{ "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", mps.memory },
-			{ "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", mps.threads },
-		};
-		size_t count = ARRAY_SIZE(changes);
-
-		if (!mps.threads[0])
-			count--;
-		if (!mps.memory[0] || !mps_is_running())
-			count = ARRAY_SIZE(changes) - 2;
-
-		/* another job's SLURM_* would have frameworks look for its tasks */
-		return childenv_make(
-			privilege_environment(), "SLURM_", changes, count, ret);
+	(void)snprintf(
+		attempt, sizeof(attempt), "%u", launch->attempt ? launch->attempt : 1);
+	(void)snprintf(sim, sizeof(sim), "%ux%llu", settings->sim_gpus,
+		(unsigned long long)settings->sim_mib);
+#define SET(name, value) changes[count++] = (struct childenv_change){ (name), (value) }
+	SET("CUDA_VISIBLE_DEVICES", cuda);
+	SET("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+	SET("NVIDIA_VISIBLE_DEVICES", none ? "none" : cuda);
+	SET("GPULEASE_ID", id);
+	SET("GPULEASE_ATTEMPT", attempt);
+	SET(SESSION_VARIABLE, NULL);
+	SET(KIN_TOKEN_VARIABLE, launch->owner->token);
+	SET("GPULEASE_GPUS", names);
+	SET("GPULEASE_UUIDS", uuids);
+	/* so that a program can keep what was promised for it */
+	SET("GPULEASE_SHARE", is_part ? share : NULL);
+	SET("GPULEASE_VRAM_MIB", need->mib ? vram : NULL);
+	/* so that gpulease inside the job finds its directory from anywhere */
+	SET("GPULEASE_SIM", settings->sim_gpus ? sim : NULL);
+	SET("GPULEASE_DIR", launch->context->named ? launch->context->dir.path : dir);
+	/* only for a share, and where MPS is there */
+	if (mps.memory[0] && mps_is_running()) {
+		SET("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", mps.memory);
+		if (mps.threads[0])
+			SET("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", mps.threads);
 	}
+#undef SET
+	*ret_count = count;
+	return changes;
 }
 
-/* --- redirection ------------------------------------------------------------------- */
-
-static int open_as(const char *path, int flags, int target)
+static int make_environment(const struct launch *launch, char ***ret)
 {
-	autofd int fd = open(path, flags | O_CLOEXEC, 0666);
+	size_t count;
+	const struct childenv_change *changes = launch_variables(launch, &count);
 
-	if (fd < 0 || (fd != target && dup2(fd, target) < 0)) {
-		diag("cannot open '%s': %s", path, strerror(errno));
-		return -errno;
-	}
-	if (fd == target && fcntl(take_fd(&fd), F_SETFD, 0) < 0)
-		return -errno;
-	return 0;
-}
-
-static int redirect(const struct launch *launch)
-{
-	enum { FOR_READING = O_RDONLY, FOR_WRITING = O_WRONLY | O_CREAT | O_TRUNC };
-	const struct settings *settings = launch->context->settings;
-	const struct {
-		const char *pattern;
-		int flags, target;
-	} files[] = {
-		{ settings->input, FOR_READING, STDIN_FILENO },
-		{ settings->output, FOR_WRITING, STDOUT_FILENO },
-		{ settings->error, FOR_WRITING, STDERR_FILENO },
-	};
-	char host[256] = "", user[USER_SIZE], path[PATH_MAX];
-	const char *base = strrchr(settings->command[0], '/');
-	struct pattern_values values = {
-		.job = launch->ticket, .host = host, .user = user
-	};
-	struct why why = WHY_NONE;
-
-	if (!settings->input && !settings->output && !settings->error)
-		return 0;
-	(void)gethostname(host, sizeof(host) - 1);
-	local_user_name(getuid(), user, sizeof(user));
-	values.name = settings->name ? settings->name
-		      : base         ? base + 1
-				     : settings->command[0];
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		if (!files[i].pattern)
-			continue;
-		if (pattern_expand(files[i].pattern, &values, path, sizeof(path), &why) <
-			0) {
-			diag("%s", why.text[0] ? why.text : "a file name is too long");
-			return -EINVAL;
-		}
-		if (open_as(path, files[i].flags, files[i].target) < 0)
-			return -EIO;
-	}
-	/* as with srun: one file for both, where only one is named */
-	if (settings->output && !settings->error &&
-		dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
-		return -errno;
-	return 0;
+	/* another job's SLURM_* would have frameworks look for its tasks */
+	return childenv_make(privilege_environment(), "SLURM_",
+		launch->context->settings->export_list, changes, count, ret);
 }
 
 /* --- the rest ---------------------------------------------------------------------- */
@@ -215,9 +166,9 @@ static void bind_to_gpus(const struct launch *launch)
 }
 
 /* A script without `#!` is run by sh, as a shell or env(1) would do. */
-static void execute_script(const struct launch *launch, char **environment)
+static void execute_script(
+	const struct launch *launch, char **command, char **environment)
 {
-	char **command = launch->context->settings->command;
 	static char shell[] = "/bin/sh";
 	size_t words = 0;
 	char **script;
@@ -234,24 +185,48 @@ static void execute_script(const struct launch *launch, char **environment)
 	free(script);
 }
 
-static int execute(const struct launch *launch, char **environment)
+static int execute(const struct launch *launch, char **command, char **environment)
 {
 	int error;
 
-	(void)execve(launch->program, launch->context->settings->command, environment);
+	(void)execve(launch->program, command, environment);
 	error = errno;
 	if (error == ENOEXEC)
-		execute_script(launch, environment);
+		execute_script(launch, command, environment);
 	diag("cannot execute '%s': %s", launch->program, strerror(error));
 	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
+}
+
+/* The GPUs in its arguments, by the numbers that it sees, or by those that everybody sees. */
+static int inject(const struct launch *launch, char ***ret)
+{
+	const struct settings *settings = launch->context->settings;
+	char gpus[LIST_SIZE], uuids[LIST_SIZE], count[12], id[24];
+	struct text gpu_text = TEXT_ON(gpus), uuid_text = TEXT_ON(uuids);
+	const struct inject_values values = { gpus, count, uuids, id };
+	unsigned number = gpuset_count(&launch->gpus);
+
+	if (settings->inject_style == INJECT_PHYSICAL)
+		list_gpus(launch, LIST_NAMES, &gpu_text);
+	for (unsigned i = 0; settings->inject_style == INJECT_LOCAL && i < number; i++)
+		text_addf(&gpu_text, i ? ",%u" : "%u", i);
+	list_gpus(launch, LIST_UUIDS, &uuid_text);
+	(void)snprintf(count, sizeof(count), "%u", number);
+	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)launch->ticket);
+	return inject_arguments(launch->command, setup_words(settings) + 1,
+		settings->inject, &values, ret);
 }
 
 int launch(const struct launch *launch)
 {
 	autofree char **environment = NULL;
+	struct redirection own = REDIRECTION_NONE;
+	autofree char **command = NULL;
 	int r = make_environment(launch, &environment);
 
 	if (r == 0)
+		r = inject(launch, &command);
+	if (r == 0 && !launch->is_supervised)
 		r = start_watchdog(launch);
 	if (r == 0 && launch->live_fd >= 0)
 		r = keep_live_fd(launch->live_fd);
@@ -266,11 +241,18 @@ int launch(const struct launch *launch)
 		return EXIT_MISUSE;
 	}
 	privilege_restore_mask();
-	if (redirect(launch) < 0)
+	if (launch->redirection == NULL) {
+		r = redirect_open(launch->context, launch->ticket, &own);
+		if (r == 0)
+			r = redirect_apply(&own);
+	} else {
+		r = redirect_apply(launch->redirection);
+	}
+	if (r < 0)
 		return EXIT_MISUSE;
 	bind_to_gpus(launch);
 	if (launch->live_fd >= 0)
 		limits_tag(launch->owner->token);
 	limits_restore();
-	return execute(launch, environment);
+	return execute(launch, command, environment);
 }

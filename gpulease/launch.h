@@ -5,6 +5,7 @@
 #define GPULEASE_LAUNCH_H
 
 #include "context.h"
+#include "redirect.h"
 #include "snapshot.h"
 
 /* What the command gets, of its own lease or of the one that it is a step of. */
@@ -12,12 +13,24 @@ struct launch {
 	const struct context *context;
 	const struct snapshot *view; /* names the GPUs */
 	const struct owner *owner;   /* of the lease */
-	uint64_t ticket;             /* its number */
+	uint64_t ticket;             /* the id of the job */
+	uint32_t attempt;            /* 0 or 1: the first */
 	struct gpuset gpus;
 	struct need need; /* of each of them */
 	int live_fd; /* the lease's FIFO, to be held; -1: a step holds its own already */
 	const char *program;
+	char **command;
+	bool is_supervised; /* somebody looks after it: no watchdog need */
+	const struct redirection *redirection; /* NULL: as the settings say */
 };
+
+/*
+ * The variables of the job, *@ret_count of them; good until the next call.  Those without a
+ * value are not to be set.
+ */
+struct childenv_change;
+const struct childenv_change *launch_variables(
+	const struct launch *launch, size_t *ret_count);
 
 /*
  * Exports the GPUs, redirects, and executes.  Returns only where that fails, with the exit

@@ -8,7 +8,7 @@
 static struct {
 	bool is_raised;
 	struct rlimit descriptors, size;
-	struct sigaction size_action, child_action;
+	struct sigaction size_action, child_action, hangup_action;
 } before;
 
 /* The soft limit as high as it may be, but a multiple of @step. */
@@ -37,7 +37,15 @@ void limits_raise(void)
 	(void)setrlimit(RLIMIT_FSIZE, &limit);
 	(void)sigaction(SIGXFSZ, &ignore, &before.size_action);
 	(void)sigaction(SIGCHLD, &usual, &before.child_action);
+	(void)sigaction(SIGHUP, NULL, &before.hangup_action);
 	before.is_raised = true;
+}
+
+void limits_ignore_hangup(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	(void)sigaction(SIGHUP, &ignore, NULL);
 }
 
 void limits_restore(void)
@@ -48,17 +56,33 @@ void limits_restore(void)
 	(void)setrlimit(RLIMIT_FSIZE, &before.size);
 	(void)sigaction(SIGXFSZ, &before.size_action, NULL);
 	(void)sigaction(SIGCHLD, &before.child_action, NULL);
+	(void)sigaction(SIGHUP, &before.hangup_action, NULL);
 	before.is_raised = false;
 }
 
-void limits_tag(const char *token)
+void limits_tag_process(uint32_t pid, const char *token)
 {
 	rlim_t tag = kin_tag(token);
 	struct rlimit locks;
 
-	if (!tag || getrlimit(RLIMIT_LOCKS, &locks) < 0 ||
+	if (!tag || prlimit((pid_t)pid, RLIMIT_LOCKS, NULL, &locks) < 0 ||
 		(locks.rlim_max != RLIM_INFINITY && locks.rlim_max < tag))
 		return;
 	locks.rlim_cur = tag;
+	(void)prlimit((pid_t)pid, RLIMIT_LOCKS, &locks, NULL);
+}
+
+void limits_tag(const char *token)
+{
+	limits_tag_process(0, token);
+}
+
+void limits_untag(void)
+{
+	struct rlimit locks;
+
+	if (getrlimit(RLIMIT_LOCKS, &locks) < 0)
+		return;
+	locks.rlim_cur = locks.rlim_max;
 	(void)setrlimit(RLIMIT_LOCKS, &locks);
 }

@@ -10,14 +10,27 @@
 /*
  * Raises the soft limit of descriptors, and that of file sizes or rounds it down to a multiple
  * of 512: a record is then appended whole or not at all.  SIGXFSZ is ignored meanwhile.
- * SIGCHLD is not, if it was: whoever ignores it never learns how an nvidia-smi ended.
+ * SIGCHLD is not, if it was: whoever ignores it never learns how an nvidia-smi ended.  How
+ * SIGHUP is treated is remembered: a job in the background ignores it, its command need not.
  */
 void limits_raise(void);
 
-/* Undoes it. */
+/*
+ * HUP is ignored from now on, as by a process that outlives the login; what this becomes or
+ * starts gets it back as it was.  After limits_raise().
+ */
+void limits_ignore_hangup(void);
+
+/* Undoes all of it. */
 void limits_restore(void);
 
 /* Marks this process, and all that it becomes or starts, with the tag of @token (kin.h). */
 void limits_tag(const char *token);
+
+/* Likewise process @pid, and all that it starts from now on, where that is allowed. */
+void limits_tag_process(uint32_t pid, const char *token);
+
+/* Takes the tag away that this process was started with: it is no part of that lease any more. */
+void limits_untag(void);
 
 #endif

@@ -8,14 +8,16 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "help.h"
+#include "parse.h"
 #include "privilege.h"
 #include "verbs.h"
 
 static int verb_help(struct settings *settings)
 {
-	(void)settings;
-	help_print(stdout);
-	return EXIT_DONE;
+	if (help_print(settings->topic, stdout) == 0)
+		return EXIT_DONE;
+	diag("there is no help on '%s'; see gpulease --help", quote(settings->topic).text);
+	return EXIT_MISUSE;
 }
 
 static int verb_version(struct settings *settings)
@@ -43,6 +45,14 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_DOCTOR] = verb_doctor,
 	[VERB_SHOW_CONFIG] = verb_show_config,
 	[VERB_DOCKER_ARGS] = verb_docker_args,
+	[VERB_LOG] = verb_log,
+	[VERB_FOLLOW] = verb_follow,
+	[VERB_WAIT_FOR] = verb_wait_for,
+	[VERB_SIGNAL_JOB] = verb_signal_job,
+	[VERB_ATTACH] = verb_attach,
+	[VERB_SESSIONS] = verb_sessions,
+	[VERB_ENTER_SESSION] = verb_enter_session,
+	[VERB_ACCOUNTING] = verb_accounting,
 	[VERB_HELP] = verb_help,
 	[VERB_VERSION] = verb_version,
 	[VERB_LIST_OPTIONS] = verb_list_options,

@@ -12,8 +12,15 @@ struct scan {
 	void *settings;
 	struct options_result result;
 	bool stopped;
+	bool commanded; /* a command follows, whatever verb there is */
 	struct why *why;
 };
+
+/* Whether words that are no options are operands of a verb. */
+static bool wants_operands(const struct scan *scan)
+{
+	return scan->result.verb && !scan->commanded;
+}
 
 struct option_spelling option_spell(const struct option_def *def, bool by_letter)
 {
@@ -150,6 +157,7 @@ static int store_value(
 
 	switch (def->kind) {
 	case OPTION_FLAG:
+	case OPTION_COMMAND:
 		*(bool *)at = true;
 		return 0;
 	case OPTION_TALLY:
@@ -166,9 +174,12 @@ static int store_value(
 	case OPTION_REFUSED:
 		why_set(why, "%s", def->help);
 		return -EINVAL;
+	case OPTION_STOP:
+		if (value)
+			*(const char **)at = value;
+		return 0;
 	case OPTION_NOTHING:
 	case OPTION_VERB:
-	case OPTION_STOP:
 	case OPTION_END:
 		break;
 	}
@@ -218,9 +229,12 @@ static int take_option(
 		use->times++;
 	if (store_value(def, value, scan->settings, &reason) < 0)
 		return name_reason(scan, spelling.text, &reason);
+	if (def->kind == OPTION_COMMAND)
+		scan->commanded = true;
 	if (def->kind != OPTION_VERB && def->kind != OPTION_STOP)
 		return 0;
-	if (value) /* --cancel=12: an operand like those that follow */
+	if (value && def->kind == OPTION_VERB)
+		/* --cancel=12: an operand like those that follow */
 		scan->argv[++scan->kept] = value;
 	return set_verb(scan, def);
 }
@@ -275,7 +289,7 @@ static int take_letters(struct scan *scan, char *word)
 /* Everything from argv[@from] on is no option. */
 static void keep_rest(struct scan *scan, unsigned from)
 {
-	if (!scan->result.verb) {
+	if (!wants_operands(scan)) {
 		scan->result.rest = scan->argv + from;
 		while (scan->argv[from++])
 			scan->result.rest_count++;
@@ -304,7 +318,7 @@ int options_parse(const struct option_def *table, char **argv, void *settings,
 			r = take_long(&scan, word);
 		} else if (word[0] == '-' && word[1]) {
 			r = take_letters(&scan, word);
-		} else if (scan.result.verb) {
+		} else if (wants_operands(&scan)) {
 			argv[++scan.kept] = word;
 		} else {
 			keep_rest(&scan, scan.at);
@@ -313,7 +327,12 @@ int options_parse(const struct option_def *table, char **argv, void *settings,
 		if (r < 0)
 			return r;
 	}
-	if (scan.result.verb) {
+	if (scan.commanded && scan.kept) {
+		why_set(why, "'%s' is no option; the command comes last",
+			quote(argv[1]).text);
+		return -EINVAL;
+	}
+	if (wants_operands(&scan)) {
 		scan.result.rest = argv + 1;
 		scan.result.rest_count = scan.kept;
 		if (argv[0])

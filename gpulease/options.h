@@ -17,6 +17,7 @@
 enum option_kind {
 	OPTION_END,      /* the row behind the last */
 	OPTION_FLAG,     /* bool: true */
+	OPTION_COMMAND,  /* bool: true; and a command follows, even beside a verb */
 	OPTION_TALLY,    /* unsigned: how many times it was given */
 	OPTION_TEXT,     /* const char *, into argv; not empty */
 	OPTION_DURATION, /* int64_t, milliseconds */
@@ -25,7 +26,8 @@ enum option_kind {
 	OPTION_NOTHING,  /* accepted; any value goes */
 	OPTION_REFUSED,  /* known, and an error: ->help says what to do instead */
 	OPTION_VERB, /* what to do, instead of running a command; ->value is its number */
-	OPTION_STOP, /* a verb after which nothing else on the line counts: --help */
+	/* a verb after which nothing else on the line counts: --help; const char *: its value */
+	OPTION_STOP,
 };
 
 /* What stands behind an option. */
@@ -46,7 +48,7 @@ struct option_def {
 	unsigned verbs; /* 1u << VERB for each verb that it makes sense with */
 };
 
-enum { OPTIONS_MAX = 96 };
+enum { OPTIONS_MAX = 128 };
 
 /* How often each row of the table was given, and whether by its letter the last time. */
 struct option_use {

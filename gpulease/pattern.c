@@ -33,6 +33,10 @@ static bool add_value(
 	case 'h':
 		text_add_bytes(out, values->host, strcspn(values->host, "."));
 		break;
+	case 't':
+		/* srun's number of the task: there is one, which it pads as well */
+		text_addf(out, "%0*d", width, 0);
+		break;
 	case '%':
 		text_add(out, "%");
 		break;
@@ -57,7 +61,8 @@ int pattern_expand(const char *pattern, const struct pattern_values *values, cha
 		if (*at && !add_value(&at, values, &text)) {
 			why_set(why,
 				"'%s' has a %% that stands for nothing; write %%j (job "
-				"id), %%x (job name), %%u (user), %%h (host) or %%%%",
+				"id), %%x (job name), %%u (user), %%h (host), %%t (task: 0) or "
+				"%%%%",
 				quote(pattern).text);
 			return -EINVAL;
 		}

@@ -1,7 +1,7 @@
 /*
  * The file names of -o, -e and -i, in which `%j` is the job's id (`%5j`: padded with
- * zeros), `%x` its name, `%u` the user, `%h` the host up to its first dot and `%%` a `%`.
- * Pure.
+ * zeros), `%x` its name, `%u` the user, `%h` the host up to its first dot, `%t` the number of
+ * the task, of which there is one: 0, and `%%` a `%`.  Pure.
  */
 #ifndef GPULEASE_PATTERN_H
 #define GPULEASE_PATTERN_H

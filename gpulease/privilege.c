@@ -79,6 +79,11 @@ int privilege_begin(int argc, char **argv)
 	return 0;
 }
 
+mode_t privilege_mask(void)
+{
+	return initial_mask;
+}
+
 void privilege_restore_mask(void)
 {
 	(void)umask(initial_mask);

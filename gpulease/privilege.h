@@ -17,6 +17,9 @@
  */
 MUST_CHECK int privilege_begin(int argc, char **argv);
 
+/* The umask that it was started with. */
+mode_t privilege_mask(void);
+
 /* Puts the umask back that the program was started with; it has one of its own till then. */
 void privilege_restore_mask(void);
 

@@ -49,6 +49,14 @@ static int check_priority(const struct settings *settings, const struct config *
 	return EXIT_MISUSE;
 }
 
+/* What it may take until a job that is sent back has ended. */
+static int64_t find_leave_ms(const struct settings *settings)
+{
+	if (!settings->preemptible)
+		return 0;
+	return settings->grace_ms + (settings->warn_signal ? settings->warn_ms : 0);
+}
+
 int request_make(
 	struct settings *settings, const struct context *context, struct request *ret)
 {
@@ -71,8 +79,13 @@ int request_make(
 		.vram_mib = settings->vram_mib,
 		.priority = settings->priority,
 		.limit_ms = settings->limit_ms,
-		.grace_ms = settings->limit_ms ? settings->grace_ms : 0,
+		.grace_ms = settings->limit_ms || care_is_wanted(settings)
+				    ? settings->grace_ms
+				    : 0,
 		.is_singleton = settings->singleton,
+		.is_supervised = care_is_wanted(settings),
+		.is_preemptible = settings->preemptible,
+		.leave_ms = find_leave_ms(settings),
 		.allow = GPUSET_ALL,
 	};
 	if (settings->name)
@@ -81,7 +94,11 @@ int request_make(
 		text_copy(ret->after, sizeof(ret->after), settings->after);
 	if (settings->after_ok)
 		text_copy(ret->after_ok, sizeof(ret->after_ok), settings->after_ok);
-	join_command(settings->command, ret->command, sizeof(ret->command));
+	if (settings->lease_only || settings->shell)
+		text_copy(ret->command, sizeof(ret->command),
+			settings->shell ? "--shell" : "--lease-only");
+	else
+		join_command(settings->command, ret->command, sizeof(ret->command));
 	return 0;
 }
 

@@ -32,7 +32,8 @@
  *	    paused          boolean: also while it is leased
  *	    paused_by, pause_reason    string | null
  *	    idle_for_ms     integer | null: seen idle, by the answers of nvidia-smi, for so long
- *	    ticket          integer | null: of the lease, the first of ->leases
+ *	    ticket          integer | null: the id of the job, of the first of ->leases
+ *	    attempt         integer | null: which attempt of it, from 1
  *	    name            string | null: of the job
  *	    user            string | null: of the lease, else of the process that uses the GPU
  *	    pid             integer | null: likewise
@@ -44,17 +45,20 @@
  *	    foreign_mib     integer | null: used outside gpulease, with what is to be
  *	                    expected; null also where one lease has all of it
  *	    leases          array of objects: the live leases on it, by ticket
- *	        ticket, name, user, pid, command, age_ms, started_unix_ms, limit_ms    as above
+ *	        ticket, attempt, name, user, pid, command, age_ms, started_unix_ms,
+ *	        limit_ms    as above
  *	        lingering   boolean: its job has ended, but left processes behind
  *	        share, vram_mib, exclusive    what it has of this GPU, as below
  *	        peak_mib    integer | null: the most that was seen of it, a lower bound
+ *	        over_declared    boolean: more than it has declared, and the tolerance
  *	    mig             array of objects: its MIG instances, as far as known
  *	        device      integer: nvidia-smi's number for it on this GPU
  *	        profile     string: "3g.40gb"
  *	        uuid        string
  *	queue               array of objects, in order
  *	    position        integer, from 1
- *	    ticket          integer
+ *	    ticket          integer: the id of the job
+ *	    attempt         integer: which attempt of it waits, from 1
  *	    name            string | null
  *	    user            string
  *	    pid             integer | null
@@ -73,7 +77,8 @@
  *	    stopped         boolean: its process is, so it is passed over
  *	    reason_kind     "leased": leases have to end first | "behind": another job comes
  *	                    first | "gpu": what keeps it is no lease | "held": a job has to
- *	                    end first | "limit": of the configuration | null: it can start
+ *	                    end first, or it is tried again later | "limit": of the
+ *	                    configuration | null: it can start
  *	    behind          integer | null: the ticket that comes first
  *	    held_by         integer | null: the job that has to end first
  *	    why             string: why it waits
@@ -81,33 +86,66 @@
  *	queue_is_cut        boolean: more wait than are listed
  *
  * queue, an object: format ("gpulease-queue/1"), taken_unix_ms, state_directory, queue,
- * queue_is_cut, as above.
+ * queue_is_cut, as above; and over_declared, an array of integers: the jobs that run and use
+ * more of a GPU than they have declared, and the tolerance.
  *
  * history, an object:
  *	format              "gpulease-history/1"
  *	taken_unix_ms       integer
  *	state_directory     string
  *	jobs                array of objects, the latest last
- *	    ticket          integer
+ *	    ticket          integer: the id of the job
+ *	    attempt         integer: which attempt of it, from 1
  *	    name            string | null
  *	    user            string
  *	    uid             integer
  *	    gpus            array of integers: indices
  *	    instance        integer | null: only this MIG instance of that GPU
+ *	    gpu_count       integer
+ *	    share           number | null: the part of each that it had, below 1
+ *	    vram_mib        integer | null: memory of each, as declared
+ *	    state           "finished" | "failed" | "cancelled" | "timed-out" | "oom" |
+ *	                    "preempted" | "lost" | "ended": nobody saw how
+ *	    waited_ms       integer: in the queue
  *	    started_unix_ms integer | null
  *	    alive_unix_ms   integer | null: when it was last seen alive
  *	    gone_unix_ms    integer | null: when it was first seen over
  *	    ran_at_least_ms, ran_at_most_ms    integer | null: equal where the end was seen
- *	    how             "ended" | "limit" | "cancel" | "lingered" | "reboot"
+ *	    how             "ended" | "limit" | "cancel" | "oom" | "preempt" | "lingered" |
+ *	                    "reboot" | "lost"
  *	    by              string | null: who cancelled it
  *	    status          integer | null: its exit status, 128 + a signal's number
+ *	    peak_mib        array of integers: the most memory that was seen on each GPU, in
+ *	                    their order; empty where nobody looked
+ *	    utilization_mean_percent, utilization_peak_percent    integer | null: likewise
+ *	    gpu_seconds     number | null: GPUs, or parts of one, times ran_at_least_ms
+ *	    log_is_full     boolean: output of it was lost
  *	    command         string | null: not to be seen by this user
+ *
+ * accounting, an object:
+ *	format              "gpulease-accounting/1"
+ *	taken_unix_ms       integer
+ *	state_directory     string
+ *	since_unix_ms, until_unix_ms    integer | null: the period
+ *	gpus                integer: those of the machine in this boot
+ *	users               array of objects, who used most first; the members of ->total and
+ *	    user            string
+ *	    uid             integer
+ *	total               object
+ *	    jobs            integer: each once, however often it was tried
+ *	    attempts        integer
+ *	    running         integer: of the attempts
+ *	    gpu_hours_least, gpu_hours_most    number
+ *	    wait_mean_ms, wait_p95_ms    integer | null: of an attempt
+ *	    utilization_mean_percent     integer | null: by GPU time, where it was measured
+ *	    machine_share_percent        number | null: of all GPU time in the period
  *
  * What --doctor prints is described in doctor.h.
  */
 #ifndef GPULEASE_SHOW_H
 #define GPULEASE_SHOW_H
 
+#include "accounting.h"
 #include "render_table.h"
 #include "view.h"
 
@@ -124,6 +162,19 @@ void show_status_json(const struct view *view, FILE *out);
 void show_queue_json(const struct view *view, FILE *out);
 void show_history_json(const struct history_end *ends, size_t count, int64_t now_ms,
 	const char *directory, FILE *out);
+
+/*
+ * Sums that are finished, their users named: as a table, as JSON, and as lines of RFC 4180
+ * under a line of titles, without the total:
+ *
+ *	user,uid,jobs,attempts,running,gpu_hours_least,gpu_hours_most,wait_mean_seconds,
+ *	wait_p95_seconds,utilization_mean_percent,machine_share_percent
+ */
+MUST_CHECK int show_accounting(
+	const struct accounting *accounting, const struct table_style *style, FILE *out);
+void show_accounting_json(const struct accounting *accounting, int64_t now_ms,
+	const char *directory, FILE *out);
+void show_accounting_csv(const struct accounting *accounting, FILE *out);
 
 /* How long the job ran: at least and at most; false where nobody knows. */
 bool ended_span_ms(const struct history_end *end, int64_t *ret_least, int64_t *ret_most);

@@ -1,3 +1,5 @@
+#include <time.h>
+
 #include "explain.h"
 #include "parse.h"
 #include "show_parts.h"
@@ -10,6 +12,12 @@ void show_put_id(struct table *table, unsigned column, uint64_t id)
 		table_putf(table, column, "%llu", (unsigned long long)id);
 }
 
+void show_put_attempt(struct table *table, unsigned column, uint32_t attempt)
+{
+	if (attempt > 1)
+		table_putf(table, column, "%u", attempt);
+}
+
 void show_put_span(struct table *table, unsigned column, int64_t span_ms)
 {
 	char text[DURATION_SIZE];
@@ -18,6 +26,21 @@ void show_put_span(struct table *table, unsigned column, int64_t span_ms)
 		return;
 	format_duration(span_ms, text);
 	table_put(table, column, text);
+}
+
+/* The time of day, with the date where that is another than at @now_ms. */
+void show_put_time(struct table *table, unsigned column, int64_t at_ms, int64_t now_ms)
+{
+	time_t at = (time_t)(at_ms / 1000), now = (time_t)(now_ms / 1000);
+	struct tm then, today;
+	char text[64];
+	bool is_today;
+
+	if (at_ms <= 0 || !localtime_r(&at, &then) || !localtime_r(&now, &today))
+		return;
+	is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
+	if (strftime(text, sizeof(text), is_today ? "%H:%M:%S" : "%Y-%m-%d %H:%M", &then))
+		table_put(table, column, text);
 }
 
 void show_add_need(const struct need *need, struct text *out)
@@ -52,6 +75,7 @@ enum {
 	GPU_STATE,
 	GPU_SHARE,
 	GPU_TICKET,
+	GPU_ATTEMPT,
 	GPU_USER,
 	GPU_PID,
 	GPU_AGE,
@@ -68,6 +92,7 @@ static const struct table_column gpu_columns[] = {
 	[GPU_STATE] = { .title = "STATE" },
 	[GPU_SHARE] = { .title = "SHARE", .is_optional = true },
 	[GPU_TICKET] = { .title = "TICKET", .is_right = true },
+	[GPU_ATTEMPT] = { .title = "TRY", .is_right = true, .is_optional = true },
 	[GPU_USER] = { .title = "USER", .least = 6 },
 	[GPU_PID] = { .title = "PID", .is_right = true },
 	[GPU_AGE] = { .title = "AGE", .is_right = true },
@@ -132,6 +157,7 @@ static void put_holder(struct table *table, const struct view_holder *holder)
 		show_add_need(&holder->need, &text);
 	table_put(table, GPU_SHARE, share);
 	show_put_id(table, GPU_TICKET, holder->ticket);
+	show_put_attempt(table, GPU_ATTEMPT, holder->attempt);
 	table_put(table, GPU_USER, holder->user);
 	show_put_id(table, GPU_PID, holder->pid);
 	show_put_span(table, GPU_AGE, holder->age_ms);

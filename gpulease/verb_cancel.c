@@ -1,31 +1,45 @@
 /*
  * --cancel: a waiting ticket leaves the queue, a running job is ended.
  *
- * The wish is appended to the ticket file first, from when on it counts for everybody; then
- * all who wait are told by their bells.  Who does not obey within a second, and who runs
- * already, is ended by signals, until its lease is over.
+ * The wish is appended to the ticket file first, from when on it counts for everybody: it names
+ * the job, so that no attempt of it starts any more.  Then all who wait are told by their bells.
+ * Who does not obey within a second, and who runs already, is ended by signals, until its lease
+ * is over.  A supervisor ends its command itself; what is left at the end of the grace is killed,
+ * and the supervisor a moment later.  A shell goes on: what it has started on its GPUs is ended,
+ * and they are given back in its name.
  */
 #include <errno.h>
+#include <signal.h>
 
 #include "clock.h"
-#include "ending.h"
+#include "commit.h"
 #include "context.h"
 #include "diag.h"
+#include "ending.h"
 #include "exitcodes.h"
 #include "explain.h"
+#include "kin.h"
 #include "limits.h"
 #include "operands.h"
-#include "queue.h"
+#include "outcome.h"
 #include "terminate.h"
 #include "verbs.h"
-#include "watch.h"
 
-enum { TARGETS_MAX = 1024, OBEY_MS = 1000, STAY_MS = 5000 };
+enum {
+	TARGETS_MAX = 1024,
+	OBEY_MS = 1000,
+	STAY_MS = 5000,
+	SUPERVISOR_MS = 2000, /* from the KILL of its command to its own */
+	AGAIN_MS = 20,        /* whose end does not wake us is looked at so often */
+	ROUND_MS = 50,        /* what a shell has started is looked for so often */
+};
 
 struct target {
-	uint64_t ticket;
+	uint64_t job, number; /* of its latest ticket */
 	struct termination termination;
-	bool was_waiting, is_done;
+	struct gpuset gpus;
+	bool was_waiting, is_shell, is_done;
+	bool is_killed; /* all but the supervisor */
 	int status;
 };
 
@@ -33,6 +47,7 @@ static struct {
 	struct context context;
 	struct queue queue;
 	struct snapshot view;
+	struct outcome_look look;
 	struct target targets[TARGETS_MAX];
 	size_t count;
 	int64_t begun_ms;
@@ -40,52 +55,67 @@ static struct {
 
 /* --- what is meant ----------------------------------------------------------------- */
 
-static int refuse(uint64_t ticket, const char *because)
+static int refuse(uint64_t job, const char *because)
 {
-	diag("ticket %llu %s", (unsigned long long)ticket, because);
+	diag("ticket %llu %s", (unsigned long long)job, because);
 	return EXIT_NOT_DONE;
 }
 
-/* The owner to end: the lease's where there is one, else the ticket's. */
-static const struct owner *owner_of(const struct queue_row *row)
+/* Reads whom there is to end, by the lease where there is one.  1: the job is over; -errno. */
+static int locate(struct target *target, struct ticket *ret_ticket)
 {
-	struct snapshot_lease *lease =
-		snapshot_find_token(&cancel.view, row->ticket.owner.token);
+	struct outcome job = OUTCOME_OF(target->job);
+	const struct lease *lease;
+	int r;
 
-	return lease && !lease->is_over ? &lease->lease.owner : &row->ticket.owner;
+	outcome_begin(&cancel.look, &cancel.queue, &cancel.view, clock_boot_ms());
+	r = outcome_judge(&job, &cancel.look, false);
+	if (r == 0 && (!job.has_owner || ticket_read(&cancel.queue.file, job.latest,
+						 ret_ticket) != TICKET_RECORD))
+		r = -EAGAIN; /* half rewritten, or damaged */
+	if (r != 0)
+		return r;
+	lease = outcome_find_lease(&cancel.view, job.job);
+	target->job = job.job;
+	target->number = job.latest;
+	target->termination.owner = lease ? lease->owner : ret_ticket->owner;
+	target->gpus = lease ? lease->gpus : GPUSET_NONE;
+	target->is_shell = lease && lease->is_shell;
+	target->termination.is_supervised = ret_ticket->request.is_supervised;
+	target->was_waiting = !lease && ret_ticket->state == TICKET_WAITING;
+	return 0;
 }
 
-static int add_target(const struct settings *settings, uint64_t ticket)
+static int add_target(const struct settings *settings, uint64_t id)
 {
-	struct queue_row row;
-	const struct owner *owner;
-	struct life *life;
-	int r = queue_find(&cancel.queue, ticket, &row);
+	struct target *target = &cancel.targets[cancel.count];
+	uint64_t job;
+	struct ticket ticket;
+	int r = outcome_find_job(&cancel.queue.file, cancel.queue.end, id, &job);
 
+	if (r == OUTCOME_NO_JOB)
+		return refuse(id, "does not exist");
 	if (r < 0 || cancel.count == TARGETS_MAX)
-		return refuse(ticket, r < 0 ? strerror(-r) : "is one too many at once");
-	if (r == QUEUE_END && ticket >= cancel.queue.end)
-		return refuse(ticket, "does not exist");
-	if (r == QUEUE_END || strcmp(row.ticket.boot, cancel.context.dir.boot) != 0)
-		return refuse(ticket, "has finished");
-	owner = owner_of(&row);
-	life = lives_judge(&cancel.view.lives, owner, true, clock_boot_ms());
-	if (!life || life_is_over(life))
-		return refuse(ticket, "has finished");
-	if (getuid() != 0 && getuid() != owner->uid) {
+		return refuse(id, r < 0 ? strerror(-r) : "is one too many at once");
+	*target = (struct target){ .job = job,
+		.termination = { .grace_ms = settings->grace_ms } };
+	r = locate(target, &ticket);
+	if (r != 0)
+		return refuse(id, r < 0 ? strerror(-r) : "has finished");
+	/* its supervisor keeps the grace that the job was given */
+	if (target->termination.is_supervised && !settings->grace_given)
+		target->termination.grace_ms =
+			max_i64(target->termination.grace_ms, ticket.request.grace_ms);
+	if (getuid() != 0 && getuid() != target->termination.owner.uid) {
 		char name[64];
 		struct text text = TEXT_ON(name);
 
-		describe_user(owner->uid, row.ticket.user, &text);
+		describe_user(target->termination.owner.uid, ticket.user, &text);
 		diag("ticket %llu belongs to %s; only they and root may cancel it",
-			(unsigned long long)ticket, name);
+			(unsigned long long)id, name);
 		return EXIT_NOT_DONE;
 	}
-	cancel.targets[cancel.count++] = (struct target){
-		.ticket = ticket,
-		.was_waiting = row.ticket.state == TICKET_WAITING,
-		.termination = { .owner = *owner, .grace_ms = settings->grace_ms },
-	};
+	cancel.count++;
 	return 0;
 }
 
@@ -114,7 +144,7 @@ static int tell(const struct target *target)
 	struct control control = {
 		.verb = CONTROL_CANCEL,
 		.uid = getuid(),
-		.ticket = target->ticket,
+		.ticket = target->job,
 		.at_ms = clock_boot_ms(),
 	};
 	int r;
@@ -122,29 +152,137 @@ static int tell(const struct target *target)
 	text_copy(control.boot, sizeof(control.boot), cancel.context.dir.boot);
 	r = ticket_append_control(&cancel.queue.file, &control);
 	if (r < 0)
-		diag("cannot cancel ticket %llu: %s", (unsigned long long)target->ticket,
+		diag("cannot cancel ticket %llu: %s", (unsigned long long)target->job,
 			strerror(-r));
 	return r < 0 ? EXIT_MISUSE : 0;
 }
 
+/* Who got its GPUs, or went back into the queue, before the wish was there for it to see. */
+static void look_again(void)
+{
+	struct ticket ticket;
+
+	if (snapshot_read(&cancel.view, clock_boot_ms()) < 0)
+		return;
+	for (size_t i = 0; i < cancel.count; i++)
+		(void)!locate(&cancel.targets[i], &ticket);
+}
+
 /* --- ending ------------------------------------------------------------------------ */
 
+/*
+ * Tells the history of a ticket whose owner was ended while it waited: who obeys tells that
+ * himself, before he leaves.
+ */
+static void record_waiting(const struct target *target, const char *by)
+{
+	struct ticket_file *file = &cancel.queue.file;
+	uint64_t number = target->job;
+	struct history_end end;
+	struct ticket ticket;
+	int kind = ticket_read(file, number, &ticket);
+
+	if (kind == TICKET_RECORD && ticket.latest) {
+		number = ticket.latest;
+		kind = ticket_read(file, number, &ticket);
+	}
+	if (kind != TICKET_RECORD || ticket.state != TICKET_WAITING)
+		return;
+	if (history_find(cancel.context.dir.fd, target->job,
+		    clock_real_ms() - clock_boot_ms() + ticket.since_ms - 60000,
+		    &end) != 0 ||
+		end.attempt != ticket.attempt)
+		outcome_tell_cancelled(&cancel.context.dir, number, &ticket, by);
+}
+
+/* Tells the history, as far as the job's own end does not. */
 static void record(const struct target *target)
 {
 	char name[64];
 	struct text text = TEXT_ON(name);
 
-	if (snapshot_read(&cancel.view, clock_boot_ms()) < 0 ||
-		snapshot_judge(&cancel.view, clock_boot_ms()) < 0)
-		return;
 	describe_user(getuid(), NULL, &text);
-	ending_record(&cancel.view, target->termination.owner.token, "cancel", name);
+	if (snapshot_read(&cancel.view, clock_boot_ms()) == 0 &&
+		snapshot_judge(&cancel.view, clock_boot_ms()) == 0)
+		ending_record(&cancel.view, target->termination.owner.token,
+			HISTORY_CANCEL, name);
+	if (target->termination.begun_ms)
+		record_waiting(target, name);
 }
 
 static void fail(struct target *target, const char *because)
 {
 	target->is_done = true;
-	target->status = refuse(target->ticket, because);
+	target->status = refuse(target->job, because);
+}
+
+/* In the name of the shell that owns the lease; returns whether that could be done. */
+static bool give_back(const struct target *target)
+{
+	int r = commit_release(
+		&cancel.view, target->termination.owner.token, &target->gpus);
+
+	if (r == COMMIT_LOCKED)
+		return false;
+	beacon_ring_all(cancel.context.dir.fd);
+	return true;
+}
+
+/* What a shell has started: TERM, after the grace KILL; then its GPUs are given back. */
+static int64_t end_of_shell(struct target *target, int64_t now_ms)
+{
+	struct termination *end = &target->termination;
+	bool is_late = end->begun_ms && now_ms >= end->begun_ms + end->grace_ms;
+	int signal = is_late ? SIGKILL : end->begun_ms ? 0 : SIGTERM;
+	unsigned left;
+
+	if (end->owner.pidns != cancel.context.dir.pidns) {
+		fail(target, "is of a shell in another pid namespace; cancel it there");
+		return now_ms;
+	}
+	if (!end->begun_ms)
+		end->begun_ms = now_ms;
+	left = kin_signal_all(end->owner.token, end->owner.uid, signal, end->owner.pid);
+	if (!left && give_back(target)) {
+		target->is_done = true;
+		record(target);
+	}
+	return now_ms + ROUND_MS;
+}
+
+/* Likewise, once; the supervisor sees it end and tells how. */
+static void kill_command(struct target *target)
+{
+	const struct owner *owner = &target->termination.owner;
+
+	target->is_killed = true;
+	if (owner->pidns == cancel.context.dir.pidns)
+		(void)kin_signal_all(owner->token, owner->uid, SIGKILL, owner->pid);
+}
+
+static int64_t stay_until_ms(const struct target *target)
+{
+	return cancel.begun_ms + target->termination.grace_ms + STAY_MS;
+}
+
+/* Signals where it is time to.  As terminate_step(). */
+static int signal_target(
+	struct target *target, struct life *life, int64_t now_ms, int64_t *ret_wake_ms)
+{
+	struct termination *end = &target->termination;
+	int64_t longer_ms = end->is_supervised ? SUPERVISOR_MS : 0;
+	int r;
+
+	end->grace_ms += longer_ms;
+	r = terminate_step(end, life, cancel.context.dir.pidns, now_ms, ret_wake_ms);
+	end->grace_ms -= longer_ms;
+	if (!end->is_supervised || target->is_killed)
+		return r;
+	if (now_ms >= end->begun_ms + end->grace_ms)
+		kill_command(target);
+	else
+		*ret_wake_ms = min_i64(*ret_wake_ms, end->begun_ms + end->grace_ms);
+	return r;
 }
 
 /* Goes on with one target; returns when to come back at the latest. */
@@ -158,18 +296,31 @@ static int64_t go_on(struct target *target, struct life *life, int64_t now_ms)
 		record(target);
 		return now_ms;
 	}
-	if (!target->was_waiting || now_ms >= wake_ms)
-		r = terminate_step(&target->termination, life, cancel.context.dir.pidns,
-			now_ms, &wake_ms);
+	if (target->is_shell)
+		wake_ms = end_of_shell(target, now_ms);
+	else if (!target->was_waiting || now_ms >= wake_ms)
+		r = signal_target(target, life, now_ms, &wake_ms);
+	if (target->is_done)
+		return now_ms;
 	if (r == -ENOTSUP && target->was_waiting)
 		target->is_done = true; /* nobody counts its ticket any more */
 	else if (r == -ENOTSUP)
 		fail(target, "runs in another pid namespace; cancel it from there");
 	else if (r < 0)
 		fail(target, strerror(-r));
-	else if (now_ms >= cancel.begun_ms + target->termination.grace_ms + STAY_MS)
+	else if (now_ms >= stay_until_ms(target))
 		fail(target, "has not ended yet; what is left of it cannot be killed");
-	return min_i64(wake_ms, cancel.begun_ms + target->termination.grace_ms + STAY_MS);
+	return min_i64(wake_ms, stay_until_ms(target));
+}
+
+/* Whether its end will wake us. */
+static bool watch_life(struct watch *watch, const struct owner *owner, int64_t now_ms)
+{
+	const struct life *life = lives_judge(&cancel.view.lives, owner, true, now_ms);
+
+	return life && !life_is_over(life) && !life->unwatchable_ms &&
+	       watch_add(watch, life->pidfd, POLLIN) == 0 &&
+	       watch_add(watch, life->fifo_fd, 0) == 0;
 }
 
 /* One round over all targets that are left; false once none is. */
@@ -192,12 +343,11 @@ static bool round_of_all(struct watch *watch)
 			continue;
 		}
 		watch_until(watch, go_on(target, life, now_ms));
-		is_left = is_left || !target->is_done;
-		if (life->unwatchable_ms)
-			watch_until(watch, now_ms + 20);
-		if (watch_add(watch, life->pidfd, POLLIN) < 0 ||
-			watch_add(watch, life->fifo_fd, 0) < 0)
-			watch_until(watch, now_ms + 20);
+		if (target->is_done)
+			continue;
+		is_left = true;
+		if (!watch_life(watch, &target->termination.owner, now_ms))
+			watch_until(watch, now_ms + AGAIN_MS);
 	}
 	return is_left;
 }
@@ -242,6 +392,7 @@ int verb_cancel(struct settings *settings)
 		r = tell(&cancel.targets[i]);
 		status = r > status ? r : status;
 	}
+	look_again();
 	beacon_ring_all(cancel.context.dir.fd); /* also those who waited behind them */
 	r = end_all();
 	return r > status ? r : status;

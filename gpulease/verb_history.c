@@ -14,6 +14,7 @@
 int verb_history(struct settings *settings)
 {
 	static struct context context;
+	struct ended_filter filter;
 	struct table_style style = terminal_style();
 	struct history_end *ends = NULL;
 	struct why why = WHY_NONE;
@@ -22,12 +23,16 @@ int verb_history(struct settings *settings)
 
 	if (r != 0)
 		return r;
-	if (view_ended(&context, settings->history_count, &ends, &count, &why) < 0) {
+	if (ended_filter_make(settings, &filter, &why) < 0 ||
+		view_ended(&context, &filter, settings->history_count, &ends, &count,
+			&why) < 0) {
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
 	if (settings->json)
 		show_history_json(ends, count, clock_real_ms(), context.dir.path, stdout);
+	else if (!count && !ended_filter_is_open(&filter))
+		line_print("no such job has ended", &style, stdout);
 	else
 		r = show_history(ends, count, clock_real_ms(), &style, stdout);
 	free(ends);

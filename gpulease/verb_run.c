@@ -2,8 +2,9 @@
  * The main job: a ticket, a turn, a lease, and then the command instead of us.
  */
 #include <errno.h>
-#include <signal.h>
 
+#include "attempts.h"
+#include "background.h"
 #include "broker.h"
 #include "clock.h"
 #include "context.h"
@@ -12,10 +13,14 @@
 #include "exitcodes.h"
 #include "explain.h"
 #include "launch.h"
+#include "lease_only.h"
 #include "limits.h"
 #include "parse.h"
 #include "request.h"
+#include "queueing.h"
 #include "rights.h"
+#include "session.h"
+#include "setup.h"
 #include "step.h"
 #include "verbs.h"
 #include "waiting.h"
@@ -27,6 +32,7 @@ static struct {
 	struct request request;
 	struct waiting_line line;
 	char program[PATH_MAX];
+	char **command;
 	char user[USER_SIZE];
 } job;
 
@@ -44,124 +50,23 @@ static int check_command(const struct settings *settings)
 		diag("cannot change to '%s': %s", settings->chdir, strerror(-r));
 		return EXIT_MISUSE;
 	}
-	r = find_program(settings->command[0], job.program);
+	if (settings->lease_only || settings->shell)
+		return lease_check(settings);
+	job.command = settings->command;
+	if (setup_is_wanted(settings)) {
+		r = setup_wrap(settings, &job.command);
+		if (r != 0)
+			return r;
+	}
+	r = find_program(job.command[0], job.program);
 	if (r == 0)
 		return 0;
 	if (r == -EACCES) {
-		diag("cannot execute '%s': %s", settings->command[0], strerror(EACCES));
+		diag("cannot execute '%s': %s", job.command[0], strerror(EACCES));
 		return EXIT_CANNOT_EXECUTE;
 	}
-	diag("command '%s' was not found", settings->command[0]);
+	diag("command '%s' was not found", job.command[0]);
 	return EXIT_NOT_FOUND;
-}
-
-/* --- in the queue ------------------------------------------------------------------ */
-
-static int give_up(const struct settings *settings)
-{
-	char words[512], waited[DURATION_SIZE];
-	struct text text = TEXT_ON(words);
-
-	waiting_line_reason(&job.line, &job.broker, &text);
-	broker_leave(&job.broker);
-	if (settings->immediate && !settings->immediate_ms) {
-		note("not available at once: %s", words);
-	} else {
-		format_duration(settings->immediate ? settings->immediate_ms
-						    : settings->max_wait_ms,
-			waited);
-		note("gave up after %s: %s", waited, words);
-	}
-	return EXIT_GAVE_UP;
-}
-
-static int obey_cancel(void)
-{
-	char name[64];
-	struct text text = TEXT_ON(name);
-
-	describe_user(job.broker.cancelled_by, NULL, &text);
-	broker_leave(&job.broker);
-	note("ticket %llu was cancelled by %s", (unsigned long long)job.broker.number,
-		name);
-	return 128 + SIGTERM;
-}
-
-/* The job that this one was to come after has not ended well, and will not. */
-static int lose_hope(void)
-{
-	const struct held *held = &job.broker.held;
-
-	broker_leave(&job.broker);
-	if (held->status > 0)
-		note("gave up: job %llu has ended with status %d",
-			(unsigned long long)held->by, held->status);
-	else
-		note("gave up: how job %llu has ended is not recorded",
-			(unsigned long long)held->by);
-	return EXIT_GAVE_UP;
-}
-
-/* CLOCK_BOOTTIME by which the job has to have started. */
-static int64_t patience_until_ms(const struct settings *settings)
-{
-	int64_t now_ms = clock_boot_ms();
-
-	if (settings->immediate)
-		return now_ms + settings->immediate_ms;
-	return settings->max_wait_ms < 0 ? INT64_MAX : now_ms + settings->max_wait_ms;
-}
-
-/* Records that nobody can read are skipped; that they are there is said once. */
-static void report_broken(void)
-{
-	static bool is_told;
-
-	if (is_told ||
-		(!job.broker.view.broken_records && !job.broker.queue.first_broken))
-		return;
-	note("some records in '%s' cannot be read and are skipped", job.context.dir.path);
-	is_told = true;
-}
-
-/* Turns until the ticket is granted: 0, or the exit status. */
-static int wait_for_turn(const struct settings *settings)
-{
-	struct broker *broker = &job.broker;
-	int64_t until_ms = patience_until_ms(settings);
-	bool only_now = settings->immediate && !settings->immediate_ms;
-
-	for (;;) {
-		struct why why = WHY_NONE;
-		int64_t wake_ms = INT64_MAX;
-		int r = broker_turn(broker, &why);
-
-		report_broken();
-		if (broker->has_rejoined)
-			note("the queue in '%s' was replaced; this job is ticket %llu now",
-				job.context.dir.path, (unsigned long long)broker->number);
-		if (r == BROKER_GRANTED)
-			return 0;
-		if (r == BROKER_CANCELLED)
-			return obey_cancel();
-		if (r == BROKER_HOPELESS)
-			return lose_hope();
-		if (r < 0) {
-			diag("%s", why.text[0] ? why.text : strerror(-r));
-			return EXIT_MISUSE;
-		}
-		/* a verdict takes one probe, also for who does not want to wait */
-		if (clock_boot_ms() >= until_ms && !(only_now && r == BROKER_PROBING))
-			return give_up(settings);
-		if (r == BROKER_WAITING && !only_now)
-			wake_ms = waiting_line_show(&job.line, broker, clock_boot_ms());
-		r = broker_wait(
-			broker, min_i64(wake_ms, only_now ? INT64_MAX : until_ms));
-		if (r < 0) {
-			diag("cannot wait: %s", strerror(-r));
-			return EXIT_MISUSE;
-		}
-	}
 }
 
 /* --- the ways to run --------------------------------------------------------------- */
@@ -173,14 +78,23 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 		.context = &job.context,
 		.view = &job.broker.view,
 		.owner = &around->lease.owner,
-		.ticket = around->lease.ticket,
+		.ticket = lease_job(&around->lease),
+		.attempt = around->lease.attempt,
 		.gpus = around->lease.gpus,
 		.need = lease_need(&around->lease),
 		.live_fd = -1,
 		.program = job.program,
+		.command = job.command,
 	};
 	unsigned has = gpuset_count(&around->lease.gpus);
 
+	if (care_is_wanted(settings) || settings->lease_only || settings->shell) {
+		diag("this is a step of a lease (ticket %llu), and its job is looked after, "
+		     "or not, as a whole; leave --retries, --report, --lease-only and the "
+		     "like out",
+			(unsigned long long)step.ticket);
+		return EXIT_MISUSE;
+	}
 	if (settings->gpus_given && settings->gpus > has) {
 		diag("cannot use %u GPUs: the lease around this step (ticket %llu) has %u",
 			settings->gpus, (unsigned long long)around->lease.ticket, has);
@@ -215,7 +129,7 @@ static int foresee(const struct settings *settings)
 	if (r == 0)
 		r = broker_foresee(broker, &job.request, until_ms, &why);
 	if (r == BROKER_HOPELESS)
-		return lose_hope();
+		return queueing_lose_hope(broker);
 	if (r < 0 && why.text[0]) {
 		diag("%s", why.text);
 		return EXIT_MISUSE;
@@ -239,6 +153,41 @@ static int foresee(const struct settings *settings)
 	return EXIT_GAVE_UP;
 }
 
+static struct queueing queueing = {
+	.context = &job.context, .broker = &job.broker, .line = &job.line
+};
+
+/* The job has its ticket: who waits for that is told. */
+static int announce(const struct settings *settings)
+{
+	verbose("ticket %llu in '%s'", (unsigned long long)job.broker.number,
+		job.context.dir.path);
+	if (in_session())
+		session_announce(job.broker.number);
+	return settings->submit
+		       ? background_announce(&job.context, job.broker.number)
+		       : 0;
+}
+
+/* The job has been granted what it wants. */
+static int run_granted(const struct settings *settings, struct launch *own)
+{
+	struct attempts attempts = {
+		.queueing = &queueing,
+		.request = &job.request,
+		.launch = own,
+		.keeps_output = settings->submit,
+	};
+
+	own->ticket = job.broker.number;
+	own->live_fd = job.broker.live_fd;
+	if (settings->lease_only)
+		return lease_hold(own, &job.broker);
+	if (settings->shell)
+		return lease_to_shell(own, &job.broker);
+	return care_is_wanted(settings) ? attempts_run(&attempts) : launch(own);
+}
+
 static int run_leased(struct settings *settings)
 {
 	struct why why = WHY_NONE;
@@ -247,46 +196,60 @@ static int run_leased(struct settings *settings)
 		.view = &job.broker.view,
 		.owner = &job.broker.ticket.owner,
 		.program = job.program,
+		.command = job.command,
 	};
 	int r = 0;
 
 	local_user_name(getuid(), job.user, sizeof(job.user));
 	r = request_make(settings, &job.context, &job.request);
-	if (r == 0 && settings->gpus)
+	if (r == 0 && settings->gpus && (settings->shell || !settings->adopt_pid))
 		r = request_choose(settings, &job.context, &job.broker, &job.request,
 			job.line.limited);
 	if (r != 0)
 		return r;
 	if (settings->dry_run)
 		return foresee(settings);
+	if (settings->shell)
+		r = lease_find_shell(settings, &job.broker);
+	if (r != 0)
+		return r;
+	if (settings->lease_only && settings->adopt_pid)
+		return lease_adopt(&job.context, &job.broker, &job.request);
 	if (broker_join(&job.broker, &job.request, job.user, &why) < 0) {
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
-	verbose("ticket %llu in '%s'", (unsigned long long)job.broker.number,
-		job.context.dir.path);
-	if (broker_has_to_wait(&job.broker)) {
-		r = wait_for_turn(settings);
-		if (r != 0)
-			return r;
+	r = announce(settings);
+	if (r == 0 && broker_has_to_wait(&job.broker)) {
+		r = queueing_wait(&queueing);
 		own.gpus = job.broker.verdict.gpus;
 		own.need = request_need(&job.request);
 	}
-	own.ticket = job.broker.number;
-	own.live_fd = job.broker.live_fd;
-	return launch(&own);
+	return r != 0 ? r : run_granted(settings, &own);
 }
 
-int verb_run(struct settings *settings)
+/* Where the job is to run: here (0), or somewhere else, where it does; then *@ret_status. */
+static bool is_elsewhere(const struct settings *settings, int *ret_status)
 {
-	const struct snapshot_lease *around;
+	if (settings->screen && !in_session()) {
+		*ret_status = session_begin(&job.context);
+		return true;
+	}
+	return settings->submit && !background_begin(&job.context, ret_status);
+}
+
+static int run(struct settings *settings)
+{
+	const struct snapshot_lease *around = NULL;
 	int r;
 
 	limits_raise();
 	r = context_open(settings, &job.context);
+	if (settings->screen)
+		session_prepare();
 	if (r == 0)
 		r = check_command(settings);
-	if (r != 0)
+	if (r != 0 || is_elsewhere(settings, &r))
 		return r;
 	r = broker_init(&job.broker, &job.context.dir, &job.context.prober);
 	job.broker.max_waiting = job.context.config.max_waiting;
@@ -299,6 +262,15 @@ int verb_run(struct settings *settings)
 			strerror(-r));
 		return EXIT_MISUSE;
 	}
-	around = step_find_lease(&job.broker.view);
+	/* what is put somewhere else is a job of its own, also from inside a lease */
+	if (!settings->submit && !settings->screen)
+		around = step_find_lease(&job.broker.view);
 	return around ? run_step(settings, around) : run_leased(settings);
+}
+
+int verb_run(struct settings *settings)
+{
+	int r = run(settings);
+
+	return settings->shell ? lease_fail_shell(settings, r) : r;
 }

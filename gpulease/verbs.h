@@ -16,5 +16,13 @@ int verb_resume(struct settings *settings);
 int verb_doctor(struct settings *settings);
 int verb_show_config(struct settings *settings);
 int verb_docker_args(struct settings *settings);
+int verb_log(struct settings *settings);
+int verb_follow(struct settings *settings);
+int verb_wait_for(struct settings *settings);
+int verb_signal_job(struct settings *settings);
+int verb_attach(struct settings *settings);
+int verb_sessions(struct settings *settings);
+int verb_enter_session(struct settings *settings);
+int verb_accounting(struct settings *settings);
 
 #endif

@@ -1,5 +1,6 @@
 #include <errno.h>
 
+#include "care.h"
 #include "clock.h"
 #include "explain.h"
 #include "instance.h"
@@ -35,13 +36,18 @@ static void fill_lease(const struct look *look, const struct snapshot_lease *hel
 	struct view_holder *out)
 {
 	const struct lease *lease = &held->lease;
+	unsigned tolerance_percent = look->context->config.tolerance_percent;
 	struct text user = TEXT_ON(out->user);
 
-	out->ticket = lease->ticket;
+	out->ticket = lease_job(lease);
+	out->attempt = lease->attempt ? lease->attempt : 1;
 	out->pid = held->is_dead ? 0 : view_pid(look, &lease->owner);
 	out->is_lingering = held->is_dead;
 	out->need = lease_need(lease);
 	out->peak_mib = lease->peak_mib;
+	out->is_over_declared =
+		lease->vram_mib && care_compare(lease->vram_mib, lease->peak_mib,
+					   tolerance_percent) == USE_OVER;
 	out->age_ms = max_i64(0, look->now_ms - lease->since_ms);
 	out->limit_ms = lease->limit_ms;
 	describe_user(lease->owner.uid, lease->user, &user);

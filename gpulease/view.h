@@ -13,6 +13,7 @@
 #define GPULEASE_VIEW_H
 
 #include "context.h"
+#include "ended_filter.h"
 #include "history.h"
 #include "snapshot.h"
 
@@ -26,15 +27,18 @@ enum {
 
 /* Who has a GPU: one of the leases on it, or else the process that uses it. */
 struct view_holder {
-	uint64_t ticket;   /* 0: no lease */
+	uint64_t ticket;   /* the id of its job; 0: no lease */
+	uint32_t attempt;  /* of that job, 1, 2 …; 0: no lease */
 	uint32_t pid;      /* 0: not to be seen from here, or dead */
 	bool is_lingering; /* its owner is dead, but somebody it left behind lives */
 	char user[64];     /* "" unknown */
 	char name[NAME_SIZE_MAX];
-	struct need need;  /* of a lease: what it has of the GPU */
-	uint64_t peak_mib; /* the most that was seen of it, where it shares; 0: nothing */
-	int64_t age_ms;    /* of the lease, or VIEW_UNKNOWN */
-	int64_t limit_ms;  /* 0: none */
+	struct need need; /* of a lease: what it has of the GPU */
+	uint64_t
+		peak_mib; /* the most that was seen of it, where anybody looks; 0: nothing */
+	bool is_over_declared; /* which is more than it has declared, and the tolerance */
+	int64_t age_ms;        /* of the lease, or VIEW_UNKNOWN */
+	int64_t limit_ms;      /* 0: none */
 	char command[VIEW_COMMAND_SIZE]; /* "", as ->name: not to be seen */
 };
 
@@ -64,7 +68,8 @@ struct view_gpu {
 
 /* One ticket that waits; its position is its place in the array. */
 struct view_job {
-	uint64_t ticket;
+	uint64_t ticket;    /* the id of the job */
+	uint32_t attempt;   /* 1, 2 … */
 	uint32_t gpus, pid; /* pid 0: not to be seen from here */
 	struct need need;   /* of each GPU */
 	int64_t priority;
@@ -111,11 +116,32 @@ MUST_CHECK int view_take(
 void view_release(struct view *view);
 
 /*
- * The newest @most jobs that have ended, oldest first, as a new array *@ret (freed by the
- * caller) of *@ret_count: those in the history, then those whose leases are over and stand
- * in the lease files still.  Does without nvidia-smi.  0 or as above.
+ * Each job that has ended, the latest first: those whose leases are over and stand in the
+ * lease files still, then those in the history; where it wants them, before these the leases
+ * that live, as if they ended now.  Names and commands that this user may not see are empty,
+ * users without a name on record, too.  Does without nvidia-smi.
  */
-MUST_CHECK int view_ended(const struct context *context, uint64_t most,
-	struct history_end **ret, size_t *ret_count, struct why *why);
+struct view_taker {
+	/* 0 to go on, VIEW_ENOUGH, or a negative errno */
+	int (*take)(
+		struct view_taker *taker, const struct history_end *end, bool is_running);
+	bool wants_running;
+	/* set before the first call */
+	unsigned gpu_count; /* of this machine, in this boot; of MIG, instances */
+	int64_t real_ms;
+};
+enum { VIEW_ENOUGH = 1 };
+
+/* 0, also where it had enough, or a negative errno with the reason in @why. */
+MUST_CHECK int view_each_ended(
+	const struct context *context, struct view_taker *taker, struct why *why);
+
+/*
+ * The newest @most of them that pass @filter, oldest first, as a new array *@ret (freed by
+ * the caller) of *@ret_count, not more than VIEW_ENDED_MAX.  0 or as above.
+ */
+MUST_CHECK int view_ended(const struct context *context,
+	const struct ended_filter *filter, uint64_t most, struct history_end **ret,
+	size_t *ret_count, struct why *why);
 
 #endif

@@ -1,10 +1,16 @@
+/* What has ended, and what jobs that run have used: leases and the history as one. */
 #include <errno.h>
 
+#include "array.h"
+#include "clock.h"
 #include "ending.h"
 #include "explain.h"
+#include "instance.h"
 #include "look.h"
 #include "parse.h"
 #include "view.h"
+
+/* --- all of them ------------------------------------------------------------------- */
 
 /*
  * While nobody waits nobody replaces the leases that are over, and so nobody tells the history.
@@ -18,91 +24,194 @@ static bool stands_unrecorded(const struct snapshot_lease *lease)
 	       gpuset_has(&lease->seen, (unsigned)lowest);
 }
 
-static int compare_tickets(const void *a, const void *b)
-{
-	const struct history_end *x = a, *y = b;
+struct leased_end {
+	struct history_end end;
+	bool is_running;
+};
 
-	return (x->ticket > y->ticket) - (x->ticket < y->ticket);
+/* The latest first. */
+static int compare_leased(const void *a, const void *b)
+{
+	const struct history_end *x = &((const struct leased_end *)a)->end;
+	const struct history_end *y = &((const struct leased_end *)b)->end;
+
+	if (x->ticket != y->ticket)
+		return x->ticket < y->ticket ? 1 : -1;
+	return (x->attempt < y->attempt) - (x->attempt > y->attempt);
 }
 
-/* Appends those that stand in the lease files to the @*count at @*ends. */
-static int add_standing(
-	const struct snapshot *view, struct history_end **ends, size_t *count)
+static size_t describe_leases(
+	const struct look *look, bool with_running, struct leased_end *out)
 {
-	struct history_end *all =
-		reallocarray(*ends, *count + view->lease_count + 1, sizeof(*all));
-	size_t before = *count;
+	const struct snapshot *view = &look->snapshot;
+	size_t count = 0;
+
+	for (size_t i = 0; i < view->lease_count; i++) {
+		const struct snapshot_lease *lease = &view->leases[i];
+		struct leased_end *next = &out[count];
+
+		next->is_running = with_running && !lease->is_over;
+		if (next->is_running) {
+			history_describe(
+				&lease->lease, look->now_ms, look->now_ms, &next->end);
+			ending_name_gpus(view, &lease->lease.gpus, next->end.gpus,
+				sizeof(next->end.gpus));
+		} else if (stands_unrecorded(lease)) {
+			ending_describe(view, lease, &next->end);
+		} else {
+			continue;
+		}
+		count++;
+	}
+	qsort(out, count, sizeof(*out), compare_leased);
+	return count;
+}
+
+/* Nothing that may not be shown goes any further, not even to be compared with. */
+static int take(struct view_taker *taker, struct history_end *end, bool is_running)
+{
+	if (!may_show_commands_of(end->uid))
+		end->name[0] = end->command[0] = '\0';
+	return taker->take(taker, end, is_running);
+}
+
+static int take_leases(const struct look *look, struct view_taker *taker)
+{
+	struct leased_end *all = calloc(look->snapshot.lease_count + 1, sizeof(*all));
+	size_t count;
+	int r = 0;
 
 	if (!all)
 		return -ENOMEM;
-	*ends = all;
-	for (size_t i = 0; i < view->lease_count; i++)
-		if (stands_unrecorded(&view->leases[i]))
-			ending_describe(view, &view->leases[i], &all[(*count)++]);
-	qsort(all + before, *count - before, sizeof(*all), compare_tickets);
-	return 0;
+	count = describe_leases(look, taker->wants_running, all);
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = take(taker, &all[i].end, all[i].is_running);
+	free(all);
+	return r;
 }
 
-static int collect(struct look *look, size_t most, struct history_end **ends,
-	size_t *count, struct why *why)
+static int take_history(int dirfd, struct view_taker *taker)
 {
-	int r = look_read(look, why);
+	static struct history_reader reader; /* too big for the stack */
+	struct history_end end;
+	int r = history_reader_open(dirfd, &reader);
 
 	if (r < 0)
 		return r;
-	r = history_read(look->context->dir.fd, most, ends, count);
-	if (r < 0) {
-		why_set(why, "cannot read the history in '%s/history': %s",
-			look->context->dir.path, strerror(-r));
-		return r;
+	while ((r = history_next(&reader, &end)) == 0) {
+		r = take(taker, &end, false);
+		if (r != 0)
+			break;
 	}
-	return add_standing(&look->snapshot, ends, count);
+	history_reader_release(&reader);
+	return r < 0 ? r : 0;
+}
+
+static unsigned count_gpus(const struct snapshot *view)
+{
+	unsigned count = 0;
+
+	for (unsigned slot = 0; slot < view->slots; slot++)
+		count += view->gpus[slot].exists &&
+			 !gpu_is_parent(view, &view->gpus[slot]);
+	return count;
+}
+
+static struct look look; /* too big for the stack */
+
+int view_each_ended(
+	const struct context *context, struct view_taker *taker, struct why *why)
+{
+	int r;
+
+	look_init(&look, context, 0);
+	r = look_read(&look, why);
+	if (r == 0) {
+		taker->gpu_count = count_gpus(&look.snapshot);
+		taker->real_ms = clock_real_ms();
+		r = take_leases(&look, taker);
+		if (r == 0)
+			r = take_history(context->dir.fd, taker);
+		if (r < 0)
+			why_set(why, "cannot read the history in '%s/history': %s",
+				context->dir.path, strerror(-r));
+	}
+	look_release(&look);
+	return r < 0 ? r : 0;
+}
+
+/* --- the last of them -------------------------------------------------------------- */
+
+struct collection {
+	struct view_taker taker;
+	const struct ended_filter *filter;
+	struct history_end *ends; /* the latest first */
+	size_t count, room, most;
+};
+
+static int collect(
+	struct view_taker *taker, const struct history_end *end, bool is_running)
+{
+	struct collection *all = (struct collection *)taker;
+	struct history_end *ends;
+
+	(void)is_running;
+	if (all->count >= all->most)
+		return VIEW_ENOUGH;
+	if (!ended_filter_admits(all->filter, end))
+		return 0;
+	ends = array_grow(all->ends, sizeof(*ends), all->count, &all->room);
+	if (!ends)
+		return -ENOMEM;
+	all->ends = ends;
+	ends[all->count++] = *end;
+	return 0;
 }
 
 /* Numbers where there was no name: of a user without one, and of who cancelled. */
 static void name_users(struct history_end *end)
 {
-	struct text name = TEXT_ON(end->user);
+	struct text name;
 	uint64_t uid;
 
-	if (!end->user[0])
+	if (!end->user[0]) {
+		name = TEXT_ON(end->user);
 		describe_user(end->uid, NULL, &name);
+	}
 	if (parse_u64(end->by, UINT32_MAX, &uid, NULL) < 0)
 		return;
 	name = TEXT_ON(end->by);
 	describe_user((uint32_t)uid, NULL, &name);
 }
 
-static struct look look; /* too big for the stack */
-
-int view_ended(const struct context *context, uint64_t most, struct history_end **ret,
-	size_t *ret_count, struct why *why)
+static void turn_round(struct history_end *ends, size_t count)
 {
-	struct history_end *ends = NULL;
-	size_t count = 0;
-	int r;
+	for (size_t i = 0; i < count / 2; i++) {
+		struct history_end end = ends[i];
 
-	if (most > VIEW_ENDED_MAX)
-		most = VIEW_ENDED_MAX;
-	look_init(&look, context, 0);
-	r = collect(&look, (size_t)most, &ends, &count, why);
-	look_release(&look);
+		ends[i] = ends[count - 1 - i];
+		ends[count - 1 - i] = end;
+	}
+}
+
+int view_ended(const struct context *context, const struct ended_filter *filter,
+	uint64_t most, struct history_end **ret, size_t *ret_count, struct why *why)
+{
+	struct collection all = {
+		.taker.take = collect,
+		.filter = filter,
+		.most = most < VIEW_ENDED_MAX ? (size_t)most : VIEW_ENDED_MAX,
+	};
+	int r = view_each_ended(context, &all.taker, why);
+
 	if (r < 0) {
-		free(ends);
-		if (!why->text[0])
-			why_set(why, "cannot look: %s", strerror(-r));
+		free(all.ends);
 		return r;
 	}
-	if (count > most) {
-		memmove(ends, ends + (count - most), (size_t)most * sizeof(*ends));
-		count = (size_t)most;
-	}
-	for (size_t i = 0; i < count; i++) {
-		name_users(&ends[i]);
-		if (!may_show_commands_of(ends[i].uid))
-			ends[i].name[0] = ends[i].command[0] = '\0';
-	}
-	*ret = ends;
-	*ret_count = count;
+	turn_round(all.ends, all.count);
+	for (size_t i = 0; i < all.count; i++)
+		name_users(&all.ends[i]);
+	*ret = all.ends;
+	*ret_count = all.count;
 	return 0;
 }

@@ -42,7 +42,8 @@ static void describe(
 	const struct request *request = &ticket->request;
 	struct text user = TEXT_ON(job->user);
 
-	job->ticket = row->number;
+	job->ticket = ticket_job(row->number, ticket);
+	job->attempt = ticket->attempt ? ticket->attempt : 1;
 	job->gpus = request->gpus;
 	job->need = request_need(request);
 	job->priority = request->priority;
@@ -76,6 +77,7 @@ static int judge(struct walk *walk, const struct queue_row *row, bool is_stopped
 		return r;
 	planned.hold = held.hold;
 	planned.held_by = held.by;
+	planned.held_until_ms = held.until_ms;
 	if (is_stopped) {
 		struct plan plan = walk->plan;
 

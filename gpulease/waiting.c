@@ -61,7 +61,7 @@ int64_t waiting_line_show(
 	waiting_line_reason(line, broker, &text);
 	waiting_line_estimate(broker, &text);
 	note("ticket %llu waits, %u%s in the queue: %s",
-		(unsigned long long)broker->number, position, ordinal_end(position),
+		(unsigned long long)broker_job(broker), position, ordinal_end(position),
 		words);
 	line->is_shown = true;
 	line->shown_ms = now_ms;

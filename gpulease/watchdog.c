@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 
 #include "clock.h"
+#include "commit.h"
 #include "ending.h"
+#include "kin.h"
 #include "rights.h"
 #include "terminate.h"
 #include "watch.h"
@@ -19,7 +21,9 @@
 
 enum {
 	DIRECTORY_FD = 3,
-	YIELD_MS = 200, /* for --cancel, who knows more, to tell an end first */
+	YIELD_MS = 200,  /* for --cancel, who knows more, to tell an end first */
+	STAY_MS = 5000,  /* what is still there so long after KILL is not to be killed */
+	LOCK_TRIES = 20, /* of 50 ms */
 };
 
 /* Holds nothing of the job's: no terminal, no pipe, no FIFO, no signal of its group. */
@@ -74,6 +78,50 @@ static void wait_for(
 		(void)!watch_wait(watch);
 }
 
+/* --- a shell ----------------------------------------------------------------------- */
+
+static struct snapshot view; /* too big for the stack */
+
+/* Whether the lease has not been given back before. */
+static bool still_stands(const struct watchdog_order *order)
+{
+	const struct snapshot_lease *lease;
+
+	if (snapshot_read(&view, clock_boot_ms()) < 0)
+		return false;
+	lease = snapshot_find_token(&view, order->owner.token);
+	return lease && !lease->is_over;
+}
+
+/* What the shell has started, until nothing of it is left, or is not to be killed. */
+static void end_its_processes(const struct watchdog_order *order)
+{
+	int64_t kill_ms = clock_boot_ms() + order->grace_ms;
+	int signal = SIGTERM, pause_ms = 20;
+
+	while (kin_signal_all(order->owner.token, order->owner.uid, signal,
+		       order->owner.pid) > 0) {
+		int64_t now_ms = clock_boot_ms();
+
+		if (now_ms >= kill_ms + STAY_MS)
+			break;
+		signal = now_ms >= kill_ms ? SIGKILL : 0;
+		(void)poll(NULL, 0, pause_ms);
+		pause_ms = pause_ms < 500 ? 2 * pause_ms : pause_ms;
+	}
+}
+
+static void give_back(const struct watchdog_order *order)
+{
+	for (int left = LOCK_TRIES; left > 0; left--)
+		if (commit_release(&view, order->owner.token, &order->gpus) !=
+			COMMIT_LOCKED)
+			break;
+	beacon_ring_all(view.dir->fd);
+}
+
+/* --- the job ----------------------------------------------------------------------- */
+
 /* Until the job is over, by itself or by us.  Returns whether it was us. */
 static bool guard(const struct watchdog_order *order, struct lives *lives)
 {
@@ -91,6 +139,12 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 
 		if (!life || (order->is_step ? life_is_dead(life) : life_is_over(life)))
 			break;
+		if (now_ms >= limit_at_ms && order->is_shell) {
+			if (!still_stands(order))
+				break;
+			end_its_processes(order);
+			return true;
+		}
 		if (now_ms >= limit_at_ms &&
 			terminate_step(&termination, life, lives->dir->pidns, now_ms,
 				&wake_ms) != TERMINATE_LATER)
@@ -127,7 +181,9 @@ static void tell(const struct watchdog_order *order, struct lives *lives,
 		(void)poll(NULL, 0, YIELD_MS);
 		status = find_status(order, lives);
 	}
-	ending_record_open(ending, gone_ms, status, was_us ? "limit" : NULL, NULL);
+	(void)ending_record_open(ending, gone_ms,
+		&(struct ending_facts){
+			.status = status, .how = was_us ? HISTORY_LIMIT : NULL });
 }
 
 static void run(const struct watchdog_order *order)
@@ -139,15 +195,18 @@ static void run(const struct watchdog_order *order)
 
 	if (let_go(order->dir, &dir) < 0)
 		_exit(1);
-	can_tell = !order->is_step && ending_open(dir.fd, &order->gpus, order->gpu_names,
+	can_tell = !order->is_step && ending_open(&dir, &order->gpus, order->gpu_names,
 					      order->owner.token, &ending) == 0;
 	/* opens what tells of the job's end, while names can be looked up */
 	(void)!lives_judge(&lives, &order->owner, !order->is_step, clock_boot_ms());
-	if (rights_drop() < 0)
+	snapshot_init(&view, &dir);
+	if (!order->is_shell && rights_drop() < 0)
 		_exit(1);
 	was_us = guard(order, &lives);
 	if (can_tell)
 		tell(order, &lives, &ending, was_us);
+	if (was_us && order->is_shell)
+		give_back(order);
 	_exit(0);
 }
 

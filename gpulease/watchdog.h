@@ -3,7 +3,8 @@
  * ends the job at its time limit and itself with the job, whose end it tells the history.
  *
  * It is one more process of the user's and has no more rights than those: what it needs of
- * the state directory it opens before it gives up the program's group.
+ * the state directory it opens before it gives up the program's group.  The one of a shell
+ * keeps the group: it has to give the lease back and to ring for those who wait.
  */
 #ifndef GPULEASE_WATCHDOG_H
 #define GPULEASE_WATCHDOG_H
@@ -13,10 +14,11 @@
 
 struct watchdog_order {
 	const struct statedir *dir;
-	struct owner owner; /* this process, which will be the command */
+	struct owner owner; /* this process, which will be the command, or one adopted */
 	struct gpuset gpus; /* of its lease, and how they are called: "0,3" */
 	const char *gpu_names;
-	bool is_step;               /* of a lease that is not its own */
+	bool is_step;  /* of a lease that is not its own */
+	bool is_shell; /* which is spared: what it has started ends, and the lease */
 	int64_t limit_ms, grace_ms; /* limit 0: none, there is just the end to tell */
 };
 

@@ -63,7 +63,8 @@ static int note_ticket(
 	struct account *account, uint64_t number, const struct ticket *ticket)
 {
 	const char *token = ticket->owner.token;
-	bool has_gpus = ticket->state != TICKET_WAITING && ticket->request.gpus;
+	bool has_gpus = ticket->state != TICKET_WAITING && ticket->state != TICKET_LEFT &&
+			ticket->request.gpus;
 	struct unknown *unknown;
 
 	if (strcmp(ticket->boot, account->dir->boot) != 0)

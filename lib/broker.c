@@ -8,6 +8,7 @@
 enum {
 	TURN_TRIES = 64,
 	AGAIN_MS = 5,
+	LOCKED_MS = 1000,
 	SWEEP_EVERY = 64, /* tickets */
 };
 
@@ -19,6 +20,7 @@ int broker_init(struct broker *broker, const struct statedir *dir,
 {
 	broker->dir = dir;
 	broker->live_fd = broker->bell_fd = -1;
+	broker->debt = BROKER_DEBT_NONE;
 	broker->watch = WATCH_NONE;
 	prober_init(&broker->prober, dir, config);
 	snapshot_init(&broker->view, dir);
@@ -30,10 +32,12 @@ void broker_release(struct broker *broker)
 {
 	close_fd(&broker->live_fd);
 	close_fd(&broker->bell_fd);
+	close_fd(&broker->debt.live_fd);
 	prober_release(&broker->prober);
 	queue_release(&broker->queue);
 	snapshot_release(&broker->view);
 	passover_release(&broker->passover);
+	preempt_release(&broker->preempt);
 	hold_release(&broker->book);
 	watch_release(&broker->watch);
 }
@@ -51,7 +55,7 @@ static int adopt_new(struct broker *broker)
 }
 
 /* Leases, lives and probe; GPUs that are new get their files, and are read in turn. */
-static int look(struct broker *broker)
+int broker_look(struct broker *broker)
 {
 	struct snapshot *view = &broker->view;
 	int r;
@@ -80,7 +84,7 @@ int broker_survey(struct broker *broker)
 	int r;
 
 	lives_begin(&broker->view.lives);
-	r = look(broker);
+	r = broker_look(broker);
 	lives_end(&broker->view.lives);
 	return r;
 }
@@ -123,7 +127,7 @@ static int make_fifos(struct broker *broker)
 		if (broker->live_fd < 0)
 			return broker->live_fd;
 	}
-	if (has_to_wait(&broker->ticket.request) &&
+	if (broker->ticket.state == TICKET_WAITING &&
 		!beacon_is_named(dirfd, BEACON_BELL, owner->token)) {
 		close_fd(&broker->bell_fd);
 		broker->bell_fd = beacon_create(dirfd, BEACON_BELL, owner);
@@ -133,8 +137,8 @@ static int make_fifos(struct broker *broker)
 	return 0;
 }
 
-/* FIFOs first, then the ticket: a ticket that can be read has its FIFOs. */
-static int take_ticket(struct broker *broker, struct why *why)
+/* FIFOs first, then the ticket. */
+int broker_take_ticket(struct broker *broker, struct why *why)
 {
 	int r = make_fifos(broker);
 
@@ -176,7 +180,7 @@ int broker_join(struct broker *broker, const struct request *request, const char
 	if (r == 0)
 		r = broker_check_quota(broker, UINT64_MAX, why);
 	if (r == 0)
-		r = take_ticket(broker, why);
+		r = broker_take_ticket(broker, why);
 	if (r < 0)
 		return r;
 	if (broker->number % SWEEP_EVERY == 0)
@@ -202,7 +206,8 @@ static int rejoin(struct broker *broker, struct why *why)
 		return r;
 	}
 	broker->has_rejoined = true;
-	return take_ticket(broker, why);
+	broker->ticket.job = broker->ticket.latest = 0; /* numbers begin anew */
+	return broker_take_ticket(broker, why);
 }
 
 void broker_leave(struct broker *broker)
@@ -234,7 +239,7 @@ static int read_and_plan(struct broker *broker, struct verdict *ret, struct why 
 		return BROKER_CANCELLED;
 	}
 	lives_begin(&broker->view.lives);
-	r = look(broker);
+	r = broker_look(broker);
 	if (r < 0)
 		why_set(why, "cannot use the lease files in '%s/gpu': %s",
 			broker->dir->path, strerror(-r));
@@ -246,8 +251,7 @@ static int read_and_plan(struct broker *broker, struct verdict *ret, struct why 
 
 /* --- starting ---------------------------------------------------------------------- */
 
-/* Whether the probe is new enough to hand out the GPUs of @set. */
-static bool is_probe_fresh(const struct broker *broker, const struct gpuset *set)
+bool broker_is_probe_fresh(const struct broker *broker, const struct gpuset *set)
 {
 	const struct snapshot *view = &broker->view;
 
@@ -269,13 +273,21 @@ static void make_lease(const struct broker *broker, struct lease *lease)
 
 	*lease = (struct lease){
 		.ticket = broker->number,
-		.owner = ticket->owner,
+		.job = ticket->job,
+		.attempt = ticket->attempt,
+		.owner = broker->heir ? *broker->heir : ticket->owner,
 		.gpus = broker->verdict.gpus,
 		.share_percent = ticket->request.share_percent,
 		.vram_mib = ticket->request.vram_mib,
 		.limit_ms = ticket->request.limit_ms,
 		.grace_ms = ticket->request.grace_ms,
 		.since_ms = clock_boot_ms(),
+		.waited_ms = clock_boot_ms() - ticket->since_ms,
+		.priority = ticket->request.priority,
+		.is_supervised = ticket->request.is_supervised,
+		.is_preemptible = ticket->request.is_preemptible,
+		.leave_ms = ticket->request.leave_ms,
+		.is_shell = broker->heir && broker->heir_is_shell,
 	};
 	text_copy(lease->boot, sizeof(lease->boot), ticket->boot);
 	text_copy(lease->user, sizeof(lease->user), ticket->user);
@@ -284,14 +296,19 @@ static void make_lease(const struct broker *broker, struct lease *lease)
 }
 
 /* The ticket says granted, the bell goes, the hint moves: nobody need wait for these. */
-static void finish(struct broker *broker)
+void broker_finish(struct broker *broker)
 {
 	broker->ticket.state = TICKET_GRANTED;
 	broker->ticket.turn++;
 	broker->ticket.turn_ms = clock_boot_ms();
 	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
-	beacon_remove(broker->dir->fd, BEACON_BELL, broker->ticket.owner.token);
-	close_fd(&broker->bell_fd);
+	broker->orders_from = broker->queue.end;
+	/* who may be preempted wants to hear of it */
+	if (!broker->ticket.request.is_preemptible ||
+		!broker->ticket.request.is_supervised) {
+		beacon_remove(broker->dir->fd, BEACON_BELL, broker->ticket.owner.token);
+		close_fd(&broker->bell_fd);
+	}
 	if (broker->hint == broker->number)
 		broker->hint++;
 	queue_move_hint(&broker->queue, broker->hint);
@@ -306,9 +323,23 @@ static void note_cancels(struct broker *broker)
 		struct snapshot_lease *lease = &broker->view.leases[i];
 
 		lease->is_cancelled =
-			queue_is_cancelled(&broker->queue, lease->lease.ticket,
+			queue_is_cancelled(&broker->queue, lease_job(&lease->lease),
 				lease->lease.owner.uid, &lease->cancelled_by);
 	}
+}
+
+int broker_write_lease(struct broker *broker, struct why *why)
+{
+	struct lease lease;
+	int r;
+
+	make_lease(broker, &lease);
+	note_cancels(broker);
+	r = commit_write(&broker->view, &broker->verdict.gpus, &lease);
+	if (r < 0)
+		why_set(why, "cannot write a lease in '%s/gpu': %s", broker->dir->path,
+			strerror(-r));
+	return r;
 }
 
 /* With the locks held: the same verdict once more, then the leases. */
@@ -316,23 +347,16 @@ static int take_locked(struct broker *broker, struct why *why)
 {
 	struct gpuset set = broker->verdict.gpus;
 	struct verdict again;
-	struct lease lease;
 	int r = read_and_plan(broker, &again, why);
 
 	if (r != 0)
 		return r;
 	if (again.kind != VERDICT_START || !gpuset_equals(&again.gpus, &set) ||
-		!commit_is_locked(&broker->view, &set) || !is_probe_fresh(broker, &set))
+		!commit_is_locked(&broker->view, &set) ||
+		!broker_is_probe_fresh(broker, &set))
 		return TURN_AGAIN;
-	make_lease(broker, &lease);
-	note_cancels(broker);
-	r = commit_write(&broker->view, &set, &lease);
-	if (r < 0) {
-		why_set(why, "cannot write a lease in '%s/gpu': %s", broker->dir->path,
-			strerror(-r));
-		return r;
-	}
-	return BROKER_GRANTED;
+	r = broker_write_lease(broker, why);
+	return r < 0 ? r : BROKER_GRANTED;
 }
 
 static int take(struct broker *broker, struct why *why)
@@ -351,7 +375,7 @@ static int take(struct broker *broker, struct why *why)
 	r = take_locked(broker, why);
 	commit_unlock(&broker->view);
 	if (r == BROKER_GRANTED)
-		finish(broker);
+		broker_finish(broker);
 	return r;
 }
 
@@ -368,6 +392,7 @@ static int end_turn(struct broker *broker)
 static int turn_once(struct broker *broker, struct why *why)
 {
 	int64_t wake_ms;
+	bool could_start;
 	int r = read_and_plan(broker, &broker->verdict, why);
 
 	broker->wake_ms = INT64_MAX;
@@ -376,7 +401,7 @@ static int turn_once(struct broker *broker, struct why *why)
 	if (commit_mend(&broker->view))
 		return TURN_AGAIN;
 	if (broker->verdict.kind == VERDICT_START) {
-		bool is_fresh = is_probe_fresh(broker, &broker->verdict.gpus);
+		bool is_fresh = broker_is_probe_fresh(broker, &broker->verdict.gpus);
 
 		if (is_fresh && !broker_wants_links(broker))
 			return take(broker, why);
@@ -384,16 +409,35 @@ static int turn_once(struct broker *broker, struct why *why)
 			prober_want(&broker->prober, broker->now_ms);
 		return BROKER_PROBING;
 	}
+	could_start = broker_could_start(broker);
+	r = broker_preempt(broker, &could_start);
+	if (r != 0)
+		return r < 0 ? r : r == BROKER_ASKED ? TURN_AGAIN : BROKER_PROBING;
 	r = passover_consider(&broker->passover, &broker->queue, broker_place(broker),
-		broker_could_start(broker), broker->now_ms, &wake_ms);
+		could_start, broker->now_ms, &wake_ms);
 	if (r != 0)
 		return r == PASSOVER_CHANGED ? TURN_AGAIN : r;
-	broker->wake_ms = wake_ms;
+	broker->wake_ms = min_i64(broker->wake_ms, wake_ms);
 	if (commit_end_lingering(&broker->view))
 		return TURN_AGAIN;
-	broker->wake_ms = min_i64(broker->wake_ms, broker->book.wake_ms);
+	broker->wake_ms = min_i64(broker->wake_ms, broker->book.look.wake_ms);
 	broker_set_alarm(broker);
 	return prober_is_busy(&broker->prober) ? BROKER_PROBING : BROKER_WAITING;
+}
+
+/* What the last attempt had cannot be given back yet, and comes before all else. */
+static int wait_for_lock(struct broker *broker)
+{
+	int slot = gpuset_next(&broker->debt.gpus, 0), r;
+
+	broker->wake_ms = clock_boot_ms() + LOCKED_MS;
+	broker->verdict = (struct verdict){ .kind = VERDICT_GPU,
+		.wanted = broker->ticket.request.gpus,
+		.need = request_need(&broker->ticket.request),
+		.state = GPU_LOCKED,
+		.slot = slot < 0 ? 0 : (uint32_t)slot };
+	r = end_turn(broker);
+	return r < 0 ? r : BROKER_WAITING;
 }
 
 int broker_turn(struct broker *broker, struct why *why)
@@ -403,6 +447,8 @@ int broker_turn(struct broker *broker, struct why *why)
 	broker->has_rejoined = false;
 	beacon_drain(
 		broker->bell_fd); /* before reading, never after: a ring is not lost */
+	if (broker_give_back(broker) != 0)
+		return wait_for_lock(broker);
 	for (int i = 0; i < TURN_TRIES && r == TURN_AGAIN; i++)
 		r = turn_once(broker, why);
 	if (r == TURN_AGAIN) {

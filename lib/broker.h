@@ -18,6 +18,7 @@
 
 #include "hold.h"
 #include "passover.h"
+#include "preempt.h"
 #include "prober.h"
 #include "snapshot.h"
 #include "watch.h"
@@ -30,14 +31,31 @@ enum broker_outcome {
 	BROKER_HOPELESS,  /* it was to come after a job that ended otherwise: ->held */
 };
 
+/* A lease that is not given back yet, of an attempt that is over. */
+struct broker_debt {
+	char token[TOKEN_SIZE]; /* "": there is none */
+	uint64_t number;        /* of its ticket */
+	int live_fd;            /* the FIFO, held until then */
+	struct gpuset gpus;
+};
+
+#define BROKER_DEBT_NONE ((struct broker_debt){ .live_fd = -1 })
+
 struct broker {
 	const struct statedir *dir;
 	/* tickets of one user that is not root, and of all; 0: any number */
 	unsigned max_waiting, all_waiting;
+	/*
+	 * Who gets the lease instead of this process: lives already, holds no FIFO (->is_adopted),
+	 * and has a token of its own; NULL: nobody
+	 */
+	const struct owner *heir;
+	bool heir_is_shell;
 	struct prober prober;
 	struct queue queue;
 	struct snapshot view;
 	struct passover passover;
+	struct preempt preempt;
 	struct hold_book book;
 	struct plan
 		plan; /* 100 KiB: here, and not in the stack, its pages are touched once */
@@ -46,11 +64,14 @@ struct broker {
 	struct ticket ticket;
 	uint64_t number; /* 0: not joined */
 	int live_fd, bell_fd;
+	struct broker_debt debt;
+	uint64_t orders_from; /* controls before this record are of before the lease */
 
 	/* of the last turn */
 	struct verdict verdict;
 	struct held held;      /* what holds the ticket back; BROKER_HOPELESS: for ever */
 	uint32_t cancelled_by; /* uid */
+	uint64_t preempted_by; /* the id of a job */
 	bool has_rejoined;     /* the ticket file was lost, the number is a new one */
 	int64_t now_ms, wake_ms;
 	uint64_t hint;          /* what the hint may be moved to */
@@ -87,6 +108,51 @@ MUST_CHECK int broker_probe(struct broker *broker, int64_t until_ms);
  */
 MUST_CHECK int broker_join(struct broker *broker, const struct request *request,
 	const char *user, struct why *why);
+
+/*
+ * For who stays as the parent of the command: the job, which has been granted, goes back to
+ * the end of the queue with @request, not to start before @not_before_ms (CLOCK_BOOTTIME; 0: at
+ * once).  Its new ticket names the first, and the first the new one; its lease is held on to
+ * until broker_give_back().  0, or a negative errno with the reason in @why: the job is as it
+ * was, but has no bell any more.  A crash leaves tickets and a lease with a dead owner.
+ */
+MUST_CHECK int broker_requeue(struct broker *broker, const struct request *request,
+	int64_t not_before_ms, struct why *why);
+
+/*
+ * At once or not at all: gives ->heir a lease on the GPUs that it and its children use
+ * already, as nvidia-smi has shown it (broker_probe() first), with what @request needs of
+ * each; how many has to be right, 0: any number.  0 with ->verdict.gpus; -ENODEV: it uses none; or another negative
+ * errno; always with the reason in @why.  The ticket, which is void once this process ends, is
+ * given up where it fails.
+ */
+MUST_CHECK int broker_adopt(struct broker *broker, const struct request *request,
+	const char *user, struct why *why);
+
+/*
+ * Gives back the lease of the attempt before, of which nothing runs any more, and tells all who
+ * wait.  0, also where there is none; COMMIT_LOCKED or a negative errno: not yet, the next turns
+ * try again, and take nothing before.
+ */
+int broker_give_back(struct broker *broker);
+
+/* Likewise: leaves word in the ticket of the process that is the command; 0: it has ended. */
+void broker_note_command(struct broker *broker, uint32_t pid);
+
+/*
+ * What others want of the job, which has been granted and whose owner stays: read when the bell
+ * rings (->bell_fd, of a preemptible job) or a signal comes.  BROKER_ORDER_CANCEL:
+ * ->cancelled_by says who; BROKER_ORDER_PREEMPT: ->preempted_by is the job that waits for its
+ * GPUs; BROKER_ORDER_NONE; or a negative errno.
+ */
+enum { BROKER_ORDER_NONE, BROKER_ORDER_CANCEL, BROKER_ORDER_PREEMPT };
+MUST_CHECK int broker_read_orders(struct broker *broker);
+
+/* The id of the job: the number of its first ticket. */
+static inline uint64_t broker_job(const struct broker *broker)
+{
+	return ticket_job(broker->number, &broker->ticket);
+}
 
 /* Whether the job has joined and not been granted what it waits for. */
 static inline bool broker_has_to_wait(const struct broker *broker)

@@ -1,9 +1,12 @@
 #include "broker_parts.h"
 #include "estimate.h"
 
-static bool is_held(const struct request *request)
+static bool is_held(const struct ticket *ticket, int64_t now_ms)
 {
-	return request->after[0] || request->after_ok[0] || request->is_singleton;
+	const struct request *request = &ticket->request;
+
+	return request->after[0] || request->after_ok[0] || request->is_singleton ||
+	       ticket->not_before_ms > now_ms;
 }
 
 int64_t broker_estimate(struct broker *broker)
@@ -21,8 +24,8 @@ int64_t broker_estimate(struct broker *broker)
 	while ((r = queue_next_in_order(&broker->queue, &cursor, &row)) == 0) {
 		if (count == ESTIMATE_ROWS - 1)
 			return 0;
-		/* who comes after another job holds up nobody while that runs */
-		if (broker_counts(broker, &row) && !is_held(&row.ticket.request))
+		/* who comes after another job, or is tried again later, holds up nobody */
+		if (broker_counts(broker, &row) && !is_held(&row.ticket, broker->now_ms))
 			rows[count++] = plan_row_of(row.number, &row.ticket);
 	}
 	rows[count++] = plan_row_of(broker->number, &broker->ticket);

@@ -1,11 +1,27 @@
 /*
  * Between the parts of the broker: broker.c takes turns, broker_plan.c says what the queue
- * means for this job, broker_wait.c what is worth waking up for.
+ * means for this job, broker_wait.c what is worth waking up for,
+ * broker_adopt.c leases those who are there already.
  */
 #ifndef GPULEASE_BROKER_PARTS_H
 #define GPULEASE_BROKER_PARTS_H
 
 #include "broker.h"
+
+/*
+ * Leases, lives and probe, between lives_begin() and lives_end(); GPUs that are new get their
+ * files.  0 or a negative errno.
+ */
+MUST_CHECK int broker_look(struct broker *broker);
+
+/*
+ * With the files of the GPUs of ->verdict locked and all read since: writes the lease.  0, or a
+ * negative errno with the reason in @why.
+ */
+MUST_CHECK int broker_write_lease(struct broker *broker, struct why *why);
+
+/* After that, without the locks: the ticket says granted. */
+void broker_finish(struct broker *broker);
 
 /*
  * Plans the rows up to our own, @own, or to where no row can start any more, over what
@@ -14,6 +30,36 @@
  */
 MUST_CHECK int broker_plan(
 	struct broker *broker, const struct queue_row *own, struct verdict *ret);
+
+/*
+ * The same again, over ->view.facts as they are now, with ->held as it was found.  0 or a
+ * negative errno.
+ */
+MUST_CHECK int broker_replan(struct broker *broker, struct verdict *ret);
+
+/*
+ * Notes in the leases of ->view which are being sent back: the plan counts on their end, so
+ * that nobody takes what they leave before the head for whom they do.  0 or a negative errno.
+ */
+MUST_CHECK int broker_mark_sent_back(struct broker *broker);
+
+/*
+ * After a turn whose ->verdict is to wait: has those sent back in whose place the ticket could
+ * start at once, see preempt.h.  0: nobody, or nobody yet, see ->wake_ms; BROKER_ASKED;
+ * BROKER_LOOKS_FIRST: a probe has to show that the other GPUs are free; or a negative errno.
+ * Sets *@could_start where only tickets ahead keep it from that.
+ */
+enum { BROKER_ASKED = 1, BROKER_LOOKS_FIRST = 2 };
+MUST_CHECK int broker_preempt(struct broker *broker, bool *could_start);
+
+/* Whether the probe is new enough to hand out the GPUs of @set. */
+bool broker_is_probe_fresh(const struct broker *broker, const struct gpuset *set);
+
+/*
+ * Makes the FIFOs that are not there, and then appends the ticket, so that one that can be read
+ * has its FIFOs.  0, or a negative errno with the reason in @why: neither is left.
+ */
+MUST_CHECK int broker_take_ticket(struct broker *broker, struct why *why);
 
 /* Our place in the order. */
 struct queue_place broker_place(const struct broker *broker);

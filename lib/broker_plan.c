@@ -115,10 +115,11 @@ static int plan_other(
 	theirs = plan_row_of(row->number, &row->ticket);
 	theirs.hold = held.hold;
 	theirs.held_by = held.by;
+	theirs.held_until_ms = held.until_ms;
 	verdict = plan_next(plan, &theirs);
 	/* who is held back by a limit holds those behind him back */
 	if (verdict.kind == VERDICT_START || verdict.kind == VERDICT_LIMIT ||
-		plan->first_blocked == row->number)
+		plan->first_blocked == theirs.ticket)
 		return watch_other(broker, row);
 	return 0;
 }
@@ -129,33 +130,56 @@ static struct plan_row own_row(const struct broker *broker)
 
 	row.hold = broker->held.hold;
 	row.held_by = broker->held.by;
+	row.held_until_ms = broker->held.until_ms;
 	return row;
 }
 
-int broker_plan(struct broker *broker, const struct queue_row *own, struct verdict *ret)
+/* All that come before us, in the order, until none can start any more. */
+static int plan_ahead(struct broker *broker)
 {
 	struct plan *plan = &broker->plan;
-	struct plan_row wanted;
 	struct queue_cursor cursor;
 	struct queue_row row;
-	int r = find_hint(broker);
+	int r = 0;
 
-	if (r < 0)
-		return r;
 	hold_begin(&broker->book, &broker->queue, &broker->view, broker->now_ms);
 	plan_begin(plan, &broker->view.facts);
 	queue_order_begin(&cursor, broker_place(broker));
 	while (r == 0 && !plan_is_closed(plan) &&
 		(r = queue_next_in_order(&broker->queue, &cursor, &row)) == 0)
 		r = plan_other(broker, &row, plan);
+	return r < 0 ? r : 0;
+}
+
+int broker_plan(struct broker *broker, const struct queue_row *own, struct verdict *ret)
+{
+	struct plan_row wanted;
+	int r = find_hint(broker);
+
+	if (r == 0)
+		r = broker_mark_sent_back(broker);
+	if (r == 0)
+		r = plan_ahead(broker);
 	if (r < 0)
 		return r;
 	r = hold_judge(&broker->book, own, true, &broker->held);
 	if (r != 0)
 		return r < 0 ? r : BROKER_HOPELESS;
 	wanted = own_row(broker);
-	*ret = plan_next(plan, &wanted);
+	*ret = plan_next(&broker->plan, &wanted);
 	return 0;
+}
+
+int broker_replan(struct broker *broker, struct verdict *ret)
+{
+	struct plan_row wanted = own_row(broker);
+	int64_t wake_ms = broker->book.look.wake_ms;
+	int r = plan_ahead(broker);
+
+	broker->book.look.wake_ms = wake_ms;
+	if (r == 0)
+		*ret = plan_next(&broker->plan, &wanted);
+	return r;
 }
 
 bool broker_could_start(struct broker *broker)

@@ -78,6 +78,8 @@ static void bury(struct snapshot *view, unsigned slot, const struct lease *lease
 	const struct snapshot_lease *over = snapshot_find_token(view, lease->owner.token);
 
 	beacon_remove(view->dir->fd, BEACON_LIVE, lease->owner.token);
+	/* of one that could be preempted */
+	beacon_remove(view->dir->fd, BEACON_BELL, lease->owner.token);
 	if (over && !lease->is_recorded && gpuset_next(&lease->gpus, 0) == (int)slot)
 		ending_tell(view, over);
 }
@@ -235,6 +237,51 @@ int commit_write(
 	return r;
 }
 
+/* --- giving back ------------------------------------------------------------------- */
+
+/* In one file, which is locked. */
+static int release_one(struct lease_file *file, const char *token)
+{
+	static char raw[LEASE_FILE_BYTES];
+	unsigned records = 0;
+	int r = lease_read(file, raw, &records);
+
+	for (unsigned at = 1; at <= records && r >= 0; at++) {
+		struct lease lease;
+
+		if (lease_decode(raw, at, &lease) != LEASE_RECORD || lease.released_ms ||
+			strcmp(lease.owner.token, token) != 0)
+			continue;
+		lease.released_ms = clock_boot_ms();
+		r = lease_write(file, at, &lease);
+	}
+	return r < 0 ? r : 0;
+}
+
+int commit_release(struct snapshot *view, const char *token, const struct gpuset *set)
+{
+	int worst = 0;
+
+	beacon_remove(view->dir->fd, BEACON_LIVE, token);
+	/* one after the other: who waits for several has to see all of them anyway */
+	gpuset_for_each (slot, set) {
+		struct gpuset one = GPUSET_NONE;
+		int r;
+
+		/* one that is missing, or cannot be used, shows nobody a lease */
+		if ((unsigned)slot >= view->known || view->gpus[slot].file.fd < 0)
+			continue;
+		gpuset_add(&one, (unsigned)slot);
+		r = commit_lock(view, &one);
+		if (r == 0)
+			r = release_one(&view->gpus[slot].file, token);
+		commit_unlock(view);
+		if (r != 0 && worst >= 0)
+			worst = r;
+	}
+	return worst;
+}
+
 /* --- lingering --------------------------------------------------------------------- */
 
 /* Whether the probes say that all GPUs of @lease have been idle since its owner died. */
@@ -276,7 +323,7 @@ bool commit_end_lingering(struct snapshot *view)
 			continue; /* not ours to remove: it is not over for the others */
 		lease->is_over = true;
 		lease->over_ms = clock_boot_ms();
-		ending_record(view, lease->lease.owner.token, "lingered", NULL);
+		ending_record(view, lease->lease.owner.token, HISTORY_LINGERED, NULL);
 		found = true;
 	}
 	return found;

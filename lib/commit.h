@@ -37,6 +37,16 @@ MUST_CHECK int commit_write(
 	struct snapshot *view, const struct gpuset *set, const struct lease *lease);
 
 /*
+ * For an owner that lives on: gives back the lease with @token on the GPUs of @set, of which
+ * nothing runs any more, in each of their files as far as it stands there.  It is over then for
+ * everybody; who waits is to be told by the bells.  0; COMMIT_LOCKED: some files were not to be
+ * had, call again after a moment; or a negative errno.  A crash in between leaves some of the
+ * records with a dead owner.
+ */
+MUST_CHECK int commit_release(
+	struct snapshot *view, const char *token, const struct gpuset *set);
+
+/*
  * Declares leases over whose owners have been dead for the linger time, usually 60 s, while
  * all their GPUs were idle, although somebody they left behind lives: removes their FIFOs
  * under the lock, which makes it so for everybody.  Returns whether there was one.

@@ -64,6 +64,14 @@ static const struct config_key_def keys[CONFIG_KEYS] = {
 		"all or own"), .words = { "all", "own" } },
 	[CONFIG_RECORD_ENDS] = { KEY("record-ends", config_choice, records_ends, "no",
 		"no or yes"), .words = { "no", "yes" } },
+	[CONFIG_HISTORY_SIZE] = { KEY("history-size", config_size, history_mib, "16MiB",
+		"a size, like 16MiB, from 1MiB to 1T"), .range = { 1, 1024 * 1024 } },
+	[CONFIG_TOLERANCE] = { KEY("tolerance", config_percentage, tolerance_percent, "10%",
+		"0% to 100%"), .range = { 0, 100 } },
+	[CONFIG_RETRY_DELAY] = { KEY("retry-delay", config_duration, retry_delay_ms, "5s",
+		"one like 5s or 1m"), .range = { 0, INT64_MAX } },
+	[CONFIG_RETRY_DELAY_MAX] = { KEY("retry-delay-max", config_duration,
+		retry_delay_max_ms, "5m", "one like 5m or 1h"), .range = { 0, INT64_MAX } },
 #undef KEY
 };
 /* clang-format on */
@@ -159,14 +167,31 @@ static int read_line(
 /* What does not go together, whatever the order of the lines; the line to be named, or 0. */
 static unsigned check_pairs(const struct config *config, struct why *why)
 {
-	char longest[64];
-	struct text text = TEXT_ON(longest);
+	const struct {
+		enum config_key shorter, longer;
+		int64_t shorter_ms, longer_ms;
+		bool has_end; /* else it may be as long as it wants */
+	} pairs[] = {
+		{ CONFIG_DEFAULT_TIME, CONFIG_MAX_TIME, config->default_time_ms,
+			config->max_time_ms, config->max_time_ms != 0 },
+		{ CONFIG_RETRY_DELAY, CONFIG_RETRY_DELAY_MAX, config->retry_delay_ms,
+			config->retry_delay_max_ms, true },
+	};
 
-	if (!config->max_time_ms || config->default_time_ms <= config->max_time_ms)
-		return 0;
-	config_format(config, CONFIG_MAX_TIME, &text);
-	why_set(why, "default-time: is longer than max-time, which is %s", longest);
-	return config->lines[CONFIG_DEFAULT_TIME];
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		unsigned line = config->lines[pairs[i].shorter];
+		char longest[64];
+		struct text text = TEXT_ON(longest);
+
+		if (!pairs[i].has_end || pairs[i].shorter_ms <= pairs[i].longer_ms)
+			continue;
+		config_format(config, pairs[i].longer, &text);
+		why_set(why, "%s: is longer than %s, which is %s",
+			keys[pairs[i].shorter].name, keys[pairs[i].longer].name, longest);
+		/* the other one may be what was set */
+		return line ? line : config->lines[pairs[i].longer];
+	}
+	return 0;
 }
 
 /* One line that is not empty; MODELS_FOLLOW where the table of models begins behind it. */

@@ -38,6 +38,10 @@ enum config_key {
 	CONFIG_MODEL_OPTION,
 	CONFIG_SHOW_COMMANDS,
 	CONFIG_RECORD_ENDS,
+	CONFIG_HISTORY_SIZE,
+	CONFIG_TOLERANCE,
+	CONFIG_RETRY_DELAY,
+	CONFIG_RETRY_DELAY_MAX,
 	CONFIG_KEYS
 };
 
@@ -68,6 +72,9 @@ struct config {
 	char model_option[CONFIG_OPTION_SIZE];
 	bool shows_own_commands_only;
 	bool records_ends;
+	uint64_t history_mib;       /* beyond which the history is put aside */
+	unsigned tolerance_percent; /* by which a declaration may be off */
+	int64_t retry_delay_ms, retry_delay_max_ms; /* the first is not the longer one */
 	struct model_table
 		models; /* lies in what was read; ->text is NULL: there is none */
 	unsigned lines[CONFIG_KEYS]; /* where each was set; 0: it is the default */

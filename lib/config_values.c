@@ -103,11 +103,14 @@ static void format_milliseconds_or_none(
 /* uint64_t, in MiB; a bare 0 is the one way to write none */
 static int read_size(const struct config_key_def *def, const char *value, void *at)
 {
-	(void)def;
-	if (strcmp(value, "0") == 0)
-		*(uint64_t *)at = 0;
-	else if (parse_size_mib(value, at, NULL) < 0)
+	uint64_t mib = 0;
+
+	if (strcmp(value, "0") != 0 && parse_size_mib(value, &mib, NULL) < 0)
 		return -EINVAL;
+	if (def->range.most &&
+		(mib < (uint64_t)def->range.least || mib > (uint64_t)def->range.most))
+		return -ERANGE;
+	*(uint64_t *)at = mib;
 	return 0;
 }
 

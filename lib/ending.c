@@ -31,16 +31,21 @@ void ending_describe(const struct snapshot *view, const struct snapshot_lease *o
 	ending_name_gpus(view, &lease->gpus, end->gpus, sizeof(end->gpus));
 	tell_status(over->status, end);
 	if (!over->is_of_this_boot) {
-		/* its clock is not ours */
-		end->since_ms = end->alive_ms = end->gone_ms = 0;
-		text_copy(end->how, sizeof(end->how), "reboot");
+		/* its clock is not ours: all that is known is that it is over by now */
+		end->since_ms = end->alive_ms = 0;
+		end->gone_ms = clock_real_ms();
+		text_copy(end->how, sizeof(end->how), HISTORY_REBOOT);
 	} else if (over->is_cancelled) {
-		text_copy(end->how, sizeof(end->how), "cancel");
+		text_copy(end->how, sizeof(end->how), HISTORY_CANCEL);
 		(void)snprintf(end->by, sizeof(end->by), "%u", over->cancelled_by);
 	} else if (lease->limit_ms &&
 		   over->over_ms >= lease->since_ms + lease->limit_ms &&
 		   over->alive_ms >= lease->since_ms + lease->limit_ms) {
-		text_copy(end->how, sizeof(end->how), "limit");
+		text_copy(end->how, sizeof(end->how), HISTORY_LIMIT);
+	} else if (lease->is_supervised) {
+		/* it tells its end itself, unless it is killed; its own status is not the job's */
+		text_copy(end->how, sizeof(end->how), HISTORY_LOST);
+		end->status[0] = '\0';
 	}
 }
 
@@ -49,12 +54,22 @@ void ending_tell(const struct snapshot *view, const struct snapshot_lease *over)
 	struct history_end end;
 
 	ending_describe(view, over, &end);
-	(void)!history_append(view->dir->fd, &end);
+	(void)!history_append(view->dir, &end);
+}
+
+void ending_add_facts(const struct ending_facts *facts, struct history_end *end)
+{
+	tell_status(facts->status, end);
+	text_copy(end->how, sizeof(end->how), facts->how ? facts->how : "");
+	text_copy(end->by, sizeof(end->by), facts->by ? facts->by : "");
+	end->log_is_full = facts->log_is_full;
+	text_copy(end->peaks, sizeof(end->peaks), facts->peaks);
+	text_copy(end->utilization, sizeof(end->utilization), facts->utilization);
 }
 
 /* With the file locked: tells the one lease, if it is there and was not told, and marks it. */
-static void record_locked(struct ending *ending, int64_t gone_ms, int status,
-	const char *how, const char *by)
+static void record_locked(
+	struct ending *ending, int64_t gone_ms, const struct ending_facts *facts)
 {
 	static char raw[LEASE_FILE_BYTES];
 	unsigned records = 0;
@@ -70,43 +85,49 @@ static void record_locked(struct ending *ending, int64_t gone_ms, int status,
 			continue;
 		history_describe(&lease, gone_ms, gone_ms, &end);
 		text_copy(end.gpus, sizeof(end.gpus), ending->gpus);
-		tell_status(status, &end);
-		text_copy(end.how, sizeof(end.how), how ? how : "");
-		text_copy(end.by, sizeof(end.by), by ? by : "");
-		(void)!history_write(ending->history_fd, &end);
+		ending_add_facts(facts, &end);
+		if (history_write(&ending->history, &end) < 0)
+			return;
 		lease.is_recorded = 1;
 		(void)!lease_write(&ending->file, at, &lease);
 	}
 }
 
-void ending_record_open(struct ending *ending, int64_t gone_ms, int status,
-	const char *how, const char *by)
+bool ending_record_open(
+	struct ending *ending, int64_t gone_ms, const struct ending_facts *facts)
 {
 	if (lease_lock(&ending->file, clock_boot_ms() + LOCK_TRY_MS) != 0)
-		return;
-	record_locked(ending, gone_ms, status, how, by);
+		return false;
+	record_locked(ending, gone_ms, facts);
 	lease_unlock(&ending->file);
+	return true;
 }
 
-int ending_open(int dirfd, const struct gpuset *gpus, const char *names,
+int ending_open(const struct statedir *dir, const struct gpuset *gpus, const char *names,
 	const char *token, struct ending *ret)
 {
 	int slot = gpuset_next(gpus, 0), r;
 
-	*ret = (struct ending){ .file = { .fd = -1 }, .history_fd = -1 };
+	*ret = (struct ending){ .file = { .fd = -1 }, .history = HISTORY_FILE_NONE };
 	if (slot < 0)
 		return -ENOENT;
-	r = lease_open_slot(dirfd, (uint32_t)slot, &ret->file);
+	r = lease_open_slot(dir->fd, (uint32_t)slot, &ret->file);
 	if (r != 0)
 		return r < 0 ? r : -ENOENT;
-	ret->history_fd = history_open(dirfd);
-	if (ret->history_fd < 0) {
-		lease_release(&ret->file);
-		return ret->history_fd;
+	r = history_open(dir, &ret->history);
+	if (r < 0) {
+		ending_release(ret);
+		return r;
 	}
 	text_copy(ret->token, sizeof(ret->token), token);
 	text_copy(ret->gpus, sizeof(ret->gpus), names);
 	return 0;
+}
+
+void ending_release(struct ending *ending)
+{
+	lease_release(&ending->file);
+	history_release(&ending->history);
 }
 
 void ending_record(
@@ -119,9 +140,9 @@ void ending_record(
 	if (!over || !over->is_over)
 		return;
 	ending_name_gpus(view, &over->lease.gpus, names, sizeof(names));
-	if (ending_open(view->dir->fd, &over->lease.gpus, names, token, &ending) < 0)
+	if (ending_open(view->dir, &over->lease.gpus, names, token, &ending) < 0)
 		return;
-	ending_record_open(&ending, over->over_ms, over->status, how, by);
-	lease_release(&ending.file);
-	close_fd(&ending.history_fd);
+	(void)ending_record_open(&ending, over->over_ms,
+		&(struct ending_facts){ .status = over->status, .how = how, .by = by });
+	ending_release(&ending);
 }

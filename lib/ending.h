@@ -33,23 +33,39 @@ void ending_name_gpus(
 void ending_record(
 	struct snapshot *view, const char *token, const char *how, const char *by);
 
+/* How a job ended, for who was there.  What is not known is -1, NULL or "". */
+struct ending_facts {
+	int status;
+	const char *how, *by; /* as in the history */
+	bool log_is_full;
+	char peaks[HISTORY_PEAKS_SIZE], utilization[8];
+};
+
+/* Fills in @end, which describes the lease, with what is known. */
+void ending_add_facts(const struct ending_facts *facts, struct history_end *end);
+
 /*
  * The same for who will not be able to open anything by then: what is needed is held open.
- * Kept for one lease; nothing of it needs to be released before the process ends.
+ * Kept for one lease; the descriptor of the directory stays the caller's.
  */
 struct ending {
 	struct lease_file file; /* of the lease's lowest GPU */
-	int history_fd;
+	struct history_file history;
 	char token[TOKEN_SIZE];
 	char gpus[64];
 };
 
 /* Opens for the lease with @token on @gpus, whose names are @names.  0 or a negative errno. */
-MUST_CHECK int ending_open(int dirfd, const struct gpuset *gpus, const char *names,
-	const char *token, struct ending *ret);
+MUST_CHECK int ending_open(const struct statedir *dir, const struct gpuset *gpus,
+	const char *names, const char *token, struct ending *ret);
+void ending_release(struct ending *ending);
 
-/* Tells that it is over since @gone_ms (CLOCK_BOOTTIME), with exit status @status, -1: unknown. */
-void ending_record_open(struct ending *ending, int64_t gone_ms, int status,
-	const char *how, const char *by);
+/*
+ * Tells that it is over since @gone_ms (CLOCK_BOOTTIME), and how.  Whether the file could be
+ * locked: else nobody knows yet.  Where the history could not be written the record is not
+ * marked: who replaces it tries again, but knows less.
+ */
+bool ending_record_open(
+	struct ending *ending, int64_t gone_ms, const struct ending_facts *facts);
 
 #endif

@@ -56,6 +56,13 @@ static void start(struct future *future, size_t i, const struct gpuset *gpus)
 	}
 }
 
+/* Whether it may not start yet; who comes after another job may not as long as time is played. */
+static bool is_held(const struct future *future, const struct plan_row *row)
+{
+	return row->hold == HOLD_UNTIL ? future->facts.now_ms < row->held_until_ms
+				       : row->hold != HOLD_NONE;
+}
+
 /* One plan: who starts by it takes its GPUs.  Returns whether somebody still waits. */
 static bool start_all(struct future *future, int64_t *ret_start_ms)
 {
@@ -66,13 +73,19 @@ static bool start_all(struct future *future, int64_t *ret_start_ms)
 
 	plan_begin(&plan, &future->facts);
 	for (size_t i = 0; i < future->count; i++) {
+		struct plan_row row = future->rows[i];
 		struct verdict verdict;
 
-		if (future->is_started[i] || future->rows[i].hold != HOLD_NONE)
+		if (future->is_started[i])
 			continue;
+		if (is_held(future, &row)) {
+			waits |= row.hold == HOLD_UNTIL;
+			continue;
+		}
 		if (plan_is_closed(&plan))
 			break;
-		verdict = plan_next(&plan, &future->rows[i]);
+		row.hold = HOLD_NONE;
+		verdict = plan_next(&plan, &row);
 		starts[i] = verdict.kind == VERDICT_START;
 		gpus[i] = verdict.gpus;
 		waits |= !starts[i];
@@ -88,10 +101,28 @@ static bool start_all(struct future *future, int64_t *ret_start_ms)
 
 /* --- what ends ---------------------------------------------------------------------- */
 
-/* The next end of a lease, 0: none is known.  One that is overdue ends at once. */
-static int64_t next_end(const struct future *future)
+/* The first moment from which on somebody who is held until then may start; 0: nobody is. */
+static int64_t next_hold_end(const struct future *future)
 {
 	int64_t next_ms = 0;
+
+	for (size_t i = 0; i < future->count; i++) {
+		const struct plan_row *row = &future->rows[i];
+
+		if (row->hold == HOLD_UNTIL && is_held(future, row) &&
+			(!next_ms || row->held_until_ms < next_ms))
+			next_ms = row->held_until_ms;
+	}
+	return next_ms;
+}
+
+/*
+ * The next end of a lease, or of what holds somebody until then; 0: none is known.  One that is
+ * overdue ends at once.
+ */
+static int64_t next_end(const struct future *future)
+{
+	int64_t next_ms = next_hold_end(future);
 
 	for (unsigned slot = 0; slot < GPUSET_MAX; slot++)
 		for (unsigned i = 0; i < future->gpus[slot].use_count; i++) {

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "clock.h"
@@ -7,21 +8,27 @@
 #include "history.h"
 
 #define FILE_NAME "history"
+#define OLDER_NAME "history.1"
 
-/* Kept whole; what is older is given back once it is another KEEP. */
-enum { KEEP_BYTES = 16 * 1024 * 1024, PAGE_BYTES = 4096 };
-
-enum { CHUNK = 64 };
+enum { OPEN_TRIES = 8, WRITE_TRIES = 8 };
 
 #define AT(field) offsetof(struct history_end, field)
 static const struct record_field fields[] = {
 	{ "ticket", RECORD_U64, AT(ticket), 0 },
+	{ "attempt", RECORD_U32, AT(attempt), 0 },
 	{ "uid", RECORD_U32, AT(uid), 0 },
 	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
 	{ "gpus", RECORD_TEXT, AT(gpus), 64 },
+	{ "count", RECORD_U32, AT(gpu_count), 0 },
+	{ "share", RECORD_U32, AT(share_percent), 0 },
+	{ "vram", RECORD_U64, AT(vram_mib), 0 },
+	{ "waited", RECORD_I64, AT(waited_ms), 0 },
 	{ "since", RECORD_I64, AT(since_ms), 0 },
 	{ "alive", RECORD_I64, AT(alive_ms), 0 },
 	{ "gone", RECORD_I64, AT(gone_ms), 0 },
+	{ "peaks", RECORD_TEXT, AT(peaks), HISTORY_PEAKS_SIZE },
+	{ "busy", RECORD_TEXT, AT(utilization), 8 },
+	{ "logfull", RECORD_U32, AT(log_is_full), 0 },
 	{ "how", RECORD_TEXT, AT(how), 16 },
 	{ "by", RECORD_TEXT, AT(by), USER_SIZE },
 	{ "status", RECORD_TEXT, AT(status), 4 },
@@ -32,151 +39,350 @@ static const struct record_field fields[] = {
 
 static const struct record_schema schema = RECORD_SCHEMA("ended/1", fields);
 
+/* --- writing ----------------------------------------------------------------------- */
+
+static int make_file(int dirfd)
+{
+	char temporary[64], token[TOKEN_SIZE];
+	int r = token_make(token);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(temporary, sizeof(temporary), "tmp." FILE_NAME ".%s", token);
+	return fdio_publish(dirfd, FILE_NAME, temporary, "", 0, FDIO_MODE_SHARED);
+}
+
+/* The descriptor of the file that has the name now, or a negative errno. */
+static int open_to_write(int dirfd)
+{
+	int fd = -ENOENT;
+
+	for (int i = 0; i < OPEN_TRIES && fd == -ENOENT; i++) {
+		int r = i ? make_file(dirfd) : 0;
+
+		if (r < 0)
+			return r;
+		fd = openat(dirfd, FILE_NAME,
+			O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (fd < 0)
+			fd = -errno;
+	}
+	return fd;
+}
+
+int history_open(const struct statedir *dir, struct history_file *ret)
+{
+	int fd = open_to_write(dir->fd);
+
+	if (fd < 0)
+		return fd;
+	*ret = (struct history_file){
+		.dirfd = dir->fd,
+		.fd = fd,
+		.bytes = dir->history_bytes ? dir->history_bytes : HISTORY_BYTES,
+	};
+	return 0;
+}
+
+void history_release(struct history_file *file)
+{
+	close_fd(&file->fd);
+}
+
+/* Whether @fd (a negative one is no file) is what has the name now. */
+static bool is_named(int dirfd, int fd)
+{
+	struct stat named, own;
+
+	if (fstatat(dirfd, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT && fd < 0;
+	return fd >= 0 && fstat(fd, &own) == 0 && own.st_dev == named.st_dev &&
+	       own.st_ino == named.st_ino;
+}
+
+/* What cannot be opened is no reason to give up the file at hand. */
+static void follow_name(struct history_file *file)
+{
+	int fd;
+
+	if (is_named(file->dirfd, file->fd))
+		return;
+	fd = open_to_write(file->dirfd);
+	if (fd < 0)
+		return;
+	close_fd(&file->fd);
+	file->fd = fd;
+}
+
+static bool is_full(const struct history_file *file)
+{
+	struct stat st;
+
+	return fstat(file->fd, &st) == 0 && (uint64_t)st.st_size >= file->bytes;
+}
+
+/*
+ * Who renames holds the lock of what has the name.  Another one may have renamed it since it
+ * was opened, and what has the name now is new and almost empty: so that is looked at again.
+ */
+static void put_aside(struct history_file *file)
+{
+	if (flock(file->fd, LOCK_EX | LOCK_NB) < 0)
+		return;
+	if (is_named(file->dirfd, file->fd))
+		(void)!renameat(file->dirfd, FILE_NAME, file->dirfd, OLDER_NAME);
+	(void)flock(file->fd, LOCK_UN);
+	follow_name(file);
+}
+
+/* A line that nobody will find: to be written again. */
+enum { WRITE_LOST = 1 };
+
 /*
  * Appends in one write; behind what was cut short (a full disk) on the next multiple of a
- * record's size.
+ * record's size, which somebody else may have reached in between.
  */
-static int append(int fd, const char raw[RECORD_SIZE], off_t end)
+static int append(int fd, const char raw[RECORD_SIZE])
 {
 	char bytes[2 * RECORD_SIZE] = { 0 };
-	size_t pad = (size_t)(-end & (RECORD_SIZE - 1));
+	struct stat st;
+	size_t pad;
 	ssize_t n;
 
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	pad = (size_t)(-st.st_size & (RECORD_SIZE - 1));
 	memcpy(bytes + pad, raw, RECORD_SIZE);
 	n = write(fd, bytes, pad + RECORD_SIZE);
 	if (n < 0)
 		return -errno;
-	return (size_t)n == pad + RECORD_SIZE ? 0 : -ENOSPC;
+	if ((size_t)n != pad + RECORD_SIZE)
+		return -ENOSPC;
+	if (lseek(fd, 0, SEEK_CUR) % RECORD_SIZE || fstat(fd, &st) < 0)
+		return WRITE_LOST;
+	return st.st_nlink ? 0 : WRITE_LOST;
 }
 
-int history_open(int dirfd)
+/* The peaks are what a line can do without, where all of it is as long as it can be. */
+static int encode(const struct history_end *end, char raw[RECORD_SIZE])
 {
-	return fdio_open_shared(dirfd, FILE_NAME, O_WRONLY | O_APPEND);
+	struct history_end shorter = *end;
+	int r = record_encode(&schema, end, raw);
+
+	if (r != -EMSGSIZE)
+		return r;
+	shorter.peaks[0] = '\0';
+	return record_encode(&schema, &shorter, raw);
 }
 
-int history_write(int fd, const struct history_end *end)
+int history_write(struct history_file *file, const struct history_end *end)
 {
 	char raw[RECORD_SIZE];
-	struct stat st;
-	int r = record_encode(&schema, end, raw);
+	int r = encode(end, raw);
 
 	if (r < 0)
 		return r;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	r = append(fd, raw, st.st_size);
-	if (r == 0 && st.st_size >= 2 * (off_t)KEEP_BYTES &&
-		st.st_size % KEEP_BYTES < RECORD_SIZE)
-		(void)!fdio_punch(
-			fd, 0, (st.st_size - KEEP_BYTES) / PAGE_BYTES * PAGE_BYTES);
+	for (int i = 0; i < WRITE_TRIES; i++) {
+		follow_name(file);
+		if (is_full(file))
+			put_aside(file);
+		r = append(file->fd, raw);
+		if (r != WRITE_LOST)
+			return r;
+	}
+	return -ESTALE;
+}
+
+int history_append(const struct statedir *dir, const struct history_end *end)
+{
+	struct history_file file;
+	int r = history_open(dir, &file);
+
+	if (r < 0)
+		return r;
+	r = history_write(&file, end);
+	history_release(&file);
 	return r;
 }
 
-int history_append(int dirfd, const struct history_end *end)
+/* --- reading ----------------------------------------------------------------------- */
+
+/* Opens one of the files; one that is not there has no records. */
+static int open_to_read(int dirfd, const char *name, int *ret_fd, size_t *ret_records)
 {
-	autofd int fd = history_open(dirfd);
-
-	return fd < 0 ? fd : history_write(fd, end);
-}
-
-/* Decodes the good records among the @count at @raw, in place of the caller's array. */
-static size_t decode_all(const char *raw, size_t count, struct history_end *out)
-{
-	size_t good = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (record_decode(&schema, raw + i * RECORD_SIZE, &out[good]) == 0)
-			good++;
-	return good;
-}
-
-static int open_to_read(int dirfd)
-{
-	return openat(dirfd, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-}
-
-int history_read(int dirfd, size_t most, struct history_end **ret, size_t *ret_count)
-{
-	autofd int fd = open_to_read(dirfd);
-	autofree char *raw = NULL;
-	struct history_end *out;
-	size_t records, bytes = 0;
+	autofd int fd =
+		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
-	int r;
 
-	*ret = NULL;
-	*ret_count = 0;
+	*ret_fd = -1;
+	*ret_records = 0;
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	records = (size_t)st.st_size / RECORD_SIZE;
-	most = most < records ? most : records;
-	raw = malloc(most * RECORD_SIZE + 1);
-	out = calloc(most + 1, sizeof(*out));
-	if (!raw || !out) {
-		free(out);
-		return -ENOMEM;
-	}
-	r = fdio_pread(fd, raw, most * RECORD_SIZE,
-		(off_t)((records - most) * RECORD_SIZE), &bytes);
-	if (r < 0) {
-		free(out);
-		return r;
-	}
-	*ret = out;
-	*ret_count = decode_all(raw, bytes / RECORD_SIZE, out);
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	*ret_fd = take_fd(&fd);
+	*ret_records = (size_t)st.st_size / RECORD_SIZE;
 	return 0;
 }
 
-/* Searches the @count records at @raw, the newest first; as history_find() goes on. */
-static int search(const char *raw, size_t count, const char *beginning, int64_t since_ms,
-	struct history_end *ret, int r)
+int history_reader_open(int dirfd, struct history_reader *reader)
 {
-	while (count-- > 0) {
-		const char *record = raw + count * RECORD_SIZE;
+	int r = 0;
+
+	reader->fds[0] = reader->fds[1] = -1;
+	reader->ready = 0;
+	/* what is renamed between the two would be read twice, or not at all */
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		history_reader_release(reader);
+		r = open_to_read(dirfd, FILE_NAME, &reader->fds[0], &reader->left[0]);
+		if (r == 0)
+			r = open_to_read(
+				dirfd, OLDER_NAME, &reader->fds[1], &reader->left[1]);
+		if (r < 0 || is_named(dirfd, reader->fds[0]))
+			break;
+	}
+	if (r < 0)
+		history_reader_release(reader);
+	return r;
+}
+
+void history_reader_release(struct history_reader *reader)
+{
+	close_fd(&reader->fds[0]);
+	close_fd(&reader->fds[1]);
+}
+
+/* The newest records that were not read yet.  0, HISTORY_NONE, or a negative errno. */
+static int fill(struct history_reader *reader)
+{
+	unsigned file = reader->left[0] ? 0 : 1;
+	size_t count =
+		reader->left[file] < HISTORY_CHUNK ? reader->left[file] : HISTORY_CHUNK;
+	size_t bytes = 0;
+	int r;
+
+	if (!count)
+		return HISTORY_NONE;
+	reader->left[file] -= count;
+	r = fdio_pread(reader->fds[file], reader->raw, count * RECORD_SIZE,
+		(off_t)(reader->left[file] * RECORD_SIZE), &bytes);
+	reader->ready = bytes / RECORD_SIZE;
+	return r;
+}
+
+/* One record, good or not.  As history_next(). */
+static int next_raw(struct history_reader *reader, const char **ret)
+{
+	while (!reader->ready) {
+		int r = fill(reader);
+
+		if (r != 0)
+			return r;
+	}
+	*ret = reader->raw + --reader->ready * RECORD_SIZE;
+	return 0;
+}
+
+int history_next(struct history_reader *reader, struct history_end *ret)
+{
+	const char *raw;
+	int r;
+
+	do
+		r = next_raw(reader, &raw);
+	while (r == 0 && record_decode(&schema, raw, ret) != 0);
+	return r;
+}
+
+/* As history_find(), with the files open. */
+static int find(struct history_reader *reader, uint64_t ticket, int64_t since_ms,
+	struct history_end *ret)
+{
+	int found = HISTORY_NONE, r = 0;
+	char beginning[64];
+	const char *raw;
+
+	(void)snprintf(beginning, sizeof(beginning), "%s ticket=%llu ", schema.type,
+		(unsigned long long)ticket);
+	for (size_t left = HISTORY_SEARCHED; left; left--) {
 		struct history_end end;
 
+		r = next_raw(reader, &raw);
+		if (r != 0)
+			break;
 		/* most are somebody else's: none of those is decoded */
-		if (memcmp(record, beginning, strlen(beginning)) != 0 ||
-			record_decode(&schema, record, &end) != 0 ||
-			end.since_ms < since_ms || (r == 0 && !end.status[0]))
+		if (memcmp(raw, beginning, strlen(beginning)) != 0 ||
+			record_decode(&schema, raw, &end) != 0 ||
+			/* one that never began has nothing but its end */
+			(end.since_ms ? end.since_ms : end.gone_ms) < since_ms ||
+			(found == 0 && !end.status[0]))
 			continue;
 		*ret = end;
-		r = 0;
+		found = 0;
 		if (end.status[0])
 			break;
 	}
-	return r;
+	return r < 0 ? r : found;
 }
 
 int history_find(int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret)
 {
-	autofd int fd = open_to_read(dirfd);
-	char raw[CHUNK * RECORD_SIZE], beginning[64];
-	size_t left = HISTORY_SEARCHED, records;
-	struct stat st;
-	int r = HISTORY_NONE;
+	struct history_reader reader;
+	int r = history_reader_open(dirfd, &reader);
 
-	if (fd < 0)
-		return errno == ENOENT ? HISTORY_NONE : -errno;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	(void)snprintf(beginning, sizeof(beginning), "%s ticket=%llu ", schema.type,
-		(unsigned long long)ticket);
-	records = (size_t)st.st_size / RECORD_SIZE;
-	while (records && left && !(r == 0 && ret->status[0])) {
-		size_t count = records < CHUNK ? records : CHUNK, bytes = 0;
-		int failed = fdio_pread(fd, raw, count * RECORD_SIZE,
-			(off_t)((records - count) * RECORD_SIZE), &bytes);
-
-		if (failed < 0)
-			return failed;
-		r = search(raw, bytes / RECORD_SIZE, beginning, since_ms, ret, r);
-		records -= count;
-		left -= count < left ? count : left;
-	}
+	if (r < 0)
+		return r;
+	r = find(&reader, ticket, since_ms, ret);
+	history_reader_release(&reader);
 	return r;
+}
+
+/* --- what an end is ---------------------------------------------------------------- */
+
+const char *const end_state_names[END_STATES] = {
+	[END_UNKNOWN] = "ended",
+	[END_FINISHED] = "finished",
+	[END_FAILED] = "failed",
+	[END_CANCELLED] = "cancelled",
+	[END_TIMED_OUT] = "timed-out",
+	[END_OOM] = "oom",
+	[END_PREEMPTED] = "preempted",
+	[END_LOST] = "lost",
+};
+
+enum end_state history_state(const struct history_end *end)
+{
+	static const struct {
+		const char *how;
+		enum end_state state;
+	} words[] = {
+		{ HISTORY_CANCEL, END_CANCELLED },
+		{ HISTORY_LIMIT, END_TIMED_OUT },
+		{ HISTORY_OOM, END_OOM },
+		{ HISTORY_PREEMPT, END_PREEMPTED },
+		{ HISTORY_REBOOT, END_LOST },
+		{ HISTORY_LOST, END_LOST },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcmp(end->how, words[i].how) == 0)
+			return words[i].state;
+	if (!end->status[0])
+		return END_UNKNOWN;
+	return strcmp(end->status, "0") == 0 ? END_FINISHED : END_FAILED;
+}
+
+uint32_t history_gpu_count(const struct history_end *end)
+{
+	uint32_t count = end->gpus[0] != '\0';
+
+	if (end->gpu_count)
+		return end->gpu_count;
+	for (const char *at = end->gpus; (at = strchr(at, ',')); at++)
+		count++;
+	return count;
 }
 
 void history_describe(const struct lease *lease, int64_t alive_ms, int64_t gone_ms,
@@ -185,8 +391,13 @@ void history_describe(const struct lease *lease, int64_t alive_ms, int64_t gone_
 	int64_t to_real = clock_real_ms() - clock_boot_ms();
 
 	*end = (struct history_end){
-		.ticket = lease->ticket,
+		.ticket = lease_job(lease),
+		.attempt = lease->attempt,
 		.uid = lease->owner.uid,
+		.gpu_count = gpuset_count(&lease->gpus),
+		.share_percent = lease->share_percent,
+		.vram_mib = lease->vram_mib,
+		.waited_ms = lease->waited_ms,
 		.since_ms = lease->since_ms + to_real,
 		.alive_ms = alive_ms + to_real,
 		.gone_ms = gone_ms + to_real,

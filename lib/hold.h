@@ -1,36 +1,20 @@
 /*
  * What holds a ticket back that is no lack of GPUs: jobs that have to end first, by their ids
- * (after, after_ok), or by their user and name (is_singleton).  Every waiter judges all
- * tickets so, each for itself; one that is held takes nothing and is in nobody's way.
+ * (after, after_ok), or by their user and name (is_singleton); and the moment before which an
+ * attempt is not to be made.  Every waiter judges all tickets so, each for itself; one that is
+ * held takes nothing and is in nobody's way.
  *
- * A job has ended when its ticket is void or of another boot; or when its owner is dead and
- * nobody it left behind holds its FIFO, and it has no lease.  How it ended is known to who
- * watched it (from Linux 6.15 on), and else to the history, where somebody told it there.
- *
- * Nothing is written: a crash leaves nothing.
+ * Whether and how a job has ended is outcome.h's.  Nothing is written: a crash leaves nothing.
  */
 #ifndef GPULEASE_HOLD_H
 #define GPULEASE_HOLD_H
 
+#include "outcome.h"
 #include "policy.h"
-#include "queue.h"
-#include "snapshot.h"
 
-/* A job that some ticket waits for. */
-struct hold_job {
-	uint64_t number;
-	bool is_used, has_owner;
-	bool is_settled;   /* over, and no more will be known of how */
-	int64_t broken_ms; /* since when its ticket cannot be read */
-	int64_t over_ms;   /* since when it is over; 0: it is not */
-	int64_t since_ms;  /* of its ticket */
-	int status;        /* -1: not known */
-	struct owner owner;
-};
-
-/* The first ticket in the order of one user and name. */
+/* The first ticket in the order of one user and name, and its job. */
 struct hold_name {
-	uint64_t hash, number;
+	uint64_t hash, number, job;
 	uint32_t uid, next; /* in the same list, 1 + its index; 0: none */
 };
 
@@ -38,11 +22,8 @@ enum { HOLD_LISTS = 256 };
 
 /* What is known: of the jobs from turn to turn, of the names in one turn.  Zeroed: nothing. */
 struct hold_book {
-	struct queue *queue;
-	struct snapshot *view;
-	int64_t now_ms;
-	int64_t wake_ms; /* when to judge one's own ticket again, INT64_MAX: no need */
-	struct hold_job *jobs; /* by number */
+	struct outcome_look look; /* ->wake_ms: when to judge one's own ticket again */
+	struct outcome *jobs;     /* by id */
 	size_t job_count, job_room;
 	struct hold_name *names;
 	size_t name_count, name_room;
@@ -54,6 +35,7 @@ struct held {
 	enum hold hold;
 	uint64_t by; /* HOLD_AFTER, HOLD_SINGLETON: the job; for HOLD_FAILED … as well */
 	int status;  /* HOLD_FAILED: that of the job */
+	int64_t until_ms; /* HOLD_UNTIL: CLOCK_BOOTTIME */
 };
 
 /*

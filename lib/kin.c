@@ -93,7 +93,8 @@ bool kin_is_descendant(uint32_t pid, uint32_t ancestor)
 
 		if (pid == ancestor)
 			return true;
-		if (process_stat_read(pid, &stat) < 0)
+		if (process_stat_read(pid, &stat) < 0 ||
+			strcmp(stat.comm, KIN_SUBMITTED) == 0)
 			return false;
 		pid = stat.parent;
 	}
@@ -104,11 +105,16 @@ bool kin_is_descendant(uint32_t pid, uint32_t ancestor)
 static bool signal_if_kin(uint32_t pid, const char *token, uint32_t uid, int signal)
 {
 	autofd int pidfd = pidfd_open_process(pid);
+	struct process_stat process;
 	char path[32];
 	struct stat st;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	if (stat(path, &st) < 0 || !kin_carries_token(pid, token))
+		return false;
+	/* who has ended keeps his tag until his parent asks; a signal would seem to reach him */
+	if (process_stat_read(pid, &process) == 0 && process.state == 'Z' &&
+		process.threads <= 1)
 		return false;
 	/* /proc shows root for a process that is not dumpable: kill(2) itself refuses others */
 	if (uid != 0 && st.st_uid != uid && st.st_uid != 0)

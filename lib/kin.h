@@ -33,12 +33,22 @@ bool kin_matches(const struct kin *kin, const char *token);
  */
 bool kin_carries_token(uint32_t pid, const char *token);
 
-/* Whether @ancestor is among the parents of process @pid, or is it. */
+/*
+ * The name of a process that looks after a job of its own (--submit): started from within
+ * another lease it may have that one's owner among its parents, and is no part of it all the
+ * same, nor is what it has started.
+ */
+#define KIN_SUBMITTED "gpulease-job"
+
+/*
+ * Whether @ancestor is among the parents of process @pid, or is it; those beyond a submitted
+ * job do not count.
+ */
 bool kin_is_descendant(uint32_t pid, uint32_t ancestor);
 
 /*
  * Sends @signal to every process of user @uid that carries @token, but not to process @but.
- * Returns how many it reached.
+ * Returns how many it reached that have not ended yet.
  */
 unsigned kin_signal_all(const char *token, uint32_t uid, int signal, uint32_t but);
 

@@ -33,6 +33,8 @@ static const struct record_field gpu_fields[] = {
 #define AT(field) offsetof(struct lease, field)
 static const struct record_field lease_fields[] = {
 	{ "ticket", RECORD_U64, AT(ticket), 0 },
+	{ "job", RECORD_U64, AT(job), 0 },
+	{ "attempt", RECORD_U32, AT(attempt), 0 },
 	OWNER_FIELDS(struct lease, owner),
 	{ "boot", RECORD_TEXT, AT(boot), BOOT_SIZE },
 	{ "gpus", RECORD_SET, AT(gpus), 0 },
@@ -43,6 +45,13 @@ static const struct record_field lease_fields[] = {
 	{ "limit", RECORD_I64, AT(limit_ms), 0 },
 	{ "grace", RECORD_I64, AT(grace_ms), 0 },
 	{ "since", RECORD_I64, AT(since_ms), 0 },
+	{ "waited", RECORD_I64, AT(waited_ms), 0 },
+	{ "released", RECORD_I64, AT(released_ms), 0 },
+	{ "priority", RECORD_I64, AT(priority), 0 },
+	{ "supervised", RECORD_U32, AT(is_supervised), 0 },
+	{ "preemptible", RECORD_U32, AT(is_preemptible), 0 },
+	{ "leave", RECORD_I64, AT(leave_ms), 0 },
+	{ "shell", RECORD_U32, AT(is_shell), 0 },
 	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
 	{ "name", RECORD_TEXT, AT(name), NAME_SIZE_MAX },
 	{ "", RECORD_EXTRA, AT(extra), 48 },

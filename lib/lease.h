@@ -49,6 +49,8 @@ struct gpu_record {
 
 struct lease {
 	uint64_t ticket;
+	uint64_t job; /* its id, where that is another number */
+	uint32_t attempt;
 	struct owner owner;
 	char boot[BOOT_SIZE];
 	struct gpuset gpus;
@@ -57,11 +59,25 @@ struct lease {
 	uint64_t vram_mib, peak_mib; /* declared; seen, a lower bound */
 	int64_t limit_ms, grace_ms;
 	int64_t since_ms; /* CLOCK_BOOTTIME */
+	int64_t waited_ms;
+	/* given back by its owner, who lives on: CLOCK_BOOTTIME; 0: it was not */
+	int64_t released_ms;
+	int64_t priority;
+	uint32_t is_supervised, is_preemptible; /* as in the request */
+	int64_t leave_ms;
+	uint32_t
+		is_shell; /* its owner is: whoever ends the job ends what it has started */
 	char user[USER_SIZE];
 	char name[NAME_SIZE_MAX];
 	char extra[48];
 	char command[COMMAND_SIZE_MAX];
 };
+
+/* The id of the job that has it.  Pure. */
+static inline uint64_t lease_job(const struct lease *lease)
+{
+	return lease->job ? lease->job : lease->ticket;
+}
 
 struct lease_file {
 	int fd; /* -1 while not open */

@@ -18,7 +18,13 @@ static struct life *add(struct lives *lives, const struct owner *owner)
 		return NULL;
 	lives->all = all;
 	lives->all[lives->count] = (struct life){
-		.owner = *owner, .pidfd = -1, .fifo_fd = -1, .ended_fd = -1, .status = -1
+		.owner = *owner,
+		.pidfd = -1,
+		.fifo_fd = -1,
+		.ended_fd = -1,
+		.status = -1,
+		/* there never was one */
+		.fifo = owner->is_adopted ? LIFE_ENDED : LIFE_UNKNOWN,
 	};
 	return &lives->all[lives->count++];
 }
@@ -118,10 +124,23 @@ struct life *lives_judge(
 	return life;
 }
 
+void life_end(struct life *life, int64_t now_ms)
+{
+	life->process = life->fifo = LIFE_ENDED;
+	close_fd(&life->pidfd);
+	close_fd(&life->fifo_fd);
+	if (!life->dead_ms)
+		life->dead_ms = now_ms;
+	if (!life->over_ms)
+		life->over_ms = now_ms;
+}
+
 bool life_is_dead(const struct life *life)
 {
+	/* without a FIFO nobody but who sees the process can tell: it counts as alive */
 	return life->process == LIFE_ENDED ||
-	       (life->process == LIFE_UNKNOWN && life->fifo == LIFE_ENDED);
+	       (life->process == LIFE_UNKNOWN && life->fifo == LIFE_ENDED &&
+		       !life->owner.is_adopted);
 }
 
 bool life_is_over(const struct life *life)

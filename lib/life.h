@@ -60,7 +60,13 @@ struct life *lives_judge(
  */
 bool life_may_tell(const struct life *life);
 
-/* The process has ended, for certain or because its FIFO says so. */
+/*
+ * For a lease that its owner has given back: to whoever follows it by that lease's token it is
+ * as good as dead from @now_ms on.
+ */
+void life_end(struct life *life, int64_t now_ms);
+
+/* The process has ended, for certain or because its FIFO, where it has one, says so. */
 bool life_is_dead(const struct life *life);
 
 /* Dead, and nobody it left behind holds the FIFO. */

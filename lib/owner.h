@@ -20,17 +20,19 @@ struct owner {
 	uint64_t start; /* clock ticks after boot, from /proc/PID/stat */
 	uint64_t pidns; /* inode of the pid namespace */
 	char token[TOKEN_SIZE];
+	uint32_t is_adopted; /* of a lease: it was there before, and holds no FIFO */
 };
 
 /* The fields of an owner embedded as @member in a struct of a record. */
-#define OWNER_FIELDS(type, member)                                             \
-	{ "pid", RECORD_U32, offsetof(type, member.pid), 0 },                  \
-		{ "uid", RECORD_U32, offsetof(type, member.uid), 0 },          \
-		{ "inode", RECORD_U64, offsetof(type, member.inode), 0 },      \
-		{ "start", RECORD_U64, offsetof(type, member.start), 0 },      \
-		{ "pidns", RECORD_U64, offsetof(type, member.pidns), 0 },      \
-	{                                                                      \
-		"token", RECORD_TEXT, offsetof(type, member.token), TOKEN_SIZE \
+#define OWNER_FIELDS(type, member)                                                  \
+	{ "pid", RECORD_U32, offsetof(type, member.pid), 0 },                       \
+		{ "uid", RECORD_U32, offsetof(type, member.uid), 0 },               \
+		{ "inode", RECORD_U64, offsetof(type, member.inode), 0 },           \
+		{ "start", RECORD_U64, offsetof(type, member.start), 0 },           \
+		{ "pidns", RECORD_U64, offsetof(type, member.pidns), 0 },           \
+		{ "token", RECORD_TEXT, offsetof(type, member.token), TOKEN_SIZE }, \
+	{                                                                           \
+		"adopted", RECORD_U32, offsetof(type, member.is_adopted), 0         \
 	}
 
 /*

@@ -38,7 +38,7 @@ struct plan_row plan_row_of(uint64_t number, const struct ticket *ticket)
 {
 	const struct request *request = &ticket->request;
 	struct plan_row row = {
-		.ticket = number,
+		.ticket = ticket_job(number, ticket),
 		.uid = ticket->owner.uid,
 		.gpus = request->gpus,
 		.need = request_need(request),
@@ -402,6 +402,7 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row)
 		out.kind = VERDICT_HELD;
 		out.hold = row->hold;
 		out.held_by = row->held_by;
+		out.start_ms = row->held_until_ms;
 		return out;
 	}
 	out.behind = quota_held(&plan->quota, row->uid, row->gpus);

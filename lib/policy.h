@@ -35,9 +35,10 @@ enum hold {
 	HOLD_AFTER,     /* job ->held_by has not ended */
 	HOLD_STATUS,    /* it has, but how is not what was asked for, or not known yet */
 	HOLD_SINGLETON, /* job ->held_by of the same user and name comes first */
+	HOLD_UNTIL,     /* it is not to be tried again before ->held_until_ms */
 };
 
-/* One waiting ticket, as far as the policy looks at it. */
+/* One waiting ticket, as far as the policy looks at it; it is named by its job's id. */
 struct plan_row {
 	uint64_t ticket;
 	uint32_t uid;
@@ -48,6 +49,7 @@ struct plan_row {
 	struct preference prefer;
 	enum hold hold;
 	uint64_t held_by;
+	int64_t held_until_ms;
 };
 
 /* What a plan rests on; the caller keeps all of it. */
@@ -81,7 +83,10 @@ struct verdict {
 	uint64_t behind;
 	unsigned behind_gpus;
 	struct need behind_need;
-	/* VERDICT_LEASED, VERDICT_BEHIND: when the head starts at the latest; 0: nobody knows */
+	/*
+	 * VERDICT_LEASED, VERDICT_BEHIND: when the head starts at the latest; HOLD_UNTIL: from
+	 * when on it may start; 0: nobody knows
+	 */
 	int64_t start_ms;
 
 	enum gpu_state state; /* what is to blame besides leases; GPU_FREE: nothing */

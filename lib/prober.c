@@ -142,6 +142,11 @@ void prober_want(struct prober *prober, int64_t now_ms)
 		prober->config.environment, prober->config.limit_ms, now_ms);
 }
 
+void prober_trust_again(struct prober *prober)
+{
+	prober->other_since_ms = 0;
+}
+
 bool prober_is_busy(const struct prober *prober)
 {
 	return prober->run.is_running || prober->look_again_ms;
@@ -225,6 +230,19 @@ void prober_step(
 		step_probe(prober, now_ms, probe, has_probe);
 	if (prober->topology.run.is_running)
 		step_topology(prober, now_ms, probe);
+}
+
+unsigned prober_children(const struct prober *prober, uint32_t pids[PROBER_CHILDREN])
+{
+	const struct spawn *const all[PROBER_CHILDREN] = { &prober->run.gpus,
+		&prober->run.processes, &prober->run.list,
+		&prober->topology.run.spawn };
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < PROBER_CHILDREN; i++)
+		if (all[i]->pid > 0)
+			pids[count++] = (uint32_t)all[i]->pid;
+	return count;
 }
 
 unsigned prober_poll_fds(const struct prober *prober, struct pollfd fds[PROBE_POLL_FDS])

@@ -84,6 +84,9 @@ void prober_refresh(
  */
 void prober_want(struct prober *prober, int64_t now_ms);
 
+/* For who has seen that the others get on, be it slowly: waits for them as long again. */
+void prober_trust_again(struct prober *prober);
+
 /* Whether one has been asked for and has not come. */
 bool prober_is_busy(const struct prober *prober);
 
@@ -95,6 +98,10 @@ void prober_step(
 	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe);
 
 unsigned prober_poll_fds(const struct prober *prober, struct pollfd fds[PROBE_POLL_FDS]);
+
+/* Which children of this process are its own, for who ends or waits for others; how many. */
+enum { PROBER_CHILDREN = 4 };
+unsigned prober_children(const struct prober *prober, uint32_t pids[PROBER_CHILDREN]);
 
 /* When to step although no descriptor is ready; INT64_MAX: never. */
 int64_t prober_deadline_ms(const struct prober *prober);

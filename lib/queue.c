@@ -1,6 +1,5 @@
 #include <errno.h>
 
-#include "array.h"
 #include "beacon.h"
 #include "fdio.h"
 #include "queue_parts.h"
@@ -17,6 +16,7 @@ static void init(struct queue *queue, const struct statedir *dir)
 	queue->file = TICKET_FILE_NONE;
 	queue->scanned = queue->end = 0;
 	queue->cancel_count = queue->ranked_count = queue->unread_count = 0;
+	queue->preempt_count = 0;
 	queue->chunk_count = 0;
 }
 
@@ -38,6 +38,9 @@ void queue_release(struct queue *queue)
 	free(queue->cancels);
 	queue->cancels = NULL;
 	queue->cancel_count = queue->cancel_room = 0;
+	free(queue->preempts);
+	queue->preempts = NULL;
+	queue->preempt_count = queue->preempt_room = 0;
 	free(queue->ranked);
 	queue->ranked = NULL;
 	queue->ranked_count = queue->ranked_room = 0;
@@ -73,19 +76,6 @@ static uint64_t pass_void(const struct queue *queue, uint64_t number)
 	return next < queue->end ? next : queue->end;
 }
 
-static int add_cancel(struct queue *queue, const struct control *control)
-{
-	struct queue_cancel *cancels = array_grow(queue->cancels, sizeof(*cancels),
-		queue->cancel_count, &queue->cancel_room);
-
-	if (!cancels)
-		return -ENOMEM;
-	queue->cancels = cancels;
-	queue->cancels[queue->cancel_count++] =
-		(struct queue_cancel){ .ticket = control->ticket, .uid = control->uid };
-	return 0;
-}
-
 /* Looks at a record that is no ticket at a glance; what cannot be read waits for a turn. */
 static int note_other(struct queue *queue, uint64_t number, const char *raw)
 {
@@ -94,10 +84,7 @@ static int note_other(struct queue *queue, uint64_t number, const char *raw)
 
 	switch (ticket_decode(raw, &ticket, &control)) {
 	case TICKET_CONTROL:
-		return control.verb == CONTROL_CANCEL &&
-				       strcmp(control.boot, queue->dir->boot) == 0
-			       ? add_cancel(queue, &control)
-			       : 0;
+		return queue_note_control(queue, number, &control);
 	case TICKET_BROKEN:
 		if (queue->unread_count < QUEUE_UNREAD_MAX)
 			queue->unread[queue->unread_count++] = number;
@@ -195,26 +182,11 @@ int queue_begin(struct queue *queue, uint64_t own)
 	return r == -ENODATA ? QUEUE_REPLACED : r;
 }
 
-bool queue_is_cancelled(
-	const struct queue *queue, uint64_t number, uint32_t owner_uid, uint32_t *ret_uid)
-{
-	for (size_t i = 0; i < queue->cancel_count; i++) {
-		const struct queue_cancel *cancel = &queue->cancels[i];
-
-		if (cancel->ticket == number &&
-			(cancel->uid == 0 || cancel->uid == owner_uid)) {
-			*ret_uid = cancel->uid;
-			return true;
-		}
-	}
-	return false;
-}
-
 void queue_judge_row(const struct queue *queue, uint64_t number, struct queue_row *row)
 {
 	row->number = number;
-	row->is_cancelled = queue_is_cancelled(
-		queue, number, row->ticket.owner.uid, &row->cancelled_by);
+	row->is_cancelled = queue_is_cancelled(queue, ticket_job(number, &row->ticket),
+		row->ticket.owner.uid, &row->cancelled_by);
 	row->is_waiting = row->ticket.state == TICKET_WAITING && !row->is_cancelled &&
 			  strcmp(row->ticket.boot, queue->dir->boot) == 0;
 }

@@ -20,6 +20,15 @@ struct queue_cancel {
 	uint32_t uid; /* who wants it */
 };
 
+/* A ticket that waits wants job @job sent back; the last time that it said so. */
+struct queue_preempt {
+	uint64_t job, by, number; /* the last is the control's */
+	int64_t at_ms;
+};
+
+/* So many are remembered, the latest ones. */
+enum { QUEUE_PREEMPTS_MAX = 1024 };
+
 /* A place in the order. */
 struct queue_place {
 	int64_t priority;
@@ -41,6 +50,8 @@ struct queue {
 	uint64_t first_broken; /* the first unreadable record from ->from on, 0: none */
 	struct queue_cancel *cancels;
 	size_t cancel_count, cancel_room;
+	struct queue_preempt *preempts; /* whether they count is preempt.h's */
+	size_t preempt_count, preempt_room;
 	struct queue_place *ranked; /* tickets with a priority, in the order */
 	size_t ranked_count, ranked_room;
 	uint64_t unread[QUEUE_UNREAD_MAX]; /* records that could not be read yet */

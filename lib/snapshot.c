@@ -8,6 +8,7 @@ void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
 	snapshot->dir = dir;
 	snapshot->usage = USAGE_POLICY_DEFAULT;
 	snapshot->is_for_show = false;
+	snapshot->adoptee = 0;
 	snapshot->lives = LIVES_ON(dir);
 	snapshot->slots = snapshot->known = 0;
 	snapshot->leases = NULL;

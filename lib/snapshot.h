@@ -15,6 +15,9 @@
 #include "policy.h"
 #include "probe_data.h"
 
+/* Planned without, as if it had ended; see preempt.h. */
+enum aside { ASIDE_NOT, ASIDE_MAYBE, ASIDE_NEEDED };
+
 /* A lease, found in the file of at least one GPU of its set. */
 struct snapshot_lease {
 	struct lease lease;
@@ -23,7 +26,9 @@ struct snapshot_lease {
 	bool is_placed;                     /* it is certain which GPUs its set means */
 	int64_t alive_ms, dead_ms, over_ms; /* when this process saw it so; 0: never */
 	int status;                         /* its exit status, -1: not known */
-	bool is_cancelled;                  /* by @cancelled_by, as a waiter knows */
+	enum aside aside;
+	int64_t sent_back_ms; /* when it ends because it is sent back; 0: it is not */
+	bool is_cancelled;    /* by @cancelled_by, as a waiter knows */
 	uint32_t cancelled_by;
 	/* on GPUs that it shares, as the probe shows it; see usage.h */
 	bool is_seen;                /* any process of it */
@@ -62,6 +67,8 @@ struct snapshot {
 	 * is, and unknown without one.  Who acts takes them for free then and probes.
 	 */
 	bool is_for_show;
+	/* Its memory, and its children's, is no stranger's: it is to get a lease.  0: nobody. */
+	uint32_t adoptee;
 	struct lives lives;
 	struct snapshot_gpu
 		gpus[GPUSET_MAX]; /* by slot; beyond ->known not even cleared */

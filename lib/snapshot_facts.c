@@ -15,10 +15,15 @@ struct need lease_need(const struct lease *lease)
 static int64_t lease_end_ms(const struct snapshot_lease *lease)
 {
 	const struct lease *record = &lease->lease;
+	int64_t end_ms = record->limit_ms
+				 ? record->since_ms + record->limit_ms + record->grace_ms
+				 : INT64_MAX;
 
-	return record->limit_ms && !lease->is_dead
-		       ? record->since_ms + record->limit_ms + record->grace_ms
-		       : 0;
+	if (lease->is_dead)
+		return 0;
+	if (lease->sent_back_ms)
+		end_ms = min_i64(end_ms, lease->sent_back_ms);
+	return end_ms == INT64_MAX ? 0 : end_ms;
 }
 
 /* Appends the live leases on @slot to ->uses, of which @used are in use.  0 or -ENOMEM. */
@@ -31,7 +36,8 @@ static int add_uses(struct snapshot *snapshot, unsigned slot, size_t *used)
 		struct need need = lease_need(&lease->lease);
 		struct plan_use *uses;
 
-		if (lease->is_over || !gpuset_has(&lease->lease.gpus, slot))
+		if (lease->is_over || lease->aside != ASIDE_NOT ||
+			!gpuset_has(&lease->lease.gpus, slot))
 			continue;
 		uses = array_grow(
 			snapshot->uses, sizeof(*uses), *used, &snapshot->use_room);
@@ -103,7 +109,39 @@ static bool is_solo(const struct probe *probe, int row)
 	return true;
 }
 
-static void describe_gpu(struct snapshot *snapshot, unsigned slot)
+static bool is_all_aside(const struct snapshot *snapshot, unsigned slot)
+{
+	for (size_t i = 0; i < snapshot->lease_count; i++) {
+		const struct snapshot_lease *lease = &snapshot->leases[i];
+
+		if (!lease->is_over && lease->aside == ASIDE_NOT &&
+			gpuset_has(&lease->lease.gpus, slot))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * As it was judged; or, where all of its leases are set aside, as far as can be told what it
+ * would be without them.
+ */
+static enum gpu_state state_of(
+	const struct snapshot *snapshot, unsigned slot, int64_t now_ms)
+{
+	const struct snapshot_gpu *gpu = &snapshot->gpus[slot];
+
+	if (gpu->state != GPU_LEASED || !is_all_aside(snapshot, slot))
+		return gpu->state;
+	if (gpu->is_unusable || snapshot_withholds(snapshot, gpu) ||
+		(snapshot->has_probe &&
+			(gpu->row < 0 || !snapshot->probe.gpus[gpu->row].is_known)))
+		return GPU_UNKNOWN;
+	if (gpu->locked_until_ms > now_ms)
+		return GPU_LOCKED;
+	return gpu->foreign_mib ? GPU_EXTERNAL : GPU_FREE;
+}
+
+static void describe_gpu(struct snapshot *snapshot, unsigned slot, int64_t now_ms)
 {
 	const struct snapshot_gpu *gpu = &snapshot->gpus[slot];
 	const struct probe_gpu *seen =
@@ -113,7 +151,7 @@ static void describe_gpu(struct snapshot *snapshot, unsigned slot)
 	plan->exists = gpu->exists && !gpu_is_parent(snapshot, gpu);
 	plan->is_just_released = gpu->has_dead;
 	plan->is_instance = gpu_is_instance(&gpu->file.gpu);
-	plan->state = gpu->state;
+	plan->state = state_of(snapshot, slot, now_ms);
 	plan->index = snapshot_gpu_index(snapshot, slot);
 	plan->total_mib = gpu->file.gpu.total_mib;
 	plan->foreign_mib = gpu->foreign_mib;
@@ -130,7 +168,7 @@ int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms)
 	/* those behind were never set, and stay pages that nobody touches */
 	memset(snapshot->plan, 0, snapshot->known * sizeof(*snapshot->plan));
 	for (unsigned slot = 0; slot < snapshot->slots; slot++)
-		describe_gpu(snapshot, slot);
+		describe_gpu(snapshot, slot, now_ms);
 	snapshot->facts = (struct plan_facts){
 		.gpus = snapshot->plan,
 		.links = snapshot->has_links ? &snapshot->links : NULL,

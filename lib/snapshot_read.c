@@ -40,6 +40,8 @@ static int judge_lease(
 	life = lives_judge(&snapshot->lives, &seen->lease.owner, true, now_ms);
 	if (!life)
 		return -ENOMEM;
+	if (seen->lease.released_ms && !life_is_over(life))
+		life_end(life, now_ms);
 	seen->is_dead = life_is_dead(life);
 	seen->is_over = life_is_over(life);
 	seen->alive_ms = life->alive_ms;

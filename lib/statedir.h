@@ -1,7 +1,7 @@
 /*
  * The state directory: which one, whether it can be trusted, and the folders in it.
  *
- *	tickets  gpu/  live/  bell/  probe  probe.lock  topology  topology.lock  history
+ *	tickets  gpu/  live/  bell/  probe  probe.lock  topology  topology.lock  history  history.1
  *
  * The shared directory is made by the installation, never by gpulease; only where none exists
  * a private one of the user's is made and used.  A directory that exists and cannot be used
@@ -34,7 +34,8 @@ struct statedir {
 	bool is_fallback; /* … because there is no shared one */
 	bool is_hardened; /* nobody but gpulease itself gets at the files */
 	char boot[BOOT_SIZE];
-	uint64_t pidns; /* the pid namespace of this process */
+	uint64_t pidns;         /* the pid namespace of this process */
+	uint64_t history_bytes; /* at which it is put aside, 0: its default; caller's */
 	char path[PATH_MAX];
 };
 

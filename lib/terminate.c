@@ -6,9 +6,11 @@
 
 enum { ROUND_MS = 50, ROUND_MAX_MS = 1000 };
 
-/* To the owner, judged alive just now, and to its process group if it leads one. */
-static int signal_owner(const struct owner *owner, uint64_t my_pidns, int signal)
+/* To the owner, judged alive just now, and to its process group if that is to hear it, too. */
+static int signal_owner(
+	const struct termination *termination, uint64_t my_pidns, int signal)
 {
+	const struct owner *owner = &termination->owner;
 	autofd int pidfd = -1;
 	int r;
 
@@ -20,10 +22,13 @@ static int signal_owner(const struct owner *owner, uint64_t my_pidns, int signal
 	case OWNER_ALIVE:
 		break;
 	}
-	if (getpgid((pid_t)owner->pid) == (pid_t)owner->pid)
+	if (!termination->is_supervised &&
+		getpgid((pid_t)owner->pid) == (pid_t)owner->pid)
 		r = kill(-(pid_t)owner->pid, signal) < 0 ? -errno : 0;
 	else
 		r = process_signal(owner->pid, pidfd, signal);
+	if (r == 0 && termination->is_supervised)
+		r = process_signal(owner->pid, pidfd, SIGCONT);
 	return r == -ESRCH ? 0 : r;
 }
 
@@ -31,7 +36,7 @@ static int signal_all(const struct termination *termination, const struct life *
 	uint64_t my_pidns, int signal, bool with_kin)
 {
 	const struct owner *owner = &termination->owner;
-	int r = life_is_dead(life) ? 0 : signal_owner(owner, my_pidns, signal);
+	int r = life_is_dead(life) ? 0 : signal_owner(termination, my_pidns, signal);
 
 	if (r == 0 && with_kin && !termination->is_step)
 		(void)kin_signal_all(owner->token, owner->uid, signal, owner->pid);

@@ -1,6 +1,10 @@
 /*
  * Ending a job: TERM, after the grace KILL, then whatever it left behind, until its lease is
  * over.  Used by the watchdog of a time limit and by --cancel.  A step function: never waits.
+ *
+ * An owner that leads its process group takes the group along, unless it is the supervisor of
+ * its command: that one passes on, itself, what is told to it, so nobody hears it twice; it is
+ * continued, too, should it have been stopped together with its command.
  */
 #ifndef GPULEASE_TERMINATE_H
 #define GPULEASE_TERMINATE_H
@@ -10,6 +14,7 @@
 struct termination {
 	struct owner owner;
 	bool is_step; /* a step of a lease: its process alone, not all that is the lease's */
+	bool is_supervised; /* the owner is the parent of the command */
 	int64_t grace_ms;
 	int64_t begun_ms, killed_ms; /* when TERM and KILL were sent; 0: not yet */
 	unsigned rounds;             /* of killing what is left */

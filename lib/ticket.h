@@ -23,7 +23,8 @@ enum { USER_SIZE = 33, NAME_SIZE_MAX = 33, COMMAND_SIZE_MAX = 400 };
 /* So many bytes of the command are in a ticket at least. */
 enum { COMMAND_LEAST = 64 };
 
-enum { TICKET_WAITING = 1, TICKET_GRANTED = 2 };
+/* LEFT: its lease was given back, the job has gone on to another ticket. */
+enum { TICKET_WAITING = 1, TICKET_GRANTED = 2, TICKET_LEFT = 3 };
 
 /* Jobs that one waits for: their ids, "12,15"; six of seven digits. */
 enum { AFTER_MAX = 6, AFTER_SIZE = 48 };
@@ -39,8 +40,12 @@ struct request {
 	int64_t priority;       /* higher first */
 	int64_t limit_ms;       /* 0: none */
 	int64_t grace_ms;
-	uint32_t is_singleton;     /* waits for those of the same user and name */
-	char after[AFTER_SIZE];    /* have to have ended */
+	uint32_t is_singleton;  /* waits for those of the same user and name */
+	uint32_t is_supervised; /* its owner stays, as the parent of the command */
+	uint32_t
+		is_preemptible; /* may be sent back into the queue by a higher priority */
+	int64_t leave_ms;       /* what it needs for that: its warning and its grace */
+	char after[AFTER_SIZE]; /* have to have ended */
 	char after_ok[AFTER_SIZE]; /* have to have ended with status 0 */
 	char prefer[PREFER_SIZE];
 	struct gpuset allow; /* the slots that may be chosen */
@@ -48,25 +53,37 @@ struct request {
 	char command[COMMAND_SIZE_MAX];
 };
 
+/*
+ * A job that is tried again, or was sent back, takes a new ticket each time; its id is the
+ * number of the first.
+ */
 struct ticket {
-	uint32_t state; /* TICKET_… */
-	uint32_t attempt;
-	uint64_t job; /* the number of the job's first ticket, 0: this one */
+	uint32_t state;   /* TICKET_… */
+	uint32_t attempt; /* behind the first: 2, 3 … */
+	uint64_t job;     /* the number of the job's first ticket, 0: this one */
+	uint64_t latest;  /* in the first: the number of its latest, 0: this one */
+	uint32_t
+		command_pid; /* of a supervised job that runs, in its owner's pid namespace */
 	uint64_t turn;
 	int64_t turn_ms, since_ms; /* CLOCK_BOOTTIME */
+	int64_t not_before_ms;     /* CLOCK_BOOTTIME; 0: at once */
 	struct owner owner;
 	char boot[BOOT_SIZE];
 	char user[USER_SIZE];
 	struct request request;
 };
 
-/* A wish about a ticket of somebody: appended, obeyed if @uid may. */
-enum { CONTROL_CANCEL = 1 };
+/*
+ * A wish about a job of somebody, by its id: appended, obeyed if @uid may.  Preempting one is
+ * asked for by a waiting ticket, and is that one's right as long as it waits.
+ */
+enum { CONTROL_CANCEL = 1, CONTROL_PREEMPT = 2 };
 
 struct control {
 	uint32_t verb; /* CONTROL_… */
 	uint32_t uid;
 	uint64_t ticket;
+	uint64_t by; /* CONTROL_PREEMPT: the ticket that waits */
 	int64_t at_ms;
 	char boot[BOOT_SIZE];
 };
@@ -97,6 +114,12 @@ enum ticket_kind {
 /* Opens the file, making it with its header where it is missing.  0 or a negative errno. */
 MUST_CHECK int ticket_open(int dirfd, struct ticket_file *file);
 void ticket_release(struct ticket_file *file);
+
+/* The id of the job whose ticket number @number is.  Pure. */
+static inline uint64_t ticket_job(uint64_t number, const struct ticket *ticket)
+{
+	return ticket->job ? ticket->job : number;
+}
 
 /*
  * Opens the file to read alone, as it is: also where one may not write; nothing is made or

@@ -90,6 +90,13 @@ static void count_foreign(const struct snapshot *view, struct snapshot_gpu *gpu,
 	}
 }
 
+/* Of who is about to get a lease. */
+static bool is_adoptee(const struct snapshot *view, const struct probe_process *process)
+{
+	return view->adoptee && process->pid > 0 &&
+	       kin_is_descendant((uint32_t)process->pid, view->adoptee);
+}
+
 static void count_process(struct snapshot *view, struct snapshot_gpu *gpu,
 	const struct probe_process *process, struct found *found)
 {
@@ -101,7 +108,8 @@ static void count_process(struct snapshot *view, struct snapshot_gpu *gpu,
 	if (gpu->lease >= 0 && process->pid > 0)
 		lease = find_lease(view, gpu->file.slot, (uint32_t)process->pid);
 	if (!lease) {
-		count_foreign(view, gpu, process, found);
+		if (!is_adoptee(view, process))
+			count_foreign(view, gpu, process, found);
 		return;
 	}
 	lease->is_seen = true;

@@ -21,6 +21,8 @@ needs='
 	tsp:task-spooler
 	sem:parallel
 	strace:strace
+	tmux:tmux
+	screen:screen
 	xargs:findutils'
 
 is_there() {

@@ -16,8 +16,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "array.h"
 #include "beacon.h"
 #include "fdio.h"
+#include "history.h"
 #include "scratch.h"
 #include "snapshot.h"
 #include "statedir.h"
@@ -204,6 +206,26 @@ static inline bool fixture_is_ready(int fd, short events)
 	struct pollfd poll_fd = { .fd = fd, .events = events };
 
 	return poll(&poll_fd, 1, 0) == 1;
+}
+
+/* The newest @most entries of the history, oldest first, freed by the caller. */
+static inline struct history_end *fixture_history(
+	int dirfd, size_t most, size_t *ret_count)
+{
+	struct history_end *ends = NULL, end;
+	struct history_reader reader;
+	size_t count = 0, room = 0;
+
+	assert_int_equal(history_reader_open(dirfd, &reader), 0);
+	while (count < most && history_next(&reader, &end) == 0) {
+		ends = array_grow(ends, sizeof(*ends), count, &room);
+		assert_non_null(ends);
+		memmove(ends + 1, ends, count++ * sizeof(*ends));
+		ends[0] = end;
+	}
+	history_reader_release(&reader);
+	*ret_count = count;
+	return ends;
 }
 
 /* Whether the file system of @dirfd gives blocks back. */

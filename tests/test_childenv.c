@@ -2,27 +2,32 @@
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <errno.h>
 #include <cmocka.h>
 
 #include "childenv.h"
 
 #define ENTRY(text) ((char *)(text)) /* which nobody writes to */
 
-static void check_made(char *const from[], const char *without,
+static void check_made_of(char *const from[], const char *without, const char *list,
 	const struct childenv_change *changes, size_t count, const char *const *wanted)
 {
 	char **made = NULL;
+	size_t i = 0;
 
-	assert_int_equal(childenv_make(from, without, changes, count, &made), 0);
-	for (size_t i = 0; wanted[i]; i++) {
+	assert_int_equal(childenv_make(from, without, list, changes, count, &made), 0);
+	for (; wanted[i]; i++) {
 		assert_non_null(made[i]);
 		assert_string_equal(made[i], wanted[i]);
-		if (!wanted[i + 1])
-			assert_null(made[i + 1]);
 	}
-	if (!wanted[0])
-		assert_null(made[0]);
+	assert_null(made[i]);
 	free(made);
+}
+
+static void check_made(char *const from[], const char *without,
+	const struct childenv_change *changes, size_t count, const char *const *wanted)
+{
+	check_made_of(from, without, NULL, changes, count, wanted);
 }
 
 static void what_is_not_named_passes_as_it_is(void **state)
@@ -85,7 +90,7 @@ static void many_and_long_values_fit(void **state)
 	}
 	for (size_t i = 0; i < 3; i++)
 		memset(values[i], 'a' + (int)i, sizeof(values[i]) - 1);
-	assert_int_equal(childenv_make(from, "SLURM_", changes, 3, &made), 0);
+	assert_int_equal(childenv_make(from, "SLURM_", NULL, changes, 3, &made), 0);
 	for (size_t i = 0; i < MANY; i++)
 		assert_string_equal(made[i], entries[i]);
 	for (size_t i = 0; i < 3; i++) {
@@ -96,6 +101,75 @@ static void many_and_long_values_fit(void **state)
 	free(made);
 }
 
+/* --- lists ------------------------------------------------------------------------- */
+
+struct list_row {
+	const char *list;
+	const char *made[8]; /* of the environment below */
+};
+
+static void a_list_says_what_passes(void **state)
+{
+	static const struct childenv_change changes[] = { { "GPU", "7" } };
+	char *const from[] = { ENTRY("A=1"), ENTRY("B=2"), ENTRY("PATH=/mine"),
+		ENTRY("HOME=/h"), ENTRY("SLURM_X=1"), ENTRY("GPU=old"), NULL };
+	static const char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+	static const struct list_row rows[] = {
+		{ "ALL", { "A=1", "B=2", "PATH=/mine", "HOME=/h", "GPU=7" } },
+		{ "all,A=x", { "B=2", "PATH=/mine", "HOME=/h", "A=x", "GPU=7" } },
+		{ "C=y=z,ALL",
+			{ "A=1", "B=2", "PATH=/mine", "HOME=/h", "C=y=z", "GPU=7" } },
+		{ "NONE", { "HOME=/h", path, "GPU=7" } },
+		{ "none", { "HOME=/h", path, "GPU=7" } },
+		{ "A", { "A=1", "HOME=/h", path, "GPU=7" } },
+		{ "A,B=x", { "A=1", "HOME=/h", path, "B=x", "GPU=7" } },
+		{ "A=", { "HOME=/h", path, "A=", "GPU=7" } },
+		{ "A=1,A=2,B=1,B", { "B=2", "HOME=/h", path, "A=2", "GPU=7" } },
+		{ "PATH", { "PATH=/mine", "HOME=/h", "GPU=7" } },
+		{ "PATH=/x,HOME=/y", { "PATH=/x", "HOME=/y", "GPU=7" } },
+		{ "nothing", { "HOME=/h", path, "GPU=7" } },
+		{ "ALL,SLURM_X",
+			{ "A=1", "B=2", "PATH=/mine", "HOME=/h", "SLURM_X=1", "GPU=7" } },
+		{ "ALL,GPU=8,GPU", { "A=1", "B=2", "PATH=/mine", "HOME=/h", "GPU=7" } },
+		{ "GPU=8", { "HOME=/h", path, "GPU=7" } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		check_made_of(from, "SLURM_", rows[i].list, changes, 1, rows[i].made);
+}
+
+static void a_list_has_names_and_values(void **state)
+{
+	static const char *const good[] = { "ALL", "all", "NONE", "A", "_a1",
+		"A=", "A=b=c", "A=1,B,C=", "ALL,A=1", "A,ALL", "A= b\n" };
+	static const struct {
+		const char *list, *why;
+	} bad[] = {
+		{ "", "'' is not ALL, NONE, NAME or NAME=VALUE" },
+		{ "A,,B", "'' is not ALL" },
+		{ "A,", "'' is not ALL" },
+		{ "=1", "'=1' is not ALL" },
+		{ "1A=2", "'1A=2' is not ALL" },
+		{ "A-B", "'A-B' is not ALL" },
+		{ "A=1,2",
+			"'2' is not ALL, NONE, NAME or NAME=VALUE; a value cannot hold "
+			"a comma" },
+		{ "NONE,A=1", "NONE stands alone" },
+		{ "A,NONE", "NONE stands alone" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_int_equal(childenv_check(good[i], NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct why why = WHY_NONE;
+
+		assert_int_equal(childenv_check(bad[i].list, &why), -EINVAL);
+		assert_memory_equal(why.text, bad[i].why, strlen(bad[i].why));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +178,8 @@ int main(void)
 		cmocka_unit_test(those_with_the_prefix_are_left_out),
 		cmocka_unit_test(an_empty_environment_is_one_too),
 		cmocka_unit_test(many_and_long_values_fit),
+		cmocka_unit_test(a_list_says_what_passes),
+		cmocka_unit_test(a_list_has_names_and_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static enum config_key find_key(const char *line)
 	for (int key = 0; key < CONFIG_KEYS; key++) {
 		const char *name = config_key_name((enum config_key)key);
 
-		if (strncmp(line, name, strlen(name)) == 0)
+		if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ' ')
 			return (enum config_key)key;
 	}
 	fail_msg("no key in '%s'", line);
@@ -100,6 +100,10 @@ static void what_is_not_configured_is_the_default(void **state)
 		"model-option = --llm",
 		"show-commands = all",
 		"record-ends = no",
+		"history-size = 16MiB",
+		"tolerance = 10%",
+		"retry-delay = 5s",
+		"retry-delay-max = 300s",
 	};
 
 	(void)state;
@@ -119,6 +123,9 @@ static void what_is_not_configured_is_the_default(void **state)
 		config.user_jobs == 0 && config.all_gpus == 0 && config.all_jobs == 0);
 	assert_true(config.max_time_ms == 0 && config.default_time_ms == 0);
 	assert_true(config.max_priority == 0 && !config.binds);
+	assert_true(config.history_mib == 16 && config.tolerance_percent == 10);
+	assert_true(config.retry_delay_ms == 5000);
+	assert_true(config.retry_delay_max_ms == 300000);
 	assert_string_equal(config.prefer, "");
 	assert_string_equal(config.model_option, "--llm");
 	assert_null(config.models.text);
@@ -177,6 +184,14 @@ static const char *const good_lines[][2] = {
 	{ "show-commands = all", NULL },
 	{ "record-ends = yes", NULL },
 	{ "record-ends = no", NULL },
+	{ "history-size = 1MiB", NULL },
+	{ "history-size = 1T", "history-size = 1048576MiB" },
+	{ "tolerance = 0%", NULL },
+	{ "tolerance = 100%", NULL },
+	{ "retry-delay = 0", "retry-delay = 0s" },
+	{ "retry-delay = 5m", "retry-delay = 300s" },
+	{ "retry-delay-max = 5s", NULL },
+	{ "retry-delay-max = 1d", "retry-delay-max = 86400s" },
 };
 
 static void every_key_is_read_and_written(void **state)
@@ -207,7 +222,11 @@ static void the_values_are_what_they_say(void **state)
 		   "admin-group = staff\nprobe-deadline = 3s\nnvidia-smi = /a\n"
 		   "directory = /b\nall-waiting = 1\nuser-gpus = 2\nuser-jobs = 3\n"
 		   "all-gpus = 4\nall-jobs = 5\nmax-time = 2h\ndefault-time = 1h\n"
-		   "max-priority = 6\nprefer = 3,1\nbind = yes\nmodel-option = -m\n");
+		   "max-priority = 6\nprefer = 3,1\nbind = yes\nmodel-option = -m\n"
+		   "history-size = 1G\ntolerance = 7%\nretry-delay = 1s\n"
+		   "retry-delay-max = 2s\n");
+	assert_true(config.history_mib == 1024 && config.tolerance_percent == 7);
+	assert_true(config.retry_delay_ms == 1000 && config.retry_delay_max_ms == 2000);
 	assert_true(config.all_waiting == 1 && config.user_gpus == 2);
 	assert_true(
 		config.user_jobs == 3 && config.all_gpus == 4 && config.all_jobs == 5);
@@ -293,6 +312,12 @@ static const char *const bad_values[][2] = {
 	{ "show-commands = mine", "'mine' is not a choice; write all or own" },
 	{ "show-commands = All", "'All' is not a choice" },
 	{ "record-ends = true", "'true' is not a choice; write no or yes" },
+	{ "history-size = 0",
+		"'0' is out of range; write a size, like 16MiB, from 1MiB" },
+	{ "history-size = 1048577", "'1048577' is out of range" },
+	{ "history-size = big", "'big' is not a size" },
+	{ "tolerance = 10", "'10' is not a percentage; write 0% to 100%" },
+	{ "retry-delay = often", "'often' is not a duration; write one like 5s or 1m" },
 	{ "record-ends = \x1b[2J", "'?[2J' is not a choice" },
 };
 
@@ -417,17 +442,26 @@ static void an_unknown_key_is_answered_with_those_like_it(void **state)
 		check_refused(bad[i][0], strlen(bad[i][0]), bad[i][1]);
 }
 
-static void the_default_time_is_within_the_longest(void **state)
+static void what_has_a_longest_is_not_longer(void **state)
 {
 	static const char *const good[] = { "max-time = 1h\ndefault-time = 1h",
 		"default-time = 1h", "default-time = 1h\nmax-time = none",
-		"max-time = 1h", "max-time = 1h\ndefault-time = none" };
+		"max-time = 1h", "max-time = 1h\ndefault-time = none",
+		"retry-delay = 1h\nretry-delay-max = 1h",
+		"retry-delay-max = 0\nretry-delay = 0" };
 	static const char *const bad[][2] = {
 		{ "max-time = 1h\n\ndefault-time = 2h",
 			"x.conf, line 3: default-time: is longer than max-time, which is "
 			"3600s" },
 		{ "default-time = 3601s\nmax-time = 1h\n[models]\na = 1\n",
 			"x.conf, line 1: default-time: is longer than max-time" },
+		{ "retry-delay-max = 1m\nretry-delay = 61s",
+			"x.conf, line 2: retry-delay: is longer than retry-delay-max, "
+			"which is 60s" },
+		{ "retry-delay-max = 1s",
+			"x.conf, line 1: retry-delay: is longer than retry-delay-max" },
+		{ "\nretry-delay = 6m",
+			"x.conf, line 2: retry-delay: is longer than retry-delay-max" },
 	};
 
 	(void)state;
@@ -480,7 +514,7 @@ int main(void)
 		cmocka_unit_test(a_line_that_is_none_is_refused),
 		cmocka_unit_test(a_nul_is_never_part_of_a_line),
 		cmocka_unit_test(an_unknown_key_is_answered_with_those_like_it),
-		cmocka_unit_test(the_default_time_is_within_the_longest),
+		cmocka_unit_test(what_has_a_longest_is_not_longer),
 		cmocka_unit_test(a_section_ends_the_keys),
 	};
 

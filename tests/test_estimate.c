@@ -126,6 +126,30 @@ static void who_is_held_is_no_subject_of_estimates(void **state)
 	CHECK(-1, 0, 60);
 }
 
+static void held_until(struct plan_row *row, int64_t seconds)
+{
+	row->hold = HOLD_UNTIL;
+	row->held_until_ms = NOW_MS + seconds * S;
+}
+
+static void who_is_tried_again_later_starts_then(void **state)
+{
+	(void)state;
+	begin(1);
+	held_until(wait_for(1, 60), 40);
+	CHECK(40);
+	/* it keeps nobody from starting, and waits for its turn again then */
+	begin(1);
+	held_until(wait_for(1, 60), 40);
+	wait_for(1, 50);
+	wait_for(1, 10);
+	CHECK(50, 0, 110);
+	begin(1);
+	lease(0, 100, CARD_MIB, 0);
+	held_until(wait_for(1, 60), 40);
+	CHECK(-1);
+}
+
 static void what_is_no_lease_never_ends(void **state)
 {
 	static const enum gpu_state states[] = { GPU_PAUSED, GPU_EXTERNAL, GPU_UNKNOWN,
@@ -244,6 +268,7 @@ int main(void)
 		cmocka_unit_test(nobody_knows_when_a_job_without_a_limit_ends),
 		cmocka_unit_test(a_short_job_is_let_past_the_head),
 		cmocka_unit_test(who_is_held_is_no_subject_of_estimates),
+		cmocka_unit_test(who_is_tried_again_later_starts_then),
 		cmocka_unit_test(what_is_no_lease_never_ends),
 		cmocka_unit_test(parts_of_a_gpu_come_free_one_by_one),
 		cmocka_unit_test(an_overdue_lease_is_taken_to_end_at_once),

@@ -3,12 +3,21 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <sys/file.h>
 
 #include "clock.h"
 #include "fixture.h"
 #include "history.h"
 
-enum { MIB = 1024 * 1024 };
+/* What is told goes there; nothing of it but the descriptor counts. */
+static struct statedir dir_of(const struct scratch *s, uint64_t records)
+{
+	struct statedir dir = STATEDIR_NONE;
+
+	dir.fd = s->dirfd;
+	dir.history_bytes = records * RECORD_SIZE;
+	return dir;
+}
 
 static struct history_end end_of(uint64_t ticket)
 {
@@ -28,21 +37,27 @@ static struct history_end end_of(uint64_t ticket)
 	return end;
 }
 
+static int tell(const struct scratch *s, const struct history_end *end)
+{
+	struct statedir dir = dir_of(s, 0);
+
+	return history_append(&dir, end);
+}
+
 static void append(const struct scratch *s, uint64_t ticket)
 {
 	struct history_end end = end_of(ticket);
 
-	assert_int_equal(history_append(s->dirfd, &end), 0);
+	assert_int_equal(tell(s, &end), 0);
 }
 
 /* The newest @most are tickets @first, @first + 1 … */
 static void check_newest(
 	const struct scratch *s, size_t most, size_t wanted, uint64_t first)
 {
-	struct history_end *ends = NULL;
 	size_t count = 4711;
+	struct history_end *ends = fixture_history(s->dirfd, most, &count);
 
-	assert_int_equal(history_read(s->dirfd, most, &ends, &count), 0);
 	assert_int_equal(count, wanted);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(ends[i].ticket, first + i);
@@ -56,7 +71,7 @@ static void an_end_comes_back_as_it_was_told(void **state)
 	size_t count;
 
 	append(s, 7);
-	assert_int_equal(history_read(s->dirfd, 10, &ends, &count), 0);
+	ends = fixture_history(s->dirfd, 10, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(ends[0].ticket, 7);
 	assert_int_equal(ends[0].uid, 1000);
@@ -125,7 +140,7 @@ static void the_file_is_shared_and_never_a_link(void **state)
 	assert_int_equal(st.st_mode & 07777, 0660);
 	assert_int_equal(renameat(s->dirfd, "history", s->dirfd, "elsewhere"), 0);
 	assert_int_equal(symlinkat("elsewhere", s->dirfd, "history"), 0);
-	assert_int_equal(history_append(s->dirfd, &end), -ELOOP);
+	assert_int_equal(tell(s, &end), -ELOOP);
 }
 
 static void append_status(
@@ -134,7 +149,7 @@ static void append_status(
 	struct history_end end = { .ticket = ticket, .since_ms = since_ms };
 
 	text_copy(end.status, sizeof(end.status), status);
-	assert_int_equal(history_append(s->dirfd, &end), 0);
+	assert_int_equal(tell(s, &end), 0);
 }
 
 static void check_found(
@@ -199,6 +214,8 @@ static void many_tell_at_once_and_every_line_is_whole(void **state)
 {
 	enum { TELLERS = 6, EACH = 60 };
 	struct scratch *s = *state;
+	/* it is put aside once: nothing of it goes */
+	struct statedir dir = dir_of(s, TELLERS * EACH * 2 / 3);
 	struct history_end *ends = NULL;
 	bool seen[TELLERS * EACH] = { false };
 	pid_t pids[TELLERS];
@@ -209,7 +226,7 @@ static void many_tell_at_once_and_every_line_is_whole(void **state)
 		for (unsigned k = 0; pids[i] == 0 && k < EACH; k++) {
 			struct history_end end = { .ticket = i * EACH + k };
 
-			if (history_append(s->dirfd, &end) < 0)
+			if (history_append(&dir, &end) < 0)
 				_exit(1);
 		}
 		if (pids[i] == 0)
@@ -221,8 +238,10 @@ static void many_tell_at_once_and_every_line_is_whole(void **state)
 		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
 		assert_int_equal(status, 0);
 	}
-	assert_int_equal(history_read(s->dirfd, 10000, &ends, &count), 0);
+	ends = fixture_history(s->dirfd, 10000, &count);
 	assert_int_equal(count, TELLERS * EACH);
+	assert_int_not_equal(
+		faccessat(s->dirfd, "history.1", F_OK, AT_SYMLINK_NOFOLLOW), -1);
 	for (size_t i = 0; i < count; i++) {
 		assert_true(ends[i].ticket < TELLERS * EACH);
 		assert_false(seen[ends[i].ticket]);
@@ -231,28 +250,354 @@ static void many_tell_at_once_and_every_line_is_whole(void **state)
 	free(ends);
 }
 
-static void the_oldest_part_is_given_back(void **state)
-{
-	enum { KEEP = 16 * MIB };
-	struct scratch *s = *state;
-	char byte = 'x';
-	int fd;
+/* --- the size ---------------------------------------------------------------------- */
 
-	if (!fixture_can_punch(s->dirfd))
-		skip();
+enum { FULL = 4 }; /* records, where a test says no other number */
+
+static void append_within(const struct scratch *s, uint64_t first, uint64_t last)
+{
+	struct statedir dir = dir_of(s, FULL);
+
+	for (uint64_t ticket = first; ticket <= last; ticket++) {
+		struct history_end end = end_of(ticket);
+
+		assert_int_equal(history_append(&dir, &end), 0);
+	}
+}
+
+/* How many records @name has, -1: there is no such file. */
+static int records_of(const struct scratch *s, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(s->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	return (int)(st.st_size / RECORD_SIZE);
+}
+
+static void a_full_file_is_put_aside(void **state)
+{
+	struct scratch *s = *state;
+	struct stat st;
+	mode_t old;
+
+	append_within(s, 1, FULL);
+	assert_int_equal(records_of(s, "history.1"), -1);
+	old = umask(077);
+	append_within(s, FULL + 1, FULL + 1);
+	(void)umask(old);
+	assert_int_equal(records_of(s, "history.1"), FULL);
+	assert_int_equal(records_of(s, "history"), 1);
+	assert_int_equal(fstatat(s->dirfd, "history", &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	check_newest(s, 100, FULL + 1, 1);
+	check_newest(s, 3, 3, FULL - 1);
+	append_within(s, FULL + 2, 2 * FULL);
+	check_newest(s, 100, 2 * FULL, 1);
+	/* the older one goes, and never more than it */
+	append_within(s, 2 * FULL + 1, 2 * FULL + 1);
+	check_newest(s, 100, FULL + 1, FULL + 1);
+}
+
+static void the_size_has_a_default(void **state)
+{
+	struct scratch *s = *state;
+	autofd int fd = -1;
+
 	append(s, 1);
 	fd = openat(s->dirfd, "history", O_RDWR | O_CLOEXEC);
-	assert_int_equal(pwrite(fd, "x", 1, 4096), 1);
-	assert_int_equal(pwrite(fd, "x", 1, KEEP + 4096), 1);
-	assert_int_equal(ftruncate(fd, 2 * KEEP - 2 * RECORD_SIZE), 0);
-	for (uint64_t i = 2; i < 6; i++) /* across the end of the second KEEP */
-		append(s, i);
-	assert_int_equal(pread(fd, &byte, 1, 4096), 1);
-	assert_int_equal(byte, 0);
-	assert_int_equal(pread(fd, &byte, 1, KEEP + 4096), 1);
-	assert_int_equal(byte, 'x');
-	check_newest(s, 4, 4, 2);
-	(void)close(fd);
+	assert_int_equal(ftruncate(fd, HISTORY_BYTES - 1), 0);
+	append(s, 2); /* behind the half record */
+	assert_int_equal(records_of(s, "history.1"), -1);
+	append(s, 3);
+	assert_int_equal(records_of(s, "history.1"), HISTORY_BYTES / RECORD_SIZE + 1);
+	check_newest(s, 2, 2, 2);
+	check_newest(s, 100, 3, 1);
+}
+
+static void an_end_is_found_in_the_older_file(void **state)
+{
+	struct scratch *s = *state;
+
+	append_within(s, 1, FULL + 2);
+	check_found(s, 2, 0, "137");
+	check_found(s, FULL + 2, 0, "137");
+	check_found(s, FULL + 3, 0, NULL);
+}
+
+static void what_a_crash_left_is_gone_on_with(void **state)
+{
+	struct scratch *s = *state;
+
+	append_within(s, 1, FULL);
+	/* killed when it had renamed it */
+	assert_int_equal(renameat(s->dirfd, "history", s->dirfd, "history.1"), 0);
+	check_newest(s, 100, FULL, 1);
+	append_within(s, FULL + 1, FULL + 1);
+	check_newest(s, 100, FULL + 1, 1);
+}
+
+static void a_writer_follows_the_name(void **state)
+{
+	struct scratch *s = *state;
+	struct statedir dir = dir_of(s, FULL);
+	struct history_end end = end_of(FULL + 2);
+	struct history_file file;
+
+	assert_int_equal(history_open(&dir, &file), 0);
+	append_within(s, 1, FULL + 1); /* puts it aside */
+	assert_int_equal(history_write(&file, &end), 0);
+	assert_int_equal(records_of(s, "history.1"), FULL);
+	assert_int_equal(records_of(s, "history"), 2);
+	append_within(s, FULL + 3, 3 * FULL);
+	/* there is nothing left of what it had open */
+	end.ticket = 3 * FULL + 1;
+	assert_int_equal(history_write(&file, &end), 0);
+	check_newest(s, 1, 1, 3 * FULL + 1);
+	assert_int_equal(unlinkat(s->dirfd, "history", 0), 0);
+	end.ticket++;
+	assert_int_equal(history_write(&file, &end), 0);
+	check_newest(s, 1, 1, 3 * FULL + 2);
+	history_release(&file);
+	history_release(&file);
+}
+
+/* As the watchdog is, once it has given the group up. */
+static void who_cannot_look_the_name_up_says_so_when_its_file_is_gone(void **state)
+{
+	struct scratch *s = *state;
+	struct statedir dir = dir_of(s, FULL);
+	struct history_end end = end_of(77);
+	struct history_file file;
+
+	assert_int_equal(history_open(&dir, &file), 0);
+	file.dirfd = -1;
+	append_within(s, 1, FULL + 1);
+	assert_int_equal(history_write(&file, &end), 0);
+	assert_int_equal(records_of(s, "history.1"), FULL + 1);
+	append_within(s, FULL + 2, 2 * FULL + 1);
+	assert_int_equal(history_write(&file, &end), -ESTALE);
+	check_newest(s, 100, FULL + 1, FULL + 1);
+	history_release(&file);
+}
+
+static void nobody_waits_for_who_is_putting_it_aside(void **state)
+{
+	struct scratch *s = *state;
+	autofd int fd = -1;
+
+	append_within(s, 1, FULL);
+	fd = openat(s->dirfd, "history", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	append_within(s, FULL + 1, FULL + 2);
+	assert_int_equal(records_of(s, "history"), FULL + 2);
+	assert_int_equal(flock(fd, LOCK_UN), 0);
+	append_within(s, FULL + 3, FULL + 3);
+	assert_int_equal(records_of(s, "history.1"), FULL + 2);
+	check_newest(s, 100, FULL + 3, 1);
+}
+
+static void what_cannot_be_put_aside_grows(void **state)
+{
+	struct scratch *s = *state;
+
+	append_within(s, 1, FULL);
+	assert_int_equal(mkdirat(s->dirfd, "history.1", 0700), 0);
+	append_within(s, FULL + 1, FULL + 1);
+	assert_int_equal(records_of(s, "history"), FULL + 1);
+	assert_int_equal(unlinkat(s->dirfd, "history.1", AT_REMOVEDIR), 0);
+	check_newest(s, 100, FULL + 1, 1);
+}
+
+/* --- what others do in between ------------------------------------------------------ */
+
+static const struct scratch *meddled;
+static bool meddles_in_flock, meddles_in_write, meddles_in_open;
+
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+ssize_t __real_write(int fd, const void *buffer, size_t size);
+ssize_t __wrap_write(int fd, const void *buffer, size_t size);
+int __real_openat(int dirfd, const char *name, int flags, ...);
+int __wrap_openat(int dirfd, const char *name, int flags, ...);
+
+/* Somebody else is first with putting it aside. */
+int __wrap_flock(int fd, int operation)
+{
+	if (meddles_in_flock && (operation & LOCK_EX)) {
+		meddles_in_flock = false;
+		append_within(meddled, FULL + 1, FULL + 1);
+	}
+	return __real_flock(fd, operation);
+}
+
+/* Somebody else appends first, behind the same half record. */
+ssize_t __wrap_write(int fd, const void *buffer, size_t size)
+{
+	if (meddles_in_write) {
+		meddles_in_write = false;
+		append(meddled, 2);
+	}
+	return __real_write(fd, buffer, size);
+}
+
+/* The file is put aside while somebody reads. */
+int __wrap_openat(int dirfd, const char *name, int flags, ...)
+{
+	mode_t mode = 0;
+
+	if (flags & O_CREAT) {
+		va_list arguments;
+
+		va_start(arguments, flags);
+		mode = (mode_t)va_arg(arguments, unsigned);
+		va_end(arguments);
+	}
+	if (meddles_in_open && strcmp(name, "history.1") == 0) {
+		meddles_in_open = false;
+		append_within(meddled, FULL + 1, FULL + 1);
+	}
+	return __real_openat(dirfd, name, flags, mode);
+}
+
+static void the_second_to_put_it_aside_leaves_it(void **state)
+{
+	meddled = *state;
+	append_within(meddled, 1, FULL);
+	meddles_in_flock = true;
+	append_within(meddled, FULL + 2, FULL + 2);
+	assert_false(meddles_in_flock);
+	assert_int_equal(records_of(meddled, "history.1"), FULL);
+	assert_int_equal(records_of(meddled, "history"), 2);
+	check_newest(meddled, 100, FULL + 2, 1);
+}
+
+static void a_line_beside_its_place_is_written_again(void **state)
+{
+	autofd int fd = -1;
+
+	meddled = *state;
+	append(meddled, 1);
+	fd = openat(meddled->dirfd, "history", O_RDWR | O_CLOEXEC);
+	assert_int_equal(ftruncate(fd, RECORD_SIZE + 5), 0);
+	meddles_in_write = true;
+	append(meddled, 3);
+	assert_false(meddles_in_write);
+	check_newest(meddled, 100, 3, 1);
+}
+
+static void what_is_put_aside_while_somebody_reads_is_read_once(void **state)
+{
+	meddled = *state;
+	append_within(meddled, 1, FULL);
+	meddles_in_open = true;
+	check_newest(meddled, 100, FULL + 1, 1);
+	assert_false(meddles_in_open);
+}
+
+/* --- what is told ------------------------------------------------------------------- */
+
+static void fill_text(char *out, size_t size)
+{
+	memset(out, '9', size - 1);
+	out[size - 1] = '\0';
+}
+
+static struct history_end longest(void)
+{
+	struct history_end end = { .ticket = UINT64_C(1) << 54,
+		.attempt = 1000000,
+		.uid = UINT32_MAX,
+		.gpu_count = 128,
+		.share_percent = 99,
+		.vram_mib = 1 << 30,
+		.waited_ms = INT64_C(315360000000),
+		.since_ms = INT64_C(9999999999999),
+		.alive_ms = INT64_C(9999999999999),
+		.gone_ms = INT64_C(9999999999999),
+		.log_is_full = 1 };
+
+	fill_text(end.user, sizeof(end.user));
+	fill_text(end.gpus, sizeof(end.gpus));
+	fill_text(end.peaks, sizeof(end.peaks));
+	text_copy(end.utilization, sizeof(end.utilization), "100/100");
+	text_copy(end.how, sizeof(end.how), HISTORY_PREEMPT);
+	fill_text(end.by, sizeof(end.by));
+	text_copy(end.status, sizeof(end.status), "255");
+	fill_text(end.name, sizeof(end.name));
+	fill_text(end.command, sizeof(end.command));
+	return end;
+}
+
+static void the_longest_end_fits(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end end = longest(), *ends;
+	size_t count;
+
+	assert_int_equal(tell(s, &end), 0);
+	ends = fixture_history(s->dirfd, 10, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(ends[0].peaks, end.peaks);
+	assert_string_equal(ends[0].name, end.name);
+	assert_string_equal(ends[0].status, "255");
+	assert_string_equal(ends[0].utilization, "100/100");
+	free(ends);
+	/* and what can be no number of ours goes without the peaks */
+	end.ticket = end.vram_mib = UINT64_MAX;
+	end.attempt = end.gpu_count = end.share_percent = end.log_is_full = UINT32_MAX;
+	end.waited_ms = end.since_ms = end.alive_ms = end.gone_ms = INT64_MIN;
+	fill_text(end.how, sizeof(end.how));
+	assert_int_equal(tell(s, &end), 0);
+	ends = fixture_history(s->dirfd, 10, &count);
+	assert_int_equal(count, 2);
+	assert_string_equal(ends[1].peaks, "");
+	assert_string_equal(ends[1].status, "255");
+	free(ends);
+}
+
+static void the_state_follows_from_what_is_told(void **state)
+{
+	static const struct {
+		const char *how, *status, *name;
+	} cases[] = {
+		{ "", "", "ended" },
+		{ "", "0", "finished" },
+		{ "", "1", "failed" },
+		{ "", "143", "failed" },
+		{ HISTORY_CANCEL, "143", "cancelled" },
+		{ HISTORY_LIMIT, "", "timed-out" },
+		{ HISTORY_OOM, "1", "oom" },
+		{ HISTORY_PREEMPT, "143", "preempted" },
+		{ HISTORY_REBOOT, "", "lost" },
+		{ HISTORY_LOST, "", "lost" },
+		{ HISTORY_LINGERED, "", "ended" },
+		{ HISTORY_LINGERED, "0", "finished" },
+		{ "of a later version", "2", "failed" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct history_end end = { .ticket = 1 };
+
+		text_copy(end.how, sizeof(end.how), cases[i].how);
+		text_copy(end.status, sizeof(end.status), cases[i].status);
+		assert_string_equal(end_state_names[history_state(&end)], cases[i].name);
+	}
+}
+
+static void gpus_are_counted_where_nobody_has(void **state)
+{
+	struct history_end end = { .gpu_count = 3, .gpus = "0" };
+
+	(void)state;
+	assert_int_equal(history_gpu_count(&end), 3);
+	end.gpu_count = 0;
+	assert_int_equal(history_gpu_count(&end), 1);
+	text_copy(end.gpus, sizeof(end.gpus), "0,3,12");
+	assert_int_equal(history_gpu_count(&end), 3);
+	end.gpus[0] = '\0';
+	assert_int_equal(history_gpu_count(&end), 0);
 }
 
 static void times_are_told_as_people_read_them(void **state)
@@ -289,7 +634,20 @@ int main(void)
 		SCRATCH_TEST(the_end_of_one_job_is_found),
 		SCRATCH_TEST(no_more_than_the_newest_are_searched),
 		SCRATCH_TEST(many_tell_at_once_and_every_line_is_whole),
-		SCRATCH_TEST(the_oldest_part_is_given_back),
+		SCRATCH_TEST(a_full_file_is_put_aside),
+		SCRATCH_TEST(the_size_has_a_default),
+		SCRATCH_TEST(an_end_is_found_in_the_older_file),
+		SCRATCH_TEST(what_a_crash_left_is_gone_on_with),
+		SCRATCH_TEST(a_writer_follows_the_name),
+		SCRATCH_TEST(who_cannot_look_the_name_up_says_so_when_its_file_is_gone),
+		SCRATCH_TEST(nobody_waits_for_who_is_putting_it_aside),
+		SCRATCH_TEST(what_cannot_be_put_aside_grows),
+		SCRATCH_TEST(the_second_to_put_it_aside_leaves_it),
+		SCRATCH_TEST(a_line_beside_its_place_is_written_again),
+		SCRATCH_TEST(what_is_put_aside_while_somebody_reads_is_read_once),
+		SCRATCH_TEST(the_longest_end_fits),
+		cmocka_unit_test(the_state_follows_from_what_is_told),
+		cmocka_unit_test(gpus_are_counted_where_nobody_has),
 		cmocka_unit_test(times_are_told_as_people_read_them),
 	};
 

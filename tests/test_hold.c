@@ -146,7 +146,7 @@ static void tell_end(uint64_t ticket, int64_t since_ms, const char *status)
 		.since_ms = since_ms + clock_real_ms() - clock_boot_ms() };
 
 	text_copy(end.status, sizeof(end.status), status);
-	assert_int_equal(history_append(dir.fd, &end), 0);
+	assert_int_equal(history_append(&dir, &end), 0);
 }
 
 /* --- after -------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static void who_waits_for_nobody_is_not_held(void **state)
 {
 	(void)state;
 	check_holds(append_after(NULL, NULL), NOW, HOLD_NONE, 0);
-	assert_true(book.wake_ms == INT64_MAX);
+	assert_true(book.look.wake_ms == INT64_MAX);
 	assert_int_equal(book.job_count, 0);
 }
 
@@ -167,7 +167,7 @@ static void a_job_that_lives_holds_until_it_is_over(void **state)
 	(void)state;
 	check_holds(mine, NOW, HOLD_AFTER, number);
 	assert_true(is_watched(&job.owner));
-	assert_true(book.wake_ms == INT64_MAX); /* no timer */
+	assert_true(book.look.wake_ms == INT64_MAX); /* no timer */
 	other_kill(&job);
 	/* what it has started lives on */
 	check_holds(mine, NOW + 1, HOLD_AFTER, number);
@@ -278,9 +278,9 @@ static void a_ticket_that_cannot_be_read_holds_for_a_moment(void **state)
 	mine = append_after("1", NULL);
 	assert_int_equal(pwrite(queue.file.fd, "#", 1, RECORD_SIZE + 50), 1);
 	check_holds(mine, NOW, HOLD_AFTER, 1);
-	assert_in_range(book.wake_ms, NOW + 1, NOW + 100);
+	assert_in_range(book.look.wake_ms, NOW + 1, NOW + 100);
 	check_holds(mine, NOW + TELL - 1, HOLD_AFTER, 1);
-	assert_in_range(book.wake_ms, NOW + TELL, NOW + 3 * TELL);
+	assert_in_range(book.look.wake_ms, NOW + TELL, NOW + 3 * TELL);
 	check_holds(mine, NOW + TELL, HOLD_NONE, 0);
 }
 
@@ -314,7 +314,7 @@ static void what_was_watched_is_known(void **state)
 	assert_int_equal(kill(job.pid, SIGKILL), 0);
 	assert_true(fixture_await_end(job.pid));
 	check_holds(mine, NOW, HOLD_STATUS, number); /* nobody has waited for it */
-	assert_in_range(book.wake_ms, NOW + 1, NOW + 100);
+	assert_in_range(book.look.wake_ms, NOW + 1, NOW + 100);
 	assert_int_equal(waitpid(job.pid, NULL, 0), job.pid);
 	if (pidfd_exit_status(pidfd, &status) != 0) /* before Linux 6.15 */
 		skip();
@@ -362,10 +362,10 @@ static void what_is_recorded_nowhere_is_waited_for_a_moment(void **state)
 	mine = append_after(NULL, "1");
 	tell_end(1, ticket.since_ms - 3600000, "0"); /* another job 1 */
 	check_holds(mine, NOW, HOLD_STATUS, 1);
-	assert_in_range(book.wake_ms, NOW + 1, NOW + 100);
+	assert_in_range(book.look.wake_ms, NOW + 1, NOW + 100);
 	check_holds(mine, NOW + TELL - 1, HOLD_STATUS, 1);
 	assert_int_equal(judge(mine, NOW + TELL, HOLD_UNRECORDED).by, 1);
-	assert_true(book.wake_ms == INT64_MAX);
+	assert_true(book.look.wake_ms == INT64_MAX);
 	/* too late, it is settled */
 	tell_end(1, ticket.since_ms, "0");
 	assert_int_equal(judge(mine, NOW + TELL + 1, HOLD_UNRECORDED).hold, HOLD_STATUS);
@@ -438,7 +438,50 @@ static void of_others_nothing_is_watched_and_no_timer_set(void **state)
 	begin(NOW);
 	assert_int_equal(judge_next(theirs, false, 0).hold, HOLD_AFTER);
 	assert_false(is_watched(&job.owner));
-	assert_true(book.wake_ms == INT64_MAX);
+	assert_true(book.look.wake_ms == INT64_MAX);
+	other_end(&job);
+}
+
+/* --- attempts ------------------------------------------------------------------------ */
+
+static void who_is_to_be_tried_again_later_is_held_until_then(void **state)
+{
+	struct ticket ticket = ticket_of(&(struct owner){ .pid = (uint32_t)getpid() });
+	struct held held;
+	uint64_t mine;
+
+	(void)state;
+	assert_int_equal(owner_self(&ticket.owner), 0);
+	ticket.not_before_ms = NOW + 40000;
+	mine = append(&ticket);
+	held = judge(mine, NOW, 0);
+	assert_int_equal(held.hold, HOLD_UNTIL);
+	assert_int_equal(held.until_ms, NOW + 40000);
+	assert_int_equal(book.look.wake_ms, NOW + 40000);
+	check_holds(mine, NOW + 39999, HOLD_UNTIL, 0);
+	check_holds(mine, NOW + 40000, HOLD_NONE, 0);
+	assert_true(book.look.wake_ms == INT64_MAX);
+	/* as others see it, no timer is set */
+	begin(NOW);
+	assert_int_equal(judge_next(mine, false, 0).hold, HOLD_UNTIL);
+	assert_true(book.look.wake_ms == INT64_MAX);
+}
+
+static void an_attempt_holds_as_its_job(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct ticket second = ticket_of(&job.owner);
+	uint64_t mine;
+
+	(void)state;
+	(void)append_granted(&job.owner);
+	second.job = 1;
+	second.attempt = 2;
+	(void)append(&second);
+	mine = append_after("2", NULL);
+	check_holds(mine, NOW, HOLD_AFTER, 2);
+	other_kill(&job);
+	check_holds(mine, NOW, HOLD_NONE, 0);
 	other_end(&job);
 }
 
@@ -576,6 +619,35 @@ static void the_ticket_that_holds_my_singleton_is_watched(void **state)
 	other_end(&job);
 }
 
+static void a_singleton_does_not_hold_itself_when_it_is_tried_again(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct ticket second = ticket_of(&job.owner);
+	uint64_t mine, other;
+
+	(void)state;
+	(void)append_named(&job.owner, 7, "a", true);
+	second.owner.uid = 7;
+	second.job = 1;
+	second.request.is_singleton = 1;
+	text_copy(second.request.name, NAME_SIZE_MAX, "a");
+	mine = append(&second);
+	other = append_named(&job.owner, 7, "a", true);
+	leases[0] = (struct snapshot_lease){ .is_of_this_boot = true,
+		.lease = { .ticket = 1, .owner = job.owner } };
+	leases[0].lease.owner.uid = 7;
+	text_copy(leases[0].lease.name, NAME_SIZE_MAX, "a");
+	view.lease_count = 1;
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	/* others are held by it, and told its id */
+	leases[0].is_over = true;
+	begin(NOW);
+	(void)judge_next(mine, false, 0);
+	assert_int_equal(judge_next(other, true, 0).by, 1);
+	assert_true(is_watched(&job.owner));
+	other_end(&job);
+}
+
 static void thousands_of_names_are_told_apart(void **state)
 {
 	enum { MANY = 3000 };
@@ -636,10 +708,13 @@ int main(void)
 		TEST(a_failure_counts_more_than_what_still_runs),
 		TEST(jobs_that_nobody_waits_for_any_more_are_forgotten),
 		TEST(of_others_nothing_is_watched_and_no_timer_set),
+		TEST(who_is_to_be_tried_again_later_is_held_until_then),
+		TEST(an_attempt_holds_as_its_job),
 		TEST(a_job_that_has_never_been_is_an_error),
 		TEST(a_singleton_is_held_by_a_ticket_before_it),
 		TEST(a_singleton_is_held_by_a_lease),
 		TEST(the_ticket_that_holds_my_singleton_is_watched),
+		TEST(a_singleton_does_not_hold_itself_when_it_is_tried_again),
 		TEST(thousands_of_names_are_told_apart),
 		TEST(after_comes_before_singleton_in_what_is_told),
 	};

@@ -166,6 +166,9 @@ static void a_signal_reaches_all_of_a_lease_and_nobody_else(void **state)
 		kin_signal_all(token, (uint32_t)getuid(), SIGKILL, (uint32_t)spared), 2);
 	assert_true(fixture_await_end(by_name));
 	assert_true(fixture_await_end(by_tag));
+	/* nor those that wait to be asked for */
+	assert_int_equal(
+		kin_signal_all(token, (uint32_t)getuid(), 0, (uint32_t)spared), 0);
 	assert_int_equal(waitpid(spared, NULL, WNOHANG), 0);
 	assert_int_equal(waitpid(other, NULL, WNOHANG), 0);
 	assert_int_equal(waitpid(plain, NULL, WNOHANG), 0);

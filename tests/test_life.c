@@ -232,6 +232,32 @@ static void in_another_namespace_the_fifo_decides(void **state)
 	statedir_release(&dir);
 }
 
+/* Who was adopted holds none, so only who sees the process can tell that it has ended. */
+static void without_a_fifo_the_process_alone_decides(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other other = other_start(dir.fd, OTHER_ALONE);
+	struct lives lives = LIVES_ON(&dir);
+	struct owner elsewhere = other.owner;
+	struct life *life;
+
+	other.owner.is_adopted = elsewhere.is_adopted = 1;
+	elsewhere.pidns++;
+	elsewhere.token[0] ^= 1;
+	life = judge(&lives, &other.owner, 100);
+	assert_false(life_is_dead(life) || life_is_unwatchable(life));
+	life = judge(&lives, &elsewhere, 100);
+	assert_false(life_is_dead(life) || life_is_over(life));
+	assert_true(life_is_unwatchable(life));
+	other_kill(&other);
+	life = judge(&lives, &other.owner, 200);
+	assert_true(life_is_dead(life) && life_is_over(life));
+	life = judge(&lives, &elsewhere, 200);
+	assert_false(life_is_dead(life) || life_is_over(life));
+	lives_release(&lives);
+	statedir_release(&dir);
+}
+
 static void a_fifo_that_cannot_be_read_never_means_death(void **state)
 {
 	struct scratch *s = *state;
@@ -388,6 +414,7 @@ int main(void)
 		SCRATCH_TEST(a_half_that_has_fired_stays_fired),
 		SCRATCH_TEST(a_lingering_one_may_be_declared_over_by_its_name),
 		SCRATCH_TEST(in_another_namespace_the_fifo_decides),
+		SCRATCH_TEST(without_a_fifo_the_process_alone_decides),
 		SCRATCH_TEST(a_fifo_that_cannot_be_read_never_means_death),
 		SCRATCH_TEST(a_dead_one_whose_fifo_cannot_be_read_lingers),
 		SCRATCH_TEST(a_ticket_needs_only_its_process),

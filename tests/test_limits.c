@@ -170,6 +170,37 @@ static void the_tag_is_a_soft_limit_where_it_fits(void **state)
 	assert_int_equal(run_apart(check_tag, NULL), GOOD);
 }
 
+/* In the parent: the child has the tag then, and the parent has not. */
+static int check_tag_of_other(const struct scratch *s)
+{
+	static const char token[] = "8123456789abcdef";
+	pid_t child = fork();
+	struct rlimit before;
+	uint64_t tag;
+
+	(void)s;
+	if (child == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	if (child < 0 || getrlimit(RLIMIT_LOCKS, &before) < 0)
+		return BAD;
+	limits_tag_process((uint32_t)child, token);
+	tag = kin_tag_of_process((uint32_t)child);
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+	return tag == kin_tag(token) &&
+			       is_limit(RLIMIT_LOCKS, before.rlim_cur, before.rlim_max)
+		       ? GOOD
+		       : BAD;
+}
+
+static void another_process_can_be_tagged(void **state)
+{
+	(void)state;
+	assert_int_equal(run_apart(check_tag_of_other, NULL), GOOD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +210,7 @@ int main(void)
 		cmocka_unit_test(sigchld_is_not_ignored_meanwhile),
 		SCRATCH_TEST(under_a_limit_an_append_is_whole_or_nothing),
 		cmocka_unit_test(the_tag_is_a_soft_limit_where_it_fits),
+		cmocka_unit_test(another_process_can_be_tagged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

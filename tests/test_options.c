@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <limits.h>
 #include <cmocka.h>
 
 #include "../gpulease/cli_table.h"
@@ -86,12 +87,38 @@ static void describe_sharing(const struct settings *s, struct text *out)
 	add_number(out, "dry-run", s->dry_run, 0);
 }
 
+static void describe_care(const struct settings *s, struct text *out)
+{
+	add_number(out, "signal", s->warn_signal, 0);
+	add_number(out, "before", s->warn_ms, 60000);
+	add_number(out, "on-limit", s->on_limit, ON_LIMIT_KILL);
+	add_number(out, "max-requeues", s->max_requeues, UINT_MAX);
+	add_number(out, "preemptible", s->preemptible, 0);
+	add_number(out, "retries", s->retries, 0);
+	add_number(out, "oom-retries", s->oom_retries, 0);
+	add_number(out, "report", s->report, 0);
+	add_number(out, "submit", s->submit, 0);
+	add_number(out, "follow", s->follow, 0);
+	add_number(out, "screen", s->screen, 0);
+	add_text(out, "setup", s->setup);
+	add_text(out, "conda", s->conda);
+	add_text(out, "inject", s->inject);
+	add_number(out, "inject-style", s->inject_style, INJECT_LOCAL);
+	add_number(out, "lease-only", s->lease_only, 0);
+	add_number(out, "shell", s->shell, 0);
+	add_number(out, "pid", s->adopt_pid, 0);
+	add_number(out, "sig", s->signal, 0);
+	add_number(out, "csv", s->csv, 0);
+	add_text(out, "user", s->user);
+}
+
 /* Everything about @s that is not the default. */
 static void describe(const struct settings *s, struct text *out)
 {
 	static const char *const verbs[] = { "run", "status", "queue", "history",
 		"cancel", "pause", "resume", "doctor", "show-config", "docker-args",
-		"help", "version", "list-options" };
+		"log", "follow", "wait-for", "signal-job", "attach", "sessions", "enter-session",
+		"accounting", "help", "version", "list-options" };
 
 	text_add(out, verbs[s->verb]);
 	if (s->gpus_given)
@@ -104,6 +131,7 @@ static void describe(const struct settings *s, struct text *out)
 		text_addf(out, " immediate=%lld", (long long)s->immediate_ms);
 	add_number(out, "limit", s->limit_ms, 0);
 	add_number(out, "grace", s->grace_ms, 10000);
+	describe_care(s, out);
 	add_text(out, "chdir", s->chdir);
 	add_text(out, "output", s->output);
 	add_text(out, "error", s->error);
@@ -279,8 +307,8 @@ static void wrong_lines_are_refused_with_what_is_right(void **state)
 		{ "gpulease --sim 4x x", "--sim: '' is not a size" },
 		{ "gpulease --sim 4y2 x", "--sim: '4y2' is not" },
 		{ "gpulease --sim 00000000004 x", "--sim: '00000000004' is not" },
-		{ "gpulease -o %t x",
-			"-o: '%t' has a % that stands for nothing; write %j" },
+		{ "gpulease -o %T x",
+			"-o: '%T' has a % that stands for nothing; write %j" },
 		{ "gpulease -o 3 x", "-o: '3' is the number of a task" },
 	};
 
@@ -301,7 +329,8 @@ static void wrong_lines_with_verbs_are_refused_with_what_is_right(void **state)
 		{ "gpulease --queue --grace 1",
 			"--queue and --grace do not go together" },
 		{ "gpulease --json x",
-			"--json goes only with --status, --queue, --history, --doctor or "
+			"--json goes only with --sessions, --status, --queue, --history, "
+			"--accounting, --doctor or "
 			"--show-config" },
 		{ "gpulease --reason y x",
 			"--reason goes only with --pause or --resume" },
@@ -345,7 +374,8 @@ static void unknown_options_have_a_neighbour(void **state)
 		{ "gpulease --list-option", "unknown option '--list-option'; see" },
 		{ "gpulease --vrma 5G x", "did you mean '--vram'?" },
 		{ "gpulease --prioritiy 1 x", "did you mean '--priority'?" },
-		{ "gpulease --submit x", "unknown option '--submit'; see" },
+		{ "gpulease --xubmit x",
+			"unknown option '--xubmit'; did you mean '--submit'?" },
 		{ "gpulease --xyzzy x", "unknown option '--xyzzy'; see gpulease --help" },
 		{ "gpulease -Z x", "unknown option '-Z'; see gpulease --help" },
 		{ "gpulease -vZ x", "unknown option '-Z' in '-vZ'" },
@@ -659,6 +689,73 @@ static void what_orders_has_a_form(void **state)
 	CHECK_REFUSALS(bad);
 }
 
+static void jobs_are_looked_after(void **state)
+{
+	static const struct row rows[] = {
+		{ "gpulease --signal USR1@30 x", "run signal=10 before=30000 [x]" },
+		{ "gpulease --signal=sigterm x", "run signal=15 [x]" },
+		{ "srun --signal=R:12@2m x", "run signal=12 before=120000 [x]" },
+		{ "gpulease --on-limit requeue --max-requeues 3 -t 5 x",
+			"run limit=300000 on-limit=1 max-requeues=3 [x]" },
+		{ "gpulease --retries 2 --oom-retries=1 --grace 5 x",
+			"run grace=5000 retries=2 oom-retries=1 [x]" },
+		{ "gpulease --preemptible --report x", "run preemptible=1 report=1 [x]" },
+		{ "gpulease --submit -n 2 x -n 3", "run gpus=2 submit=1 [x -n 3]" },
+		{ "gpulease --submit --follow x --log 1",
+			"run submit=1 follow=1 [x --log 1]" },
+		{ "gpulease --follow --submit -- x -v",
+			"run submit=1 follow=1 [x -v]" },
+		{ "gpulease --screen --name a x", "run name=a screen=1 [x]" },
+		{ "gpulease --setup a --conda b x", "run setup=a conda=b [x]" },
+		{ "gpulease --inject=--cuda --inject-style physical x",
+			"run inject=--cuda inject-style=1 [x]" },
+		{ "gpulease --lease-only -n 2", "run gpus=2 lease-only=1 []" },
+		{ "gpulease --lease-only --pid 77", "run lease-only=1 pid=77 []" },
+		{ "gpulease --shell -n 1", "run gpus=1 shell=1 []" },
+		{ "gpulease --log 12", "log operands[12]" },
+		{ "gpulease --follow=12", "follow operands[12]" },
+		{ "gpulease --wait-for 12,13 15", "wait-for operands[12,13 15]" },
+		{ "gpulease --wait-for mine", "wait-for operands[mine]" },
+		{ "gpulease --signal-job 12 usr1",
+			"signal-job sig=10 operands[12 usr1]" },
+		{ "gpulease -a 12", "attach operands[12]" },
+		{ "gpulease --sessions --json", "sessions json=1" },
+		{ "gpulease --accounting --csv --user eva", "accounting csv=1 user=eva" },
+	};
+	static const struct row wrong[] = {
+		{ "gpulease --signal NO@3 x",
+			"--signal: there is no signal 'NO'; write" },
+		{ "gpulease --signal USR1@x x", "--signal: " },
+		{ "gpulease --on-limit stay x", "'stay' is neither kill nor requeue" },
+		{ "gpulease --max-requeues 1 x", "goes only with --on-limit requeue" },
+		{ "gpulease --retries -1 x", "--retries: " },
+		{ "gpulease --inject-style odd x", "neither local nor physical" },
+		{ "gpulease --inject== x", "--inject: its value is no option" },
+		{ "gpulease --pid 1 --lease-only", "--pid: '1' is not the number" },
+		{ "gpulease --pid 12 x", "--pid goes only with --lease-only" },
+		{ "gpulease --lease-only x", "--lease-only takes no command, not 'x'" },
+		{ "gpulease --shell x", "--shell takes no command, not 'x'" },
+		{ "gpulease --lease-only --retries 1", "no command to be looked after" },
+		{ "gpulease --shell --conda a", "no command to be set up" },
+		{ "gpulease --lease-only --shell", "exclude each other" },
+		{ "gpulease --submit --screen x", "exclude each other" },
+		{ "gpulease --submit --dry-run x", "exclude each other" },
+		{ "gpulease --submit", "no command given" },
+		{ "gpulease --follow 12 --submit x",
+			"'12' is no option; the command comes" },
+		{ "gpulease --log", "--log wants the id of a job" },
+		{ "gpulease --log 1 2", "--log takes one job, not '2' as well" },
+		{ "gpulease --wait-for all 3", "--wait-for: " },
+		{ "gpulease --signal-job 12", "wants the id of a job and a signal" },
+		{ "gpulease --signal-job 12 NO", "wants the id of a job and a signal" },
+		{ "gpulease --sessions 3", "--sessions takes no command or operand" },
+	};
+
+	(void)state;
+	check_lines(rows, ARRAY_SIZE(rows));
+	check_refusals(wrong, ARRAY_SIZE(wrong));
+}
+
 static void what_one_machine_cannot_do_is_refused_by_name(void **state)
 {
 	static const struct row rows[] = {
@@ -674,13 +771,10 @@ static void what_one_machine_cannot_do_is_refused_by_name(void **state)
 			"--nodelist: gpulease knows only this machine" },
 		{ "srun -xnode1 x", "-x: gpulease knows only this machine; leave" },
 		{ "srun --exclude node1 x", "--exclude: gpulease knows only" },
-		{ "srun -a 12", "-a: gpulease cannot attach" },
-		{ "srun --attach=12", "--attach: gpulease cannot attach" },
 		{ "srun --multi-prog conf", "--multi-prog: gpulease starts one command" },
 		{ "srun --jobid=12 x", "--jobid: gpulease cannot join another job" },
-		{ "srun --export=NONE x", "--export: only ALL is supported, not 'NONE'" },
-		{ "srun --export=ALL,A=1 x",
-			"not 'ALL,A=1'; the command has your whole" },
+		{ "srun --export=NONE,A x", "--export: NONE stands alone" },
+		{ "srun --export=ALL,A=1,2 x", "--export: '2' is not ALL, NONE" },
 	};
 
 	(void)state;
@@ -723,23 +817,44 @@ static void no_two_rows_share_a_spelling(void **state)
 		}
 }
 
-static void help_fits_a_terminal(void **state)
+/* The help on @topic, whose lines are counted; freed by the caller. */
+static char *help_on(const char *topic, size_t *ret_lines)
 {
 	char *text = NULL;
-	size_t size = 0, lines = 0;
+	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_non_null(out);
-	help_print(out);
+	assert_int_equal(help_print(topic, out), 0);
 	assert_int_equal(fclose(out), 0);
-	for (char *at = text; *at; at += strcspn(at, "\n") + 1, lines++)
+	*ret_lines = 0;
+	for (char *at = text; *at; at += strcspn(at, "\n") + 1, ++*ret_lines)
 		if (strcspn(at, "\n") > 80)
 			fail_msg("too wide: %.100s", at);
-	assert_true(lines <= 80);
+	return text;
+}
+
+static void help_fits_a_terminal(void **state)
+{
+	size_t lines;
+
+	(void)state;
+	free(help_on(NULL, &lines));
+	assert_true(lines <= 70);
+	free(help_on("care", &lines));
+	assert_true(lines > 5 && lines < 30);
+	assert_int_equal(help_print("nothing", stdout), -ENOENT);
+}
+
+static void help_on_all_has_every_option(void **state)
+{
+	size_t lines;
+	char *text = help_on("all", &lines);
+
+	(void)state;
 	for (const struct option_def *def = cli_options; def->kind; def++)
 		if (def->group != GROUP_HIDDEN && def->name && !strstr(text, def->name))
-			fail_msg("--help lacks --%s", def->name);
+			fail_msg("--help=all lacks --%s", def->name);
 	free(text);
 }
 
@@ -797,9 +912,9 @@ static void patterns_are_filled_in(void **state)
 	};
 	static const struct row rows[] = { { "plain", "plain" }, { "%j", "42" },
 		{ "%5j.txt", "00042.txt" }, { "%x-%u@%h", "llama-ada@gpu1" },
-		{ "%3x", "llama" }, { "100%%", "100%" },
+		{ "%3x", "llama" }, { "100%%", "100%" }, { "%t", "0" }, { "%3t", "000" },
 		{ "%99999999999j", "0000000042" } };
-	static const char *const bad[] = { "%", "a%", "%t", "%5", "%J", "%N", "% j" };
+	static const char *const bad[] = { "%", "a%", "%T", "%5", "%J", "%N", "% j" };
 	char out[32];
 
 	(void)state;
@@ -835,10 +950,12 @@ int main(void)
 		cmocka_unit_test(lists_have_a_form),
 		cmocka_unit_test(the_order_can_be_changed),
 		cmocka_unit_test(what_orders_has_a_form),
+		cmocka_unit_test(jobs_are_looked_after),
 		cmocka_unit_test(what_one_machine_cannot_do_is_refused_by_name),
 		cmocka_unit_test(rows_do_what_their_group_says),
 		cmocka_unit_test(no_two_rows_share_a_spelling),
 		cmocka_unit_test(help_fits_a_terminal),
+		cmocka_unit_test(help_on_all_has_every_option),
 		cmocka_unit_test(operands_are_walked_item_by_item),
 		cmocka_unit_test(lists_are_walked_counted_and_compared),
 		cmocka_unit_test(patterns_are_filled_in),

@@ -17,6 +17,7 @@
 /* The holders of the GPUs, in their order. */
 static const struct view_holder sample_holders[] = {
 	{ .ticket = 7,
+		.attempt = 1,
 		.pid = 41,
 		.user = "alice",
 		.name = "run\0331",
@@ -26,11 +27,13 @@ static const struct view_holder sample_holders[] = {
 		.command = "python\ntrain.py \xff" },
 	{ .pid = 99, .user = "bob", .age_ms = -1, .command = "jupyter" },
 	{ .ticket = 8,
+		.attempt = 1,
 		.user = "carol",
 		.need = NEED_WHOLE,
 		.age_ms = 1000,
 		.command = "sh" },
 	{ .ticket = 14,
+		.attempt = 1,
 		.pid = 61,
 		.user = "dave",
 		.need = { .percent = 50 },
@@ -38,12 +41,14 @@ static const struct view_holder sample_holders[] = {
 		.peak_mib = 300,
 		.command = "x" },
 	{ .ticket = 15,
+		.attempt = 1,
 		.user = "erin",
 		.is_lingering = true,
 		.need = { .percent = 25, .mib = 18 * 1024 },
 		.age_ms = 2000,
 		.command = "y" },
 	{ .ticket = 16,
+		.attempt = 1,
 		.pid = 63,
 		.user = "frank",
 		.need = { .mib = 18000 },
@@ -141,6 +146,7 @@ static struct view_gpu shared_gpu = { .index = 6,
 
 static struct view_job sample_jobs[] = {
 	{ .ticket = 9,
+		.attempt = 1,
 		.gpus = 4,
 		.need = NEED_WHOLE,
 		.pid = 55,
@@ -150,6 +156,7 @@ static struct view_job sample_jobs[] = {
 		.why = "needs 4 GPUs, 1 is free",
 		.command = "a" },
 	{ .ticket = 12,
+		.attempt = 1,
 		.gpus = 1,
 		.need = NEED_WHOLE,
 		.user = "erin",
@@ -163,6 +170,7 @@ static struct view_job sample_jobs[] = {
 
 static struct view_job sharing_jobs[] = {
 	{ .ticket = 20,
+		.attempt = 1,
 		.gpus = 1,
 		.need = { .percent = 50 },
 		.priority = -2,
@@ -173,6 +181,7 @@ static struct view_job sharing_jobs[] = {
 		.behind = 9,
 		.why = "behind ticket 9" },
 	{ .ticket = 21,
+		.attempt = 1,
 		.gpus = 2,
 		.need = { .mib = 18 * 1024 },
 		.user = "dave",
@@ -183,12 +192,14 @@ static struct view_job sharing_jobs[] = {
 		.held_by = 14,
 		.why = "comes after job 14" },
 	{ .ticket = 22,
+		.attempt = 1,
 		.gpus = 1,
 		.need = { .percent = 5, .mib = 1000 },
 		.user = "dave",
 		.verdict = VERDICT_LIMIT,
 		.why = "limit" },
 	{ .ticket = 23,
+		.attempt = 1,
 		.gpus = 2,
 		.need = { .percent = WHOLE_PERCENT, .mib = 1024 },
 		.user = "dave",
@@ -373,15 +384,16 @@ static void squeeze(struct page *page)
 static void sharing_for_programs(void **state)
 {
 	static const char *const parts[] = {
-		"\"ticket\":14,\"name\":null,\"user\":\"dave\",\"pid\":61,"
+		"\"ticket\":14,\"attempt\":1,\"name\":null,\"user\":\"dave\",\"pid\":61,"
 		"\"command\":\"x\",\"age_ms\":1000,\"started_unix_ms\":1699999999000,"
 		"\"limit_ms\":null,\"free_share\":0.07,\"free_mib\":1000,"
-		"\"foreign_mib\":2200,\"leases\":[{\"ticket\":14,",
+		"\"foreign_mib\":2200,\"leases\":[{\"ticket\":14,\"attempt\":1,",
 		"\"lingering\":false,\"share\":0.5,\"vram_mib\":null,\"exclusive\":false,"
-		"\"peak_mib\":300},{\"ticket\":15,",
+		"\"peak_mib\":300,\"over_declared\":false},{\"ticket\":15,\"attempt\":1,",
 		"\"lingering\":true,\"share\":0.25,\"vram_mib\":18432,\"exclusive\":false,"
-		"\"peak_mib\":null},{\"ticket\":16,",
-		"\"share\":null,\"vram_mib\":18000,\"exclusive\":false,\"peak_mib\":null}],"
+		"\"peak_mib\":null,\"over_declared\":false},{\"ticket\":16,\"attempt\":1,",
+		"\"share\":null,\"vram_mib\":18000,\"exclusive\":false,\"peak_mib\":null,"
+		"\"over_declared\":false}],"
 		"\"mig\":[]",
 		"\"share\":0.5,\"vram_mib\":null,\"exclusive\":false,\"priority\":-2,"
 		"\"after\":[],\"after_ok\":[],\"singleton\":false,",
@@ -422,9 +434,10 @@ static void whole_gpus_for_programs(void **state)
 {
 	static const char *const parts[] = {
 		"\"free_share\":0,\"free_mib\":0,\"foreign_mib\":null,\"leases\":[{"
-		"\"ticket\":7,",
-		"\"share\":null,\"vram_mib\":null,\"exclusive\":true,\"peak_mib\":null}],",
-		"\"ticket\":null,\"name\":null,\"user\":null,\"pid\":null,\"command\":null,"
+		"\"ticket\":7,\"attempt\":1,",
+		"\"share\":null,\"vram_mib\":null,\"exclusive\":true,\"peak_mib\":null,"
+		"\"over_declared\":false}],",
+		"\"ticket\":null,\"attempt\":null,\"name\":null,\"user\":null,\"pid\":null,\"command\":null,"
 		"\"age_ms\":null,\"started_unix_ms\":null,\"limit_ms\":null,"
 		"\"free_share\":null,\"free_mib\":null,\"foreign_mib\":0,\"leases\":[],",
 		"\"free_share\":1,\"free_mib\":488,",
@@ -458,7 +471,15 @@ static const struct history_end sample_ends[] = {
 		.command = "a" },
 	{ .ticket = 4,
 		.user = "bob",
+		.attempt = 3,
 		.gpus = "1",
+		.gpu_count = 1,
+		.share_percent = 50,
+		.vram_mib = 1024,
+		.waited_ms = 300000,
+		.peaks = "17582",
+		.utilization = "87/100",
+		.log_is_full = 1,
 		.since_ms = INT64_C(1699900000000),
 		.alive_ms = INT64_C(1699900060000),
 		.gone_ms = INT64_C(1699900060010),
@@ -473,7 +494,9 @@ static const struct history_end sample_ends[] = {
 		.since_ms = INT64_C(1699999000000),
 		.alive_ms = INT64_C(1699999000000),
 		.gone_ms = INT64_C(1700000000000),
+		.how = "lingered",
 		.command = "c" },
+	{ .ticket = 6, .user = "carol", .gpus = "0", .status = "0", .peaks = "1,,2,x" },
 };
 
 static void a_history_for_people(void **state)
@@ -482,21 +505,23 @@ static void a_history_for_people(void **state)
 
 	(void)state;
 	page_begin(&page);
-	assert_int_equal(show_history(sample_ends, ARRAY_SIZE(sample_ends),
-				 INT64_C(1700000000000), &plain, page.out),
+	assert_int_equal(
+		show_history(sample_ends, 3, INT64_C(1700000000000), &plain, page.out),
 		0);
-	page_is(&page, "TICKET  USER   GPUS  STARTED                 RAN  HOW"
-		       "                 STATUS  NAME  COMMAND\n"
-		       "     3  alice  0,12  -                         -  reboot"
-		       "                   -  -     a\n"
-		       "     4  bob    1     2023-11-13 18:26      1m00s  "
-		       "cancelled by root?     143  n     b\n"
-		       "     5  carol  ,x,   21:56:40          up to 16m  ended"
-		       "                    -  -     c\n");
+	page_is(&page,
+		"TICKET  TRY  USER   GPUS  STATE               STARTED           WAITED"
+		"        RAN      PEAK  UTIL  STATUS  NAME  COMMAND\n"
+		"     3    -  alice  0,12  lost by reboot      -                    <1s"
+		"          -         -     -       -  -     a\n"
+		"     4    3  bob    1     cancelled by root?  2023-11-13 18:26   5m00s"
+		"      1m00s  17582MiB   87%     143  n     b\n"
+		"     5    -  carol  ,x,   ended, given up     21:56:40             <1s"
+		"  up to 16m         -     -       -  -     c\n");
 	page_begin(&page);
 	assert_int_equal(show_history(sample_ends, 1, 1, &plain, page.out), 0);
-	page_is(&page, "TICKET  USER   GPUS  STARTED  RAN  HOW     COMMAND\n"
-		       "     3  alice  0,12  -          -  reboot  a\n");
+	page_is(&page,
+		"TICKET  USER   GPUS  STATE           STARTED  WAITED  RAN  COMMAND\n"
+		"     3  alice  0,12  lost by reboot  -           <1s    -  a\n");
 	page_begin(&page);
 	assert_int_equal(show_history(NULL, 0, 1, &plain, page.out), 0);
 	page_is(&page, "nothing has ended yet\n");
@@ -509,7 +534,16 @@ static void a_history_for_programs(void **state)
 		"\"started_unix_ms\": null", "\"ran_at_most_ms\": 60010",
 		"\"ran_at_least_ms\": 0", "\"how\": \"ended\"",
 		"\"by\": \"root\\u001b\",\n      \"status\": 143",
-		"\"by\": null,\n      \"status\": null" };
+		"\"by\": null,\n      \"status\": null", "\"attempt\": 1",
+		"\"attempt\": 3", "\"gpu_count\": 2", "\"share\": 0.5", "\"share\": null",
+		"\"vram_mib\": 1024", "\"state\": \"lost\"", "\"state\": \"cancelled\"",
+		"\"state\": \"finished\"", "\"waited_ms\": 300000",
+		"\"peak_mib\": [\n        17582\n      ]",
+		"\"peak_mib\": [\n        1,\n        2\n      ]",
+		"\"utilization_mean_percent\": 87", "\"utilization_peak_percent\": 100",
+		"\"utilization_peak_percent\": null", "\"gpu_seconds\": 30",
+		"\"gpu_seconds\": null", "\"log_is_full\": true",
+		"\"log_is_full\": false" };
 	struct page page;
 	size_t at;
 

@@ -247,9 +247,9 @@ static void a_pause_in_the_last_moment_counts(void **state)
 
 static void cancel_me(void)
 {
-	struct control control = {
-		.verb = CONTROL_CANCEL, .ticket = broker.number, .uid = (uint32_t)getuid()
-	};
+	struct control control = { .verb = CONTROL_CANCEL,
+		.ticket = broker_job(&broker),
+		.uid = (uint32_t)getuid() };
 
 	text_copy(control.boot, sizeof(control.boot), dir.boot);
 	assert_int_equal(ticket_append_control(&broker.queue.file, &control), 0);
@@ -264,6 +264,60 @@ static void a_cancel_in_the_last_moment_counts(void **state)
 	assert_int_equal(broker.cancelled_by, getuid());
 	assert_string_equal(holder_of(0), "");
 	assert_int_equal(lease_lock(&files[0], 0), 0);
+}
+
+static void try_again(int64_t not_before_ms)
+{
+	struct request request = broker.ticket.request;
+	struct why why = WHY_NONE;
+
+	assert_int_equal(broker_requeue(&broker, &request, not_before_ms, &why), 0);
+}
+
+static void in_the_last_moment_before_the_next_attempt_too(void **state)
+{
+	(void)state;
+	join(1, "01");
+	check_turn(BROKER_GRANTED);
+	try_again(0);
+	before_lock = cancel_me;
+	check_turn(BROKER_CANCELLED);
+	assert_string_equal(holder_of(1), "");
+}
+
+static void what_was_said_before_the_new_ticket_counts(void **state)
+{
+	struct ticket_header header;
+
+	(void)state;
+	join(0, "01"); /* it needs no turn, so it has never looked */
+	cancel_me();
+	ticket_read_header(&broker.queue.file, &header);
+	header.hint = broker.number + 2; /* others have passed it */
+	assert_int_equal(ticket_write_header(&broker.queue.file, &header), 0);
+	try_again(0);
+	check_turn(BROKER_CANCELLED);
+}
+
+static void who_is_tried_again_later_waits_for_that(void **state)
+{
+	for (uint32_t wanted = 0; wanted < 2; wanted++) {
+		int64_t soon_ms = clock_boot_ms() + 3600 * 1000;
+
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+		join(wanted, "01");
+		if (wanted)
+			check_turn(BROKER_GRANTED);
+		try_again(soon_ms);
+		check_turn(BROKER_WAITING);
+		assert_int_equal(broker.held.hold, HOLD_UNTIL);
+		assert_int_equal(broker.verdict.start_ms, soon_ms);
+		assert_int_equal(broker.wake_ms, soon_ms);
+		assert_true(broker.bell_fd >= 0); /* it can be cancelled */
+		cancel_me();
+		check_turn(BROKER_CANCELLED);
+	}
 }
 
 static void a_locked_gpu_is_left_for_another(void **state)
@@ -591,6 +645,9 @@ int main(void)
 		TEST(a_lease_of_several_gpus_shows_in_the_one_that_is_read),
 		TEST(a_pause_in_the_last_moment_counts),
 		TEST(a_cancel_in_the_last_moment_counts),
+		TEST(in_the_last_moment_before_the_next_attempt_too),
+		TEST(what_was_said_before_the_new_ticket_counts),
+		TEST(who_is_tried_again_later_waits_for_that),
 		TEST(a_locked_gpu_is_left_for_another),
 		TEST(who_came_before_starts_before),
 		TEST(the_head_is_not_overtaken_on_what_is_free),

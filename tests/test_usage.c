@@ -129,6 +129,12 @@ static void a_process_is_its_leases_or_foreign(void **state)
 	/* its peak and the buffer, and 1000 that no process accounts for */
 	assert_int_equal(view.gpus[0].foreign_mib, 2750 + 1000);
 	assert_int_equal(view.gpus[0].culprit, stranger.pid);
+	/* who is about to get a lease is no stranger */
+	view.adoptee = (uint32_t)stranger.pid;
+	look(1000);
+	assert_int_equal(view.gpus[0].foreign_mib, 1000);
+	assert_int_equal(view.gpus[0].culprit, 0);
+	view.adoptee = 0;
 	other_end(&one);
 	other_end(&two);
 	other_end(&stranger);

@@ -5,5 +5,6 @@ $(B)/tests/test_queue: WRAP = pread fallocate
 $(B)/tests/test_lease: WRAP = pread
 $(B)/tests/test_commit: WRAP = flock pwrite
 $(B)/tests/test_statedir: WRAP = fstatfs stat renameat
+$(B)/tests/test_history: WRAP = flock write openat
 $(B)/tests/test_fdio: WRAP = pread pwrite openat
 $(B)/tests/test_turn: WRAP = flock pread

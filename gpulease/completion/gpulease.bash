@@ -5,6 +5,7 @@
 _gpulease_plain='
 	-I --immediate --exclusive --bind --singleton --dry-run
 	--json -v --verbose -Q --quiet -h --help -V --version --pty
+	--preemptible --report --submit --screen --lease-only --shell --csv
 	-u --unbuffered -l --label -K --kill-on-bad-exit --overlap'
 
 # a value follows
@@ -12,6 +13,9 @@ _gpulease_valued='
 	-n -G --gpus --name --max-wait -t --time --grace --reason --sim --config --dir
 	--vram --models --min-vram --model --gpu-ids --allow --except --prefer
 	--priority --after --after-ok -d --dependency
+	--signal --on-limit --max-requeues --retries --oom-retries
+	--setup --conda --inject --inject-style --pid
+	--user --since --until --state
 	--gres --gpus-per-node --gpus-per-task --ntasks -J --job-name -D --chdir
 	-o --output -e --error -i --input --export
 	-N --nodes --ntasks-per-node -c --cpus-per-task --mem --mem-per-cpu
@@ -21,7 +25,7 @@ _gpulease_valued='
 # operands follow, no command
 _gpulease_verbs='
 	--status --queue --history --doctor --show-config --docker-args --cancel --pause
-	--resume'
+	--resume --log --follow --wait-for --signal-job -a --attach --sessions --accounting'
 
 _gpulease_has()
 {
@@ -71,7 +75,15 @@ _gpulease()
 		--gres)
 			mapfile -t COMPREPLY < <(compgen -W 'gpu' -- "$current") ;;
 		--export)
-			mapfile -t COMPREPLY < <(compgen -W 'ALL' -- "$current") ;;
+			mapfile -t COMPREPLY < <(compgen -W 'ALL NONE' -- "$current") ;;
+		--on-limit)
+			mapfile -t COMPREPLY < <(compgen -W 'kill requeue' -- "$current") ;;
+		--inject-style)
+			mapfile -t COMPREPLY < <(compgen -W 'local physical' -- "$current") ;;
+		--signal)
+			mapfile -t COMPREPLY < <(compgen -A signal -- "$current") ;;
+		--user)
+			mapfile -t COMPREPLY < <(compgen -u -- "$current") ;;
 		esac
 	elif ((at < COMP_CWORD)) && declare -F _command_offset >/dev/null; then
 		_command_offset "$at"

@@ -34,7 +34,7 @@ complete() {
 		printf "%s\n" "${COMPREPLY[@]}"' - "$file" "$@" 2>&1
 }
 
-run 'the beginning of an option' 0 '--status' '' complete gpulease --sta
+run 'the beginning of an option' 0 '--status' '' complete gpulease --statu
 run 'an option behind a value' 0 '--max-wait' '' complete gpulease -n 2 --max-w
 run 'the command' 0 '*mkfifo*' '' complete gpulease -n 2 mkfif
 run 'the command behind --' 0 '*mkfifo*' '' complete gpulease -n 2 -- mkfif

@@ -16,8 +16,8 @@ run 'more than there are: how many there are' 125 '' \
 	'gpulease: cannot lease 9 GPUs: this machine has 8' "$GPULEASE" -n 9 true
 run 'no command' 125 '' 'gpulease: no command*' "$GPULEASE" -n 1
 run 'an unknown option: the nearest' 125 '' "*'--stauts'*'--status'*" "$GPULEASE" --stauts
-run 'an option of another time' 125 '' "gpulease: unknown option '--submit'*" \
-	"$GPULEASE" --submit true
+run 'an option of another time' 125 '' "gpulease: unknown option '--future'*" \
+	"$GPULEASE" --future true
 
 # --- a state directory that cannot be used -------------------------------------------------
 

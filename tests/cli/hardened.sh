@@ -35,6 +35,7 @@ share_gpus() {
 	run 'a waiting job of another cannot be cancelled' 1 '' '*belongs to*' \
 		"$U1" --cancel "$id"
 	run 'nor a running one' 1 '' '*belongs to*' "$U2" --cancel "$(id_of a)"
+	run 'nor be sent a signal' 1 '' '*belongs to*' "$U2" --signal-job "$(id_of a)" USR1
 	release_all a
 	is 'the end of one job is the start of the next' wait_until 'runs b'
 	release_all b
@@ -50,6 +51,12 @@ cancel_jobs() {
 	ended b
 	run 'and a running one' 0 '' '*' "$U1" --cancel "$(id_of a)"
 	ended a
+	by 1 holder a -n 1 --report
+	run 'a user signals a command of their own' 0 '' '' "$U1" --signal-job "$(id_of a)" CONT
+	run 'another waits for it' 124 '' '*gave up after*' "$U2" --wait-for all --max-wait 10ms
+	run 'it is cancelled' 0 '' '*' "$U1" --cancel "$(id_of a)"
+	ended a
+	run 'anybody knows how it ended' 143 '' '' "$U2" --wait-for "$(id_of a)"
 	by 2 holder a -n 1
 	run 'root cancels that of a user' 0 '' '*' "$ROOT" --cancel "$(id_of a)"
 	ended a

@@ -119,7 +119,7 @@ run 'one that ends before is left alone' 7 '' '' "$GPULEASE" --time 1h sh -c 'ex
 run 'what it left behind is killed, too' 0 '' '*' sh -c '
 	"$0" -n 8 --time 300ms --grace 100ms setsid -f sleep 1000
 	exec "$0" -n 8 true' "$GPULEASE"
-run 'the limit is told in the history' 0 '*limit*' '' "$GPULEASE" --history
+run 'the limit is told in the history' 0 '*timed-out*' '' "$GPULEASE" --history
 run 'the command sees no watchdog among its children' 0 '' '' \
 	"$GPULEASE" --time 1h sh -c 'read -r c </proc/$$/task/$$/children; echo "$c"'
 

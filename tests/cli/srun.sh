@@ -55,6 +55,8 @@ err" ]
 run 'errors to another' 0 '' '' "$GPULEASE" -o o -e 'e-%u' sh -c 'echo out; echo err >&2'
 is 'each has its own' [ "$(cat o e-*)" = "out
 err" ]
+run 'nothing of the environment but what is named' 0 '1  3' '' \
+	env A=1 B=2 "$GPULEASE" --export=A,C=3 sh -c 'echo "$A ${B-} $C"'
 run 'input from a file' 0 'out' '' "$GPULEASE" -i o cat
 run 'a file that cannot be opened' 125 '' "gpulease: cannot open '/no/such': *" \
 	"$GPULEASE" -o /no/such true
@@ -71,7 +73,7 @@ run 'what is ignored is told with -v' 0 '' '*--mem is accepted and ignored*' \
 
 for line in '-N 2' '--nodes=2' '-w host' '--nodelist=host' '-x host' '--exclude=host' '-a 1' \
 	'--multi-prog' '--jobid=5' '-n 4 --gres=gpu:4' '-n 2 -G 4' '--ntasks=2' \
-	'--export=NONE' '--gres=shard:1' '--gpus=2 --gres=gpu:4' '-d afternotok:1' '-d singleton' \
+	'--export=NONE,A' '--gres=shard:1' '--gpus=2 --gres=gpu:4' '-d afternotok:1' '-d singleton' \
 	'-d after:1' '-d afterany:' '--dependency=afterok:1?afterok:2'; do
 	# shellcheck disable=SC2086 # words of a line
 	run "refused: $line" 125 '' "gpulease: *" "$GPULEASE" $line true

@@ -118,7 +118,7 @@ ends() {
 	release_all a
 	wait_until 'runs b' || bail 'job b does not start'
 	release_all b
-	run 'what has ended' 0 "TICKET*$me*0,1*ended*first*sh -c*$me*0,1,2,3*" '' \
+	run 'what has ended' 0 "TICKET*$me*0,1*ed*first*sh -c*$me*0,1,2,3*" '' \
 		"$GPULEASE" --history
 	run 'the last of it' 0 "TICKET*$me*0,1,2,3*" '' "$GPULEASE" --history 1
 	is 'is one line' [ "$(printf '%s\n' "$out" | grep -c "$me")" -eq 1 ]

@@ -10,16 +10,18 @@
 lib_layers='
 	base banned
 	text clock array gpuset room choice quota part parse record operands models config config_values
-	fdio owner watch spawn childenv rights kin
+	fdio owner watch spawn childenv rights kin tree
 	statedir beacon life terminate probe_data smi* topology probe_run probe probe_marks prober
 	ticket queue queue_* passover lease history policy estimate
-	account snapshot snapshot_* usage instance inventory ending commit hold
+	account snapshot snapshot_* usage instance inventory ending commit outcome hold preempt
 	broker broker_*'
 gpulease_layers='
-	diag exitcodes bind options pattern operands limits privilege setid container docker_args config_file render_*
-	cli cli_table cli_values cli_sharing help verbs terminal
-	context need explain explain_verdict process mps step watchdog
-	request selection launch waiting look view view_* show show_*
+	diag exitcodes bind options pattern operands limits privilege setid container docker_args config_file render_* signals output inject foreground teardown
+	cli cli_table cli_values cli_sharing cli_care when ended_filter accounting care help verbs terminal
+	context need explain explain_verdict process mps step watchdog redirect joblog follow setup conda session session_list sampler
+	request selection launch waiting look view view_* show show_* background report
+	supervise queueing lease_only lease_shell lease_adopt
+	attempts
 	doctor doctor_*
 	verb_*
 	main'

@@ -7,6 +7,7 @@
  *
  *	gpus N		so many idle GPUs of 80 GiB (default 2)
  *	first N		the first of them has the UUID that number N has elsewhere
+ *	process GPU PID	one that uses 5000 MiB there; one such line
  *	delay MS	answers so much later
  *	wait FILE	answers once FILE exists
  *	log FILE	appends a line "PID gpus|procs|list|topo" to FILE, which exists, first
@@ -19,8 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { USED_MIB = 5000 };
+
 struct conf {
 	unsigned gpus, first, delay_ms;
+	unsigned user, used_gpu; /* user 0: there is none */
 	char wait[PATH_MAX], log[PATH_MAX];
 };
 
@@ -53,6 +57,8 @@ static void read_conf(struct conf *conf)
 			conf->gpus = (unsigned)strtoul(value, NULL, 10);
 		else if (strcmp(line, "first") == 0)
 			conf->first = (unsigned)strtoul(value, NULL, 10);
+		else if (strcmp(line, "process") == 0)
+			(void)sscanf(value, "%u %u", &conf->used_gpu, &conf->user);
 		else if (strcmp(line, "delay") == 0)
 			conf->delay_ms = (unsigned)strtoul(value, NULL, 10);
 		else if (strcmp(line, "wait") == 0)
@@ -98,6 +104,9 @@ static void print_field(const char *name, const struct conf *conf, unsigned gpu)
 		printf("Default");
 	else if (strcmp(name, "memory.total") == 0)
 		printf("81559");
+	else if (strcmp(name, "memory.used") == 0)
+		printf("%u",
+			conf->user && gpu == conf->used_gpu ? (unsigned)USED_MIB : 0u);
 	else if (strncmp(name, "mig.", 4) == 0)
 		printf("[N/A]");
 	else
@@ -149,6 +158,10 @@ int main(int argc, char **argv)
 	} else if (argc > 1 && strncmp(argv[1], processes, strlen(processes)) == 0) {
 		note_run(&conf, "procs");
 		hold(&conf);
+		if (conf.user)
+			printf("GPU-%08x-1111-2222-3333-444444444444, %u, %u\n",
+				conf.first + conf.used_gpu, conf.user,
+				(unsigned)USED_MIB);
 	} else if (argc > 1 && strcmp(argv[1], "-L") == 0) {
 		note_run(&conf, "list");
 		hold(&conf);

@@ -24,6 +24,9 @@
 
 enum { ORACLE_PLACES = 48, ORACLE_LEASES = 31, ORACLE_MARGIN_MIB = 512 };
 
+/* Above what the command inherits. */
+enum { ORACLE_FD_MIN = 200 };
+
 /* What one job uses of each of its GPUs. */
 struct oracle_use {
 	uint32_t percent;      /* 100: all of it, alone; 0: declared memory alone */
@@ -74,6 +77,22 @@ static inline void oracle_add(struct oracle_sum *sum, const struct oracle_use *u
 	sum->all_declared = sum->all_declared && use->has_declared;
 }
 
+/*
+ * Opens a file whose lock is to go before the lease does.  A process that ends closes its
+ * descriptors from the highest on, with pauses; and where its supervisor is dead, the FIFO of
+ * the lease is all that is left of it.
+ */
+static inline int oracle_open(const char *name)
+{
+	int low = open(name, O_RDWR | O_CREAT, 0666);
+	int fd = low < 0 ? -1 : fcntl(low, F_DUPFD, ORACLE_FD_MIN);
+
+	if (fd < 0)
+		return low;
+	(void)close(low);
+	return fd;
+}
+
 /* Takes the first free place for @use and adds up; -1: there is none. */
 static inline int oracle_enter(int fd, const struct oracle_use *use,
 	struct oracle_sum *sum, char *others, size_t size)
@@ -122,7 +141,7 @@ static inline unsigned oracle_claim(const char *gpu, const struct oracle_use *us
 	int fd, mine;
 
 	(void)snprintf(name, sizeof(name), "gpu.%.40s", gpu);
-	fd = open(name, O_RDWR | O_CREAT, 0666);
+	fd = oracle_open(name);
 	if (fd < 0 || fcntl(fd, F_OFD_SETLKW, &all) < 0) {
 		(void)snprintf(why, size, "job %u: '%s': %s\n", (unsigned)use->job, name,
 			strerror(errno));

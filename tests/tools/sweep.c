@@ -42,7 +42,10 @@ static const struct situation {
 	bool shares; /* a job has a share of GPU 0, and the victim is to join it there */
 	bool dead_sharer;    /* so had another, which has died */
 	enum target cancels; /* whose id the victim cancels */
-	const char *verb;    /* the victim's, instead of a job of 4 GPUs */
+	bool submits;        /* the victim puts its job into the background; … */
+	bool follows;        /* … what is halted is that, and not who has called it */
+	enum { PLAIN, REPORTED, RETRIED } care; /* how the victim's job is looked after */
+	const char *verb;   /* the victim's, instead of a job of 4 GPUs */
 	const char *others; /* GPUs that it leaves to the others wherever it is stopped */
 } situations[] = {
 	{ .name = "alone", .quick = true, .fresh = true, .others = "4" },
@@ -59,6 +62,19 @@ static const struct situation {
 		.dead_sharer = true,
 		.others = "7" },
 	{ .name = "with a dead lease to reclaim", .dead = true, .others = "4" },
+	{ .name = "submitting", .quick = true, .submits = true, .others = "4" },
+	{ .name = "submitted",
+		.quick = true,
+		.submits = true,
+		.follows = true,
+		.others = "4" },
+	{ .name = "submitted behind a holder",
+		.holder = true,
+		.submits = true,
+		.follows = true,
+		.others = "4" },
+	{ .name = "as a supervisor", .care = REPORTED, .others = "4" },
+	{ .name = "as a supervisor that tries again", .care = RETRIED, .others = "4" },
 	{ .name = "while pausing", .verb = "--pause", .others = "7" },
 	{ .name = "while cancelling a waiting job",
 		.holder = true,
@@ -102,6 +118,7 @@ static bool verbose;
 static unsigned every = 1; /* how far apart the points are */
 static int null = -1;      /* /dev/null */
 static char state_home[SCRATCH_SIZE];
+static const char *config;
 
 /* The set-group-ID form; uid 0: it is not tried. */
 static struct {
@@ -156,16 +173,34 @@ static void use_users(void)
 	*tool_user() = users.others;
 }
 
+/* For jobs that are tried again: at once. */
+static void write_config(const char *place)
+{
+	static const char text[] = "retry-delay = 1ms\n";
+	static char path[SCRATCH_SIZE + 16];
+	autofd int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "%s/conf", place);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0 || write(fd, text, sizeof(text) - 1) != sizeof(text) - 1)
+		die("cannot write '%s': %s", path, strerror(errno));
+	config = path;
+}
+
 /* A directory for the state of one worker's clients, and for what they claim. */
 static void use_scratch(void)
 {
 	static char place[SCRATCH_SIZE];
 
 	tool_scratch(state_home);
+	/* where the logs of the victim's jobs are */
+	if (users.victim && chown(state_home, users.victim, (gid_t)-1) < 0)
+		die("cannot give '%s' away: %s", state_home, strerror(errno));
 	(void)setenv("XDG_STATE_HOME", state_home, 1);
 	tool_scratch(place);
 	(void)chmod(place, 0777);
 	(void)setenv("SWEEP_PLACE", place, 1);
+	write_config(place);
 	if (users.victim)
 		use_users();
 }
@@ -407,6 +442,9 @@ static bool set_up(struct stage *s)
 {
 	const struct situation *situation = s->situation;
 
+	/* a job in the background is nobody's but ours */
+	if (prctl(PR_SET_CHILD_SUBREAPER, situation->submits ? 1 : 0) < 0)
+		die("prctl: %s", strerror(errno));
 	if (situation->fresh && users.victim) {
 		mount_state();
 	} else if (situation->fresh) {
@@ -434,19 +472,28 @@ static void start_victim(struct stage *s)
 	static const char *const whole[] = { "-n", "4", "--", "true", NULL };
 	static const char *const low[] = { "--priority", "-1", "-n", "4", "--", "true",
 		NULL };
+	static const char *const back[] = { "--submit", "-n", "4", "--", "true", NULL };
 	const char *const share[] = { "-n", "0.5", "--", tool_self(), "--claim", "50",
 		NULL };
-	const char *const *job = s->situation->shares ? share
-				 : s->situation->low  ? low
-						      : whole;
+	static const char *const reported[] = { "-Q", "--report", "-n", "4", "--", "true",
+		NULL };
+	const char *const retried[] = { "-Q", "--config", config, "--retries", "2", "-n",
+		"4", "--", "sh", "-c", "[ $GPULEASE_ATTEMPT = 2 ]", NULL };
+	const char *const *job = s->situation->shares             ? share
+				 : s->situation->care == REPORTED ? reported
+				 : s->situation->care == RETRIED  ? retried
+				 : s->situation->submits          ? back
+				 : s->situation->low              ? low
+								  : whole;
 	const char *const verb[] = { s->situation->verb,
 		s->situation->cancels ? s->id : "0", NULL };
 	const char *const *arguments = s->situation->verb ? verb : job;
-	const char *argv[12] = { tool_gpulease() };
+	const char *argv[16] = { tool_gpulease() };
 
 	for (size_t i = 0; arguments[i]; i++)
 		argv[i + 1] = arguments[i];
 	*tool_user() = users.victim;
+	s->victim.follows = s->situation->follows;
 	trace_start(&s->victim, argv, null, quiet());
 	*tool_user() = users.others;
 }
@@ -538,6 +585,23 @@ static bool all_is_well(struct stage *s)
 	return clients_on_all(s);
 }
 
+/* What the victim has left in the background comes to its end by itself. */
+static bool strays_end(struct stage *s)
+{
+	int64_t deadline = now_ns() + DEADLINE_NS;
+	pid_t got;
+
+	if (!s->situation->submits)
+		return true;
+	while ((got = waitpid(-1, NULL, WNOHANG)) >= 0) {
+		if (now_ns() > deadline)
+			return fail(s, "what the victim has started does not end");
+		if (got == 0)
+			tool_doze(NS_PER_MS);
+	}
+	return true;
+}
+
 static bool halted(struct stage *s, enum mode mode)
 {
 	int64_t freed_ns;
@@ -558,7 +622,7 @@ static bool halted(struct stage *s, enum mode mode)
 	if (mode == MODE_STOP)
 		good = good && others_get_through(s);
 	tool_kill(&s->victim.pid);
-	return good && sharer_is_well(s) && all_is_well(s);
+	return good && strays_end(s) && sharer_is_well(s) && all_is_well(s);
 }
 
 /* What the victim was to do has happened: nothing else can have done it. */
@@ -591,8 +655,8 @@ static bool came_through(struct stage *s, int reached)
 		return fail(s, "the victim failed with status %#x", (unsigned)status);
 	if (s->situation->verb && !verb_has_worked(s))
 		return false;
-	return job_end(s, &s->holder) && job_end(s, &s->waiter) && sharer_is_well(s) &&
-	       all_is_well(s);
+	return job_end(s, &s->holder) && job_end(s, &s->waiter) && strays_end(s) &&
+	       sharer_is_well(s) && all_is_well(s);
 }
 
 /* One point.  Returns whether there was one: the victim was halted before its end. */
@@ -752,7 +816,7 @@ static bool is_chosen(const struct situation *situation, const struct choice *ch
 {
 	return strstr(situation->name, choice->situation) &&
 	       (!choice->quick || situation->quick) &&
-	       (!users.victim || !situation->verb);
+	       (!users.victim || (!situation->verb && !situation->care));
 }
 
 static struct choice parse(int argc, char **argv)

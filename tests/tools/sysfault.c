@@ -100,7 +100,7 @@ static struct request parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct request q = parse(argc, argv);
-	struct trace t;
+	struct trace t = { .follows = false };
 
 	tool_init();
 	*tool_children_outlive() = true; /* whom it stops stays */

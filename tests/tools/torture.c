@@ -3,7 +3,8 @@
  * random, and an oracle that knows nothing of gpulease.
  *
  *	torture [--seed S] [--clients N] [--jobs N] [--gpus N] [--seconds S] [--shares PERCENT]
- *		[--crowd] [--card MIB] [--nopidfd enosys|eperm] [--users UID,DIR] [-v]
+ *		[--crowd] [--preempt PERCENT] [--card MIB] [--nopidfd enosys|eperm]
+ *		[--users UID,DIR] [-v]
  *
  * N clients (50) at a time until there were so many jobs (300; with --seconds as many as
  * it gets), or until S seconds are over.  The same seed gives the same jobs with the same
@@ -11,7 +12,8 @@
  *
  * Half of the jobs, or --shares of a hundred, declare a share or memory; some have a priority,
  * a time limit, or come after another job.  --crowd: all want very little, so that it is their
- * number that fills a GPU.  --card: what a card has where it is not the simulated 24576 MiB.
+ * number that fills a GPU.  --preempt: so many of a hundred are preemptible, and run longer, so
+ * that others with a higher priority meet them.  --card: what a card has where it is not the simulated 24576 MiB.
  *
  * --users: the gpulease is a set-group-ID one whose state directory is DIR, and every client
  * is one of three users, the first of which is UID.  Root pauses.
@@ -43,6 +45,7 @@ struct wish {
 	unsigned limit_s;   /* 0: none */
 	unsigned after;     /* a ticket, 0: none */
 	unsigned singleton; /* its name, 0: it is none */
+	bool is_preemptible;
 };
 
 struct start {
@@ -52,7 +55,7 @@ struct start {
 };
 
 struct board {
-	_Atomic unsigned violations, most, followers;
+	_Atomic unsigned violations, most, followers, again;
 	struct start starts[MAX_JOBS];
 };
 
@@ -73,7 +76,7 @@ struct verb {
 
 static struct settings {
 	uint64_t seed;
-	unsigned clients, jobs, gpus, shares, card_mib;
+	unsigned clients, jobs, gpus, shares, card_mib, preempt;
 	bool is_crowd;
 	int64_t seconds;
 	const char *nopidfd;
@@ -156,7 +159,7 @@ static bool has_lock(const char *kind, unsigned number_of, bool alone)
 	int fd;
 
 	(void)snprintf(name, sizeof(name), "%s.%u", kind, number_of);
-	fd = open(name, O_RDWR | O_CREAT, 0666);
+	fd = oracle_open(name);
 	has = fd >= 0 && flock(fd, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0;
 	if (!alone)
 		(void)close(fd);
@@ -233,7 +236,8 @@ static int run_job(char **argv)
 		violation(
 			board, "job %u: %u GPUs instead of %u\n", job, given, wish->gpus);
 	check_order(board, job, wish);
-	atomic_store(&board->starts[job].at_ns, now_ns());
+	if (atomic_exchange(&board->starts[job].at_ns, now_ns()))
+		atomic_fetch_add(&board->again, 1);
 	(void)nanosleep(&span, NULL); /* its work */
 	return 0;
 }
@@ -288,6 +292,9 @@ static struct wish random_wish(void)
 		wish.limit_s = limits_s[below(ARRAY_SIZE(limits_s))];
 	if (!below(12))
 		wish.singleton = 1 + below(3);
+	wish.is_preemptible = settings.preempt && below(100) < settings.preempt;
+	if (wish.is_preemptible)
+		wish.ms += below(600);
 	return wish;
 }
 
@@ -415,6 +422,8 @@ static void add_wish(struct line *line, const struct wish *wish)
 		add_option(line, "--time", "%us", wish->limit_s);
 	if (wish->after)
 		add_option(line, "--after", "%u", wish->after);
+	if (wish->is_preemptible)
+		line->argv[line->count++] = "--preemptible";
 	if (!wish->singleton)
 		return;
 	line->argv[line->count++] = "--singleton";
@@ -691,8 +700,9 @@ static bool is_plain(unsigned job, int priority)
 	const struct wish *wish = &start->wish;
 
 	return wish->gpus == settings.gpus && !wish->percent && !wish->mib &&
-	       !wish->after && !wish->singleton && wish->priority == priority &&
-	       t.jobs[job].fate <= FATE_KILL && start->at_ns;
+	       !wish->after && !wish->singleton && !wish->is_preemptible &&
+	       wish->priority == priority && t.jobs[job].fate <= FATE_KILL &&
+	       start->at_ns;
 }
 
 /* Of those who wanted all GPUs and were never stopped: who started out of turn. */
@@ -776,6 +786,10 @@ static int judge(void)
 	(void)tap_result(failed <= t.cancels_done,
 		"nobody failed but for a cancel (%u failed, %u cancelled)", failed,
 		t.cancels_done);
+	if (settings.preempt)
+		(void)tap_result(t.board->again > 0,
+			"jobs were sent back and started again (%u times)",
+			t.board->again);
 	(void)tap_result(!t.verb_failures, "every --cancel, --pause and --resume worked");
 	(void)tap_result(
 		everything_is_free(), "a client of all GPUs gets through at the end");
@@ -809,6 +823,7 @@ static const struct option options[] = {
 	{ "gpus", required_argument, NULL, 'g' },
 	{ "seconds", required_argument, NULL, 't' },
 	{ "shares", required_argument, NULL, 'p' },
+	{ "preempt", required_argument, NULL, 'e' },
 	{ "card", required_argument, NULL, 'm' },
 	{ "crowd", no_argument, NULL, 'w' },
 	{ "nopidfd", required_argument, NULL, 'n' },
@@ -840,6 +855,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'p':
 			settings.shares = (unsigned)number(optarg, "percent");
+			break;
+		case 'e':
+			settings.preempt = (unsigned)number(optarg, "percent");
 			break;
 		case 'm':
 			settings.card_mib = (unsigned)number(optarg, "card");

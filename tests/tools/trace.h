@@ -4,7 +4,9 @@
  * begun.  Between two calls a process changes nothing that others see, so halting it at
  * each of these places covers every moment at which it can die or be stopped.
  *
- * Its children are not traced and run on.  If the tracer dies, so does the process.
+ * Its children are not traced and run on.  Where ->follows is set it is the other way round:
+ * once it forks its first child is what is traced, and it runs on.  If the tracer dies, so does
+ * the process.
  */
 #ifndef GPULEASE_TESTS_TRACE_H
 #define GPULEASE_TESTS_TRACE_H
@@ -17,11 +19,15 @@
 struct trace {
 	pid_t pid;
 	unsigned at;
-	bool inside; /* between the entry of a call and its end */
-	int status;  /* of waitpid(), once the process has ended */
+	bool inside;     /* between the entry of a call and its end */
+	bool follows;    /* to the first child; set before the start */
+	bool has_parent; /* it has: the process is somebody else's child */
+	int status;      /* of waitpid(), once the process has ended */
 };
 
 enum { TRACE_RESTS, TRACE_BLOCKED, TRACE_EXECED, TRACE_ENDED };
+
+enum { TRACE_OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL };
 
 /* The next stop of the process: its waitpid() status in *@status; or TRACE_BLOCKED. */
 static inline int trace_wait(const struct trace *t, bool tell_blocked, int *status)
@@ -49,6 +55,31 @@ static inline void trace_resume(const struct trace *t, int with_signal)
 		die("ptrace: %s", strerror(errno));
 }
 
+/* Lets the process run on by itself. */
+static inline void trace_detach(const struct trace *t)
+{
+	if (ptrace(PTRACE_DETACH, t->pid, NULL, NULL) < 0 && errno != ESRCH)
+		die("ptrace: %s", strerror(errno));
+}
+
+/* It has just forked: goes on with its child, which rests behind that call. */
+static inline void trace_follow(struct trace *t)
+{
+	unsigned long child = 0;
+	int status;
+
+	if (ptrace(PTRACE_GETEVENTMSG, t->pid, NULL, &child) < 0 ||
+		waitpid((pid_t)child, &status, __WALL) != (pid_t)child ||
+		!WIFSTOPPED(status) ||
+		ptrace(PTRACE_SETOPTIONS, (pid_t)child, NULL, TRACE_OPTIONS) < 0)
+		die("cannot follow a fork");
+	trace_detach(t);
+	t->pid = (pid_t)child;
+	t->has_parent = true;
+	t->inside = false;
+	t->at++;
+}
+
 /*
  * Lets the call that comes next happen.  TRACE_RESTS: it is done, @t->at has grown by
  * one.  TRACE_EXECED: it was an execve that worked.  TRACE_ENDED: it was the last.
@@ -74,6 +105,9 @@ static inline int trace_next(struct trace *t, bool tell_blocked, bool *running)
 		}
 		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
 			execed = true;
+		} else if (status >> 8 == (SIGTRAP | PTRACE_EVENT_FORK << 8)) {
+			trace_follow(t);
+			return TRACE_RESTS;
 		} else if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
 			with_signal =
 				WSTOPSIG(status); /* a signal for the process itself */
@@ -103,16 +137,18 @@ trace_become(const char *const argv[], int out, int err)
 	_exit(127);
 }
 
-/* Starts @argv; -1 means the tool's own descriptor.  It rests before its first call. */
+/*
+ * Starts @argv; -1 means the tool's own descriptor.  It rests before its first call.  Of @t
+ * nothing but ->follows is looked at.
+ */
 static inline void trace_start(
 	struct trace *t, const char *const argv[], int out, int err)
 {
-	const long options =
-		PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+	long options = TRACE_OPTIONS | (t->follows ? PTRACE_O_TRACEFORK : 0);
 	bool running = false;
 	int status, r;
 
-	*t = (struct trace){ .pid = fork() };
+	*t = (struct trace){ .pid = fork(), .follows = t->follows };
 	if (t->pid < 0)
 		die("fork: %s", strerror(errno));
 	if (t->pid == 0)
@@ -128,13 +164,6 @@ static inline void trace_start(
 	t->at = 1;
 }
 
-/* Lets the process run on by itself. */
-static inline void trace_detach(const struct trace *t)
-{
-	if (ptrace(PTRACE_DETACH, t->pid, NULL, NULL) < 0 && errno != ESRCH)
-		die("ptrace: %s", strerror(errno));
-}
-
 /*
  * Lets go of the process and leaves it stopped as by any SIGSTOP: state T, not the t of a
  * traced one.  The signal is pending before it runs on, so it does not get to another
@@ -146,7 +175,10 @@ static inline void trace_stop(const struct trace *t)
 
 	(void)kill(t->pid, SIGSTOP);
 	trace_detach(t);
-	if (waitpid(t->pid, &status, WUNTRACED) != t->pid || !WIFSTOPPED(status))
+	while (t->has_parent && tool_state(t->pid) != 'T')
+		tool_doze(NS_PER_MS);
+	if (!t->has_parent &&
+		(waitpid(t->pid, &status, WUNTRACED) != t->pid || !WIFSTOPPED(status)))
 		die("process %d did not stop", (int)t->pid);
 }
 

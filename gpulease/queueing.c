@@ -1,0 +1,120 @@
+#include <errno.h>
+#include <signal.h>
+
+#include "clock.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "explain.h"
+#include "parse.h"
+#include "queueing.h"
+
+static int give_up(const struct queueing *queueing)
+{
+	const struct settings *settings = queueing->context->settings;
+	char words[512], waited[DURATION_SIZE];
+	struct text text = TEXT_ON(words);
+
+	waiting_line_reason(queueing->line, queueing->broker, &text);
+	broker_leave(queueing->broker);
+	if (settings->immediate && !settings->immediate_ms) {
+		note("not available at once: %s", words);
+	} else {
+		format_duration(settings->immediate ? settings->immediate_ms
+						    : settings->max_wait_ms,
+			waited);
+		note("gave up after %s: %s", waited, words);
+	}
+	return EXIT_GAVE_UP;
+}
+
+static int obey_cancel(struct broker *broker)
+{
+	char name[64];
+	struct text text = TEXT_ON(name);
+
+	describe_user(broker->cancelled_by, NULL, &text);
+	outcome_tell_cancelled(broker->dir, broker->number, &broker->ticket, name);
+	broker_leave(broker);
+	note("ticket %llu was cancelled by %s", (unsigned long long)broker_job(broker),
+		name);
+	return 128 + SIGTERM;
+}
+
+int queueing_lose_hope(struct broker *broker)
+{
+	const struct held *held = &broker->held;
+
+	broker_leave(broker);
+	if (held->status > 0)
+		note("gave up: job %llu has ended with status %d",
+			(unsigned long long)held->by, held->status);
+	else
+		note("gave up: how job %llu has ended is not recorded",
+			(unsigned long long)held->by);
+	return EXIT_GAVE_UP;
+}
+
+/* CLOCK_BOOTTIME by which the job has to have started. */
+static int64_t patience_until_ms(const struct settings *settings)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	if (settings->immediate)
+		return now_ms + settings->immediate_ms;
+	return settings->max_wait_ms < 0 ? INT64_MAX : now_ms + settings->max_wait_ms;
+}
+
+/* Records that nobody can read are skipped; that they are there is said once. */
+static void report_broken(const struct queueing *queueing)
+{
+	const struct broker *broker = queueing->broker;
+	static bool is_told;
+
+	if (is_told || (!broker->view.broken_records && !broker->queue.first_broken))
+		return;
+	note("some records in '%s' cannot be read and are skipped",
+		queueing->context->dir.path);
+	is_told = true;
+}
+
+int queueing_wait(const struct queueing *queueing)
+{
+	const struct settings *settings = queueing->context->settings;
+	struct broker *broker = queueing->broker;
+	int64_t until_ms = patience_until_ms(settings);
+	bool only_now = settings->immediate && !settings->immediate_ms;
+
+	for (;;) {
+		struct why why = WHY_NONE;
+		int64_t wake_ms = INT64_MAX;
+		int r = broker_turn(broker, &why);
+
+		report_broken(queueing);
+		if (broker->has_rejoined)
+			note("the queue in '%s' was replaced; this job is ticket %llu now",
+				queueing->context->dir.path,
+				(unsigned long long)broker->number);
+		if (r == BROKER_GRANTED)
+			return 0;
+		if (r == BROKER_CANCELLED)
+			return obey_cancel(broker);
+		if (r == BROKER_HOPELESS)
+			return queueing_lose_hope(broker);
+		if (r < 0) {
+			diag("%s", why.text[0] ? why.text : strerror(-r));
+			return EXIT_MISUSE;
+		}
+		/* a verdict takes one probe, also for who does not want to wait */
+		if (clock_boot_ms() >= until_ms && !(only_now && r == BROKER_PROBING))
+			return give_up(queueing);
+		if (r == BROKER_WAITING && !only_now)
+			wake_ms = waiting_line_show(
+				queueing->line, broker, clock_boot_ms());
+		r = broker_wait(
+			broker, min_i64(wake_ms, only_now ? INT64_MAX : until_ms));
+		if (r < 0) {
+			diag("cannot wait: %s", strerror(-r));
+			return EXIT_MISUSE;
+		}
+	}
+}

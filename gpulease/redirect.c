@@ -1,0 +1,86 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "diag.h"
+#include "pattern.h"
+#include "privilege.h"
+#include "redirect.h"
+#include "rights.h"
+
+int redirect_name(const struct context *context, uint64_t job, const char *pattern,
+	char out[PATH_MAX])
+{
+	const struct settings *settings = context->settings;
+	const char *command = settings->command[0] ? settings->command[0] : "";
+	const char *base = strrchr(command, '/');
+	char host[256] = "", user[USER_SIZE];
+	struct pattern_values values = { .job = job, .host = host, .user = user };
+	struct why why = WHY_NONE;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	local_user_name(getuid(), user, sizeof(user));
+	values.name = settings->name ? settings->name : base ? base + 1 : command;
+	if (pattern_expand(pattern, &values, out, PATH_MAX, &why) == 0)
+		return 0;
+	diag("%s", why.text[0] ? why.text : "a file name is too long");
+	return -EINVAL;
+}
+
+static int open_one(const struct context *context, uint64_t job, const char *pattern,
+	int flags, int *ret)
+{
+	char path[PATH_MAX];
+	mode_t ours;
+
+	if (redirect_name(context, job, pattern, path) < 0)
+		return -EINVAL;
+	ours = umask(privilege_mask());
+	rights_as_user_begin();
+	*ret = open(path, flags | O_CLOEXEC, 0666);
+	rights_as_user_end();
+	(void)umask(ours);
+	if (*ret >= 0)
+		return 0;
+	diag("cannot open '%s': %s", path, strerror(errno));
+	return -errno;
+}
+
+int redirect_open(const struct context *context, uint64_t job, struct redirection *ret)
+{
+	enum { FOR_READING = O_RDONLY, FOR_WRITING = O_WRONLY | O_CREAT | O_TRUNC };
+	const struct settings *settings = context->settings;
+	const struct {
+		const char *pattern;
+		int flags;
+	} files[] = {
+		{ settings->input, FOR_READING },
+		{ settings->output, FOR_WRITING },
+		{ settings->error, FOR_WRITING },
+	};
+	int r = 0;
+
+	*ret = REDIRECTION_NONE;
+	for (size_t i = 0; i < ARRAY_SIZE(files) && r == 0; i++)
+		if (files[i].pattern)
+			r = open_one(context, job, files[i].pattern, files[i].flags,
+				&ret->fds[i]);
+	if (r == 0 && settings->output && !settings->error)
+		ret->fds[STDERR_FILENO] = ret->fds[STDOUT_FILENO];
+	return r;
+}
+
+int redirect_apply(const struct redirection *redirection)
+{
+	for (int target = 0; target < 3; target++) {
+		int fd = redirection->fds[target];
+
+		if (fd < 0)
+			continue;
+		if (fd == target ? fcntl(fd, F_SETFD, 0) < 0 : dup2(fd, target) < 0) {
+			diag("cannot redirect: %s", strerror(errno));
+			return -EIO;
+		}
+	}
+	return 0;
+}

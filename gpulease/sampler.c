@@ -1,0 +1,325 @@
+#include "care.h"
+#include "clock.h"
+#include "instance.h"
+#include "sampler.h"
+#include "usage.h"
+
+enum {
+	FRESH_MS =
+		SAMPLE_MS / 2, /* a result that began so long before the moment serves */
+	LOOK_MS = 250,         /* how often to look for another's */
+	PATIENCE_MS = 1750,    /* and for how long: before the prober asks by itself */
+	SKIPS_MAX = 60,        /* moments, where nothing is to be seen */
+	GROWTH_MIB = 64,       /* what is worth a write, … */
+	GROWTH_PERCENT = 5,    /* … or so much more than before */
+};
+
+/* --- when -------------------------------------------------------------------------- */
+
+static int64_t next_moment_ms(int64_t now_ms)
+{
+	return (now_ms / SAMPLE_MS + 1) * SAMPLE_MS;
+}
+
+void sampler_begin(struct sampler *sampler, struct broker *broker, const char *token,
+	const struct gpuset *gpus, uint64_t declared_mib, unsigned tolerance_percent)
+{
+	const struct prober_config *config = &broker->prober.config;
+	struct need need = request_need(&broker->ticket.request);
+	int64_t now_ms = clock_boot_ms();
+
+	*sampler = (struct sampler){
+		.broker = broker,
+		.is_alone = need_is_whole(&need),
+		.declared_mib = declared_mib,
+		.tolerance_percent = tolerance_percent,
+		.due_ms = INT64_MAX,
+		.begun_ms = now_ms,
+	};
+	text_copy(sampler->token, sizeof(sampler->token), token);
+	if (config->sim_gpus || !config->nvidia_smi)
+		return;
+	gpuset_for_each (slot, gpus) {
+		struct sample_gpu *gpu = &sampler->gpus[sampler->gpu_count++];
+
+		gpu->slot = (unsigned)slot;
+		gpu->name = snapshot_gpu_name(&broker->view, gpu->slot);
+		gpu->total_mib = broker->view.gpus[slot].file.gpu.total_mib;
+	}
+	if (sampler->gpu_count)
+		sampler->due_ms = sampler->look_ms = next_moment_ms(now_ms);
+}
+
+unsigned sampler_poll_fds(
+	const struct sampler *sampler, struct pollfd fds[PROBE_POLL_FDS])
+{
+	/* one that was begun while the job waited goes on, too */
+	return prober_poll_fds(&sampler->broker->prober, fds);
+}
+
+int64_t sampler_wake_ms(const struct sampler *sampler)
+{
+	const struct prober *prober = &sampler->broker->prober;
+
+	if (prober->run.is_running)
+		return prober_deadline_ms(prober);
+	return max_i64(sampler->due_ms, sampler->look_ms);
+}
+
+static void await_next(struct sampler *sampler, int64_t now_ms)
+{
+	int64_t skips = 0;
+
+	for (unsigned i = 0; i < sampler->misses && skips < SKIPS_MAX; i++)
+		skips = min_i64(2 * skips + 1, SKIPS_MAX);
+	sampler->due_ms = next_moment_ms(now_ms) + skips * SAMPLE_MS;
+	sampler->look_ms = sampler->due_ms;
+}
+
+/* --- what is seen ------------------------------------------------------------------ */
+
+/* The row in the probe of the GPU, or of the one that the instance is on; -1: none. */
+static int find_row(const struct probe *probe, const struct gpu_record *gpu)
+{
+	int mig;
+
+	if (!gpu_is_instance(gpu))
+		return probe_find_gpu(probe, gpu->uuid);
+	mig = probe_find_mig(probe, gpu->uuid);
+	return mig < 0 ? -1 : (int)probe->migs[mig].gpu;
+}
+
+/* Whether the process is the job's and it is known how much it uses. */
+static bool is_ours(const struct sampler *sampler, const struct probe_process *process)
+{
+	const struct snapshot_lease own = {
+		.lease.owner = sampler->broker->ticket.owner,
+	};
+	struct kin kin;
+
+	if (process->pid <= 0 || process->used_mib == PROBE_MIB_UNKNOWN)
+		return false;
+	kin_read((uint32_t)process->pid, &kin);
+	return usage_is_by(&sampler->broker->view, &own, (uint32_t)process->pid, &kin);
+}
+
+/* MiB that the job uses on the GPU of @row, which is an instance's where @is_part. */
+static uint64_t measure(const struct sampler *sampler, int row, bool is_part)
+{
+	const struct snapshot *view = &sampler->broker->view;
+	const struct probe_gpu *seen = &view->probe.gpus[row];
+	uint64_t used_mib = 0;
+	bool is_shown = false;
+
+	for (uint32_t i = 0; i < view->probe.process_count; i++) {
+		const struct probe_process *process = &view->probe.processes[i];
+
+		if ((int)process->gpu != row || !is_ours(sampler, process))
+			continue;
+		used_mib += process->used_mib;
+		is_shown = true;
+	}
+	if (!is_shown && sampler->is_alone && !is_part &&
+		seen->used_mib > usage_idle_mib(&view->usage, seen))
+		return seen->used_mib;
+	return used_mib;
+}
+
+/* Whether the probe says anything of it. */
+static bool count_gpu(struct sampler *sampler, struct sample_gpu *gpu)
+{
+	struct snapshot *view = &sampler->broker->view;
+	struct snapshot_gpu *known = &view->gpus[gpu->slot];
+	bool is_part = gpu_is_instance(&known->file.gpu);
+	int row = find_row(&view->probe, &known->file.gpu);
+	const struct probe_gpu *seen;
+
+	known->row = row; /* for who names it by the probe that is there now */
+	if (row < 0 || !view->probe.gpus[row].is_known)
+		return false;
+	seen = &view->probe.gpus[row];
+	gpu->count++;
+	gpu->now_mib = measure(sampler, row, is_part);
+	if (gpu->now_mib > gpu->peak_mib)
+		gpu->peak_mib = gpu->now_mib;
+	if (seen->utilization < 0 || is_part)
+		return true;
+	gpu->busy_count++;
+	gpu->busy_sum += (unsigned)seen->utilization;
+	if ((unsigned)seen->utilization > gpu->busy_peak)
+		gpu->busy_peak = (unsigned)seen->utilization;
+	return true;
+}
+
+/* --- what the others are told ------------------------------------------------------ */
+
+static bool exceeds(const struct sampler *sampler, uint64_t mib)
+{
+	return sampler->declared_mib && care_compare(sampler->declared_mib, mib,
+						sampler->tolerance_percent) == USE_OVER;
+}
+
+/* Whether @peak_mib is in the record, or none was to be had: then later. */
+static bool note_in(struct sampler *sampler, unsigned slot, uint64_t peak_mib)
+{
+	static char raw[LEASE_FILE_BYTES];
+	const struct snapshot *view = &sampler->broker->view;
+	struct lease_file file = view->gpus[slot].file; /* its lock is a matter of ours */
+	unsigned records = 0;
+	bool is_done = false;
+
+	if (file.fd < 0 || !lease_file_is_current(view->dir->fd, &file) ||
+		lease_lock(&file, 0) != 0)
+		return false;
+	if (lease_read(&file, raw, &records) != 0)
+		records = 0;
+	for (unsigned at = 1; at <= records; at++) {
+		struct lease lease;
+
+		if (lease_decode(raw, at, &lease) != LEASE_RECORD ||
+			strcmp(lease.owner.token, sampler->token) != 0)
+			continue;
+		if (peak_mib > lease.peak_mib) {
+			lease.peak_mib = peak_mib;
+			is_done = lease_write(&file, at, &lease) == 0;
+		} else {
+			is_done = true;
+		}
+		break;
+	}
+	lease_unlock(&file);
+	return is_done;
+}
+
+/*
+ * Keeps the peak in the lease, where everybody who reckons with it, or shows it, finds it.  One
+ * try for each file: who holds its lock may have been stopped, and there is a next time.
+ */
+static void note_peak(struct sampler *sampler)
+{
+	uint64_t peak_mib = sampler_peak_mib(sampler), noted_mib = sampler->noted_mib;
+	bool is_done = true;
+
+	if (peak_mib <= noted_mib)
+		return;
+	if (peak_mib - noted_mib < GROWTH_MIB &&
+		(peak_mib - noted_mib) * 100 < noted_mib * GROWTH_PERCENT &&
+		exceeds(sampler, peak_mib) == exceeds(sampler, noted_mib))
+		return;
+	for (unsigned i = 0; i < sampler->gpu_count; i++)
+		is_done = note_in(sampler, sampler->gpus[i].slot, peak_mib) && is_done;
+	if (is_done)
+		sampler->noted_mib = peak_mib;
+}
+
+/* --- looking ----------------------------------------------------------------------- */
+
+/* Counts the newest result, if it is new; whether it now exceeds what it has declared. */
+static bool take_news(struct sampler *sampler)
+{
+	struct snapshot *view = &sampler->broker->view;
+	bool is_seen = false, is_over = false;
+
+	if (!view->has_probe || view->probe.started_ms <= sampler->seen_ms ||
+		view->probe.started_ms < sampler->begun_ms)
+		return false;
+	sampler->seen_ms = view->probe.started_ms;
+	for (unsigned i = 0; i < sampler->gpu_count; i++) {
+		is_seen = count_gpu(sampler, &sampler->gpus[i]) || is_seen;
+		is_over = is_over || exceeds(sampler, sampler->gpus[i].now_mib);
+	}
+	sampler->count += is_seen;
+	sampler->misses = is_seen ? 0 : sampler->misses + 1;
+	prober_trust_again(&sampler->broker->prober);
+	note_peak(sampler);
+	return is_over;
+}
+
+/* Sees to it that a result comes; where others are too slow, theirs is taken next time. */
+static void want(struct sampler *sampler, int64_t now_ms)
+{
+	struct prober *prober = &sampler->broker->prober;
+
+	if (prober->run.is_running)
+		return;
+	if (now_ms - sampler->due_ms >= PATIENCE_MS) {
+		await_next(sampler, now_ms);
+		return;
+	}
+	prober_want(prober, now_ms);
+	if (prober->run.is_running)
+		return;
+	/* somebody has just got one, or is at it */
+	sampler->look_ms = prober->look_again_ms <= now_ms ? now_ms : now_ms + LOOK_MS;
+}
+
+bool sampler_step(struct sampler *sampler, int64_t now_ms)
+{
+	struct prober *prober = &sampler->broker->prober;
+	struct snapshot *view = &sampler->broker->view;
+	bool is_over, is_news;
+
+	prober_step(prober, now_ms, &view->probe, &view->has_probe);
+	if (now_ms < sampler->due_ms)
+		return false;
+	prober_refresh(prober, now_ms, &view->probe, &view->has_probe);
+	is_over = take_news(sampler);
+	if (sampler->seen_ms >= sampler->due_ms - FRESH_MS)
+		await_next(sampler, now_ms);
+	else
+		want(sampler, now_ms);
+	is_news = is_over && !sampler->has_warned;
+	sampler->has_warned = sampler->has_warned || is_over;
+	return is_news;
+}
+
+/* --- what it came to --------------------------------------------------------------- */
+
+uint64_t sampler_peak_mib(const struct sampler *sampler)
+{
+	uint64_t peak_mib = 0;
+
+	for (unsigned i = 0; i < sampler->gpu_count; i++)
+		if (sampler->gpus[i].peak_mib > peak_mib)
+			peak_mib = sampler->gpus[i].peak_mib;
+	return peak_mib;
+}
+
+bool sampler_utilization(
+	const struct sampler *sampler, unsigned *ret_mean, unsigned *ret_peak)
+{
+	uint64_t sum = 0, count = 0;
+	unsigned peak = 0;
+
+	for (unsigned i = 0; i < sampler->gpu_count; i++) {
+		const struct sample_gpu *gpu = &sampler->gpus[i];
+
+		sum += gpu->busy_sum;
+		count += gpu->busy_count;
+		if (gpu->busy_peak > peak)
+			peak = gpu->busy_peak;
+	}
+	if (!count)
+		return false;
+	*ret_mean = (unsigned)((sum + count / 2) / count);
+	*ret_peak = peak;
+	return true;
+}
+
+void sampler_describe(const struct sampler *sampler, struct ending_facts *ret)
+{
+	struct text peaks = TEXT_ON(ret->peaks), busy = TEXT_ON(ret->utilization);
+	unsigned mean, peak;
+
+	for (unsigned i = 0; i < sampler->gpu_count && sampler->count; i++) {
+		char number[24];
+		int size = snprintf(number, sizeof(number), "%s%llu", i ? "," : "",
+			(unsigned long long)sampler->gpus[i].peak_mib);
+
+		if (peaks.used + (size_t)size >= peaks.size)
+			break; /* a number that is cut would be another number */
+		text_add(&peaks, number);
+	}
+	if (sampler_utilization(sampler, &mean, &peak))
+		text_addf(&busy, "%u/%u", mean, peak);
+}

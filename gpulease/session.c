@@ -1,0 +1,272 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "clock.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "fdio.h"
+#include "owner.h"
+#include "privilege.h"
+#include "session.h"
+#include "session_list.h"
+
+/* What comes through the FIFO: text for stderr, and once the id between these. */
+enum { ID_BEGINS = '\x01', ID_ENDS = '\n' };
+
+enum {
+	START_MS = 10000, /* for the program to begin */
+	NAMED_TRIES = 3,
+};
+
+/* One session that is begun. */
+static struct {
+	char here[PATH_MAX]; /* "": nobody can say where */
+	char folder[PATH_MAX], start[PATH_MAX + 16], fifo[PATH_MAX + 16];
+	char name[SESSION_NAME_SIZE], exe[PATH_MAX];
+	enum session_program program;
+	int fd;      /* of the FIFO */
+	char id[24]; /* "" until it is known */
+	size_t id_size;
+	bool is_in_id, has_said;
+} session;
+
+/* --- the folder -------------------------------------------------------------------- */
+
+/*
+ * Everything that the job needs to begin in the same way, each ended by a NUL: directory, umask,
+ * program, the environment, an empty string, the arguments.
+ */
+static int write_start(void)
+{
+	autofd int fd =
+		open(session.start, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	autofd int arguments = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	char bytes[4096];
+	ssize_t n;
+	int failed;
+
+	if (!out)
+		return -errno;
+	(void)take_fd(&fd);
+	(void)fprintf(out, "%s%c%u%c%s%c", session.here, 0, (unsigned)privilege_mask(), 0,
+		session.exe, 0);
+	for (char **variable = privilege_environment(); *variable; variable++)
+		if (**variable)
+			(void)fwrite(*variable, 1, strlen(*variable) + 1, out);
+	(void)fputc('\0', out);
+	while ((n = read(arguments, bytes, sizeof(bytes))) > 0)
+		(void)fwrite(bytes, 1, (size_t)n, out);
+	failed = ferror(out);
+	return fclose(out) != 0 || failed ? -EIO : 0;
+}
+
+void session_prepare(void)
+{
+	if (!getcwd(session.here, sizeof(session.here)))
+		session.here[0] = '\0';
+}
+
+static int make_folder(void)
+{
+	const char *base = getenv("XDG_RUNTIME_DIR");
+	ssize_t size = readlink("/proc/self/exe", session.exe, sizeof(session.exe) - 1);
+	int r;
+
+	if (size < 0)
+		return -errno;
+	session.exe[size] = '\0';
+	if (!base || !*base || access(base, W_OK) < 0)
+		base = getenv("TMPDIR");
+	if (!base || !*base)
+		base = "/tmp";
+	(void)snprintf(
+		session.folder, sizeof(session.folder), "%s/gpulease-XXXXXX", base);
+	if (!mkdtemp(session.folder))
+		return -errno;
+	(void)snprintf(session.start, sizeof(session.start), "%s/start", session.folder);
+	(void)snprintf(session.fifo, sizeof(session.fifo), "%s/said", session.folder);
+	r = write_start();
+	if (r == 0 && mkfifo(session.fifo, 0600) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	session.fd = open(session.fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return session.fd < 0 ? -errno : 0;
+}
+
+static void remove_folder(void)
+{
+	close_fd(&session.fd);
+	(void)unlink(session.start);
+	(void)unlink(session.fifo);
+	(void)rmdir(session.folder);
+}
+
+/* --- the session ------------------------------------------------------------------- */
+
+static int begin_tmux(void)
+{
+	char *const argv[] = { (char *)"tmux", (char *)"new-session", (char *)"-d",
+		(char *)"-s", session.name, session.exe, (char *)"--enter-session",
+		session.folder, NULL };
+
+	return session_run(argv, NULL, 0);
+}
+
+static int begin_screen(void)
+{
+	char *const argv[] = { (char *)"screen", (char *)"-d", (char *)"-m", (char *)"-S",
+		session.name, session.exe, (char *)"--enter-session", session.folder,
+		NULL };
+
+	return session_run(argv, NULL, 0);
+}
+
+/* With a name of its own until it can have the job's. */
+static int begin(void)
+{
+	char token[TOKEN_SIZE];
+	int r = token_make(token);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(
+		session.name, sizeof(session.name), SESSION_PREFIX "new-%s", token);
+	session.program = SESSION_TMUX;
+	r = begin_tmux();
+	if (r != -ENOENT)
+		return r;
+	session.program = SESSION_SCREEN;
+	return begin_screen();
+}
+
+/* gpulease-ID-NAME, of NAME what both programs take as it is. */
+static void rename_session(const struct settings *settings)
+{
+	const char *base = strrchr(settings->command[0], '/');
+	const char *name = settings->name ? settings->name
+			   : base         ? base + 1
+					  : settings->command[0];
+	char wanted[SESSION_NAME_SIZE], *at;
+	char *const tmux[] = { (char *)"tmux", (char *)"rename-session", (char *)"-t",
+		session.name, wanted, NULL };
+	char *const screen[] = { (char *)"screen", (char *)"-S", session.name,
+		(char *)"-X", (char *)"sessionname", wanted, NULL };
+
+	(void)snprintf(
+		wanted, sizeof(wanted), SESSION_PREFIX "%s-%.48s", session.id, name);
+	for (at = wanted; *at; at++)
+		if (!strchr("-_", *at) && !(*at >= '0' && *at <= '9') &&
+			!((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z'))
+			*at = '_';
+	/* it may have ended already */
+	(void)!session_run(session.program == SESSION_TMUX ? tmux : screen, NULL, 0);
+}
+
+/* --- until the job has its ticket -------------------------------------------------- */
+
+/* What the job says before goes on to stderr; true once the id is complete. */
+static bool take(const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (session.is_in_id && bytes[i] == ID_ENDS)
+			return true;
+		if (session.is_in_id && session.id_size < sizeof(session.id) - 1)
+			session.id[session.id_size++] = bytes[i];
+		else if (bytes[i] == ID_BEGINS)
+			session.is_in_id = true;
+		else if (write(STDERR_FILENO, &bytes[i], 1) == 1)
+			session.has_said = true;
+	}
+	return false;
+}
+
+/* 0 with the id known; -ETIMEDOUT: nothing has begun; -ENODATA: it has ended without. */
+static int wait_for_id(void)
+{
+	struct pollfd poll_fd = { .fd = session.fd, .events = POLLIN };
+	int timeout_ms = START_MS;
+	char bytes[512];
+
+	for (;;) {
+		int ready = poll(&poll_fd, 1, timeout_ms);
+		ssize_t n;
+
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0)
+			return ready < 0 ? -errno : -ETIMEDOUT;
+		timeout_ms = -1;
+		n = read(session.fd, bytes, sizeof(bytes));
+		if (n > 0 && take(bytes, (size_t)n))
+			return 0;
+		if (n == 0)
+			return -ENODATA;
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+	}
+}
+
+static int explain(int r)
+{
+	const char *program = session_programs[session.program];
+
+	if (r == -ENOENT)
+		diag("--screen needs tmux or screen, and neither was found; install one, or "
+		     "use --submit");
+	else if (r > 0)
+		diag("%s could not begin a session (exit status %d)", program, r);
+	else if (r != -ENODATA || !session.has_said)
+		diag("the session in %s has not begun: %s", program,
+			r == -ENODATA ? "it has ended at once" : strerror(-r));
+	return EXIT_MISUSE;
+}
+
+int session_begin(const struct context *context)
+{
+	int r;
+
+	session.fd = -1;
+	if (privilege_drop() < 0)
+		return EXIT_MISUSE;
+	r = make_folder();
+	if (r < 0) {
+		diag("cannot prepare a session in '%s': %s", session.folder,
+			strerror(-r));
+		remove_folder();
+		return EXIT_MISUSE;
+	}
+	r = begin();
+	if (r == 0)
+		r = wait_for_id();
+	if (r == 0)
+		rename_session(context->settings);
+	remove_folder();
+	if (r != 0)
+		return explain(r);
+	printf("%s\n", session.id);
+	return EXIT_DONE;
+}
+
+/* --- inside ------------------------------------------------------------------------ */
+
+bool in_session(void)
+{
+	return getenv(SESSION_VARIABLE) != NULL;
+}
+
+void session_announce(uint64_t job)
+{
+	char line[32];
+	int size = snprintf(line, sizeof(line), "%c%llu%c", ID_BEGINS,
+		(unsigned long long)job, ID_ENDS);
+
+	if (write(STDERR_FILENO, line, (size_t)size) < 0)
+		note("nobody waits for the id of job %llu any more",
+			(unsigned long long)job);
+	(void)dup2(STDOUT_FILENO, STDERR_FILENO);
+}

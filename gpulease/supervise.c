@@ -1,0 +1,408 @@
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "background.h"
+#include "clock.h"
+#include "diag.h"
+#include "foreground.h"
+#include "report.h"
+#include "supervise.h"
+#include "teardown.h"
+
+enum {
+	SIGNAL_FD, /* of those that are waited for */
+	BELL_FD,
+	OWN_FDS,
+
+	NAP_MS =
+		3600 * 1000, /* poll(2) does not count the time that the machine sleeps */
+};
+
+/* A command under way. */
+struct watched {
+	const struct supervision *order;
+	struct broker *broker;
+	struct attempt_end *end;
+	pid_t command; /* 0: it has ended */
+	int signal_fd;
+	sigset_t before; /* the signal mask that gpulease was started with */
+	struct foreground foreground;
+	int64_t limit_at_ms, warn_at_ms; /* CLOCK_BOOTTIME; INT64_MAX: never */
+	enum end_cause limit_cause;      /* why it ends then */
+	bool has_warned;
+	bool is_ending; /* for ->end->cause */
+	struct teardown teardown;
+};
+
+/* --- signals ----------------------------------------------------------------------- */
+
+/* What is read here instead of acting on this process. */
+static const int passed[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP,
+	SIGTTIN, SIGTTOU };
+
+static bool asks_to_end(int signal)
+{
+	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+}
+
+static int open_signals(struct watched *watched)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigaddset(&set, SIGCONT);
+	for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+		(void)sigaddset(&set, passed[i]);
+	/* the login has ended, which is no reason for a job in the background to do so */
+	if (in_background())
+		(void)sigdelset(&set, SIGHUP);
+	watched->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (watched->signal_fd < 0)
+		return -errno;
+	(void)sigprocmask(SIG_BLOCK, &set, &watched->before);
+	return 0;
+}
+
+static void begin_ending(struct watched *watched, enum end_cause cause)
+{
+	watched->end->cause = cause;
+	watched->is_ending = true;
+}
+
+static void warn_command(struct watched *watched)
+{
+	watched->has_warned = true;
+	watched->warn_at_ms = INT64_MAX;
+	if (watched->command && watched->order->warn_signal)
+		(void)kill(watched->command, watched->order->warn_signal);
+}
+
+/* As if its time were over as soon as it has had its warning. */
+static void obey_preemption(struct watched *watched)
+{
+	const struct supervision *order = watched->order;
+	int64_t at_ms = clock_boot_ms() + (order->warn_signal ? order->warn_ms : 0);
+
+	if (watched->is_ending || watched->limit_cause == CAUSE_PREEMPT ||
+		watched->limit_at_ms <= at_ms)
+		return;
+	note("ticket %llu, which has a higher priority, gets the GPUs; this job goes back "
+	     "into the queue",
+		(unsigned long long)watched->broker->preempted_by);
+	watched->limit_at_ms = at_ms;
+	watched->limit_cause = CAUSE_PREEMPT;
+	if (!watched->has_warned)
+		warn_command(watched);
+}
+
+/* Whether somebody has cancelled the job. */
+static bool obey_orders(struct watched *watched)
+{
+	switch (broker_read_orders(watched->broker)) {
+	case BROKER_ORDER_CANCEL:
+		watched->end->by = watched->broker->cancelled_by;
+		begin_ending(watched, CAUSE_CANCEL);
+		return true;
+	case BROKER_ORDER_PREEMPT:
+		obey_preemption(watched);
+		return false;
+	default:
+		return false;
+	}
+}
+
+static void obey_signal(struct watched *watched, const struct signalfd_siginfo *info)
+{
+	int signal = (int)info->ssi_signo;
+
+	if (signal == SIGCHLD)
+		return;
+	if (signal == SIGCONT) {
+		/* to all of the group as a rule, or else to this process alone */
+		if (watched->command && is_stopped(watched->command))
+			(void)kill(watched->command, SIGCONT);
+		return;
+	}
+	if (signal == SIGTERM && obey_orders(watched))
+		return;
+	if (asks_to_end(signal))
+		watched->end->was_told = true;
+	if (watched->command &&
+		!foreground_reached_all(&watched->foreground, watched->command, info))
+		(void)kill(
+			watched->command, signal); /* a child not waited for: it is it */
+}
+
+static void read_signals(struct watched *watched)
+{
+	struct signalfd_siginfo info;
+
+	while (read(watched->signal_fd, &info, sizeof(info)) == sizeof(info))
+		obey_signal(watched, &info);
+	foreground_has_read_all(&watched->foreground);
+}
+
+/* Nothing that was meant for the command is left pending: it would end us now. */
+static void close_signals(struct watched *watched)
+{
+	read_signals(watched);
+	close_fd(&watched->signal_fd);
+	(void)sigprocmask(SIG_SETMASK, &watched->before, NULL);
+}
+
+/* --- children ---------------------------------------------------------------------- */
+
+/*
+ * What the command has left behind, as far as it has ended.  Neither the command itself, which
+ * may have ended only now, nor an nvidia-smi: those are asked for by who knows them, soon.
+ */
+static void reap_orphans(struct broker *broker, struct watched *watched)
+{
+	for (;;) {
+		uint32_t known[PROBER_CHILDREN + 1];
+		unsigned count = prober_children(&broker->prober, known);
+		siginfo_t info = { .si_pid = 0 };
+
+		known[count++] = watched ? (uint32_t)watched->command : 0;
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+			info.si_pid == 0)
+			return;
+		for (unsigned i = 0; i < count; i++)
+			if (known[i] == (uint32_t)info.si_pid)
+				return;
+		(void)waitpid(info.si_pid, NULL, WNOHANG);
+		if (watched)
+			foreground_forget(&watched->foreground, info.si_pid);
+	}
+}
+
+static int64_t find_wake(const struct watched *watched)
+{
+	int64_t wake_ms = min_i64(watched->limit_at_ms, watched->warn_at_ms);
+
+	if (watched->order->sampler)
+		wake_ms = min_i64(wake_ms, sampler_wake_ms(watched->order->sampler));
+	return wake_ms;
+}
+
+static void look_at_children(struct watched *watched)
+{
+	int status;
+
+	while (watched->command && waitpid(watched->command, &status,
+					   WNOHANG | WUNTRACED) == watched->command) {
+		if (WIFSTOPPED(status)) {
+			/* not for the samples: a job that is stopped uses what it did */
+			if (!watched->is_ending && is_stopped(watched->command))
+				foreground_stop(watched->command, WSTOPSIG(status),
+					min_i64(watched->limit_at_ms,
+						watched->warn_at_ms),
+					watched->broker->bell_fd);
+			continue;
+		}
+		watched->end->wait_status = status;
+		watched->command = 0;
+	}
+	if (!watched->command && !watched->is_ending)
+		return; /* it is over: not a moment for what it has left behind */
+	reap_orphans(watched->broker, watched);
+}
+
+/* --- the loop ---------------------------------------------------------------------- */
+
+static void warn_of_use(const struct sampler *sampler)
+{
+	char line[256];
+	struct text text = TEXT_ON(line);
+
+	report_excess(broker_job(sampler->broker), sampler, &text);
+	note("%s", line);
+}
+
+static int wait_for_more(struct watched *watched, int64_t wake_ms)
+{
+	struct sampler *sampler = watched->order->sampler;
+	struct pollfd fds[OWN_FDS + PROBE_POLL_FDS] = {
+		[SIGNAL_FD] = { watched->signal_fd, POLLIN, 0 },
+		[BELL_FD] = { watched->broker->bell_fd, POLLIN, 0 },
+	};
+	unsigned count =
+		OWN_FDS + (sampler ? sampler_poll_fds(sampler, fds + OWN_FDS) : 0);
+	int64_t left_ms = wake_ms == INT64_MAX ? -1 : wake_ms - clock_boot_ms();
+
+	if (left_ms < 0 && wake_ms != INT64_MAX)
+		left_ms = 0;
+	if (left_ms > NAP_MS)
+		left_ms = NAP_MS;
+	if (poll(fds, count, (int)left_ms) < 0 && errno != EINTR)
+		return -errno;
+	if (sampler && sampler_step(sampler, clock_boot_ms()))
+		warn_of_use(sampler);
+	read_signals(watched);
+	if (fds[BELL_FD].revents)
+		(void)obey_orders(watched);
+	return 0;
+}
+
+/* What is due at @now_ms.  Whether there is still something to wait for, at most until… */
+static bool goes_on(struct watched *watched, int64_t now_ms, int64_t *ret_wake_ms)
+{
+	int64_t wake_ms;
+
+	if (!watched->is_ending && !watched->command)
+		return false;
+	if (now_ms >= watched->warn_at_ms)
+		warn_command(watched);
+	if (!watched->is_ending && now_ms >= watched->limit_at_ms)
+		begin_ending(watched, watched->limit_cause);
+	*ret_wake_ms = find_wake(watched);
+	if (!watched->is_ending)
+		return true;
+	watched->limit_at_ms = watched->warn_at_ms = INT64_MAX;
+	watched->teardown.command = watched->command;
+	watched->teardown.helper = (uint32_t)watched->foreground.witness;
+	if (teardown_step(&watched->teardown, now_ms, &wake_ms) != TEARDOWN_LATER)
+		return false;
+	*ret_wake_ms = min_i64(find_wake(watched), wake_ms);
+	return true;
+}
+
+static int watch_over(struct watched *watched)
+{
+	int64_t wake_ms;
+	int r = 0;
+
+	for (;;) {
+		look_at_children(watched);
+		if (!goes_on(watched, clock_boot_ms(), &wake_ms))
+			return 0;
+		r = wait_for_more(watched, wake_ms);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* By whose doing it has ended, where it was warned and not torn down. */
+static void find_cause(struct watched *watched)
+{
+	int status = watched->end->wait_status;
+
+	if (watched->is_ending || !watched->has_warned || status == 0)
+		return;
+	if (watched->limit_cause == CAUSE_PREEMPT ||
+		(WIFSIGNALED(status) && WTERMSIG(status) == watched->order->warn_signal))
+		watched->end->cause = watched->limit_cause;
+}
+
+static int start(struct watched *watched)
+{
+	const struct supervision *order = watched->order;
+	int64_t begun_ms = clock_boot_ms();
+
+	if (order->limit_ms) {
+		watched->limit_at_ms = begun_ms + order->limit_ms;
+		if (order->warn_signal)
+			watched->warn_at_ms = watched->limit_at_ms - order->warn_ms;
+	}
+	watched->command = fork();
+	if (watched->command < 0)
+		return -errno;
+	if (watched->command == 0) {
+		(void)sigprocmask(SIG_SETMASK, &watched->before, NULL);
+		_exit(launch(order->launch));
+	}
+	if (!in_background())
+		foreground_begin(&watched->foreground);
+	broker_note_command(watched->broker, (uint32_t)watched->command);
+	return 0;
+}
+
+void supervise_prepare(void)
+{
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+int supervise(const struct supervision *supervision, struct attempt_end *ret)
+{
+	int64_t begun_ms = clock_boot_ms();
+	struct watched watched = {
+		.order = supervision,
+		.broker = supervision->broker,
+		.end = ret,
+		.limit_at_ms = INT64_MAX,
+		.warn_at_ms = INT64_MAX,
+		.limit_cause = CAUSE_LIMIT,
+		.teardown = TEARDOWN_OF(supervision->broker, supervision->grace_ms),
+	};
+	int r;
+
+	*ret = (struct attempt_end){ .cause = CAUSE_ITSELF };
+	r = open_signals(&watched);
+	if (r < 0)
+		return r;
+	r = start(&watched);
+	if (r == 0)
+		r = watch_over(&watched);
+	find_cause(&watched);
+	ret->ran_ms = clock_boot_ms() - begun_ms;
+	foreground_end(&watched.foreground);
+	close_signals(&watched);
+	teardown_release(&watched.teardown);
+	return r;
+}
+
+/* --- afterwards -------------------------------------------------------------------- */
+
+void supervise_sweep(const struct supervision *supervision)
+{
+	struct teardown teardown =
+		TEARDOWN_OF(supervision->broker, supervision->grace_ms);
+	sigset_t child, before;
+	int64_t now_ms, wake_ms;
+
+	/* only this one: whoever signals us now ends us, as while we wait in the queue */
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &child, &before);
+	for (;;) {
+		struct timespec span;
+
+		reap_orphans(supervision->broker, NULL);
+		now_ms = clock_boot_ms();
+		if (teardown_step(&teardown, now_ms, &wake_ms) != TEARDOWN_LATER)
+			break;
+		wake_ms = max_i64(wake_ms - now_ms, 0);
+		span = (struct timespec){ .tv_sec = wake_ms / 1000,
+			.tv_nsec = wake_ms % 1000 * 1000000 };
+		(void)sigtimedwait(&child, NULL, &span);
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	teardown_release(&teardown);
+}
+
+/* Of a signal, but without a core: the command has left its own, if it was to leave one. */
+static void die_of(int number)
+{
+	struct sigaction usual = { .sa_handler = SIG_DFL };
+	sigset_t one;
+
+	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)sigaction(number, &usual, NULL);
+	(void)sigemptyset(&one);
+	(void)sigaddset(&one, number);
+	(void)raise(number);
+	(void)sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
+
+int supervise_end_as(const struct attempt_end *end)
+{
+	if (end->cause != CAUSE_LIMIT && WIFSIGNALED(end->wait_status))
+		die_of(WTERMSIG(end->wait_status));
+	return care_exit_status(end);
+}

@@ -1,0 +1,305 @@
+#include <errno.h>
+#include <signal.h>
+
+#include "clock.h"
+#include "history.h"
+#include "outcome.h"
+#include "parse.h"
+
+enum {
+	/* who saw the end may need a moment to tell the history, a parent to wait for it */
+	TELL_MS = 2000,
+	FIRST_LOOK_MS = 10, /* then 20, 40 … */
+	/* what ends without an event: left behind by a dead owner, or given back by a shell */
+	SILENT_MS = 10000,
+	UNWATCHABLE_MS = 1000, /* the longest time between two looks at such an owner */
+	MOST_STATUS = 255,
+	CLOCK_STEP_MS = 60000, /* how far the history's clock may have been set since */
+	ATTEMPTS_PER_LOOK = 8,
+};
+
+void outcome_begin(struct outcome_look *look, struct queue *queue, struct snapshot *view,
+	int64_t now_ms)
+{
+	*look = (struct outcome_look){
+		.queue = queue, .view = view, .now_ms = now_ms, .wake_ms = INT64_MAX
+	};
+}
+
+void outcome_look_again(struct outcome_look *look, int64_t since_ms)
+{
+	int64_t age_ms = look->now_ms - since_ms;
+
+	look->wake_ms =
+		min_i64(look->wake_ms, look->now_ms + max_i64(FIRST_LOOK_MS, age_ms));
+}
+
+int outcome_judge_life(struct outcome_look *look, const struct owner *owner, bool is_own,
+	struct life **ret)
+{
+	struct life *life = lives_judge(&look->view->lives, owner, true, look->now_ms);
+
+	*ret = life;
+	if (!life)
+		return -ENOMEM;
+	if (!is_own || life_is_over(life))
+		return 0;
+	life->is_watched = true;
+	if (life_is_dead(life))
+		look->wake_ms = min_i64(look->wake_ms, look->now_ms + SILENT_MS);
+	return 0;
+}
+
+/* --- tickets ----------------------------------------------------------------------- */
+
+int outcome_find_job(
+	struct ticket_file *file, uint64_t end, uint64_t number, uint64_t *ret_job)
+{
+	struct ticket ticket;
+	int kind = number > 0 && number < end ? ticket_read(file, number, &ticket)
+					      : TICKET_CONTROL;
+
+	if (kind < 0)
+		return kind;
+	if (kind == TICKET_CONTROL || kind == TICKET_OTHER)
+		return OUTCOME_NO_JOB;
+	*ret_job = kind == TICKET_RECORD ? ticket_job(number, &ticket) : number;
+	return 0;
+}
+
+enum { NOBODYS = 1, UNREADABLE = 2 };
+
+/* Reads a ticket of this boot.  0; NOBODYS: it is void; UNREADABLE; or a negative errno. */
+static int read_ticket(struct queue *queue, uint64_t number, struct ticket *ret)
+{
+	int kind = number > 0 && number < queue->end
+			   ? ticket_read(&queue->file, number, ret)
+			   : TICKET_VOID;
+
+	if (kind < 0)
+		return kind;
+	if (kind != TICKET_RECORD)
+		return kind == TICKET_BROKEN ? UNREADABLE : NOBODYS;
+	return strcmp(ret->boot, queue->dir->boot) == 0 ? 0 : NOBODYS;
+}
+
+/* Takes @ticket, number @number, for the latest of @job. */
+static void note_latest(struct outcome *job, uint64_t number, const struct ticket *ticket)
+{
+	if (job->has_owner && job->latest == number)
+		return;
+	job->has_owner = true;
+	job->latest = number;
+	job->attempt = ticket->attempt ? ticket->attempt : 1;
+	job->owner = job->holder = ticket->owner;
+}
+
+/*
+ * Reads whose the job is: by its first ticket, and by the latest, which that one names.  As
+ * read_ticket().
+ */
+static int read_owner(struct outcome *job, struct outcome_look *look)
+{
+	struct queue *queue = look->queue;
+	struct ticket first, latest;
+	int r = read_ticket(queue, job->job, &first);
+
+	if (r == 0 && first.job && first.job < job->job) {
+		job->job = first.job;
+		r = read_ticket(queue, job->job, &first);
+	}
+	if (r != 0)
+		return r;
+	job->since_ms = first.since_ms;
+	/* it may have been appended since the queue was read */
+	if (first.latest > job->job &&
+		ticket_read(&queue->file, first.latest, &latest) == TICKET_RECORD &&
+		latest.job == job->job)
+		note_latest(job, first.latest, &latest);
+	else
+		note_latest(job, job->job, &first);
+	return 0;
+}
+
+/* Whether a ticket that cannot be read is given up: one that is half-copied can be soon. */
+static int is_broken_for_good(struct outcome *job, struct outcome_look *look, bool is_own)
+{
+	if (!job->broken_ms)
+		job->broken_ms = look->now_ms;
+	if (look->now_ms - job->broken_ms >= TELL_MS)
+		return 1;
+	if (is_own)
+		outcome_look_again(look, job->broken_ms);
+	return 0;
+}
+
+/* --- whether ----------------------------------------------------------------------- */
+
+const struct lease *outcome_find_lease(const struct snapshot *view, uint64_t job)
+{
+	for (size_t i = 0; i < view->lease_count; i++) {
+		const struct snapshot_lease *lease = &view->leases[i];
+
+		if (lease->is_of_this_boot && !lease->is_over &&
+			lease_job(&lease->lease) == job)
+			return &lease->lease;
+	}
+	return NULL;
+}
+
+/* 1: the owner of its latest ticket, as far as that is known, is over; 0; or -ENOMEM. */
+static int owner_is_over(
+	const struct outcome *job, struct outcome_look *look, bool is_own)
+{
+	struct life *life;
+	uint32_t uid;
+	int r = outcome_judge_life(look, &job->owner, is_own, &life);
+
+	if (r < 0)
+		return r;
+	return life_is_over(life) ||
+	       (life_is_dead(life) &&
+		       queue_is_cancelled(look->queue, job->job, job->owner.uid, &uid));
+}
+
+/* The same, of the latest ticket as it is now. */
+static int latest_is_over(struct outcome *job, struct outcome_look *look, bool is_own)
+{
+	for (unsigned i = 0; i < ATTEMPTS_PER_LOOK; i++) {
+		uint64_t latest = job->latest;
+		int r = owner_is_over(job, look, is_own);
+
+		if (r <= 0)
+			return r;
+		r = read_owner(job, look);
+		if (r < 0)
+			return r;
+		if (r != 0 || job->latest == latest)
+			return 1;
+	}
+	if (is_own)
+		outcome_look_again(look, look->now_ms);
+	return 0;
+}
+
+static int is_over(struct outcome *job, struct outcome_look *look, bool is_own)
+{
+	int owned = job->has_owner ? 0 : read_owner(job, look);
+	const struct lease *lease = outcome_find_lease(look->view, job->job);
+	struct life *life;
+
+	if (owned < 0)
+		return owned;
+	/* not one with this number from an earlier ticket file */
+	if (lease && (owned != 0 || lease->since_ms >= job->since_ms)) {
+		job->holder = lease->owner;
+		if (lease->is_shell && is_own)
+			look->wake_ms = min_i64(look->wake_ms, look->now_ms + SILENT_MS);
+		return outcome_judge_life(look, &job->holder, is_own, &life);
+	}
+	if (owned == UNREADABLE)
+		return is_broken_for_good(job, look, is_own);
+	return owned == NOBODYS ? 1 : latest_is_over(job, look, is_own);
+}
+
+int outcome_judge(struct outcome *job, struct outcome_look *look, bool is_own)
+{
+	int r;
+
+	if (job->over_ms)
+		return 1;
+	r = is_over(job, look, is_own);
+	if (r > 0)
+		job->over_ms = look->now_ms;
+	return r;
+}
+
+/* --- how --------------------------------------------------------------------------- */
+
+/* What the history says of the end of @job: its status, or -1. */
+static int status_in_history(const struct outcome *job, const struct outcome_look *look)
+{
+	int64_t to_real = clock_real_ms() - clock_boot_ms();
+	struct history_end end;
+	uint64_t status;
+
+	if (history_find(look->queue->dir->fd, job->job,
+		    job->has_owner ? job->since_ms + to_real - CLOCK_STEP_MS : 0,
+		    &end) != 0 ||
+		!end.status[0] || parse_u64(end.status, MOST_STATUS, &status, NULL) < 0)
+		return -1;
+	/* an earlier attempt's is not the job's */
+	if (job->has_owner && (end.attempt ? end.attempt : 1) != job->attempt)
+		return -1;
+	return (int)status;
+}
+
+int outcome_learn_status(struct outcome *job, struct outcome_look *look, bool is_own)
+{
+	struct life *life;
+
+	if (job->is_settled)
+		return 0;
+	if (job->has_owner) {
+		int r = outcome_judge_life(look, &job->holder, false, &life);
+
+		if (r < 0)
+			return r;
+		job->status = life->status;
+	}
+	if (job->status < 0)
+		job->status = status_in_history(job, look);
+	job->is_settled = job->status >= 0 || look->now_ms - job->over_ms >= TELL_MS;
+	if (!job->is_settled && is_own)
+		outcome_look_again(look, job->over_ms);
+	return 0;
+}
+
+void outcome_tell_cancelled(const struct statedir *dir, uint64_t number,
+	const struct ticket *ticket, const char *by)
+{
+	int64_t now_ms = clock_boot_ms();
+	struct lease none = { .ticket = number,
+		.job = ticket->job,
+		.attempt = ticket->attempt,
+		.owner = ticket->owner,
+		.share_percent = ticket->request.share_percent,
+		.vram_mib = ticket->request.vram_mib,
+		.waited_ms = max_i64(0, now_ms - ticket->since_ms) };
+	struct history_end end;
+
+	text_copy(none.user, sizeof(none.user), ticket->user);
+	text_copy(none.name, sizeof(none.name), ticket->request.name);
+	text_copy(none.command, sizeof(none.command), ticket->request.command);
+	history_describe(&none, now_ms, now_ms, &end);
+	end.since_ms = 0; /* it never got any */
+	text_copy(end.how, sizeof(end.how), HISTORY_CANCEL);
+	text_copy(end.by, sizeof(end.by), by);
+	(void)snprintf(end.status, sizeof(end.status), "%d", 128 + SIGTERM);
+	(void)!history_append(dir, &end);
+}
+
+/* --- watching ---------------------------------------------------------------------- */
+
+int outcome_watch(const struct outcome_look *look, struct watch *watch)
+{
+	const struct lives *lives = &look->view->lives;
+	int r = 0;
+
+	watch_until(watch, lives->has_changed ? look->now_ms : look->wake_ms);
+	for (size_t i = 0; i < lives->count && r == 0; i++) {
+		const struct life *life = &lives->all[i];
+		int64_t age_ms = look->now_ms - life->unwatchable_ms;
+
+		if (!life->is_watched)
+			continue;
+		if (life->unwatchable_ms)
+			watch_until(watch, look->now_ms + min_i64(UNWATCHABLE_MS,
+								  max_i64(5, age_ms)));
+		/* a half that has fired has no descriptor any more */
+		r = watch_add(watch, life->pidfd, POLLIN);
+		if (r == 0)
+			r = watch_add(watch, life->fifo_fd, 0);
+	}
+	return r;
+}

@@ -1,0 +1,304 @@
+#!/bin/sh
+# --cancel in every state of a job: waiting, running, looked after, between two attempts; a
+# hundred at once; and what the history says of it.
+# shellcheck disable=SC2016,SC2034,SC2154,SC2317 # functions and conditions that are called by others
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+sim 2
+conf=$S/conf
+printf '#!/bin/sh\nexec %s --config %s "$@"\n' "$GPULEASE" "$conf" >"$S/configured"
+chmod +x "$S/configured"
+GPULEASE=$S/configured
+
+# delay DUR: how long until a job is tried again, from now on
+delay() {
+	printf 'retry-delay = %s\nretry-delay-max = 1h\n' "$1" >"$conf"
+}
+delay 0s
+
+ticket_of() {
+	sed -n 's/.*ticket \([0-9]*\) waits.*/\1/p' "$S/$1.err" | head -n 1
+}
+
+# json VERB: sets $out to what it prints, without the spaces.
+json() {
+	try "$GPULEASE" "$1" --json
+	out=$(printf %s "$out" | tr -d '\n ')
+}
+
+# in_queue ID ATTEMPT: whether that attempt of the job waits
+in_queue() {
+	json --queue
+	like "*\"ticket\":$1,\"attempt\":$2,*" "$out"
+}
+
+# history ID: sets $lines to those of the history on the job
+history() {
+	lines=$("$GPULEASE" --history all --json | tr -d '\n ' | sed 's/{"ticket"/\n&/g' |
+		grep "^{\"ticket\":$1,")
+}
+
+# told ID TEXT PATTERN: a result: the history has one line on the job, and it is like that
+told() {
+	history "$1"
+	if [ "$(printf '%s\n' "$lines" | wc -l)" -eq 1 ] && like "$3" "$lines"; then
+		ok "$2"
+	else
+		not_ok "$2" "not $3:" "$lines"
+	fi
+}
+
+# starter NAME OPTION…: a job of several attempts; each notes its pid, its id and its number, and
+# ends with 1 when it is told `again`, and does not end at TERM if $S/NAME.stubborn is there.
+starter() {
+	rm -f "$S/$1".[!s]*
+	mkfifo "$S/$1.hold"
+	name=$1
+	shift
+	"$GPULEASE" "$@" -- sh -c '
+		[ ! -e "$1.stubborn" ] || trap "" TERM
+		exec 3<>"$1.hold"
+		echo "$$ $GPULEASE_ID $GPULEASE_ATTEMPT" >"$1.new"
+		echo "$GPULEASE_ATTEMPT" >>"$1.all"
+		mv "$1.new" "$1.runs"
+		read -r word <&3
+		rm "$1.runs"
+		exit 1' job "$S/$name" >"$S/$name.out" 2>"$S/$name.err" </dev/null &
+	echo $! >"$S/$name.pid"
+	started="$started $!"
+	wait_until 'runs "$name"' || bail "job $name does not start"
+}
+
+# gone PID: whether it has ended; nobody may have waited for it.
+gone() {
+	like '[ZX]' "$(process_state "$1")" || [ ! -d "/proc/$1" ]
+}
+
+free() {
+	run "$1" 0 '' '' "$GPULEASE" -n 2 -I true
+}
+
+# --- a job that waits ------------------------------------------------------------------------
+
+holder busy -n 2
+waiter one
+id=$(ticket_of one)
+run 'a waiting job is cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
+ended one
+is 'it has obeyed' [ "$rc" -eq 143 ]
+told "$id" 'the history says so' \
+	'*"gpus":\[\],*"state":"cancelled",*"started_unix_ms":null,*"how":"cancel","by":"*","status":143,*'
+try "$GPULEASE" --history
+is 'it has never started' like '*cancelled by *' "$out"
+run 'it has finished' 1 '' "gpulease: ticket $id has finished" "$GPULEASE" --cancel "$id"
+run 'how it ended is known' 143 '' '' "$GPULEASE" --wait-for "$id"
+
+waiter stopped
+id=$(ticket_of stopped)
+stop stopped
+run 'one that is stopped is killed' 0 '' '' "$GPULEASE" --cancel "$id" --grace 100ms
+ended stopped
+told "$id" 'and told by who has ended it' '*"state":"cancelled",*"started_unix_ms":null,*"status":143,*'
+
+waiter twice
+id=$(ticket_of twice)
+run 'naming it twice is once' 0 '' '' "$GPULEASE" --cancel "$id,$id" "$id"
+ended twice
+told "$id" 'and told once' '*"state":"cancelled",*'
+
+delay 1h
+begin after --after "$(id_of busy)" -n 0
+wait_until '[ -s "$S/after.err" ]'
+id=$(ticket_of after)
+run 'one that comes after another job' 0 '' '' "$GPULEASE" --cancel "$id"
+ended after
+told "$id" 'likewise' '*"state":"cancelled",*"status":143,*'
+release_all busy
+
+# --- a job that runs -------------------------------------------------------------------------
+
+for options in '-n 1' '-n 0'; do
+	# shellcheck disable=SC2086 # options
+	holder plain $options
+	run "a running job with $options" 0 '' '' "$GPULEASE" --cancel "$(id_of plain)"
+	ended plain
+	is 'is ended' [ "$rc" -eq 143 ]
+done
+
+delay 0s
+for options in '-n 1' '-n 0'; do
+	rm -f "$S"/care.*
+	# shellcheck disable=SC2086 # options
+	starter care $options --retries 5
+	id=$(id_of care)
+	run "a job that is looked after with $options" 0 '' '' "$GPULEASE" --cancel "$id"
+	ended care
+	is 'is ended' [ "$rc" -eq 143 ]
+	is 'and not tried again' [ "$(cat "$S/care.all")" = 1 ]
+	told "$id" 'and told once' '*"attempt":1,*"state":"cancelled",*"status":143,*'
+
+	: >"$S/care.stubborn"
+	rm -f "$S/care.all"
+	# shellcheck disable=SC2086 # options
+	starter care $options --retries 5
+	id=$(id_of care)
+	command=$(cut -d ' ' -f 1 "$S/care.runs")
+	run "one that does not heed TERM with $options" 0 '' '' \
+		"$GPULEASE" --cancel "$id" --grace 100ms
+	is 'is killed' gone "$command"
+	ended care
+	is 'as its status says' [ "$rc" -eq 137 ]
+	told "$id" 'and told once' '*"attempt":1,*"state":"cancelled",*"status":137,*'
+done
+free 'nothing is left'
+
+# The supervisor is stopped: it cannot obey.
+rm -f "$S"/care.*
+starter care --retries 5
+id=$(id_of care)
+stop care
+run 'a job whose supervisor is stopped' 0 '' '' "$GPULEASE" --cancel "$id" --grace 100ms
+ended care
+is 'ends' [ "$rc" -gt 128 ]
+is 'and does not come back' [ "$(cat "$S/care.all")" = 1 ]
+told "$id" 'and is told once' '*"state":"cancelled",*'
+free 'nothing is left of it'
+
+# The supervisor is gone: its command is the job.
+rm -f "$S"/care.*
+starter care --retries 5
+id=$(id_of care)
+command=$(cut -d ' ' -f 1 "$S/care.runs")
+kill -KILL "$(pid_of care)"
+ended care
+run 'a job whose supervisor was killed' 0 '' '' "$GPULEASE" --cancel "$id" --grace 100ms
+is 'its command is ended' gone "$command"
+free 'nothing is left of that'
+
+# --- between two attempts --------------------------------------------------------------------
+
+for options in '-n 1' '-n 0'; do
+	delay 1h
+	rm -f "$S"/care.*
+	# shellcheck disable=SC2086 # options
+	starter care $options --retries 5
+	id=$(id_of care)
+	release care 1
+	is "a job with $options waits to be tried again" wait_until 'in_queue "$id" 2'
+	run 'it is cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
+	ended care
+	is 'and has obeyed' [ "$rc" -eq 143 ]
+	is 'by itself' grep -q "ticket $id was cancelled by " "$S/care.err"
+	is 'it was not tried again' [ "$(cat "$S/care.all")" = 1 ]
+	history "$id"
+	is 'the history has both attempts' like \
+		'*"attempt":1,*"state":"failed",*"attempt":2,*"state":"cancelled",*' \
+		"$(printf %s "$lines" | tr -d '\n')"
+	run 'the last counts' 143 '' '' "$GPULEASE" --wait-for "$id"
+done
+
+# By the number of an attempt, which is not the job's id.
+delay 1h
+rm -f "$S"/care.*
+starter care --retries 5
+id=$(id_of care)
+release care 1
+wait_until 'in_queue "$id" 2'
+run 'by the number of its attempt' 0 '' '' "$GPULEASE" --cancel "$((id + 1))"
+ended care
+is 'the job is meant' [ "$rc" -eq 143 ]
+
+# It goes back into the queue again and again while it is cancelled.
+delay 0s
+bad=
+for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	rm -f "$S"/loop.*
+	"$GPULEASE" --retries 100000 -- sh -c '
+		echo "$GPULEASE_ID" >"$1.id.new"
+		mv "$1.id.new" "$1.id"
+		echo "$GPULEASE_ATTEMPT" >"$1.last"
+		exit 1' job "$S/loop" 2>"$S/loop.err" </dev/null &
+	loop=$!
+	started="$started $loop"
+	wait_until '[ -e "$S/loop.id" ]' || bail 'the loop does not start'
+	"$GPULEASE" --cancel "$(cat "$S/loop.id")" 2>"$S/loop.cancel" ||
+		bad="$bad round $round: $(cat "$S/loop.cancel");"
+	wait "$loop"
+	# 1: it ended by itself at that moment, and was not tried again
+	case $? in
+	143 | 1) ;;
+	*) bad="$bad round $round ends with $?;" ;;
+	esac
+	last=$(cat "$S/loop.last")
+	! in_queue "$(cat "$S/loop.id")" "$((last + 1))" || bad="$bad round $round: in the queue;"
+done
+is 'a job that is tried again all the time is cancelled' [ -z "$bad" ]
+free 'and nothing of it is left'
+
+# --- in the background, and a hundred at once -------------------------------------------------
+
+id=$("$GPULEASE" --submit --retries 3 -- sleep 1000)
+run 'a background job' 0 '' '' "$GPULEASE" --cancel "$id"
+run 'its status' 143 '' '' "$GPULEASE" --wait-for "$id"
+told "$id" 'and told' '*"state":"cancelled",*"status":143,*'
+
+holder busy -n 2
+ids=
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	for j in 1 2 3 4 5 6 7 8 9 10; do
+		case $j in
+		1) new=$("$GPULEASE" --submit -n 0 sleep 1000) ;; # runs
+		*) new=$("$GPULEASE" --submit -n 1 sleep 1000) ;; # waits
+		esac
+		ids="$ids${ids:+,}$new"
+	done
+done
+run 'a hundred at once' 0 '' '' "$GPULEASE" --cancel "$ids"
+run 'all have ended so' 143 '' '' "$GPULEASE" --wait-for "$ids"
+json --queue
+is 'nobody waits' like '*"queue":\[\],*' "$out"
+count=$("$GPULEASE" --history 100 --json | grep -c '"state": "cancelled"')
+is 'each is told once' [ "$count" -eq 100 ]
+release_all busy
+free 'nothing is left of them'
+
+# --- a lease for a shell ---------------------------------------------------------------------
+
+cat >"$S/shell" <<'END'
+eval "$("$1" -n 2 --shell 2>"$2.shell-err")"
+echo "$GPULEASE_ID" >"$2.id.new"
+sleep 1000 &
+echo $! >"$2.child"
+mv "$2.id.new" "$2.id"
+wait
+echo "$?" >"$2.child-status"
+exec 3<>"$2.hold"
+read -r word <&3
+exit 8
+END
+rm -f "$S"/lease.*
+mkfifo "$S/lease.hold"
+sh "$S/shell" "$GPULEASE" "$S/lease" 2>"$S/lease.err" </dev/null &
+echo $! >"$S/lease.pid"
+started="$started $!"
+if wait_until '[ -e "$S/lease.id" ]' && [ -n "$(cat "$S/lease.id")" ]; then
+	id=$(cat "$S/lease.id")
+	"$GPULEASE" --wait-for "$id" 2>"$S/watcher.err" &
+	watcher=$!
+	started="$started $watcher"
+	run 'a lease for a shell' 0 '' '' "$GPULEASE" --cancel "$id"
+	is 'the shell goes on' wait_until '[ -e "$S/lease.child-status" ]'
+	is 'without what it had started' gone "$(cat "$S/lease.child")"
+	free 'its GPUs are free'
+	told "$id" 'the history says so' '*"state":"cancelled",*'
+	release lease
+	run 'it has finished' 1 '' "gpulease: ticket $id has finished" "$GPULEASE" --cancel "$id"
+	wait "$watcher"
+	is 'who waited for it goes on' [ $? -ne 0 ]
+else
+	not_ok 'a shell has a lease' "$(cat "$S/lease.err" "$S/lease.shell-err")"
+fi
+
+finish

@@ -1,0 +1,108 @@
+#!/bin/sh
+# Jobs on a terminal, under a shell with job control: with a supervisor all is as without.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+LISTEN="$TOOLS/jobcontrol --listen"
+
+# desk TEXT STEP… -- OPTION…: what the tool types and sees with the command that tells of its
+# signals, in both ways to run it.
+desk() {
+	desk_text=$1
+	shift
+	for desk_way in 'plain' 'supervised'; do
+		desk_options=
+		[ "$desk_way" = plain ] || desk_options='-Q --report'
+		# shellcheck disable=SC2086 # lists of words
+		run "$desk_way: $desk_text" 0 '' '' "$TOOLS/jobcontrol" see:ready "$@" \
+			-- "$GPULEASE" $desk_options -n 8 -- $LISTEN
+	done
+}
+
+desk 'Ctrl-C reaches the command once' \
+	'type:^C' 'see:got INT' asleep 'count:1:got INT' 'type:exit 3^J' end:3
+desk 'so does Ctrl-\' \
+	'type:^\' 'see:got QUIT' asleep 'count:1:got QUIT' 'type:exit 0^J' end:0
+desk 'it reads from the terminal' 'type:word^J' 'see:read word' 'type:exit 0^J' end:0
+desk 'Ctrl-Z suspends it, fg goes on with it' 'type:^Z' stop:TSTP fg 'see:got CONT' \
+	'type:word^J' 'see:read word' 'count:1:got CONT' 'type:exit 5^J' end:5
+desk 'so it does twice' 'type:^Z' stop:TSTP fg 'see:got CONT' 'type:^Z' stop:TSTP fg \
+	'see:got CONT' 'type:exit 0^J' end:0
+desk 'Ctrl-Z, then bg: it runs on, and stops where it reads' 'type:^Z' stop:TSTP bg \
+	'see:got CONT' stop:TTIN fg 'see:got CONT' 'type:exit 0^J' end:0
+desk 'kill of the job reaches the command once' \
+	killpg:TERM 'see:got TERM' asleep 'count:1:got TERM' \
+	killpg:USR1 'see:got USR1' asleep 'count:1:got USR1' 'type:exit 4^J' end:4
+desk 'and again' killpg:TERM 'see:got TERM' killpg:TERM 'see:got TERM' asleep \
+	'count:2:got TERM' 'type:exit 0^J' end:0
+desk 'kill of the process that was started reaches it, too' \
+	kill:TERM 'see:got TERM' kill:USR2 'see:got USR2' kill:HUP 'see:got HUP' \
+	kill:INT 'see:got INT' kill:QUIT 'see:got QUIT' asleep \
+	'count:1:got TERM' 'count:1:got INT' 'type:exit 0^J' end:0
+desk 'kill -STOP of it is seen, and fg goes on' \
+	kill:STOP stop:STOP fg 'type:word^J' 'see:read word' 'type:exit 0^J' end:0
+desk 'kill -TSTP stops it' kill:TSTP stop:TSTP fg 'see:got CONT' 'type:exit 0^J' end:0
+desk 'kill -CONT of it goes on with a suspended one' \
+	'type:^Z' stop:TSTP kill:CONT 'see:got CONT' stop:TTIN fg 'type:exit 0^J' end:0
+desk 'TERM while it is suspended arrives when it goes on' \
+	'type:^Z' stop:TSTP killpg:TERM 'see:got TERM' stop:TTIN 'count:1:got TERM' \
+	fg 'type:exit 0^J' end:0
+desk 'KILL while it is suspended' 'type:^Z' stop:TSTP killpg:KILL end:KILL
+
+# what ends by a signal is seen to end by it
+for signal in INT QUIT; do
+	key=C
+	[ "$signal" = INT ] || key='\'
+	for options in '' '-Q --report'; do
+		# shellcheck disable=SC2086
+		run "a command that dies of $signal ends ${options:+supervised} like that" 0 '' '' \
+			"$TOOLS/jobcontrol" see:ready "type:^$key" "end:$signal" -- \
+			sh -c 'ulimit -c 0; exec "$@"' - \
+			"$GPULEASE" $options -n 8 -- sh -c 'echo ready; exec sleep 1000'
+	done
+done
+
+# --- what only a supervisor does -----------------------------------------------------------
+
+run 'a limit is kept while it is suspended' 0 '' '' "$TOOLS/jobcontrol" see:ready \
+	'type:^Z' stop:TSTP end:124 -- "$GPULEASE" -Q --report -n 8 --time 500ms -- \
+	sh -c 'echo ready; exec sleep 1000'
+run 'and told: the command may end well' 0 '' '' "$TOOLS/jobcontrol" see:ready \
+	'type:^Z' stop:TSTP 'see:told' end:124 -- "$GPULEASE" -Q --report -n 8 --time 500ms -- \
+	sh -c 'trap "echo told; exit" TERM; echo ready; read -r word'
+cat >"$S/stops" <<'EOF'
+echo ready
+kill -STOP $$
+echo went on
+EOF
+run 'a command that stops itself stops both' 0 '' '' "$TOOLS/jobcontrol" see:ready stop:STOP \
+	fg 'see:went on' end:0 -- "$GPULEASE" -Q --report -n 8 -- sh "$S/stops"
+cat >"$S/killed" <<'EOF'
+echo "$$ $PPID" >"$1.new" && mv "$1.new" "$1"
+echo ready
+exec sleep 1000
+EOF
+"$TOOLS/jobcontrol" see:ready 'type:^Z' stop:TSTP end:KILL -- \
+	"$GPULEASE" -Q --report -n 8 -- sh "$S/killed" "$S/pid" >"$S/desk" 2>&1 &
+desk=$!
+started="$started $desk"
+wait_until '[ -e "$S/pid" ]' && read -r command supervisor <"$S/pid"
+# first the one, then the other
+wait_until '[ "$(process_state "$supervisor")" = T ]' ||
+	not_ok 'both are suspended' "$(cat "$S/desk")"
+kill -KILL "$command"
+wait "$desk"
+is 'the end of a suspended command is seen' [ $? -eq 0 ]
+
+# hung up: by the terminal's end, and the shell's
+for options in '' '-Q --report'; do
+	# shellcheck disable=SC2086
+	run "a hangup ends it${options:+, supervised}" 0 '' '' "$TOOLS/jobcontrol" see:ready \
+		hangup -- "$GPULEASE" $options -n 8 -- sh -c 'echo ready; exec sleep 1000'
+	run 'and its GPUs are free' 0 '' '*' "$GPULEASE" -n 8 true
+done
+# shellcheck disable=SC2086
+run 'one that is to be tried again is not after Ctrl-C' 0 '' '' "$TOOLS/jobcontrol" see:ready \
+	'type:^C' 'see:got INT' 'type:exit 3^J' end:3 -- \
+	"$GPULEASE" -Q --retries 5 -n 8 -- $LISTEN
+finish

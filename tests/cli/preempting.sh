@@ -1,0 +1,206 @@
+#!/bin/sh
+# Jobs that are preemptible, and go back into the queue when one of a higher priority waits.
+# shellcheck disable=SC2016,SC2317 # functions and conditions that are called by others
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+with_driver
+conf=$S/conf
+echo 'max-priority = 1000' >"$conf"
+printf '#!/bin/sh\nexec %s --config %s "$@"\n' "$GPULEASE" "$conf" >"$S/configured"
+chmod +x "$S/configured"
+GPULEASE=$S/configured
+
+cards() {
+	fresh
+	rm -f "$S"/*.runs
+	gpus "$1"
+}
+
+said() {
+	cat "$S/$1.err"
+}
+
+# says NAME PATTERN: waits until it has
+says() {
+	# shellcheck disable=SC2034 # for wait_until
+	says_name=$1 says_text=$2
+	wait_until 'like "*$says_text*" "$(said "$says_name")"'
+}
+
+# How many controls of that verb (2: preempt) are in the queue.
+controls() {
+	tr '\0' '\n' <"$GPULEASE_DIR/tickets" | grep -c "^control/1 verb=$1 "
+}
+
+# begun NAME: forgets that it has started, so that one can see it start again
+begun() {
+	rm -f "$S/$1.runs"
+}
+
+back='gets the GPUs; this job goes back into the queue'
+
+# --- there and back ----------------------------------------------------------------------
+
+cards 1
+holder low --preemptible
+id=$(id_of low)
+begun low
+begin high --priority 5
+is 'a job of higher priority gets the GPU of a preemptible one' wait_until 'runs high'
+is 'which is told why' like "*ticket $(id_of high), which has a higher priority, $back*" "$(said low)"
+is 'and waits again, by its old id' wait_until 'like "*ticket $id waits*" "$(said low)"'
+is 'it was asked once' [ "$(controls 2)" -eq 1 ]
+is 'it does not run meanwhile' eval '! runs low'
+release_all high
+is 'it starts again' wait_until 'runs low'
+is 'as the same job' [ "$(id_of low)" = "$id" ]
+release low 7
+ended low
+is 'and ends with its own status' [ "$rc" -eq 7 ]
+is 'nothing of it is on stdout' [ ! -s "$S/low.out" ]
+try "$GPULEASE" --history
+is 'the history says that it was preempted' like '*preempt*' "$out"
+is 'no bell is left' wait_until '[ -z "$(ls "$GPULEASE_DIR/bell")" ] || "$GPULEASE" -n 1 -- true'
+
+cards 1
+holder low --preemptible
+for again in first second third; do
+	begun low
+	holder high --priority 5
+	release_all high
+	is "it comes back, the $again time" wait_until 'runs low'
+done
+release_all low
+
+# --- who is left alone -------------------------------------------------------------------
+
+cards 1
+holder plain
+waiter high --priority 5
+is 'a job that is not preemptible is left alone' runs plain
+release_all plain high
+holder low --preemptible --priority 5
+waiter same --priority 5
+waiter lower
+is 'one of the same priority is left alone' runs low
+is 'nobody was asked' [ "$(controls 2)" -eq 0 ]
+release_all low same lower
+
+cards 2
+holder low --preemptible --gpu-ids 0
+holder plain --gpu-ids 1
+begin high -n 2 --priority 5
+says high 'needs 2 GPUs'
+is 'nor one whose end would not be enough' [ "$(controls 2)" -eq 0 ]
+is 'it runs on' runs low
+begun low
+release_all plain
+is 'until it is' wait_until 'runs high'
+release_all high
+release_all low
+
+# --- several -----------------------------------------------------------------------------
+
+cards 3
+holder a --preemptible --priority 1
+holder b --preemptible
+begun a
+begun b
+begin high -n 2 --priority 5
+is 'what is free is taken first' wait_until 'runs high'
+is 'and of the others that of the lowest priority' like "*$back*" "$(said b)"
+is 'which alone is sent back' [ "$(controls 2)" -eq 1 ]
+release_all high a b
+
+cards 1
+holder a --preemptible -n 0.5
+holder b --preemptible -n 0.5
+begun a
+begun b
+begin high --priority 5
+is 'all who share a GPU make room for one who wants it alone' wait_until 'runs high'
+is 'and none of them comes between' eval '! runs a && ! runs b'
+release_all high a b
+
+cards 2
+holder wide --preemptible -n 2
+begun wide
+begin one --priority 5 --gpu-ids 0
+begin two --priority 5 --gpu-ids 1
+is 'a wide one makes room for two' wait_until 'runs one && runs two'
+release_all one two wide
+
+# --- in the way --------------------------------------------------------------------------
+
+cards 1
+holder low --preemptible
+stop low
+waiter high --priority 5
+is 'who waits says who is sent back' like \
+	"*needs 1 GPU, none is free; job $(id_of low) is being sent back into the queue*" \
+	"$(said high)"
+try "$GPULEASE" --cancel 2
+ended high
+wake low
+is 'who has been cancelled is not obeyed' eval 'runs low && ! like "*$back*" "$(said low)"'
+begun low
+begin high --priority 5
+is 'the next one is' wait_until 'runs high'
+release_all high low
+
+cards 1
+rm -f "$S"/stubborn.*
+"$GPULEASE" --preemptible --grace 1 -- sh -c \
+	'trap "" TERM; echo $$ >"$1.runs"; while :; do sleep 0.1; done' job "$S/stubborn" \
+	2>"$S/stubborn.err" &
+echo $! >"$S/stubborn.pid"
+started="$started $!"
+wait_until 'runs stubborn'
+begun stubborn
+begin high --priority 5
+is 'who ignores TERM is killed after its grace' wait_until 'runs high'
+kill -TERM "$(pid_of stubborn)"
+ended stubborn
+is 'and can be ended while it waits again' [ "$rc" -eq 143 ]
+release_all high
+
+cards 1
+"$GPULEASE" --preemptible --signal USR1@1 -- sh -c 'trap "echo saved >\"$1.saved\"" USR1
+	echo $$ >"$1.runs"; while :; do sleep 0.1; done' job "$S/careful" \
+	2>"$S/careful.err" &
+echo $! >"$S/careful.pid"
+started="$started $!"
+wait_until 'runs careful'
+begun careful
+begin high --priority 5
+is 'who wants a warning gets it first' wait_until '[ -e "$S/careful.saved" ] && runs high'
+release_all high
+wait_until 'runs careful'
+kill -TERM "$(pid_of careful)"
+ended careful
+
+cards 1
+holder low --preemptible
+begin high --priority 5
+wait_until 'runs high'
+begun low
+try "$GPULEASE" --cancel 1
+ended low
+is 'one that was sent back can be cancelled by its id' [ "$rc" -eq 143 ]
+release_all high
+
+cards 1
+holder low --preemptible
+command=$(cut -d ' ' -f 1 "$S/low.runs")
+kill -KILL "$(pid_of low)"
+wait_until '[ ! -e "/proc/$(pid_of low)" ] || like "[ZX]" "$(process_state "$(pid_of low)")"'
+waiter high --priority 5
+is 'with its supervisor gone the job keeps its GPU' kill -0 "$command"
+is 'and nobody is asked' [ "$(controls 2)" -eq 0 ]
+kill -KILL "$command"
+is 'until it has ended' wait_until 'runs high'
+release_all high
+
+finish

@@ -1,0 +1,222 @@
+#!/bin/sh
+# Jobs that are looked after: what their end is, what reaches their command, and that nothing
+# of them is left where nothing is to be.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+S8="-Q --report -n 8"
+
+# frees TEXT: all GPUs can be had at once
+frees() {
+	run "$1" 0 '' '' "$GPULEASE" -Q -I5s -n 8 true
+}
+
+# gone FILE…: whether the processes whose numbers are in these files have all ended
+gone() {
+	for gone_file in "$@"; do
+		[ -s "$gone_file" ] || return 1
+		case $(process_state "$(cat "$gone_file")") in
+		'' | Z | X) ;;
+		*) return 1 ;;
+		esac
+	done
+}
+
+# told WORDS: whether the last line of the history has them
+told() {
+	"$GPULEASE" --history 1 | grep -q "$1"
+}
+
+# --- how it ends -------------------------------------------------------------------------
+
+# shellcheck disable=SC2086 # a list of words
+run 'the exit status is the command'"'"'s' 42 '' '' "$GPULEASE" $S8 sh -c 'exit 42'
+# shellcheck disable=SC2086
+run 'what cannot be executed: 126' 126 '' '*cannot execute*' "$GPULEASE" $S8 /etc
+for signal in TERM KILL USR1 SEGV; do
+	number=$(sh -c "kill -$signal \$\$" 2>/dev/null; echo $?)
+	# shellcheck disable=SC2016,SC2086
+	run "it dies of $signal as its command does" "$number" '' '*' sh -c \
+		'ulimit -c 0; "$@"' - "$GPULEASE" $S8 sh -c "kill -$signal \$\$"
+done
+mkdir "$S/core"
+# shellcheck disable=SC2016,SC2086,SC3045
+(cd "$S/core" && ulimit -c unlimited && "$GPULEASE" $S8 sh -c 'ulimit -c 0; kill -SEGV $$') \
+	>/dev/null 2>&1
+is 'but leaves no core' [ -z "$(ls -A "$S/core")" ]
+run 'nothing of ours is on its standard output' 0 'out' '*' "$GPULEASE" --report echo out
+# shellcheck disable=SC2016
+run 'it is the same process group, and only the FIFO is open besides' 0 'same' '' sh -c '
+	for f in /proc/$$/fd/*; do echo "${f##*/}"; done >"$2.before"
+	exec "$1" -Q --report sh -c "
+		for f in /proc/\$\$/fd/*; do echo \"\${f##*/}\"; done >$2.after
+		[ \$(cut -d\" \" -f5 /proc/\$\$/stat) = \$(cut -d\" \" -f5 /proc/\$PPID/stat) ] &&
+		[ \"\$(sort $2.before $2.after | uniq -u)\" = 100 ] && echo same"
+	' - "$GPULEASE" "$S/fds"
+# shellcheck disable=SC2016
+run 'the mask and what is ignored are as before' 0 'same' '' sh -c '
+	trap "" USR2 HUP
+	grep "^Sig[BI]" /proc/self/status >"$2"
+	"$1" -Q --report grep "^Sig[BI]" /proc/self/status | diff "$2" - && echo same
+	' - "$GPULEASE" "$S/mask"
+
+# --- the limit ---------------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+run 'at its limit: 124' 124 '' '' "$GPULEASE" $S8 --time 100ms sleep 1000
+is 'which the history tells' told 'timed-out'
+# shellcheck disable=SC2016,SC2086
+run 'a warning comes before' 124 'ready
+warned
+told' '*' "$GPULEASE" $S8 --time 1500ms --signal USR1@1s sh -c '
+	trap "echo warned" USR1; trap "echo told; exit 7" TERM; echo ready
+	while :; do sleep 0.02; done'
+# shellcheck disable=SC2086
+run 'who dies of the warning has come to its limit' 124 '' '' \
+	"$GPULEASE" $S8 --time 60s --signal USR1@59700ms sleep 1000
+# shellcheck disable=SC2016
+run 'it may be tried again after its limit' 124 '1
+2' '' "$GPULEASE" -Q -n 8 --time 100ms --on-limit requeue --max-requeues 1 sh -c '
+	echo $GPULEASE_ATTEMPT; exec sleep 1000'
+is 'and then it is over' "$GPULEASE" -I5s -n 8 true
+
+# --- the tree ----------------------------------------------------------------------------
+
+# Ways to be hard to end.  The process that is left writes its number to $S/tree.
+cat >"$S/stays" <<'EOF'
+trap '' TERM HUP
+echo $$ >"$S/tree"
+while :; do sleep 0.05; done
+EOF
+mkdir "$S/how"
+cat >"$S/how/ignores" <<'EOF'
+exec sh "$S/stays"
+EOF
+cat >"$S/how/forks" <<'EOF'
+sh -c 'sh "$S/stays" &'
+sleep 1000
+EOF
+cat >"$S/how/closes" <<'EOF'
+exec "$TOOLS/jobcontrol" --bare sh "$S/stays"
+EOF
+cat >"$S/how/daemonises" <<'EOF'
+setsid -f setsid -f env -i S="$S" "$TOOLS/jobcontrol" --bare sh "$S/stays"
+sleep 1000
+EOF
+cat >"$S/how/stops" <<'EOF'
+sh -c 'echo $$ >"$S/tree"; kill -STOP $$; sleep 1000' &
+wait
+EOF
+export S TOOLS
+for how in ignores forks closes daemonises stops; do
+	rm -f "$S/tree"
+	# shellcheck disable=SC2086
+	run "a command that $how is ended at its limit" 124 '' '' \
+		"$GPULEASE" $S8 --time 300ms --grace 100ms sh "$S/how/$how"
+	is 'with all that it has started' gone "$S/tree"
+	frees 'and its GPUs are free'
+
+	rm -f "$S/tree"
+	# shellcheck disable=SC2086
+	"$GPULEASE" $S8 --grace 100ms sh "$S/how/$how" >"$S/cancelled" 2>&1 &
+	job=$!
+	started="$started $job"
+	wait_until '[ -s "$S/tree" ]' || not_ok 'it starts' "$(cat "$S/cancelled")"
+	id=$("$GPULEASE" --status --json | sed -n 's/.*"ticket": *\([0-9]*\).*/\1/p' | head -n 1)
+	run "one that $how is cancelled" 0 '' '' "$GPULEASE" --cancel "$id"
+	[ "$rc" -eq 0 ] || kill -KILL "$job"
+	wait "$job"
+	is 'with all that it has started' gone "$S/tree"
+	is 'which the history tells' told 'cancel'
+	frees 'and its GPUs are free'
+done
+
+# who calls it is in the same group, and no part of the tree
+# shellcheck disable=SC2016
+run 'the script around it is not ended with it' 0 'rc 124' '' sh -c '
+	"$1" -Q --report -n 8 --time 100ms --grace 50ms sleep 1000; echo "rc $?"' - "$GPULEASE"
+
+# shellcheck disable=SC2016,SC2086
+run 'what a job leaves behind by itself is left alone' 0 '' '' "$GPULEASE" $S8 \
+	sh -c 'sleep 1000 & echo $! >"$S/left"'
+run 'and keeps its GPUs' 124 '' '*is kept by processes that ticket * left behind' \
+	"$GPULEASE" -I true
+is 'it runs' [ "$(process_state "$(cat "$S/left")")" = S ]
+kill "$(cat "$S/left")"
+frees 'until it ends'
+
+echo 'retry-delay = 100ms' >"$S/conf"
+# shellcheck disable=SC2016
+run 'before it is tried again all of the last attempt is ended' 3 '' '' \
+	"$GPULEASE" -Q --config "$S/conf" -n 8 --retries 1 --grace 100ms sh -c '
+	[ "$GPULEASE_ATTEMPT" = 2 ] && exit 3
+	setsid -f sh -c "trap \"\" TERM; echo \$\$ >$S/tree; while :; do sleep 0.05; done"
+	until [ -s "$S/tree" ]; do sleep 0.01; done; exit 1'
+is 'so it was' gone "$S/tree"
+
+# --- signals -----------------------------------------------------------------------------
+
+cat >"$S/listens" <<'EOF'
+for s in HUP USR1 USR2; do
+	trap "echo $s" $s
+done
+trap 'exit 5' TERM
+echo $$ >"$1.new" && mv "$1.new" "$1"
+while :; do sleep 0.02; done
+EOF
+# listener NAME OPTION…: starts it; its number in $S/NAME.pid, its supervisor's in $job
+listener() {
+	listener_name=$1
+	shift
+	rm -f "$S/$listener_name".*
+	setsid "$GPULEASE" -Q "$@" sh "$S/listens" "$S/$listener_name.pid" \
+		>"$S/$listener_name.out" 2>&1 </dev/null &
+	started="$started $!"
+	wait_until "[ -e '$S/$listener_name.pid' ]" || bail "$(cat "$S/$listener_name.out")"
+	job=$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$(cat "$S/$listener_name.pid")/stat")
+}
+
+listener passes --report -n 8
+for signal in HUP USR1 USR2; do
+	kill -$signal "$job"
+	is "$signal is passed on" wait_until "grep -q $signal '$S/passes.out'"
+done
+kill -STOP "$job"
+wait_until '[ "$(process_state "$job")" = T ]'
+kill -USR1 "$(cat "$S/passes.pid")"
+is 'with its supervisor stopped it goes on' wait_until '[ "$(grep -c USR1 "$S/passes.out")" = 2 ]'
+kill -TERM "$job"
+kill -CONT "$job"
+is 'TERM ends both' wait_until '[ ! -e "/proc/$job" ] && gone "$S/passes.pid"'
+is 'each came once' [ "$(grep -c . "$S/passes.out")" -eq 4 ]
+frees 'and the GPUs are free'
+
+listener killed --report -n 8
+kill -KILL "$job"
+wait_until '[ ! -e "/proc/$job" ]'
+is 'killed, a supervisor leaves its command running' \
+	like '[RSD]' "$(process_state "$(cat "$S/killed.pid")")"
+run 'which keeps its GPUs' 124 '' '*is kept by processes that ticket * left behind' \
+	"$GPULEASE" -I true
+kill -TERM "$(cat "$S/killed.pid")"
+frees 'until it ends'
+
+# --- retries -----------------------------------------------------------------------------
+
+# shellcheck disable=SC2016
+run 'a job that fails is tried again' 0 '1
+2
+3' '' "$GPULEASE" -Q --config "$S/conf" --retries 5 -n 8 sh -c '
+	echo $GPULEASE_ATTEMPT; [ "$GPULEASE_ATTEMPT" = 3 ]'
+listener ended --config "$S/conf" --retries 5 -n 8
+kill -TERM "$job"
+is 'but not where it was told to end' wait_until '[ ! -e "/proc/$job" ]'
+frees 'and its GPUs are free'
+
+# --- what it costs -----------------------------------------------------------------------
+
+listener idle --report -n 1
+kib=$(sed -n 's/^RssAnon:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$job/status")
+is 'a supervisor has less than 1 MiB of its own' [ "$kib" -lt 1024 ]
+kill -TERM "$job"
+finish

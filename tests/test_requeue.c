@@ -1,0 +1,533 @@
+/*
+ * A job's way from one attempt to the next, and what others see of it: the lease that its owner,
+ * who lives on, gives back; and what is left where that was cut short.  Two simulated GPUs.
+ */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "broker.h"
+#include "clock.h"
+#include "commit.h"
+#include "fixture.h"
+
+enum { GPUS = 2, MIB = 24576 };
+
+static const struct prober_config config = { .sim_gpus = GPUS,
+	.sim_mib = MIB,
+	.usage = { .idle_mib = 200, .settle_ms = 60000, .linger_ms = 60000 } };
+
+static struct statedir dir;
+static struct broker broker; /* of the job that is tried again */
+static struct broker waiter;
+static struct lease_file files[GPUS];
+
+static int setup(void **state)
+{
+	int r = scratch_setup(state);
+
+	if (r < 0)
+		return r;
+	dir = fixture_dir(*state);
+	memset(&broker, 0, sizeof(broker));
+	memset(&waiter, 0, sizeof(waiter));
+	if (broker_init(&broker, &dir, &config) < 0 || broker_survey(&broker) < 0 ||
+		broker_init(&waiter, &dir, &config) < 0)
+		return -1;
+	for (unsigned slot = 0; slot < GPUS; slot++)
+		if (lease_open_slot(dir.fd, slot, &files[slot]) != 0)
+			return -1;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (unsigned slot = 0; slot < GPUS; slot++)
+		lease_release(&files[slot]);
+	broker_release(&broker);
+	broker_release(&waiter);
+	statedir_release(&dir);
+	return scratch_teardown(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static void join(struct broker *who, uint32_t gpus, const char *slots)
+{
+	struct request request = {
+		.gpus = gpus, .allow = fixture_set(slots), .is_supervised = 1
+	};
+	struct why why = WHY_NONE;
+
+	if (broker_join(who, &request, "alice", &why) < 0)
+		fail_msg("%s", why.text);
+}
+
+static void check_turn(struct broker *who, int wanted)
+{
+	struct why why = WHY_NONE;
+	int r = broker_turn(who, &why);
+
+	if (r != wanted)
+		fail_msg("the turn comes to %d, not %d; %s", r, wanted, why.text);
+}
+
+/* Takes turns, as long as there is something to wait for, until the ticket is granted. */
+static void come_through(struct broker *who)
+{
+	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+	struct why why = WHY_NONE;
+	int r;
+
+	while ((r = broker_turn(who, &why)) != BROKER_GRANTED) {
+		if (r < 0 || clock_boot_ms() >= until_ms)
+			fail_msg("it is not granted: %d, %s", r, why.text);
+		assert_int_equal(broker_wait(who, until_ms), 0);
+	}
+}
+
+/* Record 1 of the file of @slot; false where there is none. */
+static bool read_lease(unsigned slot, struct lease *ret)
+{
+	static char raw[LEASE_FILE_BYTES];
+	unsigned records;
+
+	assert_int_equal(lease_read(&files[slot], raw, &records), 0);
+	return lease_decode(raw, 1, ret) == LEASE_RECORD;
+}
+
+static void requeue(void)
+{
+	struct request request = broker.ticket.request;
+	struct why why = WHY_NONE;
+
+	if (broker_requeue(&broker, &request, 0, &why) < 0)
+		fail_msg("%s", why.text);
+}
+
+/* --- the tickets -------------------------------------------------------------------- */
+
+static void the_new_ticket_names_the_first_and_the_first_the_latest(void **state)
+{
+	struct ticket ticket;
+	uint64_t first, second;
+	char token[TOKEN_SIZE];
+
+	(void)state;
+	join(&broker, 1, "01");
+	check_turn(&broker, BROKER_GRANTED);
+	first = broker.number;
+	text_copy(token, sizeof(token), broker.ticket.owner.token);
+	broker_note_command(&broker, 4711);
+	requeue();
+	second = broker.number;
+	assert_true(second > first);
+	assert_int_equal(broker_job(&broker), first);
+	assert_string_not_equal(token, broker.ticket.owner.token);
+	assert_int_equal(ticket_read(&broker.queue.file, second, &ticket), TICKET_RECORD);
+	assert_int_equal(ticket.job, first);
+	assert_int_equal(ticket.attempt, 2);
+	assert_int_equal(ticket.state, TICKET_WAITING);
+	assert_int_equal(ticket.command_pid, 0);
+	assert_true(fixture_exists(dir.fd, BEACON_BELL, ticket.owner.token));
+	come_through(&broker);
+	requeue();
+	assert_int_equal(broker.ticket.attempt, 3);
+	assert_int_equal(broker_give_back(&broker), 0);
+	for (uint64_t number = first; number <= second; number++) {
+		assert_int_equal(
+			ticket_read(&broker.queue.file, number, &ticket), TICKET_RECORD);
+		assert_int_equal(ticket.state, TICKET_LEFT);
+		assert_int_equal(ticket.latest, number == first ? broker.number : 0);
+	}
+}
+
+static void a_requeue_that_fails_leaves_the_job_as_it_was(void **state)
+{
+	struct request request;
+	struct why why = WHY_NONE;
+	struct ticket before;
+	struct lease lease;
+	uint64_t number;
+	int fd;
+
+	(void)state;
+	join(&broker, 1, "0");
+	check_turn(&broker, BROKER_GRANTED);
+	before = broker.ticket;
+	number = broker.number;
+	request = before.request;
+	fd = broker.queue.file.append_fd;
+	broker.queue.file.append_fd = -1; /* as if the disk were full */
+	assert_true(broker_requeue(&broker, &request, 0, &why) < 0);
+	broker.queue.file.append_fd = fd;
+	assert_true(why.text[0]);
+	assert_memory_equal(&before, &broker.ticket, sizeof(before));
+	assert_int_equal(broker.number, number);
+	assert_true(broker.live_fd >= 0);
+	assert_int_equal(broker_give_back(&broker), 0); /* there is nothing to */
+	assert_true(read_lease(0, &lease));
+	assert_int_equal(lease.released_ms, 0);
+	assert_int_equal(beacon_look(dir.fd, before.owner.token, NULL), BEACON_HELD);
+}
+
+static void a_new_ticket_file_between_attempts_is_joined(void **state)
+{
+	char token[TOKEN_SIZE];
+
+	(void)state;
+	join(&broker, 1, "0");
+	check_turn(&broker, BROKER_GRANTED);
+	join(&waiter, 1, "1"); /* so that the job's number is another one then */
+	check_turn(&waiter, BROKER_GRANTED);
+	assert_int_equal(unlinkat(dir.fd, "tickets", 0), 0);
+	requeue();
+	text_copy(token, sizeof(token), broker.ticket.owner.token);
+	come_through(&broker);
+	assert_string_equal(broker.ticket.owner.token, token);
+	assert_int_equal(broker_job(&broker), broker.number);
+	assert_int_equal(broker.number, 1);
+	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_NONE);
+}
+
+/* --- giving back -------------------------------------------------------------------- */
+
+static void until_it_is_given_back_nobody_gets_it(void **state)
+{
+	(void)state;
+	join(&broker, 2, "01");
+	check_turn(&broker, BROKER_GRANTED);
+	join(&waiter, 1, "1");
+	check_turn(&waiter, BROKER_WAITING);
+	requeue();
+	check_turn(&waiter, BROKER_WAITING);
+	assert_int_equal(waiter.verdict.kind, VERDICT_LEASED);
+	assert_int_equal(broker_give_back(&broker), 0);
+	assert_int_equal(broker_survey(&waiter), 0);
+	/* not before a probe has shown it idle that began when this one had seen it */
+	assert_true(waiter.view.gpus[1].has_dead);
+	assert_int_equal(waiter.view.gpus[1].released_ms, waiter.now_ms);
+	come_through(&waiter);
+}
+
+static void all_records_say_so_and_the_fifo_is_gone(void **state)
+{
+	struct lease lease;
+	char token[TOKEN_SIZE];
+
+	(void)state;
+	join(&broker, 2, "01");
+	check_turn(&broker, BROKER_GRANTED);
+	text_copy(token, sizeof(token), broker.ticket.owner.token);
+	requeue();
+	assert_int_equal(beacon_look(dir.fd, token, NULL), BEACON_HELD);
+	assert_int_equal(broker_give_back(&broker), 0);
+	assert_false(fixture_exists(dir.fd, BEACON_LIVE, token));
+	for (unsigned slot = 0; slot < GPUS; slot++) {
+		assert_true(read_lease(slot, &lease));
+		assert_true(lease.released_ms > 0);
+		assert_string_equal(lease.owner.token, token);
+		assert_int_equal(lease_lock(&files[slot], 0), 0); /* no lock is left */
+		lease_unlock(&files[slot]);
+	}
+	assert_int_equal(broker_give_back(&broker), 0); /* once */
+}
+
+/* Waits for an event; false where there was none. */
+static bool is_woken(struct broker *who)
+{
+	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+
+	assert_int_equal(broker_wait(who, until_ms), 0);
+	return clock_boot_ms() < until_ms;
+}
+
+static void the_bell_wakes_who_waits(void **state)
+{
+	autofd int left = -1; /* behind, by the attempt that is over */
+
+	(void)state;
+	join(&broker, 1, "0");
+	check_turn(&broker, BROKER_GRANTED);
+	left = fcntl(broker.live_fd, F_DUPFD_CLOEXEC, 0);
+	assert_true(left >= 0);
+	join(&waiter, 1, "0");
+	check_turn(&waiter, BROKER_WAITING);
+	requeue();
+	assert_int_equal(broker_wait(&waiter, clock_boot_ms()), 0);
+	check_turn(&waiter, BROKER_WAITING);
+	assert_int_equal(broker_give_back(&broker), 0);
+	assert_true(is_woken(&waiter));
+	check_turn(&waiter, BROKER_GRANTED);
+}
+
+static void who_has_no_bell_any_more_is_woken_by_the_fifo(void **state)
+{
+	(void)state;
+	join(&broker, 1, "0");
+	check_turn(&broker, BROKER_GRANTED);
+	join(&waiter, 1, "0");
+	check_turn(&waiter, BROKER_WAITING);
+	beacon_remove(dir.fd, BEACON_BELL, waiter.ticket.owner.token);
+	requeue();
+	check_turn(&waiter, BROKER_WAITING);
+	assert_int_equal(broker_give_back(&broker), 0);
+	assert_true(is_woken(&waiter));
+	check_turn(&waiter, BROKER_GRANTED);
+}
+
+static void a_lock_that_is_not_to_be_had_is_waited_for(void **state)
+{
+	struct lease lease;
+
+	(void)state;
+	join(&broker, 2, "01");
+	check_turn(&broker, BROKER_GRANTED);
+	join(&waiter, 1, "1");
+	requeue();
+	assert_int_equal(lease_lock(&files[0], 0), 0); /* and its holder is stopped */
+	assert_int_equal(broker_give_back(&broker), COMMIT_LOCKED);
+	assert_true(read_lease(1, &lease));
+	assert_true(lease.released_ms > 0);
+	check_turn(&waiter, BROKER_WAITING); /* by the other file it is leased */
+	check_turn(&broker, BROKER_WAITING);
+	assert_int_equal(broker.verdict.state, GPU_LOCKED);
+	assert_true(broker.wake_ms < INT64_MAX);
+	assert_true(read_lease(0, &lease));
+	assert_int_equal(lease.released_ms, 0);
+	lease_unlock(&files[0]);
+	check_turn(&broker, BROKER_WAITING); /* behind the waiter now */
+	assert_true(read_lease(0, &lease));
+	assert_true(lease.released_ms > 0);
+	come_through(&waiter);
+}
+
+static void a_file_that_was_made_again_is_given_back_too(void **state)
+{
+	char path[UUID_SIZE + 16];
+	struct lease lease;
+
+	(void)state;
+	join(&broker, 2, "01");
+	check_turn(&broker, BROKER_GRANTED);
+	(void)snprintf(path, sizeof(path), "gpu/%s.lease", files[0].gpu.uuid);
+	assert_int_equal(unlinkat(dir.fd, path, 0), 0);
+	assert_int_equal(broker_survey(&waiter), 0); /* makes it */
+	lease_release(&files[0]);
+	assert_int_equal(lease_open_slot(dir.fd, 0, &files[0]), 0);
+	assert_true(read_lease(1, &lease)); /* and somebody puts it back there */
+	assert_int_equal(lease_write(&files[0], 1, &lease), 0);
+	join(&waiter, 2, "01");
+	requeue();
+	assert_int_equal(broker_give_back(&broker), 0);
+	assert_true(read_lease(0, &lease));
+	assert_true(lease.released_ms > 0);
+	come_through(&waiter);
+}
+
+static void a_file_that_is_gone_keeps_nobody(void **state)
+{
+	char path[UUID_SIZE + 16];
+
+	(void)state;
+	join(&broker, 1, "0");
+	check_turn(&broker, BROKER_GRANTED);
+	(void)snprintf(path, sizeof(path), "gpu/%s.lease", files[0].gpu.uuid);
+	assert_int_equal(unlinkat(dir.fd, path, 0), 0);
+	requeue();
+	assert_int_equal(broker_give_back(&broker), 0);
+	come_through(&broker);
+}
+
+/* --- what others make of it --------------------------------------------------------- */
+
+static void its_own_old_lease_does_not_keep_the_job_waiting(void **state)
+{
+	(void)state;
+	join(&broker, 2, "01");
+	check_turn(&broker, BROKER_GRANTED);
+	requeue();
+	assert_int_equal(broker_give_back(&broker), 0);
+	come_through(&broker);
+	assert_int_equal(broker.ticket.attempt, 2);
+}
+
+/* Runs @act in a child that has been granted both GPUs, and kills it. */
+static void killed_after(void (*act)(void))
+{
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct request request = {
+			.gpus = 2, .allow = fixture_set("01"), .is_supervised = 1
+		};
+		struct why why = WHY_NONE;
+
+		if (broker_join(&broker, &request, "alice", &why) == 0 &&
+			broker_turn(&broker, &why) == BROKER_GRANTED) {
+			act();
+			(void)!write(ends[1], "x", 1);
+		}
+		(void)close(ends[1]);
+		fixture_rest();
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	(void)close(ends[0]);
+	fixture_kill(&pid);
+}
+
+static void requeue_alone(void)
+{
+	struct request request = broker.ticket.request;
+	struct why why = WHY_NONE;
+
+	(void)!broker_requeue(&broker, &request, 0, &why);
+}
+
+static void release_one_of_two(void)
+{
+	struct gpuset one = fixture_set("1");
+
+	requeue_alone();
+	(void)!commit_release(&broker.view, broker.debt.token, &one);
+}
+
+static void release_without_telling(void)
+{
+	requeue_alone();
+	(void)!commit_release(&broker.view, broker.debt.token, &broker.debt.gpus);
+}
+
+static void killed_in_between_it_keeps_nothing(void **state)
+{
+	static void (*const acts[])(
+		void) = { requeue_alone, release_one_of_two, release_without_telling };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
+		killed_after(acts[i]);
+		join(&waiter, 2, "01");
+		come_through(&waiter);
+		broker_leave(&waiter);
+		broker_release(&waiter);
+		for (unsigned slot = 0; slot < GPUS; slot++)
+			assert_int_equal(lease_clear(&files[slot], 1), 0);
+		memset(&waiter, 0, sizeof(waiter));
+		assert_int_equal(broker_init(&waiter, &dir, &config), 0);
+	}
+}
+
+/* Of another pid namespace only the FIFO tells; and the release. */
+static void from_another_pid_namespace_it_is_over_when_it_says_so(void **state)
+{
+	struct other far = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = {
+		.ticket = 1000, .owner = far.owner, .gpus = fixture_set("0")
+	};
+
+	(void)state;
+	lease.owner.pidns++;
+	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
+	assert_int_equal(lease_write(&files[0], 1, &lease), 0);
+	join(&waiter, 1, "0");
+	check_turn(&waiter, BROKER_WAITING);
+	lease.released_ms = clock_boot_ms();
+	assert_int_equal(lease_write(&files[0], 1, &lease), 0);
+	come_through(&waiter);
+	other_end(&far);
+}
+
+static void the_ticket_that_was_left_is_no_lost_lease(void **state)
+{
+	struct lease lease;
+
+	(void)state;
+	join(&broker, 1, "0");
+	check_turn(&broker, BROKER_GRANTED);
+	join(&waiter, 1, "0");
+	check_turn(&waiter, BROKER_WAITING);
+	requeue();
+	assert_int_equal(broker_give_back(&broker), 0);
+	come_through(&waiter); /* over its record */
+	assert_true(read_lease(0, &lease));
+	assert_string_equal(lease.owner.token, waiter.ticket.owner.token);
+	/* a record on the other GPU that cannot be read */
+	assert_int_equal(pwrite(files[1].fd, "#", 1, RECORD_SIZE), 1);
+	assert_int_equal(broker_survey(&broker), 0);
+	assert_true(broker.view.gpus[1].is_doubtful);
+	assert_false(broker.view.is_account_open);
+}
+
+static void a_life_that_was_ended_stays_so(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lives lives = LIVES_ON(&dir);
+	struct life *life;
+
+	(void)state;
+	lives_begin(&lives);
+	life = lives_judge(&lives, &other.owner, true, 100);
+	assert_false(life_is_dead(life));
+	life_end(life, 200);
+	assert_true(life_is_over(life));
+	assert_int_equal(life->pidfd, -1);
+	assert_int_equal(life->fifo_fd, -1);
+	life = lives_judge(&lives, &other.owner, true, 300);
+	assert_true(life_is_over(life));
+	assert_int_equal(life->dead_ms, 200);
+	assert_int_equal(life->over_ms, 200);
+	assert_int_equal(life->alive_ms, 100);
+	assert_int_equal(life->status, -1);
+	assert_false(life_is_unwatchable(life));
+	lives_end(&lives);
+	lives_release(&lives);
+	other_end(&other);
+}
+
+static void a_bell_that_was_kept_goes_with_the_lease(void **state)
+{
+	struct other killed = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+	struct lease lease = {
+		.ticket = 1000, .owner = killed.owner, .gpus = fixture_set("0")
+	};
+
+	(void)state;
+	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
+	assert_int_equal(lease_write(&files[0], 1, &lease), 0);
+	other_end(&killed);
+	assert_true(fixture_exists(dir.fd, BEACON_BELL, killed.owner.token));
+	join(&waiter, 1, "0");
+	come_through(&waiter);
+	assert_false(fixture_exists(dir.fd, BEACON_BELL, killed.owner.token));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_new_ticket_names_the_first_and_the_first_the_latest),
+		TEST(a_requeue_that_fails_leaves_the_job_as_it_was),
+		TEST(a_new_ticket_file_between_attempts_is_joined),
+		TEST(until_it_is_given_back_nobody_gets_it),
+		TEST(all_records_say_so_and_the_fifo_is_gone),
+		TEST(the_bell_wakes_who_waits),
+		TEST(who_has_no_bell_any_more_is_woken_by_the_fifo),
+		TEST(a_lock_that_is_not_to_be_had_is_waited_for),
+		TEST(a_file_that_was_made_again_is_given_back_too),
+		TEST(a_file_that_is_gone_keeps_nobody),
+		TEST(its_own_old_lease_does_not_keep_the_job_waiting),
+		TEST(killed_in_between_it_keeps_nothing),
+		TEST(from_another_pid_namespace_it_is_over_when_it_says_so),
+		TEST(the_ticket_that_was_left_is_no_lost_lease),
+		TEST(a_life_that_was_ended_stays_so),
+		TEST(a_bell_that_was_kept_goes_with_the_lease),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,535 @@
+/* What a job is seen to use of its GPUs, at given moments, through a shared probe. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/file.h>
+
+#include "../gpulease/sampler.h"
+#include "clock.h"
+#include "fixture.h"
+
+enum { TOTAL_MIB = 24576 };
+
+static struct statedir dir;
+static struct broker broker;
+static struct sampler sampler;
+static struct probe probe;
+static struct prober_config config;
+
+/* --- a machine with two GPUs, both of which are ours -------------------------------- */
+
+static void add_gpu(const char *uuid, uint32_t index)
+{
+	struct gpu_record gpu = { .index = index, .total_mib = TOTAL_MIB };
+	uint32_t slot;
+
+	text_copy(gpu.uuid, sizeof(gpu.uuid), uuid);
+	text_copy(gpu.boot, sizeof(gpu.boot), dir.boot);
+	assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), 0);
+}
+
+static void write_lease(unsigned slot, const struct owner *owner, unsigned at)
+{
+	struct lease lease = { .ticket = 1, .owner = *owner, .gpus = fixture_set("01") };
+	struct lease_file file;
+
+	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_write(&file, at, &lease), 0);
+	lease_release(&file);
+}
+
+/* The peak in record @at in the file of @slot. */
+static uint64_t noted(unsigned slot, unsigned at)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease_file file;
+	struct lease lease = { .peak_mib = UINT64_MAX };
+	unsigned records;
+
+	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_read(&file, raw, &records), 0);
+	assert_int_equal(lease_decode(raw, at, &lease), LEASE_RECORD);
+	lease_release(&file);
+	return lease.peak_mib;
+}
+
+static int setup(void **state)
+{
+	struct owner other = { .pid = 1 };
+
+	if (scratch_setup(state) < 0)
+		return -1;
+	dir = fixture_dir(*state);
+	add_gpu("GPU-a", 0);
+	add_gpu("GPU-b", 1);
+	memset(&broker, 0, sizeof(broker));
+	config = (struct prober_config){ .nvidia_smi = "/nonexistent",
+		.usage = USAGE_POLICY_DEFAULT };
+	assert_int_equal(broker_init(&broker, &dir, &config), 0);
+	assert_int_equal(owner_self(&broker.ticket.owner), 0);
+	broker.ticket.request.gpus = 2;
+	text_copy(other.token, sizeof(other.token), "0123456789abcdef");
+	for (unsigned slot = 0; slot < 2; slot++) {
+		write_lease(slot, &other, 1);
+		write_lease(slot, &broker.ticket.owner, 2);
+	}
+	lives_begin(&broker.view.lives);
+	assert_int_equal(snapshot_read(&broker.view, clock_boot_ms()), 0);
+	lives_end(&broker.view.lives);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	broker_release(&broker);
+	statedir_release(&dir);
+	return scratch_teardown(state);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static void begin(uint64_t declared_mib)
+{
+	struct gpuset both = fixture_set("01");
+
+	sampler_begin(
+		&sampler, &broker, broker.ticket.owner.token, &both, declared_mib, 10);
+}
+
+/* --- what nvidia-smi says ----------------------------------------------------------- */
+
+static void saw_gpu(const char *uuid, uint64_t used_mib, int utilization)
+{
+	struct probe_gpu *gpu = &probe.gpus[probe.gpu_count++];
+
+	*gpu = (struct probe_gpu){ .index = (int)probe.gpu_count - 1,
+		.is_known = used_mib != PROBE_MIB_UNKNOWN,
+		.total_mib = TOTAL_MIB,
+		.used_mib = used_mib,
+		.utilization = utilization };
+	text_copy(gpu->uuid, sizeof(gpu->uuid), uuid);
+}
+
+static void saw_process(uint32_t row, pid_t pid, uint64_t mib)
+{
+	probe.processes[probe.process_count++] =
+		(struct probe_process){ .gpu = row, .pid = pid, .used_mib = mib };
+}
+
+/* A result that began at @started_ms is there for all. */
+static void share(int64_t started_ms)
+{
+	probe.started_ms = started_ms;
+	probe.finished_ms = started_ms + 100;
+	assert_int_equal(probe_store(&dir, &config.usage, NULL, &probe), 0);
+}
+
+static void saw(int64_t started_ms, uint64_t a_mib, uint64_t b_mib)
+{
+	probe_begin(&probe, 0, 0);
+	saw_gpu("GPU-a", a_mib, 40);
+	saw_gpu("GPU-b", b_mib, 81);
+	share(started_ms);
+}
+
+/* --- when --------------------------------------------------------------------------- */
+
+static void all_look_at_the_same_moments(void **state)
+{
+	struct pollfd fds[PROBE_POLL_FDS];
+	int64_t before_ms = clock_boot_ms(), due_ms;
+
+	(void)state;
+	begin(0);
+	due_ms = sampler_wake_ms(&sampler);
+	sampler.begun_ms = due_ms - 1000;
+	assert_int_equal(due_ms % SAMPLE_MS, 0);
+	assert_in_range(due_ms, before_ms + 1, clock_boot_ms() + SAMPLE_MS);
+	assert_int_equal(sampler_poll_fds(&sampler, fds), 0);
+	/* nothing before */
+	saw(due_ms - 1000, 5000, 5000);
+	assert_false(sampler_step(&sampler, due_ms - 1));
+	assert_int_equal(sampler.count, 0);
+	assert_int_equal(sampler_wake_ms(&sampler), due_ms);
+	assert_false(sampler_step(&sampler, due_ms + 7));
+	assert_int_equal(sampler.count, 1);
+	assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
+	/* whoever was stopped in between comes back to them */
+	assert_false(sampler_step(&sampler, due_ms + 3600 * 1000 + 2000));
+	assert_int_equal(sampler_wake_ms(&sampler), due_ms + 3600 * 1000 + SAMPLE_MS);
+	assert_false(prober_is_busy(&broker.prober));
+}
+
+static void a_result_from_shortly_before_serves_and_counts_once(void **state)
+{
+	static const struct {
+		int64_t before_ms;
+		bool is_enough;
+	} cases[] = { { 2500, true }, { 0, true }, { 1, true } };
+	int64_t due_ms;
+
+	(void)state;
+	begin(0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		due_ms = sampler.due_ms = sampler.due_ms + SAMPLE_MS;
+		saw(due_ms - cases[i].before_ms, 300, 300);
+		assert_false(sampler_step(&sampler, due_ms));
+		assert_int_equal(sampler.count, i + 1);
+		assert_false(prober_is_busy(&broker.prober));
+		assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
+	}
+	/* the same is no news, so another is asked for */
+	due_ms = sampler.due_ms;
+	assert_false(sampler_step(&sampler, due_ms));
+	assert_int_equal(sampler.count, ARRAY_SIZE(cases));
+	assert_true(broker.prober.run.is_running);
+}
+
+static void an_older_one_counts_but_does_not_serve(void **state)
+{
+	(void)state;
+	begin(0);
+	sampler.due_ms += SAMPLE_MS;
+	saw(sampler.due_ms - 2501, 300, 300);
+	assert_false(sampler_step(&sampler, sampler.due_ms));
+	assert_int_equal(sampler.count, 1);
+	assert_true(broker.prober.run.is_running);
+}
+
+static void what_was_before_the_lease_says_nothing_of_it(void **state)
+{
+	(void)state;
+	saw(clock_boot_ms() - 10, 5000, 5000);
+	begin(0);
+	sampler.begun_ms = sampler.due_ms - 1; /* as late as can be */
+	assert_false(sampler_step(&sampler, sampler.due_ms));
+	assert_int_equal(sampler.count, 0);
+	assert_int_equal(sampler_peak_mib(&sampler), 0);
+	assert_true(broker.prober.run.is_running);
+}
+
+static void one_asks_and_the_others_take_over_what_he_gets(void **state)
+{
+	autofd int other = -1;
+	int64_t due_ms;
+
+	(void)state;
+	begin(0);
+	due_ms = sampler.due_ms;
+	sampler.begun_ms = due_ms - 1;
+	assert_int_equal(probe_lock_try(dir.fd, &other), 0);
+	assert_false(sampler_step(&sampler, due_ms));
+	assert_false(broker.prober.run.is_running);
+	assert_int_equal(sampler_wake_ms(&sampler), due_ms + 250);
+	assert_false(sampler_step(&sampler, due_ms + 250));
+	assert_int_equal(sampler_wake_ms(&sampler), due_ms + 500);
+	saw(due_ms + 3, 300, 300);
+	close_fd(&other);
+	assert_false(sampler_step(&sampler, due_ms + 500));
+	assert_int_equal(sampler.count, 1);
+	assert_false(broker.prober.run.is_running);
+	assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
+}
+
+static void one_who_is_slow_is_waited_for_but_not_one_who_is_stopped(void **state)
+{
+	autofd int other = -1;
+	int64_t due_ms;
+
+	(void)state;
+	begin(0);
+	assert_int_equal(probe_lock_try(dir.fd, &other), 0);
+	for (unsigned i = 0; i < 4; i++) { /* results come 4 s later */
+		due_ms = sampler.due_ms;
+		for (int64_t now_ms = due_ms; now_ms <= due_ms + 1750; now_ms += 250)
+			assert_false(sampler_step(&sampler, now_ms));
+		assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
+		saw(due_ms + 1, 300, 300);
+	}
+	assert_false(broker.prober.run.is_running);
+	assert_int_equal(sampler.count, 3);
+	due_ms = sampler.due_ms;
+	for (int64_t now_ms = due_ms; now_ms <= due_ms + 1750; now_ms += 250)
+		assert_false(sampler_step(&sampler, now_ms));
+	assert_int_equal(sampler.count, 4);
+	assert_false(broker.prober.run.is_running);
+	/* nothing has come since */
+	assert_false(sampler_step(&sampler, sampler.due_ms));
+	assert_true(broker.prober.run.is_running);
+}
+
+static void a_driver_that_shows_nothing_is_asked_less_and_less(void **state)
+{
+	int64_t due_ms, gap_ms = 0;
+
+	(void)state;
+	begin(0);
+	for (unsigned i = 0; i < 10; i++) {
+		due_ms = sampler.due_ms;
+		saw(due_ms, PROBE_MIB_UNKNOWN, PROBE_MIB_UNKNOWN);
+		assert_false(sampler_step(&sampler, due_ms));
+		assert_true(sampler.due_ms - due_ms >= gap_ms);
+		gap_ms = sampler.due_ms - due_ms;
+		assert_int_equal(sampler.due_ms % SAMPLE_MS, 0);
+		if (i == 0)
+			assert_int_equal(gap_ms, 2 * SAMPLE_MS);
+	}
+	assert_int_equal(gap_ms, 61 * SAMPLE_MS);
+	assert_int_equal(sampler.count, 0);
+	due_ms = sampler.due_ms;
+	saw(due_ms, 300, PROBE_MIB_UNKNOWN);
+	assert_false(sampler_step(&sampler, due_ms));
+	assert_int_equal(sampler.count, 1);
+	assert_int_equal(sampler.gpus[0].count, 1);
+	assert_int_equal(sampler.gpus[1].count, 0);
+	assert_int_equal(sampler.due_ms - due_ms, SAMPLE_MS);
+}
+
+static void nobody_looks_where_there_is_nothing_to_see(void **state)
+{
+	struct gpuset none = GPUSET_NONE, both = fixture_set("01");
+	struct pollfd fds[PROBE_POLL_FDS];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		broker.prober.config.sim_gpus = i == 1 ? 2 : 0;
+		broker.prober.config.nvidia_smi = i == 2 ? NULL : "/nonexistent";
+		sampler_begin(&sampler, &broker, broker.ticket.owner.token,
+			i == 0 ? &none : &both, 1000, 10);
+		assert_true(sampler_wake_ms(&sampler) == INT64_MAX);
+		assert_int_equal(sampler_poll_fds(&sampler, fds), 0);
+		assert_false(sampler_step(&sampler, clock_boot_ms() + 86400000));
+		assert_false(prober_is_busy(&broker.prober));
+	}
+	broker.prober.config.sim_gpus = 0;
+}
+
+static void what_was_begun_while_the_job_waited_is_ended(void **state)
+{
+	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+	struct gpuset none = GPUSET_NONE;
+	struct pollfd fds[PROBE_POLL_FDS];
+
+	(void)state;
+	prober_want(&broker.prober, clock_boot_ms());
+	assert_true(broker.prober.run.is_running);
+	sampler_begin(&sampler, &broker, broker.ticket.owner.token, &none, 0, 10);
+	while (broker.prober.run.is_running && clock_boot_ms() < until_ms) {
+		unsigned count = sampler_poll_fds(&sampler, fds);
+
+		assert_true(count > 0);
+		assert_true(sampler_wake_ms(&sampler) < INT64_MAX);
+		(void)poll(fds, count, 100);
+		assert_false(sampler_step(&sampler, clock_boot_ms()));
+	}
+	assert_int_equal(sampler_poll_fds(&sampler, fds), 0);
+	assert_true(sampler_wake_ms(&sampler) == INT64_MAX);
+}
+
+/* --- what --------------------------------------------------------------------------- */
+
+static void only_its_own_processes_count(void **state)
+{
+	struct other child = other_start(dir.fd, OTHER_ALONE);
+
+	(void)state;
+	begin(0);
+	probe_begin(&probe, 0, 0);
+	saw_gpu("GPU-b", 9000, 10); /* in another order than the slots */
+	saw_gpu("GPU-a", 8000, 20);
+	saw_process(0, child.pid, 3000);
+	saw_process(0, getpid(), 500);
+	saw_process(0, 1, 5000);
+	saw_process(1, child.pid, 1000);
+	saw_process(1, child.pid, PROBE_MIB_UNKNOWN);
+	saw_process(1, 0, 700);
+	share(sampler.due_ms);
+	assert_false(sampler_step(&sampler, sampler.due_ms));
+	assert_int_equal(sampler.gpus[0].now_mib, 1000);
+	assert_int_equal(sampler.gpus[1].now_mib, 3500);
+	assert_int_equal(sampler_peak_mib(&sampler), 3500);
+	/* who names them goes by the same result */
+	assert_string_equal(snapshot_gpu_name(&broker.view, 0).text, "1");
+	other_end(&child);
+}
+
+static void alone_it_is_all_that_is_in_use_where_no_process_is_shown(void **state)
+{
+	static const struct {
+		unsigned share_percent;
+		uint64_t used_mib, counts_mib;
+	} cases[] = {
+		{ 0, 8000, 8000 },
+		{ 100, 8000, 8000 },
+		{ 0, 201, 201 },
+		{ 0, 200, 0 }, /* as much as an idle one has */
+		{ 50, 8000, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		broker.ticket.request.share_percent = cases[i].share_percent;
+		begin(0);
+		sampler.due_ms += (int64_t)i * SAMPLE_MS;
+		probe_begin(&probe, 0, 0);
+		saw_gpu("GPU-a", cases[i].used_mib, 0);
+		saw_process(0, 1, 100); /* the container's */
+		share(sampler.due_ms);
+		assert_false(sampler_step(&sampler, sampler.due_ms));
+		assert_int_equal(sampler.count, 1);
+		if (sampler.gpus[0].now_mib != cases[i].counts_mib)
+			fail_msg("case %zu", i);
+	}
+	broker.ticket.request.share_percent = 0;
+	broker.ticket.request.vram_mib = 1000;
+	begin(1000);
+	sampler.due_ms += 10 * (int64_t)SAMPLE_MS;
+	saw(sampler.due_ms, 8000, 8000);
+	assert_false(sampler_step(&sampler, sampler.due_ms));
+	assert_int_equal(sampler_peak_mib(&sampler), 0);
+}
+
+static void the_most_and_the_mean_are_kept(void **state)
+{
+	static const struct {
+		uint64_t a_mib, b_mib;
+		int a, b;
+	} samples[] = { { 1000, 500, 10, -1 }, { 3000, 400, 100, -1 },
+		{ 2000, 700, 41, -1 } };
+	struct ending_facts facts = { .status = 0 };
+	unsigned mean, peak;
+
+	(void)state;
+	begin(0);
+	assert_false(sampler_utilization(&sampler, &mean, &peak));
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		probe_begin(&probe, 0, 0);
+		saw_gpu("GPU-a", samples[i].a_mib, samples[i].a);
+		saw_gpu("GPU-b", samples[i].b_mib, samples[i].b);
+		share(sampler.due_ms);
+		assert_false(sampler_step(&sampler, sampler.due_ms));
+	}
+	assert_int_equal(sampler.count, 3);
+	assert_int_equal(sampler.gpus[0].peak_mib, 3000);
+	assert_int_equal(sampler.gpus[0].now_mib, 2000);
+	assert_int_equal(sampler.gpus[1].peak_mib, 700);
+	assert_int_equal(sampler.gpus[1].busy_count, 0);
+	sampler_describe(&sampler, &facts);
+	assert_string_equal(facts.peaks, "3000,700");
+	assert_string_equal(facts.utilization, "50/100");
+}
+
+static void what_does_not_fit_into_the_history_is_left_out_whole(void **state)
+{
+	struct ending_facts facts = { .status = 0 };
+
+	(void)state;
+	begin(0);
+	sampler_describe(&sampler, &facts);
+	assert_string_equal(facts.peaks, "");
+	assert_string_equal(facts.utilization, "");
+	sampler.count = 1;
+	sampler.gpu_count = 16;
+	for (unsigned i = 0; i < 16; i++)
+		sampler.gpus[i] = (struct sample_gpu){ .peak_mib = 10000 + i,
+			.busy_count = 1,
+			.busy_sum = 100,
+			.busy_peak = 100 };
+	sampler_describe(&sampler, &facts);
+	assert_string_equal(facts.peaks, "10000,10001,10002,10003,10004,10005,10006,"
+					 "10007,10008,10009");
+	assert_string_equal(facts.utilization, "100/100");
+}
+
+/* --- who is told --------------------------------------------------------------------- */
+
+static bool step_with(uint64_t mib)
+{
+	saw(sampler.due_ms, mib, 300);
+	return sampler_step(&sampler, sampler.due_ms);
+}
+
+static void it_warns_once_and_says_so_in_the_lease(void **state)
+{
+	(void)state;
+	begin(10000);
+	assert_false(step_with(9000));
+	assert_int_equal(noted(0, 2), 9000);
+	assert_int_equal(noted(1, 2), 9000); /* each record shows all of it */
+	assert_int_equal(noted(0, 1), 0);    /* somebody else's */
+	assert_false(step_with(10990));
+	assert_int_equal(noted(0, 2), 10990);
+	assert_false(step_with(11000));
+	assert_int_equal(noted(0, 2), 10990); /* too little to be told */
+	assert_true(step_with(11001));
+	assert_int_equal(noted(0, 2), 11001);
+	assert_int_equal(noted(1, 2), 11001);
+	assert_false(step_with(12000));
+	assert_false(step_with(300));
+	assert_false(step_with(13000));
+	assert_int_equal(noted(0, 2), 13000);
+}
+
+static void small_growth_is_no_news(void **state)
+{
+	(void)state;
+	begin(0);
+	assert_false(step_with(201));
+	assert_int_equal(noted(0, 2), 300); /* the other GPU's */
+	assert_false(step_with(314));
+	assert_int_equal(noted(0, 2), 300);
+	assert_false(step_with(315)); /* 5 % */
+	assert_int_equal(noted(0, 2), 315);
+	assert_false(step_with(10000));
+	assert_false(step_with(10063));
+	assert_int_equal(noted(0, 2), 10000);
+	assert_false(step_with(10064));
+	assert_int_equal(noted(0, 2), 10064);
+}
+
+static void who_holds_the_lock_is_not_waited_for(void **state)
+{
+	struct lease_file file;
+
+	(void)state;
+	begin(10000);
+	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(flock(file.fd, LOCK_EX | LOCK_NB), 0);
+	assert_true(step_with(12000));
+	assert_int_equal(noted(0, 2), 0);
+	assert_int_equal(noted(1, 2), 12000);
+	lease_release(&file);
+	assert_false(step_with(12000));
+	assert_int_equal(noted(0, 2), 12000);
+	/* and the lock is given back */
+	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(flock(file.fd, LOCK_EX | LOCK_NB), 0);
+	lease_release(&file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(all_look_at_the_same_moments),
+		TEST(a_result_from_shortly_before_serves_and_counts_once),
+		TEST(an_older_one_counts_but_does_not_serve),
+		TEST(what_was_before_the_lease_says_nothing_of_it),
+		TEST(one_asks_and_the_others_take_over_what_he_gets),
+		TEST(one_who_is_slow_is_waited_for_but_not_one_who_is_stopped),
+		TEST(a_driver_that_shows_nothing_is_asked_less_and_less),
+		TEST(nobody_looks_where_there_is_nothing_to_see),
+		TEST(what_was_begun_while_the_job_waited_is_ended),
+		TEST(only_its_own_processes_count),
+		TEST(alone_it_is_all_that_is_in_use_where_no_process_is_shown),
+		TEST(the_most_and_the_mean_are_kept),
+		TEST(what_does_not_fit_into_the_history_is_left_out_whole),
+		TEST(it_warns_once_and_says_so_in_the_lease),
+		TEST(small_growth_is_no_news),
+		TEST(who_holds_the_lock_is_not_waited_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,92 @@
+/* What tmux and screen say of their sessions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../gpulease/session_list.h"
+
+static struct session all[SESSIONS_MAX];
+
+static size_t parse(enum session_program program, const char *text)
+{
+	size_t count = 0;
+
+	session_parse(program, text, strlen(text), all, &count);
+	return count;
+}
+
+static void tmux_lists_a_session_a_line(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(SESSION_TMUX, "mine 1\n"
+					     "gpulease-12-train 0\n"
+					     "gpulease-7-my_job 2\n"
+					     "gpulease-new-00112233 0\n"),
+		3);
+	assert_string_equal(all[0].name, "gpulease-12-train");
+	assert_int_equal(all[0].job, 12);
+	assert_false(all[0].is_attached);
+	assert_int_equal(all[1].job, 7);
+	assert_true(all[1].is_attached);
+	assert_int_equal(all[2].job, 0);
+	assert_int_equal(all[2].program, SESSION_TMUX);
+}
+
+static void screen_lists_them_behind_their_process(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		parse(SESSION_SCREEN,
+			"There are screens on:\n"
+			"\t4711.gpulease-12-train\t(11/21/26 10:00:00)\t(Detached)\n"
+			"\t4712.pts-0.host\t(Attached)\n"
+			"\t4713.gpulease-13-a\t(Attached)\n"
+			"3 Sockets in /run/screen/S-eva.\n"),
+		2);
+	assert_string_equal(all[0].name, "gpulease-12-train");
+	assert_int_equal(all[0].job, 12);
+	assert_false(all[0].is_attached);
+	assert_int_equal(all[1].job, 13);
+	assert_true(all[1].is_attached);
+	assert_int_equal(all[1].program, SESSION_SCREEN);
+}
+
+static void what_is_none_is_left_out(void **state)
+{
+	static const char *const texts[] = { "", "\n\n", "gpulease", "no server running",
+		"\tx4711.gpulease-1-a\t(Detached)", "\t.gpulease-1-a\t(Detached)",
+		"gpulease-1-"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 0" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		assert_int_equal(parse(SESSION_TMUX, texts[i]), 0);
+		assert_int_equal(parse(SESSION_SCREEN, texts[i]), 0);
+	}
+}
+
+static void a_job_is_a_whole_number(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(SESSION_TMUX, "gpulease-12x-a 0\ngpulease--a 0\n"
+					     "gpulease-99999999999999999999-a 0\n"
+					     "gpulease-123456789012345678901234-a 0\n"),
+		4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(all[i].job, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tmux_lists_a_session_a_line),
+		cmocka_unit_test(screen_lists_them_behind_their_process),
+		cmocka_unit_test(what_is_none_is_left_out),
+		cmocka_unit_test(a_job_is_a_whole_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
