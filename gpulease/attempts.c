@@ -50,27 +50,16 @@ static const char *how_it_ended(const struct attempt *at)
 							       : hows[at->end.cause];
 }
 
-/* A job without GPUs has no lease: there is nothing but the line itself. */
+/* A job without GPUs has no lease; its next ticket may be taken already. */
 static void tell_leaseless(
 	struct broker *broker, int64_t gone_ms, const struct ending_facts *facts)
 {
-	const struct ticket *ticket = &broker->ticket;
-	struct lease none = {
-		.ticket = broker->number,
-		.job = ticket->job,
-		.attempt = attempt.number,
-		.owner = ticket->owner,
-		.since_ms = gone_ms - attempt.end.ran_ms,
-		.waited_ms = attempt.waited_ms,
-	};
-	struct history_end end;
+	int64_t since_ms = gone_ms - attempt.end.ran_ms;
+	struct ticket ticket = broker->ticket;
 
-	text_copy(none.user, sizeof(none.user), ticket->user);
-	text_copy(none.name, sizeof(none.name), ticket->request.name);
-	text_copy(none.command, sizeof(none.command), ticket->request.command);
-	history_describe(&none, gone_ms, gone_ms, &end);
-	ending_add_facts(facts, &end);
-	(void)!history_append(broker->dir, &end);
+	ticket.attempt = attempt.number;
+	ticket.since_ms = since_ms - attempt.waited_ms;
+	ending_tell_leaseless(broker->dir, broker->number, &ticket, since_ms, facts);
 }
 
 /* In the history, of the lease with @token, which stands until it is given back. */
@@ -95,8 +84,8 @@ static void tell(struct broker *broker, const struct launch *launch)
 		return;
 	}
 	ending_name_gpus(launch->view, &launch->gpus, names, sizeof(names));
-	if (ending_open(broker->dir, &launch->gpus, names, launch->owner->token,
-		    &ending) < 0)
+	if (ending_open(
+		    broker->dir, &launch->gpus, names, launch->owner->token, &ending) < 0)
 		return;
 	for (int left = LOCK_TRIES; left > 0; left--)
 		if (ending_record_open(&ending, gone_ms, &facts))

@@ -116,8 +116,8 @@ static void explain_leased(
 			first = &other->lease;
 		others++;
 	}
-	text_addf(out, "is leased to ticket %llu (",
-		(unsigned long long)lease_job(first));
+	text_addf(
+		out, "is leased to ticket %llu (", (unsigned long long)lease_job(first));
 	describe_user(first->owner.uid, first->user, out);
 	text_add(out, ")");
 	if (others)

@@ -12,19 +12,20 @@ static const struct {
 	bool is_first; /* what nobody has to ask for */
 } groups[] = {
 	[GROUP_RUN] = { "run", "Running a command", true, true },
-	[GROUP_CHOOSE] = { "choose", "Which GPUs, and how much of each", true },
-	[GROUP_ORDER] = { "order", "When", true },
-	[GROUP_CARE] = { "care", "Looking after it (gpulease stays as its parent)",
-		true },
+	[GROUP_CHOOSE] = { "choose", "Which GPUs, and how much of each", true, false },
+	[GROUP_ORDER] = { "order", "When", true, false },
+	[GROUP_CARE] = { "care", "Looking after it (gpulease stays as its parent)", true,
+		false },
 	[GROUP_BACK] = { "back", "In the background", true, true },
-	[GROUP_SETUP] = { "setup", "What the command gets", true },
-	[GROUP_LEASE] = { "lease", "A lease without a command", true },
+	[GROUP_SETUP] = { "setup", "What the command gets", true, false },
+	[GROUP_LEASE] = { "lease", "A lease without a command", true, false },
 	[GROUP_LOOK] = { "look", "Looking", true, true },
 	[GROUP_ACT] = { "act", "Acting", true, true },
 	[GROUP_ANY] = { "any", "With all of them", true, true },
-	[GROUP_SRUN] = { "srun", "Also, so that gpulease can stand in for srun", true },
-	[GROUP_IGNORED] = { "ignored", "srun's, accepted without effect:", false },
-	[GROUP_REFUSED] = { "refused", "srun's, refused:", false },
+	[GROUP_SRUN] = { "srun", "Also, so that gpulease can stand in for srun", true,
+		false },
+	[GROUP_IGNORED] = { "ignored", "srun's, accepted without effect:", false, false },
+	[GROUP_REFUSED] = { "refused", "srun's, refused:", false, false },
 };
 
 static const char *const takes_names[] = {

@@ -16,7 +16,8 @@ static int verb_help(struct settings *settings)
 {
 	if (help_print(settings->topic, stdout) == 0)
 		return EXIT_DONE;
-	diag("there is no help on '%s'; see gpulease --help", quote(settings->topic).text);
+	diag("there is no help on '%s'; see gpulease --help",
+		quote(settings->topic).text);
 	return EXIT_MISUSE;
 }
 

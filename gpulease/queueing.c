@@ -3,10 +3,20 @@
 
 #include "clock.h"
 #include "diag.h"
+#include "ending.h"
 #include "exitcodes.h"
 #include "explain.h"
 #include "parse.h"
 #include "queueing.h"
+
+/* Whoever waits for a job in the background is to learn that it has given up. */
+static void leave(struct broker *broker)
+{
+	if (broker->ticket.request.is_supervised && broker->live_fd >= 0)
+		ending_tell_leaseless(broker->dir, broker->number, &broker->ticket, 0,
+			&(struct ending_facts){ .status = EXIT_GAVE_UP });
+	broker_leave(broker);
+}
 
 static int give_up(const struct queueing *queueing)
 {
@@ -15,7 +25,7 @@ static int give_up(const struct queueing *queueing)
 	struct text text = TEXT_ON(words);
 
 	waiting_line_reason(queueing->line, queueing->broker, &text);
-	broker_leave(queueing->broker);
+	leave(queueing->broker);
 	if (settings->immediate && !settings->immediate_ms) {
 		note("not available at once: %s", words);
 	} else {
@@ -33,7 +43,9 @@ static int obey_cancel(struct broker *broker)
 	struct text text = TEXT_ON(name);
 
 	describe_user(broker->cancelled_by, NULL, &text);
-	outcome_tell_cancelled(broker->dir, broker->number, &broker->ticket, name);
+	ending_tell_leaseless(broker->dir, broker->number, &broker->ticket, 0,
+		&(struct ending_facts){
+			.status = 128 + SIGTERM, .how = HISTORY_CANCEL, .by = name });
 	broker_leave(broker);
 	note("ticket %llu was cancelled by %s", (unsigned long long)broker_job(broker),
 		name);
@@ -44,7 +56,7 @@ int queueing_lose_hope(struct broker *broker)
 {
 	const struct held *held = &broker->held;
 
-	broker_leave(broker);
+	leave(broker);
 	if (held->status > 0)
 		note("gave up: job %llu has ended with status %d",
 			(unsigned long long)held->by, held->status);

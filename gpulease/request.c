@@ -39,6 +39,22 @@ static int find_limit(struct settings *settings, const struct config *config)
 	return EXIT_MISUSE;
 }
 
+/* What happens at a time limit, or before, needs one, which may be the configuration's. */
+static int check_warning(const struct settings *settings)
+{
+	if (settings->on_limit == ON_LIMIT_REQUEUE && !settings->limit_ms)
+		diag("--on-limit requeue needs a time limit; add --time");
+	else if (settings->warn_signal && !settings->limit_ms && !settings->preemptible)
+		diag("--signal is sent before a time limit; add --time");
+	else if (settings->warn_signal && settings->limit_ms &&
+		 settings->warn_ms >= settings->limit_ms)
+		diag("--signal would come before the command: its time has to be shorter "
+		     "than that of --time");
+	else
+		return 0;
+	return EXIT_MISUSE;
+}
+
 static int check_priority(const struct settings *settings, const struct config *config)
 {
 	if (getuid() == 0 || settings->priority <= (int64_t)config->max_priority)
@@ -68,6 +84,8 @@ int request_make(
 		return EXIT_MISUSE;
 	}
 	r = find_limit(settings, &context->config);
+	if (r == 0)
+		r = check_warning(settings);
 	if (r == 0)
 		r = check_priority(settings, &context->config);
 	if (r != 0)

@@ -115,7 +115,7 @@ int setup_wrap(const struct settings *settings, char ***ret)
 {
 	bool line = is_line(settings->command);
 	struct why why = WHY_NONE;
-	struct conda conda;
+	struct conda conda = { .is_micromamba = false };
 	int r = settings->conda ? conda_find(settings->conda, &conda, &why) : 0;
 
 	if (r < 0) {

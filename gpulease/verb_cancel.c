@@ -192,7 +192,10 @@ static void record_waiting(const struct target *target, const char *by)
 		    clock_real_ms() - clock_boot_ms() + ticket.since_ms - 60000,
 		    &end) != 0 ||
 		end.attempt != ticket.attempt)
-		outcome_tell_cancelled(&cancel.context.dir, number, &ticket, by);
+		ending_tell_leaseless(&cancel.context.dir, number, &ticket, 0,
+			&(struct ending_facts){ .status = 128 + SIGTERM,
+				.how = HISTORY_CANCEL,
+				.by = by });
 }
 
 /* Tells the history, as far as the job's own end does not. */

@@ -164,9 +164,8 @@ static int announce(const struct settings *settings)
 		job.context.dir.path);
 	if (in_session())
 		session_announce(job.broker.number);
-	return settings->submit
-		       ? background_announce(&job.context, job.broker.number)
-		       : 0;
+	return settings->submit ? background_announce(&job.context, job.broker.number)
+				: 0;
 }
 
 /* The job has been granted what it wants. */
@@ -220,6 +219,8 @@ static int run_leased(struct settings *settings)
 		return EXIT_MISUSE;
 	}
 	r = announce(settings);
+	if (r != 0)
+		broker_leave(&job.broker);
 	if (r == 0 && broker_has_to_wait(&job.broker)) {
 		r = queueing_wait(&queueing);
 		own.gpus = job.broker.verdict.gpus;

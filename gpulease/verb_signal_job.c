@@ -6,6 +6,7 @@
  * kernel has none, to the pid.  Nothing is written.
  */
 #include <errno.h>
+#include <signal.h>
 
 #include "clock.h"
 #include "context.h"
@@ -109,6 +110,9 @@ static int signal_command(const struct owner *owner, int signal)
 		if (command_fd == -ESRCH)
 			return refuse("has no command that runs, just now");
 	}
+	/* who suspended it stopped both */
+	if (target.ticket.request.is_supervised && signal == SIGCONT)
+		(void)!process_signal(owner->pid, owner_fd, signal);
 	r = process_signal(
 		pid, target.ticket.request.is_supervised ? command_fd : owner_fd, signal);
 	if (r == -ESRCH)

@@ -9,7 +9,6 @@ enum {
 	TURN_TRIES = 64,
 	AGAIN_MS = 5,
 	LOCKED_MS = 1000,
-	SWEEP_EVERY = 64, /* tickets */
 };
 
 /* Inside a turn: something changed under our hands, look again. */
@@ -106,118 +105,6 @@ int broker_probe(struct broker *broker, int64_t until_ms)
 	return r < 0 ? r : broker_survey(broker);
 }
 
-/* --- joining ----------------------------------------------------------------------- */
-
-/* Without GPUs, or other jobs that come first, there is nothing to wait for. */
-static bool has_to_wait(const struct request *request)
-{
-	return request->gpus || request->after[0] || request->after_ok[0] ||
-	       request->is_singleton;
-}
-
-/* Makes the FIFOs that are not there; who has nothing to wait for has no bell. */
-static int make_fifos(struct broker *broker)
-{
-	const struct owner *owner = &broker->ticket.owner;
-	int dirfd = broker->dir->fd;
-
-	if (beacon_look(dirfd, owner->token, NULL) == BEACON_GONE) {
-		close_fd(&broker->live_fd);
-		broker->live_fd = beacon_create(dirfd, BEACON_LIVE, owner);
-		if (broker->live_fd < 0)
-			return broker->live_fd;
-	}
-	if (broker->ticket.state == TICKET_WAITING &&
-		!beacon_is_named(dirfd, BEACON_BELL, owner->token)) {
-		close_fd(&broker->bell_fd);
-		broker->bell_fd = beacon_create(dirfd, BEACON_BELL, owner);
-		if (broker->bell_fd < 0)
-			return broker->bell_fd;
-	}
-	return 0;
-}
-
-/* FIFOs first, then the ticket. */
-int broker_take_ticket(struct broker *broker, struct why *why)
-{
-	int r = make_fifos(broker);
-
-	if (r < 0) {
-		why_set(why, "cannot make a FIFO in '%s': %s", broker->dir->path,
-			strerror(-r));
-		broker_leave(broker);
-		return r;
-	}
-	r = ticket_append(&broker->queue.file, &broker->ticket, &broker->number);
-	if (r < 0) {
-		why_set(why, "cannot take a ticket in '%s/tickets': %s",
-			broker->dir->path,
-			r == -EMSGSIZE
-				? "its lists of GPUs and jobs are too long together"
-				: strerror(-r));
-		broker_leave(broker);
-	}
-	return r;
-}
-
-int broker_join(struct broker *broker, const struct request *request, const char *user,
-	struct why *why)
-{
-	struct ticket *ticket = &broker->ticket;
-	int r;
-
-	*ticket = (struct ticket){ .request = *request,
-		.state = has_to_wait(request) ? TICKET_WAITING : TICKET_GRANTED };
-	text_copy(ticket->boot, sizeof(ticket->boot), broker->dir->boot);
-	text_copy(ticket->user, sizeof(ticket->user), user);
-	r = owner_self(&ticket->owner);
-	if (r < 0) {
-		why_set(why, "cannot read /proc/self: %s", strerror(-r));
-		return r;
-	}
-	ticket->since_ms = ticket->turn_ms = clock_boot_ms();
-	r = hold_check(&broker->queue, request, why);
-	if (r == 0)
-		r = broker_check_quota(broker, UINT64_MAX, why);
-	if (r == 0)
-		r = broker_take_ticket(broker, why);
-	if (r < 0)
-		return r;
-	if (broker->number % SWEEP_EVERY == 0)
-		queue_tidy(&broker->queue, broker->number);
-	/* of those who joined at the same time the last have to go again */
-	r = broker_check_quota(broker, broker->number, why);
-	if (r < 0)
-		broker_leave(broker);
-	return r;
-}
-
-/* The ticket file was lost: a new ticket in the new one, at its end. */
-static int rejoin(struct broker *broker, struct why *why)
-{
-	int r = statedir_repair(broker->dir);
-
-	queue_release(&broker->queue);
-	if (r == 0)
-		r = queue_open(&broker->queue, broker->dir);
-	if (r < 0) {
-		why_set(why, "the state directory '%s' was lost: %s", broker->dir->path,
-			strerror(-r));
-		return r;
-	}
-	broker->has_rejoined = true;
-	broker->ticket.job = broker->ticket.latest = 0; /* numbers begin anew */
-	return broker_take_ticket(broker, why);
-}
-
-void broker_leave(struct broker *broker)
-{
-	beacon_remove(broker->dir->fd, BEACON_BELL, broker->ticket.owner.token);
-	beacon_remove(broker->dir->fd, BEACON_LIVE, broker->ticket.owner.token);
-	close_fd(&broker->bell_fd);
-	close_fd(&broker->live_fd);
-}
-
 /* --- a turn ----------------------------------------------------------------------- */
 
 /* Reads everything and plans: tickets first, then leases, then who lives. */
@@ -231,7 +118,7 @@ static int read_and_plan(struct broker *broker, struct verdict *ret, struct why 
 	if (r < 0)
 		return r;
 	if (r != 0 || strcmp(own.ticket.owner.token, broker->ticket.owner.token) != 0) {
-		r = rejoin(broker, why);
+		r = broker_rejoin(broker, why);
 		return r < 0 ? r : TURN_AGAIN;
 	}
 	if (own.is_cancelled) {
@@ -312,7 +199,7 @@ void broker_finish(struct broker *broker)
 	if (broker->hint == broker->number)
 		broker->hint++;
 	queue_move_hint(&broker->queue, broker->hint);
-	if (broker->number % SWEEP_EVERY == 0)
+	if (broker->number % BROKER_SWEEP_EVERY == 0)
 		beacon_sweep(broker->dir->fd, broker->dir->pidns);
 }
 

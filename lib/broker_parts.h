@@ -1,5 +1,5 @@
 /*
- * Between the parts of the broker: broker.c takes turns, broker_plan.c says what the queue
+ * Between the parts of the broker: broker.c takes turns, broker_join.c tickets, broker_plan.c says what the queue
  * means for this job, broker_wait.c what is worth waking up for,
  * broker_adopt.c leases those who are there already.
  */
@@ -60,6 +60,15 @@ bool broker_is_probe_fresh(const struct broker *broker, const struct gpuset *set
  * has its FIFOs.  0, or a negative errno with the reason in @why: neither is left.
  */
 MUST_CHECK int broker_take_ticket(struct broker *broker, struct why *why);
+
+/*
+ * The ticket file was lost: a new ticket in the new one, at its end.  0, or a negative errno with
+ * the reason in @why.
+ */
+MUST_CHECK int broker_rejoin(struct broker *broker, struct why *why);
+
+/* Tickets after which somebody looks for litter. */
+enum { BROKER_SWEEP_EVERY = 64 };
 
 /* Our place in the order. */
 struct queue_place broker_place(const struct broker *broker);

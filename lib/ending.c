@@ -49,6 +49,33 @@ void ending_describe(const struct snapshot *view, const struct snapshot_lease *o
 	}
 }
 
+void ending_tell_leaseless(const struct statedir *dir, uint64_t number,
+	const struct ticket *ticket, int64_t since_ms, const struct ending_facts *facts)
+{
+	int64_t now_ms = clock_boot_ms();
+	struct lease none = {
+		.ticket = number,
+		.job = ticket->job,
+		.attempt = ticket->attempt,
+		.owner = ticket->owner,
+		.share_percent = ticket->request.share_percent,
+		.vram_mib = ticket->request.vram_mib,
+		.since_ms = since_ms,
+		.waited_ms =
+			max_i64(0, (since_ms ? since_ms : now_ms) - ticket->since_ms),
+	};
+	struct history_end end;
+
+	text_copy(none.user, sizeof(none.user), ticket->user);
+	text_copy(none.name, sizeof(none.name), ticket->request.name);
+	text_copy(none.command, sizeof(none.command), ticket->request.command);
+	history_describe(&none, now_ms, now_ms, &end);
+	if (!since_ms)
+		end.since_ms = 0; /* it never got any */
+	ending_add_facts(facts, &end);
+	(void)!history_append(dir, &end);
+}
+
 void ending_tell(const struct snapshot *view, const struct snapshot_lease *over)
 {
 	struct history_end end;

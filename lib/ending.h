@@ -18,6 +18,25 @@
 void ending_describe(const struct snapshot *view, const struct snapshot_lease *over,
 	struct history_end *end);
 
+/* How a job ended, for who was there.  What is not known is -1, NULL or "". */
+struct ending_facts {
+	int status;
+	const char *how, *by; /* as in the history */
+	bool log_is_full;
+	char peaks[HISTORY_PEAKS_SIZE], utilization[8];
+};
+
+/* Fills in @end, which describes the lease, with what is known. */
+void ending_add_facts(const struct ending_facts *facts, struct history_end *end);
+
+/*
+ * Tells how the job with @ticket, number @number, ended that has no lease: it never had one, and
+ * ran since @since_ms (CLOCK_BOOTTIME), or it gave up waiting, or was cancelled, before (0).  For
+ * its owner, and for who has ended that one.  A crash before it leaves no line.
+ */
+void ending_tell_leaseless(const struct statedir *dir, uint64_t number,
+	const struct ticket *ticket, int64_t since_ms, const struct ending_facts *facts);
+
 /* Tells just that; the caller replaces the record. */
 void ending_tell(const struct snapshot *view, const struct snapshot_lease *over);
 
@@ -32,17 +51,6 @@ void ending_name_gpus(
  */
 void ending_record(
 	struct snapshot *view, const char *token, const char *how, const char *by);
-
-/* How a job ended, for who was there.  What is not known is -1, NULL or "". */
-struct ending_facts {
-	int status;
-	const char *how, *by; /* as in the history */
-	bool log_is_full;
-	char peaks[HISTORY_PEAKS_SIZE], utilization[8];
-};
-
-/* Fills in @end, which describes the lease, with what is known. */
-void ending_add_facts(const struct ending_facts *facts, struct history_end *end);
 
 /*
  * The same for who will not be able to open anything by then: what is needed is held open.

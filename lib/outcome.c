@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <signal.h>
 
 #include "clock.h"
 #include "history.h"
@@ -253,30 +252,6 @@ int outcome_learn_status(struct outcome *job, struct outcome_look *look, bool is
 	if (!job->is_settled && is_own)
 		outcome_look_again(look, job->over_ms);
 	return 0;
-}
-
-void outcome_tell_cancelled(const struct statedir *dir, uint64_t number,
-	const struct ticket *ticket, const char *by)
-{
-	int64_t now_ms = clock_boot_ms();
-	struct lease none = { .ticket = number,
-		.job = ticket->job,
-		.attempt = ticket->attempt,
-		.owner = ticket->owner,
-		.share_percent = ticket->request.share_percent,
-		.vram_mib = ticket->request.vram_mib,
-		.waited_ms = max_i64(0, now_ms - ticket->since_ms) };
-	struct history_end end;
-
-	text_copy(none.user, sizeof(none.user), ticket->user);
-	text_copy(none.name, sizeof(none.name), ticket->request.name);
-	text_copy(none.command, sizeof(none.command), ticket->request.command);
-	history_describe(&none, now_ms, now_ms, &end);
-	end.since_ms = 0; /* it never got any */
-	text_copy(end.how, sizeof(end.how), HISTORY_CANCEL);
-	text_copy(end.by, sizeof(end.by), by);
-	(void)snprintf(end.status, sizeof(end.status), "%d", 128 + SIGTERM);
-	(void)!history_append(dir, &end);
 }
 
 /* --- watching ---------------------------------------------------------------------- */

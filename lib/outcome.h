@@ -11,7 +11,7 @@
  * How it ended is known to who watched its owner (from Linux 6.15 on), whose status is the job's,
  * and else to the history, where somebody told it there: of the latest attempt alone.
  *
- * Nothing is written but by outcome_tell_cancelled(): a crash leaves nothing.
+ * Nothing is written: a crash leaves nothing.
  */
 #ifndef GPULEASE_OUTCOME_H
 #define GPULEASE_OUTCOME_H
@@ -98,12 +98,5 @@ void outcome_look_again(struct outcome_look *look, int64_t since_ms);
  * 0 or -ENOMEM.
  */
 MUST_CHECK int outcome_watch(const struct outcome_look *look, struct watch *watch);
-
-/*
- * Tells the history that @ticket, number @number, was cancelled by @by while it waited: for its
- * owner, and for who has ended that because it did not obey.  A crash before it leaves no line.
- */
-void outcome_tell_cancelled(const struct statedir *dir, uint64_t number,
-	const struct ticket *ticket, const char *by);
 
 #endif

@@ -235,8 +235,7 @@ void prober_step(
 unsigned prober_children(const struct prober *prober, uint32_t pids[PROBER_CHILDREN])
 {
 	const struct spawn *const all[PROBER_CHILDREN] = { &prober->run.gpus,
-		&prober->run.processes, &prober->run.list,
-		&prober->topology.run.spawn };
+		&prober->run.processes, &prober->run.list, &prober->topology.run.spawn };
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < PROBER_CHILDREN; i++)

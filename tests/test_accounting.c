@@ -478,8 +478,8 @@ static void sums_for_programs(void **state)
 {
 	static const char *const parts[] = { "\"gpulease-accounting/1\"", "\"gpus\": 4",
 		"\"since_unix_ms\": 1700000000000", "\"until_unix_ms\": 1700036000000",
-		"\"user\": \"user1\",\n      \"uid\": 1,\n      \"jobs\": 1,\n"
-		"      \"attempts\": 2,\n      \"running\": 0,\n",
+		("\"user\": \"user1\",\n      \"uid\": 1,\n      \"jobs\": 1,\n"
+		 "      \"attempts\": 2,\n      \"running\": 0,\n"),
 		"\"gpu_hours_least\": 6,\n      \"gpu_hours_most\": 8,",
 		"\"wait_mean_ms\": 61234", "\"wait_p95_ms\": 61234",
 		"\"utilization_mean_percent\": 80", "\"utilization_mean_percent\": null",

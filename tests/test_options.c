@@ -117,8 +117,8 @@ static void describe(const struct settings *s, struct text *out)
 {
 	static const char *const verbs[] = { "run", "status", "queue", "history",
 		"cancel", "pause", "resume", "doctor", "show-config", "docker-args",
-		"log", "follow", "wait-for", "signal-job", "attach", "sessions", "enter-session",
-		"accounting", "help", "version", "list-options" };
+		"log", "follow", "wait-for", "signal-job", "attach", "sessions",
+		"enter-session", "accounting", "help", "version", "list-options" };
 
 	text_add(out, verbs[s->verb]);
 	if (s->gpus_given)
@@ -703,8 +703,7 @@ static void jobs_are_looked_after(void **state)
 		{ "gpulease --submit -n 2 x -n 3", "run gpus=2 submit=1 [x -n 3]" },
 		{ "gpulease --submit --follow x --log 1",
 			"run submit=1 follow=1 [x --log 1]" },
-		{ "gpulease --follow --submit -- x -v",
-			"run submit=1 follow=1 [x -v]" },
+		{ "gpulease --follow --submit -- x -v", "run submit=1 follow=1 [x -v]" },
 		{ "gpulease --screen --name a x", "run name=a screen=1 [x]" },
 		{ "gpulease --setup a --conda b x", "run setup=a conda=b [x]" },
 		{ "gpulease --inject=--cuda --inject-style physical x",
@@ -722,6 +721,13 @@ static void jobs_are_looked_after(void **state)
 		{ "gpulease --sessions --json", "sessions json=1" },
 		{ "gpulease --accounting --csv --user eva", "accounting csv=1 user=eva" },
 	};
+
+	(void)state;
+	check_lines(rows, ARRAY_SIZE(rows));
+}
+
+static void what_is_wrong_about_such_jobs_is_refused(void **state)
+{
 	static const struct row wrong[] = {
 		{ "gpulease --signal NO@3 x",
 			"--signal: there is no signal 'NO'; write" },
@@ -752,7 +758,6 @@ static void jobs_are_looked_after(void **state)
 	};
 
 	(void)state;
-	check_lines(rows, ARRAY_SIZE(rows));
 	check_refusals(wrong, ARRAY_SIZE(wrong));
 }
 
@@ -951,6 +956,7 @@ int main(void)
 		cmocka_unit_test(the_order_can_be_changed),
 		cmocka_unit_test(what_orders_has_a_form),
 		cmocka_unit_test(jobs_are_looked_after),
+		cmocka_unit_test(what_is_wrong_about_such_jobs_is_refused),
 		cmocka_unit_test(what_one_machine_cannot_do_is_refused_by_name),
 		cmocka_unit_test(rows_do_what_their_group_says),
 		cmocka_unit_test(no_two_rows_share_a_spelling),

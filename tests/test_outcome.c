@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "clock.h"
+#include "ending.h"
 #include "fixture.h"
 #include "history.h"
 #include "outcome.h"
@@ -351,7 +352,9 @@ static void who_was_cancelled_waiting_stands_in_the_history(void **state)
 	tell_end(job, 0, "1");
 	second = try_again(&next, job, 2);
 	assert_int_equal(ticket_read(&queue.file, second, &ticket), TICKET_RECORD);
-	outcome_tell_cancelled(&dir, second, &ticket, "dave");
+	ending_tell_leaseless(&dir, second, &ticket, 0,
+		&(struct ending_facts){
+			.status = 143, .how = HISTORY_CANCEL, .by = "dave" });
 	assert_int_equal(history_find(dir.fd, job, clock_real_ms() - 60000, &end), 0);
 	assert_int_equal(end.attempt, 2);
 	assert_int_equal(end.since_ms, 0);

@@ -86,7 +86,9 @@ EOF
 	"$GPULEASE" -Q --report -n 8 -- sh "$S/killed" "$S/pid" >"$S/desk" 2>&1 &
 desk=$!
 started="$started $desk"
-wait_until '[ -e "$S/pid" ]' && read -r command supervisor <"$S/pid"
+wait_until '[ -e "$S/pid" ]' || not_ok 'the command runs' "$(cat "$S/desk")"
+# shellcheck disable=SC2034 # supervisor: for wait_until
+read -r command supervisor <"$S/pid"
 # first the one, then the other
 wait_until '[ "$(process_state "$supervisor")" = T ]' ||
 	not_ok 'both are suspended' "$(cat "$S/desk")"

@@ -36,7 +36,7 @@ chmod +x "$S/job"
 
 # only PROGRAM: from now on it alone is there
 only() {
-	rm -rf "$S/bin"
+	rm -rf "${S:?}/bin"
 	mkdir "$S/bin"
 	for only_program in tmux screen; do
 		[ "$only_program" = "$1" ] || continue

@@ -131,6 +131,15 @@ for how in ignores forks closes daemonises stops; do
 	frees 'and its GPUs are free'
 done
 
+cat >"$S/acts" <<'EOF'
+trap 'echo acted; exit' TERM
+kill -STOP $$
+while :; do sleep 0.05; done
+EOF
+# shellcheck disable=SC2016,SC2086
+run 'one that is stopped can still act on its TERM' 124 'acted' '*' \
+	"$GPULEASE" $S8 --time 300ms --grace 20s sh -c 'sh "$S/acts" & wait; wait'
+
 # who calls it is in the same group, and no part of the tree
 # shellcheck disable=SC2016
 run 'the script around it is not ended with it' 0 'rc 124' '' sh -c '
@@ -219,4 +228,14 @@ listener idle --report -n 1
 kib=$(sed -n 's/^RssAnon:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$job/status")
 is 'a supervisor has less than 1 MiB of its own' [ "$kib" -lt 1024 ]
 kill -TERM "$job"
+# --- what needs a time limit ------------------------------------------------------------
+
+run 'a requeue without a limit' 125 '' 'gpulease: --on-limit requeue needs a time limit; *' \
+	"$GPULEASE" --on-limit requeue true
+run 'a warning without one' 125 '' 'gpulease: --signal is sent before a time limit; *' \
+	"$GPULEASE" --signal USR1@5 true
+run 'a warning that would come too early' 125 '' 'gpulease: --signal would come before *' \
+	"$GPULEASE" --signal USR1@60 -t 60s true
+run 'a warning before another comes' 0 '' '' "$GPULEASE" --signal USR1@5 --preemptible true
+
 finish

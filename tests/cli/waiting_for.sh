@@ -293,4 +293,14 @@ run 'one that does not exist' 1 '' 'gpulease: job 4711 does not exist' \
 run 'no signal' 125 '' 'gpulease: --signal-job *' "$GPULEASE" --signal-job 1 NONE
 release_all a b
 
+# --- one that never started ------------------------------------------------------------------
+
+sim 8
+holder all -n 8
+id=$("$GPULEASE" --submit --max-wait 50ms -n 8 true)
+run 'a job in the background that gave up' 124 '' '' "$GPULEASE" --wait-for "$id"
+run 'it never started' 0 '*"started_unix_ms": null*"status": 124*' '' \
+	"$GPULEASE" --history --json 1
+release_all all
+
 finish
