@@ -150,6 +150,7 @@ check-slow: everything
 		"$(TORTURE) --clients 200 --jobs 2000" "$(TORTURE) --seconds $(TORTURE_SECONDS)" \
 		"$(TORTURE) --seconds $(TORTURE_SECONDS) --shares 95 --gpus 2" \
 		"$(TORTURE) --seconds 60 --gpus 1 --crowd --clients 80" \
+		"$(TORTURE) --seconds $(TORTURE_SECONDS) --preempt 60 --shares 30 --gpus 3" \
 		"$(TORTURE) --seconds 60 --nopidfd enosys" \
 		"$(TORTURE) --seconds 60 --nopidfd eperm" \
 		$(foreach way,enosys eperm,$(foreach script,$(CLI_TESTS), \

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "attempts.h"
 #include "clock.h"
@@ -143,6 +144,22 @@ static void fill_launch(struct launch *launch, const struct broker *broker)
 	launch->redirection = &attempt.redirection;
 }
 
+static bool is_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+int attempts_check(const struct settings *settings)
+{
+	if (!settings->oom_retries || settings->submit || settings->output ||
+		settings->error || is_file(STDOUT_FILENO) || is_file(STDERR_FILENO))
+		return 0;
+	diag("--oom-retries needs the output in a file: add -o FILE, or --submit");
+	return EXIT_MISUSE;
+}
+
 /* Where its output goes, or goes already; emptied before the first attempt alone. */
 static int open_output(const struct attempts *attempts, struct broker *broker)
 {
@@ -159,10 +176,10 @@ static int open_output(const struct attempts *attempts, struct broker *broker)
 	err = attempt.redirection.fds[STDERR_FILENO];
 	r = output_mark(out < 0 ? STDOUT_FILENO : out, err < 0 ? STDERR_FILENO : err,
 		&attempt.output);
-	if (r == 0 || !settings->oom_retries)
-		return 0;
-	diag("--oom-retries needs the output in a file: add -o FILE, or --submit");
-	return EXIT_MISUSE;
+	if (r < 0 && settings->oom_retries)
+		note("the output goes to no file that can be read: --oom-retries has no "
+		     "effect");
+	return 0;
 }
 
 /* The GPUs that are looked at: what is asked for has to need it. */

@@ -16,6 +16,12 @@ struct attempts {
 };
 
 /*
+ * Before the queue: whether the output goes where it can be read again, for those who want
+ * that.  0, or an exit status after the reason was told.
+ */
+MUST_CHECK int attempts_check(const struct settings *settings);
+
+/*
  * Runs the job, which has been granted, to its end.  The exit status; does not return where the
  * command died of a signal.
  */

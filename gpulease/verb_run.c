@@ -52,6 +52,9 @@ static int check_command(const struct settings *settings)
 	}
 	if (settings->lease_only || settings->shell)
 		return lease_check(settings);
+	r = attempts_check(settings);
+	if (r != 0)
+		return r;
 	job.command = settings->command;
 	if (setup_is_wanted(settings)) {
 		r = setup_wrap(settings, &job.command);

@@ -113,7 +113,7 @@ judge() {
 # Tests that fail anyway prove nothing.
 check_sound() {
 	sound="owner beacon life ticket queue commit snapshot policy room choice usage \
-plan_properties limits turn"
+plan_properties limits turn requeue outcome hold care preempt history"
 	# shellcheck disable=SC2086 # one word each
 	build $sound || {
 		sed 's/^/# /' "$work/log"
@@ -321,6 +321,43 @@ mutant hidden-memory-is-nobodys usage \
 mutant the-dead-still-count usage \
 	-- 'if (!lease->is_over && gpuset_has(&lease->lease.gpus, slot) &&' \
 	'if (gpuset_has(&lease->lease.gpus, slot) &&'
+
+# --- jobs that are tried again --------------------------------------------------------------
+
+mutant given-back-is-still-held requeue \
+	-- '	if (seen->lease.released_ms && !life_is_over(life))' '	if (false)'
+mutant nothing-is-given-back requeue \
+	-- '		lease.released_ms = clock_boot_ms();' '		lease.released_ms = 0;'
+mutant the-old-fifo-is-kept requeue \
+	-- '	close_fd(&debt->live_fd);' '	(void)debt->live_fd;'
+mutant the-first-names-no-latest requeue outcome \
+	-- '	first.latest = broker->number;' '	first.latest = 0;'
+mutant the-old-ticket-stays-granted requeue \
+	-- '	before.state = TICKET_LEFT;' '	(void)before;'
+mutant tried-again-at-once hold \
+	-- '	int64_t until_ms = row->ticket.not_before_ms;' '	int64_t until_ms = 0;'
+mutant oom-retry-has-no-more care \
+	-- '	uint64_t wanted_mib = had_mib + (had_mib + 3) / 4;' \
+	'	uint64_t wanted_mib = had_mib;'
+mutant who-was-interrupted-goes-on care \
+	-- '	if (end->wait_status == 0 || end->was_told || was_interrupted(end))' \
+	'	if (end->wait_status == 0 || end->was_told)'
+
+# --- who may be preempted -------------------------------------------------------------------
+
+mutant anybody-may-be-preempted preempt \
+	-- '	return record->is_preemptible && record->is_supervised &&' \
+	'	return record->is_supervised &&'
+mutant by-anybody preempt \
+	-- '	       lease->is_of_this_boot && !lease->is_dead && record->priority < priority;' \
+	'	       lease->is_of_this_boot && !lease->is_dead && priority;'
+
+# --- the history ----------------------------------------------------------------------------
+
+mutant who-waits-puts-aside history \
+	-- '	if (flock(file->fd, LOCK_EX | LOCK_NB) < 0)' '	if (flock(file->fd, LOCK_EX) < 0)'
+mutant a-lost-line-is-told history \
+	-- '	return st.st_nlink ? 0 : WRITE_LOST;' '	return 0;'
 
 echo "1..$number"
 [ "$missed" -eq 0 ]

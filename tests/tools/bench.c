@@ -11,6 +11,7 @@
 #include "measure.h"
 #include "bench_plan.h"
 
+#include <dirent.h>
 #include <getopt.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -615,6 +616,8 @@ static void row_idle(void)
 	tool_kill(&idle.holder);
 }
 
+#include "bench_care.h"
+
 /* --- a head that is stopped ------------------------------------------------------------ */
 
 /* From the arrival of a newcomer behind it to the newcomer's end. */
@@ -752,6 +755,8 @@ static const struct {
 	{ "size", row_size },
 	{ "start", row_start },
 	{ "plan", row_plan },
+	{ "supervised", care_rows_supervised },
+	{ "background", care_rows_background },
 };
 
 int main(int argc, char **argv)
