@@ -138,7 +138,9 @@ void prober_want(struct prober *prober, int64_t now_ms)
 		return;
 	}
 	prober->other_since_ms = prober->look_again_ms = 0;
-	probe_run_start(&prober->run, prober->config.nvidia_smi,
+	/* without one, which cannot be executed, that is what comes of it */
+	probe_run_start(&prober->run,
+		prober->config.nvidia_smi ? prober->config.nvidia_smi : "",
 		prober->config.environment, prober->config.limit_ms, now_ms);
 }
 

@@ -13,8 +13,6 @@ mkdir "$S/open/home"
 chown $((UID_BASE + 1)):$((UID_BASE + 1)) "$S/open/home"
 export XDG_STATE_HOME="$S/open/home"
 logs=$XDG_STATE_HOME/gpulease/logs
-# ended by it, whatever has become of the script
-at_exit 'pkill -KILL -u $((UID_BASE + 1))'
 
 # whose FILE: its user and group
 whose() {

@@ -116,7 +116,7 @@ end_all() {
 # Processes that run with the place of this script in their environment.
 strays() (
 	unset XDG_STATE_HOME # else grep would find itself
-	[ -z "$S" ] || grep -lzFx -- "XDG_STATE_HOME=$S/state-home" /proc/[0-9]*/environ \
+	[ -z "$S" ] || grep -lz -- "^XDG_STATE_HOME=$S/" /proc/[0-9]*/environ \
 		2>/dev/null | tr -dc '0-9\n'
 )
 
