@@ -127,7 +127,7 @@ deps:
 
 # The longest first: two run at a time.
 check: everything
-	@$(RUN) -t 270 "$(SWEEP) --quick" "$(TORTURE) --jobs 150" $(CORRUPT) $(CLI_RUNS) \
+	@$(RUN) -t 270 "$(SWEEP) --quick --every $(if $(SANITIZE),7,2)" "$(TORTURE) --jobs 150" $(CORRUPT) $(CLI_RUNS) \
 		"$(SIMULATE) --gpus 8" $(UNIT_TESTS) $(REPLAY_RUNS)
 
 check-fast: everything
