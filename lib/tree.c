@@ -23,7 +23,9 @@ static int add(struct tree *tree, uint32_t pid)
 		.pid = pid,
 		.parent = stat.parent,
 		.start = stat.start,
-		.is_apart = strcmp(stat.comm, KIN_SUBMITTED) == 0,
+		/* its own child has its name until it executes the command, but no session */
+		.is_apart = strcmp(stat.comm, KIN_SUBMITTED) == 0 &&
+			    getsid((pid_t)pid) == (pid_t)pid,
 		/* a leader that left before its threads looks like a zombie, too */
 		.is_dead = (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1,
 	};

@@ -15,7 +15,8 @@
 struct tree_process {
 	uint32_t pid, parent;
 	uint64_t start;
-	bool is_apart; /* looks after a job of its own (--submit), see kin.h: left out */
+	/* looks after a job of its own (--submit), in a session of its own; see kin.h: left out */
+	bool is_apart;
 	bool is_below; /* a descendant, but for those that are left out */
 	bool is_dead;  /* it has ended and is not waited for yet */
 };

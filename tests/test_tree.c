@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
+#include "kin.h"
 #include "tree.h"
 
 /* A child, its child, and what that left behind: it has a session of its own, and no parent. */
@@ -174,6 +175,43 @@ static void who_has_the_number_of_one_that_was_seen_is_not_signalled(void **stat
 	end_family(&family);
 }
 
+/* A child with the name of who looks after a job in the background; *@ret_pid is it. */
+static void start_submitted(bool has_session, pid_t *ret_pid)
+{
+	int ends[2];
+	char byte;
+
+	assert_int_equal(pipe(ends), 0);
+	*ret_pid = fork();
+	if (*ret_pid == 0) {
+		if (has_session)
+			(void)setsid();
+		(void)prctl(PR_SET_NAME, KIN_SUBMITTED);
+		(void)!write(ends[1], "x", 1);
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+static void a_job_in_the_background_is_apart_but_not_the_fork_of_one(void **state)
+{
+	pid_t job, fork_of_one;
+
+	(void)state;
+	start_submitted(true, &job);
+	start_submitted(false, &fork_of_one);
+	assert_int_equal(tree_read(&tree, NULL, 0), 0);
+	assert_false(is_below(job));
+	assert_true(is_below(fork_of_one));
+	assert_int_equal(tree_signal(&tree, SIGKILL, 0), 1);
+	assert_int_equal(signal_of(fork_of_one), SIGKILL);
+	(void)kill(job, SIGKILL);
+	assert_int_equal(signal_of(job), SIGKILL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +220,7 @@ int main(void)
 		TEST(who_has_ended_and_is_not_waited_for_does_not_count),
 		TEST(a_signal_reaches_one_group_or_the_others_or_all),
 		TEST(who_has_the_number_of_one_that_was_seen_is_not_signalled),
+		TEST(a_job_in_the_background_is_apart_but_not_the_fork_of_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
