@@ -120,14 +120,17 @@ REPLAY_RUNS = $(foreach name,$(FUZZERS), \
 	"$(B)/tests/fuzz/fuzz_$(name) tests/fuzz/corpus/$(name)")
 
 # The program itself leaves it to the kernel to take its memory back.
-CLI_RUNS = $(if $(SANITIZE),$(CLI_TESTS:%="env ASAN_OPTIONS=detect_leaks=0 sh %"),$(CLI_TESTS))
+NO_LEAKS = env ASAN_OPTIONS=detect_leaks=0
+CLI_RUNS = $(if $(SANITIZE),$(CLI_TESTS:%="$(NO_LEAKS) sh %"),$(CLI_TESTS))
+# Every second call; sanitizers make each of them slow.
+QUICK_SWEEP = $(if $(SANITIZE),$(NO_LEAKS) )$(SWEEP) --quick --every $(if $(SANITIZE),7,2)
 
 deps:
 	@sh tests/deps.sh
 
 # The longest first: two run at a time.
 check: everything
-	@$(RUN) -t 270 "$(SWEEP) --quick --every $(if $(SANITIZE),7,2)" "$(TORTURE) --jobs 150" $(CORRUPT) $(CLI_RUNS) \
+	@$(RUN) -t 270 "$(QUICK_SWEEP)" "$(TORTURE) --jobs 150" $(CORRUPT) $(CLI_RUNS) \
 		"$(SIMULATE) --gpus 8" $(UNIT_TESTS) $(REPLAY_RUNS)
 
 check-fast: everything
