@@ -330,7 +330,7 @@ mutant nothing-is-given-back requeue \
 	-- '		lease.released_ms = clock_boot_ms();' '		lease.released_ms = 0;'
 mutant the-old-fifo-is-kept requeue \
 	-- '	close_fd(&debt->live_fd);' '	(void)debt->live_fd;'
-mutant the-first-names-no-latest requeue outcome \
+mutant the-first-names-no-latest requeue \
 	-- '	first.latest = broker->number;' '	first.latest = 0;'
 mutant the-old-ticket-stays-granted requeue \
 	-- '	before.state = TICKET_LEFT;' '	(void)before;'
