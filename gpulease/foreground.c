@@ -3,18 +3,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "clock.h"
 #include "fdio.h"
 #include "foreground.h"
 #include "owner.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 enum {
 	COMMAND_FD, /* of the guard */
@@ -25,17 +19,6 @@ enum {
 	NAP_MS = 3600 * 1000,
 	STOP_TRIES = 1000, /* of 1 ms, until the parent has stopped */
 };
-
-static void close_from(int first)
-{
-	struct rlimit limit = { .rlim_cur = 1024 };
-
-	if (syscall(SYS_close_range, first, ~0u, 0) == 0)
-		return;
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	for (rlim_t fd = (rlim_t)first; fd < limit.rlim_cur; fd++)
-		(void)close((int)fd);
-}
 
 /* In a child: ends with its parent, and is disturbed by nothing else. */
 static void attend(pid_t parent, const char *name)
@@ -69,7 +52,7 @@ void foreground_begin(struct foreground *foreground)
 	foreground->witness = fork();
 	if (foreground->witness == 0) {
 		attend(parent, "gpulease-group");
-		close_from(0);
+		fdio_close_from(0);
 		for (;;)
 			(void)pause();
 	}
@@ -208,7 +191,7 @@ static _Noreturn void guard(pid_t parent, pid_t command, int64_t wake_ms, int be
 		(void)!dup2(pidfd, COMMAND_FD);
 	if (bell_fd >= 0)
 		(void)!dup2(bell_fd, BELL_FD);
-	close_from(GUARD_FDS);
+	fdio_close_from(GUARD_FDS);
 	if (!is_out_of_step(parent, command))
 		watch_over(command, has_pidfd, bell_fd >= 0, wake_ms);
 	(void)kill(parent, SIGCONT);

@@ -2,22 +2,17 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "clock.h"
 #include "commit.h"
 #include "ending.h"
+#include "fdio.h"
 #include "kin.h"
 #include "rights.h"
 #include "terminate.h"
 #include "watch.h"
 #include "watchdog.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 enum {
 	DIRECTORY_FD = 3,
@@ -37,13 +32,7 @@ static int let_go(const struct statedir *from, struct statedir *dir)
 		fcntl(DIRECTORY_FD, F_SETFD, FD_CLOEXEC) < 0)
 		return -errno;
 	dir->fd = DIRECTORY_FD;
-	if (syscall(SYS_close_range, DIRECTORY_FD + 1, ~0u, 0) < 0) {
-		struct rlimit limit = { .rlim_cur = 1024 };
-
-		(void)getrlimit(RLIMIT_NOFILE, &limit);
-		for (rlim_t fd = DIRECTORY_FD + 1; fd < limit.rlim_cur; fd++)
-			(void)close((int)fd);
-	}
+	fdio_close_from(DIRECTORY_FD + 1);
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd < 3 && r == 0; fd++)
 		if (null_fd < 0 || dup2(null_fd, fd) < 0)

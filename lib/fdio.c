@@ -1,9 +1,14 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "fdio.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
 int fdio_pread(int fd, void *out, size_t size, off_t offset, size_t *ret_size)
 {
@@ -167,4 +172,15 @@ int fdio_mount_id(int dirfd, const char *name, bool is_unique, uint64_t *ret_id)
 		return -ENOTSUP;
 	*ret_id = st.mount_id;
 	return 0;
+}
+
+void fdio_close_from(int first)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+
+	if (syscall(SYS_close_range, first, ~0u, 0) == 0)
+		return;
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	for (rlim_t fd = (rlim_t)first; fd < limit.rlim_cur; fd++)
+		(void)close((int)fd);
 }
