@@ -178,8 +178,8 @@ wishes() {
 	says 'its reasons have kinds' "leased null behind $of_c behind $of_c" queue.0.reason_kind \
 		queue.0.behind queue.1.reason_kind queue.1.behind queue.2.reason_kind queue.2.behind
 	run 'for people' 0 "*PRIO*
-  1 *$of_c *  2 *  0 *needs 2 GPUs, none is free; at the latest about ??:??
-  2 *  0.5 *  0 *behind ticket $of_c, which waits for 2 GPUs until about ??:??; starts about ??:??
+  1 *$of_c *  2 *  0 *needs 2 GPUs, none is free; at the latest about *??:??
+  2 *  0.5 *  0 *behind ticket $of_c, which waits for 2 GPUs until about *??:??; starts about *??:??
   3 *$of_d *2x8G *  -5 *" '' "$GPULEASE" --queue
 	is 'the head starts when leases end' starts_in 0 3500 3620
 	is 'and so do those behind it' starts_in 1 3500 7300
