@@ -154,6 +154,8 @@ ended old
 # with its status, where the kernel tells it
 is 'its end is told in the new one' wait_until \
 	'grep -aq "^ended/1 ticket=$old_id " "$S/dir/history"'
+is 'and no other status' [ "$(grep -a "^ended/1 ticket=$old_id " "$S/dir/history" |
+	grep -o ' status=[0-9]*' | grep -vc '=7$')" = 0 ]
 is 'nothing else is left' [ "$(cd "$S/dir" && echo h* tmp*)" = 'history history.1 tmp*' ]
 
 # --- many at once ----------------------------------------------------------------------

@@ -118,8 +118,8 @@ ends() {
 	release_all a
 	wait_until 'runs b' || bail 'job b does not start'
 	release_all b
-	run 'what has ended' 0 "TICKET*$me*0,1*ed*first*sh -c*$me*0,1,2,3*" '' \
-		"$GPULEASE" --history
+	run 'what has ended' 0 "TICKET*$me*0,1*ended*first*sh -c*$me*0,1,2,3*" '' \
+		sh -c '"$1" --history | sed s/finished/ended/' sh "$GPULEASE"
 	run 'the last of it' 0 "TICKET*$me*0,1,2,3*" '' "$GPULEASE" --history 1
 	is 'is one line' [ "$(printf '%s\n' "$out" | grep -c "$me")" -eq 1 ]
 	"$GPULEASE" --history --json | "$TOOLS/jsoncheck" jobs.0.name jobs.0.gpus.1 jobs.1.name \
@@ -178,9 +178,9 @@ wishes() {
 	says 'its reasons have kinds' "leased null behind $of_c behind $of_c" queue.0.reason_kind \
 		queue.0.behind queue.1.reason_kind queue.1.behind queue.2.reason_kind queue.2.behind
 	run 'for people' 0 "*PRIO*
-  1 *$of_c *  2 *  0 *needs 2 GPUs, none is free; at the latest about *??:??
-  2 *  0.5 *  0 *behind ticket $of_c, which waits for 2 GPUs until about *??:??; starts about *??:??
-  3 *$of_d *2x8G *  -5 *" '' "$GPULEASE" --queue
+  1 *$of_c *  2 *  0 *needs 2 GPUs, none is free; at the latest about ??:??
+  2 *  0.5 *  0 *behind ticket $of_c, which waits for 2 GPUs until about ??:??; starts about ??:??
+  3 *$of_d *2x8G *  -5 *" '' sh -c '"$1" --queue | sed "s/about 20..-..-.. /about /g"' sh "$GPULEASE"
 	is 'the head starts when leases end' starts_in 0 3500 3620
 	is 'and so do those behind it' starts_in 1 3500 7300
 	waiter f -n 1 --after "$(id_of a),$(id_of b)"
