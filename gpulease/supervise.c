@@ -116,6 +116,22 @@ static bool obey_orders(struct watched *watched)
 	}
 }
 
+/*
+ * To all of the group as a rule, or else to this process alone: then the command stands still
+ * since a stop that we have already been told of.  One that we have not been told of yet is
+ * younger than the signal, and to be obeyed.
+ */
+static void continue_command(pid_t command)
+{
+	siginfo_t stop = { .si_pid = 0 };
+
+	if (!command || !is_stopped(command))
+		return;
+	(void)waitid(P_PID, (id_t)command, &stop, WSTOPPED | WNOHANG | WNOWAIT);
+	if (stop.si_pid == 0)
+		(void)kill(command, SIGCONT);
+}
+
 static void obey_signal(struct watched *watched, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
@@ -123,9 +139,7 @@ static void obey_signal(struct watched *watched, const struct signalfd_siginfo *
 	if (signal == SIGCHLD)
 		return;
 	if (signal == SIGCONT) {
-		/* to all of the group as a rule, or else to this process alone */
-		if (watched->command && is_stopped(watched->command))
-			(void)kill(watched->command, SIGCONT);
+		continue_command(watched->command);
 		return;
 	}
 	if (signal == SIGTERM && obey_orders(watched))
