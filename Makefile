@@ -1,6 +1,6 @@
 # gpulease: GPU leases on a shared machine.  GNU make; no configure step.
 #
-#	make                 build/gpulease
+#	make                 build/gpulease and build/gpulease-simjob
 #	make demo            two jobs that wait for each other, and a status
 #	make deps check      install the tools of the tests, run the quick ones (5 minutes at most)
 #	make check-slow      the long ones: every kill and stop point, the torture (SLOW_SECONDS)
@@ -56,15 +56,20 @@ UNIT_TESTS   := $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c))
 HELPERS      := $(patsubst %.c,$(B)/o/%.o,$(filter-out tests/test_%.c,$(wildcard tests/*.c)))
 TOOLS        := $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
 SIMULATE     := $(B)/tests/simulate
+SIMJOB       := $(B)/gpulease-simjob
 FUZZERS      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS      := $(FUZZERS:%=$(B)/tests/fuzz/fuzz_%)
 CLI_TESTS    := $(filter-out %/lib.sh %_lib.sh %/own_mounts.sh,$(wildcard tests/cli/*.sh))
 
-all: $(B)/gpulease
+all: $(B)/gpulease $(SIMJOB)
 
 # --- building -----------------------------------------------------------------------------
 
 $(B)/gpulease: $(B)/o/gpulease/main.o $(B)/libcommand.a $(B)/libgpulease.a
+	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
+
+# A job for simulated GPUs; of the command it takes what reads GPULEASE_SIM.
+$(SIMJOB): $(B)/o/gpulease/simjob/simjob.o $(B)/libcommand.a $(B)/libgpulease.a
 	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
 
 $(B)/libgpulease.a: $(LIB_OBJECTS)
@@ -148,6 +153,7 @@ check-slow: everything
 	$(if $(VALGRIND),,@echo "valgrind is not installed: the tests under it are left out")
 	@$(RUN) -t $(SLOW_SECONDS) --budget $(SLOW_SECONDS) "$(SWEEP)" \
 		"env LOG_RUNS=1000 sh tests/cli/logs.sh" \
+		"env BATCH_EVERY=1 sh tests/cli/batch_kill.sh" \
 		$(foreach part,alone holder waiter dead lower beside torture, \
 			"tests/cli/hardened_sweep.sh $(part)") \
 		"$(TORTURE) --clients 200 --jobs 2000" "$(TORTURE) --seconds $(TORTURE_SECONDS)" \
@@ -198,7 +204,7 @@ SRUN  = $(DESTDIR)$(PREFIX)/lib/gpulease/bin
 SETUP = BUILT='$(B)/gpulease' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' MODE='$(MODE)' \
 	GROUP='$(GROUP)' sh gpulease/packaging/setup.sh
 
-install: $(B)/gpulease
+install: $(B)/gpulease $(SIMJOB)
 	@$(SETUP) install
 
 # Not in PREFIX/bin: programs that find an srun there believe that they are inside Slurm.
@@ -211,7 +217,7 @@ uninstall:
 	@$(SETUP) uninstall
 
 # Takes no root: the group and the set-group-ID bit are given to it where it is installed.
-deb: $(B)/gpulease
+deb: $(B)/gpulease $(SIMJOB)
 	@BUILT='$(B)/gpulease' VERSION='$(VERSION)' OUT='$(B)' sh gpulease/packaging/deb.sh
 
 dist:

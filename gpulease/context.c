@@ -117,6 +117,29 @@ static const char *named_directory(struct settings *settings)
 	return settings->dir ? settings->dir : dir && *dir ? dir : NULL;
 }
 
+/* In a simulation gpulease-simjob is found also where it was built, beside this program. */
+static void add_own_folder(void)
+{
+	const char *path = getenv("PATH");
+	char own[PATH_MAX] = "", *slash;
+	autofree char *longer = NULL;
+	size_t size;
+
+	if (!path || readlink("/proc/self/exe", own, sizeof(own) - 1) < 0)
+		return;
+	slash = strrchr(own, '/');
+	if (slash)
+		*slash = '\0';
+	size = strlen(own);
+	/* inside a simulated job it is there already */
+	if (strlen(path) >= size && strcmp(path + strlen(path) - size, own) == 0)
+		return;
+	if (asprintf(&longer, "%s:%s", path, own) < 0)
+		longer = NULL;
+	else
+		(void)setenv("PATH", longer, 1);
+}
+
 static void find_nvidia_smi(struct context *context)
 {
 	char *out = context->nvidia_smi;
@@ -271,6 +294,8 @@ int context_open(struct settings *settings, struct context *context)
 	}
 	tell_what_is_missing(context);
 	context_find_driver(context);
+	if (settings->sim_gpus)
+		add_own_folder();
 	return 0;
 }
 

@@ -16,9 +16,14 @@ enum {
 
 /* --- when -------------------------------------------------------------------------- */
 
-static int64_t next_moment_ms(int64_t now_ms)
+static int64_t gap_ms(const struct sampler *sampler)
 {
-	return (now_ms / SAMPLE_MS + 1) * SAMPLE_MS;
+	return sampler->is_simulated ? SAMPLE_SIMULATED_MS : SAMPLE_MS;
+}
+
+static int64_t next_moment_ms(const struct sampler *sampler, int64_t now_ms)
+{
+	return (now_ms / gap_ms(sampler) + 1) * gap_ms(sampler);
 }
 
 void sampler_begin(struct sampler *sampler, struct broker *broker, const char *token,
@@ -30,6 +35,7 @@ void sampler_begin(struct sampler *sampler, struct broker *broker, const char *t
 
 	*sampler = (struct sampler){
 		.broker = broker,
+		.is_simulated = config->sim_gpus != 0,
 		.is_alone = need_is_whole(&need),
 		.declared_mib = declared_mib,
 		.tolerance_percent = tolerance_percent,
@@ -37,7 +43,7 @@ void sampler_begin(struct sampler *sampler, struct broker *broker, const char *t
 		.begun_ms = now_ms,
 	};
 	text_copy(sampler->token, sizeof(sampler->token), token);
-	if (config->sim_gpus || !config->nvidia_smi)
+	if (!config->sim_gpus && !config->nvidia_smi)
 		return;
 	gpuset_for_each (slot, gpus) {
 		struct sample_gpu *gpu = &sampler->gpus[sampler->gpu_count++];
@@ -47,7 +53,7 @@ void sampler_begin(struct sampler *sampler, struct broker *broker, const char *t
 		gpu->total_mib = broker->view.gpus[slot].file.gpu.total_mib;
 	}
 	if (sampler->gpu_count)
-		sampler->due_ms = sampler->look_ms = next_moment_ms(now_ms);
+		sampler->due_ms = sampler->look_ms = next_moment_ms(sampler, now_ms);
 }
 
 unsigned sampler_poll_fds(
@@ -72,7 +78,7 @@ static void await_next(struct sampler *sampler, int64_t now_ms)
 
 	for (unsigned i = 0; i < sampler->misses && skips < SKIPS_MAX; i++)
 		skips = min_i64(2 * skips + 1, SKIPS_MAX);
-	sampler->due_ms = next_moment_ms(now_ms) + skips * SAMPLE_MS;
+	sampler->due_ms = next_moment_ms(sampler, now_ms) + skips * gap_ms(sampler);
 	sampler->look_ms = sampler->due_ms;
 }
 
@@ -224,6 +230,8 @@ static bool take_news(struct sampler *sampler)
 		view->probe.started_ms < sampler->begun_ms)
 		return false;
 	sampler->seen_ms = view->probe.started_ms;
+	if (sampler->is_simulated && !sampler->broker->prober.sees_use)
+		return false;
 	for (unsigned i = 0; i < sampler->gpu_count; i++) {
 		is_seen = count_gpu(sampler, &sampler->gpus[i]) || is_seen;
 		is_over = is_over || exceeds(sampler, sampler->gpus[i].now_mib);

@@ -9,7 +9,10 @@
  *
  * What is counted is the memory of the job's processes (usage.h).  Of a GPU that the job has
  * alone it is all that is in use where none of its processes is shown: in a container, say,
- * whose processes are other people's to the kernel.  Simulated GPUs are not looked at.
+ * whose processes are other people's to the kernel.
+ *
+ * Simulated GPUs are looked at every second, which takes no nvidia-smi.  It counts only where
+ * processes show what they use of them (sim_memory.h), or have ever done so.
  *
  * A crash leaves an nvidia-smi that ends by itself, and in the lease what was seen last.
  */
@@ -19,7 +22,7 @@
 #include "broker.h"
 #include "ending.h"
 
-enum { SAMPLE_MS = 5000 };
+enum { SAMPLE_MS = 5000, SAMPLE_SIMULATED_MS = 1000 };
 
 /* One of the job's GPUs. */
 struct sample_gpu {
@@ -35,6 +38,7 @@ struct sample_gpu {
 struct sampler {
 	struct broker *broker;
 	char token[TOKEN_SIZE];
+	bool is_simulated;     /* its GPUs are */
 	bool is_alone;         /* on its GPUs */
 	uint64_t declared_mib; /* of each GPU, 0: nothing */
 	unsigned tolerance_percent;

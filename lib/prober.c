@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "prober.h"
+#include "sim_memory.h"
 
 /* How often to look for somebody else's result, and how long at most. */
 enum { LOOK_EVERY_MS = 20, TRUST_OTHERS_MS = 2000, TRUST_HASTILY_MS = 500 };
@@ -72,15 +73,21 @@ bool prober_serves(const struct prober *prober, const struct probe *probe, int64
 	       clock_age_ms(now_ms, probe->finished_ms) <= PROBER_FRESH_MS;
 }
 
-/* Simulated GPUs are idle from when they are first seen. */
+/* Simulated GPUs are idle from when they are first seen so. */
 static void simulate(
-	const struct prober *prober, int64_t now_ms, struct probe *probe, bool is_known)
+	struct prober *prober, int64_t now_ms, struct probe *probe, bool is_known)
 {
-	int64_t idle_since_ms = is_known ? probe->gpus[0].idle_since_ms : now_ms;
+	uint32_t known = is_known ? probe->gpu_count : 0;
+	int64_t since_ms[GPUSET_MAX];
 
+	for (uint32_t i = 0; i < known; i++)
+		since_ms[i] = probe->gpus[i].idle_since_ms;
 	probe_simulate(prober->config.sim_gpus, prober->config.sim_mib, now_ms, probe);
-	for (uint32_t i = 0; i < probe->gpu_count; i++)
-		probe->gpus[i].idle_since_ms = idle_since_ms;
+	prober->sees_use = sim_memory_read(prober->dir, probe) == 0;
+	probe_mark_idle(probe, NULL, &prober->config.usage);
+	for (uint32_t i = 0; i < known && i < probe->gpu_count; i++)
+		if (probe->gpus[i].idle_since_ms && since_ms[i])
+			probe->gpus[i].idle_since_ms = since_ms[i];
 }
 
 void prober_refresh(

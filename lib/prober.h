@@ -51,6 +51,7 @@ struct prober {
 	uint64_t file_id[3];    /* of the shared result that was read last */
 	int64_t own_started_ms, own_finished_ms; /* of the last from here, 0: none */
 	bool has_result; /* one has been taken over, from here or from others */
+	bool sees_use;   /* of simulated GPUs: whether anybody has ever shown any */
 	struct prober_topology topology;
 };
 
@@ -71,7 +72,8 @@ bool prober_serves(
 
 /*
  * Takes over the newest shared result, if it is newer than @probe; one that does not serve
- * never replaces one that does.  Simulated GPUs are always seen afresh.  Sets *@has_probe once
+ * never replaces one that does.  Simulated GPUs are always seen afresh, with what processes
+ * show of their use of them (sim_memory.h).  Sets *@has_probe once
  * there is a result.
  */
 void prober_refresh(

@@ -28,8 +28,7 @@ static const struct {
 	{ 0x47504653, "GPFS" },
 };
 
-/* The name of the file system that @fd lies on, if it is one of those; else NULL. */
-static const char *unshared_name(int fd)
+const char *statedir_unshared_name(int fd)
 {
 	struct statfs fs;
 
@@ -95,7 +94,7 @@ static const char *distrust(const struct stat *st, bool is_private)
 
 static int check(const char *path, bool is_private, struct statedir *dir, struct why *why)
 {
-	const char *reason, *fs = unshared_name(dir->fd);
+	const char *reason, *fs = statedir_unshared_name(dir->fd);
 	struct stat st;
 
 	if (fstat(dir->fd, &st) < 0)

@@ -3,6 +3,8 @@
  *
  *	tickets  gpu/  live/  bell/  probe  probe.lock  topology  topology.lock  history  history.1
  *
+ * and for simulated GPUs sim/ (sim_memory.h).
+ *
  * The shared directory is made by the installation, never by gpulease; only where none exists
  * a private one of the user's is made and used.  A directory that exists and cannot be used
  * is an error, never a private queue beside the shared one.
@@ -52,5 +54,8 @@ MUST_CHECK int statedir_open(
 MUST_CHECK int statedir_repair(const struct statedir *dir);
 
 void statedir_release(struct statedir *dir);
+
+/* The name of the file system that @fd lies on, where other machines may use it; else NULL. */
+const char *statedir_unshared_name(int fd);
 
 #endif

@@ -9,6 +9,7 @@
 #include "../gpulease/sampler.h"
 #include "clock.h"
 #include "fixture.h"
+#include "sim_memory.h"
 
 enum { TOTAL_MIB = 24576 };
 
@@ -294,9 +295,8 @@ static void nobody_looks_where_there_is_nothing_to_see(void **state)
 	struct pollfd fds[PROBE_POLL_FDS];
 
 	(void)state;
-	for (unsigned i = 0; i < 3; i++) {
-		broker.prober.config.sim_gpus = i == 1 ? 2 : 0;
-		broker.prober.config.nvidia_smi = i == 2 ? NULL : "/nonexistent";
+	for (unsigned i = 0; i < 2; i++) {
+		broker.prober.config.nvidia_smi = i == 1 ? NULL : "/nonexistent";
 		sampler_begin(&sampler, &broker, broker.ticket.owner.token,
 			i == 0 ? &none : &both, 1000, 10);
 		assert_true(sampler_wake_ms(&sampler) == INT64_MAX);
@@ -304,7 +304,45 @@ static void nobody_looks_where_there_is_nothing_to_see(void **state)
 		assert_false(sampler_step(&sampler, clock_boot_ms() + 86400000));
 		assert_false(prober_is_busy(&broker.prober));
 	}
-	broker.prober.config.sim_gpus = 0;
+}
+
+static void simulated_gpus_are_looked_at_every_second(void **state)
+{
+	struct gpuset first =
+		fixture_set("2"); /* behind those with a uuid of their own */
+	struct sim_memory memory = SIM_MEMORY_INIT;
+	struct gpuset shown = fixture_set("0");
+	bool has_probe = false;
+	int64_t due_ms;
+
+	(void)state;
+	broker.prober.config.sim_gpus = 2;
+	broker.prober.config.sim_mib = TOTAL_MIB;
+	prober_refresh(&broker.prober, clock_boot_ms(), &probe, &has_probe);
+	add_gpu(probe.gpus[0].uuid, 0);
+	assert_int_equal(snapshot_read(&broker.view, clock_boot_ms()), 0);
+	sampler_begin(
+		&sampler, &broker, broker.ticket.owner.token, &first, TOTAL_MIB, 10);
+	due_ms = sampler_wake_ms(&sampler);
+	assert_int_equal(due_ms % SAMPLE_SIMULATED_MS, 0);
+	/* what nobody shows is no sample, and the next moment is as near */
+	for (unsigned i = 0; i < 3; i++, due_ms += SAMPLE_SIMULATED_MS) {
+		assert_int_equal(sampler_wake_ms(&sampler), due_ms);
+		assert_false(sampler_step(&sampler, due_ms));
+		assert_int_equal(sampler.count, 0);
+		assert_false(prober_is_busy(&broker.prober));
+	}
+	assert_int_equal(sim_memory_begin(&dir, &shown, &memory), 0);
+	assert_int_equal(sim_memory_show(&memory, 3000, 91), 0);
+	assert_false(sampler_step(&sampler, due_ms));
+	sim_memory_end(&memory);
+	assert_int_equal(sampler.count, 1);
+	assert_int_equal(sampler_peak_mib(&sampler), 3000);
+	assert_int_equal(sampler.gpus[0].busy_peak, 91);
+	/* where anybody ever has, it is one that nothing is used */
+	assert_false(sampler_step(&sampler, due_ms + SAMPLE_SIMULATED_MS));
+	assert_int_equal(sampler.count, 2);
+	assert_int_equal(sampler.gpus[0].now_mib, 0);
 }
 
 static void what_was_begun_while_the_job_waited_is_ended(void **state)
@@ -521,6 +559,7 @@ int main(void)
 		TEST(one_who_is_slow_is_waited_for_but_not_one_who_is_stopped),
 		TEST(a_driver_that_shows_nothing_is_asked_less_and_less),
 		TEST(nobody_looks_where_there_is_nothing_to_see),
+		TEST(simulated_gpus_are_looked_at_every_second),
 		TEST(what_was_begun_while_the_job_waited_is_ended),
 		TEST(only_its_own_processes_count),
 		TEST(alone_it_is_all_that_is_in_use_where_no_process_is_shown),

@@ -26,14 +26,14 @@ date_of_source() {
 		sort -n | tail -n 1
 }
 
-# The libc that the program asks for: "libc6 (>= 2.34)", nothing for a static one.
+# The libc that the programs ask for: "libc6 (>= 2.34)", nothing for a static one.
 depends_on_libc() {
-	case $(LC_ALL=C readelf -d "$root/usr/bin/gpulease" | grep NEEDED) in
+	case $(LC_ALL=C readelf -d "$root"/usr/bin/* | grep NEEDED) in
 	*'[libc.so.6]'*) ;;
 	'') return ;;
 	*) die 'not built with the libc of Debian' ;;
 	esac
-	versions=$(LC_ALL=C readelf -V "$root/usr/bin/gpulease")
+	versions=$(LC_ALL=C readelf -V "$root"/usr/bin/*)
 	highest=$(echo "$versions" | grep -o 'GLIBC_[0-9][0-9.]*' | sort -Vu | tail -n 1)
 	case $versions in # the linker's own mark for libraries from 2.36 on
 	*GLIBC_ABI_DT_RELR*) highest=$(printf '%s\n' "$highest" GLIBC_2.36 | sort -V | tail -n 1) ;;
@@ -50,7 +50,7 @@ fill() {
 files() {
 	BUILT=$BUILT PREFIX=/usr DESTDIR=$root MODE=private \
 		sh "$here/setup.sh" install >/dev/null
-	strip --remove-section=.comment --remove-section=.note "$root/usr/bin/gpulease"
+	strip --remove-section=.comment --remove-section=.note "$root"/usr/bin/*
 	install -D -m 0644 "$here/gpulease.conf" "$root/etc/gpulease.conf"
 	doc=$root/usr/share/doc/gpulease
 	install -d "$doc"

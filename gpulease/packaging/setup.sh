@@ -3,7 +3,7 @@
 #
 #	setup.sh install | uninstall
 #
-# From make: BUILT, the program; PREFIX, DESTDIR, MODE, GROUP as its user gave them.  Three
+# From make: BUILT, the program, beside which gpulease-simjob lies; PREFIX, DESTDIR, MODE, GROUP as its user gave them.  Three
 # forms: hardened (the program is set-group-ID, nobody need be in the group), lab (the members
 # of a group share the directory and trust each other), private (the program alone).  Nothing
 # is changed before all that can be refused has been looked at.
@@ -109,6 +109,7 @@ make_state() {
 # one of another mode, and what runs is not disturbed.
 # install_program [GROUP]: set-group-ID where a group is given.
 install_program() {
+	install -s -m 0755 "$BUILT-simjob" "$bin/gpulease-simjob"
 	new=$bin/.gpulease.new.$$
 	trap 'rm -f "$new"' EXIT
 	install -s -m 0755 "$BUILT" "$new"
@@ -258,7 +259,7 @@ install_all() {
 # --- removing ----------------------------------------------------------------------------
 
 uninstall() {
-	rm -f "$bin/gpulease" "$share/bash-completion/completions/gpulease" \
+	rm -f "$bin/gpulease" "$bin/gpulease-simjob" "$share/bash-completion/completions/gpulease" \
 		"$DESTDIR$PREFIX/lib/gpulease/bin/srun"
 	for page in "$source"/man/*.[157]; do
 		rm -f "$share/man/man${page##*.}/${page##*/}"

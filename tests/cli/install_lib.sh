@@ -35,7 +35,7 @@ pristine() {
 	! mountpoint -q /var/lib/gpulease 2>/dev/null || umount -l /var/lib/gpulease
 	overlay "$@"
 	rm -rf /var/lib/gpulease*
-	rm -f /usr/local/bin/gpulease /etc/gpulease.conf
+	rm -f /usr/local/bin/gpulease /usr/local/bin/gpulease-simjob /etc/gpulease.conf
 	! getent group gpulease >/dev/null || groupdel gpulease
 	unset GPULEASE_SIM
 	mkdir -m 0700 "$M/home"

@@ -28,16 +28,18 @@ fi
 deb() {
 	package=$S/deb/gpulease_$1_$architecture.deb
 	mkdir -p "$S/deb"
-	make -s --no-print-directory "B=$S/deb" "VERSION=$1" -o "$S/deb/gpulease" deb
+	make -s --no-print-directory "B=$S/deb" "VERSION=$1" -o "$S/deb/gpulease" \
+		-o "$S/deb/gpulease-simjob" deb
 }
 
 mkdir "$S/deb"
-cp "$build/gpulease" "$S/deb/gpulease"
+cp "$build/gpulease" "$build/gpulease-simjob" "$S/deb"
 run 'a package is built' 0 "$S/deb/gpulease_1.0_$architecture.deb" '' deb 1.0
 cp "$package" "$S/deb/first.deb"
 wait_until "[ \"\$(date +%s)\" -gt $(date +%s) ]" # what notes the time will differ
 run 'and again' 0 '*' '' env TZ=Asia/Tokyo sh -c 'umask 077; exec "$@"' sh make -s \
-	--no-print-directory "B=$S/deb" VERSION=1.0 -o "$S/deb/gpulease" deb
+	--no-print-directory "B=$S/deb" VERSION=1.0 -o "$S/deb/gpulease" \
+	-o "$S/deb/gpulease-simjob" deb
 is 'it is the same' cmp -s "$package" "$S/deb/first.deb"
 run 'all is of root' 0 'root/root' '' sh -c 'dpkg-deb -c "$1" | cut -d " " -f 2 | sort -u' sh \
 	"$package"

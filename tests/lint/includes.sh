@@ -9,19 +9,24 @@
 # what they are.
 lib_layers='
 	base banned
-	text clock array gpuset room choice quota part parse record operands models config config_values
+	text clock array gpuset room choice quota part words parse record operands models config config_values
 	fdio owner watch spawn childenv rights kin tree
-	statedir beacon life terminate probe_data smi* topology probe_run probe probe_marks prober
+	statedir beacon life terminate probe_data smi* topology probe_run probe probe_marks sim_memory prober
 	ticket queue queue_* passover lease history policy estimate
 	account snapshot snapshot_* usage instance inventory ending commit outcome hold preempt
 	broker broker_*'
 gpulease_layers='
-	diag exitcodes bind options pattern operands limits privilege setid container docker_args config_file render_* signals output inject foreground teardown
-	cli cli_table cli_values cli_sharing cli_care when ended_filter accounting care help verbs terminal
+	diag exitcodes bind options pattern operands limits privilege setid container docker_args config_file render_* json_text signals output inject foreground teardown
+	cli cli_table cli_values cli_sharing cli_care cli_batch when ended_filter accounting care help verbs terminal
+	batch_numbers batch_event batch_list batch_attributes batch_csv batch_after batch_jobs batch_match batch_plan
+	batch_watch batch_file batch_journal batch_load batch_log
 	context need explain explain_verdict process mps step watchdog redirect joblog follow setup conda session session_list sampler
-	request selection launch waiting look view view_* show show_* background report
+	request selection launch waiting look view view_* show show_* background report batch_member
+	batch_board batch_board_parts batch_tell batch_show
 	supervise queueing lease_only lease_shell lease_adopt
 	attempts
+	batch_settings batch_child
+	batch_runner batch_open batch_active batch_edit
 	doctor doctor_*
 	verb_*
 	main'

@@ -4,7 +4,7 @@
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-for file in lib/*.[ch] gpulease/*.[ch]; do
+for file in lib/*.[ch] gpulease/*.[ch] gpulease/*/*.[ch]; do
 	lines=$(wc -l <"$file")
 	[ "$lines" -le 450 ] || echo "$file: $lines lines"
 done >"${TMPDIR:-/tmp}/long.$$"
@@ -18,7 +18,7 @@ if ! ctags --version 2>/dev/null | grep -q Universal; then
 fi
 result 'functions of at most 60 lines' "$(
 	ctags -x --_xformat='%F %n %{end} %N' --kinds-C=f --languages=C \
-		lib/*.c gpulease/*.c tests/*.c tests/*/*.c |
+		lib/*.c gpulease/*.c gpulease/*/*.c tests/*.c tests/*/*.c |
 		awk '$3 - $2 + 1 > 60 { print $1 ":" $2 ": " $4 "() has " $3 - $2 + 1 " lines" }'
 )"
 finish

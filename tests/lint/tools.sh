@@ -26,7 +26,7 @@ gcc | clang)
 tidy)
 	need clang-tidy
 	# shellcheck disable=SC2086 # flags are words
-	log=$(printf '%s\n' lib/*.c gpulease/*.c |
+	log=$(printf '%s\n' lib/*.c gpulease/*.c gpulease/*/*.c |
 		xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$@" -- '"$flags"' 2>/dev/null' sh |
 		grep -A 3 -E '^[^ ].*: (warning|error):')
 	result 'clang-tidy' "$log"
@@ -45,7 +45,7 @@ cppcheck)
 	;;
 format)
 	need clang-format
-	for file in lib/*.[ch] gpulease/*.[ch] tests/*.[ch] tests/*/*.[ch]; do
+	for file in lib/*.[ch] gpulease/*.[ch] gpulease/*/*.[ch] tests/*.[ch] tests/*/*.[ch]; do
 		result "$file" "$(clang-format --dry-run -Werror "$file" 2>&1 |
 			grep -E 'error|warning' | head -n 3)"
 	done
@@ -53,7 +53,8 @@ format)
 shellcheck)
 	need shellcheck
 	for file in tests/run tests/*.sh tests/*/*.sh tests/bin/* .ci/run \
-		gpulease/completion/*.bash gpulease/packaging/*.sh gpulease/packaging/post*; do
+		gpulease/completion/*.bash gpulease/examples/*.sh gpulease/packaging/*.sh \
+		gpulease/packaging/post*; do
 		case $(head -n 1 "$file") in
 		*python* | *perl*) continue ;;
 		esac
