@@ -255,6 +255,8 @@ static int settle_operands(
 	if (s->verb == VERB_PAUSE || s->verb == VERB_RESUME)
 		return check_operands(s, verb, OPERAND_GPU, why);
 	r = settle_job_operands(s, verb, why);
+	if (r == 0)
+		r = settle_batch(s, verb, why);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	if (s->operand_count > most) {
@@ -282,6 +284,25 @@ static int settle_command(
 		return -EINVAL;
 	}
 	s->command = result->rest;
+	return 0;
+}
+
+/* The jobs that this one comes after: their ids, but in a line for a jobs file. */
+static int settle_after(struct command_line *line, struct why *why)
+{
+	static const char *const names[] = { "--after", "--after-ok" };
+	const char *const given[] = { line->after, line->after_ok };
+	char *const ids[] = { line->settings.after_ids, line->settings.after_ok_ids };
+
+	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
+		struct why reason = WHY_NONE;
+
+		if (!given[i] || line->settings.verb != VERB_RUN ||
+			read_after(given[i], ids[i], &reason) == 0)
+			continue;
+		why_set(why, "%s: %s", names[i], reason.text);
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -316,6 +337,8 @@ int cli_parse(char **argv, struct settings *ret, struct why *why)
 	if (!result.verb || result.verb->kind == OPTION_VERB) {
 		r = check_verb(&result, s->verb, why);
 		if (r == 0)
+			r = settle_after(&line, why);
+		if (r == 0)
 			r = check_pairs(&line, &result, why);
 		if (r == 0)
 			r = settle_gpus(&line, &result, &spelled, why);
@@ -331,5 +354,9 @@ int cli_parse(char **argv, struct settings *ret, struct why *why)
 	*ret = line.settings;
 	ret->after = ret->after_ids[0] ? ret->after_ids : NULL;
 	ret->after_ok = ret->after_ok_ids[0] ? ret->after_ok_ids : NULL;
+	if (s->verb == VERB_ADD) {
+		ret->after = line.after;
+		ret->after_ok = line.after_ok;
+	}
 	return 0;
 }

@@ -26,6 +26,8 @@ enum verb {
 	VERB_SESSIONS,
 	VERB_ENTER_SESSION,
 	VERB_ACCOUNTING,
+	VERB_BATCH,
+	VERB_ADD,
 	VERB_HELP,
 	VERB_VERSION,
 	VERB_LIST_OPTIONS,
@@ -41,6 +43,9 @@ enum inject_style { INJECT_LOCAL, INJECT_PHYSICAL };
 
 /* Whether to bind to the CPUs near the GPUs; BIND_AS_CONFIGURED: the option was not given. */
 enum bind_wish { BIND_AS_CONFIGURED, BIND_YES, BIND_NO };
+
+/* What a jobs file looks like: batch_list.h. */
+enum batch_format { BATCH_LINES, BATCH_CSV };
 
 /*
  * Everything points into argv or into itself, so it is not to be copied; nothing is to be
@@ -64,7 +69,8 @@ struct settings {
 	const char *models; /* file with the needs of models; NULL */
 	int64_t priority;   /* 0 */
 	bool priority_given;
-	const char *after, *after_ok; /* ids, "12,15", good for operands.h; NULL */
+	/* ids, "12,15", good for operands.h; with --add as given, for names are good there; NULL */
+	const char *after, *after_ok;
 	char after_ids[AFTER_SIZE], after_ok_ids[AFTER_SIZE]; /* where those two point */
 	bool singleton;                                       /* with ->name */
 	bool dry_run;
@@ -122,6 +128,14 @@ struct settings {
 	int64_t from_ms, until_ms; /* CLOCK_REALTIME; 0, INT64_MAX */
 	bool csv;
 	bool podman; /* --docker-args=podman */
+
+	/* --batch and --add; ->operands[0] is the file, the command of --add is ->command */
+	enum batch_format batch_format;
+	unsigned jobs_at_once; /* 0: as many as the queue gives */
+	bool once, fresh, watch, fail_fast;
+	const char *log_dir; /* NULL: beside the file */
+	/* what ->command runs in a shell, where that is a line of a jobs file; NULL */
+	const char *line;
 
 	const char *topic; /* of --help, NULL */
 

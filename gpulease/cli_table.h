@@ -16,6 +16,7 @@ enum option_group {
 	GROUP_ORDER,
 	GROUP_CARE,
 	GROUP_BACK,
+	GROUP_BATCH,
 	GROUP_SETUP,
 	GROUP_LEASE,
 	GROUP_LOOK,
@@ -42,6 +43,7 @@ struct command_line {
 	struct settings settings;
 	const char *n;     /* of -n: GPUs, or srun's tasks */
 	const char *tasks; /* of --ntasks: always tasks */
+	const char *after, *after_ok;
 	struct gpu_wish gpus[GPU_SOURCES];
 };
 
@@ -53,6 +55,9 @@ extern const struct option_def cli_options[];
  */
 MUST_CHECK int settle_sharing(
 	struct settings *settings, const char *spelled, struct why *why);
+
+/* Likewise of --batch and --add: their operands.  1 where it is one of them, 0, -EINVAL. */
+MUST_CHECK int settle_batch(struct settings *settings, const char *verb, struct why *why);
 
 /* Likewise of jobs that are looked after, and of leases without a command. */
 MUST_CHECK int settle_care(const struct settings *settings, struct why *why);
@@ -90,6 +95,8 @@ int read_nodes(const char *value, void *unused, struct why *why);
 int read_one_task(const char *value, void *unused, struct why *why);
 int read_export(const char *value, void *list, struct why *why);
 int read_file(const char *value, void *pattern, struct why *why);
+int read_batch_format(const char *value, void *format, struct why *why);
+int read_jobs(const char *value, void *count, struct why *why);
 int read_engine(const char *value, bool *ret_podman, struct why *why);
 int read_history(const char *value, uint64_t *ret, struct why *why);
 

@@ -55,20 +55,32 @@ static void apply(struct settings *settings, const struct model_need *need)
 		return;
 	settings->gpus = need->gpus;
 	settings->share_percent = settings->exclusive ? 0 : need->share_percent;
-	settings->vram_mib = need->vram_mib;
+	/* what was there was raised for want of memory in an earlier run: batch_settings() */
+	if (settings->vram_mib < need->vram_mib)
+		settings->vram_mib = need->vram_mib;
+}
+
+/* The model that the command names; NULL: none.  @out is room for it. */
+static const char *named_model(
+	const struct settings *settings, const char *option, char out[MODELS_VALUE_SIZE])
+{
+	if (!settings->line)
+		return models_option_value(settings->command, option);
+	return models_line_value(settings->line, option, out) ? out : NULL;
 }
 
 int need_from_model(
 	struct settings *settings, const struct context *context, struct why *why)
 {
 	struct model_table table = context->config.models;
+	char value[MODELS_VALUE_SIZE];
 	struct model_need need;
 	const char *name;
 	int r = settings->models ? read_table(settings->models, &table, why) : 0;
 
 	if (r < 0 || settings->need_given)
 		return r;
-	name = models_option_value(settings->command, context->config.model_option);
+	name = named_model(settings, context->config.model_option, value);
 	if (!name)
 		return 0;
 	r = models_find(&table, name, &need, why);

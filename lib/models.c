@@ -3,6 +3,7 @@
 #include "models.h"
 #include "parse.h"
 #include "part.h"
+#include "words.h"
 
 enum { NEED_SIZE = 32 };
 
@@ -377,4 +378,28 @@ const char *models_option_value(char *const command[], const char *option)
 			value = *++word;
 	}
 	return value;
+}
+
+bool models_line_value(const char *line, const char *option, char out[MODELS_VALUE_SIZE])
+{
+	size_t size = strlen(option);
+	bool is_program = true, is_found = false;
+	char at[2 * MODELS_VALUE_SIZE];
+	struct text word = TEXT_ON(at);
+
+	for (; words_take(&line, &word); word = TEXT_ON(at), is_program = false) {
+		if (is_program || strncmp(at, option, size) != 0)
+			continue;
+		if (at[size] == '=') {
+			text_copy(out, MODELS_VALUE_SIZE, at + size + 1);
+			is_found = true;
+		} else if (!at[size]) {
+			word = TEXT_ON(at);
+			if (!words_take(&line, &word))
+				break;
+			text_copy(out, MODELS_VALUE_SIZE, at);
+			is_found = true;
+		}
+	}
+	return is_found;
 }

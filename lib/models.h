@@ -51,4 +51,11 @@ MUST_CHECK int models_check(const struct model_table *table, struct why *why);
  */
 const char *models_option_value(char *const command[], const char *option);
 
+/*
+ * The same in a line for a shell (words.h), into @out; a name that is too long for any table is
+ * cut and still is.  False: it is not there.
+ */
+enum { MODELS_VALUE_SIZE = MODELS_NAME_SIZE + 1 };
+bool models_line_value(const char *line, const char *option, char out[MODELS_VALUE_SIZE]);
+
 #endif

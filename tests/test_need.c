@@ -89,6 +89,23 @@ static void a_model_says_what_is_needed_if_nobody_else_does(void **state)
 	check_need("gpulease x --llm small", "1 0% 0");
 }
 
+/* The line of a jobs file runs in a shell; the model stands in it, not behind the shell. */
+static void the_line_of_a_jobs_file_names_a_model(void **state)
+{
+	static struct settings settings;
+
+	(void)state;
+	configure(configured);
+	read_line("gpulease /bin/sh -c x", &settings);
+	settings.line = "cd y && python x.py --llm 'big' >log";
+	assert_int_equal(need_from_model(&settings, &context, &why), 0);
+	assert_int_equal(settings.gpus, 2);
+	settings.gpus = 1;
+	settings.line = "python x.py";
+	assert_int_equal(need_from_model(&settings, &context, &why), 0);
+	assert_int_equal(settings.gpus, 1);
+}
+
 static void write_file(const struct scratch *s, const char *name, const char *text)
 {
 	assert_int_equal(scratch_write(s, name, text), 0);
@@ -150,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_model_says_what_is_needed_if_nobody_else_does),
+		cmocka_unit_test(the_line_of_a_jobs_file_names_a_model),
 		SCRATCH_TEST(a_file_takes_the_place_of_the_configured_table),
 		SCRATCH_TEST(a_bad_file_is_refused_whether_it_is_needed_or_not),
 	};

@@ -1,0 +1,87 @@
+/*
+ * Any text as a jobs file: what is refused has a reason that is one printable line and names
+ * file and line; each line that is read can be written, and is read as the same again.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "../../gpulease/batch_attributes.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_reason(const struct why *why)
+{
+	char printable[sizeof(why->text)];
+	struct text shown = TEXT_ON(printable);
+
+	assert(strncmp(why->text, "x, line ", 8) == 0);
+	text_add_printable(&shown, why->text, strlen(why->text));
+	assert(strcmp(printable, why->text) == 0);
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : !a && !b;
+}
+
+static void check_same(const struct batch_line *line, const struct batch_line *other)
+{
+	const struct batch_attributes *a = &line->attributes, *b = &other->attributes;
+
+	assert(line->key && line->key == other->key);
+	assert(strcmp(line->command, other->command) == 0);
+	assert(a->given == b->given && a->is_cancelled == b->is_cancelled);
+	assert(a->gpus == b->gpus && a->share_percent == b->share_percent);
+	assert(a->vram_mib == b->vram_mib && a->limit_ms == b->limit_ms);
+	assert(a->oom_retries == b->oom_retries && a->retries == b->retries);
+	assert(a->priority == b->priority && is_same(a->allow, b->allow));
+	assert(is_same(a->after, b->after) && is_same(a->after_ok, b->after_ok));
+	assert(is_same(a->name, b->name) && is_same(a->setup, b->setup));
+	assert(is_same(a->conda, b->conda));
+}
+
+/* One that comes after others is alone in its file: then they are missing. */
+static void check_again(const struct batch_line *line)
+{
+	struct batch_line alone = *line;
+	char *words[] = { (char *)(uintptr_t)line->command, NULL };
+	struct batch_list list = BATCH_LIST_NONE;
+	struct why why = WHY_NONE;
+	char *at = malloc(2 * BATCH_LINE_MAX);
+	struct text out;
+
+	assert(at);
+	out = text_on(at, 2 * BATCH_LINE_MAX);
+	if (batch_line_write(BATCH_LINES, &line->attributes, words, &out, &why) < 0) {
+		/* what was as long as can be is longer in the one way of writing */
+		assert(strstr(why.text, "it has more than"));
+		free(at);
+		return;
+	}
+	out.used = 0;
+	alone.attributes.given &= ~(1u << BATCH_AFTER | 1u << BATCH_AFTER_OK);
+	alone.attributes.after = alone.attributes.after_ok = NULL;
+	assert(batch_line_write(BATCH_LINES, &alone.attributes, words, &out, &why) == 0);
+	assert(batch_list_parse(
+		       BATCH_LINES, "x", at, out.used, "python", NULL, &list, &why) == 0);
+	assert(list.count == 1);
+	check_same(&alone, &list.lines[0]);
+	batch_list_release(&list);
+	free(at);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct batch_list list = BATCH_LIST_NONE;
+	struct why why = WHY_NONE;
+	int r = batch_list_parse(
+		BATCH_LINES, "x", (const char *)data, size, "python", NULL, &list, &why);
+
+	if (r < 0)
+		check_reason(&why);
+	for (size_t i = 0; i < list.count; i++)
+		check_again(&list.lines[i]);
+	batch_list_release(&list);
+	return 0;
+}
