@@ -1,5 +1,6 @@
 #include <assert.h>
 
+#include "json_text.h"
 #include "render_json.h"
 
 /* --- structure --------------------------------------------------------------------- */
@@ -73,74 +74,16 @@ void json_finish(struct json *json)
 
 /* --- texts ------------------------------------------------------------------------- */
 
-/* How many bytes the UTF-8 character with that first byte has, 0: none begins so. */
-static size_t length_by_lead(unsigned char lead)
-{
-	static const struct {
-		unsigned char mask, lead;
-	} forms[] = { { 0x80, 0 }, { 0xe0, 0xc0 }, { 0xf0, 0xe0 }, { 0xf8, 0xf0 } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-		if ((lead & forms[i].mask) == forms[i].lead)
-			return i + 1;
-	return 0;
-}
-
-static uint32_t decode(const unsigned char *in, size_t length)
-{
-	uint32_t point = length == 1 ? in[0] : in[0] & (0x7fu >> length);
-
-	for (size_t i = 1; i < length; i++)
-		point = point << 6 | (in[i] & 0x3f);
-	return point;
-}
-
-static void print_escape(FILE *out, uint32_t point)
-{
-	if (point >= 0x10000) {
-		point -= 0x10000;
-		(void)fprintf(out, "\\u%04x\\u%04x", 0xd800 | point >> 10,
-			0xdc00 | (point & 0x3ff));
-	} else {
-		(void)fprintf(out, "\\u%04x", point);
-	}
-}
-
-/*
- * Writes the character at @in and returns how many bytes it has.  text.h knows what is well
- * formed and what a terminal may show: the latter passes through it unchanged, a well-formed
- * rest becomes one `?`, and every byte of a broken sequence one.
- */
-static size_t print_character(FILE *out, const char *in, size_t size)
-{
-	size_t length = length_by_lead((unsigned char)in[0]);
-	char shown[8];
-	struct text text = TEXT_ON(shown);
-
-	if (!length || length > size) {
-		print_escape(out, 0xfffd);
-		return 1;
-	}
-	text_add_printable(&text, in, length);
-	if (text.used != 1 && shown[0] == '?') {
-		print_escape(out, 0xfffd);
-		return 1;
-	}
-	if (memcmp(shown, in, text.used) != 0) {
-		print_escape(out, decode((const unsigned char *)in, length));
-		return length;
-	}
-	if (in[0] == '"' || in[0] == '\\')
-		(void)fputc('\\', out);
-	(void)fputs(shown, out);
-	return length;
-}
-
 static void print_string(FILE *out, const char *bytes, size_t size)
 {
 	(void)fputc('"', out);
-	for (size_t i = 0; i < size;)
-		i += print_character(out, bytes + i, size - i);
+	for (size_t i = 0; i < size;) {
+		char character[JSON_CHARACTER_SIZE];
+		struct text text = TEXT_ON(character);
+
+		i += json_add_character(&text, bytes + i, size - i);
+		(void)fputs(character, out);
+	}
 	(void)fputc('"', out);
 }
 

@@ -1,0 +1,415 @@
+#include <errno.h>
+
+#include "batch_event.h"
+#include "json_text.h"
+
+static const char event_words[BATCH_KINDS][8] = {
+	[BATCH_SEEN] = "seen",
+	[BATCH_LISTED] = "list",
+	[BATCH_STARTED] = "started",
+	[BATCH_ATTEMPT] = "attempt",
+	[BATCH_OVER] = "ended",
+	[BATCH_QUEUED] = "queued",
+	[BATCH_WAITING] = "waiting",
+	[BATCH_MEMORY] = "memory",
+	[BATCH_NOTE] = "note",
+	[BATCH_SUMMARY] = "summary",
+};
+
+static const char cause_words[BATCH_CAUSES][10] = {
+	[BATCH_ITSELF] = "itself",
+	[BATCH_BY_OOM] = "oom",
+	[BATCH_BY_LIMIT] = "limit",
+	[BATCH_BY_CANCEL] = "cancelled",
+	[BATCH_BY_PREEMPT] = "preempted",
+	[BATCH_NOT_RUN] = "not-run",
+	[BATCH_IS_LOST] = "lost",
+};
+
+bool batch_event_is_kept(enum batch_event_kind kind)
+{
+	return kind >= BATCH_SEEN && kind <= BATCH_OVER;
+}
+
+const char *batch_event_word(enum batch_event_kind kind)
+{
+	return kind < BATCH_KINDS ? event_words[kind] : NULL;
+}
+
+const char *batch_cause_word(enum batch_cause cause)
+{
+	return cause < BATCH_CAUSES ? cause_words[cause] : NULL;
+}
+
+/* --- members ----------------------------------------------------------------------- */
+
+enum kind {
+	OF_U64,
+	OF_I64,
+	OF_U32,
+	OF_I32,
+	OF_PERCENT, /* int32_t, -1 where it is not known */
+	OF_HEX,
+	OF_TEXT,
+	OF_TOKEN, /* a text that is one: it becomes a file's name */
+	OF_BOOL,
+	OF_CAUSE,
+};
+
+#define ON(kind) (1u << BATCH_##kind)
+
+/* Which events have a member. */
+enum {
+	ENDS = ON(ATTEMPT) | ON(OVER),
+	RUNS = ON(STARTED) | ENDS,
+	TICKETS = RUNS | ON(QUEUED) | ON(WAITING) | ON(MEMORY),
+	JOBS = TICKETS | ON(SEEN) | ON(NOTE),
+	TEXTS = ENDS | ON(WAITING) | ON(NOTE) | ON(SUMMARY),
+	STATUSES = ENDS | ON(SUMMARY),
+	SIZES = RUNS | ON(MEMORY),
+	TIMES = ENDS | ON(SUMMARY),
+	ANY = (1u << BATCH_KINDS) - 1,
+};
+
+#define MEMBER(name, kind, field, events)                                \
+	{                                                                \
+		name, kind, offsetof(struct batch_event, field),         \
+			sizeof(((struct batch_event *)0)->field), events \
+	}
+
+/*
+ * In the order of the line.  A member that is 0, "" or not known is left out, unless an event
+ * that always has it is named below.
+ */
+static const struct member {
+	char name[13];
+	uint8_t kind;
+	uint16_t offset, size, events;
+} members[] = {
+	MEMBER("at", OF_I64, at_ms, ANY),
+	MEMBER("job", OF_U64, job, JOBS),
+	MEMBER("key", OF_HEX, key, ON(SEEN)),
+	MEMBER("name", OF_TEXT, name, ON(SEEN) | RUNS),
+	MEMBER("command", OF_TEXT, command, ON(SEEN)),
+	MEMBER("ticket", OF_U64, ticket, TICKETS),
+	MEMBER("attempt", OF_U32, attempt, SIZES),
+	MEMBER("gpus", OF_TEXT, gpus, RUNS),
+	MEMBER("pid", OF_U32, owner.pid, ON(STARTED)),
+	MEMBER("uid", OF_U32, owner.uid, ON(STARTED)),
+	MEMBER("inode", OF_U64, owner.inode, ON(STARTED)),
+	MEMBER("start", OF_U64, owner.start, ON(STARTED)),
+	MEMBER("pidns", OF_U64, owner.pidns, ON(STARTED)),
+	MEMBER("token", OF_TOKEN, owner.token, ON(STARTED)),
+	MEMBER("boot", OF_TEXT, boot, ON(STARTED)),
+	MEMBER("declared_mib", OF_U64, declared_mib, SIZES),
+	MEMBER("vram_mib", OF_U64, vram_mib, SIZES),
+	MEMBER("next_mib", OF_U64, next_mib, ENDS),
+	MEMBER("peak_mib", OF_U64, peak_mib, ENDS | ON(MEMORY)),
+	MEMBER("limit_ms", OF_I64, limit_ms, RUNS),
+	MEMBER("waited_ms", OF_I64, waited_ms, RUNS),
+	MEMBER("ran_ms", OF_I64, ran_ms, TIMES),
+	MEMBER("delay_ms", OF_I64, delay_ms, ON(ATTEMPT)),
+	MEMBER("status", OF_I32, status, STATUSES),
+	MEMBER("cause", OF_CAUSE, cause, ENDS),
+	MEMBER("busy_mean", OF_PERCENT, busy_mean, ENDS),
+	MEMBER("busy_peak", OF_PERCENT, busy_peak, ENDS),
+	MEMBER("interrupted", OF_BOOL, is_interrupted, ON(OVER)),
+	MEMBER("by_line", OF_BOOL, is_by_line, ON(OVER)),
+	MEMBER("asked", OF_HEX, asked, ON(OVER)),
+	MEMBER("text", OF_TEXT, text, TEXTS),
+};
+
+_Static_assert(ARRAY_SIZE(members) <= 32, "the parser has a bit for each");
+
+static bool has_member(const struct member *member, enum batch_event_kind kind)
+{
+	return member->events >> kind & 1;
+}
+
+/* Whether it stands in the line whatever it is. */
+static bool is_always_there(const struct member *member)
+{
+	return member->kind == OF_CAUSE ||
+	       member->offset == offsetof(struct batch_event, status);
+}
+
+static bool is_text(const struct member *member)
+{
+	return member->kind == OF_TEXT || member->kind == OF_TOKEN;
+}
+
+static void set_none(const struct member *member, char *field)
+{
+	if (is_text(member))
+		field[0] = '\0';
+	else
+		memset(field, member->kind == OF_PERCENT ? 0xff : 0, member->size);
+}
+
+static bool is_none(const struct member *member, const char *field)
+{
+	const char none = member->kind == OF_PERCENT ? -1 : 0;
+
+	if (is_text(member))
+		return !field[0];
+	for (size_t i = 0; i < member->size; i++)
+		if (field[i] != none)
+			return false;
+	return true;
+}
+
+/* --- writing ----------------------------------------------------------------------- */
+
+/* A union in place of casts: the field is as large as one of these. */
+union number {
+	uint64_t u64;
+	int64_t i64;
+	uint32_t u32;
+	int32_t i32;
+	bool bit;
+	enum batch_cause cause;
+};
+
+static void write_value(const struct member *member, const char *field, struct text *out)
+{
+	union number is = { .u64 = 0 };
+
+	if (!is_text(member))
+		memcpy(&is, field, member->size);
+	switch ((enum kind)member->kind) {
+	case OF_U64:
+		text_addf(out, "%llu", (unsigned long long)is.u64);
+		break;
+	case OF_I64:
+		text_addf(out, "%lld", (long long)is.i64);
+		break;
+	case OF_U32:
+		text_addf(out, "%u", is.u32);
+		break;
+	case OF_I32:
+	case OF_PERCENT:
+		text_addf(out, "%d", is.i32);
+		break;
+	case OF_HEX:
+		text_addf(out, "\"%016llx\"", (unsigned long long)is.u64);
+		break;
+	case OF_TEXT:
+	case OF_TOKEN:
+		json_add_string(out, field, strnlen(field, member->size));
+		break;
+	case OF_BOOL:
+		text_add(out, is.bit ? "true" : "false");
+		break;
+	case OF_CAUSE:
+		text_addf(out, "\"%s\"", batch_cause_word(is.cause));
+		break;
+	}
+}
+
+void batch_event_write(const struct batch_event *event, struct text *out)
+{
+	text_addf(out, "{\"event\": \"%s\"", batch_event_word(event->kind));
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		const struct member *member = &members[i];
+		const char *field = (const char *)event + member->offset;
+
+		if (!has_member(member, event->kind) ||
+			(is_none(member, field) && !is_always_there(member)))
+			continue;
+		text_addf(out, ", \"%s\": ", member->name);
+		write_value(member, field, out);
+	}
+	if (event->kind == BATCH_LISTED && event->jobs_size) {
+		text_add(out, ", \"jobs\": ");
+		json_add_string(out, event->jobs, event->jobs_size);
+	}
+	text_add(out, "}\n");
+}
+
+/* --- reading ----------------------------------------------------------------------- */
+
+static bool is_word(const struct json_value *value, const char *word)
+{
+	return value->kind == JSON_STRING && value->size && value->at[0] == word[0] &&
+	       value->size == strlen(word) && memcmp(value->at, word, value->size) == 0;
+}
+
+static int read_hex(const struct json_value *value, uint64_t *ret)
+{
+	static const char digits[] = "0123456789abcdef";
+	uint64_t number = 0;
+
+	if (value->kind != JSON_STRING || value->size == 0 || value->size > 16)
+		return -EINVAL;
+	for (size_t i = 0; i < value->size; i++) {
+		const char *digit = strchr(digits, value->at[i]);
+
+		if (!digit || !*digit)
+			return -EINVAL;
+		number = number << 4 | (uint64_t)(digit - digits);
+	}
+	*ret = number;
+	return 0;
+}
+
+static int read_text(
+	const struct member *member, const struct json_value *value, char *field)
+{
+	struct text text = text_on(field, member->size);
+
+	if (value->kind != JSON_STRING)
+		return -EINVAL;
+	json_unescape(value, &text);
+	return member->kind == OF_TOKEN && !is_token(field) ? -EINVAL : 0;
+}
+
+/* One that is not known is of a later version: what the status says is all that is left. */
+static enum batch_cause read_cause(const struct json_value *value)
+{
+	for (unsigned i = 0; i < BATCH_CAUSES; i++)
+		if (is_word(value, cause_words[i]))
+			return (enum batch_cause)i;
+	return BATCH_ITSELF;
+}
+
+static int read_number(
+	const struct member *member, const struct json_value *value, union number *ret)
+{
+	bool is_wide = member->kind == OF_I64;
+	int64_t number = 0;
+	int r;
+
+	if (member->kind == OF_U64)
+		return json_read_unsigned(value, UINT64_MAX, &ret->u64);
+	if (member->kind == OF_U32)
+		r = json_read_signed(value, 0, UINT32_MAX, &number);
+	else
+		r = json_read_signed(value, is_wide ? INT64_MIN : INT32_MIN,
+			is_wide ? INT64_MAX : INT32_MAX, &number);
+	if (is_wide)
+		ret->i64 = number;
+	else
+		ret->u32 = (uint32_t)number;
+	return r;
+}
+
+/* 0 or -EINVAL: the member is not of its kind, and the field is as it was. */
+static int read_value(
+	const struct member *member, const struct json_value *value, char *field)
+{
+	union number is = { .u64 = 0 };
+	int r = 0;
+
+	set_none(member, field);
+	if (value->kind == JSON_NULL)
+		return 0;
+	if (is_text(member))
+		return read_text(member, value, field);
+	if (member->kind == OF_HEX)
+		r = read_hex(value, &is.u64);
+	else if (member->kind == OF_CAUSE)
+		is.cause = read_cause(value);
+	else if (member->kind != OF_BOOL)
+		r = read_number(member, value, &is);
+	else if (value->kind == JSON_BOOL)
+		is.bit = value->at[0] == 't';
+	else
+		r = -EINVAL;
+	if (r == 0)
+		memcpy(field, &is, member->size);
+	return r;
+}
+
+/* The member of that name.  They mostly come in the order of the table: behind @last. */
+static const struct member *find_member(
+	const struct json_value *key, const struct member *last)
+{
+	const struct member *member = last;
+
+	do {
+		if (++member == members + ARRAY_SIZE(members))
+			member = members;
+		if (is_word(key, member->name))
+			return member;
+	} while (member != last);
+	return NULL;
+}
+
+static enum batch_event_kind read_event(const struct json_value *value)
+{
+	for (unsigned i = BATCH_SEEN; i < BATCH_KINDS; i++)
+		if (is_word(value, event_words[i]))
+			return (enum batch_event_kind)i;
+	return BATCH_EVENT_NONE;
+}
+
+/* What the members of a line were. */
+struct reading {
+	uint32_t seen,
+		bad; /* a bit for each of the table; bad: the value is not of its kind */
+	bool has_event;
+	struct json_value list;
+};
+
+static void read_member(const struct json_value *key, const struct json_value *value,
+	const struct member **last, struct reading *reading, struct batch_event *event)
+{
+	const struct member *member;
+	uint32_t bit;
+
+	if (is_word(key, "event") && value->kind == JSON_STRING) {
+		event->kind = read_event(value);
+		reading->has_event = true;
+		return;
+	}
+	if (is_word(key, "jobs")) {
+		reading->list = *value;
+		return;
+	}
+	member = find_member(key, *last);
+	if (!member)
+		return;
+	*last = member;
+	bit = 1u << (member - members);
+	reading->seen |= bit;
+	reading->bad &= ~bit;
+	if (read_value(member, value, (char *)event + member->offset) < 0)
+		reading->bad |= bit;
+}
+
+/* Leaves of what was read what that event has.  0 or -EINVAL: that is bad. */
+static int keep_own(const struct reading *reading, struct batch_event *event)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		if (!(reading->seen >> i & 1))
+			continue;
+		if (!has_member(&members[i], event->kind))
+			set_none(&members[i], (char *)event + members[i].offset);
+		else if (reading->bad >> i & 1)
+			return -EINVAL;
+	}
+	if (event->kind != BATCH_LISTED || !reading->list.at)
+		return 0;
+	if (reading->list.kind != JSON_STRING ||
+		!batch_is_numbers(reading->list.at, reading->list.size))
+		return -EINVAL;
+	event->jobs = reading->list.at;
+	event->jobs_size = reading->list.size;
+	return 0;
+}
+
+int batch_event_parse(const char *line, size_t size, struct batch_event *ret)
+{
+	struct json_walk walk = JSON_WALK(line, size);
+	const struct member *last = members;
+	struct json_value key, value;
+	struct reading reading = { .bad = 0 };
+	int r;
+
+	*ret = BATCH_EVENT_OF(BATCH_EVENT_NONE, 0);
+	while ((r = json_next(&walk, &key, &value)) == JSON_MEMBER)
+		read_member(&key, &value, &last, &reading, ret);
+	if (r < 0 || !reading.has_event)
+		return -EINVAL;
+	return keep_own(&reading, ret);
+}

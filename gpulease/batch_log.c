@@ -1,0 +1,182 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "batch_journal.h"
+#include "fdio.h"
+#include "rights.h"
+
+/* --- names ------------------------------------------------------------------------- */
+
+enum { NAME_COLUMNS = 40 };
+
+/* A word of a command. */
+struct word {
+	const char *at;
+	size_t size;
+};
+
+/* The next word at *@at without quotes around it; its size is 0 where there is none. */
+static struct word next_word(const char **at)
+{
+	static const char blanks[] = " \t", quotes[] = "'\"";
+	struct word word;
+
+	*at += strspn(*at, blanks);
+	word.at = *at;
+	*at += strcspn(*at, blanks);
+	while (word.at < *at && strchr(quotes, *word.at))
+		word.at++;
+	word.size = (size_t)(*at - word.at);
+	while (word.size && strchr(quotes, word.at[word.size - 1]))
+		word.size--;
+	return word;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_in_names(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) ||
+	       (c && strchr("._+-", c));
+}
+
+/* What stands behind the last slash. */
+static struct word base_of(struct word word)
+{
+	const char *slash;
+
+	while (word.size && word.at[word.size - 1] == '/')
+		word.size--;
+	slash = memrchr(word.at, '/', word.size);
+	if (slash) {
+		word.size -= (size_t)(slash + 1 - word.at);
+		word.at = slash + 1;
+	}
+	return word;
+}
+
+/* Programs that run what another word names. */
+static bool is_interpreter(struct word base)
+{
+	static const char names[][12] = { "python", "bash", "sh", "zsh", "dash", "env",
+		"exec", "nohup", "nice", "time", "torchrun", "accelerate", "launch",
+		"deepspeed", "Rscript", "julia", "perl", "node" };
+	size_t size = base.size;
+
+	/* python3, python3.11 */
+	while (size && (is_digit(base.at[size - 1]) || base.at[size - 1] == '.'))
+		size--;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (size == strlen(names[i]) && memcmp(names[i], base.at, size) == 0)
+			return true;
+	return false;
+}
+
+/* Options, VAR=value, and numbers, which are mostly those of options. */
+static bool says_nothing(struct word word)
+{
+	size_t digits = 0;
+
+	while (digits < word.size && is_digit(word.at[digits]))
+		digits++;
+	return digits == word.size || word.at[0] == '-' ||
+	       memchr(word.at, '=', word.size);
+}
+
+/* The word of @command that says most about it; its size is 0 where there is none. */
+static struct word find_word(const char *command)
+{
+	struct word first = { .size = 0 }, word;
+	const char *at = command;
+
+	for (word = next_word(&at); *word.at; word = next_word(&at)) {
+		struct word base = base_of(word);
+
+		if (says_nothing(word) || !base.size)
+			continue;
+		if (!is_interpreter(base))
+			return base;
+		if (!first.size)
+			first = base;
+	}
+	return first;
+}
+
+static void add_name(struct text *out, struct word word)
+{
+	size_t size = word.size < NAME_COLUMNS ? word.size : NAME_COLUMNS;
+
+	if (!size)
+		text_add(out, "job");
+	for (size_t i = 0; i < size; i++)
+		text_add_bytes(out, is_in_names(word.at[i]) ? &word.at[i] : "_", 1);
+}
+
+void batch_log_name(
+	uint64_t number, const char *name, const char *command, struct text *out)
+{
+	struct word word = name && name[0] ? (struct word){ name, strlen(name) }
+					   : find_word(command);
+
+	text_addf(out, "%llu-", (unsigned long long)number);
+	add_name(out, word);
+	text_add(out, ".log");
+}
+
+/* --- files ------------------------------------------------------------------------- */
+
+static int open_log(int folder_fd, const char *name, bool is_first)
+{
+	enum { FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW };
+	struct stat st;
+	char old[128];
+	int fd;
+
+	/* one that was made and never written to may have been for this very job */
+	is_first =
+		is_first && !(fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+				    S_ISREG(st.st_mode) && st.st_size == 0);
+	if (is_first) {
+		(void)snprintf(old, sizeof(old), "%s~", name);
+		(void)renameat(folder_fd, name, folder_fd, old);
+	}
+	fd = is_first ? -1 : openat(folder_fd, name, FLAGS);
+	if (fd < 0 && (is_first || errno == ENOENT))
+		fd = openat(folder_fd, name, FLAGS | O_CREAT | O_EXCL, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+int batch_log_open(const struct batch_journal *journal, uint64_t number, const char *name,
+	const char *command, bool is_first, char path[PATH_MAX])
+{
+	struct text text = text_on(path, PATH_MAX);
+	char file[96];
+	struct text file_text = TEXT_ON(file);
+	int r;
+
+	batch_log_name(number, name, command, &file_text);
+	text_addf(&text, "%s/%s", journal->folder, file);
+	rights_as_user_begin();
+	r = open_log(journal->folder_fd, file, is_first);
+	rights_as_user_end();
+	return r;
+}
+
+int batch_folder_write(const struct batch_journal *journal, const char *name,
+	const char *text, size_t size)
+{
+	char temporary[64];
+	int r;
+
+	(void)snprintf(temporary, sizeof(temporary), "%s.new", name);
+	rights_as_user_begin();
+	/* one that was killed may have left it */
+	(void)unlinkat(journal->folder_fd, temporary, 0);
+	r = fdio_replace(journal->folder_fd, name, temporary, text, size, 0600);
+	rights_as_user_end();
+	return r;
+}
