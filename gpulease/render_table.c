@@ -268,3 +268,13 @@ void line_print(const char *text, const struct table_style *style, FILE *out)
 	}
 	(void)fprintf(out, "%s\n", rest);
 }
+
+void line_print_cut(const char *text, const struct table_style *style, FILE *out)
+{
+	char printable[CELL_SIZE];
+	struct text safe = TEXT_ON(printable);
+
+	text_add_printable(&safe, text, strlen(text));
+	(void)print_cut(printable, style->width ? style->width : SIZE_MAX, out);
+	(void)fputc('\n', out);
+}

@@ -80,4 +80,7 @@ void table_release(struct table *table);
  */
 void line_print(const char *text, const struct table_style *style, FILE *out);
 
+/* The same, but cut where it is wider. */
+void line_print_cut(const char *text, const struct table_style *style, FILE *out);
+
 #endif

@@ -106,26 +106,32 @@ static void add_end(const struct report *report, struct text *out)
 
 /* --- what it used ------------------------------------------------------------------ */
 
-static void add_memory(
-	const struct report *report, const struct sample_gpu *gpu, struct text *out)
+void report_add_peak(uint64_t peak_mib, uint64_t declared_mib, unsigned tolerance_percent,
+	struct text *out)
 {
 	static const char *const verdicts[] = {
 		[USE_WITHIN] = "within",
 		[USE_OVER] = "over by more than",
 		[USE_UNDER] = "under by more than",
 	};
-	unsigned tolerance = report->sampler->tolerance_percent;
-	uint64_t declared_mib = report->need.mib;
 
 	text_add(out, "peak ");
-	report_add_size(gpu->peak_mib, out);
-	if (declared_mib) {
-		text_add(out, " of ");
-		report_add_size(declared_mib, out);
-		text_addf(out, " declared, %s %u %%",
-			verdicts[care_compare(declared_mib, gpu->peak_mib, tolerance)],
-			tolerance);
-	} else if (gpu->total_mib) {
+	report_add_size(peak_mib, out);
+	if (!declared_mib)
+		return;
+	text_add(out, " of ");
+	report_add_size(declared_mib, out);
+	text_addf(out, " declared, %s %u %%",
+		verdicts[care_compare(declared_mib, peak_mib, tolerance_percent)],
+		tolerance_percent);
+}
+
+static void add_memory(
+	const struct report *report, const struct sample_gpu *gpu, struct text *out)
+{
+	report_add_peak(
+		gpu->peak_mib, report->need.mib, report->sampler->tolerance_percent, out);
+	if (!report->need.mib && gpu->total_mib) {
 		text_add(out, " of the card's ");
 		report_add_size(gpu->total_mib, out);
 	}
@@ -161,7 +167,8 @@ static void add_use(const struct report *report, struct text *out)
 		return;
 	add_job(report, out);
 	text_add(out, ": its use of the GPUs was not sampled");
-	if (sampler && sampler->gpu_count && report->end.ran_ms < SAMPLE_MS)
+	if (sampler && sampler->gpu_count && !sampler->is_simulated &&
+		report->end.ran_ms < SAMPLE_MS)
 		text_addf(out, ": it ran for less than %d s", SAMPLE_MS / 1000);
 	text_add(out, "\n");
 }
