@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "attempts.h"
+#include "batch_member.h"
 #include "clock.h"
 #include "diag.h"
 #include "ending.h"
@@ -92,6 +93,23 @@ static void tell(struct broker *broker, const struct launch *launch)
 		if (ending_record_open(&ending, gone_ms, &facts))
 			break;
 	ending_release(&ending);
+}
+
+static void tell_batch(void)
+{
+	char by[64] = "";
+	struct text who = TEXT_ON(by);
+
+	if (attempt.end.cause == CAUSE_CANCEL)
+		describe_user(attempt.end.by, NULL, &who);
+	batch_tell_attempt(&(struct batch_attempt){
+		.end = &attempt.end,
+		.sampler = &attempt.sampler,
+		.next = attempt.next,
+		.delay_ms = attempt.delay_ms,
+		.next_mib = attempt.care.vram_mib,
+		.by = by,
+	});
 }
 
 /* On stderr, which is the log of a background job. */
@@ -213,19 +231,22 @@ static int run_once(struct broker *broker, struct launch *launch)
 	/* it was granted in the last turn, which is noted there */
 	attempt.number = broker->ticket.attempt;
 	attempt.waited_ms = broker->ticket.turn_ms - broker->ticket.since_ms;
+	supervision.waited_ms = attempt.waited_ms;
 	output_mark_again(&attempt.output);
 	sampler_begin(&attempt.sampler, broker, launch->owner->token, &looked_at,
 		broker->ticket.request.vram_mib, context->config.tolerance_percent);
 	r = supervise(&supervision, &attempt.end);
-	if (r < 0) {
+	if (r < 0 && r != -ECANCELED)
 		diag("cannot start the command: %s", strerror(-r));
-		return EXIT_MISUSE;
-	}
+	if (r < 0)
+		return r == -ECANCELED ? EXIT_GAVE_UP : EXIT_MISUSE;
 	attempt.end.peak_mib = sampler_peak_mib(&attempt.sampler);
 	attempt.end.is_oom =
 		attempt.end.wait_status != 0 && output_says_oom(&attempt.output);
 	(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
 	attempt.next = care_after(&attempt.care, &attempt.end, chance, &attempt.delay_ms);
+	if (batch_is_stopped())
+		attempt.next = CARE_DONE;
 	if (attempt.next != CARE_DONE)
 		supervise_sweep(&supervision);
 	return 0;
@@ -320,6 +341,7 @@ int attempts_run(const struct attempts *attempts)
 		if (r != 0)
 			return r;
 		report(broker);
+		tell_batch();
 		if (attempt.next == CARE_DONE || go_back(broker, attempts->launch) < 0)
 			break;
 		r = queueing_wait(attempts->queueing);
@@ -327,5 +349,7 @@ int attempts_run(const struct attempts *attempts)
 			return r;
 	}
 	tell(broker, attempts->launch);
+	/* with an attempt that was to be followed by another */
+	batch_member_end(care_exit_status(&attempt.end));
 	return supervise_end_as(&attempt.end);
 }

@@ -18,8 +18,9 @@
 
 static struct {
 	bool is_here;
-	bool has_logs; /* a place for them; else with -o alone */
-	int caller_fd; /* to who waits for the id */
+	bool has_logs;      /* a place for them; else with -o alone */
+	int caller_fd;      /* to who waits for the id */
+	char log[PATH_MAX]; /* of who became one by itself: what stdout and stderr are */
 } background = { .caller_fd = -1 };
 
 bool in_background(void)
@@ -134,11 +135,12 @@ static void leave_lease(void)
 	(void)unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-static int become_background(void)
+int background_become(const char *log)
 {
 	autofd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	background.is_here = true;
+	text_copy(background.log, sizeof(background.log), log ? log : "");
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || setsid() < 0)
 		return -errno;
 	limits_ignore_hangup();
@@ -189,6 +191,9 @@ bool background_begin(const struct context *context, int *ret_status)
 	int ends[2], r;
 	pid_t child;
 
+	*ret_status = 0;
+	if (in_background())
+		return true;
 	*ret_status = check_files(context);
 	if (*ret_status != 0)
 		return false;
@@ -201,7 +206,7 @@ bool background_begin(const struct context *context, int *ret_status)
 	if (child == 0) {
 		close_fd(&ends[0]);
 		background.caller_fd = ends[1];
-		r = become_background();
+		r = background_become(NULL);
 		if (r == 0)
 			return true;
 		diag("cannot go into the background: %s", strerror(-r));
@@ -270,11 +275,26 @@ static void close_files(struct redirection *files)
 			close_fd(&files->fds[i]);
 }
 
+/* Its log is elsewhere already; that --log does not find it by the id is no reason to give up. */
+static void name_log(const struct context *context, uint64_t job)
+{
+	struct why why = WHY_NONE;
+
+	if (joblog_prepare(context, &why) < 0 ||
+		joblog_link(context, job, background.log, &why) < 0)
+		verbose("%s", why.text);
+}
+
 int background_announce(const struct context *context, uint64_t job)
 {
 	struct redirection files;
-	int r = open_files(context, job, &files);
+	int r;
 
+	if (background.log[0]) {
+		name_log(context, job);
+		return 0;
+	}
+	r = open_files(context, job, &files);
 	if (r == 0)
 		r = redirect_apply(&files);
 	if (r < 0)

@@ -24,15 +24,24 @@
  * that what goes wrong before the job has its ticket is read there.  False in the old one, when
  * the new one has its ticket and its log, or has ended: *@ret_status is the exit status then, 0
  * with the id printed.  With ->follow its log was shown as well, and the status is the job's.
+ * Where this process is one already it is that true, and nothing else happens.
  */
 bool background_begin(const struct context *context, int *ret_status);
 
 /*
  * In the new process: job @job has its ticket.  Opens its files as stdin, stdout and stderr and
- * lets the caller go.  0, or an exit status after the reason was told; the job is not to go on
+ * lets the caller go; where there is none, but a log already, gives that the name by which it is
+ * found.  0, or an exit status after the reason was told; the job is not to go on
  * then.
  */
 MUST_CHECK int background_announce(const struct context *context, uint64_t job);
+
+/*
+ * Makes this process one, which was forked for that and whose stdout and stderr are the file @log
+ * (NULL: they will be once it has its ticket), as an absolute path.  After limits_raise().  0 or a
+ * negative errno.
+ */
+MUST_CHECK int background_become(const char *log);
 
 /* Whether this process is one. */
 bool in_background(void);

@@ -6,7 +6,10 @@
 
 enum { LINE_SIZE = 1024 };
 
+static const char own_name[] = "gpulease: ", ellipsis[] = "\xe2\x80\xa6";
+
 static bool is_verbose, is_quiet;
+static char last[LINE_SIZE + sizeof(ellipsis)];
 
 void diag_setup(unsigned verbose_times, bool quiet)
 {
@@ -29,23 +32,29 @@ static bool write_all(const char *bytes, size_t size)
 	return true;
 }
 
-PRINTF_LIKE(1, 0)
-static void say(const char *format, va_list args)
+PRINTF_LIKE(2, 0)
+static void say(bool is_kept, const char *format, va_list args)
 {
-	static const char ellipsis[] = "\xe2\x80\xa6";
-	char message[LINE_SIZE], line[LINE_SIZE + sizeof("gpulease: \xe2\x80\xa6\n")];
+	char message[LINE_SIZE], line[sizeof(own_name) + sizeof(last) + 1];
 	struct text text = TEXT_ON(line);
 	int saved = errno, wanted = vsnprintf(message, sizeof(message), format, args);
 
 	if (wanted >= 0) {
-		text_add(&text, "gpulease: ");
+		text_add(&text, own_name);
 		text_add_printable(&text, message, strlen(message));
 		if ((size_t)wanted >= sizeof(message))
 			text_add(&text, ellipsis);
+		if (is_kept)
+			text_copy(last, sizeof(last), line + sizeof(own_name) - 1);
 		text_add(&text, "\n");
 		(void)write_all(line, text.used);
 	}
 	errno = saved;
+}
+
+const char *diag_last(void)
+{
+	return last;
 }
 
 void diag(const char *format, ...)
@@ -53,7 +62,7 @@ void diag(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(format, args);
+	say(true, format, args);
 	va_end(args);
 }
 
@@ -64,7 +73,7 @@ void note(const char *format, ...)
 	if (is_quiet)
 		return;
 	va_start(args, format);
-	say(format, args);
+	say(true, format, args);
 	va_end(args);
 }
 
@@ -75,7 +84,7 @@ void verbose(const char *format, ...)
 	if (!is_verbose)
 		return;
 	va_start(args, format);
-	say(format, args);
+	say(false, format, args);
 	va_end(args);
 }
 
@@ -88,7 +97,7 @@ bool note_lines(const char *lines)
 		char line[LINE_SIZE];
 		struct text text = TEXT_ON(line);
 
-		text_add(&text, "gpulease: ");
+		text_add(&text, own_name);
 		text_add_printable(&text, lines, size);
 		text_add(&text, "\n");
 		good = write_all(line, text.used) && good;

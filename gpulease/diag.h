@@ -17,7 +17,10 @@ void diag(const char *format, ...) PRINTF_LIKE(1, 2);
 /* Worth knowing, no error: not with -Q. */
 void note(const char *format, ...) PRINTF_LIKE(1, 2);
 
-/* The same of several lines; false where one of them could not be written. */
+/* The last of these two as it was shown, but for the name of the program; "": there was none. */
+const char *diag_last(void);
+
+/* A note of several lines; false where one of them could not be written. */
 bool note_lines(const char *lines);
 
 /* Only with -v. */

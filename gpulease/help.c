@@ -17,6 +17,7 @@ static const struct {
 	[GROUP_CARE] = { "care", "Looking after it (gpulease stays as its parent)", true,
 		false },
 	[GROUP_BACK] = { "back", "In the background", true, true },
+	[GROUP_BATCH] = { "batch", "A list of commands", true, false },
 	[GROUP_SETUP] = { "setup", "What the command gets", true, false },
 	[GROUP_LEASE] = { "lease", "A lease without a command", true, false },
 	[GROUP_LOOK] = { "look", "Looking", true, true },

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "batch_member.h"
 #include "clock.h"
 #include "diag.h"
 #include "ending.h"
@@ -47,6 +48,7 @@ static int obey_cancel(struct broker *broker)
 		&(struct ending_facts){
 			.status = 128 + SIGTERM, .how = HISTORY_CANCEL, .by = name });
 	broker_leave(broker);
+	batch_note_cancel(name);
 	note("ticket %llu was cancelled by %s", (unsigned long long)broker_job(broker),
 		name);
 	return 128 + SIGTERM;
@@ -99,8 +101,13 @@ int queueing_wait(const struct queueing *queueing)
 	for (;;) {
 		struct why why = WHY_NONE;
 		int64_t wake_ms = INT64_MAX;
-		int r = broker_turn(broker, &why);
+		int r;
 
+		if (batch_is_recalled()) {
+			broker_leave(broker); /* nobody is to hear of it */
+			return EXIT_GAVE_UP;
+		}
+		r = broker_turn(broker, &why);
 		report_broken(queueing);
 		if (broker->has_rejoined)
 			note("the queue in '%s' was replaced; this job is ticket %llu now",
@@ -122,6 +129,7 @@ int queueing_wait(const struct queueing *queueing)
 		if (r == BROKER_WAITING && !only_now)
 			wake_ms = waiting_line_show(
 				queueing->line, broker, clock_boot_ms());
+		broker->leash_fd = batch_leash();
 		r = broker_wait(
 			broker, min_i64(wake_ms, only_now ? INT64_MAX : until_ms));
 		if (r < 0) {

@@ -115,6 +115,8 @@ int request_make(
 	if (settings->lease_only || settings->shell)
 		text_copy(ret->command, sizeof(ret->command),
 			settings->shell ? "--shell" : "--lease-only");
+	else if (settings->line)
+		text_copy(ret->command, sizeof(ret->command), settings->line);
 	else
 		join_command(settings->command, ret->command, sizeof(ret->command));
 	return 0;

@@ -113,7 +113,7 @@ static int make(const struct settings *settings, const struct conda *conda, bool
 
 int setup_wrap(const struct settings *settings, char ***ret)
 {
-	bool line = is_line(settings->command);
+	bool line = settings->line || is_line(settings->command);
 	struct why why = WHY_NONE;
 	struct conda conda = { .is_micromamba = false };
 	int r = settings->conda ? conda_find(settings->conda, &conda, &why) : 0;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "background.h"
+#include "batch_member.h"
 #include "clock.h"
 #include "diag.h"
 #include "foreground.h"
@@ -146,6 +147,12 @@ static void obey_signal(struct watched *watched, const struct signalfd_siginfo *
 		return;
 	if (asks_to_end(signal))
 		watched->end->was_told = true;
+	/* a line of a batch is often a shell with others: its runner means all of them */
+	if (signal == SIGTERM && in_batch()) {
+		watched->end->by = getuid();
+		begin_ending(watched, CAUSE_CANCEL);
+		return;
+	}
 	if (watched->command &&
 		!foreground_reached_all(&watched->foreground, watched->command, info))
 		(void)kill(
@@ -257,6 +264,8 @@ static int wait_for_more(struct watched *watched, int64_t wake_ms)
 		return -errno;
 	if (sampler && sampler_step(sampler, clock_boot_ms()))
 		warn_of_use(sampler);
+	if (sampler)
+		batch_tell_memory(sampler);
 	read_signals(watched);
 	if (fds[BELL_FD].revents)
 		(void)obey_orders(watched);
@@ -317,7 +326,10 @@ static int start(struct watched *watched)
 {
 	const struct supervision *order = watched->order;
 	int64_t begun_ms = clock_boot_ms();
+	int r = batch_tell_started(order->broker, order->launch, order->waited_ms);
 
+	if (r < 0)
+		return r;
 	if (order->limit_ms) {
 		watched->limit_at_ms = begun_ms + order->limit_ms;
 		if (order->warn_signal)

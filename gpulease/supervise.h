@@ -22,6 +22,7 @@ struct supervision {
 	const struct launch *launch; /* what the command gets */
 	struct broker *broker;   /* whose lease it is; for what others want of the job */
 	struct sampler *sampler; /* NULL: nothing is looked at */
+	int64_t waited_ms;       /* in the queue, to be told */
 	int64_t limit_ms;        /* 0: none */
 	int64_t grace_ms;
 	int warn_signal; /* to the command, ->warn_ms before the limit; 0: none */
@@ -38,7 +39,8 @@ void supervise_prepare(void);
  * is the limit, too, where the command dies of its ->warn_signal, and preemption where it ends
  * with any failure after that was announced.
  *
- * 0 with *@ret set, or a negative errno: it could not be started.  Signals are treated as before
+ * 0 with *@ret set, or a negative errno: it could not be started (-ECANCELED: the job of a batch
+ * was recalled in time).  Signals are treated as before
  * then; those of the job that came too late to be passed on are gone.
  */
 MUST_CHECK int supervise(const struct supervision *supervision, struct attempt_end *ret);

@@ -5,6 +5,7 @@
 
 #include "attempts.h"
 #include "background.h"
+#include "batch_member.h"
 #include "broker.h"
 #include "clock.h"
 #include "context.h"
@@ -167,6 +168,7 @@ static int announce(const struct settings *settings)
 		job.context.dir.path);
 	if (in_session())
 		session_announce(job.broker.number);
+	batch_tell_queued(job.broker.number);
 	return settings->submit ? background_announce(&job.context, job.broker.number)
 				: 0;
 }
@@ -217,7 +219,10 @@ static int run_leased(struct settings *settings)
 		return r;
 	if (settings->lease_only && settings->adopt_pid)
 		return lease_adopt(&job.context, &job.broker, &job.request);
-	if (broker_join(&job.broker, &job.request, job.user, &why) < 0) {
+	r = broker_join(&job.broker, &job.request, job.user, &why);
+	if (r == -EDQUOT && batch_is_put_off(why.text))
+		return EXIT_GAVE_UP;
+	if (r < 0) {
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}

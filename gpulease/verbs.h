@@ -24,5 +24,7 @@ int verb_attach(struct settings *settings);
 int verb_sessions(struct settings *settings);
 int verb_enter_session(struct settings *settings);
 int verb_accounting(struct settings *settings);
+int verb_batch(struct settings *settings);
+int verb_add(struct settings *settings);
 
 #endif

@@ -1,3 +1,4 @@
+#include "batch_member.h"
 #include "diag.h"
 #include "explain.h"
 #include "waiting.h"
@@ -63,6 +64,7 @@ int64_t waiting_line_show(
 	note("ticket %llu waits, %u%s in the queue: %s",
 		(unsigned long long)broker_job(broker), position, ordinal_end(position),
 		words);
+	batch_tell_waiting(words);
 	line->is_shown = true;
 	line->shown_ms = now_ms;
 	memcpy(line->key, key, sizeof(key));

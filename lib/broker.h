@@ -61,6 +61,7 @@ struct broker {
 		plan; /* 100 KiB: here, and not in the stack, its pages are touched once */
 	struct watch watch;
 
+	int leash_fd; /* whoever has a say in this job: to be read, or closed, wakes it; -1 */
 	struct ticket ticket;
 	uint64_t number; /* 0: not joined */
 	int live_fd, bell_fd;
@@ -166,7 +167,10 @@ static inline bool broker_has_to_wait(const struct broker *broker)
  */
 MUST_CHECK int broker_turn(struct broker *broker, struct why *why);
 
-/* Waits for whatever can change the verdict, at most until @until_ms.  0 or -errno. */
+/*
+ * Waits for whatever can change the verdict, and once it has joined for its leash, at most until
+ * @until_ms.  0 or -errno.
+ */
 MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
 
 /*

@@ -202,6 +202,8 @@ int broker_wait(struct broker *broker, int64_t until_ms)
 		watch_until(&broker->watch, broker->wake_ms);
 		r = watch_add(&broker->watch, broker->bell_fd, POLLIN);
 		if (r == 0)
+			r = watch_add(&broker->watch, broker->leash_fd, POLLIN);
+		if (r == 0)
 			r = watch_lives(broker);
 		if (r == 0 && !prober_is_busy(&broker->prober))
 			r = watch_culprits(broker, &watched, pidfds);

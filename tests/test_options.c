@@ -118,7 +118,8 @@ static void describe(const struct settings *s, struct text *out)
 	static const char *const verbs[] = { "run", "status", "queue", "history",
 		"cancel", "pause", "resume", "doctor", "show-config", "docker-args",
 		"log", "follow", "wait-for", "signal-job", "attach", "sessions",
-		"enter-session", "accounting", "help", "version", "list-options" };
+		"enter-session", "accounting", "batch", "add", "help", "version",
+		"list-options" };
 
 	text_add(out, verbs[s->verb]);
 	if (s->gpus_given)
@@ -268,6 +269,10 @@ static void verbs_have_operands_and_options_between_them(void **state)
 		{ "gpulease -n 2 --status --help", "help" },
 		{ "gpulease -vV x", "version verbose=1" },
 		{ "gpulease --list-options", "list-options" },
+		{ "gpulease --batch jobs.txt --jobs 2", "batch operands[jobs.txt]" },
+		{ "gpulease --batch -", "batch operands[-]" },
+		{ "gpulease --add jobs.txt -- python --version",
+			"add [python --version] operands[jobs.txt python --version]" },
 	};
 
 	(void)state;
@@ -329,7 +334,7 @@ static void wrong_lines_with_verbs_are_refused_with_what_is_right(void **state)
 		{ "gpulease --queue --grace 1",
 			"--queue and --grace do not go together" },
 		{ "gpulease --json x",
-			"--json goes only with --sessions, --status, --queue, --history, "
+			"--json goes only with --sessions, --batch, --status, --queue, --history, "
 			"--accounting, --doctor or "
 			"--show-config" },
 		{ "gpulease --reason y x",
@@ -338,6 +343,19 @@ static void wrong_lines_with_verbs_are_refused_with_what_is_right(void **state)
 			"--status takes no command or operand, not 'python'" },
 		{ "gpulease --history 1 2",
 			"--history takes no command or operand, not '2'" },
+		{ "gpulease --batch", "--batch wants the name of a jobs file" },
+		{ "gpulease --batch a b", "--batch takes one file, not 'b' as well" },
+		{ "gpulease --batch a -I", "--batch and -I do not go together" },
+		{ "gpulease --batch a --jobs 0",
+			"--jobs: 0 jobs at once would never end" },
+		{ "gpulease --batch a --batch-format=xml",
+			"--batch-format: 'xml' is neither lines nor csv" },
+		{ "gpulease --batch a --inject --cuda", "write {gpus} there" },
+		{ "gpulease --add a", "--add wants a command: --add a -- python" },
+		{ "gpulease --add - -- x", "--add" },
+		{ "gpulease --add a --preemptible -- x",
+			"--add and --preemptible do not go together" },
+		{ "gpulease --watch x", "--watch goes only with --batch" },
 		{ "gpulease --history x", "--history: 'x' is not a number of events" },
 		{ "gpulease --history 0", "--history: '0' is not a number of events" },
 		{ "gpulease --cancel", "--cancel wants the id of a job" },
@@ -664,7 +682,7 @@ static void what_orders_has_a_form(void **state)
 		{ "gpulease --after 1,0,2 x", "'0' is not the id of a job" },
 		{ "gpulease --after -5 x", "'-5' is not the id of a job" },
 		{ "gpulease --after 1,,2 x", "'' is not the id of a job" },
-		{ "gpulease --after-ok '' x", "--after-ok: '' is not the id of a job" },
+		{ "gpulease --after-ok '' x", "--after-ok: its value is empty" },
 		{ "gpulease --after 1,2,3,4,5,6,7 x",
 			"--after: '1,2,3,4,5,6,7' names too many jobs; at most 6" },
 		{ "gpulease --after 1234567890123456789,1234567890123456789,"

@@ -6,6 +6,7 @@ _gpulease_plain='
 	-I --immediate --exclusive --bind --singleton --dry-run
 	--json -v --verbose -Q --quiet -h --help -V --version --pty
 	--preemptible --report --submit --screen --lease-only --shell --csv
+	--watch --once --fresh --fail-fast --keep-going
 	-u --unbuffered -l --label -K --kill-on-bad-exit --overlap'
 
 # a value follows
@@ -14,6 +15,7 @@ _gpulease_valued='
 	--vram --models --min-vram --model --gpu-ids --allow --except --prefer
 	--priority --after --after-ok -d --dependency
 	--signal --on-limit --max-requeues --retries --oom-retries
+	--batch-format --jobs --log-dir
 	--setup --conda --inject --inject-style --pid
 	--user --since --until --state
 	--gres --gpus-per-node --gpus-per-task --ntasks -J --job-name -D --chdir
@@ -25,7 +27,8 @@ _gpulease_valued='
 # operands follow, no command
 _gpulease_verbs='
 	--status --queue --history --doctor --show-config --docker-args --cancel --pause
-	--resume --log --follow --wait-for --signal-job -a --attach --sessions --accounting'
+	--resume --log --follow --wait-for --signal-job -a --attach --sessions --accounting
+	--batch --add'
 
 _gpulease_has()
 {
@@ -44,6 +47,7 @@ _gpulease_find_command()
 	for ((at = 1; at < COMP_CWORD; at++)); do
 		if [[ ${COMP_WORDS[at]} == -- ]]; then
 			((at++))
+			[[ $verb == --add ]] && verb= # what its line says is a command
 			return
 		elif _gpulease_has "$_gpulease_verbs" "${COMP_WORDS[at]}"; then
 			verb=${COMP_WORDS[at]}
@@ -68,7 +72,7 @@ _gpulease()
 		[[ $current == = ]] && current=
 		[[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD - 2]}
 		case $previous in
-		-D | --chdir)
+		-D | --chdir | --log-dir)
 			mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
 		-o | --output | -e | --error | -i | --input | --models | --config)
 			mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
@@ -76,6 +80,8 @@ _gpulease()
 			mapfile -t COMPREPLY < <(compgen -W 'gpu' -- "$current") ;;
 		--export)
 			mapfile -t COMPREPLY < <(compgen -W 'ALL NONE' -- "$current") ;;
+		--batch-format)
+			mapfile -t COMPREPLY < <(compgen -W 'lines csv' -- "$current") ;;
 		--on-limit)
 			mapfile -t COMPREPLY < <(compgen -W 'kill requeue' -- "$current") ;;
 		--inject-style)
@@ -92,6 +98,8 @@ _gpulease()
 	elif [[ $current == -* && $previous != -- ]]; then
 		mapfile -t COMPREPLY < <(compgen -W \
 			"$_gpulease_plain $_gpulease_valued $_gpulease_verbs" -- "$current")
+	elif [[ $verb == --batch || $verb == --add ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 	elif [[ ! $verb ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$current")
 	fi

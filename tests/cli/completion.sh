@@ -42,5 +42,13 @@ mkdir "$S/place" && : >"$S/place/train.py" && : >"$S/place/--status-file"
 run 'files behind the command' 0 "$S/place/train.py" '' complete gpulease python "$S/place/tr"
 run 'no options behind the command' 0 '' '' complete gpulease python --sta
 run 'a directory for -D' 0 "$S/place" '' complete gpulease -D "$S/pla"
+run 'a jobs file for --batch' 0 "$S/place/train.py" '' complete gpulease --batch "$S/place/tr"
+run 'and for --add' 0 "$S/place/train.py" '' complete gpulease --add -n 2 "$S/place/tr"
+run 'the command behind --add FILE --' 0 '*mkfifo*' '' \
+	complete gpulease --add jobs.txt -n 2 -- mkfif
+run 'an option behind --batch FILE' 0 '--log-dir' '' complete gpulease --batch jobs.txt --log-d
+run 'a directory for --log-dir' 0 "$S/place" '' \
+	complete gpulease --batch jobs.txt --log-dir "$S/pla"
+run 'what a jobs file may look like' 0 'csv' '' complete gpulease --batch-format c
 run 'no refused option' 0 '' '' complete gpulease --multi
 finish

@@ -20,8 +20,8 @@ is 'no line of --help is wider than a terminal' test -z \
 # every option that the README shows is one
 grep -oE '(^|[ `(])--[a-z][a-z-]*' "$readme" | grep -oE -- '--[a-z-]+' | sort -u >"$S/shown"
 "$GPULEASE" --list-options | cut -f 1 | sort >"$S/known"
-# of make, torchrun, git and models in its examples
-printf '%s\n' --nproc-per-node --lr --llm >>"$S/known"
+# of make, torchrun, git, models and simulated jobs in its examples
+printf '%s\n' --nproc-per-node --lr --llm --ramp --hold >>"$S/known"
 sort -o "$S/known" "$S/known"
 run 'the README knows no other options' 0 '' '' comm -23 "$S/shown" "$S/known"
 
@@ -39,4 +39,11 @@ awk '/^\$ gpulease --sim 4 -n 2 -- sh/ { getline; print }' "$readme" >"$S/shown"
 run 'its first example prints what it says' 0 "$(cat "$S/shown")" '' \
 	"$GPULEASE" --sim 4 -n 2 -- sh -c 'echo I have GPUs $CUDA_VISIBLE_DEVICES'
 is 'and the README has it' test -s "$S/shown"
+
+# lines of files that it shows, but for those it leaves out
+tour=gpulease/examples/tour.txt
+awk -v cat="\$ cat $tour" '$0 == cat { on = 1; next } /^\$/ { on = 0 } on && $0 != "..."' \
+	"$readme" >"$S/shown"
+is 'its lines of the tour are in that file' test -s "$S/shown" -a -z \
+	"$(grep -vxFf "$CLI/../../$tour" "$S/shown")"
 finish

@@ -203,8 +203,8 @@ static void row_size(void)
 	if (stat(stripped, &st) < 0)
 		die("cannot look at '%s': %s", stripped, strerror(errno));
 	kib = (double)st.st_size / 1024;
-	table_row("binary, stripped", "at most 384 KiB", kib, "KiB", 0,
-		kib <= 384 ? VERDICT_MET : VERDICT_MISSED);
+	table_row("binary, stripped", "at most 448 KiB", kib, "KiB", 0,
+		kib <= 448 ? VERDICT_MET : VERDICT_MISSED);
 }
 
 /* --- with a driver that takes its time ---------------------------------------------- */
@@ -617,6 +617,7 @@ static void row_idle(void)
 }
 
 #include "bench_care.h"
+#include "bench_batch.h"
 
 /* --- a head that is stopped ------------------------------------------------------------ */
 
@@ -757,6 +758,7 @@ static const struct {
 	{ "plan", row_plan },
 	{ "supervised", care_rows_supervised },
 	{ "background", care_rows_background },
+	{ "batch", batch_rows },
 };
 
 int main(int argc, char **argv)

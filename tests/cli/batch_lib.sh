@@ -1,0 +1,104 @@
+# shellcheck shell=sh disable=SC2034
+# What the scripts of --batch share; read in behind lib.sh, after scratch.
+#
+#	$J	the jobs file
+#	$W	its folder, with logs and journal
+
+J=$S/jobs W=$S/jobs.logs
+
+# A command of a line: "held NAME [STATUS]" notes that it runs in $S/starts, waits for
+# $S/NAME.go, and notes its end in $S/ends.  Two of one NAME at a time are noted as "twice".
+cat >"$S/held" <<'END'
+#!/bin/sh
+d=${0%/*}
+mkdir "$d/$1.on" 2>/dev/null || echo "$1" >>"$d/twice"
+echo "$1" >>"$d/starts"
+until [ -e "$d/$1.go" ]; do sleep 0.05; done
+rmdir "$d/$1.on"
+echo "$1" >>"$d/ends"
+exit "${2-0}"
+END
+chmod +x "$S/held"
+
+# lines LINE…: the jobs file anew
+lines() {
+	printf '%s\n' "$@" >"$J"
+}
+
+# clean: without what earlier cases have left behind, and without their jobs
+clean() {
+	end_all
+	rm -rf "$W" "$J" "$S"/*.go "$S"/*.on "$S/starts" "$S/ends" "$S/twice" "$S/ran"
+	: >"$S/starts"
+	: >"$S/ends"
+	: >"$S/ran"
+	rm -rf "$XDG_STATE_HOME/gpulease"
+}
+
+# batch OPTION…: to its end; a command for run and try
+batch() {
+	timeout -k 5 "$DEADLINE" "$GPULEASE" --batch "$J" "$@"
+}
+
+# batch_begin NAME OPTION…: does not wait for it; "ended NAME" does, $rc
+batch_begin() {
+	begin_name=$1
+	shift
+	"$GPULEASE" --batch "$J" "$@" >"$S/$begin_name.out" 2>"$S/$begin_name.err" </dev/null &
+	echo $! >"$S/$begin_name.pid"
+	started="$started $!"
+}
+
+# go NAME…: lets those commands end
+go() {
+	for each; do
+		: >"$S/$each.go"
+	done
+}
+
+# on NAME…: whether they all run
+on() {
+	for each; do
+		[ -d "$S/$each.on" ] || return 1
+	done
+}
+
+# await_on NAME…
+await_on() {
+	wait_until "on $*" || bail "not running: $* ($(cat "$S"/*.err "$W"/*.log 2>/dev/null))"
+}
+
+# words FILE: its lines as one
+words() {
+	tr '\n' ' ' <"$1" | sed 's/ $//'
+}
+
+# count PATTERN FILE
+count() {
+	grep -c -- "$1" "$2"
+}
+
+# event KIND NUMBER: the lines of the journal that say so
+event() {
+	grep "\"event\": \"$1\".*\"job\": $2," "$W/journal.jsonl"
+}
+
+# member NAME: of the line on stdin
+member() {
+	sed -n 's/.*"'"$1"'": "\{0,1\}\([^",}]*\).*/\1/p'
+}
+
+# queue MEMBER: of those who wait, each in a line
+queue() {
+	"$GPULEASE" --queue --json | sed -n 's/^ *"'"$1"'": "\{0,1\}\([^",]*\).*/\1/p'
+}
+
+# queued: how many wait
+queued() {
+	queue ticket | grep -c .
+}
+
+# empty_queue: whether nobody waits, and no GPU is leased
+empty_queue() {
+	[ "$(queued)" = 0 ] && "$GPULEASE" -Q -I -n "${GPULEASE_SIM%%x*}" true
+}

@@ -1,0 +1,275 @@
+#!/bin/sh
+# Jobs files that change while they are worked through.
+# shellcheck disable=SC2016,SC2154,SC2317 # conditions, and code of commands
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+# shellcheck source=tests/cli/batch_lib.sh
+. "$(dirname "$0")/batch_lib.sh"
+
+# say WORD: a command that notes it
+say() {
+	echo "echo $1 >>$S/ran"
+}
+
+# listed RANGES: whether the runner has read a file of those jobs, in that order
+listed() {
+	grep '"event": "list"' "$W/journal.jsonl" | tail -n 1 | grep -q "\"jobs\": \"$1\""
+}
+
+# --- lines come, go and move ---------------------------------------------------------------
+
+lines_come() {
+	clean
+	sim 1
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	say more >>"$J"
+	is 'a line that is appended' wait_until '[ "$(queued)" = 1 ]'
+	printf 'echo un' >>"$J"
+	printf 'finished >>%s\n' "$S/ran" >>"$J"
+	is 'and one that was written in two pieces' wait_until '[ "$(queued)" = 2 ]'
+	go a
+	ended b
+	is 'run' [ "$rc $(words "$S/ran")" = '0 more unfinished' ]
+	is 'and are jobs like any other' grep -q '^3 jobs: 3 finished' "$S/b.out"
+}
+
+lines_go() {
+	clean
+	sim 1
+	lines "$S/held a" "$(say one)" "$(say two)" "$(say three)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 3 ]'
+	lines "$S/held a" "$(say one)" "$(say three)"
+	is 'a line that is deleted leaves the queue' wait_until '[ "$(queued)" = 2 ]'
+	go a
+	ended b
+	is 'and does not run' [ "$rc $(words "$S/ran")" = '0 one three' ]
+	is 'nor count' grep -q '^3 jobs: 3 finished' "$S/b.out"
+	is 'nor has it an end' [ -z "$(event ended 3)" ]
+}
+
+lines_move() {
+	clean
+	sim 1
+	lines "$S/held a" "$(say one)" "$(say two)" "$(say three)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 3 ]'
+	lines "$S/held a" "$(say three)" "$(say one)" "$(say two)"
+	is 'lines in another order' wait_until 'listed 1,4,2-3'
+	is 'are all in the queue' wait_until '[ "$(queued)" = 3 ]'
+	lines "$(say zero)" "$S/held a" "$(say three)" "$(say one)" "$(say two)"
+	is 'with one that is inserted' wait_until '[ "$(queued)" = 4 ]'
+	go a
+	ended b
+	is 'and run in that order' [ "$rc $(words "$S/ran")" = '0 zero three one two' ]
+}
+
+# Who is slow to leave the queue keeps his place: those behind him do not overtake.
+slow_to_leave() {
+	clean
+	sim 1
+	lines "$S/held a" "[setup='word=old'] echo \$word >>$S/ran" "$(say two)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 2 ]'
+	slow=$(queue pid | head -n 1)
+	kill -STOP "$slow"
+	wait_until '[ "$(process_state "$slow")" = T ]'
+	lines "$S/held a" "[setup='word=new'] echo \$word >>$S/ran" "$(say two)"
+	is 'an edit of a line whose process is stopped' wait_until '[ "$(queued)" = 1 ]'
+	kill -CONT "$slow"
+	is 'counts when it goes on' wait_until '[ "$(queued)" = 2 ]'
+	go a
+	ended b
+	is 'and the next has not overtaken it' [ "$rc $(words "$S/ran")" = '0 new two' ]
+}
+
+equal_lines() {
+	clean
+	sim 1
+	lines "$S/held a" "$(say same)" "$(say same)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 2 ]'
+	lines "$S/held a" "$(say same)" "$(say same)" "$(say same)"
+	wait_until '[ "$(queued)" = 3 ]'
+	go a
+	ended b
+	is 'equal lines run as often as they are written' \
+		[ "$rc $(words "$S/ran")" = '0 same same same' ]
+}
+
+# --- lines are edited ----------------------------------------------------------------------
+
+waiting_lines() {
+	clean
+	sim 1
+	lines "$S/held a" "[setup='word=old'] echo \$word >>$S/ran" "$(say two)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 2 ]'
+	# shellcheck disable=SC2034 # for wait_until
+	before=$(queue ticket | head -n 1)
+	lines "$S/held a" "[setup='word=new'] echo \$word >>$S/ran" "$(say two)"
+	is 'an edit of what waits' wait_until '[ "$(queued)" = 2 ] &&
+		! queue ticket | grep -qx "$before"'
+	is 'keeps its place before the next' wait_until '[ "$(queued)" = 2 ] &&
+		[ "$(queue command | head -n 1)" != "$(say two)" ]'
+	lines "$S/held a" "[setup='word=new'] echo \$word >>$S/ran" "echo 2 >>$S/ran"
+	is 'and of its command' wait_until 'listed 1-2,4'
+	wait_until '[ "$(queued)" = 2 ]'
+	go a
+	ended b
+	is 'is what runs' [ "$rc $(words "$S/ran")" = '0 new 2' ]
+	is 'in its place and under its number' [ -n "$(event ended 2)" ]
+}
+
+running_lines() {
+	clean
+	sim 2
+	lines "$S/held a" 'true'
+	batch_begin b
+	await_on a
+	wait_until '[ -n "$(event ended 2)" ]'
+	lines "[timeout=1ms gpus=2 retries=3] $S/held a" '[vram=1G] true' "$(say read)"
+	is 'edits of what runs' wait_until 'grep -q read "$S/ran"'
+	is 'do nothing' on a
+	is 'nor those of what is done' [ "$(event started 2 | grep -c .)" = 1 ]
+	lines "[cancel] $S/held a" true "$(say read)"
+	ended b
+	is 'but the word cancel ends it' [ "$(event ended 1 | member cause)" = cancelled ]
+	is 'which was asked for, and does not count' [ "$rc" = 0 ]
+	is 'it has not ended by itself' [ ! -s "$S/ends" ]
+	clean
+	lines "$S/held a" "$S/held b" "$(say three)"
+	sim 1
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 2 ]'
+	lines "$S/held a" "[cancel] $S/held b" "$(say three)"
+	is 'cancelled, what waits leaves the queue' wait_until '[ "$(queued)" = 1 ]'
+	lines "$S/held a" "$(say three)"
+	go a
+	ended b
+	is 'and has not run' [ "$rc $(words "$S/starts")" = '0 a' ]
+	clean
+	sim 1
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	lines "$(say new)"
+	is 'a running line that is deleted' wait_until '[ "$(queued)" = 1 ]'
+	is 'runs on' on a
+	go a
+	ended b
+	is 'to its end' [ "$rc $(words "$S/ends")" = '0 a' ]
+}
+
+broken() {
+	clean
+	sim 1
+	lines "$S/held a" "$(say two)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 1 ]'
+	lines "$S/held a" "[gpu=1] $(say two)" "$(say three)"
+	is 'a broken edit' wait_until '[ -s "$S/b.err" ]'
+	is 'is told with file and line' grep -q "jobs, line 2: .*gpu" "$S/b.err"
+	touch "$J"
+	printf '\n' >>"$J"
+	is 'and what was there before stays' [ "$(queued)" = 1 ]
+	is 'what runs is not touched' on a
+	lines "$S/held a" "$(say two)" "$(say three)"
+	is 'mended it counts' wait_until '[ "$(queued)" = 2 ]'
+	is 'it was told once' [ "$(grep -c . "$S/b.err")" = 1 ]
+	go a
+	ended b
+	is 'and all goes well' [ "$rc $(words "$S/ran")" = '0 two three' ]
+}
+
+# --- how files are written -----------------------------------------------------------------
+
+replaced() {
+	clean
+	sim 1
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	printf '%s\n' "$S/held a" "$(say one)" >"$S/new"
+	mv "$S/new" "$J"
+	is 'a file that another takes the place of' wait_until '[ "$(queued)" = 1 ]'
+	say two >>"$J"
+	is 'and that is appended to then' wait_until '[ "$(queued)" = 2 ]'
+	sed -i "s/echo two/echo deux/" "$J"
+	is 'and edited by sed -i' wait_until 'listed 1-2,4'
+	mv "$J" "$S/old"
+	is 'a file that is gone' wait_until '[ -s "$S/b.err" ]'
+	is 'is told, and what was in it goes on' on a
+	printf '%s\n' "$S/held a" "$(say one)" "$(say three)" >"$J"
+	is 'one that comes again is read' wait_until 'listed 1-2,5'
+	wait_until '[ "$(queued)" = 2 ]'
+	go a
+	ended b
+	is 'all of it has run' [ "$rc $(words "$S/ran")" = '0 one three' ]
+}
+
+# Where there is no inotify to be had, the file is looked at.
+unwatchable() {
+	clean
+	sim 1
+	set -- unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_inotify_instances && exec "$@"' sh
+	"$@" true 2>/dev/null || {
+		skip 'without inotify' 'no user namespaces here'
+		return
+	}
+	lines "$S/held a" "$(say one)"
+	"$@" "$GPULEASE" --batch "$J" >"$S/b.out" 2>"$S/b.err" </dev/null &
+	echo $! >"$S/b.pid"
+	started="$started $!"
+	await_on a
+	is 'without inotify' [ -z "$(find "/proc/$(pid_of b)/fd" -lname '*inotify*')" ]
+	wait_until '[ "$(queued)" = 1 ]'
+	say two >>"$J"
+	is 'a line is seen' wait_until '[ "$(queued)" = 2 ]'
+	lines "$S/held a" "$(say two)"
+	is 'and another file, too' wait_until '[ "$(queued)" = 1 ]'
+	go a
+	ended b
+	is 'and all goes well' [ "$rc $(words "$S/ran")" = '0 two' ]
+}
+
+watching() {
+	clean
+	sim 2
+	lines "$(say one)"
+	batch_begin b --watch
+	is 'with --watch' wait_until 'grep -q one "$S/ran"'
+	wait_until '[ -n "$(event ended 1)" ]'
+	say two >>"$J"
+	is 'a line that comes when all is done is run' wait_until 'grep -q two "$S/ran"'
+	is 'and the board says that more may come' wait_until 'grep -q watching "$W/status.txt"'
+	wait_until '[ -n "$(event ended 2)" ]'
+	kill -TERM "$(pid_of b)"
+	ended b
+	is 'until it is ended' [ "$rc" = 130 ]
+	is 'with its summary' grep -q '^2 jobs: 2 finished' "$S/b.out"
+}
+
+lines_come
+lines_go
+lines_move
+slow_to_leave
+equal_lines
+waiting_lines
+running_lines
+broken
+replaced
+unwatchable
+watching
+finish

@@ -1,0 +1,234 @@
+#!/bin/sh
+# What a batch knows of earlier runs, and what becomes of jobs whose runner was killed.
+# shellcheck disable=SC2016,SC2154,SC2317 # conditions, and code of commands
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+# shellcheck source=tests/cli/batch_lib.sh
+. "$(dirname "$0")/batch_lib.sh"
+
+say() {
+	echo "echo $1 >>$S/ran"
+}
+
+# kill_runner NAME: at once, and waits until it has gone
+kill_runner() {
+	kill -KILL "$(pid_of "$1")"
+	ended "$1"
+}
+
+# --- again -------------------------------------------------------------------------------
+
+again() {
+	clean
+	lines "$(say one)" "$(say two); exit 5" "$(say three)"
+	run 'a run' 5 '*' '' batch
+	lines "$(say one)" "$(say two); exit 5" "$(say three)" "$(say four)"
+	run 'the next one lists what has failed' 5 '*done before*failed earlier: job 2*2-*.log*' '' \
+		batch
+	is 'and does what is new' [ "$(sort "$S/ran" | words /dev/stdin)" = 'four one three two' ]
+	run 'with nothing to do it still counts' 5 '*' '' batch
+	lines "$(say one)" "$(say three)" "$(say four)"
+	run 'without the line it does not' 0 '*' '' batch
+	: >"$S/ran"
+	run 'with --fresh' 0 '*3 finished*' '' batch --fresh --jobs 1
+	is 'all are run again' [ "$(words "$S/ran")" = 'one three four' ]
+	is 'the old journal is put aside' [ -s "$W/journal.jsonl~" ]
+	run 'that counts as before' 0 '*done before*' '' batch
+	is 'so nothing is run' [ "$(words "$S/ran")" = 'one three four' ]
+	clean
+	lines "$(say same)" "$(say same)"
+	run 'equal lines' 0 '*2 finished*' '' batch
+	lines "$(say same)" "$(say same)" "$(say same)" "$(say other)"
+	run 'one more of them' 0 '*' '' batch
+	is 'is run once more' [ "$(count same "$S/ran")" = 3 ]
+	lines "$(say same)" "$(say same)" "$(say same)" "$(say same)"
+	run 'with --once' 0 '*dropped*' '' batch --once
+	is 'it is not' [ "$(count same "$S/ran")" = 3 ]
+}
+
+equal_lines() {
+	clean
+	sim 1
+	lines "$(say same)" "$S/held a" "$(say same)"
+	batch_begin b --jobs 1
+	await_on a
+	kill -INT "$(pid_of b)"
+	ended b
+	rm -rf "$S"/*.on
+	lines "$S/held a" "$(say same)"
+	go a
+	run 'of two equal lines one is done and one is deleted' 0 '*' '' batch --jobs 1
+	is 'the one that is left runs' [ "$(count same "$S/ran")" = 2 ]
+}
+
+two_runners() {
+	clean
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	run 'a second runner' 125 '' "gpulease: *pid $(pid_of b), since *" batch
+	run 'or with --fresh' 125 '' "gpulease: *pid $(pid_of b), since *" batch --fresh
+	run 'is refused by the folder of the journal' 125 '' "*pid $(pid_of b)*" \
+		sh -c 'cp "$2" "$2.copy" && "$1" --batch "$2.copy" --log-dir "$2.logs"' \
+		sh "$GPULEASE" "$J"
+	rm -f "$J.copy"
+	go a
+	ended b
+	is 'and harms nobody' [ "$rc $(words "$S/ends")" = '0 a' ]
+	run 'then it may' 0 '*' '' batch
+}
+
+# --- killed ------------------------------------------------------------------------------
+
+killed() {
+	clean
+	sim 1
+	lines "$S/held a 6" "$(say two)" "$(say three)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 2 ]'
+	kill_runner b
+	is 'a runner is killed: who waited leaves the queue' wait_until '[ "$(queued)" = 0 ]'
+	is 'who ran runs on' on a
+	run 'it cannot be forgotten meanwhile' 125 '' '*still run*' batch --fresh
+	batch_begin c
+	is 'the next runner finds it' wait_until 'grep -q "still at work: 1" "$S/c.out"'
+	is 'and has the others wait' wait_until '[ "$(queued)" = 2 ]'
+	go a
+	ended c
+	is 'its end is the status' [ "$rc" = 6 ]
+	is 'it ran once' [ "$(words "$S/starts") $(words "$S/ends")" = 'a a' ]
+	is 'and so did the others' [ "$(words "$S/ran")" = 'two three' ]
+	clean
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	kill_runner b
+	go a
+	wait_until '[ -n "$(event ended 1)" ]'
+	run 'one that has ended without a runner' 0 '*done before*' '' batch
+	is 'is not run again' [ "$(words "$S/starts")" = a ]
+}
+
+# Not even its supervisor is left.
+killed_both() {
+	clean
+	sim 2
+	lines "$S/held a" "$(say two)"
+	batch_begin b
+	await_on a
+	supervisor=$(event started 1 | member pid)
+	kill_runner b
+	kill -KILL "$supervisor"
+	batch_begin c
+	is 'while its command runs it is not started again' wait_until 'grep -q "still at work: 1" "$S/c.out"'
+	go a
+	ended c
+	is 'one whose end nobody has seen' [ "$(count '"event": "ended".*"job": 1,.*lost' "$W/journal.jsonl")" = 1 ]
+	is 'counts as killed' [ "$rc" = 137 ]
+	clean
+	lines "$S/held a" "$(say two)"
+	batch_begin b
+	await_on a
+	supervisor=$(event started 1 | member pid)
+	kill_runner b
+	kill -KILL "$supervisor"
+	go a
+	wait_until '[ -s "$S/ends" ] && "$GPULEASE" -Q -I -n 2 true'
+	run 'ended before anybody has come again' 0 '*2 finished*' '' batch
+	is 'it is run again' [ "$(words "$S/ends")" = 'a a' ]
+	is 'one after the other' [ ! -e "$S/twice" ]
+}
+
+killed_supervisor() {
+	clean
+	sim 1
+	lines "$S/held a" "$(say two)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 1 ]'
+	kill -KILL "$(event started 1 | member pid)"
+	is 'a supervisor is killed: its command goes on' on a
+	go a
+	ended b
+	is 'how it ends is not known' grep -q 'job 1 .*lost' "$S/b.out"
+	is 'which counts' [ "$rc" = 137 ]
+	is 'it ran once, and then the next' \
+		[ "$(words "$S/starts") $(words "$S/ends") $(words "$S/ran")" = 'a a two' ]
+}
+
+interrupted_without() {
+	clean
+	sim 1
+	lines "$S/held a" "$(say two)"
+	batch_begin b
+	await_on a
+	kill_runner b
+	kill -TERM "$(event started 1 | member pid)"
+	is 'ended without a runner by TERM' wait_until '[ -n "$(event ended 1)" ]'
+	rm -rf "$S"/*.on
+	go a
+	run 'it is run again' 0 '*2 finished*' '' batch
+	is 'to its end' [ "$(words "$S/ends")" = a ]
+}
+
+# --- memory ------------------------------------------------------------------------------
+
+memory() {
+	oom='echo "torch.OutOfMemoryError: CUDA out of memory." >&2; exit 1'
+	clean
+	sim 1x24G
+	# the first attempt lacks memory, the second is interrupted
+	job="echo \$GPULEASE_VRAM_MIB >>$S/ran; [ \$(grep -c . $S/ran) != 1 ] || { $oom; }; $S/held a"
+	lines "[vram=2000 retries=3] $job"
+	batch_begin b
+	await_on a
+	kill -INT "$(pid_of b)"
+	ended b
+	is 'lack of memory' [ "$(words "$S/ran")" = '2000 2500' ]
+	rm -rf "$S"/*.on
+	batch_begin b
+	await_on a
+	is 'is remembered by the next run' [ "$(words "$S/ran")" = '2000 2500 2500' ]
+	kill -INT "$(pid_of b)"
+	ended b
+	rm -rf "$S"/*.on
+	go a
+	lines "[vram=4000 retries=3] $job"
+	run 'unless the line says otherwise then' 0 '*' '' batch
+	is 'which counts' [ "$(tail -n 1 "$S/ran")" = 4000 ]
+}
+
+# --- journals that are damaged -----------------------------------------------------------
+
+damaged() {
+	clean
+	lines "$(say one)" "$(say two)"
+	run 'a journal' 0 '*' '' batch
+	printf '{"event": "ended", "job": 1, "sta' >>"$W/journal.jsonl"
+	say three >>"$J"
+	run 'whose last line is not whole' 0 '*3 finished*' '*journal*skipped*' batch
+	is 'does not make a line run again' [ "$(sort "$S/ran" | words /dev/stdin)" = 'one three two' ]
+	printf 'garbage\n{"event": 7}\n\377\376\n{"event": "ended", "job": 99, "status": 0}\n' \
+		>>"$W/journal.jsonl"
+	run 'nor do lines that are none' 0 '*' 'gpulease: *lines of the journal*skipped*' batch
+	is 'not at all' [ "$(count . "$S/ran")" = 3 ]
+	rm -f "$W/journal.jsonl"
+	ln -s "$S/elsewhere" "$W/journal.jsonl"
+	: >"$S/elsewhere"
+	run 'a link in its place' 125 '' "gpulease: *journal*" batch
+	is 'is not followed' [ ! -s "$S/elsewhere" ]
+}
+
+again
+equal_lines
+two_runners
+killed
+killed_both
+killed_supervisor
+interrupted_without
+memory
+damaged
+finish

@@ -1,0 +1,257 @@
+/* What a line of a jobs file and the command line ask for together. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../gpulease/batch_child.h"
+
+#define GIVEN(what) (1u << BATCH_##what)
+
+static struct settings read_defaults(const char *option, const char *value)
+{
+	static struct settings settings; /* it points into itself */
+	const char *argv[] = { "gpulease", "--batch", "jobs.txt", option, value, NULL };
+	char *words[ARRAY_SIZE(argv)];
+	struct why why = WHY_NONE;
+
+	memcpy(words, argv, sizeof(argv));
+	if (cli_parse(words, &settings, &why) < 0)
+		fail_msg("%s", why.text);
+	return settings;
+}
+
+static void a_line_is_a_job_of_its_own(void **state)
+{
+	struct settings defaults = read_defaults("--json", NULL), made;
+	struct batch_line line = { .command = "python train.py | tee log" };
+	char *words[4];
+
+	(void)state;
+	batch_settings(&defaults, &line, 0, words, &made);
+	assert_int_equal(made.verb, VERB_RUN);
+	assert_true(made.submit);
+	assert_false(made.json);
+	assert_ptr_equal(made.line, line.command);
+	assert_string_equal(made.command[0], "/bin/sh");
+	assert_string_equal(made.command[1], "-c");
+	assert_string_equal(made.command[2], "python train.py | tee log");
+	assert_null(made.command[3]);
+	assert_int_equal(made.gpus, 1);
+	assert_false(made.need_given);
+	assert_null(made.name);
+	assert_null(made.output);
+	assert_int_equal(made.operand_count, 0);
+}
+
+static void one_that_is_set_up_is_left_to_that_shell(void **state)
+{
+	struct settings defaults = read_defaults(NULL, NULL), made;
+	struct batch_line lines[] = {
+		{ .command = "a; b",
+			.attributes = { .given = GIVEN(SETUP), .setup = "true" } },
+		{ .command = "a; b",
+			.attributes = { .given = GIVEN(CONDA), .conda = "torch" } },
+	};
+	char *words[4];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		batch_settings(&defaults, &lines[i], 0, words, &made);
+		assert_string_equal(made.command[0], "a; b");
+		assert_null(made.command[1]);
+		assert_ptr_equal(made.setup, lines[i].attributes.setup);
+		assert_ptr_equal(made.conda, lines[i].attributes.conda);
+	}
+	defaults = read_defaults("--setup", "module load cuda");
+	batch_settings(
+		&defaults, &(struct batch_line){ .command = "a" }, 0, words, &made);
+	assert_string_equal(made.command[0], "a");
+}
+
+static void what_a_line_says_beats_what_goes_for_all(void **state)
+{
+	struct batch_line line = {
+		.command = "true",
+		.attributes = {
+			.given = GIVEN(TIMEOUT) | GIVEN(RETRIES) | GIVEN(FAIL_RETRIES) |
+				 GIVEN(PRIORITY) | GIVEN(ALLOW) | GIVEN(NAME),
+			.limit_ms = 60000,
+			.oom_retries = 0,
+			.retries = 2,
+			.priority = -3,
+			.allow = "0-1",
+			.name = "prep",
+		},
+	};
+	struct settings defaults = read_defaults(NULL, NULL), made;
+	char *words[4];
+
+	(void)state;
+	defaults.limit_ms = 5000;
+	defaults.oom_retries = 4;
+	defaults.retries = 5;
+	defaults.priority = 7;
+	defaults.allow = "2";
+	batch_settings(&defaults, &line, 0, words, &made);
+	assert_int_equal(made.limit_ms, 60000);
+	assert_int_equal(made.oom_retries, 0);
+	assert_int_equal(made.retries, 2);
+	assert_int_equal(made.priority, -3);
+	assert_true(made.priority_given);
+	assert_string_equal(made.allow, "0-1");
+	assert_string_equal(made.name, "prep");
+	line.attributes.given = 0;
+	batch_settings(&defaults, &line, 0, words, &made);
+	assert_int_equal(made.limit_ms, 5000);
+	assert_int_equal(made.oom_retries, 4);
+	assert_int_equal(made.retries, 5);
+	assert_int_equal(made.priority, 7);
+	assert_string_equal(made.allow, "2");
+	assert_null(made.name);
+}
+
+/* What is asked for of GPUs, by all lines and by one. */
+struct need_case {
+	struct {
+		unsigned gpus, share_percent;
+		uint64_t vram_mib;
+		bool exclusive, is_given;
+	} all;
+	struct batch_attributes line;
+	uint64_t raised_mib;
+	struct {
+		unsigned gpus, share_percent;
+		uint64_t vram_mib;
+		bool exclusive, is_given;
+	} made;
+};
+
+static const struct need_case need_cases[] = {
+	/* nothing is said: a model may say it */
+	{ { 1, 0, 0, false, false }, { 0 }, 0, { 1, 0, 0, false, false } },
+	{ { 1, 0, 0, false, false }, { GIVEN(GPUS), .gpus = 2 }, 0,
+		{ 2, 0, 0, false, true } },
+	{ { 1, 0, 0, false, false }, { GIVEN(VRAM), .vram_mib = 500 }, 0,
+		{ 1, 0, 500, false, true } },
+	/* what goes for all stays where the line says nothing of it */
+	{ { 2, 0, 500, false, true }, { 0 }, 0, { 2, 0, 500, false, true } },
+	{ { 1, 0, 500, false, true }, { GIVEN(GPUS), .gpus = 2 }, 0,
+		{ 2, 0, 500, false, true } },
+	{ { 2, 0, 0, false, true }, { GIVEN(VRAM), .vram_mib = 500 }, 0,
+		{ 2, 0, 500, false, true } },
+	/* memory is said instead of a share, and both where it says both */
+	{ { 1, 50, 0, false, true }, { GIVEN(VRAM), .vram_mib = 500 }, 0,
+		{ 1, 0, 500, false, true } },
+	{ { 1, 50, 0, false, true },
+		{ GIVEN(VRAM) | GIVEN(GPUS), .gpus = 1, .share_percent = 25,
+			.vram_mib = 500 },
+		0, { 1, 25, 500, false, true } },
+	{ { 1, 50, 0, false, true }, { GIVEN(GPUS), .gpus = 1 }, 0,
+		{ 1, 0, 0, false, true } },
+	/* a share is not all of a GPU; no GPU has no memory */
+	{ { 1, 0, 0, true, false }, { GIVEN(GPUS), .gpus = 1, .share_percent = 50 }, 0,
+		{ 1, 50, 0, false, true } },
+	{ { 1, 0, 0, true, false }, { GIVEN(VRAM), .vram_mib = 500 }, 0,
+		{ 1, 0, 500, true, true } },
+	{ { 1, 0, 500, false, true }, { GIVEN(GPUS), .gpus = 0 }, 0,
+		{ 0, 0, 0, false, true } },
+	/* raised for lack of memory: a model still says the rest */
+	{ { 1, 0, 0, false, false }, { GIVEN(VRAM), .vram_mib = 500 }, 625,
+		{ 1, 0, 625, false, true } },
+	{ { 1, 0, 0, false, false }, { 0 }, 625, { 1, 0, 625, false, false } },
+	{ { 1, 50, 0, false, true }, { 0 }, 625, { 1, 50, 625, false, true } },
+	{ { 0, 0, 0, false, true }, { 0 }, 625, { 0, 0, 0, false, true } },
+};
+
+static void a_need_of_a_line_is_all_of_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(need_cases); i++) {
+		const struct need_case *it = &need_cases[i];
+		struct settings defaults = read_defaults(NULL, NULL), made;
+		struct batch_line line = { .command = "true", .attributes = it->line };
+		char *words[4];
+
+		defaults.gpus = it->all.gpus;
+		defaults.share_percent = it->all.share_percent;
+		defaults.vram_mib = it->all.vram_mib;
+		defaults.exclusive = it->all.exclusive;
+		defaults.need_given = it->all.is_given;
+		batch_settings(&defaults, &line, it->raised_mib, words, &made);
+		if (made.gpus != it->made.gpus ||
+			made.share_percent != it->made.share_percent ||
+			made.vram_mib != it->made.vram_mib ||
+			made.exclusive != it->made.exclusive ||
+			made.need_given != it->made.is_given)
+			fail_msg("case %zu", i);
+	}
+}
+
+static void others_are_waited_for_before_it_has_a_ticket(void **state)
+{
+	struct settings defaults = read_defaults(NULL, NULL), made;
+	struct batch_line line = { .command = "true",
+		.attributes = { .given = GIVEN(AFTER), .after = "prep" } };
+	char *words[4];
+
+	(void)state;
+	batch_settings(&defaults, &line, 0, words, &made);
+	assert_null(made.after);
+	assert_null(made.after_ok);
+}
+
+static void an_option_gets_the_gpus_as_its_value(void **state)
+{
+	static const struct {
+		const char *option, *command, *made;
+		struct batch_attributes line;
+	} cases[] = {
+		{ NULL, "a", "a", { 0 } },
+		{ "--cuda", "a -b", "a -b --cuda {gpus}", { 0 } },
+		{ "--cuda=", "a -b", "a -b --cuda={gpus}", { 0 } },
+		/* it is there */
+		{ "--cuda", "a --cuda 0", "a --cuda 0", { 0 } },
+		{ "--cuda", "a --cuda=0", "a --cuda=0", { 0 } },
+		{ "--cuda=", "a --cuda", "a --cuda", { 0 } },
+		{ "--cuda", "--cuda 0 a", "--cuda 0 a", { 0 } },
+		/* another is */
+		{ "--cuda", "a --cudas 0", "a --cudas 0 --cuda {gpus}", { 0 } },
+		{ "--cuda", "a x--cuda 0", "a x--cuda 0 --cuda {gpus}", { 0 } },
+		{ "--cuda", "a --cudas --cuda 1", "a --cudas --cuda 1", { 0 } },
+		/* no GPU, no value */
+		{ "--cuda", "a", "a", { GIVEN(GPUS), .gpus = 0 } },
+		{ "--cuda", "a", "a --cuda {gpus}", { GIVEN(GPUS), .gpus = 2 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct settings defaults = read_defaults(NULL, NULL), settings;
+		struct batch_line line = { .command = cases[i].command,
+			.attributes = cases[i].line };
+		autofree char *made = NULL;
+		char *words[4];
+
+		defaults.inject = cases[i].option;
+		made = batch_inject(&defaults, &line);
+		if (!made || strcmp(made, cases[i].made) != 0)
+			fail_msg("case %zu: %s", i, made);
+		batch_settings(&defaults, &line, 0, words, &settings);
+		assert_null(settings.inject); /* the shell that runs it has none */
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_line_is_a_job_of_its_own),
+		cmocka_unit_test(one_that_is_set_up_is_left_to_that_shell),
+		cmocka_unit_test(what_a_line_says_beats_what_goes_for_all),
+		cmocka_unit_test(a_need_of_a_line_is_all_of_it),
+		cmocka_unit_test(others_are_waited_for_before_it_has_a_ticket),
+		cmocka_unit_test(an_option_gets_the_gpus_as_its_value),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
