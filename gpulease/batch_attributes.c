@@ -87,13 +87,13 @@ static int read_text(const char *value, void *at, struct why *why)
 	return 0;
 }
 
-/* In "…" where the end of the value could not be seen; it is never empty. */
+/* In "…" where the end of the value could not be seen. */
 static void write_text(const void *at, struct text *out)
 {
 	const char *value = *(const char *const *)at;
 	size_t size = strlen(value);
 
-	if (!value[strcspn(value, " \t]\"'\\")] && value[size - 1] != ',') {
+	if (size && !value[strcspn(value, " \t]\"'\\")] && value[size - 1] != ',') {
 		text_add(out, value);
 		return;
 	}

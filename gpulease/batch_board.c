@@ -215,12 +215,16 @@ static void put_done(struct table *table, const struct batch_job *job, int64_t n
 
 /* --- which of them ----------------------------------------------------------------- */
 
+struct shown {
+	const struct batch_job *job;
+};
+
 struct part {
 	const struct table_column *columns;
 	unsigned column_count;
 	void (*put)(struct table *table, const struct batch_job *job, int64_t now_ms);
 	size_t most;
-	const struct batch_job *jobs[RUNNING_MAX];
+	struct shown jobs[RUNNING_MAX];
 	size_t count, all; /* of those at ->jobs; of all there are */
 	size_t lines;      /* that it may take */
 };
@@ -238,14 +242,14 @@ static void keep_done(struct part *part, const struct batch_job *job)
 {
 	size_t at = part->count;
 
-	while (at > 0 && is_worthier(job, part->jobs[at - 1]))
+	while (at > 0 && is_worthier(job, part->jobs[at - 1].job))
 		at--;
 	if (at == part->most)
 		return;
 	part->count += part->count < part->most;
 	memmove(&part->jobs[at + 1], &part->jobs[at],
 		(part->count - at - 1) * sizeof(*part->jobs));
-	part->jobs[at] = job;
+	part->jobs[at].job = job;
 }
 
 static void take(struct part parts[PARTS], const struct batch_job *job)
@@ -260,7 +264,7 @@ static void take(struct part parts[PARTS], const struct batch_job *job)
 	if (where == BATCH_PART_DONE)
 		keep_done(part, job);
 	else if (part->count < part->most)
-		part->jobs[part->count++] = job;
+		part->jobs[part->count++].job = job;
 }
 
 static void collect(const struct batch_board *board, struct part parts[PARTS])
@@ -316,8 +320,8 @@ static void share_rows(struct part parts[PARTS], size_t rows)
 
 static int compare_ends(const void *a, const void *b)
 {
-	const struct batch_job *x = *(const struct batch_job *const *)a;
-	const struct batch_job *y = *(const struct batch_job *const *)b;
+	const struct batch_job *x = ((const struct shown *)a)->job;
+	const struct batch_job *y = ((const struct shown *)b)->job;
 
 	if (x->ended_ms != y->ended_ms)
 		return (x->ended_ms > y->ended_ms) - (x->ended_ms < y->ended_ms);
@@ -352,7 +356,7 @@ static void print_part(
 	if (part->put == put_done)
 		qsort(part->jobs, shown, sizeof(part->jobs[0]), compare_ends);
 	for (size_t i = 0; i < shown; i++)
-		part->put(&table, part->jobs[i], now_ms);
+		part->put(&table, part->jobs[i].job, now_ms);
 	(void)!table_print(&table, style, out);
 	table_release(&table);
 	if (part->all == shown || part->lines <= shown + 1)

@@ -111,7 +111,6 @@ static _Noreturn void live(const struct batch_nursery *nursery,
 		.runner_fd = TO_RUNNER,
 		.journal_fd = TO_JOURNAL,
 		.lock_fd = TO_LOCK,
-		.asked = job->asked,
 		.tells_memory = defaults->verbose || defaults->json,
 	});
 	(void)sigprocmask(SIG_SETMASK, &nursery->mask, NULL);
@@ -206,8 +205,6 @@ void batch_child_stop(struct batch_job *job)
 	say(job, BATCH_STOP);
 	if (job->pid)
 		(void)kill(job->pid, SIGTERM);
-	else if (job->owner.pid && job->state == BATCH_RUNNING)
-		(void)process_signal(job->owner.pid, job->pidfd, SIGTERM);
 }
 
 /* --- cancelling -------------------------------------------------------------------- */

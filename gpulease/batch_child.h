@@ -30,8 +30,8 @@ MUST_CHECK int batch_child_start(
 void batch_child_recall(struct batch_job *job);
 
 /*
- * Tells the process that what ends it now is the runner's doing, and ends its command: TERM.  Where
- * it waits it leaves the queue.  Likewise one that is followed without being a child.
+ * Tells the child that what ends it now is the runner's doing, and ends its command: TERM.  Where
+ * it waits it leaves the queue.
  */
 void batch_child_stop(struct batch_job *job);
 

@@ -6,21 +6,25 @@
 #include "batch_runner.h"
 #include "clock.h"
 #include "diag.h"
+#include "exitcodes.h"
 
 /* --- lines and jobs ---------------------------------------------------------------- */
 
-static struct batch_job *add_job(
-	struct batch_runner *runner, const struct batch_line *line)
+/* A new job for @line.  0 with its number, or a negative errno. */
+static int add_job(
+	struct batch_runner *runner, const struct batch_line *line, uint64_t *ret)
 {
 	struct batch_event event = BATCH_EVENT_OF(BATCH_SEEN, runner->jobs.count + 1);
 	struct text command = TEXT_ON(event.command);
+	int r;
 
 	event.key = line->key;
 	if (line->attributes.name)
 		text_copy(event.name, sizeof(event.name), line->attributes.name);
 	text_add_printable(&command, line->command, strlen(line->command));
-	batch_happened(runner, &event);
-	return batch_jobs_find(&runner->jobs, event.job);
+	r = batch_happened(runner, &event);
+	*ret = event.job;
+	return r == 0 && !batch_jobs_find(&runner->jobs, event.job) ? -ENOMEM : r;
 }
 
 /* The numbers of the jobs that the file has now, in its order, for who comes after us. */
@@ -103,45 +107,59 @@ static void review_all(struct batch_runner *runner)
 		recall(runner, job);
 }
 
-/* --- taking them over -------------------------------------------------------------- */
-
-/* One that could never be run, and says something else now, is tried again. */
-static void revive(struct batch_job *job)
+void batch_review_running(struct batch_runner *runner)
 {
-	if (job->state != BATCH_ENDED || job->cause != BATCH_NOT_RUN || !job->asked ||
-		job->asked == batch_asked(job->line))
-		return;
-	job->state = BATCH_NEW;
-	job->is_of_before = job->is_dropped = false;
+	for (size_t i = 0; i < runner->active_count; i++) {
+		struct batch_job *job = batch_jobs_find(&runner->jobs, runner->active[i]);
+
+		if (job->line && job->line->attributes.is_cancelled)
+			cancel(runner, job);
+	}
 }
 
-/* Each job gets its line, each line its job; *@ret are their numbers in order. */
-static int marry(
+/* --- taking them over -------------------------------------------------------------- */
+
+/*
+ * One that could not be run, and says something else now, or was to come after one that failed,
+ * is tried again: what was wrong may be mended.
+ */
+static void revive(struct batch_runner *runner, struct batch_job *job)
+{
+	if (job->state != BATCH_ENDED || job->cause != BATCH_NOT_RUN)
+		return;
+	if (job->asked != batch_asked(job->line) ||
+		(job->status == EXIT_GAVE_UP && batch_plan_is_free(&runner->plan, job)))
+		batch_jobs_renew(job);
+}
+
+/* The job of each line; new ones are known from now on.  0 or a negative errno. */
+static int find_jobs(
 	struct batch_runner *runner, const struct batch_list *list, uint64_t **ret)
 {
 	uint64_t *numbers;
 	int r = batch_match(&runner->jobs, runner->board.order, runner->board.order_count,
 		list, &numbers);
 
-	if (r < 0)
-		return r;
+	for (size_t i = 0; r == 0 && i < list->count; i++) {
+		if (!numbers[i])
+			r = add_job(runner, &list->lines[i], &numbers[i]);
+	}
+	if (r == 0)
+		*ret = numbers;
+	else if (r != -ENOMEM)
+		free(numbers);
+	return r;
+}
+
+/* Each job gets its line. */
+static void marry(struct batch_runner *runner, const struct batch_list *list,
+	const uint64_t *numbers)
+{
 	for (size_t i = 0; i < runner->jobs.count; i++)
 		runner->jobs.all[i].line = NULL;
 	for (size_t i = 0; i < list->count; i++) {
-		struct batch_job *job =
-			numbers[i] ? batch_jobs_find(&runner->jobs, numbers[i])
-				   : add_job(runner, &list->lines[i]);
-
-		if (!job) {
-			free(numbers);
-			return -ENOMEM;
-		}
-		numbers[i] = job->number;
-		job->line = &list->lines[i];
-		revive(job);
+		batch_jobs_find(&runner->jobs, numbers[i])->line = &list->lines[i];
 	}
-	*ret = numbers;
-	return 0;
 }
 
 static bool is_same_order(
@@ -163,36 +181,47 @@ static bool is_known(const void *arg, const char *name, size_t size)
 	return runner->file.is_pipe;
 }
 
+/* The journal comes first: what it does not know of is not begun. */
+static int take_over(struct batch_runner *runner, struct batch_list *list)
+{
+	uint64_t *numbers = NULL;
+	int r = find_jobs(runner, list, &numbers);
+
+	if (r == 0 && !is_same_order(runner, numbers, list->count))
+		r = keep_order(runner, numbers, list->count);
+	if (r < 0) {
+		free(numbers);
+		return r;
+	}
+	marry(runner, list, numbers);
+	batch_list_release(&runner->list);
+	runner->list = *list;
+	*list = BATCH_LIST_NONE;
+	free((void *)runner->board.order);
+	runner->board.order = numbers;
+	runner->board.order_count = runner->list.count;
+	r = batch_plan_begin(&runner->plan, &runner->jobs, numbers, runner->list.count);
+	for (size_t i = 0; i < runner->list.count && r == 0; i++)
+		revive(runner, batch_jobs_find(&runner->jobs, numbers[i]));
+	return r;
+}
+
 int batch_take_lines(struct batch_runner *runner, struct why *why)
 {
 	const struct settings *settings = runner->context.settings;
 	const struct batch_known known = { is_known, runner };
 	struct batch_list list = BATCH_LIST_NONE;
-	uint64_t *numbers = NULL;
 	int r = batch_list_parse(settings->batch_format, settings->operands[0],
 		runner->file.text, runner->file.size, runner->python, &known, &list, why);
 
 	if (r < 0)
 		return r;
-	r = marry(runner, &list, &numbers);
+	r = take_over(runner, &list);
+	batch_list_release(&list);
 	if (r < 0) {
-		why_set(why, "cannot work on '%s': %s", settings->operands[0],
-			strerror(-r));
-		return r;
-	}
-	batch_list_release(&runner->list);
-	runner->list = list;
-	if (!is_same_order(runner, numbers, list.count))
-		r = keep_order(runner, numbers, list.count);
-	if (r == 0)
-		r = batch_plan_begin(&runner->plan, &runner->jobs, numbers, list.count);
-	free((void *)runner->board.order);
-	runner->board.order = numbers;
-	runner->board.order_count = list.count;
-	if (r < 0) {
-		why_set(why, "cannot work on '%s': %s", settings->operands[0],
-			strerror(-r));
-		return r;
+		why_set(why, "cannot work on '%s' as it is now: %s",
+			settings->operands[0], strerror(-r));
+		return r == -EINVAL ? -EIO : r;
 	}
 	review_all(runner);
 	batch_show_changed(&runner->show);

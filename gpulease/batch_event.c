@@ -115,7 +115,6 @@ static const struct member {
 	MEMBER("busy_peak", OF_PERCENT, busy_peak, ENDS),
 	MEMBER("interrupted", OF_BOOL, is_interrupted, ON(OVER)),
 	MEMBER("by_line", OF_BOOL, is_by_line, ON(OVER)),
-	MEMBER("asked", OF_HEX, asked, ON(OVER)),
 	MEMBER("text", OF_TEXT, text, TEXTS),
 };
 

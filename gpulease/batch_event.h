@@ -70,8 +70,6 @@ struct batch_event {
 	enum batch_cause cause;
 	bool is_interrupted; /* the runner was told to stop: to be run again */
 	bool is_by_line;     /* BATCH_BY_CANCEL: by the word in its line */
-	uint64_t
-		asked; /* BATCH_NOT_RUN: all that its line said, as a number; 0: not known */
 	char text[BATCH_TEXT_SIZE];
 	char command[BATCH_COMMAND_SIZE];
 	const char *

@@ -22,9 +22,7 @@ struct batch_job *batch_jobs_add(
 		.command = own_command,
 		.busy_mean = -1,
 		.busy_peak = -1,
-		.fd = -1,
-		.pidfd = -1,
-		.fifo_fd = -1 };
+		.fd = -1 };
 	own_name = own_command = NULL;
 	return job;
 }
@@ -171,6 +169,12 @@ static int begin_again(struct batch_job *job)
 	return set_reason(job, "");
 }
 
+void batch_jobs_renew(struct batch_job *job)
+{
+	job->is_dropped = false;
+	(void)begin_again(job);
+}
+
 static int on_over(struct batch_job *job, const struct batch_event *event)
 {
 	if (event->is_interrupted)
@@ -181,7 +185,7 @@ static int on_over(struct batch_job *job, const struct batch_event *event)
 	job->status = event->status;
 	job->cause = event->cause;
 	job->is_by_line = event->is_by_line || job->is_cancelling;
-	job->asked = event->asked;
+	job->is_dropped = event->cause == BATCH_NOT_RUN && event->status == 0;
 	job->ran_ms = event->ran_ms;
 	job->peak_mib = event->peak_mib ? event->peak_mib : job->peak_mib;
 	job->busy_mean = event->busy_mean;

@@ -46,10 +46,10 @@ struct batch_job {
 	char *reason;      /* why it waits or was not run; NULL */
 
 	/* the runner's */
-	pid_t pid;          /* of our child; 0: none */
-	int fd;             /* to it, -1 */
-	int pidfd, fifo_fd; /* of one that is followed without being a child; -1 */
-	uint64_t asked;     /* a hash of all that its line said when it was started */
+	pid_t pid;      /* of our child; 0: none */
+	int fd;         /* to it, -1 */
+	uint64_t asked; /* a hash of all that its line said when it was started */
+	bool is_dying;  /* while it is found out what became of it */
 	bool is_recalled, is_cancelling, is_dropped; /* dropped: --once, it is not run */
 	uint64_t told_mib;                           /* of memory, with -v */
 };
@@ -73,6 +73,9 @@ struct batch_job *batch_jobs_find(const struct batch_jobs *jobs, uint64_t number
  * -EINVAL: it cannot be, -ENOMEM.
  */
 MUST_CHECK int batch_jobs_apply(struct batch_jobs *jobs, const struct batch_event *event);
+
+/* One that was not run is to be tried again: what it failed for may be mended. */
+void batch_jobs_renew(struct batch_job *job);
 
 /* Whether it has ended and what it was for is done. */
 bool batch_is_finished(const struct batch_job *job);

@@ -21,7 +21,8 @@ enum { LOCK_PATIENCE_MS = 5000, LOCK_STEP_MS = 10 };
 
 /*
  * Opens @name in the folder, for this user alone where it is new.  First without O_CREAT, which
- * fs.protected_regular refuses on a file of somebody else.  A descriptor or a negative errno.
+ * fs.protected_regular refuses on a file of somebody else.  What somebody else has put there is
+ * not believed.  A descriptor or a negative errno: -EPERM then.
  */
 static int open_file(int folder_fd, const char *name, int flags)
 {
@@ -35,8 +36,9 @@ static int open_file(int folder_fd, const char *name, int flags)
 		if (fd < 0 && errno == ENOENT)
 			fd = openat(folder_fd, name, all | O_CREAT | O_EXCL, 0600);
 		if (fd >= 0)
-			return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? take_fd(&fd)
-									  : -EINVAL;
+			return fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -EINVAL
+			       : st.st_uid != getuid()                    ? -EPERM
+									  : take_fd(&fd);
 		r = -errno;
 		if (r != -EEXIST)
 			break;
@@ -49,7 +51,9 @@ static int refuse(
 {
 	why_set(why, "cannot open '%s/%s': %s; --log-dir DIR names another folder",
 		journal->folder, name,
-		error == -EINVAL ? "it is no regular file" : strerror(-error));
+		error == -EINVAL  ? "it is no regular file"
+		: error == -EPERM ? "it belongs to somebody else"
+				  : strerror(-error));
 	return error;
 }
 

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <strings.h>
 
 #include "batch_after.h"
 #include "batch_attributes.h"
@@ -64,6 +65,24 @@ static size_t size_without_blanks(const char *command, size_t size)
 	return size;
 }
 
+/* For a shell the next line would belong to it. */
+static bool is_continued(const char *command)
+{
+	size_t size = strlen(command), backslashes = 0;
+
+	while (backslashes < size && command[size - backslashes - 1] == '\\')
+		backslashes++;
+	return backslashes % 2;
+}
+
+/* The first line of the other form, which is none of a shell's. */
+static bool is_of_table(const char *at)
+{
+	static const char begin[] = "priority,script";
+
+	return strncasecmp(at, begin, sizeof(begin) - 1) == 0;
+}
+
 static int read_command(char *at, struct batch_line *line, struct why *why)
 {
 	if (batch_has_attributes(at)) {
@@ -76,6 +95,10 @@ static int read_command(char *at, struct batch_line *line, struct why *why)
 		}
 	}
 	at[size_without_blanks(at, strlen(at))] = '\0';
+	if (is_continued(at)) {
+		why_set(why, "it ends in a backslash; a command stands on one line");
+		return -EINVAL;
+	}
 	line->command = at;
 	return 0;
 }
@@ -89,6 +112,10 @@ static int read_line(struct reading *reading, char *at, struct batch_line *line)
 	if (!*at || *at == '#')
 		return LINE_SKIPPED;
 	*line = (struct batch_line){ .number = reading->number };
+	if (reading->format != BATCH_CSV && is_of_table(at)) {
+		why_set(&reading->reason, "this is a table; add --batch-format csv");
+		return -EINVAL;
+	}
 	if (reading->format == BATCH_CSV)
 		r = batch_csv_read(
 			at, reading->python, &reading->commands, line, &reading->reason);

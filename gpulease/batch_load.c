@@ -37,14 +37,14 @@ static int keep_list(struct loading *loading, const struct batch_event *event)
 }
 
 /*
- * Behind a line that could not be read numbers may be missing.  Others have them all the same,
+ * Behind a line that could not be read, or written, numbers may be missing.  Others have them all the same,
  * and those that follow stay who they are.
  */
 static int fill_gap(struct loading *loading, uint64_t next)
 {
 	struct batch_jobs *jobs = loading->jobs;
 
-	if (!loading->skipped || next > jobs->count + BATCH_LINES_MAX)
+	if (next > jobs->count + BATCH_LINES_MAX)
 		return 0;
 	while (jobs->count + 1 < next)
 		if (!batch_jobs_add(jobs, 0, "", ""))

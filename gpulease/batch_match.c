@@ -241,6 +241,88 @@ static int mend(struct match *match)
 	return 0;
 }
 
+/* --- lines that come back ---------------------------------------------------------- */
+
+/* A job that had no line any more, or has none now. */
+struct gone {
+	uint64_t key, number;
+	enum batch_state state;
+	size_t taken; /* in the first of a key: how many of that key have a line again */
+};
+
+static unsigned rank_of(enum batch_state state)
+{
+	static const unsigned ranks[] = {
+		[BATCH_RUNNING] = 0,
+		[BATCH_IN_QUEUE] = 1,
+		[BATCH_NEW] = 2,
+		[BATCH_ENDED] = 3,
+	};
+
+	return ranks[state];
+}
+
+static int compare_gone(const void *left, const void *right)
+{
+	const struct gone *a = left, *b = right;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	if (rank_of(a->state) != rank_of(b->state))
+		return rank_of(a->state) < rank_of(b->state) ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* The next job of @key that nobody has claimed; 0: none. */
+static uint64_t claim(struct gone *gone, size_t count, uint64_t key)
+{
+	size_t from = 0, to = count;
+	struct gone *next;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (gone[middle].key < key)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	if (from == count || gone[from].key != key)
+		return 0;
+	next = &gone[from + gone[from].taken];
+	if (next == gone + count || next->key != key)
+		return 0;
+	gone[from].taken++;
+	return next->number;
+}
+
+/*
+ * A line that was not there for a while (somebody saved half a file, or commented it out) is the
+ * line that it was: one that runs is not started beside itself, nor what is done run again.
+ */
+static int match_gone(const struct match *match, uint64_t *numbers)
+{
+	const struct batch_jobs *jobs = match->jobs;
+	autofree struct gone *gone = calloc(jobs->count + 1, sizeof(*gone));
+	autofree bool *has_line = calloc(jobs->count + 1, sizeof(*has_line));
+	size_t count = 0;
+
+	if (!gone || !has_line)
+		return -ENOMEM;
+	for (size_t i = 0; i < match->list->count; i++)
+		has_line[numbers[i]] = true;
+	for (size_t i = 0; i < jobs->count; i++)
+		if (!has_line[jobs->all[i].number])
+			gone[count++] = (struct gone){ .key = jobs->all[i].key,
+				.number = jobs->all[i].number,
+				.state = jobs->all[i].state };
+	qsort(gone, count, sizeof(*gone), compare_gone);
+	for (size_t i = 0; count && i < match->list->count; i++)
+		if (!numbers[i])
+			numbers[i] = claim(gone, count, match->list->lines[i].key);
+	return 0;
+}
+
 /* --- all --------------------------------------------------------------------------- */
 
 int batch_match(const struct batch_jobs *jobs, const uint64_t *before,
@@ -260,6 +342,8 @@ int batch_match(const struct batch_jobs *jobs, const uint64_t *before,
 	for (size_t at = 0; at < before_count; at++)
 		if (lines[at] != NONE)
 			numbers[lines[at]] = before[at];
+	if (match_gone(&match, numbers) < 0)
+		return -ENOMEM;
 	*ret = numbers;
 	numbers = NULL;
 	return 0;

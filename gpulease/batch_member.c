@@ -1,6 +1,10 @@
 #include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "batch_journal.h"
 #include "batch_member.h"
@@ -10,6 +14,10 @@
 enum {
 	LINE_SIZE = 8 * 1024,
 	WORTH_MIB = 256, /* growth of memory that is told */
+	UNREAD_MAX =
+		32 * 1024, /* by a runner that was stopped: the rest is for what counts */
+	END_TRIES = 20,    /* to write an end where there is no room */
+	END_STEP_MS = 250,
 };
 
 static struct {
@@ -23,7 +31,8 @@ static struct {
 	bool has_attempt;        /* ->last is one that has ended */
 	struct batch_event last; /* what was told last of its attempts */
 	uint64_t told_mib;
-	char by[64]; /* who has cancelled it while it waited */
+	off_t log_size; /* before it waited */
+	char by[64];    /* who has cancelled it while it waited */
 } own = { .as = { .runner_fd = -1, .journal_fd = -1, .lock_fd = -1 } };
 
 /* --- from the runner --------------------------------------------------------------- */
@@ -54,14 +63,14 @@ static void on_term(int number)
 	errno = saved;
 }
 
-/* What the runner has said since. */
+/* What the runner has said since.  It is known before it is taken: TERM may come in between. */
 static void listen_to_runner(void)
 {
 	char byte;
 	ssize_t n;
 
 	while (own.as.runner_fd >= 0) {
-		n = recv(own.as.runner_fd, &byte, 1, MSG_DONTWAIT);
+		n = recv(own.as.runner_fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -77,16 +86,20 @@ static void listen_to_runner(void)
 		} else if (byte == BATCH_BY_LINE) {
 			own.is_by_line = true;
 		}
+		if (n > 0)
+			(void)!recv(own.as.runner_fd, &byte, 1, MSG_DONTWAIT);
 	}
 }
 
 void batch_member_begin(const struct batch_member *member)
 {
 	struct sigaction action = { .sa_handler = on_term };
+	struct stat log;
 
 	own.is_here = true;
 	own.pid = getpid();
 	own.as = *member;
+	own.log_size = fstat(STDERR_FILENO, &log) == 0 ? log.st_size : 0;
 	(void)sigaction(SIGTERM, &action, NULL);
 }
 
@@ -123,6 +136,26 @@ static struct batch_event event_of(enum batch_event_kind kind)
 	return event;
 }
 
+/* Whether the runner reads what it is told, so that there is room. */
+static bool is_heard(void)
+{
+	int unread = 0;
+
+	return ioctl(own.as.runner_fd, SIOCOUTQ, &unread) < 0 || unread < UNREAD_MAX;
+}
+
+/* In the journal; an end is worth some seconds until there is room for it. */
+static int keep(enum batch_event_kind kind, const char *line, size_t size)
+{
+	int r = batch_journal_append_lines(own.as.journal_fd, line, size);
+
+	for (int left = END_TRIES; r < 0 && kind == BATCH_OVER && left > 0; left--) {
+		(void)poll(NULL, 0, END_STEP_MS);
+		r = batch_journal_append_lines(own.as.journal_fd, line, size);
+	}
+	return r;
+}
+
 /*
  * To the journal first, where it is of a kind that is kept.  0, or a negative errno of that, and
  * then a start is none.
@@ -137,8 +170,9 @@ static int tell(const struct batch_event *event)
 		return 0;
 	batch_event_write(event, &text);
 	if (batch_event_is_kept(event->kind))
-		r = batch_journal_append_lines(own.as.journal_fd, line, text.used);
-	if (own.as.runner_fd >= 0 && (r == 0 || event->kind != BATCH_STARTED))
+		r = keep(event->kind, line, text.used);
+	if (own.as.runner_fd >= 0 && (r == 0 || event->kind != BATCH_STARTED) &&
+		(batch_event_is_kept(event->kind) || is_heard()))
 		(void)!send(
 			own.as.runner_fd, line, text.used, MSG_NOSIGNAL | MSG_DONTWAIT);
 	return r;
@@ -292,8 +326,13 @@ void batch_member_end(int status)
 {
 	struct batch_event event;
 
-	if (!own.is_here || own.is_told || (!own.is_begun && batch_is_recalled()))
+	if (!own.is_here || own.is_told)
 		return;
+	if (!own.is_begun && batch_is_recalled()) {
+		/* that it has waited: its log is to be as if it had not */
+		(void)!ftruncate(STDERR_FILENO, own.log_size);
+		return;
+	}
 	event = own.has_attempt ? own.last : event_of(BATCH_OVER);
 	event.at_ms = clock_real_ms();
 	if (own.has_attempt && batch_is_recalled()) {
@@ -301,7 +340,6 @@ void batch_member_end(int status)
 	} else if (!own.has_attempt || event.status != status) {
 		event.cause = own.by[0] ? BATCH_BY_CANCEL : BATCH_NOT_RUN;
 		event.status = status;
-		event.asked = own.by[0] ? 0 : own.as.asked;
 		text_copy(
 			event.text, sizeof(event.text), own.by[0] ? own.by : diag_last());
 	}

@@ -23,7 +23,6 @@ enum { BATCH_RECALL = 'r', BATCH_STOP = 's', BATCH_BY_LINE = 'l' };
 struct batch_member {
 	uint64_t number;
 	uint64_t declared_mib; /* as its line said */
-	uint64_t asked;        /* all that it said, as a number */
 	int runner_fd, journal_fd, lock_fd;
 	bool tells_memory;
 };

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 
 #include "batch_runner.h"
 #include "clock.h"
@@ -29,27 +30,51 @@ static int open_signals(struct batch_runner *runner)
 
 /* --- beginning --------------------------------------------------------------------- */
 
-/* FILE.logs beside the file; of what comes through a pipe, one for each run. */
-static void name_folder(const struct settings *settings, char out[PATH_MAX])
+static bool is_link(const char *path)
 {
-	const char *file = settings->operands[0];
+	struct stat st;
 
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Of what comes through a pipe, one for each run. */
+static void name_pipe_folder(char out[PATH_MAX])
+{
+	struct stat st;
+
+	(void)snprintf(out, PATH_MAX, "batch-%d.logs", (int)getpid());
+	for (unsigned i = 2; lstat(out, &st) == 0; i++)
+		(void)snprintf(out, PATH_MAX, "batch-%d-%u.logs", (int)getpid(), i);
+}
+
+/* FILE.logs beside the file, also where a link leads to it: so two runners of it meet there. */
+static void name_folder(struct batch_runner *runner)
+{
+	const struct settings *settings = runner->context.settings;
+	char file[PATH_MAX];
+	struct text text = TEXT_ON(runner->folder);
+
+	rights_as_user_begin();
 	if (settings->log_dir)
-		text_copy(out, PATH_MAX, settings->log_dir);
-	else if (strcmp(file, "-") == 0)
-		(void)snprintf(out, PATH_MAX, "batch-%d.logs", (int)getpid());
+		text_add(&text, settings->log_dir);
+	else if (runner->file.is_pipe)
+		name_pipe_folder(runner->folder);
 	else
-		(void)snprintf(out, PATH_MAX, "%s.logs", file);
+		text_addf(&text, "%s.logs",
+			is_link(settings->operands[0]) &&
+					realpath(settings->operands[0], file)
+				? file
+				: settings->operands[0]);
+	rights_as_user_end();
 }
 
 /* Whether there is a journal, from a run before. */
-static bool has_journal(const struct settings *settings)
+static bool has_journal(const struct batch_runner *runner)
 {
-	char folder[PATH_MAX], path[PATH_MAX + 16];
+	char path[PATH_MAX + 16];
 	bool is_there;
 
-	name_folder(settings, folder);
-	(void)snprintf(path, sizeof(path), "%s/journal.jsonl", folder);
+	(void)snprintf(path, sizeof(path), "%s/journal.jsonl", runner->folder);
 	rights_as_user_begin();
 	is_there = access(path, F_OK) == 0;
 	rights_as_user_end();
@@ -73,7 +98,7 @@ static int check_file(const struct batch_runner *runner, struct why *why)
 	struct batch_list list;
 	int r = batch_list_parse(settings->batch_format, settings->operands[0],
 		runner->file.text, runner->file.size, runner->python,
-		has_journal(settings) ? &all : NULL, &list, why);
+		!settings->fresh && has_journal(runner) ? &all : NULL, &list, why);
 
 	if (r == 0)
 		batch_list_release(&list);
@@ -82,14 +107,11 @@ static int check_file(const struct batch_runner *runner, struct why *why)
 
 static int begin_journal(struct batch_runner *runner, struct why *why)
 {
-	const struct settings *settings = runner->context.settings;
-	char folder[PATH_MAX];
 	uint64_t *list = NULL;
 	size_t count = 0, skipped = 0;
 	int r;
 
-	name_folder(settings, folder);
-	r = batch_journal_open(folder, &runner->journal, why);
+	r = batch_journal_open(runner->folder, &runner->journal, why);
 	if (r == 0)
 		r = batch_journal_load(
 			&runner->journal, &runner->jobs, &list, &count, &skipped, why);
@@ -99,7 +121,7 @@ static int begin_journal(struct batch_runner *runner, struct why *why)
 	runner->board.order_count = count;
 	if (skipped)
 		note("lines of the journal in '%s' that cannot be read, and are skipped: %zu",
-			folder, skipped);
+			runner->folder, skipped);
 	batch_adopt(runner);
 	return 0;
 }
@@ -134,6 +156,7 @@ static int open_all(struct batch_runner *runner, struct why *why)
 	const struct settings *settings = runner->context.settings;
 	int r = batch_file_open(settings->operands[0], &runner->file, why);
 
+	name_folder(runner);
 	if (r == 0 && !runner->file.is_pipe)
 		r = batch_file_read(&runner->file, why);
 	if (r == 0 && !runner->file.is_pipe)
@@ -150,6 +173,14 @@ static const char *find_python(void)
 	char program[PATH_MAX];
 
 	return find_program("python", program) == 0 ? "python" : "python3";
+}
+
+/* What stands behind the last slash: a line of the board is not long. */
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 int batch_runner_open(struct batch_runner *runner, struct settings *settings)
@@ -181,7 +212,7 @@ int batch_runner_open(struct batch_runner *runner, struct settings *settings)
 		diag("%s", why.text[0] ? why.text : strerror(-r));
 		return EXIT_MISUSE;
 	}
-	runner->board.file = settings->operands[0];
+	runner->board.file = base_of(settings->operands[0]);
 	runner->board.jobs = &runner->jobs;
 	runner->board.begun_ms = clock_real_ms();
 	runner->board.is_watching = settings->watch;

@@ -146,6 +146,12 @@ void batch_plan_again(struct batch_plan *plan)
 	plan->first = 0;
 }
 
+/* Not while a process of it has not been waited for, nor where its line could not be kept. */
+static bool is_to_start(const struct batch_job *job)
+{
+	return job->state == BATCH_NEW && !job->pid && job->line;
+}
+
 static struct batch_job *job_at(const struct batch_plan *plan, size_t at)
 {
 	return batch_jobs_find(plan->jobs, plan->order[at]);
@@ -187,7 +193,7 @@ static size_t first_of_name(const struct batch_plan *plan, const char *word)
 static struct dependency find_dependency(
 	const struct batch_plan *plan, const char *text, size_t size)
 {
-	struct dependency found = { .is_found = false };
+	struct dependency found = { .is_found = false }, gone = found;
 	char word[BATCH_NAME_MAX] = "";
 	struct batch_job *job;
 	uint64_t number;
@@ -201,8 +207,13 @@ static struct dependency find_dependency(
 		return found;
 	}
 	for (size_t i = first_of_name(plan, word);
-		i < plan->name_count && strcmp(plan->names[i].name, word) == 0; i++)
-		add_job(&found, batch_jobs_find(plan->jobs, plan->names[i].number));
+		i < plan->name_count && strcmp(plan->names[i].name, word) == 0; i++) {
+		job = batch_jobs_find(plan->jobs, plan->names[i].number);
+		add_job(job->line || job->state != BATCH_ENDED ? &found : &gone, job);
+	}
+	/* what has become of one that is not in the file any more, where no other has its name */
+	if (!found.is_found)
+		return gone;
 	return found;
 }
 
@@ -307,7 +318,7 @@ enum batch_step batch_plan_next(struct batch_plan *plan, bool may_start,
 		struct batch_job *job = job_at(plan, i);
 		enum batch_step step;
 
-		if (job->state != BATCH_NEW)
+		if (!is_to_start(job))
 			continue;
 		step = step_of(plan, job, ret_other);
 		if (step != BATCH_STEP_WAIT && (step != BATCH_STEP_START || may_start)) {
@@ -320,6 +331,14 @@ enum batch_step batch_plan_next(struct batch_plan *plan, bool may_start,
 	return BATCH_STEP_WAIT;
 }
 
+bool batch_plan_is_free(const struct batch_plan *plan, struct batch_job *job)
+{
+	uint64_t failed = 0;
+
+	(void)are_over(plan, job, job->line->attributes.after_ok, &failed);
+	return !failed;
+}
+
 struct batch_job *batch_plan_find_early(struct batch_plan *plan)
 {
 	bool has_gap = false;
@@ -328,7 +347,7 @@ struct batch_job *batch_plan_find_early(struct batch_plan *plan)
 	for (size_t i = 0; i < plan->count; i++) {
 		struct batch_job *job = job_at(plan, i);
 
-		if (job->state == BATCH_NEW)
+		if (is_to_start(job))
 			has_gap =
 				has_gap || step_of(plan, job, &other) == BATCH_STEP_START;
 		if (job->state == BATCH_IN_QUEUE && job->is_recalled)
@@ -347,7 +366,7 @@ struct batch_job *batch_plan_find_stuck(const struct batch_plan *plan)
 	for (size_t i = 0; i < plan->count; i++) {
 		struct batch_job *job = job_at(plan, i);
 
-		if (job->state == BATCH_NEW)
+		if (is_to_start(job))
 			return job;
 	}
 	return NULL;

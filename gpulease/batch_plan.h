@@ -54,6 +54,9 @@ enum batch_step batch_plan_next(struct batch_plan *plan, bool may_start,
  */
 struct batch_job *batch_plan_find_early(struct batch_plan *plan);
 
+/* Whether none of those has failed that @job is to come after with success. */
+bool batch_plan_is_free(const struct batch_plan *plan, struct batch_job *job);
+
 /* A job that waits for others of the batch, which are not there or wait for it; NULL: none. */
 struct batch_job *batch_plan_find_stuck(const struct batch_plan *plan);
 

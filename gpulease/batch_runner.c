@@ -12,7 +12,9 @@ enum {
 	QUEUE_MAX = 16,   /* that wait at once: more would be in other people's way */
 	ACTIVE_MAX = 256, /* that wait or run; without a GPU they would all run at once */
 	LEAVE_MS = 10 * 1000, /* after KILL */
-	FAILURES_MAX = 100,   /* of earlier runs, that are listed */
+	AGAIN_MS = 10 * 1000, /* where the journal cannot be written */
+	PIPE_MS = 100,
+	FAILURES_MAX = 100, /* of earlier runs, that are listed */
 	EXIT_INTERRUPTED = 130,
 };
 
@@ -28,7 +30,7 @@ static void tell(struct batch_runner *runner, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(event.text, sizeof(event.text), format, args);
 	va_end(args);
-	batch_happened(runner, &event);
+	(void)!batch_happened(runner, &event);
 }
 
 /* Something is wrong with the file: once for each thing. */
@@ -56,6 +58,8 @@ static void kill_all(struct batch_runner *runner)
 
 		if (job->ticket)
 			tickets[count++] = job->ticket;
+		else if (job->pid)
+			(void)kill(job->pid, SIGKILL);
 	}
 	if (count)
 		(void)!batch_child_cancel(&runner->nursery, tickets, count, 0);
@@ -73,7 +77,7 @@ static void stop(struct batch_runner *runner)
 	}
 	runner->kill_ms = clock_boot_ms() + runner->context.settings->grace_ms;
 	for (size_t i = 0; i < runner->active_count; i++)
-		batch_child_stop(batch_jobs_find(&runner->jobs, runner->active[i]));
+		batch_stop_job(runner, batch_jobs_find(&runner->jobs, runner->active[i]));
 }
 
 static void read_signals(struct batch_runner *runner)
@@ -84,7 +88,7 @@ static void read_signals(struct batch_runner *runner)
 		if (info.ssi_signo == SIGCHLD)
 			continue;
 		runner->is_told = true;
-		if (!runner->stops)
+		if (!runner->stops && runner->active_count)
 			tell(runner, "interrupted: ending %zu job%s; once more kills",
 				runner->active_count,
 				runner->active_count == 1 ? "" : "s");
@@ -100,25 +104,42 @@ static bool is_given_up(const struct batch_runner *runner)
 	return runner->file.is_pipe && runner->is_bad;
 }
 
+/* Takes over what was read.  0; else it was told, and is done again where it may go better. */
+static void take_lines(struct batch_runner *runner)
+{
+	struct why why = WHY_NONE;
+	int r = batch_take_lines(runner, &why);
+
+	runner->is_bad = r == -EINVAL;
+	runner->again_ms = r < 0 && r != -EINVAL ? clock_boot_ms() + AGAIN_MS : 0;
+	if (r == 0)
+		runner->complaint = WHY_NONE;
+	else
+		complain(runner, &why,
+			is_given_up(runner) ? "the rest is not read"
+					    : "what was there before goes on");
+}
+
 /* A new form of the file; a bad one changes nothing. */
 static void take_file(struct batch_runner *runner)
 {
 	struct why why = WHY_NONE;
-	int r = batch_file_step(&runner->file, clock_boot_ms(), &why);
+	int64_t now_ms = clock_boot_ms();
+	int r;
 
-	if (r == 0)
+	if (now_ms < runner->pipe_ms)
 		return;
-	if (r > 0) {
-		r = batch_take_lines(runner, &why);
-		runner->is_bad = r < 0;
+	r = batch_file_step(&runner->file, now_ms, &why);
+	if (r < 0) {
+		runner->is_bad = runner->is_bad || runner->file.is_pipe;
+		complain(runner, &why,
+			runner->file.is_pipe ? "the rest is not read"
+					     : "what was there before goes on");
+	} else if (r > 0 || (runner->again_ms && now_ms >= runner->again_ms)) {
+		take_lines(runner);
+		/* all is looked at again each time, so not for each line that comes */
+		runner->pipe_ms = runner->file.is_pipe ? now_ms + PIPE_MS : 0;
 	}
-	if (r == 0) {
-		runner->complaint = WHY_NONE;
-		return;
-	}
-	complain(runner, &why,
-		runner->file.is_pipe ? "the rest is not read"
-				     : "what was there before goes on");
 }
 
 static bool may_start(const struct batch_runner *runner)
@@ -126,7 +147,7 @@ static bool may_start(const struct batch_runner *runner)
 	unsigned at_once = runner->context.settings->jobs_at_once;
 	size_t waiting = 0;
 
-	if (clock_boot_ms() < runner->put_off_ms)
+	if (runner->put_off_ms)
 		return false;
 	for (size_t i = 0; i < runner->active_count; i++) {
 		const struct batch_job *job =
@@ -193,7 +214,8 @@ static bool is_done(struct batch_runner *runner)
 
 	if (runner->stops)
 		return !runner->active_count || clock_boot_ms() >= runner->leave_ms;
-	while (!runner->active_count && !expects_more(runner)) {
+	while (!runner->active_count && !runner->put_off_ms && !runner->again_ms &&
+		!expects_more(runner)) {
 		job = batch_plan_find_stuck(&runner->plan);
 		if (!job)
 			return true;
@@ -213,22 +235,40 @@ static bool has_failed(const struct batch_runner *runner)
 	return false;
 }
 
-static int wait_for_more(struct batch_runner *runner, int64_t wake_ms)
+/* What the file may have to say, as long as anybody asks for it. */
+static int watch_file(struct batch_runner *runner)
 {
 	struct watch *watch = &runner->watch;
 	struct pollfd fds[BATCH_FILE_FDS];
-	unsigned count = batch_file_poll(&runner->file, fds);
-	int r = watch_add(watch, runner->signal_fd, POLLIN);
+	unsigned count;
+	int r = 0;
 
-	if (is_given_up(runner))
-		count = 0;
+	if (runner->stops || is_given_up(runner))
+		return 0;
+	if (clock_boot_ms() < runner->pipe_ms) {
+		watch_until(watch, runner->pipe_ms);
+		return 0;
+	}
+	count = batch_file_poll(&runner->file, fds);
 	for (unsigned i = 0; i < count && r == 0; i++)
 		r = watch_add(watch, fds[i].fd, fds[i].events);
+	watch_until(watch, batch_file_wake_ms(&runner->file));
+	if (runner->again_ms)
+		watch_until(watch, runner->again_ms);
+	return r;
+}
+
+static int wait_for_more(struct batch_runner *runner, int64_t wake_ms)
+{
+	struct watch *watch = &runner->watch;
+	int r = watch_add(watch, runner->signal_fd, POLLIN);
+
+	if (r == 0)
+		r = watch_file(runner);
 	for (size_t i = 0; i < runner->active_count && r == 0; i++)
 		r = watch_add(watch,
 			batch_jobs_find(&runner->jobs, runner->active[i])->fd, POLLIN);
 	watch_until(watch, wake_ms);
-	watch_until(watch, batch_file_wake_ms(&runner->file));
 	watch_until(watch, runner->kill_ms);
 	watch_until(watch, runner->leave_ms);
 	if (runner->put_off_ms && !runner->stops)
@@ -245,12 +285,15 @@ static int work(struct batch_runner *runner)
 		int r;
 
 		watch_begin(&runner->watch);
+		if (runner->put_off_ms && clock_boot_ms() >= runner->put_off_ms)
+			runner->put_off_ms = 0;
 		read_signals(runner);
 		batch_hear(runner);
 		batch_reap(runner);
 		batch_look_after_adopted(runner);
 		if (!runner->stops && !is_given_up(runner))
 			take_file(runner);
+		batch_review_running(runner);
 		if (settings->fail_fast && !runner->stops && has_failed(runner)) {
 			tell(runner, "a job has failed: ending the others");
 			stop(runner);
@@ -271,30 +314,32 @@ static int work(struct batch_runner *runner)
 
 /* --- the end ----------------------------------------------------------------------- */
 
+/* Of the jobs that failed, before this run or in it, each with its log. */
+static void list_failures(struct batch_runner *runner, bool of_before)
+{
+	const struct settings *settings = runner->context.settings;
+
+	if (settings->json || settings->quiet || runner->show.is_deaf)
+		return;
+	batch_show_clear(&runner->show);
+	batch_failures_print(
+		&runner->jobs, runner->journal.folder, of_before, FAILURES_MAX, stdout);
+}
+
 /* What was done before this run, for people. */
 static void tell_of_before(struct batch_runner *runner)
 {
-	size_t finished = 0, failed = 0;
+	struct batch_counts counts = batch_count(&runner->jobs);
 
-	for (size_t i = 0; i < runner->jobs.count; i++) {
-		const struct batch_job *job = &runner->jobs.all[i];
-
-		finished += job->line && batch_is_finished(job);
-		failed += job->line && batch_is_failed(job);
-	}
 	if (runner->active_count)
 		tell(runner, "of an earlier run still at work: %zu",
 			runner->active_count);
-	if (finished || failed)
+	if (counts.finished || counts.failed || counts.cancelled)
 		tell(runner,
-			"done before: %zu finished, %zu failed, of %zu; --fresh runs all again",
-			finished, failed, runner->board.order_count);
-	if (!failed || runner->context.settings->json || runner->context.settings->quiet)
-		return;
-	(void)batch_show_step(&runner->show, &runner->board, clock_boot_ms(), false);
-	batch_failures_print(
-		&runner->jobs, runner->journal.folder, true, FAILURES_MAX, stdout);
-	(void)fflush(stdout);
+			"done before: %zu finished, %zu failed, %zu cancelled, of %zu; "
+			"--fresh runs all again, another name= a line",
+			counts.finished, counts.failed, counts.cancelled, counts.all);
+	list_failures(runner, true);
 }
 
 /* The highest of all that the file has, and all that have run. */
@@ -320,7 +365,7 @@ static void summarize(struct batch_runner *runner, int status)
 
 	batch_summary(&counts, clock_real_ms() - runner->board.begun_ms, &text);
 	event.status = status;
-	batch_happened(runner, &event);
+	(void)!batch_happened(runner, &event);
 	runner->board.now_ms = clock_real_ms();
 	(void)batch_show_step(&runner->show, &runner->board, clock_boot_ms(), true);
 }
@@ -341,6 +386,7 @@ int batch_runner_run(struct batch_runner *runner)
 	if (r < 0)
 		diag("cannot go on: %s", strerror(-r));
 	status = r < 0 ? EXIT_MISUSE : exit_status(runner);
+	list_failures(runner, false);
 	summarize(runner, status);
 	return status;
 }

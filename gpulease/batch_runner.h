@@ -37,12 +37,16 @@ struct batch_runner {
 	struct watch watch;
 	const char *python; /* what runs scripts */
 
-	unsigned stops;       /* how often it was told to stop */
-	bool is_told;         /* by a signal: not for --fail-fast */
-	bool is_bad;          /* the file as it is now is none that can be read */
-	struct why complaint; /* of the file, which was told last */
-	/* the queue takes no more of this user's: nothing is tried before; 0: it does */
-	int64_t put_off_ms;
+	unsigned stops;          /* how often it was told to stop */
+	bool is_told;            /* by a signal: not for --fail-fast */
+	bool is_bad;             /* the file as it is now is none that can be read */
+	struct why complaint;    /* of the file, which was told last */
+	bool has_journal_failed; /* the last time: it was told */
+	int64_t put_off_ms; /* nothing is started before, for it could not be; 0: it could */
+	int put_off_for;    /* the negative errno that was told */
+	int64_t again_ms; /* when what the file says is taken over once more; 0: it was */
+	int64_t pipe_ms;  /* what comes through a pipe is not looked at before */
+	char folder[PATH_MAX];
 	int64_t kill_ms;  /* CLOCK_BOOTTIME: when those who were told to end are killed */
 	int64_t leave_ms; /* when nobody is waited for any more */
 };
@@ -64,19 +68,39 @@ MUST_CHECK int batch_take_lines(struct batch_runner *runner, struct why *why);
 /* All that a line says, as a number: another one where something was changed. */
 uint64_t batch_asked(const struct batch_line *line);
 
+/* Does what lines say that became known while their jobs were busy: `cancel`. */
+void batch_review_running(struct batch_runner *runner);
+
 /*
- * batch_active.c: jobs at work.  Starting one (it ends at once where that fails), what it has
- * told, its end, and those of an earlier runner.
+ * batch_active.c: jobs at work.  Starting one, which is put off where that cannot be now; what
+ * they have told, and their ends.
  */
 void batch_start_job(struct batch_runner *runner, struct batch_job *job);
 void batch_end_job(struct batch_runner *runner, struct batch_job *job,
 	enum batch_cause cause, int status, const char *text);
 void batch_hear(struct batch_runner *runner);
 void batch_reap(struct batch_runner *runner);
+
+/* Into ->active, 0 or -ENOMEM; out of it, by its place. */
+MUST_CHECK int batch_note_active(
+	struct batch_runner *runner, const struct batch_job *job);
+void batch_forget_active(struct batch_runner *runner, size_t at);
+
+/*
+ * batch_adopt.c: those that are no children.  Finding them once the journal was read; watching
+ * them, at each turn; ending any that is at work.
+ */
 void batch_adopt(struct batch_runner *runner);
 void batch_look_after_adopted(struct batch_runner *runner);
+void batch_stop_job(struct batch_runner *runner, struct batch_job *job);
 
-/* What has happened, and is to be told: keeps it in the journal where it belongs there. */
-void batch_happened(struct batch_runner *runner, struct batch_event *event);
+/* What @event, which is in the journal, means: for its job, for people. */
+void batch_take_event(struct batch_runner *runner, const struct batch_event *event);
+
+/*
+ * Something has happened: likewise, and it is put into the journal where it belongs there.  0,
+ * or a negative errno, which was told, where that failed.
+ */
+MUST_CHECK int batch_happened(struct batch_runner *runner, struct batch_event *event);
 
 #endif

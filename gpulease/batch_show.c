@@ -118,6 +118,14 @@ static void print_pending(struct batch_show *show, int64_t wait_ms)
 
 /* --- the board on the terminal ----------------------------------------------------- */
 
+/* In the background the terminal is somebody else's: lines alone, and nothing is erased. */
+static bool is_in_front(void)
+{
+	pid_t front = tcgetpgrp(STDOUT_FILENO);
+
+	return front < 0 || front == getpgrp();
+}
+
 static void erase(struct batch_show *show)
 {
 	char codes[32];
@@ -125,6 +133,10 @@ static void erase(struct batch_show *show)
 
 	if (!show->rows_shown)
 		return;
+	if (!is_in_front()) {
+		show->rows_shown = 0; /* what stands above is somebody else's by now */
+		return;
+	}
 	text_addf(&text, "\r\033[%uA\033[J", show->rows_shown);
 	show->rows_shown = 0;
 	add_pending(show, codes, text.used);
@@ -186,7 +198,7 @@ static bool is_running(const struct batch_board *board)
 /* When the board is to be drawn next. */
 static int64_t due_ms(const struct batch_show *show, const struct batch_board *board)
 {
-	if (!show->is_live)
+	if (!show->is_live || !is_in_front())
 		return INT64_MAX;
 	if (show->drawn_ms == INT64_MIN)
 		return INT64_MIN;
@@ -290,7 +302,7 @@ static int64_t print_due(
 {
 	int64_t at_ms = due_ms(show, board);
 
-	if (show->is_live) {
+	if (show->is_live && is_in_front()) {
 		/* the lines with the board below them, or it would flicker */
 		if (now_ms < at_ms)
 			return at_ms;

@@ -238,10 +238,12 @@ static void print_failure(const struct batch_job *job, const char *folder, FILE 
 	add_job(job->number, job->name, &text);
 	text_add(&text, ", ");
 	batch_add_end(job->cause, job->status, job->reason ? job->reason : "", &text);
-	text_add(&text, ", log ");
-	batch_add_printable(folder, &text);
-	text_add(&text, "/");
-	batch_log_name(job->number, job->name, job->command, &text);
+	if (job->was_started) {
+		text_add(&text, ", log ");
+		batch_add_printable(folder, &text);
+		text_add(&text, "/");
+		batch_log_name(job->number, job->name, job->command, &text);
+	}
 	(void)fprintf(out, "%s\n", line);
 }
 

@@ -22,6 +22,14 @@ static bool wants_operands(const struct scan *scan)
 	return scan->result.verb && !scan->commanded;
 }
 
+/* Whether the next of them begins a command, whose options are its own. */
+static bool has_all_operands(const struct scan *scan)
+{
+	unsigned leads = scan->result.verb->leads;
+
+	return leads && scan->kept >= leads;
+}
+
 struct option_spelling option_spell(const struct option_def *def, bool by_letter)
 {
 	struct option_spelling spelling;
@@ -318,7 +326,7 @@ int options_parse(const struct option_def *table, char **argv, void *settings,
 			r = take_long(&scan, word);
 		} else if (word[0] == '-' && word[1]) {
 			r = take_letters(&scan, word);
-		} else if (wants_operands(&scan)) {
+		} else if (wants_operands(&scan) && !has_all_operands(&scan)) {
 			argv[++scan.kept] = word;
 		} else {
 			keep_rest(&scan, scan.at);

@@ -43,7 +43,9 @@ struct option_def {
 	size_t offset; /* of the result in the settings */
 	/* OPTION_CUSTOM: @value is NULL where it was left out; 0 or -EINVAL */
 	int (*read)(const char *value, void *at, struct why *why);
-	int value;      /* OPTION_VERB, OPTION_STOP */
+	int value; /* OPTION_VERB, OPTION_STOP */
+	unsigned
+		leads; /* OPTION_VERB: behind so many operands follows a command; 0: none does */
 	unsigned group; /* for whoever shows the table */
 	unsigned verbs; /* 1u << VERB for each verb that it makes sense with */
 };

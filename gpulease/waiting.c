@@ -52,19 +52,23 @@ int64_t waiting_line_show(
 	char words[512];
 	struct text text = TEXT_ON(words);
 	unsigned position;
+	bool is_too_early;
 
 	make_key(broker, key);
 	if (line->is_shown && memcmp(key, line->key, sizeof(key)) == 0)
 		return INT64_MAX;
-	if (line->is_shown && now_ms < line->shown_ms + EVERY_MS)
+	is_too_early = line->is_shown && now_ms < line->shown_ms + EVERY_MS;
+	if (is_too_early && !in_batch())
 		return line->shown_ms + EVERY_MS;
-	position = broker_position(broker);
 	waiting_line_reason(line, broker, &text);
 	waiting_line_estimate(broker, &text);
+	batch_tell_waiting(words); /* a board may change more often than lines come */
+	if (is_too_early)
+		return line->shown_ms + EVERY_MS;
+	position = broker_position(broker);
 	note("ticket %llu waits, %u%s in the queue: %s",
 		(unsigned long long)broker_job(broker), position, ordinal_end(position),
 		words);
-	batch_tell_waiting(words);
 	line->is_shown = true;
 	line->shown_ms = now_ms;
 	memcpy(line->key, key, sizeof(key));

@@ -68,6 +68,7 @@ static struct batch_job *ended(const char *name, enum batch_cause cause, int sta
 	struct batch_job *job = add(name, "true");
 
 	job->state = BATCH_ENDED;
+	job->was_started = cause != BATCH_NOT_RUN;
 	job->cause = cause;
 	job->status = status;
 	job->ended_ms = AT_MS - HOUR_MS + (int64_t)job->number;

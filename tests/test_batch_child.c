@@ -89,7 +89,7 @@ static void start(struct told *told, uint64_t number, const char *command)
 	told->job.line = &told->line;
 	told->job.name = no_name;
 	told->job.command = (char *)command;
-	told->job.fd = told->job.pidfd = -1;
+	told->job.fd = -1;
 	assert_int_equal(batch_child_start(&nursery, &told->job), 0);
 	assert_true(told->job.pid > 0 && told->job.fd >= 0);
 	assert_int_equal(told->job.state, BATCH_IN_QUEUE);
@@ -529,10 +529,9 @@ static void who_has_outlived_its_runner_is_stopped_by_the_next(void **state)
 	told.job = (struct batch_job){ .number = 1,
 		.state = BATCH_RUNNING,
 		.owner = find(&told, BATCH_STARTED)->owner,
-		.fd = -1,
-		.pidfd = -1 };
-	batch_child_stop(&told.job);
+		.fd = -1 };
 	told.job.pid = (pid_t)told.job.owner.pid;
+	batch_child_stop(&told.job);
 	await(&told);
 	assert_int_equal(WTERMSIG(told.wait_status), SIGTERM);
 	assert_true(find_in_journal("ended", 1)->is_interrupted);

@@ -69,8 +69,6 @@ static void a_job_gets_the_next_number(void **state)
 	assert_string_equal(job->command, "c d");
 	assert_int_equal(job->state, BATCH_NEW);
 	assert_int_equal(job->fd, -1);
-	assert_int_equal(job->pidfd, -1);
-	assert_int_equal(job->fifo_fd, -1);
 	assert_int_equal(job->busy_mean, -1);
 	assert_int_equal(try("{\"event\": \"seen\", \"job\": 1}"), -EINVAL);
 	assert_int_equal(try("{\"event\": \"seen\", \"job\": 3}"), -EINVAL);

@@ -328,12 +328,48 @@ static void whatever_is_done_to_a_file_no_job_is_lost_or_taken_twice(void **stat
 	}
 }
 
+/* What became of half a file that was saved, or of a line that was a comment for a while. */
+static void lines_that_come_back_are_who_they_were(void **state)
+{
+	static const struct {
+		const char *states; /* of jobs of key `a`; none of them has a line */
+		size_t lines;       /* `a` so often */
+		uint64_t wanted[MOST];
+	} cases[] = {
+		{ "e", 1, { 1 } },
+		{ "er", 1, { 2 } },
+		{ "newr", 4, { 4, 3, 1, 2 } },
+		{ "ee", 3, { 1, 2, 0 } },
+		{ "", 1, { 0 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char keys[MOST] = "", now[MOST] = "";
+		struct batch_line lines[MOST];
+		uint64_t numbers[MOST];
+		autofree uint64_t *found = NULL;
+		struct batch_list list;
+		struct batch_jobs jobs;
+
+		memset(keys, 'a', strlen(cases[i].states));
+		memset(now, 'a', cases[i].lines);
+		make_jobs(keys, cases[i].states, &jobs, numbers);
+		list = make_list(now, lines);
+		assert_int_equal(batch_match(&jobs, NULL, 0, &list, &found), 0);
+		assert_memory_equal(
+			found, cases[i].wanted, cases[i].lines * sizeof(*found));
+		batch_jobs_release(&jobs);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_that_are_there_still_keep_their_jobs),
 		cmocka_unit_test(
 			of_equal_lines_side_by_side_those_that_have_ended_are_gone),
+		cmocka_unit_test(lines_that_come_back_are_who_they_were),
 		cmocka_unit_test(where_the_place_tells_it_decides),
 		cmocka_unit_test(jobs_keep_their_order_among_equals),
 		cmocka_unit_test(jobs_that_nobody_knows_are_nobodys_lines),

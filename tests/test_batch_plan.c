@@ -55,6 +55,13 @@ static void begin(void)
 		batch_plan_begin(&is.plan, &is.jobs, is.order, is.jobs.count), 0);
 }
 
+/* The file has those lines now; whether somebody who waits has to come later than before. */
+static bool is_moved(const uint64_t *order, size_t count)
+{
+	assert_int_equal(batch_plan_begin(&is.plan, &is.jobs, order, count), 0);
+	return is.plan.is_reordered;
+}
+
 static struct batch_job *job(uint64_t number)
 {
 	return batch_jobs_find(&is.jobs, number);
@@ -327,6 +334,94 @@ static void who_waits_behind_one_that_comes_again_is_recalled(void **state)
 	assert_null(batch_plan_find_early(&is.plan));
 }
 
+static void only_a_new_order_of_those_who_wait_is_one(void **state)
+{
+	static const struct {
+		const char *why;
+		uint64_t order[MOST];
+		size_t count;
+		bool is_moved;
+	} cases[] = {
+		{ "as it was", { 1, 2, 3, 4, 5 }, 5, false },
+		{ "one is gone", { 1, 2, 4, 5 }, 4, false },
+		{ "one that is done is gone", { 2, 3, 4, 5 }, 4, false },
+		{ "a new one behind all", { 1, 2, 3, 4, 5, 6 }, 6, false },
+		{ "a new one at the top", { 6, 1, 2, 3, 4, 5 }, 6, true },
+		{ "a new one behind those who wait", { 1, 2, 3, 4, 6, 5 }, 6, false },
+		{ "who waits is moved up", { 1, 2, 4, 3, 5 }, 5, true },
+		{ "who runs is moved down", { 1, 3, 4, 5, 2 }, 5, false },
+		{ "who is done is moved", { 3, 4, 5, 1, 2 }, 5, false },
+		{ "one that does not wait yet is moved up", { 1, 2, 5, 3, 4 }, 5, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		(void)forget_all(state);
+		for (size_t at = 0; at < 6; at++)
+			PLAIN;
+		assert_false(is_moved(cases[0].order, cases[0].count));
+		end(1, BATCH_ITSELF, 0);
+		job(2)->state = BATCH_RUNNING;
+		/* the order of tickets does not matter: `after` may have been waited for */
+		queue(3, 12);
+		queue(4, 11);
+		if (is_moved(cases[i].order, cases[i].count) != cases[i].is_moved)
+			fail_msg("%s", cases[i].why);
+	}
+}
+
+static void a_priority_moves_who_waits(void **state)
+{
+	static const uint64_t order[] = { 1, 2 };
+
+	(void)state;
+	PLAIN;
+	PLAIN;
+	assert_false(is_moved(order, 2));
+	queue(1, 11);
+	queue(2, 12);
+	is.lines[0].attributes.priority = 1; /* it is first as it is */
+	assert_false(is_moved(order, 2));
+	is.lines[1].attributes.priority = 2;
+	assert_true(is_moved(order, 2));
+	assert_ptr_equal(batch_plan_find_early(&is.plan), job(1));
+}
+
+static void a_name_is_of_lines_that_are_there_before_others(void **state)
+{
+	static const uint64_t both[] = { 2, 3 }, last[] = { 3 };
+
+	(void)state;
+	LINE(.name = "x");
+	LINE(.name = "x");
+	LINE(.after_ok = "x");
+	end(1, BATCH_ITSELF, 1);
+	job(1)->line = NULL;
+	assert_false(is_moved(both, 2));
+	assert_next(BATCH_STEP_START, 2);
+	end(2, BATCH_ITSELF, 0);
+	assert_true(batch_plan_is_free(&is.plan, job(3)));
+	assert_next(BATCH_STEP_START, 3);
+	job(2)->line = NULL; /* now nobody else has it */
+	assert_false(is_moved(last, 1));
+	assert_false(batch_plan_is_free(&is.plan, job(3)));
+	assert_next(BATCH_STEP_GIVE_UP, 3);
+}
+
+static void nobody_is_started_beside_a_process_of_his(void **state)
+{
+	(void)state;
+	PLAIN;
+	PLAIN;
+	begin();
+	job(1)->pid = 7; /* told of its end; not waited for */
+	assert_next(BATCH_STEP_START, 2);
+	job(2)->state = BATCH_RUNNING;
+	assert_next(BATCH_STEP_WAIT, 0);
+	assert_null(batch_plan_find_stuck(&is.plan));
+	job(1)->pid = 0;
+	assert_next(BATCH_STEP_START, 1);
+}
+
 static void a_plan_of_nothing_is_one(void **state)
 {
 	(void)state;
@@ -356,6 +451,10 @@ int main(void)
 		TEST(who_waits_before_an_earlier_one_is_recalled),
 		TEST(a_new_line_before_them_has_all_behind_it_recalled),
 		TEST(who_waits_behind_one_that_comes_again_is_recalled),
+		TEST(only_a_new_order_of_those_who_wait_is_one),
+		TEST(a_priority_moves_who_waits),
+		TEST(a_name_is_of_lines_that_are_there_before_others),
+		TEST(nobody_is_started_beside_a_process_of_his),
 		TEST(a_plan_of_nothing_is_one),
 	};
 

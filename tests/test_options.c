@@ -271,6 +271,8 @@ static void verbs_have_operands_and_options_between_them(void **state)
 		{ "gpulease --list-options", "list-options" },
 		{ "gpulease --batch jobs.txt --jobs 2", "batch operands[jobs.txt]" },
 		{ "gpulease --batch -", "batch operands[-]" },
+		{ "gpulease --add jobs.txt python --name run1 -n 4",
+			"add [python --name run1 -n 4] operands[jobs.txt python --name run1 -n 4]" },
 		{ "gpulease --add jobs.txt -- python --version",
 			"add [python --version] operands[jobs.txt python --version]" },
 	};

@@ -72,6 +72,15 @@ ways() {
 	printf 'echo last' >"$J"
 	run 'a last line without a newline' 0 '*' '' batch
 	is 'is one' grep -qx last "$W"/1-*.log
+	clean
+	printf 'echo first >>%s\n[gpu=1] echo last' "$S/ran" >"$J"
+	run 'and an error in it is one' 125 '' 'gpulease: *jobs, line 2: *gpu*' batch
+	is 'so nothing runs' [ ! -s "$S/ran" ]
+	clean
+	lines 'grep "Sig[BI]" /proc/self/status'
+	run 'signals' 0 '*' '' batch
+	is 'are to commands what they are here' [ "$(grep '^Sig' "$W"/1-*.log)" = \
+		"$(timeout 5 grep 'Sig[BI]' /proc/self/status)" ]
 }
 
 a_pipe() {
@@ -208,6 +217,28 @@ order() {
 	ended b
 }
 
+# on_now: how many lines are at work
+on_now() {
+	set -- "$S"/*.on
+	[ ! -e "$1" ] || echo $#
+}
+
+at_once() {
+	clean
+	sim 8
+	i=0
+	while [ $((i += 1)) -le 20 ]; do
+		echo "[gpus=0] mkdir $S/\$\$.on; echo $S/*.on | wc -w >>$S/ran;" \
+			"until [ -e $S/all.go ]; do sleep 0.05; done; rmdir $S/\$\$.on; : $i"
+	done >"$J"
+	batch_begin b --jobs 4
+	is 'without GPUs as many as --jobs says' wait_until '[ "$(on_now)" = 4 ]'
+	go all
+	ended b
+	is 'all in the end' [ "$rc $(grep -c . "$S/ran")" = '0 20' ]
+	is 'and never more at once' [ "$(sort -n "$S/ran" | tail -n 1)" = 4 ]
+}
+
 # --- memory ------------------------------------------------------------------------------
 
 memory() {
@@ -270,6 +301,7 @@ a_pipe
 statuses
 attributes
 order
+at_once
 memory
 beside_others
 finish

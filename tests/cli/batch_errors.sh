@@ -108,7 +108,7 @@ environments() {
 	mv "$J" "$S/linked/real"
 	ln -s linked/real "$J"
 	run 'a link to the file' 0 '*' '' batch
-	is 'has its logs beside the link' grep -qx 'by link' "$W"/1-*.log
+	is 'has its logs beside the file' grep -qx 'by link' "$S"/linked/real.logs/1-*.log
 	rm -rf "$S/linked"
 }
 

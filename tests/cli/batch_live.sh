@@ -68,6 +68,7 @@ lines_move() {
 	go a
 	ended b
 	is 'and run in that order' [ "$rc $(words "$S/ran")" = '0 zero three one two' ]
+	is 'who had to queue again has one log' [ -z "$(find "$W" -name '*~')" ]
 }
 
 # Who is slow to leave the queue keeps his place: those behind him do not overtake.
@@ -103,6 +104,38 @@ equal_lines() {
 	ended b
 	is 'equal lines run as often as they are written' \
 		[ "$rc $(words "$S/ran")" = '0 same same same' ]
+}
+
+# Lines behind the others are in nobody's way.
+tickets_stay() {
+	clean
+	sim 1
+	lines "$S/held a" "$(say one)" "$(say two)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 2 ]'
+	before=$(queue ticket)
+	say three >>"$J"
+	wait_until '[ "$(queued)" = 3 ]'
+	is 'a line that is appended takes nobody'"'"'s ticket' \
+		[ "$(queue ticket | head -n 2)" = "$before" ]
+	# one that comes after another has a later ticket than those below it
+	clean
+	holder h -n 1
+	lines "[gpus=0 name=first] $S/held a" "[after=first] $(say late)" "$(say two)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 1 ]'
+	go a
+	wait_until '[ "$(queued)" = 2 ]'
+	before=$(queue ticket)
+	say three >>"$J"
+	wait_until '[ "$(queued)" = 3 ]'
+	is 'nor where the tickets are not in the order of the lines' \
+		[ "$(queue ticket | head -n 2)" = "$before" ]
+	release h
+	ended b
+	is 'which is that of the tickets' [ "$rc $(words "$S/ran")" = '0 two late three' ]
 }
 
 # --- lines are edited ----------------------------------------------------------------------
@@ -169,6 +202,55 @@ running_lines() {
 	go a
 	ended b
 	is 'to its end' [ "$rc $(words "$S/ends")" = '0 a' ]
+}
+
+# What could never be run, and says something else then.
+mended_lines() {
+	clean
+	sim 1
+	lines "[gpus=99] $(say one)" "[gpus=99] $(say two)" "$S/held a"
+	batch_begin b
+	await_on a
+	wait_until '[ -n "$(event ended 2)" ]'
+	is 'a line that cannot be run' [ "$(event ended 1 | member cause)" = not-run ]
+	lines "[gpus=1] $(say one)" "[gpus=98] $(say two)" "$S/held a"
+	is 'and is mended' wait_until '[ "$(queued)" = 1 ]'
+	is 'one that is not gets another end' wait_until '[ "$(event ended 2 | grep -c .)" = 2 ]'
+	lines "$(say one)" "$(say two)" "$S/held a"
+	wait_until '[ "$(queued)" = 2 ]'
+	go a
+	ended b
+	is 'is run' [ "$rc $(words "$S/ran")" = '0 one two' ]
+	is 'as the job that it was' [ "$(event started 1 | grep -c .)" = 1 ]
+}
+
+done_lines_go() {
+	clean
+	sim 1
+	lines "[name=first] $(say one)" "[after=first] $S/held a" "[after=first] $(say two)"
+	batch_begin b
+	await_on a
+	lines "[after=first] $S/held a" "[after-ok=first] $(say two)" "[after=first] $(say three)"
+	is 'a line that is done may go, though others come after it' wait_until '[ "$(queued)" = 2 ]'
+	is 'which is nothing to complain about' [ ! -s "$S/b.err" ]
+	go a
+	ended b
+	is 'and they run' [ "$rc $(words "$S/ran")" = '0 one two three' ]
+}
+
+uncancelled() {
+	clean
+	sim 1
+	lines "[cancel] $(say one)" "$S/held a"
+	batch_begin b
+	await_on a
+	lines "$(say one)" "$S/held a" "$(say two)"
+	is 'a line that was cancelled, without the word' wait_until '[ "$(queued)" = 1 ]'
+	go a
+	ended b
+	is 'is not run, and does not count' [ "$rc $(words "$S/ran")" = '0 two' ]
+	run 'nor in the next run' 0 '*' '' batch
+	is 'at all' [ "$(words "$S/ran")" = two ]
 }
 
 broken() {
@@ -265,9 +347,13 @@ lines_come
 lines_go
 lines_move
 slow_to_leave
+tickets_stay
 equal_lines
 waiting_lines
 running_lines
+mended_lines
+done_lines_go
+uncancelled
 broken
 replaced
 unwatchable

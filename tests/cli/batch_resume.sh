@@ -63,6 +63,62 @@ equal_lines() {
 	is 'the one that is left runs' [ "$(count same "$S/ran")" = 2 ]
 }
 
+# What is edited between two runs.
+edited() {
+	clean
+	sim 1
+	lines "[gpus=99] $(say one)" "[gpus=99] $(say two)"
+	run 'lines that cannot be run' 125 '*2 failed*' '' batch
+	lines "[gpus=1] $(say one)" "[gpus=99] $(say two)"
+	run 'are tried in the next run where they were mended' 125 '*1 finished, 1 failed*' '' batch
+	is 'and run' [ "$(words "$S/ran")" = one ]
+	clean
+	lines "[name=first] $(say one)" "[after=first] $(say two)"
+	run 'a line that others come after' 0 '*2 finished*' '' batch
+	lines "[after=first] $(say two)" "[after-ok=first] $(say three)"
+	run 'may go once it is done' 0 '*' '' batch
+	is 'and others still come after it' [ "$(words "$S/ran")" = 'one two three' ]
+	cp "$W/journal.jsonl" "$S/before"
+	run 'with --fresh nobody knows it' 125 '' "*line 1: *'first'*" batch --fresh
+	is 'and nothing is forgotten' cmp "$W/journal.jsonl" "$S/before"
+}
+
+cancelled() {
+	clean
+	sim 1
+	lines "[cancel] $(say one)"
+	run 'a line is cancelled' 0 '*1 cancelled*' '' batch
+	lines "$(say one)"
+	run 'without the word it stays so' 0 '*' '' batch
+	is 'and is not run' [ ! -s "$S/ran" ]
+	clean
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	"$GPULEASE" --cancel "$(event started 1 | member ticket)"
+	ended b
+	is 'one that was cancelled from outside' [ "$rc" = 143 ]
+	run 'counts in the next run as well' 143 '*failed earlier: job 1*' '' batch
+	is 'which does not run it' [ "$(words "$S/starts")" = a ]
+}
+
+# What has begun before goes on in its log.
+logs() {
+	clean
+	sim 1
+	lines "echo begun; $S/held a" "$(say two)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 1 ]'
+	kill -INT "$(pid_of b)"
+	ended b
+	rm -rf "$S"/*.on
+	go a
+	run 'what was interrupted and is run again' 0 '*2 finished*' '' batch
+	is 'goes on in its log' [ "$(grep -cx begun "$W"/1-*.log)" = 2 ]
+	is 'and there is no other, nor of who has waited' [ -z "$(find "$W" -name '*~')" ]
+}
+
 two_runners() {
 	clean
 	lines "$S/held a"
@@ -224,6 +280,9 @@ damaged() {
 
 again
 equal_lines
+edited
+cancelled
+logs
 two_runners
 killed
 killed_both

@@ -26,7 +26,7 @@ gpulease_layers='
 	supervise queueing lease_only lease_shell lease_adopt
 	attempts
 	batch_settings batch_child
-	batch_runner batch_open batch_active batch_edit
+	batch_runner batch_open batch_active batch_adopt batch_edit
 	doctor doctor_*
 	verb_*
 	main'

@@ -38,10 +38,12 @@ static void copy(int fd)
 	char bytes[4096];
 	ssize_t n;
 
-	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			if (bytes[i] != '\r')
 				(void)putchar(bytes[i]);
+		(void)fflush(stdout); /* for who looks at it meanwhile */
+	}
 }
 
 int main(int argc, char **argv)

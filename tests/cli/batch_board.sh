@@ -1,0 +1,181 @@
+#!/bin/sh
+# The board of a batch on a terminal: drawn in place, below the lines, and gone at the end.
+# shellcheck disable=SC2016,SC2154,SC2317 # conditions, and code of commands
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+# shellcheck source=tests/cli/batch_lib.sh
+. "$(dirname "$0")/batch_lib.sh"
+unset COLUMNS NO_COLOR
+export TERM=xterm
+escape=$(printf '\033')
+
+# terminal NAME COLUMNS OPTION…: as batch_begin, with a terminal for what it prints, which is
+# gathered in $S/NAME.out
+terminal() {
+	terminal_name=$1 columns=$2
+	shift 2
+	"$TOOLS/onterminal" "$columns" sh -c 'exec "$@" 2>&1' sh "$GPULEASE" --batch "$J" "$@" \
+		>"$S/$terminal_name.out" 2>"$S/$terminal_name.err" </dev/null &
+	echo $! >"$S/$terminal_name.pid"
+	started="$started $!"
+}
+
+# screen FILE: what is on the terminal after all of that was written to it: lines, and going
+# back to one of them and erasing what follows.  Fails at any other code but colours.
+screen() {
+	awk '
+	{
+		gsub(/\033\[[0-9;]*m/, "")
+		while (match($0, /^\033\[[0-9]+A\033\[J/)) {
+			count -= substr($0, 3, RLENGTH - 6)
+			$0 = substr($0, RLENGTH + 1)
+			if (count < 0)
+				odd = 1
+		}
+		if (/\033/)
+			odd = 1
+		lines[count++] = $0
+	}
+	END {
+		for (i = 0; i < count; i++)
+			print lines[i]
+		exit odd
+	}' "$1"
+}
+
+# shows PATTERN: whether a line of the screen is like that now, for wait_until
+shows() {
+	screen "$S/b.out" | grep -q -- "$1"
+}
+
+# has_board FILE: whether there is anything of a board
+has_board() {
+	grep -q 'running, \|^ *JOB\|not in the queue' "$1"
+}
+
+# --- on a terminal -------------------------------------------------------------------------
+
+in_place() {
+	clean
+	sim 1
+	lines "[name=first timeout=1h] $S/held a 3" "echo two" "$S/held c"
+	terminal b 80
+	is 'the board has who runs' wait_until "shows '^  1  first  *0  *\[.*of 1h00m'"
+	is 'who waits, and why' wait_until "shows '^  2  echo two  *needs 1 GPU'"
+	is 'and what there is in all' shows '^jobs: 1 running, 2 waiting, 0 finished, of 3'
+	go a
+	is 'who is done' wait_until "shows '^  1  first  *.*status 3'"
+	await_on c
+	wait_until "shows '^jobs: 1 running, 0 waiting'"
+	screen "$S/b.out" >"$S/now"
+	is 'it is there once' [ "$(count '^jobs: ' "$S/now")" = 1 ]
+	is 'below the lines' [ "$(grep -n '^jobs: ' "$S/now" | cut -d : -f 1)" = 6 ]
+	is 'each of which is there' [ "$(head -n 5 "$S/now" | sed 's/^[0-9:]* //' |
+		cut -d ' ' -f 1-2 | sort | uniq -c | tr -s ' ' | words /dev/stdin)" = \
+		' 2 job 1  2 job 2  1 job 3' ]
+	go c
+	ended b
+	is 'the status is that of the batch' [ "$rc" = 3 ]
+	is 'only lines, boards, and codes that erase these' screen "$S/b.out"
+	screen "$S/b.out" >"$S/now"
+	is 'at the end no board is left' eval '! has_board "$S/now"'
+	is 'but all lines' [ "$(grep -c '^[0-9:]* job ' "$S/now")" = 6 ]
+	is 'and the summary as the last one' \
+		like '3 jobs: 2 finished, 1 failed, in *' "$(tail -n 1 "$S/now")"
+	is 'there were colours' grep -q "$escape\[[0-9;]*m" "$S/b.out"
+}
+
+# What is told on stderr, and one that comes to the end early.
+interrupted() {
+	clean
+	sim 1
+	lines "$S/held a" "echo two"
+	terminal b 80
+	wait_until "shows '^  2  echo two  *needs'"
+	lines "$S/held a" "[gpu=1] echo two"
+	is 'a complaint stands above the board' wait_until "shows '^gpulease: .*line 2' &&
+		shows '^jobs: 1 running'"
+	kill -INT "$(cut -d ' ' -f 1 "$W/lock")"
+	ended b
+	is 'at an interrupt' [ "$rc" = 130 ]
+	screen "$S/b.out" >"$S/now"
+	is 'nothing of it is left, either' eval '! has_board "$S/now"'
+	is 'the complaint stays' grep -q '^gpulease: .*line 2' "$S/now"
+	is 'and that it was interrupted' grep -q 'interrupted: ending 2 jobs' "$S/now"
+}
+
+# widest FILE
+widest() {
+	awk '{ if (length > most) most = length } END { print most + 0 }' "$1"
+}
+
+narrow() {
+	clean
+	sim 1
+	long=$(printf '%0100d' 0)
+	lines "[name=first timeout=1h] $S/held a"
+	i=0
+	while [ $((i += 1)) -le 40 ]; do
+		echo "echo $i $long"
+	done >>"$J"
+	terminal b 40
+	is 'of many jobs' wait_until "shows '^jobs: 1 running, 40 waiting'"
+	wait_until "shows '^  2 .*'"
+	screen "$S/b.out" | sed -n '/^jobs: /,$p' | LC_ALL=C sed 's/[^ -~][^ -~]*/./g' >"$S/now"
+	is 'the board has half of the rows' [ "$(grep -c . "$S/now")" -le 12 ]
+	is 'and as many columns as there are' [ "$(widest "$S/now")" -le 40 ]
+	is 'it says that there are more' grep -q 'more' "$S/now"
+	kill -INT "$(cut -d ' ' -f 1 "$W/lock")"
+	ended b
+	is 'and goes' screen "$S/b.out" >"$S/now"
+	is 'whole' eval '! has_board "$S/now"'
+}
+
+# --- where there is none -------------------------------------------------------------------
+
+# plain TEXT VARIABLE=VALUE OPTION…: a result, good if there are lines and no codes
+plain() {
+	plain_text=$1 plain_variable=$2
+	shift 2
+	clean
+	lines 'echo one' 'exit 2'
+	"$TOOLS/onterminal" 80 env "$plain_variable" "$GPULEASE" --batch "$J" "$@" >"$S/out" 2>&1
+	if [ "$?" = 2 ] && ! grep -q "$escape" "$S/out" && ! has_board "$S/out"; then
+		ok "$plain_text"
+	else
+		not_ok "$plain_text" "$(cat "$S/out")"
+	fi
+}
+
+others() {
+	clean
+	lines "$S/held a"
+	export NO_COLOR=1
+	terminal b 80
+	is 'with NO_COLOR there is a board' wait_until "shows '^jobs: 1 running'"
+	go a
+	ended b
+	unset NO_COLOR
+	is 'which goes' grep -q "$escape\[[0-9]*A$escape\[J" "$S/b.out"
+	is 'without colours' [ -z "$(grep "$escape\[[0-9;]*m" "$S/b.out")" ]
+	plain 'a dumb terminal has lines alone' TERM=dumb
+	is 'all of them' [ "$(grep -c '^[0-9:]* job ' "$S/out")" = 4 ]
+	plain 'and one that is not known' TERM=
+	plain 'with --json there are events alone' TERM=xterm --json
+	is 'which are JSON' [ "$(head -n 1 "$S/out" | "$TOOLS/jsoncheck" event)" = seen ]
+	plain 'with -Q nothing' TERM=xterm -Q
+	is 'at all' [ ! -s "$S/out" ]
+	clean
+	lines 'echo one' 'exit 2'
+	run 'a pipe has lines alone' 2 '*2 jobs: 1 finished, 1 failed, in *' '' batch
+	is 'without codes' [ -z "$(grep "$escape" "$S/out")" ]
+	is 'and so has status.txt' [ -z "$(grep "$escape" "$W/status.txt")" ]
+}
+
+in_place
+interrupted
+narrow
+others
+finish
