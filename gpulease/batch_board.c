@@ -126,11 +126,19 @@ static void put_memory(struct table *table, unsigned column, const struct batch_
 
 /* --- the parts --------------------------------------------------------------------- */
 
-enum { COLUMN_GPUS = 2, COLUMN_TIME, COLUMN_MEMORY };
+enum { COLUMN_TICKET = 2, COLUMN_GPUS, COLUMN_TIME, COLUMN_MEMORY, COLUMN_WHY = 3 };
+
+/* What --cancel and its like call it, and other tickets' reasons. */
+static void put_ticket(struct table *table, const struct batch_job *job)
+{
+	if (job->ticket)
+		table_putf(table, COLUMN_TICKET, "%llu", (unsigned long long)job->ticket);
+}
 
 static const struct table_column running_columns[] = {
 	{ .title = "JOB", .is_right = true },
 	{ .title = "RUNNING", .least = 10 },
+	{ .title = "TICKET", .is_right = true, .is_optional = true },
 	{ .title = "GPU", .is_optional = true },
 	{ .title = "TIME" },
 	{ .title = "MEMORY", .is_optional = true },
@@ -139,6 +147,7 @@ static const struct table_column running_columns[] = {
 static void put_running(struct table *table, const struct batch_job *job, int64_t now_ms)
 {
 	put_job(table, job);
+	put_ticket(table, job);
 	table_put(table, COLUMN_GPUS, job->gpus);
 	put_elapsed(table, COLUMN_TIME, job, now_ms);
 	put_memory(table, COLUMN_MEMORY, job);
@@ -147,6 +156,7 @@ static void put_running(struct table *table, const struct batch_job *job, int64_
 static const struct table_column waiting_columns[] = {
 	{ .title = "JOB", .is_right = true },
 	{ .title = "WAITING", .least = 10 },
+	{ .title = "TICKET", .is_right = true, .is_optional = true },
 	{ .title = "WHY", .least = 10 },
 };
 
@@ -171,9 +181,10 @@ static void put_waiting(struct table *table, const struct batch_job *job, int64_
 
 	(void)now_ms;
 	put_job(table, job);
+	put_ticket(table, job);
 	if (!job->reason)
 		add_own_reason(job, &text);
-	put_cut(table, 2, job->reason ? job->reason : why, REASON_COLUMNS);
+	put_cut(table, COLUMN_WHY, job->reason ? job->reason : why, REASON_COLUMNS);
 }
 
 static const struct table_column done_columns[] = {
