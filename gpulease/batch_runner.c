@@ -13,8 +13,8 @@ enum {
 	ACTIVE_MAX = 256, /* that wait or run; without a GPU they would all run at once */
 	LEAVE_MS = 10 * 1000, /* after KILL */
 	AGAIN_MS = 10 * 1000, /* where the journal cannot be written */
-	PIPE_MS = 100,
-	FAILURES_MAX = 100, /* of earlier runs, that are listed */
+	PIPE_MS = 100,        /* between two looks at what comes through a pipe */
+	FAILURES_MAX = 100,   /* that are listed, the newest */
 	EXIT_INTERRUPTED = 130,
 };
 
@@ -104,7 +104,7 @@ static bool is_given_up(const struct batch_runner *runner)
 	return runner->file.is_pipe && runner->is_bad;
 }
 
-/* Takes over what was read.  0; else it was told, and is done again where it may go better. */
+/* Takes over what was read.  Where that fails it is told, and done again where it may go better. */
 static void take_lines(struct batch_runner *runner)
 {
 	struct why why = WHY_NONE;

@@ -166,8 +166,8 @@ mutant locks-in-order-of-slots commit \
 	-- 'for (; at > 0 && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,' \
 	'for (; false && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,'
 mutant one-record-shows-one-gpu snapshot turn \
-	-- 'if (lease->is_over || !gpuset_has(&lease->lease.gpus, slot))' \
-	'if (lease->is_over || !gpuset_has(&lease->seen, slot))' \
+	-- '			!gpuset_has(&lease->lease.gpus, slot))' \
+	'			!gpuset_has(&lease->seen, slot))' \
 	-- '			if ((unsigned)slot >= snapshot->slots)' \
 	'			if (!gpuset_has(&lease->seen, (unsigned)slot))'
 
