@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -141,7 +140,7 @@ static bool is_heard(void)
 {
 	int unread = 0;
 
-	return ioctl(own.as.runner_fd, SIOCOUTQ, &unread) < 0 || unread < UNREAD_MAX;
+	return ioctl(own.as.runner_fd, TIOCOUTQ, &unread) < 0 || unread < UNREAD_MAX;
 }
 
 /* In the journal; an end is worth some seconds until there is room for it. */
