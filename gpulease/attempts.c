@@ -18,6 +18,7 @@
 enum {
 	LOCK_TRIES = 20, /* of 50 ms: somebody was stopped while he had the file locked */
 	REPORT_SIZE = 16 * 1024,
+	BY_SIZE = 64,
 };
 
 /* One attempt, and what is known of it. */
@@ -64,6 +65,15 @@ static void tell_leaseless(
 	ending_tell_leaseless(broker->dir, broker->number, &ticket, since_ms, facts);
 }
 
+/* Who has cancelled it, where somebody has. */
+static void name_canceller(char by[BY_SIZE])
+{
+	struct text who = text_on(by, BY_SIZE);
+
+	if (attempt.end.cause == CAUSE_CANCEL)
+		describe_user(attempt.end.by, NULL, &who);
+}
+
 /* In the history, of the lease with @token, which stands until it is given back. */
 static void tell(struct broker *broker, const struct launch *launch)
 {
@@ -73,12 +83,10 @@ static void tell(struct broker *broker, const struct launch *launch)
 		.how = how_it_ended(&attempt),
 		.log_is_full = attempt.log_is_full,
 	};
-	char names[64], by[64] = "";
-	struct text who = TEXT_ON(by);
+	char names[64], by[BY_SIZE];
 	struct ending ending;
 
-	if (attempt.end.cause == CAUSE_CANCEL)
-		describe_user(attempt.end.by, NULL, &who);
+	name_canceller(by);
 	facts.by = by;
 	sampler_describe(&attempt.sampler, &facts);
 	if (gpuset_is_empty(&launch->gpus)) {
@@ -97,11 +105,9 @@ static void tell(struct broker *broker, const struct launch *launch)
 
 static void tell_batch(void)
 {
-	char by[64] = "";
-	struct text who = TEXT_ON(by);
+	char by[BY_SIZE];
 
-	if (attempt.end.cause == CAUSE_CANCEL)
-		describe_user(attempt.end.by, NULL, &who);
+	name_canceller(by);
 	batch_tell_attempt(&(struct batch_attempt){
 		.end = &attempt.end,
 		.sampler = &attempt.sampler,
@@ -118,8 +124,7 @@ static void report(const struct broker *broker)
 	static char lines[REPORT_SIZE];
 	struct text text = TEXT_ON(lines);
 	const struct settings *settings = attempt.all->queueing->context->settings;
-	char by[64];
-	struct text who = TEXT_ON(by);
+	char by[BY_SIZE];
 	struct report report = {
 		.job = broker_job(broker),
 		.attempt = broker->ticket.attempt,
@@ -139,8 +144,7 @@ static void report(const struct broker *broker)
 
 	if (!settings->report && !settings->submit)
 		return;
-	if (attempt.end.cause == CAUSE_CANCEL)
-		describe_user(attempt.end.by, NULL, &who);
+	name_canceller(by);
 	report_write(&report, &text);
 	attempt.log_is_full = !note_lines(lines);
 }

@@ -113,7 +113,7 @@ static void forget_end(struct batch_job *job)
 {
 	job->is_of_before = false;
 	job->ended_ms = job->ran_ms = 0;
-	job->peak_mib = job->told_mib = 0;
+	job->peak_mib = 0;
 	job->status = 0;
 	job->busy_mean = job->busy_peak = -1;
 	job->cause = BATCH_ITSELF;

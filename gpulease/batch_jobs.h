@@ -51,7 +51,6 @@ struct batch_job {
 	uint64_t asked; /* a hash of all that its line said when it was started */
 	bool is_dying;  /* while it is found out what became of it */
 	bool is_recalled, is_cancelling, is_dropped; /* dropped: --once, it is not run */
-	uint64_t told_mib;                           /* of memory, with -v */
 };
 
 struct batch_jobs {
