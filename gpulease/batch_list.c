@@ -285,7 +285,7 @@ static char *command_text(char *const command[])
 /* Whether a line that begins with @command would be taken for something else. */
 static bool is_ambiguous(const char *command)
 {
-	return *command == '#' || batch_has_attributes(command) ||
+	return *command == '#' || is_of_table(command) || batch_has_attributes(command) ||
 	       strncmp(command, byte_order_mark, 3) == 0;
 }
 

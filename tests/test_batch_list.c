@@ -478,6 +478,7 @@ static void words_are_quoted_and_a_line_stays(void **state)
 		{ { "[ -f x ]" }, "[ -f x ]" },
 		{ { "# a" }, "[] # a" },
 		{ { "\xef\xbb\xbf" }, "[] \xef\xbb\xbf" },
+		{ { "priority,script_x" }, "[] priority,script_x" },
 	};
 	static const struct written wrong[] = {
 		{ { "" }, "there is no command" },
