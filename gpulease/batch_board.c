@@ -389,7 +389,7 @@ static void print_head(
 		strcmp(board->file, "-") == 0 ? "standard input" : board->file, &text);
 	text_add(&text, ": ");
 	batch_add_counts(&counts, true, &text);
-	text_addf(&text, ", of %zu; since ", counts.all);
+	text_addf(&text, ", of %u; since ", counts.all);
 	format_duration(board->now_ms - board->begun_ms, span);
 	text_add(&text, span);
 	if (board->is_stopping)

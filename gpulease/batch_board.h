@@ -7,11 +7,6 @@
 #include "batch_jobs.h"
 #include "render_table.h"
 
-/* Counts of the jobs that the file has, and of those that were in it. */
-struct batch_counts {
-	size_t all, waiting, running, finished, failed, cancelled, dropped;
-};
-
 struct batch_board {
 	const char *file; /* "jobs.txt" */
 	const struct batch_jobs *jobs;

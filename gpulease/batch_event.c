@@ -115,10 +115,17 @@ static const struct member {
 	MEMBER("busy_peak", OF_PERCENT, busy_peak, ENDS),
 	MEMBER("interrupted", OF_BOOL, is_interrupted, ON(OVER)),
 	MEMBER("by_line", OF_BOOL, is_by_line, ON(OVER)),
+	MEMBER("all", OF_U32, counts.all, ON(SUMMARY)),
+	MEMBER("waiting", OF_U32, counts.waiting, ON(SUMMARY)),
+	MEMBER("running", OF_U32, counts.running, ON(SUMMARY)),
+	MEMBER("finished", OF_U32, counts.finished, ON(SUMMARY)),
+	MEMBER("failed", OF_U32, counts.failed, ON(SUMMARY)),
+	MEMBER("cancelled", OF_U32, counts.cancelled, ON(SUMMARY)),
+	MEMBER("dropped", OF_U32, counts.dropped, ON(SUMMARY)),
 	MEMBER("text", OF_TEXT, text, TEXTS),
 };
 
-_Static_assert(ARRAY_SIZE(members) <= 32, "the parser has a bit for each");
+_Static_assert(ARRAY_SIZE(members) <= 64, "the parser has a bit for each");
 
 static bool has_member(const struct member *member, enum batch_event_kind kind)
 {
@@ -128,7 +135,7 @@ static bool has_member(const struct member *member, enum batch_event_kind kind)
 /* Whether it stands in the line whatever it is. */
 static bool is_always_there(const struct member *member)
 {
-	return member->kind == OF_CAUSE ||
+	return member->kind == OF_CAUSE || member->events == ON(SUMMARY) ||
 	       member->offset == offsetof(struct batch_event, status);
 }
 
@@ -344,7 +351,7 @@ static enum batch_event_kind read_event(const struct json_value *value)
 
 /* What the members of a line were. */
 struct reading {
-	uint32_t seen,
+	uint64_t seen,
 		bad; /* a bit for each of the table; bad: the value is not of its kind */
 	bool has_event;
 	struct json_value list;
@@ -354,7 +361,7 @@ static void read_member(const struct json_value *key, const struct json_value *v
 	const struct member **last, struct reading *reading, struct batch_event *event)
 {
 	const struct member *member;
-	uint32_t bit;
+	uint64_t bit;
 
 	if (is_word(key, "event") && value->kind == JSON_STRING) {
 		event->kind = read_event(value);
@@ -369,7 +376,7 @@ static void read_member(const struct json_value *key, const struct json_value *v
 	if (!member)
 		return;
 	*last = member;
-	bit = 1u << (member - members);
+	bit = UINT64_C(1) << (member - members);
 	reading->seen |= bit;
 	reading->bad &= ~bit;
 	if (read_value(member, value, (char *)event + member->offset) < 0)

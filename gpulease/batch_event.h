@@ -32,7 +32,7 @@ enum batch_event_kind {
 	BATCH_WAITING, /* text: why */
 	BATCH_MEMORY,  /* peak_mib has grown */
 	BATCH_NOTE,    /* text: something to tell people, of no job where ->job is 0 */
-	BATCH_SUMMARY, /* the runner ends: counts in text, the exit status */
+	BATCH_SUMMARY, /* the runner ends: counts, the same as text, the exit status */
 	BATCH_KINDS,
 };
 
@@ -46,6 +46,11 @@ enum batch_cause {
 	BATCH_NOT_RUN,    /* it can never start: ->text says why */
 	BATCH_IS_LOST,    /* its supervisor was killed; nobody knows how it ended */
 	BATCH_CAUSES,
+};
+
+/* Of the jobs that the file has, and of those that were in it. */
+struct batch_counts {
+	uint32_t all, waiting, running, finished, failed, cancelled, dropped;
 };
 
 struct batch_event {
@@ -68,8 +73,9 @@ struct batch_event {
 	int32_t status;               /* exit status, 128 + a signal's number */
 	int32_t busy_mean, busy_peak; /* percent; -1: not known */
 	enum batch_cause cause;
-	bool is_interrupted; /* the runner was told to stop: to be run again */
-	bool is_by_line;     /* BATCH_BY_CANCEL: by the word in its line */
+	bool is_interrupted;        /* the runner was told to stop: to be run again */
+	bool is_by_line;            /* BATCH_BY_CANCEL: by the word in its line */
+	struct batch_counts counts; /* BATCH_SUMMARY */
 	char text[BATCH_TEXT_SIZE];
 	char command[BATCH_COMMAND_SIZE];
 	const char *

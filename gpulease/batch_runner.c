@@ -336,7 +336,7 @@ static void tell_of_before(struct batch_runner *runner)
 			runner->active_count);
 	if (counts.finished || counts.failed || counts.cancelled)
 		tell(runner,
-			"done before: %zu finished, %zu failed, %zu cancelled, of %zu; "
+			"done before: %u finished, %u failed, %u cancelled, of %u; "
 			"--fresh runs all again, another name= a line",
 			counts.finished, counts.failed, counts.cancelled, counts.all);
 	list_failures(runner, true);
@@ -360,11 +360,12 @@ static int exit_status(const struct batch_runner *runner)
 static void summarize(struct batch_runner *runner, int status)
 {
 	struct batch_event event = BATCH_EVENT_OF(BATCH_SUMMARY, 0);
-	struct batch_counts counts = batch_count(&runner->jobs);
 	struct text text = TEXT_ON(event.text);
 
-	batch_summary(&counts, clock_real_ms() - runner->board.begun_ms, &text);
+	event.counts = batch_count(&runner->jobs);
+	event.ran_ms = clock_real_ms() - runner->board.begun_ms;
 	event.status = status;
+	batch_summary(&event.counts, event.ran_ms, &text);
 	(void)!batch_happened(runner, &event);
 	runner->board.now_ms = clock_real_ms();
 	(void)batch_show_step(&runner->show, &runner->board, clock_boot_ms(), true);

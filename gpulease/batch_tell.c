@@ -131,7 +131,7 @@ static void tell_start(const struct telling *telling, struct text *out)
 	} else {
 		text_add(out, " without a GPU");
 	}
-	text_addf(out, ", ticket %" PRIu64 " (%zu of %zu)", event->ticket,
+	text_addf(out, ", ticket %" PRIu64 " (%u of %u)", event->ticket,
 		counts->all - counts->waiting - counts->dropped, counts->all);
 	if (telling->job && telling->job->command) {
 		text_add(out, ": ");
@@ -200,7 +200,7 @@ void batch_line_of(const struct batch_event *event, const struct batch_job *job,
 void batch_add_counts(const struct batch_counts *counts, bool has_begun, struct text *out)
 {
 	const struct {
-		size_t count;
+		uint32_t count;
 		const char *word;
 		bool is_always;
 	} all[] = {
@@ -216,14 +216,14 @@ void batch_add_counts(const struct batch_counts *counts, bool has_begun, struct 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		if (!all[i].count && !all[i].is_always)
 			continue;
-		text_addf(out, "%s%zu %s", comma, all[i].count, all[i].word);
+		text_addf(out, "%s%u %s", comma, all[i].count, all[i].word);
 		comma = ", ";
 	}
 }
 
 void batch_summary(const struct batch_counts *counts, int64_t ran_ms, struct text *out)
 {
-	text_addf(out, "%zu job%s: ", counts->all, counts->all == 1 ? "" : "s");
+	text_addf(out, "%u job%s: ", counts->all, counts->all == 1 ? "" : "s");
 	batch_add_counts(counts, false, out);
 	text_add(out, ", in ");
 	add_span(ran_ms, out);

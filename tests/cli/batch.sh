@@ -54,6 +54,8 @@ ways() {
 	is 'an end is told once' [ "$(count '"event": "ended"' "$S/out")" = 3 ]
 	is 'the last is the summary' [ "$(tail -n 1 "$S/out" | member event)" = summary ]
 	is 'with the exit status' [ "$(tail -n 1 "$S/out" | member status)" = 1 ]
+	is 'and its counts' grep -q '"all": 3, "waiting": 0, "running": 0, "finished": 2,'\
+' "failed": 1, "cancelled": 0, "dropped": 0, "text": "3 jobs: ' "$S/out"
 	clean
 	lines 'echo here'
 	run 'another folder' 0 '*' '' batch --log-dir "$S/else"
