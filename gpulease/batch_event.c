@@ -154,12 +154,12 @@ static void set_none(const struct member *member, char *field)
 
 static bool is_none(const struct member *member, const char *field)
 {
-	const char none = member->kind == OF_PERCENT ? -1 : 0;
+	const unsigned char none = member->kind == OF_PERCENT ? 0xff : 0;
 
 	if (is_text(member))
 		return !field[0];
 	for (size_t i = 0; i < member->size; i++)
-		if (field[i] != none)
+		if ((unsigned char)field[i] != none)
 			return false;
 	return true;
 }
