@@ -3,7 +3,6 @@
 #include <strings.h>
 
 #include "cli_table.h"
-#include "operands.h"
 #include "parse.h"
 
 static const struct command_line DEFAULTS = {
@@ -214,15 +213,15 @@ static int settle_gpus(struct command_line *line, const struct options_result *r
 
 /* --- commands and operands --------------------------------------------------------- */
 
-static int check_operands(const struct settings *s, const char *verb,
+int check_operands(const struct settings *s, unsigned count, const char *verb,
 	enum operand_kind kind, struct why *why)
 {
-	struct operand_walk walk = OPERAND_WALK(s->operands, s->operand_count, kind);
+	struct operand_walk walk = OPERAND_WALK(s->operands, count, kind);
 	struct why reason = WHY_NONE;
 	struct operand operand;
 	int r;
 
-	if (!s->operand_count) {
+	if (!count) {
 		why_set(why, "--%s wants %s", verb,
 			kind == OPERAND_JOB
 				? "the id of a job; --queue and --status show them"
@@ -251,9 +250,9 @@ static int settle_operands(
 	s->operands = result->rest;
 	s->operand_count = result->rest_count;
 	if (s->verb == VERB_CANCEL)
-		return check_operands(s, verb, OPERAND_JOB, why);
+		return check_operands(s, s->operand_count, verb, OPERAND_JOB, why);
 	if (s->verb == VERB_PAUSE || s->verb == VERB_RESUME)
-		return check_operands(s, verb, OPERAND_GPU, why);
+		return check_operands(s, s->operand_count, verb, OPERAND_GPU, why);
 	r = settle_job_operands(s, verb, why);
 	if (r == 0)
 		r = settle_batch(s, verb, why);

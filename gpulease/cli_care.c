@@ -4,7 +4,6 @@
 #include <strings.h>
 
 #include "cli_table.h"
-#include "operands.h"
 #include "parse.h"
 #include "signals.h"
 
@@ -160,23 +159,9 @@ static bool is_word_for_jobs(const char *text)
 static int want_jobs(
 	const struct settings *s, unsigned count, const char *verb, struct why *why)
 {
-	struct operand_walk walk = OPERAND_WALK(s->operands, count, OPERAND_JOB);
-	struct why reason = WHY_NONE;
-	struct operand operand;
-	int r;
+	int r = check_operands(s, count, verb, OPERAND_JOB, why);
 
-	if (!count) {
-		why_set(why, "--%s wants the id of a job; --queue and --status show them",
-			verb);
-		return -EINVAL;
-	}
-	do {
-		r = operand_next(&walk, &operand, &reason);
-	} while (r == 0);
-	if (r == OPERAND_DONE)
-		return 1;
-	why_set(why, "--%s: %s", verb, reason.text);
-	return r;
+	return r < 0 ? r : 1;
 }
 
 int settle_job_operands(struct settings *s, const char *verb, struct why *why)

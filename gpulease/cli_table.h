@@ -7,6 +7,7 @@
 #define GPULEASE_CLI_TABLE_H
 
 #include "cli.h"
+#include "operands.h"
 #include "options.h"
 
 /* How --help groups the rows. */
@@ -63,6 +64,13 @@ MUST_CHECK int settle_batch(struct settings *settings, const char *verb, struct 
 MUST_CHECK int settle_care(const struct settings *settings, struct why *why);
 MUST_CHECK int refuse_command(
 	struct settings *settings, const char *word, struct why *why);
+
+/*
+ * That the first @count operands are there, at least one, and can be read as @kind.  0, or
+ * -EINVAL.
+ */
+MUST_CHECK int check_operands(const struct settings *settings, unsigned count,
+	const char *verb, enum operand_kind kind, struct why *why);
 
 /*
  * The operands of the verbs about single jobs, @verb by its name: 1 where it is one of them, 0

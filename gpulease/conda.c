@@ -6,6 +6,7 @@
 #include "fdio.h"
 #include "parse.h"
 #include "rights.h"
+#include "words.h"
 
 enum { NOTED_MAX = 64 * 1024 }; /* bytes of the file in which conda notes environments */
 
@@ -207,37 +208,21 @@ int conda_find(const char *name, struct conda *ret, struct why *why)
 
 /* --- activation -------------------------------------------------------------------- */
 
-void shell_add_quoted(struct text *out, const char *string)
-{
-	text_add(out, "'");
-	while (*string) {
-		size_t size = strcspn(string, "'");
-
-		text_add_bytes(out, string, size);
-		string += size;
-		if (*string) {
-			text_add(out, "'\\''");
-			string++;
-		}
-	}
-	text_add(out, "'");
-}
-
 void conda_add_activation(const struct conda *conda, struct text *out)
 {
 	text_add(out, "eval \"$(");
-	shell_add_quoted(out, conda->program);
+	words_add_in_quotes(out, conda->program);
 	if (conda->is_micromamba) {
 		text_add(out, " shell hook -s posix");
 	} else {
 		text_add(out, " shell.posix activate ");
-		shell_add_quoted(out, conda->environment);
+		words_add_in_quotes(out, conda->environment);
 	}
 	/* how the last script of an environment ends says nothing; conda does not ask either */
 	text_add(out, " && printf '\\n:' || printf '\\nexit %d' $?)\" || exit\n");
 	if (!conda->is_micromamba)
 		return;
 	text_add(out, "micromamba activate ");
-	shell_add_quoted(out, conda->environment);
+	words_add_in_quotes(out, conda->environment);
 	text_add(out, " || exit\n");
 }

@@ -25,7 +25,4 @@ MUST_CHECK int conda_find(const char *name, struct conda *ret, struct why *why);
 /* Appends the lines for a shell that activate it there, and let the shell end where that fails. */
 void conda_add_activation(const struct conda *conda, struct text *out);
 
-/* Appends @string as one word for a shell. */
-void shell_add_quoted(struct text *out, const char *string);
-
 #endif

@@ -121,7 +121,7 @@ static int keep_live_fd(int fd)
 	return kept < 0 ? -errno : 0;
 }
 
-static int start_watchdog(const struct launch *launch)
+int launch_watchdog(const struct launch *launch, bool is_shell)
 {
 	const struct settings *settings = launch->context->settings;
 	char names[64];
@@ -131,6 +131,7 @@ static int start_watchdog(const struct launch *launch)
 		.gpus = launch->gpus,
 		.gpu_names = names,
 		.is_step = launch->live_fd < 0,
+		.is_shell = is_shell,
 		.limit_ms = settings->limit_ms,
 		.grace_ms = settings->grace_ms,
 	};
@@ -227,7 +228,7 @@ int launch(const struct launch *launch)
 	if (r == 0)
 		r = inject(launch, &command);
 	if (r == 0 && !launch->is_supervised)
-		r = start_watchdog(launch);
+		r = launch_watchdog(launch, false);
 	if (r == 0 && launch->live_fd >= 0)
 		r = keep_live_fd(launch->live_fd);
 	if (r < 0) {

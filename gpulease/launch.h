@@ -33,6 +33,13 @@ const struct childenv_change *launch_variables(
 	const struct launch *launch, size_t *ret_count);
 
 /*
+ * Starts the watchdog of the lease, or of the step, where one is wanted: there is a time limit,
+ * or the end of the lease is to be told.  @is_shell as in struct watchdog_order.  0, also where
+ * none is wanted, or a negative errno.
+ */
+MUST_CHECK int launch_watchdog(const struct launch *launch, bool is_shell);
+
+/*
  * Exports the GPUs, redirects, and executes.  Returns only where that fails, with the exit
  * status, after an error was told.
  */

@@ -13,7 +13,6 @@
 #include "limits.h"
 #include "rights.h"
 #include "watch.h"
-#include "watchdog.h"
 
 enum {
 	LOCK_TRIES = 20 /* of 50 ms: somebody was stopped while he had the file locked */
@@ -94,24 +93,10 @@ int lease_name_heir(uint32_t pid, bool root_may, struct owner *ret)
 
 int lease_look_after(const struct launch *launch, bool is_shell)
 {
-	const struct settings *settings = launch->context->settings;
-	char names[64];
-	struct watchdog_order order = {
-		.dir = &launch->context->dir,
-		.owner = *launch->owner,
-		.gpus = launch->gpus,
-		.gpu_names = names,
-		.is_shell = is_shell,
-		.limit_ms = settings->limit_ms,
-		.grace_ms = settings->grace_ms,
-	};
 	int r;
 
 	limits_tag_process(launch->owner->pid, launch->owner->token);
-	if (!settings->limit_ms && !launch->context->config.records_ends)
-		return 0;
-	ending_name_gpus(launch->view, &launch->gpus, names, sizeof(names));
-	r = watchdog_start(&order);
+	r = launch_watchdog(launch, is_shell);
 	if (r < 0)
 		diag("cannot start the watchdog of the time limit: %s", strerror(-r));
 	return r < 0 ? EXIT_MISUSE : 0;

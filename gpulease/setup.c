@@ -4,6 +4,7 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "setup.h"
+#include "words.h"
 
 /* What stands before the command: the shell, -c, the script, and what the script calls $0. */
 enum { SETUP_WORDS = 4 };
@@ -54,7 +55,7 @@ static void write_script(const struct settings *settings, const struct conda *co
 	if (settings->conda)
 		conda_add_activation(conda, out);
 	text_add(out, "eval ");
-	shell_add_quoted(out, settings->setup ? settings->setup : "");
+	words_add_in_quotes(out, settings->setup ? settings->setup : "");
 	text_add(out, script->middle);
 	text_add(out, "case $? in 0) ;; *) exit ;; esac\ntrap - EXIT\n");
 	text_add(out, is_line ? script->end_of_line : script->end);

@@ -13,15 +13,14 @@
 
 #include "clock.h"
 #include "commit.h"
-#include "context.h"
 #include "diag.h"
 #include "ending.h"
 #include "exitcodes.h"
 #include "explain.h"
 #include "kin.h"
-#include "limits.h"
 #include "operands.h"
 #include "outcome.h"
+#include "state.h"
 #include "terminate.h"
 #include "verbs.h"
 
@@ -373,23 +372,11 @@ static int end_all(void)
 
 int verb_cancel(struct settings *settings)
 {
-	int r, status;
+	int r = state_open(settings, false, &cancel.context, &cancel.queue, &cancel.view);
+	int status;
 
-	limits_raise();
-	r = context_open(settings, &cancel.context);
 	if (r != 0)
 		return r;
-	snapshot_init(&cancel.view, &cancel.context.dir);
-	r = queue_open(&cancel.queue, &cancel.context.dir);
-	if (r == 0)
-		r = queue_begin(&cancel.queue, 0);
-	if (r == 0)
-		r = snapshot_read(&cancel.view, clock_boot_ms());
-	if (r != 0) {
-		diag("cannot use the state in '%s': %s", cancel.context.dir.path,
-			r < 0 ? strerror(-r) : "it is being replaced");
-		return EXIT_MISUSE;
-	}
 	status = read_operands(settings);
 	for (size_t i = 0; i < cancel.count; i++) {
 		r = tell(&cancel.targets[i]);

@@ -9,13 +9,12 @@
 #include <signal.h>
 
 #include "clock.h"
-#include "context.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "explain.h"
-#include "limits.h"
 #include "operands.h"
 #include "outcome.h"
+#include "state.h"
 #include "verbs.h"
 
 static struct {
@@ -122,33 +121,12 @@ static int signal_command(const struct owner *owner, int signal)
 	return r < 0 ? refuse(strerror(-r)) : EXIT_DONE;
 }
 
-static int open_state(struct settings *settings)
-{
-	int r;
-
-	limits_raise();
-	r = context_open(settings, &target.context);
-	if (r != 0)
-		return r;
-	snapshot_init(&target.view, &target.context.dir);
-	r = queue_open(&target.queue, &target.context.dir);
-	if (r == 0)
-		r = queue_begin(&target.queue, 0);
-	if (r == 0)
-		r = snapshot_read(&target.view, clock_boot_ms());
-	if (r == 0)
-		return 0;
-	diag("cannot use the state in '%s': %s", target.context.dir.path,
-		r < 0 ? strerror(-r) : "it is being replaced");
-	return EXIT_MISUSE;
-}
-
 int verb_signal_job(struct settings *settings)
 {
 	struct operand_walk walk = OPERAND_WALK(settings->operands, 1, OPERAND_JOB);
 	const struct owner *owner;
 	struct operand operand;
-	int r = open_state(settings);
+	int r = state_open(settings, false, &target.context, &target.queue, &target.view);
 
 	if (r != 0)
 		return r;

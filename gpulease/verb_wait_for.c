@@ -8,14 +8,13 @@
 
 #include "array.h"
 #include "clock.h"
-#include "context.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "kin.h"
-#include "limits.h"
 #include "operands.h"
 #include "outcome.h"
 #include "parse.h"
+#include "state.h"
 #include "step.h"
 #include "verbs.h"
 
@@ -230,32 +229,17 @@ static int give_up(const struct settings *settings)
 	return EXIT_GAVE_UP;
 }
 
-static int open_state(struct settings *settings)
+static int begin(struct settings *settings)
 {
-	int r;
+	int r = state_open(
+		settings, true, &wait_for.context, &wait_for.queue, &wait_for.view);
 
-	limits_raise(); /* many jobs, many descriptors */
-	r = context_open(settings, &wait_for.context);
 	if (r != 0)
 		return r;
 	wait_for.watch = WATCH_NONE;
-	snapshot_init(&wait_for.view, &wait_for.context.dir);
-	r = queue_open_to_read(&wait_for.queue, &wait_for.context.dir);
-	if (r == -ENOENT) /* nobody was here yet */
-		r = queue_open(&wait_for.queue, &wait_for.context.dir);
-	if (r == 0)
-		r = queue_begin(&wait_for.queue, 0);
-	if (r == 0)
-		r = snapshot_read(&wait_for.view, clock_boot_ms());
-	if (r == 0) {
-		wait_for.own_job = find_own_job();
-		r = find_jobs(settings);
-	}
-	if (r == 0)
-		return 0;
-	diag("cannot use the state in '%s': %s", wait_for.context.dir.path,
-		r < 0 ? strerror(-r) : "it is being replaced");
-	return EXIT_MISUSE;
+	wait_for.own_job = find_own_job();
+	r = find_jobs(settings);
+	return r == 0 ? 0 : state_refuse(&wait_for.context, r);
 }
 
 int verb_wait_for(struct settings *settings)
@@ -263,7 +247,7 @@ int verb_wait_for(struct settings *settings)
 	int64_t until_ms = settings->max_wait_ms < 0
 				   ? INT64_MAX
 				   : clock_boot_ms() + settings->max_wait_ms;
-	int r = open_state(settings);
+	int r = begin(settings);
 
 	if (r == 0)
 		r = await_all(until_ms);

@@ -48,6 +48,36 @@ int fdio_read_text(int dirfd, const char *name, char *out, size_t size)
 	return 0;
 }
 
+int fdio_read_all(int dirfd, const char *name, size_t least, size_t most, char **ret,
+	size_t *ret_size)
+{
+	autofd int fd =
+		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	autofree char *bytes = NULL;
+	struct stat st;
+	size_t size;
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT ? FDIO_NONE : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)least || st.st_size > (off_t)most)
+		return FDIO_NONE;
+	bytes = malloc((size_t)st.st_size);
+	if (!bytes)
+		return -ENOMEM;
+	r = fdio_pread(fd, bytes, (size_t)st.st_size, 0, &size);
+	if (r < 0)
+		return r;
+	if (size < least) /* cut since */
+		return FDIO_NONE;
+	*ret_size = size;
+	*ret = bytes;
+	bytes = NULL;
+	return 0;
+}
+
 int fdio_pwrite(int fd, const void *in, size_t size, off_t offset)
 {
 	size_t done = 0;

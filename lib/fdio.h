@@ -22,6 +22,16 @@ MUST_CHECK int fdio_pread(int fd, void *out, size_t size, off_t offset, size_t *
 /* Reads the file @name below @dirfd as text: at most @size - 1 bytes and a NUL. */
 MUST_CHECK int fdio_read_text(int dirfd, const char *name, char *out, size_t size);
 
+enum { FDIO_NONE = 1 };
+
+/*
+ * Reads all of the file @name below @dirfd, which others replace, into *@ret, the caller's to
+ * free, and sets *@ret_size: from @least to @most bytes.  0; FDIO_NONE: there is none, or it is
+ * no regular file, or not of such a size; or a negative errno.
+ */
+MUST_CHECK int fdio_read_all(int dirfd, const char *name, size_t least, size_t most,
+	char **ret, size_t *ret_size);
+
 /* Writes all @size bytes at @offset, or returns a negative errno. */
 MUST_CHECK int fdio_pwrite(int fd, const void *in, size_t size, off_t offset);
 

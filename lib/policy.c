@@ -163,14 +163,9 @@ static struct room room_then(const struct plan *plan, unsigned slot, int64_t at_
 	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 	struct room room = room_at(gpu, at_ms);
 
-	for (unsigned i = 0; i < plan->start_count; i++) {
-		const struct plan_use *use = &plan->starts[i].use;
-
-		if (plan->starts[i].slot == slot && (!use->end_ms || use->end_ms > at_ms))
-			room_take(&room, gpu,
-				&(struct need){
-					.percent = use->percent, .mib = use->mib });
-	}
+	for (unsigned i = 0; i < plan->start_count; i++)
+		if (plan->starts[i].slot == slot)
+			room_take_use(&room, gpu, &plan->starts[i].use, at_ms);
 	return room;
 }
 

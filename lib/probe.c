@@ -253,40 +253,23 @@ void probe_copy(const struct probe *from, struct probe *to)
 	memcpy(to->migs, from->migs, from->mig_count * sizeof(*from->migs));
 }
 
-static int load(int fd, const struct statedir *dir, struct probe *ret)
+int probe_load(const struct statedir *dir, struct probe *ret)
 {
-	autofree char *raw = NULL;
 	autofree struct probe *probe = NULL;
-	struct stat st;
+	autofree char *raw = NULL;
 	size_t size;
-	int r;
+	int r = fdio_read_all(
+		dir->fd, RESULT, RECORD_SIZE, RECORDS_MAX * RECORD_SIZE, &raw, &size);
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size < RECORD_SIZE ||
-		st.st_size > RECORDS_MAX * RECORD_SIZE)
-		return PROBE_NONE;
-	raw = malloc((size_t)st.st_size);
+	if (r != 0)
+		return r < 0 ? r : PROBE_NONE;
 	probe = malloc(sizeof(*probe));
-	if (!raw || !probe)
+	if (!probe)
 		return -ENOMEM;
-	r = fdio_pread(fd, raw, (size_t)st.st_size, 0, &size);
-	if (r < 0)
-		return r;
-	if (size < RECORD_SIZE || decode(dir, raw, size / RECORD_SIZE, probe) < 0)
+	if (decode(dir, raw, size / RECORD_SIZE, probe) < 0)
 		return PROBE_NONE;
 	probe_copy(probe, ret);
 	return 0;
-}
-
-int probe_load(const struct statedir *dir, struct probe *ret)
-{
-	autofd int fd =
-		openat(dir->fd, RESULT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-
-	if (fd < 0)
-		return errno == ENOENT ? PROBE_NONE : -errno;
-	return load(fd, dir, ret);
 }
 
 static int replace(int dirfd, const char *raw, size_t size)

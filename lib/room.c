@@ -13,15 +13,17 @@ struct room room_at(const struct plan_gpu *gpu, int64_t at_ms)
 
 	if (gpu->total_mib > gpu->foreign_mib)
 		room.mib = gpu->total_mib - gpu->foreign_mib;
-	for (unsigned i = 0; i < gpu->use_count && at_ms != INT64_MAX; i++) {
-		const struct plan_use *use = &gpu->uses[i];
-
-		if (!use->end_ms || use->end_ms > at_ms)
-			room_take(&room, gpu,
-				&(struct need){
-					.percent = use->percent, .mib = use->mib });
-	}
+	for (unsigned i = 0; i < gpu->use_count && at_ms != INT64_MAX; i++)
+		room_take_use(&room, gpu, &gpu->uses[i], at_ms);
 	return room;
+}
+
+void room_take_use(struct room *room, const struct plan_gpu *gpu,
+	const struct plan_use *use, int64_t at_ms)
+{
+	if (!use->end_ms || use->end_ms > at_ms)
+		room_take(room, gpu,
+			&(struct need){ .percent = use->percent, .mib = use->mib });
 }
 
 void room_take(struct room *room, const struct plan_gpu *gpu, const struct need *need)

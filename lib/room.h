@@ -92,6 +92,10 @@ struct room room_at(const struct plan_gpu *gpu, int64_t at_ms);
 /* Takes @need out of @room, as much as is there; a GPU of its own leaves nothing. */
 void room_take(struct room *room, const struct plan_gpu *gpu, const struct need *need);
 
+/* The same with what @use has, unless it has ended by @at_ms. */
+void room_take_use(struct room *room, const struct plan_gpu *gpu,
+	const struct plan_use *use, int64_t at_ms);
+
 /* Whether @room is enough for @need; says nothing of the GPU's state. */
 bool room_fits(const struct room *room, const struct plan_gpu *gpu,
 	const struct need *need, uint64_t margin_mib);

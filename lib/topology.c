@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include "clock.h"
 #include "fdio.h"
@@ -106,29 +105,14 @@ static int decode(const char *boot, const char *raw, size_t records, struct topo
 
 int topology_load(const struct statedir *dir, struct topology *ret)
 {
-	autofd int fd =
-		openat(dir->fd, RESULT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	autofree char *raw = NULL;
-	struct stat st;
 	size_t size;
-	int r;
+	int r = fdio_read_all(
+		dir->fd, RESULT, RECORD_SIZE, RECORDS_MAX * RECORD_SIZE, &raw, &size);
 
-	if (fd < 0)
-		return errno == ENOENT ? TOPOLOGY_NONE : -errno;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size < RECORD_SIZE ||
-		st.st_size > RECORDS_MAX * RECORD_SIZE)
+	if (r == 0 && decode(dir->boot, raw, size / RECORD_SIZE, ret) < 0)
 		return TOPOLOGY_NONE;
-	raw = malloc((size_t)st.st_size);
-	if (!raw)
-		return -ENOMEM;
-	r = fdio_pread(fd, raw, (size_t)st.st_size, 0, &size);
-	if (r < 0)
-		return r;
-	if (size < RECORD_SIZE || decode(dir->boot, raw, size / RECORD_SIZE, ret) < 0)
-		return TOPOLOGY_NONE;
-	return 0;
+	return r > 0 ? TOPOLOGY_NONE : r;
 }
 
 int topology_store(const struct statedir *dir, const struct topology *topology)

@@ -57,21 +57,8 @@ bool words_take(const char **at, struct text *out)
 	return is_word;
 }
 
-/* Whether a shell reads it as it stands, wherever in a line; `a=b` it might not. */
-static bool is_plain(const char *word)
+void words_add_in_quotes(struct text *out, const char *word)
 {
-	static const char plain[] = "=abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%";
-
-	return *word && !word[strspn(word, plain + (*word != '-'))];
-}
-
-void words_add_quoted(struct text *out, const char *word)
-{
-	if (is_plain(word)) {
-		text_add(out, word);
-		return;
-	}
 	text_add(out, "'");
 	while (*word) {
 		size_t size = strcspn(word, "'");
@@ -84,4 +71,21 @@ void words_add_quoted(struct text *out, const char *word)
 		}
 	}
 	text_add(out, "'");
+}
+
+/* Whether a shell reads it as it stands, wherever in a line; `a=b` it might not. */
+static bool is_plain(const char *word)
+{
+	static const char plain[] = "=abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%";
+
+	return *word && !word[strspn(word, plain + (*word != '-'))];
+}
+
+void words_add_quoted(struct text *out, const char *word)
+{
+	if (is_plain(word))
+		text_add(out, word);
+	else
+		words_add_in_quotes(out, word);
 }

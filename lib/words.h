@@ -15,7 +15,10 @@
  */
 bool words_take(const char **at, struct text *out);
 
-/* Appends @word as one word: in '…', but where a shell reads it as it stands. */
+/* Appends @word as one word for a shell, in '…' whatever it is. */
+void words_add_in_quotes(struct text *out, const char *word);
+
+/* The same, but as it stands where a shell reads it so. */
 void words_add_quoted(struct text *out, const char *word);
 
 #endif

@@ -20,6 +20,7 @@
 #include "beacon.h"
 #include "fdio.h"
 #include "history.h"
+#include "queue.h"
 #include "scratch.h"
 #include "snapshot.h"
 #include "statedir.h"
@@ -49,6 +50,77 @@ static inline struct statedir fixture_dir(const struct scratch *scratch)
 	if (statedir_open(&choice, &dir, &why) < 0)
 		fail_msg("%s", why.text);
 	return dir;
+}
+
+/* As a test begins: a state directory, and a snapshot of it.  0, or -1. */
+static inline int fixture_view_setup(
+	void **state, struct statedir *dir, struct snapshot *view)
+{
+	if (scratch_setup(state) < 0)
+		return -1;
+	*dir = fixture_dir(*state);
+	/* whatever memory held before: arrays are good up to ->known */
+	memset(view, 1, sizeof(*view));
+	snapshot_init(view, dir);
+	return 0;
+}
+
+/* As it ends; -1 where something is left behind. */
+static inline int fixture_view_teardown(
+	void **state, struct statedir *dir, struct snapshot *view)
+{
+	snapshot_release(view);
+	statedir_release(dir);
+	return scratch_teardown(state);
+}
+
+/*
+ * As a test begins that makes up its leases: a state directory, its queue, and a snapshot that
+ * is read from nowhere and has room for @count leases.  0, or negative.
+ */
+static inline int fixture_queue_setup(void **state, struct statedir *dir,
+	struct queue *queue, struct snapshot *view, struct snapshot_lease *leases,
+	size_t count)
+{
+	if (scratch_setup(state) < 0)
+		return -1;
+	*dir = fixture_dir(*state);
+	memset(view, 0, sizeof(*view));
+	memset(leases, 0, count * sizeof(*leases));
+	view->dir = dir;
+	view->lives = LIVES_ON(dir);
+	view->leases = leases;
+	return queue_open(queue, dir);
+}
+
+/* As it ends; -1 where something is left behind. */
+static inline int fixture_queue_teardown(
+	void **state, struct statedir *dir, struct queue *queue, struct snapshot *view)
+{
+	lives_release(&view->lives);
+	queue_release(queue);
+	statedir_release(dir);
+	return scratch_teardown(state);
+}
+
+/* A look at everything: who has what, who lives, and what becomes of that. */
+static inline void fixture_look(struct snapshot *view, int64_t now_ms)
+{
+	lives_begin(&view->lives);
+	assert_int_equal(snapshot_read(view, now_ms), 0);
+	assert_int_equal(snapshot_judge(view, now_ms), 0);
+	lives_end(&view->lives);
+}
+
+/* Writes @lease into record @at of the file of @slot alone. */
+static inline void fixture_write_lease(
+	int dirfd, unsigned slot, unsigned at, const struct lease *lease)
+{
+	struct lease_file file;
+
+	assert_int_equal(lease_open_slot(dirfd, slot, &file), 0);
+	assert_int_equal(lease_write(&file, at, lease), 0);
+	lease_release(&file);
 }
 
 /* The lease of that ticket, dead or alive; NULL where there is none. */

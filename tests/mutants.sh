@@ -173,12 +173,13 @@ mutant one-record-shows-one-gpu snapshot turn \
 
 # --- the bell -------------------------------------------------------------------------------
 
+drained='broker->bell_fd); /* before reading, never after: a ring is not lost */'
 mutant bell-drained-after-reading turn \
-	-- 'broker->bell_fd); /* before reading, never after: a ring is not lost */' '-1);' \
+	-- "$drained" '-1);' \
 	-- '	ended = end_turn(broker);' \
 	'	beacon_drain(broker->bell_fd); ended = end_turn(broker);'
 mutant bell-not-drained turn \
-	-- 'broker->bell_fd); /* before reading, never after: a ring is not lost */' '-1);'
+	-- "$drained" '-1);'
 
 # --- the FIFO read before poll --------------------------------------------------------------
 
@@ -286,14 +287,15 @@ mutant closed-too-early policy \
 
 # --- the order, and what holds back ---------------------------------------------------------
 
+order='return a.priority != b.priority ? a.priority > b.priority : a.number < b.number;'
 mutant priority-does-not-count queue \
-	-- 'return a.priority != b.priority ? a.priority > b.priority : a.number < b.number;' \
+	-- "$order" \
 	'return a.number < b.number;'
 mutant lower-priority-first queue \
-	-- 'return a.priority != b.priority ? a.priority > b.priority : a.number < b.number;' \
+	-- "$order" \
 	'return a.priority != b.priority ? a.priority < b.priority : a.number < b.number;'
 mutant equals-by-chance queue \
-	-- 'return a.priority != b.priority ? a.priority > b.priority : a.number < b.number;' \
+	-- "$order" \
 	'return a.priority != b.priority ? a.priority > b.priority : a.number > b.number;'
 mutant who-is-held-starts policy \
 	-- '	if (row->hold != HOLD_NONE) {' '	if (false) {'

@@ -64,14 +64,10 @@ ssize_t __wrap_pwrite(int fd, const void *in, size_t size, off_t offset)
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
+	int r = fixture_view_setup(state, &dir, &view);
 
 	if (r < 0)
 		return r;
-	dir = fixture_dir(*state);
-	/* whatever memory held before: arrays are good up to ->known */
-	memset(&view, 1, sizeof(view));
-	snapshot_init(&view, &dir);
 	writes_left = -1;
 	for (unsigned i = 0; i < GPUS; i++) {
 		struct gpu_record gpu = { .index = i + 4 };
@@ -88,9 +84,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	writes_left = -1;
-	snapshot_release(&view);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_view_teardown(state, &dir, &view);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -117,11 +111,7 @@ static struct lease my_lease(const char *slots)
 
 static void write_to(unsigned slot, unsigned at, const struct lease *lease)
 {
-	struct lease_file file;
-
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
-	assert_int_equal(lease_write(&file, at, lease), 0);
-	lease_release(&file);
+	fixture_write_lease(dir.fd, slot, at, lease);
 }
 
 static void write_everywhere(const struct lease *lease)
@@ -132,10 +122,7 @@ static void write_everywhere(const struct lease *lease)
 
 static void look(int64_t now_ms)
 {
-	lives_begin(&view.lives);
-	assert_int_equal(snapshot_read(&view, now_ms), 0);
-	assert_int_equal(snapshot_judge(&view, now_ms), 0);
-	lives_end(&view.lives);
+	fixture_look(&view, now_ms);
 }
 
 static int commit(const char *slots, const struct lease *lease)

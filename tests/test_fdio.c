@@ -249,6 +249,54 @@ static void a_rename_that_fails_leaves_no_temporary_name(void **state)
 
 /* --- holes -------------------------------------------------------------------------- */
 
+static void a_file_is_read_whole_or_not_at_all(void **state)
+{
+	static const struct {
+		size_t least, most;
+		int result;
+	} rows[] = {
+		{ 1, 100, 0 },
+		{ 5, 5, 0 },
+		{ 6, 100, FDIO_NONE },
+		{ 1, 4, FDIO_NONE },
+	};
+
+	(void)state;
+	assert_int_equal(scratch_write(here, "file", "12345"), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		autofree char *bytes = NULL;
+		size_t size = 4711;
+
+		assert_int_equal(fdio_read_all(here->dirfd, "file", rows[i].least,
+					 rows[i].most, &bytes, &size),
+			rows[i].result);
+		assert_int_equal(size, rows[i].result == 0 ? 5 : 4711);
+		if (rows[i].result == 0)
+			assert_memory_equal(bytes, "12345", 5);
+		else
+			assert_null(bytes);
+	}
+}
+
+static void what_is_no_file_is_not_read(void **state)
+{
+	char *bytes = NULL;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(symlinkat("/etc/passwd", here->dirfd, "link"), 0);
+	assert_int_equal(mkfifoat(here->dirfd, "fifo", 0600), 0);
+	assert_int_equal(
+		fdio_read_all(here->dirfd, "none", 1, 9999, &bytes, &size), FDIO_NONE);
+	assert_int_equal(
+		fdio_read_all(here->dirfd, "fifo", 0, 9999, &bytes, &size), FDIO_NONE);
+	assert_int_equal(
+		fdio_read_all(here->dirfd, ".", 0, 99999, &bytes, &size), FDIO_NONE);
+	assert_int_equal(
+		fdio_read_all(here->dirfd, "link", 1, 9999, &bytes, &size), -ELOOP);
+	assert_null(bytes);
+}
+
 static void a_punched_range_reads_as_zeros(void **state)
 {
 	static char bytes[3 * 4096], zeros[4096];
@@ -277,6 +325,8 @@ int main(void)
 		TEST(short_writes_and_interrupted_calls_are_gone_on_with),
 		TEST(a_read_is_short_only_at_the_end),
 		TEST(text_ends_with_a_nul_and_has_a_bound),
+		TEST(a_file_is_read_whole_or_not_at_all),
+		TEST(what_is_no_file_is_not_read),
 		TEST(links_are_not_followed_and_fifos_not_waited_for),
 		TEST(a_shared_file_is_made_once),
 		TEST(modes_are_set_whatever_the_umask),

@@ -19,27 +19,15 @@ static struct hold_book book;
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
-
-	if (r < 0)
-		return r;
-	dir = fixture_dir(*state);
-	memset(&view, 0, sizeof(view));
-	memset(leases, 0, sizeof(leases));
-	view.dir = &dir;
-	view.lives = LIVES_ON(&dir);
-	view.leases = leases;
-	return queue_open(&queue, &dir);
+	return fixture_queue_setup(
+		state, &dir, &queue, &view, leases, ARRAY_SIZE(leases));
 }
 
 static int teardown(void **state)
 {
 	hold_release(&book);
 	hold_release(&book);
-	lives_release(&view.lives);
-	queue_release(&queue);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_queue_teardown(state, &dir, &queue, &view);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -8,39 +8,16 @@
 #include <cmocka.h>
 
 #include "../gpulease/inject.h"
-#include "text.h"
-
-enum { WORDS_MAX = 16 };
+#include "split.h"
 
 struct row {
-	const char *line; /* words with one space between them; `''` is the empty one */
+	const char *line; /* as split() reads it */
 	const char *expected;
 	const char *option;
 };
 
 static const struct inject_values two = { "0,1", "2", "GPU-a,GPU-b", "17" };
 static const struct inject_values none = { "", "0", "", "18" };
-
-/* Words as a program gets them. */
-struct words {
-	char text[256];
-	char *at[WORDS_MAX];
-};
-
-static void split(const char *line, struct words *words)
-{
-	char *rest = words->text;
-	size_t count = 0;
-
-	text_copy(words->text, sizeof(words->text), line);
-	while (rest && *rest) {
-		char *word = strsep(&rest, " ");
-
-		assert_true(count + 1 < WORDS_MAX);
-		words->at[count++] = strcmp(word, "''") == 0 ? word + 2 : word;
-	}
-	words->at[count] = NULL;
-}
 
 static void check(const struct row *row, size_t fixed, const struct inject_values *values)
 {
@@ -51,7 +28,7 @@ static void check(const struct row *row, size_t fixed, const struct inject_value
 
 	split(row->line, &words);
 	assert_int_equal(
-		inject_arguments(words.at, fixed, row->option, values, &made), 0);
+		inject_arguments(words.argv, fixed, row->option, values, &made), 0);
 	for (size_t i = 0; made[i]; i++)
 		text_addf(&text, "%s%s", i ? " " : "", *made[i] ? made[i] : "''");
 	assert_string_equal(line, row->expected);
@@ -197,9 +174,9 @@ static void what_was_given_is_not_written_to(void **state)
 	(void)state;
 	split("x {gpus} --cuda 3", &words);
 	before = words;
-	assert_int_equal(inject_arguments(words.at, 1, "--cuda", &two, &made), 0);
+	assert_int_equal(inject_arguments(words.argv, 1, "--cuda", &two, &made), 0);
 	assert_memory_equal(words.text, before.text, sizeof(words.text));
-	assert_string_equal(words.at[1], "{gpus}");
+	assert_string_equal(words.argv[1], "{gpus}");
 	free(made);
 }
 
@@ -212,7 +189,7 @@ static void the_value_outlives_the_values(void **state)
 
 	(void)state;
 	split("x {gpus}", &words);
-	assert_int_equal(inject_arguments(words.at, 1, "--cuda", &values, &made), 0);
+	assert_int_equal(inject_arguments(words.argv, 1, "--cuda", &values, &made), 0);
 	memset(gpus, 'x', sizeof(gpus) - 1);
 	assert_string_equal(made[1], "0,1");
 	assert_string_equal(made[3], "0,1");

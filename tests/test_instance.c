@@ -69,10 +69,7 @@ static void add_process(int32_t pid, uint64_t mib)
 
 static void look(void)
 {
-	lives_begin(&view.lives);
-	assert_int_equal(snapshot_read(&view, now_ms), 0);
-	assert_int_equal(snapshot_judge(&view, now_ms), 0);
-	lives_end(&view.lives);
+	fixture_look(&view, now_ms);
 }
 
 static int adopt(void)
@@ -91,13 +88,10 @@ static int adopt(void)
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
+	int r = fixture_view_setup(state, &dir, &view);
 
 	if (r < 0)
 		return r;
-	dir = fixture_dir(*state);
-	memset(&view, 1, sizeof(view)); /* whatever memory held before */
-	snapshot_init(&view, &dir);
 	now_ms = NOW;
 	probe_idle();
 	assert_int_equal(adopt(), SLOTS);
@@ -106,9 +100,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	snapshot_release(&view);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_view_teardown(state, &dir, &view);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -130,13 +122,10 @@ static void lease(const struct owner *owner, unsigned slot)
 		.owner = *owner,
 		.since_ms = NOW - 5000,
 		.share_percent = WHOLE_PERCENT };
-	struct lease_file file;
 
 	gpuset_add(&one.gpus, slot);
 	text_copy(one.boot, sizeof(one.boot), dir.boot);
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
-	assert_int_equal(lease_write(&file, 1, &one), 0);
-	lease_release(&file);
+	fixture_write_lease(dir.fd, slot, 1, &one);
 }
 
 /* A lease on @slot whose owner has just died; one more look, after that nothing is settled. */

@@ -13,14 +13,11 @@ static const char *what = ""; /* is looked for */
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
+	int r = fixture_view_setup(state, &dir, &view);
 
 	what = "";
 	if (r < 0)
 		return r;
-	dir = fixture_dir(*state);
-	memset(&view, 1, sizeof(view)); /* whatever memory held before */
-	snapshot_init(&view, &dir);
 	probe_begin(&view.probe, 1000, 1010);
 	view.has_probe = true;
 	return 0;
@@ -28,9 +25,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	snapshot_release(&view);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_view_teardown(state, &dir, &view);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

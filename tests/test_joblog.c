@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "../gpulease/joblog.h"
+#include "fdio.h"
 #include "scratch.h"
 
 static struct settings settings;
@@ -48,13 +49,8 @@ static const char *log_name(uint64_t job)
 static const char *content(const char *path)
 {
 	static char text[64];
-	autofd int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
 
-	assert_true(fd >= 0);
-	n = read(fd, text, sizeof(text) - 1);
-	assert_true(n >= 0);
-	text[n] = '\0';
+	assert_int_equal(fdio_read_text(AT_FDCWD, path, text, sizeof(text)), 0);
 	return text;
 }
 

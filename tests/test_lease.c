@@ -73,6 +73,13 @@ static struct lease_file open_slot(uint32_t slot)
 	return file;
 }
 
+/* Adds a GPU to a directory that has none, and opens its file. */
+static struct lease_file add_first(void)
+{
+	assert_int_equal(add_gpu("GPU-aa"), 0);
+	return open_slot(0);
+}
+
 static unsigned read_file(struct lease_file *file, char raw[LEASE_FILE_BYTES])
 {
 	unsigned records = 4711;
@@ -245,8 +252,7 @@ static void a_deleted_or_replaced_file_is_noticed(void **state)
 	struct lease_file file;
 
 	(void)state;
-	assert_int_equal(add_gpu("GPU-aa"), 0);
-	file = open_slot(0);
+	file = add_first();
 	(void)read_file(&file, raw);
 	assert_true(lease_file_is_current(dir.fd, &file));
 	assert_int_equal(unlinkat(dir.fd, "gpu/GPU-aa.lease", 0), 0);
@@ -275,8 +281,7 @@ static void a_lock_is_taken_once(void **state)
 	struct lease_file one, two;
 
 	(void)state;
-	assert_int_equal(add_gpu("GPU-aa"), 0);
-	one = open_slot(0);
+	one = add_first();
 	two = open_slot(0);
 	assert_false(one.is_locked);
 	assert_int_equal(lease_lock(&one, 0), 0);
@@ -331,8 +336,7 @@ static void a_reader_with_a_shared_lock_withholds_it(void **state)
 	int reader;
 
 	(void)state;
-	assert_int_equal(add_gpu("GPU-aa"), 0);
-	file = open_slot(0);
+	file = add_first();
 	reader = openat(dir.fd, "gpu/GPU-aa.lease", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(reader, LOCK_SH), 0);
 	assert_int_equal(
@@ -351,8 +355,7 @@ static void a_lease_comes_back_as_it_was_written(void **state)
 	struct lease_file file;
 
 	(void)state;
-	assert_int_equal(add_gpu("GPU-aa"), 0);
-	file = open_slot(0);
+	file = add_first();
 	lease.limit_ms = 3600000;
 	lease.grace_ms = 10000;
 	lease.vram_mib = 9000;
@@ -391,8 +394,7 @@ static void record_0_is_the_gpu_and_keeps_what_it_does_not_know(void **state)
 	struct gpu_record gpu;
 
 	(void)state;
-	assert_int_equal(add_gpu("GPU-aa"), 0);
-	file = open_slot(0);
+	file = add_first();
 	(void)read_file(&file, raw);
 	gpu = file.gpu;
 	gpu.is_paused = 1;
@@ -418,8 +420,7 @@ static void a_lease_half_copied_is_read_again(void **state)
 	struct lease_file file;
 
 	(void)state;
-	assert_int_equal(add_gpu("GPU-aa"), 0);
-	file = open_slot(0);
+	file = add_first();
 	assert_int_equal(lease_write(&file, 1, &lease), 0);
 	for (unsigned torn = 1; torn <= 3; torn++) {
 		torn_reads = torn;
@@ -441,8 +442,7 @@ static void a_broken_gpu_record_is_trouble_and_a_broken_lease_is_skipped(void **
 	unsigned records;
 
 	(void)state;
-	assert_int_equal(add_gpu("GPU-aa"), 0);
-	file = open_slot(0);
+	file = add_first();
 	assert_int_equal(lease_write(&file, 1, &lease), 0);
 	text_copy(lease.owner.token, TOKEN_SIZE, "../x");
 	assert_int_equal(lease_write(&file, 2, &lease), 0);
@@ -478,8 +478,7 @@ static void damage_that_can_hide_a_lease_puts_a_file_in_doubt(void **state)
 	struct lease_file file;
 
 	(void)state;
-	assert_int_equal(add_gpu("GPU-aa"), 0);
-	file = open_slot(0);
+	file = add_first();
 	assert_int_equal(lease_write(&file, 3, &lease), 0);
 	assert_false(is_doubtful());
 	assert_int_equal(pwrite(file.fd, "#", 1, 3 * RECORD_SIZE + 200), 1);
@@ -532,8 +531,7 @@ static void mending_keeps_the_good_and_makes_the_file_whole(void **state)
 	unsigned records;
 
 	(void)state;
-	assert_int_equal(add_gpu("GPU-aa"), 0);
-	file = open_slot(0);
+	file = add_first();
 	(void)read_file(&file, raw);
 	assert_int_equal(lease_write(&file, 2, &lease), 0);
 	assert_int_equal(pwrite(file.fd, "garbage", 7, 3 * RECORD_SIZE), 7);
@@ -557,8 +555,7 @@ static void a_file_without_end_is_read_no_further_than_31_leases(void **state)
 	struct lease_file file;
 
 	(void)state;
-	assert_int_equal(add_gpu("GPU-aa"), 0);
-	file = open_slot(0);
+	file = add_first();
 	assert_int_equal(ftruncate(file.fd, 1 << 24), 0);
 	assert_int_equal(read_file(&file, raw), LEASES_PER_GPU);
 	lease_release(&file);

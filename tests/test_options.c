@@ -14,32 +14,12 @@
 #include "../gpulease/help.h"
 #include "../gpulease/pattern.h"
 #include "operands.h"
+#include "split.h"
 
 struct row {
-	const char *line; /* words with one space between them; `''` is the empty one */
+	const char *line; /* as split() reads it */
 	const char *expected;
 };
-
-/* A command line as main() gets it. */
-struct words {
-	char text[512];
-	char *argv[64];
-};
-
-static void split(const char *line, struct words *words)
-{
-	char *rest = words->text;
-	size_t count = 0;
-
-	text_copy(words->text, sizeof(words->text), line);
-	while (rest && *rest) {
-		char *word = strsep(&rest, " ");
-
-		assert_true(count + 1 < ARRAY_SIZE(words->argv));
-		words->argv[count++] = strcmp(word, "''") == 0 ? word + 2 : word;
-	}
-	words->argv[count] = NULL;
-}
 
 static void add_list(struct text *out, const char *name, char *const *words)
 {

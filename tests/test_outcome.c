@@ -22,27 +22,15 @@ static struct watch watch;
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
-
-	if (r < 0)
-		return r;
-	dir = fixture_dir(*state);
-	memset(&view, 0, sizeof(view));
-	memset(leases, 0, sizeof(leases));
-	view.dir = &dir;
-	view.lives = LIVES_ON(&dir);
-	view.leases = leases;
 	watch = WATCH_NONE;
-	return queue_open(&queue, &dir);
+	return fixture_queue_setup(
+		state, &dir, &queue, &view, leases, ARRAY_SIZE(leases));
 }
 
 static int teardown(void **state)
 {
 	watch_release(&watch);
-	lives_release(&view.lives);
-	queue_release(&queue);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_queue_teardown(state, &dir, &queue, &view);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -8,15 +8,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "broker.h"
 #include "clock.h"
-#include "fixture.h"
+#include "fixture_broker.h"
 
-enum { GPUS = 4, MIB = 24576, LEAVE_MS = 3000 };
+enum { GPUS = 4, LEAVE_MS = 3000 };
 
-static const struct prober_config config = { .sim_gpus = GPUS,
-	.sim_mib = MIB,
-	.usage = { .idle_mib = 200, .settle_ms = 60000, .linger_ms = 60000 } };
+static const struct prober_config config = SIMULATED(GPUS);
 
 static struct statedir dir;
 static struct broker broker;
@@ -24,25 +21,15 @@ static struct other others[GPUS];
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
-
-	if (r < 0)
-		return r;
-	dir = fixture_dir(*state);
-	memset(&broker, 0, sizeof(broker));
 	memset(others, 0, sizeof(others));
-	if (broker_init(&broker, &dir, &config) < 0 || broker_survey(&broker) < 0)
-		return -1;
-	return 0;
+	return fixture_broker_setup(state, &config, &dir, &broker);
 }
 
 static int teardown(void **state)
 {
 	for (unsigned i = 0; i < GPUS; i++)
 		other_end(&others[i]);
-	broker_release(&broker);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_broker_teardown(state, &dir, &broker);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -68,14 +55,9 @@ static struct lease lease_of(unsigned at, const char *slots)
 /* Into record @at of all its files: its own, so that shares do not overwrite each other. */
 static void write_lease(const struct lease *lease)
 {
-	gpuset_for_each (slot, &lease->gpus) {
-		struct lease_file file;
-
-		assert_int_equal(lease_open_slot(dir.fd, (uint32_t)slot, &file), 0);
-		assert_int_equal(
-			lease_write(&file, (unsigned)(lease->ticket - 999), lease), 0);
-		lease_release(&file);
-	}
+	gpuset_for_each (slot, &lease->gpus)
+		fixture_write_lease(
+			dir.fd, (unsigned)slot, (unsigned)(lease->ticket - 999), lease);
 }
 
 static void hold(unsigned at, const char *slots)
@@ -95,19 +77,13 @@ static struct request request_of(uint32_t gpus, const char *slots, int64_t prior
 static void join(uint32_t gpus, const char *slots, int64_t priority)
 {
 	struct request request = request_of(gpus, slots, priority);
-	struct why why = WHY_NONE;
 
-	if (broker_join(&broker, &request, "alice", &why) < 0)
-		fail_msg("%s", why.text);
+	fixture_join(&broker, &request);
 }
 
 static void check_turn(int wanted)
 {
-	struct why why = WHY_NONE;
-	int r = broker_turn(&broker, &why);
-
-	if (r != wanted)
-		fail_msg("the turn comes to %d, not %d; %s", r, wanted, why.text);
+	fixture_check_turn(&broker, wanted);
 }
 
 static uint64_t append_ticket(const struct owner *owner, const struct request *request)

@@ -5,50 +5,17 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "gpuset.h"
-#include "record.h"
+#define SAMPLE_EXTRA_SIZE 64
+#define SAMPLE_REST_SIZE 400
+#include "record_sample.h"
 #include "text.h"
-
-enum { SUM_SIZE = 13 };
-
-struct sample {
-	uint32_t small;
-	uint64_t large;
-	int64_t wide;
-	uint64_t hex;
-	struct gpuset set;
-	char text[24];
-	char extra[64];
-	char rest[400];
-};
-
-#define AT(field) offsetof(struct sample, field), sizeof(((struct sample *)0)->field)
-
-static const struct record_field fields[] = {
-	{ "small", RECORD_U32, AT(small) },
-	{ "large", RECORD_U64, AT(large) },
-	{ "wide", RECORD_I64, AT(wide) },
-	{ "hex", RECORD_HEX, AT(hex) },
-	{ "set", RECORD_SET, AT(set) },
-	{ "text", RECORD_TEXT, AT(text) },
-	{ "", RECORD_EXTRA, AT(extra) },
-	{ "rest", RECORD_REST, AT(rest) },
-};
-
-static const struct record_schema schema = RECORD_SCHEMA("sample/1", fields);
 
 /* A record with @body and a checksum made here. */
 static void make_raw(const char *body, size_t size, char raw[RECORD_SIZE])
 {
-	uint32_t sum = 2166136261u;
-	char trailer[SUM_SIZE + 1];
-
 	memset(raw, ' ', RECORD_SIZE);
 	memcpy(raw, body, size);
-	for (size_t i = 0; i < RECORD_SIZE - SUM_SIZE; i++)
-		sum = (sum ^ (unsigned char)raw[i]) * 16777619u;
-	(void)snprintf(trailer, sizeof(trailer), "sum=%08x\n", sum);
-	memcpy(raw + RECORD_SIZE - SUM_SIZE, trailer, SUM_SIZE);
+	seal(raw);
 }
 
 static int decode(const char *body, struct sample *out)

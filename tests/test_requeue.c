@@ -8,16 +8,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "broker.h"
 #include "clock.h"
 #include "commit.h"
-#include "fixture.h"
+#include "fixture_broker.h"
 
-enum { GPUS = 2, MIB = 24576 };
+enum { GPUS = 2 };
 
-static const struct prober_config config = { .sim_gpus = GPUS,
-	.sim_mib = MIB,
-	.usage = { .idle_mib = 200, .settle_ms = 60000, .linger_ms = 60000 } };
+static const struct prober_config config = SIMULATED(GPUS);
 
 static struct statedir dir;
 static struct broker broker; /* of the job that is tried again */
@@ -26,30 +23,19 @@ static struct lease_file files[GPUS];
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
-
-	if (r < 0)
-		return r;
-	dir = fixture_dir(*state);
-	memset(&broker, 0, sizeof(broker));
-	memset(&waiter, 0, sizeof(waiter));
-	if (broker_init(&broker, &dir, &config) < 0 || broker_survey(&broker) < 0 ||
-		broker_init(&waiter, &dir, &config) < 0)
+	if (fixture_broker_setup(state, &config, &dir, &broker) < 0)
 		return -1;
-	for (unsigned slot = 0; slot < GPUS; slot++)
-		if (lease_open_slot(dir.fd, slot, &files[slot]) != 0)
-			return -1;
-	return 0;
+	memset(&waiter, 0, sizeof(waiter));
+	if (broker_init(&waiter, &dir, &config) < 0)
+		return -1;
+	return fixture_open_files(dir.fd, files, GPUS);
 }
 
 static int teardown(void **state)
 {
-	for (unsigned slot = 0; slot < GPUS; slot++)
-		lease_release(&files[slot]);
-	broker_release(&broker);
+	fixture_release_files(files, GPUS);
 	broker_release(&waiter);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_broker_teardown(state, &dir, &broker);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -59,19 +45,8 @@ static void join(struct broker *who, uint32_t gpus, const char *slots)
 	struct request request = {
 		.gpus = gpus, .allow = fixture_set(slots), .is_supervised = 1
 	};
-	struct why why = WHY_NONE;
 
-	if (broker_join(who, &request, "alice", &why) < 0)
-		fail_msg("%s", why.text);
-}
-
-static void check_turn(struct broker *who, int wanted)
-{
-	struct why why = WHY_NONE;
-	int r = broker_turn(who, &why);
-
-	if (r != wanted)
-		fail_msg("the turn comes to %d, not %d; %s", r, wanted, why.text);
+	fixture_join(who, &request);
 }
 
 /* Takes turns, as long as there is something to wait for, until the ticket is granted. */
@@ -117,7 +92,7 @@ static void the_new_ticket_names_the_first_and_the_first_the_latest(void **state
 
 	(void)state;
 	join(&broker, 1, "01");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	first = broker.number;
 	text_copy(token, sizeof(token), broker.ticket.owner.token);
 	broker_note_command(&broker, 4711);
@@ -155,7 +130,7 @@ static void a_requeue_that_fails_leaves_the_job_as_it_was(void **state)
 
 	(void)state;
 	join(&broker, 1, "0");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	before = broker.ticket;
 	number = broker.number;
 	request = before.request;
@@ -179,9 +154,9 @@ static void a_new_ticket_file_between_attempts_is_joined(void **state)
 
 	(void)state;
 	join(&broker, 1, "0");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	join(&waiter, 1, "1"); /* so that the job's number is another one then */
-	check_turn(&waiter, BROKER_GRANTED);
+	fixture_check_turn(&waiter, BROKER_GRANTED);
 	assert_int_equal(unlinkat(dir.fd, "tickets", 0), 0);
 	requeue();
 	text_copy(token, sizeof(token), broker.ticket.owner.token);
@@ -198,11 +173,11 @@ static void until_it_is_given_back_nobody_gets_it(void **state)
 {
 	(void)state;
 	join(&broker, 2, "01");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	join(&waiter, 1, "1");
-	check_turn(&waiter, BROKER_WAITING);
+	fixture_check_turn(&waiter, BROKER_WAITING);
 	requeue();
-	check_turn(&waiter, BROKER_WAITING);
+	fixture_check_turn(&waiter, BROKER_WAITING);
 	assert_int_equal(waiter.verdict.kind, VERDICT_LEASED);
 	assert_int_equal(broker_give_back(&broker), 0);
 	assert_int_equal(broker_survey(&waiter), 0);
@@ -219,7 +194,7 @@ static void all_records_say_so_and_the_fifo_is_gone(void **state)
 
 	(void)state;
 	join(&broker, 2, "01");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	text_copy(token, sizeof(token), broker.ticket.owner.token);
 	requeue();
 	assert_int_equal(beacon_look(dir.fd, token, NULL), BEACON_HELD);
@@ -250,32 +225,32 @@ static void the_bell_wakes_who_waits(void **state)
 
 	(void)state;
 	join(&broker, 1, "0");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	left = fcntl(broker.live_fd, F_DUPFD_CLOEXEC, 0);
 	assert_true(left >= 0);
 	join(&waiter, 1, "0");
-	check_turn(&waiter, BROKER_WAITING);
+	fixture_check_turn(&waiter, BROKER_WAITING);
 	requeue();
 	assert_int_equal(broker_wait(&waiter, clock_boot_ms()), 0);
-	check_turn(&waiter, BROKER_WAITING);
+	fixture_check_turn(&waiter, BROKER_WAITING);
 	assert_int_equal(broker_give_back(&broker), 0);
 	assert_true(is_woken(&waiter));
-	check_turn(&waiter, BROKER_GRANTED);
+	fixture_check_turn(&waiter, BROKER_GRANTED);
 }
 
 static void who_has_no_bell_any_more_is_woken_by_the_fifo(void **state)
 {
 	(void)state;
 	join(&broker, 1, "0");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	join(&waiter, 1, "0");
-	check_turn(&waiter, BROKER_WAITING);
+	fixture_check_turn(&waiter, BROKER_WAITING);
 	beacon_remove(dir.fd, BEACON_BELL, waiter.ticket.owner.token);
 	requeue();
-	check_turn(&waiter, BROKER_WAITING);
+	fixture_check_turn(&waiter, BROKER_WAITING);
 	assert_int_equal(broker_give_back(&broker), 0);
 	assert_true(is_woken(&waiter));
-	check_turn(&waiter, BROKER_GRANTED);
+	fixture_check_turn(&waiter, BROKER_GRANTED);
 }
 
 static void a_lock_that_is_not_to_be_had_is_waited_for(void **state)
@@ -284,21 +259,21 @@ static void a_lock_that_is_not_to_be_had_is_waited_for(void **state)
 
 	(void)state;
 	join(&broker, 2, "01");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	join(&waiter, 1, "1");
 	requeue();
 	assert_int_equal(lease_lock(&files[0], 0), 0); /* and its holder is stopped */
 	assert_int_equal(broker_give_back(&broker), COMMIT_LOCKED);
 	assert_true(read_lease(1, &lease));
 	assert_true(lease.released_ms > 0);
-	check_turn(&waiter, BROKER_WAITING); /* by the other file it is leased */
-	check_turn(&broker, BROKER_WAITING);
+	fixture_check_turn(&waiter, BROKER_WAITING); /* by the other file it is leased */
+	fixture_check_turn(&broker, BROKER_WAITING);
 	assert_int_equal(broker.verdict.state, GPU_LOCKED);
 	assert_true(broker.wake_ms < INT64_MAX);
 	assert_true(read_lease(0, &lease));
 	assert_int_equal(lease.released_ms, 0);
 	lease_unlock(&files[0]);
-	check_turn(&broker, BROKER_WAITING); /* behind the waiter now */
+	fixture_check_turn(&broker, BROKER_WAITING); /* behind the waiter now */
 	assert_true(read_lease(0, &lease));
 	assert_true(lease.released_ms > 0);
 	come_through(&waiter);
@@ -311,7 +286,7 @@ static void a_file_that_was_made_again_is_given_back_too(void **state)
 
 	(void)state;
 	join(&broker, 2, "01");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	(void)snprintf(path, sizeof(path), "gpu/%s.lease", files[0].gpu.uuid);
 	assert_int_equal(unlinkat(dir.fd, path, 0), 0);
 	assert_int_equal(broker_survey(&waiter), 0); /* makes it */
@@ -333,7 +308,7 @@ static void a_file_that_is_gone_keeps_nobody(void **state)
 
 	(void)state;
 	join(&broker, 1, "0");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	(void)snprintf(path, sizeof(path), "gpu/%s.lease", files[0].gpu.uuid);
 	assert_int_equal(unlinkat(dir.fd, path, 0), 0);
 	requeue();
@@ -347,7 +322,7 @@ static void its_own_old_lease_does_not_keep_the_job_waiting(void **state)
 {
 	(void)state;
 	join(&broker, 2, "01");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	requeue();
 	assert_int_equal(broker_give_back(&broker), 0);
 	come_through(&broker);
@@ -437,7 +412,7 @@ static void from_another_pid_namespace_it_is_over_when_it_says_so(void **state)
 	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
 	assert_int_equal(lease_write(&files[0], 1, &lease), 0);
 	join(&waiter, 1, "0");
-	check_turn(&waiter, BROKER_WAITING);
+	fixture_check_turn(&waiter, BROKER_WAITING);
 	lease.released_ms = clock_boot_ms();
 	assert_int_equal(lease_write(&files[0], 1, &lease), 0);
 	come_through(&waiter);
@@ -450,9 +425,9 @@ static void the_ticket_that_was_left_is_no_lost_lease(void **state)
 
 	(void)state;
 	join(&broker, 1, "0");
-	check_turn(&broker, BROKER_GRANTED);
+	fixture_check_turn(&broker, BROKER_GRANTED);
 	join(&waiter, 1, "0");
-	check_turn(&waiter, BROKER_WAITING);
+	fixture_check_turn(&waiter, BROKER_WAITING);
 	requeue();
 	assert_int_equal(broker_give_back(&broker), 0);
 	come_through(&waiter); /* over its record */

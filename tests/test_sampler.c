@@ -34,12 +34,9 @@ static void add_gpu(const char *uuid, uint32_t index)
 static void write_lease(unsigned slot, const struct owner *owner, unsigned at)
 {
 	struct lease lease = { .ticket = 1, .owner = *owner, .gpus = fixture_set("01") };
-	struct lease_file file;
 
 	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
-	assert_int_equal(lease_write(&file, at, &lease), 0);
-	lease_release(&file);
+	fixture_write_lease(dir.fd, slot, at, &lease);
 }
 
 /* The peak in record @at in the file of @slot. */

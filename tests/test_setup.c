@@ -1,7 +1,4 @@
-/*
- * The shell before a command: what it is called with, and what is kept for it in quotes.  What
- * it does then tests/cli/setup.sh tries.
- */
+/* The shell before a command: what it is called with.  What it does tests/cli/setup.sh tries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +6,6 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "../gpulease/conda.h"
 #include "../gpulease/exitcodes.h"
 #include "../gpulease/setup.h"
 #include "scratch.h"
@@ -130,28 +126,6 @@ static void a_long_setup_is_whole(void **state)
 	free_made(made);
 }
 
-static void quotes_keep_every_character(void **state)
-{
-	static const struct {
-		const char *string, *quoted;
-	} rows[] = {
-		{ "", "''" },
-		{ "a", "'a'" },
-		{ "a b\n$c`\"\\", "'a b\n$c`\"\\'" },
-		{ "it's", "'it'\\''s'" },
-		{ "''", "''\\'''\\'''" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		char out[64];
-		struct text text = TEXT_ON(out);
-
-		shell_add_quoted(&text, rows[i].string);
-		assert_string_equal(out, rows[i].quoted);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,7 +135,6 @@ int main(void)
 		SCRATCH_TEST(a_program_is_no_line),
 		cmocka_unit_test(a_line_has_no_option_to_inject),
 		cmocka_unit_test(a_long_setup_is_whole),
-		cmocka_unit_test(quotes_keep_every_character),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,13 +53,10 @@ static void add_gpu(unsigned i, const char *boot)
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
+	int r = fixture_view_setup(state, &dir, &view);
 
 	if (r < 0)
 		return r;
-	dir = fixture_dir(*state);
-	memset(&view, 1, sizeof(view)); /* whatever memory held before */
-	snapshot_init(&view, &dir);
 	now_ms = NOW;
 	for (unsigned i = 0; i < GPUS; i++)
 		add_gpu(i, dir.boot);
@@ -69,9 +66,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	snapshot_release(&view);
-	snapshot_release(&view);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_view_teardown(state, &dir, &view);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -79,10 +74,7 @@ static int teardown(void **state)
 /* Looks at the state, with the probe as it is. */
 static void look(void)
 {
-	lives_begin(&view.lives);
-	assert_int_equal(snapshot_read(&view, now_ms), 0);
-	assert_int_equal(snapshot_judge(&view, now_ms), 0);
-	lives_end(&view.lives);
+	fixture_look(&view, now_ms);
 }
 
 /* When the one lease on the GPU ends at the latest; 0: there is none, or nobody knows. */
@@ -117,11 +109,7 @@ static struct lease lease_of(const struct owner *owner, const char *slots)
 
 static void write_to(unsigned slot, unsigned at, const struct lease *lease)
 {
-	struct lease_file file;
-
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
-	assert_int_equal(lease_write(&file, at, lease), 0);
-	lease_release(&file);
+	fixture_write_lease(dir.fd, slot, at, lease);
 }
 
 static void write_everywhere(const struct lease *lease)

@@ -9,16 +9,13 @@
 #include <cmocka.h>
 #include <sys/file.h>
 
-#include "broker.h"
 #include "clock.h"
 #include "commit.h"
-#include "fixture.h"
+#include "fixture_broker.h"
 
-enum { GPUS = 2, MIB = 24576 };
+enum { GPUS = 2 };
 
-static const struct prober_config config = { .sim_gpus = GPUS,
-	.sim_mib = MIB,
-	.usage = { .idle_mib = 200, .settle_ms = 60000, .linger_ms = 60000 } };
+static const struct prober_config config = SIMULATED(GPUS);
 
 static struct statedir dir;
 static struct broker broker;
@@ -66,28 +63,16 @@ ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset)
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
-
 	before_lock = after_leases = NULL;
-	if (r < 0)
-		return r;
-	dir = fixture_dir(*state);
-	memset(&broker, 0, sizeof(broker));
-	if (broker_init(&broker, &dir, &config) < 0 || broker_survey(&broker) < 0)
+	if (fixture_broker_setup(state, &config, &dir, &broker) < 0)
 		return -1;
-	for (unsigned slot = 0; slot < GPUS; slot++)
-		if (lease_open_slot(dir.fd, slot, &files[slot]) != 0)
-			return -1;
-	return 0;
+	return fixture_open_files(dir.fd, files, GPUS);
 }
 
 static int teardown(void **state)
 {
-	for (unsigned slot = 0; slot < GPUS; slot++)
-		lease_release(&files[slot]);
-	broker_release(&broker);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	fixture_release_files(files, GPUS);
+	return fixture_broker_teardown(state, &dir, &broker);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -100,19 +85,13 @@ static struct request request_of(uint32_t gpus, const char *slots)
 static void join(uint32_t gpus, const char *slots)
 {
 	struct request request = request_of(gpus, slots);
-	struct why why = WHY_NONE;
 
-	if (broker_join(&broker, &request, "alice", &why) < 0)
-		fail_msg("%s", why.text);
+	fixture_join(&broker, &request);
 }
 
 static void check_turn(int wanted)
 {
-	struct why why = WHY_NONE;
-	int r = broker_turn(&broker, &why);
-
-	if (r != wanted)
-		fail_msg("the turn comes to %d, not %d; %s", r, wanted, why.text);
+	fixture_check_turn(&broker, wanted);
 }
 
 static void write_lease(unsigned slot, const struct owner *owner, const char *slots)

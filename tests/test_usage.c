@@ -22,12 +22,10 @@ static int setup(void **state)
 {
 	struct gpu_record gpu = { .index = 0, .total_mib = TOTAL_MIB };
 	uint32_t slot;
-	int r = scratch_setup(state);
+	int r = fixture_view_setup(state, &dir, &view);
 
 	if (r < 0)
 		return r;
-	dir = fixture_dir(*state);
-	snapshot_init(&view, &dir);
 	view.usage = policy;
 	text_copy(gpu.uuid, sizeof(gpu.uuid), "GPU-a");
 	text_copy(gpu.boot, sizeof(gpu.boot), dir.boot);
@@ -36,9 +34,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	snapshot_release(&view);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_view_teardown(state, &dir, &view);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -51,12 +47,9 @@ static void write_share(unsigned at, const struct owner *owner, uint64_t ticket)
 		.gpus = fixture_set("0"),
 		.share_percent = 10,
 		.since_ms = 500 };
-	struct lease_file file;
 
 	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
-	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
-	assert_int_equal(lease_write(&file, at, &lease), 0);
-	lease_release(&file);
+	fixture_write_lease(dir.fd, 0, at, &lease);
 }
 
 static void probe(int64_t finished_ms, uint64_t used_mib)
@@ -81,10 +74,7 @@ static void probe_process(pid_t pid, uint64_t mib, uint64_t peak_mib)
 
 static void look(int64_t now_ms)
 {
-	lives_begin(&view.lives);
-	assert_int_equal(snapshot_read(&view, now_ms), 0);
-	assert_int_equal(snapshot_judge(&view, now_ms), 0);
-	lives_end(&view.lives);
+	fixture_look(&view, now_ms);
 }
 
 static void what_is_declared_counts_until_more_was_seen(void **state)

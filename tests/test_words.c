@@ -94,6 +94,28 @@ static void a_word_is_quoted_where_a_shell_would_read_another(void **state)
 		check_quoted(rows[i][0], rows[i][1]);
 }
 
+static void quotes_keep_every_character(void **state)
+{
+	static const struct {
+		const char *string, *quoted;
+	} rows[] = {
+		{ "", "''" },
+		{ "a", "'a'" },
+		{ "a b\n$c`\"\\", "'a b\n$c`\"\\'" },
+		{ "it's", "'it'\\''s'" },
+		{ "''", "''\\'''\\'''" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char out[64];
+		struct text text = TEXT_ON(out);
+
+		words_add_in_quotes(&text, rows[i].string);
+		assert_string_equal(out, rows[i].quoted);
+	}
+}
+
 static void every_byte_comes_back(void **state)
 {
 	char line[1024];
@@ -164,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_is_split_as_a_shell_does_it),
 		cmocka_unit_test(a_word_is_quoted_where_a_shell_would_read_another),
+		cmocka_unit_test(quotes_keep_every_character),
 		cmocka_unit_test(every_byte_comes_back),
 		cmocka_unit_test(the_model_is_found_in_a_line),
 		cmocka_unit_test(a_name_that_is_too_long_is_no_shorter_one),

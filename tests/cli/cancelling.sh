@@ -8,9 +8,7 @@
 scratch
 sim 2
 conf=$S/conf
-printf '#!/bin/sh\nexec %s --config %s "$@"\n' "$GPULEASE" "$conf" >"$S/configured"
-chmod +x "$S/configured"
-GPULEASE=$S/configured
+configured
 
 # delay DUR: how long until a job is tried again, from now on
 delay() {

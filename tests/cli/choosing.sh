@@ -167,9 +167,7 @@ unset CUDA_VISIBLE_DEVICES
 
 cards 4
 program=$GPULEASE
-printf '#!/bin/sh\nexec %s --config %s "$@"\n' "$program" "$S/conf" >"$S/configured"
-chmod +x "$S/configured"
-GPULEASE=$S/configured
+configured
 echo 'prefer = 3,1' >"$S/conf"
 gets 'a preference of all' 3
 gets 'a job has its own' 0 --prefer 0

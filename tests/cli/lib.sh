@@ -158,6 +158,13 @@ sim() {
 	export GPULEASE_SIM="$1"
 }
 
+# configured: from now on $GPULEASE is the same program with the configuration $S/conf.
+configured() {
+	printf '#!/bin/sh\nexec %s --config %s "$@"\n' "$GPULEASE" "$S/conf" >"$S/configured"
+	chmod +x "$S/configured"
+	GPULEASE=$S/configured
+}
+
 # with_driver: from now on the simulated driver tests/bin/nvidia-smi, told what to show by
 # files in $FAKE_SMI_DIR, and a state directory of its own.
 with_driver() {

@@ -9,9 +9,7 @@ with_driver
 fresh
 gpus 4
 table=$S/models
-printf '#!/bin/sh\nexec %s --config %s "$@"\n' "$GPULEASE" "$S/conf" >"$S/configured"
-chmod +x "$S/configured"
-GPULEASE=$S/configured
+configured
 : >"$S/conf"
 
 # The command: how many GPUs it has, and what stands in its lease of a part of one.

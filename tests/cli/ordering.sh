@@ -8,9 +8,8 @@
 scratch
 with_driver
 conf=$S/conf
-printf '#!/bin/sh\nexec %s --config %s "$@"\n' "$GPULEASE" "$conf" >"$S/configured"
-chmod +x "$S/configured"
-program=$GPULEASE GPULEASE=$S/configured
+program=$GPULEASE
+configured
 show='echo $CUDA_VISIBLE_DEVICES'
 not_now='gpulease: not available at once:'
 

@@ -8,9 +8,7 @@ scratch
 with_driver
 conf=$S/conf
 echo 'max-priority = 1000' >"$conf"
-printf '#!/bin/sh\nexec %s --config %s "$@"\n' "$GPULEASE" "$conf" >"$S/configured"
-chmod +x "$S/configured"
-GPULEASE=$S/configured
+configured
 
 cards() {
 	fresh

@@ -448,6 +448,15 @@ greatest() {
 		END { print most + 0 }' "$1"
 }
 
+# all_end: waits for those in $pids, and sets $bad to how many have failed
+all_end() {
+	started="$started$pids"
+	bad=0
+	for each in $pids; do
+		wait "$each" || bad=$((bad + 1))
+	done
+}
+
 sim 2
 jobs=0 pids=''
 : >"$S/notes"
@@ -467,11 +476,7 @@ while [ "$jobs" -lt 40 ]; do
 	pids="$pids $!"
 	jobs=$((jobs + 1))
 done
-started="$started$pids"
-bad=0
-for each in $pids; do
-	wait "$each" || bad=$((bad + 1))
-done
+all_end
 is 'forty at once: all have run' [ "$bad $(grep -c '^+' "$S/notes")" = '0 45' ]
 is 'and never more than one GPU of each' [ "$(greatest "$S/notes")" -le 100 ]
 is 'but beside each other' [ "$(awk '{ n += $1 == "+" ? 1 : -1; if (n > m) m = n }
@@ -487,11 +492,7 @@ while [ "$jobs" -lt 40 ]; do
 	pids="$pids $!"
 	jobs=$((jobs + 1))
 done
-started="$started$pids"
-bad=0
-for each in $pids; do
-	wait "$each" || bad=$((bad + 1))
-done
+all_end
 is 'forty with declared memory: all have run' [ "$bad $(grep -c '^+' "$S/notes")" = '0 46' ]
 is 'and never more than a card has' [ "$(greatest "$S/notes")" -le $((24 * 1024 - 512)) ]
 

@@ -7,23 +7,7 @@
 #include <string.h>
 
 #include "../../gpulease/batch_attributes.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check_reason(const struct why *why)
-{
-	char printable[sizeof(why->text)];
-	struct text shown = TEXT_ON(printable);
-
-	assert(strncmp(why->text, "x, line ", 8) == 0);
-	text_add_printable(&shown, why->text, strlen(why->text));
-	assert(strcmp(printable, why->text) == 0);
-}
-
-static bool is_same(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : !a && !b;
-}
+#include "fuzz_batch.h"
 
 static void check_same(const struct batch_line *line, const struct batch_line *other)
 {
@@ -35,10 +19,11 @@ static void check_same(const struct batch_line *line, const struct batch_line *o
 	assert(a->gpus == b->gpus && a->share_percent == b->share_percent);
 	assert(a->vram_mib == b->vram_mib && a->limit_ms == b->limit_ms);
 	assert(a->oom_retries == b->oom_retries && a->retries == b->retries);
-	assert(a->priority == b->priority && is_same(a->allow, b->allow));
-	assert(is_same(a->after, b->after) && is_same(a->after_ok, b->after_ok));
-	assert(is_same(a->name, b->name) && is_same(a->setup, b->setup));
-	assert(is_same(a->conda, b->conda));
+	assert(a->priority == b->priority && fuzz_is_same(a->allow, b->allow));
+	assert(fuzz_is_same(a->after, b->after) &&
+		fuzz_is_same(a->after_ok, b->after_ok));
+	assert(fuzz_is_same(a->name, b->name) && fuzz_is_same(a->setup, b->setup));
+	assert(fuzz_is_same(a->conda, b->conda));
 }
 
 /* One that comes after others is alone in its file: then they are missing. */
@@ -73,15 +58,5 @@ static void check_again(const struct batch_line *line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct batch_list list = BATCH_LIST_NONE;
-	struct why why = WHY_NONE;
-	int r = batch_list_parse(
-		BATCH_LINES, "x", (const char *)data, size, "python", NULL, &list, &why);
-
-	if (r < 0)
-		check_reason(&why);
-	for (size_t i = 0; i < list.count; i++)
-		check_again(&list.lines[i]);
-	batch_list_release(&list);
-	return 0;
+	return fuzz_batch(BATCH_LINES, data, size, check_again);
 }

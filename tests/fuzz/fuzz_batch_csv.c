@@ -6,24 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../gpulease/batch_list.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check_reason(const struct why *why)
-{
-	char printable[sizeof(why->text)];
-	struct text shown = TEXT_ON(printable);
-
-	assert(strncmp(why->text, "x, line ", 8) == 0);
-	text_add_printable(&shown, why->text, strlen(why->text));
-	assert(strcmp(printable, why->text) == 0);
-}
-
-static bool is_same(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : !a && !b;
-}
+#include "fuzz_batch.h"
 
 static void check_again(const struct batch_line *line)
 {
@@ -42,7 +25,8 @@ static void check_again(const struct batch_line *line)
 		assert(list.count == 1 && list.lines[0].key == line->key);
 		b = &list.lines[0].attributes;
 		assert(a->given == b->given && a->priority == b->priority);
-		assert(is_same(a->allow, b->allow) && is_same(a->conda, b->conda));
+		assert(fuzz_is_same(a->allow, b->allow) &&
+			fuzz_is_same(a->conda, b->conda));
 	} else {
 		assert(why.text[0] && !out.used);
 	}
@@ -52,15 +36,5 @@ static void check_again(const struct batch_line *line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct batch_list list = BATCH_LIST_NONE;
-	struct why why = WHY_NONE;
-	int r = batch_list_parse(
-		BATCH_CSV, "x", (const char *)data, size, "python", NULL, &list, &why);
-
-	if (r < 0)
-		check_reason(&why);
-	for (size_t i = 0; i < list.count; i++)
-		check_again(&list.lines[i]);
-	batch_list_release(&list);
-	return 0;
+	return fuzz_batch(BATCH_CSV, data, size, check_again);
 }

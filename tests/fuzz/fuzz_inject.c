@@ -4,16 +4,9 @@
  * the GPUs as its value.
  */
 #include "../../gpulease/inject.h"
-
-#define MUST(condition)           \
-	do {                      \
-		if (!(condition)) \
-			abort();  \
-	} while (0)
+#include "fuzz.h"
 
 enum { WORDS_MAX = 64 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t count_words(char *const words[])
 {
@@ -81,11 +74,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *words[WORDS_MAX + 1];
 	size_t count = 0;
 	uint8_t shape = size ? data[0] : 0;
-	char *text = malloc(size + 1);
+	char *text = fuzz_string(data, size);
 
 	MUST(text);
-	memcpy(text, data, size);
-	text[size] = '\0';
 	for (char *at = text + (size > 0); at < text + size && count < WORDS_MAX;
 		at += strlen(at) + 1)
 		words[count++] = at;

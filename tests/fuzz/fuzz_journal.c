@@ -4,16 +4,9 @@
  * make jobs that cannot be.
  */
 #include "../../gpulease/batch_jobs.h"
-
-#define MUST(condition)           \
-	do {                      \
-		if (!(condition)) \
-			abort();  \
-	} while (0)
+#include "fuzz.h"
 
 enum { JOBS_MOST = 1000 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must_be_printable(const char *string)
 {

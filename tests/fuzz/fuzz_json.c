@@ -6,16 +6,9 @@
 #include "../../gpulease/render_json.h"
 #include "../../gpulease/render_table.h"
 #include "../json_valid.h"
-
-#define MUST(condition)           \
-	do {                      \
-		if (!(condition)) \
-			abort();  \
-	} while (0)
+#include "fuzz.h"
 
 enum { KEY_SIZE = 64 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A value, the structure of which the first bytes say, the rest is in its texts. */
 static void write_value(struct json *json, const uint8_t **data, size_t *size)

@@ -7,18 +7,7 @@
 #include <errno.h>
 
 #include "models.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check_reason(const struct why *why)
-{
-	char printable[sizeof(why->text)];
-	struct text shown = TEXT_ON(printable);
-
-	assert(strncmp(why->text, "x, line ", 8) == 0);
-	text_add_printable(&shown, why->text, strlen(why->text));
-	assert(strcmp(printable, why->text) == 0);
-}
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -30,13 +19,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int checked = models_check(&table, &why);
 
 	if (checked < 0)
-		check_reason(&why);
+		fuzz_check_line_reason(&why);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct model_need need = { .gpus = 0 };
 		int r = models_find(&table, names[i], &need, &why);
 
 		if (r < 0) {
-			check_reason(&why);
+			fuzz_check_line_reason(&why);
 			assert(checked < 0 || strstr(why.text, "is set twice"));
 			continue;
 		}

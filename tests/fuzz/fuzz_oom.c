@@ -6,8 +6,7 @@
 #include <ctype.h>
 
 #include "../../gpulease/output.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* A copy that ends where its memory ends. */
 static char *copy(const uint8_t *data, size_t size)

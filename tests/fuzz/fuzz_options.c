@@ -6,20 +6,9 @@
 
 #include "../../gpulease/cli.h"
 #include "operands.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { WORDS_MAX = 64 };
-
-static void check_reason(const struct why *why)
-{
-	char printable[sizeof(why->text)];
-	struct text text = TEXT_ON(printable);
-
-	assert(why->text[0]);
-	text_add_printable(&text, why->text, strlen(why->text));
-	assert(strcmp(printable, why->text) == 0);
-}
 
 static void check_settings(const struct settings *s)
 {
@@ -81,7 +70,7 @@ static void walk_lists(const struct settings *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	autofree char *text = malloc(size + 1);
+	autofree char *text = fuzz_string(data, size);
 	char name[] = "gpulease", *argv[WORDS_MAX + 2] = { name };
 	struct settings settings;
 	struct why why = WHY_NONE;
@@ -89,16 +78,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!text)
 		return 0;
-	if (size)
-		memcpy(text, data, size);
-	text[size] = '\0';
 	for (char *at = text; at < text + size && words <= WORDS_MAX;
 		at += strlen(at) + 1) {
 		at[strcspn(at, "\n")] = '\0';
 		argv[words++] = at;
 	}
 	if (cli_parse(argv, &settings, &why) < 0) {
-		check_reason(&why);
+		fuzz_check_reason(&why);
 		return 0;
 	}
 	check_settings(&settings);

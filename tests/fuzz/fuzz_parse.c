@@ -5,20 +5,9 @@
 #include <assert.h>
 
 #include "parse.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static const int64_t TEN_YEARS_MS = INT64_C(3650) * 24 * 3600 * 1000;
-
-static void check_reason(const struct why *why)
-{
-	char printable[sizeof(why->text)];
-	struct text text = TEXT_ON(printable);
-
-	assert(why->text[0]);
-	text_add_printable(&text, why->text, strlen(why->text));
-	assert(strcmp(printable, why->text) == 0);
-}
 
 static void parse_all(const char *text)
 {
@@ -29,46 +18,43 @@ static void parse_all(const char *text)
 	int64_t ms;
 
 	if (parse_u64(text, 1000, &number, &why) < 0)
-		check_reason(&why);
+		fuzz_check_reason(&why);
 	else
 		assert(number <= 1000);
 	if (parse_gpu_need(text, &up, &up_percent, &why) < 0)
-		check_reason(&why);
+		fuzz_check_reason(&why);
 	else
 		assert(up <= 128 && up_percent < 100 && (up == 1 || !up_percent));
 	if (parse_gpu_count(text, &count, &percent, &why) < 0) {
-		check_reason(&why);
+		fuzz_check_reason(&why);
 	} else { /* and then it is not rounded */
 		assert(count <= 128 && percent < 100 && (count == 1 || !percent));
 		assert(parse_gpu_need(text, &up, &up_percent, &why) == 0);
 		assert(up == count && up_percent == percent);
 	}
 	if (parse_duration_ms(text, &ms, &why) < 0)
-		check_reason(&why);
+		fuzz_check_reason(&why);
 	else
 		assert(ms >= 0 && ms <= TEN_YEARS_MS);
 	if (parse_time_limit_ms(text, &ms, &why) < 0) {
-		check_reason(&why);
+		fuzz_check_reason(&why);
 	} else {
 		assert(ms >= 0 && ms <= TEN_YEARS_MS);
 		format_duration(ms, out);
 		assert(out[0]);
 	}
 	if (parse_size_mib(text, &number, &why) < 0)
-		check_reason(&why);
+		fuzz_check_reason(&why);
 	else
 		assert(number >= 1 && number <= UINT64_C(1) << 30);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	autofree char *text = malloc(size + 1);
+	autofree char *text = fuzz_string(data, size);
 
 	if (!text)
 		return 0;
-	if (size)
-		memcpy(text, data, size);
-	text[size] = '\0';
 	parse_all(text);
 	return 0;
 }

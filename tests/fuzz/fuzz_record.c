@@ -5,55 +5,10 @@
  */
 #include <string.h>
 
-#include "gpuset.h"
-#include "record.h"
-
-#define MUST(condition)           \
-	do {                      \
-		if (!(condition)) \
-			abort();  \
-	} while (0)
-
-enum { SUM_SIZE = 13 };
-
-struct sample {
-	uint32_t small;
-	uint64_t large;
-	int64_t wide;
-	uint64_t hex;
-	struct gpuset set;
-	char text[24];
-	char extra[96];
-	char rest[128];
-};
-
-#define AT(field) offsetof(struct sample, field), sizeof(((struct sample *)0)->field)
-
-static const struct record_field fields[] = {
-	{ "small", RECORD_U32, AT(small) },
-	{ "large", RECORD_U64, AT(large) },
-	{ "wide", RECORD_I64, AT(wide) },
-	{ "hex", RECORD_HEX, AT(hex) },
-	{ "set", RECORD_SET, AT(set) },
-	{ "text", RECORD_TEXT, AT(text) },
-	{ NULL, RECORD_EXTRA, AT(extra) },
-	{ "rest", RECORD_REST, AT(rest) },
-};
-
-static const struct record_schema schema = RECORD_SCHEMA("sample/1", fields);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void seal(char *raw)
-{
-	uint32_t sum = 2166136261u;
-	char trailer[SUM_SIZE + 1];
-
-	for (size_t i = 0; i < RECORD_SIZE - SUM_SIZE; i++)
-		sum = (sum ^ (unsigned char)raw[i]) * 16777619u;
-	(void)snprintf(trailer, sizeof(trailer), "sum=%08x\n", sum);
-	memcpy(raw + RECORD_SIZE - SUM_SIZE, trailer, SUM_SIZE);
-}
+#define SAMPLE_EXTRA_SIZE 96
+#define SAMPLE_REST_SIZE 128 /* so short that no rest is cut again when it is encoded */
+#include "../record_sample.h"
+#include "fuzz.h"
 
 /* Whether @b says the same as @a. */
 static bool is_equal(const struct sample *a, const struct sample *b, bool may_be_cut)

@@ -6,15 +6,7 @@
 #include <string.h>
 
 #include "smilist.h"
-
-/* Not assert(): it must hold with NDEBUG, too. */
-#define MUST(condition)           \
-	do {                      \
-		if (!(condition)) \
-			abort();  \
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void must_be_printable(const char *text, size_t size)
 {

@@ -5,15 +5,7 @@
 #include <string.h>
 
 #include "smitopo.h"
-
-/* Not assert(): it must hold with NDEBUG, too. */
-#define MUST(condition)           \
-	do {                      \
-		if (!(condition)) \
-			abort();  \
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static bool is_level(uint8_t level)
 {

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { INPUT_MAX = 1 << 20 };
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+enum { INPUT_MAX = 1 << 20 };
 
 static unsigned count, failed;
 

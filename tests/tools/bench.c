@@ -559,16 +559,19 @@ static uint64_t ticks_of(pid_t pid)
 	return user + system_time;
 }
 
-static double rss_anon_kib(pid_t pid)
+/* The memory that /proc/PID/status has under @name; 0: nothing is said of it. */
+static double memory_kib(pid_t pid, const char *name)
 {
 	char path[64], line[256];
+	size_t size = strlen(name);
 	unsigned long kib = 0;
 	FILE *file;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "RssAnon: %lu kB", &kib) == 1)
+		if (strncmp(line, name, size) == 0 &&
+			sscanf(line + size, ": %lu kB", &kib) == 1)
 			break;
 	if (file)
 		(void)fclose(file);
@@ -584,15 +587,24 @@ static void doze_until(int64_t ns)
 	}
 }
 
-static void idle_begin(void)
+/* In a directory that nobody has used: a job that has all of its eight GPUs, for long. */
+static pid_t hold_all(void)
 {
 	const char *const holder[] = { tool_gpulease(), "-Qn8", "--", "sleep", "100000",
 		NULL };
-	const char *const waiter[] = { tool_gpulease(), "-Qn1", "--", "true", NULL };
+	pid_t holding;
 
 	(void)fresh_state("8");
-	idle.holder = tool_spawn(holder, -1, -1, -1);
-	settle(&idle.holder, 1);
+	holding = tool_spawn(holder, -1, -1, -1);
+	settle(&holding, 1);
+	return holding;
+}
+
+static void idle_begin(void)
+{
+	const char *const waiter[] = { tool_gpulease(), "-Qn1", "--", "true", NULL };
+
+	idle.holder = hold_all();
 	idle.waiter = tool_spawn(waiter, -1, -1, -1);
 	settle(&idle.waiter, 1);
 	idle.since_ns = now_ns();
@@ -607,7 +619,7 @@ static void row_idle(void)
 	idle_begin();
 	doze_until(idle.since_ns + 30 * NS_PER_S);
 	ticks = (double)(ticks_of(idle.waiter) - idle.ticks);
-	kib = rss_anon_kib(idle.waiter);
+	kib = memory_kib(idle.waiter, "RssAnon");
 	table_row("30 s behind a live lease: CPU after 1 s", "0 ticks", ticks, "ticks", 0,
 		ticks <= 0 ? VERDICT_MET : VERDICT_MISSED);
 	table_row("  its RssAnon", "at most 256 KiB", kib, "KiB", 0,
@@ -624,17 +636,13 @@ static void row_idle(void)
 /* From the arrival of a newcomer behind it to the newcomer's end. */
 static int64_t past_stopped_head(void)
 {
-	const char *const holder[] = { tool_gpulease(), "-Qn8", "--", "sleep", "100000",
-		NULL };
 	const char *const all[] = { tool_gpulease(), "-Qn8", "--", "true", NULL };
 	const char *const one[] = { tool_gpulease(), "-Qn1", "--", "true", NULL };
 	pid_t holding, head, newcomer;
 	int64_t begun;
 	int status;
 
-	(void)fresh_state("8");
-	holding = tool_spawn(holder, -1, -1, -1);
-	settle(&holding, 1);
+	holding = hold_all();
 	head = tool_spawn(all, -1, -1, -1);
 	settle(&head, 1);
 	(void)kill(head, SIGSTOP);

@@ -152,39 +152,17 @@ static void batch_row_parse(void)
 	table_detail("the same with that line alone", &none);
 }
 
-/* The most memory that a process has had. */
-static double batch_peak_kib(pid_t pid)
-{
-	char path[64], line[256];
-	unsigned long kib = 0;
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "VmHWM: %lu kB", &kib) == 1)
-			break;
-	if (file)
-		(void)fclose(file);
-	return (double)kib;
-}
-
 static void batch_row_memory(void)
 {
-	const char *const holder[] = { tool_gpulease(), "-Qn8", "--", "sleep", "100000",
-		NULL };
-	pid_t held, runner;
+	pid_t held = hold_all(), runner;
 	double mib;
 	int status;
 
-	(void)fresh_state("8");
-	held = tool_spawn(holder, -1, -1, -1);
-	settle(&held, 1);
 	batch_write(BATCH_MANY, batch_usual, NULL);
 	runner = measure_spawn(batch_argv());
 	settle(&runner, 1);
 	doze_until(now_ns() + 2 * NS_PER_S); /* all that it asks for is in the queue */
-	mib = batch_peak_kib(runner) / 1024;
+	mib = memory_kib(runner, "VmHWM") / 1024; /* the most it has had */
 	table_row("  its memory, at most", "at most 20 MiB", mib, "MiB", 0,
 		mib > 0 && mib <= 20 ? VERDICT_MET : VERDICT_MISSED);
 	(void)kill(runner, SIGTERM);

@@ -87,8 +87,6 @@ static size_t care_find(pid_t pids[BACKGROUND_JOBS])
 
 static void care_rows_background(void)
 {
-	const char *const holder[] = { tool_gpulease(), "-Qn8", "--", "sleep", "100000",
-		NULL };
 	const char *const submit[] = { tool_gpulease(), "--submit", "-Qn1", "true",
 		NULL };
 	static pid_t pids[BACKGROUND_JOBS];
@@ -98,9 +96,7 @@ static void care_rows_background(void)
 	size_t count;
 	pid_t held;
 
-	(void)fresh_state("8");
-	held = tool_spawn(holder, -1, -1, -1);
-	settle(&held, 1);
+	held = hold_all();
 	for (int i = 0; i < BACKGROUND_JOBS; i++)
 		sample_add(&submits, measure_process(submit));
 	table_row("gpulease --submit, until it returns", "at most 50 ms",
@@ -113,7 +109,7 @@ static void care_rows_background(void)
 		before += ticks_of(pids[i]);
 	doze_until(now_ns() + (int64_t)BACKGROUND_S * NS_PER_S);
 	for (size_t i = 0; i < count; i++) {
-		double kib = rss_anon_kib(pids[i]);
+		double kib = memory_kib(pids[i], "RssAnon");
 
 		most = kib > most ? kib : most;
 		after += ticks_of(pids[i]);

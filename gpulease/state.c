@@ -1,0 +1,41 @@
+#include <errno.h>
+
+#include "clock.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "limits.h"
+#include "state.h"
+
+static int open_queue(const struct statedir *dir, bool is_reader, struct queue *queue)
+{
+	int r = is_reader ? queue_open_to_read(queue, dir) : queue_open(queue, dir);
+
+	if (r == -ENOENT && is_reader) /* nobody was here yet */
+		r = queue_open(queue, dir);
+	return r;
+}
+
+int state_open(struct settings *settings, bool is_reader, struct context *context,
+	struct queue *queue, struct snapshot *view)
+{
+	int r;
+
+	limits_raise(); /* many jobs, many descriptors */
+	r = context_open(settings, context);
+	if (r != 0)
+		return r;
+	snapshot_init(view, &context->dir);
+	r = open_queue(&context->dir, is_reader, queue);
+	if (r == 0)
+		r = queue_begin(queue, 0);
+	if (r == 0)
+		r = snapshot_read(view, clock_boot_ms());
+	return r == 0 ? 0 : state_refuse(context, r);
+}
+
+int state_refuse(const struct context *context, int r)
+{
+	diag("cannot use the state in '%s': %s", context->dir.path,
+		r < 0 ? strerror(-r) : "it is being replaced");
+	return EXIT_MISUSE;
+}

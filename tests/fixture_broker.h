@@ -1,0 +1,71 @@
+/*
+ * A broker on simulated GPUs, in a state directory of its own.
+ */
+#ifndef GPULEASE_TESTS_FIXTURE_BROKER_H
+#define GPULEASE_TESTS_FIXTURE_BROKER_H
+
+#include "broker.h"
+#include "fixture.h"
+
+/* So many GPUs, of 24 GiB each. */
+#define SIMULATED(gpus)                                                               \
+	{                                                                             \
+		.sim_gpus = (gpus), .sim_mib = 24576,                                 \
+		.usage = { .idle_mib = 200, .settle_ms = 60000, .linger_ms = 60000 }, \
+	}
+
+/* As a test begins: the directory is open, and the broker has seen its GPUs.  0, or -1. */
+static inline int fixture_broker_setup(void **state, const struct prober_config *config,
+	struct statedir *dir, struct broker *broker)
+{
+	if (scratch_setup(state) < 0)
+		return -1;
+	*dir = fixture_dir(*state);
+	memset(broker, 0, sizeof(*broker));
+	return broker_init(broker, dir, config) < 0 || broker_survey(broker) < 0 ? -1 : 0;
+}
+
+/* As it ends; -1 where something is left behind. */
+static inline int fixture_broker_teardown(
+	void **state, struct statedir *dir, struct broker *broker)
+{
+	broker_release(broker);
+	statedir_release(dir);
+	return scratch_teardown(state);
+}
+
+/* Opens the lease files of the first @count slots, as others have them open.  0, or -1. */
+static inline int fixture_open_files(int dirfd, struct lease_file *files, unsigned count)
+{
+	for (unsigned slot = 0; slot < count; slot++)
+		if (lease_open_slot(dirfd, slot, &files[slot]) != 0)
+			return -1;
+	return 0;
+}
+
+static inline void fixture_release_files(struct lease_file *files, unsigned count)
+{
+	for (unsigned slot = 0; slot < count; slot++)
+		lease_release(&files[slot]);
+}
+
+/* Takes a ticket for @request. */
+static inline void fixture_join(struct broker *broker, const struct request *request)
+{
+	struct why why = WHY_NONE;
+
+	if (broker_join(broker, request, "alice", &why) < 0)
+		fail_msg("%s", why.text);
+}
+
+/* Takes a turn, which has to come to @wanted. */
+static inline void fixture_check_turn(struct broker *broker, int wanted)
+{
+	struct why why = WHY_NONE;
+	int r = broker_turn(broker, &why);
+
+	if (r != wanted)
+		fail_msg("the turn comes to %d, not %d; %s", r, wanted, why.text);
+}
+
+#endif
