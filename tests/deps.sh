@@ -1,6 +1,9 @@
 #!/bin/sh
 # Installs what tests, lint and bench use beside a compiler, make and git; gpulease itself
 # needs nothing but libc.  Where it cannot install it says what it would do.
+#
+#	tests/deps.sh		that
+#	tests/deps.sh arm64	what builds gpulease for arm64, and runs it elsewhere
 
 set -u
 
@@ -24,6 +27,10 @@ needs='
 	tmux:tmux
 	screen:screen
 	xargs:findutils'
+[ "${1-}" != arm64 ] || needs='
+	aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
+	/usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross
+	qemu-aarch64-static:qemu-user-static'
 
 is_there() {
 	case $1 in
