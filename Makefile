@@ -151,7 +151,7 @@ VALGRIND   = $(if $(shell command -v valgrind),valgrind -q --error-exitcode=9 --
 
 check-slow: everything
 	$(if $(VALGRIND),,@echo "valgrind is not installed: the tests under it are left out")
-	@$(RUN) -t $(SLOW_SECONDS) --budget $(SLOW_SECONDS) "$(SWEEP)" \
+	@$(RUN) -t 1200 --budget $(SLOW_SECONDS) "$(SWEEP)" \
 		"env LOG_RUNS=1000 sh tests/cli/logs.sh" \
 		"env BATCH_EVERY=1 sh tests/cli/batch_kill.sh" \
 		$(foreach part,alone holder waiter dead lower beside torture, \

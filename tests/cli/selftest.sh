@@ -124,8 +124,12 @@ counts 'a file left in TMPDIR' 1 '1 passed, 1 failed' 'echo ok 1; echo 1..1; >$T
 counts 'a program that is not there' 1 '1 passed, 1 failed' 'echo ok 1; echo 1..1' "$S/none"
 counts 'programs side by side' 0 '4 passed, 0 failed' 'echo ok 1; echo 1..1' -j 2 \
 	"$S/program.sh" "$S/program.sh" "$S/program.sh"
-counts 'who starts after the budget is skipped and named' 0 '1 passed, 0 failed, 1 skipped' \
-	'echo ok 1; echo 1..1; sleep 1' --budget 1 "$S/program.sh"
-is 'by its name' like "*SKIPPED $S/program.sh: not started within 1 s*" "$out"
+counts 'who has not ended when the budget has is skipped, as who has not begun' 0 \
+	'1 passed, 0 failed, 2 skipped' 'echo ok 1; echo 1..2; sleep 1000' \
+	--budget 1 "$S/program.sh"
+is 'both are named' like "*$S/program.sh: 1 passed, 1 skipped*: not ended within 1 s
+SKIPPED $S/program.sh: not started within 1 s*" "$out"
+counts 'what has failed by then has failed' 1 '0 passed, 1 failed, 1 skipped' \
+	'echo not ok 1; echo 1..1; sleep 1000' --budget 1
 
 finish
