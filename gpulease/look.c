@@ -39,8 +39,10 @@ void look_release(struct look *look)
 	snapshot_release(&look->snapshot);
 	queue_release(&look->queue);
 	free(look->rows);
-	look->rows = NULL;
+	free(look->gpuless);
+	look->rows = look->gpuless = NULL;
 	look->row_count = look->row_room = 0;
+	look->gpuless_count = look->gpuless_room = 0;
 }
 
 /* --- nvidia-smi -------------------------------------------------------------------- */
@@ -104,15 +106,15 @@ bool look_is_doubtful(const struct look *look)
 
 /* --- the queue --------------------------------------------------------------------- */
 
-static int add_row(struct look *look, const struct queue_row *row)
+static int add_row(
+	struct queue_row **rows, size_t *count, size_t *room, const struct queue_row *row)
 {
-	struct queue_row *rows =
-		array_grow(look->rows, sizeof(*rows), look->row_count, &look->row_room);
+	struct queue_row *grown = array_grow(*rows, sizeof(*grown), *count, room);
 
-	if (!rows)
+	if (!grown)
 		return -ENOMEM;
-	look->rows = rows;
-	look->rows[look->row_count++] = *row;
+	*rows = grown;
+	grown[(*count)++] = *row;
 	return 0;
 }
 
@@ -144,11 +146,34 @@ static int read_rows(struct look *look)
 			look->has_more_rows = true;
 			break;
 		}
-		r = add_row(look, &row);
+		r = add_row(&look->rows, &look->row_count, &look->row_room, &row);
 		if (r < 0)
 			return r;
 	}
 	look->has_broken_row = look->queue.first_broken != 0;
+	return r < 0 ? r : 0;
+}
+
+/* The hint has passed them: they are looked for in all that is left of the file. */
+static int read_gpuless(struct look *look)
+{
+	const struct statedir *dir = &look->context->dir;
+	uint64_t number = 1;
+	struct queue_row row;
+	int r;
+
+	while ((r = queue_next(&look->queue, &number, &row)) == 0) {
+		if (row.ticket.state != TICKET_GRANTED || row.ticket.request.gpus ||
+			strcmp(row.ticket.boot, dir->boot) != 0 ||
+			!is_alive(dir, &row.ticket.owner))
+			continue;
+		if (look->gpuless_count == look->rows_max)
+			return 0;
+		r = add_row(
+			&look->gpuless, &look->gpuless_count, &look->gpuless_room, &row);
+		if (r < 0)
+			return r;
+	}
 	return r < 0 ? r : 0;
 }
 
@@ -158,7 +183,7 @@ static int read_queue(struct look *look)
 	int r = QUEUE_REPLACED;
 	struct stat st;
 
-	look->row_count = 0;
+	look->row_count = look->gpuless_count = 0;
 	look->has_more_rows = look->has_broken_row = false;
 	/* opening it would make it */
 	if (fstatat(dir->fd, "tickets", &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
@@ -170,6 +195,8 @@ static int read_queue(struct look *look)
 			r = queue_begin(&look->queue, 0);
 		if (r == 0)
 			r = read_rows(look);
+		if (r == 0)
+			r = read_gpuless(look);
 	}
 	return r == QUEUE_REPLACED ? -EAGAIN : r;
 }

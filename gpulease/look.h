@@ -28,6 +28,9 @@ struct look {
 		*rows; /* the tickets that wait and whose owners live, in order */
 	size_t row_count, row_room, rows_max;
 	bool has_more_rows;
+	struct queue_row
+		*gpuless; /* those that run on no GPU, and have no lease to show it */
+	size_t gpuless_count, gpuless_room;
 	bool has_broken_row;
 };
 

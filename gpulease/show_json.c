@@ -58,6 +58,36 @@ static void put_job(
 	json_end(json);
 }
 
+/*
+ * Of a job that runs: what its GPU has of it, each entry of "leases", and of those without.
+ */
+static void put_holder(
+	struct json *json, const struct view *view, const struct view_holder *holder)
+{
+	member_number_if(json, "ticket", holder->ticket, holder->ticket);
+	member_number_if(json, "attempt", holder->ticket, holder->attempt);
+	json_put_text(json, "name", holder->name);
+	json_put_text(json, "user", holder->user);
+	member_number_if(json, "pid", holder->pid, holder->pid);
+	json_put_text(json, "command", holder->command);
+	member_span(json, "age_ms", holder->age_ms);
+	member_time(json, "started_unix_ms",
+		holder->age_ms >= 0 ? view->real_ms - holder->age_ms : 0);
+	member_time(json, "limit_ms", holder->limit_ms);
+}
+
+static void put_gpuless(struct json *json, const struct view *view)
+{
+	json_key(json, "running_without_gpus");
+	json_begin_array(json);
+	for (size_t i = 0; i < view->gpuless_count; i++) {
+		json_begin_object(json);
+		put_holder(json, view, &view->gpuless[i]);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 static void put_queue(struct json *json, const struct view *view)
 {
 	json_key(json, "queue");
@@ -66,6 +96,7 @@ static void put_queue(struct json *json, const struct view *view)
 		put_job(json, view, &view->jobs[i]);
 	json_end(json);
 	member_bool(json, "queue_is_cut", view->has_more_jobs);
+	put_gpuless(json, view);
 }
 
 void show_queue_json(const struct view *view, FILE *out)
@@ -111,22 +142,6 @@ static void put_migs(
 		json_end(json);
 	}
 	json_end(json);
-}
-
-/* What the GPU has of its first holder, and each entry of ->leases. */
-static void put_holder(
-	struct json *json, const struct view *view, const struct view_holder *holder)
-{
-	member_number_if(json, "ticket", holder->ticket, holder->ticket);
-	member_number_if(json, "attempt", holder->ticket, holder->attempt);
-	json_put_text(json, "name", holder->name);
-	json_put_text(json, "user", holder->user);
-	member_number_if(json, "pid", holder->pid, holder->pid);
-	json_put_text(json, "command", holder->command);
-	member_span(json, "age_ms", holder->age_ms);
-	member_time(json, "started_unix_ms",
-		holder->age_ms >= 0 ? view->real_ms - holder->age_ms : 0);
-	member_time(json, "limit_ms", holder->limit_ms);
 }
 
 static void put_leases(

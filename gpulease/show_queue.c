@@ -1,4 +1,4 @@
-/* The table of who waits. */
+/* The tables of who waits, and of who runs without a GPU. */
 #include "parse.h"
 #include "show_parts.h"
 
@@ -70,6 +70,54 @@ static void put_job(
 	table_put(table, JOB_WHY, job->why);
 }
 
+/* --- without a GPU ----------------------------------------------------------------- */
+
+enum {
+	BARE_TICKET,
+	BARE_ATTEMPT,
+	BARE_USER,
+	BARE_PID,
+	BARE_AGE,
+	BARE_NAME,
+	BARE_COMMAND,
+};
+
+static const struct table_column bare_columns[] = {
+	[BARE_TICKET] = { .title = "TICKET", .is_right = true },
+	[BARE_ATTEMPT] = { .title = "TRY", .is_right = true, .is_optional = true },
+	[BARE_USER] = { .title = "USER", .least = 6 },
+	[BARE_PID] = { .title = "PID", .is_right = true },
+	[BARE_AGE] = { .title = "AGE", .is_right = true },
+	[BARE_NAME] = { .title = "NAME", .is_optional = true, .least = 6 },
+	[BARE_COMMAND] = { .title = "COMMAND", .least = 8 },
+};
+
+static int show_gpuless(
+	const struct view *view, const struct table_style *style, FILE *out)
+{
+	struct table table = TABLE_ON(bare_columns);
+
+	if (!view->gpuless_count)
+		return 0;
+	for (size_t i = 0; i < view->gpuless_count; i++) {
+		const struct view_holder *job = &view->gpuless[i];
+
+		table_row(&table);
+		show_put_id(&table, BARE_TICKET, job->ticket);
+		show_put_attempt(&table, BARE_ATTEMPT, job->attempt);
+		table_put(&table, BARE_USER, job->user);
+		show_put_id(&table, BARE_PID, job->pid);
+		show_put_span(&table, BARE_AGE, job->age_ms);
+		table_put(&table, BARE_NAME, job->name);
+		table_put(&table, BARE_COMMAND, job->command);
+	}
+	(void)fputc('\n', out);
+	line_print("running without a GPU:", style, out);
+	return show_and_release(&table, style, out);
+}
+
+/* --- both -------------------------------------------------------------------------- */
+
 int show_queue(const struct view *view, const struct table_style *style, FILE *out)
 {
 	struct table table = TABLE_ON(job_columns);
@@ -79,7 +127,7 @@ int show_queue(const struct view *view, const struct table_style *style, FILE *o
 	if (!view->job_count) {
 		line_print("nobody waits", style, out);
 		show_excess(view, style, out);
-		return 0;
+		return show_gpuless(view, style, out);
 	}
 	for (size_t i = 0; i < view->job_count; i++)
 		put_job(&table, view, i, has_priority);
@@ -87,5 +135,5 @@ int show_queue(const struct view *view, const struct table_style *style, FILE *o
 	if (view->has_more_jobs)
 		line_print("more wait behind them", style, out);
 	show_excess(view, style, out);
-	return r;
+	return r < 0 ? r : show_gpuless(view, style, out);
 }

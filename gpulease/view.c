@@ -309,6 +309,8 @@ static int take(struct look *look, struct view *view, struct why *why)
 		r = fill_migs(look, view);
 	if (r == 0)
 		r = view_fill_jobs(look, view);
+	if (r == 0)
+		r = view_fill_gpuless(look, view);
 	return r;
 }
 
@@ -339,5 +341,6 @@ void view_release(struct view *view)
 	free(view->holders);
 	free(view->migs);
 	free(view->jobs);
+	free(view->gpuless);
 	*view = VIEW_NONE;
 }

@@ -103,6 +103,8 @@ struct view {
 	struct view_job *jobs;
 	size_t job_count;
 	bool has_more_jobs;
+	struct view_holder *gpuless; /* jobs that run on no GPU */
+	size_t gpuless_count;
 };
 
 #define VIEW_NONE ((struct view){ .gpus = NULL })

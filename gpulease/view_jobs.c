@@ -65,8 +65,8 @@ static void describe(
 static int judge(struct walk *walk, const struct queue_row *row, bool is_stopped,
 	struct verdict *ret)
 {
-	struct plan_row planned = plan_row_of(row->number, &row->ticket);
 	struct queue_row aside = *row;
+	struct plan_row planned;
 	struct held held;
 	int r;
 
@@ -75,9 +75,7 @@ static int judge(struct walk *walk, const struct queue_row *row, bool is_stopped
 	r = hold_judge(&walk->book, &aside, false, &held);
 	if (r < 0)
 		return r;
-	planned.hold = held.hold;
-	planned.held_by = held.by;
-	planned.held_until_ms = held.until_ms;
+	planned = hold_row(row->number, &row->ticket, &held);
 	if (is_stopped) {
 		struct plan plan = walk->plan;
 
@@ -86,7 +84,7 @@ static int judge(struct walk *walk, const struct queue_row *row, bool is_stopped
 			ret->start_ms = 0; /* not before somebody wakes it */
 		return 0;
 	}
-	if (walk->row_count < ESTIMATE_ROWS) {
+	if (walk->row_count < ESTIMATE_ROWS && estimate_wants(&planned)) {
 		walk->rows[walk->row_count] = planned;
 		walk->jobs[walk->row_count++] = walk->view->job_count;
 	}
@@ -167,6 +165,31 @@ static int fill_jobs(struct walk *walk)
 		if (view->jobs[i].start_ms)
 			view->jobs[i].start_ms += view->real_ms - look->now_ms;
 	return r;
+}
+
+int view_fill_gpuless(const struct look *look, struct view *view)
+{
+	view->gpuless = calloc(look->gpuless_count + 1, sizeof(*view->gpuless));
+	if (!view->gpuless)
+		return -ENOMEM;
+	for (size_t i = 0; i < look->gpuless_count; i++) {
+		const struct ticket *ticket = &look->gpuless[i].ticket;
+		struct view_holder *out = &view->gpuless[view->gpuless_count++];
+		struct text user = TEXT_ON(out->user);
+
+		out->ticket = ticket_job(look->gpuless[i].number, ticket);
+		out->attempt = ticket->attempt ? ticket->attempt : 1;
+		out->pid = view_pid(look, &ticket->owner);
+		/* its last turn is that in which it was granted */
+		out->age_ms = max_i64(0, look->now_ms - ticket->turn_ms);
+		out->limit_ms = ticket->request.limit_ms;
+		describe_user(ticket->owner.uid, ticket->user, &user);
+		if (!may_show_commands_of(ticket->owner.uid))
+			continue;
+		text_copy(out->name, sizeof(out->name), ticket->request.name);
+		text_copy(out->command, sizeof(out->command), ticket->request.command);
+	}
+	return 0;
 }
 
 int view_fill_jobs(struct look *look, struct view *view)

@@ -11,6 +11,9 @@
 /* The pid as it can be used here: that of another pid namespace is none, 0. */
 uint32_t view_pid(const struct look *look, const struct owner *owner);
 
+/* Sets ->gpuless of @view.  0 or -ENOMEM. */
+MUST_CHECK int view_fill_gpuless(const struct look *look, struct view *view);
+
 /* Sets ->jobs of @view, as the plan has them.  0 or a negative errno. */
 MUST_CHECK int view_fill_jobs(struct look *look, struct view *view);
 

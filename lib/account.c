@@ -5,11 +5,7 @@
 #include "beacon.h"
 #include "ticket.h"
 
-enum {
-	CHUNK = 64,
-	TICKETS_MAX = 1 << 22, /* holes do not count; who has more is not accounted for */
-	NAMES_MAX = 1 << 16,
-};
+enum { NAMES_MAX = 1 << 16 };
 
 /* Somebody who lives without a lease that can be read. */
 struct unknown {
@@ -59,9 +55,9 @@ static int note_held(void *arg, const char *token)
 
 /* --- tickets ----------------------------------------------------------------------- */
 
-static int note_ticket(
-	struct account *account, uint64_t number, const struct ticket *ticket)
+static int note_ticket(void *arg, uint64_t number, const struct ticket *ticket)
 {
+	struct account *account = arg;
 	const char *token = ticket->owner.token;
 	bool has_gpus = ticket->state != TICKET_WAITING && ticket->state != TICKET_LEFT &&
 			ticket->request.gpus;
@@ -87,42 +83,6 @@ static int note_ticket(
 	return 0;
 }
 
-/* One record; a bad sum may be a copy half done, and is read again. */
-static int note_record(struct account *account, struct ticket_file *file, uint64_t number,
-	const char *raw)
-{
-	struct control control;
-	struct ticket ticket;
-	int kind = (int)ticket_glance(raw);
-
-	if (kind == TICKET_RECORD)
-		kind = (int)ticket_decode(raw, &ticket, &control);
-	if (kind == TICKET_BROKEN)
-		kind = ticket_read(file, number, &ticket);
-	return kind == TICKET_RECORD ? note_ticket(account, number, &ticket) : 0;
-}
-
-static int read_tickets(struct account *account, struct ticket_file *file)
-{
-	static char raw[CHUNK * RECORD_SIZE];
-	uint64_t number = 1, left = TICKETS_MAX;
-
-	while (left > 0) {
-		size_t count = 0;
-		int r;
-
-		number = ticket_skip_hole(file, number);
-		r = ticket_read_raw(file, number, CHUNK, raw, &count);
-		for (size_t i = 0; i < count && r == 0; i++)
-			r = note_record(account, file, number + i, raw + i * RECORD_SIZE);
-		if (r < 0 || count == 0)
-			return r;
-		number += count;
-		left -= count < left ? count : left;
-	}
-	return -EFBIG;
-}
-
 /* --- the account ------------------------------------------------------------------- */
 
 static int take(struct account *account)
@@ -135,7 +95,7 @@ static int take(struct account *account)
 	/* without it nobody who holds a FIFO has a ticket */
 	r = ticket_open_to_read(account->dir->fd, &file);
 	if (r == 0)
-		r = read_tickets(account, &file);
+		r = ticket_each(&file, 1, UINT64_MAX, note_ticket, account);
 	ticket_release(&file);
 	return r == -ENOMEM || r == -EFBIG ? r : 0;
 }

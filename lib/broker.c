@@ -24,6 +24,7 @@ int broker_init(struct broker *broker, const struct statedir *dir,
 	prober_init(&broker->prober, dir, config);
 	snapshot_init(&broker->view, dir);
 	broker->view.usage = config->usage;
+	hold_begin(&broker->book, &broker->queue, &broker->view, 0);
 	return queue_open(&broker->queue, dir);
 }
 

@@ -177,7 +177,7 @@ MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
  * What would come of @request now, without a ticket, by what was surveyed last: as if it came
  * last of its priority.  Waits, where it chooses between several GPUs, until it is known how
  * they are linked, at most until @until_ms.  0 with ->verdict set; BROKER_HOPELESS; or a
- * negative errno, with the reason in @why where it is the request's (-ENOENT).
+ * negative errno, with the reason in @why where it is the request's (-EDQUOT, -ENOENT).
  */
 MUST_CHECK int broker_foresee(struct broker *broker, const struct request *request,
 	int64_t until_ms, struct why *why);

@@ -4,11 +4,12 @@
 #include "broker_parts.h"
 #include "clock.h"
 
-/* Without GPUs, or other jobs that come first, there is nothing to wait for. */
-static bool has_to_wait(const struct request *request)
+uint32_t broker_first_state(const struct request *request)
 {
-	return request->gpus || request->after[0] || request->after_ok[0] ||
-	       request->is_singleton;
+	bool has_to_wait = request->gpus || request->after[0] || request->after_ok[0] ||
+			   request->is_singleton;
+
+	return has_to_wait ? TICKET_WAITING : TICKET_GRANTED;
 }
 
 /* Makes the FIFOs that are not there; who has nothing to wait for has no bell. */
@@ -63,7 +64,7 @@ int broker_join(struct broker *broker, const struct request *request, const char
 	int r;
 
 	*ticket = (struct ticket){ .request = *request,
-		.state = has_to_wait(request) ? TICKET_WAITING : TICKET_GRANTED };
+		.state = broker_first_state(request) };
 	text_copy(ticket->boot, sizeof(ticket->boot), broker->dir->boot);
 	text_copy(ticket->user, sizeof(ticket->user), user);
 	r = owner_self(&ticket->owner);

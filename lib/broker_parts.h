@@ -56,6 +56,12 @@ MUST_CHECK int broker_preempt(struct broker *broker, bool *could_start);
 bool broker_is_probe_fresh(const struct broker *broker, const struct gpuset *set);
 
 /*
+ * The state of a ticket for @request when it is taken: without GPUs, or jobs that come first,
+ * there is nothing to wait for.  Pure.
+ */
+uint32_t broker_first_state(const struct request *request);
+
+/*
  * Makes the FIFOs that are not there, and then appends the ticket, so that one that can be read
  * has its FIFOs.  0, or a negative errno with the reason in @why: neither is left.
  */

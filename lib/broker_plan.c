@@ -110,31 +110,26 @@ static int plan_other(
 		return 0;
 	/* for ever, too, until it notices */
 	r = hold_judge(&broker->book, row, false, &held);
-	if (r < 0)
-		return r;
-	theirs = plan_row_of(row->number, &row->ticket);
-	theirs.hold = held.hold;
-	theirs.held_by = held.by;
-	theirs.held_until_ms = held.until_ms;
+	if (r < 0 || plan_is_closed(plan)) /* then it was for the name alone */
+		return r < 0 ? r : 0;
+	theirs = hold_row(row->number, &row->ticket, &held);
 	verdict = plan_next(plan, &theirs);
-	/* who is held back by a limit holds those behind him back */
+	/* the head, and who is held back by a limit, hold those behind them back */
 	if (verdict.kind == VERDICT_START || verdict.kind == VERDICT_LIMIT ||
-		plan->first_blocked == theirs.ticket)
+		verdict.kind == VERDICT_LEASED)
 		return watch_other(broker, row);
 	return 0;
 }
 
 static struct plan_row own_row(const struct broker *broker)
 {
-	struct plan_row row = plan_row_of(broker->number, &broker->ticket);
-
-	row.hold = broker->held.hold;
-	row.held_by = broker->held.by;
-	row.held_until_ms = broker->held.until_ms;
-	return row;
+	return hold_row(broker->number, &broker->ticket, &broker->held);
 }
 
-/* All that come before us, in the order, until none can start any more. */
+/*
+ * All that come before us, in the order, until none can start any more; the book is begun.  By
+ * its name a ticket holds us also where it cannot start, and where we need no GPU to do so.
+ */
 static int plan_ahead(struct broker *broker)
 {
 	struct plan *plan = &broker->plan;
@@ -142,10 +137,9 @@ static int plan_ahead(struct broker *broker)
 	struct queue_row row;
 	int r = 0;
 
-	hold_begin(&broker->book, &broker->queue, &broker->view, broker->now_ms);
 	plan_begin(plan, &broker->view.facts);
 	queue_order_begin(&cursor, broker_place(broker));
-	while (r == 0 && !plan_is_closed(plan) &&
+	while (r == 0 && (broker->ticket.request.is_singleton || !plan_is_closed(plan)) &&
 		(r = queue_next_in_order(&broker->queue, &cursor, &row)) == 0)
 		r = plan_other(broker, &row, plan);
 	return r < 0 ? r : 0;
@@ -156,6 +150,7 @@ int broker_plan(struct broker *broker, const struct queue_row *own, struct verdi
 	struct plan_row wanted;
 	int r = find_hint(broker);
 
+	hold_begin(&broker->book, &broker->queue, &broker->view, broker->now_ms);
 	if (r == 0)
 		r = broker_mark_sent_back(broker);
 	if (r == 0)
@@ -173,10 +168,10 @@ int broker_plan(struct broker *broker, const struct queue_row *own, struct verdi
 int broker_replan(struct broker *broker, struct verdict *ret)
 {
 	struct plan_row wanted = own_row(broker);
-	int64_t wake_ms = broker->book.look.wake_ms;
-	int r = plan_ahead(broker);
+	int r;
 
-	broker->book.look.wake_ms = wake_ms;
+	hold_again(&broker->book);
+	r = plan_ahead(broker);
 	if (r == 0)
 		*ret = plan_next(&broker->plan, &wanted);
 	return r;
@@ -267,6 +262,9 @@ int broker_foresee(struct broker *broker, const struct request *request, int64_t
 	if (r == 0)
 		r = owner_self(&ticket->owner);
 	ticket->request = *request;
+	ticket->state = broker_first_state(request);
+	if (r == 0)
+		r = broker_check_quota(broker, UINT64_MAX, why);
 	while (r == 0) {
 		r = queue_begin(&broker->queue, 0);
 		if (r != 0)

@@ -9,8 +9,9 @@ enum {
 };
 
 /*
- * Whether we wait for the GPU, and no event may tell when it is ours: its state has none, or
- * beside those who share it somebody has memory on it who is nobody's, or was left behind.
+ * Whether we wait for the GPU, and no event may tell when it is ours: its state has none; or we
+ * want a part of it, and somebody has or had memory on it who is nobody's, or was left behind
+ * beside those who share it.
  */
 static bool is_silent(const struct broker *broker, unsigned slot)
 {
@@ -24,8 +25,8 @@ static bool is_silent(const struct broker *broker, unsigned slot)
 		return gpu->exists && gpu->lingers;
 	return gpu->exists && gpuset_has(&request->allow, slot) &&
 	       (gpu_state_is_silent(gpu->state) ||
-		       (gpu->is_shared && !need_is_whole(&need) &&
-			       (gpu->foreign_mib || gpu->lingers)));
+		       (!need_is_whole(&need) &&
+			       (gpu->foreign_mib || (gpu->is_shared && gpu->lingers))));
 }
 
 /* --- the alarm --------------------------------------------------------------------- */
@@ -211,9 +212,11 @@ int broker_wait(struct broker *broker, int64_t until_ms)
 	if (r == 0)
 		r = watch_wait(&broker->watch);
 	gpuset_for_each (slot, &watched) {
-		/* what it used may be free: the old result is no longer waited out */
-		if (pidfd_has_ended(pidfds[slot]))
+		/* what it used may be free, or soon: the old result is no longer waited out */
+		if (pidfd_has_ended(pidfds[slot])) {
+			broker->probe_backoff = 0;
 			prober_want(&broker->prober, clock_boot_ms());
+		}
 		close_fd(&pidfds[slot]);
 	}
 	prober_step(&broker->prober, clock_boot_ms(), &broker->view.probe,

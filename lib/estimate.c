@@ -16,6 +16,7 @@ struct future {
 	size_t count;
 	bool is_started[ESTIMATE_ROWS];
 	int64_t end_ms[ESTIMATE_ROWS]; /* of those who have; 0: nobody knows, or over */
+	struct plan plan; /* a stack as deep as that would keep its pages while we wait */
 };
 
 /* --- what starts -------------------------------------------------------------------- */
@@ -66,12 +67,12 @@ static bool is_held(const struct future *future, const struct plan_row *row)
 /* One plan: who starts by it takes its GPUs.  Returns whether somebody still waits. */
 static bool start_all(struct future *future, int64_t *ret_start_ms)
 {
-	struct plan plan;
+	struct plan *plan = &future->plan;
 	bool waits = false;
 	struct gpuset gpus[ESTIMATE_ROWS];
 	bool starts[ESTIMATE_ROWS] = { false };
 
-	plan_begin(&plan, &future->facts);
+	plan_begin(plan, &future->facts);
 	for (size_t i = 0; i < future->count; i++) {
 		struct plan_row row = future->rows[i];
 		struct verdict verdict;
@@ -82,10 +83,10 @@ static bool start_all(struct future *future, int64_t *ret_start_ms)
 			waits |= row.hold == HOLD_UNTIL;
 			continue;
 		}
-		if (plan_is_closed(&plan))
+		if (plan_is_closed(plan))
 			break;
 		row.hold = HOLD_NONE;
-		verdict = plan_next(&plan, &row);
+		verdict = plan_next(plan, &row);
 		starts[i] = verdict.kind == VERDICT_START;
 		gpus[i] = verdict.gpus;
 		waits |= !starts[i];

@@ -15,6 +15,15 @@
 enum { ESTIMATE_ROWS = 64 };
 
 /*
+ * Whether @row is worth handing in: who waits for another job starts nobody knows when, and is
+ * in nobody's way until then.  Pure.
+ */
+static inline bool estimate_wants(const struct plan_row *row)
+{
+	return row->hold == HOLD_NONE || row->hold == HOLD_UNTIL;
+}
+
+/*
  * Sets @ret_start_ms[i] to when @rows[i] of the @count in their order would start, now_ms:
  * at once, 0: nobody knows.  That is who is held by another job, who waits for a job without a limit or for
  * anything but a lease, and who comes too late to be looked at.  What live leases count

@@ -219,40 +219,23 @@ static int watch_ticket(struct hold_book *book, uint64_t number)
 	return r < 0 ? r : 0;
 }
 
-/* A lease of that user and name that is not over, and not that of an earlier attempt. */
-static const struct snapshot_lease *find_namesake(
-	const struct snapshot *view, const struct queue_row *row)
-{
-	const struct ticket *ticket = &row->ticket;
-
-	for (size_t i = 0; i < view->lease_count; i++) {
-		const struct snapshot_lease *found = &view->leases[i];
-		const struct lease *lease = &found->lease;
-
-		if (found->is_of_this_boot && !found->is_over &&
-			lease->owner.uid == ticket->owner.uid &&
-			strcmp(lease->name, ticket->request.name) == 0 &&
-			lease_job(lease) != ticket_job(row->number, ticket))
-			return found;
-	}
-	return NULL;
-}
-
 static int judge_name(struct hold_book *book, const struct queue_row *row, uint64_t hash,
 	bool is_own, struct held *ret)
 {
-	const struct snapshot_lease *lease = find_namesake(book->look.view, row);
 	const struct hold_name *name = find_name(book, row->ticket.owner.uid, hash);
+	struct namesake runs;
 	struct life *life;
+	int r = namesake_find(&book->namesakes, &book->look, row, &runs);
 
-	if (!lease && !name)
-		return 0;
+	if (r < 0 || (r == 0 && !name))
+		return r;
 	*ret = (struct held){ .hold = HOLD_SINGLETON,
-		.by = lease ? lease_job(&lease->lease) : name->job };
+		.by = r == NAMESAKE_RUNS ? runs.job : name->job };
 	if (!is_own)
 		return 0;
-	return lease ? outcome_judge_life(&book->look, &lease->lease.owner, true, &life)
-		     : watch_ticket(book, name->number);
+	return r == NAMESAKE_RUNS
+		       ? outcome_judge_life(&book->look, &runs.owner, true, &life)
+		       : watch_ticket(book, name->number);
 }
 
 /* --- tickets ----------------------------------------------------------------------- */
@@ -262,6 +245,11 @@ void hold_begin(struct hold_book *book, struct queue *queue, struct snapshot *vi
 {
 	forget_unused(book);
 	outcome_begin(&book->look, queue, view, now_ms);
+	hold_again(book);
+}
+
+void hold_again(struct hold_book *book)
+{
 	book->name_count = 0;
 	memset(book->lists, 0, sizeof(book->lists));
 }
@@ -296,7 +284,8 @@ int hold_judge(struct hold_book *book, const struct queue_row *row, bool is_own,
 		hash = hash_of(request->name);
 		if (request->is_singleton && ret->hold == HOLD_NONE)
 			r = judge_name(book, row, hash, is_own, ret);
-		if (r == 0)
+		/* who comes after others may come after one that would wait for him */
+		if (r == 0 && !outcome)
 			r = note_name(book, row, hash);
 	}
 	if (r < 0)
@@ -305,9 +294,21 @@ int hold_judge(struct hold_book *book, const struct queue_row *row, bool is_own,
 	return outcome >= JOB_HOLDS ? 0 : outcome;
 }
 
+struct plan_row hold_row(
+	uint64_t number, const struct ticket *ticket, const struct held *held)
+{
+	struct plan_row row = plan_row_of(number, ticket);
+
+	row.hold = held->hold;
+	row.held_by = held->by;
+	row.held_until_ms = held->until_ms;
+	return row;
+}
+
 void hold_release(struct hold_book *book)
 {
 	free(book->jobs);
 	free(book->names);
+	namesakes_release(&book->namesakes);
 	*book = (struct hold_book){ .jobs = NULL };
 }

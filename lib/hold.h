@@ -4,12 +4,16 @@
  * attempt is not to be made.  Every waiter judges all tickets so, each for itself; one that is
  * held takes nothing and is in nobody's way.
  *
+ * Nobody waits for himself, by way of whom he waits for: jobs named by their ids are older, and
+ * by its name a ticket is held by jobs that run and by tickets before it in the order alone, of those
+ * only by such as wait for no job by its id.
+ *
  * Whether and how a job has ended is outcome.h's.  Nothing is written: a crash leaves nothing.
  */
 #ifndef GPULEASE_HOLD_H
 #define GPULEASE_HOLD_H
 
-#include "outcome.h"
+#include "namesake.h"
 #include "policy.h"
 
 /* The first ticket in the order of one user and name, and its job. */
@@ -28,6 +32,7 @@ struct hold_book {
 	struct hold_name *names;
 	size_t name_count, name_room;
 	uint32_t lists[HOLD_LISTS];
+	struct namesakes namesakes;
 };
 
 /* What came of one ticket. */
@@ -46,9 +51,15 @@ struct held {
 MUST_CHECK int hold_check(
 	struct queue *queue, const struct request *request, struct why *why);
 
-/* Begins a turn: after queue_begin(), snapshot_read() and lives_begin(), which it rests on. */
+/*
+ * Begins a turn: after queue_begin(), snapshot_read() and lives_begin(), which it rests on.
+ * What was learnt of jobs that nobody was judged by since the last one is forgotten.
+ */
 void hold_begin(struct hold_book *book, struct queue *queue, struct snapshot *view,
 	int64_t now_ms);
+
+/* Begins to go through the tickets once more in the same turn; nothing is forgotten. */
+void hold_again(struct hold_book *book);
 
 /*
  * Judges the next ticket in the order, of those that count: neither dead nor passed over.
@@ -63,6 +74,10 @@ void hold_begin(struct hold_book *book, struct queue *queue, struct snapshot *vi
 enum { HOLD_FAILED = 1, HOLD_UNRECORDED = 2 };
 MUST_CHECK int hold_judge(struct hold_book *book, const struct queue_row *row,
 	bool is_own, struct held *ret);
+
+/* The row for the plan of @ticket, number @number, of which that came.  Pure. */
+struct plan_row hold_row(
+	uint64_t number, const struct ticket *ticket, const struct held *held);
 
 void hold_release(struct hold_book *book);
 

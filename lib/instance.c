@@ -236,8 +236,6 @@ enum gpu_state instance_judge(
 	bool is_settled = has_settled(snapshot, gpu, now_ms);
 
 	gpu->culprit = 0;
-	if (gpu->mig < 0)
-		return GPU_UNKNOWN;
 	if (!is_settled)
 		gpu->culprit =
 			find_process(snapshot, gpu->row, (int)gpu->file.slot, now_ms);

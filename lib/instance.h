@@ -57,7 +57,8 @@ bool gpu_is_parent(const struct snapshot *snapshot, const struct snapshot_gpu *g
 void instances_find(struct snapshot *snapshot, int64_t now_ms);
 
 /*
- * The state of an instance without a live lease, whose parent is known.  Sets ->culprit.
+ * The state of an instance without a live lease that the probe lists, and of whose parent it
+ * says something certain.  Sets ->culprit.
  */
 enum gpu_state instance_judge(
 	const struct snapshot *snapshot, struct snapshot_gpu *gpu, int64_t now_ms);

@@ -9,48 +9,6 @@ bool gpu_state_is_silent(enum gpu_state state)
 	       state == GPU_EXTERNAL || state == GPU_UNKNOWN;
 }
 
-/* --- rows -------------------------------------------------------------------------- */
-
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static void read_preference(const char *text, struct preference *ret)
-{
-	for (; text[0] && text[1] && ret->count < PREFER_MAX; text += 2) {
-		int high = digit(text[0]), low = digit(text[1]);
-
-		if (high < 0 || low < 0)
-			return;
-		ret->slots[ret->count++] = (uint8_t)(high << 4 | low);
-	}
-}
-
-struct need request_need(const struct request *request)
-{
-	return need_declared(request->share_percent, request->vram_mib);
-}
-
-struct plan_row plan_row_of(uint64_t number, const struct ticket *ticket)
-{
-	const struct request *request = &ticket->request;
-	struct plan_row row = {
-		.ticket = ticket_job(number, ticket),
-		.uid = ticket->owner.uid,
-		.gpus = request->gpus,
-		.need = request_need(request),
-		.limit_ms = request->limit_ms,
-		.grace_ms = request->grace_ms,
-		.allow = request->allow,
-	};
-
-	read_preference(request->prefer, &row.prefer);
-	return row;
-}
-
 /* --- what there is ----------------------------------------------------------------- */
 
 /* Whether a job of that kind could start on the GPU with that room. */
@@ -220,7 +178,7 @@ static struct room beside_head(
 	return room;
 }
 
-/* Takes the GPUs soonest to be free for the head, then the lowest slots. */
+/* Takes the GPUs soonest to be free for the head, then the lowest slots; and its quota. */
 static void reserve(
 	struct plan *plan, const struct plan_row *row, struct gpuset candidates)
 {
@@ -230,6 +188,9 @@ static void reserve(
 	plan->head_gpus = row->gpus;
 	plan->head_need = row->need;
 	plan->head_start_ms = plan->facts->now_ms;
+	/* which leases have ended by then is not looked at: whose they are is not known here */
+	quota_copy(&plan->later_quota, &plan->quota);
+	quota_count(&plan->later_quota, row->uid, row->gpus, &row->need);
 	gpuset_for_each (slot, &candidates)
 		when_ms[slot] = fits_ms(plan, row, (unsigned)slot);
 	for (unsigned left = row->gpus; left > 0; left--) {
@@ -270,6 +231,16 @@ static struct gpuset spare_head(
 			    plan->facts->margin_mib))
 			gpuset_remove(&room, (unsigned)slot);
 	return room;
+}
+
+/* Whether the limits that bind @row allow it and, unless it will have ended, the head as well. */
+static bool leaves_quota(const struct plan *plan, const struct plan_row *row)
+{
+	struct quota_excess excess;
+
+	return !plan->head || may_backfill(plan, row) ||
+	       !quota_forbids(
+		       &plan->later_quota, row->uid, row->gpus, &row->need, &excess);
 }
 
 /* --- verdicts ---------------------------------------------------------------------- */
@@ -313,6 +284,24 @@ static void start(struct plan *plan, const struct plan_row *row, struct gpuset o
 	gpuset_for_each (slot, &verdict->gpus)
 		take(plan, row, (unsigned)slot);
 	quota_count(&plan->quota, row->uid, row->gpus, &row->need);
+	if (plan->head && !may_backfill(plan, row))
+		quota_count(&plan->later_quota, row->uid, row->gpus, &row->need);
+}
+
+/*
+ * What keeps @row from the GPU.  Who needs a part of one may lack just the memory that somebody
+ * outside holds beside leases; or had, and may take again, where nobody uses the GPU now.
+ */
+static enum gpu_state obstacle(
+	const struct plan *plan, const struct plan_row *row, unsigned slot)
+{
+	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
+
+	if (gpu->foreign_mib && gpu->state <= GPU_LINGERING &&
+		!need_is_whole(&row->need) &&
+		!would_fit(plan, slot, &plan->now[slot], row->need))
+		return GPU_EXTERNAL;
+	return gpu->state;
 }
 
 /*
@@ -323,12 +312,8 @@ static void blame(const struct plan *plan, const struct plan_row *row, struct gp
 	struct verdict *verdict)
 {
 	gpuset_for_each (slot, &from) {
-		const struct plan_gpu *gpu = &plan->facts->gpus[slot];
-		enum gpu_state state = gpu->state;
+		enum gpu_state state = obstacle(plan, row, (unsigned)slot);
 
-		if ((state == GPU_LEASED || state == GPU_LINGERING) && gpu->foreign_mib &&
-			!need_is_whole(&row->need))
-			state = GPU_EXTERNAL;
 		if (state > verdict->state && state != GPU_LEASED) {
 			verdict->state = state;
 			verdict->slot = (uint32_t)slot;
@@ -356,7 +341,7 @@ static void find_best(
 	}
 }
 
-/* What keeps @row waiting, which has not found enough room. */
+/* What keeps @row waiting, which has not found enough room, or must not have it. */
 static void refuse(struct plan *plan, const struct plan_row *row, struct verdict *verdict)
 {
 	/* behind a head it only matters whether there are enough */
@@ -413,7 +398,7 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row)
 	room = find_room(plan, row);
 	offered = spare_head(plan, row, room);
 	out.free = gpuset_count(&room);
-	if (gpuset_count(&offered) >= row->gpus)
+	if (gpuset_count(&offered) >= row->gpus && leaves_quota(plan, row))
 		start(plan, row, offered, &out);
 	else
 		refuse(plan, row, &out);

@@ -9,9 +9,9 @@
  *   nothing and protects nothing.
  * - There is enough: it starts, and the room is taken.
  * - There is not, but would be had all present leases ended: the first such ticket is the
- *   head and gets a reservation, room on the GPUs where it is to be had soonest.  Nobody
- *   behind it gets that, except who is certain to have ended before the head could start
- *   (backfill), or who leaves the head enough.
+ *   head and gets a reservation, room on the GPUs where it is to be had soonest and its part
+ *   of the limits.  Nobody behind it gets that, except who is certain to have ended before
+ *   the head could start (backfill), or who leaves the head enough.
  * - It waits for something that is no lease (a GPU that is paused, broken, locked or used
  *   outside gpulease): it keeps its place and protects nothing, so that a broken card does
  *   not stop the machine.
@@ -119,6 +119,7 @@ struct plan {
 	uint64_t first_blocked; /* the first that GPUs keep waiting; 0: none */
 	struct room now[GPUSET_MAX]; /* on each GPU, beside what is taken */
 	struct quota quota;
+	struct quota later_quota; /* with the head, when that starts */
 	unsigned start_count;
 	struct plan_start starts[GPUSET_MAX * ROOM_LEASES];
 	struct room

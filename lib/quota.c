@@ -26,6 +26,15 @@ void quota_begin(struct quota *quota, const struct plan_limits *limits,
 	}
 }
 
+void quota_copy(struct quota *to, const struct quota *from)
+{
+	to->limits = from->limits;
+	to->all = from->all;
+	to->user_count = from->user_count;
+	for (size_t i = 0; i < from->user_count; i++)
+		to->users[i] = from->users[i];
+}
+
 static struct plan_user find_user(const struct quota *quota, uint32_t uid)
 {
 	for (size_t i = 0; i < quota->user_count; i++)

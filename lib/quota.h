@@ -61,6 +61,9 @@ unsigned quota_percent(unsigned gpus, const struct need *need);
 void quota_begin(struct quota *quota, const struct plan_limits *limits,
 	const struct plan_user *users, size_t count);
 
+/* Makes *@to the same as *@from; the users that there are not are not touched. */
+void quota_copy(struct quota *to, const struct quota *from);
+
 /* Whether a limit forbids user @uid one more lease; then *@ret is which. */
 bool quota_forbids(const struct quota *quota, uint32_t uid, unsigned gpus,
 	const struct need *need, struct quota_excess *ret);

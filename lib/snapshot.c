@@ -196,26 +196,30 @@ static bool is_outdated(const struct snapshot *snapshot, const struct snapshot_g
 	       !snapshot->is_for_show;
 }
 
+bool snapshot_is_blind(const struct snapshot *snapshot, const struct snapshot_gpu *gpu)
+{
+	const struct probe_gpu *seen;
+
+	if (gpu->row < 0)
+		return true;
+	seen = &snapshot->probe.gpus[gpu->row];
+	return !seen->is_known || probe_gpu_is_prohibited(seen) ||
+	       (gpu_is_instance(&gpu->file.gpu) ? gpu->mig < 0 : seen->has_mig);
+}
+
 /* What the probe says of a GPU without a live lease. */
 static enum gpu_state judge_by_probe(
 	struct snapshot *snapshot, struct snapshot_gpu *gpu, int64_t now_ms)
 {
-	const struct probe_gpu *seen;
-
 	/* nobody starts without a fresh one */
 	if (!snapshot->has_probe)
 		return snapshot->is_for_show ? GPU_UNKNOWN : GPU_FREE;
 	if (is_outdated(snapshot, gpu))
 		return GPU_FREE;
-	if (gpu->row < 0)
-		return GPU_UNKNOWN;
-	seen = &snapshot->probe.gpus[gpu->row];
-	if (!seen->is_known || probe_gpu_is_prohibited(seen))
+	if (snapshot_is_blind(snapshot, gpu))
 		return GPU_UNKNOWN;
 	if (gpu_is_instance(&gpu->file.gpu))
 		return instance_judge(snapshot, gpu, now_ms);
-	if (seen->has_mig)
-		return GPU_UNKNOWN;
 	if (is_idle(snapshot, gpu->row))
 		return GPU_FREE;
 	gpu->culprit = biggest_process(&snapshot->probe, gpu->row, 0);
@@ -231,9 +235,7 @@ static enum gpu_state judge_by_probe(
 static enum gpu_state judge_shared(
 	const struct snapshot *snapshot, const struct snapshot_gpu *gpu)
 {
-	bool is_blind = gpu->row < 0 || !snapshot->probe.gpus[gpu->row].is_known;
-
-	if (snapshot->has_probe && is_blind)
+	if (snapshot->has_probe && snapshot_is_blind(snapshot, gpu))
 		return GPU_UNKNOWN;
 	for (size_t i = 0; i < snapshot->lease_count; i++) {
 		const struct snapshot_lease *lease = &snapshot->leases[i];

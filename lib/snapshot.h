@@ -130,6 +130,12 @@ struct need lease_need(const struct lease *lease);
 /* Whether the GPU is withheld because a lease in its file may be lost. */
 bool snapshot_withholds(const struct snapshot *snapshot, const struct snapshot_gpu *gpu);
 
+/*
+ * Whether the probe, which there is, says nothing of the GPU that it could be handed out by: it
+ * does not show it, nothing certain of it, or that nobody can use it.
+ */
+bool snapshot_is_blind(const struct snapshot *snapshot, const struct snapshot_gpu *gpu);
+
 /* Whether a job lives, as far as can be told, whose lease is not in @snapshot. */
 bool snapshot_has_unknown(const struct snapshot *snapshot);
 

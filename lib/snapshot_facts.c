@@ -133,8 +133,7 @@ static enum gpu_state state_of(
 	if (gpu->state != GPU_LEASED || !is_all_aside(snapshot, slot))
 		return gpu->state;
 	if (gpu->is_unusable || snapshot_withholds(snapshot, gpu) ||
-		(snapshot->has_probe &&
-			(gpu->row < 0 || !snapshot->probe.gpus[gpu->row].is_known)))
+		(snapshot->has_probe && snapshot_is_blind(snapshot, gpu)))
 		return GPU_UNKNOWN;
 	if (gpu->locked_until_ms > now_ms)
 		return GPU_LOCKED;

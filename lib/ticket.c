@@ -7,7 +7,12 @@
 
 #define FILE_NAME "tickets"
 
-enum { BAD_SUM_TRIES = 5, APPEND_TRIES = 100 };
+enum {
+	BAD_SUM_TRIES = 5,
+	APPEND_TRIES = 100,
+	EACH_CHUNK = 64,
+	EACH_MAX = 1 << 22, /* records that are read; holes do not count */
+};
 
 /* Ten years of two turns a second. */
 static const uint64_t TURN_MOST = 999999999;
@@ -371,6 +376,46 @@ int ticket_read(struct ticket_file *file, uint64_t number, struct ticket *ret)
 		kind = count ? (int)ticket_decode(raw, ret, &control) : TICKET_VOID;
 	}
 	return kind;
+}
+
+/* One record; a bad sum may be a copy half done, and is read again. */
+static int visit(struct ticket_file *file, uint64_t number, const char *raw,
+	ticket_each_fn *each, void *arg)
+{
+	struct control control;
+	struct ticket ticket;
+	int kind = (int)ticket_glance(raw);
+
+	if (kind == TICKET_RECORD)
+		kind = (int)ticket_decode(raw, &ticket, &control);
+	if (kind == TICKET_BROKEN)
+		kind = ticket_read(file, number, &ticket);
+	return kind == TICKET_RECORD ? each(arg, number, &ticket) : 0;
+}
+
+int ticket_each(struct ticket_file *file, uint64_t number, uint64_t end,
+	ticket_each_fn *each, void *arg)
+{
+	static char raw[EACH_CHUNK * RECORD_SIZE];
+
+	for (uint64_t left = EACH_MAX; left > 0;) {
+		size_t count = 0;
+		int r;
+
+		number = ticket_skip_hole(file, number);
+		if (number >= end)
+			return 0;
+		r = ticket_read_raw(file, number, EACH_CHUNK, raw, &count);
+		if (r == 0 && count > end - number)
+			count = (size_t)(end - number);
+		for (size_t i = 0; i < count && r == 0; i++)
+			r = visit(file, number + i, raw + i * RECORD_SIZE, each, arg);
+		if (r != 0 || count == 0)
+			return r;
+		number += count;
+		left -= count < left ? count : left;
+	}
+	return -EFBIG;
 }
 
 void ticket_read_header(struct ticket_file *file, struct ticket_header *header)

@@ -157,6 +157,15 @@ uint64_t ticket_skip_hole(const struct ticket_file *file, uint64_t number);
 /* Reads ticket @number, again a few times while its sum is bad.  What it is, or -errno. */
 MUST_CHECK int ticket_read(struct ticket_file *file, uint64_t number, struct ticket *ret);
 
+/*
+ * Calls @each for every ticket from record @number on and before @end, until one returns
+ * something else than 0, and returns that; else 0, -EFBIG (there is more than anybody reads), or
+ * another negative errno.  What is void, broken or no ticket is passed over.
+ */
+typedef int ticket_each_fn(void *arg, uint64_t number, const struct ticket *ticket);
+MUST_CHECK int ticket_each(struct ticket_file *file, uint64_t number, uint64_t end,
+	ticket_each_fn *each, void *arg);
+
 /* Decodes the record at @raw into @ticket or @control, or says what else it is.  Pure. */
 enum ticket_kind ticket_decode(
 	const char *raw, struct ticket *ticket, struct control *control);

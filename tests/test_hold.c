@@ -413,6 +413,27 @@ static void jobs_that_nobody_waits_for_any_more_are_forgotten(void **state)
 	assert_int_equal(book.job_count, 0);
 }
 
+static void what_is_known_outlives_a_second_look_in_the_same_turn(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	uint64_t mine;
+
+	(void)state;
+	(void)append_granted(&dead);
+	mine = append_after(NULL, "1");
+	tell_end(1, 0, "0");
+	for (int turn = 0; turn < 3; turn++) {
+		begin(NOW + turn);
+		(void)judge_next(mine, true, 0);
+		assert_int_equal(book.job_count, 1);
+		assert_true(book.jobs[0].is_settled);
+		assert_int_equal(
+			book.jobs[0].over_ms, NOW); /* judged in the first alone */
+		hold_again(&book);
+		lives_end(&view.lives);
+	}
+}
+
 static void of_others_nothing_is_watched_and_no_timer_set(void **state)
 {
 	struct other job = other_start(dir.fd, OTHER_LIVE);
@@ -587,6 +608,93 @@ static void a_singleton_is_held_by_a_lease(void **state)
 	other_end(&job);
 }
 
+static struct ticket without_gpus(const struct owner *owner, uint32_t state)
+{
+	struct ticket ticket = ticket_of(owner);
+
+	ticket.state = state;
+	ticket.owner.uid = 7;
+	ticket.request.gpus = 0;
+	text_copy(ticket.request.name, NAME_SIZE_MAX, "a");
+	return ticket;
+}
+
+/* The hint passes all that there is: of those nobody waits. */
+static void move_hint(void)
+{
+	struct ticket_header header;
+	uint64_t end;
+
+	assert_int_equal(ticket_end(&queue.file, &end), 0);
+	ticket_read_header(&queue.file, &header);
+	header.hint = end;
+	assert_int_equal(ticket_write_header(&queue.file, &header), 0);
+}
+
+static void a_singleton_is_held_by_a_job_without_gpus(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct other next = other_start(dir.fd, OTHER_LIVE);
+	struct ticket theirs = without_gpus(&job.owner, TICKET_GRANTED), later;
+	struct owner self;
+	uint64_t number = append(&theirs), mine;
+
+	(void)state;
+	assert_int_equal(owner_self(&self), 0);
+	move_hint();
+	mine = append_named(&self, 7, "a", true);
+	begin(NOW);
+	assert_int_equal(judge_next(mine, false, 0).by, number);
+	assert_false(is_watched(&job.owner));
+	check_holds(mine, NOW, HOLD_SINGLETON, number);
+	assert_true(is_watched(&job.owner));
+	other_kill(&job);
+	check_holds(mine, NOW, HOLD_SINGLETON, number); /* what it has started lives on */
+	other_kill_heir(&job);
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	assert_false(is_watched(&job.owner));
+	/* one that comes later counts once it runs */
+	later = without_gpus(&next.owner, TICKET_WAITING);
+	number = append(&later);
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	later.state = TICKET_GRANTED;
+	assert_int_equal(ticket_rewrite(&queue.file, number, &later), 0);
+	check_holds(mine, NOW, HOLD_SINGLETON, number);
+	later.state = TICKET_LEFT;
+	assert_int_equal(ticket_rewrite(&queue.file, number, &later), 0);
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	other_end(&next);
+}
+
+static void of_jobs_without_gpus_only_others_of_that_user_and_name_count(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE), self;
+	struct ticket theirs[6];
+	uint64_t mine;
+	struct ticket own;
+
+	(void)state;
+	assert_int_equal(owner_self(&self), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(theirs); i++)
+		theirs[i] = without_gpus(&job.owner, TICKET_GRANTED);
+	theirs[0].owner.uid = 8;
+	text_copy(theirs[1].request.name, NAME_SIZE_MAX, "ab");
+	theirs[2].request.name[0] = '\0';
+	text_copy(theirs[3].boot, BOOT_SIZE, "00000000000000000000000000000000");
+	theirs[4].owner = dead;
+	theirs[4].owner.uid = 7;
+	/* an earlier attempt, whose ticket does not say yet that it was left */
+	for (size_t i = 0; i < ARRAY_SIZE(theirs); i++)
+		(void)append(&theirs[i]);
+	own = without_gpus(&self, TICKET_WAITING);
+	own.request.is_singleton = 1;
+	own.job = ARRAY_SIZE(theirs);
+	mine = append(&own);
+	check_holds(mine, NOW, HOLD_NONE, 0);
+	other_end(&job);
+}
+
 static void the_ticket_that_holds_my_singleton_is_watched(void **state)
 {
 	struct other job = other_start(dir.fd, OTHER_LIVE);
@@ -676,6 +784,125 @@ static void after_comes_before_singleton_in_what_is_told(void **state)
 	other_end(&job);
 }
 
+/* A singleton called "a" or not, of the user who runs this, that comes after those. */
+static struct ticket named_after(bool is_singleton, const char *after)
+{
+	struct ticket ticket = ticket_of(&(struct owner){ .pid = (uint32_t)getpid() });
+
+	assert_int_equal(owner_self(&ticket.owner), 0);
+	ticket.request.is_singleton = is_singleton;
+	text_copy(ticket.request.name, NAME_SIZE_MAX, "a");
+	text_copy(ticket.request.after, AFTER_SIZE, after);
+	return ticket;
+}
+
+/* The job of ticket @first goes on to a new ticket, whose number is returned. */
+static uint64_t try_again(uint64_t first)
+{
+	struct ticket ticket, second;
+	uint64_t number;
+
+	assert_int_equal(ticket_read(&queue.file, first, &ticket), TICKET_RECORD);
+	second = ticket;
+	second.state = TICKET_WAITING;
+	second.job = first;
+	second.attempt = 2;
+	second.request.after[0] = '\0';
+	number = append(&second);
+	ticket.state = TICKET_LEFT;
+	ticket.latest = number;
+	assert_int_equal(ticket_rewrite(&queue.file, first, &ticket), 0);
+	return number;
+}
+
+static void a_singleton_is_not_held_by_who_comes_after_it(void **state)
+{
+	struct ticket mine = named_after(true, ""), theirs = named_after(false, "1");
+	uint64_t again;
+
+	(void)state;
+	(void)append(&mine);
+	(void)append(&theirs);
+	/* who has the higher priority is the first in the order */
+	begin(NOW);
+	assert_int_equal(judge_next(2, false, 0).hold, HOLD_AFTER);
+	assert_int_equal(judge_next(1, true, 0).hold, HOLD_NONE);
+	again = try_again(1);
+	begin(NOW);
+	assert_int_equal(judge_next(2, false, 0).hold, HOLD_AFTER);
+	assert_int_equal(judge_next(again, true, 0).hold, HOLD_NONE);
+}
+
+static void a_singleton_is_held_by_who_comes_after_jobs_that_have_ended(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct ticket theirs = named_after(false, "1"), mine = named_after(true, "");
+
+	(void)state;
+	(void)append_granted(&dead);
+	(void)append(&theirs);
+	(void)append(&mine);
+	begin(NOW);
+	assert_int_equal(judge_next(2, false, 0).hold, HOLD_NONE);
+	assert_int_equal(judge_next(3, true, 0).by, 2);
+}
+
+static uint64_t random_state = 1;
+
+static unsigned below(unsigned bound)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return (unsigned)((random_state * UINT64_C(2685821657736338717)) >> 33) % bound;
+}
+
+/* Of those who all wait, in whatever order: whether there is one whom none of them holds. */
+static bool somebody_may_start(const uint64_t *waiting, unsigned count)
+{
+	unsigned free = 0;
+
+	begin(NOW);
+	for (unsigned i = 0; i < count; i++)
+		free += judge_next(waiting[i], false, 0).hold == HOLD_NONE;
+	lives_end(&view.lives);
+	return free > 0;
+}
+
+static void never_do_all_wait_for_each_other(void **state)
+{
+	enum { ROUNDS = 300, JOBS = 5 };
+
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t waiting[JOBS], before = 0;
+
+		for (unsigned i = 0; i < JOBS; i++) {
+			char after[24] = "";
+			struct ticket ticket;
+
+			if (i > 0 && below(2))
+				(void)snprintf(after, sizeof(after), "%llu",
+					(unsigned long long)before - below(i));
+			ticket = named_after(below(2), after);
+			waiting[i] = before = append(&ticket);
+		}
+		/* any of them may have run and failed, and any be before any other */
+		for (unsigned i = 0; i < JOBS; i++)
+			if (!below(3))
+				waiting[i] = try_again(waiting[i]);
+		for (unsigned i = 0; i < JOBS; i++) {
+			unsigned other = below(JOBS);
+			uint64_t number = waiting[i];
+
+			waiting[i] = waiting[other];
+			waiting[other] = number;
+		}
+		if (!somebody_may_start(waiting, JOBS))
+			fail_msg("round %d", round);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -695,16 +922,22 @@ int main(void)
 		TEST(what_is_told_within_a_moment_counts),
 		TEST(a_failure_counts_more_than_what_still_runs),
 		TEST(jobs_that_nobody_waits_for_any_more_are_forgotten),
+		TEST(what_is_known_outlives_a_second_look_in_the_same_turn),
 		TEST(of_others_nothing_is_watched_and_no_timer_set),
 		TEST(who_is_to_be_tried_again_later_is_held_until_then),
 		TEST(an_attempt_holds_as_its_job),
 		TEST(a_job_that_has_never_been_is_an_error),
 		TEST(a_singleton_is_held_by_a_ticket_before_it),
 		TEST(a_singleton_is_held_by_a_lease),
+		TEST(a_singleton_is_held_by_a_job_without_gpus),
+		TEST(of_jobs_without_gpus_only_others_of_that_user_and_name_count),
 		TEST(the_ticket_that_holds_my_singleton_is_watched),
 		TEST(a_singleton_does_not_hold_itself_when_it_is_tried_again),
 		TEST(thousands_of_names_are_told_apart),
 		TEST(after_comes_before_singleton_in_what_is_told),
+		TEST(a_singleton_is_not_held_by_who_comes_after_it),
+		TEST(a_singleton_is_held_by_who_comes_after_jobs_that_have_ended),
+		TEST(never_do_all_wait_for_each_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,17 +115,22 @@ static void check_states(enum gpu_state a, enum gpu_state b, enum gpu_state c)
 				view.gpus[A + i].state, wanted[i]);
 }
 
-/* A lease on one slot. */
-static void lease(const struct owner *owner, unsigned slot)
+/* A lease on one slot, for a part of it. */
+static void lease_part(const struct owner *owner, unsigned slot, unsigned percent)
 {
 	struct lease one = { .ticket = 7,
 		.owner = *owner,
 		.since_ms = NOW - 5000,
-		.share_percent = WHOLE_PERCENT };
+		.share_percent = percent };
 
 	gpuset_add(&one.gpus, slot);
 	text_copy(one.boot, sizeof(one.boot), dir.boot);
 	fixture_write_lease(dir.fd, slot, 1, &one);
+}
+
+static void lease(const struct owner *owner, unsigned slot)
+{
+	lease_part(owner, slot, WHOLE_PERCENT);
 }
 
 /* A lease on @slot whose owner has just died; one more look, after that nothing is settled. */
@@ -320,6 +325,38 @@ static void a_live_lease_keeps_an_instance_that_is_gone(void **state)
 	other_end(&other);
 	look();
 	assert_false(view.gpus[A].exists);
+}
+
+static void one_that_is_gone_is_not_shared_any_more(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+
+	(void)state;
+	lease_part(&other.owner, A, 50);
+	adopt();
+	assert_int_equal(view.plan[A].state, GPU_LEASED);
+	view.probe.mig_count = 0;
+	add_mig(1, "2g.20gb", "MIG-bbbb");
+	look();
+	assert_true(view.gpus[A].exists);
+	assert_int_equal(view.plan[A].state, GPU_UNKNOWN);
+	other_end(&other);
+}
+
+static void nor_is_it_free_without_its_lease(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+
+	(void)state;
+	lease(&other.owner, A);
+	probe_gpus();
+	add_mig(1, "2g.20gb", "MIG-bbbb");
+	look();
+	assert_int_equal(view.plan[A].state, GPU_LEASED);
+	view.leases[0].aside = ASIDE_NEEDED;
+	assert_int_equal(snapshot_find_facts(&view, now_ms), 0);
+	assert_int_equal(view.plan[A].state, GPU_UNKNOWN);
+	other_end(&other);
 }
 
 static void when_all_slots_are_taken_the_others_stay(void **state)
@@ -541,6 +578,8 @@ int main(void)
 		TEST(without_mig_all_instances_are_gone_and_the_gpu_is_back),
 		TEST(a_list_that_is_missing_makes_them_unknown),
 		TEST(a_live_lease_keeps_an_instance_that_is_gone),
+		TEST(one_that_is_gone_is_not_shared_any_more),
+		TEST(nor_is_it_free_without_its_lease),
 		TEST(when_all_slots_are_taken_the_others_stay),
 		TEST(a_foreign_process_on_the_parent_holds_them_all),
 		TEST(a_process_of_a_lease_beside_it_holds_nobody),

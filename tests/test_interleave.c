@@ -260,7 +260,7 @@ static void plan_other(const struct state *s, const struct facts *facts, unsigne
 	if (!waits(facts, q) || has_lease(facts, q))
 		return;
 	verdict = plan_next(plan, &row);
-	if (verdict.kind == VERDICT_START || plan->first_blocked == i + 1)
+	if (verdict.kind == VERDICT_START || verdict.kind == VERDICT_LEASED)
 		add(&out->ahead, q);
 }
 

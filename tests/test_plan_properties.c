@@ -125,7 +125,8 @@ static void random_gpu(unsigned slot, bool has_instances)
 		random_uses(slot);
 	if (gpu->state == GPU_LEASED && !gpu->use_count)
 		gpu->state = GPU_FREE;
-	if (gpu->state == GPU_EXTERNAL || (gpu->state != GPU_FREE && chance(10)))
+	/* of a GPU that is free: what somebody there has had, and may have again */
+	if (gpu->state == GPU_EXTERNAL || chance(10))
 		gpu->foreign_mib = below(CARD_MIB / 2);
 }
 
@@ -324,7 +325,7 @@ static bool admits(const struct plan_row *row, int slot, bool now)
 	if (gpu->state == GPU_EXTERNAL)
 		return row->need.percent == 0 && !gpu->is_busy;
 	return gpu->state <= (now ? GPU_LINGERING : GPU_SETTLING) &&
-	       !(row->need.percent && gpu->foreign_mib);
+	       !(row->need.percent && gpu->foreign_mib && gpu->state != GPU_FREE);
 }
 
 /* --- what holds ----------------------------------------------------------------------- */
@@ -359,12 +360,60 @@ static void check_starts(void)
 	}
 }
 
+static unsigned limit_percent(const struct plan_row *row)
+{
+	return row->gpus * (row->need.percent ? row->need.percent : WHOLE_PERCENT);
+}
+
+/* Whether @used percent and @leases leave @row what the limits allow; 0: any number. */
+static bool limits_leave(const struct plan_row *row, const struct plan_user *used,
+	unsigned percent, unsigned leases)
+{
+	return (!percent || used->percent + limit_percent(row) <= percent) &&
+	       (!leases || used->leases < leases);
+}
+
+/* Whether the limits allow the row @head at @at_ms, beside started rows [@from, @to). */
+static bool head_is_allowed(size_t head, int64_t at_ms, size_t from, size_t to)
+{
+	const struct plan_limits *limits = &m.facts.limits;
+	const struct plan_row *row = &m.rows[head];
+	struct plan_user all = { 0 }, own = { 0 };
+
+	for (size_t i = 0; i < USERS; i++) {
+		const struct plan_user *user = &m.users[i];
+
+		all.percent += user->percent;
+		all.leases += user->leases;
+		if (user->uid == row->uid)
+			own = *user;
+	}
+	for (size_t i = from; i < to; i++) {
+		const struct plan_row *other = &m.rows[i];
+
+		if (m.verdicts[i].kind != VERDICT_START ||
+			(at_ms != INT64_MAX && has_over(other, at_ms)))
+			continue;
+		all.percent += limit_percent(other);
+		all.leases++;
+		if (other->uid == row->uid) {
+			own.percent += limit_percent(other);
+			own.leases++;
+		}
+	}
+	return limits_leave(row, &all, limits->all_percent, limits->all_leases) &&
+	       (row->uid == 0 || limits_leave(row, &own, limits->user_percent,
+					 limits->user_leases));
+}
+
 /* Whether the row @head has its GPUs at @at_ms, beside started rows [@from, @to). */
 static bool head_fits(size_t head, int64_t at_ms, size_t from, size_t to)
 {
 	const struct plan_row *row = &m.rows[head];
 	unsigned count = 0;
 
+	if (!head_is_allowed(head, at_ms, from, to))
+		return false;
 	for (int slot = 0; slot < SLOTS; slot++) {
 		struct load load = load_at(slot, at_ms, from, to);
 		bool has_end = m.gpus[slot].state != GPU_LINGERING &&
@@ -519,11 +568,6 @@ static void check_reasons(void)
 		check_reason(i);
 }
 
-static unsigned limit_percent(const struct plan_row *row)
-{
-	return row->gpus * (row->need.percent ? row->need.percent : WHOLE_PERCENT);
-}
-
 /* Who is above a limit already gets nothing; nobody gets above one. */
 static void check_limits(void)
 {
@@ -648,7 +692,7 @@ static bool is_kept_by_more_than_leases(void)
 	const struct plan_limits *limits = &m.facts.limits;
 
 	for (unsigned slot = 0; slot < SLOTS; slot++)
-		if (m.gpus[slot].state == GPU_LEASED && m.gpus[slot].foreign_mib)
+		if (m.gpus[slot].state <= GPU_LEASED && m.gpus[slot].foreign_mib)
 			return true;
 	return limits->user_percent || limits->user_leases || limits->all_percent ||
 	       limits->all_leases;

@@ -504,6 +504,59 @@ static void who_waits_for_a_part_is_told_how_much_there_is(void **state)
 	assert_int_equal(verdict.behind_need.percent, 50);
 }
 
+static void what_somebody_outside_has_had_is_named(void **state)
+{
+	static const struct {
+		unsigned percent;
+		uint64_t mib;
+		enum gpu_state other,
+			wanted; /* of GPU 1, which has no room; what is named */
+		uint32_t slot;
+	} table[] = {
+		{ 0, 60000, GPU_LEASED, GPU_EXTERNAL, 0 },
+		{ 75, 0, GPU_LOCKED, GPU_EXTERNAL, 0 },
+		{ 0, 60000, GPU_PAUSED, GPU_PAUSED, 1 },
+		{ WHOLE_PERCENT, 0, GPU_LOCKED, GPU_LOCKED, 1 }, /* that is alone there */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct plan plan;
+		struct verdict verdict;
+		struct plan_row row = part_of(2, table[i].percent, table[i].mib);
+
+		set_cards(2);
+		gpus[0].foreign_mib = 30000;
+		share_out(1, 90, 0, 0);
+		gpus[1].total_mib = 50000;
+		gpus[1].state = table[i].other;
+		row.gpus = 2;
+		plan_begin(&plan, &facts);
+		verdict = plan_next(&plan, &row);
+		assert_int_equal(verdict.kind, VERDICT_GPU);
+		assert_int_equal(verdict.state, table[i].wanted);
+		assert_int_equal(verdict.slot, table[i].slot);
+	}
+}
+
+static void what_leaves_room_is_not_to_blame(void **state)
+{
+	struct plan plan;
+	struct plan_row row = part_of(1, 0, 50000);
+	struct verdict verdict;
+
+	(void)state;
+	set_cards(2);
+	gpus[0].foreign_mib = 30000;
+	gpus[1].state = GPU_LOCKED;
+	row.gpus = 2;
+	plan_begin(&plan, &facts);
+	verdict = plan_next(&plan, &row);
+	assert_int_equal(verdict.kind, VERDICT_GPU);
+	assert_int_equal(verdict.state, GPU_LOCKED);
+	assert_int_equal(verdict.slot, 1);
+}
+
 static void the_head_keeps_room_and_no_more(void **state)
 {
 	static const struct {
@@ -658,6 +711,85 @@ static void a_limit_holds_those_behind_whom_it_binds(void **state)
 	verdict = plan_next(&plan, &row);
 	assert_int_equal(verdict.kind, VERDICT_LIMIT);
 	assert_true(plan_is_closed(&plan));
+}
+
+static void the_head_keeps_its_part_of_a_limit(void **state)
+{
+	static const struct {
+		struct plan_limits limits;
+		uint32_t uid;
+		unsigned wanted;
+		int64_t limit_ms;
+		const char *gets; /* NULL: nothing */
+	} table[] = {
+		{ { .user_percent = 400 }, 7, 2, 0,
+			NULL }, /* with the head it would be 6 */
+		{ { .user_percent = 500 }, 7, 1, 0, "3" },
+		{ { .user_percent = 400 }, 8, 2, 0, "34" },     /* another's limit */
+		{ { .user_percent = 400 }, 7, 2, 9 * S, "12" }, /* is gone by then */
+		{ { .user_percent = 400 }, 7, 2, 99 * S, NULL },
+		{ { .user_leases = 2 }, 7, 1, 0, NULL },
+		{ { .user_leases = 3 }, 7, 1, 0, "3" },
+		{ { .all_percent = 500 }, 8, 2, 0, NULL },
+		{ { .all_percent = 600 }, 8, 2, 0, "34" },
+		{ { .all_leases = 2 }, 8, 1, 0, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct plan_user user = { .uid = 7, .percent = 100, .leases = 1 };
+		struct plan plan;
+		struct plan_row row = row_of(1, 3);
+		struct verdict verdict;
+
+		set_gpus("LFFFF");
+		lease_whole(0, NOW_MS + 99 * S);
+		facts.users = &user;
+		facts.user_count = 1;
+		facts.limits = table[i].limits;
+		plan_begin(&plan, &facts);
+		row.uid = 7;
+		row.allow = set_of("012");
+		verdict = plan_next(&plan, &row);
+		assert_int_equal(verdict.kind, VERDICT_LEASED);
+		row = limited(2, table[i].wanted, table[i].limit_ms);
+		row.uid = table[i].uid;
+		verdict = plan_next(&plan, &row);
+		if (table[i].gets)
+			check_start(&verdict, table[i].gets);
+		else
+			check_behind(&verdict, 1);
+	}
+}
+
+static void so_do_those_let_past_beside_each_other(void **state)
+{
+	struct plan_user user = { .uid = 7, .percent = 100, .leases = 1 };
+	struct plan plan;
+	struct plan_row row = row_of(1, 2);
+	struct verdict verdict;
+
+	(void)state;
+	set_gpus("LFFFF");
+	lease_whole(0, NOW_MS + 99 * S);
+	facts.users = &user;
+	facts.user_count = 1;
+	facts.limits.user_percent = 400;
+	plan_begin(&plan, &facts);
+	row.uid = 7;
+	row.allow = set_of("01");
+	assert_int_equal(plan_next(&plan, &row).kind, VERDICT_LEASED);
+	row = limited(2, 1, 9 * S);
+	row.uid = 7;
+	verdict = plan_next(&plan, &row); /* has ended when the head starts */
+	check_start(&verdict, "1");
+	row = limited(3, 1, 0);
+	row.uid = 7;
+	verdict = plan_next(&plan, &row);
+	check_start(&verdict, "2");
+	row.ticket = 4;
+	verdict = plan_next(&plan, &row);
+	check_behind(&verdict, 1);
 }
 
 /* --- any machine, any queue --------------------------------------------------------- */
@@ -1000,12 +1132,16 @@ int main(void)
 		cmocka_unit_test(alone_means_as_if_nobody_were_ahead),
 		cmocka_unit_test(parts_are_packed_and_whole_gpus_stay_whole),
 		cmocka_unit_test(who_waits_for_a_part_is_told_how_much_there_is),
+		cmocka_unit_test(what_somebody_outside_has_had_is_named),
+		cmocka_unit_test(what_leaves_room_is_not_to_blame),
 		cmocka_unit_test(the_head_keeps_room_and_no_more),
 		cmocka_unit_test(beside_a_head_without_a_bound_nothing_is_given),
 		cmocka_unit_test(several_gpus_are_never_instances),
 		cmocka_unit_test(too_many_leases_are_told_with_their_gpu),
 		cmocka_unit_test(who_comes_after_another_takes_and_protects_nothing),
 		cmocka_unit_test(a_limit_holds_those_behind_whom_it_binds),
+		cmocka_unit_test(the_head_keeps_its_part_of_a_limit),
+		cmocka_unit_test(so_do_those_let_past_beside_each_other),
 		cmocka_unit_test(no_machine_and_no_queue_break_the_rules),
 		cmocka_unit_test(nobody_starves_and_backfill_delays_no_head),
 		cmocka_unit_test(a_stream_of_small_jobs_does_not_hold_up_a_large_one),

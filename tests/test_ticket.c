@@ -65,6 +65,21 @@ static int setup(void **state)
 
 /* --- helpers ------------------------------------------------------------------------ */
 
+/* The tickets that were shown, by their marks and numbers; @stop: the last of them. */
+struct shown {
+	uint64_t count, sum, stop;
+};
+
+static int show(void *arg, uint64_t number, const struct ticket *ticket)
+{
+	struct shown *shown = arg;
+
+	assert_int_equal(ticket->since_ms, number * 10);
+	shown->count++;
+	shown->sum += number;
+	return number == shown->stop ? 77 : 0;
+}
+
 static struct ticket make_ticket(int64_t mark)
 {
 	struct ticket ticket = { .state = TICKET_WAITING, .since_ms = mark };
@@ -514,6 +529,49 @@ static void a_record_half_copied_is_read_again(void **state)
 
 /* --- short appends ------------------------------------------------------------------ */
 
+static void all_tickets_are_shown_once_in_their_order(void **state)
+{
+	enum {
+		TICKETS = 200
+	}; /* 1 to 200, but for a void one, a broken one, a control */
+	static const struct {
+		uint64_t from, end, stop, count, sum;
+		int r;
+	} table[] = {
+		{ 1, UINT64_MAX, 0, TICKETS - 3, TICKETS * (TICKETS + 1) / 2 - 140, 0 },
+		{ 1, 4, 0, 3, 6, 0 },
+		{ 60, 72, 0, 11, 716, 0 },
+		{ 7, 7, 0, 0, 0, 0 },
+		{ TICKETS, TICKETS + 1, 0, 1, TICKETS, 0 },
+		{ TICKETS + 1, UINT64_MAX, 0, 0, 0, 0 },
+		{ 1, UINT64_MAX, 66, 64, 66 * 67 / 2 - 70, 77 },
+	};
+	static const char zeros[RECORD_SIZE];
+	struct ticket_file file = open_file(*state);
+	struct control control = { .verb = CONTROL_CANCEL, .ticket = 1 };
+
+	for (int64_t number = 1; number <= TICKETS; number++)
+		if (number == 50)
+			assert_int_equal(ticket_append_control(&file, &control), 0);
+		else
+			(void)append(&file, number * 10);
+	assert_int_equal(
+		pwrite(file.fd, zeros, RECORD_SIZE, 20 * RECORD_SIZE), RECORD_SIZE);
+	assert_int_equal(pwrite(file.fd, "#", 1, 50 + 70 * RECORD_SIZE), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct shown shown = { .stop = table[i].stop };
+
+		torn_reads = 1; /* and is read again */
+		assert_int_equal(
+			ticket_each(&file, table[i].from, table[i].end, show, &shown),
+			table[i].r);
+		assert_int_equal(shown.count, table[i].count);
+		assert_int_equal(shown.sum, table[i].sum);
+	}
+	torn_reads = 0;
+	ticket_release(&file);
+}
+
 static void an_append_cut_short_is_repaired_by_the_next(void **state)
 {
 	struct ticket_file file = open_file(*state);
@@ -825,6 +883,7 @@ int main(void)
 		TEST(a_broken_header_reads_as_the_start),
 		TEST(unknown_keys_stay_in_the_header),
 		TEST(a_record_half_copied_is_read_again),
+		TEST(all_tickets_are_shown_once_in_their_order),
 		TEST(an_append_cut_short_is_repaired_by_the_next),
 		TEST(whoever_looks_for_the_end_repairs_it),
 		TEST(a_file_size_limit_poisons_nothing),

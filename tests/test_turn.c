@@ -127,8 +127,9 @@ static void pause_gpu(unsigned slot, uint32_t is_paused)
 	assert_int_equal(lease_write_gpu(&files[slot], &files[slot].gpu), 0);
 }
 
-/* A ticket of @owner, who wants @gpus of @slots. */
-static uint64_t append_ticket(const struct owner *owner, uint32_t gpus, const char *slots)
+/* A ticket of @owner with that name, who wants @gpus of @slots. */
+static uint64_t append_named(
+	const struct owner *owner, const char *name, uint32_t gpus, const char *slots)
 {
 	struct ticket ticket = { .state = TICKET_WAITING,
 		.owner = *owner,
@@ -137,8 +138,14 @@ static uint64_t append_ticket(const struct owner *owner, uint32_t gpus, const ch
 	uint64_t number = 0;
 
 	text_copy(ticket.boot, sizeof(ticket.boot), dir.boot);
+	text_copy(ticket.request.name, sizeof(ticket.request.name), name);
 	assert_int_equal(ticket_append(&broker.queue.file, &ticket, &number), 0);
 	return number;
+}
+
+static uint64_t append_ticket(const struct owner *owner, uint32_t gpus, const char *slots)
+{
+	return append_named(owner, "", gpus, slots);
 }
 
 static uint64_t hint(void)
@@ -489,6 +496,76 @@ static void the_end_of_the_blocked_head_wakes(void **state)
 	other_end(&holder);
 }
 
+static void so_does_that_of_one_that_is_not_the_first_blocked(void **state)
+{
+	struct other holder = other_start(dir.fd, OTHER_LIVE);
+	struct other first = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+	struct other head = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+
+	(void)state;
+	write_lease(0, &holder.owner, "0");
+	(void)append_ticket(&first.owner, GPUS + 1, "01"); /* which there are not */
+	(void)append_ticket(&head.owner, 2, "01");
+	join(1, "01");
+	check_turn(BROKER_WAITING);
+	assert_false(is_woken_now());
+	other_kill(&head);
+	assert_true(is_woken_now()); /* it is no timer */
+	check_turn(BROKER_GRANTED);
+	other_end(&first);
+	other_end(&holder);
+}
+
+/* Where nothing is left for anybody, too. */
+static void a_namesake_comes_first_though_no_gpu_is_wanted(void **state)
+{
+	struct request request = request_of(0, "01");
+	struct other holder = other_start(dir.fd, OTHER_LIVE);
+	struct other head = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+	struct other namesake = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+	uint64_t number;
+
+	(void)state;
+	write_lease(0, &holder.owner, "01");
+	(void)append_ticket(&head.owner, 1, "01");
+	number = append_named(&namesake.owner, "nightly", 1, "01");
+	request.is_singleton = true;
+	text_copy(request.name, sizeof(request.name), "nightly");
+	fixture_join(&broker, &request);
+	check_turn(BROKER_WAITING);
+	assert_int_equal(broker.verdict.kind, VERDICT_HELD);
+	assert_int_equal(broker.verdict.held_by, number);
+	assert_false(is_woken_now());
+	other_kill(&namesake);
+	assert_true(wait_for_event());
+	check_turn(BROKER_GRANTED);
+	other_end(&head);
+	other_end(&holder);
+}
+
+/* What it used may need a moment to be free: the next probes come soon after each other again. */
+static void the_end_of_a_stranger_begins_the_probes_anew(void **state)
+{
+	struct other holder = other_start(dir.fd, OTHER_LIVE);
+	struct other stranger = other_start(dir.fd, OTHER_LIVE);
+
+	(void)state;
+	write_lease(0, &holder.owner, "01");
+	join(1, "01");
+	check_turn(BROKER_WAITING);
+	broker.view.gpus[0].state = GPU_EXTERNAL;
+	broker.view.gpus[0].culprit = (uint32_t)stranger.pid;
+	broker.probe_backoff = 5;
+	assert_false(is_woken_now());
+	assert_int_equal(broker.probe_backoff, 5);
+	assert_int_equal(
+		kill(stranger.pid, SIGKILL), 0); /* and nobody has reaped it yet */
+	assert_true(wait_for_event());
+	assert_int_equal(broker.probe_backoff, 0);
+	other_end(&stranger);
+	other_end(&holder);
+}
+
 static void who_was_dead_before_anybody_looked_is_no_obstacle(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
@@ -638,6 +715,9 @@ int main(void)
 		TEST(the_end_of_a_lease_wakes),
 		TEST(the_end_of_who_is_to_start_first_wakes),
 		TEST(the_end_of_the_blocked_head_wakes),
+		TEST(so_does_that_of_one_that_is_not_the_first_blocked),
+		TEST(a_namesake_comes_first_though_no_gpu_is_wanted),
+		TEST(the_end_of_a_stranger_begins_the_probes_anew),
 		TEST(who_was_dead_before_anybody_looked_is_no_obstacle),
 		TEST(a_ring_in_the_middle_of_a_turn_is_not_lost),
 		TEST(bells_are_emptied),

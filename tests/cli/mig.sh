@@ -144,6 +144,15 @@ run 'without MIG the GPU is back' 0 '0 0 0 GPU-*' '' \
 	"$GPULEASE" --max-wait 20s sh -c "$show"
 
 only_mig
+holder part -n 0.5 --gpu-ids 0:1
+instances "0 0 3g.40gb $A"
+run 'what is left of one that is gone is nobodys' 124 '' \
+	'*; GPU 0:1 is in an unknown state: nvidia-smi does not list it' \
+	"$GPULEASE" -n 0.3 --gpu-ids 0:1 -I true
+run 'there are others' 0 "$A *" '' "$GPULEASE" -n 0.3 sh -c "$show"
+release_all part
+
+only_mig
 holder stays
 instances "0 0 3g.40gb $A" '0 1 2g.20gb MIG-dddddddd-0000'
 run 'what is leased stays so when others change' 0 'MIG-dddddddd-0000 *' '' \

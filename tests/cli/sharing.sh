@@ -294,6 +294,24 @@ release_all memory
 is 'for all' wait_until 'runs alone'
 release_all alone
 
+# What he has had counts as long as he is there, though nobody uses the GPU now.
+for each in '--vram 60G' '-n 0.5'; do
+	cards 1
+	stranger
+	used "0 $stranger 60000"
+	used "0 $stranger 10"
+	# shellcheck disable=SC2086 # an option and what it is given
+	run "$each is not beside what he may take again" 124 '' \
+		"*; GPU 0 is used outside gpulease by pid $stranger (*sleep)" \
+		"$GPULEASE" $each -I true
+	run 'who is alone there may have it' 0 0 '' "$GPULEASE" -I sh -c "$show"
+	# shellcheck disable=SC2086
+	waiter part $each
+	kill "$stranger"
+	is 'his end is noticed' wait_until 'runs part'
+	release_all part
+done
+
 cards 1
 holder half -n 0.25
 stranger

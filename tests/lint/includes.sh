@@ -9,11 +9,11 @@
 # what they are.
 lib_layers='
 	base banned
-	text clock array gpuset room choice quota part words parse record operands models config config_values
-	fdio owner watch spawn childenv rights kin tree
+	text clock array gpuset room choice quota part words parse parse_gpus record operands models config config_values
+	fdio proc owner watch spawn childenv rights kin tree
 	statedir beacon life terminate probe_data smi* topology probe_run probe probe_marks sim_memory prober
-	ticket queue queue_* passover lease history policy estimate
-	account snapshot snapshot_* usage instance inventory ending commit outcome hold preempt
+	ticket queue queue_* passover lease history policy policy_row estimate
+	account snapshot snapshot_* usage instance inventory ending commit outcome namesake hold preempt
 	broker broker_*'
 gpulease_layers='
 	diag exitcodes bind options pattern operands limits privilege setid container docker_args config_file render_* json_text signals output inject foreground teardown
