@@ -204,6 +204,15 @@ static int open_output(const struct attempts *attempts, struct broker *broker)
 	return 0;
 }
 
+/* An attempt before has read it, and all of them share its offset; a pipe has none. */
+static void rewind_input(const struct settings *settings)
+{
+	int in = attempt.redirection.fds[STDIN_FILENO];
+
+	if (settings->input)
+		(void)lseek(in < 0 ? STDIN_FILENO : in, 0, SEEK_SET);
+}
+
 /* The GPUs that are looked at: what is asked for has to need it. */
 static struct gpuset sampled(const struct settings *settings, const struct broker *broker)
 {
@@ -237,6 +246,7 @@ static int run_once(struct broker *broker, struct launch *launch)
 	attempt.waited_ms = broker->ticket.turn_ms - broker->ticket.since_ms;
 	supervision.waited_ms = attempt.waited_ms;
 	output_mark_again(&attempt.output);
+	rewind_input(settings);
 	sampler_begin(&attempt.sampler, broker, launch->owner->token, &looked_at,
 		broker->ticket.request.vram_mib, context->config.tolerance_percent);
 	r = supervise(&supervision, &attempt.end);

@@ -23,7 +23,8 @@ MUST_CHECK int attempts_check(const struct settings *settings);
 
 /*
  * Runs the job, which has been granted, to its end.  The exit status; does not return where the
- * command died of a signal.
+ * command died of a signal.  Each attempt finds the input that the settings name at its beginning;
+ * what it got from who has called us it shares with those before.
  */
 int attempts_run(const struct attempts *attempts);
 

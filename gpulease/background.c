@@ -15,6 +15,7 @@
 #include "parse.h"
 #include "redirect.h"
 #include "rights.h"
+#include "step.h"
 
 static struct {
 	bool is_here;
@@ -80,6 +81,11 @@ static int check_files(const struct context *context)
 	struct why why = WHY_NONE;
 	int r;
 
+	/* closed on exec is what main() has put where nothing was open */
+	if (!settings->follow && (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC)) {
+		diag("cannot submit: stdout is closed, where the job's id is printed");
+		return EXIT_MISUSE;
+	}
 	background.has_logs = joblog_prepare(context, &why) == 0;
 	if (!background.has_logs && !settings->output) {
 		diag("%s", why.text);
@@ -121,20 +127,6 @@ static int close_inherited(void)
 	return 0;
 }
 
-/* In place: what others read is the memory that the environment was in at the start. */
-static void leave_lease(void)
-{
-	char *token = getenv(KIN_TOKEN_VARIABLE);
-
-	(void)prctl(PR_SET_NAME, KIN_SUBMITTED);
-	limits_untag();
-	if (!token)
-		return;
-	memset(token, '-', strlen(token));
-	/* that lease's GPUs bound what is part of it, and nothing else */
-	(void)unsetenv("CUDA_VISIBLE_DEVICES");
-}
-
 int background_become(const char *log)
 {
 	autofd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -144,7 +136,8 @@ int background_become(const char *log)
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || setsid() < 0)
 		return -errno;
 	limits_ignore_hangup();
-	leave_lease();
+	(void)prctl(PR_SET_NAME, KIN_SUBMITTED);
+	step_leave();
 	return close_inherited();
 }
 
@@ -160,15 +153,36 @@ static int await(pid_t child)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/*
+ * Prints the id of @job, which waits for that behind @fd: who cannot know of a job submits it
+ * again.  0 or an exit status.
+ */
+static int tell_id(const struct context *context, uint64_t job, int fd)
+{
+	int r = 0;
+
+	if (context->settings->follow)
+		note("job %llu", (unsigned long long)job);
+	else if (dprintf(STDOUT_FILENO, "%llu\n", (unsigned long long)job) < 0)
+		r = -errno;
+	if (r == 0) {
+		(void)send(fd, "!", 1, MSG_NOSIGNAL);
+		return 0;
+	}
+	diag("cannot print the id of job %llu, which is given up: %s",
+		(unsigned long long)job, strerror(-r));
+	return EXIT_MISUSE;
+}
+
 /* Until the job has its ticket and its log, or has ended without. */
-static int see_off(const struct context *context, pid_t child, int fd)
+static int see_off(const struct context *context, pid_t child, int *fd)
 {
 	uint64_t job;
 	ssize_t n;
 	int r;
 
 	do
-		n = recv(fd, &job, sizeof(job), 0);
+		n = recv(*fd, &job, sizeof(job), 0);
 	while (n < 0 && errno == EINTR);
 	if (n != sizeof(job)) {
 		r = await(child);
@@ -177,11 +191,13 @@ static int see_off(const struct context *context, pid_t child, int fd)
 				r - 128);
 		return r ? r : EXIT_MISUSE;
 	}
-	if (!context->settings->follow) {
-		printf("%llu\n", (unsigned long long)job);
-		return 0;
+	r = tell_id(context, job, *fd);
+	if (r != 0) {
+		close_fd(fd);
+		(void)await(child);
 	}
-	note("job %llu", (unsigned long long)job);
+	if (r != 0 || !context->settings->follow)
+		return r;
 	r = follow(context, job);
 	return r == 0 ? await(child) : r;
 }
@@ -218,7 +234,7 @@ bool background_begin(const struct context *context, int *ret_status)
 		diag("cannot submit: %s", strerror(r));
 		*ret_status = EXIT_MISUSE;
 	} else {
-		*ret_status = see_off(context, child, ends[0]);
+		*ret_status = see_off(context, child, &ends[0]);
 	}
 	close_fd(&ends[0]);
 	return false;
@@ -285,6 +301,21 @@ static void name_log(const struct context *context, uint64_t job)
 		verbose("%s", why.text);
 }
 
+/* The id, to who waits for it, until that one has printed it; whether it has. */
+static bool give_id(uint64_t job)
+{
+	char byte;
+	ssize_t n;
+
+	if (send(background.caller_fd, &job, sizeof(job), MSG_NOSIGNAL) < 0)
+		return false;
+	do
+		n = recv(background.caller_fd, &byte, 1, 0);
+	while (n < 0 && errno == EINTR);
+	close_fd(&background.caller_fd);
+	return n == 1;
+}
+
 int background_announce(const struct context *context, uint64_t job)
 {
 	struct redirection files;
@@ -301,11 +332,9 @@ int background_announce(const struct context *context, uint64_t job)
 		return EXIT_MISUSE;
 	close_files(&files);
 	/* all that was the caller's is closed now: it may go */
-	if (send(background.caller_fd, &job, sizeof(job), MSG_NOSIGNAL) < 0) {
-		diag("gave up: whoever has submitted job %llu ended before learning its id",
-			(unsigned long long)job);
-		return EXIT_MISUSE;
-	}
-	close_fd(&background.caller_fd);
-	return 0;
+	if (give_id(job))
+		return 0;
+	diag("gave up: whoever has submitted job %llu has not printed its id",
+		(unsigned long long)job);
+	return EXIT_MISUSE;
 }

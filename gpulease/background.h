@@ -11,8 +11,8 @@
  * that one's token or tag any more, and has the name by which parents beyond it do not count
  * (kin.h).  So it is not ended with that one, does not keep it, and its GPUs are its own.
  *
- * Killed before the id was printed -> the job, if there is one, gives up: no id, no job; but for
- * the moment between the caller's being told and its telling.
+ * Killed before the id was printed, or unable to print it -> the job, if there is one, gives up: no
+ * id, no job.  Killed in the moment behind that, the id may be of a job that has given up.
  */
 #ifndef GPULEASE_BACKGROUND_H
 #define GPULEASE_BACKGROUND_H
@@ -30,7 +30,7 @@ bool background_begin(const struct context *context, int *ret_status);
 
 /*
  * In the new process: job @job has its ticket.  Opens its files as stdin, stdout and stderr and
- * lets the caller go; where there is none, but a log already, gives that the name by which it is
+ * lets the caller go once that has printed the id; where there is none, but a log already, gives that the name by which it is
  * found.  0, or an exit status after the reason was told; the job is not to go on
  * then.
  */

@@ -96,6 +96,14 @@ static int check_pairs(const struct command_line *line,
 		why_set(why, "--singleton needs --name: it waits for jobs of that name");
 		return -EINVAL;
 	}
+	/* what is cut off tells no jobs apart */
+	if (s->singleton && strlen(s->name) >= NAME_SIZE_MAX) {
+		why_set(why,
+			"--singleton: '%s' has %zu bytes, and jobs are told apart by the "
+			"first %d of their names; shorten it",
+			quote(s->name).text, strlen(s->name), NAME_SIZE_MAX - 1);
+		return -EINVAL;
+	}
 	if (s->verb == VERB_RUN && s->grace_given && !care_is_wanted(s) &&
 		!*SPELL(result, settings.limit_ms)) {
 		why_set(why,
@@ -278,8 +286,11 @@ static int settle_command(
 		return refuse_command(
 			s, result->rest_count ? result->rest[0] : NULL, why);
 	if (!result->rest_count) {
-		why_set(why,
-			"no command given; write gpulease [options] command, or --help");
+		/* srun's --wait takes a number, too */
+		why_set(why, "no command given; write gpulease [options] command, or %s",
+			use_of(result, options_find(cli_options, "wait", 4))->times
+				? "--wait-for ID"
+				: "--help");
 		return -EINVAL;
 	}
 	s->command = result->rest;
@@ -332,6 +343,7 @@ int cli_parse(char **argv, struct settings *ret, struct why *why)
 		s->follow = true;
 	}
 	s->grace_given = *SPELL(&result, settings.grace_ms);
+	s->limit_given = *SPELL(&result, settings.limit_ms);
 	/* --help and its like ask for nothing else, whatever stands beside them */
 	if (!result.verb || result.verb->kind == OPTION_VERB) {
 		r = check_verb(&result, s->verb, why);

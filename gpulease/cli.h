@@ -33,7 +33,7 @@ enum verb {
 	VERB_LIST_OPTIONS,
 };
 
-enum { MODEL_SIZE = 48, IGNORED_MAX = 24 };
+enum { MODEL_SIZE = 48, IGNORED_MAX = 40 };
 
 /* What becomes of a job at its time limit. */
 enum on_limit { ON_LIMIT_KILL, ON_LIMIT_REQUEUE };
@@ -79,6 +79,7 @@ struct settings {
 	bool immediate;       /* wait for nothing but the own probe, at most… */
 	int64_t immediate_ms; /* …0: not beyond it */
 	int64_t limit_ms;     /* 0: none */
+	bool limit_given;     /* then that 0 was said, too */
 	int64_t grace_ms;     /* 10 s between TERM and KILL; for --cancel too */
 	bool grace_given;
 	const char *chdir; /* NULL: stay */

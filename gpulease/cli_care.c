@@ -134,6 +134,11 @@ int settle_care(const struct settings *s, struct why *why)
 		return refuse(why, "--max-requeues goes only with --on-limit requeue");
 	if (s->submit && s->dry_run)
 		return refuse(why, "--submit and --dry-run exclude each other; give one");
+	if (s->screen && s->dry_run)
+		return refuse(why, "--screen and --dry-run exclude each other; give one");
+	if (s->lease_only && s->adopt_pid && s->dry_run)
+		return refuse(why, "--lease-only --pid and --dry-run exclude each other: "
+				   "it waits for nothing, and tells at once");
 	return 0;
 }
 
@@ -177,8 +182,12 @@ int settle_job_operands(struct settings *s, const char *verb, struct why *why)
 		s->signal = count ? signal_number(s->operands[count - 1]) : 0;
 		if (count == 2 && s->signal)
 			return want_jobs(s, 1, verb, why);
-		why_set(why, "--signal-job wants the id of a job and a signal: "
-			     "--signal-job 12 USR1");
+		if (count == 2)
+			why_set(why, "--signal-job: there is no signal '%s'",
+				quote(s->operands[1]).text);
+		else
+			why_set(why, "--signal-job wants the id of a job and a signal: "
+				     "--signal-job 12 USR1");
 		return -EINVAL;
 	case VERB_LOG:
 	case VERB_FOLLOW:

@@ -101,6 +101,7 @@ int read_when(const char *value, void *real_ms, struct why *why);
 int read_states(const char *value, void *list, struct why *why);
 int read_nodes(const char *value, void *unused, struct why *why);
 int read_one_task(const char *value, void *unused, struct why *why);
+int read_open_mode(const char *value, void *unused, struct why *why);
 int read_export(const char *value, void *list, struct why *why);
 int read_file(const char *value, void *pattern, struct why *why);
 int read_batch_format(const char *value, void *format, struct why *why);

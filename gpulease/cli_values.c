@@ -163,6 +163,19 @@ int read_one_task(const char *value, void *unused, struct why *why)
 	return -EINVAL;
 }
 
+/* A file is written anew, as with srun where nothing is said. */
+int read_open_mode(const char *value, void *unused, struct why *why)
+{
+	(void)unused;
+	if (strcmp(value, "truncate") == 0 || strcmp(value, "t") == 0)
+		return 0;
+	why_set(why,
+		"'%s' is not truncate, and files of --output are always written anew; "
+		"append with >> instead",
+		quote(value).text);
+	return -EINVAL;
+}
+
 int read_export(const char *value, void *at, struct why *why)
 {
 	const char **list = at;
@@ -214,8 +227,7 @@ int read_history(const char *value, uint64_t *ret, struct why *why)
 		return 0;
 	}
 	if (parse_u64(value, INT64_MAX, &count, NULL) < 0 || !count) {
-		why_set(why,
-			"--history: '%s' is not a number of events; write one, or all",
+		why_set(why, "--history: '%s' is not a number of jobs; write one, or all",
 			quote(value).text);
 		return -EINVAL;
 	}

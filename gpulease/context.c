@@ -80,6 +80,18 @@ void local_user_name(uid_t uid, char *out, size_t size)
 	(void)fclose(file);
 }
 
+const char *find_home(void)
+{
+	const char *home = getenv("HOME");
+	const struct passwd *entry;
+
+	if (home && home[0] == '/')
+		return home;
+	/* a daemon's child or a stripped environment is the same user all the same */
+	entry = getpwuid(getuid());
+	return entry ? entry->pw_dir : NULL;
+}
+
 /* --- the context ------------------------------------------------------------------- */
 
 /* $GPULEASE_SIM is --sim for those who cannot add an option: commands in a simulated job. */
@@ -152,14 +164,20 @@ static void find_nvidia_smi(struct context *context)
 		out[0] = '\0';
 }
 
-/* A lent group is of no use but for the shared directory, and in the way of a private one. */
-static int settle_rights(const struct context *context, struct why *why)
+/* Whether the directory will be one of the user's own. */
+static bool wants_private(const struct context *context)
 {
 	struct stat st;
 
-	if (!rights_are_lent() || context->named ||
-		(!context->settings->sim_gpus &&
-			(stat(context->config.directory, &st) == 0 || errno != ENOENT)))
+	return context->settings->sim_gpus ||
+	       (!context->named && stat(context->config.directory, &st) < 0 &&
+		       errno == ENOENT);
+}
+
+/* A lent group is of no use but for the shared directory, and in the way of a private one. */
+static int settle_rights(bool is_private, struct why *why)
+{
+	if (!rights_are_lent() || !is_private)
 		return 0;
 	if (privilege_drop() == 0)
 		return 0;
@@ -204,14 +222,16 @@ int context_open_directory(struct context *context, struct why *why)
 		.explicit_path = context->named,
 		.system_path = context->config.directory,
 		.state_home = getenv("XDG_STATE_HOME"),
-		.home = getenv("HOME"),
 		.sim_gpus = settings->sim_gpus,
 		.sim_mib = settings->sim_mib,
 	};
-	int r = settle_rights(context, why);
+	bool is_private = wants_private(context);
+	int r = settle_rights(is_private, why);
 
 	if (r < 0)
 		return r;
+	if (is_private)
+		choice.home = find_home();
 	choice.is_hardened = rights_are_lent();
 	context->dir.history_bytes = context->config.history_mib << 20;
 	r = statedir_open(&choice, &context->dir, why);
@@ -267,9 +287,9 @@ static void tell_what_is_missing(const struct context *context)
 				directory, context->dir.path);
 	} else if (context->dir.is_fallback) {
 		note("no shared directory '%s' in this container, which does not see the "
-		     "host's queue: only your own jobs are coordinated; on the host, "
-		     "gpulease --docker-args says what to mount",
-			directory);
+		     "host's queue: only your own jobs are coordinated, in '%s'; on the "
+		     "host, gpulease --docker-args says what to mount",
+			directory, context->dir.path);
 	} else if (!container_has_mounted(context->dir.fd)) {
 		note("this container does not see the host's queue, '%s' is its own; on the "
 		     "host, gpulease --docker-args says what to mount",

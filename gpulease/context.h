@@ -50,6 +50,12 @@ MUST_CHECK int context_no_gpus(void);
  */
 MUST_CHECK int find_program(const char *program, char ret[PATH_MAX]);
 
+/*
+ * The home of the user: $HOME where that is an absolute path, else what the system's list of
+ * users has, so that all jobs of a user meet however they are started.  NULL: none is known.
+ */
+const char *find_home(void);
+
 /* The name of user @uid without asking a name service: from /etc/passwd; "" if not there. */
 void local_user_name(uid_t uid, char *out, size_t size);
 

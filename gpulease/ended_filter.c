@@ -121,12 +121,18 @@ static bool is_of_time(const struct ended_filter *filter, const struct history_e
 	       begun_ms <= filter->until_ms;
 }
 
+/* A longer name is cut where it is kept. */
+static bool is_called(const struct history_end *end, const char *name)
+{
+	return strncmp(end->name, name, sizeof(end->name) - 1) == 0;
+}
+
 bool ended_filter_admits(const struct ended_filter *filter, const struct history_end *end)
 {
 	if (filter->states && !(filter->states & 1u << history_state(end)))
 		return false;
 	return is_of_user(filter, end) && is_of_time(filter, end) &&
-	       (!filter->name || strcmp(end->name, filter->name) == 0);
+	       (!filter->name || is_called(end, filter->name));
 }
 
 bool ended_filter_is_open(const struct ended_filter *filter)

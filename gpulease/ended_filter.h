@@ -12,7 +12,7 @@ struct ended_filter {
 	const char *user; /* NULL: any */
 	bool has_uid;     /* of ->user; what has no name on record has this at least */
 	uint32_t uid;
-	const char *name;          /* the same to the letter; NULL: any */
+	const char *name;          /* the same, as far as it is kept; NULL: any */
 	unsigned states;           /* a bit for each enum end_state; 0: any */
 	int64_t from_ms, until_ms; /* CLOCK_REALTIME; 0, INT64_MAX: any */
 };

@@ -1,10 +1,9 @@
-#include <errno.h>
 #include <pwd.h>
-#include <sys/stat.h>
 
 #include "explain.h"
 #include "instance.h"
 #include "parse.h"
+#include "proc.h"
 
 const char *state_word(enum gpu_state state)
 {
@@ -51,23 +50,12 @@ bool may_show_commands_of(uint32_t uid)
 	return !hides_others || getuid() == 0 || getuid() == uid;
 }
 
-static int find_owner(uint32_t pid, uint32_t *ret_uid)
-{
-	char path[32];
-	struct stat st;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u", pid);
-	if (stat(path, &st) < 0)
-		return -errno;
-	*ret_uid = st.st_uid;
-	return 0;
-}
-
 bool may_show_process(uint32_t pid)
 {
 	uint32_t uid;
 
-	return !hides_others || (find_owner(pid, &uid) == 0 && may_show_commands_of(uid));
+	return !hides_others ||
+	       (proc_find_user(pid, &uid) == 0 && may_show_commands_of(uid));
 }
 
 void describe_process(uint32_t pid, struct text *out)
@@ -75,7 +63,7 @@ void describe_process(uint32_t pid, struct text *out)
 	struct process_stat process;
 	uint32_t uid = 0;
 
-	if (find_owner(pid, &uid) < 0 || process_stat_read(pid, &process) < 0) {
+	if (proc_find_user(pid, &uid) < 0 || process_stat_read(pid, &process) < 0) {
 		text_add(out, "not visible here");
 		return;
 	}

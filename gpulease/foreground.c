@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "clock.h"
@@ -15,9 +16,9 @@ enum {
 	BELL_FD,
 	GUARD_FDS,
 
-	LOOK_MS = 250, /* where the kernel has no pidfd */
-	NAP_MS = 3600 * 1000,
-	STOP_TRIES = 1000, /* of 1 ms, until the parent has stopped */
+	ANSWER_MS = 1000, /* for a witness that has not been killed */
+	LOOK_MS = 1000,
+	WAKE_MS = 10,
 };
 
 /* In a child: ends with its parent, and is disturbed by nothing else. */
@@ -45,40 +46,84 @@ static void end_child(pid_t *pid)
 
 /* --- the witness ------------------------------------------------------------------- */
 
-void foreground_begin(struct foreground *foreground)
+/* Answers whether a signal is pending here, as often as its parent asks. */
+static _Noreturn void testify(pid_t parent, int fd)
 {
-	pid_t parent = getpid();
+	unsigned char signal;
 
-	foreground->witness = fork();
-	if (foreground->witness == 0) {
-		attend(parent, "gpulease-group");
-		fdio_close_from(0);
-		for (;;)
-			(void)pause();
+	attend(parent, "gpulease-group");
+	(void)!dup2(fd, 0);
+	fdio_close_from(1);
+	while (recv(0, &signal, 1, 0) == 1) {
+		sigset_t pending;
+		bool answer =
+			sigpending(&pending) == 0 && sigismember(&pending, signal) == 1;
+
+		if (send(0, &answer, 1, MSG_NOSIGNAL) < 0)
+			break;
 	}
-	if (foreground->witness < 0)
-		foreground->witness = 0;
+	_exit(0);
 }
 
-/* Whether @signal is pending for process @pid as a whole. */
-static bool is_pending(pid_t pid, unsigned signal)
+void foreground_begin(struct foreground *foreground)
 {
-	char path[32], text[4096];
-	unsigned long long pending = 0;
-	const char *line;
+	struct foreground_witness *witness = &foreground->witness;
+	pid_t parent = getpid();
+	int ends[2];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (fdio_read_text(AT_FDCWD, path, text, sizeof(text)) < 0)
+	witness->pid = 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return;
+	witness->pid = fork();
+	if (witness->pid == 0)
+		testify(parent, ends[1]);
+	close_fd(&ends[1]);
+	if (witness->pid > 0) {
+		witness->fd = ends[0];
+		return;
+	}
+	close_fd(&ends[0]);
+	witness->pid = 0;
+}
+
+static void end_witness(struct foreground_witness *witness)
+{
+	if (witness->pid)
+		close_fd(&witness->fd);
+	end_child(&witness->pid);
+}
+
+/* The group was stopped, and its parent alone continued: it has to run to answer. */
+static void wake(pid_t pid)
+{
+	siginfo_t stop = { .si_pid = 0 };
+
+	if (waitid(P_PID, (id_t)pid, &stop, WSTOPPED | WNOHANG) == 0 && stop.si_pid)
+		(void)kill(pid, SIGCONT);
+}
+
+/*
+ * Whether @signal is pending for @witness.  It is asked itself, for where a group is lent /proc
+ * may show nothing of it.
+ */
+static bool is_pending(const struct foreground_witness *witness, unsigned signal)
+{
+	struct pollfd answers = { .fd = witness->fd, .events = POLLIN };
+	unsigned char question = (unsigned char)signal, answer = 0;
+
+	wake(witness->pid);
+	while (recv(witness->fd, &answer, 1, MSG_DONTWAIT) == 1)
+		; /* one that came too late */
+	if (send(witness->fd, &question, 1, MSG_NOSIGNAL) != 1 ||
+		poll(&answers, 1, ANSWER_MS) != 1)
 		return false;
-	line = strstr(text, "\nShdPnd:");
-	return line && sscanf(line, "\nShdPnd: %llx", &pending) == 1 &&
-	       (pending >> (signal - 1) & 1);
+	return recv(witness->fd, &answer, 1, MSG_DONTWAIT) == 1 && answer;
 }
 
 /* What is pending stays so: once it has been asked about, another takes its place. */
 static void relieve(struct foreground *foreground)
 {
-	end_child(&foreground->former);
+	end_witness(&foreground->former);
 	foreground->former = foreground->witness;
 	foreground_begin(foreground);
 }
@@ -88,15 +133,16 @@ bool foreground_reached_all(
 {
 	bool is_for_all;
 
-	if (foreground->witness && is_pending(foreground->witness, info->ssi_signo)) {
+	if (foreground->witness.pid &&
+		is_pending(&foreground->witness, info->ssi_signo)) {
 		relieve(foreground);
 		is_for_all = true;
-	} else if (foreground->former) {
+	} else if (foreground->former.pid) {
 		/* perhaps a second one, that came before the new witness */
-		is_for_all = is_pending(foreground->former, info->ssi_signo);
+		is_for_all = is_pending(&foreground->former, info->ssi_signo);
 	} else {
 		/* without a witness: the terminal's, but a hangup is first its leader's alone */
-		is_for_all = !foreground->witness && info->ssi_code == SI_KERNEL &&
+		is_for_all = !foreground->witness.pid && info->ssi_code == SI_KERNEL &&
 			     getsid(0) != getpid();
 	}
 	return is_for_all && getpgid(command) == getpgrp();
@@ -104,32 +150,30 @@ bool foreground_reached_all(
 
 void foreground_has_read_all(struct foreground *foreground)
 {
-	end_child(&foreground->former);
+	end_witness(&foreground->former);
+}
+
+static void forget(struct foreground_witness *witness, pid_t pid)
+{
+	if (witness->pid != pid)
+		return;
+	close_fd(&witness->fd);
+	witness->pid = 0;
 }
 
 void foreground_forget(struct foreground *foreground, pid_t pid)
 {
-	if (foreground->witness == pid)
-		foreground->witness = 0;
-	if (foreground->former == pid)
-		foreground->former = 0;
+	forget(&foreground->witness, pid);
+	forget(&foreground->former, pid);
 }
 
 void foreground_end(struct foreground *foreground)
 {
-	end_child(&foreground->former);
-	end_child(&foreground->witness);
+	end_witness(&foreground->former);
+	end_witness(&foreground->witness);
 }
 
 /* --- stopping ---------------------------------------------------------------------- */
-
-bool is_stopped(pid_t pid)
-{
-	struct process_stat stat;
-
-	return process_stat_read((uint32_t)pid, &stat) == 0 &&
-	       (stat.state == 'T' || stat.state == 't');
-}
 
 static bool has_terminal(void)
 {
@@ -141,40 +185,34 @@ static bool has_terminal(void)
 	return true;
 }
 
-static bool has_ended(pid_t pid)
+/* Whether @command goes on or has ended; one that is not to be seen stands still. */
+static bool has_moved(pid_t command)
 {
 	struct process_stat stat;
 
-	return process_stat_read((uint32_t)pid, &stat) < 0 || stat.state == 'Z';
+	return process_stat_read((uint32_t)command, &stat) == 0
+		       ? !strchr("Tt", stat.state)
+		       : kill(command, 0) < 0 && errno == ESRCH;
 }
 
-/* Until @command has ended, the moment has come or the bell rings. */
+/*
+ * Until @command goes on or has ended, the moment has come or the bell rings.  That it goes on
+ * the kernel tells nobody but its parent, which is stopped: so it is looked at now and then.
+ */
 static void watch_over(pid_t command, bool has_pidfd, bool has_bell, int64_t wake_ms)
 {
-	for (;;) {
+	while (!has_moved(command)) {
 		struct pollfd fds[GUARD_FDS] = {
 			[COMMAND_FD] = { has_pidfd ? COMMAND_FD : -1, POLLIN, 0 },
 			[BELL_FD] = { has_bell ? BELL_FD : -1, POLLIN, 0 },
 		};
 		int64_t left_ms =
-			wake_ms == INT64_MAX ? NAP_MS : wake_ms - clock_boot_ms();
+			wake_ms == INT64_MAX ? LOOK_MS : wake_ms - clock_boot_ms();
 
-		if (left_ms <= 0)
-			return;
-		left_ms = min_i64(left_ms, has_pidfd ? NAP_MS : LOOK_MS);
-		if (poll(fds, GUARD_FDS, (int)left_ms) > 0)
-			return;
-		if (!has_pidfd && has_ended(command))
+		if (left_ms <= 0 ||
+			poll(fds, GUARD_FDS, (int)min_i64(left_ms, LOOK_MS)) > 0)
 			return;
 	}
-}
-
-/* Both of them were to stop; whether @command was continued before the parent had stopped. */
-static bool is_out_of_step(pid_t parent, pid_t command)
-{
-	for (int tries = 0; tries < STOP_TRIES && !is_stopped(parent); tries++)
-		(void)poll(NULL, 0, 1);
-	return is_stopped(parent) && !is_stopped(command);
 }
 
 static _Noreturn void guard(pid_t parent, pid_t command, int64_t wake_ms, int bell_fd)
@@ -192,10 +230,12 @@ static _Noreturn void guard(pid_t parent, pid_t command, int64_t wake_ms, int be
 	if (bell_fd >= 0)
 		(void)!dup2(bell_fd, BELL_FD);
 	fdio_close_from(GUARD_FDS);
-	if (!is_out_of_step(parent, command))
-		watch_over(command, has_pidfd, bell_fd >= 0, wake_ms);
-	(void)kill(parent, SIGCONT);
-	_exit(0);
+	watch_over(command, has_pidfd, bell_fd >= 0, wake_ms);
+	/* it may not have stopped yet; once it goes on it ends us */
+	for (;;) {
+		(void)kill(parent, SIGCONT);
+		(void)poll(NULL, 0, WAKE_MS);
+	}
 }
 
 /* As by the signal itself; in a group without a shell that could see it nothing happens. */

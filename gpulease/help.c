@@ -132,6 +132,13 @@ static void print_topics(FILE *out)
 		"all of it; the manual: man gpulease");
 }
 
+void help_add_topics(struct text *out)
+{
+	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++)
+		text_addf(out, "%s, ", groups[group].name);
+	text_add(out, "all");
+}
+
 int help_print(const char *topic, FILE *out)
 {
 	bool is_all = topic && strcmp(topic, "all") == 0, found = false;

@@ -6,10 +6,12 @@
 
 #include <stdio.h>
 
-#include "base.h"
+#include "text.h"
 
 /* What there is to know first, or about @topic: a group of options, or all.  -ENOENT: none. */
 MUST_CHECK int help_print(const char *topic, FILE *out);
+/* Appends what @topic may be: "run, choose, ..., all". */
+void help_add_topics(struct text *out);
 void version_print(FILE *out);
 
 /*

@@ -12,6 +12,7 @@
 #include "launch.h"
 #include "limits.h"
 #include "mps.h"
+#include "parse.h"
 #include "privilege.h"
 #include "redirect.h"
 #include "rights.h"
@@ -186,6 +187,26 @@ static void execute_script(
 	free(script);
 }
 
+/* The program is there, so what it names behind `#!` is not, or the loader it wants. */
+static void refuse_interpreter(const char *program)
+{
+	autofd int fd = open(program, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char head[256] = "";
+	ssize_t size = fd < 0 ? 0 : read(fd, head, sizeof(head) - 1);
+	char *name = head + 2, *end;
+
+	if (size < 2 || head[0] != '#' || head[1] != '!') {
+		diag("cannot execute '%s': the loader that it wants is not there",
+			program);
+		return;
+	}
+	head[size] = '\0';
+	name += strspn(name, " \t");
+	end = name + strcspn(name, " \t\n");
+	diag("cannot execute '%s': its interpreter '%s' is not there", program,
+		quote_bytes(name, (size_t)(end - name)).text);
+}
+
 static int execute(const struct launch *launch, char **command, char **environment)
 {
 	int error;
@@ -194,7 +215,10 @@ static int execute(const struct launch *launch, char **command, char **environme
 	error = errno;
 	if (error == ENOEXEC)
 		execute_script(launch, command, environment);
-	diag("cannot execute '%s': %s", launch->program, strerror(error));
+	if (error == ENOENT && access(launch->program, F_OK) == 0)
+		refuse_interpreter(launch->program);
+	else
+		diag("cannot execute '%s': %s", launch->program, strerror(error));
 	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 }
 

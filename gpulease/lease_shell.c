@@ -1,7 +1,4 @@
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "beacon.h"
@@ -10,40 +7,8 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "lease_only.h"
-#include "rights.h"
 
 /* --- which shell ------------------------------------------------------------------- */
-
-/* Whether the descriptor @name in @fds is the end of the pipe @pipe that is read from. */
-static bool is_reading_end(int fds, const char *name, const struct stat *pipe)
-{
-	struct stat file, link;
-
-	/* the link has the rights that the file was opened with */
-	return fstatat(fds, name, &file, 0) == 0 && file.st_ino == pipe->st_ino &&
-	       file.st_dev == pipe->st_dev &&
-	       fstatat(fds, name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       (link.st_mode & (S_IRUSR | S_IWUSR)) == S_IRUSR;
-}
-
-/* Whether process @pid reads from @pipe: 1, 0, or a negative errno: it is not to be seen. */
-static int reads_from(uint32_t pid, const struct stat *pipe)
-{
-	struct dirent *entry;
-	char path[32];
-	int found = 0;
-	DIR *fds;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/fd", pid);
-	fds = opendir(path);
-	if (!fds)
-		return -errno;
-	while (!found && (entry = readdir(fds)))
-		found = isdigit((unsigned char)entry->d_name[0]) &&
-			is_reading_end(dirfd(fds), entry->d_name, pipe);
-	(void)closedir(fds);
-	return found;
-}
 
 /*
  * Who has made the pipe that we print into is to evaluate what he reads from it: the farthest of
@@ -61,13 +26,11 @@ static uint32_t find_reader(void)
 
 	if (fstat(STDOUT_FILENO, &pipe) < 0 || !S_ISFIFO(pipe.st_mode))
 		return pid;
-	rights_as_user_begin();
-	while (pid && (r = reads_from(pid, &pipe)) >= 0 && (r > 0 || !reader)) {
+	while (pid && (r = process_reads_from(pid, &pipe)) >= 0 && (r > 0 || !reader)) {
 		if (r > 0)
 			reader = pid;
 		pid = process_stat_read(pid, &process) == 0 ? process.parent : 0;
 	}
-	rights_as_user_end();
 	return !reader && r < 0 ? (uint32_t)getppid() : reader;
 }
 

@@ -8,7 +8,7 @@
 static struct {
 	bool is_raised;
 	struct rlimit descriptors, size;
-	struct sigaction size_action, child_action, hangup_action;
+	struct sigaction size_action, child_action, hangup_action, pipe_action;
 } before;
 
 /* The soft limit as high as it may be, but a multiple of @step. */
@@ -38,14 +38,25 @@ void limits_raise(void)
 	(void)sigaction(SIGXFSZ, &ignore, &before.size_action);
 	(void)sigaction(SIGCHLD, &usual, &before.child_action);
 	(void)sigaction(SIGHUP, NULL, &before.hangup_action);
+	(void)sigaction(SIGPIPE, NULL, &before.pipe_action);
 	before.is_raised = true;
+}
+
+static void ignore_signal(int signal)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	(void)sigaction(signal, &ignore, NULL);
 }
 
 void limits_ignore_hangup(void)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	ignore_signal(SIGHUP);
+}
 
-	(void)sigaction(SIGHUP, &ignore, NULL);
+void limits_ignore_broken_pipe(void)
+{
+	ignore_signal(SIGPIPE);
 }
 
 void limits_restore(void)
@@ -57,6 +68,7 @@ void limits_restore(void)
 	(void)sigaction(SIGXFSZ, &before.size_action, NULL);
 	(void)sigaction(SIGCHLD, &before.child_action, NULL);
 	(void)sigaction(SIGHUP, &before.hangup_action, NULL);
+	(void)sigaction(SIGPIPE, &before.pipe_action, NULL);
 	before.is_raised = false;
 }
 

@@ -11,7 +11,7 @@
  * Raises the soft limit of descriptors, and that of file sizes or rounds it down to a multiple
  * of 512: a record is then appended whole or not at all.  SIGXFSZ is ignored meanwhile.
  * SIGCHLD is not, if it was: whoever ignores it never learns how an nvidia-smi ended.  How
- * SIGHUP is treated is remembered: a job in the background ignores it, its command need not.
+ * SIGHUP and SIGPIPE are treated is remembered for the two below.
  */
 void limits_raise(void);
 
@@ -20,6 +20,12 @@ void limits_raise(void);
  * starts gets it back as it was.  After limits_raise().
  */
 void limits_ignore_hangup(void);
+
+/*
+ * So is SIGPIPE: a job is not to end, nor to be left alone, because nobody reads any more what
+ * is said of it; the write fails, and its writer goes on.  After limits_raise().
+ */
+void limits_ignore_broken_pipe(void);
 
 /* Undoes all of it. */
 void limits_restore(void);

@@ -14,10 +14,14 @@
 
 static int verb_help(struct settings *settings)
 {
+	char topics[160];
+	struct text text = TEXT_ON(topics);
+
 	if (help_print(settings->topic, stdout) == 0)
 		return EXIT_DONE;
-	diag("there is no help on '%s'; see gpulease --help",
-		quote(settings->topic).text);
+	help_add_topics(&text);
+	diag("there is no help on '%s'; the topics are %s", quote(settings->topic).text,
+		topics);
 	return EXIT_MISUSE;
 }
 

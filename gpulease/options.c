@@ -93,7 +93,7 @@ static unsigned edit_distance(const char *a, size_t a_size, const char *b, size_
 
 /*
  * The row whose long name is most like the @size bytes at @name: a name that they begin,
- * or one at most two edits away that shares more than half of its letters.  NULL: none
+ * or one that is at most two edits away, and one for every three of its letters.  NULL: none
  * is.
  */
 static const struct option_def *find_nearest(
@@ -114,7 +114,7 @@ static const struct option_def *find_nearest(
 		distance = edit_distance(name, size, def->name, length);
 		if (size >= 3 && size < length && memcmp(name, def->name, size) == 0)
 			distance = 1;
-		if (distance < least && distance * 2 < length) {
+		if (distance < least && distance * 3 <= length) {
 			least = distance;
 			nearest = def;
 		}
@@ -223,6 +223,11 @@ static int take_option(
 			quote(value).text);
 		return -EINVAL;
 	}
+	if (!value && takes == TAKES_OPTIONAL && def->kind == OPTION_STOP) {
+		const char *next = scan->argv[scan->at + 1];
+
+		value = next && *next != '-' ? scan->argv[scan->at + 1] : NULL;
+	}
 	if (!value && takes == TAKES_REQUIRED) {
 		value = scan->argv[scan->at + 1];
 		if (!value) {
@@ -247,17 +252,24 @@ static int take_option(
 	return set_verb(scan, def);
 }
 
+const struct option_def *options_find(
+	const struct option_def *table, const char *name, size_t size)
+{
+	for (const struct option_def *def = table; def->kind; def++)
+		if (def->name && strlen(def->name) == size &&
+			memcmp(def->name, name, size) == 0)
+			return def;
+	return NULL;
+}
+
 static int take_long(struct scan *scan, char *word)
 {
 	const char *name = word + 2;
 	size_t size = strcspn(name, "=");
-	char *value = name[size] ? word + 2 + size + 1 : NULL;
+	const struct option_def *def = options_find(scan->table, name, size);
 
-	for (const struct option_def *def = scan->table; def->kind; def++)
-		if (def->name && strlen(def->name) == size &&
-			memcmp(def->name, name, size) == 0)
-			return take_option(scan, def, false, value);
-	return unknown_option(scan, word);
+	return def ? take_option(scan, def, false, name[size] ? word + 3 + size : NULL)
+		   : unknown_option(scan, word);
 }
 
 static const struct option_def *find_letter(const struct option_def *table, char letter)
@@ -271,6 +283,11 @@ static const struct option_def *find_letter(const struct option_def *table, char
 /* `-v`, `-vQ`, `-n2`, `-vn2`: the first letter that takes a value takes what follows. */
 static int take_letters(struct scan *scan, char *word)
 {
+	size_t size = strcspn(word + 1, "=");
+
+	/* `-log 3` is not meant as -l and -o */
+	if (size > 2 && options_find(scan->table, word + 1, size))
+		return unknown_option(scan, word);
 	for (char *at = word + 1; *at && !scan->stopped; at++) {
 		const struct option_def *def = find_letter(scan->table, *at);
 		bool last;

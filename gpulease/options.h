@@ -3,11 +3,12 @@
  * what the options mean.  Pure: it neither prints nor exits nor allocates.
  *
  * `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`; letters without a value may be
- * bundled (`-vQ`); long options are not abbreviated.  A value that may be left out is
- * only taken from the same word (`--immediate=5`, `-I5`).  Options end at `--` and at the
- * first word that is none: the command.  Once a verb was given such words are its
- * operands, and options may stand between them.  Given twice, the last value counts; two
- * verbs are an error.
+ * bundled (`-vQ`), but to no name of a long option (`-log`); those are not abbreviated.  A
+ * value that may be left out is only taken from the same word (`--immediate=5`, `-I5`); where
+ * nothing else counts, from the next one, too (`--help srun`).
+ * Options end at `--` and at the first word that is none: the command.  Once a verb was given
+ * such words are its operands, and options may stand between them.  Given twice, the last
+ * value counts; two verbs are an error.
  */
 #ifndef GPULEASE_OPTIONS_H
 #define GPULEASE_OPTIONS_H
@@ -50,7 +51,7 @@ struct option_def {
 	unsigned verbs; /* 1u << VERB for each verb that it makes sense with */
 };
 
-enum { OPTIONS_MAX = 128 };
+enum { OPTIONS_MAX = 160 };
 
 /* How often each row of the table was given, and whether by its letter the last time. */
 struct option_use {
@@ -75,6 +76,10 @@ struct option_spelling {
 };
 
 struct option_spelling option_spell(const struct option_def *def, bool by_letter);
+
+/* The row with the long name of @size bytes at @name, or NULL. */
+const struct option_def *options_find(
+	const struct option_def *table, const char *name, size_t size);
 
 /* Whether a value may, must or must not follow; for verbs, whether operands do. */
 enum option_takes option_takes(const struct option_def *def);

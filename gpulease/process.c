@@ -1,10 +1,6 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "explain.h"
-#include "fdio.h"
 #include "owner.h"
+#include "proc.h"
 #include "process.h"
 
 enum { LINE_MAX_BYTES = 4096 };
@@ -29,13 +25,10 @@ static void join(const char *words, size_t size, struct text *out)
 /* The bytes of /proc/PID/cmdline, words between NULs; 0: none, or a kernel thread. */
 static size_t read_command(uint32_t pid, char *out, size_t size)
 {
-	char path[32];
-	autofd int fd = -1;
+	autofd int fd = proc_open(pid, "cmdline");
 	size_t used = 0;
 	ssize_t n = 1;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && n > 0 && used < size) {
 		n = read(fd, out + used, size - used);
 		used += n > 0 ? (size_t)n : 0;
@@ -60,12 +53,10 @@ bool process_command(uint32_t pid, char *out, size_t size)
 void process_user(uint32_t pid, char *out, size_t size)
 {
 	struct text text = text_on(out, size);
-	char path[32];
-	struct stat st;
+	uint32_t uid;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u", pid);
-	if (stat(path, &st) == 0)
-		describe_user(st.st_uid, NULL, &text);
+	if (proc_find_user(pid, &uid) == 0)
+		describe_user(uid, NULL, &text);
 }
 
 bool process_is_stopped(uint32_t pid)

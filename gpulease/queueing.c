@@ -68,14 +68,18 @@ int queueing_lose_hope(struct broker *broker)
 	return EXIT_GAVE_UP;
 }
 
-/* CLOCK_BOOTTIME by which the job has to have started. */
-static int64_t patience_until_ms(const struct settings *settings)
+/*
+ * CLOCK_BOOTTIME by which this attempt has to have started.  A job that has once begun at once
+ * has done what was asked of it.
+ */
+static int64_t patience_until_ms(
+	const struct settings *settings, const struct ticket *ticket)
 {
-	int64_t now_ms = clock_boot_ms();
+	int64_t from_ms = max_i64(clock_boot_ms(), ticket->not_before_ms);
 
-	if (settings->immediate)
-		return now_ms + settings->immediate_ms;
-	return settings->max_wait_ms < 0 ? INT64_MAX : now_ms + settings->max_wait_ms;
+	if (settings->immediate && ticket->attempt <= 1)
+		return from_ms + settings->immediate_ms;
+	return settings->max_wait_ms < 0 ? INT64_MAX : from_ms + settings->max_wait_ms;
 }
 
 /* Records that nobody can read are skipped; that they are there is said once. */
@@ -95,12 +99,13 @@ int queueing_wait(const struct queueing *queueing)
 {
 	const struct settings *settings = queueing->context->settings;
 	struct broker *broker = queueing->broker;
-	int64_t until_ms = patience_until_ms(settings);
-	bool only_now = settings->immediate && !settings->immediate_ms;
+	int64_t until_ms = patience_until_ms(settings, &broker->ticket);
+	bool only_now = settings->immediate && !settings->immediate_ms &&
+			broker->ticket.attempt <= 1;
 
 	for (;;) {
 		struct why why = WHY_NONE;
-		int64_t wake_ms = INT64_MAX;
+		int64_t now_ms = clock_boot_ms(), wake_ms = INT64_MAX;
 		int r;
 
 		if (batch_is_recalled()) {
@@ -124,7 +129,7 @@ int queueing_wait(const struct queueing *queueing)
 			return EXIT_MISUSE;
 		}
 		/* a verdict takes one probe, also for who does not want to wait */
-		if (clock_boot_ms() >= until_ms && !(only_now && r == BROKER_PROBING))
+		if (now_ms >= until_ms && !(only_now && r == BROKER_PROBING))
 			return give_up(queueing);
 		if (r == BROKER_WAITING && !only_now)
 			wake_ms = waiting_line_show(

@@ -16,7 +16,9 @@ struct queueing {
 
 /*
  * Takes turns until the ticket is granted: 0.  Else the exit status, after the reason was told
- * and the ticket given up: EXIT_GAVE_UP, 128 + SIGTERM where somebody has cancelled it.
+ * and the ticket given up: EXIT_GAVE_UP, 128 + SIGTERM where somebody has cancelled it.  Patience
+ * is counted from the moment at which the ticket may start; that of --immediate ends with the
+ * first attempt.
  */
 MUST_CHECK int queueing_wait(const struct queueing *queueing);
 

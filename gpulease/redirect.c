@@ -46,6 +46,21 @@ static int open_one(const struct context *context, uint64_t job, const char *pat
 	return -errno;
 }
 
+/*
+ * Where both outputs are one file, whatever its names: each with an offset of its own would write
+ * over what the other has written.
+ */
+static void share_one_file(int out, int *err)
+{
+	struct stat a, b;
+
+	if (out < 0 || *err < 0 || fstat(out, &a) < 0 || fstat(*err, &b) < 0 ||
+		a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+		return;
+	close_fd(err);
+	*err = out;
+}
+
 int redirect_open(const struct context *context, uint64_t job, struct redirection *ret)
 {
 	enum { FOR_READING = O_RDONLY, FOR_WRITING = O_WRONLY | O_CREAT | O_TRUNC };
@@ -67,6 +82,8 @@ int redirect_open(const struct context *context, uint64_t job, struct redirectio
 				&ret->fds[i]);
 	if (r == 0 && settings->output && !settings->error)
 		ret->fds[STDERR_FILENO] = ret->fds[STDOUT_FILENO];
+	else if (r == 0)
+		share_one_file(ret->fds[STDOUT_FILENO], &ret->fds[STDERR_FILENO]);
 	return r;
 }
 

@@ -15,7 +15,8 @@ struct redirection {
 
 /*
  * Opens the files of the settings for @job, as the user; new ones are made, others emptied.
- * Where stdout alone is named stderr goes there, too, as with srun.  0, or a negative errno
+ * Where stdout alone is named stderr goes there, too, as with srun; where both are one file
+ * they are one descriptor, so that neither writes over the other.  0, or a negative errno
  * after the reason was told.
  */
 MUST_CHECK int redirect_open(

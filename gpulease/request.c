@@ -19,17 +19,33 @@ static void join_command(char *const command[], char *out, size_t size)
 	}
 }
 
-/* The limits of time bind users, not root. */
+/* Where it is not the user's own. */
+static void tell_limit(const struct settings *settings, const char *key)
+{
+	char limit[DURATION_SIZE];
+
+	format_duration(settings->limit_ms, limit);
+	verbose("the time limit is %s: %s in the configuration", limit, key);
+}
+
+/*
+ * None was given: the default.  0 was given: none.  The limits of time bind users, not root;
+ * where none is not allowed it is the longest.
+ */
 static int find_limit(struct settings *settings, const struct config *config)
 {
 	char asked[DURATION_SIZE], most[DURATION_SIZE];
 
-	if (!settings->limit_ms)
+	if (!settings->limit_given && config->default_time_ms) {
 		settings->limit_ms = config->default_time_ms;
+		tell_limit(settings, "default-time");
+	}
 	if (!config->max_time_ms || getuid() == 0)
 		return 0;
-	if (!settings->limit_ms)
+	if (!settings->limit_ms) {
 		settings->limit_ms = config->max_time_ms;
+		tell_limit(settings, "max-time");
+	}
 	if (settings->limit_ms <= config->max_time_ms)
 		return 0;
 	format_duration(settings->limit_ms, asked);

@@ -26,6 +26,14 @@ MUST_CHECK int request_choose(const struct settings *settings,
 	const struct context *context, struct broker *broker, struct request *request,
 	char limited[LIMITED_SIZE]);
 
+/*
+ * The same for a step of the lease @around: the GPUs of it that the command line asks for, as
+ * many as -n says, else all, to *@ret.  0, or EXIT_MISUSE after it was told what the lease has
+ * not.
+ */
+MUST_CHECK int request_choose_step(const struct settings *settings,
+	const struct snapshot *view, const struct lease *around, struct gpuset *ret);
+
 /* The limits of the configuration, as the plan has them. */
 struct plan_limits request_limits(const struct config *config);
 

@@ -6,6 +6,7 @@
 #include "inventory.h"
 #include "parse.h"
 #include "request.h"
+#include "step.h"
 
 /* --- which GPUs it may have -------------------------------------------------------- */
 
@@ -13,6 +14,7 @@
 struct selection {
 	const struct settings *settings;
 	const struct snapshot *view;
+	const struct lease *around; /* of a step; else NULL */
 	uint64_t margin_mib;
 	struct gpuset left;
 	struct why why;
@@ -77,9 +79,24 @@ static int keep_card_size(struct selection *selection, const char *unused)
 	return 0;
 }
 
+/* A step has what the lease is counted with, and takes nothing more. */
+static void keep_leased(struct selection *selection)
+{
+	struct need need = lease_need(selection->around);
+	const struct plan_gpu *plan = selection->view->plan;
+
+	gpuset_for_each (slot, &selection->left)
+		if (need_mib(&need, plan[slot].total_mib) < selection->settings->vram_mib)
+			gpuset_remove(&selection->left, (unsigned)slot);
+}
+
 static int keep_declared(struct selection *selection, const char *unused)
 {
 	(void)unused;
+	if (selection->around) {
+		keep_leased(selection);
+		return 0;
+	}
 	keep_size(selection,
 		selection->settings->vram_mib +
 			(selection->settings->exclusive ? 0 : selection->margin_mib));
@@ -197,7 +214,8 @@ static void tell_largest(const struct selection *selection, const struct wish *w
 	uint64_t margin_mib = selection->settings->exclusive ? 0 : selection->margin_mib;
 	char size[MIB_TEXT_SIZE];
 
-	if (wish->apply != keep_card_size && wish->apply != keep_declared)
+	if (wish->apply != keep_card_size &&
+		(wish->apply != keep_declared || selection->around))
 		return;
 	format_mib(largest, size);
 	text_addf(out, largest ? "; the largest has %s" : "; their size is not known",
@@ -221,9 +239,12 @@ static int refuse_wish(
 	else
 		text_addf(&text, "only %u", left);
 	text_addf(&text, " of %u", gpuset_count(&before));
+	if (selection->around)
+		text_addf(&text, " of the lease around this step (ticket %llu)",
+			(unsigned long long)lease_job(selection->around));
 	tell_largest(selection, wish, &before, &text);
-	diag("cannot lease %u GPU%s: %s %s leaves %s", wants, wants == 1 ? "" : "s",
-		wish->name, quote(wish->value).text, words);
+	diag("cannot %s %u GPU%s: %s %s leaves %s", selection->around ? "use" : "lease",
+		wants, wants == 1 ? "" : "s", wish->name, quote(wish->value).text, words);
 	return EXIT_MISUSE;
 }
 
@@ -231,9 +252,11 @@ static int select_gpus(struct selection *selection)
 {
 	struct wish wishes[WISHES];
 	char sizes[2][MIB_TEXT_SIZE];
-	int r = check_machine(selection);
+	int r = selection->around ? 0 : check_machine(selection);
 
 	list_wishes(selection->settings, sizes, wishes);
+	if (selection->around) /* whoever is within it has that from it */
+		wishes[WISHES - 1].value = NULL;
 	for (unsigned i = 0; i < WISHES && r == 0; i++) {
 		struct gpuset before = selection->left;
 
@@ -243,7 +266,7 @@ static int select_gpus(struct selection *selection)
 			diag("%s: %s", wishes[i].name, selection->why.text);
 			return EXIT_MISUSE;
 		}
-		if (i == 0)
+		if (i == 0 && !selection->around)
 			r = check_exact(selection);
 		else if (inventory_count_for(selection->view, &selection->left,
 				 selection->settings->gpus) < selection->settings->gpus)
@@ -387,4 +410,19 @@ int request_choose(const struct settings *settings, const struct context *contex
 		request->allow = selection.left;
 	say_limited(&selection, limited);
 	return 0;
+}
+
+int request_choose_step(const struct settings *settings, const struct snapshot *view,
+	const struct lease *around, struct gpuset *ret)
+{
+	struct selection selection = {
+		.settings = settings, .view = view, .around = around, .left = around->gpus
+	};
+	int r = select_gpus(&selection);
+
+	if (r == 0)
+		*ret = settings->gpus_given || settings->gpu_ids
+			       ? step_first_gpus(&selection.left, settings->gpus)
+			       : selection.left;
+	return r;
 }

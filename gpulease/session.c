@@ -12,6 +12,7 @@
 #include "privilege.h"
 #include "session.h"
 #include "session_list.h"
+#include "step.h"
 
 /* What comes through the FIFO: text for stderr, and once the id between these. */
 enum { ID_BEGINS = '\x01', ID_ENDS = '\n' };
@@ -144,27 +145,71 @@ static int begin(void)
 	return begin_screen();
 }
 
-/* gpulease-ID-NAME, of NAME what both programs take as it is. */
-static void rename_session(const struct settings *settings)
+/* How the session of the job is to be called, of its own name what both programs take as it is. */
+static void choose_name(const struct context *context, char wanted[SESSION_NAME_SIZE])
 {
+	const struct settings *settings = context->settings;
 	const char *base = strrchr(settings->command[0], '/');
 	const char *name = settings->name ? settings->name
 			   : base         ? base + 1
 					  : settings->command[0];
-	char wanted[SESSION_NAME_SIZE], *at;
+	uint32_t queue = session_queue(context);
+	char mark[16] = "";
+
+	if (queue)
+		(void)snprintf(mark, sizeof(mark), "_%06x", queue);
+	(void)snprintf(wanted, SESSION_NAME_SIZE, SESSION_PREFIX "%s%s-%.40s", session.id,
+		mark, name);
+	for (char *at = wanted; *at; at++)
+		if (!strchr("-_", *at) && !(*at >= '0' && *at <= '9') &&
+			!((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z'))
+			*at = '_';
+}
+
+static bool is_name_of(const struct session *all, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(all[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Gives the session the name @wanted, which nobody else may have: tmux refuses a second one,
+ * screen does not.  Whether it has it, or has ended.
+ */
+static bool take_name(char *wanted)
+{
 	char *const tmux[] = { (char *)"tmux", (char *)"rename-session", (char *)"-t",
 		session.name, wanted, NULL };
 	char *const screen[] = { (char *)"screen", (char *)"-S", session.name,
 		(char *)"-X", (char *)"sessionname", wanted, NULL };
+	autofree struct session *all = NULL;
+	size_t count;
 
-	(void)snprintf(
-		wanted, sizeof(wanted), SESSION_PREFIX "%s-%.48s", session.id, name);
-	for (at = wanted; *at; at++)
-		if (!strchr("-_", *at) && !(*at >= '0' && *at <= '9') &&
-			!((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z'))
-			*at = '_';
-	/* it may have ended already */
-	(void)!session_run(session.program == SESSION_TMUX ? tmux : screen, NULL, 0);
+	if (session_list(&all, &count) < 0 || is_name_of(all, count, wanted))
+		return false;
+	return !is_name_of(all, count, session.name) ||
+	       session_run(session.program == SESSION_TMUX ? tmux : screen, NULL, 0) == 0;
+}
+
+static void rename_session(const struct context *context)
+{
+	char wanted[SESSION_NAME_SIZE], other[SESSION_NAME_SIZE], token[TOKEN_SIZE];
+
+	choose_name(context, wanted);
+	text_copy(other, sizeof(other), wanted);
+	for (unsigned tries = 0; tries < NAMED_TRIES; tries++) {
+		struct text text;
+
+		if (take_name(other))
+			return;
+		text = TEXT_ON(other);
+		if (token_make(token) == 0)
+			text_addf(&text, "%s-%.4s", wanted, token);
+	}
+	note("the session of job %s could not be called '%s'; its name is '%s'",
+		session.id, wanted, session.name);
 }
 
 /* --- until the job has its ticket -------------------------------------------------- */
@@ -233,6 +278,7 @@ int session_begin(const struct context *context)
 	session.fd = -1;
 	if (privilege_drop() < 0)
 		return EXIT_MISUSE;
+	step_leave();
 	r = make_folder();
 	if (r < 0) {
 		diag("cannot prepare a session in '%s': %s", session.folder,
@@ -244,7 +290,7 @@ int session_begin(const struct context *context)
 	if (r == 0)
 		r = wait_for_id();
 	if (r == 0)
-		rename_session(context->settings);
+		rename_session(context);
 	remove_folder();
 	if (r != 0)
 		return explain(r);

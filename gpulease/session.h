@@ -7,7 +7,8 @@
  *	                            the FIFO until it has its ticket
  *
  * So what goes wrong before is told where it was asked for; who asked names the session by the
- * job's id, removes the folder, and is done.  Everything is done with the user's rights alone.
+ * job's id, removes the folder, and is done.  Everything is done with the user's rights alone,
+ * and outside of any lease that it was asked for in.
  * A crash leaves the folder in $XDG_RUNTIME_DIR or $TMPDIR, and a session without the id.
  */
 #ifndef GPULEASE_SESSION_H

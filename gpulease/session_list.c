@@ -1,5 +1,6 @@
 #include <ctype.h>
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "clock.h"
 #include "context.h"
@@ -10,7 +11,12 @@
 
 extern char **environ;
 
-enum { OUTPUT_SIZE = 128 * 1024, DEADLINE_MS = 10000 };
+enum {
+	OUTPUT_SIZE = 128 * 1024,
+	DEADLINE_MS = 10000,
+	QUEUE_DIGITS = 6, /* of a queue's mark */
+	QUEUE_MAX = 0xffffff,
+};
 
 const char *const session_programs[SESSION_PROGRAMS] = {
 	[SESSION_TMUX] = "tmux",
@@ -19,15 +25,42 @@ const char *const session_programs[SESSION_PROGRAMS] = {
 
 /* --- what they say ----------------------------------------------------------------- */
 
-/* The job in "gpulease-12-train"; 0: none yet. */
-static uint64_t job_of(const char *name)
+uint32_t session_queue(const struct context *context)
+{
+	struct stat st;
+	uint64_t bits;
+
+	if (!context->named && !context->settings->sim_gpus)
+		return 0;
+	if (fstat(context->dir.fd, &st) < 0)
+		return QUEUE_MAX;
+	bits = ((uint64_t)st.st_ino + ((uint64_t)st.st_dev << 40)) * 0x9e3779b97f4a7c15;
+	return (uint32_t)(bits >> 40) % QUEUE_MAX + 1;
+}
+
+/* The "_0a1b2c" of a queue at @at: how long it is, 0 where it is none. */
+static size_t queue_at(const char *at, uint32_t *ret)
+{
+	unsigned queue;
+
+	if (*at != '_' || strspn(at + 1, "0123456789abcdef") != QUEUE_DIGITS ||
+		sscanf(at + 1, "%x", &queue) != 1)
+		return 0;
+	*ret = queue;
+	return 1 + QUEUE_DIGITS;
+}
+
+/* The job in "gpulease-12-train", and its queue; 0: none yet. */
+static uint64_t job_of(const char *name, uint32_t *ret_queue)
 {
 	const char *at = name + strlen(SESSION_PREFIX);
 	char digits[24];
 	size_t size = strspn(at, "0123456789");
 	uint64_t job = 0;
 
-	if (size == 0 || size >= sizeof(digits) || at[size] != '-')
+	*ret_queue = 0;
+	if (size == 0 || size >= sizeof(digits) ||
+		at[size + queue_at(at + size, ret_queue)] != '-')
 		return 0;
 	memcpy(digits, at, size);
 	digits[size] = '\0';
@@ -45,7 +78,7 @@ static void add(enum session_program program, struct part name, bool is_attached
 		return;
 	*session = (struct session){ .program = program, .is_attached = is_attached };
 	memcpy(session->name, name.begin, part_size(name));
-	session->job = job_of(session->name);
+	session->job = job_of(session->name, &session->queue);
 	++*count;
 }
 

@@ -1,10 +1,11 @@
 /*
- * The sessions of tmux and screen that jobs run in, by their names: gpulease-ID-NAME.
+ * The sessions of tmux and screen that jobs run in, by their names: gpulease-ID-NAME, or, for
+ * ids are a queue's own, gpulease-ID_QUEUE-NAME where that is not the usual one.
  */
 #ifndef GPULEASE_SESSION_LIST_H
 #define GPULEASE_SESSION_LIST_H
 
-#include "base.h"
+#include "context.h"
 
 #define SESSION_PREFIX "gpulease-"
 
@@ -16,9 +17,16 @@ extern const char *const session_programs[SESSION_PROGRAMS];
 struct session {
 	enum session_program program;
 	char name[SESSION_NAME_SIZE];
-	uint64_t job; /* 0: it has no ticket yet */
+	uint64_t job;   /* 0: it has no ticket yet */
+	uint32_t queue; /* as session_queue() */
 	bool is_attached;
 };
+
+/*
+ * What tells the queue of @context, which is open, from others of this user: 0 for the machine's,
+ * six hexadecimal digits for one that is simulated or was named.
+ */
+uint32_t session_queue(const struct context *context);
 
 /*
  * Adds to the @*count at @all, which has room for SESSIONS_MAX, those that the output of a

@@ -25,8 +25,9 @@ size_t setup_words(const struct settings *settings)
  * the set-up is in none.  Other shells know no arrays and no `declare`: there it is a function,
  * and a line, which has no arguments either, is kept in a variable.
  *
- * However the set-up ends the shell, also by `exit`, a wrong word or a signal, it says so.  Its
- * status is asked for apart from running it, for `set -e` would not count within a condition.
+ * However the set-up ends the shell, also by `exit`, a wrong word or a signal, it says so; with
+ * status 0 it would look as if the command had succeeded.  Its status is asked for apart from
+ * running it, for `set -e` would not count within a condition.
  */
 struct script {
 	const char *begin, *middle, *end, *end_of_line;
@@ -49,8 +50,11 @@ static const struct script sh_script = {
 static void write_script(const struct settings *settings, const struct conda *conda,
 	const struct script *script, bool is_line, struct text *out)
 {
-	text_add(out, "trap 'echo \"gpulease: the set-up failed with status $?; "
-		      "the command was not run\" >&2' EXIT\n");
+	text_addf(out,
+		"trap 'case $? in 0) echo \"gpulease: the set-up stopped before its end; "
+		"the command was not run\" >&2; exit %d ;; *) echo \"gpulease: the set-up "
+		"failed with status $?; the command was not run\" >&2 ;; esac' EXIT\n",
+		EXIT_MISUSE);
 	text_add(out, script->begin);
 	if (settings->conda)
 		conda_add_activation(conda, out);

@@ -4,7 +4,8 @@
  *
  * The shell is bash where it is in PATH, else /bin/sh.  conda comes first, then the user's
  * line; neither sees the arguments of the command.  Where either fails the shell says so on
- * stderr in one line, ends with that status, and the command does not run.
+ * stderr in one line, ends with that status, or with EXIT_MISUSE where the set-up has left it by
+ * `exit 0`, and the command does not run.
  */
 #ifndef GPULEASE_SETUP_H
 #define GPULEASE_SETUP_H

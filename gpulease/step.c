@@ -1,6 +1,9 @@
 #include <sys/resource.h>
 
+#include "diag.h"
+#include "exitcodes.h"
 #include "kin.h"
+#include "limits.h"
 #include "step.h"
 
 static bool has_token(const struct owner *owner, const char *token)
@@ -31,6 +34,56 @@ const struct snapshot_lease *step_find_lease(const struct snapshot *view)
 			return lease;
 	}
 	return NULL;
+}
+
+int step_check(const struct settings *s, const struct lease *around)
+{
+	static const char cared_for[] = "its job is looked after, or not, as a whole";
+	static const char leased[] = "its GPUs are leased already";
+	static const char no_wait[] = "it waits for nothing";
+	struct need need = lease_need(around);
+	const struct {
+		bool given;
+		const char *name, *because;
+	} refused[] = {
+		{ s->warn_signal, "--signal", cared_for },
+		{ s->on_limit != ON_LIMIT_KILL, "--on-limit", cared_for },
+		{ s->preemptible, "--preemptible", cared_for },
+		{ s->retries, "--retries", cared_for },
+		{ s->oom_retries, "--oom-retries", cared_for },
+		{ s->report, "--report", cared_for },
+		{ s->lease_only, "--lease-only", leased },
+		{ s->shell, "--shell", leased },
+		{ s->prefer, "--prefer", leased },
+		{ s->exclusive && !need_is_whole(&need), "--exclusive",
+			"its GPU is shared with others" },
+		{ s->after_ids[0], "--after", no_wait },
+		{ s->after_ok_ids[0], "--after-ok", no_wait },
+		{ s->singleton, "--singleton", no_wait },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		if (!refused[i].given)
+			continue;
+		diag("this is a step of a lease (ticket %llu), and %s; leave %s out",
+			(unsigned long long)lease_job(around), refused[i].because,
+			refused[i].name);
+		return EXIT_MISUSE;
+	}
+	return 0;
+}
+
+/* In place: what others read is the memory that the environment was in at the start. */
+void step_leave(void)
+{
+	char *token = getenv(KIN_TOKEN_VARIABLE);
+
+	limits_untag();
+	if (!token)
+		return;
+	memset(token, '-', strlen(token));
+	/* that lease's GPUs bound what is part of it, and nothing else */
+	(void)unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 struct gpuset step_first_gpus(const struct gpuset *gpus, unsigned count)

@@ -4,6 +4,7 @@
 #ifndef GPULEASE_STEP_H
 #define GPULEASE_STEP_H
 
+#include "cli.h"
 #include "snapshot.h"
 
 /*
@@ -11,6 +12,18 @@
  * kin.h; NULL where it belongs to none.
  */
 const struct snapshot_lease *step_find_lease(const struct snapshot *view);
+
+/*
+ * Whether a step of the lease @around can be what the command line asks for.  0, or
+ * EXIT_MISUSE after it was told which option to leave out.
+ */
+MUST_CHECK int step_check(const struct settings *settings, const struct lease *around);
+
+/*
+ * From here on this process, and what it starts, is part of no lease: it shows neither token nor
+ * tag of the one around it, and that one's GPUs do not bound it.
+ */
+void step_leave(void);
 
 /* The first @count GPUs of the lease. */
 struct gpuset step_first_gpus(const struct gpuset *gpus, unsigned count);

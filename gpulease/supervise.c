@@ -28,7 +28,8 @@ struct watched {
 	const struct supervision *order;
 	struct broker *broker;
 	struct attempt_end *end;
-	pid_t command; /* 0: it has ended */
+	pid_t command;   /* 0: it has ended */
+	bool is_stopped; /* as far as we have been told */
 	int signal_fd;
 	sigset_t before; /* the signal mask that gpulease was started with */
 	struct foreground foreground;
@@ -45,9 +46,13 @@ struct watched {
 static const int passed[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP,
 	SIGTTIN, SIGTTOU };
 
+/* What was ignored at our start the command ignores, too, as in a script's background. */
 static bool asks_to_end(int signal)
 {
-	return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+	struct sigaction action;
+
+	return (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT) &&
+	       sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_IGN;
 }
 
 static int open_signals(struct watched *watched)
@@ -117,20 +122,27 @@ static bool obey_orders(struct watched *watched)
 	}
 }
 
+/* Whether the command is stopped, and has done nothing since that we have not been told of. */
+static bool stands_still(const struct watched *watched)
+{
+	siginfo_t news = { .si_pid = 0 };
+
+	if (!watched->command || !watched->is_stopped)
+		return false;
+	(void)waitid(P_PID, (id_t)watched->command, &news,
+		WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT);
+	return news.si_pid == 0;
+}
+
 /*
  * To all of the group as a rule, or else to this process alone: then the command stands still
  * since a stop that we have already been told of.  One that we have not been told of yet is
  * younger than the signal, and to be obeyed.
  */
-static void continue_command(pid_t command)
+static void continue_command(const struct watched *watched)
 {
-	siginfo_t stop = { .si_pid = 0 };
-
-	if (!command || !is_stopped(command))
-		return;
-	(void)waitid(P_PID, (id_t)command, &stop, WSTOPPED | WNOHANG | WNOWAIT);
-	if (stop.si_pid == 0)
-		(void)kill(command, SIGCONT);
+	if (stands_still(watched))
+		(void)kill(watched->command, SIGCONT);
 }
 
 static void obey_signal(struct watched *watched, const struct signalfd_siginfo *info)
@@ -140,7 +152,7 @@ static void obey_signal(struct watched *watched, const struct signalfd_siginfo *
 	if (signal == SIGCHLD)
 		return;
 	if (signal == SIGCONT) {
-		continue_command(watched->command);
+		continue_command(watched);
 		return;
 	}
 	if (signal == SIGTERM && obey_orders(watched))
@@ -215,11 +227,15 @@ static void look_at_children(struct watched *watched)
 {
 	int status;
 
-	while (watched->command && waitpid(watched->command, &status,
-					   WNOHANG | WUNTRACED) == watched->command) {
+	while (watched->command &&
+		waitpid(watched->command, &status, WNOHANG | WUNTRACED | WCONTINUED) ==
+			watched->command) {
+		watched->is_stopped = WIFSTOPPED(status);
+		if (WIFCONTINUED(status))
+			continue;
 		if (WIFSTOPPED(status)) {
 			/* not for the samples: a job that is stopped uses what it did */
-			if (!watched->is_ending && is_stopped(watched->command))
+			if (!watched->is_ending && stands_still(watched))
 				foreground_stop(watched->command, WSTOPSIG(status),
 					min_i64(watched->limit_at_ms,
 						watched->warn_at_ms),
@@ -288,7 +304,7 @@ static bool goes_on(struct watched *watched, int64_t now_ms, int64_t *ret_wake_m
 		return true;
 	watched->limit_at_ms = watched->warn_at_ms = INT64_MAX;
 	watched->teardown.command = watched->command;
-	watched->teardown.helper = (uint32_t)watched->foreground.witness;
+	watched->teardown.helper = (uint32_t)watched->foreground.witness.pid;
 	if (teardown_step(&watched->teardown, now_ms, &wake_ms) != TEARDOWN_LATER)
 		return false;
 	*ret_wake_ms = min_i64(find_wake(watched), wake_ms);

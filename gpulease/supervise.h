@@ -5,8 +5,8 @@
  * one: keyboard signals reach the command without its help and do nothing to it; where the
  * command stops it stops too, so that the shell sees it, and is continued together with it
  * (foreground.h).  TERM, HUP, INT, QUIT, USR1, USR2 and the signals that stop are passed on to
- * the command where they were sent to this process alone.  What the command leaves behind
- * becomes its child (subreaper).
+ * the command where they were sent to this process alone; one that was ignored at the start is no
+ * order to end.  What the command leaves behind becomes its child (subreaper).
  *
  * It is the owner of the lease and shares the FIFO with the command: killed, it frees nothing
  * that still runs.  Nothing is done but at an event.
@@ -40,7 +40,7 @@ void supervise_prepare(void);
  * with any failure after that was announced.
  *
  * 0 with *@ret set, or a negative errno: it could not be started (-ECANCELED: the job of a batch
- * was recalled in time).  Signals are treated as before
+ * was recalled in time, or put off).  Signals are treated as before
  * then; those of the job that came too late to be passed on are gone.
  */
 MUST_CHECK int supervise(const struct supervision *supervision, struct attempt_end *ret);

@@ -7,6 +7,10 @@
  * is over.  A supervisor ends its command itself; what is left at the end of the grace is killed,
  * and the supervisor a moment later.  A shell goes on: what it has started on its GPUs is ended,
  * and they are given back in its name.
+ *
+ * Called from within what is to end, this process is part of it, and those that have called it
+ * wait for it.  In a shell's lease they are spared.  Those of a job are ended with it, or it and
+ * they would wait for each other; what this process has inherited of the job it lets go of.
  */
 #include <errno.h>
 #include <signal.h>
@@ -197,6 +201,17 @@ static void record_waiting(const struct target *target, const char *by)
 				.by = by });
 }
 
+/* With its supervisor gone nobody but us knows what has ended its command. */
+static void add_status(const struct termination *termination)
+{
+	struct snapshot_lease *over =
+		snapshot_find_token(&cancel.view, termination->owner.token);
+
+	if (over && over->status < 0 && termination->is_supervised &&
+		termination->begun_ms)
+		over->status = 128 + (termination->killed_ms ? SIGKILL : SIGTERM);
+}
+
 /* Tells the history, as far as the job's own end does not. */
 static void record(const struct target *target)
 {
@@ -205,9 +220,11 @@ static void record(const struct target *target)
 
 	describe_user(getuid(), NULL, &text);
 	if (snapshot_read(&cancel.view, clock_boot_ms()) == 0 &&
-		snapshot_judge(&cancel.view, clock_boot_ms()) == 0)
+		snapshot_judge(&cancel.view, clock_boot_ms()) == 0) {
+		add_status(&target->termination);
 		ending_record(&cancel.view, target->termination.owner.token,
 			HISTORY_CANCEL, name);
+	}
 	if (target->termination.begun_ms)
 		record_waiting(target, name);
 }
@@ -244,7 +261,8 @@ static int64_t end_of_shell(struct target *target, int64_t now_ms)
 	}
 	if (!end->begun_ms)
 		end->begun_ms = now_ms;
-	left = kin_signal_all(end->owner.token, end->owner.uid, signal, end->owner.pid);
+	left = kin_signal(end->owner.token, end->owner.uid, signal, end->owner.pid,
+		KIN_BUT_CALLERS);
 	if (!left && give_back(target)) {
 		target->is_done = true;
 		record(target);
@@ -262,6 +280,14 @@ static void kill_command(struct target *target)
 		(void)kin_signal_all(owner->token, owner->uid, SIGKILL, owner->pid);
 }
 
+/* They wait for this process, which waits for the job; its owner was told. */
+static void end_callers(const struct owner *owner)
+{
+	if (owner->pidns == cancel.context.dir.pidns)
+		(void)kin_signal(
+			owner->token, owner->uid, SIGTERM, owner->pid, KIN_CALLERS);
+}
+
 static int64_t stay_until_ms(const struct target *target)
 {
 	return cancel.begun_ms + target->termination.grace_ms + STAY_MS;
@@ -273,11 +299,14 @@ static int signal_target(
 {
 	struct termination *end = &target->termination;
 	int64_t longer_ms = end->is_supervised ? SUPERVISOR_MS : 0;
+	bool is_first = !end->begun_ms;
 	int r;
 
 	end->grace_ms += longer_ms;
 	r = terminate_step(end, life, cancel.context.dir.pidns, now_ms, ret_wake_ms);
 	end->grace_ms -= longer_ms;
+	if (is_first && !end->is_supervised)
+		end_callers(&end->owner);
 	if (!end->is_supervised || target->is_killed)
 		return r;
 	if (now_ms >= end->begun_ms + end->grace_ms)
@@ -379,6 +408,8 @@ int verb_cancel(struct settings *settings)
 		return r;
 	status = read_operands(settings);
 	for (size_t i = 0; i < cancel.count; i++) {
+		beacon_let_go(
+			cancel.context.dir.fd, cancel.targets[i].termination.owner.token);
 		r = tell(&cancel.targets[i]);
 		status = r > status ? r : status;
 	}

@@ -10,6 +10,7 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "fdio.h"
+#include "limits.h"
 #include "parse.h"
 #include "privilege.h"
 #include "session.h"
@@ -99,6 +100,8 @@ static int enter(const char *folder)
 	arguments = environment ? list(&strings, true) : NULL;
 	if (!arguments || !arguments[0] || parse_u64(mask, 0777, &bits, NULL) < 0)
 		return -EINVAL;
+	/* the server may have been started in a lease, whose tag it has */
+	limits_untag();
 	for (r = 0; environment[r]; r++)
 		;
 	environment[r] = (char *)SESSION_VARIABLE "=1";

@@ -71,6 +71,22 @@ static int read_operands(const struct settings *settings, struct gpuset *set)
 	return r < 0 ? EXIT_MISUSE : 0;
 }
 
+/* What was said of a pause stays, and by whom, until somebody says something else. */
+static void set_pause(struct gpu_record *gpu, bool pause, const char *reason)
+{
+	struct text by;
+
+	if (pause && gpu->is_paused && !reason)
+		return;
+	gpu->is_paused = pause;
+	by = TEXT_ON(gpu->paused_by); /* which empties it */
+	gpu->reason[0] = '\0';
+	if (!pause)
+		return;
+	describe_user(getuid(), NULL, &by);
+	text_copy(gpu->reason, sizeof(gpu->reason), reason ? reason : "");
+}
+
 /* Changes one GPU.  What else record 0 says stays as it is now, under the lock. */
 static int change(unsigned slot, bool pause, const char *reason)
 {
@@ -89,14 +105,7 @@ static int change(unsigned slot, bool pause, const char *reason)
 	if (r == 0)
 		r = lease_read(file, raw, &records);
 	if (r == 0) {
-		gpu->is_paused = pause;
-		gpu->paused_by[0] = gpu->reason[0] = '\0';
-		if (pause) {
-			struct text by = TEXT_ON(gpu->paused_by);
-
-			describe_user(getuid(), NULL, &by);
-			text_copy(gpu->reason, sizeof(gpu->reason), reason ? reason : "");
-		}
+		set_pause(gpu, pause, reason);
 		r = lease_write_gpu(file, gpu);
 	}
 	/* a pause is meant to outlive a crash of the machine */
@@ -143,8 +152,14 @@ static int open_all(struct settings *settings)
 static int change_all(struct settings *settings, bool pause)
 {
 	struct gpuset set = GPUSET_NONE;
-	int r = open_all(settings);
+	int r;
 
+	if (settings->reason && strlen(settings->reason) >= REASON_SIZE) {
+		diag("--reason has %zu bytes, and %d are kept; shorten it",
+			strlen(settings->reason), REASON_SIZE - 1);
+		return EXIT_MISUSE;
+	}
+	r = open_all(settings);
 	if (r == 0)
 		r = read_operands(settings, &set);
 	if (r != 0)

@@ -7,6 +7,7 @@
 #include "background.h"
 #include "batch_member.h"
 #include "broker.h"
+#include "cli_table.h"
 #include "clock.h"
 #include "context.h"
 #include "diag.h"
@@ -39,6 +40,22 @@ static struct {
 
 /* --- before the queue -------------------------------------------------------------- */
 
+/* There is no such command; what may have been meant. */
+static int refuse_unknown(const char *word)
+{
+	const struct option_def *option = options_find(cli_options, word, strlen(word));
+	size_t size = strcspn(word, " \t");
+	char hint[64] = "", program[PATH_MAX];
+	autofree char *first = strndup(word, size);
+
+	if (option && option->help)
+		(void)snprintf(hint, sizeof(hint), "; did you mean --%s?", option->name);
+	else if (word[size] && first && find_program(first, program) == 0)
+		text_copy(hint, sizeof(hint), "; leave the quotes around it out");
+	diag("command '%s' was not found%s", word, hint);
+	return EXIT_NOT_FOUND;
+}
+
 /* -D and the command are wrong now or never: not after three days in the queue. */
 static int check_command(const struct settings *settings)
 {
@@ -69,13 +86,12 @@ static int check_command(const struct settings *settings)
 		diag("cannot execute '%s': %s", job.command[0], strerror(EACCES));
 		return EXIT_CANNOT_EXECUTE;
 	}
-	diag("command '%s' was not found", job.command[0]);
-	return EXIT_NOT_FOUND;
+	return refuse_unknown(job.command[0]);
 }
 
 /* --- the ways to run --------------------------------------------------------------- */
 
-/* Inside a lease: its GPUs, or the first of them; nobody arbitrates between steps. */
+/* Inside a lease: its GPUs, or some of them; nobody arbitrates between steps. */
 static int run_step(const struct settings *settings, const struct snapshot_lease *around)
 {
 	struct launch step = {
@@ -92,20 +108,16 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 	};
 	unsigned has = gpuset_count(&around->lease.gpus);
 
-	if (care_is_wanted(settings) || settings->lease_only || settings->shell) {
-		diag("this is a step of a lease (ticket %llu), and its job is looked after, "
-		     "or not, as a whole; leave --retries, --report, --lease-only and the "
-		     "like out",
-			(unsigned long long)step.ticket);
+	if (step_check(settings, &around->lease) != 0)
 		return EXIT_MISUSE;
-	}
 	if (settings->gpus_given && settings->gpus > has) {
 		diag("cannot use %u GPUs: the lease around this step (ticket %llu) has %u",
 			settings->gpus, (unsigned long long)around->lease.ticket, has);
 		return EXIT_MISUSE;
 	}
-	if (settings->gpus_given)
-		step.gpus = step_first_gpus(&around->lease.gpus, settings->gpus);
+	if (request_choose_step(settings, &job.broker.view, &around->lease, &step.gpus) !=
+		0)
+		return EXIT_MISUSE;
 	if (settings->dry_run) {
 		char gpus[256];
 
@@ -260,6 +272,7 @@ static int run(struct settings *settings)
 		r = check_command(settings);
 	if (r != 0 || is_elsewhere(settings, &r))
 		return r;
+	limits_ignore_broken_pipe();
 	r = broker_init(&job.broker, &job.context.dir, &job.context.prober);
 	job.broker.max_waiting = job.context.config.max_waiting;
 	job.broker.all_waiting = job.context.config.all_waiting;

@@ -19,7 +19,7 @@
 static int print_table(const struct session *all, size_t count)
 {
 	static const struct table_column columns[] = {
-		{ .title = "JOB", .is_right = true },
+		{ .title = "TICKET", .is_right = true },
 		{ .title = "SESSION" },
 		{ .title = "IN" },
 		{ .title = "ATTACHED" },
@@ -123,14 +123,47 @@ static int enter(const struct session *session)
 	return become(getenv("TMUX") ? go : attach);
 }
 
+/* The one of job @job in queue @queue; NULL after it was told that there is none, or several. */
+static const struct session *find(
+	const struct session *all, size_t count, uint64_t job, uint32_t queue)
+{
+	const struct session *found = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (all[i].job != job || all[i].queue != queue)
+			continue;
+		if (found) {
+			diag("'%s' and '%s' are both called after job %llu, one of them "
+			     "from an earlier queue; enter it with %s",
+				found->name, all[i].name, (unsigned long long)job,
+				session_programs[all[i].program]);
+			return NULL;
+		}
+		found = &all[i];
+	}
+	if (found)
+		return found;
+	diag("job %llu has no session of yours; --sessions lists those there are, and --log "
+	     "and --follow show what a job of --submit writes",
+		(unsigned long long)job);
+	return NULL;
+}
+
 int verb_attach(struct settings *settings)
 {
 	struct operand_walk walk = OPERAND_WALK(settings->operands, 1, OPERAND_JOB);
+	static struct context context;
+	const struct session *found;
 	struct session *all;
 	struct operand job;
+	uint32_t queue;
 	size_t count;
-	int r = privilege_drop();
+	int r = context_open(settings, &context);
 
+	if (r != 0)
+		return r;
+	queue = session_queue(&context);
+	r = privilege_drop();
 	if (r == 0)
 		r = operand_next(&walk, &job, NULL);
 	if (r == 0)
@@ -139,11 +172,6 @@ int verb_attach(struct settings *settings)
 		diag("cannot list the sessions: %s", strerror(-r));
 		return EXIT_MISUSE;
 	}
-	for (size_t i = 0; i < count; i++)
-		if (all[i].job == job.first)
-			return enter(&all[i]);
-	diag("job %llu has no session of yours; --sessions lists those there are, and --log "
-	     "and --follow show what a job of --submit writes",
-		(unsigned long long)job.first);
-	return EXIT_NOT_DONE;
+	found = find(all, count, job.first, queue);
+	return found ? enter(found) : EXIT_NOT_DONE;
 }

@@ -74,7 +74,10 @@ static int check_owner(const struct owner *owner)
 
 /* --- whom -------------------------------------------------------------------------- */
 
-/* The command of a supervisor, which has to be its child still.  A pidfd or a negative errno. */
+/*
+ * The command of a supervisor, which has to be its child still.  A pidfd or a negative errno;
+ * -EACCES: somebody has that number who is not to be seen.
+ */
 static int open_command(const struct owner *owner, uint32_t pid)
 {
 	autofd int pidfd = pidfd_open_process(pid);
@@ -83,8 +86,9 @@ static int open_command(const struct owner *owner, uint32_t pid)
 	if (pidfd == -ESRCH)
 		return pidfd;
 	/* read behind the pidfd: so it is of that process, or of none that matters */
-	if (process_stat_read(pid, &stat) < 0 || stat.parent != owner->pid ||
-		stat.state == 'Z')
+	if (process_stat_read(pid, &stat) < 0)
+		return kill((pid_t)pid, 0) < 0 && errno == ESRCH ? -ESRCH : -EACCES;
+	if (stat.parent != owner->pid || stat.state == 'Z')
 		return -ESRCH;
 	return take_fd(&pidfd);
 }
@@ -108,6 +112,8 @@ static int signal_command(const struct owner *owner, int signal)
 		command_fd = pid ? open_command(owner, pid) : -ESRCH;
 		if (command_fd == -ESRCH)
 			return refuse("has no command that runs, just now");
+		if (command_fd == -EACCES)
+			return refuse("runs a command that /proc hides from its user");
 	}
 	/* who suspended it stopped both */
 	if (target.ticket.request.is_supervised && signal == SIGCONT)

@@ -34,7 +34,7 @@ void waiting_line_estimate(struct broker *broker, struct text *out)
 	explain_when(start_ms, out);
 }
 
-static void make_key(const struct broker *broker, uint64_t key[4])
+static void make_key(const struct broker *broker, uint64_t key[5])
 {
 	const struct verdict *verdict = &broker->verdict;
 
@@ -43,12 +43,13 @@ static void make_key(const struct broker *broker, uint64_t key[4])
 	key[2] = verdict->state == GPU_FREE ? 0 : verdict->slot + 1;
 	key[3] =
 		verdict->state == GPU_FREE ? 0 : broker->view.gpus[verdict->slot].culprit;
+	key[4] = broker->number; /* each attempt has a ticket */
 }
 
 int64_t waiting_line_show(
 	struct waiting_line *line, struct broker *broker, int64_t now_ms)
 {
-	uint64_t key[4];
+	uint64_t key[5];
 	char words[512];
 	struct text text = TEXT_ON(words);
 	unsigned position;

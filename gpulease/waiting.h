@@ -1,6 +1,7 @@
 /*
- * The line that a waiting job shows: one when it has to wait, then one whenever the kind of
- * reason or the one to blame is another, at most one in 10 s.  Never on stdout.
+ * The line that a waiting job shows: one when it has to wait, for each attempt anew, then one
+ * whenever the kind of reason or the one to blame is another; at most one in 10 s.  Never on
+ * stdout.
  */
 #ifndef GPULEASE_WAITING_H
 #define GPULEASE_WAITING_H
@@ -10,7 +11,7 @@
 struct waiting_line {
 	bool is_shown;
 	int64_t shown_ms;
-	uint64_t key[4]; /* of what was shown: see waiting_line_show() */
+	uint64_t key[5]; /* of what was shown: see waiting_line_show() */
 	char limited
 		[96]; /* "limited to GPU 0 by CUDA_VISIBLE_DEVICES", "" if it is not */
 };

@@ -111,6 +111,29 @@ enum beacon_state beacon_look(int dirfd, const char *token, int *ret_fd)
 	return look_at(dirfd, name, ret_fd);
 }
 
+void beacon_let_go(int dirfd, const char *token)
+{
+	DIR *own = opendir("/proc/self/fd");
+	char name[NAME_SIZE];
+	struct stat st, fifo;
+	struct dirent *entry;
+
+	final_name(name, BEACON_LIVE, token);
+	if (own && fstatat(dirfd, name, &fifo, AT_SYMLINK_NOFOLLOW) == 0)
+		while ((entry = readdir(own))) {
+			int fd = -1;
+
+			/* who only reads does not hold it */
+			if (sscanf(entry->d_name, "%d", &fd) == 1 &&
+				fstat(fd, &st) == 0 && st.st_ino == fifo.st_ino &&
+				st.st_dev == fifo.st_dev &&
+				(fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+				(void)close(fd);
+		}
+	if (own)
+		(void)closedir(own);
+}
+
 bool beacon_is_named(int dirfd, const char *folder, const char *token)
 {
 	char name[NAME_SIZE];

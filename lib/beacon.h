@@ -37,6 +37,12 @@ enum beacon_state beacon_look(int dirfd, const char *token, int *ret_fd);
 /* Looks again at a descriptor from beacon_look(). */
 enum beacon_state beacon_look_again(int fd);
 
+/*
+ * Closes what this process has inherited of live/@token: the job may be over then although this
+ * process goes on.
+ */
+void beacon_let_go(int dirfd, const char *token);
+
 /* Whether the FIFO of @token has its name in @folder; a bell is not looked into. */
 bool beacon_is_named(int dirfd, const char *folder, const char *token);
 

@@ -74,11 +74,11 @@ static int read_milliseconds(
 static void format_milliseconds(
 	const struct config_key_def *def, const void *at, struct text *out)
 {
-	int64_t ms = *(const int64_t *)at;
+	char span[DURATION_SIZE];
 
 	(void)def;
-	text_addf(out, ms % 1000 ? "%lldms" : "%llds",
-		(long long)(ms % 1000 ? ms : ms / 1000));
+	format_exact_duration(*(const int64_t *)at, span);
+	text_add(out, span);
 }
 
 /* The same, 0 written as none. */

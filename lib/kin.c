@@ -1,11 +1,7 @@
-#include <ctype.h>
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 
-#include "fdio.h"
 #include "kin.h"
-#include "rights.h"
+#include "proc.h"
 #include "text.h"
 
 enum { ANCESTORS_MAX = 512, ENVIRONMENT_MAX = 256 * 1024 };
@@ -21,12 +17,11 @@ uint64_t kin_tag(const char *token)
 
 uint64_t kin_tag_of_process(uint32_t pid)
 {
-	char path[32], text[4096];
+	char text[4096];
 	unsigned long long soft = 0;
 	const char *line;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/limits", pid);
-	if (fdio_read_text(AT_FDCWD, path, text, sizeof(text)) < 0)
+	if (proc_read_text(pid, "limits", text, sizeof(text)) < 0)
 		return 0;
 	line = strstr(text, "Max file locks");
 	if (!line || sscanf(line, "Max file locks %llu", &soft) != 1)
@@ -39,17 +34,12 @@ static void read_token(uint32_t pid, char ret[TOKEN_SIZE])
 {
 	static const char name[] = "\0" KIN_TOKEN_VARIABLE "=";
 	autofree char *text = malloc(ENVIRONMENT_MAX);
-	autofd int fd = -1;
+	autofd int fd = proc_open(pid, "environ");
 	size_t used = 0;
 	ssize_t n = 0;
-	char path[32];
 	const char *at;
 
 	ret[0] = '\0';
-	(void)snprintf(path, sizeof(path), "/proc/%u/environ", pid);
-	rights_as_user_begin();
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	rights_as_user_end();
 	if (!text || fd < 0)
 		return;
 	text[used++] = '\0';
@@ -101,44 +91,58 @@ bool kin_is_descendant(uint32_t pid, uint32_t ancestor)
 	return pid != 0 && pid == ancestor;
 }
 
+/* A parent of this process's, or somebody who reads what it prints. */
+static bool is_caller(uint32_t pid)
+{
+	static const int printed[] = { STDOUT_FILENO, STDERR_FILENO };
+	struct stat pipe;
+
+	if (kin_is_descendant((uint32_t)getpid(), pid))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(printed); i++)
+		if (fstat(printed[i], &pipe) == 0 && S_ISFIFO(pipe.st_mode) &&
+			process_reads_from(pid, &pipe) > 0)
+			return true;
+	return false;
+}
+
 /* By pidfd, where there is one: the process that was looked at, not its successor. */
-static bool signal_if_kin(uint32_t pid, const char *token, uint32_t uid, int signal)
+static bool signal_if_kin(
+	uint32_t pid, const char *token, uint32_t uid, int signal, enum kin_range range)
 {
 	autofd int pidfd = pidfd_open_process(pid);
 	struct process_stat process;
-	char path[32];
-	struct stat st;
+	uint32_t user;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	if (stat(path, &st) < 0 || !kin_carries_token(pid, token))
+	if (proc_find_user(pid, &user) < 0 || !kin_carries_token(pid, token))
 		return false;
 	/* who has ended keeps his tag until his parent asks; a signal would seem to reach him */
-	if (process_stat_read(pid, &process) == 0 && process.state == 'Z' &&
-		process.threads <= 1)
+	if (process_stat_read(pid, &process) == 0 && process_has_ended(&process))
 		return false;
-	/* /proc shows root for a process that is not dumpable: kill(2) itself refuses others */
-	if (uid != 0 && st.st_uid != uid && st.st_uid != 0)
+	/* root's may be a set-user-ID program of theirs: kill(2) itself refuses others */
+	if (uid != 0 && user != uid && user != 0)
+		return false;
+	if (range != KIN_ALL && is_caller(pid) != (range == KIN_CALLERS))
 		return false;
 	return process_signal(pid, pidfd, signal) == 0;
 }
 
+unsigned kin_signal(
+	const char *token, uint32_t uid, int signal, uint32_t but, enum kin_range range)
+{
+	autofree uint32_t *pids = NULL;
+	unsigned reached = 0;
+	size_t count;
+
+	if (proc_list(&pids, &count) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (pids[i] != but && pids[i] != (uint32_t)getpid())
+			reached += signal_if_kin(pids[i], token, uid, signal, range);
+	return reached;
+}
+
 unsigned kin_signal_all(const char *token, uint32_t uid, int signal, uint32_t but)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	unsigned reached = 0;
-
-	if (!proc)
-		return 0;
-	while ((entry = readdir(proc))) {
-		unsigned pid = 0;
-
-		if (!isdigit((unsigned char)entry->d_name[0]) ||
-			sscanf(entry->d_name, "%u", &pid) != 1 || pid == but ||
-			pid == (unsigned)getpid())
-			continue;
-		reached += signal_if_kin(pid, token, uid, signal);
-	}
-	(void)closedir(proc);
-	return reached;
+	return kin_signal(token, uid, signal, but, KIN_ALL);
 }

@@ -47,9 +47,19 @@ bool kin_carries_token(uint32_t pid, const char *token);
 bool kin_is_descendant(uint32_t pid, uint32_t ancestor);
 
 /*
- * Sends @signal to every process of user @uid that carries @token, but not to process @but.
- * Returns how many it reached that have not ended yet.
+ * Which of them: those that have called this process are its parents, who wait for it, and who
+ * reads what it prints through a pipe.
  */
+enum kin_range { KIN_ALL, KIN_BUT_CALLERS, KIN_CALLERS };
+
+/*
+ * Sends @signal to the processes in @range of user @uid that carry @token, but not to process
+ * @but nor to this one.  Returns how many it reached that have not ended yet.
+ */
+unsigned kin_signal(
+	const char *token, uint32_t uid, int signal, uint32_t but, enum kin_range range);
+
+/* To all of them. */
 unsigned kin_signal_all(const char *token, uint32_t uid, int signal, uint32_t but);
 
 #endif

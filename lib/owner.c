@@ -1,4 +1,5 @@
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +13,8 @@
 
 #include "fdio.h"
 #include "owner.h"
+#include "proc.h"
+#include "rights.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -90,13 +93,16 @@ int process_stat_parse(const char *text, struct process_stat *stat)
 	return 0;
 }
 
+bool process_has_ended(const struct process_stat *stat)
+{
+	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+}
+
 int process_stat_read(uint32_t pid, struct process_stat *stat)
 {
-	char path[32], text[1024];
-	int r;
+	char text[1024];
+	int r = proc_read_text(pid, "stat", text, sizeof(text));
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	r = fdio_read_text(AT_FDCWD, path, text, sizeof(text));
 	if (r < 0)
 		return r == -ESRCH ? -ENOENT : r; /* it died between open and read */
 	return process_stat_parse(text, stat);
@@ -161,7 +167,6 @@ int owner_of_pid(uint32_t pid, struct owner *owner)
 	struct process_stat stat;
 	autofd int pidfd = pidfd_open_process(pid);
 	struct owner out = { .pid = pid };
-	char path[32];
 	struct stat st;
 	int r;
 
@@ -172,10 +177,9 @@ int owner_of_pid(uint32_t pid, struct owner *owner)
 	if (r < 0)
 		return r;
 	out.start = stat.start;
-	(void)snprintf(path, sizeof(path), "/proc/%u", pid);
-	if (fstatat(AT_FDCWD, path, &st, 0) < 0)
-		return -errno;
-	out.uid = st.st_uid;
+	r = proc_find_user(pid, &out.uid);
+	if (r < 0)
+		return r;
 	/* one's own namespace is always readable, also in a set-group-ID program */
 	if (fstatat(AT_FDCWD, "/proc/self/ns/pid", &st, 0) < 0)
 		return -errno;
@@ -211,8 +215,7 @@ static enum owner_state judge_by_proc(const struct owner *owner)
 		return has_vanished(owner->pid) ? OWNER_DEAD : OWNER_UNDECIDED;
 	if (stat.start != owner->start)
 		return OWNER_DEAD;
-	/* Z with other threads is a leader that left before them */
-	if ((stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1)
+	if (process_has_ended(&stat))
 		return OWNER_DEAD;
 	return OWNER_ALIVE;
 }
@@ -229,6 +232,39 @@ static enum owner_state judge_by_pidfd(const struct owner *owner, int pidfd)
 	if (process_stat_read(owner->pid, &stat) < 0)
 		return pidfd_has_ended(pidfd) ? OWNER_DEAD : OWNER_UNDECIDED;
 	return stat.start == owner->start ? OWNER_ALIVE : OWNER_DEAD;
+}
+
+/* Whether the descriptor @name in @fds is the end of the pipe @pipe that is read from. */
+static bool is_reading_end(int fds, const char *name, const struct stat *pipe)
+{
+	struct stat file, link;
+
+	/* the link has the rights that the file was opened with */
+	return fstatat(fds, name, &file, 0) == 0 && file.st_ino == pipe->st_ino &&
+	       file.st_dev == pipe->st_dev &&
+	       fstatat(fds, name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       (link.st_mode & (S_IRUSR | S_IWUSR)) == S_IRUSR;
+}
+
+int process_reads_from(uint32_t pid, const struct stat *pipe)
+{
+	struct dirent *entry;
+	char path[32];
+	int result = 0;
+	DIR *fds;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/fd", pid);
+	rights_as_user_begin();
+	fds = opendir(path);
+	if (!fds)
+		result = -errno;
+	while (fds && !result && (entry = readdir(fds)))
+		result = isdigit((unsigned char)entry->d_name[0]) &&
+			 is_reading_end(dirfd(fds), entry->d_name, pipe);
+	rights_as_user_end();
+	if (fds)
+		(void)closedir(fds);
+	return result;
 }
 
 enum owner_state owner_judge(const struct owner *owner, uint64_t my_pidns, int *ret_pidfd)

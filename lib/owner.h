@@ -11,6 +11,8 @@
 #include "base.h"
 #include "record.h"
 
+struct stat;
+
 enum { TOKEN_SIZE = 17, BOOT_SIZE = 33 };
 
 struct owner {
@@ -85,8 +87,20 @@ struct process_stat {
 /* 0, or a negative errno: -ENOENT no such process, or a hidden one. */
 MUST_CHECK int process_stat_read(uint32_t pid, struct process_stat *stat);
 
+/*
+ * Whether it has ended, known to its parent or not.  A leader that has left before its threads
+ * looks like a zombie, and lives.  Pure.
+ */
+bool process_has_ended(const struct process_stat *stat);
+
 /* Reads the fields from the text of a stat file, split at its last `)`.  Pure. */
 MUST_CHECK int process_stat_parse(const char *text, struct process_stat *stat);
+
+/*
+ * Whether process @pid has the end of @pipe open that is read from: 1, 0, or a negative errno:
+ * with the user's rights, what it has open is not to be seen.
+ */
+MUST_CHECK int process_reads_from(uint32_t pid, const struct stat *pipe);
 
 /* Writes the id of this boot as 32 hexadecimal digits.  0 or a negative errno. */
 MUST_CHECK int boot_id_read(char out[BOOT_SIZE]);

@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <strings.h>
 
-#include "gpuset.h"
 #include "parse.h"
 
 enum { SECOND_MS = 1000, MINUTE_MS = 60 * SECOND_MS, HOUR_MS = 60 * MINUTE_MS };
@@ -75,122 +74,6 @@ int parse_u64(const char *text, uint64_t max, uint64_t *ret, struct why *why)
 		return -EINVAL;
 	}
 	*ret = value;
-	return 0;
-}
-
-/* A number of GPUs in percent of one. */
-struct gpu_percent {
-	uint64_t whole; /* rounded down; anything beyond ALL_GPUS: too many */
-	bool has_rest, has_point;
-};
-
-enum { GPU_PERCENT = 100, ALL_GPUS = GPUSET_MAX * GPU_PERCENT };
-
-/* Reads `2`, `0.5` or `.5`. */
-static bool read_gpus(const char *text, struct gpu_percent *ret)
-{
-	struct gpu_percent read = { .whole = 0 };
-	const char *at = text;
-	uint64_t gpus = 0;
-
-	if (*at != '.' && !read_digits(&at, &gpus))
-		return false;
-	read.whole = (gpus > GPUSET_MAX ? GPUSET_MAX + 1 : gpus) * GPU_PERCENT;
-	read.has_point = *at == '.';
-	if (read.has_point) {
-		if (!is_digit(*++at))
-			return false;
-		for (uint64_t scale = 10; is_digit(*at); at++, scale /= 10) {
-			read.whole += (uint64_t)(*at - '0') * scale;
-			read.has_rest = read.has_rest || (!scale && *at != '0');
-		}
-	}
-	*ret = read;
-	return !*at;
-}
-
-static int explain_gpus(const char *text, struct why *why)
-{
-	if (text[0] == '-' && is_digit(text[1]))
-		why_set(why, "'%s' is less than no GPU; write a number from 0 to %d",
-			quote(text).text, GPUSET_MAX);
-	else
-		why_set(why,
-			"'%s' is not a number of GPUs; write one from 0 to %d, or a "
-			"share, as 0.5",
-			quote(text).text, GPUSET_MAX);
-	return -EINVAL;
-}
-
-/* What to write instead of @read, which is between two of what is allowed. */
-static int explain_share(
-	const char *text, const struct gpu_percent *read, struct why *why)
-{
-	unsigned percent = (unsigned)read->whole, gpus = percent / GPU_PERCENT;
-	struct quoted quoted = quote(text);
-
-	if (gpus > 0)
-		why_set(why, "'%s': above 1 only whole numbers of GPUs; write %u or %u",
-			quoted.text, gpus, gpus + 1);
-	else if (!read->has_rest)
-		why_set(why,
-			"'%s' is no share of a GPU; write 0.01 to 0.99, or 0 for none",
-			quoted.text);
-	else if (percent == 0)
-		why_set(why, "'%s' is less than the smallest share of a GPU; write 0.01",
-			quoted.text);
-	else
-		why_set(why,
-			"'%s' is no whole percentage of a GPU; write 0.%02u or %s%02u",
-			quoted.text, percent, percent < 99 ? "0." : "1.",
-			(percent + 1) % GPU_PERCENT);
-	return -EINVAL;
-}
-
-static int explain_too_many(const char *text, struct why *why)
-{
-	why_set(why, "'%s' GPUs are too many; gpulease manages at most %d",
-		quote(text).text, GPUSET_MAX);
-	return -EINVAL;
-}
-
-static int read_possible(const char *text, struct gpu_percent *read, struct why *why)
-{
-	if (!read_gpus(text, read))
-		return explain_gpus(text, why);
-	return read->whole + read->has_rest > ALL_GPUS ? explain_too_many(text, why) : 0;
-}
-
-int parse_gpu_count(
-	const char *text, unsigned *ret, unsigned *ret_percent, struct why *why)
-{
-	struct gpu_percent read;
-	int r = read_possible(text, &read, why);
-	bool is_share;
-
-	if (r < 0)
-		return r;
-	is_share = read.whole > 0 && read.whole < GPU_PERCENT;
-	if (read.has_rest || (!is_share && read.whole % GPU_PERCENT) ||
-		(read.whole == 0 && read.has_point))
-		return explain_share(text, &read, why);
-	*ret = is_share ? 1 : (unsigned)(read.whole / GPU_PERCENT);
-	*ret_percent = is_share ? (unsigned)read.whole : 0;
-	return 0;
-}
-
-int parse_gpu_need(
-	const char *text, unsigned *ret, unsigned *ret_percent, struct why *why)
-{
-	struct gpu_percent read;
-	int r = read_possible(text, &read, why);
-	unsigned percent;
-
-	if (r < 0)
-		return r;
-	percent = (unsigned)read.whole + read.has_rest;
-	*ret = (percent + GPU_PERCENT - 1) / GPU_PERCENT;
-	*ret_percent = percent < GPU_PERCENT ? percent : 0;
 	return 0;
 }
 
@@ -279,25 +162,49 @@ static bool scale_decimal(
 
 enum span { SPAN_GOOD, SPAN_BAD, SPAN_TOO_LONG };
 
-/* A number and its suffix; without one @bare_scale, which takes no fraction if @whole. */
+/* Reads the unit of time at *@at and moves *@at behind it; 0 where there is none. */
+static uint64_t read_time_unit(const char **at)
+{
+	size_t size = strcspn(*at, "0123456789");
+	char suffix[4] = "";
+
+	if (size >= sizeof(suffix))
+		return 0;
+	memcpy(suffix, *at, size);
+	*at += size;
+	return find_unit(time_units, ARRAY_SIZE(time_units), suffix, strcmp);
+}
+
+/*
+ * Whole numbers with a unit each, `1h30m`, the largest unit first; or one number, with a
+ * fraction if need be, and its unit: without one @bare_scale, which takes no fraction if @whole.
+ */
 static enum span read_span(
 	const char *text, uint64_t bare_scale, bool whole, int64_t *ret_ms)
 {
+	uint64_t last = UINT64_MAX, sum = 0, ms;
 	const char *at = text;
-	struct decimal d;
-	uint64_t scale = bare_scale, ms;
 
-	if (!read_decimal(&at, &d))
-		return SPAN_BAD;
-	if (*at)
-		scale = find_unit(time_units, ARRAY_SIZE(time_units), at, strcmp);
-	else if (whole && d.divisor > 1)
-		return SPAN_BAD;
-	if (!scale)
-		return SPAN_BAD;
-	if (!scale_decimal(&d, scale, (uint64_t)LONGEST_MS, &ms))
-		return SPAN_TOO_LONG;
-	*ret_ms = (int64_t)ms;
+	do {
+		uint64_t scale = bare_scale;
+		bool is_bare, is_alone;
+		struct decimal d;
+
+		if (!read_decimal(&at, &d))
+			return SPAN_BAD;
+		is_bare = !*at && last == UINT64_MAX;
+		if (!is_bare)
+			scale = read_time_unit(&at);
+		is_alone = !*at && last == UINT64_MAX;
+		if (!scale || scale >= last ||
+			(d.divisor > 1 && (!is_alone || (is_bare && whole))))
+			return SPAN_BAD;
+		if (!scale_decimal(&d, scale, (uint64_t)LONGEST_MS - sum, &ms))
+			return SPAN_TOO_LONG;
+		sum += ms;
+		last = scale;
+	} while (*at);
+	*ret_ms = (int64_t)sum;
 	return SPAN_GOOD;
 }
 
@@ -387,6 +294,20 @@ void format_duration(int64_t ms, char out[DURATION_SIZE])
 		(void)snprintf(out, DURATION_SIZE, "%lldh%02lldm", h, m % 60);
 	else
 		(void)snprintf(out, DURATION_SIZE, "%lldd%lldh", d, h % 24);
+}
+
+void format_exact_duration(int64_t ms, char out[DURATION_SIZE])
+{
+	size_t i = ARRAY_SIZE(time_units) - 1;
+
+	if (!ms) {
+		text_copy(out, DURATION_SIZE, "0s");
+		return;
+	}
+	while (ms % (int64_t)time_units[i].scale)
+		i--;
+	(void)snprintf(out, DURATION_SIZE, "%lld%s",
+		(long long)(ms / (int64_t)time_units[i].scale), time_units[i].suffix);
 }
 
 /* --- sizes ------------------------------------------------------------------------- */

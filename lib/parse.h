@@ -38,12 +38,15 @@ MUST_CHECK int parse_gpu_count(
 MUST_CHECK int parse_gpu_need(
 	const char *text, unsigned *ret, unsigned *ret_percent, struct why *why);
 
-/* A duration: bare number = seconds; 500ms, 90s, 15m, 1.5h, 1d; at most ten years. */
+/*
+ * A duration: bare number = seconds; 500ms, 90s, 15m, 1.5h, 1d; whole numbers with falling
+ * units, as format_duration() writes them: 1h30m, 2d4h; at most ten years.
+ */
 MUST_CHECK int parse_duration_ms(const char *text, int64_t *ret_ms, struct why *why);
 
 /*
  * A time limit as srun reads one: a bare number is MINUTES; M:S, H:M:S, D-H, D-H:M,
- * D-H:M:S; a suffix (90s, 15m, 2h, 1d) always wins.  No time at all in any of these
+ * D-H:M:S; a suffix (90s, 15m, 1h30m, 1d) always wins.  No time at all in any of these
  * forms, UNLIMITED and INFINITE mean no limit: 0.  At most ten years.
  */
 MUST_CHECK int parse_time_limit_ms(const char *text, int64_t *ret_ms, struct why *why);
@@ -67,5 +70,8 @@ enum { DURATION_SIZE = 24 };
  * minutes, "12m", "3h05m", "2d4h".  A negative time is written as none: "<1s".
  */
 void format_duration(int64_t ms, char out[DURATION_SIZE]);
+
+/* Writes @ms, which is not negative, whole, in the largest unit that it is a number of: "90s". */
+void format_exact_duration(int64_t ms, char out[DURATION_SIZE]);
 
 #endif

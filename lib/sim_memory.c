@@ -141,8 +141,7 @@ static bool is_running(uint32_t pid, uint64_t start)
 	if (process_stat_read(pid, &stat) < 0)
 		return false;
 	/* a process that has ended holds no memory, whether its parent knows it or not */
-	return (!start || stat.start == start) &&
-	       (stat.state != 'Z' || stat.threads > 1) && stat.state != 'X';
+	return (!start || stat.start == start) && !process_has_ended(&stat);
 }
 
 static void add(uint32_t pid, const struct sim_use *use, struct probe *probe)

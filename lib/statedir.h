@@ -24,7 +24,7 @@ struct statedir_choice {
 	const char *system_path;   /* the machine's: /var/lib/gpulease */
 	bool is_hardened;          /* its group is lent to everybody: root's and closed */
 	const char *state_home;    /* $XDG_STATE_HOME */
-	const char *home;          /* $HOME */
+	const char *home;          /* the user's: $HOME, or of the list of users */
 	unsigned sim_gpus; /* 0: the real GPUs; else a private directory for so many … */
 	uint64_t sim_mib;  /* … simulated ones of this size */
 };

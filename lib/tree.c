@@ -1,35 +1,41 @@
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include "kin.h"
+#include "proc.h"
 #include "tree.h"
 
 /* --- looking ----------------------------------------------------------------------- */
 
-static int add(struct tree *tree, uint32_t pid)
+static int append(struct tree *tree, const struct tree_process *process)
 {
-	struct process_stat stat;
-	void *grown;
+	void *grown = array_grow(tree->all, sizeof(*tree->all), tree->count, &tree->room);
 
-	if (process_stat_read(pid, &stat) < 0)
-		return 0; /* it has ended meanwhile, or is another user's and hidden */
-	grown = array_grow(tree->all, sizeof(*tree->all), tree->count, &tree->room);
 	if (!grown)
 		return -ENOMEM;
 	tree->all = grown;
-	tree->all[tree->count++] = (struct tree_process){
+	tree->all[tree->count++] = *process;
+	return 0;
+}
+
+static int add(struct tree *tree, uint32_t pid)
+{
+	struct tree_process process;
+	struct process_stat stat;
+
+	if (process_stat_read(pid, &stat) < 0)
+		return 0; /* it has ended meanwhile, or is another user's and hidden */
+	process = (struct tree_process){
 		.pid = pid,
 		.parent = stat.parent,
 		.start = stat.start,
 		/* its own child has its name until it executes the command, but no session */
 		.is_apart = strcmp(stat.comm, KIN_SUBMITTED) == 0 &&
 			    getsid((pid_t)pid) == (pid_t)pid,
-		/* a leader that left before its threads looks like a zombie, too */
-		.is_dead = (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1,
+		.is_dead = process_has_ended(&stat),
 	};
-	return 0;
+	return append(tree, &process);
 }
 
 static bool is_among(uint32_t pid, const uint32_t all[], size_t count)
@@ -46,6 +52,44 @@ static const struct tree_process *find(const struct tree *tree, uint32_t pid)
 		if (tree->all[i].pid == pid)
 			return &tree->all[i];
 	return NULL;
+}
+
+/*
+ * A child that /proc hides: another user's, as that of a set-user-ID program, or one that has a
+ * group lent.  Its number stays its own until we have waited for it.
+ */
+static int add_hidden(struct tree *tree, uint32_t pid)
+{
+	siginfo_t end = { .si_pid = 0 };
+	struct tree_process process = {
+		.pid = pid,
+		.parent = (uint32_t)getpid(),
+		.is_hidden = true,
+		/* the name by which a job of its own is known is not to be seen, either */
+		.is_apart = getsid((pid_t)pid) == (pid_t)pid,
+	};
+
+	if (waitid(P_PID, pid, &end, WEXITED | WNOHANG | WNOWAIT) < 0)
+		return 0; /* none of ours */
+	process.is_dead = end.si_pid != 0;
+	return append(tree, &process);
+}
+
+/* Everybody who is to be seen, and those children that are not. */
+static int add_all(struct tree *tree)
+{
+	autofree uint32_t *seen = NULL, *children = NULL;
+	size_t seen_count = 0, child_count = 0;
+	int r = proc_list(&seen, &seen_count);
+
+	for (size_t i = 0; i < seen_count && r == 0; i++)
+		r = add(tree, seen[i]);
+	if (r == 0)
+		r = proc_list_children(&children, &child_count);
+	for (size_t i = 0; i < child_count && r == 0; i++)
+		if (!find(tree, children[i]))
+			r = add_hidden(tree, children[i]);
+	return r;
 }
 
 /* Numbers are used again, so parents come in any order: until nobody new is found. */
@@ -73,21 +117,10 @@ static void mark(struct tree *tree, const uint32_t but[], size_t but_count)
 
 int tree_read(struct tree *tree, const uint32_t but[], size_t but_count)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	int r = 0;
+	int r;
 
 	tree->count = 0;
-	if (!proc)
-		return -errno;
-	while (r == 0 && (entry = readdir(proc))) {
-		unsigned pid = 0;
-
-		if (isdigit((unsigned char)entry->d_name[0]) &&
-			sscanf(entry->d_name, "%u", &pid) == 1)
-			r = add(tree, pid);
-	}
-	(void)closedir(proc);
+	r = add_all(tree);
 	if (r == 0)
 		mark(tree, but, but_count);
 	return r;
@@ -117,7 +150,8 @@ static bool signal_one(const struct tree_process *process, int signal)
 	autofd int pidfd = pidfd_open_process(process->pid);
 	struct process_stat stat;
 
-	if (process_stat_read(process->pid, &stat) < 0 || stat.start != process->start)
+	if (!process->is_hidden && (process_stat_read(process->pid, &stat) < 0 ||
+					   stat.start != process->start))
 		return false;
 	return process_signal(process->pid, pidfd, signal) == 0;
 }

@@ -17,8 +17,9 @@ struct tree_process {
 	uint64_t start;
 	/* looks after a job of its own (--submit), in a session of its own; see kin.h: left out */
 	bool is_apart;
-	bool is_below; /* a descendant, but for those that are left out */
-	bool is_dead;  /* it has ended and is not waited for yet */
+	bool is_below;  /* a descendant, but for those that are left out */
+	bool is_dead;   /* it has ended and is not waited for yet */
+	bool is_hidden; /* a child, which /proc does not show: ->start is not known */
 };
 
 struct tree {

@@ -139,7 +139,7 @@ check_sound() {
 	sound="owner beacon life ticket queue commit snapshot policy room choice usage \
 plan_properties limits turn requeue outcome hold care preempt history \
 batch_child batch_jobs batch_match batch_plan \
-batch.sh batch_board.sh batch_live.sh batch_resume.sh hardened_batch.sh"
+batch.sh batch_board.sh batch_disk.sh batch_live.sh batch_resume.sh hardened_batch.sh"
 	# shellcheck disable=SC2086 # one word each
 	build $sound || {
 		sed 's/^/# /' "$work/log"
@@ -221,6 +221,8 @@ mutant size-limit-not-rounded limits \
 	-- 'limit.rlim_cur -= limit.rlim_cur % step;' '(void)step;'
 mutant sigxfsz-not-ignored limits \
 	-- '(void)sigaction(SIGXFSZ, &ignore, &before.size_action);' '(void)ignore;'
+mutant sigpipe-not-given-back limits \
+	-- '	(void)sigaction(SIGPIPE, &before.pipe_action, NULL);' ''
 mutant end-not-repaired ticket \
 	-- 'r = repair_end(file, st.st_size);' 'r = 0;'
 mutant shifted-append-not-seen ticket \
@@ -282,6 +284,8 @@ mutant the-latest-are-reserved policy \
 	-- 'if (when_ms[slot] < when_ms[best])' 'if (when_ms[slot] > when_ms[best])'
 mutant who-starts-takes-nothing policy plan_properties \
 	-- '	room_take(now, gpu, &row->need);' '	(void)now;'
+mutant the-end-of-the-head-unseen turn \
+	-- '		verdict.kind == VERDICT_LEASED)' '		false)'
 mutant closed-too-early policy \
 	-- 'if (plan->head_start_ms || !gpuset_has(&plan->reserved, (unsigned)slot) ||' 'if ('
 
@@ -309,6 +313,8 @@ mutant root-is-bound room \
 mutant who-starts-is-not-counted policy \
 	-- 'quota->all.percent += percent;' '(void)percent;' \
 	-- 'user->percent += percent;' '(void)user;'
+mutant the-head-keeps-no-quota policy plan_properties \
+	-- ' && leaves_quota(plan, row))' ')'
 mutant past-who-is-held-by-a-limit policy \
 	-- 'if (user && !user->held)' 'if (false)'
 
@@ -364,6 +370,10 @@ mutant the-old-ticket-stays-granted requeue \
 	-- '	before.state = TICKET_LEFT;' '	(void)before;'
 mutant tried-again-at-once hold \
 	-- '	int64_t until_ms = row->ticket.not_before_ms;' '	int64_t until_ms = 0;'
+mutant held-by-who-comes-after-it hold \
+	-- '		if (r == 0 && !outcome)' '		if (r == 0)'
+mutant without-gpus-nobody-is-a-namesake hold \
+	-- '	if (ticket->request.gpus || !ticket->request.name[0] ||' '	if (true ||'
 mutant oom-retry-has-no-more care \
 	-- '	uint64_t wanted_mib = had_mib + (had_mib + 3) / 4;' \
 	'	uint64_t wanted_mib = had_mib;'
@@ -392,6 +402,10 @@ mutant a-lost-line-is-told history \
 mutant batch-lock-not-inherited batch_child \
 	-- 'r = keep(ends[1], journal->fd, journal->lock_fd, log);' \
 	'r = keep(ends[1], journal->fd, journal->fd, log);'
+mutant batch-begun-without-a-journal batch_disk.sh \
+	-- 'if (r < 0 && event->kind == BATCH_SEEN)' 'if (false && event->kind == BATCH_SEEN)'
+mutant batch-lost-end-is-not-kept batch_disk.sh \
+	-- '	if (is_unkept)' '	if (false)'
 mutant batch-recall-ignored batch_child batch_live.sh \
 	-- '			own.was_recalled = true;' '			(void)byte;'
 mutant batch-death-of-the-runner-unseen batch_child batch_resume.sh \

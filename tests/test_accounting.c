@@ -412,6 +412,24 @@ static void every_filter_has_to_admit(void **state)
 	assert_false(ended_filter_admits(&filter, &end));
 }
 
+static void of_a_long_name_what_is_kept_counts(void **state)
+{
+	static const char asked[] = "a-name-of-more-than-thirty-two-bytes";
+	struct history_end end = ran(1, 1000, 1, 2);
+
+	(void)state;
+	text_copy(end.name, sizeof(end.name), asked);
+	filter.name = asked;
+	assert_true(ended_filter_admits(&filter, &end));
+	filter.name = end.name;
+	assert_true(ended_filter_admits(&filter, &end));
+	filter.name = "a-name-of-more";
+	assert_false(ended_filter_admits(&filter, &end));
+	end.name[4] = '\0';
+	filter.name = asked;
+	assert_false(ended_filter_admits(&filter, &end));
+}
+
 static void states_are_a_list(void **state)
 {
 	static const char *const bad[] = { "", ",", "finished,", ",oom", "finish",
@@ -543,6 +561,7 @@ int main(void)
 		TEST(the_period_begins_with_the_first_entry),
 		TEST(no_machine_no_share),
 		TEST(every_filter_has_to_admit),
+		TEST(of_a_long_name_what_is_kept_counts),
 		TEST(states_are_a_list),
 		TEST(sums_for_people),
 		TEST(sums_for_programs),

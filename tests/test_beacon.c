@@ -42,6 +42,27 @@ static void a_fifo_that_is_held_says_so_until_it_is_let_go(void **state)
 	statedir_release(&dir);
 }
 
+static void what_was_inherited_is_let_go_and_nothing_else(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct owner owner = make_owner(), other = make_owner();
+	int fd = beacon_create(dir.fd, BEACON_LIVE, &owner), looking = -1;
+	int foreign = beacon_create(dir.fd, BEACON_LIVE, &other);
+	int inherited = fcntl(fd, F_DUPFD, 100);
+
+	assert_int_equal(beacon_look(dir.fd, owner.token, &looking), BEACON_HELD);
+	beacon_let_go(dir.fd, owner.token);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	assert_int_equal(fcntl(inherited, F_GETFD), -1);
+	assert_int_equal(beacon_look_again(looking), BEACON_GONE);
+	assert_int_equal(beacon_look(dir.fd, other.token, NULL), BEACON_HELD);
+	beacon_let_go(dir.fd, "0123456789abcdef"); /* there is none */
+	assert_int_equal(fcntl(foreign, F_GETFD), FD_CLOEXEC);
+	close_fd(&looking);
+	close_fd(&foreign);
+	statedir_release(&dir);
+}
+
 static void the_modes_do_not_depend_on_the_umask(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
@@ -309,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCRATCH_TEST(a_fifo_that_is_held_says_so_until_it_is_let_go),
+		SCRATCH_TEST(what_was_inherited_is_let_go_and_nothing_else),
 		SCRATCH_TEST(the_modes_do_not_depend_on_the_umask),
 		SCRATCH_TEST(the_descriptor_of_a_look_hangs_up_with_the_last_holder),
 		SCRATCH_TEST(a_fifo_opened_too_late_is_gone_although_poll_never_says_so),

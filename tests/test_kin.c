@@ -220,6 +220,44 @@ static void oneself_is_never_signalled(void **state)
 	assert_int_equal(reached, 0);
 }
 
+/* How many in @range a child of this process reaches that prints into @pipe. */
+static int reached_by_a_child(enum kin_range range, const int pipe[2])
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		if (dup2(pipe[1], STDOUT_FILENO) < 0)
+			_exit(99);
+		_exit((int)kin_signal(token, (uint32_t)getuid(), 0, 0, range));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WEXITSTATUS(status);
+}
+
+static void who_has_called_is_told_from_the_others(void **state)
+{
+	pid_t other = start(NULL, kin_tag(token)), reader;
+	struct rlimit old;
+	int printed[2];
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_LOCKS, &old), 0);
+	assert_int_equal(pipe2(printed, O_CLOEXEC), 0);
+	assert_int_equal(fcntl(printed[0], F_SETFD, 0), 0);
+	reader = start(NULL, kin_tag(token));
+	close_fd(&printed[0]);
+	set_tag(kin_tag(token)); /* this process is the parent */
+	assert_int_equal(reached_by_a_child(KIN_CALLERS, printed), 2);
+	assert_int_equal(reached_by_a_child(KIN_BUT_CALLERS, printed), 1);
+	assert_int_equal(reached_by_a_child(KIN_ALL, printed), 3);
+	fixture_kill(&other);
+	assert_int_equal(reached_by_a_child(KIN_BUT_CALLERS, printed), 0);
+	(void)setrlimit(RLIMIT_LOCKS, &old);
+	fixture_kill(&reader);
+	close_fd(&printed[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +270,7 @@ int main(void)
 		cmocka_unit_test(a_signal_reaches_all_of_a_lease_and_nobody_else),
 		cmocka_unit_test(processes_of_another_user_are_left_alone),
 		cmocka_unit_test(oneself_is_never_signalled),
+		cmocka_unit_test(who_has_called_is_told_from_the_others),
 	};
 
 	return cmocka_run_group_tests(tests, make_tokens, NULL);

@@ -119,6 +119,48 @@ static void sigchld_is_not_ignored_meanwhile(void **state)
 	assert_int_equal(run_apart(check_child_signal, NULL), GOOD);
 }
 
+static bool is_treated(int signal, void (*handler)(int))
+{
+	struct sigaction seen;
+
+	return sigaction(signal, NULL, &seen) == 0 && seen.sa_handler == handler;
+}
+
+static int check_ignoring(const struct scratch *s)
+{
+	static const struct {
+		int signal;
+		void (*ignore)(void);
+		void (*before)(int);
+	} cases[] = {
+		{ SIGHUP, limits_ignore_hangup, SIG_DFL },
+		{ SIGHUP, limits_ignore_hangup, SIG_IGN },
+		{ SIGPIPE, limits_ignore_broken_pipe, SIG_DFL },
+		{ SIGPIPE, limits_ignore_broken_pipe, SIG_IGN },
+	};
+
+	(void)s;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		(void)signal(cases[i].signal, cases[i].before);
+		limits_raise();
+		if (!is_treated(cases[i].signal, cases[i].before))
+			return BAD;
+		cases[i].ignore();
+		if (!is_treated(cases[i].signal, SIG_IGN))
+			return BAD;
+		limits_restore();
+		if (!is_treated(cases[i].signal, cases[i].before))
+			return BAD;
+	}
+	return GOOD;
+}
+
+static void signals_that_are_ignored_for_a_while_are_given_back(void **state)
+{
+	(void)state;
+	assert_int_equal(run_apart(check_ignoring, NULL), GOOD);
+}
+
 /* The first ticket fits, the second would be cut in the middle. */
 static int check_append(const struct scratch *s)
 {
@@ -208,6 +250,7 @@ int main(void)
 		cmocka_unit_test(no_limit_stays_none),
 		cmocka_unit_test(sigxfsz_is_ignored_meanwhile),
 		cmocka_unit_test(sigchld_is_not_ignored_meanwhile),
+		cmocka_unit_test(signals_that_are_ignored_for_a_while_are_given_back),
 		SCRATCH_TEST(under_a_limit_an_append_is_whole_or_nothing),
 		cmocka_unit_test(the_tag_is_a_soft_limit_where_it_fits),
 		cmocka_unit_test(another_process_can_be_tagged),

@@ -338,8 +338,8 @@ static void wrong_lines_with_verbs_are_refused_with_what_is_right(void **state)
 		{ "gpulease --add a --preemptible -- x",
 			"--add and --preemptible do not go together" },
 		{ "gpulease --watch x", "--watch goes only with --batch" },
-		{ "gpulease --history x", "--history: 'x' is not a number of events" },
-		{ "gpulease --history 0", "--history: '0' is not a number of events" },
+		{ "gpulease --history x", "--history: 'x' is not a number of jobs" },
+		{ "gpulease --history 0", "--history: '0' is not a number of jobs" },
 		{ "gpulease --cancel", "--cancel wants the id of a job" },
 		{ "gpulease --cancel 1,,2", "--cancel: '' is not the id of a job" },
 		{ "gpulease --cancel x", "--cancel: 'x' is not the id of a job" },
@@ -363,6 +363,9 @@ static void unknown_options_have_a_neighbour(void **state)
 		{ "gpulease --stat x", "did you mean '--status'?" },
 		{ "gpulease -status",
 			"unknown option '-status'; did you mean '--status'?" },
+		{ "gpulease -log 3", "unknown option '-log'; did you mean '--log'?" },
+		{ "gpulease -time=5 x",
+			"unknown option '-time'; did you mean '--time'?" },
 		{ "gpulease --max-wiat=5 x", "'--max-wiat'; did you mean '--max-wait'?" },
 		{ "gpulease --max_wait 5 x", "did you mean '--max-wait'?" },
 		{ "gpulease --gpu 2 x", "did you mean '--gpus'?" },
@@ -377,6 +380,7 @@ static void unknown_options_have_a_neighbour(void **state)
 		{ "gpulease --xubmit x",
 			"unknown option '--xubmit'; did you mean '--submit'?" },
 		{ "gpulease --xyzzy x", "unknown option '--xyzzy'; see gpulease --help" },
+		{ "gpulease --requeue x", "unknown option '--requeue'; see" },
 		{ "gpulease -Z x", "unknown option '-Z'; see gpulease --help" },
 		{ "gpulease -vZ x", "unknown option '-Z' in '-vZ'" },
 		{ "gpulease --=x x", "unknown option '--'; see" },
@@ -433,6 +437,10 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"train]" },
 		{ "srun --mem=0 --gres=none python prepare.py",
 			"run gpus=0 ~mem [python prepare.py]" },
+		{ "srun -G2 --gpu-bind=closest --cpus-per-gpu=8 -k -s -m block:cyclic "
+		  "--open-mode=truncate --nice --propagate=ALL --comment x a",
+			"run gpus=2 ~cpus-per-gpu ~gpu-bind ~distribution ~oversubscribe "
+			"~no-kill ~nice ~comment ~propagate ~open-mode [a]" },
 		{ "srun -K0 --mem-bind=local --ntasks 1 hostname",
 			"run ~mem-bind ~kill-on-bad-exit [hostname]" },
 	};
@@ -634,6 +642,10 @@ static void the_order_can_be_changed(void **state)
 			"run after=1234567890123456789,1234567890123456789 [x]" },
 		{ "gpulease --singleton --name a x", "run singleton=1 name=a [x]" },
 		{ "srun -d singleton -J a x", "run singleton=1 name=a [x]" },
+		{ "gpulease --singleton --name 12345678901234567890123456789012 x",
+			"run singleton=1 name=12345678901234567890123456789012 [x]" },
+		{ "gpulease --name 12345678901234567890123456789012+ x",
+			"run name=12345678901234567890123456789012+ [x]" },
 		{ "srun -d afterany:12 x", "run after=12 [x]" },
 		{ "srun --dependency=afterok:12:13,afterany:7,afterany:8 x",
 			"run after=7,8 after-ok=12,13 [x]" },
@@ -671,6 +683,11 @@ static void what_orders_has_a_form(void **state)
 		  "1234567890123456789,1234567890123456789 x",
 			"names too many jobs" },
 		{ "gpulease --singleton x", "--singleton needs --name" },
+		{ "gpulease --singleton --name 12345678901234567890123456789012+ x",
+			"--singleton: '12345678901234567890123456789012+' has 33 bytes, "
+			"and jobs are told apart by the first 32 of their names" },
+		{ "srun -d singleton -J 12345678901234567890123456789012+ x",
+			"--singleton: '12345678901234567890123456789012+' has 33" },
 		{ "srun -d singleton x", "--singleton needs --name" },
 		{ "srun -d afternotok:5 x",
 			"-d: 'afternotok:5' is not supported; write singleton, "
@@ -746,6 +763,9 @@ static void what_is_wrong_about_such_jobs_is_refused(void **state)
 		{ "gpulease --lease-only --shell", "exclude each other" },
 		{ "gpulease --submit --screen x", "exclude each other" },
 		{ "gpulease --submit --dry-run x", "exclude each other" },
+		{ "gpulease --screen --dry-run x", "--screen and --dry-run exclude" },
+		{ "gpulease --lease-only --pid 12 --dry-run",
+			"--lease-only --pid and --dry-run exclude each other" },
 		{ "gpulease --submit", "no command given" },
 		{ "gpulease --follow 12 --submit x",
 			"'12' is no option; the command comes" },
@@ -753,7 +773,9 @@ static void what_is_wrong_about_such_jobs_is_refused(void **state)
 		{ "gpulease --log 1 2", "--log takes one job, not '2' as well" },
 		{ "gpulease --wait-for all 3", "--wait-for: " },
 		{ "gpulease --signal-job 12", "wants the id of a job and a signal" },
-		{ "gpulease --signal-job 12 NO", "wants the id of a job and a signal" },
+		{ "gpulease --signal-job 12 NO",
+			"--signal-job: there is no signal 'NO'" },
+		{ "gpulease --signal-job 12 999", "there is no signal '999'" },
 		{ "gpulease --sessions 3", "--sessions takes no command or operand" },
 	};
 
@@ -800,8 +822,9 @@ static void rows_do_what_their_group_says(void **state)
 			char line[128], expected[128];
 			bool value = option_takes(def) == TAKES_REQUIRED;
 
-			(void)snprintf(line, sizeof(line), "srun %s%s x",
-				option_spell(def, by_letter).text, value ? " 1" : "");
+			(void)snprintf(line, sizeof(line), "srun %s%s%s x",
+				option_spell(def, by_letter).text, value ? " " : "",
+				value ? def->metavar : "");
 			(void)snprintf(
 				expected, sizeof(expected), "run ~%s [x]", def->name);
 			if (def->group == GROUP_IGNORED)

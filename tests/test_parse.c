@@ -201,14 +201,20 @@ static void durations_have_units(void **state)
 	static const struct good good[] = { { "0", 0 }, { "90", 90 * S },
 		{ "500ms", 500 }, { "90s", 90 * S }, { "15m", 15 * M }, { "2h", 2 * H },
 		{ "1d", D }, { "1.5h", 90 * M }, { "0.25s", 250 }, { "1.5", 1500 },
-		{ "0.0000000001s", 0 }, { "3650d", 3650 * D } };
+		{ "0.0000000001s", 0 }, { "3650d", 3650 * D }, { "1h30m", 90 * M },
+		{ "2m05s", 125 * S }, { "2d4h", 2 * D + 4 * H }, { "1d0h", D },
+		{ "1d2h3m4s5ms", D + 2 * H + 3 * M + 4 * S + 5 }, { "0h90m", 90 * M } };
 	static const struct bad bad[] = {
 		{ "3x", "'3x' is not a duration; write 90s, 15m" },
 		{ "", "'' is not a duration" }, { "-5", "'-5' is not a duration" },
 		{ "s", "not a duration" }, { "5 s", "not a duration" },
-		{ "1h30m", "not a duration" }, { "1:30", "not a duration" },
-		{ "1.s", "not a duration" }, { "5S", "not a duration" },
-		{ "3651d", "longer than ten years" },
+		{ "1:30", "not a duration" }, { "1h30", "not a duration" },
+		{ "30m1h", "not a duration" }, { "1h1h", "not a duration" },
+		{ "1.5h30m", "not a duration" }, { "1h1.5m", "not a duration" },
+		{ "1h 30m", "not a duration" }, { "1hours", "not a duration" },
+		{ "1h30m ", "not a duration" }, { "1h-30m", "not a duration" },
+		{ "3650d1ms", "longer than ten years" }, { "1.s", "not a duration" },
+		{ "5S", "not a duration" }, { "3651d", "longer than ten years" },
 		{ "99999999999999999999", "longer than ten years" },
 		{ "213503982334601d", "longer than ten years" }
 	};
@@ -226,7 +232,7 @@ static void time_limits_read_as_srun_reads_them(void **state)
 		{ "1-12:30", D + 12 * H + 30 * M },
 		{ "2-03:04:05", 2 * D + 3 * H + 4 * M + 5 * S }, { "120:00", 2 * H },
 		{ "90s", 90 * S }, { "2h", 2 * H }, { "1d", D }, { "1.5h", 90 * M },
-		{ "0-0:0:1", S }, { "500ms", 500 } };
+		{ "0-0:0:1", S }, { "500ms", 500 }, { "1h30m", 90 * M } };
 	static const struct bad bad[] = { { "1.5", "'1.5' is not a time limit" },
 		{ "", "not a time limit" }, { "-5", "not a time limit" },
 		{ "1-", "not a time limit" }, { ":", "not a time limit" },
@@ -281,6 +287,32 @@ static void durations_are_written_with_two_units_at_most(void **state)
 	}
 }
 
+static void what_is_written_of_a_duration_can_be_read(void **state)
+{
+	static const struct good exact[] = { { "0s", 0 }, { "1ms", 1 },
+		{ "1500ms", 1500 }, { "90s", 90 * S }, { "90m", 90 * M }, { "2d", 2 * D },
+		{ "3650d", 3650 * D } };
+
+	(void)state;
+	for (int64_t ms = S; ms <= 3650 * D; ms += ms / 7) {
+		char out[DURATION_SIZE];
+		int64_t again;
+
+		format_duration(ms, out);
+		assert_int_equal(parse_duration_ms(out, &again, NULL), 0);
+		assert_in_range(ms - again, 0, H - 1);
+		format_exact_duration(ms, out);
+		assert_int_equal(parse_duration_ms(out, &again, NULL), 0);
+		assert_int_equal(again, ms);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(exact); i++) {
+		char out[DURATION_SIZE];
+
+		format_exact_duration(exact[i].value, out);
+		assert_string_equal(out, exact[i].text);
+	}
+}
+
 static void quotes_are_printable_and_cut(void **state)
 {
 	char longer[200], *e = longer;
@@ -311,6 +343,7 @@ int main(void)
 		cmocka_unit_test(time_limits_read_as_srun_reads_them),
 		cmocka_unit_test(sizes_are_mib_unless_they_say_otherwise),
 		cmocka_unit_test(durations_are_written_with_two_units_at_most),
+		cmocka_unit_test(what_is_written_of_a_duration_can_be_read),
 		cmocka_unit_test(quotes_are_printable_and_cut),
 	};
 

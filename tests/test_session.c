@@ -53,6 +53,31 @@ static void screen_lists_them_behind_their_process(void **state)
 	assert_int_equal(all[1].program, SESSION_SCREEN);
 }
 
+static void the_queue_stands_behind_the_job(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t job;
+		uint32_t queue;
+	} table[] = {
+		{ "gpulease-12-train 0\n", 12, 0 },
+		{ "gpulease-12_00a1b2-train 0\n", 12, 0xa1b2 },
+		{ "gpulease-12_ffffff- 0\n", 12, 0xffffff },
+		{ "gpulease-12-a_00a1b2-train 0\n", 12, 0 },
+		{ "gpulease-12_00a1b-train 0\n", 0, 0 },
+		{ "gpulease-12_00a1b2c-train 0\n", 0, 0 },
+		{ "gpulease-12_00A1B2-train 0\n", 0, 0 },
+		{ "gpulease-12_-train 0\n", 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		assert_int_equal(parse(SESSION_TMUX, table[i].text), 1);
+		assert_int_equal(all[0].job, table[i].job);
+		assert_int_equal(all[0].queue, table[i].queue);
+	}
+}
+
 static void what_is_none_is_left_out(void **state)
 {
 	static const char *const texts[] = { "", "\n\n", "gpulease", "no server running",
@@ -84,6 +109,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tmux_lists_a_session_a_line),
 		cmocka_unit_test(screen_lists_them_behind_their_process),
+		cmocka_unit_test(the_queue_stands_behind_the_job),
 		cmocka_unit_test(what_is_none_is_left_out),
 		cmocka_unit_test(a_job_is_a_whole_number),
 	};

@@ -306,6 +306,38 @@ static void a_queue_of_wishes(void **state)
 		       "GPU 1 is paused\n");
 }
 
+static void who_runs_without_a_gpu_stands_below(void **state)
+{
+	static struct view_holder jobs[] = {
+		{ .ticket = 31,
+			.attempt = 1,
+			.user = "dave",
+			.pid = 70,
+			.age_ms = 61000,
+			.name = "prep",
+			.command = "make data" },
+		{ .ticket = 32, .attempt = 2, .user = "erin", .age_ms = 1000 },
+	};
+	struct view view = { .real_ms = INT64_C(1700000000000),
+		.directory = "/d",
+		.gpuless = jobs,
+		.gpuless_count = ARRAY_SIZE(jobs) };
+	struct page page;
+
+	(void)state;
+	page_begin(&page);
+	assert_int_equal(show_queue(&view, &plain, page.out), 0);
+	page_is(&page, "nobody waits\n\nrunning without a GPU:\n"
+		       "TICKET  TRY  USER  PID    AGE  NAME  COMMAND\n"
+		       "    31    -  dave   70  1m01s  prep  make data\n"
+		       "    32    2  erin    -     1s  -     -\n");
+	page_begin(&page);
+	show_queue_json(&view, page.out);
+	page_has(&page, "\"running_without_gpus\": [");
+	page_has(&page, "\"started_unix_ms\": 1699999939000");
+	page_end(&page);
+}
+
 static void what_the_states_rest_on(void **state)
 {
 	static const struct {
@@ -563,6 +595,7 @@ int main(void)
 		cmocka_unit_test(a_shared_gpu),
 		cmocka_unit_test(no_share_no_column),
 		cmocka_unit_test(a_queue_of_wishes),
+		cmocka_unit_test(who_runs_without_a_gpu_stands_below),
 		cmocka_unit_test(what_the_states_rest_on),
 		cmocka_unit_test(a_status_for_programs),
 		cmocka_unit_test(sharing_for_programs),

@@ -1,5 +1,7 @@
 # Which system calls a test replaces.
 $(B)/tests/test_owner: WRAP = syscall openat access
+$(B)/tests/test_proc: WRAP = rights_are_lent rights_as_user_begin rights_as_user_end openat \
+	fstatat readdir
 $(B)/tests/test_ticket: WRAP = pread write lseek
 $(B)/tests/test_queue: WRAP = pread fallocate
 $(B)/tests/test_lease: WRAP = pread

@@ -7,7 +7,8 @@ _gpulease_plain='
 	--json -v --verbose -Q --quiet -h --help -V --version --pty
 	--preemptible --report --submit --screen --lease-only --shell --csv
 	--watch --once --fresh --fail-fast --keep-going
-	-u --unbuffered -l --label -K --kill-on-bad-exit --overlap'
+	-u --unbuffered -l --label -K --kill-on-bad-exit --overlap -s --oversubscribe
+	--exact -k --no-kill --nice --propagate'
 
 # a value follows
 _gpulease_valued='
@@ -22,13 +23,20 @@ _gpulease_valued='
 	-o --output -e --error -i --input --export
 	-N --nodes --ntasks-per-node -c --cpus-per-task --mem --mem-per-cpu
 	--mem-per-gpu --mem-bind -p --partition -A --account -q --qos --cpu-bind --mpi
-	-W --wait --hint'
+	-W --wait --hint --cpus-per-gpu --gpu-bind -m --distribution --threads-per-core
+	--comment --mail-type --mail-user --open-mode'
 
 # operands follow, no command
 _gpulease_verbs='
 	--status --queue --history --doctor --show-config --docker-args --cancel --pause
 	--resume --log --follow --wait-for --signal-job -a --attach --sessions --accounting
 	--batch --add'
+
+# these are about jobs
+_gpulease_jobs='--cancel --log --follow --wait-for --signal-job -a --attach'
+
+_gpulease_topics='run choose order care back batch setup lease look act any srun ignored refused all'
+_gpulease_states='ended finished failed cancelled timed-out oom preempted lost'
 
 _gpulease_has()
 {
@@ -62,6 +70,13 @@ _gpulease_find_command()
 	((at > COMP_CWORD)) && at=-1 # the value of an option
 }
 
+# The ids of the jobs that wait or run; those that may have ended are not known.
+_gpulease_ids()
+{
+	"${COMP_WORDS[0]}" --status --json 2>/dev/null |
+		sed -n 's/^ *"ticket": \([0-9][0-9]*\),*$/\1/p' | sort -nu
+}
+
 _gpulease()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} at verb
@@ -90,6 +105,12 @@ _gpulease()
 			mapfile -t COMPREPLY < <(compgen -A signal -- "$current") ;;
 		--user)
 			mapfile -t COMPREPLY < <(compgen -u -- "$current") ;;
+		--help)
+			mapfile -t COMPREPLY < <(compgen -W "$_gpulease_topics" -- "$current") ;;
+		--state)
+			mapfile -t COMPREPLY < <(compgen -W "$_gpulease_states" -- "$current") ;;
+		--after | --after-ok)
+			mapfile -t COMPREPLY < <(compgen -W "$(_gpulease_ids)" -- "$current") ;;
 		esac
 	elif ((at < COMP_CWORD)) && declare -F _command_offset >/dev/null; then
 		_command_offset "$at"
@@ -100,6 +121,10 @@ _gpulease()
 			"$_gpulease_plain $_gpulease_valued $_gpulease_verbs" -- "$current")
 	elif [[ $verb == --batch || $verb == --add ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
+	elif [[ $verb == --docker-args ]]; then
+		mapfile -t COMPREPLY < <(compgen -W 'docker podman' -- "$current")
+	elif _gpulease_has "$_gpulease_jobs" "$verb"; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_gpulease_ids)" -- "$current")
 	elif [[ ! $verb ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$current")
 	fi

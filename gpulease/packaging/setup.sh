@@ -227,6 +227,16 @@ install_staged() {
 	echo "To undo: make uninstall PREFIX=$PREFIX DESTDIR=$DESTDIR"
 }
 
+# check_writable DIRECTORY: or what of its path there is.
+check_writable() {
+	at=$1
+	until [ -e "$at" ]; do
+		at=$(dirname "$at")
+	done
+	[ -w "$at" ] || die "cannot write to $at; try: sudo make install, or" \
+		"make install PREFIX=\$HOME/.local"
+}
+
 # The hardened form has a group of its own, and nobody is to be in it.
 refuse_group() {
 	[ -z "$GROUP" ] || die "GROUP=$GROUP is for MODE=lab; without it the group is" \
@@ -246,6 +256,9 @@ install_all() {
 		;;
 	*) die "MODE=$MODE: it is hardened, lab or private" ;;
 	esac
+	for directory in "$bin" "$share/bash-completion/completions" "$share/man/man1"; do
+		is_root || check_writable "$directory"
+	done
 	if [ -z "$MODE" ] && { is_root || [ -n "$DESTDIR" ]; }; then
 		MODE=hardened
 	fi

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "../cli.h"
+#include "../context.h"
 #include "../exitcodes.h"
 #include "clock.h"
 #include "operands.h"
@@ -157,7 +158,7 @@ static int show_memory(struct simjob *job, const char *sim, struct why *why)
 	static struct settings settings;
 	struct statedir_choice choice = {
 		.state_home = getenv("XDG_STATE_HOME"),
-		.home = getenv("HOME"),
+		.home = find_home(),
 	};
 	struct statedir dir = STATEDIR_NONE;
 	int r = read_sim(sim, &settings, why);

@@ -68,7 +68,22 @@ is 'who waits for a paused GPU stops nobody' [ "$(gpus_of some)" = 1,2,3,4,5,6,7
 release_all some
 run 'a list and a range' 0 '' '' "$GPULEASE" --pause 1 3-5
 run 'twice is once' 0 '' '' "$GPULEASE" --pause 1
+run 'without another reason' 0 '' '' "$GPULEASE" --pause 0-3
+run 'the reason stays' 0 '*GPU 0: paused by *: fan is loud*' '' "$GPULEASE" --status
+run 'with another' 0 '' '' "$GPULEASE" --pause 0-1 --reason 'a new fan'
+run 'that is it' 0 '*GPU 0,1: paused by *: a new fan*' '' "$GPULEASE" --status
+long=$(printf '%0160d' 0)
+run 'one that is too long' 125 '' 'gpulease: --reason has 160 bytes, and 159 are kept; shorten it' \
+	"$GPULEASE" --pause 6 --reason "$long"
+run 'pauses nothing' 0 '6' '' "$GPULEASE" --gpu-ids 6 sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'the longest' 0 '' '' "$GPULEASE" --pause 1 --reason "${long#0}"
+run 'is kept' 0 "*GPU 1: paused by *: ${long#0}
+*" '' "$GPULEASE" --status
 run 'they are resumed' 0 '' '' "$GPULEASE" --resume 0-5
+run 'without their reasons' 0 '' '' "$GPULEASE" --pause 0
+run 'of before' 0 "*GPU 0: paused by $(id -un)
+*" '' "$GPULEASE" --status
+run 'the last, too' 0 '' '' "$GPULEASE" --resume 0
 is 'who waits is told' wait_until 'runs all'
 release_all all
 run 'a GPU that is not there' 1 '' 'gpulease: there is no GPU 9' "$GPULEASE" --pause 9

@@ -242,6 +242,14 @@ run 'a background job' 0 '' '' "$GPULEASE" --cancel "$id"
 run 'its status' 143 '' '' "$GPULEASE" --wait-for "$id"
 told "$id" 'and told' '*"state":"cancelled",*"status":143,*'
 
+"$GPULEASE" --retries 3 -n 1 -- sh -c 'echo "$GPULEASE_ID" >"$1.id"; echo $PPID >"$1.new"
+	mv "$1.new" "$1"; exec sleep 1000' - "$S/keeper" 2>/dev/null &
+wait_until '[ -e "$S/keeper" ]' || bail 'no job to be left alone'
+kill -KILL "$(cat "$S/keeper")"
+wait $! 2>/dev/null
+run 'what a killed supervisor has left' 0 '' '*' "$GPULEASE" --cancel "$(cat "$S/keeper.id")"
+run 'its status, too' 143 '' '' "$GPULEASE" --wait-for "$(cat "$S/keeper.id")"
+
 holder busy -n 2
 ids=
 for i in 1 2 3 4 5 6 7 8 9 10; do
@@ -298,5 +306,39 @@ if wait_until '[ -e "$S/lease.id" ]' && [ -n "$(cat "$S/lease.id")" ]; then
 else
 	not_ok 'a shell has a lease' "$(cat "$S/lease.err" "$S/lease.shell-err")"
 fi
+
+# --- from within -----------------------------------------------------------------------------
+
+# within TEXT OUTPUT COMMAND: a shell with a lease and something that runs there cancels it by
+# COMMAND, and prints its status.  A shell that is ended has no part in the command's group.
+within() {
+	run "a shell cancels its own lease $1" 0 "$2" '' timeout 30 sh -c '
+		eval "$("$1" -n 2 --shell)"
+		sleep 1000 &
+		eval "$2"
+		echo "$?"
+		unset CUDA_VISIBLE_DEVICES
+		wait "$!"
+		[ "$?" -gt 128 ] && exec "$1" -n 2 -I true' shell "$GPULEASE" "$3"
+}
+within 'itself' 0 '"$1" --cancel "$GPULEASE_ID"'
+within 'by another program' 0 'timeout 20 "$1" --cancel "$GPULEASE_ID"'
+within 'by another shell' 'and on
+0' 'sh -c '\''"$1" --cancel "$GPULEASE_ID"; echo and on'\'' sh "$1"'
+within 'in a pipeline' 0 '"$1" --cancel "$GPULEASE_ID" 2>&1 | cat'
+
+# itself TEXT OPTION… -- COMMAND…: a job that cancels itself; the GPUs are free once it has ended
+itself() {
+	text=$1
+	shift
+	run "a job that cancels itself $text" 143 '' '*' "$GPULEASE" -n 2 "$@"
+	run 'is over when it has ended' 0 '' '' timeout 25 "$GPULEASE" -n 2 true
+}
+itself 'at once' sh -c '"$1" --cancel "$GPULEASE_ID" --grace 1000s' sh "$GPULEASE"
+itself 'and would go on' sh -c '"$1" --cancel "$GPULEASE_ID" --grace 1000s; echo on' sh "$GPULEASE"
+itself 'by another shell' sh -c '
+	sh -c "\"\$1\" --cancel \$GPULEASE_ID --grace 1000s; echo on" sh "$1" | cat; echo on' sh "$GPULEASE"
+itself 'and is looked after' --retries 3 sh -c '
+	sh -c "\"\$1\" --cancel \$GPULEASE_ID --grace 1000s; echo on" sh "$1" | cat; echo on' sh "$GPULEASE"
 
 finish

@@ -50,5 +50,15 @@ run 'an option behind --batch FILE' 0 '--log-dir' '' complete gpulease --batch j
 run 'a directory for --log-dir' 0 "$S/place" '' \
 	complete gpulease --batch jobs.txt --log-dir "$S/pla"
 run 'what a jobs file may look like' 0 'csv' '' complete gpulease --batch-format c
+run 'a topic of the help' 0 'srun' '' complete gpulease --help = sr
+run 'all of them' 125 '' "*the topics are $(bash -c '. "$1"; echo "${_gpulease_topics// /, }"' - "$file")" \
+	"$GPULEASE" --help=no-such
+run 'a state' 0 'timed-out' '' complete gpulease --history --state ti
+for verb in --cancel --log --wait-for --signal-job -a --after; do
+	holder a
+	run "the id of a job for $verb" 0 "$(id_of a)" '' complete "$GPULEASE" "$verb" ''
+	release_all a
+	run "but not of one that has ended: $verb" 0 '' '' complete "$GPULEASE" "$verb" ''
+done
 run 'no refused option' 0 '' '' complete gpulease --multi
 finish

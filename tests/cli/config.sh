@@ -47,7 +47,7 @@ conf 'user-gpus = 0'
 refused 'a limit that nobody passes' "$conf, line 1: user-gpus: '0' is out of range; write 1 to *"
 conf 'max-time = 1h' '' 'default-time = 2h'
 refused 'times that contradict each other' \
-	"$conf, line 3: default-time: is longer than max-time, which is 3600s"
+	"$conf, line 3: default-time: is longer than max-time, which is 1h"
 conf 'max-priority = -1'
 refused 'a priority below the default' "$conf, line 1: max-priority: '-1' is not a number; *"
 conf 'prefer = 3-0'
@@ -85,7 +85,7 @@ is 'what is in force is shown' [ "$rc" -eq 0 ]
 shows() {
 	is "$1" grep -qx "$2" "$S/out"
 }
-shows 'a default' 'settle-time = 60s  *# default'
+shows 'a default' 'settle-time = 1m  *# default'
 shows 'a line of the file' "idle-threshold = 5%  *# $conf, line 1"
 shows 'another' "admin-group = staff  *# $conf, line 3"
 shows 'where the directory comes from' "directory = $S/dir  *# GPULEASE_DIR"
@@ -112,7 +112,7 @@ grep -q 'nvidia-smi = ' "$S/out" || shows 'none found' '# nvidia-smi =  *# not f
 try env GPULEASE_SIM=2 "$GPULEASE" --config "$conf" --show-config
 shows 'simulated GPUs are told' '# --sim: .*'
 is 'as JSON: values' [ "$(member config.idle-threshold.value config.linger-time.value |
-	tr '\n' ' ')" = '5% 60s ' ]
+	tr '\n' ' ')" = '5% 1m ' ]
 is 'and sources' [ "$(member config.idle-threshold.source config.linger-time.source file)" = \
 	"$conf, line 1
 default

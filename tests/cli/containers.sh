@@ -87,6 +87,20 @@ for mark in .dockerenv run/.containerenv; do
 	rm "$R/$mark"
 done
 : >"$R/.dockerenv"
+told_where() {
+	told "$1: which one is named" "*jobs are coordinated, in '/home/.local/state/gpulease'*"
+}
+told_where 'in a container'
+rm "$R/.dockerenv"
+told_where 'on a machine'
+echo 'root:x:0:0::/home:/bin/sh' >"$R/etc/passwd"
+for each in '-u HOME' 'HOME=' 'HOME=home' 'HOME=.'; do
+	# shellcheck disable=SC2086 # an option or a variable
+	run "with $each it is that of the same user" 0 '' \
+		"*jobs are coordinated, in '/home/.local/state/gpulease'*" env -u XDG_STATE_HOME \
+		$each PATH=/bin.own:/usr/bin:/bin "$chroot" "$R" /bin.own/gpulease -n 1 true
+done
+: >"$R/.dockerenv"
 told '-Q: nothing' '' -Q
 told '--sim: nothing' '' --sim 1
 mkdir -m 0700 "$R/home/named"

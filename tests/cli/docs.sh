@@ -12,6 +12,13 @@ run '-h is the same' 0 'Usage: gpulease *' '' "$GPULEASE" -h
 run '--help whatever else is there' 0 'Usage: *' '' "$GPULEASE" -n 99999 --help
 run '--version' 0 'gpulease [0-9]*.[0-9]*' '' "$GPULEASE" --version
 run '-V' 0 'gpulease [0-9]*' '' "$GPULEASE" -V
+run '--help with a topic' 0 '*Also, so that*--gres*' '' "$GPULEASE" --help srun
+for topic in '--help status' --help=status; do
+	# shellcheck disable=SC2086 # words of a line
+	run "$topic, which is none, names those that there are" 125 '' \
+		"gpulease: there is no help on 'status'; the topics are run, choose, *, all" \
+		"$GPULEASE" $topic
+done
 run '--help to where nothing can be written' 125 '' '*cannot write*' \
 	sh -c '"$1" --help >/dev/full' - "$GPULEASE"
 is 'no line of --help is wider than a terminal' test -z \

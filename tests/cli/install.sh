@@ -114,6 +114,11 @@ else
 	run 'the other forms take root' 2 '' 'gpulease: MODE=lab takes root;*' \
 		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
 		-o "$build/gpulease-simjob" "PREFIX=$own/other" MODE=lab install
+	mkdir -m 755 "$own/shut" "$own/shut/share"
+	run 'where it may not write it says what may' 2 '' \
+		"gpulease: cannot write to $own/shut; try: sudo make install, or *.local*" \
+		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
+		-o "$build/gpulease-simjob" "PREFIX=$own/shut" install
 	run 'and uninstall' 0 '' '' as_nobody make -s --no-print-directory "B=$build" \
 		"PREFIX=$own/prefix" uninstall
 	run 'leaves nothing there' 0 '' '' find "$own/prefix" ! -type d

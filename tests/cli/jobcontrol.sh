@@ -96,6 +96,22 @@ kill -KILL "$command"
 wait "$desk"
 is 'the end of a suspended command is seen' [ $? -eq 0 ]
 
+rm -f "$S/pid"
+"$TOOLS/jobcontrol" see:ready 'type:^Z' stop:TSTP end:TERM -- \
+	"$GPULEASE" -Q --report -n 8 -- sh "$S/killed" "$S/pid" >"$S/desk" 2>&1 &
+desk=$!
+started="$started $desk"
+wait_until '[ -e "$S/pid" ]' || not_ok 'the command runs' "$(cat "$S/desk")"
+read -r command supervisor <"$S/pid"
+wait_until '[ "$(process_state "$supervisor")" = T ]' ||
+	not_ok 'both are suspended' "$(cat "$S/desk")"
+kill -CONT "$command"
+is 'somebody continues the command alone: its supervisor goes on with it' \
+	wait_until '[ "$(process_state "$supervisor")" = S ]'
+kill -TERM "$supervisor"
+wait "$desk"
+is 'and passes on what it is told' [ $? -eq 0 ]
+
 # hung up: by the terminal's end, and the shell's
 for options in '' '-Q --report'; do
 	# shellcheck disable=SC2086

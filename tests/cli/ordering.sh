@@ -311,6 +311,51 @@ holder one --name nightly
 run 'and waits for any of its name, as srun has it' 124 '' \
 	'*job * of the same name comes first' "$GPULEASE" -J nightly -d singleton -I true
 release_all one
+holder one -n 0 --name nightly
+for gpus in 0 1; do
+	run 'also for one that runs without a GPU' 124 '' \
+		"*job $(id_of one) of the same name comes first" \
+		"$GPULEASE" -n $gpus --name nightly --singleton -I true
+done
+waiter two -n 0 --name nightly --singleton
+release_all one
+is 'until that has ended' wait_until 'runs two'
+release_all two
+holder one -n 2
+waiter full
+waiter two --name nightly
+run 'also for one that waits behind others' 124 '' '*job * of the same name comes first' \
+	"$GPULEASE" -n 0 --name nightly --singleton -I true
+release_all one full two
+long=a-name-of-more-than-thirty-two-bytes
+run 'a name that would be cut' 125 '' "gpulease: --singleton: '$long' has 36 bytes, *" \
+	"$GPULEASE" --name $long --singleton true
+run 'is one of a job that is none' 0 '' '' "$GPULEASE" --name $long -I true
+
+# Before it in the order is one of its name that comes after it.
+cards 1
+holder first
+waiter low --name nightly --singleton --priority -5
+waiter next --name nightly --after 2
+release_all first
+in_order 'a singleton does not wait for who waits for it' low next
+conf 'retry-delay = 0s'
+cards 1
+mkfifo "$S/tried.hold"
+"$GPULEASE" --name nightly --singleton --retries 1 -- sh -c '
+	[ "$GPULEASE_ATTEMPT" = 1 ] || exit 0
+	exec 3<>"$1.hold"
+	echo "$$ $GPULEASE_ID" >"$1.runs"
+	read -r status <&3
+	exit "$status"' job "$S/tried" 2>"$S/tried.err" &
+echo $! >"$S/tried.pid"
+started="$started $!"
+wait_until 'runs tried' || bail 'the job does not start'
+waiter next --name nightly --after "$(id_of tried)"
+release_all tried 1
+is 'nor when it is tried again' wait_until 'runs next'
+release_all next
+usual
 
 # --- limits --------------------------------------------------------------------------------
 
@@ -329,6 +374,17 @@ release_all other third
 run 'more than it ever allows' 125 '' \
 	'gpulease: cannot lease 2 GPUs: all-gpus in the configuration allows 1 at once' \
 	"$GPULEASE" -n 2 true
+cards 5
+conf 'all-gpus = 5'
+holder first --gpu-ids 0
+waiter head --gpu-ids 0-2
+run 'who is let past leaves the first in the queue its part of a limit' 124 '' \
+	"$not_now behind ticket 2, which waits for 3 GPUs" "$GPULEASE" -n 2 -I true
+run 'and may have the rest' 0 3 '' "$GPULEASE" -I sh -c "$show"
+release_all first
+is 'so that it starts at once' wait_until 'runs head'
+release_all head
+cards 2
 conf 'all-jobs = 2'
 holder half -n 0.1
 holder other -n 0.1
@@ -342,11 +398,19 @@ conf 'default-time = 1s'
 run 'and is ended at it' 143 '' '*' "$GPULEASE" sleep 1000
 run 'not one that has its own' 0 ' limit=7200000' '' "$GPULEASE" --time 2h sh -c \
 	"tr '\\0' '\\n' <\$GPULEASE_DIR/gpu/slot.\$CUDA_VISIBLE_DEVICES | grep -o ' limit=[0-9]*'"
+for none in 0 UNLIMITED; do
+	run "nor one that asks for none by $none" 0 '' '' "$GPULEASE" -t "$none" -n 1 sh -c \
+		"tr '\\0' '\\n' <\$GPULEASE_DIR/gpu/slot.\$CUDA_VISIBLE_DEVICES | grep -o ' limit=[1-9]*' || :"
+done
+conf 'default-time = 1h'
+run 'with -v it is told where the limit is from' 0 '' \
+	'*the time limit is 1h00m: default-time in the configuration*' "$GPULEASE" -v -n 1 true
 conf 'all-waiting = 2'
 holder all -n 2
 waiter first
 waiter second
 run 'no more may wait' 125 '' 'gpulease: 2 jobs wait already, *' "$GPULEASE" true
+run 'as it is foreseen' 125 '' 'gpulease: 2 jobs wait already, *' "$GPULEASE" --dry-run true
 release_all all first second
 usual
 
@@ -464,6 +528,7 @@ among_users() {
 	run 'none: the default' 0 ' limit=3600000' '' "$U1" sh -c "$limit"
 	conf 'max-time = 2h'
 	run 'without a default the longest' 0 ' limit=7200000' '' "$U1" sh -c "$limit"
+	run 'also for who asks for none' 0 ' limit=7200000' '' "$U1" -t 0 sh -c "$limit"
 	run 'which does not bind root' 0 ' limit=10800000' '' "$GPULEASE" --time 3h sh -c "$limit"
 
 	conf ''

@@ -69,6 +69,63 @@ wait "$late"
 is 'cancelled it ends' [ $? = 143 ]
 is 'without another attempt' [ "$(attempts)" = 1 ]
 
+# --- its patience ------------------------------------------------------------------------
+
+run 'that it was to start at once is no reason not to try again' 3 '' '' \
+	job -I --retries 2 'exit 3'
+is 'as often as allowed' [ "$(attempts)" = 3 ]
+run 'the time before another attempt is no wait for GPUs' 3 '' '' \
+	job --max-wait 1ms --retries 2 'exit 3'
+is 'so there are all of them' [ "$(attempts)" = 3 ]
+# behind NAME OPTION…: with these, a job that is to be tried again behind another, `other`
+behind() {
+	holder "$@" --config "$S/soon" --retries 1
+	waiter other
+	release "$1" 3
+	wait_until 'runs other'
+	rm "$S/$1.runs"
+}
+behind at-once -I
+is 'what has begun at once may wait for its second attempt' \
+	wait_until 'grep -q waits "$S/at-once.err"'
+release_all other
+is 'and gets it' wait_until 'runs at-once'
+release at-once 4
+ended at-once
+is 'whose end is the end' [ "$rc" = 4 ]
+behind patient --max-wait 10ms
+ended patient
+is 'each attempt has its own patience' [ "$rc" = 124 ]
+is 'which is said' grep -q 'gave up after <1s: ' "$S/patient.err"
+release_all other
+
+# --- its input ---------------------------------------------------------------------------
+
+printf 'a\nb\n' >"$S/lines"
+mkfifo "$S/fifo"
+whole='a
+b'
+run 'each attempt reads its input from the beginning' 3 "$whole
+$whole" '' job --retries 1 -i "$S/lines" 'cat; exit 3'
+run 'also one with more memory' 0 '' '' job --oom-retries 1 --vram 1G -i "$S/lines" \
+	-o "$S/log" 'cat; [ $count = 2 ] || { echo "CUDA out of memory."; exit 1; }'
+is 'whose output is in one file' [ "$(cat "$S/log")" = "$whole
+CUDA out of memory.
+$whole" ]
+run 'and one after a limit' 124 "$whole
+$whole" '' job -t 300ms --on-limit requeue --max-requeues 1 -i "$S/lines" 'cat; exec sleep 1000'
+again
+submitted=$("$GPULEASE" -Q --config "$S/soon" --submit --retries 1 -i "$S/lines" -o "$S/log" \
+	sh -c '. "$1/note"; cat; exit 3' - "$S")
+run 'and those of a job in the background' 3 '' '' "$GPULEASE" --wait-for "$submitted"
+is 'whose log has it twice' [ "$(grep -c '^[ab]$' "$S/log")" = 4 ]
+cat "$S/lines" >"$S/fifo" &
+started="$started $!"
+run 'what a FIFO has given is gone' 3 "$whole" '' job --retries 1 -i "$S/fifo" 'cat; exit 3'
+run 'and so is what was not named' 3 "$whole" '' sh -c '
+	again=$1; shift; "$@" <"$again"' - "$S/lines" "$GPULEASE" -Q --config "$S/soon" \
+	--retries 1 sh -c 'cat; exit 3'
+
 # --- lack of memory ----------------------------------------------------------------------
 
 sim 2x24G

@@ -48,6 +48,21 @@ run 'so is 124' 124 '' '' "$GPULEASE" sh -c 'exit 124'
 run 'a signal that ends it is seen' 143 '' '*' sh -c '"$0" sh -c "kill -TERM \$\$"' "$GPULEASE"
 run 'no such command: 127, before any ticket' 127 '' \
 	"gpulease: command 'no-such-command' was not found" "$GPULEASE" no-such-command
+for word in status queue cancel history help log pause doctor; do
+	run "a verb without its dashes: $word" 127 '' \
+		"gpulease: command '$word' was not found; did you mean --$word?" \
+		env PATH="$S/empty" "$GPULEASE" "$word"
+done
+run 'a command in quotes' 127 '' \
+	"gpulease: command 'sh -c true' was not found; leave the quotes around it out" \
+	"$GPULEASE" 'sh -c true'
+run 'one whose first word is no command either' 127 '' \
+	"gpulease: command 'no-such a' was not found" "$GPULEASE" 'no-such a'
+printf '#! /no/such/sh -e\n' >"$S/script"
+run 'a script without its interpreter: 127, and which' 127 '' \
+	"gpulease: cannot execute '$S/script': its interpreter '/no/such/sh' is not there" \
+	"$GPULEASE" "$S/script"
+run 'nothing to run, but --wait' 125 '' '*no command given; *--wait-for ID*' "$GPULEASE" --wait 3
 run 'not executable: 126' 126 '' "gpulease: cannot execute '/etc/passwd': *" \
 	"$GPULEASE" /etc/passwd
 run 'a directory is not executable: 126' 126 '' 'gpulease: cannot execute*' "$GPULEASE" /
@@ -104,6 +119,46 @@ run 'or none' 0 '[]' '' "$GPULEASE" -n 3 "$GPULEASE" -n 0 sh -c 'echo "[$CUDA_VI
 run 'not more than it has' 125 '' \
 	'gpulease: cannot use 4 GPUs: the lease around this step (ticket *) has 3' \
 	"$GPULEASE" -n 3 "$GPULEASE" -n 4 true
+show='echo "$CUDA_VISIBLE_DEVICES"'
+run 'these of its GPUs' 0 1 '' "$GPULEASE" -n 2 "$GPULEASE" --gpu-ids 1 sh -c "$show"
+run 'all but one' 0 '0,2' '' "$GPULEASE" -n 3 "$GPULEASE" --except 1 sh -c "$show"
+run 'the first of some' 0 '1' '' "$GPULEASE" -n 3 "$GPULEASE" -n 1 --allow 1-7 sh -c "$show"
+run 'by what they are' 0 '0,1' '' \
+	"$GPULEASE" -n 2 "$GPULEASE" --model sim --vram 24G --min-vram 24G sh -c "$show"
+
+# lacks TEXT REASON WORD…: a result, good if a step with WORD… of a job with two GPUs is refused.
+lacks() {
+	lacks_text=$1 lacks_reason=$2
+	shift 2
+	run "$lacks_text" 125 '' "gpulease: $lacks_reason" "$GPULEASE" -n 2 "$GPULEASE" "$@" true
+}
+
+of_it='of the lease around this step (ticket *)'
+lacks 'GPUs of others' "cannot use 1 GPU: --gpu-ids 3 leaves none of 2 $of_it" --gpu-ids 3
+lacks 'some of them' "cannot use 2 GPUs: --gpu-ids 1,3 leaves only 1 of 2 $of_it" --gpu-ids 1,3
+lacks 'GPUs that there are not' '--gpu-ids: there is no GPU 9*' --gpu-ids 9
+lacks 'none of what is left' "cannot use 1 GPU: --except 0,1 leaves none of 2 $of_it" --except 0,1
+lacks 'too few of some' "cannot use 2 GPUs: --allow 1,3 leaves only 1 of 2 $of_it" -n 2 --allow 1,3
+lacks 'another type of card' "cannot use 1 GPU: model H100 leaves none of 2 $of_it" --model H100
+lacks 'more memory' "cannot use 1 GPU: --vram 900G leaves none of 2 $of_it" --vram 900G
+lacks 'larger cards' "cannot use 1 GPU: --min-vram 900G leaves none *" --min-vram 900G
+run 'more memory than was leased' 125 '' "gpulease: cannot use 1 GPU: --vram 5G leaves none *" \
+	"$GPULEASE" --vram 4G "$GPULEASE" --vram 5G true
+run 'a shared GPU for itself' 125 '' 'gpulease: this is a step of a lease (ticket *), and its '\
+'GPU is shared with others; leave --exclusive out' \
+	"$GPULEASE" --vram 4G "$GPULEASE" --exclusive true
+for option in --shell --lease-only --report --preemptible --retries=2 --oom-retries=2 \
+	--signal=USR1 --on-limit=requeue --after=1 --after-ok=1 --singleton --prefer=1; do
+	case $option in
+	--shell | --lease-only) set -- ;;
+	--signal* | --on-limit*) set -- --time 1h true ;;
+	--singleton) set -- --name x true ;;
+	*) set -- true ;;
+	esac
+	run "what is not for a step: $option" 125 '*' \
+		"gpulease: this is a step of a lease (ticket *), and *; leave ${option%%=*} out" \
+		"$GPULEASE" -n 2 "$GPULEASE" "$option" "$@"
+done
 run 'a step is known without its environment' 0 '0,1,2' '' \
 	"$GPULEASE" -n 3 env -u GPULEASE_TOKEN setsid -w "$GPULEASE" \
 	sh -c 'echo $CUDA_VISIBLE_DEVICES'

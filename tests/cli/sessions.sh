@@ -81,10 +81,10 @@ for program in tmux screen; do
 	is "$program: with its arguments" [ "$(sed -n 5p "$S/one.found")" = "$S/one|c  d||" ]
 
 	try env PATH="$S/bin" "$GPULEASE" --sessions
-	is "$program: it is listed" like "*$id*gpulease-$id-my_job*$program*no" "$out"
+	is "$program: it is listed" like "*$id*gpulease-${id}_??????-my_job*$program*no" "$out"
 	try env PATH="$S/bin" "$GPULEASE" --sessions --json
 	is "$program: also for programs" "$TOOLS/jsoncheck" <"$S/out"
-	is "$program: with its name" like "*\"session\": \"gpulease-$id-my_job\"*" "$out"
+	is "$program: with its name" like "*\"session\": \"gpulease-${id}_??????-my_job\"*" "$out"
 
 	# a second one has to wait, in its session
 	begin_session two -n 1
@@ -94,7 +94,7 @@ for program in tmux screen; do
 	"$GPULEASE" --cancel "$id"
 	is "$program: and can be cancelled" wait_until '! "$GPULEASE" --queue | grep -q job'
 	is "$program: which ends its session" wait_until \
-		'! env PATH="$S/bin" "$GPULEASE" --sessions | grep -q "gpulease-'"$id"'-"'
+		'! env PATH="$S/bin" "$GPULEASE" --sessions | grep -q "gpulease-'"$id"'_"'
 
 	id=$(sed -n 3p "$S/one.found" | cut -d ' ' -f 5)
 	echo 7 >"$S/one.hold"
@@ -117,10 +117,69 @@ if command -v tmux >/dev/null 2>&1 && command -v script >/dev/null 2>&1; then
 		>"$S/attached" 2>&1 </dev/null &
 	started="$started $!"
 	is '--attach enters its session' wait_until \
-		'env PATH="$S/bin" "$GPULEASE" --sessions | grep -q "gpulease-'"$id"'.*yes"'
+		'env PATH="$S/bin" "$GPULEASE" --sessions | grep -q "gpulease-'"$id"'_.*yes"'
 	echo 0 >"$S/in.hold"
 	is 'the job ends' ended_with "$id" 0
 fi
+
+# --- from within a lease, and of several queues --------------------------------------------------
+
+# names: those of the sessions, each once
+names() {
+	PATH=$S/bin "$GPULEASE" --sessions | grep -o 'gpulease-[^ ]*' | sort
+}
+
+for program in tmux screen; do
+	command -v "$program" >/dev/null 2>&1 || continue
+	only "$program"
+	end_sessions
+	sim 4
+	try "$GPULEASE" -n 2 env PATH="$S/bin" sh -c 'echo ",$CUDA_VISIBLE_DEVICES," >"$3.gpus"
+		"$1" --screen -n 1 -- "$2" "$3"; read -r line <"$3.outer"' \
+		- "$GPULEASE" "$S/job" "$S/within" &
+	started="$started $!"
+	mkfifo "$S/within.outer"
+	is "$program: a session that is begun in a lease gets a GPU of its own" \
+		wait_until '[ -e "$S/within.found" ]'
+	is "$program: which is none of that lease's" \
+		eval '! grep -q ",$(sed -n 3p "$S/within.found" | cut -d " " -f 4)," "$S/within.gpus"'
+	echo 0 >"$S/within.hold"
+	echo >"$S/within.outer"
+	rm -f "$S"/within.*
+
+	sims='5 6'
+	[ "$program" = tmux ] || sims='8 9'
+	mark=none
+	for sim in $sims; do
+		before=$mark
+		sim "$sim"
+		begin_session "queue$sim" -n 1 -J same
+		is "$program: the first job of queue $sim" [ "$rc:$id:$err" = 0:1: ]
+		mark=$(names | grep -vx "$before" | tail -n 1)
+	done
+	is "$program: each has a session with a name of its own" \
+		[ "$(names | grep -c '^gpulease-1_[0-9a-f]*-same$')" -eq 2 ]
+	sim 7
+	run "$program: of which a third queue enters none" 1 '' '*job 1 has no session*' \
+		env PATH="$S/bin" "$GPULEASE" --attach 1
+	for sim in $sims; do
+		echo 0 >"$S/queue$sim.hold"
+		rm -f "$S/queue$sim".*
+	done
+	sim "${sims#* }"
+	taken=gpulease-2${mark#gpulease-1}
+	case $program in
+	tmux) tmux new-session -d -s "$taken" 'sleep 1000' ;;
+	screen) screen -d -m -S "$taken" sleep 1000 ;;
+	esac
+	begin_session third -n 1 -J same
+	is "$program: a name that is taken is not taken twice" [ "$rc:$err" = 0: ]
+	is "$program: the session has another" [ "$(names | grep -c "^$taken-....\$")" -eq 1 ]
+	run "$program: neither is entered for the other" 1 '' "*'$taken*both called after job 2,*" \
+		env PATH="$S/bin" "$GPULEASE" --attach 2
+	end_sessions
+done
+sim 1
 
 # --- what goes wrong -------------------------------------------------------------------------
 

@@ -64,7 +64,12 @@ export A B' sh -c 'echo "$A $B"'
 		set_up --setup '(exit 3)' touch ran
 	run "it fails in its last part ($1)" 1 '' "$failed 1; *" set_up --setup ':; false' touch ran
 	run "it exits ($1)" 4 '' "$failed 4; *" set_up --setup 'exit 4' touch ran
-	run "it exits with 0 ($1)" 0 '' "$failed 0; *" set_up --setup 'exit 0' touch ran
+	early='gpulease: the set-up stopped before its end; the command was not run'
+	run "it exits with 0 ($1)" 125 '' "$early" set_up --setup 'exit 0' touch ran
+	echo 'exit 0' >exits.sh
+	run "a file that it reads exits with 0 ($1)" 125 '' "$early" \
+		set_up --setup '. ./exits.sh' touch ran
+	run "it exits after a failure ($1)" 1 '' "$failed 1; *" set_up --setup 'false; exit' touch ran
 	run "with set -e ($1)" 5 '' "$failed 5; *" set_up --setup 'set -e; (exit 5); true' touch ran
 	run "what it wants is not there ($1)" 127 '' "*no-such-setup*
 $failed 127; *" set_up --setup no-such-setup touch ran
@@ -120,7 +125,7 @@ set_up() { "$GPULEASE" -n 0 "$@"; }
 
 run 'a program with a blank in its name is no line' 0 '<>' '' sh -c '
 	mkdir -p "a b" && cp args "a b/a c" && exec "$1" -n 0 --setup : "a b/a c"' sh "$GPULEASE"
-run 'without --setup it is no line' 127 '' "gpulease: command 'echo a && echo b' was not found" \
+run 'without --setup it is no line' 127 '' "gpulease: command 'echo a && echo b' was not found; leave the quotes around it out" \
 	set_up 'echo a && echo b'
 run 'in another directory' 0 '/' '' "$GPULEASE" -n 0 -D / --setup 'A=$PWD; export A' sh -c 'echo $A'
 run 'placeholders in a line' 0 '0,1 2' '' "$GPULEASE" -n 2 --setup : 'echo {gpus} {ngpus}'
@@ -139,6 +144,8 @@ is 'the command is shown as it was given' \
 release_all inside
 run 'looked after, it fails as it does' 3 '' '*set-up failed with status 3*' \
 	"$GPULEASE" --report --setup '(exit 3)' touch ran
+run 'looked after, it is no success where it exits with 0' 125 '' '*stopped before its end*' \
+	"$GPULEASE" --report --setup 'exit 0' touch ran
 run 'looked after, it has what was set up' 0 'one' '*' \
 	"$GPULEASE" --report --setup 'export A=one' sh -c 'echo $A'
 

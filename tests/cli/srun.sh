@@ -39,6 +39,10 @@ run 'a partition, an account and a quality of service' 0 '2 a.py' '' \
 run 'with a terminal' 0 '1 -i' '' "$GPULEASE" --pty --gres=gpu:1 -t 60 python -i
 run 'overlapping, waiting and hinted' 0 '1 b.py' '' \
 	"$GPULEASE" --overlap --wait=60 --hint=nomultithread --export=ALL python b.py
+run 'bound, commented and mailed' 0 '2 e.py' '' \
+	"$GPULEASE" -G 2 --gpu-bind=closest --cpus-per-gpu 8 -m block --threads-per-core=1 --exact \
+	-k -s --comment='a b' --nice=5 --propagate --mail-type=END --mail-user=a --open-mode=truncate \
+	python e.py
 run 'exclusive, as one user has it' 0 '1 d.py' '' \
 	"$GPULEASE" --exclusive=user -G 1 python d.py
 run 'a kind of GPU' 0 '2 c.py' '' "$GPULEASE" --gpus=simulated:2 python c.py
@@ -55,6 +59,16 @@ err" ]
 run 'errors to another' 0 '' '' "$GPULEASE" -o o -e 'e-%u' sh -c 'echo out; echo err >&2'
 is 'each has its own' [ "$(cat o e-*)" = "out
 err" ]
+ln -s both.txt another
+: >both.txt
+for each in both.txt ./both.txt "$PWD/both.txt" another; do
+	run "errors to the same file as $each" 0 '' '' "$GPULEASE" -o both.txt -e "$each" \
+		sh -c 'echo one; echo two >&2; echo three; echo four >&2'
+	is 'neither writes over the other' [ "$(cat both.txt)" = "one
+two
+three
+four" ]
+done
 run 'nothing of the environment but what is named' 0 '1  3' '' \
 	env A=1 B=2 "$GPULEASE" --export=A,C=3 sh -c 'echo "$A ${B-} $C"'
 run 'input from a file' 0 'out' '' "$GPULEASE" -i o cat
@@ -72,7 +86,7 @@ run 'what is ignored is told with -v' 0 '' '*--mem is accepted and ignored*' \
 # --- refused -----------------------------------------------------------------------------
 
 for line in '-N 2' '--nodes=2' '-w host' '--nodelist=host' '-x host' '--exclude=host' '-a 1' \
-	'--multi-prog' '--jobid=5' '-n 4 --gres=gpu:4' '-n 2 -G 4' '--ntasks=2' \
+	'--multi-prog' '--jobid=5' '--ntasks-per-gpu=1' '--open-mode=append' '-n 4 --gres=gpu:4' '-n 2 -G 4' '--ntasks=2' \
 	'--export=NONE,A' '--gres=shard:1' '--gpus=2 --gres=gpu:4' '-d afternotok:1' '-d singleton' \
 	'-d after:1' '-d afterany:' '--dependency=afterok:1?afterok:2'; do
 	# shellcheck disable=SC2086 # words of a line

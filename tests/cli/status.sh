@@ -167,6 +167,24 @@ shares() {
 }
 
 # With what shares() has left.
+without_gpus() {
+	holder bare -n 0 --name prep -t 1h
+	run 'a job without a GPU is shown' 0 \
+		"GPU*TICKET*
+nobody waits
+
+running without a GPU:
+TICKET *USER *PID *AGE *NAME *COMMAND
+ *$(id_of bare) *$me *$(pid_of bare) *prep *sh -c *" '' "$GPULEASE" --status
+	run 'in the queue, too' 0 "nobody waits*without a GPU:*prep*" '' "$GPULEASE" --queue
+	says 'and for programs' "$(id_of bare) 1 prep $me $(pid_of bare) 3600000" \
+		running_without_gpus.0.ticket running_without_gpus.0.attempt \
+		running_without_gpus.0.name running_without_gpus.0.user \
+		running_without_gpus.0.pid running_without_gpus.0.limit_ms
+	release_all bare
+	run 'until it has ended' 0 'nobody waits' '' "$GPULEASE" --queue
+}
+
 wishes() {
 	waiter c -n 2 -t 1h
 	waiter d -n 2 --vram 8G --priority=-5
@@ -430,6 +448,7 @@ pauses
 locks
 ends
 shares
+without_gpus
 wishes
 lingers
 hostile_names

@@ -86,6 +86,12 @@ errors() {
 		"$GPULEASE" --submit -o '%q' -- true
 	run 'a folder that depends on the id is found missing later' 125 '' '*No such*' \
 		"$GPULEASE" --submit -o "$S/%j/out" -- true
+	if [ -w /dev/full ]; then
+		run 'an id that cannot be printed' 125 '' 'gpulease: cannot print the id of job *' \
+			sh -c '"$0" --submit -n 8 -- sleep 1000 >/dev/full' "$GPULEASE"
+	fi
+	run 'a closed stdout' 125 '' 'gpulease: cannot submit: stdout is closed*' \
+		sh -c '"$0" --submit -n 8 -- sleep 1000 >&-' "$GPULEASE"
 	run 'and that job is none' 0 '' '*' "$GPULEASE" --immediate -n 8 true
 }
 

@@ -210,6 +210,77 @@ run 'which keeps its GPUs' 124 '' '*is kept by processes that ticket * left behi
 kill -TERM "$(cat "$S/killed.pid")"
 frees 'until it ends'
 
+# deaf SIGNAL IGNORED: sends it to one that looks after a job and was started with IGNORED
+# ignored, as a script without job control does; then the command fails by itself
+deaf() {
+	rm -f "$S/deaf" "$S/deaf.go"
+	# shellcheck disable=SC2016
+	setsid sh -c 'trap "" $1; shift; exec "$@"' - "$2" "$GPULEASE" -Q --config "$S/conf" \
+		--retries 1 -n 8 sh -c 'trap "echo USR1 >>\"$S/deaf\"" USR1; echo $GPULEASE_ATTEMPT >>"$S/deaf"
+		until [ -e "$S/deaf.go" ]; do sleep 0.02; done; exit 3' </dev/null &
+	deaf=$!
+	started="$started $deaf"
+	wait_until '[ -s "$S/deaf" ]'
+	kill "-$1" "$deaf"
+	# of signals that are pending the one with the lower number is read first
+	kill -USR1 "$deaf"
+	wait_until 'grep -q USR1 "$S/deaf"'
+	: >"$S/deaf.go"
+	wait "$deaf"
+	rc=$?
+}
+for signal in INT QUIT; do
+	deaf $signal 'INT QUIT'
+	is "a $signal that all of it ignores has told nothing to end" \
+		[ "$rc:$(tr '\n' ' ' <"$S/deaf")" = '3:1 USR1 2 ' ]
+done
+deaf HUP HUP
+is 'nor has a HUP' [ "$rc:$(tr '\n' ' ' <"$S/deaf")" = '3:1 USR1 2 ' ]
+
+# --- nobody listens ----------------------------------------------------------------------
+
+# unheard COMMAND…: starts it once nobody is left to read its stderr
+unheard() {
+	rm -f "$S/pipe" "$S/go"
+	mkfifo "$S/pipe"
+	# shellcheck disable=SC2016
+	sh -c 'until [ -e "$S/go" ]; do sleep 0.02; done; exec "$@"' - "$@" \
+		</dev/null >"$S/heard" 2>"$S/pipe" &
+	unheard=$!
+	started="$started $unheard"
+	: <"$S/pipe"
+	: >"$S/go"
+}
+# its end: sets $rc
+end_unheard() {
+	wait "$unheard"
+	rc=$?
+}
+unheard sh -c 'echo said >&2'
+end_unheard
+is 'who is not heard is ended by what it says' [ "$rc" = 141 ]
+unheard "$GPULEASE" --report -n 8 sh -c 'exit 3'
+end_unheard
+is 'but not who looks after a job' [ "$rc" = 3 ]
+# shellcheck disable=SC2016
+unheard "$GPULEASE" --report --config "$S/conf" --retries 1 -n 8 \
+	sh -c 'echo $GPULEASE_ATTEMPT; exit 4'
+end_unheard
+is 'and tries it again' [ "$rc:$(tr '\n' ' ' <"$S/heard")" = '4:1 2 ' ]
+is 'which the history tells' told ' failed .* 4 '
+unheard "$GPULEASE" --report -n 8 sh -c 'echo said >&2; exit 5'
+end_unheard
+is 'its command is, as without' [ "$rc" = 141 ]
+unheard "$GPULEASE" --lease-only -n 8 -t 100ms
+end_unheard
+is 'nor who holds a lease' [ "$rc:$(wc -l <"$S/heard")" = 124:1 ]
+holder ahead -n 8
+unheard "$GPULEASE" -n 8 sh -c 'exit 6'
+wait_until '"$GPULEASE" --queue | grep -q "needs 8 GPUs"'
+release ahead
+end_unheard
+is 'nor who waits' [ "$rc" = 6 ]
+
 # --- retries -----------------------------------------------------------------------------
 
 # shellcheck disable=SC2016

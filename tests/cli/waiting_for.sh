@@ -289,7 +289,7 @@ run 'a job that waits has no command' 1 '' 'gpulease: job * has not started yet'
 	"$GPULEASE" --signal-job "$(ticket_of b)" USR1
 run 'one that does not exist' 1 '' 'gpulease: job 4711 does not exist' \
 	"$GPULEASE" --signal-job 4711 USR1
-run 'no signal' 125 '' 'gpulease: --signal-job *' "$GPULEASE" --signal-job 1 NONE
+run 'no signal' 125 '' "gpulease: --signal-job: there is no signal 'NONE'" "$GPULEASE" --signal-job 1 NONE
 release_all a b
 
 # --- one that never started ------------------------------------------------------------------

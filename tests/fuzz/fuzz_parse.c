@@ -15,7 +15,7 @@ static void parse_all(const char *text)
 	char out[DURATION_SIZE];
 	uint64_t number;
 	unsigned count, percent, up, up_percent;
-	int64_t ms;
+	int64_t ms, again;
 
 	if (parse_u64(text, 1000, &number, &why) < 0)
 		fuzz_check_reason(&why);
@@ -32,16 +32,20 @@ static void parse_all(const char *text)
 		assert(parse_gpu_need(text, &up, &up_percent, &why) == 0);
 		assert(up == count && up_percent == percent);
 	}
-	if (parse_duration_ms(text, &ms, &why) < 0)
+	if (parse_duration_ms(text, &ms, &why) < 0) {
 		fuzz_check_reason(&why);
-	else
+	} else {
 		assert(ms >= 0 && ms <= TEN_YEARS_MS);
+		format_exact_duration(ms, out);
+		assert(parse_duration_ms(out, &again, &why) == 0 && again == ms);
+	}
 	if (parse_time_limit_ms(text, &ms, &why) < 0) {
 		fuzz_check_reason(&why);
 	} else {
 		assert(ms >= 0 && ms <= TEN_YEARS_MS);
 		format_duration(ms, out);
-		assert(out[0]);
+		assert(ms < 1000 ||
+			(parse_duration_ms(out, &again, &why) == 0 && again <= ms));
 	}
 	if (parse_size_mib(text, &number, &why) < 0)
 		fuzz_check_reason(&why);
