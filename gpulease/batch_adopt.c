@@ -9,68 +9,107 @@
 
 /* --- what became of them ----------------------------------------------------------- */
 
-static struct batch_event end_of(const struct batch_job *told)
+/*
+ * An event of one that nobody else tells us of: of an earlier run, and at work.  Its other
+ * attempts, their GPUs and its end are told by the journal alone.
+ */
+static struct batch_job *adopted_job(
+	const struct batch_runner *runner, const struct batch_event *event)
 {
-	struct batch_event event = BATCH_EVENT_OF(BATCH_OVER, told->number);
+	struct batch_job *job = batch_jobs_find(&runner->jobs, event->job);
 
-	event.at_ms = told->ended_ms;
-	event.status = told->status;
-	event.cause = told->cause;
-	event.is_interrupted = told->state == BATCH_NEW;
-	event.is_by_line = told->is_by_line;
-	event.ticket = told->ticket;
-	event.attempt = told->attempt;
-	event.ran_ms = told->ran_ms;
-	event.peak_mib = told->peak_mib;
-	event.declared_mib = told->declared_mib;
-	event.vram_mib = told->vram_mib;
-	event.busy_mean = told->busy_mean;
-	event.busy_peak = told->busy_peak;
-	text_copy(event.text, sizeof(event.text), told->reason ? told->reason : "");
-	return event;
+	return job && job->is_adopted && job->state == BATCH_RUNNING ? job : NULL;
 }
 
-/* The journal as it is now.  0 or a negative errno. */
-static int load_again(const struct batch_runner *runner, struct batch_jobs *ret)
+static void hear(void *arg, const struct batch_event *event)
 {
-	autofree uint64_t *list = NULL;
-	struct why why = WHY_NONE;
-	size_t count, skipped;
+	struct batch_runner *runner = arg;
+	const struct batch_job *job = adopted_job(runner, event);
+	struct batch_event ours = *event;
 
-	*ret = BATCH_JOBS_NONE;
-	return batch_journal_load(&runner->journal, ret, &list, &count, &skipped, &why);
+	if (!job)
+		return;
+	/* there was no way to tell it that it is its line that cancels it */
+	if (event->kind == BATCH_OVER && event->cause == BATCH_BY_CANCEL &&
+		!event->is_interrupted && !event->is_by_line && job->is_cancelling) {
+		ours.is_by_line = true;
+		(void)!batch_happened(runner, &ours);
+		return;
+	}
+	batch_take_event(runner, event);
+	if (job->state == BATCH_NEW)
+		batch_plan_again(&runner->plan);
 }
 
-/* Its supervisor has got another lease meanwhile, which somebody it left behind may have. */
-static bool has_another_lease(const struct batch_job *told, struct batch_job *job)
+/* The last event of a job, for one whose supervisor may have told the journal alone of it. */
+static void keep_last(void *arg, const struct batch_event *event)
 {
-	if (told->state != BATCH_RUNNING ||
-		strcmp(told->owner.token, job->owner.token) == 0)
-		return false;
-	job->owner = told->owner; /* looked at the next time */
-	job->attempt = told->attempt;
-	return true;
+	struct batch_event *last = arg;
+
+	if (event->job == last->job &&
+		(event->kind == BATCH_STARTED || event->kind == BATCH_ATTEMPT ||
+			event->kind == BATCH_OVER))
+		*last = *event;
 }
 
-/* What the journal says of a job that is no child of ours and has ended. */
+/* Takes what the journal says of our own child, which may be more than it has told us. */
+static int read_last(struct batch_runner *runner, const struct batch_job *job)
+{
+	struct batch_journal all = runner->journal;
+	struct batch_event last = BATCH_EVENT_OF(BATCH_EVENT_NONE, job->number);
+	int r;
+
+	all.read = 0;
+	r = batch_journal_read_on(&all, keep_last, &last);
+	if (r == 0 && (last.kind == BATCH_OVER ||
+			      (last.kind == BATCH_STARTED &&
+				      strcmp(last.owner.token, job->owner.token) != 0)))
+		batch_take_event(runner, &last);
+	return r;
+}
+
+/*
+ * Nobody is left of @job as far as we know.  The journal has its end; or that it has got another
+ * lease meanwhile, which somebody it has left behind may have; or nobody has seen its end.
+ */
 static void read_end(struct batch_runner *runner, struct batch_job *job)
 {
-	struct batch_jobs jobs;
-	struct batch_event event;
-	const struct batch_job *told;
+	char token[TOKEN_SIZE];
+	int r;
 
-	if (load_again(runner, &jobs) < 0)
-		return; /* and once more in a moment */
-	told = batch_jobs_find(&jobs, job->number);
-	if (!told || (told->state == BATCH_RUNNING && !has_another_lease(told, job))) {
+	text_copy(token, sizeof(token), job->owner.token);
+	r = job->is_adopted ? batch_journal_read_on(&runner->journal, hear, runner)
+			    : read_last(runner, job);
+	if (r == 0 && job->state == BATCH_RUNNING && strcmp(token, job->owner.token) == 0)
 		batch_end_job(runner, job, BATCH_IS_LOST, 128 + SIGKILL, "");
-	} else if (told->state != BATCH_RUNNING) {
-		event = end_of(told);
-		batch_take_event(runner, &event);
-		if (event.is_interrupted)
-			batch_plan_again(&runner->plan);
-	}
-	batch_jobs_release(&jobs);
+}
+
+/* --- watching them ----------------------------------------------------------------- */
+
+/* Its process has given its lease back: it is between two attempts, or about to end. */
+static bool is_without_lease(const struct life *life)
+{
+	return life->fifo == LIFE_ENDED && !life_is_over(life);
+}
+
+static void look_after(struct batch_runner *runner, struct batch_job *job, int64_t now_ms)
+{
+	struct life *life = lives_judge(&runner->lives, &job->owner, true, now_ms);
+
+	/* where reading fails it is done again in a moment */
+	if (life && life_is_over(life))
+		read_end(runner, job);
+	else if (life && is_without_lease(life))
+		(void)!batch_journal_read_on(&runner->journal, hear, runner);
+	if (job->state != BATCH_RUNNING)
+		return;
+	life = lives_judge(&runner->lives, &job->owner, true, now_ms);
+	/* nothing tells when a new attempt is in the journal */
+	if (!life || life->unwatchable_ms || life_is_over(life) || is_without_lease(life))
+		watch_until(&runner->watch, now_ms + 1000);
+	if (life && (watch_add(&runner->watch, life->pidfd, POLLIN) < 0 ||
+			    watch_add(&runner->watch, life->fifo_fd, 0) < 0))
+		watch_until(&runner->watch, now_ms + 1000);
 }
 
 void batch_look_after_adopted(struct batch_runner *runner)
@@ -78,29 +117,22 @@ void batch_look_after_adopted(struct batch_runner *runner)
 	int64_t now_ms = clock_boot_ms();
 
 	lives_begin(&runner->lives);
+	for (size_t i = 0; i < runner->active_count; i++) {
+		struct batch_job *job = batch_jobs_find(&runner->jobs, runner->active[i]);
+
+		if (!job->pid && job->state == BATCH_RUNNING)
+			look_after(runner, job, now_ms);
+	}
+	/* what was read for one may have been the end of another */
 	for (size_t i = 0; i < runner->active_count;) {
 		struct batch_job *job = batch_jobs_find(&runner->jobs, runner->active[i]);
-		struct life *life;
 
-		if (job->pid || job->state != BATCH_RUNNING) {
+		if (job->pid || job->state == BATCH_RUNNING) {
 			i++;
 			continue;
 		}
-		life = lives_judge(&runner->lives, &job->owner, true, now_ms);
-		if (life && life_is_over(life)) {
-			read_end(runner, job);
-			if (job->state != BATCH_RUNNING) {
-				batch_forget_active(runner, i);
-				continue;
-			}
-			life = lives_judge(&runner->lives, &job->owner, true, now_ms);
-		}
-		if (!life || life->unwatchable_ms || life_is_over(life))
-			watch_until(&runner->watch, now_ms + 1000);
-		if (life && (watch_add(&runner->watch, life->pidfd, POLLIN) < 0 ||
-				    watch_add(&runner->watch, life->fifo_fd, 0) < 0))
-			watch_until(&runner->watch, now_ms + 1000);
-		i++;
+		job->is_adopted = false;
+		batch_forget_active(runner, i);
 	}
 	lives_end(&runner->lives);
 }
@@ -117,31 +149,37 @@ static bool is_at_work(
 	return life && !life_is_over(life) && batch_note_active(runner, job) == 0;
 }
 
-/*
- * One that the journal had as running, and that is not any more.  It may have ended, and said
- * so, since the journal was read; or nobody was there to say so, for its supervisor died as
- * well: then it is run again.
- */
-static void settle_dead(
-	struct batch_runner *runner, struct batch_job *job, const struct batch_jobs *now)
+/* Something has happened since the journal was read, before anybody is told of anything. */
+static void learn(void *arg, const struct batch_event *event)
 {
-	const struct batch_job *told = batch_jobs_find(now, job->number);
-	struct batch_event event;
+	struct batch_runner *runner = arg;
+	struct batch_job *job = adopted_job(runner, event);
 
-	if (told && told->state == BATCH_ENDED) {
-		event = end_of(told);
-		(void)!batch_jobs_apply(&runner->jobs, &event);
-		job->is_of_before = true;
-	} else if (!told || !has_another_lease(told, job) ||
-		   !is_at_work(runner, job, clock_boot_ms())) {
-		job->state = BATCH_NEW;
-		job->ticket = 0;
-	}
+	if (!job)
+		return;
+	(void)!batch_jobs_apply(&runner->jobs, event);
+	job->is_of_before = true;
+}
+
+/*
+ * One that the journal had as running, and that was not any more.  It may have ended meanwhile,
+ * and said so, or have got another lease; or nobody was there to say so, for its supervisor died
+ * as well: then it is run again.
+ */
+static void settle_dead(struct batch_runner *runner, struct batch_job *job)
+{
+	job->is_dying = false;
+	if (job->state == BATCH_RUNNING && is_at_work(runner, job, clock_boot_ms()))
+		return;
+	job->is_adopted = false;
+	if (job->state == BATCH_ENDED)
+		return;
+	job->state = BATCH_NEW;
+	job->ticket = 0;
 }
 
 void batch_adopt(struct batch_runner *runner)
 {
-	struct batch_jobs now = BATCH_JOBS_NONE;
 	int64_t now_ms = clock_boot_ms();
 	bool has_dead = false;
 
@@ -152,18 +190,16 @@ void batch_adopt(struct batch_runner *runner)
 		job->is_of_before = true;
 		if (job->state == BATCH_ENDED && job->cause == BATCH_NOT_RUN)
 			batch_jobs_renew(job);
-		job->is_dying =
-			job->state == BATCH_RUNNING && !is_at_work(runner, job, now_ms);
+		job->is_adopted = job->state == BATCH_RUNNING;
+		job->is_dying = job->is_adopted && !is_at_work(runner, job, now_ms);
 		has_dead = has_dead || job->is_dying;
 	}
-	if (has_dead && load_again(runner, &now) < 0)
-		now = BATCH_JOBS_NONE;
-	for (size_t i = 0; has_dead && i < runner->jobs.count; i++) {
+	/* what cannot be read now is as if nobody had seen it */
+	if (has_dead)
+		(void)!batch_journal_read_on(&runner->journal, learn, runner);
+	for (size_t i = 0; i < runner->jobs.count; i++)
 		if (runner->jobs.all[i].is_dying)
-			settle_dead(runner, &runner->jobs.all[i], &now);
-		runner->jobs.all[i].is_dying = false;
-	}
-	batch_jobs_release(&now);
+			settle_dead(runner, &runner->jobs.all[i]);
 	lives_end(&runner->lives);
 }
 

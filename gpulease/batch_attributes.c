@@ -41,20 +41,12 @@ static int read_duration(const char *value, void *at, struct why *why)
 	return parse_duration_ms(value, at, why);
 }
 
-/* In the largest unit of which it is a whole number. */
 static void write_duration(const void *at, struct text *out)
 {
-	static const struct {
-		int64_t ms;
-		const char *suffix;
-	} units[] = { { 24 * 3600 * 1000, "d" }, { 3600 * 1000, "h" }, { 60 * 1000, "m" },
-		{ 1000, "s" }, { 1, "ms" } };
-	int64_t ms = *(const int64_t *)at;
-	size_t i = 0;
+	char span[DURATION_SIZE];
 
-	while (ms % units[i].ms)
-		i++;
-	text_addf(out, "%lld%s", (long long)(ms / units[i].ms), units[i].suffix);
+	format_exact_duration(*(const int64_t *)at, span);
+	text_add(out, span);
 }
 
 static void write_times(const void *at, struct text *out)

@@ -23,7 +23,7 @@ enum batch_part batch_part_of(const struct batch_job *job)
 		return job->line || !job->is_of_before ? BATCH_PART_DONE
 						       : BATCH_PART_NONE;
 	if (job->state == BATCH_RUNNING)
-		return BATCH_PART_RUNNING;
+		return job->is_between ? BATCH_PART_WAITING : BATCH_PART_RUNNING;
 	return job->line ? BATCH_PART_WAITING : BATCH_PART_NONE;
 }
 
@@ -176,15 +176,20 @@ static void add_own_reason(const struct batch_job *job, struct text *out)
 
 static void put_waiting(struct table *table, const struct batch_job *job, int64_t now_ms)
 {
-	char why[REASON_COLUMNS + 2];
+	char why[BATCH_TEXT_SIZE + 64];
 	struct text text = TEXT_ON(why);
 
 	(void)now_ms;
 	put_job(table, job);
 	put_ticket(table, job);
-	if (!job->reason)
+	if (job->is_between && !job->reason)
+		batch_add_return(job->cause, job->status, &text);
+	else if (job->is_between)
+		text_addf(&text, "for attempt %" PRIu32 ": ", job->attempt + 1);
+	else if (!job->reason)
 		add_own_reason(job, &text);
-	put_cut(table, COLUMN_WHY, job->reason ? job->reason : why, REASON_COLUMNS);
+	text_add(&text, job->reason ? job->reason : "");
+	put_cut(table, COLUMN_WHY, why, REASON_COLUMNS);
 }
 
 static const struct table_column done_columns[] = {
@@ -382,7 +387,7 @@ static void print_head(
 	const struct batch_board *board, const struct table_style *style, FILE *out)
 {
 	struct batch_counts counts = batch_count(board->jobs);
-	char line[1024], span[DURATION_SIZE];
+	char line[1024];
 	struct text text = TEXT_ON(line);
 
 	batch_add_printable(
@@ -390,8 +395,7 @@ static void print_head(
 	text_add(&text, ": ");
 	batch_add_counts(&counts, true, &text);
 	text_addf(&text, ", of %u; since ", counts.all);
-	format_duration(board->now_ms - board->begun_ms, span);
-	text_add(&text, span);
+	batch_add_since(board->begun_ms, board->now_ms, &text);
 	if (board->is_stopping)
 		text_add(&text, "; stopping");
 	else if (board->is_watching)

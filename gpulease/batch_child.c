@@ -14,7 +14,25 @@
 /* --- the new process --------------------------------------------------------------- */
 
 /* What it keeps of its runner's descriptors, by the numbers that they have there. */
-enum { TO_RUNNER = STDERR_FILENO + 1, TO_JOURNAL, TO_LOCK, OTHERS, ASIDE = 16 };
+enum { TO_RUNNER = STDERR_FILENO + 1, TO_JOURNAL, TO_LOCK, OTHERS };
+
+/* All but the @count at @kept and stdio, so that there is room even where the runner has none. */
+static void close_others(const int *kept, size_t count)
+{
+	int last = STDERR_FILENO;
+
+	for (size_t i = 0; i < count; i++)
+		last = kept[i] > last ? kept[i] : last;
+	fdio_close_from(last + 1);
+	for (int fd = STDERR_FILENO + 1; fd < last; fd++) {
+		bool is_kept = false;
+
+		for (size_t i = 0; i < count; i++)
+			is_kept = is_kept || kept[i] == fd;
+		if (!is_kept)
+			(void)close(fd);
+	}
+}
 
 /*
  * Puts these in their places, the log in those of stdout and stderr, and closes all others.  As
@@ -25,8 +43,9 @@ static int keep(int runner, int journal, int lock, int log)
 	const int from[] = { log, log, runner, journal, lock };
 	int aside[ARRAY_SIZE(from)];
 
+	close_others(from, ARRAY_SIZE(from));
 	for (size_t i = 0; i < ARRAY_SIZE(from); i++) {
-		aside[i] = fcntl(from[i], F_DUPFD_CLOEXEC, ASIDE);
+		aside[i] = fcntl(from[i], F_DUPFD_CLOEXEC, OTHERS);
 		if (aside[i] < 0)
 			return -errno;
 	}
@@ -168,7 +187,7 @@ int batch_child_start(const struct batch_nursery *nursery, struct batch_job *job
 	if (child == 0) {
 		r = keep(ends[1], journal->fd, journal->lock_fd, log);
 		if (r < 0)
-			_exit(EXIT_MISUSE);
+			_exit(EXIT_GAVE_UP); /* it is put off */
 		live(nursery, job, path);
 	}
 	r = child < 0 ? -errno : 0;

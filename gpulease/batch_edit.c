@@ -121,11 +121,17 @@ void batch_review_running(struct batch_runner *runner)
 
 /*
  * One that could not be run, and says something else now, or was to come after one that failed,
- * is tried again: what was wrong may be mended.
+ * is tried again: what was wrong may be mended.  So is one that its line has kept from being run
+ * and does no longer.
  */
 static void revive(struct batch_runner *runner, struct batch_job *job)
 {
-	if (job->state != BATCH_ENDED || job->cause != BATCH_NOT_RUN)
+	if (job->state != BATCH_ENDED)
+		return;
+	if (job->cause == BATCH_BY_CANCEL && job->is_by_line && !job->was_started &&
+		!job->line->attributes.is_cancelled)
+		batch_jobs_renew(job);
+	if (job->cause != BATCH_NOT_RUN)
 		return;
 	if (job->asked != batch_asked(job->line) ||
 		(job->status == EXIT_GAVE_UP && batch_plan_is_free(&runner->plan, job)))
@@ -206,16 +212,43 @@ static int take_over(struct batch_runner *runner, struct batch_list *list)
 	return r;
 }
 
-int batch_take_lines(struct batch_runner *runner, struct why *why)
+/*
+ * The lines of what was read.  As batch_list_parse(); of what came through a pipe, which nobody
+ * can mend, *@ret is with -EINVAL what stands before the bad line.
+ */
+static int parse_lines(
+	struct batch_runner *runner, struct batch_list *ret, struct why *why)
 {
 	const struct settings *settings = runner->context.settings;
 	const struct batch_known known = { is_known, runner };
-	struct batch_list list = BATCH_LIST_NONE;
-	int r = batch_list_parse(settings->batch_format, settings->operands[0],
-		runner->file.text, runner->file.size, runner->python, &known, &list, why);
+	enum batch_format format = settings->batch_format;
+	const char *file = settings->operands[0], *text = runner->file.text;
+	size_t size = runner->file.size;
+	struct why another;
+	int r = batch_list_parse(
+		format, file, text, size, runner->python, &known, ret, why);
 
-	if (r < 0)
-		return r;
+	if (r == -EMEDIUMTYPE)
+		r = -EINVAL;
+	for (int before = r; before == -EINVAL && runner->file.is_pipe && size;) {
+		size = batch_list_good_size(format, text, size, runner->python, &known);
+		before = batch_list_parse(
+			format, file, text, size, runner->python, &known, ret, &another);
+	}
+	return r;
+}
+
+int batch_take_lines(struct batch_runner *runner, struct why *why)
+{
+	const struct settings *settings = runner->context.settings;
+	struct batch_list list = BATCH_LIST_NONE;
+	int is_bad = parse_lines(runner, &list, why), r;
+
+	/* what was there before goes on */
+	if (is_bad < 0 && list.count <= runner->list.count) {
+		batch_list_release(&list);
+		return is_bad;
+	}
 	r = take_over(runner, &list);
 	batch_list_release(&list);
 	if (r < 0) {
@@ -225,5 +258,5 @@ int batch_take_lines(struct batch_runner *runner, struct why *why)
 	}
 	review_all(runner);
 	batch_show_changed(&runner->show);
-	return 0;
+	return is_bad;
 }

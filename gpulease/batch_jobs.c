@@ -111,7 +111,7 @@ static int on_waiting(struct batch_job *job, const struct batch_event *event)
 /* Forgets what is known of an end: it is at work, or to be again. */
 static void forget_end(struct batch_job *job)
 {
-	job->is_of_before = false;
+	job->is_of_before = job->is_between = false;
 	job->ended_ms = job->ran_ms = 0;
 	job->peak_mib = 0;
 	job->status = 0;
@@ -149,11 +149,15 @@ static int on_attempt(struct batch_job *job, const struct batch_event *event)
 	if (job->state == BATCH_ENDED)
 		return -EINVAL;
 	job->state = BATCH_RUNNING;
+	job->is_between = true;
+	job->gpus[0] = '\0'; /* others may have them by now */
+	job->cause = event->cause;
+	job->status = event->status;
 	job->oom_count += event->cause == BATCH_BY_OOM;
 	job->fail_count += event->cause == BATCH_ITSELF && event->status != 0;
 	if (event->next_mib)
 		job->vram_mib = event->next_mib;
-	return 0;
+	return set_reason(job, "");
 }
 
 /* It is to be run again; what its attempts have taught stays. */
@@ -171,7 +175,7 @@ static int begin_again(struct batch_job *job)
 
 void batch_jobs_renew(struct batch_job *job)
 {
-	job->is_dropped = false;
+	job->is_dropped = job->is_by_line = job->is_cancelling = false;
 	(void)begin_again(job);
 }
 
@@ -179,7 +183,7 @@ static int on_over(struct batch_job *job, const struct batch_event *event)
 {
 	if (event->is_interrupted)
 		return begin_again(job);
-	job->is_of_before = false;
+	job->is_of_before = job->is_between = false;
 	job->state = BATCH_ENDED;
 	job->ended_ms = event->at_ms;
 	job->status = event->status;

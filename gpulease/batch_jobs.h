@@ -13,7 +13,7 @@
 enum batch_state {
 	BATCH_NEW,      /* to be run, nobody is at it */
 	BATCH_IN_QUEUE, /* a process of it waits, or is about to */
-	BATCH_RUNNING,  /* started; between two attempts, too */
+	BATCH_RUNNING,  /* started; between two attempts, too: ->is_between */
 	BATCH_ENDED,
 };
 
@@ -29,7 +29,9 @@ struct batch_job {
 	bool was_started;  /* once, so it has a log */
 	bool is_by_line;   /* cancelled by the word in its line */
 	bool is_of_before; /* what is known of its end is of an earlier run */
-	uint64_t ticket;   /* 0: none */
+	/* running, but it waits for its next attempt; ->cause and ->status are the last one's */
+	bool is_between;
+	uint64_t ticket; /* 0: none */
 	struct owner owner;
 	char boot[BOOT_SIZE];
 	uint32_t attempt;
@@ -46,10 +48,12 @@ struct batch_job {
 	char *reason;      /* why it waits or was not run; NULL */
 
 	/* the runner's */
-	pid_t pid;      /* of our child; 0: none */
-	int fd;         /* to it, -1 */
-	uint64_t asked; /* a hash of all that its line said when it was started */
-	bool is_dying;  /* while it is found out what became of it */
+	pid_t pid;       /* of our child; 0: none */
+	int fd;          /* to it, -1 */
+	uint64_t asked;  /* a hash of all that its line said when it was started */
+	bool is_adopted; /* of an earlier run, and at work: no child of ours */
+	bool is_dying;   /* while it is found out what became of it */
+	bool is_unkept;  /* it has ended, and the journal does not know of it */
 	bool is_recalled, is_cancelling, is_dropped; /* dropped: --once, it is not run */
 };
 

@@ -83,6 +83,7 @@ static int open_journal(struct batch_journal *journal, struct why *why)
 		return refuse(journal, journal_name, fd, why);
 	close_fd(&journal->fd);
 	journal->fd = fd;
+	journal->read = 0;
 	return 0;
 }
 
@@ -110,8 +111,13 @@ static bool read_holder(const struct batch_journal *journal, struct holder *ret)
 	       parse_u64(blank + 1, INT64_MAX, &ret->since_ms, NULL) == 0;
 }
 
+/* One that its parent has not waited for yet has let go; one that is hidden may be there. */
 static bool is_alive(const struct holder *holder)
 {
+	struct process_stat stat;
+
+	if (process_stat_read((uint32_t)holder->pid, &stat) == 0)
+		return !process_has_ended(&stat);
 	return kill((pid_t)holder->pid, 0) == 0 || errno == EPERM;
 }
 
@@ -154,6 +160,13 @@ static int refuse_held(const struct batch_journal *journal, const struct holder 
 	return -EBUSY;
 }
 
+static int open_lock(struct batch_journal *journal, struct why *why)
+{
+	journal->lock_fd = open_file(journal->folder_fd, lock_name, 0);
+	return journal->lock_fd < 0 ? refuse(journal, lock_name, journal->lock_fd, why)
+				    : 0;
+}
+
 /*
  * Who wrote into it and is dead was killed: jobs that have not started hold it with him, and
  * are about to leave.  Its text may be of before, or not be written yet.
@@ -164,9 +177,6 @@ static int take_lock(struct batch_journal *journal, struct why *why)
 	struct holder holder = { .pid = 0 };
 	bool is_known;
 
-	journal->lock_fd = open_file(journal->folder_fd, lock_name, 0);
-	if (journal->lock_fd < 0)
-		return refuse(journal, lock_name, journal->lock_fd, why);
 	while (flock(journal->lock_fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno == EINTR)
 			continue;
@@ -197,7 +207,12 @@ int batch_journal_open(const char *folder, struct batch_journal *ret, struct why
 	rights_as_user_begin();
 	r = open_folder(&journal, why);
 	if (r == 0)
+		r = open_lock(&journal, why);
+	rights_as_user_end();
+	/* whether another lives is not asked with the user's rights alone: see proc.h */
+	if (r == 0)
 		r = take_lock(&journal, why);
+	rights_as_user_begin();
 	if (r == 0)
 		r = open_journal(&journal, why);
 	rights_as_user_end();

@@ -21,6 +21,7 @@
 struct batch_journal {
 	char folder[PATH_MAX];
 	int folder_fd, fd, lock_fd;
+	int64_t read; /* bytes that were read of it: whole lines */
 };
 
 #define BATCH_JOURNAL_NONE \
@@ -41,9 +42,17 @@ MUST_CHECK int batch_journal_open(
  * there all the same, without key and command.  0 or a negative errno with the reason in @why
  * (-EFBIG: more than 256 MiB); then @jobs is empty.
  */
-MUST_CHECK int batch_journal_load(const struct batch_journal *journal,
-	struct batch_jobs *jobs, uint64_t **ret_list, size_t *ret_list_count,
-	size_t *ret_skipped, struct why *why);
+MUST_CHECK int batch_journal_load(struct batch_journal *journal, struct batch_jobs *jobs,
+	uint64_t **ret_list, size_t *ret_list_count, size_t *ret_skipped,
+	struct why *why);
+
+/*
+ * Tells @hear of each event that has come since it was read the last time, in order; what is no
+ * whole line yet is left for later, what cannot be read is skipped.  0 or a negative errno: what
+ * follows is told the next time.
+ */
+MUST_CHECK int batch_journal_read_on(struct batch_journal *journal,
+	void (*hear)(void *arg, const struct batch_event *event), void *arg);
 
 /* Puts it aside, as journal.jsonl~, and begins a new one.  As above. */
 MUST_CHECK int batch_journal_renew(struct batch_journal *journal, struct why *why);

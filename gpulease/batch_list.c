@@ -103,7 +103,7 @@ static int read_command(char *at, struct batch_line *line, struct why *why)
 	return 0;
 }
 
-/* Reads the line @at, which ends with a NUL.  0, LINE_SKIPPED or -EINVAL. */
+/* Reads the line @at, which ends with a NUL.  0, LINE_SKIPPED, -EINVAL or -EMEDIUMTYPE. */
 static int read_line(struct reading *reading, char *at, struct batch_line *line)
 {
 	int r;
@@ -114,7 +114,7 @@ static int read_line(struct reading *reading, char *at, struct batch_line *line)
 	*line = (struct batch_line){ .number = reading->number };
 	if (reading->format != BATCH_CSV && is_of_table(at)) {
 		why_set(&reading->reason, "this is a table; add --batch-format csv");
-		return -EINVAL;
+		return -EMEDIUMTYPE;
 	}
 	if (reading->format == BATCH_CSV)
 		r = batch_csv_read(
@@ -241,12 +241,31 @@ int batch_list_parse(enum batch_format format, const char *file, const char *tex
 		return 0;
 	}
 	batch_list_release(&reading.list);
-	if (r == -EINVAL)
+	if (r == -ENOMEM)
+		why_set(why, "%.120s: %s", shorten(file), reading.reason.text);
+	else
 		why_set(why, "%.120s, line %u: %s", shorten(file), reading.number,
 			reading.reason.text);
-	else
-		why_set(why, "%.120s: %s", shorten(file), reading.reason.text);
 	return r;
+}
+
+size_t batch_list_good_size(enum batch_format format, const char *text, size_t size,
+	const char *python, const struct batch_known *known)
+{
+	struct reading reading = { .format = format, .python = python, .known = known };
+	const char *at = text;
+	int r = begin_reading(&reading, text, size);
+
+	if (r == 0)
+		r = read_lines(&reading);
+	batch_list_release(&reading.list);
+	if (r == 0)
+		return size;
+	for (unsigned line = 1; at && line < reading.number; line++) {
+		at = memchr(at, '\n', size - (size_t)(at - text));
+		at = at ? at + 1 : NULL;
+	}
+	return at ? (size_t)(at - text) : size;
 }
 
 void batch_list_release(struct batch_list *list)

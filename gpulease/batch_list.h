@@ -90,13 +90,21 @@ struct batch_known {
 /*
  * Reads the @size bytes at @text, which stay the caller's, as the file @file in the form
  * @format.  0; -EINVAL: @why is "FILE, line N: what is wrong and what is allowed", with the
- * first error only; -ENOMEM, likewise with @why.  @python is how a script without a shell or a
+ * first error only; -EMEDIUMTYPE, likewise: it is a table, and @format another; -ENOMEM, with
+ * @why.  @python is how a script without a shell or a
  * conda environment of its own is run in the second form: python, or python3.  A name in `after`
  * is that of a line, or @known knows it, which may be NULL.
  */
 MUST_CHECK int batch_list_parse(enum batch_format format, const char *file,
 	const char *text, size_t size, const char *python,
 	const struct batch_known *known, struct batch_list *ret, struct why *why);
+
+/*
+ * How many bytes of @text stand before the line that batch_list_parse() would call wrong; all of
+ * it where none is, and without memory none.
+ */
+size_t batch_list_good_size(enum batch_format format, const char *text, size_t size,
+	const char *python, const struct batch_known *known);
 
 void batch_list_release(struct batch_list *list);
 

@@ -10,17 +10,104 @@ enum {
 	CHUNK = 64 * 1024,
 };
 
-struct loading {
-	struct batch_jobs *jobs;
+/* --- lines ------------------------------------------------------------------------- */
+
+struct lines {
+	/* 0 or a negative errno, which ends it */
+	int (*take)(void *arg, const char *line, size_t size);
+	void *arg;
 	char *buffer;
 	size_t used, room;
+	off_t at;         /* of the buffer in the file */
 	bool is_too_long; /* the line that is being read */
-	char *list;       /* the text of the last list */
+	bool takes_rest;  /* what has no newline is a line as well */
+	size_t skipped;   /* too long */
+};
+
+/* Takes the whole lines of the buffer; at the end of the file perhaps all that there is. */
+static int take_lines(struct lines *lines, bool is_at_end)
+{
+	char *at = lines->buffer, *end = at + lines->used;
+	int r = 0;
+
+	while (r == 0 && at < end) {
+		char *newline = memchr(at, '\n', (size_t)(end - at));
+
+		if (!newline && !(is_at_end && lines->takes_rest))
+			break;
+		if (lines->is_too_long)
+			lines->skipped++;
+		else
+			r = lines->take(
+				lines->arg, at, (size_t)((newline ? newline : end) - at));
+		if (!newline) /* it is read again when it is whole */
+			break;
+		lines->is_too_long = false;
+		at = newline + 1;
+	}
+	lines->used = (size_t)(end - at);
+	lines->at += at - lines->buffer;
+	memmove(lines->buffer, at, lines->used);
+	return r;
+}
+
+/* Room for more of a line than there is. */
+static int make_room(struct lines *lines)
+{
+	char *grown;
+
+	if (lines->used < lines->room)
+		return 0;
+	if (lines->room >= LONGEST) {
+		lines->is_too_long = true;
+		lines->at += (off_t)lines->used;
+		lines->used = 0;
+		return 0;
+	}
+	grown = realloc(lines->buffer, lines->room ? lines->room * 2 : CHUNK);
+	if (!grown)
+		return -ENOMEM;
+	lines->buffer = grown;
+	lines->room = lines->room ? lines->room * 2 : CHUNK;
+	return 0;
+}
+
+/* From ->at on, up to @most bytes of the file; ->at is behind the last whole line then. */
+static int read_lines(struct lines *lines, int fd, off_t most)
+{
+	size_t size;
+	int r;
+
+	do {
+		off_t offset;
+
+		r = make_room(lines);
+		if (r < 0)
+			break;
+		offset = lines->at + (off_t)lines->used;
+		r = fdio_pread(fd, lines->buffer + lines->used, lines->room - lines->used,
+			offset, &size);
+		if (r < 0)
+			break;
+		if (offset + (off_t)size > most) {
+			r = -EFBIG;
+			break;
+		}
+		lines->used += size;
+		r = take_lines(lines, size == 0);
+	} while (r == 0 && size > 0);
+	free(lines->buffer);
+	return r;
+}
+
+/* --- what they say ----------------------------------------------------------------- */
+
+struct loading {
+	struct batch_jobs *jobs;
+	char *list; /* the text of the last list */
 	size_t list_size;
 	size_t skipped;
 };
-
-/* --- lines ------------------------------------------------------------------------- */
 
 static int keep_list(struct loading *loading, const struct batch_event *event)
 {
@@ -53,8 +140,9 @@ static int fill_gap(struct loading *loading, uint64_t next)
 }
 
 /* 0 or -ENOMEM. */
-static int take_line(struct loading *loading, const char *line, size_t size)
+static int take_line(void *arg, const char *line, size_t size)
 {
+	struct loading *loading = arg;
 	struct batch_event event;
 	int r;
 
@@ -72,74 +160,6 @@ static int take_line(struct loading *loading, const char *line, size_t size)
 		return r;
 	loading->skipped += r < 0;
 	return 0;
-}
-
-/* Takes the whole lines of the buffer; at the end of the file all that there is. */
-static int take_lines(struct loading *loading, bool is_at_end)
-{
-	char *at = loading->buffer, *end = at + loading->used;
-	int r = 0;
-
-	while (r == 0 && at < end) {
-		char *newline = memchr(at, '\n', (size_t)(end - at));
-
-		if (!newline && !is_at_end)
-			break;
-		if (!newline)
-			newline = end;
-		if (loading->is_too_long)
-			loading->skipped++;
-		else
-			r = take_line(loading, at, (size_t)(newline - at));
-		loading->is_too_long = false;
-		at = newline < end ? newline + 1 : end;
-	}
-	loading->used = (size_t)(end - at);
-	memmove(loading->buffer, at, loading->used);
-	return r;
-}
-
-/* Room for more of a line than there is. */
-static int make_room(struct loading *loading)
-{
-	char *grown;
-
-	if (loading->used < loading->room)
-		return 0;
-	if (loading->room >= LONGEST) {
-		loading->is_too_long = true;
-		loading->used = 0;
-		return 0;
-	}
-	grown = realloc(loading->buffer, loading->room ? loading->room * 2 : CHUNK);
-	if (!grown)
-		return -ENOMEM;
-	loading->buffer = grown;
-	loading->room = loading->room ? loading->room * 2 : CHUNK;
-	return 0;
-}
-
-static int read_all(struct loading *loading, int fd)
-{
-	off_t offset = 0;
-	size_t size;
-	int r;
-
-	do {
-		r = make_room(loading);
-		if (r < 0)
-			return r;
-		r = fdio_pread(fd, loading->buffer + loading->used,
-			loading->room - loading->used, offset, &size);
-		if (r < 0)
-			return r;
-		if (offset + (off_t)size > JOURNAL_MAX)
-			return -EFBIG;
-		offset += (off_t)size;
-		loading->used += size;
-		r = take_lines(loading, size == 0);
-	} while (r == 0 && size > 0);
-	return r;
 }
 
 /* --- the list ---------------------------------------------------------------------- */
@@ -185,15 +205,15 @@ static int take_list(struct loading *loading, uint64_t **ret, size_t *ret_count)
 
 /* --- all --------------------------------------------------------------------------- */
 
-int batch_journal_load(const struct batch_journal *journal, struct batch_jobs *jobs,
+int batch_journal_load(struct batch_journal *journal, struct batch_jobs *jobs,
 	uint64_t **ret_list, size_t *ret_list_count, size_t *ret_skipped, struct why *why)
 {
 	struct loading loading = { .jobs = jobs };
-	int r = read_all(&loading, journal->fd);
+	struct lines lines = { .take = take_line, .arg = &loading, .takes_rest = true };
+	int r = read_lines(&lines, journal->fd, JOURNAL_MAX);
 
 	if (r == 0)
 		r = take_list(&loading, ret_list, ret_list_count);
-	free(loading.buffer);
 	free(loading.list);
 	if (r < 0) {
 		why_set(why, "cannot read '%s/journal.jsonl': %s%s", journal->folder,
@@ -203,6 +223,35 @@ int batch_journal_load(const struct batch_journal *journal, struct batch_jobs *j
 	}
 	for (size_t i = 0; i < jobs->count; i++)
 		jobs->all[i].is_of_before = jobs->all[i].state == BATCH_ENDED;
-	*ret_skipped = loading.skipped;
+	*ret_skipped = loading.skipped + lines.skipped;
+	journal->read = lines.at;
 	return 0;
+}
+
+struct hearing {
+	void (*hear)(void *arg, const struct batch_event *event);
+	void *arg;
+};
+
+static int hear_line(void *arg, const char *line, size_t size)
+{
+	const struct hearing *hearing = arg;
+	struct batch_event event;
+
+	if (size && batch_event_parse(line, size, &event) == 0)
+		hearing->hear(hearing->arg, &event);
+	return 0;
+}
+
+int batch_journal_read_on(struct batch_journal *journal,
+	void (*hear)(void *arg, const struct batch_event *event), void *arg)
+{
+	struct hearing hearing = { hear, arg };
+	struct lines lines = {
+		.take = hear_line, .arg = &hearing, .at = (off_t)journal->read
+	};
+	int r = read_lines(&lines, journal->fd, INT64_MAX);
+
+	journal->read = lines.at;
+	return r;
 }

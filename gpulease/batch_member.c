@@ -24,7 +24,7 @@ static struct {
 	struct batch_member as;
 	pid_t pid;
 	volatile sig_atomic_t was_stopped;
-	bool was_recalled, is_orphaned, is_by_line;
+	bool was_recalled, is_orphaned, is_by_line, is_put_off;
 	bool is_begun;           /* its command was started once */
 	bool is_told;            /* its end, for good */
 	bool has_attempt;        /* ->last is one that has ended */
@@ -121,7 +121,7 @@ bool batch_is_stopped(void)
 bool batch_is_recalled(void)
 {
 	listen_to_runner();
-	return own.was_stopped ||
+	return own.was_stopped || own.is_put_off ||
 	       (own.is_here && !own.is_begun && (own.was_recalled || own.is_orphaned));
 }
 
@@ -157,24 +157,27 @@ static int keep(enum batch_event_kind kind, const char *line, size_t size)
 
 /*
  * To the journal first, where it is of a kind that is kept.  0, or a negative errno of that, and
- * then a start is none.
+ * then a start is none; anything else is then the runner's to keep, where there is one.
  */
 static int tell(const struct batch_event *event)
 {
-	char line[LINE_SIZE];
-	struct text text = TEXT_ON(line);
+	char line[1 + LINE_SIZE] = { BATCH_UNKEPT };
+	struct text text = text_on(line + 1, LINE_SIZE);
+	bool is_unkept;
 	int r = 0;
 
 	if (!own.is_here)
 		return 0;
 	batch_event_write(event, &text);
 	if (batch_event_is_kept(event->kind))
-		r = keep(event->kind, line, text.used);
-	if (own.as.runner_fd >= 0 && (r == 0 || event->kind != BATCH_STARTED) &&
-		(batch_event_is_kept(event->kind) || is_heard()))
-		(void)!send(
-			own.as.runner_fd, line, text.used, MSG_NOSIGNAL | MSG_DONTWAIT);
-	return r;
+		r = keep(event->kind, line + 1, text.used);
+	is_unkept = r < 0;
+	if (own.as.runner_fd < 0 || (is_unkept && event->kind == BATCH_STARTED) ||
+		(!batch_event_is_kept(event->kind) && !is_heard()) ||
+		send(own.as.runner_fd, line + !is_unkept, text.used + is_unkept,
+			MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return r;
+	return 0;
 }
 
 void batch_tell_queued(uint64_t ticket)
@@ -203,7 +206,7 @@ bool batch_is_put_off(const char *text)
 	if (!own.is_here)
 		return false;
 	batch_tell_waiting(text);
-	own.was_recalled = true;
+	own.is_put_off = true;
 	return true;
 }
 
@@ -212,6 +215,7 @@ int batch_tell_started(
 {
 	const struct request *request = &broker->ticket.request;
 	struct batch_event event = event_of(BATCH_STARTED);
+	struct why why;
 	int r;
 
 	if (!own.is_here)
@@ -229,8 +233,10 @@ int batch_tell_started(
 	event.waited_ms = waited_ms;
 	r = tell(&event);
 	if (r < 0) {
-		diag("cannot write the journal of the batch: %s", strerror(-r));
-		return r;
+		why_set(&why, "cannot write the journal of the batch: %s", strerror(-r));
+		diag("%s", why.text);
+		(void)batch_is_put_off(why.text);
+		return -ECANCELED;
 	}
 	own.last = event;
 	own.is_begun = true;

@@ -8,7 +8,8 @@
  * its line.  When the runner dies the socket ends: who has not started yet gives up, who has goes on.
  *
  * A full socket loses what is told: the journal has what counts, and the runner learns of the
- * end of its child in any case.
+ * end of its child in any case.  An event that could not be put into the journal, an end for some
+ * seconds, has BATCH_UNKEPT in front of its line: the runner is to do it.
  */
 #ifndef GPULEASE_BATCH_MEMBER_H
 #define GPULEASE_BATCH_MEMBER_H
@@ -18,7 +19,7 @@
 #include "launch.h"
 #include "sampler.h"
 
-enum { BATCH_RECALL = 'r', BATCH_STOP = 's', BATCH_BY_LINE = 'l' };
+enum { BATCH_RECALL = 'r', BATCH_STOP = 's', BATCH_BY_LINE = 'l', BATCH_UNKEPT = '!' };
 
 struct batch_member {
 	uint64_t number;
@@ -38,14 +39,14 @@ bool in_batch(void);
 /* To be watched while it waits; -1 elsewhere, and once the runner has died. */
 int batch_leash(void);
 
-/* Whether it is to give up: it has not started yet, or it is between two attempts. */
+/* Whether it is to give up, or has: it has not started yet, or it is between two attempts. */
 bool batch_is_recalled(void);
 
 /* Whether the runner has said that what ends it now is its doing: nothing is tried again. */
 bool batch_is_stopped(void);
 
 /*
- * It gets no ticket now, for @text; another time.  False elsewhere; else the runner was told, and
+ * It cannot begin now, for @text; another time.  False elsewhere; else the runner was told, and
  * the process is to end without a word.
  */
 bool batch_is_put_off(const char *text);
@@ -59,8 +60,8 @@ void batch_note_cancel(const char *by);
 
 /*
  * The command is about to be started, for the first time or again; TERM is blocked.  In the
- * journal before it is, and the lock is let go.  0; or a negative errno, and then it must not
- * be: -ECANCELED, it was recalled; else it was told that the journal cannot be written.
+ * journal before it is, and the lock is let go.  0; or -ECANCELED, and then it must not be: it
+ * was recalled, or it was put off, for the journal cannot be written.
  */
 MUST_CHECK int batch_tell_started(
 	const struct broker *broker, const struct launch *launch, int64_t waited_ms);

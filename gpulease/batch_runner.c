@@ -33,16 +33,6 @@ static void tell(struct batch_runner *runner, const char *format, ...)
 	(void)!batch_happened(runner, &event);
 }
 
-/* Something is wrong with the file: once for each thing. */
-static void complain(struct batch_runner *runner, const struct why *why, const char *then)
-{
-	if (strcmp(why->text, runner->complaint.text) == 0)
-		return;
-	runner->complaint = *why;
-	batch_show_clear(&runner->show);
-	diag("%s; %s", why->text, then);
-}
-
 /* --- stopping ---------------------------------------------------------------------- */
 
 static void kill_all(struct batch_runner *runner)
@@ -104,6 +94,15 @@ static bool is_given_up(const struct batch_runner *runner)
 	return runner->file.is_pipe && runner->is_bad;
 }
 
+/* Something is wrong with the file. */
+static void complain(struct batch_runner *runner, const struct why *why)
+{
+	batch_show_clear(&runner->show);
+	diag("%s; %s", why->text,
+		is_given_up(runner) ? "the rest is not read"
+				    : "what was there before goes on");
+}
+
 /* Takes over what was read.  Where that fails it is told, and done again where it may go better. */
 static void take_lines(struct batch_runner *runner)
 {
@@ -112,12 +111,10 @@ static void take_lines(struct batch_runner *runner)
 
 	runner->is_bad = r == -EINVAL;
 	runner->again_ms = r < 0 && r != -EINVAL ? clock_boot_ms() + AGAIN_MS : 0;
-	if (r == 0)
-		runner->complaint = WHY_NONE;
-	else
-		complain(runner, &why,
-			is_given_up(runner) ? "the rest is not read"
-					    : "what was there before goes on");
+	/* another form of the file may have the same error */
+	if (r < 0 && strcmp(why.text, runner->complaint.text) != 0)
+		complain(runner, &why);
+	runner->complaint = why;
 }
 
 /* A new form of the file; a bad one changes nothing. */
@@ -132,9 +129,7 @@ static void take_file(struct batch_runner *runner)
 	r = batch_file_step(&runner->file, now_ms, &why);
 	if (r < 0) {
 		runner->is_bad = runner->is_bad || runner->file.is_pipe;
-		complain(runner, &why,
-			runner->file.is_pipe ? "the rest is not read"
-					     : "what was there before goes on");
+		complain(runner, &why);
 	} else if (r > 0 || (runner->again_ms && now_ms >= runner->again_ms)) {
 		take_lines(runner);
 		/* all is looked at again each time, so not for each line that comes */
@@ -273,6 +268,8 @@ static int wait_for_more(struct batch_runner *runner, int64_t wake_ms)
 	watch_until(watch, runner->leave_ms);
 	if (runner->put_off_ms && !runner->stops)
 		watch_until(watch, runner->put_off_ms);
+	if (runner->keep_ms)
+		watch_until(watch, runner->keep_ms);
 	return r == 0 ? watch_wait(watch) : r;
 }
 
@@ -291,6 +288,8 @@ static int work(struct batch_runner *runner)
 		batch_hear(runner);
 		batch_reap(runner);
 		batch_look_after_adopted(runner);
+		if (runner->keep_ms && clock_boot_ms() >= runner->keep_ms)
+			(void)!batch_keep_ends(runner); /* and once more */
 		if (!runner->stops && !is_given_up(runner))
 			take_file(runner);
 		batch_review_running(runner);
@@ -342,6 +341,21 @@ static void tell_of_before(struct batch_runner *runner)
 	list_failures(runner, true);
 }
 
+/* Of the ends that the journal lacks: the last chance. */
+static void keep_ends(struct batch_runner *runner)
+{
+	char numbers[128];
+	struct text text = TEXT_ON(numbers);
+
+	if (batch_keep_ends(runner) == 0)
+		return;
+	batch_add_unkept(runner, &text);
+	batch_show_clear(&runner->show);
+	diag("the journal in '%s' lacks the ends of jobs %s%s: the next run runs them "
+	     "again, unless their lines are deleted before",
+		runner->journal.folder, numbers, text.cut ? "…" : "");
+}
+
 /* The highest of all that the file has, and all that have run. */
 static int exit_status(const struct batch_runner *runner)
 {
@@ -386,6 +400,7 @@ int batch_runner_run(struct batch_runner *runner)
 	r = work(runner);
 	if (r < 0)
 		diag("cannot go on: %s", strerror(-r));
+	keep_ends(runner);
 	status = r < 0 ? EXIT_MISUSE : exit_status(runner);
 	list_failures(runner, false);
 	summarize(runner, status);

@@ -37,13 +37,16 @@ struct batch_runner {
 	struct watch watch;
 	const char *python; /* what runs scripts */
 
-	unsigned stops;          /* how often it was told to stop */
-	bool is_told;            /* by a signal: not for --fail-fast */
-	bool is_bad;             /* the file as it is now is none that can be read */
-	struct why complaint;    /* of the file, which was told last */
+	unsigned stops; /* how often it was told to stop */
+	bool is_told;   /* by a signal: not for --fail-fast */
+	bool is_bad;    /* the file as it is now is none that can be read */
+	struct why
+		complaint; /* of the lines as they were the last time, which was told */
 	bool has_journal_failed; /* the last time: it was told */
 	int64_t put_off_ms; /* nothing is started before, for it could not be; 0: it could */
-	int put_off_for;    /* the negative errno that was told */
+	struct why put_off_for;  /* that was told last */
+	int64_t put_off_last_ms; /* when something was put off */
+	int64_t keep_ms; /* when ends that the journal lacks are written; 0: it has all */
 	int64_t again_ms; /* when what the file says is taken over once more; 0: it was */
 	int64_t pipe_ms;  /* what comes through a pipe is not looked at before */
 	char folder[PATH_MAX];
@@ -98,9 +101,17 @@ void batch_stop_job(struct batch_runner *runner, struct batch_job *job);
 void batch_take_event(struct batch_runner *runner, const struct batch_event *event);
 
 /*
- * Something has happened: likewise, and it is put into the journal where it belongs there.  0,
- * or a negative errno, which was told, where that failed.
+ * Something has happened, now where it has no ->at_ms: likewise, and it is put into the journal
+ * where it belongs there.  0, or a negative errno, which was told, where that failed.  Then no
+ * line has become a job, for BATCH_SEEN; and an end is kept for batch_keep_ends(), at ->keep_ms.
  */
 MUST_CHECK int batch_happened(struct batch_runner *runner, struct batch_event *event);
+
+/*
+ * Writes the ends that the journal lacks.  0, or a negative errno, which was told: some are still
+ * missing, whose numbers batch_add_unkept() appends.  Killed now, the next runner runs them again.
+ */
+MUST_CHECK int batch_keep_ends(struct batch_runner *runner);
+void batch_add_unkept(const struct batch_runner *runner, struct text *out);
 
 #endif

@@ -2,14 +2,23 @@
 #include "batch_child.h"
 #include "setup.h"
 
+/* How many GPUs: one that declares memory has at least one. */
+static unsigned count_gpus(
+	const struct batch_attributes *line, const struct settings *defaults)
+{
+	if (line->given & 1u << BATCH_GPUS)
+		return line->gpus;
+	return defaults->gpus || !line->vram_mib ? defaults->gpus : 1;
+}
+
 /* What a line says of its GPUs is all that counts of those, and so it is of memory. */
 static void settle_need(const struct batch_attributes *line, struct settings *s)
 {
 	bool has_gpus = line->given & 1u << BATCH_GPUS;
 	bool has_vram = line->given & 1u << BATCH_VRAM;
 
+	s->gpus = count_gpus(line, s);
 	if (has_gpus) {
-		s->gpus = line->gpus;
 		s->share_percent = line->share_percent;
 		s->gpus_given = true;
 		/* no GPU has no memory, and a share is not all of one */
@@ -30,8 +39,10 @@ static void settle_need(const struct batch_attributes *line, struct settings *s)
 /* What has its place in the attributes beats what goes for all lines. */
 static void settle_rest(const struct batch_attributes *line, struct settings *s)
 {
-	if (line->given & 1u << BATCH_TIMEOUT)
+	if (line->given & 1u << BATCH_TIMEOUT) {
 		s->limit_ms = line->limit_ms;
+		s->limit_given = true;
+	}
 	if (line->given & 1u << BATCH_RETRIES)
 		s->oom_retries = line->oom_retries;
 	if (line->given & 1u << BATCH_FAIL_RETRIES)
@@ -108,8 +119,7 @@ char *batch_inject(const struct settings *defaults, const struct batch_line *lin
 	static const char gpus[] = "{gpus}";
 	const struct batch_attributes *said = &line->attributes;
 	const char *option = defaults->inject, *command = line->command;
-	bool has_gpus =
-		(said->given & 1u << BATCH_GPUS ? said->gpus : defaults->gpus) > 0;
+	bool has_gpus = count_gpus(said, defaults) > 0;
 	size_t size = option ? strcspn(option, "=") : 0;
 	size_t room = strlen(command) + (option ? strlen(option) : 0) + sizeof(gpus) + 2;
 	char *out = malloc(room);

@@ -190,7 +190,8 @@ static void draw(struct batch_show *show, const struct batch_board *board, int64
 static bool is_running(const struct batch_board *board)
 {
 	for (size_t i = 0; i < board->jobs->count; i++)
-		if (board->jobs->all[i].state == BATCH_RUNNING)
+		if (board->jobs->all[i].state == BATCH_RUNNING &&
+			!board->jobs->all[i].is_between)
 			return true;
 	return false;
 }

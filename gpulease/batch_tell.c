@@ -27,6 +27,19 @@ static void add_time(int64_t at_ms, struct text *out)
 			local.tm_sec);
 }
 
+void batch_add_since(int64_t since_ms, int64_t now_ms, struct text *out)
+{
+	time_t since = since_ms / 1000;
+	bool is_recent = now_ms - since_ms < INT64_C(86400000);
+	char words[32];
+	struct tm local;
+
+	if (localtime_r(&since, &local) &&
+		strftime(words, sizeof(words), is_recent ? "%H:%M:%S" : "%Y-%m-%d %H:%M",
+			&local))
+		text_add(out, words);
+}
+
 /* "job 3 'train'" */
 static void add_job(uint64_t number, const char *name, struct text *out)
 {
@@ -89,14 +102,25 @@ static void add_use(
 		text_addf(out, "; utilization %d %%", event->busy_mean);
 }
 
+static void add_way(enum batch_cause cause, struct text *out)
+{
+	text_add(out, cause == BATCH_BY_PREEMPT || cause == BATCH_BY_LIMIT
+			      ? ", goes back into the queue"
+			      : ", tried again");
+}
+
+void batch_add_return(enum batch_cause cause, int status, struct text *out)
+{
+	batch_add_end(cause, status, "", out);
+	add_way(cause, out);
+}
+
 /* What comes after an attempt. */
 static void add_next(const struct batch_event *event, struct text *out)
 {
 	char size[MIB_TEXT_SIZE];
 
-	text_add(out, event->cause == BATCH_BY_PREEMPT || event->cause == BATCH_BY_LIMIT
-			      ? ", goes back into the queue"
-			      : ", tried again");
+	add_way(event->cause, out);
 	if (event->next_mib && event->next_mib != event->vram_mib) {
 		format_mib(event->next_mib, size);
 		text_addf(out, " with %s", size);

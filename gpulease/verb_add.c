@@ -52,7 +52,7 @@ static struct batch_attributes attributes_of(const struct settings *s)
 
 	give(&said, BATCH_GPUS, s->gpus_given);
 	give(&said, BATCH_VRAM, s->vram_mib);
-	give(&said, BATCH_TIMEOUT, s->limit_ms);
+	give(&said, BATCH_TIMEOUT, s->limit_given);
 	give(&said, BATCH_RETRIES, s->oom_retries);
 	give(&said, BATCH_FAIL_RETRIES, s->retries);
 	give(&said, BATCH_PRIORITY, s->priority_given);
@@ -181,16 +181,20 @@ static int judge(const struct jobs_file *file, enum batch_format format, size_t 
 	return r;
 }
 
-/* The file with the line, of @size bytes, is not to be wrong unless it was so before. */
+/*
+ * The file with the line, of @size bytes, is not to be wrong unless it was so before; one of
+ * another form takes no line at all.
+ */
 static int check(struct jobs_file *file, enum batch_format format, size_t size)
 {
 	struct why before;
+	int r = judge(file, format, size, &file->why);
 
-	if (judge(file, format, size, &file->why) == 0)
-		return 0;
-	if (judge(file, format, file->size, &before) == 0)
+	if (r != -EINVAL)
+		return r;
+	if (judge(file, format, file->size, &before) != -EINVAL)
 		return -EINVAL;
-	note("%s", before.text);
+	note("%s; the line was added all the same", before.text);
 	return 0;
 }
 

@@ -425,7 +425,7 @@ static void it_shows_who_runs_who_waits_and_who_is_done(void **state)
 	jobs.all[6].is_of_before = true;
 	shows(0, 0,
 		"jobs.txt: 3 running, 3 waiting, 1 finished, 1 failed, 1 cancelled, of 9; "
-		"since 3h05m\n"
+		"since 21:13:35\n"
 		"JOB  RUNNING          GPU  TIME                         MEMORY\n"
 		"  3  late             3    [##########] 2h00m of 1h00m  -\n"
 		"  2  python train.py  1,2  5s                           -\n"
@@ -450,13 +450,43 @@ static void it_shows_what_is_asked_of_it(void **state)
 	page_begin(&page);
 	batch_board_print(&board, &style, 0, page.out);
 	page_is(&page, "standard input: 0 running, 0 waiting, 0 finished, of 0; "
-		       "since <1s; watching\n");
+		       "since 00:00:00; watching\n");
 	board.is_stopping = true;
 	board.file = "a\033b";
 	page_begin(&page);
 	batch_board_print(&board, &style, 0, page.out);
 	page_is(&page, "a?b: 0 running, 0 waiting, 0 finished, of 0; "
-		       "since <1s; stopping\n");
+		       "since 00:00:00; stopping\n");
+}
+
+/* One that is to be tried again has no GPU meanwhile; its line may have gone. */
+static void between_two_attempts_it_waits(void **state)
+{
+	(void)state;
+	running("train", "", HOUR_MS, 2 * HOUR_MS);
+	running("big", "", HOUR_MS, 0);
+	for (size_t i = 0; i < 2; i++) {
+		jobs.all[i].is_between = true;
+		jobs.all[i].attempt = 1;
+		jobs.all[i].ticket = 7 + i;
+		jobs.all[i].cause = i ? BATCH_BY_PREEMPT : BATCH_BY_OOM;
+		jobs.all[i].status = 1;
+	}
+	shows(0, 0,
+		"jobs.txt: 0 running, 2 waiting, 0 finished, of 2; since 21:13:35\n"
+		"JOB  WAITING  TICKET  WHY\n"
+		"  2  big           8  sent back for a job of higher priority, goes back "
+		"into the queue\n"
+		"  1  train         7  out of GPU memory (exit status 1), tried again\n");
+	jobs.all[0].reason = strdup("behind ticket 9");
+	jobs.all[1].line = NULL;
+	jobs.all[1].is_between = false;
+	shows(0, 0,
+		"jobs.txt: 1 running, 1 waiting, 0 finished, of 2; since 21:13:35\n"
+		"JOB  RUNNING  TICKET  TIME\n"
+		"  2  big           8  1h00m\n"
+		"JOB  WAITING  TICKET  WHY\n"
+		"  1  train         7  for attempt 2: behind ticket 9\n");
 }
 
 static void who_comes_after_others_says_so(void **state)
@@ -525,7 +555,7 @@ static void where_rows_are_few_each_part_has_some(void **state)
 	fill();
 	shows(0, 7,
 		"jobs.txt: 3 running, 3 waiting, 1 finished, 1 failed, 1 cancelled, of 9; "
-		"since 3h05m\n"
+		"since 21:13:35\n"
 		"JOB  RUNNING  GPU  TIME\n"
 		"  3  late     3    [##########] 2h00m of 1h00m\n"
 		"JOB  WAITING      TICKET  WHY\n"
@@ -534,7 +564,7 @@ static void where_rows_are_few_each_part_has_some(void **state)
 		"  8  x     out of GPU memory (exit status 1)  12s\n");
 	shows(0, 9,
 		"jobs.txt: 3 running, 3 waiting, 1 finished, 1 failed, 1 cancelled, of 9; "
-		"since 3h05m\n"
+		"since 21:13:35\n"
 		"JOB  RUNNING  GPU  TIME\n"
 		"  3  late     3    [##########] 2h00m of 1h00m\n"
 		"  \xe2\x80\xa6 and 2 more\n"
@@ -545,7 +575,7 @@ static void where_rows_are_few_each_part_has_some(void **state)
 		"  8  x     out of GPU memory (exit status 1)  12s\n");
 	shows(0, 1,
 		"jobs.txt: 3 running, 3 waiting, 1 finished, 1 failed, 1 cancelled, of 9; "
-		"since 3h05m\n");
+		"since 21:13:35\n");
 }
 
 static void of_many_it_shows_some_and_says_how_many_more(void **state)
@@ -591,7 +621,7 @@ static void who_has_no_line_any_more_is_shown_while_it_runs(void **state)
 	board.order_count = 3;
 	page_begin(&page);
 	batch_board_print(&board, &style, 0, page.out);
-	page_is(&page, "f: 1 running, 0 waiting, 0 finished, of 1; since <1s\n"
+	page_is(&page, "f: 1 running, 0 waiting, 0 finished, of 1; since 00:00:00\n"
 		       "JOB  RUNNING  GPU  TIME\n"
 		       "  1  orphan   0    <1s\n");
 }
@@ -648,6 +678,7 @@ int main(void)
 		BOARD_TEST(the_failures_have_their_logs),
 		BOARD_TEST(it_shows_who_runs_who_waits_and_who_is_done),
 		BOARD_TEST(it_shows_what_is_asked_of_it),
+		BOARD_TEST(between_two_attempts_it_waits),
 		BOARD_TEST(who_comes_after_others_says_so),
 		BOARD_TEST(it_keeps_to_its_width_and_its_rows),
 		BOARD_TEST(where_rows_are_few_each_part_has_some),

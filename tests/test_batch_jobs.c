@@ -150,15 +150,21 @@ static void a_job_waits_runs_and_ends(void **state)
 	assert_string_equal(job->reason, "exit 3");
 }
 
-static void between_two_attempts_it_runs(void **state)
+static void between_two_attempts_it_runs_without_a_gpu(void **state)
 {
 	struct batch_job *job = seen(1);
 
 	(void)state;
-	apply("{\"event\": \"started\", \"job\": 1, \"attempt\": 1, \"vram_mib\": 2000}");
+	apply("{\"event\": \"started\", \"job\": 1, \"attempt\": 1, \"vram_mib\": 2000, "
+	      "\"gpus\": \"0\"}");
+	assert_false(job->is_between);
 	apply("{\"event\": \"attempt\", \"job\": 1, \"cause\": \"oom\", \"status\": 1, "
 	      "\"next_mib\": 2500}");
 	assert_int_equal(job->state, BATCH_RUNNING);
+	assert_true(job->is_between);
+	assert_string_equal(job->gpus, "");
+	assert_int_equal(job->cause, BATCH_BY_OOM);
+	assert_int_equal(job->status, 1);
 	assert_int_equal(job->oom_count, 1);
 	assert_int_equal(job->fail_count, 0);
 	assert_int_equal(job->vram_mib, 2500);
@@ -171,6 +177,13 @@ static void between_two_attempts_it_runs(void **state)
 	assert_int_equal(job->oom_count, 1);
 	assert_int_equal(job->fail_count, 1);
 	assert_int_equal(job->vram_mib, 2500);
+	apply("{\"event\": \"started\", \"job\": 1, \"attempt\": 4, \"gpus\": \"1\"}");
+	assert_false(job->is_between);
+	assert_string_equal(job->gpus, "1");
+	assert_int_equal(job->cause, BATCH_ITSELF);
+	apply("{\"event\": \"attempt\", \"job\": 1, \"status\": 1}");
+	apply("{\"event\": \"ended\", \"job\": 1, \"status\": 1}");
+	assert_false(job->is_between);
 }
 
 static void an_interrupted_job_is_new_again_and_keeps_what_it_has_learned(void **state)
@@ -263,7 +276,7 @@ int main(void)
 		TEST(events_of_nobody_are_refused),
 		TEST(a_list_replaces_the_last_one),
 		TEST(a_job_waits_runs_and_ends),
-		TEST(between_two_attempts_it_runs),
+		TEST(between_two_attempts_it_runs_without_a_gpu),
 		TEST(an_interrupted_job_is_new_again_and_keeps_what_it_has_learned),
 		TEST(one_that_has_ended_may_start_again),
 		TEST(ends_count_by_their_cause),

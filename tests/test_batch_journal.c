@@ -51,7 +51,7 @@ struct loaded {
 	size_t count, skipped;
 };
 
-static struct loaded load(const struct batch_journal *journal)
+static struct loaded load(struct batch_journal *journal)
 {
 	struct loaded loaded = { .jobs = BATCH_JOBS_NONE };
 	int r = batch_journal_load(journal, &loaded.jobs, &loaded.list, &loaded.count,
@@ -276,6 +276,54 @@ static void a_journal_that_is_too_large_is_refused(void **state)
 	batch_journal_release(&journal);
 }
 
+static unsigned heard;
+
+static void hear(void *arg, const struct batch_event *event)
+{
+	assert_ptr_equal(arg, &heard);
+	assert_int_equal(event->job, ++heard);
+}
+
+/* What others append behind what was read, each line once. */
+static void it_is_read_on_from_where_it_was_read(void **state)
+{
+	static const struct {
+		const char *lines;
+		unsigned heard; /* events behind it */
+	} cases[] = {
+		{ "", 2 },
+		{ "{\"event\": \"started\", \"job\": 3}\nno line\n"
+		  "{\"event\": \"ended\", \"job\": 4}\n",
+			4 },
+		{ "{\"event\": \"ended\", \"job\": 5}\n{\"event\": \"sta", 5 },
+		{ "rted\", \"job\": 6}\n", 6 },
+		{ "", 6 },
+	};
+	struct batch_journal journal;
+	struct loaded loaded;
+
+	open_in(*state, &journal);
+	append(&journal, "{\"event\": \"seen\", \"job\": 1}\n");
+	assert_int_equal(write(journal.fd, "{\"event\": \"seen\",", 17), 17);
+	loaded = load(&journal);
+	assert_int_equal(loaded.skipped, 1);
+	release(&loaded);
+	assert_int_equal(write(journal.fd, " \"job\": 2}\n", 11), 11);
+	heard = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		size_t size = strlen(cases[i].lines);
+
+		assert_int_equal(write(journal.fd, cases[i].lines, size), size);
+		assert_int_equal(batch_journal_read_on(&journal, hear, &heard), 0);
+		assert_int_equal(heard, cases[i].heard);
+	}
+	assert_int_equal(batch_journal_renew(&journal, &why), 0);
+	append(&journal, "{\"event\": \"note\", \"job\": 7}\n");
+	assert_int_equal(batch_journal_read_on(&journal, hear, &heard), 0);
+	assert_int_equal(heard, 7);
+	batch_journal_release(&journal);
+}
+
 static void a_new_one_is_begun_and_the_old_one_kept(void **state)
 {
 	struct batch_journal journal;
@@ -419,6 +467,33 @@ static void jobs_of_one_who_was_killed_are_waited_for(void **state)
 	(void)snprintf(text, sizeof(text), "%d ", (int)getpid());
 	assert_int_equal(strncmp(content(s, "f/lock"), text, strlen(text)), 0);
 	batch_journal_release(&other);
+}
+
+/* One that was killed, and that its parent has not waited for, works on nothing any more. */
+static void who_has_ended_and_was_not_waited_for_is_not_believed(void **state)
+{
+	struct scratch *s = *state;
+	struct batch_journal journal, other;
+	siginfo_t info;
+	char text[64];
+	pid_t holder, zombie;
+
+	open_in(s, &journal);
+	holder = start_holder(&journal, &holder_fd);
+	zombie = fork();
+	assert_true(zombie >= 0);
+	if (zombie == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)zombie, &info, WEXITED | WNOWAIT), 0);
+	(void)snprintf(text, sizeof(text), "%d 1763770000000\n", (int)zombie);
+	assert_int_equal(scratch_write(s, "f/lock", text), 0);
+	batch_journal_release(&journal);
+	waits_to_release = UINT_MAX;
+	assert_int_equal(batch_journal_open(folder, &other, &why), -EBUSY);
+	assert_non_null(strstr(why.text, "killed"));
+	(void)close(holder_fd);
+	assert_int_equal(waitpid(holder, NULL, 0), holder);
+	assert_int_equal(waitpid(zombie, NULL, 0), zombie);
 }
 
 static void whatever_stands_in_the_lock_file_it_is_taken(void **state)
@@ -571,10 +646,12 @@ int main(void)
 		SCRATCH_TEST(a_damaged_line_does_not_take_those_behind_it_along),
 		SCRATCH_TEST(long_lists_are_read_and_longer_lines_are_not),
 		SCRATCH_TEST(a_journal_that_is_too_large_is_refused),
+		SCRATCH_TEST(it_is_read_on_from_where_it_was_read),
 		SCRATCH_TEST(a_new_one_is_begun_and_the_old_one_kept),
 		SCRATCH_TEST(a_full_disk_is_told),
 		SCRATCH_TEST(a_second_runner_is_told_who_has_it),
 		SCRATCH_TEST(jobs_of_one_who_was_killed_are_waited_for),
+		SCRATCH_TEST(who_has_ended_and_was_not_waited_for_is_not_believed),
 		SCRATCH_TEST(whatever_stands_in_the_lock_file_it_is_taken),
 		SCRATCH_TEST(what_is_no_file_is_not_opened),
 		cmocka_unit_test(logs_are_named_after_what_runs),

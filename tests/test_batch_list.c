@@ -137,8 +137,6 @@ static void a_line_that_is_wrong_is_named_with_what_is_allowed(void **state)
 		{ "[g=2] b", "'g' is no attribute" },
 		{ "a \\", "it ends in a backslash; a command stands on one line" },
 		{ "b\na \\\\\\\n c", "line 2: it ends in a backslash" },
-		{ "# x\npriority,script,conda_env,arguments,allowed_gpus\n1,a.sh,,,",
-			"line 2: this is a table; add --batch-format csv" },
 		{ "[gpuss=2] b", "'gpuss' is no attribute" },
 		{ "[gpus=2 =3] b", "'' is no attribute" },
 		{ "[ a = b ] && c", "write test" },
@@ -182,6 +180,16 @@ static void a_line_that_is_wrong_is_named_with_what_is_allowed(void **state)
 
 	(void)state;
 	check_all(BATCH_LINES, rows, ARRAY_SIZE(rows), check_refused);
+}
+
+static void a_table_is_told_from_lines_that_are_wrong(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(BATCH_LINES, "# x\nPriority,script,a,b,c\n1,a.sh,,,"),
+		-EMEDIUMTYPE);
+	assert_string_equal(
+		why.text, "jobs.txt, line 2: this is a table; add --batch-format csv");
+	assert_null(list.lines);
 }
 
 static void who_comes_after_nobody_or_in_a_circle_is_named(void **state)
@@ -606,6 +614,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_is_a_command_with_attributes_before_it),
 		cmocka_unit_test(a_line_that_is_wrong_is_named_with_what_is_allowed),
+		cmocka_unit_test(a_table_is_told_from_lines_that_are_wrong),
 		cmocka_unit_test(who_comes_after_nobody_or_in_a_circle_is_named),
 		cmocka_unit_test(names_may_meet_again_without_a_circle),
 		cmocka_unit_test(a_chain_may_be_as_long_as_the_list),

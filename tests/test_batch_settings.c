@@ -96,6 +96,7 @@ static void what_a_line_says_beats_what_goes_for_all(void **state)
 	defaults.allow = "2";
 	batch_settings(&defaults, &line, 0, words, &made);
 	assert_int_equal(made.limit_ms, 60000);
+	assert_true(made.limit_given);
 	assert_int_equal(made.oom_retries, 0);
 	assert_int_equal(made.retries, 2);
 	assert_int_equal(made.priority, -3);
@@ -105,6 +106,7 @@ static void what_a_line_says_beats_what_goes_for_all(void **state)
 	line.attributes.given = 0;
 	batch_settings(&defaults, &line, 0, words, &made);
 	assert_int_equal(made.limit_ms, 5000);
+	assert_false(made.limit_given);
 	assert_int_equal(made.oom_retries, 4);
 	assert_int_equal(made.retries, 5);
 	assert_int_equal(made.priority, 7);
@@ -157,6 +159,8 @@ static const struct need_case need_cases[] = {
 		{ 1, 0, 500, true, true } },
 	{ { 1, 0, 500, false, true }, { GIVEN(GPUS), .gpus = 0 }, 0,
 		{ 0, 0, 0, false, true } },
+	{ { 0, 0, 0, false, true }, { GIVEN(VRAM), .vram_mib = 500 }, 0,
+		{ 1, 0, 500, false, true } },
 	/* raised for lack of memory: a model still says the rest */
 	{ { 1, 0, 0, false, false }, { GIVEN(VRAM), .vram_mib = 500 }, 625,
 		{ 1, 0, 625, false, true } },

@@ -57,6 +57,7 @@ adds 'all that a line can say' '[gpus=2 vram=18G timeout=30m retries=3 fail-retr
 	-n 2 --vram 18G -t 30 --oom-retries 3 --retries 1 --priority -5 --allow 0-3 \
 	--after 7,8 --after-ok 9 --name 'a b' --conda ml --setup 'x "y"' -- true
 adds 'a limit as --time has it' '[timeout=90s] true' -t 1:30 -- true
+adds 'no limit, whatever the default' '[timeout=0s] true' -t UNLIMITED -- true
 
 printf 'first\nlast' >"$jobs"
 run 'a last line without its newline gets it' 0 '' '' "$GPULEASE" --add "$jobs" -- new
@@ -157,7 +158,8 @@ run 'one that comes after it' 0 '' '' "$GPULEASE" --add "$jobs" --after prep -- 
 is '... is there' file_has '[name=prep] true
 [after=prep] next'
 printf '[oops] x\n' >"$jobs"
-run 'what was wrong before is told' 0 '' "gpulease: jobs.txt, line 1: 'oops' is no attribute;*" \
+run 'what was wrong before is told' 0 '' \
+	"gpulease: jobs.txt, line 1: 'oops' is no attribute;*; the line was added all the same" \
 	"$GPULEASE" --add "$jobs" -- true
 is '... and stays' file_has '[oops] x
 true'
@@ -168,6 +170,12 @@ adds 'a script in the table' '-3,x.py,ml,"-a 1,2",4,5' --batch-format=csv --prio
 	--conda ml --allow 4,5 -- python x.py -a 1,2
 adds 'a line for the shell' '0,cd,,x && python y.py' --batch-format=csv -- 'cd x && python y.py'
 adds 'quotes are doubled' '0,echo,,"'\''a""b'\''"' --batch-format=csv -- echo 'a"b'
+printf 'priority,script,conda_env,arguments,allowed_gpus\n0,a.py,,,\n' >"$jobs"
+run 'a line does not go into a table' 125 '' \
+	'gpulease: --add: jobs.txt, line 1: this is a table; add --batch-format csv' \
+	"$GPULEASE" --add "$jobs" -n 2 -- true
+is '... which stays as it was' file_has 'priority,script,conda_env,arguments,allowed_gpus
+0,a.py,,,'
 refuses 'what has no column' '--add: there is no column for gpus in csv, just for priority, *' \
 	--batch-format=csv -n 2 -- true
 refuses 'a script that would be run by another' \

@@ -105,9 +105,13 @@ a_pipe() {
 	ended p
 	is 'until the pipe ends' [ "$rc" = 4 ]
 	is 'with all of it done' grep -q '^3 jobs: 2 finished, 1 failed' "$S/p.out"
-	run 'a bad line there' 125 '*' 'gpulease: *line 2*gpu*' \
-		sh -c 'cd "$2" && printf "exit 3\n[gpu=1] exit 4\nexit 5\n" |
+	run 'a bad line there' 125 '*2 jobs: 1 finished, 1 failed*' \
+		'gpulease: *line 3*gpu*the rest is not read' \
+		sh -c 'cd "$2" && printf "exit 3\ntrue\n[gpu=1] exit 4\nexit 5\n" |
 			"$1" --batch - --log-dir "$2/pipe.logs"' sh "$GPULEASE" "$S"
+	run 'or a circle' 125 '*2 jobs: 1 finished, 1 failed*' 'gpulease: *line 3*' \
+		sh -c 'cd "$2" && printf "true\n[name=a after=b] true\n[name=b after=a] true\n" |
+			"$1" --batch - --log-dir "$2/circle.logs"' sh "$GPULEASE" "$S"
 }
 
 # --- exit statuses -----------------------------------------------------------------------

@@ -139,6 +139,35 @@ narrow() {
 	is 'whole' eval '! has_board "$S/now"'
 }
 
+# One that was sent back has no GPU, and is not among those that run.
+sent_back() {
+	clean
+	sim 1
+	"$GPULEASE" "$S/held" f 2>"$S/f.err" &
+	started="$started $!"
+	await_on f
+	lines "$S/held a"
+	batch_begin b --preemptible --priority -5
+	is 'the first attempt says why it waits' wait_until \
+		'grep -q "^  1 .*held a .*needs 1 GPU" "$W/status.txt"'
+	go f
+	await_on a
+	wait_until 'grep -q "^jobs: 1 running" "$W/status.txt"'
+	"$GPULEASE" "$S/held" h 2>"$S/h.err" &
+	started="$started $!"
+	is 'one that makes room for another' wait_until 'on h &&
+		grep -q "^jobs: 0 running, 1 waiting" "$W/status.txt"'
+	is 'waits, and says why, which is the same' wait_until 'grep -q "^  1 .*held a .*for attempt 2: needs 1 GPU" \
+		"$W/status.txt"'
+	rm -rf "$S/a.on"
+	go h
+	await_on a
+	is 'until it has a GPU again' wait_until 'grep -q "^jobs: 1 running, 0 waiting" \
+		"$W/status.txt"'
+	go a
+	ended b
+}
+
 # --- where there is none -------------------------------------------------------------------
 
 # plain TEXT VARIABLE=VALUE OPTION…: a result, good if there are lines and no codes
@@ -183,5 +212,6 @@ others() {
 in_place
 interrupted
 narrow
+sent_back
 others
 finish

@@ -35,6 +35,7 @@ bad_lines() {
 	bad 'no command' '*no command*' '[gpus=1]'
 	bad 'the same twice' '*gpus*' '[gpus=1 gpus=2] true'
 	bad 'a word with a value that takes none' '*cancel*' '[cancel=1] true'
+	bad 'a table' 'this is a table; add --batch-format csv' 'priority,script,x,y,z'
 	bad 'after nobody' "*'nobody'*" '[after=nobody] true'
 	bad 'after itself' "*'me'*itself*" '[name=me after=me] true'
 	clean

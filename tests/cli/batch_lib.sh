@@ -90,7 +90,8 @@ member() {
 
 # queue MEMBER: of those who wait, each in a line
 queue() {
-	"$GPULEASE" --queue --json | sed -n 's/^ *"'"$1"'": "\{0,1\}\([^",]*\).*/\1/p'
+	"$GPULEASE" --queue --json | sed -n '/^  "queue_is_cut"/q
+		s/^ *"'"$1"'": "\{0,1\}\([^",]*\).*/\1/p'
 }
 
 # queued: how many wait

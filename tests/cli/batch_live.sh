@@ -18,6 +18,11 @@ listed() {
 	grep '"event": "list"' "$W/journal.jsonl" | tail -n 1 | grep -q "\"jobs\": \"$1\""
 }
 
+# sleeps PID: how often it has waited for something
+sleeps() {
+	sed -n 's/^voluntary_ctxt_switches:[[:space:]]*//p' "/proc/$1/status"
+}
+
 # --- lines come, go and move ---------------------------------------------------------------
 
 lines_come() {
@@ -245,12 +250,24 @@ uncancelled() {
 	batch_begin b
 	await_on a
 	lines "$(say one)" "$S/held a" "$(say two)"
-	is 'a line that was cancelled, without the word' wait_until '[ "$(queued)" = 1 ]'
+	is 'a line that never ran for the word in it waits without it' \
+		wait_until '[ "$(queued)" = 2 ]'
 	go a
 	ended b
-	is 'is not run, and does not count' [ "$rc $(words "$S/ran")" = '0 two' ]
-	run 'nor in the next run' 0 '*' '' batch
-	is 'at all' [ "$(words "$S/ran")" = two ]
+	is 'and runs' [ "$rc $(sort "$S/ran" | words /dev/stdin)" = '0 one two' ]
+	clean
+	lines "$S/held a" "$S/held b"
+	sim 2
+	batch_begin b
+	await_on a b
+	lines "[cancel] $S/held a" "$S/held b"
+	wait_until '[ -n "$(event ended 1)" ]'
+	lines "$S/held a" "$S/held b" "$(say two)"
+	wait_until '[ -n "$(event ended 3)" ]'
+	go b
+	ended b
+	is 'one that has run stays as it is' \
+		[ "$rc $(words "$S/ran") $(count a "$S/starts")" = '0 two 1' ]
 }
 
 broken() {
@@ -277,6 +294,19 @@ broken() {
 
 # --- how files are written -----------------------------------------------------------------
 
+left_broken() {
+	clean
+	sim 1
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	echo 'priority,script,conda_env,arguments,allowed_gpus' >>"$J"
+	wait_until '[ -s "$S/b.err" ]'
+	go a
+	ended b
+	is 'one that is not mended shows in the status' [ "$rc" = 125 ]
+}
+
 replaced() {
 	clean
 	sim 1
@@ -293,6 +323,14 @@ replaced() {
 	mv "$J" "$S/old"
 	is 'a file that is gone' wait_until '[ -s "$S/b.err" ]'
 	is 'is told, and what was in it goes on' on a
+	wait_until '[ "$(process_state "$(pid_of b)")" = S ]'
+	# shellcheck disable=SC2034 # for wait_until
+	before=$(sleeps "$(pid_of b)")
+	mv "$S/old" "$J"
+	wait_until '[ "$(sleeps "$(pid_of b)")" != "$before" ]'
+	mv "$J" "$S/old"
+	is 'if it comes back and goes again that is told again' \
+		wait_until '[ "$(count "cannot read" "$S/b.err")" = 2 ]'
 	printf '%s\n' "$S/held a" "$(say one)" "$(say three)" >"$J"
 	is 'one that comes again is read' wait_until 'listed 1-2,5'
 	wait_until '[ "$(queued)" = 2 ]'
@@ -355,6 +393,7 @@ mended_lines
 done_lines_go
 uncancelled
 broken
+left_broken
 replaced
 unwatchable
 watching

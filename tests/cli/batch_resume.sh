@@ -88,9 +88,11 @@ cancelled() {
 	sim 1
 	lines "[cancel] $(say one)"
 	run 'a line is cancelled' 0 '*1 cancelled*' '' batch
-	lines "$(say one)"
-	run 'without the word it stays so' 0 '*' '' batch
 	is 'and is not run' [ ! -s "$S/ran" ]
+	run 'it stays so' 0 '*1 cancelled*' '' batch
+	lines "$(say one)"
+	run 'until the word is taken away' 0 '*1 finished*' '' batch
+	is 'then it is run' [ "$(words "$S/ran")" = one ]
 	clean
 	lines "$S/held a"
 	batch_begin b
@@ -230,6 +232,91 @@ interrupted_without() {
 	is 'to its end' [ "$(words "$S/ends")" = a ]
 }
 
+# Told to end by a runner that is there, without anybody who sees how they do.
+interrupted_orphans() {
+	clean
+	sim 1
+	lines "[fail-retries=1] [ -e $S/a.go ] || exit 3"
+	batch_begin b
+	wait_until '[ -n "$(event attempt 1)" ]'
+	kill_runner b
+	batch_begin c
+	wait_until 'grep -q "still at work: 1" "$S/c.out"'
+	is 'one of before that waits for its next attempt does not run' wait_until \
+		'grep -q "^jobs: 0 running, 1 waiting" "$W/status.txt"'
+	is 'and it says why' grep -q 'exit status 3, tried again' "$W/status.txt"
+	kill -INT "$(pid_of c)"
+	ended c
+	is 'it is interrupted by Ctrl-C' [ "$rc $(event ended 1 | member interrupted)" = '130 true' ]
+	go a
+	run 'and run again' 0 '*1 finished*' '' batch
+	clean
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	supervisor=$(event started 1 | member pid)
+	kill -KILL "$supervisor"
+	wait_until '[ ! -e "/proc/$supervisor" ]'
+	kill -INT "$(pid_of b)"
+	ended b
+	is 'so is one whose supervisor was killed' \
+		[ "$rc $(event ended 1 | member interrupted)" = '130 true' ]
+	rm -rf "$S"/*.on
+	go a
+	run 'and it is run again as well' 0 '*1 finished*' '' batch
+}
+
+# adopted LINE [OPTION…]: a job "held a" that runs on without its runner, and the next one, c
+adopted() {
+	clean
+	lines "$1"
+	shift
+	batch_begin b
+	await_on a
+	kill_runner b
+	batch_begin c "$@"
+	wait_until 'grep -q "still at work: 1" "$S/c.out"'
+}
+
+# What a runner tells of jobs that are not its own is what the journal has of them.
+told_of_others() {
+	sim 1x24G
+	adopted "[timeout=1h] $S/held a 4" --json
+	go a
+	ended c
+	is 'the end of one of before' [ "$rc" = 4 ]
+	is 'is told whole' [ "$(event ended 1)" = "$(grep '"event": "ended"' "$S/c.out")" ]
+	is 'with its limit' [ "$(event ended 1 | member limit_ms)" = 3600000 ]
+	adopted "$S/held a" --json
+	kill -INT "$(pid_of c)"
+	ended c
+	is 'one that is interrupted' [ "$(event ended 1 | member interrupted)" = true ]
+	is 'as well' [ "$(event ended 1)" = "$(grep '"event": "ended"' "$S/c.out")" ]
+	oom='echo "torch.OutOfMemoryError: CUDA out of memory." >&2; exit 1'
+	adopted "[vram=2000 retries=1] [ -e $S/a.go ] && exec $S/held b; $S/held a; $oom" --json
+	go a
+	is 'its attempts are told' wait_until \
+		'grep -q "\"event\": \"started\".*\"attempt\": 2" "$S/c.out"'
+	is 'and the board has its GPU' wait_until \
+		'grep -q "^  1  .* 0  *[0-9<]*s$" "$W/status.txt"'
+	go b
+	ended c
+	is 'to its end' [ "$rc $(count '"event": "ended"' "$S/c.out")" = '0 1' ]
+}
+
+cancelled_without() {
+	sim 1
+	clean
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	kill_runner b
+	lines "[cancel] $S/held a"
+	run 'the word cancel for one of before' 0 '*1 cancelled*' '' batch
+	is 'ends it' [ "$(event ended 1 | tail -n 1 | member cause)" = cancelled ]
+	run 'which counts in no later run, either' 0 '*' '' batch
+}
+
 # --- memory ------------------------------------------------------------------------------
 
 memory() {
@@ -288,6 +375,9 @@ killed
 killed_both
 killed_supervisor
 interrupted_without
+interrupted_orphans
+told_of_others
+cancelled_without
 memory
 damaged
 finish
