@@ -146,10 +146,10 @@ sent_back() {
 	"$GPULEASE" "$S/held" f 2>"$S/f.err" &
 	started="$started $!"
 	await_on f
-	lines "$S/held a"
+	lines "[name=guest] $S/held a"
 	batch_begin b --preemptible --priority -5
 	is 'the first attempt says why it waits' wait_until \
-		'grep -q "^  1 .*held a .*needs 1 GPU" "$W/status.txt"'
+		'grep -q "^  1 *guest .*needs 1 GPU" "$W/status.txt"'
 	go f
 	await_on a
 	wait_until 'grep -q "^jobs: 1 running" "$W/status.txt"'
@@ -157,7 +157,7 @@ sent_back() {
 	started="$started $!"
 	is 'one that makes room for another' wait_until 'on h &&
 		grep -q "^jobs: 0 running, 1 waiting" "$W/status.txt"'
-	is 'waits, and says why, which is the same' wait_until 'grep -q "^  1 .*held a .*for attempt 2: needs 1 GPU" \
+	is 'waits, and says why, which is the same' wait_until 'grep -q "^  1 *guest .*for attempt 2: needs 1 GPU" \
 		"$W/status.txt"'
 	rm -rf "$S/a.on"
 	go h
