@@ -175,25 +175,40 @@ static void tell(const struct watchdog_order *order, struct lives *lives,
 			.status = status, .how = was_us ? HISTORY_LIMIT : NULL });
 }
 
-static void run(const struct watchdog_order *order)
-{
+/* What it has open of the state. */
+static struct {
 	struct statedir dir;
-	struct lives lives = LIVES_ON(&dir);
+	struct lives lives;
 	struct ending ending;
-	bool can_tell, was_us;
+	bool can_tell;
+} opened;
 
-	if (let_go(order->dir, &dir) < 0)
-		_exit(1);
-	can_tell = !order->is_step && ending_open(&dir, &order->gpus, order->gpu_names,
-					      order->owner.token, &ending) == 0;
-	/* opens what tells of the job's end, while names can be looked up */
-	(void)!lives_judge(&lives, &order->owner, !order->is_step, clock_boot_ms());
-	snapshot_init(&view, &dir);
-	if (!order->is_shell && rights_drop() < 0)
-		_exit(1);
-	was_us = guard(order, &lives);
-	if (can_tell)
-		tell(order, &lives, &ending, was_us);
+/*
+ * Lets go and opens what tells of the job's end and what takes note of it: before the command
+ * runs, which may have ended a moment later, and while names can be looked up.
+ */
+static int prepare(const struct watchdog_order *order)
+{
+	int r = let_go(order->dir, &opened.dir);
+
+	if (r < 0)
+		return r;
+	opened.lives = LIVES_ON(&opened.dir);
+	opened.can_tell = !order->is_step &&
+			  ending_open(&opened.dir, &order->gpus, order->gpu_names,
+				  order->owner.token, &opened.ending) == 0;
+	(void)!lives_judge(
+		&opened.lives, &order->owner, !order->is_step, clock_boot_ms());
+	snapshot_init(&view, &opened.dir);
+	return order->is_shell ? 0 : rights_drop();
+}
+
+static _Noreturn void run(const struct watchdog_order *order)
+{
+	bool was_us = guard(order, &opened.lives);
+
+	if (opened.can_tell)
+		tell(order, &opened.lives, &opened.ending, was_us);
 	if (was_us && order->is_shell)
 		give_back(order);
 	_exit(0);
@@ -207,7 +222,7 @@ int watchdog_start(const struct watchdog_order *order)
 	if (child < 0)
 		return -errno;
 	if (child == 0) {
-		pid_t watchdog = fork();
+		pid_t watchdog = prepare(order) < 0 ? -1 : fork();
 
 		if (watchdog == 0)
 			run(order);

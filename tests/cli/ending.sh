@@ -39,6 +39,9 @@ is 'record-ends: a watchdog is there' [ "$(watchdogs)" -eq 1 ]
 release_all watched
 is 'the end is told although nobody looks' wait_until 'told 3'
 is 'with the GPUs' has 'gpus=0,1'
+# From Linux 6.15 on the status of a process is told to others than its parent.
+tells_status=
+! has status=0 || tells_status=1
 is 'and the watchdog goes' wait_until '[ "$(watchdogs)" -eq 0 ]'
 run 'a look shows it once' 0 '*watched*' '' \
 	sh -c '"$1" --history 1 && [ "$("$1" --history all | wc -l)" -eq 4 ]' sh "$GPULEASE"
@@ -55,4 +58,15 @@ is 'a time limit is told by its watchdog' wait_until 'told 5 && has how=limit'
 run 'a job without GPUs has no end to tell' 0 '' '' "$GPULEASE" --config "$S/conf" -n 0 true
 is 'and no watchdog' [ "$(watchdogs)" -eq 0 ]
 is 'nor a record' told 5
+
+for each in $(seq 20); do
+	"$GPULEASE" --config "$S/conf" -n 1 true || bail "run $each has failed"
+done
+is 'jobs that end at once are told, too' wait_until 'told 25'
+if [ "$tells_status" ]; then
+	is 'each with its status' \
+		[ "$(grep -o ' status=0 ' "$S/dir/history" | wc -l)" -ge 21 ]
+else
+	skip 'each with its status' 'nobody is told how a process has ended'
+fi
 finish

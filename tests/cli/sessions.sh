@@ -162,16 +162,17 @@ for program in tmux screen; do
 	sim 7
 	run "$program: of which a third queue enters none" 1 '' '*job 1 has no session*' \
 		env PATH="$S/bin" "$GPULEASE" --attach 1
-	for sim in $sims; do
-		echo 0 >"$S/queue$sim.hold"
-		rm -f "$S/queue$sim".*
-	done
-	sim "${sims#* }"
+	# before the others end: with its last session the server of tmux goes
 	taken=gpulease-2${mark#gpulease-1}
 	case $program in
 	tmux) tmux new-session -d -s "$taken" 'sleep 1000' ;;
 	screen) screen -d -m -S "$taken" sleep 1000 ;;
 	esac
+	for sim in $sims; do
+		echo 0 >"$S/queue$sim.hold"
+		rm -f "$S/queue$sim".*
+	done
+	sim "${sims#* }"
 	begin_session third -n 1 -J same
 	is "$program: a name that is taken is not taken twice" [ "$rc:$err" = 0: ]
 	is "$program: the session has another" [ "$(names | grep -c "^$taken-....\$")" -eq 1 ]
