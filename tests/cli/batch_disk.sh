@@ -154,7 +154,7 @@ few_descriptors() {
 		echo "[gpus=0] until [ -e $S/all.go ]; do sleep 0.2; done; echo $each >>$S/ran"
 	done >>"$J"
 	is 'where descriptors run out the rest is put off' wait_until \
-		'grep -q "cannot start job .*: Too many open files" "$S/b.err"'
+		'grep -q "cannot start job .*: \(Too many open files\|No file descriptors\)" "$S/b.err"'
 	go a all
 	ended b
 	is 'and all are run' [ "$rc $(sort -u "$S/ran" | grep -c .)" = '0 39' ]
