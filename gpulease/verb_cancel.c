@@ -37,12 +37,14 @@ enum {
 	ROUND_MS = 50,        /* what a shell has started is looked for so often */
 };
 
+#define FOREVER_MS (INT64_MAX / 4)
+
 struct target {
 	uint64_t job, number; /* of its latest ticket */
 	struct termination termination;
 	struct gpuset gpus;
 	bool was_waiting, is_shell, is_done;
-	bool is_killed; /* all but the supervisor */
+	int64_t killed_ms; /* all but the supervisor; 0: not yet */
 	int status;
 };
 
@@ -173,11 +175,24 @@ static void look_again(void)
 
 /* --- ending ------------------------------------------------------------------------ */
 
+/* Of one without a lease, whose owner was ended. */
+static int status_of(const struct target *target, const struct ticket *ticket)
+{
+	const struct life *life;
+
+	if (ticket->state == TICKET_WAITING)
+		return 128 + SIGTERM;
+	if (target->termination.is_supervised)
+		return 128 + (target->killed_ms ? SIGKILL : SIGTERM);
+	life = lives_judge(&cancel.view.lives, &ticket->owner, true, clock_boot_ms());
+	return life ? life->status : -1;
+}
+
 /*
- * Tells the history of a ticket whose owner was ended while it waited: who obeys tells that
- * himself, before he leaves.
+ * Tells the history of a job that was ended and has no lease, since it waited or uses no GPU.
+ * Who obeys tells that himself, before he leaves.
  */
-static void record_waiting(const struct target *target, const char *by)
+static void record_leaseless(const struct target *target, const char *by)
 {
 	struct ticket_file *file = &cancel.queue.file;
 	uint64_t number = target->job;
@@ -189,14 +204,16 @@ static void record_waiting(const struct target *target, const char *by)
 		number = ticket.latest;
 		kind = ticket_read(file, number, &ticket);
 	}
-	if (kind != TICKET_RECORD || ticket.state != TICKET_WAITING)
+	if (kind != TICKET_RECORD ||
+		(ticket.state != TICKET_WAITING && ticket.request.gpus))
 		return;
 	if (history_find(cancel.context.dir.fd, target->job,
 		    clock_real_ms() - clock_boot_ms() + ticket.since_ms - 60000,
 		    &end) != 0 ||
 		end.attempt != ticket.attempt)
-		ending_tell_leaseless(&cancel.context.dir, number, &ticket, 0,
-			&(struct ending_facts){ .status = 128 + SIGTERM,
+		ending_tell_leaseless(&cancel.context.dir, number, &ticket,
+			ticket.state == TICKET_WAITING ? 0 : ticket.turn_ms,
+			&(struct ending_facts){ .status = status_of(target, &ticket),
 				.how = HISTORY_CANCEL,
 				.by = by });
 }
@@ -226,7 +243,7 @@ static void record(const struct target *target)
 			HISTORY_CANCEL, name);
 	}
 	if (target->termination.begun_ms)
-		record_waiting(target, name);
+		record_leaseless(target, name);
 }
 
 static void fail(struct target *target, const char *because)
@@ -271,11 +288,11 @@ static int64_t end_of_shell(struct target *target, int64_t now_ms)
 }
 
 /* Likewise, once; the supervisor sees it end and tells how. */
-static void kill_command(struct target *target)
+static void kill_command(struct target *target, int64_t now_ms)
 {
 	const struct owner *owner = &target->termination.owner;
 
-	target->is_killed = true;
+	target->killed_ms = now_ms;
 	if (owner->pidns == cancel.context.dir.pidns)
 		(void)kin_signal_all(owner->token, owner->uid, SIGKILL, owner->pid);
 }
@@ -293,26 +310,38 @@ static int64_t stay_until_ms(const struct target *target)
 	return cancel.begun_ms + target->termination.grace_ms + STAY_MS;
 }
 
+/* How long it is given: a supervisor has its time from when its command was killed on. */
+static int64_t whole_grace_ms(const struct target *target)
+{
+	const struct termination *end = &target->termination;
+
+	if (!end->is_supervised)
+		return end->grace_ms;
+	return target->killed_ms ? target->killed_ms - end->begun_ms + SUPERVISOR_MS
+				 : FOREVER_MS;
+}
+
 /* Signals where it is time to.  As terminate_step(). */
 static int signal_target(
 	struct target *target, struct life *life, int64_t now_ms, int64_t *ret_wake_ms)
 {
 	struct termination *end = &target->termination;
-	int64_t longer_ms = end->is_supervised ? SUPERVISOR_MS : 0;
+	int64_t grace_ms = end->grace_ms;
 	bool is_first = !end->begun_ms;
 	int r;
 
-	end->grace_ms += longer_ms;
+	end->grace_ms = whole_grace_ms(target);
 	r = terminate_step(end, life, cancel.context.dir.pidns, now_ms, ret_wake_ms);
-	end->grace_ms -= longer_ms;
+	end->grace_ms = grace_ms;
 	if (is_first && !end->is_supervised)
 		end_callers(&end->owner);
-	if (!end->is_supervised || target->is_killed)
+	if (!end->is_supervised || target->killed_ms)
 		return r;
 	if (now_ms >= end->begun_ms + end->grace_ms)
-		kill_command(target);
-	else
-		*ret_wake_ms = min_i64(*ret_wake_ms, end->begun_ms + end->grace_ms);
+		kill_command(target, now_ms);
+	*ret_wake_ms =
+		min_i64(*ret_wake_ms, target->killed_ms ? now_ms + SUPERVISOR_MS
+							: end->begun_ms + end->grace_ms);
 	return r;
 }
 
