@@ -120,9 +120,11 @@ release_all busy
 for options in '-n 1' '-n 0'; do
 	# shellcheck disable=SC2086 # options
 	holder plain $options
-	run "a running job with $options" 0 '' '' "$GPULEASE" --cancel "$(id_of plain)"
+	id=$(id_of plain)
+	run "a running job with $options" 0 '' '' "$GPULEASE" --cancel "$id"
 	ended plain
 	is 'is ended' [ "$rc" -eq 143 ]
+	told "$id" 'and told once' '*"state":"cancelled",*'
 done
 
 delay 0s
@@ -242,13 +244,21 @@ run 'a background job' 0 '' '' "$GPULEASE" --cancel "$id"
 run 'its status' 143 '' '' "$GPULEASE" --wait-for "$id"
 told "$id" 'and told' '*"state":"cancelled",*"status":143,*'
 
-"$GPULEASE" --retries 3 -n 1 -- sh -c 'echo "$GPULEASE_ID" >"$1.id"; echo $PPID >"$1.new"
-	mv "$1.new" "$1"; exec sleep 1000' - "$S/keeper" 2>/dev/null &
-wait_until '[ -e "$S/keeper" ]' || bail 'no job to be left alone'
-kill -KILL "$(cat "$S/keeper")"
-wait $! 2>/dev/null
-run 'what a killed supervisor has left' 0 '' '*' "$GPULEASE" --cancel "$(cat "$S/keeper.id")"
-run 'its status, too' 143 '' '' "$GPULEASE" --wait-for "$(cat "$S/keeper.id")"
+for options in '-n 1' '-n 0'; do
+	rm -f "$S/keeper"
+	# shellcheck disable=SC2086 # options
+	"$GPULEASE" --retries 3 $options -- sh -c 'echo "$GPULEASE_ID" >"$1.id"
+		echo $PPID >"$1.new"
+		mv "$1.new" "$1"
+		exec sleep 1000' - "$S/keeper" 2>/dev/null &
+	wait_until '[ -e "$S/keeper" ]' || bail 'no job to be left alone'
+	id=$(cat "$S/keeper.id")
+	kill -KILL "$(cat "$S/keeper")"
+	wait $! 2>/dev/null
+	run "what a killed supervisor has left with $options" 0 '' '*' "$GPULEASE" --cancel "$id"
+	told "$id" 'and told once' '*"state":"cancelled",*"status":143,*'
+	run 'its status, too' 143 '' '' "$GPULEASE" --wait-for "$id"
+done
 
 holder busy -n 2
 ids=
@@ -327,12 +337,13 @@ within 'by another shell' 'and on
 0' 'sh -c '\''"$1" --cancel "$GPULEASE_ID"; echo and on'\'' sh "$1"'
 within 'in a pipeline' 0 '"$1" --cancel "$GPULEASE_ID" 2>&1 | cat'
 
-# itself TEXT OPTION… -- COMMAND…: a job that cancels itself; the GPUs are free once it has ended
+# itself TEXT OPTION… -- COMMAND…: a job that cancels itself; its GPUs are free soon after it has
+# ended: what it had started may end a moment later, and whoever comes in between is told of it.
 itself() {
 	text=$1
 	shift
 	run "a job that cancels itself $text" 143 '' '*' "$GPULEASE" -n 2 "$@"
-	run 'is over when it has ended' 0 '' '' timeout 25 "$GPULEASE" -n 2 true
+	run 'keeps nothing' 0 '' '*' timeout 25 "$GPULEASE" -n 2 true
 }
 itself 'at once' sh -c '"$1" --cancel "$GPULEASE_ID" --grace 1000s' sh "$GPULEASE"
 itself 'and would go on' sh -c '"$1" --cancel "$GPULEASE_ID" --grace 1000s; echo on' sh "$GPULEASE"
