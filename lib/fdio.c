@@ -55,7 +55,7 @@ int fdio_read_all(int dirfd, const char *name, size_t least, size_t most, char *
 		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	autofree char *bytes = NULL;
 	struct stat st;
-	size_t size;
+	size_t size = 0;
 	int r;
 
 	if (fd < 0)

@@ -128,7 +128,8 @@ int pidfd_exit_status(int pidfd, int *ret_status)
 {
 	struct exit_info info = { .mask = WANT_EXIT };
 
-	if (ioctl(pidfd, _IOWR(0xFF, 11, struct exit_info), &info) < 0)
+	/* not ioctl(3): the type of a request is another in every libc */
+	if (syscall(SYS_ioctl, pidfd, _IOWR(0xFF, 11, struct exit_info), &info) < 0)
 		return -errno;
 	/* a kernel that does not know the wish answers without it for one that still runs */
 	if (!(info.mask & WANT_EXIT))
