@@ -7,14 +7,6 @@
 #include "report.h"
 #include "signals.h"
 
-static void add_span(int64_t ms, struct text *out)
-{
-	char span[DURATION_SIZE];
-
-	format_duration(ms, span);
-	text_add(out, span);
-}
-
 /* --- the parts of a line ----------------------------------------------------------- */
 
 static void add_time(int64_t at_ms, struct text *out)
@@ -127,7 +119,7 @@ static void add_next(const struct batch_event *event, struct text *out)
 	}
 	if (event->delay_ms) {
 		text_add(out, " in ");
-		add_span(event->delay_ms, out);
+		report_add_span(event->delay_ms, out);
 	}
 }
 
@@ -178,7 +170,7 @@ static void tell_end(const struct telling *telling, struct text *out)
 		batch_add_end(event->cause, event->status, event->text, out);
 	if (has_run && event->ran_ms) {
 		text_add(out, " after ");
-		add_span(event->ran_ms, out);
+		report_add_span(event->ran_ms, out);
 	}
 	if (!is_over)
 		add_next(event, out);
@@ -250,7 +242,7 @@ void batch_summary(const struct batch_counts *counts, int64_t ran_ms, struct tex
 	text_addf(out, "%u job%s: ", counts->all, counts->all == 1 ? "" : "s");
 	batch_add_counts(counts, false, out);
 	text_add(out, ", in ");
-	add_span(ran_ms, out);
+	report_add_span(ran_ms, out);
 }
 
 static void print_failure(const struct batch_job *job, const char *folder, FILE *out)

@@ -16,7 +16,7 @@ void report_add_size(uint64_t mib, struct text *out)
 			(unsigned long long)(tenths % 10));
 }
 
-static void add_span(int64_t ms, struct text *out)
+void report_add_span(int64_t ms, struct text *out)
 {
 	char span[DURATION_SIZE];
 
@@ -92,9 +92,9 @@ static void add_end(const struct report *report, struct text *out)
 	add_cause(report, out);
 	add_status(&report->end, out);
 	text_add(out, ", after ");
-	add_span(report->end.ran_ms, out);
+	report_add_span(report->end.ran_ms, out);
 	text_add(out, ", waited ");
-	add_span(report->waited_ms, out);
+	report_add_span(report->waited_ms, out);
 	if (report->gpu_count) {
 		text_add(out, ", ");
 		explain_need(&report->need, report->gpu_count, out);
@@ -184,7 +184,7 @@ static void add_next(const struct report *report, struct text *out)
 						   : " is tried again");
 	if (report->next_delay_ms) {
 		text_add(out, " in ");
-		add_span(report->next_delay_ms, out);
+		report_add_span(report->next_delay_ms, out);
 	}
 	text_addf(out, " (attempt %u)", report->attempt ? report->attempt + 1 : 2);
 	if (report->next == CARE_RETRY_OOM && report->next_vram_mib) {

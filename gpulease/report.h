@@ -34,6 +34,9 @@ void report_excess(uint64_t job, const struct sampler *sampler, struct text *out
 /* Appends @mib as people read it: "500MiB", "18.5G". */
 void report_add_size(uint64_t mib, struct text *out);
 
+/* Likewise a time: "2h13m". */
+void report_add_span(int64_t ms, struct text *out);
+
 /* "peak 17.9G of 18.0G declared, within 10 %"; @declared_mib 0: nothing was. */
 void report_add_peak(uint64_t peak_mib, uint64_t declared_mib, unsigned tolerance_percent,
 	struct text *out);

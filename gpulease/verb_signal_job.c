@@ -88,7 +88,7 @@ static int open_command(const struct owner *owner, uint32_t pid)
 	/* read behind the pidfd: so it is of that process, or of none that matters */
 	if (process_stat_read(pid, &stat) < 0)
 		return kill((pid_t)pid, 0) < 0 && errno == ESRCH ? -ESRCH : -EACCES;
-	if (stat.parent != owner->pid || stat.state == 'Z')
+	if (stat.parent != owner->pid || process_has_ended(&stat))
 		return -ESRCH;
 	return take_fd(&pidfd);
 }

@@ -243,10 +243,10 @@ int broker_check_quota(struct broker *broker, uint64_t before, struct why *why)
 		return 0;
 	if (own && count_waiting(broker, uid, before, own) >= own)
 		why_set(why,
-			"%u of your jobs wait already, and max-waiting allows no more",
+			"max-waiting allows no more of your jobs in the queue than %u",
 			own);
 	else if (all && count_waiting(broker, UINT32_MAX, before, all) >= all)
-		why_set(why, "%u jobs wait already, and all-waiting allows no more", all);
+		why_set(why, "all-waiting allows no more jobs in the queue than %u", all);
 	else
 		return 0;
 	return -EDQUOT;

@@ -24,15 +24,11 @@ int fdio_pread(int fd, void *out, size_t size, off_t offset, size_t *ret_size)
 	return 0;
 }
 
-int fdio_read_text(int dirfd, const char *name, char *out, size_t size)
+int fdio_read_text_of(int fd, char *out, size_t size)
 {
-	/* files of /proc have no size and one position: read on, never pread */
-	autofd int fd =
-		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	size_t done = 0;
 
-	if (fd < 0)
-		return -errno;
+	/* files of /proc have no size and one position: read on, never pread */
 	while (done < size - 1) {
 		ssize_t n = read(fd, out + done, size - 1 - done);
 
@@ -46,6 +42,14 @@ int fdio_read_text(int dirfd, const char *name, char *out, size_t size)
 	}
 	out[done] = '\0';
 	return 0;
+}
+
+int fdio_read_text(int dirfd, const char *name, char *out, size_t size)
+{
+	autofd int fd =
+		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	return fd < 0 ? -errno : fdio_read_text_of(fd, out, size);
 }
 
 int fdio_read_all(int dirfd, const char *name, size_t least, size_t most, char **ret,

@@ -19,8 +19,14 @@ enum { FDIO_MODE_SHARED = 0660, FDIO_MODE_FOLDER = 02770 };
  */
 MUST_CHECK int fdio_pread(int fd, void *out, size_t size, off_t offset, size_t *ret_size);
 
-/* Reads the file @name below @dirfd as text: at most @size - 1 bytes and a NUL. */
+/*
+ * Reads the file @name below @dirfd as text: at most @size - 1 bytes and a NUL.  0 or a negative
+ * errno.
+ */
 MUST_CHECK int fdio_read_text(int dirfd, const char *name, char *out, size_t size);
+
+/* The same of an open one, from where it was read to. */
+MUST_CHECK int fdio_read_text_of(int fd, char *out, size_t size);
 
 enum { FDIO_NONE = 1 };
 

@@ -43,17 +43,9 @@ int proc_open(uint32_t pid, const char *name)
 
 int proc_read_text(uint32_t pid, const char *name, char *out, size_t size)
 {
-	char path[PATH_SIZE];
-	int r;
+	autofd int fd = proc_open(pid, name);
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-	r = fdio_read_text(AT_FDCWD, path, out, size);
-	if (may_be_hidden(r)) {
-		rights_as_user_begin();
-		r = fdio_read_text(AT_FDCWD, path, out, size);
-		rights_as_user_end();
-	}
-	return r;
+	return fd < 0 ? fd : fdio_read_text_of(fd, out, size);
 }
 
 static int find_user(const char *path, uint32_t *ret_uid)

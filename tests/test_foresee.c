@@ -137,7 +137,7 @@ static void what_may_not_wait_is_foreseen_as_it_would_be_refused(void **state)
 	(void)append_ticket(&other.owner, TICKET_WAITING, &one_gpu);
 	assert_int_equal(foresee(&why), -EDQUOT);
 	assert_string_equal(
-		why.text, "1 jobs wait already, and all-waiting allows no more");
+		why.text, "all-waiting allows no more jobs in the queue than 1");
 	/* who never waits is not counted, then as now */
 	assert_int_equal(broker_foresee(&broker, &without, 0, &why), 0);
 	assert_int_equal(broker_join(&broker, &one_gpu, "alice", &why), -EDQUOT);

@@ -129,9 +129,16 @@ beyond_ours() {
 	echo "$1" | tr ' ' '\n' | grep -vxF "$ours" | sort | tr '\n' ' ' | sed 's/ $//'
 }
 
+# The guards of time limits that are not those of another script.
+own_guards() {
+	for pid in $(pgrep -u $((UID_BASE + 1)) -x gpulease-limit); do
+		! like "$M/*" "$(readlink "/proc/$pid/exe")" || echo "$pid"
+	done
+}
+
 watchdog() {
 	by 1 holder a -n 1 --time 1h
-	dog=$(pgrep -u $((UID_BASE + 1)) -x gpulease-limit)
+	dog=$(own_guards)
 	is 'the guard of a time limit runs as the user' [ -n "$dog" ]
 	is 'without the group' \
 		[ -z "$(grep -E '^(Gid|Groups):' "/proc/$dog/status" | grep -w "$GROUP")" ]

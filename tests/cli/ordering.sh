@@ -409,8 +409,10 @@ conf 'all-waiting = 2'
 holder all -n 2
 waiter first
 waiter second
-run 'no more may wait' 125 '' 'gpulease: 2 jobs wait already, *' "$GPULEASE" true
-run 'as it is foreseen' 125 '' 'gpulease: 2 jobs wait already, *' "$GPULEASE" --dry-run true
+run 'no more may wait' 125 '' \
+	'gpulease: all-waiting allows no more jobs in the queue than 2' "$GPULEASE" true
+run 'as it is foreseen' 125 '' \
+	'gpulease: all-waiting allows no more jobs in the queue than 2' "$GPULEASE" --dry-run true
 release_all all first second
 usual
 
