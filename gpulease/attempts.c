@@ -223,6 +223,22 @@ static struct gpuset sampled(const struct settings *settings, const struct broke
 							: GPUSET_NONE;
 }
 
+/* It was granted in the last turn, which is noted in its ticket. */
+static void begin_attempt(const struct broker *broker, struct launch *launch)
+{
+	fill_launch(launch, broker);
+	attempt.number = broker->ticket.attempt;
+	attempt.waited_ms = broker->ticket.turn_ms - broker->ticket.since_ms;
+}
+
+/* The command has never begun; the history has the status that says why. */
+static int give_up(struct broker *broker, const struct launch *launch, int status)
+{
+	attempt.end = (struct attempt_end){ .wait_status = status << 8 }; /* wait(2) */
+	tell(broker, launch);
+	return status;
+}
+
 static int run_once(struct broker *broker, struct launch *launch)
 {
 	const struct context *context = attempt.all->queueing->context;
@@ -240,10 +256,7 @@ static int run_once(struct broker *broker, struct launch *launch)
 	uint32_t chance = 0;
 	int r;
 
-	fill_launch(launch, broker);
-	/* it was granted in the last turn, which is noted there */
-	attempt.number = broker->ticket.attempt;
-	attempt.waited_ms = broker->ticket.turn_ms - broker->ticket.since_ms;
+	begin_attempt(broker, launch);
 	supervision.waited_ms = attempt.waited_ms;
 	output_mark_again(&attempt.output);
 	rewind_input(settings);
@@ -253,7 +266,8 @@ static int run_once(struct broker *broker, struct launch *launch)
 	if (r < 0 && r != -ECANCELED)
 		diag("cannot start the command: %s", strerror(-r));
 	if (r < 0)
-		return r == -ECANCELED ? EXIT_GAVE_UP : EXIT_MISUSE;
+		return give_up(
+			broker, launch, r == -ECANCELED ? EXIT_GAVE_UP : EXIT_MISUSE);
 	attempt.end.peak_mib = sampler_peak_mib(&attempt.sampler);
 	attempt.end.is_oom =
 		attempt.end.wait_status != 0 && output_says_oom(&attempt.output);
@@ -346,9 +360,10 @@ int attempts_run(const struct attempts *attempts)
 	int r;
 
 	begin(attempts);
+	begin_attempt(broker, attempts->launch);
 	r = open_output(attempts, broker);
 	if (r != 0)
-		return r;
+		return give_up(broker, attempts->launch, r);
 	supervise_prepare();
 	for (;;) {
 		r = run_once(broker, attempts->launch);

@@ -31,55 +31,10 @@ bool in_background(void)
 
 /* --- before ------------------------------------------------------------------------ */
 
-/* Up to its last slash; "." where there is none. */
-static void cut_to_folder(char *path)
-{
-	char *slash = strrchr(path, '/');
-
-	if (slash)
-		slash[slash == path] = '\0';
-	else
-		text_copy(path, PATH_MAX, ".");
-}
-
-/*
- * A file that cannot be is told before there is a ticket, where its place does not depend on
- * the id.
- */
-static int check_file(const struct context *context, const char *pattern, bool is_input)
-{
-	char path[PATH_MAX], other[PATH_MAX], place[PATH_MAX];
-	int r;
-
-	if (!pattern)
-		return 0;
-	if (redirect_name(context, 0, pattern, path) < 0 ||
-		redirect_name(context, 1, pattern, other) < 0)
-		return EXIT_MISUSE;
-	text_copy(place, sizeof(place), path);
-	if (!is_input) {
-		cut_to_folder(place);
-		cut_to_folder(other);
-	}
-	if (strcmp(place, other) != 0)
-		return 0;
-	rights_as_user_begin();
-	r = access(path, is_input ? R_OK : W_OK);
-	if (r < 0 && !is_input && errno == ENOENT)
-		r = access(place, W_OK | X_OK);
-	r = r < 0 ? -errno : 0;
-	rights_as_user_end();
-	if (r == 0)
-		return 0;
-	diag("cannot open '%s': %s", path, strerror(-r));
-	return EXIT_MISUSE;
-}
-
-static int check_files(const struct context *context)
+static int check_output(const struct context *context)
 {
 	const struct settings *settings = context->settings;
 	struct why why = WHY_NONE;
-	int r;
 
 	/* closed on exec is what main() has put where nothing was open */
 	if (!settings->follow && (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC)) {
@@ -91,12 +46,7 @@ static int check_files(const struct context *context)
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
-	r = check_file(context, settings->input, true);
-	if (r == 0)
-		r = check_file(context, settings->output, false);
-	if (r == 0)
-		r = check_file(context, settings->error, false);
-	return r;
+	return 0;
 }
 
 /* --- the new process --------------------------------------------------------------- */
@@ -210,7 +160,7 @@ bool background_begin(const struct context *context, int *ret_status)
 	*ret_status = 0;
 	if (in_background())
 		return true;
-	*ret_status = check_files(context);
+	*ret_status = check_output(context);
 	if (*ret_status != 0)
 		return false;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {

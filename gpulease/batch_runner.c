@@ -404,5 +404,6 @@ int batch_runner_run(struct batch_runner *runner)
 	status = r < 0 ? EXIT_MISUSE : exit_status(runner);
 	list_failures(runner, false);
 	summarize(runner, status);
-	return status;
+	/* that the output cannot be written may have come to light only now */
+	return r < 0 ? status : exit_status(runner);
 }

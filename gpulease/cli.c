@@ -79,8 +79,7 @@ static int check_verb(
 	return 0;
 }
 
-static int check_pairs(const struct command_line *line,
-	const struct options_result *result, struct why *why)
+static int check_pairs(const struct command_line *line, struct why *why)
 {
 	const struct settings *s = &line->settings;
 
@@ -102,12 +101,6 @@ static int check_pairs(const struct command_line *line,
 			"--singleton: '%s' has %zu bytes, and jobs are told apart by the "
 			"first %d of their names; shorten it",
 			quote(s->name).text, strlen(s->name), NAME_SIZE_MAX - 1);
-		return -EINVAL;
-	}
-	if (s->verb == VERB_RUN && s->grace_given && !care_is_wanted(s) &&
-		!*SPELL(result, settings.limit_ms)) {
-		why_set(why,
-			"--grace is the time from TERM to KILL after --time; give both");
 		return -EINVAL;
 	}
 	return settle_care(s, why);
@@ -316,6 +309,16 @@ static int settle_after(struct command_line *line, struct why *why)
 	return 0;
 }
 
+/* An operand of --follow, which is no verb beside --submit. */
+static int check_stray(const struct options_result *result, struct why *why)
+{
+	if (!result->stray)
+		return 0;
+	why_set(why, "'%s' is no option; the command comes last",
+		quote(result->stray).text);
+	return -EINVAL;
+}
+
 static void list_ignored(struct settings *s, const struct options_result *result)
 {
 	for (const struct option_def *def = cli_options; def->kind; def++)
@@ -348,9 +351,11 @@ int cli_parse(char **argv, struct settings *ret, struct why *why)
 	if (!result.verb || result.verb->kind == OPTION_VERB) {
 		r = check_verb(&result, s->verb, why);
 		if (r == 0)
+			r = check_stray(&result, why);
+		if (r == 0)
 			r = settle_after(&line, why);
 		if (r == 0)
-			r = check_pairs(&line, &result, why);
+			r = check_pairs(&line, why);
 		if (r == 0)
 			r = settle_gpus(&line, &result, &spelled, why);
 		if (r == 0)

@@ -151,8 +151,8 @@ void check_proc(struct doctor *doctor)
 void check_container(struct doctor *doctor)
 {
 	const struct context *context = &doctor->context;
-	bool sees_host =
-		doctor->directory_error == 0 && container_has_mounted(context->dir.fd);
+	bool sees_host = doctor->directory_error == 0 && !context->dir.is_fallback &&
+			 container_has_mounted(context->dir.fd);
 	struct doctor_finding *finding = NULL;
 
 	if (!container_is_inside())

@@ -352,11 +352,8 @@ int options_parse(const struct option_def *table, char **argv, void *settings,
 		if (r < 0)
 			return r;
 	}
-	if (scan.commanded && scan.kept) {
-		why_set(why, "'%s' is no option; the command comes last",
-			quote(argv[1]).text);
-		return -EINVAL;
-	}
+	if (scan.commanded && scan.kept)
+		scan.result.stray = argv[1];
 	if (wants_operands(&scan)) {
 		scan.result.rest = argv + 1;
 		scan.result.rest_count = scan.kept;

@@ -62,11 +62,13 @@ struct option_use {
 /*
  * @verb is NULL where none was given.  @rest[0..rest_count) is the command, or the
  * operands of the verb, which were moved together at the front of argv; a NULL follows.
+ * @stray is the first operand of a verb that an option behind it makes none, or NULL.
  */
 struct options_result {
 	const struct option_def *verb;
 	char **rest;
 	unsigned rest_count;
+	const char *stray;
 	struct option_use use[OPTIONS_MAX];
 };
 

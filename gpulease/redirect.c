@@ -27,6 +27,63 @@ int redirect_name(const struct context *context, uint64_t job, const char *patte
 	return -EINVAL;
 }
 
+/* --- before there is a ticket ------------------------------------------------------ */
+
+/* Up to its last slash; "." where there is none. */
+static void cut_to_folder(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash)
+		slash[slash == path] = '\0';
+	else
+		text_copy(path, PATH_MAX, ".");
+}
+
+/* Whose place depends on the id is left for later. */
+static int check_file(const struct context *context, const char *pattern, bool is_input)
+{
+	char path[PATH_MAX], other[PATH_MAX], place[PATH_MAX];
+	int r;
+
+	if (!pattern)
+		return 0;
+	if (redirect_name(context, 0, pattern, path) < 0 ||
+		redirect_name(context, 1, pattern, other) < 0)
+		return -EINVAL;
+	text_copy(place, sizeof(place), path);
+	if (!is_input) {
+		cut_to_folder(place);
+		cut_to_folder(other);
+	}
+	if (strcmp(place, other) != 0)
+		return 0;
+	rights_as_user_begin();
+	r = access(path, is_input ? R_OK : W_OK);
+	if (r < 0 && !is_input && errno == ENOENT)
+		r = access(place, W_OK | X_OK);
+	r = r < 0 ? -errno : 0;
+	rights_as_user_end();
+	if (r == 0)
+		return 0;
+	diag("cannot open '%s': %s", path, strerror(-r));
+	return r;
+}
+
+int redirect_check(const struct context *context)
+{
+	const struct settings *settings = context->settings;
+	int r = check_file(context, settings->input, true);
+
+	if (r == 0)
+		r = check_file(context, settings->output, false);
+	if (r == 0)
+		r = check_file(context, settings->error, false);
+	return r;
+}
+
+/* --- at the start ------------------------------------------------------------------ */
+
 static int open_one(const struct context *context, uint64_t job, const char *pattern,
 	int flags, int *ret)
 {

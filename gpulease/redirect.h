@@ -22,6 +22,12 @@ struct redirection {
 MUST_CHECK int redirect_open(
 	const struct context *context, uint64_t job, struct redirection *ret);
 
+/*
+ * Whether they can be opened, as far as that can be known before there is a ticket: where one's
+ * folder depends on the id, nothing is.  0, or a negative errno after the reason was told.
+ */
+MUST_CHECK int redirect_check(const struct context *context);
+
 /* What @pattern stands for in @job.  0, or a negative errno after the reason was told. */
 MUST_CHECK int redirect_name(const struct context *context, uint64_t job,
 	const char *pattern, char out[PATH_MAX]);

@@ -66,6 +66,9 @@ static int check_warning(const struct settings *settings)
 		 settings->warn_ms >= settings->limit_ms)
 		diag("--signal would come before the command: its time has to be shorter "
 		     "than that of --time");
+	else if (settings->grace_given && !settings->limit_ms &&
+		 !care_is_wanted(settings))
+		diag("--grace is the time from TERM to KILL after --time; give both");
 	else
 		return 0;
 	return EXIT_MISUSE;

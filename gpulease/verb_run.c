@@ -18,6 +18,7 @@
 #include "lease_only.h"
 #include "limits.h"
 #include "parse.h"
+#include "redirect.h"
 #include "request.h"
 #include "queueing.h"
 #include "rights.h"
@@ -56,7 +57,7 @@ static int refuse_unknown(const char *word)
 	return EXIT_NOT_FOUND;
 }
 
-/* -D and the command are wrong now or never: not after three days in the queue. */
+/* -D, -i, -o and the command are wrong now or never: not after three days in the queue. */
 static int check_command(const struct settings *settings)
 {
 	int r;
@@ -71,6 +72,8 @@ static int check_command(const struct settings *settings)
 	if (settings->lease_only || settings->shell)
 		return lease_check(settings);
 	r = attempts_check(settings);
+	if (r == 0 && redirect_check(&job.context) < 0)
+		r = EXIT_MISUSE;
 	if (r != 0)
 		return r;
 	job.command = settings->command;
