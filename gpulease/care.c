@@ -81,6 +81,8 @@ enum care_next care_after(struct care *care, const struct attempt_end *end,
 	uint32_t chance, int64_t *ret_delay_ms)
 {
 	*ret_delay_ms = 0;
+	if (end->was_told)
+		return CARE_DONE;
 	switch (end->cause) {
 	case CAUSE_CANCEL:
 		return CARE_DONE;
@@ -95,7 +97,7 @@ enum care_next care_after(struct care *care, const struct attempt_end *end,
 	case CAUSE_ITSELF:
 		break;
 	}
-	if (end->wait_status == 0 || end->was_told || was_interrupted(end))
+	if (end->wait_status == 0 || was_interrupted(end))
 		return CARE_DONE;
 	return after_failure(care, end, chance, ret_delay_ms);
 }

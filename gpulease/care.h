@@ -23,7 +23,7 @@ struct attempt_end {
 	enum end_cause cause;
 	uint32_t by;       /* CAUSE_CANCEL: uid of who wanted it */
 	int wait_status;   /* of the command, as waitpid(2) has it */
-	bool was_told;     /* to end, by TERM, INT or QUIT, before it did */
+	bool was_told;     /* to end, by TERM, HUP, INT or QUIT, before it did */
 	bool is_oom;       /* its output says so */
 	uint64_t peak_mib; /* the most that was seen of it on a GPU */
 	int64_t ran_ms;

@@ -84,8 +84,11 @@ static void add_gpu_time(const struct report *report, struct text *out)
 static void add_end(const struct report *report, struct text *out)
 {
 	add_job(report, out);
-	if (report->name[0])
-		text_addf(out, " '%s'", report->name);
+	if (report->name[0]) {
+		text_add(out, " '");
+		text_add_printable(out, report->name, strlen(report->name));
+		text_add(out, "'");
+	}
 	if (report->attempt > 1)
 		text_addf(out, ", attempt %u,", report->attempt);
 	text_add(out, " ended: ");

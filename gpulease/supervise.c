@@ -19,8 +19,7 @@ enum {
 	BELL_FD,
 	OWN_FDS,
 
-	NAP_MS =
-		3600 * 1000, /* poll(2) does not count the time that the machine sleeps */
+	NAP_MS = 3600 * 1000, /* poll(2) does not count the machine's sleep */
 };
 
 /* A command under way. */
@@ -49,9 +48,10 @@ static const int passed[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2
 /* What was ignored at our start the command ignores, too, as in a script's background. */
 static bool asks_to_end(int signal)
 {
+	static const char all[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT };
 	struct sigaction action;
 
-	return (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT) &&
+	return memchr(all, signal, sizeof(all)) &&
 	       sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_IGN;
 }
 

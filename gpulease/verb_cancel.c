@@ -15,10 +15,10 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "cancel_record.h"
 #include "clock.h"
 #include "commit.h"
 #include "diag.h"
-#include "ending.h"
 #include "exitcodes.h"
 #include "explain.h"
 #include "kin.h"
@@ -175,75 +175,14 @@ static void look_again(void)
 
 /* --- ending ------------------------------------------------------------------------ */
 
-/* Of one without a lease, whose owner was ended. */
-static int status_of(const struct target *target, const struct ticket *ticket)
-{
-	const struct life *life;
-
-	if (ticket->state == TICKET_WAITING)
-		return 128 + SIGTERM;
-	if (target->termination.is_supervised)
-		return 128 + (target->killed_ms ? SIGKILL : SIGTERM);
-	life = lives_judge(&cancel.view.lives, &ticket->owner, true, clock_boot_ms());
-	return life ? life->status : -1;
-}
-
-/*
- * Tells the history of a job that was ended and has no lease, since it waited or uses no GPU.
- * Who obeys tells that himself, before he leaves.
- */
-static void record_leaseless(const struct target *target, const char *by)
-{
-	struct ticket_file *file = &cancel.queue.file;
-	uint64_t number = target->job;
-	struct history_end end;
-	struct ticket ticket;
-	int kind = ticket_read(file, number, &ticket);
-
-	if (kind == TICKET_RECORD && ticket.latest) {
-		number = ticket.latest;
-		kind = ticket_read(file, number, &ticket);
-	}
-	if (kind != TICKET_RECORD ||
-		(ticket.state != TICKET_WAITING && ticket.request.gpus))
-		return;
-	if (history_find(cancel.context.dir.fd, target->job,
-		    clock_real_ms() - clock_boot_ms() + ticket.since_ms - 60000,
-		    &end) != 0 ||
-		end.attempt != ticket.attempt)
-		ending_tell_leaseless(&cancel.context.dir, number, &ticket,
-			ticket.state == TICKET_WAITING ? 0 : ticket.turn_ms,
-			&(struct ending_facts){ .status = status_of(target, &ticket),
-				.how = HISTORY_CANCEL,
-				.by = by });
-}
-
-/* With its supervisor gone nobody but us knows what has ended its command. */
-static void add_status(const struct termination *termination)
-{
-	struct snapshot_lease *over =
-		snapshot_find_token(&cancel.view, termination->owner.token);
-
-	if (over && over->status < 0 && termination->is_supervised &&
-		termination->begun_ms)
-		over->status = 128 + (termination->killed_ms ? SIGKILL : SIGTERM);
-}
-
 /* Tells the history, as far as the job's own end does not. */
 static void record(const struct target *target)
 {
-	char name[64];
-	struct text text = TEXT_ON(name);
-
-	describe_user(getuid(), NULL, &text);
-	if (snapshot_read(&cancel.view, clock_boot_ms()) == 0 &&
-		snapshot_judge(&cancel.view, clock_boot_ms()) == 0) {
-		add_status(&target->termination);
-		ending_record(&cancel.view, target->termination.owner.token,
-			HISTORY_CANCEL, name);
-	}
-	if (target->termination.begun_ms)
-		record_leaseless(target, name);
+	cancel_record(&(struct cancelled){ .queue = &cancel.queue,
+		.view = &cancel.view,
+		.job = target->job,
+		.termination = &target->termination,
+		.is_killed = target->killed_ms != 0 });
 }
 
 static void fail(struct target *target, const char *because)

@@ -40,6 +40,10 @@ static void who_is_not_to_be_tried_again_is_done(void **state)
 		{ { .cause = CAUSE_CANCEL, .wait_status = EXITED(1), .is_oom = true },
 			true },
 		{ { .cause = CAUSE_LIMIT, .wait_status = KILLED(SIGTERM) }, true },
+		{ { .was_told = true, .wait_status = EXITED(1) }, true },
+		{ { .was_told = true, .cause = CAUSE_CANCEL }, true },
+		{ { .was_told = true, .cause = CAUSE_LIMIT }, true },
+		{ { .was_told = true, .cause = CAUSE_PREEMPT }, true },
 	};
 
 	(void)state;
@@ -47,6 +51,10 @@ static void who_is_not_to_be_tried_again_is_done(void **state)
 		struct care care = care_with(1, 1);
 		int64_t delay_ms = -1;
 
+		if (cases[i].end.was_told) {
+			care.on_limit = ON_LIMIT_REQUEUE;
+			care.requeues = 1;
+		}
 		if ((care_after(&care, &cases[i].end, 0, &delay_ms) == CARE_DONE) !=
 			cases[i].is_done)
 			fail_msg("case %zu", i);

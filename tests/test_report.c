@@ -86,6 +86,18 @@ static void it_says_what_the_job_got_used_and_how_it_ended(void **state)
 		"0 % at most\n");
 }
 
+static void a_name_begins_no_line(void **state)
+{
+	struct report report = report_of((struct attempt_end){ .ran_ms = 0 });
+
+	(void)state;
+	report.name = "a\ngpulease: job 7 ended";
+	report.gpu_count = 0;
+	writes(&report,
+		"job 12 'a?gpulease: job 7 ended' ended: exit status 0, after <1s, "
+		"waited 3m00s\n");
+}
+
 static void it_compares_with_what_was_declared(void **state)
 {
 	static const struct {
@@ -322,6 +334,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(
 			it_says_what_the_job_got_used_and_how_it_ended, setup),
+		cmocka_unit_test(a_name_begins_no_line),
 		cmocka_unit_test_setup(it_compares_with_what_was_declared, setup),
 		cmocka_unit_test_setup(it_says_why_it_ended, setup),
 		cmocka_unit_test_setup(

@@ -179,18 +179,30 @@ free 'nothing is left of that'
 
 # --- between two attempts --------------------------------------------------------------------
 
-for options in '-n 1' '-n 0'; do
+# again OPTION…: a job that waits to be tried again
+again() {
 	delay 1h
 	rm -f "$S"/care.*
-	# shellcheck disable=SC2086 # options
-	starter care $options --retries 5
+	starter care "$@" --retries 5
 	id=$(id_of care)
 	release care 1
-	is "a job with $options waits to be tried again" wait_until 'in_queue "$id" 2'
+	wait_until 'in_queue "$id" 2'
+}
+
+# obeys OPTION…: whether such a job, cancelled, says so: who is slow is ended by a signal
+obeys() {
+	again "$@" && "$GPULEASE" --cancel "$id" && ended care &&
+		grep -q "ticket $id was cancelled by " "$S/care.err"
+}
+
+for options in '-n 1' '-n 0'; do
+	# shellcheck disable=SC2086 # options
+	is 'who is cancelled between two attempts obeys by himself' sometimes obeys $options
+	# shellcheck disable=SC2086 # options
+	is "a job with $options waits to be tried again" again $options
 	run 'it is cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
 	ended care
 	is 'and has obeyed' [ "$rc" -eq 143 ]
-	is 'by itself' grep -q "ticket $id was cancelled by " "$S/care.err"
 	is 'it was not tried again' [ "$(cat "$S/care.all")" = 1 ]
 	history "$id"
 	is 'the history has both attempts' like \
@@ -200,12 +212,7 @@ for options in '-n 1' '-n 0'; do
 done
 
 # By the number of an attempt, which is not the job's id.
-delay 1h
-rm -f "$S"/care.*
-starter care --retries 5
-id=$(id_of care)
-release care 1
-wait_until 'in_queue "$id" 2'
+again || bail 'no second attempt'
 run 'by the number of its attempt' 0 '' '' "$GPULEASE" --cancel "$((id + 1))"
 ended care
 is 'the job is meant' [ "$rc" -eq 143 ]
@@ -258,6 +265,17 @@ for options in '-n 1' '-n 0'; do
 	run "what a killed supervisor has left with $options" 0 '' '*' "$GPULEASE" --cancel "$id"
 	told "$id" 'and told once' '*"state":"cancelled",*"status":143,*'
 	run 'its status, too' 143 '' '' "$GPULEASE" --wait-for "$id"
+
+	: >"$S/care.stubborn"
+	rm -f "$S/care.all"
+	# shellcheck disable=SC2086 # options
+	starter care $options --retries 5
+	id=$(id_of care)
+	kill -KILL "$(pid_of care)"
+	ended care
+	run "or does not heed TERM with $options" 0 '' '' "$GPULEASE" --cancel "$id" --grace 100ms
+	told "$id" 'and told by what has ended it' '*"state":"cancelled",*"status":137,*'
+	rm "$S/care.stubborn"
 done
 
 holder busy -n 2
