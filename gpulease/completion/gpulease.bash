@@ -33,7 +33,7 @@ _gpulease_verbs='
 	--batch --add'
 
 # these are about jobs
-_gpulease_jobs='--cancel --log --follow --wait-for --signal-job -a --attach'
+_gpulease_jobs='--cancel --log --follow --signal-job -a --attach'
 
 _gpulease_topics='run choose order care back batch setup lease look act any srun ignored refused all'
 _gpulease_states='ended finished failed cancelled timed-out oom preempted lost'
@@ -123,6 +123,10 @@ _gpulease()
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 	elif [[ $verb == --docker-args ]]; then
 		mapfile -t COMPREPLY < <(compgen -W 'docker podman' -- "$current")
+	elif [[ $verb == --signal-job && $previous == [0-9]* ]]; then
+		mapfile -t COMPREPLY < <(compgen -A signal -- "$current")
+	elif [[ $verb == --wait-for ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_gpulease_ids) all mine" -- "$current")
 	elif _gpulease_has "$_gpulease_jobs" "$verb"; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_gpulease_ids)" -- "$current")
 	elif [[ ! $verb ]]; then

@@ -73,14 +73,21 @@ must_renew() {
 	[ -e "$state" ] && ! state_is "$1"
 }
 
+# is_own: whether it is of the group that nobody is to be in, but for the program
+is_own() {
+	[ "$(stat -L -c %G "$state")" = "$OWN_GROUP" ]
+}
+
 # check_state GROUP
 check_state() {
 	must_renew "$1" || return 0
+	lab_form=
+	is_own || lab_form=yes
 	was="of $(stat -L -c '%U:%G, mode %a' "$state")"
 	[ ! -h "$state" ] || die "$STATE is a link to a directory $was; it has to be of" \
 		"root:$1, mode 2770, and empty"
 	! has_jobs || die "jobs run on $STATE, which is $was; try again when none does," \
-		"or keep this form: make install MODE=lab"
+		"or keep this form: make install${lab_form:+ MODE=lab}"
 }
 
 # make_state GROUP: with the name of the old one, if any, in $kept.
@@ -147,6 +154,20 @@ say_kept() {
 	[ -z "$kept" ] || printf ' The former one is now %s.' "$kept"
 }
 
+# What comes of a program that not root has installed: it takes a shared directory that is there.
+say_private() {
+	if [ ! -e "$state" ]; then
+		echo "Installed in $PREFIX, not as root: without the shared $STATE."
+		echo "It coordinates only your own jobs until root runs make install."
+	elif [ -w "$state" ]; then
+		echo "Installed in $PREFIX, not as root. It uses the shared $STATE that is there."
+	else
+		echo "Installed in $PREFIX, not as root. The shared $STATE is not open to it:"
+		echo "use the gpulease that is installed for all, ask for its group $(
+			stat -L -c %G "$state"), or set GPULEASE_DIR to a directory of your own."
+	fi
+}
+
 install_private() {
 	[ -n "$DESTDIR" ] || [ ! -e "$state" ] || ! is_root ||
 		die "$STATE is there, and is used where it is: for MODE=private first" \
@@ -157,13 +178,17 @@ install_private() {
 		echo "Installed in $DESTDIR$PREFIX: the program alone (MODE=private)."
 		echo "Each user's jobs wait for each other, not for those of other users."
 	else
-		echo "Installed in $PREFIX, not as root: without the shared $STATE."
-		echo "It coordinates only your own jobs until root runs make install."
+		say_private
 	fi
 	undo_line ''
 }
 
 install_lab() {
+	[ "${GROUP:-none}" != "$OWN_GROUP" ] || die "GROUP=$OWN_GROUP is the group of" \
+		"MODE=hardened, which nobody is in; name the one of those who share the GPUs"
+	[ -n "$GROUP" ] || [ ! -e "$state" ] || ! is_own ||
+		die "$STATE is that of MODE=hardened; for MODE=lab name the group of those who" \
+			"share the GPUs, GROUP=NAME, or keep this form: make install"
 	# one that is there stays as the administrator has it, unless another group is named
 	if [ -z "$GROUP" ] && [ -e "$state" ]; then
 		GROUP=$(stat -L -c %G "$state")

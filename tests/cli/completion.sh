@@ -54,11 +54,17 @@ run 'a topic of the help' 0 'srun' '' complete gpulease --help = sr
 run 'all of them' 125 '' "*the topics are $(bash -c '. "$1"; echo "${_gpulease_topics// /, }"' - "$file")" \
 	"$GPULEASE" --help=no-such
 run 'a state' 0 'timed-out' '' complete gpulease --history --state ti
-for verb in --cancel --log --wait-for --signal-job -a --after; do
+for verb in --cancel --log --signal-job -a --after; do
 	holder a
 	run "the id of a job for $verb" 0 "$(id_of a)" '' complete "$GPULEASE" "$verb" ''
 	release_all a
 	run "but not of one that has ended: $verb" 0 '' '' complete "$GPULEASE" "$verb" ''
 done
+holder a
+run 'what --wait-for waits for' 0 "$(id_of a)
+all
+mine" '' complete "$GPULEASE" --wait-for ''
+release_all a
+run 'a signal behind the id' 0 'SIGTERM' '' complete gpulease --signal-job 12 SIGTE
 run 'no refused option' 0 '' '' complete gpulease --multi
 finish

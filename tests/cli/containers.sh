@@ -84,6 +84,9 @@ told 'a machine without a shared directory' "$alone"
 for mark in .dockerenv run/.containerenv; do
 	: >"$R/$mark"
 	told "/$mark: a container without one" "$blind"
+	try env -u XDG_STATE_HOME HOME=/home PATH=/bin.own:/usr/bin:/bin "$chroot" "$R" \
+		/bin.own/gpulease --doctor
+	is 'and so says --doctor' like "*in one that does not see the host's queue*" "$out"
 	rm "$R/$mark"
 done
 : >"$R/.dockerenv"

@@ -232,6 +232,15 @@ serves_user "$program" 'hardened after lab'
 gpasswd -M root gpulease >/dev/null 2>&1 || usermod -aG gpulease root
 run 'members of the group are warned of' 0 '*' \
 	'gpulease: warning: members of group gpulease can forge*: root;*' do_make install
+run 'lab takes its group, and not this one' 2 '' 'gpulease: GROUP=gpulease is the group of *' \
+	do_make MODE=lab GROUP=gpulease install
+run 'nor without a name' 2 '' "gpulease: $state is that of MODE=hardened; *GROUP=NAME*" \
+	do_make MODE=lab install
+hold guest "$program"
+run 'over it, while a job runs, the way out is the form that it has' 2 '' \
+	'gpulease: jobs run on *, or keep this form: make install
+*' do_make MODE=lab GROUP=lab install
+let_go guest
 run 'and private is refused as long as the directory is there' 2 '' \
 	"gpulease: $state is there*" do_make MODE=private install
 run 'hardened to lab puts it aside, too' 0 "*of group lab. The former one is now $state.old.2.*" '' \

@@ -75,6 +75,12 @@ run 'input from a file' 0 'out' '' "$GPULEASE" -i o cat
 run 'a file that cannot be opened' 125 '' "gpulease: cannot open '/no/such': *" \
 	"$GPULEASE" -o /no/such true
 holder all -n 8
+for option in -i -o -e; do
+	run "not after a wait either: $option" 125 '' "gpulease: cannot open '/no/such': *" \
+		"$GPULEASE" "$option" /no/such true
+done
+run 'nor with what is looked after' 125 '' "gpulease: cannot open '/no/such': *" \
+	"$GPULEASE" --retries 2 -o /no/such true
 run 'not at once' 124 '' '*not available at once*' "$GPULEASE" -I --gres=gpu:1 true
 release_all all
 
