@@ -378,7 +378,6 @@ int attempts_run(const struct attempts *attempts)
 			return r;
 	}
 	tell(broker, attempts->launch);
-	/* with an attempt that was to be followed by another */
-	batch_member_end(care_exit_status(&attempt.end));
+	batch_tell_no_other();
 	return supervise_end_as(&attempt.end);
 }

@@ -37,8 +37,11 @@ void batch_line_of(const struct batch_event *event, const struct batch_job *job,
 /* "50 jobs: 47 finished, 2 failed, 1 cancelled, in 3h05m". */
 void batch_summary(const struct batch_counts *counts, int64_t ran_ms, struct text *out);
 
-/* The jobs that failed, a line each with the name of its log, newest last, at most @most. */
-void batch_failures_print(const struct batch_jobs *jobs, const char *folder,
-	bool of_before, size_t most, FILE *out);
+/*
+ * The jobs that failed and are not ->is_listed yet, a line each with the name of its log, newest
+ * last, at most @most.  All of them are from now on, also those that were more.
+ */
+void batch_failures_print(
+	struct batch_jobs *jobs, const char *folder, size_t most, FILE *out);
 
 #endif

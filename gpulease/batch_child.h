@@ -26,7 +26,7 @@ struct batch_nursery {
 MUST_CHECK int batch_child_start(
 	const struct batch_nursery *nursery, struct batch_job *job);
 
-/* Asks a process that has not started its command to leave the queue. */
+/* Asks a process that waits, for its first attempt or another, to leave the queue. */
 void batch_child_recall(struct batch_job *job);
 
 /*

@@ -61,10 +61,17 @@ uint64_t batch_asked(const struct batch_line *line)
 		       : batch_key(all, NULL);
 }
 
+/* Whether a process of ours waits for GPUs with it: for the first time or again. */
+static bool is_waiting(const struct batch_job *job)
+{
+	return job->state == BATCH_IN_QUEUE || (job->is_between && job->pid);
+}
+
 static void recall(struct batch_runner *runner, struct batch_job *job)
 {
-	if (job->state == BATCH_IN_QUEUE && !job->is_recalled)
-		batch_child_recall(job);
+	if (!is_waiting(job) || job->is_recalled)
+		return;
+	batch_child_recall(job);
 	batch_show_changed(&runner->show);
 }
 
@@ -78,19 +85,30 @@ static void cancel(struct batch_runner *runner, struct batch_job *job)
 		job->is_cancelling = true;
 }
 
+/*
+ * Whether @job waits for something else than the file says now.  What runs goes on: where its
+ * line goes meanwhile nothing is asked of it any more, and its other attempts follow, too.
+ */
+static bool is_outdated(struct batch_job *job)
+{
+	if (!job->line && !is_waiting(job))
+		job->asked = 0;
+	return is_waiting(job) && job->asked != (job->line ? batch_asked(job->line) : 0);
+}
+
 /* What became of the line of a job that is at work.  Whether it has to queue again. */
 static bool review_job(struct batch_runner *runner, struct batch_job *job)
 {
-	if (!job->line) {
-		recall(runner, job);
-	} else if (job->line->attributes.is_cancelled) {
-		recall(runner, job);
+	if (job->line && job->line->attributes.is_cancelled) {
+		if (job->state == BATCH_IN_QUEUE)
+			recall(runner, job);
 		cancel(runner, job);
-	} else if (job->state == BATCH_IN_QUEUE && job->asked != batch_asked(job->line)) {
-		recall(runner, job);
-		return true;
+		return false;
 	}
-	return false;
+	if (!is_outdated(job))
+		return false;
+	recall(runner, job);
+	return job->line && job->state == BATCH_IN_QUEUE;
 }
 
 /* Who has to queue again keeps its place in the file: so do those behind it. */
@@ -112,8 +130,9 @@ void batch_review_running(struct batch_runner *runner)
 	for (size_t i = 0; i < runner->active_count; i++) {
 		struct batch_job *job = batch_jobs_find(&runner->jobs, runner->active[i]);
 
-		if (job->line && job->line->attributes.is_cancelled)
-			cancel(runner, job);
+		/* it has begun, or waits again, since the file was read */
+		if (job->is_between || (job->line && job->line->attributes.is_cancelled))
+			(void)review_job(runner, job);
 	}
 }
 

@@ -204,9 +204,27 @@ static int look(struct batch_file *file, int64_t now_ms)
 	/* by the timer alone nobody knows who still writes: twice the same is enough */
 	was_changing = !is_same(&st, &file->looked);
 	file->looked = st;
+	if (was_changing)
+		file->told = 0;
 	if (file->watch.needs_timer && was_changing)
 		return 0;
 	return load(file, fd, &st, now_ms, false);
+}
+
+/* Whether what is in its place now was neither read, nor told to be what cannot be. */
+static bool is_news(const struct batch_file *file)
+{
+	struct stat st;
+	autofd int fd = -1;
+
+	rights_as_user_begin();
+	fd = open_regular(file, &st);
+	rights_as_user_end();
+	if (fd < 0)
+		return file->told != fd;
+	if (file->told && is_same(&st, &file->looked))
+		return false;
+	return file->size < file->used || !is_same(&st, &file->seen);
 }
 
 /* --- standard input ---------------------------------------------------------------- */
@@ -312,6 +330,17 @@ int batch_file_step(struct batch_file *file, int64_t now_ms, struct why *why)
 		return r < 0 ? 0 : r;
 	file->told = r;
 	return refuse(file, r, why);
+}
+
+bool batch_file_is_behind(struct batch_file *file, int64_t now_ms)
+{
+	if (file->is_pipe)
+		return !file->is_at_end;
+	if (!is_news(file))
+		return false;
+	/* also where nothing has said so, or will */
+	file->look_ms = min_i64(file->look_ms, now_ms + BATCH_QUIET_MS);
+	return true;
 }
 
 void batch_file_release(struct batch_file *file)

@@ -29,7 +29,7 @@ struct batch_file {
 	bool is_pipe, is_at_end;
 	bool is_unsettled; /* when it was read last, it was changed a moment ago */
 	bool is_missed;    /* it was not there when it was looked at last */
-	int told;          /* the error that was told last, 0 */
+	int told;          /* the error that was told of what is there now, 0 */
 	int64_t look_ms;   /* when to look next, CLOCK_BOOTTIME; INT64_MAX: at an event */
 	struct stat seen, looked; /* as it was when it was read, and looked at, last */
 	char *text;               /* what was read last */
@@ -61,6 +61,14 @@ int64_t batch_file_wake_ms(const struct batch_file *file);
  * reason in @why, once for each state of the file: it cannot be read, or is gone.
  */
 MUST_CHECK int batch_file_step(struct batch_file *file, int64_t now_ms, struct why *why);
+
+/*
+ * Whether there is more to come of what is there already: the file was changed and not read
+ * since, or read but for a last line that was not whole; or it is gone or cannot be read, and
+ * batch_file_step() has not said so yet.  Then it is looked at within BATCH_QUIET_MS.  Of
+ * standard input: whether it has not ended.
+ */
+bool batch_file_is_behind(struct batch_file *file, int64_t now_ms);
 
 void batch_file_release(struct batch_file *file);
 

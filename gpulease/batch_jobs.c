@@ -111,7 +111,7 @@ static int on_waiting(struct batch_job *job, const struct batch_event *event)
 /* Forgets what is known of an end: it is at work, or to be again. */
 static void forget_end(struct batch_job *job)
 {
-	job->is_of_before = job->is_between = false;
+	job->is_of_before = job->is_between = job->is_listed = false;
 	job->ended_ms = job->ran_ms = 0;
 	job->peak_mib = 0;
 	job->status = 0;
@@ -124,6 +124,7 @@ static int on_started(struct batch_job *job, const struct batch_event *event)
 	forget_end(job);
 	job->state = BATCH_RUNNING;
 	job->was_started = true;
+	job->is_recalled = false; /* too late; another attempt may wait again */
 	job->ticket = event->ticket;
 	job->owner = event->owner;
 	text_copy(job->boot, sizeof(job->boot), event->boot);
@@ -183,7 +184,7 @@ static int on_over(struct batch_job *job, const struct batch_event *event)
 {
 	if (event->is_interrupted)
 		return begin_again(job);
-	job->is_of_before = job->is_between = false;
+	job->is_of_before = job->is_between = job->is_listed = false;
 	job->state = BATCH_ENDED;
 	job->ended_ms = event->at_ms;
 	job->status = event->status;

@@ -29,6 +29,7 @@ struct batch_job {
 	bool was_started;  /* once, so it has a log */
 	bool is_by_line;   /* cancelled by the word in its line */
 	bool is_of_before; /* what is known of its end is of an earlier run */
+	bool is_listed;    /* that it has failed was told: batch_failures_print() */
 	/* running, but it waits for its next attempt; ->cause and ->status are the last one's */
 	bool is_between;
 	uint64_t ticket; /* 0: none */

@@ -251,24 +251,34 @@ void batch_journal_release(struct batch_journal *journal)
 
 /* --- appending --------------------------------------------------------------------- */
 
-/* Whether what was written last is no whole line: its writer was killed, the disk was full. */
-static bool is_torn(int fd)
+/*
+ * Whether what was written last is no whole line: its writer was killed, the disk was full.
+ * -ENOENT: the journal was removed, so nobody would ever read what is written into it.
+ */
+static int find_torn(int fd, bool *ret)
 {
 	struct stat st;
 	char last = '\n';
 
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	       pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
+	*ret = false;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	if (!st.st_nlink)
+		return -ENOENT;
+	*ret = st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
+	return 0;
 }
 
 int batch_journal_append_lines(int fd, const char *lines, size_t size)
 {
 	char newline = '\n';
-	struct iovec parts[] = { { &newline, is_torn(fd) }, { (void *)lines, size } };
+	bool is_torn;
+	int r = find_torn(fd, &is_torn);
+	struct iovec parts[] = { { &newline, is_torn }, { (void *)lines, size } };
 	ssize_t n;
 
-	if (!size)
-		return 0;
+	if (r < 0 || !size)
+		return r;
 	do
 		n = writev(fd, parts, ARRAY_SIZE(parts));
 	while (n < 0 && errno == EINTR);

@@ -59,7 +59,8 @@ MUST_CHECK int batch_journal_renew(struct batch_journal *journal, struct why *wh
 
 /*
  * Appends one event, or the @size bytes of whole lines at @lines, to @fd; after a newline where
- * the last line is no whole one.  0 or a negative errno; -ENOSPC: a part of it may be there.
+ * the last line is no whole one.  0 or a negative errno; -ENOSPC: a part of it may be there;
+ * -ENOENT: the journal was removed.
  */
 MUST_CHECK int batch_journal_append(int fd, const struct batch_event *event);
 MUST_CHECK int batch_journal_append_lines(int fd, const char *lines, size_t size);

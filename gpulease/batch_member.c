@@ -118,11 +118,17 @@ bool batch_is_stopped(void)
 	return own.was_stopped;
 }
 
+/* It has not begun, or waits for its next attempt. */
+static bool is_waiting(void)
+{
+	return own.is_here && (!own.is_begun || own.has_attempt);
+}
+
 bool batch_is_recalled(void)
 {
 	listen_to_runner();
-	return own.was_stopped || own.is_put_off ||
-	       (own.is_here && !own.is_begun && (own.was_recalled || own.is_orphaned));
+	return own.was_stopped || own.is_put_off || (own.was_recalled && is_waiting()) ||
+	       (own.is_orphaned && own.is_here && !own.is_begun);
 }
 
 /* --- telling ----------------------------------------------------------------------- */
@@ -277,6 +283,14 @@ static enum batch_cause find_cause(const struct attempt_end *end)
 							 : causes[end->cause];
 }
 
+/* Who was cancelled has not done what it was for, whatever its command makes of TERM. */
+static int end_status(const struct attempt_end *end)
+{
+	int status = care_exit_status(end);
+
+	return end->cause == CAUSE_CANCEL && status == 0 ? 128 + SIGTERM : status;
+}
+
 /* By a runner that ends, or by whoever comes after one that was killed. */
 static bool was_interrupted(const struct attempt_end *end)
 {
@@ -305,10 +319,12 @@ void batch_tell_attempt(const struct batch_attempt *attempt)
 
 	if (!own.is_here)
 		return;
+	listen_to_runner();
+	own.was_recalled = false; /* it came too late: the attempt had begun */
 	event->kind = BATCH_ATTEMPT;
 	event->at_ms = clock_real_ms();
 	event->cause = find_cause(attempt->end);
-	event->status = care_exit_status(attempt->end);
+	event->status = end_status(attempt->end);
 	event->ran_ms = attempt->end->ran_ms;
 	event->peak_mib = attempt->end->peak_mib;
 	if (sampler_utilization(attempt->sampler, &mean, &peak)) {
@@ -327,26 +343,38 @@ void batch_tell_attempt(const struct batch_attempt *attempt)
 	(void)!tell(event);
 }
 
+void batch_tell_no_other(void)
+{
+	if (!own.is_here || own.is_told)
+		return;
+	own.last.at_ms = clock_real_ms();
+	own.last.is_interrupted = batch_is_recalled();
+	tell_end(&own.last);
+}
+
 void batch_member_end(int status)
 {
+	/* a runner that ends cancels those, too, that it has told to end */
+	bool is_cancelled = own.by[0] && !batch_is_stopped();
+	bool is_recalled = !is_cancelled && batch_is_recalled();
 	struct batch_event event;
 
 	if (!own.is_here || own.is_told)
 		return;
-	if (!own.is_begun && batch_is_recalled()) {
+	if (is_recalled && !own.is_begun) {
 		/* that it has waited: its log is to be as if it had not */
 		(void)!ftruncate(STDERR_FILENO, own.log_size);
 		return;
 	}
 	event = own.has_attempt ? own.last : event_of(BATCH_OVER);
 	event.at_ms = clock_real_ms();
-	if (own.has_attempt && batch_is_recalled()) {
+	if (is_recalled && own.has_attempt) {
 		event.is_interrupted = true;
-	} else if (!own.has_attempt || event.status != status) {
-		event.cause = own.by[0] ? BATCH_BY_CANCEL : BATCH_NOT_RUN;
+	} else {
+		event.cause = is_cancelled ? BATCH_BY_CANCEL : BATCH_NOT_RUN;
 		event.status = status;
-		text_copy(
-			event.text, sizeof(event.text), own.by[0] ? own.by : diag_last());
+		text_copy(event.text, sizeof(event.text),
+			is_cancelled ? own.by : diag_last());
 	}
 	tell_end(&event);
 }

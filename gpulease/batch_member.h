@@ -3,8 +3,8 @@
  * else these do nothing.
  *
  * The runner holds the other end of a socket.  Through it go events, a line each, to the
- * runner; and from it single bytes: BATCH_RECALL, the line is gone or was changed; BATCH_STOP,
- * the end that comes now is the runner's doing; BATCH_BY_LINE, it is cancelled by the word in
+ * runner; and from it single bytes: BATCH_RECALL, the line is gone or was changed, which counts
+ * while no command runs; BATCH_STOP, the end that comes now is the runner's doing; BATCH_BY_LINE, it is cancelled by the word in
  * its line.  When the runner dies the socket ends: who has not started yet gives up, who has goes on.
  *
  * A full socket loses what is told: the journal has what counts, and the runner learns of the
@@ -39,7 +39,7 @@ bool in_batch(void);
 /* To be watched while it waits; -1 elsewhere, and once the runner has died. */
 int batch_leash(void);
 
-/* Whether it is to give up, or has: it has not started yet, or it is between two attempts. */
+/* Whether it is to give up, or has, while it waits: for its first attempt or for another. */
 bool batch_is_recalled(void);
 
 /* Whether the runner has said that what ends it now is its doing: nothing is tried again. */
@@ -81,10 +81,14 @@ struct batch_attempt {
 
 void batch_tell_attempt(const struct batch_attempt *attempt);
 
+/* The attempt that was told last was the last one, after all: the job has ended as it has. */
+void batch_tell_no_other(void);
+
 /*
- * The process is about to end with @status.  Where no end was told yet, that of a job that has
- * not run is, with the reason, unless it was recalled; or that of its last attempt, which no
- * other has followed.
+ * The process is about to end with @status, and no command of it runs.  Where no end was told
+ * yet, that of a job that could not be run is, or not again, with the reason; or that it was
+ * cancelled while it waited.  Who was recalled has no end: before its first attempt nothing is
+ * told, and its log is as if it had not waited; after one that it was interrupted.
  */
 void batch_member_end(int status);
 

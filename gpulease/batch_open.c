@@ -1,5 +1,6 @@
 /* Opening all that a batch needs: its file, its folder, its journal. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "limits.h"
+#include "need.h"
 #include "rights.h"
 
 static int open_signals(struct batch_runner *runner)
@@ -151,11 +153,33 @@ static int begin_anew(struct batch_runner *runner, struct why *why)
 	return 0;
 }
 
+/* Whether the lines can change to that of -D; the runner itself stays where it is. */
+static int check_folder(const struct settings *settings, struct why *why)
+{
+	autofd int fd = -1;
+	int r;
+
+	if (!settings->chdir)
+		return 0;
+	rights_as_user_begin();
+	fd = open(settings->chdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = fd < 0 ? -errno : 0;
+	rights_as_user_end();
+	if (r < 0)
+		why_set(why, "cannot change to '%s': %s", settings->chdir, strerror(-r));
+	return r;
+}
+
 static int open_all(struct batch_runner *runner, struct why *why)
 {
 	const struct settings *settings = runner->context.settings;
-	int r = batch_file_open(settings->operands[0], &runner->file, why);
+	/* what each line would fail for */
+	int r = check_folder(settings, why);
 
+	if (r == 0)
+		r = need_check(settings, why);
+	if (r == 0)
+		r = batch_file_open(settings->operands[0], &runner->file, why);
 	name_folder(runner);
 	if (r == 0 && !runner->file.is_pipe)
 		r = batch_file_read(&runner->file, why);

@@ -9,7 +9,7 @@
 #include "exitcodes.h"
 
 enum {
-	QUEUE_MAX = 16,   /* that wait at once: more would be in other people's way */
+	QUEUE_MAX = 16,   /* tickets that wait: more would be in other people's way */
 	ACTIVE_MAX = 256, /* that wait or run; without a GPU they would all run at once */
 	LEAVE_MS = 10 * 1000, /* after KILL */
 	AGAIN_MS = 10 * 1000, /* where the journal cannot be written */
@@ -154,7 +154,7 @@ static bool may_start(const struct batch_runner *runner)
 		 */
 		if (job->state == BATCH_IN_QUEUE && (!job->ticket || job->is_recalled))
 			return false;
-		waiting += job->state == BATCH_IN_QUEUE;
+		waiting += job->state == BATCH_IN_QUEUE || job->is_between;
 	}
 	return waiting < QUEUE_MAX &&
 	       runner->active_count < (at_once ? at_once : ACTIVE_MAX);
@@ -191,15 +191,13 @@ static void start_jobs(struct batch_runner *runner)
 	}
 }
 
-/* Whether lines may still come that are to be run: also the end of one that is half there. */
-static bool expects_more(const struct batch_runner *runner)
+/* Whether lines may still come that are to be run: also such as are there, and were not read. */
+static bool expects_more(struct batch_runner *runner)
 {
-	const struct batch_file *file = &runner->file;
-
-	if (file->is_pipe)
-		return !file->is_at_end && !runner->is_bad;
-	return runner->context.settings->watch ||
-	       (file->size < file->used && !file->is_missed);
+	if (is_given_up(runner))
+		return false;
+	return (runner->context.settings->watch && !runner->file.is_pipe) ||
+	       batch_file_is_behind(&runner->file, clock_boot_ms());
 }
 
 /* Nothing is left to do; or all that is left waits for each other, and one of it gives up. */
@@ -313,16 +311,15 @@ static int work(struct batch_runner *runner)
 
 /* --- the end ----------------------------------------------------------------------- */
 
-/* Of the jobs that failed, before this run or in it, each with its log. */
-static void list_failures(struct batch_runner *runner, bool of_before)
+/* Of the jobs that have failed since they were listed last, each with its log. */
+static void list_failures(struct batch_runner *runner)
 {
 	const struct settings *settings = runner->context.settings;
 
 	if (settings->json || settings->quiet || runner->show.is_deaf)
 		return;
 	batch_show_clear(&runner->show);
-	batch_failures_print(
-		&runner->jobs, runner->journal.folder, of_before, FAILURES_MAX, stdout);
+	batch_failures_print(&runner->jobs, runner->journal.folder, FAILURES_MAX, stdout);
 }
 
 /* What was done before this run, for people. */
@@ -338,7 +335,7 @@ static void tell_of_before(struct batch_runner *runner)
 			"done before: %u finished, %u failed, %u cancelled, of %u; "
 			"--fresh runs all again, another name= a line",
 			counts.finished, counts.failed, counts.cancelled, counts.all);
-	list_failures(runner, true);
+	list_failures(runner);
 }
 
 /* Of the ends that the journal lacks: the last chance. */
@@ -402,7 +399,7 @@ int batch_runner_run(struct batch_runner *runner)
 		diag("cannot go on: %s", strerror(-r));
 	keep_ends(runner);
 	status = r < 0 ? EXIT_MISUSE : exit_status(runner);
-	list_failures(runner, false);
+	list_failures(runner);
 	summarize(runner, status);
 	/* that the output cannot be written may have come to light only now */
 	return r < 0 ? status : exit_status(runner);

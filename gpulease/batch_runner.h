@@ -71,7 +71,10 @@ MUST_CHECK int batch_take_lines(struct batch_runner *runner, struct why *why);
 /* All that a line says, as a number: another one where something was changed. */
 uint64_t batch_asked(const struct batch_line *line);
 
-/* Does what lines say that became known while their jobs were busy: `cancel`. */
+/*
+ * Does what lines say that became known while their jobs were busy: `cancel`, and edits for those
+ * that wait for another attempt now.
+ */
 void batch_review_running(struct batch_runner *runner);
 
 /*

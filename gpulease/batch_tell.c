@@ -263,24 +263,25 @@ static void print_failure(const struct batch_job *job, const char *folder, FILE 
 	(void)fprintf(out, "%s\n", line);
 }
 
-static bool is_told(const struct batch_job *job, bool of_before)
+static bool is_to_list(const struct batch_job *job)
 {
-	return batch_is_failed(job) && job->is_of_before == of_before &&
+	return batch_is_failed(job) && !job->is_listed &&
 	       batch_part_of(job) != BATCH_PART_NONE;
 }
 
-void batch_failures_print(const struct batch_jobs *jobs, const char *folder,
-	bool of_before, size_t most, FILE *out)
+void batch_failures_print(
+	struct batch_jobs *jobs, const char *folder, size_t most, FILE *out)
 {
 	size_t count = 0, at = 0;
 
 	for (size_t i = 0; i < jobs->count; i++)
-		count += is_told(&jobs->all[i], of_before);
+		count += is_to_list(&jobs->all[i]);
 	for (size_t i = 0; i < jobs->count; i++) {
-		if (!is_told(&jobs->all[i], of_before))
+		if (!is_to_list(&jobs->all[i]))
 			continue;
 		if (at++ >= count - (count < most ? count : most))
 			print_failure(&jobs->all[i], folder, out);
+		jobs->all[i].is_listed = true;
 	}
 	/* whoever forks now would have it printed twice */
 	(void)fflush(out);

@@ -347,6 +347,8 @@ int cli_parse(char **argv, struct settings *ret, struct why *why)
 	}
 	s->grace_given = *SPELL(&result, settings.grace_ms);
 	s->limit_given = *SPELL(&result, settings.limit_ms);
+	s->retries_given = *SPELL(&result, settings.retries);
+	s->oom_retries_given = *SPELL(&result, settings.oom_retries);
 	/* --help and its like ask for nothing else, whatever stands beside them */
 	if (!result.verb || result.verb->kind == OPTION_VERB) {
 		r = check_verb(&result, s->verb, why);

@@ -91,6 +91,7 @@ struct settings {
 	unsigned max_requeues;  /* at the limit; UINT_MAX: any number */
 	bool preemptible;
 	unsigned retries, oom_retries; /* 0 */
+	bool retries_given, oom_retries_given;
 	bool report;
 
 	/* where it runs */

@@ -69,6 +69,24 @@ static const char *named_model(
 	return models_line_value(settings->line, option, out) ? out : NULL;
 }
 
+int need_check(const struct settings *settings, struct why *why)
+{
+	char path[PATH_MAX];
+	struct text text = TEXT_ON(path);
+	struct model_table table;
+
+	if (!settings->models)
+		return 0;
+	if (settings->chdir && settings->models[0] != '/')
+		text_addf(&text, "%s/", settings->chdir);
+	text_add(&text, settings->models);
+	if (text.cut) {
+		why_set(why, "the name of the file of models is too long");
+		return -ENAMETOOLONG;
+	}
+	return read_table(path, &table, why);
+}
+
 int need_from_model(
 	struct settings *settings, const struct context *context, struct why *why)
 {

@@ -19,4 +19,10 @@
 MUST_CHECK int need_from_model(
 	struct settings *settings, const struct context *context, struct why *why);
 
+/*
+ * Whether need_from_model() will be able to read the file of --models, if there is one, once it
+ * is in the folder of -D: 0, or a negative errno with the reason in @why.
+ */
+MUST_CHECK int need_check(const struct settings *settings, struct why *why);
+
 #endif

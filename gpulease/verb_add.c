@@ -53,8 +53,8 @@ static struct batch_attributes attributes_of(const struct settings *s)
 	give(&said, BATCH_GPUS, s->gpus_given);
 	give(&said, BATCH_VRAM, s->vram_mib);
 	give(&said, BATCH_TIMEOUT, s->limit_given);
-	give(&said, BATCH_RETRIES, s->oom_retries);
-	give(&said, BATCH_FAIL_RETRIES, s->retries);
+	give(&said, BATCH_RETRIES, s->oom_retries_given);
+	give(&said, BATCH_FAIL_RETRIES, s->retries_given);
 	give(&said, BATCH_PRIORITY, s->priority_given);
 	give(&said, BATCH_ALLOW, s->allow);
 	give(&said, BATCH_AFTER, s->after);

@@ -362,12 +362,43 @@ static void the_failures_have_their_logs(void **state)
 	ended("x", BATCH_ITSELF, 2)->is_of_before = true;
 
 	page_begin(&page);
-	batch_failures_print(&jobs, "/d/jobs\033.logs", false, 2, page.out);
-	page_is(&page, "failed: job 3 'a?b', exit status 3, log /d/jobs?.logs/3-a_b.log\n"
-		       "failed: job 4, time limit, log /d/jobs?.logs/4-true.log\n");
+	batch_failures_print(&jobs, "/d/jobs\033.logs", 3, page.out);
+	page_is(&page,
+		"failed: job 3 'a?b', exit status 3, log /d/jobs?.logs/3-a_b.log\n"
+		"failed: job 4, time limit, log /d/jobs?.logs/4-true.log\n"
+		"failed earlier: job 5 'x', exit status 2, log /d/jobs?.logs/5-x.log\n");
+}
+
+static void lists(const char *lines)
+{
+	struct page page;
+
 	page_begin(&page);
-	batch_failures_print(&jobs, "/d", true, 2, page.out);
-	page_is(&page, "failed earlier: job 5 'x', exit status 2, log /d/5-x.log\n");
+	batch_failures_print(&jobs, "/d", 9, page.out);
+	page_is(&page, lines);
+}
+
+static void a_failure_is_listed_once(void **state)
+{
+	struct batch_event event = BATCH_EVENT_OF(BATCH_OVER, 1);
+	struct batch_job *gone;
+
+	(void)state;
+	(void)ended("x", BATCH_ITSELF, 2);
+	gone = ended("y", BATCH_ITSELF, 3);
+	gone->is_of_before = true;
+	gone->line = NULL;
+	lists("failed: job 1 'x', exit status 2, log /d/1-x.log\n");
+	lists("");
+	/* its line is put back */
+	gone->line = &any_line;
+	lists("failed earlier: job 2 'y', exit status 3, log /d/2-y.log\n");
+	lists("");
+	/* run again it fails again */
+	event.status = 4;
+	assert_int_equal(batch_jobs_apply(&jobs, &event), 0);
+	lists("failed: job 1 'x', exit status 4, log /d/1-x.log\n");
+	lists("");
 }
 
 /* --- the board --------------------------------------------------------------------- */
@@ -676,6 +707,7 @@ int main(void)
 		BOARD_TEST(the_summary_counts_them),
 		BOARD_TEST(each_job_counts_where_it_stands),
 		BOARD_TEST(the_failures_have_their_logs),
+		BOARD_TEST(a_failure_is_listed_once),
 		BOARD_TEST(it_shows_who_runs_who_waits_and_who_is_done),
 		BOARD_TEST(it_shows_what_is_asked_of_it),
 		BOARD_TEST(between_two_attempts_it_waits),

@@ -616,6 +616,130 @@ static void without_inotify_it_is_looked_at_every_second(void **state)
 	sleeps();
 }
 
+/* --- behind ------------------------------------------------------------------------ */
+
+static bool is_behind(void)
+{
+	return batch_file_is_behind(&file, now_ms);
+}
+
+static void behind_it_is_until_what_is_there_was_read(void **state)
+{
+	autofd int fd = -1;
+
+	(void)state;
+	begin("a\n");
+	assert_false(is_behind());
+	fd = open_to_append("jobs.txt");
+	add(fd, "b\n");
+	assert_true(is_behind()); /* before anybody has heard of it */
+	assert_int_equal(step(), 0);
+	assert_true(is_behind()); /* while it is waited for that it is quiet */
+	sleeps();
+	assert_int_equal(step(), 1);
+	assert_false(is_behind());
+	add(fd, "half");
+	assert_int_equal(step(), 0);
+	sleeps();
+	assert_int_equal(step(), 0);
+	assert_true(is_behind());
+	ahead_ms = BATCH_QUIET_MS;
+	sleeps();
+	assert_int_equal(step(), 1);
+	assert_false(is_behind());
+	has_nothing_to_wait_for();
+}
+
+static void without_inotify_it_is_behind_until_it_was_read_too(void **state)
+{
+	(void)state;
+	has_no_inotify = true;
+	begin("a\n");
+	assert_false(is_behind());
+	append("jobs.txt", "b\n");
+	assert_true(is_behind());
+	sleeps();
+	assert_int_equal(step(), 0);
+	assert_true(is_behind());
+	sleeps();
+	assert_int_equal(step(), 1);
+	assert_false(is_behind());
+}
+
+static void what_was_told_is_waited_for_no_longer(void **state)
+{
+	autofd int fd = -1;
+
+	(void)state;
+	begin("a\n");
+	fd = open_to_append("jobs.txt");
+	assert_int_equal(ftruncate(fd, BATCH_FILE_MAX + 1), 0);
+	assert_true(is_behind());
+	assert_int_equal(step(), 0);
+	sleeps();
+	assert_int_equal(step(), -EFBIG);
+	assert_false(is_behind());
+	/* it is mended */
+	assert_int_equal(ftruncate(fd, 2), 0);
+	assert_true(is_behind());
+	assert_int_equal(step(), 0);
+	sleeps();
+	assert_int_equal(step(), 0);
+	assert_false(is_behind());
+	gone("jobs.txt");
+	assert_true(is_behind());
+	assert_int_equal(step(), 0);
+	assert_true(is_behind());
+	sleeps();
+	assert_int_equal(step(), -ENOENT);
+	assert_false(is_behind());
+}
+
+static void mended_it_is_behind_without_inotify_too(void **state)
+{
+	autofd int fd = -1;
+
+	(void)state;
+	has_no_inotify = true;
+	begin("a\n");
+	fd = open_to_append("jobs.txt");
+	assert_int_equal(ftruncate(fd, BATCH_FILE_MAX + 1), 0);
+	sleeps();
+	assert_int_equal(step(), -EFBIG);
+	assert_false(is_behind());
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_true(is_behind());
+	sleeps();
+	assert_int_equal(step(), 0); /* somebody may still be writing */
+	assert_true(is_behind());
+	sleeps();
+	assert_int_equal(step(), 1);
+	has("");
+	assert_false(is_behind());
+}
+
+static void what_nobody_has_said_is_found_out(void **state)
+{
+	char inside[160];
+
+	(void)state;
+	assert_int_equal(mkdirat(scratch->dirfd, "outer", 0700), 0);
+	assert_int_equal(mkdirat(scratch->dirfd, "outer/inner", 0700), 0);
+	put("outer/inner/jobs.txt", "a\n");
+	age("outer/inner/jobs.txt");
+	(void)snprintf(inside, sizeof(inside), "%s/outer/inner/jobs.txt", scratch->path);
+	begin_with(inside);
+	move("outer", "old");
+	has_nothing_to_wait_for();
+	assert_true(is_behind());
+	sleeps();
+	assert_int_equal(step(), 0);
+	assert_true(is_behind());
+	sleeps();
+	assert_int_equal(step(), -ENOENT);
+	assert_false(is_behind());
+}
+
 /* --- standard input ---------------------------------------------------------------- */
 
 static int own_stdin = -1;
@@ -661,9 +785,11 @@ static void a_pipe_is_read_line_by_line(void **state)
 	add(*fd, "\nc");
 	finds_at_once("a\nhalf\n");
 	assert_false(file.is_at_end);
+	assert_true(is_behind());
 	close_fd(fd);
 	finds_at_once("a\nhalf\nc");
 	assert_true(file.is_at_end);
+	assert_false(is_behind());
 	assert_int_equal(step(), 0);
 	assert_false(is_awake());
 }
@@ -737,6 +863,11 @@ int main(void)
 		FILE_TEST(what_cannot_be_read_any_more_is_told_once),
 		FILE_TEST(it_is_only_read),
 		FILE_TEST(without_inotify_it_is_looked_at_every_second),
+		FILE_TEST(behind_it_is_until_what_is_there_was_read),
+		FILE_TEST(without_inotify_it_is_behind_until_it_was_read_too),
+		FILE_TEST(what_was_told_is_waited_for_no_longer),
+		FILE_TEST(mended_it_is_behind_without_inotify_too),
+		FILE_TEST(what_nobody_has_said_is_found_out),
 		PIPE_TEST(a_pipe_is_read_line_by_line),
 		PIPE_TEST(a_pipe_that_ends_with_a_whole_line_says_so),
 		PIPE_TEST(standard_input_stays_as_it_was),

@@ -365,6 +365,20 @@ static void a_full_disk_is_told(void **state)
 	batch_journal_release(&journal);
 }
 
+static void what_nobody_can_read_any_more_is_not_written(void **state)
+{
+	const struct scratch *s = *state;
+	struct batch_journal journal;
+	struct batch_event event = BATCH_EVENT_OF(BATCH_SEEN, 1);
+
+	open_in(s, &journal);
+	append(&journal, "{\"event\": \"note\"}\n");
+	assert_int_equal(unlinkat(s->dirfd, "f/journal.jsonl", 0), 0);
+	assert_int_equal(batch_journal_append(journal.fd, &event), -ENOENT);
+	assert_int_equal(batch_journal_append_lines(journal.fd, "\n", 1), -ENOENT);
+	batch_journal_release(&journal);
+}
+
 /* --- the lock ---------------------------------------------------------------------- */
 
 static void a_second_runner_is_told_who_has_it(void **state)
@@ -649,6 +663,7 @@ int main(void)
 		SCRATCH_TEST(it_is_read_on_from_where_it_was_read),
 		SCRATCH_TEST(a_new_one_is_begun_and_the_old_one_kept),
 		SCRATCH_TEST(a_full_disk_is_told),
+		SCRATCH_TEST(what_nobody_can_read_any_more_is_not_written),
 		SCRATCH_TEST(a_second_runner_is_told_who_has_it),
 		SCRATCH_TEST(jobs_of_one_who_was_killed_are_waited_for),
 		SCRATCH_TEST(who_has_ended_and_was_not_waited_for_is_not_believed),

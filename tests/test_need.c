@@ -139,6 +139,9 @@ static void check_refused(
 	assert_int_equal(need_from_model(&settings, &context, &why), expected);
 	if (!strstr(why.text, reason))
 		fail_msg("'%s' does not say '%s'", why.text, reason);
+	assert_int_equal(need_check(&settings, &why), expected);
+	if (!strstr(why.text, reason))
+		fail_msg("'%s' does not say '%s'", why.text, reason);
 }
 
 static void a_bad_file_is_refused_whether_it_is_needed_or_not(void **state)
@@ -163,6 +166,25 @@ static void a_bad_file_is_refused_whether_it_is_needed_or_not(void **state)
 	check_refused(s, " x", -EINVAL, "/m': it is not a regular file");
 }
 
+/* Before anybody is there. */
+static void a_file_is_looked_for_where_the_command_is_to_run(void **state)
+{
+	static struct settings settings;
+	const struct scratch *s = *state;
+
+	assert_int_equal(mkdirat(s->dirfd, "there", 0700), 0);
+	write_file(s, "there/m", "a = 1\n");
+	read_line("gpulease --models m -n 1 x", &settings);
+	assert_int_equal(need_check(&settings, &why), -ENOENT);
+	settings.chdir = s->path;
+	assert_int_equal(need_check(&settings, &why), -ENOENT);
+	settings.models = "there/m";
+	assert_int_equal(need_check(&settings, &why), 0);
+	settings.models = NULL;
+	settings.chdir = "/no/such/folder";
+	assert_int_equal(need_check(&settings, &why), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +192,7 @@ int main(void)
 		cmocka_unit_test(the_line_of_a_jobs_file_names_a_model),
 		SCRATCH_TEST(a_file_takes_the_place_of_the_configured_table),
 		SCRATCH_TEST(a_bad_file_is_refused_whether_it_is_needed_or_not),
+		SCRATCH_TEST(a_file_is_looked_for_where_the_command_is_to_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

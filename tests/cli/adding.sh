@@ -57,6 +57,8 @@ adds 'all that a line can say' '[gpus=2 vram=18G timeout=30m retries=3 fail-retr
 	-n 2 --vram 18G -t 30 --oom-retries 3 --retries 1 --priority -5 --allow 0-3 \
 	--after 7,8 --after-ok 9 --name 'a b' --conda ml --setup 'x "y"' -- true
 adds 'a limit as --time has it' '[timeout=90s] true' -t 1:30 -- true
+adds 'not tried again, whatever the batch says' '[retries=0 fail-retries=0 priority=0] true' \
+	--oom-retries 0 --retries 0 --priority 0 -- true
 adds 'no limit, whatever the default' '[timeout=0s] true' -t UNLIMITED -- true
 
 printf 'first\nlast' >"$jobs"
@@ -118,10 +120,17 @@ run 'a lock that is held is waited for, not for ever' 125 '' \
 kill "$!"
 is '... and nothing was added' file_has first
 
+# add NUMBER: who has waited too long for the others tries again, as he is told
+add() {
+	until "$GPULEASE" --add "$jobs" -n 2 -- echo "$1" 'a b' 2>"add.$1"; do
+		grep -q 'has had it locked for 5 s; try' "add.$1" || return 1
+	done
+}
+
 rm -f "$jobs"
 adders=
 for i in $(seq 50); do
-	"$GPULEASE" --add "$jobs" -n 2 -- echo "$i" 'a b' &
+	add "$i" &
 	adders="$adders $!"
 done
 failed=0

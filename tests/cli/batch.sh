@@ -138,6 +138,14 @@ statuses() {
 	ended b
 	is 'a job that is cancelled from outside counts' [ "$rc" = 143 ]
 	clean
+	lines "trap 'exit 0' TERM; $S/held a & wait"
+	batch_begin b
+	await_on a
+	"$GPULEASE" --cancel "$(event started 1 | member ticket)"
+	ended b
+	is 'also where its command ends well then' \
+		[ "$rc $(event ended 1 | member cause)" = '143 cancelled' ]
+	clean
 	lines '[gpus=99] echo never' 'echo next'
 	run 'what can never start fails at once' 125 '*cannot run: *99*' '' batch
 	is 'and the next runs' grep -qx next "$W"/2-*.log
@@ -264,9 +272,12 @@ memory() {
 	run 'another failure' 6 '*' '' batch
 	is 'is final' [ "$(count x "$S/ran")" = 1 ]
 	clean
-	lines '[vram=1000] gpulease-simjob --vram 3000 --ramp 0 --hold 1s'
-	run 'with -v memory is told as it grows' 0 \
-		'*job 1 uses 2.9G*declared, over by more than*' '*' batch -v
+	lines "[vram=1000] gpulease-simjob --vram 3000 --ramp 0 --hold 1h & $S/held a; kill \$!"
+	batch_begin b -v
+	is 'with -v memory is told as it grows' wait_until 'grep -q "job 1 uses 2.9G" "$S/b.out"'
+	go a
+	ended b
+	is 'and at its end' grep -q 'job 1 ended.*2.9G of .*declared, over by more than' "$S/b.out"
 	is 'and is in the journal' [ "$(event ended 1 | member peak_mib)" = 3000 ]
 }
 
@@ -301,6 +312,26 @@ beside_others() {
 	is 'which runs, too' [ "$(count a "$S/ends")" = 1 ]
 }
 
+# Those that are to be tried again have tickets, too.
+tried_again() {
+	clean
+	sim 1
+	printf 'retry-delay = 1h\nretry-delay-max = 1h\n' >"$S/late"
+	i=0
+	while [ $((i += 1)) -le 30 ]; do
+		echo "[fail-retries=1] exit 1; : $i"
+	done >"$J"
+	batch_begin b --config "$S/late"
+	# one runs and 16 wait when the first of them fails
+	is 'lines that fail' wait_until '[ "$(event attempt 17 | grep -c .)" = 1 ]'
+	is 'wait with 16 others at most' [ "$(queued)" = 17 ]
+	"$GPULEASE" --cancel "$(queue ticket | tail -n 2 | words /dev/stdin | tr ' ' ,)" 2>"$S/err"
+	is 'and more come when they are less' wait_until '[ "$(event attempt 18 | grep -c .)" = 1 ]'
+	kill -INT "$(pid_of b)"
+	ended b
+	is 'until it is ended' [ "$rc $(queued)" = '130 0' ]
+}
+
 a_file
 ways
 a_pipe
@@ -310,4 +341,5 @@ order
 at_once
 memory
 beside_others
+tried_again
 finish

@@ -16,6 +16,7 @@ escape=$(printf '\033')
 terminal() {
 	terminal_name=$1 columns=$2
 	shift 2
+	: >"$S/$terminal_name.out" # as batch_begin
 	"$TOOLS/onterminal" "$columns" sh -c 'exec "$@" 2>&1' sh "$GPULEASE" --batch "$J" "$@" \
 		>"$S/$terminal_name.out" 2>"$S/$terminal_name.err" </dev/null &
 	echo $! >"$S/$terminal_name.pid"
@@ -55,6 +56,14 @@ shows() {
 	screen "$S/b.out" | grep -q -- "$1"
 }
 
+# drawn PATTERN: waits for a screen with such a line, which is in $S/now then: a board that is
+# just drawn anew is not whole, and nobody sees when it is
+drawn() {
+	# shellcheck disable=SC2034 # for wait_until
+	drawn_line=$1
+	wait_until 'screen "$S/b.out" >"$S/now"; grep -q -- "$drawn_line" "$S/now"'
+}
+
 # has_board FILE: whether there is anything of a board
 has_board() {
 	grep -q 'running, \|^ *JOB\|not in the queue' "$1"
@@ -69,12 +78,11 @@ in_place() {
 	terminal b 80
 	is 'the board has who runs' wait_until "shows '^  1  first .* 0  *\[.*of 1h00m'"
 	is 'who waits, and why' wait_until "shows '^  2  echo two .*needs 1 GPU'"
-	is 'and what there is in all' shows '^jobs: 1 running, 2 waiting, 0 finished, of 3'
+	is 'and what there is in all' drawn '^jobs: 1 running, 2 waiting, 0 finished, of 3'
 	go a
 	is 'who is done' wait_until "shows '^  1  first  *.*status 3'"
 	await_on c
-	wait_until "shows '^jobs: 1 running, 0 waiting'"
-	screen "$S/b.out" >"$S/now"
+	drawn '^jobs: 1 running, 0 waiting'
 	is 'it is there once' [ "$(count '^jobs: ' "$S/now")" = 1 ]
 	is 'below the lines' [ "$(grep -n '^jobs: ' "$S/now" | cut -d : -f 1)" = 6 ]
 	is 'each of which is there' [ "$(head -n 5 "$S/now" | sed 's/^[0-9:]* //' |
@@ -127,11 +135,10 @@ narrow() {
 	done >>"$J"
 	terminal b 40
 	is 'of many jobs' wait_until "shows '^jobs: 1 running, 40 waiting'"
-	wait_until "shows '^  2 .*'"
-	screen "$S/b.out" | sed -n '/^jobs: /,$p' | LC_ALL=C sed 's/[^ -~][^ -~]*/./g' >"$S/now"
-	is 'the board has half of the rows' [ "$(grep -c . "$S/now")" -le 12 ]
-	is 'and as many columns as there are' [ "$(widest "$S/now")" -le 40 ]
-	is 'it says that there are more' grep -q 'more' "$S/now"
+	is 'it says that there are more' drawn 'more'
+	sed -n '/^jobs: /,$p' "$S/now" | LC_ALL=C sed 's/[^ -~][^ -~]*/./g' >"$S/board"
+	is 'the board has half of the rows' [ "$(grep -c . "$S/board")" -le 12 ]
+	is 'and as many columns as there are' [ "$(widest "$S/board")" -le 40 ]
 	kill -INT "$(cut -d ' ' -f 1 "$W/lock")"
 	ended b
 	is 'and goes' is_screen "$S/b.out"

@@ -76,6 +76,26 @@ no_files() {
 	run 'no jobs at once' 125 '' '*--jobs*0*' batch --jobs 0
 }
 
+# What is wrong for all lines is told once.
+bad_options() {
+	clean
+	lines "echo 1 >>$S/ran" "echo 2 >>$S/ran"
+	run 'a folder that is not there' 125 '' \
+		"gpulease: cannot change to '$S/none': No such file*" batch -D "$S/none"
+	run 'a table of models that is not there' 125 '' \
+		"gpulease: cannot read models '$S/none': No such file*" batch --models "$S/none"
+	printf 'a = x\n' >"$S/models"
+	run 'or is none' 125 '' "gpulease: $S/models, line 1: *" batch --models "$S/models"
+	printf 'a = 1\n' >"$S/models"
+	run 'or is not where the lines are to run' 125 '' "gpulease: cannot read models '/*models'*" \
+		sh -c 'cd "$2" && "$1" --batch jobs -D / --models models' sh "$GPULEASE" "$S"
+	is 'and nothing runs' [ ! -s "$S/ran" ]
+	is 'nor is anything left behind' [ ! -e "$W" ]
+	run 'one that is there' 0 '*2 finished*' '' \
+		sh -c 'cd / && "$1" --batch "$2/jobs" -D "$2" --models models' \
+		sh "$GPULEASE" "$S"
+}
+
 environments() {
 	clean
 	lines 'echo "${HOME-none}"'
@@ -102,6 +122,8 @@ environments() {
 	lines "echo 1 >>$S/ran"
 	"$GPULEASE" --batch "$J" >/dev/full 2>"$S/err"
 	is 'output that cannot be written is' [ "$? $(words "$S/ran")" = '125 1' ]
+	"$GPULEASE" --batch "$J" --json >/dev/full 2>"$S/err"
+	is 'even the last of it' [ "$? $(words "$S/ran")" = '125 1' ]
 	is 'and the reason is told' grep -q 'cannot write the output: No space' "$S/err"
 	clean
 	mkdir "$S/linked"
@@ -181,6 +203,7 @@ failing_fast() {
 
 bad_lines
 no_files
+bad_options
 environments
 stopped_by INT
 stopped_by TERM

@@ -33,7 +33,7 @@ why() {
 	done
 	[ "$(count '"event": "ended"' "$W/journal.jsonl")" = $# ] ||
 		echo "the journal has $(count '"event": "ended"' "$W/journal.jsonl") ends"
-	empty_queue || echo 'the queue is not empty'
+	wait_until empty_queue || echo 'the queue is not empty'
 }
 
 # sweep TEXT PREPARE NAME…: a kill at each point behind the shell code, and then a whole run

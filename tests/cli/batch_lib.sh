@@ -11,8 +11,8 @@ J=$S/jobs W=$S/jobs.logs
 cat >"$S/held" <<'END'
 #!/bin/sh
 d=${0%/*}
-mkdir "$d/$1.on" 2>/dev/null || echo "$1" >>"$d/twice"
 echo "$1" >>"$d/starts"
+mkdir "$d/$1.on" 2>/dev/null || echo "$1" >>"$d/twice"
 until [ -e "$d/$1.go" ]; do sleep 0.05; done
 rmdir "$d/$1.on"
 echo "$1" >>"$d/ends"
@@ -44,6 +44,9 @@ batch() {
 batch_begin() {
 	begin_name=$1
 	shift
+	# now: nobody is to see what an earlier one has written
+	: >"$S/$begin_name.out"
+	: >"$S/$begin_name.err"
 	"$GPULEASE" --batch "$J" "$@" >"$S/$begin_name.out" 2>"$S/$begin_name.err" </dev/null &
 	echo $! >"$S/$begin_name.pid"
 	started="$started $!"
@@ -92,6 +95,11 @@ member() {
 queue() {
 	"$GPULEASE" --queue --json | sed -n '/^  "queue_is_cut"/q
 		s/^ *"'"$1"'": "\{0,1\}\([^",]*\).*/\1/p'
+}
+
+# queued_words: the second word of the command of each who waits, in their order
+queued_words() {
+	queue command | cut -d ' ' -f 2 | words /dev/stdin
 }
 
 # queued: how many wait

@@ -18,11 +18,6 @@ listed() {
 	grep '"event": "list"' "$W/journal.jsonl" | tail -n 1 | grep -q "\"jobs\": \"$1\""
 }
 
-# sleeps PID: how often it has waited for something
-sleeps() {
-	sed -n 's/^voluntary_ctxt_switches:[[:space:]]*//p' "/proc/$1/status"
-}
-
 # --- lines come, go and move ---------------------------------------------------------------
 
 lines_come() {
@@ -40,6 +35,22 @@ lines_come() {
 	ended b
 	is 'run' [ "$rc $(words "$S/ran")" = '0 more unfinished' ]
 	is 'and are jobs like any other' grep -q '^3 jobs: 3 finished' "$S/b.out"
+}
+
+# By somebody who keeps the file open.
+lines_come_last() {
+	clean
+	sim 1
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	exec 5>>"$J"
+	say more >&5
+	go a
+	ended b
+	exec 5>&-
+	is 'a line that is written as the last job ends' [ "$rc $(words "$S/ran")" = '0 more' ]
+	is 'is run by this runner' grep -q '^2 jobs: 2 finished' "$S/b.out"
 }
 
 lines_go() {
@@ -69,7 +80,7 @@ lines_move() {
 	is 'lines in another order' wait_until 'listed 1,4,2-3'
 	is 'are all in the queue' wait_until '[ "$(queued)" = 3 ]'
 	lines "$(say zero)" "$S/held a" "$(say three)" "$(say one)" "$(say two)"
-	is 'with one that is inserted' wait_until '[ "$(queued)" = 4 ]'
+	is 'with one that is inserted' wait_until '[ "$(queued_words)" = "zero three one two" ]'
 	go a
 	ended b
 	is 'and run in that order' [ "$rc $(words "$S/ran")" = '0 zero three one two' ]
@@ -161,7 +172,7 @@ waiting_lines() {
 		[ "$(queue command | head -n 1)" != "$(say two)" ]'
 	lines "$S/held a" "[setup='word=new'] echo \$word >>$S/ran" "echo 2 >>$S/ran"
 	is 'and of its command' wait_until 'listed 1-2,4'
-	wait_until '[ "$(queued)" = 2 ]'
+	wait_until '[ "$(queued_words)" = "\$word 2" ]'
 	go a
 	ended b
 	is 'is what runs' [ "$rc $(words "$S/ran")" = '0 new 2' ]
@@ -207,6 +218,77 @@ running_lines() {
 	go a
 	ended b
 	is 'to its end' [ "$rc $(words "$S/ends")" = '0 a' ]
+}
+
+# Jobs that wait for their next attempt wait like others.
+waiting_again() {
+	clean
+	sim 1
+	printf 'retry-delay = 1h\nretry-delay-max = 1h\n' >"$S/late"
+	lines "[fail-retries=3] $S/held a 143" "[fail-retries=3] $S/held b 4" "$S/held c"
+	batch_begin b --config "$S/late"
+	await_on a
+	go a
+	await_on b
+	go b
+	await_on c
+	is 'jobs that have failed' wait_until '[ -n "$(event attempt 1)$(event attempt 2)" ]'
+	is 'wait for their next attempt' wait_until '[ "$(queued)" = 2 ]'
+	lines "[fail-retries=3 cancel] $S/held a 143" "$S/held c"
+	is 'the word cancel takes one out of the queue, a deletion the other' \
+		wait_until '[ "$(queued)" = 0 ]'
+	is 'one is cancelled, whatever it ended with before' \
+		wait_until '[ "$(event ended 1 | member cause)" = cancelled ]'
+	is 'the other has no end' wait_until '[ "$(event ended 2 | member interrupted)" = true ]'
+	go c
+	ended b
+	is 'and neither counts' [ "$rc $(words "$S/starts")" = '0 a b c' ]
+	is 'nor is what is gone in the summary' \
+		grep -q '^2 jobs: 1 finished, 1 cancelled' "$S/b.out"
+
+	clean
+	lines "[fail-retries=3] $S/held a 143"
+	batch_begin b --config "$S/late"
+	await_on a
+	go a
+	wait_until '[ "$(queued)" = 1 ]'
+	"$GPULEASE" --cancel "$(queue ticket)"
+	ended b
+	is 'one that somebody cancels says so' \
+		[ "$rc $(event ended 1 | member cause)" = '143 cancelled' ]
+	is '... with his name' grep -q 'cancelled by ' "$S/b.out"
+}
+
+# What a line says now, it says of its next attempt, whatever the one before has taught.
+edited_again() {
+	clean
+	sim 1x24G
+	lines "[vram=2000M retries=3] $S/held a 1; echo 'CUDA out of memory'; exit 1"
+	batch_begin b
+	await_on a
+	begin h -n 1 --priority 9
+	wait_until '[ "$(queued)" = 1 ]'
+	go a
+	wait_until 'runs h && [ "$(queued)" = 1 ]'
+	is 'memory ran out, and more is asked for' [ "$(queue vram_mib)" = 2500 ]
+	lines "[vram=9000M retries=3] $S/held a 1; echo 'CUDA out of memory'; exit 1"
+	is 'but what the line says then counts' wait_until '[ "$(queue vram_mib)" = 9000 ]'
+	rm "$S/a.go"
+	release h
+	await_on a
+	is 'and it runs with that' [ "$(event started 1 | tail -n 1 | member vram_mib)" = 9000 ]
+	lines "[vram=3000M] $S/held a 1; echo 'CUDA out of memory'; exit 1"
+	echo 'true' >>"$J"
+	wait_until 'listed 1-2'
+	begin h -n 1 --priority 9
+	wait_until '[ "$(queued)" -ge 1 ]'
+	go a
+	wait_until 'runs h && queue vram_mib | grep -qx 3000'
+	is 'what was edited while it ran counts once it waits' \
+		wait_until 'queue vram_mib | grep -qx 3000'
+	release h
+	ended b
+	is 'one more attempt is the last' [ "$rc $(words "$S/starts")" = '1 a a a' ]
 }
 
 # What could never be run, and says something else then.
@@ -323,17 +405,15 @@ replaced() {
 	mv "$J" "$S/old"
 	is 'a file that is gone' wait_until '[ -s "$S/b.err" ]'
 	is 'is told, and what was in it goes on' on a
-	wait_until '[ "$(process_state "$(pid_of b)")" = S ]'
-	# shellcheck disable=SC2034 # for wait_until
-	before=$(sleeps "$(pid_of b)")
-	mv "$S/old" "$J"
-	wait_until '[ "$(sleeps "$(pid_of b)")" != "$before" ]'
+	printf '%s\n' "$S/held a" "$(say one)" >"$S/new"
+	mv "$S/new" "$J"
+	wait_until 'listed 1-2'
 	mv "$J" "$S/old"
 	is 'if it comes back and goes again that is told again' \
 		wait_until '[ "$(count "cannot read" "$S/b.err")" = 2 ]'
 	printf '%s\n' "$S/held a" "$(say one)" "$(say three)" >"$J"
 	is 'one that comes again is read' wait_until 'listed 1-2,5'
-	wait_until '[ "$(queued)" = 2 ]'
+	wait_until '[ "$(queued_words)" = "one three" ]'
 	go a
 	ended b
 	is 'all of it has run' [ "$rc $(words "$S/ran")" = '0 one three' ]
@@ -382,6 +462,7 @@ watching() {
 }
 
 lines_come
+lines_come_last
 lines_go
 lines_move
 slow_to_leave
@@ -389,6 +470,8 @@ tickets_stay
 equal_lines
 waiting_lines
 running_lines
+waiting_again
+edited_again
 mended_lines
 done_lines_go
 uncancelled

@@ -48,6 +48,25 @@ again() {
 	is 'it is not' [ "$(count same "$S/ran")" = 3 ]
 }
 
+# Lines that are not there when the next run begins, and come.
+put_back() {
+	clean
+	lines 'exit 5'
+	run 'a line fails' 5 '*' '' batch
+	lines "$S/held a"
+	batch_begin b
+	await_on a
+	lines "$S/held a" 'exit 5'
+	go a
+	ended b
+	is 'where it is put back in the next run' [ "$rc" = 5 ]
+	is 'it is listed at the end' [ "$(count '^failed earlier: job 1, exit status 5, log ' "$S/b.out")" = 1 ]
+	run 'and at the start of one that has it' 5 '*failed earlier: job 1, *' '' batch
+	is 'once' [ "$(count '^failed earlier' "$S/out")" = 1 ]
+	run 'and through a pipe' 5 '*failed earlier: job 1, *2 jobs: 1 finished, 1 failed*' '' \
+		sh -c '"$1" --batch - --log-dir "$2" <"$3"' sh "$GPULEASE" "$W" "$J"
+}
+
 equal_lines() {
 	clean
 	sim 1
@@ -138,6 +157,25 @@ two_runners() {
 	run 'then it may' 0 '*' '' batch
 }
 
+# What is started then nobody would know of.
+folder_removed() {
+	clean
+	sim 1
+	lines "$S/held a" "$(say two)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 1 ]'
+	rm -rf "$W"
+	go a
+	is 'where the journal is removed no job is started' wait_until \
+		'grep -q "cannot start job 2 now: cannot write the journal" "$S/b.err"'
+	is 'none' [ ! -s "$S/ran" ]
+	run 'another runner' 0 '*2 finished*' '' batch
+	kill -INT "$(pid_of b)"
+	ended b
+	is 'runs it, and nobody else' [ "$rc $(words "$S/ran")" = '130 two' ]
+}
+
 # --- killed ------------------------------------------------------------------------------
 
 killed() {
@@ -177,6 +215,7 @@ killed_both() {
 	lines "$S/held a" "$(say two)"
 	batch_begin b
 	await_on a
+	wait_until '[ -n "$(event ended 2)" ]'
 	supervisor=$(event started 1 | member pid)
 	kill_runner b
 	kill -KILL "$supervisor"
@@ -237,7 +276,8 @@ interrupted_orphans() {
 	clean
 	sim 1
 	lines "[fail-retries=1] [ -e $S/a.go ] || exit 3"
-	batch_begin b
+	printf 'retry-delay = 1h\nretry-delay-max = 1h\n' >"$S/later"
+	batch_begin b --config "$S/later"
 	wait_until '[ -n "$(event attempt 1)" ]'
 	kill_runner b
 	batch_begin c
@@ -366,11 +406,13 @@ damaged() {
 }
 
 again
+put_back
 equal_lines
 edited
 cancelled
 logs
 two_runners
+folder_removed
 killed
 killed_both
 killed_supervisor
