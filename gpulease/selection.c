@@ -231,7 +231,7 @@ static int refuse_wish(
 {
 	unsigned wants = selection->settings->gpus;
 	unsigned left = inventory_count_for(selection->view, &selection->left, wants);
-	char words[128];
+	char words[192];
 	struct text text = TEXT_ON(words);
 
 	if (left == 0)
@@ -243,6 +243,8 @@ static int refuse_wish(
 		text_addf(&text, " of the lease around this step (ticket %llu)",
 			(unsigned long long)lease_job(selection->around));
 	tell_largest(selection, wish, &before, &text);
+	if (left < gpuset_count(&selection->left))
+		text_add(&text, "; CUDA sees one MIG instance at a time");
 	diag("cannot %s %u GPU%s: %s %s leaves %s", selection->around ? "use" : "lease",
 		wants, wants == 1 ? "" : "s", wish->name, quote(wish->value).text, words);
 	return EXIT_MISUSE;
@@ -268,8 +270,9 @@ static int select_gpus(struct selection *selection)
 		}
 		if (i == 0 && !selection->around)
 			r = check_exact(selection);
-		else if (inventory_count_for(selection->view, &selection->left,
-				 selection->settings->gpus) < selection->settings->gpus)
+		if (r == 0 &&
+			inventory_count_for(selection->view, &selection->left,
+				selection->settings->gpus) < selection->settings->gpus)
 			r = refuse_wish(selection, &wishes[i], before);
 	}
 	return r;

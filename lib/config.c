@@ -194,6 +194,26 @@ static unsigned check_pairs(const struct config *config, struct why *why)
 	return 0;
 }
 
+/* What stands below [models] by mistake would be a model, and not be in force. */
+static int check_models(const struct model_table *models, struct why *why)
+{
+	struct part rest = { models->text, models->text + models->size };
+
+	for (unsigned line = models->line; rest.begin < rest.end; line++) {
+		const struct config_key_def *def =
+			find_key(part_trim(part_before(part_take_line(&rest), '=')));
+
+		if (def) {
+			why_set(why,
+				"%s, line %u: %s: is a setting, and no model; settings "
+				"stand above [models]",
+				models->file, line, def->name);
+			return -EINVAL;
+		}
+	}
+	return models_check(models, why);
+}
+
 /* One line that is not empty; MODELS_FOLLOW where the table of models begins behind it. */
 enum { MODELS_FOLLOW = 1 };
 
@@ -237,7 +257,7 @@ int config_parse(const char *file, const char *text, size_t size, struct config 
 		.size = part_size(rest),
 		.line = number + 1,
 	};
-	return models_check(&config->models, why);
+	return check_models(&config->models, why);
 }
 
 void config_default(struct config *config)

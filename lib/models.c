@@ -13,10 +13,18 @@ struct hit {
 	struct model_need need;
 };
 
+/* A name that was there, and where. */
+struct place {
+	uint64_t hash;
+	unsigned line; /* 0: none */
+};
+
 /* One reading of a table. */
 struct scan {
 	struct part rest;
 	unsigned line;
+	struct place *places; /* of the names so far, at their hashes or behind */
+	size_t places_mask;
 	const char *wanted; /* NULL: nothing */
 	struct hit model, fallback;
 	bool has_models;   /* of the JSON: its member was there */
@@ -42,16 +50,33 @@ static int parse_need(const char *text, struct model_need *ret, struct why *why)
 	return r;
 }
 
-static int keep(struct scan *scan, struct hit *hit, const char *name,
-	const struct model_need *need)
+static uint64_t hash_of(const char *name)
 {
-	if (hit->line) {
-		why_set(&scan->reason,
-			"'%s' is set twice; write it once, it stands in line %u too",
-			quote(name).text, hit->line);
-		return -EINVAL;
-	}
-	*hit = (struct hit){ .line = scan->line, .need = *need };
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+	return hash;
+}
+
+static int refuse_second(struct scan *scan, const char *name, unsigned first)
+{
+	why_set(&scan->reason,
+		"'%s' is set twice; write it once, it stands in line %u too",
+		quote(name).text, first);
+	return -EINVAL;
+}
+
+/* Names that hash alike pass for one; there is room for all of the table. */
+static int note_place(struct scan *scan, const char *name)
+{
+	uint64_t hash = hash_of(name);
+	size_t at = hash & scan->places_mask;
+
+	for (; scan->places[at].line; at = (at + 1) & scan->places_mask)
+		if (scan->places[at].hash == hash)
+			return refuse_second(scan, name, scan->places[at].line);
+	scan->places[at] = (struct place){ hash, scan->line };
 	return 0;
 }
 
@@ -75,10 +100,13 @@ static int take_need(struct scan *scan, const char *name, struct part value)
 			wrong.text);
 		return -EINVAL;
 	}
-	if (!name)
-		return keep(scan, &scan->fallback, "default", &need);
-	if (scan->wanted && strcmp(name, scan->wanted) == 0)
-		return keep(scan, &scan->model, name, &need);
+	if (!name && scan->fallback.line)
+		return refuse_second(scan, "default", scan->fallback.line);
+	if (name && note_place(scan, name) < 0)
+		return -EINVAL;
+	if (!name || (scan->wanted && strcmp(name, scan->wanted) == 0))
+		*(name ? &scan->model : &scan->fallback) =
+			(struct hit){ .line = scan->line, .need = need };
 	return 0;
 }
 
@@ -326,13 +354,30 @@ static int read_json(struct scan *scan)
 
 /* --- all of it --------------------------------------------------------------------- */
 
+/* Of a model there are at least four bytes, `a=1` and a newline: half of the places stay free. */
+static struct place *make_places(size_t table_size, size_t *ret_mask)
+{
+	size_t count = 2;
+
+	while (count < table_size / 2 + 2)
+		count *= 2;
+	*ret_mask = count - 1;
+	return calloc(count, sizeof(struct place));
+}
+
 static int read_table(const struct model_table *table, struct scan *scan, struct why *why)
 {
+	autofree struct place *places = make_places(table->size, &scan->places_mask);
 	struct scan ahead;
 	int r;
 
+	if (!places) {
+		why_set(why, "not enough memory for '%s'", quote(table->file).text);
+		return -ENOMEM;
+	}
 	scan->rest = (struct part){ table->text, table->text + table->size };
 	scan->line = table->line;
+	scan->places = places;
 	ahead = *scan;
 	r = has_next(&ahead, '{') ? read_json(scan) : read_lines(scan);
 	if (r < 0)

@@ -8,7 +8,7 @@
  * not in JSON).  It is rounded up: to whole percents, above 1 to whole GPUs.
  *
  * Nothing is kept but where the text lies: who asks for a model has all of it read again.
- * Pure.
+ * Pure but for memory.
  */
 #ifndef GPULEASE_MODELS_H
 #define GPULEASE_MODELS_H
@@ -36,13 +36,13 @@ enum { MODELS_UNKNOWN = 1 };
 
 /*
  * Reads all of @table.  *@ret is what the model @name needs, else the default.  0,
- * MODELS_UNKNOWN, or -EINVAL: @why names file and line of what is wrong in it, which may be
- * elsewhere.  A name that stands twice is wrong once it is asked for.
+ * MODELS_UNKNOWN, -ENOMEM with @why, or -EINVAL: @why names file and line of what is wrong in
+ * it, which may be elsewhere.
  */
 MUST_CHECK int models_find(const struct model_table *table, const char *name,
 	struct model_need *ret, struct why *why);
 
-/* Reads all of it, for what is wrong in it.  0 or -EINVAL. */
+/* Reads all of it, for what is wrong in it.  0, -EINVAL or -ENOMEM, as models_find(). */
 MUST_CHECK int models_check(const struct model_table *table, struct why *why);
 
 /*

@@ -144,6 +144,20 @@ static bool is_same(const struct operand *a, const struct operand *b)
 	       a->first <= b->last && b->first <= a->last;
 }
 
+/* What the operand at @at and @other, which is behind it, both name. */
+static struct quoted quote_common(
+	const char *at, const struct operand *gpu, const struct operand *other)
+{
+	char index[NUMBER_SIZE];
+
+	if (gpu->uuid || gpu->has_instance)
+		return quote_bytes(at, strcspn(at, ","));
+	(void)snprintf(index, sizeof(index), "%llu",
+		(unsigned long long)(gpu->first > other->first ? gpu->first
+							       : other->first));
+	return quote(index);
+}
+
 bool operand_has_twice(const char *list, struct why *why)
 {
 	struct operand_walk walk = OPERAND_LIST(list, OPERAND_GPU);
@@ -157,7 +171,7 @@ bool operand_has_twice(const char *list, struct why *why)
 		while (operand_next(&behind, &other, NULL) == 0)
 			if (is_same(&gpu, &other)) {
 				why_set(why, "'%s' names '%s' twice", quote(list).text,
-					quote_bytes(at, strcspn(at, ",")).text);
+					quote_common(at, &gpu, &other).text);
 				return true;
 			}
 		at = walk.at;

@@ -474,7 +474,7 @@ static void what_has_a_longest_is_not_longer(void **state)
 static void a_section_ends_the_keys(void **state)
 {
 	static const char text[] = "margin = 1G\n [models] # of all\n\n"
-				   "qwen = 0.5\nmargin = 2\ndefault = 18G\n";
+				   "qwen = 0.5\nmargins = 2\ndefault = 18G\n";
 	static const char *const bad[][2] = {
 		{ "[gpus]", "x.conf, line 1: unknown section '[gpus]'; the only one is "
 			    "[models]" },
@@ -482,8 +482,12 @@ static void a_section_ends_the_keys(void **state)
 		{ "[models", "unknown section '[models'" },
 		{ "[models]\na = 1\n[other]", "x.conf, line 3: '[other]' is no model" },
 		{ "\n[models]\n\na = lots", "x.conf, line 4: a: 'lots' is not a number" },
-		{ "[models]\nmargin = 1\nbind = yes",
-			"x.conf, line 3: bind: 'yes' is not" },
+		{ "[models]\na = 1\nb = 2\na = 2", "x.conf, line 4: 'a' is set twice" },
+		{ "[models]\nq = 0.5 # user-gpus = 3\n\n user-gpus = 2",
+			"x.conf, line 4: user-gpus: is a setting, and no model; settings "
+			"stand above [models]" },
+		{ "\n[models]\r\nmargin\r\nbind = yes",
+			"x.conf, line 3: margin: is a setting" },
 		{ "margin = x\n[models]\na = y", "x.conf, line 1: margin: 'x' is not" },
 	};
 	struct model_need need;

@@ -607,7 +607,7 @@ static void lists_have_a_form(void **state)
 		{ "gpulease --gpu-ids GPU-a.b x", "'GPU-a.b' is not a GPU" },
 		{ "gpulease --gpu-ids gpu-1 x", "'gpu-1' is not a GPU" },
 		{ "gpulease --gpu-ids 0,1,0 x", "--gpu-ids: '0,1,0' names '0' twice" },
-		{ "gpulease --gpu-ids 0-3,2 x", "names '0-3' twice" },
+		{ "gpulease --gpu-ids 0-3,2 x", "names '2' twice" },
 		{ "gpulease --gpu-ids 5,0:1,0:1 x", "names '0:1' twice" },
 		{ "gpulease --gpu-ids GPU-1,2,GPU-1 x", "names 'GPU-1' twice" },
 		{ "gpulease --gpu-ids 0-127,GPU-1 x", "names more than 128 GPUs" },
@@ -933,6 +933,11 @@ static void lists_are_walked_counted_and_compared(void **state)
 	assert_int_equal(count, 7);
 	assert_false(operand_has_twice("0-3,4-7,1:1,1:2,GPU-1,GPU-12", &why));
 	assert_true(operand_has_twice("1-3,0,3", &why));
+	assert_string_equal(why.text, "'1-3,0,3' names '3' twice");
+	assert_true(operand_has_twice("2,0-3", &why));
+	assert_string_equal(why.text, "'2,0-3' names '2' twice");
+	assert_true(operand_has_twice("4,0:1,0:1", &why));
+	assert_string_equal(why.text, "'4,0:1,0:1' names '0:1' twice");
 }
 
 static void patterns_are_filled_in(void **state)

@@ -61,6 +61,11 @@ refused 'a section that is none' "$conf, line 1: unknown section '[[]gpus]'; the
 conf '[models]' 'qwen = 0.5' 'llama = lots'
 refused 'a bad need of a model' "$conf, line 3: llama: 'lots' is not a number of GPUs; *"
 run 'for a job, too' 125 '' "gpulease: $conf, line 3: llama: *" with true
+conf '[models]' 'qwen = 0.5' 'user-gpus = 2'
+refused 'a setting among the models' \
+	"$conf, line 3: user-gpus: is a setting, and no model; settings stand above [[]models]"
+conf '[models]' 'qwen = 0.5' 'llama = 1' 'qwen = 1'
+refused 'a model twice' "$conf, line 4: 'qwen' is set twice; write it once, it stands in line 2 too"
 conf '[models]' 'qwen 0.5'
 refused 'a line that names no need' "$conf, line 2: 'qwen 0.5' is no model; write NAME = NEED"
 conf "margin = ${escape}[2J"
@@ -162,7 +167,7 @@ fresh
 echo 3000 >"$FAKE_SMI_DIR/base.0"
 conf 'idle-threshold = 3%'
 run 'over it is use' 124 '' '*GPU 0 is used outside gpulease*' with -n 2 -I true
-is 'the status says so' like '*external*' "$(with --status)"
+is 'the status says so' wait_until 'like "*external*" "$(with --status)"'
 
 fresh
 echo 30 >"$FAKE_SMI_DIR/util.0"

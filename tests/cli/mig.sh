@@ -50,6 +50,16 @@ run 'beside a whole GPU there is still no set of both' 125 '' \
 	'gpulease: cannot lease 2 GPUs: CUDA sees one MIG instance at a time, and there is only 1 GPU without MIG' \
 	"$GPULEASE" -n 2 true
 gpus 3
+run 'nor one of those that are named' 125 '' \
+	'gpulease: cannot lease 2 GPUs: --gpu-ids 0:0,1 leaves only 1 of 4; CUDA sees one MIG instance at a time' \
+	"$GPULEASE" --gpu-ids 0:0,1 true
+run 'nor of two instances' 125 '' \
+	'gpulease: cannot lease 2 GPUs: --gpu-ids 0:0,0:1 leaves none of 4; CUDA sees one MIG instance at a time' \
+	"$GPULEASE" --gpu-ids 0:0,0:1 true
+run 'nor where others are not to be had' 125 '' \
+	'gpulease: cannot lease 2 GPUs: --allow 0-1 leaves only 1 of 4; CUDA sees one MIG instance at a time' \
+	"$GPULEASE" -n 2 --allow 0-1 true
+run 'one instance may be named' 0 "$B *" '' "$GPULEASE" --gpu-ids 0:1 sh -c "$show"
 run 'several GPUs are those without MIG' 0 '1,2 1,2 1,2 *' '' "$GPULEASE" -n 2 sh -c "$show"
 
 only_mig
@@ -116,6 +126,7 @@ only_mig
 sleep 1000 &
 outside=$!
 started="$started $outside"
+becomes "$outside" sleep
 touch "$FAKE_SMI_DIR/reap"
 echo "0 $outside 5000" >"$FAKE_SMI_DIR/procs"
 run 'a foreign process may be on any instance' 124 '' \

@@ -134,8 +134,7 @@ done <<'END'
 1|{"default_requirement": 1, "default_requirement": 2}|*
 END
 printf 'a = 0.5\na = 0.6\n' >"$table"
-run 'a model twice, once it is asked for' 125 '' "gpulease: $table, line 2: 'a' is set twice; *line 1*" \
-	"$GPULEASE" --models "$table" "$S/need" -m a
+refused 'a model twice' "$table, line 2: 'a' is set twice; *line 1*"
 rm "$table"
 refused 'a file that is not there' "cannot read models '$table': No such file or directory"
 mkdir "$table"
