@@ -110,8 +110,11 @@ static void explain_leased(
 	text_add(out, ")");
 	if (others)
 		text_addf(out, " and %u other%s", others, others == 1 ? "" : "s");
-	if (!gpu->foreign_mib)
+	if (!gpu->foreign_mib) {
+		if (gpu->settling_mib)
+			text_add(out, ", and memory of one that has ended is still held");
 		return;
+	}
 	text_add(out, ", and is also used outside gpulease");
 	add_culprit(gpu, "", out);
 	format_mib(gpu->foreign_mib, size);
@@ -131,7 +134,9 @@ static void explain_settling(
 	const struct snapshot *view, const struct snapshot_gpu *gpu, struct text *out)
 {
 	(void)view;
-	text_add(out, "was just released, its memory is still held");
+	text_add(out, gpu->lease < 0
+			      ? "was just released, its memory is still held"
+			      : "was just left by a job, whose memory is still held");
 	add_culprit(gpu, "", out);
 }
 

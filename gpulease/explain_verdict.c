@@ -40,11 +40,12 @@ void explain_when(int64_t at_ms, struct text *out)
 	time_t at = (time_t)((real_ms + at_ms - clock_boot_ms()) / 1000);
 	struct tm then, today;
 	char words[32];
+	bool is_today;
 
 	if (!localtime_r(&at, &then) || !localtime_r(&now, &today))
 		return;
-	if (strftime(words, sizeof(words),
-		    then.tm_yday == today.tm_yday ? "%H:%M" : "%Y-%m-%d %H:%M", &then))
+	is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
+	if (strftime(words, sizeof(words), is_today ? "%H:%M" : "%Y-%m-%d %H:%M", &then))
 		text_addf(out, "about %s", words);
 }
 
@@ -176,7 +177,6 @@ static void explain_limit(
 	const struct quota_excess *limit = &verdict->limit;
 	unsigned per = limits[limit->kind].per, most = limit->most / per;
 
-	(void)view;
 	text_addf(out, "limit: %u %s%s %s, ", most, limits[limit->kind].noun,
 		most == 1 ? "" : "s", limits[limit->kind].whose);
 	if (limit->used % per)
@@ -184,6 +184,8 @@ static void explain_limit(
 	else
 		text_addf(out, "%u", limit->used / per);
 	text_add(out, per == 1 ? " running" : " in use");
+	if (limit_is_for_all(limit->kind))
+		add_sent_back(view, out);
 }
 
 void explain_verdict(

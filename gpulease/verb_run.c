@@ -94,6 +94,12 @@ static int check_command(const struct settings *settings)
 
 /* --- the ways to run --------------------------------------------------------------- */
 
+/* On stdout, of a job that would start; the caller ends the line. */
+static void say_start(const char *gpus)
+{
+	printf("would start now%s%s", gpus[0] ? " on GPU " : ", without GPUs", gpus);
+}
+
 /* Inside a lease: its GPUs, or some of them; nobody arbitrates between steps. */
 static int run_step(const struct settings *settings, const struct snapshot_lease *around)
 {
@@ -125,8 +131,8 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 		char gpus[256];
 
 		ending_name_gpus(&job.broker.view, &step.gpus, gpus, sizeof(gpus));
-		printf("would start now on GPU %s, as a step of ticket %llu\n",
-			gpus[0] ? gpus : "none",
+		say_start(gpus);
+		printf(", as a step of ticket %llu\n",
 			(unsigned long long)around->lease.ticket);
 		return 0;
 	}
@@ -161,7 +167,8 @@ static int foresee(const struct settings *settings)
 	if (broker->verdict.kind == VERDICT_START) {
 		ending_name_gpus(
 			&broker->view, &broker->verdict.gpus, gpus, sizeof(gpus));
-		printf("would start now on GPU %s\n", gpus[0] ? gpus : "none");
+		say_start(gpus);
+		printf("\n");
 		return 0;
 	}
 	position = broker_position(broker);

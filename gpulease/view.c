@@ -199,7 +199,7 @@ static size_t fill_gpu(const struct look *look, unsigned slot, struct view_gpu *
 	out->holders = holders;
 	out->holder_count = fill_holders(look, slot, holders);
 	out->state = state_of(gpu, out);
-	if (gpu->state != GPU_LEASED || gpu->foreign_mib)
+	if (gpu->state != GPU_LEASED || gpu->foreign_mib || gpu->settling_mib)
 		explain_gpu(from, slot, &why);
 	return out->holder_count;
 }

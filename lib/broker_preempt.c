@@ -84,17 +84,24 @@ static struct gpuset find_left(const struct snapshot *view, size_t *ret_count)
 }
 
 /*
- * Asks those who have to end.  For the head alone is kept what is free of its GPUs, or becomes
- * so before the rest does; who is behind it asks only where one job has them all.
+ * Whether what is free of its GPUs is kept for it, or becomes so before the rest does: so it is
+ * for the head, and for whom a limit of all holds back, whom nobody overtakes.
  */
+static bool is_kept_for(const struct verdict *verdict)
+{
+	return verdict->kind == VERDICT_LEASED ||
+	       (verdict->kind == VERDICT_LIMIT && !verdict->behind &&
+		       limit_is_for_all(verdict->limit.kind));
+}
+
+/* Asks those who have to end; but for whom nothing is kept only where one job has all. */
 static int ask(struct broker *broker, const struct verdict *verdict)
 {
 	size_t count;
 	struct gpuset left = find_left(&broker->view, &count);
 	struct gpuset rest = gpuset_minus(&verdict->gpus, &left);
 
-	if (broker->verdict.kind != VERDICT_LEASED &&
-		(count != 1 || !gpuset_is_empty(&rest)))
+	if (!is_kept_for(&broker->verdict) && (count != 1 || !gpuset_is_empty(&rest)))
 		return 0;
 	if (!broker_is_probe_fresh(broker, &rest)) {
 		prober_want(&broker->prober, broker->now_ms);
@@ -133,14 +140,14 @@ int broker_preempt(struct broker *broker, bool *could_start)
 	int r, found;
 
 	preempt_forget_ended(&broker->preempt, view);
-	if (kind != VERDICT_LEASED && kind != VERDICT_BEHIND)
+	if (kind != VERDICT_LEASED && kind != VERDICT_BEHIND && kind != VERDICT_LIMIT)
 		return 0;
 	pending_ms = preempt_pending_until_ms(&broker->preempt, broker->now_ms);
 	if (pending_ms) {
 		broker->wake_ms = min_i64(broker->wake_ms, pending_ms);
 		return 0;
 	}
-	if (!preempt_set_aside(view, broker->ticket.request.priority))
+	if (!preempt_set_aside(view, &broker->ticket.request))
 		return 0;
 	r = consider(broker, could_start);
 	preempt_put_back(view);

@@ -8,6 +8,11 @@ enum {
 	UNWATCHABLE_MS = 1000, /* the longest time between two looks at such an owner */
 };
 
+static bool has_beside_leases(const struct snapshot_gpu *gpu)
+{
+	return gpu->foreign_mib || gpu->settling_mib;
+}
+
 /*
  * Whether we wait for the GPU, and no event may tell when it is ours: its state has none; or we
  * want a part of it, and somebody has or had memory on it who is nobody's, or was left behind
@@ -26,7 +31,8 @@ static bool is_silent(const struct broker *broker, unsigned slot)
 	return gpu->exists && gpuset_has(&request->allow, slot) &&
 	       (gpu_state_is_silent(gpu->state) ||
 		       (!need_is_whole(&need) &&
-			       (gpu->foreign_mib || (gpu->is_shared && gpu->lingers))));
+			       (has_beside_leases(gpu) ||
+				       (gpu->is_shared && gpu->lingers))));
 }
 
 /* --- the alarm --------------------------------------------------------------------- */
@@ -80,7 +86,7 @@ static void consider_silent(struct broker *broker)
 			continue;
 		}
 		has_lingering = has_lingering || gpu->lingers;
-		has_others = has_others || !gpu->lingers || gpu->foreign_mib;
+		has_others = has_others || !gpu->lingers || has_beside_leases(gpu);
 	}
 	if (!has_lingering && !has_others) {
 		broker->probe_backoff = 0;

@@ -149,7 +149,9 @@ static void clear_gpu(struct future *future, unsigned slot)
 	}
 	/* who is there besides the leases stays */
 	if (gpu->use_count && !kept && gpu->state == GPU_LEASED)
-		gpu->state = gpu->foreign_mib ? GPU_EXTERNAL : GPU_FREE;
+		gpu->state = gpu->foreign_mib    ? GPU_EXTERNAL
+			     : gpu->settling_mib ? GPU_SETTLING
+						 : GPU_FREE;
 	gpu->use_count = kept;
 }
 

@@ -201,8 +201,7 @@ int owner_self(struct owner *owner)
 	return token_make(owner->token);
 }
 
-/* ESRCH in our own pid namespace is death, also where /proc hides; nothing else is. */
-static bool has_vanished(uint32_t pid)
+bool process_has_vanished(uint32_t pid)
 {
 	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
@@ -213,7 +212,8 @@ static enum owner_state judge_by_proc(const struct owner *owner)
 	struct process_stat stat;
 
 	if (process_stat_read(owner->pid, &stat) < 0)
-		return has_vanished(owner->pid) ? OWNER_DEAD : OWNER_UNDECIDED;
+		/* nothing else is death */
+		return process_has_vanished(owner->pid) ? OWNER_DEAD : OWNER_UNDECIDED;
 	if (stat.start != owner->start)
 		return OWNER_DEAD;
 	if (process_has_ended(&stat))

@@ -76,6 +76,9 @@ int pidfd_open_process(uint32_t pid);
  */
 int process_signal(uint32_t pid, int pidfd, int signal);
 
+/* Whether nobody in our own pid namespace is process @pid, also where /proc hides some. */
+bool process_has_vanished(uint32_t pid);
+
 /* What /proc/PID/stat says that gpulease needs. */
 struct process_stat {
 	char comm[64]; /* as the kernel has it: any bytes but NUL */

@@ -1,4 +1,5 @@
 #include "policy.h"
+#include "policy_reserve.h"
 
 /* A backfilled job is to be gone this long before the head could start. */
 enum { BACKFILL_MARGIN_MS = 5000 };
@@ -53,7 +54,7 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts)
 	plan->present = plan->usable = plan->free = GPUSET_NONE;
 	plan->open = plan->reserved = plan->instances = GPUSET_NONE;
 	plan->head = plan->first_blocked = 0;
-	plan->head_start_ms = 0;
+	plan->head_start_ms = plan->backfill_ms = 0;
 	plan->start_count = 0;
 	for (unsigned slot = 0; slot < GPUSET_MAX; slot++)
 		if (facts->gpus[slot].exists)
@@ -113,109 +114,14 @@ static struct gpuset find_room(const struct plan *plan, const struct plan_row *r
 	return out;
 }
 
-/* --- the head ---------------------------------------------------------------------- */
-
-/* The room on a GPU at that time, beside the leases and those who start in this plan. */
-static struct room room_then(const struct plan *plan, unsigned slot, int64_t at_ms)
-{
-	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
-	struct room room = room_at(gpu, at_ms);
-
-	for (unsigned i = 0; i < plan->start_count; i++)
-		if (plan->starts[i].slot == slot)
-			room_take_use(&room, gpu, &plan->starts[i].use, at_ms);
-	return room;
-}
-
-/* The next moment behind @at_ms at which somebody on the GPU has to end; INT64_MAX: none. */
-static int64_t next_end_ms(const struct plan *plan, unsigned slot, int64_t at_ms)
-{
-	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
-	int64_t next_ms = INT64_MAX;
-
-	for (unsigned i = 0; i < gpu->use_count; i++)
-		if (gpu->uses[i].end_ms > at_ms)
-			next_ms = min_i64(next_ms, gpu->uses[i].end_ms);
-	for (unsigned i = 0; i < plan->start_count; i++)
-		if (plan->starts[i].slot == slot && plan->starts[i].use.end_ms > at_ms)
-			next_ms = min_i64(next_ms, plan->starts[i].use.end_ms);
-	return next_ms;
-}
-
-/* When @row fits on the GPU at the latest; INT64_MAX: nobody knows. */
-static int64_t fits_ms(const struct plan *plan, const struct plan_row *row, unsigned slot)
-{
-	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
-	int64_t now_ms = plan->facts->now_ms, at_ms = now_ms;
-
-	/* somebody behind a lease, or memory that is still held: no limit ends that */
-	if (gpu->state == GPU_SETTLING || gpu->state == GPU_LINGERING)
-		return INT64_MAX;
-	while (at_ms != INT64_MAX) {
-		struct room room = room_then(plan, slot, at_ms);
-
-		if (room_fits(&room, gpu, &row->need, plan->facts->margin_mib))
-			return at_ms;
-		at_ms = next_end_ms(plan, slot, at_ms);
-	}
-	return at_ms;
-}
-
-/* What the head leaves of the GPU to those who stay; nothing where its start has no bound. */
-static struct room beside_head(
-	const struct plan *plan, const struct plan_row *row, unsigned slot, int64_t at_ms)
-{
-	uint64_t margin_mib = plan->facts->margin_mib;
-	struct room room = { .leases = 0 };
-
-	if (at_ms == INT64_MAX)
-		return room;
-	room = room_then(plan, slot, at_ms);
-	room_take(&room, &plan->facts->gpus[slot], &row->need);
-	/* a share beside it has no margin of its own to leave */
-	if (row->need.mib)
-		room.mib -= room.mib < margin_mib ? room.mib : margin_mib;
-	return room;
-}
-
-/* Takes the GPUs soonest to be free for the head, then the lowest slots; and its quota. */
-static void reserve(
-	struct plan *plan, const struct plan_row *row, struct gpuset candidates)
-{
-	int64_t when_ms[GPUSET_MAX];
-
-	plan->head = row->ticket;
-	plan->head_gpus = row->gpus;
-	plan->head_need = row->need;
-	plan->head_start_ms = plan->facts->now_ms;
-	/* which leases have ended by then is not looked at: whose they are is not known here */
-	quota_copy(&plan->later_quota, &plan->quota);
-	quota_count(&plan->later_quota, row->uid, row->gpus, &row->need);
-	gpuset_for_each (slot, &candidates)
-		when_ms[slot] = fits_ms(plan, row, (unsigned)slot);
-	for (unsigned left = row->gpus; left > 0; left--) {
-		int best = gpuset_next(&candidates, 0);
-
-		if (best < 0)
-			break; /* there are enough: see refuse() */
-		gpuset_for_each (slot, &candidates)
-			if (when_ms[slot] < when_ms[best])
-				best = slot;
-		gpuset_remove(&candidates, (unsigned)best);
-		gpuset_add(&plan->reserved, (unsigned)best);
-		plan->head_start_ms = max_i64(plan->head_start_ms, when_ms[best]);
-		plan->later[best] = beside_head(plan, row, (unsigned)best, when_ms[best]);
-	}
-	if (plan->head_start_ms == INT64_MAX)
-		plan->head_start_ms = 0;
-}
+/* --- past the head -------------------------------------------------------------------- */
 
 /* Whether @row is certain to have ended before the head could start. */
 static bool may_backfill(const struct plan *plan, const struct plan_row *row)
 {
-	return plan->head_start_ms && row->limit_ms &&
+	return plan->backfill_ms && row->limit_ms &&
 	       plan->facts->now_ms + row->limit_ms + row->grace_ms + BACKFILL_MARGIN_MS <=
-		       plan->head_start_ms;
+		       plan->backfill_ms;
 }
 
 /* Leaves of @room what the head does not need, or can do without as long as @row runs. */
@@ -290,18 +196,19 @@ static void start(struct plan *plan, const struct plan_row *row, struct gpuset o
 
 /*
  * What keeps @row from the GPU.  Who needs a part of one may lack just the memory that somebody
- * outside holds beside leases; or had, and may take again, where nobody uses the GPU now.
+ * outside holds beside leases; or had, and may take again, where nobody uses the GPU now; or
+ * what a lease has left that has just ended.
  */
 static enum gpu_state obstacle(
 	const struct plan *plan, const struct plan_row *row, unsigned slot)
 {
 	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 
-	if (gpu->foreign_mib && gpu->state <= GPU_LINGERING &&
-		!need_is_whole(&row->need) &&
-		!would_fit(plan, slot, &plan->now[slot], row->need))
-		return GPU_EXTERNAL;
-	return gpu->state;
+	if (!(gpu->foreign_mib || gpu->settling_mib) || gpu->state > GPU_LINGERING ||
+		need_is_whole(&row->need) ||
+		would_fit(plan, slot, &plan->now[slot], row->need))
+		return gpu->state;
+	return gpu->foreign_mib ? GPU_EXTERNAL : GPU_SETTLING;
 }
 
 /*
@@ -321,7 +228,7 @@ static void blame(const struct plan *plan, const struct plan_row *row, struct gp
 	}
 }
 
-/* The most room on any of them, for who needs a part of one. */
+/* The most room on any of them, for who needs a part of one; memory only with the share. */
 static void find_best(
 	const struct plan *plan, struct gpuset from, struct verdict *verdict)
 {
@@ -334,7 +241,8 @@ static void find_best(
 			verdict->slot = (uint32_t)slot; /* 31 leases, but room */
 		if (room->percent > verdict->best.percent)
 			verdict->best.percent = room->percent;
-		if (room->mib > verdict->best.mib)
+		if (room->mib > verdict->best.mib &&
+			room->percent >= verdict->need.percent)
 			verdict->best.mib = room->mib;
 		if (room->leases > verdict->best.leases)
 			verdict->best.leases = room->leases;
@@ -362,7 +270,7 @@ static void refuse(struct plan *plan, const struct plan_row *row, struct verdict
 	if (!plan->head) {
 		verdict->kind = VERDICT_LEASED;
 		blame(plan, row, candidates, verdict);
-		reserve(plan, row, candidates);
+		policy_reserve(plan, row, candidates);
 		verdict->start_ms = plan->head_start_ms;
 		return;
 	}
@@ -371,6 +279,21 @@ static void refuse(struct plan *plan, const struct plan_row *row, struct verdict
 	verdict->behind_gpus = plan->head_gpus;
 	verdict->behind_need = plan->head_need;
 	verdict->start_ms = plan->head_start_ms;
+}
+
+/* A limit forbids it.  Who waits for what is no lease as well holds nobody back within it. */
+static void refuse_by_limit(
+	struct plan *plan, const struct plan_row *row, struct verdict *verdict)
+{
+	struct gpuset candidates = find_candidates(plan, row, row->gpus);
+
+	if (gpuset_count(&candidates) < row->gpus) {
+		refuse(plan, row, verdict);
+		return;
+	}
+	quota_hold(&plan->quota, row->uid, verdict->limit.kind, row->ticket);
+	verdict->kind = VERDICT_LIMIT;
+	verdict->behind = plan->head;
 }
 
 struct verdict plan_next(struct plan *plan, const struct plan_row *row)
@@ -390,14 +313,13 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row)
 		out.kind = VERDICT_BEHIND;
 		return out;
 	}
+	room = find_room(plan, row);
+	out.free = gpuset_count(&room);
 	if (quota_forbids(&plan->quota, row->uid, row->gpus, &row->need, &out.limit)) {
-		quota_hold(&plan->quota, row->uid, out.limit.kind, row->ticket);
-		out.kind = VERDICT_LIMIT;
+		refuse_by_limit(plan, row, &out);
 		return out;
 	}
-	room = find_room(plan, row);
 	offered = spare_head(plan, row, room);
-	out.free = gpuset_count(&room);
 	if (gpuset_count(&offered) >= row->gpus && leaves_quota(plan, row))
 		start(plan, row, offered, &out);
 	else
@@ -413,7 +335,7 @@ bool plan_is_closed(const struct plan *plan)
 		return false;
 	gpuset_for_each (slot, &plan->open) {
 		/* without a bound for the head nobody is let past it */
-		if (plan->head_start_ms || !gpuset_has(&plan->reserved, (unsigned)slot) ||
+		if (plan->backfill_ms || !gpuset_has(&plan->reserved, (unsigned)slot) ||
 			is_open(plan, (unsigned)slot, &plan->later[slot]))
 			return false;
 	}

@@ -11,10 +11,12 @@
  * - There is not, but would be had all present leases ended: the first such ticket is the
  *   head and gets a reservation, room on the GPUs where it is to be had soonest and its part
  *   of the limits.  Nobody behind it gets that, except who is certain to have ended before
- *   the head could start (backfill), or who leaves the head enough.
+ *   the head could start (backfill), or who leaves the head enough.  Where something is left
+ *   of those who have ended, which may be gone at any moment or stay, it is kept what it
+ *   needs in either case.
  * - It waits for something that is no lease (a GPU that is paused, broken, locked or used
- *   outside gpulease): it keeps its place and protects nothing, so that a broken card does
- *   not stop the machine.
+ *   outside gpulease), perhaps for a limit as well: it keeps its place and protects nothing,
+ *   so that a broken card does not stop the machine.
  *
  * Since only what lies before a ticket matters to it, a waiter feeds the rows up to its own
  * and stops early once plan_is_closed().
@@ -77,9 +79,13 @@ struct verdict {
 	struct gpuset gpus;
 	unsigned wanted, free; /* free: now, of those that it may have */
 	struct need need;
-	struct room best; /* the most that one of them has, percent and MiB apart */
+	/* the most that one of them has: percent, and MiB of those with the percent */
+	struct room best;
 
-	/* VERDICT_BEHIND: the head, and what it waits for; 0 GPUs: for a limit */
+	/*
+	 * VERDICT_BEHIND: the head, and what it waits for; 0 GPUs: for a limit.  VERDICT_LIMIT:
+	 * the head before it, 0: there is none
+	 */
 	uint64_t behind;
 	unsigned behind_gpus;
 	struct need behind_need;
@@ -115,8 +121,9 @@ struct plan {
 	uint64_t head;           /* the protected ticket, 0: none yet */
 	unsigned head_gpus;
 	struct need head_need;
-	int64_t head_start_ms;  /* when it could start at the latest; 0: nobody knows */
-	uint64_t first_blocked; /* the first that GPUs keep waiting; 0: none */
+	int64_t head_start_ms; /* when it could start at the latest; 0: nobody knows */
+	int64_t backfill_ms; /* and by when others have to be gone; 0: nobody may pass */
+	uint64_t first_blocked;      /* the first that GPUs keep waiting; 0: none */
 	struct room now[GPUSET_MAX]; /* on each GPU, beside what is taken */
 	struct quota quota;
 	struct quota later_quota; /* with the head, when that starts */

@@ -28,6 +28,14 @@ int64_t preempt_until_ms(int64_t at_ms, const struct lease *lease)
 	return at_ms + leave_ms + OBEY_MS;
 }
 
+/* Else its end might help with a limit, but it obeys nobody who cannot use its GPUs. */
+static bool may_use_one_of(const struct request *request, const struct lease *lease)
+{
+	struct gpuset common = gpuset_and(&request->allow, &lease->gpus);
+
+	return request->gpus && !gpuset_is_empty(&common);
+}
+
 /* --- who was asked ----------------------------------------------------------------- */
 
 static struct preempt_asked *find(const struct preempt *preempt, const char *token)
@@ -125,14 +133,15 @@ void preempt_release(struct preempt *preempt)
 
 /* --- who has to go ----------------------------------------------------------------- */
 
-size_t preempt_set_aside(struct snapshot *view, int64_t priority)
+size_t preempt_set_aside(struct snapshot *view, const struct request *request)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < view->lease_count; i++) {
 		struct snapshot_lease *lease = &view->leases[i];
 
-		if (!preempt_allows(lease, priority))
+		if (!preempt_allows(lease, request->priority) ||
+			!may_use_one_of(request, &lease->lease))
 			continue;
 		lease->aside = ASIDE_MAYBE;
 		count++;
@@ -217,10 +226,9 @@ static bool may_ask(
 	const struct queue_row *row, const struct lease *lease, uint64_t pidns)
 {
 	const struct request *request = &row->ticket.request;
-	struct gpuset common = gpuset_and(&request->allow, &lease->gpus);
 
-	return row->is_waiting && request->priority > lease->priority && request->gpus &&
-	       !gpuset_is_empty(&common) &&
+	return row->is_waiting && request->priority > lease->priority &&
+	       may_use_one_of(request, lease) &&
 	       owner_judge(&row->ticket.owner, pidns, NULL) != OWNER_DEAD;
 }
 

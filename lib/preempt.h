@@ -9,7 +9,7 @@
  *
  * Who waits sets leases aside in its snapshot, plans as if they had ended, and spares again
  * those without whose end it could start as well.  Only if it could start at once when the rest
- * has ended does it ask; and not again before the time that they have for it is over, and each
+ * has ended, be it a limit that kept it waiting, does it ask; and not again before the time that they have for it is over, and each
  * time later: an owner that is stopped, or a command that cannot be killed, is no storm.
  *
  * Nothing needs repair: a control is void with the ticket that asks.
@@ -47,8 +47,8 @@ void preempt_forget_ended(struct preempt *preempt, struct snapshot *view);
  */
 int64_t preempt_pending_until_ms(const struct preempt *preempt, int64_t now_ms);
 
-/* Sets aside all leases in @view that let @priority have their GPUs; returns how many. */
-size_t preempt_set_aside(struct snapshot *view, int64_t priority);
+/* Sets aside all leases in @view that let @request have a GPU of theirs; returns how many. */
+size_t preempt_set_aside(struct snapshot *view, const struct request *request);
 
 /*
  * Spares, of what is set aside, all that need not end: the higher priority and the earlier

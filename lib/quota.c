@@ -92,10 +92,10 @@ struct plan_user *plan_user_enter(
 
 void quota_hold(struct quota *quota, uint32_t uid, enum limit_kind kind, uint64_t ticket)
 {
-	bool is_for_all = kind == LIMIT_ALL_GPUS || kind == LIMIT_ALL_LEASES;
 	struct plan_user *user =
-		is_for_all ? &quota->all
-			   : plan_user_enter(quota->users, &quota->user_count, uid);
+		limit_is_for_all(kind)
+			? &quota->all
+			: plan_user_enter(quota->users, &quota->user_count, uid);
 
 	if (user && !user->held)
 		user->held = ticket;

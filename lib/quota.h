@@ -34,6 +34,11 @@ enum limit_kind {
 	LIMIT_KINDS
 };
 
+static inline bool limit_is_for_all(enum limit_kind kind)
+{
+	return kind == LIMIT_ALL_GPUS || kind == LIMIT_ALL_LEASES;
+}
+
 /* A limit that would be exceeded: GPUs in percent, or leases. */
 struct quota_excess {
 	enum limit_kind kind;

@@ -7,15 +7,46 @@ uint64_t need_mib(const struct need *need, uint64_t total_mib)
 				   total_mib % 100 * need->percent / 100;
 }
 
-struct room room_at(const struct plan_gpu *gpu, int64_t at_ms)
+/* Without any lease. */
+static struct room room_of(const struct plan_gpu *gpu)
 {
 	struct room room = { .percent = WHOLE_PERCENT, .leases = ROOM_LEASES };
 
 	if (gpu->total_mib > gpu->foreign_mib)
 		room.mib = gpu->total_mib - gpu->foreign_mib;
-	for (unsigned i = 0; i < gpu->use_count && at_ms != INT64_MAX; i++)
+	return room;
+}
+
+struct room room_at(const struct plan_gpu *gpu, int64_t at_ms)
+{
+	struct room room = room_of(gpu);
+
+	if (at_ms == INT64_MAX)
+		return room;
+	room.mib -= room.mib < gpu->settling_mib ? room.mib : gpu->settling_mib;
+	for (unsigned i = 0; i < gpu->use_count; i++)
 		room_take_use(&room, gpu, &gpu->uses[i], at_ms);
 	return room;
+}
+
+struct room room_cleared_at(const struct plan_gpu *gpu, int64_t at_ms)
+{
+	struct room room = room_of(gpu);
+
+	for (unsigned i = 0; i < gpu->use_count; i++)
+		if (!gpu->uses[i].is_dead)
+			room_take_use(&room, gpu, &gpu->uses[i], at_ms);
+	return room;
+}
+
+bool gpu_is_clearing(const struct plan_gpu *gpu)
+{
+	bool is_clearing = gpu->state == GPU_SETTLING || gpu->state == GPU_LINGERING ||
+			   gpu->settling_mib;
+
+	for (unsigned i = 0; i < gpu->use_count && !is_clearing; i++)
+		is_clearing = gpu->uses[i].is_dead;
+	return is_clearing;
 }
 
 void room_take_use(struct room *room, const struct plan_gpu *gpu,
@@ -67,7 +98,8 @@ bool gpu_admits(const struct plan_gpu *gpu, const struct need *need, bool now)
 	/* who declares memory alone may sit beside a stranger, whose memory is counted */
 	if (gpu->state == GPU_EXTERNAL)
 		return !need->percent && !gpu->is_busy;
-	if (need->percent && gpu->foreign_mib && gpu->state != GPU_FREE)
+	if (need->percent && gpu->state != GPU_FREE &&
+		(gpu->foreign_mib || (now && gpu->settling_mib)))
 		return false;
 	return is_lease_state(gpu->state) && !(now && gpu->state == GPU_SETTLING);
 }

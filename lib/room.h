@@ -9,6 +9,8 @@
  *   the memory.
  * - Declared memory fits where the total, less what is used outside gpulease, less what the
  *   leases are counted with, is at least the need and a margin.
+ * - Memory that settles, of leases that have just ended, is in the way as long as it is held,
+ *   but like a lease: once all have ended it is gone.
  */
 #ifndef GPULEASE_ROOM_H
 #define GPULEASE_ROOM_H
@@ -44,6 +46,7 @@ struct plan_use {
 	unsigned percent; /* 100: alone; 0: declared memory alone */
 	uint64_t mib;     /* what it is counted with */
 	int64_t end_ms; /* when it ends at the latest, CLOCK_BOOTTIME; 0: nobody knows */
+	bool is_dead;   /* its owner is: it is over once those left behind have ended */
 };
 
 struct plan_gpu {
@@ -52,10 +55,11 @@ struct plan_gpu {
 	bool is_instance;      /* of MIG: CUDA sees one of those at a time */
 	bool is_solo;          /* takes one process at a time: cannot be shared */
 	bool is_busy; /* computes for somebody outside gpulease: not to be shared */
-	enum gpu_state state; /* for a job that needs it alone */
-	uint32_t index;       /* what people call it */
-	uint64_t total_mib;   /* 0: not known */
-	uint64_t foreign_mib; /* held outside gpulease, with what is to be expected */
+	enum gpu_state state;  /* for a job that needs it alone */
+	uint32_t index;        /* what people call it */
+	uint64_t total_mib;    /* 0: not known */
+	uint64_t foreign_mib;  /* held outside gpulease, with what is to be expected */
+	uint64_t settling_mib; /* by what leases have left that have just ended */
 	const struct plan_use *uses; /* of live leases */
 	unsigned use_count;
 };
@@ -88,6 +92,12 @@ uint64_t need_mib(const struct need *need, uint64_t total_mib);
  * INT64_MAX: when all have ended.
  */
 struct room room_at(const struct plan_gpu *gpu, int64_t at_ms);
+
+/* The same if what is left of those who have ended were gone: memory that settles, the dead. */
+struct room room_cleared_at(const struct plan_gpu *gpu, int64_t at_ms);
+
+/* Whether something of that kind is there, and may be gone at any moment. */
+bool gpu_is_clearing(const struct plan_gpu *gpu);
 
 /* Takes @need out of @room, as much as is there; a GPU of its own leaves nothing. */
 void room_take(struct room *room, const struct plan_gpu *gpu, const struct need *need);

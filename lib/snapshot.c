@@ -224,9 +224,7 @@ static enum gpu_state judge_by_probe(
 		return GPU_FREE;
 	gpu->culprit = biggest_process(&snapshot->probe, gpu->row, 0);
 	/* memory of the lease that has just ended, unless somebody else is seen with it */
-	if (gpu->has_dead && now_ms - gpu->released_ms < snapshot->usage.settle_ms &&
-		(!gpu->culprit ||
-			usage_is_left_over(snapshot, gpu->file.slot, gpu->culprit)))
+	if (usage_is_settling(snapshot, gpu, gpu->culprit, now_ms))
 		return GPU_SETTLING;
 	return GPU_EXTERNAL;
 }
@@ -318,7 +316,7 @@ int snapshot_judge(struct snapshot *snapshot, int64_t now_ms)
 		struct snapshot_gpu *gpu = &snapshot->gpus[slot];
 
 		if (is_outdated(snapshot, gpu))
-			gpu->foreign_mib = 0;
+			gpu->foreign_mib = gpu->settling_mib = 0;
 		gpu->state = judge_gpu(snapshot, gpu, now_ms);
 	}
 	return snapshot_find_facts(snapshot, now_ms);

@@ -51,9 +51,10 @@ struct snapshot_gpu {
 	int lease;        /* the lowest live lease on it, -1: none */
 	bool is_shared;   /* and it leaves room for others */
 	bool lingers;     /* somebody is left of a lease on it whose owner is dead */
-	uint64_t foreign_mib; /* held by nobody's lease; see usage.h */
-	bool has_dead;        /* a void lease still stands in its file: just released */
-	int64_t released_ms;  /* when the last of those was seen over */
+	uint64_t foreign_mib;  /* held by nobody's lease; see usage.h */
+	uint64_t settling_mib; /* held by what leases have left that have just ended */
+	bool has_dead;         /* a void lease still stands in its file: just released */
+	int64_t released_ms;   /* when the last of those was seen over */
 	uint32_t
 		culprit; /* the process behind GPU_EXTERNAL or GPU_SETTLING, 0: unknown */
 	enum gpu_state state; /* as the plan sees it */

@@ -49,6 +49,7 @@ static int add_uses(struct snapshot *snapshot, unsigned slot, size_t *used)
 			.mib = usage_budget_mib(
 				&snapshot->usage, &lease->lease, plan->total_mib),
 			.end_ms = lease_end_ms(lease),
+			.is_dead = lease->is_dead,
 		};
 		plan->use_count++;
 	}
@@ -87,7 +88,7 @@ static void count_users(struct snapshot *snapshot)
 		struct need need = lease_need(&lease->lease);
 		struct plan_user *user = NULL;
 
-		if (!lease->is_over)
+		if (!lease->is_over && lease->aside == ASIDE_NOT)
 			user = plan_user_enter(snapshot->users, &facts->user_count,
 				lease->lease.owner.uid);
 		if (!user)
@@ -137,7 +138,9 @@ static enum gpu_state state_of(
 		return GPU_UNKNOWN;
 	if (gpu->locked_until_ms > now_ms)
 		return GPU_LOCKED;
-	return gpu->foreign_mib ? GPU_EXTERNAL : GPU_FREE;
+	if (gpu->foreign_mib)
+		return GPU_EXTERNAL;
+	return gpu->settling_mib ? GPU_SETTLING : GPU_FREE;
 }
 
 static void describe_gpu(struct snapshot *snapshot, unsigned slot, int64_t now_ms)
@@ -154,6 +157,7 @@ static void describe_gpu(struct snapshot *snapshot, unsigned slot, int64_t now_m
 	plan->index = snapshot_gpu_index(snapshot, slot);
 	plan->total_mib = gpu->file.gpu.total_mib;
 	plan->foreign_mib = gpu->foreign_mib;
+	plan->settling_mib = gpu->settling_mib;
 	if (!seen)
 		return;
 	if (seen->total_mib && !plan->is_instance)

@@ -51,6 +51,14 @@ bool usage_is_left_over(const struct snapshot *view, unsigned slot, uint32_t pid
 	return false;
 }
 
+bool usage_is_settling(const struct snapshot *view, const struct snapshot_gpu *gpu,
+	uint32_t pid, int64_t now_ms)
+{
+	return gpu->has_dead && now_ms - gpu->released_ms < view->usage.settle_ms &&
+	       (!pid || usage_is_left_over(view, gpu->file.slot, pid) ||
+		       process_has_vanished(pid));
+}
+
 /* The live lease on @slot that process @pid belongs to; NULL: none. */
 static struct snapshot_lease *find_lease(
 	struct snapshot *view, unsigned slot, uint32_t pid)
@@ -70,23 +78,34 @@ static struct snapshot_lease *find_lease(
 
 /* --- one GPU ----------------------------------------------------------------------- */
 
-/* What was found on one GPU.  MiB. */
-struct found {
-	uint64_t accounted, foreign; /* by the processes that are listed; not of leases */
-	uint64_t most;               /* of one that is foreign: the culprit */
+/* What several hold together, and who of them the most. */
+struct held_mib {
+	uint64_t all, most;
+	uint32_t by; /* 0: nobody who is to be seen */
 };
 
-static void count_foreign(const struct snapshot *view, struct snapshot_gpu *gpu,
-	const struct probe_process *process, struct found *found)
+/* What was found on one GPU, in MiB; of leases it is not told apart. */
+struct found {
+	uint64_t accounted; /* by the processes that are listed */
+	struct held_mib foreign, settling;
+};
+
+static void count_beside_leases(const struct snapshot *view,
+	const struct snapshot_gpu *gpu, const struct probe_process *process,
+	int64_t now_ms, struct found *found)
 {
 	uint64_t mib = with_buffer(&view->usage, process->peak_mib);
+	uint32_t pid = process->pid > 0 ? (uint32_t)process->pid : 0;
+	struct held_mib *held = &found->foreign;
 
 	if (usage_is_mps_server((uint32_t)process->pid))
 		return;
-	found->foreign += mib;
-	if (process->pid > 0 && (!gpu->culprit || mib > found->most)) {
-		gpu->culprit = (uint32_t)process->pid;
-		found->most = mib;
+	if (usage_is_settling(view, gpu, pid, now_ms))
+		held = &found->settling;
+	held->all += mib;
+	if (pid && (!held->by || mib > held->most)) {
+		held->by = pid;
+		held->most = mib;
 	}
 }
 
@@ -97,8 +116,8 @@ static bool is_adoptee(const struct snapshot *view, const struct probe_process *
 	       kin_is_descendant((uint32_t)process->pid, view->adoptee);
 }
 
-static void count_process(struct snapshot *view, struct snapshot_gpu *gpu,
-	const struct probe_process *process, struct found *found)
+static void count_process(struct snapshot *view, const struct snapshot_gpu *gpu,
+	const struct probe_process *process, int64_t now_ms, struct found *found)
 {
 	uint64_t used_mib =
 		process->used_mib == PROBE_MIB_UNKNOWN ? 0 : process->used_mib;
@@ -109,7 +128,7 @@ static void count_process(struct snapshot *view, struct snapshot_gpu *gpu,
 		lease = find_lease(view, gpu->file.slot, (uint32_t)process->pid);
 	if (!lease) {
 		if (!is_adoptee(view, process))
-			count_foreign(view, gpu, process, found);
+			count_beside_leases(view, gpu, process, now_ms, found);
 		return;
 	}
 	lease->is_seen = true;
@@ -130,23 +149,30 @@ static void settle_leases(struct snapshot *view)
 	}
 }
 
-static void judge_gpu(struct snapshot *view, struct snapshot_gpu *gpu)
+static void judge_gpu(struct snapshot *view, struct snapshot_gpu *gpu, int64_t now_ms)
 {
 	const struct probe_gpu *seen = &view->probe.gpus[gpu->row];
-	struct found found = { .foreign = 0 };
+	uint64_t idle_mib = usage_idle_mib(&view->usage, seen);
+	struct found found = { .accounted = 0 };
+	struct held_mib *unseen = usage_is_settling(view, gpu, 0, now_ms)
+					  ? &found.settling
+					  : &found.foreign;
 
 	for (uint32_t i = 0; i < view->probe.process_count; i++)
 		if ((int)view->probe.processes[i].gpu == gpu->row)
-			count_process(view, gpu, &view->probe.processes[i], &found);
+			count_process(
+				view, gpu, &view->probe.processes[i], now_ms, &found);
 	settle_leases(view);
 	if (seen->is_known && seen->used_mib > found.accounted)
-		found.foreign += seen->used_mib - found.accounted;
+		unseen->all += seen->used_mib - found.accounted;
 	/* what is the instance's and what another's on the same card cannot be told */
-	if (!gpu_is_instance(&gpu->file.gpu) &&
-		found.foreign > usage_idle_mib(&view->usage, seen))
-		gpu->foreign_mib = found.foreign;
-	else
-		gpu->culprit = 0;
+	if (gpu_is_instance(&gpu->file.gpu) ||
+		found.foreign.all + found.settling.all <= idle_mib)
+		return;
+	if (found.foreign.all > idle_mib)
+		gpu->foreign_mib = found.foreign.all;
+	gpu->settling_mib = found.foreign.all + found.settling.all - gpu->foreign_mib;
+	gpu->culprit = gpu->foreign_mib ? found.foreign.by : found.settling.by;
 }
 
 /* How long nothing was seen of a lease that its owner has left; one life sees it all. */
@@ -179,12 +205,12 @@ void usage_judge(struct snapshot *view, int64_t now_ms)
 	for (unsigned slot = 0; slot < view->slots; slot++) {
 		struct snapshot_gpu *gpu = &view->gpus[slot];
 
-		gpu->foreign_mib = 0;
+		gpu->foreign_mib = gpu->settling_mib = 0;
 		gpu->culprit = 0;
 		if (view->has_probe && gpu->row >= 0 &&
 			(gpu->is_shared ||
 				(gpu->lease < 0 && !gpu_is_instance(&gpu->file.gpu))))
-			judge_gpu(view, gpu);
+			judge_gpu(view, gpu, now_ms);
 	}
 	for (size_t i = 0; view->has_probe && i < view->lease_count; i++)
 		if (view->leases[i].is_dead && !view->leases[i].is_over)

@@ -8,6 +8,9 @@
  * process accounts for counts as it is.  So inside a container and under hidepid, where
  * processes are not seen, the memory of leases counts twice: too much rather than too little.
  *
+ * What a lease has left that has just ended settles: it is told apart from what is foreign for
+ * as long as usage_is_settling() says, since nobody has to go for it to be gone.
+ *
  * What is no more than the idle threshold is nobody's use.
  */
 #ifndef GPULEASE_USAGE_H
@@ -18,8 +21,8 @@
 
 /*
  * By the probe of @view: for each lease on a shared GPU ->seen_mib and ->lease.peak_mib; for
- * each such GPU, and each without a live lease, ->foreign_mib and as ->culprit who holds the
- * most of it; and of each lease whose owner is dead ->quiet_ms.  Nothing is known without a
+ * each such GPU, and each without a live lease, ->foreign_mib, ->settling_mib and as ->culprit
+ * who holds the most, of what is foreign if anything is; and of each lease whose owner is dead ->quiet_ms.  Nothing is known without a
  * probe.
  */
 void usage_judge(struct snapshot *view, int64_t now_ms);
@@ -37,6 +40,13 @@ bool usage_is_by(const struct snapshot *view, const struct snapshot_lease *lease
 
 /* Whether @pid was started by a lease that is over but still stands in the file of @slot. */
 bool usage_is_left_over(const struct snapshot *view, unsigned slot, uint32_t pid);
+
+/*
+ * Whether memory that process @pid holds on the GPU, or none that is to be seen where it is 0,
+ * is taken for that of a lease there that has just ended.
+ */
+bool usage_is_settling(const struct snapshot *view, const struct snapshot_gpu *gpu,
+	uint32_t pid, int64_t now_ms);
 
 /* Whether @pid is a server of MPS, which holds memory for others.  Its name is looked up. */
 bool usage_is_mps_server(uint32_t pid);

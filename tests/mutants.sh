@@ -138,7 +138,7 @@ judge() {
 check_sound() {
 	sound="owner beacon life ticket queue commit snapshot policy room choice usage \
 plan_properties limits turn requeue outcome hold care preempt history \
-batch_child batch_jobs batch_match batch_plan \
+batch_child batch_file batch_journal batch_jobs batch_match batch_plan \
 batch.sh batch_board.sh batch_disk.sh batch_live.sh batch_resume.sh hardened_batch.sh"
 	# shellcheck disable=SC2086 # one word each
 	build $sound || {
@@ -315,6 +315,12 @@ mutant who-starts-is-not-counted policy \
 	-- 'user->percent += percent;' '(void)user;'
 mutant the-head-keeps-no-quota policy plan_properties \
 	-- ' && leaves_quota(plan, row))' ')'
+mutant a-broken-gpu-holds-within-a-limit policy \
+	-- 'if (gpuset_count(&candidates) < row->gpus) {' 'if (false) {'
+mutant past-the-head-while-something-is-left policy plan_properties \
+	-- 'if (is_any_clearing(plan, candidates))' 'if (false && is_any_clearing(plan, candidates))'
+mutant what-settles-is-foreign usage \
+	-- 'held = &found->settling;' 'held = &found->foreign;'
 mutant past-who-is-held-by-a-limit policy \
 	-- 'if (user && !user->held)' 'if (false)'
 
@@ -390,6 +396,9 @@ mutant by-anybody preempt \
 	-- '	       lease->is_of_this_boot && !lease->is_dead && record->priority < priority;' \
 	'	       lease->is_of_this_boot && !lease->is_dead && priority;'
 
+mutant who-is-set-aside-counts-for-limits preempt \
+	-- '!lease->is_over && lease->aside == ASIDE_NOT)' '!lease->is_over)'
+
 # --- the history ----------------------------------------------------------------------------
 
 mutant who-waits-puts-aside history \
@@ -408,6 +417,11 @@ mutant batch-lost-end-is-not-kept batch_disk.sh \
 	-- '	if (is_unkept)' '	if (false)'
 mutant batch-recall-ignored batch_child batch_live.sh \
 	-- '			own.was_recalled = true;' '			(void)byte;'
+mutant batch-edit-between-attempts-ignored batch_live.sh \
+	-- '(own.was_recalled && is_waiting())' '(own.was_recalled && !own.is_begun)'
+mutant batch-cancelled-is-done batch.sh \
+	-- 'return end->cause == CAUSE_CANCEL && status == 0 ? 128 + SIGTERM : status;' \
+	'return status;'
 mutant batch-death-of-the-runner-unseen batch_child batch_resume.sh \
 	-- '			own.is_orphaned = true;' '			(void)byte;'
 mutant batch-started-told-too-late batch_child \
@@ -440,6 +454,12 @@ mutant batch-never-run-again batch_live.sh \
 	-- 'if (job->asked != batch_asked(job->line) ||' 'if ((false && batch_asked(job->line)) ||'
 mutant batch-queue-is-full-of-it batch.sh \
 	-- 'return waiting < QUEUE_MAX &&' 'return waiting < QUEUE_MAX + 1 &&'
+mutant batch-queue-is-full-of-attempts batch.sh \
+	-- 'job->state == BATCH_IN_QUEUE || job->is_between;' 'job->state == BATCH_IN_QUEUE;'
+mutant batch-ends-with-lines-unread batch_file batch_live.sh \
+	-- '	if (!is_news(file))' '	if (true || !is_news(file))'
+mutant batch-written-where-nobody-reads batch_journal batch_resume.sh \
+	-- '	if (!st.st_nlink)' '	if (false)'
 mutant batch-no-ticket-is-failure hardened_batch.sh \
 	-- 'if (r == -EDQUOT && batch_is_put_off(why.text))' 'if (false)'
 mutant batch-board-erased-by-a-row-less batch_board.sh \

@@ -34,8 +34,8 @@ static void begin(unsigned gpu_count)
 /* A lease on GPU @slot that ends @seconds from now; 0: nobody knows. */
 static void lease(unsigned slot, unsigned percent, uint64_t mib, int64_t seconds)
 {
-	uses[slot][gpus[slot].use_count++] =
-		(struct plan_use){ percent, mib, seconds ? NOW_MS + seconds * S : 0 };
+	uses[slot][gpus[slot].use_count++] = (struct plan_use){ percent, mib,
+		seconds ? NOW_MS + seconds * S : 0, false };
 	gpus[slot].state = GPU_LEASED;
 }
 

@@ -33,6 +33,7 @@ static struct machine {
 	struct plan_user users[USERS];
 	struct links links;
 	struct plan_facts facts;
+	bool is_cleared; /* what is left of those who have ended is taken to be gone */
 	struct plan_row rows[ROWS];
 	size_t count;
 	struct plan plan;              /* after all of them */
@@ -88,7 +89,7 @@ static void random_uses(unsigned slot)
 	gpu->uses = uses;
 	if (chance(30)) {
 		uses[gpu->use_count++] = (struct plan_use){ WHOLE_PERCENT, gpu->total_mib,
-			random_end_ms() };
+			random_end_ms(), false };
 	} else {
 		unsigned left = WHOLE_PERCENT, count = below(gpu->is_solo ? 2 : USES + 1);
 
@@ -97,10 +98,15 @@ static void random_uses(unsigned slot)
 
 			left -= percent;
 			uses[gpu->use_count++] = (struct plan_use){ percent,
-				gpu->total_mib ? below(CARD_MIB / 3) : 0,
-				random_end_ms() };
+				gpu->total_mib ? below(CARD_MIB / 3) : 0, random_end_ms(),
+				false };
 		}
 	}
+	for (unsigned i = 0; i < gpu->use_count; i++)
+		if (gpu->state == GPU_LINGERING || chance(5)) {
+			uses[i].is_dead = true;
+			uses[i].end_ms = 0;
+		}
 	if (gpu->use_count && gpu->state == GPU_FREE)
 		gpu->state = GPU_LEASED;
 }
@@ -128,6 +134,8 @@ static void random_gpu(unsigned slot, bool has_instances)
 	/* of a GPU that is free: what somebody there has had, and may have again */
 	if (gpu->state == GPU_EXTERNAL || chance(10))
 		gpu->foreign_mib = below(CARD_MIB / 2);
+	if (gpu->state == GPU_SETTLING || chance(5))
+		gpu->settling_mib = below(CARD_MIB / 2);
 }
 
 static void random_links(void)
@@ -217,14 +225,15 @@ static void print_round(void)
 
 		if (!gpu->exists)
 			continue;
-		print_message("GPU %u: state %d total %d foreign %d%s%s%s\n", slot,
-			(int)gpu->state, (int)gpu->total_mib, (int)gpu->foreign_mib,
-			gpu->is_instance ? " instance" : "", gpu->is_solo ? " solo" : "",
-			gpu->is_busy ? " busy" : "");
+		print_message("GPU %u: state %d total %d foreign %d settling %d%s%s%s\n",
+			slot, (int)gpu->state, (int)gpu->total_mib, (int)gpu->foreign_mib,
+			(int)gpu->settling_mib, gpu->is_instance ? " instance" : "",
+			gpu->is_solo ? " solo" : "", gpu->is_busy ? " busy" : "");
 		for (unsigned i = 0; i < gpu->use_count; i++)
-			print_message("	%u %% %d MiB until %d s\n", gpu->uses[i].percent,
-				(int)gpu->uses[i].mib,
-				(int)(gpu->uses[i].end_ms - NOW_MS) / 1000);
+			print_message("	%u %% %d MiB until %d s%s\n",
+				gpu->uses[i].percent, (int)gpu->uses[i].mib,
+				(int)(gpu->uses[i].end_ms - NOW_MS) / 1000,
+				gpu->uses[i].is_dead ? ", dead" : "");
 	}
 	for (size_t i = 0; i < m.count; i++)
 		print_message(
@@ -299,10 +308,12 @@ static struct load load_at(int slot, int64_t at_ms, size_t from, size_t to)
 	struct load load = { 0 };
 
 	for (unsigned i = 0; i < gpu->use_count; i++)
-		if (at_ms != INT64_MAX &&
+		if (at_ms != INT64_MAX && !(m.is_cleared && gpu->uses[i].is_dead) &&
 			(!gpu->uses[i].end_ms || gpu->uses[i].end_ms > at_ms))
 			load_add(&load, gpu->uses[i].percent, gpu->uses[i].mib,
 				gpu->total_mib);
+	if (at_ms != INT64_MAX && !m.is_cleared)
+		load.mib += gpu->settling_mib;
 	for (size_t i = from; i < to; i++)
 		if (gpuset_has(&m.verdicts[i].gpus, (unsigned)slot) &&
 			(at_ms == INT64_MAX || !has_over(&m.rows[i], at_ms)))
@@ -325,7 +336,8 @@ static bool admits(const struct plan_row *row, int slot, bool now)
 	if (gpu->state == GPU_EXTERNAL)
 		return row->need.percent == 0 && !gpu->is_busy;
 	return gpu->state <= (now ? GPU_LINGERING : GPU_SETTLING) &&
-	       !(row->need.percent && gpu->foreign_mib && gpu->state != GPU_FREE);
+	       !(row->need.percent && gpu->state != GPU_FREE &&
+		       (gpu->foreign_mib || (now && gpu->settling_mib)));
 }
 
 /* --- what holds ----------------------------------------------------------------------- */
@@ -416,8 +428,10 @@ static bool head_fits(size_t head, int64_t at_ms, size_t from, size_t to)
 		return false;
 	for (int slot = 0; slot < SLOTS; slot++) {
 		struct load load = load_at(slot, at_ms, from, to);
-		bool has_end = m.gpus[slot].state != GPU_LINGERING &&
-			       m.gpus[slot].state != GPU_SETTLING;
+		bool has_end =
+			m.is_cleared || (m.gpus[slot].state != GPU_LINGERING &&
+						m.gpus[slot].state != GPU_SETTLING &&
+						!m.gpus[slot].settling_mib);
 
 		count += admits(row, slot, false) && (has_end || at_ms == INT64_MAX) &&
 			 load_leaves(&load, &m.gpus[slot], &row->need);
@@ -450,14 +464,22 @@ static int64_t head_start(size_t head, size_t to)
 	return first_ms;
 }
 
-/* Who starts behind the head does not make it start later. */
-static void check_head(void)
+/* Its row, or the count of them. */
+static size_t find_head(void)
 {
 	size_t head = 0;
-	int64_t without_ms, with_ms;
 
 	while (head < m.count && m.rows[head].ticket != m.plan.head)
 		head++;
+	return head;
+}
+
+/* Who starts behind the head does not make it start later. */
+static void check_head(void)
+{
+	size_t head = find_head();
+	int64_t without_ms, with_ms;
+
 	if (head == m.count)
 		return;
 	CHECK(m.verdicts[head].kind == VERDICT_LEASED, "head %zu", head);
@@ -470,6 +492,21 @@ static void check_head(void)
 		CHECK(with_ms <= m.plan.head_start_ms, "head %zu", head);
 	else
 		CHECK(head_fits(head, INT64_MAX, head + 1, m.count), "head %zu", head);
+}
+
+/* Nor where what is left of those who have ended is gone as soon as this plan is made. */
+static void check_cleared_head(void)
+{
+	size_t head = find_head();
+	int64_t without_ms, with_ms;
+
+	if (head == m.count)
+		return;
+	m.is_cleared = true;
+	without_ms = head_start(head, head);
+	with_ms = head_start(head, m.count);
+	CHECK(with_ms <= without_ms, "head %zu: %d s instead of %d s", head,
+		(int)(with_ms - NOW_MS) / 1000, (int)(without_ms - NOW_MS) / 1000);
 }
 
 static bool is_equal_request(const struct plan_row *a, const struct plan_row *b)
@@ -737,6 +774,7 @@ static void check_all(void (*check)(void))
 
 PROPERTY(nobody_gets_what_is_not_there, check_starts)
 PROPERTY(nobody_makes_the_head_start_later, check_head)
+PROPERTY(nor_once_nothing_is_left_of_those_who_have_ended, check_cleared_head)
 PROPERTY(equal_requests_start_in_their_order, check_order)
 PROPERTY(who_does_not_start_is_told_why, check_reasons)
 PROPERTY(nobody_gets_above_a_limit, check_limits)
@@ -777,6 +815,7 @@ int main(void)
 		cmocka_unit_test(the_rounds_have_all_kinds_of_verdicts),
 		cmocka_unit_test(nobody_gets_what_is_not_there),
 		cmocka_unit_test(nobody_makes_the_head_start_later),
+		cmocka_unit_test(nor_once_nothing_is_left_of_those_who_have_ended),
 		cmocka_unit_test(equal_requests_start_in_their_order),
 		cmocka_unit_test(who_does_not_start_is_told_why),
 		cmocka_unit_test(nobody_gets_above_a_limit),

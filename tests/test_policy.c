@@ -58,6 +58,7 @@ static void set_gpus(const char *states)
 				gpus[slot].state = letters[i].state;
 		if (states[slot] == 'L' || states[slot] == 'N')
 			lease_whole(slot, 0);
+		uses[slot].is_dead = states[slot] == 'N';
 	}
 }
 
@@ -321,6 +322,45 @@ static void a_gpu_just_given_to_one_ahead_has_no_bound_either(void **state)
 	check_behind(&verdict, 2);
 }
 
+/* Something is left on GPU 1 of who has ended, for seconds or for hours. */
+static void what_may_come_free_any_moment_is_kept_for_the_head_too(void **state)
+{
+	static const struct {
+		const char *states;
+		uint32_t wanted;
+		int64_t limit_ms;
+		const char *gets; /* NULL: nothing */
+	} table[] = {
+		{ "LSF", 2, 18000 * S,
+			NULL }, /* the head may start as soon as that is gone */
+		{ "LNF", 2, 18000 * S, NULL },
+		{ "LSF", 2, 1, NULL },
+		{ "LSFL", 3, 18000 * S, NULL }, /* or when GPU 3 is free, in an hour */
+		{ "LNFL", 3, 3600 * S, NULL },
+		{ "LSFL", 3, 3600 * S - MARGIN_MS, "2" },
+		{ "LNFL", 3, 3600 * S - MARGIN_MS, "2" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct plan plan = begin(table[i].states);
+		struct plan_row row = limited(2, 1, table[i].limit_ms);
+		struct verdict verdict;
+
+		uses[0].end_ms = NOW_MS + 36000 * S;
+		uses[3].end_ms = NOW_MS + 3600 * S;
+		verdict = next(&plan, 1, table[i].wanted);
+		/* it may stay for ever: that is no promise */
+		assert_int_equal(verdict.kind, VERDICT_LEASED);
+		assert_int_equal(verdict.start_ms, NOW_MS + 36000 * S);
+		verdict = plan_next(&plan, &row);
+		if (table[i].gets)
+			check_start(&verdict, table[i].gets);
+		else
+			check_behind(&verdict, 1);
+	}
+}
+
 /* --- what is no lease's ------------------------------------------------------------- */
 
 static void who_waits_for_a_broken_gpu_protects_nothing(void **state)
@@ -495,7 +535,8 @@ static void who_waits_for_a_part_is_told_how_much_there_is(void **state)
 	verdict = next_part(&plan, 1, 50, 0);
 	assert_int_equal(verdict.kind, VERDICT_LEASED);
 	assert_int_equal(verdict.best.percent, 100);
-	assert_int_equal(verdict.best.mib, CARD_MIB - CARD_MIB / 10 * 7);
+	/* not what is free beside the share of 70 %, which is of no use to it */
+	assert_int_equal(verdict.best.mib, CARD_MIB - 70000);
 	assert_int_equal(verdict.best.leases, ROOM_LEASES - 1);
 	assert_int_equal(verdict.start_ms, 0);
 	verdict = next_part(&plan, 2, 0, 30000);
@@ -555,6 +596,40 @@ static void what_leaves_room_is_not_to_blame(void **state)
 	assert_int_equal(verdict.kind, VERDICT_GPU);
 	assert_int_equal(verdict.state, GPU_LOCKED);
 	assert_int_equal(verdict.slot, 1);
+}
+
+static void who_waits_for_memory_that_settles_is_protected(void **state)
+{
+	static const struct {
+		unsigned percent;
+		uint64_t mib;
+		bool is_leased; /* half of it, still */
+	} table[] = { { 50, 0, true }, { 0, 60000, false }, { 50, 0, false },
+		{ 50, 30000, true } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct plan plan;
+		struct verdict verdict;
+
+		set_cards(1);
+		gpus[0].state = GPU_SETTLING;
+		gpus[0].settling_mib = 30000;
+		if (table[i].is_leased)
+			share_out(0, 50, 20000, 0);
+		plan_begin(&plan, &facts);
+		verdict = next_part(&plan, 1, table[i].percent, table[i].mib);
+		assert_int_equal(verdict.kind, VERDICT_LEASED);
+		assert_int_equal(verdict.state, GPU_SETTLING);
+		assert_int_equal(verdict.start_ms, 0);
+		verdict = next_part(&plan, 2, 0, 10240);
+		check_behind(&verdict, 1);
+		/* what is foreign as well is in the way whatever ends */
+		gpus[0].foreign_mib = 30000;
+		plan_begin(&plan, &facts);
+		verdict = next_part(&plan, 1, table[i].percent, table[i].mib);
+		assert_int_equal(verdict.kind, VERDICT_GPU);
+	}
 }
 
 static void the_head_keeps_room_and_no_more(void **state)
@@ -711,6 +786,36 @@ static void a_limit_holds_those_behind_whom_it_binds(void **state)
 	verdict = plan_next(&plan, &row);
 	assert_int_equal(verdict.kind, VERDICT_LIMIT);
 	assert_true(plan_is_closed(&plan));
+}
+
+static void who_waits_for_a_broken_gpu_holds_nobody_within_a_limit(void **state)
+{
+	struct plan plan;
+	struct plan_row row = row_of(2, 2);
+	struct verdict verdict;
+
+	(void)state;
+	set_gpus("FFFP");
+	facts.limits.all_percent = 250;
+	plan_begin(&plan, &facts);
+	verdict = next(&plan, 1, 1);
+	check_start(&verdict, "0");
+	row.allow = set_of("23");
+	verdict = plan_next(&plan, &row);
+	assert_int_equal(verdict.kind, VERDICT_GPU);
+	assert_int_equal(verdict.state, GPU_PAUSED);
+	assert_int_equal(verdict.free, 1);
+	verdict = next(&plan, 3, 1);
+	check_start(&verdict, "1");
+	/* the same where nothing but the limit and leases are in the way */
+	gpus[3].state = GPU_LEASED;
+	lease_whole(3, 0);
+	plan_begin(&plan, &facts);
+	(void)next(&plan, 1, 1);
+	verdict = plan_next(&plan, &row);
+	assert_int_equal(verdict.kind, VERDICT_LIMIT);
+	verdict = next(&plan, 3, 1);
+	check_behind(&verdict, 2);
 }
 
 static void the_head_keeps_its_part_of_a_limit(void **state)
@@ -1125,6 +1230,7 @@ int main(void)
 		cmocka_unit_test(only_who_ends_before_the_head_could_start_goes_first),
 		cmocka_unit_test(without_a_bound_for_the_head_nobody_goes_first),
 		cmocka_unit_test(a_gpu_just_given_to_one_ahead_has_no_bound_either),
+		cmocka_unit_test(what_may_come_free_any_moment_is_kept_for_the_head_too),
 		cmocka_unit_test(who_waits_for_a_broken_gpu_protects_nothing),
 		cmocka_unit_test(who_waits_for_settling_or_lingering_gpus_is_protected),
 		cmocka_unit_test(the_strongest_reason_is_named),
@@ -1134,12 +1240,14 @@ int main(void)
 		cmocka_unit_test(who_waits_for_a_part_is_told_how_much_there_is),
 		cmocka_unit_test(what_somebody_outside_has_had_is_named),
 		cmocka_unit_test(what_leaves_room_is_not_to_blame),
+		cmocka_unit_test(who_waits_for_memory_that_settles_is_protected),
 		cmocka_unit_test(the_head_keeps_room_and_no_more),
 		cmocka_unit_test(beside_a_head_without_a_bound_nothing_is_given),
 		cmocka_unit_test(several_gpus_are_never_instances),
 		cmocka_unit_test(too_many_leases_are_told_with_their_gpu),
 		cmocka_unit_test(who_comes_after_another_takes_and_protects_nothing),
 		cmocka_unit_test(a_limit_holds_those_behind_whom_it_binds),
+		cmocka_unit_test(who_waits_for_a_broken_gpu_holds_nobody_within_a_limit),
 		cmocka_unit_test(the_head_keeps_its_part_of_a_limit),
 		cmocka_unit_test(so_do_those_let_past_beside_each_other),
 		cmocka_unit_test(no_machine_and_no_queue_break_the_rules),

@@ -325,6 +325,42 @@ static void shares_are_asked_until_there_is_room(void **state)
 	assert_string_equal(asked(), "012");
 }
 
+/* --- behind a limit ----------------------------------------------------------------- */
+
+static void whom_a_limit_for_all_holds_back_asks_as_well(void **state)
+{
+	(void)state;
+	hold(0, "01");
+	broker.view.limits.all_percent = 200;
+	join(1, "0123", 5);
+	check_turn(BROKER_WAITING);
+	assert_int_equal(broker.verdict.kind, VERDICT_LIMIT);
+	assert_string_equal(asked(), "0");
+}
+
+static void as_many_as_the_limit_needs_and_no_more(void **state)
+{
+	(void)state;
+	hold(0, "0");
+	hold(1, "1");
+	hold(2, "2");
+	broker.view.limits.all_percent = 300;
+	join(2, "0123", 5);
+	check_turn(BROKER_WAITING);
+	assert_string_equal(asked(), "12");
+}
+
+static void who_has_no_gpu_for_it_is_not_asked_for_a_limit(void **state)
+{
+	(void)state;
+	hold(0, "0");
+	broker.view.limits.all_percent = 100;
+	join(1, "1", 5);
+	check_turn(BROKER_WAITING);
+	assert_int_equal(broker.verdict.kind, VERDICT_LIMIT);
+	assert_string_equal(asked(), "");
+}
+
 /* --- how often ---------------------------------------------------------------------- */
 
 static void nobody_is_asked_again_before_its_time(void **state)
@@ -604,6 +640,9 @@ int main(void)
 		TEST(the_lowest_priority_goes_first),
 		TEST(of_two_equal_ones_the_later_goes),
 		TEST(shares_are_asked_until_there_is_room),
+		TEST(whom_a_limit_for_all_holds_back_asks_as_well),
+		TEST(as_many_as_the_limit_needs_and_no_more),
+		TEST(who_has_no_gpu_for_it_is_not_asked_for_a_limit),
 		TEST(nobody_is_asked_again_before_its_time),
 		TEST(who_has_not_obeyed_is_spared_for_another),
 		TEST(what_another_has_asked_for_is_chosen_first),

@@ -194,6 +194,30 @@ static void beside_strangers_there_is_only_declared_memory(void **state)
 	assert_false(fits(0, 40000));
 }
 
+static void what_settles_is_in_the_way_until_all_leases_have_ended(void **state)
+{
+	static const struct need share = { .percent = 10 }, memory = { .mib = 60000 };
+
+	(void)state;
+	fresh(GPU_LEASED);
+	add(10, 1000, 0);
+	gpu.settling_mib = 30000;
+	assert_false(fits(10, 0));
+	assert_true(fits(0, 40000));
+	assert_false(fits(0, 60000));
+	assert_true(gpu_admits(&gpu, &share, false) && gpu_admits(&gpu, &memory, false));
+	check_room(INT64_MIN, 90, CARD_MIB - 31000, 30);
+	check_room(INT64_MAX, 100, CARD_MIB, 31);
+	assert_true(gpu_is_clearing(&gpu));
+	gpu.settling_mib = 0;
+	assert_false(gpu_is_clearing(&gpu));
+	uses[0].is_dead = true;
+	assert_true(gpu_is_clearing(&gpu));
+	check_room(INT64_MIN, 90, CARD_MIB - 1000, 30);
+	assert_int_equal(room_cleared_at(&gpu, INT64_MIN).percent, 100);
+	assert_int_equal(room_cleared_at(&gpu, INT64_MIN).leases, 31);
+}
+
 static void one_process_at_a_time_is_one_lease(void **state)
 {
 	(void)state;
@@ -298,6 +322,7 @@ int main(void)
 		cmocka_unit_test(a_card_of_unknown_size_has_shares_and_no_memory),
 		cmocka_unit_test(the_state_decides_who_may_come_and_when),
 		cmocka_unit_test(beside_strangers_there_is_only_declared_memory),
+		cmocka_unit_test(what_settles_is_in_the_way_until_all_leases_have_ended),
 		cmocka_unit_test(one_process_at_a_time_is_one_lease),
 		cmocka_unit_test(limits_count_gpus_and_leases),
 		cmocka_unit_test(what_starts_counts_and_who_waits_holds_the_others),

@@ -170,9 +170,57 @@ static void what_a_lease_that_is_over_has_left_is_foreign(void **state)
 	probe_process(left.pid, 1000, 1000);
 	look(2000);
 	assert_int_equal(view.gpus[0].foreign_mib, 1100);
+	assert_int_equal(view.gpus[0].settling_mib, 0);
 	other_end(&one);
 	other_end(&two);
 	other_end(&left);
+}
+
+/* Its process is there and shows it, or has gone; or nvidia-smi shows none at all. */
+static void for_a_time_that_settles(void **state)
+{
+	struct other one = other_start(dir.fd, OTHER_LIVE);
+	struct other two = other_start(dir.fd, OTHER_LIVE);
+	struct other left = other_start(dir.fd, OTHER_ALONE);
+	struct other stranger = other_start(dir.fd, OTHER_ALONE);
+	struct rlimit tag = { .rlim_cur = kin_tag(one.owner.token),
+		.rlim_max = RLIM_INFINITY };
+	const pid_t pids[] = { left.pid, one.pid, 0 };
+
+	(void)state;
+	assert_int_equal(prlimit(left.pid, RLIMIT_LOCKS, &tag, NULL), 0);
+	view.usage.settle_ms = 60000;
+	write_share(1, &one.owner, 1);
+	write_share(2, &two.owner, 2);
+	look(1000);
+	other_kill(&one);
+	look(1000);
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
+		probe(2000, 1000);
+		probe_process(pids[i], 1000, 1000);
+		look(2000);
+		assert_int_equal(view.gpus[0].foreign_mib, 0);
+		assert_int_equal(view.gpus[0].settling_mib, 1100);
+		assert_int_equal(view.gpus[0].culprit, pids[i]);
+		assert_int_equal(view.plan[0].settling_mib, 1100);
+	}
+	/* a stranger is none of it */
+	probe(3000, 3500);
+	probe_process(left.pid, 1000, 1000);
+	probe_process(stranger.pid, 500, 500);
+	look(3000);
+	assert_int_equal(view.gpus[0].foreign_mib, 550);
+	assert_int_equal(view.gpus[0].settling_mib, 1100 + 2000);
+	assert_int_equal(view.gpus[0].culprit, stranger.pid);
+	probe(61000, 1000);
+	probe_process(left.pid, 1000, 1000);
+	look(61000);
+	assert_int_equal(view.gpus[0].foreign_mib, 1100);
+	assert_int_equal(view.gpus[0].settling_mib, 0);
+	other_end(&one);
+	other_end(&two);
+	other_end(&left);
+	other_end(&stranger);
 }
 
 /* Nothing was seen of it for a time that nobody has looked at: that is no time. */
@@ -203,6 +251,7 @@ int main(void)
 		TEST(a_process_is_its_leases_or_foreign),
 		TEST(as_little_as_an_idle_gpu_has_is_nobodys),
 		TEST(what_a_lease_that_is_over_has_left_is_foreign),
+		TEST(for_a_time_that_settles),
 		TEST(it_is_quiet_only_while_somebody_looks),
 	};
 

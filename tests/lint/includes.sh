@@ -12,7 +12,7 @@ lib_layers='
 	text clock array gpuset room choice quota part words parse parse_gpus record operands models config config_values
 	fdio proc owner watch spawn childenv rights kin tree
 	statedir beacon life terminate probe_data smi* topology probe_run probe probe_marks sim_memory prober
-	ticket queue queue_* passover lease history policy policy_row estimate
+	ticket queue queue_* passover lease history policy policy_* estimate
 	account snapshot snapshot_* usage instance inventory ending commit outcome namesake hold preempt
 	broker broker_*'
 gpulease_layers='
@@ -24,7 +24,7 @@ gpulease_layers='
 	request selection launch waiting look view view_* show show_* background report batch_member
 	batch_board batch_board_parts batch_tell batch_show
 	supervise queueing lease_only lease_shell lease_adopt
-	attempts
+	attempts cancel_record
 	batch_settings batch_child
 	batch_runner batch_open batch_active batch_adopt batch_edit
 	doctor doctor_*

@@ -43,8 +43,9 @@ static inline void plan_bench_gpu(struct plan_bench *bench, unsigned slot, unsig
 		.use_count = kind < 2 ? 0 : kind - 1,
 		.uses = bench->uses[slot] };
 	bench->uses[slot][0] = bench->uses[slot][1] =
-		kind == 2 ? (struct plan_use){ WHOLE_PERCENT, PLAN_CARD_MIB, end_ms }
-			  : (struct plan_use){ 30, PLAN_CARD_MIB / 4, end_ms };
+		kind == 2
+			? (struct plan_use){ WHOLE_PERCENT, PLAN_CARD_MIB, end_ms, false }
+			: (struct plan_use){ 30, PLAN_CARD_MIB / 4, end_ms, false };
 	bench->links.node[slot] = (int16_t)(slot / 4 % 2);
 	for (unsigned other = 0; other < count; other++)
 		bench->links.level[slot][other] = slot / 8 == other / 8     ? LINK_NV + 12
