@@ -248,7 +248,7 @@ for each in '' 'no such thing' "$(printf '\tGPU0\tGPU1\nGPU0\t X \tNV1\n')" \
 done
 cards 4
 touch "$FAKE_SMI_DIR/hang.topo"
-echo 'probe-deadline = 1s' >"$S/conf"
+echo 'probe-deadline = 5s' >"$S/conf"
 GPULEASE=$S/configured
 gets 'one that hangs neither' 0,1 -n 2
 gets 'and not for long a second time' 2,3 -n 2

@@ -1,6 +1,6 @@
 #!/bin/sh
 # How the end of a job gets into the history.
-# shellcheck disable=SC2016 # conditions
+# shellcheck disable=SC2016,SC2317 # conditions, and functions that are called by others
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 scratch
@@ -47,28 +47,41 @@ is 'and the watchdog goes' wait_until '[ "$(watchdogs)" -eq 0 ]'
 run 'a look shows it once' 0 '*watched*' '' \
 	sh -c '"$1" --history 1 && [ "$("$1" --history all | wc -l)" -eq 4 ]' sh "$GPULEASE"
 
-holder cancelled --config "$S/conf" -n 1
-run 'one that is cancelled' 0 '' '' "$GPULEASE" --cancel "$(id_of cancelled)"
-is 'is told with who did it' wait_until 'told 4 && has how=cancel'
+# Who cancels knows more than the watchdog, which therefore gives him a moment.
+ends=3
+cancelled() {
+	holder cancelled --config "$S/conf" -n 1
+	"$GPULEASE" --cancel "$(id_of cancelled)" || return
+	ended cancelled
+	ends=$((ends + 1))
+	wait_until 'told "$ends"' && has how=cancel
+}
+is 'one that is cancelled is told with who did it' sometimes cancelled
 is 'and its watchdog says nothing more' wait_until '[ "$(watchdogs)" -eq 0 ]'
-is 'so it is told once' told 4
+is 'so it is told once' told "$ends"
 
-holder limited -n 1 -t 100ms
-is 'a time limit is told by its watchdog' wait_until 'told 5 && has how=limit'
+# it may be over before its command runs
+begin limited -n 1 -t 100ms
+ends=$((ends + 1))
+is 'a time limit is told by its watchdog' wait_until 'told "$ends" && has how=limit'
+is 'which goes as well' wait_until '[ "$(watchdogs)" -eq 0 ]'
 
 run 'a job without GPUs has no end to tell' 0 '' '' "$GPULEASE" --config "$S/conf" -n 0 true
 is 'and no watchdog' [ "$(watchdogs)" -eq 0 ]
-is 'nor a record' told 5
+is 'nor a record' told "$ends"
 
 # one at a time: who takes the GPU before it is told tells it, and knows no status
-for each in $(seq 6 25); do
+for each in $(seq 20); do
 	"$GPULEASE" --config "$S/conf" -n 1 true || bail "run $each has failed"
-	wait_until 'told "$each"' || break
+	ends=$((ends + 1))
+	wait_until 'told "$ends"' || break
 done
-is 'jobs that end at once are told, too' told 25
+is 'jobs that end at once are told, too' [ "$each" -eq 20 ]
+is 'and once each' told "$ends"
+# but for those that this shell, their parent, is slow to ask for it
 if [ "$tells_status" ]; then
 	is 'each with its status' \
-		[ "$(grep -o ' status=0 ' "$S/dir/history" | wc -l)" -ge 21 ]
+		[ "$(tail -c $((20 * 512)) "$S/dir/history" | grep -o ' status=0 ' | wc -l)" -ge 15 ]
 else
 	skip 'each with its status' 'nobody is told how a process has ended'
 fi

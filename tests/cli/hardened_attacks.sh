@@ -61,19 +61,19 @@ processes() {
 	run 'a waiting gpulease is closed to its own user' 0 '' '' \
 		as 2 "$attack" process "$(pid_of b)"
 	run 'and to another' 0 '' '' as 1 "$attack" process "$(pid_of b)"
-	is 'it still waits' [ "$(process_state "$(pid_of b)")" = S ]
+	is 'it still waits' like '[SRD]' "$(process_state "$(pid_of b)")"
 	run 'it cannot be ended by another' 1 '' '*' as 1 /bin/kill -KILL "$(pid_of b)"
 	release_all a
 	is 'and gets its turn' wait_until 'runs b'
 	release_all b
 }
 
-# User 1 looks, and their nvidia-smi does not answer yet: $smi are its processes.
+# User 1 asks for what would be, and their nvidia-smi does not answer yet: $smi are its processes.
 ask() {
 	: >"$S/open/log"
 	rm -f "$S/open/go" "$M/state/probe"
 	driver "wait $S/open/go" "log $S/open/log"
-	"$U1" --status >"$S/open/seen" 2>&1 &
+	"$U1" --dry-run true >"$S/open/seen" 2>&1 &
 	asking=$!
 	started="$started $asking"
 	wait_until '[ "$(wc -l <"$S/open/log")" -ge 2 ]' || bail 'nvidia-smi is not asked'
@@ -82,12 +82,15 @@ ask() {
 }
 
 nvidia_smi() {
+	configure 'probe-deadline = 1m' # it is not to be given up meanwhile
 	ask
 	for each in $smi; do
 		run 'a running nvidia-smi is closed to who started it' 0 '' '' \
 			as 1 "$attack" process "$each"
 		run 'and to another' 0 '' '' as 2 "$attack" process "$each"
-		as 1 kill -STOP "$each"
+	done
+	for each in $smi; do # who asks has done with them once one is stopped
+		as 1 kill -STOP "$each" 2>/dev/null
 	done
 	goes_on 'a stopped one does not keep others from theirs'
 	for each in $smi; do
@@ -100,9 +103,10 @@ nvidia_smi() {
 		as 1 kill -KILL "$each" 2>/dev/null
 	done
 	wait "$asking"
-	is 'nor do they see it' [ "$("$U2" --status --json |
-		"$TOOLS/jsoncheck" gpus.0.state gpus.1.state | sort -u)" = idle ]
+	is 'nor do they see it' wait_until '[ "$("$U2" --status --json |
+		"$TOOLS/jsoncheck" gpus.0.state gpus.1.state | sort -u)" = idle ]'
 	driver ''
+	configure
 }
 
 # --- the FIFO that a command has -----------------------------------------------------------

@@ -21,12 +21,13 @@ at_source() {
 	[ -d "$build/o" ] || build=${TOOLS%/tests/tools}
 }
 
-# files_of_machine: what an installation could leave behind.
+# files_of_machine: what an installation could leave behind.  In /var/lib, where others write
+# meanwhile, which an overlay shows, that is what has our name.
 files_of_machine() {
 	find /usr/local /usr/bin /usr/share/man /usr/share/doc /usr/share/bash-completion /etc \
-		/var/lib ! -type d ! -path '/var/lib/apt/*' ! -path '/var/lib/dpkg/*' \
-		! -path '/etc/*-' ! -path '/etc/.pwd.lock' 2>/dev/null | sort
-	ls -d /var/lib/gpulease* 2>/dev/null
+		! -type d ! -path '/etc/*-' ! -path '/etc/.pwd.lock' 2>/dev/null | sort
+	find /var/lib -name '*gpulease*' ! -path '/var/lib/apt/*' ! -path '/var/lib/dpkg/*' \
+		2>/dev/null | sort
 	getent group | sort
 }
 

@@ -245,6 +245,20 @@ wait_until() {
 	done
 }
 
+# sometimes COMMAND…: whether it succeeds in one of ten tries.  For what the program does where
+# it gets the time to, and on a slow machine not always; the command prints no results.
+sometimes() {
+	sometimes_left=10
+	until "$@"; do
+		[ $((sometimes_left -= 1)) -gt 0 ] || return 1
+	done
+}
+
+# becomes PID NAME: returns once a process that was just started runs the program of that name.
+becomes() {
+	wait_until "[ \"\$(cat '/proc/$1/comm')\" = '$2' ]" || bail "process $1 is no $2"
+}
+
 # --- jobs that run until they are told to end ----------------------------------------------
 #
 # A job has a NAME.  Its command notes in $S/NAME.runs its pid, its id and its GPUs, and

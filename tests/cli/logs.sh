@@ -45,7 +45,7 @@ shows() {
 	[ "$(grep -v '^gpulease: ' "$S/$1.out")" = "$2" ]
 }
 
-# waits_in_poll NAME: it has printed what there is and sleeps
+# sleeps NAME: it lives, and waits for more
 sleeps() {
 	[ "$(process_state "$(pid_of "$1")")" = S ]
 }
@@ -72,7 +72,7 @@ live() {
 	is 'what a job writes is shown as it comes' wait_until 'shows f one'
 	is 'to each who follows' wait_until 'shows g one'
 	run 'and printed' 0 one '' "$GPULEASE" --log "$id"
-	is 'nobody ends before it does' [ "$(sleeps f && sleeps g && echo yes)" = yes ]
+	is 'nobody ends before it does' wait_until 'sleeps f && sleeps g'
 	tell a 'printf "%s" two'
 	is 'a part of a line, too' wait_until 'shows f "$lines"'
 	tell a 'echo; exit 3'
@@ -193,7 +193,7 @@ orphan() {
 	kill -KILL "$(ps -o ppid= -p "$(cat "$S/a.runs")" | tr -d ' ')"
 	tell a 'echo two'
 	is 'a job whose supervisor was killed is followed' wait_until 'shows f "$lines"'
-	is 'as long as it runs' sleeps f
+	is 'as long as it runs' wait_until 'sleeps f'
 	tell a exit
 	ended f
 	is 'and no longer' [ "$rc" = 0 ]

@@ -131,6 +131,44 @@ run 'nobody goes past a head if nobody knows when it starts' 124 '' \
 	'*behind ticket 2, which waits for 2 GPUs' "$GPULEASE" -n 0.1 --time 1m -I true
 release_all half head
 
+# What a job has left behind may be gone at any moment: that is kept for the head as well.
+cards 3
+holder long --time 10h --gpu-ids 0
+mkfifo "$S/left.hold"
+run 'a job leaves a process behind' 0 '' '' "$GPULEASE" --gpu-ids 1 \
+	sh -c 'cat "$1" >/dev/null 2>&1 & ' sh "$S/left.hold"
+waiter head -n 2 --time 1h
+is 'the promise is the one without it' like \
+	'*1 is free; GPU 1 is kept by processes *; at the latest about *' "$(said head)"
+begin past --time 5h
+wait_until '[ -s "$S/past.err" ] || runs past'
+is 'nobody who would still be there goes past the head' waits past
+echo >"$S/left.hold"
+is 'which starts once that has ended' wait_until 'runs head'
+release_all long head past
+
+# The memory of one of several jobs on a GPU, for a moment after its end.
+cards 1
+holder one -n 0.5
+holder other -n 0.5
+echo 20000 >"$FAKE_SMI_DIR/base.0"
+waiter head -n 0.5
+release_all other
+wait_until '"$GPULEASE" --queue | grep -q "was just left by a job, whose memory is still held$"'
+is 'the reason why the head waits is not somebody outside' [ "$?" -eq 0 ]
+run 'the head stays one' 124 '' '*behind ticket 3, which waits for 0.5 of a GPU' \
+	"$GPULEASE" --vram 10G -I true
+rm "$FAKE_SMI_DIR/base.0"
+is 'and starts when the memory is free' wait_until 'runs head'
+release_all one head
+
+cards 1
+holder year --time 365d
+waiter head
+is 'the same day of another year is not today' like \
+	'*at the latest about 20[0-9][0-9]-[0-9][0-9]-[0-9][0-9] ??:??' "$(said head)"
+release_all year head
+
 # The head needs a part of a GPU: the rest of it is nobody's to keep.
 cards 1
 holder most -n 0.7 --time 1h
@@ -166,7 +204,7 @@ holder half -n 0.5
 waiter whole
 run 'paused while a job runs and one waits' 0 '' '' "$GPULEASE" --pause 0
 run 'no share is leased any more' 124 '' '*GPU 0 is paused by *' "$GPULEASE" -n 0.5 -I true
-is 'the one that runs runs on' [ "$(process_state "$(pid_of half)")" = S ]
+is 'the one that runs runs on' wait_until '[ "$(process_state "$(pid_of half)")" = S ]'
 waiter next -n 0.5
 release_all half
 run 'nor a whole one when it has ended' 124 '' '*GPU 0 is paused by *' "$GPULEASE" -I true
@@ -374,6 +412,17 @@ release_all other third
 run 'more than it ever allows' 125 '' \
 	'gpulease: cannot lease 2 GPUs: all-gpus in the configuration allows 1 at once' \
 	"$GPULEASE" -n 2 true
+cards 3
+conf 'all-gpus = 2'
+holder one --gpu-ids 0
+run 'a GPU is out of service' 0 '' '' "$GPULEASE" --pause 2
+waiter broken --gpu-ids 1,2
+is 'who waits for it is told so and not of the limit' like '*GPU 2 is paused by *' "$(said broken)"
+run 'and holds nobody back within that' 0 1 '' "$GPULEASE" -I sh -c "$show"
+run 'it is back' 0 '' '' "$GPULEASE" --resume 2
+release_all one
+is 'and it starts' wait_until 'runs broken'
+release_all broken
 cards 5
 conf 'all-gpus = 5'
 holder first --gpu-ids 0
@@ -405,6 +454,10 @@ done
 conf 'default-time = 1h'
 run 'with -v it is told where the limit is from' 0 '' \
 	'*the time limit is 1h00m: default-time in the configuration*' "$GPULEASE" -v -n 1 true
+run 'a grace of its own goes with it' 0 '' '' "$GPULEASE" --grace 5s true
+usual
+run 'but not without any limit' 125 '' 'gpulease: --grace is the time from TERM to KILL after *' \
+	"$GPULEASE" --grace 5s true
 conf 'all-waiting = 2'
 holder all -n 2
 waiter first
@@ -421,7 +474,7 @@ usual
 cards 2
 run 'would start' 0 'would start now on GPU 0,1' '' "$GPULEASE" -n 2 --dry-run touch "$S/ran"
 run 'a share, too' 0 'would start now on GPU 0' '' "$GPULEASE" -n 0.5 --dry-run touch "$S/ran"
-run 'without a GPU' 0 'would start now on GPU none' '' "$GPULEASE" -n 0 --dry-run touch "$S/ran"
+run 'without a GPU' 0 'would start now, without GPUs' '' "$GPULEASE" -n 0 --dry-run touch "$S/ran"
 holder half -n 0.5
 waiter head -n 2
 run 'would wait' 124 'would wait, 2nd in the queue: behind ticket 2, which waits for 2 GPUs' '' \

@@ -99,6 +99,20 @@ is 'until it is' wait_until 'runs high'
 release_all high
 release_all low
 
+# --- a limit for all ---------------------------------------------------------------------
+
+cards 3
+printf '%s\n' 'max-priority = 1000' 'all-gpus = 2' >"$conf"
+holder low --preemptible -n 2
+begun low
+begin high --priority 5
+is 'where a limit is all that is in the way it is no other' wait_until 'runs high'
+is 'by one that is asked once' [ "$(controls 2)" -eq 1 ]
+release_all high
+is 'and then comes back' wait_until 'runs low'
+release_all low
+echo 'max-priority = 1000' >"$conf"
+
 # --- several -----------------------------------------------------------------------------
 
 cards 3

@@ -112,8 +112,15 @@ run 'also one with more memory' 0 '' '' job --oom-retries 1 --vram 1G -i "$S/lin
 is 'whose output is in one file' [ "$(cat "$S/log")" = "$whole
 CUDA out of memory.
 $whole" ]
-run 'and one after a limit' 124 "$whole
-$whole" '' job -t 300ms --on-limit requeue --max-requeues 1 -i "$S/lines" 'cat; exec sleep 1000'
+# until the limit leaves each attempt the time to read
+for limit in 300ms 3s 30s; do
+	try job -t $limit --on-limit requeue --max-requeues 1 -i "$S/lines" \
+		'cat; : >"$1/read$count"; exec sleep 1000'
+	[ ! -e "$S/read1" ] || [ ! -e "$S/read2" ] || break
+	rm -f "$S/read1" "$S/read2"
+done
+is 'and one after a limit' [ "$rc:$out:$err" = "124:$whole
+$whole:" ]
 again
 submitted=$("$GPULEASE" -Q --config "$S/soon" --submit --retries 1 -i "$S/lines" -o "$S/log" \
 	sh -c '. "$1/note"; cat; exit 3' - "$S")

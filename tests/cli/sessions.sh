@@ -20,6 +20,7 @@ at_exit end_sessions
 # The command: notes what it finds in $S/NAME.found, and ends with STATUS when $S/NAME.end is there.
 cat >"$S/job" <<'END'
 #!/bin/sh
+mkfifo "$1.hold"
 {
 	tty
 	pwd
@@ -28,7 +29,6 @@ cat >"$S/job" <<'END'
 	printf '%s|' "$@"
 } >"$1.new"
 mv "$1.new" "$1.found"
-mkfifo "$1.hold"
 read -r status <"$1.hold"
 exit "$status"
 END
@@ -45,6 +45,13 @@ only() {
 	for only_program in sh cat sed mkfifo mv tty env; do
 		ln -s "$(command -v "$only_program")" "$S/bin/$only_program"
 	done
+}
+
+# keep_server: a server of tmux goes with its last session, and fails who comes just then
+keep_server() {
+	[ ! -e "$S/bin/tmux" ] ||
+		wait_until 'tmux new-session -d "sleep 1000" 2>/dev/null' ||
+		bail 'tmux begins no session'
 }
 
 # begin_session NAME OPTION…: sets $id
@@ -106,6 +113,7 @@ done
 
 if command -v tmux >/dev/null 2>&1 && command -v script >/dev/null 2>&1; then
 	only tmux
+	keep_server
 	mkdir "$S/sub"
 	(cd "$S" && try env PATH="$S/bin" "$GPULEASE" --screen -D sub -n 1 sh -c :)
 	is '-D is obeyed once' like '' "$(cat "$S/err")"
@@ -133,12 +141,13 @@ for program in tmux screen; do
 	command -v "$program" >/dev/null 2>&1 || continue
 	only "$program"
 	end_sessions
+	keep_server
 	sim 4
+	mkfifo "$S/within.outer"
 	try "$GPULEASE" -n 2 env PATH="$S/bin" sh -c 'echo ",$CUDA_VISIBLE_DEVICES," >"$3.gpus"
 		"$1" --screen -n 1 -- "$2" "$3"; read -r line <"$3.outer"' \
 		- "$GPULEASE" "$S/job" "$S/within" &
 	started="$started $!"
-	mkfifo "$S/within.outer"
 	is "$program: a session that is begun in a lease gets a GPU of its own" \
 		wait_until '[ -e "$S/within.found" ]'
 	is "$program: which is none of that lease's" \
@@ -146,6 +155,7 @@ for program in tmux screen; do
 	echo 0 >"$S/within.hold"
 	echo >"$S/within.outer"
 	rm -f "$S"/within.*
+	is "$program: and ends" wait_until '[ -z "$(names)" ]'
 
 	sims='5 6'
 	[ "$program" = tmux ] || sims='8 9'
@@ -199,6 +209,8 @@ if command -v tmux >/dev/null 2>&1; then
 	printf '#!/bin/sh\nexit 3\n' >"$S/bin/broken"
 	chmod +x "$S/bin/broken"
 	mv "$S/bin/broken" "$S/bin/tmux"
+	run 'a file that cannot be opened' 125 '' "gpulease: cannot open '/no/such': *" \
+		env PATH="$S/bin" "$GPULEASE" --screen -o /no/such true
 	run 'a tmux that fails' 125 '' 'gpulease: tmux could not begin a session (exit status 3)' \
 		env PATH="$S/bin" "$GPULEASE" --screen sh
 fi

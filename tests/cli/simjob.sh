@@ -133,12 +133,17 @@ said() {
 	echo "$out" | sed 's/^[0-9:]\{8\} //' | grep -qx "$1"
 }
 
+# tour FOLDER
 tour() {
-	try "$GPULEASE" --batch "$examples/tour.txt" --log-dir "$S/logs"
+	try "$GPULEASE" --batch "$examples/tour.txt" --log-dir "$1"
 	rm -f "$S"/tmp/gpulease-tour-*.oom
 }
 
-tour
+# One that is slow in the start may find its place taken by those behind it.
+for logs in "$S/logs" "$S/logs.2" "$S/logs.3"; do
+	tour "$logs"
+	[ "$(echo "$out" | grep -c ' job [234] started on GPU 0, ')" -ne 3 ] || break
+done
 is 'the tour ends with the highest exit status' test "$rc" -eq 125
 is 'and says what it came to' said '9 jobs: 6 finished, 3 failed, in .*'
 for number in 2 3 4; do
@@ -151,7 +156,7 @@ is 'one has both GPUs then' said "job 6 'both' started on GPUs 0,1, .*"
 is 'one fails' said 'job 7 ended: exit status 3 after .*'
 is 'one cannot run' said 'job 8 cannot run: .*3 GPUs.*'
 is 'one has its time' said 'job 9 ended: time limit after .*'
-tour
+tour "$logs"
 is 'again it runs nothing' test "$rc" -eq 125 -a -z "$(echo "$out" | grep started)"
 cd "$examples/../.." || bail 'no source'
 run 'the table runs, the lowest number first' 0 '*job 2 started*3 jobs: 3 finished*' '*' \

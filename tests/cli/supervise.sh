@@ -95,7 +95,7 @@ is 'it may be tried again after its limit' [ "$rc:$out:$err" = '124:1
 2:' ]
 is 'and then it is over' "$GPULEASE" -I30s -n 8 true
 # shellcheck disable=SC2016
-limited 'like "1*" "$out"' --on-limit requeue --grace 50ms sh -c '
+limited 'like "1*" "$out"' --on-limit requeue --max-requeues 2 --grace 50ms sh -c '
 	trap "" TERM HUP; kill -HUP $PPID; echo $GPULEASE_ATTEMPT; while :; do sleep 0.02; done'
 is 'but not one that was told to end' [ "$rc:$out" = 124:1 ]
 

@@ -274,7 +274,9 @@ catcher() {
 for options in '' '--report' '-n 0' '-n 0 --report'; do
 	# shellcheck disable=SC2086 # options
 	catcher a $options
-	run "a signal to a job with '$options'" 0 '' '' "$GPULEASE" --signal-job "$(id_of a)" USR1
+	# it may run before its supervisor has noted which process it is
+	wait_until 'try "$GPULEASE" --signal-job "$(id_of a)" USR1; ! like "*, just now" "$err"'
+	is "a signal to a job with '$options'" [ "$rc:$out$err" = 0: ]
 	is 'it has it' wait_until '[ -s "$S/a.caught" ]'
 	run 'another, by its number' 0 '' '' "$GPULEASE" --signal-job "$(id_of a)" 12
 	ended a
