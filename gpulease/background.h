@@ -30,9 +30,9 @@ bool background_begin(const struct context *context, int *ret_status);
 
 /*
  * In the new process: job @job has its ticket.  Opens its files as stdin, stdout and stderr and
- * lets the caller go once that has printed the id; where there is none, but a log already, gives that the name by which it is
- * found.  0, or an exit status after the reason was told; the job is not to go on
- * then.
+ * lets the caller go once that has printed the id; where there is none, but a log already, gives
+ * that the name by which it is found.  0, or an exit status after the reason was told; the job is
+ * not to go on then.
  */
 MUST_CHECK int background_announce(const struct context *context, uint64_t job);
 

@@ -7,9 +7,10 @@
 #include "batch_list.h"
 
 /*
- * Checks that each name in `after` and `after-ok` is one of a line, or @known (NULL: nobody), and that no lines wait for
- * each other, nor one for itself.  Numbers of jobs are not looked at.  Takes time as the list is
- * long.  0; -EINVAL with the reason, and in *@ret_line the number of the line; -ENOMEM.
+ * Checks that each name in `after` and `after-ok` is one of a line, or @known (NULL: nobody), and
+ * that no lines wait for each other, nor one for itself.  Numbers of jobs are not looked at.
+ * Takes time as the list is long.  0; -EINVAL with the reason, and in *@ret_line the number of
+ * the line; -ENOMEM.
  */
 MUST_CHECK int batch_after_check(const struct batch_list *list,
 	const struct batch_known *known, unsigned *ret_line, struct why *why);

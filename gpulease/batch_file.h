@@ -46,8 +46,9 @@ struct batch_file {
 MUST_CHECK int batch_file_open(const char *path, struct batch_file *ret, struct why *why);
 
 /*
- * Reads it now: ->text (not NULL) and ->size, whole lines.  0, or a negative errno with the reason in
- * @why (-EFBIG beyond BATCH_FILE_MAX; -EINVAL: no regular file): then both are as before.
+ * Reads it now: ->text (not NULL) and ->size, whole lines.  0, or a negative errno with the
+ * reason in @why (-EFBIG beyond BATCH_FILE_MAX; -EINVAL: no regular file): then both are as
+ * before.
  */
 MUST_CHECK int batch_file_read(struct batch_file *file, struct why *why);
 

@@ -124,8 +124,8 @@ static int keep_list(struct loading *loading, const struct batch_event *event)
 }
 
 /*
- * Behind a line that could not be read, or written, numbers may be missing.  Others have them all the same,
- * and those that follow stay who they are.
+ * Behind a line that could not be read, or written, numbers may be missing.  Others have them all
+ * the same, and those that follow stay who they are.
  */
 static int fill_gap(struct loading *loading, uint64_t next)
 {

@@ -4,8 +4,9 @@
  *
  * The runner holds the other end of a socket.  Through it go events, a line each, to the
  * runner; and from it single bytes: BATCH_RECALL, the line is gone or was changed, which counts
- * while no command runs; BATCH_STOP, the end that comes now is the runner's doing; BATCH_BY_LINE, it is cancelled by the word in
- * its line.  When the runner dies the socket ends: who has not started yet gives up, who has goes on.
+ * while no command runs; BATCH_STOP, the end that comes now is the runner's doing; BATCH_BY_LINE,
+ * it is cancelled by the word in its line.  When the runner dies the socket ends: who has not
+ * started yet gives up, who has goes on.
  *
  * A full socket loses what is told: the journal has what counts, and the runner learns of the
  * end of its child in any case.  An event that could not be put into the journal, an end for some

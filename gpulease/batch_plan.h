@@ -44,7 +44,10 @@ MUST_CHECK int batch_plan_begin(struct batch_plan *plan, const struct batch_jobs
 /* Jobs that were started may be to be started again: forget what is known of their order. */
 void batch_plan_again(struct batch_plan *plan);
 
-/* What is next; BATCH_STEP_START only where it @may_start.  *@ret_job is set but for BATCH_STEP_WAIT. */
+/*
+ * What is next; BATCH_STEP_START only where it @may_start.  *@ret_job is set but for
+ * BATCH_STEP_WAIT.
+ */
 enum batch_step batch_plan_next(struct batch_plan *plan, bool may_start,
 	struct batch_job **ret_job, uint64_t *ret_other);
 

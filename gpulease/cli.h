@@ -115,7 +115,10 @@ struct settings {
 	 */
 	const char *output, *error, *input;
 
-	/* NULL-terminated; set for VERB_RUN, and then with a first word unless ->lease_only, ->shell */
+	/*
+	 * NULL-terminated; set for VERB_RUN, and then with a first word unless ->lease_only or
+	 * ->shell
+	 */
 	char **command;
 
 	/* the verbs; operands of --cancel, --pause, --resume, good for operands.h */

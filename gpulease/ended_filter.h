@@ -25,8 +25,8 @@ MUST_CHECK int ended_filter_make(
 	const struct settings *settings, struct ended_filter *ret, struct why *why);
 
 /*
- * Whether @end, of which no more is left than may be shown, is one of them: A job is of a time if it was there for any part of it;
- * one of which no time is known is of none.  Pure.
+ * Whether @end, of which no more is left than may be shown, is one of them: A job is of a time if
+ * it was there for any part of it; one of which no time is known is of none.  Pure.
  */
 bool ended_filter_admits(
 	const struct ended_filter *filter, const struct history_end *end);

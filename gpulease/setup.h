@@ -21,8 +21,9 @@ size_t setup_words(const struct settings *settings);
 /*
  * *@ret becomes ->command with that shell before it.  A command that is a single word with
  * blanks or operators of the shell, and no program, is a line for it, and so is that of a jobs
- * file (->line): its words are then `eval` and that line.  Looks for conda and its environment, as the user.  0, or an exit status after
- * the reason was told.  The memory is one for the whole run of the program.
+ * file (->line): its words are then `eval` and that line.  Looks for conda and its environment,
+ * as the user.  0, or an exit status after the reason was told.  The memory is one for the whole
+ * run of the program.
  */
 MUST_CHECK int setup_wrap(const struct settings *settings, char ***ret);
 

@@ -123,9 +123,9 @@ MUST_CHECK int broker_requeue(struct broker *broker, const struct request *reque
 /*
  * At once or not at all: gives ->heir a lease on the GPUs that it and its children use
  * already, as nvidia-smi has shown it (broker_probe() first), with what @request needs of
- * each; how many has to be right, 0: any number.  0 with ->verdict.gpus; -ENODEV: it uses none; or another negative
- * errno; always with the reason in @why.  The ticket, which is void once this process ends, is
- * given up where it fails.
+ * each; how many has to be right, 0: any number.  0 with ->verdict.gpus; -ENODEV: it uses none;
+ * or another negative errno; always with the reason in @why.  The ticket, which is void once this
+ * process ends, is given up where it fails.
  */
 MUST_CHECK int broker_adopt(struct broker *broker, const struct request *request,
 	const char *user, struct why *why);

@@ -1,6 +1,6 @@
 /*
- * Between the parts of the broker: broker.c takes turns, broker_join.c tickets, broker_plan.c says what the queue
- * means for this job, broker_wait.c what is worth waking up for,
+ * Between the parts of the broker: broker.c takes turns, broker_join.c tickets, broker_plan.c
+ * says what the queue means for this job, broker_wait.c what is worth waking up for,
  * broker_adopt.c leases those who are there already.
  */
 #ifndef GPULEASE_BROKER_PARTS_H

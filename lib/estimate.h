@@ -25,10 +25,10 @@ static inline bool estimate_wants(const struct plan_row *row)
 
 /*
  * Sets @ret_start_ms[i] to when @rows[i] of the @count in their order would start, now_ms:
- * at once, 0: nobody knows.  That is who is held by another job, who waits for a job without a limit or for
- * anything but a lease, and who comes too late to be looked at.  What live leases count
- * towards a limit is kept for good, since it is not known whose they are: a job that a limit
- * keeps waiting is estimated too late, or not at all.
+ * at once, 0: nobody knows.  That is who is held by another job, who waits for a job without a
+ * limit or for anything but a lease, and who comes too late to be looked at.  What live leases
+ * count towards a limit is kept for good, since it is not known whose they are: a job that a
+ * limit keeps waiting is estimated too late, or not at all.
  *
  * Returns 0 or -ENOMEM; then nothing is set.
  */

@@ -49,8 +49,8 @@ MUST_CHECK int fdio_pwrite(int fd, const void *in, size_t size, off_t offset);
 MUST_CHECK int fdio_open_shared(int dirfd, const char *name, int flags);
 
 /*
- * Makes @name appear below @dirfd complete, with @size bytes from @in, mode @mode: written under the
- * temporary name @temporary and linked.  0, also when it was there already; or a negative
+ * Makes @name appear below @dirfd complete, with @size bytes from @in, mode @mode: written under
+ * the temporary name @temporary and linked.  0, also when it was there already; or a negative
  * errno.  A crash leaves the temporary file.
  */
 MUST_CHECK int fdio_publish(int dirfd, const char *name, const char *temporary,

@@ -5,8 +5,8 @@
  * held takes nothing and is in nobody's way.
  *
  * Nobody waits for himself, by way of whom he waits for: jobs named by their ids are older, and
- * by its name a ticket is held by jobs that run and by tickets before it in the order alone, of those
- * only by such as wait for no job by its id.
+ * by its name a ticket is held by jobs that run and by tickets before it in the order alone, of
+ * those only by such as wait for no job by its id.
  *
  * Whether and how a job has ended is outcome.h's.  Nothing is written: a crash leaves nothing.
  */

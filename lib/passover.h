@@ -34,9 +34,9 @@ bool passover_includes(struct passover *passover, const struct queue_row *row);
 
 /*
  * After a turn in which we cannot start: @could_start says that we could were all tickets
- * ahead, those before @own in the order, passed over.  Asks, or judges the answers, when it is time.  PASSOVER_CHANGED: some
- * are passed over now, plan again; 0; or a negative errno.  *@ret_wake_ms is when to come
- * back, INT64_MAX: no need.
+ * ahead, those before @own in the order, passed over.  Asks, or judges the answers, when it is
+ * time.  PASSOVER_CHANGED: some are passed over now, plan again; 0; or a negative errno.
+ * *@ret_wake_ms is when to come back, INT64_MAX: no need.
  */
 enum { PASSOVER_CHANGED = 1 };
 MUST_CHECK int passover_consider(struct passover *passover, struct queue *queue,

@@ -9,8 +9,9 @@
  *
  * Who waits sets leases aside in its snapshot, plans as if they had ended, and spares again
  * those without whose end it could start as well.  Only if it could start at once when the rest
- * has ended, be it a limit that kept it waiting, does it ask; and not again before the time that they have for it is over, and each
- * time later: an owner that is stopped, or a command that cannot be killed, is no storm.
+ * has ended, be it a limit that kept it waiting, does it ask; and not again before the time that
+ * they have for it is over, and each time later: an owner that is stopped, or a command that
+ * cannot be killed, is no storm.
  *
  * Nothing needs repair: a control is void with the ticket that asks.
  */

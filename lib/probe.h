@@ -35,9 +35,10 @@ MUST_CHECK int probe_load(const struct statedir *dir, struct probe *ret);
 /*
  * Marks in @probe how long each GPU has been idle (probe_mark_idle()) and how much each process
  * was seen to use (probe_mark_peaks()), by the last result or, where that is none, by @before,
- * the last that the caller has seen, which may be NULL; and makes it the last result.  One that was started later and is there already stays.  In a
- * hardened @dir one that is not sound is not stored: its starter may have spoiled it.  0 or a
- * negative errno; then only the others lack the result.
+ * the last that the caller has seen, which may be NULL; and makes it the last result.  One that
+ * was started later and is there already stays.  In a hardened @dir one that is not sound is not
+ * stored: its starter may have spoiled it.  0 or a negative errno; then only the others lack the
+ * result.
  */
 MUST_CHECK int probe_store(const struct statedir *dir, const struct usage_policy *policy,
 	const struct probe *before, struct probe *probe);

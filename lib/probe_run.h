@@ -62,8 +62,8 @@ int64_t probe_run_deadline_ms(const struct probe_run *run);
  * Goes on without blocking.  PROBE_RUNNING, or 0 when the run is done and *@ret is set, with
  * ->trouble where there is no data.  At its limit the run is done, too, and what is left of
  * it killed and abandoned; where that is the list only, the MIG instances are missing and
- * nothing else.  So it is as soon as one of them is seen stopped, or a query killed, without any data.  Must not
- * be called where nothing runs.
+ * nothing else.  So it is as soon as one of them is seen stopped, or a query killed, without any
+ * data.  Must not be called where nothing runs.
  */
 MUST_CHECK int probe_run_step(struct probe_run *run, int64_t now_ms, struct probe *ret);
 

@@ -22,8 +22,8 @@
 /*
  * By the probe of @view: for each lease on a shared GPU ->seen_mib and ->lease.peak_mib; for
  * each such GPU, and each without a live lease, ->foreign_mib, ->settling_mib and as ->culprit
- * who holds the most, of what is foreign if anything is; and of each lease whose owner is dead ->quiet_ms.  Nothing is known without a
- * probe.
+ * who holds the most, of what is foreign if anything is; and of each lease whose owner is dead
+ * ->quiet_ms.  Nothing is known without a probe.
  */
 void usage_judge(struct snapshot *view, int64_t now_ms);
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# No function is longer than 60 lines, no file of lib/ and gpulease/ longer than 450.
+# No function is longer than 60 lines, no file of lib/ and gpulease/ longer than 450, no line of
+# a comment, which clang-format leaves alone, longer than 100 columns.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -10,6 +11,13 @@ for file in lib/*.[ch] gpulease/*.[ch] gpulease/*/*.[ch]; do
 done >"${TMPDIR:-/tmp}/long.$$"
 result 'files of at most 450 lines' "$(cat "${TMPDIR:-/tmp}/long.$$")"
 rm -f "${TMPDIR:-/tmp}/long.$$"
+
+result 'comments of at most 100 columns' "$(
+	for file in lib/*.[ch] gpulease/*.[ch] gpulease/*/*.[ch] tests/*.[ch] tests/*/*.[ch]; do
+		expand "$file" | awk -v file="$file" 'length($0) > 100 && /^ *(\/\*|\*)/ {
+			print file ":" NR }'
+	done
+)"
 
 if ! ctags --version 2>/dev/null | grep -q Universal; then
 	results=$((results + 1))

@@ -8,7 +8,8 @@
  * N damages (1000), a few in each scene: a new directory with jobs that run, wait and have
  * died.  Some scenes have simulated GPUs, some a driver, which is this tool as nvidia-smi.
  * In half of them several jobs share a GPU, so that its file has more than one live lease.
- * With --keep it stops where a GPU has two owners.  The same seed gives the same scenes; what meets what is up to the scheduler.
+ * With --keep it stops where a GPU has two owners.  The same seed gives the same scenes; what
+ * meets what is up to the scheduler.
  *
  * A live lease is known by its record, its ticket and its FIFO; when all three are lost
  * nobody can tell, nor when a record was replaced by zeros, which is a release.  So a scene

@@ -2,8 +2,8 @@
  * jobcontrol: a shell with job control, as far as it matters, on a terminal of its own, and
  * somebody who types there.
  *
- *	jobcontrol STEP… -- command…	does the steps, one after the other; exits with 0, or
- *					says which could not be done, and exits with 1
+ *	jobcontrol STEP… -- command…	does the steps, one after the other; exits with 0,
+ *					or says which could not be done, and exits with 1
  *	jobcontrol --listen		a command to try: says `ready`, what it reads (`read
  *					WORD`), which signals it gets (`got NAME`); `exit N` ends
  *					it

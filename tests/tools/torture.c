@@ -13,7 +13,8 @@
  * Half of the jobs, or --shares of a hundred, declare a share or memory; some have a priority,
  * a time limit, or come after another job.  --crowd: all want very little, so that it is their
  * number that fills a GPU.  --preempt: so many of a hundred are preemptible, and run longer, so
- * that others with a higher priority meet them.  --card: what a card has where it is not the simulated 24576 MiB.
+ * that others with a higher priority meet them.  --card: what a card has where it is not the
+ * simulated 24576 MiB.
  *
  * --users: the gpulease is a set-group-ID one whose state directory is DIR, and every client
  * is one of three users, the first of which is UID.  Root pauses.
