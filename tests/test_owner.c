@@ -35,22 +35,31 @@ static bool is_hidden(const char *path)
 	       pid != (unsigned)getpid();
 }
 
-/* The one call that is made this way has two arguments. */
+/* The calls that are made this way, each with its arguments: pidfd_open(2) and ioctl(2). */
 long __wrap_syscall(long number, ...)
 {
-	va_list list;
+	unsigned long request;
 	unsigned flags;
-	pid_t pid;
+	va_list list;
+	void *info;
+	int first;
 
 	va_start(list, number);
-	pid = va_arg(list, pid_t);
+	first = va_arg(list, int);
+	if (number == SYS_ioctl) {
+		request = va_arg(list, unsigned long);
+		info = va_arg(list, void *);
+		va_end(list);
+		return __real_syscall(number, first, request, info);
+	}
 	flags = va_arg(list, unsigned);
 	va_end(list);
-	if (number == SYS_pidfd_open && pidfd_errno) {
+	assert_int_equal(number, SYS_pidfd_open);
+	if (pidfd_errno) {
 		errno = pidfd_errno;
 		return -1;
 	}
-	return __real_syscall(number, pid, flags);
+	return __real_syscall(number, first, flags);
 }
 
 int __wrap_openat(int dirfd, const char *path, int flags, ...)
@@ -190,6 +199,7 @@ static int start_grandchild(int code, pid_t *ret_child, int *ret_reap)
 		pid = fork();
 		if (pid == 0) {
 			(void)close(gate[1]);
+			(void)close(reap[1]);
 			(void)!read(gate[0], &byte, 1);
 			if (code < 0)
 				(void)raise(-code);
