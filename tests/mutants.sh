@@ -256,7 +256,7 @@ mutant any-number-of-leases room \
 mutant strangers-have-no-memory room \
 	-- 'room.mib = gpu->total_mib - gpu->foreign_mib;' 'room.mib = gpu->total_mib;'
 mutant a-share-beside-a-stranger room \
-	-- 'if (need->percent && gpu->foreign_mib && gpu->state != GPU_FREE)' 'if (false)'
+	-- 'if (need->percent && gpu->state != GPU_FREE &&' 'if (false &&'
 
 # --- which GPUs -----------------------------------------------------------------------------
 
@@ -270,12 +270,12 @@ mutant links-not-looked-at choice \
 # --- the head, and who goes past it ---------------------------------------------------------
 
 mutant backfill-without-a-limit policy plan_properties \
-	-- 'return plan->head_start_ms && row->limit_ms &&' 'return plan->head_start_ms &&'
+	-- 'return plan->backfill_ms && row->limit_ms &&' 'return plan->backfill_ms &&'
 mutant backfill-past-the-start policy \
 	-- 'plan->facts->now_ms + row->limit_ms + row->grace_ms + BACKFILL_MARGIN_MS <=' \
 	'plan->facts->now_ms + row->grace_ms + BACKFILL_MARGIN_MS <='
 mutant backfill-of-what-has-no-end policy \
-	-- '	if (at_ms == INT64_MAX)' '	if (false)'
+	-- 'if (at_ms == INT64_MAX) /* nobody knows */' 'if (false)'
 mutant beside-the-head-without-it policy \
 	-- 'room_take(&room, &plan->facts->gpus[slot], &row->need);' '(void)row;'
 mutant beside-the-head-again-and-again plan_properties \
@@ -287,7 +287,7 @@ mutant who-starts-takes-nothing policy plan_properties \
 mutant the-end-of-the-head-unseen turn \
 	-- '		verdict.kind == VERDICT_LEASED)' '		false)'
 mutant closed-too-early policy \
-	-- 'if (plan->head_start_ms || !gpuset_has(&plan->reserved, (unsigned)slot) ||' 'if ('
+	-- 'if (plan->backfill_ms || !gpuset_has(&plan->reserved, (unsigned)slot) ||' 'if ('
 
 # --- the order, and what holds back ---------------------------------------------------------
 
@@ -384,8 +384,9 @@ mutant oom-retry-has-no-more care \
 	-- '	uint64_t wanted_mib = had_mib + (had_mib + 3) / 4;' \
 	'	uint64_t wanted_mib = had_mib;'
 mutant who-was-interrupted-goes-on care \
-	-- '	if (end->wait_status == 0 || end->was_told || was_interrupted(end))' \
-	'	if (end->wait_status == 0 || end->was_told)'
+	-- '	if (end->wait_status == 0 || was_interrupted(end))' '	if (end->wait_status == 0)'
+mutant who-was-told-goes-back-into-the-queue care \
+	-- '	if (end->was_told)' '	if (false)'
 
 # --- who may be preempted -------------------------------------------------------------------
 
