@@ -317,14 +317,18 @@ tried_again() {
 	clean
 	sim 1
 	printf 'retry-delay = 1h\nretry-delay-max = 1h\n' >"$S/late"
+	echo "[fail-retries=1] $S/held a 1" >"$J"
 	i=0
-	while [ $((i += 1)) -le 30 ]; do
+	while [ $((i += 1)) -lt 30 ]; do
 		echo "[fail-retries=1] exit 1; : $i"
-	done >"$J"
+	done >>"$J"
 	batch_begin b --config "$S/late"
 	# one runs and 16 wait when the first of them fails
+	await_on a
+	wait_until '[ "$(queued)" = 16 ]' || bail 'no 16 wait'
+	: >"$S/a.go"
 	is 'lines that fail' wait_until '[ "$(event attempt 17 | grep -c .)" = 1 ]'
-	is 'wait with 16 others at most' [ "$(queued)" = 17 ]
+	is 'wait with 16 others at most' wait_until '[ "$(queued)" = 17 ]'
 	"$GPULEASE" --cancel "$(queue ticket | tail -n 2 | words /dev/stdin | tr ' ' ,)" 2>"$S/err"
 	is 'and more come when they are less' wait_until '[ "$(event attempt 18 | grep -c .)" = 1 ]'
 	kill -INT "$(pid_of b)"
