@@ -117,7 +117,7 @@ everything: all $(UNIT_TESTS) $(TOOLS) $(SIMULATE) $(REPLAYS)
 # Absolute: tests change their directory.  `make check-cli GPULEASE=…` tests another build.
 GPULEASE = $(abspath $(B))/gpulease
 ENVIRONMENT = GPULEASE=$(GPULEASE) TOOLS=$(abspath $(B))/tests/tools
-RUN   = $(ENVIRONMENT) sh tests/run -j 2
+RUN   = $(ENVIRONMENT) sh tests/run -j 3
 SWEEP = $(B)/tests/tools/sweep
 TORTURE = $(B)/tests/tools/torture
 CORRUPT = $(B)/tests/tools/corrupt
@@ -133,7 +133,7 @@ QUICK_SWEEP = $(if $(SANITIZE),$(NO_LEAKS) )$(SWEEP) --quick --every $(if $(SANI
 deps:
 	@sh tests/deps.sh
 
-# The longest first: two run at a time.
+# The longest first.  Most of the time they wait: three at a time keep two cores busy.
 check: everything
 	@$(RUN) -t 270 "$(QUICK_SWEEP)" "$(TORTURE) --jobs 150" $(CORRUPT) $(CLI_RUNS) \
 		"$(SIMULATE) --gpus 8" $(UNIT_TESTS) $(REPLAY_RUNS)

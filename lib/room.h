@@ -44,9 +44,9 @@ struct need {
 /* One live lease on a GPU. */
 struct plan_use {
 	unsigned percent; /* 100: alone; 0: declared memory alone */
+	bool is_dead;     /* its owner is: it is over once those left behind have ended */
 	uint64_t mib;     /* what it is counted with */
 	int64_t end_ms; /* when it ends at the latest, CLOCK_BOOTTIME; 0: nobody knows */
-	bool is_dead;   /* its owner is: it is over once those left behind have ended */
 };
 
 struct plan_gpu {
@@ -55,13 +55,13 @@ struct plan_gpu {
 	bool is_instance;      /* of MIG: CUDA sees one of those at a time */
 	bool is_solo;          /* takes one process at a time: cannot be shared */
 	bool is_busy; /* computes for somebody outside gpulease: not to be shared */
-	enum gpu_state state;  /* for a job that needs it alone */
-	uint32_t index;        /* what people call it */
+	enum gpu_state state : 8; /* for a job that needs it alone */
+	uint32_t index;           /* what people call it */
+	unsigned use_count;
 	uint64_t total_mib;    /* 0: not known */
 	uint64_t foreign_mib;  /* held outside gpulease, with what is to be expected */
 	uint64_t settling_mib; /* by what leases have left that have just ended */
 	const struct plan_use *uses; /* of live leases */
-	unsigned use_count;
 };
 
 /* What is left; in struct plan also what was taken. */

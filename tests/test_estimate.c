@@ -34,8 +34,9 @@ static void begin(unsigned gpu_count)
 /* A lease on GPU @slot that ends @seconds from now; 0: nobody knows. */
 static void lease(unsigned slot, unsigned percent, uint64_t mib, int64_t seconds)
 {
-	uses[slot][gpus[slot].use_count++] = (struct plan_use){ percent, mib,
-		seconds ? NOW_MS + seconds * S : 0, false };
+	uses[slot][gpus[slot].use_count++] = (struct plan_use){ .percent = percent,
+		.mib = mib,
+		.end_ms = seconds ? NOW_MS + seconds * S : 0 };
 	gpus[slot].state = GPU_LEASED;
 }
 

@@ -88,8 +88,9 @@ static void random_uses(unsigned slot)
 
 	gpu->uses = uses;
 	if (chance(30)) {
-		uses[gpu->use_count++] = (struct plan_use){ WHOLE_PERCENT, gpu->total_mib,
-			random_end_ms(), false };
+		uses[gpu->use_count++] = (struct plan_use){ .percent = WHOLE_PERCENT,
+			.mib = gpu->total_mib,
+			.end_ms = random_end_ms() };
 	} else {
 		unsigned left = WHOLE_PERCENT, count = below(gpu->is_solo ? 2 : USES + 1);
 
@@ -97,9 +98,9 @@ static void random_uses(unsigned slot)
 			unsigned percent = chance(30) ? 0 : below(left / 2 + 1);
 
 			left -= percent;
-			uses[gpu->use_count++] = (struct plan_use){ percent,
-				gpu->total_mib ? below(CARD_MIB / 3) : 0, random_end_ms(),
-				false };
+			uses[gpu->use_count++] = (struct plan_use){ .percent = percent,
+				.mib = gpu->total_mib ? below(CARD_MIB / 3) : 0,
+				.end_ms = random_end_ms() };
 		}
 	}
 	for (unsigned i = 0; i < gpu->use_count; i++)
@@ -109,6 +110,11 @@ static void random_uses(unsigned slot)
 		}
 	if (gpu->use_count && gpu->state == GPU_FREE)
 		gpu->state = GPU_LEASED;
+}
+
+static enum gpu_state any_gpu_state(void)
+{
+	return chance(75) ? GPU_FREE : (enum gpu_state)below(GPU_STATES);
 }
 
 static void random_gpu(unsigned slot, bool has_instances)
@@ -121,7 +127,7 @@ static void random_gpu(unsigned slot, bool has_instances)
 		.is_instance = has_instances && chance(50),
 		.is_solo = chance(8),
 		.is_busy = chance(8),
-		.state = chance(75) ? GPU_FREE : (enum gpu_state)below(GPU_STATES),
+		.state = any_gpu_state(),
 		.index = (slot * 7 + 3) % SLOTS,
 		.total_mib = chance(4)    ? 0
 			     : chance(80) ? CARD_MIB

@@ -932,9 +932,11 @@ static void draw_world(void)
 		struct plan_gpu *gpu = &gpus[slot];
 
 		gpu->exists = draw(6) != 0;
-		gpu->state = draw(2)   ? GPU_FREE
-			     : draw(2) ? GPU_LEASED
-				       : (enum gpu_state)draw(GPU_STATES);
+		gpu->state = GPU_FREE;
+		if (draw(2))
+			gpu->state = GPU_LEASED;
+		else if (draw(2))
+			gpu->state = (enum gpu_state)draw(GPU_STATES);
 		gpu->is_just_released = draw(3) == 0;
 		gpu->index = draw(12);
 		if (gpu->state == GPU_LEASED || gpu->state == GPU_LINGERING)

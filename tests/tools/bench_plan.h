@@ -42,10 +42,11 @@ static inline void plan_bench_gpu(struct plan_bench *bench, unsigned slot, unsig
 		.state = kind < 2 ? GPU_FREE : GPU_LEASED,
 		.use_count = kind < 2 ? 0 : kind - 1,
 		.uses = bench->uses[slot] };
-	bench->uses[slot][0] = bench->uses[slot][1] =
-		kind == 2
-			? (struct plan_use){ WHOLE_PERCENT, PLAN_CARD_MIB, end_ms, false }
-			: (struct plan_use){ 30, PLAN_CARD_MIB / 4, end_ms, false };
+	bench->uses[slot][0] = bench->uses[slot][1] = (struct plan_use){
+		.percent = kind == 2 ? (unsigned)WHOLE_PERCENT : 30,
+		.mib = kind == 2 ? PLAN_CARD_MIB : PLAN_CARD_MIB / 4,
+		.end_ms = end_ms,
+	};
 	bench->links.node[slot] = (int16_t)(slot / 4 % 2);
 	for (unsigned other = 0; other < count; other++)
 		bench->links.level[slot][other] = slot / 8 == other / 8     ? LINK_NV + 12
