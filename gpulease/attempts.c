@@ -256,7 +256,6 @@ static int run_once(struct broker *broker, struct launch *launch)
 	uint32_t chance = 0;
 	int r;
 
-	begin_attempt(broker, launch);
 	supervision.waited_ms = attempt.waited_ms;
 	output_mark_again(&attempt.output);
 	rewind_input(settings);
@@ -376,6 +375,7 @@ int attempts_run(const struct attempts *attempts)
 		r = queueing_wait(attempts->queueing);
 		if (r != 0)
 			return r;
+		begin_attempt(broker, attempts->launch);
 	}
 	tell(broker, attempts->launch);
 	batch_tell_no_other();

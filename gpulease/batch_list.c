@@ -13,19 +13,13 @@ static const char byte_order_mark[] = "\xef\xbb\xbf";
 
 /* --- keys -------------------------------------------------------------------------- */
 
-static uint64_t add_to_sum(uint64_t sum, const char *text)
-{
-	for (; *text; text++)
-		sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return sum;
-}
-
 uint64_t batch_key(const char *command, const char *name)
 {
-	/* FNV-1a; a NUL between the two is a multiplication alone */
-	uint64_t key = add_to_sum(UINT64_C(0xcbf29ce484222325), command);
+	/* with the NUL between the two */
+	uint64_t key = text_hash(TEXT_HASH_BEGIN, command, strlen(command) + 1);
 
-	key = add_to_sum(key * UINT64_C(0x100000001b3), name ? name : "");
+	if (name)
+		key = text_hash(key, name, strlen(name));
 	return key ? key : 1;
 }
 

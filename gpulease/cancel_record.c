@@ -5,8 +5,6 @@
 #include "ending.h"
 #include "explain.h"
 
-enum { CLOCK_STEP_MS = 60000 }; /* how far the history's clock may have been set since */
-
 /* Of a supervisor's command, which we have ended. */
 static int status_of_command(const struct cancelled *job)
 {
@@ -58,11 +56,10 @@ static bool read_latest(
 /* Who obeys tells that himself, before he leaves. */
 static bool has_told(const struct cancelled *job, const struct ticket *ticket)
 {
-	int64_t to_real = clock_real_ms() - clock_boot_ms();
 	struct history_end end;
 
-	return history_find(job->view->dir->fd, job->job,
-		       ticket->since_ms + to_real - CLOCK_STEP_MS, &end) == 0 &&
+	return history_find_of_boot(
+		       job->view->dir->fd, job->job, ticket->since_ms, &end) == 0 &&
 	       end.attempt == ticket->attempt;
 }
 

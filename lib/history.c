@@ -10,7 +10,7 @@
 #define FILE_NAME "history"
 #define OLDER_NAME "history.1"
 
-enum { OPEN_TRIES = 8, WRITE_TRIES = 8 };
+enum { OPEN_TRIES = 8, WRITE_TRIES = 8, CLOCK_STEP_MS = 60000 };
 
 #define AT(field) offsetof(struct history_end, field)
 static const struct record_field fields[] = {
@@ -337,6 +337,14 @@ int history_find(int dirfd, uint64_t ticket, int64_t since_ms, struct history_en
 	r = find(&reader, ticket, since_ms, ret);
 	history_reader_release(&reader);
 	return r;
+}
+
+int history_find_of_boot(
+	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret)
+{
+	int64_t to_real = clock_real_ms() - clock_boot_ms();
+
+	return history_find(dirfd, ticket, since_ms + to_real - CLOCK_STEP_MS, ret);
 }
 
 /* --- what an end is ---------------------------------------------------------------- */

@@ -130,6 +130,13 @@ enum { HISTORY_SEARCHED = 32768 };
 MUST_CHECK int history_find(
 	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret);
 
+/*
+ * Likewise, of one that began at @since_ms of CLOCK_BOOTTIME or later, by a clock that may have
+ * been set by up to a minute since.
+ */
+MUST_CHECK int history_find_of_boot(
+	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret);
+
 /* How many GPUs it had: records of earlier versions have only their names.  Pure. */
 uint32_t history_gpu_count(const struct history_end *end);
 

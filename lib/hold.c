@@ -158,16 +158,6 @@ static int judge_ids(struct hold_book *book, const struct queue_row *row, bool n
 
 /* --- those of the same user and name ------------------------------------------------ */
 
-/* Names that hash alike are of one user, who may then wait for nothing. */
-static uint64_t hash_of(const char *name)
-{
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
-	return hash;
-}
-
 /* The first ticket of @uid with that name in this turn, NULL: none. */
 static const struct hold_name *find_name(
 	const struct hold_book *book, uint32_t uid, uint64_t hash)
@@ -281,7 +271,8 @@ int hold_judge(struct hold_book *book, const struct queue_row *row, bool is_own,
 	if (outcome < 0)
 		return outcome;
 	if (request->name[0]) {
-		hash = hash_of(request->name);
+		/* names that hash alike are of one user, who may then wait for nothing */
+		hash = text_hash(TEXT_HASH_BEGIN, request->name, strlen(request->name));
 		if (request->is_singleton && ret->hold == HOLD_NONE)
 			r = judge_name(book, row, hash, is_own, ret);
 		/* who comes after others may come after one that would wait for him */

@@ -50,15 +50,6 @@ static int parse_need(const char *text, struct model_need *ret, struct why *why)
 	return r;
 }
 
-static uint64_t hash_of(const char *name)
-{
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
-	return hash;
-}
-
 static int refuse_second(struct scan *scan, const char *name, unsigned first)
 {
 	why_set(&scan->reason,
@@ -70,7 +61,7 @@ static int refuse_second(struct scan *scan, const char *name, unsigned first)
 /* Names that hash alike pass for one; there is room for all of the table. */
 static int note_place(struct scan *scan, const char *name)
 {
-	uint64_t hash = hash_of(name);
+	uint64_t hash = text_hash(TEXT_HASH_BEGIN, name, strlen(name));
 	size_t at = hash & scan->places_mask;
 
 	for (; scan->places[at].line; at = (at + 1) & scan->places_mask)

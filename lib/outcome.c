@@ -13,7 +13,6 @@ enum {
 	SILENT_MS = 10000,
 	UNWATCHABLE_MS = 1000, /* the longest time between two looks at such an owner */
 	MOST_STATUS = 255,
-	CLOCK_STEP_MS = 60000, /* how far the history's clock may have been set since */
 	ATTEMPTS_PER_LOOK = 8,
 };
 
@@ -218,14 +217,14 @@ int outcome_judge(struct outcome *job, struct outcome_look *look, bool is_own)
 /* What the history says of the end of @job: its status, or -1. */
 static int status_in_history(const struct outcome *job, const struct outcome_look *look)
 {
-	int64_t to_real = clock_real_ms() - clock_boot_ms();
+	int dirfd = look->queue->dir->fd, r;
 	struct history_end end;
 	uint64_t status;
 
-	if (history_find(look->queue->dir->fd, job->job,
-		    job->has_owner ? job->since_ms + to_real - CLOCK_STEP_MS : 0,
-		    &end) != 0 ||
-		!end.status[0] || parse_u64(end.status, MOST_STATUS, &status, NULL) < 0)
+	r = job->has_owner ? history_find_of_boot(dirfd, job->job, job->since_ms, &end)
+			   : history_find(dirfd, job->job, 0, &end);
+	if (r != 0 || !end.status[0] ||
+		parse_u64(end.status, MOST_STATUS, &status, NULL) < 0)
 		return -1;
 	/* an earlier attempt's is not the job's */
 	if (job->has_owner && (end.attempt ? end.attempt : 1) != job->attempt)

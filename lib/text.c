@@ -137,6 +137,13 @@ size_t text_columns(const char *string, size_t size)
 	return columns;
 }
 
+uint64_t text_hash(uint64_t hash, const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
 void why_set(struct why *why, const char *format, ...)
 {
 	struct text text;

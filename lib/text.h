@@ -39,6 +39,10 @@ void text_add_printable(struct text *out, const char *in, size_t size);
 /* How many columns the UTF-8 in the first @size bytes of @string take: one a character. */
 size_t text_columns(const char *string, size_t size);
 
+/* FNV-1a of the @size bytes at @bytes, going on from @hash; of the first TEXT_HASH_BEGIN.  Pure. */
+#define TEXT_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+uint64_t text_hash(uint64_t hash, const char *bytes, size_t size);
+
 /* A reason for a user: one line, lower case, without full stop. */
 struct why {
 	char text[320];

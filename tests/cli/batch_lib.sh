@@ -97,6 +97,21 @@ queue() {
 		s/^ *"'"$1"'": "\{0,1\}\([^",]*\).*/\1/p'
 }
 
+# say WORD: a command that notes it
+say() {
+	echo "echo $1 >>$S/ran"
+}
+
+# begin_two: a batch b on one GPU, where `held a` runs and a line that says `two` waits
+begin_two() {
+	clean
+	sim 1
+	lines "$S/held a" "$(say two)"
+	batch_begin b
+	await_on a
+	wait_until '[ "$(queued)" = 1 ]'
+}
+
 # queued_words: the second word of the command of each who waits, in their order
 queued_words() {
 	queue command | cut -d ' ' -f 2 | words /dev/stdin

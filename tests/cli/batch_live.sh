@@ -8,11 +8,6 @@ scratch
 # shellcheck source=tests/cli/batch_lib.sh
 . "$(dirname "$0")/batch_lib.sh"
 
-# say WORD: a command that notes it
-say() {
-	echo "echo $1 >>$S/ran"
-}
-
 # listed RANGES: whether the runner has read a file of those jobs, in that order
 listed() {
 	grep '"event": "list"' "$W/journal.jsonl" | tail -n 1 | grep -q "\"jobs\": \"$1\""
@@ -353,12 +348,7 @@ uncancelled() {
 }
 
 broken() {
-	clean
-	sim 1
-	lines "$S/held a" "$(say two)"
-	batch_begin b
-	await_on a
-	wait_until '[ "$(queued)" = 1 ]'
+	begin_two
 	lines "$S/held a" "[gpu=1] $(say two)" "$(say three)"
 	is 'a broken edit' wait_until '[ -s "$S/b.err" ]'
 	is 'is told with file and line' grep -q "jobs, line 2: .*gpu" "$S/b.err"

@@ -8,10 +8,6 @@ scratch
 # shellcheck source=tests/cli/batch_lib.sh
 . "$(dirname "$0")/batch_lib.sh"
 
-say() {
-	echo "echo $1 >>$S/ran"
-}
-
 # kill_runner NAME: at once, and waits until it has gone
 kill_runner() {
 	kill -KILL "$(pid_of "$1")"
@@ -159,12 +155,7 @@ two_runners() {
 
 # What is started then nobody would know of.
 folder_removed() {
-	clean
-	sim 1
-	lines "$S/held a" "$(say two)"
-	batch_begin b
-	await_on a
-	wait_until '[ "$(queued)" = 1 ]'
+	begin_two
 	rm -rf "$W"
 	go a
 	is 'where the journal is removed no job is started' wait_until \
@@ -240,12 +231,7 @@ killed_both() {
 }
 
 killed_supervisor() {
-	clean
-	sim 1
-	lines "$S/held a" "$(say two)"
-	batch_begin b
-	await_on a
-	wait_until '[ "$(queued)" = 1 ]'
+	begin_two
 	kill -KILL "$(event started 1 | member pid)"
 	is 'a supervisor is killed: its command goes on' on a
 	go a
