@@ -128,6 +128,8 @@ int queueing_wait(const struct queueing *queueing)
 			diag("%s", why.text[0] ? why.text : strerror(-r));
 			return EXIT_MISUSE;
 		}
+		if (r == BROKER_WAITING && only_now && broker_looks_again(broker))
+			r = BROKER_PROBING;
 		/* a verdict takes one probe, also for who does not want to wait */
 		if (now_ms >= until_ms && !(only_now && r == BROKER_PROBING))
 			return give_up(queueing);

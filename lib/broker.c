@@ -89,6 +89,21 @@ int broker_survey(struct broker *broker)
 	return r;
 }
 
+static bool is_any_outdated(const struct snapshot *view)
+{
+	for (unsigned slot = 0; slot < view->slots; slot++)
+		if (snapshot_is_outdated(view, &view->gpus[slot]))
+			return true;
+	return false;
+}
+
+/* One that somebody else had begun before may say nothing of who has ended since. */
+static bool is_answer(const struct snapshot *view, int64_t asked_ms)
+{
+	return view->has_probe && view->probe.finished_ms >= asked_ms &&
+	       !is_any_outdated(view);
+}
+
 int broker_probe(struct broker *broker, int64_t until_ms)
 {
 	struct snapshot *view = &broker->view;
@@ -98,7 +113,7 @@ int broker_probe(struct broker *broker, int64_t until_ms)
 	while (r == 0 && clock_boot_ms() < until_ms) {
 		prober_refresh(
 			&broker->prober, clock_boot_ms(), &view->probe, &view->has_probe);
-		if (view->has_probe && view->probe.finished_ms >= asked_ms)
+		if (is_answer(view, asked_ms))
 			break;
 		prober_want(&broker->prober, clock_boot_ms());
 		r = broker_wait(broker, until_ms);
@@ -149,8 +164,7 @@ bool broker_is_probe_fresh(const struct broker *broker, const struct gpuset *set
 		!prober_serves(&broker->prober, &view->probe, broker->now_ms))
 		return false;
 	gpuset_for_each (slot, set)
-		if (view->gpus[slot].has_dead &&
-			view->probe.started_ms < view->gpus[slot].released_ms)
+		if (snapshot_is_outdated(view, &view->gpus[slot]))
 			return false;
 	return true;
 }
@@ -348,4 +362,12 @@ int broker_turn(struct broker *broker, struct why *why)
 		return r;
 	ended = end_turn(broker);
 	return ended < 0 ? ended : r;
+}
+
+bool broker_looks_again(struct broker *broker)
+{
+	if (!is_any_outdated(&broker->view))
+		return false;
+	prober_want(&broker->prober, broker->now_ms);
+	return true;
 }

@@ -168,6 +168,13 @@ static inline bool broker_has_to_wait(const struct broker *broker)
 MUST_CHECK int broker_turn(struct broker *broker, struct why *why);
 
 /*
+ * For who has no later turn: whether the last verdict was given without what nvidia-smi says of
+ * GPUs on which a lease has ended since it was asked.  It is asked again then; a turn after
+ * broker_wait() has the answer.
+ */
+bool broker_looks_again(struct broker *broker);
+
+/*
  * Waits for whatever can change the verdict, and once it has joined for its leash, at most until
  * @until_ms.  0 or -errno.
  */

@@ -189,8 +189,8 @@ static bool is_idle(const struct snapshot *snapshot, int row)
 	       !biggest_process(&snapshot->probe, row, idle_mib + 1);
 }
 
-/* Whether what was seen of the GPU says nothing, since a lease on it has ended since. */
-static bool is_outdated(const struct snapshot *snapshot, const struct snapshot_gpu *gpu)
+bool snapshot_is_outdated(
+	const struct snapshot *snapshot, const struct snapshot_gpu *gpu)
 {
 	return gpu->has_dead && snapshot->probe.started_ms < gpu->released_ms &&
 	       !snapshot->is_for_show;
@@ -214,7 +214,7 @@ static enum gpu_state judge_by_probe(
 	/* nobody starts without a fresh one */
 	if (!snapshot->has_probe)
 		return snapshot->is_for_show ? GPU_UNKNOWN : GPU_FREE;
-	if (is_outdated(snapshot, gpu))
+	if (snapshot_is_outdated(snapshot, gpu))
 		return GPU_FREE;
 	if (snapshot_is_blind(snapshot, gpu))
 		return GPU_UNKNOWN;
@@ -315,7 +315,7 @@ int snapshot_judge(struct snapshot *snapshot, int64_t now_ms)
 	for (unsigned slot = 0; slot < snapshot->slots; slot++) {
 		struct snapshot_gpu *gpu = &snapshot->gpus[slot];
 
-		if (is_outdated(snapshot, gpu))
+		if (snapshot_is_outdated(snapshot, gpu))
 			gpu->foreign_mib = gpu->settling_mib = 0;
 		gpu->state = judge_gpu(snapshot, gpu, now_ms);
 	}

@@ -158,6 +158,8 @@ wait_until '"$GPULEASE" --queue | grep -q "was just left by a job, whose memory 
 is 'the reason why the head waits is not somebody outside' [ "$?" -eq 0 ]
 run 'the head stays one' 124 '' '*behind ticket 3, which waits for 0.5 of a GPU' \
 	"$GPULEASE" --vram 10G -I true
+run 'also for who comes after the last look at the GPU' 124 '' '*behind ticket 3, *' \
+	"$GPULEASE" -n 0.2 -I true
 rm "$FAKE_SMI_DIR/base.0"
 is 'and starts when the memory is free' wait_until 'runs head'
 release_all one head
