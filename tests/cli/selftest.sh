@@ -148,4 +148,19 @@ SKIPPED $S/program.sh: not started within $seconds s*" "$out"
 counts 'what has failed by then has failed' 1 '0 passed, 1 failed, 1 skipped' \
 	"echo not ok 1; echo 1..1; : >'$S/came'; sleep 1000" --budget LIMIT
 
+second="[ -e '$S/tried' ] && echo ok 1 || echo not ok 1; : >'$S/tried'; echo 1..1"
+counts 'who fails has no second try' 1 '0 passed, 1 failed' "$second"
+rm "$S/tried"
+export RUN_AGAIN=1
+counts 'unless that is asked for' 0 '1 passed, 0 failed' "$second"
+is 'which the report says' like "AGAIN   *$S/program.sh: 0 passed, 1 failed*
+        | not ok 1*
+ok      *$S/program.sh: 1 passed*" "$out"
+counts 'the second counts, good or bad' 1 '1 passed, 1 failed' \
+	'echo ok 1; echo not ok 2; echo 1..2'
+counts 'the script knows nothing of that' 0 '1 passed, 0 failed' \
+	'[ -z "${RUN_AGAIN+set}" ] && echo ok 1; echo 1..1'
+try "$CLI/../run" false
+is 'a program that is no script has no second try' like 'FAILED*0 passed, 1 failed' "$out"
+
 finish
