@@ -189,8 +189,7 @@ static bool is_idle(const struct snapshot *snapshot, int row)
 	       !biggest_process(&snapshot->probe, row, idle_mib + 1);
 }
 
-bool snapshot_is_outdated(
-	const struct snapshot *snapshot, const struct snapshot_gpu *gpu)
+bool snapshot_is_outdated(const struct snapshot *snapshot, const struct snapshot_gpu *gpu)
 {
 	return gpu->has_dead && snapshot->probe.started_ms < gpu->released_ms &&
 	       !snapshot->is_for_show;

@@ -132,7 +132,8 @@ struct need lease_need(const struct lease *lease);
 bool snapshot_withholds(const struct snapshot *snapshot, const struct snapshot_gpu *gpu);
 
 /* Whether what the probe says of the GPU is of no use, for a lease on it has ended since. */
-bool snapshot_is_outdated(const struct snapshot *snapshot, const struct snapshot_gpu *gpu);
+bool snapshot_is_outdated(
+	const struct snapshot *snapshot, const struct snapshot_gpu *gpu);
 
 /*
  * Whether the probe, which there is, says nothing of the GPU that it could be handed out by: it
