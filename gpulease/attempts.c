@@ -261,7 +261,9 @@ static int run_once(struct broker *broker, struct launch *launch)
 	rewind_input(settings);
 	sampler_begin(&attempt.sampler, broker, launch->owner->token, &looked_at,
 		broker->ticket.request.vram_mib, context->config.tolerance_percent);
+	diag_hurry(true);
 	r = supervise(&supervision, &attempt.end);
+	diag_hurry(false);
 	if (r < 0 && r != -ECANCELED)
 		diag("cannot start the command: %s", strerror(-r));
 	if (r < 0)

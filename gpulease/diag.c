@@ -1,14 +1,15 @@
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 
 #include "diag.h"
 #include "text.h"
 
-enum { LINE_SIZE = 1024 };
+enum { LINE_SIZE = 1024, HURRY_MS = 100 };
 
 static const char own_name[] = "gpulease: ", ellipsis[] = "\xe2\x80\xa6";
 
-static bool is_verbose, is_quiet;
+static bool is_verbose, is_quiet, is_hurried;
 static char last[LINE_SIZE + sizeof(ellipsis)];
 
 void diag_setup(unsigned verbose_times, bool quiet)
@@ -17,8 +18,23 @@ void diag_setup(unsigned verbose_times, bool quiet)
 	is_quiet = quiet;
 }
 
+void diag_hurry(bool hurries)
+{
+	is_hurried = hurries;
+}
+
+/* A pipe that has room has it for a line. */
+static bool has_room(void)
+{
+	struct pollfd fd = { STDERR_FILENO, POLLOUT, 0 };
+
+	return !is_hurried || poll(&fd, 1, HURRY_MS) != 0;
+}
+
 static bool write_all(const char *bytes, size_t size)
 {
+	if (!has_room())
+		return false;
 	while (size) {
 		ssize_t n = write(STDERR_FILENO, bytes, size);
 

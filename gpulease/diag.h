@@ -23,6 +23,12 @@ const char *diag_last(void);
 /* A note of several lines; false where one of them could not be written. */
 bool note_lines(const char *lines);
 
+/*
+ * For who has others to look after, and must not wait for whoever reads stderr: as long as it
+ * hurries, a line that finds no room there within 100 ms is lost.
+ */
+void diag_hurry(bool hurries);
+
 /* Only with -v. */
 void verbose(const char *format, ...) PRINTF_LIKE(1, 2);
 

@@ -128,6 +128,7 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 	char names[64];
 	struct watchdog_order order = {
 		.dir = &launch->context->dir,
+		.job = launch->ticket,
 		.owner = *launch->owner,
 		.gpus = launch->gpus,
 		.gpu_names = names,

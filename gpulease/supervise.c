@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "announce.h"
 #include "background.h"
 #include "batch_member.h"
 #include "clock.h"
@@ -76,6 +77,9 @@ static int open_signals(struct watched *watched)
 
 static void begin_ending(struct watched *watched, enum end_cause cause)
 {
+	if (cause == CAUSE_LIMIT)
+		announce_limit(broker_job(watched->broker), watched->order->limit_ms,
+			watched->order->grace_ms);
 	watched->end->cause = cause;
 	watched->is_ending = true;
 }
@@ -97,9 +101,7 @@ static void obey_preemption(struct watched *watched)
 	if (watched->is_ending || watched->limit_cause == CAUSE_PREEMPT ||
 		watched->limit_at_ms <= at_ms)
 		return;
-	note("ticket %llu, which has a higher priority, gets the GPUs; this job goes back "
-	     "into the queue",
-		(unsigned long long)watched->broker->preempted_by);
+	announce_preemption(watched->broker->preempted_by);
 	watched->limit_at_ms = at_ms;
 	watched->limit_cause = CAUSE_PREEMPT;
 	if (!watched->has_warned)
@@ -109,17 +111,15 @@ static void obey_preemption(struct watched *watched)
 /* Whether somebody has cancelled the job. */
 static bool obey_orders(struct watched *watched)
 {
-	switch (broker_read_orders(watched->broker)) {
-	case BROKER_ORDER_CANCEL:
-		watched->end->by = watched->broker->cancelled_by;
-		begin_ending(watched, CAUSE_CANCEL);
-		return true;
-	case BROKER_ORDER_PREEMPT:
+	int order = broker_read_orders(watched->broker);
+
+	if (order == BROKER_ORDER_PREEMPT)
 		obey_preemption(watched);
+	if (order != BROKER_ORDER_CANCEL)
 		return false;
-	default:
-		return false;
-	}
+	watched->end->by = watched->broker->cancelled_by;
+	begin_ending(watched, CAUSE_CANCEL);
+	return true;
 }
 
 /* Whether the command is stopped, and has done nothing since that we have not been told of. */

@@ -2,8 +2,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "announce.h"
 #include "clock.h"
 #include "commit.h"
 #include "ending.h"
@@ -16,10 +18,72 @@
 
 enum {
 	DIRECTORY_FD = 3,
+	LOG_FD,
 	YIELD_MS = 200,  /* for --cancel, who knows more, to tell an end first */
 	STAY_MS = 5000,  /* what is still there so long after KILL is not to be killed */
 	LOCK_TRIES = 20, /* of 50 ms */
 };
+
+/* --- the job's stderr -------------------------------------------------------------- */
+
+static struct stat job_stderr; /* as it was when the job began; no mode: it had none */
+
+/*
+ * Nobody waits for the end of a file, and only who shares its offset writes behind the others:
+ * as long as stderr is one, it is kept.  The first descriptor that is not needed any more.
+ */
+static int keep_stderr(void)
+{
+	if (fstat(STDERR_FILENO, &job_stderr) < 0)
+		job_stderr.st_mode = 0;
+	return S_ISREG(job_stderr.st_mode) &&
+			       dup3(STDERR_FILENO, LOG_FD, O_CLOEXEC) == LOG_FD
+		       ? LOG_FD + 1
+		       : LOG_FD;
+}
+
+/*
+ * Anything else is opened only now, by what /proc shows of the job, as long as it is still what
+ * the job began with: somebody may wait for the last who has it open.  A negative errno where
+ * it cannot be had.
+ */
+static int open_stderr(uint32_t pid)
+{
+	char path[32];
+	struct stat now;
+	autofd int place = -1;
+	int fd;
+
+	if (S_ISREG(job_stderr.st_mode))
+		return LOG_FD;
+	(void)snprintf(path, sizeof(path), "/proc/%u/fd/2", pid);
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -errno;
+	if (fstat(place, &now) < 0 || now.st_mode != job_stderr.st_mode ||
+		now.st_dev != job_stderr.st_dev || now.st_ino != job_stderr.st_ino)
+		return -ESTALE;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A line there, if it takes one at once. */
+static void say_limit(const struct watchdog_order *order)
+{
+	int fd;
+
+	rights_as_user_begin();
+	fd = open_stderr(order->owner.pid);
+	rights_as_user_end();
+	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+		return;
+	announce_limit(order->job, order->limit_ms, order->grace_ms);
+	(void)dup2(STDOUT_FILENO, STDERR_FILENO);
+	(void)close(fd);
+}
+
+/* --- letting go -------------------------------------------------------------------- */
 
 /* Holds nothing of the job's: no terminal, no pipe, no FIFO, no signal of its group. */
 static int let_go(const struct statedir *from, struct statedir *dir)
@@ -32,18 +96,20 @@ static int let_go(const struct statedir *from, struct statedir *dir)
 		fcntl(DIRECTORY_FD, F_SETFD, FD_CLOEXEC) < 0)
 		return -errno;
 	dir->fd = DIRECTORY_FD;
-	fdio_close_from(DIRECTORY_FD + 1);
+	fdio_close_from(keep_stderr());
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd < 3 && r == 0; fd++)
 		if (null_fd < 0 || dup2(null_fd, fd) < 0)
 			r = -errno;
-	if (null_fd > DIRECTORY_FD)
+	if (null_fd > STDERR_FILENO)
 		(void)close(null_fd);
 	(void)!chdir("/");
 	(void)prctl(PR_SET_NAME, "gpulease-limit");
 	for (int signal = 1; signal < NSIG; signal++)
-		(void)!sigaction(
-			signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+		(void)!sigaction(signal,
+			&(struct sigaction){
+				.sa_handler = signal == SIGPIPE ? SIG_IGN : SIG_DFL },
+			NULL);
 	return r;
 }
 
@@ -131,9 +197,12 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 		if (now_ms >= limit_at_ms && order->is_shell) {
 			if (!still_stands(order))
 				break;
+			say_limit(order);
 			end_its_processes(order);
 			return true;
 		}
+		if (now_ms >= limit_at_ms && !termination.begun_ms)
+			say_limit(order);
 		if (now_ms >= limit_at_ms &&
 			terminate_step(&termination, life, lives->dir->pidns, now_ms,
 				&wake_ms) != TERMINATE_LATER)

@@ -14,6 +14,7 @@
 
 struct watchdog_order {
 	const struct statedir *dir;
+	uint64_t job;
 	struct owner owner; /* this process, which will be the command, or one adopted */
 	struct gpuset gpus; /* of its lease, and how they are called: "0,3" */
 	const char *gpu_names;

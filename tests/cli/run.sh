@@ -167,7 +167,9 @@ run 'a token of a lease that is over means nothing' 0 '0' '' \
 
 # --- time limits -------------------------------------------------------------------------
 
-run 'a job is ended at its limit' 143 '' '*' "$GPULEASE" --time 200ms --grace 20s sleep 1000
+run 'a job is ended at its limit' 143 '' \
+	'*gpulease: job * has reached its time limit of <1s: TERM now, KILL after 20s*' \
+	"$GPULEASE" --time 200ms --grace 20s sleep 1000
 # by its watchdog, a moment later, unless somebody takes the GPU before that
 is 'which the history tells' wait_until '"$GPULEASE" --history | grep -q timed-out'
 # until the limit leaves it the time to ignore anything
@@ -182,6 +184,15 @@ run 'one that ends before is left alone' 7 '' '' "$GPULEASE" --time 1h sh -c 'ex
 run 'what it left behind is killed, too' 0 '' '*' sh -c '
 	"$0" -n 8 --time 300ms --grace 100ms setsid -f sleep 1000
 	exec "$0" -n 8 true' "$GPULEASE"
+run 'that it is at its limit is said in a pipe, too' 0 'gpulease: job * has reached its time limit *' '*' \
+	sh -c '"$0" --time 200ms sleep 1000 2>&1 >/dev/null | cat' "$GPULEASE"
+run 'but not with -Q' 0 '' '*' \
+	sh -c '"$0" -Q --time 200ms sleep 1000 2>&1 >/dev/null | cat' "$GPULEASE"
+try sh -c '"$0" --time 300ms sh -c "exec 2>\"\$0\"; exec sleep 1000" "$1" 2>&1 | cat' \
+	"$GPULEASE" "$S/other"
+is 'nor in what the job has had as its stderr since' [ ! -s "$S/other" ]
+run 'nobody has to wait for the watchdog' 0 '' '' timeout -s KILL "$DEADLINE" sh -c '
+	"$0" --time 1h setsid -f sh -c "exec sleep 1000 >/dev/null 2>&1" 2>&1 | cat' "$GPULEASE"
 run 'the command sees no watchdog among its children' 0 '' '' \
 	"$GPULEASE" --time 1h sh -c 'read -r c </proc/$$/task/$$/children; echo "$c"'
 

@@ -75,9 +75,18 @@ run 'the mask and what is ignored are as before' 0 'same' '' sh -c '
 
 # --- the limit ---------------------------------------------------------------------------
 
-# shellcheck disable=SC2086
-run 'at its limit: 124' 124 '' '' "$GPULEASE" $S8 --time 100ms sleep 1000
+run 'at its limit: 124' 124 '' \
+	'gpulease: job * has reached its time limit of <1s: TERM now, KILL after 10s' \
+	"$GPULEASE" --retries 1 --time 100ms sleep 1000
 is 'which the history tells' told 'timed-out'
+mkfifo "$S/full"
+exec 9<>"$S/full"
+dd if=/dev/zero bs=4096 oflag=nonblock >&9 2>/dev/null
+# shellcheck disable=SC2016
+run 'it does not wait for whoever reads that' 124 '' '' timeout -s KILL "$DEADLINE" sh -c '
+	exec 9>&-
+	exec "$@" 2>"$0"' "$S/full" "$GPULEASE" --retries 1 --time 100ms sleep 1000
+exec 9>&-
 # shellcheck disable=SC2016
 limited 'like "ready*" "$out"' --signal USR1@150ms sh -c '
 	trap "echo warned" USR1; trap "echo told; exit 7" TERM; echo ready
