@@ -247,6 +247,7 @@ at_once() {
 	done >"$J"
 	batch_begin b --jobs 4
 	is 'without GPUs as many as --jobs says' wait_until '[ "$(on_now)" = 4 ]'
+	wait_until '[ "$(grep -c . "$S/ran")" = 4 ]'
 	go all
 	ended b
 	is 'all in the end' [ "$rc $(grep -c . "$S/ran")" = '0 20' ]
