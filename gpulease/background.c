@@ -19,10 +19,12 @@
 
 static struct {
 	bool is_here;
-	bool has_logs;      /* a place for them; else with -o alone */
-	int caller_fd;      /* to who waits for the id */
-	char log[PATH_MAX]; /* of who became one by itself: what stdout and stderr are */
+	bool has_logs; /* a place for them; else with -o alone */
+	int caller_fd; /* to who waits for the id */
 } background = { .caller_fd = -1 };
+
+/* Of who became one by itself: what stdout and stderr are. */
+static char log_path[PATH_MAX];
 
 bool in_background(void)
 {
@@ -82,7 +84,7 @@ int background_become(const char *log)
 	autofd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	background.is_here = true;
-	text_copy(background.log, sizeof(background.log), log ? log : "");
+	text_copy(log_path, sizeof(log_path), log ? log : "");
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || setsid() < 0)
 		return -errno;
 	limits_ignore_hangup();
@@ -247,7 +249,7 @@ static void name_log(const struct context *context, uint64_t job)
 	struct why why = WHY_NONE;
 
 	if (joblog_prepare(context, &why) < 0 ||
-		joblog_link(context, job, background.log, &why) < 0)
+		joblog_link(context, job, log_path, &why) < 0)
 		verbose("%s", why.text);
 }
 
@@ -271,7 +273,7 @@ int background_announce(const struct context *context, uint64_t job)
 	struct redirection files;
 	int r;
 
-	if (background.log[0]) {
+	if (log_path[0]) {
 		name_log(context, job);
 		return 0;
 	}

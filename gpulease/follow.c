@@ -30,12 +30,12 @@ static struct follow {
 	int64_t since_ms; /* of its first */
 	struct lives lives;
 	struct watch watch;
-
-	char path[PATH_MAX];
 	int fd, inotify_fd; /* -1 while not open */
 	off_t at;
 	bool is_gone_told;
 } log_of = { .tickets = { -1, -1 }, .fd = -1, .inotify_fd = -1 };
+
+static char log_path[PATH_MAX];
 
 /* --- the job ----------------------------------------------------------------------- */
 
@@ -131,7 +131,7 @@ static void watch_folder(void)
 	log_of.inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (log_of.inotify_fd < 0)
 		return;
-	text_copy(folder, sizeof(folder), log_of.path);
+	text_copy(folder, sizeof(folder), log_path);
 	*strrchr(folder, '/') = '\0';
 	rights_as_user_begin();
 	r = inotify_add_watch(log_of.inotify_fd, folder, IN_CREATE | IN_MOVED_TO);
@@ -152,12 +152,12 @@ static void drain_events(void)
 /* 0, also where there is none yet, or an exit status. */
 static int open_log(void)
 {
-	log_of.fd = joblog_open(log_of.context, log_of.job, log_of.path);
+	log_of.fd = joblog_open(log_of.context, log_of.job, log_path);
 	if (log_of.fd >= 0) {
 		watch_log();
 		return 0;
 	}
-	if (log_of.fd == -ENOENT && log_of.path[0])
+	if (log_of.fd == -ENOENT && log_path[0])
 		return 0;
 	diag("cannot open the log of job %llu: %s", (unsigned long long)log_of.job,
 		strerror(-log_of.fd));
@@ -220,7 +220,7 @@ static int print_new(void)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			diag("cannot read '%s': %s", log_of.path, strerror(errno));
+			diag("cannot read '%s': %s", log_path, strerror(errno));
 		if (n <= 0)
 			return n < 0 ? EXIT_MISUSE : 0;
 		log_of.at += n;
@@ -285,7 +285,7 @@ int follow(const struct context *context, uint64_t job)
 
 	if (r != 0)
 		return r;
-	if (joblog_path(context, job, log_of.path, sizeof(log_of.path)) < 0)
+	if (joblog_path(context, job, log_path, sizeof(log_path)) < 0)
 		return tell_none();
 	watch_folder();
 	do {

@@ -30,13 +30,13 @@
 
 /* Everything of this one job; too big for the stack. */
 static struct {
-	struct context context;
-	struct broker broker;
 	struct request request;
 	struct waiting_line line;
-	char program[PATH_MAX];
 	char **command;
 	char user[USER_SIZE];
+	struct context context;
+	char program[PATH_MAX];
+	struct broker broker;
 } job;
 
 /* --- before the queue -------------------------------------------------------------- */

@@ -52,13 +52,9 @@ struct broker {
 	const struct owner *heir;
 	bool heir_is_shell;
 	struct prober prober;
-	struct queue queue;
-	struct snapshot view;
 	struct passover passover;
 	struct preempt preempt;
 	struct hold_book book;
-	struct plan
-		plan; /* 100 KiB: here, and not in the stack, its pages are touched once */
 	struct watch watch;
 
 	int leash_fd; /* whoever has a say in this job: to be read, or closed, wakes it; -1 */
@@ -82,6 +78,11 @@ struct broker {
 	int64_t adopted_ms;     /* start of the probe whose GPUs have their files */
 	unsigned probe_backoff; /* how often a probe has changed nothing */
 	int64_t judged_ms;      /* start of the probe that was judged last */
+
+	/* 360 KiB, of which few pages are ever touched: last, and not in the stack */
+	struct queue queue;
+	struct snapshot view;
+	struct plan plan;
 };
 
 /*

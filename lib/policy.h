@@ -125,12 +125,12 @@ struct plan {
 	int64_t backfill_ms; /* and by when others have to be gone; 0: nobody may pass */
 	uint64_t first_blocked;      /* the first that GPUs keep waiting; 0: none */
 	struct room now[GPUSET_MAX]; /* on each GPU, beside what is taken */
+	struct room
+		later[GPUSET_MAX]; /* on reserved ones, beside the head when it starts */
 	struct quota quota;
 	struct quota later_quota; /* with the head, when that starts */
 	unsigned start_count;
 	struct plan_start starts[GPUSET_MAX * ROOM_LEASES];
-	struct room
-		later[GPUSET_MAX]; /* on reserved ones, beside the head when it starts */
 };
 
 /* What @ticket, number @number, asks for; nothing holds it. */

@@ -71,8 +71,6 @@ struct snapshot {
 	/* Its memory, and its children's, is no stranger's: it is to get a lease.  0: nobody. */
 	uint32_t adoptee;
 	struct lives lives;
-	struct snapshot_gpu
-		gpus[GPUSET_MAX]; /* by slot; beyond ->known not even cleared */
 	unsigned known;
 	unsigned slots; /* those that may be in use */
 	struct snapshot_lease *leases;
@@ -85,15 +83,18 @@ struct snapshot {
 	bool is_account_open;
 	int64_t account_open_ms; /* since when; 0: it is not */
 	struct account_job unknown;
-	bool has_probe;
-	struct probe probe;
-	struct plan_gpu plan[GPUSET_MAX];
-	struct plan_facts facts; /* ->plan and all that belongs to it */
+	bool has_probe, has_links; /* below */
+	struct plan_facts facts;   /* ->plan and all that belongs to it */
 	struct plan_use *uses;
 	size_t use_room;
-	struct plan_user users[PLAN_USERS_MAX];
 	struct plan_limits limits;
-	bool has_links;
+
+	/* of all of these mostly just the beginning is touched: last, the smallest first */
+	struct plan_user users[PLAN_USERS_MAX];
+	struct plan_gpu plan[GPUSET_MAX];
+	struct snapshot_gpu
+		gpus[GPUSET_MAX]; /* by slot; beyond ->known not even cleared */
+	struct probe probe;
 	struct links links;
 };
 
