@@ -22,6 +22,7 @@ enum {
 	YIELD_MS = 200,  /* for --cancel, who knows more, to tell an end first */
 	STAY_MS = 5000,  /* what is still there so long after KILL is not to be killed */
 	LOCK_TRIES = 20, /* of 50 ms */
+	SAY_MS = 64,     /* the last of the naps for a line that is said: 1, 2, 4 … */
 };
 
 /* --- the job's stderr -------------------------------------------------------------- */
@@ -36,10 +37,12 @@ static int keep_stderr(void)
 {
 	if (fstat(STDERR_FILENO, &job_stderr) < 0)
 		job_stderr.st_mode = 0;
-	return S_ISREG(job_stderr.st_mode) &&
-			       dup3(STDERR_FILENO, LOG_FD, O_CLOEXEC) == LOG_FD
-		       ? LOG_FD + 1
-		       : LOG_FD;
+	if (!S_ISREG(job_stderr.st_mode))
+		return LOG_FD;
+	if (dup3(STDERR_FILENO, LOG_FD, O_CLOEXEC) == LOG_FD)
+		return LOG_FD + 1;
+	job_stderr.st_mode = 0;
+	return LOG_FD;
 }
 
 /*
@@ -68,19 +71,31 @@ static int open_stderr(uint32_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A line there, if it takes one at once. */
+/*
+ * A line there, before the job hears of it, but by a process of its own: the file may be on a
+ * machine that does not answer, and whoever reads a pipe may just have ended.
+ */
 static void say_limit(const struct watchdog_order *order)
 {
+	pid_t child;
 	int fd;
 
 	rights_as_user_begin();
 	fd = open_stderr(order->owner.pid);
 	rights_as_user_end();
-	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+	if (fd < 0)
 		return;
-	announce_limit(order->job, order->limit_ms, order->grace_ms);
-	(void)dup2(STDOUT_FILENO, STDERR_FILENO);
+	child = fork();
+	if (child == 0) {
+		if (dup2(fd, STDERR_FILENO) >= 0)
+			announce_limit(order->job, order->limit_ms, order->grace_ms);
+		_exit(0);
+	}
 	(void)close(fd);
+	for (int wait_ms = 1;
+		wait_ms <= SAY_MS && child > 0 && waitpid(child, NULL, WNOHANG) == 0;
+		wait_ms *= 2)
+		(void)poll(NULL, 0, wait_ms);
 }
 
 /* --- letting go -------------------------------------------------------------------- */
@@ -106,10 +121,8 @@ static int let_go(const struct statedir *from, struct statedir *dir)
 	(void)!chdir("/");
 	(void)prctl(PR_SET_NAME, "gpulease-limit");
 	for (int signal = 1; signal < NSIG; signal++)
-		(void)!sigaction(signal,
-			&(struct sigaction){
-				.sa_handler = signal == SIGPIPE ? SIG_IGN : SIG_DFL },
-			NULL);
+		(void)!sigaction(
+			signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 	return r;
 }
 

@@ -167,9 +167,9 @@ run 'a token of a lease that is over means nothing' 0 '0' '' \
 
 # --- time limits -------------------------------------------------------------------------
 
-run 'a job is ended at its limit' 143 '' \
-	'*gpulease: job * has reached its time limit of <1s: TERM now, KILL after 20s*' \
-	"$GPULEASE" --time 200ms --grace 20s sleep 1000
+run 'a job is ended at its limit' 143 '' '*' "$GPULEASE" --time 200ms --grace 20s sleep 1000
+told=': job [0-9]* has reached its time limit of <1s: TERM now, KILL after 20s$'
+is 'which it is told' wait_until "grep -q '$told' '$S/err'"
 # by its watchdog, a moment later, unless somebody takes the GPU before that
 is 'which the history tells' wait_until '"$GPULEASE" --history | grep -q timed-out'
 # until the limit leaves it the time to ignore anything
