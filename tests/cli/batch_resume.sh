@@ -270,7 +270,7 @@ interrupted_orphans() {
 	wait_until 'grep -q "still at work: 1" "$S/c.out"'
 	is 'one of before that waits for its next attempt does not run' wait_until \
 		'grep -q "^jobs: 0 running, 1 waiting" "$W/status.txt"'
-	is 'and it says why' grep -q 'exit status 3, tried again' "$W/status.txt"
+	is 'and it says why' wait_until 'grep -q "exit status 3, tried again" "$W/status.txt"'
 	kill -INT "$(pid_of c)"
 	ended c
 	is 'it is interrupted by Ctrl-C' [ "$rc $(event ended 1 | member interrupted)" = '130 true' ]
