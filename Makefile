@@ -14,6 +14,7 @@
 #	make dist            a tar.gz of the last commit, in build/
 #
 # SANITIZE=address,undefined builds and checks in build-san; B names another directory.
+# CHECK_SECONDS=N: of the tests and of lint, what has not ended after N seconds is skipped.
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -117,7 +118,7 @@ everything: all $(UNIT_TESTS) $(TOOLS) $(SIMULATE) $(REPLAYS)
 # Absolute: tests change their directory.  `make check-cli GPULEASE=…` tests another build.
 GPULEASE = $(abspath $(B))/gpulease
 ENVIRONMENT = GPULEASE=$(GPULEASE) TOOLS=$(abspath $(B))/tests/tools
-RUN   = $(ENVIRONMENT) sh tests/run -j 3
+RUN   = $(ENVIRONMENT) sh tests/run -j 3 -t 900 $(if $(CHECK_SECONDS),--budget $(CHECK_SECONDS))
 SWEEP = $(B)/tests/tools/sweep
 TORTURE = $(B)/tests/tools/torture
 CORRUPT = $(B)/tests/tools/corrupt
@@ -135,14 +136,14 @@ deps:
 
 # The longest first.  Most of the time they wait: three at a time keep two cores busy.
 check: everything
-	@$(RUN) -t 270 "$(QUICK_SWEEP)" "$(TORTURE) --jobs 150" $(CORRUPT) $(CLI_RUNS) \
+	@$(RUN) "$(QUICK_SWEEP)" "$(TORTURE) --jobs 150" $(CORRUPT) $(CLI_RUNS) \
 		"$(SIMULATE) --gpus 8" $(UNIT_TESTS) $(REPLAY_RUNS)
 
 check-fast: everything
-	@$(RUN) -t 270 $(CLI_RUNS) $(UNIT_TESTS) $(REPLAY_RUNS)
+	@$(RUN) $(CLI_RUNS) $(UNIT_TESTS) $(REPLAY_RUNS)
 
 check-cli: all $(TOOLS)
-	@$(RUN) -t 270 $(CLI_RUNS)
+	@$(RUN) $(CLI_RUNS)
 
 # Tests that only compute, so that valgrind sees all they do.
 PURE = text parse gpuset record smiparse options policy estimate render childenv pattern operands
@@ -171,7 +172,7 @@ bench: everything
 	@$(ENVIRONMENT) $(B)/tests/tools/bench
 
 lint: all
-	@$(ENVIRONMENT) sh tests/run -j 2 -t 600 "tests/lint/tools.sh gcc" \
+	@$(RUN) -j 2 "tests/lint/tools.sh gcc" \
 		"tests/lint/tools.sh clang" "tests/lint/tools.sh tidy" \
 		"tests/lint/tools.sh cppcheck" "tests/lint/tools.sh format" \
 		"tests/lint/tools.sh shellcheck" "tests/lint/tools.sh mandoc" \

@@ -99,7 +99,7 @@ a_pipe() {
 	is 'and one that comes later' wait_until 'on b'
 	go a b
 	wait_until '[ "$(count . "$S/ends")" = 2 ]'
-	is 'it waits for more' like '[SR]' "$(process_state "$(pid_of p)")"
+	is 'it waits for more' like '[SRD]' "$(process_state "$(pid_of p)")"
 	echo 'exit 4' >&5
 	exec 5>&-
 	ended p
