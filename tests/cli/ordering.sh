@@ -148,6 +148,7 @@ is 'which starts once that has ended' wait_until 'runs head'
 release_all long head past
 
 # The memory of one of several jobs on a GPU, for a moment after its end.
+conf 'max-priority = 1000' 'settle-time = 10m'
 cards 1
 holder one -n 0.5
 holder other -n 0.5
@@ -163,6 +164,7 @@ run 'also for who comes after the last look at the GPU' 124 '' '*behind ticket 3
 rm "$FAKE_SMI_DIR/base.0"
 is 'and starts when the memory is free' wait_until 'runs head'
 release_all one head
+usual
 
 cards 1
 holder year --time 365d
