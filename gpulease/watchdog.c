@@ -100,7 +100,7 @@ static void say_limit(const struct watchdog_order *order)
 
 /* --- letting go -------------------------------------------------------------------- */
 
-/* Holds nothing of the job's: no terminal, no pipe, no FIFO, no signal of its group. */
+/* Holds nothing of the job's but such a file: no terminal, pipe, FIFO or signal of its group. */
 static int let_go(const struct statedir *from, struct statedir *dir)
 {
 	int null_fd, r = 0;

@@ -1,6 +1,7 @@
 /*
  * The watchdog of a job: a process of its own, so that the job need not have a parent.  It
- * ends the job at its time limit and itself with the job, whose end it tells the history.
+ * ends the job at its time limit, which it says on stderr where it can (announce.h), and itself
+ * with the job, whose end it tells the history.
  *
  * It is one more process of the user's and has no more rights than those: what it needs of
  * the state directory it opens before it gives up the program's group.  The one of a shell
