@@ -188,11 +188,13 @@ static bool is_of_lease(
 {
 	uint32_t pid = (uint32_t)process->pid;
 	struct process_stat stat;
+	struct kin kin;
 
 	/* not to be seen, or no process of this pid namespace */
 	if (process->pid <= 0 || process_stat_read(pid, &stat) < 0 ||
 		strncmp(stat.comm, "nvidia-cuda-mps-server", 15) == 0)
 		return true;
+	kin_read(pid, &kin);
 	for (size_t i = 0; i < view->lease_count; i++) {
 		const struct snapshot_lease *lease = &view->leases[i];
 		const struct owner *owner = &lease->lease.owner;
@@ -200,8 +202,7 @@ static bool is_of_lease(
 		if (!gpuset_has(&lease->lease.gpus, slot))
 			continue;
 		if (owner->pidns != view->dir->pidns ||
-			kin_is_descendant(pid, owner->pid) ||
-			kin_carries_token(pid, owner->token))
+			kin_descends(&kin, owner) || kin_belongs(&kin, owner))
 			return true;
 	}
 	return false;

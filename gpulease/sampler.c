@@ -106,7 +106,7 @@ static bool is_ours(const struct sampler *sampler, const struct probe_process *p
 	if (process->pid <= 0 || process->used_mib == PROBE_MIB_UNKNOWN)
 		return false;
 	kin_read((uint32_t)process->pid, &kin);
-	return usage_is_by(&sampler->broker->view, &own, (uint32_t)process->pid, &kin);
+	return usage_is_by(&sampler->broker->view, &own, &kin);
 }
 
 /* MiB that the job uses on the GPU of @row, which is an instance's where @is_part. */

@@ -126,7 +126,7 @@ static bool belongs_to_any(
 		const struct snapshot_lease *lease = &snapshot->leases[i];
 
 		if (is_on(snapshot, lease, row, now_ms) &&
-			usage_is_by(snapshot, lease, pid, &kin))
+			usage_is_by(snapshot, lease, &kin))
 			return true;
 	}
 	return false;

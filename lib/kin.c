@@ -55,15 +55,28 @@ static void read_token(uint32_t pid, char ret[TOKEN_SIZE])
 
 void kin_read(uint32_t pid, struct kin *ret)
 {
-	ret->tag = kin_tag_of_process(pid);
+	*ret = (struct kin){ .pid = pid, .tag = kin_tag_of_process(pid) };
+	ret->has_uid = proc_find_real_user(pid, &ret->uid) == 0;
 	read_token(pid, ret->token);
 }
 
-bool kin_matches(const struct kin *kin, const char *token)
+static bool matches(const struct kin *kin, const char *token)
 {
 	uint64_t tag = kin_tag(token);
 
 	return tag && (kin->tag == tag || strcmp(kin->token, token) == 0);
+}
+
+bool kin_belongs(const struct kin *kin, const struct owner *owner)
+{
+	return kin->has_uid && kin->uid == owner->uid && matches(kin, owner->token);
+}
+
+bool kin_descends(const struct kin *kin, const struct owner *owner)
+{
+	/* root may give its processes to any user; a set-user-ID program is its own user's */
+	return kin->has_uid && (kin->uid == owner->uid || owner->uid == 0) &&
+	       kin_is_descendant(kin->pid, owner->pid);
 }
 
 bool kin_carries_token(uint32_t pid, const char *token)
@@ -71,9 +84,17 @@ bool kin_carries_token(uint32_t pid, const char *token)
 	struct kin kin = { .tag = kin_tag_of_process(pid) };
 
 	/* the cheap sign first */
-	if (!kin_matches(&kin, token))
+	if (!matches(&kin, token))
 		read_token(pid, kin.token);
-	return kin_matches(&kin, token);
+	return matches(&kin, token);
+}
+
+bool kin_is_of(uint32_t pid, const struct owner *owner)
+{
+	uint32_t uid;
+
+	return kin_carries_token(pid, owner->token) &&
+	       proc_find_real_user(pid, &uid) == 0 && uid == owner->uid;
 }
 
 bool kin_is_descendant(uint32_t pid, uint32_t ancestor)

@@ -3,7 +3,11 @@
  * them is enough: the lease's owner is an ancestor; GPULEASE_TOKEN in the environment it was
  * started with; the tag, 63 bits of the token as its soft limit of file locks, which the
  * kernel has not enforced since 2.4, which is inherited over everything and readable for
- * all.  Signs of honest programs: a hint for status and a net for runaways, not a wall.
+ * all.
+ *
+ * All users can read a tag and put it on processes of their own.  So a sign counts only if the
+ * process's real user is the lease's.  A lease of root's own includes what its owner has started
+ * as another user.  A user can still forge the signs of that user's own leases.
  */
 #ifndef GPULEASE_KIN_H
 #define GPULEASE_KIN_H
@@ -20,18 +24,28 @@ uint64_t kin_tag_of_process(uint32_t pid);
 
 /* What process @pid shows of the lease it was started in, read once. */
 struct kin {
-	uint64_t tag;           /* 0: none */
+	uint32_t pid, uid; /* its real user */
+	bool has_uid;      /* else that is not to be seen, and the process belongs to no lease */
+	uint64_t tag;      /* 0: none */
 	char token[TOKEN_SIZE]; /* "": none, or not to be seen */
 };
 
 void kin_read(uint32_t pid, struct kin *ret);
-bool kin_matches(const struct kin *kin, const char *token);
+
+/* Whether it carries the token of @owner, in its tag or its environment, and is of its user. */
+bool kin_belongs(const struct kin *kin, const struct owner *owner);
+
+/* Whether @owner, a process that lives in this pid namespace, is its ancestor and it may be. */
+bool kin_descends(const struct kin *kin, const struct owner *owner);
 
 /*
  * Whether process @pid carries @token in its tag or its environment.  False for processes
  * of others whose environment cannot be read and whose limits do not show it.
  */
 bool kin_carries_token(uint32_t pid, const char *token);
+
+/* The same as kin_belongs(), for a process that is looked at once. */
+bool kin_is_of(uint32_t pid, const struct owner *owner);
 
 /*
  * The name of a process that looks after a job of its own (--submit): started from within

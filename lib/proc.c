@@ -73,6 +73,23 @@ int proc_find_user(uint32_t pid, uint32_t *ret_uid)
 	return r;
 }
 
+int proc_find_real_user(uint32_t pid, uint32_t *ret_uid)
+{
+	char text[4096];
+	unsigned uid = 0;
+	const char *line;
+	int r = proc_read_text(pid, "status", text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	/* the kernel escapes a newline in the process's name, which stands before */
+	line = strstr(text, "\nUid:");
+	if (!line || sscanf(line, "\nUid: %u", &uid) != 1)
+		return -EBADMSG;
+	*ret_uid = uid;
+	return 0;
+}
+
 /* --- many -------------------------------------------------------------------------- */
 
 struct pids {

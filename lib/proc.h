@@ -24,6 +24,12 @@ MUST_CHECK int proc_read_text(uint32_t pid, const char *name, char *out, size_t 
 MUST_CHECK int proc_find_user(uint32_t pid, uint32_t *ret_uid);
 
 /*
+ * The real user of process @pid: unlike the effective one it stays the same in a set-user-ID
+ * program.  0 or a negative errno.
+ */
+MUST_CHECK int proc_find_real_user(uint32_t pid, uint32_t *ret_uid);
+
+/*
  * The pids that are to be seen, as a new array *@ret (freed by the caller) of *@ret_count.  0 or
  * a negative errno.
  */

@@ -30,13 +30,13 @@ uint64_t usage_budget_mib(
 /* --- whose a process is ------------------------------------------------------------ */
 
 bool usage_is_by(const struct snapshot *view, const struct snapshot_lease *lease,
-	uint32_t pid, const struct kin *kin)
+	const struct kin *kin)
 {
 	const struct owner *owner = &lease->lease.owner;
 
-	return kin_matches(kin, owner->token) ||
+	return kin_belongs(kin, owner) ||
 	       (!lease->is_dead && owner->pidns == view->dir->pidns &&
-		       kin_is_descendant(pid, owner->pid));
+		       kin_descends(kin, owner));
 }
 
 bool usage_is_left_over(const struct snapshot *view, unsigned slot, uint32_t pid)
@@ -45,7 +45,7 @@ bool usage_is_left_over(const struct snapshot *view, unsigned slot, uint32_t pid
 		const struct snapshot_lease *lease = &view->leases[i];
 
 		if (lease->is_over && gpuset_has(&lease->seen, slot) &&
-			kin_carries_token(pid, lease->lease.owner.token))
+			kin_is_of(pid, &lease->lease.owner))
 			return true;
 	}
 	return false;
@@ -70,7 +70,7 @@ static struct snapshot_lease *find_lease(
 		struct snapshot_lease *lease = &view->leases[i];
 
 		if (!lease->is_over && gpuset_has(&lease->lease.gpus, slot) &&
-			usage_is_by(view, lease, pid, &kin))
+			usage_is_by(view, lease, &kin))
 			return lease;
 	}
 	return NULL;

@@ -34,9 +34,9 @@ void usage_judge(struct snapshot *view, int64_t now_ms);
 uint64_t usage_budget_mib(
 	const struct usage_policy *policy, const struct lease *lease, uint64_t total_mib);
 
-/* Whether process @pid, with what it shows, belongs to the live @lease. */
+/* Whether a process that shows @kin belongs to the live @lease. */
 bool usage_is_by(const struct snapshot *view, const struct snapshot_lease *lease,
-	uint32_t pid, const struct kin *kin);
+	const struct kin *kin);
 
 /* Whether @pid was started by a lease that is over but still stands in the file of @slot. */
 bool usage_is_left_over(const struct snapshot *view, unsigned slot, uint32_t pid);

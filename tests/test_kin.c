@@ -180,16 +180,15 @@ static void a_signal_reaches_all_of_a_lease_and_nobody_else(void **state)
 	fixture_kill(&plain);
 }
 
-static void processes_of_another_user_are_left_alone(void **state)
+enum { NOBODY = 65534, SOMEBODY = 61184 };
+
+/* A process of user NOBODY with the tag; for root. */
+static pid_t start_as_nobody(void)
 {
-	enum { NOBODY = 65534, SOMEBODY = 61184 };
-	int ends[2], status;
+	int ends[2];
 	pid_t pid;
 	char byte;
 
-	(void)state;
-	if (geteuid() != 0)
-		skip();
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -201,10 +200,82 @@ static void processes_of_another_user_are_left_alone(void **state)
 	(void)close(ends[1]);
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	(void)close(ends[0]);
+	return pid;
+}
+
+static void processes_of_another_user_are_left_alone(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	pid = start_as_nobody();
 	assert_int_equal(kin_signal_all(token, SOMEBODY, SIGKILL, 0), 0);
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
 	assert_int_equal(kin_signal_all(token, NOBODY, SIGKILL, 0), 1);
 	fixture_kill(&pid);
+}
+
+/* What process @pid shows, as seen for the lease of @owner. */
+static bool belongs(pid_t pid, const struct owner *owner)
+{
+	struct kin kin;
+
+	kin_read((uint32_t)pid, &kin);
+	assert_int_equal(kin_belongs(&kin, owner), kin_is_of((uint32_t)pid, owner));
+	return kin_belongs(&kin, owner);
+}
+
+static bool descends(pid_t pid, const struct owner *owner)
+{
+	struct kin kin;
+
+	kin_read((uint32_t)pid, &kin);
+	return kin_descends(&kin, owner);
+}
+
+static void a_tag_counts_for_processes_of_the_owners_real_user(void **state)
+{
+	struct owner owner = { .uid = (uint32_t)getuid(), .pid = (uint32_t)getpid() };
+	pid_t own = start(NULL, kin_tag(token)), others;
+
+	(void)state;
+	text_copy(owner.token, sizeof(owner.token), token);
+	assert_true(belongs(own, &owner));
+	owner.uid = SOMEBODY;
+	assert_false(belongs(own, &owner));
+	fixture_kill(&own);
+	assert_false(belongs(own, &owner));
+	if (geteuid() != 0)
+		return;
+	others = start_as_nobody();
+	owner.uid = 0;
+	assert_false(belongs(others, &owner));
+	owner.uid = NOBODY;
+	assert_true(belongs(others, &owner));
+	fixture_kill(&others);
+}
+
+static void a_descendant_of_another_user_counts_for_root_alone(void **state)
+{
+	struct owner owner = { .uid = (uint32_t)getuid(), .pid = (uint32_t)getpid() };
+	pid_t own = start(NULL, 0), others;
+
+	(void)state;
+	assert_true(descends(own, &owner));
+	owner.uid = SOMEBODY;
+	assert_false(descends(own, &owner));
+	fixture_kill(&own);
+	if (geteuid() != 0)
+		return;
+	others = start_as_nobody();
+	owner.uid = 0;
+	assert_true(descends(others, &owner));
+	owner.uid = SOMEBODY;
+	assert_false(descends(others, &owner));
+	fixture_kill(&others);
 }
 
 static void oneself_is_never_signalled(void **state)
@@ -269,6 +340,8 @@ int main(void)
 		cmocka_unit_test(a_child_of_a_child_is_a_descendant),
 		cmocka_unit_test(a_signal_reaches_all_of_a_lease_and_nobody_else),
 		cmocka_unit_test(processes_of_another_user_are_left_alone),
+		cmocka_unit_test(a_tag_counts_for_processes_of_the_owners_real_user),
+		cmocka_unit_test(a_descendant_of_another_user_counts_for_root_alone),
 		cmocka_unit_test(oneself_is_never_signalled),
 		cmocka_unit_test(who_has_called_is_told_from_the_others),
 	};

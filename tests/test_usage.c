@@ -130,6 +130,34 @@ static void a_process_is_its_leases_or_foreign(void **state)
 	other_end(&stranger);
 }
 
+static void a_forged_tag_charges_nobody_else(void **state)
+{
+	struct other victim = other_start(dir.fd, OTHER_LIVE);
+	struct other forger = other_start(dir.fd, OTHER_ALONE);
+	struct owner owner = victim.owner;
+	struct rlimit tag = { .rlim_cur = kin_tag(owner.token),
+		.rlim_max = RLIM_INFINITY };
+
+	(void)state;
+	assert_int_equal(prlimit(forger.pid, RLIMIT_LOCKS, &tag, NULL), 0);
+	write_share(1, &owner, 1);
+	probe(1000, 2000);
+	probe_process(forger.pid, 2000, 2000);
+	look(1000);
+	assert_int_equal(fixture_find_ticket(&view, 1)->seen_mib, 2000);
+	/* the same, but for the user of the lease */
+	owner.uid = (uint32_t)getuid() + 1;
+	write_share(1, &owner, 1);
+	probe(1000, 2000);
+	probe_process(forger.pid, 2000, 2000);
+	look(1000);
+	assert_int_equal(fixture_find_ticket(&view, 1)->seen_mib, 0);
+	assert_int_equal(view.gpus[0].foreign_mib, 2200);
+	assert_int_equal(view.gpus[0].culprit, forger.pid);
+	other_end(&victim);
+	other_end(&forger);
+}
+
 static void as_little_as_an_idle_gpu_has_is_nobodys(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
@@ -249,6 +277,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_declared_counts_until_more_was_seen),
 		TEST(a_process_is_its_leases_or_foreign),
+		TEST(a_forged_tag_charges_nobody_else),
 		TEST(as_little_as_an_idle_gpu_has_is_nobodys),
 		TEST(what_a_lease_that_is_over_has_left_is_foreign),
 		TEST(for_a_time_that_settles),
