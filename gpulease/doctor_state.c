@@ -276,7 +276,7 @@ static void count_litter(
 	/* a bell has an owner just as long as that holds its FIFO in live/ */
 	litter += strncmp(name, "tmp.", 4) == 0 ||
 		  (is_beacon && is_token(name) &&
-			  beacon_look(doctor->context.dir.fd, name, NULL) == BEACON_GONE);
+			  beacon_look(&doctor->context.dir, name, NULL) == BEACON_GONE);
 }
 
 void check_litter(struct doctor *doctor)

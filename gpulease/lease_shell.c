@@ -94,7 +94,7 @@ static void give_back(struct broker *broker)
 		if (commit_release(&broker->view, broker->heir->token, &gpus) !=
 			COMMIT_LOCKED)
 			break;
-	beacon_ring_all(broker->dir->fd);
+	beacon_ring_all(broker->dir);
 }
 
 int lease_to_shell(const struct launch *launch, struct broker *broker)

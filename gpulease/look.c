@@ -129,7 +129,7 @@ static bool is_alive(const struct statedir *dir, const struct owner *owner)
 	case OWNER_UNDECIDED:
 		break;
 	}
-	return beacon_look(dir->fd, owner->token, NULL) != BEACON_GONE;
+	return beacon_look(dir, owner->token, NULL) != BEACON_GONE;
 }
 
 static int read_rows(struct look *look)

@@ -174,7 +174,7 @@ static bool note_in(struct sampler *sampler, unsigned slot, uint64_t peak_mib)
 	unsigned records = 0;
 	bool is_done = false;
 
-	if (file.fd < 0 || !lease_file_is_current(view->dir->fd, &file) ||
+	if (file.fd < 0 || !lease_file_is_current(view->dir, &file) ||
 		lease_lock(&file, 0) != 0)
 		return false;
 	if (lease_read(&file, raw, &records) != 0)

@@ -26,7 +26,7 @@ static bool fifo_is_held(struct teardown *teardown)
 
 	if (broker->live_fd >= 0) {
 		(void)beacon_look(
-			broker->dir->fd, broker->ticket.owner.token, &teardown->fifo_fd);
+			broker->dir, broker->ticket.owner.token, &teardown->fifo_fd);
 		close_fd(&broker->live_fd);
 	}
 	return teardown->fifo_fd >= 0 &&

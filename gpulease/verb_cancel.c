@@ -199,7 +199,7 @@ static bool give_back(const struct target *target)
 
 	if (r == COMMIT_LOCKED)
 		return false;
-	beacon_ring_all(cancel.context.dir.fd);
+	beacon_ring_all(&cancel.context.dir);
 	return true;
 }
 
@@ -377,12 +377,12 @@ int verb_cancel(struct settings *settings)
 	status = read_operands(settings);
 	for (size_t i = 0; i < cancel.count; i++) {
 		beacon_let_go(
-			cancel.context.dir.fd, cancel.targets[i].termination.owner.token);
+			&cancel.context.dir, cancel.targets[i].termination.owner.token);
 		r = tell(&cancel.targets[i]);
 		status = r > status ? r : status;
 	}
 	look_again();
-	beacon_ring_all(cancel.context.dir.fd); /* also those who waited behind them */
+	beacon_ring_all(&cancel.context.dir); /* also those who waited behind them */
 	r = end_all();
 	return r > status ? r : status;
 }

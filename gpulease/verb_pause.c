@@ -169,7 +169,7 @@ static int change_all(struct settings *settings, bool pause)
 		if (r != 0)
 			break;
 	}
-	beacon_ring_all(context.dir.fd); /* committed first, then told */
+	beacon_ring_all(&context.dir); /* committed first, then told */
 	return r;
 }
 

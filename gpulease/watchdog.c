@@ -118,6 +118,8 @@ static int let_go(const struct statedir *from, struct statedir *dir)
 			r = -errno;
 	if (null_fd > STDERR_FILENO)
 		(void)close(null_fd);
+	if (r == 0)
+		r = statedir_open_folders(dir, NULL);
 	(void)!chdir("/");
 	(void)prctl(PR_SET_NAME, "gpulease-limit");
 	for (int signal = 1; signal < NSIG; signal++)
@@ -185,7 +187,7 @@ static void give_back(const struct watchdog_order *order)
 		if (commit_release(&view, order->owner.token, &order->gpus) !=
 			COMMIT_LOCKED)
 			break;
-	beacon_ring_all(view.dir->fd);
+	beacon_ring_all(view.dir);
 }
 
 /* --- the job ----------------------------------------------------------------------- */

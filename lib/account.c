@@ -88,7 +88,7 @@ static int note_ticket(void *arg, uint64_t number, const struct ticket *ticket)
 static int take(struct account *account)
 {
 	struct ticket_file file = TICKET_FILE_NONE;
-	int r = beacon_each_held(account->dir->fd, NAMES_MAX, note_held, account);
+	int r = beacon_each_held(account->dir, NAMES_MAX, note_held, account);
 
 	if (r < 0)
 		return r;

@@ -5,6 +5,7 @@
 
 #include "beacon.h"
 #include "fdio.h"
+#include "statedir.h"
 
 enum { NAME_SIZE = 160, SWEEP_MAX = 4096, LOOK_READS = 64 };
 
@@ -14,21 +15,17 @@ static mode_t mode_of(const char *folder)
 	return strcmp(folder, BEACON_LIVE) == 0 ? 0640 : 0660;
 }
 
-static void final_name(char out[NAME_SIZE], const char *folder, const char *token)
+static int folder_fd(const struct statedir *dir, const char *folder)
 {
-	(void)snprintf(out, NAME_SIZE, "%s/%s", folder, token);
+	return strcmp(folder, BEACON_LIVE) == 0 ? dir->live_fd : dir->bell_fd;
 }
 
 /* Carries the identity of its maker, for beacon_sweep(). */
-static void temporary_name(
-	char out[NAME_SIZE], const char *folder, const struct owner *owner)
+static void temporary_name(char out[NAME_SIZE], const struct owner *owner)
 {
-	int used = snprintf(out, NAME_SIZE, "%s/", folder);
-
-	(void)snprintf(out + used, NAME_SIZE - (size_t)used, "tmp.%u.%llu.%llu.%llu.%s",
-		owner->pid, (unsigned long long)owner->inode,
-		(unsigned long long)owner->start, (unsigned long long)owner->pidns,
-		owner->token);
+	(void)snprintf(out, NAME_SIZE, "tmp.%u.%llu.%llu.%llu.%s", owner->pid,
+		(unsigned long long)owner->inode, (unsigned long long)owner->start,
+		(unsigned long long)owner->pidns, owner->token);
 }
 
 static bool parse_temporary_name(const char *name, struct owner *owner)
@@ -45,19 +42,19 @@ static bool parse_temporary_name(const char *name, struct owner *owner)
 	return true;
 }
 
-int beacon_create(int dirfd, const char *folder, const struct owner *owner)
+int beacon_create(
+	const struct statedir *dir, const char *folder, const struct owner *owner)
 {
-	char temporary[NAME_SIZE], name[NAME_SIZE];
+	int dirfd = folder_fd(dir, folder), r;
+	char temporary[NAME_SIZE];
 	autofd int fd = -1;
-	int r;
 
-	temporary_name(temporary, folder, owner);
-	final_name(name, folder, owner->token);
+	temporary_name(temporary, owner);
 	if (mkfifoat(dirfd, temporary, 0600) < 0)
 		return -errno;
 	fd = openat(dirfd, temporary, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fchmod(fd, mode_of(folder)) < 0 ||
-		renameat(dirfd, temporary, dirfd, name) < 0) {
+		renameat(dirfd, temporary, dirfd, owner->token) < 0) {
 		r = -errno;
 		(void)unlinkat(dirfd, temporary, 0);
 		return r;
@@ -101,25 +98,23 @@ static enum beacon_state look_at(int dirfd, const char *name, int *ret_fd)
 	return state;
 }
 
-enum beacon_state beacon_look(int dirfd, const char *token, int *ret_fd)
+enum beacon_state beacon_look(const struct statedir *dir, const char *token, int *ret_fd)
 {
-	char name[NAME_SIZE];
-
 	if (ret_fd)
 		*ret_fd = -1;
-	final_name(name, BEACON_LIVE, token);
-	return look_at(dirfd, name, ret_fd);
+	if (dir->live_fd < 0 || !is_token(token))
+		return BEACON_GONE;
+	return look_at(dir->live_fd, token, ret_fd);
 }
 
-void beacon_let_go(int dirfd, const char *token)
+void beacon_let_go(const struct statedir *dir, const char *token)
 {
 	DIR *own = opendir("/proc/self/fd");
-	char name[NAME_SIZE];
 	struct stat st, fifo;
 	struct dirent *entry;
 
-	final_name(name, BEACON_LIVE, token);
-	if (own && fstatat(dirfd, name, &fifo, AT_SYMLINK_NOFOLLOW) == 0)
+	if (own && is_token(token) &&
+		fstatat(dir->live_fd, token, &fifo, AT_SYMLINK_NOFOLLOW) == 0)
 		while ((entry = readdir(own))) {
 			int fd = -1;
 
@@ -134,23 +129,18 @@ void beacon_let_go(int dirfd, const char *token)
 		(void)closedir(own);
 }
 
-bool beacon_is_named(int dirfd, const char *folder, const char *token)
+bool beacon_is_named(const struct statedir *dir, const char *folder, const char *token)
 {
-	char name[NAME_SIZE];
 	struct stat st;
 
-	final_name(name, folder, token);
-	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	return is_token(token) &&
+	       fstatat(folder_fd(dir, folder), token, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-void beacon_remove(int dirfd, const char *folder, const char *token)
+void beacon_remove(const struct statedir *dir, const char *folder, const char *token)
 {
-	char name[NAME_SIZE];
-
-	if (!is_token(token))
-		return;
-	final_name(name, folder, token);
-	(void)unlinkat(dirfd, name, 0);
+	if (is_token(token))
+		(void)unlinkat(folder_fd(dir, folder), token, 0);
 }
 
 static void ring(int dirfd, const char *name)
@@ -164,12 +154,10 @@ static void ring(int dirfd, const char *name)
 		(void)!write(fd, "!", 1);
 }
 
-void beacon_ring(int dirfd, const char *token)
+void beacon_ring(const struct statedir *dir, const char *token)
 {
-	char name[NAME_SIZE];
-
-	final_name(name, BEACON_BELL, token);
-	ring(dirfd, name);
+	if (is_token(token))
+		ring(dir->bell_fd, token);
 }
 
 void beacon_drain(int fd)
@@ -182,21 +170,29 @@ void beacon_drain(int fd)
 	while (n > 0 || (n < 0 && errno == EINTR));
 }
 
-/* Calls @act with every name of @folder, at most SWEEP_MAX of them. */
-static void for_each_name(int dirfd, const char *folder, uint64_t my_pidns,
+/* Opens the folder @at_fd anew, for a position of its own.  NULL with errno on failure. */
+static DIR *open_list(int at_fd)
+{
+	autofd int fd = openat(at_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (dir)
+		(void)take_fd(&fd);
+	return dir;
+}
+
+/* Calls @act with every name of the folder @at_fd, at most SWEEP_MAX of them. */
+static void for_each_name(int at_fd, uint64_t my_pidns,
 	void (*act)(int folder_fd, const char *name, uint64_t my_pidns))
 {
-	int fd = openat(dirfd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = open_list(at_fd);
 	struct dirent *entry;
 
-	if (!dir) {
-		close_fd(&fd);
+	if (!dir)
 		return;
-	}
 	for (int i = 0; i < SWEEP_MAX && (entry = readdir(dir)); i++)
 		if (entry->d_name[0] != '.')
-			act(fd, entry->d_name, my_pidns);
+			act(at_fd, entry->d_name, my_pidns);
 	(void)closedir(dir);
 }
 
@@ -206,9 +202,9 @@ static void ring_one(int folder_fd, const char *name, uint64_t my_pidns)
 	ring(folder_fd, name);
 }
 
-void beacon_ring_all(int dirfd)
+void beacon_ring_all(const struct statedir *dir)
 {
-	for_each_name(dirfd, BEACON_BELL, 0, ring_one);
+	for_each_name(dir->bell_fd, 0, ring_one);
 }
 
 static void sweep_temporary(int folder_fd, const char *name, uint64_t my_pidns)
@@ -242,32 +238,37 @@ static void sweep_bell(int folder_fd, const char *name, uint64_t my_pidns)
 		(void)unlinkat(folder_fd, name, 0);
 }
 
-void beacon_sweep(int dirfd, uint64_t my_pidns)
+void beacon_sweep(const struct statedir *dir, uint64_t my_pidns)
 {
-	for_each_name(dirfd, BEACON_LIVE, my_pidns, sweep_live);
-	for_each_name(dirfd, BEACON_BELL, my_pidns, sweep_bell);
+	for_each_name(dir->live_fd, my_pidns, sweep_live);
+	for_each_name(dir->bell_fd, my_pidns, sweep_bell);
 }
 
-int beacon_each_held(
-	int dirfd, size_t most, int (*act)(void *arg, const char *token), void *arg)
+int beacon_each_held(const struct statedir *dir, size_t most,
+	int (*act)(void *arg, const char *token), void *arg)
 {
-	int fd = openat(
-		dirfd, BEACON_LIVE, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
+	struct stat st;
+	DIR *names;
 	int r = 0;
 
-	if (!dir) {
-		r = -errno;
-		close_fd(&fd);
-		return r == -ENOENT ? 0 : r;
-	}
-	while (r == 0 && (entry = readdir(dir))) {
+	if (dir->live_fd < 0)
+		return 0;
+	statedir_refresh(dir);
+	/* what has the name of a folder that was removed is none, and may stand for a job */
+	if (fstat(dir->live_fd, &st) == 0 && st.st_nlink == 0)
+		return fstatat(dir->fd, BEACON_LIVE, &st, AT_SYMLINK_NOFOLLOW) < 0
+			       ? 0
+			       : -ENOTDIR;
+	names = open_list(dir->live_fd);
+	if (!names)
+		return -errno;
+	while (r == 0 && (entry = readdir(names))) {
 		if (!is_token(entry->d_name) ||
-			look_at(fd, entry->d_name, NULL) == BEACON_GONE)
+			look_at(dir->live_fd, entry->d_name, NULL) == BEACON_GONE)
 			continue;
 		r = most-- ? act(arg, entry->d_name) : -E2BIG;
 	}
-	(void)closedir(dir);
+	(void)closedir(names);
 	return r;
 }

@@ -15,6 +15,8 @@
 
 #include "owner.h"
 
+struct statedir;
+
 #define BEACON_LIVE "live"
 #define BEACON_BELL "bell"
 
@@ -25,14 +27,15 @@ enum beacon_state { BEACON_GONE, BEACON_HELD, BEACON_UNDECIDED };
  * Makes the FIFO of @owner in @folder (BEACON_LIVE or BEACON_BELL) below the state directory.
  * Returns its descriptor, open for reading and writing, non-blocking, or a negative errno.
  */
-MUST_CHECK int beacon_create(int dirfd, const char *folder, const struct owner *owner);
+MUST_CHECK int beacon_create(
+	const struct statedir *dir, const char *folder, const struct owner *owner);
 
 /*
  * Looks at live/@token.  When HELD, *@ret_fd becomes a descriptor that polls POLLHUP once the
  * last writer goes (read first, as was done here: one opened too late never reports it).
  * @ret_fd may be NULL.  UNDECIDED: no descriptor left, or not readable for this user.
  */
-enum beacon_state beacon_look(int dirfd, const char *token, int *ret_fd);
+enum beacon_state beacon_look(const struct statedir *dir, const char *token, int *ret_fd);
 
 /* Looks again at a descriptor from beacon_look(). */
 enum beacon_state beacon_look_again(int fd);
@@ -41,19 +44,19 @@ enum beacon_state beacon_look_again(int fd);
  * Closes what this process has inherited of live/@token: the job may be over then although this
  * process goes on.
  */
-void beacon_let_go(int dirfd, const char *token);
+void beacon_let_go(const struct statedir *dir, const char *token);
 
 /* Whether the FIFO of @token has its name in @folder; a bell is not looked into. */
-bool beacon_is_named(int dirfd, const char *folder, const char *token);
+bool beacon_is_named(const struct statedir *dir, const char *folder, const char *token);
 
 /* Removes the FIFO of @token from @folder, if it is there. */
-void beacon_remove(int dirfd, const char *folder, const char *token);
+void beacon_remove(const struct statedir *dir, const char *folder, const char *token);
 
 /* Rings the doorbell of @token; nothing happens where nobody has it open. */
-void beacon_ring(int dirfd, const char *token);
+void beacon_ring(const struct statedir *dir, const char *token);
 
 /* Rings every doorbell: a pause, a resume or a new limit concerns all who wait. */
-void beacon_ring_all(int dirfd);
+void beacon_ring_all(const struct statedir *dir);
 
 /* Empties the own bell @fd. */
 void beacon_drain(int fd);
@@ -62,14 +65,14 @@ void beacon_drain(int fd);
  * Removes the litter of crashes from both folders: FIFOs that nobody holds, temporary names
  * whose makers are dead.
  */
-void beacon_sweep(int dirfd, uint64_t my_pidns);
+void beacon_sweep(const struct statedir *dir, uint64_t my_pidns);
 
 /*
  * Calls @act with the token of every FIFO in live/ that has a writer, or of which that cannot
  * be told, until it returns something but 0; of no more than @most.  0 (also where there is
  * no live/), what @act returned, -E2BIG: there are more, or another negative errno.
  */
-MUST_CHECK int beacon_each_held(
-	int dirfd, size_t most, int (*act)(void *arg, const char *token), void *arg);
+MUST_CHECK int beacon_each_held(const struct statedir *dir, size_t most,
+	int (*act)(void *arg, const char *token), void *arg);
 
 #endif

@@ -208,14 +208,14 @@ void broker_finish(struct broker *broker)
 	/* who may be preempted wants to hear of it */
 	if (!broker->ticket.request.is_preemptible ||
 		!broker->ticket.request.is_supervised) {
-		beacon_remove(broker->dir->fd, BEACON_BELL, broker->ticket.owner.token);
+		beacon_remove(broker->dir, BEACON_BELL, broker->ticket.owner.token);
 		close_fd(&broker->bell_fd);
 	}
 	if (broker->hint == broker->number)
 		broker->hint++;
 	queue_move_hint(&broker->queue, broker->hint);
 	if (broker->number % BROKER_SWEEP_EVERY == 0)
-		beacon_sweep(broker->dir->fd, broker->dir->pidns);
+		beacon_sweep(broker->dir, broker->dir->pidns);
 }
 
 /* What ended because somebody wanted it, for the history. */

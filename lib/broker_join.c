@@ -16,18 +16,18 @@ uint32_t broker_first_state(const struct request *request)
 static int make_fifos(struct broker *broker)
 {
 	const struct owner *owner = &broker->ticket.owner;
-	int dirfd = broker->dir->fd;
+	const struct statedir *dir = broker->dir;
 
-	if (beacon_look(dirfd, owner->token, NULL) == BEACON_GONE) {
+	if (beacon_look(dir, owner->token, NULL) == BEACON_GONE) {
 		close_fd(&broker->live_fd);
-		broker->live_fd = beacon_create(dirfd, BEACON_LIVE, owner);
+		broker->live_fd = beacon_create(dir, BEACON_LIVE, owner);
 		if (broker->live_fd < 0)
 			return broker->live_fd;
 	}
 	if (broker->ticket.state == TICKET_WAITING &&
-		!beacon_is_named(dirfd, BEACON_BELL, owner->token)) {
+		!beacon_is_named(dir, BEACON_BELL, owner->token)) {
 		close_fd(&broker->bell_fd);
-		broker->bell_fd = beacon_create(dirfd, BEACON_BELL, owner);
+		broker->bell_fd = beacon_create(dir, BEACON_BELL, owner);
 		if (broker->bell_fd < 0)
 			return broker->bell_fd;
 	}
@@ -39,6 +39,8 @@ int broker_take_ticket(struct broker *broker, struct why *why)
 {
 	int r = make_fifos(broker);
 
+	if (r == -ENOENT && statedir_repair(broker->dir) == 0)
+		r = make_fifos(broker); /* a folder had been removed */
 	if (r < 0) {
 		why_set(why, "cannot make a FIFO in '%s': %s", broker->dir->path,
 			strerror(-r));
@@ -109,8 +111,8 @@ int broker_rejoin(struct broker *broker, struct why *why)
 
 void broker_leave(struct broker *broker)
 {
-	beacon_remove(broker->dir->fd, BEACON_BELL, broker->ticket.owner.token);
-	beacon_remove(broker->dir->fd, BEACON_LIVE, broker->ticket.owner.token);
+	beacon_remove(broker->dir, BEACON_BELL, broker->ticket.owner.token);
+	beacon_remove(broker->dir, BEACON_LIVE, broker->ticket.owner.token);
 	close_fd(&broker->bell_fd);
 	close_fd(&broker->live_fd);
 }

@@ -39,7 +39,7 @@ int broker_requeue(struct broker *broker, const struct request *request,
 	broker->ticket.not_before_ms = not_before_ms;
 	broker->live_fd = -1;
 	if (broker->bell_fd >= 0) {
-		beacon_remove(broker->dir->fd, BEACON_BELL, before.owner.token);
+		beacon_remove(broker->dir, BEACON_BELL, before.owner.token);
 		close_fd(&broker->bell_fd);
 	}
 	r = token_make(broker->ticket.owner.token);
@@ -84,7 +84,7 @@ int broker_give_back(struct broker *broker)
 	leave_ticket(broker, debt);
 	/* now for whom the bell is not rung: those who only watch */
 	close_fd(&debt->live_fd);
-	beacon_ring_all(broker->dir->fd);
+	beacon_ring_all(broker->dir);
 	*debt = BROKER_DEBT_NONE;
 	return 0;
 }

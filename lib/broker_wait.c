@@ -217,6 +217,7 @@ int broker_wait(struct broker *broker, int64_t until_ms)
 	}
 	if (r == 0)
 		r = watch_wait(&broker->watch);
+	statedir_refresh(broker->dir);
 	gpuset_for_each (slot, &watched) {
 		/* what it used may be free, or soon: the old result is no longer waited out */
 		if (pidfd_has_ended(pidfds[slot])) {

@@ -77,9 +77,9 @@ static void bury(struct snapshot *view, unsigned slot, const struct lease *lease
 {
 	const struct snapshot_lease *over = snapshot_find_token(view, lease->owner.token);
 
-	beacon_remove(view->dir->fd, BEACON_LIVE, lease->owner.token);
+	beacon_remove(view->dir, BEACON_LIVE, lease->owner.token);
 	/* of one that could be preempted */
-	beacon_remove(view->dir->fd, BEACON_BELL, lease->owner.token);
+	beacon_remove(view->dir, BEACON_BELL, lease->owner.token);
 	if (over && !lease->is_recorded && gpuset_next(&lease->gpus, 0) == (int)slot)
 		ending_tell(view, over);
 }
@@ -262,7 +262,7 @@ int commit_release(struct snapshot *view, const char *token, const struct gpuset
 {
 	int worst = 0;
 
-	beacon_remove(view->dir->fd, BEACON_LIVE, token);
+	beacon_remove(view->dir, BEACON_LIVE, token);
 	/* one after the other: who waits for several has to see all of them anyway */
 	gpuset_for_each (slot, set) {
 		struct gpuset one = GPUSET_NONE;
@@ -317,9 +317,9 @@ bool commit_end_lingering(struct snapshot *view)
 		gpuset_add(&lowest, (unsigned)gpuset_next(&lease->lease.gpus, 0));
 		if (commit_lock(view, &lowest) != 0)
 			continue;
-		beacon_remove(view->dir->fd, BEACON_LIVE, lease->lease.owner.token);
+		beacon_remove(view->dir, BEACON_LIVE, lease->lease.owner.token);
 		commit_unlock(view);
-		if (beacon_is_named(view->dir->fd, BEACON_LIVE, lease->lease.owner.token))
+		if (beacon_is_named(view->dir, BEACON_LIVE, lease->lease.owner.token))
 			continue; /* not ours to remove: it is not over for the others */
 		lease->is_over = true;
 		lease->over_ms = clock_boot_ms();

@@ -138,7 +138,7 @@ int ending_open(const struct statedir *dir, const struct gpuset *gpus, const cha
 	*ret = (struct ending){ .file = { .fd = -1 }, .history = HISTORY_FILE_NONE };
 	if (slot < 0)
 		return -ENOENT;
-	r = lease_open_slot(dir->fd, (uint32_t)slot, &ret->file);
+	r = lease_open_slot(dir, (uint32_t)slot, &ret->file);
 	if (r != 0)
 		return r < 0 ? r : -ENOENT;
 	r = history_open(dir, &ret->history);

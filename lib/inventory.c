@@ -91,7 +91,7 @@ static int add(struct snapshot *view, const struct seen *seen)
 	int r;
 
 	describe(view, seen, &fresh);
-	r = lease_add_gpu(view->dir->fd, &fresh, &slot);
+	r = lease_add_gpu(view->dir, &fresh, &slot);
 	if (r == LEASE_NO_SLOT)
 		return 0; /* nobody can have it, but all the others */
 	return r < 0 ? r : 1;

@@ -8,8 +8,9 @@
 #include "clock.h"
 #include "fdio.h"
 #include "lease.h"
+#include "statedir.h"
 
-enum { BAD_SUM_TRIES = 5, PATH_SIZE = 128 };
+enum { BAD_SUM_TRIES = 5, PATH_SIZE = 128, SLOT_NAME_SIZE = 16 };
 
 #define AT(field) offsetof(struct gpu_record, field)
 static const struct record_field gpu_fields[] = {
@@ -101,19 +102,22 @@ static void uuid_of(const char *name, char out[UUID_SIZE])
 	out[used] = '\0';
 }
 
-static void gpu_path(char out[PATH_SIZE + 8], const char *name)
+static void slot_name(char out[SLOT_NAME_SIZE], uint32_t slot)
 {
-	(void)snprintf(out, PATH_SIZE + 8, "gpu/%s", name);
+	(void)snprintf(out, SLOT_NAME_SIZE, "slot.%u", slot);
 }
 
-/* Where slot @slot points to; 0, -ENOENT: no such slot; -ELOOP: not a link of ours. */
-static int read_slot(int dirfd, uint32_t slot, char name[PATH_SIZE])
+/*
+ * Where slot @slot points to: a name in gpu/, which no link or path may lead out of.  0,
+ * -ENOENT: no such slot; -ELOOP: not a link of ours.
+ */
+static int read_slot(int gpu_fd, uint32_t slot, char name[PATH_SIZE])
 {
-	char link[32];
+	char link[SLOT_NAME_SIZE];
 	ssize_t n;
 
-	(void)snprintf(link, sizeof(link), "gpu/slot.%u", slot);
-	n = readlinkat(dirfd, link, name, PATH_SIZE - 1);
+	slot_name(link, slot);
+	n = readlinkat(gpu_fd, link, name, PATH_SIZE - 1);
 	if (n < 0)
 		return -errno;
 	name[n] = '\0';
@@ -122,31 +126,29 @@ static int read_slot(int dirfd, uint32_t slot, char name[PATH_SIZE])
 	return strchr(name, '/') || name[0] == '.' ? -ELOOP : 0;
 }
 
-static int open_named(int dirfd, const char *name)
+static int open_named(int gpu_fd, const char *name)
 {
-	char path[PATH_SIZE + 8];
 	autofd int fd = -1;
 	struct stat st;
 
-	gpu_path(path, name);
-	fd = openat(dirfd, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = openat(gpu_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 && errno == EROFS) /* to look at it */
-		fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		fd = openat(gpu_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	return S_ISREG(st.st_mode) ? take_fd(&fd) : -EINVAL;
 }
 
-int lease_open_slot(int dirfd, uint32_t slot, struct lease_file *file)
+int lease_open_slot(const struct statedir *dir, uint32_t slot, struct lease_file *file)
 {
 	char name[PATH_SIZE];
-	int r = read_slot(dirfd, slot, name);
+	int r = dir->gpu_fd < 0 ? -ENOENT : read_slot(dir->gpu_fd, slot, name);
 
 	*file = (struct lease_file){ .fd = -1, .slot = slot };
 	if (r < 0)
 		return r == -ENOENT ? LEASE_NO_SLOT : r;
 	uuid_of(name, file->gpu.uuid);
-	r = open_named(dirfd, name);
+	r = open_named(dir->gpu_fd, name);
 	if (r < 0)
 		return r;
 	file->fd = r;
@@ -159,84 +161,82 @@ void lease_release(struct lease_file *file)
 	file->is_locked = false;
 }
 
-bool lease_file_is_current(int dirfd, const struct lease_file *file)
+bool lease_file_is_current(const struct statedir *dir, const struct lease_file *file)
 {
-	char name[PATH_SIZE], path[PATH_SIZE + 8];
+	char name[PATH_SIZE];
 	struct stat open_one, named;
 
 	file_name(name, file->gpu.uuid);
-	gpu_path(path, name);
 	return fstat(file->fd, &open_one) == 0 &&
-	       fstatat(dirfd, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(dir->gpu_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
 }
 
 /* --- new GPUs ---------------------------------------------------------------------- */
 
-static int make_file(int dirfd, const char *name, const struct gpu_record *gpu)
+static int make_file(int gpu_fd, const char *name, const struct gpu_record *gpu)
 {
 	/* the whole at once: leases then find their blocks written, also on a full disk */
 	static char bytes[LEASE_FILE_BYTES];
-	char path[PATH_SIZE + 8], temporary[64], token[TOKEN_SIZE];
+	char temporary[64], token[TOKEN_SIZE];
 	int r = record_encode(&gpu_schema, gpu, bytes);
 
 	if (r == 0)
 		r = token_make(token);
 	if (r < 0)
 		return r;
-	gpu_path(path, name);
-	(void)snprintf(temporary, sizeof(temporary), "gpu/tmp.%s", token);
+	(void)snprintf(temporary, sizeof(temporary), "tmp.%s", token);
 	return fdio_publish(
-		dirfd, path, temporary, bytes, sizeof(bytes), FDIO_MODE_SHARED);
+		gpu_fd, name, temporary, bytes, sizeof(bytes), FDIO_MODE_SHARED);
 }
 
 /* The slot that leads to @name, or -ENOENT; of all: a link in between may be missing. */
-static int find_slot(int dirfd, const char *name)
+static int find_slot(int gpu_fd, const char *name)
 {
 	char taken[PATH_SIZE];
 
 	for (uint32_t slot = 0; slot < GPUSET_MAX; slot++)
-		if (read_slot(dirfd, slot, taken) == 0 && strcmp(taken, name) == 0)
+		if (read_slot(gpu_fd, slot, taken) == 0 && strcmp(taken, name) == 0)
 			return (int)slot;
 	return -ENOENT;
 }
 
 /* Readers look no further than to the first slot that is not there. */
-static void fill_holes(int dirfd, uint32_t end)
+static void fill_holes(int gpu_fd, uint32_t end)
 {
-	char link[32];
+	char link[SLOT_NAME_SIZE];
 
 	for (uint32_t slot = 0; slot < end; slot++) {
-		(void)snprintf(link, sizeof(link), "gpu/slot.%u", slot);
-		(void)!symlinkat(NO_GPU, dirfd, link);
+		slot_name(link, slot);
+		(void)!symlinkat(NO_GPU, gpu_fd, link);
 	}
 }
 
-int lease_add_gpu(int dirfd, const struct gpu_record *gpu, uint32_t *ret_slot)
+int lease_add_gpu(
+	const struct statedir *dir, const struct gpu_record *gpu, uint32_t *ret_slot)
 {
-	char name[PATH_SIZE], taken[PATH_SIZE], path[PATH_SIZE + 8], link[32];
+	char name[PATH_SIZE], taken[PATH_SIZE], link[SLOT_NAME_SIZE];
+	int gpu_fd = dir->gpu_fd, r, known;
 	struct gpu_record first = *gpu;
 	struct stat st;
-	int r, known;
 
 	file_name(name, gpu->uuid);
-	gpu_path(path, name);
-	known = find_slot(dirfd, name);
-	if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+	known = find_slot(gpu_fd, name);
+	if (fstatat(gpu_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		/* there was one before, and what stood in it is lost */
 		first.is_lost = first.is_lost || known >= 0;
-		r = make_file(dirfd, name, &first);
+		r = make_file(gpu_fd, name, &first);
 		if (r < 0)
 			return r;
 	}
 	for (uint32_t slot = known < 0 ? 0 : (uint32_t)known; slot < GPUSET_MAX; slot++) {
-		(void)snprintf(link, sizeof(link), "gpu/slot.%u", slot);
-		if (symlinkat(name, dirfd, link) < 0 && errno != EEXIST)
+		slot_name(link, slot);
+		if (symlinkat(name, gpu_fd, link) < 0 && errno != EEXIST)
 			return -errno;
 		/* EEXIST: another GPU's, or this one's, made by us or somebody else */
-		if (read_slot(dirfd, slot, taken) == 0 && strcmp(taken, name) == 0) {
+		if (read_slot(gpu_fd, slot, taken) == 0 && strcmp(taken, name) == 0) {
 			if (known > 0)
-				fill_holes(dirfd, slot);
+				fill_holes(gpu_fd, slot);
 			*ret_slot = slot;
 			return 0;
 		}

@@ -22,6 +22,8 @@
 
 #include "ticket.h"
 
+struct statedir;
+
 enum {
 	LEASES_PER_GPU = 31,
 	UUID_SIZE = 96,
@@ -98,18 +100,20 @@ enum { LEASE_FILE_BYTES = (1 + LEASES_PER_GPU) * RECORD_SIZE };
  * be opened.  0, LEASE_NO_SLOT where there is no such slot, or a negative errno.
  */
 enum { LEASE_NO_SLOT = 1 };
-MUST_CHECK int lease_open_slot(int dirfd, uint32_t slot, struct lease_file *file);
+MUST_CHECK int lease_open_slot(
+	const struct statedir *dir, uint32_t slot, struct lease_file *file);
 void lease_release(struct lease_file *file);
 
 /* Whether the open file is still the one that its name shows. */
-bool lease_file_is_current(int dirfd, const struct lease_file *file);
+bool lease_file_is_current(const struct statedir *dir, const struct lease_file *file);
 
 /*
  * Gives the GPU a lease file and a slot where it has none yet; the file is marked as lost
  * where the slot was there already, or @gpu says so.  *@ret_slot is its slot.  0 or a
  * negative errno; LEASE_NO_SLOT where all 128 are taken.
  */
-MUST_CHECK int lease_add_gpu(int dirfd, const struct gpu_record *gpu, uint32_t *ret_slot);
+MUST_CHECK int lease_add_gpu(
+	const struct statedir *dir, const struct gpu_record *gpu, uint32_t *ret_slot);
 
 /*
  * Takes the file's flock, waiting no longer than until @until_ms (CLOCK_BOOTTIME).  0,

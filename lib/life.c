@@ -73,10 +73,10 @@ static void judge_fifo(struct lives *lives, struct life *life)
 		return;
 	state = life->fifo_fd >= 0
 			? beacon_look_again(life->fifo_fd)
-			: beacon_look(lives->dir->fd, life->owner.token, &life->fifo_fd);
+			: beacon_look(lives->dir, life->owner.token, &life->fifo_fd);
 	/* a lingering one may have been declared over by another waiter: by its name */
 	if (state == BEACON_HELD && life->process == LIFE_ENDED &&
-		beacon_look(lives->dir->fd, life->owner.token, NULL) == BEACON_GONE)
+		beacon_look(lives->dir, life->owner.token, NULL) == BEACON_GONE)
 		state = BEACON_GONE;
 	life->fifo = state == BEACON_GONE   ? LIFE_ENDED
 		     : state == BEACON_HELD ? LIFE_LIVES

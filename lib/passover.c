@@ -58,7 +58,7 @@ static int ask(struct passover *passover, struct queue *queue, struct queue_plac
 		r = add(&passover->asked, row.number, row.ticket.turn);
 		if (r < 0)
 			return r;
-		beacon_ring(queue->dir->fd, row.ticket.owner.token);
+		beacon_ring(queue->dir, row.ticket.owner.token);
 	}
 	return r < 0 ? r : 0;
 }

@@ -119,7 +119,7 @@ int preempt_ask(struct preempt *preempt, struct queue *queue, const struct snaps
 			r = ticket_append_control(&queue->file, &control);
 		if (r < 0)
 			return r;
-		beacon_ring(queue->dir->fd, lease->owner.token);
+		beacon_ring(queue->dir, lease->owner.token);
 		count++;
 	}
 	return count;

@@ -345,7 +345,7 @@ void queue_tidy(struct queue *queue, uint64_t number)
  */
 static uint64_t remove_fifos(struct queue *queue, uint64_t number)
 {
-	int dirfd = queue->dir->fd;
+	const struct statedir *dir = queue->dir;
 	struct control control;
 	struct ticket ticket;
 
@@ -358,11 +358,11 @@ static uint64_t remove_fifos(struct queue *queue, uint64_t number)
 		return number + 1;
 	}
 	/* most have left none, and looking for a name is cheaper than removing it */
-	if ((beacon_is_named(dirfd, BEACON_LIVE, ticket.owner.token) ||
-		    beacon_is_named(dirfd, BEACON_BELL, ticket.owner.token)) &&
-		beacon_look(dirfd, ticket.owner.token, NULL) == BEACON_GONE) {
-		beacon_remove(dirfd, BEACON_LIVE, ticket.owner.token);
-		beacon_remove(dirfd, BEACON_BELL, ticket.owner.token);
+	if ((beacon_is_named(dir, BEACON_LIVE, ticket.owner.token) ||
+		    beacon_is_named(dir, BEACON_BELL, ticket.owner.token)) &&
+		beacon_look(dir, ticket.owner.token, NULL) == BEACON_GONE) {
+		beacon_remove(dir, BEACON_LIVE, ticket.owner.token);
+		beacon_remove(dir, BEACON_BELL, ticket.owner.token);
 	}
 	return number + 1;
 }

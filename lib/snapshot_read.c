@@ -95,10 +95,10 @@ static int open_gpu(struct snapshot *snapshot, unsigned slot)
 	struct snapshot_gpu *gpu = snapshot_gpu_at(snapshot, slot);
 	int r;
 
-	if (gpu->file.fd >= 0 && lease_file_is_current(snapshot->dir->fd, &gpu->file))
+	if (gpu->file.fd >= 0 && lease_file_is_current(snapshot->dir, &gpu->file))
 		return 0;
 	lease_release(&gpu->file);
-	r = lease_open_slot(snapshot->dir->fd, slot, &gpu->file);
+	r = lease_open_slot(snapshot->dir, slot, &gpu->file);
 	if (r != 0)
 		gpu->exists = gpu->has_dead = gpu->is_broken = false;
 	return r;

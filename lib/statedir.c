@@ -123,6 +123,93 @@ static int check(const char *path, bool is_private, struct statedir *dir, struct
 	return 0;
 }
 
+/* --- the folders ------------------------------------------------------------------- */
+
+enum { FOLDERS = 3 };
+static const char *const folder_names[FOLDERS] = { "gpu", BEACON_LIVE, BEACON_BELL };
+
+/* Where @dir keeps the descriptor of folder @i. */
+static int *folder_fd(struct statedir *dir, size_t i)
+{
+	return i == 0 ? &dir->gpu_fd : i == 1 ? &dir->live_fd : &dir->bell_fd;
+}
+
+/* Why the folder @st cannot be trusted or shared, or NULL. */
+static const char *distrust_folder(const struct statedir *dir, const struct stat *st)
+{
+	if (!dir->is_hardened)
+		return distrust(st, dir->is_private);
+	/* its owner is the user whose process made it, and cannot reach it */
+	if (st->st_gid != getegid() || (st->st_mode & 07777) != 02770)
+		return "it does not have the group and the mode of the directory";
+	return NULL;
+}
+
+/* Opens folder @i.  Returns its descriptor, or a negative errno with *@ret_reason or NULL. */
+static int open_folder(const struct statedir *dir, size_t i, const char **ret_reason)
+{
+	autofd int fd = openat(dir->fd, folder_names[i],
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	int r;
+
+	*ret_reason = NULL;
+	if (fd < 0) {
+		r = -errno;
+		if (r == -ENOTDIR || r == -ELOOP)
+			*ret_reason = "it is not a folder; remove it when no job runs";
+		return r;
+	}
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret_reason = distrust_folder(dir, &st);
+	return *ret_reason ? -EACCES : take_fd(&fd);
+}
+
+int statedir_open_folders(struct statedir *dir, struct why *why)
+{
+	for (size_t i = 0; i < FOLDERS; i++) {
+		const char *reason;
+		int fd = open_folder(dir, i, &reason);
+
+		*folder_fd(dir, i) = fd < 0 ? -1 : fd;
+		/* missing on a file system on which it could not be made: there is nothing in it */
+		if (fd >= 0 || fd == -ENOENT)
+			continue;
+		why_set(why, "cannot use folder '%s/%s': %s", dir->path, folder_names[i],
+			reason ? reason : strerror(-fd));
+		return fd;
+	}
+	return 0;
+}
+
+static void close_folders(struct statedir *dir)
+{
+	for (size_t i = 0; i < FOLDERS; i++)
+		close_fd(folder_fd(dir, i));
+}
+
+void statedir_refresh(const struct statedir *dir)
+{
+	struct statedir now = *dir;
+
+	for (size_t i = 0; i < FOLDERS; i++) {
+		int open_one = *folder_fd(&now, i);
+		struct stat named, opened;
+		const char *reason;
+		autofd int fd = -1;
+
+		if (open_one < 0 || fstat(open_one, &opened) < 0 ||
+			fstatat(dir->fd, folder_names[i], &named, AT_SYMLINK_NOFOLLOW) <
+				0 ||
+			(named.st_ino == opened.st_ino && named.st_dev == opened.st_dev))
+			continue;
+		fd = open_folder(dir, i, &reason);
+		if (fd >= 0)
+			(void)!dup3(fd, open_one, O_CLOEXEC);
+	}
+}
+
 /*
  * Made under a temporary name: a crash or another user never finds a folder whose mode is
  * not set yet.  As open as the directory itself, whatever the umask.
@@ -146,15 +233,14 @@ static int make_folder(int fd, const char *name, mode_t mode)
 
 static int make_folders(int fd)
 {
-	static const char *const folders[] = { "gpu", BEACON_BELL, BEACON_LIVE };
 	struct stat st, folder;
 	int r = 0;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	for (size_t i = 0; i < ARRAY_SIZE(folders) && r == 0; i++)
-		if (fstatat(fd, folders[i], &folder, AT_SYMLINK_NOFOLLOW) < 0)
-			r = make_folder(fd, folders[i], st.st_mode & 02770);
+	for (size_t i = 0; i < FOLDERS && r == 0; i++)
+		if (fstatat(fd, folder_names[i], &folder, AT_SYMLINK_NOFOLLOW) < 0)
+			r = make_folder(fd, folder_names[i], st.st_mode & 02770);
 	return r == -EROFS ? 0 : r;
 }
 
@@ -268,6 +354,22 @@ static int choose(
 	return open_own(choice, dir, why);
 }
 
+static int open_or_make_folders(struct statedir *dir, struct why *why)
+{
+	int r = statedir_open_folders(dir, why);
+
+	if (r < 0 || (dir->gpu_fd >= 0 && dir->live_fd >= 0 && dir->bell_fd >= 0))
+		return r;
+	close_folders(dir);
+	r = make_folders(dir->fd);
+	if (r < 0) {
+		why_set(why, "cannot make folders in state directory '%s': %s", dir->path,
+			strerror(-r));
+		return r;
+	}
+	return statedir_open_folders(dir, why);
+}
+
 int statedir_open(
 	const struct statedir_choice *choice, struct statedir *dir, struct why *why)
 {
@@ -284,25 +386,28 @@ int statedir_open(
 	r = choose(choice, dir, why);
 	if (r < 0)
 		return r;
-	r = make_folders(dir->fd);
-	if (r < 0) {
-		why_set(why, "cannot make folders in state directory '%s': %s", dir->path,
-			strerror(-r));
+	r = open_or_make_folders(dir, why);
+	if (r < 0)
 		statedir_release(dir);
-	}
 	return r;
 }
 
 int statedir_repair(const struct statedir *dir)
 {
 	struct stat st;
+	int r;
 
 	if (fstat(dir->fd, &st) < 0)
 		return -errno;
-	return st.st_nlink == 0 ? -ESTALE : make_folders(dir->fd);
+	if (st.st_nlink == 0)
+		return -ESTALE;
+	r = make_folders(dir->fd);
+	statedir_refresh(dir);
+	return r;
 }
 
 void statedir_release(struct statedir *dir)
 {
+	close_folders(dir);
 	close_fd(&dir->fd);
 }

@@ -5,6 +5,10 @@
  *
  * and for simulated GPUs sim/ (sim_memory.h).
  *
+ * A name in the directory or in a folder is opened relative to the descriptor of that directory
+ * or folder, and never contains a slash.  A folder is opened once, with O_NOFOLLOW, and checked
+ * as the directory is.  So a symbolic link in the place of a folder leads no write elsewhere.
+ *
  * The shared directory is made by the installation, never by gpulease; only where none exists
  * a private one of the user's is made and used.  A directory that exists and cannot be used
  * is an error, never a private queue beside the shared one.
@@ -30,7 +34,8 @@ struct statedir_choice {
 };
 
 struct statedir {
-	int fd; /* -1 while not open */
+	int fd; /* -1 while not open, as the three of its folders */
+	int gpu_fd, live_fd, bell_fd;
 	uid_t owner;
 	bool is_private;  /* one user's: coordinates nobody else */
 	bool is_fallback; /* … because there is no shared one */
@@ -41,7 +46,8 @@ struct statedir {
 	char path[PATH_MAX];
 };
 
-#define STATEDIR_NONE ((struct statedir){ .fd = -1 })
+#define STATEDIR_NONE \
+	((struct statedir){ .fd = -1, .gpu_fd = -1, .live_fd = -1, .bell_fd = -1 })
 
 /*
  * Chooses, opens and checks the directory, and makes the missing folders in it.
@@ -50,7 +56,22 @@ struct statedir {
 MUST_CHECK int statedir_open(
 	const struct statedir_choice *choice, struct statedir *dir, struct why *why);
 
-/* Makes folders that somebody removed.  0, -ESTALE: the directory itself is gone, or -errno. */
+/*
+ * Opens the folders of a directory of which only ->fd is open.  0 or a negative errno with the
+ * reason in @why.
+ */
+MUST_CHECK int statedir_open_folders(struct statedir *dir, struct why *why);
+
+/*
+ * Follows folders that were replaced: the descriptors of @dir keep their numbers and lead to the
+ * folders that have the names now.  A name that is no good folder changes nothing.
+ */
+void statedir_refresh(const struct statedir *dir);
+
+/*
+ * Makes folders that were removed, and follows them.  0, -ESTALE: the directory itself is gone,
+ * or -errno.
+ */
 MUST_CHECK int statedir_repair(const struct statedir *dir);
 
 void statedir_release(struct statedir *dir);

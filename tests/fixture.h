@@ -52,6 +52,18 @@ static inline struct statedir fixture_dir(const struct scratch *scratch)
 	return dir;
 }
 
+/* The state directory that @dirfd is open on, opened anew; ->fd is -1 where that fails. */
+static inline struct statedir fixture_dir_of(int dirfd)
+{
+	struct statedir dir = STATEDIR_NONE;
+
+	dir.fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir.is_private = true;
+	if (dir.fd < 0 || statedir_open_folders(&dir, NULL) < 0)
+		statedir_release(&dir);
+	return dir;
+}
+
 /* As a test begins: a state directory, and a snapshot of it.  0, or -1. */
 static inline int fixture_view_setup(
 	void **state, struct statedir *dir, struct snapshot *view)
@@ -116,11 +128,13 @@ static inline void fixture_look(struct snapshot *view, int64_t now_ms)
 static inline void fixture_write_lease(
 	int dirfd, unsigned slot, unsigned at, const struct lease *lease)
 {
+	struct statedir dir = fixture_dir_of(dirfd);
 	struct lease_file file;
 
-	assert_int_equal(lease_open_slot(dirfd, slot, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
 	assert_int_equal(lease_write(&file, at, lease), 0);
 	lease_release(&file);
+	statedir_release(&dir);
 }
 
 /* The lease of that ticket, dead or alive; NULL where there is none. */
@@ -186,13 +200,14 @@ struct other_report {
 static inline struct other_report other_become(int dirfd, unsigned has)
 {
 	struct other_report report = { .error = 0 };
+	struct statedir dir = fixture_dir_of(dirfd);
 
 	report.error = owner_self(&report.owner);
 	if (report.error == 0 && (has & OTHER_LIVE) &&
-		beacon_create(dirfd, BEACON_LIVE, &report.owner) < 0)
+		beacon_create(&dir, BEACON_LIVE, &report.owner) < 0)
 		report.error = -EIO;
 	if (report.error == 0 && (has & OTHER_BELL) &&
-		beacon_create(dirfd, BEACON_BELL, &report.owner) < 0)
+		beacon_create(&dir, BEACON_BELL, &report.owner) < 0)
 		report.error = -EIO;
 	if (report.error == 0 && (has & OTHER_HEIR)) {
 		report.heir = fork();

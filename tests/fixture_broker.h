@@ -37,10 +37,13 @@ static inline int fixture_broker_teardown(
 /* Opens the lease files of the first @count slots, as others have them open.  0, or -1. */
 static inline int fixture_open_files(int dirfd, struct lease_file *files, unsigned count)
 {
-	for (unsigned slot = 0; slot < count; slot++)
-		if (lease_open_slot(dirfd, slot, &files[slot]) != 0)
-			return -1;
-	return 0;
+	struct statedir dir = fixture_dir_of(dirfd);
+	int r = 0;
+
+	for (unsigned slot = 0; slot < count && r == 0; slot++)
+		r = lease_open_slot(&dir, slot, &files[slot]);
+	statedir_release(&dir);
+	return r == 0 ? 0 : -1;
 }
 
 static inline void fixture_release_files(struct lease_file *files, unsigned count)

@@ -109,7 +109,7 @@ static void who_lost_its_fifo_is_known_by_its_process(void **state)
 {
 	(void)state;
 	(void)append(&other.owner, TICKET_GRANTED, 1);
-	beacon_remove(dir.fd, BEACON_LIVE, other.owner.token);
+	beacon_remove(&dir, BEACON_LIVE, other.owner.token);
 	check(ACCOUNT_OPEN, other.owner.token);
 	other_kill(&other);
 	check(0, "");
@@ -152,7 +152,7 @@ static void without_tickets_every_holder_is_unknown(void **state)
 static void without_live_the_tickets_tell(void **state)
 {
 	(void)state;
-	beacon_remove(dir.fd, BEACON_LIVE, other.owner.token);
+	beacon_remove(&dir, BEACON_LIVE, other.owner.token);
 	assert_int_equal(unlinkat(dir.fd, "live", AT_REMOVEDIR), 0);
 	check(0, "");
 	(void)append(&other.owner, TICKET_GRANTED, 1);
@@ -162,7 +162,7 @@ static void without_live_the_tickets_tell(void **state)
 static void what_cannot_be_looked_at_counts_as_a_job(void **state)
 {
 	(void)state;
-	beacon_remove(dir.fd, BEACON_LIVE, other.owner.token);
+	beacon_remove(&dir, BEACON_LIVE, other.owner.token);
 	check(0, "");
 	assert_int_equal(unlinkat(dir.fd, "live", AT_REMOVEDIR), 0);
 	assert_int_equal(scratch_write(*state, "live", ""), 0);

@@ -30,15 +30,15 @@ static void a_fifo_that_is_held_says_so_until_it_is_let_go(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 	struct owner owner = make_owner();
-	int fd = beacon_create(dir.fd, BEACON_LIVE, &owner);
+	int fd = beacon_create(&dir, BEACON_LIVE, &owner);
 
 	assert_true(fd >= 0);
-	assert_int_equal(beacon_look(dir.fd, owner.token, NULL), BEACON_HELD);
+	assert_int_equal(beacon_look(&dir, owner.token, NULL), BEACON_HELD);
 	close_fd(&fd);
-	assert_int_equal(beacon_look(dir.fd, owner.token, NULL), BEACON_GONE);
-	beacon_remove(dir.fd, BEACON_LIVE, owner.token);
+	assert_int_equal(beacon_look(&dir, owner.token, NULL), BEACON_GONE);
+	beacon_remove(&dir, BEACON_LIVE, owner.token);
 	assert_false(fixture_exists(dir.fd, BEACON_LIVE, owner.token));
-	assert_int_equal(beacon_look(dir.fd, owner.token, NULL), BEACON_GONE);
+	assert_int_equal(beacon_look(&dir, owner.token, NULL), BEACON_GONE);
 	statedir_release(&dir);
 }
 
@@ -46,17 +46,17 @@ static void what_was_inherited_is_let_go_and_nothing_else(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 	struct owner owner = make_owner(), other = make_owner();
-	int fd = beacon_create(dir.fd, BEACON_LIVE, &owner), looking = -1;
-	int foreign = beacon_create(dir.fd, BEACON_LIVE, &other);
+	int fd = beacon_create(&dir, BEACON_LIVE, &owner), looking = -1;
+	int foreign = beacon_create(&dir, BEACON_LIVE, &other);
 	int inherited = fcntl(fd, F_DUPFD, 100);
 
-	assert_int_equal(beacon_look(dir.fd, owner.token, &looking), BEACON_HELD);
-	beacon_let_go(dir.fd, owner.token);
+	assert_int_equal(beacon_look(&dir, owner.token, &looking), BEACON_HELD);
+	beacon_let_go(&dir, owner.token);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	assert_int_equal(fcntl(inherited, F_GETFD), -1);
 	assert_int_equal(beacon_look_again(looking), BEACON_GONE);
-	assert_int_equal(beacon_look(dir.fd, other.token, NULL), BEACON_HELD);
-	beacon_let_go(dir.fd, "0123456789abcdef"); /* there is none */
+	assert_int_equal(beacon_look(&dir, other.token, NULL), BEACON_HELD);
+	beacon_let_go(&dir, "0123456789abcdef"); /* there is none */
 	assert_int_equal(fcntl(foreign, F_GETFD), FD_CLOEXEC);
 	close_fd(&looking);
 	close_fd(&foreign);
@@ -68,8 +68,8 @@ static void the_modes_do_not_depend_on_the_umask(void **state)
 	struct statedir dir = fixture_dir(*state);
 	struct owner owner = make_owner();
 	mode_t old = umask(077);
-	int live = beacon_create(dir.fd, BEACON_LIVE, &owner);
-	int bell = beacon_create(dir.fd, BEACON_BELL, &owner);
+	int live = beacon_create(&dir, BEACON_LIVE, &owner);
+	int bell = beacon_create(&dir, BEACON_BELL, &owner);
 
 	(void)umask(old);
 	assert_true(live >= 0 && bell >= 0);
@@ -86,7 +86,7 @@ static void the_descriptor_of_a_look_hangs_up_with_the_last_holder(void **state)
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
 	int fd = -1;
 
-	assert_int_equal(beacon_look(dir.fd, other.owner.token, &fd), BEACON_HELD);
+	assert_int_equal(beacon_look(&dir, other.owner.token, &fd), BEACON_HELD);
 	assert_true(fd >= 0);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	other_kill(&other);
@@ -113,7 +113,7 @@ static void a_fifo_opened_too_late_is_gone_although_poll_never_says_so(void **st
 	assert_false(fixture_is_ready(fd, 0));
 	assert_int_equal(beacon_look_again(fd), BEACON_GONE);
 	close_fd(&fd);
-	assert_int_equal(beacon_look(dir.fd, dead.token, &fd), BEACON_GONE);
+	assert_int_equal(beacon_look(&dir, dead.token, &fd), BEACON_GONE);
 	assert_int_equal(fd, -1);
 	statedir_release(&dir);
 }
@@ -128,9 +128,9 @@ static void what_is_no_fifo_decides_nothing(void **state)
 
 	assert_int_equal(scratch_write(s, "live/00000000000000aa", ""), 0);
 	assert_int_equal(symlinkat(plain, dir.fd, "live/00000000000000bb"), 0);
-	assert_int_equal(beacon_look(dir.fd, plain, &fd), BEACON_UNDECIDED);
+	assert_int_equal(beacon_look(&dir, plain, &fd), BEACON_UNDECIDED);
 	assert_int_equal(fd, -1);
-	assert_int_equal(beacon_look(dir.fd, link_name, &fd), BEACON_UNDECIDED);
+	assert_int_equal(beacon_look(&dir, link_name, &fd), BEACON_UNDECIDED);
 	assert_int_equal(fd, -1);
 	statedir_release(&dir);
 }
@@ -139,7 +139,7 @@ static void without_descriptors_nothing_is_decided(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 	struct owner owner = make_owner();
-	int fd = beacon_create(dir.fd, BEACON_LIVE, &owner);
+	int fd = beacon_create(&dir, BEACON_LIVE, &owner);
 	enum beacon_state held, gone;
 	struct rlimit old, none;
 
@@ -148,9 +148,9 @@ static void without_descriptors_nothing_is_decided(void **state)
 	none = old;
 	none.rlim_cur = 0;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	held = beacon_look(dir.fd, owner.token, NULL);
+	held = beacon_look(&dir, owner.token, NULL);
 	close_fd(&fd);
-	gone = beacon_look(dir.fd, owner.token, NULL);
+	gone = beacon_look(&dir, owner.token, NULL);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 	assert_int_equal(held, BEACON_UNDECIDED);
 	assert_int_equal(gone, BEACON_UNDECIDED);
@@ -161,22 +161,22 @@ static void a_ring_wakes_the_owner_and_only_the_owner(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 	struct owner one = make_owner(), two = make_owner();
-	int bell = beacon_create(dir.fd, BEACON_BELL, &one);
-	int other_bell = beacon_create(dir.fd, BEACON_BELL, &two);
+	int bell = beacon_create(&dir, BEACON_BELL, &one);
+	int other_bell = beacon_create(&dir, BEACON_BELL, &two);
 
 	assert_false(fixture_is_ready(bell, POLLIN));
-	beacon_ring(dir.fd, one.token);
+	beacon_ring(&dir, one.token);
 	assert_true(fixture_is_ready(bell, POLLIN));
 	assert_false(fixture_is_ready(other_bell, POLLIN));
 	beacon_drain(bell);
 	assert_false(fixture_is_ready(bell, POLLIN));
-	beacon_ring_all(dir.fd);
+	beacon_ring_all(&dir);
 	assert_true(fixture_is_ready(bell, POLLIN));
 	assert_true(fixture_is_ready(other_bell, POLLIN));
 	close_fd(&bell);
 	close_fd(&other_bell);
-	beacon_ring(dir.fd, one.token); /* nobody there: nothing happens */
-	beacon_ring(dir.fd, "0123456789abcdef");
+	beacon_ring(&dir, one.token); /* nobody there: nothing happens */
+	beacon_ring(&dir, "0123456789abcdef");
 	statedir_release(&dir);
 }
 
@@ -184,12 +184,12 @@ static void a_full_bell_holds_up_nobody(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 	struct owner owner = make_owner();
-	int bell = beacon_create(dir.fd, BEACON_BELL, &owner);
+	int bell = beacon_create(&dir, BEACON_BELL, &owner);
 
 	assert_true(bell >= 0);
 	assert_true(fcntl(bell, F_SETPIPE_SZ, 4096) > 0);
 	for (int i = 0; i < 10000; i++)
-		beacon_ring(dir.fd, owner.token);
+		beacon_ring(&dir, owner.token);
 	assert_true(fixture_is_ready(bell, POLLIN));
 	beacon_drain(bell);
 	assert_false(fixture_is_ready(bell, POLLIN));
@@ -206,9 +206,9 @@ static void ringing_writes_into_no_plain_file(void **state)
 	assert_int_equal(scratch_write(s, "precious", ""), 0);
 	assert_int_equal(scratch_write(s, "bell/00000000000000aa", ""), 0);
 	assert_int_equal(symlinkat("../precious", dir.fd, "bell/00000000000000bb"), 0);
-	beacon_ring(dir.fd, "00000000000000aa");
-	beacon_ring(dir.fd, "00000000000000bb");
-	beacon_ring_all(dir.fd);
+	beacon_ring(&dir, "00000000000000aa");
+	beacon_ring(&dir, "00000000000000bb");
+	beacon_ring_all(&dir);
 	assert_int_equal(fstatat(dir.fd, "precious", &st, 0), 0);
 	assert_int_equal(st.st_size, 0);
 	assert_int_equal(fstatat(dir.fd, "bell/00000000000000aa", &st, 0), 0);
@@ -223,9 +223,9 @@ static void only_tokens_are_removed(void **state)
 
 	assert_int_equal(scratch_write(s, "precious", ""), 0);
 	assert_int_equal(scratch_write(s, "live/other", ""), 0);
-	beacon_remove(dir.fd, BEACON_LIVE, "../precious");
-	beacon_remove(dir.fd, BEACON_LIVE, "other");
-	beacon_remove(dir.fd, BEACON_LIVE, "");
+	beacon_remove(&dir, BEACON_LIVE, "../precious");
+	beacon_remove(&dir, BEACON_LIVE, "other");
+	beacon_remove(&dir, BEACON_LIVE, "");
 	assert_true(fixture_exists(dir.fd, ".", "precious"));
 	assert_true(fixture_exists(dir.fd, BEACON_LIVE, "other"));
 	statedir_release(&dir);
@@ -241,11 +241,11 @@ static void a_fifo_that_cannot_be_made_leaves_nothing(void **state)
 	/* its name is taken by a folder, so that it cannot be renamed */
 	(void)snprintf(path, sizeof(path), BEACON_LIVE "/%s", owner.token);
 	assert_int_equal(mkdirat(dir.fd, path, 0700), 0);
-	assert_true(beacon_create(dir.fd, BEACON_LIVE, &owner) < 0);
+	assert_true(beacon_create(&dir, BEACON_LIVE, &owner) < 0);
 	assert_int_equal(fixture_open_fds(), before);
 	assert_int_equal(unlinkat(dir.fd, path, AT_REMOVEDIR), 0);
 	assert_int_equal(unlinkat(dir.fd, BEACON_LIVE, AT_REMOVEDIR), 0); /* empty */
-	assert_int_equal(beacon_create(dir.fd, BEACON_LIVE, &owner), -ENOENT);
+	assert_int_equal(beacon_create(&dir, BEACON_LIVE, &owner), -ENOENT);
 	statedir_release(&dir);
 }
 
@@ -272,7 +272,7 @@ static void a_sweep_removes_what_the_dead_have_left(void **state)
 		assert_true(fixture_exists(dir.fd, folders[i], dead.token));
 		make_temporary(dir.fd, folders[i], &dead, name, sizeof(name));
 	}
-	beacon_sweep(dir.fd, dir.pidns);
+	beacon_sweep(&dir, dir.pidns);
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
 		assert_false(fixture_exists(dir.fd, folders[i], dead.token));
 		assert_false(fixture_exists(dir.fd, folders[i], name));
@@ -296,7 +296,7 @@ static void a_sweep_spares_the_living(void **state)
 	}
 	assert_int_equal(scratch_write(s, "live/notes", ""), 0);
 	assert_int_equal(scratch_write(s, "bell/tmp.x", ""), 0);
-	beacon_sweep(dir.fd, dir.pidns);
+	beacon_sweep(&dir, dir.pidns);
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
 		assert_true(fixture_exists(dir.fd, folders[i], other.owner.token));
 		assert_true(fixture_exists(dir.fd, folders[i], mine));
@@ -312,15 +312,15 @@ static void a_sweep_rings_no_bell(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 	struct owner owner = make_owner();
-	int bell = beacon_create(dir.fd, BEACON_BELL, &owner), before;
+	int bell = beacon_create(&dir, BEACON_BELL, &owner), before;
 
-	beacon_ring(dir.fd, owner.token);
+	beacon_ring(&dir, owner.token);
 	before = fixture_open_fds();
-	beacon_sweep(dir.fd, dir.pidns);
+	beacon_sweep(&dir, dir.pidns);
 	assert_int_equal(fixture_open_fds(), before);
 	assert_true(fixture_is_ready(bell, POLLIN)); /* the ring has not been stolen */
 	beacon_drain(bell);
-	beacon_sweep(dir.fd, dir.pidns);
+	beacon_sweep(&dir, dir.pidns);
 	assert_false(fixture_is_ready(bell, POLLIN));
 	close_fd(&bell);
 	statedir_release(&dir);

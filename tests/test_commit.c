@@ -75,7 +75,7 @@ static int setup(void **state)
 
 		text_copy(gpu.uuid, sizeof(gpu.uuid), uuids[i]);
 		text_copy(gpu.boot, sizeof(gpu.boot), dir.boot);
-		r |= lease_add_gpu(dir.fd, &gpu, &slot);
+		r |= lease_add_gpu(&dir, &gpu, &slot);
 	}
 	lock_count = 0;
 	return r;
@@ -146,7 +146,7 @@ static void check_file(unsigned slot, const char *first, const char *second)
 	struct lease_file file;
 	unsigned records;
 
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
 	assert_int_equal(lease_read(&file, raw, &records), 0);
 	for (unsigned at = 1; at <= records; at++) {
 		const char *token = at <= 2 ? wanted[at - 1] : NULL;
@@ -254,7 +254,7 @@ static void a_file_replaced_under_the_lock_is_not_locked_any_more(void **state)
 	assert_int_equal(commit_lock(&view, &set), 0);
 	text_copy(gpu.uuid, sizeof(gpu.uuid), uuids[1]);
 	assert_int_equal(unlinkat(dir.fd, "gpu/GPU-a.lease", 0), 0);
-	assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), 0);
+	assert_int_equal(lease_add_gpu(&dir, &gpu, &slot), 0);
 	look(1000);
 	assert_false(commit_is_locked(&view, &set));
 	commit_unlock(&view);
@@ -317,7 +317,7 @@ static void name_slot(unsigned slot)
 	struct lease_file file;
 	unsigned records;
 
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
 	assert_int_equal(lease_read(&file, raw, &records), 0);
 	lease_name_slot(&file, file.gpu.slot);
 	assert_int_equal(lease_write_gpu(&file, &file.gpu), 0);
@@ -328,7 +328,7 @@ static void damage(unsigned slot, unsigned at)
 {
 	struct lease_file file;
 
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
 	assert_int_equal(pwrite(file.fd, "#", 1, (off_t)at * RECORD_SIZE + 9), 1);
 	lease_release(&file);
 }
@@ -340,7 +340,7 @@ static bool is_doubtful(unsigned slot)
 	unsigned records;
 	bool is;
 
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
 	assert_true(lease_read(&file, raw, &records) >= 0);
 	is = file.is_doubtful;
 	lease_release(&file);
@@ -448,7 +448,7 @@ static void take_image(unsigned slot, struct image *image)
 {
 	struct lease_file file;
 
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
 	assert_int_equal(pread(file.fd, image->bytes, sizeof(image->bytes), 0),
 		sizeof(image->bytes));
 	lease_release(&file);

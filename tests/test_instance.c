@@ -367,7 +367,7 @@ static void when_all_slots_are_taken_the_others_stay(void **state)
 	(void)state;
 	for (unsigned i = SLOTS; i < GPUSET_MAX - 1; i++) {
 		(void)snprintf(gpu.uuid, sizeof(gpu.uuid), "MIG-old%u", i);
-		assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), 0);
+		assert_int_equal(lease_add_gpu(&dir, &gpu, &slot), 0);
 	}
 	add_mig(3, "1g.10gb", "MIG-dddd");
 	add_mig(4, "1g.10gb", "MIG-eeee");
@@ -550,7 +550,7 @@ static void a_pause_is_of_one_instance(void **state)
 
 	(void)state;
 	gpu.is_paused = 1;
-	assert_int_equal(lease_open_slot(dir.fd, B, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, B, &file), 0);
 	assert_int_equal(lease_write_gpu(&file, &gpu), 0);
 	lease_release(&file);
 	look();

@@ -143,7 +143,7 @@ static void a_pause_made_meanwhile_stays(void **state)
 	gpu = view.gpus[0].file.gpu;
 	gpu.is_paused = 1;
 	text_copy(gpu.reason, sizeof(gpu.reason), "fan");
-	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, 0, &file), 0);
 	assert_int_equal(lease_write_gpu(&file, &gpu), 0); /* after we have read */
 	lease_release(&file);
 	seen->index = 7;
@@ -162,7 +162,7 @@ static void a_locked_file_is_left_for_the_next_time(void **state)
 	(void)state;
 	assert_int_equal(adopt(), 1);
 	seen->index = 7;
-	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, 0, &file), 0);
 	assert_int_equal(lease_lock(&file, 0), 0);
 	assert_int_equal(adopt(), 0);
 	assert_int_equal(view.gpus[0].file.gpu.index, 0);
@@ -178,7 +178,7 @@ static void an_unreadable_record_is_made_anew(void **state)
 	(void)state;
 	show(0, "GPU-aa", "RTX 4090");
 	assert_int_equal(adopt(), 1);
-	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, 0, &file), 0);
 	assert_int_equal(pwrite(file.fd, "#", 1, 0), 1);
 	lease_release(&file);
 	look();

@@ -61,7 +61,7 @@ static uint32_t add_gpu(const char *uuid)
 	struct gpu_record gpu = make_gpu(uuid);
 	uint32_t slot = 4711;
 
-	assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), 0);
+	assert_int_equal(lease_add_gpu(&dir, &gpu, &slot), 0);
 	return slot;
 }
 
@@ -69,7 +69,7 @@ static struct lease_file open_slot(uint32_t slot)
 {
 	struct lease_file file = { .fd = -1 };
 
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
 	return file;
 }
 
@@ -128,7 +128,7 @@ static void a_gpu_gets_one_file_and_one_slot(void **state)
 	}
 	lease_release(&file);
 	lease_release(&file);
-	assert_int_equal(lease_open_slot(dir.fd, 2, &file), LEASE_NO_SLOT);
+	assert_int_equal(lease_open_slot(&dir, 2, &file), LEASE_NO_SLOT);
 }
 
 static void a_slash_in_a_uuid_stays_in_the_folder(void **state)
@@ -144,7 +144,7 @@ static void a_slash_in_a_uuid_stays_in_the_folder(void **state)
 	file = open_slot(0);
 	(void)read_file(&file, raw);
 	assert_string_equal(file.gpu.uuid, "MIG-GPU-aa/1/0");
-	assert_true(lease_file_is_current(dir.fd, &file));
+	assert_true(lease_file_is_current(&dir, &file));
 	lease_release(&file);
 }
 
@@ -176,19 +176,19 @@ static void a_slot_that_leads_elsewhere_is_refused(void **state)
 	assert_int_equal(scratch_write(*state, "tickets", "x"), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
 		assert_int_equal(symlinkat(targets[i], dir.fd, "gpu/slot.0"), 0);
-		assert_true(lease_open_slot(dir.fd, 0, &file) < 0);
+		assert_true(lease_open_slot(&dir, 0, &file) < 0);
 		assert_int_equal(unlinkat(dir.fd, "gpu/slot.0", 0), 0);
 	}
 	/* not a link, a link to a link, to a FIFO, to nothing */
 	assert_int_equal(scratch_write(*state, "gpu/slot.0", ""), 0);
-	assert_true(lease_open_slot(dir.fd, 0, &file) < 0);
+	assert_true(lease_open_slot(&dir, 0, &file) < 0);
 	assert_int_equal(symlinkat("a.lease", dir.fd, "gpu/slot.1"), 0);
 	assert_int_equal(symlinkat("slot.0", dir.fd, "gpu/a.lease"), 0);
-	assert_int_equal(lease_open_slot(dir.fd, 1, &file), -ELOOP);
+	assert_int_equal(lease_open_slot(&dir, 1, &file), -ELOOP);
 	assert_int_equal(unlinkat(dir.fd, "gpu/a.lease", 0), 0);
-	assert_int_equal(lease_open_slot(dir.fd, 1, &file), -ENOENT);
+	assert_int_equal(lease_open_slot(&dir, 1, &file), -ENOENT);
 	assert_int_equal(mkfifoat(dir.fd, "gpu/a.lease", 0600), 0);
-	assert_int_equal(lease_open_slot(dir.fd, 1, &file), -EINVAL);
+	assert_int_equal(lease_open_slot(&dir, 1, &file), -EINVAL);
 }
 
 static void the_129th_gpu_has_no_slot(void **state)
@@ -203,7 +203,7 @@ static void the_129th_gpu_has_no_slot(void **state)
 		assert_int_equal(add_gpu(uuid), i);
 	}
 	gpu = make_gpu("GPU-more");
-	assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), LEASE_NO_SLOT);
+	assert_int_equal(lease_add_gpu(&dir, &gpu, &slot), LEASE_NO_SLOT);
 	assert_int_equal(add_gpu("GPU-77"), 77);
 }
 
@@ -223,7 +223,7 @@ static void two_processes_give_a_gpu_the_same_slot(void **state)
 
 			(void)snprintf(
 				gpu.uuid, sizeof(gpu.uuid), "GPU-%u", (k + i) % GPUS);
-			if (lease_add_gpu(dir.fd, &gpu, &slot) < 0)
+			if (lease_add_gpu(&dir, &gpu, &slot) < 0)
 				_exit(1);
 		}
 		if (pids[i] == 0)
@@ -235,7 +235,7 @@ static void two_processes_give_a_gpu_the_same_slot(void **state)
 		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
 		assert_int_equal(status, 0);
 	}
-	while (lease_open_slot(dir.fd, slots, &file) == 0) {
+	while (lease_open_slot(&dir, slots, &file) == 0) {
 		static char raw[LEASE_FILE_BYTES];
 
 		(void)read_file(&file, raw); /* each is complete */
@@ -254,11 +254,11 @@ static void a_deleted_or_replaced_file_is_noticed(void **state)
 	(void)state;
 	file = add_first();
 	(void)read_file(&file, raw);
-	assert_true(lease_file_is_current(dir.fd, &file));
+	assert_true(lease_file_is_current(&dir, &file));
 	assert_int_equal(unlinkat(dir.fd, "gpu/GPU-aa.lease", 0), 0);
-	assert_false(lease_file_is_current(dir.fd, &file));
+	assert_false(lease_file_is_current(&dir, &file));
 	assert_int_equal(add_gpu("GPU-aa"), 0); /* made again, in its slot */
-	assert_false(lease_file_is_current(dir.fd, &file));
+	assert_false(lease_file_is_current(&dir, &file));
 	lease_release(&file);
 }
 
@@ -314,8 +314,7 @@ static void a_lock_falls_with_its_holder(void **state)
 	if (pid == 0) {
 		struct lease_file theirs = { .fd = -1 };
 
-		if (lease_open_slot(dir.fd, 0, &theirs) == 0 &&
-			lease_lock(&theirs, 0) == 0)
+		if (lease_open_slot(&dir, 0, &theirs) == 0 && lease_lock(&theirs, 0) == 0)
 			(void)!write(ends[1], "!", 1);
 		fixture_rest();
 	}

@@ -179,7 +179,7 @@ static void a_half_that_has_fired_stays_fired(void **state)
 	(void)snprintf(name, sizeof(name), BEACON_LIVE "/%s", other.owner.token);
 	again = openat(dir.fd, name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	assert_true(again >= 0);
-	assert_int_equal(beacon_look(dir.fd, other.owner.token, NULL), BEACON_HELD);
+	assert_int_equal(beacon_look(&dir, other.owner.token, NULL), BEACON_HELD);
 	revenant.pid = (uint32_t)getpid();
 	life = judge(&lives, &revenant, 300);
 	assert_true(life_is_dead(life) && life_is_over(life));
@@ -200,7 +200,7 @@ static void a_lingering_one_may_be_declared_over_by_its_name(void **state)
 	assert_false(life_is_over(life));
 	other_kill(&other);
 	assert_true(is_lingering(judge(&lives, &other.owner, 200)));
-	beacon_remove(dir.fd, BEACON_LIVE, other.owner.token);
+	beacon_remove(&dir, BEACON_LIVE, other.owner.token);
 	life = judge(&lives, &other.owner, 300);
 	assert_true(life_is_over(life));
 	assert_int_equal(life->fifo_fd, -1);

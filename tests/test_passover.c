@@ -52,7 +52,7 @@ static struct ahead join_with(int64_t turn_ms, int64_t priority)
 	ahead.ticket.request.priority = priority;
 	assert_int_equal(owner_self(&ahead.ticket.owner), 0);
 	text_copy(ahead.ticket.boot, sizeof(ahead.ticket.boot), dir.boot);
-	ahead.bell = beacon_create(dir.fd, BEACON_BELL, &ahead.ticket.owner);
+	ahead.bell = beacon_create(&dir, BEACON_BELL, &ahead.ticket.owner);
 	assert_true(ahead.bell >= 0);
 	assert_int_equal(ticket_append(&queue.file, &ahead.ticket, &ahead.number), 0);
 	return ahead;

@@ -264,7 +264,7 @@ static void a_paused_gpu_is_nobodys_to_give(void **state)
 
 	(void)state;
 	hold(0, "0");
-	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, 0, &file), 0);
 	gpu = broker.view.gpus[0].file.gpu;
 	gpu.is_paused = 1;
 	assert_int_equal(lease_write_gpu(&file, &gpu), 0);
@@ -533,7 +533,7 @@ static void it_obeys_who_waits_with_a_higher_priority(void **state)
 	run_preemptible(4);
 	by = rival(0, &request);
 	ask_me(by);
-	beacon_ring(dir.fd, broker.ticket.owner.token);
+	beacon_ring(&dir, broker.ticket.owner.token);
 	assert_true(fixture_is_ready(broker.bell_fd, POLLIN));
 	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_PREEMPT);
 	assert_int_equal(broker.preempted_by, by);

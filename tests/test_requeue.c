@@ -145,7 +145,7 @@ static void a_requeue_that_fails_leaves_the_job_as_it_was(void **state)
 	assert_int_equal(broker_give_back(&broker), 0); /* there is nothing to */
 	assert_true(read_lease(0, &lease));
 	assert_int_equal(lease.released_ms, 0);
-	assert_int_equal(beacon_look(dir.fd, before.owner.token, NULL), BEACON_HELD);
+	assert_int_equal(beacon_look(&dir, before.owner.token, NULL), BEACON_HELD);
 }
 
 static void a_new_ticket_file_between_attempts_is_joined(void **state)
@@ -197,7 +197,7 @@ static void all_records_say_so_and_the_fifo_is_gone(void **state)
 	fixture_check_turn(&broker, BROKER_GRANTED);
 	text_copy(token, sizeof(token), broker.ticket.owner.token);
 	requeue();
-	assert_int_equal(beacon_look(dir.fd, token, NULL), BEACON_HELD);
+	assert_int_equal(beacon_look(&dir, token, NULL), BEACON_HELD);
 	assert_int_equal(broker_give_back(&broker), 0);
 	assert_false(fixture_exists(dir.fd, BEACON_LIVE, token));
 	for (unsigned slot = 0; slot < GPUS; slot++) {
@@ -245,7 +245,7 @@ static void who_has_no_bell_any_more_is_woken_by_the_fifo(void **state)
 	fixture_check_turn(&broker, BROKER_GRANTED);
 	join(&waiter, 1, "0");
 	fixture_check_turn(&waiter, BROKER_WAITING);
-	beacon_remove(dir.fd, BEACON_BELL, waiter.ticket.owner.token);
+	beacon_remove(&dir, BEACON_BELL, waiter.ticket.owner.token);
 	requeue();
 	fixture_check_turn(&waiter, BROKER_WAITING);
 	assert_int_equal(broker_give_back(&broker), 0);
@@ -291,7 +291,7 @@ static void a_file_that_was_made_again_is_given_back_too(void **state)
 	assert_int_equal(unlinkat(dir.fd, path, 0), 0);
 	assert_int_equal(broker_survey(&waiter), 0); /* makes it */
 	lease_release(&files[0]);
-	assert_int_equal(lease_open_slot(dir.fd, 0, &files[0]), 0);
+	assert_int_equal(lease_open_slot(&dir, 0, &files[0]), 0);
 	assert_true(read_lease(1, &lease)); /* and somebody puts it back there */
 	assert_int_equal(lease_write(&files[0], 1, &lease), 0);
 	join(&waiter, 2, "01");

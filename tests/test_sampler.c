@@ -28,7 +28,7 @@ static void add_gpu(const char *uuid, uint32_t index)
 
 	text_copy(gpu.uuid, sizeof(gpu.uuid), uuid);
 	text_copy(gpu.boot, sizeof(gpu.boot), dir.boot);
-	assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), 0);
+	assert_int_equal(lease_add_gpu(&dir, &gpu, &slot), 0);
 }
 
 static void write_lease(unsigned slot, const struct owner *owner, unsigned at)
@@ -47,7 +47,7 @@ static uint64_t noted(unsigned slot, unsigned at)
 	struct lease lease = { .peak_mib = UINT64_MAX };
 	unsigned records;
 
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
 	assert_int_equal(lease_read(&file, raw, &records), 0);
 	assert_int_equal(lease_decode(raw, at, &lease), LEASE_RECORD);
 	lease_release(&file);
@@ -531,7 +531,7 @@ static void who_holds_the_lock_is_not_waited_for(void **state)
 
 	(void)state;
 	begin(10000);
-	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, 0, &file), 0);
 	assert_int_equal(flock(file.fd, LOCK_EX | LOCK_NB), 0);
 	assert_true(step_with(12000));
 	assert_int_equal(noted(0, 2), 0);
@@ -540,7 +540,7 @@ static void who_holds_the_lock_is_not_waited_for(void **state)
 	assert_false(step_with(12000));
 	assert_int_equal(noted(0, 2), 12000);
 	/* and the lock is given back */
-	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, 0, &file), 0);
 	assert_int_equal(flock(file.fd, LOCK_EX | LOCK_NB), 0);
 	lease_release(&file);
 }

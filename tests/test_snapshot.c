@@ -47,7 +47,7 @@ static void add_gpu(unsigned i, const char *boot)
 	(void)snprintf(gpu.bus_id, sizeof(gpu.bus_id), "0000:0%u:00.0", i);
 	text_copy(gpu.model, sizeof(gpu.model), "RTX");
 	text_copy(gpu.boot, sizeof(gpu.boot), boot);
-	assert_int_equal(lease_add_gpu(dir.fd, &gpu, &slot), 0);
+	assert_int_equal(lease_add_gpu(&dir, &gpu, &slot), 0);
 	assert_int_equal(slot, i);
 }
 
@@ -124,7 +124,7 @@ static void pause_gpu(unsigned slot, uint32_t is_paused)
 	struct lease_file file;
 	unsigned records;
 
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
 	assert_int_equal(lease_read(&file, raw, &records), 0);
 	file.gpu.is_paused = is_paused;
 	assert_int_equal(lease_write_gpu(&file, &file.gpu), 0);
@@ -251,7 +251,7 @@ static void a_broken_lease_is_skipped_and_counted(void **state)
 
 	(void)state;
 	write_to(0, 3, &lease);
-	assert_int_equal(lease_open_slot(dir.fd, 0, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, 0, &file), 0);
 	assert_int_equal(pwrite(file.fd, "#", 1, 2 * RECORD_SIZE), 1);
 	lease_release(&file);
 	probe_idle(NOW);
@@ -612,7 +612,7 @@ static void break_record(unsigned slot, unsigned at)
 {
 	struct lease_file file;
 
-	assert_int_equal(lease_open_slot(dir.fd, slot, &file), 0);
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
 	assert_int_equal(pwrite(file.fd, "#", 1, (off_t)at * RECORD_SIZE + 300), 1);
 	lease_release(&file);
 }

@@ -463,8 +463,11 @@ static void many_make_it_at_once_and_none_loses_a_fifo(void **state)
 		assert_int_equal(reports[i].error, 0);
 	}
 	for (unsigned i = 0; i < MAKERS; i++) {
-		assert_int_equal(beacon_look(here->dirfd, reports[i].owner.token, NULL),
-			BEACON_HELD);
+		struct statedir dir = fixture_dir_of(here->dirfd);
+
+		assert_int_equal(
+			beacon_look(&dir, reports[i].owner.token, NULL), BEACON_HELD);
+		statedir_release(&dir);
 		assert_true(
 			fixture_exists(here->dirfd, BEACON_BELL, reports[i].owner.token));
 	}
@@ -491,11 +494,103 @@ static void removed_folders_are_made_again(void **state)
 	statedir_release(&dir);
 }
 
+/* @name in the scratch directory leads to, or is, something that is no folder of ours. */
+static void check_folder_refused(const char *name, int error, const char *part)
+{
+	int before = fixture_open_fds(), r;
+	struct statedir dir;
+	struct why why;
+
+	r = try_shared(here->path, &dir, &why);
+	if (r != error || !strstr(why.text, part) || !strstr(why.text, name))
+		fail_msg("%d '%s' does not say '%s' of '%s'", r, why.text, part, name);
+	assert_int_equal(dir.fd, -1);
+	assert_int_equal(fixture_open_fds(), before);
+}
+
+static void a_link_in_the_place_of_a_folder_is_refused(void **state)
+{
+	static const char *const folders[] = { "gpu", BEACON_LIVE, BEACON_BELL };
+	struct statedir dir;
+	struct why why;
+
+	(void)state;
+	assert_int_equal(fchmod(here->dirfd, 02770), 0);
+	assert_int_equal(mkdirat(here->dirfd, "elsewhere", 0770), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		assert_int_equal(try_shared(here->path, &dir, &why), 0);
+		statedir_release(&dir);
+		assert_int_equal(unlinkat(here->dirfd, folders[i], AT_REMOVEDIR), 0);
+		assert_int_equal(symlinkat("elsewhere", here->dirfd, folders[i]), 0);
+		check_folder_refused(folders[i], -ENOTDIR, "not a folder");
+		assert_int_equal(unlinkat(here->dirfd, folders[i], 0), 0);
+	}
+	/* nothing was written there: it can be removed */
+	assert_int_equal(unlinkat(here->dirfd, "elsewhere", AT_REMOVEDIR), 0);
+}
+
+static void a_folder_is_checked_as_the_directory_is(void **state)
+{
+	struct statedir dir;
+	struct why why;
+
+	(void)state;
+	assert_int_equal(fchmod(here->dirfd, 02770), 0);
+	assert_int_equal(try_shared(here->path, &dir, &why), 0);
+	assert_int_equal(fchmodat(dir.fd, BEACON_LIVE, 02777, 0), 0);
+	check_folder_refused(BEACON_LIVE, -EACCES, "everybody may write there");
+	assert_int_equal(fchmodat(dir.fd, BEACON_LIVE, 0770, 0), 0);
+	check_folder_refused(BEACON_LIVE, -EACCES, "would not get its group");
+	assert_int_equal(fchmodat(dir.fd, BEACON_LIVE, 02770, 0), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(fchmod(here->dirfd, 0700), 0);
+		assert_int_equal(fchownat(dir.fd, "gpu", SOMEBODY, (gid_t)-1, 0), 0);
+		check_folder_refused("gpu", -EACCES, "it is not yours");
+	}
+	statedir_release(&dir);
+}
+
+static bool is_same_folder(int fd, const char *name)
+{
+	struct stat open_one, named;
+
+	return fstat(fd, &open_one) == 0 &&
+	       fstatat(here->dirfd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
+}
+
+static void a_folder_that_was_replaced_is_followed(void **state)
+{
+	struct statedir dir;
+	struct why why;
+	int gpu_fd;
+
+	(void)state;
+	assert_int_equal(fchmod(here->dirfd, 02770), 0);
+	assert_int_equal(try_shared(here->path, &dir, &why), 0);
+	gpu_fd = dir.gpu_fd;
+	assert_int_equal(renameat(dir.fd, "gpu", dir.fd, "before"), 0);
+	statedir_refresh(&dir); /* nothing is there to follow */
+	assert_true(is_same_folder(gpu_fd, "before"));
+	assert_int_equal(symlinkat("before", dir.fd, "gpu"), 0);
+	statedir_refresh(&dir);
+	assert_true(is_same_folder(gpu_fd, "before"));
+	assert_int_equal(unlinkat(dir.fd, "gpu", 0), 0);
+	assert_int_equal(statedir_repair(&dir), 0);
+	assert_int_equal(dir.gpu_fd, gpu_fd);
+	assert_true(is_same_folder(gpu_fd, "gpu"));
+	assert_int_equal(fcntl(gpu_fd, F_GETFD), FD_CLOEXEC);
+	statedir_release(&dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_named_directory_is_used_and_gets_its_folders),
 		TEST(the_umask_decides_nothing),
+		TEST(a_link_in_the_place_of_a_folder_is_refused),
+		TEST(a_folder_is_checked_as_the_directory_is),
+		TEST(a_folder_that_was_replaced_is_followed),
 		TEST(a_directory_of_ones_own_is_private),
 		TEST(the_path_told_is_the_real_one),
 		TEST(a_directory_that_cannot_be_trusted_is_refused),

@@ -50,7 +50,7 @@ static void become_job(unsigned how, int out)
 		(void)setpgid(0, 0);
 	(void)signal(SIGTERM, how & IGNORES ? SIG_IGN : SIG_DFL);
 	if (owner_self(&job.owner) < 0 ||
-		beacon_create(dir.fd, BEACON_LIVE, &job.owner) < 0 ||
+		beacon_create(&dir, BEACON_LIVE, &job.owner) < 0 ||
 		getrlimit(RLIMIT_LOCKS, &limit) < 0)
 		_exit(1);
 	limit.rlim_cur = kin_tag(job.owner.token);

@@ -171,7 +171,7 @@ static void alone_a_job_starts_at_once(void **state)
 		ticket_read(&broker.queue.file, broker.number, &ticket), TICKET_RECORD);
 	assert_int_equal(ticket.state, TICKET_GRANTED);
 	assert_false(fixture_exists(dir.fd, BEACON_BELL, ticket.owner.token));
-	assert_int_equal(beacon_look(dir.fd, ticket.owner.token, NULL), BEACON_HELD);
+	assert_int_equal(beacon_look(&dir, ticket.owner.token, NULL), BEACON_HELD);
 	for (unsigned slot = 0; slot < GPUS; slot++)
 		assert_int_equal(lease_lock(&files[slot], 0), 0); /* no lock is left */
 }
@@ -583,7 +583,7 @@ static void resume_and_ring(void)
 {
 	pause_gpu(0, 0);
 	pause_gpu(1, 0);
-	beacon_ring_all(dir.fd);
+	beacon_ring_all(&dir);
 }
 
 static void a_ring_in_the_middle_of_a_turn_is_not_lost(void **state)
@@ -594,7 +594,7 @@ static void a_ring_in_the_middle_of_a_turn_is_not_lost(void **state)
 	join(1, "01");
 	check_turn(BROKER_WAITING);
 	assert_true(broker.wake_ms == INT64_MAX); /* a pause is ended by a ring alone */
-	beacon_ring(dir.fd, broker.ticket.owner.token); /* one from before: drained */
+	beacon_ring(&dir, broker.ticket.owner.token); /* one from before: drained */
 	after_leases = resume_and_ring;
 	check_turn(BROKER_WAITING); /* what it has read says paused */
 	assert_null(after_leases);
@@ -608,7 +608,7 @@ static void bells_are_emptied(void **state)
 	pause_gpu(0, 1);
 	pause_gpu(1, 1);
 	join(1, "01");
-	beacon_ring(dir.fd, broker.ticket.owner.token);
+	beacon_ring(&dir, broker.ticket.owner.token);
 	check_turn(BROKER_WAITING);
 	assert_false(is_woken_now());
 }

@@ -29,7 +29,7 @@ static int setup(void **state)
 	view.usage = policy;
 	text_copy(gpu.uuid, sizeof(gpu.uuid), "GPU-a");
 	text_copy(gpu.boot, sizeof(gpu.boot), dir.boot);
-	return lease_add_gpu(dir.fd, &gpu, &slot);
+	return lease_add_gpu(&dir, &gpu, &slot);
 }
 
 static int teardown(void **state)
