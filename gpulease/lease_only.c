@@ -2,8 +2,8 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 
+#include "alarm.h"
 #include "clock.h"
 #include "diag.h"
 #include "ending.h"
@@ -129,34 +129,22 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* Fires after the limit, counting the time that the machine sleeps; -1: there is none. */
-static int open_limit(int64_t limit_ms)
-{
-	struct itimerspec at = { .it_value = { .tv_sec = limit_ms / 1000,
-					 .tv_nsec = limit_ms % 1000 * 1000000 } };
-	int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-
-	if (fd >= 0)
-		(void)timerfd_settime(fd, 0, &at, NULL);
-	return fd;
-}
-
 /* Waits for the end, doing nothing meanwhile. */
 static int hold(
 	struct broker *broker, int64_t limit_ms, int signals, struct held_end *end)
 {
-	autofd int limit = limit_ms ? open_limit(limit_ms) : -1;
-	struct pollfd fds[] = {
-		{ .fd = signals, .events = POLLIN },
-		{ .fd = limit, .events = POLLIN },
-	};
+	int64_t until_ms = limit_ms ? clock_boot_ms() + limit_ms : INT64_MAX;
+	struct pollfd fds[2] = { { .fd = signals, .events = POLLIN } };
+	struct alarm alarm = { .at_ms = 0 };
 	struct text by = TEXT_ON(end->by);
 
-	if (limit_ms && limit < 0)
-		return -errno;
-	while (poll(fds, ARRAY_SIZE(fds), -1) < 0)
-		if (errno != EINTR)
+	do {
+		int timeout = alarm_set(&alarm, until_ms, &fds[1]);
+
+		if (poll(fds, ARRAY_SIZE(fds), timeout) < 0 && errno != EINTR)
 			return -errno;
+	} while (!fds[0].revents && clock_boot_ms() < until_ms);
+	alarm_release(&alarm);
 	if (!fds[0].revents) {
 		end->how = HISTORY_LIMIT;
 		end->status = EXIT_GAVE_UP;

@@ -1,10 +1,10 @@
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "alarm.h"
 #include "announce.h"
 #include "background.h"
 #include "batch_member.h"
@@ -18,9 +18,10 @@
 enum {
 	SIGNAL_FD, /* of those that are waited for */
 	BELL_FD,
+	ALARM_FD,
 	OWN_FDS,
 
-	NAP_MS = 3600 * 1000, /* poll(2) does not count the machine's sleep */
+	NAP_MS = 1000, /* the longest of a clock that stands still during a suspend */
 };
 
 /* A command under way. */
@@ -38,6 +39,7 @@ struct watched {
 	bool has_warned;
 	bool is_ending; /* for ->end->cause */
 	struct teardown teardown;
+	struct alarm alarm; /* for the next of the moments above */
 };
 
 /* --- signals ----------------------------------------------------------------------- */
@@ -270,13 +272,9 @@ static int wait_for_more(struct watched *watched, int64_t wake_ms)
 	};
 	unsigned count =
 		OWN_FDS + (sampler ? sampler_poll_fds(sampler, fds + OWN_FDS) : 0);
-	int64_t left_ms = wake_ms == INT64_MAX ? -1 : wake_ms - clock_boot_ms();
+	int timeout = alarm_set(&watched->alarm, wake_ms, &fds[ALARM_FD]);
 
-	if (left_ms < 0 && wake_ms != INT64_MAX)
-		left_ms = 0;
-	if (left_ms > NAP_MS)
-		left_ms = NAP_MS;
-	if (poll(fds, count, (int)left_ms) < 0 && errno != EINTR)
+	if (poll(fds, count, timeout) < 0 && errno != EINTR)
 		return -errno;
 	if (sampler && sampler_step(sampler, clock_boot_ms()))
 		warn_of_use(sampler);
@@ -395,6 +393,7 @@ int supervise(const struct supervision *supervision, struct attempt_end *ret)
 	foreground_end(&watched.foreground);
 	close_signals(&watched);
 	teardown_release(&watched.teardown);
+	alarm_release(&watched.alarm);
 	return r;
 }
 
@@ -418,7 +417,7 @@ void supervise_sweep(const struct supervision *supervision)
 		now_ms = clock_boot_ms();
 		if (teardown_step(&teardown, now_ms, &wake_ms) != TEARDOWN_LATER)
 			break;
-		wake_ms = max_i64(wake_ms - now_ms, 0);
+		wake_ms = min_i64(max_i64(wake_ms - now_ms, 0), NAP_MS);
 		span = (struct timespec){ .tv_sec = wake_ms / 1000,
 			.tv_nsec = wake_ms % 1000 * 1000000 };
 		(void)sigtimedwait(&child, NULL, &span);

@@ -128,14 +128,6 @@ static int let_go(const struct statedir *from, struct statedir *dir)
 	return r;
 }
 
-/* poll(2) does not count the time that the machine sleeps; this looks at a clock that does. */
-static int64_t nap_until(int64_t now_ms, int64_t at_ms)
-{
-	enum { NAP_MS = 3600 * 1000 };
-
-	return at_ms == INT64_MAX ? at_ms : min_i64(at_ms, now_ms + NAP_MS);
-}
-
 static void wait_for(
 	struct watch *watch, const struct life *life, bool fifo_too, int64_t until_ms)
 {
@@ -222,7 +214,7 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 			terminate_step(&termination, life, lives->dir->pidns, now_ms,
 				&wake_ms) != TERMINATE_LATER)
 			break;
-		wait_for(&watch, life, !order->is_step, nap_until(now_ms, wake_ms));
+		wait_for(&watch, life, !order->is_step, wake_ms);
 	}
 	return termination.begun_ms != 0;
 }

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <limits.h>
 
 #include "array.h"
 #include "clock.h"
@@ -32,12 +31,16 @@ void watch_until(struct watch *watch, int64_t at_ms)
 
 int watch_wait(struct watch *watch)
 {
-	int timeout = -1;
+	struct pollfd *fds =
+		array_grow(watch->fds, sizeof(*fds), watch->count, &watch->room);
+	int timeout;
 
-	if (watch->until_ms != INT64_MAX)
-		timeout = (int)min_i64(
-			INT_MAX, max_i64(0, watch->until_ms - clock_boot_ms()));
-	if (poll(watch->fds, watch->count, timeout) < 0 && errno != EINTR)
+	if (!fds)
+		return -ENOMEM;
+	watch->fds = fds;
+	/* behind all the others: the caller does not count it */
+	timeout = alarm_set(&watch->alarm, watch->until_ms, &fds[watch->count]);
+	if (poll(fds, watch->count + 1, timeout) < 0 && errno != EINTR)
 		return -errno;
 	return 0;
 }
@@ -45,5 +48,6 @@ int watch_wait(struct watch *watch)
 void watch_release(struct watch *watch)
 {
 	free(watch->fds);
+	alarm_release(&watch->alarm);
 	*watch = WATCH_NONE;
 }

@@ -6,14 +6,13 @@
 #ifndef GPULEASE_WATCH_H
 #define GPULEASE_WATCH_H
 
-#include <poll.h>
-
-#include "base.h"
+#include "alarm.h"
 
 struct watch {
 	struct pollfd *fds;
 	size_t count, room;
-	int64_t until_ms; /* CLOCK_BOOTTIME; INT64_MAX: no moment */
+	int64_t until_ms; /* CLOCK_BOOTTIME, also across a suspend; INT64_MAX: no moment */
+	struct alarm alarm;
 };
 
 #define WATCH_NONE ((struct watch){ .fds = NULL })

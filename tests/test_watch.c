@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <sys/time.h>
 
 #include "clock.h"
@@ -10,6 +11,17 @@
 #include "watch.h"
 
 enum { LONG_MS = 3600 * 1000 };
+
+static bool has_no_timers;
+
+int __real_timerfd_create(int clock, int flags);
+int __wrap_timerfd_create(int clock, int flags);
+
+int __wrap_timerfd_create(int clock, int flags)
+{
+	errno = EMFILE;
+	return has_no_timers ? -1 : __real_timerfd_create(clock, flags);
+}
 
 static void what_is_ready_ends_the_wait_and_keeps_ending_it(void **state)
 {
@@ -138,6 +150,88 @@ static void a_signal_ends_the_wait(void **state)
 	watch_release(&watch);
 }
 
+/* How many timers of CLOCK_BOOTTIME (7) this process has. */
+static int timers_of_boottime(void)
+{
+	int found = 0;
+
+	for (int fd = 3; fd < 64; fd++) {
+		char path[64], info[512] = "";
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fread(info, 1, sizeof(info) - 1, file) > 0)
+			found += strstr(info, "clockid: 7\n") != NULL;
+		(void)fclose(file);
+	}
+	return found;
+}
+
+static void a_long_wait_has_a_timer_that_counts_a_suspend(void **state)
+{
+	struct watch watch = WATCH_NONE;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], "!", 1), 1);
+	watch_begin(&watch);
+	assert_int_equal(watch_add(&watch, ends[0], POLLIN), 0);
+	assert_int_equal(watch_wait(&watch), 0);
+	watch_until(&watch, clock_boot_ms() + 1000);
+	assert_int_equal(watch_wait(&watch), 0);
+	assert_int_equal(timers_of_boottime(), 0); /* none is needed yet */
+	for (int i = 0; i < 3; i++) {
+		watch_begin(&watch);
+		assert_int_equal(watch_add(&watch, ends[0], POLLIN), 0);
+		watch_until(&watch, clock_boot_ms() + LONG_MS + i);
+		assert_int_equal(watch_wait(&watch), 0);
+		assert_int_equal(watch.count, 1);
+		assert_int_equal(timers_of_boottime(), 1);
+	}
+	watch_release(&watch);
+	assert_int_equal(timers_of_boottime(), 0);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+static void a_timer_ends_the_wait_and_serves_again(void **state)
+{
+	struct watch watch = WATCH_NONE;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		int64_t at_ms = clock_boot_ms() + 1050;
+
+		watch_begin(&watch);
+		watch_until(&watch, at_ms);
+		assert_int_equal(watch_wait(&watch), 0);
+		assert_true(clock_boot_ms() >= at_ms);
+	}
+	watch_release(&watch);
+}
+
+static void without_a_timer_the_clock_is_looked_at_each_minute(void **state)
+{
+	struct alarm alarm = { .at_ms = 0 };
+	struct pollfd fd;
+
+	(void)state;
+	has_no_timers = true;
+	assert_int_equal(alarm_set(&alarm, clock_boot_ms() + LONG_MS, &fd), 60 * 1000);
+	assert_int_equal(fd.fd, -1);
+	has_no_timers = false;
+	assert_int_equal(alarm_set(&alarm, clock_boot_ms() + LONG_MS, &fd), -1);
+	assert_true(fd.fd >= 0);
+	assert_int_equal(alarm_set(&alarm, INT64_MAX, &fd), -1);
+	assert_int_equal(fd.fd, -1);
+	alarm_release(&alarm);
+	alarm_release(&alarm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +241,9 @@ int main(void)
 		cmocka_unit_test(nothing_is_added_for_no_descriptor),
 		cmocka_unit_test(a_collection_begins_anew_and_grows),
 		cmocka_unit_test(a_signal_ends_the_wait),
+		cmocka_unit_test(a_long_wait_has_a_timer_that_counts_a_suspend),
+		cmocka_unit_test(a_timer_ends_the_wait_and_serves_again),
+		cmocka_unit_test(without_a_timer_the_clock_is_looked_at_each_minute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
