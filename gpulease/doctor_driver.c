@@ -201,8 +201,8 @@ static bool is_of_lease(
 
 		if (!gpuset_has(&lease->lease.gpus, slot))
 			continue;
-		if (owner->pidns != view->dir->pidns ||
-			kin_descends(&kin, owner) || kin_belongs(&kin, owner))
+		if (owner->pidns != view->dir->pidns || kin_descends(&kin, owner) ||
+			kin_belongs(&kin, owner))
 			return true;
 	}
 	return false;

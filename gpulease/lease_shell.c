@@ -91,7 +91,7 @@ static void give_back(struct broker *broker)
 	const struct gpuset gpus = broker->verdict.gpus;
 
 	for (int left = 20; left > 0; left--)
-		if (commit_release(&broker->view, broker->heir->token, &gpus) !=
+		if (commit_release(&broker->view, broker->heir->token, &gpus, NULL) !=
 			COMMIT_LOCKED)
 			break;
 	beacon_ring_all(broker->dir);

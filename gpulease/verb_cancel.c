@@ -195,7 +195,7 @@ static void fail(struct target *target, const char *because)
 static bool give_back(const struct target *target)
 {
 	int r = commit_release(
-		&cancel.view, target->termination.owner.token, &target->gpus);
+		&cancel.view, target->termination.owner.token, &target->gpus, NULL);
 
 	if (r == COMMIT_LOCKED)
 		return false;

@@ -176,7 +176,7 @@ static void end_its_processes(const struct watchdog_order *order)
 static void give_back(const struct watchdog_order *order)
 {
 	for (int left = LOCK_TRIES; left > 0; left--)
-		if (commit_release(&view, order->owner.token, &order->gpus) !=
+		if (commit_release(&view, order->owner.token, &order->gpus, NULL) !=
 			COMMIT_LOCKED)
 			break;
 	beacon_ring_all(view.dir);

@@ -255,7 +255,8 @@ static int take_locked(struct broker *broker, struct why *why)
 		return r;
 	if (again.kind != VERDICT_START || !gpuset_equals(&again.gpus, &set) ||
 		!commit_is_locked(&broker->view, &set) ||
-		!broker_is_probe_fresh(broker, &set))
+		!broker_is_probe_fresh(broker, &set) ||
+		snapshot_wants_look(&broker->view, &set))
 		return TURN_AGAIN;
 	r = broker_write_lease(broker, why);
 	return r < 0 ? r : BROKER_GRANTED;
@@ -305,11 +306,20 @@ static int turn_once(struct broker *broker, struct why *why)
 	if (broker->verdict.kind == VERDICT_START) {
 		bool is_fresh = broker_is_probe_fresh(broker, &broker->verdict.gpus);
 
-		if (is_fresh && !broker_wants_links(broker))
-			return take(broker, why);
 		if (!is_fresh)
 			prober_want(&broker->prober, broker->now_ms);
+		/* beside nvidia-smi, which takes longer */
+		r = commit_look(&broker->view, &broker->verdict.gpus);
+		if (r != 0)
+			return r < 0 ? r : TURN_AGAIN;
+		if (is_fresh && !broker_wants_links(broker))
+			return take(broker, why);
 		return BROKER_PROBING;
+	}
+	if (broker->view.is_any_unclear) {
+		r = commit_look(&broker->view, &GPUSET_NONE);
+		if (r != 0)
+			return r < 0 ? r : TURN_AGAIN;
 	}
 	could_start = broker_could_start(broker);
 	r = broker_preempt(broker, &could_start);

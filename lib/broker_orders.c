@@ -68,6 +68,19 @@ static void leave_ticket(struct broker *broker, const struct broker_debt *debt)
 	(void)!ticket_rewrite(&broker->queue.file, debt->number, &before);
 }
 
+/* What the attempt has left although it was swept cannot be ended, and keeps the lease. */
+static int release(struct broker *broker, const struct broker_debt *debt)
+{
+	struct owner before = broker->ticket.owner;
+	struct leftover_search search = LEFTOVER_OF(&before);
+
+	text_copy(before.token, sizeof(before.token), debt->token);
+	if (leftover_find(&search, 1, broker->dir->pidns, false) < 0)
+		search.is_found = false;
+	return commit_release(&broker->view, debt->token, &debt->gpus,
+		search.is_found ? &search.found : NULL);
+}
+
 int broker_give_back(struct broker *broker)
 {
 	struct broker_debt *debt = &broker->debt;
@@ -78,7 +91,7 @@ int broker_give_back(struct broker *broker)
 	/* a file that was replaced while the job ran is opened again */
 	r = snapshot_read(&broker->view, clock_boot_ms());
 	if (r == 0)
-		r = commit_release(&broker->view, debt->token, &debt->gpus);
+		r = release(broker, debt);
 	if (r != 0)
 		return r;
 	leave_ticket(broker, debt);

@@ -159,6 +159,8 @@ static int watch_lives(struct broker *broker)
 		r = watch_add(&broker->watch, life->pidfd, POLLIN);
 		if (r == 0)
 			r = watch_add(&broker->watch, life->fifo_fd, 0);
+		if (r == 0)
+			r = watch_add(&broker->watch, life->left_fd, POLLIN);
 	}
 	return r;
 }

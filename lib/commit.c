@@ -237,10 +237,17 @@ int commit_write(
 	return r;
 }
 
-/* --- giving back ------------------------------------------------------------------- */
+/* --- giving back, and what is left ------------------------------------------------- */
 
-/* In one file, which is locked. */
-static int release_one(struct lease_file *file, const char *token)
+/* What a record is to say of the lease. */
+struct remark {
+	const char *token;
+	bool is_released;
+	const char *left; /* as in the record, "": nothing is */
+};
+
+/* In the one file of @slot, which is locked. */
+static int remark_locked(struct lease_file *file, const struct remark *remark)
 {
 	static char raw[LEASE_FILE_BYTES];
 	unsigned records = 0;
@@ -249,37 +256,88 @@ static int release_one(struct lease_file *file, const char *token)
 	for (unsigned at = 1; at <= records && r >= 0; at++) {
 		struct lease lease;
 
-		if (lease_decode(raw, at, &lease) != LEASE_RECORD || lease.released_ms ||
-			strcmp(lease.owner.token, token) != 0)
+		if (lease_decode(raw, at, &lease) != LEASE_RECORD ||
+			lease_is_final(&lease) ||
+			strcmp(lease.owner.token, remark->token) != 0)
 			continue;
-		lease.released_ms = clock_boot_ms();
+		if (remark->is_released && !lease.released_ms)
+			lease.released_ms = clock_boot_ms();
+		text_copy(lease.left, sizeof(lease.left), remark->left);
 		r = lease_write(file, at, &lease);
 	}
 	return r < 0 ? r : 0;
 }
 
-int commit_release(struct snapshot *view, const char *token, const struct gpuset *set)
+/* As commit_release(); a file that is missing, or cannot be used, shows nobody a lease. */
+static int remark_one(struct snapshot *view, unsigned slot, const struct remark *remark)
+{
+	struct gpuset one = GPUSET_NONE;
+	int r;
+
+	if (slot >= view->known || view->gpus[slot].file.fd < 0)
+		return 0;
+	gpuset_add(&one, slot);
+	r = commit_lock(view, &one);
+	if (r == 0)
+		r = remark_locked(&view->gpus[slot].file, remark);
+	commit_unlock(view);
+	return r;
+}
+
+/* One after the other: a waiter for several has to see all of them anyway. */
+static int remark_all(
+	struct snapshot *view, const struct gpuset *set, const struct remark *remark)
 {
 	int worst = 0;
 
-	beacon_remove(view->dir, BEACON_LIVE, token);
-	/* one after the other: who waits for several has to see all of them anyway */
 	gpuset_for_each (slot, set) {
-		struct gpuset one = GPUSET_NONE;
-		int r;
+		int r = remark_one(view, (unsigned)slot, remark);
 
-		/* one that is missing, or cannot be used, shows nobody a lease */
-		if ((unsigned)slot >= view->known || view->gpus[slot].file.fd < 0)
-			continue;
-		gpuset_add(&one, (unsigned)slot);
-		r = commit_lock(view, &one);
-		if (r == 0)
-			r = release_one(&view->gpus[slot].file, token);
-		commit_unlock(view);
 		if (r != 0 && worst >= 0)
 			worst = r;
 	}
 	return worst;
+}
+
+int commit_release(struct snapshot *view, const char *token, const struct gpuset *set,
+	const struct owner *left)
+{
+	char text[LEFTOVER_TEXT_SIZE] = "";
+
+	if (left)
+		leftover_format(left, text);
+	beacon_remove(view->dir, BEACON_LIVE, token);
+	return remark_all(view, set,
+		&(struct remark){ .token = token, .is_released = true, .left = text });
+}
+
+/* Notes what was found in the first file that can be locked: all files are read for a plan. */
+static void note_left(struct snapshot *view, const struct snapshot_lease *lease)
+{
+	const struct life *life = lives_find(&view->lives, lease->lease.owner.token);
+	char text[LEFTOVER_TEXT_SIZE];
+
+	if (!life || life->rest != LIFE_LIVES || !life->has_found)
+		return;
+	leftover_format(&life->left_behind, text);
+	if (strcmp(text, lease->lease.left) == 0)
+		return;
+	gpuset_for_each (slot, &lease->seen)
+		if (remark_one(view, (unsigned)slot,
+			    &(struct remark){ .token = lease->lease.owner.token,
+				    .left = text }) == 0)
+			return;
+}
+
+int commit_look(struct snapshot *view, const struct gpuset *set)
+{
+	int r = snapshot_look(view, set, clock_boot_ms());
+
+	if (r <= 0)
+		return r;
+	for (size_t i = 0; i < view->lease_count; i++)
+		note_left(view, &view->leases[i]);
+	return COMMIT_LEFT;
 }
 
 /* --- lingering --------------------------------------------------------------------- */
@@ -304,6 +362,19 @@ static bool has_lingered(const struct snapshot *view, const struct snapshot_leas
 	return view->probe.finished_ms - since_ms >= view->usage.linger_ms;
 }
 
+/* For everybody, also where a process without the FIFO is left. */
+static void declare_over(struct snapshot *view, const struct snapshot_lease *lease)
+{
+	struct life *life = lives_find(&view->lives, lease->lease.owner.token);
+
+	(void)remark_all(view, &lease->seen,
+		&(struct remark){ .token = lease->lease.owner.token,
+			.is_released = true,
+			.left = "" });
+	if (life)
+		life_end(life, true, clock_boot_ms());
+}
+
 bool commit_end_lingering(struct snapshot *view)
 {
 	bool found = false;
@@ -321,6 +392,7 @@ bool commit_end_lingering(struct snapshot *view)
 		commit_unlock(view);
 		if (beacon_is_named(view->dir, BEACON_LIVE, lease->lease.owner.token))
 			continue; /* not ours to remove: it is not over for the others */
+		declare_over(view, lease);
 		lease->is_over = true;
 		lease->over_ms = clock_boot_ms();
 		ending_record(view, lease->lease.owner.token, HISTORY_LINGERED, NULL);

@@ -37,14 +37,23 @@ MUST_CHECK int commit_write(
 	struct snapshot *view, const struct gpuset *set, const struct lease *lease);
 
 /*
- * For an owner that lives on: gives back the lease with @token on the GPUs of @set, of which
- * nothing runs any more, in each of their files as far as it stands there.  It is over then for
- * everybody; who waits is to be told by the bells.  0; COMMIT_LOCKED: some files were not to be
- * had, call again after a moment; or a negative errno.  A crash in between leaves some of the
- * records with a dead owner.
+ * For an owner that lives on: gives back the lease with @token on the GPUs of @set, in each of
+ * their files as far as it stands there.  It is over then, or once process @left of it is (NULL:
+ * there is none); the waiters are to be told by the bells.  0; COMMIT_LOCKED: some files were not
+ * to be had, call again after a moment; or a negative errno.  A crash in between leaves some of
+ * the records with a dead owner.
  */
-MUST_CHECK int commit_release(
-	struct snapshot *view, const char *token, const struct gpuset *set);
+MUST_CHECK int commit_release(struct snapshot *view, const char *token,
+	const struct gpuset *set, const struct owner *left);
+
+/*
+ * Before the files of @set are locked to be given away: looks for what jobs have left whose leases
+ * there seem to be over (snapshot_look()), and notes a process that it finds in that lease's
+ * record, so that the other waiters follow it.  0: all of them are over; COMMIT_LEFT: not all, read
+ * again; or a negative errno.  Nothing is done where no lease has just ended.
+ */
+enum { COMMIT_LEFT = 1 };
+MUST_CHECK int commit_look(struct snapshot *view, const struct gpuset *set);
 
 /*
  * Declares leases over whose owners have been dead for the linger time, usually 60 s, while

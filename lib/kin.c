@@ -60,7 +60,12 @@ void kin_read(uint32_t pid, struct kin *ret)
 	read_token(pid, ret->token);
 }
 
-static bool matches(const struct kin *kin, const char *token)
+void kin_read_token(uint32_t pid, struct kin *kin)
+{
+	read_token(pid, kin->token);
+}
+
+bool kin_matches(const struct kin *kin, const char *token)
 {
 	uint64_t tag = kin_tag(token);
 
@@ -69,7 +74,7 @@ static bool matches(const struct kin *kin, const char *token)
 
 bool kin_belongs(const struct kin *kin, const struct owner *owner)
 {
-	return kin->has_uid && kin->uid == owner->uid && matches(kin, owner->token);
+	return kin->has_uid && kin->uid == owner->uid && kin_matches(kin, owner->token);
 }
 
 bool kin_descends(const struct kin *kin, const struct owner *owner)
@@ -84,9 +89,9 @@ bool kin_carries_token(uint32_t pid, const char *token)
 	struct kin kin = { .tag = kin_tag_of_process(pid) };
 
 	/* the cheap sign first */
-	if (!matches(&kin, token))
+	if (!kin_matches(&kin, token))
 		read_token(pid, kin.token);
-	return matches(&kin, token);
+	return kin_matches(&kin, token);
 }
 
 bool kin_is_of(uint32_t pid, const struct owner *owner)

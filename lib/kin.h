@@ -25,12 +25,18 @@ uint64_t kin_tag_of_process(uint32_t pid);
 /* What process @pid shows of the lease it was started in, read once. */
 struct kin {
 	uint32_t pid, uid; /* its real user */
-	bool has_uid;      /* else that is not to be seen, and the process belongs to no lease */
-	uint64_t tag;      /* 0: none */
+	bool has_uid; /* else that is not to be seen, and the process belongs to no lease */
+	uint64_t tag;           /* 0: none */
 	char token[TOKEN_SIZE]; /* "": none, or not to be seen */
 };
 
 void kin_read(uint32_t pid, struct kin *ret);
+
+/* Reads only ->token, the dearest part, into @kin. */
+void kin_read_token(uint32_t pid, struct kin *kin);
+
+/* Whether it carries @token, in its tag or its environment, whatever its user. */
+bool kin_matches(const struct kin *kin, const char *token);
 
 /* Whether it carries the token of @owner, in its tag or its environment, and is of its user. */
 bool kin_belongs(const struct kin *kin, const struct owner *owner);

@@ -48,6 +48,7 @@ static const struct record_field lease_fields[] = {
 	{ "since", RECORD_I64, AT(since_ms), 0 },
 	{ "waited", RECORD_I64, AT(waited_ms), 0 },
 	{ "released", RECORD_I64, AT(released_ms), 0 },
+	{ "left", RECORD_TEXT, AT(left), LEFTOVER_TEXT_SIZE },
 	{ "priority", RECORD_I64, AT(priority), 0 },
 	{ "supervised", RECORD_U32, AT(is_supervised), 0 },
 	{ "preemptible", RECORD_U32, AT(is_preemptible), 0 },

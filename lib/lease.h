@@ -20,6 +20,7 @@
 #ifndef GPULEASE_LEASE_H
 #define GPULEASE_LEASE_H
 
+#include "leftover.h"
 #include "ticket.h"
 
 struct statedir;
@@ -64,6 +65,8 @@ struct lease {
 	int64_t waited_ms;
 	/* given back by its owner, who lives on: CLOCK_BOOTTIME; 0: it was not */
 	int64_t released_ms;
+	/* a process of the job that lives although ->owner is dead, see leftover.h; "": unknown */
+	char left[LEFTOVER_TEXT_SIZE];
 	int64_t priority;
 	uint32_t is_supervised, is_preemptible; /* as in the request */
 	int64_t leave_ms;
@@ -79,6 +82,12 @@ struct lease {
 static inline uint64_t lease_job(const struct lease *lease)
 {
 	return lease->job ? lease->job : lease->ticket;
+}
+
+/* Whether it was given back or declared over, and nothing is left of it that counts.  Pure. */
+static inline bool lease_is_final(const struct lease *lease)
+{
+	return lease->released_ms && !lease->left[0];
 }
 
 struct lease_file {

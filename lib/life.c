@@ -1,7 +1,7 @@
 #include "array.h"
 #include "life.h"
 
-static struct life *find(struct lives *lives, const char *token)
+struct life *lives_find(struct lives *lives, const char *token)
 {
 	for (size_t i = 0; i < lives->count; i++)
 		if (strcmp(lives->all[i].owner.token, token) == 0)
@@ -21,6 +21,7 @@ static struct life *add(struct lives *lives, const struct owner *owner)
 		.owner = *owner,
 		.pidfd = -1,
 		.fifo_fd = -1,
+		.left_fd = -1,
 		.ended_fd = -1,
 		.status = -1,
 		/* there never was one */
@@ -85,11 +86,45 @@ static void judge_fifo(struct lives *lives, struct life *life)
 		close_fd(&life->fifo_fd);
 }
 
+static void judge_rest(struct lives *lives, struct life *life)
+{
+	bool has_ended;
+
+	if (life->rest != LIFE_LIVES)
+		return;
+	has_ended = life->left_fd >= 0
+			    ? pidfd_has_ended(life->left_fd)
+			    : owner_judge(&life->left_behind, lives->dir->pidns,
+				      &life->left_fd) == OWNER_DEAD;
+	/* it may have started others meanwhile */
+	if (has_ended) {
+		life->rest = LIFE_UNKNOWN;
+		close_fd(&life->left_fd);
+	}
+}
+
+/* Notes since when it is as it was found at @now_ms. */
+static void note_times(struct life *life, int64_t now_ms)
+{
+	if (!life_is_dead(life))
+		life->alive_ms = now_ms;
+	else if (!life->dead_ms)
+		life->dead_ms = now_ms;
+	if (!life_is_over(life))
+		life->over_ms = 0; /* it was taken for over, and more of it was found */
+	else if (!life->over_ms)
+		life->over_ms = now_ms;
+	if (!life_is_unwatchable(life))
+		life->unwatchable_ms = 0;
+	else if (!life->unwatchable_ms)
+		life->unwatchable_ms = now_ms;
+}
+
 struct life *lives_judge(
 	struct lives *lives, const struct owner *owner, bool needs_fifo, int64_t now_ms)
 {
-	struct life *life = find(lives, owner->token);
-	enum life_half process, fifo;
+	struct life *life = lives_find(lives, owner->token);
+	enum life_half process, fifo, rest;
 	bool was_used;
 
 	if (!life)
@@ -99,6 +134,7 @@ struct life *lives_judge(
 	was_used = life->is_used;
 	process = life->process;
 	fifo = life->fifo;
+	rest = life->rest;
 	life->is_used = true;
 	/* who was followed lived until the wake-up that finds it dead */
 	if (life->pidfd >= 0 || (life->process == LIFE_UNKNOWN && life->fifo_fd >= 0))
@@ -107,32 +143,74 @@ struct life *lives_judge(
 	learn_status(life);
 	if (needs_fifo || (life->process != LIFE_ENDED && life->pidfd < 0))
 		judge_fifo(lives, life);
+	judge_rest(lives, life);
 	/* what has fired is not watched any more, and who was told otherwise has to look again */
 	if (was_used && ((process != LIFE_ENDED && life->process == LIFE_ENDED) ||
-				(fifo == LIFE_LIVES && life->fifo == LIFE_ENDED)))
+				(fifo == LIFE_LIVES && life->fifo == LIFE_ENDED) ||
+				(rest == LIFE_LIVES && life->rest != LIFE_LIVES)))
 		lives->has_changed = true;
-	if (!life_is_dead(life))
-		life->alive_ms = now_ms;
-	else if (!life->dead_ms)
-		life->dead_ms = now_ms;
-	if (!life->over_ms && life_is_over(life))
-		life->over_ms = now_ms;
-	if (!life_is_unwatchable(life))
-		life->unwatchable_ms = 0;
-	else if (!life->unwatchable_ms)
-		life->unwatchable_ms = now_ms;
+	note_times(life, now_ms);
 	return life;
 }
 
-void life_end(struct life *life, int64_t now_ms)
+void life_end(struct life *life, bool is_final, int64_t now_ms)
 {
 	life->process = life->fifo = LIFE_ENDED;
 	close_fd(&life->pidfd);
 	close_fd(&life->fifo_fd);
-	if (!life->dead_ms)
-		life->dead_ms = now_ms;
-	if (!life->over_ms)
-		life->over_ms = now_ms;
+	if (is_final) {
+		life->rest = LIFE_ENDED;
+		close_fd(&life->left_fd);
+	}
+	note_times(life, now_ms);
+}
+
+static bool is_same_process(const struct owner *one, const struct owner *other)
+{
+	return one->pid == other->pid && one->start == other->start &&
+	       one->pidns == other->pidns;
+}
+
+void life_leave(struct lives *lives, struct life *life, const struct owner *left,
+	bool is_found, int64_t now_ms)
+{
+	int pidfd = -1;
+
+	/* in the place of one that cannot be judged from here comes what was found */
+	if ((life->rest == LIFE_LIVES && !is_found) ||
+		(!is_found && is_same_process(&life->left_behind, left)))
+		return;
+	life->has_looked = life->has_found = life->has_found || is_found;
+	switch (owner_judge(left, lives->dir->pidns, &pidfd)) {
+	case OWNER_DEAD:
+		return;
+	case OWNER_UNDECIDED:
+		/* a look that has seen others of the job would have seen this one */
+		if (life->rest == LIFE_ENDED && life->has_found)
+			return;
+		break;
+	case OWNER_ALIVE:
+		break;
+	}
+	close_fd(&life->left_fd);
+	life->left_behind = *left;
+	life->left_fd = pidfd;
+	life->rest = LIFE_LIVES;
+	note_times(life, now_ms);
+}
+
+void life_leave_nothing(struct life *life)
+{
+	life->has_looked = true;
+	if (life->rest == LIFE_UNKNOWN)
+		life->rest = LIFE_ENDED;
+}
+
+bool life_wants_look(const struct life *life)
+{
+	if (life->rest == LIFE_LIVES)
+		return life->left_fd < 0 && !life->has_looked;
+	return life_is_over(life) && life->rest == LIFE_UNKNOWN;
 }
 
 bool life_is_dead(const struct life *life)
@@ -145,7 +223,7 @@ bool life_is_dead(const struct life *life)
 
 bool life_is_over(const struct life *life)
 {
-	return life_is_dead(life) && life->fifo == LIFE_ENDED;
+	return life_is_dead(life) && life->fifo == LIFE_ENDED && life->rest != LIFE_LIVES;
 }
 
 bool life_is_unwatchable(const struct life *life)
@@ -153,7 +231,9 @@ bool life_is_unwatchable(const struct life *life)
 	bool process_fires = life->process == LIFE_LIVES && life->pidfd >= 0;
 	bool fifo_fires = life->fifo == LIFE_LIVES && life->fifo_fd >= 0;
 
-	return !life_is_over(life) && !process_fires && !fifo_fires;
+	bool rest_fires = life->rest == LIFE_LIVES && life->left_fd >= 0;
+
+	return !life_is_over(life) && !process_fires && !fifo_fires && !rest_fires;
 }
 
 void lives_begin(struct lives *lives)
@@ -167,6 +247,7 @@ static void forget(struct life *life)
 {
 	close_fd(&life->pidfd);
 	close_fd(&life->fifo_fd);
+	close_fd(&life->left_fd);
 	close_fd(&life->ended_fd);
 }
 

@@ -18,7 +18,15 @@ enum life_half { LIFE_UNKNOWN, LIFE_LIVES, LIFE_ENDED };
 struct life {
 	struct owner owner;
 	enum life_half process, fifo;
-	int pidfd, fifo_fd; /* -1 while not followed */
+	/*
+	 * What the job has left besides holders of its FIFO, see leftover.h.  UNKNOWN: nothing, as
+	 * long as no process has looked; LIVES: ->left_behind does, or that cannot be told from
+	 * here; ENDED: a look has found nothing.
+	 */
+	enum life_half rest;
+	struct owner left_behind;    /* ->pid 0: none was ever known */
+	bool has_looked, has_found;  /* this process; then it sees all that there are */
+	int pidfd, fifo_fd, left_fd; /* -1 while not followed */
 	int ended_fd; /* its pidfd once it has ended, until ->status is known; not watched */
 	int status; /* of the process that ended, 128 + a signal's number; -1: not known */
 	bool is_used;    /* in this turn: the others are forgotten */
@@ -61,15 +69,34 @@ struct life *lives_judge(
 bool life_may_tell(const struct life *life);
 
 /*
- * For a lease that its owner has given back: to whoever follows it by that lease's token it is
- * as good as dead from @now_ms on.
+ * For a lease that was given back or declared over: its owner is as good as dead from @now_ms on.
+ * With @is_final so is all that it may have left.
  */
-void life_end(struct life *life, int64_t now_ms);
+void life_end(struct life *life, bool is_final, int64_t now_ms);
+
+/*
+ * Notes that process @left, of the job, lives after its owner, as a record says or a look of this
+ * process (@is_found) has shown.  Nothing happens where that process is known to have ended.
+ */
+void life_leave(struct lives *lives, struct life *life, const struct owner *left,
+	bool is_found, int64_t now_ms);
+
+/* A look has found nothing that the job has left: it is over for good once it is over. */
+void life_leave_nothing(struct life *life);
+
+/*
+ * Whether a look of this process would say more: owner and FIFO have ended, and no process is
+ * known to be left, or one that cannot be judged from here.
+ */
+bool life_wants_look(const struct life *life);
+
+/* The life with that token; NULL: it is not followed. */
+struct life *lives_find(struct lives *lives, const char *token);
 
 /* The process has ended, for certain or because its FIFO, where it has one, says so. */
 bool life_is_dead(const struct life *life);
 
-/* Dead, and nobody it left behind holds the FIFO. */
+/* Dead, no process holds the FIFO, and none is known to be left of the job. */
 bool life_is_over(const struct life *life);
 
 /*

@@ -26,6 +26,9 @@ struct snapshot_lease {
 	bool is_placed;                     /* it is certain which GPUs its set means */
 	int64_t alive_ms, dead_ms, over_ms; /* when this process saw it so; 0: never */
 	int status;                         /* its exit status, -1: not known */
+	bool is_unclear; /* as a record says a process of it lives, which cannot be seen */
+	uint32_t
+		left_pid; /* a process of it that lives after its owner, 0: none is known */
 	enum aside aside;
 	int64_t sent_back_ms; /* when it ends because it is sent back; 0: it is not */
 	bool is_cancelled;    /* by @cancelled_by, as a waiter knows */
@@ -75,6 +78,7 @@ struct snapshot {
 	unsigned slots; /* those that may be in use */
 	struct snapshot_lease *leases;
 	size_t lease_count, lease_room;
+	bool is_any_unclear;   /* of them */
 	size_t broken_records; /* skipped: neither void nor readable */
 	/*
 	 * While a GPU is doubtful: whether a job lives that may be the one whose lease is lost.
@@ -108,6 +112,17 @@ void snapshot_release(struct snapshot *snapshot);
  * negative errno.
  */
 MUST_CHECK int snapshot_read(struct snapshot *snapshot, int64_t now_ms);
+
+/*
+ * Whether a look has to say if leases are over: those in the files of @set, NULL: in any, of which
+ * owners and FIFOs alone say so, and those that are ->is_unclear.  The second looks through all
+ * processes then for what those jobs have left (leftover.h), once for each lease.  It returns how
+ * many leases are known not to be over now, and then snapshot_read() has to come again; or a
+ * negative errno.
+ */
+bool snapshot_wants_look(struct snapshot *snapshot, const struct gpuset *set);
+MUST_CHECK int snapshot_look(
+	struct snapshot *snapshot, const struct gpuset *set, int64_t now_ms);
 
 /*
  * The second half, when ->probe is as new as it will be: the states of all GPUs, ->plan and

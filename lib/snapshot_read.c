@@ -28,6 +28,7 @@ static int add_lease(
 static int judge_lease(
 	struct snapshot *snapshot, struct snapshot_lease *seen, int64_t now_ms)
 {
+	struct owner left;
 	struct life *life;
 
 	seen->status = -1;
@@ -40,8 +41,17 @@ static int judge_lease(
 	life = lives_judge(&snapshot->lives, &seen->lease.owner, true, now_ms);
 	if (!life)
 		return -ENOMEM;
-	if (seen->lease.released_ms && !life_is_over(life))
-		life_end(life, now_ms);
+	if (seen->lease.released_ms)
+		life_end(life, lease_is_final(&seen->lease), now_ms);
+	if (life_is_dead(life) && life->fifo == LIFE_ENDED &&
+		leftover_parse(seen->lease.left, &left) == 0)
+		life_leave(&snapshot->lives, life, &left, false, now_ms);
+	seen->is_unclear = life->rest == LIFE_LIVES && life_wants_look(life);
+	snapshot->is_any_unclear = snapshot->is_any_unclear || seen->is_unclear;
+	seen->left_pid = life->rest == LIFE_LIVES &&
+					 life->left_behind.pidns == snapshot->dir->pidns
+				 ? life->left_behind.pid
+				 : 0;
 	seen->is_dead = life_is_dead(life);
 	seen->is_over = life_is_over(life);
 	seen->alive_ms = life->alive_ms;
@@ -52,6 +62,26 @@ static int judge_lease(
 	return 0;
 }
 
+static int add_new_lease(struct snapshot *snapshot, const struct lease *lease,
+	int64_t now_ms, struct snapshot_lease **ret)
+{
+	int r = add_lease(snapshot, lease, ret);
+
+	return r < 0 ? r : judge_lease(snapshot, *ret, now_ms);
+}
+
+/* One of the records of @seen, in another file: only one of them says what the job has left. */
+static int add_record(struct snapshot *snapshot, struct snapshot_lease *seen,
+	const struct lease *record, int64_t now_ms)
+{
+	struct lease *lease = &seen->lease;
+
+	if (!record->left[0] || lease->left[0] || lease_is_final(lease))
+		return 0;
+	text_copy(lease->left, sizeof(lease->left), record->left);
+	return judge_lease(snapshot, seen, now_ms);
+}
+
 static int read_records(struct snapshot *snapshot, struct snapshot_gpu *gpu,
 	const char *raw, int64_t now_ms)
 {
@@ -60,7 +90,7 @@ static int read_records(struct snapshot *snapshot, struct snapshot_gpu *gpu,
 	for (unsigned at = 1; at <= gpu->records; at++) {
 		struct snapshot_lease *seen;
 		struct lease lease;
-		int r;
+		int r = 0;
 
 		switch (lease_decode(raw, at, &lease)) {
 		case LEASE_NONE:
@@ -73,13 +103,12 @@ static int read_records(struct snapshot *snapshot, struct snapshot_gpu *gpu,
 			break;
 		}
 		seen = snapshot_find_token(snapshot, lease.owner.token);
-		if (!seen) {
-			r = add_lease(snapshot, &lease, &seen);
-			if (r == 0)
-				r = judge_lease(snapshot, seen, now_ms);
-			if (r < 0)
-				return r;
-		}
+		if (seen)
+			r = add_record(snapshot, seen, &lease, now_ms);
+		else
+			r = add_new_lease(snapshot, &lease, now_ms, &seen);
+		if (r < 0)
+			return r;
 		gpuset_add(&seen->seen, gpu->file.slot);
 		if (seen->is_over) {
 			gpu->has_dead = gpu->has_dead || seen->is_of_this_boot;
@@ -192,6 +221,7 @@ static int read_slots(struct snapshot *snapshot, int64_t now_ms)
 
 	snapshot->lease_count = 0;
 	snapshot->broken_records = 0;
+	snapshot->is_any_unclear = false;
 	snapshot->slots = 0;
 	for (unsigned slot = 0; slot < GPUSET_MAX; slot++) {
 		r = read_slot(snapshot, slot, now_ms);

@@ -155,7 +155,7 @@ static void a_job_is_followed_from_attempt_to_attempt(void **state)
 	check_lives(&followed, NOW + 1);
 	leases[0].is_over = true;
 	begin(NOW + 2);
-	life_end(lives_judge(&view.lives, &one.owner, true, NOW + 2), NOW + 2);
+	life_end(lives_judge(&view.lives, &one.owner, true, NOW + 2), true, NOW + 2);
 	assert_int_equal(outcome_judge(&followed, &look, ON), 0);
 	lives_end(&view.lives);
 	assert_int_equal(followed.latest, latest);
@@ -164,7 +164,7 @@ static void a_job_is_followed_from_attempt_to_attempt(void **state)
 	/* and once more while nobody looked */
 	latest = try_again(&three, job, 3);
 	begin(NOW + 3);
-	life_end(lives_judge(&view.lives, &two, true, NOW + 3), NOW + 3);
+	life_end(lives_judge(&view.lives, &two, true, NOW + 3), true, NOW + 3);
 	assert_int_equal(outcome_judge(&followed, &look, ON), 0);
 	lives_end(&view.lives);
 	assert_int_equal(followed.latest, latest);

@@ -371,13 +371,13 @@ static void release_one_of_two(void)
 	struct gpuset one = fixture_set("1");
 
 	requeue_alone();
-	(void)!commit_release(&broker.view, broker.debt.token, &one);
+	(void)!commit_release(&broker.view, broker.debt.token, &one, NULL);
 }
 
 static void release_without_telling(void)
 {
 	requeue_alone();
-	(void)!commit_release(&broker.view, broker.debt.token, &broker.debt.gpus);
+	(void)!commit_release(&broker.view, broker.debt.token, &broker.debt.gpus, NULL);
 }
 
 static void killed_in_between_it_keeps_nothing(void **state)
@@ -450,7 +450,7 @@ static void a_life_that_was_ended_stays_so(void **state)
 	lives_begin(&lives);
 	life = lives_judge(&lives, &other.owner, true, 100);
 	assert_false(life_is_dead(life));
-	life_end(life, 200);
+	life_end(life, true, 200);
 	assert_true(life_is_over(life));
 	assert_int_equal(life->pidfd, -1);
 	assert_int_equal(life->fifo_fd, -1);

@@ -1,0 +1,184 @@
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "kin.h"
+#include "leftover.h"
+#include "proc.h"
+#include "text.h"
+
+/* A process that ends while others are listed may have started one that the list lacks. */
+enum { LISTS_MAX = 3 };
+
+/* --- as text ----------------------------------------------------------------------- */
+
+void leftover_format(const struct owner *process, char out[LEFTOVER_TEXT_SIZE])
+{
+	(void)snprintf(out, LEFTOVER_TEXT_SIZE, "%u,%llu,%llu,%llu", process->pid,
+		(unsigned long long)process->start, (unsigned long long)process->pidns,
+		(unsigned long long)process->inode);
+}
+
+int leftover_parse(const char *text, struct owner *ret)
+{
+	unsigned long long start = 0, pidns = 0, inode = 0;
+	unsigned pid = 0;
+
+	if (sscanf(text, "%u,%llu,%llu,%llu", &pid, &start, &pidns, &inode) != 4 || !pid)
+		return -EBADMSG;
+	*ret = (struct owner){
+		.pid = pid, .start = start, .pidns = pidns, .inode = inode
+	};
+	return 0;
+}
+
+/* --- one process ------------------------------------------------------------------- */
+
+struct look {
+	struct leftover_search *searches;
+	size_t count;
+	uint64_t my_pidns;
+	bool is_thorough;
+	bool has_missed; /* a process ended before it was looked at */
+};
+
+/* Whether a process with the files of user @uid in /proc may be of the user of a lease. */
+static bool is_candidate(const struct look *look, uint32_t pid, uint32_t uid)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		const struct owner *owner = look->searches[i].owner;
+
+		/*
+		 * The files of a process that cannot be looked into are root's.  Those of the
+		 * kernel and of what the machine has started before the job are passed by.
+		 */
+		if (uid == owner->uid || (uid == 0 && (owner->pidns != look->my_pidns ||
+							      pid > owner->pid)))
+			return true;
+	}
+	return false;
+}
+
+/* Of a process that prlimit(2) refuses: another user's, or one with another group. */
+static void read_refused(const struct look *look, uint32_t pid, struct kin *kin)
+{
+	uint32_t uid;
+
+	if (proc_find_user(pid, &uid) == 0 && is_candidate(look, pid, uid))
+		kin->tag = kin_tag_of_process(pid);
+}
+
+/* The signs of process @pid, without its user. */
+static void read_signs(struct look *look, uint32_t pid, struct kin *kin)
+{
+	struct rlimit locks;
+	uint32_t uid;
+
+	*kin = (struct kin){ .pid = pid };
+	if (prlimit((pid_t)pid, RLIMIT_LOCKS, NULL, &locks) < 0) {
+		look->has_missed = look->has_missed || errno == ESRCH;
+		if (errno != ESRCH)
+			read_refused(look, pid, kin);
+		return;
+	}
+	if (locks.rlim_cur != RLIM_INFINITY)
+		kin->tag = locks.rlim_cur;
+	if ((look->is_thorough || locks.rlim_max != RLIM_INFINITY) &&
+		proc_find_user(pid, &uid) == 0 && is_candidate(look, pid, uid))
+		kin_read_token(pid, kin);
+}
+
+/* Whether the process lives and @search is for it; then it is noted there. */
+static void note(struct leftover_search *search, struct kin *kin, uint64_t my_pidns)
+{
+	const struct owner *owner = search->owner;
+	struct process_stat stat;
+	struct owner found;
+
+	if (!kin->has_uid)
+		kin->has_uid = proc_find_real_user(kin->pid, &kin->uid) == 0;
+	/* a zombie keeps its tag until it is reaped */
+	if (!kin_belongs(kin, owner) || process_stat_read(kin->pid, &stat) < 0 ||
+		process_has_ended(&stat) || owner_of_pid(kin->pid, &found) < 0 ||
+		found.start != stat.start)
+		return;
+	if (kin->pid == owner->pid && owner->pidns == my_pidns &&
+		found.start == owner->start)
+		return;
+	/* the processes that were started first mostly outlive those that they start */
+	if (search->is_found && search->found.start <= found.start)
+		return;
+	search->is_found = true;
+	search->found = found;
+}
+
+static void look_at(struct look *look, uint32_t pid)
+{
+	struct kin kin;
+
+	read_signs(look, pid, &kin);
+	if (!kin.tag && !kin.token[0])
+		return;
+	for (size_t i = 0; i < look->count; i++) {
+		struct leftover_search *search = &look->searches[i];
+
+		if (kin_matches(&kin, search->owner->token))
+			note(search, &kin, look->my_pidns);
+	}
+}
+
+/* --- all --------------------------------------------------------------------------- */
+
+/* Whether the pids in /proc are those of this process's pid namespace. */
+static bool is_own_proc(void)
+{
+	char text[16];
+	unsigned pid = 0;
+	ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return sscanf(text, "%u", &pid) == 1 && pid == (unsigned)getpid();
+}
+
+static int look_at_all(struct look *look)
+{
+	autofree uint32_t *pids = NULL;
+	size_t count;
+	int r = proc_list(&pids, &count);
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		if (pids[i] != (uint32_t)getpid())
+			look_at(look, pids[i]);
+	return r;
+}
+
+static bool is_any_missing(const struct look *look)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (!look->searches[i].is_found)
+			return true;
+	return false;
+}
+
+int leftover_find(struct leftover_search searches[], size_t count, uint64_t my_pidns,
+	bool is_thorough)
+{
+	struct look look = { .searches = searches,
+		.count = count,
+		.my_pidns = my_pidns,
+		.is_thorough = is_thorough };
+	int r;
+
+	for (size_t i = 0; i < count; i++)
+		searches[i].is_found = false;
+	if (!is_own_proc())
+		return -ENOTSUP;
+	for (int left = LISTS_MAX; left > 0; left--) {
+		look.has_missed = false;
+		r = look_at_all(&look);
+		if (r < 0 || !look.has_missed || !is_any_missing(&look))
+			break;
+	}
+	return r;
+}
