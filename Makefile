@@ -3,6 +3,7 @@
 #	make                 build/gpulease and build/gpulease-simjob
 #	make demo            two jobs that wait for each other, and a status
 #	make deps check      install the tools of the tests, run the quick ones (5 minutes at most)
+#	make deps-extra      install what some tests use beside these: Slurm
 #	make check-slow      the long ones: every kill and stop point, the torture (SLOW_SECONDS)
 #	make lint            what needs no running: warnings, format, manuals, layers
 #	make fuzz            the fuzz targets, FUZZ_SECONDS each; needs clang
@@ -133,6 +134,8 @@ QUICK_SWEEP = $(if $(SANITIZE),$(NO_LEAKS) )$(SWEEP) --quick --every $(if $(SANI
 
 deps:
 	@sh tests/deps.sh
+deps-extra:
+	@sh tests/deps.sh extra
 
 # The longest first.  Most of the time they wait: three at a time keep two cores busy.
 check: everything
@@ -230,7 +233,7 @@ dist:
 clean:
 	rm -rf build build-*
 
-.PHONY: all everything deps check check-fast check-cli check-slow bench lint fuzz fuzz-run \
+.PHONY: all everything deps deps-extra check check-fast check-cli check-slow bench lint fuzz fuzz-run \
 	demo install install-srun uninstall deb dist clean
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,16 +1,22 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 
+#include "clock.h"
 #include "config_file.h"
 #include "container.h"
 #include "context.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "explain.h"
+#include "fdio.h"
+#include "old_allocations.h"
 #include "privilege.h"
 #include "rights.h"
 #include "setid.h"
+#include "snapshot.h"
+#include "step.h"
 
 extern char **environ;
 
@@ -164,21 +170,9 @@ static void find_nvidia_smi(struct context *context)
 		out[0] = '\0';
 }
 
-/* Whether the directory will be one of the user's own. */
-static bool wants_private(const struct context *context)
-{
-	struct stat st;
-
-	return context->settings->sim_gpus ||
-	       (!context->named && stat(context->config.directory, &st) < 0 &&
-		       errno == ENOENT);
-}
-
 /* A lent group is of no use but for the shared directory, and in the way of a private one. */
-static int settle_rights(bool is_private, struct why *why)
+static int give_up_rights(struct why *why)
 {
-	if (!rights_are_lent() || !is_private)
-		return 0;
 	if (privilege_drop() == 0)
 		return 0;
 	why_set(why, "cannot give up the group of the program");
@@ -202,6 +196,7 @@ int context_load_config(
 
 	*context = (struct context){ .settings = settings, .dir = STATEDIR_NONE };
 	context->named = settings->sim_gpus ? NULL : named;
+	allocation_read(&context->allocation);
 	if (r == 0)
 		r = config_file_load(
 			settings->config, &context->config, &context->has_config, why);
@@ -215,29 +210,93 @@ int context_load_config(
 	return r;
 }
 
+/* A private directory, for which no group is lent. */
+static int open_private(
+	struct context *context, struct statedir_choice *choice, struct why *why)
+{
+	int r = give_up_rights(why);
+
+	if (r < 0)
+		return r;
+	choice->is_shared_only = choice->is_hardened = false;
+	choice->home = find_home();
+	return statedir_open(choice, &context->dir, why);
+}
+
+/*
+ * Whether this process belongs to a live lease in the directory that would be used outside of the
+ * allocation.  Nothing is made there.
+ */
+static bool is_in_outer_lease(struct statedir_choice choice)
+{
+	static struct snapshot view;
+	struct statedir dir = STATEDIR_NONE;
+	int r;
+	bool is_in;
+
+	choice.must_exist = true;
+	r = statedir_open(&choice, &dir, NULL);
+	if (r == STATEDIR_MISSING && !rights_are_lent()) {
+		choice.is_shared_only = false;
+		choice.home = find_home();
+		r = statedir_open(&choice, &dir, NULL);
+	}
+	if (r != 0)
+		return false;
+	snapshot_init(&view, &dir);
+	is_in = snapshot_read(&view, clock_boot_ms()) == 0 && step_is_around(&view);
+	snapshot_release(&view);
+	statedir_release(&dir);
+	return is_in;
+}
+
+/* Whether the allocation, if there is one, has a directory of its own. */
+static bool wants_own(const struct context *context, const struct statedir_choice *choice)
+{
+	return context->allocation.job && !context->named &&
+	       !context->settings->sim_gpus && !context->config.shares_in_slurm &&
+	       !is_in_outer_lease(*choice);
+}
+
+/* The probes of processes in different device cgroups show different cards. */
+static uint64_t find_view(const struct allocation *allocation)
+{
+	static char text[16384];
+
+	if (!allocation->job ||
+		fdio_read_text(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) < 0)
+		return 0;
+	return text_hash(TEXT_HASH_BEGIN, text, strlen(text));
+}
+
 int context_open_directory(struct context *context, struct why *why)
 {
 	const struct settings *settings = context->settings;
 	struct statedir_choice choice = {
 		.explicit_path = context->named,
 		.system_path = context->config.directory,
+		.is_hardened = rights_are_lent(),
 		.state_home = getenv("XDG_STATE_HOME"),
 		.sim_gpus = settings->sim_gpus,
 		.sim_mib = settings->sim_mib,
+		.is_shared_only = true,
 	};
-	bool is_private = wants_private(context);
-	int r = settle_rights(is_private, why);
+	int r = STATEDIR_MISSING;
 
-	if (r < 0)
-		return r;
-	if (is_private)
-		choice.home = find_home();
-	choice.is_hardened = rights_are_lent();
+	context->has_allocation = wants_own(context, &choice);
+	if (context->has_allocation)
+		choice.allocation = context->allocation.name;
+	else if (!settings->sim_gpus)
+		r = statedir_open(&choice, &context->dir, why);
+	if (r == STATEDIR_MISSING)
+		r = open_private(context, &choice, why);
 	context->dir.history_bytes = context->config.history_mib << 20;
-	r = statedir_open(&choice, &context->dir, why);
+	context->dir.view = find_view(&context->allocation);
 	if (r == -EACCES && !context->named && !settings->sim_gpus &&
-		!context->dir.is_fallback)
+		!context->dir.is_fallback && !context->has_allocation)
 		blame_setid(context->config.directory, why);
+	if (r == 0 && context->has_allocation && context->dir.is_new)
+		old_allocations_remove(&choice, &context->dir);
 	return r;
 }
 
@@ -277,7 +336,7 @@ static void tell_what_is_missing(const struct context *context)
 {
 	const char *directory = context->config.directory;
 
-	if (context->named || context->settings->sim_gpus ||
+	if (context->named || context->settings->sim_gpus || context->has_allocation ||
 		(context->has_config && !context->dir.is_fallback))
 		return;
 	if (!container_is_inside()) {
@@ -301,6 +360,18 @@ static void tell_what_is_missing(const struct context *context)
 	}
 }
 
+/* Which directory is used in an allocation, and why. */
+static void tell_allocation(const struct context *context)
+{
+	const struct allocation *allocation = &context->allocation;
+	char text[512];
+	struct text words = TEXT_ON(text);
+
+	context_explain_allocation(context, &words);
+	if (allocation->job)
+		verbose("%s", text);
+}
+
 int context_open(struct settings *settings, struct context *context)
 {
 	struct why why = WHY_NONE;
@@ -313,10 +384,41 @@ int context_open(struct settings *settings, struct context *context)
 		return EXIT_MISUSE;
 	}
 	tell_what_is_missing(context);
+	tell_allocation(context);
 	context_find_driver(context);
 	if (settings->sim_gpus)
 		add_own_folder();
 	return 0;
+}
+
+void context_explain_allocation(const struct context *context, struct text *out)
+{
+	const struct allocation *allocation = &context->allocation;
+	const char *because = "this process belongs to a lease there";
+
+	if (!allocation->job)
+		return;
+	if (context->settings->sim_gpus)
+		because = "the GPUs are simulated";
+	else if (context->named)
+		because = context->settings->dir ? "--dir names it"
+						 : "GPULEASE_DIR names it";
+	else if (context->config.shares_in_slurm)
+		because = "of slurm-allocation = shared in the configuration";
+	if (!context->has_allocation) {
+		text_addf(out, "Slurm job %s uses '%s' because %s", allocation->job,
+			context->dir.path, because);
+		return;
+	}
+	text_addf(out, "Slurm job %s has a state directory of its own, '%s', and ",
+		allocation->job, context->dir.path);
+	if (allocation_has_gpus(allocation))
+		text_addf(
+			out, "the GPUs %s of %s", allocation->gpus, allocation->gpus_by);
+	else
+		text_add(out, allocation->is_elsewhere
+				      ? "no GPU, because this host is none of its nodes"
+				      : "no GPU here");
 }
 
 int64_t context_patience_ms(const struct context *context)

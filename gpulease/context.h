@@ -4,6 +4,7 @@
 #ifndef GPULEASE_CONTEXT_H
 #define GPULEASE_CONTEXT_H
 
+#include "allocation.h"
 #include "cli.h"
 #include "config.h"
 #include "prober.h"
@@ -14,6 +15,8 @@ struct context {
 	struct config config;
 	bool has_config;   /* there is a file of it */
 	const char *named; /* the directory that the user names, NULL: none */
+	struct allocation allocation;
+	bool has_allocation; /* ->dir is the directory of that one, and no other's */
 	struct statedir dir;
 	struct prober_config prober;
 	char nvidia_smi[PATH_MAX]; /* "": none was found */
@@ -37,6 +40,12 @@ MUST_CHECK int context_load_config(
 	struct settings *settings, struct context *context, struct why *why);
 MUST_CHECK int context_open_directory(struct context *context, struct why *why);
 void context_find_driver(struct context *context);
+
+/*
+ * Appends which directory is used in a Slurm allocation, why, and which GPUs bound it.  Nothing
+ * outside of one.
+ */
+void context_explain_allocation(const struct context *context, struct text *out);
 
 /* How long to wait for a probe without which nothing can be done: beyond its own deadline. */
 int64_t context_patience_ms(const struct context *context);

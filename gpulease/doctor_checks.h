@@ -59,6 +59,7 @@ void check_kernel(struct doctor *doctor);
 void check_pidfd(struct doctor *doctor);
 void check_proc(struct doctor *doctor);
 void check_container(struct doctor *doctor);
+void check_slurm(struct doctor *doctor);
 
 void check_nvidia_smi(struct doctor *doctor);
 void check_driver(struct doctor *doctor);

@@ -29,7 +29,8 @@ static void find_directory(struct doctor *doctor)
 
 	if (context->dir.path[0])
 		path = context->dir.path;
-	else if (!doctor->settings->sim_gpus && !context->dir.is_fallback)
+	else if (!doctor->settings->sim_gpus && !context->dir.is_fallback &&
+		 !context->has_allocation)
 		path = context->named ? context->named : context->config.directory;
 	text_copy(doctor->path, sizeof(doctor->path), path);
 	if (doctor->directory_error == 0)

@@ -152,6 +152,7 @@ void check_container(struct doctor *doctor)
 {
 	const struct context *context = &doctor->context;
 	bool sees_host = doctor->directory_error == 0 && !context->dir.is_fallback &&
+			 !context->has_allocation &&
 			 container_has_mounted(context->dir.fd);
 	struct doctor_finding *finding = NULL;
 
@@ -172,4 +173,29 @@ void check_container(struct doctor *doctor)
 	if (finding)
 		doctor_remedy(finding,
 			"on the host, gpulease --docker-args says what to mount");
+}
+
+/* --- Slurm ------------------------------------------------------------------------- */
+
+void check_slurm(struct doctor *doctor)
+{
+	const struct context *context = &doctor->context;
+	bool is_short =
+		context->has_allocation && !allocation_has_gpus(&context->allocation);
+	struct doctor_finding *finding;
+	char text[480];
+	struct text words = TEXT_ON(text);
+
+	if (!context->allocation.job) {
+		(void)doctor_add(
+			&doctor->report, DOCTOR_OK, "not inside a Slurm allocation");
+		return;
+	}
+	context_explain_allocation(context, &words);
+	finding = doctor_add(
+		&doctor->report, is_short ? DOCTOR_WARN : DOCTOR_OK, "%s", text);
+	if (is_short)
+		doctor_remedy(finding,
+			"start gpulease on a node of the allocation that has "
+			"GPUs: srun --gpus=N gpulease ...");
 }

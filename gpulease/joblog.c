@@ -21,6 +21,9 @@ static int find_logs(const struct context *context, char out[PATH_MAX])
 		text_addf(&text, "%s/.local/state/gpulease/logs", home);
 	else
 		return -ENOENT;
+	/* ids begin at 1 in each allocation; its logs outlive its directory */
+	if (context->has_allocation)
+		text_addf(&text, "/%s", context->allocation.name);
 	return text.cut ? -ENAMETOOLONG : 0;
 }
 

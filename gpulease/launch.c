@@ -48,7 +48,7 @@ const struct childenv_change *launch_variables(
 {
 	static char cuda[LIST_SIZE], names[LIST_SIZE], uuids[LIST_SIZE];
 	static char id[24], sim[48], share[8], vram[24], attempt[12];
-	static struct childenv_change changes[16];
+	static struct childenv_change changes[18];
 	static struct mps_limits mps;
 	const struct settings *settings = launch->context->settings;
 	struct text cuda_text = TEXT_ON(cuda), name_text = TEXT_ON(names),
@@ -86,6 +86,10 @@ const struct childenv_change *launch_variables(
 	/* so that gpulease inside the job finds its directory from anywhere */
 	SET("GPULEASE_SIM", settings->sim_gpus ? sim : NULL);
 	SET("GPULEASE_DIR", launch->context->named ? launch->context->dir.path : dir);
+	/* so that gpulease inside the job finds the GPUs of the Slurm allocation */
+	SET(ALLOCATION_VARIABLE, launch->context->has_allocation
+					 ? launch->context->allocation.passed
+					 : NULL);
 	/* only for a share, and where MPS is there */
 	if (mps.memory[0] && mps_is_running()) {
 		SET("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", mps.memory);
@@ -99,12 +103,18 @@ const struct childenv_change *launch_variables(
 
 static int make_environment(const struct launch *launch, char ***ret)
 {
+	/* srun and its like need the first two, and inside of an allocation the others */
+	static const char *const kept[] = { "SLURM_CONF*", "SLURM_JWT", "SLURM_JOB_ID",
+		"SLURM_JOBID", "SLURM_CLUSTER_NAME", NULL };
+	static const char *const kept_outside[] = { "SLURM_CONF*", "SLURM_JWT", NULL };
+	bool is_inside = launch->context->allocation.job != NULL;
 	size_t count;
 	const struct childenv_change *changes = launch_variables(launch, &count);
 
-	/* another job's SLURM_* would have frameworks look for its tasks */
+	/* the SLURM_* of a task would have frameworks look for its other tasks */
 	return childenv_make(privilege_environment(), "SLURM_",
-		launch->context->settings->export_list, changes, count, ret);
+		is_inside ? kept : kept_outside, launch->context->settings->export_list,
+		changes, count, ret);
 }
 
 /* --- the rest ---------------------------------------------------------------------- */

@@ -16,6 +16,7 @@ struct selection {
 	const struct snapshot *view;
 	const struct lease *around; /* of a step; else NULL */
 	uint64_t margin_mib;
+	const struct allocation *allocation; /* that bounds them; else NULL */
 	struct gpuset left;
 	struct why why;
 };
@@ -111,6 +112,20 @@ static int keep_visible(struct selection *selection, const char *list)
 	return 0;
 }
 
+/*
+ * Slurm numbers all GPUs of the node.  A process that sees just as many as it was given sees them
+ * by other numbers, and no others.
+ */
+static int keep_allocated(struct selection *selection, const char *list)
+{
+	char visible[SLURM_GPUS_SIZE];
+	unsigned count = slurm_read_gpus(list, visible);
+
+	if (count && count == selection->view->probe.gpu_count)
+		return 0;
+	return keep_visible(selection, count ? visible : list);
+}
+
 /* One wish: its value, "" or NULL where it was not given, and what it keeps. */
 struct wish {
 	const char *name, *value;
@@ -119,10 +134,20 @@ struct wish {
 
 enum { WISHES = 7 };
 
-static void list_wishes(const struct settings *settings, char sizes[2][MIB_TEXT_SIZE],
-	struct wish wishes[WISHES])
+/* What bounds all the GPUs that there are, whatever the command line says. */
+static struct wish find_bound(const struct allocation *allocation)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+	if (!allocation || (visible && visible[0]))
+		return (struct wish){ "CUDA_VISIBLE_DEVICES", visible, keep_visible };
+	return (struct wish){ allocation->gpus_by, allocation->gpus, keep_allocated };
+}
+
+static void list_wishes(const struct settings *settings,
+	const struct allocation *allocation, char sizes[2][MIB_TEXT_SIZE],
+	struct wish wishes[WISHES])
+{
 	unsigned count = 0;
 
 	sizes[0][0] = sizes[1][0] = '\0';
@@ -136,7 +161,7 @@ static void list_wishes(const struct settings *settings, char sizes[2][MIB_TEXT_
 	wishes[count++] = (struct wish){ "model", settings->model, keep_model };
 	wishes[count++] = (struct wish){ "--min-vram", sizes[0], keep_card_size };
 	wishes[count++] = (struct wish){ "--vram", sizes[1], keep_declared };
-	wishes[count++] = (struct wish){ "CUDA_VISIBLE_DEVICES", visible, keep_visible };
+	wishes[count++] = find_bound(allocation);
 }
 
 static bool is_given(const struct wish *wish)
@@ -256,7 +281,7 @@ static int select_gpus(struct selection *selection)
 	char sizes[2][MIB_TEXT_SIZE];
 	int r = selection->around ? 0 : check_machine(selection);
 
-	list_wishes(selection->settings, sizes, wishes);
+	list_wishes(selection->settings, selection->allocation, sizes, wishes);
 	if (selection->around) /* whoever is within it has that from it */
 		wishes[WISHES - 1].value = NULL;
 	for (unsigned i = 0; i < WISHES && r == 0; i++) {
@@ -351,11 +376,11 @@ static int prefer(
 /* "limited to GPU 0 by CUDA_VISIBLE_DEVICES" */
 static void say_limited(const struct selection *selection, char limited[LIMITED_SIZE])
 {
-	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	const struct wish bound = find_bound(selection->allocation);
 	struct text text = text_on(limited, LIMITED_SIZE);
 	const char *between = gpuset_count(&selection->left) == 1 ? "GPU " : "GPUs ";
 
-	if (!visible || !visible[0])
+	if (!is_given(&bound))
 		return;
 	text_add(&text, "limited to ");
 	gpuset_for_each (slot, &selection->left) {
@@ -363,15 +388,16 @@ static void say_limited(const struct selection *selection, char limited[LIMITED_
 			snapshot_gpu_name(selection->view, (unsigned)slot).text);
 		between = ",";
 	}
-	text_add(&text, " by CUDA_VISIBLE_DEVICES");
+	text_addf(&text, " by %s", bound.name);
 }
 
-static bool has_wishes(const struct settings *settings, const struct config *config)
+static bool has_wishes(const struct settings *settings,
+	const struct allocation *allocation, const struct config *config)
 {
 	struct wish wishes[WISHES];
 	char sizes[2][MIB_TEXT_SIZE];
 
-	list_wishes(settings, sizes, wishes);
+	list_wishes(settings, allocation, sizes, wishes);
 	for (unsigned i = 0; i < WISHES; i++)
 		if (is_given(&wishes[i]))
 			return true;
@@ -385,9 +411,10 @@ int request_choose(const struct settings *settings, const struct context *contex
 		.settings = settings,
 		.view = &broker->view,
 		.margin_mib = context->config.margin_mib,
+		.allocation = context->has_allocation ? &context->allocation : NULL,
 		.left = inventory_all(&broker->view),
 	};
-	bool is_bound = has_wishes(settings, &context->config);
+	bool is_bound = has_wishes(settings, selection.allocation, &context->config);
 	int64_t patience_ms = context_patience_ms(context);
 	int r;
 

@@ -30,7 +30,7 @@ uint32_t session_queue(const struct context *context)
 	struct stat st;
 	uint64_t bits;
 
-	if (!context->named && !context->settings->sim_gpus)
+	if (!context->named && !context->settings->sim_gpus && !context->has_allocation)
 		return 0;
 	if (fstat(context->dir.fd, &st) < 0)
 		return QUEUE_MAX;

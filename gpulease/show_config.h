@@ -9,7 +9,8 @@
  *	config              object: for each key an object
  *	    value           string | null: as it may stand in the file; null: not set
  *	    source          string: "default", "FILE, line N", "--dir", "GPULEASE_DIR",
- *	                    "found in PATH", "not found in PATH", "not looked for"
+ *	                    "SLURM_JOB_ID", "found in PATH", "not found in PATH", "not
+ *	                    looked for"
  *	models_line         number | null: the first line behind [models]; null: it is not there
  */
 #ifndef GPULEASE_SHOW_CONFIG_H
@@ -24,7 +25,7 @@ struct config_view {
 	const char *file;         /* that it was or would be read from */
 	bool has_file;            /* it is there */
 	const char *directory;    /* named by the user instead, absolute; NULL: not */
-	const char *directory_by; /* "--dir" or "GPULEASE_DIR" */
+	const char *directory_by; /* "--dir", "GPULEASE_DIR" or "SLURM_JOB_ID" */
 	const char *nvidia_smi;   /* that is used if none is configured; "": none */
 	bool is_searched;         /* that one was looked for in $PATH */
 	bool is_simulated;

@@ -36,6 +36,19 @@ const struct snapshot_lease *step_find_lease(const struct snapshot *view)
 	return NULL;
 }
 
+bool step_is_around(const struct snapshot *view)
+{
+	const struct snapshot_lease *lease = step_find_lease(view);
+	const char *token = getenv(KIN_TOKEN_VARIABLE);
+	struct rlimit locks = { .rlim_cur = RLIM_INFINITY };
+	bool has_other;
+
+	(void)getrlimit(RLIMIT_LOCKS, &locks);
+	has_other = (token && is_token(token)) || locks.rlim_cur != RLIM_INFINITY;
+	return lease && (!has_other || has_token(&lease->lease.owner, token) ||
+				has_tag(&lease->lease.owner, locks.rlim_cur));
+}
+
 int step_check(const struct settings *s, const struct lease *around)
 {
 	static const char cared_for[] = "its job is looked after, or not, as a whole";

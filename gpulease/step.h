@@ -14,6 +14,12 @@
 const struct snapshot_lease *step_find_lease(const struct snapshot *view);
 
 /*
+ * Whether there is one, for a process that may belong to a lease of another state directory: an
+ * ancestor counts only if the process shows no other token or tag.
+ */
+bool step_is_around(const struct snapshot *view);
+
+/*
  * Whether a step of the lease @around can be what the command line asks for.  0, or
  * EXIT_MISUSE after it was told which option to leave out.
  */

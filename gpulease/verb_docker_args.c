@@ -52,7 +52,8 @@ static void pass_on(const struct context *context, struct docker_args *args)
 	const char *file = context->settings->config;
 
 	args->directory = context->dir.path;
-	args->is_directory_named = context->named || context->dir.is_fallback;
+	args->is_directory_named =
+		context->named || context->has_allocation || context->dir.is_fallback;
 	if (!context->dir.is_hardened)
 		args->group = sharing_group(&context->dir);
 	if (context->has_config)

@@ -32,6 +32,7 @@ static const struct {
 	{ "queue", check_queue },
 	{ "litter", check_litter },
 	{ "container", check_container },
+	{ "slurm", check_slurm },
 };
 
 static struct doctor doctor; /* too big for the stack */

@@ -228,6 +228,11 @@ static int run_leased(struct settings *settings)
 
 	local_user_name(getuid(), job.user, sizeof(job.user));
 	r = request_make(settings, &job.context, &job.request);
+	if (r == 0 && settings->gpus && job.context.has_allocation &&
+		!allocation_has_gpus(&job.context.allocation)) {
+		allocation_refuse(&job.context.allocation);
+		return EXIT_MISUSE;
+	}
 	if (r == 0 && settings->gpus && (settings->shell || !settings->adopt_pid))
 		r = request_choose(settings, &job.context, &job.broker, &job.request,
 			job.line.limited);

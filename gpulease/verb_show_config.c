@@ -44,6 +44,11 @@ int verb_show_config(struct settings *settings)
 		make_absolute(context.named, directory);
 		view.directory = directory;
 		view.directory_by = settings->dir ? "--dir" : "GPULEASE_DIR";
+	} else if (context.allocation.job &&
+		   context_open_directory(&context, &why) == 0 &&
+		   context.has_allocation) {
+		view.directory = context.dir.path;
+		view.directory_by = "SLURM_JOB_ID";
 	}
 	if (settings->json)
 		show_config_json(&view, stdout);

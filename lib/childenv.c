@@ -77,7 +77,9 @@ int childenv_check(const char *list, struct why *why)
 
 /* What decides about each variable. */
 struct filter {
-	const char *without, *list;
+	const char *without;
+	const char *const *kept;
+	const char *list;
 	bool is_all;
 	const struct childenv_change *changes;
 	size_t count;
@@ -115,6 +117,18 @@ static bool find_item(const struct filter *filter, const char *entry, struct ite
 	return is_found;
 }
 
+static bool is_kept(const struct filter *filter, const char *entry)
+{
+	for (const char *const *kept = filter->kept; kept && *kept; kept++) {
+		size_t size = strcspn(*kept, "*");
+
+		if ((*kept)[size] ? strncmp(entry, *kept, size) == 0
+				  : sets(entry, *kept, size))
+			return true;
+	}
+	return false;
+}
+
 static bool passes(const struct filter *filter, const char *entry)
 {
 	struct item item;
@@ -123,8 +137,9 @@ static bool passes(const struct filter *filter, const char *entry)
 		return false;
 	if (find_item(filter, entry, &item))
 		return !has_value(&item);
-	return filter->is_all &&
-	       strncmp(entry, filter->without, strlen(filter->without)) != 0;
+	return is_kept(filter, entry) ||
+	       (filter->is_all &&
+		       strncmp(entry, filter->without, strlen(filter->without)) != 0);
 }
 
 /* Whether this item gives its variable a value, and no later one does. */
@@ -200,10 +215,12 @@ static int make(char *const from[], const struct filter *filter, char ***ret)
 	return 0;
 }
 
-int childenv_make(char *const from[], const char *without, const char *list,
-	const struct childenv_change *changes, size_t count, char ***ret)
+int childenv_make(char *const from[], const char *without, const char *const kept[],
+	const char *list, const struct childenv_change *changes, size_t count,
+	char ***ret)
 {
-	struct filter filter = { without, list, !list || has_all(list), changes, count };
+	struct filter filter = { without, kept, list, !list || has_all(list), changes,
+		count };
 	autofree char *whole = NULL;
 
 	if (!filter.is_all) {

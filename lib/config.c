@@ -72,6 +72,8 @@ static const struct config_key_def keys[CONFIG_KEYS] = {
 		"one like 5s or 1m"), .range = { 0, INT64_MAX } },
 	[CONFIG_RETRY_DELAY_MAX] = { KEY("retry-delay-max", config_duration,
 		retry_delay_max_ms, "5m", "one like 5m or 1h"), .range = { 0, INT64_MAX } },
+	[CONFIG_SLURM_ALLOCATION] = { KEY("slurm-allocation", config_choice, shares_in_slurm,
+		"own", "own or shared"), .words = { "own", "shared" } },
 #undef KEY
 };
 /* clang-format on */

@@ -42,6 +42,7 @@ enum config_key {
 	CONFIG_TOLERANCE,
 	CONFIG_RETRY_DELAY,
 	CONFIG_RETRY_DELAY_MAX,
+	CONFIG_SLURM_ALLOCATION,
 	CONFIG_KEYS
 };
 
@@ -75,6 +76,7 @@ struct config {
 	uint64_t history_mib;       /* beyond which the history is put aside */
 	unsigned tolerance_percent; /* by which a declaration may be off */
 	int64_t retry_delay_ms, retry_delay_max_ms; /* the first is not the longer one */
+	bool shares_in_slurm; /* a Slurm allocation has no directory of its own */
 	struct model_table
 		models; /* lies in what was read; ->text is NULL: there is none */
 	unsigned lines[CONFIG_KEYS]; /* where each was set; 0: it is the default */

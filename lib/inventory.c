@@ -189,11 +189,19 @@ struct gpuset inventory_by_model(const struct snapshot *view, const char *model)
 
 int inventory_by_index(const struct snapshot *view, uint32_t index)
 {
-	for (unsigned slot = 0; slot < view->slots; slot++)
-		if (view->gpus[slot].exists && snapshot_gpu_index(view, slot) == index &&
-			!gpu_is_instance(&view->gpus[slot].file.gpu))
+	int found = -1;
+
+	for (unsigned slot = 0; slot < view->slots; slot++) {
+		if (!view->gpus[slot].exists || snapshot_gpu_index(view, slot) != index ||
+			gpu_is_instance(&view->gpus[slot].file.gpu))
+			continue;
+		/* a card that is hidden from this process may have the same number */
+		if (view->gpus[slot].row >= 0)
 			return (int)slot;
-	return -1;
+		if (found < 0)
+			found = (int)slot;
+	}
+	return found;
 }
 
 struct gpuset inventory_instances(const struct snapshot *view, uint32_t index)

@@ -155,7 +155,8 @@ static size_t count_records(const struct probe *probe)
 }
 
 /*
- * How this process sees the machine: its pid namespace, its mount namespace, its root.  The
+ * How this process sees the machine: its pid namespace, its mount namespace, its root, and in
+ * a Slurm allocation its device cgroup.  The
  * numbers of namespaces are used again, so that of the next container can be that of the
  * last; the number of a mount never is.  False where it cannot be told.
  */
@@ -170,6 +171,9 @@ static bool read_view(const struct statedir *dir, char view[VIEW_SIZE])
 	(void)!fdio_mount_id(AT_FDCWD, "/", true, &root);
 	(void)snprintf(view, VIEW_SIZE, "%llu,%llu,%llu", (unsigned long long)dir->pidns,
 		(unsigned long long)ns.st_ino, (unsigned long long)root);
+	if (dir->view)
+		(void)snprintf(view + strlen(view), VIEW_SIZE - strlen(view), ",%llx",
+			(unsigned long long)dir->view);
 	return true;
 }
 

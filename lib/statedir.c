@@ -1,5 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -8,6 +10,8 @@
 #include "statedir.h"
 
 #define FALLBACK "/var/tmp/gpulease-"
+
+enum { LOCK_TRIES = 100, LOCK_PAUSE_MS = 10 };
 
 /* File systems on which flock(2) or FIFOs do not reach every process that sees the files. */
 static const struct {
@@ -47,8 +51,8 @@ static int open_directory(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* mkdir -p, every new folder for this user alone. */
-static int make_private_path(const char *path)
+/* mkdir -p, every new folder for this user alone; *@ret_is_new: the last one is. */
+static int make_private_path(const char *path, bool *ret_is_new)
 {
 	char part[PATH_MAX];
 
@@ -59,7 +63,8 @@ static int make_private_path(const char *path)
 		if (mkdir(part, 0700) < 0 && errno != EEXIST)
 			return -errno;
 	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+	*ret_is_new = mkdir(path, 0700) == 0;
+	return !*ret_is_new && errno != EEXIST ? -errno : 0;
 }
 
 /* The same where its group is lent to users who are to reach it through us alone. */
@@ -244,11 +249,15 @@ static int make_folders(int fd)
 	return r == -EROFS ? 0 : r;
 }
 
-/* Opens @path, made where it is missing.  -ENOTSUP: it lies where nothing is shared. */
-static int open_private(const char *path, struct statedir *dir, struct why *why)
+/*
+ * Opens @path, made where it is missing unless it @must_exist.  -ENOTSUP: it lies where nothing
+ * is shared.
+ */
+static int open_private(
+	const char *path, bool must_exist, struct statedir *dir, struct why *why)
 {
 	struct stat st;
-	int r = make_private_path(path);
+	int r = must_exist ? 0 : make_private_path(path, &dir->is_new);
 
 	if (r == 0 && lstat(path, &st) < 0)
 		r = -errno;
@@ -277,35 +286,70 @@ static bool is_set(const char *text)
 	return text && text[0];
 }
 
+/* Opens the user's own directory, or the one below it that @choice asks for. */
 static int open_own(
 	const struct statedir_choice *choice, struct statedir *dir, struct why *why)
 {
-	char path[PATH_MAX] = "", sim[64] = "";
+	char path[PATH_MAX] = "", below[256] = "";
+	bool must_exist = choice->must_exist;
 	int r = -ENOTSUP;
 
 	if (choice->sim_gpus)
-		(void)snprintf(sim, sizeof(sim), "/sim-%ux%llu", choice->sim_gpus,
+		(void)snprintf(below, sizeof(below), "/sim-%ux%llu", choice->sim_gpus,
 			(unsigned long long)choice->sim_mib);
+	else if (is_set(choice->allocation))
+		(void)snprintf(below, sizeof(below), "/%s", choice->allocation);
 	if (is_set(choice->state_home) && choice->state_home[0] == '/')
 		(void)snprintf(
-			path, sizeof(path), "%s/gpulease%s", choice->state_home, sim);
+			path, sizeof(path), "%s/gpulease%s", choice->state_home, below);
 	else if (is_set(choice->home) && choice->home[0] == '/')
 		(void)snprintf(path, sizeof(path), "%s/.local/state/gpulease%s",
-			choice->home, sim);
+			choice->home, below);
 	if (path[0])
-		r = open_private(path, dir, why);
+		r = open_private(path, must_exist, dir, why);
 	if (r == -ENOTSUP) {
 		/* no home, or a home on the network: something of this machine's */
 		(void)snprintf(path, sizeof(path), FALLBACK "%u", (unsigned)geteuid());
-		r = open_private(path, dir, why);
-		if (r == 0 && sim[0]) {
+		r = open_private(path, must_exist, dir, why);
+		if (r == 0 && below[0]) {
 			close_fd(&dir->fd);
 			(void)snprintf(path, sizeof(path), FALLBACK "%u%s",
-				(unsigned)geteuid(), sim);
-			r = open_private(path, dir, why);
+				(unsigned)geteuid(), below);
+			r = open_private(path, must_exist, dir, why);
 		}
 	}
 	return r;
+}
+
+/* Whether @fd is still the directory @path. */
+static bool is_still(int fd, const char *path)
+{
+	struct stat open_st, named;
+
+	return fstat(fd, &open_st) == 0 && lstat(path, &named) == 0 &&
+	       open_st.st_dev == named.st_dev && open_st.st_ino == named.st_ino;
+}
+
+/* Opens the directory of an allocation, which another process may remove meanwhile. */
+static int open_allocation(
+	const struct statedir_choice *choice, struct statedir *dir, struct why *why)
+{
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		bool is_free;
+		int r = open_own(choice, dir, why);
+
+		if (r < 0)
+			return r;
+		is_free = flock(dir->fd, LOCK_SH | LOCK_NB) == 0;
+		if (is_free && is_still(dir->fd, dir->path))
+			return 0;
+		close_fd(&dir->fd);
+		if (!is_free)
+			(void)poll(NULL, 0, LOCK_PAUSE_MS);
+	}
+	why_set(why, "cannot use state directory '%s': another process removes it",
+		dir->path);
+	return -EBUSY;
 }
 
 static int open_shared(
@@ -346,10 +390,14 @@ static int choose(
 
 	if (choice->sim_gpus)
 		return open_own(choice, dir, why);
+	if (is_set(choice->allocation))
+		return open_allocation(choice, dir, why);
 	if (is_set(choice->explicit_path))
 		return open_shared(choice->explicit_path, false, dir, why);
 	if (stat(choice->system_path, &st) == 0 || errno != ENOENT)
 		return open_shared(choice->system_path, choice->is_hardened, dir, why);
+	if (choice->is_shared_only)
+		return STATEDIR_MISSING;
 	dir->is_fallback = true;
 	return open_own(choice, dir, why);
 }
@@ -384,9 +432,10 @@ int statedir_open(
 	}
 	dir->pidns = ns.st_ino;
 	r = choose(choice, dir, why);
-	if (r < 0)
+	if (r != 0)
 		return r;
-	r = open_or_make_folders(dir, why);
+	r = choice->must_exist ? statedir_open_folders(dir, why)
+			       : open_or_make_folders(dir, why);
 	if (r < 0)
 		statedir_release(dir);
 	return r;

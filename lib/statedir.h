@@ -31,6 +31,10 @@ struct statedir_choice {
 	const char *home;          /* the user's: $HOME, or of the list of users */
 	unsigned sim_gpus; /* 0: the real GPUs; else a private directory for so many … */
 	uint64_t sim_mib;  /* … simulated ones of this size */
+	const char
+		*allocation; /* the name of a private directory for a Slurm allocation */
+	bool is_shared_only; /* STATEDIR_MISSING where a private one would be used */
+	bool must_exist;     /* -ENOENT where it does not: nothing is made */
 };
 
 struct statedir {
@@ -39,10 +43,12 @@ struct statedir {
 	uid_t owner;
 	bool is_private;  /* one user's: coordinates nobody else */
 	bool is_fallback; /* … because there is no shared one */
+	bool is_new;      /* a private one that this process has made */
 	bool is_hardened; /* nobody but gpulease itself gets at the files */
 	char boot[BOOT_SIZE];
 	uint64_t pidns;         /* the pid namespace of this process */
 	uint64_t history_bytes; /* at which it is put aside, 0: its default; caller's */
+	uint64_t view; /* differs where others see other GPUs, see probe.h; caller's */
 	char path[PATH_MAX];
 };
 
@@ -51,8 +57,14 @@ struct statedir {
 
 /*
  * Chooses, opens and checks the directory, and makes the missing folders in it.
- * 0, or a negative errno with the reason in @why.
+ * 0, STATEDIR_MISSING, or a negative errno with the reason in @why.
+ *
+ * A directory of a Slurm allocation is removed after the end of the job (old_allocations.h).  So
+ * ->fd of such a directory holds a shared flock(2), until it is closed.  A process that was
+ * too late and has the removed directory open makes it anew.
  */
+enum { STATEDIR_MISSING = 1 };
+
 MUST_CHECK int statedir_open(
 	const struct statedir_choice *choice, struct statedir *dir, struct why *why);
 

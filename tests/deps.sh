@@ -4,6 +4,7 @@
 #
 #	tests/deps.sh		that
 #	tests/deps.sh arm64	what builds gpulease for arm64, and runs it elsewhere
+#	tests/deps.sh extra	what tests use that most machines can do without: Slurm
 
 set -u
 
@@ -31,6 +32,12 @@ needs='
 	aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
 	/usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross
 	qemu-aarch64-static:qemu-user-static'
+
+[ "${1-}" != extra ] || needs='
+	slurmctld:slurmctld
+	slurmd:slurmd
+	srun:slurm-client
+	munged:munge'
 
 is_there() {
 	case $1 in

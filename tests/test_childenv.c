@@ -9,13 +9,16 @@
 
 #define ENTRY(text) ((char *)(text)) /* which nobody writes to */
 
+static const char *const *kept; /* for all environments that are made */
+
 static void check_made_of(char *const from[], const char *without, const char *list,
 	const struct childenv_change *changes, size_t count, const char *const *wanted)
 {
 	char **made = NULL;
 	size_t i = 0;
 
-	assert_int_equal(childenv_make(from, without, list, changes, count, &made), 0);
+	assert_int_equal(
+		childenv_make(from, without, kept, list, changes, count, &made), 0);
 	for (; wanted[i]; i++) {
 		assert_non_null(made[i]);
 		assert_string_equal(made[i], wanted[i]);
@@ -90,7 +93,7 @@ static void many_and_long_values_fit(void **state)
 	}
 	for (size_t i = 0; i < 3; i++)
 		memset(values[i], 'a' + (int)i, sizeof(values[i]) - 1);
-	assert_int_equal(childenv_make(from, "SLURM_", NULL, changes, 3, &made), 0);
+	assert_int_equal(childenv_make(from, "SLURM_", NULL, NULL, changes, 3, &made), 0);
 	for (size_t i = 0; i < MANY; i++)
 		assert_string_equal(made[i], entries[i]);
 	for (size_t i = 0; i < 3; i++) {
@@ -170,12 +173,31 @@ static void a_list_has_names_and_values(void **state)
 	}
 }
 
+static void what_is_kept_passes_whatever_the_list_says(void **state)
+{
+	static const char *const names[] = { "SLURM_CONF*", "SLURM_JOB_ID", NULL };
+	char *const from[] = { ENTRY("SLURM_CONF=/c"), ENTRY("SLURM_CONF_SERVER=h"),
+		ENTRY("SLURM_CON=1"), ENTRY("SLURM_JOB_ID=7"), ENTRY("SLURM_JOB_ID_X=1"),
+		ENTRY("SLURM_PROCID=0"), ENTRY("A=1"), NULL };
+	const char *const all[] = { "SLURM_CONF=/c", "SLURM_CONF_SERVER=h",
+		"SLURM_JOB_ID=7", "A=1", NULL };
+	const char *const none[] = { "SLURM_CONF=/c", "SLURM_CONF_SERVER=h",
+		"SLURM_JOB_ID=7", "PATH=/usr/local/bin:/usr/bin:/bin", NULL };
+
+	(void)state;
+	kept = names;
+	check_made_of(from, "SLURM_", NULL, NULL, 0, all);
+	check_made_of(from, "SLURM_", "NONE", NULL, 0, none);
+	kept = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_named_passes_as_it_is),
 		cmocka_unit_test(changes_replace_add_and_remove),
 		cmocka_unit_test(those_with_the_prefix_are_left_out),
+		cmocka_unit_test(what_is_kept_passes_whatever_the_list_says),
 		cmocka_unit_test(an_empty_environment_is_one_too),
 		cmocka_unit_test(many_and_long_values_fit),
 		cmocka_unit_test(a_list_says_what_passes),

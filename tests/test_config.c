@@ -104,6 +104,7 @@ static void what_is_not_configured_is_the_default(void **state)
 		"tolerance = 10%",
 		"retry-delay = 5s",
 		"retry-delay-max = 5m",
+		"slurm-allocation = own",
 	};
 
 	(void)state;
@@ -192,6 +193,8 @@ static const char *const good_lines[][2] = {
 	{ "retry-delay = 5m", NULL },
 	{ "retry-delay-max = 5s", NULL },
 	{ "retry-delay-max = 1d", NULL },
+	{ "slurm-allocation = own", NULL },
+	{ "slurm-allocation = shared", NULL },
 };
 
 static void every_key_is_read_and_written(void **state)

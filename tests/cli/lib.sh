@@ -141,7 +141,12 @@ scratch() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES GPULEASE_ID GPULEASE_TOKEN \
-		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_SHARE GPULEASE_VRAM_MIB GPULEASE_DIR
+		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_SHARE GPULEASE_VRAM_MIB GPULEASE_DIR \
+		GPULEASE_ALLOCATION
+	# inside of a Slurm allocation the results are the same
+	for each in $(env | sed -n 's/^\(SLURM[A-Z]*_[A-Za-z0-9_]*\)=.*/\1/p'); do
+		unset "$each"
+	done
 	mkdir "$S/state-home" "$S/tmp" "$S/dir" "$S/smi"
 	if [ -g "$GPULEASE" ]; then # as it is installed it takes no directory from a script
 		cp "$GPULEASE" "$S/gpulease"

@@ -268,13 +268,13 @@ fi
 
 # --- the environment ---------------------------------------------------------------------
 
-export MINE=1 OTHER=2 SLURM_JOB_ID=9
+export MINE=1 OTHER=2 SLURM_PROCID=9
 get() { set_up "--export=$1" env; }
 all_of() { # TEXT LIST NAME…: a result: which of ours pass
 	all_text=$1 all_list=$2
 	shift 2
 	try get "$all_list"
-	all_out=$(echo "$out" | sed -n 's/^\(MINE\|OTHER\|NEW\|SLURM_JOB_ID\|CUDA_VISIBLE_DEVICES\)=.*/&/p' |
+	all_out=$(echo "$out" | sed -n 's/^\(MINE\|OTHER\|NEW\|SLURM_PROCID\|CUDA_VISIBLE_DEVICES\)=.*/&/p' |
 		sort | tr '\n' ' ')
 	if [ "$rc" -eq 0 ] && [ "$all_out" = "CUDA_VISIBLE_DEVICES= ${*:+$* }" ]; then
 		ok "$all_text"
@@ -288,7 +288,7 @@ all_of '--export=ALL with another value' ALL,MINE=a=b MINE=a=b OTHER=2
 all_of '--export=NONE' NONE
 all_of '--export of a name' OTHER OTHER=2
 all_of '--export of a name and a value' OTHER,NEW= NEW= OTHER=2
-all_of '--export of what another job set' ALL,SLURM_JOB_ID MINE=1 OTHER=2 SLURM_JOB_ID=9
+all_of '--export of what another job set' ALL,SLURM_PROCID MINE=1 OTHER=2 SLURM_PROCID=9
 all_of 'the GPUs are not to be exported' ALL,CUDA_VISIBLE_DEVICES=7 MINE=1 OTHER=2
 run 'of nothing a job still has its home and finds programs' 0 \
 	"$HOME /usr/local/bin:/usr/bin:/bin" '' set_up --export=NONE sh -c 'echo "$HOME $PATH"'

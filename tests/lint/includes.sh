@@ -9,18 +9,18 @@
 # what they are.
 lib_layers='
 	base banned
-	text clock array gpuset room choice quota part words parse parse_gpus record operands models config config_values
+	text clock array slurm gpuset room choice quota part words parse parse_gpus record operands models config config_values
 	fdio alarm proc owner watch spawn childenv rights kin leftover tree
 	statedir beacon life terminate probe_data smi* topology probe_run probe probe_marks sim_memory prober
 	ticket queue queue_* passover lease history policy policy_* estimate
 	account snapshot snapshot_* usage instance inventory ending commit outcome namesake hold preempt
 	broker broker_*'
 gpulease_layers='
-	diag exitcodes bind options pattern operands limits privilege setid container docker_args config_file render_* json_text signals output inject foreground teardown
+	diag exitcodes allocation bind options pattern operands limits privilege setid container docker_args config_file render_* json_text signals output inject foreground teardown
 	cli cli_table cli_values cli_sharing cli_care cli_batch when ended_filter accounting care help verbs terminal
 	batch_numbers batch_event batch_list batch_attributes batch_csv batch_after batch_jobs batch_match batch_plan
 	batch_watch batch_file batch_journal batch_load batch_log
-	context state need explain explain_verdict process mps step announce watchdog redirect joblog follow setup conda session session_list sampler
+	context old_allocations state need explain explain_verdict process mps step announce watchdog redirect joblog follow setup conda session session_list sampler
 	request selection launch waiting look view view_* show show_* background report batch_member
 	batch_board batch_board_parts batch_tell batch_show
 	supervise queueing lease_only lease_shell lease_adopt
