@@ -1,13 +1,12 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "fdio.h"
 #include "probe.h"
 #include "record.h"
 
-static const char RESULT[] = "probe", TEMPORARY[] = "probe.new", LOCK[] = "probe.lock";
+static const char RESULT[] = "probe", TEMPORARY[] = "probe.new";
 
 enum { RECORDS_MAX = 1 + GPUSET_MAX + PROBE_PROCESSES_MAX + PROBE_MIGS_MAX };
 
@@ -321,7 +320,9 @@ int probe_store(const struct statedir *dir, const struct usage_policy *policy,
 	probe_mark_idle(probe, before, policy);
 	find_starts(probe);
 	probe_mark_peaks(probe, before);
-	if (dir->is_hardened && !probe->is_sound)
+	if (!probe->gpu_count || (dir->is_hardened && !probe->is_sound))
+		return 0;
+	if (r == 0 && probe_has_failed(probe) && !probe_has_failed(last))
 		return 0;
 	/* one from the future is no result but an accident: it must not stay for ever */
 	if (r == 0 && last->started_ms > probe->started_ms &&
@@ -331,23 +332,6 @@ int probe_store(const struct statedir *dir, const struct usage_policy *policy,
 		return -EACCES;
 	r = encode(dir->boot, view, probe, raw);
 	return r < 0 ? r : replace(dir->fd, raw, size);
-}
-
-int probe_lock_try(int dirfd, int *ret_fd)
-{
-	autofd int fd = fdio_open_shared(dirfd, LOCK, O_RDWR);
-	struct stat st;
-
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? PROBE_BUSY : -errno;
-	*ret_fd = take_fd(&fd);
-	return 0;
 }
 
 /* --- simulated GPUs ----------------------------------------------------------------- */

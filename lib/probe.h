@@ -3,7 +3,8 @@
  * one nvidia-smi and not one each.
  *
  *	probe         the last result: records probe/1, pgpu/1 …, pproc/1 …, pmig/1 …
- *	probe.lock    empty; its flock(2) makes probing single-flight
+ *
+ * probe_lock.h says which process may probe.
  *
  * `probe` is replaced by rename(2), so a reader finds a whole result; checksums, counts and
  * the boot id are checked all the same, and one that does not hold is as good as none.
@@ -12,8 +13,12 @@
  * have other numbers, in another mount namespace or root (a container) there may be other
  * GPUs, or the same ones numbered otherwise.  To them it is none, and theirs replaces it.
  *
- * A crash while probing leaves an nvidia-smi that ends by itself; the lock falls with its
- * holder.  A crash while storing leaves `probe.new`, which the next to store removes.
+ * A result without any GPU is not shared, and one that tells the state of no GPU does not
+ * replace one that does: the nvidia-smi of one user may fail (permissions, limits) while that
+ * of all other users works.
+ *
+ * A crash while probing leaves an nvidia-smi that ends by itself.  A crash while storing leaves
+ * `probe.new`, which the next to store removes.
  */
 #ifndef GPULEASE_PROBE_H
 #define GPULEASE_PROBE_H
@@ -21,7 +26,7 @@
 #include "probe_data.h"
 #include "statedir.h"
 
-enum { PROBE_NONE = 1, PROBE_BUSY = 1 };
+enum { PROBE_NONE = 1 };
 
 /* Longer apart, two probes say nothing about the time between them. */
 enum { PROBE_GAP_MAX_MS = 15000 };
@@ -36,9 +41,9 @@ MUST_CHECK int probe_load(const struct statedir *dir, struct probe *ret);
  * Marks in @probe how long each GPU has been idle (probe_mark_idle()) and how much each process
  * was seen to use (probe_mark_peaks()), by the last result or, where that is none, by @before,
  * the last that the caller has seen, which may be NULL; and makes it the last result.  One that
- * was started later and is there already stays.  In a hardened @dir one that is not sound is not
- * stored: its starter may have spoiled it.  0 or a negative errno; then only the others lack the
- * result.
+ * was started later and is there already stays, and so does one that @probe must not replace,
+ * see above.  In a hardened @dir one that is not sound is not stored: its starter may have
+ * spoiled it.  0 or a negative errno; then only the others lack the result.
  */
 MUST_CHECK int probe_store(const struct statedir *dir, const struct usage_policy *policy,
 	const struct probe *before, struct probe *probe);
@@ -61,17 +66,6 @@ void probe_mark_idle(struct probe *probe, const struct probe *before,
  * and those before it have seen of it.  @before, with peaks of its own, may be NULL.
  */
 void probe_mark_peaks(struct probe *probe, const struct probe *before);
-
-/*
- * Takes the lock of those who probe, without waiting.  0 and the descriptor, which is to be
- * closed after the result has been stored; PROBE_BUSY: somebody is probing; or a negative
- * errno.  A courtesy: who has waited long enough for the result of another, or may not open
- * the file, probes by himself.
- *
- * nvidia-smi may be started with the lock held: the child closes its copy before exec, so
- * one that hangs never holds it.  In between the lock can outlast its holder by that moment.
- */
-MUST_CHECK int probe_lock_try(int dirfd, int *ret_fd);
 
 /* Sets *@ret to @gpus idle GPUs (at most GPUSET_MAX) of @mib MiB each, seen at @now_ms. */
 void probe_simulate(unsigned gpus, uint64_t mib, int64_t now_ms, struct probe *ret);

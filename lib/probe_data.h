@@ -98,6 +98,15 @@ static inline void probe_begin(
 	probe->trouble.text[0] = '\0';
 }
 
+/* Whether @probe says of no GPU what it is doing: nvidia-smi failed, or hung. */
+static inline bool probe_has_failed(const struct probe *probe)
+{
+	for (uint32_t i = 0; i < probe->gpu_count; i++)
+		if (probe->gpus[i].is_known)
+			return false;
+	return true;
+}
+
 /* The row of the GPU with that UUID, -1 where there is none. */
 static inline int probe_find_gpu(const struct probe *probe, const char *uuid)
 {

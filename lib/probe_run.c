@@ -36,23 +36,37 @@ static pid_t find_stuck(struct probe_run *run)
 	return 0;
 }
 
+static void begin(struct probe_run *run, int64_t now_ms)
+{
+	assert(!run->is_running);
+	run->fields = SMI_ALL;
+	run->is_running = true;
+	run->has_retried = run->has_listed = false;
+	run->has_hung = run->was_disturbed = false;
+	run->started_ms = run->stepped_ms = now_ms;
+	run->trouble = WHY_NONE;
+}
+
+void probe_run_refuse(struct probe_run *run, const struct why *why, int64_t now_ms)
+{
+	begin(run, now_ms);
+	run->has_hung = true;
+	run->trouble = *why;
+}
+
 void probe_run_start(struct probe_run *run, const char *path, char *const envp[],
 	int64_t limit_ms, int64_t now_ms)
 {
 	pid_t stuck;
 	int r;
 
-	assert(!run->is_running);
+	begin(run, now_ms);
 	run->path = path;
 	run->envp = envp;
-	run->fields = SMI_ALL;
-	run->is_running = true;
-	run->has_retried = run->has_listed = false;
-	run->started_ms = run->stepped_ms = now_ms;
 	run->limit_ms = limit_ms > 0 ? limit_ms : PROBE_LIMIT_MS;
-	run->trouble = WHY_NONE;
 	stuck = find_stuck(run);
 	if (stuck) {
+		run->has_hung = true;
 		why_set(&run->trouble, STUCK, (int)stuck);
 		return;
 	}
@@ -203,8 +217,10 @@ int probe_run_step(struct probe_run *run, int64_t now_ms, struct probe *ret)
 	run->stepped_ms = now_ms;
 	has_answers = !run->trouble.text[0] && step_queries(run);
 	has_list = spawn_step(&run->list) == 0; /* or there is none to wait for */
-	if (!run->trouble.text[0])
+	if (!run->trouble.text[0]) {
 		note_disturbance(run, &run->trouble);
+		run->was_disturbed = run->trouble.text[0];
+	}
 	if (!run->trouble.text[0] && !(has_answers && has_list) &&
 		now_ms < run->started_ms + run->limit_ms)
 		return PROBE_RUNNING;
@@ -215,6 +231,7 @@ int probe_run_step(struct probe_run *run, int64_t now_ms, struct probe *ret)
 		collect(run, has_list, ret);
 	else
 		why_set(&ret->trouble, LATE, (long long)(run->limit_ms + 999) / 1000);
+	run->has_hung = run->has_hung || (!run->trouble.text[0] && !has_answers);
 	spawn_abandon(&run->gpus);
 	spawn_abandon(&run->processes);
 	spawn_abandon(&run->list);

@@ -36,6 +36,8 @@ struct probe_run {
 	bool is_running, has_retried, has_listed;
 	int64_t started_ms, stepped_ms, limit_ms;
 	struct why trouble; /* why it could not be started */
+	/* of the last run: an nvidia-smi did not answer in time; one was killed or stopped */
+	bool has_hung, was_disturbed;
 };
 
 #define PROBE_RUN_INIT       \
@@ -50,6 +52,12 @@ struct probe_run {
  */
 void probe_run_start(struct probe_run *run, const char *path, char *const envp[],
 	int64_t limit_ms, int64_t now_ms);
+
+/*
+ * The same without any nvidia-smi: the result, there at once, is that there is none because of
+ * @why.
+ */
+void probe_run_refuse(struct probe_run *run, const struct why *why, int64_t now_ms);
 
 /* Fills in what to poll for; returns how many, 0 where nothing runs. */
 unsigned probe_run_poll_fds(

@@ -2,11 +2,22 @@
 #include <sys/stat.h>
 
 #include "clock.h"
+#include "probe_hang.h"
 #include "prober.h"
 #include "sim_memory.h"
 
-/* How often to look for somebody else's result, and how long at most. */
-enum { LOOK_EVERY_MS = 20, TRUST_OTHERS_MS = 2000, TRUST_HASTILY_MS = 500 };
+/*
+ * How often to look for another process's result: at first, and when that takes long.  After
+ * how long a process goes on to the second lock, and how much longer than its nvidia-smi may
+ * take a healthy process may hold a lock.
+ */
+enum {
+	LOOK_EVERY_MS = 20,
+	LOOK_EVERY_MAX_MS = 1000,
+	TRUST_OTHERS_MS = 2000,
+	TRUST_HASTILY_MS = 500,
+	OVERDUE_MS = 2000,
+};
 
 /* The same for the links, which nobody is in a hurry for. */
 enum { LOOK_FOR_LINKS_EVERY_MS = 50 };
@@ -18,15 +29,20 @@ void prober_init(struct prober *prober, const struct statedir *dir,
 		.dir = dir,
 		.config = *config,
 		.run = PROBE_RUN_INIT,
-		.lock_fd = -1,
+		.lock = PROBE_LOCK_NONE,
 		.topology = { .run = TOPO_RUN_INIT, .lock_fd = -1 },
 	};
 }
 
 void prober_release(struct prober *prober)
 {
+	/* one that has only just begun is no sign of a hang */
+	bool is_young =
+		prober->run.is_running &&
+		clock_age_ms(clock_boot_ms(), prober->run.started_ms) < TRUST_OTHERS_MS;
+
 	probe_run_release(&prober->run);
-	close_fd(&prober->lock_fd);
+	probe_lock_release(prober->dir, &prober->lock, is_young);
 	topo_run_release(&prober->topology.run);
 	close_fd(&prober->topology.lock_fd);
 	free(prober->topology.newest);
@@ -55,8 +71,8 @@ static bool has_changed(const struct prober *prober)
 
 static void settle(struct prober *prober)
 {
-	prober->other_since_ms = prober->look_again_ms = 0;
-	close_fd(&prober->lock_fd);
+	prober->look_again_ms = 0;
+	probe_lock_release(prober->dir, &prober->lock, !prober->run.has_hung);
 }
 
 bool prober_trusts(const struct prober *prober, const struct probe *probe, int64_t now_ms)
@@ -90,6 +106,14 @@ static void simulate(
 			probe->gpus[i].idle_since_ms = since_ms[i];
 }
 
+/* Whether what another process has learned may replace what this one knows. */
+static bool is_better(const struct prober *prober, const struct probe *shared,
+	const struct probe *known)
+{
+	return !prober->was_refused &&
+	       (probe_has_failed(known) || !probe_has_failed(shared));
+}
+
 void prober_refresh(
 	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe)
 {
@@ -107,58 +131,138 @@ void prober_refresh(
 	shared = malloc(sizeof(*shared));
 	if (!shared || probe_load(prober->dir, shared) != 0)
 		return;
+	/* one without GPUs is of an older gpulease: what failed there says nothing of here */
+	if (!shared->gpu_count || (*has_probe && !is_better(prober, shared, probe)))
+		return;
 	serves = prober_serves(prober, shared, now_ms);
 	if (serves || !*has_probe || !prober_serves(prober, probe, now_ms))
 		probe_copy(shared, probe);
 	*has_probe = prober->has_result = true;
 	/* else the wait for somebody else goes on: results of no use must not prolong it */
-	if (serves && !prober->run.is_running)
-		settle(prober);
+	if (!serves || prober->run.is_running)
+		return;
+	prober->own_trouble[0] = '\0';
+	settle(prober);
 }
 
-/* Somebody else is at it: look again soon.  False once we have trusted them long enough. */
-static bool trust_other(struct prober *prober, int64_t now_ms)
+/* Other processes are at it: look again soon, and less often the longer they take. */
+static void look_again(struct prober *prober, int64_t now_ms)
 {
-	int64_t trust_ms = prober->config.is_hasty ? TRUST_HASTILY_MS : TRUST_OTHERS_MS;
+	int64_t waited_ms = now_ms - prober->lock.busy_ms, every_ms = LOOK_EVERY_MS;
 
-	if (!prober->other_since_ms)
-		prober->other_since_ms = now_ms;
-	if (now_ms - prober->other_since_ms >= trust_ms)
+	if (waited_ms > TRUST_OTHERS_MS)
+		every_ms = min_i64(LOOK_EVERY_MAX_MS, waited_ms / LOOK_EVERY_MS);
+	prober->look_again_ms = now_ms + every_ms;
+}
+
+/*
+ * Whether nvidia-smi hangs, so that no more of them are to be started: counted where this or
+ * another process has come upon a probe without an end.
+ */
+static bool hangs(struct prober *prober, int64_t now_ms)
+{
+	unsigned hanging;
+
+	if (now_ms < prober->hangs_until_ms)
+		return true;
+	prober->hangs_until_ms = 0;
+	if (!prober->lock.has_doubt && !prober->run.has_hung)
 		return false;
-	prober->look_again_ms = now_ms + LOOK_EVERY_MS;
+	hanging = probe_count_hanging(prober->config.nvidia_smi);
+	if (hanging < PROBE_HANGING_MAX)
+		return false;
+	why_set(&prober->hang,
+		"%u nvidia-smi hang and cannot be ended, so none is started; the next look "
+		"is in %d s",
+		hanging, PROBE_HANG_AGAIN_MS / 1000);
+	prober->hangs_until_ms = now_ms + PROBE_HANG_AGAIN_MS;
 	return true;
+}
+
+static void start(struct prober *prober, int64_t now_ms)
+{
+	const struct prober_config *config = &prober->config;
+
+	prober->look_again_ms = 0;
+	if (config->nvidia_smi && hangs(prober, now_ms)) {
+		probe_run_refuse(&prober->run, &prober->hang, now_ms);
+		return;
+	}
+	/* without one, which cannot be executed, that is what comes of it */
+	probe_run_start(&prober->run, config->nvidia_smi ? config->nvidia_smi : "",
+		config->environment, config->limit_ms, now_ms);
 }
 
 void prober_want(struct prober *prober, int64_t now_ms)
 {
-	int r;
+	const struct prober_config *config = &prober->config;
+	struct probe_patience patience = {
+		.first_ms = config->is_hasty ? TRUST_HASTILY_MS : TRUST_OTHERS_MS,
+		.others_ms = (config->limit_ms ? config->limit_ms : PROBE_LIMIT_MS) +
+			     OVERDUE_MS,
+	};
 
-	if (prober->config.sim_gpus || prober->run.is_running)
+	if (config->sim_gpus || prober->run.is_running)
 		return;
-	r = probe_lock_try(prober->dir->fd, &prober->lock_fd);
-	if (r == PROBE_BUSY && trust_other(prober, now_ms))
+	if (probe_lock_take(prober->dir, &prober->lock, &patience, now_ms) ==
+		PROBE_BUSY) {
+		look_again(prober, now_ms);
 		return;
-	if (r == 0 && has_changed(prober)) {
+	}
+	if (prober->lock.fd >= 0 && !prober->was_refused && has_changed(prober)) {
 		/* the other has just finished: theirs may do */
-		close_fd(&prober->lock_fd);
+		probe_lock_release(prober->dir, &prober->lock, true);
 		prober->look_again_ms = now_ms;
 		return;
 	}
-	prober->other_since_ms = prober->look_again_ms = 0;
-	/* without one, which cannot be executed, that is what comes of it */
-	probe_run_start(&prober->run,
-		prober->config.nvidia_smi ? prober->config.nvidia_smi : "",
-		prober->config.environment, prober->config.limit_ms, now_ms);
+	start(prober, now_ms);
 }
 
 void prober_trust_again(struct prober *prober)
 {
-	prober->other_since_ms = 0;
+	probe_lock_forget(&prober->lock);
 }
 
 bool prober_is_busy(const struct prober *prober)
 {
 	return prober->run.is_running || prober->look_again_ms;
+}
+
+/* Keeps what is worth telling of @trouble: "Insufficient Permissions". */
+static void shorten(const char *trouble, char out[PROBER_TROUBLE_SIZE])
+{
+	static const char program[] = "nvidia-smi", status[] = " (exit status";
+	const char *end, *colon;
+	size_t size;
+
+	if (strncmp(trouble, program, strlen(program)) == 0)
+		trouble += strlen(program) + strspn(trouble + strlen(program), ": ");
+	end = strstr(trouble, status);
+	if (!end)
+		end = trouble + strlen(trouble);
+	while ((colon = memmem(trouble, (size_t)(end - trouble), ": ", 2)))
+		trouble = colon + 2;
+	size = (size_t)(end - trouble);
+	if (size >= PROBER_TROUBLE_SIZE)
+		size = PROBER_TROUBLE_SIZE - 1;
+	memcpy(out, trouble, size);
+	out[size] = '\0';
+}
+
+/* Notes whether the nvidia-smi of @probe, from here, has failed, and why. */
+static void note_trouble(struct prober *prober, const struct probe *probe)
+{
+	const struct probe_run *run = &prober->run;
+	const char *why = probe->trouble.text;
+
+	prober->own_trouble[0] = '\0';
+	prober->was_refused = false;
+	if (!probe_has_failed(probe))
+		return;
+	if (!why[0] && probe->gpu_count)
+		why = probe->gpus[0].trouble;
+	shorten(why[0] ? why : "shows no GPU", prober->own_trouble);
+	prober->was_refused = !run->has_hung && !run->was_disturbed;
 }
 
 static void step_probe(
@@ -180,6 +284,7 @@ static void step_probe(
 		probe_copy(fresh, probe);
 	}
 	*has_probe = prober->has_result = true;
+	note_trouble(prober, probe);
 	prober->own_started_ms = probe->started_ms;
 	prober->own_finished_ms = probe->finished_ms;
 	settle(prober);
@@ -205,7 +310,7 @@ static void finish_topology(struct prober *prober, const struct smitopo *answer,
 			newest->trouble = *why;
 		(void)!topology_store(prober->dir, newest);
 	}
-	topology->other_since_ms = 0;
+	topology->wanted_ms = 0;
 	close_fd(&topology->lock_fd);
 }
 
@@ -302,31 +407,40 @@ bool prober_knows_topology(
 	else if (topology_load(prober->dir, newest) != 0)
 		forget(newest);
 	if (!topology_serves(newest, probe, now_ms))
-		return false;
-	topology->other_since_ms = topology->look_again_ms = 0;
+		return topology->gave_up_ms &&
+		       clock_age_ms(now_ms, topology->gave_up_ms) < TOPOLOGY_RETRY_MS;
+	topology->wanted_ms = topology->look_again_ms = 0;
 	return true;
 }
 
 void prober_want_topology(struct prober *prober, int64_t now_ms)
 {
 	struct prober_topology *topology = &prober->topology;
+	const struct prober_config *config = &prober->config;
+	int64_t left_ms;
 	int r;
 
-	if (prober->config.sim_gpus || !prober->config.nvidia_smi ||
-		!prober->has_result || topology->run.is_running ||
-		now_ms < topology->look_again_ms)
+	if (config->sim_gpus || !config->nvidia_smi || !prober->has_result ||
+		topology->run.is_running || now_ms < topology->look_again_ms)
 		return;
-	r = topology_lock_try(prober->dir->fd, &topology->lock_fd);
-	if (!topology->other_since_ms)
-		topology->other_since_ms = now_ms;
-	/* longer than a waiter trusts another with a probe, and then he may have been stopped */
-	if (r == TOPOLOGY_BUSY && now_ms - topology->other_since_ms < PROBER_TRUST_MS) {
-		topology->look_again_ms = now_ms + LOOK_FOR_LINKS_EVERY_MS;
+	if (!topology->wanted_ms)
+		topology->wanted_ms = now_ms;
+	left_ms = topology->wanted_ms + PROBER_LINKS_MS - now_ms;
+	topology->look_again_ms = 0;
+	if (left_ms <= 0) {
+		topology->wanted_ms = 0;
+		topology->gave_up_ms = now_ms;
+		topology->look_again_ms = now_ms; /* the next turn goes on without */
 		return;
 	}
-	topology->look_again_ms = 0;
-	topo_run_start(&topology->run, prober->config.nvidia_smi,
-		prober->config.environment, prober->config.limit_ms, now_ms);
+	r = topology_lock_try(prober->dir->fd, &topology->lock_fd);
+	if (r == TOPOLOGY_BUSY) {
+		topology->look_again_ms =
+			now_ms + min_i64(LOOK_FOR_LINKS_EVERY_MS, left_ms);
+		return;
+	}
+	topo_run_start(&topology->run, config->nvidia_smi, config->environment,
+		config->limit_ms ? min_i64(config->limit_ms, left_ms) : left_ms, now_ms);
 }
 
 const struct topology *prober_topology(const struct prober *prober)

@@ -9,6 +9,7 @@
 #define GPULEASE_PROBER_H
 
 #include "probe.h"
+#include "probe_lock.h"
 #include "probe_run.h"
 #include "statedir.h"
 #include "topology.h"
@@ -21,7 +22,12 @@ enum {
 	 * before he passed on what it said: one that took longer than this proves nothing.
 	 */
 	PROBER_TRUST_MS = 4000,
+	/* A job waits no longer than this to learn how the GPUs are linked. */
+	PROBER_LINKS_MS = 2000,
 };
+
+/* Of the reason why an nvidia-smi failed so much is kept. */
+enum { PROBER_TROUBLE_SIZE = 33 };
 
 struct prober_config {
 	const char *nvidia_smi; /* absolute path; NULL: there is none */
@@ -37,18 +43,29 @@ struct prober_config {
 struct prober_topology {
 	struct topo_run run;
 	int lock_fd;
-	int64_t other_since_ms, look_again_ms; /* as below */
-	struct topology *newest;               /* NULL: none yet */
+	int64_t wanted_ms; /* since when a job has been waiting for the answer; 0: none has */
+	int64_t gave_up_ms;      /* when the wait came to nothing; 0: it did not */
+	int64_t look_again_ms;   /* as below */
+	struct topology *newest; /* NULL: none yet */
 };
 
 struct prober {
 	const struct statedir *dir;
 	struct prober_config config;
 	struct probe_run run;
-	int lock_fd;
-	int64_t other_since_ms; /* since when somebody else has been probing; 0: nobody */
-	int64_t look_again_ms;  /* when to see whether they are done */
-	uint64_t file_id[3];    /* of the shared result that was read last */
+	struct probe_lock lock;
+	int64_t look_again_ms; /* when to see whether other processes' probes have ended */
+	/* nvidia-smi hangs and is not started before this moment, for that reason; 0: it may be */
+	int64_t hangs_until_ms;
+	struct why hang;
+	/*
+	 * Why the last nvidia-smi from here failed, in short; "": it did not.  After an answer
+	 * that was a refusal, results of other processes are not taken over: they would start
+	 * a job that hardly sees the GPUs either.
+	 */
+	char own_trouble[PROBER_TROUBLE_SIZE];
+	bool was_refused;
+	uint64_t file_id[3]; /* of the shared result that was read last */
 	int64_t own_started_ms, own_finished_ms; /* of the last from here, 0: none */
 	bool has_result; /* one has been taken over, from here or from others */
 	bool sees_use;   /* of simulated GPUs: whether anybody has ever shown any */
@@ -118,8 +135,8 @@ bool prober_knows_topology(
 
 /*
  * Where it is not, after that: sees to it that it will be, from here or by whoever is asking
- * already; to be called again after every wait.  Takes PROBER_TRUST_MS and the limit of one
- * nvidia-smi at most.  Does nothing before there is a first probe, whose indices it goes by.
+ * already; to be called again after every wait.  After PROBER_LINKS_MS it counts as settled that
+ * nobody can tell.  Does nothing before there is a first probe, whose indices it goes by.
  */
 void prober_want_topology(struct prober *prober, int64_t now_ms);
 

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "probe.h"
+#include "probe_lock.h"
 #include "probe_run.h"
 #include "scratch.h"
 
@@ -173,16 +174,41 @@ static void the_largest_result_with_the_longest_texts_is_stored(void **state)
 	assert_int_equal(loaded.mig_count, PROBE_MIGS_MAX);
 }
 
-static void a_result_without_data_keeps_its_reason(void **state)
+static void a_failed_result_does_not_replace_one_that_shows_a_gpu(void **state)
 {
 	struct scratch *s = *state;
 
 	make_probe(1000);
 	why_set(&probe.trouble, "nvidia-smi: no message (exit status 12)");
 	assert_int_equal(store(s), 0);
+	assert_int_equal(load(s), PROBE_NONE); /* to others it says nothing */
+	make_probe(2000);
+	add_gpu(&probe, UUID(0), PROBE_MIB_UNKNOWN);
+	probe.gpus[0].is_known = false;
+	assert_int_equal(store(s), 0);
+	assert_int_equal(load(s), 0); /* as long as nothing better is known */
+	make_probe(3000);
+	add_gpu(&probe, UUID(0), 3);
+	assert_int_equal(store(s), 0);
+	for (unsigned gpus = 0; gpus < 2; gpus++) {
+		make_probe(4000);
+		why_set(&probe.trouble, "nvidia-smi: no message (exit status 12)");
+		if (gpus)
+			add_gpu(&probe, UUID(0), PROBE_MIB_UNKNOWN);
+		probe.gpus[0].is_known = false;
+		assert_int_equal(store(s), 0);
+		assert_int_equal(load(s), 0);
+		assert_true(loaded.started_ms == 3000);
+		assert_true(loaded.gpus[0].is_known);
+	}
+	/* a GPU that is lost is told to others: another one is seen */
+	make_probe(5000);
+	add_gpu(&probe, UUID(0), PROBE_MIB_UNKNOWN);
+	probe.gpus[0].is_known = false;
+	add_gpu(&probe, UUID(1), 3);
+	assert_int_equal(store(s), 0);
 	assert_int_equal(load(s), 0);
-	assert_int_equal(loaded.gpu_count, 0);
-	assert_string_equal(loaded.trouble.text, probe.trouble.text);
+	assert_true(loaded.started_ms == 5000);
 }
 
 static void what_cannot_be_trusted_is_none(void **state)
@@ -268,14 +294,17 @@ static void a_later_result_is_not_replaced_by_an_earlier_one(void **state)
 	struct scratch *s = *state;
 
 	make_probe(2000);
+	add_gpu(&probe, UUID(0), 3);
 	assert_int_equal(store(s), 0);
 	make_probe(1000);
 	probe.finished_ms = 2500; /* a slow one */
+	add_gpu(&probe, UUID(0), 3);
 	assert_int_equal(store(s), 0);
 	assert_int_equal(load(s), 0);
 	assert_true(loaded.started_ms == 2000);
 	/* one from the future is not later but wrong */
 	make_probe(1000);
+	add_gpu(&probe, UUID(0), 3);
 	assert_int_equal(store(s), 0);
 	assert_int_equal(load(s), 0);
 	assert_true(loaded.started_ms == 1000);
@@ -368,6 +397,7 @@ static void a_gpu_is_idle_since_the_first_probe_that_saw_it_so(void **state)
 		if (i % 2) /* it is the UUID that counts, not the row */
 			add_gpu(&probe, UUID(9), 5000);
 		add_gpu(&probe, UUID(0), c->used_mib);
+		add_gpu(&probe, UUID(8), 5000); /* so that it never has failed */
 		probe.gpus[i % 2].is_known = c->is_known;
 		if (c->process_mib)
 			add_process(&probe, i % 2, 4711, c->process_mib);
@@ -427,15 +457,15 @@ static void only_one_probes_at_a_time(void **state)
 	struct stat st;
 	int first = -1, second = -1;
 
-	assert_int_equal(probe_lock_try(s->dirfd, &first), 0);
+	assert_int_equal(probe_lock_try(s->dirfd, 0, &first), 0);
 	(void)umask(before);
-	assert_int_equal(probe_lock_try(s->dirfd, &second), PROBE_BUSY);
+	assert_int_equal(probe_lock_try(s->dirfd, 0, &second), PROBE_BUSY);
 	assert_int_equal(second, -1);
 	assert_int_equal(fstat(first, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 	assert_int_equal(fcntl(first, F_GETFD), FD_CLOEXEC);
 	close_fd(&first);
-	assert_int_equal(probe_lock_try(s->dirfd, &second), 0);
+	assert_int_equal(probe_lock_try(s->dirfd, 0, &second), 0);
 	close_fd(&second);
 	assert_int_equal(faccessat(s->dirfd, "probe.lock", F_OK, 0), 0);
 }
@@ -446,10 +476,10 @@ static void the_lock_file_must_be_a_file(void **state)
 	int fd = -1;
 
 	assert_int_equal(symlinkat("elsewhere", s->dirfd, "probe.lock"), 0);
-	assert_int_equal(probe_lock_try(s->dirfd, &fd), -ELOOP);
+	assert_int_equal(probe_lock_try(s->dirfd, 0, &fd), -ELOOP);
 	assert_int_equal(unlinkat(s->dirfd, "probe.lock", 0), 0);
 	assert_int_equal(mkfifoat(s->dirfd, "probe.lock", 0600), 0);
-	assert_int_equal(probe_lock_try(s->dirfd, &fd), -EINVAL);
+	assert_int_equal(probe_lock_try(s->dirfd, 0, &fd), -EINVAL);
 	assert_int_equal(fd, -1);
 }
 
@@ -720,7 +750,7 @@ static void a_hanging_nvidia_smi_does_not_hold_the_lock(void **state)
 	int again = -1, r;
 
 	assert_int_equal(scratch_write(s, "hang", ""), 0);
-	assert_int_equal(probe_lock_try(s->dirfd, &lock), 0);
+	assert_int_equal(probe_lock_try(s->dirfd, 0, &lock), 0);
 	start(s, &run, 0);
 	/* until both have been exec'd: then they have called */
 	while (faccessat(s->dirfd, "count", F_OK, 0) < 0 || run.gpus.exec_fd >= 0 ||
@@ -731,7 +761,7 @@ static void a_hanging_nvidia_smi_does_not_hold_the_lock(void **state)
 	}
 	assert_int_equal(kill(run.gpus.pid, 0), 0);
 	close_fd(&lock);
-	r = probe_lock_try(s->dirfd, &again);
+	r = probe_lock_try(s->dirfd, 0, &again);
 	close_fd(&again);
 	probe_run_release(&run);
 	assert_int_equal(r, 0);
@@ -914,7 +944,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SCRATCH_TEST(what_is_stored_is_loaded),
 		SCRATCH_TEST(the_largest_result_with_the_longest_texts_is_stored),
-		SCRATCH_TEST(a_result_without_data_keeps_its_reason),
+		SCRATCH_TEST(a_failed_result_does_not_replace_one_that_shows_a_gpu),
 		SCRATCH_TEST(what_cannot_be_trusted_is_none),
 		SCRATCH_TEST(an_instance_of_no_gpu_is_not_believed),
 		SCRATCH_TEST(links_and_fifos_are_not_read),

@@ -26,7 +26,7 @@ static void a_result_that_nobody_wants_any_more_wakes_nobody(void **state)
 	int other = -1;
 
 	/* somebody else is at it, and will never finish */
-	assert_int_equal(probe_lock_try(dir.fd, &other), 0);
+	assert_int_equal(probe_lock_try(dir.fd, 0, &other), 0);
 	prober_init(&prober, &dir, &config);
 	prober_want(&prober, 1000);
 	assert_true(prober_is_busy(&prober));
@@ -50,7 +50,7 @@ static void who_only_looks_does_not_wait_long_for_others(void **state)
 	struct statedir dir = fixture_dir(*state);
 	autofd int other = -1;
 
-	assert_int_equal(probe_lock_try(dir.fd, &other), 0);
+	assert_int_equal(probe_lock_try(dir.fd, 0, &other), 0);
 	for (int is_hasty = 0; is_hasty <= 1; is_hasty++) {
 		struct prober_config config = { .nvidia_smi = "/nonexistent",
 			.is_hasty = is_hasty };
@@ -100,17 +100,17 @@ static void one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait(void *
 	bool has_probe = false;
 	autofd int other = -1;
 
-	assert_int_equal(probe_lock_try(dir.fd, &other), 0);
+	assert_int_equal(probe_lock_try(dir.fd, 0, &other), 0);
 	prober_init(&prober, &dir, &config);
 	prober_want(&prober, now_ms);
-	since_ms = prober.other_since_ms;
+	since_ms = prober.lock.busy_ms;
 	assert_true(since_ms > 0);
 	/* it is better than nothing … */
 	seen(&shared, now_ms - 10000, now_ms);
 	assert_int_equal(probe_store(&dir, &USAGE_POLICY_DEFAULT, NULL, &shared), 0);
 	prober_refresh(&prober, now_ms, &probe, &has_probe);
 	assert_true(has_probe && probe.started_ms == now_ms - 10000);
-	assert_true(prober.other_since_ms == since_ms);
+	assert_true(prober.lock.busy_ms == since_ms);
 	/* … but not than one's own, later though it is */
 	seen(&probe, now_ms - 11000, now_ms);
 	prober.own_started_ms = probe.started_ms;
@@ -124,7 +124,7 @@ static void one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait(void *
 	assert_int_equal(probe_store(&dir, &USAGE_POLICY_DEFAULT, NULL, &shared), 0);
 	prober_refresh(&prober, now_ms, &probe, &has_probe);
 	assert_true(probe.started_ms == now_ms - 1000);
-	assert_true(prober.other_since_ms == 0);
+	assert_true(prober.lock.busy_ms == 0);
 	prober_release(&prober);
 	statedir_release(&dir);
 }
@@ -147,9 +147,9 @@ static void what_comes_from_here_is_known_as_ones_own(void **state)
 	assert_true(prober_serves(&prober, &probe, probe.finished_ms));
 	probe.started_ms -= 10000;
 	assert_false(prober_serves(&prober, &probe, probe.finished_ms));
-	/* trouble is shared where nobody could have brought it about for others */
-	assert_int_equal(probe_load(&dir, &shared), 0);
-	assert_string_not_equal(shared.trouble.text, "");
+	/* what fails here is no news for others */
+	assert_int_equal(probe_load(&dir, &shared), PROBE_NONE);
+	assert_string_equal(prober.own_trouble, "No such file or directory");
 	prober_release(&prober);
 	statedir_release(&dir);
 }
@@ -364,7 +364,7 @@ static void only_one_asks_while_others_wait_a_while(void **state)
 	prober_step(&prober, prober_deadline_ms(&prober), &probe, &has_probe);
 	assert_true(prober_deadline_ms(&prober) ==
 		    INT64_MAX); /* who still wants it says so */
-	prober_want_topology(&prober, now_ms + PROBER_TRUST_MS - 1);
+	prober_want_topology(&prober, now_ms + PROBER_LINKS_MS - 1);
 	assert_false(prober.topology.run.is_running);
 	/* what comes meanwhile ends the wait */
 	topology_simulate(
@@ -376,10 +376,20 @@ static void only_one_asks_while_others_wait_a_while(void **state)
 	assert_int_equal(unlinkat(dir.fd, "topology", 0), 0);
 	prober.topology.newest->count = 0;
 	assert_false(knows(&prober));
-	prober_want_topology(&prober, now_ms + PROBER_TRUST_MS);
+	prober_want_topology(&prober, now_ms + PROBER_LINKS_MS);
 	assert_false(prober.topology.run.is_running); /* a new wait */
-	prober_want_topology(&prober, now_ms + 2 * PROBER_TRUST_MS);
-	assert_true(prober.topology.run.is_running);
+	prober_want_topology(&prober, now_ms + 2 * PROBER_LINKS_MS);
+	assert_false(prober.topology.run.is_running);
+	/* which is over: the job chooses without links, and asks again after a while */
+	assert_true(prober_deadline_ms(&prober) <= now_ms + 2 * PROBER_LINKS_MS);
+	assert_true(
+		prober_knows_topology(&prober, now_ms + 2 * PROBER_LINKS_MS + 1, &probe));
+	assert_null(prober_topology(&prober));
+	assert_false(prober_knows_topology(
+		&prober, now_ms + 2 * PROBER_LINKS_MS + TOPOLOGY_RETRY_MS, &probe));
+	close_fd(&other);
+	prober_step(&prober, prober_deadline_ms(&prober), &probe, &has_probe);
+	prober_want_topology(&prober, clock_boot_ms());
 	finish_topology(&prober);
 	assert_true(knows(&prober));
 	assert_linked(&prober);
@@ -399,8 +409,9 @@ static void a_failure_does_not_replace_what_others_have_learned(void **state)
 		(void)poll(NULL, 0, 1);
 	assert_int_equal(unlinkat(dir.fd, "hang.topo", 0), 0);
 	assert_int_equal(scratch_write(s, "topo.raw", LINKED), 0);
+	/* while the first one still waits another process learns them, by whatever way */
+	close_fd(&prober.topology.lock_fd);
 	prober_want_topology(&other, clock_boot_ms());
-	prober_want_topology(&other, clock_boot_ms() + PROBER_TRUST_MS);
 	finish_topology(&other);
 	assert_linked(&other);
 	assert_int_equal(kill(prober.topology.run.spawn.pid, SIGKILL), 0);

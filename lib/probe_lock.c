@@ -1,0 +1,158 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "clock.h"
+#include "fdio.h"
+#include "probe_lock.h"
+#include "record.h"
+
+static const char *const NAMES[PROBE_LOCKS] = { "probe.lock", "probe.lock.2",
+	"probe.lock.3", "probe.lock.4" };
+
+/* --- the record ---------------------------------------------------------------------- */
+
+struct holder {
+	char boot[BOOT_SIZE];
+	int64_t taken_ms; /* CLOCK_BOOTTIME; 0: the last probe has ended */
+};
+
+static const struct record_field fields[] = {
+	{ "boot", RECORD_TEXT, offsetof(struct holder, boot), BOOT_SIZE },
+	{ "taken", RECORD_I64, offsetof(struct holder, taken_ms), 0 },
+};
+
+static const struct record_schema schema = RECORD_SCHEMA("plock/1", fields);
+
+/* Since when the holder has been probing; 0: the record does not say. */
+static int64_t read_taken_ms(const struct statedir *dir, int fd)
+{
+	struct holder holder = { .taken_ms = 0 };
+	char raw[RECORD_SIZE];
+	size_t size = 0;
+
+	if (fdio_pread(fd, raw, sizeof(raw), 0, &size) < 0 || size < sizeof(raw) ||
+		record_decode(&schema, raw, &holder) < 0 ||
+		strcmp(holder.boot, dir->boot) != 0)
+		return 0;
+	return holder.taken_ms;
+}
+
+static void write_taken_ms(const struct statedir *dir, int fd, int64_t taken_ms)
+{
+	struct holder holder = { .taken_ms = taken_ms };
+	char raw[RECORD_SIZE];
+
+	text_copy(holder.boot, sizeof(holder.boot), dir->boot);
+	if (record_encode(&schema, &holder, raw) == 0)
+		(void)!fdio_pwrite(fd, raw, sizeof(raw), 0); /* a full disk: no record */
+}
+
+/* --- one lock ------------------------------------------------------------------------ */
+
+static int open_lock(int dirfd, unsigned which)
+{
+	autofd int fd = fdio_open_shared(dirfd, NAMES[which], O_RDWR);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? take_fd(&fd) : -EINVAL;
+}
+
+static int lock_file(int fd)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	return errno == EWOULDBLOCK ? PROBE_BUSY : -errno;
+}
+
+int probe_lock_try(int dirfd, unsigned which, int *ret_fd)
+{
+	autofd int fd = open_lock(dirfd, which);
+	int r = fd < 0 ? fd : lock_file(fd);
+
+	if (r == 0)
+		*ret_fd = take_fd(&fd);
+	return r;
+}
+
+/* --- the row of locks ---------------------------------------------------------------- */
+
+/* How long the lock has been held: by its record, or for as long as that has not changed. */
+static int64_t held_for_ms(const struct statedir *dir, struct probe_lock *lock,
+	unsigned which, int fd, int64_t now_ms)
+{
+	int64_t taken_ms = read_taken_ms(dir, fd), held_ms;
+
+	if (!lock->seen_ms[which] || lock->taken_ms[which] != taken_ms) {
+		lock->seen_ms[which] = now_ms;
+		lock->taken_ms[which] = taken_ms;
+	}
+	held_ms = now_ms - lock->seen_ms[which];
+	/* one from the future says nothing */
+	if (taken_ms && taken_ms <= now_ms)
+		held_ms = max_i64(held_ms, now_ms - taken_ms);
+	return held_ms;
+}
+
+/* 0: it is ours; PROBE_BUSY: wait for its holder; -EAGAIN: try the next; or another -errno. */
+static int take_one(const struct statedir *dir, struct probe_lock *lock, unsigned which,
+	int64_t patience_ms, int64_t now_ms)
+{
+	autofd int fd = open_lock(dir->fd, which);
+	int r = fd < 0 ? fd : lock_file(fd);
+
+	if (r == PROBE_BUSY)
+		return held_for_ms(dir, lock, which, fd, now_ms) < patience_ms
+			       ? PROBE_BUSY
+			       : -EAGAIN;
+	if (r < 0)
+		return r;
+	lock->has_doubt = read_taken_ms(dir, fd) != 0;
+	write_taken_ms(dir, fd, now_ms);
+	lock->fd = take_fd(&fd);
+	return 0;
+}
+
+int probe_lock_take(const struct statedir *dir, struct probe_lock *lock,
+	const struct probe_patience *patience, int64_t now_ms)
+{
+	bool is_slow = false;
+
+	if (lock->fd >= 0)
+		return 0;
+	if (!lock->busy_ms)
+		lock->busy_ms = now_ms;
+	for (unsigned which = 0; which < PROBE_LOCKS; which++) {
+		int64_t patience_ms = which ? patience->others_ms : patience->first_ms;
+		int r = take_one(dir, lock, which, patience_ms, now_ms);
+
+		if (r == PROBE_BUSY)
+			return PROBE_BUSY;
+		is_slow = is_slow || r == -EAGAIN;
+		if (r != -EAGAIN)
+			break;
+	}
+	lock->has_doubt = lock->has_doubt || is_slow;
+	return 0;
+}
+
+void probe_lock_forget(struct probe_lock *lock)
+{
+	lock->busy_ms = 0;
+	memset(lock->seen_ms, 0, sizeof(lock->seen_ms));
+}
+
+void probe_lock_release(
+	const struct statedir *dir, struct probe_lock *lock, bool has_ended)
+{
+	if (lock->fd >= 0 && has_ended)
+		write_taken_ms(dir, lock->fd, 0);
+	close_fd(&lock->fd);
+	lock->has_doubt = false;
+	probe_lock_forget(lock);
+}
