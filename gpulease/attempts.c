@@ -16,7 +16,7 @@
 #include "supervise.h"
 
 enum {
-	LOCK_TRIES = 20, /* of 50 ms: somebody was stopped while he had the file locked */
+	LOCK_MS = 1000, /* a process may be stopped that has a lease file locked */
 	REPORT_SIZE = 16 * 1024,
 	BY_SIZE = 64,
 };
@@ -97,9 +97,7 @@ static void tell(struct broker *broker, const struct launch *launch)
 	if (ending_open(
 		    broker->dir, &launch->gpus, names, launch->owner->token, &ending) < 0)
 		return;
-	for (int left = LOCK_TRIES; left > 0; left--)
-		if (ending_record_open(&ending, gone_ms, &facts))
-			break;
+	(void)!ending_record_open(&ending, gone_ms, &facts, gone_ms + LOCK_MS);
 	ending_release(&ending);
 }
 

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 
 #include "bind.h"
+#include "care.h"
 #include "childenv.h"
 #include "diag.h"
 #include "ending.h"
@@ -132,6 +133,21 @@ static int keep_live_fd(int fd)
 	return kept < 0 ? -errno : 0;
 }
 
+/* Whether something has to stand beside a job that has GPUs and no parent of ours. */
+static bool needs_watchdog(const struct context *context)
+{
+	return context->settings->limit_ms || context->config.records_ends;
+}
+
+const char *launch_recorder(const struct context *context)
+{
+	const struct settings *settings = context->settings;
+
+	if (care_is_wanted(settings) || (settings->lease_only && !settings->adopt_pid))
+		return RECORDER_SUPERVISOR;
+	return needs_watchdog(context) ? RECORDER_WATCHDOG : NULL;
+}
+
 int launch_watchdog(const struct launch *launch, bool is_shell)
 {
 	const struct settings *settings = launch->context->settings;
@@ -149,8 +165,9 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 	};
 	int r = 0;
 
-	if (!settings->limit_ms && (order.is_step || gpuset_is_empty(&launch->gpus) ||
-					   !launch->context->config.records_ends))
+	if (!needs_watchdog(launch->context) ||
+		(!settings->limit_ms &&
+			(order.is_step || gpuset_is_empty(&launch->gpus))))
 		return 0;
 	ending_name_gpus(launch->view, &launch->gpus, names, sizeof(names));
 	if (order.is_step)

@@ -39,6 +39,9 @@ const struct childenv_change *launch_variables(
  */
 MUST_CHECK int launch_watchdog(const struct launch *launch, bool is_shell);
 
+/* What tells the history how the job ends, for its lease: RECORDER_…; NULL: nothing does. */
+const char *launch_recorder(const struct context *context);
+
 /*
  * Exports the GPUs, redirects, and executes.  Returns only where that fails, with the exit
  * status, after an error was told.

@@ -15,7 +15,7 @@
 #include "watch.h"
 
 enum {
-	LOCK_TRIES = 20 /* of 50 ms: somebody was stopped while he had the file locked */
+	LOCK_MS = 1000, /* a process may be stopped that has a lease file locked */
 };
 
 /* --- the command line -------------------------------------------------------------- */
@@ -163,14 +163,13 @@ static void tell(
 	const struct ending_facts facts = {
 		.status = end->status, .how = end->how, .by = end->by
 	};
+	int64_t gone_ms = clock_boot_ms();
 	struct ending ending;
 
 	if (ending_open(&launch->context->dir, &launch->gpus, names, launch->owner->token,
 		    &ending) < 0)
 		return;
-	for (int left = LOCK_TRIES; left > 0; left--)
-		if (ending_record_open(&ending, clock_boot_ms(), &facts))
-			break;
+	(void)!ending_record_open(&ending, gone_ms, &facts, gone_ms + LOCK_MS);
 	ending_release(&ending);
 }
 

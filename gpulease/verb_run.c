@@ -291,6 +291,7 @@ static int run(struct settings *settings)
 	r = broker_init(&job.broker, &job.context.dir, &job.context.prober);
 	job.broker.max_waiting = job.context.config.max_waiting;
 	job.broker.all_waiting = job.context.config.all_waiting;
+	job.broker.recorder = launch_recorder(&job.context);
 	job.broker.view.limits = request_limits(&job.context.config);
 	if (r == 0)
 		r = broker_survey(&job.broker);

@@ -75,22 +75,42 @@ static int take(struct view_taker *taker, struct history_end *end, bool is_runni
 	return taker->take(taker, end, is_running);
 }
 
-static int take_leases(const struct look *look, struct view_taker *taker)
-{
-	struct leased_end *all = calloc(look->snapshot.lease_count + 1, sizeof(*all));
+/* The ends that leases tell. */
+struct leased_ends {
+	struct leased_end *all;
 	size_t count;
+};
+
+static int take_leases(
+	const struct look *look, struct view_taker *taker, struct leased_ends *ret)
+{
 	int r = 0;
 
-	if (!all)
+	ret->all = calloc(look->snapshot.lease_count + 1, sizeof(*ret->all));
+	if (!ret->all)
 		return -ENOMEM;
-	count = describe_leases(look, taker->wants_running, all);
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = take(taker, &all[i].end, all[i].is_running);
-	free(all);
+	ret->count = describe_leases(look, taker->wants_running, ret->all);
+	for (size_t i = 0; i < ret->count && r == 0; i++)
+		r = take(taker, &ret->all[i].end, ret->all[i].is_running);
 	return r;
 }
 
-static int take_history(int dirfd, struct view_taker *taker)
+/* Whether the line was written after its lease has been taken already, as ended or running. */
+static bool was_taken(const struct leased_ends *leased, const struct history_end *end)
+{
+	struct history_key key = history_key(end);
+
+	for (size_t i = 0; i < leased->count; i++) {
+		struct history_key other = history_key(&leased->all[i].end);
+
+		if (history_key_is_same(&key, &other))
+			return true;
+	}
+	return false;
+}
+
+static int take_history(
+	int dirfd, struct view_taker *taker, const struct leased_ends *leased)
 {
 	static struct history_reader reader; /* too big for the stack */
 	struct history_end end;
@@ -99,7 +119,7 @@ static int take_history(int dirfd, struct view_taker *taker)
 	if (r < 0)
 		return r;
 	while ((r = history_next(&reader, &end)) == 0) {
-		r = take(taker, &end, false);
+		r = was_taken(leased, &end) ? 0 : take(taker, &end, false);
 		if (r != 0)
 			break;
 	}
@@ -122,6 +142,7 @@ static struct look look; /* too big for the stack */
 int view_each_ended(
 	const struct context *context, struct view_taker *taker, struct why *why)
 {
+	struct leased_ends leased = { .all = NULL };
 	int r;
 
 	look_init(&look, context, 0);
@@ -129,13 +150,14 @@ int view_each_ended(
 	if (r == 0) {
 		taker->gpu_count = count_gpus(&look.snapshot);
 		taker->real_ms = clock_real_ms();
-		r = take_leases(&look, taker);
+		r = take_leases(&look, taker, &leased);
 		if (r == 0)
-			r = take_history(context->dir.fd, taker);
+			r = take_history(context->dir.fd, taker, &leased);
 		if (r < 0)
 			why_set(why, "cannot read the history in '%s/history': %s",
 				context->dir.path, strerror(-r));
 	}
+	free(leased.all);
 	look_release(&look);
 	return r < 0 ? r : 0;
 }

@@ -19,7 +19,9 @@
 enum {
 	DIRECTORY_FD = 3,
 	LOG_FD,
-	YIELD_MS = 200,  /* for --cancel, who knows more, to tell an end first */
+	YIELD_MS = 200, /* for --cancel, which knows more, to tell an end first */
+	REAP_MS =
+		4000, /* for the job's parent to ask how it has ended; then it stays unknown */
 	STAY_MS = 5000,  /* what is still there so long after KILL is not to be killed */
 	LOCK_TRIES = 20, /* of 50 ms */
 	SAY_MS = 64,     /* the last of the naps for a line that is said: 1, 2, 4 … */
@@ -229,7 +231,7 @@ static int find_status(const struct watchdog_order *order, struct lives *lives)
 		const struct life *life =
 			lives_judge(lives, &order->owner, true, clock_boot_ms());
 
-		if (!life || !life_may_tell(life) || wait_ms > YIELD_MS)
+		if (!life || !life_may_tell(life) || wait_ms > REAP_MS)
 			return life ? life->status : -1;
 		(void)poll(NULL, 0, wait_ms);
 	}
@@ -242,13 +244,12 @@ static void tell(const struct watchdog_order *order, struct lives *lives,
 	int status = find_status(order, lives);
 
 	/* --cancel knows more of an end by a signal; an exit is nobody else's to tell */
-	if (!was_us && (status < 0 || status >= 128)) {
+	if (!was_us && (status < 0 || status >= 128))
 		(void)poll(NULL, 0, YIELD_MS);
-		status = find_status(order, lives);
-	}
-	(void)ending_record_open(ending, gone_ms,
+	(void)!ending_record_open(ending, gone_ms,
 		&(struct ending_facts){
-			.status = status, .how = was_us ? HISTORY_LIMIT : NULL });
+			.status = status, .how = was_us ? HISTORY_LIMIT : NULL },
+		INT64_MAX);
 }
 
 /* What it has open of the state. */

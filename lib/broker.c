@@ -191,6 +191,9 @@ static void make_lease(const struct broker *broker, struct lease *lease)
 		.leave_ms = ticket->request.leave_ms,
 		.is_shell = broker->heir && broker->heir_is_shell,
 	};
+	if (broker->recorder)
+		text_copy(
+			lease->recorded_by, sizeof(lease->recorded_by), broker->recorder);
 	text_copy(lease->boot, sizeof(lease->boot), ticket->boot);
 	text_copy(lease->user, sizeof(lease->user), ticket->user);
 	text_copy(lease->name, sizeof(lease->name), ticket->request.name);

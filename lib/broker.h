@@ -51,6 +51,7 @@ struct broker {
 	 */
 	const struct owner *heir;
 	bool heir_is_shell;
+	const char *recorder; /* RECORDER_WATCHDOG …, what tells the end; NULL: nothing */
 	struct prober prober;
 	struct passover passover;
 	struct preempt preempt;

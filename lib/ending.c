@@ -81,6 +81,7 @@ void ending_tell(const struct snapshot *view, const struct snapshot_lease *over)
 	struct history_end end;
 
 	ending_describe(view, over, &end);
+	end.is_provisional = over->is_of_this_boot && over->lease.recorded_by[0];
 	(void)!history_append(view->dir, &end);
 }
 
@@ -94,46 +95,81 @@ void ending_add_facts(const struct ending_facts *facts, struct history_end *end)
 	text_copy(end->utilization, sizeof(end->utilization), facts->utilization);
 }
 
-/* With the file locked: tells the one lease, if it is there and was not told, and marks it. */
-static void record_locked(
-	struct ending *ending, int64_t gone_ms, const struct ending_facts *facts)
+/* The record of the lease in its file, *@ret_at; 0: it is not there. */
+static int find_record(struct ending *ending, struct lease *ret, unsigned *ret_at)
 {
 	static char raw[LEASE_FILE_BYTES];
 	unsigned records = 0;
+	int r = lease_read(&ending->file, raw, &records);
 
-	if (lease_read(&ending->file, raw, &records) != 0)
-		return;
-	for (unsigned at = 1; at <= records; at++) {
-		struct history_end end;
-		struct lease lease;
-
-		if (lease_decode(raw, at, &lease) != LEASE_RECORD || lease.is_recorded ||
-			strcmp(lease.owner.token, ending->token) != 0)
-			continue;
-		history_describe(&lease, gone_ms, gone_ms, &end);
-		text_copy(end.gpus, sizeof(end.gpus), ending->gpus);
-		ending_add_facts(facts, &end);
-		if (history_write(&ending->history, &end) < 0)
-			return;
-		lease.is_recorded = 1;
-		(void)!lease_write(&ending->file, at, &lease);
-	}
+	*ret_at = 0;
+	for (unsigned at = 1; at <= records && r >= 0 && !*ret_at; at++)
+		if (lease_decode(raw, at, ret) == LEASE_RECORD &&
+			strcmp(ret->owner.token, ending->token) == 0)
+			*ret_at = at;
+	return r < 0 ? r : 0;
 }
 
-bool ending_record_open(
+static int tell_end(struct ending *ending, const struct lease *lease, int64_t gone_ms,
+	const struct ending_facts *facts, bool is_exact)
+{
+	struct history_end end;
+
+	history_describe(lease, gone_ms, gone_ms, &end);
+	text_copy(end.gpus, sizeof(end.gpus), ending->gpus);
+	ending_add_facts(facts, &end);
+	end.is_exact = is_exact;
+	end.is_provisional = ending->is_beside && lease->recorded_by[0];
+	return history_write(&ending->history, &end);
+}
+
+/* Although its record is gone, or cannot be marked: what is told beside this is provisional. */
+static int tell_exact(
 	struct ending *ending, int64_t gone_ms, const struct ending_facts *facts)
 {
-	if (lease_lock(&ending->file, clock_boot_ms() + LOCK_TRY_MS) != 0)
-		return false;
-	record_locked(ending, gone_ms, facts);
+	if (!ending->lease.recorded_by[0] || ending->is_beside)
+		return 0;
+	return tell_end(ending, &ending->lease, gone_ms, facts, true);
+}
+
+/* With the file locked: tells the one lease, if it was not told, and marks it. */
+static int record_locked(
+	struct ending *ending, int64_t gone_ms, const struct ending_facts *facts)
+{
+	struct lease lease;
+	unsigned at;
+	int r = find_record(ending, &lease, &at);
+
+	if (r < 0 || !at)
+		return tell_exact(ending, gone_ms, facts);
+	if (lease.is_recorded)
+		return 0;
+	r = tell_end(ending, &lease, gone_ms, facts, false);
+	if (r < 0)
+		return r;
+	lease.is_recorded = 1;
+	(void)!lease_write(&ending->file, at, &lease);
+	return 0;
+}
+
+int ending_record_open(struct ending *ending, int64_t gone_ms,
+	const struct ending_facts *facts, int64_t until_ms)
+{
+	int r;
+
+	if (lease_lock(&ending->file, until_ms) != 0)
+		return tell_exact(ending, gone_ms, facts);
+	r = record_locked(ending, gone_ms, facts);
 	lease_unlock(&ending->file);
-	return true;
+	return r;
 }
 
 int ending_open(const struct statedir *dir, const struct gpuset *gpus, const char *names,
 	const char *token, struct ending *ret)
 {
 	int slot = gpuset_next(gpus, 0), r;
+	struct lease lease;
+	unsigned at;
 
 	*ret = (struct ending){ .file = { .fd = -1 }, .history = HISTORY_FILE_NONE };
 	if (slot < 0)
@@ -148,6 +184,9 @@ int ending_open(const struct statedir *dir, const struct gpuset *gpus, const cha
 	}
 	text_copy(ret->token, sizeof(ret->token), token);
 	text_copy(ret->gpus, sizeof(ret->gpus), names);
+	r = find_record(ret, &lease, &at);
+	if (r == 0 && at)
+		ret->lease = lease;
 	return 0;
 }
 
@@ -169,7 +208,9 @@ void ending_record(
 	ending_name_gpus(view, &over->lease.gpus, names, sizeof(names));
 	if (ending_open(view->dir, &over->lease.gpus, names, token, &ending) < 0)
 		return;
-	(void)ending_record_open(&ending, over->over_ms,
-		&(struct ending_facts){ .status = over->status, .how = how, .by = by });
+	ending.is_beside = true;
+	(void)!ending_record_open(&ending, over->over_ms,
+		&(struct ending_facts){ .status = over->status, .how = how, .by = by },
+		clock_boot_ms() + LOCK_TRY_MS);
 	ending_release(&ending);
 }

@@ -1,7 +1,9 @@
 /*
- * How a lease ended, told to the history: once, by whoever replaces its lowest record, or
- * exactly, by who was there: the watchdog, --cancel, who declared it over.  A told one is
- * marked in its record.
+ * How a lease ended, told to the history: once, by the process that replaces its lowest record,
+ * or exactly, by one that was there: its recorder (the watchdog or supervisor that the lease
+ * names), --cancel, or the waiter that declared it over.  A told one is marked in its record.
+ * Where the lease names a recorder, what the process that replaces it tells is provisional; the
+ * recorder then tells the exact end although its record is gone.
  *
  * A crash between the line in the history and the mark can repeat the line.
  */
@@ -53,12 +55,14 @@ void ending_record(
 	struct snapshot *view, const char *token, const char *how, const char *by);
 
 /*
- * The same for who will not be able to open anything by then: what is needed is held open.
- * Kept for one lease; the descriptor of the directory stays the caller's.
+ * The same for a recorder, which may not be able to open anything by then: what is needed is
+ * held open.  Kept for one lease; the descriptor of the directory stays the caller's.
  */
 struct ending {
 	struct lease_file file; /* of the lease's lowest GPU */
 	struct history_file history;
+	struct lease lease; /* as it stood there; zeroed: it did not */
+	bool is_beside;     /* of a process that is not the recorder */
 	char token[TOKEN_SIZE];
 	char gpus[64];
 };
@@ -69,11 +73,13 @@ MUST_CHECK int ending_open(const struct statedir *dir, const struct gpuset *gpus
 void ending_release(struct ending *ending);
 
 /*
- * Tells that it is over since @gone_ms (CLOCK_BOOTTIME), and how.  Whether the file could be
- * locked: else nobody knows yet.  Where the history could not be written the record is not
- * marked: who replaces it tries again, but knows less.
+ * Tells that it is over since @gone_ms (CLOCK_BOOTTIME), and how, unless that was told.  Waits
+ * for the lock of its file until @until_ms, as lease_lock() does.  Without the lock, or where the
+ * record was replaced, a lease that names a recorder is told as the exact end.  0, or the
+ * negative errno of the history: the record is not marked then, and the process that replaces it
+ * tries again.
  */
-bool ending_record_open(
-	struct ending *ending, int64_t gone_ms, const struct ending_facts *facts);
+MUST_CHECK int ending_record_open(struct ending *ending, int64_t gone_ms,
+	const struct ending_facts *facts, int64_t until_ms);
 
 #endif

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "fdio.h"
 #include "history.h"
+#include "history_book.h"
 
 #define FILE_NAME "history"
 #define OLDER_NAME "history.1"
@@ -17,6 +18,8 @@ static const struct record_field fields[] = {
 	{ "ticket", RECORD_U64, AT(ticket), 0 },
 	{ "attempt", RECORD_U32, AT(attempt), 0 },
 	{ "uid", RECORD_U32, AT(uid), 0 },
+	{ "provisional", RECORD_U32, AT(is_provisional), 0 },
+	{ "exact", RECORD_U32, AT(is_exact), 0 },
 	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
 	{ "gpus", RECORD_TEXT, AT(gpus), 64 },
 	{ "count", RECORD_U32, AT(gpu_count), 0 },
@@ -233,6 +236,7 @@ int history_reader_open(int dirfd, struct history_reader *reader)
 
 	reader->fds[0] = reader->fds[1] = -1;
 	reader->ready = 0;
+	reader->book = NULL;
 	/* what is renamed between the two would be read twice, or not at all */
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		history_reader_release(reader);
@@ -245,6 +249,8 @@ int history_reader_open(int dirfd, struct history_reader *reader)
 	}
 	if (r < 0)
 		history_reader_release(reader);
+	for (size_t i = 0; i < ARRAY_SIZE(reader->all); i++)
+		reader->all[i] = reader->left[i];
 	return r;
 }
 
@@ -252,6 +258,10 @@ void history_reader_release(struct history_reader *reader)
 {
 	close_fd(&reader->fds[0]);
 	close_fd(&reader->fds[1]);
+	if (reader->book)
+		history_book_release(reader->book);
+	free(reader->book);
+	reader->book = NULL;
 }
 
 /* The newest records that were not read yet.  0, HISTORY_NONE, or a negative errno. */
@@ -285,7 +295,7 @@ static int next_raw(struct history_reader *reader, const char **ret)
 	return 0;
 }
 
-int history_next(struct history_reader *reader, struct history_end *ret)
+static int next_line(struct history_reader *reader, struct history_end *ret)
 {
 	const char *raw;
 	int r;
@@ -294,6 +304,55 @@ int history_next(struct history_reader *reader, struct history_end *ret)
 		r = next_raw(reader, &raw);
 	while (r == 0 && record_decode(&schema, raw, ret) != 0);
 	return r;
+}
+
+/* Whether a line, good or not, may share its end with another one. */
+static bool may_share(const char *raw)
+{
+	static const char provisional[] = " provisional=", exact[] = " exact=";
+
+	return memmem(raw, RECORD_SIZE, provisional, strlen(provisional)) ||
+	       memmem(raw, RECORD_SIZE, exact, strlen(exact));
+}
+
+/* Notes every line that shares its end with another one.  0 or a negative errno. */
+static int fill_book(const struct history_reader *reader, struct history_book *book)
+{
+	static struct history_reader again; /* too big for the stack */
+	struct history_end end;
+	const char *raw;
+	int r;
+
+	again = (struct history_reader){ .fds = { reader->fds[0], reader->fds[1] },
+		.left = { reader->all[0], reader->all[1] } };
+	while ((r = next_raw(&again, &raw)) == 0) {
+		if (!may_share(raw) || record_decode(&schema, raw, &end) != 0)
+			continue;
+		r = history_book_note(book, &end);
+		if (r < 0)
+			return r;
+	}
+	history_book_settle(book);
+	return r < 0 ? r : 0;
+}
+
+int history_next(struct history_reader *reader, struct history_end *ret)
+{
+	for (;;) {
+		int r = next_line(reader, ret);
+
+		if (r != 0)
+			return r;
+		/* most histories have no such lines, and are not read twice for them */
+		if ((ret->is_provisional || ret->is_exact) && !reader->book) {
+			reader->book = calloc(1, sizeof(*reader->book));
+			r = reader->book ? fill_book(reader, reader->book) : -ENOMEM;
+		}
+		if (r < 0)
+			return r;
+		if (!reader->book || history_book_merge(reader->book, ret))
+			return 0;
+	}
 }
 
 /* As history_find(), with the files open. */
@@ -317,7 +376,7 @@ static int find(struct history_reader *reader, uint64_t ticket, int64_t since_ms
 			record_decode(&schema, raw, &end) != 0 ||
 			/* one that never began has nothing but its end */
 			(end.since_ms ? end.since_ms : end.gone_ms) < since_ms ||
-			(found == 0 && !end.status[0]))
+			(found == 0 && (!end.status[0] || end.attempt != ret->attempt)))
 			continue;
 		*ret = end;
 		found = 0;
@@ -380,6 +439,24 @@ enum end_state history_state(const struct history_end *end)
 	if (!end->status[0])
 		return END_UNKNOWN;
 	return strcmp(end->status, "0") == 0 ? END_FINISHED : END_FAILED;
+}
+
+struct history_key history_key(const struct history_end *end)
+{
+	return (struct history_key){ .ticket = end->ticket,
+		.attempt = end->attempt,
+		.uid = end->uid,
+		.since_ms = end->since_ms };
+}
+
+bool history_key_is_same(const struct history_key *a, const struct history_key *b)
+{
+	int64_t apart_ms;
+
+	/* numbers begin anew with a new ticket file, so the moment has to be the same as well */
+	return a->ticket == b->ticket && a->attempt == b->attempt && a->uid == b->uid &&
+	       !__builtin_sub_overflow(a->since_ms, b->since_ms, &apart_ms) &&
+	       apart_ms <= CLOCK_STEP_MS && apart_ms >= -CLOCK_STEP_MS;
 }
 
 uint32_t history_gpu_count(const struct history_end *end)

@@ -10,6 +10,11 @@
  * the name.  One that can no longer look it up (the watchdog, without the group) writes to
  * the file it has, as long as that has any name.
  *
+ * Where the lease names a recorder (lease.h) the process that replaces it appends a provisional
+ * line, and the recorder the exact one, whether the lease still stands or not; it knows more.
+ * Readers take both for one end (history_book.h).  A recorder that was killed leaves the
+ * provisional line alone.
+ *
  * A crash leaves: nothing while renaming; no `history` before the new one is made, which
  * whoever tells the next end makes; `tmp.history.TOKEN` while it is made, which is free to
  * remove; a line that was cut (a full disk), which is skipped.
@@ -45,8 +50,10 @@ struct history_end {
 	char peaks[HISTORY_PEAKS_SIZE];
 	char utilization[8];
 	uint32_t log_is_full; /* of a background job: output was lost */
-	char how[16];         /* HISTORY_CANCEL …, "" where unknown */
-	char by[USER_SIZE];   /* who cancelled it */
+	/* whose lease names a recorder: by another process, and by the recorder beside that */
+	uint32_t is_provisional, is_exact;
+	char how[16];       /* HISTORY_CANCEL …, "" where unknown */
+	char by[USER_SIZE]; /* who cancelled it */
 	char status[4]; /* its exit status, 128 + the signal's number; "" where unknown */
 	char name[NAME_SIZE_MAX];
 	char command[COMMAND_SIZE_MAX];
@@ -106,9 +113,11 @@ void history_release(struct history_file *file);
  */
 enum { HISTORY_CHUNK = 64 };
 struct history_reader {
-	int fds[2];     /* the newer file, the older one */
-	size_t left[2]; /* records of each that are to be read yet */
-	size_t ready;   /* those in ->raw, of which the last is the next */
+	int fds[2];                /* the newer file, the older one */
+	size_t all[2];             /* records of each when it was opened */
+	size_t left[2];            /* those that are to be read yet */
+	size_t ready;              /* those in ->raw, of which the last is the next */
+	struct history_book *book; /* which lines tell one end; NULL: not needed yet */
 	char raw[HISTORY_CHUNK * RECORD_SIZE];
 };
 
@@ -116,15 +125,18 @@ struct history_reader {
 MUST_CHECK int history_reader_open(int dirfd, struct history_reader *reader);
 void history_reader_release(struct history_reader *reader);
 
-/* The next that can be read.  0, HISTORY_NONE behind the oldest, or a negative errno. */
+/*
+ * The next end that can be read; of several lines that tell the same one just one.  0,
+ * HISTORY_NONE behind the oldest, or a negative errno.
+ */
 enum { HISTORY_NONE = 1 };
 MUST_CHECK int history_next(struct history_reader *reader, struct history_end *ret);
 
 /*
- * Finds the newest entry of ticket @ticket, and one that knows a status rather than one that
- * does not, among the newest HISTORY_SEARCHED; only those of jobs that began (got their GPUs)
- * at @since_ms or later, for numbers begin anew with a new ticket file.  0; HISTORY_NONE; or a
- * negative errno.
+ * Finds the newest entry of ticket @ticket, and one of the same attempt that knows a status
+ * rather than one that does not, among the newest HISTORY_SEARCHED; only those of jobs that
+ * began (got their GPUs) at @since_ms or later, for numbers begin anew with a new ticket file.
+ * 0; HISTORY_NONE; or a negative errno.
  */
 enum { HISTORY_SEARCHED = 32768 };
 MUST_CHECK int history_find(
@@ -136,6 +148,17 @@ MUST_CHECK int history_find(
  */
 MUST_CHECK int history_find_of_boot(
 	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret);
+
+/* Which end a line tells. */
+struct history_key {
+	uint64_t ticket;
+	uint32_t attempt, uid;
+	int64_t since_ms;
+};
+struct history_key history_key(const struct history_end *end);
+
+/* Whether it is the same end, by a clock that may be set in between.  Pure. */
+bool history_key_is_same(const struct history_key *a, const struct history_key *b);
 
 /* How many GPUs it had: records of earlier versions have only their names.  Pure. */
 uint32_t history_gpu_count(const struct history_end *end);

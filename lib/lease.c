@@ -41,6 +41,7 @@ static const struct record_field lease_fields[] = {
 	{ "gpus", RECORD_SET, AT(gpus), 0 },
 	{ "share", RECORD_U32, AT(share_percent), 0 },
 	{ "recorded", RECORD_U32, AT(is_recorded), 0 },
+	{ "recorded-by", RECORD_TEXT, AT(recorded_by), RECORDER_SIZE },
 	{ "vram", RECORD_U64, AT(vram_mib), 0 },
 	{ "peak", RECORD_U64, AT(peak_mib), 0 },
 	{ "limit", RECORD_I64, AT(limit_ms), 0 },
@@ -249,8 +250,10 @@ int lease_add_gpu(
 
 int lease_lock(struct lease_file *file, int64_t until_ms)
 {
+	int how = until_ms == INT64_MAX ? LOCK_EX : LOCK_EX | LOCK_NB;
+
 	for (;;) {
-		if (flock(file->fd, LOCK_EX | LOCK_NB) == 0) {
+		if (flock(file->fd, how) == 0) {
 			file->is_locked = true;
 			return 0;
 		}

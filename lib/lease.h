@@ -30,8 +30,13 @@ enum {
 	UUID_SIZE = 96,
 	MODEL_NAME_SIZE = 96,
 	REASON_SIZE = 160,
-	SLOT_TEXT_SIZE = 4
+	SLOT_TEXT_SIZE = 4,
+	RECORDER_SIZE = 12
 };
+
+/* What tells the history how the job ended, as ->recorded_by names it. */
+#define RECORDER_WATCHDOG "watchdog"
+#define RECORDER_SUPERVISOR "supervisor"
 
 struct gpu_record {
 	char uuid[UUID_SIZE];
@@ -58,8 +63,9 @@ struct lease {
 	char boot[BOOT_SIZE];
 	struct gpuset gpus;
 	uint32_t share_percent;
-	uint32_t is_recorded;        /* its end is in the history already */
-	uint64_t vram_mib, peak_mib; /* declared; seen, a lower bound */
+	uint32_t is_recorded;            /* its end is in the history already */
+	char recorded_by[RECORDER_SIZE]; /* "": the process that replaces the record */
+	uint64_t vram_mib, peak_mib;     /* declared; seen, a lower bound */
 	int64_t limit_ms, grace_ms;
 	int64_t since_ms; /* CLOCK_BOOTTIME */
 	int64_t waited_ms;
@@ -125,8 +131,9 @@ MUST_CHECK int lease_add_gpu(
 	const struct statedir *dir, const struct gpu_record *gpu, uint32_t *ret_slot);
 
 /*
- * Takes the file's flock, waiting no longer than until @until_ms (CLOCK_BOOTTIME).  0,
- * LEASE_LOCKED while somebody else has it, or a negative errno.
+ * Takes the file's flock, waiting no longer than until @until_ms (CLOCK_BOOTTIME; INT64_MAX: as
+ * long as it takes, for a process that nothing waits for).  0, LEASE_LOCKED while another
+ * process has it, or a negative errno.
  */
 enum { LEASE_LOCKED = 1 };
 MUST_CHECK int lease_lock(struct lease_file *file, int64_t until_ms);

@@ -8,6 +8,8 @@
 enum {
 	/* who saw the end may need a moment to tell the history, a parent to wait for it */
 	TELL_MS = 2000,
+	/* the recorder that a lease names: it waits for the job's parent, and for a lock */
+	EXACT_MS = 10000,
 	FIRST_LOOK_MS = 10, /* then 20, 40 … */
 	/* what ends without an event: left behind by a dead owner, or given back by a shell */
 	SILENT_MS = 10000,
@@ -214,26 +216,52 @@ int outcome_judge(struct outcome *job, struct outcome_look *look, bool is_own)
 
 /* --- how --------------------------------------------------------------------------- */
 
-/* What the history says of the end of @job: its status, or -1. */
-static int status_in_history(const struct outcome *job, const struct outcome_look *look)
+/* The last of the job's leases, which still stands although it is over; NULL: none does. */
+static const struct lease *find_dead_lease(
+	const struct outcome *job, const struct snapshot *view)
 {
+	for (size_t i = 0; i < view->lease_count; i++) {
+		const struct snapshot_lease *lease = &view->leases[i];
+
+		if (lease->is_of_this_boot && lease_job(&lease->lease) == job->job &&
+			lease->lease.since_ms >= job->since_ms &&
+			lease->lease.ticket == job->latest)
+			return &lease->lease;
+	}
+	return NULL;
+}
+
+/*
+ * What the history says of the end of @job: its status, or -1.  Sets *@ret_patience_ms: how
+ * long after the end that may still change.
+ */
+static int status_in_history(const struct outcome *job, const struct outcome_look *look,
+	int64_t *ret_patience_ms)
+{
+	const struct lease *lease = find_dead_lease(job, look->view);
 	int dirfd = look->queue->dir->fd, r;
 	struct history_end end;
 	uint64_t status;
 
+	*ret_patience_ms = TELL_MS;
+	if (lease && lease->recorded_by[0] && !lease->is_recorded)
+		*ret_patience_ms = EXACT_MS;
 	r = job->has_owner ? history_find_of_boot(dirfd, job->job, job->since_ms, &end)
 			   : history_find(dirfd, job->job, 0, &end);
-	if (r != 0 || !end.status[0] ||
-		parse_u64(end.status, MOST_STATUS, &status, NULL) < 0)
-		return -1;
 	/* an earlier attempt's is not the job's */
-	if (job->has_owner && (end.attempt ? end.attempt : 1) != job->attempt)
+	if (r != 0 || (job->has_owner && (end.attempt ? end.attempt : 1) != job->attempt))
+		return -1;
+	/* a supervisor that was lost says nothing more */
+	if (end.is_provisional && strcmp(end.how, HISTORY_LOST) != 0)
+		*ret_patience_ms = EXACT_MS;
+	if (!end.status[0] || parse_u64(end.status, MOST_STATUS, &status, NULL) < 0)
 		return -1;
 	return (int)status;
 }
 
 int outcome_learn_status(struct outcome *job, struct outcome_look *look, bool is_own)
 {
+	int64_t patience_ms = TELL_MS;
 	struct life *life;
 
 	if (job->is_settled)
@@ -246,8 +274,8 @@ int outcome_learn_status(struct outcome *job, struct outcome_look *look, bool is
 		job->status = life->status;
 	}
 	if (job->status < 0)
-		job->status = status_in_history(job, look);
-	job->is_settled = job->status >= 0 || look->now_ms - job->over_ms >= TELL_MS;
+		job->status = status_in_history(job, look, &patience_ms);
+	job->is_settled = job->status >= 0 || look->now_ms - job->over_ms >= patience_ms;
 	if (!job->is_settled && is_own)
 		outcome_look_again(look, job->over_ms);
 	return 0;

@@ -124,13 +124,25 @@ bool pidfd_has_ended(int pidfd)
 	return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLIN | POLLHUP));
 }
 
+/* Not ioctl(3): the type of a request is another in every libc. */
+static int ask_exit(int pidfd, struct exit_info *info)
+{
+	*info = (struct exit_info){ .mask = WANT_EXIT };
+	return syscall(SYS_ioctl, pidfd, _IOWR(0xFF, 11, struct exit_info), info) < 0
+		       ? -errno
+		       : 0;
+}
+
 int pidfd_exit_status(int pidfd, int *ret_status)
 {
-	struct exit_info info = { .mask = WANT_EXIT };
+	struct exit_info info;
+	int r = ask_exit(pidfd, &info);
 
-	/* not ioctl(3): the type of a request is another in every libc */
-	if (syscall(SYS_ioctl, pidfd, _IOWR(0xFF, 11, struct exit_info), &info) < 0)
-		return -errno;
+	/* the kernel looks for the status, then for the process: it was reaped in between */
+	if (r == -ESRCH)
+		r = ask_exit(pidfd, &info);
+	if (r < 0)
+		return r;
 	/* a kernel that does not know the wish answers without it for one that still runs */
 	if (!(info.mask & WANT_EXIT))
 		return PIDFD_NOT_REAPED;

@@ -623,6 +623,138 @@ static void times_are_told_as_people_read_them(void **state)
 	assert_string_equal(end.how, "");
 }
 
+/* --- two lines of one end ------------------------------------------------------------ */
+
+static void tell_kind(const struct scratch *s, uint64_t ticket, int64_t since_ms,
+	const char *kind, const char *status, const char *how)
+{
+	struct history_end end = { .ticket = ticket,
+		.uid = 1000,
+		.since_ms = since_ms,
+		.alive_ms = since_ms + 20,
+		.gone_ms = since_ms + (*kind == 'p' ? 25 : 30),
+		.is_provisional = *kind == 'p',
+		.is_exact = *kind == 'e' };
+
+	text_copy(end.status, sizeof(end.status), status);
+	text_copy(end.how, sizeof(end.how), how);
+	if (*how)
+		text_copy(end.by, sizeof(end.by), "1001");
+	assert_int_equal(tell(s, &end), 0);
+}
+
+/* The ends in the order of their lines, "TICKET:STATUS:HOW ". */
+static void check_ends(const struct scratch *s, const char *wanted)
+{
+	char text[512] = "";
+	size_t count = 0, used = 0;
+	struct history_end *ends = fixture_history(s->dirfd, 16, &count);
+
+	for (size_t i = 0; i < count; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%llu:%s:%s ",
+			(unsigned long long)ends[i].ticket, ends[i].status, ends[i].how);
+	assert_string_equal(text, wanted);
+	free(ends);
+}
+
+static void the_exact_line_stands_for_the_provisional_one(void **state)
+{
+	struct scratch *s = *state;
+
+	tell_kind(s, 5, 1000, "provisional", "", "");
+	check_ends(s, "5:: "); /* as long as there is no other */
+	tell_kind(s, 6, 1000, "plain", "0", "");
+	tell_kind(s, 5, 1001, "exact", "3", "");
+	check_ends(s, "6:0: 5:3: ");
+	/* told by a program that knows of no provisional lines */
+	tell_kind(s, 7, 1000, "plain", "", "");
+	tell_kind(s, 7, 1000, "exact", "4", "");
+	check_ends(s, "6:0: 5:3: 7:4: ");
+	/* a process took the lease twice, and was killed in between */
+	tell_kind(s, 8, 1000, "provisional", "", "");
+	tell_kind(s, 8, 1000, "provisional", "", "");
+	check_ends(s, "6:0: 5:3: 7:4: 8:: ");
+}
+
+static void the_order_of_the_two_does_not_matter(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end *ends;
+	size_t count;
+
+	tell_kind(s, 5, 1000, "exact", "3", "");
+	for (uint64_t i = 0; i < 100; i++) /* more than are read in one go */
+		append(s, 100 + i);
+	/* in the next file */
+	assert_int_equal(renameat(s->dirfd, "history", s->dirfd, "history.1"), 0);
+	tell_kind(s, 5, 1000, "provisional", "", HISTORY_CANCEL);
+	tell_kind(s, 6, 1000, "plain", "0", "");
+	check_found(s, 5, 0, "3");
+	check_newest(s, 1, 1, 6);
+	ends = fixture_history(s->dirfd, 2, &count);
+	assert_int_equal(ends[0].ticket, 199); /* the provisional one is none of them */
+	free(ends);
+	ends = fixture_history(s->dirfd, 102, &count);
+	assert_int_equal(count, 102);
+	assert_int_equal(ends[0].ticket, 5);
+	assert_string_equal(ends[0].how, HISTORY_CANCEL);
+	free(ends);
+}
+
+static void one_end_has_what_any_of_its_lines_knows(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end *ends;
+	size_t count;
+
+	tell_kind(s, 5, 1000, "provisional", "143", HISTORY_CANCEL);
+	tell_kind(s, 5, 1000, "exact", "", "");
+	tell_kind(s, 6, 1000, "provisional", "", HISTORY_LINGERED);
+	tell_kind(s, 6, 1000, "exact", "0", "");
+	tell_kind(s, 7, 1000, "provisional", "", HISTORY_LIMIT); /* a guess */
+	tell_kind(s, 7, 1000, "exact", "1", "");
+	tell_kind(s, 8, 1000, "provisional", "", HISTORY_LOST); /* another one */
+	tell_kind(s, 8, 1000, "exact", "0", "");
+	check_ends(s, "5:143:cancel 6:0:lingered 7:1: 8:0: ");
+	ends = fixture_history(s->dirfd, 4, &count);
+	assert_string_equal(ends[0].by, "1001");
+	assert_int_equal(
+		ends[1].gone_ms, 1025); /* what was left behind is no part of it */
+	assert_int_equal(ends[1].alive_ms, 1020);
+	free(ends);
+}
+
+static void ends_that_only_look_alike_stay_two(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end end = { .ticket = 5, .uid = 1001, .since_ms = 1000 };
+
+	tell_kind(s, 5, 1000, "provisional", "", "");
+	tell_kind(s, 5, 1000 + 60001, "exact", "3", ""); /* of another ticket file */
+	end.is_exact = 1;
+	assert_int_equal(tell(s, &end), 0); /* another user's */
+	end.uid = 1000;
+	end.attempt = 2;
+	assert_int_equal(tell(s, &end), 0);
+	check_ends(s, "5:: 5:3: 5:: 5:: ");
+}
+
+static void the_status_of_an_earlier_attempt_is_not_found(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end end = { .ticket = 5, .since_ms = 1000, .status = "1" };
+
+	assert_int_equal(tell(s, &end), 0);
+	end = (struct history_end){
+		.ticket = 5, .since_ms = 2000, .attempt = 2, .is_provisional = 1
+	};
+	assert_int_equal(tell(s, &end), 0);
+	assert_int_equal(history_find(s->dirfd, 5, 0, &end), 0);
+	assert_int_equal(end.attempt, 2);
+	assert_int_equal(end.is_provisional, 1);
+	assert_string_equal(end.status, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -649,6 +781,11 @@ int main(void)
 		cmocka_unit_test(the_state_follows_from_what_is_told),
 		cmocka_unit_test(gpus_are_counted_where_nobody_has),
 		cmocka_unit_test(times_are_told_as_people_read_them),
+		SCRATCH_TEST(the_exact_line_stands_for_the_provisional_one),
+		SCRATCH_TEST(the_order_of_the_two_does_not_matter),
+		SCRATCH_TEST(one_end_has_what_any_of_its_lines_knows),
+		SCRATCH_TEST(ends_that_only_look_alike_stay_two),
+		SCRATCH_TEST(the_status_of_an_earlier_attempt_is_not_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include "history.h"
 #include "outcome.h"
 
-enum { NOW = 1000000, TELL = 2000, ON = 1 };
+enum { NOW = 1000000, TELL = 2000, EXACT = 10000, ON = 1 };
 
 static struct statedir dir;
 static struct queue queue;
@@ -358,6 +358,76 @@ static void who_was_cancelled_waiting_stands_in_the_history(void **state)
 		history_find(dir.fd, job, clock_real_ms() + 60000, &end), HISTORY_NONE);
 }
 
+/* --- what is told later -------------------------------------------------------------- */
+
+static void tell_provisional(uint64_t job, const char *how)
+{
+	struct history_end end = {
+		.ticket = job, .since_ms = clock_real_ms(), .is_provisional = 1
+	};
+
+	text_copy(end.how, sizeof(end.how), how);
+	assert_int_equal(history_append(&dir, &end), 0);
+}
+
+static void check_settled(struct outcome *job, int64_t now_ms, bool wanted)
+{
+	check_over(job, now_ms, -1);
+	assert_int_equal(job->is_settled, wanted);
+	assert_int_equal(look.wake_ms < INT64_MAX, !wanted);
+}
+
+static void an_exact_end_is_waited_for(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	uint64_t job = append(&dead, 0, 0);
+	struct outcome followed = OUTCOME_OF(job), another = OUTCOME_OF(job);
+
+	(void)state;
+	tell_provisional(job, "");
+	check_settled(&followed, NOW, false);
+	check_settled(&followed, NOW + TELL, false);
+	check_settled(&followed, NOW + EXACT - 1, false);
+	check_settled(&another, NOW, false);
+	tell_end(job, 0, "3");
+	check_over(&followed, NOW + EXACT - 1, 3);
+	/* the recorder may have been killed */
+	check_over(&another, NOW + EXACT, 3);
+}
+
+static void an_exact_end_that_does_not_come_is_given_up(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	uint64_t job = append(&dead, 0, 0), lost = append(&dead, 0, 0);
+	struct outcome followed = OUTCOME_OF(job), other = OUTCOME_OF(lost);
+
+	(void)state;
+	tell_provisional(job, "");
+	check_settled(&followed, NOW, false);
+	check_settled(&followed, NOW + EXACT, true);
+	tell_provisional(lost, HISTORY_LOST); /* its recorder was killed, that is known */
+	check_settled(&other, NOW, false);
+	check_settled(&other, NOW + TELL, true);
+}
+
+static void a_lease_that_stands_says_that_its_end_will_be_told(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	uint64_t job = append(&dead, 0, 0);
+	struct outcome followed = OUTCOME_OF(job), plain = OUTCOME_OF(job);
+
+	(void)state;
+	lease_to(0, &dead, job, 0);
+	leases[0].is_over = true;
+	check_settled(&plain, NOW, false);
+	check_settled(&plain, NOW + TELL, true);
+	text_copy(leases[0].lease.recorded_by, RECORDER_SIZE, RECORDER_WATCHDOG);
+	check_settled(&followed, NOW, false);
+	check_settled(&followed, NOW + TELL, false);
+	leases[0].lease.is_recorded = 1;
+	check_settled(&followed, NOW + TELL + 1, true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +440,9 @@ int main(void)
 		TEST(the_status_of_an_earlier_attempt_is_not_the_jobs),
 		TEST(a_heirs_status_counts_not_that_of_who_took_the_ticket),
 		TEST(who_was_cancelled_waiting_stands_in_the_history),
+		TEST(an_exact_end_is_waited_for),
+		TEST(an_exact_end_that_does_not_come_is_given_up),
+		TEST(a_lease_that_stands_says_that_its_end_will_be_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,9 @@
 
 /* --- a kernel without pidfds, and a hidden /proc ------------------------------------ */
 
-static int pidfd_errno;  /* 0: the kernel's own answer */
-static bool proc_hidden; /* as hidepid shows it: no such folder */
+static int pidfd_errno;      /* 0: the kernel's own answer */
+static int reaped_meanwhile; /* so often the kernel finds neither process nor status */
+static bool proc_hidden;     /* as hidepid shows it: no such folder */
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
@@ -50,6 +51,11 @@ long __wrap_syscall(long number, ...)
 		request = va_arg(list, unsigned long);
 		info = va_arg(list, void *);
 		va_end(list);
+		if (reaped_meanwhile > 0) {
+			reaped_meanwhile--;
+			errno = ESRCH;
+			return -1;
+		}
 		return __real_syscall(number, first, request, info);
 	}
 	flags = va_arg(list, unsigned);
@@ -250,8 +256,12 @@ static void anybody_who_watched_learns_how_it_ended(void **state)
 		assert_int_equal(status, 4711);
 		(void)close(reap);
 		assert_int_equal(waitpid(child, NULL, 0), child);
+		/* it may be reaped between two looks of the kernel's, which then finds neither */
+		reaped_meanwhile = i % 2 ? 1 : 0;
 		assert_int_equal(pidfd_exit_status(pidfd, &status), 0);
 		assert_int_equal(status, table[i].status);
+		reaped_meanwhile = 2;
+		assert_int_equal(pidfd_exit_status(pidfd, &status), -ESRCH);
 	}
 }
 

@@ -42,6 +42,8 @@ static const struct {
 	TEXT("peaks", peaks),
 	TEXT("busy", utilization),
 	NUMBER("logfull", log_is_full),
+	NUMBER("provisional", is_provisional),
+	NUMBER("exact", is_exact),
 	TEXT("how", how),
 	TEXT("by", by),
 	TEXT("status", status),

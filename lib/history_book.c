@@ -1,0 +1,115 @@
+#include <errno.h>
+
+#include "array.h"
+#include "history_book.h"
+
+int history_book_note(struct history_book *book, const struct history_end *end)
+{
+	struct history_entry *entries, *entry;
+
+	if (!end->is_provisional && !end->is_exact)
+		return 0;
+	entries = array_grow(book->entries, sizeof(*entries), book->count, &book->room);
+	if (!entries)
+		return -ENOMEM;
+	book->entries = entries;
+	entry = &entries[book->count++];
+	*entry = (struct history_entry){
+		.key = history_key(end),
+		.gone_ms = end->gone_ms,
+		.is_exact = end->is_exact != 0,
+	};
+	text_copy(entry->how, sizeof(entry->how), end->how);
+	text_copy(entry->by, sizeof(entry->by), end->by);
+	text_copy(entry->status, sizeof(entry->status), end->status);
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct history_entry *x = a, *y = b;
+
+	return (x->key.ticket > y->key.ticket) - (x->key.ticket < y->key.ticket);
+}
+
+void history_book_settle(struct history_book *book)
+{
+	if (book->count)
+		qsort(book->entries, book->count, sizeof(*book->entries), compare);
+	book->is_settled = true;
+}
+
+/* The first entry of @ticket, or of a later one. */
+static size_t find(const struct history_book *book, uint64_t ticket)
+{
+	size_t low = 0, high = book->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (book->entries[middle].key.ticket < ticket)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* What the process that takes a lease knows better than a recorder that was beside the job. */
+static void add(struct history_end *end, const struct history_entry *other)
+{
+	bool is_known = strcmp(other->how, HISTORY_CANCEL) == 0 ||
+			strcmp(other->how, HISTORY_LINGERED) == 0;
+
+	if (!end->how[0] && is_known) {
+		text_copy(end->how, sizeof(end->how), other->how);
+		text_copy(end->by, sizeof(end->by), other->by);
+	}
+	if (!end->status[0])
+		text_copy(end->status, sizeof(end->status), other->status);
+	end->gone_ms = min_i64(end->gone_ms, other->gone_ms);
+	end->alive_ms = min_i64(end->alive_ms, end->gone_ms);
+}
+
+/* The entries with the key's number, whatever else differs: *@ret_count of them. */
+static struct history_entry *find_number(
+	struct history_book *book, uint64_t ticket, size_t *ret_count)
+{
+	size_t first = find(book, ticket), last = first;
+
+	while (last < book->count && book->entries[last].key.ticket == ticket)
+		last++;
+	*ret_count = last - first;
+	return last > first ? book->entries + first : NULL;
+}
+
+bool history_book_merge(struct history_book *book, struct history_end *end)
+{
+	struct history_key key = history_key(end);
+	bool has_exact = false, is_shown = false;
+	size_t count;
+	struct history_entry *entries = find_number(book, end->ticket, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		bool is_same = history_key_is_same(&entries[i].key, &key);
+
+		has_exact = has_exact || (is_same && entries[i].is_exact);
+		is_shown = is_shown || (is_same && entries[i].is_shown);
+	}
+	if (is_shown || (has_exact && !end->is_exact))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (!history_key_is_same(&entries[i].key, &key))
+			continue;
+		entries[i].is_shown = true;
+		if (end->is_exact && !entries[i].is_exact)
+			add(end, &entries[i]);
+	}
+	return true;
+}
+
+void history_book_release(struct history_book *book)
+{
+	free(book->entries);
+	*book = (struct history_book){ .entries = NULL };
+}
