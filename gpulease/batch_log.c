@@ -129,24 +129,42 @@ void batch_log_name(
 
 /* --- files ------------------------------------------------------------------------- */
 
+enum { LOG_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+
+/*
+ * Opens a log that is there already.  One of another user is not written to, -EPERM: that user
+ * could read it, and may have put it there for this purpose.
+ */
+static int open_own_log(int folder_fd, const char *name, off_t *ret_size)
+{
+	autofd int fd = openat(folder_fd, name, LOG_FLAGS);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	*ret_size = st.st_size;
+	return !S_ISREG(st.st_mode)    ? -EINVAL
+	       : st.st_uid != getuid() ? -EPERM
+				       : take_fd(&fd);
+}
+
 static int open_log(int folder_fd, const char *name, bool is_first)
 {
-	enum { FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW };
-	struct stat st;
+	off_t size = 0;
+	autofd int there = open_own_log(folder_fd, name, &size);
 	char old[128];
 	int fd;
 
 	/* one that was made and never written to may have been for this very job */
-	is_first =
-		is_first && !(fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-				    S_ISREG(st.st_mode) && st.st_size == 0);
-	if (is_first) {
+	if (there >= 0 && (!is_first || size == 0))
+		return take_fd(&there);
+	if (there < 0 && there != -ENOENT && !is_first)
+		return there;
+	if (there != -ENOENT) {
 		(void)snprintf(old, sizeof(old), "%s~", name);
 		(void)renameat(folder_fd, name, folder_fd, old);
 	}
-	fd = is_first ? -1 : openat(folder_fd, name, FLAGS);
-	if (fd < 0 && (is_first || errno == ENOENT))
-		fd = openat(folder_fd, name, FLAGS | O_CREAT | O_EXCL, 0600);
+	fd = openat(folder_fd, name, LOG_FLAGS | O_CREAT | O_EXCL, 0600);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -633,6 +633,31 @@ static void a_log_is_no_link(void **state)
 	batch_journal_release(&journal);
 }
 
+static void a_log_of_another_user_is_not_written_to(void **state)
+{
+	struct scratch *s = *state;
+	struct batch_journal journal;
+	char path[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (geteuid() != 0)
+		skip();
+	open_in(s, &journal);
+	fd = batch_log_open(&journal, 1, "n", "true", true, path);
+	assert_true(fd >= 0);
+	assert_int_equal(fchown(fd, 61184, (gid_t)-1), 0);
+	assert_int_equal(close(fd), 0);
+	/* however empty it is */
+	assert_int_equal(batch_log_open(&journal, 1, "n", "true", false, path), -EPERM);
+	fd = batch_log_open(&journal, 1, "n", "true", true, path);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_uid, geteuid());
+	assert_int_equal(close(fd), 0);
+	batch_journal_release(&journal);
+}
+
 static void a_file_of_the_folder_is_replaced_at_once(void **state)
 {
 	struct scratch *s = *state;
@@ -672,6 +697,7 @@ int main(void)
 		cmocka_unit_test(logs_are_named_after_what_runs),
 		SCRATCH_TEST(a_log_is_begun_and_gone_on_with),
 		SCRATCH_TEST(a_log_is_no_link),
+		SCRATCH_TEST(a_log_of_another_user_is_not_written_to),
 		SCRATCH_TEST(a_file_of_the_folder_is_replaced_at_once),
 	};
 
