@@ -5,6 +5,7 @@
 #include "batch_list.h"
 #include "clock.h"
 #include "rights.h"
+#include "userfile.h"
 
 enum { CHUNK = 64 * 1024, CHUNKS_AT_ONCE = 16 };
 
@@ -128,9 +129,11 @@ static bool take_over(struct batch_file *file, const struct stat *st,
 static int open_regular(const struct batch_file *file, struct stat *st)
 {
 	/* somebody may have put a FIFO there, for which nobody is to wait */
-	autofd int fd = open(file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	autofd int fd = userfile_open(file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 
-	if (fd < 0 || fstat(fd, st) < 0)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, st) < 0)
 		return -errno;
 	if (!S_ISREG(st->st_mode))
 		return -EINVAL;

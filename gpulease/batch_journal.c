@@ -12,6 +12,7 @@
 #include "fdio.h"
 #include "parse.h"
 #include "rights.h"
+#include "userfile.h"
 
 static const char journal_name[] = "journal.jsonl", lock_name[] = "lock";
 
@@ -59,20 +60,17 @@ static int refuse(
 
 static int open_folder(struct batch_journal *journal, struct why *why)
 {
-	int r = 0;
+	int r = userfile_mkdir(journal->folder, 0700);
 
-	if (mkdir(journal->folder, 0700) < 0 && errno != EEXIST)
-		r = -errno;
-	if (r == 0) {
-		journal->folder_fd =
-			open(journal->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		r = journal->folder_fd < 0 ? -errno : 0;
-	}
-	if (r < 0)
+	if (r == 0 || r == -EEXIST)
+		r = userfile_open(journal->folder, O_RDONLY | O_DIRECTORY, 0);
+	if (r >= 0)
+		journal->folder_fd = r;
+	else
 		why_set(why,
 			"cannot make the folder '%s': %s; --log-dir DIR names another",
 			journal->folder, strerror(-r));
-	return r;
+	return r < 0 ? r : 0;
 }
 
 static int open_journal(struct batch_journal *journal, struct why *why)

@@ -12,6 +12,7 @@
 #include "limits.h"
 #include "need.h"
 #include "rights.h"
+#include "userfile.h"
 
 static int open_signals(struct batch_runner *runner)
 {
@@ -157,17 +158,14 @@ static int begin_anew(struct batch_runner *runner, struct why *why)
 static int check_folder(const struct settings *settings, struct why *why)
 {
 	autofd int fd = -1;
-	int r;
 
 	if (!settings->chdir)
 		return 0;
-	rights_as_user_begin();
-	fd = open(settings->chdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = fd < 0 ? -errno : 0;
-	rights_as_user_end();
-	if (r < 0)
-		why_set(why, "cannot change to '%s': %s", settings->chdir, strerror(-r));
-	return r;
+	fd = userfile_open(settings->chdir, O_PATH | O_DIRECTORY, 0);
+	if (fd >= 0)
+		return 0;
+	why_set(why, "cannot change to '%s': %s", settings->chdir, strerror(-fd));
+	return fd;
 }
 
 static int open_all(struct batch_runner *runner, struct why *why)

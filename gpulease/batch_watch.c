@@ -5,6 +5,7 @@
 #include "batch_watch.h"
 #include "statedir.h"
 #include "text.h"
+#include "userfile.h"
 
 enum {
 	FOLDER_EVENTS = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM |
@@ -35,7 +36,7 @@ static void watch_instead(
 /* Others may write there without this kernel hearing of it. */
 static bool is_remote(const char *folder)
 {
-	autofd int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autofd int fd = userfile_open(folder, O_PATH | O_DIRECTORY, 0);
 
 	return fd < 0 || statedir_unshared_name(fd);
 }

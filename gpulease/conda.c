@@ -6,6 +6,7 @@
 #include "fdio.h"
 #include "parse.h"
 #include "rights.h"
+#include "userfile.h"
 #include "words.h"
 
 enum { NOTED_MAX = 64 * 1024 }; /* bytes of the file in which conda notes environments */
@@ -138,7 +139,7 @@ static bool is_noted(const char *name, char out[PATH_MAX])
 	autofd int fd = -1;
 
 	if (expand("~/.conda/environments.txt", "", path))
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = userfile_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0 || fdio_pread(fd, noted, sizeof(noted) - 1, 0, &used) < 0)
 		return false;
 	noted[used] = '\0';

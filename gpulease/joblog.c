@@ -4,6 +4,7 @@
 
 #include "joblog.h"
 #include "rights.h"
+#include "userfile.h"
 
 /* --- names ------------------------------------------------------------------------- */
 
@@ -50,17 +51,18 @@ static int refuse(const char *path, int error, struct why *why)
 /* mkdir -p, every new folder for this user alone. */
 static int make_path(char *path)
 {
-	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-		int r;
+	int r;
 
+	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
 		*at = '\0';
-		r = mkdir(path, 0700) < 0 ? -errno : 0;
+		r = userfile_mkdir(path, 0700);
 		*at = '/';
 		/* what is there may be closed to us and lead on all the same */
 		if (r < 0 && r != -EEXIST && access(path, F_OK) < 0)
 			return r;
 	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+	r = userfile_mkdir(path, 0700);
+	return r == -EEXIST ? 0 : r;
 }
 
 int joblog_prepare(const struct context *context, struct why *why)
@@ -96,22 +98,19 @@ static void step_aside(const char *path)
 	char old[PATH_MAX + 1];
 
 	(void)snprintf(old, sizeof(old), "%s~", path);
-	(void)rename(path, old);
+	(void)!userfile_rename(path, old);
 }
 
 int joblog_create(const struct context *context, uint64_t job, struct why *why)
 {
-	enum { FLAGS = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW };
+	enum { FLAGS = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW };
 	char path[PATH_MAX] = "";
-	int fd, r = joblog_path(context, job, path, sizeof(path));
+	int r = joblog_path(context, job, path, sizeof(path));
 
 	if (r < 0)
 		return refuse(path, r, why);
-	rights_as_user_begin();
 	step_aside(path);
-	fd = open(path, FLAGS, 0600);
-	r = fd < 0 ? -errno : fd;
-	rights_as_user_end();
+	r = userfile_open(path, FLAGS, 0600);
 	return r < 0 ? refuse(path, r, why) : r;
 }
 
@@ -142,7 +141,7 @@ static int make_link(const char *path, const char *file)
 	if (text.cut)
 		return -ENAMETOOLONG;
 	step_aside(path);
-	return symlink(target, path) < 0 ? -errno : 0;
+	return userfile_symlink(target, path);
 }
 
 int joblog_link(
@@ -164,14 +163,8 @@ int joblog_link(
 
 int joblog_open(const struct context *context, uint64_t job, char out[PATH_MAX])
 {
-	int fd, r = joblog_path(context, job, out, PATH_MAX);
+	int r = joblog_path(context, job, out, PATH_MAX);
 
-	if (r < 0)
-		return r;
-	rights_as_user_begin();
-	/* with -o it may be a FIFO, for which nobody is to wait */
-	fd = open(out, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	r = fd < 0 ? -errno : fd;
-	rights_as_user_end();
-	return r;
+	/* with -o it may be a FIFO, which must not be waited for */
+	return r < 0 ? r : userfile_open(out, O_RDONLY | O_NONBLOCK, 0);
 }

@@ -7,6 +7,7 @@
 #include "diag.h"
 #include "ending.h"
 #include "exitcodes.h"
+#include "fdio.h"
 #include "inject.h"
 #include "instance.h"
 #include "kin.h"
@@ -270,6 +271,30 @@ static int inject(const struct launch *launch, char ***ret)
 		settings->inject, &values, ret);
 }
 
+/*
+ * From here on everything is done as the user, also the opening of files: no descriptor that
+ * leads into the state is left but the FIFO, which the command has anyway.
+ */
+static int become_user(const struct redirection *redirection)
+{
+	bool was_lent = rights_are_lent();
+	int r = rights_drop();
+
+	if (r < 0) {
+		diag("cannot give up the group of the program: %s", strerror(-r));
+		return r;
+	}
+	privilege_restore_mask();
+	if (redirection)
+		r = redirect_apply(redirection);
+	if (r < 0 || !was_lent)
+		return r;
+	r = fdio_close_on_exec();
+	if (r < 0)
+		diag("cannot close the files of the state: %s", strerror(-r));
+	return r;
+}
+
 int launch(const struct launch *launch)
 {
 	autofree char **environment = NULL;
@@ -287,20 +312,11 @@ int launch(const struct launch *launch)
 		diag("cannot start the command: %s", strerror(-r));
 		return EXIT_MISUSE;
 	}
-	/* from here on everything is done as the user */
-	r = rights_drop();
-	if (r < 0) {
-		diag("cannot give up the group of the program: %s", strerror(-r));
-		return EXIT_MISUSE;
-	}
-	privilege_restore_mask();
-	if (launch->redirection == NULL) {
+	r = become_user(launch->redirection);
+	if (r == 0 && launch->redirection == NULL)
 		r = redirect_open(launch->context, launch->ticket, &own);
-		if (r == 0)
-			r = redirect_apply(&own);
-	} else {
-		r = redirect_apply(launch->redirection);
-	}
+	if (r == 0)
+		r = redirect_apply(&own);
 	if (r < 0)
 		return EXIT_MISUSE;
 	bind_to_gpus(launch);

@@ -6,26 +6,14 @@
 #include "fdio.h"
 #include "models.h"
 #include "need.h"
-#include "rights.h"
-
-static int open_as_user(const char *path)
-{
-	int fd;
-
-	rights_as_user_begin();
-	/* a FIFO is refused, not waited for */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		fd = -errno;
-	rights_as_user_end();
-	return fd;
-}
+#include "userfile.h"
 
 static int read_table(const char *path, struct model_table *ret, struct why *why)
 {
 	static char text[MODELS_BYTES_MAX];
 	const char *reason = NULL;
-	autofd int fd = open_as_user(path);
+	/* a FIFO is refused, not waited for */
+	autofd int fd = userfile_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	size_t size = 0;
 	struct stat st;
 	int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;

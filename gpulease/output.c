@@ -5,7 +5,7 @@
 
 #include "fdio.h"
 #include "output.h"
-#include "rights.h"
+#include "userfile.h"
 
 enum { LAST_BYTES = 16 * 1024 };
 
@@ -90,10 +90,8 @@ static int open_again(int fd)
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return -1;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	rights_as_user_begin();
-	again = open(path, O_RDONLY | O_CLOEXEC);
-	rights_as_user_end();
-	return again;
+	again = userfile_open(path, O_RDONLY, 0);
+	return again < 0 ? -1 : again;
 }
 
 static bool is_same_file(int a, int b)

@@ -7,6 +7,7 @@
 #include "privilege.h"
 #include "redirect.h"
 #include "rights.h"
+#include "userfile.h"
 
 int redirect_name(const struct context *context, uint64_t job, const char *pattern,
 	char out[PATH_MAX])
@@ -89,18 +90,19 @@ static int open_one(const struct context *context, uint64_t job, const char *pat
 {
 	char path[PATH_MAX];
 	mode_t ours;
+	int fd;
 
 	if (redirect_name(context, job, pattern, path) < 0)
 		return -EINVAL;
 	ours = umask(privilege_mask());
-	rights_as_user_begin();
-	*ret = open(path, flags | O_CLOEXEC, 0666);
-	rights_as_user_end();
+	fd = userfile_open(path, flags, 0666);
 	(void)umask(ours);
-	if (*ret >= 0)
-		return 0;
-	diag("cannot open '%s': %s", path, strerror(errno));
-	return -errno;
+	if (fd < 0) {
+		diag("cannot open '%s': %s", path, strerror(-fd));
+		return fd;
+	}
+	*ret = fd;
+	return 0;
 }
 
 /*

@@ -28,8 +28,9 @@ static struct {
 	char folder[PATH_MAX], start[PATH_MAX + 16], fifo[PATH_MAX + 16];
 	char name[SESSION_NAME_SIZE], exe[PATH_MAX];
 	enum session_program program;
-	int fd;      /* of the FIFO */
-	char id[24]; /* "" until it is known */
+	uint32_t queue; /* of which state directory, see session_list.h */
+	int fd;         /* of the FIFO */
+	char id[24];    /* "" until it is known */
 	size_t id_size;
 	bool is_in_id, has_said;
 } session;
@@ -153,11 +154,10 @@ static void choose_name(const struct context *context, char wanted[SESSION_NAME_
 	const char *name = settings->name ? settings->name
 			   : base         ? base + 1
 					  : settings->command[0];
-	uint32_t queue = session_queue(context);
 	char mark[16] = "";
 
-	if (queue)
-		(void)snprintf(mark, sizeof(mark), "_%06x", queue);
+	if (session.queue)
+		(void)snprintf(mark, sizeof(mark), "_%06x", session.queue);
 	(void)snprintf(wanted, SESSION_NAME_SIZE, SESSION_PREFIX "%s%s-%.40s", session.id,
 		mark, name);
 	for (char *at = wanted; *at; at++)
@@ -271,11 +271,14 @@ static int explain(int r)
 	return EXIT_MISUSE;
 }
 
-int session_begin(const struct context *context)
+int session_begin(struct context *context)
 {
 	int r;
 
 	session.fd = -1;
+	session.queue = session_queue(context);
+	/* its folder lies where the user says: nothing of the state is open meanwhile */
+	statedir_release(&context->dir);
 	if (privilege_drop() < 0)
 		return EXIT_MISUSE;
 	step_leave();

@@ -19,8 +19,8 @@
 /* Before -D is obeyed, as it will be once more in the session: remembers where we are. */
 void session_prepare(void);
 
-/* Begins the session of a job, whose id it prints.  The exit status. */
-MUST_CHECK int session_begin(const struct context *context);
+/* Begins the session of a job, whose id it prints; closes the state directory.  The exit status. */
+MUST_CHECK int session_begin(struct context *context);
 
 /* In the job that runs in one: it has its ticket.  From here on stderr is the terminal. */
 void session_announce(uint64_t job);

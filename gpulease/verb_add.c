@@ -11,6 +11,7 @@
 #include "parse.h"
 #include "privilege.h"
 #include "rights.h"
+#include "userfile.h"
 #include "verbs.h"
 
 enum { LOCK_MS = 5000, OPEN_TRIES = 10 };
@@ -84,16 +85,16 @@ static int make_line(const struct settings *s, struct text *line, struct why *wh
 /* Not O_CREAT on one that may exist: fs.protected_regular refuses another user's then. */
 static int open_or_create(const char *path)
 {
-	enum { FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
-	int fd = open(path, FLAGS);
+	enum { FLAGS = O_RDWR | O_APPEND | O_NOCTTY | O_NONBLOCK };
+	int fd = userfile_open(path, FLAGS, 0);
 	mode_t ours;
 
-	if (fd < 0 && errno == ENOENT) {
+	if (fd == -ENOENT) {
 		ours = umask(privilege_mask());
-		fd = open(path, FLAGS | O_CREAT | O_EXCL, 0666);
+		fd = userfile_open(path, FLAGS | O_CREAT | O_EXCL, 0666);
 		(void)umask(ours);
 	}
-	return fd < 0 ? -errno : fd;
+	return fd;
 }
 
 /* Whether @path still is the file @fd.  Editors put a new one in its place. */

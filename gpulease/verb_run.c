@@ -21,10 +21,10 @@
 #include "redirect.h"
 #include "request.h"
 #include "queueing.h"
-#include "rights.h"
 #include "session.h"
 #include "setup.h"
 #include "step.h"
+#include "userfile.h"
 #include "verbs.h"
 #include "waiting.h"
 
@@ -60,11 +60,8 @@ static int refuse_unknown(const char *word)
 /* -D, -i, -o and the command are wrong now or never: not after three days in the queue. */
 static int check_command(const struct settings *settings)
 {
-	int r;
+	int r = settings->chdir ? userfile_chdir(settings->chdir) : 0;
 
-	rights_as_user_begin();
-	r = settings->chdir && chdir(settings->chdir) < 0 ? -errno : 0;
-	rights_as_user_end();
 	if (r < 0) {
 		diag("cannot change to '%s': %s", settings->chdir, strerror(-r));
 		return EXIT_MISUSE;

@@ -13,6 +13,7 @@
 #include "kin.h"
 #include "rights.h"
 #include "terminate.h"
+#include "userfile.h"
 #include "watch.h"
 #include "watchdog.h"
 
@@ -57,7 +58,6 @@ static int open_stderr(uint32_t pid)
 	char path[32];
 	struct stat now;
 	autofd int place = -1;
-	int fd;
 
 	if (S_ISREG(job_stderr.st_mode))
 		return LOG_FD;
@@ -69,8 +69,7 @@ static int open_stderr(uint32_t pid)
 		now.st_dev != job_stderr.st_dev || now.st_ino != job_stderr.st_ino)
 		return -ESTALE;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-	fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return userfile_open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
 }
 
 /*

@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -205,6 +206,24 @@ int fdio_mount_id(int dirfd, const char *name, bool is_unique, uint64_t *ret_id)
 	if (!(st.mask & wanted))
 		return -ENOTSUP;
 	*ret_id = st.mount_id;
+	return 0;
+}
+
+int fdio_close_on_exec(void)
+{
+	DIR *own = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	if (!own)
+		return -errno;
+	while ((entry = readdir(own))) {
+		int fd = -1;
+
+		if (sscanf(entry->d_name, "%d", &fd) == 1 && fd > STDERR_FILENO &&
+			fd != dirfd(own) && (fcntl(fd, F_GETFD) & FD_CLOEXEC))
+			(void)close(fd);
+	}
+	(void)closedir(own);
 	return 0;
 }
 

@@ -74,6 +74,12 @@ MUST_CHECK int fdio_punch(int fd, off_t from, off_t to);
 MUST_CHECK int fdio_mount_id(
 	int dirfd, const char *name, bool is_unique, uint64_t *ret_id);
 
+/*
+ * Closes now what the next exec would close anyway, but for stdin, stdout and stderr.  0 or a
+ * negative errno.
+ */
+MUST_CHECK int fdio_close_on_exec(void);
+
 /* Closes every descriptor from @first on: in a child that is to hold nothing of its parent's. */
 void fdio_close_from(int first);
 

@@ -4,9 +4,22 @@
 
 #include "rights.h"
 
+static gid_t lent = NO_GROUP;
+static unsigned depth; /* of pairs of rights_as_user_begin() and _end() */
+
 bool rights_are_lent(void)
 {
-	return getegid() != getgid();
+	gid_t effective = getegid();
+
+	if (effective == getgid())
+		return false;
+	lent = effective;
+	return true;
+}
+
+gid_t rights_lent_group(void)
+{
+	return rights_are_lent() ? getegid() : lent;
 }
 
 /* New rights open memory and cores again to the user where fs.suid_dumpable says so. */
@@ -17,7 +30,7 @@ static void stay_closed(void)
 
 void rights_as_user_begin(void)
 {
-	if (!rights_are_lent())
+	if (!rights_are_lent() || depth++ > 0)
 		return;
 	(void)setfsgid(getgid());
 	stay_closed();
@@ -25,7 +38,7 @@ void rights_as_user_begin(void)
 
 void rights_as_user_end(void)
 {
-	if (!rights_are_lent())
+	if (!rights_are_lent() || --depth > 0)
 		return;
 	(void)setfsgid(getegid());
 	stay_closed();

@@ -9,14 +9,20 @@
 #ifndef GPULEASE_RIGHTS_H
 #define GPULEASE_RIGHTS_H
 
+#include <sys/types.h>
+
 #include "base.h"
 
 /* Whether a group is lent: the effective one is not the user's. */
 bool rights_are_lent(void);
 
+/* The group that is lent, also after this process has given it up; NO_GROUP: none was. */
+#define NO_GROUP ((gid_t)-1)
+gid_t rights_lent_group(void);
+
 /*
  * From one to the other, files are opened with the user's rights; so is /proc, which shows a
- * process's environment only to who has the same.  Not to be nested.
+ * process's environment only to who has the same.  A pair may lie within another.
  */
 void rights_as_user_begin(void);
 void rights_as_user_end(void);

@@ -164,6 +164,123 @@ forgery() {
 	goes_on 'others go on'
 }
 
+# --- names that lead back to descriptors ---------------------------------------------------
+
+# state_content ID: all names but those that come and go, the leases, and the ticket of that job.
+state_content() {
+	state_names | grep -Ev "^$M/state/(live|bell|probe|topology|history)"
+	cat "$M"/state/gpu/*.lease | cksum
+	dd if="$M/state/tickets" bs=512 skip="$1" count=1 2>/dev/null
+}
+
+# A program of user 1 that calls gpulease with every descriptor that it may have, by any name.
+write_reopen() {
+	cat >"$S/open/reopen" <<'EOF'
+#!/bin/sh
+# reopen GPULEASE HOW FOLDERS: prints what came through, and how often gpulease was called.
+gpulease=$1 calls=0
+umask 022
+evil='cat 2>/dev/null; echo forged; echo forged >&2; rm -f slot.* *.lease; mkdir evil'
+cp /bin/false lines.jobs
+for folder in $3; do
+	n=2
+	while [ $((n += 1)) -le 22 ]; do
+		calls=$((calls + 1))
+		p=$folder/$n
+		case $2 in
+		output) "$gpulease" -n 0 -o "$p" -- sh -c "$evil" ;;
+		error) "$gpulease" -n 0 -e "$p" -- sh -c "$evil" ;;
+		input) "$gpulease" -n 0 -i "$p" -- cat ;;
+		supervised) "$gpulease" -n 0 --report -o "$p" -- sh -c "$evil" ;;
+		submit) "$gpulease" -n 0 --submit -o "$p" -- sh -c "$evil" ;;
+		beside) "$gpulease" -n 0 --report -o "$p/../evil" -e "$p/evil" -- sh -c "$evil" ;;
+		link) ln -sf "$p" link; ln -sf "$p/evil" new
+			"$gpulease" -n 0 --report -o link -e new -- sh -c "$evil" ;;
+		folder) "$gpulease" -n 0 -D "$p" -- sh -c "$evil" ;;
+		models) "$gpulease" -n 0 --models "$p" --model x -- true ;;
+		batch) "$gpulease" --batch "$p" ;;
+		logs) echo true >lines; "$gpulease" --batch lines --log-dir "$p/evil"
+			"$gpulease" --batch lines --log-dir "$p" ;;
+		add) "$gpulease" --add "$p" true; "$gpulease" --add "$p/evil" true ;;
+		home) HOME=$p XDG_STATE_HOME=$p "$gpulease" -n 0 --submit -- sh -c "$evil" ;;
+		screen) XDG_RUNTIME_DIR='' TMPDIR=$p "$gpulease" -n 0 --screen -- true ;;
+		log) mkdir -p state/gpulease/logs; ln -sf "$p" state/gpulease/logs/1.log
+			XDG_STATE_HOME=$PWD/state "$gpulease" --log 1 ;;
+		esac </dev/null >>said 2>&1
+	done
+done
+grep -a -E 'ticket/1|lease/1|gpu/1|tickets/1' said
+echo "$calls"
+EOF
+	chmod 0755 "$S/open/reopen"
+}
+
+# reopen HOW WHAT [FOLDERS]: user 2 has both GPUs; user 1, whose processes made the files,
+# tries that.
+reopen() {
+	mkdir -m 0777 "$S/open/in.$1"
+	state_content "$(id_of a)" >"$S/before"
+	run "$2: nothing of the state is read" 0 '[1-9]*0' '' \
+		as 1 sh -c 'cd "$1" && exec "$2" "$3" "$4" "$5"' - \
+		"$S/open/in.$1" "$S/open/reopen" "$ROOT" "$1" "${3-/proc/self/fd}"
+	# those in the background
+	wait_until '! "$U3" --status --json | grep -q forged' || bail 'they do not end'
+	state_content "$(id_of a)" >"$S/after"
+	is 'nor changed, nor anything made there' cmp "$S/before" "$S/after"
+	try "$U3" --immediate -n 1 true
+	is 'and the lease of another user stands' [ "$rc" -eq 124 ]
+}
+
+descriptors() {
+	write_reopen
+	"$U1" -n 2 true # makes what an idle one has
+	is 'the files are those of user 1' \
+		[ "$(stat -c %u "$M/state/tickets" "$M"/state/gpu "$M"/state/gpu/*.lease |
+			sort -u)" = $((UID_BASE + 1)) ]
+	by 2 holder a -n 2
+	reopen output '-o to an own descriptor' '/proc/self/fd /dev/fd /proc/thread-self/fd'
+	reopen error '-e'
+	reopen input '-i'
+	reopen supervised '-o, where the parent stays'
+	reopen submit '-o in the background'
+	reopen beside 'a name beside it'
+	reopen link 'a link to it'
+	reopen folder '-D'
+	reopen models '--models'
+	reopen batch '--batch'
+	reopen logs '--log-dir'
+	reopen add '--add'
+	reopen home 'the folder for logs'
+	reopen screen 'the folder of a session'
+	reopen log '--log'
+	release_all a
+	goes_on 'others go on'
+	intact 'the state can be read'
+}
+
+# The parent of a command keeps what it has open of the state.
+parents() {
+	"$U1" -n 1 --report -- sh -c 'echo "$PPID $$" >"$1.new"; mv "$1.new" "$1"
+		exec sleep 1000' - "$S/open/parent" 2>/dev/null &
+	job=$!
+	started="$started $job"
+	wait_until '[ -s "$S/open/parent" ]' || bail 'no parent'
+	read -r parent command <"$S/open/parent"
+	is 'it is the parent' [ "$parent" = "$job" ]
+	run 'the parent of a command is closed to its user' 0 '' '' \
+		as 1 "$attack" process "$job"
+	run 'also for a gpulease of the same user' 0 '' '' as 1 sh -c '
+		n=2
+		while [ $((n += 1)) -le 24 ]; do
+			"$1" -n 0 -i "/proc/$2/fd/$n" -- echo read 2>/dev/null
+			"$1" -n 0 --report -o "/proc/$2/fd/$n" -- echo wrote 2>/dev/null && echo wrote
+		done; :' - "$ROOT" "$job"
+	run 'and for root in the form' 125 '' '*cannot open*' "$ROOT" -n 0 \
+		-i "$(find "$M/state/gpu" -name '*.lease' | head -n 1)" -- cat
+	kill -KILL "$job" "$command"
+	goes_on 'others go on without it'
+}
+
 # --- stopping oneself ----------------------------------------------------------------------
 
 stopped() {
@@ -267,6 +384,8 @@ processes
 nvidia_smi
 fifo
 forgery
+descriptors
+parents
 stopped
 names
 queue_limit
