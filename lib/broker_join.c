@@ -47,6 +47,7 @@ int broker_take_ticket(struct broker *broker, struct why *why)
 		broker_leave(broker);
 		return r;
 	}
+	queue_sweep(&broker->queue);
 	r = ticket_append(&broker->queue.file, &broker->ticket, &broker->number);
 	if (r < 0) {
 		why_set(why, "cannot take a ticket in '%s/tickets': %s",
@@ -82,8 +83,6 @@ int broker_join(struct broker *broker, const struct request *request, const char
 		r = broker_take_ticket(broker, why);
 	if (r < 0)
 		return r;
-	if (broker->number % BROKER_SWEEP_EVERY == 0)
-		queue_tidy(&broker->queue, broker->number);
 	/* of those who joined at the same time the last have to go again */
 	r = broker_check_quota(broker, broker->number, why);
 	if (r < 0)

@@ -197,6 +197,21 @@ static int watch_probe(struct broker *broker)
 	return r;
 }
 
+/* Waits; until then dead tickets are swept, if there are many of them. */
+static int wait_and_sweep(struct broker *broker)
+{
+	bool sweeps = broker->number && queue_has_backlog(&broker->queue);
+	int r = 0;
+
+	while (sweeps && r == 0) {
+		sweeps = queue_sweep_slice(&broker->queue);
+		r = watch_look(&broker->watch);
+	}
+	if (r == 0)
+		r = watch_wait(&broker->watch);
+	return r < 0 ? r : 0;
+}
+
 int broker_wait(struct broker *broker, int64_t until_ms)
 {
 	struct gpuset watched = GPUSET_NONE;
@@ -218,7 +233,7 @@ int broker_wait(struct broker *broker, int64_t until_ms)
 			r = watch_culprits(broker, &watched, pidfds);
 	}
 	if (r == 0)
-		r = watch_wait(&broker->watch);
+		r = wait_and_sweep(broker);
 	statedir_refresh(broker->dir);
 	gpuset_for_each (slot, &watched) {
 		/* what it used may be free, or soon: the old result is no longer waited out */

@@ -1,12 +1,9 @@
 #include <errno.h>
 
-#include "beacon.h"
-#include "fdio.h"
 #include "queue_parts.h"
 
 enum {
 	PAGE_RECORDS = 4096 / RECORD_SIZE,
-	PUNCH_RECORDS = 1024 * 1024 / RECORD_SIZE,
 	BAD_SUM_TRIES = 5,
 };
 
@@ -263,118 +260,13 @@ int queue_find(struct queue *queue, uint64_t number, struct queue_row *row)
 	return 0;
 }
 
-/* --- what lies behind us ----------------------------------------------------------- */
-
-/* What is over does not change any more: read in chunks, decoded once. */
-static enum ticket_kind read_old(struct queue *queue, uint64_t number,
-	struct ticket *ticket, struct control *control)
-{
-	const char *raw;
-
-	return raw_record(queue, number, &raw) < 0 ? TICKET_BROKEN
-						   : ticket_decode(raw, ticket, control);
-}
-
-static bool is_live(const struct queue *queue, const struct ticket *ticket)
-{
-	return strcmp(ticket->boot, queue->dir->boot) == 0 &&
-	       owner_judge(&ticket->owner, queue->dir->pidns, NULL) != OWNER_DEAD;
-}
-
-/* Whether somebody may still look for record @number: it is live, or speaks of one that is. */
-static bool is_needed(struct queue *queue, uint64_t number)
-{
-	struct control control;
-	struct ticket ticket;
-
-	switch (read_old(queue, number, &ticket, &control)) {
-	case TICKET_RECORD:
-		return is_live(queue, &ticket);
-	case TICKET_CONTROL:
-		return ticket_read(&queue->file, control.ticket, &ticket) ==
-			       TICKET_RECORD &&
-		       is_live(queue, &ticket);
-	case TICKET_BROKEN: /* perhaps half rewritten */
-		return true;
-	case TICKET_VOID:
-	case TICKET_OTHER:
-		break;
-	}
-	return false;
-}
-
-static bool page_is_needed(struct queue *queue, uint64_t first)
-{
-	for (uint64_t number = first; number < first + PAGE_RECORDS; number++)
-		if (is_needed(queue, number))
-			return true;
-	return false;
-}
-
-/* Gives back what nobody needs of the pages before @limit that were not looked at yet. */
-static void give_back(struct queue *queue, uint64_t limit)
-{
-	uint64_t page = queue->header.punched;
-
-	if (page < PAGE_RECORDS)
-		page = PAGE_RECORDS; /* never the header's */
-	for (; page + PAGE_RECORDS <= limit; page += PAGE_RECORDS) {
-		off_t at = (off_t)page * RECORD_SIZE;
-
-		if (!page_is_needed(queue, page) &&
-			fdio_punch(queue->file.fd, at, at + PAGE_RECORDS * RECORD_SIZE) <
-				0)
-			break;
-	}
-	queue->header.punched = page;
-}
-
-void queue_tidy(struct queue *queue, uint64_t number)
-{
-	ticket_read_header(&queue->file, &queue->header);
-	if (number <= queue->header.punched + 2 * PUNCH_RECORDS)
-		return;
-	queue->chunk_count = 0;
-	give_back(queue, number - PUNCH_RECORDS);
-	(void)!ticket_write_header(&queue->file, &queue->header);
-}
-
-/*
- * The FIFOs of a ticket that nobody will look at again; a live one's stay.  Returns the next
- * one to look at.
- */
-static uint64_t remove_fifos(struct queue *queue, uint64_t number)
-{
-	const struct statedir *dir = queue->dir;
-	struct control control;
-	struct ticket ticket;
-
-	switch (read_old(queue, number, &ticket, &control)) {
-	case TICKET_RECORD:
-		break;
-	case TICKET_VOID:
-		return pass_void(queue, number);
-	default:
-		return number + 1;
-	}
-	/* most have left none, and looking for a name is cheaper than removing it */
-	if ((beacon_is_named(dir, BEACON_LIVE, ticket.owner.token) ||
-		    beacon_is_named(dir, BEACON_BELL, ticket.owner.token)) &&
-		beacon_look(dir, ticket.owner.token, NULL) == BEACON_GONE) {
-		beacon_remove(dir, BEACON_LIVE, ticket.owner.token);
-		beacon_remove(dir, BEACON_BELL, ticket.owner.token);
-	}
-	return number + 1;
-}
-
 void queue_move_hint(struct queue *queue, uint64_t hint)
 {
 	if (hint <= queue->header.hint)
 		return;
-	for (uint64_t number = queue->header.hint; number < hint;)
-		number = remove_fifos(queue, number);
+	ticket_read_header(&queue->file, &queue->header);
+	if (hint <= queue->header.hint)
+		return;
 	queue->header.hint = hint;
-	if (hint > queue->header.punched + PUNCH_RECORDS)
-		give_back(queue, hint);
 	(void)!ticket_write_header(&queue->file, &queue->header);
 }

@@ -129,17 +129,25 @@ bool queue_is_cancelled(const struct queue *queue, uint64_t number, uint32_t own
 	uint32_t *ret_uid);
 
 /*
- * For the owner of ticket @number, now and then: gives back the pages far before it that
- * nobody needs, beyond the hint, too: who waits long does not make the others read all that
- * has ended since.
+ * For a process that is about to take a ticket: sweeps more than that ticket leaves.  A cursor
+ * in the header goes round the pages that hold data, so several sweepers share the work.  A
+ * group of 64 records is swept, once so many are there; behind the hint, where each record is
+ * read at every turn, further groups for 1 ms.  A page is given back to the file system unless
+ * a process may still look for a record in it: a ticket whose owner lives, or has left a process
+ * that holds its FIFO; a control of such a ticket; or what cannot be read, which may be just
+ * being rewritten.  The FIFOs of dead tickets are removed first.  If dead tickets are left all
+ * the same, the first ticket that waits is rung.  Failure costs time only; a crash leaves a
+ * group for the next lap.
  */
-void queue_tidy(struct queue *queue, uint64_t number);
+void queue_sweep(struct queue *queue);
 
-/*
- * Moves the hint to @hint, which must be right: first removes the FIFOs of the dead tickets
- * it passes, whose names nobody finds afterwards; and gives back a dead prefix of 1 MiB, the
- * pages in which no ticket's owner lives.  Failure costs time only.
- */
+/* Whether a process that waits should sweep, by what queue_begin() has found. */
+bool queue_has_backlog(const struct queue *queue);
+
+/* Sweeps a backlog for 5 ms.  Whether there is more. */
+bool queue_sweep_slice(struct queue *queue);
+
+/* Moves the hint to @hint, which must be right.  Failure costs time only. */
 void queue_move_hint(struct queue *queue, uint64_t hint);
 
 #endif

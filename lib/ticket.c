@@ -64,6 +64,8 @@ static const struct record_field control_fields[] = {
 static const struct record_field header_fields[] = {
 	{ "hint", RECORD_U64, offsetof(struct ticket_header, hint), 0 },
 	{ "punched", RECORD_U64, offsetof(struct ticket_header, punched), 0 },
+	{ "swept", RECORD_U64, offsetof(struct ticket_header, swept), 0 },
+	{ "lap", RECORD_U64, offsetof(struct ticket_header, lap), 0 },
 	{ "", RECORD_EXTRA, offsetof(struct ticket_header, extra), 128 },
 };
 

@@ -92,6 +92,8 @@ struct ticket_header {
 	uint64_t hint; /* see above */
 	uint64_t
 		punched; /* pages before this one's were given back, but for live tickets */
+	uint64_t swept;  /* the cursor of those who sweep, see queue.h */
+	uint64_t lap;    /* where the file ended when the cursor began its lap */
 	char extra[128];
 };
 

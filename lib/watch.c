@@ -29,6 +29,16 @@ void watch_until(struct watch *watch, int64_t at_ms)
 	watch->until_ms = min_i64(watch->until_ms, at_ms);
 }
 
+int watch_look(const struct watch *watch)
+{
+	int r;
+
+	if (watch->until_ms <= clock_boot_ms())
+		return 1;
+	r = poll(watch->fds, watch->count, 0);
+	return r < 0 && errno != EINTR ? -errno : r != 0;
+}
+
 int watch_wait(struct watch *watch)
 {
 	struct pollfd *fds =

@@ -26,6 +26,9 @@ MUST_CHECK int watch_add(struct watch *watch, int fd, short events);
 /* Wakes at @at_ms at the latest. */
 void watch_until(struct watch *watch, int64_t at_ms);
 
+/* Whether watch_wait() would return at once, or a signal came: 1 or 0; or a negative errno. */
+MUST_CHECK int watch_look(const struct watch *watch);
+
 /* Waits.  0 once something is ready, the moment has come, or a signal; else a negative errno. */
 MUST_CHECK int watch_wait(struct watch *watch);
 

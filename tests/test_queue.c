@@ -8,14 +8,11 @@
 #include "queue.h"
 
 static unsigned torn_reads; /* so many reads of the queue see ticket 2 half copied */
-static bool cannot_punch;
 static unsigned reads;
 static size_t read_bytes;
 
 ssize_t __real_pread(int fd, void *out, size_t size, off_t offset);
 ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset);
-int __real_fallocate(int fd, int mode, off_t offset, off_t size);
-int __wrap_fallocate(int fd, int mode, off_t offset, off_t size);
 
 ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset)
 {
@@ -31,15 +28,6 @@ ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset)
 	return n;
 }
 
-int __wrap_fallocate(int fd, int mode, off_t offset, off_t size)
-{
-	if (cannot_punch) {
-		errno = EOPNOTSUPP;
-		return -1;
-	}
-	return __real_fallocate(fd, mode, offset, size);
-}
-
 static struct statedir dir;
 static struct queue queue;
 static struct owner myself;
@@ -49,7 +37,6 @@ static int setup(void **state)
 	int r = scratch_setup(state);
 
 	torn_reads = 0;
-	cannot_punch = false;
 	if (r < 0)
 		return r;
 	dir = fixture_dir(*state);
@@ -722,148 +709,6 @@ static void a_file_cut_short_is_noticed(void **state)
 	assert_int_equal(queue_begin(&queue, 7), QUEUE_REPLACED); /* mine is gone */
 }
 
-/* --- the dead prefix ---------------------------------------------------------------- */
-
-enum { MANY = 2200, HINT = 2170, LIVE_AT = 700, PAGE = 8 };
-
-static void fill(const struct owner *dead)
-{
-	for (uint64_t i = 1; i <= MANY; i++)
-		assert_int_equal(append_of(i == LIVE_AT || i > HINT ? &myself : dead,
-					 TICKET_GRANTED, dir.boot),
-			i);
-}
-
-static void a_dead_prefix_is_given_back_but_for_live_tickets(void **state)
-{
-	struct owner dead = fixture_dead_owner(-1, OTHER_ALONE);
-	struct ticket_header header;
-	struct ticket ticket;
-	struct stat before, after;
-	uint64_t at;
-
-	(void)state;
-	fill(&dead);
-	begin(0);
-	assert_int_equal(fstat(queue.file.fd, &before), 0);
-	queue_move_hint(&queue, HINT);
-	assert_int_equal(fstat(queue.file.fd, &after), 0);
-	assert_int_equal(after.st_size, before.st_size); /* numbers go on */
-	ticket_read_header(&queue.file, &header);
-	assert_int_equal(header.hint, HINT);
-	if (!fixture_can_punch(dir.fd))
-		skip();
-	assert_int_equal(header.punched, HINT / PAGE * PAGE);
-	for (uint64_t i = 1; i <= MANY; i++) {
-		bool kept =
-			i < PAGE || i / PAGE == LIVE_AT / PAGE || i >= HINT / PAGE * PAGE;
-
-		assert_int_equal(ticket_read(&queue.file, i, &ticket),
-			kept ? TICKET_RECORD : TICKET_VOID);
-	}
-	assert_int_equal(append(), MANY + 1);
-	begin(0);
-	at = queue.from;
-	check_next(&at, HINT);
-	/* reading it all costs nothing but time */
-	set_hint(1);
-	begin(0);
-	at = 1;
-	for (uint64_t i = 1; i < PAGE; i++)
-		check_next(&at, i);
-	check_next(&at, LIVE_AT / PAGE * PAGE);
-	assert_int_equal(queue.first_broken, 0);
-}
-
-static void a_short_prefix_stays(void **state)
-{
-	struct ticket_header header;
-	struct ticket ticket;
-
-	(void)state;
-	for (int i = 0; i < 100; i++)
-		(void)append_of(
-			&myself, TICKET_GRANTED, "00000000000000000000000000000000");
-	begin(0);
-	queue_move_hint(&queue, 90);
-	ticket_read_header(&queue.file, &header);
-	assert_int_equal(header.punched, 0);
-	assert_int_equal(ticket_read(&queue.file, 20, &ticket), TICKET_RECORD);
-}
-
-static void what_cannot_be_given_back_is_kept(void **state)
-{
-	struct owner dead = fixture_dead_owner(-1, OTHER_ALONE);
-	struct ticket_header header;
-	struct ticket ticket;
-
-	(void)state;
-	fill(&dead);
-	cannot_punch = true;
-	begin(0);
-	queue_move_hint(&queue, HINT);
-	ticket_read_header(&queue.file, &header);
-	assert_int_equal(header.hint, HINT);
-	assert_int_equal(ticket_read(&queue.file, 100, &ticket), TICKET_RECORD);
-}
-
-static void who_waits_long_does_not_keep_what_ended_since(void **state)
-{
-	enum { LAST = 2 * 2048 + 64, GONE_UNTIL = LAST - 2048 };
-	struct owner dead = fixture_dead_owner(-1, OTHER_ALONE);
-	struct ticket_header header;
-	struct ticket ticket;
-	uint64_t at = 1;
-	uint32_t uid;
-
-	(void)state;
-	assert_int_equal(append(), 1); /* waits all the time */
-	for (uint64_t i = 2; i <= LAST; i++) {
-		if (i == 1000 || i == 1008)
-			append_cancel(i == 1000 ? 1 : 900, 0, CONTROL_CANCEL, dir.boot);
-		else
-			(void)append_of(&dead, TICKET_WAITING, dir.boot);
-	}
-	begin(0);
-	queue_tidy(&queue, 2 * 2048);
-	ticket_read_header(&queue.file, &header);
-	assert_int_equal(header.punched, 0); /* not worth it yet */
-	queue_tidy(&queue, LAST);
-	ticket_read_header(&queue.file, &header);
-	if (!fixture_can_punch(dir.fd))
-		skip();
-	assert_int_equal(header.punched, GONE_UNTIL / PAGE * PAGE);
-	assert_int_equal(ticket_read(&queue.file, 1, &ticket), TICKET_RECORD);
-	assert_int_equal(ticket_read(&queue.file, 8, &ticket), TICKET_VOID);
-	assert_int_equal(ticket_read(&queue.file, 1000, &ticket), TICKET_CONTROL);
-	assert_int_equal(ticket_read(&queue.file, 1008, &ticket), TICKET_VOID);
-	queue_release(&queue);
-	assert_int_equal(queue_open(&queue, &dir), 0);
-	begin(0);
-	assert_true(queue_is_cancelled(&queue, 1, 0, &uid));
-	check_next(&at, 1);
-	for (uint64_t i = 2; i < PAGE; i++)
-		check_next(&at, i);
-	for (uint64_t i = 1001; i < 1008; i++)
-		check_next(&at, i); /* the page of the control that is needed */
-	check_next(&at, GONE_UNTIL / PAGE * PAGE);
-}
-
-static void a_broken_record_keeps_its_page(void **state)
-{
-	struct owner dead = fixture_dead_owner(-1, OTHER_ALONE);
-	struct ticket ticket;
-
-	(void)state;
-	fill(&dead);
-	/* it may be a live ticket, half rewritten */
-	assert_int_equal(pwrite(queue.file.fd, "#", 1, 901 * RECORD_SIZE + 50), 1);
-	begin(0);
-	queue_move_hint(&queue, HINT);
-	assert_int_equal(ticket_read(&queue.file, 901, &ticket), TICKET_BROKEN);
-	assert_int_equal(ticket_read(&queue.file, 900, &ticket), TICKET_RECORD);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -889,16 +734,11 @@ int main(void)
 		TEST(a_hint_that_has_passed_me_does_not_hide_me),
 		TEST(a_hint_beyond_the_end_is_no_trouble),
 		TEST(the_hint_only_moves_forward),
-		TEST(who_waits_long_does_not_keep_what_ended_since),
 		TEST(a_cancel_counts_if_its_uid_may),
 		TEST(a_cancel_of_another_boot_or_kind_counts_for_nothing),
 		TEST(many_cancels_and_those_that_come_later_are_seen),
 		TEST(a_lost_file_is_noticed),
 		TEST(a_file_cut_short_is_noticed),
-		TEST(a_dead_prefix_is_given_back_but_for_live_tickets),
-		TEST(a_short_prefix_stays),
-		TEST(what_cannot_be_given_back_is_kept),
-		TEST(a_broken_record_keeps_its_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

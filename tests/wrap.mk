@@ -3,7 +3,8 @@ $(B)/tests/test_owner: WRAP = syscall openat access
 $(B)/tests/test_proc: WRAP = rights_are_lent rights_as_user_begin rights_as_user_end openat \
 	fstatat readdir
 $(B)/tests/test_ticket: WRAP = pread write lseek
-$(B)/tests/test_queue: WRAP = pread fallocate
+$(B)/tests/test_queue: WRAP = pread
+$(B)/tests/test_queue_sweep: WRAP = fallocate
 $(B)/tests/test_lease: WRAP = pread
 $(B)/tests/test_commit: WRAP = flock pwrite
 $(B)/tests/test_statedir: WRAP = fstatfs stat renameat

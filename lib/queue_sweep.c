@@ -1,0 +1,280 @@
+/*
+ * What the queue has left behind: the pages of dead tickets are given back to the file system,
+ * and their FIFOs are removed, group by group, from a cursor in the header.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "beacon.h"
+#include "clock.h"
+#include "fdio.h"
+#include "queue_parts.h"
+
+enum {
+	PAGE_RECORDS = 4096 / RECORD_SIZE,
+	GROUP = QUEUE_CHUNK,     /* records that a sweeper takes at once */
+	BACKLOG = 8 * GROUP,     /* so much behind the cursor is more than starts leave */
+	START_US = 800,          /* of a start; it finishes the group that it is at */
+	SLICE_US = 5000,         /* of a process that waits, between two looks */
+	RECENT_CANCEL_MS = 2000, /* the end of that job may still have to be told */
+};
+
+/* The cursor on a file system that cannot give blocks back: there is no group behind it. */
+static const uint64_t NEVER = INT64_MAX / RECORD_SIZE;
+
+/* What is in a record, a page or a group: nothing, something needed, or dead tickets alone. */
+enum sweep { SWEEP_NOTHING, SWEEP_LIVE, SWEEP_DEAD };
+
+/* --- one record --------------------------------------------------------------------- */
+
+/* Whether the owner of @ticket, or anything it left behind, may live. */
+static bool may_live(const struct queue *queue, const struct ticket *ticket)
+{
+	const struct owner *owner = &ticket->owner;
+	enum owner_state state = OWNER_DEAD;
+
+	if (strcmp(ticket->boot, queue->dir->boot) == 0)
+		state = owner_judge(owner, queue->dir->pidns, NULL);
+	if (state == OWNER_ALIVE || (state == OWNER_UNDECIDED && owner->is_adopted))
+		return true;
+	return beacon_look(queue->dir, owner->token, NULL) != BEACON_GONE;
+}
+
+/* Whether ticket @number may live; also where it is just being rewritten. */
+static bool ticket_may_live(struct queue *queue, uint64_t number, struct ticket *ticket)
+{
+	int kind = ticket_read(&queue->file, number, ticket);
+
+	return kind < 0 || kind == TICKET_BROKEN ||
+	       (kind == TICKET_RECORD && may_live(queue, ticket));
+}
+
+/* Whether a process may still look for @control. */
+static bool control_counts(struct queue *queue, const struct control *control)
+{
+	struct ticket ticket, by;
+
+	if (strcmp(control->boot, queue->dir->boot) != 0)
+		return false;
+	if (control->verb == CONTROL_CANCEL &&
+		clock_age_ms(clock_boot_ms(), control->at_ms) < RECENT_CANCEL_MS)
+		return true;
+	if (!ticket_may_live(queue, control->ticket, &ticket))
+		return false;
+	if (control->verb == CONTROL_PREEMPT)
+		return ticket_may_live(queue, control->by, &by);
+	return true;
+}
+
+/* The owner is dead, and no process holds its FIFOs. */
+static void remove_fifos(const struct queue *queue, const struct owner *owner)
+{
+	static const char *const folders[] = { BEACON_LIVE, BEACON_BELL };
+
+	/* most have left none, and looking for a name is cheaper than removing it */
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+		if (beacon_is_named(queue->dir, folders[i], owner->token))
+			beacon_remove(queue->dir, folders[i], owner->token);
+}
+
+/* Judges the record at @raw; removes the FIFOs of a dead ticket. */
+static enum sweep sweep_record(struct queue *queue, const char *raw)
+{
+	struct control control;
+	struct ticket ticket;
+
+	switch (ticket_decode(raw, &ticket, &control)) {
+	case TICKET_VOID:
+		return SWEEP_NOTHING;
+	case TICKET_RECORD:
+		if (may_live(queue, &ticket))
+			return SWEEP_LIVE;
+		remove_fifos(queue, &ticket.owner);
+		return SWEEP_DEAD;
+	case TICKET_CONTROL:
+		return control_counts(queue, &control) ? SWEEP_LIVE : SWEEP_DEAD;
+	case TICKET_BROKEN: /* perhaps half rewritten */
+	case TICKET_OTHER:  /* the header, or of another version */
+		break;
+	}
+	return SWEEP_LIVE;
+}
+
+/* Judges all records of the page whose first is at @raw.  LIVE: at least one is needed. */
+static enum sweep sweep_page(struct queue *queue, const char *raw)
+{
+	enum sweep found = SWEEP_NOTHING;
+
+	for (unsigned i = 0; i < PAGE_RECORDS; i++) {
+		enum sweep one = sweep_record(queue, raw + i * RECORD_SIZE);
+
+		if (one == SWEEP_LIVE || found == SWEEP_NOTHING)
+			found = one;
+	}
+	return found;
+}
+
+/* --- one group ---------------------------------------------------------------------- */
+
+static int punch(struct queue *queue, uint64_t from, uint64_t to)
+{
+	return fdio_punch(
+		queue->file.fd, (off_t)from * RECORD_SIZE, (off_t)to * RECORD_SIZE);
+}
+
+/*
+ * Sweeps the group from @first on; pages that lie together are given back together.  DEAD: at
+ * least one page was; or a negative errno.
+ */
+static int sweep_group(struct queue *queue, uint64_t first)
+{
+	uint64_t from = first, at = first;
+	int found = SWEEP_LIVE, r;
+	size_t count = 0;
+
+	r = ticket_read_raw(&queue->file, first, GROUP, queue->chunk, &count);
+	for (; r == 0 && at + PAGE_RECORDS <= first + count; at += PAGE_RECORDS) {
+		const char *raw = queue->chunk + (at - first) * RECORD_SIZE;
+
+		if (sweep_page(queue, raw) == SWEEP_DEAD && at > 0) {
+			found = SWEEP_DEAD;
+			continue;
+		}
+		r = punch(queue, from, at);
+		from = at + PAGE_RECORDS;
+	}
+	if (r == 0)
+		r = punch(queue, from, at);
+	return r < 0 ? r : found;
+}
+
+/* --- the cursor --------------------------------------------------------------------- */
+
+static uint64_t page_of(uint64_t number)
+{
+	return number / PAGE_RECORDS * PAGE_RECORDS;
+}
+
+/* The first group with data from the cursor on; it may reach beyond the end. */
+static uint64_t find_group(const struct queue *queue)
+{
+	return page_of(ticket_skip_hole(&queue->file, page_of(queue->header.swept)));
+}
+
+/*
+ * Takes the next whole group before @end for this process: the cursor in the header moves
+ * first, so other sweepers take other groups.  With @may_begin the cursor goes back to the
+ * start for a new lap, once a group was appended since the last lap began: a lap finds what has
+ * died since the one before.  1 with *@ret_first set; 0: there is no group; or a negative errno.
+ */
+static int take_group(
+	struct queue *queue, uint64_t end, bool may_begin, uint64_t *ret_first)
+{
+	struct ticket_header *header = &queue->header;
+	uint64_t first;
+	bool is_whole, is_there;
+	int r;
+
+	ticket_read_header(&queue->file, header);
+	if (header->swept != NEVER && (header->swept > end || header->lap > end))
+		header->swept = header->lap = 0; /* the file was longer */
+	is_there = header->swept + GROUP <= end;
+	first = is_there ? find_group(queue) : header->swept;
+	is_whole = first + GROUP <= end;
+	if (!is_whole && may_begin && end >= GROUP && header->lap + GROUP <= end) {
+		header->lap = end;
+		first = 0;
+		is_whole = true;
+	} else if (!is_there) {
+		return 0;
+	}
+	/* behind nothing but a hole the cursor stays, until a whole group is there */
+	header->swept = is_whole ? first + GROUP : first < end ? first : page_of(end);
+	if (header->punched < first && first < end)
+		header->punched = first;
+	*ret_first = first;
+	r = ticket_write_header(&queue->file, header);
+	return r < 0 ? r : is_whole;
+}
+
+/* This file system has no holes: no group is worth a look, for any process. */
+static void give_up(struct queue *queue)
+{
+	ticket_read_header(&queue->file, &queue->header);
+	queue->header.swept = queue->header.lap = NEVER;
+	(void)!ticket_write_header(&queue->file, &queue->header);
+}
+
+/* Returns an enum sweep; NOTHING: no group was left. */
+static enum sweep sweep_next(struct queue *queue, uint64_t end, bool may_begin)
+{
+	uint64_t first = 0;
+	int r = take_group(queue, end, may_begin, &first);
+
+	if (r > 0)
+		r = sweep_group(queue, first);
+	if (r == -EOPNOTSUPP)
+		give_up(queue);
+	queue->chunk_count = 0; /* what is in it may be given back by now */
+	return r < 0 ? SWEEP_NOTHING : (enum sweep)r;
+}
+
+/* --- slices ------------------------------------------------------------------------- */
+
+static int64_t now_us(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static bool has_backlog(const struct queue *queue, uint64_t end)
+{
+	return queue->header.swept + BACKLOG <= end;
+}
+
+/* Rings the ticket at the hint, whose owner then finds the backlog and sweeps it. */
+static void call_waiter(struct queue *queue)
+{
+	struct ticket ticket;
+
+	if (ticket_read(&queue->file, queue->header.hint, &ticket) == TICKET_RECORD &&
+		ticket.state == TICKET_WAITING)
+		beacon_ring(queue->dir, ticket.owner.token);
+}
+
+void queue_sweep(struct queue *queue)
+{
+	int64_t until_us = now_us() + START_US;
+	bool has_dead = false;
+	enum sweep found;
+	uint64_t end;
+
+	if (ticket_end(&queue->file, &end) < 0)
+		return;
+	do {
+		found = sweep_next(queue, end, true);
+		has_dead = has_dead || found == SWEEP_DEAD;
+		/* readers pass what is before the hint without reading it */
+	} while (found != SWEEP_NOTHING && queue->header.swept > queue->header.hint &&
+		 now_us() < until_us);
+	if (has_dead && has_backlog(queue, end))
+		call_waiter(queue);
+}
+
+bool queue_has_backlog(const struct queue *queue)
+{
+	return has_backlog(queue, queue->end);
+}
+
+bool queue_sweep_slice(struct queue *queue)
+{
+	int64_t until_us = now_us() + SLICE_US;
+	enum sweep found;
+
+	do
+		found = sweep_next(queue, queue->end, false);
+	while (found != SWEEP_NOTHING && now_us() < until_us);
+	return found != SWEEP_NOTHING && queue_has_backlog(queue);
+}
