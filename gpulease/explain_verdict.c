@@ -112,6 +112,9 @@ static void explain_lack(
 		text_add(out, "none is free");
 	else
 		add_room(view, verdict, out);
+	if (verdict->kind == VERDICT_LEASED && verdict->behind)
+		text_addf(out, " beside what is kept for ticket %llu",
+			(unsigned long long)verdict->behind);
 	if (verdict->state != GPU_FREE && verdict->state != GPU_LEASED) {
 		text_add(out, "; ");
 		explain_blame(view, verdict, out);

@@ -110,11 +110,11 @@ static int plan_other(
 		return 0;
 	/* for ever, too, until it notices */
 	r = hold_judge(&broker->book, row, false, &held);
-	if (r < 0 || plan_is_closed(plan)) /* then it was for the name alone */
+	if (r < 0 || plan->is_cut) /* then it was for the name alone */
 		return r < 0 ? r : 0;
 	theirs = hold_row(row->number, &row->ticket, &held);
 	verdict = plan_next(plan, &theirs);
-	/* the head, and who is held back by a limit, hold those behind them back */
+	/* a head, and a ticket held back by a limit, hold back tickets behind them */
 	if (verdict.kind == VERDICT_START || verdict.kind == VERDICT_LIMIT ||
 		verdict.kind == VERDICT_LEASED)
 		return watch_other(broker, row);
@@ -135,13 +135,19 @@ static int plan_ahead(struct broker *broker)
 	struct plan *plan = &broker->plan;
 	struct queue_cursor cursor;
 	struct queue_row row;
-	int r = 0;
+	int r;
 
 	plan_begin(plan, &broker->view.facts);
 	queue_order_begin(&cursor, broker_place(broker));
-	while (r == 0 && (broker->ticket.request.is_singleton || !plan_is_closed(plan)) &&
-		(r = queue_next_in_order(&broker->queue, &cursor, &row)) == 0)
+	while ((r = queue_next_in_order(&broker->queue, &cursor, &row)) == 0) {
+		if (!plan->is_cut && plan_can_be_cut(plan) && broker_counts(broker, &row))
+			plan_cut(plan);
+		if (plan->is_cut && !broker->ticket.request.is_singleton)
+			return 0;
 		r = plan_other(broker, &row, plan);
+		if (r < 0)
+			return r;
+	}
 	return r < 0 ? r : 0;
 }
 

@@ -84,12 +84,13 @@ static struct gpuset find_left(const struct snapshot *view, size_t *ret_count)
 }
 
 /*
- * Whether what is free of its GPUs is kept for it, or becomes so before the rest does: so it is
- * for the head, and for whom a limit of all holds back, whom nobody overtakes.
+ * Whether what is free of its GPUs is kept for the ticket, or becomes so before the rest does.  It
+ * is for the first head, and for a ticket held back by a limit for all, which no ticket overtakes.
+ * It is not for a later head: the first one may take what the preempted jobs leave.
  */
 static bool is_kept_for(const struct verdict *verdict)
 {
-	return verdict->kind == VERDICT_LEASED ||
+	return (verdict->kind == VERDICT_LEASED && verdict->is_first) ||
 	       (verdict->kind == VERDICT_LIMIT && !verdict->behind &&
 		       limit_is_for_all(verdict->limit.kind));
 }

@@ -1,9 +1,6 @@
 #include "policy.h"
 #include "policy_reserve.h"
 
-/* A backfilled job is to be gone this long before the head could start. */
-enum { BACKFILL_MARGIN_MS = 5000 };
-
 bool gpu_state_is_silent(enum gpu_state state)
 {
 	return state == GPU_LINGERING || state == GPU_SETTLING || state == GPU_LOCKED ||
@@ -35,6 +32,7 @@ static void begin_gpu(struct plan *plan, unsigned slot)
 	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 	struct need whole = NEED_WHOLE;
 
+	plan->last_start[slot] = PLAN_NO_START;
 	gpuset_add(&plan->present, slot);
 	if (gpu->is_instance)
 		gpuset_add(&plan->instances, slot);
@@ -49,13 +47,14 @@ static void begin_gpu(struct plan *plan, unsigned slot)
 
 void plan_begin(struct plan *plan, const struct plan_facts *facts)
 {
-	/* not the arrays: most of them nobody looks at */
+	/* not the arrays: most of their pages stay untouched */
 	plan->facts = facts;
 	plan->present = plan->usable = plan->free = GPUSET_NONE;
 	plan->open = plan->reserved = plan->instances = GPUSET_NONE;
-	plan->head = plan->first_blocked = 0;
-	plan->head_start_ms = plan->backfill_ms = 0;
-	plan->start_count = 0;
+	plan->is_cut = false;
+	plan->first_blocked = 0;
+	plan->backfill_ms = 0;
+	plan->head_count = plan->start_count = 0;
 	for (unsigned slot = 0; slot < GPUSET_MAX; slot++)
 		if (facts->gpus[slot].exists)
 			begin_gpu(plan, slot);
@@ -73,14 +72,14 @@ static struct gpuset may_have(
 	return row->gpus > 1 ? gpuset_minus(&out, &plan->instances) : out;
 }
 
-/* Where it would fit had all leases ended; looks for no more than @most of them. */
-static struct gpuset find_candidates(
-	const struct plan *plan, const struct plan_row *row, unsigned most)
+/* Where in @set it would fit had all leases ended; looks for no more than @most of them. */
+static struct gpuset find_candidates(const struct plan *plan, const struct plan_row *row,
+	const struct gpuset *set, unsigned most)
 {
-	struct gpuset from = may_have(plan, row, &plan->present), out = GPUSET_NONE;
+	struct gpuset from = may_have(plan, row, set), out = GPUSET_NONE;
 
 	if (need_is_whole(&row->need))
-		return may_have(plan, row, &plan->usable);
+		return gpuset_and(&from, &plan->usable);
 	gpuset_for_each (slot, &from) {
 		const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 		struct room all = room_at(gpu, INT64_MAX);
@@ -114,39 +113,43 @@ static struct gpuset find_room(const struct plan *plan, const struct plan_row *r
 	return out;
 }
 
-/* --- past the head -------------------------------------------------------------------- */
+/* --- past the heads ------------------------------------------------------------------- */
 
-/* Whether @row is certain to have ended before the head could start. */
-static bool may_backfill(const struct plan *plan, const struct plan_row *row)
+/* Whether @row is certain to have ended before the head of the reserved GPU could start. */
+static bool may_backfill(
+	const struct plan *plan, const struct plan_row *row, unsigned slot)
 {
-	return plan->backfill_ms && row->limit_ms &&
-	       plan->facts->now_ms + row->limit_ms + row->grace_ms + BACKFILL_MARGIN_MS <=
-		       plan->backfill_ms;
+	return policy_ends_before(
+		plan, row, plan->heads[plan->head_of[slot]].backfill_ms);
 }
 
-/* Leaves of @room what the head does not need, or can do without as long as @row runs. */
-static struct gpuset spare_head(
+/* The same before any head could. */
+static bool ends_before_all(const struct plan *plan, const struct plan_row *row)
+{
+	return policy_ends_before(plan, row, plan->backfill_ms);
+}
+
+/* Leaves of @room what the heads do not need, or can do without as long as @row runs. */
+static struct gpuset spare_heads(
 	const struct plan *plan, const struct plan_row *row, struct gpuset room)
 {
 	struct gpuset asked = gpuset_and(&room, &plan->reserved);
 
-	if (may_backfill(plan, row))
-		return room;
 	gpuset_for_each (slot, &asked)
-		if (!room_fits(&plan->later[slot], &plan->facts->gpus[slot], &row->need,
-			    plan->facts->margin_mib))
+		if (!may_backfill(plan, row, (unsigned)slot) &&
+			!room_fits(&plan->later[slot], &plan->facts->gpus[slot],
+				&row->need, plan->facts->margin_mib))
 			gpuset_remove(&room, (unsigned)slot);
 	return room;
 }
 
-/* Whether the limits that bind @row allow it and, unless it will have ended, the head as well. */
+/* Whether the limits that bind @row allow it beside all heads, once these have started. */
 static bool leaves_quota(const struct plan *plan, const struct plan_row *row)
 {
 	struct quota_excess excess;
 
-	return !plan->head || may_backfill(plan, row) ||
-	       !quota_forbids(
-		       &plan->later_quota, row->uid, row->gpus, &row->need, &excess);
+	return !plan->head_count || !quota_forbids(&plan->later_quota, row->uid,
+					    row->gpus, &row->need, &excess);
 }
 
 /* --- verdicts ---------------------------------------------------------------------- */
@@ -157,13 +160,16 @@ static void take(struct plan *plan, const struct plan_row *row, unsigned slot)
 	struct room *now = &plan->now[slot];
 
 	room_take(now, gpu, &row->need);
-	plan->starts[plan->start_count++] = (struct plan_start){ slot,
-		{ .percent = row->need.percent,
+	plan->starts[plan->start_count] = (struct plan_start){
+		.use = { .percent = row->need.percent,
 			.mib = need_mib(&row->need, gpu->total_mib),
 			.end_ms = row->limit_ms ? plan->facts->now_ms + row->limit_ms +
 							  row->grace_ms
-						: 0 } };
-	if (gpuset_has(&plan->reserved, slot) && !may_backfill(plan, row))
+						: 0 },
+		.next = plan->last_start[slot],
+	};
+	plan->last_start[slot] = (uint16_t)plan->start_count++;
+	if (gpuset_has(&plan->reserved, slot) && !may_backfill(plan, row, slot))
 		room_take(&plan->later[slot], gpu, &row->need);
 	gpuset_remove(&plan->free, slot);
 	if (!is_open(plan, slot, now))
@@ -190,7 +196,7 @@ static void start(struct plan *plan, const struct plan_row *row, struct gpuset o
 	gpuset_for_each (slot, &verdict->gpus)
 		take(plan, row, (unsigned)slot);
 	quota_count(&plan->quota, row->uid, row->gpus, &row->need);
-	if (plan->head && !may_backfill(plan, row))
+	if (plan->head_count && !ends_before_all(plan, row))
 		quota_count(&plan->later_quota, row->uid, row->gpus, &row->need);
 }
 
@@ -249,51 +255,118 @@ static void find_best(
 	}
 }
 
-/* What keeps @row waiting, which has not found enough room, or must not have it. */
-static void refuse(struct plan *plan, const struct plan_row *row, struct verdict *verdict)
+/* The first head with a GPU of @set reserved; NULL: none has. */
+static const struct plan_head *first_head_on(
+	const struct plan *plan, const struct gpuset *set)
 {
-	/* behind a head it only matters whether there are enough */
-	struct gpuset candidates =
-		find_candidates(plan, row, plan->head ? row->gpus : GPUSET_MAX);
+	for (unsigned i = 0; i < plan->head_count && !gpuset_is_empty(set); i++) {
+		struct gpuset common = gpuset_and(set, &plan->heads[i].reserved);
+
+		if (!gpuset_is_empty(&common))
+			return &plan->heads[i];
+	}
+	return NULL;
+}
+
+/* Makes @row a head on some of @candidates; the heads keep @kept, which it could have now. */
+static void become_head(struct plan *plan, const struct plan_row *row,
+	struct gpuset candidates, struct gpuset kept, struct verdict *verdict)
+{
+	const struct plan_head *before = first_head_on(plan, &kept), *head;
 	struct gpuset asked = gpuset_and(&plan->present, &row->allow);
-	bool is_short = gpuset_count(&candidates) < row->gpus;
+
+	verdict->kind = VERDICT_LEASED;
+	verdict->free -= gpuset_count(&kept);
+	verdict->behind = before ? before->ticket : 0;
+	verdict->is_first = !plan->head_count;
+	if (!need_is_whole(&row->need))
+		find_best(plan, gpuset_minus(&asked, &plan->reserved), verdict);
+	blame(plan, row, candidates, verdict);
+	head = policy_reserve(plan, row, candidates);
+	verdict->start_ms = verdict->is_first ? head->start_ms : 0;
+}
+
+/* The first head on whose GPUs @row would fit later, if @missing of all reserved ones do. */
+static const struct plan_head *find_head(
+	const struct plan *plan, const struct plan_row *row, unsigned missing)
+{
+	const struct plan_head *first = NULL;
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < plan->head_count && found < missing; i++) {
+		struct gpuset set = find_candidates(
+			plan, row, &plan->heads[i].reserved, missing - found);
+
+		found += gpuset_count(&set);
+		if (found && !first)
+			first = &plan->heads[i];
+	}
+	return found < missing ? NULL : first;
+}
+
+static void come_behind(
+	const struct plan *plan, const struct plan_head *head, struct verdict *verdict)
+{
+	verdict->kind = VERDICT_BEHIND;
+	verdict->behind = head->ticket;
+	verdict->behind_gpus = head->gpus;
+	verdict->behind_need = head->need;
+	verdict->start_ms = head == plan->heads ? head->start_ms : 0;
+}
+
+/* It waits for something that is no lease. */
+static void refuse_for_good(
+	const struct plan *plan, const struct plan_row *row, struct verdict *verdict)
+{
+	struct gpuset asked = gpuset_and(&plan->present, &row->allow);
+
+	verdict->kind = VERDICT_GPU;
+	if (!need_is_whole(&row->need))
+		find_best(plan, asked, verdict);
+	blame(plan, row, asked, verdict);
+}
+
+/*
+ * What keeps @row waiting, which has not found enough room.  The heads keep @kept, which it could
+ * have now.
+ */
+static void refuse(struct plan *plan, const struct plan_row *row, struct gpuset kept,
+	struct verdict *verdict)
+{
+	bool can_reserve = !plan->is_cut && leaves_quota(plan, row);
+	struct gpuset left = gpuset_minus(&plan->present, &plan->reserved);
+	struct gpuset candidates = find_candidates(
+		plan, row, &left, can_reserve ? (unsigned)GPUSET_MAX : row->gpus);
+	unsigned count = gpuset_count(&candidates);
+	const struct plan_head *head = plan->heads;
 
 	if (!plan->first_blocked)
 		plan->first_blocked = row->ticket;
-	if (!need_is_whole(&row->need) && (is_short || !plan->head))
-		find_best(plan, asked, verdict);
-	if (is_short) {
-		verdict->kind = VERDICT_GPU;
-		blame(plan, row, asked, verdict);
+	if (count >= row->gpus && can_reserve) {
+		become_head(plan, row, candidates, kept, verdict);
 		return;
 	}
-	if (!plan->head) {
-		verdict->kind = VERDICT_LEASED;
-		blame(plan, row, candidates, verdict);
-		policy_reserve(plan, row, candidates);
-		verdict->start_ms = plan->head_start_ms;
-		return;
-	}
-	verdict->kind = VERDICT_BEHIND;
-	verdict->behind = plan->head;
-	verdict->behind_gpus = plan->head_gpus;
-	verdict->behind_need = plan->head_need;
-	verdict->start_ms = plan->head_start_ms;
+	if (count < row->gpus)
+		head = find_head(plan, row, row->gpus - count);
+	if (head)
+		come_behind(plan, head, verdict);
+	else
+		refuse_for_good(plan, row, verdict);
 }
 
 /* A limit forbids it.  Who waits for what is no lease as well holds nobody back within it. */
 static void refuse_by_limit(
 	struct plan *plan, const struct plan_row *row, struct verdict *verdict)
 {
-	struct gpuset candidates = find_candidates(plan, row, row->gpus);
+	struct gpuset candidates = find_candidates(plan, row, &plan->present, row->gpus);
 
 	if (gpuset_count(&candidates) < row->gpus) {
-		refuse(plan, row, verdict);
+		refuse(plan, row, GPUSET_NONE, verdict);
 		return;
 	}
 	quota_hold(&plan->quota, row->uid, verdict->limit.kind, row->ticket);
 	verdict->kind = VERDICT_LIMIT;
-	verdict->behind = plan->head;
+	verdict->behind = plan->head_count ? plan->heads[0].ticket : 0;
 }
 
 struct verdict plan_next(struct plan *plan, const struct plan_row *row)
@@ -319,11 +392,12 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row)
 		refuse_by_limit(plan, row, &out);
 		return out;
 	}
-	offered = spare_head(plan, row, room);
-	if (gpuset_count(&offered) >= row->gpus && leaves_quota(plan, row))
+	offered = spare_heads(plan, row, room);
+	if (gpuset_count(&offered) >= row->gpus &&
+		(ends_before_all(plan, row) || leaves_quota(plan, row)))
 		start(plan, row, offered, &out);
 	else
-		refuse(plan, row, &out);
+		refuse(plan, row, gpuset_minus(&room, &offered), &out);
 	return out;
 }
 
@@ -334,10 +408,21 @@ bool plan_is_closed(const struct plan *plan)
 	if (!plan->first_blocked)
 		return false;
 	gpuset_for_each (slot, &plan->open) {
-		/* without a bound for the head nobody is let past it */
-		if (plan->backfill_ms || !gpuset_has(&plan->reserved, (unsigned)slot) ||
+		/* a head without a bound lets none pass */
+		if (!gpuset_has(&plan->reserved, (unsigned)slot) ||
+			plan->heads[plan->head_of[slot]].backfill_ms ||
 			is_open(plan, (unsigned)slot, &plan->later[slot]))
 			return false;
 	}
 	return true;
+}
+
+bool plan_can_be_cut(const struct plan *plan)
+{
+	return plan_is_closed(plan) && (plan->head_count || plan->quota.all.held);
+}
+
+void plan_cut(struct plan *plan)
+{
+	plan->is_cut = true;
 }

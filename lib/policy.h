@@ -1,25 +1,29 @@
 /*
- * The policy: FIFO with a protected head.  Pure: no clock, no I/O; the same facts give every
+ * The policy: FIFO with reservations.  Pure: no clock, no I/O; the same facts give every
  * waiter the same plan.
  *
  * A plan is a fold over the waiting tickets in their order (priority, then number).  Each is
- * offered the room on the GPUs that nobody before it took:
+ * offered the room that no ticket before it took:
  *
  * - It is held back, by a limit or by a job that it waits for: it keeps its place, takes
- *   nothing and protects nothing.
+ *   nothing and reserves nothing.
  * - There is enough: it starts, and the room is taken.
- * - There is not, but would be had all present leases ended: the first such ticket is the
- *   head and gets a reservation, room on the GPUs where it is to be had soonest and its part
- *   of the limits.  Nobody behind it gets that, except who is certain to have ended before
- *   the head could start (backfill), or who leaves the head enough.  Where something is left
- *   of those who have ended, which may be gone at any moment or stay, it is kept what it
- *   needs in either case.
+ * - There is not, but would be had all present leases ended, and enough of those GPUs are not
+ *   reserved: it becomes a head.  It reserves the GPUs on which its room is to be had soonest,
+ *   and its part of the limits.  Each GPU has at most one head.
+ * - The same, but too few of those GPUs are not reserved: it is behind the heads that have
+ *   reserved them, and reserves nothing.
  * - It waits for something that is no lease (a GPU that is paused, broken, locked or used
- *   outside gpulease), perhaps for a limit as well: it keeps its place and protects nothing,
+ *   outside gpulease), perhaps for a limit as well: it keeps its place and reserves nothing,
  *   so that a broken card does not stop the machine.
  *
- * Since only what lies before a ticket matters to it, a waiter feeds the rows up to its own
- * and stops early once plan_is_closed().
+ * A ticket gets a reserved GPU only if its job is certain to have ended before the head of that
+ * GPU could start (backfill), or if it leaves that head enough.  So no later ticket delays a
+ * head.  What is left of a lease whose owner has ended may be gone at any moment or stay.  A
+ * head reserves what it needs in either case.
+ *
+ * Only what lies before a ticket matters to it.  So a waiter feeds the rows up to its own, and
+ * leaves some out once plan_can_be_cut().
  *
  * How much of a GPU a job needs and whether there is so much is room.h's; which of several
  * sets of GPUs it gets is choice.h's.
@@ -67,7 +71,7 @@ struct plan_facts {
 
 enum verdict_kind {
 	VERDICT_START,  /* ->gpus are its GPUs */
-	VERDICT_LEASED, /* leases have to end first */
+	VERDICT_LEASED, /* leases have to end first; the ticket is a head */
 	VERDICT_BEHIND, /* there would be enough, but ticket ->behind comes first */
 	VERDICT_GPU,    /* what is missing is no lease's: ->state of GPU slot ->slot */
 	VERDICT_HELD,   /* by what its row says */
@@ -77,21 +81,27 @@ enum verdict_kind {
 struct verdict {
 	enum verdict_kind kind;
 	struct gpuset gpus;
-	unsigned wanted, free; /* free: now, of those that it may have */
+	unsigned wanted,
+		free; /* free: now, of those that it may have; VERDICT_LEASED: and get */
 	struct need need;
 	/* the most that one of them has: percent, and MiB of those with the percent */
 	struct room best;
 
 	/*
-	 * VERDICT_BEHIND: the head, and what it waits for; 0 GPUs: for a limit.  VERDICT_LIMIT:
-	 * the head before it, 0: there is none
+	 * VERDICT_BEHIND: a ticket before it, and what that waits for; 0 GPUs: for a limit.
+	 * VERDICT_LEASED: the first head that keeps room which is free now, 0: none does.
+	 * VERDICT_LIMIT: the first head before it, 0: there is none.
 	 */
 	uint64_t behind;
 	unsigned behind_gpus;
 	struct need behind_need;
+	/* VERDICT_LEASED: it is the first head, so only leases stand in its way */
+	bool is_first;
 	/*
-	 * VERDICT_LEASED, VERDICT_BEHIND: when the head starts at the latest; HOLD_UNTIL: from
-	 * when on it may start; 0: nobody knows
+	 * When the first head starts at the latest: for VERDICT_LEASED if it is that head, for
+	 * VERDICT_BEHIND if ->behind is.  A later head has no such time, because an earlier ticket
+	 * may take its GPUs if these come free sooner than its own.  HOLD_UNTIL: from when on it
+	 * may start.  0: not known.
 	 */
 	int64_t start_ms;
 
@@ -103,10 +113,23 @@ struct verdict {
 	struct quota_excess limit; /* VERDICT_LIMIT */
 };
 
-/* Room on one GPU that somebody who starts has taken. */
+/* Room on one GPU that a ticket which starts has taken. */
 struct plan_start {
-	unsigned slot;
 	struct plan_use use;
+	unsigned next; /* the start before it on the same GPU, PLAN_NO_START: none */
+};
+
+enum { PLAN_STARTS_MAX = GPUSET_MAX * ROOM_LEASES, PLAN_NO_START = PLAN_STARTS_MAX };
+
+/* A blocked ticket, and what is reserved for it. */
+struct plan_head {
+	uint64_t ticket;
+	uint32_t uid;
+	unsigned gpus; /* how many it needs */
+	struct need need;
+	struct gpuset reserved; /* more than it needs while a GPU is clearing */
+	int64_t start_ms;       /* when it could start at the latest; 0: not known */
+	int64_t backfill_ms;    /* by when others have to be gone; 0: none may pass */
 };
 
 /* What is mostly touched comes first, and of the arrays as much as there are GPUs. */
@@ -117,20 +140,22 @@ struct plan {
 	struct gpuset usable;    /* at most leases stand between them and a whole job */
 	struct gpuset free;      /* to be given away whole, now */
 	struct gpuset open;      /* with any room now for some kind of job */
-	struct gpuset reserved;  /* for the head; a part of it may be free */
-	uint64_t head;           /* the protected ticket, 0: none yet */
-	unsigned head_gpus;
-	struct need head_need;
-	int64_t head_start_ms; /* when it could start at the latest; 0: nobody knows */
-	int64_t backfill_ms; /* and by when others have to be gone; 0: nobody may pass */
-	uint64_t first_blocked;      /* the first that GPUs keep waiting; 0: none */
+	struct gpuset reserved;  /* for any head; a part of a GPU may be free */
+	bool is_cut;             /* plan_cut() was called */
+	unsigned head_count, start_count;
+	int64_t backfill_ms; /* the least of all heads; 0: one of them lets none pass */
+	uint64_t first_blocked; /* the first ticket that GPUs keep waiting; 0: none */
+	struct quota quota;
+	struct quota later_quota; /* with all heads, when these start */
+	uint8_t head_of
+		[GPUSET_MAX]; /* by slot, of reserved GPUs: the index of the head */
+	uint16_t last_start
+		[GPUSET_MAX];        /* by slot: the latest in ->starts, PLAN_NO_START */
 	struct room now[GPUSET_MAX]; /* on each GPU, beside what is taken */
 	struct room
 		later[GPUSET_MAX]; /* on reserved ones, beside the head when it starts */
-	struct quota quota;
-	struct quota later_quota; /* with the head, when that starts */
-	unsigned start_count;
-	struct plan_start starts[GPUSET_MAX * ROOM_LEASES];
+	struct plan_head heads[GPUSET_MAX]; /* in the order of their tickets */
+	struct plan_start starts[PLAN_STARTS_MAX];
 };
 
 /* What @ticket, number @number, asks for; nothing holds it. */
@@ -145,11 +170,16 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts);
 /* Offers the next ticket in the order what is left, and says what comes of it. */
 struct verdict plan_next(struct plan *plan, const struct plan_row *row);
 
-/*
- * Whether no ticket from here on can start, whatever it asks for: so rows behind need not be
- * looked at for the sake of one behind them.
- */
+/* Whether no ticket from here on can start, whatever it asks for. */
 bool plan_is_closed(const struct plan *plan);
+
+/*
+ * Leaves out the rows from here up to a waiter's own, if plan_can_be_cut(): the plan is closed and
+ * names a ticket that the waiter is behind.  A later row reserves nothing, because which GPUs the
+ * rows left out would have reserved is not known.
+ */
+bool plan_can_be_cut(const struct plan *plan);
+void plan_cut(struct plan *plan);
 
 /* Whether the end of this state raises no event, so that only a timer can find it. */
 bool gpu_state_is_silent(enum gpu_state state);

@@ -1,7 +1,16 @@
 #include "policy_reserve.h"
 
+/* A backfilled job is to be gone this long before the head could start. */
+enum { BACKFILL_MARGIN_MS = 5000 };
+
 /* What becomes of what is left of those who have ended. */
 enum remains { REMAINS_STAY, REMAINS_GO };
+
+/* Over those that start on the GPU in this plan. */
+#define for_each_start(start, plan, slot)                                                \
+	for (const struct plan_start *start = &(plan)->starts[(plan)->last_start[slot]]; \
+		start != &(plan)->starts[PLAN_NO_START];                                 \
+		start = &(plan)->starts[start->next])
 
 /* The room on a GPU at that time, beside the leases and those who start in this plan. */
 static struct room room_then(
@@ -11,9 +20,7 @@ static struct room room_then(
 	struct room room =
 		remains == REMAINS_GO ? room_cleared_at(gpu, at_ms) : room_at(gpu, at_ms);
 
-	for (unsigned i = 0; i < plan->start_count; i++)
-		if (plan->starts[i].slot == slot)
-			room_take_use(&room, gpu, &plan->starts[i].use, at_ms);
+	for_each_start(start, plan, slot) room_take_use(&room, gpu, &start->use, at_ms);
 	return room;
 }
 
@@ -26,20 +33,19 @@ static int64_t next_end_ms(const struct plan *plan, unsigned slot, int64_t at_ms
 	for (unsigned i = 0; i < gpu->use_count; i++)
 		if (gpu->uses[i].end_ms > at_ms)
 			next_ms = min_i64(next_ms, gpu->uses[i].end_ms);
-	for (unsigned i = 0; i < plan->start_count; i++)
-		if (plan->starts[i].slot == slot && plan->starts[i].use.end_ms > at_ms)
-			next_ms = min_i64(next_ms, plan->starts[i].use.end_ms);
+	for_each_start(start, plan, slot) if (start->use.end_ms > at_ms) next_ms =
+		min_i64(next_ms, start->use.end_ms);
 	return next_ms;
 }
 
-/* When @row fits on the GPU at the latest; INT64_MAX: nobody knows. */
+/* When @row fits on the GPU at the latest; INT64_MAX: that is not known. */
 static int64_t fits_ms(const struct plan *plan, const struct plan_row *row, unsigned slot,
 	enum remains remains)
 {
 	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 	int64_t now_ms = plan->facts->now_ms, at_ms = now_ms;
 
-	/* somebody behind a lease, or memory that is still held: no limit ends that */
+	/* processes that a lease has left behind, or memory still held: no limit ends that */
 	if (remains == REMAINS_STAY && (gpu->state == GPU_SETTLING || gpu->settling_mib ||
 					       gpu->state == GPU_LINGERING))
 		return INT64_MAX;
@@ -53,14 +59,14 @@ static int64_t fits_ms(const struct plan *plan, const struct plan_row *row, unsi
 	return at_ms;
 }
 
-/* What the head leaves of the GPU to those who stay; nothing where its start has no bound. */
+/* What the head leaves of the GPU to jobs that stay; nothing if its start has no bound. */
 static struct room beside_head(
 	const struct plan *plan, const struct plan_row *row, unsigned slot, int64_t at_ms)
 {
 	uint64_t margin_mib = plan->facts->margin_mib;
 	struct room room = { .leases = 0 };
 
-	if (at_ms == INT64_MAX) /* nobody knows */
+	if (at_ms == INT64_MAX)
 		return room;
 	room = room_then(plan, slot, at_ms, REMAINS_STAY);
 	room_take(&room, &plan->facts->gpus[slot], &row->need);
@@ -78,9 +84,19 @@ static bool is_any_clearing(const struct plan *plan, struct gpuset of)
 	return false;
 }
 
+/* Reserves one GPU for the latest head, with what is left beside @row at @at_ms. */
+static void reserve_gpu(
+	struct plan *plan, const struct plan_row *row, unsigned slot, int64_t at_ms)
+{
+	gpuset_add(&plan->reserved, slot);
+	gpuset_add(&plan->heads[plan->head_count - 1].reserved, slot);
+	plan->head_of[slot] = (uint8_t)(plan->head_count - 1);
+	plan->later[slot] = beside_head(plan, row, slot, at_ms);
+}
+
 /*
- * Takes the GPUs soonest to be free for the head, then the lowest slots.  Returns when it could
- * start on them at the latest; INT64_MAX: nobody knows.
+ * Takes the GPUs soonest to be free for the latest head, then the lowest slots.  Returns when it
+ * could start on them at the latest; INT64_MAX: that is not known.
  */
 static int64_t reserve_gpus(struct plan *plan, const struct plan_row *row,
 	struct gpuset candidates, enum remains remains)
@@ -102,29 +118,52 @@ static int64_t reserve_gpus(struct plan *plan, const struct plan_row *row,
 		/* the others were already, for none of them is soonest that was not before */
 		if (remains == REMAINS_GO && !gpu_is_clearing(&plan->facts->gpus[best]))
 			continue;
-		gpuset_add(&plan->reserved, (unsigned)best);
-		plan->later[best] = beside_head(plan, row, (unsigned)best,
+		reserve_gpu(plan, row, (unsigned)best,
 			remains == REMAINS_STAY ? when_ms[best] : INT64_MAX);
 	}
 	return start_ms;
 }
 
-void policy_reserve(
+bool policy_ends_before(
+	const struct plan *plan, const struct plan_row *row, int64_t bound_ms)
+{
+	return bound_ms && row->limit_ms &&
+	       plan->facts->now_ms + row->limit_ms + row->grace_ms + BACKFILL_MARGIN_MS <=
+		       bound_ms;
+}
+
+/*
+ * All heads beside all that runs or starts before the last of them.  Which leases have ended when a
+ * head starts is not looked at: the plan does not know whose they are.
+ */
+static void reserve_quota(struct plan *plan)
+{
+	quota_copy(&plan->later_quota, &plan->quota);
+	for (unsigned i = 0; i < plan->head_count; i++)
+		quota_count(&plan->later_quota, plan->heads[i].uid, plan->heads[i].gpus,
+			&plan->heads[i].need);
+}
+
+const struct plan_head *policy_reserve(
 	struct plan *plan, const struct plan_row *row, struct gpuset candidates)
 {
+	struct plan_head *head = &plan->heads[plan->head_count++];
 	int64_t stay_ms, go_ms;
 
-	plan->head = row->ticket;
-	plan->head_gpus = row->gpus;
-	plan->head_need = row->need;
-	/* which leases have ended by then is not looked at: whose they are is not known here */
-	quota_copy(&plan->later_quota, &plan->quota);
-	quota_count(&plan->later_quota, row->uid, row->gpus, &row->need);
+	*head = (struct plan_head){ .ticket = row->ticket,
+		.uid = row->uid,
+		.gpus = row->gpus,
+		.need = row->need };
+	reserve_quota(plan);
 	go_ms = stay_ms = reserve_gpus(plan, row, candidates, REMAINS_STAY);
 	if (is_any_clearing(plan, candidates))
 		go_ms = reserve_gpus(plan, row, candidates, REMAINS_GO);
-	if (stay_ms == INT64_MAX)
-		return;
-	plan->head_start_ms = stay_ms;
-	plan->backfill_ms = go_ms > plan->facts->now_ms ? go_ms : 0;
+	if (stay_ms != INT64_MAX) {
+		head->start_ms = stay_ms;
+		head->backfill_ms = go_ms > plan->facts->now_ms ? go_ms : 0;
+	}
+	plan->backfill_ms = plan->head_count == 1
+				    ? head->backfill_ms
+				    : min_i64(plan->backfill_ms, head->backfill_ms);
+	return head;
 }

@@ -1,11 +1,11 @@
 /*
- * The head's reservation, a part of the policy.  Pure.
+ * The reservations, a part of the policy.  Pure.
  *
- * What is left of those who have ended (memory that settles, processes of a dead owner) may be
- * gone at any moment or stay for hours.  So the head is given the GPUs soonest to be had twice:
- * as if it stayed, which says when it starts at the latest, and as if it went now, by which
- * backfill is bound.  Otherwise each end of a job would show a reservation elsewhere and later
- * for a moment, and let somebody past for as long.
+ * What is left of a lease whose owner has ended (memory that settles, processes) may be gone at
+ * any moment or stay for hours.  So a head is given the GPUs soonest to be had twice: as if it
+ * stayed, which says when the head starts at the latest, and as if it went now, by which backfill
+ * is bound.  Otherwise each end of a job would move a reservation elsewhere for a moment, and a
+ * ticket would pass meanwhile.
  */
 #ifndef GPULEASE_POLICY_RESERVE_H
 #define GPULEASE_POLICY_RESERVE_H
@@ -13,11 +13,15 @@
 #include "policy.h"
 
 /*
- * Makes @row the head of @plan, whose first it is: takes of @candidates, where it would fit had
- * all leases ended, the GPUs soonest to be free, then the lowest slots; and its part of the
- * limits.
+ * Makes @row the next head of @plan.  It takes the GPUs soonest to be free, then the lowest slots,
+ * of @candidates: those where it would fit had all leases ended, none of them reserved, at least as
+ * many as it needs.  It takes its part of the limits, too.  Returns the head.
  */
-void policy_reserve(
+const struct plan_head *policy_reserve(
 	struct plan *plan, const struct plan_row *row, struct gpuset candidates);
+
+/* Whether @row is certain to have ended before @bound_ms; 0: there is no bound. */
+bool policy_ends_before(
+	const struct plan *plan, const struct plan_row *row, int64_t bound_ms);
 
 #endif

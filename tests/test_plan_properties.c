@@ -470,49 +470,78 @@ static int64_t head_start(size_t head, size_t to)
 	return first_ms;
 }
 
-/* Its row, or the count of them. */
-static size_t find_head(void)
+/* The row of the plan's head @i. */
+static size_t row_of_head(unsigned i)
 {
-	size_t head = 0;
+	size_t row = 0;
 
-	while (head < m.count && m.rows[head].ticket != m.plan.head)
-		head++;
-	return head;
+	while (row < m.count && m.rows[row].ticket != m.plan.heads[i].ticket)
+		row++;
+	assert_true(row < m.count);
+	return row;
 }
 
-/* Who starts behind the head does not make it start later. */
-static void check_head(void)
+/* A row that starts behind a head does not make that head start later. */
+static void check_head(size_t head, int64_t promised_ms)
 {
-	size_t head = find_head();
-	int64_t without_ms, with_ms;
+	int64_t without_ms = head_start(head, head), with_ms = head_start(head, m.count);
 
-	if (head == m.count)
-		return;
-	CHECK(m.verdicts[head].kind == VERDICT_LEASED, "head %zu", head);
-	CHECK(m.verdicts[head].start_ms == m.plan.head_start_ms, "head %zu", head);
-	without_ms = head_start(head, head);
-	with_ms = head_start(head, m.count);
 	CHECK(with_ms <= without_ms, "head %zu: %d s instead of %d s", head,
 		(int)(with_ms - NOW_MS) / 1000, (int)(without_ms - NOW_MS) / 1000);
-	if (m.plan.head_start_ms)
-		CHECK(with_ms <= m.plan.head_start_ms, "head %zu", head);
+	if (promised_ms)
+		CHECK(with_ms <= promised_ms, "head %zu", head);
 	else
 		CHECK(head_fits(head, INT64_MAX, head + 1, m.count), "head %zu", head);
 }
 
-/* Nor where what is left of those who have ended is gone as soon as this plan is made. */
+static void check_first_head(void)
+{
+	const struct plan_head *head = &m.plan.heads[0];
+
+	if (!m.plan.head_count)
+		return;
+	CHECK(m.verdicts[row_of_head(0)].start_ms == head->start_ms, "first head");
+	check_head(row_of_head(0), head->start_ms);
+}
+
+/* The same once what is left of jobs that have ended is gone, as soon as this plan is made. */
 static void check_cleared_head(void)
 {
-	size_t head = find_head();
-	int64_t without_ms, with_ms;
+	size_t head;
 
-	if (head == m.count)
+	if (!m.plan.head_count)
 		return;
+	head = row_of_head(0);
 	m.is_cleared = true;
-	without_ms = head_start(head, head);
-	with_ms = head_start(head, m.count);
-	CHECK(with_ms <= without_ms, "head %zu: %d s instead of %d s", head,
-		(int)(with_ms - NOW_MS) / 1000, (int)(without_ms - NOW_MS) / 1000);
+	CHECK(head_start(head, m.count) <= head_start(head, head), "head %zu", head);
+}
+
+/* Each head's GPUs are its own, and enough; rows are heads in their order. */
+static void check_heads(void)
+{
+	struct gpuset all = GPUSET_NONE;
+	unsigned count = 0;
+
+	for (size_t i = 0; i < m.count; i++) {
+		const struct plan_head *head = &m.plan.heads[count];
+		struct gpuset common;
+
+		if (m.verdicts[i].kind != VERDICT_LEASED)
+			continue;
+		CHECK(count < m.plan.head_count && head->ticket == m.rows[i].ticket,
+			"row %zu", i);
+		CHECK(m.verdicts[i].is_first == (count == 0), "row %zu", i);
+		CHECK(gpuset_count(&head->reserved) >= m.rows[i].gpus, "row %zu", i);
+		common = gpuset_and(&all, &head->reserved);
+		CHECK(gpuset_is_empty(&common), "row %zu", i);
+		gpuset_for_each (slot, &head->reserved)
+			CHECK(admits(&m.rows[i], slot, false), "row %zu, GPU %d", i,
+				slot);
+		all = gpuset_or(&all, &head->reserved);
+		count++;
+	}
+	CHECK(count == m.plan.head_count, "heads");
+	CHECK(gpuset_equals(&all, &m.plan.reserved), "reserved");
 }
 
 static bool is_equal_request(const struct plan_row *a, const struct plan_row *b)
@@ -565,6 +594,15 @@ static bool is_limited_ahead(size_t i, uint64_t ticket)
 	return false;
 }
 
+static bool is_head(uint64_t ticket)
+{
+	unsigned i = 0;
+
+	while (i < m.plan.head_count && m.plan.heads[i].ticket != ticket)
+		i++;
+	return i < m.plan.head_count;
+}
+
 static void check_reason(size_t i)
 {
 	const struct plan_row *row = &m.rows[i];
@@ -574,15 +612,18 @@ static void check_reason(size_t i)
 	CHECK((verdict->kind == VERDICT_HELD) == (row->hold != HOLD_NONE), "row %zu", i);
 	switch (verdict->kind) {
 	case VERDICT_START:
+		break;
 	case VERDICT_LEASED:
+		CHECK(!verdict->behind || (is_head(verdict->behind) &&
+						  verdict->behind < row->ticket),
+			"row %zu", i);
 		break;
 	case VERDICT_BEHIND:
 		if (!verdict->behind_gpus) {
 			CHECK(is_limited_ahead(i, verdict->behind), "row %zu", i);
 			break;
 		}
-		CHECK(verdict->behind && verdict->behind == m.plan.head &&
-				verdict->behind < row->ticket &&
+		CHECK(is_head(verdict->behind) && verdict->behind < row->ticket &&
 				(verdict->behind_need.percent ||
 					verdict->behind_need.mib),
 			"row %zu", i);
@@ -754,8 +795,8 @@ static void check_estimates(void)
 		CHECK(!starts || start_ms[i] == NOW_MS, "row %zu", i);
 		CHECK(!start_ms[i] || start_ms[i] >= NOW_MS, "row %zu", i);
 		CHECK(m.rows[i].hold == HOLD_NONE || !start_ms[i], "row %zu", i);
-		if (m.rows[i].ticket == m.plan.head && m.plan.head_start_ms && !has_more)
-			CHECK(start_ms[i] && start_ms[i] <= m.plan.head_start_ms,
+		if (m.verdicts[i].is_first && m.plan.heads[0].start_ms && !has_more)
+			CHECK(start_ms[i] && start_ms[i] <= m.plan.heads[0].start_ms,
 				"head %zu: estimate %d s", i,
 				(int)(start_ms[i] - NOW_MS) / 1000);
 	}
@@ -779,8 +820,9 @@ static void check_all(void (*check)(void))
 	}
 
 PROPERTY(nobody_gets_what_is_not_there, check_starts)
-PROPERTY(nobody_makes_the_head_start_later, check_head)
+PROPERTY(no_later_row_delays_the_first_head, check_first_head)
 PROPERTY(nor_once_nothing_is_left_of_those_who_have_ended, check_cleared_head)
+PROPERTY(each_head_has_gpus_of_its_own, check_heads)
 PROPERTY(equal_requests_start_in_their_order, check_order)
 PROPERTY(who_does_not_start_is_told_why, check_reasons)
 PROPERTY(nobody_gets_above_a_limit, check_limits)
@@ -793,7 +835,7 @@ PROPERTY(estimates_agree_with_the_plan, check_estimates)
 static void the_rounds_have_all_kinds_of_verdicts(void **state)
 {
 	unsigned kinds[VERDICT_LIMIT + 1] = { 0 }, closed = 0, backfilled = 0,
-				       bounded = 0;
+				       bounded = 0, several = 0;
 
 	(void)state;
 	for (unsigned round = 0; round < ROUNDS; round++) {
@@ -801,10 +843,11 @@ static void the_rounds_have_all_kinds_of_verdicts(void **state)
 
 		random_round(round);
 		closed += plan_is_closed(&m.plan);
-		bounded += m.plan.head_start_ms > NOW_MS;
+		bounded += m.plan.head_count && m.plan.heads[0].start_ms > NOW_MS;
+		several += m.plan.head_count > 1;
 		for (size_t i = 0; i < m.count; i++) {
 			kinds[m.verdicts[i].kind]++;
-			has_head |= m.rows[i].ticket == m.plan.head;
+			has_head |= m.verdicts[i].is_first;
 			backfilled += has_head && m.verdicts[i].kind == VERDICT_START;
 		}
 	}
@@ -813,6 +856,7 @@ static void the_rounds_have_all_kinds_of_verdicts(void **state)
 	assert_in_range(closed, ROUNDS / 10, ROUNDS);
 	assert_in_range(bounded, ROUNDS / 10, ROUNDS);
 	assert_in_range(backfilled, ROUNDS / 10, ROUNDS * ROWS);
+	assert_in_range(several, ROUNDS / 10, ROUNDS);
 }
 
 int main(void)
@@ -820,8 +864,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_rounds_have_all_kinds_of_verdicts),
 		cmocka_unit_test(nobody_gets_what_is_not_there),
-		cmocka_unit_test(nobody_makes_the_head_start_later),
+		cmocka_unit_test(no_later_row_delays_the_first_head),
 		cmocka_unit_test(nor_once_nothing_is_left_of_those_who_have_ended),
+		cmocka_unit_test(each_head_has_gpus_of_its_own),
 		cmocka_unit_test(equal_requests_start_in_their_order),
 		cmocka_unit_test(who_does_not_start_is_told_why),
 		cmocka_unit_test(nobody_gets_above_a_limit),

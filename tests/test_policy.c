@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "policy.h"
@@ -197,7 +198,7 @@ static void the_head_keeps_what_it_waits_for(void **state)
 
 	(void)state;
 	assert_int_equal(verdict.kind, VERDICT_LEASED);
-	assert_int_equal(plan.head, 1);
+	assert_int_equal(plan.heads[0].ticket, 1);
 	assert_int_equal(plan.first_blocked, 1);
 	verdict = next(&plan, 2, 1);
 	check_behind(&verdict, 1);
@@ -205,39 +206,178 @@ static void the_head_keeps_what_it_waits_for(void **state)
 	assert_true(plan_is_closed(&plan));
 }
 
-static void what_the_head_does_not_need_goes_to_others(void **state)
+static struct plan_row allowed(uint64_t ticket, uint32_t wanted, const char *slots)
+{
+	struct plan_row row = row_of(ticket, wanted);
+
+	row.allow = set_of(slots);
+	return row;
+}
+
+static void check_head(const struct verdict *verdict, bool is_first, uint64_t behind)
+{
+	assert_int_equal(verdict->kind, VERDICT_LEASED);
+	assert_int_equal(verdict->is_first, is_first);
+	assert_int_equal(verdict->behind, behind);
+}
+
+static void check_reserved(const struct plan *plan, unsigned head, const char *slots)
+{
+	struct gpuset wanted = set_of(slots);
+
+	assert_true(gpuset_equals(&plan->heads[head].reserved, &wanted));
+}
+
+static void a_head_reserves_what_is_free_first(void **state)
 {
 	struct plan plan = begin("LLFF");
 	struct verdict verdict = next(&plan, 1, 3);
 
 	(void)state;
-	/* reserved: what is free already, and of the rest the lowest slot */
-	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	check_head(&verdict, true, 0);
+	check_reserved(&plan, 0, "023");
 	verdict = next(&plan, 2, 1);
-	check_behind(&verdict, 1);
+	check_head(&verdict, false, 1);
+	check_reserved(&plan, 1, "1");
+	/* one that starts before it has no limit either */
 	plan = begin("LFFF");
-	uses[0].end_ms = 0;
-	(void)next(&plan, 1, 1); /* starts */
+	(void)next(&plan, 1, 1);
 	verdict = next(&plan, 2, 3);
-	assert_int_equal(verdict.kind, VERDICT_LEASED);
+	check_head(&verdict, true, 0);
+	check_reserved(&plan, 0, "023");
 	verdict = next(&plan, 3, 1);
-	check_behind(&verdict, 2);
+	check_head(&verdict, false, 2);
 }
 
-static void there_is_one_head_and_its_followers_protect_nothing(void **state)
+static void each_blocked_ticket_reserves_gpus_of_its_own(void **state)
 {
 	struct plan plan = begin("LLLF");
-	struct plan_row row = row_of(1, 2);
+	struct plan_row row = allowed(1, 2, "01");
+	struct verdict verdict = plan_next(&plan, &row);
+
+	(void)state;
+	check_head(&verdict, true, 0);
+	verdict = next(&plan, 2, 2);
+	check_head(&verdict, false, 0);
+	check_reserved(&plan, 0, "01");
+	check_reserved(&plan, 1, "23");
+	verdict = next(&plan, 3, 1);
+	check_behind(&verdict, 1);
+	assert_int_equal(plan.head_count, 2);
+	assert_true(plan_is_closed(&plan));
+}
+
+static void a_stream_of_small_jobs_does_not_pass_the_second_in_line(void **state)
+{
+	struct plan plan = begin("LLF");
+	struct plan_row row = allowed(1, 1, "0"), big = allowed(2, 2, "12");
+	struct verdict verdict = plan_next(&plan, &row);
+
+	(void)state;
+	check_head(&verdict, true, 0);
+	verdict = plan_next(&plan, &big);
+	check_head(&verdict, false, 0);
+	assert_int_equal(verdict.free, 1);
+	assert_int_equal(verdict.start_ms, 0);
+	verdict = next(&plan, 3, 1);
+	check_behind(&verdict, 1);
+	row = allowed(4, 1, "12");
+	verdict = plan_next(&plan, &row);
+	check_behind(&verdict, 2);
+	assert_int_equal(verdict.behind_gpus, 2);
+	assert_int_equal(verdict.free, 1);
+}
+
+static void too_few_gpus_that_are_not_reserved_are_not_reserved_either(void **state)
+{
+	struct plan plan = begin("LLF");
+	struct plan_row row = allowed(1, 1, "0"), big = allowed(2, 2, "01");
 	struct verdict verdict;
 
 	(void)state;
-	row.allow = set_of("01");
-	verdict = plan_next(&plan, &row);
-	assert_int_equal(verdict.kind, VERDICT_LEASED);
-	verdict = next(&plan, 2, 2); /* would need GPU 3, but is not the head */
+	(void)plan_next(&plan, &row);
+	verdict = plan_next(&plan, &big);
 	check_behind(&verdict, 1);
-	verdict = next(&plan, 3, 1);
-	check_start(&verdict, "3");
+	row.ticket = 3;
+	row.allow = set_of("1");
+	verdict = plan_next(&plan, &row);
+	check_head(&verdict, false, 0);
+	check_reserved(&plan, 1, "1");
+	verdict = next(&plan, 4, 1); /* and what none needs goes to others */
+	check_start(&verdict, "2");
+}
+
+static void a_ticket_kept_from_free_gpus_reserves_others(void **state)
+{
+	struct plan plan = begin("LFL");
+	struct plan_row row = allowed(1, 2, "01");
+	struct verdict verdict;
+
+	(void)state;
+	(void)plan_next(&plan, &row);
+	verdict = next(&plan, 2, 1);
+	check_head(&verdict, false, 1);
+	assert_int_equal(verdict.free, 0);
+	check_reserved(&plan, 1, "2");
+}
+
+/* GPU 0 is the first head's until 100 s, GPU 2 the second one's until 50 s; 1 and 3 are free. */
+static void backfill_keeps_the_bound_of_each_head_concerned(void **state)
+{
+	static const struct {
+		int64_t limit_ms;
+		uint32_t wanted;
+		const char *allow, *gets; /* NULL: nothing */
+	} table[] = {
+		{ 95 * S, 1, "1", "1" },
+		{ 95 * S, 1, "3", NULL },
+		{ 45 * S, 1, "3", "3" },
+		{ 45 * S, 2, "13", "13" },
+		{ 46 * S, 2, "13", NULL },
+		{ 46 * S, 1, "13", "1" },
+		{ 96 * S, 1, "13", NULL },
+		{ 0, 1, "13", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct plan plan = begin("LFLF");
+		struct plan_row one = allowed(1, 2, "01"), two = allowed(2, 2, "23");
+		struct plan_row row = allowed(3, table[i].wanted, table[i].allow);
+		struct verdict verdict;
+
+		uses[0].end_ms = NOW_MS + 100 * S;
+		uses[2].end_ms = NOW_MS + 50 * S;
+		verdict = plan_next(&plan, &one);
+		assert_int_equal(verdict.start_ms, NOW_MS + 100 * S);
+		(void)plan_next(&plan, &two);
+		assert_int_equal(plan.heads[1].start_ms, NOW_MS + 50 * S);
+		assert_false(plan_can_be_cut(&plan));
+		row.limit_ms = table[i].limit_ms;
+		verdict = plan_next(&plan, &row);
+		if (table[i].gets)
+			check_start(&verdict, table[i].gets);
+		else
+			check_behind(&verdict, gpuset_has(&row.allow, 1) ? 1 : 2);
+	}
+}
+
+static void behind_rows_that_were_left_out_nothing_is_reserved(void **state)
+{
+	struct plan plan = begin("LL");
+	struct verdict verdict = next(&plan, 1, 1);
+
+	(void)state;
+	assert_true(plan_can_be_cut(&plan));
+	plan_cut(&plan);
+	verdict = next(&plan, 9, 1);
+	check_behind(&verdict, 1);
+	assert_int_equal(plan.head_count, 1);
+	/* without a head there is none to be behind */
+	plan = begin("PL");
+	(void)next(&plan, 1, 2);
+	assert_true(plan_is_closed(&plan));
+	assert_false(plan_can_be_cut(&plan));
 }
 
 static void the_head_is_given_what_is_free_soonest(void **state)
@@ -252,7 +392,7 @@ static void the_head_is_given_what_is_free_soonest(void **state)
 	uses[3].end_ms = NOW_MS + 400 * S;
 	(void)next(&plan, 1, 3);
 	assert_true(gpuset_equals(&plan.reserved, &wanted));
-	assert_int_equal(plan.head_start_ms, NOW_MS + 400 * S);
+	assert_int_equal(plan.heads[0].start_ms, NOW_MS + 400 * S);
 }
 
 /* --- backfill ----------------------------------------------------------------------- */
@@ -276,7 +416,7 @@ static void only_who_ends_before_the_head_could_start_goes_first(void **state)
 		uses[0].end_ms = NOW_MS + 100 * S;
 		verdict = next(&plan, 1, 2);
 		assert_int_equal(verdict.kind, VERDICT_LEASED);
-		assert_int_equal(plan.head_start_ms, NOW_MS + 100 * S);
+		assert_int_equal(plan.heads[0].start_ms, NOW_MS + 100 * S);
 		row.grace_ms = table[i].grace_ms;
 		verdict = plan_next(&plan, &row);
 		if (table[i].starts)
@@ -299,7 +439,7 @@ static void without_a_bound_for_the_head_nobody_goes_first(void **state)
 		/* the end of what lingers or settles is no lease's end */
 		uses[0].end_ms = i == 0 ? 0 : NOW_MS + 1000 * S;
 		(void)next(&plan, 1, 2);
-		assert_int_equal(plan.head_start_ms, 0);
+		assert_int_equal(plan.heads[0].start_ms, 0);
 		assert_true(plan_is_closed(&plan));
 		verdict = plan_next(&plan, &row);
 		check_behind(&verdict, 1);
@@ -316,8 +456,8 @@ static void a_gpu_just_given_to_one_ahead_has_no_bound_either(void **state)
 	check_start(&verdict, "0");
 	uses[1].end_ms = NOW_MS + 1000 * S;
 	(void)next(&plan, 2, 2);
-	assert_int_equal(plan.head, 2);
-	assert_int_equal(plan.head_start_ms, 0);
+	assert_int_equal(plan.heads[0].ticket, 2);
+	assert_int_equal(plan.heads[0].start_ms, 0);
 	verdict = plan_next(&plan, &row);
 	check_behind(&verdict, 2);
 }
@@ -379,7 +519,7 @@ static void who_waits_for_a_broken_gpu_protects_nothing(void **state)
 		assert_int_equal(verdict.kind, VERDICT_GPU);
 		assert_int_equal(verdict.state, table[i].why);
 		assert_int_equal(verdict.slot, 0);
-		assert_int_equal(plan.head, 0);
+		assert_int_equal(plan.head_count, 0);
 		assert_int_equal(plan.first_blocked, 1);
 		assert_false(plan_is_closed(&plan));
 		verdict = next(&plan, 2, 1);
@@ -404,7 +544,7 @@ static void who_waits_for_settling_or_lingering_gpus_is_protected(void **state)
 		assert_int_equal(verdict.kind, VERDICT_LEASED);
 		assert_int_equal(
 			verdict.state, table[i].why); /* a lease needs no naming */
-		assert_int_equal(plan.head, 1);
+		assert_int_equal(plan.heads[0].ticket, 1);
 		verdict = next(&plan, 2, 1);
 		check_behind(&verdict, 1);
 	}
@@ -540,6 +680,8 @@ static void who_waits_for_a_part_is_told_how_much_there_is(void **state)
 	assert_int_equal(verdict.best.leases, ROOM_LEASES - 1);
 	assert_int_equal(verdict.start_ms, 0);
 	verdict = next_part(&plan, 2, 0, 30000);
+	check_head(&verdict, false, 0); /* on the other GPU */
+	verdict = next_part(&plan, 3, 0, 30000);
 	check_behind(&verdict, 1);
 	assert_int_equal(verdict.behind_gpus, 1);
 	assert_int_equal(verdict.behind_need.percent, 50);
@@ -897,6 +1039,79 @@ static void so_do_those_let_past_beside_each_other(void **state)
 	check_behind(&verdict, 1);
 }
 
+/* User 7 wants GPU @slot until @limit_ms have passed, 0: for good. */
+static struct verdict next_of_7(
+	struct plan *plan, uint64_t ticket, const char *slots, int64_t limit_ms)
+{
+	struct plan_row row = allowed(ticket, (uint32_t)strlen(slots), slots);
+
+	row.uid = 7;
+	row.limit_ms = limit_ms;
+	return plan_next(plan, &row);
+}
+
+static void all_heads_keep_their_part_of_a_limit(void **state)
+{
+	struct plan plan;
+	struct verdict verdict;
+
+	(void)state;
+	set_gpus("LLFFFF");
+	uses[0].end_ms = NOW_MS + 50 * S;
+	uses[1].end_ms = NOW_MS + 100 * S;
+	facts.limits.user_percent = 400;
+	plan_begin(&plan, &facts);
+	verdict = next_of_7(&plan, 1, "0", 0);
+	check_head(&verdict, true, 0);
+	verdict = next_of_7(&plan, 2, "12", 0);
+	check_head(&verdict, false, 0);
+	verdict = next_of_7(&plan, 3, "3", 80 * S); /* not gone by the first one's time */
+	check_start(&verdict, "3");
+	verdict = next_of_7(&plan, 4, "4", 80 * S);
+	check_behind(&verdict, 1);
+	verdict = next_of_7(&plan, 5, "4", 40 * S);
+	check_start(&verdict, "4");
+}
+
+static void a_head_counts_who_was_let_past_an_earlier_one(void **state)
+{
+	struct plan plan;
+	struct verdict verdict;
+
+	(void)state;
+	set_gpus("LLFFF");
+	uses[0].end_ms = NOW_MS + 100 * S;
+	uses[1].end_ms = NOW_MS + 50 * S;
+	facts.limits.user_percent = 300;
+	plan_begin(&plan, &facts);
+	verdict = next_of_7(&plan, 1, "0", 0);
+	check_head(&verdict, true, 0);
+	verdict = next_of_7(&plan, 2, "3", 80 * S); /* is gone by then */
+	check_start(&verdict, "3");
+	verdict = next_of_7(&plan, 3, "1", 0); /* and not by this one's time */
+	check_head(&verdict, false, 0);
+	verdict = next_of_7(&plan, 4, "4", 0);
+	check_behind(&verdict, 1);
+}
+
+static void beyond_a_limit_with_the_heads_nothing_is_reserved(void **state)
+{
+	struct plan plan;
+	struct verdict verdict;
+
+	(void)state;
+	set_gpus("LLL");
+	facts.limits.user_percent = 200;
+	plan_begin(&plan, &facts);
+	verdict = next_of_7(&plan, 1, "01", 0);
+	check_head(&verdict, true, 0);
+	verdict = next_of_7(&plan, 2, "2", 0);
+	check_behind(&verdict, 1);
+	assert_int_equal(plan.head_count, 1);
+	verdict = next(&plan, 3, 1); /* root is bound by no limit of a user */
+	check_head(&verdict, false, 0);
+}
+
 /* --- any machine, any queue --------------------------------------------------------- */
 
 static uint64_t seed;
@@ -985,10 +1200,20 @@ static bool overlaps(const struct gpuset *a, const struct gpuset *b)
 	return !gpuset_is_empty(&both);
 }
 
-static bool is_backfill(const struct plan *plan, const struct plan_row *row)
+/* Whether it ends before each of the heads that has a GPU of @set starts. */
+static bool is_backfill(
+	const struct plan *plan, const struct plan_row *row, const struct gpuset *set)
 {
-	return plan->head_start_ms && row->limit_ms &&
-	       NOW_MS + row->limit_ms + row->grace_ms + MARGIN_MS <= plan->head_start_ms;
+	for (unsigned i = 0; i < plan->head_count; i++) {
+		const struct plan_head *head = &plan->heads[i];
+
+		if (overlaps(set, &head->reserved) &&
+			!(head->start_ms && row->limit_ms &&
+				NOW_MS + row->limit_ms + row->grace_ms + MARGIN_MS <=
+					head->start_ms))
+			return false;
+	}
+	return true;
 }
 
 /* Plans the drawn queue row by row, and looks at each step. */
@@ -1001,7 +1226,7 @@ static void check_world(uint64_t round)
 	plan_begin(&plan, &facts);
 	for (unsigned i = 0; i < ROWS; i++) {
 		struct gpuset reserved = plan.reserved, outside, could;
-		uint64_t head = plan.head;
+		unsigned heads = plan.head_count;
 		struct verdict verdict = plan_next(&plan, &rows[i]);
 		struct verdict first = plan_alone(&facts, &rows[i]);
 
@@ -1016,8 +1241,7 @@ static void check_world(uint64_t round)
 			CHECK(gpuset_count(&verdict.gpus) == rows[i].gpus);
 			CHECK(!was_closed);
 			CHECK(first.kind == VERDICT_START);
-			CHECK(!overlaps(&verdict.gpus, &reserved) ||
-				is_backfill(&plan, &rows[i]));
+			CHECK(is_backfill(&plan, &rows[i], &verdict.gpus));
 		} else {
 			CHECK(gpuset_is_empty(&verdict.gpus));
 			CHECK(plan.first_blocked != 0);
@@ -1026,9 +1250,12 @@ static void check_world(uint64_t round)
 			could = gpuset_minus(&could, &reserved);
 			CHECK(gpuset_count(&could) < rows[i].gpus);
 		}
-		if (head)
-			CHECK(plan.head == head &&
-				gpuset_equals(&plan.reserved, &reserved));
+		CHECK(plan.head_count == heads + (verdict.kind == VERDICT_LEASED));
+		if (verdict.kind == VERDICT_LEASED)
+			CHECK(plan.heads[heads].ticket == rows[i].ticket &&
+				!overlaps(&plan.heads[heads].reserved, &reserved));
+		else
+			CHECK(gpuset_equals(&plan.reserved, &reserved));
 		if (i == 0)
 			CHECK(is_same(&verdict, &first));
 		taken = gpuset_or(&taken, &verdict.gpus);
@@ -1169,9 +1396,9 @@ static int64_t step(uint64_t round, int64_t now_ms)
 			job->gpus = verdict.gpus;
 			/* nobody let past has delayed it */
 			CHECK(!job->bound_ms || now_ms <= job->bound_ms);
-		} else if (plan.head == job->row.ticket && plan.head_start_ms) {
-			CHECK(!job->bound_ms || plan.head_start_ms <= job->bound_ms);
-			job->bound_ms = plan.head_start_ms;
+		} else if (verdict.is_first && plan.heads[0].start_ms) {
+			CHECK(!job->bound_ms || plan.heads[0].start_ms <= job->bound_ms);
+			job->bound_ms = plan.heads[0].start_ms;
 		}
 	}
 	for (unsigned i = 0; i < SIM_JOBS; i++) {
@@ -1226,8 +1453,14 @@ int main(void)
 		cmocka_unit_test(nobody_gets_what_they_may_not_have),
 		cmocka_unit_test(gpus_that_do_not_exist_count_for_nothing),
 		cmocka_unit_test(the_head_keeps_what_it_waits_for),
-		cmocka_unit_test(what_the_head_does_not_need_goes_to_others),
-		cmocka_unit_test(there_is_one_head_and_its_followers_protect_nothing),
+		cmocka_unit_test(a_head_reserves_what_is_free_first),
+		cmocka_unit_test(each_blocked_ticket_reserves_gpus_of_its_own),
+		cmocka_unit_test(a_stream_of_small_jobs_does_not_pass_the_second_in_line),
+		cmocka_unit_test(
+			too_few_gpus_that_are_not_reserved_are_not_reserved_either),
+		cmocka_unit_test(a_ticket_kept_from_free_gpus_reserves_others),
+		cmocka_unit_test(backfill_keeps_the_bound_of_each_head_concerned),
+		cmocka_unit_test(behind_rows_that_were_left_out_nothing_is_reserved),
 		cmocka_unit_test(the_head_is_given_what_is_free_soonest),
 		cmocka_unit_test(only_who_ends_before_the_head_could_start_goes_first),
 		cmocka_unit_test(without_a_bound_for_the_head_nobody_goes_first),
@@ -1252,6 +1485,9 @@ int main(void)
 		cmocka_unit_test(who_waits_for_a_broken_gpu_holds_nobody_within_a_limit),
 		cmocka_unit_test(the_head_keeps_its_part_of_a_limit),
 		cmocka_unit_test(so_do_those_let_past_beside_each_other),
+		cmocka_unit_test(all_heads_keep_their_part_of_a_limit),
+		cmocka_unit_test(a_head_counts_who_was_let_past_an_earlier_one),
+		cmocka_unit_test(beyond_a_limit_with_the_heads_nothing_is_reserved),
 		cmocka_unit_test(no_machine_and_no_queue_break_the_rules),
 		cmocka_unit_test(nobody_starves_and_backfill_delays_no_head),
 		cmocka_unit_test(a_stream_of_small_jobs_does_not_hold_up_a_large_one),

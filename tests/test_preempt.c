@@ -436,7 +436,8 @@ static void behind_another_who_waits_for_other_gpus(void **state)
 	(void)append_ticket(&others[2].owner, &ahead);
 	join(2, "12", 5);
 	check_turn(BROKER_WAITING);
-	assert_int_equal(broker.verdict.kind, VERDICT_BEHIND);
+	assert_int_equal(broker.verdict.kind, VERDICT_LEASED);
+	assert_false(broker.verdict.is_first);
 	assert_string_equal(asked(), "1");
 }
 

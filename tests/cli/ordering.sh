@@ -437,6 +437,30 @@ run 'and may have the rest' 0 3 '' "$GPULEASE" -I sh -c "$show"
 release_all first
 is 'so that it starts at once' wait_until 'runs head'
 release_all head
+
+# --- the second in line ------------------------------------------------------------------
+
+# GPU 0 is leased for days, and the head waits for it.
+conf ''
+cards 3
+holder days --gpu-ids 0
+holder one --gpu-ids 1 --time 1h
+waiter head --gpu-ids 0
+waiter big --gpu-ids 1,2
+is 'the second in line waits for its own GPUs' like \
+	'gpulease: ticket 4 waits, 2nd in the queue: needs 2 GPUs, 1 is free; starts *' "$(said big)"
+run 'no small job passes it' 124 '' "$not_now behind ticket 4, which waits for 2 GPUs" \
+	"$GPULEASE" --gpu-ids 2 -I true
+run 'on whatever GPU' 124 '' "$not_now behind ticket 3, which waits for 1 GPU" \
+	"$GPULEASE" -I true
+run 'unless it is gone before' 0 2 '' "$GPULEASE" --time 30m -I sh -c "$show"
+release_all one
+is 'it starts when its GPUs are free' wait_until 'runs big'
+is 'while the head still waits' waits head
+release_all days
+is 'for its own' wait_until 'runs head'
+release_all big head
+
 cards 2
 conf 'all-jobs = 2'
 holder half -n 0.1

@@ -194,11 +194,11 @@ wishes() {
 	{ read -r of_c && read -r of_d; } <"$S/ids"
 	says 'the queue goes by priority' '0 0.5 -5 8192 2' queue.0.priority queue.1.share \
 		queue.2.priority queue.2.vram_mib queue.2.gpus
-	says 'its reasons have kinds' "leased null behind $of_c behind $of_c" queue.0.reason_kind \
+	says 'its reasons have kinds' "leased null leased null behind $of_c" queue.0.reason_kind \
 		queue.0.behind queue.1.reason_kind queue.1.behind queue.2.reason_kind queue.2.behind
 	run 'for people' 0 "*PRIO*
   1 *$of_c *  2 *  0 *needs 2 GPUs, none is free; at the latest about ??:??
-  2 *  0.5 *  0 *behind ticket $of_c, which waits for 2 GPUs until about ??:??; starts about ??:??
+  2 *  0.5 *  0 *needs 0.5 of a GPU, at most 0.25 of one is free; starts about ??:??
   3 *$of_d *2x8G *  -5 *" '' sh -c '"$1" --queue | sed "s/about 20..-..-.. /about /g"' sh "$GPULEASE"
 	is 'the head starts when leases end' starts_in 0 3500 3620
 	is 'and so do those behind it' starts_in 1 3500 7300
