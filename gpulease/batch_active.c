@@ -144,7 +144,9 @@ void batch_end_job(struct batch_runner *runner, struct batch_job *job,
 	event.at_ms = 0; /* now */
 	event.cause = cause;
 	/* when all are told to end it has most likely obeyed, and is run again */
-	event.is_interrupted = cause == BATCH_IS_LOST && runner->stops;
+	event.is_interrupted =
+		runner->stops &&
+		(cause == BATCH_IS_LOST || (cause == BATCH_ITSELF && status != 0));
 	event.is_by_line = job->is_cancelling && cause == BATCH_BY_CANCEL;
 	if (job->line)
 		job->asked = batch_asked(job->line);

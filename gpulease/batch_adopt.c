@@ -7,6 +7,11 @@
 #include "batch_runner.h"
 #include "clock.h"
 
+enum {
+	TELL_MS = 1000, /* for the new parent of a command to reap it */
+	TELL_STEP_MS = 10,
+};
+
 /* --- what became of them ----------------------------------------------------------- */
 
 /*
@@ -70,9 +75,10 @@ static int read_last(struct batch_runner *runner, const struct batch_job *job)
 
 /*
  * Nobody is left of @job as far as we know.  The journal has its end; or that it has got another
- * lease meanwhile, which somebody it has left behind may have; or nobody has seen its end.
+ * lease meanwhile, which somebody it has left behind may have; or nobody but us has seen its end,
+ * with @status (-1: nor that).
  */
-static void read_end(struct batch_runner *runner, struct batch_job *job)
+static void read_end(struct batch_runner *runner, struct batch_job *job, int status)
 {
 	char token[TOKEN_SIZE];
 	int r;
@@ -80,30 +86,79 @@ static void read_end(struct batch_runner *runner, struct batch_job *job)
 	text_copy(token, sizeof(token), job->owner.token);
 	r = job->is_adopted ? batch_journal_read_on(&runner->journal, hear, runner)
 			    : read_last(runner, job);
-	if (r == 0 && job->state == BATCH_RUNNING && strcmp(token, job->owner.token) == 0)
+	if (r < 0 || job->state != BATCH_RUNNING || strcmp(token, job->owner.token) != 0)
+		return;
+	if (status < 0)
 		batch_end_job(runner, job, BATCH_IS_LOST, 128 + SIGKILL, "");
+	else
+		batch_end_job(runner, job, BATCH_ITSELF, status, "");
 }
 
 /* --- watching them ----------------------------------------------------------------- */
 
+/*
+ * The command that its supervisor has started, by the ticket of the attempt: it may run on where
+ * that one is dead.  .pid 0: none is known.
+ */
+static struct command find_command(
+	const struct batch_runner *runner, const struct batch_job *job)
+{
+	struct ticket_file file = TICKET_FILE_NONE;
+	struct command command = COMMAND_NONE;
+	struct ticket ticket;
+	int kind;
+
+	if (!job->ticket || ticket_open_to_read(runner->context.dir.fd, &file) < 0)
+		return command;
+	kind = ticket_read(&file, job->ticket, &ticket);
+	if (kind == TICKET_RECORD && ticket.latest)
+		kind = ticket_read(&file, ticket.latest, &ticket);
+	if (kind == TICKET_RECORD && strcmp(ticket.owner.token, job->owner.token) == 0)
+		command = ticket.runs;
+	ticket_release(&file);
+	return command;
+}
+
+/* The life of the job: of its supervisor, and then of its command.  NULL: no memory. */
+static struct life *judge(
+	struct batch_runner *runner, const struct batch_job *job, int64_t now_ms)
+{
+	struct life *life = lives_judge(&runner->lives, &job->owner, true, now_ms);
+	struct command command;
+
+	if (!life || life->process != LIFE_ENDED || life->is_orphaned)
+		return life;
+	command = find_command(runner, job);
+	return lives_judge_job(&runner->lives, &job->owner, &command, now_ms);
+}
+
 /* Its process has given its lease back: it is between two attempts, or about to end. */
 static bool is_without_lease(const struct life *life)
 {
-	return life->fifo == LIFE_ENDED && !life_is_over(life);
+	return life->fifo == LIFE_ENDED && !life->is_orphaned && !life_is_over(life);
+}
+
+/* Whether how the command ended, which has outlived its supervisor, may be known in a moment. */
+static bool is_to_tell(const struct life *life, int64_t now_ms)
+{
+	return life->is_orphaned && life_may_tell(life) &&
+	       now_ms - life->over_ms < TELL_MS;
 }
 
 static void look_after(struct batch_runner *runner, struct batch_job *job, int64_t now_ms)
 {
-	struct life *life = lives_judge(&runner->lives, &job->owner, true, now_ms);
+	struct life *life = judge(runner, job, now_ms);
 
 	/* where reading fails it is done again in a moment */
-	if (life && life_is_over(life))
-		read_end(runner, job);
+	if (life && life_is_over(life) && is_to_tell(life, now_ms))
+		watch_until(&runner->watch, now_ms + TELL_STEP_MS);
+	else if (life && life_is_over(life))
+		read_end(runner, job, life->is_orphaned ? life->status : -1);
 	else if (life && is_without_lease(life))
 		(void)!batch_journal_read_on(&runner->journal, hear, runner);
 	if (job->state != BATCH_RUNNING)
 		return;
-	life = lives_judge(&runner->lives, &job->owner, true, now_ms);
+	life = judge(runner, job, now_ms);
 	/* nothing tells when a new attempt is in the journal */
 	if (!life || life->unwatchable_ms || life_is_over(life) || is_without_lease(life))
 		watch_until(&runner->watch, now_ms + 1000);
@@ -145,7 +200,7 @@ static bool is_at_work(
 	const struct life *life = NULL;
 
 	if (strcmp(job->boot, runner->context.dir.boot) == 0)
-		life = lives_judge(&runner->lives, &job->owner, true, now_ms);
+		life = judge(runner, job, now_ms);
 	return life && !life_is_over(life) && batch_note_active(runner, job) == 0;
 }
 
@@ -212,8 +267,8 @@ void batch_stop_job(struct batch_runner *runner, struct batch_job *job)
 		return;
 	}
 	/* a number alone may be anybody's by now */
-	life = lives_judge(&runner->lives, &job->owner, true, clock_boot_ms());
-	if (life && life->process == LIFE_LIVES && life->pidfd >= 0)
+	life = judge(runner, job, clock_boot_ms());
+	if (life && life->process == LIFE_LIVES && life->pidfd >= 0 && !life->is_orphaned)
 		(void)process_signal(job->owner.pid, life->pidfd, SIGTERM);
 	else
 		(void)!batch_child_cancel(&runner->nursery, &job->ticket, 1,

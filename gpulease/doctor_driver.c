@@ -197,12 +197,12 @@ static bool is_of_lease(
 	kin_read(pid, &kin);
 	for (size_t i = 0; i < view->lease_count; i++) {
 		const struct snapshot_lease *lease = &view->leases[i];
-		const struct owner *owner = &lease->lease.owner;
+		struct owner job = snapshot_lease_process(lease);
 
 		if (!gpuset_has(&lease->lease.gpus, slot))
 			continue;
-		if (owner->pidns != view->dir->pidns || kin_descends(&kin, owner) ||
-			kin_belongs(&kin, owner))
+		if (job.pidns != view->dir->pidns || kin_descends(&kin, &job) ||
+			kin_belongs(&kin, &job))
 			return true;
 	}
 	return false;

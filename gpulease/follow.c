@@ -83,8 +83,8 @@ static int find_job(const struct context *context, uint64_t job)
 
 static bool is_over_by(const struct ticket *ticket)
 {
-	const struct life *life =
-		lives_judge(&log_of.lives, &ticket->owner, true, clock_boot_ms());
+	const struct life *life = lives_judge_job(
+		&log_of.lives, &ticket->owner, &ticket->runs, clock_boot_ms());
 
 	return !life || life_is_over(life);
 }
@@ -93,7 +93,7 @@ static bool job_is_over(void)
 {
 	if (log_of.has_ticket && !is_over_by(&log_of.ticket))
 		return false;
-	/* by its last FIFO: a command outlives the process that looked after it */
+	/* by its latest attempt: a command outlives the process that looked after it */
 	find_ticket();
 	return !log_of.has_ticket || is_over_by(&log_of.ticket);
 }

@@ -119,9 +119,9 @@ static int add_row(
 }
 
 /* Without keeping a descriptor: there may be more tickets than those. */
-static bool is_alive(const struct statedir *dir, const struct owner *owner)
+static bool is_alive(const struct statedir *dir, const struct ticket *ticket)
 {
-	switch (owner_judge(owner, dir->pidns, NULL)) {
+	switch (owner_judge_job(&ticket->owner, &ticket->runs, dir->pidns)) {
 	case OWNER_ALIVE:
 		return true;
 	case OWNER_DEAD:
@@ -129,7 +129,7 @@ static bool is_alive(const struct statedir *dir, const struct owner *owner)
 	case OWNER_UNDECIDED:
 		break;
 	}
-	return beacon_look(dir, owner->token, NULL) != BEACON_GONE;
+	return beacon_look(dir, ticket->owner.token, NULL) != BEACON_GONE;
 }
 
 static int read_rows(struct look *look)
@@ -140,7 +140,7 @@ static int read_rows(struct look *look)
 
 	queue_order_begin(&cursor, QUEUE_LAST);
 	while ((r = queue_next_in_order(&look->queue, &cursor, &row)) == 0) {
-		if (!row.is_waiting || !is_alive(&look->context->dir, &row.ticket.owner))
+		if (!row.is_waiting || !is_alive(&look->context->dir, &row.ticket))
 			continue;
 		if (look->row_count == look->rows_max) {
 			look->has_more_rows = true;
@@ -165,7 +165,7 @@ static int read_gpuless(struct look *look)
 	while ((r = queue_next(&look->queue, &number, &row)) == 0) {
 		if (row.ticket.state != TICKET_GRANTED || row.ticket.request.gpus ||
 			strcmp(row.ticket.boot, dir->boot) != 0 ||
-			!is_alive(dir, &row.ticket.owner))
+			!is_alive(dir, &row.ticket))
 			continue;
 		if (look->gpuless_count == look->rows_max)
 			return 0;

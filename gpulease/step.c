@@ -30,7 +30,8 @@ const struct snapshot_lease *step_find_lease(const struct snapshot *view)
 			continue;
 		if (has_token(owner, token) || has_tag(owner, locks.rlim_cur) ||
 			(owner->pidns == view->dir->pidns && !lease->is_dead &&
-				kin_is_descendant((uint32_t)getppid(), owner->pid)))
+				kin_is_descendant((uint32_t)getppid(),
+					snapshot_lease_process(lease).pid)))
 			return lease;
 	}
 	return NULL;

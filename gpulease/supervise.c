@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,6 +11,7 @@
 #include "batch_member.h"
 #include "clock.h"
 #include "diag.h"
+#include "exitcodes.h"
 #include "foreground.h"
 #include "report.h"
 #include "supervise.h"
@@ -21,6 +23,8 @@ enum {
 	ALARM_FD,
 	OWN_FDS,
 
+	NOTE_MS = 1000, /* after a lease file was locked; then 2, 4 … s */
+	NOTE_MAX_MS = 60 * 1000,
 	NAP_MS = 1000, /* the longest of a clock that stands still during a suspend */
 };
 
@@ -29,8 +33,10 @@ struct watched {
 	const struct supervision *order;
 	struct broker *broker;
 	struct attempt_end *end;
-	pid_t command;   /* 0: it has ended */
-	bool is_stopped; /* as far as we have been told */
+	pid_t command; /* 0: it has ended */
+	int64_t note_ms; /* when to note in its lease that it runs; INT64_MAX: that is done */
+	int64_t note_wait_ms; /* before the next try */
+	bool is_stopped;      /* as far as we have been told */
 	int signal_fd;
 	sigset_t before; /* the signal mask that gpulease was started with */
 	struct foreground foreground;
@@ -216,10 +222,30 @@ static void reap_orphans(struct broker *broker, struct watched *watched)
 	}
 }
 
+/* In the lease, which is to outlive this process as long as the command lives. */
+static void note_command(struct watched *watched)
+{
+	struct command runs;
+	bool is_noted;
+
+	watched->note_ms = INT64_MAX;
+	if (!watched->command)
+		return;
+	is_noted = command_of_child((uint32_t)watched->command, &runs) == 0;
+	is_noted = broker_note_command(watched->broker, &runs) == 0 && is_noted;
+	if (is_noted)
+		return;
+	watched->note_wait_ms = watched->note_wait_ms
+					? min_i64(2 * watched->note_wait_ms, NOTE_MAX_MS)
+					: NOTE_MS;
+	watched->note_ms = clock_boot_ms() + watched->note_wait_ms;
+}
+
 static int64_t find_wake(const struct watched *watched)
 {
 	int64_t wake_ms = min_i64(watched->limit_at_ms, watched->warn_at_ms);
 
+	wake_ms = min_i64(wake_ms, watched->note_ms);
 	if (watched->order->sampler)
 		wake_ms = min_i64(wake_ms, sampler_wake_ms(watched->order->sampler));
 	return wake_ms;
@@ -293,6 +319,8 @@ static bool goes_on(struct watched *watched, int64_t now_ms, int64_t *ret_wake_m
 
 	if (!watched->is_ending && !watched->command)
 		return false;
+	if (now_ms >= watched->note_ms)
+		note_command(watched);
 	if (now_ms >= watched->warn_at_ms)
 		warn_command(watched);
 	if (!watched->is_ending && now_ms >= watched->limit_at_ms)
@@ -336,6 +364,46 @@ static void find_cause(struct watched *watched)
 		watched->end->cause = watched->limit_cause;
 }
 
+/* In the child: until its lease names it; the parent that was to see to that may be gone. */
+static void await_note(int ends[2])
+{
+	char byte;
+	ssize_t n;
+
+	close_fd(&ends[1]);
+	do
+		n = read(ends[0], &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(EXIT_MISUSE);
+	close_fd(&ends[0]);
+}
+
+/* A command that no lease names, and no process looks after, never runs. */
+static int start_command(struct watched *watched)
+{
+	int ends[2], error;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	watched->command = fork();
+	error = errno;
+	if (watched->command == 0) {
+		(void)sigprocmask(SIG_SETMASK, &watched->before, NULL);
+		await_note(ends);
+		_exit(launch(watched->order->launch));
+	}
+	close_fd(&ends[0]);
+	if (watched->command > 0) {
+		note_command(watched);
+		if (!in_background())
+			foreground_begin(&watched->foreground);
+		(void)!write(ends[1], "!", 1);
+	}
+	close_fd(&ends[1]);
+	return watched->command < 0 ? -error : 0;
+}
+
 static int start(struct watched *watched)
 {
 	const struct supervision *order = watched->order;
@@ -349,17 +417,7 @@ static int start(struct watched *watched)
 		if (order->warn_signal)
 			watched->warn_at_ms = watched->limit_at_ms - order->warn_ms;
 	}
-	watched->command = fork();
-	if (watched->command < 0)
-		return -errno;
-	if (watched->command == 0) {
-		(void)sigprocmask(SIG_SETMASK, &watched->before, NULL);
-		_exit(launch(order->launch));
-	}
-	if (!in_background())
-		foreground_begin(&watched->foreground);
-	broker_note_command(watched->broker, (uint32_t)watched->command);
-	return 0;
+	return start_command(watched);
 }
 
 void supervise_prepare(void)
@@ -374,6 +432,7 @@ int supervise(const struct supervision *supervision, struct attempt_end *ret)
 		.order = supervision,
 		.broker = supervision->broker,
 		.end = ret,
+		.note_ms = INT64_MAX,
 		.limit_at_ms = INT64_MAX,
 		.warn_at_ms = INT64_MAX,
 		.limit_cause = CAUSE_LIMIT,

@@ -42,6 +42,7 @@ enum {
 struct target {
 	uint64_t job, number; /* of its latest ticket */
 	struct termination termination;
+	struct command runs; /* what its owner has started, as a supervisor */
 	struct gpuset gpus;
 	bool was_waiting, is_shell, is_done;
 	int64_t killed_ms; /* all but the supervisor; 0: not yet */
@@ -84,6 +85,7 @@ static int locate(struct target *target, struct ticket *ret_ticket)
 	target->job = job.job;
 	target->number = job.latest;
 	target->termination.owner = lease ? lease->owner : ret_ticket->owner;
+	target->runs = lease ? lease->runs : ret_ticket->runs;
 	target->gpus = lease ? lease->gpus : GPUSET_NONE;
 	target->is_shell = lease && lease->is_shell;
 	target->termination.is_supervised = ret_ticket->request.is_supervised;
@@ -272,7 +274,7 @@ static int signal_target(
 	end->grace_ms = whole_grace_ms(target);
 	r = terminate_step(end, life, cancel.context.dir.pidns, now_ms, ret_wake_ms);
 	end->grace_ms = grace_ms;
-	if (is_first && !end->is_supervised)
+	if (is_first && (!end->is_supervised || life->is_orphaned))
 		end_callers(&end->owner);
 	if (!end->is_supervised || target->killed_ms)
 		return r;
@@ -312,10 +314,16 @@ static int64_t go_on(struct target *target, struct life *life, int64_t now_ms)
 	return min_i64(wake_ms, stay_until_ms(target));
 }
 
-/* Whether its end will wake us. */
-static bool watch_life(struct watch *watch, const struct owner *owner, int64_t now_ms)
+static struct life *judge(const struct target *target, int64_t now_ms)
 {
-	const struct life *life = lives_judge(&cancel.view.lives, owner, true, now_ms);
+	return lives_judge_job(
+		&cancel.view.lives, &target->termination.owner, &target->runs, now_ms);
+}
+
+/* Whether its end will wake us. */
+static bool watch_life(struct watch *watch, const struct target *target, int64_t now_ms)
+{
+	const struct life *life = judge(target, now_ms);
 
 	return life && !life_is_over(life) && !life->unwatchable_ms &&
 	       watch_add(watch, life->pidfd, POLLIN) == 0 &&
@@ -335,8 +343,7 @@ static bool round_of_all(struct watch *watch)
 
 		if (target->is_done)
 			continue;
-		life = lives_judge(
-			&cancel.view.lives, &target->termination.owner, true, now_ms);
+		life = judge(target, now_ms);
 		if (!life) {
 			fail(target, strerror(ENOMEM));
 			continue;
@@ -345,7 +352,7 @@ static bool round_of_all(struct watch *watch)
 		if (target->is_done)
 			continue;
 		is_left = true;
-		if (!watch_life(watch, &target->termination.owner, now_ms))
+		if (!watch_life(watch, target, now_ms))
 			watch_until(watch, now_ms + AGAIN_MS);
 	}
 	return is_left;

@@ -1,7 +1,8 @@
 /*
  * --signal-job: a signal to the command of a job.
  *
- * That is the job's owner, or the child of it that its ticket names, where it is looked after.
+ * That is the job's owner or, of a supervised job, the process that its lease or ticket names as
+ * the command, also once its supervisor is dead.
  * It goes through a pidfd to the process that was looked at, never to its successor; where the
  * kernel has none, to the pid.  Nothing is written.
  */
@@ -74,11 +75,18 @@ static int check_owner(const struct owner *owner)
 
 /* --- whom -------------------------------------------------------------------------- */
 
+/* What the supervisor @owner has started last, by the job's lease where it has one. */
+static const struct command *command_of_job(void)
+{
+	return target.lease && target.lease->runs.pid ? &target.lease->runs
+						      : &target.ticket.runs;
+}
+
 /*
- * The command of a supervisor, which has to be its child still.  A pidfd or a negative errno;
- * -EACCES: somebody has that number who is not to be seen.
+ * Of a supervisor that has noted no more than a number: the command has to be its child still.
+ * A pidfd or a negative errno; -EACCES: /proc hides the process with that number.
  */
-static int open_command(const struct owner *owner, uint32_t pid)
+static int open_child(const struct owner *owner, uint32_t pid)
 {
 	autofd int pidfd = pidfd_open_process(pid);
 	struct process_stat stat;
@@ -87,44 +95,76 @@ static int open_command(const struct owner *owner, uint32_t pid)
 		return pidfd;
 	/* read behind the pidfd: so it is of that process, or of none that matters */
 	if (process_stat_read(pid, &stat) < 0)
-		return kill((pid_t)pid, 0) < 0 && errno == ESRCH ? -ESRCH : -EACCES;
+		return process_has_vanished(pid) ? -ESRCH : -EACCES;
 	if (stat.parent != owner->pid || process_has_ended(&stat))
 		return -ESRCH;
 	return take_fd(&pidfd);
 }
 
-static int signal_command(const struct owner *owner, int signal)
+/* The command of the supervisor @owner, which may be dead.  As open_child(). */
+static int open_command(const struct owner *owner)
 {
-	uint32_t pid = owner->pid;
-	autofd int owner_fd = -1, command_fd = -1;
-	int r;
+	const struct command *command = command_of_job();
+	struct owner process = owner_as_command(owner, command);
+	autofd int pidfd = -1;
 
-	if (owner->pidns != target.context.dir.pidns)
-		return refuse("runs in another pid namespace; signal it from there");
-	if (owner_judge(owner, target.context.dir.pidns, &owner_fd) == OWNER_DEAD)
-		return refuse(
-			target.ticket.request.is_supervised
-				? "has lost the process that looked after it; its "
-				  "command is not known any more"
-				: "has ended; what it left behind is not its command");
-	if (target.ticket.request.is_supervised) {
-		pid = target.ticket.command_pid;
-		command_fd = pid ? open_command(owner, pid) : -ESRCH;
-		if (command_fd == -ESRCH)
-			return refuse("has no command that runs, just now");
-		if (command_fd == -EACCES)
-			return refuse("runs a command that /proc hides from its user");
+	if (!command->pid)
+		return -ESRCH;
+	if (!command->inode && !command->start)
+		return open_child(owner, command->pid);
+	switch (owner_judge(&process, target.context.dir.pidns, &pidfd)) {
+	case OWNER_ALIVE:
+		return pidfd < 0 ? -ENOSYS : take_fd(&pidfd);
+	case OWNER_UNDECIDED:
+		return -EACCES;
+	case OWNER_DEAD:
+		break;
 	}
-	/* who suspended it stopped both */
-	if (target.ticket.request.is_supervised && signal == SIGCONT)
-		(void)!process_signal(owner->pid, owner_fd, signal);
-	r = process_signal(
-		pid, target.ticket.request.is_supervised ? command_fd : owner_fd, signal);
+	return -ESRCH;
+}
+
+/* Returns the exit status. */
+static int send_signal(uint32_t pid, int pidfd, int signal)
+{
+	int r = process_signal(pid, pidfd, signal);
+
 	if (r == -ESRCH)
 		return refuse("has just ended");
 	if (r == -EPERM)
 		return refuse("runs a command that may not be signalled by its user");
 	return r < 0 ? refuse(strerror(-r)) : EXIT_DONE;
+}
+
+static int signal_command(
+	const struct owner *owner, bool is_alive, int owner_fd, int signal)
+{
+	autofd int pidfd = open_command(owner);
+
+	if (pidfd == -ESRCH)
+		return refuse(is_alive ? "has no command that runs, just now"
+				       : "has lost the process that looked after it, and "
+					 "its command has ended");
+	if (pidfd == -EACCES)
+		return refuse("runs a command that /proc hides from its user");
+	/* who suspended it stopped both */
+	if (is_alive && signal == SIGCONT)
+		(void)!process_signal(owner->pid, owner_fd, signal);
+	return send_signal(command_of_job()->pid, pidfd, signal);
+}
+
+static int signal_job(const struct owner *owner, int signal)
+{
+	bool is_alive;
+	autofd int owner_fd = -1;
+
+	if (owner->pidns != target.context.dir.pidns)
+		return refuse("runs in another pid namespace; signal it from there");
+	is_alive = owner_judge(owner, target.context.dir.pidns, &owner_fd) != OWNER_DEAD;
+	if (target.ticket.request.is_supervised)
+		return signal_command(owner, is_alive, owner_fd, signal);
+	if (!is_alive)
+		return refuse("has ended; what it left behind is not its command");
+	return send_signal(owner->pid, owner_fd, signal);
 }
 
 int verb_signal_job(struct settings *settings)
@@ -150,5 +190,5 @@ int verb_signal_job(struct settings *settings)
 						     : "has not started yet");
 	if (target.lease && target.lease->is_shell)
 		return refuse("is a lease for a shell, and has no command");
-	return signal_command(owner, settings->signal);
+	return signal_job(owner, settings->signal);
 }

@@ -133,7 +133,8 @@ static int add_all(uint32_t uid)
 		uint64_t job = ticket_job(row.number, &row.ticket);
 
 		if (strcmp(row.ticket.boot, dir->boot) == 0 &&
-			owner_judge(owner, dir->pidns, NULL) != OWNER_DEAD &&
+			owner_judge_job(owner, &row.ticket.runs, dir->pidns) !=
+				OWNER_DEAD &&
 			is_wanted(owner, job, uid))
 			r = add(job);
 	}

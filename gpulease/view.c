@@ -41,7 +41,9 @@ static void fill_lease(const struct look *look, const struct snapshot_lease *hel
 
 	out->ticket = lease_job(lease);
 	out->attempt = lease->attempt ? lease->attempt : 1;
-	out->pid = held->is_dead ? 0 : view_pid(look, &lease->owner);
+	out->pid = held->is_dead || lease->owner.pidns != look->context->dir.pidns
+			   ? 0
+			   : snapshot_lease_process(held).pid;
 	out->is_lingering = held->is_dead;
 	out->need = lease_need(lease);
 	out->peak_mib = lease->peak_mib;
@@ -49,7 +51,7 @@ static void fill_lease(const struct look *look, const struct snapshot_lease *hel
 		lease->vram_mib && care_compare(lease->vram_mib, lease->peak_mib,
 					   tolerance_percent) == USE_OVER;
 	out->age_ms = max_i64(0, look->now_ms - lease->since_ms);
-	out->limit_ms = lease->limit_ms;
+	out->limit_ms = held->is_orphaned ? 0 : lease->limit_ms; /* nothing enforces it */
 	describe_user(lease->owner.uid, lease->user, &user);
 	if (!may_show_commands_of(lease->owner.uid))
 		return;

@@ -180,6 +180,9 @@ int view_fill_gpuless(const struct look *look, struct view *view)
 		out->ticket = ticket_job(look->gpuless[i].number, ticket);
 		out->attempt = ticket->attempt ? ticket->attempt : 1;
 		out->pid = view_pid(look, &ticket->owner);
+		if (owner_judge(&ticket->owner, look->context->dir.pidns, NULL) ==
+			OWNER_DEAD)
+			out->pid = ticket->runs.pid;
 		/* its last turn is that in which it was granted */
 		out->age_ms = max_i64(0, look->now_ms - ticket->turn_ms);
 		out->limit_ms = ticket->request.limit_ms;

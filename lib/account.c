@@ -69,8 +69,8 @@ static int note_ticket(void *arg, uint64_t number, const struct ticket *ticket)
 	if (!unknown) {
 		/* its FIFO may have been removed: then its process alone says that it lives */
 		if (!has_gpus || account->has_lease(account->leases, token) ||
-			owner_judge(&ticket->owner, account->dir->pidns, NULL) !=
-				OWNER_ALIVE)
+			owner_judge_job(&ticket->owner, &ticket->runs,
+				account->dir->pidns) != OWNER_ALIVE)
 			return 0;
 		unknown = add(account, token);
 		if (!unknown)

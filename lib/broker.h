@@ -139,8 +139,12 @@ MUST_CHECK int broker_adopt(struct broker *broker, const struct request *request
  */
 int broker_give_back(struct broker *broker);
 
-/* Likewise: leaves word in the ticket of the process that is the command; 0: it has ended. */
-void broker_note_command(struct broker *broker, uint32_t pid);
+/*
+ * For who stays as the parent of the command: notes in the job's ticket and lease which process
+ * that is, so that both outlive this process as long as the command lives.  0; COMMIT_LOCKED: not
+ * in every lease file yet, call again after a moment; or a negative errno.
+ */
+MUST_CHECK int broker_note_command(struct broker *broker, const struct command *runs);
 
 /*
  * What others want of the job, which has been granted and whose owner stays: read when the bell

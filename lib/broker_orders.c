@@ -33,7 +33,7 @@ int broker_requeue(struct broker *broker, const struct request *request,
 	broker->ticket.job = broker_job(broker);
 	broker->ticket.attempt = before.attempt ? before.attempt + 1 : 2;
 	broker->ticket.latest = broker->ticket.turn = 0;
-	broker->ticket.command_pid = 0;
+	broker->ticket.runs = COMMAND_NONE;
 	broker->ticket.request = *request;
 	broker->ticket.since_ms = broker->ticket.turn_ms = clock_boot_ms();
 	broker->ticket.not_before_ms = not_before_ms;
@@ -102,10 +102,20 @@ int broker_give_back(struct broker *broker)
 	return 0;
 }
 
-void broker_note_command(struct broker *broker, uint32_t pid)
+int broker_note_command(struct broker *broker, const struct command *runs)
 {
-	broker->ticket.command_pid = pid;
+	bool is_again = broker->ticket.runs.pid == runs->pid;
+	int r;
+
+	broker->ticket.runs = *runs;
 	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
+	if (!broker->ticket.request.gpus)
+		return 0;
+	/* one that was replaced meanwhile is opened again */
+	r = is_again ? snapshot_read(&broker->view, clock_boot_ms()) : 0;
+	return r < 0 ? r
+		     : commit_note_command(&broker->view, broker->ticket.owner.token,
+			       &broker->verdict.gpus, runs);
 }
 
 int broker_read_orders(struct broker *broker)

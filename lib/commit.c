@@ -237,12 +237,13 @@ int commit_write(
 	return r;
 }
 
-/* --- giving back, and what is left ------------------------------------------------- */
+/* --- giving back, what runs, what is left ------------------------------------------- */
 
 /* What a record is to say of the lease. */
 struct remark {
 	const char *token;
 	bool is_released;
+	const struct command *runs; /* NULL: as it is */
 	const char *left; /* as in the record, "": nothing is */
 };
 
@@ -262,6 +263,8 @@ static int remark_locked(struct lease_file *file, const struct remark *remark)
 			continue;
 		if (remark->is_released && !lease.released_ms)
 			lease.released_ms = clock_boot_ms();
+		if (remark->runs)
+			lease.runs = *remark->runs;
 		text_copy(lease.left, sizeof(lease.left), remark->left);
 		r = lease_write(file, at, &lease);
 	}
@@ -309,6 +312,13 @@ int commit_release(struct snapshot *view, const char *token, const struct gpuset
 	beacon_remove(view->dir, BEACON_LIVE, token);
 	return remark_all(view, set,
 		&(struct remark){ .token = token, .is_released = true, .left = text });
+}
+
+int commit_note_command(struct snapshot *view, const char *token,
+	const struct gpuset *set, const struct command *runs)
+{
+	return remark_all(
+		view, set, &(struct remark){ .token = token, .runs = runs, .left = "" });
 }
 
 /* Notes what was found in the first file that can be locked: all files are read for a plan. */

@@ -37,6 +37,14 @@ MUST_CHECK int commit_write(
 	struct snapshot *view, const struct gpuset *set, const struct lease *lease);
 
 /*
+ * For a supervisor: writes into the record of its lease, with @token on the GPUs of @set, what it
+ * has started, so that the lease outlives it as long as its command lives.  0; COMMIT_LOCKED: in
+ * some files it is not written yet, call again after a moment; or a negative errno.
+ */
+MUST_CHECK int commit_note_command(struct snapshot *view, const char *token,
+	const struct gpuset *set, const struct command *runs);
+
+/*
  * For an owner that lives on: gives back the lease with @token on the GPUs of @set, in each of
  * their files as far as it stands there.  It is over then, or once process @left of it is (NULL:
  * there is none); the waiters are to be told by the bells.  0; COMMIT_LOCKED: some files were not

@@ -38,11 +38,11 @@ void ending_describe(const struct snapshot *view, const struct snapshot_lease *o
 	} else if (over->is_cancelled) {
 		text_copy(end->how, sizeof(end->how), HISTORY_CANCEL);
 		(void)snprintf(end->by, sizeof(end->by), "%u", over->cancelled_by);
-	} else if (lease->limit_ms &&
+	} else if (lease->limit_ms && !over->is_orphaned &&
 		   over->over_ms >= lease->since_ms + lease->limit_ms &&
 		   over->alive_ms >= lease->since_ms + lease->limit_ms) {
 		text_copy(end->how, sizeof(end->how), HISTORY_LIMIT);
-	} else if (lease->is_supervised) {
+	} else if (lease->is_supervised && (!over->is_orphaned || over->status < 0)) {
 		/* it tells its end itself, unless it is killed; its own status is not the job's */
 		text_copy(end->how, sizeof(end->how), HISTORY_LOST);
 		end->status[0] = '\0';

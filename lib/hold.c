@@ -203,7 +203,8 @@ static int watch_ticket(struct hold_book *book, uint64_t number)
 	int r = queue_find(book->look.queue, number, &row);
 
 	if (r == 0)
-		return outcome_judge_life(&book->look, &row.ticket.owner, true, &life);
+		return outcome_judge_life(
+			&book->look, &row.ticket.owner, &row.ticket.runs, true, &life);
 	if (r == QUEUE_END) /* just being rewritten */
 		outcome_look_again(&book->look, book->look.now_ms);
 	return r < 0 ? r : 0;
@@ -223,9 +224,9 @@ static int judge_name(struct hold_book *book, const struct queue_row *row, uint6
 		.by = r == NAMESAKE_RUNS ? runs.job : name->job };
 	if (!is_own)
 		return 0;
-	return r == NAMESAKE_RUNS
-		       ? outcome_judge_life(&book->look, &runs.owner, true, &life)
-		       : watch_ticket(book, name->number);
+	return r == NAMESAKE_RUNS ? outcome_judge_life(&book->look, &runs.owner,
+					    &runs.runs, true, &life)
+				  : watch_ticket(book, name->number);
 }
 
 /* --- tickets ----------------------------------------------------------------------- */

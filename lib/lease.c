@@ -37,6 +37,7 @@ static const struct record_field lease_fields[] = {
 	{ "job", RECORD_U64, AT(job), 0 },
 	{ "attempt", RECORD_U32, AT(attempt), 0 },
 	OWNER_FIELDS(struct lease, owner),
+	COMMAND_FIELDS(struct lease, runs),
 	{ "boot", RECORD_TEXT, AT(boot), BOOT_SIZE },
 	{ "gpus", RECORD_SET, AT(gpus), 0 },
 	{ "share", RECORD_U32, AT(share_percent), 0 },

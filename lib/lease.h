@@ -60,6 +60,8 @@ struct lease {
 	uint64_t job; /* its id, where that is another number */
 	uint32_t attempt;
 	struct owner owner;
+	/* what its owner, a supervisor, has started: the job itself once that one is dead */
+	struct command runs;
 	char boot[BOOT_SIZE];
 	struct gpuset gpus;
 	uint32_t share_percent;

@@ -43,27 +43,60 @@ bool life_may_tell(const struct life *life)
 	return life->ended_fd >= 0;
 }
 
-static void judge_process(struct lives *lives, struct life *life)
+static enum life_half half_of(enum owner_state state)
 {
+	switch (state) {
+	case OWNER_ALIVE:
+		return LIFE_LIVES;
+	case OWNER_DEAD:
+		return LIFE_ENDED;
+	case OWNER_UNDECIDED:
+		break;
+	}
+	return LIFE_UNKNOWN;
+}
+
+/* The owner or, in its place, the command. */
+static void judge_followed(const struct lives *lives, struct life *life)
+{
+	struct owner followed = life->is_orphaned
+					? owner_as_command(&life->owner, &life->runs)
+					: life->owner;
+
 	if (life->process == LIFE_ENDED)
 		return;
-	if (life->pidfd >= 0) {
+	if (life->pidfd >= 0)
 		life->process = pidfd_has_ended(life->pidfd) ? LIFE_ENDED : LIFE_LIVES;
-	} else {
-		switch (owner_judge(&life->owner, lives->dir->pidns, &life->pidfd)) {
-		case OWNER_ALIVE:
-			life->process = LIFE_LIVES;
-			break;
-		case OWNER_DEAD:
-			life->process = LIFE_ENDED;
-			break;
-		case OWNER_UNDECIDED:
-			life->process = LIFE_UNKNOWN;
-			break;
-		}
-	}
+	else
+		life->process =
+			half_of(owner_judge(&followed, lives->dir->pidns, &life->pidfd));
 	if (life->process == LIFE_ENDED)
 		life->ended_fd = take_fd(&life->pidfd);
+}
+
+/* The supervisor has ended.  As long as its command lives that is the job itself. */
+static void follow_command(const struct lives *lives, struct life *life)
+{
+	struct owner command = owner_as_command(&life->owner, &life->runs);
+	int pidfd;
+	enum life_half half = half_of(owner_judge(&command, lives->dir->pidns, &pidfd));
+
+	if (half == LIFE_ENDED)
+		return;
+	/* how the supervisor ended says nothing of the job */
+	close_fd(&life->ended_fd);
+	life->status = -1;
+	life->is_orphaned = true;
+	life->process = half;
+	life->pidfd = pidfd;
+	life->dead_ms = life->over_ms = 0;
+}
+
+static void judge_process(const struct lives *lives, struct life *life)
+{
+	judge_followed(lives, life);
+	if (life->process == LIFE_ENDED && !life->is_orphaned && life->runs.pid)
+		follow_command(lives, life);
 }
 
 static void judge_fifo(struct lives *lives, struct life *life)
@@ -153,9 +186,30 @@ struct life *lives_judge(
 	return life;
 }
 
+struct life *lives_judge_job(struct lives *lives, const struct owner *owner,
+	const struct command *runs, int64_t now_ms)
+{
+	struct life *life = lives_find(lives, owner->token);
+
+	if (!life)
+		life = add(lives, owner);
+	if (!life)
+		return NULL;
+	if (runs->pid && !life->is_orphaned)
+		life->runs = *runs;
+	return lives_judge(lives, owner, true, now_ms);
+}
+
+uint32_t life_pid(const struct life *life)
+{
+	return life->is_orphaned ? life->runs.pid : life->owner.pid;
+}
+
 void life_end(struct life *life, bool is_final, int64_t now_ms)
 {
 	life->process = life->fifo = LIFE_ENDED;
+	if (!life->is_orphaned)
+		life->runs = COMMAND_NONE; /* nor is it the command's turn now */
 	close_fd(&life->pidfd);
 	close_fd(&life->fifo_fd);
 	if (is_final) {

@@ -17,6 +17,8 @@ enum life_half { LIFE_UNKNOWN, LIFE_LIVES, LIFE_ENDED };
 
 struct life {
 	struct owner owner;
+	struct command runs; /* of a supervisor: what it has started, .pid 0: not known */
+	bool is_orphaned; /* the owner has ended: ->process is that of ->runs, the job itself */
 	enum life_half process, fifo;
 	/*
 	 * What the job has left besides holders of its FIFO, see leftover.h.  UNKNOWN: nothing, as
@@ -63,6 +65,17 @@ struct life *lives_judge(
 	struct lives *lives, const struct owner *owner, bool needs_fifo, int64_t now_ms);
 
 /*
+ * Likewise with its FIFO, and with the command that @owner, a supervisor, has started (@runs->pid
+ * 0: none): once the owner has ended that command is followed in its place.  Whoever judges the
+ * same owner without it goes on following the command.
+ */
+struct life *lives_judge_job(struct lives *lives, const struct owner *owner,
+	const struct command *runs, int64_t now_ms);
+
+/* The process that is followed: the owner, or the command of one that has ended. */
+uint32_t life_pid(const struct life *life);
+
+/*
  * Whether ->status of a process that has ended may still become known: nobody has waited for
  * it yet.  Nothing tells when that changes; look again after a moment.
  */
@@ -93,7 +106,7 @@ bool life_wants_look(const struct life *life);
 /* The life with that token; NULL: it is not followed. */
 struct life *lives_find(struct lives *lives, const char *token);
 
-/* The process has ended, for certain or because its FIFO, where it has one, says so. */
+/* The job itself has ended, for certain or because its FIFO, where it has one, says so. */
 bool life_is_dead(const struct life *life);
 
 /* Dead, no process holds the FIFO, and none is known to be left of the job. */

@@ -41,7 +41,7 @@ static int is_candidate(struct outcome_look *look, const struct ticket *ticket)
 		ticket->state == TICKET_LEFT ||
 		strcmp(ticket->boot, look->queue->dir->boot) != 0)
 		return 0;
-	r = outcome_judge_life(look, &ticket->owner, false, &life);
+	r = outcome_judge_life(look, &ticket->owner, &ticket->runs, false, &life);
 	return r < 0 ? r : !life_is_over(life);
 }
 
@@ -101,7 +101,8 @@ static int judge(struct outcome_look *look, const struct namesake_ticket *known,
 	if (ticket.state == TICKET_WAITING || ticket_job(known->number, &ticket) == job)
 		return 0;
 	*ret = (struct namesake){ .job = ticket_job(known->number, &ticket),
-		.owner = ticket.owner };
+		.owner = ticket.owner,
+		.runs = ticket.runs };
 	return 1;
 }
 
@@ -135,7 +136,8 @@ int namesake_find(struct namesakes *namesakes, struct outcome_look *look,
 
 	if (lease) {
 		*ret = (struct namesake){ .job = lease_job(lease),
-			.owner = lease->owner };
+			.owner = lease->owner,
+			.runs = lease->runs };
 		return NAMESAKE_RUNS;
 	}
 	r = read_new(namesakes, look);

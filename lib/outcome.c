@@ -34,10 +34,11 @@ void outcome_look_again(struct outcome_look *look, int64_t since_ms)
 		min_i64(look->wake_ms, look->now_ms + max_i64(FIRST_LOOK_MS, age_ms));
 }
 
-int outcome_judge_life(struct outcome_look *look, const struct owner *owner, bool is_own,
-	struct life **ret)
+int outcome_judge_life(struct outcome_look *look, const struct owner *owner,
+	const struct command *runs, bool is_own, struct life **ret)
 {
-	struct life *life = lives_judge(&look->view->lives, owner, true, look->now_ms);
+	struct life *life =
+		lives_judge_job(&look->view->lives, owner, runs, look->now_ms);
 
 	*ret = life;
 	if (!life)
@@ -86,6 +87,7 @@ static int read_ticket(struct queue *queue, uint64_t number, struct ticket *ret)
 /* Takes @ticket, number @number, for the latest of @job. */
 static void note_latest(struct outcome *job, uint64_t number, const struct ticket *ticket)
 {
+	job->runs = ticket->runs;
 	if (job->has_owner && job->latest == number)
 		return;
 	job->has_owner = true;
@@ -153,7 +155,7 @@ static int owner_is_over(
 {
 	struct life *life;
 	uint32_t uid;
-	int r = outcome_judge_life(look, &job->owner, is_own, &life);
+	int r = outcome_judge_life(look, &job->owner, &job->runs, is_own, &life);
 
 	if (r < 0)
 		return r;
@@ -167,14 +169,16 @@ static int latest_is_over(struct outcome *job, struct outcome_look *look, bool i
 {
 	for (unsigned i = 0; i < ATTEMPTS_PER_LOOK; i++) {
 		uint64_t latest = job->latest;
+		uint32_t runs = job->runs.pid;
 		int r = owner_is_over(job, look, is_own);
 
 		if (r <= 0)
 			return r;
+		/* there may be another attempt, or a command that was not known */
 		r = read_owner(job, look);
 		if (r < 0)
 			return r;
-		if (r != 0 || job->latest == latest)
+		if (r != 0 || (job->latest == latest && job->runs.pid == runs))
 			return 1;
 	}
 	if (is_own)
@@ -195,7 +199,8 @@ static int is_over(struct outcome *job, struct outcome_look *look, bool is_own)
 		job->holder = lease->owner;
 		if (lease->is_shell && is_own)
 			look->wake_ms = min_i64(look->wake_ms, look->now_ms + SILENT_MS);
-		return outcome_judge_life(look, &job->holder, is_own, &life);
+		return outcome_judge_life(
+			look, &job->holder, &lease->runs, is_own, &life);
 	}
 	if (owned == UNREADABLE)
 		return is_broken_for_good(job, look, is_own);
@@ -267,7 +272,7 @@ int outcome_learn_status(struct outcome *job, struct outcome_look *look, bool is
 	if (job->is_settled)
 		return 0;
 	if (job->has_owner) {
-		int r = outcome_judge_life(look, &job->holder, false, &life);
+		int r = outcome_judge_life(look, &job->holder, &job->runs, false, &life);
 
 		if (r < 0)
 			return r;

@@ -26,15 +26,16 @@ struct outcome {
 		number; /* by which it is followed: its id, or that of one of its tickets */
 	uint64_t job;   /* its id, once it was judged */
 	bool is_used;   /* for the caller */
-	bool is_settled;    /* over, and no more will be known of how */
-	int64_t over_ms;    /* since when it is over; 0: it is not */
-	int status;         /* 128 + a signal's number; -1: not known (yet) */
-	int64_t broken_ms;  /* since when its ticket cannot be read; 0: it can */
-	bool has_owner;     /* what follows was read */
-	int64_t since_ms;   /* of its first ticket */
-	uint64_t latest;    /* the number of its latest ticket */
-	uint32_t attempt;   /* which that is: 1, 2 … */
-	struct owner owner; /* of that ticket */
+	bool is_settled;     /* over, and no more will be known of how */
+	int64_t over_ms;     /* since when it is over; 0: it is not */
+	int status;          /* 128 + a signal's number; -1: not known (yet) */
+	int64_t broken_ms;   /* since when its ticket cannot be read; 0: it can */
+	bool has_owner;      /* what follows was read */
+	int64_t since_ms;    /* of its first ticket */
+	uint64_t latest;     /* the number of its latest ticket */
+	uint32_t attempt;    /* which that is: 1, 2 … */
+	struct owner owner;  /* of that ticket */
+	struct command runs; /* what that one has started, as far as it was read */
 	struct owner
 		holder; /* of its lease, as seen last, else as above: whose status counts */
 };
@@ -84,11 +85,11 @@ MUST_CHECK int outcome_learn_status(
 	struct outcome *job, struct outcome_look *look, bool is_own);
 
 /*
- * The life of @owner, as the look finds it, in *@ret (good until the next call); watched where
- * @is_own and it is not over.  0 or -ENOMEM.
+ * The life of @owner, which has started @runs, as the look finds it, in *@ret (good until the next
+ * call); watched where @is_own and it is not over.  0 or -ENOMEM.
  */
 MUST_CHECK int outcome_judge_life(struct outcome_look *look, const struct owner *owner,
-	bool is_own, struct life **ret);
+	const struct command *runs, bool is_own, struct life **ret);
 
 /* Comes back after 10 ms, 20, 40 … while something since @since_ms may still change. */
 void outcome_look_again(struct outcome_look *look, int64_t since_ms);

@@ -213,6 +213,41 @@ int owner_self(struct owner *owner)
 	return token_make(owner->token);
 }
 
+int command_of_child(uint32_t pid, struct command *command)
+{
+	autofd int pidfd = pidfd_open_process(pid);
+	struct process_stat stat;
+
+	*command = (struct command){ .pid = pid };
+	if (pidfd >= 0)
+		command->inode = pidfd_inode(pidfd);
+	/* the number is its own until this process reaps it */
+	if (process_stat_read(pid, &stat) == 0)
+		command->start = stat.start;
+	return command->inode || command->start ? 0 : COMMAND_HIDDEN;
+}
+
+struct owner owner_as_command(const struct owner *owner, const struct command *command)
+{
+	struct owner out = *owner;
+
+	out.pid = command->pid;
+	out.inode = command->inode;
+	out.start = command->start;
+	return out;
+}
+
+enum owner_state owner_judge_job(
+	const struct owner *owner, const struct command *command, uint64_t my_pidns)
+{
+	enum owner_state state = owner_judge(owner, my_pidns, NULL);
+	struct owner as_command = owner_as_command(owner, command);
+
+	return state == OWNER_DEAD && command->pid
+		       ? owner_judge(&as_command, my_pidns, NULL)
+		       : state;
+}
+
 bool process_has_vanished(uint32_t pid)
 {
 	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
@@ -226,6 +261,8 @@ static enum owner_state judge_by_proc(const struct owner *owner)
 	if (process_stat_read(owner->pid, &stat) < 0)
 		/* nothing else is death */
 		return process_has_vanished(owner->pid) ? OWNER_DEAD : OWNER_UNDECIDED;
+	if (!owner->start) /* of a command, see command_of_child() */
+		return OWNER_UNDECIDED;
 	if (stat.start != owner->start)
 		return OWNER_DEAD;
 	if (process_has_ended(&stat))
@@ -244,6 +281,8 @@ static enum owner_state judge_by_pidfd(const struct owner *owner, int pidfd)
 		return inode == owner->inode ? OWNER_ALIVE : OWNER_DEAD;
 	if (process_stat_read(owner->pid, &stat) < 0)
 		return pidfd_has_ended(pidfd) ? OWNER_DEAD : OWNER_UNDECIDED;
+	if (!owner->start)
+		return OWNER_UNDECIDED;
 	return stat.start == owner->start ? OWNER_ALIVE : OWNER_DEAD;
 }
 

@@ -25,6 +25,26 @@ struct owner {
 	uint32_t is_adopted; /* of a lease: it was there before, and holds no FIFO */
 };
 
+/*
+ * The command that an owner runs as its supervisor: a child of the owner, so of its pid
+ * namespace.
+ */
+struct command {
+	uint32_t pid;   /* 0: there is none, or it is not known */
+	uint64_t inode; /* of the pidfd, as in an owner */
+	uint64_t start; /* likewise; 0: not known */
+};
+
+#define COMMAND_NONE ((struct command){ .pid = 0 })
+
+/* The fields of a command embedded as @member in a struct of a record. */
+#define COMMAND_FIELDS(type, member)                                       \
+	{ "runs", RECORD_U32, offsetof(type, member.pid), 0 },             \
+		{ "rinode", RECORD_U64, offsetof(type, member.inode), 0 }, \
+	{                                                                  \
+		"rstart", RECORD_U64, offsetof(type, member.start), 0      \
+	}
+
 /* The fields of an owner embedded as @member in a struct of a record. */
 #define OWNER_FIELDS(type, member)                                                  \
 	{ "pid", RECORD_U32, offsetof(type, member.pid), 0 },                       \
@@ -55,6 +75,24 @@ MUST_CHECK int owner_of_pid(uint32_t pid, struct owner *owner);
  */
 enum owner_state owner_judge(
 	const struct owner *owner, uint64_t my_pidns, int *ret_pidfd);
+
+/*
+ * Fills in the child @pid of this process as a command.  0; or COMMAND_HIDDEN: nothing but its
+ * number is to be seen (before Linux 6.9 with hidepid, until a set-group-ID child has become the
+ * command): ask again later.
+ */
+enum { COMMAND_HIDDEN = 1 };
+MUST_CHECK int command_of_child(uint32_t pid, struct command *command);
+
+/* @command, which @owner runs, as an owner of its own with the same token.  Pure. */
+struct owner owner_as_command(const struct owner *owner, const struct command *command);
+
+/*
+ * Judges the job itself: @owner and, where it has one, its @command.  DEAD: both are; ALIVE: one
+ * of them lives.
+ */
+enum owner_state owner_judge_job(
+	const struct owner *owner, const struct command *command, uint64_t my_pidns);
 
 /* Whether the process behind @pidfd has ended (a zombie has). */
 bool pidfd_has_ended(int pidfd);

@@ -17,8 +17,10 @@ bool preempt_allows(const struct snapshot_lease *lease, int64_t priority)
 {
 	const struct lease *record = &lease->lease;
 
+	/* with its supervisor dead nothing would obey */
 	return record->is_preemptible && record->is_supervised &&
-	       lease->is_of_this_boot && !lease->is_dead && record->priority < priority;
+	       lease->is_of_this_boot && !lease->is_dead && !lease->is_orphaned &&
+	       record->priority < priority;
 }
 
 int64_t preempt_until_ms(int64_t at_ms, const struct lease *lease)

@@ -27,14 +27,14 @@ enum sweep { SWEEP_NOTHING, SWEEP_LIVE, SWEEP_DEAD };
 
 /* --- one record --------------------------------------------------------------------- */
 
-/* Whether the owner of @ticket, or anything it left behind, may live. */
+/* Whether the owner of @ticket, its command, or anything it left behind, may live. */
 static bool may_live(const struct queue *queue, const struct ticket *ticket)
 {
 	const struct owner *owner = &ticket->owner;
 	enum owner_state state = OWNER_DEAD;
 
 	if (strcmp(ticket->boot, queue->dir->boot) == 0)
-		state = owner_judge(owner, queue->dir->pidns, NULL);
+		state = owner_judge_job(owner, &ticket->runs, queue->dir->pidns);
 	if (state == OWNER_ALIVE || (state == OWNER_UNDECIDED && owner->is_adopted))
 		return true;
 	return beacon_look(queue->dir, owner->token, NULL) != BEACON_GONE;

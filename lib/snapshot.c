@@ -67,6 +67,13 @@ struct snapshot_lease *snapshot_find_token(struct snapshot *snapshot, const char
 	return NULL;
 }
 
+struct owner snapshot_lease_process(const struct snapshot_lease *lease)
+{
+	const struct owner *owner = &lease->lease.owner;
+
+	return lease->is_orphaned ? owner_as_command(owner, &lease->lease.runs) : *owner;
+}
+
 uint32_t snapshot_gpu_index(const struct snapshot *snapshot, unsigned slot)
 {
 	const struct snapshot_gpu *gpu = &snapshot->gpus[slot];

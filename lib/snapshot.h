@@ -23,6 +23,8 @@ struct snapshot_lease {
 	struct lease lease;
 	struct gpuset seen; /* the slots whose files hold it */
 	bool is_of_this_boot, is_dead, is_over;
+	/* its supervisor is dead: all that is said of its owner is of the command it has started */
+	bool is_orphaned;
 	bool is_placed;                     /* it is certain which GPUs its set means */
 	int64_t alive_ms, dead_ms, over_ms; /* when this process saw it so; 0: never */
 	int status;                         /* its exit status, -1: not known */
@@ -140,6 +142,9 @@ MUST_CHECK int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms);
  */
 struct prober;
 void snapshot_find_links(struct snapshot *view, struct prober *prober, int64_t now_ms);
+
+/* The process that is the job itself: the owner or, of one that is dead, its command. */
+struct owner snapshot_lease_process(const struct snapshot_lease *lease);
 
 /* What @lease leaves of its GPUs; which is nothing where it does not say. */
 struct need lease_need(const struct lease *lease);

@@ -19,7 +19,8 @@ static int64_t lease_end_ms(const struct snapshot_lease *lease)
 				 ? record->since_ms + record->limit_ms + record->grace_ms
 				 : INT64_MAX;
 
-	if (lease->is_dead)
+	/* nor is one ended at its limit whose supervisor is dead */
+	if (lease->is_dead || lease->is_orphaned)
 		return 0;
 	if (lease->sent_back_ms)
 		end_ms = min_i64(end_ms, lease->sent_back_ms);

@@ -28,6 +28,7 @@ static int add_lease(
 static int judge_lease(
 	struct snapshot *snapshot, struct snapshot_lease *seen, int64_t now_ms)
 {
+	const struct command none = COMMAND_NONE;
 	struct owner left;
 	struct life *life;
 
@@ -38,7 +39,8 @@ static int judge_lease(
 		seen->dead_ms = seen->over_ms = now_ms;
 		return 0;
 	}
-	life = lives_judge(&snapshot->lives, &seen->lease.owner, true, now_ms);
+	life = lives_judge_job(&snapshot->lives, &seen->lease.owner,
+		seen->lease.released_ms ? &none : &seen->lease.runs, now_ms);
 	if (!life)
 		return -ENOMEM;
 	if (seen->lease.released_ms)
@@ -54,6 +56,7 @@ static int judge_lease(
 				 : 0;
 	seen->is_dead = life_is_dead(life);
 	seen->is_over = life_is_over(life);
+	seen->is_orphaned = life->is_orphaned;
 	seen->alive_ms = life->alive_ms;
 	seen->dead_ms = life->dead_ms;
 	seen->over_ms = life->over_ms;

@@ -6,40 +6,49 @@
 
 enum { ROUND_MS = 50, ROUND_MAX_MS = 1000 };
 
-/* To the owner, judged alive just now, and to its process group if that is to hear it, too. */
-static int signal_owner(
-	const struct termination *termination, uint64_t my_pidns, int signal)
+/* The job itself, as @life follows it: the owner, or the command of one that is dead. */
+static struct owner find_process(
+	const struct termination *termination, const struct life *life)
 {
-	const struct owner *owner = &termination->owner;
+	return life->is_orphaned ? owner_as_command(&termination->owner, &life->runs)
+				 : termination->owner;
+}
+
+/* To the job itself, judged alive just now, and to its process group if that is to hear it, too. */
+static int signal_process(const struct termination *termination, const struct life *life,
+	uint64_t my_pidns, int signal)
+{
+	struct owner process = find_process(termination, life);
+	bool is_supervisor = termination->is_supervised && !life->is_orphaned;
 	autofd int pidfd = -1;
 	int r;
 
-	switch (owner_judge(owner, my_pidns, &pidfd)) {
+	switch (owner_judge(&process, my_pidns, &pidfd)) {
 	case OWNER_DEAD:
 		return 0;
 	case OWNER_UNDECIDED:
-		return owner->pidns == my_pidns ? 0 : -ENOTSUP;
+		return process.pidns == my_pidns ? 0 : -ENOTSUP;
 	case OWNER_ALIVE:
 		break;
 	}
-	if (!termination->is_supervised &&
-		getpgid((pid_t)owner->pid) == (pid_t)owner->pid)
-		r = kill(-(pid_t)owner->pid, signal) < 0 ? -errno : 0;
+	if (!is_supervisor && getpgid((pid_t)process.pid) == (pid_t)process.pid)
+		r = kill(-(pid_t)process.pid, signal) < 0 ? -errno : 0;
 	else
-		r = process_signal(owner->pid, pidfd, signal);
-	if (r == 0 && termination->is_supervised)
-		r = process_signal(owner->pid, pidfd, SIGCONT);
+		r = process_signal(process.pid, pidfd, signal);
+	if (r == 0 && is_supervisor)
+		r = process_signal(process.pid, pidfd, SIGCONT);
 	return r == -ESRCH ? 0 : r;
 }
 
 static int signal_all(const struct termination *termination, const struct life *life,
 	uint64_t my_pidns, int signal, bool with_kin)
 {
-	const struct owner *owner = &termination->owner;
-	int r = life_is_dead(life) ? 0 : signal_owner(termination, my_pidns, signal);
+	struct owner process = find_process(termination, life);
+	int r = life_is_dead(life) ? 0
+				   : signal_process(termination, life, my_pidns, signal);
 
 	if (r == 0 && with_kin && !termination->is_step)
-		(void)kin_signal_all(owner->token, owner->uid, signal, owner->pid);
+		(void)kin_signal_all(process.token, process.uid, signal, process.pid);
 	return r;
 }
 

@@ -3,8 +3,9 @@
  * over.  Used by the watchdog of a time limit and by --cancel.  A step function: never waits.
  *
  * An owner that leads its process group takes the group along, unless it is the supervisor of
- * its command: that one passes on, itself, what is told to it, so nobody hears it twice; it is
- * continued, too, should it have been stopped together with its command.
+ * its command and lives: that one passes on, itself, what is told to it, so no process hears it
+ * twice; it is continued, too, should it have been stopped together with its command.  Once the
+ * supervisor is dead the command is ended in its place.
  */
 #ifndef GPULEASE_TERMINATE_H
 #define GPULEASE_TERMINATE_H

@@ -58,12 +58,11 @@ struct request {
  * number of the first.
  */
 struct ticket {
-	uint32_t state;   /* TICKET_… */
-	uint32_t attempt; /* behind the first: 2, 3 … */
-	uint64_t job;     /* the number of the job's first ticket, 0: this one */
-	uint64_t latest;  /* in the first: the number of its latest, 0: this one */
-	uint32_t
-		command_pid; /* of a supervised job that runs, in its owner's pid namespace */
+	uint32_t state;      /* TICKET_… */
+	uint32_t attempt;    /* behind the first: 2, 3 … */
+	uint64_t job;        /* the number of the job's first ticket, 0: this one */
+	uint64_t latest;     /* in the first: the number of its latest, 0: this one */
+	struct command runs; /* of a supervised job: what its owner has started last */
 	uint64_t turn;
 	int64_t turn_ms, since_ms; /* CLOCK_BOOTTIME */
 	int64_t not_before_ms;     /* CLOCK_BOOTTIME; 0: at once */

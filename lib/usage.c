@@ -32,11 +32,11 @@ uint64_t usage_budget_mib(
 bool usage_is_by(const struct snapshot *view, const struct snapshot_lease *lease,
 	const struct kin *kin)
 {
-	const struct owner *owner = &lease->lease.owner;
+	struct owner process = snapshot_lease_process(lease);
 
-	return kin_belongs(kin, owner) ||
-	       (!lease->is_dead && owner->pidns == view->dir->pidns &&
-		       kin_descends(kin, owner));
+	return kin_belongs(kin, &process) ||
+	       (!lease->is_dead && process.pidns == view->dir->pidns &&
+		       kin_descends(kin, &process));
 }
 
 bool usage_is_left_over(const struct snapshot *view, unsigned slot, uint32_t pid)

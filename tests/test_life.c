@@ -401,10 +401,142 @@ static void who_ends_between_two_judgements_of_a_turn_is_noticed(void **state)
 	statedir_release(&dir);
 }
 
+/* --- the command of a supervisor ------------------------------------------------------ */
+
+static struct command command_of(const struct owner *owner)
+{
+	return (struct command){
+		.pid = owner->pid, .inode = owner->inode, .start = owner->start
+	};
+}
+
+static void a_command_takes_the_place_of_its_dead_supervisor(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other supervisor = other_start(dir.fd, OTHER_LIVE);
+	struct other other = other_start(dir.fd, OTHER_ALONE);
+	struct command runs = command_of(&other.owner);
+	struct lives lives = LIVES_ON(&dir);
+	struct life *life = lives_judge_job(&lives, &supervisor.owner, &runs, 100);
+
+	assert_non_null(life);
+	assert_false(life->is_orphaned);
+	assert_int_equal(life_pid(life), supervisor.pid);
+	other_kill(&supervisor);
+	life = lives_judge_job(&lives, &supervisor.owner, &runs, 200);
+	assert_true(life->is_orphaned);
+	assert_false(life_is_dead(life) || life_is_over(life) || is_lingering(life));
+	assert_int_equal(life->fifo, LIFE_ENDED);
+	assert_int_equal(life_pid(life), other.pid);
+	assert_int_equal(life->dead_ms, 0);
+	assert_false(life_is_unwatchable(life));
+	assert_false(fixture_is_ready(life->pidfd, POLLIN));
+	life = judge(&lives, &supervisor.owner, 300); /* also for who does not know it */
+	assert_false(life_is_dead(life));
+	assert_int_equal(kill(other.pid, SIGKILL), 0);
+	assert_true(fixture_await_end(other.pid));
+	assert_true(fixture_is_ready(life->pidfd, POLLIN));
+	life = judge(&lives, &supervisor.owner, 400);
+	assert_true(life_is_over(life));
+	assert_int_equal(life->dead_ms, 400);
+	assert_int_equal(life->pidfd, -1);
+	assert_int_equal(waitpid(other.pid, NULL, 0), other.pid);
+	if (life_may_tell(life)) /* from Linux 6.15 on */
+		assert_int_equal(
+			judge(&lives, &supervisor.owner, 500)->status, 128 + SIGKILL);
+	lives_release(&lives);
+	statedir_release(&dir);
+}
+
+static void a_command_that_ended_before_its_supervisor_changes_nothing(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other supervisor = other_start(dir.fd, OTHER_LIVE);
+	struct other other = other_start(dir.fd, OTHER_ALONE);
+	struct command runs = command_of(&other.owner);
+	struct lives lives = LIVES_ON(&dir);
+	struct life *life = lives_judge_job(&lives, &supervisor.owner, &runs, 100);
+
+	assert_non_null(life);
+	other_kill(&other);
+	life = lives_judge_job(&lives, &supervisor.owner, &runs, 200);
+	assert_false(life_is_dead(life) || life->is_orphaned);
+	other_kill(&supervisor);
+	for (int64_t now_ms = 300; now_ms < 500; now_ms += 100) {
+		life = lives_judge_job(&lives, &supervisor.owner, &runs, now_ms);
+		assert_true(life_is_over(life));
+		assert_false(life->is_orphaned);
+		assert_int_equal(life->over_ms, 300);
+	}
+	lives_release(&lives);
+	statedir_release(&dir);
+}
+
+static void a_command_that_is_learned_of_late_counts_too(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	struct other other = other_start(dir.fd, OTHER_ALONE);
+	struct command runs = command_of(&other.owner);
+	struct lives lives = LIVES_ON(&dir);
+
+	assert_true(life_is_over(judge(&lives, &dead, 100)));
+	assert_false(life_is_over(lives_judge_job(&lives, &dead, &runs, 200)));
+	other_kill(&other);
+	assert_true(life_is_over(judge(&lives, &dead, 300)));
+	lives_release(&lives);
+	statedir_release(&dir);
+}
+
+static void who_cannot_judge_a_command_goes_by_the_fifo(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other supervisor = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct other other = other_start(dir.fd, OTHER_ALONE);
+	struct command runs = { .pid = other.owner.pid }; /* no more is known of it */
+	struct lives lives = LIVES_ON(&dir);
+	struct life *life;
+
+	other_kill(&supervisor);
+	life = lives_judge_job(&lives, &supervisor.owner, &runs, 100);
+	assert_non_null(life);
+	assert_int_equal(life->process, LIFE_UNKNOWN);
+	assert_false(life_is_dead(life)); /* so nothing lingers */
+	other_kill_heir(&supervisor);
+	life = lives_judge_job(&lives, &supervisor.owner, &runs, 200);
+	assert_true(life_is_over(life));
+	other_end(&other);
+	lives_release(&lives);
+	statedir_release(&dir);
+}
+
+static void a_lease_that_was_given_back_has_no_command(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other supervisor = other_start(dir.fd, OTHER_LIVE);
+	struct other other = other_start(dir.fd, OTHER_ALONE);
+	struct command runs = command_of(&other.owner);
+	struct lives lives = LIVES_ON(&dir);
+	struct life *life = lives_judge_job(&lives, &supervisor.owner, &runs, 100);
+
+	assert_non_null(life);
+	life_end(life, true, 200);
+	assert_true(life_is_over(judge(&lives, &supervisor.owner, 300)));
+	other_end(&supervisor);
+	other_end(&other);
+	lives_release(&lives);
+	statedir_release(&dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCRATCH_TEST(a_job_that_ends_with_all_it_started_is_over),
+		SCRATCH_TEST(a_command_takes_the_place_of_its_dead_supervisor),
+		SCRATCH_TEST(a_command_that_ended_before_its_supervisor_changes_nothing),
+		SCRATCH_TEST(a_command_that_is_learned_of_late_counts_too),
+		SCRATCH_TEST(who_cannot_judge_a_command_goes_by_the_fifo),
+		SCRATCH_TEST(a_lease_that_was_given_back_has_no_command),
 		SCRATCH_TEST(
 			an_heir_makes_it_linger_and_nothing_that_has_fired_is_watched),
 		SCRATCH_TEST(who_was_dead_before_anybody_looked_is_over_at_once),

@@ -87,6 +87,7 @@ static void requeue(void)
 static void the_new_ticket_names_the_first_and_the_first_the_latest(void **state)
 {
 	struct ticket ticket;
+	struct lease lease;
 	uint64_t first, second;
 	char token[TOKEN_SIZE];
 
@@ -95,7 +96,10 @@ static void the_new_ticket_names_the_first_and_the_first_the_latest(void **state
 	fixture_check_turn(&broker, BROKER_GRANTED);
 	first = broker.number;
 	text_copy(token, sizeof(token), broker.ticket.owner.token);
-	broker_note_command(&broker, 4711);
+	assert_int_equal(
+		broker_note_command(&broker, &(struct command){ .pid = 4711 }), 0);
+	assert_true(read_lease(0, &lease));
+	assert_int_equal(lease.runs.pid, 4711);
 	requeue();
 	second = broker.number;
 	assert_true(second > first);
@@ -105,7 +109,7 @@ static void the_new_ticket_names_the_first_and_the_first_the_latest(void **state
 	assert_int_equal(ticket.job, first);
 	assert_int_equal(ticket.attempt, 2);
 	assert_int_equal(ticket.state, TICKET_WAITING);
-	assert_int_equal(ticket.command_pid, 0);
+	assert_int_equal(ticket.runs.pid, 0);
 	assert_true(fixture_exists(dir.fd, BEACON_BELL, ticket.owner.token));
 	come_through(&broker);
 	requeue();

@@ -233,7 +233,7 @@ kill -KILL "$job"
 wait_until '[ ! -e "/proc/$job" ]'
 is 'killed, a supervisor leaves its command running' \
 	like '[RSD]' "$(process_state "$(cat "$S/killed.pid")")"
-run 'which keeps its GPUs' 124 '' '*is kept by processes that ticket * left behind' \
+run 'which keeps its GPUs' 124 '' '*needs 1 GPU, none is free' \
 	"$GPULEASE" -I true
 kill -TERM "$(cat "$S/killed.pid")"
 frees 'until it ends'

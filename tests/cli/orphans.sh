@@ -1,0 +1,178 @@
+#!/bin/sh
+# The process that looks after a command is killed: the command goes on, and is the job itself.
+# Its descriptors are closed, as Python's launchers close them, so nothing but what its lease and
+# its ticket say of it shows that it lives.
+# shellcheck disable=SC2016,SC2034,SC2154,SC2317 # conditions, code of commands
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+# shellcheck source=tests/cli/batch_lib.sh
+. "$(dirname "$0")/batch_lib.sh"
+printf 'linger-time = 1s\nretry-delay = 1h\nretry-delay-max = 1h\n' >"$S/conf"
+configured
+sim 7
+
+# the command: what it is started with says nothing of the lease any more, unless CLOSING is empty
+cat >"$S/alone" <<END
+#!/bin/sh
+exec \${CLOSING-"$TOOLS/closing" --bare} sh -c 'echo "\$\$ \$GPULEASE_ID" >"\$1.new"; mv "\$1.new" "\$1.command"
+	trap "echo USR1 >>\$1.caught" USR1
+	until [ -e "\$1.go" ]; do sleep 0.05; done
+	exit "\${2-0}"' - "\$@"
+END
+chmod +x "$S/alone"
+
+# alone NAME OPTION…: a job whose command is alone once its supervisor is killed
+alone() {
+	alone_name=$1
+	shift
+	rm -f "$S/$alone_name".*
+	"$GPULEASE" "$@" -- "$S/alone" "$S/$alone_name" >"$S/$alone_name.out" \
+		2>"$S/$alone_name.err" </dev/null &
+	echo $! >"$S/$alone_name.pid"
+	started="$started $!"
+	wait_until "[ -e '$S/$alone_name.command' ]" || bail "$(cat "$S/$alone_name.err")"
+}
+
+command_of() {
+	cut -d ' ' -f 1 "$S/$1.command"
+}
+
+job_of() {
+	cut -d ' ' -f 2 "$S/$1.command"
+}
+
+# lives NAME: its command
+lives() {
+	like '[RSD]' "$(process_state "$(command_of "$1")")"
+}
+
+# supervisor_of NAME: of its command, which is its child
+supervisor_of() {
+	sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$(command_of "$1")/stat"
+}
+
+# kill_supervisor NAME
+kill_supervisor() {
+	kill -KILL "$(pid_of "$1")"
+	wait "$(pid_of "$1")" 2>/dev/null
+}
+
+# lease_of: the records of leases, without what they are padded with
+lease_of() {
+	cat "$(state_dir)"/gpu/*.lease | tr '\0' '\n' | grep '^lease/1'
+}
+
+# --- each way to be looked after -------------------------------------------------------------
+
+ways='report retries limit held submit enosys eperm'
+alone report --report
+is 'the lease names the command' \
+	like "* runs=$(command_of report) *rstart=[0-9]* *" "$(lease_of) "
+alone retries --retries 3
+alone limit --time 1 --on-limit requeue
+export CLOSING=
+alone held --report
+unset CLOSING
+rm -f "$S"/submit.*
+"$GPULEASE" -Q --submit "$S/alone" "$S/submit" >"$S/submit.id"
+wait_until '[ -e "$S/submit.command" ]'
+supervisor_of submit >"$S/submit.pid"
+for way in enosys eperm; do # without pidfds
+	rm -f "$S/$way".*
+	"$TOOLS/nopidfd" $way "$GPULEASE" --report -- "$S/alone" "$S/$way" 2>"$S/$way.err" &
+	echo $! >"$S/$way.pid"
+	started="$started $!"
+	wait_until "[ -e '$S/$way.command' ]"
+done
+for way in $ways; do
+	kill_supervisor "$way"
+done
+run 'who looks sees the command as the job' 0 "*leased*$(command_of report)*" '' \
+	"$GPULEASE" --status
+run 'no time limit is promised that no process keeps' 0 '' '' \
+	sh -c '"$0" --status --json | grep "\"limit_ms\": [0-9]"; exit 0' "$GPULEASE"
+run 'a signal reaches it' 0 '' '' "$GPULEASE" --signal-job "$(job_of report)" USR1
+is 'once' wait_until '[ -s "$S/report.caught" ]'
+for way in enosys eperm; do # a timer replaces pidfds
+	"$TOOLS/nopidfd" $way "$GPULEASE" --max-wait 4s true 2>"$S/blind.err" &
+	echo $! >"$S/blind-$way.pid"
+	started="$started $!"
+done
+# several times as long as a waiter needs to see them idle for the linger time
+run 'their GPUs are not to be had' 124 '' '*' "$GPULEASE" --max-wait 4s true
+for way in enosys eperm; do
+	ended blind-$way
+	is "nor without pidfds ($way)" [ "$rc" -eq 124 ]
+done
+for way in $ways; do
+	is "the command goes on: $way" lives "$way"
+done
+"$TOOLS/nopidfd" enosys "$GPULEASE" --gpu-ids 5 true 2>"$S/blind.err" &
+echo $! >"$S/blind.pid"
+started="$started $!"
+wait_until '[ -s "$S/blind.err" ]'
+gpu=0
+for way in $ways; do
+	[ "$way" = enosys ] || waiter next --gpu-ids $gpu
+	: >"$S/$way.go"
+	if [ "$way" = enosys ]; then
+		ended blind
+		is "until it ends: $way" [ "$rc" -eq 0 ]
+	else
+		is "until it ends: $way" wait_until 'runs next'
+		release_all next
+	fi
+	is 'and not before' wait_until '! lives "$way"'
+	gpu=$((gpu + 1))
+done
+
+# --- those who deal with it ------------------------------------------------------------------
+
+alone a --report
+kill_supervisor a
+begin waits --after "$(job_of a)"
+wait_until '[ -s "$S/waits.err" ]'
+is 'a job that is to come after it waits' eval '! runs waits && lives a'
+run 'it is cancelled' 0 '' '' "$GPULEASE" --cancel "$(job_of a)"
+is 'which ends the command' eval '! lives a'
+is 'and then that one starts' wait_until 'runs waits'
+release_all waits
+run 'so says the history' 0 "*$(job_of a) *cancelled by*" '' "$GPULEASE" --history
+
+alone a -n 0 --report
+kill_supervisor a
+is 'a job without GPUs is there, too' lives a
+run 'and is seen' 0 "*$(command_of a)*" '' "$GPULEASE" --status
+run 'and can be signalled' 0 '' '' "$GPULEASE" --signal-job "$(job_of a)" USR1
+is 'which reaches it' wait_until '[ -s "$S/a.caught" ]'
+begin waits -n 0 --after "$(job_of a)"
+wait_until '[ -s "$S/waits.err" ]'
+is 'and is waited for' eval '! runs waits && lives a'
+: >"$S/a.go"
+is 'until it ends' wait_until 'runs waits'
+release_all waits
+
+# --- a line of a batch -------------------------------------------------------------------------
+
+for gpus in 1 0; do
+	clean
+	rm -f "$S"/line.*
+	lines "[gpus=$gpus] exec $S/alone $S/line 4"
+	batch_begin runner
+	wait_until '[ -e "$S/line.command" ]'
+	first=$(command_of line)
+	kill -KILL "$(supervisor_of line)"
+	kill -KILL "$(pid_of runner)"
+	wait "$(pid_of runner)" 2>/dev/null
+	batch_begin later
+	is "gpus=$gpus: a later runner finds it at work" \
+		wait_until 'grep -q "of an earlier run still at work: 1" "$S/later.out" "$S/later.err"'
+	: >"$S/line.go"
+	ended later
+	is "gpus=$gpus: and does not run it twice" [ "$(command_of line)" = "$first" ]
+	is "gpus=$gpus: its end is known, or that it is lost" like '[14]*' "$rc"
+done
+
+finish
