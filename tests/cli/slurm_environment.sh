@@ -38,7 +38,6 @@ uses() {
 
 # --- which GPUs ----------------------------------------------------------------------------
 
-# shellcheck disable=SC2016 # for the job
 seen='echo $CUDA_VISIBLE_DEVICES'
 none='gpulease: Slurm job 7 has no GPU here: *'
 run 'an allocation without a GPU' 125 '' "$none" slurm 7 "$GPULEASE" true
@@ -135,7 +134,6 @@ is '… below the name of the allocation' \
 
 # Each sees two of the four cards, by the numbers 0 and 1.
 cards 4
-# shellcheck disable=SC2016
 eight='n=0
 	while [ $n -lt 8 ]; do
 		"$1" -n 1 on_card &
@@ -173,7 +171,6 @@ uses_inside() { # TEXT COMMAND…: what runs in a lease of the machine uses its 
 }
 run '… it is a step of it' 0 1 '*' "$GPULEASE" --gpu-ids 1 env SLURM_JOB_ID=7 SLURM_JOB_GPUS=3 \
 	"$GPULEASE" sh -c "$seen"
-# shellcheck disable=SC2016
 run 'SLURM_JOB_ID of gpulease itself' 0 "*\"$S/shared\"*" '*' "$GPULEASE" -n 0 \
 	sh -c 'SLURM_JOB_ID=$GPULEASE_ID "$1" --status --json' - "$GPULEASE"
 try slurm 41 "$GPULEASE" -n 0 true
@@ -183,7 +180,6 @@ run 'the number of the Slurm job by chance' 0 "*\"$own/slurm-2-c@$host\"*" '*' \
 
 # --- what the command gets ------------------------------------------------------------------
 
-# shellcheck disable=SC2016
 run 'what srun needs stays, tasks and steps go' 0 'SLURMD_NODENAME=n1
 SLURM_CLUSTER_NAME=c
 SLURM_CONF=/c
@@ -241,5 +237,6 @@ while [ $n -lt 75 ]; do
 	n=$((n + 1))
 done
 old 80
+# shellcheck disable=SC2012 # plain names
 is 'at most eight at a time' [ "$(ls -d "$own"/slurm-[67]?-c@* | wc -l)" -eq 7 ]
 finish

@@ -14,7 +14,6 @@ cards() {
 	mkdir "$C" "$C/bin" "$C/dev" "$C/views"
 	: >"$C/log"
 	export C cards_count
-	# shellcheck disable=SC2016 # for the script
 	printf '#!/bin/sh\n%s\n' '# prints the cards that this process sees, in order
 [ -z "${TEST_CARDS+set}" ] || { echo $TEST_CARDS; exit; }
 card=0
@@ -38,7 +37,6 @@ if [ ! -e "$FAKE_SMI_DIR" ]; then
 	mv -T "$new" "$FAKE_SMI_DIR" 2>/dev/null || rm -rf "$new"
 fi
 exec "$C/bin/fake-smi" "$@"' >"$C/bin/nvidia-smi"
-	# shellcheck disable=SC2016
 	printf '#!/bin/sh\n%s\n' '# a job: its GPU is the card with that number among those that it sees
 set -- $("$C/bin/cards")
 shift "${CUDA_VISIBLE_DEVICES:-999}" 2>/dev/null
@@ -62,6 +60,6 @@ cards_were_right() {
 	right_wrong=$(awk '$1 != $2 || $3 != "alone"' "$C/log")
 	: >"$C/log"
 	[ "$right_rows" -eq "$1" ] && [ -z "$right_wrong" ] && return 0
-	echo "# $right_rows jobs, on wrong cards or not alone:" $right_wrong
+	echo "# $right_rows jobs, on wrong cards or not alone: $(echo "$right_wrong" | tr '\n' ';')"
 	return 1
 }
