@@ -31,6 +31,7 @@ struct accounting_row {
 struct accounting {
 	const struct ended_filter *filter;
 	unsigned gpus;             /* of the machine; the caller's, 0: not known */
+	struct history_gap gap;    /* what the history lacks; the caller's */
 	int64_t from_ms, until_ms; /* the period; from_ms 0: from the first entry on */
 	struct accounting_row total;
 	struct accounting_row *rows;

@@ -13,6 +13,7 @@
 #include "output.h"
 #include "report.h"
 #include "request.h"
+#include "state.h"
 #include "supervise.h"
 
 enum {
@@ -99,6 +100,7 @@ static void tell(struct broker *broker, const struct launch *launch)
 		return;
 	(void)!ending_record_open(&ending, gone_ms, &facts, gone_ms + LOCK_MS);
 	ending_release(&ending);
+	state_note_trouble();
 }
 
 static void tell_batch(void)

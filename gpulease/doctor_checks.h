@@ -72,6 +72,7 @@ void check_locks(struct doctor *doctor);
 void check_leases(struct doctor *doctor);
 void check_pauses(struct doctor *doctor);
 void check_queue(struct doctor *doctor);
+void check_history(struct doctor *doctor);
 void check_litter(struct doctor *doctor);
 
 #endif

@@ -9,6 +9,8 @@
 #include "doctor_checks.h"
 #include "doctor_facts.h"
 #include "explain.h"
+#include "history.h"
+#include "show.h"
 
 enum {
 	LITTER_MANY = 1000,
@@ -260,6 +262,36 @@ void check_queue(struct doctor *doctor)
 		(void)doctor_add(&doctor->report, DOCTOR_OK, "%zu%s ticket%s wait%s",
 			count, doctor->look.has_more_rows ? " and more" : "",
 			count == 1 ? "" : "s", count == 1 ? "s" : "");
+}
+
+/* --- the history ------------------------------------------------------------------- */
+
+void check_history(struct doctor *doctor)
+{
+	struct history_gap gap = { .missing = 0 };
+	char moment[64];
+	struct text text = TEXT_ON(moment);
+	int r;
+
+	if (doctor->directory_error != 0) {
+		(void)has_view(doctor);
+		return;
+	}
+	r = history_find_gap(doctor->context.dir.fd, &gap);
+	if (r < 0) {
+		(void)doctor_add(&doctor->report, DOCTOR_WARN,
+			"cannot read '%s/history': %s", doctor->path, strerror(-r));
+	} else if (!gap.missing) {
+		(void)doctor_add(&doctor->report, DOCTOR_OK, "no line is missing");
+	} else {
+		show_add_moment(&text, gap.last_ms);
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
+				      "%llu line%s could not be written, the last on %s",
+				      (unsigned long long)gap.missing,
+				      gap.missing == 1 ? "" : "s", moment),
+			"see that '%s' has free space; what is missing stays missing",
+			doctor->path);
+	}
 }
 
 /* --- litter ------------------------------------------------------------------------ */

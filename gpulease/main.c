@@ -10,6 +10,7 @@
 #include "help.h"
 #include "parse.h"
 #include "privilege.h"
+#include "state.h"
 #include "verbs.h"
 
 static int verb_help(struct settings *settings)
@@ -98,6 +99,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < settings.ignored_count; i++)
 		verbose("--%s is accepted and ignored", settings.ignored[i]);
 	status = verbs[settings.verb](&settings);
+	state_note_trouble();
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		diag("cannot write the output: %s", strerror(errno));
 		return EXIT_MISUSE;

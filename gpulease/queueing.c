@@ -9,6 +9,7 @@
 #include "explain.h"
 #include "parse.h"
 #include "queueing.h"
+#include "state.h"
 
 /* Whoever waits for a job in the background is to learn that it has given up. */
 static void leave(struct broker *broker)
@@ -118,8 +119,10 @@ int queueing_wait(const struct queueing *queueing)
 			note("the queue in '%s' was replaced; this job is ticket %llu now",
 				queueing->context->dir.path,
 				(unsigned long long)broker->number);
-		if (r == BROKER_GRANTED)
+		if (r == BROKER_GRANTED) {
+			state_note_trouble();
 			return 0;
+		}
 		if (r == BROKER_CANCELLED)
 			return obey_cancel(broker);
 		if (r == BROKER_HOPELESS)

@@ -121,6 +121,8 @@
  *	    gpu_seconds     number | null: GPUs, or parts of one, times ran_at_least_ms
  *	    log_is_full     boolean: output of it was lost
  *	    command         string | null: not to be seen by this user
+ *	missing_lines       integer: lines among these that could not be written
+ *	missing_unix_ms     integer | null: when the last of them should have been
  *
  * accounting, an object:
  *	format              "gpulease-accounting/1"
@@ -139,6 +141,7 @@
  *	    wait_mean_ms, wait_p95_ms    integer | null: of an attempt
  *	    utilization_mean_percent     integer | null: by GPU time, where it was measured
  *	    machine_share_percent        number | null: of all GPU time in the period
+ *	missing_lines, missing_unix_ms    as in the history, of all of it
  *
  * What --doctor prints is described in doctor.h.
  */
@@ -160,8 +163,8 @@ MUST_CHECK int show_history(const struct history_end *ends, size_t count, int64_
 /* JSON, as above. */
 void show_status_json(const struct view *view, FILE *out);
 void show_queue_json(const struct view *view, FILE *out);
-void show_history_json(const struct history_end *ends, size_t count, int64_t now_ms,
-	const char *directory, FILE *out);
+void show_history_json(const struct history_end *ends, size_t count,
+	const struct history_gap *gap, int64_t now_ms, const char *directory, FILE *out);
 
 /*
  * Sums that are finished, their users named: as a table, as JSON, and as lines of RFC 4180
@@ -170,6 +173,12 @@ void show_history_json(const struct history_end *ends, size_t count, int64_t now
  *	user,uid,jobs,attempts,running,gpu_hours_least,gpu_hours_most,wait_mean_seconds,
  *	wait_p95_seconds,utilization_mean_percent,machine_share_percent
  */
+/* Appends the date and the time of day. */
+void show_add_moment(struct text *line, int64_t at_ms);
+
+/* Says what is missing, behind a table; nothing where nothing is. */
+void show_gap(const struct history_gap *gap, const struct table_style *style, FILE *out);
+
 MUST_CHECK int show_accounting(
 	const struct accounting *accounting, const struct table_style *style, FILE *out);
 void show_accounting_json(const struct accounting *accounting, int64_t now_ms,

@@ -80,7 +80,7 @@ static void put_row(struct table *table, const struct accounting *accounting,
 			(long long)share % 100 / 10);
 }
 
-static void add_moment(struct text *line, int64_t at_ms)
+void show_add_moment(struct text *line, int64_t at_ms)
 {
 	time_t at = (time_t)(at_ms / 1000);
 	struct tm local;
@@ -99,9 +99,9 @@ static void print_period(
 	struct text line = TEXT_ON(words);
 
 	text_add(&line, "from ");
-	add_moment(&line, accounting->from_ms);
+	show_add_moment(&line, accounting->from_ms);
 	text_add(&line, " to ");
-	add_moment(&line, accounting->until_ms);
+	show_add_moment(&line, accounting->until_ms);
 	if (accounting->gpus)
 		text_addf(&line, " on %u GPU%s", accounting->gpus,
 			accounting->gpus == 1 ? "" : "s");
@@ -116,6 +116,7 @@ int show_accounting(
 
 	if (!accounting->count) {
 		line_print("no such job has run", style, out);
+		show_gap(&accounting->gap, style, out);
 		return 0;
 	}
 	for (size_t i = 0; i < accounting->count; i++)
@@ -126,6 +127,7 @@ int show_accounting(
 		table_tint(&table, column, TINT_BOLD);
 	r = show_and_release(&table, style, out);
 	print_period(accounting, style, out);
+	show_gap(&accounting->gap, style, out);
 	return r;
 }
 
@@ -182,6 +184,7 @@ void show_accounting_json(const struct accounting *accounting, int64_t now_ms,
 	json_begin_object(&json);
 	put_sums(&json, accounting, &accounting->total);
 	json_end(&json);
+	member_gap(&json, &accounting->gap);
 	document_finish(&json);
 }
 

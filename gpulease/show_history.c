@@ -161,6 +161,19 @@ int show_history(const struct history_end *ends, size_t count, int64_t now_ms,
 	return show_and_release(&table, style, out);
 }
 
+void show_gap(const struct history_gap *gap, const struct table_style *style, FILE *out)
+{
+	char words[160];
+	struct text line = TEXT_ON(words);
+
+	if (!gap->missing)
+		return;
+	text_addf(&line, "%llu line%s of the history could not be written, the last on ",
+		(unsigned long long)gap->missing, gap->missing == 1 ? "" : "s");
+	show_add_moment(&line, gap->last_ms);
+	line_print(words, style, out);
+}
+
 /* --- JSON ---------------------------------------------------------------------------- */
 
 /* "0,3" of a record; what is no number is left out. */
@@ -236,8 +249,8 @@ static void put_end(struct json *json, const struct history_end *end)
 	json_end(json);
 }
 
-void show_history_json(const struct history_end *ends, size_t count, int64_t now_ms,
-	const char *directory, FILE *out)
+void show_history_json(const struct history_end *ends, size_t count,
+	const struct history_gap *gap, int64_t now_ms, const char *directory, FILE *out)
 {
 	struct json json = JSON_ON(out);
 
@@ -247,5 +260,6 @@ void show_history_json(const struct history_end *ends, size_t count, int64_t now
 	for (size_t i = 0; i < count; i++)
 		put_end(&json, &ends[i]);
 	json_end(&json);
+	member_gap(&json, gap);
 	document_finish(&json);
 }

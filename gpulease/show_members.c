@@ -50,6 +50,12 @@ void member_share(struct json *json, const char *key, bool is_known, int64_t per
 		json_null(json);
 }
 
+void member_gap(struct json *json, const struct history_gap *gap)
+{
+	member_number(json, "missing_lines", gap->missing);
+	member_time(json, "missing_unix_ms", gap->last_ms);
+}
+
 /* What a job has, or wants to have, of a GPU. */
 void member_need(struct json *json, const struct need *need)
 {

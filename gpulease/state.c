@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "history.h"
 #include "limits.h"
 #include "state.h"
 
@@ -38,4 +39,13 @@ int state_refuse(const struct context *context, int r)
 	diag("cannot use the state in '%s': %s", context->dir.path,
 		r < 0 ? strerror(-r) : "it is being replaced");
 	return EXIT_MISUSE;
+}
+
+void state_note_trouble(void)
+{
+	int r = history_take_trouble();
+
+	if (r < 0)
+		note("cannot append to the history: %s; it may lack the end of a job",
+			strerror(-r));
 }

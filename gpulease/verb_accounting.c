@@ -91,6 +91,7 @@ int verb_accounting(struct settings *settings)
 		return EXIT_MISUSE;
 	}
 	begin(&keeper); /* there was nothing at all */
+	keeper.accounting.gap = keeper.taker.gap;
 	accounting_finish(&keeper.accounting);
 	name_users(&keeper.accounting);
 	r = show(settings, &context, &keeper);

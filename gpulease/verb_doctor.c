@@ -30,6 +30,7 @@ static const struct {
 	{ "leases", check_leases },
 	{ "paused gpus", check_pauses },
 	{ "queue", check_queue },
+	{ "history", check_history },
 	{ "litter", check_litter },
 	{ "container", check_container },
 	{ "slurm", check_slurm },

@@ -17,6 +17,7 @@ int verb_history(struct settings *settings)
 	struct ended_filter filter;
 	struct table_style style = terminal_style();
 	struct history_end *ends = NULL;
+	struct history_gap gap = { .missing = 0 };
 	struct why why = WHY_NONE;
 	size_t count = 0;
 	int r = context_open(settings, &context);
@@ -25,16 +26,19 @@ int verb_history(struct settings *settings)
 		return r;
 	if (ended_filter_make(settings, &filter, &why) < 0 ||
 		view_ended(&context, &filter, settings->history_count, &ends, &count,
-			&why) < 0) {
+			&gap, &why) < 0) {
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
 	if (settings->json)
-		show_history_json(ends, count, clock_real_ms(), context.dir.path, stdout);
+		show_history_json(
+			ends, count, &gap, clock_real_ms(), context.dir.path, stdout);
 	else if (!count && !ended_filter_is_open(&filter))
 		line_print("no such job has ended", &style, stdout);
 	else
 		r = show_history(ends, count, clock_real_ms(), &style, stdout);
+	if (!settings->json)
+		show_gap(&gap, &style, stdout);
 	free(ends);
 	if (r < 0) {
 		diag("%s", strerror(-r));

@@ -131,6 +131,8 @@ struct view_taker {
 	/* set before the first call */
 	unsigned gpu_count; /* of this machine, in this boot; of MIG, instances */
 	int64_t real_ms;
+	/* set behind the last call: what could not be written of those that were read */
+	struct history_gap gap;
 };
 enum { VIEW_ENOUGH = 1 };
 
@@ -140,10 +142,11 @@ MUST_CHECK int view_each_ended(
 
 /*
  * The newest @most of them that pass @filter, oldest first, as a new array *@ret (freed by
- * the caller) of *@ret_count, not more than VIEW_ENDED_MAX.  0 or as above.
+ * the caller) of *@ret_count, not more than VIEW_ENDED_MAX, and what is missing among them.  0
+ * or as above.
  */
 MUST_CHECK int view_ended(const struct context *context,
 	const struct ended_filter *filter, uint64_t most, struct history_end **ret,
-	size_t *ret_count, struct why *why);
+	size_t *ret_count, struct history_gap *ret_gap, struct why *why);
 
 #endif

@@ -123,6 +123,7 @@ static int take_history(
 		if (r != 0)
 			break;
 	}
+	taker->gap = reader.gap;
 	history_reader_release(&reader);
 	return r < 0 ? r : 0;
 }
@@ -217,7 +218,8 @@ static void turn_round(struct history_end *ends, size_t count)
 }
 
 int view_ended(const struct context *context, const struct ended_filter *filter,
-	uint64_t most, struct history_end **ret, size_t *ret_count, struct why *why)
+	uint64_t most, struct history_end **ret, size_t *ret_count,
+	struct history_gap *ret_gap, struct why *why)
 {
 	struct collection all = {
 		.taker.take = collect,
@@ -235,5 +237,6 @@ int view_ended(const struct context *context, const struct ended_filter *filter,
 		name_users(&all.ends[i]);
 	*ret = all.ends;
 	*ret_count = all.count;
+	*ret_gap = all.taker.gap;
 	return 0;
 }

@@ -127,9 +127,14 @@ static int tell_end(struct ending *ending, const struct lease *lease, int64_t go
 static int tell_exact(
 	struct ending *ending, int64_t gone_ms, const struct ending_facts *facts)
 {
+	int r;
+
 	if (!ending->lease.recorded_by[0] || ending->is_beside)
 		return 0;
-	return tell_end(ending, &ending->lease, gone_ms, facts, true);
+	r = tell_end(ending, &ending->lease, gone_ms, facts, true);
+	if (r < 0)
+		history_mark_missing(&ending->history);
+	return r;
 }
 
 /* With the file locked: tells the one lease, if it was not told, and marks it. */

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -11,7 +12,14 @@
 #define FILE_NAME "history"
 #define OLDER_NAME "history.1"
 
-enum { OPEN_TRIES = 8, WRITE_TRIES = 8, CLOCK_STEP_MS = 60000 };
+enum {
+	OPEN_TRIES = 8,
+	WRITE_TRIES = 8,
+	CLOCK_STEP_MS = 60000,
+	MARK_LOCK_MS = 50,
+	MARK_SEARCHED = 64, /* lines, for one that can be read */
+	FIRST_BYTES = 4096, /* of a new file, so that its first lines have room */
+};
 
 #define AT(field) offsetof(struct history_end, field)
 static const struct record_field fields[] = {
@@ -34,6 +42,8 @@ static const struct record_field fields[] = {
 	{ "logfull", RECORD_U32, AT(log_is_full), 0 },
 	{ "how", RECORD_TEXT, AT(how), 16 },
 	{ "by", RECORD_TEXT, AT(by), USER_SIZE },
+	{ "missing", RECORD_U32, AT(missing), 0 },
+	{ "missed", RECORD_I64, AT(missing_ms), 0 },
 	{ "status", RECORD_TEXT, AT(status), 4 },
 	{ "name", RECORD_TEXT, AT(name), NAME_SIZE_MAX },
 	{ "command", RECORD_REST, AT(command), COMMAND_SIZE_MAX },
@@ -41,6 +51,16 @@ static const struct record_field fields[] = {
 #undef AT
 
 static const struct record_schema schema = RECORD_SCHEMA("ended/1", fields);
+
+static int trouble; /* of the last line of this process that could not be written */
+
+int history_take_trouble(void)
+{
+	int r = trouble;
+
+	trouble = 0;
+	return r;
+}
 
 /* --- writing ----------------------------------------------------------------------- */
 
@@ -66,9 +86,11 @@ static int open_to_write(int dirfd)
 		if (r < 0)
 			return r;
 		fd = openat(dirfd, FILE_NAME,
-			O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+			O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		if (fd < 0)
 			fd = -errno;
+		else if (i)
+			(void)!fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, FIRST_BYTES);
 	}
 	return fd;
 }
@@ -77,8 +99,10 @@ int history_open(const struct statedir *dir, struct history_file *ret)
 {
 	int fd = open_to_write(dir->fd);
 
-	if (fd < 0)
+	if (fd < 0) {
+		trouble = fd;
 		return fd;
+	}
 	*ret = (struct history_file){
 		.dirfd = dir->fd,
 		.fd = fd,
@@ -178,7 +202,7 @@ static int encode(const struct history_end *end, char raw[RECORD_SIZE])
 	return record_encode(&schema, &shorter, raw);
 }
 
-int history_write(struct history_file *file, const struct history_end *end)
+static int write_line(struct history_file *file, const struct history_end *end)
 {
 	char raw[RECORD_SIZE];
 	int r = encode(end, raw);
@@ -196,6 +220,15 @@ int history_write(struct history_file *file, const struct history_end *end)
 	return -ESTALE;
 }
 
+int history_write(struct history_file *file, const struct history_end *end)
+{
+	int r = write_line(file, end);
+
+	if (r < 0)
+		trouble = r;
+	return r;
+}
+
 int history_append(const struct statedir *dir, const struct history_end *end)
 {
 	struct history_file file;
@@ -204,8 +237,79 @@ int history_append(const struct statedir *dir, const struct history_end *end)
 	if (r < 0)
 		return r;
 	r = history_write(&file, end);
+	if (r < 0)
+		history_mark_missing(&file);
 	history_release(&file);
 	return r;
+}
+
+/* --- what is missing --------------------------------------------------------------- */
+
+/* Counts one more behind the last line of @fd that can be read.  Whether there is one. */
+static bool mark_last_line(int fd)
+{
+	struct history_end end;
+	char raw[RECORD_SIZE];
+	struct stat st;
+	off_t at;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	at = st.st_size / RECORD_SIZE * RECORD_SIZE;
+	for (int i = 0; i < MARK_SEARCHED && at > 0; i++) {
+		at -= RECORD_SIZE;
+		if (pread(fd, raw, sizeof(raw), at) != sizeof(raw) ||
+			record_decode(&schema, raw, &end) != 0)
+			continue;
+		end.missing += end.missing < UINT32_MAX;
+		end.missing_ms = clock_real_ms();
+		return encode(&end, raw) == 0 &&
+		       pwrite(fd, raw, sizeof(raw), at) == sizeof(raw);
+	}
+	return false;
+}
+
+/* In place: not as what is appended, for as long. */
+static bool mark_in_place(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	bool is_marked;
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_APPEND) < 0)
+		return false;
+	is_marked = mark_last_line(fd);
+	(void)fcntl(fd, F_SETFL, flags);
+	return is_marked;
+}
+
+/*
+ * Those who mark at once count one after the other; one that is stopped with the lock held does
+ * not hold up the others, of which one may be lost then.
+ */
+static bool mark(int fd)
+{
+	int64_t until_ms = clock_boot_ms() + MARK_LOCK_MS;
+	bool is_marked;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0 && clock_boot_ms() < until_ms)
+		(void)poll(NULL, 0, 1);
+	is_marked = mark_in_place(fd);
+	(void)flock(fd, LOCK_UN);
+	return is_marked;
+}
+
+void history_mark_missing(const struct history_file *file)
+{
+	int older;
+
+	if (mark(file->fd))
+		return;
+	/* a new file without a line */
+	older = openat(
+		file->dirfd, OLDER_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (older >= 0)
+		(void)mark(older);
+	close_fd(&older);
 }
 
 /* --- reading ----------------------------------------------------------------------- */
@@ -236,6 +340,7 @@ int history_reader_open(int dirfd, struct history_reader *reader)
 
 	reader->fds[0] = reader->fds[1] = -1;
 	reader->ready = 0;
+	reader->gap = (struct history_gap){ .missing = 0 };
 	reader->book = NULL;
 	/* what is renamed between the two would be read twice, or not at all */
 	for (int i = 0; i < OPEN_TRIES; i++) {
@@ -295,6 +400,15 @@ static int next_raw(struct history_reader *reader, const char **ret)
 	return 0;
 }
 
+static void note_missing(struct history_reader *reader, const struct history_end *end)
+{
+	if (!end->missing)
+		return;
+	reader->gap.missing += end->missing;
+	reader->gap.last_ms = max_i64(reader->gap.last_ms, end->missing_ms);
+}
+
+/* The next line, one of several of its end or not. */
 static int next_line(struct history_reader *reader, struct history_end *ret)
 {
 	const char *raw;
@@ -303,6 +417,8 @@ static int next_line(struct history_reader *reader, struct history_end *ret)
 	do
 		r = next_raw(reader, &raw);
 	while (r == 0 && record_decode(&schema, raw, ret) != 0);
+	if (r == 0)
+		note_missing(reader, ret);
 	return r;
 }
 
@@ -333,6 +449,25 @@ static int fill_book(const struct history_reader *reader, struct history_book *b
 			return r;
 	}
 	history_book_settle(book);
+	return r < 0 ? r : 0;
+}
+
+int history_find_gap(int dirfd, struct history_gap *ret)
+{
+	static struct history_reader reader; /* too big for the stack */
+	static const char key[] = " missing=";
+	struct history_end end;
+	const char *raw;
+	int r = history_reader_open(dirfd, &reader);
+
+	if (r < 0)
+		return r;
+	while ((r = next_raw(&reader, &raw)) == 0)
+		if (memmem(raw, RECORD_SIZE, key, strlen(key)) &&
+			record_decode(&schema, raw, &end) == 0)
+			note_missing(&reader, &end);
+	*ret = reader.gap;
+	history_reader_release(&reader);
 	return r < 0 ? r : 0;
 }
 

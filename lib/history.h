@@ -54,6 +54,9 @@ struct history_end {
 	uint32_t is_provisional, is_exact;
 	char how[16];       /* HISTORY_CANCEL …, "" where unknown */
 	char by[USER_SIZE]; /* who cancelled it */
+	/* how many lines behind this one could not be written, and when the last */
+	uint32_t missing;
+	int64_t missing_ms;
 	char status[4]; /* its exit status, 128 + the signal's number; "" where unknown */
 	char name[NAME_SIZE_MAX];
 	char command[COMMAND_SIZE_MAX];
@@ -87,7 +90,10 @@ extern const char *const end_state_names[END_STATES];
 #define HISTORY_LOST "lost"
 #define HISTORY_LINGERED "lingered"
 
-/* Appends @end.  0 or a negative errno. */
+/*
+ * Appends @end.  0 or a negative errno: what has no room is marked as missing in the line before
+ * it, which needs no block of the file system; readers say so.
+ */
 MUST_CHECK int history_append(const struct statedir *dir, const struct history_end *end);
 
 /*
@@ -107,16 +113,36 @@ MUST_CHECK int history_open(const struct statedir *dir, struct history_file *ret
 MUST_CHECK int history_write(struct history_file *file, const struct history_end *end);
 void history_release(struct history_file *file);
 
+/* Marks a line as missing behind the last one of the file.  What cannot be marked is forgotten. */
+void history_mark_missing(const struct history_file *file);
+
+/*
+ * The error of the last line that this process could not write, as a negative errno, and forgets
+ * it; 0: there is none.
+ */
+int history_take_trouble(void);
+
 /*
  * Reading, the newest entry first, as far as there were any when it was opened; what is put
  * aside meanwhile stays open.
  */
 enum { HISTORY_CHUNK = 64 };
+
+/* Lines that could not be written. */
+struct history_gap {
+	uint64_t missing;
+	int64_t last_ms; /* when the last of them should have been */
+};
+
+/* All lines of the history that are missing.  0 or a negative errno. */
+MUST_CHECK int history_find_gap(int dirfd, struct history_gap *ret);
+
 struct history_reader {
 	int fds[2];                /* the newer file, the older one */
 	size_t all[2];             /* records of each when it was opened */
 	size_t left[2];            /* those that are to be read yet */
 	size_t ready;              /* those in ->raw, of which the last is the next */
+	struct history_gap gap;    /* among what was read */
 	struct history_book *book; /* which lines tell one end; NULL: not needed yet */
 	char raw[HISTORY_CHUNK * RECORD_SIZE];
 };

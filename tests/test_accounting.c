@@ -501,7 +501,8 @@ static void sums_for_programs(void **state)
 		"\"gpu_hours_least\": 6,\n      \"gpu_hours_most\": 8,",
 		"\"wait_mean_ms\": 61234", "\"wait_p95_ms\": 61234",
 		"\"utilization_mean_percent\": 80", "\"utilization_mean_percent\": null",
-		"\"machine_share_percent\": 7.5", "\"total\": {\n    \"jobs\": 2," };
+		"\"machine_share_percent\": 7.5", "\"total\": {\n    \"jobs\": 2,",
+		"\"missing_lines\": 0", "\"missing_unix_ms\": null" };
 	struct page page;
 	size_t at;
 

@@ -421,6 +421,8 @@ ssize_t __wrap_write(int fd, const void *buffer, size_t size);
 int __real_openat(int dirfd, const char *name, int flags, ...);
 int __wrap_openat(int dirfd, const char *name, int flags, ...);
 
+static bool is_disk_full; /* what is there already can be written again */
+
 /* Somebody else is first with putting it aside. */
 int __wrap_flock(int fd, int operation)
 {
@@ -434,6 +436,10 @@ int __wrap_flock(int fd, int operation)
 /* Somebody else appends first, behind the same half record. */
 ssize_t __wrap_write(int fd, const void *buffer, size_t size)
 {
+	if (is_disk_full) {
+		errno = ENOSPC;
+		return -1;
+	}
 	if (meddles_in_write) {
 		meddles_in_write = false;
 		append(meddled, 2);
@@ -623,6 +629,121 @@ static void times_are_told_as_people_read_them(void **state)
 	assert_string_equal(end.how, "");
 }
 
+/* --- a full disk --------------------------------------------------------------------- */
+
+static void check_gap(const struct scratch *s, uint64_t missing)
+{
+	struct history_gap gap = { .missing = 4711 };
+
+	assert_int_equal(history_find_gap(s->dirfd, &gap), 0);
+	assert_int_equal(gap.missing, missing);
+	if (missing)
+		assert_in_range(
+			gap.last_ms, clock_real_ms() - PATIENCE_MS, clock_real_ms());
+}
+
+static void a_line_that_has_no_room_is_marked_as_missing(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end end = end_of(3), *ends;
+	struct stat before, after;
+	size_t count;
+
+	append(s, 1);
+	append(s, 2);
+	check_gap(s, 0);
+	(void)history_take_trouble(); /* of another test */
+	assert_int_equal(fstatat(s->dirfd, "history", &before, 0), 0);
+	is_disk_full = true;
+	assert_int_equal(tell(s, &end), -ENOSPC);
+	assert_int_equal(tell(s, &end), -ENOSPC);
+	is_disk_full = false;
+	assert_int_equal(fstatat(s->dirfd, "history", &after, 0), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	assert_int_equal(after.st_blocks, before.st_blocks);
+	assert_int_equal(history_take_trouble(), -ENOSPC);
+	assert_int_equal(history_take_trouble(), 0);
+	check_gap(s, 2);
+	append(s, 4);
+	/* the marked line is what it was */
+	ends = fixture_history(s->dirfd, 3, &count);
+	assert_int_equal(count, 3);
+	assert_int_equal(ends[1].ticket, 2);
+	assert_string_equal(ends[1].command, end.command);
+	free(ends);
+	check_gap(s, 2);
+}
+
+static void the_longest_line_can_be_marked(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end end = end_of(1), *ends;
+	size_t count;
+
+	memset(end.command, 'x', sizeof(end.command) - 1);
+	memset(end.name, 'y', sizeof(end.name) - 1);
+	assert_int_equal(tell(s, &end), 0);
+	is_disk_full = true;
+	assert_int_equal(tell(s, &end), -ENOSPC);
+	is_disk_full = false;
+	check_gap(s, 1);
+	ends = fixture_history(s->dirfd, 2, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(ends[0].name, end.name);
+	assert_string_equal(ends[0].status, "137");
+	free(ends);
+}
+
+static void a_new_file_without_a_line_leaves_the_mark_to_the_older_one(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end end = end_of(2);
+
+	append(s, 1);
+	assert_int_equal(renameat(s->dirfd, "history", s->dirfd, "history.1"), 0);
+	assert_int_equal(scratch_write(s, "history", ""), 0);
+	is_disk_full = true;
+	assert_int_equal(tell(s, &end), -ENOSPC);
+	is_disk_full = false;
+	check_gap(s, 1);
+	/* without any line there is no place: only the writer says so */
+	assert_int_equal(unlinkat(s->dirfd, "history.1", 0), 0);
+	is_disk_full = true;
+	assert_int_equal(tell(s, &end), -ENOSPC);
+	is_disk_full = false;
+	check_gap(s, 0);
+	assert_int_equal(history_take_trouble(), -ENOSPC);
+}
+
+static void none_of_those_who_mark_at_once_is_lost(void **state)
+{
+	enum { CHILDREN = 4, LINES = 25 };
+	struct scratch *s = *state;
+	pid_t children[CHILDREN];
+	int status;
+
+	append(s, 1);
+	is_disk_full = true;
+	for (int i = 0; i < CHILDREN; i++) {
+		children[i] = fork();
+		if (children[i] == 0) {
+			struct statedir dir = dir_of(s, 0);
+			struct history_end end = end_of(2);
+			bool is_bad = false;
+
+			for (int line = 0; line < LINES; line++)
+				is_bad |= history_append(&dir, &end) != -ENOSPC;
+			_exit(is_bad);
+		}
+	}
+	is_disk_full = false;
+	for (int i = 0; i < CHILDREN; i++) {
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_int_equal(status, 0);
+	}
+	check_gap(s, CHILDREN * LINES);
+}
+
 /* --- two lines of one end ------------------------------------------------------------ */
 
 static void tell_kind(const struct scratch *s, uint64_t ticket, int64_t since_ms,
@@ -781,6 +902,10 @@ int main(void)
 		cmocka_unit_test(the_state_follows_from_what_is_told),
 		cmocka_unit_test(gpus_are_counted_where_nobody_has),
 		cmocka_unit_test(times_are_told_as_people_read_them),
+		SCRATCH_TEST(a_line_that_has_no_room_is_marked_as_missing),
+		SCRATCH_TEST(the_longest_line_can_be_marked),
+		SCRATCH_TEST(a_new_file_without_a_line_leaves_the_mark_to_the_older_one),
+		SCRATCH_TEST(none_of_those_who_mark_at_once_is_lost),
 		SCRATCH_TEST(the_exact_line_stands_for_the_provisional_one),
 		SCRATCH_TEST(the_order_of_the_two_does_not_matter),
 		SCRATCH_TEST(one_end_has_what_any_of_its_lines_knows),

@@ -575,13 +575,15 @@ static void a_history_for_programs(void **state)
 		"\"utilization_mean_percent\": 87", "\"utilization_peak_percent\": 100",
 		"\"utilization_peak_percent\": null", "\"gpu_seconds\": 30",
 		"\"gpu_seconds\": null", "\"log_is_full\": true",
-		"\"log_is_full\": false" };
+		"\"log_is_full\": false", "\"missing_lines\": 2",
+		"\"missing_unix_ms\": 5" };
 	struct page page;
 	size_t at;
 
 	(void)state;
 	page_begin(&page);
-	show_history_json(sample_ends, ARRAY_SIZE(sample_ends), 1, "/x", page.out);
+	show_history_json(sample_ends, ARRAY_SIZE(sample_ends),
+		&(struct history_gap){ .missing = 2, .last_ms = 5 }, 1, "/x", page.out);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		page_has(&page, parts[i]);
 	assert_true(json_is_valid(page.text, page.size, &at));

@@ -60,7 +60,7 @@ simulated() {
 	finds 'the kernel' ok kernel "Linux $(uname -r)"
 	finds 'the program is not set-group-ID' ok set-id '*no set-group-ID bit*'
 	is 'every check has its line' [ "$(printf '%s\n' "$out" | cut -c 7- |
-		sed 's/:.*//' | sort -u | wc -l)" -eq 21 ]
+		sed 's/:.*//' | sort -u | wc -l)" -eq 22 ]
 	is 'each line begins with its result' [ -z "$(printf '%s\n' "$out" |
 		grep -v '^ok    [a-z]\|^warn  [a-z]\|^fail  [a-z]')" ]
 	run 'an operand is misuse' 125 '' 'gpulease: *' "$GPULEASE" --doctor 3

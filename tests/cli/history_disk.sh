@@ -1,0 +1,78 @@
+#!/bin/sh
+# A disk that is full under the history: what is missing there is told, at once and later.
+# shellcheck disable=SC2016,SC2034,SC2317 # conditions; what own_mounts.sh reads; functions
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cli/own_mounts.sh
+. "$CLI/own_mounts.sh"
+if ! own_mounts "$@"; then
+	skip 'a full disk under the history' "$own_mounts_why"
+	finish
+fi
+scratch
+with_driver
+gpus 2
+mount -t tmpfs -o size=256k,mode=0700 tmpfs "$S/dir" || bail 'cannot mount a tmpfs'
+at_exit 'umount -l "$S/dir"'
+echo 'record-ends = yes' >"$S/conf"
+
+# fill: until there is room for nothing but what has its page already.  The history has filled
+# its page, and the ticket file has not: else no job would start at all.
+fill() {
+	while [ $(($(size_of history) % 4096)) -ne 0 ]; do
+		"$TOOLS/tellend" "$S/dir" ticket=1 uid=1 user=alice command=padding
+	done
+	while [ $(($(size_of tickets) % 4096)) -gt 512 ] || [ $(($(size_of tickets) % 4096)) -eq 0 ]; do
+		"$GPULEASE" -n 0 true
+	done
+	dd if=/dev/zero of="$S/dir/filler" bs=4096 2>/dev/null
+	[ "$(df --output=avail "$S/dir" | tail -n 1)" -eq 0 ] || bail 'the disk is not full'
+}
+
+size_of() {
+	stat -c %s "$S/dir/$1"
+}
+
+# missing: how many lines --history and --accounting say are missing
+missing() {
+	"$GPULEASE" "$@" --json | "$TOOLS/jsoncheck" missing_lines | tr -dc 0-9
+}
+
+run 'a job' 0 '' '' "$GPULEASE" -n 2 true
+run 'whose end the next one tells' 0 '' '' "$GPULEASE" -n 2 true
+run 'where all has room nothing is missing' 0 '* ok *history: no line is missing*' '' \
+	sh -c '"$1" --doctor | tr "\n" " "' sh "$GPULEASE"
+is 'nor for programs' [ "$(missing --history) $(missing --accounting)" = '0 0' ]
+fill
+
+run 'who takes a lease and cannot tell how the last one ended says so' 0 '' \
+	'*cannot append to the history: No space left on device*' "$GPULEASE" -n 2 true
+run 'and the history says it later' 0 \
+	'*1 line of the history could not be written, the last on 20*' '' "$GPULEASE" --history
+run 'and the accounting' 0 '*1 line of the history could not be written*' '' \
+	"$GPULEASE" --accounting
+is 'also for programs' [ "$(missing --history) $(missing --accounting)" = '1 1' ]
+run 'and the doctor' 0 '*warn *history: 1 line could not be written*' '' \
+	sh -c '"$1" --doctor | tr "\n" " "' sh "$GPULEASE"
+
+holder watched --config "$S/conf" -n 1
+begin next -n 2
+wait_until '[ -s "$S/next.err" ]'
+release watched 3
+ended watched
+wait_until 'runs next'
+is 'of an end with a watchdog both lines are missing' wait_until '[ "0$(missing --history)" -ge 3 ]'
+release_all next
+
+run 'a job with a parent says that its end may be missing' 5 '' \
+	'*cannot append to the history: No space left on device*' \
+	"$GPULEASE" -n 1 --report sh -c 'exit 5'
+
+rm "$S/dir/filler"
+before=$(missing --history)
+run 'once there is room again' 0 '' '' "$GPULEASE" -n 2 true
+is 'nothing more is missing' [ "$(missing --history)" -eq "$before" ]
+run 'and what was missing still is' 0 '*lines of the history could not be written*' '' \
+	"$GPULEASE" --history
+finish
