@@ -164,7 +164,7 @@ static int stop_at_first(void *unused, const char *token)
 static bool has_life(const struct statedir *dir)
 {
 	static struct snapshot view;
-	bool has = beacon_each_held(dir, NAMES_MAX, stop_at_first, NULL) != 0;
+	bool has = beacon_each_held(dir, stop_at_first, NULL) != 0;
 
 	snapshot_init(&view, dir);
 	if (!has)

@@ -5,8 +5,6 @@
 #include "beacon.h"
 #include "ticket.h"
 
-enum { NAMES_MAX = 1 << 16 };
-
 /* Somebody who lives without a lease that can be read. */
 struct unknown {
 	struct account_job job;
@@ -20,14 +18,35 @@ struct account {
 	const void *leases;
 	struct unknown *all;
 	size_t count, room;
+	size_t sorted; /* the first so many are, by their tokens */
 };
 
 static struct unknown *find(const struct account *account, const char *token)
 {
-	for (size_t i = 0; i < account->count; i++)
+	size_t low = 0, high = account->sorted;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(account->all[middle].job.owner.token, token);
+
+		if (order == 0)
+			return &account->all[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = account->sorted; i < account->count; i++)
 		if (strcmp(account->all[i].job.owner.token, token) == 0)
 			return &account->all[i];
 	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct unknown *one = a, *other = b;
+
+	return strcmp(one->job.owner.token, other->job.owner.token);
 }
 
 static struct unknown *add(struct account *account, const char *token)
@@ -48,7 +67,7 @@ static int note_held(void *arg, const char *token)
 {
 	struct account *account = arg;
 
-	if (account->has_lease(account->leases, token) || find(account, token))
+	if (account->has_lease(account->leases, token))
 		return 0;
 	return add(account, token) ? 0 : -ENOMEM;
 }
@@ -88,10 +107,13 @@ static int note_ticket(void *arg, uint64_t number, const struct ticket *ticket)
 static int take(struct account *account)
 {
 	struct ticket_file file = TICKET_FILE_NONE;
-	int r = beacon_each_held(account->dir, NAMES_MAX, note_held, account);
+	int r = beacon_each_held(account->dir, note_held, account);
 
 	if (r < 0)
 		return r;
+	if (account->count)
+		qsort(account->all, account->count, sizeof(*account->all), compare);
+	account->sorted = account->count;
 	/* without it nobody who holds a FIFO has a ticket */
 	r = ticket_open_to_read(account->dir->fd, &file);
 	if (r == 0)

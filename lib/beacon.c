@@ -4,10 +4,15 @@
 #include <sys/stat.h>
 
 #include "beacon.h"
+#include "clock.h"
 #include "fdio.h"
 #include "statedir.h"
 
-enum { NAME_SIZE = 160, SWEEP_MAX = 4096, LOOK_READS = 64 };
+enum {
+	NAME_SIZE = 160,
+	SWEEP_SHARE = 1024, /* names that one sweep looks into, of more a part */
+	LOOK_READS = 64,
+};
 
 /* Others read live/ to learn of a death, and write bell/ to ring. */
 static mode_t mode_of(const char *folder)
@@ -181,30 +186,31 @@ static DIR *open_list(int at_fd)
 	return dir;
 }
 
-/* Calls @act with every name of the folder @at_fd, at most SWEEP_MAX of them. */
-static void for_each_name(int at_fd, uint64_t my_pidns,
-	void (*act)(int folder_fd, const char *name, uint64_t my_pidns))
+/* Whether the bell @name has no owner any more: it opens for writing only while it has one. */
+static bool is_dead_bell(int bell_fd, const char *name)
 {
-	DIR *dir = open_list(at_fd);
-	struct dirent *entry;
+	/* reading would steal a ring */
+	autofd int fd =
+		openat(bell_fd, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 
-	if (!dir)
-		return;
-	for (int i = 0; i < SWEEP_MAX && (entry = readdir(dir)); i++)
-		if (entry->d_name[0] != '.')
-			act(at_fd, entry->d_name, my_pidns);
-	(void)closedir(dir);
-}
-
-static void ring_one(int folder_fd, const char *name, uint64_t my_pidns)
-{
-	(void)my_pidns;
-	ring(folder_fd, name);
+	return fd < 0 && errno == ENXIO;
 }
 
 void beacon_ring_all(const struct statedir *dir)
 {
-	for_each_name(dir->bell_fd, 0, ring_one);
+	DIR *names = open_list(dir->bell_fd);
+	struct dirent *entry;
+
+	while (names && (entry = readdir(names))) {
+		if (!is_token(entry->d_name))
+			continue;
+		if (is_dead_bell(dir->bell_fd, entry->d_name))
+			(void)unlinkat(dir->bell_fd, entry->d_name, 0);
+		else
+			ring(dir->bell_fd, entry->d_name);
+	}
+	if (names)
+		(void)closedir(names);
 }
 
 static void sweep_temporary(int folder_fd, const char *name, uint64_t my_pidns)
@@ -226,26 +232,51 @@ static void sweep_live(int folder_fd, const char *name, uint64_t my_pidns)
 
 static void sweep_bell(int folder_fd, const char *name, uint64_t my_pidns)
 {
-	autofd int fd = -1;
-
-	if (!is_token(name)) {
+	if (!is_token(name))
 		sweep_temporary(folder_fd, name, my_pidns);
-		return;
-	}
-	/* reading would steal a ring; for writing it opens only while its owner has it open */
-	fd = openat(folder_fd, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 && errno == ENXIO)
+	else if (is_dead_bell(folder_fd, name))
 		(void)unlinkat(folder_fd, name, 0);
+}
+
+/* One of @shares equal parts of all names. */
+static unsigned share_of(const char *name, unsigned shares)
+{
+	unsigned hash = 2166136261u;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 16777619u;
+	return hash % shares;
+}
+
+/* Of a folder with many names a part, another one each time. */
+static void sweep_folder(int at_fd, uint64_t my_pidns,
+	void (*act)(int folder_fd, const char *name, uint64_t my_pidns))
+{
+	DIR *names = open_list(at_fd);
+	unsigned shares = 1, count = 0, share;
+	struct dirent *entry;
+
+	if (!names)
+		return;
+	while (readdir(names))
+		count++;
+	shares += count / SWEEP_SHARE;
+	share = (unsigned)(clock_boot_ms() % shares);
+	rewinddir(names);
+	while ((entry = readdir(names)))
+		if (entry->d_name[0] != '.' && share_of(entry->d_name, shares) == share)
+			act(at_fd, entry->d_name, my_pidns);
+	(void)closedir(names);
 }
 
 void beacon_sweep(const struct statedir *dir, uint64_t my_pidns)
 {
-	for_each_name(dir->live_fd, my_pidns, sweep_live);
-	for_each_name(dir->bell_fd, my_pidns, sweep_bell);
+	sweep_folder(dir->live_fd, my_pidns, sweep_live);
+	sweep_folder(dir->bell_fd, my_pidns, sweep_bell);
 }
 
-int beacon_each_held(const struct statedir *dir, size_t most,
-	int (*act)(void *arg, const char *token), void *arg)
+int beacon_each_held(
+	const struct statedir *dir, int (*act)(void *arg, const char *token), void *arg)
 {
 	struct dirent *entry;
 	struct stat st;
@@ -267,7 +298,7 @@ int beacon_each_held(const struct statedir *dir, size_t most,
 		if (!is_token(entry->d_name) ||
 			look_at(dir->live_fd, entry->d_name, NULL) == BEACON_GONE)
 			continue;
-		r = most-- ? act(arg, entry->d_name) : -E2BIG;
+		r = act(arg, entry->d_name);
 	}
 	(void)closedir(names);
 	return r;

@@ -55,24 +55,28 @@ void beacon_remove(const struct statedir *dir, const char *folder, const char *t
 /* Rings the doorbell of @token; nothing happens where nobody has it open. */
 void beacon_ring(const struct statedir *dir, const char *token);
 
-/* Rings every doorbell: a pause, a resume or a new limit concerns all who wait. */
+/*
+ * Rings every doorbell, however many there are: a pause, a resume or a new limit concerns all
+ * tickets that wait.  Removes the bells of dead owners.
+ */
 void beacon_ring_all(const struct statedir *dir);
 
 /* Empties the own bell @fd. */
 void beacon_drain(int fd);
 
 /*
- * Removes the litter of crashes from both folders: FIFOs that nobody holds, temporary names
- * whose makers are dead.
+ * Removes the litter of crashes from both folders: FIFOs that no process holds, temporary names
+ * whose makers are dead.  Of a folder with many names a sweep looks into about a thousand, taken
+ * by chance.
  */
 void beacon_sweep(const struct statedir *dir, uint64_t my_pidns);
 
 /*
  * Calls @act with the token of every FIFO in live/ that has a writer, or of which that cannot
- * be told, until it returns something but 0; of no more than @most.  0 (also where there is
- * no live/), what @act returned, -E2BIG: there are more, or another negative errno.
+ * be told, until it returns something but 0.  0 (also where there is no live/), what @act
+ * returned, or another negative errno.
  */
-MUST_CHECK int beacon_each_held(const struct statedir *dir, size_t most,
-	int (*act)(void *arg, const char *token), void *arg);
+MUST_CHECK int beacon_each_held(
+	const struct statedir *dir, int (*act)(void *arg, const char *token), void *arg);
 
 #endif

@@ -5,6 +5,8 @@
 #include <cmocka.h>
 #include <sys/resource.h>
 
+#include <dirent.h>
+
 #include "fixture.h"
 
 static struct owner make_owner(void)
@@ -326,6 +328,78 @@ static void a_sweep_rings_no_bell(void **state)
 	statedir_release(&dir);
 }
 
+/* So many bells that no process has open. */
+static void make_dead_bells(const struct statedir *dir, unsigned count)
+{
+	char name[TOKEN_SIZE];
+
+	for (unsigned i = 0; i < count; i++) {
+		(void)snprintf(name, sizeof(name), "%016x", i * 2654435761u);
+		assert_int_equal(mkfifoat(dir->bell_fd, name, 0600), 0);
+	}
+}
+
+static unsigned count_names(int at_fd)
+{
+	int fd = openat(at_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fdopendir(fd);
+	struct dirent *entry;
+	unsigned count = 0;
+
+	assert_non_null(names);
+	while ((entry = readdir(names)))
+		count += entry->d_name[0] != '.';
+	(void)closedir(names);
+	return count;
+}
+
+static void ringing_all_reaches_all_and_sweeps_the_dead(void **state)
+{
+	enum { DEAD = 4500, LIVING = 40 };
+	struct statedir dir = fixture_dir(*state);
+	int bells[LIVING];
+
+	for (int i = 0; i < LIVING / 2; i++) {
+		struct owner owner = make_owner();
+
+		bells[i] = beacon_create(&dir, BEACON_BELL, &owner);
+	}
+	make_dead_bells(&dir, DEAD);
+	for (int i = LIVING / 2; i < LIVING; i++) {
+		struct owner owner = make_owner();
+
+		bells[i] = beacon_create(&dir, BEACON_BELL, &owner);
+	}
+	beacon_ring_all(&dir);
+	for (int i = 0; i < LIVING; i++)
+		assert_true(fixture_is_ready(bells[i], POLLIN));
+	assert_int_equal(count_names(dir.bell_fd), LIVING);
+	for (int i = 0; i < LIVING; i++)
+		close_fd(&bells[i]);
+	statedir_release(&dir);
+}
+
+static void a_folder_with_many_names_is_swept_part_by_part(void **state)
+{
+	enum { DEAD = 2500, MOST = 10000 };
+	struct statedir dir = fixture_dir(*state);
+	struct owner owner = make_owner();
+	int bell = beacon_create(&dir, BEACON_BELL, &owner);
+	unsigned sweeps = 0, left = DEAD;
+
+	make_dead_bells(&dir, DEAD);
+	beacon_sweep(&dir, dir.pidns);
+	assert_true(count_names(dir.bell_fd) > DEAD / 3); /* it costs no more than that */
+	while (left > 1 && sweeps++ < MOST) {
+		beacon_sweep(&dir, dir.pidns);
+		left = count_names(dir.bell_fd);
+	}
+	assert_int_equal(left, 1);
+	assert_true(fixture_exists(dir.fd, BEACON_BELL, owner.token));
+	close_fd(&bell);
+	statedir_release(&dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +412,8 @@ int main(void)
 		SCRATCH_TEST(without_descriptors_nothing_is_decided),
 		SCRATCH_TEST(a_ring_wakes_the_owner_and_only_the_owner),
 		SCRATCH_TEST(a_full_bell_holds_up_nobody),
+		SCRATCH_TEST(ringing_all_reaches_all_and_sweeps_the_dead),
+		SCRATCH_TEST(a_folder_with_many_names_is_swept_part_by_part),
 		SCRATCH_TEST(ringing_writes_into_no_plain_file),
 		SCRATCH_TEST(only_tokens_are_removed),
 		SCRATCH_TEST(a_fifo_that_cannot_be_made_leaves_nothing),
