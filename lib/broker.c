@@ -65,7 +65,9 @@ int broker_look(struct broker *broker)
 	if (r < 0)
 		return r;
 	prober_refresh(&broker->prober, broker->now_ms, &view->probe, &view->has_probe);
-	if (view->has_probe && view->probe.started_ms != broker->adopted_ms) {
+	if (view->has_probe && (view->probe.started_ms != broker->adopted_ms ||
+				       view->names.changes != broker->adopted_names)) {
+		broker->adopted_names = view->names.changes;
 		r = inventory_adopt(view);
 		if (r == -ENOENT && statedir_repair(view->dir) == 0)
 			r = inventory_adopt(view); /* the folder had been removed */
@@ -360,6 +362,8 @@ int broker_turn(struct broker *broker, struct why *why)
 	int r = TURN_AGAIN, ended;
 
 	broker->has_rejoined = false;
+	if (broker->is_damaged)
+		broker_mend(broker);
 	beacon_drain(
 		broker->bell_fd); /* before reading, never after: a ring is not lost */
 	if (broker_give_back(broker) != 0)

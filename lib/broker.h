@@ -77,6 +77,8 @@ struct broker {
 	int64_t broken_since_ms;
 
 	int64_t adopted_ms;     /* start of the probe whose GPUs have their files */
+	unsigned adopted_names; /* ->view.names.changes then */
+	bool is_damaged;        /* something of its own was missing while it waited */
 	unsigned probe_backoff; /* how often a probe has changed nothing */
 	int64_t judged_ms;      /* start of the probe that was judged last */
 

@@ -12,26 +12,40 @@ uint32_t broker_first_state(const struct request *request)
 	return has_to_wait ? TICKET_WAITING : TICKET_GRANTED;
 }
 
+/* The new one is there before the old one goes: its owner lives all the time. */
+static int replace_fifo(const struct statedir *dir, const char *folder,
+	const struct owner *owner, int *fd)
+{
+	int made = beacon_create(dir, folder, owner);
+
+	if (made < 0)
+		return made;
+	close_fd(fd);
+	*fd = made;
+	return 0;
+}
+
 /* Makes the FIFOs that are not there; who has nothing to wait for has no bell. */
 static int make_fifos(struct broker *broker)
 {
 	const struct owner *owner = &broker->ticket.owner;
 	const struct statedir *dir = broker->dir;
 
-	if (beacon_look(dir, owner->token, NULL) == BEACON_GONE) {
-		close_fd(&broker->live_fd);
-		broker->live_fd = beacon_create(dir, BEACON_LIVE, owner);
-		if (broker->live_fd < 0)
-			return broker->live_fd;
-	}
-	if (broker->ticket.state == TICKET_WAITING &&
-		!beacon_is_named(dir, BEACON_BELL, owner->token)) {
-		close_fd(&broker->bell_fd);
-		broker->bell_fd = beacon_create(dir, BEACON_BELL, owner);
-		if (broker->bell_fd < 0)
-			return broker->bell_fd;
-	}
-	return 0;
+	int r = 0;
+
+	if (beacon_look(dir, owner->token, NULL) == BEACON_GONE)
+		r = replace_fifo(dir, BEACON_LIVE, owner, &broker->live_fd);
+	if (r == 0 && broker->ticket.state == TICKET_WAITING &&
+		!beacon_is_named(dir, BEACON_BELL, owner->token))
+		r = replace_fifo(dir, BEACON_BELL, owner, &broker->bell_fd);
+	return r;
+}
+
+void broker_mend(struct broker *broker)
+{
+	broker->is_damaged = false;
+	if (statedir_repair(broker->dir) == 0)
+		(void)!make_fifos(broker);
 }
 
 /* FIFOs first, then the ticket. */

@@ -8,6 +8,9 @@
 
 #include "broker.h"
 
+/* Makes the own FIFOs again that were removed; what cannot be made is tried again later. */
+void broker_mend(struct broker *broker);
+
 /*
  * Leases, lives and probe, between lives_begin() and lives_end(); GPUs that are new get their
  * files.  0 or a negative errno.

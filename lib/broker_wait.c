@@ -5,6 +5,7 @@ enum {
 	PROBE_AGAIN_MS = 1000, /* then 2, 4 … */
 	PROBE_AGAIN_MAX_MS = 30000,
 	LINGER_AGAIN_MS = 10000,
+	DAMAGE_MS = 15000,     /* between two looks for damage */
 	UNWATCHABLE_MS = 1000, /* the longest time between two looks at such an owner */
 };
 
@@ -197,18 +198,41 @@ static int watch_probe(struct broker *broker)
 	return r;
 }
 
-/* Waits; until then dead tickets are swept, if there are many of them. */
-static int wait_and_sweep(struct broker *broker)
+/*
+ * Whether something was removed or replaced without which the events that the job waits for may
+ * never reach it.
+ */
+static bool is_damaged(const struct broker *broker)
 {
-	bool sweeps = broker->number && queue_has_backlog(&broker->queue);
+	const char *token = broker->ticket.owner.token;
+
+	return (broker->bell_fd >= 0 &&
+		       !beacon_is_named(broker->dir, BEACON_BELL, token)) ||
+	       (broker->live_fd >= 0 &&
+		       !beacon_is_named(broker->dir, BEACON_LIVE, token)) ||
+	       !ticket_file_is_current(broker->dir->fd, &broker->queue.file) ||
+	       snapshot_has_new_names(&broker->view);
+}
+
+/*
+ * Waits with a ticket.  Before that dead tickets are swept, if there are many of them.  No event
+ * tells of damage, so now and then a few system calls look for it.
+ */
+static int wait_with_ticket(struct broker *broker)
+{
+	bool sweeps = queue_has_backlog(&broker->queue);
 	int r = 0;
 
 	while (sweeps && r == 0) {
 		sweeps = queue_sweep_slice(&broker->queue);
 		r = watch_look(&broker->watch);
 	}
-	if (r == 0)
-		r = watch_wait(&broker->watch);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	do {
+		r = watch_wait_for(&broker->watch, DAMAGE_MS);
+		broker->is_damaged = r == WATCH_NOTHING && is_damaged(broker);
+	} while (r == WATCH_NOTHING && !broker->is_damaged);
 	return r < 0 ? r : 0;
 }
 
@@ -233,7 +257,8 @@ int broker_wait(struct broker *broker, int64_t until_ms)
 			r = watch_culprits(broker, &watched, pidfds);
 	}
 	if (r == 0)
-		r = wait_and_sweep(broker);
+		r = broker->number ? wait_with_ticket(broker)
+				   : watch_wait(&broker->watch);
 	statedir_refresh(broker->dir);
 	gpuset_for_each (slot, &watched) {
 		/* what it used may be free, or soon: the old result is no longer waited out */

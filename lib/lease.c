@@ -175,6 +175,14 @@ bool lease_file_is_current(const struct statedir *dir, const struct lease_file *
 	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
 }
 
+bool lease_slot_is_current(const struct statedir *dir, const struct lease_file *file)
+{
+	char name[PATH_SIZE], link[PATH_SIZE];
+
+	file_name(name, file->gpu.uuid);
+	return read_slot(dir->gpu_fd, file->slot, link) == 0 && strcmp(link, name) == 0;
+}
+
 /* --- new GPUs ---------------------------------------------------------------------- */
 
 static int make_file(int gpu_fd, const char *name, const struct gpu_record *gpu)

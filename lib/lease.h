@@ -124,6 +124,9 @@ void lease_release(struct lease_file *file);
 /* Whether the open file is still the one that its name shows. */
 bool lease_file_is_current(const struct statedir *dir, const struct lease_file *file);
 
+/* Whether the link of the file's slot still leads to the name of the file. */
+bool lease_slot_is_current(const struct statedir *dir, const struct lease_file *file);
+
 /*
  * Gives the GPU a lease file and a slot where it has none yet; the file is marked as lost
  * where the slot was there already, or @gpu says so.  *@ret_slot is its slot.  0 or a

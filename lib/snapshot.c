@@ -14,6 +14,7 @@ void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
 	snapshot->leases = NULL;
 	snapshot->lease_count = snapshot->lease_room = 0;
 	snapshot->broken_records = 0;
+	snapshot->names = (struct snapshot_names){ .inode = 0 };
 	snapshot->is_account_open = false;
 	snapshot->account_open_ms = 0;
 	snapshot->has_probe = false;

@@ -87,6 +87,16 @@ struct snapshot {
 	 * Then such GPUs are withheld, and its end is watched.
 	 */
 	bool is_account_open;
+	/*
+	 * The folder gpu/ as it was when the links in it were read last, and how often it was
+	 * found changed: links and files are only made, so a change is a new GPU or damage.
+	 */
+	struct snapshot_names {
+		uint64_t inode;
+		struct timespec changed;
+		bool is_sure; /* a change within the same tick of the clock would be seen */
+		unsigned changes;
+	} names;
 	int64_t account_open_ms; /* since when; 0: it is not */
 	struct account_job unknown;
 	bool has_probe, has_links; /* below */
@@ -107,6 +117,9 @@ struct snapshot {
 /* An empty snapshot of @dir, which the caller keeps; all its memory is snapshot's own. */
 void snapshot_init(struct snapshot *snapshot, const struct statedir *dir);
 void snapshot_release(struct snapshot *snapshot);
+
+/* Whether names in gpu/ may have changed since snapshot_read() looked at them. */
+bool snapshot_has_new_names(const struct snapshot *snapshot);
 
 /*
  * Reads the lease files and judges the owners: the first half of a look.  Files stay open

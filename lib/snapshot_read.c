@@ -1,8 +1,10 @@
 /* The first half of a look: the lease files, and who of their owners lives. */
 #include <errno.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include "array.h"
+#include "clock.h"
 #include "snapshot.h"
 
 /* How often the account is taken before it is believed that somebody is missing. */
@@ -121,6 +123,50 @@ static int read_records(struct snapshot *snapshot, struct snapshot_gpu *gpu,
 	return 0;
 }
 
+/* The folder's change time moves with the clock's ticks: of a change this recent it may not. */
+enum { NAMES_SETTLE_MS = 1000 };
+
+static bool is_same_folder(const struct snapshot_names *names, const struct stat *st)
+{
+	return names->inode == st->st_ino &&
+	       names->changed.tv_sec == st->st_mtim.tv_sec &&
+	       names->changed.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+bool snapshot_has_new_names(const struct snapshot *snapshot)
+{
+	struct stat st;
+
+	return !snapshot->names.is_sure || fstat(snapshot->dir->gpu_fd, &st) < 0 ||
+	       !is_same_folder(&snapshot->names, &st);
+}
+
+/*
+ * A slot's link is made once and never removed, but damage may remove it, and then the slot
+ * can become another GPU's.  So if the folder has changed, files whose slots lead elsewhere are
+ * let go of: two processes that disagree about a slot would undo each other's records for ever.
+ */
+static void follow_names(struct snapshot *snapshot)
+{
+	struct snapshot_names *names = &snapshot->names;
+	struct stat st = { 0 };
+
+	if (fstat(snapshot->dir->gpu_fd, &st) == 0 && names->is_sure &&
+		is_same_folder(names, &st))
+		return;
+	names->inode = st.st_ino;
+	names->changed = st.st_mtim;
+	names->is_sure = clock_age_ms(clock_real_ms(),
+				 (int64_t)st.st_mtim.tv_sec * 1000) > 2 * NAMES_SETTLE_MS;
+	names->changes++;
+	for (unsigned slot = 0; slot < snapshot->known; slot++) {
+		struct lease_file *file = &snapshot->gpus[slot].file;
+
+		if (file->fd >= 0 && !lease_slot_is_current(snapshot->dir, file))
+			lease_release(file);
+	}
+}
+
 /* Makes sure that the file of @slot is open; LEASE_NO_SLOT behind the last one. */
 static int open_gpu(struct snapshot *snapshot, unsigned slot)
 {
@@ -226,6 +272,7 @@ static int read_slots(struct snapshot *snapshot, int64_t now_ms)
 	snapshot->broken_records = 0;
 	snapshot->is_any_unclear = false;
 	snapshot->slots = 0;
+	follow_names(snapshot);
 	for (unsigned slot = 0; slot < GPUSET_MAX; slot++) {
 		r = read_slot(snapshot, slot, now_ms);
 		if (r == LEASE_NO_SLOT)

@@ -39,20 +39,30 @@ int watch_look(const struct watch *watch)
 	return r < 0 && errno != EINTR ? -errno : r != 0;
 }
 
-int watch_wait(struct watch *watch)
+int watch_wait_for(struct watch *watch, int most_ms)
 {
 	struct pollfd *fds =
 		array_grow(watch->fds, sizeof(*fds), watch->count, &watch->room);
-	int timeout;
+	int timeout, r;
 
 	if (!fds)
 		return -ENOMEM;
 	watch->fds = fds;
 	/* behind all the others: the caller does not count it */
 	timeout = alarm_set(&watch->alarm, watch->until_ms, &fds[watch->count]);
-	if (poll(fds, watch->count + 1, timeout) < 0 && errno != EINTR)
+	if (most_ms >= 0 && (timeout < 0 || timeout > most_ms))
+		timeout = most_ms;
+	r = poll(fds, watch->count + 1, timeout);
+	if (r < 0 && errno != EINTR)
 		return -errno;
-	return 0;
+	return r == 0 && timeout == most_ms ? WATCH_NOTHING : 0;
+}
+
+int watch_wait(struct watch *watch)
+{
+	int r = watch_wait_for(watch, -1);
+
+	return r < 0 ? r : 0;
 }
 
 void watch_release(struct watch *watch)

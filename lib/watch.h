@@ -32,6 +32,13 @@ MUST_CHECK int watch_look(const struct watch *watch);
 /* Waits.  0 once something is ready, the moment has come, or a signal; else a negative errno. */
 MUST_CHECK int watch_wait(struct watch *watch);
 
+/*
+ * Waits for @most_ms at most, -1: for any time.  As watch_wait(), or WATCH_NOTHING: nothing of
+ * what is watched has happened in that time.
+ */
+enum { WATCH_NOTHING = 1 };
+MUST_CHECK int watch_wait_for(struct watch *watch, int most_ms);
+
 void watch_release(struct watch *watch);
 
 #endif

@@ -694,6 +694,23 @@ static void what_is_no_lease_file_stops_no_other(void **state)
 	assert_int_equal(snapshot_find_gpu(&view, "GPU-2"), 3); /* without a slot */
 }
 
+static void a_slot_that_became_another_gpus_is_followed(void **state)
+{
+	(void)state;
+	look();
+	assert_string_equal(view.gpus[0].file.gpu.uuid, "GPU-0");
+	/* links that were lost are made again, by whichever process is the first */
+	assert_int_equal(unlinkat(dir.fd, "gpu/slot.0", 0), 0);
+	assert_int_equal(unlinkat(dir.fd, "gpu/slot.1", 0), 0);
+	assert_true(snapshot_has_new_names(&view));
+	assert_int_equal(symlinkat("GPU-1.lease", dir.fd, "gpu/slot.0"), 0);
+	assert_int_equal(symlinkat("GPU-0.lease", dir.fd, "gpu/slot.1"), 0);
+	look();
+	assert_string_equal(view.gpus[0].file.gpu.uuid, "GPU-1");
+	assert_string_equal(view.gpus[1].file.gpu.uuid, "GPU-0");
+	assert_string_equal(view.gpus[2].file.gpu.uuid, "GPU-2");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -723,6 +740,7 @@ int main(void)
 		TEST(a_lease_behind_a_broken_gpu_record_still_counts),
 		TEST(a_half_seen_lease_with_a_strange_slot_is_unknown),
 		TEST(what_is_no_lease_file_stops_no_other),
+		TEST(a_slot_that_became_another_gpus_is_followed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -633,6 +633,28 @@ static void who_lost_its_ticket_takes_another(void **state)
 	check_turn(BROKER_GRANTED);
 }
 
+static void fifos_that_were_removed_are_made_again(void **state)
+{
+	struct other holder = other_start(dir.fd, OTHER_LIVE);
+	const char *token;
+
+	(void)state;
+	write_lease(0, &holder.owner, "01");
+	join(1, "01");
+	token = broker.ticket.owner.token;
+	check_turn(BROKER_WAITING);
+	beacon_remove(&dir, BEACON_LIVE, token);
+	beacon_remove(&dir, BEACON_BELL, token);
+	broker.is_damaged = true; /* as the wait finds after a while */
+	check_turn(BROKER_WAITING);
+	assert_false(broker.is_damaged);
+	assert_int_equal(beacon_look(&dir, token, NULL), BEACON_HELD);
+	assert_false(fixture_is_ready(broker.bell_fd, POLLIN));
+	beacon_ring(&dir, token);
+	assert_true(fixture_is_ready(broker.bell_fd, POLLIN));
+	other_end(&holder);
+}
+
 static void who_leaves_takes_its_fifos_along(void **state)
 {
 	struct other holder = other_start(dir.fd, OTHER_LIVE);
@@ -722,6 +744,7 @@ int main(void)
 		TEST(a_ring_in_the_middle_of_a_turn_is_not_lost),
 		TEST(bells_are_emptied),
 		TEST(who_lost_its_ticket_takes_another),
+		TEST(fifos_that_were_removed_are_made_again),
 		TEST(who_leaves_takes_its_fifos_along),
 		TEST(a_lost_lease_is_waited_for_without_probes),
 		TEST(damage_in_the_last_moment_counts),

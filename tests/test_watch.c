@@ -43,6 +43,29 @@ static void what_is_ready_ends_the_wait_and_keeps_ending_it(void **state)
 	(void)close(ends[1]);
 }
 
+static void a_wait_for_some_time_says_that_nothing_happened(void **state)
+{
+	struct watch watch = WATCH_NONE;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	watch_begin(&watch);
+	assert_int_equal(watch_add(&watch, ends[0], POLLIN), 0);
+	assert_int_equal(watch_look(&watch), 0);
+	assert_int_equal(watch_wait_for(&watch, 1), WATCH_NOTHING);
+	assert_int_equal(write(ends[1], "!", 1), 1);
+	assert_int_equal(watch_look(&watch), 1);
+	assert_int_equal(watch_wait_for(&watch, LONG_MS), 0);
+	watch_begin(&watch);
+	watch_until(&watch, clock_boot_ms());
+	assert_int_equal(watch_look(&watch), 1);
+	assert_int_equal(watch_wait_for(&watch, LONG_MS), 0);
+	watch_release(&watch);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
 static void no_events_at_all_still_mean_a_hangup(void **state)
 {
 	struct watch watch = WATCH_NONE;
@@ -236,6 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_ready_ends_the_wait_and_keeps_ending_it),
+		cmocka_unit_test(a_wait_for_some_time_says_that_nothing_happened),
 		cmocka_unit_test(no_events_at_all_still_mean_a_hangup),
 		cmocka_unit_test(the_earliest_moment_counts),
 		cmocka_unit_test(nothing_is_added_for_no_descriptor),

@@ -14,6 +14,10 @@
  * A live lease is known by its record, its ticket and its FIFO; when all three are lost
  * nobody can tell, nor when a record was replaced by zeros, which is a release.  So a scene
  * damages at most two of the three, and zeros no whole record.
+ *
+ * In every third scene all links, lease files and FIFOs are deleted together, again and again,
+ * while many short jobs come and go.  The tickets are left, so no GPU may be given away twice,
+ * and each job has to end within 30 s, though no bell is rung for it.
  */
 #include "oracle.h"
 
@@ -28,6 +32,8 @@ enum {
 	HOLDERS = 4,
 	WAITERS = 2,
 	DAMAGES = 14,
+	CROWD = 16,
+	BRIEF_MS = 100, /* of a job that tells nothing of its start */
 	VERBS = 6,
 	RECORD = 512
 };
@@ -36,6 +42,7 @@ enum { OUTPUT_MAX = 1 << 18, PATH = SCRATCH_SIZE + 64 };
 /* No verb may take so long; what waits for a GPU has its timers of up to 30 s besides. */
 #define VERB_NS (20 * NS_PER_S)
 #define WAITER_NS (60 * NS_PER_S)
+#define CROWD_NS (30 * NS_PER_S)
 
 enum kind { LEASES, SLOTS, TICKETS, LIVE, BELLS, HISTORY, PROBE, PROBE_LOCK, KINDS };
 
@@ -112,7 +119,7 @@ static int run_job(char **argv)
 			oracle_tell(why);
 		list += size + (list[size] ? 1 : 0);
 	}
-	if (ms) {
+	if (ms > BRIEF_MS) {
 		autofd int ready = open("ready", O_WRONLY | O_CLOEXEC);
 
 		(void)!write(ready, "!", 1);
@@ -499,18 +506,18 @@ static void see_oracle(void)
 }
 
 /* Whoever waited gets its turn, or says why not. */
-static void await_waiters(void)
+static void await_jobs(pid_t *jobs, unsigned count, int64_t deadline_ns)
 {
-	int64_t deadline_ns = now_ns() + WAITER_NS;
-
-	for (unsigned i = 0; i < WAITERS; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		int status = 0;
 
-		if (!t.waiters[i])
+		if (!jobs[i])
 			continue;
-		if (tool_await(t.waiters[i], deadline_ns, &status)) {
+		if (tool_await(jobs[i], deadline_ns, &status)) {
 			complain(&t.stuck, "a job waits for ever");
-			tool_kill(&t.waiters[i]);
+			if (t.keeps)
+				die("pid %d in '%s'", (int)jobs[i], t.dir);
+			tool_kill(&jobs[i]);
 		} else if (!WIFEXITED(status)) {
 			complain(&t.deaths, "a waiting job dies of signal %d",
 				WTERMSIG(status));
@@ -518,7 +525,7 @@ static void await_waiters(void)
 			complain(&t.statuses, "a waiting job exits with %d",
 				WEXITSTATUS(status));
 		}
-		t.waiters[i] = 0;
+		jobs[i] = 0;
 	}
 }
 
@@ -530,11 +537,63 @@ static void end_scene(bool is_patient)
 	if (is_patient) {
 		(void)nftw(t.dir, tidy, 16, FTW_DEPTH | FTW_PHYS);
 		resume_all(); /* rings the bells */
-		await_waiters();
+		await_jobs(t.waiters, WAITERS, now_ns() + WAITER_NS);
 		see_oracle();
 	}
 	for (unsigned i = 0; i < WAITERS; i++)
 		tool_kill(&t.waiters[i]);
+}
+
+/* --- all together ------------------------------------------------------------------- */
+
+static void delete_all_in(const char *folder)
+{
+	char path[PATH * 2];
+	struct dirent *entry;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", t.dir, folder);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		(void)unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		(void)closedir(dir);
+}
+
+static void delete_together(void)
+{
+	static const char *const folders[] = { "gpu", "live", "bell" };
+	unsigned first = below(3);
+
+	for (unsigned i = 0; i < 3; i++)
+		delete_all_in(folders[(first + i) % 3]);
+}
+
+/* Short jobs, of which some run, wait or start at each of the damages. */
+static unsigned play_together(void)
+{
+	pid_t crowd[CROWD];
+	unsigned done = 0;
+
+	begin_scene();
+	(void)snprintf(t.story[t.damages++], sizeof(t.story[0]),
+		"all links, lease files and FIFOs were deleted");
+	for (unsigned i = 0; i < CROWD; i++) {
+		static const char *const spans[] = { "1", "20", "60" };
+
+		crowd[i] = start(1 + below(GPUS), 0, spans[below(3)]);
+		if (below(4) == 0) {
+			delete_together();
+			done++;
+		}
+	}
+	delete_together();
+	for (unsigned i = 0; i < HOLDERS; i++)
+		tool_kill(&t.holders[i]);
+	await_jobs(crowd, CROWD, now_ns() + CROWD_NS);
+	await_jobs(t.waiters, WAITERS, now_ns() + CROWD_NS);
+	see_oracle();
+	return done + 1;
 }
 
 /* --- all of it ---------------------------------------------------------------------- */
@@ -547,6 +606,10 @@ static void play(void)
 		unsigned damages = 1 + below(DAMAGES);
 		enum kind spared = telling[below(5) ? 1 + below(2) : 0];
 
+		if (t.scene % 3 == 2) {
+			done += play_together();
+			continue;
+		}
 		begin_scene();
 		for (unsigned i = 0; i < damages && done < t.count; i++, done++) {
 			bool may_pause = below(3) == 0;
