@@ -251,6 +251,8 @@ static int run_once(struct broker *broker, struct launch *launch)
 		.grace_ms = settings->grace_ms,
 		.warn_signal = settings->warn_signal,
 		.warn_ms = settings->warn_ms,
+		.is_sent_back = settings->on_limit == ON_LIMIT_REQUEUE,
+		.done_status = settings->done_status,
 	};
 	struct gpuset looked_at = sampled(settings, broker);
 	uint32_t chance = 0;
@@ -302,6 +304,14 @@ static int go_back(struct broker *broker, const struct launch *launch)
 	tell(broker, &told);
 	(void)broker_give_back(broker); /* where that cannot be yet, the next turn does */
 	return 0;
+}
+
+/* It was to go on and cannot: what it has saved, perhaps with status 0, is no end of the job. */
+static void fail_for_good(void)
+{
+	attempt.end.cause = CAUSE_ITSELF;
+	if (care_exit_status(&attempt.end) == 0)
+		attempt.end.wait_status = EXIT_MISUSE << 8; /* wait(2) */
 }
 
 /* The most memory that the job can declare: on the smallest of the best GPUs it may have. */
@@ -372,8 +382,12 @@ int attempts_run(const struct attempts *attempts)
 			return r;
 		report(broker);
 		tell_batch();
-		if (attempt.next == CARE_DONE || go_back(broker, attempts->launch) < 0)
+		if (attempt.next == CARE_DONE)
 			break;
+		if (go_back(broker, attempts->launch) < 0) {
+			fail_for_good();
+			break;
+		}
 		r = queueing_wait(attempts->queueing);
 		if (r != 0)
 			return r;

@@ -295,7 +295,7 @@ static int end_status(const struct attempt_end *end)
 static bool was_interrupted(const struct attempt_end *end)
 {
 	if (batch_is_stopped())
-		return end->was_told || end->cause == CAUSE_CANCEL ||
+		return end->was_told || end->cause != CAUSE_ITSELF ||
 		       care_exit_status(end) != 0;
 	return own.is_orphaned && end->was_told;
 }

@@ -81,7 +81,7 @@ enum care_next care_after(struct care *care, const struct attempt_end *end,
 	uint32_t chance, int64_t *ret_delay_ms)
 {
 	*ret_delay_ms = 0;
-	if (end->was_told)
+	if (end->was_told || end->is_done)
 		return CARE_DONE;
 	switch (end->cause) {
 	case CAUSE_CANCEL:

@@ -15,6 +15,7 @@ static const struct command_line DEFAULTS = {
 		.until_ms = INT64_MAX,
 		.warn_ms = 60 * 1000,
 		.max_requeues = UINT_MAX,
+		.done_status = -1,
 	},
 };
 

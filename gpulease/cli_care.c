@@ -7,7 +7,7 @@
 #include "parse.h"
 #include "signals.h"
 
-enum { TIMES_MAX = 1000000 };
+enum { TIMES_MAX = 1000000, STATUS_MAX = 255 };
 
 bool care_is_wanted(const struct settings *s)
 {
@@ -60,6 +60,16 @@ int read_on_limit(const char *value, void *at, struct why *why)
 	return 0;
 }
 
+int read_status(const char *value, void *at, struct why *why)
+{
+	uint64_t status;
+
+	if (parse_u64(value, STATUS_MAX, &status, why) < 0)
+		return -EINVAL;
+	*(int *)at = (int)status;
+	return 0;
+}
+
 int read_times(const char *value, void *at, struct why *why)
 {
 	uint64_t times;
@@ -108,6 +118,13 @@ static int refuse(struct why *why, const char *text)
 	return -EINVAL;
 }
 
+/* Whether the job can go back into the queue. */
+static bool is_sent_back(const struct settings *s)
+{
+	return s->preemptible || s->on_limit == ON_LIMIT_REQUEUE || s->retries ||
+	       s->oom_retries;
+}
+
 int settle_care(const struct settings *s, struct why *why)
 {
 	bool no_command = s->lease_only || s->shell;
@@ -132,6 +149,10 @@ int settle_care(const struct settings *s, struct why *why)
 			why, "--inject: its value is no option; write --inject=--cuda");
 	if (s->max_requeues != UINT_MAX && s->on_limit != ON_LIMIT_REQUEUE)
 		return refuse(why, "--max-requeues goes only with --on-limit requeue");
+	if (s->done_status >= 0 && !is_sent_back(s))
+		return refuse(why,
+			"--done-status goes only with --preemptible, --on-limit "
+			"requeue and --retries");
 	if (s->submit && s->dry_run)
 		return refuse(why, "--submit and --dry-run exclude each other; give one");
 	if (s->screen && s->dry_run)

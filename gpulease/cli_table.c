@@ -92,6 +92,8 @@ const struct option_def cli_options[] = {
 		read_on_limit, AT(on_limit), GROUP_CARE, RUN),
 	CUSTOM(0, "max-requeues", "N", "so often at most (default: any number)",
 		read_times, AT(max_requeues), GROUP_CARE, RUN),
+	CUSTOM(0, "done-status", "N", "never send back a command that exits with N",
+		read_status, AT(done_status), GROUP_CARE, RUN | BATCH),
 	OPTION(OPTION_FLAG, 0, "preemptible", NULL,
 		"may be sent back for a job of higher priority",
 		AT(preemptible), GROUP_CARE, RUN | BATCH),

@@ -93,6 +93,7 @@ int read_after(const char *value, void *ids, struct why *why);
 int read_dependency(const char *value, void *settings, struct why *why);
 int read_immediate(const char *value, void *settings, struct why *why);
 int read_warning(const char *value, void *settings, struct why *why);
+int read_status(const char *value, void *status, struct why *why);
 int read_on_limit(const char *value, void *what, struct why *why);
 int read_times(const char *value, void *count, struct why *why);
 int read_style(const char *value, void *style, struct why *why);

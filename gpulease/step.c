@@ -62,6 +62,7 @@ int step_check(const struct settings *s, const struct lease *around)
 	} refused[] = {
 		{ s->warn_signal, "--signal", cared_for },
 		{ s->on_limit != ON_LIMIT_KILL, "--on-limit", cared_for },
+		{ s->done_status >= 0, "--done-status", cared_for },
 		{ s->preemptible, "--preemptible", cared_for },
 		{ s->retries, "--retries", cared_for },
 		{ s->oom_retries, "--oom-retries", cared_for },

@@ -92,12 +92,28 @@ static void begin_ending(struct watched *watched, enum end_cause cause)
 	watched->is_ending = true;
 }
 
+/* Whether the command has not ended, as far as the kernel knows by now. */
+static bool is_alive(const struct watched *watched)
+{
+	siginfo_t end = { .si_pid = 0 };
+
+	return watched->command &&
+	       waitid(P_PID, (id_t)watched->command, &end, WEXITED | WNOHANG | WNOWAIT) ==
+		       0 &&
+	       end.si_pid == 0;
+}
+
 static void warn_command(struct watched *watched)
 {
-	watched->has_warned = true;
+	autofd int pidfd = -1;
+
 	watched->warn_at_ms = INT64_MAX;
-	if (watched->command && watched->order->warn_signal)
-		(void)kill(watched->command, watched->order->warn_signal);
+	if (!watched->order->warn_signal || !is_alive(watched))
+		return;
+	pidfd = pidfd_open_process((uint32_t)watched->command);
+	/* without one the number is still its own: this process has not reaped it */
+	watched->has_warned = process_signal((uint32_t)watched->command, pidfd,
+				      watched->order->warn_signal) == 0;
 }
 
 /* As if its time were over as soon as it has had its warning. */
@@ -107,7 +123,7 @@ static void obey_preemption(struct watched *watched)
 	int64_t at_ms = clock_boot_ms() + (order->warn_signal ? order->warn_ms : 0);
 
 	if (watched->is_ending || watched->limit_cause == CAUSE_PREEMPT ||
-		watched->limit_at_ms <= at_ms)
+		watched->limit_at_ms <= at_ms || !is_alive(watched))
 		return;
 	announce_preemption(watched->broker->preempted_by);
 	watched->limit_at_ms = at_ms;
@@ -352,16 +368,43 @@ static int watch_over(struct watched *watched)
 	}
 }
 
-/* By whose doing it has ended, where it was warned and not torn down. */
-static void find_cause(struct watched *watched)
+/* TERM from the user: passed on by this process, or sent to the command alone, which died of it. */
+static bool was_ended_by_user(const struct watched *watched)
 {
 	int status = watched->end->wait_status;
 
-	if (watched->is_ending || !watched->has_warned || status == 0)
+	return watched->end->was_told ||
+	       (!watched->is_ending && watched->order->warn_signal != SIGTERM &&
+		       WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
+/* Why it has ended where its own status does not say so; see supervise.h. */
+static void find_cause(struct watched *watched)
+{
+	struct attempt_end *end = watched->end;
+	int status = end->wait_status, done_status = watched->order->done_status;
+	bool is_back =
+		watched->limit_cause == CAUSE_PREEMPT || watched->order->is_sent_back;
+	bool is_users;
+
+	if (end->cause == CAUSE_CANCEL)
 		return;
-	if (watched->limit_cause == CAUSE_PREEMPT ||
-		(WIFSIGNALED(status) && WTERMSIG(status) == watched->order->warn_signal))
-		watched->end->cause = watched->limit_cause;
+	end->is_done = done_status >= 0 && WIFEXITED(status) &&
+		       WEXITSTATUS(status) == done_status &&
+		       (is_back || !watched->is_ending);
+	if (!watched->is_ending && !watched->has_warned)
+		return;
+	if (is_back) {
+		/* a job that the user has ended is not preempted, but may have timed out */
+		end->was_told = was_ended_by_user(watched);
+		is_users = end->was_told &&
+			   (!watched->is_ending || watched->limit_cause == CAUSE_PREEMPT);
+		end->cause =
+			end->is_done || is_users ? CAUSE_ITSELF : watched->limit_cause;
+	} else if (!watched->is_ending && WIFSIGNALED(status) &&
+		   WTERMSIG(status) == watched->order->warn_signal) {
+		end->cause = watched->limit_cause;
+	}
 }
 
 /* In the child: until its lease names it; the parent that was to see to that may be gone. */

@@ -44,6 +44,7 @@ static void who_is_not_to_be_tried_again_is_done(void **state)
 		{ { .was_told = true, .cause = CAUSE_CANCEL }, true },
 		{ { .was_told = true, .cause = CAUSE_LIMIT }, true },
 		{ { .was_told = true, .cause = CAUSE_PREEMPT }, true },
+		{ { .is_done = true, .wait_status = EXITED(3) }, true },
 	};
 
 	(void)state;

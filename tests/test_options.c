@@ -73,6 +73,7 @@ static void describe_care(const struct settings *s, struct text *out)
 	add_number(out, "before", s->warn_ms, 60000);
 	add_number(out, "on-limit", s->on_limit, ON_LIMIT_KILL);
 	add_number(out, "max-requeues", s->max_requeues, UINT_MAX);
+	add_number(out, "done-status", s->done_status, -1);
 	add_number(out, "preemptible", s->preemptible, 0);
 	add_number(out, "retries", s->retries, 0);
 	add_number(out, "oom-retries", s->oom_retries, 0);
@@ -714,6 +715,8 @@ static void jobs_are_looked_after(void **state)
 		{ "gpulease --signal USR1@30 x", "run signal=10 before=30000 [x]" },
 		{ "gpulease --signal=sigterm x", "run signal=15 [x]" },
 		{ "srun --signal=R:12@2m x", "run signal=12 before=120000 [x]" },
+		{ "gpulease --preemptible --done-status 0 x",
+			"run done-status=0 preemptible=1 [x]" },
 		{ "gpulease --on-limit requeue --max-requeues 3 -t 5 x",
 			"run limit=300000 on-limit=1 max-requeues=3 [x]" },
 		{ "gpulease --retries 2 --oom-retries=1 --grace 5 x",
@@ -753,6 +756,8 @@ static void what_is_wrong_about_such_jobs_is_refused(void **state)
 		{ "gpulease --signal USR1@x x", "--signal: " },
 		{ "gpulease --on-limit stay x", "'stay' is neither kill nor requeue" },
 		{ "gpulease --max-requeues 1 x", "goes only with --on-limit requeue" },
+		{ "gpulease --done-status 0 x", "goes only with --preemptible" },
+		{ "gpulease --preemptible --done-status 256 x", "is too large" },
 		{ "gpulease --retries -1 x", "--retries: " },
 		{ "gpulease --inject-style odd x", "neither local nor physical" },
 		{ "gpulease --inject== x", "--inject: its value is no option" },

@@ -15,7 +15,7 @@ _gpulease_valued='
 	-n -G --gpus --name --max-wait -t --time --grace --reason --sim --config --dir
 	--vram --models --min-vram --model --gpu-ids --allow --except --prefer
 	--priority --after --after-ok -d --dependency
-	--signal --on-limit --max-requeues --retries --oom-retries
+	--signal --on-limit --max-requeues --done-status --retries --oom-retries
 	--batch-format --jobs --log-dir
 	--setup --conda --inject --inject-style --pid
 	--user --since --until --state
