@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "explain.h"
+#include "passover.h"
 #include "parse.h"
 
 void explain_share(unsigned percent, struct text *out)
@@ -189,6 +190,30 @@ static void explain_limit(
 	text_add(out, per == 1 ? " running" : " in use");
 	if (limit_is_for_all(limit->kind))
 		add_sent_back(view, out);
+}
+
+void explain_stuck(const char *stuck, struct text *out)
+{
+	static const struct {
+		const char *code, *words;
+	} codes[] = {
+		{ STUCK_NVIDIA_SMI, "its own nvidia-smi fails: " },
+		{ STUCK_TURN, "its turns come to no end" },
+		{ STUCK_LOCK, "it cannot lock the file of GPU " },
+		{ STUCK_GPU, "its own nvidia-smi does not show GPU " },
+	};
+	size_t size = strcspn(stuck, ":");
+	const char *rest = stuck[size] ? stuck + size + 1 : "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		if (strlen(codes[i].code) != size ||
+			memcmp(codes[i].code, stuck, size) != 0)
+			continue;
+		text_add(out, codes[i].words);
+		text_add(out, rest);
+		return;
+	}
+	text_addf(out, "it says: %s", stuck); /* of a later gpulease */
 }
 
 void explain_verdict(

@@ -75,6 +75,9 @@
  *	                    their limits; null: nobody knows
  *	    can_start       boolean: nothing keeps it any more
  *	    stopped         boolean: its process is, so it is passed over
+ *	    stuck           string | null: a code and what it means of, if its process cannot
+ *	                    act, so that it is passed over: "nvidia-smi:TEXT" (its own fails),
+ *	                    "turn:", "lock:GPU", "gpu:GPU" (its nvidia-smi does not show it)
  *	    reason_kind     "leased": leases have to end first | "behind": another job comes
  *	                    first | "gpu": what keeps it is no lease | "held": a job has to
  *	                    end first, or it is tried again later | "limit": of the

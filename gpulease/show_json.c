@@ -50,6 +50,7 @@ static void put_job(
 	member_time(json, "start_at_unix_ms", job->start_ms);
 	member_bool(json, "can_start", job->verdict == VERDICT_START);
 	member_bool(json, "stopped", job->is_stopped);
+	json_put_text(json, "stuck", job->stuck);
 	json_put_text(json, "reason_kind", reasons[job->verdict]);
 	member_number_if(json, "behind", job->behind, job->behind);
 	member_number_if(json, "held_by", job->held_by, job->held_by);

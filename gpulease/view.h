@@ -79,6 +79,8 @@ struct view_job {
 	char name[NAME_SIZE_MAX];
 	int64_t waits_ms, limit_ms;
 	bool is_stopped;
+	char stuck
+		[STUCK_SIZE]; /* why its process cannot act, as a ticket says it; "": it can */
 	enum verdict_kind verdict; /* VERDICT_START: nothing keeps it any more */
 	uint64_t behind, held_by;  /* the ticket that comes first, 0: none */
 	int64_t start_ms; /* CLOCK_REALTIME, by the limits of all before it; 0: nobody knows */

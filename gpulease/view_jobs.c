@@ -54,6 +54,10 @@ static void describe(
 	job->waits_ms = max_i64(0, look->now_ms - ticket->since_ms);
 	job->limit_ms = request->limit_ms;
 	job->is_stopped = job->pid && process_is_stopped(job->pid);
+	text_copy(job->stuck, sizeof(job->stuck), ticket->stuck);
+	for (char *at = job->stuck; *at; at++)
+		if (*at == '_')
+			*at = ' ';
 	describe_user(ticket->owner.uid, ticket->user, &user);
 	if (!may_show_commands_of(ticket->owner.uid))
 		return;
@@ -61,29 +65,38 @@ static void describe(
 	text_copy(job->command, sizeof(job->command), request->command);
 }
 
-/* One that is stopped is passed over: it takes nothing from those behind it, nor its name. */
-static int judge(struct walk *walk, const struct queue_row *row, bool is_stopped,
-	struct verdict *ret)
+/* What the plan says of a ticket from which nothing is taken for it. */
+static struct verdict judge_aside(const struct walk *walk, const struct plan_row *planned)
+{
+	struct plan plan = walk->plan;
+
+	return plan_next(&plan, planned);
+}
+
+/*
+ * One that is stopped is passed over: it takes nothing from those behind it, nor its name.  One
+ * that is stuck takes no GPU, for others pass over it where it could start.
+ */
+static int judge(struct walk *walk, const struct queue_row *row,
+	const struct view_job *job, struct verdict *ret)
 {
 	struct queue_row aside = *row;
 	struct plan_row planned;
 	struct held held;
 	int r;
 
-	if (is_stopped)
+	if (job->is_stopped)
 		aside.ticket.request.name[0] = '\0';
 	r = hold_judge(&walk->book, &aside, false, &held);
 	if (r < 0)
 		return r;
 	planned = hold_row(row->number, &row->ticket, &held);
-	if (is_stopped) {
-		struct plan plan = walk->plan;
-
-		*ret = plan_next(&plan, &planned);
-		if (ret->kind == VERDICT_LEASED)
-			ret->start_ms = 0; /* not before somebody wakes it */
+	if (job->is_stopped || job->stuck[0])
+		*ret = judge_aside(walk, &planned);
+	if (job->is_stopped && ret->kind == VERDICT_LEASED)
+		ret->start_ms = 0; /* not before somebody wakes it */
+	if (job->is_stopped || (job->stuck[0] && ret->kind == VERDICT_START))
 		return 0;
-	}
 	if (walk->row_count < ESTIMATE_ROWS && estimate_wants(&planned)) {
 		walk->rows[walk->row_count] = planned;
 		walk->jobs[walk->row_count++] = walk->view->job_count;
@@ -100,7 +113,7 @@ static int fill_job(struct walk *walk, const struct queue_row *row)
 	int r;
 
 	describe(walk->look, row, job);
-	r = judge(walk, row, job->is_stopped, &verdict);
+	r = judge(walk, row, job, &verdict);
 	if (r < 0)
 		return r;
 	job->verdict = verdict.kind;
@@ -114,6 +127,10 @@ static int fill_job(struct walk *walk, const struct queue_row *row)
 		explain_verdict(&walk->look->snapshot, &verdict, &why);
 	if (job->is_stopped)
 		text_add(&why, "; its process is stopped");
+	if (job->stuck[0]) {
+		text_add(&why, "; ");
+		explain_stuck(job->stuck, &why);
+	}
 	/* the head's own start is in the verdict: nobody needs to reckon it again */
 	job->start_ms = verdict.kind == VERDICT_LEASED ? verdict.start_ms : 0;
 	walk->view->job_count++;

@@ -206,6 +206,7 @@ static void make_lease(const struct broker *broker, struct lease *lease)
 void broker_finish(struct broker *broker)
 {
 	broker->ticket.state = TICKET_GRANTED;
+	broker->ticket.stuck[0] = '\0';
 	broker->ticket.turn++;
 	broker->ticket.turn_ms = clock_boot_ms();
 	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
@@ -290,8 +291,9 @@ static int take(struct broker *broker, struct why *why)
 /* --- turns ------------------------------------------------------------------------- */
 
 /* Leaves word of this turn in the ticket, for those who would pass it over. */
-static int end_turn(struct broker *broker)
+static int end_turn(struct broker *broker, bool is_spinning)
 {
+	broker_tell_stuck(broker, is_spinning);
 	broker->ticket.turn++;
 	broker->ticket.turn_ms = clock_boot_ms();
 	return ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
@@ -335,6 +337,9 @@ static int turn_once(struct broker *broker, struct why *why)
 	if (r != 0)
 		return r == PASSOVER_CHANGED ? TURN_AGAIN : r;
 	broker->wake_ms = min_i64(broker->wake_ms, wake_ms);
+	r = broker_pass_stuck(broker, could_start);
+	if (r != 0)
+		return r == PASSOVER_CHANGED ? TURN_AGAIN : r;
 	if (commit_end_lingering(&broker->view))
 		return TURN_AGAIN;
 	broker->wake_ms = min_i64(broker->wake_ms, broker->book.look.wake_ms);
@@ -353,13 +358,14 @@ static int wait_for_lock(struct broker *broker)
 		.need = request_need(&broker->ticket.request),
 		.state = GPU_LOCKED,
 		.slot = slot < 0 ? 0 : (uint32_t)slot };
-	r = end_turn(broker);
+	r = end_turn(broker, false);
 	return r < 0 ? r : BROKER_WAITING;
 }
 
 int broker_turn(struct broker *broker, struct why *why)
 {
 	int r = TURN_AGAIN, ended;
+	bool is_spinning;
 
 	broker->has_rejoined = false;
 	if (broker->is_damaged)
@@ -370,14 +376,15 @@ int broker_turn(struct broker *broker, struct why *why)
 		return wait_for_lock(broker);
 	for (int i = 0; i < TURN_TRIES && r == TURN_AGAIN; i++)
 		r = turn_once(broker, why);
-	if (r == TURN_AGAIN) {
+	is_spinning = r == TURN_AGAIN;
+	if (is_spinning) {
 		/* others are quicker, time and again: let them */
 		broker->wake_ms = clock_boot_ms() + AGAIN_MS;
 		r = BROKER_WAITING;
 	}
 	if (r != BROKER_WAITING && r != BROKER_PROBING)
 		return r;
-	ended = end_turn(broker);
+	ended = end_turn(broker, is_spinning);
 	return ended < 0 ? ended : r;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Between the parts of the broker: broker.c takes turns, broker_join.c tickets, broker_plan.c
  * says what the queue means for this job, broker_wait.c what is worth waking up for,
- * broker_adopt.c leases those who are there already.
+ * broker_stuck.c which owners cannot act, broker_adopt.c leases those who are there already.
  */
 #ifndef GPULEASE_BROKER_PARTS_H
 #define GPULEASE_BROKER_PARTS_H
@@ -94,6 +94,19 @@ MUST_CHECK int broker_check_quota(
  * lease yet, and is not passed over.
  */
 bool broker_counts(struct broker *broker, const struct queue_row *row);
+
+/*
+ * After a turn whose verdict is to wait: passes over tickets ahead that could start and do not,
+ * see passover.h.  PASSOVER_CHANGED: plan again; 0; or a negative errno.  Sets the alarm, and
+ * starts a probe where one is due.
+ */
+MUST_CHECK int broker_pass_stuck(struct broker *broker, bool could_start);
+
+/*
+ * At the end of a turn: says in ->ticket why this process cannot act, or that it can.
+ * @is_spinning: the turn came to no end.
+ */
+void broker_tell_stuck(struct broker *broker, bool is_spinning);
 
 /* Whether the job could start were every waiting ticket ahead passed over. */
 bool broker_could_start(struct broker *broker);

@@ -97,10 +97,14 @@ bool broker_counts(struct broker *broker, const struct queue_row *row)
 	return !lease || lease->is_over;
 }
 
+/* Whether the plan is the turn's own, whose starts are judged; see passover.h. */
+enum plan_purpose { PLAN_TO_ACT, PLAN_TO_ASK };
+
 /* One that comes before us: what it gets is gone, and its end may be what we wait for. */
 static int plan_other(
-	struct broker *broker, const struct queue_row *row, struct plan *plan)
+	struct broker *broker, const struct queue_row *row, enum plan_purpose purpose)
 {
+	struct plan *plan = &broker->plan;
 	struct plan_row theirs;
 	struct verdict verdict;
 	struct held held;
@@ -114,6 +118,9 @@ static int plan_other(
 		return r < 0 ? r : 0;
 	theirs = hold_row(row->number, &row->ticket, &held);
 	verdict = plan_next(plan, &theirs);
+	if (verdict.kind == VERDICT_START && purpose == PLAN_TO_ACT &&
+		passover_plan_start(&broker->passover, row, &verdict.gpus) < 0)
+		return -ENOMEM;
 	/* a head, and a ticket held back by a limit, hold back tickets behind them */
 	if (verdict.kind == VERDICT_START || verdict.kind == VERDICT_LIMIT ||
 		verdict.kind == VERDICT_LEASED)
@@ -130,7 +137,7 @@ static struct plan_row own_row(const struct broker *broker)
  * All that come before us, in the order, until none can start any more; the book is begun.  By
  * its name a ticket holds us also where it cannot start, and where we need no GPU to do so.
  */
-static int plan_ahead(struct broker *broker)
+static int plan_ahead(struct broker *broker, enum plan_purpose purpose)
 {
 	struct plan *plan = &broker->plan;
 	struct queue_cursor cursor;
@@ -144,7 +151,7 @@ static int plan_ahead(struct broker *broker)
 			plan_cut(plan);
 		if (plan->is_cut && !broker->ticket.request.is_singleton)
 			return 0;
-		r = plan_other(broker, &row, plan);
+		r = plan_other(broker, &row, purpose);
 		if (r < 0)
 			return r;
 	}
@@ -159,8 +166,9 @@ int broker_plan(struct broker *broker, const struct queue_row *own, struct verdi
 	hold_begin(&broker->book, &broker->queue, &broker->view, broker->now_ms);
 	if (r == 0)
 		r = broker_mark_sent_back(broker);
+	passover_plan_begin(&broker->passover);
 	if (r == 0)
-		r = plan_ahead(broker);
+		r = plan_ahead(broker, PLAN_TO_ACT);
 	if (r < 0)
 		return r;
 	r = hold_judge(&broker->book, own, true, &broker->held);
@@ -177,7 +185,7 @@ int broker_replan(struct broker *broker, struct verdict *ret)
 	int r;
 
 	hold_again(&broker->book);
-	r = plan_ahead(broker);
+	r = plan_ahead(broker, PLAN_TO_ASK);
 	if (r == 0)
 		*ret = plan_next(&broker->plan, &wanted);
 	return r;

@@ -99,6 +99,8 @@ static void consider_silent(struct broker *broker)
 		broker->judged_ms = view->probe.started_ms;
 	}
 	at_ms = next_probe_ms(broker, has_lingering, has_others);
+	if (broker->prober.others_see)
+		at_ms = min_i64(at_ms, view->probe.finished_ms + PROBE_AGAIN_MS);
 	if (at_ms <= broker->now_ms)
 		prober_want(&broker->prober, broker->now_ms);
 	else

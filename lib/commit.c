@@ -67,6 +67,21 @@ void commit_unlock(struct snapshot *view)
 		lease_unlock(&view->gpus[slot].file);
 }
 
+bool commit_could_lock(struct snapshot *view, const struct gpuset *set)
+{
+	bool could = true;
+
+	gpuset_for_each (slot, set) {
+		struct lease_file *file = &view->gpus[slot].file;
+
+		could = could && (unsigned)slot < view->known && file->fd >= 0 &&
+			lease_lock(file, 0) == 0;
+		if (could)
+			lease_unlock(file);
+	}
+	return could;
+}
+
 /* --- what is over ------------------------------------------------------------------ */
 
 /*

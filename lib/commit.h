@@ -21,6 +21,9 @@ bool commit_is_locked(const struct snapshot *view, const struct gpuset *set);
 
 void commit_unlock(struct snapshot *view);
 
+/* Whether the files of @set could be locked just now; none is kept. */
+bool commit_could_lock(struct snapshot *view, const struct gpuset *set);
+
 /*
  * Makes whole what lease files are in doubt, where the account is settled: they are locked,
  * and everything is read and accounted for again.  Returns whether there was one; @view has

@@ -9,9 +9,10 @@ enum {
 	PATIENCE_MS = 1000, /* before anybody is asked */
 	ANSWER_MS = 2000,   /* to answer */
 	RECENT_MS = 10000,  /* who has taken a turn since needs no question */
+	STUCK_MS = 3000,    /* for which a ticket could have started and has not */
 };
 
-static int add(struct passover_list *list, uint64_t number, uint64_t turn)
+static int add(struct passover_list *list, uint64_t number, uint64_t turn, bool is_stuck)
 {
 	struct passover_ticket *all =
 		array_grow(list->all, sizeof(*all), list->count, &list->room);
@@ -19,8 +20,7 @@ static int add(struct passover_list *list, uint64_t number, uint64_t turn)
 	if (!all)
 		return -ENOMEM;
 	list->all = all;
-	list->all[list->count++] =
-		(struct passover_ticket){ .number = number, .turn = turn };
+	list->all[list->count++] = (struct passover_ticket){ number, turn, is_stuck };
 	return 0;
 }
 
@@ -31,6 +31,8 @@ bool passover_includes(struct passover *passover, const struct queue_row *row)
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->all[i].number != row->number)
 			continue;
+		if (list->all[i].is_stuck && row->ticket.stuck[0])
+			list->all[i].turn = row->ticket.turn;
 		if (list->all[i].turn == row->ticket.turn)
 			return true;
 		list->all[i] = list->all[--list->count];
@@ -55,7 +57,7 @@ static int ask(struct passover *passover, struct queue *queue, struct queue_plac
 
 		if (is_recent || passover_includes(passover, &row))
 			continue;
-		r = add(&passover->asked, row.number, row.ticket.turn);
+		r = add(&passover->asked, row.number, row.ticket.turn, false);
 		if (r < 0)
 			return r;
 		beacon_ring(queue->dir, row.ticket.owner.token);
@@ -77,7 +79,7 @@ static int judge(struct passover *passover, struct queue *queue)
 			return r;
 		if (r == QUEUE_END || row.ticket.turn != asked->turn)
 			continue;
-		r = add(&passover->passed, asked->number, asked->turn);
+		r = add(&passover->passed, asked->number, asked->turn, false);
 		if (r < 0)
 			return r;
 		silent++;
@@ -120,8 +122,103 @@ int passover_consider(struct passover *passover, struct queue *queue,
 	return 0;
 }
 
+/* --- tickets that could start and do not --------------------------------------------- */
+
+void passover_plan_begin(struct passover *passover)
+{
+	for (size_t i = 0; i < passover->start_count; i++)
+		passover->starts[i].is_planned = false;
+}
+
+static struct passover_start *find_start(struct passover *passover, uint64_t number)
+{
+	for (size_t i = 0; i < passover->start_count; i++)
+		if (passover->starts[i].number == number)
+			return &passover->starts[i];
+	return NULL;
+}
+
+int passover_plan_start(
+	struct passover *passover, const struct queue_row *row, const struct gpuset *gpus)
+{
+	struct passover_start *start = find_start(passover, row->number);
+
+	if (gpuset_is_empty(gpus))
+		return 0; /* it takes nothing from anybody */
+	if (!start) {
+		start = array_grow(passover->starts, sizeof(*start),
+			passover->start_count, &passover->start_room);
+		if (!start)
+			return -ENOMEM;
+		passover->starts = start;
+		start = &passover->starts[passover->start_count++];
+		start->since_ms = 0;
+	}
+	if (!start->since_ms || !gpuset_equals(&start->gpus, gpus))
+		*start = (struct passover_start){ .number = row->number, .gpus = *gpus };
+	start->turn = row->ticket.turn;
+	start->is_planned = true;
+	return 0;
+}
+
+/* Forgets those that the last plan did not start, or all of them. */
+static void forget_starts(struct passover *passover, bool all)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < passover->start_count && !all; i++)
+		if (passover->starts[i].is_planned)
+			passover->starts[kept++] = passover->starts[i];
+	passover->start_count = kept;
+}
+
+/* Whether the ticket is to be passed over now.  Sets when to look again. */
+static bool is_stuck(struct passover_start *start, const struct passover_means *means,
+	int64_t now_ms, int64_t *wake_ms)
+{
+	if (!start->since_ms)
+		start->since_ms = now_ms;
+	if (!means->can_take(means->arg, &start->gpus))
+		start->ready_ms = 0;
+	else if (!start->ready_ms)
+		start->ready_ms = now_ms;
+	if (start->ready_ms && now_ms - start->ready_ms >= STUCK_MS)
+		return true;
+	/* a break in between is to be seen */
+	*wake_ms = min_i64(*wake_ms, now_ms + PATIENCE_MS);
+	if (start->ready_ms)
+		*wake_ms = min_i64(*wake_ms, start->ready_ms + STUCK_MS);
+	return false;
+}
+
+int passover_consider_starts(struct passover *passover, bool could_start,
+	const struct passover_means *means, int64_t now_ms, bool *ret_wants_probe,
+	int64_t *ret_wake_ms)
+{
+	int result = 0;
+
+	*ret_wants_probe = false;
+	*ret_wake_ms = INT64_MAX;
+	forget_starts(passover, !could_start);
+	for (size_t i = 0; i < passover->start_count; i++) {
+		struct passover_start *start = &passover->starts[i];
+		int r;
+
+		if (!is_stuck(start, means, now_ms, ret_wake_ms)) {
+			*ret_wants_probe |= now_ms - start->since_ms >= PATIENCE_MS;
+			continue;
+		}
+		r = add(&passover->passed, start->number, start->turn, true);
+		if (r < 0)
+			return r;
+		result = PASSOVER_CHANGED;
+	}
+	return result;
+}
+
 void passover_release(struct passover *passover)
 {
+	free(passover->starts);
 	free(passover->asked.all);
 	free(passover->passed.all);
 	*passover = PASSOVER_NONE;

@@ -5,14 +5,40 @@
  * start but for tickets ahead of it for 1 s rings the bells of all that have not taken a
  * turn lately, and passes over those whose record is the same 2 s later, until it changes.
  * They keep their place.  Local to each waiter: safety never rests on two plans being equal.
+ *
+ * A ticket's owner may also take turns and start nothing: its own nvidia-smi fails, it cannot
+ * lock, or it spins.  A waiter passes over a ticket when for 3 s, without a break, its own plan
+ * has started that ticket on one set of GPUs, and it could itself have taken that set.  The
+ * owner says in its ticket why it is stuck, and the ticket counts again once its owner takes a
+ * turn without saying so.
  */
 #ifndef GPULEASE_PASSOVER_H
 #define GPULEASE_PASSOVER_H
 
 #include "queue.h"
 
+/*
+ * The codes of struct ticket's ->stuck, each followed by a colon: why nvidia-smi failed for its
+ * owner, that turns come to no end, which GPU's file it could not lock, and which GPU its own
+ * nvidia-smi does not show.
+ */
+#define STUCK_NVIDIA_SMI "nvidia-smi"
+#define STUCK_TURN "turn"
+#define STUCK_LOCK "lock"
+#define STUCK_GPU "gpu"
+
 struct passover_ticket {
 	uint64_t number, turn;
+	bool is_stuck; /* passed over although its owner takes turns */
+};
+
+/* A ticket ahead that the plan of this waiter starts. */
+struct passover_start {
+	uint64_t number, turn;
+	struct gpuset gpus;
+	int64_t since_ms; /* since when, on these GPUs; 0: not judged yet */
+	int64_t ready_ms; /* since when this waiter could take them itself; 0: it could not */
+	bool is_planned; /* by the last plan */
 };
 
 struct passover_list {
@@ -25,6 +51,8 @@ struct passover {
 	int64_t asked_ms; /* when the bells were rung; 0: no answer is awaited */
 	int64_t next_ms;  /* not before this is anybody asked again */
 	struct passover_list asked, passed;
+	struct passover_start *starts;
+	size_t start_count, start_room;
 };
 
 #define PASSOVER_NONE ((struct passover){ .since_ms = 0 })
@@ -41,6 +69,30 @@ bool passover_includes(struct passover *passover, const struct queue_row *row);
 enum { PASSOVER_CHANGED = 1 };
 MUST_CHECK int passover_consider(struct passover *passover, struct queue *queue,
 	struct queue_place own, bool could_start, int64_t now_ms, int64_t *ret_wake_ms);
+
+/* Begins a plan of this waiter, which then names each ticket ahead that it starts. */
+void passover_plan_begin(struct passover *passover);
+MUST_CHECK int passover_plan_start(struct passover *passover, const struct queue_row *row,
+	const struct gpuset *gpus);
+
+/*
+ * What a waiter knows of a set of GPUs: whether it could take them itself, now or as far as it
+ * has seen lately (no file is locked, and a sound probe that began after the last lease on them
+ * had ended says that they are free).
+ */
+struct passover_means {
+	bool (*can_take)(void *arg, const struct gpuset *gpus);
+	void *arg;
+};
+
+/*
+ * After a turn in which we cannot start, likewise: judges the tickets that the plan starts.
+ * PASSOVER_CHANGED: some are passed over now, plan again; 0; or a negative errno.
+ * *@ret_wants_probe: a fresh probe is to be seen to, for one of them has not started for 1 s.
+ */
+MUST_CHECK int passover_consider_starts(struct passover *passover, bool could_start,
+	const struct passover_means *means, int64_t now_ms, bool *ret_wants_probe,
+	int64_t *ret_wake_ms);
 
 void passover_release(struct passover *passover);
 

@@ -132,8 +132,10 @@ void prober_refresh(
 	if (!shared || probe_load(prober->dir, shared) != 0)
 		return;
 	/* one without GPUs is of an older gpulease: what failed there says nothing of here */
-	if (!shared->gpu_count || (*has_probe && !is_better(prober, shared, probe)))
+	if (!shared->gpu_count || (*has_probe && !is_better(prober, shared, probe))) {
+		prober->others_see = prober->was_refused && !probe_has_failed(shared);
 		return;
+	}
 	serves = prober_serves(prober, shared, now_ms);
 	if (serves || !*has_probe || !prober_serves(prober, probe, now_ms))
 		probe_copy(shared, probe);
@@ -256,7 +258,7 @@ static void note_trouble(struct prober *prober, const struct probe *probe)
 	const char *why = probe->trouble.text;
 
 	prober->own_trouble[0] = '\0';
-	prober->was_refused = false;
+	prober->was_refused = prober->others_see = false;
 	if (!probe_has_failed(probe))
 		return;
 	if (!why[0] && probe->gpu_count)

@@ -65,6 +65,7 @@ struct prober {
 	 */
 	char own_trouble[PROBER_TROUBLE_SIZE];
 	bool was_refused;
+	bool others_see; /* since then another process has had an answer: to be asked again */
 	uint64_t file_id[3]; /* of the shared result that was read last */
 	int64_t own_started_ms, own_finished_ms; /* of the last from here, 0: none */
 	bool has_result; /* one has been taken over, from here or from others */

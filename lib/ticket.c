@@ -26,6 +26,7 @@ static const struct record_field ticket_fields[] = {
 	{ "turn", RECORD_U64, AT(turn), 0 },
 	{ "at", RECORD_I64, AT(turn_ms), 0 },
 	{ "since", RECORD_I64, AT(since_ms), 0 },
+	{ "stuck", RECORD_TEXT, AT(stuck), STUCK_SIZE },
 	{ "job", RECORD_U64, AT(job), 0 },
 	{ "attempt", RECORD_U32, AT(attempt), 0 },
 	{ "latest", RECORD_U64, AT(latest), 0 },
@@ -268,9 +269,16 @@ int ticket_append_control(struct ticket_file *file, const struct control *contro
 
 int ticket_rewrite(struct ticket_file *file, uint64_t number, const struct ticket *ticket)
 {
+	struct ticket mute;
 	char raw[RECORD_SIZE];
-	int r = record_encode(&ticket_schema, ticket, raw);
+	int r;
 
+	if (ticket->stuck[0] && check_room(ticket) < 0) {
+		mute = *ticket;
+		mute.stuck[0] = '\0';
+		ticket = &mute;
+	}
+	r = record_encode(&ticket_schema, ticket, raw);
 	return r < 0 ? r
 		     : fdio_pwrite(
 			       file->fd, raw, RECORD_SIZE, (off_t)number * RECORD_SIZE);

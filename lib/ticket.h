@@ -32,6 +32,12 @@ enum { AFTER_MAX = 6, AFTER_SIZE = 48 };
 /* Slots in the order of preference, two hexadecimal digits each. */
 enum { PREFER_SIZE = 2 * 16 + 1 };
 
+/*
+ * Why a ticket's owner takes turns and cannot start: a code (see passover.h), a colon, and a
+ * text of at most 32 bytes, in which an underscore stands for a space.
+ */
+enum { STUCK_TEXT_MAX = 32, STUCK_SIZE = 48 };
+
 /* What a job asks for. */
 struct request {
 	uint32_t gpus;
@@ -65,6 +71,7 @@ struct ticket {
 	struct command runs; /* of a supervised job: what its owner has started last */
 	uint64_t turn;
 	int64_t turn_ms, since_ms; /* CLOCK_BOOTTIME */
+	char stuck[STUCK_SIZE];    /* of the last turn; "": it could act */
 	int64_t not_before_ms;     /* CLOCK_BOOTTIME; 0: at once */
 	struct owner owner;
 	char boot[BOOT_SIZE];
@@ -141,7 +148,10 @@ MUST_CHECK int ticket_append(
 MUST_CHECK int ticket_append_control(
 	struct ticket_file *file, const struct control *control);
 
-/* Rewrites one's own ticket.  0 or a negative errno. */
+/*
+ * Rewrites one's own ticket; without ->stuck where that would leave no room for COMMAND_LEAST
+ * bytes of the command.  0 or a negative errno.
+ */
 MUST_CHECK int ticket_rewrite(
 	struct ticket_file *file, uint64_t number, const struct ticket *ticket);
 

@@ -9,7 +9,7 @@
 #include "passover.h"
 
 /* The times of the protocol. */
-enum { PATIENCE = 1000, ANSWER = 2000, RECENT = 10000, NOW = 1000000 };
+enum { PATIENCE = 1000, ANSWER = 2000, RECENT = 10000, STUCK = 3000, NOW = 1000000 };
 
 static struct statedir dir;
 static struct queue queue;
@@ -335,6 +335,147 @@ static void many_are_asked_at_once(void **state)
 	close_fd(&me.bell);
 }
 
+/* --- owners that take turns and start nothing ----------------------------------------- */
+
+/* What the waiter knows of GPUs: whether it could take those of the set. */
+static bool has_means;
+
+static bool can_take(void *arg, const struct gpuset *gpus)
+{
+	(void)arg;
+	assert_false(gpuset_is_empty(gpus));
+	return has_means;
+}
+
+/* A turn at @now_ms whose plan starts @ahead on the GPUs @slots; NULL: nobody. */
+static int64_t plan_at(struct ahead *ahead, const char *slots, int64_t now_ms,
+	bool wants_probe, int outcome)
+{
+	static const struct passover_means means = { .can_take = can_take };
+	struct gpuset gpus = slots ? fixture_set(slots) : GPUSET_NONE;
+	int64_t wake_ms = 4711;
+	struct queue_row row;
+	bool wants = !wants_probe;
+
+	assert_int_equal(queue_begin(&queue, 0), 0);
+	assert_int_equal(queue_find(&queue, ahead->number, &row), 0);
+	passover_plan_begin(&passover);
+	if (slots)
+		assert_int_equal(passover_plan_start(&passover, &row, &gpus), 0);
+	assert_int_equal(passover_consider_starts(
+				 &passover, true, &means, now_ms, &wants, &wake_ms),
+		outcome);
+	assert_int_equal(wants, wants_probe);
+	return wake_ms;
+}
+
+static void say_stuck(struct ahead *ahead, const char *stuck, int64_t now_ms)
+{
+	text_copy(ahead->ticket.stuck, sizeof(ahead->ticket.stuck), stuck);
+	take_turn(ahead, now_ms);
+}
+
+static void who_could_start_for_3_s_and_does_not_is_passed_over(void **state)
+{
+	struct ahead ahead = join(NOW);
+
+	(void)state;
+	has_means = true;
+	assert_int_equal(plan_at(&ahead, "01", NOW, false, 0), NOW + PATIENCE);
+	for (int64_t now_ms = NOW + PATIENCE; now_ms < NOW + STUCK; now_ms += PATIENCE) {
+		take_turn(&ahead, now_ms); /* it spins */
+		(void)plan_at(&ahead, "01", now_ms, true, 0);
+		assert_false(is_passed_over(&ahead));
+	}
+	assert_int_equal(plan_at(&ahead, "01", NOW + STUCK - 1, true, 0), NOW + STUCK);
+	(void)plan_at(&ahead, "01", NOW + STUCK, false, PASSOVER_CHANGED);
+	assert_true(is_passed_over(&ahead));
+	close_fd(&ahead.bell);
+}
+
+static void a_break_begins_the_3_s_anew(void **state)
+{
+	struct ahead ahead = join(NOW);
+	int64_t now_ms = NOW + STUCK - 1;
+
+	(void)state;
+	/* the waiter itself could not take them: a file is locked, or there is no sound probe */
+	has_means = true;
+	(void)plan_at(&ahead, "0", NOW, false, 0);
+	has_means = false;
+	assert_int_equal(plan_at(&ahead, "0", now_ms, true, 0), now_ms + PATIENCE);
+	has_means = true;
+	(void)plan_at(&ahead, "0", now_ms, true, 0);
+	(void)plan_at(&ahead, "0", now_ms + STUCK - 1, true, 0);
+	/* it is given other GPUs, whose leases may have ended just now */
+	now_ms += STUCK - 1;
+	(void)plan_at(&ahead, "1", now_ms, false, 0);
+	(void)plan_at(&ahead, "1", now_ms + STUCK - 1, true, 0);
+	/* it could not start */
+	now_ms += STUCK - 1;
+	assert_true(plan_at(&ahead, NULL, now_ms, false, 0) == INT64_MAX);
+	(void)plan_at(&ahead, "1", now_ms, false, 0);
+	(void)plan_at(&ahead, "1", now_ms + STUCK - 1, true, 0);
+	assert_false(is_passed_over(&ahead));
+	(void)plan_at(&ahead, "1", now_ms + STUCK, false, PASSOVER_CHANGED);
+	assert_true(is_passed_over(&ahead));
+	close_fd(&ahead.bell);
+}
+
+static void without_means_nobody_is_passed_over(void **state)
+{
+	struct ahead ahead = join(NOW);
+
+	(void)state;
+	has_means = false;
+	for (int64_t now_ms = NOW; now_ms < NOW + 100 * STUCK; now_ms += PATIENCE)
+		(void)plan_at(&ahead, "0", now_ms, now_ms > NOW, 0);
+	assert_false(is_passed_over(&ahead));
+	close_fd(&ahead.bell);
+}
+
+static void who_is_stuck_counts_again_once_it_does_not_say_so(void **state)
+{
+	struct ahead ahead = join(NOW);
+	int64_t now_ms = NOW + STUCK;
+
+	(void)state;
+	has_means = true;
+	say_stuck(&ahead, "nvidia-smi:no_GPU", NOW);
+	(void)plan_at(&ahead, "0", NOW, false, 0);
+	(void)plan_at(&ahead, "0", now_ms, false, PASSOVER_CHANGED);
+	for (int i = 0; i < 3; i++) {
+		take_turn(&ahead, now_ms++);
+		assert_true(is_passed_over(&ahead));
+	}
+	say_stuck(&ahead, "", now_ms);
+	assert_false(is_passed_over(&ahead));
+	assert_false(is_passed_over(&ahead));
+	/* it says so again: that is judged anew */
+	say_stuck(&ahead, "nvidia-smi:no_GPU", now_ms);
+	assert_false(is_passed_over(&ahead));
+	close_fd(&ahead.bell);
+}
+
+static void who_could_not_start_anyway_judges_nobody(void **state)
+{
+	static const struct passover_means means = { .can_take = can_take };
+	struct ahead ahead = join(NOW);
+	int64_t wake_ms;
+	bool wants;
+
+	(void)state;
+	has_means = true;
+	(void)plan_at(&ahead, "0", NOW, false, 0);
+	assert_int_equal(passover_consider_starts(
+				 &passover, false, &means, NOW + STUCK, &wants, &wake_ms),
+		0);
+	assert_true(wake_ms == INT64_MAX && !wants);
+	(void)plan_at(&ahead, "0", NOW + STUCK, false, 0);
+	assert_false(is_passed_over(&ahead));
+	close_fd(&ahead.bell);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +489,11 @@ int main(void)
 		TEST(who_could_not_start_anyway_asks_nobody),
 		TEST(who_is_passed_over_is_not_asked_again),
 		TEST(many_are_asked_at_once),
+		TEST(who_could_start_for_3_s_and_does_not_is_passed_over),
+		TEST(a_break_begins_the_3_s_anew),
+		TEST(without_means_nobody_is_passed_over),
+		TEST(who_is_stuck_counts_again_once_it_does_not_say_so),
+		TEST(who_could_not_start_anyway_judges_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,6 +154,49 @@ static void what_comes_from_here_is_known_as_ones_own(void **state)
 	statedir_release(&dir);
 }
 
+static void finish_probe(struct prober *prober, bool *has_probe)
+{
+	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+
+	while (prober->run.is_running && clock_boot_ms() < until_ms) {
+		(void)poll(NULL, 0, 1);
+		prober_step(prober, clock_boot_ms(), &probe, has_probe);
+	}
+	assert_false(prober->run.is_running);
+}
+
+static void who_was_refused_does_not_believe_others_until_it_is_answered(void **state)
+{
+	struct prober_config config = { .nvidia_smi = "/nonexistent" };
+	struct statedir dir = fixture_dir(*state);
+	int64_t now_ms = clock_boot_ms();
+	struct prober prober;
+	bool has_probe = false;
+
+	prober_init(&prober, &dir, &config);
+	prober_want(&prober, now_ms);
+	finish_probe(&prober, &has_probe);
+	assert_true(prober.was_refused && !prober.others_see);
+	now_ms = clock_boot_ms();
+	seen(&shared, now_ms, now_ms);
+	assert_int_equal(probe_store(&dir, &USAGE_POLICY_DEFAULT, NULL, &shared), 0);
+	prober_refresh(&prober, now_ms, &probe, &has_probe);
+	assert_int_equal(probe.gpu_count, 0);
+	assert_true(prober.others_see); /* which is a reason to ask again, at once */
+	prober_want(&prober, now_ms);
+	assert_true(prober.run.is_running);
+	finish_probe(&prober, &has_probe);
+	/* an nvidia-smi that hangs says nothing of this user */
+	prober.was_refused = false;
+	seen(&shared, now_ms + 1, now_ms + 1);
+	assert_int_equal(probe_store(&dir, &USAGE_POLICY_DEFAULT, NULL, &shared), 0);
+	prober_refresh(&prober, now_ms + 1, &probe, &has_probe);
+	assert_int_equal(probe.gpu_count, 1);
+	assert_string_equal(prober.own_trouble, "");
+	prober_release(&prober);
+	statedir_release(&dir);
+}
+
 /* --- how the GPUs are linked --------------------------------------------------------- */
 
 #define SMI "tests/bin/nvidia-smi"
@@ -485,6 +528,8 @@ int main(void)
 		SCRATCH_TEST(
 			one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait),
 		SCRATCH_TEST(what_comes_from_here_is_known_as_ones_own),
+		SCRATCH_TEST(
+			who_was_refused_does_not_believe_others_until_it_is_answered),
 		SCRATCH_TEST(links_are_asked_for_once_and_only_where_wanted),
 		SCRATCH_TEST(a_driver_that_cannot_tell_is_left_alone_for_ten_minutes),
 		SCRATCH_TEST(one_that_hangs_or_cannot_be_run_is_a_failure),

@@ -430,11 +430,11 @@ static void sharing_for_programs(void **state)
 		"\"share\":0.5,\"vram_mib\":null,\"exclusive\":false,\"priority\":-2,"
 		"\"after\":[],\"after_ok\":[],\"singleton\":false,",
 		"\"start_at_unix_ms\":1700000060000,\"can_start\":false,"
-		"\"stopped\":false,\"reason_kind\":\"behind\",\"behind\":9,"
+		"\"stopped\":false,\"stuck\":null,\"reason_kind\":\"behind\",\"behind\":9,"
 		"\"held_by\":null,",
 		"\"gpus\":2,\"share\":null,\"vram_mib\":18432,\"exclusive\":false,"
 		"\"priority\":0,\"after\":[3,14],\"after_ok\":[5],\"singleton\":true,",
-		"\"start_at_unix_ms\":null,\"can_start\":false,\"stopped\":false,"
+		"\"start_at_unix_ms\":null,\"can_start\":false,\"stopped\":false,\"stuck\":null,"
 		"\"reason_kind\":\"held\",\"behind\":null,\"held_by\":14,",
 		"\"share\":0.05,\"vram_mib\":1000,\"exclusive\":false,",
 		"\"reason_kind\":\"limit\"",
@@ -477,7 +477,7 @@ static void whole_gpus_for_programs(void **state)
 		"\"started_unix_ms\":null,\"limit_ms\":null,\"free_share\":0,\"free_mib\":0,"
 		"\"foreign_mib\":880,\"leases\":[],",
 		"\"reason_kind\":\"leased\"",
-		"\"can_start\":true,\"stopped\":true,"
+		"\"can_start\":true,\"stopped\":true,\"stuck\":null,"
 		"\"reason_kind\":null,",
 	};
 	struct view view = sample();

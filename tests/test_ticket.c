@@ -163,12 +163,14 @@ static void a_ticket_is_rewritten_in_its_place(void **state)
 	(void)append(&file, 20);
 	ticket.state = TICKET_GRANTED;
 	ticket.turn = 7;
+	text_copy(ticket.stuck, STUCK_SIZE, "nvidia-smi:Insufficient_Permissions");
 	assert_int_equal(ticket_rewrite(&file, number, &ticket), 0);
 	assert_int_equal(ticket_end(&file, &end), 0);
 	assert_int_equal(end, 3); /* not appended, as pwrite does with O_APPEND */
 	assert_int_equal(ticket_read(&file, number, &seen), TICKET_RECORD);
 	assert_int_equal(seen.state, TICKET_GRANTED);
 	assert_int_equal(seen.turn, 7);
+	assert_string_equal(seen.stuck, ticket.stuck);
 	check_ticket(&file, 2, 20);
 	ticket_release(&file);
 }
@@ -301,6 +303,9 @@ static void the_longest_ticket_leaves_room_for_the_command(void **state)
 	uint64_t number;
 
 	assert_int_equal(ticket_append(&file, &ticket, &number), 0);
+	assert_true(command_left(&file, number, ticket) >= COMMAND_LEAST);
+	/* also where its owner has something to say: that is left out then */
+	fill_with(ticket.stuck, STUCK_SIZE, "s");
 	assert_true(command_left(&file, number, ticket) >= COMMAND_LEAST);
 	ticket_release(&file);
 }

@@ -11,6 +11,8 @@
  *	delay MS	answers so much later
  *	wait FILE	answers once FILE exists
  *	stuck		never answers, in state D
+ *	refuse UID	has no permission where this user runs it
+ *	need MIB	fails where it cannot have so much address space
  *	log FILE	appends a line "PID gpus|procs|list|topo" to FILE, which exists, first
  */
 #include <fcntl.h>
@@ -20,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -31,6 +34,7 @@ struct conf {
 	unsigned gpus, first, delay_ms;
 	unsigned user, used_gpu; /* user 0: there is none */
 	unsigned is_stuck;
+	unsigned refused, need_mib; /* 0: nobody, nothing */
 	char wait[PATH_MAX], log[PATH_MAX];
 };
 
@@ -68,6 +72,10 @@ static void read_conf(struct conf *conf)
 			conf->first = (unsigned)strtoul(value, NULL, 10);
 		else if (strcmp(line, "process") == 0)
 			(void)sscanf(value, "%u %u", &conf->used_gpu, &conf->user);
+		else if (strcmp(line, "refuse") == 0)
+			conf->refused = (unsigned)strtoul(value, NULL, 10);
+		else if (strcmp(line, "need") == 0)
+			conf->need_mib = (unsigned)strtoul(value, NULL, 10);
 		else if (strcmp(line, "delay") == 0)
 			conf->delay_ms = (unsigned)strtoul(value, NULL, 10);
 		else if (strcmp(line, "wait") == 0)
@@ -102,8 +110,25 @@ static void get_stuck(void)
 		(void)pause();
 }
 
+static void check_means(const struct conf *conf)
+{
+	size_t need = (size_t)conf->need_mib << 20;
+	const char *why = NULL;
+
+	if (conf->refused && conf->refused == getuid())
+		why = "Insufficient Permissions";
+	if (need && mmap(NULL, need, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+			    MAP_FAILED)
+		why = "Insufficient Memory";
+	if (!why)
+		return;
+	printf("Failed to initialize NVML: %s\n", why);
+	exit(4);
+}
+
 static void hold(const struct conf *conf)
 {
+	check_means(conf);
 	if (conf->is_stuck)
 		get_stuck();
 	pause_ms(conf->delay_ms);
