@@ -9,6 +9,7 @@
 #include "doctor_checks.h"
 #include "doctor_facts.h"
 #include "explain.h"
+#include "inventory.h"
 #include "history.h"
 #include "show.h"
 
@@ -138,6 +139,22 @@ static bool check_lease_file(struct doctor *doctor, unsigned slot)
 	return true;
 }
 
+/* Whether GPUs go without a slot. */
+static bool check_slots(struct doctor *doctor)
+{
+	unsigned count = inventory_count_slotless(&doctor->look.snapshot);
+
+	if (count)
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_FAIL,
+				      "%u GPU%s cannot be leased: all 128 slots in "
+				      "'%s/gpu' are used",
+				      count, count == 1 ? "" : "s", doctor->path),
+			"when no job runs or waits, remove what is in '%s/gpu': it is made "
+			"anew, without the pauses",
+			doctor->path);
+	return count > 0;
+}
+
 void check_files(struct doctor *doctor)
 {
 	const struct snapshot *view = &doctor->look.snapshot;
@@ -154,6 +171,8 @@ void check_files(struct doctor *doctor)
 			files.bad);
 	for (unsigned slot = 0; doctor->has_view && slot < view->slots; slot++)
 		files.bad += check_lease_file(doctor, slot);
+	if (doctor->has_view)
+		files.bad += check_slots(doctor);
 	if (!files.bad)
 		(void)doctor_add(
 			&doctor->report, DOCTOR_OK, "%u, all in order", files.files);

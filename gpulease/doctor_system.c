@@ -2,6 +2,7 @@
  * What the file system and the kernel give.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -9,8 +10,21 @@
 #include "container.h"
 #include "doctor_checks.h"
 #include "doctor_facts.h"
+#include "fdio.h"
 
 /* --- the file system --------------------------------------------------------------- */
+
+/* Whether the file system cannot give blocks of a file back; a nameless file shows it. */
+static bool has_no_holes(const struct doctor *doctor)
+{
+	autofd int fd = doctor->directory_error != 0
+				? -1
+				: openat(doctor->context.dir.fd, ".",
+					  O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	return fd >= 0 && ftruncate(fd, 8192) == 0 &&
+	       fdio_punch(fd, 0, 4096) == -EOPNOTSUPP;
+}
 
 void check_file_system(struct doctor *doctor)
 {
@@ -30,6 +44,13 @@ void check_file_system(struct doctor *doctor)
 		name = number;
 	if (is_local && doctor->directory_error != -ENOTSUP) {
 		(void)doctor_add(&doctor->report, DOCTOR_OK, "'%s' is on %s", path, name);
+		if (has_no_holes(doctor))
+			doctor_remedy(
+				doctor_add(&doctor->report, DOCTOR_WARN,
+					"this file system has no holes: while a ticket "
+					"waits, each start reads all that have ended "
+					"since"),
+				"use one with holes, as ext4, xfs, btrfs or tmpfs");
 		return;
 	}
 	doctor_remedy(doctor_add(&doctor->report, DOCTOR_FAIL,

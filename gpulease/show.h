@@ -17,6 +17,7 @@
  *	    is_old          boolean: a newer answer was wanted and did not come within 2 s
  *	    trouble         string | null: why that answer shows no GPU
  *	broken_records      integer: unreadable ones, skipped
+ *	without_slot        integer: GPUs that are not listed, because all 128 slots are used
  *	gpus                array of objects, by index; MIG instances behind their GPU
  *	    index           integer; of a MIG instance its GPU's
  *	    instance        integer | null: nvidia-smi's number of it on that GPU

@@ -207,6 +207,7 @@ void show_status_json(const struct view *view, FILE *out)
 	member_bool(&json, "simulated", view->is_simulated);
 	put_probe(&json, view);
 	member_number(&json, "broken_records", view->broken_records);
+	member_number(&json, "without_slot", view->slotless);
 	json_key(&json, "gpus");
 	json_begin_array(&json);
 	for (size_t i = 0; i < view->gpu_count; i++)

@@ -33,6 +33,11 @@ static int look_and_show(struct settings *settings, const struct shower *shower)
 	if (view.broken_records)
 		note("skipped in '%s': %zu record%s that cannot be read", view.directory,
 			view.broken_records, view.broken_records == 1 ? "" : "s");
+	if (view.slotless)
+		note("%u GPU%s not shown and cannot be leased: all 128 slots in '%s/gpu' are "
+		     "used; gpulease --doctor says more",
+			view.slotless, view.slotless == 1 ? " is" : "s are",
+			view.directory);
 	if (settings->json)
 		shower->json(&view, stdout);
 	else

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "explain.h"
 #include "instance.h"
+#include "inventory.h"
 #include "process.h"
 #include "request.h"
 #include "view_parts.h"
@@ -304,6 +305,7 @@ static int take(struct look *look, struct view *view, struct why *why)
 		.real_ms = clock_real_ms(),
 		.directory = look->context->dir.path,
 		.broken_records = look->snapshot.broken_records + look->has_broken_row,
+		.slotless = inventory_count_slotless(&look->snapshot),
 	};
 	fill_probe(look, view);
 	r = fill_gpus(look, view);

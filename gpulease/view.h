@@ -96,6 +96,7 @@ struct view {
 	bool is_probe_old;    /* a newer one was wanted and did not come in time */
 	char trouble[sizeof(((struct why *)0)->text)]; /* why nvidia-smi shows no GPU */
 	size_t broken_records;
+	unsigned slotless; /* GPUs that are not in ->gpus: all slots are used */
 
 	struct view_gpu *gpus;
 	size_t gpu_count;

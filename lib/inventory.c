@@ -155,6 +155,20 @@ int inventory_adopt(struct snapshot *view)
 	return r < 0 ? r : changed;
 }
 
+unsigned inventory_count_slotless(const struct snapshot *view)
+{
+	const struct probe *probe = &view->probe;
+	unsigned count = 0;
+
+	if (!view->has_probe || view->slots < GPUSET_MAX)
+		return 0;
+	for (uint32_t row = 0; row < probe->gpu_count; row++)
+		count += snapshot_find_gpu(view, probe->gpus[row].uuid) < 0;
+	for (uint32_t i = 0; i < probe->mig_count; i++)
+		count += snapshot_find_gpu(view, probe->migs[i].uuid) < 0;
+	return count;
+}
+
 /* --- choosing among them ----------------------------------------------------------- */
 
 struct gpuset inventory_all(const struct snapshot *view)

@@ -27,6 +27,12 @@ struct gpuset inventory_by_model(const struct snapshot *view, const char *model)
 struct gpuset inventory_by_visible(const struct snapshot *view, const char *list);
 
 /*
+ * How many GPUs and instances of the probe cannot be leased, because all 128 slots are used by
+ * others, of which some may be gone.
+ */
+unsigned inventory_count_slotless(const struct snapshot *view);
+
+/*
  * The slots of all that exists in this boot and can be leased: GPUs and instances, but no GPU
  * with MIG enabled.
  */

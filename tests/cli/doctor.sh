@@ -375,6 +375,10 @@ file_systems() {
 	examine 1 env GPULEASE_DIR="$S/small" "$GPULEASE"
 	finds 'one that is read-only' fail 'state directory' '*; mount its file system *'
 	umount "$S/small"
+	mount -t ramfs -o mode=0700 ramfs "$S/small"
+	examine 0 env GPULEASE_DIR="$S/small" "$GPULEASE"
+	finds 'one without holes' warn 'file system' 'this file system has no holes*'
+	umount "$S/small"
 	examine 0 "$GPULEASE"
 	finds 'proc shows all' ok proc 'shows all processes'
 	if unshare -pf --mount-proc mount -o remount,hidepid=2 /proc 2>/dev/null; then

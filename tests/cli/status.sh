@@ -439,6 +439,23 @@ instances() {
 	says 'there are none then' "nothing at 'gpus.2.mig.0'" gpus.2.mig.0
 }
 
+all_slots_used() {
+	fresh
+	"$GPULEASE" -n0 true
+	rm -rf "$S"/dir/gpu/*
+	slot=0
+	while [ $slot -lt 128 ]; do
+		ln -s - "$S/dir/gpu/slot.$slot"
+		slot=$((slot + 1))
+	done
+	run 'GPUs without a slot are told' 0 '*' \
+		"*gpulease: 2 GPUs are not shown and cannot be leased: all 128 slots in *" \
+		"$GPULEASE" --status
+	says 'to programs, too' 2 without_slot
+	"$GPULEASE" --doctor >"$S/doctor" 2>&1
+	is 'and by --doctor' grep -q '^fail *state files: 2 GPUs cannot be leased: all 128' "$S/doctor"
+}
+
 scratch
 sim 4
 me=$(id -un)
@@ -463,4 +480,5 @@ hangs
 settles
 shared_outside
 instances
+all_slots_used
 finish
