@@ -395,5 +395,7 @@ int attempts_run(const struct attempts *attempts)
 	}
 	tell(broker, attempts->launch);
 	batch_tell_no_other();
+	attempts->launch->live_fd = broker->live_fd; /* if it was not given up */
+	launch_witness(attempts->launch);
 	return supervise_end_as(&attempt.end);
 }

@@ -159,6 +159,7 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 		.owner = *launch->owner,
 		.gpus = launch->gpus,
 		.gpu_names = names,
+		.live_fd = launch->owner->is_adopted ? -1 : launch->live_fd,
 		.is_step = launch->live_fd < 0,
 		.is_shell = is_shell,
 		.limit_ms = settings->limit_ms,
@@ -174,6 +175,25 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 	if (order.is_step)
 		r = owner_self(&order.owner);
 	return r < 0 ? r : watchdog_start(&order);
+}
+
+void launch_witness(const struct launch *launch)
+{
+	struct leftover_search search = LEFTOVER_OF(launch->owner);
+	struct watchdog_order order = {
+		.dir = &launch->context->dir,
+		.job = launch->ticket,
+		.owner = *launch->owner,
+		.gpus = launch->gpus,
+		.live_fd = launch->live_fd,
+		.is_told = true,
+	};
+
+	if (launch->live_fd < 0 || gpuset_is_empty(&launch->gpus) ||
+		leftover_find(&search, 1, order.dir->pidns, true) < 0 || !search.is_found)
+		return;
+	/* else the process that is about to take the GPUs sees what is left, if it can */
+	(void)!watchdog_start(&order);
 }
 
 /* Near its GPUs, where the command line or the configuration says so. */

@@ -43,6 +43,13 @@ MUST_CHECK int launch_watchdog(const struct launch *launch, bool is_shell);
 const char *launch_recorder(const struct context *context);
 
 /*
+ * For a supervisor whose command has ended, before it ends itself: starts a witness (watchdog.h)
+ * where the command has left processes, so that the lease is not over for readers that cannot see
+ * them.  ->live_fd -1: the FIFO was given up, nothing is started.
+ */
+void launch_witness(const struct launch *launch);
+
+/*
  * Exports the GPUs, redirects, and executes.  Returns only where that fails, with the exit
  * status, after an error was told.
  */

@@ -244,7 +244,7 @@ int look_read(struct look *look, struct why *why)
 	}
 	look->now_ms = clock_boot_ms();
 	lives_begin(&view->lives);
-	r = snapshot_read(view, look->now_ms);
+	r = snapshot_read_and_look(view, look->now_ms);
 	lives_end(&view->lives);
 	if (r < 0) {
 		why_set(why, "cannot read the leases in '%s/gpu': %s", path,

@@ -30,7 +30,7 @@ int state_open(struct settings *settings, bool is_reader, struct context *contex
 	if (r == 0)
 		r = queue_begin(queue, 0);
 	if (r == 0)
-		r = snapshot_read(view, clock_boot_ms());
+		r = snapshot_read_and_look(view, clock_boot_ms());
 	return r == 0 ? 0 : state_refuse(context, r);
 }
 

@@ -26,8 +26,10 @@ const struct snapshot_lease *step_find_lease(const struct snapshot *view)
 		const struct snapshot_lease *lease = &view->leases[i];
 		const struct owner *owner = &lease->lease.owner;
 
-		if (lease->is_over || owner->uid != getuid())
+		if (owner->uid != getuid() || !lease->is_of_this_boot ||
+			lease_is_final(&lease->lease))
 			continue;
+		/* a process that carries its signs is of the job, which so is not over */
 		if (has_token(owner, token) || has_tag(owner, locks.rlim_cur) ||
 			(owner->pidns == view->dir->pidns && !lease->is_dead &&
 				kin_is_descendant((uint32_t)getppid(),

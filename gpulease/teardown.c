@@ -33,6 +33,16 @@ static bool fifo_is_held(struct teardown *teardown)
 	       beacon_look_again(teardown->fifo_fd) == BEACON_HELD;
 }
 
+/* Whether a process of the job lives that is no descendant and may have closed the FIFO. */
+static bool has_kin(const struct teardown *teardown)
+{
+	const struct broker *broker = teardown->broker;
+	struct leftover_search search = LEFTOVER_OF(&broker->ticket.owner);
+
+	return leftover_find(&search, 1, broker->dir->pidns, true) == 0 &&
+	       search.is_found;
+}
+
 static void kill_kin(const struct teardown *teardown)
 {
 	const struct owner *owner = &teardown->broker->ticket.owner;
@@ -61,7 +71,7 @@ static void ask_to_end(struct teardown *teardown, const struct tree *tree, int64
 	}
 }
 
-/* Only others hold the FIFO: they are given a while, and are then left to it. */
+/* Only others are left, which were killed: they are given a while, and are then left to it. */
 static int wait_alone(struct teardown *teardown, int64_t now_ms, int64_t *ret_wake_ms)
 {
 	if (!teardown->alone_ms) {
@@ -82,8 +92,9 @@ int teardown_step(struct teardown *teardown, int64_t now_ms, int64_t *ret_wake_m
 
 	if (r == 0 && !teardown->command && tree_count(&tree) == 0) {
 		tree_release(&tree);
-		return fifo_is_held(teardown) ? wait_alone(teardown, now_ms, ret_wake_ms)
-					      : 0;
+		return fifo_is_held(teardown) || has_kin(teardown)
+			       ? wait_alone(teardown, now_ms, ret_wake_ms)
+			       : 0;
 	}
 	ask_to_end(teardown, &tree, now_ms);
 	*ret_wake_ms = teardown->begun_ms + teardown->grace_ms;

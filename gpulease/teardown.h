@@ -2,8 +2,8 @@
  * Ending all that a command has started: TERM to it and to its descendants in its process
  * group, with CONT, so that those who are stopped can act on it; once it has ended, to those of
  * its descendants that have not been told; after the grace KILL to whatever is left, and to
- * all that carries the lease's token.  Then until nothing is left: no descendant, and nobody
- * else who holds the lease's FIFO.  A step function: never waits.
+ * all that carries the lease's token.  Then until nothing is left: no descendant, and no other
+ * process that holds the lease's FIFO or carries its tag or token.  A step function: never waits.
  *
  * Never touched is this process, and who is in its process group without being its descendant,
  * such as the script that called it.
@@ -24,7 +24,7 @@ struct teardown {
 	pid_t command;     /* 0: it has ended */
 	pid_t group;       /* that was told; 0: none, all are told */
 	int64_t begun_ms;  /* when TERM was sent; 0: not yet */
-	int64_t alone_ms;  /* since when only the FIFO is left */
+	int64_t alone_ms;  /* since when no descendant is left */
 	bool rest_is_told; /* likewise those in other groups */
 	unsigned rounds;   /* of killing */
 	int fifo_fd;       /* the FIFO for reading only; -1: not yet */

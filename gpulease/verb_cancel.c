@@ -292,7 +292,12 @@ static int64_t go_on(struct target *target, struct life *life, int64_t now_ms)
 	int64_t wake_ms = cancel.begun_ms + OBEY_MS;
 	int r = TERMINATE_LATER;
 
-	if (life_is_over(life)) {
+	if (life_wants_look(life)) {
+		/* a process of the job that holds no FIFO is to end, too */
+		(void)!snapshot_read_and_look(&cancel.view, now_ms);
+		life = lives_find(&cancel.view.lives, target->termination.owner.token);
+	}
+	if (!life || life_is_over(life)) {
 		target->is_done = true;
 		record(target);
 		return now_ms;
@@ -326,8 +331,7 @@ static bool watch_life(struct watch *watch, const struct target *target, int64_t
 	const struct life *life = judge(target, now_ms);
 
 	return life && !life_is_over(life) && !life->unwatchable_ms &&
-	       watch_add(watch, life->pidfd, POLLIN) == 0 &&
-	       watch_add(watch, life->fifo_fd, 0) == 0;
+	       life_watch(life, watch) == 0;
 }
 
 /* One round over all targets that are left; false once none is. */

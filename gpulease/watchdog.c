@@ -19,12 +19,14 @@
 
 enum {
 	DIRECTORY_FD = 3,
+	LIVE_FD, /* the FIFO, as the witness */
 	LOG_FD,
 	YIELD_MS = 200, /* for --cancel, which knows more, to tell an end first */
 	REAP_MS =
 		4000, /* for the job's parent to ask how it has ended; then it stays unknown */
 	STAY_MS = 5000,  /* what is still there so long after KILL is not to be killed */
 	LOCK_TRIES = 20, /* of 50 ms */
+	LOOK_MS = 50,    /* between two looks for what the job has left */
 	SAY_MS = 64,     /* the last of the naps for a line that is said: 1, 2, 4 … */
 };
 
@@ -101,17 +103,35 @@ static void say_limit(const struct watchdog_order *order)
 
 /* --- letting go -------------------------------------------------------------------- */
 
-/* Holds nothing of the job's but such a file: no terminal, pipe, FIFO or signal of its group. */
-static int let_go(const struct statedir *from, struct statedir *dir)
+/* Puts the directory and the FIFO where they are kept. */
+static int keep_descriptors(const struct watchdog_order *order, struct statedir *dir)
 {
-	int null_fd, r = 0;
+	int live_fd = order->live_fd < 0
+			      ? -1
+			      : fcntl(order->live_fd, F_DUPFD_CLOEXEC, LOG_FD + 1);
 
-	(void)setsid();
-	*dir = *from;
-	if (dup2(from->fd, DIRECTORY_FD) < 0 ||
-		fcntl(DIRECTORY_FD, F_SETFD, FD_CLOEXEC) < 0)
+	*dir = *order->dir;
+	if (dup3(order->dir->fd, DIRECTORY_FD, O_CLOEXEC) < 0 && errno != EINVAL)
 		return -errno;
 	dir->fd = DIRECTORY_FD;
+	if (live_fd < 0)
+		(void)close(LIVE_FD);
+	else if (dup3(live_fd, LIVE_FD, O_CLOEXEC) < 0 && errno != EINVAL)
+		return -errno;
+	return 0;
+}
+
+/*
+ * Holds nothing of the job's but its FIFO and such a file: no terminal, pipe or signal of its
+ * group.
+ */
+static int let_go(const struct watchdog_order *order, struct statedir *dir)
+{
+	int null_fd, r = keep_descriptors(order, dir);
+
+	if (r < 0)
+		return r;
+	(void)setsid();
 	fdio_close_from(keep_stderr());
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd < 3 && r == 0; fd++)
@@ -137,7 +157,8 @@ static void wait_for(
 	if (life->unwatchable_ms)
 		watch_until(watch, clock_boot_ms() + 1000);
 	if (watch_add(watch, life->pidfd, POLLIN) == 0 &&
-		(!fifo_too || watch_add(watch, life->fifo_fd, 0) == 0))
+		(!fifo_too || watch_add(watch, life->fifo_fd, 0) == 0) &&
+		watch_add(watch, life->left_fd, POLLIN) == 0)
 		(void)!watch_wait(watch);
 }
 
@@ -153,7 +174,7 @@ static bool still_stands(const struct watchdog_order *order)
 	if (snapshot_read(&view, clock_boot_ms()) < 0)
 		return false;
 	lease = snapshot_find_token(&view, order->owner.token);
-	return lease && !lease->is_over;
+	return lease && lease->is_of_this_boot && !lease_is_final(&lease->lease);
 }
 
 /* What the shell has started, until nothing of it is left, or is not to be killed. */
@@ -176,14 +197,59 @@ static void end_its_processes(const struct watchdog_order *order)
 
 static void give_back(const struct watchdog_order *order)
 {
+	struct leftover_search search = LEFTOVER_OF(&order->owner);
+
+	/* what cannot be killed keeps the lease */
+	if (leftover_find(&search, 1, view.dir->pidns, true) < 0)
+		search.is_found = false;
 	for (int left = LOCK_TRIES; left > 0; left--)
-		if (commit_release(&view, order->owner.token, &order->gpus, NULL) !=
-			COMMIT_LOCKED)
+		if (commit_release(&view, order->owner.token, &order->gpus,
+			    search.is_found ? &search.found : NULL) != COMMIT_LOCKED)
 			break;
 	beacon_ring_all(view.dir);
 }
 
 /* --- the job ----------------------------------------------------------------------- */
+
+/*
+ * The owner is dead: looks for what it has left where that is not known, and follows it.  Where
+ * nothing is left the FIFO is let go of, and its other holders alone keep the lease.
+ */
+static void look_for_rest(const struct watchdog_order *order, struct lives *lives,
+	struct life *life, int64_t now_ms)
+{
+	struct leftover_search search = LEFTOVER_OF(&order->owner);
+	int r = leftover_find(&search, 1, lives->dir->pidns, true);
+
+	if (r == 0 && search.is_found) {
+		life_leave(lives, life, &search.found, true, now_ms);
+		return;
+	}
+	life_leave_nothing(life);
+	(void)close(LIVE_FD);
+}
+
+/* Whether the job is over.  Sets *@wake_ms to when that is to be asked again, if need be. */
+static bool has_ended(const struct watchdog_order *order, struct lives *lives,
+	int64_t now_ms, int64_t *wake_ms)
+{
+	static int64_t
+		next_look_ms; /* a process that starts others is not to keep us busy */
+	struct life *life = lives_judge(lives, &order->owner, !order->is_step, now_ms);
+
+	if (!life || !life_is_dead(life))
+		return !life;
+	if (order->is_step)
+		return true;
+	if (life->rest == LIFE_UNKNOWN && now_ms >= next_look_ms) {
+		look_for_rest(order, lives, life, now_ms);
+		life = lives_judge(lives, &order->owner, true, now_ms);
+		next_look_ms = clock_boot_ms() + LOOK_MS;
+	}
+	if (life && life->rest == LIFE_UNKNOWN)
+		*wake_ms = min_i64(*wake_ms, next_look_ms);
+	return !life || (life->rest != LIFE_UNKNOWN && life_is_over(life));
+}
 
 /* Until the job is over, by itself or by us.  Returns whether it was us. */
 static bool guard(const struct watchdog_order *order, struct lives *lives)
@@ -197,11 +263,11 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 
 	for (;;) {
 		int64_t now_ms = clock_boot_ms(), wake_ms = limit_at_ms;
-		struct life *life =
-			lives_judge(lives, &order->owner, !order->is_step, now_ms);
+		struct life *life;
 
-		if (!life || (order->is_step ? life_is_dead(life) : life_is_over(life)))
+		if (has_ended(order, lives, now_ms, &wake_ms))
 			break;
+		life = lives_find(lives, order->owner.token);
 		if (now_ms >= limit_at_ms && order->is_shell) {
 			if (!still_stands(order))
 				break;
@@ -265,12 +331,12 @@ static struct {
  */
 static int prepare(const struct watchdog_order *order)
 {
-	int r = let_go(order->dir, &opened.dir);
+	int r = let_go(order, &opened.dir);
 
 	if (r < 0)
 		return r;
 	opened.lives = LIVES_ON(&opened.dir);
-	opened.can_tell = !order->is_step &&
+	opened.can_tell = !order->is_step && !order->is_told &&
 			  ending_open(&opened.dir, &order->gpus, order->gpu_names,
 				  order->owner.token, &opened.ending) == 0;
 	(void)!lives_judge(

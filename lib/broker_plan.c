@@ -288,6 +288,14 @@ int broker_foresee(struct broker *broker, const struct request *request, int64_t
 		r = broker_survey(broker);
 		if (r == 0)
 			r = broker_plan(broker, &own, &broker->verdict);
+		if (r == 0 && broker->verdict.kind == VERDICT_START) {
+			int left = snapshot_look(
+				&broker->view, &broker->verdict.gpus, broker->now_ms);
+
+			if (left > 0)
+				continue; /* not over, and the plan is another */
+			r = left;
+		}
 		if (r != 0 || broker->verdict.kind != VERDICT_START ||
 			broker->now_ms >= until_ms || !broker_wants_links(broker))
 			return r;

@@ -156,14 +156,8 @@ static int watch_lives(struct broker *broker)
 	for (size_t i = 0; i < lives->count && r == 0; i++) {
 		const struct life *life = &lives->all[i];
 
-		if (!life->is_watched)
-			continue;
-		/* a half that has fired has no descriptor any more */
-		r = watch_add(&broker->watch, life->pidfd, POLLIN);
-		if (r == 0)
-			r = watch_add(&broker->watch, life->fifo_fd, 0);
-		if (r == 0)
-			r = watch_add(&broker->watch, life->left_fd, POLLIN);
+		if (life->is_watched)
+			r = life_watch(life, &broker->watch);
 	}
 	return r;
 }

@@ -41,6 +41,12 @@ struct look {
 	bool has_missed; /* a process ended before it was looked at */
 };
 
+/* Whether the process may have been started after the owner of the lease; pids are reused. */
+static bool is_younger(const struct look *look, uint32_t pid, const struct owner *owner)
+{
+	return owner->pidns != look->my_pidns || pid > owner->pid;
+}
+
 /* Whether a process with the files of user @uid in /proc may be of the user of a lease. */
 static bool is_candidate(const struct look *look, uint32_t pid, uint32_t uid)
 {
@@ -51,11 +57,22 @@ static bool is_candidate(const struct look *look, uint32_t pid, uint32_t uid)
 		 * The files of a process that cannot be looked into are root's.  Those of the
 		 * kernel and of what the machine has started before the job are passed by.
 		 */
-		if (uid == owner->uid || (uid == 0 && (owner->pidns != look->my_pidns ||
-							      pid > owner->pid)))
+		if (uid == owner->uid || (uid == 0 && is_younger(look, pid, owner)))
 			return true;
 	}
 	return false;
+}
+
+/* Whether the environment of a process with the limits @locks is to be read. */
+static bool wants_token(const struct look *look, uint32_t pid, const struct rlimit *locks)
+{
+	bool is_wanted = locks->rlim_max != RLIM_INFINITY;
+	uint32_t uid;
+
+	for (size_t i = 0; i < look->count && look->is_thorough && !is_wanted; i++)
+		is_wanted = is_younger(look, pid, look->searches[i].owner);
+	return is_wanted && proc_find_user(pid, &uid) == 0 &&
+	       is_candidate(look, pid, uid);
 }
 
 /* Of a process that prlimit(2) refuses: another user's, or one with another group. */
@@ -71,7 +88,6 @@ static void read_refused(const struct look *look, uint32_t pid, struct kin *kin)
 static void read_signs(struct look *look, uint32_t pid, struct kin *kin)
 {
 	struct rlimit locks;
-	uint32_t uid;
 
 	*kin = (struct kin){ .pid = pid };
 	if (prlimit((pid_t)pid, RLIMIT_LOCKS, NULL, &locks) < 0) {
@@ -82,8 +98,7 @@ static void read_signs(struct look *look, uint32_t pid, struct kin *kin)
 	}
 	if (locks.rlim_cur != RLIM_INFINITY)
 		kin->tag = locks.rlim_cur;
-	if ((look->is_thorough || locks.rlim_max != RLIM_INFINITY) &&
-		proc_find_user(pid, &uid) == 0 && is_candidate(look, pid, uid))
+	if (wants_token(look, pid, &locks))
 		kin_read_token(pid, kin);
 }
 

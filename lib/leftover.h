@@ -21,8 +21,9 @@ struct leftover_search {
 
 /*
  * Looks for the processes of @count leases, this process excepted.  The tag of a process tells
- * of its lease; where it could not be set, and with @is_thorough in any case, the environment
- * does, too, as far as that can be read.  0; -ENOTSUP where /proc shows another pid namespace or
+ * of its lease; where the tag could not be set the environment does, too, as far as that can be
+ * read.  With @is_thorough so does the environment of each process with a higher pid than the
+ * owner: a process can take its tag away.  0; -ENOTSUP where /proc shows another pid namespace or
  * nothing; or another negative errno.
  */
 MUST_CHECK int leftover_find(struct leftover_search searches[], size_t count,

@@ -1,5 +1,6 @@
 #include "array.h"
 #include "life.h"
+#include "watch.h"
 
 struct life *lives_find(struct lives *lives, const char *token)
 {
@@ -288,6 +289,15 @@ bool life_is_unwatchable(const struct life *life)
 	bool rest_fires = life->rest == LIFE_LIVES && life->left_fd >= 0;
 
 	return !life_is_over(life) && !process_fires && !fifo_fires && !rest_fires;
+}
+
+int life_watch(const struct life *life, struct watch *watch)
+{
+	int r = watch_add(watch, life->pidfd, POLLIN);
+
+	if (r == 0)
+		r = watch_add(watch, life->fifo_fd, 0);
+	return r < 0 ? r : watch_add(watch, life->left_fd, POLLIN);
 }
 
 void lives_begin(struct lives *lives)

@@ -118,6 +118,10 @@ bool life_is_over(const struct life *life);
  */
 bool life_is_unwatchable(const struct life *life);
 
+/* Adds to @watch what has not fired of it: a half that has fired has no descriptor.  0 or -ENOMEM. */
+struct watch;
+MUST_CHECK int life_watch(const struct life *life, struct watch *watch);
+
 /* Begins a turn: nobody is in use or watched yet.  Ends one: forgets who is not in use. */
 void lives_begin(struct lives *lives);
 void lives_end(struct lives *lives);

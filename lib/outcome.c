@@ -303,10 +303,7 @@ int outcome_watch(const struct outcome_look *look, struct watch *watch)
 		if (life->unwatchable_ms)
 			watch_until(watch, look->now_ms + min_i64(UNWATCHABLE_MS,
 								  max_i64(5, age_ms)));
-		/* a half that has fired has no descriptor any more */
-		r = watch_add(watch, life->pidfd, POLLIN);
-		if (r == 0)
-			r = watch_add(watch, life->fifo_fd, 0);
+		r = life_watch(life, watch);
 	}
 	return r;
 }

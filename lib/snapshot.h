@@ -139,6 +139,9 @@ bool snapshot_wants_look(struct snapshot *snapshot, const struct gpuset *set);
 MUST_CHECK int snapshot_look(
 	struct snapshot *snapshot, const struct gpuset *set, int64_t now_ms);
 
+/* snapshot_read(), and a look at all leases that it finds over: for readers that take no GPUs. */
+MUST_CHECK int snapshot_read_and_look(struct snapshot *snapshot, int64_t now_ms);
+
 /*
  * The second half, when ->probe is as new as it will be: the states of all GPUs, ->plan and
  * ->facts.  GPUs that only the probe knows get the next slots, for this snapshot alone.  0

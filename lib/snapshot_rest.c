@@ -68,3 +68,12 @@ int snapshot_look(struct snapshot *snapshot, const struct gpuset *set, int64_t n
 	/* where this process cannot look, the FIFO has decided */
 	return note(snapshot, searches, count, now_ms);
 }
+
+int snapshot_read_and_look(struct snapshot *snapshot, int64_t now_ms)
+{
+	int r = snapshot_read(snapshot, now_ms);
+
+	if (r == 0)
+		r = snapshot_look(snapshot, NULL, now_ms);
+	return r > 0 ? snapshot_read(snapshot, now_ms) : r;
+}

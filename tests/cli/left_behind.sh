@@ -97,7 +97,8 @@ let_go() {
 	let_pid=$(cat "$S/$1.holds")
 	: >"$S/$1.let" &
 	started="$started $!"
-	wait_until '! kill -0 "$let_pid" 2>/dev/null' || bail "process $1 does not end"
+	wait_until 'like "[ZX]" "$(process_state "$let_pid")" || [ ! -e "/proc/$let_pid" ]' ||
+		bail "process $1 does not end"
 }
 
 # next NAME OPTION…: starts a job on one GPU; returns when it waits or has ended.
@@ -118,6 +119,13 @@ next() {
 found() {
 	ended "$1"
 	cat "$S/$1.out"
+}
+
+# named NAME: how many processes of this script have that name
+named() {
+	for pid in $(strays); do
+		grep -sx "$1" "/proc/$pid/comm"
+	done | wc -l
 }
 
 # waits_for_it TEXT NAME: the next job after NAME, from beginning to end
@@ -147,8 +155,8 @@ for kind in popen forkserver; do
 done
 
 prepare one
-id=$("$GPULEASE" --submit -n 2 -- "$PYTHON" "$S/launch.py" spawn "$S/one")
-"$GPULEASE" --wait-for "$id"
+"$GPULEASE" --submit -n 2 -- "$PYTHON" "$S/launch.py" spawn "$S/one" >/dev/null
+wait_until 'holds one && [ "$(named gpulease-job)" -eq 0 ]' || bail 'the job does not end'
 waits_for_it 'spawn under --submit' one
 
 leave one popen -t 10m
@@ -171,5 +179,108 @@ killed() {
 }
 killed one
 waits_for_it 'a launcher that was killed' one
+
+
+# --- the linger rule ----------------------------------------------------------------------
+
+printf 'linger-time = 1s\n' >"$S/conf"
+leave one popen
+next after --config "$S/conf" || bail 'the next job does not say that it waits'
+is 'left behind on idle GPUs: the next job waits at first' [ ! -s "$S/after.out" ]
+is 'left behind on idle GPUs: the linger time ends that' [ "$(found after)" = beside ]
+next again
+is 'and once and for all' [ "$(found again)" = beside ]
+is 'while the process runs' holds one
+is 'the history says so' grep -qa 'how=lingered' "$(state_dir)/history"
+let_go one
+
+# --- without a GPU to take, nothing is looked for ------------------------------------------
+
+if command -v strace >/dev/null; then
+	strace -f -o "$S/trace" -e trace=prlimit64 "$GPULEASE" -n 1 true
+	strace -f -o "$S/trace" -e trace=prlimit64 "$GPULEASE" -n 1 -- "$GPULEASE" true
+	"$GPULEASE" -n 2 -- sleep 1000 &
+	started="$started $!"
+	wait_until '[ "$("$GPULEASE" --status | grep -c leased)" -eq 2 ]'
+	strace -f -o "$S/trace" -e trace=prlimit64 "$GPULEASE" -I -n 1 true 2>"$S/err"
+	is 'a job that finds no GPU just released looks at no process' \
+		[ "$(grep -c 'prlimit64([1-9].*NULL' "$S/trace")" -eq 0 ]
+	kill "$!"
+fi
+
+# --- who keeps the lease --------------------------------------------------------------------
+
+# Another pid namespace cannot see the processes of a job; it goes by the FIFO, which the
+# watchdog and, once the supervisor has ended, its witness hold.
+if unshare --pid --fork --mount-proc true 2>/dev/null; then
+	printf '#!/bin/sh\nexec unshare --pid --fork --mount-proc --kill-child %s "$@"\n' \
+		"$GPULEASE" >"$S/apart"
+	chmod +x "$S/apart"
+	outside=$GPULEASE
+	for option in '-t 10m' --report; do
+		# shellcheck disable=SC2086 # they are words
+		leave one spawn $option
+		GPULEASE=$S/apart
+		next after || bail 'the job in another pid namespace does not say that it waits'
+		is "$option: it waits in another pid namespace, too" [ ! -s "$S/after.out" ]
+		is "$option: which" holds one
+		let_go one
+		is "$option: until that has ended" [ "$(found after)" = alone ]
+		GPULEASE=$outside
+		is "$option: and the witness goes" wait_until '[ "$(named gpulease-limit)" -eq 0 ]'
+	done
+	leave one spawn
+	GPULEASE=$S/apart
+	next after
+	is 'without a witness it goes by the FIFO' [ "$(found after)" = beside ]
+	GPULEASE=$outside
+	let_go one
+
+	# the other way round: what runs in a namespace below is seen
+	prepare one
+	# shellcheck disable=SC2016
+	unshare --pid --fork --mount-proc --kill-child sh -c \
+		'"$1" -n 2 -- "$PYTHON" "$S/launch.py" daemon "$S/one"; exec sleep 1000' - \
+		"$GPULEASE" >/dev/null 2>&1 </dev/null &
+	started="$started $!"
+	container=$!
+	wait_until "[ -s '$S/one.holds' ] && [ \"\$('$GPULEASE' --status --json | grep -c 'lingering.: *true')\" -gt 0 ]"
+	next after
+	is 'a job in a pid namespace below: the next one waits' [ ! -s "$S/after.out" ]
+	: >"$S/one.let" &
+	started="$started $!"
+	is 'a job in a pid namespace below: until nothing is left' [ "$(found after)" = alone ]
+	kill "$container"
+else
+	skip 'other pid namespaces' 'they need root'
+fi
+
+# A watchdog that was killed leaves it to the next job to look.
+leave one popen -t 10m
+# shellcheck disable=SC2046
+kill -KILL $(for pid in $(strays); do grep -qsx gpulease-limit "/proc/$pid/comm" && echo "$pid"; done)
+waits_for_it 'a witness that was killed' one
+
+# --- shells, processes, steps --------------------------------------------------------------
+
+prepare one
+sh -c 'eval "$("$1" --shell -n 2)"; shift; "$@"' - "$GPULEASE" \
+	"$PYTHON" "$S/launch.py" popen "$S/one" >/dev/null 2>&1 </dev/null
+waits_for_it 'a shell' one
+
+prepare one
+"$GPULEASE" -n 2 -- "$GPULEASE" -n 1 -- "$PYTHON" "$S/launch.py" popen "$S/one" >/dev/null 2>&1
+waits_for_it 'a step' one
+
+# --- signs that were forged ------------------------------------------------------------------
+
+# a process of another user with the tag of a job that has ended
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	tag=$("$GPULEASE" -n 2 -- prlimit --locks --noheadings -o SOFT | tr -d ' ')
+	setpriv --reuid=65534 --clear-groups prlimit "--locks=$tag:$tag" sleep 1000 &
+	started="$started $!"
+	becomes "$!" sleep
+	is 'a forged tag of another user keeps no lease' "$GPULEASE" -I -n 2 true
+fi
 
 finish
