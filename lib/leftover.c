@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <signal.h>
 #include <sys/resource.h>
 
 #include "kin.h"
@@ -37,6 +38,7 @@ struct look {
 	struct leftover_search *searches;
 	size_t count;
 	uint64_t my_pidns;
+	bool is_own; /* all leases are of this process's user, which is not root */
 	bool is_thorough;
 	bool has_missed; /* a process ended before it was looked at */
 };
@@ -80,6 +82,9 @@ static void read_refused(const struct look *look, uint32_t pid, struct kin *kin)
 {
 	uint32_t uid;
 
+	/* a signal may be sent to all processes of the own user, and costs less to ask for */
+	if (look->is_own && kill((pid_t)pid, 0) < 0)
+		return;
 	if (proc_find_user(pid, &uid) == 0 && is_candidate(look, pid, uid))
 		kin->tag = kin_tag_of_process(pid);
 }
@@ -156,15 +161,27 @@ static bool is_own_proc(void)
 	return sscanf(text, "%u", &pid) == 1 && pid == (unsigned)getpid();
 }
 
-static int look_at_all(struct look *look)
+/*
+ * Looks at the processes that are not in the list *@seen, @seen_count long, which then is the new
+ * list.  Both are in ascending order as far as /proc is; else some are looked at again.
+ */
+static int look_at_new(struct look *look, uint32_t **seen, size_t *seen_count)
 {
-	autofree uint32_t *pids = NULL;
-	size_t count;
-	int r = proc_list(&pids, &count);
+	autofree uint32_t *before = *seen;
+	size_t count, at = 0;
+	int r;
 
-	for (size_t i = 0; r == 0 && i < count; i++)
-		if (pids[i] != (uint32_t)getpid())
-			look_at(look, pids[i]);
+	*seen = NULL;
+	r = proc_list(seen, &count);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		uint32_t pid = (*seen)[i];
+
+		while (at < *seen_count && before[at] < pid)
+			at++;
+		if (pid != (uint32_t)getpid() && !(at < *seen_count && before[at] == pid))
+			look_at(look, pid);
+	}
+	*seen_count = r == 0 ? count : 0;
 	return r;
 }
 
@@ -183,15 +200,20 @@ int leftover_find(struct leftover_search searches[], size_t count, uint64_t my_p
 		.count = count,
 		.my_pidns = my_pidns,
 		.is_thorough = is_thorough };
-	int r;
+	autofree uint32_t *pids = NULL;
+	size_t pid_count = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < count; i++)
+	look.is_own = getuid() != 0;
+	for (size_t i = 0; i < count; i++) {
 		searches[i].is_found = false;
+		look.is_own = look.is_own && searches[i].owner->uid == getuid();
+	}
 	if (!is_own_proc())
 		return -ENOTSUP;
 	for (int left = LISTS_MAX; left > 0; left--) {
 		look.has_missed = false;
-		r = look_at_all(&look);
+		r = look_at_new(&look, &pids, &pid_count);
 		if (r < 0 || !look.has_missed || !is_any_missing(&look))
 			break;
 	}

@@ -9,6 +9,7 @@
  */
 #include "tool.h"
 #include "measure.h"
+#include "bench_left.h"
 #include "bench_plan.h"
 
 #include <dirent.h>
@@ -760,6 +761,11 @@ static void row_plan(void)
 	plan_bench_rows(rounds);
 }
 
+static void row_left(void)
+{
+	left_rows(rounds);
+}
+
 static const struct {
 	const char *name;
 	void (*measure)(void);
@@ -775,6 +781,7 @@ static const struct {
 	{ "size", row_size },
 	{ "start", row_start },
 	{ "plan", row_plan },
+	{ "left", row_left },
 	{ "supervised", care_rows_supervised },
 	{ "background", care_rows_background },
 	{ "batch", batch_rows },
