@@ -118,7 +118,7 @@ bool life_is_over(const struct life *life);
  */
 bool life_is_unwatchable(const struct life *life);
 
-/* Adds to @watch what has not fired of it: a half that has fired has no descriptor.  0 or -ENOMEM. */
+/* Adds to @watch what has not fired of it, which alone has a descriptor.  0 or -ENOMEM. */
 struct watch;
 MUST_CHECK int life_watch(const struct life *life, struct watch *watch);
 

@@ -274,10 +274,11 @@ waits_for_it 'a step' one
 
 # --- signs that were forged ------------------------------------------------------------------
 
-# a process of another user with the tag of a job that has ended
+# A process of another real user with the tag of a job that has ended.  Its effective user is the
+# job's, as that of a set-user-ID program: else its tag is not even read.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	tag=$("$GPULEASE" -n 2 -- prlimit --locks --noheadings -o SOFT | tr -d ' ')
-	setpriv --reuid=65534 --clear-groups prlimit "--locks=$tag:$tag" sleep 1000 &
+	setpriv --ruid=65534 prlimit "--locks=$tag:$tag" sleep 1000 &
 	started="$started $!"
 	becomes "$!" sleep
 	is 'a forged tag of another user keeps no lease' "$GPULEASE" -I -n 2 true
