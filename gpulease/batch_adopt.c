@@ -269,7 +269,8 @@ void batch_stop_job(struct batch_runner *runner, struct batch_job *job)
 	/* a number alone may be anybody's by now */
 	life = judge(runner, job, clock_boot_ms());
 	if (life && life->process == LIFE_LIVES && life->pidfd >= 0 && !life->is_orphaned)
-		(void)process_signal(job->owner.pid, life->pidfd, SIGTERM);
+		(void)!process_signal(
+			job->owner.pid, life->pidfd, job->owner.uid, SIGTERM);
 	else
 		(void)!batch_child_cancel(&runner->nursery, &job->ticket, 1,
 			runner->context.settings->grace_ms);

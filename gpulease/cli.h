@@ -129,6 +129,7 @@ struct settings {
 	uint64_t history_count; /* 20; UINT64_MAX for `all` */
 	const char *reason;     /* NULL */
 	int signal;             /* --signal-job */
+	bool force;             /* --signal-job, --cancel */
 	/* --history, --accounting: which; see ended_filter.h.  ->name, too */
 	const char *user, *states; /* NULL: any */
 	int64_t from_ms, until_ms; /* CLOCK_REALTIME; 0, INT64_MAX */

@@ -186,6 +186,9 @@ const struct option_def cli_options[] = {
 
 	VERB(OPTION_VERB, 0, "cancel", "ID...", "end jobs, waiting or running",
 		VERB_CANCEL, GROUP_ACT),
+	OPTION(OPTION_FLAG, 0, "force", NULL,
+		"end or signal also a process of another user", AT(force), GROUP_ACT,
+		BIT(VERB_CANCEL) | BIT(VERB_SIGNAL_JOB)),
 	VERB(OPTION_VERB, 0, "pause", "GPU...",
 		"lease these GPUs no more: 0, 0-3,5, UUID", VERB_PAUSE, GROUP_ACT),
 	VERB(OPTION_VERB, 0, "resume", "GPU...", "lease them again",

@@ -113,7 +113,7 @@ static void warn_command(struct watched *watched)
 	pidfd = pidfd_open_process((uint32_t)watched->command);
 	/* without one the number is still its own: this process has not reaped it */
 	watched->has_warned = process_signal((uint32_t)watched->command, pidfd,
-				      watched->order->warn_signal) == 0;
+				      PROCESS_ANY_USER, watched->order->warn_signal) == 0;
 }
 
 /* As if its time were over as soon as it has had its warning. */

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "aim.h"
 #include "cancel_record.h"
 #include "clock.h"
 #include "commit.h"
@@ -93,6 +94,23 @@ static int locate(struct target *target, struct ticket *ret_ticket)
 	return 0;
 }
 
+/* A shell itself gets no signal.  0 or an exit status. */
+static int check_aim(const struct target *target)
+{
+	const struct owner *owner = &target->termination.owner;
+	struct owner command = owner_as_command(owner, &target->runs);
+	uint64_t pidns = cancel.context.dir.pidns;
+	int r = 0;
+
+	if (target->is_shell)
+		return 0;
+	if (owner_judge(owner, pidns, NULL) == OWNER_ALIVE)
+		r = aim_check(&cancel.context, "ticket", target->job, owner, owner->pid);
+	else if (command.pid && owner_judge(&command, pidns, NULL) == OWNER_ALIVE)
+		r = aim_check(&cancel.context, "ticket", target->job, owner, command.pid);
+	return r;
+}
+
 static int add_target(const struct settings *settings, uint64_t id)
 {
 	struct target *target = &cancel.targets[cancel.count];
@@ -105,7 +123,8 @@ static int add_target(const struct settings *settings, uint64_t id)
 	if (r < 0 || cancel.count == TARGETS_MAX)
 		return refuse(id, r < 0 ? strerror(-r) : "is one too many at once");
 	*target = (struct target){ .job = job,
-		.termination = { .grace_ms = settings->grace_ms } };
+		.termination = {
+			.grace_ms = settings->grace_ms, .is_forced = settings->force } };
 	r = locate(target, &ticket);
 	if (r != 0)
 		return refuse(id, r < 0 ? strerror(-r) : "has finished");
@@ -122,8 +141,10 @@ static int add_target(const struct settings *settings, uint64_t id)
 			(unsigned long long)id, name);
 		return EXIT_NOT_DONE;
 	}
-	cancel.count++;
-	return 0;
+	r = check_aim(target);
+	if (r == 0)
+		cancel.count++;
+	return r;
 }
 
 /* All ids that can be cancelled are; the status is that of the worst. */
@@ -171,8 +192,17 @@ static void look_again(void)
 
 	if (snapshot_read(&cancel.view, clock_boot_ms()) < 0)
 		return;
-	for (size_t i = 0; i < cancel.count; i++)
-		(void)!locate(&cancel.targets[i], &ticket);
+	for (size_t i = 0; i < cancel.count; i++) {
+		struct target *target = &cancel.targets[i];
+		uint32_t before = target->termination.owner.pid, ran = target->runs.pid;
+
+		if (locate(target, &ticket) != 0 ||
+			(target->termination.owner.pid == before &&
+				target->runs.pid == ran))
+			continue;
+		target->status = check_aim(target);
+		target->is_done = target->status != 0;
+	}
 }
 
 /* --- ending ------------------------------------------------------------------------ */

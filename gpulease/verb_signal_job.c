@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "aim.h"
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
@@ -123,14 +124,23 @@ static int open_command(const struct owner *owner)
 	return -ESRCH;
 }
 
-/* Returns the exit status. */
-static int send_signal(uint32_t pid, int pidfd, int signal)
+/* The real user that a process of the job's has to have. */
+static uint32_t user_of(const struct owner *owner)
 {
-	int r = process_signal(pid, pidfd, signal);
+	return target.context.settings->force ? PROCESS_ANY_USER : owner->uid;
+}
 
+/* Returns the exit status. */
+static int send_signal(const struct owner *owner, uint32_t pid, int pidfd, int signal)
+{
+	int r = aim_check(&target.context, "job", target.job.job, owner, pid);
+
+	if (r != 0)
+		return r;
+	r = process_signal(pid, pidfd, user_of(owner), signal);
 	if (r == -ESRCH)
 		return refuse("has just ended");
-	if (r == -EPERM)
+	if (r == -EPERM || r == PROCESS_OF_ANOTHER)
 		return refuse("runs a command that may not be signalled by its user");
 	return r < 0 ? refuse(strerror(-r)) : EXIT_DONE;
 }
@@ -148,8 +158,8 @@ static int signal_command(
 		return refuse("runs a command that /proc hides from its user");
 	/* who suspended it stopped both */
 	if (is_alive && signal == SIGCONT)
-		(void)!process_signal(owner->pid, owner_fd, signal);
-	return send_signal(command_of_job()->pid, pidfd, signal);
+		(void)!process_signal(owner->pid, owner_fd, user_of(owner), signal);
+	return send_signal(owner, command_of_job()->pid, pidfd, signal);
 }
 
 static int signal_job(const struct owner *owner, int signal)
@@ -164,7 +174,7 @@ static int signal_job(const struct owner *owner, int signal)
 		return signal_command(owner, is_alive, owner_fd, signal);
 	if (!is_alive)
 		return refuse("has ended; what it left behind is not its command");
-	return send_signal(owner->pid, owner_fd, signal);
+	return send_signal(owner, owner->pid, owner_fd, signal);
 }
 
 int verb_signal_job(struct settings *settings)

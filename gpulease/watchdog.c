@@ -256,6 +256,8 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 {
 	struct termination termination = { .owner = order->owner,
 		.is_step = order->is_step,
+		/* known since before its command ran, and from no record */
+		.is_forced = true,
 		.grace_ms = order->grace_ms };
 	int64_t limit_at_ms =
 		order->limit_ms ? clock_boot_ms() + order->limit_ms : INT64_MAX;

@@ -133,24 +133,24 @@ static bool is_caller(uint32_t pid)
 }
 
 /* By pidfd, where there is one: the process that was looked at, not its successor. */
-static bool signal_if_kin(
-	uint32_t pid, const char *token, uint32_t uid, int signal, enum kin_range range)
+static bool signal_if_kin(uint32_t pid, const char *token, uint32_t uid, int signal,
+	uint32_t owner, enum kin_range range)
 {
 	autofd int pidfd = pidfd_open_process(pid);
 	struct process_stat process;
 	uint32_t user;
 
-	if (proc_find_user(pid, &user) < 0 || !kin_carries_token(pid, token))
+	if (proc_find_real_user(pid, &user) < 0 || !kin_carries_token(pid, token))
 		return false;
 	/* who has ended keeps his tag until his parent asks; a signal would seem to reach him */
 	if (process_stat_read(pid, &process) == 0 && process_has_ended(&process))
 		return false;
-	/* root's may be a set-user-ID program of theirs: kill(2) itself refuses others */
-	if (uid != 0 && user != uid && user != 0)
+	/* anybody may set the tag; but root may give its processes to any user */
+	if (user != uid && (uid != 0 || !kin_is_descendant(pid, owner)))
 		return false;
 	if (range != KIN_ALL && is_caller(pid) != (range == KIN_CALLERS))
 		return false;
-	return process_signal(pid, pidfd, signal) == 0;
+	return process_signal(pid, pidfd, user, signal) == 0;
 }
 
 unsigned kin_signal(
@@ -164,7 +164,7 @@ unsigned kin_signal(
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		if (pids[i] != but && pids[i] != (uint32_t)getpid())
-			reached += signal_if_kin(pids[i], token, uid, signal, range);
+			reached += signal_if_kin(pids[i], token, uid, signal, but, range);
 	return reached;
 }
 

@@ -73,8 +73,9 @@ bool kin_is_descendant(uint32_t pid, uint32_t ancestor);
 enum kin_range { KIN_ALL, KIN_BUT_CALLERS, KIN_CALLERS };
 
 /*
- * Sends @signal to the processes in @range of user @uid that carry @token, but not to process
- * @but nor to this one.  Returns how many it reached that have not ended yet.
+ * Sends @signal to the processes in @range of the real user @uid that carry @token, but not to
+ * process @but, the owner, nor to this one.  Of root's also to the owner's descendants that carry
+ * it.  Returns how many it reached that have not ended yet.
  */
 unsigned kin_signal(
 	const char *token, uint32_t uid, int signal, uint32_t but, enum kin_range range);

@@ -151,7 +151,20 @@ int pidfd_exit_status(int pidfd, int *ret_status)
 	return 0;
 }
 
-int process_signal(uint32_t pid, int pidfd, int signal)
+/* 0 where the real user of the process is @uid, as far as that is to be seen. */
+static int check_user(uint32_t pid, uint32_t uid)
+{
+	uint32_t user;
+
+	if (uid == PROCESS_ANY_USER)
+		return 0;
+	/* a process that is hidden from its own user: kill(2) itself refuses others' */
+	if (proc_find_real_user(pid, &user) < 0)
+		return geteuid() == 0 ? -EPERM : 0;
+	return user == uid ? 0 : PROCESS_OF_ANOTHER;
+}
+
+static int send_signal(uint32_t pid, int pidfd, int signal)
 {
 	if (pidfd >= 0) {
 		if (syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0u) == 0)
@@ -160,7 +173,31 @@ int process_signal(uint32_t pid, int pidfd, int signal)
 			return -ESRCH;
 		/* anything else is how a sandbox refuses a call that it does not know */
 	}
+	/* 0 and what is negative would be groups */
+	if (pid == 0 || pid > INT32_MAX)
+		return -ESRCH;
 	return kill((pid_t)pid, signal) < 0 ? -errno : 0;
+}
+
+int process_signal(uint32_t pid, int pidfd, uint32_t uid, int signal)
+{
+	int r = check_user(pid, uid);
+
+	return r == 0 ? send_signal(pid, pidfd, signal) : r;
+}
+
+int process_signal_group(uint32_t pid, int pidfd, uint32_t uid, int signal)
+{
+	int r = check_user(pid, uid);
+
+	if (r != 0)
+		return r;
+	if (pid <= 1 || pid > INT32_MAX || getpgid((pid_t)pid) != (pid_t)pid)
+		return send_signal(pid, pidfd, signal);
+	/* what was looked at still has its number, and so leads this group */
+	if (pidfd >= 0 && pidfd_has_ended(pidfd))
+		return -ESRCH;
+	return kill(-(pid_t)pid, signal) < 0 ? -errno : 0;
 }
 
 static uint64_t pidfd_inode(int pidfd)
@@ -286,8 +323,11 @@ static enum owner_state judge_by_pidfd(const struct owner *owner, int pidfd)
 	return stat.start == owner->start ? OWNER_ALIVE : OWNER_DEAD;
 }
 
-/* Whether the descriptor @name in @fds is the end of the pipe @pipe that is read from. */
-static bool is_reading_end(int fds, const char *name, const struct stat *pipe)
+/*
+ * Whether the descriptor @name in @fds is an end of the pipe @pipe.  @rights: that is written to,
+ * or one that is only read from.
+ */
+static bool is_end(int fds, const char *name, const struct stat *pipe, mode_t rights)
 {
 	struct stat file, link;
 
@@ -295,10 +335,11 @@ static bool is_reading_end(int fds, const char *name, const struct stat *pipe)
 	return fstatat(fds, name, &file, 0) == 0 && file.st_ino == pipe->st_ino &&
 	       file.st_dev == pipe->st_dev &&
 	       fstatat(fds, name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       (link.st_mode & (S_IRUSR | S_IWUSR)) == S_IRUSR;
+	       (rights == S_IRUSR ? (link.st_mode & (S_IRUSR | S_IWUSR)) == S_IRUSR
+				  : (link.st_mode & rights) != 0);
 }
 
-int process_reads_from(uint32_t pid, const struct stat *pipe)
+static int has_end(uint32_t pid, const struct stat *pipe, mode_t rights)
 {
 	struct dirent *entry;
 	char path[32];
@@ -312,11 +353,21 @@ int process_reads_from(uint32_t pid, const struct stat *pipe)
 		result = -errno;
 	while (fds && !result && (entry = readdir(fds)))
 		result = isdigit((unsigned char)entry->d_name[0]) &&
-			 is_reading_end(dirfd(fds), entry->d_name, pipe);
+			 is_end(dirfd(fds), entry->d_name, pipe, rights);
 	rights_as_user_end();
 	if (fds)
 		(void)closedir(fds);
 	return result;
+}
+
+int process_reads_from(uint32_t pid, const struct stat *pipe)
+{
+	return has_end(pid, pipe, S_IRUSR);
+}
+
+int process_writes_to(uint32_t pid, const struct stat *pipe)
+{
+	return has_end(pid, pipe, S_IWUSR);
 }
 
 enum owner_state owner_judge(const struct owner *owner, uint64_t my_pidns, int *ret_pidfd)

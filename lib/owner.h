@@ -110,9 +110,20 @@ int pidfd_open_process(uint32_t pid);
 
 /*
  * Sends @signal to process @pid, through @pidfd (which may be negative) where that works: then
- * to the process that was looked at, never to its successor.  0 or a negative errno.
+ * to the process that was looked at, never to its successor.  Its real user has to be @uid: a
+ * number in a record may be wrong or forged, and root's signals reach every process.  With
+ * PROCESS_ANY_USER, for processes that are known otherwise, it may be any.  0,
+ * PROCESS_OF_ANOTHER, or a negative errno.
  */
-int process_signal(uint32_t pid, int pidfd, int signal);
+#define PROCESS_ANY_USER UINT32_MAX
+enum { PROCESS_OF_ANOTHER = 1 };
+MUST_CHECK int process_signal(uint32_t pid, int pidfd, uint32_t uid, int signal);
+
+/*
+ * The same for the process group of @pid where @pid leads one; else for the process alone, and so
+ * for process 1: a group of that number would be every process that there is.
+ */
+MUST_CHECK int process_signal_group(uint32_t pid, int pidfd, uint32_t uid, int signal);
 
 /* Whether nobody in our own pid namespace is process @pid, also where /proc hides some. */
 bool process_has_vanished(uint32_t pid);
@@ -138,10 +149,11 @@ bool process_has_ended(const struct process_stat *stat);
 MUST_CHECK int process_stat_parse(const char *text, struct process_stat *stat);
 
 /*
- * Whether process @pid has the end of @pipe open that is read from: 1, 0, or a negative errno:
- * with the user's rights, what it has open is not to be seen.
+ * Whether process @pid has the end of @pipe open that is read from, or one that is written to:
+ * 1, 0, or a negative errno: with the user's rights, what it has open is not to be seen.
  */
 MUST_CHECK int process_reads_from(uint32_t pid, const struct stat *pipe);
+MUST_CHECK int process_writes_to(uint32_t pid, const struct stat *pipe);
 
 /* Writes the id of this boot as 32 hexadecimal digits.  0 or a negative errno. */
 MUST_CHECK int boot_id_read(char out[BOOT_SIZE]);

@@ -20,6 +20,7 @@ static int signal_process(const struct termination *termination, const struct li
 {
 	struct owner process = find_process(termination, life);
 	bool is_supervisor = termination->is_supervised && !life->is_orphaned;
+	uint32_t uid = termination->is_forced ? PROCESS_ANY_USER : process.uid;
 	autofd int pidfd = -1;
 	int r;
 
@@ -31,13 +32,11 @@ static int signal_process(const struct termination *termination, const struct li
 	case OWNER_ALIVE:
 		break;
 	}
-	if (!is_supervisor && getpgid((pid_t)process.pid) == (pid_t)process.pid)
-		r = kill(-(pid_t)process.pid, signal) < 0 ? -errno : 0;
-	else
-		r = process_signal(process.pid, pidfd, signal);
+	r = is_supervisor ? process_signal(process.pid, pidfd, uid, signal)
+			  : process_signal_group(process.pid, pidfd, uid, signal);
 	if (r == 0 && is_supervisor)
-		r = process_signal(process.pid, pidfd, SIGCONT);
-	return r == -ESRCH ? 0 : r;
+		r = process_signal(process.pid, pidfd, uid, SIGCONT);
+	return r == -ESRCH ? 0 : r == PROCESS_OF_ANOTHER ? -EPERM : r;
 }
 
 static int signal_all(const struct termination *termination, const struct life *life,

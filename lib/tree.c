@@ -153,7 +153,8 @@ static bool signal_one(const struct tree_process *process, int signal)
 	if (!process->is_hidden && (process_stat_read(process->pid, &stat) < 0 ||
 					   stat.start != process->start))
 		return false;
-	return process_signal(process->pid, pidfd, signal) == 0;
+	/* a descendant of this process, of whatever user */
+	return process_signal(process->pid, pidfd, PROCESS_ANY_USER, signal) == 0;
 }
 
 unsigned tree_signal(const struct tree *tree, int signal, pid_t group)

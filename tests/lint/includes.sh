@@ -20,7 +20,7 @@ gpulease_layers='
 	cli cli_table cli_values cli_sharing cli_care cli_batch when ended_filter accounting care help verbs terminal
 	batch_numbers batch_event batch_list batch_attributes batch_csv batch_after batch_jobs batch_match batch_plan
 	batch_watch batch_file batch_journal batch_load batch_log
-	context old_allocations state need explain explain_verdict process mps step announce watchdog redirect joblog follow setup conda session session_list sampler
+	context old_allocations state need explain explain_verdict process mps step aim announce watchdog redirect joblog follow setup conda session session_list sampler
 	request selection launch waiting look view view_* show show_* background report batch_member
 	batch_board batch_board_parts batch_tell batch_show
 	supervise queueing lease_only lease_shell lease_adopt

@@ -1,0 +1,197 @@
+#!/bin/sh
+# Whom signals reach: not those that a forged record names, not all of a namespace for the sake
+# of process 1, and nothing beyond the state directory by way of a link in it.
+# shellcheck disable=SC2016,SC2034 # for shells and conditions that are called by others
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+
+# --- process 1 -------------------------------------------------------------------------------
+
+# The command is process 1 and leads its group, as the entrypoint of a container does.
+process_1() {
+	if ! unshare -pf --mount-proc true 2>/dev/null; then
+		skip 'a job that is process 1' 'no pid namespaces here'
+		return
+	fi
+	sim 2
+	unshare -pf --mount-proc sh -c '
+		setsid sleep 1000 &
+		exec setsid "$1" -n 1 -t 1s --grace 100s -- sh -c "
+			trap \"kill -0 $! && echo alive >$2; exit 0\" TERM
+			sleep 1000 & wait; wait"' - "$GPULEASE" "$S/told" >"$S/first.out" 2>&1 &
+	started="$started $!"
+	is 'at its limit process 1 is told, and others of its namespace live on' \
+		wait_until '[ "$(cat "$S/told" 2>/dev/null)" = alive ]'
+	wait $!
+	grep -v 'time limit' "$S/first.out" >&2
+}
+
+# --- forged records --------------------------------------------------------------------------
+
+MALLORY=61184
+TOKEN=0123456789abcdef
+
+lab() {
+	fresh
+	chgrp "$MALLORY" "$GPULEASE_DIR"
+	chmod 2770 "$GPULEASE_DIR"
+	chmod 0711 "$S"
+	chmod 0755 "$FAKE_SMI_DIR"
+	"$GPULEASE" -n 2 true
+}
+
+# bystander: a process of root's that is no job; $bystander
+bystander() {
+	sleep 1000 &
+	bystander=$!
+	started="$started $bystander"
+	becomes "$bystander" sleep
+}
+
+is_alive() {
+	like '[SRD]' "$(process_state "$bystander")"
+}
+
+forge() {
+	"$TOOLS/forge" "$GPULEASE_DIR" "$bystander" "$@"
+}
+
+# refused TEXT STDERR UID [waits]: neither --cancel nor --signal-job does anything.
+refused() {
+	lab
+	bystander
+	refused_text=$1 refused_err=$2
+	shift 2
+	id=$(forge "$1" "$TOKEN" ${2+"$2"})
+	run "$refused_text: root cancels nothing" 1 '' "$refused_err" \
+		"$GPULEASE" --cancel "$id" --grace 0
+	if [ $# -eq 1 ]; then
+		run 'nor does root signal anything' 1 '' "$refused_err" \
+			"$GPULEASE" --signal-job "$id" KILL
+	fi
+	is 'the process lives' is_alive
+	run 'the message says how' 0 '*' '' \
+		"$GPULEASE" --cancel "$id" --grace 0 --force
+	is 'then it is ended' wait_until '! is_alive'
+}
+
+forged() {
+	refused 'a record of another user names a process of root' \
+		"*belongs to $MALLORY, and process * to root; --force*" "$MALLORY"
+	refused 'one of root that is no job' \
+		'*process * of root does not show that it belongs to *--force*' 0
+	refused 'and a ticket that waits' \
+		"*belongs to $MALLORY, and process * to root; --force*" "$MALLORY" waits
+}
+
+# --- jobs ------------------------------------------------------------------------------------
+
+as_mallory() {
+	setpriv --reuid "$MALLORY" --regid "$MALLORY" --clear-groups -- "$@"
+}
+
+# ends TEXT STATUS COMMAND…: --cancel by root ends it without --force.
+ends() {
+	ends_text=$1 ends_status=$2
+	shift 2
+	rm -f "$S/in/id"
+	"$@" -- sh -c 'echo "$GPULEASE_ID" >"$1.new"; mv "$1.new" "$1"; exec sleep 1000' - \
+		"$S/in/id" >/dev/null 2>&1 &
+	ends_pid=$!
+	started="$started $ends_pid"
+	wait_until '[ -s "$S/in/id" ]' || bail "no job: $*"
+	run "$ends_text: root ends it" 0 '' '' "$GPULEASE" --cancel "$(cat "$S/in/id")"
+	wait "$ends_pid"
+	is 'and it ends as it was told' [ $? -eq "$ends_status" ]
+}
+
+jobs_of_users() {
+	lab
+	mkdir -m 0777 "$S/in"
+	cp "$GPULEASE" "$S/in/gpulease"
+	ends 'a job of root' 143 "$GPULEASE" -n 1
+	ends 'one with a parent' 143 "$GPULEASE" -n 1 --report
+	ends 'one of another user' 143 as_mallory "$S/in/gpulease" -n 1
+	ends 'and that with a parent' 143 as_mallory "$S/in/gpulease" -n 1 --report
+	holder a -n 2
+	waiter b -n 2
+	id=$("$GPULEASE" --queue --json | "$TOOLS/jsoncheck" queue.0.ticket)
+	run 'one that waits' 0 '' '' "$GPULEASE" --cancel "$id"
+	release_all a
+}
+
+# Root's command has given its process to another user: nothing in the record says so.
+changed_user() {
+	lab
+	rm -f "$S/in/id"
+	"$GPULEASE" -n 1 -- setpriv --reuid "$MALLORY" --regid "$MALLORY" --clear-groups \
+		sh -c 'echo "$GPULEASE_ID" >"$1"; exec sleep 1000' - "$S/in/id" &
+	job=$!
+	started="$started $job"
+	wait_until '[ -s "$S/in/id" ]' || bail 'no job'
+	becomes "$job" sleep
+	id=$(cat "$S/in/id")
+	run 'root does not cancel what has another user by now' 1 '' \
+		"*$id belongs to root, and process $job to $MALLORY; --force*" \
+		"$GPULEASE" --cancel "$id"
+	run 'nor signals it' 1 '' '*--force*' "$GPULEASE" --signal-job "$id" TERM
+	run 'unless told to' 0 '' '' "$GPULEASE" --signal-job "$id" --force TERM
+	wait "$job"
+	is 'then it gets it' [ $? -eq 143 ]
+	# a limit knows its process since before it ran
+	"$GPULEASE" -n 1 -t 1s -- setpriv --reuid "$MALLORY" --regid "$MALLORY" \
+		--clear-groups sleep 1000 2>/dev/null
+	is 'a time limit needs no word more' [ $? -eq 143 ]
+	run '--force goes with these two only' 125 '' '*--force*' "$GPULEASE" --force true
+}
+
+# --- links -----------------------------------------------------------------------------------
+
+links() {
+	mkdir "$S/elsewhere"
+	for folder in gpu live bell; do
+		lab
+		mv "$GPULEASE_DIR/$folder" "$S/before"
+		ln -s "$S/elsewhere" "$GPULEASE_DIR/$folder"
+		run "a link in the place of $folder is refused" 125 '' \
+			"*cannot use folder '*/$folder': it is not a folder*" "$GPULEASE" -n 1 true
+		is 'and nothing is written there' [ -z "$(ls -A "$S/elsewhere")" ]
+		rm -r "$GPULEASE_DIR/$folder"
+		mv "$S/before" "$GPULEASE_DIR/$folder"
+		run 'without it all is well' 0 '' '' "$GPULEASE" -n 1 true
+	done
+	# those that wait already
+	lab
+	holder a -n 2
+	waiter b -n 2
+	mv "$GPULEASE_DIR/gpu" "$S/before"
+	ln -s "$S/elsewhere" "$GPULEASE_DIR/gpu"
+	release_all a
+	is 'a waiter goes on with the folder that it has' wait_until 'runs b'
+	release_all b
+	is 'and writes nothing there either' [ -z "$(ls -A "$S/elsewhere")" ]
+	# a slot
+	lab
+	cp "$(find "$GPULEASE_DIR/gpu" -name '*.lease' | head -n 1)" "$S/elsewhere/file"
+	cksum <"$S/elsewhere/file" >"$S/sum"
+	for to in "$S/elsewhere/file" ../../elsewhere/file; do
+		ln -sfn "$to" "$GPULEASE_DIR/gpu/slot.0"
+		"$GPULEASE" -n 1 -I true 2>/dev/null
+		is "a slot that leads to $to is not followed" \
+			[ "$(cksum <"$S/elsewhere/file")" = "$(cat "$S/sum")" ]
+	done
+}
+
+process_1
+if [ "$(id -u)" -ne 0 ] || ! setpriv --version >/dev/null 2>&1; then
+	skip 'records that others forge' 'needs root, and setpriv'
+	finish
+fi
+with_driver
+forged
+jobs_of_users
+changed_user
+links
+finish
