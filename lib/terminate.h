@@ -16,7 +16,7 @@ struct termination {
 	struct owner owner;
 	bool is_step; /* a step of a lease: its process alone, not all that is the lease's */
 	bool is_supervised; /* the owner is the parent of the command */
-	bool is_forced; /* the owner is signalled also if its real user is not the record's */
+	bool is_forced;     /* whatever the real user of the owner is */
 	int64_t grace_ms;
 	int64_t begun_ms, killed_ms; /* when TERM and KILL were sent; 0: not yet */
 	unsigned rounds;             /* of killing what is left */
@@ -25,7 +25,8 @@ struct termination {
 /*
  * Goes on with ending @termination->owner, as far as @life says it is needed.  0: it is over;
  * TERMINATE_LATER: come back at *@ret_wake_ms, or when @life changes; -EPERM: not ours to
- * end, or of another real user than the record says; -ENOTSUP: it lives in a pid namespace that is not seen from here.
+ * end, or of another real user than the record says; -ENOTSUP: it lives in a pid namespace that
+ * is not seen from here.
  */
 enum { TERMINATE_LATER = 1 };
 MUST_CHECK int terminate_step(struct termination *termination, const struct life *life,

@@ -281,6 +281,25 @@ parents() {
 	goes_on 'others go on without it'
 }
 
+# --- limits ----------------------------------------------------------------------------------
+
+# The process that ends a job at its limit is its user's: SECURITY in gpulease(1) says so.
+limits() {
+	configure 'max-time = 1d'
+	by 1 holder a -n 1
+	limit=''
+	wait_until 'limit=$(grep -lx gpulease-limit /proc/[0-9]*/comm 2>/dev/null |
+		while read -r each; do
+			grep -q "^Uid:.$((UID_BASE + 1))" "${each%/comm}/status" && echo "${each%/comm}"
+		done | sed "s,/proc/,,") && [ -n "$limit" ]' || bail 'no watchdog'
+	run 'of the watchdog of a limit its user reaches the limits alone' 1 \
+		"$(printf 'prlimit read\nprlimit set')" '' as 1 "$attack" process "$limit"
+	run 'and safe from another' 1 '' '*' as 2 /bin/kill -KILL "$limit"
+	run 'its own user can end it' 0 '' '' as 1 /bin/kill -KILL "$limit"
+	release_all a
+	configure
+}
+
 # --- stopping oneself ----------------------------------------------------------------------
 
 stopped() {
@@ -386,6 +405,7 @@ fifo
 forgery
 descriptors
 parents
+limits
 stopped
 names
 queue_limit
