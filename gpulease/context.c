@@ -188,6 +188,50 @@ static void blame_setid(const char *path, struct why *why)
 		why_set(why, "cannot use '%s': %s", path, lost);
 }
 
+/* Whether @path is a set-group-ID program of group @gid that this user may start. */
+static bool has_rights_of(const char *path, gid_t gid)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_ISGID) &&
+	       st.st_gid == gid && access(path, X_OK) == 0;
+}
+
+/* Finds the installed gpulease that is lent group @gid. */
+static bool find_installed(gid_t gid, char out[PATH_MAX])
+{
+	const char *path = getenv("PATH");
+
+	for (path = path ? path : ""; *path; path += *path == ':') {
+		size_t size = strcspn(path, ":");
+
+		(void)snprintf(out, PATH_MAX, "%.*s/gpulease", (int)size, path);
+		if (size && has_rights_of(out, gid))
+			return true;
+		path += size;
+	}
+	text_copy(out, PATH_MAX, "/usr/local/bin/gpulease");
+	if (has_rights_of(out, gid))
+		return true;
+	text_copy(out, PATH_MAX, "/usr/bin/gpulease");
+	return has_rights_of(out, gid);
+}
+
+/* A copy has no rights in a directory for which the installed program is lent a group. */
+static void blame_copy(struct context *context, struct why *why)
+{
+	const char *path = context->config.directory;
+	char installed[PATH_MAX];
+	struct stat st;
+
+	if (setid_look(NULL) != SETID_ABSENT || stat(path, &st) < 0 ||
+		!find_installed(st.st_gid, installed))
+		return;
+	context->is_copy = true;
+	why_set(why, "cannot use '%s': this gpulease is not the installed one; use '%s'",
+		path, installed);
+}
+
 int context_load_config(
 	struct settings *settings, struct context *context, struct why *why)
 {
@@ -293,8 +337,10 @@ int context_open_directory(struct context *context, struct why *why)
 	context->dir.history_bytes = context->config.history_mib << 20;
 	context->dir.view = find_view(&context->allocation);
 	if (r == -EACCES && !context->named && !settings->sim_gpus &&
-		!context->dir.is_fallback && !context->has_allocation)
+		!context->dir.is_fallback && !context->has_allocation) {
 		blame_setid(context->config.directory, why);
+		blame_copy(context, why);
+	}
 	if (r == 0 && context->has_allocation && context->dir.is_new)
 		old_allocations_remove(&choice, &context->dir);
 	return r;

@@ -17,6 +17,7 @@ struct context {
 	const char *named; /* the directory that the user names, NULL: none */
 	struct allocation allocation;
 	bool has_allocation; /* ->dir is the directory of that one, and no other's */
+	bool is_copy; /* another gpulease is installed with the rights that this one lacks */
 	struct statedir dir;
 	struct prober_config prober;
 	char nvidia_smi[PATH_MAX]; /* "": none was found */

@@ -2,6 +2,8 @@
  * What the installation and the administrator have decided.
  */
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/statvfs.h>
 
 #include "config_file.h"
@@ -60,7 +62,8 @@ static void advise(const struct doctor *doctor, struct text *out)
 
 static void report_unusable(struct doctor *doctor)
 {
-	bool is_lost = doctor->setid > SETID_IN_FORCE && !doctor->context.named;
+	bool is_lost = (doctor->setid > SETID_IN_FORCE || doctor->context.is_copy) &&
+		       !doctor->context.named;
 	char remedy[320];
 	struct text text = TEXT_ON(remedy);
 	struct doctor_finding *finding = doctor_add_message(
@@ -68,7 +71,7 @@ static void report_unusable(struct doctor *doctor)
 
 	if (doctor->directory_error == -ENOENT && doctor->path[0])
 		doctor_remedy(finding, "mkdir -m 2770 %s", doctor->path);
-	/* the way out of a set-id bit without effect is in the message */
+	/* the way out of a set-id bit without effect, or of a copy, is in the message */
 	if (doctor->directory_error != -EACCES || !doctor->has_stat || is_lost)
 		return;
 	advise(doctor, &text);
@@ -119,6 +122,41 @@ void check_directory(struct doctor *doctor)
 
 /* --- the set-group-ID bit ---------------------------------------------------------- */
 
+/* Appends the users of the group @gid, as far as the files of this machine know them. */
+static void add_members(gid_t gid, struct text *out)
+{
+	FILE *file = fopen("/etc/group", "re");
+	const struct passwd *user;
+	const struct group *group;
+
+	while (file && (group = fgetgrent(file)))
+		for (char **name = group->gr_mem; group->gr_gid == gid && *name; name++)
+			text_addf(out, "%s%s", out->used ? ", " : "", *name);
+	if (file)
+		(void)fclose(file);
+	file = fopen("/etc/passwd", "re");
+	while (file && (user = fgetpwent(file)))
+		if (user->pw_gid == gid)
+			text_addf(out, "%s%s", out->used ? ", " : "", user->pw_name);
+	if (file)
+		(void)fclose(file);
+}
+
+/* A member opens the directory without the program. */
+static void report_members(struct doctor *doctor, const char *group)
+{
+	char members[200];
+	struct text text = TEXT_ON(members);
+
+	add_members(doctor->setid_group, &text);
+	if (text.used)
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
+				      "group %s has members, who can forge and erase "
+				      "everybody's leases: %s",
+				      group, members),
+			"take each one out: gpasswd -d USER %s", group);
+}
+
 static void report_in_force(struct doctor *doctor)
 {
 	const char *path = doctor->context.config.directory;
@@ -136,6 +174,7 @@ static void report_in_force(struct doctor *doctor)
 		return;
 	}
 	(void)doctor_add(&doctor->report, DOCTOR_OK, "in force, lends group %s", lent);
+	report_members(doctor, lent);
 }
 
 void check_setid(struct doctor *doctor)

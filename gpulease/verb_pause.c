@@ -97,9 +97,13 @@ static int change(unsigned slot, bool pause, const char *reason)
 	int r = file->fd < 0 ? -ENOENT : lease_lock(file, clock_boot_ms() + LOCK_MS);
 
 	if (r == LEASE_LOCKED) {
-		diag("GPU %s is locked by pid %u; try again later",
-			snapshot_gpu_name(&broker.view, slot).text,
-			lease_lock_holder(file));
+		uint32_t holder = lease_lock_holder(file);
+		char pid[12] = "?";
+
+		if (holder)
+			(void)snprintf(pid, sizeof(pid), "%u", holder);
+		diag("GPU %s is locked by pid %s; try again later",
+			snapshot_gpu_name(&broker.view, slot).text, pid);
 		return EXIT_NOT_DONE;
 	}
 	if (r == 0)

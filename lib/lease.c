@@ -282,18 +282,47 @@ void lease_unlock(struct lease_file *file)
 	file->is_locked = false;
 }
 
+/*
+ * The device by which /proc/locks lists the file: that of its mount.  On overlayfs and Btrfs
+ * fstat(2) may tell another.
+ */
+static dev_t find_device(int fd, const struct stat *st)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	dev_t out = st->st_dev;
+	char line[4096];
+	uint64_t wanted;
+
+	if (mounts && fdio_mount_id(fd, "", false, &wanted) == 0)
+		while (fgets(line, sizeof(line), mounts)) {
+			unsigned long long id;
+			unsigned major_nr, minor_nr;
+
+			/* 36 35 98:0 /root /place … */
+			if (sscanf(line, "%llu %*u %u:%u ", &id, &major_nr, &minor_nr) ==
+					3 &&
+				id == wanted)
+				out = makedev(major_nr, minor_nr);
+		}
+	if (mounts)
+		(void)fclose(mounts);
+	return out;
+}
+
 uint32_t lease_lock_holder(const struct lease_file *file)
 {
 	FILE *locks = fopen("/proc/locks", "re");
 	char line[256];
 	struct stat st;
 	unsigned found = 0;
+	dev_t device;
 
 	if (!locks || fstat(file->fd, &st) < 0) {
 		if (locks)
 			(void)fclose(locks);
 		return 0;
 	}
+	device = find_device(file->fd, &st);
 	while (!found && fgets(line, sizeof(line), locks)) {
 		unsigned pid = 0, major_nr = 0, minor_nr = 0;
 		unsigned long inode = 0;
@@ -301,8 +330,8 @@ uint32_t lease_lock_holder(const struct lease_file *file)
 		/* 1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF */
 		if (sscanf(line, "%*s FLOCK %*s %*s %u %x:%x:%lu", &pid, &major_nr,
 			    &minor_nr, &inode) == 4 &&
-			inode == st.st_ino && major_nr == major(st.st_dev) &&
-			minor_nr == minor(st.st_dev))
+			inode == st.st_ino && major_nr == major(device) &&
+			minor_nr == minor(device))
 			found = pid;
 	}
 	(void)fclose(locks);

@@ -445,6 +445,23 @@ installed() {
 	examine 1 user "$M/bin/gpulease"
 	finds 'a user who is not in the group' fail 'state directory' \
 		"cannot open *; usermod -aG 54320 54321, and log in anew"
+	cp "$M/bin/gpulease" "$M/copy"
+	chmod 2755 "$M/bin/gpulease"
+	before=$PATH PATH=$M/bin:$PATH
+	run 'a copy of the installed program' 125 '' \
+		"gpulease: cannot use *is not the installed one; use '$M/bin/gpulease'" \
+		user "$M/copy" -n 0 true
+	examine 1 user "$M/copy"
+	finds '… likewise' fail 'state directory' \
+		"*is not the installed one; use '$M/bin/gpulease'"
+	PATH=$before
+	cp /etc/group "$S/group"
+	printf 'lent:x:54320:mallory,trudy\n' >>/etc/group
+	examine 0 user "$M/bin/gpulease"
+	finds 'members of the group' warn set-id \
+		'group lent has members, *: mallory, trudy; *gpasswd -d USER lent'
+	cat "$S/group" >/etc/group
+	chmod 0755 "$M/bin/gpulease"
 	try user "$M/bin/gpulease" --doctor --json
 	is 'JSON without a directory' [ "$("$TOOLS/jsoncheck" state_directory <"$S/out")" = null ]
 	rm -r "$M/state"
