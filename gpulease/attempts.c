@@ -266,6 +266,8 @@ static int run_once(struct broker *broker, struct launch *launch)
 	diag_hurry(true);
 	r = supervise(&supervision, &attempt.end);
 	diag_hurry(false);
+	/* until its end is told, and then in the queue */
+	queueing_hold_signals(attempt.all->queueing->signals);
 	if (r < 0 && r != -ECANCELED)
 		diag("cannot start the command: %s", strerror(-r));
 	if (r < 0)
@@ -397,5 +399,6 @@ int attempts_run(const struct attempts *attempts)
 	batch_tell_no_other();
 	attempts->launch->live_fd = broker->live_fd; /* if it was not given up */
 	launch_witness(attempts->launch);
+	queueing_let_signals(attempts->queueing->signals);
 	return supervise_end_as(&attempt.end);
 }

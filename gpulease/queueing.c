@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <signal.h>
+#include <sys/signalfd.h>
 
 #include "batch_member.h"
 #include "clock.h"
@@ -11,12 +12,12 @@
 #include "queueing.h"
 #include "state.h"
 
-/* Whoever waits for a job in the background is to learn that it has given up. */
-static void leave(struct broker *broker)
+/* Others ask for the end of a job in the background, or between two attempts: a line of it. */
+static void leave(struct broker *broker, int status)
 {
-	if (broker->ticket.request.is_supervised && broker->live_fd >= 0)
+	if (broker->ticket.request.is_supervised && broker->number)
 		ending_tell_leaseless(broker->dir, broker->number, &broker->ticket, 0,
-			&(struct ending_facts){ .status = EXIT_GAVE_UP });
+			&(struct ending_facts){ .status = status });
 	broker_leave(broker);
 }
 
@@ -27,7 +28,7 @@ static int give_up(const struct queueing *queueing)
 	struct text text = TEXT_ON(words);
 
 	waiting_line_reason(queueing->line, queueing->broker, &text);
-	leave(queueing->broker);
+	leave(queueing->broker, EXIT_GAVE_UP);
 	if (settings->immediate && !settings->immediate_ms) {
 		note("not available at once: %s", words);
 	} else {
@@ -59,7 +60,7 @@ int queueing_lose_hope(struct broker *broker)
 {
 	const struct held *held = &broker->held;
 
-	leave(broker);
+	leave(broker, EXIT_GAVE_UP);
 	if (held->status > 0)
 		note("gave up: job %llu has ended with status %d",
 			(unsigned long long)held->by, held->status);
@@ -96,7 +97,56 @@ static void report_broken(const struct queueing *queueing)
 	is_told = true;
 }
 
-int queueing_wait(const struct queueing *queueing)
+/* --- signals ----------------------------------------------------------------------- */
+
+/* Those that would end this process now. */
+static void find_ending(sigset_t *set)
+{
+	static const int ending[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT };
+	struct sigaction action;
+	sigset_t blocked;
+
+	(void)sigemptyset(set);
+	(void)sigprocmask(SIG_SETMASK, NULL, &blocked);
+	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
+		if (sigaction(ending[i], NULL, &action) == 0 &&
+			action.sa_handler != SIG_IGN && !sigismember(&blocked, ending[i]))
+			(void)sigaddset(set, ending[i]);
+}
+
+void queueing_hold_signals(struct queueing_signals *signals)
+{
+	if (signals->are_held)
+		return;
+	signals->are_held = true;
+	find_ending(&signals->set);
+	(void)sigprocmask(SIG_BLOCK, &signals->set, &signals->before);
+}
+
+void queueing_let_signals(struct queueing_signals *signals)
+{
+	if (signals->are_held)
+		(void)sigprocmask(SIG_SETMASK, &signals->before, NULL);
+	signals->are_held = false;
+}
+
+/* The end of a job that a signal ends while it waits: 0, there is none; else the exit status. */
+static int obey_signal(struct broker *broker)
+{
+	struct signalfd_siginfo info;
+
+	if (broker->signal_fd < 0 ||
+		read(broker->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	if (broker_read_orders(broker) == BROKER_ORDER_CANCEL)
+		return obey_cancel(broker);
+	leave(broker, 128 + (int)info.ssi_signo);
+	/* and then as by the signal itself, once it is not blocked any more */
+	(void)raise((int)info.ssi_signo);
+	return 128 + (int)info.ssi_signo;
+}
+
+static int wait_in_queue(const struct queueing *queueing)
 {
 	const struct settings *settings = queueing->context->settings;
 	struct broker *broker = queueing->broker;
@@ -113,6 +163,9 @@ int queueing_wait(const struct queueing *queueing)
 			broker_leave(broker); /* nobody is to hear of it */
 			return EXIT_GAVE_UP;
 		}
+		r = obey_signal(broker);
+		if (r != 0)
+			return r;
 		r = broker_turn(broker, &why);
 		report_broken(queueing);
 		if (broker->has_rejoined)
@@ -129,6 +182,7 @@ int queueing_wait(const struct queueing *queueing)
 			return queueing_lose_hope(broker);
 		if (r < 0) {
 			diag("%s", why.text[0] ? why.text : strerror(-r));
+			leave(broker, EXIT_MISUSE);
 			return EXIT_MISUSE;
 		}
 		if (r == BROKER_WAITING && only_now && broker_looks_again(broker))
@@ -144,7 +198,25 @@ int queueing_wait(const struct queueing *queueing)
 			broker, min_i64(wake_ms, only_now ? INT64_MAX : until_ms));
 		if (r < 0) {
 			diag("cannot wait: %s", strerror(-r));
+			leave(broker, EXIT_MISUSE);
 			return EXIT_MISUSE;
 		}
 	}
+}
+
+int queueing_wait(const struct queueing *queueing)
+{
+	struct broker *broker = queueing->broker;
+	int r;
+
+	/* else nothing is to be told: the signal itself ends the process */
+	if (!broker->ticket.request.is_supervised)
+		return wait_in_queue(queueing);
+	queueing_hold_signals(queueing->signals);
+	broker->signal_fd =
+		signalfd(-1, &queueing->signals->set, SFD_CLOEXEC | SFD_NONBLOCK);
+	r = wait_in_queue(queueing);
+	close_fd(&broker->signal_fd);
+	queueing_let_signals(queueing->signals);
+	return r;
 }

@@ -508,7 +508,7 @@ void supervise_sweep(const struct supervision *supervision)
 	sigset_t child, before;
 	int64_t now_ms, wake_ms;
 
-	/* only this one: whoever signals us now ends us, as while we wait in the queue */
+	/* only this one: what would end this process waits until it is in the queue again */
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &child, &before);

@@ -176,9 +176,12 @@ static int foresee(const struct settings *settings)
 	return EXIT_GAVE_UP;
 }
 
-static struct queueing queueing = {
-	.context = &job.context, .broker = &job.broker, .line = &job.line
-};
+static struct queueing_signals signals;
+
+static struct queueing queueing = { .signals = &signals,
+	.context = &job.context,
+	.broker = &job.broker,
+	.line = &job.line };
 
 /* The job has its ticket: who waits for that is told. */
 static int announce(const struct settings *settings)

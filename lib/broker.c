@@ -18,7 +18,8 @@ int broker_init(struct broker *broker, const struct statedir *dir,
 	const struct prober_config *config)
 {
 	broker->dir = dir;
-	broker->live_fd = broker->bell_fd = broker->leash_fd = -1;
+	broker->live_fd = broker->bell_fd = -1;
+	broker->leash_fd = broker->signal_fd = -1;
 	broker->debt = BROKER_DEBT_NONE;
 	broker->watch = WATCH_NONE;
 	prober_init(&broker->prober, dir, config);

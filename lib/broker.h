@@ -59,6 +59,7 @@ struct broker {
 	struct watch watch;
 
 	int leash_fd; /* whoever has a say in this job: to be read, or closed, wakes it; -1 */
+	int signal_fd; /* likewise: to be read, it wakes it; -1 */
 	struct ticket ticket;
 	uint64_t number; /* 0: not joined */
 	int live_fd, bell_fd;

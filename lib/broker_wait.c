@@ -248,6 +248,8 @@ int broker_wait(struct broker *broker, int64_t until_ms)
 		if (r == 0)
 			r = watch_add(&broker->watch, broker->leash_fd, POLLIN);
 		if (r == 0)
+			r = watch_add(&broker->watch, broker->signal_fd, POLLIN);
+		if (r == 0)
 			r = watch_lives(broker);
 		if (r == 0 && !prober_is_busy(&broker->prober))
 			r = watch_culprits(broker, &watched, pidfds);

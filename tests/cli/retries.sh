@@ -68,6 +68,23 @@ is 'its GPU is free for others' wait_until '"$GPULEASE" -Q -I true'
 wait "$late"
 is 'cancelled it ends' [ $? = 143 ]
 is 'without another attempt' [ "$(attempts)" = 1 ]
+for signal in TERM HUP; do
+	again
+	: >"$S/late.err"
+	"$GPULEASE" --config "$S/late" --retries 1 \
+		--report sh -c '. "$1/note"; exit 1' - "$S" 2>"$S/late.err" </dev/null &
+	late=$!
+	started="$started $late"
+	wait_until 'grep -q "tried again" "$S/late.err"'
+	id=$(cut -d ' ' -f 1 "$S/notes")
+	# until it stands in the queue: signals are obeyed there
+	wait_until '"$GPULEASE" --queue | grep -q " $id  *2 "'
+	kill -$signal "$late"
+	wait "$late"
+	late=$?
+	is "$signal ends it, too" [ "$late" -gt 128 ]
+	run 'and the history has its last attempt' 0 "*$id *2 *failed *$late *" '' "$GPULEASE" --history
+done
 
 # --- its patience ------------------------------------------------------------------------
 
