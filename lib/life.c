@@ -4,10 +4,11 @@
 
 struct life *lives_find(struct lives *lives, const char *token)
 {
-	for (size_t i = 0; i < lives->count; i++)
-		if (strcmp(lives->all[i].owner.token, token) == 0)
-			return &lives->all[i];
-	return NULL;
+	const struct token_items items = { lives->all, lives->count, sizeof(*lives->all),
+		offsetof(struct life, owner.token) };
+	size_t at = token_index_find(&lives->index, &items, token);
+
+	return at == SIZE_MAX ? NULL : &lives->all[at];
 }
 
 static struct life *add(struct lives *lives, const struct owner *owner)
@@ -325,6 +326,8 @@ void lives_end(struct lives *lives)
 		else
 			forget(&lives->all[i]);
 	}
+	if (kept != lives->count)
+		token_index_reset(&lives->index);
 	lives->count = kept;
 }
 
@@ -333,5 +336,6 @@ void lives_release(struct lives *lives)
 	for (size_t i = 0; i < lives->count; i++)
 		forget(&lives->all[i]);
 	free(lives->all);
+	token_index_release(&lives->index);
 	*lives = LIVES_ON(lives->dir);
 }

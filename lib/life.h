@@ -11,6 +11,7 @@
 
 #include "beacon.h"
 #include "statedir.h"
+#include "token_index.h"
 
 /* What is known of one half, the process or the FIFO. */
 enum life_half { LIFE_UNKNOWN, LIFE_LIVES, LIFE_ENDED };
@@ -47,6 +48,7 @@ struct lives {
 	const struct statedir *dir;
 	struct life *all;
 	size_t count, room;
+	struct token_index index; /* of their tokens */
 	/*
 	 * Somebody has ended since he was judged in this turn, and judged again: the next wait
 	 * is to return at once, for nothing is left that would end it.

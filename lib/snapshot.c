@@ -13,6 +13,7 @@ void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
 	snapshot->slots = snapshot->known = 0;
 	snapshot->leases = NULL;
 	snapshot->lease_count = snapshot->lease_room = 0;
+	snapshot->lease_index = (struct token_index){ .places = NULL };
 	snapshot->broken_records = 0;
 	snapshot->names = (struct snapshot_names){ .inode = 0 };
 	snapshot->is_account_open = false;
@@ -37,6 +38,7 @@ void snapshot_release(struct snapshot *snapshot)
 	snapshot->use_room = 0;
 	snapshot->leases = NULL;
 	snapshot->lease_count = snapshot->lease_room = 0;
+	token_index_release(&snapshot->lease_index);
 }
 
 struct snapshot_gpu *snapshot_gpu_at(struct snapshot *snapshot, unsigned slot)
@@ -62,10 +64,12 @@ int snapshot_find_gpu(const struct snapshot *snapshot, const char *uuid)
 
 struct snapshot_lease *snapshot_find_token(struct snapshot *snapshot, const char *token)
 {
-	for (size_t i = 0; i < snapshot->lease_count; i++)
-		if (strcmp(snapshot->leases[i].lease.owner.token, token) == 0)
-			return &snapshot->leases[i];
-	return NULL;
+	const struct token_items items = { snapshot->leases, snapshot->lease_count,
+		sizeof(*snapshot->leases),
+		offsetof(struct snapshot_lease, lease.owner.token) };
+	size_t at = token_index_find(&snapshot->lease_index, &items, token);
+
+	return at == SIZE_MAX ? NULL : &snapshot->leases[at];
 }
 
 struct owner snapshot_lease_process(const struct snapshot_lease *lease)

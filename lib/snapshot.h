@@ -80,8 +80,9 @@ struct snapshot {
 	unsigned slots; /* those that may be in use */
 	struct snapshot_lease *leases;
 	size_t lease_count, lease_room;
-	bool is_any_unclear;   /* of them */
-	size_t broken_records; /* skipped: neither void nor readable */
+	struct token_index lease_index; /* of their owners' tokens */
+	bool is_any_unclear;            /* of them */
+	size_t broken_records;          /* skipped: neither void nor readable */
 	/*
 	 * While a GPU is doubtful: whether a job lives that may be the one whose lease is lost.
 	 * Then such GPUs are withheld, and its end is watched.

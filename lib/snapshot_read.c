@@ -269,6 +269,7 @@ static int read_slots(struct snapshot *snapshot, int64_t now_ms)
 	int r, doubtful = 0;
 
 	snapshot->lease_count = 0;
+	token_index_reset(&snapshot->lease_index);
 	snapshot->broken_records = 0;
 	snapshot->is_any_unclear = false;
 	snapshot->slots = 0;

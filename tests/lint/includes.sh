@@ -9,7 +9,7 @@
 # what they are.
 lib_layers='
 	base banned
-	text clock array slurm gpuset room choice quota part words parse parse_gpus record operands models config config_values
+	text clock array token_index slurm gpuset room choice quota part words parse parse_gpus record operands models config config_values
 	fdio alarm proc owner watch spawn childenv rights userfile kin leftover tree
 	statedir beacon life terminate probe_data smi* topology probe_run probe_lock probe_hang probe probe_marks sim_memory prober
 	ticket queue queue_* passover lease history history_book policy policy_* estimate
