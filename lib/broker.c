@@ -221,6 +221,9 @@ void broker_finish(struct broker *broker)
 	if (broker->hint == broker->number)
 		broker->hint++;
 	queue_move_hint(&broker->queue, broker->hint);
+	/* waiters that do not look after the tickets ahead cannot know that these do not act */
+	if (broker->passover.passed.count)
+		beacon_ring_all(broker->dir);
 	if (broker->number % BROKER_SWEEP_EVERY == 0)
 		beacon_sweep(broker->dir, broker->dir->pidns);
 }
@@ -333,6 +336,10 @@ static int turn_once(struct broker *broker, struct why *why)
 	r = broker_preempt(broker, &could_start);
 	if (r != 0)
 		return r < 0 ? r : r == BROKER_ASKED ? TURN_AGAIN : BROKER_PROBING;
+	r = broker_looks_ahead(broker, could_start);
+	if (r < 0)
+		return r;
+	could_start = r > 0;
 	r = passover_consider(&broker->passover, &broker->queue, broker_place(broker),
 		could_start, broker->now_ms, &wake_ms);
 	if (r != 0)

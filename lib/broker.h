@@ -73,6 +73,7 @@ struct broker {
 	uint64_t preempted_by; /* the id of a job */
 	bool has_rejoined;     /* the ticket file was lost, the number is a new one */
 	int64_t now_ms, wake_ms;
+	int64_t ahead_since_ms; /* since when only tickets ahead keep it from starting; 0: not */
 	uint64_t hint;          /* what the hint may be moved to */
 	uint64_t broken_ticket; /* an unreadable record, and since when */
 	int64_t broken_since_ms;

@@ -1,7 +1,8 @@
 /*
  * Between the parts of the broker: broker.c takes turns, broker_join.c tickets, broker_plan.c
- * says what the queue means for this job, broker_wait.c what is worth waking up for,
- * broker_stuck.c which owners cannot act, broker_adopt.c leases those who are there already.
+ * says what the queue means for this job, broker_ahead.c which waiters look after tickets ahead,
+ * broker_wait.c what is worth waking up for, broker_stuck.c which owners cannot act,
+ * broker_adopt.c leases those who are there already.
  */
 #ifndef GPULEASE_BROKER_PARTS_H
 #define GPULEASE_BROKER_PARTS_H
@@ -110,6 +111,13 @@ void broker_tell_stuck(struct broker *broker, bool is_spinning);
 
 /* Whether the job could start were every waiting ticket ahead passed over. */
 bool broker_could_start(struct broker *broker);
+
+/*
+ * After a turn whose verdict is to wait: 1: this waiter is one of the few that look after the
+ * tickets ahead, because only they keep it from starting (@could_start); 0: it is not, or not yet;
+ * or a negative errno.  Sets the alarm.
+ */
+MUST_CHECK int broker_looks_ahead(struct broker *broker, bool could_start);
 
 /*
  * Whether the choice of several GPUs has to wait until it is known how they are linked; sees

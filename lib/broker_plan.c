@@ -196,7 +196,7 @@ bool broker_could_start(struct broker *broker)
 	struct plan_row wanted = own_row(broker);
 
 	plan_begin(&broker->plan, &broker->view.facts);
-	return plan_next(&broker->plan, &wanted).kind == VERDICT_START;
+	return plan_could_start(&broker->plan, &wanted);
 }
 
 unsigned broker_position(struct broker *broker)

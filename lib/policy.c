@@ -401,6 +401,15 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row)
 	return out;
 }
 
+bool plan_could_start(const struct plan *plan, const struct plan_row *row)
+{
+	struct gpuset room = find_room(plan, row);
+	struct quota_excess excess;
+
+	return row->hold == HOLD_NONE && gpuset_count(&room) >= row->gpus &&
+	       !quota_forbids(&plan->quota, row->uid, row->gpus, &row->need, &excess);
+}
+
 bool plan_is_closed(const struct plan *plan)
 {
 	if (plan->quota.all.held)

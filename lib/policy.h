@@ -170,6 +170,9 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts);
 /* Offers the next ticket in the order what is left, and says what comes of it. */
 struct verdict plan_next(struct plan *plan, const struct plan_row *row);
 
+/* Whether @row could start now as the first of @plan, which was begun and has no row yet. */
+bool plan_could_start(const struct plan *plan, const struct plan_row *row);
+
 /* Whether no ticket from here on can start, whatever it asks for. */
 bool plan_is_closed(const struct plan *plan);
 

@@ -8,7 +8,7 @@
 
 #include "base.h"
 
-/* Items of @size bytes, each with its token, text that ends in NUL, @offset bytes from its start. */
+/* Items of @size bytes, each with its token, a string, @offset bytes from its start. */
 struct token_items {
 	const void *first;
 	size_t count, size, offset;
