@@ -221,9 +221,8 @@ void broker_finish(struct broker *broker)
 	if (broker->hint == broker->number)
 		broker->hint++;
 	queue_move_hint(&broker->queue, broker->hint);
-	/* waiters that do not look after the tickets ahead cannot know that these do not act */
 	if (broker->passover.passed.count)
-		beacon_ring_all(broker->dir);
+		broker_ring_behind(broker);
 	if (broker->number % BROKER_SWEEP_EVERY == 0)
 		beacon_sweep(broker->dir, broker->dir->pidns);
 }

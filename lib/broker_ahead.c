@@ -11,6 +11,7 @@
  * them look now and then whether eight owners take turns, the next eight waiters after 30 s, those
  * behind them after 60 s, and so on.  A waiter before which fewer than eight do has a timer.
  */
+#include "beacon.h"
 #include "broker_parts.h"
 #include "clock.h"
 
@@ -99,4 +100,17 @@ int broker_looks_ahead(struct broker *broker, bool could_start)
 		return 1;
 	broker->wake_ms = min_i64(broker->wake_ms, at_ms);
 	return 0;
+}
+
+void broker_ring_behind(struct broker *broker)
+{
+	struct queue_cursor cursor;
+	struct queue_row row;
+
+	queue_order_begin(&cursor, QUEUE_LAST);
+	while (queue_next_in_order(&broker->queue, &cursor, &row) == 0) {
+		/* a ticket ahead that is stuck is to stay passed over */
+		if (queue_comes_before(broker_place(broker), queue_place_of(&row)))
+			beacon_ring(broker->dir, row.ticket.owner.token);
+	}
 }

@@ -120,6 +120,12 @@ bool broker_could_start(struct broker *broker);
 MUST_CHECK int broker_looks_ahead(struct broker *broker, bool could_start);
 
 /*
+ * For a job that starts although tickets ahead do not act: rings the waiters behind it.  Those
+ * that do not look ahead cannot know that, and one of them may take its place.
+ */
+void broker_ring_behind(struct broker *broker);
+
+/*
  * Whether the choice of several GPUs has to wait until it is known how they are linked; sees
  * to it that it will be.
  */
