@@ -149,7 +149,8 @@ static bool check_slots(struct doctor *doctor)
 				      "%u GPU%s cannot be leased: all 128 slots in "
 				      "'%s/gpu' are used",
 				      count, count == 1 ? "" : "s", doctor->path),
-			"when no job runs or waits, remove what is in '%s/gpu': it is made "
+			"once no job runs or waits, the next start reuses the slots of GPUs "
+			"that are gone; or remove what is in '%s/gpu' then: it is made "
 			"anew, without the pauses",
 			doctor->path);
 	return count > 0;

@@ -51,8 +51,20 @@ static int adopt_new(struct broker *broker)
 	int r = snapshot_read(&broker->view, broker->now_ms);
 
 	if (r == 0)
-		r = inventory_adopt(&broker->view);
+		r = inventory_adopt(&broker->view, broker->ticket.owner.token);
 	return r > 0 ? snapshot_read(&broker->view, broker->now_ms) : r;
+}
+
+/*
+ * A slot that the request names may have been reused before the ticket was there to keep it:
+ * it is another GPU's now.
+ */
+static void forget_moved(struct broker *broker)
+{
+	struct request *request = &broker->ticket.request;
+
+	if (!gpuset_equals(&request->allow, &GPUSET_ALL))
+		request->allow = gpuset_minus(&request->allow, &broker->view.moved);
 }
 
 /* Leases, lives and probe; GPUs that are new get their files, and are read in turn. */
@@ -69,15 +81,18 @@ int broker_look(struct broker *broker)
 	if (view->has_probe && (view->probe.started_ms != broker->adopted_ms ||
 				       view->names.changes != broker->adopted_names)) {
 		broker->adopted_names = view->names.changes;
-		r = inventory_adopt(view);
+		r = inventory_adopt(view, broker->ticket.owner.token);
 		if (r == -ENOENT && statedir_repair(view->dir) == 0)
-			r = inventory_adopt(view); /* the folder had been removed */
+			r = inventory_adopt(
+				view, broker->ticket.owner
+					      .token); /* the folder had been removed */
 		if (r > 0)
 			r = adopt_new(broker);
 		if (r < 0)
 			return r;
 		broker->adopted_ms = view->probe.started_ms;
 	}
+	forget_moved(broker);
 	snapshot_find_links(view, &broker->prober, broker->now_ms);
 	return snapshot_judge(view, broker->now_ms);
 }

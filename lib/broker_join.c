@@ -82,6 +82,7 @@ int broker_join(struct broker *broker, const struct request *request, const char
 
 	*ticket = (struct ticket){ .request = *request,
 		.state = broker_first_state(request) };
+	broker->view.moved = GPUSET_NONE; /* the request was made by what was read last */
 	text_copy(ticket->boot, sizeof(ticket->boot), broker->dir->boot);
 	text_copy(ticket->user, sizeof(ticket->user), user);
 	r = owner_self(&ticket->owner);

@@ -252,6 +252,41 @@ int commit_write(
 	return r;
 }
 
+/* In the one file of slot @at_slot. */
+static int forget_slot_in(struct snapshot *view, unsigned at_slot, unsigned slot)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease_file *file = &view->gpus[at_slot].file;
+	unsigned records = 0;
+	int r = lease_read(file, raw, &records);
+
+	for (unsigned at = 1; at <= records && r >= 0; at++) {
+		const struct snapshot_lease *known;
+		struct lease old;
+
+		if (lease_decode(raw, at, &old) != LEASE_RECORD)
+			continue;
+		known = snapshot_find_token(view, old.owner.token);
+		if (!known || !known->is_over || !gpuset_has(&known->lease.gpus, slot))
+			continue;
+		bury(view, at_slot, &old);
+		r = lease_clear(file, at);
+	}
+	return r < 0 ? r : 0;
+}
+
+int commit_forget_slot(struct snapshot *view, const struct gpuset *set, unsigned slot)
+{
+	int r = 0;
+
+	gpuset_for_each (at_slot, set) {
+		r = forget_slot_in(view, (unsigned)at_slot, slot);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
 /* --- giving back, what runs, what is left ------------------------------------------- */
 
 /* What a record is to say of the lease. */
@@ -259,7 +294,7 @@ struct remark {
 	const char *token;
 	bool is_released;
 	const struct command *runs; /* NULL: as it is */
-	const char *left; /* as in the record, "": nothing is */
+	const char *left;           /* as in the record, "": nothing is */
 };
 
 /* In the one file of @slot, which is locked. */

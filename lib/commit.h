@@ -40,6 +40,13 @@ MUST_CHECK int commit_write(
 	struct snapshot *view, const struct gpuset *set, const struct lease *lease);
 
 /*
+ * With the files of @set locked and @view read since: removes the leases that name @slot and are
+ * over from them, telling the history.  0 or a negative errno.
+ */
+MUST_CHECK int commit_forget_slot(
+	struct snapshot *view, const struct gpuset *set, unsigned slot);
+
+/*
  * For a supervisor: writes into the record of its lease, with @token on the GPUs of @set, what it
  * has started, so that the lease outlives it as long as its command lives.  0; COMMIT_LOCKED: in
  * some files it is not written yet, call again after a moment; or a negative errno.

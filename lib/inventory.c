@@ -4,6 +4,7 @@
 #include "instance.h"
 #include "inventory.h"
 #include "parse.h"
+#include "slots.h"
 
 /* What nvidia-smi shows: a GPU, or an instance; neither: what there was is gone. */
 struct seen {
@@ -84,7 +85,7 @@ static int refresh(
  * A file for a GPU that has none.  All files may have been removed together with the links to
  * them: as long as a job lives whose lease is missing, a new one is in doubt.
  */
-static int add(struct snapshot *view, const struct seen *seen)
+static int add(struct snapshot *view, const struct seen *seen, const char *token)
 {
 	struct gpu_record fresh = { .is_lost = snapshot_has_unknown(view) };
 	uint32_t slot;
@@ -93,11 +94,14 @@ static int add(struct snapshot *view, const struct seen *seen)
 	describe(view, seen, &fresh);
 	r = lease_add_gpu(view->dir, &fresh, &slot);
 	if (r == LEASE_NO_SLOT)
-		return 0; /* nobody can have it, but all the others */
+		r = slots_reuse(view, fresh.uuid, token);
+	if (r == LEASE_NO_SLOT)
+		return 0; /* no job can have it, but all the others */
 	return r < 0 ? r : 1;
 }
 
-static int adopt(struct snapshot *view, const struct seen *seen, const char *uuid)
+static int adopt(struct snapshot *view, const struct seen *seen, const char *uuid,
+	const char *token)
 {
 	int known = uuid[0] ? snapshot_find_gpu(view, uuid) : -1;
 
@@ -106,7 +110,7 @@ static int adopt(struct snapshot *view, const struct seen *seen, const char *uui
 		return 0;
 	if (known >= 0 && view->gpus[known].file.fd >= 0)
 		return refresh(view, &view->gpus[known], seen);
-	return add(view, seen);
+	return add(view, seen, token);
 }
 
 /* An instance that is gone is not of this boot any more, for those who have no probe. */
@@ -131,7 +135,7 @@ static int forget_gone(struct snapshot *view)
 	return changed;
 }
 
-int inventory_adopt(struct snapshot *view)
+int inventory_adopt(struct snapshot *view, const char *token)
 {
 	const struct probe *probe = &view->probe;
 	int r = 0, changed = 0;
@@ -139,13 +143,13 @@ int inventory_adopt(struct snapshot *view)
 	for (uint32_t row = 0; row < probe->gpu_count && r >= 0; row++) {
 		const struct seen seen = { &probe->gpus[row], NULL };
 
-		r = adopt(view, &seen, probe->gpus[row].uuid);
+		r = adopt(view, &seen, probe->gpus[row].uuid, token);
 		changed += r;
 	}
 	for (uint32_t i = 0; i < probe->mig_count && r >= 0; i++) {
 		const struct seen seen = { NULL, &probe->migs[i] };
 
-		r = adopt(view, &seen, probe->migs[i].uuid);
+		r = adopt(view, &seen, probe->migs[i].uuid, token);
 		changed += r;
 	}
 	if (r >= 0) {

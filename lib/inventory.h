@@ -12,10 +12,10 @@
  * Gives every GPU and MIG instance of @view's probe a lease file and slot, and refreshes the
  * copies where they differ (a new boot, another index); a file that is locked is left for the
  * next time.  An instance that is gone is marked as not seen in this boot; it keeps its slot.
- * What comes when all slots are taken has none.  Returns how many files changed, or a
- * negative errno.
+ * What comes when all slots are taken gets one that can be reused (slots.h), where @token is of
+ * the process itself, or none.  Returns how many files changed, or a negative errno.
  */
-MUST_CHECK int inventory_adopt(struct snapshot *view);
+MUST_CHECK int inventory_adopt(struct snapshot *view, const char *token);
 
 /* The slots that exist in this boot and whose model contains @model, in any case. */
 struct gpuset inventory_by_model(const struct snapshot *view, const char *model);

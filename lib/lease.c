@@ -255,6 +255,32 @@ int lease_add_gpu(
 	return LEASE_NO_SLOT;
 }
 
+bool lease_slot_is_lost(const struct statedir *dir, uint32_t slot)
+{
+	char name[PATH_SIZE];
+
+	return read_slot(dir->gpu_fd, slot, name) == -ENXIO;
+}
+
+int lease_reuse_slot(const struct statedir *dir, uint32_t slot, const char *uuid)
+{
+	char name[PATH_SIZE], link[SLOT_NAME_SIZE], temporary[64], token[TOKEN_SIZE];
+	int r = token_make(token);
+
+	if (r < 0)
+		return r;
+	file_name(name, uuid);
+	slot_name(link, slot);
+	(void)snprintf(temporary, sizeof(temporary), "tmp.%s", token);
+	if (symlinkat(name, dir->gpu_fd, temporary) < 0)
+		return -errno;
+	if (renameat(dir->gpu_fd, temporary, dir->gpu_fd, link) < 0) {
+		r = -errno;
+		(void)unlinkat(dir->gpu_fd, temporary, 0);
+	}
+	return r;
+}
+
 /* --- the lock ---------------------------------------------------------------------- */
 
 int lease_lock(struct lease_file *file, int64_t until_ms)

@@ -7,7 +7,8 @@
  * shows all of it.  A lease whose owner is dead is void; it stays until somebody replaces it,
  * and marks the GPU as just released until then.
  *
- * gpu/slot.<n> is a symbolic link to the file: the slot number, by which sets name the GPU.
+ * gpu/slot.<n> is a symbolic link to the file: the slot number, by which sets name the GPU.  It
+ * stays, unless the GPU is gone and no job lives: slots.h.
  *
  * Written only under the file's flock; who reads without it only plans.  Files are made
  * complete and linked, never unlinked or renamed.  A crash while leases are written leaves
@@ -134,6 +135,16 @@ bool lease_slot_is_current(const struct statedir *dir, const struct lease_file *
  */
 MUST_CHECK int lease_add_gpu(
 	const struct statedir *dir, const struct gpu_record *gpu, uint32_t *ret_slot);
+
+/* Whether the link of @slot leads to no lease file, because the one before it was lost. */
+bool lease_slot_is_lost(const struct statedir *dir, uint32_t slot);
+
+/*
+ * Makes the link of @slot lead to the file of GPU @uuid, whatever it led to; when that may be
+ * done is slots.h's.  0 or a negative errno.  A crash leaves the old link or the new one.
+ */
+MUST_CHECK int lease_reuse_slot(
+	const struct statedir *dir, uint32_t slot, const char *uuid);
 
 /*
  * Takes the file's flock, waiting no longer than until @until_ms (CLOCK_BOOTTIME; INT64_MAX: as

@@ -27,26 +27,13 @@ enum sweep { SWEEP_NOTHING, SWEEP_LIVE, SWEEP_DEAD };
 
 /* --- one record --------------------------------------------------------------------- */
 
-/* Whether the owner of @ticket, its command, or anything it left behind, may live. */
-static bool may_live(const struct queue *queue, const struct ticket *ticket)
-{
-	const struct owner *owner = &ticket->owner;
-	enum owner_state state = OWNER_DEAD;
-
-	if (strcmp(ticket->boot, queue->dir->boot) == 0)
-		state = owner_judge_job(owner, &ticket->runs, queue->dir->pidns);
-	if (state == OWNER_ALIVE || (state == OWNER_UNDECIDED && owner->is_adopted))
-		return true;
-	return beacon_look(queue->dir, owner->token, NULL) != BEACON_GONE;
-}
-
 /* Whether ticket @number may live; also where it is just being rewritten. */
-static bool ticket_may_live(struct queue *queue, uint64_t number, struct ticket *ticket)
+static bool number_may_live(struct queue *queue, uint64_t number, struct ticket *ticket)
 {
 	int kind = ticket_read(&queue->file, number, ticket);
 
 	return kind < 0 || kind == TICKET_BROKEN ||
-	       (kind == TICKET_RECORD && may_live(queue, ticket));
+	       (kind == TICKET_RECORD && ticket_may_live(queue->dir, ticket));
 }
 
 /* Whether a process may still look for @control. */
@@ -59,10 +46,10 @@ static bool control_counts(struct queue *queue, const struct control *control)
 	if (control->verb == CONTROL_CANCEL &&
 		clock_age_ms(clock_boot_ms(), control->at_ms) < RECENT_CANCEL_MS)
 		return true;
-	if (!ticket_may_live(queue, control->ticket, &ticket))
+	if (!number_may_live(queue, control->ticket, &ticket))
 		return false;
 	if (control->verb == CONTROL_PREEMPT)
-		return ticket_may_live(queue, control->by, &by);
+		return number_may_live(queue, control->by, &by);
 	return true;
 }
 
@@ -87,7 +74,7 @@ static enum sweep sweep_record(struct queue *queue, const char *raw)
 	case TICKET_VOID:
 		return SWEEP_NOTHING;
 	case TICKET_RECORD:
-		if (may_live(queue, &ticket))
+		if (ticket_may_live(queue->dir, &ticket))
 			return SWEEP_LIVE;
 		remove_fifos(queue, &ticket.owner);
 		return SWEEP_DEAD;

@@ -83,6 +83,7 @@ struct snapshot {
 	struct token_index lease_index; /* of their owners' tokens */
 	bool is_any_unclear;            /* of them */
 	size_t broken_records;          /* skipped: neither void nor readable */
+	struct gpuset moved; /* slots that led to other GPUs before; its user clears it */
 	/*
 	 * While a GPU is doubtful: whether a job lives that may be the one whose lease is lost.
 	 * Then such GPUs are withheld, and its end is watched.
@@ -90,7 +91,8 @@ struct snapshot {
 	bool is_account_open;
 	/*
 	 * The folder gpu/ as it was when the links in it were read last, and how often it was
-	 * found changed: links and files are only made, so a change is a new GPU or damage.
+	 * found changed: links and files are only made, so a change is a new GPU, a slot
+	 * that is reused, or damage.
 	 */
 	struct snapshot_names {
 		uint64_t inode;

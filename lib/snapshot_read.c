@@ -142,9 +142,9 @@ bool snapshot_has_new_names(const struct snapshot *snapshot)
 }
 
 /*
- * A slot's link is made once and never removed, but damage may remove it, and then the slot
- * can become another GPU's.  So if the folder has changed, files whose slots lead elsewhere are
- * let go of: two processes that disagree about a slot would undo each other's records for ever.
+ * A slot becomes another GPU's when it is reused (slots.h), or after damage.  So if the folder
+ * has changed, files whose slots lead elsewhere are let go of: two processes that disagree about
+ * a slot would undo each other's records for ever.
  */
 static void follow_names(struct snapshot *snapshot)
 {
@@ -171,12 +171,16 @@ static void follow_names(struct snapshot *snapshot)
 static int open_gpu(struct snapshot *snapshot, unsigned slot)
 {
 	struct snapshot_gpu *gpu = snapshot_gpu_at(snapshot, slot);
+	char before[UUID_SIZE];
 	int r;
 
 	if (gpu->file.fd >= 0 && lease_file_is_current(snapshot->dir, &gpu->file))
 		return 0;
 	lease_release(&gpu->file);
+	text_copy(before, sizeof(before), gpu->file.gpu.uuid);
 	r = lease_open_slot(snapshot->dir, slot, &gpu->file);
+	if (before[0] && gpu->file.gpu.uuid[0] && strcmp(before, gpu->file.gpu.uuid) != 0)
+		gpuset_add(&snapshot->moved, slot);
 	if (r != 0)
 		gpu->exists = gpu->has_dead = gpu->is_broken = false;
 	return r;

@@ -2,7 +2,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "beacon.h"
 #include "fdio.h"
+#include "statedir.h"
 #include "ticket.h"
 
 #define FILE_NAME "tickets"
@@ -426,6 +428,18 @@ int ticket_each(struct ticket_file *file, uint64_t number, uint64_t end,
 		left -= count < left ? count : left;
 	}
 	return -EFBIG;
+}
+
+bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket)
+{
+	const struct owner *owner = &ticket->owner;
+	enum owner_state state = OWNER_DEAD;
+
+	if (strcmp(ticket->boot, dir->boot) == 0)
+		state = owner_judge_job(owner, &ticket->runs, dir->pidns);
+	if (state == OWNER_ALIVE || (state == OWNER_UNDECIDED && owner->is_adopted))
+		return true;
+	return beacon_look(dir, owner->token, NULL) != BEACON_GONE;
 }
 
 void ticket_read_header(struct ticket_file *file, struct ticket_header *header)

@@ -18,6 +18,8 @@
 #include "owner.h"
 #include "text.h"
 
+struct statedir;
+
 enum { USER_SIZE = 33, NAME_SIZE_MAX = 33, COMMAND_SIZE_MAX = 400 };
 
 /* So many bytes of the command are in a ticket at least. */
@@ -98,8 +100,8 @@ struct ticket_header {
 	uint64_t hint; /* see above */
 	uint64_t
 		punched; /* pages before this one's were given back, but for live tickets */
-	uint64_t swept;  /* the cursor of those who sweep, see queue.h */
-	uint64_t lap;    /* where the file ended when the cursor began its lap */
+	uint64_t swept; /* the cursor of those who sweep, see queue.h */
+	uint64_t lap;   /* where the file ended when the cursor began its lap */
 	char extra[128];
 };
 
@@ -189,6 +191,9 @@ enum ticket_kind ticket_glance(const char *raw);
  * life, so also in a half-copied record; INT64_MAX: no number, so look at it.  Pure.
  */
 int64_t ticket_glance_priority(const char *raw);
+
+/* Whether the owner of @ticket, its command, or anything that it left behind, may live. */
+bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket);
 
 /* The header; a broken or missing one reads as the start of the file. */
 void ticket_read_header(struct ticket_file *file, struct ticket_header *header);

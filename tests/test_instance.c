@@ -77,10 +77,10 @@ static int adopt(void)
 	int r;
 
 	assert_int_equal(snapshot_read(&view, now_ms), 0);
-	r = inventory_adopt(&view);
+	r = inventory_adopt(&view, "");
 	look();
 	if (r > 0) { /* new files learn which slots they have got */
-		assert_true(inventory_adopt(&view) >= 0);
+		assert_true(inventory_adopt(&view, "") >= 0);
 		look();
 	}
 	return r;
@@ -365,6 +365,7 @@ static void when_all_slots_are_taken_the_others_stay(void **state)
 	uint32_t slot;
 
 	(void)state;
+	text_copy(gpu.boot, sizeof(gpu.boot), dir.boot);
 	for (unsigned i = SLOTS; i < GPUSET_MAX - 1; i++) {
 		(void)snprintf(gpu.uuid, sizeof(gpu.uuid), "MIG-old%u", i);
 		assert_int_equal(lease_add_gpu(&dir, &gpu, &slot), 0);

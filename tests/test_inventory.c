@@ -52,10 +52,10 @@ static int adopt(void)
 	int r;
 
 	assert_int_equal(snapshot_read(&view, 2000), 0);
-	r = inventory_adopt(&view);
+	r = inventory_adopt(&view, "");
 	look();
 	if (r > 0) { /* new files learn which slots they have got */
-		assert_true(inventory_adopt(&view) >= 0);
+		assert_true(inventory_adopt(&view, "") >= 0);
 		look();
 	}
 	return r;
@@ -147,7 +147,7 @@ static void a_pause_made_meanwhile_stays(void **state)
 	assert_int_equal(lease_write_gpu(&file, &gpu), 0); /* after we have read */
 	lease_release(&file);
 	seen->index = 7;
-	assert_int_equal(inventory_adopt(&view), 1);
+	assert_int_equal(inventory_adopt(&view, ""), 1);
 	look();
 	assert_int_equal(view.gpus[0].file.gpu.index, 7);
 	assert_int_equal(view.gpus[0].file.gpu.is_paused, 1);

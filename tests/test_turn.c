@@ -715,6 +715,24 @@ static void damage_in_the_last_moment_counts(void **state)
 	check_turn(BROKER_GRANTED);
 }
 
+/* Between the request and the ticket nothing kept the slot. */
+static void a_slot_that_became_another_gpus_is_not_taken_for_the_first(void **state)
+{
+	const struct request request = {
+		.gpus = 1, .share_percent = 100, .allow = fixture_set("0")
+	};
+	char first[UUID_SIZE], second[UUID_SIZE];
+
+	(void)state;
+	text_copy(first, sizeof(first), broker.view.gpus[0].file.gpu.uuid);
+	text_copy(second, sizeof(second), broker.view.gpus[1].file.gpu.uuid);
+	fixture_join(&broker, &request);
+	assert_int_equal(lease_reuse_slot(&dir, 0, second), 0);
+	assert_int_equal(lease_reuse_slot(&dir, 1, first), 0);
+	fixture_check_turn(&broker, BROKER_WAITING);
+	assert_true(gpuset_is_empty(&broker.ticket.request.allow));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -748,6 +766,7 @@ int main(void)
 		TEST(who_leaves_takes_its_fifos_along),
 		TEST(a_lost_lease_is_waited_for_without_probes),
 		TEST(damage_in_the_last_moment_counts),
+		TEST(a_slot_that_became_another_gpus_is_not_taken_for_the_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

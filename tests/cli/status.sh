@@ -441,7 +441,9 @@ instances() {
 
 all_slots_used() {
 	fresh
-	"$GPULEASE" -n0 true
+	"$GPULEASE" -n0 sleep 1000 2>"$S/err" &
+	background=$!
+	is 'a job runs' wait_until '"$GPULEASE" --queue | grep -q "sleep 1000"'
 	rm -rf "$S"/dir/gpu/*
 	slot=0
 	while [ $slot -lt 128 ]; do
@@ -454,6 +456,13 @@ all_slots_used() {
 	says 'to programs, too' 2 without_slot
 	"$GPULEASE" --doctor >"$S/doctor" 2>&1
 	is 'and by --doctor' grep -q '^fail *state files: 2 GPUs cannot be leased: all 128' "$S/doctor"
+	run 'while it lives slots keep their numbers' 125 '' '*' "$GPULEASE" -Q -I -n1 true
+	kill $background
+	wait $background 2>/dev/null
+	background=
+	run 'then those that lead nowhere are reused' 0 'GPU-00000001-*' '' \
+		"$GPULEASE" -Q -I -n1 --gpu-ids 1 sh -c 'echo "$GPULEASE_UUIDS"'
+	says 'and all GPUs have one' '0 idle idle' without_slot gpus.0.state gpus.1.state
 }
 
 scratch

@@ -13,7 +13,7 @@ lib_layers='
 	fdio alarm proc owner watch spawn childenv rights userfile kin leftover tree
 	statedir beacon life terminate probe_data smi* topology probe_run probe_lock probe_hang probe probe_marks sim_memory prober
 	ticket queue queue_* passover lease history history_book policy policy_* estimate
-	account snapshot snapshot_* usage instance inventory ending commit outcome namesake hold preempt
+	account snapshot snapshot_* usage instance inventory slots ending commit outcome namesake hold preempt
 	broker broker_*'
 gpulease_layers='
 	diag exitcodes allocation bind options pattern operands limits privilege setid container docker_args config_file render_* json_text signals output inject foreground teardown

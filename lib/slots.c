@@ -1,0 +1,165 @@
+#include <errno.h>
+#include <sys/file.h>
+
+#include "beacon.h"
+#include "clock.h"
+#include "commit.h"
+#include "slots.h"
+
+/* --- whether a job lives ------------------------------------------------------------ */
+
+/* The job of this process itself does not count. */
+struct search {
+	const struct statedir *dir;
+	const char *token;
+};
+
+enum { FOUND = 1 };
+
+static int judge_fifo(void *arg, const char *token)
+{
+	const struct search *search = arg;
+
+	return strcmp(token, search->token) != 0 ? FOUND : 0;
+}
+
+static int judge_ticket(void *arg, uint64_t number, const struct ticket *ticket)
+{
+	const struct search *search = arg;
+
+	(void)number;
+	return strcmp(ticket->boot, search->dir->boot) == 0 &&
+			       strcmp(ticket->owner.token, search->token) != 0 &&
+			       ticket_may_live(search->dir, ticket)
+		       ? FOUND
+		       : 0;
+}
+
+static bool has_live_lease(const struct snapshot *view)
+{
+	for (size_t i = 0; i < view->lease_count; i++)
+		if (!view->leases[i].is_over)
+			return true;
+	return false;
+}
+
+/* What cannot be read may be a job that lives. */
+static bool is_any_job_alive(const struct snapshot *view, const char *token)
+{
+	struct search search = { .dir = view->dir, .token = token };
+	struct ticket_file file = TICKET_FILE_NONE;
+	int r;
+
+	if (has_live_lease(view) || beacon_each_held(view->dir, judge_fifo, &search) != 0)
+		return true;
+	r = ticket_open_to_read(view->dir->fd, &file);
+	if (r == 0)
+		r = ticket_each(&file, 1, UINT64_MAX, judge_ticket, &search);
+	ticket_release(&file);
+	return r != 0 && r != -ENOENT;
+}
+
+/* --- which slots are gone ----------------------------------------------------------- */
+
+static bool is_listed(const struct snapshot *view, const char *uuid)
+{
+	return probe_find_gpu(&view->probe, uuid) >= 0 ||
+	       probe_find_mig(&view->probe, uuid) >= 0;
+}
+
+static bool is_gone(const struct snapshot *view, unsigned slot)
+{
+	const struct snapshot_gpu *gpu = &view->gpus[slot];
+	const struct gpu_record *record = &gpu->file.gpu;
+
+	if (lease_slot_is_lost(view->dir, slot))
+		return true;
+	if (gpu->is_unusable || gpu->is_broken || !record->uuid[0] ||
+		is_listed(view, record->uuid))
+		return false;
+	/* its file was deleted */
+	if (gpu->file.fd < 0)
+		return true;
+	return !record->is_paused && strcmp(record->boot, view->dir->boot) != 0;
+}
+
+/* --- reusing one -------------------------------------------------------------------- */
+
+/* The files in which a lease names @slot, and its own. */
+static struct gpuset files_that_name(const struct snapshot *view, unsigned slot)
+{
+	struct gpuset out = GPUSET_NONE;
+
+	for (size_t i = 0; i < view->lease_count; i++)
+		if (gpuset_has(&view->leases[i].lease.gpus, slot))
+			out = gpuset_or(&out, &view->leases[i].seen);
+	if (view->gpus[slot].file.fd >= 0)
+		gpuset_add(&out, slot);
+	return out;
+}
+
+/* With @files locked: looks again, and makes the link lead to @uuid. */
+static int reuse_locked(struct snapshot *view, unsigned slot, const struct gpuset *files,
+	const char *uuid)
+{
+	struct gpuset again;
+	int r = snapshot_read(view, clock_boot_ms());
+
+	if (r < 0)
+		return r;
+	again = files_that_name(view, slot);
+	if (!is_gone(view, slot) || has_live_lease(view) ||
+		!gpuset_equals(&again, files) || !commit_is_locked(view, files))
+		return LEASE_NO_SLOT;
+	r = commit_forget_slot(view, files, slot);
+	return r < 0 ? r : lease_reuse_slot(view->dir, slot, uuid);
+}
+
+static int reuse(struct snapshot *view, unsigned slot, const char *uuid)
+{
+	struct gpuset files = files_that_name(view, slot);
+	int r = commit_lock(view, &files);
+
+	if (r != 0)
+		return LEASE_NO_SLOT;
+	r = reuse_locked(view, slot, &files, uuid);
+	commit_unlock(view);
+	return r;
+}
+
+/* With the folder locked.  Another process may have given the GPU a slot since it was read. */
+static int reuse_any(struct snapshot *view, const char *uuid, const char *token)
+{
+	bool is_checked = false;
+	int r = snapshot_read(view, clock_boot_ms());
+
+	if (r < 0)
+		return r;
+	if (snapshot_find_gpu(view, uuid) >= 0)
+		return 0;
+	r = LEASE_NO_SLOT;
+	for (unsigned slot = 0; slot < view->slots && r == LEASE_NO_SLOT; slot++) {
+		if (!is_gone(view, slot))
+			continue;
+		if (!is_checked && is_any_job_alive(view, token))
+			break;
+		is_checked = true;
+		r = reuse(view, slot, uuid);
+	}
+	return r;
+}
+
+int slots_reuse(struct snapshot *view, const char *uuid, const char *token)
+{
+	int r;
+
+	for (unsigned slot = 0; slot < view->known; slot++)
+		if (view->gpus[slot].file.is_locked)
+			return LEASE_NO_SLOT; /* in the middle of a start */
+	/* a process that is stopped here keeps all others from reusing, and from nothing else */
+	if (flock(view->dir->gpu_fd, LOCK_EX | LOCK_NB) < 0)
+		return LEASE_NO_SLOT;
+	r = reuse_any(view, uuid, token);
+	(void)flock(view->dir->gpu_fd, LOCK_UN);
+	return r;
+}
