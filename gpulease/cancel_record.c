@@ -38,19 +38,21 @@ static int status_of(const struct cancelled *job, const struct ticket *ticket)
 	return life ? life->status : -1;
 }
 
-/* Reads the latest ticket of the job; whether it can be read. */
-static bool read_latest(
-	const struct cancelled *job, uint64_t *ret_number, struct ticket *ret)
+/* Reads the latest ticket of the job again, which may say more than before. */
+static uint64_t read_latest(const struct cancelled *job, struct ticket *ret)
 {
 	struct ticket_file *file = &job->queue->file;
-	int kind = ticket_read(file, job->job, ret);
+	uint64_t number = job->job;
+	int kind = ticket_read(file, number, ret);
 
-	*ret_number = job->job;
 	if (kind == TICKET_RECORD && ret->latest) {
-		*ret_number = ret->latest;
-		kind = ticket_read(file, *ret_number, ret);
+		number = ret->latest;
+		kind = ticket_read(file, number, ret);
 	}
-	return kind == TICKET_RECORD;
+	if (kind == TICKET_RECORD)
+		return number;
+	*ret = *job->ticket;
+	return job->number;
 }
 
 /* Who obeys tells that himself, before he leaves. */
@@ -67,12 +69,9 @@ static bool has_told(const struct cancelled *job, const struct ticket *ticket)
 static void record_leaseless(const struct cancelled *job, const char *by)
 {
 	struct ticket ticket;
-	uint64_t number;
-	bool has_run;
+	uint64_t number = read_latest(job, &ticket);
+	bool has_run = ticket.state != TICKET_WAITING;
 
-	if (!read_latest(job, &number, &ticket))
-		return;
-	has_run = ticket.state != TICKET_WAITING;
 	if ((has_run && ticket.request.gpus) || has_told(job, &ticket))
 		return;
 	ending_tell_leaseless(job->view->dir, number, &ticket,

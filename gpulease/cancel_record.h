@@ -12,6 +12,9 @@ struct cancelled {
 	struct queue *queue;
 	struct snapshot *view;
 	uint64_t job;
+	/* its latest, as read before: it may be swept as soon as its owner is dead */
+	uint64_t number;
+	const struct ticket *ticket;
 	const struct termination *termination; /* as far as it was begun */
 	bool is_killed; /* the command of a supervisor was, at the end of the grace */
 };

@@ -41,7 +41,8 @@ enum {
 #define FOREVER_MS (INT64_MAX / 4)
 
 struct target {
-	uint64_t job, number; /* of its latest ticket */
+	uint64_t job, number; /* of its latest ticket: */
+	struct ticket ticket;
 	struct termination termination;
 	struct command runs; /* what its owner has started, as a supervisor */
 	struct gpuset gpus;
@@ -69,28 +70,30 @@ static int refuse(uint64_t job, const char *because)
 }
 
 /* Reads whom there is to end, by the lease where there is one.  1: the job is over; -errno. */
-static int locate(struct target *target, struct ticket *ret_ticket)
+static int locate(struct target *target)
 {
 	struct outcome job = OUTCOME_OF(target->job);
 	const struct lease *lease;
+	struct ticket ticket;
 	int r;
 
 	outcome_begin(&cancel.look, &cancel.queue, &cancel.view, clock_boot_ms());
 	r = outcome_judge(&job, &cancel.look, false);
 	if (r == 0 && (!job.has_owner || ticket_read(&cancel.queue.file, job.latest,
-						 ret_ticket) != TICKET_RECORD))
+						 &ticket) != TICKET_RECORD))
 		r = -EAGAIN; /* half rewritten, or damaged */
 	if (r != 0)
 		return r;
 	lease = outcome_find_lease(&cancel.view, job.job);
 	target->job = job.job;
 	target->number = job.latest;
-	target->termination.owner = lease ? lease->owner : ret_ticket->owner;
-	target->runs = lease ? lease->runs : ret_ticket->runs;
+	target->ticket = ticket;
+	target->termination.owner = lease ? lease->owner : ticket.owner;
+	target->runs = lease ? lease->runs : ticket.runs;
 	target->gpus = lease ? lease->gpus : GPUSET_NONE;
 	target->is_shell = lease && lease->is_shell;
-	target->termination.is_supervised = ret_ticket->request.is_supervised;
-	target->was_waiting = !lease && ret_ticket->state == TICKET_WAITING;
+	target->termination.is_supervised = ticket.request.is_supervised;
+	target->was_waiting = !lease && ticket.state == TICKET_WAITING;
 	return 0;
 }
 
@@ -115,7 +118,6 @@ static int add_target(const struct settings *settings, uint64_t id)
 {
 	struct target *target = &cancel.targets[cancel.count];
 	uint64_t job;
-	struct ticket ticket;
 	int r = outcome_find_job(&cancel.queue.file, cancel.queue.end, id, &job);
 
 	if (r == OUTCOME_NO_JOB)
@@ -125,18 +127,18 @@ static int add_target(const struct settings *settings, uint64_t id)
 	*target = (struct target){ .job = job,
 		.termination = {
 			.grace_ms = settings->grace_ms, .is_forced = settings->force } };
-	r = locate(target, &ticket);
+	r = locate(target);
 	if (r != 0)
 		return refuse(id, r < 0 ? strerror(-r) : "has finished");
 	/* its supervisor keeps the grace that the job was given */
 	if (target->termination.is_supervised && !settings->grace_given)
-		target->termination.grace_ms =
-			max_i64(target->termination.grace_ms, ticket.request.grace_ms);
+		target->termination.grace_ms = max_i64(
+			target->termination.grace_ms, target->ticket.request.grace_ms);
 	if (getuid() != 0 && getuid() != target->termination.owner.uid) {
 		char name[64];
 		struct text text = TEXT_ON(name);
 
-		describe_user(target->termination.owner.uid, ticket.user, &text);
+		describe_user(target->termination.owner.uid, target->ticket.user, &text);
 		diag("ticket %llu belongs to %s; only they and root may cancel it",
 			(unsigned long long)id, name);
 		return EXIT_NOT_DONE;
@@ -188,17 +190,14 @@ static int tell(const struct target *target)
 /* Who got its GPUs, or went back into the queue, before the wish was there for it to see. */
 static void look_again(void)
 {
-	struct ticket ticket;
-
 	if (snapshot_read(&cancel.view, clock_boot_ms()) < 0)
 		return;
 	for (size_t i = 0; i < cancel.count; i++) {
 		struct target *target = &cancel.targets[i];
 		uint32_t before = target->termination.owner.pid, ran = target->runs.pid;
 
-		if (locate(target, &ticket) != 0 ||
-			(target->termination.owner.pid == before &&
-				target->runs.pid == ran))
+		if (locate(target) != 0 || (target->termination.owner.pid == before &&
+						   target->runs.pid == ran))
 			continue;
 		target->status = check_aim(target);
 		target->is_done = target->status != 0;
@@ -213,6 +212,8 @@ static void record(const struct target *target)
 	cancel_record(&(struct cancelled){ .queue = &cancel.queue,
 		.view = &cancel.view,
 		.job = target->job,
+		.number = target->number,
+		.ticket = &target->ticket,
 		.termination = &target->termination,
 		.is_killed = target->killed_ms != 0 });
 }

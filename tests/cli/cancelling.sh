@@ -335,6 +335,26 @@ else
 	not_ok 'a shell has a lease' "$(cat "$S/lease.err" "$S/lease.shell-err")"
 fi
 
+# --- a ticket that is swept meanwhile --------------------------------------------------------
+
+# A start may give the ticket back as soon as its owner is dead.
+"$GPULEASE" -n 0 sh -c '
+	trap ": >\"$0/termed\"" TERM
+	echo "$GPULEASE_ID" >"$0/swept.new"
+	mv "$0/swept.new" "$0/swept"
+	while :; do sleep 0.1; done' "$S" 2>"$S/swept.err" &
+started="$started $!"
+is 'a job that does not obey' wait_until '[ -e "$S/swept" ]'
+id=$(cat "$S/swept")
+"$GPULEASE" --cancel "$id" --grace 3s 2>"$S/cancel.err" &
+canceller=$!
+started="$started $canceller"
+is 'is told to end' wait_until '[ -e "$S/termed" ]'
+dd if=/dev/zero of="$(state_dir)/tickets" bs=512 count=1 seek="$id" conv=notrunc 2>"$S/dd.err"
+wait "$canceller"
+is 'is ended' [ $? -eq 0 ]
+told "$id" 'and the history says so without its ticket' '*"state":"cancelled",*'
+
 # --- from within -----------------------------------------------------------------------------
 
 # within TEXT OUTPUT COMMAND: a shell with a lease and something that runs there cancels it by
