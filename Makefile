@@ -122,6 +122,7 @@ ENVIRONMENT = GPULEASE=$(GPULEASE) TOOLS=$(abspath $(B))/tests/tools
 RUN   = $(ENVIRONMENT) sh tests/run -j 3 -t 900 $(if $(CHECK_SECONDS),--budget $(CHECK_SECONDS))
 SWEEP = $(B)/tests/tools/sweep
 TORTURE = $(B)/tests/tools/torture
+STORM = $(B)/tests/tools/storm
 CORRUPT = $(B)/tests/tools/corrupt
 REPLAY_RUNS = $(foreach name,$(FUZZERS), \
 	"$(B)/tests/fuzz/fuzz_$(name) tests/fuzz/corpus/$(name)")
@@ -139,7 +140,8 @@ deps-extra:
 
 # The longest first.  Most of the time they wait: three at a time keep two cores busy.
 check: everything
-	@$(RUN) "$(QUICK_SWEEP)" "$(TORTURE) --jobs 150" $(CORRUPT) $(CLI_RUNS) \
+	@$(RUN) "$(QUICK_SWEEP)" "$(TORTURE) --jobs 150" "$(STORM) --jobs 300" \
+		"$(STORM) --plain --jobs 100" $(CORRUPT) $(CLI_RUNS) \
 		"$(SIMULATE) --gpus 8" $(UNIT_TESTS) $(REPLAY_RUNS)
 
 check-fast: everything
@@ -168,6 +170,8 @@ check-slow: everything
 		"$(TORTURE) --seconds 60 --nopidfd eperm" \
 		$(foreach way,enosys eperm,$(foreach script,$(CLI_TESTS), \
 			"$(B)/tests/tools/nopidfd $(way) sh $(script)")) \
+		"$(STORM) --jobs 10000" "$(STORM) --plain --jobs 10000" \
+		"tests/cli/hardened_sweep.sh storm 10000" "env JOBS=1000 tests/upgrade.sh" \
 		"$(SIMULATE)" "$(SIMULATE) --shares" tests/mutants.sh \
 		$(if $(VALGRIND),$(foreach test,$(PURE_TESTS),"$(VALGRIND) $(test)"))
 

@@ -6,6 +6,7 @@
 #	hardened_sweep.sh SITUATION	all calls in the situations of sweep that have this in
 #					their name
 #	hardened_sweep.sh torture	a minute
+#	hardened_sweep.sh storm N	N jobs in all the ways that jobs are started
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -29,11 +30,24 @@ tool() {
 	[ "$tool_rc" -le 1 ] || not_ok "$* ran" "exit status $tool_rc"
 }
 
+# storm N: N jobs on four GPUs, with the end of each recorded
+storm() {
+	driver 'gpus 4' 'needs 512'
+	configure 'record-ends = yes' 'max-priority = 9' 'retry-delay = 50ms'
+	tool "$TOOLS/storm" --users "$first,$M/state" --jobs "$1"
+	driver 'gpus 8'
+	configure
+}
+
 driver 'gpus 8'
 case ${1-} in
 '')
+	storm 100
 	tool "$TOOLS/sweep" --users "$first,$M/state" --quick --every 24
 	tool "$TOOLS/torture" --users "$first,$M/state" --seconds 8 --clients 24 --card 81559
+	;;
+storm)
+	storm "$2"
 	;;
 torture)
 	tool "$TOOLS/torture" --users "$first,$M/state" --seconds 60 --card 81559
