@@ -4,7 +4,8 @@
 #	make demo            two jobs that wait for each other, and a status
 #	make deps check      install the tools of the tests, run the quick ones (5 minutes at most)
 #	make deps-extra      install what some tests use beside these: Slurm
-#	make check-slow      the long ones: every kill and stop point, the torture (SLOW_SECONDS)
+#	make check-slow      the long ones: every kill and stop point, the torture (SLOW_SECONDS; with
+#	                     ROTATE=N another of them comes first)
 #	make lint            what needs no running: warnings, format, manuals, layers
 #	make fuzz            the fuzz targets, FUZZ_SECONDS each; needs clang
 #	make bench           the figures, beside those of other programs
@@ -28,6 +29,7 @@ GROUP =
 
 FUZZ_SECONDS ?= 30
 SLOW_SECONDS ?= 1800
+ROTATE ?= 0
 TORTURE_SECONDS ?= 120
 
 SAN     = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
@@ -157,7 +159,7 @@ VALGRIND   = $(if $(shell command -v valgrind),valgrind -q --error-exitcode=9 --
 
 check-slow: everything
 	$(if $(VALGRIND),,@echo "valgrind is not installed: the tests under it are left out")
-	@$(RUN) -t 1200 --budget $(SLOW_SECONDS) "$(SWEEP)" \
+	@$(RUN) -t 1200 --budget $(SLOW_SECONDS) --rotate $(ROTATE) "$(SWEEP)" \
 		"env LOG_RUNS=1000 sh tests/cli/logs.sh" \
 		"env BATCH_EVERY=1 sh tests/cli/batch_kill.sh" \
 		$(foreach part,alone holder waiter dead lower beside torture, \

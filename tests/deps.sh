@@ -27,6 +27,7 @@ needs='
 	strace:strace
 	tmux:tmux
 	screen:screen
+	python3:python3
 	xargs:findutils'
 [ "${1-}" != arm64 ] || needs='
 	aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
