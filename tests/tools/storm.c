@@ -926,6 +926,26 @@ static void copy_to_stdout(const char *name)
 		(void)fclose(file);
 }
 
+/* What gpulease itself says of a standstill. */
+static void show_standstill(void)
+{
+	struct line line = { .count = 0 };
+	int status;
+
+	for (unsigned i = 0; i < settings.clients; i++) {
+		const struct client *client = &storm.clients[i];
+
+		if (client->pid)
+			printf("# waits: job %u (%s), pid %d, fate %d\n", client->job,
+				ways[storm.board->jobs[client->job].way].name,
+				(int)client->pid, (int)client->fate);
+	}
+	add_gpulease(&line, 0);
+	add(&line, "--status");
+	(void)tool_await(start(&line, 0, false), now_ns() + DEADLINE_NS, &status);
+	copy_to_stdout("out.0");
+}
+
 static int report(void)
 {
 	unsigned violations = atomic_load(&storm.board->violations);
@@ -939,13 +959,7 @@ static int report(void)
 			printf("# none %s\n", ways[way].name);
 	is_good = tap_result(!storm.is_stuck, "there is no standstill");
 	if (storm.is_stuck)
-		for (unsigned i = 0; i < settings.clients; i++)
-			if (storm.clients[i].pid)
-				printf("# waits: job %u (%s), pid %d\n",
-					storm.clients[i].job,
-					ways[storm.board->jobs[storm.clients[i].job].way]
-						.name,
-					(int)storm.clients[i].pid);
+		show_standstill();
 	is_good = tap_result(violations == 0, "what the jobs have seen is as promised") &&
 		  is_good;
 	copy_to_stdout("violations");
