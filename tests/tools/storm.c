@@ -944,6 +944,8 @@ static void show_standstill(void)
 	add(&line, "--status");
 	(void)tool_await(start(&line, 0, false), now_ns() + DEADLINE_NS, &status);
 	copy_to_stdout("out.0");
+	if (settings.is_verbose)
+		(void)raise(SIGSTOP); /* for whoever wants to look at it */
 }
 
 static int report(void)
