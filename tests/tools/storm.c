@@ -853,7 +853,7 @@ static bool is_free(void)
 	return tool_await(pid, now_ns() + STANDSTILL_NS, &status) == 0 && status == 0;
 }
 
-static void write_file(const char *name, const char *format, ...)
+static void PRINTF_LIKE(2, 3) write_file(const char *name, const char *format, ...)
 {
 	va_list arguments;
 	FILE *file = fopen(name, "we");
