@@ -141,6 +141,7 @@ struct client {
 	enum fate fate;
 	int64_t act_ns, undo_ns; /* 0: done */
 	int expected; /* of PHASE_CHECK; of WAY_AFTER also the other's status */
+	int after;    /* of WAY_AFTER: the other job */
 };
 
 static struct settings {
@@ -566,7 +567,6 @@ static void begin(struct client *client)
 {
 	enum way way = random_way();
 	unsigned lines = way == WAY_BATCH ? LINES : 1;
-	int after = 0;
 
 	*client = (struct client){ .job = storm.begun };
 	for (unsigned i = 0; i < lines; i++)
@@ -577,12 +577,12 @@ static void begin(struct client *client)
 	if (way == WAY_AFTER) {
 		unsigned other = below(storm.known_count);
 
-		after = storm.known[other].id;
+		client->after = storm.known[other].id;
 		client->expected = storm.known[other].status;
 	}
 	storm.per_way[way]++;
 	storm.active++;
-	client->pid = run_way(client->job, client->fate == FATE_BLIND, after);
+	client->pid = run_way(client->job, client->fate == FATE_BLIND, client->after);
 }
 
 /* --- fates ---------------------------------------------------------------------------- */
@@ -709,12 +709,14 @@ static void judge_after(const struct client *client, int status)
 
 	if (client->expected == 0 && (!has_started || status != job->status))
 		violation(storm.board,
-			"job %u: after a job that ended with 0 it %s, exit status %d\n",
-			client->job, has_started ? "runs" : "does not start", status);
+			"job %u: after job id %d, which ended with 0, it %s, exit status %d\n",
+			client->job, client->after,
+			has_started ? "runs" : "does not start", status);
 	if (client->expected != 0 && (has_started || status == 0))
 		violation(storm.board,
-			"job %u: after a job that failed it %s, exit status %d\n",
-			client->job, has_started ? "runs" : "does not start", status);
+			"job %u: after job id %d, which failed, it %s, exit status %d\n",
+			client->job, client->after,
+			has_started ? "runs" : "does not start", status);
 }
 
 static void judge_batch(struct client *client, int status)
@@ -920,8 +922,11 @@ static void copy_to_stdout(const char *name)
 	char line[512];
 	FILE *file = fopen(name, "re");
 
-	for (int i = 0; file && i < 40 && fgets(line, sizeof(line), file); i++)
-		printf("# %s", line);
+	for (int i = 0; file && i < 40 && fgets(line, sizeof(line), file);)
+		if (!strstr(line, " waits, ")) {
+			printf("# %s", line);
+			i++;
+		}
 	if (file)
 		(void)fclose(file);
 }
