@@ -26,6 +26,7 @@
 #include "operands.h"
 #include "outcome.h"
 #include "state.h"
+#include "step.h"
 #include "terminate.h"
 #include "verbs.h"
 
@@ -409,6 +410,17 @@ static int end_all(void)
 	return status;
 }
 
+/*
+ * A job may cancel itself.  This process goes on until the job is over, so it must not be
+ * what keeps the job's lease.
+ */
+static void leave(const char *token)
+{
+	beacon_let_go(&cancel.context.dir, token);
+	if (kin_carries_token((uint32_t)getpid(), token))
+		step_leave();
+}
+
 int verb_cancel(struct settings *settings)
 {
 	int r = state_open(settings, false, &cancel.context, &cancel.queue, &cancel.view);
@@ -418,8 +430,7 @@ int verb_cancel(struct settings *settings)
 		return r;
 	status = read_operands(settings);
 	for (size_t i = 0; i < cancel.count; i++) {
-		beacon_let_go(
-			&cancel.context.dir, cancel.targets[i].termination.owner.token);
+		leave(cancel.targets[i].termination.owner.token);
 		r = tell(&cancel.targets[i]);
 		status = r > status ? r : status;
 	}

@@ -232,6 +232,9 @@ void life_leave(struct lives *lives, struct life *life, const struct owner *left
 {
 	int pidfd = -1;
 
+	/* a process that waits for the end of its own job does not wait for itself */
+	if (left->pid == (uint32_t)getpid() && left->pidns == lives->dir->pidns)
+		return;
 	/* in the place of one that cannot be judged from here comes what was found */
 	if ((life->rest == LIFE_LIVES && !is_found) ||
 		(!is_found && is_same_process(&life->left_behind, left)))

@@ -104,7 +104,7 @@ static int read_owner(struct outcome *job, struct outcome_look *look)
 {
 	struct queue *queue = look->queue;
 	struct ticket first, latest;
-	int r = read_ticket(queue, job->job, &first);
+	int kind = TICKET_VOID, r = read_ticket(queue, job->job, &first);
 
 	if (r == 0 && first.job && first.job < job->job) {
 		job->job = first.job;
@@ -114,12 +114,16 @@ static int read_owner(struct outcome *job, struct outcome_look *look)
 		return r;
 	job->since_ms = first.since_ms;
 	/* it may have been appended since the queue was read */
-	if (first.latest > job->job &&
-		ticket_read(&queue->file, first.latest, &latest) == TICKET_RECORD &&
-		latest.job == job->job)
+	if (first.latest > job->job)
+		kind = ticket_read(&queue->file, first.latest, &latest);
+	if (kind == TICKET_RECORD && latest.job == job->job) {
 		note_latest(job, first.latest, &latest);
-	else
-		note_latest(job, job->job, &first);
+		return 0;
+	}
+	note_latest(job, job->job, &first);
+	/* a sweep may have removed the latest ticket and not the first: the pages differ */
+	if (first.latest > job->job && kind == TICKET_VOID && job->attempt < 2)
+		job->attempt = 2;
 	return 0;
 }
 
@@ -254,7 +258,7 @@ static int status_in_history(const struct outcome *job, const struct outcome_loo
 	r = job->has_owner ? history_find_of_boot(dirfd, job->job, job->since_ms, &end)
 			   : history_find(dirfd, job->job, 0, &end);
 	/* an earlier attempt's is not the job's */
-	if (r != 0 || (job->has_owner && (end.attempt ? end.attempt : 1) != job->attempt))
+	if (r != 0 || (job->has_owner && (end.attempt ? end.attempt : 1) < job->attempt))
 		return -1;
 	/* a supervisor that was lost says nothing more */
 	if (end.is_provisional && strcmp(end.how, HISTORY_LOST) != 0)

@@ -33,7 +33,7 @@ struct outcome {
 	bool has_owner;      /* what follows was read */
 	int64_t since_ms;    /* of its first ticket */
 	uint64_t latest;     /* the number of its latest ticket */
-	uint32_t attempt;    /* which that is: 1, 2 … */
+	uint32_t attempt;    /* which that is, at least: 1, 2 … */
 	struct owner owner;  /* of that ticket */
 	struct command runs; /* what that one has started, as far as it was read */
 	struct owner

@@ -215,6 +215,23 @@ static void an_attempts_number_means_its_job(void **state)
 	other_end(&one);
 }
 
+static void the_last_end_counts_where_only_the_latest_ticket_was_swept(void **state)
+{
+	static const char zeros[RECORD_SIZE];
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	uint64_t job = append(&dead, 0, 0), second = try_again(&dead, job, 2);
+	struct outcome followed = OUTCOME_OF(job);
+
+	(void)state;
+	assert_int_equal(pwrite(queue.file.fd, zeros, sizeof(zeros),
+				 (off_t)(second * RECORD_SIZE)),
+		sizeof(zeros));
+	tell_end(job, 1, "1");
+	check_over(&followed, NOW, -1); /* that was not the end of the job */
+	tell_end(job, 2, "0");
+	check_over(&followed, NOW + 1, 0);
+}
+
 static void numbers_that_no_ticket_has_are_no_job(void **state)
 {
 	static const char zeros[RECORD_SIZE];
@@ -433,6 +450,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_job_is_followed_from_attempt_to_attempt),
 		TEST(what_a_killed_supervisor_leaves_is_the_job_still),
+		TEST(the_last_end_counts_where_only_the_latest_ticket_was_swept),
 		TEST(an_attempts_number_means_its_job),
 		TEST(numbers_that_no_ticket_has_are_no_job),
 		TEST(what_was_given_back_by_a_shell_is_over),

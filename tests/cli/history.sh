@@ -116,13 +116,13 @@ if [ "$(id -u)" -ne 0 ] || ! cp "$GPULEASE" "$S/gpulease" ||
 else
 	echo 'show-commands = own' >"$S/conf"
 	chmod 0644 "$S/conf"
-	chgrp -R 65534 "$S/dir" && chmod 2770 "$S/dir"
+	chgrp -R 65534 "$S/dir" && find "$S/dir" -type d -exec chmod 2770 {} +
 	as_nobody "$S/gpulease" --config "$S/conf" --history >"$S/others"
 	is 'others are seen, but not what they run' sh -c \
 		'grep -q alice "$1" && ! grep -q train "$1"' sh "$S/others"
 	is 'nor can it be asked for' [ "$(as_nobody "$S/gpulease" --config "$S/conf" --history \
 		--name train)" = 'no such job has ended' ]
-	chgrp -R 0 "$S/dir" && chmod 0700 "$S/dir"
+	chgrp -R 0 "$S/dir" && find "$S/dir" -type d -exec chmod 0700 {} +
 fi
 
 # --- its size --------------------------------------------------------------------------
