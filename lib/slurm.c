@@ -159,7 +159,7 @@ static void add_safe(struct text *out, const char *text, size_t most)
 	static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				   "0123456789_-.";
 
-	for (size_t i = 0; text[i] && i < most; i++)
+	for (size_t i = 0; i < most && text[i]; i++)
 		text_add_bytes(out, strchr(safe, text[i]) ? &text[i] : "_", 1);
 }
 
