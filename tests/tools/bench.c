@@ -277,14 +277,14 @@ static void row_driver(void)
 /* Whose queue: what stands before the command, up to MAX_PREFIX words. */
 enum { MAX_PREFIX = 8 };
 
-struct queue {
+struct rival {
 	const char *name;
 	const char *prefix[MAX_PREFIX];
 	bool detached; /* it returns at once and runs the command elsewhere */
 	struct samples samples;
 };
 
-static pid_t start_in_queue(const struct queue *queue, const char *what)
+static pid_t start_in_queue(const struct rival *queue, const char *what)
 {
 	const char *argv[MAX_PREFIX + 4];
 	size_t n = 0;
@@ -319,7 +319,7 @@ static void settle(const pid_t *pids, size_t count)
 	}
 }
 
-static int64_t hand_off(const struct queue *queue)
+static int64_t hand_off(const struct rival *queue)
 {
 	pid_t holder = start_in_queue(queue, "hold"), waiter;
 	int64_t ended, started;
@@ -340,7 +340,7 @@ static void others_hand_off(void)
 {
 	static struct {
 		const char *program, *figure;
-		struct queue queue;
+		struct rival queue;
 	} others[] = {
 		{ "flock", "  the same with flock --no-fork",
 			{ .prefix = { "flock", "--no-fork", lock_path } } },
@@ -353,7 +353,7 @@ static void others_hand_off(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		struct queue *queue = &others[i].queue;
+		struct rival *queue = &others[i].queue;
 
 		if (!installed(others[i].program)) {
 			table_skipped(others[i].figure, "not installed");
@@ -370,7 +370,7 @@ static void others_hand_off(void)
 
 static void row_hand_off(void)
 {
-	static struct queue queues[] = { { .name = "gpulease" },
+	static struct rival queues[] = { { .name = "gpulease" },
 		{ .name = "flock", .prefix = { "flock", lock_path } } };
 	double ratio;
 
@@ -495,7 +495,7 @@ static pid_t crowd[HERD + 1];
  */
 static pid_t fill_crowd(void)
 {
-	static struct queue queue = { .prefix = { NULL, "-Qn1", "--" } };
+	static struct rival queue = { .prefix = { NULL, "-Qn1", "--" } };
 	static pid_t last;
 	int status;
 
@@ -756,6 +756,8 @@ static void row_finished(void)
 	free(homes[1]);
 }
 
+#include "bench_dead.h"
+
 static void row_plan(void)
 {
 	plan_bench_rows(rounds);
@@ -782,6 +784,7 @@ static const struct {
 	{ "start", row_start },
 	{ "plan", row_plan },
 	{ "left", row_left },
+	{ "dead", dead_rows },
 	{ "supervised", care_rows_supervised },
 	{ "background", care_rows_background },
 	{ "batch", batch_rows },
