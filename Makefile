@@ -132,8 +132,9 @@ REPLAY_RUNS = $(foreach name,$(FUZZERS), \
 # The program itself leaves it to the kernel to take its memory back.
 NO_LEAKS = env ASAN_OPTIONS=detect_leaks=0
 CLI_RUNS = $(if $(SANITIZE),$(CLI_TESTS:%="$(NO_LEAKS) sh %"),$(CLI_TESTS))
-# Every second call; sanitizers make each of them slow.
-QUICK_SWEEP = $(if $(SANITIZE),$(NO_LEAKS) )$(SWEEP) --quick --every $(if $(SANITIZE),7,2)
+# Every fifth call, of which a start that looks for what jobs have left makes hundreds; sanitizers
+# make each of them slow.
+QUICK_SWEEP = $(if $(SANITIZE),$(NO_LEAKS) )$(SWEEP) --quick --every $(if $(SANITIZE),15,5)
 
 deps:
 	@sh tests/deps.sh

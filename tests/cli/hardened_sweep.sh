@@ -43,7 +43,7 @@ driver 'gpus 8'
 case ${1-} in
 '')
 	storm 100
-	tool "$TOOLS/sweep" --users "$first,$M/state" --quick --every 24
+	tool "$TOOLS/sweep" --users "$first,$M/state" --quick --every 48
 	tool "$TOOLS/torture" --users "$first,$M/state" --seconds 8 --clients 24 --card 81559
 	;;
 storm)

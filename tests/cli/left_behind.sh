@@ -94,6 +94,7 @@ holds() {
 
 # Its end, and until it has come.
 let_go() {
+	# shellcheck disable=SC2034 # in a condition
 	let_pid=$(cat "$S/$1.holds")
 	: >"$S/$1.let" &
 	started="$started $!"

@@ -447,7 +447,7 @@ all_slots_used() {
 	rm -rf "$S"/dir/gpu/*
 	slot=0
 	while [ $slot -lt 128 ]; do
-		ln -s - "$S/dir/gpu/slot.$slot"
+		ln -s -- - "$S/dir/gpu/slot.$slot"
 		slot=$((slot + 1))
 	done
 	run 'GPUs without a slot are told' 0 '*' \
