@@ -167,6 +167,7 @@ static bool is_own_proc(void)
  */
 static int look_at_new(struct look *look, uint32_t **seen, size_t *seen_count)
 {
+	uint32_t self = (uint32_t)getpid();
 	autofree uint32_t *before = *seen;
 	size_t count, at = 0;
 	int r;
@@ -178,7 +179,7 @@ static int look_at_new(struct look *look, uint32_t **seen, size_t *seen_count)
 
 		while (at < *seen_count && before[at] < pid)
 			at++;
-		if (pid != (uint32_t)getpid() && !(at < *seen_count && before[at] == pid))
+		if (pid != self && !(at < *seen_count && before[at] == pid))
 			look_at(look, pid);
 	}
 	*seen_count = r == 0 ? count : 0;
