@@ -110,7 +110,7 @@ batched 'an allocation without a GPU' 125 'gpulease: Slurm job * has no GPU here
 step() {
 	timeout 60 srun -Q -N1 -n1 "$@"
 }
-run '… and a step' 125 '' 'gpulease: this step of Slurm job * has no GPU*' \
+run '… and a step' 125 '' '*gpulease: this step of Slurm job * has no GPU*' \
 	step timeout 30 "$GPULEASE" true
 run '… but not for a job without one' 0 '' '' step "$GPULEASE" -n 0 true
 run '… nor to look' 0 '*nobody waits*' '' step "$GPULEASE" --status
