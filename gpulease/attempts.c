@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <poll.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 

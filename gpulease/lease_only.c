@@ -12,7 +12,6 @@
 #include "lease_only.h"
 #include "limits.h"
 #include "rights.h"
-#include "watch.h"
 
 enum {
 	LOCK_MS = 1000, /* a process may be stopped that has a lease file locked */

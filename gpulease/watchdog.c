@@ -226,7 +226,8 @@ static void look_for_rest(const struct watchdog_order *order, struct lives *live
 		return;
 	}
 	life_leave_nothing(life);
-	(void)close(LIVE_FD);
+	if (order->live_fd >= 0)
+		(void)close(LIVE_FD);
 }
 
 /* Whether the job is over.  Sets *@wake_ms to when that is to be asked again, if need be. */

@@ -4,6 +4,7 @@
 #include "array.h"
 #include "beacon.h"
 #include "ticket.h"
+#include "token_index.h"
 
 /* Somebody who lives without a lease that can be read. */
 struct unknown {
@@ -18,35 +19,16 @@ struct account {
 	const void *leases;
 	struct unknown *all;
 	size_t count, room;
-	size_t sorted; /* the first so many are, by their tokens */
+	struct token_index index; /* of their tokens */
 };
 
-static struct unknown *find(const struct account *account, const char *token)
+static struct unknown *find(struct account *account, const char *token)
 {
-	size_t low = 0, high = account->sorted;
+	const struct token_items items = { account->all, account->count,
+		sizeof(*account->all), offsetof(struct unknown, job.owner.token) };
+	size_t at = token_index_find(&account->index, &items, token);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(account->all[middle].job.owner.token, token);
-
-		if (order == 0)
-			return &account->all[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = account->sorted; i < account->count; i++)
-		if (strcmp(account->all[i].job.owner.token, token) == 0)
-			return &account->all[i];
-	return NULL;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct unknown *one = a, *other = b;
-
-	return strcmp(one->job.owner.token, other->job.owner.token);
+	return at == SIZE_MAX ? NULL : &account->all[at];
 }
 
 static struct unknown *add(struct account *account, const char *token)
@@ -111,9 +93,6 @@ static int take(struct account *account)
 
 	if (r < 0)
 		return r;
-	if (account->count)
-		qsort(account->all, account->count, sizeof(*account->all), compare);
-	account->sorted = account->count;
 	/* without it nobody who holds a FIFO has a ticket */
 	r = ticket_open_to_read(account->dir->fd, &file);
 	if (r == 0)
@@ -138,6 +117,7 @@ int account_find(const struct statedir *dir, account_has_lease *has_lease,
 	else if (r < 0 && r != -ENOMEM)
 		*ret = (struct account_job){ .ticket = 0 };
 	free(account.all);
+	token_index_release(&account.index);
 	if (r == -ENOMEM)
 		return r;
 	return found || r < 0 ? ACCOUNT_OPEN : 0;

@@ -241,11 +241,7 @@ static void sweep_bell(int folder_fd, const char *name, uint64_t my_pidns)
 /* One of @shares equal parts of all names. */
 static unsigned share_of(const char *name, unsigned shares)
 {
-	unsigned hash = 2166136261u;
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 16777619u;
-	return hash % shares;
+	return (unsigned)(text_hash(TEXT_HASH_BEGIN, name, strlen(name)) % shares);
 }
 
 /* Of a folder with many names a part, another one each time. */
@@ -269,10 +265,10 @@ static void sweep_folder(int at_fd, uint64_t my_pidns,
 	(void)closedir(names);
 }
 
-void beacon_sweep(const struct statedir *dir, uint64_t my_pidns)
+void beacon_sweep(const struct statedir *dir)
 {
-	sweep_folder(dir->live_fd, my_pidns, sweep_live);
-	sweep_folder(dir->bell_fd, my_pidns, sweep_bell);
+	sweep_folder(dir->live_fd, dir->pidns, sweep_live);
+	sweep_folder(dir->bell_fd, dir->pidns, sweep_bell);
 }
 
 int beacon_each_held(

@@ -69,7 +69,7 @@ void beacon_drain(int fd);
  * whose makers are dead.  Of a folder with many names a sweep looks into about a thousand, taken
  * by chance.
  */
-void beacon_sweep(const struct statedir *dir, uint64_t my_pidns);
+void beacon_sweep(const struct statedir *dir);
 
 /*
  * Calls @act with the token of every FIFO in live/ that has a writer, or of which that cannot

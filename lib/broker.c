@@ -70,6 +70,7 @@ static void forget_moved(struct broker *broker)
 /* Leases, lives and probe; GPUs that are new get their files, and are read in turn. */
 int broker_look(struct broker *broker)
 {
+	const char *token = broker->ticket.owner.token;
 	struct snapshot *view = &broker->view;
 	int r;
 
@@ -81,11 +82,9 @@ int broker_look(struct broker *broker)
 	if (view->has_probe && (view->probe.started_ms != broker->adopted_ms ||
 				       view->names.changes != broker->adopted_names)) {
 		broker->adopted_names = view->names.changes;
-		r = inventory_adopt(view, broker->ticket.owner.token);
+		r = inventory_adopt(view, token);
 		if (r == -ENOENT && statedir_repair(view->dir) == 0)
-			r = inventory_adopt(
-				view, broker->ticket.owner
-					      .token); /* the folder had been removed */
+			r = inventory_adopt(view, token); /* the folder had been removed */
 		if (r > 0)
 			r = adopt_new(broker);
 		if (r < 0)
@@ -239,7 +238,7 @@ void broker_finish(struct broker *broker)
 	if (broker->passover.passed.count)
 		broker_ring_behind(broker);
 	if (broker->number % BROKER_SWEEP_EVERY == 0)
-		beacon_sweep(broker->dir, broker->dir->pidns);
+		beacon_sweep(broker->dir);
 }
 
 /* What ended because somebody wanted it, for the history. */

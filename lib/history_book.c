@@ -36,7 +36,6 @@ void history_book_settle(struct history_book *book)
 {
 	if (book->count)
 		qsort(book->entries, book->count, sizeof(*book->entries), compare);
-	book->is_settled = true;
 }
 
 /* The first entry of @ticket, or of a later one. */

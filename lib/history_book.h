@@ -21,7 +21,6 @@ struct history_entry {
 struct history_book {
 	struct history_entry *entries;
 	size_t count, room;
-	bool is_settled;
 };
 
 /* Takes note of @end if it is provisional or exact.  0 or -ENOMEM. */

@@ -202,11 +202,6 @@ struct life *lives_judge_job(struct lives *lives, const struct owner *owner,
 	return lives_judge(lives, owner, true, now_ms);
 }
 
-uint32_t life_pid(const struct life *life)
-{
-	return life->is_orphaned ? life->runs.pid : life->owner.pid;
-}
-
 void life_end(struct life *life, bool is_final, int64_t now_ms)
 {
 	life->process = life->fifo = LIFE_ENDED;

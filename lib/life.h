@@ -74,9 +74,6 @@ struct life *lives_judge(
 struct life *lives_judge_job(struct lives *lives, const struct owner *owner,
 	const struct command *runs, int64_t now_ms);
 
-/* The process that is followed: the owner, or the command of one that has ended. */
-uint32_t life_pid(const struct life *life);
-
 /*
  * Whether ->status of a process that has ended may still become known: nobody has waited for
  * it yet.  Nothing tells when that changes; look again after a moment.

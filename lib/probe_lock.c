@@ -3,7 +3,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "clock.h"
 #include "fdio.h"
 #include "probe_lock.h"
 #include "record.h"

@@ -29,8 +29,6 @@ struct snapshot_lease {
 	int64_t alive_ms, dead_ms, over_ms; /* when this process saw it so; 0: never */
 	int status;                         /* its exit status, -1: not known */
 	bool is_unclear; /* as a record says a process of it lives, which cannot be seen */
-	uint32_t
-		left_pid; /* a process of it that lives after its owner, 0: none is known */
 	enum aside aside;
 	int64_t sent_back_ms; /* when it ends because it is sent back; 0: it is not */
 	bool is_cancelled;    /* by @cancelled_by, as a waiter knows */

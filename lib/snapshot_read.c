@@ -52,10 +52,6 @@ static int judge_lease(
 		life_leave(&snapshot->lives, life, &left, false, now_ms);
 	seen->is_unclear = life->rest == LIFE_LIVES && life_wants_look(life);
 	snapshot->is_any_unclear = snapshot->is_any_unclear || seen->is_unclear;
-	seen->left_pid = life->rest == LIFE_LIVES &&
-					 life->left_behind.pidns == snapshot->dir->pidns
-				 ? life->left_behind.pid
-				 : 0;
 	seen->is_dead = life_is_dead(life);
 	seen->is_over = life_is_over(life);
 	seen->is_orphaned = life->is_orphaned;

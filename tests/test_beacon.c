@@ -274,7 +274,7 @@ static void a_sweep_removes_what_the_dead_have_left(void **state)
 		assert_true(fixture_exists(dir.fd, folders[i], dead.token));
 		make_temporary(dir.fd, folders[i], &dead, name, sizeof(name));
 	}
-	beacon_sweep(&dir, dir.pidns);
+	beacon_sweep(&dir);
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
 		assert_false(fixture_exists(dir.fd, folders[i], dead.token));
 		assert_false(fixture_exists(dir.fd, folders[i], name));
@@ -298,7 +298,7 @@ static void a_sweep_spares_the_living(void **state)
 	}
 	assert_int_equal(scratch_write(s, "live/notes", ""), 0);
 	assert_int_equal(scratch_write(s, "bell/tmp.x", ""), 0);
-	beacon_sweep(&dir, dir.pidns);
+	beacon_sweep(&dir);
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
 		assert_true(fixture_exists(dir.fd, folders[i], other.owner.token));
 		assert_true(fixture_exists(dir.fd, folders[i], mine));
@@ -318,11 +318,11 @@ static void a_sweep_rings_no_bell(void **state)
 
 	beacon_ring(&dir, owner.token);
 	before = fixture_open_fds();
-	beacon_sweep(&dir, dir.pidns);
+	beacon_sweep(&dir);
 	assert_int_equal(fixture_open_fds(), before);
 	assert_true(fixture_is_ready(bell, POLLIN)); /* the ring has not been stolen */
 	beacon_drain(bell);
-	beacon_sweep(&dir, dir.pidns);
+	beacon_sweep(&dir);
 	assert_false(fixture_is_ready(bell, POLLIN));
 	close_fd(&bell);
 	statedir_release(&dir);
@@ -388,10 +388,10 @@ static void a_folder_with_many_names_is_swept_part_by_part(void **state)
 	unsigned sweeps = 0, left = DEAD;
 
 	make_dead_bells(&dir, DEAD);
-	beacon_sweep(&dir, dir.pidns);
+	beacon_sweep(&dir);
 	assert_true(count_names(dir.bell_fd) > DEAD / 3); /* it costs no more than that */
 	while (left > 1 && sweeps++ < MOST) {
-		beacon_sweep(&dir, dir.pidns);
+		beacon_sweep(&dir);
 		left = count_names(dir.bell_fd);
 	}
 	assert_int_equal(left, 1);
