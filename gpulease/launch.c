@@ -179,7 +179,7 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 
 void launch_witness(const struct launch *launch)
 {
-	struct leftover_search search = LEFTOVER_OF(launch->owner);
+	struct owner left;
 	struct watchdog_order order = {
 		.dir = &launch->context->dir,
 		.job = launch->ticket,
@@ -190,7 +190,7 @@ void launch_witness(const struct launch *launch)
 	};
 
 	if (launch->live_fd < 0 || gpuset_is_empty(&launch->gpus) ||
-		leftover_find(&search, 1, order.dir->pidns, true) < 0 || !search.is_found)
+		leftover_find_of(launch->owner, order.dir->pidns, &left) <= 0)
 		return;
 	/* else the process that is about to take the GPUs sees what is left, if it can */
 	(void)!watchdog_start(&order);

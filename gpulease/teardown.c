@@ -37,10 +37,9 @@ static bool fifo_is_held(struct teardown *teardown)
 static bool has_kin(const struct teardown *teardown)
 {
 	const struct broker *broker = teardown->broker;
-	struct leftover_search search = LEFTOVER_OF(&broker->ticket.owner);
+	struct owner left;
 
-	return leftover_find(&search, 1, broker->dir->pidns, true) == 0 &&
-	       search.is_found;
+	return leftover_find_of(&broker->ticket.owner, broker->dir->pidns, &left) > 0;
 }
 
 static void kill_kin(const struct teardown *teardown)

@@ -197,14 +197,13 @@ static void end_its_processes(const struct watchdog_order *order)
 
 static void give_back(const struct watchdog_order *order)
 {
-	struct leftover_search search = LEFTOVER_OF(&order->owner);
+	struct owner left;
+	bool is_left = leftover_find_of(&order->owner, view.dir->pidns, &left) > 0;
 
 	/* what cannot be killed keeps the lease */
-	if (leftover_find(&search, 1, view.dir->pidns, true) < 0)
-		search.is_found = false;
-	for (int left = LOCK_TRIES; left > 0; left--)
+	for (int tries = LOCK_TRIES; tries > 0; tries--)
 		if (commit_release(&view, order->owner.token, &order->gpus,
-			    search.is_found ? &search.found : NULL) != COMMIT_LOCKED)
+			    is_left ? &left : NULL) != COMMIT_LOCKED)
 			break;
 	beacon_ring_all(view.dir);
 }
@@ -218,11 +217,10 @@ static void give_back(const struct watchdog_order *order)
 static void look_for_rest(const struct watchdog_order *order, struct lives *lives,
 	struct life *life, int64_t now_ms)
 {
-	struct leftover_search search = LEFTOVER_OF(&order->owner);
-	int r = leftover_find(&search, 1, lives->dir->pidns, true);
+	struct owner left;
 
-	if (r == 0 && search.is_found) {
-		life_leave(lives, life, &search.found, true, now_ms);
+	if (leftover_find_of(&order->owner, lives->dir->pidns, &left) > 0) {
+		life_leave(lives, life, &left, true, now_ms);
 		return;
 	}
 	life_leave_nothing(life);

@@ -83,8 +83,9 @@ int broker_look(struct broker *broker)
 				       view->names.changes != broker->adopted_names)) {
 		broker->adopted_names = view->names.changes;
 		r = inventory_adopt(view, token);
+		/* -ENOENT: the folder had been removed */
 		if (r == -ENOENT && statedir_repair(view->dir) == 0)
-			r = inventory_adopt(view, token); /* the folder had been removed */
+			r = inventory_adopt(view, token);
 		if (r > 0)
 			r = adopt_new(broker);
 		if (r < 0)

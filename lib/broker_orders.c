@@ -68,17 +68,16 @@ static void leave_ticket(struct broker *broker, const struct broker_debt *debt)
 	(void)!ticket_rewrite(&broker->queue.file, debt->number, &before);
 }
 
-/* What the attempt has left although it was swept cannot be ended, and keeps the lease. */
+/* A process of the attempt that teardown could not end keeps the lease. */
 static int release(struct broker *broker, const struct broker_debt *debt)
 {
-	struct owner before = broker->ticket.owner;
-	struct leftover_search search = LEFTOVER_OF(&before);
+	struct owner before = broker->ticket.owner, left;
+	bool is_left;
 
 	text_copy(before.token, sizeof(before.token), debt->token);
-	if (leftover_find(&search, 1, broker->dir->pidns, false) < 0)
-		search.is_found = false;
-	return commit_release(&broker->view, debt->token, &debt->gpus,
-		search.is_found ? &search.found : NULL);
+	is_left = leftover_find_of(&before, broker->dir->pidns, &left) > 0;
+	return commit_release(
+		&broker->view, debt->token, &debt->gpus, is_left ? &left : NULL);
 }
 
 int broker_give_back(struct broker *broker)

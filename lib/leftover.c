@@ -194,29 +194,45 @@ static bool is_any_missing(const struct look *look)
 	return false;
 }
 
-int leftover_find(struct leftover_search searches[], size_t count, uint64_t my_pidns,
-	bool is_thorough)
+static int look_at_all(struct look *look)
 {
-	struct look look = { .searches = searches,
-		.count = count,
-		.my_pidns = my_pidns,
-		.is_thorough = is_thorough };
 	autofree uint32_t *pids = NULL;
 	size_t pid_count = 0;
 	int r = 0;
 
-	look.is_own = getuid() != 0;
-	for (size_t i = 0; i < count; i++) {
-		searches[i].is_found = false;
-		look.is_own = look.is_own && searches[i].owner->uid == getuid();
+	look->is_own = getuid() != 0;
+	for (size_t i = 0; i < look->count; i++) {
+		look->searches[i].is_found = false;
+		look->is_own = look->is_own && look->searches[i].owner->uid == getuid();
 	}
 	if (!is_own_proc())
 		return -ENOTSUP;
 	for (int left = LISTS_MAX; left > 0; left--) {
-		look.has_missed = false;
-		r = look_at_new(&look, &pids, &pid_count);
-		if (r < 0 || !look.has_missed || !is_any_missing(&look))
+		look->has_missed = false;
+		r = look_at_new(look, &pids, &pid_count);
+		if (r < 0 || !look->has_missed || !is_any_missing(look))
 			break;
 	}
 	return r;
+}
+
+int leftover_find(struct leftover_search searches[], size_t count, uint64_t my_pidns)
+{
+	struct look look = { .searches = searches, .count = count, .my_pidns = my_pidns };
+
+	return look_at_all(&look);
+}
+
+int leftover_find_of(const struct owner *owner, uint64_t my_pidns, struct owner *ret)
+{
+	struct leftover_search search = LEFTOVER_OF(owner);
+	struct look look = {
+		.searches = &search, .count = 1, .my_pidns = my_pidns, .is_thorough = true
+	};
+	int r = look_at_all(&look);
+
+	if (r < 0)
+		return r;
+	*ret = search.found;
+	return search.is_found;
 }

@@ -19,18 +19,24 @@ struct leftover_search {
 	struct owner found; /* the one that was started first; without a token */
 };
 
+#define LEFTOVER_OF(owner_) ((struct leftover_search){ .owner = (owner_) })
+
 /*
  * Looks for the processes of @count leases, this process excepted.  The tag of a process tells
  * of its lease; where the tag could not be set the environment does, too, as far as that can be
- * read.  With @is_thorough so does the environment of each process with a higher pid than the
- * owner: a process can take its tag away.  0; -ENOTSUP where /proc shows another pid namespace or
- * nothing; or another negative errno.
+ * read.  0; -ENOTSUP where /proc shows another pid namespace or nothing; or another negative errno.
  */
-MUST_CHECK int leftover_find(struct leftover_search searches[], size_t count,
-	uint64_t my_pidns, bool is_thorough);
+MUST_CHECK int leftover_find(
+	struct leftover_search searches[], size_t count, uint64_t my_pidns);
 
-/* The search for what one lease has left. */
-#define LEFTOVER_OF(owner_) ((struct leftover_search){ .owner = (owner_) })
+/*
+ * The same for the lease of @owner alone, by a process that looks after it, and which may take
+ * longer.  The environment of each process with a higher pid than the owner counts, too: a process
+ * can take its tag away.  1: *@ret is the process that was started first; 0: none is left; or a
+ * negative errno as above.
+ */
+MUST_CHECK int leftover_find_of(
+	const struct owner *owner, uint64_t my_pidns, struct owner *ret);
 
 /* As text for a record: "PID,START,PIDNS,INODE"; and back: 0 or -EBADMSG.  Pure. */
 enum { LEFTOVER_TEXT_SIZE = 80 };

@@ -62,7 +62,7 @@ int snapshot_look(struct snapshot *snapshot, const struct gpuset *set, int64_t n
 	for (size_t i = 0; i < snapshot->lease_count; i++)
 		if (unsettled(snapshot, i, set))
 			searches[count++] = LEFTOVER_OF(&snapshot->leases[i].lease.owner);
-	r = leftover_find(searches, count, snapshot->dir->pidns, false);
+	r = leftover_find(searches, count, snapshot->dir->pidns);
 	if (r == -ENOMEM)
 		return r;
 	/* where this process cannot look, the FIFO has decided */

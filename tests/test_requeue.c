@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "commit.h"
 #include "fixture_broker.h"
+#include "kin.h"
 
 enum { GPUS = 2 };
 
@@ -212,6 +213,48 @@ static void all_records_say_so_and_the_fifo_is_gone(void **state)
 		lease_unlock(&files[slot]);
 	}
 	assert_int_equal(broker_give_back(&broker), 0); /* once */
+}
+
+/* Starts a process with @token in its environment and no tag; returns once it is executed. */
+static pid_t start_without_tag(const char *token)
+{
+	char entry[64], byte;
+	char *const argv[] = { (char[]){ "sleep" }, (char[]){ "1000" }, NULL };
+	char *const envp[] = { entry, NULL };
+	int ends[2];
+	pid_t pid;
+
+	(void)snprintf(entry, sizeof(entry), KIN_TOKEN_VARIABLE "=%s", token);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		(void)execve("/bin/sleep", argv, envp);
+		_exit(127);
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	(void)close(ends[0]);
+	return pid;
+}
+
+static void a_process_that_teardown_could_not_end_keeps_the_lease(void **state)
+{
+	struct lease lease;
+	struct owner left;
+	pid_t pid;
+
+	(void)state;
+	join(&broker, 1, "0");
+	fixture_check_turn(&broker, BROKER_GRANTED);
+	pid = start_without_tag(broker.ticket.owner.token);
+	requeue();
+	assert_int_equal(broker_give_back(&broker), 0);
+	assert_true(read_lease(0, &lease));
+	assert_true(lease.released_ms > 0);
+	assert_int_equal(leftover_parse(lease.left, &left), 0);
+	assert_int_equal(left.pid, pid);
+	fixture_kill(&pid);
 }
 
 /* Waits for an event; false where there was none. */
@@ -495,6 +538,7 @@ int main(void)
 		TEST(a_new_ticket_file_between_attempts_is_joined),
 		TEST(until_it_is_given_back_nobody_gets_it),
 		TEST(all_records_say_so_and_the_fifo_is_gone),
+		TEST(a_process_that_teardown_could_not_end_keeps_the_lease),
 		TEST(the_bell_wakes_who_waits),
 		TEST(who_has_no_bell_any_more_is_woken_by_the_fifo),
 		TEST(a_lock_that_is_not_to_be_had_is_waited_for),

@@ -57,7 +57,7 @@ static inline void left_measure(
 			struct leftover_search search = LEFTOVER_OF(&owner);
 			int64_t begun_ns = now_ns(), ns;
 
-			if (leftover_find(&search, 1, owner.pidns, false) < 0)
+			if (leftover_find(&search, 1, owner.pidns) < 0)
 				_exit(1);
 			ns = now_ns() - begun_ns;
 			(void)!write(ends[1], &ns, sizeof(ns));
