@@ -101,6 +101,9 @@ static void say_limit(const struct watchdog_order *order)
 		(void)poll(NULL, 0, wait_ms);
 }
 
+/* As long as this process holds the FIFO of the lease, it never sees the end of it. */
+static bool is_witness;
+
 /* --- letting go -------------------------------------------------------------------- */
 
 /* Puts the directory and the FIFO where they are kept. */
@@ -118,6 +121,7 @@ static int keep_descriptors(const struct watchdog_order *order, struct statedir 
 		(void)close(LIVE_FD);
 	else if (dup3(live_fd, LIVE_FD, O_CLOEXEC) < 0 && errno != EINVAL)
 		return -errno;
+	is_witness = live_fd >= 0;
 	return 0;
 }
 
@@ -149,15 +153,16 @@ static int let_go(const struct watchdog_order *order, struct statedir *dir)
 	return r;
 }
 
+/* @fifo_fd -1: the FIFO tells nothing. */
 static void wait_for(
-	struct watch *watch, const struct life *life, bool fifo_too, int64_t until_ms)
+	struct watch *watch, const struct life *life, int fifo_fd, int64_t until_ms)
 {
 	watch_begin(watch);
 	watch_until(watch, until_ms);
-	if (life->unwatchable_ms)
+	if (life->pidfd < 0 && life->left_fd < 0 && fifo_fd < 0)
 		watch_until(watch, clock_boot_ms() + 1000);
 	if (watch_add(watch, life->pidfd, POLLIN) == 0 &&
-		(!fifo_too || watch_add(watch, life->fifo_fd, 0) == 0) &&
+		watch_add(watch, fifo_fd, 0) == 0 &&
 		watch_add(watch, life->left_fd, POLLIN) == 0)
 		(void)!watch_wait(watch);
 }
@@ -224,8 +229,9 @@ static void look_for_rest(const struct watchdog_order *order, struct lives *live
 		return;
 	}
 	life_leave_nothing(life);
-	if (order->live_fd >= 0)
+	if (is_witness)
 		(void)close(LIVE_FD);
+	is_witness = false;
 }
 
 /* Whether the job is over.  Sets *@wake_ms to when that is to be asked again, if need be. */
@@ -282,7 +288,8 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 			terminate_step(&termination, life, lives->dir->pidns, now_ms,
 				&wake_ms) != TERMINATE_LATER)
 			break;
-		wait_for(&watch, life, !order->is_step, wake_ms);
+		wait_for(&watch, life, order->is_step || is_witness ? -1 : life->fifo_fd,
+			wake_ms);
 	}
 	return termination.begun_ms != 0;
 }

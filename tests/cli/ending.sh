@@ -85,4 +85,19 @@ if [ "$tells_status" ]; then
 else
 	skip 'each with its status' 'nobody is told how a process has ended'
 fi
+
+# Then nothing shows a watchdog the end of a job: it holds the FIFO itself.
+without_pidfds
+holder unwatched --config "$S/conf" -n 1
+release_all unwatched
+ends=$((ends + 1))
+is 'without pidfds the end is told, too' wait_until 'told "$ends"'
+is 'and the watchdog goes' wait_until '[ "$(watchdogs)" -eq 0 ]'
+"$GPULEASE" --config "$S/conf" -n 1 -- \
+	sh -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$1"' sh "$S/left"
+is 'a process that a job has left keeps its watchdog' [ "$(watchdogs)" -eq 1 ]
+kill -KILL "$(cat "$S/left")"
+ends=$((ends + 1))
+is 'until that has ended' wait_until '[ "$(watchdogs)" -eq 0 ]'
+is 'and then the end is told' told "$ends"
 finish

@@ -170,6 +170,13 @@ configured() {
 	GPULEASE=$S/configured
 }
 
+# without_pidfds: from now on $GPULEASE is the same program as under an old kernel.
+without_pidfds() {
+	printf '#!/bin/sh\nexec %s enosys %s "$@"\n' "$TOOLS/nopidfd" "$GPULEASE" >"$S/without"
+	chmod +x "$S/without"
+	GPULEASE=$S/without
+}
+
 # with_driver: from now on the simulated driver tests/bin/nvidia-smi, told what to show by
 # files in $FAKE_SMI_DIR, and a state directory of its own.
 with_driver() {
