@@ -266,9 +266,9 @@ void batch_stop_job(struct batch_runner *runner, struct batch_job *job)
 		batch_child_stop(job);
 		return;
 	}
-	/* a number alone may be anybody's by now */
+	/* a number alone may be another process's by now: its start time was compared just now */
 	life = judge(runner, job, clock_boot_ms());
-	if (life && life->process == LIFE_LIVES && life->pidfd >= 0 && !life->is_orphaned)
+	if (life && life->process == LIFE_LIVES && !life->is_orphaned)
 		(void)!process_signal(
 			job->owner.pid, life->pidfd, job->owner.uid, SIGTERM);
 	else

@@ -318,6 +318,13 @@ told_of_others() {
 	ended c
 	is 'one that is interrupted' [ "$(event ended 1 | member interrupted)" = true ]
 	is 'as well' [ "$(event ended 1)" = "$(grep '"event": "ended"' "$S/c.out")" ]
+	pidfds=$GPULEASE
+	without_pidfds
+	adopted "$S/held a"
+	kill -INT "$(pid_of c)"
+	ended c
+	is 'also without pidfds' [ "$(event ended 1 | member interrupted)" = true ]
+	GPULEASE=$pidfds
 	oom='echo "torch.OutOfMemoryError: CUDA out of memory." >&2; exit 1'
 	adopted "[vram=2000 retries=1] [ -e $S/a.go ] && exec $S/held b; $S/held a; $oom" --json
 	go a
