@@ -66,7 +66,7 @@ static struct room beside_head(
 	uint64_t margin_mib = plan->facts->margin_mib;
 	struct room room = { .leases = 0 };
 
-	if (at_ms == INT64_MAX)
+	if (at_ms == INT64_MAX) /* no limit says when */
 		return room;
 	room = room_then(plan, slot, at_ms, REMAINS_STAY);
 	room_take(&room, &plan->facts->gpus[slot], &row->need);

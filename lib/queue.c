@@ -262,9 +262,9 @@ int queue_find(struct queue *queue, uint64_t number, struct queue_row *row)
 
 void queue_move_hint(struct queue *queue, uint64_t hint)
 {
-	if (hint <= queue->header.hint)
-		return;
-	ticket_read_header(&queue->file, &queue->header);
+	/* another process may have moved it meanwhile */
+	if (hint > queue->header.hint)
+		ticket_read_header(&queue->file, &queue->header);
 	if (hint <= queue->header.hint)
 		return;
 	queue->header.hint = hint;

@@ -18,7 +18,7 @@ trap 'exit 130' INT TERM HUP
 
 copy=$work/copy
 chosen=" $* "
-number=0 missed=0
+number=0 missed=0 sound=' '
 
 bail() {
 	echo "Bail out! $*"
@@ -35,7 +35,8 @@ copy_source() {
 }
 
 # What scripts need beside the program.
-tools='b/tests/tools/attack b/tests/tools/fakesmi b/tests/tools/jsoncheck b/tests/tools/onterminal'
+tools='b/tests/tools/attack b/tests/tools/fakesmi b/tests/tools/jsoncheck b/tests/tools/nopidfd \
+b/tests/tools/onterminal'
 
 # build TEST…: builds them in the copy.
 build() {
@@ -95,6 +96,24 @@ restore() {
 	changed=
 }
 
+# A test that fails anyway proves nothing: the first time that one of $tests is needed.
+check_sound() {
+	for test in $tests; do
+		case $sound in
+		*" $test "*) continue ;;
+		esac
+		build "$test" || {
+			sed 's/^/# /' "$work/log"
+			bail "the source does not build"
+		}
+		passes "$test" || {
+			sed 's/^/# /' "$work/out"
+			bail "$test fails without any mutant"
+		}
+		sound="$sound$test "
+	done
+}
+
 # mutant NAME TEST… [-- OLD NEW]…: each TEST has to fail once all is changed.
 mutant() {
 	name=$1 tests='' changed=''
@@ -107,6 +126,7 @@ mutant() {
 	"  " | *" $name "*) ;;
 	*) return ;;
 	esac
+	check_sound
 	while [ $# -gt 0 ]; do
 		change "$2" "$3"
 		shift 3
@@ -134,34 +154,14 @@ judge() {
 	done
 }
 
-# Tests that fail anyway prove nothing.
-check_sound() {
-	sound="owner beacon life ticket queue commit snapshot policy room choice usage \
-plan_properties limits turn requeue outcome hold care preempt history \
-batch_child batch_file batch_journal batch_jobs batch_match batch_plan \
-batch.sh batch_board.sh batch_disk.sh batch_live.sh batch_resume.sh hardened_batch.sh"
-	# shellcheck disable=SC2086 # one word each
-	build $sound || {
-		sed 's/^/# /' "$work/log"
-		bail "the source does not build"
-	}
-	for test in $sound; do
-		passes "$test" || {
-			sed 's/^/# /' "$work/out"
-			bail "$test fails without any mutant"
-		}
-	done
-}
-
 copy_source || bail "cannot copy the source"
-check_sound
 
 # --- the plan under the locks ---------------------------------------------------------------
 
 mutant no-second-plan turn \
 	-- 'if (again.kind != VERDICT_START || !gpuset_equals(&again.gpus, &set) ||' 'if ('
 mutant no-lock commit \
-	-- 'if (flock(file->fd, LOCK_EX | LOCK_NB) == 0) {' 'if (file->fd >= 0) {'
+	-- 'if (flock(file->fd, how) == 0) {' 'if (file->fd >= 0) {'
 mutant locks-in-order-of-slots commit \
 	-- 'for (; at > 0 && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,' \
 	'for (; false && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,'
@@ -176,8 +176,8 @@ mutant one-record-shows-one-gpu snapshot turn \
 drained='broker->bell_fd); /* before reading, never after: a ring is not lost */'
 mutant bell-drained-after-reading turn \
 	-- "$drained" '-1);' \
-	-- '	ended = end_turn(broker);' \
-	'	beacon_drain(broker->bell_fd); ended = end_turn(broker);'
+	-- '	ended = end_turn(broker, is_spinning);' \
+	'	beacon_drain(broker->bell_fd); ended = end_turn(broker, is_spinning);'
 mutant bell-not-drained turn \
 	-- "$drained" '-1);'
 
@@ -186,7 +186,8 @@ mutant bell-not-drained turn \
 mutant fifo-not-read beacon life turn \
 	-- '	state = beacon_look_again(fd);' '	state = BEACON_HELD;'
 mutant half-fired-is-over life snapshot commit \
-	-- 'return life_is_dead(life) && life->fifo == LIFE_ENDED;' 'return life_is_dead(life);'
+	-- 'return life_is_dead(life) && life->fifo == LIFE_ENDED && life->rest' \
+	'return life_is_dead(life) && life->rest'
 
 # --- who a process is -----------------------------------------------------------------------
 
@@ -270,12 +271,12 @@ mutant links-not-looked-at choice \
 # --- the head, and who goes past it ---------------------------------------------------------
 
 mutant backfill-without-a-limit policy plan_properties \
-	-- 'return plan->backfill_ms && row->limit_ms &&' 'return plan->backfill_ms &&'
+	-- 'return bound_ms && row->limit_ms &&' 'return bound_ms &&'
 mutant backfill-past-the-start policy \
 	-- 'plan->facts->now_ms + row->limit_ms + row->grace_ms + BACKFILL_MARGIN_MS <=' \
 	'plan->facts->now_ms + row->grace_ms + BACKFILL_MARGIN_MS <='
 mutant backfill-of-what-has-no-end policy \
-	-- 'if (at_ms == INT64_MAX) /* nobody knows */' 'if (false)'
+	-- 'if (at_ms == INT64_MAX) /* no limit says when */' 'if (false)'
 mutant beside-the-head-without-it policy \
 	-- 'room_take(&room, &plan->facts->gpus[slot], &row->need);' '(void)row;'
 mutant beside-the-head-again-and-again plan_properties \
@@ -287,7 +288,8 @@ mutant who-starts-takes-nothing policy plan_properties \
 mutant the-end-of-the-head-unseen turn \
 	-- '		verdict.kind == VERDICT_LEASED)' '		false)'
 mutant closed-too-early policy \
-	-- 'if (plan->backfill_ms || !gpuset_has(&plan->reserved, (unsigned)slot) ||' 'if ('
+	-- 'if (!gpuset_has(&plan->reserved, (unsigned)slot) ||' 'if (' \
+	-- '			plan->heads[plan->head_of[slot]].backfill_ms ||' ''
 
 # --- the order, and what holds back ---------------------------------------------------------
 
@@ -314,7 +316,7 @@ mutant who-starts-is-not-counted policy \
 	-- 'quota->all.percent += percent;' '(void)percent;' \
 	-- 'user->percent += percent;' '(void)user;'
 mutant the-head-keeps-no-quota policy plan_properties \
-	-- ' && leaves_quota(plan, row))' ')'
+	-- '(ends_before_all(plan, row) || leaves_quota(plan, row)))' 'true)'
 mutant a-broken-gpu-holds-within-a-limit policy \
 	-- 'if (gpuset_count(&candidates) < row->gpus) {' 'if (false) {'
 mutant past-the-head-while-something-is-left policy plan_properties \
@@ -341,7 +343,7 @@ mutant what-was-put-back-overwritten commit \
 mutant a-record-too-many commit \
 	-- '	if (r == 0 && !free_at)' '	if (false)'
 mutant fifo-outlives-its-record commit \
-	-- '	beacon_remove(view->dir->fd, BEACON_LIVE, lease->owner.token);' '	(void)lease;'
+	-- '	beacon_remove(view->dir, BEACON_LIVE, lease->owner.token);' '	(void)lease;'
 
 # --- whose memory ---------------------------------------------------------------------------
 
@@ -365,7 +367,7 @@ mutant the-dead-still-count usage \
 # --- jobs that are tried again --------------------------------------------------------------
 
 mutant given-back-is-still-held requeue \
-	-- '	if (seen->lease.released_ms && !life_is_over(life))' '	if (false)'
+	-- '	if (seen->lease.released_ms)' '	if (false)'
 mutant nothing-is-given-back requeue \
 	-- '		lease.released_ms = clock_boot_ms();' '		lease.released_ms = 0;'
 mutant the-old-fifo-is-kept requeue \
@@ -386,7 +388,7 @@ mutant oom-retry-has-no-more care \
 mutant who-was-interrupted-goes-on care \
 	-- '	if (end->wait_status == 0 || was_interrupted(end))' '	if (end->wait_status == 0)'
 mutant who-was-told-goes-back-into-the-queue care \
-	-- '	if (end->was_told)' '	if (false)'
+	-- '	if (end->was_told || end->is_done)' '	if (end->is_done)'
 
 # --- who may be preempted -------------------------------------------------------------------
 
@@ -394,8 +396,7 @@ mutant anybody-may-be-preempted preempt \
 	-- '	return record->is_preemptible && record->is_supervised &&' \
 	'	return record->is_supervised &&'
 mutant by-anybody preempt \
-	-- '	       lease->is_of_this_boot && !lease->is_dead && record->priority < priority;' \
-	'	       lease->is_of_this_boot && !lease->is_dead && priority;'
+	-- '	       record->priority < priority;' '	       (priority || true);'
 
 mutant who-is-set-aside-counts-for-limits preempt \
 	-- '!lease->is_over && lease->aside == ASIDE_NOT)' '!lease->is_over)'
