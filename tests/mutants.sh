@@ -429,10 +429,10 @@ mutant batch-death-of-the-runner-unseen batch_child batch_resume.sh \
 mutant batch-started-told-too-late batch_child \
 	-- '	int r = batch_tell_started(order->broker, order->launch, order->waited_ms);' \
 	'	int r = 0;' \
-	-- '	watched->command = fork();' \
-	'	watched->command = fork();
-	if (watched->command > 0)
-		r = batch_tell_started(order->broker, order->launch, order->waited_ms);'
+	-- '		(void)!write(ends[1], "!", 1);' \
+	'		(void)!write(ends[1], "!", 1);
+		(void)!batch_tell_started(watched->order->broker, watched->order->launch,
+			watched->order->waited_ms);'
 mutant batch-interrupted-is-done batch_child batch_resume.sh \
 	-- 'event->is_interrupted = was_interrupted(attempt->end);' \
 	'event->is_interrupted = false && was_interrupted(attempt->end);'

@@ -130,7 +130,7 @@ static void pages_that_no_process_needs_are_given_back(void **state)
 	(void)append_of(&dead, TICKET_GRANTED, "00000000000000000000000000000000");
 	fill_to(5 * GROUP + 1);
 	assert_int_equal(fstat(queue.file.fd, &before), 0);
-	sweep(3);
+	sweep(5); /* one group each at least, however slow the machine is */
 	assert_int_equal(fstat(queue.file.fd, &after), 0);
 	assert_int_equal(after.st_size, before.st_size); /* numbers go on */
 	assert_true(after.st_blocks < before.st_blocks);
