@@ -31,7 +31,7 @@ struct ahead {
 /*
  * Whether the owner of a ticket ahead looks after those before it, too.  When this began other
  * owners may not have taken their turn yet.  One that waits for a job does not, and one that is
- * stuck does so in vain.
+ * stuck does so in vain.  A ticket that the plan starts has none before it to look after.
  */
 static bool is_looker(struct broker *broker, const struct queue_row *row)
 {
@@ -42,7 +42,8 @@ static bool is_looker(struct broker *broker, const struct queue_row *row)
 	if (broker->now_ms - broker->ahead_since_ms >= RECENT_MS &&
 		clock_age_ms(broker->now_ms, ticket->turn_ms) > RECENT_MS)
 		return false;
-	return !ticket->stuck[0] && !request->after[0] && !request->after_ok[0] &&
+	return !passover_plans_start(&broker->passover, row->number) &&
+	       !ticket->stuck[0] && !request->after[0] && !request->after_ok[0] &&
 	       !request->is_singleton && ticket->not_before_ms <= broker->now_ms &&
 	       plan_could_start(&broker->plan, &wanted) && broker_counts(broker, row);
 }

@@ -130,12 +130,20 @@ void passover_plan_begin(struct passover *passover)
 		passover->starts[i].is_planned = false;
 }
 
-static struct passover_start *find_start(struct passover *passover, uint64_t number)
+static struct passover_start *find_start(
+	const struct passover *passover, uint64_t number)
 {
 	for (size_t i = 0; i < passover->start_count; i++)
 		if (passover->starts[i].number == number)
 			return &passover->starts[i];
 	return NULL;
+}
+
+bool passover_plans_start(const struct passover *passover, uint64_t number)
+{
+	const struct passover_start *start = find_start(passover, number);
+
+	return start && start->is_planned;
 }
 
 int passover_plan_start(

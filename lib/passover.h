@@ -75,6 +75,9 @@ void passover_plan_begin(struct passover *passover);
 MUST_CHECK int passover_plan_start(struct passover *passover, const struct queue_row *row,
 	const struct gpuset *gpus);
 
+/* Whether the last plan starts ticket @number, on GPUs. */
+bool passover_plans_start(const struct passover *passover, uint64_t number);
+
 /*
  * What a waiter knows of a set of GPUs: whether it could take them itself, now or as far as it
  * has seen lately (no file is locked, and a sound probe that began after the last lease on them

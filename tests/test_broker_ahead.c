@@ -115,6 +115,14 @@ static void the_eighth_waits_for_seven(void **state)
 	assert_true(looks());
 }
 
+static void a_ticket_that_the_plan_starts_does_not_count(void **state)
+{
+	(void)state;
+	append(2, "", 0); /* both GPUs are free, and its owner does not act */
+	take_turn();
+	assert_true(looks());
+}
+
 static void the_ninth_has_no_such_timer(void **state)
 {
 	(void)state;
@@ -181,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(eight_look_one_second_after_each_other),
 		TEST(the_eighth_waits_for_seven),
+		TEST(a_ticket_that_the_plan_starts_does_not_count),
 		TEST(the_ninth_has_no_such_timer),
 		TEST(the_further_behind_the_more_rarely),
 		TEST(it_looks_when_the_eight_are_stopped_themselves),
