@@ -74,6 +74,7 @@ struct broker {
 	bool has_rejoined;     /* the ticket file was lost, the number is a new one */
 	int64_t now_ms, wake_ms;
 	int64_t ahead_since_ms; /* since when only tickets ahead keep it from starting; 0: not */
+	bool is_first;          /* no ticket that counts was before it at the last turn */
 	uint64_t hint;          /* what the hint may be moved to */
 	uint64_t broken_ticket; /* an unreadable record, and since when */
 	int64_t broken_since_ms;

@@ -112,6 +112,7 @@ static int plan_other(
 
 	if (!broker_counts(broker, row))
 		return 0;
+	broker->is_first = false;
 	/* for ever, too, until it notices */
 	r = hold_judge(&broker->book, row, false, &held);
 	if (r < 0 || plan->is_cut) /* then it was for the name alone */
@@ -144,6 +145,7 @@ static int plan_ahead(struct broker *broker, enum plan_purpose purpose)
 	struct queue_row row;
 	int r;
 
+	broker->is_first = true;
 	plan_begin(plan, &broker->view.facts);
 	queue_order_begin(&cursor, broker_place(broker));
 	while ((r = queue_next_in_order(&broker->queue, &cursor, &row)) == 0) {

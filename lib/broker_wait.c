@@ -1,3 +1,5 @@
+#include <time.h>
+
 #include "broker_parts.h"
 #include "clock.h"
 
@@ -5,8 +7,10 @@ enum {
 	PROBE_AGAIN_MS = 1000, /* then 2, 4 … */
 	PROBE_AGAIN_MAX_MS = 30000,
 	LINGER_AGAIN_MS = 10000,
-	DAMAGE_MS = 15000,     /* between two looks for damage */
-	UNWATCHABLE_MS = 1000, /* the longest time between two looks at such an owner */
+	DAMAGE_MS = 15000,      /* between two looks for damage */
+	UNWATCHABLE_MS = 1000,  /* the longest time between two looks at such an owner */
+	STAND_BACK_NS = 250000, /* for each ticket between the first and our own */
+	STAND_BACK_MOST = 64,
 };
 
 static bool has_beside_leases(const struct snapshot_gpu *gpu)
@@ -211,6 +215,23 @@ static bool is_damaged(const struct broker *broker)
 }
 
 /*
+ * The end of a lease wakes all waiters at once, and mostly the first of them takes it.  So those
+ * behind leave it the processors, each for the longer the further behind it is.
+ */
+static void stand_back(const struct broker *broker)
+{
+	uint64_t behind = broker->number - broker->hint;
+	struct timespec span = { .tv_nsec = STAND_BACK_NS };
+
+	if (behind < STAND_BACK_MOST)
+		span.tv_nsec *= (long)behind;
+	else
+		span.tv_nsec *= STAND_BACK_MOST;
+	if (!broker->is_first)
+		(void)nanosleep(&span, NULL);
+}
+
+/*
  * Waits with a ticket.  Before that dead tickets are swept, if there are many of them.  No event
  * tells of damage, so now and then a few system calls look for it.
  */
@@ -229,6 +250,8 @@ static int wait_with_ticket(struct broker *broker)
 		r = watch_wait_for(&broker->watch, DAMAGE_MS);
 		broker->is_damaged = r == WATCH_NOTHING && is_damaged(broker);
 	} while (r == WATCH_NOTHING && !broker->is_damaged);
+	if (r == 0)
+		stand_back(broker);
 	return r < 0 ? r : 0;
 }
 

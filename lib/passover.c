@@ -130,8 +130,7 @@ void passover_plan_begin(struct passover *passover)
 		passover->starts[i].is_planned = false;
 }
 
-static struct passover_start *find_start(
-	const struct passover *passover, uint64_t number)
+static struct passover_start *find_start(const struct passover *passover, uint64_t number)
 {
 	for (size_t i = 0; i < passover->start_count; i++)
 		if (passover->starts[i].number == number)
