@@ -3,7 +3,7 @@
  * is suspended, so a wait of hours would end late by the time that the machine slept.  A timer
  * descriptor of CLOCK_BOOTTIME does not.  Only waits of more than a second use it.
  *
- * Where no timer can be had (no descriptor left, a seccomp filter) poll(2) returns once a minute
+ * Where no timer can be made (no descriptor left, a seccomp filter) poll(2) returns once a minute,
  * and its caller looks at the clock again.
  *
  * The timer is closed on exec.  A crash leaves nothing.

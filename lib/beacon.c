@@ -10,7 +10,7 @@
 
 enum {
 	NAME_SIZE = 160,
-	SWEEP_SHARE = 1024, /* names that one sweep looks into, of more a part */
+	SWEEP_SHARE = 1024, /* names that one sweep of a folder looks into, about */
 	LOOK_READS = 64,
 };
 
@@ -175,7 +175,7 @@ void beacon_drain(int fd)
 	while (n > 0 || (n < 0 && errno == EINTR));
 }
 
-/* Opens the folder @at_fd anew, for a position of its own.  NULL with errno on failure. */
+/* Opens the folder @at_fd again, so that it is read from its start.  NULL with errno on failure. */
 static DIR *open_list(int at_fd)
 {
 	autofd int fd = openat(at_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -186,7 +186,7 @@ static DIR *open_list(int at_fd)
 	return dir;
 }
 
-/* Whether the bell @name has no owner any more: it opens for writing only while it has one. */
+/* Whether the owner of the bell @name is dead: a bell opens for writing only while it has one. */
 static bool is_dead_bell(int bell_fd, const char *name)
 {
 	/* reading would steal a ring */
@@ -238,13 +238,13 @@ static void sweep_bell(int folder_fd, const char *name, uint64_t my_pidns)
 		(void)unlinkat(folder_fd, name, 0);
 }
 
-/* One of @shares equal parts of all names. */
+/* To which of @shares about equal parts the name belongs. */
 static unsigned share_of(const char *name, unsigned shares)
 {
 	return (unsigned)(text_hash(TEXT_HASH_BEGIN, name, strlen(name)) % shares);
 }
 
-/* Of a folder with many names a part, another one each time. */
+/* Sweeps a folder; if it has many names only a part of them, another part each time. */
 static void sweep_folder(int at_fd, uint64_t my_pidns,
 	void (*act)(int folder_fd, const char *name, uint64_t my_pidns))
 {
@@ -282,7 +282,7 @@ int beacon_each_held(
 	if (dir->live_fd < 0)
 		return 0;
 	statedir_refresh(dir);
-	/* what has the name of a folder that was removed is none, and may stand for a job */
+	/* the folder was removed: something else that has its name may stand for a job */
 	if (fstat(dir->live_fd, &st) == 0 && st.st_nlink == 0)
 		return fstatat(dir->fd, BEACON_LIVE, &st, AT_SYMLINK_NOFOLLOW) < 0
 			       ? 0

@@ -66,15 +66,15 @@ void beacon_drain(int fd);
 
 /*
  * Removes the litter of crashes from both folders: FIFOs that no process holds, temporary names
- * whose makers are dead.  Of a folder with many names a sweep looks into about a thousand, taken
- * by chance.
+ * whose makers are dead.  In a folder with many names one sweep looks into about a thousand of
+ * them, chosen by chance.
  */
 void beacon_sweep(const struct statedir *dir);
 
 /*
- * Calls @act with the token of every FIFO in live/ that has a writer, or of which that cannot
- * be told, until it returns something but 0.  0 (also where there is no live/), what @act
- * returned, or another negative errno.
+ * Calls @act with the token of every FIFO in live/ that has a writer or may have one, until @act
+ * returns something but 0.  Returns 0 (also where there is no live/), what @act returned, or
+ * another negative errno.
  */
 MUST_CHECK int beacon_each_held(
 	const struct statedir *dir, int (*act)(void *arg, const char *token), void *arg);

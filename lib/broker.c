@@ -56,8 +56,8 @@ static int adopt_new(struct broker *broker)
 }
 
 /*
- * A slot that the request names may have been reused before the ticket was there to keep it:
- * it is another GPU's now.
+ * Takes out of the request the slots that have become another GPU's: until the ticket was taken
+ * nothing kept other processes from reusing them.
  */
 static void forget_moved(struct broker *broker)
 {

@@ -51,7 +51,7 @@ struct broker {
 	 */
 	const struct owner *heir;
 	bool heir_is_shell;
-	const char *recorder; /* RECORDER_WATCHDOG …, what tells the end; NULL: nothing */
+	const char *recorder; /* RECORDER_WATCHDOG …: what tells the end; NULL: nothing */
 	struct prober prober;
 	struct passover passover;
 	struct preempt preempt;
@@ -59,7 +59,7 @@ struct broker {
 	struct watch watch;
 
 	int leash_fd; /* whoever has a say in this job: to be read, or closed, wakes it; -1 */
-	int signal_fd; /* likewise: to be read, it wakes it; -1 */
+	int signal_fd; /* a signalfd(2) that wakes it when it can be read; -1 */
 	struct ticket ticket;
 	uint64_t number; /* 0: not joined */
 	int live_fd, bell_fd;
@@ -73,7 +73,7 @@ struct broker {
 	uint64_t preempted_by; /* the id of a job */
 	bool has_rejoined;     /* the ticket file was lost, the number is a new one */
 	int64_t now_ms, wake_ms;
-	int64_t ahead_since_ms; /* since when only tickets ahead keep it from starting; 0: not */
+	int64_t ahead_since_ms; /* since when only tickets ahead keep it from starting; 0: no */
 	bool is_first;          /* no ticket that counts was before it at the last turn */
 	uint64_t hint;          /* what the hint may be moved to */
 	uint64_t broken_ticket; /* an unreadable record, and since when */
@@ -81,7 +81,7 @@ struct broker {
 
 	int64_t adopted_ms;     /* start of the probe whose GPUs have their files */
 	unsigned adopted_names; /* ->view.names.changes then */
-	bool is_damaged;        /* something of its own was missing while it waited */
+	bool is_damaged;        /* while it waited one of its own files was removed */
 	unsigned probe_backoff; /* how often a probe has changed nothing */
 	int64_t judged_ms;      /* start of the probe that was judged last */
 
@@ -145,9 +145,9 @@ MUST_CHECK int broker_adopt(struct broker *broker, const struct request *request
 int broker_give_back(struct broker *broker);
 
 /*
- * For who stays as the parent of the command: notes in the job's ticket and lease which process
- * that is, so that both outlive this process as long as the command lives.  0; COMMIT_LOCKED: not
- * in every lease file yet, call again after a moment; or a negative errno.
+ * For a process that stays as the parent of the command: notes the command in the job's ticket and
+ * lease, so that both outlive this process as long as the command lives.  0; COMMIT_LOCKED: not in
+ * every lease file yet, call again after a moment; or a negative errno.
  */
 MUST_CHECK int broker_note_command(struct broker *broker, const struct command *runs);
 

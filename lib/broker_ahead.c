@@ -3,13 +3,14 @@
  *
  * A ticket whose owner is stopped or blind raises no event.  So a waiter that only tickets ahead
  * keep from starting has a timer, and asks their owners, see passover.h.  Each of its turns reads
- * all tickets ahead: with a timer for each waiter the time that all need would grow with the
- * square of their number.  So eight waiters have timers, the first in the order that could start.
- * They begin 1 s after each other.
+ * all tickets ahead.  If each waiter had a timer, the time that all of them need would grow with
+ * the square of their number.  So only eight waiters have timers: the first eight in the order of
+ * the queue that could start.  They begin 1 s after each other.
  *
- * All eight may be stopped themselves, as in a container that is frozen.  So the waiters behind
- * them look now and then whether eight owners take turns, the next eight waiters after 30 s, those
- * behind them after 60 s, and so on.  A waiter before which fewer than eight do has a timer.
+ * All eight may be stopped themselves, as in a frozen container.  So the waiters behind them check
+ * now and then that eight owners take turns: the next eight waiters after 30 s, the eight behind
+ * them after 60 s, and so on.  A waiter gets a timer if fewer than eight owners before it take
+ * turns.
  */
 #include "beacon.h"
 #include "broker_parts.h"
@@ -18,20 +19,20 @@
 enum {
 	LOOKERS_MOST = 8,
 	STAGGER_MS = 1000,
-	RECENT_MS = 25000, /* one that looks takes a turn at least every 12 s */
+	RECENT_MS = 25000, /* an owner with a timer takes a turn every 12 s or earlier */
 	LOOK_MS = 30000,
 	LOOK_MOST_MS = 600000,
 };
 
-/* Of the tickets ahead: how many look, counted up to eight, and how many wait behind those. */
+/* How many tickets ahead have such a timer, counted up to eight, and how many wait behind these. */
 struct ahead {
 	unsigned lookers, others;
 };
 
 /*
- * Whether the owner of a ticket ahead looks after those before it, too.  When this began other
- * owners may not have taken their turn yet.  One that waits for a job does not, and one that is
- * stuck does so in vain.  A ticket that the plan starts has none before it to look after.
+ * Whether the owner of a ticket ahead looks after the tickets before it, too.  A ticket that waits
+ * for a job does not, and a ticket that is stuck does so in vain.  A ticket that the plan starts
+ * has none before it to look after.  At the beginning an owner may not have taken its turn yet.
  */
 static bool is_looker(struct broker *broker, const struct queue_row *row)
 {

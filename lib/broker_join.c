@@ -12,7 +12,7 @@ uint32_t broker_first_state(const struct request *request)
 	return has_to_wait ? TICKET_WAITING : TICKET_GRANTED;
 }
 
-/* The new one is there before the old one goes: its owner lives all the time. */
+/* Makes the new FIFO before it closes the old one, so the owner never seems to be dead. */
 static int replace_fifo(const struct statedir *dir, const char *folder,
 	const struct owner *owner, int *fd)
 {

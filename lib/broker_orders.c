@@ -110,7 +110,7 @@ int broker_note_command(struct broker *broker, const struct command *runs)
 	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
 	if (!broker->ticket.request.gpus)
 		return 0;
-	/* one that was replaced meanwhile is opened again */
+	/* a lease file that was replaced meanwhile is opened again */
 	r = is_again ? snapshot_read(&broker->view, clock_boot_ms()) : 0;
 	return r < 0 ? r
 		     : commit_note_command(&broker->view, broker->ticket.owner.token,

@@ -9,7 +9,7 @@
 
 #include "broker.h"
 
-/* Makes the own FIFOs again that were removed; what cannot be made is tried again later. */
+/* Makes the FIFOs of this process again if they were removed; a failure is retried later. */
 void broker_mend(struct broker *broker);
 
 /*
@@ -98,14 +98,14 @@ bool broker_counts(struct broker *broker, const struct queue_row *row);
 
 /*
  * After a turn whose verdict is to wait: passes over tickets ahead that could start and do not,
- * see passover.h.  PASSOVER_CHANGED: plan again; 0; or a negative errno.  Sets the alarm, and
- * starts a probe where one is due.
+ * see passover.h.  PASSOVER_CHANGED: plan again; 0; or a negative errno.  Sets ->wake_ms, and
+ * starts a probe if one is due.
  */
 MUST_CHECK int broker_pass_stuck(struct broker *broker, bool could_start);
 
 /*
  * At the end of a turn: says in ->ticket why this process cannot act, or that it can.
- * @is_spinning: the turn came to no end.
+ * @is_spinning: the last try of the turn still had to plan again.
  */
 void broker_tell_stuck(struct broker *broker, bool is_spinning);
 
@@ -113,15 +113,15 @@ void broker_tell_stuck(struct broker *broker, bool is_spinning);
 bool broker_could_start(struct broker *broker);
 
 /*
- * After a turn whose verdict is to wait: 1: this waiter is one of the few that look after the
- * tickets ahead, because only they keep it from starting (@could_start); 0: it is not, or not yet;
- * or a negative errno.  Sets the alarm.
+ * After a turn whose verdict is to wait.  Returns 1 if this waiter is one of the few that look
+ * after the tickets ahead, because only they keep it from starting (@could_start); 0 if it is not,
+ * or not yet; or a negative errno.  Sets ->wake_ms.
  */
 MUST_CHECK int broker_looks_ahead(struct broker *broker, bool could_start);
 
 /*
- * For a job that starts although tickets ahead do not act: rings the waiters behind it.  Those
- * that do not look ahead cannot know that, and one of them may take its place.
+ * For a job that starts although tickets ahead do not act: rings the waiters behind it.  A waiter
+ * that has no timer does not know of this start, and may be the next that can start.
  */
 void broker_ring_behind(struct broker *broker);
 

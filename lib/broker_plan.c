@@ -97,7 +97,7 @@ bool broker_counts(struct broker *broker, const struct queue_row *row)
 	return !lease || lease->is_over;
 }
 
-/* Whether the plan is the turn's own, whose starts are judged; see passover.h. */
+/* Only the starts of a turn's own plan, PLAN_TO_ACT, are judged; see passover.h. */
 enum plan_purpose { PLAN_TO_ACT, PLAN_TO_ASK };
 
 /* One that comes before us: what it gets is gone, and its end may be what we wait for. */

@@ -84,9 +84,9 @@ static struct gpuset find_left(const struct snapshot *view, size_t *ret_count)
 }
 
 /*
- * Whether what is free of its GPUs is kept for the ticket, or becomes so before the rest does.  It
- * is for the first head, and for a ticket held back by a limit for all, which no ticket overtakes.
- * It is not for a later head: the first one may take what the preempted jobs leave.
+ * Whether the free part of its GPUs is kept for the ticket, now or by the time the rest is free.
+ * That is so for the first head, and for a ticket held back by a limit for all, which no ticket
+ * overtakes.  It is not so for a later head: the first one may take what the preempted jobs leave.
  */
 static bool is_kept_for(const struct verdict *verdict)
 {

@@ -1,4 +1,4 @@
-/* Owners that take turns and start nothing: those of tickets ahead, and this process itself. */
+/* Owners that take turns and start nothing: owners of tickets ahead, and this process itself. */
 #include "broker_parts.h"
 #include "clock.h"
 #include "commit.h"

@@ -199,8 +199,8 @@ static int watch_probe(struct broker *broker)
 }
 
 /*
- * Whether something was removed or replaced without which the events that the job waits for may
- * never reach it.
+ * Whether a file was removed or replaced that the waiter needs to hear of the events that it waits
+ * for.
  */
 static bool is_damaged(const struct broker *broker)
 {
@@ -215,8 +215,8 @@ static bool is_damaged(const struct broker *broker)
 }
 
 /*
- * The end of a lease wakes all waiters at once, and mostly the first of them takes it.  So those
- * behind leave it the processors, each for the longer the further behind it is.
+ * The end of a lease wakes all waiters at once, and mostly the first of them takes it.  So the
+ * waiters behind it leave it the processors, each for the longer the further behind it is.
  */
 static void stand_back(const struct broker *broker)
 {
@@ -232,8 +232,8 @@ static void stand_back(const struct broker *broker)
 }
 
 /*
- * Waits with a ticket.  Before that dead tickets are swept, if there are many of them.  No event
- * tells of damage, so now and then a few system calls look for it.
+ * Waits with a ticket.  First sweeps dead tickets, if there are many of them.  No event tells of
+ * damage, so now and then a few system calls look for it.
  */
 static int wait_with_ticket(struct broker *broker)
 {

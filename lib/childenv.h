@@ -22,8 +22,8 @@ MUST_CHECK int childenv_check(const char *list, struct why *why);
 /*
  * Makes the NULL-terminated environment *@ret from @from: what passes by @list, a good one or
  * NULL: everything; without variables whose names begin with @without, unless @list names them;
- * always with those that @kept names (NULL: none; its last entry is NULL; "NAME*" is every name
- * that begins so);
+ * always with the variables that @kept names (NULL: none; its last entry is NULL; "NAME*" is every
+ * name that begins with NAME);
  * then with the values in @list, the last one of a name, and at last with @changes.  One block
  * of memory, freed by the caller with free().  0 or -ENOMEM.
  */

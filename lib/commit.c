@@ -252,7 +252,7 @@ int commit_write(
 	return r;
 }
 
-/* In the one file of slot @at_slot. */
+/* As commit_forget_slot(), in the file of slot @at_slot alone. */
 static int forget_slot_in(struct snapshot *view, unsigned at_slot, unsigned slot)
 {
 	static char raw[LEASE_FILE_BYTES];
@@ -289,7 +289,7 @@ int commit_forget_slot(struct snapshot *view, const struct gpuset *set, unsigned
 
 /* --- giving back, what runs, what is left ------------------------------------------- */
 
-/* What a record is to say of the lease. */
+/* What to write into the records of a lease. */
 struct remark {
 	const char *token;
 	bool is_released;
@@ -297,7 +297,7 @@ struct remark {
 	const char *left;           /* as in the record, "": nothing is */
 };
 
-/* In the one file of @slot, which is locked. */
+/* Writes it into the file, which is locked. */
 static int remark_locked(struct lease_file *file, const struct remark *remark)
 {
 	static char raw[LEASE_FILE_BYTES];
@@ -321,7 +321,7 @@ static int remark_locked(struct lease_file *file, const struct remark *remark)
 	return r < 0 ? r : 0;
 }
 
-/* As commit_release(); a file that is missing, or cannot be used, shows nobody a lease. */
+/* Writes it into one file; a file that is missing or cannot be used shows no process a lease. */
 static int remark_one(struct snapshot *view, unsigned slot, const struct remark *remark)
 {
 	struct gpuset one = GPUSET_NONE;
@@ -337,7 +337,7 @@ static int remark_one(struct snapshot *view, unsigned slot, const struct remark 
 	return r;
 }
 
-/* One after the other: a waiter for several has to see all of them anyway. */
+/* Locks one file after the other: a waiter for several GPUs has to see all of them anyway. */
 static int remark_all(
 	struct snapshot *view, const struct gpuset *set, const struct remark *remark)
 {
@@ -371,7 +371,7 @@ int commit_note_command(struct snapshot *view, const char *token,
 		view, set, &(struct remark){ .token = token, .runs = runs, .left = "" });
 }
 
-/* Notes what was found in the first file that can be locked: all files are read for a plan. */
+/* Notes the process that was found in the first file that can be locked: a plan reads all. */
 static void note_left(struct snapshot *view, const struct snapshot_lease *lease)
 {
 	const struct life *life = lives_find(&view->lives, lease->lease.owner.token);
@@ -422,7 +422,7 @@ static bool has_lingered(const struct snapshot *view, const struct snapshot_leas
 	return view->probe.finished_ms - since_ms >= view->usage.linger_ms;
 }
 
-/* For everybody, also where a process without the FIFO is left. */
+/* Declares the lease over for all processes, also if a process without the FIFO is left. */
 static void declare_over(struct snapshot *view, const struct snapshot_lease *lease)
 {
 	struct life *life = lives_find(&view->lives, lease->lease.owner.token);

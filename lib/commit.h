@@ -21,7 +21,7 @@ bool commit_is_locked(const struct snapshot *view, const struct gpuset *set);
 
 void commit_unlock(struct snapshot *view);
 
-/* Whether the files of @set could be locked just now; none is kept. */
+/* Whether the files of @set could be locked just now; no lock is kept. */
 bool commit_could_lock(struct snapshot *view, const struct gpuset *set);
 
 /*
@@ -40,35 +40,35 @@ MUST_CHECK int commit_write(
 	struct snapshot *view, const struct gpuset *set, const struct lease *lease);
 
 /*
- * With the files of @set locked and @view read since: removes the leases that name @slot and are
- * over from them, telling the history.  0 or a negative errno.
+ * With the files of @set locked and @view read since: removes from these files the leases that name
+ * @slot and are over, and tells the history.  0 or a negative errno.
  */
 MUST_CHECK int commit_forget_slot(
 	struct snapshot *view, const struct gpuset *set, unsigned slot);
 
 /*
- * For a supervisor: writes into the record of its lease, with @token on the GPUs of @set, what it
- * has started, so that the lease outlives it as long as its command lives.  0; COMMIT_LOCKED: in
- * some files it is not written yet, call again after a moment; or a negative errno.
+ * For a supervisor: notes its command in the records of its lease, with @token on the GPUs of @set,
+ * so that the lease outlives the supervisor as long as the command lives.  0; COMMIT_LOCKED: some
+ * files were locked and do not say so yet, call again after a moment; or a negative errno.
  */
 MUST_CHECK int commit_note_command(struct snapshot *view, const char *token,
 	const struct gpuset *set, const struct command *runs);
 
 /*
  * For an owner that lives on: gives back the lease with @token on the GPUs of @set, in each of
- * their files as far as it stands there.  It is over then, or once process @left of it is (NULL:
- * there is none); the waiters are to be told by the bells.  0; COMMIT_LOCKED: some files were not
- * to be had, call again after a moment; or a negative errno.  A crash in between leaves some of
- * the records with a dead owner.
+ * their files that has it.  The lease is over then, or once its process @left has ended (NULL:
+ * there is none); the caller rings the waiters.  0; COMMIT_LOCKED: some files were locked, call
+ * again after a moment; or a negative errno.  A crash in between leaves some of the records with a
+ * dead owner.
  */
 MUST_CHECK int commit_release(struct snapshot *view, const char *token,
 	const struct gpuset *set, const struct owner *left);
 
 /*
- * Before the files of @set are locked to be given away: looks for what jobs have left whose leases
- * there seem to be over (snapshot_look()), and notes a process that it finds in that lease's
- * record, so that the other waiters follow it.  0: all of them are over; COMMIT_LEFT: not all, read
- * again; or a negative errno.  Nothing is done where no lease has just ended.
+ * Before a job locks the files of @set to take their GPUs: looks for processes of the leases there
+ * that seem to be over (snapshot_look()).  Notes a process that it finds in the lease's record, so
+ * that other waiters follow it.  0: all these leases are over; COMMIT_LEFT: some are not, read
+ * again; or a negative errno.  Does nothing if no lease has just ended.
  */
 enum { COMMIT_LEFT = 1 };
 MUST_CHECK int commit_look(struct snapshot *view, const struct gpuset *set);

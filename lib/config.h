@@ -76,7 +76,7 @@ struct config {
 	uint64_t history_mib;       /* beyond which the history is put aside */
 	unsigned tolerance_percent; /* by which a declaration may be off */
 	int64_t retry_delay_ms, retry_delay_max_ms; /* the first is not the longer one */
-	bool shares_in_slurm; /* a Slurm allocation has no directory of its own */
+	bool shares_in_slurm; /* no state directory of its own for a Slurm allocation */
 	struct model_table
 		models; /* lies in what was read; ->text is NULL: there is none */
 	unsigned lines[CONFIG_KEYS]; /* where each was set; 0: it is the default */

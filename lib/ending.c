@@ -95,7 +95,7 @@ void ending_add_facts(const struct ending_facts *facts, struct history_end *end)
 	text_copy(end->utilization, sizeof(end->utilization), facts->utilization);
 }
 
-/* The record of the lease in its file, *@ret_at; 0: it is not there. */
+/* Finds the record of the lease in its file: record *@ret_at, 0: it is not there. */
 static int find_record(struct ending *ending, struct lease *ret, unsigned *ret_at)
 {
 	static char raw[LEASE_FILE_BYTES];
@@ -123,7 +123,7 @@ static int tell_end(struct ending *ending, const struct lease *lease, int64_t go
 	return history_write(&ending->history, &end);
 }
 
-/* Although its record is gone, or cannot be marked: what is told beside this is provisional. */
+/* For a recorder whose record is gone or cannot be marked: appends the exact line. */
 static int tell_exact(
 	struct ending *ending, int64_t gone_ms, const struct ending_facts *facts)
 {
@@ -137,7 +137,7 @@ static int tell_exact(
 	return r;
 }
 
-/* With the file locked: tells the one lease, if it was not told, and marks it. */
+/* With the file locked: tells the end unless that was done, and marks the record. */
 static int record_locked(
 	struct ending *ending, int64_t gone_ms, const struct ending_facts *facts)
 {

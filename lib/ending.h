@@ -1,9 +1,9 @@
 /*
- * How a lease ended, told to the history: once, by the process that replaces its lowest record,
- * or exactly, by one that was there: its recorder (the watchdog or supervisor that the lease
- * names), --cancel, or the waiter that declared it over.  A told one is marked in its record.
- * Where the lease names a recorder, what the process that replaces it tells is provisional; the
- * recorder then tells the exact end although its record is gone.
+ * How a lease ended, told to the history.  The process that replaces its lowest record tells the
+ * end, once.  A process that saw the end tells it exactly: the recorder (the watchdog or supervisor
+ * that the lease names), --cancel, or the waiter that declared the lease over.  Then the record of
+ * the lease is marked.  If the lease names a recorder, the line of the process that replaces it is
+ * provisional, and the recorder tells the exact end even if the record is gone.
  *
  * A crash between the line in the history and the mark can repeat the line.
  */
@@ -55,14 +55,14 @@ void ending_record(
 	struct snapshot *view, const char *token, const char *how, const char *by);
 
 /*
- * The same for a recorder, which may not be able to open anything by then: what is needed is
- * held open.  Kept for one lease; the descriptor of the directory stays the caller's.
+ * The same for a recorder, which may not be able to open files when the job ends: it holds them
+ * open.  Kept for one lease; the descriptor of the directory stays the caller's.
  */
 struct ending {
 	struct lease_file file; /* of the lease's lowest GPU */
 	struct history_file history;
-	struct lease lease; /* as it stood there; zeroed: it did not */
-	bool is_beside;     /* of a process that is not the recorder */
+	struct lease lease; /* as it was in the file; zeroed: it was not there */
+	bool is_beside;     /* this process is not the recorder */
 	char token[TOKEN_SIZE];
 	char gpus[64];
 };
@@ -73,11 +73,10 @@ MUST_CHECK int ending_open(const struct statedir *dir, const struct gpuset *gpus
 void ending_release(struct ending *ending);
 
 /*
- * Tells that it is over since @gone_ms (CLOCK_BOOTTIME), and how, unless that was told.  Waits
- * for the lock of its file until @until_ms, as lease_lock() does.  Without the lock, or where the
- * record was replaced, a lease that names a recorder is told as the exact end.  0, or the
- * negative errno of the history: the record is not marked then, and the process that replaces it
- * tries again.
+ * Tells how the lease ended, at @gone_ms (CLOCK_BOOTTIME), unless that was told already.  Waits
+ * for the lock of its file until @until_ms, as lease_lock() does.  If the lock cannot be had or
+ * the record was replaced, a recorder tells the exact end all the same.  0, or the negative errno
+ * of the history: then the record is not marked, and the process that replaces it tries again.
  */
 MUST_CHECK int ending_record_open(struct ending *ending, int64_t gone_ms,
 	const struct ending_facts *facts, int64_t until_ms);

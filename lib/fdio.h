@@ -75,8 +75,8 @@ MUST_CHECK int fdio_mount_id(
 	int dirfd, const char *name, bool is_unique, uint64_t *ret_id);
 
 /*
- * Closes now what the next exec would close anyway, but for stdin, stdout and stderr.  0 or a
- * negative errno.
+ * Closes all close-on-exec descriptors now, but for stdin, stdout and stderr.  0 or a negative
+ * errno.
  */
 MUST_CHECK int fdio_close_on_exec(void);
 

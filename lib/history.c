@@ -17,8 +17,8 @@ enum {
 	WRITE_TRIES = 8,
 	CLOCK_STEP_MS = 60000,
 	MARK_LOCK_MS = 50,
-	MARK_SEARCHED = 64, /* lines, for one that can be read */
-	FIRST_BYTES = 4096, /* of a new file, so that its first lines have room */
+	MARK_SEARCHED = 64, /* the most lines that are tried, until one can be read */
+	FIRST_BYTES = 4096, /* allocated for a new file: its first lines have room */
 };
 
 #define AT(field) offsetof(struct history_end, field)
@@ -52,7 +52,7 @@ static const struct record_field fields[] = {
 
 static const struct record_schema schema = RECORD_SCHEMA("ended/1", fields);
 
-static int trouble; /* of the last line of this process that could not be written */
+static int trouble; /* why the last line of this process could not be written */
 
 int history_take_trouble(void)
 {
@@ -245,7 +245,7 @@ int history_append(const struct statedir *dir, const struct history_end *end)
 
 /* --- what is missing --------------------------------------------------------------- */
 
-/* Counts one more behind the last line of @fd that can be read.  Whether there is one. */
+/* Counts one more missing line in the last line of @fd that can be read.  False: there is none. */
 static bool mark_last_line(int fd)
 {
 	struct history_end end;
@@ -269,7 +269,7 @@ static bool mark_last_line(int fd)
 	return false;
 }
 
-/* In place: not as what is appended, for as long. */
+/* Without O_APPEND meanwhile, with which pwrite(2) appends. */
 static bool mark_in_place(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -283,8 +283,8 @@ static bool mark_in_place(int fd)
 }
 
 /*
- * Those who mark at once count one after the other; one that is stopped with the lock held does
- * not hold up the others, of which one may be lost then.
+ * The lock makes processes that mark at the same time count one after the other.  A process that is
+ * stopped with the lock held does not hold up the others; then a count may be lost.
  */
 static bool mark(int fd)
 {
@@ -304,7 +304,7 @@ void history_mark_missing(const struct history_file *file)
 
 	if (mark(file->fd))
 		return;
-	/* a new file without a line */
+	/* the new file has no line yet */
 	older = openat(
 		file->dirfd, OLDER_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (older >= 0)
@@ -408,7 +408,7 @@ static void note_missing(struct history_reader *reader, const struct history_end
 	reader->gap.last_ms = max_i64(reader->gap.last_ms, end->missing_ms);
 }
 
-/* The next line, one of several of its end or not. */
+/* The next line, also if other lines tell the same end. */
 static int next_line(struct history_reader *reader, struct history_end *ret)
 {
 	const char *raw;
@@ -422,7 +422,7 @@ static int next_line(struct history_reader *reader, struct history_end *ret)
 	return r;
 }
 
-/* Whether a line, good or not, may share its end with another one. */
+/* Whether another line may tell the same end as this one, which need not be good. */
 static bool may_share(const char *raw)
 {
 	static const char provisional[] = " provisional=", exact[] = " exact=";
@@ -431,7 +431,7 @@ static bool may_share(const char *raw)
 	       memmem(raw, RECORD_SIZE, exact, strlen(exact));
 }
 
-/* Notes every line that shares its end with another one.  0 or a negative errno. */
+/* Notes every line whose end another line may tell, too.  0 or a negative errno. */
 static int fill_book(const struct history_reader *reader, struct history_book *book)
 {
 	static struct history_reader again; /* too big for the stack */
@@ -478,7 +478,7 @@ int history_next(struct history_reader *reader, struct history_end *ret)
 
 		if (r != 0)
 			return r;
-		/* most histories have no such lines, and are not read twice for them */
+		/* most histories have no such line, and so are read only once */
 		if ((ret->is_provisional || ret->is_exact) && !reader->book) {
 			reader->book = calloc(1, sizeof(*reader->book));
 			r = reader->book ? fill_book(reader, reader->book) : -ENOMEM;

@@ -10,10 +10,10 @@
  * the name.  One that can no longer look it up (the watchdog, without the group) writes to
  * the file it has, as long as that has any name.
  *
- * Where the lease names a recorder (lease.h) the process that replaces it appends a provisional
- * line, and the recorder the exact one, whether the lease still stands or not; it knows more.
- * Readers take both for one end (history_book.h).  A recorder that was killed leaves the
- * provisional line alone.
+ * If the lease names a recorder (lease.h), the process that replaces the lease appends a
+ * provisional line.  The recorder knows more and appends the exact line, whether the lease still
+ * stands or not.  Readers show both as one end (history_book.h).  If the recorder was killed only
+ * the provisional line is there.
  *
  * A crash leaves: nothing while renaming; no `history` before the new one is made, which
  * whoever tells the next end makes; `tmp.history.TOKEN` while it is made, which is free to
@@ -50,11 +50,11 @@ struct history_end {
 	char peaks[HISTORY_PEAKS_SIZE];
 	char utilization[8];
 	uint32_t log_is_full; /* of a background job: output was lost */
-	/* whose lease names a recorder: by another process, and by the recorder beside that */
+	/* the lease names a recorder, and the line is another process's; the recorder's own */
 	uint32_t is_provisional, is_exact;
 	char how[16];       /* HISTORY_CANCEL …, "" where unknown */
 	char by[USER_SIZE]; /* who cancelled it */
-	/* how many lines behind this one could not be written, and when the last */
+	/* how many lines after this one could not be written, and when the last of them was due */
 	uint32_t missing;
 	int64_t missing_ms;
 	char status[4]; /* its exit status, 128 + the signal's number; "" where unknown */
@@ -91,8 +91,8 @@ extern const char *const end_state_names[END_STATES];
 #define HISTORY_LINGERED "lingered"
 
 /*
- * Appends @end.  0 or a negative errno: what has no room is marked as missing in the line before
- * it, which needs no block of the file system; readers say so.
+ * Appends @end.  0 or a negative errno: if there is no room the line before is marked, in place,
+ * and readers say that a line is missing.
  */
 MUST_CHECK int history_append(const struct statedir *dir, const struct history_end *end);
 
@@ -113,12 +113,12 @@ MUST_CHECK int history_open(const struct statedir *dir, struct history_file *ret
 MUST_CHECK int history_write(struct history_file *file, const struct history_end *end);
 void history_release(struct history_file *file);
 
-/* Marks a line as missing behind the last one of the file.  What cannot be marked is forgotten. */
+/* Marks in the last line of the file that one more is missing.  A failure is ignored. */
 void history_mark_missing(const struct history_file *file);
 
 /*
- * The error of the last line that this process could not write, as a negative errno, and forgets
- * it; 0: there is none.
+ * Returns the error of the last line that this process could not write, a negative errno, and
+ * forgets it; 0: there is none.
  */
 int history_take_trouble(void);
 
@@ -131,17 +131,17 @@ enum { HISTORY_CHUNK = 64 };
 /* Lines that could not be written. */
 struct history_gap {
 	uint64_t missing;
-	int64_t last_ms; /* when the last of them should have been */
+	int64_t last_ms; /* when the last of them was due */
 };
 
-/* All lines of the history that are missing.  0 or a negative errno. */
+/* Counts all lines that are missing from the history.  0 or a negative errno. */
 MUST_CHECK int history_find_gap(int dirfd, struct history_gap *ret);
 
 struct history_reader {
 	int fds[2];                /* the newer file, the older one */
 	size_t all[2];             /* records of each when it was opened */
-	size_t left[2];            /* those that are to be read yet */
-	size_t ready;              /* those in ->raw, of which the last is the next */
+	size_t left[2];            /* of these, how many are still to be read */
+	size_t ready;              /* records in ->raw; the last one is the next */
 	struct history_gap gap;    /* among what was read */
 	struct history_book *book; /* which lines tell one end; NULL: not needed yet */
 	char raw[HISTORY_CHUNK * RECORD_SIZE];
@@ -152,16 +152,16 @@ MUST_CHECK int history_reader_open(int dirfd, struct history_reader *reader);
 void history_reader_release(struct history_reader *reader);
 
 /*
- * The next end that can be read; of several lines that tell the same one just one.  0,
- * HISTORY_NONE behind the oldest, or a negative errno.
+ * Reads the next end.  Several lines that tell the same end count as one.  0, HISTORY_NONE after
+ * the oldest, or a negative errno.
  */
 enum { HISTORY_NONE = 1 };
 MUST_CHECK int history_next(struct history_reader *reader, struct history_end *ret);
 
 /*
- * Finds the newest entry of ticket @ticket, and one of the same attempt that knows a status
- * rather than one that does not, among the newest HISTORY_SEARCHED; only those of jobs that
- * began (got their GPUs) at @since_ms or later, for numbers begin anew with a new ticket file.
+ * Finds the newest entry of ticket @ticket among the newest HISTORY_SEARCHED, or an older entry of
+ * the same attempt if only that has a status.  Jobs that began (got their GPUs) before @since_ms do
+ * not count, because numbers begin anew with a new ticket file.
  * 0; HISTORY_NONE; or a negative errno.
  */
 enum { HISTORY_SEARCHED = 32768 };
@@ -183,7 +183,7 @@ struct history_key {
 };
 struct history_key history_key(const struct history_end *end);
 
-/* Whether it is the same end, by a clock that may be set in between.  Pure. */
+/* Whether both are the same end, although the clock may have been set in between.  Pure. */
 bool history_key_is_same(const struct history_key *a, const struct history_key *b);
 
 /* How many GPUs it had: records of earlier versions have only their names.  Pure. */

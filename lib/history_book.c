@@ -54,7 +54,7 @@ static size_t find(const struct history_book *book, uint64_t ticket)
 	return low;
 }
 
-/* What the process that takes a lease knows better than a recorder that was beside the job. */
+/* Adds what the process that took the lease knows better than the recorder. */
 static void add(struct history_end *end, const struct history_entry *other)
 {
 	bool is_known = strcmp(other->how, HISTORY_CANCEL) == 0 ||
@@ -70,7 +70,7 @@ static void add(struct history_end *end, const struct history_entry *other)
 	end->alive_ms = min_i64(end->alive_ms, end->gone_ms);
 }
 
-/* The entries with the key's number, whatever else differs: *@ret_count of them. */
+/* The entries of @ticket, whatever else of their keys differs: *@ret_count of them. */
 static struct history_entry *find_number(
 	struct history_book *book, uint64_t ticket, size_t *ret_count)
 {

@@ -1,7 +1,7 @@
 /*
- * Which lines of the history tell the same end.  A job whose lease names a recorder may have two:
- * the process that took its GPUs appends a provisional one, because it cannot know all; the
- * recorder appends the exact one, as a rule later.  Together they are one end.  Pure but for
+ * Which lines of the history tell the same end.  A job whose lease names a recorder may have two
+ * lines.  The process that took its GPUs appends a provisional line, because it does not know all.
+ * The recorder appends the exact line, as a rule later.  Together they tell one end.  Pure but for
  * memory.
  *
  *	zeroed -> history_book_note … -> history_book_settle -> history_book_merge … -> _release
@@ -27,13 +27,13 @@ struct history_book {
 MUST_CHECK int history_book_note(
 	struct history_book *book, const struct history_end *end);
 
-/* After the last line was noted. */
+/* To be called when the last line was noted. */
 void history_book_settle(struct history_book *book);
 
 /*
- * Whether @end is to be shown, in a walk over all lines: of the lines of one end just one is.
- * Adds to that one what only the others know: who has canceled the job, that something was left
- * behind, the status, and the earlier moment at which it was over.
+ * In a walk over all lines: whether the line @end is to be shown.  Of the lines of one end just
+ * one is.  Adds to it what only the other lines know: the user that has canceled the job, that a
+ * process was left behind, the status, and the earlier moment at which the job was over.
  */
 bool history_book_merge(struct history_book *book, struct history_end *end);
 

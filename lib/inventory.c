@@ -96,7 +96,7 @@ static int add(struct snapshot *view, const struct seen *seen, const char *token
 	if (r == LEASE_NO_SLOT)
 		r = slots_reuse(view, fresh.uuid, token);
 	if (r == LEASE_NO_SLOT)
-		return 0; /* no job can have it, but all the others */
+		return 0; /* jobs can have all GPUs but this one */
 	return r < 0 ? r : 1;
 }
 

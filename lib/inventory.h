@@ -12,8 +12,8 @@
  * Gives every GPU and MIG instance of @view's probe a lease file and slot, and refreshes the
  * copies where they differ (a new boot, another index); a file that is locked is left for the
  * next time.  An instance that is gone is marked as not seen in this boot; it keeps its slot.
- * What comes when all slots are taken gets one that can be reused (slots.h), where @token is of
- * the process itself, or none.  Returns how many files changed, or a negative errno.
+ * When all slots are taken a new GPU gets one that can be reused (slots.h), or none; @token is that
+ * of this process.  Returns how many files changed, or a negative errno.
  */
 MUST_CHECK int inventory_adopt(struct snapshot *view, const char *token);
 
@@ -27,8 +27,8 @@ struct gpuset inventory_by_model(const struct snapshot *view, const char *model)
 struct gpuset inventory_by_visible(const struct snapshot *view, const char *list);
 
 /*
- * How many GPUs and instances of the probe cannot be leased, because all 128 slots are used by
- * others, of which some may be gone.
+ * How many GPUs and instances of the probe cannot be leased because all 128 slots are taken, also
+ * by GPUs that are gone.
  */
 unsigned inventory_count_slotless(const struct snapshot *view);
 

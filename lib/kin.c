@@ -79,7 +79,7 @@ bool kin_belongs(const struct kin *kin, const struct owner *owner)
 
 bool kin_descends(const struct kin *kin, const struct owner *owner)
 {
-	/* root may give its processes to any user; a set-user-ID program is its own user's */
+	/* root may give its processes to any user */
 	return kin->has_uid && (kin->uid == owner->uid || owner->uid == 0) &&
 	       kin_is_descendant(kin->pid, owner->pid);
 }
@@ -145,7 +145,7 @@ static bool signal_if_kin(uint32_t pid, const char *token, uint32_t uid, int sig
 	/* who has ended keeps his tag until his parent asks; a signal would seem to reach him */
 	if (process_stat_read(pid, &process) == 0 && process_has_ended(&process))
 		return false;
-	/* anybody may set the tag; but root may give its processes to any user */
+	/* any user can set the tag, and root may give its processes to any user */
 	if (user != uid && (uid != 0 || !kin_is_descendant(pid, owner)))
 		return false;
 	if (range != KIN_ALL && is_caller(pid) != (range == KIN_CALLERS))

@@ -6,8 +6,8 @@
  * all.
  *
  * All users can read a tag and put it on processes of their own.  So a sign counts only if the
- * process's real user is the lease's.  A lease of root's own includes what its owner has started
- * as another user.  A user can still forge the signs of that user's own leases.
+ * process's real user is the lease's.  A lease of root's also includes processes that its owner has
+ * started as another user.  A user can still forge the signs of that user's own leases.
  */
 #ifndef GPULEASE_KIN_H
 #define GPULEASE_KIN_H
@@ -25,23 +25,26 @@ uint64_t kin_tag_of_process(uint32_t pid);
 /* What process @pid shows of the lease it was started in, read once. */
 struct kin {
 	uint32_t pid, uid; /* its real user */
-	bool has_uid; /* else that is not to be seen, and the process belongs to no lease */
-	uint64_t tag;           /* 0: none */
+	bool has_uid;      /* false: its user cannot be seen, so it belongs to no lease */
+	uint64_t tag;      /* 0: none */
 	char token[TOKEN_SIZE]; /* "": none, or not to be seen */
 };
 
 void kin_read(uint32_t pid, struct kin *ret);
 
-/* Reads only ->token, the dearest part, into @kin. */
+/* Reads only ->token, which costs most, into @kin. */
 void kin_read_token(uint32_t pid, struct kin *kin);
 
-/* Whether it carries @token, in its tag or its environment, whatever its user. */
+/* Whether the process carries @token in its tag or its environment, whatever its user. */
 bool kin_matches(const struct kin *kin, const char *token);
 
-/* Whether it carries the token of @owner, in its tag or its environment, and is of its user. */
+/* Whether the process carries the token of @owner, and its real user is that of @owner. */
 bool kin_belongs(const struct kin *kin, const struct owner *owner);
 
-/* Whether @owner, a process that lives in this pid namespace, is its ancestor and it may be. */
+/*
+ * Whether @owner, a live process of this pid namespace, is an ancestor of the process, and has the
+ * same real user or is root's.
+ */
 bool kin_descends(const struct kin *kin, const struct owner *owner);
 
 /*
@@ -74,8 +77,8 @@ enum kin_range { KIN_ALL, KIN_BUT_CALLERS, KIN_CALLERS };
 
 /*
  * Sends @signal to the processes in @range of the real user @uid that carry @token, but not to
- * process @but, the owner, nor to this one.  Of root's also to the owner's descendants that carry
- * it.  Returns how many it reached that have not ended yet.
+ * process @but, the owner, nor to this one.  If @uid is root, descendants of the owner that carry
+ * @token get it whatever their user.  Returns how many live processes it reached.
  */
 unsigned kin_signal(
 	const char *token, uint32_t uid, int signal, uint32_t but, enum kin_range range);

@@ -111,7 +111,7 @@ static void slot_name(char out[SLOT_NAME_SIZE], uint32_t slot)
 }
 
 /*
- * Where slot @slot points to: a name in gpu/, which no link or path may lead out of.  0,
+ * Reads where slot @slot leads: to a name in gpu/, and never out of that folder.  0,
  * -ENOENT: no such slot; -ELOOP: not a link of ours.
  */
 static int read_slot(int gpu_fd, uint32_t slot, char name[PATH_SIZE])
@@ -310,7 +310,7 @@ void lease_unlock(struct lease_file *file)
 
 /*
  * The device by which /proc/locks lists the file: that of its mount.  On overlayfs and Btrfs
- * fstat(2) may tell another.
+ * fstat(2) may give another one.
  */
 static dev_t find_device(int fd, const struct stat *st)
 {

@@ -35,7 +35,7 @@ enum {
 	RECORDER_SIZE = 12
 };
 
-/* What tells the history how the job ended, as ->recorded_by names it. */
+/* The values of ->recorded_by: which process tells the history how the job ended. */
 #define RECORDER_WATCHDOG "watchdog"
 #define RECORDER_SUPERVISOR "supervisor"
 
@@ -61,7 +61,7 @@ struct lease {
 	uint64_t job; /* its id, where that is another number */
 	uint32_t attempt;
 	struct owner owner;
-	/* what its owner, a supervisor, has started: the job itself once that one is dead */
+	/* the command of its owner, a supervisor: the job itself once the owner is dead */
 	struct command runs;
 	char boot[BOOT_SIZE];
 	struct gpuset gpus;
@@ -93,7 +93,7 @@ static inline uint64_t lease_job(const struct lease *lease)
 	return lease->job ? lease->job : lease->ticket;
 }
 
-/* Whether it was given back or declared over, and nothing is left of it that counts.  Pure. */
+/* Whether it was given back or declared over, and no process of it keeps it.  Pure. */
 static inline bool lease_is_final(const struct lease *lease)
 {
 	return lease->released_ms && !lease->left[0];
@@ -140,16 +140,16 @@ MUST_CHECK int lease_add_gpu(
 bool lease_slot_is_lost(const struct statedir *dir, uint32_t slot);
 
 /*
- * Makes the link of @slot lead to the file of GPU @uuid, whatever it led to; when that may be
- * done is slots.h's.  0 or a negative errno.  A crash leaves the old link or the new one.
+ * Makes the link of @slot lead to the file of GPU @uuid, whatever it led to; slots.h says when that
+ * is allowed.  0 or a negative errno.  A crash leaves the old link or the new one.
  */
 MUST_CHECK int lease_reuse_slot(
 	const struct statedir *dir, uint32_t slot, const char *uuid);
 
 /*
- * Takes the file's flock, waiting no longer than until @until_ms (CLOCK_BOOTTIME; INT64_MAX: as
- * long as it takes, for a process that nothing waits for).  0, LEASE_LOCKED while another
- * process has it, or a negative errno.
+ * Takes the file's flock, waiting until @until_ms at most (CLOCK_BOOTTIME; INT64_MAX: as long as it
+ * takes, for a process that no other process waits for).  0, LEASE_LOCKED while another process has
+ * it, or a negative errno.
  */
 enum { LEASE_LOCKED = 1 };
 MUST_CHECK int lease_lock(struct lease_file *file, int64_t until_ms);

@@ -38,26 +38,26 @@ struct look {
 	struct leftover_search *searches;
 	size_t count;
 	uint64_t my_pidns;
-	bool is_own; /* all leases are of this process's user, which is not root */
+	bool is_own; /* all leases belong to the user of this process, which is not root */
 	bool is_thorough;
 	bool has_missed; /* a process ended before it was looked at */
 };
 
-/* Whether the process may have been started after the owner of the lease; pids are reused. */
+/* Whether the process may have been started after the owner of the lease, by its pid. */
 static bool is_younger(const struct look *look, uint32_t pid, const struct owner *owner)
 {
 	return owner->pidns != look->my_pidns || pid > owner->pid;
 }
 
-/* Whether a process with the files of user @uid in /proc may be of the user of a lease. */
+/* Whether a process whose files in /proc belong to @uid may belong to the user of a lease. */
 static bool is_candidate(const struct look *look, uint32_t pid, uint32_t uid)
 {
 	for (size_t i = 0; i < look->count; i++) {
 		const struct owner *owner = look->searches[i].owner;
 
 		/*
-		 * The files of a process that cannot be looked into are root's.  Those of the
-		 * kernel and of what the machine has started before the job are passed by.
+		 * The files of a process that is not dumpable belong to root.  Processes of the
+		 * kernel, and those that the machine has started before the job, are skipped.
 		 */
 		if (uid == owner->uid || (uid == 0 && is_younger(look, pid, owner)))
 			return true;
@@ -65,7 +65,7 @@ static bool is_candidate(const struct look *look, uint32_t pid, uint32_t uid)
 	return false;
 }
 
-/* Whether the environment of a process with the limits @locks is to be read. */
+/* Whether to read the environment of a process whose limit of file locks is @locks. */
 static bool wants_token(const struct look *look, uint32_t pid, const struct rlimit *locks)
 {
 	bool is_wanted = locks->rlim_max != RLIM_INFINITY;
@@ -77,19 +77,19 @@ static bool wants_token(const struct look *look, uint32_t pid, const struct rlim
 	       is_candidate(look, pid, uid);
 }
 
-/* Of a process that prlimit(2) refuses: another user's, or one with another group. */
+/* Reads the tag of a process that prlimit(2) refuses: it has another user or group. */
 static void read_refused(const struct look *look, uint32_t pid, struct kin *kin)
 {
 	uint32_t uid;
 
-	/* a signal may be sent to all processes of the own user, and costs less to ask for */
+	/* kill(2) allows signals to all processes of the same user, and costs less than /proc */
 	if (look->is_own && kill((pid_t)pid, 0) < 0)
 		return;
 	if (proc_find_user(pid, &uid) == 0 && is_candidate(look, pid, uid))
 		kin->tag = kin_tag_of_process(pid);
 }
 
-/* The signs of process @pid, without its user. */
+/* Reads the signs of process @pid, but not its user. */
 static void read_signs(struct look *look, uint32_t pid, struct kin *kin)
 {
 	struct rlimit locks;
@@ -107,7 +107,7 @@ static void read_signs(struct look *look, uint32_t pid, struct kin *kin)
 		kin_read_token(pid, kin);
 }
 
-/* Whether the process lives and @search is for it; then it is noted there. */
+/* Notes the process in @search if it lives and belongs to that lease. */
 static void note(struct leftover_search *search, struct kin *kin, uint64_t my_pidns)
 {
 	const struct owner *owner = search->owner;
@@ -124,7 +124,7 @@ static void note(struct leftover_search *search, struct kin *kin, uint64_t my_pi
 	if (kin->pid == owner->pid && owner->pidns == my_pidns &&
 		found.start == owner->start)
 		return;
-	/* the processes that were started first mostly outlive those that they start */
+	/* a process mostly outlives the processes that it starts */
 	if (search->is_found && search->found.start <= found.start)
 		return;
 	search->is_found = true;
@@ -162,8 +162,8 @@ static bool is_own_proc(void)
 }
 
 /*
- * Looks at the processes that are not in the list *@seen, @seen_count long, which then is the new
- * list.  Both are in ascending order as far as /proc is; else some are looked at again.
+ * Looks at the processes that are not in the list *@seen, *@seen_count long, and replaces it by the
+ * new list.  If /proc does not list pids in ascending order, some are looked at again.
  */
 static int look_at_new(struct look *look, uint32_t **seen, size_t *seen_count)
 {

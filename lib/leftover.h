@@ -1,11 +1,11 @@
 /*
- * What a job has left: processes that carry its tag or its token (kin.h) and live although its
+ * Processes that a job has left: they carry its tag or its token (kin.h) and live although its
  * owner has ended.  Python's subprocess closes all descriptors above 2, so such a process often
- * does not hold the FIFO, and nothing else tells of it.
+ * does not hold the FIFO, and nothing else shows that it lives.
  *
- * A look goes through all processes that this pid namespace shows, those of namespaces below it
- * among them: 0.3 ms for 700 processes of the caller's user, several ms for those of others.
- * So it is done once, by the process that is about to take the GPUs.
+ * A look goes through all processes that this pid namespace shows, also those of namespaces below
+ * it: 0.3 ms for 700 processes of the caller's user, several ms for processes of other users.  So
+ * only the process that is about to take the GPUs looks, once.
  */
 #ifndef GPULEASE_LEFTOVER_H
 #define GPULEASE_LEFTOVER_H
@@ -14,7 +14,7 @@
 
 /* One lease whose processes are looked for. */
 struct leftover_search {
-	const struct owner *owner; /* of the lease, and itself none of them */
+	const struct owner *owner; /* of the lease; not itself looked for */
 	bool is_found;
 	struct owner found; /* the one that was started first; without a token */
 };

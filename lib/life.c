@@ -58,7 +58,7 @@ static enum life_half half_of(enum owner_state state)
 	return LIFE_UNKNOWN;
 }
 
-/* The owner or, in its place, the command. */
+/* Judges the owner or, in its place, the command. */
 static void judge_followed(const struct lives *lives, struct life *life)
 {
 	struct owner followed = life->is_orphaned
@@ -76,7 +76,7 @@ static void judge_followed(const struct lives *lives, struct life *life)
 		life->ended_fd = take_fd(&life->pidfd);
 }
 
-/* The supervisor has ended.  As long as its command lives that is the job itself. */
+/* For a supervisor that has ended: its command is the job itself, as long as it lives. */
 static void follow_command(const struct lives *lives, struct life *life)
 {
 	struct owner command = owner_as_command(&life->owner, &life->runs);
@@ -138,7 +138,7 @@ static void judge_rest(struct lives *lives, struct life *life)
 	}
 }
 
-/* Notes since when it is as it was found at @now_ms. */
+/* Notes at @now_ms since when the job has been dead, over or unwatchable. */
 static void note_times(struct life *life, int64_t now_ms)
 {
 	if (!life_is_dead(life))
@@ -146,7 +146,7 @@ static void note_times(struct life *life, int64_t now_ms)
 	else if (!life->dead_ms)
 		life->dead_ms = now_ms;
 	if (!life_is_over(life))
-		life->over_ms = 0; /* it was taken for over, and more of it was found */
+		life->over_ms = 0; /* it seemed over until a process was found */
 	else if (!life->over_ms)
 		life->over_ms = now_ms;
 	if (!life_is_unwatchable(life))
@@ -206,7 +206,7 @@ void life_end(struct life *life, bool is_final, int64_t now_ms)
 {
 	life->process = life->fifo = LIFE_ENDED;
 	if (!life->is_orphaned)
-		life->runs = COMMAND_NONE; /* nor is it the command's turn now */
+		life->runs = COMMAND_NONE; /* its command is not followed in its place */
 	close_fd(&life->pidfd);
 	close_fd(&life->fifo_fd);
 	if (is_final) {
@@ -230,7 +230,7 @@ void life_leave(struct lives *lives, struct life *life, const struct owner *left
 	/* a process that waits for the end of its own job does not wait for itself */
 	if (left->pid == (uint32_t)getpid() && left->pidns == lives->dir->pidns)
 		return;
-	/* in the place of one that cannot be judged from here comes what was found */
+	/* only a process that was found replaces a known one, which may be judged elsewhere only */
 	if ((life->rest == LIFE_LIVES && !is_found) ||
 		(!is_found && is_same_process(&life->left_behind, left)))
 		return;

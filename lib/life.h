@@ -18,17 +18,17 @@ enum life_half { LIFE_UNKNOWN, LIFE_LIVES, LIFE_ENDED };
 
 struct life {
 	struct owner owner;
-	struct command runs; /* of a supervisor: what it has started, .pid 0: not known */
+	struct command runs; /* the command of a supervisor; .pid 0: not known */
 	bool is_orphaned; /* the owner has ended: ->process is that of ->runs, the job itself */
 	enum life_half process, fifo;
 	/*
-	 * What the job has left besides holders of its FIFO, see leftover.h.  UNKNOWN: nothing, as
-	 * long as no process has looked; LIVES: ->left_behind does, or that cannot be told from
-	 * here; ENDED: a look has found nothing.
+	 * Processes that the job has left besides holders of its FIFO, see leftover.h.  UNKNOWN:
+	 * none is known, and this process has not looked; LIVES: ->left_behind lives, or cannot be
+	 * judged from here; ENDED: a look has found none.
 	 */
 	enum life_half rest;
 	struct owner left_behind;    /* ->pid 0: none was ever known */
-	bool has_looked, has_found;  /* this process; then it sees all that there are */
+	bool has_looked, has_found;  /* whether this process has looked, and found one */
 	int pidfd, fifo_fd, left_fd; /* -1 while not followed */
 	int ended_fd; /* its pidfd once it has ended, until ->status is known; not watched */
 	int status; /* of the process that ended, 128 + a signal's number; -1: not known */
@@ -68,8 +68,8 @@ struct life *lives_judge(
 
 /*
  * Likewise with its FIFO, and with the command that @owner, a supervisor, has started (@runs->pid
- * 0: none): once the owner has ended that command is followed in its place.  Whoever judges the
- * same owner without it goes on following the command.
+ * 0: none).  Once the owner has ended the command is followed in its place, also if the same owner
+ * is judged without it later.
  */
 struct life *lives_judge_job(struct lives *lives, const struct owner *owner,
 	const struct command *runs, int64_t now_ms);
@@ -81,34 +81,34 @@ struct life *lives_judge_job(struct lives *lives, const struct owner *owner,
 bool life_may_tell(const struct life *life);
 
 /*
- * For a lease that was given back or declared over: its owner is as good as dead from @now_ms on.
- * With @is_final so is all that it may have left.
+ * For a lease that was given back or declared over: its owner counts as dead from @now_ms on.  With
+ * @is_final so does every process that the job may have left.
  */
 void life_end(struct life *life, bool is_final, int64_t now_ms);
 
 /*
- * Notes that process @left, of the job, lives after its owner, as a record says or a look of this
- * process (@is_found) has shown.  Nothing happens where that process is known to have ended.
+ * Notes that process @left of the job lives although the owner has ended.  A record says so, or a
+ * look of this process has found it (@is_found).  Does nothing if @left is known to have ended.
  */
 void life_leave(struct lives *lives, struct life *life, const struct owner *left,
 	bool is_found, int64_t now_ms);
 
-/* A look has found nothing that the job has left: it is over for good once it is over. */
+/* Notes that a look has found no process that the job has left. */
 void life_leave_nothing(struct life *life);
 
 /*
- * Whether a look of this process would say more: owner and FIFO have ended, and no process is
- * known to be left, or one that cannot be judged from here.
+ * Whether a look of this process would say more: owner and FIFO have ended, and no process of the
+ * job is known, or only one that cannot be judged from here.
  */
 bool life_wants_look(const struct life *life);
 
-/* The life with that token; NULL: it is not followed. */
+/* The life of the owner with @token; NULL: it is not followed. */
 struct life *lives_find(struct lives *lives, const char *token);
 
 /* The job itself has ended, for certain or because its FIFO, where it has one, says so. */
 bool life_is_dead(const struct life *life);
 
-/* Dead, no process holds the FIFO, and none is known to be left of the job. */
+/* Whether it is dead, no process holds the FIFO, and no process of the job is known to be left. */
 bool life_is_over(const struct life *life);
 
 /*
@@ -117,8 +117,9 @@ bool life_is_over(const struct life *life);
  */
 bool life_is_unwatchable(const struct life *life);
 
-/* Adds to @watch what has not fired of it, which alone has a descriptor.  0 or -ENOMEM. */
 struct watch;
+
+/* Adds to @watch its descriptors that have not fired; the others are closed.  0 or -ENOMEM. */
 MUST_CHECK int life_watch(const struct life *life, struct watch *watch);
 
 /* Begins a turn: nobody is in use or watched yet.  Ends one: forgets who is not in use. */

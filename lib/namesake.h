@@ -29,7 +29,7 @@ struct namesakes {
 struct namesake {
 	uint64_t job;
 	struct owner owner;
-	struct command runs; /* what its owner has started */
+	struct command runs; /* the command of that owner */
 };
 
 /*

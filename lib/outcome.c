@@ -8,7 +8,7 @@
 enum {
 	/* who saw the end may need a moment to tell the history, a parent to wait for it */
 	TELL_MS = 2000,
-	/* the recorder that a lease names: it waits for the job's parent, and for a lock */
+	/* the recorder of a lease waits for the job's parent, and for a lock */
 	EXACT_MS = 10000,
 	FIRST_LOOK_MS = 10, /* then 20, 40 … */
 	/* what ends without an event: left behind by a dead owner, or given back by a shell */
@@ -178,7 +178,7 @@ static int latest_is_over(struct outcome *job, struct outcome_look *look, bool i
 
 		if (r <= 0)
 			return r;
-		/* there may be another attempt, or a command that was not known */
+		/* another attempt may have begun, or a command may have become known */
 		r = read_owner(job, look);
 		if (r < 0)
 			return r;
@@ -225,7 +225,7 @@ int outcome_judge(struct outcome *job, struct outcome_look *look, bool is_own)
 
 /* --- how --------------------------------------------------------------------------- */
 
-/* The last of the job's leases, which still stands although it is over; NULL: none does. */
+/* The lease of the job's latest ticket, if its record is still there although it is over; NULL. */
 static const struct lease *find_dead_lease(
 	const struct outcome *job, const struct snapshot *view)
 {
@@ -241,8 +241,8 @@ static const struct lease *find_dead_lease(
 }
 
 /*
- * What the history says of the end of @job: its status, or -1.  Sets *@ret_patience_ms: how
- * long after the end that may still change.
+ * The status of @job by the history, or -1.  Sets *@ret_patience_ms: how long after the end the
+ * history may still change.
  */
 static int status_in_history(const struct outcome *job, const struct outcome_look *look,
 	int64_t *ret_patience_ms)
@@ -260,7 +260,7 @@ static int status_in_history(const struct outcome *job, const struct outcome_loo
 	/* an earlier attempt's is not the job's */
 	if (r != 0 || (job->has_owner && (end.attempt ? end.attempt : 1) < job->attempt))
 		return -1;
-	/* a supervisor that was lost says nothing more */
+	/* a supervisor that was killed will append no exact line */
 	if (end.is_provisional && strcmp(end.how, HISTORY_LOST) != 0)
 		*ret_patience_ms = EXACT_MS;
 	if (!end.status[0] || parse_u64(end.status, MOST_STATUS, &status, NULL) < 0)

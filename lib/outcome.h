@@ -33,9 +33,9 @@ struct outcome {
 	bool has_owner;      /* what follows was read */
 	int64_t since_ms;    /* of its first ticket */
 	uint64_t latest;     /* the number of its latest ticket */
-	uint32_t attempt;    /* which that is, at least: 1, 2 … */
+	uint32_t attempt;    /* its number, 1, 2 …, at least */
 	struct owner owner;  /* of that ticket */
-	struct command runs; /* what that one has started, as far as it was read */
+	struct command runs; /* the command of that owner, as far as it was read */
 	struct owner
 		holder; /* of its lease, as seen last, else as above: whose status counts */
 };
@@ -85,8 +85,8 @@ MUST_CHECK int outcome_learn_status(
 	struct outcome *job, struct outcome_look *look, bool is_own);
 
 /*
- * The life of @owner, which has started @runs, as the look finds it, in *@ret (good until the next
- * call); watched where @is_own and it is not over.  0 or -ENOMEM.
+ * Judges the life of @owner, which has started @runs: *@ret, good until the next call.  Watches it
+ * if @is_own and it is not over.  0 or -ENOMEM.
  */
 MUST_CHECK int outcome_judge_life(struct outcome_look *look, const struct owner *owner,
 	const struct command *runs, bool is_own, struct life **ret);

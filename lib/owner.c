@@ -138,7 +138,7 @@ int pidfd_exit_status(int pidfd, int *ret_status)
 	struct exit_info info;
 	int r = ask_exit(pidfd, &info);
 
-	/* the kernel looks for the status, then for the process: it was reaped in between */
+	/* the kernel looks for the status, then for the process, which may be reaped in between */
 	if (r == -ESRCH)
 		r = ask_exit(pidfd, &info);
 	if (r < 0)
@@ -151,14 +151,14 @@ int pidfd_exit_status(int pidfd, int *ret_status)
 	return 0;
 }
 
-/* 0 where the real user of the process is @uid, as far as that is to be seen. */
+/* 0 if the real user of the process is @uid, as far as this process can see. */
 static int check_user(uint32_t pid, uint32_t uid)
 {
 	uint32_t user;
 
 	if (uid == PROCESS_ANY_USER)
 		return 0;
-	/* a process that is hidden from its own user: kill(2) itself refuses others' */
+	/* the process is hidden from this user: kill(2) itself refuses processes of other users */
 	if (proc_find_real_user(pid, &user) < 0)
 		return geteuid() == 0 ? -EPERM : 0;
 	return user == uid ? 0 : PROCESS_OF_ANOTHER;
@@ -173,7 +173,7 @@ static int send_signal(uint32_t pid, int pidfd, int signal)
 			return -ESRCH;
 		/* anything else is how a sandbox refuses a call that it does not know */
 	}
-	/* 0 and what is negative would be groups */
+	/* 0 and negative numbers would name groups */
 	if (pid == 0 || pid > INT32_MAX)
 		return -ESRCH;
 	return kill((pid_t)pid, signal) < 0 ? -errno : 0;
@@ -194,7 +194,7 @@ int process_signal_group(uint32_t pid, int pidfd, uint32_t uid, int signal)
 		return r;
 	if (pid <= 1 || pid > INT32_MAX || getpgid((pid_t)pid) != (pid_t)pid)
 		return send_signal(pid, pidfd, signal);
-	/* what was looked at still has its number, and so leads this group */
+	/* while the process lives it has its pid, and so it leads this group */
 	if (pidfd >= 0 && pidfd_has_ended(pidfd))
 		return -ESRCH;
 	return kill(-(pid_t)pid, signal) < 0 ? -errno : 0;
@@ -258,7 +258,7 @@ int command_of_child(uint32_t pid, struct command *command)
 	*command = (struct command){ .pid = pid };
 	if (pidfd >= 0)
 		command->inode = pidfd_inode(pidfd);
-	/* the number is its own until this process reaps it */
+	/* no other process has this pid until this process reaps it */
 	if (process_stat_read(pid, &stat) == 0)
 		command->start = stat.start;
 	return command->inode || command->start ? 0 : COMMAND_HIDDEN;
@@ -324,8 +324,8 @@ static enum owner_state judge_by_pidfd(const struct owner *owner, int pidfd)
 }
 
 /*
- * Whether the descriptor @name in @fds is an end of the pipe @pipe.  @rights: that is written to,
- * or one that is only read from.
+ * Whether the descriptor @name in @fds is open on the pipe @pipe: for writing with S_IWUSR in
+ * @rights, for reading alone with S_IRUSR.
  */
 static bool is_end(int fds, const char *name, const struct stat *pipe, mode_t rights)
 {

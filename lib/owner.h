@@ -26,7 +26,7 @@ struct owner {
 };
 
 /*
- * The command that an owner runs as its supervisor: a child of the owner, so of its pid
+ * The command that an owner runs as its supervisor: a child of the owner, in the same pid
  * namespace.
  */
 struct command {
@@ -77,9 +77,9 @@ enum owner_state owner_judge(
 	const struct owner *owner, uint64_t my_pidns, int *ret_pidfd);
 
 /*
- * Fills in the child @pid of this process as a command.  0; or COMMAND_HIDDEN: nothing but its
- * number is to be seen (before Linux 6.9 with hidepid, until a set-group-ID child has become the
- * command): ask again later.
+ * Fills in @command for the child @pid of this process.  0; or COMMAND_HIDDEN: only its pid is
+ * known (before Linux 6.9 with hidepid, until a set-group-ID child has become the command): call
+ * again later.
  */
 enum { COMMAND_HIDDEN = 1 };
 MUST_CHECK int command_of_child(uint32_t pid, struct command *command);
@@ -109,19 +109,19 @@ MUST_CHECK int pidfd_exit_status(int pidfd, int *ret_status);
 int pidfd_open_process(uint32_t pid);
 
 /*
- * Sends @signal to process @pid, through @pidfd (which may be negative) where that works: then
- * to the process that was looked at, never to its successor.  Its real user has to be @uid: a
- * number in a record may be wrong or forged, and root's signals reach every process.  With
- * PROCESS_ANY_USER, for processes that are known otherwise, it may be any.  0,
- * PROCESS_OF_ANOTHER, or a negative errno.
+ * Sends @signal to process @pid.  Uses @pidfd (which may be negative) where that works: then the
+ * signal reaches the process that was looked at, never a later one with the same pid.  The real
+ * user of the process has to be @uid, because the pid in a record may be wrong or forged, and
+ * root's signals reach every process.  For a process that is known otherwise, @uid is
+ * PROCESS_ANY_USER.  0, PROCESS_OF_ANOTHER, or a negative errno.
  */
 #define PROCESS_ANY_USER UINT32_MAX
 enum { PROCESS_OF_ANOTHER = 1 };
 MUST_CHECK int process_signal(uint32_t pid, int pidfd, uint32_t uid, int signal);
 
 /*
- * The same for the process group of @pid where @pid leads one; else for the process alone, and so
- * for process 1: a group of that number would be every process that there is.
+ * Signals the process group of @pid if @pid leads one; else the process alone.  Process 1 is always
+ * signalled alone: kill(2) of -1 reaches every process.  Returns as process_signal().
  */
 MUST_CHECK int process_signal_group(uint32_t pid, int pidfd, uint32_t uid, int signal);
 
@@ -149,8 +149,8 @@ bool process_has_ended(const struct process_stat *stat);
 MUST_CHECK int process_stat_parse(const char *text, struct process_stat *stat);
 
 /*
- * Whether process @pid has the end of @pipe open that is read from, or one that is written to:
- * 1, 0, or a negative errno: with the user's rights, what it has open is not to be seen.
+ * Whether process @pid has @pipe open for reading alone, or for writing: 1, 0, or a negative errno:
+ * with the user's rights this process cannot see what it has open.
  */
 MUST_CHECK int process_reads_from(uint32_t pid, const struct stat *pipe);
 MUST_CHECK int process_writes_to(uint32_t pid, const struct stat *pipe);

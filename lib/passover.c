@@ -9,7 +9,7 @@ enum {
 	PATIENCE_MS = 1000, /* before anybody is asked */
 	ANSWER_MS = 2000,   /* to answer */
 	RECENT_MS = 10000,  /* who has taken a turn since needs no question */
-	STUCK_MS = 3000,    /* for which a ticket could have started and has not */
+	STUCK_MS = 3000,    /* for so long a ticket could have started and has not */
 };
 
 static int add(struct passover_list *list, uint64_t number, uint64_t turn, bool is_stuck)
@@ -151,7 +151,7 @@ int passover_plan_start(
 	struct passover_start *start = find_start(passover, row->number);
 
 	if (gpuset_is_empty(gpus))
-		return 0; /* it takes nothing from anybody */
+		return 0; /* it takes no GPU from other tickets */
 	if (!start) {
 		start = array_grow(passover->starts, sizeof(*start),
 			passover->start_count, &passover->start_room);
@@ -168,7 +168,7 @@ int passover_plan_start(
 	return 0;
 }
 
-/* Forgets those that the last plan did not start, or all of them. */
+/* Forgets the tickets that the last plan did not start, or all of them. */
 static void forget_starts(struct passover *passover, bool all)
 {
 	size_t kept = 0;
@@ -191,7 +191,7 @@ static bool is_stuck(struct passover_start *start, const struct passover_means *
 		start->ready_ms = now_ms;
 	if (start->ready_ms && now_ms - start->ready_ms >= STUCK_MS)
 		return true;
-	/* a break in between is to be seen */
+	/* look often enough to see a break in between */
 	*wake_ms = min_i64(*wake_ms, now_ms + PATIENCE_MS);
 	if (start->ready_ms)
 		*wake_ms = min_i64(*wake_ms, start->ready_ms + STUCK_MS);

@@ -9,8 +9,8 @@
  * A ticket's owner may also take turns and start nothing: its own nvidia-smi fails, it cannot
  * lock, or it spins.  A waiter passes over a ticket when for 3 s, without a break, its own plan
  * has started that ticket on one set of GPUs, and it could itself have taken that set.  The
- * owner says in its ticket why it is stuck, and the ticket counts again once its owner takes a
- * turn without saying so.
+ * owner writes into its ticket why it is stuck.  The ticket counts again after a turn of its owner
+ * that leaves no such text.
  */
 #ifndef GPULEASE_PASSOVER_H
 #define GPULEASE_PASSOVER_H
@@ -18,9 +18,9 @@
 #include "queue.h"
 
 /*
- * The codes of struct ticket's ->stuck, each followed by a colon: why nvidia-smi failed for its
- * owner, that turns come to no end, which GPU's file it could not lock, and which GPU its own
- * nvidia-smi does not show.
+ * The codes at the start of ->stuck of a ticket.  A colon follows, and then: why the owner's
+ * nvidia-smi failed; nothing, because its turns come to no end; the GPU whose file the owner could
+ * not lock; the GPU that the owner's nvidia-smi does not show.
  */
 #define STUCK_NVIDIA_SMI "nvidia-smi"
 #define STUCK_TURN "turn"
@@ -70,7 +70,7 @@ enum { PASSOVER_CHANGED = 1 };
 MUST_CHECK int passover_consider(struct passover *passover, struct queue *queue,
 	struct queue_place own, bool could_start, int64_t now_ms, int64_t *ret_wake_ms);
 
-/* Begins a plan of this waiter, which then names each ticket ahead that it starts. */
+/* Begins a plan of this waiter; the second names each ticket ahead that the plan starts. */
 void passover_plan_begin(struct passover *passover);
 MUST_CHECK int passover_plan_start(struct passover *passover, const struct queue_row *row,
 	const struct gpuset *gpus);
@@ -79,9 +79,8 @@ MUST_CHECK int passover_plan_start(struct passover *passover, const struct queue
 bool passover_plans_start(const struct passover *passover, uint64_t number);
 
 /*
- * What a waiter knows of a set of GPUs: whether it could take them itself, now or as far as it
- * has seen lately (no file is locked, and a sound probe that began after the last lease on them
- * had ended says that they are free).
+ * How to ask whether this waiter could take a set of GPUs itself: no file of them is locked, and a
+ * recent sound probe, which began after the last lease on them had ended, shows them free.
  */
 struct passover_means {
 	bool (*can_take)(void *arg, const struct gpuset *gpus);
@@ -89,9 +88,9 @@ struct passover_means {
 };
 
 /*
- * After a turn in which we cannot start, likewise: judges the tickets that the plan starts.
- * PASSOVER_CHANGED: some are passed over now, plan again; 0; or a negative errno.
- * *@ret_wants_probe: a fresh probe is to be seen to, for one of them has not started for 1 s.
+ * After a turn in which this waiter cannot start: judges the tickets that its plan starts.
+ * PASSOVER_CHANGED: some are passed over now, plan again; 0; or a negative errno.  Sets
+ * *@ret_wants_probe if one of them has not started for 1 s: then the caller needs a fresh probe.
  */
 MUST_CHECK int passover_consider_starts(struct passover *passover, bool could_start,
 	const struct passover_means *means, int64_t now_ms, bool *ret_wants_probe,

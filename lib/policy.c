@@ -123,7 +123,7 @@ static bool may_backfill(
 		plan, row, plan->heads[plan->head_of[slot]].backfill_ms);
 }
 
-/* The same before any head could. */
+/* Whether @row is certain to have ended before any head could start. */
 static bool ends_before_all(const struct plan *plan, const struct plan_row *row)
 {
 	return policy_ends_before(plan, row, plan->backfill_ms);
@@ -268,7 +268,7 @@ static const struct plan_head *first_head_on(
 	return NULL;
 }
 
-/* Makes @row a head on some of @candidates; the heads keep @kept, which it could have now. */
+/* Makes @row a head on some of @candidates; other heads keep @kept, which it could have now. */
 static void become_head(struct plan *plan, const struct plan_row *row,
 	struct gpuset candidates, struct gpuset kept, struct verdict *verdict)
 {
@@ -286,7 +286,7 @@ static void become_head(struct plan *plan, const struct plan_row *row,
 	verdict->start_ms = verdict->is_first ? head->start_ms : 0;
 }
 
-/* The first head on whose GPUs @row would fit later, if @missing of all reserved ones do. */
+/* The first head on whose GPUs @row would fit later; NULL: fewer than @missing reserved ones do. */
 static const struct plan_head *find_head(
 	const struct plan *plan, const struct plan_row *row, unsigned missing)
 {
@@ -314,7 +314,7 @@ static void come_behind(
 	verdict->start_ms = head == plan->heads ? head->start_ms : 0;
 }
 
-/* It waits for something that is no lease. */
+/* Refuses @row because it waits for something that is no lease. */
 static void refuse_for_good(
 	const struct plan *plan, const struct plan_row *row, struct verdict *verdict)
 {
@@ -327,8 +327,8 @@ static void refuse_for_good(
 }
 
 /*
- * What keeps @row waiting, which has not found enough room.  The heads keep @kept, which it could
- * have now.
+ * Finds what keeps @row waiting, which has not found enough room.  The heads keep @kept, which it
+ * could have now.
  */
 static void refuse(struct plan *plan, const struct plan_row *row, struct gpuset kept,
 	struct verdict *verdict)

@@ -11,16 +11,16 @@
  * - There is not, but would be had all present leases ended, and enough of those GPUs are not
  *   reserved: it becomes a head.  It reserves the GPUs on which its room is to be had soonest,
  *   and its part of the limits.  Each GPU has at most one head.
- * - The same, but too few of those GPUs are not reserved: it is behind the heads that have
- *   reserved them, and reserves nothing.
+ * - There is not, but would be had all present leases ended, and too few of those GPUs are left
+ *   unreserved: it is behind the heads that have reserved them, and reserves nothing.
  * - It waits for something that is no lease (a GPU that is paused, broken, locked or used
  *   outside gpulease), perhaps for a limit as well: it keeps its place and reserves nothing,
  *   so that a broken card does not stop the machine.
  *
  * A ticket gets a reserved GPU only if its job is certain to have ended before the head of that
  * GPU could start (backfill), or if it leaves that head enough.  So no later ticket delays a
- * head.  What is left of a lease whose owner has ended may be gone at any moment or stay.  A
- * head reserves what it needs in either case.
+ * head.  Memory and processes of a lease whose owner has ended may be gone at any moment or stay.
+ * A head reserves what it needs in either case.
  *
  * Only what lies before a ticket matters to it.  So a waiter feeds the rows up to its own, and
  * leaves some out once plan_can_be_cut().
@@ -81,16 +81,16 @@ enum verdict_kind {
 struct verdict {
 	enum verdict_kind kind;
 	struct gpuset gpus;
-	unsigned wanted,
-		free; /* free: now, of those that it may have; VERDICT_LEASED: and get */
+	unsigned wanted;
+	unsigned free; /* now, of its candidates; VERDICT_LEASED: less those kept */
 	struct need need;
 	/* the most that one of them has: percent, and MiB of those with the percent */
 	struct room best;
 
 	/*
-	 * VERDICT_BEHIND: a ticket before it, and what that waits for; 0 GPUs: for a limit.
-	 * VERDICT_LEASED: the first head that keeps room which is free now, 0: none does.
-	 * VERDICT_LIMIT: the first head before it, 0: there is none.
+	 * VERDICT_BEHIND: a ticket before it, and what that ticket waits for; 0 GPUs: for a limit.
+	 * VERDICT_LEASED: the first head that keeps room which is free now; 0: none does.
+	 * VERDICT_LIMIT: the first head before it; 0: there is none.
 	 */
 	uint64_t behind;
 	unsigned behind_gpus;
@@ -98,10 +98,10 @@ struct verdict {
 	/* VERDICT_LEASED: it is the first head, so only leases stand in its way */
 	bool is_first;
 	/*
-	 * When the first head starts at the latest: for VERDICT_LEASED if it is that head, for
-	 * VERDICT_BEHIND if ->behind is.  A later head has no such time, because an earlier ticket
-	 * may take its GPUs if these come free sooner than its own.  HOLD_UNTIL: from when on it
-	 * may start.  0: not known.
+	 * When the first head starts at the latest: for VERDICT_LEASED if the ticket is that head,
+	 * for VERDICT_BEHIND if ->behind is.  A later head has no such time, because an earlier
+	 * ticket may take its GPUs if they come free sooner than the ticket's own.  HOLD_UNTIL:
+	 * from when on it may start.  0: not known.
 	 */
 	int64_t start_ms;
 
@@ -116,7 +116,7 @@ struct verdict {
 /* Room on one GPU that a ticket which starts has taken. */
 struct plan_start {
 	struct plan_use use;
-	unsigned next; /* the start before it on the same GPU, PLAN_NO_START: none */
+	unsigned next; /* the start before it on the same GPU; PLAN_NO_START: none */
 };
 
 enum { PLAN_STARTS_MAX = GPUSET_MAX * ROOM_LEASES, PLAN_NO_START = PLAN_STARTS_MAX };
@@ -129,7 +129,7 @@ struct plan_head {
 	struct need need;
 	struct gpuset reserved; /* more than it needs while a GPU is clearing */
 	int64_t start_ms;       /* when it could start at the latest; 0: not known */
-	int64_t backfill_ms;    /* by when others have to be gone; 0: none may pass */
+	int64_t backfill_ms; /* when jobs that pass it must have ended; 0: none may pass */
 };
 
 /* What is mostly touched comes first, and of the arrays as much as there are GPUs. */
@@ -147,10 +147,9 @@ struct plan {
 	uint64_t first_blocked; /* the first ticket that GPUs keep waiting; 0: none */
 	struct quota quota;
 	struct quota later_quota; /* with all heads, when these start */
-	uint8_t head_of
-		[GPUSET_MAX]; /* by slot, of reserved GPUs: the index of the head */
-	uint16_t last_start
-		[GPUSET_MAX];        /* by slot: the latest in ->starts, PLAN_NO_START */
+	/* by slot: of a reserved GPU its head's index; the latest in ->starts, or PLAN_NO_START */
+	uint8_t head_of[GPUSET_MAX];
+	uint16_t last_start[GPUSET_MAX];
 	struct room now[GPUSET_MAX]; /* on each GPU, beside what is taken */
 	struct room
 		later[GPUSET_MAX]; /* on reserved ones, beside the head when it starts */
@@ -170,7 +169,7 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts);
 /* Offers the next ticket in the order what is left, and says what comes of it. */
 struct verdict plan_next(struct plan *plan, const struct plan_row *row);
 
-/* Whether @row could start now as the first of @plan, which was begun and has no row yet. */
+/* Whether @row could start now as the first row of @plan, which has none yet. */
 bool plan_could_start(const struct plan *plan, const struct plan_row *row);
 
 /* Whether no ticket from here on can start, whatever it asks for. */
@@ -178,8 +177,8 @@ bool plan_is_closed(const struct plan *plan);
 
 /*
  * Leaves out the rows from here up to a waiter's own, if plan_can_be_cut(): the plan is closed and
- * names a ticket that the waiter is behind.  A later row reserves nothing, because which GPUs the
- * rows left out would have reserved is not known.
+ * names a ticket that the waiter is behind.  A later row reserves nothing, because it is not known
+ * which GPUs the rows left out would have reserved.
  */
 bool plan_can_be_cut(const struct plan *plan);
 void plan_cut(struct plan *plan);

@@ -6,7 +6,7 @@ enum { BACKFILL_MARGIN_MS = 5000 };
 /* What becomes of what is left of those who have ended. */
 enum remains { REMAINS_STAY, REMAINS_GO };
 
-/* Over those that start on the GPU in this plan. */
+/* Goes over the tickets that start on the GPU in this plan. */
 #define for_each_start(start, plan, slot)                                                \
 	for (const struct plan_start *start = &(plan)->starts[(plan)->last_start[slot]]; \
 		start != &(plan)->starts[PLAN_NO_START];                                 \
@@ -20,7 +20,10 @@ static struct room room_then(
 	struct room room =
 		remains == REMAINS_GO ? room_cleared_at(gpu, at_ms) : room_at(gpu, at_ms);
 
-	for_each_start(start, plan, slot) room_take_use(&room, gpu, &start->use, at_ms);
+	for_each_start(start, plan, slot)
+	{
+		room_take_use(&room, gpu, &start->use, at_ms);
+	}
 	return room;
 }
 
@@ -33,8 +36,11 @@ static int64_t next_end_ms(const struct plan *plan, unsigned slot, int64_t at_ms
 	for (unsigned i = 0; i < gpu->use_count; i++)
 		if (gpu->uses[i].end_ms > at_ms)
 			next_ms = min_i64(next_ms, gpu->uses[i].end_ms);
-	for_each_start(start, plan, slot) if (start->use.end_ms > at_ms) next_ms =
-		min_i64(next_ms, start->use.end_ms);
+	for_each_start(start, plan, slot)
+	{
+		if (start->use.end_ms > at_ms)
+			next_ms = min_i64(next_ms, start->use.end_ms);
+	}
 	return next_ms;
 }
 
@@ -84,7 +90,7 @@ static bool is_any_clearing(const struct plan *plan, struct gpuset of)
 	return false;
 }
 
-/* Reserves one GPU for the latest head, with what is left beside @row at @at_ms. */
+/* Reserves one GPU for the latest head, and works out what @row leaves of it at @at_ms. */
 static void reserve_gpu(
 	struct plan *plan, const struct plan_row *row, unsigned slot, int64_t at_ms)
 {
@@ -133,8 +139,8 @@ bool policy_ends_before(
 }
 
 /*
- * All heads beside all that runs or starts before the last of them.  Which leases have ended when a
- * head starts is not looked at: the plan does not know whose they are.
+ * Counts all heads beside all jobs that run or start before the last head.  Leases that will have
+ * ended when a head starts count, too: the plan does not know which users they belong to.
  */
 static void reserve_quota(struct plan *plan)
 {

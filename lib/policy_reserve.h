@@ -1,11 +1,10 @@
 /*
  * The reservations, a part of the policy.  Pure.
  *
- * What is left of a lease whose owner has ended (memory that settles, processes) may be gone at
- * any moment or stay for hours.  So a head is given the GPUs soonest to be had twice: as if it
- * stayed, which says when the head starts at the latest, and as if it went now, by which backfill
- * is bound.  Otherwise each end of a job would move a reservation elsewhere for a moment, and a
- * ticket would pass meanwhile.
+ * Memory and processes of a lease whose owner has ended may be gone at any moment or stay for
+ * hours.  So a head reserves twice the GPUs that are free soonest.  If these stay, that says when
+ * the head starts at the latest.  If they go now, that is the bound of backfill.  Otherwise each
+ * end of a job would move a reservation elsewhere for a moment, and a ticket would pass meanwhile.
  */
 #ifndef GPULEASE_POLICY_RESERVE_H
 #define GPULEASE_POLICY_RESERVE_H
@@ -13,9 +12,9 @@
 #include "policy.h"
 
 /*
- * Makes @row the next head of @plan.  It takes the GPUs soonest to be free, then the lowest slots,
- * of @candidates: those where it would fit had all leases ended, none of them reserved, at least as
- * many as it needs.  It takes its part of the limits, too.  Returns the head.
+ * Makes @row the next head of @plan, and returns the head.  @candidates are at least as many GPUs
+ * as it needs, on which it would fit had all leases ended, and none of which is reserved.  The
+ * head reserves those that are free soonest, then the lowest slots, and its part of the limits.
  */
 const struct plan_head *policy_reserve(
 	struct plan *plan, const struct plan_row *row, struct gpuset candidates);

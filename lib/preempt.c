@@ -17,7 +17,7 @@ bool preempt_allows(const struct snapshot_lease *lease, int64_t priority)
 {
 	const struct lease *record = &lease->lease;
 
-	/* with its supervisor dead nothing would obey */
+	/* a dead supervisor cannot obey */
 	return record->is_preemptible && record->is_supervised &&
 	       lease->is_of_this_boot && !lease->is_dead && !lease->is_orphaned &&
 	       record->priority < priority;

@@ -155,9 +155,9 @@ static size_t count_records(const struct probe *probe)
 
 /*
  * How this process sees the machine: its pid namespace, its mount namespace, its root, and in
- * a Slurm allocation its device cgroup.  The
- * numbers of namespaces are used again, so that of the next container can be that of the
- * last; the number of a mount never is.  False where it cannot be told.
+ * a Slurm allocation its device cgroup.  The numbers of namespaces are used again, so that of
+ * the next container can be that of the last; the number of a mount never is.  False where it
+ * cannot be told.
  */
 static bool read_view(const struct statedir *dir, char view[VIEW_SIZE])
 {

@@ -13,9 +13,9 @@
  * have other numbers, in another mount namespace or root (a container) there may be other
  * GPUs, or the same ones numbered otherwise.  To them it is none, and theirs replaces it.
  *
- * A result without any GPU is not shared, and one that tells the state of no GPU does not
- * replace one that does: the nvidia-smi of one user may fail (permissions, limits) while that
- * of all other users works.
+ * A result without any GPU is not shared, and a result that tells the state of no GPU does not
+ * replace one that does: the nvidia-smi of one user may fail (permissions, limits) while it works
+ * for all other users.
  *
  * A crash while probing leaves an nvidia-smi that ends by itself.  A crash while storing leaves
  * `probe.new`, which the next to store removes.
@@ -43,7 +43,7 @@ MUST_CHECK int probe_load(const struct statedir *dir, struct probe *ret);
  * the last that the caller has seen, which may be NULL; and makes it the last result.  One that
  * was started later and is there already stays, and so does one that @probe must not replace,
  * see above.  In a hardened @dir one that is not sound is not stored: its starter may have
- * spoiled it.  0 or a negative errno; then only the others lack the result.
+ * spoiled it.  0 or a negative errno; then only other processes lack the result.
  */
 MUST_CHECK int probe_store(const struct statedir *dir, const struct usage_policy *policy,
 	const struct probe *before, struct probe *probe);

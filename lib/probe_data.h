@@ -98,7 +98,7 @@ static inline void probe_begin(
 	probe->trouble.text[0] = '\0';
 }
 
-/* Whether @probe says of no GPU what it is doing: nvidia-smi failed, or hung. */
+/* Whether @probe tells the state of no GPU: nvidia-smi failed, or hung. */
 static inline bool probe_has_failed(const struct probe *probe)
 {
 	for (uint32_t i = 0; i < probe->gpu_count; i++)

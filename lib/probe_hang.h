@@ -1,6 +1,6 @@
 /*
- * Counting nvidia-smi that no signal ends: in state D, because the driver hangs.  Each holds
- * memory and a process number until the machine is restarted, so gpulease adds no more to them.
+ * Counts the nvidia-smi that are in state D because the driver hangs, so that no signal ends them.
+ * Each holds memory and a pid until the machine is restarted, so gpulease starts no more of them.
  */
 #ifndef GPULEASE_PROBE_HANG_H
 #define GPULEASE_PROBE_HANG_H
@@ -8,8 +8,8 @@
 #include "base.h"
 
 enum {
-	PROBE_HANGING_MAX = 4,           /* with so many no other is started */
-	PROBE_HANG_AGAIN_MS = 30 * 1000, /* and they are counted again after that */
+	PROBE_HANGING_MAX = 4,           /* if so many hang no other is started */
+	PROBE_HANG_AGAIN_MS = 30 * 1000, /* after so long they are counted again */
 };
 
 /*
@@ -19,8 +19,8 @@ enum {
 bool probe_is_hanging(const char *stat, const char *path);
 
 /*
- * Counts the processes, of all users, that this process can see hanging; no further than
- * PROBE_HANGING_MAX.  0 where /proc cannot be read.
+ * Counts the hanging processes of all users that this process can see, up to PROBE_HANGING_MAX.  0
+ * where /proc cannot be read.
  */
 unsigned probe_count_hanging(const char *path);
 

@@ -14,7 +14,7 @@ static const char *const NAMES[PROBE_LOCKS] = { "probe.lock", "probe.lock.2",
 
 struct holder {
 	char boot[BOOT_SIZE];
-	int64_t taken_ms; /* CLOCK_BOOTTIME; 0: the last probe has ended */
+	int64_t taken_ms; /* CLOCK_BOOTTIME; 0: the last probe came to an end */
 };
 
 static const struct record_field fields[] = {
@@ -81,7 +81,7 @@ int probe_lock_try(int dirfd, unsigned which, int *ret_fd)
 
 /* --- the row of locks ---------------------------------------------------------------- */
 
-/* How long the lock has been held: by its record, or for as long as that has not changed. */
+/* How long the lock has been held: as its record says, or since the record has not changed. */
 static int64_t held_for_ms(const struct statedir *dir, struct probe_lock *lock,
 	unsigned which, int fd, int64_t now_ms)
 {
@@ -92,13 +92,13 @@ static int64_t held_for_ms(const struct statedir *dir, struct probe_lock *lock,
 		lock->taken_ms[which] = taken_ms;
 	}
 	held_ms = now_ms - lock->seen_ms[which];
-	/* one from the future says nothing */
+	/* a time in the future says nothing */
 	if (taken_ms && taken_ms <= now_ms)
 		held_ms = max_i64(held_ms, now_ms - taken_ms);
 	return held_ms;
 }
 
-/* 0: it is ours; PROBE_BUSY: wait for its holder; -EAGAIN: try the next; or another -errno. */
+/* 0: it is taken; PROBE_BUSY: wait for its holder; -EAGAIN: try the next; or another -errno. */
 static int take_one(const struct statedir *dir, struct probe_lock *lock, unsigned which,
 	int64_t patience_ms, int64_t now_ms)
 {

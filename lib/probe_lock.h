@@ -24,7 +24,7 @@
 
 enum { PROBE_BUSY = 1, PROBE_LOCKS = 4 };
 
-/* How long a process waits for the holder of the first lock, and what ends the others' turn. */
+/* How long a process waits for the holder of the first lock, and of each other lock. */
 struct probe_patience {
 	int64_t first_ms, others_ms;
 };
@@ -32,23 +32,22 @@ struct probe_patience {
 /* One process's way to a lock. */
 struct probe_lock {
 	int fd;          /* -1: not held */
-	bool has_doubt;  /* held: the probe before came to no end; it may hang */
+	bool has_doubt;  /* while held: the probe before came to no end; it may hang */
 	int64_t busy_ms; /* since when this process has been waiting; 0: it is not */
-	int64_t taken_ms[PROBE_LOCKS]; /* what the records said when seen last */
-	int64_t seen_ms
-		[PROBE_LOCKS]; /* since when they have been saying so; 0: not seen */
+	int64_t taken_ms[PROBE_LOCKS]; /* what each record said when it was read last */
+	int64_t seen_ms[PROBE_LOCKS];  /* since when it has said so; 0: it was not read */
 };
 
 #define PROBE_LOCK_NONE ((struct probe_lock){ .fd = -1 })
 
 /*
- * Takes a lock in @dir without waiting.  0: the process may probe, ->fd is the lock, or -1 where
- * it does without; PROBE_BUSY: other processes are probing, ask again.
+ * Takes a lock in @dir without waiting.  0: the process may probe, and ->fd is the lock, or -1 if
+ * it probes without a lock; PROBE_BUSY: other processes are probing, call again.
  */
 MUST_CHECK int probe_lock_take(const struct statedir *dir, struct probe_lock *lock,
 	const struct probe_patience *patience, int64_t now_ms);
 
-/* Lets go, and notes whether the probe @has_ended: then the next holder has no doubt. */
+/* Unlocks, and notes whether the probe @has_ended: if so the next holder has no doubt. */
 void probe_lock_release(
 	const struct statedir *dir, struct probe_lock *lock, bool has_ended);
 

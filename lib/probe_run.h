@@ -36,7 +36,7 @@ struct probe_run {
 	bool is_running, has_retried, has_listed;
 	int64_t started_ms, stepped_ms, limit_ms;
 	struct why trouble; /* why it could not be started */
-	/* of the last run: an nvidia-smi did not answer in time; one was killed or stopped */
+	/* in the last run: nvidia-smi did not answer in time; nvidia-smi was killed or stopped */
 	bool has_hung, was_disturbed;
 };
 
@@ -54,8 +54,7 @@ void probe_run_start(struct probe_run *run, const char *path, char *const envp[]
 	int64_t limit_ms, int64_t now_ms);
 
 /*
- * The same without any nvidia-smi: the result, there at once, is that there is none because of
- * @why.
+ * The same without any nvidia-smi: at once there is a result, a failure because of @why.
  */
 void probe_run_refuse(struct probe_run *run, const struct why *why, int64_t now_ms);
 

@@ -7,9 +7,9 @@
 #include "sim_memory.h"
 
 /*
- * How often to look for another process's result: at first, and when that takes long.  After
- * how long a process goes on to the second lock, and how much longer than its nvidia-smi may
- * take a healthy process may hold a lock.
+ * How often to look for another process's result, at first and when it takes long.  How long a
+ * process waits for the first lock, in general and if it is hasty.  How much longer than its
+ * nvidia-smi may take a healthy process may hold a lock.
  */
 enum {
 	LOOK_EVERY_MS = 20,
@@ -36,7 +36,7 @@ void prober_init(struct prober *prober, const struct statedir *dir,
 
 void prober_release(struct prober *prober)
 {
-	/* one that has only just begun is no sign of a hang */
+	/* a probe that has only just begun is no sign of a hang */
 	bool is_young =
 		prober->run.is_running &&
 		clock_age_ms(clock_boot_ms(), prober->run.started_ms) < TRUST_OTHERS_MS;
@@ -106,7 +106,7 @@ static void simulate(
 			probe->gpus[i].idle_since_ms = since_ms[i];
 }
 
-/* Whether what another process has learned may replace what this one knows. */
+/* Whether the result of another process may replace the one that this process knows. */
 static bool is_better(const struct prober *prober, const struct probe *shared,
 	const struct probe *known)
 {
@@ -131,7 +131,7 @@ void prober_refresh(
 	shared = malloc(sizeof(*shared));
 	if (!shared || probe_load(prober->dir, shared) != 0)
 		return;
-	/* one without GPUs is of an older gpulease: what failed there says nothing of here */
+	/* an older gpulease shares results without GPUs, which say nothing about this process */
 	if (!shared->gpu_count || (*has_probe && !is_better(prober, shared, probe))) {
 		prober->others_see = prober->was_refused && !probe_has_failed(shared);
 		return;
@@ -147,7 +147,7 @@ void prober_refresh(
 	settle(prober);
 }
 
-/* Other processes are at it: look again soon, and less often the longer they take. */
+/* Other processes are probing: looks again soon, and less often the longer they take. */
 static void look_again(struct prober *prober, int64_t now_ms)
 {
 	int64_t waited_ms = now_ms - prober->lock.busy_ms, every_ms = LOOK_EVERY_MS;
@@ -158,8 +158,8 @@ static void look_again(struct prober *prober, int64_t now_ms)
 }
 
 /*
- * Whether nvidia-smi hangs, so that no more of them are to be started: counted where this or
- * another process has come upon a probe without an end.
+ * Whether so many nvidia-smi hang that no more may be started.  Counts them only if a probe of this
+ * or another process came to no end.
  */
 static bool hangs(struct prober *prober, int64_t now_ms)
 {
@@ -230,7 +230,7 @@ bool prober_is_busy(const struct prober *prober)
 	return prober->run.is_running || prober->look_again_ms;
 }
 
-/* Keeps what is worth telling of @trouble: "Insufficient Permissions". */
+/* Copies the part of @trouble that is worth telling: "Insufficient Permissions". */
 static void shorten(const char *trouble, char out[PROBER_TROUBLE_SIZE])
 {
 	static const char program[] = "nvidia-smi", status[] = " (exit status";
@@ -251,7 +251,7 @@ static void shorten(const char *trouble, char out[PROBER_TROUBLE_SIZE])
 	out[size] = '\0';
 }
 
-/* Notes whether the nvidia-smi of @probe, from here, has failed, and why. */
+/* Notes whether nvidia-smi has failed in @probe, which this process has run, and why. */
 static void note_trouble(struct prober *prober, const struct probe *probe)
 {
 	const struct probe_run *run = &prober->run;
@@ -432,7 +432,8 @@ void prober_want_topology(struct prober *prober, int64_t now_ms)
 	if (left_ms <= 0) {
 		topology->wanted_ms = 0;
 		topology->gave_up_ms = now_ms;
-		topology->look_again_ms = now_ms; /* the next turn goes on without */
+		topology->look_again_ms =
+			now_ms; /* the next turn goes on without links */
 		return;
 	}
 	r = topology_lock_try(prober->dir->fd, &topology->lock_fd);

@@ -26,7 +26,7 @@ enum {
 	PROBER_LINKS_MS = 2000,
 };
 
-/* Of the reason why an nvidia-smi failed so much is kept. */
+/* So much is kept of the reason why an nvidia-smi failed. */
 enum { PROBER_TROUBLE_SIZE = 33 };
 
 struct prober_config {
@@ -43,8 +43,8 @@ struct prober_config {
 struct prober_topology {
 	struct topo_run run;
 	int lock_fd;
-	int64_t wanted_ms; /* since when a job has been waiting for the answer; 0: none has */
-	int64_t gave_up_ms;      /* when the wait came to nothing; 0: it did not */
+	int64_t wanted_ms;  /* since when the job has been waiting for it; 0: it is not */
+	int64_t gave_up_ms; /* when it gave up waiting; 0: it did not */
 	int64_t look_again_ms;   /* as below */
 	struct topology *newest; /* NULL: none yet */
 };
@@ -55,17 +55,17 @@ struct prober {
 	struct probe_run run;
 	struct probe_lock lock;
 	int64_t look_again_ms; /* when to see whether other processes' probes have ended */
-	/* nvidia-smi hangs and is not started before this moment, for that reason; 0: it may be */
+	/* before this moment nvidia-smi is not started, because of ->hang; 0: it may be */
 	int64_t hangs_until_ms;
 	struct why hang;
 	/*
-	 * Why the last nvidia-smi from here failed, in short; "": it did not.  After an answer
-	 * that was a refusal, results of other processes are not taken over: they would start
-	 * a job that hardly sees the GPUs either.
+	 * Why the last nvidia-smi of this process failed, in short; "": it did not.  If it refused
+	 * to answer, results of other processes are not taken over: the job would be started and
+	 * hardly see the GPUs either.
 	 */
 	char own_trouble[PROBER_TROUBLE_SIZE];
 	bool was_refused;
-	bool others_see; /* since then another process has had an answer: to be asked again */
+	bool others_see; /* since then another process has had an answer: ask again soon */
 	uint64_t file_id[3]; /* of the shared result that was read last */
 	int64_t own_started_ms, own_finished_ms; /* of the last from here, 0: none */
 	bool has_result; /* one has been taken over, from here or from others */
@@ -136,8 +136,8 @@ bool prober_knows_topology(
 
 /*
  * Where it is not, after that: sees to it that it will be, from here or by whoever is asking
- * already; to be called again after every wait.  After PROBER_LINKS_MS it counts as settled that
- * nobody can tell.  Does nothing before there is a first probe, whose indices it goes by.
+ * already; to be called again after every wait.  After PROBER_LINKS_MS the links count as unknown.
+ * Does nothing before there is a first probe, whose indices it goes by.
  */
 void prober_want_topology(struct prober *prober, int64_t now_ms);
 

@@ -130,18 +130,19 @@ bool queue_is_cancelled(const struct queue *queue, uint64_t number, uint32_t own
 
 /*
  * For a process that is about to take a ticket: sweeps more than that ticket leaves.  A cursor
- * in the header goes round the pages that hold data, so several sweepers share the work.  A
- * group of 64 records is swept, once so many are there; behind the hint, where each record is
- * read at every turn, further groups for 1 ms.  A page is given back to the file system unless
- * a process may still look for a record in it: a ticket whose owner lives, or has left a process
- * that holds its FIFO; a control of such a ticket; or what cannot be read, which may be just
- * being rewritten.  The FIFOs of dead tickets are removed first.  If dead tickets are left all
- * the same, the first ticket that waits is rung.  Failure costs time only; a crash leaves a
- * group for the next lap.
+ * in the header goes round the pages that hold data, so several sweepers share the work.  Sweeps
+ * one group of 64 records, once so many are there.  Behind the hint each record is read at every
+ * turn, so there it sweeps further groups for 1 ms.
+ *
+ * Gives a page back to the file system unless a process may still look for a record in it: a
+ * ticket whose owner lives, or has left a process that holds its FIFO; a control of such a ticket;
+ * or a record that cannot be read, which may be just being rewritten.  First removes the FIFOs of
+ * the dead tickets.  If many dead tickets remain, rings the first ticket that waits.  Failure costs
+ * time only; a crash leaves a group for the next lap.
  */
 void queue_sweep(struct queue *queue);
 
-/* Whether a process that waits should sweep, by what queue_begin() has found. */
+/* Whether a process that waits should sweep, by the end of the file as queue_begin() saw it. */
 bool queue_has_backlog(const struct queue *queue);
 
 /* Sweeps a backlog for 5 ms.  Whether there is more. */

@@ -1,6 +1,6 @@
 /*
- * What the queue has left behind: the pages of dead tickets are given back to the file system,
- * and their FIFOs are removed, group by group, from a cursor in the header.
+ * The sweep: gives the pages of dead tickets back to the file system, and removes their FIFOs,
+ * group by group, from a cursor in the header on.
  */
 #include <errno.h>
 #include <time.h>
@@ -13,13 +13,13 @@
 enum {
 	PAGE_RECORDS = 4096 / RECORD_SIZE,
 	GROUP = QUEUE_CHUNK,     /* records that a sweeper takes at once */
-	BACKLOG = 8 * GROUP,     /* so much behind the cursor is more than starts leave */
-	START_US = 800,          /* of a start; it finishes the group that it is at */
-	SLICE_US = 5000,         /* of a process that waits, between two looks */
+	BACKLOG = 8 * GROUP,     /* records behind the cursor: more than starts leave */
+	START_US = 800,          /* how long a start sweeps; it ends the group it is at */
+	SLICE_US = 5000,         /* how long a waiter sweeps between two looks */
 	RECENT_CANCEL_MS = 2000, /* the end of that job may still have to be told */
 };
 
-/* The cursor on a file system that cannot give blocks back: there is no group behind it. */
+/* The cursor on a file system without holes: it is behind all groups. */
 static const uint64_t NEVER = INT64_MAX / RECORD_SIZE;
 
 /* What is in a record, a page or a group: nothing, something needed, or dead tickets alone. */
@@ -27,7 +27,7 @@ enum sweep { SWEEP_NOTHING, SWEEP_LIVE, SWEEP_DEAD };
 
 /* --- one record --------------------------------------------------------------------- */
 
-/* Whether ticket @number may live; also where it is just being rewritten. */
+/* Whether ticket @number may live, also because it is just being rewritten. */
 static bool number_may_live(struct queue *queue, uint64_t number, struct ticket *ticket)
 {
 	int kind = ticket_read(&queue->file, number, ticket);
@@ -53,12 +53,12 @@ static bool control_counts(struct queue *queue, const struct control *control)
 	return true;
 }
 
-/* The owner is dead, and no process holds its FIFOs. */
+/* Removes the FIFOs of an owner that is dead and that no process holds open. */
 static void remove_fifos(const struct queue *queue, const struct owner *owner)
 {
 	static const char *const folders[] = { BEACON_LIVE, BEACON_BELL };
 
-	/* most have left none, and looking for a name is cheaper than removing it */
+	/* most tickets have no FIFO left, and to look for a name is cheaper than to remove it */
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
 		if (beacon_is_named(queue->dir, folders[i], owner->token))
 			beacon_remove(queue->dir, folders[i], owner->token);
@@ -81,7 +81,7 @@ static enum sweep sweep_record(struct queue *queue, const char *raw)
 	case TICKET_CONTROL:
 		return control_counts(queue, &control) ? SWEEP_LIVE : SWEEP_DEAD;
 	case TICKET_BROKEN: /* perhaps half rewritten */
-	case TICKET_OTHER:  /* the header, or of another version */
+	case TICKET_OTHER:  /* the header, or a record of another version */
 		break;
 	}
 	return SWEEP_LIVE;
@@ -110,8 +110,8 @@ static int punch(struct queue *queue, uint64_t from, uint64_t to)
 }
 
 /*
- * Sweeps the group from @first on; pages that lie together are given back together.  DEAD: at
- * least one page was; or a negative errno.
+ * Sweeps the group from @first on, and gives adjacent pages back together.  Returns SWEEP_DEAD if
+ * it gave back at least one page, SWEEP_LIVE if none, or a negative errno.
  */
 static int sweep_group(struct queue *queue, uint64_t first)
 {
@@ -142,17 +142,18 @@ static uint64_t page_of(uint64_t number)
 	return number / PAGE_RECORDS * PAGE_RECORDS;
 }
 
-/* The first group with data from the cursor on; it may reach beyond the end. */
+/* The first group that holds data, from the cursor on; it may reach beyond the end of the file. */
 static uint64_t find_group(const struct queue *queue)
 {
 	return page_of(ticket_skip_hole(&queue->file, page_of(queue->header.swept)));
 }
 
 /*
- * Takes the next whole group before @end for this process: the cursor in the header moves
- * first, so other sweepers take other groups.  With @may_begin the cursor goes back to the
- * start for a new lap, once a group was appended since the last lap began: a lap finds what has
- * died since the one before.  1 with *@ret_first set; 0: there is no group; or a negative errno.
+ * Takes the next whole group before @end for this process.  The cursor in the header moves first,
+ * so other sweepers take other groups.  With @may_begin the cursor goes back to the start of the
+ * file for a new lap, once a group was appended since the last lap began: a lap finds the tickets
+ * that have died since the one before.  1 with *@ret_first set; 0: there is no group; or a
+ * negative errno.
  */
 static int take_group(
 	struct queue *queue, uint64_t end, bool may_begin, uint64_t *ret_first)
@@ -175,7 +176,7 @@ static int take_group(
 	} else if (!is_there) {
 		return 0;
 	}
-	/* behind nothing but a hole the cursor stays, until a whole group is there */
+	/* the cursor waits where the data after it is less than a group */
 	header->swept = is_whole ? first + GROUP : first < end ? first : page_of(end);
 	if (header->punched < first && first < end)
 		header->punched = first;
@@ -184,7 +185,7 @@ static int take_group(
 	return r < 0 ? r : is_whole;
 }
 
-/* This file system has no holes: no group is worth a look, for any process. */
+/* For a file system without holes: ends the sweep for all processes. */
 static void give_up(struct queue *queue)
 {
 	ticket_read_header(&queue->file, &queue->header);
@@ -202,7 +203,7 @@ static enum sweep sweep_next(struct queue *queue, uint64_t end, bool may_begin)
 		r = sweep_group(queue, first);
 	if (r == -EOPNOTSUPP)
 		give_up(queue);
-	queue->chunk_count = 0; /* what is in it may be given back by now */
+	queue->chunk_count = 0; /* the records in it may be given back by now */
 	return r < 0 ? SWEEP_NOTHING : (enum sweep)r;
 }
 

@@ -16,7 +16,7 @@
 /* Whether a group is lent: the effective one is not the user's. */
 bool rights_are_lent(void);
 
-/* The group that is lent, also after this process has given it up; NO_GROUP: none was. */
+/* The group that is or was lent to this process; NO_GROUP: none. */
 #define NO_GROUP ((gid_t)-1)
 gid_t rights_lent_group(void);
 

@@ -43,7 +43,7 @@ static bool has_live_lease(const struct snapshot *view)
 	return false;
 }
 
-/* What cannot be read may be a job that lives. */
+/* Whether a job lives, or may live because something cannot be read. */
 static bool is_any_job_alive(const struct snapshot *view, const char *token)
 {
 	struct search search = { .dir = view->dir, .token = token };
@@ -127,7 +127,7 @@ static int reuse(struct snapshot *view, unsigned slot, const char *uuid)
 	return r;
 }
 
-/* With the folder locked.  Another process may have given the GPU a slot since it was read. */
+/* With the folder locked: reads again, since another process may have given the GPU a slot. */
 static int reuse_any(struct snapshot *view, const char *uuid, const char *token)
 {
 	bool is_checked = false;
@@ -156,7 +156,7 @@ int slots_reuse(struct snapshot *view, const char *uuid, const char *token)
 	for (unsigned slot = 0; slot < view->known; slot++)
 		if (view->gpus[slot].file.is_locked)
 			return LEASE_NO_SLOT; /* in the middle of a start */
-	/* a process that is stopped here keeps all others from reusing, and from nothing else */
+	/* a process that is stopped with this lock keeps other processes only from reusing slots */
 	if (flock(view->dir->gpu_fd, LOCK_EX | LOCK_NB) < 0)
 		return LEASE_NO_SLOT;
 	r = reuse_any(view, uuid, token);

@@ -7,7 +7,7 @@ enum { ID_DIGITS = 19, GPU_DIGITS = 4, GPUS_MAX = 128, BRACKETS_MAX = 8 };
 static const char digits[] = "0123456789";
 static const char prefix[] = "slurm-";
 
-/* The number of @size digits at @at; the caller has counted them. */
+/* The number that the @size digits at @at make. */
 static unsigned long number_at(const char *at, size_t size)
 {
 	unsigned long out = 0;
@@ -80,7 +80,7 @@ static bool is_in_bracket(const char *list, size_t length, const char *name, siz
 		}
 		if (!first || !second || first > ID_DIGITS - 1 || second > ID_DIGITS - 1)
 			return false;
-		/* leading zeros make the width: n08 is not n8 */
+		/* leading zeros count: n08 is not n8 */
 		if (size >= first && size <= second &&
 			(size == first || name[0] != '0') &&
 			number >= number_at(list, first) &&
@@ -93,7 +93,7 @@ static bool is_in_bracket(const char *list, size_t length, const char *name, siz
 	return false;
 }
 
-/* Whether @name[0..size) is the node, or one of those, that @entry[0..length) names. */
+/* Whether @entry[0..length) names the node @name[0..size), alone or among others. */
 static bool is_entry(
 	const char *entry, size_t length, const char *name, size_t size, unsigned depth)
 {

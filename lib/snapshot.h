@@ -23,12 +23,12 @@ struct snapshot_lease {
 	struct lease lease;
 	struct gpuset seen; /* the slots whose files hold it */
 	bool is_of_this_boot, is_dead, is_over;
-	/* its supervisor is dead: all that is said of its owner is of the command it has started */
+	/* its supervisor is dead: what is said here of its owner is true of its command */
 	bool is_orphaned;
 	bool is_placed;                     /* it is certain which GPUs its set means */
 	int64_t alive_ms, dead_ms, over_ms; /* when this process saw it so; 0: never */
 	int status;                         /* its exit status, -1: not known */
-	bool is_unclear; /* as a record says a process of it lives, which cannot be seen */
+	bool is_unclear; /* a record names a left process, which cannot be judged from here */
 	enum aside aside;
 	int64_t sent_back_ms; /* when it ends because it is sent back; 0: it is not */
 	bool is_cancelled;    /* by @cancelled_by, as a waiter knows */
@@ -79,23 +79,23 @@ struct snapshot {
 	struct snapshot_lease *leases;
 	size_t lease_count, lease_room;
 	struct token_index lease_index; /* of their owners' tokens */
-	bool is_any_unclear;            /* of them */
+	bool is_any_unclear;            /* ->is_unclear of one of them */
 	size_t broken_records;          /* skipped: neither void nor readable */
-	struct gpuset moved; /* slots that led to other GPUs before; its user clears it */
+	struct gpuset moved; /* slots that led to other GPUs; the caller clears it */
 	/*
 	 * While a GPU is doubtful: whether a job lives that may be the one whose lease is lost.
 	 * Then such GPUs are withheld, and its end is watched.
 	 */
 	bool is_account_open;
 	/*
-	 * The folder gpu/ as it was when the links in it were read last, and how often it was
-	 * found changed: links and files are only made, so a change is a new GPU, a slot
-	 * that is reused, or damage.
+	 * The folder gpu/ as it was when its links were read last, and how often it was found
+	 * changed.  gpulease only adds names there, so a change is a new GPU, a reused slot, or
+	 * damage.
 	 */
 	struct snapshot_names {
 		uint64_t inode;
 		struct timespec changed;
-		bool is_sure; /* a change within the same tick of the clock would be seen */
+		bool is_sure; /* ->changed is so old that the next change makes it differ */
 		unsigned changes;
 	} names;
 	int64_t account_open_ms; /* since when; 0: it is not */
@@ -130,17 +130,19 @@ bool snapshot_has_new_names(const struct snapshot *snapshot);
 MUST_CHECK int snapshot_read(struct snapshot *snapshot, int64_t now_ms);
 
 /*
- * Whether a look has to say if leases are over: those in the files of @set, NULL: in any, of which
- * owners and FIFOs alone say so, and those that are ->is_unclear.  The second looks through all
- * processes then for what those jobs have left (leftover.h), once for each lease.  It returns how
- * many leases are known not to be over now, and then snapshot_read() has to come again; or a
- * negative errno.
+ * snapshot_wants_look(): whether this process has to look for processes of leases (leftover.h) to
+ * know if these are over.  That is so for leases in the files of @set (NULL: in any file) that are
+ * over by their owners and FIFOs, and for leases that are ->is_unclear.
+ *
+ * snapshot_look(): looks through all processes if that is so, once for each lease.  Returns how
+ * many leases turned out not to be over, and then the caller has to call snapshot_read() again; or
+ * a negative errno.
  */
 bool snapshot_wants_look(struct snapshot *snapshot, const struct gpuset *set);
 MUST_CHECK int snapshot_look(
 	struct snapshot *snapshot, const struct gpuset *set, int64_t now_ms);
 
-/* snapshot_read(), and a look at all leases that it finds over: for readers that take no GPUs. */
+/* snapshot_read(), and a look for processes of all leases: for readers that take no GPUs. */
 MUST_CHECK int snapshot_read_and_look(struct snapshot *snapshot, int64_t now_ms);
 
 /*
@@ -160,7 +162,7 @@ MUST_CHECK int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms);
 struct prober;
 void snapshot_find_links(struct snapshot *view, struct prober *prober, int64_t now_ms);
 
-/* The process that is the job itself: the owner or, of one that is dead, its command. */
+/* The process that is the job itself: the owner or, once that is dead, its command. */
 struct owner snapshot_lease_process(const struct snapshot_lease *lease);
 
 /* What @lease leaves of its GPUs; which is nothing where it does not say. */

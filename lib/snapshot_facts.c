@@ -19,7 +19,7 @@ static int64_t lease_end_ms(const struct snapshot_lease *lease)
 				 ? record->since_ms + record->limit_ms + record->grace_ms
 				 : INT64_MAX;
 
-	/* nor is one ended at its limit whose supervisor is dead */
+	/* nothing enforces the limit of a job whose supervisor is dead */
 	if (lease->is_dead || lease->is_orphaned)
 		return 0;
 	if (lease->sent_back_ms)

@@ -71,7 +71,7 @@ static int add_new_lease(struct snapshot *snapshot, const struct lease *lease,
 	return r < 0 ? r : judge_lease(snapshot, *ret, now_ms);
 }
 
-/* One of the records of @seen, in another file: only one of them says what the job has left. */
+/* Adds another record of @seen: only the record in one of its files may have ->left. */
 static int add_record(struct snapshot *snapshot, struct snapshot_lease *seen,
 	const struct lease *record, int64_t now_ms)
 {
@@ -119,7 +119,7 @@ static int read_records(struct snapshot *snapshot, struct snapshot_gpu *gpu,
 	return 0;
 }
 
-/* The folder's change time moves with the clock's ticks: of a change this recent it may not. */
+/* A folder's time moves with the ticks of the clock: a second change may leave it the same. */
 enum { NAMES_SETTLE_MS = 1000 };
 
 static bool is_same_folder(const struct snapshot_names *names, const struct stat *st)
@@ -138,9 +138,9 @@ bool snapshot_has_new_names(const struct snapshot *snapshot)
 }
 
 /*
- * A slot becomes another GPU's when it is reused (slots.h), or after damage.  So if the folder
- * has changed, files whose slots lead elsewhere are let go of: two processes that disagree about
- * a slot would undo each other's records for ever.
+ * If the folder has changed: closes the files whose slots lead elsewhere.  A slot becomes another
+ * GPU's when it is reused (slots.h), or after damage.  Two processes that disagreed about a slot
+ * would undo each other's records without end.
  */
 static void follow_names(struct snapshot *snapshot)
 {

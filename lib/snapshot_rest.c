@@ -1,9 +1,9 @@
-/* Looking for what jobs have left that seem to be over. */
+/* Looking for processes of leases that seem to be over. */
 #include <errno.h>
 
 #include "snapshot.h"
 
-/* The life of lease @at where a look has to say whether it is over; else NULL. */
+/* The life of lease @at if a look is needed to know whether it is over; else NULL. */
 static struct life *unsettled(
 	struct snapshot *snapshot, size_t at, const struct gpuset *set)
 {
@@ -26,7 +26,7 @@ bool snapshot_wants_look(struct snapshot *snapshot, const struct gpuset *set)
 	return false;
 }
 
-/* Notes in the lives what was found, or that nothing was. */
+/* Notes in the lives which processes were found.  Returns how many leases have one. */
 static int note(struct snapshot *snapshot, const struct leftover_search *searches,
 	size_t count, int64_t now_ms)
 {

@@ -51,7 +51,7 @@ static int open_directory(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* mkdir -p, every new folder for this user alone; *@ret_is_new: the last one is. */
+/* mkdir -p, every new folder for this user alone.  *@ret_is_new: the last folder is new. */
 static int make_private_path(const char *path, bool *ret_is_new)
 {
 	char part[PATH_MAX];
@@ -144,7 +144,7 @@ static const char *distrust_folder(const struct statedir *dir, const struct stat
 {
 	if (!dir->is_hardened)
 		return distrust(st, dir->is_private);
-	/* its owner is the user whose process made it, and cannot reach it */
+	/* the user whose process made it owns it, and cannot reach it */
 	if (st->st_gid != getegid() || (st->st_mode & 07777) != 02770)
 		return "it does not have the group and the mode of the directory";
 	return NULL;
@@ -178,7 +178,7 @@ int statedir_open_folders(struct statedir *dir, struct why *why)
 		int fd = open_folder(dir, i, &reason);
 
 		*folder_fd(dir, i) = fd < 0 ? -1 : fd;
-		/* missing on a file system on which it could not be made: there is nothing in it */
+		/* missing on a read-only file system: there is nothing in it */
 		if (fd >= 0 || fd == -ENOENT)
 			continue;
 		why_set(why, "cannot use folder '%s/%s': %s", dir->path, folder_names[i],
@@ -330,7 +330,7 @@ static bool is_still(int fd, const char *path)
 	       open_st.st_dev == named.st_dev && open_st.st_ino == named.st_ino;
 }
 
-/* Opens the directory of an allocation, which another process may remove meanwhile. */
+/* Opens the directory of an allocation, which another process may be about to remove. */
 static int open_allocation(
 	const struct statedir_choice *choice, struct statedir *dir, struct why *why)
 {

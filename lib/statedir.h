@@ -7,7 +7,7 @@
  *
  * A name in the directory or in a folder is opened relative to the descriptor of that directory
  * or folder, and never contains a slash.  A folder is opened once, with O_NOFOLLOW, and checked
- * as the directory is.  So a symbolic link in the place of a folder leads no write elsewhere.
+ * like the directory.  So a symbolic link in the place of a folder leads no write elsewhere.
  *
  * The shared directory is made by the installation, never by gpulease; only where none exists
  * a private one of the user's is made and used.  A directory that exists and cannot be used
@@ -33,12 +33,12 @@ struct statedir_choice {
 	uint64_t sim_mib;  /* … simulated ones of this size */
 	const char
 		*allocation; /* the name of a private directory for a Slurm allocation */
-	bool is_shared_only; /* STATEDIR_MISSING where a private one would be used */
-	bool must_exist;     /* -ENOENT where it does not: nothing is made */
+	bool is_shared_only; /* STATEDIR_MISSING if a private one would be used */
+	bool must_exist;     /* -ENOENT if it does not exist: nothing is made */
 };
 
 struct statedir {
-	int fd; /* -1 while not open, as the three of its folders */
+	int fd; /* -1 while not open, like those of its three folders */
 	int gpu_fd, live_fd, bell_fd;
 	uid_t owner;
 	bool is_private;  /* one user's: coordinates nobody else */
@@ -48,7 +48,7 @@ struct statedir {
 	char boot[BOOT_SIZE];
 	uint64_t pidns;         /* the pid namespace of this process */
 	uint64_t history_bytes; /* at which it is put aside, 0: its default; caller's */
-	uint64_t view; /* differs where others see other GPUs, see probe.h; caller's */
+	uint64_t view; /* another where other GPUs are seen, see probe.h; caller's */
 	char path[PATH_MAX];
 };
 
@@ -59,9 +59,9 @@ struct statedir {
  * Chooses, opens and checks the directory, and makes the missing folders in it.
  * 0, STATEDIR_MISSING, or a negative errno with the reason in @why.
  *
- * A directory of a Slurm allocation is removed after the end of the job (old_allocations.h).  So
- * ->fd of such a directory holds a shared flock(2), until it is closed.  A process that was
- * too late and has the removed directory open makes it anew.
+ * The directory of a Slurm allocation is removed after the end of the Slurm job
+ * (old_allocations.h).  So ->fd of such a directory holds a shared flock(2) until it is closed.  If
+ * the directory was removed before it was locked, it is made again.
  */
 enum { STATEDIR_MISSING = 1 };
 

@@ -14,7 +14,7 @@ static struct owner find_process(
 				 : termination->owner;
 }
 
-/* To the job itself, judged alive just now, and to its process group if that is to hear it, too. */
+/* Signals the job itself, judged alive just now, and its process group if it leads one. */
 static int signal_process(const struct termination *termination, const struct life *life,
 	uint64_t my_pidns, int signal)
 {

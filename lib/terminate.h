@@ -3,9 +3,9 @@
  * over.  Used by the watchdog of a time limit and by --cancel.  A step function: never waits.
  *
  * An owner that leads its process group takes the group along, unless it is the supervisor of
- * its command and lives: that one passes on, itself, what is told to it, so no process hears it
- * twice; it is continued, too, should it have been stopped together with its command.  Once the
- * supervisor is dead the command is ended in its place.
+ * its command and lives.  A supervisor passes signals on, so no process gets one twice; it is also
+ * continued, because it may have been stopped together with its command.  Once the supervisor is
+ * dead the command is ended in its place.
  */
 #ifndef GPULEASE_TERMINATE_H
 #define GPULEASE_TERMINATE_H
@@ -16,7 +16,7 @@ struct termination {
 	struct owner owner;
 	bool is_step; /* a step of a lease: its process alone, not all that is the lease's */
 	bool is_supervised; /* the owner is the parent of the command */
-	bool is_forced;     /* whatever the real user of the owner is */
+	bool is_forced;     /* the real user of the owner does not matter */
 	int64_t grace_ms;
 	int64_t begun_ms, killed_ms; /* when TERM and KILL were sent; 0: not yet */
 	unsigned rounds;             /* of killing what is left */
@@ -25,8 +25,8 @@ struct termination {
 /*
  * Goes on with ending @termination->owner, as far as @life says it is needed.  0: it is over;
  * TERMINATE_LATER: come back at *@ret_wake_ms, or when @life changes; -EPERM: not ours to
- * end, or of another real user than the record says; -ENOTSUP: it lives in a pid namespace that
- * is not seen from here.
+ * end, or it has another real user than the record says; -ENOTSUP: it lives in a pid namespace
+ * that this process cannot see.
  */
 enum { TERMINATE_LATER = 1 };
 MUST_CHECK int terminate_step(struct termination *termination, const struct life *life,

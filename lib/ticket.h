@@ -70,11 +70,11 @@ struct ticket {
 	uint32_t attempt;    /* behind the first: 2, 3 … */
 	uint64_t job;        /* the number of the job's first ticket, 0: this one */
 	uint64_t latest;     /* in the first: the number of its latest, 0: this one */
-	struct command runs; /* of a supervised job: what its owner has started last */
+	struct command runs; /* of a supervised job: the command started last */
 	uint64_t turn;
 	int64_t turn_ms, since_ms; /* CLOCK_BOOTTIME */
-	char stuck[STUCK_SIZE];    /* of the last turn; "": it could act */
-	int64_t not_before_ms;     /* CLOCK_BOOTTIME; 0: at once */
+	char stuck[STUCK_SIZE]; /* why it could not act in its last turn; "": it could */
+	int64_t not_before_ms;  /* CLOCK_BOOTTIME; 0: at once */
 	struct owner owner;
 	char boot[BOOT_SIZE];
 	char user[USER_SIZE];
@@ -100,7 +100,7 @@ struct ticket_header {
 	uint64_t hint; /* see above */
 	uint64_t
 		punched; /* pages before this one's were given back, but for live tickets */
-	uint64_t swept; /* the cursor of those who sweep, see queue.h */
+	uint64_t swept; /* the cursor of the sweep, see queue.h */
 	uint64_t lap;   /* where the file ended when the cursor began its lap */
 	char extra[128];
 };
@@ -151,8 +151,8 @@ MUST_CHECK int ticket_append_control(
 	struct ticket_file *file, const struct control *control);
 
 /*
- * Rewrites one's own ticket; without ->stuck where that would leave no room for COMMAND_LEAST
- * bytes of the command.  0 or a negative errno.
+ * Rewrites the ticket of this process; without ->stuck if that would leave no room for
+ * COMMAND_LEAST bytes of the command.  0 or a negative errno.
  */
 MUST_CHECK int ticket_rewrite(
 	struct ticket_file *file, uint64_t number, const struct ticket *ticket);
@@ -192,7 +192,7 @@ enum ticket_kind ticket_glance(const char *raw);
  */
 int64_t ticket_glance_priority(const char *raw);
 
-/* Whether the owner of @ticket, its command, or anything that it left behind, may live. */
+/* Whether the owner of @ticket, its command, or a process that holds its FIFO, may live. */
 bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket);
 
 /* The header; a broken or missing one reads as the start of the file. */

@@ -1,7 +1,7 @@
 #include "text.h"
 #include "token_index.h"
 
-/* So few are compared in less time than a hash takes. */
+/* Comparing so few items takes less time than a hash. */
 enum { COMPARE_MOST = 16, FIRST_ROOM = 64 };
 
 static const char *token_at(const struct token_items *items, size_t i)
@@ -9,7 +9,7 @@ static const char *token_at(const struct token_items *items, size_t i)
 	return (const char *)items->first + i * items->size + items->offset;
 }
 
-/* The place of @token, or the free one where it would be.  There is a free one. */
+/* The place of @token, or the free place where it would be.  The table is never full. */
 static uint32_t *find_place(const struct token_index *index,
 	const struct token_items *items, const char *token)
 {

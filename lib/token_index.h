@@ -1,7 +1,7 @@
 /*
  * Finds items of an array by their token, in a time that does not grow with their number: a hash
- * table of their indices.  Few items have none and are compared one by one, so that a waiter
- * among few owns no memory for it.
+ * table of their indices.  If there are few items they are compared one by one, and no table is
+ * allocated.
  */
 #ifndef GPULEASE_TOKEN_INDEX_H
 #define GPULEASE_TOKEN_INDEX_H
@@ -21,8 +21,8 @@ struct token_index {
 };
 
 /*
- * The first item with @token; SIZE_MAX: there is none.  Items that were appended since the last
- * call are entered first.  Without memory for that all are compared.
+ * Returns the first item with @token; SIZE_MAX: there is none.  Enters the items that were appended
+ * since the last call; without memory for that it compares all.
  */
 size_t token_index_find(
 	struct token_index *index, const struct token_items *items, const char *token);

@@ -153,7 +153,7 @@ static bool signal_one(const struct tree_process *process, int signal)
 	if (!process->is_hidden && (process_stat_read(process->pid, &stat) < 0 ||
 					   stat.start != process->start))
 		return false;
-	/* a descendant of this process, of whatever user */
+	/* a descendant of this process, whatever its user */
 	return process_signal(process->pid, pidfd, PROCESS_ANY_USER, signal) == 0;
 }
 

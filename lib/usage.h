@@ -34,7 +34,7 @@ void usage_judge(struct snapshot *view, int64_t now_ms);
 uint64_t usage_budget_mib(
 	const struct usage_policy *policy, const struct lease *lease, uint64_t total_mib);
 
-/* Whether a process that shows @kin belongs to the live @lease. */
+/* Whether the process that shows @kin belongs to the live @lease. */
 bool usage_is_by(const struct snapshot *view, const struct snapshot_lease *lease,
 	const struct kin *kin);
 

@@ -9,7 +9,7 @@
 
 enum { ATTEMPTS = 3 };
 
-/* 0 where what is open is not of the state, or a negative errno. */
+/* 0 if the open file does not belong to the state, or a negative errno. */
 static int check(int fd)
 {
 	struct stat st;
@@ -27,7 +27,7 @@ static int open_folder(const char *path)
 	return r < 0 ? r : take_fd(&fd);
 }
 
-/* Opens the folder that @path lies in; *@ret_name is the rest of it.  Or a negative errno. */
+/* Opens the folder that @path lies in; *@ret_name is the rest of @path.  Or a negative errno. */
 static int open_parent(const char *path, char folder[PATH_MAX], const char **ret_name)
 {
 	struct text text = text_on(folder, PATH_MAX);
@@ -58,7 +58,7 @@ static int open_there(const char *path, int flags)
 	return r < 0 ? r : take_fd(&fd);
 }
 
-/* Never through a link: that could lead into a folder which was not looked at. */
+/* Makes a file, never through a link: the link could lead into a folder that was not checked. */
 static int open_new(const char *path, int flags, mode_t mode)
 {
 	char folder[PATH_MAX];
@@ -119,12 +119,12 @@ int userfile_chdir(const char *path)
 	return r;
 }
 
-/* What is done to the name @path, relative to a folder that was looked at. */
+/* What to make under the name @path, in a folder that was checked. */
 struct change {
 	const char *path;
-	mode_t mode;        /* of a new folder, where neither of these is set */
+	mode_t mode;        /* of a new folder, if neither of these is set */
 	const char *target; /* what a new link leads to */
-	const char *from;   /* what is given that name */
+	const char *from;   /* the file or folder to rename */
 };
 
 static int make_at(int folder_fd, const char *name, int from_fd, const char *from,

@@ -1,12 +1,12 @@
 /*
- * What the user names: files, folders and links, opened and made with the user's rights alone.
+ * Opens and makes files, folders and links that the user names, with the user's rights alone.
  *
  * In the hardened form that is not enough.  A file or folder of the state belongs to the user
  * whose process made it, and nothing but the closed directory keeps that user away from it.  A
  * process that has a descriptor into the state must not open /proc/self/fd/N for the user: the
- * kernel lets a process follow the links of its own descriptors.  So whatever has the lent group
- * (rights.h) is refused here, after it was opened and before it is read, written or truncated,
- * and nothing is made in a folder that has it.  Only files of the state have that group.
+ * kernel lets a process follow the links of its own descriptors.  So a file or folder with the
+ * lent group (rights.h) is refused here, after it was opened and before it is read, written or
+ * truncated, and nothing is made in a folder with that group.  Only files of the state have it.
  *
  * Without a lent group all of this is open(2), mkdir(2) and so on.
  */

@@ -48,7 +48,7 @@ int watch_wait_for(struct watch *watch, int most_ms)
 	if (!fds)
 		return -ENOMEM;
 	watch->fds = fds;
-	/* behind all the others: the caller does not count it */
+	/* the last entry, which the caller does not count */
 	timeout = alarm_set(&watch->alarm, watch->until_ms, &fds[watch->count]);
 	if (most_ms >= 0 && (timeout < 0 || timeout > most_ms))
 		timeout = most_ms;

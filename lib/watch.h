@@ -11,7 +11,7 @@
 struct watch {
 	struct pollfd *fds;
 	size_t count, room;
-	int64_t until_ms; /* CLOCK_BOOTTIME, also across a suspend; INT64_MAX: no moment */
+	int64_t until_ms; /* CLOCK_BOOTTIME, which counts a suspend; INT64_MAX: no moment */
 	struct alarm alarm;
 };
 
@@ -26,15 +26,15 @@ MUST_CHECK int watch_add(struct watch *watch, int fd, short events);
 /* Wakes at @at_ms at the latest. */
 void watch_until(struct watch *watch, int64_t at_ms);
 
-/* Whether watch_wait() would return at once, or a signal came: 1 or 0; or a negative errno. */
+/* Whether watch_wait() would return at once, or a signal came: 1, 0, or a negative errno. */
 MUST_CHECK int watch_look(const struct watch *watch);
 
 /* Waits.  0 once something is ready, the moment has come, or a signal; else a negative errno. */
 MUST_CHECK int watch_wait(struct watch *watch);
 
 /*
- * Waits for @most_ms at most, -1: for any time.  As watch_wait(), or WATCH_NOTHING: nothing of
- * what is watched has happened in that time.
+ * Waits for @most_ms at most; -1: for any time.  As watch_wait(), or WATCH_NOTHING: nothing has
+ * happened in that time.
  */
 enum { WATCH_NOTHING = 1 };
 MUST_CHECK int watch_wait_for(struct watch *watch, int most_ms);
