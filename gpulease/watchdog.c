@@ -27,7 +27,8 @@ enum {
 	STAY_MS = 5000,  /* what is still there so long after KILL is not to be killed */
 	LOCK_TRIES = 20, /* of 50 ms */
 	LOOK_MS = 50,    /* between two looks for what the job has left */
-	SAY_MS = 64,     /* the last of the naps for a line that is said: 1, 2, 4 … */
+	UNWATCHABLE_MS = 1000, /* at most between two looks at a job that no event ends */
+	SAY_MS = 64, /* the last of the naps for a line that is said: 1, 2, 4 … */
 };
 
 /* --- the job's stderr -------------------------------------------------------------- */
@@ -153,14 +154,19 @@ static int let_go(const struct watchdog_order *order, struct statedir *dir)
 	return r;
 }
 
-/* @fifo_fd -1: the FIFO tells nothing. */
-static void wait_for(
-	struct watch *watch, const struct life *life, int fifo_fd, int64_t until_ms)
+/* @begun_ms: when the job began. */
+static void wait_for(const struct watchdog_order *order, struct watch *watch,
+	const struct life *life, int64_t begun_ms, int64_t until_ms)
 {
+	int64_t now_ms = clock_boot_ms();
+	int fifo_fd = order->is_step || is_witness ? -1 : life->fifo_fd;
+
 	watch_begin(watch);
 	watch_until(watch, until_ms);
+	/* no event tells: an end is seen the later, the longer the job has run */
 	if (life->pidfd < 0 && life->left_fd < 0 && fifo_fd < 0)
-		watch_until(watch, clock_boot_ms() + 1000);
+		watch_until(watch, now_ms + min_i64(UNWATCHABLE_MS,
+						    max_i64(5, (now_ms - begun_ms) / 8)));
 	if (watch_add(watch, life->pidfd, POLLIN) == 0 &&
 		watch_add(watch, fifo_fd, 0) == 0 &&
 		watch_add(watch, life->left_fd, POLLIN) == 0)
@@ -264,8 +270,8 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 		/* known since before its command ran, and from no record */
 		.is_forced = true,
 		.grace_ms = order->grace_ms };
-	int64_t limit_at_ms =
-		order->limit_ms ? clock_boot_ms() + order->limit_ms : INT64_MAX;
+	int64_t begun_ms = clock_boot_ms();
+	int64_t limit_at_ms = order->limit_ms ? begun_ms + order->limit_ms : INT64_MAX;
 	struct watch watch = WATCH_NONE;
 
 	for (;;) {
@@ -288,8 +294,7 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 			terminate_step(&termination, life, lives->dir->pidns, now_ms,
 				&wake_ms) != TERMINATE_LATER)
 			break;
-		wait_for(&watch, life, order->is_step || is_witness ? -1 : life->fifo_fd,
-			wake_ms);
+		wait_for(order, &watch, life, begun_ms, wake_ms);
 	}
 	return termination.begun_ms != 0;
 }
