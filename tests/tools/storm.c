@@ -31,6 +31,7 @@
  *
  * Killed here: the jobs end within a second or two; the scratch directory stays.
  */
+#include "owner.h"
 #include "tool.h"
 
 #include <getopt.h>
@@ -745,6 +746,28 @@ static void judge_batch(struct client *client, int status)
 }
 
 /*
+ * Whether a process that is not its parent learns how another one has ended: from Linux 6.15 on,
+ * and only through a pidfd.
+ */
+static bool do_others_learn(void)
+{
+	static int learns = -1;
+	int pidfd, status;
+	pid_t child;
+
+	if (learns >= 0)
+		return learns;
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	pidfd = pidfd_open_process((uint32_t)child);
+	(void)waitpid(child, NULL, 0);
+	learns = pidfd >= 0 && pidfd_exit_status(pidfd, &status) == 0;
+	close_fd(&pidfd);
+	return learns;
+}
+
+/*
  * A client that was left alone, or stopped or blind for a while, has ended with @status.  A
  * watchdog dies with process 1 of its pid namespace, so how that one ended may stay unknown.
  */
@@ -771,7 +794,8 @@ static void judge_run(struct client *client, int status)
 		violation(storm.board, "job %u (%s, id %d) was lost\n", client->job,
 			ways[job->way].name, id);
 	else if (!settings.beside && job->way != WAY_NAMESPACE &&
-		 (!settings.is_plain || (ways[job->way].flags & IS_SUPERVISED)))
+		 ((!settings.is_plain && do_others_learn()) ||
+			 (ways[job->way].flags & IS_SUPERVISED)))
 		check_end(client, id, job->status);
 }
 
