@@ -35,7 +35,7 @@ copy_source() {
 }
 
 # What scripts need beside the program.
-tools='b/tests/tools/attack b/tests/tools/fakesmi b/tests/tools/jsoncheck b/tests/tools/nopidfd \
+tools='b/tests/tools/attack b/tests/tools/fakesmi b/tests/tools/jsoncheck b/tests/tools/nopidfd
 b/tests/tools/onterminal'
 
 # build TEST…: builds them in the copy.
@@ -438,12 +438,15 @@ mutant batch-interrupted-is-done batch_child batch_resume.sh \
 	'event->is_interrupted = false && was_interrupted(attempt->end);'
 mutant batch-wait-stays-in-the-log batch_live.sh batch_resume.sh \
 	-- '(void)!ftruncate(STDERR_FILENO, own.log_size);' '(void)own.log_size;'
-mutant batch-oom-bump-forgotten batch_jobs batch_resume.sh \
+mutant batch-oom-bump-forgotten batch_jobs \
 	-- '		job->vram_mib = event->next_mib;' '		(void)job;'
+mutant batch-memory-of-attempts-forgotten batch_jobs batch_resume.sh \
+	-- '		job->vram_mib = event->next_mib;' '		(void)job;' \
+	-- '	job->vram_mib = event->vram_mib;' '	(void)job;'
 mutant batch-word-cancel-forgotten batch_jobs batch_resume.sh \
 	-- 'job->is_by_line = event->is_by_line || job->is_cancelling;' \
 	'job->is_by_line = job->is_cancelling;'
-mutant batch-who-is-done-keeps-the-line batch_match batch_resume.sh \
+mutant batch-who-is-done-keeps-the-line batch_match \
 	-- 'return a->has_ended ? 1 : -1;' 'return a->has_ended ? -1 : 1;'
 mutant batch-priority-does-not-count batch_plan batch.sh \
 	-- 'return a->priority > b->priority ? -1 : 1;' 'return a->at < b->at ? -1 : 1;'

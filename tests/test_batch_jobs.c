@@ -231,6 +231,22 @@ static void one_that_has_ended_may_start_again(void **state)
 	assert_false(job->is_of_before);
 }
 
+static void a_line_that_cancels_its_job_is_noted_by_the_end_and_by_the_runner(
+	void **state)
+{
+	struct batch_job *job = seen(1);
+
+	(void)state;
+	apply("{\"event\": \"ended\", \"job\": 1, \"cause\": \"cancelled\"}");
+	assert_false(job->is_by_line);
+	apply("{\"event\": \"ended\", \"job\": 1, \"cause\": \"cancelled\", "
+	      "\"by_line\": true}");
+	assert_true(job->is_by_line);
+	job->is_cancelling = true;
+	apply("{\"event\": \"ended\", \"job\": 1, \"cause\": \"cancelled\"}");
+	assert_true(job->is_by_line);
+}
+
 static void ends_count_by_their_cause(void **state)
 {
 	static const struct {
@@ -281,6 +297,7 @@ int main(void)
 		TEST(between_two_attempts_it_runs_without_a_gpu),
 		TEST(an_interrupted_job_is_new_again_and_keeps_what_it_has_learned),
 		TEST(one_that_has_ended_may_start_again),
+		TEST(a_line_that_cancels_its_job_is_noted_by_the_end_and_by_the_runner),
 		TEST(ends_count_by_their_cause),
 	};
 
