@@ -8,7 +8,7 @@
 #include "kin.h"
 #include "proc.h"
 
-/* Whether the process has the FIFO of @token open for writing, as what it belongs to has. */
+/* Whether the process has the FIFO of @token open for writing, as processes of that job have. */
 static bool holds_fifo(const struct context *context, const char *token, uint32_t pid)
 {
 	struct stat fifo;
@@ -32,7 +32,7 @@ int aim_check(const struct context *context, const char *word, uint64_t job,
 					 : "only root may signal it, with --force";
 	uint32_t user;
 
-	/* of one that is not to be seen kill(2) judges */
+	/* for a process that is hidden from this user kill(2) decides */
 	if (context->settings->force || proc_find_real_user(pid, &user) < 0)
 		return 0;
 	describe_user(user, NULL, &name_text);

@@ -11,7 +11,7 @@ static const char *value_of(const char *name)
 	return value && value[0] ? value : NULL;
 }
 
-/* The GPUs that an outer gpulease found for @job; NULL: none did.  "" is possible. */
+/* The GPUs that an outer gpulease passed on for @job, perhaps ""; NULL: there is no outer one. */
 static const char *passed_gpus(const char *job)
 {
 	const char *passed = value_of(ALLOCATION_VARIABLE);
@@ -40,7 +40,7 @@ static void find_gpus(struct allocation *allocation, const char *passed)
 		allocation->gpus_by = NULL;
 }
 
-/* CUDA_VISIBLE_DEVICES is another for the command, so the list of Slurm comes first here. */
+/* The command gets another CUDA_VISIBLE_DEVICES, so the list of Slurm comes first here. */
 static void pass_on(struct allocation *allocation, const char *passed)
 {
 	const char *gpus = value_of("SLURM_STEP_GPUS");
@@ -65,13 +65,13 @@ void allocation_read(struct allocation *ret)
 	if (!job || !slurm_is_job_id(job) || uname(&host) < 0)
 		return;
 	passed = passed_gpus(job);
-	/* gpulease calls its own jobs so for programs that look for Slurm's name of them */
+	/* a job of gpulease may have set SLURM_JOB_ID to its own id, for programs that want it */
 	if (id && strcmp(id, job) == 0 && !passed)
 		return;
 	ret->job = job;
 	slurm_directory_name(job, cluster ? cluster : "", host.nodename, ret->name);
 	ret->nodes = value_of("SLURM_JOB_NODELIST");
-	/* Slurm sets the first on the nodes alone; the second says that a gpulease has looked */
+	/* Slurm sets SLURMD_NODENAME on nodes only; an outer gpulease has checked this already */
 	ret->is_elsewhere = !value_of("SLURMD_NODENAME") && !passed && ret->nodes &&
 			    !slurm_has_node(ret->nodes, host.nodename);
 	ret->is_step = value_of("SLURM_STEP_ID") != NULL;

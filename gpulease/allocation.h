@@ -21,16 +21,16 @@ struct allocation {
 	char name[SLURM_NAME_SIZE]; /* of its state directory */
 	const char *nodes;          /* of the allocation; NULL: not known */
 	bool is_elsewhere;          /* this host is none of its nodes */
-	bool is_step;               /* the GPUs are those of a step of the job */
-	/* What bounds the GPUs: the name of the variable and its value; NULL: nothing does. */
+	bool is_step;               /* this is a step of the job, with GPUs of its own */
+	/* The variable that bounds the GPUs, and its value; NULL: there is none. */
 	const char *gpus_by, *gpus;
 	char passed[SLURM_GPUS_SIZE + 24]; /* the value of ALLOCATION_VARIABLE */
 };
 
-/* Reads it from the environment, which has to stay as it is. */
+/* Reads it from the environment, to which @ret then points: it has to stay as it is. */
 void allocation_read(struct allocation *ret);
 
-/* Whether there are GPUs of the allocation here; if not, allocation_refuse() says why. */
+/* Whether the allocation has GPUs here; if not, allocation_refuse() says why. */
 bool allocation_has_gpus(const struct allocation *allocation);
 void allocation_refuse(const struct allocation *allocation);
 

@@ -16,7 +16,7 @@
 #include "supervise.h"
 
 enum {
-	LOCK_MS = 1000, /* a process may be stopped that has a lease file locked */
+	LOCK_MS = 1000, /* a process that has a lease file locked may be stopped */
 	REPORT_SIZE = 16 * 1024,
 	BY_SIZE = 64,
 };
@@ -265,7 +265,7 @@ static int run_once(struct broker *broker, struct launch *launch)
 	diag_hurry(true);
 	r = supervise(&supervision, &attempt.end);
 	diag_hurry(false);
-	/* until its end is told, and then in the queue */
+	/* held until the end is told, and then while the job waits in the queue */
 	queueing_hold_signals(attempt.all->queueing->signals);
 	if (r < 0 && r != -ECANCELED)
 		diag("cannot start the command: %s", strerror(-r));
@@ -307,7 +307,7 @@ static int go_back(struct broker *broker, const struct launch *launch)
 	return 0;
 }
 
-/* It was to go on and cannot: what it has saved, perhaps with status 0, is no end of the job. */
+/* For a job that was to go on and cannot: its last status, perhaps 0, is no success of the job. */
 static void fail_for_good(void)
 {
 	attempt.end.cause = CAUSE_ITSELF;

@@ -74,9 +74,9 @@ static int read_last(struct batch_runner *runner, const struct batch_job *job)
 }
 
 /*
- * Nobody is left of @job as far as we know.  The journal has its end; or that it has got another
- * lease meanwhile, which somebody it has left behind may have; or nobody but us has seen its end,
- * with @status (-1: nor that).
+ * For a job of which no process is known to live.  The journal may have its end, or another lease
+ * that it has got meanwhile.  Else only this runner has seen the end: notes it with @status; -1:
+ * not known.
  */
 static void read_end(struct batch_runner *runner, struct batch_job *job, int status)
 {
@@ -97,8 +97,8 @@ static void read_end(struct batch_runner *runner, struct batch_job *job, int sta
 /* --- watching them ----------------------------------------------------------------- */
 
 /*
- * The command that its supervisor has started, by the ticket of the attempt: it may run on where
- * that one is dead.  .pid 0: none is known.
+ * The command that the job's supervisor has started, by the ticket of the attempt: it may run on
+ * after the supervisor is dead.  .pid 0: none is known.
  */
 static struct command find_command(
 	const struct batch_runner *runner, const struct batch_job *job)
@@ -119,7 +119,7 @@ static struct command find_command(
 	return command;
 }
 
-/* The life of the job: of its supervisor, and then of its command.  NULL: no memory. */
+/* Judges the life of the job: of its supervisor, then of its command.  NULL: no memory. */
 static struct life *judge(
 	struct batch_runner *runner, const struct batch_job *job, int64_t now_ms)
 {
@@ -138,7 +138,7 @@ static bool is_without_lease(const struct life *life)
 	return life->fifo == LIFE_ENDED && !life->is_orphaned && !life_is_over(life);
 }
 
-/* Whether how the command ended, which has outlived its supervisor, may be known in a moment. */
+/* Whether the status of a command that outlived its supervisor may be known in a moment. */
 static bool is_to_tell(const struct life *life, int64_t now_ms)
 {
 	return life->is_orphaned && life_may_tell(life) &&

@@ -132,8 +132,8 @@ void batch_log_name(
 enum { LOG_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
 
 /*
- * Opens a log that is there already.  One of another user is not written to, -EPERM: that user
- * could read it, and may have put it there for this purpose.
+ * Opens a log that is there already.  -EPERM: it belongs to another user, who could read it and may
+ * have put it there for this purpose.
  */
 static int open_own_log(int folder_fd, const char *name, off_t *ret_size)
 {

@@ -38,7 +38,7 @@ static int status_of(const struct cancelled *job, const struct ticket *ticket)
 	return life ? life->status : -1;
 }
 
-/* Reads the latest ticket of the job again, which may say more than before. */
+/* Reads the latest ticket of the job again, as it may have changed.  Returns its number. */
 static uint64_t read_latest(const struct cancelled *job, struct ticket *ret)
 {
 	struct ticket_file *file = &job->queue->file;

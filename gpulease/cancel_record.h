@@ -12,7 +12,7 @@ struct cancelled {
 	struct queue *queue;
 	struct snapshot *view;
 	uint64_t job;
-	/* its latest, as read before: it may be swept as soon as its owner is dead */
+	/* the job's latest ticket, as read before: it may be swept once its owner is dead */
 	uint64_t number;
 	const struct ticket *ticket;
 	const struct termination *termination; /* as far as it was begun */

@@ -8,9 +8,9 @@
  * declared, whichever is more, as far as a card has so much, and waits for nothing; where there
  * is no more to be had it has failed like any other.  At its time limit it goes back into the
  * queue where --on-limit says so, and --max-requeues allows it; sent back by one of higher
- * priority it always does.  One that exits with the status of --done-status is done in any case.
- * Whoever is cancelled, or ended from the keyboard (INT, QUIT, or the
- * statuses that shells make of them), is not tried again.
+ * priority it always does.  If the command exits with the status of --done-status the job is done
+ * in any case.  A job that is cancelled, or ended from the keyboard (INT, QUIT, or the statuses
+ * that shells make of them), is not tried again.
  */
 #ifndef GPULEASE_CARE_H
 #define GPULEASE_CARE_H
@@ -25,7 +25,7 @@ struct attempt_end {
 	uint32_t by;       /* CAUSE_CANCEL: uid of who wanted it */
 	int wait_status;   /* of the command, as waitpid(2) has it */
 	bool was_told;     /* to end, by TERM, HUP, INT or QUIT, before it did */
-	bool is_done;      /* it has exited with the status of --done-status */
+	bool is_done;      /* the command has exited with the status of --done-status */
 	bool is_oom;       /* its output says so */
 	uint64_t peak_mib; /* the most that was seen of it on a GPU */
 	int64_t ran_ms;

@@ -89,7 +89,7 @@ struct settings {
 	int64_t warn_ms;        /* 60 s */
 	enum on_limit on_limit; /* kill */
 	unsigned max_requeues;  /* at the limit; UINT_MAX: any number */
-	int done_status; /* with which it is never sent back or tried again; -1: none */
+	int done_status;        /* a command that exits with it is done; -1: none */
 	bool preemptible;
 	unsigned retries, oom_retries; /* 0 */
 	bool retries_given, oom_retries_given;

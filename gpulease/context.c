@@ -217,7 +217,7 @@ static bool find_installed(gid_t gid, char out[PATH_MAX])
 	return has_rights_of(out, gid);
 }
 
-/* A copy has no rights in a directory for which the installed program is lent a group. */
+/* Blames the lack of rights if this program is a copy of the installed set-group-ID one. */
 static void blame_copy(struct context *context, struct why *why)
 {
 	const char *path = context->config.directory;
@@ -254,7 +254,7 @@ int context_load_config(
 	return r;
 }
 
-/* A private directory, for which no group is lent. */
+/* Opens a private directory, for which no group is lent. */
 static int open_private(
 	struct context *context, struct statedir_choice *choice, struct why *why)
 {
@@ -269,7 +269,7 @@ static int open_private(
 
 /*
  * Whether this process belongs to a live lease in the directory that would be used outside of the
- * allocation.  Nothing is made there.
+ * allocation.  Makes nothing there.
  */
 static bool is_in_outer_lease(struct statedir_choice choice)
 {
@@ -302,7 +302,7 @@ static bool wants_own(const struct context *context, const struct statedir_choic
 	       !is_in_outer_lease(*choice);
 }
 
-/* The probes of processes in different device cgroups show different cards. */
+/* What tells this process's device cgroup from others, in which probes show other cards. */
 static uint64_t find_view(const struct allocation *allocation)
 {
 	static char text[16384];
@@ -406,7 +406,7 @@ static void tell_what_is_missing(const struct context *context)
 	}
 }
 
-/* Which directory is used in an allocation, and why. */
+/* With -v: says which directory is used in an allocation, and why. */
 static void tell_allocation(const struct context *context)
 {
 	const struct allocation *allocation = &context->allocation;

@@ -16,8 +16,8 @@ struct context {
 	bool has_config;   /* there is a file of it */
 	const char *named; /* the directory that the user names, NULL: none */
 	struct allocation allocation;
-	bool has_allocation; /* ->dir is the directory of that one, and no other's */
-	bool is_copy; /* another gpulease is installed with the rights that this one lacks */
+	bool has_allocation; /* ->dir is the directory of that allocation alone */
+	bool is_copy; /* the installed gpulease has the rights that this program lacks */
 	struct statedir dir;
 	struct prober_config prober;
 	char nvidia_smi[PATH_MAX]; /* "": none was found */
@@ -43,8 +43,8 @@ MUST_CHECK int context_open_directory(struct context *context, struct why *why);
 void context_find_driver(struct context *context);
 
 /*
- * Appends which directory is used in a Slurm allocation, why, and which GPUs bound it.  Nothing
- * outside of one.
+ * Appends which directory is used in a Slurm allocation, why, and which GPUs it has.  Appends
+ * nothing outside of an allocation.
  */
 void context_explain_allocation(const struct context *context, struct text *out);
 

@@ -71,7 +71,7 @@ static void report_unusable(struct doctor *doctor)
 
 	if (doctor->directory_error == -ENOENT && doctor->path[0])
 		doctor_remedy(finding, "mkdir -m 2770 %s", doctor->path);
-	/* the way out of a set-id bit without effect, or of a copy, is in the message */
+	/* for a set-id bit without effect, and for a copy, the message says what to do */
 	if (doctor->directory_error != -EACCES || !doctor->has_stat || is_lost)
 		return;
 	advise(doctor, &text);
@@ -122,7 +122,7 @@ void check_directory(struct doctor *doctor)
 
 /* --- the set-group-ID bit ---------------------------------------------------------- */
 
-/* Appends the users of the group @gid, as far as the files of this machine know them. */
+/* Appends the members of the group @gid by /etc/group and /etc/passwd. */
 static void add_members(gid_t gid, struct text *out)
 {
 	FILE *file = fopen("/etc/group", "re");
@@ -142,7 +142,7 @@ static void add_members(gid_t gid, struct text *out)
 		(void)fclose(file);
 }
 
-/* A member opens the directory without the program. */
+/* A member of the group can open the directory without the program. */
 static void report_members(struct doctor *doctor, const char *group)
 {
 	char members[200];
@@ -152,7 +152,7 @@ static void report_members(struct doctor *doctor, const char *group)
 	if (text.used)
 		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
 				      "group %s has members, who can forge and erase "
-				      "everybody's leases: %s",
+				      "all leases: %s",
 				      group, members),
 			"take each one out: gpasswd -d USER %s", group);
 }

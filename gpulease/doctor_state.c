@@ -139,7 +139,7 @@ static bool check_lease_file(struct doctor *doctor, unsigned slot)
 	return true;
 }
 
-/* Whether GPUs go without a slot. */
+/* Reports GPUs that have no slot.  Whether there are any. */
 static bool check_slots(struct doctor *doctor)
 {
 	unsigned count = inventory_count_slotless(&doctor->look.snapshot);

@@ -14,7 +14,7 @@
 
 /* --- the file system --------------------------------------------------------------- */
 
-/* Whether the file system cannot give blocks of a file back; a nameless file shows it. */
+/* Whether the file system cannot give back blocks of a file: tries it on a nameless file. */
 static bool has_no_holes(const struct doctor *doctor)
 {
 	autofd int fd = doctor->directory_error != 0

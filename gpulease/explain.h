@@ -30,7 +30,7 @@ void explain_when(int64_t at_ms, struct text *out);
 /* Appends what keeps GPU @slot from being free, "is paused by alice: fan", or nothing. */
 void explain_gpu(const struct snapshot *view, unsigned slot, struct text *out);
 
-/* Appends why a ticket's owner cannot act, by the words in the ticket; see passover.h. */
+/* Appends why a ticket's owner cannot act, by ->stuck of the ticket; see passover.h. */
 void explain_stuck(const char *stuck, struct text *out);
 
 /* The word for a state, as --status and JSON have it: "idle", "leased" … */

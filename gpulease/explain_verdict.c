@@ -213,7 +213,7 @@ void explain_stuck(const char *stuck, struct text *out)
 		text_add(out, rest);
 		return;
 	}
-	text_addf(out, "it says: %s", stuck); /* of a later gpulease */
+	text_addf(out, "it says: %s", stuck); /* a code of a later gpulease */
 }
 
 void explain_verdict(

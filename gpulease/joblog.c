@@ -22,7 +22,7 @@ static int find_logs(const struct context *context, char out[PATH_MAX])
 		text_addf(&text, "%s/.local/state/gpulease/logs", home);
 	else
 		return -ENOENT;
-	/* ids begin at 1 in each allocation; its logs outlive its directory */
+	/* ids begin at 1 in each allocation, and logs outlive its directory */
 	if (context->has_allocation)
 		text_addf(&text, "/%s", context->allocation.name);
 	return text.cut ? -ENAMETOOLONG : 0;
@@ -165,6 +165,6 @@ int joblog_open(const struct context *context, uint64_t job, char out[PATH_MAX])
 {
 	int r = joblog_path(context, job, out, PATH_MAX);
 
-	/* with -o it may be a FIFO, which must not be waited for */
+	/* with -o the log may be a FIFO: opening it must not block */
 	return r < 0 ? r : userfile_open(out, O_RDONLY | O_NONBLOCK, 0);
 }

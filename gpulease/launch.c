@@ -88,7 +88,7 @@ const struct childenv_change *launch_variables(
 	/* so that gpulease inside the job finds its directory from anywhere */
 	SET("GPULEASE_SIM", settings->sim_gpus ? sim : NULL);
 	SET("GPULEASE_DIR", launch->context->named ? launch->context->dir.path : dir);
-	/* so that gpulease inside the job finds the GPUs of the Slurm allocation */
+	/* so that a gpulease inside the job finds the GPUs of the Slurm allocation */
 	SET(ALLOCATION_VARIABLE, launch->context->has_allocation
 					 ? launch->context->allocation.passed
 					 : NULL);
@@ -105,7 +105,7 @@ const struct childenv_change *launch_variables(
 
 static int make_environment(const struct launch *launch, char ***ret)
 {
-	/* srun and its like need the first two, and inside of an allocation the others */
+	/* srun and other Slurm commands need the first two, and inside an allocation all of them */
 	static const char *const kept[] = { "SLURM_CONF*", "SLURM_JWT", "SLURM_JOB_ID",
 		"SLURM_JOBID", "SLURM_CLUSTER_NAME", NULL };
 	static const char *const kept_outside[] = { "SLURM_CONF*", "SLURM_JWT", NULL };
@@ -113,7 +113,7 @@ static int make_environment(const struct launch *launch, char ***ret)
 	size_t count;
 	const struct childenv_change *changes = launch_variables(launch, &count);
 
-	/* the SLURM_* of a task would have frameworks look for its other tasks */
+	/* with the SLURM_* variables of a task frameworks would look for its other tasks */
 	return childenv_make(privilege_environment(), "SLURM_",
 		is_inside ? kept : kept_outside, launch->context->settings->export_list,
 		changes, count, ret);
@@ -134,7 +134,7 @@ static int keep_live_fd(int fd)
 	return kept < 0 ? -errno : 0;
 }
 
-/* Whether something has to stand beside a job that has GPUs and no parent of ours. */
+/* Whether a job with GPUs, of which this process becomes the command, needs a watchdog. */
 static bool needs_watchdog(const struct context *context)
 {
 	return context->settings->limit_ms || context->config.records_ends;
@@ -192,7 +192,7 @@ void launch_witness(const struct launch *launch)
 	if (launch->live_fd < 0 || gpuset_is_empty(&launch->gpus) ||
 		leftover_find_of(launch->owner, order.dir->pidns, &left) <= 0)
 		return;
-	/* else the process that is about to take the GPUs sees what is left, if it can */
+	/* without a witness the process that takes the GPUs looks itself, if it can */
 	(void)!watchdog_start(&order);
 }
 
@@ -292,8 +292,8 @@ static int inject(const struct launch *launch, char ***ret)
 }
 
 /*
- * From here on everything is done as the user, also the opening of files: no descriptor that
- * leads into the state is left but the FIFO, which the command has anyway.
+ * Gives up the group, redirects, and closes all descriptors into the state but the FIFO, which the
+ * command gets anyway.  From here on files are opened with the user's rights, too.
  */
 static int become_user(const struct redirection *redirection)
 {

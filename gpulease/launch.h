@@ -39,13 +39,13 @@ const struct childenv_change *launch_variables(
  */
 MUST_CHECK int launch_watchdog(const struct launch *launch, bool is_shell);
 
-/* What tells the history how the job ends, for its lease: RECORDER_…; NULL: nothing does. */
+/* The recorder to name in the job's lease: RECORDER_…; NULL: there is none. */
 const char *launch_recorder(const struct context *context);
 
 /*
- * For a supervisor whose command has ended, before it ends itself: starts a witness (watchdog.h)
- * where the command has left processes, so that the lease is not over for readers that cannot see
- * them.  ->live_fd -1: the FIFO was given up, nothing is started.
+ * For a supervisor that is about to end because its command has ended: starts a witness
+ * (watchdog.h) if the command has left processes, so that the lease is not over for readers that
+ * cannot see these processes.  Starts nothing if the FIFO was given up (->live_fd is -1).
  */
 void launch_witness(const struct launch *launch);
 

@@ -14,7 +14,7 @@
 #include "rights.h"
 
 enum {
-	LOCK_MS = 1000, /* a process may be stopped that has a lease file locked */
+	LOCK_MS = 1000, /* a process that has a lease file locked may be stopped */
 };
 
 /* --- the command line -------------------------------------------------------------- */

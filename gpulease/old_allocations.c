@@ -56,7 +56,7 @@ static unsigned find_old(const struct statedir *own, struct old old[OLD_MAX])
 	return count;
 }
 
-/* Marks the job in whose environment process @pid was started. */
+/* Marks the job that process @pid was started in, by its environment. */
 static void mark_job(uint32_t pid, struct old *old, unsigned count)
 {
 	static const char name[] = "\0SLURM_JOB_ID=";
@@ -79,7 +79,7 @@ static void mark_job(uint32_t pid, struct old *old, unsigned count)
 			old[i].is_alive = true;
 }
 
-/* False where it cannot be told. */
+/* Marks the jobs of which a process lives.  False: /proc cannot be read, or shows too many. */
 static bool mark_living(struct old *old, unsigned count)
 {
 	autofree uint32_t *pids = NULL;
@@ -94,7 +94,7 @@ static bool mark_living(struct old *old, unsigned count)
 
 /* --- one of them ------------------------------------------------------------------- */
 
-/* Calls @act with each name in the directory @fd until it returns false, and then does so. */
+/* Calls @act with each name in the directory @fd until one call returns false; whether none did. */
 static bool each_name(int fd, bool (*act)(int fd, const char *name))
 {
 	int own_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -122,7 +122,7 @@ static bool is_folder(const char *name)
 	return false;
 }
 
-/* A name of the state directory, by its beginning: a later version may have more of them. */
+/* Whether gpulease makes such a name in a state directory.  Only its beginning is compared. */
 static bool is_known(int fd, const char *name)
 {
 	static const char *const known[] = { "tickets", "probe", "topology", "history",
@@ -160,7 +160,7 @@ static int stop_at_first(void *unused, const char *token)
 	return 1;
 }
 
-/* Whether a ticket or lease of it lives, or that cannot be told. */
+/* Whether a ticket or lease of the directory lives, or may live because it cannot be read. */
 static bool has_life(const struct statedir *dir)
 {
 	static struct snapshot view;
@@ -186,7 +186,7 @@ static bool remove_file(int fd, const char *name)
 	return is_folder(name) || remove_name(fd, name);
 }
 
-/* True where it was tried; a directory without its folders gets them first. */
+/* Removes the directory if nothing of it is in use.  Whether it could be opened. */
 static bool remove_one(const struct statedir_choice *choice, const struct old *old)
 {
 	struct statedir_choice of_old = *choice;

@@ -12,7 +12,7 @@
 #include "queueing.h"
 #include "state.h"
 
-/* Others ask for the end of a job in the background, or between two attempts: a line of it. */
+/* A job in the background, or between two attempts, leaves a line: other jobs ask how it ended. */
 static void leave(struct broker *broker, int status)
 {
 	if (broker->ticket.request.is_supervised && broker->number)
@@ -99,7 +99,7 @@ static void report_broken(const struct queueing *queueing)
 
 /* --- signals ----------------------------------------------------------------------- */
 
-/* Those that would end this process now. */
+/* Finds the signals that would end this process now. */
 static void find_ending(sigset_t *set)
 {
 	static const int ending[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT };
@@ -130,7 +130,7 @@ void queueing_let_signals(struct queueing_signals *signals)
 	signals->are_held = false;
 }
 
-/* The end of a job that a signal ends while it waits: 0, there is none; else the exit status. */
+/* Ends the job if a signal has come while it waits.  0: none has; else the exit status. */
 static int obey_signal(struct broker *broker)
 {
 	struct signalfd_siginfo info;
@@ -141,7 +141,7 @@ static int obey_signal(struct broker *broker)
 	if (broker_read_orders(broker) == BROKER_ORDER_CANCEL)
 		return obey_cancel(broker);
 	leave(broker, 128 + (int)info.ssi_signo);
-	/* and then as by the signal itself, once it is not blocked any more */
+	/* the signal itself ends this process, once it is not blocked any more */
 	(void)raise((int)info.ssi_signo);
 	return 128 + (int)info.ssi_signo;
 }
@@ -209,7 +209,7 @@ int queueing_wait(const struct queueing *queueing)
 	struct broker *broker = queueing->broker;
 	int r;
 
-	/* else nothing is to be told: the signal itself ends the process */
+	/* a job without a parent has no line to write: signals may end the process at once */
 	if (!broker->ticket.request.is_supervised)
 		return wait_in_queue(queueing);
 	queueing_hold_signals(queueing->signals);

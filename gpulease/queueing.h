@@ -10,10 +10,10 @@
 #include "context.h"
 #include "waiting.h"
 
-/* Signals that end a process, held back while it has still to tell how its job ended. */
+/* Signals that would end this process, blocked while it still has to tell how its job ended. */
 struct queueing_signals {
 	bool are_held;
-	sigset_t set, before; /* while they are: which, and the mask without */
+	sigset_t set, before; /* while they are: these signals, and the mask before */
 };
 
 struct queueing {
@@ -29,8 +29,8 @@ struct queueing {
  * is counted from the moment at which the ticket may start; that of --immediate ends with the
  * first attempt.
  *
- * A supervised job leaves a line in the history in all these cases, also where a signal ends this
- * process meanwhile; signals that were held are let go at the end.
+ * A supervised job leaves a line in the history in all these cases, also if a signal ends this
+ * process meanwhile.  Signals that were held are let go at the end.
  */
 MUST_CHECK int queueing_wait(const struct queueing *queueing);
 

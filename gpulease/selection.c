@@ -113,8 +113,8 @@ static int keep_visible(struct selection *selection, const char *list)
 }
 
 /*
- * Slurm numbers all GPUs of the node.  A process that sees just as many as it was given sees them
- * by other numbers, and no others.
+ * Slurm numbers all GPUs of the node.  A process that sees as many GPUs as it was given sees these
+ * GPUs only, numbered from 0.
  */
 static int keep_allocated(struct selection *selection, const char *list)
 {
@@ -134,7 +134,7 @@ struct wish {
 
 enum { WISHES = 7 };
 
-/* What bounds all the GPUs that there are, whatever the command line says. */
+/* What bounds the GPUs beside the command line. */
 static struct wish find_bound(const struct allocation *allocation)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");

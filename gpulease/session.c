@@ -28,7 +28,7 @@ static struct {
 	char folder[PATH_MAX], start[PATH_MAX + 16], fifo[PATH_MAX + 16];
 	char name[SESSION_NAME_SIZE], exe[PATH_MAX];
 	enum session_program program;
-	uint32_t queue; /* of which state directory, see session_list.h */
+	uint32_t queue; /* names the state directory, see session_list.h */
 	int fd;         /* of the FIFO */
 	char id[24];    /* "" until it is known */
 	size_t id_size;
@@ -277,7 +277,7 @@ int session_begin(struct context *context)
 
 	session.fd = -1;
 	session.queue = session_queue(context);
-	/* its folder lies where the user says: nothing of the state is open meanwhile */
+	/* its folder lies where the user says, so nothing of the state may be open */
 	statedir_release(&context->dir);
 	if (privilege_drop() < 0)
 		return EXIT_MISUSE;

@@ -19,7 +19,7 @@
 /* Before -D is obeyed, as it will be once more in the session: remembers where we are. */
 void session_prepare(void);
 
-/* Begins the session of a job, whose id it prints; closes the state directory.  The exit status. */
+/* Begins the session of a job and prints its id.  Closes the state directory.  The exit status. */
 MUST_CHECK int session_begin(struct context *context);
 
 /* In the job that runs in one: it has its ticket.  From here on stderr is the terminal. */

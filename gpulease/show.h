@@ -76,9 +76,10 @@
  *	                    their limits; null: nobody knows
  *	    can_start       boolean: nothing keeps it any more
  *	    stopped         boolean: its process is, so it is passed over
- *	    stuck           string | null: a code and what it means of, if its process cannot
- *	                    act, so that it is passed over: "nvidia-smi:TEXT" (its own fails),
- *	                    "turn:", "lock:GPU", "gpu:GPU" (its nvidia-smi does not show it)
+ *	    stuck           string | null: why its process cannot act, so that it is passed
+ *	                    over: "nvidia-smi:TEXT" (its nvidia-smi fails), "turn:" (its turns
+ *	                    come to no end), "lock:GPU" (it cannot lock the GPU's file),
+ *	                    "gpu:GPU" (its nvidia-smi does not show the GPU)
  *	    reason_kind     "leased": leases have to end first | "behind": another job comes
  *	                    first | "gpu": what keeps it is no lease | "held": a job has to
  *	                    end first, or it is tried again later | "limit": of the
@@ -126,7 +127,7 @@
  *	    log_is_full     boolean: output of it was lost
  *	    command         string | null: not to be seen by this user
  *	missing_lines       integer: lines among these that could not be written
- *	missing_unix_ms     integer | null: when the last of them should have been
+ *	missing_unix_ms     integer | null: when the last of them was due
  *
  * accounting, an object:
  *	format              "gpulease-accounting/1"
@@ -145,7 +146,7 @@
  *	    wait_mean_ms, wait_p95_ms    integer | null: of an attempt
  *	    utilization_mean_percent     integer | null: by GPU time, where it was measured
  *	    machine_share_percent        number | null: of all GPU time in the period
- *	missing_lines, missing_unix_ms    as in the history, of all of it
+ *	missing_lines, missing_unix_ms    as in the history, for all of it
  *
  * What --doctor prints is described in doctor.h.
  */
@@ -177,17 +178,17 @@ void show_history_json(const struct history_end *ends, size_t count,
  *	user,uid,jobs,attempts,running,gpu_hours_least,gpu_hours_most,wait_mean_seconds,
  *	wait_p95_seconds,utilization_mean_percent,machine_share_percent
  */
-/* Appends the date and the time of day. */
-void show_add_moment(struct text *line, int64_t at_ms);
-
-/* Says what is missing, behind a table; nothing where nothing is. */
-void show_gap(const struct history_gap *gap, const struct table_style *style, FILE *out);
-
 MUST_CHECK int show_accounting(
 	const struct accounting *accounting, const struct table_style *style, FILE *out);
 void show_accounting_json(const struct accounting *accounting, int64_t now_ms,
 	const char *directory, FILE *out);
 void show_accounting_csv(const struct accounting *accounting, FILE *out);
+
+/* Appends the date and the time of day. */
+void show_add_moment(struct text *line, int64_t at_ms);
+
+/* Prints how many lines of the history are missing, below a table; nothing if none is. */
+void show_gap(const struct history_gap *gap, const struct table_style *style, FILE *out);
 
 /* How long the job ran: at least and at most; false where nobody knows. */
 bool ended_span_ms(const struct history_end *end, int64_t *ret_least, int64_t *ret_most);

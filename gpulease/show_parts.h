@@ -45,7 +45,7 @@ void member_time(struct json *json, const char *key, int64_t value);
 /* A share of a GPU in percent; null where @is_known is false. */
 void member_share(struct json *json, const char *key, bool is_known, int64_t percent);
 
-/* What the history lacks. */
+/* How many lines of the history are missing, and when the last was due. */
 void member_gap(struct json *json, const struct history_gap *gap);
 
 /* What a job has, or wants to have, of a GPU. */

@@ -26,8 +26,8 @@ MUST_CHECK int state_open(struct settings *settings, bool is_reader,
 MUST_CHECK int state_refuse(const struct context *context, int r);
 
 /*
- * Says on stderr, once, that this process could not write a line of the history, if that is so:
- * where it has taken a lease or ended one, and before it becomes the command.
+ * Says on stderr, once, if this process could not write a line of the history.  To be called after
+ * it has taken or ended a lease, and before it becomes the command.
  */
 void state_note_trouble(void);
 

@@ -29,7 +29,7 @@ const struct snapshot_lease *step_find_lease(const struct snapshot *view)
 		if (owner->uid != getuid() || !lease->is_of_this_boot ||
 			lease_is_final(&lease->lease))
 			continue;
-		/* a process that carries its signs is of the job, which so is not over */
+		/* while this process carries its signs a lease is not over */
 		if (has_token(owner, token) || has_tag(owner, locks.rlim_cur) ||
 			(owner->pidns == view->dir->pidns && !lease->is_dead &&
 				kin_is_descendant((uint32_t)getppid(),

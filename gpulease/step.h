@@ -14,8 +14,8 @@
 const struct snapshot_lease *step_find_lease(const struct snapshot *view);
 
 /*
- * Whether there is one, for a process that may belong to a lease of another state directory: an
- * ancestor counts only if the process shows no other token or tag.
+ * Whether there is such a lease, for a process that may belong to a lease of another state
+ * directory.  So an ancestor counts only if the process carries no other token or tag.
  */
 bool step_is_around(const struct snapshot *view);
 

@@ -23,9 +23,9 @@ enum {
 	ALARM_FD,
 	OWN_FDS,
 
-	NOTE_MS = 1000, /* after a lease file was locked; then 2, 4 … s */
+	NOTE_MS = 1000, /* to the next try after a lease file was locked; then 2, 4 … s */
 	NOTE_MAX_MS = 60 * 1000,
-	NAP_MS = 1000, /* the longest of a clock that stands still during a suspend */
+	NAP_MS = 1000, /* the longest sleep on a clock that does not count a suspend */
 };
 
 /* A command under way. */
@@ -34,7 +34,7 @@ struct watched {
 	struct broker *broker;
 	struct attempt_end *end;
 	pid_t command; /* 0: it has ended */
-	int64_t note_ms; /* when to note in its lease that it runs; INT64_MAX: that is done */
+	int64_t note_ms; /* when to note the command in the lease; INT64_MAX: that is done */
 	int64_t note_wait_ms; /* before the next try */
 	bool is_stopped;      /* as far as we have been told */
 	int signal_fd;
@@ -111,7 +111,7 @@ static void warn_command(struct watched *watched)
 	if (!watched->order->warn_signal || !is_alive(watched))
 		return;
 	pidfd = pidfd_open_process((uint32_t)watched->command);
-	/* without one the number is still its own: this process has not reaped it */
+	/* without a pidfd the pid is still that of the command: it is not reaped yet */
 	watched->has_warned = process_signal((uint32_t)watched->command, pidfd,
 				      PROCESS_ANY_USER, watched->order->warn_signal) == 0;
 }
@@ -238,7 +238,7 @@ static void reap_orphans(struct broker *broker, struct watched *watched)
 	}
 }
 
-/* In the lease, which is to outlive this process as long as the command lives. */
+/* Notes the command in the lease, which then outlives this process as long as the command lives. */
 static void note_command(struct watched *watched)
 {
 	struct command runs;
@@ -368,7 +368,7 @@ static int watch_over(struct watched *watched)
 	}
 }
 
-/* TERM from the user: passed on by this process, or sent to the command alone, which died of it. */
+/* Whether the user has sent TERM: to this process, or to the command alone, which died of it. */
 static bool was_ended_by_user(const struct watched *watched)
 {
 	int status = watched->end->wait_status;
@@ -378,7 +378,7 @@ static bool was_ended_by_user(const struct watched *watched)
 		       WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
-/* Why it has ended where its own status does not say so; see supervise.h. */
+/* Finds why the command has ended if its status does not say so; see supervise.h. */
 static void find_cause(struct watched *watched)
 {
 	struct attempt_end *end = watched->end;
@@ -407,7 +407,7 @@ static void find_cause(struct watched *watched)
 	}
 }
 
-/* In the child: until its lease names it; the parent that was to see to that may be gone. */
+/* In the child: waits until the lease names it.  Ends if the parent dies before. */
 static void await_note(int ends[2])
 {
 	char byte;
@@ -422,7 +422,7 @@ static void await_note(int ends[2])
 	close_fd(&ends[0]);
 }
 
-/* A command that no lease names, and no process looks after, never runs. */
+/* Starts the command, which does not run before the lease names it. */
 static int start_command(struct watched *watched)
 {
 	int ends[2], error;
@@ -439,7 +439,7 @@ static int start_command(struct watched *watched)
 	close_fd(&ends[0]);
 	if (watched->command > 0) {
 		note_command(watched);
-		/* the rest happens beside the command's start */
+		/* what follows runs beside the start of the command */
 		(void)!write(ends[1], "!", 1);
 		if (!in_background())
 			foreground_begin(&watched->foreground);
@@ -509,7 +509,7 @@ void supervise_sweep(const struct supervision *supervision)
 	sigset_t child, before;
 	int64_t now_ms, wake_ms;
 
-	/* only this one: what would end this process waits until it is in the queue again */
+	/* only SIGCHLD: signals that would end this process wait until it is in the queue again */
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &child, &before);

@@ -27,8 +27,8 @@ struct supervision {
 	int64_t grace_ms;
 	int warn_signal; /* to the command, ->warn_ms before the limit; 0: none */
 	int64_t warn_ms;
-	bool is_sent_back; /* at the limit it goes back into the queue */
-	int done_status;   /* with which it is done in any case; -1: none */
+	bool is_sent_back; /* at its limit the job goes back into the queue */
+	int done_status;   /* a command that exits with it is done; -1: none */
 };
 
 /* Becomes a subreaper; once, before all the others. */
@@ -39,11 +39,11 @@ void supervise_prepare(void);
  * preempted, with all that it has started: TERM, after the grace KILL (teardown.h).  Who is
  * preempted and has a ->warn_signal gets that first, and ->warn_ms as before a limit.
  *
- * A command is warned once ->warn_signal was sent to it while it was seen to live.  Then every end
- * is that of the attempt, also with status 0, for its handler may have saved and exited: the cause
- * is preemption or, of a job that goes back into the queue at its limit, the limit.  Not so if the
- * user has told the job to end, or it exits with ->done_status.  Of a job that ends at its limit
- * the cause is the limit if the command dies of ->warn_signal.
+ * A command counts as warned once ->warn_signal was sent to it while it lived.  Its handler may
+ * save and exit.  So whatever its status is then, also 0, only the attempt has ended: the cause is
+ * preemption, or the limit for a job that goes back into the queue at its limit.  Exceptions: the
+ * user has told the job to end, or the command exits with ->done_status.  For a job that ends at
+ * its limit the cause is the limit if the command dies of ->warn_signal.
  *
  * 0 with *@ret set, or a negative errno: it could not be started (-ECANCELED: the job of a batch
  * was recalled in time, or put off).  Signals are treated as before

@@ -33,7 +33,7 @@ static bool fifo_is_held(struct teardown *teardown)
 	       beacon_look_again(teardown->fifo_fd) == BEACON_HELD;
 }
 
-/* Whether a process of the job lives that is no descendant and may have closed the FIFO. */
+/* Whether a process of the job lives; it may be no descendant, and may have closed the FIFO. */
 static bool has_kin(const struct teardown *teardown)
 {
 	const struct broker *broker = teardown->broker;
@@ -70,7 +70,7 @@ static void ask_to_end(struct teardown *teardown, const struct tree *tree, int64
 	}
 }
 
-/* Only others are left, which were killed: they are given a while, and are then left to it. */
+/* Waits a while for processes that were killed and are no descendants; then gives them up. */
 static int wait_alone(struct teardown *teardown, int64_t now_ms, int64_t *ret_wake_ms)
 {
 	if (!teardown->alone_ms) {

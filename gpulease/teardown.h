@@ -24,7 +24,7 @@ struct teardown {
 	pid_t command;     /* 0: it has ended */
 	pid_t group;       /* that was told; 0: none, all are told */
 	int64_t begun_ms;  /* when TERM was sent; 0: not yet */
-	int64_t alone_ms;  /* since when no descendant is left */
+	int64_t alone_ms;  /* since when no descendant has been left; 0: one is */
 	bool rest_is_told; /* likewise those in other groups */
 	unsigned rounds;   /* of killing */
 	int fifo_fd;       /* the FIFO for reading only; -1: not yet */

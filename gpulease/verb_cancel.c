@@ -42,10 +42,10 @@ enum {
 #define FOREVER_MS (INT64_MAX / 4)
 
 struct target {
-	uint64_t job, number; /* of its latest ticket: */
+	uint64_t job, number; /* the second is that of the job's latest ticket: */
 	struct ticket ticket;
 	struct termination termination;
-	struct command runs; /* what its owner has started, as a supervisor */
+	struct command runs; /* the command of its owner, if that is a supervisor */
 	struct gpuset gpus;
 	bool was_waiting, is_shell, is_done;
 	int64_t killed_ms; /* all but the supervisor; 0: not yet */
@@ -98,7 +98,7 @@ static int locate(struct target *target)
 	return 0;
 }
 
-/* A shell itself gets no signal.  0 or an exit status. */
+/* Checks that the job itself may be signalled; a shell never is.  0 or an exit status. */
 static int check_aim(const struct target *target)
 {
 	const struct owner *owner = &target->termination.owner;
@@ -325,7 +325,7 @@ static int64_t go_on(struct target *target, struct life *life, int64_t now_ms)
 	int r = TERMINATE_LATER;
 
 	if (life_wants_look(life)) {
-		/* a process of the job that holds no FIFO is to end, too */
+		/* processes of the job that hold no FIFO have to end, too */
 		(void)!snapshot_read_and_look(&cancel.view, now_ms);
 		life = lives_find(&cancel.view.lives, target->termination.owner.token);
 	}
@@ -411,8 +411,8 @@ static int end_all(void)
 }
 
 /*
- * A job may cancel itself.  This process goes on until the job is over, so it must not be
- * what keeps the job's lease.
+ * Makes this process no part of the job, which may cancel itself: this process goes on until the
+ * job is over, so it must not keep the job's lease.
  */
 static void leave(const char *token)
 {
@@ -435,7 +435,7 @@ int verb_cancel(struct settings *settings)
 		status = r > status ? r : status;
 	}
 	look_again();
-	beacon_ring_all(&cancel.context.dir); /* also those who waited behind them */
+	beacon_ring_all(&cancel.context.dir); /* also waiters behind the cancelled jobs */
 	r = end_all();
 	return r > status ? r : status;
 }

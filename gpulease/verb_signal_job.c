@@ -76,7 +76,7 @@ static int check_owner(const struct owner *owner)
 
 /* --- whom -------------------------------------------------------------------------- */
 
-/* What the supervisor @owner has started last, by the job's lease where it has one. */
+/* The command that the job's supervisor has started last, by the lease if the job has one. */
 static const struct command *command_of_job(void)
 {
 	return target.lease && target.lease->runs.pid ? &target.lease->runs
@@ -84,8 +84,9 @@ static const struct command *command_of_job(void)
 }
 
 /*
- * Of a supervisor that has noted no more than a number: the command has to be its child still.
- * A pidfd or a negative errno; -EACCES: /proc hides the process with that number.
+ * Opens the command of a supervisor that has noted only its pid: the command still has to be a
+ * child of the supervisor.  A pidfd or a negative errno; -EACCES: /proc hides the process with
+ * that pid.
  */
 static int open_child(const struct owner *owner, uint32_t pid)
 {
@@ -102,7 +103,7 @@ static int open_child(const struct owner *owner, uint32_t pid)
 	return take_fd(&pidfd);
 }
 
-/* The command of the supervisor @owner, which may be dead.  As open_child(). */
+/* Opens the command of the supervisor @owner, which may be dead.  As open_child(). */
 static int open_command(const struct owner *owner)
 {
 	const struct command *command = command_of_job();
@@ -124,13 +125,13 @@ static int open_command(const struct owner *owner)
 	return -ESRCH;
 }
 
-/* The real user that a process of the job's has to have. */
+/* The real user that a process of the job has to have. */
 static uint32_t user_of(const struct owner *owner)
 {
 	return target.context.settings->force ? PROCESS_ANY_USER : owner->uid;
 }
 
-/* Returns the exit status. */
+/* Signals process @pid of the job.  Returns the exit status. */
 static int send_signal(const struct owner *owner, uint32_t pid, int pidfd, int signal)
 {
 	int r = aim_check(&target.context, "job", target.job.job, owner, pid);
@@ -156,7 +157,7 @@ static int signal_command(
 					 "its command has ended");
 	if (pidfd == -EACCES)
 		return refuse("runs a command that /proc hides from its user");
-	/* who suspended it stopped both */
+	/* the terminal stops both the supervisor and its command */
 	if (is_alive && signal == SIGCONT)
 		(void)!process_signal(owner->pid, owner_fd, user_of(owner), signal);
 	return send_signal(owner, command_of_job()->pid, pidfd, signal);

@@ -96,7 +96,7 @@ struct view {
 	bool is_probe_old;    /* a newer one was wanted and did not come in time */
 	char trouble[sizeof(((struct why *)0)->text)]; /* why nvidia-smi shows no GPU */
 	size_t broken_records;
-	unsigned slotless; /* GPUs that are not in ->gpus: all slots are used */
+	unsigned slotless; /* GPUs that are not in ->gpus because all slots are taken */
 
 	struct view_gpu *gpus;
 	size_t gpu_count;
@@ -134,7 +134,7 @@ struct view_taker {
 	/* set before the first call */
 	unsigned gpu_count; /* of this machine, in this boot; of MIG, instances */
 	int64_t real_ms;
-	/* set behind the last call: what could not be written of those that were read */
+	/* set after the last call: lines that are missing among those that were read */
 	struct history_gap gap;
 };
 enum { VIEW_ENOUGH = 1 };
@@ -144,9 +144,9 @@ MUST_CHECK int view_each_ended(
 	const struct context *context, struct view_taker *taker, struct why *why);
 
 /*
- * The newest @most of them that pass @filter, oldest first, as a new array *@ret (freed by
- * the caller) of *@ret_count, not more than VIEW_ENDED_MAX, and what is missing among them.  0
- * or as above.
+ * The newest @most of them that pass @filter, oldest first, as a new array *@ret (freed by the
+ * caller) of *@ret_count, not more than VIEW_ENDED_MAX, and *@ret_gap: the lines that are missing
+ * among them.  0 or as above.
  */
 MUST_CHECK int view_ended(const struct context *context,
 	const struct ended_filter *filter, uint64_t most, struct history_end **ret,

@@ -75,7 +75,7 @@ static int take(struct view_taker *taker, struct history_end *end, bool is_runni
 	return taker->take(taker, end, is_running);
 }
 
-/* The ends that leases tell. */
+/* Ends that are read from leases. */
 struct leased_ends {
 	struct leased_end *all;
 	size_t count;
@@ -95,7 +95,7 @@ static int take_leases(
 	return r;
 }
 
-/* Whether the line was written after its lease has been taken already, as ended or running. */
+/* Whether the end of this line was already taken from its lease, as ended or running. */
 static bool was_taken(const struct leased_ends *leased, const struct history_end *end)
 {
 	struct history_key key = history_key(end);

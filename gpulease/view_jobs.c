@@ -65,7 +65,7 @@ static void describe(
 	text_copy(job->command, sizeof(job->command), request->command);
 }
 
-/* What the plan says of a ticket from which nothing is taken for it. */
+/* What the plan says of a ticket that takes and reserves nothing. */
 static struct verdict judge_aside(const struct walk *walk, const struct plan_row *planned)
 {
 	struct plan plan = walk->plan;
@@ -74,8 +74,9 @@ static struct verdict judge_aside(const struct walk *walk, const struct plan_row
 }
 
 /*
- * One that is stopped is passed over: it takes nothing from those behind it, nor its name.  One
- * that is stuck takes no GPU, for others pass over it where it could start.
+ * Judges a ticket.  A ticket whose process is stopped is passed over: it takes no GPU, and holds
+ * back no ticket of the same name.  A ticket that is stuck takes no GPU if it could start, because
+ * other tickets pass over it then.
  */
 static int judge(struct walk *walk, const struct queue_row *row,
 	const struct view_job *job, struct verdict *ret)
@@ -94,7 +95,7 @@ static int judge(struct walk *walk, const struct queue_row *row,
 	if (job->is_stopped || job->stuck[0])
 		*ret = judge_aside(walk, &planned);
 	if (job->is_stopped && ret->kind == VERDICT_LEASED)
-		ret->start_ms = 0; /* not before somebody wakes it */
+		ret->start_ms = 0; /* its process has to be continued first */
 	if (job->is_stopped || (job->stuck[0] && ret->kind == VERDICT_START))
 		return 0;
 	if (walk->row_count < ESTIMATE_ROWS && estimate_wants(&planned)) {

@@ -21,9 +21,8 @@ enum {
 	DIRECTORY_FD = 3,
 	LIVE_FD, /* the FIFO, as the witness */
 	LOG_FD,
-	YIELD_MS = 200, /* for --cancel, which knows more, to tell an end first */
-	REAP_MS =
-		4000, /* for the job's parent to ask how it has ended; then it stays unknown */
+	YIELD_MS = 200,  /* for --cancel, which knows more, to tell an end first */
+	REAP_MS = 4000,  /* for the job's parent to reap it; then its status is unknown */
 	STAY_MS = 5000,  /* what is still there so long after KILL is not to be killed */
 	LOCK_TRIES = 20, /* of 50 ms */
 	LOOK_MS = 50,    /* between two looks for what the job has left */
@@ -107,7 +106,7 @@ static bool is_witness;
 
 /* --- letting go -------------------------------------------------------------------- */
 
-/* Puts the directory and the FIFO where they are kept. */
+/* Moves the descriptors of the directory and the FIFO to their fixed numbers. */
 static int keep_descriptors(const struct watchdog_order *order, struct statedir *dir)
 {
 	int live_fd = order->live_fd < 0
@@ -127,8 +126,7 @@ static int keep_descriptors(const struct watchdog_order *order, struct statedir 
 }
 
 /*
- * Holds nothing of the job's but its FIFO and such a file: no terminal, pipe or signal of its
- * group.
+ * Lets go of all that is the job's but its FIFO and such a file: terminal, pipes, process group.
  */
 static int let_go(const struct watchdog_order *order, struct statedir *dir)
 {
@@ -222,8 +220,8 @@ static void give_back(const struct watchdog_order *order)
 /* --- the job ----------------------------------------------------------------------- */
 
 /*
- * The owner is dead: looks for what it has left where that is not known, and follows it.  Where
- * nothing is left the FIFO is let go of, and its other holders alone keep the lease.
+ * For a dead owner: looks for a process that the job has left, and follows it.  If there is none,
+ * closes the FIFO: then only its other holders keep the lease.
  */
 static void look_for_rest(const struct watchdog_order *order, struct lives *lives,
 	struct life *life, int64_t now_ms)
@@ -240,12 +238,12 @@ static void look_for_rest(const struct watchdog_order *order, struct lives *live
 	is_witness = false;
 }
 
-/* Whether the job is over.  Sets *@wake_ms to when that is to be asked again, if need be. */
+/* Whether the job is over.  Sets *@wake_ms to when to ask again, if a look is due. */
 static bool has_ended(const struct watchdog_order *order, struct lives *lives,
 	int64_t now_ms, int64_t *wake_ms)
 {
-	static int64_t
-		next_look_ms; /* a process that starts others is not to keep us busy */
+	/* not at once: a process that starts one after another must not keep this one busy */
+	static int64_t next_look_ms;
 	struct life *life = lives_judge(lives, &order->owner, !order->is_step, now_ms);
 
 	if (!life || !life_is_dead(life))
@@ -267,7 +265,7 @@ static bool guard(const struct watchdog_order *order, struct lives *lives)
 {
 	struct termination termination = { .owner = order->owner,
 		.is_step = order->is_step,
-		/* known since before its command ran, and from no record */
+		/* its pidfd was opened before the command ran, so the user does not matter */
 		.is_forced = true,
 		.grace_ms = order->grace_ms };
 	int64_t begun_ms = clock_boot_ms();

@@ -3,10 +3,10 @@
  * ends the job at its time limit, which it says on stderr where it can (announce.h), and itself
  * with the job, whose end it tells the history.
  *
- * It is also the witness of the lease.  It holds the FIFO for writing until it has seen that no
- * process of the job is left that holds no FIFO (leftover.h).  Until then the FIFO tells all
- * readers that the lease is not over, also those that cannot see the job's processes.  Killed, it
- * leaves that to the process that is about to take the GPUs (commit_look()).
+ * It is also the witness of the lease.  It holds the FIFO for writing until its own look finds no
+ * process of the job that does not hold the FIFO (leftover.h).  Until then the FIFO tells all
+ * readers that the lease is not over, also readers that cannot see the job's processes.  If it is
+ * killed, the process that is about to take the GPUs looks instead (commit_look()).
  *
  * It is one more process of the user's and has no more rights than those: what it needs of
  * the state directory it opens before it gives up the program's group.  The one of a shell
@@ -24,8 +24,8 @@ struct watchdog_order {
 	struct owner owner; /* this process, which will be the command, or one adopted */
 	struct gpuset gpus; /* of its lease, and how they are called: "0,3" */
 	const char *gpu_names;
-	int live_fd;  /* the FIFO of the lease, -1: there is none, or it is not its own */
-	bool is_step; /* of a lease that is not its own */
+	int live_fd;   /* the FIFO of the job's own lease; -1: there is none */
+	bool is_step;  /* of a lease that is not its own */
 	bool is_shell; /* which is spared: what it has started ends, and the lease */
 	bool is_told;  /* the job's end is in the history already */
 	int64_t limit_ms, grace_ms; /* limit 0: none */
