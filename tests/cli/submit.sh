@@ -399,6 +399,27 @@ many() {
 	await "$id"
 }
 
+# --- an error inside -----------------------------------------------------------------------
+
+# What was accepted and then fails leaves a line, too.
+error_inside() {
+	submit a -n 8
+	wait_until 'runs a'
+	submit b -n 1
+	wait_until '"$GPULEASE" --queue | grep -q " $id "'
+	mv "$(state_dir)/tickets" "$S/tickets.away"
+	mkdir "$(state_dir)/tickets"
+	release a
+	is 'a job whose tickets cannot be read any more leaves a line' \
+		wait_until 'grep -aq "ticket=$id .* status=125 " "$(state_dir)/history"'
+	is 'with the reason in its log' \
+		like '*gpulease: *Is a directory*' "$(cat "$(logs)/$id.log")"
+	is 'and does not start' [ ! -e "$S/b.runs" ]
+	rmdir "$(state_dir)/tickets"
+	mv "$S/tickets.away" "$(state_dir)/tickets"
+	await "$id"
+}
+
 the_caller
 errors
 the_command
@@ -408,4 +429,5 @@ no_place
 no_home
 from_within
 many
+error_inside
 finish
