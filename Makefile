@@ -132,9 +132,8 @@ REPLAY_RUNS = $(foreach name,$(FUZZERS), \
 # The program itself leaves it to the kernel to take its memory back.
 NO_LEAKS = env ASAN_OPTIONS=detect_leaks=0
 CLI_RUNS = $(if $(SANITIZE),$(CLI_TESTS:%="$(NO_LEAKS) sh %"),$(CLI_TESTS))
-# Every fifth call, of which a start that looks for what jobs have left makes hundreds; sanitizers
-# make each of them slow.
-QUICK_SWEEP = $(if $(SANITIZE),$(NO_LEAKS) )$(SWEEP) --quick --every $(if $(SANITIZE),15,5)
+# Every third place; sanitizers make each of them slow.
+QUICK_SWEEP = $(if $(SANITIZE),$(NO_LEAKS) )$(SWEEP) --quick --every $(if $(SANITIZE),15,3)
 
 deps:
 	@sh tests/deps.sh
@@ -160,7 +159,9 @@ VALGRIND   = $(if $(shell command -v valgrind),valgrind -q --error-exitcode=9 --
 
 check-slow: everything
 	$(if $(VALGRIND),,@echo "valgrind is not installed: the tests under it are left out")
-	@$(RUN) -t 1200 --budget $(SLOW_SECONDS) --rotate $(ROTATE) "$(SWEEP)" \
+	@$(RUN) -t 1200 --budget $(SLOW_SECONDS) --rotate $(ROTATE) \
+		$(foreach part,alone behind sharer reclaim submit supervisor while, \
+			"$(SWEEP) --situation $(part)") \
 		"env LOG_RUNS=1000 sh tests/cli/logs.sh" \
 		"env BATCH_EVERY=1 sh tests/cli/batch_kill.sh" \
 		$(foreach part,alone holder waiter dead lower beside torture, \

@@ -11,7 +11,7 @@
  * every Nth call.
  *
  * --quick: only the situations of a quick check; --situation: those whose name has TEXT.
- * Every point is tried in a state directory that only this worker uses; two work at a
+ * Every point is tried in a state directory that only this worker uses; four work at a
  * time.  After a kill, an all-GPU request gets through and no lease is left.  While one
  * is stopped, the others get through on every GPU that it had not locked; once it is
  * killed, on all.  Where it joins somebody on a GPU, that one's lease stays as it was, byte
@@ -24,7 +24,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-enum { WORKERS = 2, CARD_MIB = 24576 };
+enum { WORKERS = 4, CARD_MIB = 24576 }; /* they wait more than they work */
 
 enum mode { MODE_KILL, MODE_STOP, MODES };
 static const char *const mode_names[MODES] = { "kill", "stop" };
@@ -68,7 +68,7 @@ static const struct situation {
 		.submits = true,
 		.follows = true,
 		.others = "4" },
-	{ .name = "submitted behind a holder",
+	{ .name = "submitted with a holder",
 		.holder = true,
 		.submits = true,
 		.follows = true,
@@ -494,6 +494,7 @@ static void start_victim(struct stage *s)
 		argv[i + 1] = arguments[i];
 	*tool_user() = users.victim;
 	s->victim.follows = s->situation->follows;
+	s->victim.in_rows = true;
 	trace_start(&s->victim, argv, null, quiet());
 	*tool_user() = users.others;
 }

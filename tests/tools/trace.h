@@ -2,7 +2,9 @@
  * One process under ptrace, taken forward one system call at a time.  A trace always
  * rests between two calls: what it did so far is visible to all, the next call has not
  * begun.  Between two calls a process changes nothing that others see, so halting it at
- * each of these places covers every moment at which it can die or be stopped.
+ * each of these places covers every moment at which it can die or be stopped.  Where
+ * ->in_rows is set a row of calls that only look counts as one: halted before the last of them
+ * the process has done no more than before the second.
  *
  * Its children are not traced and run on.  Where ->follows is set it is the other way round:
  * once it forks its first child is what is traced, and it runs on.  If the tracer dies, so does
@@ -14,13 +16,17 @@
 #include "tool.h"
 
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 
 /* @at: number of the call that comes next, 1 for the first after the command's execve. */
 struct trace {
 	pid_t pid;
 	unsigned at;
 	bool inside;     /* between the entry of a call and its end */
+	bool is_look;    /* that call only looks */
+	bool was_look;   /* so did the one before */
 	bool follows;    /* to the first child; set before the start */
+	bool in_rows;    /* as described above; set before the start */
 	bool has_parent; /* it has: the process is somebody else's child */
 	int status;      /* of waitpid(), once the process has ended */
 };
@@ -28,6 +34,38 @@ struct trace {
 enum { TRACE_RESTS, TRACE_BLOCKED, TRACE_EXECED, TRACE_ENDED };
 
 enum { TRACE_OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL };
+
+/* As the kernel fills it at the entry of a call; libcs name it in different ways. */
+struct trace_entry {
+	uint8_t op, pad[3];
+	uint32_t arch;
+	uint64_t ip, sp, number, arguments[6];
+};
+
+enum { TRACE_GET_ENTRY = 0x420e, TRACE_IS_ENTRY = 1 };
+
+/*
+ * Whether the call that the process has just begun changes nothing that others see.  Before
+ * Linux 5.3 that is not told: no call does.
+ */
+static inline bool trace_only_looks(pid_t pid)
+{
+	static const long looks[] = { SYS_readlinkat, SYS_newfstatat, SYS_fstat,
+		SYS_pread64, SYS_getdents64, SYS_lseek, SYS_mmap, SYS_munmap,
+		SYS_mprotect, SYS_brk, SYS_getpid, SYS_getuid, SYS_geteuid, SYS_getgid,
+		SYS_getegid, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_getrandom };
+	struct trace_entry entry = { .op = 0 };
+
+	if (syscall(SYS_ptrace, TRACE_GET_ENTRY, pid, sizeof(entry), &entry) <= 0 ||
+		entry.op != TRACE_IS_ENTRY)
+		return false;
+	if (entry.number == SYS_prlimit64)
+		return !entry.arguments[2]; /* sets nothing */
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++)
+		if (entry.number == (uint64_t)looks[i])
+			return true;
+	return false;
+}
 
 /* The next stop of the process: its waitpid() status in *@status; or TRACE_BLOCKED. */
 static inline int trace_wait(const struct trace *t, bool tell_blocked, int *status)
@@ -76,14 +114,15 @@ static inline void trace_follow(struct trace *t)
 	trace_detach(t);
 	t->pid = (pid_t)child;
 	t->has_parent = true;
-	t->inside = false;
+	t->inside = t->was_look = false;
 	t->at++;
 }
 
 /*
- * Lets the call that comes next happen.  TRACE_RESTS: it is done, @t->at has grown by
- * one.  TRACE_EXECED: it was an execve that worked.  TRACE_ENDED: it was the last.
- * TRACE_BLOCKED, only if @tell_blocked: it has not returned yet; call again to wait on.
+ * Lets the call that comes next happen.  TRACE_RESTS: it is done, @t->at has grown by one
+ * unless it goes on with a row.  TRACE_EXECED: it was an execve that worked.  TRACE_ENDED: it
+ * was the last.  TRACE_BLOCKED, only if @tell_blocked: it has not returned yet; call again to
+ * wait on.
  */
 static inline int trace_next(struct trace *t, bool tell_blocked, bool *running)
 {
@@ -113,9 +152,11 @@ static inline int trace_next(struct trace *t, bool tell_blocked, bool *running)
 				WSTOPSIG(status); /* a signal for the process itself */
 		} else if (!t->inside) {
 			t->inside = true;
+			t->is_look = t->in_rows && trace_only_looks(t->pid);
 		} else {
 			t->inside = false;
-			t->at++;
+			t->at += !(t->is_look && t->was_look);
+			t->was_look = t->is_look;
 			return execed ? TRACE_EXECED : TRACE_RESTS;
 		}
 	}
@@ -139,7 +180,7 @@ trace_become(const char *const argv[], int out, int err)
 
 /*
  * Starts @argv; -1 means the tool's own descriptor.  It rests before its first call.  Of @t
- * nothing but ->follows is looked at.
+ * nothing but ->follows and ->in_rows is looked at.
  */
 static inline void trace_start(
 	struct trace *t, const char *const argv[], int out, int err)
@@ -148,7 +189,9 @@ static inline void trace_start(
 	bool running = false;
 	int status, r;
 
-	*t = (struct trace){ .pid = fork(), .follows = t->follows };
+	*t = (struct trace){
+		.pid = fork(), .follows = t->follows, .in_rows = t->in_rows
+	};
 	if (t->pid < 0)
 		die("fork: %s", strerror(errno));
 	if (t->pid == 0)
@@ -162,6 +205,7 @@ static inline void trace_start(
 	if (r != TRACE_EXECED)
 		die("cannot start '%s'", argv[0]);
 	t->at = 1;
+	t->was_look = false;
 }
 
 /*
