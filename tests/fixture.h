@@ -64,6 +64,22 @@ static inline struct statedir fixture_dir_of(int dirfd)
 	return dir;
 }
 
+/* As a test begins: a state directory.  0, or -1. */
+static inline int fixture_dir_setup(void **state, struct statedir *dir)
+{
+	if (scratch_setup(state) < 0)
+		return -1;
+	*dir = fixture_dir(*state);
+	return 0;
+}
+
+/* As it ends; -1 where something is left behind. */
+static inline int fixture_dir_teardown(void **state, struct statedir *dir)
+{
+	statedir_release(dir);
+	return scratch_teardown(state);
+}
+
 /* As a test begins: a state directory, and a snapshot of it.  0, or -1. */
 static inline int fixture_view_setup(
 	void **state, struct statedir *dir, struct snapshot *view)
@@ -113,6 +129,20 @@ static inline int fixture_queue_teardown(
 	queue_release(queue);
 	statedir_release(dir);
 	return scratch_teardown(state);
+}
+
+/* Appends a ticket for one GPU; returns its number. */
+static inline uint64_t fixture_append(struct queue *queue, const struct owner *owner,
+	uint32_t ticket_state, const char *boot)
+{
+	struct ticket ticket = {
+		.state = ticket_state, .owner = *owner, .request = { .gpus = 1 }
+	};
+	uint64_t number = 0;
+
+	text_copy(ticket.boot, sizeof(ticket.boot), boot);
+	assert_int_equal(ticket_append(&queue->file, &ticket, &number), 0);
+	return number;
 }
 
 /* A look at everything: who has what, who lives, and what becomes of that. */

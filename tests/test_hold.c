@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "clock.h"
+#include "draw.h"
 #include "fixture.h"
 #include "history.h"
 #include "hold.h"
@@ -851,10 +852,7 @@ static uint64_t random_state = 1;
 
 static unsigned below(unsigned bound)
 {
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (unsigned)((random_state * UINT64_C(2685821657736338717)) >> 33) % bound;
+	return draw(&random_state, bound);
 }
 
 /* Of those who all wait, in whatever order: whether there is one whom none of them holds. */

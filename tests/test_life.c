@@ -403,6 +403,14 @@ static void who_ends_between_two_judgements_of_a_turn_is_noticed(void **state)
 
 /* --- the command of a supervisor ------------------------------------------------------ */
 
+/* A supervisor and its command, which has closed the FIFO. */
+static struct supervised {
+	struct statedir dir;
+	struct other supervisor, other;
+	struct command runs;
+	struct lives lives;
+} s;
+
 static struct command command_of(const struct owner *owner)
 {
 	return (struct command){
@@ -410,132 +418,131 @@ static struct command command_of(const struct owner *owner)
 	};
 }
 
-static void a_command_takes_the_place_of_its_dead_supervisor(void **state)
+static int supervised_setup(void **state)
 {
-	struct statedir dir = fixture_dir(*state);
-	struct other supervisor = other_start(dir.fd, OTHER_LIVE);
-	struct other other = other_start(dir.fd, OTHER_ALONE);
-	struct command runs = command_of(&other.owner);
-	struct lives lives = LIVES_ON(&dir);
-	struct life *life = lives_judge_job(&lives, &supervisor.owner, &runs, 100);
+	if (fixture_dir_setup(state, &s.dir) < 0)
+		return -1;
+	s.supervisor = other_start(s.dir.fd, OTHER_LIVE | OTHER_HEIR);
+	s.other = other_start(s.dir.fd, OTHER_ALONE);
+	s.runs = command_of(&s.other.owner);
+	s.lives = LIVES_ON(&s.dir);
+	return 0;
+}
+
+static int supervised_teardown(void **state)
+{
+	lives_release(&s.lives);
+	other_end(&s.supervisor);
+	other_end(&s.other);
+	return fixture_dir_teardown(state, &s.dir);
+}
+
+#define SUPERVISED_TEST(f) \
+	cmocka_unit_test_setup_teardown(f, supervised_setup, supervised_teardown)
+
+/* Judges the supervisor with its command. */
+static struct life *judge_job(int64_t now_ms)
+{
+	struct life *life =
+		lives_judge_job(&s.lives, &s.supervisor.owner, &s.runs, now_ms);
 
 	assert_non_null(life);
-	assert_false(life->is_orphaned);
-	other_kill(&supervisor);
-	life = lives_judge_job(&lives, &supervisor.owner, &runs, 200);
+	return life;
+}
+
+static void a_command_takes_the_place_of_its_dead_supervisor(void **state)
+{
+	struct life *life;
+
+	(void)state;
+	other_kill_heir(&s.supervisor); /* only the supervisor holds the FIFO */
+	assert_false(judge_job(100)->is_orphaned);
+	other_kill(&s.supervisor);
+	life = judge_job(200);
 	assert_true(life->is_orphaned);
 	assert_false(life_is_dead(life) || life_is_over(life) || is_lingering(life));
 	assert_int_equal(life->fifo, LIFE_ENDED);
-	assert_int_equal(life->runs.pid, other.pid);
+	assert_int_equal(life->runs.pid, s.other.pid);
 	assert_int_equal(life->dead_ms, 0);
 	assert_false(life_is_unwatchable(life));
 	assert_false(fixture_is_ready(life->pidfd, POLLIN));
-	life = judge(&lives, &supervisor.owner, 300); /* also for who does not know it */
-	assert_false(life_is_dead(life));
-	assert_int_equal(kill(other.pid, SIGKILL), 0);
-	assert_true(fixture_await_end(other.pid));
+	/* also where the owner is judged without it */
+	assert_false(life_is_dead(judge(&s.lives, &s.supervisor.owner, 300)));
+	assert_int_equal(kill(s.other.pid, SIGKILL), 0);
+	assert_true(fixture_await_end(s.other.pid));
 	assert_true(fixture_is_ready(life->pidfd, POLLIN));
-	life = judge(&lives, &supervisor.owner, 400);
+	life = judge(&s.lives, &s.supervisor.owner, 400);
 	assert_true(life_is_over(life));
 	assert_int_equal(life->dead_ms, 400);
 	assert_int_equal(life->pidfd, -1);
-	assert_int_equal(waitpid(other.pid, NULL, 0), other.pid);
+	other_kill(&s.other);    /* reaps it */
 	if (life_may_tell(life)) /* from Linux 6.15 on */
 		assert_int_equal(
-			judge(&lives, &supervisor.owner, 500)->status, 128 + SIGKILL);
-	lives_release(&lives);
-	statedir_release(&dir);
+			judge(&s.lives, &s.supervisor.owner, 500)->status, 128 + SIGKILL);
 }
 
 static void a_command_that_ended_before_its_supervisor_changes_nothing(void **state)
 {
-	struct statedir dir = fixture_dir(*state);
-	struct other supervisor = other_start(dir.fd, OTHER_LIVE);
-	struct other other = other_start(dir.fd, OTHER_ALONE);
-	struct command runs = command_of(&other.owner);
-	struct lives lives = LIVES_ON(&dir);
-	struct life *life = lives_judge_job(&lives, &supervisor.owner, &runs, 100);
+	struct life *life;
 
-	assert_non_null(life);
-	other_kill(&other);
-	life = lives_judge_job(&lives, &supervisor.owner, &runs, 200);
+	(void)state;
+	(void)judge_job(100);
+	other_kill(&s.other);
+	life = judge_job(200);
 	assert_false(life_is_dead(life) || life->is_orphaned);
-	other_kill(&supervisor);
+	other_end(&s.supervisor);
 	for (int64_t now_ms = 300; now_ms < 500; now_ms += 100) {
-		life = lives_judge_job(&lives, &supervisor.owner, &runs, now_ms);
+		life = judge_job(now_ms);
 		assert_true(life_is_over(life));
 		assert_false(life->is_orphaned);
 		assert_int_equal(life->over_ms, 300);
 	}
-	lives_release(&lives);
-	statedir_release(&dir);
 }
 
 static void a_command_that_is_learned_of_late_counts_too(void **state)
 {
-	struct statedir dir = fixture_dir(*state);
-	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
-	struct other other = other_start(dir.fd, OTHER_ALONE);
-	struct command runs = command_of(&other.owner);
-	struct lives lives = LIVES_ON(&dir);
-
-	assert_true(life_is_over(judge(&lives, &dead, 100)));
-	assert_false(life_is_over(lives_judge_job(&lives, &dead, &runs, 200)));
-	other_kill(&other);
-	assert_true(life_is_over(judge(&lives, &dead, 300)));
-	lives_release(&lives);
-	statedir_release(&dir);
+	(void)state;
+	other_end(&s.supervisor);
+	assert_true(life_is_over(judge(&s.lives, &s.supervisor.owner, 100)));
+	assert_false(life_is_over(judge_job(200)));
+	other_kill(&s.other);
+	assert_true(life_is_over(judge(&s.lives, &s.supervisor.owner, 300)));
 }
 
-static void who_cannot_judge_a_command_goes_by_the_fifo(void **state)
+static void a_command_that_cannot_be_judged_lives_as_long_as_the_fifo_is_held(
+	void **state)
 {
-	struct statedir dir = fixture_dir(*state);
-	struct other supervisor = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
-	struct other other = other_start(dir.fd, OTHER_ALONE);
-	struct command runs = { .pid = other.owner.pid }; /* no more is known of it */
-	struct lives lives = LIVES_ON(&dir);
 	struct life *life;
 
-	other_kill(&supervisor);
-	life = lives_judge_job(&lives, &supervisor.owner, &runs, 100);
-	assert_non_null(life);
+	(void)state;
+	s.runs =
+		(struct command){ .pid = s.other.owner.pid }; /* no more is known of it */
+	other_kill(&s.supervisor);
+	life = judge_job(100);
 	assert_int_equal(life->process, LIFE_UNKNOWN);
 	assert_false(life_is_dead(life)); /* so nothing lingers */
-	other_kill_heir(&supervisor);
-	life = lives_judge_job(&lives, &supervisor.owner, &runs, 200);
-	assert_true(life_is_over(life));
-	other_end(&other);
-	lives_release(&lives);
-	statedir_release(&dir);
+	other_kill_heir(&s.supervisor);
+	assert_true(life_is_over(judge_job(200)));
 }
 
 static void a_lease_that_was_given_back_has_no_command(void **state)
 {
-	struct statedir dir = fixture_dir(*state);
-	struct other supervisor = other_start(dir.fd, OTHER_LIVE);
-	struct other other = other_start(dir.fd, OTHER_ALONE);
-	struct command runs = command_of(&other.owner);
-	struct lives lives = LIVES_ON(&dir);
-	struct life *life = lives_judge_job(&lives, &supervisor.owner, &runs, 100);
-
-	assert_non_null(life);
-	life_end(life, true, 200);
-	assert_true(life_is_over(judge(&lives, &supervisor.owner, 300)));
-	other_end(&supervisor);
-	other_end(&other);
-	lives_release(&lives);
-	statedir_release(&dir);
+	(void)state;
+	life_end(judge_job(100), true, 200);
+	assert_true(life_is_over(judge(&s.lives, &s.supervisor.owner, 300)));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCRATCH_TEST(a_job_that_ends_with_all_it_started_is_over),
-		SCRATCH_TEST(a_command_takes_the_place_of_its_dead_supervisor),
-		SCRATCH_TEST(a_command_that_ended_before_its_supervisor_changes_nothing),
-		SCRATCH_TEST(a_command_that_is_learned_of_late_counts_too),
-		SCRATCH_TEST(who_cannot_judge_a_command_goes_by_the_fifo),
-		SCRATCH_TEST(a_lease_that_was_given_back_has_no_command),
+		SUPERVISED_TEST(a_command_takes_the_place_of_its_dead_supervisor),
+		SUPERVISED_TEST(
+			a_command_that_ended_before_its_supervisor_changes_nothing),
+		SUPERVISED_TEST(a_command_that_is_learned_of_late_counts_too),
+		SUPERVISED_TEST(
+			a_command_that_cannot_be_judged_lives_as_long_as_the_fifo_is_held),
+		SUPERVISED_TEST(a_lease_that_was_given_back_has_no_command),
 		SCRATCH_TEST(
 			an_heir_makes_it_linger_and_nothing_that_has_fired_is_watched),
 		SCRATCH_TEST(who_was_dead_before_anybody_looked_is_over_at_once),

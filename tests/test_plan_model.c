@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "draw.h"
 #include "policy.h"
 
 enum { HISTORIES = 1500, SLOTS = 6, JOBS = 24, LOADS = 8, CARD_MIB = 80000 };
@@ -48,10 +49,7 @@ static uint64_t random_state;
 
 static unsigned below(unsigned bound)
 {
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (unsigned)((random_state * UINT64_C(2685821657736338717)) >> 33) % bound;
+	return draw(&random_state, bound);
 }
 
 #define CHECK(holds, ...)                                      \

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "draw.h"
 #include "estimate.h"
 #include "policy.h"
 
@@ -46,10 +47,7 @@ static uint64_t random_state;
 
 static unsigned below(unsigned bound)
 {
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (unsigned)((random_state * UINT64_C(2685821657736338717)) >> 33) % bound;
+	return draw(&random_state, bound);
 }
 
 static bool chance(unsigned percent)

@@ -1039,7 +1039,21 @@ static void so_do_those_let_past_beside_each_other(void **state)
 	check_behind(&verdict, 1);
 }
 
-/* User 7 wants GPU @slot until @limit_ms have passed, 0: for good. */
+/* The leases of GPUs 0 and 1 end in so many seconds, 0: at no known time; users have a limit. */
+static struct plan begin_limited(
+	const char *states, int64_t first_s, int64_t second_s, unsigned user_percent)
+{
+	struct plan plan;
+
+	set_gpus(states);
+	uses[0].end_ms = first_s ? NOW_MS + first_s * S : 0;
+	uses[1].end_ms = second_s ? NOW_MS + second_s * S : 0;
+	facts.limits.user_percent = user_percent;
+	plan_begin(&plan, &facts);
+	return plan;
+}
+
+/* User 7 wants the GPUs @slots for @limit_ms; 0: for good. */
 static struct verdict next_of_7(
 	struct plan *plan, uint64_t ticket, const char *slots, int64_t limit_ms)
 {
@@ -1052,16 +1066,10 @@ static struct verdict next_of_7(
 
 static void all_heads_keep_their_part_of_a_limit(void **state)
 {
-	struct plan plan;
-	struct verdict verdict;
+	struct plan plan = begin_limited("LLFFFF", 50, 100, 400);
+	struct verdict verdict = next_of_7(&plan, 1, "0", 0);
 
 	(void)state;
-	set_gpus("LLFFFF");
-	uses[0].end_ms = NOW_MS + 50 * S;
-	uses[1].end_ms = NOW_MS + 100 * S;
-	facts.limits.user_percent = 400;
-	plan_begin(&plan, &facts);
-	verdict = next_of_7(&plan, 1, "0", 0);
 	check_head(&verdict, true, 0);
 	verdict = next_of_7(&plan, 2, "12", 0);
 	check_head(&verdict, false, 0);
@@ -1075,16 +1083,10 @@ static void all_heads_keep_their_part_of_a_limit(void **state)
 
 static void a_head_counts_who_was_let_past_an_earlier_one(void **state)
 {
-	struct plan plan;
-	struct verdict verdict;
+	struct plan plan = begin_limited("LLFFF", 100, 50, 300);
+	struct verdict verdict = next_of_7(&plan, 1, "0", 0);
 
 	(void)state;
-	set_gpus("LLFFF");
-	uses[0].end_ms = NOW_MS + 100 * S;
-	uses[1].end_ms = NOW_MS + 50 * S;
-	facts.limits.user_percent = 300;
-	plan_begin(&plan, &facts);
-	verdict = next_of_7(&plan, 1, "0", 0);
 	check_head(&verdict, true, 0);
 	verdict = next_of_7(&plan, 2, "3", 80 * S); /* is gone by then */
 	check_start(&verdict, "3");
@@ -1096,14 +1098,10 @@ static void a_head_counts_who_was_let_past_an_earlier_one(void **state)
 
 static void beyond_a_limit_with_the_heads_nothing_is_reserved(void **state)
 {
-	struct plan plan;
-	struct verdict verdict;
+	struct plan plan = begin_limited("LLL", 0, 0, 200);
+	struct verdict verdict = next_of_7(&plan, 1, "01", 0);
 
 	(void)state;
-	set_gpus("LLL");
-	facts.limits.user_percent = 200;
-	plan_begin(&plan, &facts);
-	verdict = next_of_7(&plan, 1, "01", 0);
 	check_head(&verdict, true, 0);
 	verdict = next_of_7(&plan, 2, "2", 0);
 	check_behind(&verdict, 1);

@@ -19,17 +19,12 @@ static struct statedir dir;
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
-
-	if (r == 0)
-		dir = fixture_dir(*state);
-	return r;
+	return fixture_dir_setup(state, &dir);
 }
 
 static int teardown(void **state)
 {
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_dir_teardown(state, &dir);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -34,20 +34,16 @@ static struct owner myself;
 
 static int setup(void **state)
 {
-	int r = scratch_setup(state);
-
 	torn_reads = 0;
-	if (r < 0)
-		return r;
-	dir = fixture_dir(*state);
-	return owner_self(&myself) < 0 ? -1 : queue_open(&queue, &dir);
+	if (fixture_dir_setup(state, &dir) < 0 || owner_self(&myself) < 0)
+		return -1;
+	return queue_open(&queue, &dir);
 }
 
 static int teardown(void **state)
 {
 	queue_release(&queue);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	return fixture_dir_teardown(state, &dir);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -55,13 +51,7 @@ static int teardown(void **state)
 static uint64_t append_of(
 	const struct owner *owner, uint32_t ticket_state, const char *boot)
 {
-	struct ticket ticket = { .state = ticket_state, .owner = *owner };
-	uint64_t number = 0;
-
-	text_copy(ticket.boot, sizeof(ticket.boot), boot);
-	ticket.request.gpus = 1;
-	assert_int_equal(ticket_append(&queue.file, &ticket, &number), 0);
-	return number;
+	return fixture_append(&queue, owner, ticket_state, boot);
 }
 
 /* A waiting ticket of this process. */

@@ -32,7 +32,7 @@ tool() {
 
 # storm N: N jobs on four GPUs, with the end of each recorded
 storm() {
-	driver 'gpus 4' 'needs 512'
+	driver 'gpus 4' 'need 512'
 	configure 'record-ends = yes' 'max-priority = 9' 'retry-delay = 50ms'
 	tool "$TOOLS/storm" --users "$first,$M/state" --jobs "$1"
 	driver 'gpus 8'

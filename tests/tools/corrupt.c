@@ -74,12 +74,7 @@ static struct {
 
 static unsigned below(unsigned limit)
 {
-	uint64_t *x = &t.random;
-
-	*x ^= *x >> 12;
-	*x ^= *x << 25;
-	*x ^= *x >> 27;
-	return (unsigned)((*x * UINT64_C(0x2545f4914f6cdd1d) >> 16) % limit);
+	return draw(&t.random, limit);
 }
 
 /* Counts a failure and tells what led to it. */

@@ -11,10 +11,9 @@
  *	delay MS	answers so much later
  *	wait FILE	answers once FILE exists
  *	stuck		never answers, in state D
- *	refuse UID	has no permission where this user runs it
- *	need MIB	fails where it cannot have so much address space
+ *	refuse UID	has no permission if this user runs it
+ *	need MIB	fails if it cannot have so much address space
  *	log FILE	appends a line "PID gpus|procs|list|topo" to FILE, which exists, first
- *	needs MIB	of address space; with less it cannot see the GPUs
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -32,10 +31,10 @@
 enum { USED_MIB = 5000 };
 
 struct conf {
-	unsigned gpus, first, delay_ms, needs_mib;
+	unsigned gpus, first, delay_ms;
 	unsigned user, used_gpu; /* user 0: there is none */
 	unsigned is_stuck;
-	unsigned refused, need_mib; /* 0: nobody, nothing */
+	unsigned refused, need_mib; /* 0: no user; nothing */
 	char wait[PATH_MAX], log[PATH_MAX];
 };
 
@@ -79,8 +78,6 @@ static void read_conf(struct conf *conf)
 			conf->need_mib = (unsigned)strtoul(value, NULL, 10);
 		else if (strcmp(line, "delay") == 0)
 			conf->delay_ms = (unsigned)strtoul(value, NULL, 10);
-		else if (strcmp(line, "needs") == 0)
-			conf->needs_mib = (unsigned)strtoul(value, NULL, 10);
 		else if (strcmp(line, "wait") == 0)
 			(void)snprintf(conf->wait, sizeof(conf->wait), "%s", value);
 		else if (strcmp(line, "log") == 0)
@@ -113,6 +110,7 @@ static void get_stuck(void)
 		(void)pause();
 }
 
+/* Fails as the real one does for a user that cannot open the devices, or has too little memory. */
 static void check_means(const struct conf *conf)
 {
 	size_t need = (size_t)conf->need_mib << 20;
@@ -137,18 +135,6 @@ static void hold(const struct conf *conf)
 	pause_ms(conf->delay_ms);
 	while (conf->wait[0] && access(conf->wait, F_OK) < 0)
 		pause_ms(10);
-}
-
-/* What the real one says to a user that cannot open the devices. */
-static int check_room(const struct conf *conf)
-{
-	size_t size = (size_t)conf->needs_mib << 20;
-
-	if (!size || mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
-			     MAP_FAILED)
-		return 0;
-	printf("Failed to initialize NVML: Insufficient Permissions\n");
-	return 4;
 }
 
 /* One column of the row of GPU @gpu. */
@@ -213,8 +199,6 @@ int main(int argc, char **argv)
 
 	(void)alarm(120); /* nobody finds one that a broken script has left */
 	read_conf(&conf);
-	if (check_room(&conf) != 0)
-		return 4;
 	if (argc > 1 && strncmp(argv[1], gpus, strlen(gpus)) == 0) {
 		note_run(&conf, "gpus");
 		hold(&conf);

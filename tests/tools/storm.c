@@ -172,10 +172,7 @@ static uint64_t random_state;
 
 static unsigned below(unsigned limit)
 {
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (unsigned)((random_state * UINT64_C(0x2545f4914f6cdd1d) >> 16) % limit);
+	return draw(&random_state, limit);
 }
 
 static void PRINTF_LIKE(2, 3) violation(struct board *board, const char *format, ...)
@@ -905,7 +902,7 @@ static void prepare_alone(void)
 	if (tool_await(tool_spawn(argv, -1, -1, -1), now_ns() + DEADLINE_NS, &status) ||
 		status)
 		die("cannot copy '%s'", driver);
-	write_file("nvidia-smi.conf", "gpus %u\nneeds %d\n", settings.gpus,
+	write_file("nvidia-smi.conf", "gpus %u\nneed %d\n", settings.gpus,
 		IS_SANITIZED ? 0 : DRIVER_MIB);
 	write_file("conf",
 		"nvidia-smi = %s\nmax-priority = 9\nretry-delay = 50ms\nrecord-ends = %s\n",
@@ -1019,8 +1016,7 @@ static void read_options(int argc, char **argv)
 		{ "verbose", no_argument, NULL, 'v' },
 		{ NULL, 0, NULL, 0 },
 	};
-	unsigned user;
-	int c, used = 0;
+	int c;
 
 	while ((c = getopt_long(argc, argv, "v", options, NULL)) != -1)
 		switch (c) {
@@ -1040,10 +1036,7 @@ static void read_options(int argc, char **argv)
 			settings.is_plain = true;
 			break;
 		case 'u':
-			if (sscanf(optarg, "%u,%n", &user, &used) != 1 || !used || !user)
-				die("--users wants UID,DIR");
-			settings.first_user = user;
-			settings.dir = optarg + used;
+			settings.dir = tool_users(optarg, &settings.first_user);
 			break;
 		case 'b':
 			settings.beside = optarg;

@@ -799,19 +799,6 @@ struct choice {
 	bool quick;
 };
 
-/* UID,DIR */
-static void parse_users(char *text)
-{
-	char *dir = strchr(text, ',');
-
-	if (!dir || dir[1] != '/')
-		die("--users UID,DIR");
-	*dir++ = '\0';
-	users.victim = (uid_t)number(text, "user");
-	users.others = users.victim + 1;
-	users.dir = dir;
-}
-
 /* Of another's jobs a user cannot have any, and only root pauses a GPU. */
 static bool is_chosen(const struct situation *situation, const struct choice *choice)
 {
@@ -849,7 +836,7 @@ static struct choice parse(int argc, char **argv)
 		else if (option == 'e')
 			every = (unsigned)max_i64((int64_t)number(optarg, "every"), 1);
 		else if (option == 'u')
-			parse_users(optarg);
+			users.dir = tool_users(optarg, &users.victim);
 		else if (option == 'v')
 			verbose = true;
 		else

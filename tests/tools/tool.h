@@ -7,6 +7,7 @@
 #define GPULEASE_TESTS_TOOL_H
 
 #include "base.h"
+#include "../draw.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,6 +62,18 @@ static inline uint64_t number(const char *text, const char *what)
 	if (!end || end == text || *end || *text == '-' || errno)
 		die("%s: '%s' is not a number", what, text ? text : "");
 	return value;
+}
+
+/* The value of --users, "UID,DIR": sets *@ret_first, and returns the directory. */
+static inline const char *tool_users(char *text, uid_t *ret_first)
+{
+	char *dir = strchr(text, ',');
+
+	if (!dir || dir[1] != '/')
+		die("--users UID,DIR");
+	*dir++ = '\0';
+	*ret_first = (uid_t)number(text, "user");
+	return dir;
 }
 
 /* SIGCHLD is only ever taken by tool_doze(); a lost reader is no reason to die. */

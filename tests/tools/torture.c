@@ -105,14 +105,6 @@ static struct torture {
 /* Two sequences: what a job is must not depend on how often the driver looks around. */
 static uint64_t job_random, other_random;
 
-static unsigned draw(uint64_t *x, unsigned limit)
-{
-	*x ^= *x >> 12;
-	*x ^= *x << 25;
-	*x ^= *x >> 27;
-	return (unsigned)((*x * UINT64_C(0x2545f4914f6cdd1d) >> 16) % limit);
-}
-
 /* For what a job is. */
 static unsigned below(unsigned limit)
 {
@@ -805,18 +797,6 @@ static int judge(void)
 	return tap_end();
 }
 
-/* UID,DIR */
-static void parse_users(char *text)
-{
-	char *dir = strchr(text, ',');
-
-	if (!dir || dir[1] != '/')
-		die("--users UID,DIR");
-	*dir++ = '\0';
-	settings.first_user = (uid_t)number(text, "user");
-	settings.dir = dir;
-}
-
 static const struct option options[] = {
 	{ "seed", required_argument, NULL, 's' },
 	{ "clients", required_argument, NULL, 'c' },
@@ -870,7 +850,7 @@ static void parse(int argc, char **argv)
 			settings.nopidfd = optarg;
 			break;
 		case 'u':
-			parse_users(optarg);
+			settings.dir = tool_users(optarg, &settings.first_user);
 			break;
 		case 'v':
 			settings.verbose = true;
