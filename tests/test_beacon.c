@@ -177,7 +177,7 @@ static void a_ring_wakes_the_owner_and_only_the_owner(void **state)
 	assert_true(fixture_is_ready(other_bell, POLLIN));
 	close_fd(&bell);
 	close_fd(&other_bell);
-	beacon_ring(&dir, one.token); /* nobody there: nothing happens */
+	beacon_ring(&dir, one.token); /* its owner is gone: nothing happens */
 	beacon_ring(&dir, "0123456789abcdef");
 	statedir_release(&dir);
 }
@@ -328,7 +328,7 @@ static void a_sweep_rings_no_bell(void **state)
 	statedir_release(&dir);
 }
 
-/* So many bells that no process has open. */
+/* Makes @count bells that no process has open. */
 static void make_dead_bells(const struct statedir *dir, unsigned count)
 {
 	char name[TOKEN_SIZE];

@@ -19,7 +19,7 @@ static struct statedir dir;
 static struct broker broker;
 static struct other other;
 static unsigned tokens;
-static const char *stuck; /* what the owners of new tickets say */
+static const char *stuck; /* ->stuck of the tickets that are appended */
 
 /* GPU 0 is leased for an hour, GPU 1 is free, the head wants both. */
 static int setup(void **state)
@@ -52,7 +52,7 @@ static void hold_gpu_0(void)
 	fixture_write_lease(dir.fd, 0, 1, &lease);
 }
 
-/* A ticket ahead, of a process that lives, whose last turn was that long ago. */
+/* Appends a ticket of a live process, whose last turn was @age_ms ago. */
 static void append(uint32_t gpus, const char *after, int64_t age_ms)
 {
 	struct ticket ticket = { .state = TICKET_WAITING,
@@ -173,7 +173,7 @@ static void tickets_that_could_not_start_do_not_count(void **state)
 	assert_true(looks());
 }
 
-static void nor_do_those_that_are_stuck(void **state)
+static void stuck_tickets_do_not_count(void **state)
 {
 	(void)state;
 	hold_gpu_0();
@@ -194,7 +194,7 @@ int main(void)
 		TEST(the_further_behind_the_more_rarely),
 		TEST(it_looks_when_the_eight_are_stopped_themselves),
 		TEST(tickets_that_could_not_start_do_not_count),
-		TEST(nor_do_those_that_are_stuck),
+		TEST(stuck_tickets_do_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

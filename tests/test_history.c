@@ -652,7 +652,7 @@ static void a_line_that_has_no_room_is_marked_as_missing(void **state)
 	append(s, 1);
 	append(s, 2);
 	check_gap(s, 0);
-	(void)history_take_trouble(); /* of another test */
+	(void)history_take_trouble(); /* left by another test */
 	assert_int_equal(fstatat(s->dirfd, "history", &before, 0), 0);
 	is_disk_full = true;
 	assert_int_equal(tell(s, &end), -ENOSPC);
@@ -706,7 +706,7 @@ static void a_new_file_without_a_line_leaves_the_mark_to_the_older_one(void **st
 	assert_int_equal(tell(s, &end), -ENOSPC);
 	is_disk_full = false;
 	check_gap(s, 1);
-	/* without any line there is no place: only the writer says so */
+	/* without any line nothing can be marked: only the writer says so */
 	assert_int_equal(unlinkat(s->dirfd, "history.1", 0), 0);
 	is_disk_full = true;
 	assert_int_equal(tell(s, &end), -ENOSPC);
@@ -715,7 +715,7 @@ static void a_new_file_without_a_line_leaves_the_mark_to_the_older_one(void **st
 	assert_int_equal(history_take_trouble(), -ENOSPC);
 }
 
-static void none_of_those_who_mark_at_once_is_lost(void **state)
+static void marks_made_at_once_all_count(void **state)
 {
 	enum { CHILDREN = 4, LINES = 25 };
 	struct scratch *s = *state;
@@ -783,11 +783,11 @@ static void the_exact_line_stands_for_the_provisional_one(void **state)
 	struct scratch *s = *state;
 
 	tell_kind(s, 5, 1000, "provisional", "", "");
-	check_ends(s, "5:: "); /* as long as there is no other */
+	check_ends(s, "5:: "); /* it is shown until the exact line is there */
 	tell_kind(s, 6, 1000, "plain", "0", "");
 	tell_kind(s, 5, 1001, "exact", "3", "");
 	check_ends(s, "6:0: 5:3: ");
-	/* told by a program that knows of no provisional lines */
+	/* an older gpulease writes no provisional line */
 	tell_kind(s, 7, 1000, "plain", "", "");
 	tell_kind(s, 7, 1000, "exact", "4", "");
 	check_ends(s, "6:0: 5:3: 7:4: ");
@@ -813,7 +813,7 @@ static void the_order_of_the_two_does_not_matter(void **state)
 	check_found(s, 5, 0, "3");
 	check_newest(s, 1, 1, 6);
 	ends = fixture_history(s->dirfd, 2, &count);
-	assert_int_equal(ends[0].ticket, 199); /* the provisional one is none of them */
+	assert_int_equal(ends[0].ticket, 199); /* the provisional line is not shown */
 	free(ends);
 	ends = fixture_history(s->dirfd, 102, &count);
 	assert_int_equal(count, 102);
@@ -834,7 +834,7 @@ static void one_end_has_what_any_of_its_lines_knows(void **state)
 	tell_kind(s, 6, 1000, "exact", "0", "");
 	tell_kind(s, 7, 1000, "provisional", "", HISTORY_LIMIT); /* a guess */
 	tell_kind(s, 7, 1000, "exact", "1", "");
-	tell_kind(s, 8, 1000, "provisional", "", HISTORY_LOST); /* another one */
+	tell_kind(s, 8, 1000, "provisional", "", HISTORY_LOST); /* a guess, too */
 	tell_kind(s, 8, 1000, "exact", "0", "");
 	check_ends(s, "5:143:cancel 6:0:lingered 7:1: 8:0: ");
 	ends = fixture_history(s->dirfd, 4, &count);
@@ -905,7 +905,7 @@ int main(void)
 		SCRATCH_TEST(a_line_that_has_no_room_is_marked_as_missing),
 		SCRATCH_TEST(the_longest_line_can_be_marked),
 		SCRATCH_TEST(a_new_file_without_a_line_leaves_the_mark_to_the_older_one),
-		SCRATCH_TEST(none_of_those_who_mark_at_once_is_lost),
+		SCRATCH_TEST(marks_made_at_once_all_count),
 		SCRATCH_TEST(the_exact_line_stands_for_the_provisional_one),
 		SCRATCH_TEST(the_order_of_the_two_does_not_matter),
 		SCRATCH_TEST(one_end_has_what_any_of_its_lines_knows),

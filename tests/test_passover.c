@@ -337,7 +337,7 @@ static void many_are_asked_at_once(void **state)
 
 /* --- owners that take turns and start nothing ----------------------------------------- */
 
-/* What the waiter knows of GPUs: whether it could take those of the set. */
+/* Whether the waiter could take any set of GPUs. */
 static bool has_means;
 
 static bool can_take(void *arg, const struct gpuset *gpus)
@@ -347,7 +347,7 @@ static bool can_take(void *arg, const struct gpuset *gpus)
 	return has_means;
 }
 
-/* A turn at @now_ms whose plan starts @ahead on the GPUs @slots; NULL: nobody. */
+/* Takes a turn at @now_ms whose plan starts @ahead on the GPUs @slots; NULL: starts none. */
 static int64_t plan_at(struct ahead *ahead, const char *slots, int64_t now_ms,
 	bool wants_probe, int outcome)
 {
@@ -375,7 +375,7 @@ static void say_stuck(struct ahead *ahead, const char *stuck, int64_t now_ms)
 	take_turn(ahead, now_ms);
 }
 
-static void who_could_start_for_3_s_and_does_not_is_passed_over(void **state)
+static void a_ticket_that_could_start_for_3_s_is_passed_over(void **state)
 {
 	struct ahead ahead = join(NOW);
 
@@ -407,7 +407,7 @@ static void a_break_begins_the_3_s_anew(void **state)
 	has_means = true;
 	(void)plan_at(&ahead, "0", now_ms, true, 0);
 	(void)plan_at(&ahead, "0", now_ms + STUCK - 1, true, 0);
-	/* it is given other GPUs, whose leases may have ended just now */
+	/* the plan gives it other GPUs, whose leases may have ended just now */
 	now_ms += STUCK - 1;
 	(void)plan_at(&ahead, "1", now_ms, false, 0);
 	(void)plan_at(&ahead, "1", now_ms + STUCK - 1, true, 0);
@@ -422,7 +422,7 @@ static void a_break_begins_the_3_s_anew(void **state)
 	close_fd(&ahead.bell);
 }
 
-static void without_means_nobody_is_passed_over(void **state)
+static void without_means_no_ticket_is_passed_over(void **state)
 {
 	struct ahead ahead = join(NOW);
 
@@ -434,7 +434,7 @@ static void without_means_nobody_is_passed_over(void **state)
 	close_fd(&ahead.bell);
 }
 
-static void who_is_stuck_counts_again_once_it_does_not_say_so(void **state)
+static void a_stuck_ticket_counts_again_once_its_owner_acts(void **state)
 {
 	struct ahead ahead = join(NOW);
 	int64_t now_ms = NOW + STUCK;
@@ -451,13 +451,13 @@ static void who_is_stuck_counts_again_once_it_does_not_say_so(void **state)
 	say_stuck(&ahead, "", now_ms);
 	assert_false(is_passed_over(&ahead));
 	assert_false(is_passed_over(&ahead));
-	/* it says so again: that is judged anew */
+	/* it is stuck again, and is judged anew */
 	say_stuck(&ahead, "nvidia-smi:no_GPU", now_ms);
 	assert_false(is_passed_over(&ahead));
 	close_fd(&ahead.bell);
 }
 
-static void who_could_not_start_anyway_judges_nobody(void **state)
+static void a_waiter_that_could_not_start_judges_no_ticket(void **state)
 {
 	static const struct passover_means means = { .can_take = can_take };
 	struct ahead ahead = join(NOW);
@@ -489,11 +489,11 @@ int main(void)
 		TEST(who_could_not_start_anyway_asks_nobody),
 		TEST(who_is_passed_over_is_not_asked_again),
 		TEST(many_are_asked_at_once),
-		TEST(who_could_start_for_3_s_and_does_not_is_passed_over),
+		TEST(a_ticket_that_could_start_for_3_s_is_passed_over),
 		TEST(a_break_begins_the_3_s_anew),
-		TEST(without_means_nobody_is_passed_over),
-		TEST(who_is_stuck_counts_again_once_it_does_not_say_so),
-		TEST(who_could_not_start_anyway_judges_nobody),
+		TEST(without_means_no_ticket_is_passed_over),
+		TEST(a_stuck_ticket_counts_again_once_its_owner_acts),
+		TEST(a_waiter_that_could_not_start_judges_no_ticket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1081,7 +1081,7 @@ static void all_heads_keep_their_part_of_a_limit(void **state)
 	check_start(&verdict, "4");
 }
 
-static void a_head_counts_who_was_let_past_an_earlier_one(void **state)
+static void a_head_counts_jobs_that_passed_an_earlier_head(void **state)
 {
 	struct plan plan = begin_limited("LLFFF", 100, 50, 300);
 	struct verdict verdict = next_of_7(&plan, 1, "0", 0);
@@ -1484,7 +1484,7 @@ int main(void)
 		cmocka_unit_test(the_head_keeps_its_part_of_a_limit),
 		cmocka_unit_test(so_do_those_let_past_beside_each_other),
 		cmocka_unit_test(all_heads_keep_their_part_of_a_limit),
-		cmocka_unit_test(a_head_counts_who_was_let_past_an_earlier_one),
+		cmocka_unit_test(a_head_counts_jobs_that_passed_an_earlier_head),
 		cmocka_unit_test(beyond_a_limit_with_the_heads_nothing_is_reserved),
 		cmocka_unit_test(no_machine_and_no_queue_break_the_rules),
 		cmocka_unit_test(nobody_starves_and_backfill_delays_no_head),

@@ -53,13 +53,13 @@ static void at_most_two_probe_however_many_wait(void **state)
 	assert_int_equal(take(&holders[1], NOW + FIRST), 0);
 	assert_true(holders[0].fd >= 0 && holders[1].fd >= 0);
 	assert_false(holders[0].has_doubt);
-	assert_true(holders[1].has_doubt); /* the first one is slow, perhaps it hangs */
+	assert_true(holders[1].has_doubt); /* the first probe is slow, and may hang */
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		others[i] = PROBE_LOCK_NONE;
 		assert_int_equal(take(&others[i], NOW + FIRST), PROBE_BUSY);
 		assert_int_equal(take(&others[i], NOW + FIRST + OTHERS - 1), PROBE_BUSY);
 	}
-	/* which of them ends does not matter */
+	/* the next process takes whichever lock is free */
 	probe_lock_release(&dir, &holders[1], true);
 	assert_int_equal(take(&others[0], NOW + FIRST + OTHERS), 0);
 	probe_lock_release(&dir, &holders[0], true);
@@ -76,7 +76,7 @@ static void a_stopped_holder_costs_its_time_once(void **state)
 	(void)state;
 	assert_int_equal(take(&stopped, NOW), 0);
 	for (int i = 0; i < 3; i++) {
-		/* it has just come, and need not wait itself */
+		/* a process that has just come does not wait for the stopped one */
 		assert_int_equal(take(&later, NOW + FIRST + i), 0);
 		assert_true(is_locked(1));
 		probe_lock_release(&dir, &later, true);
@@ -85,7 +85,7 @@ static void a_stopped_holder_costs_its_time_once(void **state)
 	probe_lock_release(&dir, &stopped, false);
 }
 
-static void stopped_holders_of_all_locks_stop_nobody(void **state)
+static void stopped_holders_of_all_locks_stop_no_process(void **state)
 {
 	struct probe_lock stopped[PROBE_LOCKS], later = PROBE_LOCK_NONE;
 	int64_t now_ms = NOW;
@@ -105,7 +105,7 @@ static void stopped_holders_of_all_locks_stop_nobody(void **state)
 	probe_lock_release(&dir, &later, true);
 }
 
-static void a_holder_that_keeps_no_record_is_timed_by_who_waits(void **state)
+static void a_holder_without_a_record_is_timed_by_the_waiter(void **state)
 {
 	struct probe_lock later = PROBE_LOCK_NONE;
 	autofd int old = -1;
@@ -116,7 +116,7 @@ static void a_holder_that_keeps_no_record_is_timed_by_who_waits(void **state)
 	assert_int_equal(take(&later, NOW + FIRST - 1), PROBE_BUSY);
 	assert_int_equal(take(&later, NOW + FIRST), 0);
 	probe_lock_release(&dir, &later, true);
-	/* and anew for the next one */
+	/* the next process waits again */
 	assert_int_equal(take(&later, NOW + FIRST), PROBE_BUSY);
 	probe_lock_forget(&later);
 	assert_int_equal(take(&later, NOW + 2 * FIRST - 1), PROBE_BUSY);
@@ -131,7 +131,7 @@ static void a_probe_without_an_end_leaves_doubt(void **state)
 	probe_lock_release(&dir, &lock, true);
 	assert_int_equal(take(&lock, NOW), 0);
 	assert_false(lock.has_doubt);
-	probe_lock_release(&dir, &lock, false); /* as one that was killed would */
+	probe_lock_release(&dir, &lock, false); /* as after a kill */
 	assert_int_equal(take(&lock, NOW), 0);
 	assert_true(lock.has_doubt);
 	probe_lock_release(&dir, &lock, true);
@@ -190,7 +190,7 @@ static bool is_in_state_d(pid_t pid)
 	       probe_is_hanging(text, "gpulease-hang");
 }
 
-/* A process of that name in state D: one that waits for its vfork(2) child. */
+/* Starts a process of that name in state D: it waits for its vfork(2) child. */
 static pid_t start_hanging(const char *name)
 {
 	pid_t pid = fork();
@@ -230,8 +230,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(at_most_two_probe_however_many_wait),
 		TEST(a_stopped_holder_costs_its_time_once),
-		TEST(stopped_holders_of_all_locks_stop_nobody),
-		TEST(a_holder_that_keeps_no_record_is_timed_by_who_waits),
+		TEST(stopped_holders_of_all_locks_stop_no_process),
+		TEST(a_holder_without_a_record_is_timed_by_the_waiter),
 		TEST(a_probe_without_an_end_leaves_doubt),
 		TEST(a_lock_that_cannot_be_opened_is_done_without),
 		cmocka_unit_test(a_process_hangs_by_its_name_and_state),

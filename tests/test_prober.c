@@ -165,7 +165,7 @@ static void finish_probe(struct prober *prober, bool *has_probe)
 	assert_false(prober->run.is_running);
 }
 
-static void who_was_refused_does_not_believe_others_until_it_is_answered(void **state)
+static void after_a_refusal_results_of_others_do_not_count(void **state)
 {
 	struct prober_config config = { .nvidia_smi = "/nonexistent" };
 	struct statedir dir = fixture_dir(*state);
@@ -182,7 +182,7 @@ static void who_was_refused_does_not_believe_others_until_it_is_answered(void **
 	assert_int_equal(probe_store(&dir, &USAGE_POLICY_DEFAULT, NULL, &shared), 0);
 	prober_refresh(&prober, now_ms, &probe, &has_probe);
 	assert_int_equal(probe.gpu_count, 0);
-	assert_true(prober.others_see); /* which is a reason to ask again, at once */
+	assert_true(prober.others_see); /* a reason to ask again at once */
 	prober_want(&prober, now_ms);
 	assert_true(prober.run.is_running);
 	finish_probe(&prober, &has_probe);
@@ -452,7 +452,7 @@ static void a_failure_does_not_replace_what_others_have_learned(void **state)
 		(void)poll(NULL, 0, 1);
 	assert_int_equal(unlinkat(dir.fd, "hang.topo", 0), 0);
 	assert_int_equal(scratch_write(s, "topo.raw", LINKED), 0);
-	/* while the first one still waits another process learns them, by whatever way */
+	/* while the first prober still waits another process learns the links */
 	close_fd(&prober.topology.lock_fd);
 	prober_want_topology(&other, clock_boot_ms());
 	finish_topology(&other);
@@ -528,8 +528,7 @@ int main(void)
 		SCRATCH_TEST(
 			one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait),
 		SCRATCH_TEST(what_comes_from_here_is_known_as_ones_own),
-		SCRATCH_TEST(
-			who_was_refused_does_not_believe_others_until_it_is_answered),
+		SCRATCH_TEST(after_a_refusal_results_of_others_do_not_count),
 		SCRATCH_TEST(links_are_asked_for_once_and_only_where_wanted),
 		SCRATCH_TEST(a_driver_that_cannot_tell_is_left_alone_for_ten_minutes),
 		SCRATCH_TEST(one_that_hangs_or_cannot_be_run_is_a_failure),

@@ -84,7 +84,7 @@ static int kind_of(uint64_t number)
 	return ticket_read(&queue.file, number, &ticket);
 }
 
-/* The records of the page that holds @number are there still, or are not. */
+/* Checks that all records of the page with @number are there, or none. */
 static void check_page(uint64_t number, bool is_there)
 {
 	uint64_t first = number / PAGE * PAGE;
@@ -95,12 +95,12 @@ static void check_page(uint64_t number, bool is_there)
 	assert_int_equal(kept, is_there ? PAGE : 0);
 }
 
-/* So many starts. */
+/* Sweeps as so many starts do. */
 static void sweep(unsigned times)
 {
 	if (!fixture_can_punch(dir.fd))
 		skip();
-	punches = 0; /* those of the question */
+	punches = 0; /* fixture_can_punch() has punched, too */
 	while (times--)
 		queue_sweep(&queue);
 }
@@ -326,7 +326,7 @@ static void a_waiter_sweeps_a_backlog_to_its_end(void **state)
 	assert_int_equal(kind_of(1), TICKET_RECORD);
 }
 
-static void who_finds_a_backlog_rings_the_first_that_waits(void **state)
+static void a_start_that_finds_a_backlog_rings_the_first_waiter(void **state)
 {
 	int bell = beacon_create(&dir, BEACON_BELL, &myself);
 
@@ -375,7 +375,7 @@ int main(void)
 		TEST(the_cursor_comes_back_from_behind_a_file_that_was_cut),
 		TEST(the_hint_and_what_others_wrote_stay),
 		TEST(a_waiter_sweeps_a_backlog_to_its_end),
-		TEST(who_finds_a_backlog_rings_the_first_that_waits),
+		TEST(a_start_that_finds_a_backlog_rings_the_first_waiter),
 		TEST(two_sweepers_take_different_groups),
 	};
 

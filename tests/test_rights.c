@@ -89,8 +89,8 @@ static off_t state_size(void)
 }
 
 /*
- * A folder of the user's own with that of the state in it: group and mode as there, and a
- * descriptor for each, as a supervisor has them.
+ * Makes a folder and a file with the group and mode of the state, and opens both as a supervisor
+ * has them open; also a folder of the user's own.
  */
 static int make_state(int *ret_folder, int *ret_file)
 {
@@ -110,7 +110,7 @@ static bool opens(const char *path, int flags)
 	return fd >= 0;
 }
 
-/* By the name @path, whose @folder is of the state. */
+/* Tries everything with @path, and with names in @folder, a folder of the state. */
 static int try_all(const char *path, const char *folder)
 {
 	char name[128];

@@ -57,7 +57,7 @@ static int teardown(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-/* The GPU of @slot was last seen in another boot. */
+/* Makes the GPU of @slot one that was last seen in another boot. */
 static void set_gone(unsigned slot, bool is_paused)
 {
 	struct gpu_record gpu = make_gpu(slot);
@@ -94,7 +94,7 @@ static void check_link(unsigned slot, const char *wanted)
 	assert_string_equal(to, wanted);
 }
 
-/* The next GPU that is new gets @slot, -1: none. */
+/* Checks that the next new GPU gets @slot; -1: none. */
 static void check_next(int slot)
 {
 	static unsigned number = 500;
@@ -169,7 +169,7 @@ static uint64_t take_ticket(const struct owner *owner, uint32_t state)
 	return number;
 }
 
-/* None as long as @other lives, one afterwards. */
+/* Checks that no slot is reused while @other lives, and one is afterwards. */
 static void check_kept_by(struct other *other)
 {
 	check_next(-1);
@@ -289,7 +289,7 @@ static void a_reader_notes_which_slots_have_become_others(void **state)
 
 enum { MAKERS = 8, GONE = 12 };
 
-/* In a process of its own: GPU @own, and one that all processes have. */
+/* In a child: finds slots for GPU @own and for one that all children see. */
 static int make_one(unsigned own)
 {
 	static struct snapshot mine;

@@ -494,7 +494,7 @@ static void removed_folders_are_made_again(void **state)
 	statedir_release(&dir);
 }
 
-/* @name in the scratch directory leads to, or is, something that is no folder of ours. */
+/* Checks that the directory is refused because of its folder @name. */
 static void check_folder_refused(const char *name, int error, const char *part)
 {
 	int before = fixture_open_fds(), r;

@@ -130,7 +130,7 @@ static void a_process_is_its_leases_or_foreign(void **state)
 	other_end(&stranger);
 }
 
-static void a_forged_tag_charges_nobody_else(void **state)
+static void a_forged_tag_charges_no_other_lease(void **state)
 {
 	struct other victim = other_start(dir.fd, OTHER_LIVE);
 	struct other forger = other_start(dir.fd, OTHER_ALONE);
@@ -277,7 +277,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_declared_counts_until_more_was_seen),
 		TEST(a_process_is_its_leases_or_foreign),
-		TEST(a_forged_tag_charges_nobody_else),
+		TEST(a_forged_tag_charges_no_other_lease),
 		TEST(as_little_as_an_idle_gpu_has_is_nobodys),
 		TEST(what_a_lease_that_is_over_has_left_is_foreign),
 		TEST(for_a_time_that_settles),

@@ -12,6 +12,27 @@
 
 enum { LONG_MS = 3600 * 1000 };
 
+static struct watch watch;
+static int ends[2]; /* of a pipe */
+
+static int setup(void **state)
+{
+	(void)state;
+	watch = WATCH_NONE;
+	return pipe2(ends, O_CLOEXEC);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	watch_release(&watch);
+	close_fd(&ends[0]);
+	close_fd(&ends[1]);
+	return 0;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
 static bool has_no_timers;
 
 int __real_timerfd_create(int clock, int flags);
@@ -25,11 +46,7 @@ int __wrap_timerfd_create(int clock, int flags)
 
 static void what_is_ready_ends_the_wait_and_keeps_ending_it(void **state)
 {
-	struct watch watch = WATCH_NONE;
-	int ends[2];
-
 	(void)state;
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(write(ends[1], "!", 1), 1);
 	for (int i = 0; i < 3; i++) {
 		watch_begin(&watch);
@@ -38,18 +55,11 @@ static void what_is_ready_ends_the_wait_and_keeps_ending_it(void **state)
 		assert_int_equal(watch_wait(&watch), 0);
 		assert_true(watch.fds[0].revents & POLLIN);
 	}
-	watch_release(&watch);
-	(void)close(ends[0]);
-	(void)close(ends[1]);
 }
 
 static void a_wait_for_some_time_says_that_nothing_happened(void **state)
 {
-	struct watch watch = WATCH_NONE;
-	int ends[2];
-
 	(void)state;
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	watch_begin(&watch);
 	assert_int_equal(watch_add(&watch, ends[0], POLLIN), 0);
 	assert_int_equal(watch_look(&watch), 0);
@@ -61,37 +71,27 @@ static void a_wait_for_some_time_says_that_nothing_happened(void **state)
 	watch_until(&watch, clock_boot_ms());
 	assert_int_equal(watch_look(&watch), 1);
 	assert_int_equal(watch_wait_for(&watch, LONG_MS), 0);
-	watch_release(&watch);
-	(void)close(ends[0]);
-	(void)close(ends[1]);
 }
 
 static void no_events_at_all_still_mean_a_hangup(void **state)
 {
-	struct watch watch = WATCH_NONE;
-	int ends[2];
-
 	(void)state;
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(write(ends[1], "!", 1), 1);
 	watch_begin(&watch);
 	assert_int_equal(watch_add(&watch, ends[0], 0), 0);
 	watch_until(&watch, clock_boot_ms());
 	assert_int_equal(watch_wait(&watch), 0);
 	assert_int_equal(watch.fds[0].revents, 0); /* a byte is none of ours */
-	(void)close(ends[1]);
+	close_fd(&ends[1]);
 	watch_begin(&watch);
 	assert_int_equal(watch_add(&watch, ends[0], 0), 0);
 	watch_until(&watch, clock_boot_ms() + LONG_MS);
 	assert_int_equal(watch_wait(&watch), 0);
 	assert_true(watch.fds[0].revents & POLLHUP);
-	watch_release(&watch);
-	(void)close(ends[0]);
 }
 
 static void the_earliest_moment_counts(void **state)
 {
-	struct watch watch = WATCH_NONE;
 	int64_t now_ms = clock_boot_ms(), at_ms;
 
 	(void)state;
@@ -110,28 +110,20 @@ static void the_earliest_moment_counts(void **state)
 	watch_begin(&watch);
 	watch_until(&watch, INT64_MIN / 2);
 	assert_int_equal(watch_wait(&watch), 0);
-	watch_release(&watch);
 }
 
 static void nothing_is_added_for_no_descriptor(void **state)
 {
-	struct watch watch = WATCH_NONE;
-
 	(void)state;
 	watch_begin(&watch);
 	assert_int_equal(watch_add(&watch, -1, POLLIN), 0);
 	assert_int_equal(watch.count, 0);
 	watch_release(&watch);
-	watch_release(&watch);
 }
 
 static void a_collection_begins_anew_and_grows(void **state)
 {
-	struct watch watch = WATCH_NONE;
-	int ends[2];
-
 	(void)state;
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	watch_begin(&watch);
 	for (int i = 0; i < 500; i++)
 		assert_int_equal(watch_add(&watch, ends[0], POLLIN), 0);
@@ -141,9 +133,6 @@ static void a_collection_begins_anew_and_grows(void **state)
 	watch_begin(&watch);
 	assert_int_equal(watch.count, 0);
 	assert_true(watch.until_ms == INT64_MAX);
-	watch_release(&watch);
-	(void)close(ends[0]);
-	(void)close(ends[1]);
 }
 
 static void take_signal(int number)
@@ -157,7 +146,6 @@ static void a_signal_ends_the_wait(void **state)
 	struct itimerval timer = { { 0, 5000 }, { 0, 5000 } },
 			 off = { { 0, 0 }, { 0, 0 } };
 	struct sigaction action = { .sa_handler = take_signal, .sa_flags = SA_RESTART };
-	struct watch watch = WATCH_NONE;
 	int64_t began_ms = clock_boot_ms();
 	int r;
 
@@ -170,7 +158,6 @@ static void a_signal_ends_the_wait(void **state)
 	assert_int_equal(setitimer(ITIMER_REAL, &off, NULL), 0);
 	assert_int_equal(r, 0);
 	assert_true(clock_boot_ms() < began_ms + PATIENCE_MS);
-	watch_release(&watch);
 }
 
 /* How many timers of CLOCK_BOOTTIME (7) this process has. */
@@ -195,11 +182,7 @@ static int timers_of_boottime(void)
 
 static void a_long_wait_has_a_timer_that_counts_a_suspend(void **state)
 {
-	struct watch watch = WATCH_NONE;
-	int ends[2];
-
 	(void)state;
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(write(ends[1], "!", 1), 1);
 	watch_begin(&watch);
 	assert_int_equal(watch_add(&watch, ends[0], POLLIN), 0);
@@ -217,14 +200,10 @@ static void a_long_wait_has_a_timer_that_counts_a_suspend(void **state)
 	}
 	watch_release(&watch);
 	assert_int_equal(timers_of_boottime(), 0);
-	(void)close(ends[0]);
-	(void)close(ends[1]);
 }
 
 static void a_timer_ends_the_wait_and_serves_again(void **state)
 {
-	struct watch watch = WATCH_NONE;
-
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		int64_t at_ms = clock_boot_ms() + 1050;
@@ -234,7 +213,6 @@ static void a_timer_ends_the_wait_and_serves_again(void **state)
 		assert_int_equal(watch_wait(&watch), 0);
 		assert_true(clock_boot_ms() >= at_ms);
 	}
-	watch_release(&watch);
 }
 
 static void without_a_timer_the_clock_is_looked_at_each_minute(void **state)
@@ -258,16 +236,16 @@ static void without_a_timer_the_clock_is_looked_at_each_minute(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_ready_ends_the_wait_and_keeps_ending_it),
-		cmocka_unit_test(a_wait_for_some_time_says_that_nothing_happened),
-		cmocka_unit_test(no_events_at_all_still_mean_a_hangup),
-		cmocka_unit_test(the_earliest_moment_counts),
-		cmocka_unit_test(nothing_is_added_for_no_descriptor),
-		cmocka_unit_test(a_collection_begins_anew_and_grows),
-		cmocka_unit_test(a_signal_ends_the_wait),
-		cmocka_unit_test(a_long_wait_has_a_timer_that_counts_a_suspend),
-		cmocka_unit_test(a_timer_ends_the_wait_and_serves_again),
-		cmocka_unit_test(without_a_timer_the_clock_is_looked_at_each_minute),
+		TEST(what_is_ready_ends_the_wait_and_keeps_ending_it),
+		TEST(a_wait_for_some_time_says_that_nothing_happened),
+		TEST(no_events_at_all_still_mean_a_hangup),
+		TEST(the_earliest_moment_counts),
+		TEST(nothing_is_added_for_no_descriptor),
+		TEST(a_collection_begins_anew_and_grows),
+		TEST(a_signal_ends_the_wait),
+		TEST(a_long_wait_has_a_timer_that_counts_a_suspend),
+		TEST(a_timer_ends_the_wait_and_serves_again),
+		TEST(without_a_timer_the_clock_is_looked_at_each_minute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Whom signals reach: not those that a forged record names, not all of a namespace for the sake
-# of process 1, and nothing beyond the state directory by way of a link in it.
+# Signals reach no process that a forged record names, and not all of a pid namespace if the job is
+# process 1.  No link in the state directory leads a write elsewhere.
 # shellcheck disable=SC2016,SC2034,SC2317 # shells, conditions, functions called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -22,7 +22,7 @@ process_1() {
 			trap \"kill -0 $! && echo alive >$2; exit 0\" TERM
 			sleep 1000 & wait; wait"' - "$GPULEASE" "$S/told" >"$S/first.out" 2>&1 &
 	started="$started $!"
-	is 'at its limit process 1 is told, and others of its namespace live on' \
+	is 'at its limit process 1 gets TERM, and other processes of its namespace live on' \
 		wait_until '[ "$(cat "$S/told" 2>/dev/null)" = alive ]'
 	wait $!
 	grep -v 'time limit' "$S/first.out" >&2
@@ -58,7 +58,7 @@ forge() {
 	"$TOOLS/forge" "$GPULEASE_DIR" "$bystander" "$@"
 }
 
-# refused TEXT STDERR UID [waits]: neither --cancel nor --signal-job does anything.
+# refused TEXT STDERR UID [waits]: checks that --cancel and --signal-job do nothing.
 refused() {
 	lab
 	bystander
@@ -68,21 +68,21 @@ refused() {
 	run "$refused_text: root cancels nothing" 1 '' "$refused_err" \
 		"$GPULEASE" --cancel "$id" --grace 0
 	if [ $# -eq 1 ]; then
-		run 'nor does root signal anything' 1 '' "$refused_err" \
+		run "$refused_text: root signals nothing" 1 '' "$refused_err" \
 			"$GPULEASE" --signal-job "$id" KILL
 	fi
-	is 'the process lives' is_alive
-	run 'the message says how' 0 '*' '' \
+	is "$refused_text: the process lives" is_alive
+	run "$refused_text: with --force root cancels" 0 '*' '' \
 		"$GPULEASE" --cancel "$id" --grace 0 --force
-	is 'then it is ended' wait_until '! is_alive'
+	is "$refused_text: then the process ends" wait_until '! is_alive'
 }
 
 forged() {
 	refused 'a record of another user names a process of root' \
 		"*belongs to $MALLORY, and process * to root; --force*" "$MALLORY"
-	refused 'one of root that is no job' \
+	refused 'a record of root names a process that is no job' \
 		'*process * of root does not show that it belongs to *--force*' 0
-	refused 'and a ticket that waits' \
+	refused 'a ticket that waits names a process of root' \
 		"*belongs to $MALLORY, and process * to root; --force*" "$MALLORY" waits
 }
 
@@ -92,7 +92,7 @@ as_mallory() {
 	setpriv --reuid "$MALLORY" --regid "$MALLORY" --clear-groups -- "$@"
 }
 
-# ends TEXT STATUS COMMAND…: --cancel by root ends it without --force.
+# ends TEXT STATUS COMMAND…: checks that --cancel by root ends that job without --force.
 ends() {
 	ends_text=$1 ends_status=$2
 	shift 2
@@ -104,7 +104,7 @@ ends() {
 	wait_until '[ -s "$S/in/id" ]' || bail "no job: $*"
 	run "$ends_text: root ends it" 0 '' '' "$GPULEASE" --cancel "$(cat "$S/in/id")"
 	wait "$ends_pid"
-	is 'and it ends as it was told' [ $? -eq "$ends_status" ]
+	is "$ends_text: with that status" [ $? -eq "$ends_status" ]
 }
 
 jobs_of_users() {
@@ -112,17 +112,17 @@ jobs_of_users() {
 	mkdir -m 0777 "$S/in"
 	cp "$GPULEASE" "$S/in/gpulease"
 	ends 'a job of root' 143 "$GPULEASE" -n 1
-	ends 'one with a parent' 143 "$GPULEASE" -n 1 --report
-	ends 'one of another user' 143 as_mallory "$S/in/gpulease" -n 1
-	ends 'and that with a parent' 143 as_mallory "$S/in/gpulease" -n 1 --report
+	ends 'a job of root with a parent' 143 "$GPULEASE" -n 1 --report
+	ends 'a job of another user' 143 as_mallory "$S/in/gpulease" -n 1
+	ends 'a job of another user with a parent' 143 as_mallory "$S/in/gpulease" -n 1 --report
 	holder a -n 2
 	waiter b -n 2
 	id=$("$GPULEASE" --queue --json | "$TOOLS/jsoncheck" queue.0.ticket)
-	run 'one that waits' 0 '' '' "$GPULEASE" --cancel "$id"
+	run 'root cancels a job that waits' 0 '' '' "$GPULEASE" --cancel "$id"
 	release_all a
 }
 
-# Root's command has given its process to another user: nothing in the record says so.
+# A command of root that has changed its user, which no record says.
 changed_user() {
 	lab
 	rm -f "$S/in/id"
@@ -133,18 +133,18 @@ changed_user() {
 	wait_until '[ -s "$S/in/id" ]' || bail 'no job'
 	becomes "$job" sleep
 	id=$(cat "$S/in/id")
-	run 'root does not cancel what has another user by now' 1 '' \
+	run 'root does not cancel a command that has changed its user' 1 '' \
 		"*$id belongs to root, and process $job to $MALLORY; --force*" \
 		"$GPULEASE" --cancel "$id"
-	run 'nor signals it' 1 '' '*--force*' "$GPULEASE" --signal-job "$id" TERM
-	run 'unless told to' 0 '' '' "$GPULEASE" --signal-job "$id" --force TERM
+	run 'root does not signal it' 1 '' '*--force*' "$GPULEASE" --signal-job "$id" TERM
+	run 'with --force root signals it' 0 '' '' "$GPULEASE" --signal-job "$id" --force TERM
 	wait "$job"
-	is 'then it gets it' [ $? -eq 143 ]
-	# a limit knows its process since before it ran
+	is 'then the command gets the signal' [ $? -eq 143 ]
+	# the watchdog has opened its pidfd before the command ran
 	"$GPULEASE" -n 1 -t 1s -- setpriv --reuid "$MALLORY" --regid "$MALLORY" \
 		--clear-groups sleep 1000 2>/dev/null
-	is 'a time limit needs no word more' [ $? -eq 143 ]
-	run '--force goes with these two only' 125 '' '*--force*' "$GPULEASE" --force true
+	is 'a time limit needs no --force' [ $? -eq 143 ]
+	run '--force goes with --cancel and --signal-job only' 125 '' '*--force*' "$GPULEASE" --force true
 }
 
 # --- links -----------------------------------------------------------------------------------
@@ -157,12 +157,12 @@ links() {
 		ln -s "$S/elsewhere" "$GPULEASE_DIR/$folder"
 		run "a link in the place of $folder is refused" 125 '' \
 			"*cannot use folder '*/$folder': it is not a folder*" "$GPULEASE" -n 1 true
-		is 'and nothing is written there' [ -z "$(ls -A "$S/elsewhere")" ]
+		is "nothing is written where the link in the place of $folder leads" [ -z "$(ls -A "$S/elsewhere")" ]
 		rm "$GPULEASE_DIR/$folder"
 		mv "$S/before" "$GPULEASE_DIR/$folder"
-		run 'without it all is well' 0 '' '' "$GPULEASE" -n 1 true
+		run "without a link in the place of $folder a job starts" 0 '' '' "$GPULEASE" -n 1 true
 	done
-	# those that wait already
+	# a job that waits already
 	lab
 	holder a -n 2
 	waiter b -n 2
@@ -171,7 +171,7 @@ links() {
 	release_all a
 	is 'a waiter goes on with the folder that it has' wait_until 'runs b'
 	release_all b
-	is 'and writes nothing there either' [ -z "$(ls -A "$S/elsewhere")" ]
+	is 'a waiter writes nothing where the link leads' [ -z "$(ls -A "$S/elsewhere")" ]
 	# a slot
 	lab
 	cp "$(find "$GPULEASE_DIR/gpu" -name '*.lease' | head -n 1)" "$S/elsewhere/file"
@@ -186,7 +186,7 @@ links() {
 
 process_1
 if [ "$(id -u)" -ne 0 ] || ! setpriv --version >/dev/null 2>&1; then
-	skip 'records that others forge' 'needs root, and setpriv'
+	skip 'records that other users forge' 'needs root, and setpriv'
 	finish
 fi
 with_driver

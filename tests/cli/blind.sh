@@ -1,6 +1,6 @@
 #!/bin/sh
-# A ticket whose owner takes turns and starts nothing, for its own nvidia-smi fails: later
-# tickets pass it after 3 s, it says why, and it starts in its place once it can.
+# A ticket whose owner takes turns and starts nothing, because its own nvidia-smi fails: later
+# tickets pass it after 3 s, it says why, and it starts in its place once its nvidia-smi answers.
 # shellcheck disable=SC2016,SC2317 # conditions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -8,7 +8,7 @@
 scratch
 with_driver
 
-# One user's driver, FAKE_SMI_DIR=$S/blind, answers this text to everything, with status 4.
+# refuse DIR: the driver in DIR refuses to answer, as for a user without permission.
 refuse() {
 	echo 4 >"$1/exit"
 	echo 'Failed to initialize NVML: Insufficient Permissions' >"$1/stdout"
@@ -35,23 +35,23 @@ is 'a ticket whose nvidia-smi fails does not stop a later one' wait_until 'runs 
 ! runs blind || not_ok 'it has started without an answer'
 words='its own nvidia-smi fails: Insufficient Permissions'
 run '--queue says why it does not start' 0 "*$words*" '' "$GPULEASE" --queue
-is 'so it does for programs' sh -c '"$1" --queue --json |
+is '--queue --json says so, too' sh -c '"$1" --queue --json |
 	grep -q "\"stuck\": *\"nvidia-smi:Insufficient Permissions\""' - "$GPULEASE"
 begin second -n 2
 release_all later
-is 'nor the one after that' wait_until 'runs second'
+is 'it does not stop the second later one' wait_until 'runs second'
 ! runs blind || not_ok 'it has started without an answer'
 # All GPUs are leased, so its owner asks again when they come free.
 waiter third -n 2
 answer "$S/blind"
 release_all second
 is 'once its nvidia-smi answers it starts' wait_until 'runs blind'
-is 'in its place' sh -c '! [ -e "$1" ]' - "$S/third.runs"
+is 'it starts before the next one' sh -c '! [ -e "$1" ]' - "$S/third.runs"
 release_all blind
-is 'and the next one after it' wait_until 'runs third'
+is 'the next one starts after it' wait_until 'runs third'
 release_all third
 
-# --- everybody's fails -------------------------------------------------------------------
+# --- nvidia-smi fails for all -------------------------------------------------------------
 
 fresh
 run 'the GPUs are known' 0 '' '' "$GPULEASE" -n 2 true
@@ -67,14 +67,14 @@ refuse "$FAKE_SMI_DIR"
 release_all before
 # Asked again after 1, 2 and 4 s: the later one could have passed by then.
 wait_until '[ "$(asks "$FAKE_SMI_DIR")" -ge 4 ] && [ "$(asks "$S/blind")" -ge 4 ]' ||
-	not_ok 'they do not ask'
-is 'where it fails for all, no ticket starts' sh -c '! [ -e "$1" ] && ! [ -e "$2" ]' - \
+	not_ok 'the waiters do not run nvidia-smi'
+is 'if nvidia-smi fails for all, no ticket starts' sh -c '! [ -e "$1" ] && ! [ -e "$2" ]' - \
 	"$S/first.runs" "$S/later.runs"
 answer "$S/blind"
 answer "$FAKE_SMI_DIR"
 is 'once it answers, the first one starts' wait_until 'runs first'
-is 'before the later one' sh -c '! [ -e "$1" ]' - "$S/later.runs"
+is 'the first one starts before the later one' sh -c '! [ -e "$1" ]' - "$S/later.runs"
 release_all first
-is 'which starts after it' wait_until 'runs later'
+is 'the later one starts after it' wait_until 'runs later'
 release_all later
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A driver that hangs: few nvidia-smi however many jobs wait, and none beside those that no
-# signal ends.
+# A driver that hangs: however many jobs wait, few nvidia-smi run, and none is started beside four
+# that no signal ends.
 # shellcheck disable=SC2016,SC2317 # conditions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -63,7 +63,7 @@ wait_until '[ "$(alive)" -ge 2 ]'
 stop stopped
 rm "$FAKE_SMI_DIR/hang"
 # It holds probe.lock: the first to come waits for it, the others see since when it does.
-run 'one that is stopped while it asks stops nobody' 0 '' '*' "$GPULEASE" true
+run 'a process that is stopped while it probes stops no other' 0 '' '*' "$GPULEASE" true
 stamp() {
 	sed 's/^\([0-9]*\)\.\([0-9]\).*/\1\2/' /proc/uptime
 }
@@ -73,7 +73,7 @@ is_quick() {
 	"$GPULEASE" true || return 1
 	[ $(($(stamp) - quick_from)) -lt 20 ]
 }
-is 'and costs those behind it its time only once' sometimes is_quick
+is 'only the first process behind it waits for it' sometimes is_quick
 end_all
 
 # --- what cannot be ended ----------------------------------------------------------------
@@ -100,10 +100,10 @@ configured
 begin job -n 2
 wait_until "grep -q 'did not answer' '$S/job.err'" || bail 'it does not hang'
 : >"$log"
-run 'beside four in state D none is started, and it is said' 124 '' '*4 nvidia-smi hang*' "$GPULEASE" -n 2 -I true
-is 'as the machine sees it' [ ! -s "$log" ]
+run 'beside four nvidia-smi in state D none is started, and a job says so' 124 '' '*4 nvidia-smi hang*' "$GPULEASE" -n 2 -I true
+is 'the driver was not run' [ ! -s "$log" ]
 for pid in $stuck; do kill -KILL "$pid"; done
 kill -TERM "$(pid_of job)"
 talk
-run 'once they are gone all is as before' 0 '' '' "$GPULEASE" -n 2 --max-wait 20s true
+run 'once the four are gone a job starts' 0 '' '' "$GPULEASE" -n 2 --max-wait 20s true
 finish

@@ -166,7 +166,7 @@ forgery() {
 
 # --- names that lead back to descriptors ---------------------------------------------------
 
-# state_content ID: all names but those that come and go, the leases, and the ticket of that job.
+# state_content ID: the names that stay, the content of the lease files, and the ticket of that job
 state_content() {
 	state_names | grep -Ev "^$M/state/(live|bell|probe|topology|history)"
 	cat "$M"/state/gpu/*.lease | cksum
@@ -215,15 +215,15 @@ EOF
 	chmod 0755 "$S/open/reopen"
 }
 
-# reopen HOW WHAT [FOLDERS]: user 2 has both GPUs; user 1, whose processes made the files,
-# tries that.
+# reopen HOW WHAT [FOLDERS]: user 2 has both GPUs; user 1, who owns the files of the state, opens
+# them by that option.
 reopen() {
 	mkdir -m 0777 "$S/open/in.$1"
 	state_content "$(id_of a)" >"$S/before"
 	run "$2: nothing of the state is read" 0 '[1-9]*0' '' \
 		as 1 sh -c 'cd "$1" && exec "$2" "$3" "$4" "$5"' - \
 		"$S/open/in.$1" "$S/open/reopen" "$ROOT" "$1" "${3-/proc/self/fd}"
-	# those in the background
+	# jobs in the background
 	wait_until '! "$U3" --status --json | grep -q forged' || bail 'they do not end'
 	state_content "$(id_of a)" >"$S/after"
 	is 'nor changed, nor anything made there' cmp "$S/before" "$S/after"
@@ -258,7 +258,7 @@ descriptors() {
 	intact 'the state can be read'
 }
 
-# The parent of a command keeps what it has open of the state.
+# The parent of a command keeps its descriptors into the state.
 parents() {
 	"$U1" -n 1 --report -- sh -c 'echo "$PPID $$" >"$1.new"; mv "$1.new" "$1"
 		exec sleep 1000' - "$S/open/parent" 2>/dev/null &
@@ -283,7 +283,7 @@ parents() {
 
 # --- limits ----------------------------------------------------------------------------------
 
-# The process that ends a job at its limit is its user's: SECURITY in gpulease(1) says so.
+# The watchdog of a job belongs to the job's user, as SECURITY in gpulease(1) says.
 limits() {
 	configure 'max-time = 1d'
 	by 1 holder a -n 1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# One user whose own nvidia-smi fails, or shows less than that of all others, stops nobody.
+# A user whose own nvidia-smi fails, or shows less than that of other users, stops no other user.
 # shellcheck disable=SC2016,SC2034 # for wait_until and begin
 
 # shellcheck source=tests/cli/lib.sh
@@ -9,7 +9,7 @@
 hardened 'a blind user among others' "$@"
 
 # passes TEXT WORDS: the ticket `blind`, which user 1 takes with $GPULEASE, wants both GPUs and
-# shall start neither; user 2 gets them.  Then `blind` says WORDS in --queue.
+# must not start; user 2 gets them.  Then --queue says WORDS of `blind`.
 passes() {
 	by 2 begin later -n 2
 	is "$1 does not stop a user behind it" wait_until 'runs later'
@@ -30,7 +30,7 @@ passes 'a user who must not use the driver' \
 	'its own nvidia-smi fails: Insufficient Permissions'
 by 2 begin third -n 2
 release_all later
-is 'nor the next one' wait_until 'runs third'
+is 'the next user behind it starts, too' wait_until 'runs third'
 ! runs blind || not_ok 'it has started all the same'
 driver
 release_all third
@@ -74,5 +74,5 @@ release_all before
 passes 'a container with fewer GPUs' 'its own nvidia-smi does not show GPU 1'
 release_all later
 kill "$(pid_of blind)"
-goes_on 'and all is as before'
+goes_on 'after that jobs start'
 finish

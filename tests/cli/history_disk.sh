@@ -1,5 +1,5 @@
 #!/bin/sh
-# A disk that is full under the history: what is missing there is told, at once and later.
+# A full disk: gpulease says that a line of the history is missing, at once and later.
 # shellcheck disable=SC2016,SC2034,SC2317 # conditions; what own_mounts.sh reads; functions
 
 # shellcheck source=tests/cli/lib.sh
@@ -40,20 +40,20 @@ missing() {
 }
 
 run 'a job' 0 '' '' "$GPULEASE" -n 2 true
-run 'whose end the next one tells' 0 '' '' "$GPULEASE" -n 2 true
-run 'where all has room nothing is missing' 0 '* ok *history: no line is missing*' '' \
+run 'the next job, which tells the end of the first' 0 '' '' "$GPULEASE" -n 2 true
+run 'with free space nothing is missing' 0 '* ok *history: no line is missing*' '' \
 	sh -c '"$1" --doctor | tr "\n" " "' sh "$GPULEASE"
-is 'nor for programs' [ "$(missing --history) $(missing --accounting)" = '0 0' ]
+is 'JSON says that nothing is missing' [ "$(missing --history) $(missing --accounting)" = '0 0' ]
 fill
 
-run 'who takes a lease and cannot tell how the last one ended says so' 0 '' \
+run 'a job that cannot tell how the last one ended says so' 0 '' \
 	'*cannot append to the history: No space left on device*' "$GPULEASE" -n 2 true
-run 'and the history says it later' 0 \
+run '--history says so later' 0 \
 	'*1 line of the history could not be written, the last on 20*' '' "$GPULEASE" --history
-run 'and the accounting' 0 '*1 line of the history could not be written*' '' \
+run '--accounting says so' 0 '*1 line of the history could not be written*' '' \
 	"$GPULEASE" --accounting
-is 'also for programs' [ "$(missing --history) $(missing --accounting)" = '1 1' ]
-run 'and the doctor' 0 '*warn *history: 1 line could not be written*' '' \
+is 'JSON says so' [ "$(missing --history) $(missing --accounting)" = '1 1' ]
+run '--doctor says so' 0 '*warn *history: 1 line could not be written*' '' \
 	sh -c '"$1" --doctor | tr "\n" " "' sh "$GPULEASE"
 
 holder watched --config "$S/conf" -n 1
@@ -62,7 +62,7 @@ wait_until '[ -s "$S/next.err" ]'
 release watched 3
 ended watched
 wait_until 'runs next'
-is 'of an end with a watchdog both lines are missing' wait_until '[ "0$(missing --history)" -ge 3 ]'
+is 'for an end with a watchdog both lines are missing' wait_until '[ "0$(missing --history)" -ge 3 ]'
 release_all next
 
 run 'a job with a parent says that its end may be missing' 5 '' \
@@ -71,8 +71,8 @@ run 'a job with a parent says that its end may be missing' 5 '' \
 
 rm "$S/dir/filler"
 before=$(missing --history)
-run 'once there is room again' 0 '' '' "$GPULEASE" -n 2 true
-is 'nothing more is missing' [ "$(missing --history)" -eq "$before" ]
-run 'and what was missing still is' 0 '*lines of the history could not be written*' '' \
+run 'once there is room again a job starts' 0 '' '' "$GPULEASE" -n 2 true
+is 'no more lines are missing' [ "$(missing --history)" -eq "$before" ]
+run '--history still says what is missing' 0 '*lines of the history could not be written*' '' \
 	"$GPULEASE" --history
 finish

@@ -181,7 +181,6 @@ killed() {
 killed one
 waits_for_it 'a launcher that was killed' one
 
-
 # --- the linger rule ----------------------------------------------------------------------
 
 printf 'linger-time = 1s\n' >"$S/conf"
@@ -209,7 +208,7 @@ if command -v strace >/dev/null; then
 	kill "$!"
 fi
 
-# --- who keeps the lease --------------------------------------------------------------------
+# --- what keeps the lease -------------------------------------------------------------------
 
 # Another pid namespace cannot see the processes of a job; it goes by the FIFO, which the
 # watchdog and, once the supervisor has ended, its witness hold.

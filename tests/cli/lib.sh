@@ -143,7 +143,7 @@ scratch() {
 	unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES GPULEASE_ID GPULEASE_TOKEN \
 		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_SHARE GPULEASE_VRAM_MIB GPULEASE_DIR \
 		GPULEASE_ALLOCATION
-	# inside of a Slurm allocation the results are the same
+	# a surrounding Slurm allocation must not change the results
 	for each in $(env | sed -n 's/^\(SLURM[A-Z]*_[A-Za-z0-9_]*\)=.*/\1/p'); do
 		unset "$each"
 	done

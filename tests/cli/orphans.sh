@@ -1,7 +1,6 @@
 #!/bin/sh
-# The process that looks after a command is killed: the command goes on, and is the job itself.
-# Its descriptors are closed, as Python's launchers close them, so nothing but what its lease and
-# its ticket say of it shows that it lives.
+# The supervisor of a command is killed: the command goes on, and is the job itself.  It has closed
+# its descriptors, as the launchers of Python do.  So only its lease and its ticket show that it lives.
 # shellcheck disable=SC2016,SC2034,SC2154,SC2317 # conditions, code of commands
 
 # shellcheck source=tests/cli/lib.sh
@@ -13,7 +12,7 @@ printf 'linger-time = 1s\nretry-delay = 1h\nretry-delay-max = 1h\n' >"$S/conf"
 configured
 sim 7
 
-# the command: what it is started with says nothing of the lease any more, unless CLOSING is empty
+# the command: it has no sign of the lease, unless CLOSING is empty
 cat >"$S/alone" <<END
 #!/bin/sh
 exec \${CLOSING-"$TOOLS/closing" --bare} sh -c 'echo "\$\$ \$GPULEASE_ID" >"\$1.new"; mv "\$1.new" "\$1.command"
@@ -59,7 +58,7 @@ kill_supervisor() {
 	wait "$(pid_of "$1")" 2>/dev/null
 }
 
-# lease_of: the records of leases, without what they are padded with
+# lease_of: the records of leases, without their padding
 lease_of() {
 	cat "$(state_dir)"/gpu/*.lease | tr '\0' '\n' | grep '^lease/1'
 }
@@ -89,12 +88,12 @@ done
 for way in $ways; do
 	kill_supervisor "$way"
 done
-run 'who looks sees the command as the job' 0 "*leased*$(command_of report)*" '' \
+run '--status shows the command as the job' 0 "*leased*$(command_of report)*" '' \
 	"$GPULEASE" --status
-run 'no time limit is promised that no process keeps' 0 '' '' \
+run '--status shows no limit, which no process would enforce' 0 '' '' \
 	sh -c '"$0" --status --json | grep "\"limit_ms\": [0-9]"; exit 0' "$GPULEASE"
 run 'a signal reaches it' 0 '' '' "$GPULEASE" --signal-job "$(job_of report)" USR1
-is 'once' wait_until '[ -s "$S/report.caught" ]'
+is 'the command catches it' wait_until '[ -s "$S/report.caught" ]'
 for way in enosys eperm; do # a timer replaces pidfds
 	"$TOOLS/nopidfd" $way "$GPULEASE" --max-wait 4s true 2>"$S/blind.err" &
 	echo $! >"$S/blind-$way.pid"
@@ -128,7 +127,7 @@ for way in $ways; do
 	gpu=$((gpu + 1))
 done
 
-# --- those who deal with it ------------------------------------------------------------------
+# --- other jobs and users ---------------------------------------------------------------------
 
 alone a --report
 kill_supervisor a
@@ -136,22 +135,22 @@ begin waits --after "$(job_of a)"
 wait_until '[ -s "$S/waits.err" ]'
 is 'a job that is to come after it waits' eval '! runs waits && lives a'
 run 'it is cancelled' 0 '' '' "$GPULEASE" --cancel "$(job_of a)"
-is 'which ends the command' eval '! lives a'
-is 'and then that one starts' wait_until 'runs waits'
+is 'the cancel ends the command' eval '! lives a'
+is 'then the job that comes after it starts' wait_until 'runs waits'
 release_all waits
-run 'so says the history' 0 "*$(job_of a) *cancelled by*" '' "$GPULEASE" --history
+run '--history says that it was cancelled' 0 "*$(job_of a) *cancelled by*" '' "$GPULEASE" --history
 
 alone a -n 0 --report
 kill_supervisor a
-is 'a job without GPUs is there, too' lives a
-run 'and is seen' 0 "*$(command_of a)*" '' "$GPULEASE" --status
-run 'and can be signalled' 0 '' '' "$GPULEASE" --signal-job "$(job_of a)" USR1
-is 'which reaches it' wait_until '[ -s "$S/a.caught" ]'
+is 'the command of a job without GPUs goes on, too' lives a
+run '--status shows it' 0 "*$(command_of a)*" '' "$GPULEASE" --status
+run '--signal-job signals it' 0 '' '' "$GPULEASE" --signal-job "$(job_of a)" USR1
+is 'it catches the signal' wait_until '[ -s "$S/a.caught" ]'
 begin waits -n 0 --after "$(job_of a)"
 wait_until '[ -s "$S/waits.err" ]'
-is 'and is waited for' eval '! runs waits && lives a'
+is 'a job that is to come after it waits, too' eval '! runs waits && lives a'
 : >"$S/a.go"
-is 'until it ends' wait_until 'runs waits'
+is 'until the command ends' wait_until 'runs waits'
 release_all waits
 
 # --- a line of a batch -------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 #!/bin/sh
-# record-ends where a job waits behind each end: the process that takes the GPUs is there first and
-# does not know the status.  What the jobs themselves have written is what must stand in the history.
+# record-ends with a job that waits behind each end: the process that takes the GPUs tells the end
+# first, and does not know the status.  The oracle is what the jobs themselves have written.
 # shellcheck disable=SC2016,SC2154,SC2317 # conditions, and functions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -24,7 +24,7 @@ shown() {
 		sort
 }
 
-# shows ID STATE STATUS: just this of the job, and once
+# shows ID STATE STATUS: whether the history has just this line for the job
 shows() {
 	[ "$(shown | grep "^$1 ")" = "$1 $2 $3" ]
 }
@@ -56,7 +56,7 @@ holder probe --config "$conf" -n 1
 release_all probe
 wait_until '[ -z "$(watchdogs)" ]' || bail 'a watchdog stays'
 if ! shows "$(id_of probe)" finished 0; then
-	skip 'each end with its status' 'the kernel tells nobody but the parent how a process ended'
+	skip 'each end with its status' 'the kernel tells only the parent how a process ended'
 	finish
 fi
 
@@ -82,7 +82,7 @@ is 'and counts once' like '*"jobs":49,*' \
 
 # --- jobs that come after ------------------------------------------------------------------
 
-# taken NAME STATUS: a job that ends so, and whose GPUs have gone on before that is known
+# taken NAME STATUS: a job ends with that status, and the next one takes its GPUs before it is known
 taken() {
 	unreaped "$1"
 	waiter next -n 2
@@ -114,7 +114,7 @@ failed() {
 	release_all next
 	grep -q 'status 7' "$S/err"
 }
-is 'or says with which status the job has ended' sometimes failed
+is '--after-ok says with which status the job has failed' sometimes failed
 
 waited() {
 	taken first 9
@@ -128,7 +128,7 @@ waited() {
 	release_all next
 	[ "$waited_rc" -eq 9 ]
 }
-is '--wait-for learns it, too' sometimes waited
+is '--wait-for waits for the exact end, too' sometimes waited
 
 # --- other ends ----------------------------------------------------------------------------
 
@@ -137,8 +137,8 @@ waiter next -n 2
 run 'a job that is canceled while others wait' 0 '*' '*' "$GPULEASE" --cancel "$(id_of one)"
 ended one
 is 'is told as canceled, with its status' wait_until 'shows "$(id_of one)" cancelled 143'
-is 'after its watchdog has gone as well' wait_until '[ -z "$(watchdogs)" ]'
-is 'and once' shows "$(id_of one)" cancelled 143
+is 'its watchdog ends' wait_until '[ -z "$(watchdogs)" ]'
+is 'and the end is told once' shows "$(id_of one)" cancelled 143
 release_all next
 
 begin late -n 2 -t 200ms

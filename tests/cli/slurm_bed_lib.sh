@@ -8,7 +8,7 @@
 # All of it lies in $B and listens on the loopback interface.  It needs root, and slurmctld, slurmd,
 # slurm-client and munge (make deps-extra).  Sets SLURM_CONF, with which srun and its like find it.
 
-# shellcheck disable=SC2034 # shared with those who read this in
+# shellcheck disable=SC2034 # shared with the scripts that read this in
 B='' slurm_node=g$$ slurm_limits='' slurm_why=''
 
 slurm_bed() {
@@ -29,7 +29,7 @@ slurm_bed() {
 	chmod 0755 "$S" "$B" "$B/munge"
 	at_exit slurm_end
 	slurm_devices
-	# where device cgroups cannot be had Slurm works without
+	# without device cgroups Slurm works, too
 	{ slurm_can_limit && slurm_try cgroup; } || slurm_try none
 }
 

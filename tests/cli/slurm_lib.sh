@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Cards of a node that not every process sees, as device cgroups have it.  Read in after lib.sh.
+# Cards of a node of which a process sees some only, as with device cgroups.  Read in after lib.sh.
 #
 #	cards N		the node has so many; $C holds what belongs to them
 #

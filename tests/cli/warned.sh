@@ -1,5 +1,5 @@
 #!/bin/sh
-# A command that was warned saves and exits, most likely with status 0: its job is not over.
+# A command that was warned may save and exit with status 0: its job is not over.
 # shellcheck disable=SC2016,SC2034,SC2154,SC2317 # conditions, code of commands
 
 # shellcheck source=tests/cli/lib.sh
@@ -136,7 +136,7 @@ kill -TERM "$(pid_of low)"
 ended low
 is 'TERM from the user ends a job that was warned' [ "$rc" -eq 143 ]
 release_all high
-is 'for good' [ "$(counts low)" = run ]
+is 'it does not run again' [ "$(counts low)" = run ]
 keeps low
 "$GPULEASE" --signal-job "$(id_of low)" TERM
 ended low
@@ -145,7 +145,7 @@ release_all high
 keeps low
 run 'it can be cancelled' 0 '' '' "$GPULEASE" --cancel "$(id_of low)"
 ended low
-is 'then, too' [ "$rc" -eq 143 ]
+is 'a cancel ends a job that was warned' [ "$rc" -eq 143 ]
 release_all high
 saves low 'exit 0' --preemptible --signal USR1@30 --done-status 0
 begin high --priority 5
@@ -156,16 +156,16 @@ saves low 'exit 7' --preemptible --signal USR1@30 --done-status 7
 begin dependent -n 0 --after-ok "$(id_of low)"
 begin high --priority 5
 ended low
-is 'whichever that is' [ "$rc" -eq 7 ]
+is 'it may be another status than 0' [ "$rc" -eq 7 ]
 ended dependent
-is 'of which a job that comes after hears' [ "$rc" -eq 124 ]
+is 'a job with --after-ok gives up then' [ "$rc" -eq 124 ]
 release_all high
 saves low 'exit 85' --preemptible --signal USR1@30 --done-status 0
-comes_back 'another is not' low 'run run end'
+comes_back 'another status than --done-status' low 'run run end'
 run 'a command with that status is not tried again' 4 '' '' \
 	"$GPULEASE" --retries 3 --done-status 4 sh -c 'echo x >>"$1"; exit 4' - "$S/tried"
-is 'not once' [ "$(grep -c . "$S/tried")" -eq 1 ]
-run 'where nothing is sent back there is no such status' 125 '' '*--done-status goes only with*' \
+is 'it has run once' [ "$(grep -c . "$S/tried")" -eq 1 ]
+run '--done-status needs an option that sends back' 125 '' '*--done-status goes only with*' \
 	"$GPULEASE" --done-status 0 true
 
 # --- at a limit ------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ run 'as often as allowed, and then it has timed out' 124 '' '' \
 	limited -t 3s --signal USR1@2s --max-requeues 1 :
 is 'although it was saved' [ "$(counts limited)" = 'run saved run saved' ]
 try "$GPULEASE" --history
-is 'which the history says' like '*timed-out*' "$out"
+is '--history says so' like '*timed-out*' "$out"
 run 'the status of --done-status is an end here, too' 0 '' '' \
 	limited -t 3s --signal USR1@2s --done-status 0 :
 is 'after one attempt' [ "$(counts limited)" = 'run saved' ]

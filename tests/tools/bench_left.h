@@ -1,8 +1,7 @@
 /*
- * What a look costs for what a job has left (leftover.h), which each start
- * takes on a GPU that was just released: with 700 more processes on the
- * machine, 500 of them of the job's user, by a process of that user and by one
- * of another.
+ * The cost of a look for processes that a job has left (leftover.h), which each start takes on a
+ * GPU that was just released: with 700 more processes on the machine, of which the job's user has
+ * 500, by a process of that user and by one of another user.
  */
 #ifndef GPULEASE_TESTS_BENCH_LEFT_H
 #define GPULEASE_TESTS_BENCH_LEFT_H
@@ -12,8 +11,7 @@
 
 enum { LEFT_ALL = 700, LEFT_OF_JOB = 500, LEFT_USER = 61184, LEFT_OTHER = 61185 };
 
-/* Fills @pids with processes that do nothing; returns when all have taken their
- * users. */
+/* Fills @pids with processes that do nothing; returns when all have their users. */
 static inline void left_fill(pid_t pids[LEFT_ALL], uid_t user)
 {
 	int ends[2];
@@ -37,8 +35,7 @@ static inline void left_fill(pid_t pids[LEFT_ALL], uid_t user)
 	(void)close(ends[0]);
 }
 
-/* The cost of looks by user @uid for what a job of user @user has left, which
- * is nothing. */
+/* Measures looks by user @uid for processes of a job of user @user, which has left none. */
 static inline void left_measure(
 	uid_t uid, uid_t user, unsigned rounds, struct samples *out)
 {

@@ -1,9 +1,9 @@
 /*
- * closing: becomes a command that holds nothing of what it was started with, as Python's
- * subprocess and multiprocessing start theirs.
+ * closing: executes a command without the descriptors of its parent, as Python's subprocess and
+ * multiprocessing do.
  *
  *	closing COMMAND…	all descriptors above 2 are closed
- *	closing --bare COMMAND…	nor has it the token, or the tag, of a lease
+ *	closing --bare COMMAND…	and without the token and the tag of a lease
  */
 #include "tool.h"
 

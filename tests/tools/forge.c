@@ -1,10 +1,10 @@
 /*
- * forge: writes what any member of the group of a shared state directory can write: a ticket,
- * and unless it is to wait also a lease of the first GPU, whose owner is process PID.
+ * forge: writes records as any member of the group of a shared state directory can: a ticket of
+ * process PID, and a lease of the first GPU unless the ticket waits.
  *
  *	forge DIR PID UID TOKEN [waits]
  *
- * UID is what the records say.  Prints the number of the ticket.
+ * UID is the user in the records.  Prints the number of the ticket.
  */
 #include <fcntl.h>
 #include <stdio.h>

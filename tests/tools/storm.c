@@ -1,6 +1,6 @@
 /*
- * storm: jobs started in all the ways that people start them, on one set of GPUs, and an oracle
- * that asks only the jobs themselves.
+ * storm: starts jobs in all the ways that people start them, on one set of GPUs.  The oracle is the
+ * jobs themselves.
  *
  *	storm [--seed S] [--jobs N] [--clients N] [--gpus N] [--plain] [--users UID,DIR]
  *		[--beside GPULEASE] [-v]
@@ -380,7 +380,7 @@ static unsigned user_of(unsigned job)
 	return settings.first_user ? settings.first_user + job % USERS : 0;
 }
 
-/* From here on children are run as the user of @job, with a home of that user's. */
+/* Runs children as the user of @job from here on, with a home of that user. */
 static void become_user_of(unsigned job)
 {
 	char home[SCRATCH_SIZE + 32];
@@ -420,7 +420,7 @@ static pid_t start(struct line *line, unsigned job, bool is_blind)
 	return pid;
 }
 
-/* What stands between gpulease and the job. */
+/* Adds the program that starts the job, if the way has one. */
 static void add_launcher(struct line *line, enum way way)
 {
 	if (way == WAY_PYTHON) {
@@ -656,7 +656,7 @@ static void remember(int id, int status)
 	storm.known[at].status = status;
 }
 
-/* Which job --submit has said that it is. */
+/* The id that --submit has printed. */
 static int submitted_id(unsigned job)
 {
 	char name[32], text[32] = "";
@@ -859,7 +859,7 @@ static void run_all(void)
 	}
 }
 
-/* In the end all GPUs are to be had. */
+/* Whether one job can have all GPUs in the end. */
 static bool is_free(void)
 {
 	struct line line = { .count = 0 };
@@ -971,7 +971,7 @@ static void show_standstill(void)
 	(void)tool_await(start(&line, 0, false), now_ns() + DEADLINE_NS, &status);
 	copy_to_stdout("out.0");
 	if (settings.is_verbose)
-		(void)raise(SIGSTOP); /* for whoever wants to look at it */
+		(void)raise(SIGSTOP); /* so that the standstill can be looked at */
 }
 
 static int report(void)
