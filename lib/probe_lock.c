@@ -69,16 +69,6 @@ static int lock_file(int fd)
 	return errno == EWOULDBLOCK ? PROBE_BUSY : -errno;
 }
 
-int probe_lock_try(int dirfd, unsigned which, int *ret_fd)
-{
-	autofd int fd = open_lock(dirfd, which);
-	int r = fd < 0 ? fd : lock_file(fd);
-
-	if (r == 0)
-		*ret_fd = take_fd(&fd);
-	return r;
-}
-
 /* --- the row of locks ---------------------------------------------------------------- */
 
 /* How long the lock has been held: as its record says, or since the record has not changed. */

@@ -54,7 +54,4 @@ void probe_lock_release(
 /* Forgets how long other processes have held the locks. */
 void probe_lock_forget(struct probe_lock *lock);
 
-/* Takes the lock number @which alone.  0 and *@ret_fd, PROBE_BUSY, or a negative errno. */
-MUST_CHECK int probe_lock_try(int dirfd, unsigned which, int *ret_fd);
-
 #endif

@@ -54,8 +54,8 @@ MUST_CHECK int topology_store(
 
 /*
  * Takes the lock of those who ask, without waiting.  0 and the descriptor, to be closed after
- * the result has been stored; TOPOLOGY_BUSY; or a negative errno.  A courtesy, as
- * probe_lock_try() is.
+ * the result has been stored; TOPOLOGY_BUSY; or a negative errno.  A courtesy, as the locks of
+ * probe_lock.h are.
  */
 MUST_CHECK int topology_lock_try(int dirfd, int *ret_fd);
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -186,6 +187,22 @@ static inline struct gpuset fixture_set(const char *slots)
 	for (; *slots; slots++)
 		gpuset_add(&out, (unsigned)(*slots - '0'));
 	return out;
+}
+
+/*
+ * Locks the probe lock number @which as another process would, but writes no record.  Returns the
+ * descriptor that holds the lock, or -1: it is locked already.
+ */
+static inline int fixture_lock_probe(int dirfd, unsigned which)
+{
+	autofd int fd = -1;
+	char name[32];
+
+	(void)snprintf(
+		name, sizeof(name), which ? "probe.lock.%u" : "probe.lock", which + 1);
+	fd = fdio_open_shared(dirfd, name, O_RDWR);
+	assert_true(fd >= 0);
+	return flock(fd, LOCK_EX | LOCK_NB) == 0 ? take_fd(&fd) : -1;
 }
 
 /* Sleeps until somebody kills it. */

@@ -36,9 +36,9 @@ static int take(struct probe_lock *lock, int64_t now_ms)
 
 static bool is_locked(unsigned which)
 {
-	autofd int fd = -1;
+	autofd int fd = fixture_lock_probe(dir.fd, which);
 
-	return probe_lock_try(dir.fd, which, &fd) == PROBE_BUSY;
+	return fd < 0;
 }
 
 static void at_most_two_probe_however_many_wait(void **state)
@@ -108,10 +108,10 @@ static void stopped_holders_of_all_locks_stop_no_process(void **state)
 static void a_holder_without_a_record_is_timed_by_the_waiter(void **state)
 {
 	struct probe_lock later = PROBE_LOCK_NONE;
-	autofd int old = -1;
+	autofd int old = fixture_lock_probe(dir.fd, 0);
 
 	(void)state;
-	assert_int_equal(probe_lock_try(dir.fd, 0, &old), 0);
+	assert_true(old >= 0);
 	assert_int_equal(take(&later, NOW), PROBE_BUSY);
 	assert_int_equal(take(&later, NOW + FIRST - 1), PROBE_BUSY);
 	assert_int_equal(take(&later, NOW + FIRST), 0);
@@ -138,6 +138,39 @@ static void a_probe_without_an_end_leaves_doubt(void **state)
 	assert_int_equal(take(&lock, NOW), 0);
 	assert_false(lock.has_doubt);
 	probe_lock_release(&dir, &lock, true);
+}
+
+static void a_lock_file_is_made_for_all_and_closed_on_exec(void **state)
+{
+	struct probe_lock lock = PROBE_LOCK_NONE;
+	mode_t before = umask(077);
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(take(&lock, NOW), 0);
+	(void)umask(before);
+	assert_true(is_locked(0));
+	assert_int_equal(fstat(lock.fd, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	assert_int_equal(fcntl(lock.fd, F_GETFD), FD_CLOEXEC);
+	probe_lock_release(&dir, &lock, true);
+	assert_false(is_locked(0));
+	assert_true(fixture_exists(dir.fd, ".", "probe.lock"));
+}
+
+static void what_is_no_plain_file_is_no_lock(void **state)
+{
+	struct probe_lock lock = PROBE_LOCK_NONE;
+
+	(void)state;
+	assert_int_equal(symlinkat("elsewhere", dir.fd, "probe.lock"), 0);
+	assert_int_equal(take(&lock, NOW), 0);
+	assert_int_equal(lock.fd, -1);
+	assert_false(fixture_exists(dir.fd, ".", "elsewhere"));
+	assert_int_equal(unlinkat(dir.fd, "probe.lock", 0), 0);
+	assert_int_equal(mkfifoat(dir.fd, "probe.lock", 0600), 0);
+	assert_int_equal(take(&lock, NOW), 0);
+	assert_int_equal(lock.fd, -1);
 }
 
 static void a_lock_that_cannot_be_opened_is_done_without(void **state)
@@ -233,6 +266,8 @@ int main(void)
 		TEST(stopped_holders_of_all_locks_stop_no_process),
 		TEST(a_holder_without_a_record_is_timed_by_the_waiter),
 		TEST(a_probe_without_an_end_leaves_doubt),
+		TEST(a_lock_file_is_made_for_all_and_closed_on_exec),
+		TEST(what_is_no_plain_file_is_no_lock),
 		TEST(a_lock_that_cannot_be_opened_is_done_without),
 		cmocka_unit_test(a_process_hangs_by_its_name_and_state),
 		TEST(those_that_hang_are_counted),

@@ -26,7 +26,8 @@ static void a_result_that_nobody_wants_any_more_wakes_nobody(void **state)
 	int other = -1;
 
 	/* somebody else is at it, and will never finish */
-	assert_int_equal(probe_lock_try(dir.fd, 0, &other), 0);
+	other = fixture_lock_probe(dir.fd, 0);
+	assert_true(other >= 0);
 	prober_init(&prober, &dir, &config);
 	prober_want(&prober, 1000);
 	assert_true(prober_is_busy(&prober));
@@ -50,7 +51,8 @@ static void who_only_looks_does_not_wait_long_for_others(void **state)
 	struct statedir dir = fixture_dir(*state);
 	autofd int other = -1;
 
-	assert_int_equal(probe_lock_try(dir.fd, 0, &other), 0);
+	other = fixture_lock_probe(dir.fd, 0);
+	assert_true(other >= 0);
 	for (int is_hasty = 0; is_hasty <= 1; is_hasty++) {
 		struct prober_config config = { .nvidia_smi = "/nonexistent",
 			.is_hasty = is_hasty };
@@ -100,7 +102,8 @@ static void one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait(void *
 	bool has_probe = false;
 	autofd int other = -1;
 
-	assert_int_equal(probe_lock_try(dir.fd, 0, &other), 0);
+	other = fixture_lock_probe(dir.fd, 0);
+	assert_true(other >= 0);
 	prober_init(&prober, &dir, &config);
 	prober_want(&prober, now_ms);
 	since_ms = prober.lock.busy_ms;
