@@ -119,6 +119,8 @@ ends() {
 	release_all a
 	wait_until 'runs b' || bail 'job b does not start'
 	release_all b
+	# without pidfds its watchdog sees the end a moment later
+	wait_until '[ "$("$GPULEASE" --history | wc -l)" -eq 3 ]' || bail 'the end of b is not seen'
 	run 'what has ended' 0 "TICKET*$me*0,1*ended*first*sh -c*$me*0,1,2,3*" '' \
 		sh -c '"$1" --history | sed s/finished/ended/' sh "$GPULEASE"
 	run 'the last of it' 0 "TICKET*$me*0,1,2,3*" '' "$GPULEASE" --history 1
