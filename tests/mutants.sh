@@ -13,6 +13,7 @@ set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 125
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpulease-mutants.XXXXXX") || exit 125
+chmod 0711 "$work" # some scripts go on as another user
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 
@@ -35,8 +36,10 @@ copy_source() {
 }
 
 # What scripts need beside the program.
-tools='b/tests/tools/attack b/tests/tools/fakesmi b/tests/tools/jsoncheck b/tests/tools/nopidfd
-b/tests/tools/onterminal'
+tools=
+for each in attack closing fakesmi forge jsoncheck nopidfd onterminal; do
+	tools="$tools b/tests/tools/$each"
+done
 
 # build TEST…: builds them in the copy.
 build() {
@@ -188,6 +191,42 @@ mutant fifo-not-read beacon life turn \
 mutant half-fired-is-over life snapshot commit \
 	-- 'return life_is_dead(life) && life->fifo == LIFE_ENDED && life->rest' \
 	'return life_is_dead(life) && life->rest'
+
+# --- what jobs leave --------------------------------------------------------------------------
+
+mutant what-is-left-is-no-job left_behind.sh \
+	-- 'life->fifo == LIFE_ENDED && life->rest != LIFE_LIVES;' 'life->fifo == LIFE_ENDED;'
+mutant not-looked-for-before-the-commit left_behind.sh \
+	-- '		r = commit_look(&broker->view, &broker->verdict.gpus);' '		r = 0;'
+mutant the-witness-lets-go left_behind.sh \
+	-- '	if (leftover_find_of(&order->owner, lives->dir->pidns, &left) > 0) {' '	if (false) {'
+mutant the-witness-waits-for-itself ending.sh \
+	-- 'order->is_step || is_witness ? -1' 'order->is_step ? -1'
+mutant the-command-ends-with-its-supervisor life orphans.sh \
+	-- '	if (life->process == LIFE_ENDED && !life->is_orphaned && life->runs.pid)' '	if (false)'
+mutant slots-are-reused-beside-jobs slots \
+	-- '		if (!is_checked && is_any_job_alive(view, token))' '		if (false)'
+mutant the-header-is-swept queue_sweep \
+	-- 'if (sweep_page(queue, raw) == SWEEP_DEAD && at > 0) {' \
+	'if (sweep_page(queue, raw) != SWEEP_LIVE || !at) {'
+
+# --- who acts ---------------------------------------------------------------------------------
+
+mutant who-starts-nothing-is-waited-for passover \
+	-- '	if (start->ready_ms && now_ms - start->ready_ms >= STUCK_MS)' '	if (false)'
+mutant a-failed-probe-replaces-a-sound-one probe \
+	-- '	if (r == 0 && probe_has_failed(probe) && !probe_has_failed(last))' '	if (false)'
+
+# --- whose files and processes ----------------------------------------------------------------
+
+mutant a-record-names-any-user owner \
+	-- '	return user == uid ? 0 : PROCESS_OF_ANOTHER;' '	return user == uid ? 0 : 0;'
+mutant folders-through-links statedir \
+	-- '		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);' \
+	'		O_RDONLY | O_DIRECTORY | O_CLOEXEC);'
+mutant batch-of-before-not-interrupted batch_resume.sh \
+	-- 'if (life && life->process == LIFE_LIVES && !life->is_orphaned)' \
+	'if (life && life->process == LIFE_LIVES && life->pidfd >= 0 && !life->is_orphaned)'
 
 # --- who a process is -----------------------------------------------------------------------
 

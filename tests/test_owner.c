@@ -547,6 +547,21 @@ static void the_uid_of_another_user_is_theirs(void **state)
 	fixture_kill(&pid);
 }
 
+static void a_signal_is_for_the_user_of_the_record_alone(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+	uint32_t uid = other.owner.uid, pid = (uint32_t)other.pid;
+
+	(void)state;
+	assert_int_equal(process_signal(pid, -1, uid + 1, SIGKILL), PROCESS_OF_ANOTHER);
+	assert_int_equal(
+		process_signal_group(pid, -1, uid + 1, SIGKILL), PROCESS_OF_ANOTHER);
+	assert_int_equal(judge(&other.owner), OWNER_ALIVE);
+	assert_int_equal(process_signal(pid, -1, uid, SIGKILL), 0);
+	assert_true(fixture_await_end(other.pid));
+	other_end(&other);
+}
+
 static void judging_leaves_no_descriptor_behind(void **state)
 {
 	struct other other = other_start(-1, OTHER_ALONE);
@@ -587,6 +602,7 @@ int main(void)
 		TEST(a_hidden_process_is_known_by_its_inode_alone),
 		TEST(a_process_whose_first_thread_has_left_is_alive),
 		TEST(the_uid_of_another_user_is_theirs),
+		TEST(a_signal_is_for_the_user_of_the_record_alone),
 		TEST(judging_leaves_no_descriptor_behind),
 	};
 

@@ -129,13 +129,6 @@ beyond_ours() {
 	echo "$1" | tr ' ' '\n' | grep -vxF "$ours" | sort | tr '\n' ' ' | sed 's/ $//'
 }
 
-# The guards of time limits that are not those of another script.
-own_guards() {
-	for pid in $(pgrep -u $((UID_BASE + 1)) -x gpulease-limit); do
-		! like "$M/*" "$(readlink "/proc/$pid/exe")" || echo "$pid"
-	done
-}
-
 watchdog() {
 	by 1 holder a -n 1 --time 1h
 	dog=$(own_guards)

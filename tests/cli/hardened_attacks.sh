@@ -287,11 +287,8 @@ parents() {
 limits() {
 	configure 'max-time = 1d'
 	by 1 holder a -n 1
-	limit=''
-	wait_until 'limit=$(grep -lx gpulease-limit /proc/[0-9]*/comm 2>/dev/null |
-		while read -r each; do
-			grep -q "^Uid:.$((UID_BASE + 1))" "${each%/comm}/status" && echo "${each%/comm}"
-		done | sed "s,/proc/,,") && [ -n "$limit" ]' || bail 'no watchdog'
+	wait_until '[ -n "$(own_guards)" ]' || bail 'no watchdog'
+	limit=$(own_guards)
 	run 'of the watchdog of a limit its user reaches the limits alone' 1 \
 		"$(printf 'prlimit read\nprlimit set')" '' as 1 "$attack" process "$limit"
 	run 'and safe from another' 1 '' '*' as 2 /bin/kill -KILL "$limit"
