@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 
 #include "beacon.h"
@@ -216,6 +217,20 @@ void statedir_refresh(const struct statedir *dir)
 }
 
 /*
+ * Renames folder @from of @fd to @to, which does not take the place of another one: rename(2)
+ * replaces an empty folder, which another process may just have opened.
+ */
+static int rename_folder(int fd, const char *from, const char *to)
+{
+	if (syscall(SYS_renameat2, fd, from, fd, to, 1 /* RENAME_NOREPLACE */) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	/* this file system cannot do that */
+	return renameat(fd, from, fd, to) < 0 ? -errno : 0;
+}
+
+/*
  * Made under a temporary name: a crash or another user never finds a folder whose mode is
  * not set yet.  As open as the directory itself, whatever the umask.
  */
@@ -229,9 +244,12 @@ static int make_folder(int fd, const char *name, mode_t mode)
 	(void)snprintf(temporary, sizeof(temporary), "tmp.%s.%s", name, token);
 	if (mkdirat(fd, temporary, 0700) < 0)
 		return -errno;
-	/* fails where others made it meanwhile and it is in use already */
-	if (fchmodat(fd, temporary, mode, 0) < 0 || renameat(fd, temporary, fd, name) < 0)
-		r = errno == ENOTEMPTY || errno == EEXIST ? 0 : -errno;
+	if (fchmodat(fd, temporary, mode, 0) < 0)
+		r = -errno;
+	else
+		r = rename_folder(fd, temporary, name);
+	if (r == -ENOTEMPTY || r == -EEXIST)
+		r = 0; /* another process made it meanwhile */
 	(void)unlinkat(fd, temporary, AT_REMOVEDIR);
 	return r;
 }
