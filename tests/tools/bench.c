@@ -693,7 +693,7 @@ static double cpu_ms_of(const pid_t *pids, size_t count)
 	return ns / NS_PER_MS;
 }
 
-/* GPU 0 is leased for an hour, the head waits for both, and GPU 1 is free: all could start there. */
+/* GPU 0 is leased for an hour, GPU 1 is free, and the head waits for both. */
 static void row_crowd(void)
 {
 	const char *const holder[] = { tool_gpulease(), "-Qn1", "-t", "1h", "--", "sleep",
