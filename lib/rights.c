@@ -49,6 +49,11 @@ int rights_drop(void)
 	gid_t real, effective, saved, user = getgid();
 	bool was_lent = rights_are_lent();
 
+	if (getresgid(&real, &effective, &saved) < 0)
+		return -errno;
+	/* a user namespace may not even know the group */
+	if (effective == user && saved == user)
+		return 0;
 	if (setresgid(user, user, user) < 0 || getresgid(&real, &effective, &saved) < 0)
 		return -errno;
 	if (was_lent)

@@ -232,6 +232,8 @@ if as 1 unshare -U -r true 2>/dev/null; then
 		--groups=54319 -- env GPULEASE_DIR=$M/lab unshare -U -r -- $M/plain"
 	takes_turns 'user namespace, lab form' "$M/member.2" "$M/lab.inside"
 	takes_turns 'user namespace, lab form, the other way round' "$M/lab.inside" "$M/member.2"
+	run 'user namespace that knows no ids' 0 '' '' as 1 env "GPULEASE_DIR=$S/open/own" \
+		unshare -U "$M/plain" -n 1 true
 	run 'hardened form: the cause and what to do' 125 '' \
 		'gpulease: cannot use*user namespace*gpulease -n 1 -- podman run*' \
 		as 1 unshare -U -r "$M/bin/gpulease" -n 1 true
