@@ -86,6 +86,20 @@ enum beacon_state beacon_look_again(int fd)
 	return BEACON_HELD;
 }
 
+/*
+ * Whether the owner of a FIFO has taken it from the others: the owner can change its group and
+ * its mode through the descriptor that the command has.
+ */
+static bool is_withdrawn(int dirfd, const char *name)
+{
+	struct stat folder, st;
+
+	return fstat(dirfd, &folder) == 0 &&
+	       fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISFIFO(st.st_mode) &&
+	       (!(st.st_mode & S_IRGRP) || st.st_gid != folder.st_gid);
+}
+
 static enum beacon_state look_at(int dirfd, const char *name, int *ret_fd)
 {
 	autofd int fd =
@@ -93,6 +107,8 @@ static enum beacon_state look_at(int dirfd, const char *name, int *ret_fd)
 	enum beacon_state state;
 	struct stat st;
 
+	if (fd < 0 && errno == EACCES && is_withdrawn(dirfd, name))
+		return BEACON_GONE;
 	if (fd < 0)
 		return errno == ENOENT ? BEACON_GONE : BEACON_UNDECIDED;
 	if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode))

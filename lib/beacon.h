@@ -33,7 +33,8 @@ MUST_CHECK int beacon_create(
 /*
  * Looks at live/@token.  When HELD, *@ret_fd becomes a descriptor that polls POLLHUP once the
  * last writer goes (read first, as was done here: one opened too late never reports it).
- * @ret_fd may be NULL.  UNDECIDED: no descriptor left, or not readable for this user.
+ * @ret_fd may be NULL.  UNDECIDED: no descriptor left, or not readable for this user.  A FIFO whose
+ * owner has made it unreadable for others is GONE.
  */
 enum beacon_state beacon_look(const struct statedir *dir, const char *token, int *ret_fd);
 

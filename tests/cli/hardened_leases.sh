@@ -91,5 +91,20 @@ run 'it is leased' 124 '' '*needs 2 GPUs*' "$U2" -n 2 -I true
 is 'it is ended at its limit' wait_until 'over "$S/open/stranger"'
 driver 'gpus 2'
 run 'and others get its GPU' 0 '' '*' "$U2" -n 2 --max-wait 30s true
+
+# The FIFO is the user's own file, which the command has open.
+for way in 'chmod 0' "chgrp $((UID_BASE + 1))"; do
+	rm -f "$S/open/changed"
+	as 1 "$M/bin/gpulease" -n 2 -- sh -c '$1 /proc/self/fd/100 && echo >"$2" && read -r line <"$3"' \
+		- "$way" "$S/open/changed" "$S/open/mine.hold" >"$S/open/way.err" 2>&1 &
+	started="$started $!"
+	wait_until '[ -e "$S/open/changed" ]' || bail "$way: $(cat "$S/open/way.err")"
+	by 2 waiter next -n 2
+	echo >"$S/open/mine.hold"
+	is "$way of its FIFO: others get its GPUs" wait_until 'runs next'
+	release_all next
+	run 'when it ends, not after a time' 0 '* ended *' '' "$U2" --history
+	is 'nothing is given up' [ "${out#*given up}" = "$out" ]
+done
 intact 'nothing of it is broken'
 finish
