@@ -185,7 +185,10 @@ static int wait_in_queue(const struct queueing *queueing)
 			leave(broker, EXIT_MISUSE);
 			return EXIT_MISUSE;
 		}
-		if (r == BROKER_WAITING && only_now && broker_looks_again(broker))
+		if (r == BROKER_WAITING)
+			wake_ms = broker_ending_ms(broker);
+		if (wake_ms < INT64_MAX ||
+			(r == BROKER_WAITING && only_now && broker_looks_again(broker)))
 			r = BROKER_PROBING;
 		/* a verdict takes one probe, also for who does not want to wait */
 		if (now_ms >= until_ms && !(only_now && r == BROKER_PROBING))

@@ -9,6 +9,7 @@ enum {
 	TURN_TRIES = 64,
 	AGAIN_MS = 5,
 	LOCKED_MS = 1000,
+	WITNESS_MS = 1000, /* what a watchdog takes at most for its look, mostly 10 ms */
 };
 
 /* Inside a turn: something changed under our hands, look again. */
@@ -416,4 +417,27 @@ bool broker_looks_again(struct broker *broker)
 		return false;
 	prober_want(&broker->prober, broker->now_ms);
 	return true;
+}
+
+/* A watchdog holds the FIFO of such a job until it has looked for what the job has left. */
+static bool has_witness(const struct lease *lease)
+{
+	return lease->limit_ms || lease->is_supervised || lease->recorded_by[0];
+}
+
+int64_t broker_ending_ms(const struct broker *broker)
+{
+	int64_t ret = INT64_MAX;
+
+	for (size_t i = 0; i < broker->view.lease_count; i++) {
+		const struct snapshot_lease *seen = &broker->view.leases[i];
+		struct gpuset wanted =
+			gpuset_and(&seen->seen, &broker->ticket.request.allow);
+
+		if (seen->is_dead && !seen->is_over && !seen->lease.left[0] &&
+			has_witness(&seen->lease) && !gpuset_is_empty(&wanted) &&
+			broker->now_ms < seen->dead_ms + WITNESS_MS)
+			ret = min_i64(ret, seen->dead_ms + WITNESS_MS);
+	}
+	return ret;
 }

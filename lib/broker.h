@@ -186,6 +186,12 @@ MUST_CHECK int broker_turn(struct broker *broker, struct why *why);
 bool broker_looks_again(struct broker *broker);
 
 /*
+ * After a turn whose verdict is to wait: until when a GPU that the job could use may be kept by
+ * nothing but the witness of a job that has just ended; INT64_MAX: by none.
+ */
+int64_t broker_ending_ms(const struct broker *broker);
+
+/*
  * Waits for whatever can change the verdict, and once it has joined for its leash, at most until
  * @until_ms.  0 or -errno.
  */

@@ -272,6 +272,18 @@ prepare one
 "$GPULEASE" -n 2 -- "$GPULEASE" -n 1 -- "$PYTHON" "$S/launch.py" popen "$S/one" >/dev/null 2>&1
 waits_for_it 'a step' one
 
+# --- nothing left ----------------------------------------------------------------------------
+
+# The watchdog holds the FIFO until it has looked, which keeps no job from starting.
+tries=0 refused=0
+while [ "$tries" -lt 25 ]; do
+	"$GPULEASE" -n 2 -t 10m true
+	"$GPULEASE" -n 2 -I true 2>>"$S/refused" || refused=$((refused + 1))
+	tries=$((tries + 1))
+done
+is 'right after a job with a limit its GPUs are there at once' [ "$refused" = 0 ]
+is 'and nothing is said' [ ! -s "$S/refused" ]
+
 # --- signs that were forged ------------------------------------------------------------------
 
 # A process of another real user with the tag of a job that has ended.  Its effective user is the
