@@ -56,7 +56,10 @@ static unsigned find_old(const struct statedir *own, struct old old[OLD_MAX])
 	return count;
 }
 
-/* Marks the job that process @pid was started in, by its environment. */
+/*
+ * Marks the job that process @pid was started in, by its environment; all jobs where that is too
+ * long to tell.
+ */
 static void mark_job(uint32_t pid, struct old *old, unsigned count)
 {
 	static const char name[] = "\0SLURM_JOB_ID=";
@@ -74,8 +77,9 @@ static void mark_job(uint32_t pid, struct old *old, unsigned count)
 		used += (size_t)n;
 	text[used] = '\0';
 	at = memmem(text, used, name, sizeof(name) - 1);
-	for (unsigned i = 0; at && i < count; i++)
-		if (strcmp(at + sizeof(name) - 1, old[i].job) == 0)
+	for (unsigned i = 0; i < count; i++)
+		if (at ? strcmp(at + sizeof(name) - 1, old[i].job) == 0
+		       : used == sizeof(text) - 1)
 			old[i].is_alive = true;
 }
 

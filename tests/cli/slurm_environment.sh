@@ -224,6 +224,13 @@ becomes $! sleep
 old 55
 is 'not while a lease lives there' [ -e "$own/slurm-54-c@$host/tickets" ]
 kill $! && wait $! 2>/dev/null
+long=$(head -c 100000 /dev/zero | tr '\0' x)
+env -i "A=$long" "B=$long" SLURM_JOB_ID=55 "$(command -v sleep)" 1000 &
+started="$started $!"
+becomes $! sleep
+old 58
+is 'not while an environment is too long to tell' [ -e "$own/slurm-55-c@$host/tickets" ]
+kill $! && wait $! 2>/dev/null
 ln -s "$S/named" "$own/slurm-56-c@$host"
 mkdir -p "$S/named/gpu" && : >"$S/named/tickets"
 old 57
