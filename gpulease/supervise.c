@@ -439,10 +439,10 @@ static int start_command(struct watched *watched)
 	close_fd(&ends[0]);
 	if (watched->command > 0) {
 		note_command(watched);
-		/* what follows runs beside the start of the command */
-		(void)!write(ends[1], "!", 1);
+		/* before the command runs: it sees which signals the whole group gets */
 		if (!in_background())
 			foreground_begin(&watched->foreground);
+		(void)!write(ends[1], "!", 1);
 	}
 	close_fd(&ends[1]);
 	return watched->command < 0 ? -error : 0;

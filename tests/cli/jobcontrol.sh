@@ -23,6 +23,15 @@ desk 'Ctrl-C reaches the command once' \
 	'type:^C' 'see:got INT' asleep 'count:1:got INT' 'type:exit 3^J' end:3
 desk 'so does Ctrl-\' \
 	'type:^\' 'see:got QUIT' asleep 'count:1:got QUIT' 'type:exit 0^J' end:0
+# The command may get a signal as soon as it runs.
+twice=0
+# shellcheck disable=SC2086 # a list of words
+for try in $(seq 25); do
+	"$TOOLS/jobcontrol" see:ready 'type:^\' 'see:got QUIT' asleep 'count:1:got QUIT' \
+		'type:exit 0^J' end:0 -- "$GPULEASE" -Q --report -n 8 -- $LISTEN \
+		>"$S/early.$try" 2>&1 || twice=$((twice + 1))
+done
+is 'supervised: a signal right at the start comes once, too' [ "$twice" = 0 ]
 desk 'it reads from the terminal' 'type:word^J' 'see:read word' 'type:exit 0^J' end:0
 desk 'Ctrl-Z suspends it, fg goes on with it' 'type:^Z' stop:TSTP fg 'see:got CONT' \
 	'type:word^J' 'see:read word' 'count:1:got CONT' 'type:exit 5^J' end:5
