@@ -2,30 +2,35 @@
 #
 #	make                 build/gpulease and build/gpulease-simjob
 #	make demo            two jobs that wait for each other, and a status
-#	make deps check      install the tools of the tests, run the quick ones (5 minutes at most)
-#	make deps-extra      install what some tests use beside these: Slurm
-#	make check-slow      the long ones: every kill and stop point, the torture (SLOW_SECONDS; with
-#	                     ROTATE=N another of them comes first)
-#	make lint            what needs no running: warnings, format, manuals, layers
+#	make deps check      install the tools of the tests, run the quick tests (5 minutes)
+#	make deps-extra      install Slurm, which some tests use
+#	make check-one T=name    tests/test_name.c and tests/cli/name.sh; with F=text of the first only
+#	                     the functions whose names contain the text
+#	make check-slow      the long tests: every kill and stop point, torture, mutants.  They end
+#	                     after SLOW_SECONDS; ROTATE=N begins with another of them
+#	make lint            checks of the source: warnings, format, manuals, layers
 #	make fuzz            the fuzz targets, FUZZ_SECONDS each; needs clang
-#	make bench           the figures, beside those of other programs
+#	make bench           time and memory of gpulease and of similar programs
 #	make install         for all users; MODE=lab GROUP=name or MODE=private; PREFIX, DESTDIR
 #	make install-srun    a symbolic link srun in PREFIX/lib/gpulease/bin
-#	make uninstall       removes what these two put there
+#	make uninstall       removes the files of install and install-srun
 #	make deb             a Debian package, in build/
 #	make dist            a tar.gz of the last commit, in build/
 #
 # SANITIZE=address,undefined builds and checks in build-san; B names another directory.
-# CHECK_SECONDS=N: of the tests and of lint, what has not ended after N seconds is skipped.
+# CHECK_SECONDS=N: skip the tests and lint checks that have not ended after N seconds.
+# tests/README.md says how to run and write tests.
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
 CC      ?= cc
 VERSION := 0.1
 
-# Not from the environment: tcsh exports the user's own group under the second name.
+# Not from the environment: tcsh exports the user's own group as GROUP.
 MODE  =
 GROUP =
+T     =
+F     =
 
 FUZZ_SECONDS ?= 30
 SLOW_SECONDS ?= 1800
@@ -37,27 +42,33 @@ B      ?= build$(if $(SANITIZE),-san)
 WARN    = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	  -Wold-style-definition -Wformat=2 -Wvla -Wundef -Wwrite-strings -Wpointer-arith \
 	  $(WERROR)
-# Small: as fast as -O2 where it counts (make bench), and a seventh less to read at a start.
+# -Os is as fast as -O2 in make bench, and a start reads a seventh less from disk.
 CFLAGS ?= -Os -g
-# The sanitizers look closer, and do not go together with these.
+# The sanitizers check more, and cannot be combined with these flags.
 HARDEN  = $(if $(SANITIZE),,-fstack-protector-strong $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),\
 	  -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 RELRO   = $(if $(SANITIZE),,-Wl,-z,relro,-z,now)
-# A seventh of the program: tables for exceptions, of which C has none; gdb has its own in -g.
+# Unwind tables are a seventh of the program; C has no exceptions, and gdb reads those of -g.
 LEAN    = $(if $(SANITIZE),,-fno-asynchronous-unwind-tables)
-# Relocations as bits: a fifteenth of it, where linker and libc (glibc 2.36, musl 1.2.4) know them.
+# Packed relocations save a fifteenth, if linker and libc (glibc 2.36, musl 1.2.4) support them.
 RELR    = -Wl,-z,pack-relative-relocs
 DENSE   = $(if $(SANITIZE),,-Wl,-z,noseparate-code $(shell mkdir -p $(B) && \
 	  echo 'int main(void) { return 0; }' | $(CC) $(CFLAGS) $(LDFLAGS) $(RELR) -x c -o $(B)/try - 2>$(B)/try.log && \
 	  ! test -s $(B)/try.log && $(B)/try && echo '$(RELR)'))
-ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -DGPULEASE_VERSION='"$(VERSION)"' -Ilib -MMD -MP \
+ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -DGPULEASE_VERSION='"$(VERSION)"' $(INCLUDES) -MMD -MP \
 	  $(WARN) $(SAN) $(HARDEN) $(LEAN) $(CFLAGS)
 ALL_LDFLAGS = $(SAN) $(RELRO) $(CFLAGS) $(LDFLAGS)
 
-LIB_OBJECTS  := $(patsubst %.c,$(B)/o/%.o,$(wildcard lib/*.c))
-MAIN_OBJECTS := $(patsubst %.c,$(B)/o/%.o,$(wildcard gpulease/*.c))
+# Each folder is a layer (lib/README.md).  Headers are included without the name of the folder.
+LIB_FOLDERS  := $(patsubst %/,%,$(sort $(dir $(wildcard lib/*/*.c))))
+MAIN_FOLDERS := gpulease $(filter-out %/simjob,$(patsubst %/,%,$(sort $(dir $(wildcard gpulease/*/*.c)))))
+INCLUDES     := $(LIB_FOLDERS:%=-I%) $(MAIN_FOLDERS:%=-I%)
+LIB_OBJECTS  := $(patsubst %.c,$(B)/o/%.o,$(wildcard $(LIB_FOLDERS:%=%/*.c)))
+MAIN_OBJECTS := $(patsubst %.c,$(B)/o/%.o,$(wildcard $(MAIN_FOLDERS:%=%/*.c)))
+$(LIB_OBJECTS): INCLUDES := $(LIB_FOLDERS:%=-I%)
 UNIT_TESTS   := $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c))
-HELPERS      := $(patsubst %.c,$(B)/o/%.o,$(filter-out tests/test_%.c,$(wildcard tests/*.c)))
+TEST_FILTER  := $(B)/o/tests/filter.o
+HELPERS      := $(patsubst %.c,$(B)/o/%.o,$(filter-out tests/test_%.c tests/filter.c,$(wildcard tests/*.c)))
 TOOLS        := $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
 SIMULATE     := $(B)/tests/simulate
 SIMJOB       := $(B)/gpulease-simjob
@@ -72,15 +83,17 @@ all: $(B)/gpulease $(SIMJOB)
 $(B)/gpulease: $(B)/o/gpulease/main.o $(B)/libcommand.a $(B)/libgpulease.a
 	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
 
-# A job for simulated GPUs; of the command it takes what reads GPULEASE_SIM.
+# A job for simulated GPUs.  It shares with the command what reads GPULEASE_SIM.
 $(SIMJOB): $(B)/o/gpulease/simjob/simjob.o $(B)/libcommand.a $(B)/libgpulease.a
 	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
 
 $(B)/libgpulease.a: $(LIB_OBJECTS)
-# The command but for main(): the tests of its pure parts take from it what they need.
+# The command without main(), for the unit tests.
 $(B)/libcommand.a: $(filter-out %/main.o,$(MAIN_OBJECTS))
 $(B)/libhelpers.a: $(HELPERS)
+# ar(1) silently replaces a member of the same name, so names must be unique.
 $(B)/lib%.a:
+	$(if $(filter-out $(words $^),$(words $(sort $(notdir $^)))),$(error two files of $@ have the same name))
 	@rm -f $@
 	$(AR) rcs $@ $^
 
@@ -88,8 +101,8 @@ $(B)/o/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# A unit test that makes system calls fail names them: WRAP = write openat …
-$(B)/tests/test_%: $(B)/o/tests/test_%.o $(B)/libhelpers.a $(B)/libcommand.a $(B)/libgpulease.a
+# WRAP names the functions that a unit test replaces, to make system calls fail.
+$(B)/tests/test_%: $(B)/o/tests/test_%.o $(TEST_FILTER) $(B)/libhelpers.a $(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(WRAP:%=-Wl,--wrap=%) -o $@ $(filter %.o %.a,$^) -lcmocka
 -include tests/wrap.mk
@@ -108,19 +121,29 @@ $(B)/tests/fuzz/fuzz_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/o/tests/fuzz/replay.o \
 		$(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
-# The same with libFuzzer, in place of replay.c.
+# A fuzz target with libFuzzer instead of replay.c.
 $(B)/tests/fuzz/search_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^
 
-# All that can be compiled: for other compilers and flags.
-everything: all $(UNIT_TESTS) $(TOOLS) $(SIMULATE) $(REPLAYS)
+# The unit tests need cmocka.  `make deps check` may install it just before this rule runs, so the
+# recipe looks for it, not the list of prerequisites.
+CMOCKA = $(shell printf '\043include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h cmocka.h | \
+	  $(CC) $(CFLAGS) -E -x c - >/dev/null 2>&1 && echo yes)
+unit-tests: all
+	@$(if $(CMOCKA),$(MAKE) --no-print-directory $(UNIT_TESTS),\
+		echo 'The unit tests are not built: cmocka.h is missing.')
+
+# Everything that can be compiled.
+everything: all unit-tests $(TOOLS) $(SIMULATE) $(REPLAYS)
 
 # --- checking -----------------------------------------------------------------------------
 
-# Absolute: tests change their directory.  `make check-cli GPULEASE=…` tests another build.
-GPULEASE = $(abspath $(B))/gpulease
-ENVIRONMENT = GPULEASE=$(GPULEASE) TOOLS=$(abspath $(B))/tests/tools
+# Absolute, because tests change their directory; without $(abspath), which splits a path at a blank.
+# `make check-cli GPULEASE=…` tests another build.
+BUILT    = $(if $(filter /%,$(firstword $(B))),,$(CURDIR)/)$(B)
+GPULEASE = $(BUILT)/gpulease
+ENVIRONMENT = GPULEASE='$(GPULEASE)' TOOLS='$(BUILT)/tests/tools'
 RUN   = $(ENVIRONMENT) sh tests/run -j 3 -t 900 $(if $(CHECK_SECONDS),--budget $(CHECK_SECONDS))
 SWEEP = $(B)/tests/tools/sweep
 TORTURE = $(B)/tests/tools/torture
@@ -129,10 +152,11 @@ CORRUPT = $(B)/tests/tools/corrupt
 REPLAY_RUNS = $(foreach name,$(FUZZERS), \
 	"$(B)/tests/fuzz/fuzz_$(name) tests/fuzz/corpus/$(name)")
 
-# The program itself leaves it to the kernel to take its memory back.
+# The program does not free its memory before it exits.
 NO_LEAKS = env ASAN_OPTIONS=detect_leaks=0
 CLI_RUNS = $(if $(SANITIZE),$(CLI_TESTS:%="$(NO_LEAKS) sh %"),$(CLI_TESTS))
-# Every third place; sanitizers make each of them slow.
+UNIT_RUNS = $(if $(CMOCKA),$(UNIT_TESTS),"tests/no_cmocka.sh $(notdir $(UNIT_TESTS))")
+# Every third system call; with sanitizers, which are slow, every fifteenth.
 QUICK_SWEEP = $(if $(SANITIZE),$(NO_LEAKS) )$(SWEEP) --quick --every $(if $(SANITIZE),15,3)
 
 deps:
@@ -140,20 +164,32 @@ deps:
 deps-extra:
 	@sh tests/deps.sh extra
 
-# The longest first.  Most of the time they wait: three at a time keep two cores busy.
+# The longest tests come first.  Tests mostly wait, so three at a time keep two cores busy.
 check: everything
 	@$(RUN) "$(QUICK_SWEEP)" "$(TORTURE) --jobs 150" "$(STORM) --jobs 300" \
 		"$(STORM) --plain --jobs 100" $(CORRUPT) $(CLI_RUNS) \
-		"$(SIMULATE) --gpus 8" $(UNIT_TESTS) $(REPLAY_RUNS)
+		"$(SIMULATE) --gpus 8" $(UNIT_RUNS) $(REPLAY_RUNS)
 
 check-fast: everything
-	@$(RUN) $(CLI_RUNS) $(UNIT_TESTS) $(REPLAY_RUNS)
+	@$(RUN) $(CLI_RUNS) $(UNIT_RUNS) $(REPLAY_RUNS)
 
 check-cli: all $(TOOLS)
 	@$(RUN) $(CLI_RUNS)
 
-# Tests that only compute, so that valgrind sees all they do.
-PURE = text parse gpuset record smiparse options policy estimate render childenv pattern operands
+# T has one or more names.  Each is a script, a unit test, or both.
+ONE_CLI  = $(foreach name,$(T),$(wildcard tests/cli/$(name).sh))
+ONE_UNIT = $(foreach name,$(T),$(patsubst %.c,$(B)/%,$(wildcard tests/test_$(name).c)))
+ONE_NOT  = $(strip $(foreach name,$(T),$(if $(wildcard tests/cli/$(name).sh tests/test_$(name).c),,$(name))))
+check-one: $(if $(ONE_CLI),all $(TOOLS)) $(ONE_UNIT)
+	@$(if $(T),,$(error usage: make check-one T=ordering))
+	@$(if $(ONE_NOT),$(error there is no tests/test_$(firstword $(ONE_NOT)).c \
+		and no tests/cli/$(firstword $(ONE_NOT)).sh))
+	@$(if $(F),$(if $(strip $(ONE_UNIT)),,$(error F= chooses functions of a unit test; there is none)))
+	@$(if $(F),GPULEASE_TEST_FILTER='$(F)') $(RUN) -v $(ONE_UNIT) $(if $(F),,$(if $(SANITIZE),\
+		$(ONE_CLI:%="$(NO_LEAKS) sh %"),$(ONE_CLI)))
+
+# Tests that only compute.  valgrind cannot follow the others into their child processes.
+PURE = text hex parse gpuset record json_read smiparse options policy estimate render childenv
 PURE_TESTS = $(filter $(PURE:%=$(B)/tests/test_%),$(UNIT_TESTS))
 VALGRIND   = $(if $(shell command -v valgrind),valgrind -q --error-exitcode=9 --leak-check=full)
 
@@ -177,7 +213,7 @@ check-slow: everything
 		"$(STORM) --jobs 10000" "$(STORM) --plain --jobs 10000" \
 		"tests/cli/hardened_sweep.sh storm 10000" "env JOBS=1000 tests/upgrade.sh" \
 		"$(SIMULATE)" "$(SIMULATE) --shares" tests/mutants.sh \
-		$(if $(VALGRIND),$(foreach test,$(PURE_TESTS),"$(VALGRIND) $(test)"))
+		$(if $(CMOCKA),$(if $(VALGRIND),$(foreach test,$(PURE_TESTS),"$(VALGRIND) $(test)")))
 
 bench: everything
 	@$(ENVIRONMENT) $(B)/tests/tools/bench
@@ -187,9 +223,10 @@ lint: all
 		"tests/lint/tools.sh clang" "tests/lint/tools.sh tidy" \
 		"tests/lint/tools.sh cppcheck" "tests/lint/tools.sh format" \
 		"tests/lint/tools.sh shellcheck" "tests/lint/tools.sh mandoc" \
-		tests/lint/includes.sh tests/lint/docs.sh tests/lint/size.sh
+		tests/lint/includes.sh tests/lint/docs.sh tests/lint/size.sh \
+		"tests/mutants.sh --check"
 
-# What it finds of new inputs stays in build-fuzz/corpus, what breaks something in build-fuzz.
+# New inputs stay in build-fuzz/corpus; an input that breaks something stays in build-fuzz.
 fuzz:
 	@+$(MAKE) --no-print-directory B=build-fuzz CC=clang \
 		SANITIZE=fuzzer-no-link,address,undefined fuzz-run
@@ -219,16 +256,16 @@ SETUP = BUILT='$(B)/gpulease' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' MODE='$(MO
 install: $(B)/gpulease $(SIMJOB)
 	@$(SETUP) install
 
-# Not in PREFIX/bin: programs that find an srun there believe that they are inside Slurm.
+# Not in PREFIX/bin: programs that find srun in PATH believe that they run inside Slurm.
 install-srun:
 	@install -d $(SRUN)
 	@ln -sfn ../../../bin/gpulease $(SRUN)/srun
-	@echo "For who wants it: PATH=$(PREFIX)/lib/gpulease/bin:\$$PATH"
+	@echo "To use it: PATH=$(PREFIX)/lib/gpulease/bin:\$$PATH"
 
 uninstall:
 	@$(SETUP) uninstall
 
-# Takes no root: the group and the set-group-ID bit are given to it where it is installed.
+# Needs no root: the installation of the package sets the group and the set-group-ID bit.
 deb: $(B)/gpulease $(SIMJOB)
 	@BUILT='$(B)/gpulease' VERSION='$(VERSION)' OUT='$(B)' sh gpulease/packaging/deb.sh
 
@@ -241,11 +278,11 @@ dist:
 clean:
 	rm -rf build build-*
 
-.PHONY: all everything deps deps-extra check check-fast check-cli check-slow bench lint fuzz fuzz-run \
+.PHONY: all unit-tests everything deps deps-extra check check-fast check-cli check-one check-slow bench lint fuzz fuzz-run \
 	demo install install-srun uninstall deb dist clean
 .SECONDARY:
 .DELETE_ON_ERROR:
-# `make -j deps check`: first what is needed, then what needs it.
+# `make -j deps check` must not run both at the same time.
 ifneq ($(filter deps,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif

@@ -1,45 +1,18 @@
 /*
- * gpulease: leases GPUs of a shared machine to commands.
+ * gpulease: leases GPUs of a shared machine to commands.  main() parses the command line and calls
+ * the function of the verb.
  */
 #include <errno.h>
 #include <fcntl.h>
 
-#include "cli.h"
+#include "command_line.h"
 #include "diag.h"
 #include "exitcodes.h"
-#include "help.h"
-#include "parse.h"
 #include "privilege.h"
-#include "state.h"
+#include "shared_state.h"
 #include "verbs.h"
 
-static int verb_help(struct settings *settings)
-{
-	char topics[160];
-	struct text text = TEXT_ON(topics);
-
-	if (help_print(settings->topic, stdout) == 0)
-		return EXIT_DONE;
-	help_add_topics(&text);
-	diag("there is no help on '%s'; the topics are %s", quote(settings->topic).text,
-		topics);
-	return EXIT_MISUSE;
-}
-
-static int verb_version(struct settings *settings)
-{
-	(void)settings;
-	version_print(stdout);
-	return EXIT_DONE;
-}
-
-static int verb_list_options(struct settings *settings)
-{
-	(void)settings;
-	options_print(stdout);
-	return EXIT_DONE;
-}
-
+/* The function of each verb; to add a verb: a row here and in cli/option_table.c. */
 static int (*const verbs[])(struct settings *) = {
 	[VERB_RUN] = verb_run,
 	[VERB_STATUS] = verb_status,
@@ -67,10 +40,11 @@ static int (*const verbs[])(struct settings *) = {
 };
 
 /*
- * No state file may get number 0, 1 or 2, where a message or the command would find it.
- * Closed again on exec: the command gets what we got.
+ * Opens /dev/null for each closed descriptor among 0, 1 and 2: else a state file could get that
+ * number, and a message or the command would write into it.  Close-on-exec, so that the command
+ * gets closed what was closed.
  */
-static void fill_standard_fds(void)
+static void open_standard_fds(void)
 {
 	int fd;
 
@@ -86,20 +60,21 @@ int main(int argc, char **argv)
 	struct why why = WHY_NONE;
 	int status;
 
-	fill_standard_fds();
+	open_standard_fds();
 	if (privilege_begin(argc, argv) < 0) {
-		diag("must not be set-user-ID; set-group-ID is what make install makes it");
+		diag("must not be set-user-ID; install it again with make install, which makes "
+		     "it set-group-ID");
 		return EXIT_MISUSE;
 	}
-	if (cli_parse(argv, &settings, &why) < 0) {
+	if (command_line_parse(argv, &settings, &why) < 0) {
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
-	diag_setup(settings.verbose, settings.quiet);
+	diag_setup(settings.output.verbose, settings.output.quiet);
 	for (unsigned i = 0; i < settings.ignored_count; i++)
 		verbose("--%s is accepted and ignored", settings.ignored[i]);
-	status = verbs[settings.verb](&settings);
-	state_note_trouble();
+	status = verbs[settings.verb.kind](&settings);
+	shared_state_note_history_error();
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		diag("cannot write the output: %s", strerror(errno));
 		return EXIT_MISUSE;

@@ -1,7 +1,7 @@
 #!/bin/sh
-# make demo: two jobs that want the same GPUs, and a look at them meanwhile.  On a real GPU
-# that is idle, if there is one, else on simulated ones, with a state directory that is
-# removed afterwards.  A few seconds.
+# make demo: two jobs that want the same GPUs, and --status while they run.  Uses a real GPU if one
+# is idle, else simulated GPUs with a state directory that is removed afterwards.  Takes a few
+# seconds.
 
 set -u
 gpulease=${GPULEASE:-build/gpulease}
@@ -11,7 +11,7 @@ trap 'exit 130' INT TERM
 first='' second=''
 unset GPULEASE_SIM GPULEASE_TOKEN
 
-# The index of a GPU with hardly any memory in use.
+# Prints the index of a GPU that has hardly any memory in use.
 idle_gpu() {
 	timeout 5 nvidia-smi --query-gpu=index,memory.used --format=csv,noheader,nounits \
 		2>/dev/null | awk -F ', *' '$2 ~ /^[0-9]+$/ && $2 < 200 { print $1; exit }'
@@ -22,7 +22,7 @@ show() {
 	echo "\$ $*"
 }
 
-# Shown commands say gpulease, whatever its name here.
+# Shows the command as gpulease, whatever the path of the program, and runs it.
 gpulease() {
 	show gpulease "$@"
 	"$gpulease" "$@"

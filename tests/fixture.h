@@ -1,9 +1,9 @@
 /*
  * A state directory for a test, and other processes to stand in it.
  *
- * The others are forked, tell who they are through a pipe and then do nothing until they
- * are killed; none of them asserts anything, and an alarm ends those that a failed test
- * leaves.
+ * The other processes are forked, report their identity through a pipe and then rest until the
+ * test kills them.  They assert nothing: a failed assertion would run the remaining tests in the
+ * child.  An alarm ends the processes that a failed test leaves.
  */
 #ifndef GPULEASE_TESTS_FIXTURE_H
 #define GPULEASE_TESTS_FIXTURE_H
@@ -14,11 +14,13 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "array.h"
-#include "beacon.h"
+#include "bell.h"
+#include "live_fifo.h"
 #include "fdio.h"
 #include "history.h"
 #include "queue.h"
@@ -65,71 +67,90 @@ static inline struct statedir fixture_dir_of(int dirfd)
 	return dir;
 }
 
-/* As a test begins: a state directory.  0, or -1. */
-static inline int fixture_dir_setup(void **state, struct statedir *dir)
-{
-	if (scratch_setup(state) < 0)
-		return -1;
-	*dir = fixture_dir(*state);
-	return 0;
-}
-
-/* As it ends; -1 where something is left behind. */
-static inline int fixture_dir_teardown(void **state, struct statedir *dir)
-{
-	statedir_release(dir);
-	return scratch_teardown(state);
-}
-
-/* As a test begins: a state directory, and a snapshot of it.  0, or -1. */
-static inline int fixture_view_setup(
-	void **state, struct statedir *dir, struct snapshot *view)
-{
-	if (scratch_setup(state) < 0)
-		return -1;
-	*dir = fixture_dir(*state);
-	/* whatever memory held before: arrays are good up to ->known */
-	memset(view, 1, sizeof(*view));
-	snapshot_init(view, dir);
-	return 0;
-}
-
-/* As it ends; -1 where something is left behind. */
-static inline int fixture_view_teardown(
-	void **state, struct statedir *dir, struct snapshot *view)
-{
-	snapshot_release(view);
-	statedir_release(dir);
-	return scratch_teardown(state);
-}
-
 /*
- * As a test begins that makes up its leases: a state directory, its queue, and a snapshot that
- * is read from nowhere and has room for @count leases.  0, or negative.
+ * What each test of a file gets anew.  FIXTURE_TEST(f, fixture) makes it before the test and
+ * releases it afterwards, in the reverse order; the test finds its scratch directory in *state.
  */
-static inline int fixture_queue_setup(void **state, struct statedir *dir,
-	struct queue *queue, struct snapshot *view, struct snapshot_lease *leases,
-	size_t count)
+struct fixture {
+	struct statedir *dir;  /* NULL: the scratch directory alone */
+	struct snapshot *view; /* of ->dir; needs it */
+	struct queue *queue;   /* likewise */
+
+	/* Where they are set, ->view is read from nowhere; it has room for so many leases. */
+	struct snapshot_lease *leases;
+	size_t lease_count;
+
+	/* Comes last; a negative result fails the test. */
+	int (*set_up)(struct scratch *here);
+	/* Comes first. */
+	void (*tear_down)(void);
+};
+
+#define FIXTURE_TEST(f, fixture)                  \
+	cmocka_unit_test_prestate_setup_teardown( \
+		f, fixture_begin, fixture_end, &(fixture))
+
+/* Of the test that runs; tests run one at a time. */
+static struct fixture *fixture_current;
+
+static inline void fixture_begin_view(const struct fixture *fixture)
 {
-	if (scratch_setup(state) < 0)
-		return -1;
-	*dir = fixture_dir(*state);
+	struct snapshot *view = fixture->view;
+
+	if (!fixture->leases) {
+		/* whatever memory held before: arrays are good up to ->known */
+		memset(view, 1, sizeof(*view));
+		snapshot_init(view, fixture->dir);
+		return;
+	}
 	memset(view, 0, sizeof(*view));
-	memset(leases, 0, count * sizeof(*leases));
-	view->dir = dir;
-	view->lives = LIVES_ON(dir);
-	view->leases = leases;
-	return queue_open(queue, dir);
+	memset(fixture->leases, 0, fixture->lease_count * sizeof(*fixture->leases));
+	view->dir = fixture->dir;
+	view->lives = LIVENESS_SET_ON(fixture->dir);
+	view->leases = fixture->leases;
 }
 
-/* As it ends; -1 where something is left behind. */
-static inline int fixture_queue_teardown(
-	void **state, struct statedir *dir, struct queue *queue, struct snapshot *view)
+/* Before a test, which has its struct fixture in *state. */
+static inline int fixture_begin(void **state)
 {
-	lives_release(&view->lives);
-	queue_release(queue);
-	statedir_release(dir);
+	struct fixture *fixture = *state;
+
+	fixture_current = fixture;
+	if (scratch_setup(state) < 0)
+		return -1;
+	if (fixture->dir)
+		*fixture->dir = fixture_dir(*state);
+	if (fixture->view)
+		fixture_begin_view(fixture);
+	if (fixture->queue && queue_open(fixture->queue, fixture->dir) < 0)
+		return -1;
+	return fixture->set_up ? fixture->set_up(*state) : 0;
+}
+
+/* After it; -1 where something cannot be removed. */
+static inline int fixture_end(void **state)
+{
+	const struct fixture *fixture = fixture_current;
+
+	if (fixture->tear_down)
+		fixture->tear_down();
+	if (fixture->queue)
+		queue_release(fixture->queue);
+	if (fixture->view && fixture->leases)
+		liveness_set_release(&fixture->view->lives);
+	else if (fixture->view)
+		snapshot_release(fixture->view);
+	if (fixture->dir)
+		statedir_release(fixture->dir);
 	return scratch_teardown(state);
+}
+
+/* All of it anew, within a test. */
+static inline void fixture_again(void **state)
+{
+	assert_int_equal(fixture_end(state), 0);
+	*state = fixture_current;
+	assert_int_equal(fixture_begin(state), 0);
 }
 
 /* Appends a ticket for one GPU; returns its number. */
@@ -146,13 +167,13 @@ static inline uint64_t fixture_append(struct queue *queue, const struct owner *o
 	return number;
 }
 
-/* A look at everything: who has what, who lives, and what becomes of that. */
+/* Reads all state files, judges which processes live, and which GPUs are free. */
 static inline void fixture_look(struct snapshot *view, int64_t now_ms)
 {
-	lives_begin(&view->lives);
+	liveness_set_begin(&view->lives);
 	assert_int_equal(snapshot_read(view, now_ms), 0);
 	assert_int_equal(snapshot_judge(view, now_ms), 0);
-	lives_end(&view->lives);
+	liveness_set_end(&view->lives);
 }
 
 /* Writes @lease into record @at of the file of @slot alone. */
@@ -179,7 +200,7 @@ static inline struct snapshot_lease *fixture_find_ticket(
 	return NULL;
 }
 
-/* The set of the slots whose digits @slots names: "013". */
+/* The set of slots with the digits in @slots: "013". */
 static inline struct gpuset fixture_set(const char *slots)
 {
 	struct gpuset out = GPUSET_NONE;
@@ -205,12 +226,72 @@ static inline int fixture_lock_probe(int dirfd, unsigned which)
 	return flock(fd, LOCK_EX | LOCK_NB) == 0 ? take_fd(&fd) : -1;
 }
 
-/* Sleeps until somebody kills it. */
+/* Gives this process the tag @tag, see process_lease.h. */
+static inline void fixture_set_tag(uint64_t tag)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_LOCKS, &limit) == 0) {
+		limit.rlim_cur = tag;
+		(void)setrlimit(RLIMIT_LOCKS, &limit);
+	}
+}
+
+/*
+ * Starts a process with the environment entry @variable (NULL: none) and the tag @tag (0: none),
+ * and returns when it has become another program.
+ */
+static inline pid_t fixture_start_sleep(const char *variable, uint64_t tag)
+{
+	char *const argv[] = { (char *)"sleep", (char *)"1000", NULL };
+	char *const envp[] = { (char *)"A=1", (char *)variable, NULL };
+	int ends[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		if (tag)
+			fixture_set_tag(tag);
+		(void)execve("/bin/sleep", argv, envp);
+		_exit(127);
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	(void)close(ends[0]);
+	return pid;
+}
+
+/* Sleeps until a signal kills the process. */
 static inline void fixture_rest(void)
 {
 	(void)alarm(LAST_RESORT_S);
 	for (;;)
 		(void)pause();
+}
+
+/* Starts a process of user @uid, with the tag @tag (0: none), which rests; for root. */
+static inline pid_t fixture_start_as(uid_t uid, uint64_t tag)
+{
+	int ends[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (tag)
+			fixture_set_tag(tag);
+		if (setuid(uid) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0)
+			(void)!write(ends[1], "!", 1);
+		fixture_rest();
+	}
+	(void)close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	(void)close(ends[0]);
+	return pid;
 }
 
 /* Waits until process @pid has ended, reaped or not; false where it takes too long. */
@@ -251,10 +332,10 @@ static inline struct other_report other_become(int dirfd, unsigned has)
 
 	report.error = owner_self(&report.owner);
 	if (report.error == 0 && (has & OTHER_LIVE) &&
-		beacon_create(&dir, BEACON_LIVE, &report.owner) < 0)
+		fifo_create(&dir, FIFO_LIVE, &report.owner) < 0)
 		report.error = -EIO;
 	if (report.error == 0 && (has & OTHER_BELL) &&
-		beacon_create(&dir, BEACON_BELL, &report.owner) < 0)
+		fifo_create(&dir, FIFO_BELL, &report.owner) < 0)
 		report.error = -EIO;
 	if (report.error == 0 && (has & OTHER_HEIR)) {
 		report.heir = fork();

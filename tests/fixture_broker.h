@@ -14,27 +14,18 @@
 		.usage = { .idle_mib = 200, .settle_ms = 60000, .linger_ms = 60000 }, \
 	}
 
-/* As a test begins: the directory is open, and the broker has seen its GPUs.  0, or -1. */
-static inline int fixture_broker_setup(void **state, const struct prober_config *config,
-	struct statedir *dir, struct broker *broker)
+/*
+ * For ->set_up() of a struct fixture: opens the directory and lets the broker survey its GPUs.
+ * Returns 0 or -1.
+ */
+static inline int fixture_broker_open(
+	struct broker *broker, struct statedir *dir, const struct prober_config *config)
 {
-	if (scratch_setup(state) < 0)
-		return -1;
-	*dir = fixture_dir(*state);
 	memset(broker, 0, sizeof(*broker));
 	return broker_init(broker, dir, config) < 0 || broker_survey(broker) < 0 ? -1 : 0;
 }
 
-/* As it ends; -1 where something is left behind. */
-static inline int fixture_broker_teardown(
-	void **state, struct statedir *dir, struct broker *broker)
-{
-	broker_release(broker);
-	statedir_release(dir);
-	return scratch_teardown(state);
-}
-
-/* Opens the lease files of the first @count slots, as others have them open.  0, or -1. */
+/* Opens the lease files of the first @count slots, as another process has them.  0, or -1. */
 static inline int fixture_open_files(int dirfd, struct lease_file *files, unsigned count)
 {
 	struct statedir dir = fixture_dir_of(dirfd);
@@ -61,7 +52,7 @@ static inline void fixture_join(struct broker *broker, const struct request *req
 		fail_msg("%s", why.text);
 }
 
-/* Takes a turn, which has to come to @wanted. */
+/* Takes a turn and checks that it comes to @wanted. */
 static inline void fixture_check_turn(struct broker *broker, int wanted)
 {
 	struct why why = WHY_NONE;

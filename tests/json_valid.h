@@ -65,7 +65,7 @@ static inline bool json_take_number(struct json_reader *reader)
 	return true;
 }
 
-/* The four digits behind \u; -1 where they are none. */
+/* Takes the four digits after \u; -1 if they are not hex digits. */
 static inline int json_take_unit(struct json_reader *reader)
 {
 	int unit = 0;
@@ -142,7 +142,7 @@ static inline bool json_take_string(struct json_reader *reader)
 
 static inline bool json_take_value(struct json_reader *reader);
 
-/* The members behind `{` or `[`, up to @close. */
+/* Takes the members after `{` or `[`, up to @close. */
 static inline bool json_take_members(struct json_reader *reader, const char *close)
 {
 	json_skip_space(reader);

@@ -4,10 +4,12 @@
 # NAME is tests/test_NAME.c, NAME.sh is tests/cli/NAME.sh with the whole program.
 #
 #	tests/mutants.sh [NAME…]	all of them, or those named
+#	tests/mutants.sh --check	builds and runs nothing; whether each text and each test is there
 #
-# A change is an exact text that has to occur exactly once in lib/ and gpulease/, and what
-# takes its place.  Where the text is not found (any more) the script stops: a safeguard that
-# has moved is to be found again, not passed by.
+# A change is a text that has to occur exactly once in lib/ and gpulease/, and what takes its
+# place.  Line breaks, white space and comments in the source do not count, see tests/mutate.pl.
+# Where the text is not found (any more) the script stops: a safeguard that has moved is to be
+# found again, not passed by.
 
 set -u
 
@@ -18,6 +20,11 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 
 copy=$work/copy
+is_check=''
+if [ "${1-}" = --check ]; then
+	is_check=1
+	shift
+fi
 chosen=" $* "
 number=0 missed=0 sound=' '
 
@@ -75,21 +82,13 @@ passes() {
 
 # change OLD NEW: replaces the only occurrence of OLD by NEW, and remembers the file.
 change() {
-	found=$(cd "$copy" && grep -rnF --include='*.c' -e "$1" lib gpulease)
-	[ -n "$found" ] || bail "$name: nowhere: $1"
-	[ "$(printf '%s\n' "$found" | wc -l)" -eq 1 ] ||
-		bail "$name: more than once: $1"
-	file=${found%%:*}
-	OLD=$1 NEW=$2 awk '
-	{
-		at = index($0, ENVIRON["OLD"])
-		if (at)
-			$0 = substr($0, 1, at - 1) ENVIRON["NEW"] \
-				substr($0, at + length(ENVIRON["OLD"]))
-		print
-	}' "$copy/$file" >"$work/changed" || bail "$name: cannot change $file"
-	cat "$work/changed" >"$copy/$file"
-	changed="$changed $file"
+	if file=$(perl "$top/tests/mutate.pl" "$copy" "$1" "$2" 2>"$work/why"); then
+		changed="$changed $file"
+		return
+	fi
+	[ -n "$is_check" ] || bail "$name: $(cat "$work/why")"
+	wrong="$wrong$(cat "$work/why")
+"
 }
 
 restore() {
@@ -129,13 +128,38 @@ mutant() {
 	"  " | *" $name "*) ;;
 	*) return ;;
 	esac
-	check_sound
+	[ -n "$is_check" ] || check_sound
+	wrong=''
 	while [ $# -gt 0 ]; do
 		change "$2" "$3"
 		shift 3
 	done
-	judge
+	if [ -n "$is_check" ]; then
+		judge_texts
+	else
+		judge
+	fi
 	restore
+}
+
+# check: whether all that the mutant names is there
+judge_texts() {
+	for test in $tests; do
+		case $test in
+		*.sh) file=tests/cli/$test ;;
+		*) file=tests/test_$test.c ;;
+		esac
+		[ -e "$top/$file" ] || wrong="${wrong}there is no $file
+"
+	done
+	number=$((number + 1))
+	if [ -z "$wrong" ]; then
+		echo "ok $number - $name"
+	else
+		missed=$((missed + 1))
+		echo "not ok $number - $name"
+		printf '%s' "$wrong" | sed 's/^/# /'
+	fi
 }
 
 judge() {
@@ -157,6 +181,10 @@ judge() {
 	done
 }
 
+if ! command -v perl >/dev/null 2>&1; then
+	echo '1..0 # SKIP perl is not installed'
+	exit 0
+fi
 copy_source || bail "cannot copy the source"
 
 # --- the plan under the locks ---------------------------------------------------------------
@@ -176,59 +204,70 @@ mutant one-record-shows-one-gpu snapshot turn \
 
 # --- the bell -------------------------------------------------------------------------------
 
-drained='broker->bell_fd); /* before reading, never after: a ring is not lost */'
+# drained before reading, never after: a ring is not lost
+drained='bell_drain(broker->bell_fd); if (broker_give_back(broker) != 0)'
+not_drained='if (broker_give_back(broker) != 0)'
 mutant bell-drained-after-reading turn \
-	-- "$drained" '-1);' \
+	-- "$drained" "$not_drained" \
 	-- '	ended = end_turn(broker, is_spinning);' \
-	'	beacon_drain(broker->bell_fd); ended = end_turn(broker, is_spinning);'
+	'	bell_drain(broker->bell_fd); ended = end_turn(broker, is_spinning);'
 mutant bell-not-drained turn \
-	-- "$drained" '-1);'
+	-- "$drained" "$not_drained"
 
 # --- the FIFO read before poll --------------------------------------------------------------
 
-mutant fifo-not-read beacon life turn \
-	-- '	state = beacon_look_again(fd);' '	state = BEACON_HELD;'
-mutant half-fired-is-over life snapshot commit \
-	-- 'return life_is_dead(life) && life->fifo == LIFE_ENDED && life->rest' \
-	'return life_is_dead(life) && life->rest'
+mutant fifo-not-read live_fifo liveness turn \
+	-- '	state = live_fifo_look_again(fd);' '	state = LIVE_FIFO_HELD;'
+mutant half-fired-is-over liveness snapshot commit \
+	-- 'return liveness_is_dead(job) && job->fifo == LIVENESS_ENDED && job->rest' \
+	'return liveness_is_dead(job) && job->rest'
 
 # --- what jobs leave --------------------------------------------------------------------------
 
 mutant what-is-left-is-no-job left_behind.sh \
-	-- 'life->fifo == LIFE_ENDED && life->rest != LIFE_LIVES;' 'life->fifo == LIFE_ENDED;'
+	-- 'job->rest != LIVENESS_LIVES;' 'true;'
 mutant not-looked-for-before-the-commit left_behind.sh \
-	-- '		r = commit_look(&broker->view, &broker->verdict.gpus);' '		r = 0;'
+	-- 'prober_want(&broker->prober, broker->state.now_ms);
+	r = commit_look(&broker->view, &broker->result.verdict.gpus);' \
+	'prober_want(&broker->prober, broker->state.now_ms); r = 0;'
+mutant the-next-of-a-chain-is-missed left_behind.sh \
+	-- 'owner_of_pid(signs->pid, &found) < 0 || found.start != stat.start) {' \
+	'owner_of_pid(signs->pid, &found) < 0 || found.start != stat.start) { return;'
+mutant low-pids-are-old left_behind.sh \
+	-- ' || owner->pid <= RESERVED_PIDS)' ')'
+mutant the-list-of-proc-is-believed proc \
+	-- '*ret_is_proven = position == (long)pid + PROCESSES_AT;' '*ret_is_proven = true;'
 mutant the-witness-lets-go left_behind.sh \
 	-- '	if (leftover_find_of(&order->owner, lives->dir->pidns, &left) > 0) {' '	if (false) {'
 mutant the-witness-waits-for-itself ending.sh \
 	-- 'order->is_step || is_witness ? -1' 'order->is_step ? -1'
-mutant the-command-ends-with-its-supervisor life orphans.sh \
-	-- '	if (life->process == LIFE_ENDED && !life->is_orphaned && life->runs.pid)' '	if (false)'
+mutant the-command-ends-with-its-supervisor liveness orphans.sh \
+	-- '	if (job->process == LIVENESS_ENDED && !job->is_orphaned && job->runs.pid)' '	if (false)'
 mutant slots-are-reused-beside-jobs slots \
 	-- '		if (!is_checked && is_any_job_alive(view, token))' '		if (false)'
 mutant the-header-is-swept queue_sweep \
 	-- 'if (sweep_page(queue, raw) == SWEEP_DEAD && at > 0) {' \
 	'if (sweep_page(queue, raw) != SWEEP_LIVE || !at) {'
 
-# --- who acts ---------------------------------------------------------------------------------
+# --- tickets that do not act ------------------------------------------------------------------
 
-mutant who-starts-nothing-is-waited-for passover \
+mutant a-ticket-that-starts-nothing-is-waited-for passover \
 	-- '	if (start->ready_ms && now_ms - start->ready_ms >= STUCK_MS)' '	if (false)'
 mutant a-failed-probe-replaces-a-sound-one probe \
 	-- '	if (r == 0 && probe_has_failed(probe) && !probe_has_failed(last))' '	if (false)'
 
-# --- whose files and processes ----------------------------------------------------------------
+# --- other users, and folders -----------------------------------------------------------------
 
 mutant a-record-names-any-user owner \
-	-- '	return user == uid ? 0 : PROCESS_OF_ANOTHER;' '	return user == uid ? 0 : 0;'
+	-- 'if (r == 0 && user == uid) return 0;' 'if (r == 0) return 0;'
 mutant folders-through-links statedir \
 	-- '		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);' \
 	'		O_RDONLY | O_DIRECTORY | O_CLOEXEC);'
 mutant batch-of-before-not-interrupted batch_resume.sh \
-	-- 'if (life && life->process == LIFE_LIVES && !life->is_orphaned)' \
-	'if (life && life->process == LIFE_LIVES && life->pidfd >= 0 && !life->is_orphaned)'
+	-- 'if (life && life->process == LIVENESS_LIVES && !life->is_orphaned)' \
+	'if (life && life->process == LIVENESS_LIVES && life->pidfd >= 0 && !life->is_orphaned)'
 
-# --- who a process is -----------------------------------------------------------------------
+# --- the identity of a process -----------------------------------------------------------------------
 
 mutant inode-not-compared owner \
 	-- 'return inode == owner->inode ? OWNER_ALIVE : OWNER_DEAD;' 'return OWNER_ALIVE;'
@@ -247,9 +286,9 @@ mutant no-pidfd-is-death owner \
 mutant hint-passes-the-living turn \
 	-- '		if (r < 0 || life)' '		if (r < 0)'
 mutant hint-one-too-far turn \
-	-- 'if (broker->hint == broker->number)' 'if (true)'
+	-- 'if (broker->state.hint == broker->number)' 'if (true)'
 mutant hint-passes-what-is-broken turn \
-	-- '		broker->hint = broken;' '		(void)broken;'
+	-- '		broker->state.hint = broken;' '		(void)broken;'
 mutant hint-hides-me queue \
 	-- 'if (own && own < queue->from)' 'if (false)'
 mutant hint-moves-back queue \
@@ -257,24 +296,24 @@ mutant hint-moves-back queue \
 
 # --- appends that are cut -------------------------------------------------------------------
 
-mutant size-limit-not-rounded limits \
+mutant size-limit-not-rounded rlimits \
 	-- 'limit.rlim_cur -= limit.rlim_cur % step;' '(void)step;'
-mutant sigxfsz-not-ignored limits \
+mutant sigxfsz-not-ignored rlimits \
 	-- '(void)sigaction(SIGXFSZ, &ignore, &before.size_action);' '(void)ignore;'
-mutant sigpipe-not-given-back limits \
+mutant sigpipe-not-given-back rlimits \
 	-- '	(void)sigaction(SIGPIPE, &before.pipe_action, NULL);' ''
 mutant end-not-repaired ticket \
-	-- 'r = repair_end(file, st.st_size);' 'r = 0;'
+	-- 'r = ticket_fill_block(file, st.st_size);' 'r = 0;'
 mutant shifted-append-not-seen ticket \
-	-- '	if (behind % RECORD_SIZE) {' '	if (false) {'
+	-- '	if (end_at % RECORD_SIZE) {' '	if (false) {'
 
-# --- who may, and whose ---------------------------------------------------------------------
+# --- rights ---------------------------------------------------------------------
 
-mutant anybody-cancels queue \
+mutant every-user-cancels queue \
 	-- '(cancel->uid == 0 || cancel->uid == owner_uid)' '(owner_uid || true)'
 mutant head-not-protected policy turn \
-	-- 'struct gpuset asked = gpuset_and(&room, &plan->reserved);' \
-	'struct gpuset asked = GPUSET_NONE;'
+	-- 'struct gpuset reserved = gpuset_and(&room, &plan->reserved);' \
+	'struct gpuset reserved = GPUSET_NONE;'
 mutant old-boot-counts snapshot \
 	-- 'seen->is_of_this_boot = strcmp(seen->lease.boot, snapshot->dir->boot) == 0;' \
 	'seen->is_of_this_boot = true;'
@@ -303,11 +342,11 @@ mutant a-share-beside-a-stranger room \
 mutant not-the-best-fit choice \
 	-- '		left_over(choice, slot),' '		left_over(choice, slot) * 0,'
 mutant wishes-not-obeyed choice \
-	-- '		wish(choice, slot),' '		wish(choice, slot) * 0,'
+	-- '		choice_wish(choice, slot),' '		choice_wish(choice, slot) * 0,'
 mutant links-not-looked-at choice \
 	-- 'if (choice->count > 1 && choice->links && need_is_whole(&choice->need))' 'if (false)'
 
-# --- the head, and who goes past it ---------------------------------------------------------
+# --- the head, and tickets that pass it ---------------------------------------------------------
 
 mutant backfill-without-a-limit policy plan_properties \
 	-- 'return bound_ms && row->limit_ms &&' 'return bound_ms &&'
@@ -315,14 +354,14 @@ mutant backfill-past-the-start policy \
 	-- 'plan->facts->now_ms + row->limit_ms + row->grace_ms + BACKFILL_MARGIN_MS <=' \
 	'plan->facts->now_ms + row->grace_ms + BACKFILL_MARGIN_MS <='
 mutant backfill-of-what-has-no-end policy \
-	-- 'if (at_ms == INT64_MAX) /* no limit says when */' 'if (false)'
+	-- 'if (at_ms == INT64_MAX) return room; room = room_then(plan,' 'if (false) return room; room = room_then(plan,'
 mutant beside-the-head-without-it policy \
 	-- 'room_take(&room, &plan->facts->gpus[slot], &row->need);' '(void)row;'
 mutant beside-the-head-again-and-again plan_properties \
 	-- '		room_take(&plan->later[slot], gpu, &row->need);' '		(void)gpu;'
 mutant the-latest-are-reserved policy \
 	-- 'if (when_ms[slot] < when_ms[best])' 'if (when_ms[slot] > when_ms[best])'
-mutant who-starts-takes-nothing policy plan_properties \
+mutant a-start-takes-nothing policy plan_properties \
 	-- '	room_take(now, gpu, &row->need);' '	(void)now;'
 mutant the-end-of-the-head-unseen turn \
 	-- '		verdict.kind == VERDICT_LEASED)' '		false)'
@@ -342,8 +381,8 @@ mutant lower-priority-first queue \
 mutant equals-by-chance queue \
 	-- "$order" \
 	'return a.priority != b.priority ? a.priority > b.priority : a.number > b.number;'
-mutant who-is-held-starts policy \
-	-- '	if (row->hold != HOLD_NONE) {' '	if (false) {'
+mutant a-held-ticket-starts policy \
+	-- '	if (row->hold != DEPENDENCY_NONE) {' '	if (false) {'
 
 # --- limits ---------------------------------------------------------------------------------
 
@@ -351,7 +390,7 @@ mutant limits-do-not-bind policy \
 	-- 'if (!use->most || use->used + use->more <= use->most)' 'if (use)'
 mutant root-is-bound room \
 	-- 'unsigned user_percent = uid ? limits->user_percent : 0;' 'unsigned user_percent = limits->user_percent;'
-mutant who-starts-is-not-counted policy \
+mutant a-start-is-not-counted policy \
 	-- 'quota->all.percent += percent;' '(void)percent;' \
 	-- 'user->percent += percent;' '(void)user;'
 mutant the-head-keeps-no-quota policy plan_properties \
@@ -362,7 +401,7 @@ mutant past-the-head-while-something-is-left policy plan_properties \
 	-- 'if (is_any_clearing(plan, candidates))' 'if (false && is_any_clearing(plan, candidates))'
 mutant what-settles-is-foreign usage \
 	-- 'held = &found->settling;' 'held = &found->foreign;'
-mutant past-who-is-held-by-a-limit policy \
+mutant past-a-ticket-held-by-a-limit policy \
 	-- 'if (user && !user->held)' 'if (false)'
 
 # --- a file of several leases ---------------------------------------------------------------
@@ -370,21 +409,31 @@ mutant past-who-is-held-by-a-limit policy \
 mutant living-sharers-overwritten commit \
 	-- 'if (!known || !known->is_over) {' 'if (false) {'
 mutant peaks-not-kept commit \
-	-- 'r = known ? keep(file, at, &old, known) : 0;' 'r = 0;'
+	-- 'r = known ? keep_record(file, at, &old, known) : 0;' 'r = 0;'
 mutant peaks-always-written commit \
 	-- 'if (live->lease.peak_mib <= old->peak_mib)' 'if (false)'
 mutant the-dead-stay-beside commit \
-	-- 'if (free_at) /* the first is overwritten */' 'if (false)'
+	-- 'if (free_at) /* the first free record is overwritten anyway */' 'if (false)'
 mutant the-last-free-record commit \
 	-- '		if (!free_at)' '		if (true)'
 mutant what-was-put-back-overwritten commit \
-	-- '		if (r == 0) /* with what was put back */' '		if (false)'
+	-- 'r = mend_file(view, file, raw, records); if (r == 0)' \
+	'(void)mend_file(view, file, raw, records); if (false)'
 mutant a-record-too-many commit \
 	-- '	if (r == 0 && !free_at)' '	if (false)'
 mutant fifo-outlives-its-record commit \
-	-- '	beacon_remove(view->dir, BEACON_LIVE, lease->owner.token);' '	(void)lease;'
+	-- '	fifo_remove(view->dir, FIFO_LIVE, lease->owner.token);' '	(void)lease;'
 
-# --- whose memory ---------------------------------------------------------------------------
+# --- nvidia-smi that hang --------------------------------------------------------------------
+
+mutant a-busy-nvidia-smi-hangs probe_lock \
+	-- " && stat->start < before &&" " &&"
+mutant a-users-nvidia-smi-counts hardened_blind.sh \
+	-- 'st.st_gid == rights_lent_group());' 'true);'
+mutant a-row-of-holders-is-waited-for probe_lock \
+	-- 'taken_ms - lock->taken_ms[which] >= brief_ms)' 'taken_ms != lock->taken_ms[which])'
+
+# --- the owner of memory ---------------------------------------------------------------------------
 
 mutant seen-beside-others-is-quiet commit \
 	-- '	if (lease->is_seen)' '	if (false)'
@@ -397,8 +446,8 @@ mutant a-peak-is-not-counted usage \
 	'return false ? with_buffer(policy, lease->peak_mib)'
 mutant no-buffer usage \
 	-- 'return mib + mib / 100 * policy->spike_percent +' 'return mib + 0 *'
-mutant hidden-memory-is-nobodys usage \
-	-- 'if (seen->is_known && seen->used_mib > found.accounted)' 'if (false)'
+mutant hidden-memory-is-not-counted usage \
+	-- 'if (seen->is_known && seen->used_mib > found.listed)' 'if (false)'
 mutant the-dead-still-count usage \
 	-- 'if (!lease->is_over && gpuset_has(&lease->lease.gpus, slot) &&' \
 	'if (gpuset_has(&lease->lease.gpus, slot) &&'
@@ -415,34 +464,34 @@ mutant the-first-names-no-latest requeue \
 	-- '	first.latest = broker->number;' '	first.latest = 0;'
 mutant the-old-ticket-stays-granted requeue \
 	-- '	before.state = TICKET_LEFT;' '	(void)before;'
-mutant tried-again-at-once hold \
+mutant tried-again-at-once dependency \
 	-- '	int64_t until_ms = row->ticket.not_before_ms;' '	int64_t until_ms = 0;'
-mutant held-by-who-comes-after-it hold \
+mutant held-by-a-later-ticket dependency \
 	-- '		if (r == 0 && !outcome)' '		if (r == 0)'
-mutant without-gpus-nobody-is-a-namesake hold \
+mutant no-singleton-without-gpus dependency \
 	-- '	if (ticket->request.gpus || !ticket->request.name[0] ||' '	if (true ||'
-mutant oom-retry-has-no-more care \
+mutant oom-retry-has-no-more retry_policy \
 	-- '	uint64_t wanted_mib = had_mib + (had_mib + 3) / 4;' \
 	'	uint64_t wanted_mib = had_mib;'
-mutant who-was-interrupted-goes-on care \
-	-- '	if (end->wait_status == 0 || was_interrupted(end))' '	if (end->wait_status == 0)'
-mutant who-was-told-goes-back-into-the-queue care \
+mutant an-interrupted-job-goes-on retry_policy \
+	-- '	if (end->wait_status == 0 || attempt_was_interrupted(end))' '	if (end->wait_status == 0)'
+mutant a-job-told-to-end-goes-back-into-the-queue retry_policy \
 	-- '	if (end->was_told || end->is_done)' '	if (end->is_done)'
 
-# --- who may be preempted -------------------------------------------------------------------
+# --- preemption -------------------------------------------------------------------
 
-mutant anybody-may-be-preempted preempt \
+mutant every-job-may-be-preempted preempt \
 	-- '	return record->is_preemptible && record->is_supervised &&' \
 	'	return record->is_supervised &&'
-mutant by-anybody preempt \
+mutant by-every-priority preempt \
 	-- '	       record->priority < priority;' '	       (priority || true);'
 
-mutant who-is-set-aside-counts-for-limits preempt \
+mutant a-lease-set-aside-counts-for-limits preempt \
 	-- '!lease->is_over && lease->aside == ASIDE_NOT)' '!lease->is_over)'
 
 # --- the history ----------------------------------------------------------------------------
 
-mutant who-waits-puts-aside history \
+mutant a-waiter-puts-the-history-aside history \
 	-- '	if (flock(file->fd, LOCK_EX | LOCK_NB) < 0)' '	if (flock(file->fd, LOCK_EX) < 0)'
 mutant a-lost-line-is-told history \
 	-- '	return st.st_nlink ? 0 : WRITE_LOST;' '	return 0;'
@@ -450,33 +499,33 @@ mutant a-lost-line-is-told history \
 # --- jobs files -----------------------------------------------------------------------------
 
 mutant batch-lock-not-inherited batch_child \
-	-- 'r = keep(ends[1], journal->fd, journal->lock_fd, log);' \
-	'r = keep(ends[1], journal->fd, journal->fd, log);'
+	-- 'r = child_keep_fds(ends[1], journal->fd, journal->lock_fd, log);' \
+	'r = child_keep_fds(ends[1], journal->fd, journal->fd, log);'
 mutant batch-begun-without-a-journal batch_disk.sh \
 	-- 'if (r < 0 && event->kind == BATCH_SEEN)' 'if (false && event->kind == BATCH_SEEN)'
 mutant batch-lost-end-is-not-kept batch_disk.sh \
-	-- '	if (is_unkept)' '	if (false)'
+	-- '	if (is_unwritten)' '	if (false)'
 mutant batch-recall-ignored batch_child batch_live.sh \
-	-- '			own.was_recalled = true;' '			(void)byte;'
+	-- '			own->was_recalled = true;' '			(void)byte;'
 mutant batch-edit-between-attempts-ignored batch_live.sh \
-	-- '(own.was_recalled && is_waiting())' '(own.was_recalled && !own.is_begun)'
+	-- '(own->was_recalled && is_member_waiting(own))' '(own->was_recalled && !own->is_begun)'
 mutant batch-cancelled-is-done batch.sh \
 	-- 'return end->cause == CAUSE_CANCEL && status == 0 ? 128 + SIGTERM : status;' \
 	'return status;'
 mutant batch-death-of-the-runner-unseen batch_child batch_resume.sh \
-	-- '			own.is_orphaned = true;' '			(void)byte;'
+	-- '			own->is_orphaned = true;' '			(void)byte;'
 mutant batch-started-told-too-late batch_child \
-	-- '	int r = batch_tell_started(order->broker, order->launch, order->waited_ms);' \
-	'	int r = 0;' \
+	-- '	if (order->observer)' '	if (false)' \
 	-- '		(void)!write(ends[1], "!", 1);' \
 	'		(void)!write(ends[1], "!", 1);
-		(void)!batch_tell_started(watched->order->broker, watched->order->launch,
+		(void)!watched->order->observer->starts(watched->order->observer->context,
+			watched->order->broker, watched->order->launch,
 			watched->order->waited_ms);'
 mutant batch-interrupted-is-done batch_child batch_resume.sh \
-	-- 'event->is_interrupted = was_interrupted(attempt->end);' \
-	'event->is_interrupted = false && was_interrupted(attempt->end);'
+	-- 'event->is_interrupted = was_stopped_by_runner(own, news->end);' \
+	'event->is_interrupted = false && was_stopped_by_runner(own, news->end);'
 mutant batch-wait-stays-in-the-log batch_live.sh batch_resume.sh \
-	-- '(void)!ftruncate(STDERR_FILENO, own.log_size);' '(void)own.log_size;'
+	-- '(void)!ftruncate(STDERR_FILENO, own->log_size);' '(void)own->log_size;'
 mutant batch-oom-bump-forgotten batch_jobs \
 	-- '		job->vram_mib = event->next_mib;' '		(void)job;'
 mutant batch-memory-of-attempts-forgotten batch_jobs batch_resume.sh \
@@ -485,8 +534,9 @@ mutant batch-memory-of-attempts-forgotten batch_jobs batch_resume.sh \
 mutant batch-word-cancel-forgotten batch_jobs batch_resume.sh \
 	-- 'job->is_by_line = event->is_by_line || job->is_cancelling;' \
 	'job->is_by_line = job->is_cancelling;'
-mutant batch-who-is-done-keeps-the-line batch_match \
-	-- 'return a->has_ended ? 1 : -1;' 'return a->has_ended ? -1 : 1;'
+mutant batch-a-done-job-keeps-the-line batch_match \
+	-- 'return job->state == BATCH_ENDED ? RANK_ENDED : RANK_LIVE;' \
+	'return job->state == BATCH_ENDED ? RANK_LIVE : RANK_ENDED;'
 mutant batch-priority-does-not-count batch_plan batch.sh \
 	-- 'return a->priority > b->priority ? -1 : 1;' 'return a->at < b->at ? -1 : 1;'
 mutant batch-order-not-kept batch_live.sh \
@@ -495,22 +545,24 @@ mutant batch-order-not-kept batch_live.sh \
 mutant batch-all-queue-again batch_live.sh \
 	-- 'bool is_moved = runner->plan.is_reordered;' 'bool is_moved = true;'
 mutant batch-never-run-again batch_live.sh \
-	-- 'if (job->asked != batch_asked(job->line) ||' 'if ((false && batch_asked(job->line)) ||'
+	-- 'if (job->line_hash != batch_line_hash(job->line) ||' \
+	'if ((false && batch_line_hash(job->line)) ||'
 mutant batch-queue-is-full-of-it batch.sh \
 	-- 'return waiting < QUEUE_MAX &&' 'return waiting < QUEUE_MAX + 1 &&'
 mutant batch-queue-is-full-of-attempts batch.sh \
 	-- 'job->state == BATCH_IN_QUEUE || job->is_between;' 'job->state == BATCH_IN_QUEUE;'
 mutant batch-ends-with-lines-unread batch_file batch_live.sh \
-	-- '	if (!is_news(file))' '	if (true || !is_news(file))'
-mutant batch-written-where-nobody-reads batch_journal batch_resume.sh \
+	-- '	if (!has_unread_change(file))' '	if (true || !has_unread_change(file))'
+mutant batch-written-to-an-unlinked-journal batch_journal batch_resume.sh \
 	-- '	if (!st.st_nlink)' '	if (false)'
 mutant batch-no-ticket-is-failure hardened_batch.sh \
-	-- 'if (r == -EDQUOT && batch_is_put_off(why.text))' 'if (false)'
+	-- 'if (r == -EDQUOT && observer) {' 'if (false) {'
 mutant batch-board-erased-by-a-row-less batch_board.sh \
 	-- 'text_addf(&text, "\r\033[%uA\033[J", show->rows_shown);' \
 	'text_addf(&text, "\r\033[%uA\033[J", show->rows_shown - 1);'
 mutant batch-folder-opened-with-all-rights hardened_batch.sh \
-	-- '	r = open_folder(&journal, why);' '	rights_as_user_end(); r = open_folder(&journal, why);'
+	-- '	r = journal_open_folder(&journal, why);' \
+	'	rights_as_user_end(); r = journal_open_folder(&journal, why);'
 
 echo "1..$number"
 [ "$missed" -eq 0 ]

@@ -1,5 +1,5 @@
 /*
- * What a test has written to a FILE, as text.  Included behind <cmocka.h>.
+ * What a test has written to a FILE, as text.  Included after <cmocka.h>.
  *
  *	page_begin -> …page.out… -> page_has… -> page_is | page_end
  */

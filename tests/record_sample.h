@@ -1,8 +1,8 @@
 /*
  * A record with a field of every kind, and the checksum of a record, computed here once more.
  *
- * Who includes this says before how large the arrays are that the two long ones are read into:
- * SAMPLE_EXTRA_SIZE for what is not known, SAMPLE_REST_SIZE for the rest of the line.
+ * A file that includes this first defines the sizes of the arrays for the two long fields:
+ * SAMPLE_EXTRA_SIZE for the unknown fields, SAMPLE_REST_SIZE for the rest of the line.
  */
 #ifndef GPULEASE_TESTS_RECORD_SAMPLE_H
 #define GPULEASE_TESTS_RECORD_SAMPLE_H

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "../gpulease/show.h"
+#include "show_accounting.h"
 #include "json_valid.h"
 #include "page.h"
 
@@ -114,7 +114,7 @@ static void a_share_counts_as_its_part_and_memory_as_a_whole(void **state)
 	assert_int_equal(row_of(4)->jobs, 1);
 }
 
-static void an_end_that_nobody_saw_is_between_two_times(void **state)
+static void an_unseen_end_lies_between_two_times(void **state)
 {
 	struct history_end end = ran(1, 1, 1, 5);
 
@@ -123,7 +123,7 @@ static void an_end_that_nobody_saw_is_between_two_times(void **state)
 	end.alive_ms = end.since_ms + HOUR_MS;
 	add(end);
 	check_hours(row_of(1), 100, 400);
-	/* nobody saw it at all */
+	/* it was never seen alive */
 	end.alive_ms = 0;
 	add(end);
 	check_hours(row_of(1), 100, 800);
@@ -151,7 +151,7 @@ static void only_what_lies_in_the_period_counts(void **state)
 	assert_int_equal(accounting_share(&sums, &sums.total), 3750);
 }
 
-static void what_has_no_time_is_a_job_without_gpu_time(void **state)
+static void a_job_without_times_has_no_gpu_time(void **state)
 {
 	struct history_end end = ran(1, 1, 0, 0);
 
@@ -175,7 +175,7 @@ static void what_has_no_time_is_a_job_without_gpu_time(void **state)
 	assert_int_equal(sums.count, 1);
 }
 
-static void what_runs_counts_up_to_now(void **state)
+static void a_running_job_counts_up_to_now(void **state)
 {
 	struct history_end end = ran(1, 1, 4, 10);
 
@@ -185,14 +185,14 @@ static void what_runs_counts_up_to_now(void **state)
 	assert_int_equal(accounting_add(&sums, &end, true), 0);
 	check_hours(row_of(1), 600, 600);
 	assert_int_equal(row_of(1)->running, 1);
-	/* but not where states are asked for: it has none yet */
+	/* a filter of states does not admit it: it has no state yet */
 	filter.states = 1u << END_UNKNOWN;
 	begin();
 	assert_int_equal(accounting_add(&sums, &end, true), 0);
 	assert_int_equal(sums.count, 0);
 }
 
-static void numbers_that_cannot_be_do_not_overflow(void **state)
+static void impossible_numbers_do_not_overflow(void **state)
 {
 	struct history_end end = ran(1, 1, 0, 1);
 
@@ -258,7 +258,7 @@ static void first_attempts_may_lie_before_the_period(void **state)
 	assert_int_equal(row_of(1)->attempts, 2);
 }
 
-static void who_used_most_comes_first(void **state)
+static void the_largest_use_comes_first(void **state)
 {
 	struct history_end unseen = ran(5, 6, 0, 9);
 
@@ -309,7 +309,7 @@ static void waits_have_a_mean_and_a_95th_percentile(void **state)
 	assert_int_equal(accounting_p95_wait_ms(&sums.total), -1);
 }
 
-static void utilization_is_weighed_by_gpu_time_where_it_is_known(void **state)
+static void utilization_is_weighted_by_gpu_time(void **state)
 {
 	struct history_end end = ran(1, 1, 0, 1);
 
@@ -361,7 +361,7 @@ static void the_period_begins_with_the_first_entry(void **state)
 	assert_int_equal(accounting_share(&sums, row_of(1)), 1562);
 }
 
-static void no_machine_no_share(void **state)
+static void without_known_gpus_there_is_no_share(void **state)
 {
 	(void)state;
 	begin();
@@ -412,7 +412,7 @@ static void every_filter_has_to_admit(void **state)
 	assert_false(ended_filter_admits(&filter, &end));
 }
 
-static void of_a_long_name_what_is_kept_counts(void **state)
+static void a_long_name_is_compared_as_it_was_recorded(void **state)
 {
 	static const char asked[] = "a-name-of-more-than-thirty-two-bytes";
 	struct history_end end = ran(1, 1000, 1, 2);
@@ -447,7 +447,7 @@ static void states_are_a_list(void **state)
 		assert_true(ended_states_parse(bad[i], &states, &why) < 0);
 		assert_int_equal(states, 4711);
 		assert_non_null(strstr(why.text,
-			"there are ended, finished, failed, cancelled, timed-out, oom, "
+			"the states are ended, finished, failed, cancelled, timed-out, oom, "
 			"preempted, lost"));
 	}
 }
@@ -471,7 +471,7 @@ static void fill(void)
 	accounting_finish(&sums);
 }
 
-static void sums_for_people(void **state)
+static void the_sums_are_a_table(void **state)
 {
 	struct page page;
 
@@ -489,10 +489,10 @@ static void sums_for_people(void **state)
 	accounting_finish(&sums);
 	page_begin(&page);
 	assert_int_equal(show_accounting(&sums, &plain, page.out), 0);
-	page_is(&page, "no such job has run\n");
+	page_is(&page, "no matching job has run\n");
 }
 
-static void sums_for_programs(void **state)
+static void the_sums_are_valid_json(void **state)
 {
 	static const char *const parts[] = { "\"gpulease-accounting/1\"", "\"gpus\": 4",
 		"\"since_unix_ms\": 1700000000000", "\"until_unix_ms\": 1700036000000",
@@ -525,7 +525,7 @@ static void sums_for_programs(void **state)
 	page_end(&page);
 }
 
-static void sums_for_spreadsheets(void **state)
+static void the_sums_are_lines_of_csv(void **state)
 {
 	struct page page;
 
@@ -548,28 +548,28 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(gpu_time_is_gpus_times_time),
 		TEST(a_share_counts_as_its_part_and_memory_as_a_whole),
-		TEST(an_end_that_nobody_saw_is_between_two_times),
+		TEST(an_unseen_end_lies_between_two_times),
 		TEST(only_what_lies_in_the_period_counts),
-		TEST(what_has_no_time_is_a_job_without_gpu_time),
-		TEST(what_runs_counts_up_to_now),
-		TEST(numbers_that_cannot_be_do_not_overflow),
+		TEST(a_job_without_times_has_no_gpu_time),
+		TEST(a_running_job_counts_up_to_now),
+		TEST(impossible_numbers_do_not_overflow),
 		TEST(a_job_counts_once_and_each_attempt_has_its_time),
 		TEST(first_attempts_may_lie_before_the_period),
-		TEST(who_used_most_comes_first),
+		TEST(the_largest_use_comes_first),
 		TEST(waits_have_a_mean_and_a_95th_percentile),
-		TEST(utilization_is_weighed_by_gpu_time_where_it_is_known),
+		TEST(utilization_is_weighted_by_gpu_time),
 		TEST(utilization_is_read_as_it_is_recorded),
 		TEST(the_period_begins_with_the_first_entry),
-		TEST(no_machine_no_share),
+		TEST(without_known_gpus_there_is_no_share),
 		TEST(every_filter_has_to_admit),
-		TEST(of_a_long_name_what_is_kept_counts),
+		TEST(a_long_name_is_compared_as_it_was_recorded),
 		TEST(states_are_a_list),
-		TEST(sums_for_people),
-		TEST(sums_for_programs),
-		TEST(sums_for_spreadsheets),
+		TEST(the_sums_are_a_table),
+		TEST(the_sums_are_valid_json),
+		TEST(the_sums_are_lines_of_csv),
 	};
 
-	/* the period is told in local time */
+	/* the period is in local time */
 	(void)setenv("TZ", "UTC", 1);
 	tzset();
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* What is shown of a batch: a line for each event, and the board. */
+/* The log lines, the summary and the board of a batch. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -7,7 +7,8 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "../gpulease/batch_board.h"
+#include "batch_board.h"
+#include "batch_report.h"
 #include "page.h"
 
 #define MINUTE_MS (60 * 1000LL)
@@ -33,7 +34,7 @@ static int teardown(void **state)
 
 #define BOARD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-/* One that is in the file; pointers to others become stale. */
+/* Adds a job with a line in the file; pointers to other jobs become invalid. */
 static struct batch_job *add(const char *name, const char *command)
 {
 	struct batch_job *job = batch_jobs_add(&jobs, 7, name, command);
@@ -85,7 +86,7 @@ static void tells(
 	char line[4096];
 	struct text text = TEXT_ON(line);
 
-	batch_line_of(event, job, &counts, 10, &text);
+	batch_report_event(event, job, &counts, 10, &text);
 	assert_string_equal(line, wanted);
 }
 
@@ -140,10 +141,6 @@ static void an_end_says_why(void **state)
 		{ BATCH_BY_LIMIT, 124, 2 * HOUR_MS, "", "ended: time limit after 2h00m" },
 		{ BATCH_BY_CANCEL, 143, 0, "", "ended: cancelled" },
 		{ BATCH_BY_CANCEL, 143, 5000, "bob", "ended: cancelled by bob after 5s" },
-		{ BATCH_BY_CANCEL, 143, 0, "its line says so",
-			"ended: cancelled: its line says so" },
-		{ BATCH_BY_CANCEL, 143, 0, "by its line",
-			"ended: cancelled by its line" },
 		{ BATCH_BY_PREEMPT, 143, 5000, "",
 			"ended: sent back for a job of higher priority after 5s" },
 		{ BATCH_NOT_RUN, 125, 0, "there are \033[1mtwo\n",
@@ -163,6 +160,22 @@ static void an_end_says_why(void **state)
 		(void)snprintf(
 			wanted, sizeof(wanted), "00:18:35 job 3 %s", cases[i].words);
 		tells(&event, NULL, wanted);
+	}
+}
+
+static void a_cancel_by_its_line_says_so(void **state)
+{
+	static const char *const texts[] = { "", "bob", "by its line in the file" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct batch_event event = event_of(BATCH_OVER);
+
+		event.cause = BATCH_BY_CANCEL;
+		event.is_by_line = true;
+		text_copy(event.text, sizeof(event.text), texts[i]);
+		tells(&event, NULL,
+			"00:18:35 job 3 ended: cancelled by its line in the file");
 	}
 }
 
@@ -196,7 +209,7 @@ static void an_end_has_the_report(void **state)
 		"utilization 0 %");
 }
 
-static void an_interrupted_one_is_no_failure(void **state)
+static void an_interrupted_job_is_not_a_failure(void **state)
 {
 	struct batch_event event = event_of(BATCH_OVER);
 
@@ -207,7 +220,7 @@ static void an_interrupted_one_is_no_failure(void **state)
 	tells(&event, NULL, "00:18:35 job 3 ended: interrupted after 5s");
 }
 
-static void a_dropped_one_says_so(void **state)
+static void a_dropped_job_says_so(void **state)
 {
 	struct batch_event event = event_of(BATCH_OVER);
 	struct batch_job *job;
@@ -222,7 +235,7 @@ static void a_dropped_one_says_so(void **state)
 	tells(&event, job, "00:18:35 job 3 dropped: done before");
 }
 
-static void an_attempt_says_what_comes_next(void **state)
+static void an_attempt_says_what_follows(void **state)
 {
 	struct batch_event event = event_of(BATCH_ATTEMPT);
 
@@ -246,7 +259,7 @@ static void an_attempt_says_what_comes_next(void **state)
 		"00:18:35 job 3 ended: time limit after 3s, goes back into the queue");
 }
 
-static void the_rest_is_short_or_nothing(void **state)
+static void other_events_are_short_or_not_shown(void **state)
 {
 	struct batch_event event = event_of(BATCH_MEMORY);
 
@@ -276,8 +289,8 @@ static void the_rest_is_short_or_nothing(void **state)
 	}
 }
 
-/* Names and commands, wherever they come from, reach no terminal as they are. */
-static void nothing_in_a_line_is_more_than_text(void **state)
+/* Names and commands never reach a terminal unescaped. */
+static void a_line_has_no_control_characters(void **state)
 {
 	struct batch_event event = event_of(BATCH_STARTED);
 
@@ -292,7 +305,7 @@ static void nothing_in_a_line_is_more_than_text(void **state)
 
 /* --- counts ------------------------------------------------------------------------ */
 
-static void the_summary_counts_them(void **state)
+static void the_summary_counts_the_jobs(void **state)
 {
 	static const struct {
 		struct batch_counts counts;
@@ -312,33 +325,34 @@ static void the_summary_counts_them(void **state)
 		char line[256];
 		struct text text = TEXT_ON(line);
 
-		batch_summary(&cases[i].counts, 3 * HOUR_MS + 5 * MINUTE_MS, &text);
+		batch_report_summary(
+			&cases[i].counts, 3 * HOUR_MS + 5 * MINUTE_MS, &text);
 		assert_string_equal(line, cases[i].words);
 	}
 }
 
-static void each_job_counts_where_it_stands(void **state)
+static void each_job_counts_in_its_section(void **state)
 {
 	struct batch_counts counts;
 
 	(void)state;
 	running("", "0", 0, 0);
 	running("", "0", 0, 0);
-	jobs.all[1].line = NULL; /* its line has gone, and it runs on */
+	jobs.all[1].line = NULL; /* its line was deleted, and it still runs */
 	waiting("a", NULL, 0);
 	waiting("b", NULL, 12);
 	waiting("c", NULL, 13);
 	jobs.all[4].line = NULL; /* being recalled */
 	(void)ended("", BATCH_ITSELF, 0);
 	ended("", BATCH_ITSELF, 0)->line = NULL;
-	ended("", BATCH_ITSELF, 0)->is_of_before = true;
+	ended("", BATCH_ITSELF, 0)->is_from_earlier = true;
 	(void)ended("", BATCH_ITSELF, 1);
 	(void)ended("", BATCH_BY_LIMIT, 124);
 	(void)ended("", BATCH_BY_CANCEL, 143);
 	ended("", BATCH_NOT_RUN, 0)->is_dropped = true;
 	(void)ended("", BATCH_ITSELF, 1);
 	jobs.all[12].line = NULL; /* of an earlier file */
-	jobs.all[12].is_of_before = true;
+	jobs.all[12].is_from_earlier = true;
 
 	counts = batch_count(&jobs);
 	assert_int_equal(counts.all, 11);
@@ -359,10 +373,10 @@ static void the_failures_have_their_logs(void **state)
 	(void)ended("y", BATCH_ITSELF, 0);
 	(void)ended("a\033b", BATCH_ITSELF, 3);
 	(void)ended("", BATCH_BY_LIMIT, 124);
-	ended("x", BATCH_ITSELF, 2)->is_of_before = true;
+	ended("x", BATCH_ITSELF, 2)->is_from_earlier = true;
 
 	page_begin(&page);
-	batch_failures_print(&jobs, "/d/jobs\033.logs", 3, page.out);
+	batch_report_failures(&jobs, "/d/jobs\033.logs", 3, page.out);
 	page_is(&page,
 		"failed: job 3 'a?b', exit status 3, log /d/jobs?.logs/3-a_b.log\n"
 		"failed: job 4, time limit, log /d/jobs?.logs/4-true.log\n"
@@ -374,7 +388,7 @@ static void lists(const char *lines)
 	struct page page;
 
 	page_begin(&page);
-	batch_failures_print(&jobs, "/d", 9, page.out);
+	batch_report_failures(&jobs, "/d", 9, page.out);
 	page_is(&page, lines);
 }
 
@@ -386,7 +400,7 @@ static void a_failure_is_listed_once(void **state)
 	(void)state;
 	(void)ended("x", BATCH_ITSELF, 2);
 	gone = ended("y", BATCH_ITSELF, 3);
-	gone->is_of_before = true;
+	gone->is_from_earlier = true;
 	gone->line = NULL;
 	lists("failed: job 1 'x', exit status 2, log /d/1-x.log\n");
 	lists("");
@@ -394,7 +408,7 @@ static void a_failure_is_listed_once(void **state)
 	gone->line = &any_line;
 	lists("failed earlier: job 2 'y', exit status 3, log /d/2-y.log\n");
 	lists("");
-	/* run again it fails again */
+	/* it runs again and fails again */
 	event.status = 4;
 	assert_int_equal(batch_jobs_apply(&jobs, &event), 0);
 	lists("failed: job 1 'x', exit status 4, log /d/1-x.log\n");
@@ -416,7 +430,7 @@ static void print(unsigned width, unsigned rows, FILE *out)
 
 	assert_non_null(order);
 	for (size_t i = 0; i < jobs.count; i++)
-		order[i] = jobs.count - i; /* the file has them the other way round */
+		order[i] = jobs.count - i; /* the file has them in reverse order */
 	batch_board_print(&board, &style, rows, out);
 	free(order);
 }
@@ -449,11 +463,11 @@ static void fill(void)
 	job->is_by_line = true;
 }
 
-static void it_shows_who_runs_who_waits_and_who_is_done(void **state)
+static void the_board_shows_jobs_that_run_wait_and_are_done(void **state)
 {
 	(void)state;
 	fill();
-	jobs.all[6].is_of_before = true;
+	jobs.all[6].is_from_earlier = true;
 	shows(0, 0,
 		"jobs.txt: 3 running, 3 waiting, 1 finished, 1 failed, 1 cancelled, of 9; "
 		"since 21:13:35\n"
@@ -468,10 +482,10 @@ static void it_shows_who_runs_who_waits_and_who_is_done(void **state)
 		"JOB  DONE  HOW                                TIME\n"
 		"  7  prep  ok, earlier                        12s\n"
 		"  8  x     out of GPU memory (exit status 1)  12s\n"
-		"  9  true  cancelled by bob                   12s\n");
+		"  9  true  cancelled by its line in the file  12s\n");
 }
 
-static void it_shows_what_is_asked_of_it(void **state)
+static void the_board_shows_what_is_under_way(void **state)
 {
 	const struct table_style style = { .width = 0 };
 	struct batch_board board = { .file = "-", .jobs = &jobs, .is_watching = true };
@@ -490,8 +504,8 @@ static void it_shows_what_is_asked_of_it(void **state)
 		       "since 00:00:00; stopping\n");
 }
 
-/* One that is to be tried again has no GPU meanwhile; its line may have gone. */
-static void between_two_attempts_it_waits(void **state)
+/* A job between two attempts has no GPU; its line may have been deleted. */
+static void between_two_attempts_a_job_waits(void **state)
 {
 	(void)state;
 	running("train", "", HOUR_MS, 2 * HOUR_MS);
@@ -520,7 +534,7 @@ static void between_two_attempts_it_waits(void **state)
 		"  1  train         7  for attempt 2: behind ticket 9\n");
 }
 
-static void who_comes_after_others_says_so(void **state)
+static void a_job_that_comes_after_others_says_so(void **state)
 {
 	struct batch_line line = { .attributes = { .after = "prep,2" } };
 	struct page page;
@@ -539,7 +553,7 @@ static void who_comes_after_others_says_so(void **state)
 	page_end(&page);
 }
 
-/* How many lines there are, each of at most @width columns. */
+/* Returns the number of lines; each has at most @width columns. */
 static unsigned lines_of(unsigned width, unsigned rows)
 {
 	struct page page;
@@ -560,7 +574,7 @@ static unsigned lines_of(unsigned width, unsigned rows)
 	return lines;
 }
 
-static void it_keeps_to_its_width_and_its_rows(void **state)
+static void the_board_keeps_to_its_width_and_rows(void **state)
 {
 	(void)state;
 	fill();
@@ -574,13 +588,13 @@ static void it_keeps_to_its_width_and_its_rows(void **state)
 	for (unsigned rows = 1; rows < 80; rows++)
 		if (lines_of(80, rows) > rows)
 			fail_msg("more than %u rows", rows);
-	/* what there is room for is used */
+	/* all room is used */
 	assert_int_equal(lines_of(80, 30), 30);
 	assert_int_equal(lines_of(80, 60), 49);
 	assert_int_equal(lines_of(80, 0), 1 + 4 + 22 + 22);
 }
 
-static void where_rows_are_few_each_part_has_some(void **state)
+static void few_rows_are_shared_by_all_sections(void **state)
 {
 	(void)state;
 	fill();
@@ -609,7 +623,7 @@ static void where_rows_are_few_each_part_has_some(void **state)
 		"since 21:13:35\n");
 }
 
-static void of_many_it_shows_some_and_says_how_many_more(void **state)
+static void many_jobs_are_cut_and_the_rest_is_counted(void **state)
 {
 	struct page page;
 
@@ -623,7 +637,7 @@ static void of_many_it_shows_some_and_says_how_many_more(void **state)
 	print(0, 0, page.out);
 	page_has(&page, "  \xe2\x80\xa6 and 9,970 more\n  JOB  DONE");
 	page_has(&page, "  \xe2\x80\xa6 and 11 more\n");
-	/* the first that wait, as the file has them; the last that are done, and all failures */
+	/* the first waiting jobs in the order of the file; all failures and the last jobs done */
 	page_has(&page, "WHY\n9991  python w.py");
 	page_has(&page, "\n9972  python w.py");
 	page_has_not(&page, "9971  python");
@@ -633,7 +647,7 @@ static void of_many_it_shows_some_and_says_how_many_more(void **state)
 	page_end(&page);
 }
 
-static void who_has_no_line_any_more_is_shown_while_it_runs(void **state)
+static void a_running_job_without_a_line_is_shown(void **state)
 {
 	const struct table_style style = { .width = 0 };
 	struct batch_board board = { .file = "f", .jobs = &jobs };
@@ -648,7 +662,7 @@ static void who_has_no_line_any_more_is_shown_while_it_runs(void **state)
 	page_has(&page, "orphan");
 	page_has_not(&page, "gone");
 	page_end(&page);
-	board.order = (uint64_t[]){ 1, 2, 99 }; /* nor twice, nor one that there is not */
+	board.order = (uint64_t[]){ 1, 2, 99 }; /* not twice, and not an unknown one */
 	board.order_count = 3;
 	page_begin(&page);
 	batch_board_print(&board, &style, 0, page.out);
@@ -657,7 +671,7 @@ static void who_has_no_line_any_more_is_shown_while_it_runs(void **state)
 		       "  1  orphan   0    <1s\n");
 }
 
-static void nothing_on_the_board_is_more_than_text(void **state)
+static void the_board_has_no_control_characters(void **state)
 {
 	struct page page;
 
@@ -675,7 +689,7 @@ static void nothing_on_the_board_is_more_than_text(void **state)
 	page_end(&page);
 }
 
-static void colours_are_there_where_they_are_wanted(void **state)
+static void colours_appear_when_wanted(void **state)
 {
 	const struct table_style style = { .has_colour = true };
 	struct batch_board board = { .file = "f", .jobs = &jobs };
@@ -698,26 +712,27 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOARD_TEST(a_start_has_its_gpus_and_its_command),
 		BOARD_TEST(an_end_says_why),
+		BOARD_TEST(a_cancel_by_its_line_says_so),
 		BOARD_TEST(an_end_has_the_report),
-		BOARD_TEST(an_interrupted_one_is_no_failure),
-		BOARD_TEST(a_dropped_one_says_so),
-		BOARD_TEST(an_attempt_says_what_comes_next),
-		BOARD_TEST(the_rest_is_short_or_nothing),
-		BOARD_TEST(nothing_in_a_line_is_more_than_text),
-		BOARD_TEST(the_summary_counts_them),
-		BOARD_TEST(each_job_counts_where_it_stands),
+		BOARD_TEST(an_interrupted_job_is_not_a_failure),
+		BOARD_TEST(a_dropped_job_says_so),
+		BOARD_TEST(an_attempt_says_what_follows),
+		BOARD_TEST(other_events_are_short_or_not_shown),
+		BOARD_TEST(a_line_has_no_control_characters),
+		BOARD_TEST(the_summary_counts_the_jobs),
+		BOARD_TEST(each_job_counts_in_its_section),
 		BOARD_TEST(the_failures_have_their_logs),
 		BOARD_TEST(a_failure_is_listed_once),
-		BOARD_TEST(it_shows_who_runs_who_waits_and_who_is_done),
-		BOARD_TEST(it_shows_what_is_asked_of_it),
-		BOARD_TEST(between_two_attempts_it_waits),
-		BOARD_TEST(who_comes_after_others_says_so),
-		BOARD_TEST(it_keeps_to_its_width_and_its_rows),
-		BOARD_TEST(where_rows_are_few_each_part_has_some),
-		BOARD_TEST(of_many_it_shows_some_and_says_how_many_more),
-		BOARD_TEST(who_has_no_line_any_more_is_shown_while_it_runs),
-		BOARD_TEST(nothing_on_the_board_is_more_than_text),
-		BOARD_TEST(colours_are_there_where_they_are_wanted),
+		BOARD_TEST(the_board_shows_jobs_that_run_wait_and_are_done),
+		BOARD_TEST(the_board_shows_what_is_under_way),
+		BOARD_TEST(between_two_attempts_a_job_waits),
+		BOARD_TEST(a_job_that_comes_after_others_says_so),
+		BOARD_TEST(the_board_keeps_to_its_width_and_rows),
+		BOARD_TEST(few_rows_are_shared_by_all_sections),
+		BOARD_TEST(many_jobs_are_cut_and_the_rest_is_counted),
+		BOARD_TEST(a_running_job_without_a_line_is_shown),
+		BOARD_TEST(the_board_has_no_control_characters),
+		BOARD_TEST(colours_appear_when_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Jobs of a batch in processes of their own: what they tell, and how they are ended. */
+/* The processes of the jobs of a batch: what they report, and how they are ended. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -13,9 +13,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "../gpulease/batch_child.h"
-#include "../gpulease/batch_member.h"
-#include "../gpulease/explain.h"
+#include "batch_child.h"
+#include "batch_member.h"
+#include "command_line.h"
+#include "launch.h"
+#include "privacy.h"
+#include "sampler.h"
 #include "scratch.h"
 
 #define GIVEN(what) (1u << BATCH_##what)
@@ -23,10 +26,10 @@
 /* One simulated GPU, and a journal in the folder of the test. */
 static struct settings defaults;
 static struct batch_journal journal;
-static struct batch_nursery nursery;
+static struct batch_launcher launcher;
 static char place[64];
 
-/* Those that were started and not waited for; where a test fails nobody else ends them. */
+/* Children that were not reaped yet; the teardown of a failed test ends them. */
 static pid_t children[4];
 
 static int setup(void **state)
@@ -46,12 +49,12 @@ static int setup(void **state)
 	memcpy(words, argv, sizeof(argv));
 	r = chdir(place);
 	if (r == 0)
-		r = cli_parse(words, &defaults, &why);
+		r = command_line_parse(words, &defaults, &why);
 	journal = BATCH_JOURNAL_NONE;
 	if (r == 0)
 		r = batch_journal_open("logs", &journal, &why);
-	nursery = (struct batch_nursery){ .defaults = &defaults, .journal = &journal };
-	(void)sigprocmask(SIG_SETMASK, NULL, &nursery.mask);
+	launcher = (struct batch_launcher){ .defaults = &defaults, .journal = &journal };
+	(void)sigprocmask(SIG_SETMASK, NULL, &launcher.mask);
 	return r;
 }
 
@@ -68,7 +71,7 @@ static int teardown(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-/* --- a job and what it has told ---------------------------------------------------- */
+/* --- a job and its events ---------------------------------------------------------- */
 
 enum { EVENTS_MAX = 16 };
 
@@ -90,13 +93,13 @@ static void start(struct told *told, uint64_t number, const char *command)
 	told->job.name = no_name;
 	told->job.command = (char *)command;
 	told->job.fd = -1;
-	assert_int_equal(batch_child_start(&nursery, &told->job), 0);
+	assert_int_equal(batch_child_start(&launcher, &told->job), 0);
 	assert_true(told->job.pid > 0 && told->job.fd >= 0);
 	assert_int_equal(told->job.state, BATCH_IN_QUEUE);
 	children[number % ARRAY_SIZE(children)] = told->job.pid;
 }
 
-/* The next event; NULL: it has ended. */
+/* Returns the next event; NULL: the job has ended. */
 static const struct batch_event *hear(struct told *told)
 {
 	struct pollfd poll_fd = { told->job.fd, POLLIN, 0 };
@@ -136,7 +139,7 @@ static void await(struct told *told)
 			children[i] = 0;
 }
 
-/* Until it has ended: its last event, NULL: it has told none. */
+/* Reads events until the job has ended; returns the last one, NULL if there was none. */
 static const struct batch_event *hear_out(struct told *told)
 {
 	while (hear(told))
@@ -173,7 +176,7 @@ static const char *content(const char *path)
 	return text;
 }
 
-/* How often the journal has this word for an event of job @number; the last goes to @ret. */
+/* Counts the events of this kind of job @number in the journal; sets *@ret to the last one. */
 static unsigned read_journal(const char *word, uint64_t number, struct batch_event *ret)
 {
 	autofree char *text = strdup(content("logs/journal.jsonl"));
@@ -254,15 +257,15 @@ static void assert_left_without_a_trace(const struct told *waiter)
 
 /* --- ends by itself ---------------------------------------------------------------- */
 
-static void a_job_tells_its_ticket_its_start_and_its_end(void **state)
+static void a_job_reports_its_ticket_its_start_and_its_end(void **state)
 {
 	struct told told = { .count = 0 };
 	const struct batch_event *end;
 	char link[PATH_MAX];
 
 	(void)state;
-	/* -D leads away from where it is known by a relative name */
-	defaults.chdir = "/";
+	/* -D changes to a folder from which the relative name is wrong */
+	defaults.environment.chdir = "/";
 	start(&told, 7, "echo said by it; echo $GPULEASE_GPUS");
 	end = hear_out(&told);
 	assert_non_null(end);
@@ -279,13 +282,13 @@ static void a_job_tells_its_ticket_its_start_and_its_end(void **state)
 	assert_false(end->is_interrupted);
 	assert_int_equal(count_in_journal("started", 7), 1);
 	assert_int_equal(count_in_journal("ended", 7), 1);
-	/* --log finds it by the id */
+	/* --log finds the log by the id */
 	(void)snprintf(link, sizeof(link), "gpulease/sim-1x8192/logs/%llu.log",
 		(unsigned long long)end->ticket);
 	assert_non_null(strstr(content(link), "said by it\n0\n"));
 }
 
-static void the_end_says_how_the_command_has_ended(void **state)
+static void the_end_says_how_the_command_ended(void **state)
 {
 	static const struct {
 		const char *command;
@@ -317,7 +320,7 @@ static void the_end_says_how_the_command_has_ended(void **state)
 	}
 }
 
-static void what_can_never_start_says_why(void **state)
+static void a_job_that_can_never_start_says_why(void **state)
 {
 	struct told told = { .count = 0 };
 	const struct batch_event *end;
@@ -335,7 +338,7 @@ static void what_can_never_start_says_why(void **state)
 	assert_null(find(&told, BATCH_STARTED));
 }
 
-static void lack_of_memory_is_tried_with_more(void **state)
+static void out_of_memory_is_retried_with_more(void **state)
 {
 	struct told told = { .count = 0 };
 	const struct batch_event *attempt, *end;
@@ -395,7 +398,7 @@ static void what_lack_of_memory_has_taught_is_kept_unless_the_line_was_changed(
 	}
 }
 
-static void what_was_tried_before_is_not_tried_once_more(void **state)
+static void used_up_retries_stay_used_up(void **state)
 {
 	struct told told = { .job = { .oom_count = 2 } };
 
@@ -413,7 +416,7 @@ static void what_was_tried_before_is_not_tried_once_more(void **state)
 
 /* --- ended by others --------------------------------------------------------------- */
 
-static void who_is_recalled_leaves_without_a_trace(void **state)
+static void a_recalled_job_leaves_without_a_trace(void **state)
 {
 	struct told holder = { .count = 0 }, waiter = { .count = 0 };
 
@@ -424,12 +427,12 @@ static void who_is_recalled_leaves_without_a_trace(void **state)
 	assert_true(waiter.job.is_recalled);
 	(void)hear_out(&waiter);
 	assert_left_without_a_trace(&waiter);
-	/* who runs already does not mind */
+	/* a recall does not concern a running job */
 	batch_child_recall(&holder.job);
 	let_go(&holder);
 }
 
-static void without_a_runner_who_waits_leaves_and_who_runs_goes_on(void **state)
+static void without_a_runner_a_waiting_job_leaves_and_a_running_one_goes_on(void **state)
 {
 	struct told holder = { .count = 0 }, waiter = { .count = 0 };
 
@@ -444,7 +447,7 @@ static void without_a_runner_who_waits_leaves_and_who_runs_goes_on(void **state)
 	assert_int_equal(count_in_journal("ended", 1), 1);
 }
 
-static void who_is_stopped_is_to_be_run_again(void **state)
+static void a_stopped_job_is_to_be_run_again(void **state)
 {
 	struct told holder = { .count = 0 }, waiter = { .count = 0 };
 	const struct batch_event *end;
@@ -463,7 +466,7 @@ static void who_is_stopped_is_to_be_run_again(void **state)
 	assert_int_equal(WTERMSIG(holder.wait_status), SIGTERM);
 }
 
-static void nothing_is_tried_again_once_the_runner_ends(void **state)
+static void nothing_is_retried_once_the_runner_ends(void **state)
 {
 	static const char stop = BATCH_STOP;
 	struct told told = { .count = 0 };
@@ -489,7 +492,7 @@ static void nothing_is_tried_again_once_the_runner_ends(void **state)
 	assert_null(find(&told, BATCH_ATTEMPT));
 }
 
-static void who_ends_well_all_the_same_is_done(void **state)
+static void a_stopped_job_that_ends_with_0_is_done(void **state)
 {
 	static const char stop = BATCH_STOP;
 	struct told told = { .count = 0 };
@@ -502,7 +505,7 @@ static void who_ends_well_all_the_same_is_done(void **state)
 	assert_exited(&told, 0);
 }
 
-static void without_a_word_of_the_runner_term_is_what_it_always_was(void **state)
+static void without_a_message_of_the_runner_term_ends_the_job(void **state)
 {
 	struct told holder = { .count = 0 }, waiter = { .count = 0 };
 
@@ -518,14 +521,14 @@ static void without_a_word_of_the_runner_term_is_what_it_always_was(void **state
 	assert_int_equal(WTERMSIG(holder.wait_status), SIGTERM);
 }
 
-static void who_has_outlived_its_runner_is_stopped_by_the_next(void **state)
+static void a_job_that_outlived_its_runner_is_stopped_by_the_next(void **state)
 {
 	struct told told = { .count = 0 };
 
 	(void)state;
 	start_holder(&told, 1);
 	close_fd(&told.job.fd);
-	/* as the next one finds it in the journal */
+	/* as the next runner finds it in the journal */
 	told.job = (struct batch_job){ .number = 1,
 		.state = BATCH_RUNNING,
 		.owner = find(&told, BATCH_STARTED)->owner,
@@ -537,7 +540,7 @@ static void who_has_outlived_its_runner_is_stopped_by_the_next(void **state)
 	assert_true(find_in_journal("ended", 1)->is_interrupted);
 }
 
-static void between_two_attempts_it_leaves_as_one_that_is_to_be_run_again(void **state)
+static void a_job_stopped_between_two_attempts_is_to_be_run_again(void **state)
 {
 	struct told told = { .count = 0 };
 	const struct batch_event *end;
@@ -545,7 +548,7 @@ static void between_two_attempts_it_leaves_as_one_that_is_to_be_run_again(void *
 	(void)state;
 	told.line.attributes =
 		(struct batch_attributes){ .given = GIVEN(FAIL_RETRIES), .retries = 5 };
-	/* it is tried again after some seconds */
+	/* the next attempt is some seconds away */
 	start(&told, 1, "exit 4");
 	(void)hear_until(&told, BATCH_ATTEMPT);
 	batch_child_stop(&told.job);
@@ -560,14 +563,14 @@ static void between_two_attempts_it_leaves_as_one_that_is_to_be_run_again(void *
 static void assert_cancels(uint64_t ticket)
 {
 	int status;
-	pid_t pid = batch_child_cancel(&nursery, &ticket, 1, 10000);
+	pid_t pid = batch_child_cancel(&launcher, &ticket, 1, 10000);
 
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 }
 
-static void who_is_cancelled_says_so_whether_it_runs_or_waits(void **state)
+static void a_cancelled_job_says_so_whether_it_runs_or_waits(void **state)
 {
 	struct told holder = { .count = 0 }, waiter = { .count = 0 };
 	const struct batch_event *end;
@@ -603,7 +606,7 @@ static bool lock_is_free(void)
 	return flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-static void only_who_has_not_started_holds_the_lock(void **state)
+static void only_jobs_that_have_not_started_hold_the_lock(void **state)
 {
 	struct told holder = { .count = 0 }, waiter = { .count = 0 };
 	struct batch_journal kept;
@@ -617,11 +620,14 @@ static void only_who_has_not_started_holds_the_lock(void **state)
 	assert_false(lock_is_free());
 	batch_child_recall(&waiter.job);
 	(void)hear_out(&waiter);
+	/* an exiting process closes its pipe before its lock */
+	for (int i = 0; i < 1000 && !lock_is_free(); i++)
+		(void)poll(NULL, 0, 10);
 	assert_true(lock_is_free());
 	let_go(&holder);
 }
 
-static void the_command_gets_nothing_of_the_runner(void **state)
+static void the_command_inherits_nothing_of_the_runner(void **state)
 {
 	struct told told = { .count = 0 };
 	autofd int fd = open("kept", O_RDWR | O_CREAT, 0600);
@@ -650,7 +656,7 @@ static void no_start_without_a_journal(void **state)
 	last = hear_out(&told);
 	close_fd(&journal.fd);
 	journal.fd = was;
-	/* nothing is wrong with it: it is put off */
+	/* the job itself is fine, so it is put off */
 	assert_exited(&told, 124);
 	assert_int_equal(last->kind, BATCH_WAITING);
 	assert_non_null(strstr(last->text, "journal of the batch: No space left"));
@@ -671,12 +677,14 @@ static void a_recall_at_the_last_moment_counts(void **state)
 	told.job.pid = fork();
 	if (told.job.pid == 0) {
 		struct launch launch = { .live_fd = -1 };
+		struct batch_member member = {
+			.number = 1, .runner_fd = ends[1], .journal_fd = -1, .lock_fd = -1
+		};
 
-		batch_member_begin(&(struct batch_member){ .number = 1,
-			.runner_fd = ends[1],
-			.journal_fd = -1,
-			.lock_fd = -1 });
-		_exit(batch_tell_started(&broker, &launch, 0) == -ECANCELED ? 0 : 1);
+		batch_member_begin(&member);
+		_exit(member.observer.starts(&member, &broker, &launch, 0) == -ECANCELED
+				? 0
+				: 1);
 	}
 	close_fd(&ends[0]);
 	close_fd(&ends[1]);
@@ -684,7 +692,7 @@ static void a_recall_at_the_last_moment_counts(void **state)
 	assert_exited(&told, 0);
 }
 
-static void memory_is_told_as_it_grows(void **state)
+static void memory_is_reported_as_it_grows(void **state)
 {
 	static const uint64_t peaks[] = { 0, 100, 300, 400, 555, 556, 556, 5000 };
 	static const uint64_t worth[] = { 300, 556, 5000 };
@@ -697,14 +705,16 @@ static void memory_is_told_as_it_grows(void **state)
 	told.job.fd = ends[0];
 	told.job.pid = fork();
 	if (told.job.pid == 0) {
-		batch_member_begin(&(struct batch_member){ .number = 3,
+		struct batch_member member = { .number = 3,
 			.runner_fd = ends[1],
 			.journal_fd = -1,
 			.lock_fd = -1,
-			.tells_memory = true });
+			.reports_memory = true };
+
+		batch_member_begin(&member);
 		for (size_t i = 0; i < ARRAY_SIZE(peaks); i++) {
 			sampler.gpus[0].peak_mib = peaks[i];
-			batch_tell_memory(&sampler);
+			member.observer.sampled(&member, &sampler);
 		}
 		_exit(0);
 	}
@@ -719,26 +729,26 @@ static void memory_is_told_as_it_grows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_job_tells_its_ticket_its_start_and_its_end),
-		TEST(the_end_says_how_the_command_has_ended),
-		TEST(what_can_never_start_says_why),
-		TEST(lack_of_memory_is_tried_with_more),
+		TEST(a_job_reports_its_ticket_its_start_and_its_end),
+		TEST(the_end_says_how_the_command_ended),
+		TEST(a_job_that_can_never_start_says_why),
+		TEST(out_of_memory_is_retried_with_more),
 		TEST(what_lack_of_memory_has_taught_is_kept_unless_the_line_was_changed),
-		TEST(what_was_tried_before_is_not_tried_once_more),
-		TEST(who_is_recalled_leaves_without_a_trace),
-		TEST(without_a_runner_who_waits_leaves_and_who_runs_goes_on),
-		TEST(who_is_stopped_is_to_be_run_again),
-		TEST(nothing_is_tried_again_once_the_runner_ends),
-		TEST(who_ends_well_all_the_same_is_done),
-		TEST(without_a_word_of_the_runner_term_is_what_it_always_was),
-		TEST(who_has_outlived_its_runner_is_stopped_by_the_next),
-		TEST(between_two_attempts_it_leaves_as_one_that_is_to_be_run_again),
-		TEST(who_is_cancelled_says_so_whether_it_runs_or_waits),
-		TEST(only_who_has_not_started_holds_the_lock),
-		TEST(the_command_gets_nothing_of_the_runner),
+		TEST(used_up_retries_stay_used_up),
+		TEST(a_recalled_job_leaves_without_a_trace),
+		TEST(without_a_runner_a_waiting_job_leaves_and_a_running_one_goes_on),
+		TEST(a_stopped_job_is_to_be_run_again),
+		TEST(nothing_is_retried_once_the_runner_ends),
+		TEST(a_stopped_job_that_ends_with_0_is_done),
+		TEST(without_a_message_of_the_runner_term_ends_the_job),
+		TEST(a_job_that_outlived_its_runner_is_stopped_by_the_next),
+		TEST(a_job_stopped_between_two_attempts_is_to_be_run_again),
+		TEST(a_cancelled_job_says_so_whether_it_runs_or_waits),
+		TEST(only_jobs_that_have_not_started_hold_the_lock),
+		TEST(the_command_inherits_nothing_of_the_runner),
 		TEST(no_start_without_a_journal),
 		TEST(a_recall_at_the_last_moment_counts),
-		TEST(memory_is_told_as_it_grows),
+		TEST(memory_is_reported_as_it_grows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <cmocka.h>
 
-#include "../gpulease/batch_event.h"
+#include "batch_event.h"
 
 static char line[BATCH_EVENT_SIZE];
 
@@ -65,7 +65,7 @@ static void an_event_is_one_line_of_json(void **state)
 		"\"vram_mib\": 2500, \"limit_ms\": 60000, \"waited_ms\": 12}\n");
 }
 
-static void what_is_not_known_is_left_out_but_the_status_never_is(void **state)
+static void unknown_members_are_left_out_but_not_the_status(void **state)
 {
 	struct batch_event event = BATCH_EVENT_OF(BATCH_OVER, 1);
 
@@ -83,7 +83,7 @@ static void what_is_not_known_is_left_out_but_the_status_never_is(void **state)
 	assert_string_equal(written(&event), "{\"event\": \"seen\", \"job\": 1}\n");
 }
 
-/* All that any event can have. */
+/* An event with all members set. */
 static struct batch_event full(enum batch_event_kind kind, enum batch_cause cause)
 {
 	struct batch_event event = started();
@@ -108,7 +108,7 @@ static struct batch_event full(enum batch_event_kind kind, enum batch_cause caus
 	return event;
 }
 
-static void every_event_reads_as_it_was_written(void **state)
+static void every_event_is_read_as_it_was_written(void **state)
 {
 	char first[BATCH_EVENT_SIZE];
 
@@ -125,7 +125,7 @@ static void every_event_reads_as_it_was_written(void **state)
 		}
 }
 
-static void what_was_read_is_what_was_meant(void **state)
+static void members_get_the_values_of_the_line(void **state)
 {
 	struct batch_event in = full(BATCH_OVER, BATCH_BY_LIMIT);
 	struct batch_event out = parsed(written(&in));
@@ -139,7 +139,7 @@ static void what_was_read_is_what_was_meant(void **state)
 	assert_int_equal(out.peak_mib, 1999);
 	assert_true(out.is_interrupted);
 	assert_string_equal(out.text, in.text);
-	assert_string_equal(out.command, ""); /* only "seen" has it */
+	assert_string_equal(out.command, ""); /* only "seen" has a command */
 	in = full(BATCH_SEEN, BATCH_ITSELF);
 	out = parsed(written(&in));
 	assert_int_equal(out.key, UINT64_C(0xfedcba9876543210));
@@ -151,7 +151,7 @@ static void what_was_read_is_what_was_meant(void **state)
 	assert_string_equal(out.boot, in.boot);
 }
 
-static void a_word_stands_for_every_kind(void **state)
+static void every_kind_has_a_word(void **state)
 {
 	(void)state;
 	for (unsigned i = BATCH_SEEN; i < BATCH_KINDS; i++)
@@ -165,7 +165,7 @@ static void a_word_stands_for_every_kind(void **state)
 		     batch_event_is_kept(BATCH_EVENT_NONE));
 }
 
-static void what_it_does_not_know_is_skipped(void **state)
+static void unknown_members_and_events_are_skipped(void **state)
 {
 	static const char *const cases[] = {
 		"{\"event\": \"note\", \"job\": 5, \"later\": [1, {\"a\": \"]\"}, [[]]]}",
@@ -191,7 +191,7 @@ static void what_it_does_not_know_is_skipped(void **state)
 		BATCH_ITSELF);
 }
 
-static void what_is_no_event_is_refused(void **state)
+static void a_line_that_is_not_an_event_is_refused(void **state)
 {
 	static const char *const cases[] = {
 		"",
@@ -248,7 +248,7 @@ static void what_is_no_event_is_refused(void **state)
 	}
 }
 
-static void texts_come_out_fit_for_a_terminal(void **state)
+static void texts_are_printable(void **state)
 {
 	static const struct {
 		const char *in, *out;
@@ -275,7 +275,7 @@ static void texts_come_out_fit_for_a_terminal(void **state)
 	}
 }
 
-static void what_a_terminal_would_obey_is_escaped(void **state)
+static void control_characters_are_escaped(void **state)
 {
 	struct batch_event event = BATCH_EVENT_OF(BATCH_NOTE, 0);
 
@@ -298,7 +298,7 @@ static void a_long_text_ends_after_a_whole_character(void **state)
 	assert_int_equal(event.name[61], '7');
 }
 
-static void no_room_is_noticed(void **state)
+static void a_buffer_too_small_is_noticed(void **state)
 {
 	struct batch_event event = started();
 	char small[40];
@@ -309,7 +309,7 @@ static void no_room_is_noticed(void **state)
 	assert_true(text.cut);
 }
 
-static void the_longest_event_has_room(void **state)
+static void the_longest_event_fits(void **state)
 {
 	struct batch_event event = full(BATCH_SEEN, BATCH_ITSELF);
 
@@ -327,10 +327,10 @@ static int collect(void *arg, uint64_t number)
 	return number == 77 ? -E2BIG : 0;
 }
 
-static void numbers_in_a_row_are_ranges(void **state)
+static void consecutive_numbers_become_ranges(void **state)
 {
 	static const struct {
-		uint64_t numbers[8]; /* to the first 0 */
+		uint64_t numbers[8]; /* ends with a 0 */
 		const char *list;
 	} cases[] = {
 		{ { 0 }, "" },
@@ -358,7 +358,7 @@ static void numbers_in_a_row_are_ranges(void **state)
 	}
 }
 
-static void the_last_number_may_be_known_too_late(void **state)
+static void the_last_number_may_be_ended_by_a_0(void **state)
 {
 	char list[64];
 	struct text out = TEXT_ON(list);
@@ -372,7 +372,7 @@ static void the_last_number_may_be_known_too_late(void **state)
 	assert_string_equal(list, "1-2");
 }
 
-static void what_is_no_list_is_refused_before_a_number_is_taken(void **state)
+static void a_bad_list_is_refused_before_any_number_is_added(void **state)
 {
 	static const char *const cases[] = { ",", "1,", ",1", "1,,2", "0", "1-0", "3-2",
 		"1-", "-1", "1-2-3", "a", "1 ", "18446744073709551616", "1,2x" };
@@ -389,7 +389,7 @@ static void what_is_no_list_is_refused_before_a_number_is_taken(void **state)
 	}
 }
 
-static void a_list_without_end_is_left_when_asked_to(void **state)
+static void an_endless_list_stops_when_asked_to(void **state)
 {
 	static const char list[] = "76-18446744073709551615,5";
 	char seen[64];
@@ -405,21 +405,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_is_one_line_of_json),
-		cmocka_unit_test(what_is_not_known_is_left_out_but_the_status_never_is),
-		cmocka_unit_test(every_event_reads_as_it_was_written),
-		cmocka_unit_test(what_was_read_is_what_was_meant),
-		cmocka_unit_test(a_word_stands_for_every_kind),
-		cmocka_unit_test(what_it_does_not_know_is_skipped),
-		cmocka_unit_test(what_is_no_event_is_refused),
-		cmocka_unit_test(texts_come_out_fit_for_a_terminal),
-		cmocka_unit_test(what_a_terminal_would_obey_is_escaped),
+		cmocka_unit_test(unknown_members_are_left_out_but_not_the_status),
+		cmocka_unit_test(every_event_is_read_as_it_was_written),
+		cmocka_unit_test(members_get_the_values_of_the_line),
+		cmocka_unit_test(every_kind_has_a_word),
+		cmocka_unit_test(unknown_members_and_events_are_skipped),
+		cmocka_unit_test(a_line_that_is_not_an_event_is_refused),
+		cmocka_unit_test(texts_are_printable),
+		cmocka_unit_test(control_characters_are_escaped),
 		cmocka_unit_test(a_long_text_ends_after_a_whole_character),
-		cmocka_unit_test(no_room_is_noticed),
-		cmocka_unit_test(the_longest_event_has_room),
-		cmocka_unit_test(numbers_in_a_row_are_ranges),
-		cmocka_unit_test(the_last_number_may_be_known_too_late),
-		cmocka_unit_test(what_is_no_list_is_refused_before_a_number_is_taken),
-		cmocka_unit_test(a_list_without_end_is_left_when_asked_to),
+		cmocka_unit_test(a_buffer_too_small_is_noticed),
+		cmocka_unit_test(the_longest_event_fits),
+		cmocka_unit_test(consecutive_numbers_become_ranges),
+		cmocka_unit_test(the_last_number_may_be_ended_by_a_0),
+		cmocka_unit_test(a_bad_list_is_refused_before_any_number_is_added),
+		cmocka_unit_test(an_endless_list_stops_when_asked_to),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* A jobs file that changes: when it is read again, and what of it. */
+/* A jobs file that changes: when it is read again, and which lines count. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -8,8 +8,8 @@
 #include <sys/inotify.h>
 #include <cmocka.h>
 
-#include "../gpulease/batch_file.h"
-#include "../gpulease/batch_list.h"
+#include "batch_file.h"
+#include "batch_list.h"
 #include "clock.h"
 #include "scratch.h"
 
@@ -26,7 +26,7 @@ int __wrap_inotify_init1(int flags)
 	return -1;
 }
 
-/* What somebody else does while the file is being looked at. */
+/* What another process does while the file is being looked at. */
 static void (*meanwhile)(void);
 
 char *__real_realpath(const char *name, char *out);
@@ -42,7 +42,7 @@ char *__wrap_realpath(const char *name, char *out)
 	return __real_realpath(name, out);
 }
 
-static int64_t ahead_ms; /* of the time that it is */
+static int64_t ahead_ms; /* how much the clock is ahead */
 
 int64_t __real_clock_real_ms(void);
 int64_t __wrap_clock_real_ms(void);
@@ -84,7 +84,7 @@ static void put(const char *name, const char *text)
 	assert_int_equal(scratch_write(scratch, name, text), 0);
 }
 
-/* As if nobody had written for a minute. */
+/* Makes the file as old as if it was not written for a minute. */
 static void age(const char *name)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = 0 } };
@@ -162,7 +162,7 @@ static bool is_awake(void)
 	return count && poll(fds, count, 0) == 1;
 }
 
-/* It is woken by an event and finds @text at once. */
+/* An event wakes the test, and the file has @text at once. */
 static void finds_at_once(const char *text)
 {
 	assert_true(is_awake());
@@ -170,7 +170,7 @@ static void finds_at_once(const char *text)
 	has(text);
 }
 
-/* It goes to sleep until a moment, at which it wakes. */
+/* Waits until the next deadline of the file. */
 static void sleeps(void)
 {
 	int64_t wake_ms = batch_file_wake_ms(&file);
@@ -189,7 +189,7 @@ static void has_nothing_to_wait_for(void)
 
 /* --- changes ----------------------------------------------------------------------- */
 
-static void it_is_read_at_once_when_it_was_written_and_closed(void **state)
+static void a_file_is_read_at_once_when_its_writer_closes_it(void **state)
 {
 	(void)state;
 	begin("a\n");
@@ -204,7 +204,7 @@ static void it_is_read_at_once_when_it_was_written_and_closed(void **state)
 	has_nothing_to_wait_for();
 }
 
-static void it_is_read_at_once_when_another_takes_its_place(void **state)
+static void a_file_is_read_at_once_when_it_is_replaced(void **state)
 {
 	(void)state;
 	begin("a\n");
@@ -216,13 +216,13 @@ static void it_is_read_at_once_when_another_takes_its_place(void **state)
 		move("new", "jobs.txt");
 		finds_at_once(text);
 	}
-	/* the one that is in its place now is watched, too */
+	/* the file that replaced it is watched, too */
 	append("jobs.txt", "c\n");
 	finds_at_once("b2\nc\n");
 	has_nothing_to_wait_for();
 }
 
-static void it_is_not_read_while_somebody_writes_it(void **state)
+static void a_file_is_not_read_while_it_is_written(void **state)
 {
 	autofd int fd = -1;
 
@@ -243,7 +243,7 @@ static void it_is_not_read_while_somebody_writes_it(void **state)
 	has("c\n");
 }
 
-static void what_is_closed_while_it_waits_for_quiet_is_read_at_once(void **state)
+static void a_close_ends_the_wait_for_quiet(void **state)
 {
 	int fd;
 
@@ -264,7 +264,7 @@ static void truncate_it(void)
 	assert_int_equal(ftruncate(writer, 0), 0);
 }
 
-static void who_begins_to_write_while_it_is_read_is_waited_for(void **state)
+static void a_write_during_a_read_is_waited_for(void **state)
 {
 	(void)state;
 	begin("a\n");
@@ -278,7 +278,7 @@ static void who_begins_to_write_while_it_is_read_is_waited_for(void **state)
 	finds_at_once("c\n");
 }
 
-static void what_says_the_same_has_not_changed(void **state)
+static void a_file_with_the_same_text_has_not_changed(void **state)
 {
 	(void)state;
 	begin("a\n");
@@ -292,7 +292,7 @@ static void what_says_the_same_has_not_changed(void **state)
 	assert_int_equal(step(), 0);
 }
 
-static void other_files_in_the_folder_are_nothing_to_it(void **state)
+static void other_files_in_the_folder_do_not_count(void **state)
 {
 	int fd;
 
@@ -302,12 +302,12 @@ static void other_files_in_the_folder_are_nothing_to_it(void **state)
 	put("jobs", "x\n");
 	assert_int_equal(step(), 0);
 	assert_true(batch_file_wake_ms(&file) == INT64_MAX);
-	/* it is not even woken while one of them is written */
+	/* writes to them do not even cause a wakeup */
 	fd = open_to_append("jobs");
 	add(fd, "y\n");
 	assert_false(is_awake());
 	(void)close(fd);
-	/* nor is it read for their sake while somebody writes it */
+	/* nor do they cause a read while the file is being written */
 	fd = open_to_append("jobs.txt");
 	add(fd, "b\n");
 	put("jobs", "z\n");
@@ -318,14 +318,14 @@ static void other_files_in_the_folder_are_nothing_to_it(void **state)
 
 /* --- the last line ----------------------------------------------------------------- */
 
-static void a_last_line_without_its_end_counts_later(void **state)
+static void a_last_line_without_newline_counts_later(void **state)
 {
 	(void)state;
 	begin("a\n");
 	append("jobs.txt", "b\nhalf");
 	finds_at_once("a\nb\n");
 	sleeps();
-	assert_int_equal(step(), 0); /* by the file's own time it is still young */
+	assert_int_equal(step(), 0); /* its mtime is still recent */
 	has("a\nb\n");
 	ahead_ms = BATCH_QUIET_MS;
 	sleeps();
@@ -334,7 +334,7 @@ static void a_last_line_without_its_end_counts_later(void **state)
 	has_nothing_to_wait_for();
 }
 
-static void an_old_file_has_its_last_line_at_once(void **state)
+static void in_an_old_file_the_last_line_counts_at_once(void **state)
 {
 	(void)state;
 	begin("a\nb");
@@ -342,13 +342,13 @@ static void an_old_file_has_its_last_line_at_once(void **state)
 	has_nothing_to_wait_for();
 }
 
-static void a_young_one_has_it_at_first_too(void **state)
+static void at_the_first_read_the_last_line_counts(void **state)
 {
 	(void)state;
 	put("jobs.txt", "only");
 	begin_with(path);
 	has("only");
-	/* and keeps it, whoever looks again before a second is over */
+	/* and it keeps counting when the file is looked at again within a second */
 	append("jobs.txt", "");
 	now_ms++;
 	assert_int_equal(step(), 0);
@@ -357,7 +357,7 @@ static void a_young_one_has_it_at_first_too(void **state)
 	finds_at_once("only one\n");
 }
 
-static void an_empty_file_is_no_error(void **state)
+static void an_empty_file_is_not_an_error(void **state)
 {
 	(void)state;
 	begin("");
@@ -370,7 +370,7 @@ static void an_empty_file_is_no_error(void **state)
 
 /* --- gone, and back ---------------------------------------------------------------- */
 
-static void gone_it_is_after_a_second_and_told_once(void **state)
+static void a_missing_file_is_reported_after_a_second_and_once(void **state)
 {
 	(void)state;
 	begin("a\n");
@@ -390,7 +390,7 @@ static void gone_it_is_after_a_second_and_told_once(void **state)
 	assert_int_equal(step(), -ENOENT);
 }
 
-static void removed_and_made_anew_it_was_never_gone(void **state)
+static void a_file_removed_and_created_again_was_never_missing(void **state)
 {
 	(void)state;
 	begin("a\n");
@@ -398,7 +398,7 @@ static void removed_and_made_anew_it_was_never_gone(void **state)
 	assert_int_equal(step(), 0);
 	put("jobs.txt", "a\nb\n");
 	finds_at_once("a\nb\n");
-	/* renamed to a backup and made anew */
+	/* renamed to a backup and created again */
 	move("jobs.txt", "jobs.txt~");
 	assert_int_equal(step(), 0);
 	put("jobs.txt", "c\n");
@@ -406,7 +406,7 @@ static void removed_and_made_anew_it_was_never_gone(void **state)
 	has_nothing_to_wait_for();
 }
 
-static void made_anew_it_is_read_when_it_is_full(void **state)
+static void a_new_file_is_read_when_it_is_complete(void **state)
 {
 	int fd;
 
@@ -423,7 +423,7 @@ static void made_anew_it_is_read_when_it_is_full(void **state)
 	finds_at_once("b\n");
 }
 
-static void a_folder_that_is_moved_away_leaves_a_timer(void **state)
+static void after_a_move_of_the_folder_the_timer_works(void **state)
 {
 	char inside[160];
 
@@ -503,16 +503,16 @@ static void refuses(const char *name, int error, const char *words)
 		fail_msg("%s", why.text);
 }
 
-static void what_is_no_regular_file_is_refused(void **state)
+static void a_file_that_is_not_regular_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(mkfifoat(scratch->dirfd, "jobs.txt", 0600), 0);
-	refuses(path, -EINVAL, "is no regular file");
-	refuses(scratch->path, -EINVAL, "is no regular file");
-	refuses("/dev/null", -EINVAL, "'-' reads from a pipe");
+	refuses(path, -EINVAL, "is not a regular file");
+	refuses(scratch->path, -EINVAL, "is not a regular file");
+	refuses("/dev/null", -EINVAL, "'-' reads standard input");
 }
 
-static void what_is_not_there_is_refused(void **state)
+static void a_missing_file_is_refused(void **state)
 {
 	(void)state;
 	refuses(path, -ENOENT, "No such file");
@@ -520,7 +520,7 @@ static void what_is_not_there_is_refused(void **state)
 	refuses("/proc/1/no/such/file", -ENOENT, "cannot read");
 }
 
-static void too_big_a_file_is_refused(void **state)
+static void a_file_that_is_too_large_is_refused(void **state)
 {
 	autofd int fd = -1;
 
@@ -533,7 +533,7 @@ static void too_big_a_file_is_refused(void **state)
 	begin_with(path);
 }
 
-static void what_cannot_be_read_any_more_is_told_once(void **state)
+static void a_file_that_becomes_unreadable_is_reported_once(void **state)
 {
 	autofd int fd = -1;
 
@@ -549,7 +549,7 @@ static void what_cannot_be_read_any_more_is_told_once(void **state)
 	assert_int_equal(step(), 0);
 	sleeps();
 	assert_int_equal(step(), 0);
-	/* another error is another thing */
+	/* another error is reported as well */
 	gone("jobs.txt");
 	assert_int_equal(mkfifoat(scratch->dirfd, "jobs.txt", 0600), 0);
 	now_ms += 2 * BATCH_QUIET_MS;
@@ -563,7 +563,7 @@ static void what_cannot_be_read_any_more_is_told_once(void **state)
 	finds_at_once("a\nb\n");
 }
 
-static void it_is_only_read(void **state)
+static void the_file_is_only_read(void **state)
 {
 	struct stat before, after;
 
@@ -583,7 +583,7 @@ static void it_is_only_read(void **state)
 
 /* --- without inotify --------------------------------------------------------------- */
 
-static void without_inotify_it_is_looked_at_every_second(void **state)
+static void without_inotify_the_file_is_checked_every_second(void **state)
 {
 	(void)state;
 	has_no_inotify = true;
@@ -595,7 +595,7 @@ static void without_inotify_it_is_looked_at_every_second(void **state)
 	assert_int_equal(step(), 0); /* not before its time */
 	has("a\n");
 	sleeps();
-	assert_int_equal(step(), 0); /* somebody may still be writing */
+	assert_int_equal(step(), 0); /* it may still be written */
 	has("a\n");
 	sleeps();
 	assert_int_equal(step(), 1);
@@ -616,57 +616,57 @@ static void without_inotify_it_is_looked_at_every_second(void **state)
 	sleeps();
 }
 
-/* --- behind ------------------------------------------------------------------------ */
+/* --- has_more ---------------------------------------------------------------------- */
 
-static bool is_behind(void)
+static bool has_more(void)
 {
-	return batch_file_is_behind(&file, now_ms);
+	return batch_file_has_more(&file, now_ms);
 }
 
-static void behind_it_is_until_what_is_there_was_read(void **state)
+static void a_file_has_more_until_all_of_it_was_read(void **state)
 {
 	autofd int fd = -1;
 
 	(void)state;
 	begin("a\n");
-	assert_false(is_behind());
+	assert_false(has_more());
 	fd = open_to_append("jobs.txt");
 	add(fd, "b\n");
-	assert_true(is_behind()); /* before anybody has heard of it */
+	assert_true(has_more()); /* before any event was read */
 	assert_int_equal(step(), 0);
-	assert_true(is_behind()); /* while it is waited for that it is quiet */
+	assert_true(has_more()); /* while the wait for quiet lasts */
 	sleeps();
 	assert_int_equal(step(), 1);
-	assert_false(is_behind());
+	assert_false(has_more());
 	add(fd, "half");
 	assert_int_equal(step(), 0);
 	sleeps();
 	assert_int_equal(step(), 0);
-	assert_true(is_behind());
+	assert_true(has_more());
 	ahead_ms = BATCH_QUIET_MS;
 	sleeps();
 	assert_int_equal(step(), 1);
-	assert_false(is_behind());
+	assert_false(has_more());
 	has_nothing_to_wait_for();
 }
 
-static void without_inotify_it_is_behind_until_it_was_read_too(void **state)
+static void without_inotify_it_has_more_until_it_was_read(void **state)
 {
 	(void)state;
 	has_no_inotify = true;
 	begin("a\n");
-	assert_false(is_behind());
+	assert_false(has_more());
 	append("jobs.txt", "b\n");
-	assert_true(is_behind());
+	assert_true(has_more());
 	sleeps();
 	assert_int_equal(step(), 0);
-	assert_true(is_behind());
+	assert_true(has_more());
 	sleeps();
 	assert_int_equal(step(), 1);
-	assert_false(is_behind());
+	assert_false(has_more());
 }
 
-static void what_was_told_is_waited_for_no_longer(void **state)
+static void a_reported_error_is_not_waited_for(void **state)
 {
 	autofd int fd = -1;
 
@@ -674,28 +674,28 @@ static void what_was_told_is_waited_for_no_longer(void **state)
 	begin("a\n");
 	fd = open_to_append("jobs.txt");
 	assert_int_equal(ftruncate(fd, BATCH_FILE_MAX + 1), 0);
-	assert_true(is_behind());
+	assert_true(has_more());
 	assert_int_equal(step(), 0);
 	sleeps();
 	assert_int_equal(step(), -EFBIG);
-	assert_false(is_behind());
-	/* it is mended */
+	assert_false(has_more());
+	/* the file is correct again */
 	assert_int_equal(ftruncate(fd, 2), 0);
-	assert_true(is_behind());
+	assert_true(has_more());
 	assert_int_equal(step(), 0);
 	sleeps();
 	assert_int_equal(step(), 0);
-	assert_false(is_behind());
+	assert_false(has_more());
 	gone("jobs.txt");
-	assert_true(is_behind());
+	assert_true(has_more());
 	assert_int_equal(step(), 0);
-	assert_true(is_behind());
+	assert_true(has_more());
 	sleeps();
 	assert_int_equal(step(), -ENOENT);
-	assert_false(is_behind());
+	assert_false(has_more());
 }
 
-static void mended_it_is_behind_without_inotify_too(void **state)
+static void a_mended_file_has_more_without_inotify_too(void **state)
 {
 	autofd int fd = -1;
 
@@ -706,19 +706,19 @@ static void mended_it_is_behind_without_inotify_too(void **state)
 	assert_int_equal(ftruncate(fd, BATCH_FILE_MAX + 1), 0);
 	sleeps();
 	assert_int_equal(step(), -EFBIG);
-	assert_false(is_behind());
+	assert_false(has_more());
 	assert_int_equal(ftruncate(fd, 0), 0);
-	assert_true(is_behind());
+	assert_true(has_more());
 	sleeps();
-	assert_int_equal(step(), 0); /* somebody may still be writing */
-	assert_true(is_behind());
+	assert_int_equal(step(), 0); /* it may still be written */
+	assert_true(has_more());
 	sleeps();
 	assert_int_equal(step(), 1);
 	has("");
-	assert_false(is_behind());
+	assert_false(has_more());
 }
 
-static void what_nobody_has_said_is_found_out(void **state)
+static void a_change_without_an_event_is_found(void **state)
 {
 	char inside[160];
 
@@ -731,13 +731,13 @@ static void what_nobody_has_said_is_found_out(void **state)
 	begin_with(inside);
 	move("outer", "old");
 	has_nothing_to_wait_for();
-	assert_true(is_behind());
+	assert_true(has_more());
 	sleeps();
 	assert_int_equal(step(), 0);
-	assert_true(is_behind());
+	assert_true(has_more());
 	sleeps();
 	assert_int_equal(step(), -ENOENT);
-	assert_false(is_behind());
+	assert_false(has_more());
 }
 
 /* --- standard input ---------------------------------------------------------------- */
@@ -772,7 +772,7 @@ static void a_pipe_is_read_line_by_line(void **state)
 {
 	int *fd = *state;
 
-	begin_with("-"); /* nothing is there, and nobody is waited for */
+	begin_with("-"); /* nothing is there, and nothing is waited for */
 	has("");
 	assert_false(is_awake());
 	assert_true(batch_file_wake_ms(&file) == INT64_MAX);
@@ -785,16 +785,16 @@ static void a_pipe_is_read_line_by_line(void **state)
 	add(*fd, "\nc");
 	finds_at_once("a\nhalf\n");
 	assert_false(file.is_at_end);
-	assert_true(is_behind());
+	assert_true(has_more());
 	close_fd(fd);
 	finds_at_once("a\nhalf\nc");
 	assert_true(file.is_at_end);
-	assert_false(is_behind());
+	assert_false(has_more());
 	assert_int_equal(step(), 0);
 	assert_false(is_awake());
 }
 
-static void a_pipe_that_ends_with_a_whole_line_says_so(void **state)
+static void the_end_of_a_pipe_after_a_whole_line_is_noticed(void **state)
 {
 	int *fd = *state;
 
@@ -808,7 +808,7 @@ static void a_pipe_that_ends_with_a_whole_line_says_so(void **state)
 	has("a\n");
 }
 
-static void standard_input_stays_as_it_was(void **state)
+static void standard_input_stays_blocking(void **state)
 {
 	int *fd = *state, flags = fcntl(STDIN_FILENO, F_GETFL);
 
@@ -840,37 +840,37 @@ static void too_much_from_a_pipe_is_an_error_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FILE_TEST(it_is_read_at_once_when_it_was_written_and_closed),
-		FILE_TEST(it_is_read_at_once_when_another_takes_its_place),
-		FILE_TEST(it_is_not_read_while_somebody_writes_it),
-		FILE_TEST(what_is_closed_while_it_waits_for_quiet_is_read_at_once),
-		FILE_TEST(who_begins_to_write_while_it_is_read_is_waited_for),
-		FILE_TEST(what_says_the_same_has_not_changed),
-		FILE_TEST(other_files_in_the_folder_are_nothing_to_it),
-		FILE_TEST(a_last_line_without_its_end_counts_later),
-		FILE_TEST(an_old_file_has_its_last_line_at_once),
-		FILE_TEST(a_young_one_has_it_at_first_too),
-		FILE_TEST(an_empty_file_is_no_error),
-		FILE_TEST(gone_it_is_after_a_second_and_told_once),
-		FILE_TEST(removed_and_made_anew_it_was_never_gone),
-		FILE_TEST(made_anew_it_is_read_when_it_is_full),
-		FILE_TEST(a_folder_that_is_moved_away_leaves_a_timer),
+		FILE_TEST(a_file_is_read_at_once_when_its_writer_closes_it),
+		FILE_TEST(a_file_is_read_at_once_when_it_is_replaced),
+		FILE_TEST(a_file_is_not_read_while_it_is_written),
+		FILE_TEST(a_close_ends_the_wait_for_quiet),
+		FILE_TEST(a_write_during_a_read_is_waited_for),
+		FILE_TEST(a_file_with_the_same_text_has_not_changed),
+		FILE_TEST(other_files_in_the_folder_do_not_count),
+		FILE_TEST(a_last_line_without_newline_counts_later),
+		FILE_TEST(in_an_old_file_the_last_line_counts_at_once),
+		FILE_TEST(at_the_first_read_the_last_line_counts),
+		FILE_TEST(an_empty_file_is_not_an_error),
+		FILE_TEST(a_missing_file_is_reported_after_a_second_and_once),
+		FILE_TEST(a_file_removed_and_created_again_was_never_missing),
+		FILE_TEST(a_new_file_is_read_when_it_is_complete),
+		FILE_TEST(after_a_move_of_the_folder_the_timer_works),
 		FILE_TEST(links_are_followed),
 		FILE_TEST(a_second_name_of_the_file_is_watched),
-		FILE_TEST(what_is_no_regular_file_is_refused),
-		FILE_TEST(what_is_not_there_is_refused),
-		FILE_TEST(too_big_a_file_is_refused),
-		FILE_TEST(what_cannot_be_read_any_more_is_told_once),
-		FILE_TEST(it_is_only_read),
-		FILE_TEST(without_inotify_it_is_looked_at_every_second),
-		FILE_TEST(behind_it_is_until_what_is_there_was_read),
-		FILE_TEST(without_inotify_it_is_behind_until_it_was_read_too),
-		FILE_TEST(what_was_told_is_waited_for_no_longer),
-		FILE_TEST(mended_it_is_behind_without_inotify_too),
-		FILE_TEST(what_nobody_has_said_is_found_out),
+		FILE_TEST(a_file_that_is_not_regular_is_refused),
+		FILE_TEST(a_missing_file_is_refused),
+		FILE_TEST(a_file_that_is_too_large_is_refused),
+		FILE_TEST(a_file_that_becomes_unreadable_is_reported_once),
+		FILE_TEST(the_file_is_only_read),
+		FILE_TEST(without_inotify_the_file_is_checked_every_second),
+		FILE_TEST(a_file_has_more_until_all_of_it_was_read),
+		FILE_TEST(without_inotify_it_has_more_until_it_was_read),
+		FILE_TEST(a_reported_error_is_not_waited_for),
+		FILE_TEST(a_mended_file_has_more_without_inotify_too),
+		FILE_TEST(a_change_without_an_event_is_found),
 		PIPE_TEST(a_pipe_is_read_line_by_line),
-		PIPE_TEST(a_pipe_that_ends_with_a_whole_line_says_so),
-		PIPE_TEST(standard_input_stays_as_it_was),
+		PIPE_TEST(the_end_of_a_pipe_after_a_whole_line_is_noticed),
+		PIPE_TEST(standard_input_stays_blocking),
 		PIPE_TEST(too_much_from_a_pipe_is_an_error_once),
 	};
 

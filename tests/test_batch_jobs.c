@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <cmocka.h>
 
-#include "../gpulease/batch_jobs.h"
+#include "batch_jobs.h"
 
 static struct batch_jobs jobs;
 
@@ -78,7 +78,7 @@ static void a_job_gets_the_next_number(void **state)
 	assert_null(batch_jobs_find(&jobs, 2));
 }
 
-static void events_of_nobody_are_refused(void **state)
+static void events_of_unknown_jobs_are_refused(void **state)
 {
 	(void)state;
 	seen(1);
@@ -180,7 +180,8 @@ static void between_two_attempts_it_runs_without_a_gpu(void **state)
 	job->is_recalled = true;
 	apply("{\"event\": \"started\", \"job\": 1, \"attempt\": 4, \"gpus\": \"1\"}");
 	assert_false(job->is_between);
-	assert_false(job->is_recalled); /* when it waits again it may be once more */
+	assert_false(
+		job->is_recalled); /* when the job waits again it may be recalled again */
 	assert_string_equal(job->gpus, "1");
 	assert_int_equal(job->cause, BATCH_ITSELF);
 	apply("{\"event\": \"attempt\", \"job\": 1, \"status\": 1}");
@@ -212,14 +213,14 @@ static void an_interrupted_job_is_new_again_and_keeps_what_it_has_learned(void *
 	assert_false(batch_is_finished(job) || batch_is_failed(job));
 }
 
-static void one_that_has_ended_may_start_again(void **state)
+static void an_ended_job_may_start_again(void **state)
 {
 	struct batch_job *job = seen(1);
 
 	(void)state;
 	apply("{\"event\": \"ended\", \"at\": 7, \"job\": 1, \"status\": 9, \"cause\": "
 	      "\"limit\", \"peak_mib\": 5, \"busy_mean\": 1, \"ran_ms\": 6}");
-	job->is_of_before = true;
+	job->is_from_earlier = true;
 	apply("{\"event\": \"started\", \"job\": 1, \"attempt\": 1}");
 	assert_int_equal(job->state, BATCH_RUNNING);
 	assert_int_equal(job->status, 0);
@@ -228,7 +229,7 @@ static void one_that_has_ended_may_start_again(void **state)
 	assert_int_equal(job->ran_ms, 0);
 	assert_int_equal(job->peak_mib, 0);
 	assert_int_equal(job->busy_mean, -1);
-	assert_false(job->is_of_before);
+	assert_false(job->is_from_earlier);
 }
 
 static void a_line_that_cancels_its_job_is_noted_by_the_end_and_by_the_runner(
@@ -291,12 +292,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_job_gets_the_next_number),
-		TEST(events_of_nobody_are_refused),
+		TEST(events_of_unknown_jobs_are_refused),
 		TEST(a_list_replaces_the_last_one),
 		TEST(a_job_waits_runs_and_ends),
 		TEST(between_two_attempts_it_runs_without_a_gpu),
 		TEST(an_interrupted_job_is_new_again_and_keeps_what_it_has_learned),
-		TEST(one_that_has_ended_may_start_again),
+		TEST(an_ended_job_may_start_again),
 		TEST(a_line_that_cancels_its_job_is_noted_by_the_end_and_by_the_runner),
 		TEST(ends_count_by_their_cause),
 	};

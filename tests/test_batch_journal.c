@@ -14,7 +14,8 @@
 #include <sys/wait.h>
 #include <cmocka.h>
 
-#include "../gpulease/batch_journal.h"
+#include "batch_load.h"
+#include "batch_log.h"
 #include "fdio.h"
 #include "scratch.h"
 
@@ -76,7 +77,7 @@ static unsigned mode_of(const struct scratch *s, const char *name)
 	return st.st_mode & 07777;
 }
 
-static void what_is_made_is_the_users_alone(void **state)
+static void new_files_are_for_the_user_alone(void **state)
 {
 	struct batch_journal journal;
 	mode_t mask = umask(0);
@@ -92,7 +93,7 @@ static void what_is_made_is_the_users_alone(void **state)
 	batch_journal_release(&journal);
 }
 
-static void what_was_appended_is_read(void **state)
+static void appended_events_are_read(void **state)
 {
 	struct batch_event event = BATCH_EVENT_OF(BATCH_SEEN, 1);
 	struct batch_journal journal;
@@ -119,11 +120,11 @@ static void what_was_appended_is_read(void **state)
 	assert_int_equal(loaded.jobs.count, 3);
 	assert_string_equal(loaded.jobs.all[0].command, "true");
 	assert_int_equal(loaded.jobs.all[0].state, BATCH_ENDED);
-	assert_true(loaded.jobs.all[0].is_of_before);
+	assert_true(loaded.jobs.all[0].is_from_earlier);
 	assert_true(loaded.jobs.all[0].is_in_list);
 	assert_false(loaded.jobs.all[1].is_in_list);
 	assert_int_equal(loaded.jobs.all[2].state, BATCH_RUNNING);
-	assert_false(loaded.jobs.all[2].is_of_before);
+	assert_false(loaded.jobs.all[2].is_from_earlier);
 	assert_int_equal(loaded.count, 2);
 	assert_int_equal(loaded.list[0], 3);
 	assert_int_equal(loaded.list[1], 1);
@@ -131,7 +132,7 @@ static void what_was_appended_is_read(void **state)
 	batch_journal_release(&journal);
 }
 
-static void a_list_of_none_is_a_list(void **state)
+static void an_empty_list_is_a_list(void **state)
 {
 	struct batch_journal journal;
 	struct loaded loaded;
@@ -148,7 +149,7 @@ static void a_list_of_none_is_a_list(void **state)
 	batch_journal_release(&journal);
 }
 
-static void a_line_that_is_no_whole_one_is_skipped_and_followed_by_a_newline(void **state)
+static void an_incomplete_line_is_skipped_and_followed_by_a_newline(void **state)
 {
 	struct batch_journal journal;
 	struct loaded loaded;
@@ -172,7 +173,7 @@ static void a_line_that_is_no_whole_one_is_skipped_and_followed_by_a_newline(voi
 	batch_journal_release(&journal);
 }
 
-static void what_cannot_be_is_skipped_and_counted(void **state)
+static void impossible_events_are_skipped_and_counted(void **state)
 {
 	struct batch_journal journal;
 	struct loaded loaded;
@@ -195,8 +196,8 @@ static void what_cannot_be_is_skipped_and_counted(void **state)
 	batch_journal_release(&journal);
 }
 
-/* Else those that run would be started a second time. */
-static void a_damaged_line_does_not_take_those_behind_it_along(void **state)
+/* Otherwise running jobs would be started a second time. */
+static void a_damaged_line_does_not_spoil_later_ones(void **state)
 {
 	struct batch_journal journal;
 	struct loaded loaded;
@@ -218,7 +219,7 @@ static void a_damaged_line_does_not_take_those_behind_it_along(void **state)
 	batch_journal_release(&journal);
 }
 
-static void long_lists_are_read_and_longer_lines_are_not(void **state)
+static void long_lists_are_read_and_longer_lines_skipped(void **state)
 {
 	enum { JOBS = 60000, LINE = 3 * 1024 * 1024 };
 	static const char note[] = "{\"event\": \"note\"}\n";
@@ -231,7 +232,7 @@ static void long_lists_are_read_and_longer_lines_are_not(void **state)
 
 	assert_non_null(line);
 	open_in(*state, &journal);
-	/* the end of a line is no line, even where it looks like one */
+	/* the end of a line is not a line, even if it looks like one */
 	memset(line, ' ', LINE);
 	line[0] = 'x';
 	memcpy(line + LINE - strlen(note), note, strlen(note));
@@ -284,12 +285,12 @@ static void hear(void *arg, const struct batch_event *event)
 	assert_int_equal(event->job, ++heard);
 }
 
-/* What others append behind what was read, each line once. */
-static void it_is_read_on_from_where_it_was_read(void **state)
+/* What other processes append after what was read; each line comes once. */
+static void reading_goes_on_where_it_stopped(void **state)
 {
 	static const struct {
 		const char *lines;
-		unsigned heard; /* events behind it */
+		unsigned heard; /* events after it */
 	} cases[] = {
 		{ "", 2 },
 		{ "{\"event\": \"started\", \"job\": 3}\nno line\n"
@@ -324,7 +325,7 @@ static void it_is_read_on_from_where_it_was_read(void **state)
 	batch_journal_release(&journal);
 }
 
-static void a_new_one_is_begun_and_the_old_one_kept(void **state)
+static void a_new_journal_is_begun_and_the_old_one_kept(void **state)
 {
 	struct batch_journal journal;
 	struct loaded loaded;
@@ -343,7 +344,7 @@ static void a_new_one_is_begun_and_the_old_one_kept(void **state)
 	batch_journal_release(&journal);
 }
 
-static void a_full_disk_is_told(void **state)
+static void a_full_disk_is_reported(void **state)
 {
 	struct batch_journal journal;
 	struct batch_event event = BATCH_EVENT_OF(BATCH_SEEN, 1);
@@ -365,7 +366,7 @@ static void a_full_disk_is_told(void **state)
 	batch_journal_release(&journal);
 }
 
-static void what_nobody_can_read_any_more_is_not_written(void **state)
+static void a_removed_journal_is_not_written_to(void **state)
 {
 	const struct scratch *s = *state;
 	struct batch_journal journal;
@@ -381,7 +382,7 @@ static void what_nobody_can_read_any_more_is_not_written(void **state)
 
 /* --- the lock ---------------------------------------------------------------------- */
 
-static void a_second_runner_is_told_who_has_it(void **state)
+static void a_second_runner_learns_which_process_holds_the_lock(void **state)
 {
 	struct batch_journal journal, other;
 	char pid[32];
@@ -396,7 +397,7 @@ static void a_second_runner_is_told_who_has_it(void **state)
 	batch_journal_release(&journal);
 }
 
-/* Waiting takes no time here; after so many waits the holder lets go, and has when they end. */
+/* Waiting takes no time here: after so many waits the holder closes the lock. */
 static int holder_fd;
 static unsigned waits_to_release;
 static int64_t now_ms;
@@ -423,7 +424,7 @@ int64_t __wrap_clock_boot_ms(void)
 	return now_ms;
 }
 
-/* A child that lets go of the lock that it was born with when it is told to. */
+/* A child that closes the inherited lock when the pipe says so. */
 static pid_t start_holder(const struct batch_journal *journal, int *ret_release)
 {
 	int pipe_fds[2];
@@ -457,7 +458,7 @@ static pid_t dead_pid(void)
 	return pid;
 }
 
-static void jobs_of_one_who_was_killed_are_waited_for(void **state)
+static void jobs_of_a_killed_runner_are_waited_for(void **state)
 {
 	struct scratch *s = *state;
 	struct batch_journal journal, other;
@@ -483,8 +484,8 @@ static void jobs_of_one_who_was_killed_are_waited_for(void **state)
 	batch_journal_release(&other);
 }
 
-/* One that was killed, and that its parent has not waited for, works on nothing any more. */
-static void who_has_ended_and_was_not_waited_for_is_not_believed(void **state)
+/* A killed runner that was not reaped yet (a zombie) does no work. */
+static void a_zombie_in_the_lock_file_is_not_believed(void **state)
 {
 	struct scratch *s = *state;
 	struct batch_journal journal, other;
@@ -510,7 +511,7 @@ static void who_has_ended_and_was_not_waited_for_is_not_believed(void **state)
 	assert_int_equal(waitpid(zombie, NULL, 0), zombie);
 }
 
-static void whatever_stands_in_the_lock_file_it_is_taken(void **state)
+static void the_lock_is_taken_with_any_text_in_its_file(void **state)
 {
 	static const char *const texts[] = {
 		"", "x", "1", "1 2", "-1 5\n", "0 0\n", "99999999999999999999 1\n",
@@ -529,7 +530,7 @@ static void whatever_stands_in_the_lock_file_it_is_taken(void **state)
 	}
 }
 
-static void what_is_no_file_is_not_opened(void **state)
+static void only_regular_files_are_opened(void **state)
 {
 	static const char *const names[] = { "f/lock", "f/journal.jsonl" };
 	struct scratch *s = *state;
@@ -594,7 +595,7 @@ static void logs_are_named_after_what_runs(void **state)
 	}
 }
 
-static void a_log_is_begun_and_gone_on_with(void **state)
+static void a_log_is_begun_and_continued(void **state)
 {
 	struct scratch *s = *state;
 	struct batch_journal journal;
@@ -621,7 +622,7 @@ static void a_log_is_begun_and_gone_on_with(void **state)
 	batch_journal_release(&journal);
 }
 
-static void a_log_is_no_link(void **state)
+static void a_log_is_never_a_link(void **state)
 {
 	struct scratch *s = *state;
 	struct batch_journal journal;
@@ -642,13 +643,13 @@ static void a_log_of_another_user_is_not_written_to(void **state)
 	int fd;
 
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 	open_in(s, &journal);
 	fd = batch_log_open(&journal, 1, "n", "true", true, path);
 	assert_true(fd >= 0);
 	assert_int_equal(fchown(fd, 61184, (gid_t)-1), 0);
 	assert_int_equal(close(fd), 0);
-	/* however empty it is */
+	/* even if it is empty */
 	assert_int_equal(batch_log_open(&journal, 1, "n", "true", false, path), -EPERM);
 	fd = batch_log_open(&journal, 1, "n", "true", true, path);
 	assert_true(fd >= 0);
@@ -665,7 +666,7 @@ static void a_file_of_the_folder_is_replaced_at_once(void **state)
 
 	open_in(s, &journal);
 	assert_int_equal(batch_folder_write(&journal, "status.txt", "one\n", 4), 0);
-	/* as somebody who was killed leaves it */
+	/* as a killed runner leaves it */
 	assert_int_equal(scratch_write(s, "f/status.txt.new", "rest"), 0);
 	assert_int_equal(batch_folder_write(&journal, "status.txt", "2\n", 2), 0);
 	assert_string_equal(content(s, "f/status.txt"), "2\n");
@@ -676,27 +677,26 @@ static void a_file_of_the_folder_is_replaced_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCRATCH_TEST(what_is_made_is_the_users_alone),
-		SCRATCH_TEST(what_was_appended_is_read),
-		SCRATCH_TEST(a_list_of_none_is_a_list),
-		SCRATCH_TEST(
-			a_line_that_is_no_whole_one_is_skipped_and_followed_by_a_newline),
-		SCRATCH_TEST(what_cannot_be_is_skipped_and_counted),
-		SCRATCH_TEST(a_damaged_line_does_not_take_those_behind_it_along),
-		SCRATCH_TEST(long_lists_are_read_and_longer_lines_are_not),
+		SCRATCH_TEST(new_files_are_for_the_user_alone),
+		SCRATCH_TEST(appended_events_are_read),
+		SCRATCH_TEST(an_empty_list_is_a_list),
+		SCRATCH_TEST(an_incomplete_line_is_skipped_and_followed_by_a_newline),
+		SCRATCH_TEST(impossible_events_are_skipped_and_counted),
+		SCRATCH_TEST(a_damaged_line_does_not_spoil_later_ones),
+		SCRATCH_TEST(long_lists_are_read_and_longer_lines_skipped),
 		SCRATCH_TEST(a_journal_that_is_too_large_is_refused),
-		SCRATCH_TEST(it_is_read_on_from_where_it_was_read),
-		SCRATCH_TEST(a_new_one_is_begun_and_the_old_one_kept),
-		SCRATCH_TEST(a_full_disk_is_told),
-		SCRATCH_TEST(what_nobody_can_read_any_more_is_not_written),
-		SCRATCH_TEST(a_second_runner_is_told_who_has_it),
-		SCRATCH_TEST(jobs_of_one_who_was_killed_are_waited_for),
-		SCRATCH_TEST(who_has_ended_and_was_not_waited_for_is_not_believed),
-		SCRATCH_TEST(whatever_stands_in_the_lock_file_it_is_taken),
-		SCRATCH_TEST(what_is_no_file_is_not_opened),
+		SCRATCH_TEST(reading_goes_on_where_it_stopped),
+		SCRATCH_TEST(a_new_journal_is_begun_and_the_old_one_kept),
+		SCRATCH_TEST(a_full_disk_is_reported),
+		SCRATCH_TEST(a_removed_journal_is_not_written_to),
+		SCRATCH_TEST(a_second_runner_learns_which_process_holds_the_lock),
+		SCRATCH_TEST(jobs_of_a_killed_runner_are_waited_for),
+		SCRATCH_TEST(a_zombie_in_the_lock_file_is_not_believed),
+		SCRATCH_TEST(the_lock_is_taken_with_any_text_in_its_file),
+		SCRATCH_TEST(only_regular_files_are_opened),
 		cmocka_unit_test(logs_are_named_after_what_runs),
-		SCRATCH_TEST(a_log_is_begun_and_gone_on_with),
-		SCRATCH_TEST(a_log_is_no_link),
+		SCRATCH_TEST(a_log_is_begun_and_continued),
+		SCRATCH_TEST(a_log_is_never_a_link),
 		SCRATCH_TEST(a_log_of_another_user_is_not_written_to),
 		SCRATCH_TEST(a_file_of_the_folder_is_replaced_at_once),
 	};

@@ -1,4 +1,4 @@
-/* Jobs files: what lines say, which are refused, and lines that are written. */
+/* Jobs files: lines that are read, refused and written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <cmocka.h>
 
-#include "../gpulease/batch_attributes.h"
+#include "batch_attributes.h"
 
 static struct batch_list list;
 static struct why why;
@@ -24,7 +24,7 @@ static int parse(enum batch_format format, const char *text)
 	return parse_bytes(format, text, strlen(text));
 }
 
-/* Each line as "[attributes] command", one behind the other. */
+/* Writes each line as "[attributes] command", one after the other. */
 static void show(struct text *out)
 {
 	for (size_t i = 0; i < list.count; i++) {
@@ -131,25 +131,26 @@ static void a_line_that_is_wrong_is_named_with_what_is_allowed(void **state)
 {
 	static const struct row rows[] = {
 		{ "a\n\n[gpu=2] b",
-			"line 3: 'gpu' is no attribute; there are gpus, vram, "
+			"line 3: 'gpu' is not an attribute; the attributes are gpus, vram, "
 			"timeout, retries, fail-retries, priority, allow, "
 			"after, after-ok, name, conda, setup, cancel (" },
-		{ "[g=2] b", "'g' is no attribute" },
-		{ "a \\", "it ends in a backslash; a command stands on one line" },
-		{ "b\na \\\\\\\n c", "line 2: it ends in a backslash" },
-		{ "[gpuss=2] b", "'gpuss' is no attribute" },
-		{ "[gpus=2 =3] b", "'' is no attribute" },
+		{ "[g=2] b", "'g' is not an attribute" },
+		{ "a \\", "it ends with a backslash; a command has to be on one line" },
+		{ "b\na \\\\\\\n c", "line 2: it ends with a backslash" },
+		{ "[gpuss=2] b", "'gpuss' is not an attribute" },
+		{ "[gpus=2 =3] b", "'' is not an attribute" },
 		{ "[ a = b ] && c", "write test" },
-		{ "[gpus=3x] a", "gpus: '3x' is not a number of GPUs; write one from 0" },
+		{ "[gpus=3x] a",
+			"gpus: '3x' is not a number of GPUs; write a number from 0" },
 		{ "[gpus=129] a", "too many" },
 		{ "[gpus=1.5] a", "write 1 or 2" },
 		{ "[gpus=] a", "gpus: '' is not" },
-		{ "[gpus] a", "gpus wants a value; write gpus=2" },
-		{ "[gpus =2] a", "gpus wants a value" },
+		{ "[gpus] a", "gpus needs a value; write gpus=2" },
+		{ "[gpus =2] a", "gpus needs a value" },
 		{ "[cancel=yes] a", "cancel takes no value" },
 		{ "[gpus=2 gpus=2] a", "gpus is given twice" },
 		{ "[cancel cancel] a", "cancel is given twice" },
-		{ "[gpus=2, vram=3] a", "gpus: '2,' ends with a comma; blanks" },
+		{ "[gpus=2, vram=3] a", "gpus: '2,' ends with a comma; write blanks" },
 		{ "[gpus=2,vram=3] a", "gpus: '2,vram=3' is not" },
 		{ "[vram=0] a", "vram: '0'" },
 		{ "[vram=2x] a", "vram: '2x' is not a size" },
@@ -160,7 +161,7 @@ static void a_line_that_is_wrong_is_named_with_what_is_allowed(void **state)
 		{ "[priority=1000001] a", "priority: '1000001' is not a priority" },
 		{ "[allow=x] a", "allow: 'x' is not a GPU" },
 		{ "[allow=3-1] a", "the wrong way round" },
-		{ "[name=] a", "name: there is nothing behind it" },
+		{ "[name=] a", "name: the value is empty" },
 		{ "[name=12] a", "name: '12' is a number" },
 		{ "[name=a,b] a", "name: 'a,b' has a comma" },
 		{ "[name=' a'] a", "begins or ends with a blank" },
@@ -168,21 +169,21 @@ static void a_line_that_is_wrong_is_named_with_what_is_allowed(void **state)
 		{ "[name=a1234567890123456789012345678901234567890123456789012345678901"
 		  "23] a",
 			"\xe2\x80\xa6' is too long; a name has" },
-		{ "[conda=\"\"] a", "conda: there is nothing" },
-		{ "[name=\"a] a", "name: the quote before 'a] a' has no end" },
-		{ "[name='a'b] a", "name: 'a' goes on behind the quote" },
-		{ "[gpus=2", "the attributes have no end; write ]" },
-		{ "[name='a'", "the attributes have no end" },
-		{ "[gpus=2]", "there is no command behind" },
-		{ "[gpus=2] \t\r\r", "there is no command behind" },
-		{ "[]", "there is no command behind" },
+		{ "[conda=\"\"] a", "conda: the value is empty" },
+		{ "[name=\"a] a", "name: the quote before 'a] a' is not closed" },
+		{ "[name='a'b] a", "name: 'a' continues after the closing quote" },
+		{ "[gpus=2", "the attributes are not closed; write ]" },
+		{ "[name='a'", "the attributes are not closed" },
+		{ "[gpus=2]", "there is no command after" },
+		{ "[gpus=2] \t\r\r", "there is no command after" },
+		{ "[]", "there is no command after" },
 	};
 
 	(void)state;
 	check_all(BATCH_LINES, rows, ARRAY_SIZE(rows), check_refused);
 }
 
-static void a_table_is_told_from_lines_that_are_wrong(void **state)
+static void a_table_is_distinguished_from_wrong_lines(void **state)
 {
 	(void)state;
 	assert_int_equal(parse(BATCH_LINES, "# x\nPriority,script,a,b,c\n1,a.sh,,,"),
@@ -192,15 +193,15 @@ static void a_table_is_told_from_lines_that_are_wrong(void **state)
 	assert_null(list.lines);
 }
 
-static void who_comes_after_nobody_or_in_a_circle_is_named(void **state)
+static void unknown_names_and_cycles_are_reported(void **state)
 {
 	static const struct row rows[] = {
 		{ "[after=0] a", "after: '0' is not the number of a job" },
 		{ "[after=4294967296] a", "after: '4294967296' is not the number" },
 		{ "[after=99999999999999999999] a", "is not the number" },
-		{ "[after=3,,4] a", "after: '3,,4' has a comma too many" },
-		{ "[after=',3'] a", "has a comma too many" },
-		{ "[after=] a", "after: there is nothing" },
+		{ "[after=3,,4] a", "after: '3,,4' has one comma too many" },
+		{ "[after=',3'] a", "has one comma too many" },
+		{ "[after=] a", "after: the value is empty" },
 		{ "a\n[after=b] c\n", "line 2: it comes after 'b', and no line has" },
 		{ "[after-ok=3,b] c\n", "it comes after 'b', and no line has" },
 		{ "[name=bb] a\n[after=b] c\n", "it comes after 'b'" },
@@ -217,7 +218,7 @@ static void who_comes_after_nobody_or_in_a_circle_is_named(void **state)
 	check_all(BATCH_LINES, rows, ARRAY_SIZE(rows), check_refused);
 }
 
-static void names_may_meet_again_without_a_circle(void **state)
+static void names_may_meet_again_without_a_cycle(void **state)
 {
 	(void)state;
 	assert_int_equal(parse(BATCH_LINES, "[name=d after=b,c] x\n[name=b after=a] x\n"
@@ -293,20 +294,20 @@ static void a_list_may_have_so_many_lines_and_no_more(void **state)
 	assert_int_equal(list.count, BATCH_LINES_MAX);
 	text[size + 1] = 'a';
 	assert_int_equal(parse_bytes(BATCH_LINES, text, size + 3), -EINVAL);
-	assert_string_equal(why.text,
-		"jobs.txt, line 100002: that is one too many; there may be 100000 of them");
+	assert_string_equal(why.text, "jobs.txt, line 100002: it is one too many; "
+				      "a jobs file has at most 100000 commands");
 	for (size = 0; size < 4 * (BATCH_LINES_MAX / 2); size += 4)
 		memcpy(text + size, "0,a\n", 4);
 	assert_int_equal(parse_bytes(BATCH_CSV, text, size), 0);
 }
 
-static void no_byte_is_good_and_a_zero_is_not(void **state)
+static void an_empty_file_is_fine_and_a_nul_byte_is_not(void **state)
 {
 	static const char text[] = "a\nb\0c\n";
 
 	(void)state;
 	assert_int_equal(parse_bytes(BATCH_LINES, text, sizeof(text) - 1), -EINVAL);
-	assert_non_null(strstr(why.text, "jobs.txt, line 2: there is a NUL byte"));
+	assert_non_null(strstr(why.text, "jobs.txt, line 2: it contains a NUL byte"));
 	assert_int_equal(parse_bytes(BATCH_LINES, NULL, 0), 0);
 	assert_int_equal(parse_bytes(BATCH_CSV, NULL, 0), 0);
 	assert_int_equal(list.count, 0);
@@ -379,9 +380,9 @@ static void a_row_that_is_wrong_is_named(void **state)
 		{ ",x", "priority: '' is not" },
 		{ "1", "there is no script; write priority,script," },
 		{ "1,,ml", "there is no script" },
-		{ "1,x,,\"a", "the quote before 'a' has no end" },
-		{ "1,x,,\"a\"b\"", "'b\"' stands behind the quoted 'a'" },
-		{ "1,x,,,\"1\",2", "',2' stands behind the quoted '1'" },
+		{ "1,x,,\"a", "the quote before 'a' is not closed" },
+		{ "1,x,,\"a\"b\"", "'b\"' follows the quoted 'a'" },
+		{ "1,x,,,\"1\",2", "',2' follows the quoted '1'" },
 		{ "1,x,,a,b,1", "allow: 'b' is not a GPU" },
 		{ "1,x,,-s \"a,b\",1", "allow: 'b\"' is not a GPU" },
 		{ "1000001,x", "is not a priority" },
@@ -393,8 +394,8 @@ static void a_row_that_is_wrong_is_named(void **state)
 	check_all(BATCH_CSV, rows, ARRAY_SIZE(rows), check_refused);
 }
 
-/* Quotes take four times their place. */
-static void a_row_of_quotes_has_room(void **state)
+/* A quote takes four bytes. */
+static void a_row_of_quotes_fits(void **state)
 {
 	enum { SIZE = 24000 };
 	char text[SIZE + 1];
@@ -411,7 +412,7 @@ static void a_row_of_quotes_has_room(void **state)
 
 /* --- keys -------------------------------------------------------------------------- */
 
-static void a_key_is_of_command_and_name(void **state)
+static void a_key_depends_on_command_and_name(void **state)
 {
 	uint64_t key = batch_key("a b", NULL);
 
@@ -431,7 +432,7 @@ static void a_key_is_of_command_and_name(void **state)
 
 struct written {
 	const char *words[6];
-	const char *wanted; /* the line, or the reason why there is none */
+	const char *wanted; /* the line, or the reason why it cannot be written */
 };
 
 static int write_line(enum batch_format format, const struct batch_attributes *attributes,
@@ -532,11 +533,11 @@ static void attributes_are_written_as_they_are_read(void **state)
 		{ { .given = 1u << BATCH_NAME, .name = "a,b" },
 			{ { "z" }, "name: 'a,b' has a comma" } },
 		{ { .given = 1u << BATCH_NAME, .name = "" },
-			{ { "z" }, "name: there is nothing" } },
+			{ { "z" }, "name: the value is empty" } },
 		{ { .given = 1u << BATCH_SETUP, .setup = "a\nb" },
 			{ { "z" }, "cannot have a newline" } },
 		{ { .given = 1u << BATCH_AFTER, .after = "a,,b" },
-			{ { "z" }, "has a comma too many" } },
+			{ { "z" }, "has one comma too many" } },
 	};
 
 	(void)state;
@@ -597,7 +598,7 @@ static void the_table_gets_script_and_arguments(void **state)
 	};
 	static const struct written python3 = { { "python3", "x.py" },
 		"it would be read as 'python x.py'" };
-	static const struct written column = { { "x" }, "there is no column for gpus" };
+	static const struct written column = { { "x" }, "csv has no column for gpus" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -614,18 +615,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_is_a_command_with_attributes_before_it),
 		cmocka_unit_test(a_line_that_is_wrong_is_named_with_what_is_allowed),
-		cmocka_unit_test(a_table_is_told_from_lines_that_are_wrong),
-		cmocka_unit_test(who_comes_after_nobody_or_in_a_circle_is_named),
-		cmocka_unit_test(names_may_meet_again_without_a_circle),
+		cmocka_unit_test(a_table_is_distinguished_from_wrong_lines),
+		cmocka_unit_test(unknown_names_and_cycles_are_reported),
+		cmocka_unit_test(names_may_meet_again_without_a_cycle),
 		cmocka_unit_test(a_chain_may_be_as_long_as_the_list),
 		cmocka_unit_test(a_line_may_have_so_many_bytes_and_no_more),
 		cmocka_unit_test(a_list_may_have_so_many_lines_and_no_more),
-		cmocka_unit_test(no_byte_is_good_and_a_zero_is_not),
+		cmocka_unit_test(an_empty_file_is_fine_and_a_nul_byte_is_not),
 		cmocka_unit_test(a_long_path_leaves_room_for_the_reason),
 		cmocka_unit_test(a_row_of_the_table_is_a_command),
 		cmocka_unit_test(a_row_that_is_wrong_is_named),
-		cmocka_unit_test(a_row_of_quotes_has_room),
-		cmocka_unit_test(a_key_is_of_command_and_name),
+		cmocka_unit_test(a_row_of_quotes_fits),
+		cmocka_unit_test(a_key_depends_on_command_and_name),
 		cmocka_unit_test(words_are_quoted_and_a_line_stays),
 		cmocka_unit_test(attributes_are_written_as_they_are_read),
 		cmocka_unit_test(a_line_that_is_too_long_is_not_written),

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../gpulease/batch_match.h"
+#include "batch_match.h"
 
 enum { MOST = 32 };
 
-/* What a file was, what became of its jobs, what it is now, and which job each line is then. */
+/* A file before, the states of its jobs, the file now, and the job of each line. */
 struct edit {
-	const char *before; /* a letter a line */
-	const char *states; /* of each: e ended, n new, r running, w in the queue */
+	const char *before; /* one letter per line */
+	const char *states; /* one per line: e ended, n new, r running, w in the queue */
 	const char *now;
 	uint64_t wanted[MOST];
 };
@@ -72,7 +72,7 @@ static void check_all(const struct edit *edits, size_t count)
 		check(&edits[i]);
 }
 
-static void lines_that_are_there_still_keep_their_jobs(void **state)
+static void lines_that_stay_keep_their_jobs(void **state)
 {
 	static const struct edit edits[] = {
 		{ "", "", "", { 0 } },
@@ -95,7 +95,7 @@ static void lines_that_are_there_still_keep_their_jobs(void **state)
 	check_all(edits, ARRAY_SIZE(edits));
 }
 
-static void of_equal_lines_side_by_side_those_that_have_ended_are_gone(void **state)
+static void of_adjacent_equal_lines_the_ended_ones_are_gone(void **state)
 {
 	static const struct edit edits[] = {
 		{ "aa", "en", "a", { 2 } },
@@ -114,7 +114,7 @@ static void of_equal_lines_side_by_side_those_that_have_ended_are_gone(void **st
 		{ "baac", "nnen", "bac", { 1, 2, 4 } },
 		{ "baac", "nenn", "xay", { 0, 3, 0 } },
 		{ "baac", "nenn", "ca", { 4, 3 } },
-		/* the lines between them are gone as well */
+		/* the lines between them are deleted as well */
 		{ "aba", "enn", "a", { 3 } },
 		{ "abaca", "nenee", "ac", { 1, 4 } },
 		{ "cabac", "nenne", "cac", { 1, 4, 5 } },
@@ -127,13 +127,13 @@ static void of_equal_lines_side_by_side_those_that_have_ended_are_gone(void **st
 	check_all(edits, ARRAY_SIZE(edits));
 }
 
-static void where_the_place_tells_it_decides(void **state)
+static void of_distant_equal_lines_the_ended_ones_are_gone(void **state)
 {
 	static const struct edit edits[] = {
-		{ "aba", "enn", "ab", { 1, 2 } },
+		{ "aba", "enn", "ab", { 3, 2 } },
 		{ "aba", "enn", "ba", { 2, 3 } },
 		{ "aba", "nne", "ab", { 1, 2 } },
-		{ "aba", "nne", "ba", { 2, 3 } },
+		{ "aba", "nne", "ba", { 2, 1 } },
 		{ "abaca", "enenn", "abca", { 1, 2, 4, 5 } },
 	};
 
@@ -153,7 +153,7 @@ static void jobs_keep_their_order_among_equals(void **state)
 	check_all(edits, ARRAY_SIZE(edits));
 }
 
-static void jobs_that_nobody_knows_are_nobodys_lines(void **state)
+static void unknown_numbers_get_no_line(void **state)
 {
 	static const uint64_t numbers[] = { 1, 99, 0, 2 };
 	struct batch_line lines[MOST];
@@ -192,7 +192,7 @@ static void make_text(char *out, const char *letters, unsigned most)
 	out[count] = '\0';
 }
 
-/* What people do to a file: takes lines out, puts some in, moves one. */
+/* Edits a file as people do: deletes lines, inserts some, moves one. */
 static void change(const char *before, char *out)
 {
 	size_t used = 0;
@@ -225,7 +225,7 @@ static unsigned count_of(const char *text, char letter)
 struct result {
 	const char *before, *states, *now;
 	const uint64_t *found;
-	bool has_line[MOST]; /* each of before */
+	bool has_line[MOST]; /* of each line in ->before */
 };
 
 static void one_line_each_and_as_many_as_can_be(struct result *result)
@@ -251,7 +251,7 @@ static void one_line_each_and_as_many_as_can_be(struct result *result)
 	}
 }
 
-/* Nobody who has not ended went where one who has, and who might as well be the one, stays. */
+/* No unfinished job lost its line while an equal job that has ended kept one. */
 static void none_stands_for_another(const struct result *result)
 {
 	for (size_t i = 0; result->before[i]; i++) {
@@ -277,7 +277,9 @@ static void none_stands_for_another(const struct result *result)
 	}
 }
 
-/* Where neither end is as it was no place tells, and nobody is lost who need not be. */
+/*
+ * With changes at both ends of the file, as many unfinished jobs keep a line as there are lines.
+ */
 static void as_few_as_can_be_are_lost(const struct result *result)
 {
 	size_t old = strlen(result->before), new = strlen(result->now);
@@ -328,12 +330,12 @@ static void whatever_is_done_to_a_file_no_job_is_lost_or_taken_twice(void **stat
 	}
 }
 
-/* What became of half a file that was saved, or of a line that was a comment for a while. */
-static void lines_that_come_back_are_who_they_were(void **state)
+/* Lines that come back: after half a file was saved, or a line was a comment for a while. */
+static void lines_that_come_back_get_their_jobs_back(void **state)
 {
 	static const struct {
 		const char *states; /* of jobs of key `a`; none of them has a line */
-		size_t lines;       /* `a` so often */
+		size_t lines;       /* how many lines `a` */
 		uint64_t wanted[MOST];
 	} cases[] = {
 		{ "e", 1, { 1 } },
@@ -366,13 +368,12 @@ static void lines_that_come_back_are_who_they_were(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_that_are_there_still_keep_their_jobs),
-		cmocka_unit_test(
-			of_equal_lines_side_by_side_those_that_have_ended_are_gone),
-		cmocka_unit_test(lines_that_come_back_are_who_they_were),
-		cmocka_unit_test(where_the_place_tells_it_decides),
+		cmocka_unit_test(lines_that_stay_keep_their_jobs),
+		cmocka_unit_test(of_adjacent_equal_lines_the_ended_ones_are_gone),
+		cmocka_unit_test(lines_that_come_back_get_their_jobs_back),
+		cmocka_unit_test(of_distant_equal_lines_the_ended_ones_are_gone),
 		cmocka_unit_test(jobs_keep_their_order_among_equals),
-		cmocka_unit_test(jobs_that_nobody_knows_are_nobodys_lines),
+		cmocka_unit_test(unknown_numbers_get_no_line),
 		cmocka_unit_test(
 			whatever_is_done_to_a_file_no_job_is_lost_or_taken_twice),
 	};

@@ -1,4 +1,4 @@
-/* Which job of a batch is next. */
+/* The plan of a batch: which job is next. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../gpulease/batch_plan.h"
+#include "batch_plan.h"
 
 enum { MOST = 8 };
 
@@ -30,7 +30,7 @@ static int forget_all(void **state)
 	return 0;
 }
 
-/* The next line of the file; its job. */
+/* Adds a line to the file; returns its job. */
 static struct batch_job *add(uint64_t key, const struct batch_attributes *attributes)
 {
 	size_t at = is.jobs.count;
@@ -55,7 +55,7 @@ static void begin(void)
 		batch_plan_begin(&is.plan, &is.jobs, is.order, is.jobs.count), 0);
 }
 
-/* The file has those lines now; whether somebody who waits has to come later than before. */
+/* Plans for these lines; returns whether a waiting job has to come later than before. */
 static bool is_moved(const uint64_t *order, size_t count)
 {
 	assert_int_equal(batch_plan_begin(&is.plan, &is.jobs, order, count), 0);
@@ -80,7 +80,7 @@ static void queue(uint64_t number, uint64_t ticket)
 	job(number)->ticket = ticket;
 }
 
-/* The number of the job that @step is for next; 0: BATCH_STEP_WAIT. */
+/* Checks that the next step is @step, for job @number; 0: for none. */
 static void check_next(
 	bool may_start, enum batch_step step, uint64_t number, const char *file, int line)
 {
@@ -128,8 +128,8 @@ static void higher_priority_comes_first(void **state)
 		assert_next(BATCH_STEP_START, expected[i]);
 		job(expected[i])->state = BATCH_RUNNING;
 	}
-	job(5)->state = BATCH_NEW; /* sent back: it is behind what is known */
-	batch_plan_again(&is.plan);
+	job(5)->state = BATCH_NEW; /* new again: the plan has passed it already */
+	batch_plan_rescan(&is.plan);
 	assert_next(BATCH_STEP_START, 5);
 }
 
@@ -144,7 +144,7 @@ static void the_word_cancel_needs_no_room(void **state)
 	assert_next(BATCH_STEP_START, 2);
 }
 
-static void who_comes_after_others_lets_those_behind_pass(void **state)
+static void a_job_that_comes_after_others_lets_later_jobs_pass(void **state)
 {
 	(void)state;
 	LINE(.after = "prep,4");
@@ -159,13 +159,13 @@ static void who_comes_after_others_lets_those_behind_pass(void **state)
 	assert_next(BATCH_STEP_WAIT, 0);
 	end(2, BATCH_ITSELF, 0);
 	assert_next(BATCH_STEP_WAIT, 0);
-	end(3, BATCH_BY_LIMIT, 124); /* however it has ended */
+	end(3, BATCH_BY_LIMIT, 124); /* with any end */
 	assert_next(BATCH_STEP_WAIT, 0);
 	end(4, BATCH_NOT_RUN, 125);
 	assert_next(BATCH_STEP_START, 1);
 }
 
-static void after_ok_wants_a_good_end(void **state)
+static void after_ok_needs_a_success(void **state)
 {
 	static const struct {
 		enum batch_cause cause;
@@ -177,7 +177,7 @@ static void after_ok_wants_a_good_end(void **state)
 		{ BATCH_BY_CANCEL, 143, false, false },
 		{ BATCH_NOT_RUN, 125, false, false },
 		{ BATCH_IS_LOST, 137, false, false },
-		{ BATCH_NOT_RUN, 0, true, true }, /* an equal one was done before */
+		{ BATCH_NOT_RUN, 0, true, true }, /* an equal job was done before */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -198,7 +198,7 @@ static void after_ok_wants_a_good_end(void **state)
 	}
 }
 
-static void names_are_whole_words(void **state)
+static void names_match_as_a_whole(void **state)
 {
 	(void)state;
 	LINE(.after = "a");
@@ -212,14 +212,14 @@ static void names_are_whole_words(void **state)
 	assert_ptr_equal(batch_plan_find_stuck(&is.plan), job(1));
 }
 
-static void a_name_too_long_for_any_job_is_nobodys(void **state)
+static void a_name_too_long_for_any_job_matches_none(void **state)
 {
 	static char name[2 * BATCH_NAME_MAX];
 
 	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	LINE(.after = name);
-	PLAIN; /* whose name is "" */
+	PLAIN; /* its name is "" */
 	begin();
 	end(2, BATCH_ITSELF, 0);
 	assert_next(BATCH_STEP_WAIT, 0);
@@ -241,7 +241,7 @@ static void jobs_that_wait_for_each_other_are_stuck(void **state)
 	assert_null(batch_plan_find_stuck(&is.plan));
 }
 
-static void with_once_what_was_done_is_not_done_again(void **state)
+static void with_once_an_equal_job_is_not_run_again(void **state)
 {
 	const struct batch_attributes none = { .gpus = 1 };
 
@@ -258,7 +258,7 @@ static void with_once_what_was_done_is_not_done_again(void **state)
 	job(1)->state = job(2)->state = BATCH_RUNNING;
 	assert_next(BATCH_STEP_DROP, 5);
 	job(5)->state = BATCH_ENDED;
-	assert_next(BATCH_STEP_WAIT, 0); /* the third: it may become so */
+	assert_next(BATCH_STEP_WAIT, 0); /* the third job may still be finished */
 	end(1, BATCH_ITSELF, 1);
 	assert_next(BATCH_STEP_START, 3);
 	end(2, BATCH_ITSELF, 0);
@@ -267,7 +267,7 @@ static void with_once_what_was_done_is_not_done_again(void **state)
 	assert_next(BATCH_STEP_DROP, 3);
 }
 
-static void without_it_equal_lines_are_jobs_of_their_own(void **state)
+static void without_once_equal_lines_are_separate_jobs(void **state)
 {
 	const struct batch_attributes none = { .gpus = 1 };
 
@@ -279,7 +279,7 @@ static void without_it_equal_lines_are_jobs_of_their_own(void **state)
 	assert_next(BATCH_STEP_START, 2);
 }
 
-static void who_waits_before_an_earlier_one_is_recalled(void **state)
+static void a_job_waiting_before_an_earlier_one_is_recalled(void **state)
 {
 	(void)state;
 	PLAIN;
@@ -302,7 +302,7 @@ static void who_waits_before_an_earlier_one_is_recalled(void **state)
 	assert_null(batch_plan_find_early(&is.plan));
 }
 
-static void a_new_line_before_them_has_all_behind_it_recalled(void **state)
+static void a_new_line_recalls_all_waiting_jobs_after_it(void **state)
 {
 	(void)state;
 	PLAIN;
@@ -310,7 +310,7 @@ static void a_new_line_before_them_has_all_behind_it_recalled(void **state)
 	PLAIN;
 	PLAIN;
 	begin();
-	job(1)->state = BATCH_RUNNING; /* who runs is past that */
+	job(1)->state = BATCH_RUNNING; /* a running job is past that */
 	queue(3, 11);
 	queue(4, 0); /* it has no ticket yet */
 	assert_null(batch_plan_find_early(&is.plan));
@@ -320,7 +320,7 @@ static void a_new_line_before_them_has_all_behind_it_recalled(void **state)
 	assert_null(batch_plan_find_early(&is.plan));
 }
 
-static void who_waits_behind_one_that_comes_again_is_recalled(void **state)
+static void a_job_waiting_after_one_that_queues_again_is_recalled(void **state)
 {
 	(void)state;
 	PLAIN;
@@ -330,11 +330,11 @@ static void who_waits_behind_one_that_comes_again_is_recalled(void **state)
 	queue(2, 12);
 	job(1)->is_recalled = true; /* edited */
 	assert_ptr_equal(batch_plan_find_early(&is.plan), job(2));
-	is.lines[0].attributes.is_cancelled = true; /* it does not come again */
+	is.lines[0].attributes.is_cancelled = true; /* it does not queue again */
 	assert_null(batch_plan_find_early(&is.plan));
 }
 
-static void only_a_new_order_of_those_who_wait_is_one(void **state)
+static void only_a_new_order_of_waiting_jobs_counts(void **state)
 {
 	static const struct {
 		const char *why;
@@ -345,12 +345,12 @@ static void only_a_new_order_of_those_who_wait_is_one(void **state)
 		{ "as it was", { 1, 2, 3, 4, 5 }, 5, false },
 		{ "one is gone", { 1, 2, 4, 5 }, 4, false },
 		{ "one that is done is gone", { 2, 3, 4, 5 }, 4, false },
-		{ "a new one behind all", { 1, 2, 3, 4, 5, 6 }, 6, false },
+		{ "a new one after all", { 1, 2, 3, 4, 5, 6 }, 6, false },
 		{ "a new one at the top", { 6, 1, 2, 3, 4, 5 }, 6, true },
-		{ "a new one behind those who wait", { 1, 2, 3, 4, 6, 5 }, 6, false },
-		{ "who waits is moved up", { 1, 2, 4, 3, 5 }, 5, true },
-		{ "who runs is moved down", { 1, 3, 4, 5, 2 }, 5, false },
-		{ "who is done is moved", { 3, 4, 5, 1, 2 }, 5, false },
+		{ "a new one after those that wait", { 1, 2, 3, 4, 6, 5 }, 6, false },
+		{ "a waiting one is moved up", { 1, 2, 4, 3, 5 }, 5, true },
+		{ "a running one is moved down", { 1, 3, 4, 5, 2 }, 5, false },
+		{ "one that is done is moved", { 3, 4, 5, 1, 2 }, 5, false },
 		{ "one that does not wait yet is moved up", { 1, 2, 5, 3, 4 }, 5, true },
 	};
 
@@ -369,7 +369,7 @@ static void only_a_new_order_of_those_who_wait_is_one(void **state)
 	}
 }
 
-static void a_priority_moves_who_waits(void **state)
+static void a_priority_moves_waiting_jobs(void **state)
 {
 	static const uint64_t order[] = { 1, 2 };
 
@@ -379,14 +379,14 @@ static void a_priority_moves_who_waits(void **state)
 	assert_false(is_moved(order, 2));
 	queue(1, 11);
 	queue(2, 12);
-	is.lines[0].attributes.priority = 1; /* it is first as it is */
+	is.lines[0].attributes.priority = 1; /* it is the first anyway */
 	assert_false(is_moved(order, 2));
 	is.lines[1].attributes.priority = 2;
 	assert_true(is_moved(order, 2));
 	assert_ptr_equal(batch_plan_find_early(&is.plan), job(1));
 }
 
-static void a_name_is_of_lines_that_are_there_before_others(void **state)
+static void a_name_means_lines_in_the_file_first(void **state)
 {
 	static const uint64_t both[] = { 2, 3 }, last[] = { 3 };
 
@@ -399,21 +399,21 @@ static void a_name_is_of_lines_that_are_there_before_others(void **state)
 	assert_false(is_moved(both, 2));
 	assert_next(BATCH_STEP_START, 2);
 	end(2, BATCH_ITSELF, 0);
-	assert_true(batch_plan_is_free(&is.plan, job(3)));
+	assert_true(batch_plan_is_unblocked(&is.plan, job(3)));
 	assert_next(BATCH_STEP_START, 3);
-	job(2)->line = NULL; /* now nobody else has it */
+	job(2)->line = NULL; /* now no other job has it */
 	assert_false(is_moved(last, 1));
-	assert_false(batch_plan_is_free(&is.plan, job(3)));
+	assert_false(batch_plan_is_unblocked(&is.plan, job(3)));
 	assert_next(BATCH_STEP_GIVE_UP, 3);
 }
 
-static void nobody_is_started_beside_a_process_of_his(void **state)
+static void no_job_starts_before_its_last_process_is_reaped(void **state)
 {
 	(void)state;
 	PLAIN;
 	PLAIN;
 	begin();
-	job(1)->pid = 7; /* told of its end; not waited for */
+	job(1)->pid = 7; /* its end was reported; it is not reaped yet */
 	assert_next(BATCH_STEP_START, 2);
 	job(2)->state = BATCH_RUNNING;
 	assert_next(BATCH_STEP_WAIT, 0);
@@ -422,7 +422,7 @@ static void nobody_is_started_beside_a_process_of_his(void **state)
 	assert_next(BATCH_STEP_START, 1);
 }
 
-static void a_plan_of_nothing_is_one(void **state)
+static void a_plan_may_be_empty(void **state)
 {
 	(void)state;
 	begin();
@@ -441,21 +441,21 @@ int main(void)
 		TEST(jobs_come_in_the_order_of_the_file),
 		TEST(higher_priority_comes_first),
 		TEST(the_word_cancel_needs_no_room),
-		TEST(who_comes_after_others_lets_those_behind_pass),
-		TEST(after_ok_wants_a_good_end),
-		TEST(names_are_whole_words),
-		TEST(a_name_too_long_for_any_job_is_nobodys),
+		TEST(a_job_that_comes_after_others_lets_later_jobs_pass),
+		TEST(after_ok_needs_a_success),
+		TEST(names_match_as_a_whole),
+		TEST(a_name_too_long_for_any_job_matches_none),
 		TEST(jobs_that_wait_for_each_other_are_stuck),
-		TEST(with_once_what_was_done_is_not_done_again),
-		TEST(without_it_equal_lines_are_jobs_of_their_own),
-		TEST(who_waits_before_an_earlier_one_is_recalled),
-		TEST(a_new_line_before_them_has_all_behind_it_recalled),
-		TEST(who_waits_behind_one_that_comes_again_is_recalled),
-		TEST(only_a_new_order_of_those_who_wait_is_one),
-		TEST(a_priority_moves_who_waits),
-		TEST(a_name_is_of_lines_that_are_there_before_others),
-		TEST(nobody_is_started_beside_a_process_of_his),
-		TEST(a_plan_of_nothing_is_one),
+		TEST(with_once_an_equal_job_is_not_run_again),
+		TEST(without_once_equal_lines_are_separate_jobs),
+		TEST(a_job_waiting_before_an_earlier_one_is_recalled),
+		TEST(a_new_line_recalls_all_waiting_jobs_after_it),
+		TEST(a_job_waiting_after_one_that_queues_again_is_recalled),
+		TEST(only_a_new_order_of_waiting_jobs_counts),
+		TEST(a_priority_moves_waiting_jobs),
+		TEST(a_name_means_lines_in_the_file_first),
+		TEST(no_job_starts_before_its_last_process_is_reaped),
+		TEST(a_plan_may_be_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

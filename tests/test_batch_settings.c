@@ -1,11 +1,12 @@
-/* What a line of a jobs file and the command line ask for together. */
+/* The settings of a job: its line and the command line together. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../gpulease/batch_child.h"
+#include "batch_settings.h"
+#include "command_line.h"
 
 #define GIVEN(what) (1u << BATCH_##what)
 
@@ -17,7 +18,7 @@ static struct settings read_defaults(const char *option, const char *value)
 	struct why why = WHY_NONE;
 
 	memcpy(words, argv, sizeof(argv));
-	if (cli_parse(words, &settings, &why) < 0)
+	if (command_line_parse(words, &settings, &why) < 0)
 		fail_msg("%s", why.text);
 	return settings;
 }
@@ -30,22 +31,22 @@ static void a_line_is_a_job_of_its_own(void **state)
 
 	(void)state;
 	batch_settings(&defaults, &line, 0, words, &made);
-	assert_int_equal(made.verb, VERB_RUN);
-	assert_true(made.submit);
-	assert_false(made.json);
-	assert_ptr_equal(made.line, line.command);
-	assert_string_equal(made.command[0], "/bin/sh");
-	assert_string_equal(made.command[1], "-c");
-	assert_string_equal(made.command[2], "python train.py | tee log");
-	assert_null(made.command[3]);
-	assert_int_equal(made.gpus, 1);
-	assert_false(made.need_given);
-	assert_null(made.name);
-	assert_null(made.output);
-	assert_int_equal(made.operand_count, 0);
+	assert_int_equal(made.verb.kind, VERB_RUN);
+	assert_true(made.environment.submit);
+	assert_false(made.output.json);
+	assert_ptr_equal(made.environment.line, line.command);
+	assert_string_equal(made.environment.command[0], "/bin/sh");
+	assert_string_equal(made.environment.command[1], "-c");
+	assert_string_equal(made.environment.command[2], "python train.py | tee log");
+	assert_null(made.environment.command[3]);
+	assert_int_equal(made.request.gpus, 1);
+	assert_false(made.request.need_given);
+	assert_null(made.request.name);
+	assert_null(made.output.out);
+	assert_int_equal(made.verb.operand_count, 0);
 }
 
-static void one_that_is_set_up_is_left_to_that_shell(void **state)
+static void a_line_with_a_setup_is_run_by_its_shell(void **state)
 {
 	struct settings defaults = read_defaults(NULL, NULL), made;
 	struct batch_line lines[] = {
@@ -59,18 +60,18 @@ static void one_that_is_set_up_is_left_to_that_shell(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		batch_settings(&defaults, &lines[i], 0, words, &made);
-		assert_string_equal(made.command[0], "a; b");
-		assert_null(made.command[1]);
-		assert_ptr_equal(made.setup, lines[i].attributes.setup);
-		assert_ptr_equal(made.conda, lines[i].attributes.conda);
+		assert_string_equal(made.environment.command[0], "a; b");
+		assert_null(made.environment.command[1]);
+		assert_ptr_equal(made.environment.setup, lines[i].attributes.setup);
+		assert_ptr_equal(made.environment.conda, lines[i].attributes.conda);
 	}
 	defaults = read_defaults("--setup", "module load cuda");
 	batch_settings(
 		&defaults, &(struct batch_line){ .command = "a" }, 0, words, &made);
-	assert_string_equal(made.command[0], "a");
+	assert_string_equal(made.environment.command[0], "a");
 }
 
-static void what_a_line_says_beats_what_goes_for_all(void **state)
+static void a_line_wins_over_the_command_line(void **state)
 {
 	struct batch_line line = {
 		.command = "true",
@@ -89,32 +90,32 @@ static void what_a_line_says_beats_what_goes_for_all(void **state)
 	char *words[4];
 
 	(void)state;
-	defaults.limit_ms = 5000;
-	defaults.oom_retries = 4;
-	defaults.retries = 5;
-	defaults.priority = 7;
-	defaults.allow = "2";
+	defaults.care.limit_ms = 5000;
+	defaults.care.oom_retries = 4;
+	defaults.care.retries = 5;
+	defaults.request.priority = 7;
+	defaults.request.allow = "2";
 	batch_settings(&defaults, &line, 0, words, &made);
-	assert_int_equal(made.limit_ms, 60000);
-	assert_true(made.limit_given);
-	assert_int_equal(made.oom_retries, 0);
-	assert_int_equal(made.retries, 2);
-	assert_int_equal(made.priority, -3);
-	assert_true(made.priority_given);
-	assert_string_equal(made.allow, "0-1");
-	assert_string_equal(made.name, "prep");
+	assert_int_equal(made.care.limit_ms, 60000);
+	assert_true(made.care.limit_given);
+	assert_int_equal(made.care.oom_retries, 0);
+	assert_int_equal(made.care.retries, 2);
+	assert_int_equal(made.request.priority, -3);
+	assert_true(made.request.priority_given);
+	assert_string_equal(made.request.allow, "0-1");
+	assert_string_equal(made.request.name, "prep");
 	line.attributes.given = 0;
 	batch_settings(&defaults, &line, 0, words, &made);
-	assert_int_equal(made.limit_ms, 5000);
-	assert_false(made.limit_given);
-	assert_int_equal(made.oom_retries, 4);
-	assert_int_equal(made.retries, 5);
-	assert_int_equal(made.priority, 7);
-	assert_string_equal(made.allow, "2");
-	assert_null(made.name);
+	assert_int_equal(made.care.limit_ms, 5000);
+	assert_false(made.care.limit_given);
+	assert_int_equal(made.care.oom_retries, 4);
+	assert_int_equal(made.care.retries, 5);
+	assert_int_equal(made.request.priority, 7);
+	assert_string_equal(made.request.allow, "2");
+	assert_null(made.request.name);
 }
 
-/* What is asked for of GPUs, by all lines and by one. */
+/* What the command line and one line ask for. */
 struct need_case {
 	struct {
 		unsigned gpus, share_percent;
@@ -131,19 +132,19 @@ struct need_case {
 };
 
 static const struct need_case need_cases[] = {
-	/* nothing is said: a model may say it */
+	/* nothing is asked for, so a model may add it */
 	{ { 1, 0, 0, false, false }, { 0 }, 0, { 1, 0, 0, false, false } },
 	{ { 1, 0, 0, false, false }, { GIVEN(GPUS), .gpus = 2 }, 0,
 		{ 2, 0, 0, false, true } },
 	{ { 1, 0, 0, false, false }, { GIVEN(VRAM), .vram_mib = 500 }, 0,
 		{ 1, 0, 500, false, true } },
-	/* what goes for all stays where the line says nothing of it */
+	/* the command line stays where the line says nothing */
 	{ { 2, 0, 500, false, true }, { 0 }, 0, { 2, 0, 500, false, true } },
 	{ { 1, 0, 500, false, true }, { GIVEN(GPUS), .gpus = 2 }, 0,
 		{ 2, 0, 500, false, true } },
 	{ { 2, 0, 0, false, true }, { GIVEN(VRAM), .vram_mib = 500 }, 0,
 		{ 2, 0, 500, false, true } },
-	/* memory is said instead of a share, and both where it says both */
+	/* memory replaces a share; a line with both has both */
 	{ { 1, 50, 0, false, true }, { GIVEN(VRAM), .vram_mib = 500 }, 0,
 		{ 1, 0, 500, false, true } },
 	{ { 1, 50, 0, false, true },
@@ -152,7 +153,7 @@ static const struct need_case need_cases[] = {
 		0, { 1, 25, 500, false, true } },
 	{ { 1, 50, 0, false, true }, { GIVEN(GPUS), .gpus = 1 }, 0,
 		{ 1, 0, 0, false, true } },
-	/* a share is not all of a GPU; no GPU has no memory */
+	/* a share is never exclusive; no GPU means no memory */
 	{ { 1, 0, 0, true, false }, { GIVEN(GPUS), .gpus = 1, .share_percent = 50 }, 0,
 		{ 1, 50, 0, false, true } },
 	{ { 1, 0, 0, true, false }, { GIVEN(VRAM), .vram_mib = 500 }, 0,
@@ -161,7 +162,7 @@ static const struct need_case need_cases[] = {
 		{ 0, 0, 0, false, true } },
 	{ { 0, 0, 0, false, true }, { GIVEN(VRAM), .vram_mib = 500 }, 0,
 		{ 1, 0, 500, false, true } },
-	/* raised for lack of memory: a model still says the rest */
+	/* raised after out of memory; a model still adds the rest */
 	{ { 1, 0, 0, false, false }, { GIVEN(VRAM), .vram_mib = 500 }, 625,
 		{ 1, 0, 625, false, true } },
 	{ { 1, 0, 0, false, false }, { 0 }, 625, { 1, 0, 625, false, false } },
@@ -169,7 +170,7 @@ static const struct need_case need_cases[] = {
 	{ { 0, 0, 0, false, true }, { 0 }, 625, { 0, 0, 0, false, true } },
 };
 
-static void a_need_of_a_line_is_all_of_it(void **state)
+static void a_line_replaces_the_whole_need(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(need_cases); i++) {
@@ -178,22 +179,22 @@ static void a_need_of_a_line_is_all_of_it(void **state)
 		struct batch_line line = { .command = "true", .attributes = it->line };
 		char *words[4];
 
-		defaults.gpus = it->all.gpus;
-		defaults.share_percent = it->all.share_percent;
-		defaults.vram_mib = it->all.vram_mib;
-		defaults.exclusive = it->all.exclusive;
-		defaults.need_given = it->all.is_given;
+		defaults.request.gpus = it->all.gpus;
+		defaults.request.share_percent = it->all.share_percent;
+		defaults.request.vram_mib = it->all.vram_mib;
+		defaults.request.exclusive = it->all.exclusive;
+		defaults.request.need_given = it->all.is_given;
 		batch_settings(&defaults, &line, it->raised_mib, words, &made);
-		if (made.gpus != it->made.gpus ||
-			made.share_percent != it->made.share_percent ||
-			made.vram_mib != it->made.vram_mib ||
-			made.exclusive != it->made.exclusive ||
-			made.need_given != it->made.is_given)
+		if (made.request.gpus != it->made.gpus ||
+			made.request.share_percent != it->made.share_percent ||
+			made.request.vram_mib != it->made.vram_mib ||
+			made.request.exclusive != it->made.exclusive ||
+			made.request.need_given != it->made.is_given)
 			fail_msg("case %zu", i);
 	}
 }
 
-static void others_are_waited_for_before_it_has_a_ticket(void **state)
+static void jobs_it_comes_after_end_before_it_has_a_ticket(void **state)
 {
 	struct settings defaults = read_defaults(NULL, NULL), made;
 	struct batch_line line = { .command = "true",
@@ -202,8 +203,8 @@ static void others_are_waited_for_before_it_has_a_ticket(void **state)
 
 	(void)state;
 	batch_settings(&defaults, &line, 0, words, &made);
-	assert_null(made.after);
-	assert_null(made.after_ok);
+	assert_null(made.request.after);
+	assert_null(made.request.after_ok);
 }
 
 static void an_option_gets_the_gpus_as_its_value(void **state)
@@ -215,12 +216,12 @@ static void an_option_gets_the_gpus_as_its_value(void **state)
 		{ NULL, "a", "a", { 0 } },
 		{ "--cuda", "a -b", "a -b --cuda {gpus}", { 0 } },
 		{ "--cuda=", "a -b", "a -b --cuda={gpus}", { 0 } },
-		/* it is there */
+		/* the option is there already */
 		{ "--cuda", "a --cuda 0", "a --cuda 0", { 0 } },
 		{ "--cuda", "a --cuda=0", "a --cuda=0", { 0 } },
 		{ "--cuda=", "a --cuda", "a --cuda", { 0 } },
 		{ "--cuda", "--cuda 0 a", "--cuda 0 a", { 0 } },
-		/* another is */
+		/* another option is there */
 		{ "--cuda", "a --cudas 0", "a --cudas 0 --cuda {gpus}", { 0 } },
 		{ "--cuda", "a x--cuda 0", "a x--cuda 0 --cuda {gpus}", { 0 } },
 		{ "--cuda", "a --cudas --cuda 1", "a --cudas --cuda 1", { 0 } },
@@ -237,12 +238,13 @@ static void an_option_gets_the_gpus_as_its_value(void **state)
 		autofree char *made = NULL;
 		char *words[4];
 
-		defaults.inject = cases[i].option;
+		defaults.environment.inject = cases[i].option;
 		made = batch_inject(&defaults, &line);
 		if (!made || strcmp(made, cases[i].made) != 0)
 			fail_msg("case %zu: %s", i, made);
 		batch_settings(&defaults, &line, 0, words, &settings);
-		assert_null(settings.inject); /* the shell that runs it has none */
+		assert_null(
+			settings.environment.inject); /* the job itself does not inject */
 	}
 }
 
@@ -250,10 +252,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_is_a_job_of_its_own),
-		cmocka_unit_test(one_that_is_set_up_is_left_to_that_shell),
-		cmocka_unit_test(what_a_line_says_beats_what_goes_for_all),
-		cmocka_unit_test(a_need_of_a_line_is_all_of_it),
-		cmocka_unit_test(others_are_waited_for_before_it_has_a_ticket),
+		cmocka_unit_test(a_line_with_a_setup_is_run_by_its_shell),
+		cmocka_unit_test(a_line_wins_over_the_command_line),
+		cmocka_unit_test(a_line_replaces_the_whole_need),
+		cmocka_unit_test(jobs_it_comes_after_end_before_it_has_a_ticket),
 		cmocka_unit_test(an_option_gets_the_gpus_as_its_value),
 	};
 

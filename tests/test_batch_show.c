@@ -1,4 +1,4 @@
-/* Where a batch is shown: what is printed when, and what is written to status.txt. */
+/* The output of a batch: what is printed when, and what is written to status.txt. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "../gpulease/batch_show.h"
-#include "../gpulease/diag.h"
+#include "batch_show.h"
+#include "diag.h"
 #include "fdio.h"
 #include "page.h"
 #include "scratch.h"
@@ -27,7 +27,7 @@ static uint64_t order[] = { 1, 2 };
 static char printed[64 * 1024];
 static int own_stdout = -1, out = -1;
 
-/* What is printed goes to a file from here on. */
+/* From here on stdout is a file. */
 static void begin(bool is_json, bool is_quiet)
 {
 	out = openat(
@@ -83,7 +83,7 @@ static int teardown(void **state)
 
 #define SHOW_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-/* What was printed since it was asked for last. */
+/* Returns what was printed since the last call. */
 static const char *output(void)
 {
 	assert_int_equal(
@@ -124,7 +124,7 @@ static void lines_come_with_the_next_step(void **state)
 	begin(false, false);
 	assert_false(show.is_live);
 	happens(BATCH_NOTE, 1);
-	happens(BATCH_SEEN, 1); /* nobody is told of that */
+	happens(BATCH_SEEN, 1); /* that is not printed */
 	happens(BATCH_NOTE, 2);
 	assert_string_equal(output(), "");
 	(void)step(T0_MS);
@@ -155,7 +155,7 @@ static void with_json_each_event_is_a_line(void **state)
 	size_t size;
 
 	(void)state;
-	begin(true, true); /* quiet or not: that is what a program asked for */
+	begin(true, true); /* --json prints events even with --quiet */
 	happens(BATCH_SEEN, 1);
 	happens(BATCH_NOTE, 2);
 	(void)step(T0_MS);
@@ -172,7 +172,7 @@ static void with_json_each_event_is_a_line(void **state)
 	assert_string_equal(output(), "");
 }
 
-static void nothing_stays_where_a_child_would_print_it_again(void **state)
+static void no_output_stays_in_a_buffer_that_a_child_inherits(void **state)
 {
 	(void)state;
 	begin(false, false);
@@ -184,9 +184,9 @@ static void nothing_stays_where_a_child_would_print_it_again(void **state)
 	end(T0_MS);
 }
 
-/* --- who does not read ------------------------------------------------------------- */
+/* --- slow readers ------------------------------------------------------------------ */
 
-static void nobody_is_waited_for(void **state)
+static void a_slow_reader_is_not_waited_for(void **state)
 {
 	char bytes[4096];
 	size_t seen = 0, sent = 0;
@@ -204,7 +204,7 @@ static void nobody_is_waited_for(void **state)
 		(void)step(T0_MS);
 	}
 	assert_true(show.pending_size > 0);
-	assert_true(step(T0_MS + 1) > T0_MS + 1); /* and it does not spin */
+	assert_true(step(T0_MS + 1) > T0_MS + 1); /* and it does not busy-wait */
 	assert_true(step(T0_MS + 1) < T0_MS + 1000);
 	for (int i = 0; i < 1000 && show.pending_size; i++) {
 		n = read(ends[0], bytes, sizeof(bytes));
@@ -217,10 +217,10 @@ static void nobody_is_waited_for(void **state)
 	while ((n = read(ends[0], bytes, sizeof(bytes))) > 0)
 		seen += (size_t)n;
 	(void)close(ends[0]);
-	assert_int_equal(seen, sent); /* nothing was lost, or told twice */
+	assert_int_equal(seen, sent); /* no line was lost or repeated */
 }
 
-static void a_pipe_that_nobody_reads_ends_it_silently(void **state)
+static void a_pipe_without_a_reader_ends_the_output_silently(void **state)
 {
 	int ends[2];
 
@@ -233,8 +233,8 @@ static void a_pipe_that_nobody_reads_ends_it_silently(void **state)
 	(void)close(ends[0]);
 	happens(BATCH_NOTE, 1);
 	(void)step(T0_MS);
-	assert_true(show.is_deaf);
-	assert_false(show.has_no_output); /* who has read enough is no error */
+	assert_true(show.is_closed);
+	assert_false(show.has_no_output); /* a reader that leaves is not an error */
 	happens(BATCH_NOTE, 1);
 	assert_int_equal(show.pending_size, 0);
 	(void)step(T0_MS + 1000);
@@ -249,7 +249,7 @@ static void a_pipe_that_nobody_reads_ends_it_silently(void **state)
 
 /* --- the board on a terminal ------------------------------------------------------- */
 
-/* How many rows the last sequence that erases goes up; -1: there is none. */
+/* Returns how many rows the last erasing sequence goes up; -1: there is none. */
 static int erased(const char *text)
 {
 	const char *at = strstr(text, "\r\033[");
@@ -269,7 +269,7 @@ static int rows_of(const char *text)
 	return rows;
 }
 
-static void what_was_drawn_is_erased(void **state)
+static void the_board_is_erased_before_lines(void **state)
 {
 	const char *text;
 	int rows;
@@ -280,7 +280,7 @@ static void what_was_drawn_is_erased(void **state)
 	(void)step(T0_MS);
 	text = output();
 	rows = rows_of(text);
-	assert_int_equal(rows, 4); /* a head, a title, two that wait */
+	assert_int_equal(rows, 4); /* a head, a title, two waiting jobs */
 	assert_int_equal(erased(text), -1);
 
 	jobs.all[0].state = BATCH_ENDED;
@@ -292,7 +292,7 @@ static void what_was_drawn_is_erased(void **state)
 	rows = rows_of(text) - 1;
 	assert_int_equal(rows, 5);
 
-	/* somebody else is about to write */
+	/* something else is about to be printed */
 	batch_show_clear(&show);
 	text = output();
 	assert_int_equal(erased(text), rows);
@@ -310,7 +310,7 @@ static void what_was_drawn_is_erased(void **state)
 	assert_int_equal(rows_of(text), 1);
 }
 
-static void it_is_drawn_ten_times_a_second_at_most(void **state)
+static void the_board_is_drawn_ten_times_a_second_at_most(void **state)
 {
 	(void)state;
 	begin(false, false);
@@ -319,14 +319,14 @@ static void it_is_drawn_ten_times_a_second_at_most(void **state)
 	(void)output();
 	happens(BATCH_NOTE, 1);
 	assert_true(step(T0_MS + 30) == T0_MS + 100);
-	assert_string_equal(output(), ""); /* nor does it flicker meanwhile */
+	assert_string_equal(output(), ""); /* and nothing flickers in between */
 	happens(BATCH_NOTE, 1);
 	(void)step(T0_MS + 100);
 	assert_int_equal(rows_of(output()), 2 + 4);
 	end(T0_MS + 100);
 }
 
-static void time_passes_on_it_while_something_runs(void **state)
+static void the_board_shows_time_passing_while_a_job_runs(void **state)
 {
 	(void)state;
 	begin(false, false);
@@ -343,7 +343,7 @@ static void time_passes_on_it_while_something_runs(void **state)
 
 /* --- status.txt -------------------------------------------------------------------- */
 
-static void it_is_written_when_something_has_changed(void **state)
+static void the_status_file_is_written_after_a_change(void **state)
 {
 	char text[4096];
 
@@ -368,7 +368,7 @@ static void it_is_written_when_something_has_changed(void **state)
 	assert_false(has_status());
 }
 
-static void it_is_written_four_times_a_second_at_most(void **state)
+static void the_status_file_is_written_four_times_a_second_at_most(void **state)
 {
 	(void)state;
 	begin(false, false);
@@ -385,7 +385,7 @@ static void it_is_written_four_times_a_second_at_most(void **state)
 	assert_true(has_status());
 }
 
-static void that_it_cannot_be_written_is_told_once(void **state)
+static void a_failed_status_file_is_reported_once(void **state)
 {
 	autofd int own = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3), err = -1;
 	char text[1024];
@@ -411,15 +411,15 @@ int main(void)
 		SHOW_TEST(lines_come_with_the_next_step),
 		SHOW_TEST(quiet_it_prints_nothing),
 		SHOW_TEST(with_json_each_event_is_a_line),
-		SHOW_TEST(nothing_stays_where_a_child_would_print_it_again),
-		SHOW_TEST(nobody_is_waited_for),
-		SHOW_TEST(a_pipe_that_nobody_reads_ends_it_silently),
-		SHOW_TEST(what_was_drawn_is_erased),
-		SHOW_TEST(it_is_drawn_ten_times_a_second_at_most),
-		SHOW_TEST(time_passes_on_it_while_something_runs),
-		SHOW_TEST(it_is_written_when_something_has_changed),
-		SHOW_TEST(it_is_written_four_times_a_second_at_most),
-		SHOW_TEST(that_it_cannot_be_written_is_told_once),
+		SHOW_TEST(no_output_stays_in_a_buffer_that_a_child_inherits),
+		SHOW_TEST(a_slow_reader_is_not_waited_for),
+		SHOW_TEST(a_pipe_without_a_reader_ends_the_output_silently),
+		SHOW_TEST(the_board_is_erased_before_lines),
+		SHOW_TEST(the_board_is_drawn_ten_times_a_second_at_most),
+		SHOW_TEST(the_board_shows_time_passing_while_a_job_runs),
+		SHOW_TEST(the_status_file_is_written_after_a_change),
+		SHOW_TEST(the_status_file_is_written_four_times_a_second_at_most),
+		SHOW_TEST(a_failed_status_file_is_reported_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

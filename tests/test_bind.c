@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "../gpulease/bind.h"
+#include "bind.h"
 #include "scratch.h"
 
 static struct bind_cpus cpus;
@@ -33,12 +33,12 @@ static unsigned count_cpus(void)
 	return count;
 }
 
-static void lists_name_cpus_and_ranges(void **state)
+static void a_cpulist_has_cpus_and_ranges(void **state)
 {
 	static const struct {
 		const char *text;
 		unsigned count;
-		unsigned some[4]; /* of them */
+		unsigned some[4]; /* CPUs in the list */
 	} cases[] = {
 		{ "0-3,8,10-11", 7, { 0, 3, 8, 11 } },
 		{ "0-3,8,10-11\n", 7, { 0, 3, 8, 10 } },
@@ -65,7 +65,7 @@ static void lists_name_cpus_and_ranges(void **state)
 	}
 }
 
-static void what_is_no_list_is_refused(void **state)
+static void a_malformed_cpulist_is_refused(void **state)
 {
 	static const char *const cases[] = { "x", "0-", "-3", "-", "3-0", "0,,1", ",",
 		"0,", "0x1", "8192", "0-8192", "18446744073709551616", "0-3:2/4", "1 2",
@@ -84,7 +84,7 @@ static void what_is_no_list_is_refused(void **state)
 #define GPU_A "0000:01:00.0"
 #define GPU_B "0000:02:00.0"
 
-/* Makes the device @bus_id below the directory; NULL: without that attribute. */
+/* Makes the device @bus_id below the directory; an attribute that is NULL is left out. */
 static void make_device(
 	const struct scratch *s, const char *bus_id, const char *list, const char *node)
 {
@@ -101,11 +101,11 @@ static void make_device(
 	assert_true(!node || scratch_write(s, file, node) == 0);
 }
 
-/* What a process is after it was bound; one that was not asked is not changed. */
+/* The binding of a process. */
 struct bound {
 	int result;
 	unsigned long cpus[BIND_CPUS_MAX / BIND_WORD];
-	int policy; /* -1: the kernel does not tell */
+	int policy; /* -1: the kernel does not show it */
 	unsigned long nodes[BIND_NODES_MAX / BIND_WORD];
 };
 
@@ -119,7 +119,7 @@ static void look(struct bound *bound)
 		(unsigned long)BIND_NODES_MAX, NULL, 0ul);
 }
 
-/* Binds a child; what it then is. */
+/* Binds a child and returns its binding. */
 static struct bound bind_child(
 	const struct scratch *s, const char *const bus_ids[], unsigned count)
 {
@@ -143,7 +143,7 @@ static struct bound bind_child(
 	return bound;
 }
 
-/* The lowest CPU from @from on that this process may use, -1 where there is none. */
+/* Returns the lowest CPU from @from on that this process may use; -1: none. */
 static int next_cpu(int from)
 {
 	struct bound now;
@@ -164,7 +164,7 @@ static bool has_cpus(const struct bound *bound, int a, int b)
 	return memcmp(bound->cpus, expected, sizeof(expected)) == 0;
 }
 
-static void it_gets_the_cpus_near_any_of_its_gpus(void **state)
+static void it_is_bound_to_the_cpus_near_any_of_its_gpus(void **state)
 {
 	static const char *const both[] = { GPU_A, GPU_B };
 	struct scratch *s = *state;
@@ -173,8 +173,8 @@ static void it_gets_the_cpus_near_any_of_its_gpus(void **state)
 	struct bound bound;
 
 	if (b < 0)
-		skip();
-	/* some of those that the kernel names are not ours to use */
+		skip_because("there is one CPU");
+	/* this process may not use some of the near CPUs */
 	(void)snprintf(list, sizeof(list), "%d,8000-8191\n", b);
 	make_device(s, GPU_A, list, "0\n");
 	(void)snprintf(list, sizeof(list), "%d\n", a);
@@ -189,10 +189,10 @@ static void it_gets_the_cpus_near_any_of_its_gpus(void **state)
 	assert_true(has_cpus(&bound, a, b));
 }
 
-/* Of set_mempolicy(2). */
+/* A mode of set_mempolicy(2). */
 enum { DEFAULT = 0, PREFERRED = 1 };
 
-static void it_prefers_the_memory_of_the_one_node(void **state)
+static void it_prefers_the_memory_of_the_near_node(void **state)
 {
 	static const char *const both[] = { GPU_A, GPU_B };
 	static const struct {
@@ -207,10 +207,10 @@ static void it_prefers_the_memory_of_the_one_node(void **state)
 	};
 	unsigned long node = 1;
 
-	/* not everywhere is it allowed */
+	/* set_mempolicy(2) is not allowed everywhere */
 	if (syscall(SYS_set_mempolicy, PREFERRED, &node, 8ul) < 0 ||
 		syscall(SYS_set_mempolicy, DEFAULT, NULL, 0ul) < 0)
-		skip();
+		skip_because("memory policies are not allowed here");
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct scratch *s;
 		struct bound bound;
@@ -229,14 +229,14 @@ static void it_prefers_the_memory_of_the_one_node(void **state)
 	}
 }
 
-static void where_something_is_not_known_all_is_left_as_it_is(void **state)
+static void with_one_unknown_device_nothing_is_changed(void **state)
 {
 	static const char *const cases[][2] = {
-		{ GPU_A, "0000:05:00.0" }, /* none such */
+		{ GPU_A, "0000:05:00.0" }, /* does not exist */
 		{ GPU_A, "0000:03:00.0" }, /* without the attribute */
 		{ GPU_A, "0000:04:00.0" }, /* with an empty one */
-		{ GPU_A, "0000:06:00.0" }, /* with one that is no list */
-		{ GPU_A, "" },             /* nvidia-smi did not say */
+		{ GPU_A, "0000:06:00.0" }, /* with a malformed one */
+		{ GPU_A, "" },             /* nvidia-smi showed no address */
 		{ GPU_A, "../devices/" GPU_A }, { GPU_A, GPU_A "/" },
 		{ GPU_B, GPU_B }, /* CPUs that it may not use */
 	};
@@ -266,11 +266,11 @@ static void where_something_is_not_known_all_is_left_as_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists_name_cpus_and_ranges),
-		cmocka_unit_test(what_is_no_list_is_refused),
-		SCRATCH_TEST(it_gets_the_cpus_near_any_of_its_gpus),
-		SCRATCH_TEST(it_prefers_the_memory_of_the_one_node),
-		SCRATCH_TEST(where_something_is_not_known_all_is_left_as_it_is),
+		cmocka_unit_test(a_cpulist_has_cpus_and_ranges),
+		cmocka_unit_test(a_malformed_cpulist_is_refused),
+		SCRATCH_TEST(it_is_bound_to_the_cpus_near_any_of_its_gpus),
+		SCRATCH_TEST(it_prefers_the_memory_of_the_near_node),
+		SCRATCH_TEST(with_one_unknown_device_nothing_is_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,23 +22,26 @@ static unsigned tokens;
 static const char *stuck; /* ->stuck of the tickets that are appended */
 
 /* GPU 0 is leased for an hour, GPU 1 is free, the head wants both. */
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
-	int r = fixture_broker_setup(state, &config, &dir, &broker);
+	int r = fixture_broker_open(&broker, &dir, &config);
 
+	(void)here;
 	tokens = 0;
 	stuck = "";
 	other = other_start(dir.fd, OTHER_LIVE);
 	return r;
 }
 
-static int teardown(void **state)
+static void tear_down(void)
 {
 	other_end(&other);
-	return fixture_broker_teardown(state, &dir, &broker);
+	broker_release(&broker);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static struct fixture fixture = { .dir = &dir, .set_up = set_up, .tear_down = tear_down };
+
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static void hold_gpu_0(void)
 {
@@ -52,7 +55,7 @@ static void hold_gpu_0(void)
 	fixture_write_lease(dir.fd, 0, 1, &lease);
 }
 
-/* Appends a ticket of a live process, whose last turn was @age_ms ago. */
+/* Appends a ticket of a live process that had its last turn @age_ms ago. */
 static void append(uint32_t gpus, const char *after, int64_t age_ms)
 {
 	struct ticket ticket = { .state = TICKET_WAITING,
@@ -83,7 +86,7 @@ static void take_turn(void)
 		fixture_join(&broker, &request);
 	}
 	fixture_check_turn(&broker, BROKER_WAITING);
-	assert_true(broker.ahead_since_ms > 0);
+	assert_true(broker.state.ahead_since_ms > 0);
 }
 
 static bool looks(void)
@@ -98,7 +101,7 @@ static void eight_look_one_second_after_each_other(void **state)
 	append(2, "", 0);
 	take_turn();
 	assert_true(looks());
-	assert_true(broker.wake_ms <= broker.now_ms + S);
+	assert_true(broker.state.wake_ms <= broker.state.now_ms + S);
 }
 
 static void the_eighth_waits_for_seven(void **state)
@@ -109,8 +112,9 @@ static void the_eighth_waits_for_seven(void **state)
 	append_many(LOOKERS - 1, 1, "", 60 * S);
 	take_turn();
 	assert_false(looks());
-	assert_int_equal(broker.wake_ms, broker.ahead_since_ms + (LOOKERS - 1) * S);
-	broker.ahead_since_ms -= (LOOKERS - 1) * S;
+	assert_int_equal(
+		broker.state.wake_ms, broker.state.ahead_since_ms + (LOOKERS - 1) * S);
+	broker.state.ahead_since_ms -= (LOOKERS - 1) * S;
 	take_turn();
 	assert_true(looks());
 }
@@ -131,22 +135,23 @@ static void the_ninth_has_no_such_timer(void **state)
 	append_many(LOOKERS, 1, "", 0);
 	take_turn();
 	assert_false(looks());
-	assert_int_equal(broker.wake_ms, broker.ahead_since_ms + 30 * S);
+	assert_int_equal(broker.state.wake_ms, broker.state.ahead_since_ms + 30 * S);
 	/* the eight go on taking turns */
-	broker.ahead_since_ms -= 30 * S;
+	broker.state.ahead_since_ms -= 30 * S;
 	take_turn();
 	assert_false(looks());
-	assert_int_equal(broker.wake_ms, broker.ahead_since_ms + 60 * S);
+	assert_int_equal(broker.state.wake_ms, broker.state.ahead_since_ms + 60 * S);
 }
 
-static void the_further_behind_the_more_rarely(void **state)
+static void later_waiters_look_more_rarely(void **state)
 {
 	(void)state;
 	hold_gpu_0();
 	append(2, "", 0);
 	append_many(LOOKERS + 17, 1, "", 0);
 	take_turn();
-	assert_int_equal(broker.wake_ms, broker.ahead_since_ms + 90 * S + 1 * S);
+	assert_int_equal(
+		broker.state.wake_ms, broker.state.ahead_since_ms + 90 * S + 1 * S);
 }
 
 static void it_looks_when_the_eight_are_stopped_themselves(void **state)
@@ -157,7 +162,7 @@ static void it_looks_when_the_eight_are_stopped_themselves(void **state)
 	append_many(LOOKERS, 1, "", 28 * S);
 	take_turn();
 	assert_false(looks());
-	broker.ahead_since_ms -= 30 * S;
+	broker.state.ahead_since_ms -= 30 * S;
 	take_turn();
 	assert_true(looks());
 }
@@ -191,7 +196,7 @@ int main(void)
 		TEST(the_eighth_waits_for_seven),
 		TEST(a_ticket_that_the_plan_starts_does_not_count),
 		TEST(the_ninth_has_no_such_timer),
-		TEST(the_further_behind_the_more_rarely),
+		TEST(later_waiters_look_more_rarely),
 		TEST(it_looks_when_the_eight_are_stopped_themselves),
 		TEST(tickets_that_could_not_start_do_not_count),
 		TEST(stuck_tickets_do_not_count),

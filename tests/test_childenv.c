@@ -7,7 +7,7 @@
 
 #include "childenv.h"
 
-#define ENTRY(text) ((char *)(text)) /* which nobody writes to */
+#define ENTRY(text) ((char *)(text)) /* never written to */
 
 static const char *const *kept; /* for all environments that are made */
 
@@ -33,7 +33,7 @@ static void check_made(char *const from[], const char *without,
 	check_made_of(from, without, NULL, changes, count, wanted);
 }
 
-static void what_is_not_named_passes_as_it_is(void **state)
+static void other_variables_pass_unchanged(void **state)
 {
 	char *const from[] = { ENTRY("A=1"), ENTRY("B="), ENTRY("without equals sign"),
 		ENTRY("=x"), ENTRY("C=a=b"), NULL };
@@ -56,7 +56,7 @@ static void changes_replace_add_and_remove(void **state)
 	check_made(from, "SLURM_", changes, ARRAY_SIZE(changes), wanted);
 }
 
-static void those_with_the_prefix_are_left_out(void **state)
+static void variables_with_the_prefix_are_left_out(void **state)
 {
 	static const struct childenv_change changes[] = { { "SLURM_MINE", "1" } };
 	char *const from[] = { ENTRY("SLURM_JOB_ID=7"), ENTRY("SLURM="),
@@ -68,7 +68,7 @@ static void those_with_the_prefix_are_left_out(void **state)
 	check_made(from, "SLURM_", changes, ARRAY_SIZE(changes), wanted);
 }
 
-static void an_empty_environment_is_one_too(void **state)
+static void an_empty_environment_works(void **state)
 {
 	char *const from[] = { NULL };
 	const char *const wanted[] = { NULL };
@@ -111,7 +111,7 @@ struct list_row {
 	const char *made[8]; /* of the environment below */
 };
 
-static void a_list_says_what_passes(void **state)
+static void a_list_chooses_the_variables(void **state)
 {
 	static const struct childenv_change changes[] = { { "GPU", "7" } };
 	char *const from[] = { ENTRY("A=1"), ENTRY("B=2"), ENTRY("PATH=/mine"),
@@ -156,10 +156,10 @@ static void a_list_has_names_and_values(void **state)
 		{ "1A=2", "'1A=2' is not ALL" },
 		{ "A-B", "'A-B' is not ALL" },
 		{ "A=1,2",
-			"'2' is not ALL, NONE, NAME or NAME=VALUE; a value cannot hold "
-			"a comma" },
-		{ "NONE,A=1", "NONE stands alone" },
-		{ "A,NONE", "NONE stands alone" },
+			"'2' is not ALL, NONE, NAME or NAME=VALUE; a value here cannot "
+			"contain a comma" },
+		{ "NONE,A=1", "NONE must be the only item" },
+		{ "A,NONE", "NONE must be the only item" },
 	};
 
 	(void)state;
@@ -173,7 +173,7 @@ static void a_list_has_names_and_values(void **state)
 	}
 }
 
-static void what_is_kept_passes_whatever_the_list_says(void **state)
+static void kept_variables_pass_whatever_the_list_says(void **state)
 {
 	static const char *const names[] = { "SLURM_CONF*", "SLURM_JOB_ID", NULL };
 	char *const from[] = { ENTRY("SLURM_CONF=/c"), ENTRY("SLURM_CONF_SERVER=h"),
@@ -194,13 +194,13 @@ static void what_is_kept_passes_whatever_the_list_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_not_named_passes_as_it_is),
+		cmocka_unit_test(other_variables_pass_unchanged),
 		cmocka_unit_test(changes_replace_add_and_remove),
-		cmocka_unit_test(those_with_the_prefix_are_left_out),
-		cmocka_unit_test(what_is_kept_passes_whatever_the_list_says),
-		cmocka_unit_test(an_empty_environment_is_one_too),
+		cmocka_unit_test(variables_with_the_prefix_are_left_out),
+		cmocka_unit_test(kept_variables_pass_whatever_the_list_says),
+		cmocka_unit_test(an_empty_environment_works),
 		cmocka_unit_test(many_and_long_values_fit),
-		cmocka_unit_test(a_list_says_what_passes),
+		cmocka_unit_test(a_list_chooses_the_variables),
 		cmocka_unit_test(a_list_has_names_and_values),
 	};
 

@@ -83,7 +83,7 @@ static void prefers(const char *slots)
 
 /* --- one ---------------------------------------------------------------------------- */
 
-static void the_lowest_index_is_taken_where_nothing_else_tells(void **state)
+static void the_lowest_index_is_taken_if_all_else_is_equal(void **state)
 {
 	struct choice choice = machine(4, 1);
 
@@ -99,7 +99,7 @@ static void the_lowest_index_is_taken_where_nothing_else_tells(void **state)
 	check(&choice, "2");
 }
 
-static void what_is_preferred_comes_first(void **state)
+static void preferred_gpus_come_first(void **state)
 {
 	struct choice choice = machine(4, 1);
 
@@ -247,7 +247,7 @@ static void the_least_stays_over_of_a_share(void **state)
 	check(&choice, "0");
 }
 
-static void and_of_memory(void **state)
+static void the_least_stays_over_of_memory(void **state)
 {
 	struct choice choice = machine(3, 1);
 
@@ -264,8 +264,8 @@ static void and_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_lowest_index_is_taken_where_nothing_else_tells),
-		cmocka_unit_test(what_is_preferred_comes_first),
+		cmocka_unit_test(the_lowest_index_is_taken_if_all_else_is_equal),
+		cmocka_unit_test(preferred_gpus_come_first),
 		cmocka_unit_test(a_single_one_is_taken_where_it_hurts_least),
 		cmocka_unit_test(an_instance_is_taken_before_a_gpu),
 		cmocka_unit_test(several_have_the_best_links),
@@ -273,7 +273,7 @@ int main(void)
 		cmocka_unit_test(among_equals_one_node_then_the_smallest_hole),
 		cmocka_unit_test(many_gpus_are_searched_from_each),
 		cmocka_unit_test(the_least_stays_over_of_a_share),
-		cmocka_unit_test(and_of_memory),
+		cmocka_unit_test(the_least_stays_over_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

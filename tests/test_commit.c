@@ -8,10 +8,10 @@
 
 #include "clock.h"
 #include "commit.h"
-#include "ending.h"
+#include "end_record.h"
 #include "fixture.h"
 #include "history.h"
-#include "kin.h"
+#include "process_lease.h"
 
 enum { GPUS = 3, MINUTE = 60000 };
 
@@ -25,8 +25,9 @@ static struct snapshot view;
 
 static ino_t locked[16];
 static unsigned lock_count;
-static int writes_left;      /* -1: as many as you like */
-static unsigned write_count; /* of what was not zeros */
+static int writes_left;      /* how many writes succeed; -1: all */
+static unsigned write_count; /* of writes that were not only zeros */
+static bool is_disk_bad;     /* record 0 never reads as it was written */
 
 int __real_flock(int fd, int operation);
 int __wrap_flock(int fd, int operation);
@@ -48,7 +49,7 @@ ssize_t __wrap_pwrite(int fd, const void *in, size_t size, off_t offset)
 	static const char zeros[RECORD_SIZE];
 	bool is_void = size == RECORD_SIZE && memcmp(in, zeros, size) == 0;
 
-	/* what only makes void is let through: those blocks are there */
+	/* a full disk still lets zeros be written, because these blocks exist */
 	if (writes_left == 0 && !is_void) {
 		errno = ENOSPC;
 		return -1;
@@ -57,17 +58,23 @@ ssize_t __wrap_pwrite(int fd, const void *in, size_t size, off_t offset)
 		writes_left -= writes_left > 0;
 		write_count++;
 	}
+	if (is_disk_bad && offset == 0 && size == RECORD_SIZE) {
+		char spoiled[RECORD_SIZE];
+
+		memcpy(spoiled, in, size);
+		spoiled[9] = '#';
+		return __real_pwrite(fd, spoiled, size, offset);
+	}
 	return __real_pwrite(fd, in, size, offset);
 }
 
 /* --- a state directory with three GPUs ---------------------------------------------- */
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
-	int r = fixture_view_setup(state, &dir, &view);
+	int r = 0;
 
-	if (r < 0)
-		return r;
+	(void)here;
 	writes_left = -1;
 	for (unsigned i = 0; i < GPUS; i++) {
 		struct gpu_record gpu = { .index = i + 4 };
@@ -81,13 +88,16 @@ static int setup(void **state)
 	return r;
 }
 
-static int teardown(void **state)
+static void tear_down(void)
 {
 	writes_left = -1;
-	return fixture_view_teardown(state, &dir, &view);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static struct fixture fixture = {
+	.dir = &dir, .view = &view, .set_up = set_up, .tear_down = tear_down
+};
+
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static struct lease lease_of(const struct owner *owner, const char *slots)
 {
@@ -138,7 +148,7 @@ static int commit(const char *slots, const struct lease *lease)
 	return r;
 }
 
-/* The tokens in the file of @slot; NULL: no record. */
+/* Checks the tokens in the file of @slot; NULL: no record. */
 static void check_file(unsigned slot, const char *first, const char *second)
 {
 	static char raw[LEASE_FILE_BYTES];
@@ -198,7 +208,7 @@ static void locks_are_taken_in_the_order_of_the_uuids(void **state)
 	assert_true(commit_is_locked(&view, &none));
 }
 
-static void who_does_not_get_all_locks_keeps_none(void **state)
+static void without_all_locks_none_is_kept(void **state)
 {
 	struct gpuset set = fixture_set("012"), others = fixture_set("02");
 	int64_t before_ms = clock_boot_ms(), after_ms;
@@ -206,7 +216,7 @@ static void who_does_not_get_all_locks_keeps_none(void **state)
 
 	(void)state;
 	look(1000);
-	/* it is enough to be able to read the file */
+	/* for a flock it is enough to be able to read the file */
 	assert_int_equal(flock(reader, LOCK_SH), 0);
 	assert_int_equal(commit_lock(&view, &set), COMMIT_LOCKED);
 	after_ms = clock_boot_ms();
@@ -218,7 +228,7 @@ static void who_does_not_get_all_locks_keeps_none(void **state)
 	assert_int_equal(view.gpus[2].locked_until_ms, 0);
 	look(after_ms);
 	assert_int_equal(view.gpus[1].state, GPU_LOCKED);
-	/* the others are to be had meanwhile */
+	/* the other files can be locked meanwhile */
 	assert_int_equal(commit_lock(&view, &others), 0);
 	commit_unlock(&view);
 	(void)close(reader);
@@ -226,7 +236,7 @@ static void who_does_not_get_all_locks_keeps_none(void **state)
 	commit_unlock(&view);
 }
 
-static void all_that_are_locked_are_found_in_one_go(void **state)
+static void one_try_finds_all_locked_files(void **state)
 {
 	struct gpuset set = fixture_set("012");
 	int one = openat(dir.fd, "gpu/GPU-a.lease", O_RDONLY | O_CLOEXEC);
@@ -275,7 +285,7 @@ static void a_lease_is_written_into_every_file(void **state)
 	assert_int_equal(read_history(), 0);
 }
 
-static void what_is_over_is_removed_and_its_fifo_too(void **state)
+static void a_lease_that_is_over_is_removed_with_its_fifo(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
 	struct owner half = fixture_dead_owner(dir.fd, OTHER_LIVE);
@@ -286,12 +296,13 @@ static void what_is_over_is_removed_and_its_fifo_too(void **state)
 	write_everywhere(&old);
 	write_to(0, 1, &torn); /* killed while it was writing */
 	look(1000);
-	assert_true(fixture_exists(dir.fd, BEACON_LIVE, dead.token));
+	assert_true(fixture_exists(dir.fd, FIFO_LIVE, dead.token));
 	assert_int_equal(commit("0", &lease), 0);
 	check_file(0, lease.owner.token, NULL);
-	check_file(1, NULL, dead.token); /* not ours to write */
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, dead.token));
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, half.token));
+	check_file(1, NULL,
+		dead.token); /* GPU 1 is not in the set: its file is left alone */
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, dead.token));
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, half.token));
 }
 
 static void a_write_that_fails_leaves_no_record_of_the_lease(void **state)
@@ -310,7 +321,7 @@ static void a_write_that_fails_leaves_no_record_of_the_lease(void **state)
 	}
 }
 
-/* Record 0 says which slot it is, as it does once the GPU has been seen again. */
+/* Writes the slot into record 0, as a probe that shows the GPU does. */
 static void name_slot(unsigned slot)
 {
 	static char raw[LEASE_FILE_BYTES];
@@ -364,7 +375,20 @@ static void a_broken_lease_is_replaced_and_its_file_mended(void **state)
 	assert_false(is_doubtful(0));
 }
 
-static void what_is_in_doubt_is_mended_once_nobody_is_unknown(void **state)
+static void a_file_that_cannot_be_mended_gets_no_lease(void **state)
+{
+	struct lease lease = my_lease("0");
+
+	(void)state;
+	damage(0, 0);
+	look(1000);
+	is_disk_bad = true;
+	assert_true(commit("0", &lease) < 0);
+	is_disk_bad = false;
+	assert_true(is_doubtful(0));
+}
+
+static void a_doubtful_file_is_mended_once_no_job_is_unknown(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct lease lease = lease_of(&other.owner, "1");
@@ -404,7 +428,7 @@ static void mending_puts_live_leases_back(void **state)
 	other_end(&other);
 }
 
-static void who_dies_while_mending_leaves_the_file_in_doubt(void **state)
+static void a_death_while_mending_leaves_the_file_doubtful(void **state)
 {
 	(void)state;
 	for (int good = 0; good < 2; good++) {
@@ -439,7 +463,7 @@ static struct lease my_share(const char *slots, uint32_t percent)
 	return lease;
 }
 
-/* A file as it is, to be compared with what becomes of it. */
+/* A copy of a file, to be compared with the file later. */
 struct image {
 	char bytes[LEASE_FILE_BYTES];
 };
@@ -454,7 +478,7 @@ static void take_image(unsigned slot, struct image *image)
 	lease_release(&file);
 }
 
-/* Records @from to @to are the same, byte for byte. */
+/* Checks that records @from to @to are the same, byte for byte. */
 static void check_same(
 	const struct image *a, const struct image *b, unsigned from, unsigned to)
 {
@@ -463,7 +487,7 @@ static void check_same(
 		(size_t)(to - from + 1) * RECORD_SIZE);
 }
 
-/* Whose lease record @at is; "": nobody's. */
+/* The token of the lease in record @at; "": there is none. */
 static const char *token_at(const struct image *image, unsigned at)
 {
 	static struct lease lease;
@@ -472,7 +496,7 @@ static const char *token_at(const struct image *image, unsigned at)
 								      : "";
 }
 
-/* The leases of one process that lives, under names of their own. */
+/* Leases of one live process, each with a token of its own. */
 static struct lease many_of(const struct owner *owner, const char *slots, unsigned number)
 {
 	struct lease lease = share_of(owner, slots, 1);
@@ -482,7 +506,7 @@ static struct lease many_of(const struct owner *owner, const char *slots, unsign
 	return lease;
 }
 
-static void who_shares_the_gpu_keeps_its_record_byte_for_byte(void **state)
+static void a_sharer_keeps_its_record_byte_for_byte(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
 	struct other two = other_start(dir.fd, OTHER_LIVE);
@@ -503,13 +527,13 @@ static void who_shares_the_gpu_keeps_its_record_byte_for_byte(void **state)
 	check_same(&before, &after, 0, 1);
 	assert_string_equal(token_at(&after, 2), mine.owner.token);
 	check_same(&before, &after, 3, LEASES_PER_GPU);
-	assert_true(fixture_exists(dir.fd, BEACON_LIVE, one.owner.token));
-	assert_true(fixture_exists(dir.fd, BEACON_LIVE, two.owner.token));
+	assert_true(fixture_exists(dir.fd, FIFO_LIVE, one.owner.token));
+	assert_true(fixture_exists(dir.fd, FIFO_LIVE, two.owner.token));
 	other_end(&one);
 	other_end(&two);
 }
 
-static void of_the_dead_beside_the_living_all_go_and_the_first_is_used(void **state)
+static void all_dead_leases_go_and_the_first_record_is_used(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
 	struct other two = other_start(dir.fd, OTHER_LIVE);
@@ -531,14 +555,14 @@ static void of_the_dead_beside_the_living_all_go_and_the_first_is_used(void **st
 	assert_string_equal(token_at(&after, 2), mine.owner.token);
 	assert_string_equal(token_at(&after, 3), "");
 	check_same(&before, &after, 4, LEASES_PER_GPU);
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, dead.token));
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, gone.token));
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, dead.token));
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, gone.token));
 	assert_int_equal(read_history(), 2);
 	other_end(&one);
 	other_end(&two);
 }
 
-static void thirty_one_leases_are_the_most(void **state)
+static void a_gpu_has_at_most_thirty_one_leases(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
@@ -567,7 +591,7 @@ static void thirty_one_leases_are_the_most(void **state)
 	other_end(&other);
 }
 
-static void a_write_that_fails_takes_nobody_elses_record_back(void **state)
+static void a_write_that_fails_removes_no_other_lease(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct lease theirs = share_of(&other.owner, "02", 30), mine = my_share("02", 20);
@@ -591,7 +615,7 @@ static void a_write_that_fails_takes_nobody_elses_record_back(void **state)
 	other_end(&other);
 }
 
-/* A lease of two GPUs can be read in the file of the other: it goes back before mine comes. */
+/* A lost lease is known from the file of its other GPU: it is written back before the new one. */
 static void a_lease_that_is_put_back_is_not_overwritten(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
@@ -622,7 +646,7 @@ static void a_lease_that_is_put_back_is_not_overwritten(void **state)
 
 static void probe(int64_t finished_ms, int64_t idle_0_ms, int64_t idle_1_ms);
 
-/* Nvidia-smi saw the process there, with so much memory. */
+/* As if nvidia-smi had shown the process there, with so much memory. */
 static void probe_process(unsigned slot, pid_t pid, uint64_t mib)
 {
 	view.probe.processes[view.probe.process_count++] = (struct probe_process){
@@ -641,7 +665,7 @@ static uint64_t peak_at(unsigned slot, unsigned at)
 	return lease.peak_mib;
 }
 
-static void who_commits_beside_it_notes_a_higher_peak_and_no_lower_one(void **state)
+static void a_sharer_notes_a_higher_peak_and_no_lower_one(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct lease theirs = share_of(&other.owner, "0", 30), mine = my_share("0", 20);
@@ -661,7 +685,7 @@ static void who_commits_beside_it_notes_a_higher_peak_and_no_lower_one(void **st
 	probe(1600, 0, 0);
 	probe_process(0, other.pid, 3001);
 	write_count = 0;
-	write_to(0, 1, &theirs); /* its record stands twice: both learn it */
+	write_to(0, 1, &theirs); /* it has two records here: both get the peak */
 	write_count = 0;
 	mine = my_share("0", 20);
 	assert_int_equal(commit("0", &mine), 0);
@@ -676,7 +700,7 @@ static void who_commits_beside_it_notes_a_higher_peak_and_no_lower_one(void **st
 
 /* --- history ------------------------------------------------------------------------ */
 
-static void an_end_is_told_once_by_who_takes_the_lowest_gpu(void **state)
+static void the_end_is_recorded_once_by_the_taker_of_the_lowest_gpu(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct lease old = lease_of(&other.owner, "12");
@@ -694,7 +718,7 @@ static void an_end_is_told_once_by_who_takes_the_lowest_gpu(void **state)
 	assert_int_equal(read_history(), 1);
 	to_real_ms = clock_real_ms() - clock_boot_ms();
 	assert_int_equal(ends[0].ticket, 7);
-	assert_string_equal(ends[0].gpus, "5,6"); /* as people call them */
+	assert_string_equal(ends[0].gpus, "5,6"); /* as nvidia-smi numbers them */
 	assert_string_equal(ends[0].user, "alice");
 	assert_string_equal(ends[0].command, "python train.py");
 	assert_string_equal(ends[0].how, "");
@@ -702,8 +726,8 @@ static void an_end_is_told_once_by_who_takes_the_lowest_gpu(void **state)
 	assert_in_range(ends[0].since_ms - to_real_ms + 100, 500, 700);
 	assert_in_range(ends[0].alive_ms - to_real_ms + 100, 2000, 2200);
 	assert_in_range(ends[0].gone_ms - to_real_ms + 100, 2000, 2200);
-	/* the record is gone, so nobody tells it again */
-	lives_release(&view.lives);
+	/* the record is gone, so no process records the end again */
+	liveness_set_release(&view.lives);
 	two.owner.pid = 0;
 	write_to(1, 1, &three);
 	assert_int_equal(read_history(), 1);
@@ -722,11 +746,11 @@ static void a_lease_of_another_boot_ended_with_it(void **state)
 	assert_string_equal(ends[0].how, "reboot");
 	assert_int_equal(ends[0].since_ms, 0);
 	assert_int_equal(ends[0].alive_ms, 0);
-	/* it is over by now: that much is known */
+	/* all that is known is that it is over by now */
 	assert_in_range(ends[0].gone_ms, clock_real_ms() - PATIENCE_MS, clock_real_ms());
 }
 
-static void who_was_there_tells_it_and_nobody_else(void **state)
+static void only_the_process_that_saw_the_end_records_it(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
 	struct lease old = lease_of(&dead, "01"), lease = my_lease("01");
@@ -734,21 +758,21 @@ static void who_was_there_tells_it_and_nobody_else(void **state)
 	(void)state;
 	write_everywhere(&old);
 	look(1000);
-	ending_record(&view, dead.token, "limit", "root");
+	end_record_write(&view, dead.token, "limit", "root");
 	assert_int_equal(read_history(), 1);
 	assert_string_equal(ends[0].how, "limit");
 	assert_string_equal(ends[0].by, "root");
 	check_file(0, NULL, dead.token); /* it still marks the GPU as just released */
-	ending_record(&view, dead.token, "limit", NULL);
+	end_record_write(&view, dead.token, "limit", NULL);
 	assert_int_equal(read_history(), 1);
 	assert_int_equal(commit("01", &lease), 0);
 	assert_int_equal(read_history(), 1);
-	ending_record(&view, dead.token, "limit", NULL);
-	ending_record(&view, "0123456789abcdef", "limit", NULL);
+	end_record_write(&view, dead.token, "limit", NULL);
+	end_record_write(&view, "0123456789abcdef", "limit", NULL);
 	assert_int_equal(read_history(), 1);
 }
 
-static void what_is_not_over_has_no_end(void **state)
+static void a_lease_that_is_not_over_has_no_end(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
 	struct lease old = lease_of(&other.owner, "0");
@@ -756,17 +780,17 @@ static void what_is_not_over_has_no_end(void **state)
 	(void)state;
 	write_everywhere(&old);
 	look(1000);
-	ending_record(&view, other.owner.token, "limit", NULL);
+	end_record_write(&view, other.owner.token, "limit", NULL);
 	other_kill(&other);
 	look(1000);
-	ending_record(&view, other.owner.token, "limit", NULL);
+	end_record_write(&view, other.owner.token, "limit", NULL);
 	assert_int_equal(read_history(), 0);
 	other_end(&other);
 }
 
 /* --- lingering ---------------------------------------------------------------------- */
 
-/* What nvidia-smi said at @finished_ms: idle since then, by GPU; 0: not idle. */
+/* A probe that finished at @finished_ms, and since when each GPU is idle; 0: it is not. */
 static void probe(int64_t finished_ms, int64_t idle_0_ms, int64_t idle_1_ms)
 {
 	int64_t idle_ms[] = { idle_0_ms, idle_1_ms, finished_ms };
@@ -783,14 +807,14 @@ static void probe(int64_t finished_ms, int64_t idle_0_ms, int64_t idle_1_ms)
 	view.has_probe = true;
 }
 
-/* Whether a look at @now_ms ends the lease that lingers since @since_ms. */
+/* Whether a reading at @now_ms ends the lease that lingers since @since_ms. */
 static bool is_ended_at(int64_t now_ms)
 {
 	look(now_ms);
 	return commit_end_lingering(&view);
 }
 
-static void a_minute_of_idleness_ends_what_lingers(void **state)
+static void a_minute_of_idleness_ends_a_lingering_lease(void **state)
 {
 	enum { DEAD = 100000 };
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
@@ -810,8 +834,8 @@ static void a_minute_of_idleness_ends_what_lingers(void **state)
 	assert_int_equal(view.gpus[0].state, GPU_LINGERING);
 	probe(DEAD + 3 * MINUTE, 1, DEAD + MINUTE);
 	assert_true(is_ended_at(DEAD + 3 * MINUTE));
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, other.owner.token));
-	/* final, for everybody, although the heir lives */
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, other.owner.token));
+	/* it is over for all processes, although the heir lives */
 	look(DEAD + 3 * MINUTE);
 	assert_true(fixture_find_ticket(&view, 7)->is_over);
 	assert_false(commit_end_lingering(&view));
@@ -821,7 +845,7 @@ static void a_minute_of_idleness_ends_what_lingers(void **state)
 	other_end(&other);
 }
 
-static void the_linger_time_can_be_another(void **state)
+static void the_linger_time_can_be_configured(void **state)
 {
 	enum { DEAD = 100000 };
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
@@ -839,8 +863,8 @@ static void the_linger_time_can_be_another(void **state)
 	other_end(&other);
 }
 
-/* Another works on the GPU all the time; what nobody sees is the process that was left. */
-static void beside_others_it_is_enough_not_to_be_seen(void **state)
+/* Another lease uses the GPU all the time; only the left process is not seen there. */
+static void on_a_shared_gpu_it_is_enough_not_to_be_seen(void **state)
 {
 	enum { DEAD = 100000 };
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
@@ -861,20 +885,20 @@ static void beside_others_it_is_enough_not_to_be_seen(void **state)
 		if (now_ms >= DEAD + 20000)
 			break;
 	}
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, other.owner.token));
-	assert_true(fixture_exists(dir.fd, BEACON_LIVE, busy.owner.token));
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, other.owner.token));
+	assert_true(fixture_exists(dir.fd, FIFO_LIVE, busy.owner.token));
 	other_end(&other);
 	other_end(&busy);
 }
 
-static void who_is_seen_beside_others_lingers_on(void **state)
+static void on_a_shared_gpu_a_seen_process_keeps_the_lease(void **state)
 {
 	enum { DEAD = 100000 };
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
 	struct other busy = other_start(dir.fd, OTHER_LIVE);
 	struct lease lease = share_of(&other.owner, "01", 30),
 		     theirs = share_of(&busy.owner, "0", 30);
-	struct rlimit tag = { .rlim_cur = kin_tag(other.owner.token),
+	struct rlimit tag = { .rlim_cur = process_lease_tag(other.owner.token),
 		.rlim_max = RLIM_INFINITY };
 
 	(void)state;
@@ -886,7 +910,7 @@ static void who_is_seen_beside_others_lingers_on(void **state)
 	for (int64_t now_ms = DEAD; now_ms <= DEAD + 60000; now_ms += 10000) {
 		probe(now_ms, 0, 0);
 		probe_process(0, busy.pid, 5000);
-		/* it still has a little of the second GPU, now and then */
+		/* now and then it still has some memory of the second GPU */
 		if ((now_ms - DEAD) % 20000 == 0)
 			probe_process(1, other.heir, 100);
 		assert_false(is_ended_at(now_ms));
@@ -913,7 +937,7 @@ static void idleness_before_its_death_does_not_count(void **state)
 	other_end(&other);
 }
 
-static void who_lives_does_not_linger_however_idle(void **state)
+static void a_live_lease_does_not_linger_however_idle(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct lease lease = lease_of(&other.owner, "0");
@@ -923,11 +947,11 @@ static void who_lives_does_not_linger_however_idle(void **state)
 	look(1000);
 	probe(100 * MINUTE, 1, 1);
 	assert_false(is_ended_at(100 * MINUTE));
-	assert_true(fixture_exists(dir.fd, BEACON_LIVE, other.owner.token));
+	assert_true(fixture_exists(dir.fd, FIFO_LIVE, other.owner.token));
 	other_end(&other);
 }
 
-static void a_set_with_slots_that_nobody_has_does_no_harm(void **state)
+static void a_set_with_unknown_slots_does_no_harm(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
 	struct lease lease = lease_of(&other.owner, "0"), mine = my_lease("0");
@@ -950,33 +974,34 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(locks_are_taken_in_the_order_of_the_uuids),
-		TEST(who_does_not_get_all_locks_keeps_none),
-		TEST(all_that_are_locked_are_found_in_one_go),
+		TEST(without_all_locks_none_is_kept),
+		TEST(one_try_finds_all_locked_files),
 		TEST(a_file_replaced_under_the_lock_is_not_locked_any_more),
 		TEST(a_lease_is_written_into_every_file),
-		TEST(what_is_over_is_removed_and_its_fifo_too),
+		TEST(a_lease_that_is_over_is_removed_with_its_fifo),
 		TEST(a_write_that_fails_leaves_no_record_of_the_lease),
 		TEST(a_broken_lease_is_replaced_and_its_file_mended),
-		TEST(what_is_in_doubt_is_mended_once_nobody_is_unknown),
+		TEST(a_file_that_cannot_be_mended_gets_no_lease),
+		TEST(a_doubtful_file_is_mended_once_no_job_is_unknown),
 		TEST(mending_puts_live_leases_back),
-		TEST(who_dies_while_mending_leaves_the_file_in_doubt),
-		TEST(who_shares_the_gpu_keeps_its_record_byte_for_byte),
-		TEST(of_the_dead_beside_the_living_all_go_and_the_first_is_used),
-		TEST(thirty_one_leases_are_the_most),
-		TEST(a_write_that_fails_takes_nobody_elses_record_back),
+		TEST(a_death_while_mending_leaves_the_file_doubtful),
+		TEST(a_sharer_keeps_its_record_byte_for_byte),
+		TEST(all_dead_leases_go_and_the_first_record_is_used),
+		TEST(a_gpu_has_at_most_thirty_one_leases),
+		TEST(a_write_that_fails_removes_no_other_lease),
 		TEST(a_lease_that_is_put_back_is_not_overwritten),
-		TEST(who_commits_beside_it_notes_a_higher_peak_and_no_lower_one),
-		TEST(an_end_is_told_once_by_who_takes_the_lowest_gpu),
+		TEST(a_sharer_notes_a_higher_peak_and_no_lower_one),
+		TEST(the_end_is_recorded_once_by_the_taker_of_the_lowest_gpu),
 		TEST(a_lease_of_another_boot_ended_with_it),
-		TEST(who_was_there_tells_it_and_nobody_else),
-		TEST(what_is_not_over_has_no_end),
-		TEST(a_minute_of_idleness_ends_what_lingers),
-		TEST(the_linger_time_can_be_another),
-		TEST(beside_others_it_is_enough_not_to_be_seen),
-		TEST(who_is_seen_beside_others_lingers_on),
+		TEST(only_the_process_that_saw_the_end_records_it),
+		TEST(a_lease_that_is_not_over_has_no_end),
+		TEST(a_minute_of_idleness_ends_a_lingering_lease),
+		TEST(the_linger_time_can_be_configured),
+		TEST(on_a_shared_gpu_it_is_enough_not_to_be_seen),
+		TEST(on_a_shared_gpu_a_seen_process_keeps_the_lease),
 		TEST(idleness_before_its_death_does_not_count),
-		TEST(who_lives_does_not_linger_however_idle),
-		TEST(a_set_with_slots_that_nobody_has_does_no_harm),
+		TEST(a_live_lease_does_not_linger_however_idle),
+		TEST(a_set_with_unknown_slots_does_no_harm),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -1,6 +1,6 @@
 /*
- * Where conda and its environments are found.  Each test has a home of its own, with a conda
- * that is an empty program.
+ * Finding conda and its environments.  Each test has a home folder of its own, with an empty
+ * program as its conda.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "../gpulease/conda.h"
+#include "conda.h"
 #include "scratch.h"
 
 static const char *const variables[] = { "CONDA_EXE", "CONDA_ENVS_PATH",
@@ -45,7 +45,7 @@ static const char *below(const struct scratch *s, const char *path)
 	return at;
 }
 
-/* A home with miniforge3 and its environment `one`, nothing else anywhere. */
+/* Makes a home with miniforge3 and its environment `one`; there is no other conda. */
 static struct scratch *make_home(void **state)
 {
 	struct scratch *s = *state;
@@ -82,7 +82,7 @@ static struct scratch *make_home(void **state)
 		assert_non_null(strstr(reason.text, (part)));                   \
 	} while (0)
 
-static void it_is_where_its_installer_puts_it(void **state)
+static void conda_is_found_in_its_usual_folder(void **state)
 {
 	struct scratch *s = make_home(state);
 	const char *program = below(s, "miniforge3/bin/conda");
@@ -92,7 +92,7 @@ static void it_is_where_its_installer_puts_it(void **state)
 	CHECK_NOT_FOUND("two", "no conda environment 'two' in '/");
 }
 
-static void a_variable_comes_before_path_before_the_usual_places(void **state)
+static void conda_exe_comes_before_path_and_the_usual_folders(void **state)
 {
 	struct scratch *s = make_home(state);
 
@@ -109,16 +109,16 @@ static void a_variable_comes_before_path_before_the_usual_places(void **state)
 	CHECK_FOUND("base", below(s, "bin/conda"), "base");
 }
 
-static void without_any_that_is_said(void **state)
+static void a_missing_conda_is_an_error(void **state)
 {
 	struct scratch *s = make_home(state);
 
 	if (access("/opt/conda", F_OK) == 0 || access("/opt/miniconda3", F_OK) == 0)
-		skip();
+		skip_because("conda is installed in /opt");
 	assert_int_equal(unlinkat(s->dirfd, "miniforge3/bin/conda", 0), 0);
-	CHECK_NOT_FOUND("one", "no conda was found for --conda 'one'");
+	CHECK_NOT_FOUND("one", "cannot find conda for --conda 'one'");
 	assert_int_equal(unsetenv("HOME"), 0);
-	CHECK_NOT_FOUND("one", "no conda was found for --conda 'one'");
+	CHECK_NOT_FOUND("one", "cannot find conda for --conda 'one'");
 }
 
 static void a_folder_alone_is_no_environment(void **state)
@@ -134,7 +134,7 @@ static void a_folder_alone_is_no_environment(void **state)
 	CHECK_NOT_FOUND("two", "no conda environment");
 }
 
-static void the_users_own_are_found(void **state)
+static void environments_of_the_user_are_found(void **state)
 {
 	struct scratch *s = make_home(state);
 	const char *program = below(s, "miniforge3/bin/conda");
@@ -150,7 +150,7 @@ static void the_users_own_are_found(void **state)
 	CHECK_FOUND(below(s, "far/listed"), program, below(s, "far/listed"));
 }
 
-static void those_that_it_has_noted_are_found_by_their_paths(void **state)
+static void environments_in_the_list_of_conda_are_found(void **state)
 {
 	struct scratch *s = make_home(state);
 	const char *program = below(s, "miniforge3/bin/conda");
@@ -164,13 +164,13 @@ static void those_that_it_has_noted_are_found_by_their_paths(void **state)
 	CHECK_FOUND("noted", program, below(s, "far/noted"));
 	CHECK_NOT_FOUND("note", "no conda environment");
 	CHECK_FOUND("one", program, "one");
-	/* what is no file is not waited for */
+	/* a FIFO in place of the list must not block */
 	assert_int_equal(unlinkat(s->dirfd, ".conda/environments.txt", 0), 0);
 	assert_int_equal(mkfifoat(s->dirfd, ".conda/environments.txt", 0600), 0);
 	CHECK_NOT_FOUND("noted", "no conda environment");
 }
 
-static void names_of_any_length_are_refused(void **state)
+static void long_names_are_refused(void **state)
 {
 	char name[2 * PATH_MAX];
 
@@ -193,7 +193,7 @@ static void micromamba_comes_last(void **state)
 	struct conda micromamba;
 
 	if (access("/opt/conda", F_OK) == 0 || access("/opt/miniconda3", F_OK) == 0)
-		skip();
+		skip_because("conda is installed in /opt");
 	make_program(s, "bin/micromamba");
 	make_folder(s, "micromamba/envs/mm/conda-meta");
 	CHECK_NOT_FOUND("mm", "no conda environment");
@@ -209,13 +209,13 @@ static void micromamba_comes_last(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCRATCH_TEST(it_is_where_its_installer_puts_it),
-		SCRATCH_TEST(a_variable_comes_before_path_before_the_usual_places),
-		SCRATCH_TEST(without_any_that_is_said),
+		SCRATCH_TEST(conda_is_found_in_its_usual_folder),
+		SCRATCH_TEST(conda_exe_comes_before_path_and_the_usual_folders),
+		SCRATCH_TEST(a_missing_conda_is_an_error),
 		SCRATCH_TEST(a_folder_alone_is_no_environment),
-		SCRATCH_TEST(the_users_own_are_found),
-		SCRATCH_TEST(those_that_it_has_noted_are_found_by_their_paths),
-		SCRATCH_TEST(names_of_any_length_are_refused),
+		SCRATCH_TEST(environments_of_the_user_are_found),
+		SCRATCH_TEST(environments_in_the_list_of_conda_are_found),
+		SCRATCH_TEST(long_names_are_refused),
 		SCRATCH_TEST(micromamba_comes_last),
 	};
 

@@ -1,5 +1,5 @@
 /*
- * The configuration as a text: tables of what each key takes, and of what is refused and how.
+ * The configuration as a text: tables of good values, and of bad values with their reasons.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static void must_parse(const char *text)
 		fail_msg("'%s': %s", text, why.text);
 }
 
-/* "KEY = VALUE" of what is in `config` now. */
+/* "KEY = VALUE" for the value that `config` has now. */
 static const char *formatted(enum config_key key)
 {
 	static char line[CONFIG_PATH_SIZE + 64];
@@ -56,7 +56,7 @@ static enum config_key find_key(const char *line)
 	return CONFIG_KEYS;
 }
 
-/* The reason is one printable line without full stop. */
+/* The reason is one printable line without a final period. */
 static void check_refused(const char *text, size_t size, const char *reason)
 {
 	char printable[sizeof(why.text)];
@@ -73,7 +73,7 @@ static void check_refused(const char *text, size_t size, const char *reason)
 
 /* --- values ------------------------------------------------------------------------ */
 
-static void what_is_not_configured_is_the_default(void **state)
+static void keys_that_are_not_set_have_their_default(void **state)
 {
 	static const char *const defaults[CONFIG_KEYS] = {
 		"directory = /var/lib/gpulease",
@@ -132,7 +132,7 @@ static void what_is_not_configured_is_the_default(void **state)
 	assert_null(config.models.text);
 }
 
-/* What is written, and, where it is another, what that means. */
+/* A value as written, and as read if that differs. */
 static const char *const good_lines[][2] = {
 	{ "directory = /srv/gpu lease", NULL },
 	{ "directory = /", NULL },
@@ -209,14 +209,14 @@ static void every_key_is_read_and_written(void **state)
 		must_parse(good_lines[i][0]);
 		assert_int_equal(config.lines[key], 1);
 		assert_string_equal(formatted(key), wanted);
-		/* and what is written is read as the same again */
+		/* reading the written form gives the same value */
 		text_copy(written, sizeof(written), formatted(key));
 		must_parse(written);
 		assert_string_equal(formatted(key), wanted);
 	}
 }
 
-static void the_values_are_what_they_say(void **state)
+static void values_are_read_with_their_units(void **state)
 {
 	(void)state;
 	must_parse("idle-threshold = 5%\nbusy-utilization=30%\nmargin=1G\n"
@@ -324,7 +324,7 @@ static const char *const bad_values[][2] = {
 	{ "record-ends = \x1b[2J", "'?[2J' is not a choice" },
 };
 
-static void a_bad_value_is_refused_with_what_is_allowed(void **state)
+static void a_bad_value_is_refused_and_the_allowed_ones_are_named(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad_values); i++) {
@@ -338,7 +338,7 @@ static void a_bad_value_is_refused_with_what_is_allowed(void **state)
 	}
 }
 
-static void a_value_has_a_longest(void **state)
+static void a_long_value_is_refused(void **state)
 {
 	char line[512] = "directory = /";
 	size_t begin = strlen("directory = ");
@@ -390,7 +390,7 @@ static void lines_have_blanks_comments_and_ends_of_any_kind(void **state)
 	assert_int_equal(config.lines[CONFIG_LINGER_TIME], 0);
 }
 
-static void a_line_that_is_none_is_refused(void **state)
+static void a_malformed_line_is_refused(void **state)
 {
 	static const char *const bad[][2] = {
 		{ "margin", "line 1: margin: the = is missing; write margin = VALUE" },
@@ -401,7 +401,7 @@ static void a_line_that_is_none_is_refused(void **state)
 		{ "= 5", "line 1: unknown key ''" },
 		{ "margin : 5G", "unknown key 'margin : 5G'" },
 		{ "margin = 1G\n# two\nmargin = 1G",
-			"line 3: margin: is set twice; write it once, it stands in line 1" },
+			"line 3: margin: is set twice, also in line 1" },
 		{ "Margin = 1G", "unknown key 'Margin'" },
 		{ "marg = 1G", "unknown key 'marg'" },
 		{ "margins = 1G", "unknown key 'margins'" },
@@ -427,7 +427,7 @@ static void a_nul_is_never_part_of_a_line(void **state)
 	check_refused(alone, sizeof(alone) - 1, "unknown key '?'");
 }
 
-static void an_unknown_key_is_answered_with_those_like_it(void **state)
+static void an_unknown_key_is_answered_with_similar_keys(void **state)
 {
 	static const char *const bad[][2] = {
 		{ "\n\nidle = 5",
@@ -445,7 +445,7 @@ static void an_unknown_key_is_answered_with_those_like_it(void **state)
 		check_refused(bad[i][0], strlen(bad[i][0]), bad[i][1]);
 }
 
-static void what_has_a_longest_is_not_longer(void **state)
+static void a_time_is_not_longer_than_its_maximum(void **state)
 {
 	static const char *const good[] = { "max-time = 1h\ndefault-time = 1h",
 		"default-time = 1h", "default-time = 1h\nmax-time = none",
@@ -483,14 +483,15 @@ static void a_section_ends_the_keys(void **state)
 			    "[models]" },
 		{ "margin = 1G\n[Models]", "line 2: unknown section '[Models]'" },
 		{ "[models", "unknown section '[models'" },
-		{ "[models]\na = 1\n[other]", "x.conf, line 3: '[other]' is no model" },
+		{ "[models]\na = 1\n[other]",
+			"x.conf, line 3: '[other]' is not a model" },
 		{ "\n[models]\n\na = lots", "x.conf, line 4: a: 'lots' is not a number" },
 		{ "[models]\na = 1\nb = 2\na = 2", "x.conf, line 4: 'a' is set twice" },
 		{ "[models]\nq = 0.5 # user-gpus = 3\n\n user-gpus = 2",
-			"x.conf, line 4: user-gpus: is a setting, and no model; settings "
-			"stand above [models]" },
+			"x.conf, line 4: user-gpus: is a key, not a model; write keys "
+			"above [models]" },
 		{ "\n[models]\r\nmargin\r\nbind = yes",
-			"x.conf, line 3: margin: is a setting" },
+			"x.conf, line 3: margin: is a key" },
 		{ "margin = x\n[models]\na = y", "x.conf, line 1: margin: 'x' is not" },
 	};
 	struct model_need need;
@@ -512,16 +513,16 @@ static void a_section_ends_the_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_not_configured_is_the_default),
+		cmocka_unit_test(keys_that_are_not_set_have_their_default),
 		cmocka_unit_test(every_key_is_read_and_written),
-		cmocka_unit_test(the_values_are_what_they_say),
-		cmocka_unit_test(a_bad_value_is_refused_with_what_is_allowed),
-		cmocka_unit_test(a_value_has_a_longest),
+		cmocka_unit_test(values_are_read_with_their_units),
+		cmocka_unit_test(a_bad_value_is_refused_and_the_allowed_ones_are_named),
+		cmocka_unit_test(a_long_value_is_refused),
 		cmocka_unit_test(lines_have_blanks_comments_and_ends_of_any_kind),
-		cmocka_unit_test(a_line_that_is_none_is_refused),
+		cmocka_unit_test(a_malformed_line_is_refused),
 		cmocka_unit_test(a_nul_is_never_part_of_a_line),
-		cmocka_unit_test(an_unknown_key_is_answered_with_those_like_it),
-		cmocka_unit_test(what_has_a_longest_is_not_longer),
+		cmocka_unit_test(an_unknown_key_is_answered_with_similar_keys),
+		cmocka_unit_test(a_time_is_not_longer_than_its_maximum),
 		cmocka_unit_test(a_section_ends_the_keys),
 	};
 

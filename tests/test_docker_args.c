@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "../gpulease/docker_args.h"
+#include "docker_args.h"
 #include "spawn.h"
 
 enum { WORDS_MAX = 40, TEXT_MAX = 16384, ROUNDS = 200 };
@@ -14,7 +14,7 @@ enum { WORDS_MAX = 40, TEXT_MAX = 16384, ROUNDS = 200 };
 static char line[TEXT_MAX], path[] = "PATH=/usr/bin:/bin";
 static char *const environment[] = { path, NULL };
 
-/* What sh makes of @text as the words of a command, each followed by a NUL. */
+/* Has sh split @text into the words of a command, each followed by a NUL. */
 static size_t read_by_shell(const char *text, char *words, size_t size)
 {
 	char *argv[] = { (char *)"sh", (char *)"-c",
@@ -58,7 +58,7 @@ static void check_args(const struct docker_args *args, const char *const *wanted
 	assert_int_equal(at, size);
 }
 
-static void words_are_quoted_where_they_need_it(void **state)
+static void words_are_quoted_if_needed(void **state)
 {
 	static const char *const cases[][2] = { { "plain-1.2/3:4,5=6",
 							"plain-1.2/3:4,5=6" },
@@ -75,7 +75,7 @@ static void words_are_quoted_where_they_need_it(void **state)
 	}
 }
 
-static void any_word_comes_through_the_shell(void **state)
+static void every_word_survives_the_shell(void **state)
 {
 	static const char bytes[] =
 		"'\"\\$`!*?[]{}()<>|&;#~=%^ \t\n\r\001\177\303\244-a:,";
@@ -122,7 +122,7 @@ static void docker_gets_the_gpus_of_the_lease(void **state)
 	assert_null(strchr(line, '\n'));
 }
 
-static void podman_gets_each_of_them_and_the_groups(void **state)
+static void podman_gets_each_gpu_and_the_groups(void **state)
 {
 	const struct docker_args args = { .is_podman = true,
 		.uuids = "GPU-1,MIG-2/3",
@@ -138,7 +138,7 @@ static void podman_gets_each_of_them_and_the_groups(void **state)
 	check_args(&args, wanted);
 }
 
-static void outside_a_lease_it_is_all_and_in_one_without_gpus_none(void **state)
+static void without_a_lease_all_gpus_and_without_gpus_none(void **state)
 {
 	static const struct {
 		struct docker_args args;
@@ -158,7 +158,7 @@ static void outside_a_lease_it_is_all_and_in_one_without_gpus_none(void **state)
 		check_args(&cases[i].args, cases[i].wanted);
 }
 
-static void paths_that_a_volume_cannot_name_are_mounted_all_the_same(void **state)
+static void paths_with_a_colon_are_mounted(void **state)
 {
 	static const struct {
 		const char *directory, *option, *value;
@@ -193,7 +193,7 @@ static void paths_that_a_volume_cannot_name_are_mounted_all_the_same(void **stat
 	}
 }
 
-static void the_longest_paths_fit_or_are_said_not_to(void **state)
+static void the_longest_paths_fit_or_are_reported(void **state)
 {
 	static char longest[4096], large[300 * 1024];
 	struct docker_args args = { .directory = longest,
@@ -217,7 +217,7 @@ static void the_longest_paths_fit_or_are_said_not_to(void **state)
 	assert_non_null(strstr(large, "target=/usr/local/bin/gpulease,readonly"));
 }
 
-static void only_uuids_are_taken_for_uuids(void **state)
+static void a_list_with_special_characters_is_refused(void **state)
 {
 	static const char *const good[] = { "", "GPU-1", "GPU-1,MIG-2/3/4",
 		"GPU-51111111-0000-4000-8000-000000000000" };
@@ -236,15 +236,14 @@ static void only_uuids_are_taken_for_uuids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_are_quoted_where_they_need_it),
-		cmocka_unit_test(any_word_comes_through_the_shell),
+		cmocka_unit_test(words_are_quoted_if_needed),
+		cmocka_unit_test(every_word_survives_the_shell),
 		cmocka_unit_test(docker_gets_the_gpus_of_the_lease),
-		cmocka_unit_test(podman_gets_each_of_them_and_the_groups),
-		cmocka_unit_test(outside_a_lease_it_is_all_and_in_one_without_gpus_none),
-		cmocka_unit_test(
-			paths_that_a_volume_cannot_name_are_mounted_all_the_same),
-		cmocka_unit_test(the_longest_paths_fit_or_are_said_not_to),
-		cmocka_unit_test(only_uuids_are_taken_for_uuids),
+		cmocka_unit_test(podman_gets_each_gpu_and_the_groups),
+		cmocka_unit_test(without_a_lease_all_gpus_and_without_gpus_none),
+		cmocka_unit_test(paths_with_a_colon_are_mounted),
+		cmocka_unit_test(the_longest_paths_fit_or_are_reported),
+		cmocka_unit_test(a_list_with_special_characters_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../gpulease/doctor.h"
-#include "../gpulease/doctor_facts.h"
+#include "doctor_report.h"
+#include "doctor_facts.h"
 #include "json_valid.h"
 #include "page.h"
 
@@ -42,18 +42,21 @@ static void the_worst_result_counts(void **state)
 static struct doctor_report sample(void)
 {
 	struct doctor_report report = DOCTOR_REPORT_NONE;
+	struct why why;
 
+	why_set(&why, "a; b");
+	why_add_remedy(&why, "start it anew");
 	report.check = "kernel";
 	(void)doctor_add(&report, DOCTOR_OK, "Linux %s", "6.1");
 	report.check = "gpus";
 	doctor_remedy(doctor_add(&report, DOCTOR_WARN, "GPU 3: \033[31m\xff\nERR!"),
 		"reset %d", 3);
 	report.check = "set-id";
-	(void)doctor_add_message(&report, DOCTOR_FAIL, "a; b; start it anew");
+	(void)doctor_add_why(&report, DOCTOR_FAIL, &why);
 	return report;
 }
 
-static void one_line_each_with_its_remedy(void **state)
+static void each_finding_is_a_line_with_its_remedy(void **state)
 {
 	struct doctor_report report = sample();
 	struct page page;
@@ -82,7 +85,7 @@ static void colours_are_those_of_the_words(void **state)
 	doctor_report_release(&report);
 }
 
-static void a_report_for_programs(void **state)
+static void the_report_is_valid_json(void **state)
 {
 	static const char *const parts[] = { "\"format\": \"gpulease-doctor/1\"",
 		"\"taken_unix_ms\": 1700000000000", "\"state_directory\": \"/d\"",
@@ -107,7 +110,7 @@ static void a_report_for_programs(void **state)
 	doctor_report_release(&report);
 }
 
-static void what_is_too_long_is_cut(void **state)
+static void a_long_text_is_cut(void **state)
 {
 	struct doctor_report report = DOCTOR_REPORT_NONE;
 	char text[5000];
@@ -128,7 +131,7 @@ static void what_is_too_long_is_cut(void **state)
 
 /* --- the driver -------------------------------------------------------------------- */
 
-static void the_version_of_the_driver(void **state)
+static void the_driver_version_is_found(void **state)
 {
 	static const struct {
 		const char *text, *version;
@@ -157,7 +160,7 @@ static void the_version_of_the_driver(void **state)
 	}
 }
 
-static void what_helps_a_driver(void **state)
+static void a_failing_nvidia_smi_gets_a_remedy(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "Failed to initialize NVML: Driver/library version mismatch",
@@ -178,7 +181,7 @@ static void what_helps_a_driver(void **state)
 	assert_string_equal(driver_remedy("something new"), "");
 }
 
-static void what_helps_a_gpu(void **state)
+static void a_failing_gpu_gets_a_remedy(void **state)
 {
 	static const struct {
 		const char *trouble;
@@ -204,7 +207,7 @@ static void what_helps_a_gpu(void **state)
 
 /* --- the system -------------------------------------------------------------------- */
 
-static void a_kernel_is_new_enough(void **state)
+static void kernel_releases_are_compared(void **state)
 {
 	static const struct {
 		const char *release;
@@ -225,7 +228,7 @@ static void a_kernel_is_new_enough(void **state)
 			kernel_is_at_least(cases[i].release, 4, 18), cases[i].is_enough);
 }
 
-static void hidepid_is_seen(void **state)
+static void hidepid_is_found_in_mountinfo(void **state)
 {
 	static const struct {
 		const char *line, *value;
@@ -268,7 +271,7 @@ static void file_systems_are_local_or_not(void **state)
 	assert_true(is_local);
 }
 
-static void space_can_be_short(void **state)
+static void little_space_is_short(void **state)
 {
 	(void)state;
 	assert_false(space_is_short(1 << 20, 100, 1000));
@@ -279,7 +282,7 @@ static void space_can_be_short(void **state)
 
 /* --- the state directory ----------------------------------------------------------- */
 
-static void what_helps_a_directory(void **state)
+static void an_unusable_directory_gets_commands(void **state)
 {
 	static const struct {
 		bool is_hardened;
@@ -295,7 +298,7 @@ static void what_helps_a_directory(void **state)
 		{ false, 0, 7, 02777, "chmod o-w /d" },
 		{ false, 0, 7, 0770, "chmod g+s /d" },
 		{ false, 5, 7, 0700, "chmod 2770 /d" },
-		{ false, 0, 7, 02770, "usermod -aG g u, and log in anew" },
+		{ false, 0, 7, 02770, "usermod -aG g u, and log in again" },
 	};
 
 	(void)state;
@@ -316,7 +319,7 @@ static void what_helps_a_directory(void **state)
 	}
 }
 
-static void what_is_wrong_with_a_file(void **state)
+static void a_bad_state_file_is_described(void **state)
 {
 	static const struct {
 		mode_t directory, mode, type;
@@ -328,14 +331,14 @@ static void what_is_wrong_with_a_file(void **state)
 		{ 02770, S_IFREG | 0660, S_IFREG, 9, 7, 1, NULL },
 		{ 02770, S_IFREG | 0640, S_IFREG, 9, 7, 1, "closed to the group" },
 		{ 02770, S_IFREG | 0664, S_IFREG, 9, 7, 1, "open to everybody" },
-		{ 02770, S_IFREG | 0660, S_IFREG, 9, 8, 1, "not of the group" },
-		{ 02770, S_IFREG | 0660, S_IFREG, 9, 7, 2, "another name" },
+		{ 02770, S_IFREG | 0660, S_IFREG, 9, 8, 1, "not have the group" },
+		{ 02770, S_IFREG | 0660, S_IFREG, 9, 7, 2, "another hard link" },
 		{ 02770, S_IFLNK | 0777, S_IFREG, 9, 7, 1, "no regular file" },
 		{ 02770, S_IFDIR | 02770, S_IFDIR, 9, 7, 3, NULL },
 		{ 02770, S_IFDIR | 02700, S_IFDIR, 9, 7, 3, "closed to the group" },
 		{ 02770, S_IFREG | 0660, S_IFDIR, 9, 7, 1, "no folder" },
 		{ 0700, S_IFREG | 0600, S_IFREG, 3, 7, 1, NULL },
-		{ 0700, S_IFREG | 0660, S_IFREG, 9, 7, 1, "another user's" },
+		{ 0700, S_IFREG | 0660, S_IFREG, 9, 7, 1, "another user" },
 	};
 
 	(void)state;
@@ -360,19 +363,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_worst_result_counts),
-		cmocka_unit_test(one_line_each_with_its_remedy),
+		cmocka_unit_test(each_finding_is_a_line_with_its_remedy),
 		cmocka_unit_test(colours_are_those_of_the_words),
-		cmocka_unit_test(a_report_for_programs),
-		cmocka_unit_test(what_is_too_long_is_cut),
-		cmocka_unit_test(the_version_of_the_driver),
-		cmocka_unit_test(what_helps_a_driver),
-		cmocka_unit_test(what_helps_a_gpu),
-		cmocka_unit_test(a_kernel_is_new_enough),
-		cmocka_unit_test(hidepid_is_seen),
+		cmocka_unit_test(the_report_is_valid_json),
+		cmocka_unit_test(a_long_text_is_cut),
+		cmocka_unit_test(the_driver_version_is_found),
+		cmocka_unit_test(a_failing_nvidia_smi_gets_a_remedy),
+		cmocka_unit_test(a_failing_gpu_gets_a_remedy),
+		cmocka_unit_test(kernel_releases_are_compared),
+		cmocka_unit_test(hidepid_is_found_in_mountinfo),
 		cmocka_unit_test(file_systems_are_local_or_not),
-		cmocka_unit_test(space_can_be_short),
-		cmocka_unit_test(what_helps_a_directory),
-		cmocka_unit_test(what_is_wrong_with_a_file),
+		cmocka_unit_test(little_space_is_short),
+		cmocka_unit_test(an_unusable_directory_gets_commands),
+		cmocka_unit_test(a_bad_state_file_is_described),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

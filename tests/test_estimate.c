@@ -16,7 +16,7 @@ static struct plan_row rows[100];
 static size_t count;
 static int64_t starts_ms[100];
 
-/* A machine with so many free GPUs, and nobody who waits. */
+/* A machine with so many free GPUs and no waiting job. */
 static void begin(unsigned gpu_count)
 {
 	memset(gpus, 0, sizeof(gpus));
@@ -31,7 +31,7 @@ static void begin(unsigned gpu_count)
 	count = 0;
 }
 
-/* A lease on GPU @slot that ends @seconds from now; 0: nobody knows. */
+/* A lease on GPU @slot that ends @seconds from now; 0: not known. */
 static void lease(unsigned slot, unsigned percent, uint64_t mib, int64_t seconds)
 {
 	uses[slot][gpus[slot].use_count++] = (struct plan_use){ .percent = percent,
@@ -40,7 +40,7 @@ static void lease(unsigned slot, unsigned percent, uint64_t mib, int64_t seconds
 	gpus[slot].state = GPU_LEASED;
 }
 
-/* One more who waits, for whole GPUs. */
+/* Adds a waiting job that needs whole GPUs. */
 static struct plan_row *wait_for(uint32_t wanted, int64_t limit_s)
 {
 	rows[count] = (struct plan_row){ .ticket = count + 1,
@@ -52,7 +52,7 @@ static struct plan_row *wait_for(uint32_t wanted, int64_t limit_s)
 	return &rows[count++];
 }
 
-/* Checks all estimates: seconds from now, -1: nobody knows. */
+/* Checks all estimates: seconds from now, -1: not known. */
 static void check(const int64_t *wanted_s)
 {
 	assert_int_equal(estimate_starts(&facts, rows, count, starts_ms), 0);
@@ -67,7 +67,7 @@ static void check(const int64_t *wanted_s)
 
 #define CHECK(...) check((const int64_t[]){ __VA_ARGS__ })
 
-static void who_fits_starts_now_the_others_as_leases_end(void **state)
+static void rows_that_fit_start_now_and_the_others_as_leases_end(void **state)
 {
 	(void)state;
 	begin(2);
@@ -94,7 +94,7 @@ static void the_grace_is_waited_for_too(void **state)
 	CHECK(0, 90);
 }
 
-static void nobody_knows_when_a_job_without_a_limit_ends(void **state)
+static void the_end_of_a_job_without_a_limit_is_not_known(void **state)
 {
 	(void)state;
 	begin(2);
@@ -102,7 +102,7 @@ static void nobody_knows_when_a_job_without_a_limit_ends(void **state)
 	lease(1, 100, CARD_MIB, 60);
 	wait_for(2, 60);
 	wait_for(1, 60);
-	/* the second waits behind the first, which has no bound */
+	/* the second waits for the first, which has no bound */
 	CHECK(-1, -1);
 }
 
@@ -117,11 +117,11 @@ static void a_short_job_is_let_past_the_head(void **state)
 	CHECK(100, 0, 200);
 }
 
-static void who_is_held_is_no_subject_of_estimates(void **state)
+static void a_held_row_gets_no_estimate(void **state)
 {
 	(void)state;
 	begin(1);
-	wait_for(1, 60)->hold = HOLD_AFTER;
+	wait_for(1, 60)->hold = DEPENDENCY_AFTER;
 	wait_for(1, 60);
 	wait_for(1, 60);
 	CHECK(-1, 0, 60);
@@ -129,17 +129,17 @@ static void who_is_held_is_no_subject_of_estimates(void **state)
 
 static void held_until(struct plan_row *row, int64_t seconds)
 {
-	row->hold = HOLD_UNTIL;
+	row->hold = DEPENDENCY_UNTIL;
 	row->held_until_ms = NOW_MS + seconds * S;
 }
 
-static void who_is_tried_again_later_starts_then(void **state)
+static void a_row_that_is_retried_later_starts_then(void **state)
 {
 	(void)state;
 	begin(1);
 	held_until(wait_for(1, 60), 40);
 	CHECK(40);
-	/* it keeps nobody from starting, and waits for its turn again then */
+	/* it keeps no other job from starting, and then waits for its turn again */
 	begin(1);
 	held_until(wait_for(1, 60), 40);
 	wait_for(1, 50);
@@ -151,7 +151,7 @@ static void who_is_tried_again_later_starts_then(void **state)
 	CHECK(-1);
 }
 
-static void what_is_no_lease_never_ends(void **state)
+static void an_obstacle_that_is_no_lease_never_ends(void **state)
 {
 	static const enum gpu_state states[] = { GPU_PAUSED, GPU_EXTERNAL, GPU_UNKNOWN,
 		GPU_LOCKED, GPU_LINGERING, GPU_SETTLING };
@@ -213,7 +213,7 @@ static void limits_bind_in_the_future_too(void **state)
 	wait_for(1, 60);
 	wait_for(1, 60);
 	wait_for(1, 60)->uid = 2000;
-	/* whose the lease is that ends after 10 s is not known */
+	/* the user of the lease that ends after 10 s is not known */
 	CHECK(0, 60, 0);
 	assert_int_equal(users[0].percent, 100);
 	/* and one that never ends */
@@ -264,13 +264,13 @@ static void the_facts_are_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_fits_starts_now_the_others_as_leases_end),
+		cmocka_unit_test(rows_that_fit_start_now_and_the_others_as_leases_end),
 		cmocka_unit_test(the_grace_is_waited_for_too),
-		cmocka_unit_test(nobody_knows_when_a_job_without_a_limit_ends),
+		cmocka_unit_test(the_end_of_a_job_without_a_limit_is_not_known),
 		cmocka_unit_test(a_short_job_is_let_past_the_head),
-		cmocka_unit_test(who_is_held_is_no_subject_of_estimates),
-		cmocka_unit_test(who_is_tried_again_later_starts_then),
-		cmocka_unit_test(what_is_no_lease_never_ends),
+		cmocka_unit_test(a_held_row_gets_no_estimate),
+		cmocka_unit_test(a_row_that_is_retried_later_starts_then),
+		cmocka_unit_test(an_obstacle_that_is_no_lease_never_ends),
 		cmocka_unit_test(parts_of_a_gpu_come_free_one_by_one),
 		cmocka_unit_test(an_overdue_lease_is_taken_to_end_at_once),
 		cmocka_unit_test(limits_bind_in_the_future_too),

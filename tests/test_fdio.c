@@ -7,10 +7,10 @@
 #include "fdio.h"
 #include "fixture.h"
 
-/* --- system calls that do less than they were asked, or nothing --------------------- */
+/* --- system calls that are short or fail -------------------------------------------- */
 
-static size_t at_most;       /* bytes that a write takes at once; 0: all */
-static unsigned interrupted; /* so many calls are */
+static size_t at_most;       /* bytes that one write takes; 0: all */
+static unsigned interrupted; /* this many calls fail with EINTR */
 static int write_errno;      /* after the first write */
 static void (*before_create)(void);
 
@@ -100,7 +100,7 @@ static mode_t mode_of(const char *name)
 
 /* --- reading and writing ------------------------------------------------------------ */
 
-static void short_writes_and_interrupted_calls_are_gone_on_with(void **state)
+static void short_writes_and_interrupted_calls_are_continued(void **state)
 {
 	static const char text[] = "0123456789abcdef";
 	char out[sizeof(text)] = "";
@@ -171,7 +171,7 @@ static void make_it_first(void)
 	assert_int_equal(scratch_write(here, "file", "theirs"), 0);
 }
 
-static void a_shared_file_is_made_once(void **state)
+static void a_shared_file_is_created_once(void **state)
 {
 	int fd;
 
@@ -203,7 +203,7 @@ static void modes_are_set_whatever_the_umask(void **state)
 	assert_int_equal(mode_of("replaced"), 0640);
 }
 
-static void who_publishes_second_leaves_what_is_there(void **state)
+static void a_second_publish_leaves_the_file_unchanged(void **state)
 {
 	(void)state;
 	assert_int_equal(fdio_publish(here->dirfd, "file", "tmp", "one", 3, 0600), 0);
@@ -278,7 +278,7 @@ static void a_file_is_read_whole_or_not_at_all(void **state)
 	}
 }
 
-static void what_is_no_file_is_not_read(void **state)
+static void only_regular_files_are_read(void **state)
 {
 	char *bytes = NULL;
 	size_t size;
@@ -309,7 +309,7 @@ static void a_punched_range_reads_as_zeros(void **state)
 	assert_int_equal(fdio_punch(fd, 4096, 4096), 0); /* nothing */
 	r = fdio_punch(fd, 4096, 8192);
 	if (r == -EOPNOTSUPP)
-		skip();
+		skip_because("the file system gives no blocks back");
 	assert_int_equal(r, 0);
 	assert_int_equal(fdio_pread(fd, bytes, sizeof(bytes), 0, &size), 0);
 	assert_int_equal(size, sizeof(bytes));
@@ -322,15 +322,15 @@ static void a_punched_range_reads_as_zeros(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(short_writes_and_interrupted_calls_are_gone_on_with),
+		TEST(short_writes_and_interrupted_calls_are_continued),
 		TEST(a_read_is_short_only_at_the_end),
 		TEST(text_ends_with_a_nul_and_has_a_bound),
 		TEST(a_file_is_read_whole_or_not_at_all),
-		TEST(what_is_no_file_is_not_read),
+		TEST(only_regular_files_are_read),
 		TEST(links_are_not_followed_and_fifos_not_waited_for),
-		TEST(a_shared_file_is_made_once),
+		TEST(a_shared_file_is_created_once),
 		TEST(modes_are_set_whatever_the_umask),
-		TEST(who_publishes_second_leaves_what_is_there),
+		TEST(a_second_publish_leaves_the_file_unchanged),
 		TEST(a_temporary_name_in_use_is_an_error),
 		TEST(a_full_disk_leaves_neither_name),
 		TEST(a_rename_that_fails_leaves_no_temporary_name),

@@ -21,19 +21,22 @@ static struct broker broker;
 static struct other other;
 static int64_t free_ms; /* when the one lease ends */
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
+	(void)here;
 	other = (struct other){ .pid = 0 };
-	return fixture_broker_setup(state, &config, &dir, &broker);
+	return fixture_broker_open(&broker, &dir, &config);
 }
 
-static int teardown(void **state)
+static void tear_down(void)
 {
 	other_end(&other);
-	return fixture_broker_teardown(state, &dir, &broker);
+	broker_release(&broker);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static struct fixture fixture = { .dir = &dir, .set_up = set_up, .tear_down = tear_down };
+
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static const struct request one_gpu = { .gpus = 1, .allow = { { 1 } } };
 
@@ -87,13 +90,13 @@ static const struct ahead {
 	{ "1", "", "", false, true },
 	{ "2", "", "", false, false },
 	{ "1,2", "", "", false, false },
-	{ "", "1", "", false, false }, /* how that one ended nobody knows */
+	{ "", "1", "", false, false }, /* no record says how that job ended */
 	{ "", "", "own", true, true },
 	{ "", "", "held", true, false },
 	{ "1", "", "own", true, true },
 };
 
-static void only_who_is_held_now_is_left_out_of_the_estimate(void **state)
+static void only_tickets_held_now_are_left_out_of_the_estimate(void **state)
 {
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(aheads); i++) {
 		const struct ahead *ahead = &aheads[i / 2];
@@ -101,8 +104,7 @@ static void only_who_is_held_now_is_left_out_of_the_estimate(void **state)
 		struct why why = WHY_NONE;
 		struct other waits;
 
-		assert_int_equal(teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		fixture_again(state);
 		hold_the_gpu();
 		request.limit_ms = AHEAD_MS;
 		request.is_singleton = ahead->is_singleton;
@@ -125,20 +127,19 @@ static void only_who_is_held_now_is_left_out_of_the_estimate(void **state)
 
 /* --- whether ------------------------------------------------------------------------ */
 
-static void what_may_not_wait_is_foreseen_as_it_would_be_refused(void **state)
+static void a_request_over_the_quota_is_refused_in_advance(void **state)
 {
 	struct request without = { .gpus = 0 };
 	struct why why = WHY_NONE;
 
 	(void)state;
-	broker.all_waiting = 1;
+	broker.input.all_waiting = 1;
 	assert_int_equal(foresee(&why), 0);
 	other = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
 	(void)append_ticket(&other.owner, TICKET_WAITING, &one_gpu);
 	assert_int_equal(foresee(&why), -EDQUOT);
-	assert_string_equal(
-		why.text, "all-waiting allows no more jobs in the queue than 1");
-	/* who never waits is not counted, then as now */
+	assert_string_equal(why.text, "all-waiting allows at most 1 jobs in the queue");
+	/* a job that never waits is not counted */
 	assert_int_equal(broker_foresee(&broker, &without, 0, &why), 0);
 	assert_int_equal(broker_join(&broker, &one_gpu, "alice", &why), -EDQUOT);
 }
@@ -146,8 +147,8 @@ static void what_may_not_wait_is_foreseen_as_it_would_be_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(only_who_is_held_now_is_left_out_of_the_estimate),
-		TEST(what_may_not_wait_is_foreseen_as_it_would_be_refused),
+		TEST(only_tickets_held_now_are_left_out_of_the_estimate),
+		TEST(a_request_over_the_quota_is_refused_in_advance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void slots_come_in_ascending_order(void **state)
 	assert_int_equal(gpuset_next(&GPUSET_NONE, 0), -1);
 }
 
-static void hexadecimal_is_the_shortest_and_reads_back(void **state)
+static void hexadecimal_has_no_leading_zeros_and_reads_back(void **state)
 {
 	static const struct {
 		int slots[4];
@@ -99,7 +99,7 @@ static void hexadecimal_is_the_shortest_and_reads_back(void **state)
 	}
 }
 
-static void what_is_no_hexadecimal_is_refused_and_changes_nothing(void **state)
+static void bad_hexadecimal_is_refused_and_changes_nothing(void **state)
 {
 	static const char *const cases[] = { "", "g", "0x1", "A", " 1", "1 ", "-1",
 		"000000000000000000000000000000001" };
@@ -120,8 +120,8 @@ int main(void)
 		cmocka_unit_test(a_set_has_what_was_added_and_not_removed),
 		cmocka_unit_test(and_or_minus_are_those_of_sets),
 		cmocka_unit_test(slots_come_in_ascending_order),
-		cmocka_unit_test(hexadecimal_is_the_shortest_and_reads_back),
-		cmocka_unit_test(what_is_no_hexadecimal_is_refused_and_changes_nothing),
+		cmocka_unit_test(hexadecimal_has_no_leading_zeros_and_reads_back),
+		cmocka_unit_test(bad_hexadecimal_is_refused_and_changes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static void check_newest(
 	free(ends);
 }
 
-static void an_end_comes_back_as_it_was_told(void **state)
+static void an_end_is_read_as_it_was_written(void **state)
 {
 	struct scratch *s = *state;
 	struct history_end *ends = NULL;
@@ -210,7 +210,7 @@ static void no_more_than_the_newest_are_searched(void **state)
 	check_found(s, 5, 0, "0");
 }
 
-static void many_tell_at_once_and_every_line_is_whole(void **state)
+static void many_processes_append_at_once_and_every_line_is_whole(void **state)
 {
 	enum { TELLERS = 6, EACH = 60 };
 	struct scratch *s = *state;
@@ -307,7 +307,7 @@ static void the_size_has_a_default(void **state)
 	append(s, 1);
 	fd = openat(s->dirfd, "history", O_RDWR | O_CLOEXEC);
 	assert_int_equal(ftruncate(fd, HISTORY_BYTES - 1), 0);
-	append(s, 2); /* behind the half record */
+	append(s, 2); /* after the half record */
 	assert_int_equal(records_of(s, "history.1"), -1);
 	append(s, 3);
 	assert_int_equal(records_of(s, "history.1"), HISTORY_BYTES / RECORD_SIZE + 1);
@@ -325,7 +325,7 @@ static void an_end_is_found_in_the_older_file(void **state)
 	check_found(s, FULL + 3, 0, NULL);
 }
 
-static void what_a_crash_left_is_gone_on_with(void **state)
+static void the_history_goes_on_after_a_crash(void **state)
 {
 	struct scratch *s = *state;
 
@@ -363,7 +363,7 @@ static void a_writer_follows_the_name(void **state)
 }
 
 /* As the watchdog is, once it has given the group up. */
-static void who_cannot_look_the_name_up_says_so_when_its_file_is_gone(void **state)
+static void a_writer_that_cannot_follow_the_name_fails_when_its_file_is_gone(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir dir = dir_of(s, FULL);
@@ -381,7 +381,7 @@ static void who_cannot_look_the_name_up_says_so_when_its_file_is_gone(void **sta
 	history_release(&file);
 }
 
-static void nobody_waits_for_who_is_putting_it_aside(void **state)
+static void no_writer_waits_for_the_process_that_renames(void **state)
 {
 	struct scratch *s = *state;
 	autofd int fd = -1;
@@ -397,7 +397,7 @@ static void nobody_waits_for_who_is_putting_it_aside(void **state)
 	check_newest(s, 100, FULL + 3, 1);
 }
 
-static void what_cannot_be_put_aside_grows(void **state)
+static void a_file_that_cannot_be_renamed_grows(void **state)
 {
 	struct scratch *s = *state;
 
@@ -423,7 +423,7 @@ int __wrap_openat(int dirfd, const char *name, int flags, ...);
 
 static bool is_disk_full; /* what is there already can be written again */
 
-/* Somebody else is first with putting it aside. */
+/* Another process renames the full file first. */
 int __wrap_flock(int fd, int operation)
 {
 	if (meddles_in_flock && (operation & LOCK_EX)) {
@@ -433,7 +433,7 @@ int __wrap_flock(int fd, int operation)
 	return __real_flock(fd, operation);
 }
 
-/* Somebody else appends first, behind the same half record. */
+/* Another process appends first, after the same half record. */
 ssize_t __wrap_write(int fd, const void *buffer, size_t size)
 {
 	if (is_disk_full) {
@@ -447,7 +447,7 @@ ssize_t __wrap_write(int fd, const void *buffer, size_t size)
 	return __real_write(fd, buffer, size);
 }
 
-/* The file is put aside while somebody reads. */
+/* The file is renamed while a reader has it open. */
 int __wrap_openat(int dirfd, const char *name, int flags, ...)
 {
 	mode_t mode = 0;
@@ -492,7 +492,7 @@ static void a_line_beside_its_place_is_written_again(void **state)
 	check_newest(meddled, 100, 3, 1);
 }
 
-static void what_is_put_aside_while_somebody_reads_is_read_once(void **state)
+static void a_file_that_is_renamed_during_a_read_is_read_once(void **state)
 {
 	meddled = *state;
 	append_within(meddled, 1, FULL);
@@ -562,7 +562,7 @@ static void the_longest_end_fits(void **state)
 	free(ends);
 }
 
-static void the_state_follows_from_what_is_told(void **state)
+static void the_state_follows_from_how_and_status(void **state)
 {
 	static const struct {
 		const char *how, *status, *name;
@@ -592,7 +592,7 @@ static void the_state_follows_from_what_is_told(void **state)
 	}
 }
 
-static void gpus_are_counted_where_nobody_has(void **state)
+static void gpus_are_counted_if_the_record_has_no_count(void **state)
 {
 	struct history_end end = { .gpu_count = 3, .gpus = "0" };
 
@@ -606,7 +606,7 @@ static void gpus_are_counted_where_nobody_has(void **state)
 	assert_int_equal(history_gpu_count(&end), 0);
 }
 
-static void times_are_told_as_people_read_them(void **state)
+static void times_are_real_time(void **state)
 {
 	struct lease lease = { .ticket = 5, .since_ms = clock_boot_ms() - 7000 };
 	struct history_end end;
@@ -822,7 +822,7 @@ static void the_order_of_the_two_does_not_matter(void **state)
 	free(ends);
 }
 
-static void one_end_has_what_any_of_its_lines_knows(void **state)
+static void one_end_has_the_facts_of_all_its_lines(void **state)
 {
 	struct scratch *s = *state;
 	struct history_end *ends;
@@ -839,8 +839,8 @@ static void one_end_has_what_any_of_its_lines_knows(void **state)
 	check_ends(s, "5:143:cancel 6:0:lingered 7:1: 8:0: ");
 	ends = fixture_history(s->dirfd, 4, &count);
 	assert_string_equal(ends[0].by, "1001");
-	assert_int_equal(
-		ends[1].gone_ms, 1025); /* what was left behind is no part of it */
+	/* without the processes that the job left behind */
+	assert_int_equal(ends[1].gone_ms, 1025);
 	assert_int_equal(ends[1].alive_ms, 1020);
 	free(ends);
 }
@@ -879,36 +879,37 @@ static void the_status_of_an_earlier_attempt_is_not_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCRATCH_TEST(an_end_comes_back_as_it_was_told),
+		SCRATCH_TEST(an_end_is_read_as_it_was_written),
 		SCRATCH_TEST(the_newest_are_read_oldest_first),
 		SCRATCH_TEST(no_history_is_an_empty_one),
 		SCRATCH_TEST(broken_lines_and_halves_are_left_out),
 		SCRATCH_TEST(the_file_is_shared_and_never_a_link),
 		SCRATCH_TEST(the_end_of_one_job_is_found),
 		SCRATCH_TEST(no_more_than_the_newest_are_searched),
-		SCRATCH_TEST(many_tell_at_once_and_every_line_is_whole),
+		SCRATCH_TEST(many_processes_append_at_once_and_every_line_is_whole),
 		SCRATCH_TEST(a_full_file_is_put_aside),
 		SCRATCH_TEST(the_size_has_a_default),
 		SCRATCH_TEST(an_end_is_found_in_the_older_file),
-		SCRATCH_TEST(what_a_crash_left_is_gone_on_with),
+		SCRATCH_TEST(the_history_goes_on_after_a_crash),
 		SCRATCH_TEST(a_writer_follows_the_name),
-		SCRATCH_TEST(who_cannot_look_the_name_up_says_so_when_its_file_is_gone),
-		SCRATCH_TEST(nobody_waits_for_who_is_putting_it_aside),
-		SCRATCH_TEST(what_cannot_be_put_aside_grows),
+		SCRATCH_TEST(
+			a_writer_that_cannot_follow_the_name_fails_when_its_file_is_gone),
+		SCRATCH_TEST(no_writer_waits_for_the_process_that_renames),
+		SCRATCH_TEST(a_file_that_cannot_be_renamed_grows),
 		SCRATCH_TEST(the_second_to_put_it_aside_leaves_it),
 		SCRATCH_TEST(a_line_beside_its_place_is_written_again),
-		SCRATCH_TEST(what_is_put_aside_while_somebody_reads_is_read_once),
+		SCRATCH_TEST(a_file_that_is_renamed_during_a_read_is_read_once),
 		SCRATCH_TEST(the_longest_end_fits),
-		cmocka_unit_test(the_state_follows_from_what_is_told),
-		cmocka_unit_test(gpus_are_counted_where_nobody_has),
-		cmocka_unit_test(times_are_told_as_people_read_them),
+		cmocka_unit_test(the_state_follows_from_how_and_status),
+		cmocka_unit_test(gpus_are_counted_if_the_record_has_no_count),
+		cmocka_unit_test(times_are_real_time),
 		SCRATCH_TEST(a_line_that_has_no_room_is_marked_as_missing),
 		SCRATCH_TEST(the_longest_line_can_be_marked),
 		SCRATCH_TEST(a_new_file_without_a_line_leaves_the_mark_to_the_older_one),
 		SCRATCH_TEST(marks_made_at_once_all_count),
 		SCRATCH_TEST(the_exact_line_stands_for_the_provisional_one),
 		SCRATCH_TEST(the_order_of_the_two_does_not_matter),
-		SCRATCH_TEST(one_end_has_what_any_of_its_lines_knows),
+		SCRATCH_TEST(one_end_has_the_facts_of_all_its_lines),
 		SCRATCH_TEST(ends_that_only_look_alike_stay_two),
 		SCRATCH_TEST(the_status_of_an_earlier_attempt_is_not_found),
 	};

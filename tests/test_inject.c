@@ -1,5 +1,5 @@
 /*
- * The GPUs in the arguments of a command: tables of lines and what becomes of them.
+ * The GPUs in the arguments of a command: tables of command lines and results.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../gpulease/inject.h"
+#include "inject.h"
 #include "split.h"
 
 struct row {
@@ -42,7 +42,7 @@ static void check_all(
 		check(&rows[i], 1, values);
 }
 
-static void placeholders_are_filled_in(void **state)
+static void placeholders_are_replaced(void **state)
 {
 	static const struct row rows[] = {
 		{ .line = "x", .expected = "x" },
@@ -59,7 +59,7 @@ static void placeholders_are_filled_in(void **state)
 	check_all(rows, ARRAY_SIZE(rows), &two);
 }
 
-static void doubled_braces_are_the_words_themselves(void **state)
+static void doubled_braces_become_single_ones(void **state)
 {
 	static const struct row rows[] = {
 		{ .line = "x {{gpus}}", .expected = "x {gpus}" },
@@ -127,7 +127,7 @@ static void an_option_that_ends_in_an_equals_sign_is_one_word(void **state)
 	check_all(rows, ARRAY_SIZE(rows), &two);
 }
 
-static void behind_two_dashes_are_no_options(void **state)
+static void words_after_two_dashes_are_no_options(void **state)
 {
 	static const struct row rows[] = {
 		{ "x a -- --cuda 3", "x a --cuda 0,1 -- --cuda 3", "--cuda" },
@@ -140,7 +140,7 @@ static void behind_two_dashes_are_no_options(void **state)
 	check_all(rows, ARRAY_SIZE(rows), &two);
 }
 
-static void without_gpus_the_option_goes(void **state)
+static void without_gpus_the_option_is_removed(void **state)
 {
 	static const struct row rows[] = {
 		{ "x a", "x a", "--cuda" },
@@ -166,7 +166,7 @@ static void the_first_words_stay(void **state)
 		check(&rows[i], 3, &two);
 }
 
-static void what_was_given_is_not_written_to(void **state)
+static void the_arguments_are_not_modified(void **state)
 {
 	struct words words, before;
 	char **made = NULL;
@@ -180,7 +180,7 @@ static void what_was_given_is_not_written_to(void **state)
 	free(made);
 }
 
-static void the_value_outlives_the_values(void **state)
+static void the_result_does_not_point_into_the_values(void **state)
 {
 	char gpus[] = "0,1";
 	const struct inject_values values = { gpus, "2", "", "1" };
@@ -199,16 +199,16 @@ static void the_value_outlives_the_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(placeholders_are_filled_in),
-		cmocka_unit_test(doubled_braces_are_the_words_themselves),
+		cmocka_unit_test(placeholders_are_replaced),
+		cmocka_unit_test(doubled_braces_become_single_ones),
 		cmocka_unit_test(other_braces_and_variables_stay),
 		cmocka_unit_test(an_option_gets_the_gpus),
 		cmocka_unit_test(an_option_that_ends_in_an_equals_sign_is_one_word),
-		cmocka_unit_test(behind_two_dashes_are_no_options),
-		cmocka_unit_test(without_gpus_the_option_goes),
+		cmocka_unit_test(words_after_two_dashes_are_no_options),
+		cmocka_unit_test(without_gpus_the_option_is_removed),
 		cmocka_unit_test(the_first_words_stay),
-		cmocka_unit_test(what_was_given_is_not_written_to),
-		cmocka_unit_test(the_value_outlives_the_values),
+		cmocka_unit_test(the_arguments_are_not_modified),
+		cmocka_unit_test(the_result_does_not_point_into_the_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,10 +6,10 @@
 
 #include <sys/resource.h>
 
-#include "fixture.h"
+#include "fixture_inventory.h"
 #include "instance.h"
 #include "inventory.h"
-#include "kin.h"
+#include "process_lease.h"
 
 /*
  * GPU 0 has MIG enabled, GPU 1 has not.  Slots come in the order of the first adoption: the
@@ -74,36 +74,21 @@ static void look(void)
 
 static int adopt(void)
 {
-	int r;
-
-	assert_int_equal(snapshot_read(&view, now_ms), 0);
-	r = inventory_adopt(&view, "");
-	look();
-	if (r > 0) { /* new files learn which slots they have got */
-		assert_true(inventory_adopt(&view, "") >= 0);
-		look();
-	}
-	return r;
+	return fixture_adopt(&view, now_ms);
 }
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
-	int r = fixture_view_setup(state, &dir, &view);
-
-	if (r < 0)
-		return r;
+	(void)here;
 	now_ms = NOW;
 	probe_idle();
 	assert_int_equal(adopt(), SLOTS);
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	return fixture_view_teardown(state, &dir, &view);
-}
+static struct fixture fixture = { .dir = &dir, .view = &view, .set_up = set_up };
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static void check_states(enum gpu_state a, enum gpu_state b, enum gpu_state c)
 {
@@ -133,7 +118,7 @@ static void lease(const struct owner *owner, unsigned slot)
 	lease_part(owner, slot, WHOLE_PERCENT);
 }
 
-/* A lease on @slot whose owner has just died; one more look, after that nothing is settled. */
+/* Makes a lease on @slot with an owner that has just died; after a look nothing has settled. */
 static struct owner just_ended(unsigned slot)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
@@ -151,14 +136,14 @@ static struct owner just_ended(unsigned slot)
 /* What gpulease does before it becomes the command. */
 static void tag(const struct other *other, const char *token)
 {
-	struct rlimit limit = { kin_tag(token), RLIM_INFINITY };
+	struct rlimit limit = { process_lease_tag(token), RLIM_INFINITY };
 
 	assert_int_equal(prlimit(other->pid, RLIMIT_LOCKS, &limit, NULL), 0);
 }
 
 /* --- what an instance is -------------------------------------------------------------- */
 
-static void a_profile_says_how_much_there_is_within_bounds(void **state)
+static void a_profile_bounds_the_memory(void **state)
 {
 	static const struct {
 		const char *profile;
@@ -234,7 +219,7 @@ static void instances_without_files_are_known_by_the_probe(void **state)
 
 /* --- which there are ------------------------------------------------------------------- */
 
-static void a_parent_is_not_leased_and_no_instance_is_taken_for_it(void **state)
+static void a_parent_is_not_leased_and_no_instance_in_its_place(void **state)
 {
 	struct gpuset all = inventory_all(&view), wanted = fixture_set("1234");
 
@@ -264,7 +249,7 @@ static void an_instance_that_is_not_listed_beside_others_is_gone(void **state)
 	all = inventory_all(&view);
 	assert_true(gpuset_equals(&all, &wanted));
 	assert_string_equal(snapshot_gpu_name(&view, B).text, "4:0");
-	view.has_probe = false; /* who has no probe knows it from the files */
+	view.has_probe = false; /* without a probe it is known from the files */
 	look();
 	all = inventory_all(&view);
 	assert_true(gpuset_equals(&all, &wanted));
@@ -283,7 +268,7 @@ static void without_mig_all_instances_are_gone_and_the_gpu_is_back(void **state)
 	(void)state;
 	probe_gpus();
 	view.probe.gpus[0].has_mig = false;
-	look(); /* also before anybody has changed the files */
+	look(); /* also before any process has changed the files */
 	all = inventory_all(&view);
 	assert_true(gpuset_equals(&all, &wanted));
 	assert_int_equal(view.gpus[PARENT].state, GPU_FREE);
@@ -327,7 +312,7 @@ static void a_live_lease_keeps_an_instance_that_is_gone(void **state)
 	assert_false(view.gpus[A].exists);
 }
 
-static void one_that_is_gone_is_not_shared_any_more(void **state)
+static void a_gone_instance_is_no_longer_shared(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 
@@ -343,7 +328,7 @@ static void one_that_is_gone_is_not_shared_any_more(void **state)
 	other_end(&other);
 }
 
-static void nor_is_it_free_without_its_lease(void **state)
+static void a_gone_instance_is_not_free_without_its_lease(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 
@@ -404,7 +389,7 @@ static void a_foreign_process_on_the_parent_holds_them_all(void **state)
 	other_end(&other);
 }
 
-static void a_process_of_a_lease_beside_it_holds_nobody(void **state)
+static void a_process_of_a_lease_beside_it_blocks_no_instance(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
 	struct other apart = other_start(dir.fd, OTHER_ALONE);
@@ -427,7 +412,7 @@ static void a_process_of_a_lease_beside_it_holds_nobody(void **state)
 	other_end(&apart);
 }
 
-static void a_process_of_a_lease_elsewhere_is_a_stranger(void **state)
+static void a_process_of_a_lease_on_another_gpu_is_a_stranger(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 
@@ -439,7 +424,7 @@ static void a_process_of_a_lease_elsewhere_is_a_stranger(void **state)
 	other_end(&other);
 }
 
-static void so_is_one_of_an_instance_of_another_gpu(void **state)
+static void a_process_of_an_instance_of_another_gpu_is_a_stranger(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	const unsigned elsewhere = SLOTS;
@@ -460,7 +445,7 @@ static void so_is_one_of_an_instance_of_another_gpu(void **state)
 	other_end(&other);
 }
 
-static void one_who_lingers_holds_its_instance_alone(void **state)
+static void a_lingering_lease_holds_only_its_instance(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
 
@@ -504,7 +489,7 @@ static void memory_of_a_lease_that_has_ended_settles_there_alone(void **state)
 	view.probe.gpus[0].used_mib = 30000;
 	look();
 	check_states(GPU_SETTLING, GPU_FREE, GPU_FREE);
-	now_ms += view.usage.settle_ms; /* then it is somebody else's */
+	now_ms += view.usage.settle_ms; /* then it is foreign */
 	probe_idle();
 	view.probe.gpus[0].used_mib = 30000;
 	look();
@@ -514,7 +499,7 @@ static void memory_of_a_lease_that_has_ended_settles_there_alone(void **state)
 	check_states(GPU_FREE, GPU_FREE, GPU_FREE);
 }
 
-static void of_two_that_have_ended_neither_covers_the_other(void **state)
+static void of_two_ended_leases_neither_covers_the_other(void **state)
 {
 	(void)state;
 	(void)just_ended(A);
@@ -524,7 +509,7 @@ static void of_two_that_have_ended_neither_covers_the_other(void **state)
 	check_states(GPU_SETTLING, GPU_SETTLING, GPU_FREE);
 }
 
-static void a_process_that_was_left_behind_is_named(void **state)
+static void a_left_process_is_named(void **state)
 {
 	struct other left = other_start(dir.fd, OTHER_ALONE);
 	struct owner owner = just_ended(A);
@@ -558,7 +543,7 @@ static void a_pause_is_of_one_instance(void **state)
 	check_states(GPU_FREE, GPU_PAUSED, GPU_FREE);
 }
 
-static void a_prohibited_parent_has_none_to_give(void **state)
+static void a_prohibited_parent_gives_no_instance(void **state)
 {
 	(void)state;
 	text_copy(view.probe.gpus[0].compute_mode, 24, "Prohibited");
@@ -569,30 +554,30 @@ static void a_prohibited_parent_has_none_to_give(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_profile_says_how_much_there_is_within_bounds),
+		TEST(a_profile_bounds_the_memory),
 		TEST(instances_get_files_and_slots),
 		TEST(a_long_name_leaves_room_for_the_profile),
 		TEST(an_instance_is_called_by_its_gpu_and_number),
 		TEST(instances_without_files_are_known_by_the_probe),
-		TEST(a_parent_is_not_leased_and_no_instance_is_taken_for_it),
+		TEST(a_parent_is_not_leased_and_no_instance_in_its_place),
 		TEST(an_instance_that_is_not_listed_beside_others_is_gone),
 		TEST(without_mig_all_instances_are_gone_and_the_gpu_is_back),
 		TEST(a_list_that_is_missing_makes_them_unknown),
 		TEST(a_live_lease_keeps_an_instance_that_is_gone),
-		TEST(one_that_is_gone_is_not_shared_any_more),
-		TEST(nor_is_it_free_without_its_lease),
+		TEST(a_gone_instance_is_no_longer_shared),
+		TEST(a_gone_instance_is_not_free_without_its_lease),
 		TEST(when_all_slots_are_taken_the_others_stay),
 		TEST(a_foreign_process_on_the_parent_holds_them_all),
-		TEST(a_process_of_a_lease_beside_it_holds_nobody),
-		TEST(a_process_of_a_lease_elsewhere_is_a_stranger),
-		TEST(so_is_one_of_an_instance_of_another_gpu),
-		TEST(one_who_lingers_holds_its_instance_alone),
+		TEST(a_process_of_a_lease_beside_it_blocks_no_instance),
+		TEST(a_process_of_a_lease_on_another_gpu_is_a_stranger),
+		TEST(a_process_of_an_instance_of_another_gpu_is_a_stranger),
+		TEST(a_lingering_lease_holds_only_its_instance),
 		TEST(memory_that_no_process_shows_is_bounded_by_the_leases),
 		TEST(memory_of_a_lease_that_has_ended_settles_there_alone),
-		TEST(of_two_that_have_ended_neither_covers_the_other),
-		TEST(a_process_that_was_left_behind_is_named),
+		TEST(of_two_ended_leases_neither_covers_the_other),
+		TEST(a_left_process_is_named),
 		TEST(a_pause_is_of_one_instance),
-		TEST(a_prohibited_parent_has_none_to_give),
+		TEST(a_prohibited_parent_gives_no_instance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,14 +4,14 @@
  *
  * A step is one action that others can see: a ticket appended, a bell drained, a file read,
  * a lock taken, a record written.  What is decided between two steps is decided by the plan
- * of lib/policy.h itself.  All states that can be reached are visited, and in each:
+ * of lib/plan/policy.h itself.  All states that can be reached are visited, and in each:
  *
  *	exclusion	no GPU has two owners that live, or two halves at most; no live lease is
  *			overwritten
- *	order		nobody takes a GPU that the plan gives or keeps to somebody ahead
- *	wake-up		where nobody has anything left to do, nobody could start; so a
+ *	order		no process takes a GPU that the plan gives to, or keeps for, a ticket ahead
+ *	wake-up		when no process has a step left, none of them could start; so a
  *			dead owner's GPU is taken again
- *	cancel		nobody sleeps on who has been cancelled
+ *	cancel		no cancelled process sleeps on
  *
  * Then the protocol is broken in one place at a time, and one of these has to fail.
  *
@@ -43,9 +43,9 @@ enum variant {
 	AHEAD_NOT_WATCHED, /* tickets ahead are not waited for */
 	HINT_TOO_FAR,      /* by one */
 	PID_ALONE,         /* neither inode nor start time is compared */
-	RING_FIRST,        /* who resumes or cancels rings before it commits */
+	RING_FIRST,        /* a resume or cancel rings before it is written */
 	FIRST_RECORD,      /* a lease is written over whatever stands first */
-	ONE_WATCHED,       /* of those who share a GPU only the first */
+	ONE_WATCHED,       /* only the first of the leases that share a GPU is watched */
 	VARIANTS
 };
 
@@ -72,7 +72,7 @@ enum place {
 	TICKETS, /* read the ticket file */
 	LEASE_0, /* read the lease file of GPU 0 */
 	LEASE_1,
-	PLAN, /* judge who lives, and plan */
+	PLAN, /* judge which owners live, and plan */
 	PROBE,
 	LOCK_0,
 	LOCK_1,
@@ -249,7 +249,7 @@ static bool waits(const struct facts *facts, unsigned q)
 	return has(facts->waiting, q) && has(facts->alive, q);
 }
 
-/* What ticket @i gets; who is worth watching is noted. */
+/* Plans ticket @i, and notes whether its owner is worth watching. */
 static void plan_other(const struct state *s, const struct facts *facts, unsigned i,
 	struct plan *plan, struct planned *out)
 {
@@ -327,7 +327,7 @@ static void check(bool holds, enum violation violation)
 		found = violation;
 }
 
-/* GPUs that @p, or what it left behind, works on. */
+/* The GPUs that @p or a process that it left uses. */
 static uint8_t in_use(const struct state *s, unsigned p)
 {
 	const struct process *process = &s->process[p];
@@ -371,7 +371,7 @@ static bool has_overtaken(const struct state *s, unsigned p)
 /* Before the first lease of @p is written. */
 static void check_order(const struct state *s, unsigned p)
 {
-	/* behind a lock just seen, or an administrator, the order is approximate */
+	/* after a lock was seen, or an administrator has acted, the order is approximate */
 	if (!s->process[p].locked && setting.admin == ADMIN_NOTHING &&
 		!has_overtaken(s, p))
 		check(could_start(s, p), ORDER);

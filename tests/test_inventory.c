@@ -4,31 +4,25 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fixture.h"
+#include "fixture_inventory.h"
 #include "inventory.h"
 
 static struct statedir dir;
 static struct snapshot view;
 static const char *what = ""; /* is looked for */
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
-	int r = fixture_view_setup(state, &dir, &view);
-
+	(void)here;
 	what = "";
-	if (r < 0)
-		return r;
 	probe_begin(&view.probe, 1000, 1010);
 	view.has_probe = true;
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	return fixture_view_teardown(state, &dir, &view);
-}
+static struct fixture fixture = { .dir = &dir, .view = &view, .set_up = set_up };
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static struct probe_gpu *show(int index, const char *uuid, const char *model)
 {
@@ -49,16 +43,7 @@ static void look(void)
 
 static int adopt(void)
 {
-	int r;
-
-	assert_int_equal(snapshot_read(&view, 2000), 0);
-	r = inventory_adopt(&view, "");
-	look();
-	if (r > 0) { /* new files learn which slots they have got */
-		assert_true(inventory_adopt(&view, "") >= 0);
-		look();
-	}
-	return r;
+	return fixture_adopt(&view, 2000);
 }
 
 static void check_set(struct gpuset set, const char *slots)
@@ -75,7 +60,7 @@ static void check_set(struct gpuset set, const char *slots)
 
 /* --- lease files -------------------------------------------------------------------- */
 
-static void gpus_that_are_new_get_files_and_slots(void **state)
+static void new_gpus_get_files_and_slots(void **state)
 {
 	const struct gpu_record *gpu;
 
@@ -91,13 +76,13 @@ static void gpus_that_are_new_get_files_and_slots(void **state)
 	assert_string_equal(gpu->boot, dir.boot);
 	assert_int_equal(gpu->index, 1);
 	assert_int_equal(gpu->total_mib, 24576);
-	assert_int_equal(adopt(), 0); /* nothing is written twice */
+	assert_int_equal(adopt(), 0); /* nothing has changed, so nothing is written */
 	show(2, "GPU-cc", "RTX 4090");
 	assert_int_equal(adopt(), 1);
 	assert_int_equal(snapshot_find_gpu(&view, "GPU-cc"), 2);
 }
 
-static void copies_follow_what_nvidia_smi_says(void **state)
+static void copies_follow_nvidia_smi(void **state)
 {
 	struct probe_gpu *seen = show(0, "GPU-aa", "RTX 4090");
 
@@ -111,7 +96,7 @@ static void copies_follow_what_nvidia_smi_says(void **state)
 	assert_int_equal(adopt(), 0);
 }
 
-static void a_sick_gpu_keeps_what_was_known_of_it(void **state)
+static void a_faulty_gpu_keeps_its_known_values(void **state)
 {
 	struct probe_gpu *seen = show(3, "GPU-aa", "RTX 4090");
 
@@ -125,7 +110,7 @@ static void a_sick_gpu_keeps_what_was_known_of_it(void **state)
 	assert_int_equal(view.gpus[0].file.gpu.index, 3);
 	assert_int_equal(view.gpus[0].file.gpu.total_mib, 24576);
 	assert_string_equal(view.gpus[0].file.gpu.model, "RTX 4090");
-	/* one that has no name cannot get a file */
+	/* a GPU without a uuid cannot get a file */
 	seen = show(4, "", "RTX 4090");
 	seen->is_known = false;
 	assert_int_equal(adopt(), 0);
@@ -144,7 +129,8 @@ static void a_pause_made_meanwhile_stays(void **state)
 	gpu.is_paused = 1;
 	text_copy(gpu.reason, sizeof(gpu.reason), "fan");
 	assert_int_equal(lease_open_slot(&dir, 0, &file), 0);
-	assert_int_equal(lease_write_gpu(&file, &gpu), 0); /* after we have read */
+	assert_int_equal(
+		lease_write_gpu(&file, &gpu), 0); /* after this process has read it */
 	lease_release(&file);
 	seen->index = 7;
 	assert_int_equal(inventory_adopt(&view, ""), 1);
@@ -187,10 +173,10 @@ static void an_unreadable_record_is_made_anew(void **state)
 	assert_false(view.gpus[0].is_broken);
 	assert_string_equal(view.gpus[0].file.gpu.uuid, "GPU-aa");
 	assert_int_equal(view.slots, 1);
-	assert_true(view.gpus[0].is_doubtful); /* what else stood there nobody knows */
+	assert_true(view.gpus[0].is_doubtful); /* other records there may be lost */
 }
 
-static void a_file_with_another_slot_is_in_doubt(void **state)
+static void a_file_with_another_slot_is_doubtful(void **state)
 {
 	(void)state;
 	show(0, "GPU-aa", "RTX 4090");
@@ -200,7 +186,7 @@ static void a_file_with_another_slot_is_in_doubt(void **state)
 	assert_int_equal(unlinkat(dir.fd, "gpu/slot.0", 0), 0);
 	assert_int_equal(unlinkat(dir.fd, "gpu/slot.1", 0), 0);
 	assert_int_equal(symlinkat("GPU-bb.lease", dir.fd, "gpu/slot.0"), 0);
-	snapshot_release(&view); /* somebody else, who has no file open */
+	snapshot_release(&view); /* as another process, which has no file open */
 	look();
 	assert_int_equal(snapshot_find_gpu(&view, "GPU-bb"), 0);
 	assert_true(view.gpus[0].is_doubtful);
@@ -210,7 +196,7 @@ static void a_file_with_another_slot_is_in_doubt(void **state)
 	assert_int_equal(snapshot_find_gpu(&view, "GPU-aa"), 1);
 }
 
-static void a_link_that_is_lost_hides_nobody(void **state)
+static void a_lost_link_hides_no_lease(void **state)
 {
 	(void)state;
 	show(0, "GPU-aa", "RTX 4090");
@@ -218,9 +204,9 @@ static void a_link_that_is_lost_hides_nobody(void **state)
 	show(2, "GPU-cc", "RTX 4090");
 	assert_int_equal(adopt(), 3);
 	assert_int_equal(unlinkat(dir.fd, "gpu/slot.0", 0), 0);
-	view.probe.gpus[0] = view.probe.gpus[2]; /* GPU-aa is not seen any more */
+	view.probe.gpus[0] = view.probe.gpus[2]; /* GPU-aa is no longer in the probe */
 	view.probe.gpu_count = 2;
-	snapshot_release(&view); /* somebody else, who has no file open */
+	snapshot_release(&view); /* as another process, which has no file open */
 	look();
 	assert_int_equal(view.lease_count, 0);
 	assert_true(adopt() > 0);
@@ -230,7 +216,7 @@ static void a_link_that_is_lost_hides_nobody(void **state)
 	assert_false(view.gpus[0].is_doubtful || view.gpus[1].is_doubtful);
 }
 
-static void a_new_file_is_in_doubt_while_a_job_lives_without_a_lease(void **state)
+static void a_new_file_is_doubtful_while_a_job_lives_without_a_lease(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 
@@ -255,7 +241,7 @@ static void show_instance(uint32_t device, const char *uuid)
 	text_copy(mig->uuid, sizeof(mig->uuid), uuid);
 }
 
-/* In nvidia-smi's order; slots are in that of their arrival, 4 and 5 those of instances. */
+/* Indices follow nvidia-smi; slots follow the order of arrival, 4 and 5 are instances. */
 static void show_four(void)
 {
 	show(2, "GPU-cc00", "NVIDIA GeForce RTX 4090");
@@ -329,12 +315,15 @@ static void operands_name_gpus_and_instances(void **state)
 {
 	static const struct {
 		const char *list, *slots, *why;
-	} table[] = { { "0", "1", "" }, { "0-2", "012", "" }, { "3:1", "4", "" },
+	} table[] = {
+		{ "0", "1", "" }, { "0-2", "012", "" }, { "3:1", "4", "" },
 		{ "3", "345", "" }, { "GPU-dd", "345", "" }, { "2-3", "0345", "" },
 		{ "MIG-GPU-dd00/1", "5", "" }, { "0,3:0", "15", "" },
 		{ "4", "", "there is no GPU 4" },
 		{ "0:1", "", "there is no MIG instance 0:1" },
-		{ "GPU-a", "", "there is no GPU 'GPU-a', or more than one" } };
+		{ "GPU-a", "",
+			"no GPU, or more than one, has a UUID that begins with 'GPU-a'" }
+	};
 
 	(void)state;
 	show_four();
@@ -353,7 +342,7 @@ static void operands_name_gpus_and_instances(void **state)
 	}
 }
 
-static void a_uuid_may_be_cut_short_while_it_is_the_only_one(void **state)
+static void a_uuid_may_be_shortened_while_it_is_unique(void **state)
 {
 	(void)state;
 	show_four();
@@ -371,9 +360,9 @@ static void cuda_visible_devices_bounds_as_cuda_reads_it(void **state)
 	} table[] = { { "0", "1" }, { "0,1", "12" }, { "2,0", "01" }, { "0,0", "1" },
 		{ "GPU-cc00", "0" }, { "GPU-c,0", "01" }, { "gpu-ab", "2" },
 		{ "MIG-GPU-dd00/1/0", "5" }, { "mig-gpu-dd00/2", "4" },
-		/* of a GPU with MIG CUDA takes the first instance */
+		/* on a GPU with MIG enabled CUDA uses the first instance */
 		{ "0,GPU-cc,3", "015" }, { "GPU-dd", "5" },
-		/* the first that is not one ends it */
+		/* the first invalid entry ends the list */
 		{ "", "" }, { "-1", "" }, { "0,-1,1", "1" }, { "0,9,1", "1" },
 		{ "0,,1", "1" }, { "0,x", "1" }, { "NoDevFiles", "" }, { "GPU-a,0", "" },
 		{ "0,GPU-zz,1", "1" }, { "0,", "1" }, { " 0", "" }, { "0 ,1", "" },
@@ -396,7 +385,8 @@ static void a_list_of_any_length_is_read(void **state)
 	what = "a long list";
 	show_four();
 	memset(list, '1', sizeof(list) - 1);
-	check_set(inventory_by_visible(&view, list), ""); /* no index at all */
+	check_set(
+		inventory_by_visible(&view, list), ""); /* the first entry is no index */
 	for (size_t i = 1; i < sizeof(list) - 1; i += 2)
 		list[i] = ',';
 	check_set(inventory_by_visible(&view, list), "2");
@@ -405,21 +395,21 @@ static void a_list_of_any_length_is_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(gpus_that_are_new_get_files_and_slots),
-		TEST(copies_follow_what_nvidia_smi_says),
-		TEST(a_sick_gpu_keeps_what_was_known_of_it),
+		TEST(new_gpus_get_files_and_slots),
+		TEST(copies_follow_nvidia_smi),
+		TEST(a_faulty_gpu_keeps_its_known_values),
 		TEST(a_pause_made_meanwhile_stays),
 		TEST(a_locked_file_is_left_for_the_next_time),
 		TEST(an_unreadable_record_is_made_anew),
-		TEST(a_file_with_another_slot_is_in_doubt),
-		TEST(a_link_that_is_lost_hides_nobody),
-		TEST(a_new_file_is_in_doubt_while_a_job_lives_without_a_lease),
+		TEST(a_file_with_another_slot_is_doubtful),
+		TEST(a_lost_link_hides_no_lease),
+		TEST(a_new_file_is_doubtful_while_a_job_lives_without_a_lease),
 		TEST(models_are_chosen_by_any_part_in_any_case),
 		TEST(gpus_of_another_boot_are_not_chosen),
 		TEST(indices_are_nvidia_smis),
 		TEST(instances_count_for_one_gpu_only),
 		TEST(operands_name_gpus_and_instances),
-		TEST(a_uuid_may_be_cut_short_while_it_is_the_only_one),
+		TEST(a_uuid_may_be_shortened_while_it_is_unique),
 		TEST(cuda_visible_devices_bounds_as_cuda_reads_it),
 		TEST(a_list_of_any_length_is_read),
 	};

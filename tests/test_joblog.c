@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "../gpulease/joblog.h"
+#include "joblog.h"
 #include "fdio.h"
 #include "scratch.h"
 
@@ -24,7 +24,7 @@ static int setup(void **state)
 
 	if (r < 0)
 		return r;
-	settings = (struct settings){ .sim_gpus = 0 };
+	settings = (struct settings){ .machine.sim_gpus = 0 };
 	context = (struct context){ .settings = &settings, .dir = STATEDIR_NONE };
 	text_copy(place, sizeof(place), scratch->path);
 	(void)setenv("XDG_STATE_HOME", place, 1);
@@ -63,7 +63,7 @@ static void create(uint64_t job, const char *text)
 	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 
-static void the_place_follows_the_environment(void **state)
+static void the_path_depends_on_the_environment(void **state)
 {
 	char path[PATH_MAX], small[8];
 
@@ -74,10 +74,10 @@ static void the_place_follows_the_environment(void **state)
 	(void)setenv("XDG_STATE_HOME", "relative", 1);
 	assert_string_equal(log_name(7), "/home/ada/.local/state/gpulease/logs/7.log");
 	assert_int_equal(joblog_path(&context, 7, small, sizeof(small)), -ENAMETOOLONG);
-	settings.sim_gpus = 2;
+	settings.machine.sim_gpus = 2;
 	text_copy(context.dir.path, sizeof(context.dir.path), "/sim");
 	assert_string_equal(log_name(7), "/sim/logs/7.log");
-	settings.sim_gpus = 0;
+	settings.machine.sim_gpus = 0;
 	(void)unsetenv("XDG_STATE_HOME");
 	(void)setenv("HOME", "", 1);
 	assert_int_equal(joblog_path(&context, 7, path, sizeof(path)), -ENOENT);
@@ -95,7 +95,7 @@ static void the_folder_is_made_for_its_user(void **state)
 	assert_int_equal(joblog_prepare(&context, &why), 0);
 }
 
-static void what_is_in_the_way_is_told(void **state)
+static void an_unusable_folder_is_an_error(void **state)
 {
 	struct why why = WHY_NONE;
 	autofd int fd = open("gpulease", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -111,7 +111,7 @@ static void what_is_in_the_way_is_told(void **state)
 	assert_non_null(strstr(why.text, "HOME"));
 }
 
-static void an_old_log_steps_aside(void **state)
+static void an_old_log_is_renamed(void **state)
 {
 	struct why why = WHY_NONE;
 	char old[PATH_MAX + 1], name[PATH_MAX];
@@ -133,7 +133,7 @@ static void an_old_log_steps_aside(void **state)
 	assert_string_equal(name, log_name(3));
 }
 
-static void a_log_is_found_where_it_was_wanted(void **state)
+static void the_link_leads_to_the_file_of_the_user(void **state)
 {
 	struct why why = WHY_NONE;
 	char target[PATH_MAX] = "", wanted[PATH_MAX];
@@ -149,7 +149,7 @@ static void a_log_is_found_where_it_was_wanted(void **state)
 	memset(target, 0, sizeof(target));
 	assert_true(readlink(log_name(5), target, sizeof(target) - 1) > 0);
 	assert_string_equal(target, "/dev/null");
-	/* the log itself, wanted by its own name */
+	/* -o names the log itself */
 	create(6, "text");
 	assert_int_equal(joblog_link(&context, 6, log_name(6), &why), 0);
 	assert_string_equal(content(log_name(6)), "text");
@@ -158,11 +158,11 @@ static void a_log_is_found_where_it_was_wanted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_place_follows_the_environment),
+		TEST(the_path_depends_on_the_environment),
 		TEST(the_folder_is_made_for_its_user),
-		TEST(what_is_in_the_way_is_told),
-		TEST(an_old_log_steps_aside),
-		TEST(a_log_is_found_where_it_was_wanted),
+		TEST(an_unusable_folder_is_an_error),
+		TEST(an_old_log_is_renamed),
+		TEST(the_link_leads_to_the_file_of_the_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@
 
 enum { RECORD = 512, DEADLINE_MS = 30000 };
 
-/* f_type of a pidfd whose inode number identifies the process; Linux 6.9. */
+/* f_type of a pidfd with an inode number that identifies the process; Linux 6.9. */
 #define PIDFS_TYPE 0x50494446
 
 /* A soft limit as a lease leaves it on its command. */
@@ -185,7 +185,7 @@ static int need_pidfd(struct child *c)
 
 	if (fd < 0) {
 		end(c);
-		skip();
+		skip_because("the kernel has no pidfds");
 	}
 	return fd;
 }
@@ -244,7 +244,7 @@ static void a_pidfd_inode_differs_between_processes(void **state)
 	end(&one);
 	end(&two);
 	if (!inode_one)
-		skip();
+		skip_because("the kernel has no pidfd inodes");
 	assert_true(inode_one != inode_two);
 	assert_true(inode_one == again);
 }
@@ -268,7 +268,7 @@ static void a_pidfd_inode_stays_over_exec(void **state)
 	end(&c);
 	assert_int_equal(read(fd, &before, sizeof(before)), sizeof(before));
 	if (!before)
-		skip();
+		skip_because("the kernel has no pidfd inodes");
 	assert_true(before == after);
 }
 
@@ -293,7 +293,7 @@ static void a_fifo_read_tells_whether_there_is_a_writer(void **state)
 	assert_int_equal(read(reader, &byte, 1), 0);
 }
 
-static void a_fifo_without_a_writer_is_told_by_read_and_not_by_poll(void **state)
+static void read_and_not_poll_notices_a_fifo_without_a_writer(void **state)
 {
 	struct scratch *s = *state;
 	autofd int writer = open_fifo(s->dirfd, O_RDWR);
@@ -461,7 +461,7 @@ static void a_punched_hole_reads_zeros_and_keeps_the_size(void **state)
 		assert_int_equal(write(fd, page, sizeof(page)), sizeof(page));
 	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 4096) < 0) {
 		assert_int_equal(errno, EOPNOTSUPP);
-		skip();
+		skip_because("the file system gives no blocks back");
 	}
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_size, 3 * 4096);
@@ -497,7 +497,7 @@ static void a_lock_limit_is_inherited_and_shown_in_proc(void **state)
 
 	assert_int_equal(getrlimit(RLIMIT_LOCKS, &limit), 0);
 	if (limit.rlim_max < TAG)
-		skip();
+		skip_because("RLIMIT_LOCKS is too low");
 	c = start(tag_and_exec, s->dirfd);
 	(void)snprintf(path, sizeof(path), "/proc/%d/limits", (int)c.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -522,7 +522,7 @@ int main(void)
 		SCRATCH_TEST(a_pidfd_inode_differs_between_processes),
 		SCRATCH_TEST(a_pidfd_inode_stays_over_exec),
 		SCRATCH_TEST(a_fifo_read_tells_whether_there_is_a_writer),
-		SCRATCH_TEST(a_fifo_without_a_writer_is_told_by_read_and_not_by_poll),
+		SCRATCH_TEST(read_and_not_poll_notices_a_fifo_without_a_writer),
 		SCRATCH_TEST(a_fifo_hangs_up_when_the_last_writer_goes),
 		SCRATCH_TEST(a_fifo_keeps_its_writer_over_exec_rename_and_unlink),
 		SCRATCH_TEST(pwrite_appends_to_an_append_descriptor),

@@ -27,18 +27,16 @@ ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset)
 
 static struct statedir dir;
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
+	(void)here;
 	torn_reads = 0;
-	return fixture_dir_setup(state, &dir);
+	return 0;
 }
 
-static int teardown(void **state)
-{
-	return fixture_dir_teardown(state, &dir);
-}
+static struct fixture fixture = { .dir = &dir, .set_up = set_up };
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static struct gpu_record make_gpu(const char *uuid)
 {
@@ -143,7 +141,7 @@ static void a_slash_in_a_uuid_stays_in_the_folder(void **state)
 	lease_release(&file);
 }
 
-static void what_another_left_half_done_is_completed(void **state)
+static void a_gpu_half_added_by_a_crashed_process_is_completed(void **state)
 {
 	struct lease_file file;
 	static char raw[LEASE_FILE_BYTES];
@@ -381,7 +379,7 @@ static void a_lease_comes_back_as_it_was_written(void **state)
 	lease_release(&file);
 }
 
-static void record_0_is_the_gpu_and_keeps_what_it_does_not_know(void **state)
+static void record_0_is_the_gpu_and_keeps_unknown_fields(void **state)
 {
 	static char raw[LEASE_FILE_BYTES];
 	struct lease_file file;
@@ -517,7 +515,7 @@ static void a_copy_of_another_file_is_in_doubt(void **state)
 	lease_release(&two);
 }
 
-static void mending_keeps_the_good_and_makes_the_file_whole(void **state)
+static void mending_keeps_good_records_and_makes_the_file_whole(void **state)
 {
 	static char raw[LEASE_FILE_BYTES];
 	struct lease lease = make_lease(5), seen;
@@ -560,7 +558,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_gpu_gets_one_file_and_one_slot),
 		TEST(a_slash_in_a_uuid_stays_in_the_folder),
-		TEST(what_another_left_half_done_is_completed),
+		TEST(a_gpu_half_added_by_a_crashed_process_is_completed),
 		TEST(a_slot_that_leads_elsewhere_is_refused),
 		TEST(the_129th_gpu_has_no_slot),
 		TEST(two_processes_give_a_gpu_the_same_slot),
@@ -570,13 +568,13 @@ int main(void)
 		TEST(a_lock_falls_with_its_holder),
 		TEST(a_reader_with_a_shared_lock_withholds_it),
 		TEST(a_lease_comes_back_as_it_was_written),
-		TEST(record_0_is_the_gpu_and_keeps_what_it_does_not_know),
+		TEST(record_0_is_the_gpu_and_keeps_unknown_fields),
 		TEST(a_lease_half_copied_is_read_again),
 		TEST(a_broken_gpu_record_is_trouble_and_a_broken_lease_is_skipped),
 		TEST(damage_that_can_hide_a_lease_puts_a_file_in_doubt),
 		TEST(a_file_made_again_is_in_doubt),
 		TEST(a_copy_of_another_file_is_in_doubt),
-		TEST(mending_keeps_the_good_and_makes_the_file_whole),
+		TEST(mending_keeps_good_records_and_makes_the_file_whole),
 		TEST(a_file_without_end_is_read_no_further_than_31_leases),
 	};
 

@@ -1,6 +1,6 @@
 /*
- * What models need: both forms of the table, what is refused in them and where, and the name
- * in a command.
+ * Needs of models: both forms of the table, errors in them with their lines, and the name of the
+ * model in a command.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 static struct why why;
 
-/* Looks @name up in the @size bytes at @text, in memory of just that size. */
+/* Looks up @name in the @size bytes at @text, in memory of exactly that size. */
 static int find_in(
 	const char *text, size_t size, const char *name, struct model_need *ret)
 {
@@ -72,7 +72,7 @@ static void check_found(const struct row *rows, size_t count)
 	}
 }
 
-/* The reason is one printable line without full stop; it does not matter who is asked for. */
+/* The reason is one printable line without a final period, whatever model is looked up. */
 static void check_refused_bytes(const char *text, size_t size, const char *reason)
 {
 	char printable[sizeof(why.text)];
@@ -131,29 +131,28 @@ static void a_line_names_a_model_and_its_need(void **state)
 static void a_wrong_line_is_named(void **state)
 {
 	static const char *const bad[][2] = {
-		{ "b", "x, line 1: 'b' is no model; write NAME = NEED" },
-		{ "b = 1\n\nc 0.5", "x, line 3: 'c 0.5' is no model" },
-		{ "b = 1\n[other]\nc = 1", "x, line 2: '[other]' is no model" },
-		{ "[b] = 1", "'[b] = 1' is no model" },
+		{ "b", "x, line 1: 'b' is not a model; write NAME = NEED" },
+		{ "b = 1\n\nc 0.5", "x, line 3: 'c 0.5' is not a model" },
+		{ "b = 1\n[other]\nc = 1", "x, line 2: '[other]' is not a model" },
+		{ "[b] = 1", "'[b] = 1' is not a model" },
 		{ "= 1", "x, line 1: the name is missing; write NAME = NEED" },
 		{ "b =", "x, line 1: the need is missing; write NAME = NEED" },
 		{ "b = # 1", "the need is missing" },
 		{ "b = x", "x, line 1: b: 'x' is not a number of GPUs" },
-		{ "b = -1", "b: '-1' is less than no GPU" },
+		{ "b = -1", "b: '-1' is negative" },
 		{ "b = 1\nb2 = 18X\n", "x, line 2: b2: '18X' is not a size" },
-		{ "b = 0G", "b: '0G' is no memory at all" },
+		{ "b = 0G", "b: '0G' is no memory" },
 		{ "b = 129", "b: '129' GPUs are too many" },
 		{ "b = 1 2", "b: '1 2' is not a size" },
 		{ "b = c = 1", "b: 'c = 1' is not a number of GPUs" },
 		{ "b = 11111111111111111111111111111111111",
 			"' is not a need; write 0.5, " },
-		{ "a = 1\n\na = 1",
-			"x, line 3: 'a' is set twice; write it once, it stands in line 1" },
+		{ "a = 1\n\na = 1", "x, line 3: 'a' is set twice, also in line 1" },
 		{ "default = 1\nb = 1\ndefault = 2", "line 3: 'default' is set twice" },
 		{ "c = 1\nb = 1\nd = 1\nb = 2\nc = 1",
-			"x, line 4: 'b' is set twice; write it once, it stands in line 2" },
-		{ "\x1b[2J = 1\nb", "line 2: 'b' is no model" },
-		{ "\x1b[2J", "'?[2J' is no model" },
+			"x, line 4: 'b' is set twice, also in line 2" },
+		{ "\x1b[2J = 1\nb", "line 2: 'b' is not a model" },
+		{ "\x1b[2J", "'?[2J' is not a model" },
 	};
 	char line[MODELS_NAME_SIZE + 16];
 
@@ -168,7 +167,7 @@ static void a_wrong_line_is_named(void **state)
 
 /* --- JSON -------------------------------------------------------------------------- */
 
-static void json_has_the_same_in_its_form(void **state)
+static void json_has_models_and_a_default(void **state)
 {
 	static const char table[] =
 		"\n\t{ \"default_requirement\": 1.0,\r\n  \"models\": {\n"
@@ -197,37 +196,37 @@ static void json_has_the_same_in_its_form(void **state)
 static void wrong_json_is_named_with_its_line(void **state)
 {
 	static const char *const bad[][2] = {
-		{ "{", "x, line 1: here should be a name in \"\", not the end" },
-		{ "{\n\"models\"\n", "x, line 3: here should be ':', not the end" },
-		{ "{\"models\": 1}", "here should be '{', not '1'" },
-		{ "{\"models\": {\"a\": }}", "here should be a number of GPUs, not '}'" },
+		{ "{", "x, line 1: expected a name in \"\", not the end" },
+		{ "{\n\"models\"\n", "x, line 3: expected ':', not the end" },
+		{ "{\"models\": 1}", "expected '{', not '1'" },
+		{ "{\"models\": {\"a\": }}", "expected a number of GPUs, not '}'" },
 		{ "{\"models\": {\"a\": \"18G\"}}", "a number of GPUs, not '\"'" },
 		{ "{\"models\": {\"a\": null}}", "a number of GPUs, not 'n'" },
 		{ "{\"models\": {\"a\": .5}}", "a number of GPUs, not '.'" },
 		{ "{\"models\": {\"a\": [1]}}", "a number of GPUs, not '['" },
 		{ "{\"models\": {\n\"a\": 1\n\"b\": 2}}",
-			"x, line 3: here should be ',' or '}', not '\"'" },
-		{ "{\"models\": {\"a\": 1,}}", "here should be a name in \"\", not '}'" },
-		{ "{\"models\": {\"a\": 1}", "here should be ',' or '}', not the end" },
-		{ "{\"models\": {\"a\": 1}}\n\n1", "x, line 3: here should be the end" },
-		{ "{'models': {}}", "here should be a name in \"\", not '''" },
+			"x, line 3: expected ',' or '}', not '\"'" },
+		{ "{\"models\": {\"a\": 1,}}", "expected a name in \"\", not '}'" },
+		{ "{\"models\": {\"a\": 1}", "expected ',' or '}', not the end" },
+		{ "{\"models\": {\"a\": 1}}\n\n1", "x, line 3: expected the end" },
+		{ "{'models': {}}", "expected a name in \"\", not '''" },
 		{ "{\"modles\": {}}",
-			"'modles' means nothing; there are \"default_requirement\" and" },
+			"'modles' is unknown; write \"default_requirement\" and" },
 		{ "{\"models\": {},\n\"models\": {}}",
-			"x, line 2: 'models' is one too many" },
+			"x, line 2: 'models' is one member too many" },
 		{ "{\"default_requirement\": 1, \"default_requirement\": 1}",
 			"'default' is set twice" },
 		{ "{\"models\": {\"a\": 1,\n \"a\": 1}}",
-			"x, line 2: 'a' is set twice; write it once, it stands in line 1" },
+			"x, line 2: 'a' is set twice, also in line 1" },
 		{ "{\"models\": {\"b\\u002fc\": 1,\n \"b\\/c\": 1}}",
-			"x, line 2: 'b/c' is set twice; write it once, it stands in line 1" },
+			"x, line 2: 'b/c' is set twice, also in line 1" },
 		{ "{\"models\": {\n\n\"b\": 1e1}}",
 			"x, line 3: '1e1' has an exponent; write 0.5 or 2" },
 		{ "{\"models\": {\"b\": 1.}}", "b: '1.' is not a number of GPUs" },
-		{ "{\"models\": {\"b\": -1}}", "b: '-1' is less than no GPU" },
+		{ "{\"models\": {\"b\": -1}}", "b: '-1' is negative" },
 		{ "{\"models\": {\"b\": 129}}", "b: '129' GPUs are too many" },
-		{ "{\"models\": {\"b", "here should be the end of a name in \"\"" },
-		{ "{\"models\": {\"b\n\": 1}}", "here should be the end of a name" },
+		{ "{\"models\": {\"b", "expected the end of a name in \"\"" },
+		{ "{\"models\": {\"b\n\": 1}}", "expected the end of a name" },
 		{ "{\"models\": {\"b\\x\": 1}}", "a bad escape in the name 'b'" },
 		{ "{\"models\": {\"b\\u12\": 1}}", "a bad escape" },
 		{ "{\"models\": {\"\\u0000\": 1}}", "a bad escape" },
@@ -243,9 +242,8 @@ static void wrong_json_is_named_with_its_line(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		check_refused(bad[i][0], bad[i][1]);
-	check_refused_bytes(
-		"{\"models\": {\"b\": 1\0}}", 21, "here should be ',' or '}'");
-	check_refused_bytes("{\0}", 3, "here should be a name");
+	check_refused_bytes("{\"models\": {\"b\": 1\0}}", 21, "expected ',' or '}'");
+	check_refused_bytes("{\0}", 3, "expected a name");
 	(void)snprintf(
 		text, sizeof(text), "{\"models\": {\"%0*d\": 1}}", MODELS_NAME_SIZE, 0);
 	check_refused(text, "' is too long");
@@ -253,7 +251,7 @@ static void wrong_json_is_named_with_its_line(void **state)
 
 /* --- tables and commands ----------------------------------------------------------- */
 
-static void a_table_may_begin_anywhere_or_not_be_there(void **state)
+static void a_table_may_begin_at_any_line_or_be_missing(void **state)
 {
 	struct model_table none = { .file = "x" };
 	struct model_table behind = {
@@ -264,7 +262,8 @@ static void a_table_may_begin_anywhere_or_not_be_there(void **state)
 	(void)state;
 	assert_int_equal(models_find(&none, "a", &need, &why), MODELS_UNKNOWN);
 	assert_int_equal(models_check(&behind, &why), -EINVAL);
-	assert_string_equal(why.text, "y, line 10: 'b' is no model; write NAME = NEED");
+	assert_string_equal(
+		why.text, "y, line 10: 'b' is not a model; write NAME = NEED");
 	behind.size = 5;
 	assert_int_equal(models_check(&behind, &why), 0);
 	behind.size = 0;
@@ -314,9 +313,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_names_a_model_and_its_need),
 		cmocka_unit_test(a_wrong_line_is_named),
-		cmocka_unit_test(json_has_the_same_in_its_form),
+		cmocka_unit_test(json_has_models_and_a_default),
 		cmocka_unit_test(wrong_json_is_named_with_its_line),
-		cmocka_unit_test(a_table_may_begin_anywhere_or_not_be_there),
+		cmocka_unit_test(a_table_may_begin_at_any_line_or_be_missing),
 		cmocka_unit_test(the_command_names_its_model),
 	};
 

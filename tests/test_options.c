@@ -10,9 +10,10 @@
 #include <limits.h>
 #include <cmocka.h>
 
-#include "../gpulease/cli_table.h"
-#include "../gpulease/help.h"
-#include "../gpulease/pattern.h"
+#include "command_line.h"
+#include "option_table.h"
+#include "help.h"
+#include "file_pattern.h"
 #include "operands.h"
 #include "split.h"
 
@@ -45,52 +46,52 @@ static void describe_sharing(const struct settings *s, struct text *out)
 {
 	static const char *const binds[] = { NULL, "yes", "no" };
 
-	if (!s->gpus_given && s->gpus != 1)
-		text_addf(out, " (%u)", s->gpus);
-	add_number(out, "share", s->share_percent, 0);
-	add_number(out, "vram", (int64_t)s->vram_mib, 0);
-	if (s->need_given != (s->gpus_given || s->vram_mib))
+	if (!s->request.gpus_given && s->request.gpus != 1)
+		text_addf(out, " (%u)", s->request.gpus);
+	add_number(out, "share", s->request.share_percent, 0);
+	add_number(out, "vram", (int64_t)s->request.vram_mib, 0);
+	if (s->request.need_given != (s->request.gpus_given || s->request.vram_mib))
 		text_add(out, " need-given is wrong");
-	add_number(out, "exclusive", s->exclusive, 0);
-	add_number(out, "min-vram", (int64_t)s->min_vram_mib, 0);
-	add_text(out, "ids", s->gpu_ids);
-	add_text(out, "allow", s->allow);
-	add_text(out, "except", s->except);
-	add_text(out, "prefer", s->prefer);
-	add_text(out, "bind", binds[s->bind]);
-	add_text(out, "models", s->models);
-	if (s->priority_given)
-		text_addf(out, " priority=%lld", (long long)s->priority);
-	add_text(out, "after", s->after);
-	add_text(out, "after-ok", s->after_ok);
-	add_number(out, "singleton", s->singleton, 0);
-	add_number(out, "dry-run", s->dry_run, 0);
+	add_number(out, "exclusive", s->request.exclusive, 0);
+	add_number(out, "min-vram", (int64_t)s->request.min_vram_mib, 0);
+	add_text(out, "ids", s->request.gpu_ids);
+	add_text(out, "allow", s->request.allow);
+	add_text(out, "except", s->request.except);
+	add_text(out, "prefer", s->request.prefer);
+	add_text(out, "bind", binds[s->environment.bind]);
+	add_text(out, "models", s->request.models);
+	if (s->request.priority_given)
+		text_addf(out, " priority=%lld", (long long)s->request.priority);
+	add_text(out, "after", s->request.after);
+	add_text(out, "after-ok", s->request.after_ok);
+	add_number(out, "singleton", s->request.singleton, 0);
+	add_number(out, "dry-run", s->request.dry_run, 0);
 }
 
 static void describe_care(const struct settings *s, struct text *out)
 {
-	add_number(out, "signal", s->warn_signal, 0);
-	add_number(out, "before", s->warn_ms, 60000);
-	add_number(out, "on-limit", s->on_limit, ON_LIMIT_KILL);
-	add_number(out, "max-requeues", s->max_requeues, UINT_MAX);
-	add_number(out, "done-status", s->done_status, -1);
-	add_number(out, "preemptible", s->preemptible, 0);
-	add_number(out, "retries", s->retries, 0);
-	add_number(out, "oom-retries", s->oom_retries, 0);
-	add_number(out, "report", s->report, 0);
-	add_number(out, "submit", s->submit, 0);
-	add_number(out, "follow", s->follow, 0);
-	add_number(out, "screen", s->screen, 0);
-	add_text(out, "setup", s->setup);
-	add_text(out, "conda", s->conda);
-	add_text(out, "inject", s->inject);
-	add_number(out, "inject-style", s->inject_style, INJECT_LOCAL);
-	add_number(out, "lease-only", s->lease_only, 0);
-	add_number(out, "shell", s->shell, 0);
-	add_number(out, "pid", s->adopt_pid, 0);
-	add_number(out, "sig", s->signal, 0);
-	add_number(out, "csv", s->csv, 0);
-	add_text(out, "user", s->user);
+	add_number(out, "signal", s->care.warn_signal, 0);
+	add_number(out, "before", s->care.warn_ms, 60000);
+	add_number(out, "on-limit", s->care.on_limit, ON_LIMIT_KILL);
+	add_number(out, "max-requeues", s->care.max_requeues, UINT_MAX);
+	add_number(out, "done-status", s->care.done_status, -1);
+	add_number(out, "preemptible", s->care.preemptible, 0);
+	add_number(out, "retries", s->care.retries, 0);
+	add_number(out, "oom-retries", s->care.oom_retries, 0);
+	add_number(out, "report", s->output.report, 0);
+	add_number(out, "submit", s->environment.submit, 0);
+	add_number(out, "follow", s->environment.follow, 0);
+	add_number(out, "screen", s->environment.screen, 0);
+	add_text(out, "setup", s->environment.setup);
+	add_text(out, "conda", s->environment.conda);
+	add_text(out, "inject", s->environment.inject);
+	add_number(out, "inject-style", s->environment.inject_style, INJECT_LOCAL);
+	add_number(out, "lease-only", s->request.lease_only, 0);
+	add_number(out, "shell", s->request.shell, 0);
+	add_number(out, "pid", s->request.adopt_pid, 0);
+	add_number(out, "sig", s->verb.signal, 0);
+	add_number(out, "csv", s->output.csv, 0);
+	add_text(out, "user", s->verb.user);
 }
 
 /* Everything about @s that is not the default. */
@@ -102,37 +103,37 @@ static void describe(const struct settings *s, struct text *out)
 		"enter-session", "accounting", "batch", "add", "help", "version",
 		"list-options" };
 
-	text_add(out, verbs[s->verb]);
-	if (s->gpus_given)
-		text_addf(out, " gpus=%u", s->gpus);
+	text_add(out, verbs[s->verb.kind]);
+	if (s->request.gpus_given)
+		text_addf(out, " gpus=%u", s->request.gpus);
 	describe_sharing(s, out);
-	add_text(out, "model", s->model[0] ? s->model : NULL);
-	add_text(out, "name", s->name);
-	add_number(out, "max-wait", s->max_wait_ms, -1);
-	if (s->immediate)
-		text_addf(out, " immediate=%lld", (long long)s->immediate_ms);
-	add_number(out, "limit", s->limit_ms, 0);
-	add_number(out, "grace", s->grace_ms, 10000);
+	add_text(out, "model", s->request.model[0] ? s->request.model : NULL);
+	add_text(out, "name", s->request.name);
+	add_number(out, "max-wait", s->request.max_wait_ms, -1);
+	if (s->request.immediate)
+		text_addf(out, " immediate=%lld", (long long)s->request.immediate_ms);
+	add_number(out, "limit", s->care.limit_ms, 0);
+	add_number(out, "grace", s->care.grace_ms, 10000);
 	describe_care(s, out);
-	add_text(out, "chdir", s->chdir);
-	add_text(out, "output", s->output);
-	add_text(out, "error", s->error);
-	add_text(out, "input", s->input);
-	add_number(out, "json", s->json, 0);
-	if (s->history_count != 20)
-		add_number(out, "count", (int64_t)s->history_count, 20);
-	add_text(out, "reason", s->reason);
-	if (s->sim_gpus)
-		text_addf(
-			out, " sim=%ux%llu", s->sim_gpus, (unsigned long long)s->sim_mib);
-	add_number(out, "verbose", s->verbose, 0);
-	add_number(out, "quiet", s->quiet, 0);
+	add_text(out, "chdir", s->environment.chdir);
+	add_text(out, "output", s->output.out);
+	add_text(out, "error", s->output.err);
+	add_text(out, "input", s->output.in);
+	add_number(out, "json", s->output.json, 0);
+	if (s->verb.history_count != 20)
+		add_number(out, "count", (int64_t)s->verb.history_count, 20);
+	add_text(out, "reason", s->verb.reason);
+	if (s->machine.sim_gpus)
+		text_addf(out, " sim=%ux%llu", s->machine.sim_gpus,
+			(unsigned long long)s->machine.sim_mib);
+	add_number(out, "verbose", s->output.verbose, 0);
+	add_number(out, "quiet", s->output.quiet, 0);
 	for (unsigned i = 0; i < s->ignored_count; i++)
 		text_addf(out, " ~%s", s->ignored[i]);
-	if (s->command)
-		add_list(out, "", s->command);
-	if (s->operand_count)
-		add_list(out, "operands", s->operands);
+	if (s->environment.command)
+		add_list(out, "", s->environment.command);
+	if (s->verb.operand_count)
+		add_list(out, "operands", s->verb.operands);
 }
 
 static void check_line(const char *line, const char *expected)
@@ -144,13 +145,13 @@ static void check_line(const char *line, const char *expected)
 	struct text text = TEXT_ON(described);
 
 	split(line, &words);
-	if (cli_parse(words.argv, &settings, &why) < 0)
+	if (command_line_parse(words.argv, &settings, &why) < 0)
 		fail_msg("%s: %s", line, why.text);
 	describe(&settings, &text);
 	if (strcmp(described, expected) != 0)
 		fail_msg("%s\n  is       %s\n  expected %s", line, described, expected);
-	if (settings.operand_count)
-		assert_null(settings.operands[settings.operand_count]);
+	if (settings.verb.operand_count)
+		assert_null(settings.verb.operands[settings.verb.operand_count]);
 }
 
 static void check_refusal(const char *line, const char *expected)
@@ -162,7 +163,7 @@ static void check_refusal(const char *line, const char *expected)
 	struct text text = TEXT_ON(printable);
 
 	split(line, &words);
-	if (cli_parse(words.argv, &settings, &why) != -EINVAL)
+	if (command_line_parse(words.argv, &settings, &why) != -EINVAL)
 		fail_msg("%s: is not refused", line);
 	if (!strstr(why.text, expected))
 		fail_msg("%s: '%s' does not say '%s'", line, why.text, expected);
@@ -221,7 +222,7 @@ static void options_end_where_the_command_begins(void **state)
 	CHECK_LINES(rows);
 }
 
-static void verbs_have_operands_and_options_between_them(void **state)
+static void options_may_stand_between_the_operands_of_a_verb(void **state)
 {
 	static const struct row rows[] = {
 		{ "gpulease --status", "status" },
@@ -262,20 +263,21 @@ static void verbs_have_operands_and_options_between_them(void **state)
 	CHECK_LINES(rows);
 }
 
-static void wrong_lines_are_refused_with_what_is_right(void **state)
+static void a_wrong_command_line_is_refused_with_advice(void **state)
 {
 	static const struct row rows[] = {
 		{ "gpulease", "no command given" },
 		{ "gpulease -v", "no command given" },
 		{ "gpulease --", "no command given" },
-		{ "gpulease -n", "-n wants a value: -n N" },
-		{ "gpulease --max-wait", "--max-wait wants a value: --max-wait DUR" },
-		{ "gpulease -n -1 x", "-n: '-1' is less than no GPU" },
+		{ "gpulease -n", "-n needs a value: -n N" },
+		{ "gpulease --max-wait", "--max-wait needs a value: --max-wait DUR" },
+		{ "gpulease -n -1 x", "-n: '-1' is negative" },
 		{ "gpulease -n abc x", "-n: 'abc' is not a number of GPUs" },
 		{ "gpulease -n 1e99 x", "-n: '1e99' is not a number of GPUs" },
 		{ "gpulease -n '' x", "-n: its value is empty" },
-		{ "gpulease -n 0.125 x", "-n: '0.125' is no whole percentage of a GPU" },
-		{ "gpulease -G 1.5 x", "-G: '1.5': above 1 only whole numbers" },
+		{ "gpulease -n 0.125 x",
+			"-n: '0.125' is not a whole percentage of a GPU" },
+		{ "gpulease -G 1.5 x", "-G: '1.5' is above 1 and not a whole number" },
 		{ "gpulease -n129 x", "-n: '129' GPUs are too many" },
 		{ "gpulease --gpus= x", "--gpus: '' is not a number of GPUs" },
 		{ "gpulease --name= x", "--name: its value is empty" },
@@ -302,7 +304,7 @@ static void wrong_lines_are_refused_with_what_is_right(void **state)
 	CHECK_REFUSALS(rows);
 }
 
-static void wrong_lines_with_verbs_are_refused_with_what_is_right(void **state)
+static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state)
 {
 	static const struct row rows[] = {
 		{ "gpulease --status --queue",
@@ -324,7 +326,7 @@ static void wrong_lines_with_verbs_are_refused_with_what_is_right(void **state)
 			"--status takes no command or operand, not 'python'" },
 		{ "gpulease --history 1 2",
 			"--history takes no command or operand, not '2'" },
-		{ "gpulease --batch", "--batch wants the name of a jobs file" },
+		{ "gpulease --batch", "--batch needs the name of a jobs file" },
 		{ "gpulease --batch a b", "--batch takes one file, not 'b' as well" },
 		{ "gpulease --batch a -I", "--batch and -I do not go together" },
 		{ "gpulease --batch a --submit",
@@ -336,18 +338,18 @@ static void wrong_lines_with_verbs_are_refused_with_what_is_right(void **state)
 		{ "gpulease --batch a --batch-format=xml",
 			"--batch-format: 'xml' is neither lines nor csv" },
 		{ "gpulease --batch a --inject --cuda", "write {gpus} there" },
-		{ "gpulease --add a", "--add wants a command: --add a -- python" },
+		{ "gpulease --add a", "--add needs a command: --add a -- python" },
 		{ "gpulease --add - -- x", "--add" },
 		{ "gpulease --add a --preemptible -- x",
 			"--add and --preemptible do not go together" },
 		{ "gpulease --watch x", "--watch goes only with --batch" },
 		{ "gpulease --history x", "--history: 'x' is not a number of jobs" },
 		{ "gpulease --history 0", "--history: '0' is not a number of jobs" },
-		{ "gpulease --cancel", "--cancel wants the id of a job" },
+		{ "gpulease --cancel", "--cancel needs the id of a job" },
 		{ "gpulease --cancel 1,,2", "--cancel: '' is not the id of a job" },
 		{ "gpulease --cancel x", "--cancel: 'x' is not the id of a job" },
 		{ "gpulease --cancel -5", "unknown option '-5'" },
-		{ "gpulease --pause", "--pause wants a GPU" },
+		{ "gpulease --pause", "--pause needs a GPU" },
 		{ "gpulease --pause 3-1", "--pause: '3-1' is the wrong way round" },
 		{ "gpulease --pause 128", "--pause: '128' is not a GPU" },
 		{ "gpulease --resume GPU-", "--resume: 'GPU-' is not a GPU" },
@@ -358,7 +360,7 @@ static void wrong_lines_with_verbs_are_refused_with_what_is_right(void **state)
 	CHECK_REFUSALS(rows);
 }
 
-static void unknown_options_have_a_neighbour(void **state)
+static void an_unknown_option_suggests_a_similar_one(void **state)
 {
 	static const struct row rows[] = {
 		{ "gpulease --stauts",
@@ -452,7 +454,7 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 	CHECK_LINES(rows);
 }
 
-static void n_is_gpus_unless_a_gpu_option_says_otherwise(void **state)
+static void n_counts_gpus_unless_a_gpu_option_is_given(void **state)
 {
 	static const struct row good[] = {
 		{ "srun -n 4 x", "run gpus=4 [x]" },
@@ -494,7 +496,7 @@ static void n_is_gpus_unless_a_gpu_option_says_otherwise(void **state)
 		{ "srun --gres=gpu:0.005 x",
 			"--gres: '0.005' is less than the smallest" },
 		{ "srun -G 0.5 --gres=gpu:1 x", "-G and --gres ask for different GPUs" },
-		{ "srun --gres=gpu:-1 x", "--gres: '-1' is less than no GPU" },
+		{ "srun --gres=gpu:-1 x", "--gres: '-1' is negative" },
 		{ "srun --gpus=:2 x", "--gpus: ':2' has no TYPE" },
 		{ "srun --gpus=a100 x", "--gpus: 'a100' is not a number of GPUs" },
 		{ "srun --gpus=a100:1,v100:1 x", "several kinds of GPU" },
@@ -536,10 +538,10 @@ static void needs_are_shares_and_memory(void **state)
 		{ "gpulease --dry-run -n 8 x", "run gpus=8 dry-run=1 [x]" },
 	};
 	static const struct row bad[] = {
-		{ "gpulease --vram 0 x", "--vram: '0' is no memory at all" },
+		{ "gpulease --vram 0 x", "--vram: '0' is no memory" },
 		{ "gpulease --vram 18X x", "--vram: '18X' is not a size" },
 		{ "gpulease --vram= x", "--vram: '' is not a size" },
-		{ "gpulease --min-vram 0 x", "--min-vram: '0' is no memory at all" },
+		{ "gpulease --min-vram 0 x", "--min-vram: '0' is no memory" },
 		{ "gpulease --model= x", "--model: '' is in every name" },
 		{ "gpulease --model "
 		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa x",
@@ -587,7 +589,7 @@ static void gpus_are_named_in_lists(void **state)
 	CHECK_LINES(good);
 }
 
-static void lists_have_a_form(void **state)
+static void a_malformed_list_of_gpus_is_refused(void **state)
 {
 	static const struct row bad[] = {
 		{ "gpulease --gpu-ids '' x", "--gpu-ids: '' is not a GPU; write its" },
@@ -631,7 +633,7 @@ static void lists_have_a_form(void **state)
 	CHECK_REFUSALS(bad);
 }
 
-static void the_order_can_be_changed(void **state)
+static void options_for_the_order_are_read(void **state)
 {
 	static const struct row good[] = {
 		{ "gpulease --priority 5 x", "run priority=5 [x]" },
@@ -661,7 +663,7 @@ static void the_order_can_be_changed(void **state)
 	CHECK_LINES(good);
 }
 
-static void what_orders_has_a_form(void **state)
+static void malformed_options_for_the_order_are_refused(void **state)
 {
 	static const struct row bad[] = {
 		{ "gpulease --priority high x",
@@ -709,7 +711,7 @@ static void what_orders_has_a_form(void **state)
 	CHECK_REFUSALS(bad);
 }
 
-static void jobs_are_looked_after(void **state)
+static void options_for_the_supervisor_are_read(void **state)
 {
 	static const struct row rows[] = {
 		{ "gpulease --signal USR1@30 x", "run signal=10 before=30000 [x]" },
@@ -748,7 +750,7 @@ static void jobs_are_looked_after(void **state)
 	check_lines(rows, ARRAY_SIZE(rows));
 }
 
-static void what_is_wrong_about_such_jobs_is_refused(void **state)
+static void wrong_options_for_the_supervisor_are_refused(void **state)
 {
 	static const struct row wrong[] = {
 		{ "gpulease --signal NO@3 x",
@@ -760,13 +762,13 @@ static void what_is_wrong_about_such_jobs_is_refused(void **state)
 		{ "gpulease --preemptible --done-status 256 x", "is too large" },
 		{ "gpulease --retries -1 x", "--retries: " },
 		{ "gpulease --inject-style odd x", "neither local nor physical" },
-		{ "gpulease --inject== x", "--inject: its value is no option" },
+		{ "gpulease --inject== x", "--inject: its value is not an option" },
 		{ "gpulease --pid 1 --lease-only", "--pid: '1' is not the number" },
 		{ "gpulease --pid 12 x", "--pid goes only with --lease-only" },
 		{ "gpulease --lease-only x", "--lease-only takes no command, not 'x'" },
 		{ "gpulease --shell x", "--shell takes no command, not 'x'" },
-		{ "gpulease --lease-only --retries 1", "no command to be looked after" },
-		{ "gpulease --shell --conda a", "no command to be set up" },
+		{ "gpulease --lease-only --retries 1", "no command to supervise" },
+		{ "gpulease --shell --conda a", "no command to set up" },
 		{ "gpulease --lease-only --shell", "exclude each other" },
 		{ "gpulease --submit --screen x", "exclude each other" },
 		{ "gpulease --submit --dry-run x", "exclude each other" },
@@ -775,11 +777,11 @@ static void what_is_wrong_about_such_jobs_is_refused(void **state)
 			"--lease-only --pid and --dry-run exclude each other" },
 		{ "gpulease --submit", "no command given" },
 		{ "gpulease --follow 12 --submit x",
-			"'12' is no option; the command comes" },
-		{ "gpulease --log", "--log wants the id of a job" },
+			"'12' is not an option; the command comes" },
+		{ "gpulease --log", "--log needs the id of a job" },
 		{ "gpulease --log 1 2", "--log takes one job, not '2' as well" },
 		{ "gpulease --wait-for all 3", "--wait-for: " },
-		{ "gpulease --signal-job 12", "wants the id of a job and a signal" },
+		{ "gpulease --signal-job 12", "needs the id of a job and a signal" },
 		{ "gpulease --signal-job 12 NO",
 			"--signal-job: there is no signal 'NO'" },
 		{ "gpulease --signal-job 12 999", "there is no signal '999'" },
@@ -790,7 +792,7 @@ static void what_is_wrong_about_such_jobs_is_refused(void **state)
 	check_refusals(wrong, ARRAY_SIZE(wrong));
 }
 
-static void what_one_machine_cannot_do_is_refused_by_name(void **state)
+static void srun_options_that_one_machine_cannot_honour_are_refused(void **state)
 {
 	static const struct row rows[] = {
 		{ "srun -N 2 x",
@@ -807,7 +809,7 @@ static void what_one_machine_cannot_do_is_refused_by_name(void **state)
 		{ "srun --exclude node1 x", "--exclude: gpulease knows only" },
 		{ "srun --multi-prog conf", "--multi-prog: gpulease starts one command" },
 		{ "srun --jobid=12 x", "--jobid: gpulease cannot join another job" },
-		{ "srun --export=NONE,A x", "--export: NONE stands alone" },
+		{ "srun --export=NONE,A x", "--export: NONE must be the only item" },
 		{ "srun --export=ALL,A=1,2 x", "--export: '2' is not ALL, NONE" },
 	};
 
@@ -820,10 +822,10 @@ static void what_one_machine_cannot_do_is_refused_by_name(void **state)
 /*
  * Every accepted or refused option of srun does what its group says, in both spellings.
  */
-static void rows_do_what_their_group_says(void **state)
+static void rows_of_the_table_behave_as_their_group_says(void **state)
 {
 	(void)state;
-	for (const struct option_def *def = cli_options; def->kind; def++) {
+	for (const struct option_def *def = option_table; def->kind; def++) {
 		for (int by_letter = !def->name; by_letter <= (def->letter != 0);
 			by_letter++) {
 			char line[128], expected[128];
@@ -845,14 +847,14 @@ static void rows_do_what_their_group_says(void **state)
 static void no_two_rows_share_a_spelling(void **state)
 {
 	(void)state;
-	for (const struct option_def *a = cli_options; a->kind; a++)
+	for (const struct option_def *a = option_table; a->kind; a++)
 		for (const struct option_def *b = a + 1; b->kind; b++) {
 			assert_false(a->letter && a->letter == b->letter);
 			assert_false(a->name && b->name && strcmp(a->name, b->name) == 0);
 		}
 }
 
-/* The help on @topic, whose lines are counted; freed by the caller. */
+/* Returns the help on @topic and counts its lines; freed by the caller. */
 static char *help_on(const char *topic, size_t *ret_lines)
 {
 	char *text = NULL;
@@ -887,7 +889,7 @@ static void help_on_all_has_every_option(void **state)
 	char *text = help_on("all", &lines);
 
 	(void)state;
-	for (const struct option_def *def = cli_options; def->kind; def++)
+	for (const struct option_def *def = option_table; def->kind; def++)
 		if (def->group != GROUP_HIDDEN && def->name && !strstr(text, def->name))
 			fail_msg("--help=all lacks --%s", def->name);
 	free(text);
@@ -947,7 +949,7 @@ static void lists_are_walked_counted_and_compared(void **state)
 
 static void patterns_are_filled_in(void **state)
 {
-	static const struct pattern_values values = {
+	static const struct file_pattern_values values = {
 		.job = 42, .name = "llama", .user = "ada", .host = "gpu1.example.org"
 	};
 	static const struct row rows[] = { { "plain", "plain" }, { "%j", "42" },
@@ -959,19 +961,20 @@ static void patterns_are_filled_in(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		assert_int_equal(
-			pattern_expand(rows[i].line, &values, out, sizeof(out), NULL), 0);
+		assert_int_equal(file_pattern_expand(
+					 rows[i].line, &values, out, sizeof(out), NULL),
+			0);
 		assert_string_equal(out, rows[i].expected);
-		assert_int_equal(pattern_check(rows[i].line, NULL), 0);
+		assert_int_equal(file_pattern_check(rows[i].line, NULL), 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct why why = WHY_NONE;
 
-		assert_int_equal(pattern_check(bad[i], &why), -EINVAL);
+		assert_int_equal(file_pattern_check(bad[i], &why), -EINVAL);
 		assert_non_null(strstr(why.text, "%j (job id)"));
 	}
 	assert_int_equal(
-		pattern_expand("%x%x%x%x%x%x%x", &values, out, sizeof(out), NULL),
+		file_pattern_expand("%x%x%x%x%x%x%x", &values, out, sizeof(out), NULL),
 		-ENAMETOOLONG);
 }
 
@@ -979,21 +982,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_end_where_the_command_begins),
-		cmocka_unit_test(verbs_have_operands_and_options_between_them),
-		cmocka_unit_test(wrong_lines_are_refused_with_what_is_right),
-		cmocka_unit_test(wrong_lines_with_verbs_are_refused_with_what_is_right),
-		cmocka_unit_test(unknown_options_have_a_neighbour),
+		cmocka_unit_test(options_may_stand_between_the_operands_of_a_verb),
+		cmocka_unit_test(a_wrong_command_line_is_refused_with_advice),
+		cmocka_unit_test(a_wrong_command_line_with_a_verb_is_refused_with_advice),
+		cmocka_unit_test(an_unknown_option_suggests_a_similar_one),
 		cmocka_unit_test(srun_lines_of_training_scripts_are_understood),
-		cmocka_unit_test(n_is_gpus_unless_a_gpu_option_says_otherwise),
+		cmocka_unit_test(n_counts_gpus_unless_a_gpu_option_is_given),
 		cmocka_unit_test(needs_are_shares_and_memory),
 		cmocka_unit_test(gpus_are_named_in_lists),
-		cmocka_unit_test(lists_have_a_form),
-		cmocka_unit_test(the_order_can_be_changed),
-		cmocka_unit_test(what_orders_has_a_form),
-		cmocka_unit_test(jobs_are_looked_after),
-		cmocka_unit_test(what_is_wrong_about_such_jobs_is_refused),
-		cmocka_unit_test(what_one_machine_cannot_do_is_refused_by_name),
-		cmocka_unit_test(rows_do_what_their_group_says),
+		cmocka_unit_test(a_malformed_list_of_gpus_is_refused),
+		cmocka_unit_test(options_for_the_order_are_read),
+		cmocka_unit_test(malformed_options_for_the_order_are_refused),
+		cmocka_unit_test(options_for_the_supervisor_are_read),
+		cmocka_unit_test(wrong_options_for_the_supervisor_are_refused),
+		cmocka_unit_test(srun_options_that_one_machine_cannot_honour_are_refused),
+		cmocka_unit_test(rows_of_the_table_behave_as_their_group_says),
 		cmocka_unit_test(no_two_rows_share_a_spelling),
 		cmocka_unit_test(help_fits_a_terminal),
 		cmocka_unit_test(help_on_all_has_every_option),

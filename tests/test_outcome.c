@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "clock.h"
-#include "ending.h"
+#include "end_record.h"
 #include "fixture.h"
 #include "history.h"
 #include "outcome.h"
@@ -20,20 +20,27 @@ static struct snapshot_lease leases[4];
 static struct outcome_look look;
 static struct watch watch;
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
+	(void)here;
 	watch = WATCH_NONE;
-	return fixture_queue_setup(
-		state, &dir, &queue, &view, leases, ARRAY_SIZE(leases));
+	return 0;
 }
 
-static int teardown(void **state)
+static void tear_down(void)
 {
 	watch_release(&watch);
-	return fixture_queue_teardown(state, &dir, &queue, &view);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static struct fixture fixture = { .dir = &dir,
+	.view = &view,
+	.queue = &queue,
+	.leases = leases,
+	.lease_count = ARRAY_SIZE(leases),
+	.set_up = set_up,
+	.tear_down = tear_down };
+
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 /* --- jobs and their attempts -------------------------------------------------------- */
 
@@ -89,7 +96,7 @@ static void lease_to(
 static void begin(int64_t now_ms)
 {
 	assert_int_equal(queue_begin(&queue, 0), 0);
-	lives_begin(&view.lives);
+	liveness_set_begin(&view.lives);
 	outcome_begin(&look, &queue, &view, now_ms);
 }
 
@@ -98,22 +105,22 @@ static void check_lives(struct outcome *job, int64_t now_ms)
 	begin(now_ms);
 	assert_int_equal(outcome_judge(job, &look, ON), 0);
 	assert_int_equal(job->over_ms, 0);
-	lives_end(&view.lives);
+	liveness_set_end(&view.lives);
 }
 
-/* It is over, and known to have ended so; -1: nobody knows. */
+/* Checks that it is over, with that exit status; -1: unknown. */
 static void check_over(struct outcome *job, int64_t now_ms, int status)
 {
 	begin(now_ms);
 	assert_int_equal(outcome_judge(job, &look, ON), 1);
 	assert_int_equal(outcome_learn_status(job, &look, ON), 0);
-	lives_end(&view.lives);
+	liveness_set_end(&view.lives);
 	assert_int_equal(job->status, status);
 	if (status >= 0)
 		assert_true(job->is_settled);
 }
 
-static const struct life *life_of(const struct owner *owner)
+static const struct liveness *liveness_of(const struct owner *owner)
 {
 	for (size_t i = 0; i < view.lives.count; i++)
 		if (strcmp(view.lives.all[i].owner.token, owner->token) == 0)
@@ -123,7 +130,7 @@ static const struct life *life_of(const struct owner *owner)
 
 static bool is_watched(const struct owner *owner)
 {
-	return life_of(owner) && life_of(owner)->is_watched;
+	return liveness_of(owner) && liveness_of(owner)->is_watched;
 }
 
 static void tell_end(uint64_t job, uint32_t attempt, const char *status)
@@ -155,25 +162,26 @@ static void a_job_is_followed_from_attempt_to_attempt(void **state)
 	check_lives(&followed, NOW + 1);
 	leases[0].is_over = true;
 	begin(NOW + 2);
-	life_end(lives_judge(&view.lives, &one.owner, true, NOW + 2), true, NOW + 2);
+	liveness_end(liveness_set_judge(&view.lives, &one.owner, true, NOW + 2), true,
+		NOW + 2);
 	assert_int_equal(outcome_judge(&followed, &look, ON), 0);
-	lives_end(&view.lives);
+	liveness_set_end(&view.lives);
 	assert_int_equal(followed.latest, latest);
 	assert_int_equal(followed.attempt, 2);
 	assert_true(is_watched(&two));
-	/* and once more while nobody looked */
+	/* and once more between two looks */
 	latest = try_again(&three, job, 3);
 	begin(NOW + 3);
-	life_end(lives_judge(&view.lives, &two, true, NOW + 3), true, NOW + 3);
+	liveness_end(liveness_set_judge(&view.lives, &two, true, NOW + 3), true, NOW + 3);
 	assert_int_equal(outcome_judge(&followed, &look, ON), 0);
-	lives_end(&view.lives);
+	liveness_set_end(&view.lives);
 	assert_int_equal(followed.latest, latest);
 	other_kill(&one);
 	check_over(&followed, NOW + 4, 128 + SIGKILL);
 	other_end(&one);
 }
 
-static void what_a_killed_supervisor_leaves_is_the_job_still(void **state)
+static void the_command_of_a_killed_supervisor_is_still_the_job(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
 	struct other command = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
@@ -184,7 +192,7 @@ static void what_a_killed_supervisor_leaves_is_the_job_still(void **state)
 	(void)state;
 	lease_to(0, &command.owner, second, job);
 	other_end(&one);
-	other_kill(&command); /* its heir is the command */
+	other_kill(&command); /* its command inherits the lease */
 	check_lives(&followed, NOW);
 	assert_true(is_watched(&command.owner));
 	/* that it was given up is no event */
@@ -192,11 +200,11 @@ static void what_a_killed_supervisor_leaves_is_the_job_still(void **state)
 	leases[0].is_over = true; /* overwritten: its FIFO tells */
 	check_lives(&followed, NOW + 1);
 	other_kill_heir(&command);
-	check_over(&followed, NOW + 2, -1); /* nobody saw its end */
+	check_over(&followed, NOW + 2, -1); /* no process saw its end */
 	other_end(&command);
 }
 
-static void an_attempts_number_means_its_job(void **state)
+static void the_number_of_an_attempt_means_its_job(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
 	struct owner two = again(&one.owner);
@@ -215,7 +223,7 @@ static void an_attempts_number_means_its_job(void **state)
 	other_end(&one);
 }
 
-static void the_last_end_counts_where_only_the_latest_ticket_was_swept(void **state)
+static void the_last_end_counts_if_only_the_latest_ticket_was_swept(void **state)
 {
 	static const char zeros[RECORD_SIZE];
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
@@ -258,7 +266,7 @@ static void numbers_that_no_ticket_has_are_no_job(void **state)
 		outcome_find_job(&queue.file, end, UINT64_MAX, &found), OUTCOME_NO_JOB);
 }
 
-static void what_was_given_back_by_a_shell_is_over(void **state)
+static void a_lease_given_back_by_a_shell_is_over(void **state)
 {
 	struct owner program = fixture_dead_owner(dir.fd, OTHER_LIVE);
 	struct other shell = other_start(dir.fd, OTHER_ALONE);
@@ -276,7 +284,7 @@ static void what_was_given_back_by_a_shell_is_over(void **state)
 	other_end(&shell);
 }
 
-static void its_end_wakes_who_watches(void **state)
+static void its_end_wakes_the_watcher(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
 	struct outcome followed = OUTCOME_OF(append(&one.owner, 0, 0));
@@ -320,7 +328,7 @@ static void the_status_of_an_earlier_attempt_is_not_the_jobs(void **state)
 	check_over(&late, NOW, 0);
 }
 
-static void a_heirs_status_counts_not_that_of_who_took_the_ticket(void **state)
+static void the_status_of_the_lease_owner_counts_not_of_the_ticket_owner(void **state)
 {
 	struct other program = other_start(dir.fd, OTHER_LIVE);
 	struct other heir = other_start(dir.fd, OTHER_ALONE);
@@ -338,13 +346,13 @@ static void a_heirs_status_counts_not_that_of_who_took_the_ticket(void **state)
 	assert_true(fixture_await_end(heir.pid));
 	assert_int_equal(waitpid(heir.pid, NULL, 0), heir.pid);
 	if (pidfd_exit_status(pidfd, &status) != 0) /* before Linux 6.15 */
-		skip();
+		skip_because("before Linux 6.15");
 	leases[0].is_over = true;
 	check_over(&followed, NOW + 2, 128 + SIGTERM);
 	other_end(&program);
 }
 
-static void who_was_cancelled_waiting_stands_in_the_history(void **state)
+static void a_job_cancelled_while_waiting_is_in_the_history(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
 	struct owner next = again(&dead);
@@ -357,8 +365,8 @@ static void who_was_cancelled_waiting_stands_in_the_history(void **state)
 	tell_end(job, 0, "1");
 	second = try_again(&next, job, 2);
 	assert_int_equal(ticket_read(&queue.file, second, &ticket), TICKET_RECORD);
-	ending_tell_leaseless(&dir, second, &ticket, 0,
-		&(struct ending_facts){
+	end_record_append_leaseless(&dir, second, &ticket, 0,
+		&(struct end_facts){
 			.status = 143, .how = HISTORY_CANCEL, .by = "dave" });
 	assert_int_equal(history_find(dir.fd, job, clock_real_ms() - 60000, &end), 0);
 	assert_int_equal(end.attempt, 2);
@@ -375,7 +383,7 @@ static void who_was_cancelled_waiting_stands_in_the_history(void **state)
 		history_find(dir.fd, job, clock_real_ms() + 60000, &end), HISTORY_NONE);
 }
 
-/* --- what is told later -------------------------------------------------------------- */
+/* --- what is recorded later ---------------------------------------------------------- */
 
 static void tell_provisional(uint64_t job, const char *how)
 {
@@ -427,7 +435,7 @@ static void an_exact_end_that_does_not_come_is_given_up(void **state)
 	check_settled(&other, NOW + TELL, true);
 }
 
-static void a_lease_that_stands_says_that_its_end_will_be_told(void **state)
+static void a_lease_that_remains_shows_that_its_end_will_be_recorded(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
 	uint64_t job = append(&dead, 0, 0);
@@ -449,18 +457,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_job_is_followed_from_attempt_to_attempt),
-		TEST(what_a_killed_supervisor_leaves_is_the_job_still),
-		TEST(the_last_end_counts_where_only_the_latest_ticket_was_swept),
-		TEST(an_attempts_number_means_its_job),
+		TEST(the_command_of_a_killed_supervisor_is_still_the_job),
+		TEST(the_last_end_counts_if_only_the_latest_ticket_was_swept),
+		TEST(the_number_of_an_attempt_means_its_job),
 		TEST(numbers_that_no_ticket_has_are_no_job),
-		TEST(what_was_given_back_by_a_shell_is_over),
-		TEST(its_end_wakes_who_watches),
+		TEST(a_lease_given_back_by_a_shell_is_over),
+		TEST(its_end_wakes_the_watcher),
 		TEST(the_status_of_an_earlier_attempt_is_not_the_jobs),
-		TEST(a_heirs_status_counts_not_that_of_who_took_the_ticket),
-		TEST(who_was_cancelled_waiting_stands_in_the_history),
+		TEST(the_status_of_the_lease_owner_counts_not_of_the_ticket_owner),
+		TEST(a_job_cancelled_while_waiting_is_in_the_history),
 		TEST(an_exact_end_is_waited_for),
 		TEST(an_exact_end_that_does_not_come_is_given_up),
-		TEST(a_lease_that_stands_says_that_its_end_will_be_told),
+		TEST(a_lease_that_remains_shows_that_its_end_will_be_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * Texts into numbers: tables of what is read, and of what is refused and how.
+ * Numbers as people write them: tables of good texts, and of bad texts with their reasons.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "parse.h"
+#include "parse_gpus.h"
 
 #define S INT64_C(1000)
 #define M (60 * S)
@@ -24,7 +25,7 @@ struct bad {
 	const char *text, *reason; /* a part of the reason */
 };
 
-/* The reason is one printable line without full stop that names what was wrong. */
+/* The reason is one printable line without a final period, and names the error. */
 static void check_reason(const struct bad *bad, const struct why *why)
 {
 	char printable[sizeof(why->text)];
@@ -143,23 +144,25 @@ static void gpu_counts_are_whole_or_a_share_of_one(void **state)
 		{ "1.0", 1000 }, { "2.00000", 2000 }, { "128.0", 128000 } };
 	static const struct bad bad[] = {
 		{ "0.125",
-			"'0.125' is no whole percentage of a GPU; write 0.12 or 0.13" },
+			"'0.125' is not a whole percentage of a GPU; write 0.12 or 0.13" },
 		{ "0.999",
-			"'0.999' is no whole percentage of a GPU; write 0.99 or 1.00" },
+			"'0.999' is not a whole percentage of a GPU; write 0.99 or 1.00" },
 		{ "0.0100001", "write 0.01 or 0.02" },
 		{ "0.001",
 			"'0.001' is less than the smallest share of a GPU; write 0.01" },
 		{ "0.0",
-			"'0.0' is no share of a GPU; write 0.01 to 0.99, or 0 for none" },
-		{ "1.5", "'1.5': above 1 only whole numbers of GPUs; write 1 or 2" },
-		{ "1.001", "above 1 only whole numbers of GPUs; write 1 or 2" },
+			"'0.0' is not a share of a GPU; write 0.01 to 0.99, or 0 for no GPU" },
+		{ "1.5",
+			"'1.5' is above 1 and not a whole number of GPUs; write 1 or 2" },
+		{ "1.001", "is above 1 and not a whole number of GPUs; write 1 or 2" },
 		{ "127.99", "write 127 or 128" },
 		{ "128.01", "'128.01' GPUs are too many" },
 		{ "128.001", "'128.001' GPUs are too many" },
-		{ "-1", "'-1' is less than no GPU; write a number from 0 to 128" },
-		{ "-0.5", "'-0.5' is less than no GPU" },
-		{ "abc", "'abc' is not a number of GPUs; write one from 0 to 128, or a "
-			 "share, as 0.5" },
+		{ "-1", "'-1' is negative; write a number of GPUs from 0 to 128" },
+		{ "-0.5", "'-0.5' is negative" },
+		{ "abc",
+			"'abc' is not a number of GPUs; write a number from 0 to 128, or a "
+			"share like 0.5" },
 		{ "1e99", "'1e99' is not a number of GPUs" },
 		{ "", "'' is not a number of GPUs" },
 		{ "5.", "'5.' is not a number of GPUs" },
@@ -180,7 +183,7 @@ static void gpu_counts_are_whole_or_a_share_of_one(void **state)
 	CHECK_BAD(count_of, bad);
 }
 
-static void needs_that_were_reckoned_are_rounded_up(void **state)
+static void computed_needs_are_rounded_up(void **state)
 {
 	static const struct good good[] = { { "0", 0 }, { "0.0", 0 }, { "1", 1000 },
 		{ "1.0", 1000 }, { "0.5", 1050 }, { "0.125", 1013 }, { "0.12", 1012 },
@@ -188,7 +191,7 @@ static void needs_that_were_reckoned_are_rounded_up(void **state)
 		{ "1.2", 2000 }, { "1.0000001", 2000 }, { "1.99", 2000 },
 		{ "127.5", 128000 }, { "128", 128000 } };
 	static const struct bad bad[] = { { "128.1", "'128.1' GPUs are too many" },
-		{ "128.0001", "too many" }, { "-1", "less than no GPU" },
+		{ "128.0001", "too many" }, { "-1", "is negative" },
 		{ "x", "'x' is not a number of GPUs" }, { "1.", "not a number" } };
 
 	(void)state;
@@ -250,14 +253,14 @@ static void time_limits_read_as_srun_reads_them(void **state)
 	CHECK_BAD(parse_time_limit_ms, bad);
 }
 
-static void sizes_are_mib_unless_they_say_otherwise(void **state)
+static void sizes_without_a_unit_are_mib(void **state)
 {
 	static const struct good good[] = { { "8000", 8000 }, { "8000M", 8000 },
 		{ "8000MiB", 8000 }, { "8000mb", 8000 }, { "22G", 22528 },
 		{ "1.5GiB", 1536 }, { "24gb", 24576 }, { "1T", 1 << 20 }, { "0.5M", 1 },
 		{ "1.5M", 2 }, { "2048K", 2 }, { "1KiB", 1 },
 		{ "1024T", INT64_C(1) << 30 } };
-	static const struct bad bad[] = { { "0", "no memory at all; the least is 1M" },
+	static const struct bad bad[] = { { "0", "no memory; the least is 1M" },
 		{ "0.0G", "no memory" }, { "", "'' is not a size; write 8000M, 22G" },
 		{ "-1G", "not a size" }, { "22X", "not a size" },
 		{ "22 G", "not a size" }, { "G", "not a size" }, { "1.G", "not a size" },
@@ -287,7 +290,7 @@ static void durations_are_written_with_two_units_at_most(void **state)
 	}
 }
 
-static void what_is_written_of_a_duration_can_be_read(void **state)
+static void written_durations_can_be_read(void **state)
 {
 	static const struct good exact[] = { { "0s", 0 }, { "1ms", 1 },
 		{ "1500ms", 1500 }, { "90s", 90 * S }, { "90m", 90 * M }, { "2d", 2 * D },
@@ -338,12 +341,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_digits_up_to_their_limit),
 		cmocka_unit_test(gpu_counts_are_whole_or_a_share_of_one),
-		cmocka_unit_test(needs_that_were_reckoned_are_rounded_up),
+		cmocka_unit_test(computed_needs_are_rounded_up),
 		cmocka_unit_test(durations_have_units),
 		cmocka_unit_test(time_limits_read_as_srun_reads_them),
-		cmocka_unit_test(sizes_are_mib_unless_they_say_otherwise),
+		cmocka_unit_test(sizes_without_a_unit_are_mib),
 		cmocka_unit_test(durations_are_written_with_two_units_at_most),
-		cmocka_unit_test(what_is_written_of_a_duration_can_be_read),
+		cmocka_unit_test(written_durations_can_be_read),
 		cmocka_unit_test(quotes_are_printable_and_cut),
 	};
 

@@ -15,34 +15,31 @@ static struct statedir dir;
 static struct queue queue;
 static struct passover passover;
 
-/* A waiter ahead: a ticket, and a bell in this process to see who is asked. */
+/* A waiter ahead: a ticket, and a bell in this process that shows when the ticket is asked. */
 struct ahead {
 	struct ticket ticket;
 	uint64_t number;
 	int bell;
 };
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
-	int r = scratch_setup(state);
-
-	if (r < 0)
-		return r;
-	dir = fixture_dir(*state);
+	(void)here;
 	passover = PASSOVER_NONE;
-	return queue_open(&queue, &dir);
+	return 0;
 }
 
-static int teardown(void **state)
+static void tear_down(void)
 {
 	passover_release(&passover);
 	passover_release(&passover);
-	queue_release(&queue);
-	statedir_release(&dir);
-	return scratch_teardown(state);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static struct fixture fixture = {
+	.dir = &dir, .queue = &queue, .set_up = set_up, .tear_down = tear_down
+};
+
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static struct ahead join_with(int64_t turn_ms, int64_t priority)
 {
@@ -52,7 +49,7 @@ static struct ahead join_with(int64_t turn_ms, int64_t priority)
 	ahead.ticket.request.priority = priority;
 	assert_int_equal(owner_self(&ahead.ticket.owner), 0);
 	text_copy(ahead.ticket.boot, sizeof(ahead.ticket.boot), dir.boot);
-	ahead.bell = beacon_create(&dir, BEACON_BELL, &ahead.ticket.owner);
+	ahead.bell = fifo_create(&dir, FIFO_BELL, &ahead.ticket.owner);
 	assert_true(ahead.bell >= 0);
 	assert_int_equal(ticket_append(&queue.file, &ahead.ticket, &ahead.number), 0);
 	return ahead;
@@ -74,7 +71,7 @@ static bool was_asked(struct ahead *ahead)
 {
 	bool rings = fixture_is_ready(ahead->bell, POLLIN);
 
-	beacon_drain(ahead->bell);
+	bell_drain(ahead->bell);
 	return rings;
 }
 
@@ -106,7 +103,7 @@ static int64_t consider(uint64_t own, bool could_start, int64_t now_ms, int outc
 		(struct queue_place){ .number = own }, could_start, now_ms, outcome);
 }
 
-static void who_does_not_answer_is_passed_over(void **state)
+static void an_owner_that_does_not_answer_is_passed_over(void **state)
 {
 	struct ahead ahead = join(NOW - 1), me = join(NOW);
 
@@ -127,7 +124,7 @@ static void who_does_not_answer_is_passed_over(void **state)
 	close_fd(&me.bell);
 }
 
-static void who_answers_is_not(void **state)
+static void an_owner_that_answers_is_not_passed_over(void **state)
 {
 	struct ahead quick = join(NOW - 1), slow = join(NOW - 1), me = join(NOW);
 	int64_t asked_ms = NOW + PATIENCE;
@@ -145,7 +142,7 @@ static void who_answers_is_not(void **state)
 	close_fd(&me.bell);
 }
 
-static void who_acts_again_has_its_place_back(void **state)
+static void an_owner_that_acts_again_has_its_place_back(void **state)
 {
 	struct ahead ahead = join(NOW - 1), me = join(NOW);
 	int64_t now_ms = NOW;
@@ -172,7 +169,7 @@ static void who_acts_again_has_its_place_back(void **state)
 	close_fd(&me.bell);
 }
 
-static void who_has_acted_lately_is_not_asked(void **state)
+static void an_owner_that_acted_recently_is_not_asked(void **state)
 {
 	struct ahead lately = join(NOW), before = join(NOW - 1), me = join(NOW);
 
@@ -203,7 +200,7 @@ static void a_turn_long_ago_or_in_the_future_is_none(void **state)
 	close_fd(&me.bell);
 }
 
-static void only_those_who_wait_ahead_are_asked(void **state)
+static void only_waiting_tickets_ahead_are_asked(void **state)
 {
 	struct ahead granted = join(NOW - 1), other_boot = join(NOW - 1),
 		     cancelled = join(NOW - 1), me = join(NOW), behind = join(NOW - 1);
@@ -218,7 +215,7 @@ static void only_those_who_wait_ahead_are_asked(void **state)
 	text_copy(control.boot, sizeof(control.boot), dir.boot);
 	assert_int_equal(ticket_append_control(&queue.file, &control), 0);
 	(void)consider(me.number, true, NOW, 0);
-	/* nobody to ask: come back later, in case somebody stops */
+	/* no owner to ask: come back later, in case an owner stops */
 	assert_int_equal(
 		consider(me.number, true, NOW + PATIENCE, 0), NOW + PATIENCE + RECENT);
 	assert_false(was_asked(&granted) || was_asked(&other_boot) ||
@@ -230,7 +227,7 @@ static void only_those_who_wait_ahead_are_asked(void **state)
 	close_fd(&behind.bell);
 }
 
-static void ahead_is_who_comes_before_in_the_order(void **state)
+static void tickets_ahead_are_those_before_in_the_order(void **state)
 {
 	static const struct {
 		int64_t ahead, own, behind;
@@ -271,7 +268,7 @@ static void ahead_is_who_comes_before_in_the_order(void **state)
 	}
 }
 
-static void who_could_not_start_anyway_asks_nobody(void **state)
+static void a_waiter_that_could_not_start_anyway_rings_no_bell(void **state)
 {
 	struct ahead ahead = join(NOW - 1), me = join(NOW);
 
@@ -294,7 +291,7 @@ static void who_could_not_start_anyway_asks_nobody(void **state)
 	close_fd(&me.bell);
 }
 
-static void who_is_passed_over_is_not_asked_again(void **state)
+static void a_ticket_that_is_passed_over_is_not_asked_again(void **state)
 {
 	struct ahead one = join(NOW - 1), me = join(NOW);
 	int64_t now_ms = NOW + PATIENCE + ANSWER;
@@ -326,7 +323,7 @@ static void many_are_asked_at_once(void **state)
 	(void)consider(me.number, true, asked_ms, 0);
 	for (size_t i = 0; i < MANY; i++)
 		assert_true(was_asked(&ahead[i]));
-	/* one round for all: behind many frozen ones nobody waits longer than behind one */
+	/* one round for all: many frozen owners delay a waiter no longer than one */
 	(void)consider(me.number, true, asked_ms + ANSWER, PASSOVER_CHANGED);
 	for (size_t i = 0; i < MANY; i++) {
 		assert_true(is_passed_over(&ahead[i]));
@@ -347,7 +344,7 @@ static bool can_take(void *arg, const struct gpuset *gpus)
 	return has_means;
 }
 
-/* Takes a turn at @now_ms whose plan starts @ahead on the GPUs @slots; NULL: starts none. */
+/* Takes a turn at @now_ms: its plan starts @ahead on the GPUs @slots; NULL: starts none. */
 static int64_t plan_at(struct ahead *ahead, const char *slots, int64_t now_ms,
 	bool wants_probe, int outcome)
 {
@@ -407,7 +404,7 @@ static void a_break_begins_the_3_s_anew(void **state)
 	has_means = true;
 	(void)plan_at(&ahead, "0", now_ms, true, 0);
 	(void)plan_at(&ahead, "0", now_ms + STUCK - 1, true, 0);
-	/* the plan gives it other GPUs, whose leases may have ended just now */
+	/* the plan gives it other GPUs, and their leases may have ended just now */
 	now_ms += STUCK - 1;
 	(void)plan_at(&ahead, "1", now_ms, false, 0);
 	(void)plan_at(&ahead, "1", now_ms + STUCK - 1, true, 0);
@@ -479,15 +476,15 @@ static void a_waiter_that_could_not_start_judges_no_ticket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_does_not_answer_is_passed_over),
-		TEST(who_answers_is_not),
-		TEST(who_acts_again_has_its_place_back),
-		TEST(who_has_acted_lately_is_not_asked),
+		TEST(an_owner_that_does_not_answer_is_passed_over),
+		TEST(an_owner_that_answers_is_not_passed_over),
+		TEST(an_owner_that_acts_again_has_its_place_back),
+		TEST(an_owner_that_acted_recently_is_not_asked),
 		TEST(a_turn_long_ago_or_in_the_future_is_none),
-		TEST(only_those_who_wait_ahead_are_asked),
-		TEST(ahead_is_who_comes_before_in_the_order),
-		TEST(who_could_not_start_anyway_asks_nobody),
-		TEST(who_is_passed_over_is_not_asked_again),
+		TEST(only_waiting_tickets_ahead_are_asked),
+		TEST(tickets_ahead_are_those_before_in_the_order),
+		TEST(a_waiter_that_could_not_start_anyway_rings_no_bell),
+		TEST(a_ticket_that_is_passed_over_is_not_asked_again),
 		TEST(many_are_asked_at_once),
 		TEST(a_ticket_that_could_start_for_3_s_is_passed_over),
 		TEST(a_break_begins_the_3_s_anew),

@@ -34,7 +34,7 @@ static struct machine {
 	struct plan_user users[USERS];
 	struct links links;
 	struct plan_facts facts;
-	bool is_cleared; /* what is left of those who have ended is taken to be gone */
+	bool is_cleared; /* what ended leases have left counts as gone */
 	struct plan_row rows[ROWS];
 	size_t count;
 	struct plan plan;              /* after all of them */
@@ -135,7 +135,7 @@ static void random_gpu(unsigned slot, bool has_instances)
 		random_uses(slot);
 	if (gpu->state == GPU_LEASED && !gpu->use_count)
 		gpu->state = GPU_FREE;
-	/* of a GPU that is free: what somebody there has had, and may have again */
+	/* of a free GPU: what a process outside gpulease had, and may take again */
 	if (gpu->state == GPU_EXTERNAL || chance(10))
 		gpu->foreign_mib = below(CARD_MIB / 2);
 	if (gpu->state == GPU_SETTLING || chance(5))
@@ -166,9 +166,9 @@ static void random_row(unsigned i)
 		.limit_ms = chance(40) ? 0 : (1 + below(50)) * INT64_C(60000),
 		.grace_ms = below(3) * INT64_C(15000),
 		.allow = GPUSET_ALL,
-		.hold = chance(6) ? HOLD_AFTER : HOLD_NONE,
+		.hold = chance(6) ? DEPENDENCY_AFTER : DEPENDENCY_NONE,
 	};
-	if (row->hold != HOLD_NONE)
+	if (row->hold != DEPENDENCY_NONE)
 		row->held_by = 7;
 	if (chance(25))
 		row->allow = (struct gpuset){ { below(1 << SLOTS) } };
@@ -292,7 +292,7 @@ static bool load_leaves(
 		return false;
 	if (need->percent == WHOLE_PERCENT)
 		return true;
-	/* of a card whose size is not known only shares can be had */
+	/* of a card of unknown size only shares can be had */
 	return load->percent + need->percent <= WHOLE_PERCENT &&
 	       (gpu->total_mib ? load->mib + gpu->foreign_mib + more +
 						 (need->mib ? MARGIN_MIB : 0) <=
@@ -479,7 +479,7 @@ static size_t row_of_head(unsigned i)
 	return row;
 }
 
-/* A row that starts behind a head does not make that head start later. */
+/* A row that starts after a head in the queue does not make that head start later. */
 static void check_head(size_t head, int64_t promised_ms)
 {
 	int64_t without_ms = head_start(head, head), with_ms = head_start(head, m.count);
@@ -606,8 +606,9 @@ static void check_reason(size_t i)
 	const struct plan_row *row = &m.rows[i];
 	const struct verdict *verdict = &m.verdicts[i];
 
-	CHECK(verdict->wanted == row->gpus || row->hold != HOLD_NONE, "row %zu", i);
-	CHECK((verdict->kind == VERDICT_HELD) == (row->hold != HOLD_NONE), "row %zu", i);
+	CHECK(verdict->wanted == row->gpus || row->hold != DEPENDENCY_NONE, "row %zu", i);
+	CHECK((verdict->kind == VERDICT_HELD) == (row->hold != DEPENDENCY_NONE),
+		"row %zu", i);
 	switch (verdict->kind) {
 	case VERDICT_START:
 		break;
@@ -650,7 +651,7 @@ static void check_reasons(void)
 		check_reason(i);
 }
 
-/* Who is above a limit already gets nothing; nobody gets above one. */
+/* A user above a limit gets nothing, and no start puts a user above a limit. */
 static void check_limits(void)
 {
 	const struct plan_limits *limits = &m.facts.limits;
@@ -682,7 +683,7 @@ static void check_limits(void)
 	}
 }
 
-/* Those that fit wherever anybody does. */
+/* The easiest needs: if any job fits on a GPU, one of these does. */
 static const struct plan_row easy_rows[] = {
 	{ .gpus = 1, .need = { .percent = 1 }, .limit_ms = 1 },
 	{ .gpus = 1, .need = { .mib = 1 }, .limit_ms = 1 },
@@ -759,7 +760,7 @@ static void check_sameness(void)
 	check_same("in another order");
 }
 
-/* Who starts behind others starts alone, too. */
+/* A row that starts with other rows ahead of it also starts alone. */
 static void check_alone(void)
 {
 	for (size_t i = 0; i < m.count; i++)
@@ -768,7 +769,7 @@ static void check_alone(void)
 				"row %zu", i);
 }
 
-/* Whether what ends now could still keep somebody waiting, as estimates see it. */
+/* Whether a lease that ends now could still keep a ticket waiting, as estimates see it. */
 static bool is_kept_by_more_than_leases(void)
 {
 	const struct plan_limits *limits = &m.facts.limits;
@@ -780,7 +781,9 @@ static bool is_kept_by_more_than_leases(void)
 	       limits->all_leases;
 }
 
-/* Estimates agree with the plan: now for who starts, no later than promised for the head. */
+/*
+ * Estimates agree with the plan: now for tickets that start, no later than promised for the head.
+ */
 static void check_estimates(void)
 {
 	bool has_more = is_kept_by_more_than_leases();
@@ -792,7 +795,7 @@ static void check_estimates(void)
 
 		CHECK(!starts || start_ms[i] == NOW_MS, "row %zu", i);
 		CHECK(!start_ms[i] || start_ms[i] >= NOW_MS, "row %zu", i);
-		CHECK(m.rows[i].hold == HOLD_NONE || !start_ms[i], "row %zu", i);
+		CHECK(m.rows[i].hold == DEPENDENCY_NONE || !start_ms[i], "row %zu", i);
 		if (m.verdicts[i].is_first && m.plan.heads[0].start_ms && !has_more)
 			CHECK(start_ms[i] && start_ms[i] <= m.plan.heads[0].start_ms,
 				"head %zu: estimate %d s", i,

@@ -121,9 +121,9 @@ static void check_behind(const struct verdict *verdict, uint64_t ticket)
 	assert_true(gpuset_is_empty(&verdict->gpus));
 }
 
-/* --- who starts where --------------------------------------------------------------- */
+/* --- which ticket starts where ------------------------------------------------------ */
 
-static void those_who_fit_start_in_their_order(void **state)
+static void tickets_that_fit_start_in_their_order(void **state)
 {
 	struct plan plan = begin("FFFF");
 	struct verdict one = next(&plan, 1, 1), two = next(&plan, 2, 2),
@@ -137,7 +137,7 @@ static void those_who_fit_start_in_their_order(void **state)
 	assert_int_equal(two.free, 3);
 }
 
-static void the_idle_come_before_those_just_released_then_the_lowest_index(void **state)
+static void idle_gpus_come_before_those_just_released_then_the_lowest_index(void **state)
 {
 	struct plan plan = begin("FFFF");
 	struct verdict verdict;
@@ -155,7 +155,7 @@ static void the_idle_come_before_those_just_released_then_the_lowest_index(void 
 	check_start(&verdict, "0");
 }
 
-static void nobody_gets_what_they_may_not_have(void **state)
+static void no_job_gets_a_gpu_that_it_may_not_have(void **state)
 {
 	struct plan plan = begin("FFFF");
 	struct plan_row row = row_of(1, 2);
@@ -186,7 +186,7 @@ static void gpus_that_do_not_exist_count_for_nothing(void **state)
 	verdict = next(&plan, 1, 1);
 	assert_int_equal(verdict.kind, VERDICT_GPU);
 	verdict = next(&plan, 2, 0);
-	check_start(&verdict, ""); /* who wants none needs none */
+	check_start(&verdict, ""); /* a job without GPUs needs none */
 }
 
 /* --- the head ----------------------------------------------------------------------- */
@@ -362,7 +362,7 @@ static void backfill_keeps_the_bound_of_each_head_concerned(void **state)
 	}
 }
 
-static void behind_rows_that_were_left_out_nothing_is_reserved(void **state)
+static void nothing_is_reserved_after_rows_that_were_left_out(void **state)
 {
 	struct plan plan = begin("LL");
 	struct verdict verdict = next(&plan, 1, 1);
@@ -373,7 +373,7 @@ static void behind_rows_that_were_left_out_nothing_is_reserved(void **state)
 	verdict = next(&plan, 9, 1);
 	check_behind(&verdict, 1);
 	assert_int_equal(plan.head_count, 1);
-	/* without a head there is none to be behind */
+	/* without a head no ticket is behind another */
 	plan = begin("PL");
 	(void)next(&plan, 1, 2);
 	assert_true(plan_is_closed(&plan));
@@ -397,7 +397,7 @@ static void the_head_is_given_what_is_free_soonest(void **state)
 
 /* --- backfill ----------------------------------------------------------------------- */
 
-static void only_who_ends_before_the_head_could_start_goes_first(void **state)
+static void only_a_job_that_ends_before_the_head_could_start_goes_first(void **state)
 {
 	static const struct {
 		int64_t limit_ms, grace_ms;
@@ -426,7 +426,7 @@ static void only_who_ends_before_the_head_could_start_goes_first(void **state)
 	}
 }
 
-static void without_a_bound_for_the_head_nobody_goes_first(void **state)
+static void without_a_bound_for_the_head_no_job_goes_first(void **state)
 {
 	static const char *const states[] = { "LF", "NF", "SF" };
 
@@ -462,7 +462,7 @@ static void a_gpu_just_given_to_one_ahead_has_no_bound_either(void **state)
 	check_behind(&verdict, 2);
 }
 
-/* Something is left on GPU 1 of who has ended, for seconds or for hours. */
+/* A job that has ended has left something on GPU 1, for seconds or for hours. */
 static void what_may_come_free_any_moment_is_kept_for_the_head_too(void **state)
 {
 	static const struct {
@@ -503,7 +503,7 @@ static void what_may_come_free_any_moment_is_kept_for_the_head_too(void **state)
 
 /* --- what is no lease's ------------------------------------------------------------- */
 
-static void who_waits_for_a_broken_gpu_protects_nothing(void **state)
+static void a_ticket_that_waits_for_a_broken_gpu_reserves_nothing(void **state)
 {
 	static const struct {
 		const char *states;
@@ -528,7 +528,7 @@ static void who_waits_for_a_broken_gpu_protects_nothing(void **state)
 	}
 }
 
-static void who_waits_for_settling_or_lingering_gpus_is_protected(void **state)
+static void a_ticket_that_waits_for_settling_or_lingering_gpus_reserves_them(void **state)
 {
 	static const struct {
 		const char *states;
@@ -566,7 +566,7 @@ static void the_strongest_reason_is_named(void **state)
 	assert_int_equal(verdict.slot, 1); /* the first that has it */
 }
 
-static void silent_states_are_those_whose_end_is_no_event(void **state)
+static void a_silent_state_ends_without_an_event(void **state)
 {
 	(void)state;
 	assert_false(gpu_state_is_silent(GPU_FREE));
@@ -579,7 +579,7 @@ static void silent_states_are_those_whose_end_is_no_event(void **state)
 	assert_true(gpu_state_is_silent(GPU_UNKNOWN));
 }
 
-static void alone_means_as_if_nobody_were_ahead(void **state)
+static void could_start_means_as_if_no_ticket_were_ahead(void **state)
 {
 	struct plan plan = begin("LLFF");
 	struct plan_row row = row_of(2, 2);
@@ -662,7 +662,7 @@ static void parts_are_packed_and_whole_gpus_stay_whole(void **state)
 	assert_int_equal(verdict.free, 0);
 }
 
-static void who_waits_for_a_part_is_told_how_much_there_is(void **state)
+static void a_ticket_that_waits_for_a_part_gets_the_best_room(void **state)
 {
 	struct plan plan;
 	struct verdict verdict;
@@ -687,7 +687,7 @@ static void who_waits_for_a_part_is_told_how_much_there_is(void **state)
 	assert_int_equal(verdict.behind_need.percent, 50);
 }
 
-static void what_somebody_outside_has_had_is_named(void **state)
+static void memory_used_outside_is_named_as_the_obstacle(void **state)
 {
 	static const struct {
 		unsigned percent;
@@ -722,7 +722,7 @@ static void what_somebody_outside_has_had_is_named(void **state)
 	}
 }
 
-static void what_leaves_room_is_not_to_blame(void **state)
+static void a_gpu_with_room_is_no_obstacle(void **state)
 {
 	struct plan plan;
 	struct plan_row row = part_of(1, 0, 50000);
@@ -740,7 +740,7 @@ static void what_leaves_room_is_not_to_blame(void **state)
 	assert_int_equal(verdict.slot, 1);
 }
 
-static void who_waits_for_memory_that_settles_is_protected(void **state)
+static void a_ticket_that_waits_for_settling_memory_reserves_it(void **state)
 {
 	static const struct {
 		unsigned percent;
@@ -850,7 +850,7 @@ static void several_gpus_are_never_instances(void **state)
 	check_start(&verdict, "0");
 }
 
-static void too_many_leases_are_told_with_their_gpu(void **state)
+static void too_many_leases_are_reported_with_their_gpu(void **state)
 {
 	static struct plan_use many[ROOM_LEASES];
 	struct plan plan;
@@ -873,27 +873,27 @@ static void too_many_leases_are_told_with_their_gpu(void **state)
 	assert_int_equal(verdict.slot, 1);
 }
 
-/* --- who is held back --------------------------------------------------------------- */
+/* --- which tickets are held back ----------------------------------------------------- */
 
-static void who_comes_after_another_takes_and_protects_nothing(void **state)
+static void a_dependent_ticket_takes_and_reserves_nothing(void **state)
 {
 	struct plan plan = begin("FF");
 	struct plan_row row = row_of(1, 2);
 	struct verdict verdict;
 
 	(void)state;
-	row.hold = HOLD_AFTER;
+	row.hold = DEPENDENCY_AFTER;
 	row.held_by = 77;
 	verdict = plan_next(&plan, &row);
 	assert_int_equal(verdict.kind, VERDICT_HELD);
-	assert_int_equal(verdict.hold, HOLD_AFTER);
+	assert_int_equal(verdict.hold, DEPENDENCY_AFTER);
 	assert_int_equal(verdict.held_by, 77);
 	assert_int_equal(plan.first_blocked, 0);
 	verdict = next(&plan, 2, 2);
 	check_start(&verdict, "01");
 }
 
-static void a_limit_holds_those_behind_whom_it_binds(void **state)
+static void a_limit_holds_later_tickets_that_it_binds(void **state)
 {
 	struct plan plan;
 	struct plan_row row = row_of(1, 2);
@@ -920,7 +920,7 @@ static void a_limit_holds_those_behind_whom_it_binds(void **state)
 	verdict = plan_next(&plan, &row);
 	check_start(&verdict, "2");
 	assert_false(plan_is_closed(&plan));
-	/* one for all stops all that comes behind */
+	/* a limit for all users stops all later tickets */
 	facts.limits = (struct plan_limits){ .all_leases = 1 };
 	plan_begin(&plan, &facts);
 	verdict = plan_next(&plan, &row);
@@ -930,7 +930,7 @@ static void a_limit_holds_those_behind_whom_it_binds(void **state)
 	assert_true(plan_is_closed(&plan));
 }
 
-static void who_waits_for_a_broken_gpu_holds_nobody_within_a_limit(void **state)
+static void a_ticket_that_waits_for_a_broken_gpu_holds_none_within_a_limit(void **state)
 {
 	struct plan plan;
 	struct plan_row row = row_of(2, 2);
@@ -1009,7 +1009,7 @@ static void the_head_keeps_its_part_of_a_limit(void **state)
 	}
 }
 
-static void so_do_those_let_past_beside_each_other(void **state)
+static void jobs_that_pass_leave_the_head_enough_together(void **state)
 {
 	struct plan_user user = { .uid = 7, .percent = 100, .leases = 1 };
 	struct plan plan;
@@ -1274,7 +1274,7 @@ static void check_equals(uint64_t round, const struct verdict *verdicts)
 					verdicts[k].kind != VERDICT_START);
 }
 
-/* Who waits for what is no lease's might as well not be there. */
+/* A ticket that waits for a GPU without a lease does not change the other verdicts. */
 static void check_harmless(uint64_t round, const struct verdict *verdicts)
 {
 	struct plan_row others[ROWS];
@@ -1392,7 +1392,7 @@ static int64_t step(uint64_t round, int64_t now_ms)
 		if (verdict.kind == VERDICT_START) {
 			job->started_ms = now_ms;
 			job->gpus = verdict.gpus;
-			/* nobody let past has delayed it */
+			/* no job that passed it has delayed it */
 			CHECK(!job->bound_ms || now_ms <= job->bound_ms);
 		} else if (verdict.is_first && plan.heads[0].start_ms) {
 			CHECK(!job->bound_ms || plan.heads[0].start_ms <= job->bound_ms);
@@ -1408,7 +1408,7 @@ static int64_t step(uint64_t round, int64_t now_ms)
 	return next_ms == INT64_MAX ? 0 : next_ms;
 }
 
-static void nobody_starves_and_backfill_delays_no_head(void **state)
+static void no_ticket_starves_and_backfill_delays_no_head(void **state)
 {
 	enum { ROUNDS = 400 };
 
@@ -1445,10 +1445,10 @@ static void a_stream_of_small_jobs_does_not_hold_up_a_large_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(those_who_fit_start_in_their_order),
+		cmocka_unit_test(tickets_that_fit_start_in_their_order),
 		cmocka_unit_test(
-			the_idle_come_before_those_just_released_then_the_lowest_index),
-		cmocka_unit_test(nobody_gets_what_they_may_not_have),
+			idle_gpus_come_before_those_just_released_then_the_lowest_index),
+		cmocka_unit_test(no_job_gets_a_gpu_that_it_may_not_have),
 		cmocka_unit_test(gpus_that_do_not_exist_count_for_nothing),
 		cmocka_unit_test(the_head_keeps_what_it_waits_for),
 		cmocka_unit_test(a_head_reserves_what_is_free_first),
@@ -1458,36 +1458,39 @@ int main(void)
 			too_few_gpus_that_are_not_reserved_are_not_reserved_either),
 		cmocka_unit_test(a_ticket_kept_from_free_gpus_reserves_others),
 		cmocka_unit_test(backfill_keeps_the_bound_of_each_head_concerned),
-		cmocka_unit_test(behind_rows_that_were_left_out_nothing_is_reserved),
+		cmocka_unit_test(nothing_is_reserved_after_rows_that_were_left_out),
 		cmocka_unit_test(the_head_is_given_what_is_free_soonest),
-		cmocka_unit_test(only_who_ends_before_the_head_could_start_goes_first),
-		cmocka_unit_test(without_a_bound_for_the_head_nobody_goes_first),
+		cmocka_unit_test(
+			only_a_job_that_ends_before_the_head_could_start_goes_first),
+		cmocka_unit_test(without_a_bound_for_the_head_no_job_goes_first),
 		cmocka_unit_test(a_gpu_just_given_to_one_ahead_has_no_bound_either),
 		cmocka_unit_test(what_may_come_free_any_moment_is_kept_for_the_head_too),
-		cmocka_unit_test(who_waits_for_a_broken_gpu_protects_nothing),
-		cmocka_unit_test(who_waits_for_settling_or_lingering_gpus_is_protected),
+		cmocka_unit_test(a_ticket_that_waits_for_a_broken_gpu_reserves_nothing),
+		cmocka_unit_test(
+			a_ticket_that_waits_for_settling_or_lingering_gpus_reserves_them),
 		cmocka_unit_test(the_strongest_reason_is_named),
-		cmocka_unit_test(silent_states_are_those_whose_end_is_no_event),
-		cmocka_unit_test(alone_means_as_if_nobody_were_ahead),
+		cmocka_unit_test(a_silent_state_ends_without_an_event),
+		cmocka_unit_test(could_start_means_as_if_no_ticket_were_ahead),
 		cmocka_unit_test(parts_are_packed_and_whole_gpus_stay_whole),
-		cmocka_unit_test(who_waits_for_a_part_is_told_how_much_there_is),
-		cmocka_unit_test(what_somebody_outside_has_had_is_named),
-		cmocka_unit_test(what_leaves_room_is_not_to_blame),
-		cmocka_unit_test(who_waits_for_memory_that_settles_is_protected),
+		cmocka_unit_test(a_ticket_that_waits_for_a_part_gets_the_best_room),
+		cmocka_unit_test(memory_used_outside_is_named_as_the_obstacle),
+		cmocka_unit_test(a_gpu_with_room_is_no_obstacle),
+		cmocka_unit_test(a_ticket_that_waits_for_settling_memory_reserves_it),
 		cmocka_unit_test(the_head_keeps_room_and_no_more),
 		cmocka_unit_test(beside_a_head_without_a_bound_nothing_is_given),
 		cmocka_unit_test(several_gpus_are_never_instances),
-		cmocka_unit_test(too_many_leases_are_told_with_their_gpu),
-		cmocka_unit_test(who_comes_after_another_takes_and_protects_nothing),
-		cmocka_unit_test(a_limit_holds_those_behind_whom_it_binds),
-		cmocka_unit_test(who_waits_for_a_broken_gpu_holds_nobody_within_a_limit),
+		cmocka_unit_test(too_many_leases_are_reported_with_their_gpu),
+		cmocka_unit_test(a_dependent_ticket_takes_and_reserves_nothing),
+		cmocka_unit_test(a_limit_holds_later_tickets_that_it_binds),
+		cmocka_unit_test(
+			a_ticket_that_waits_for_a_broken_gpu_holds_none_within_a_limit),
 		cmocka_unit_test(the_head_keeps_its_part_of_a_limit),
-		cmocka_unit_test(so_do_those_let_past_beside_each_other),
+		cmocka_unit_test(jobs_that_pass_leave_the_head_enough_together),
 		cmocka_unit_test(all_heads_keep_their_part_of_a_limit),
 		cmocka_unit_test(a_head_counts_jobs_that_passed_an_earlier_head),
 		cmocka_unit_test(beyond_a_limit_with_the_heads_nothing_is_reserved),
 		cmocka_unit_test(no_machine_and_no_queue_break_the_rules),
-		cmocka_unit_test(nobody_starves_and_backfill_delays_no_head),
+		cmocka_unit_test(no_ticket_starves_and_backfill_delays_no_head),
 		cmocka_unit_test(a_stream_of_small_jobs_does_not_hold_up_a_large_one),
 	};
 

@@ -1,5 +1,5 @@
 /*
- * Preemption, from both sides: a broker that waits behind leases of others, and one that has a
+ * Preemption, from both sides: a broker that waits for leases of other jobs, and one that has a
  * lease and is asked.  Four simulated GPUs.
  */
 #include <stdarg.h>
@@ -19,20 +19,23 @@ static struct statedir dir;
 static struct broker broker;
 static struct other others[GPUS];
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
+	(void)here;
 	memset(others, 0, sizeof(others));
-	return fixture_broker_setup(state, &config, &dir, &broker);
+	return fixture_broker_open(&broker, &dir, &config);
 }
 
-static int teardown(void **state)
+static void tear_down(void)
 {
 	for (unsigned i = 0; i < GPUS; i++)
 		other_end(&others[i]);
-	return fixture_broker_teardown(state, &dir, &broker);
+	broker_release(&broker);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static struct fixture fixture = { .dir = &dir, .set_up = set_up, .tear_down = tear_down };
+
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 /* A lease that may be preempted, of a process of its own; number 1000 + @at. */
 static struct lease lease_of(unsigned at, const char *slots)
@@ -147,13 +150,13 @@ static bool has_rung(unsigned at)
 	char path[64], byte;
 	autofd int fd = -1;
 
-	(void)snprintf(path, sizeof(path), BEACON_BELL "/%s", others[at].owner.token);
+	(void)snprintf(path, sizeof(path), FIFO_BELL "/%s", others[at].owner.token);
 	fd = openat(dir.fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	assert_true(fd >= 0);
 	return read(fd, &byte, 1) == 1;
 }
 
-/* --- who is asked ------------------------------------------------------------------- */
+/* --- which jobs are asked ------------------------------------------------------------- */
 
 static void the_job_on_its_gpu_is_asked_and_its_bell_rung(void **state)
 {
@@ -164,8 +167,9 @@ static void the_job_on_its_gpu_is_asked_and_its_bell_rung(void **state)
 	check_turn(BROKER_WAITING);
 	assert_string_equal(asked(), "0");
 	assert_true(has_rung(0));
-	assert_int_equal(broker.verdict.kind, VERDICT_LEASED);
-	assert_true(broker.verdict.start_ms > broker.now_ms); /* it counts on it */
+	assert_int_equal(broker.result.verdict.kind, VERDICT_LEASED);
+	assert_true(broker.result.verdict.start_ms >
+		    broker.state.now_ms); /* it counts on it */
 	other_end(&others[0]);
 	check_turn(BROKER_GRANTED);
 	assert_string_equal(asked(), "0");
@@ -200,7 +204,7 @@ static void lingers(struct lease *lease)
 	other_kill(&others[0]);
 }
 
-static void who_may_not_be_preempted_is_left_alone(void **state)
+static void a_job_that_is_not_preemptible_is_not_asked(void **state)
 {
 	static void (*const cases[])(struct lease *) = { is_not_preemptible,
 		is_not_supervised, has_the_same_priority, has_a_higher_priority,
@@ -220,7 +224,7 @@ static void who_may_not_be_preempted_is_left_alone(void **state)
 	}
 }
 
-static void who_is_only_left_behind_is_not_asked(void **state)
+static void left_processes_are_not_asked(void **state)
 {
 	struct lease share = lease_of(0, "0");
 
@@ -241,7 +245,7 @@ static void who_is_only_left_behind_is_not_asked(void **state)
 	assert_string_equal(asked(), "");
 }
 
-static void nobody_is_asked_where_that_would_not_help(void **state)
+static void no_job_is_asked_if_that_would_not_help(void **state)
 {
 	struct lease stays = lease_of(1, "1");
 
@@ -257,7 +261,7 @@ static void nobody_is_asked_where_that_would_not_help(void **state)
 	assert_int_equal(broker.view.plan[0].state, GPU_LEASED);
 }
 
-static void a_paused_gpu_is_nobodys_to_give(void **state)
+static void a_paused_gpu_is_not_given(void **state)
 {
 	struct lease_file file;
 	struct gpu_record gpu;
@@ -274,7 +278,7 @@ static void a_paused_gpu_is_nobodys_to_give(void **state)
 	assert_string_equal(asked(), "");
 }
 
-static void as_few_as_can_be_and_free_gpus_first(void **state)
+static void as_few_jobs_as_possible_and_free_gpus_first(void **state)
 {
 	(void)state;
 	hold(0, "0");
@@ -301,7 +305,7 @@ static void the_lowest_priority_goes_first(void **state)
 	assert_string_equal(asked(), "013");
 }
 
-static void of_two_equal_ones_the_later_goes(void **state)
+static void of_two_equal_jobs_the_later_goes(void **state)
 {
 	(void)state;
 	hold(0, "0");
@@ -325,20 +329,20 @@ static void shares_are_asked_until_there_is_room(void **state)
 	assert_string_equal(asked(), "012");
 }
 
-/* --- behind a limit ----------------------------------------------------------------- */
+/* --- a ticket that a limit holds ---------------------------------------------------- */
 
-static void whom_a_limit_for_all_holds_back_asks_as_well(void **state)
+static void a_ticket_held_by_a_limit_for_all_asks_as_well(void **state)
 {
 	(void)state;
 	hold(0, "01");
 	broker.view.limits.all_percent = 200;
 	join(1, "0123", 5);
 	check_turn(BROKER_WAITING);
-	assert_int_equal(broker.verdict.kind, VERDICT_LIMIT);
+	assert_int_equal(broker.result.verdict.kind, VERDICT_LIMIT);
 	assert_string_equal(asked(), "0");
 }
 
-static void as_many_as_the_limit_needs_and_no_more(void **state)
+static void only_as_many_jobs_are_asked_as_the_limit_needs(void **state)
 {
 	(void)state;
 	hold(0, "0");
@@ -350,20 +354,20 @@ static void as_many_as_the_limit_needs_and_no_more(void **state)
 	assert_string_equal(asked(), "12");
 }
 
-static void who_has_no_gpu_for_it_is_not_asked_for_a_limit(void **state)
+static void for_a_limit_only_jobs_with_usable_gpus_are_asked(void **state)
 {
 	(void)state;
 	hold(0, "0");
 	broker.view.limits.all_percent = 100;
 	join(1, "1", 5);
 	check_turn(BROKER_WAITING);
-	assert_int_equal(broker.verdict.kind, VERDICT_LIMIT);
+	assert_int_equal(broker.result.verdict.kind, VERDICT_LIMIT);
 	assert_string_equal(asked(), "");
 }
 
 /* --- how often ---------------------------------------------------------------------- */
 
-static void nobody_is_asked_again_before_its_time(void **state)
+static void no_job_is_asked_again_before_its_time(void **state)
 {
 	struct preempt_asked *memory;
 	int64_t first_ms;
@@ -376,9 +380,9 @@ static void nobody_is_asked_again_before_its_time(void **state)
 	assert_string_equal(asked(), "0");
 	assert_int_equal(broker.preempt.count, 1);
 	memory = broker.preempt.asked;
-	first_ms = memory->until_ms - broker.now_ms;
+	first_ms = memory->until_ms - broker.state.now_ms;
 	assert_true(memory->until_ms > clock_boot_ms() + LEAVE_MS);
-	assert_true(broker.wake_ms <= memory->until_ms);
+	assert_true(broker.state.wake_ms <= memory->until_ms);
 	memory->until_ms = clock_boot_ms();
 	check_turn(BROKER_WAITING);
 	assert_string_equal(asked(), "00");
@@ -386,7 +390,7 @@ static void nobody_is_asked_again_before_its_time(void **state)
 	assert_true(broker.preempt.asked->until_ms > clock_boot_ms() + first_ms);
 }
 
-static void who_has_not_obeyed_is_spared_for_another(void **state)
+static void a_job_that_has_not_obeyed_is_spared_for_another(void **state)
 {
 	struct lease lease = lease_of(1, "1");
 
@@ -405,7 +409,7 @@ static void who_has_not_obeyed_is_spared_for_another(void **state)
 	assert_string_equal(asked(), "10");
 }
 
-static void what_another_has_asked_for_is_chosen_first(void **state)
+static void jobs_another_waiter_has_asked_are_chosen_first(void **state)
 {
 	struct request request = request_of(1, "01", 3);
 
@@ -423,7 +427,7 @@ static void what_another_has_asked_for_is_chosen_first(void **state)
 
 /* --- others in the queue ------------------------------------------------------------ */
 
-static void behind_another_who_waits_for_other_gpus(void **state)
+static void a_ticket_asks_although_an_earlier_one_waits_for_other_gpus(void **state)
 {
 	struct lease stays = lease_of(0, "0");
 	struct request ahead = request_of(1, "0", 9);
@@ -436,12 +440,12 @@ static void behind_another_who_waits_for_other_gpus(void **state)
 	(void)append_ticket(&others[2].owner, &ahead);
 	join(2, "12", 5);
 	check_turn(BROKER_WAITING);
-	assert_int_equal(broker.verdict.kind, VERDICT_LEASED);
-	assert_false(broker.verdict.is_first);
+	assert_int_equal(broker.result.verdict.kind, VERDICT_LEASED);
+	assert_false(broker.result.verdict.is_first);
 	assert_string_equal(asked(), "1");
 }
 
-static void behind_another_nobody_would_keep_what_comes_free_first(void **state)
+static void no_job_is_asked_if_the_freed_gpus_would_not_be_kept(void **state)
 {
 	struct lease stays = lease_of(0, "0");
 	struct request ahead = request_of(1, "0", 9);
@@ -458,7 +462,7 @@ static void behind_another_nobody_would_keep_what_comes_free_first(void **state)
 	assert_string_equal(asked(), "");
 }
 
-static void who_comes_first_asks_for_itself(void **state)
+static void the_first_ticket_asks_for_itself(void **state)
 {
 	struct request ahead = request_of(1, "0", 5);
 
@@ -477,7 +481,7 @@ static void who_comes_first_asks_for_itself(void **state)
 }
 
 /* Two jobs are sent back for one head; the first of them is gone, and would come again. */
-static void what_is_left_first_is_kept_for_the_head(void **state)
+static void gpus_freed_first_are_kept_for_the_head(void **state)
 {
 	struct request head = request_of(2, "0123", 5);
 	struct lease soon[2] = { lease_of(2, "2"), lease_of(3, "3") };
@@ -495,8 +499,8 @@ static void what_is_left_first_is_kept_for_the_head(void **state)
 	append_control(CONTROL_PREEMPT, 1001, by, clock_boot_ms());
 	join(1, "01", 0);
 	check_turn(BROKER_WAITING);
-	assert_int_equal(broker.verdict.kind, VERDICT_BEHIND);
-	assert_int_equal(broker.verdict.behind, by);
+	assert_int_equal(broker.result.verdict.kind, VERDICT_BEHIND);
+	assert_int_equal(broker.result.verdict.behind, by);
 }
 
 /* --- the job that is asked ---------------------------------------------------------- */
@@ -510,7 +514,7 @@ static void run_preemptible(int64_t priority)
 	assert_int_equal(broker_join(&broker, &request, "alice", &why), 0);
 	check_turn(BROKER_GRANTED);
 	assert_true(broker.bell_fd >= 0);
-	assert_true(fixture_exists(dir.fd, BEACON_BELL, broker.ticket.owner.token));
+	assert_true(fixture_exists(dir.fd, FIFO_BELL, broker.ticket.owner.token));
 	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_NONE);
 }
 
@@ -525,7 +529,7 @@ static void ask_me(uint64_t by)
 	append_control(CONTROL_PREEMPT, broker.number, by, clock_boot_ms());
 }
 
-static void it_obeys_who_waits_with_a_higher_priority(void **state)
+static void it_obeys_a_waiter_with_a_higher_priority(void **state)
 {
 	struct request request = request_of(1, "1", 5);
 	uint64_t by;
@@ -534,17 +538,17 @@ static void it_obeys_who_waits_with_a_higher_priority(void **state)
 	run_preemptible(4);
 	by = rival(0, &request);
 	ask_me(by);
-	beacon_ring(&dir, broker.ticket.owner.token);
+	bell_ring(&dir, broker.ticket.owner.token);
 	assert_true(fixture_is_ready(broker.bell_fd, POLLIN));
 	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_PREEMPT);
-	assert_int_equal(broker.preempted_by, by);
+	assert_int_equal(broker.result.preempted_by, by);
 	assert_false(fixture_is_ready(broker.bell_fd, POLLIN));
-	/* and who cancels it comes first */
+	/* and a cancel request comes first */
 	append_control(CONTROL_CANCEL, broker.number, 0, clock_boot_ms());
 	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_CANCEL);
 }
 
-static void it_obeys_nobody_else(void **state)
+static void it_obeys_no_other_request(void **state)
 {
 	struct request same = request_of(1, "1", 4), none = request_of(0, "1", 5),
 		       elsewhere = request_of(1, "3", 5), good = request_of(1, "1", 5);
@@ -570,7 +574,7 @@ static void it_obeys_nobody_else(void **state)
 	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_NONE); /* dead */
 }
 
-static void what_was_asked_of_the_attempt_before_is_past(void **state)
+static void requests_to_the_earlier_attempt_are_void(void **state)
 {
 	struct request request = request_of(1, "123", 5), again;
 	struct why why = WHY_NONE;
@@ -594,7 +598,7 @@ static void what_was_asked_of_the_attempt_before_is_past(void **state)
 	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_PREEMPT);
 }
 
-static void who_may_not_be_preempted_has_no_bell_and_obeys_nobody(void **state)
+static void a_job_that_is_not_preemptible_has_no_bell_and_obeys_no_request(void **state)
 {
 	struct request request = request_of(1, "1", 5);
 
@@ -608,7 +612,7 @@ static void who_may_not_be_preempted_has_no_bell_and_obeys_nobody(void **state)
 
 /* --- what is remembered ------------------------------------------------------------- */
 
-static void the_latest_word_of_each_is_remembered(void **state)
+static void the_latest_request_of_each_is_remembered(void **state)
 {
 	uint64_t last = 0;
 
@@ -633,29 +637,29 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_job_on_its_gpu_is_asked_and_its_bell_rung),
-		TEST(who_may_not_be_preempted_is_left_alone),
-		TEST(who_is_only_left_behind_is_not_asked),
-		TEST(nobody_is_asked_where_that_would_not_help),
-		TEST(a_paused_gpu_is_nobodys_to_give),
-		TEST(as_few_as_can_be_and_free_gpus_first),
+		TEST(a_job_that_is_not_preemptible_is_not_asked),
+		TEST(left_processes_are_not_asked),
+		TEST(no_job_is_asked_if_that_would_not_help),
+		TEST(a_paused_gpu_is_not_given),
+		TEST(as_few_jobs_as_possible_and_free_gpus_first),
 		TEST(the_lowest_priority_goes_first),
-		TEST(of_two_equal_ones_the_later_goes),
+		TEST(of_two_equal_jobs_the_later_goes),
 		TEST(shares_are_asked_until_there_is_room),
-		TEST(whom_a_limit_for_all_holds_back_asks_as_well),
-		TEST(as_many_as_the_limit_needs_and_no_more),
-		TEST(who_has_no_gpu_for_it_is_not_asked_for_a_limit),
-		TEST(nobody_is_asked_again_before_its_time),
-		TEST(who_has_not_obeyed_is_spared_for_another),
-		TEST(what_another_has_asked_for_is_chosen_first),
-		TEST(behind_another_who_waits_for_other_gpus),
-		TEST(behind_another_nobody_would_keep_what_comes_free_first),
-		TEST(who_comes_first_asks_for_itself),
-		TEST(what_is_left_first_is_kept_for_the_head),
-		TEST(it_obeys_who_waits_with_a_higher_priority),
-		TEST(it_obeys_nobody_else),
-		TEST(what_was_asked_of_the_attempt_before_is_past),
-		TEST(who_may_not_be_preempted_has_no_bell_and_obeys_nobody),
-		TEST(the_latest_word_of_each_is_remembered),
+		TEST(a_ticket_held_by_a_limit_for_all_asks_as_well),
+		TEST(only_as_many_jobs_are_asked_as_the_limit_needs),
+		TEST(for_a_limit_only_jobs_with_usable_gpus_are_asked),
+		TEST(no_job_is_asked_again_before_its_time),
+		TEST(a_job_that_has_not_obeyed_is_spared_for_another),
+		TEST(jobs_another_waiter_has_asked_are_chosen_first),
+		TEST(a_ticket_asks_although_an_earlier_one_waits_for_other_gpus),
+		TEST(no_job_is_asked_if_the_freed_gpus_would_not_be_kept),
+		TEST(the_first_ticket_asks_for_itself),
+		TEST(gpus_freed_first_are_kept_for_the_head),
+		TEST(it_obeys_a_waiter_with_a_higher_priority),
+		TEST(it_obeys_no_other_request),
+		TEST(requests_to_the_earlier_attempt_are_void),
+		TEST(a_job_that_is_not_preemptible_has_no_bell_and_obeys_no_request),
+		TEST(the_latest_request_of_each_is_remembered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "probe.h"
+#include "probe_marks.h"
 #include "probe_lock.h"
 #include "probe_run.h"
 #include "scratch.h"
@@ -23,7 +24,7 @@
 enum { PATIENCE_MS = 20000 };
 
 static const struct usage_policy usage = { .idle_mib = 200 };
-static struct probe probe, loaded; /* too large for a stack that is used twice */
+static struct probe probe, loaded; /* too large for the stack */
 
 /* --- the shared result --------------------------------------------------------------- */
 
@@ -103,7 +104,7 @@ static void assert_same_gpu(const struct probe_gpu *a, const struct probe_gpu *b
 	assert_true(a->idle_since_ms == b->idle_since_ms);
 }
 
-static void what_is_stored_is_loaded(void **state)
+static void a_stored_result_is_loaded(void **state)
 {
 	struct scratch *s = *state;
 	struct stat st;
@@ -181,7 +182,7 @@ static void a_failed_result_does_not_replace_one_that_shows_a_gpu(void **state)
 	make_probe(1000);
 	why_set(&probe.trouble, "nvidia-smi: no message (exit status 12)");
 	assert_int_equal(store(s), 0);
-	assert_int_equal(load(s), PROBE_NONE); /* to others it says nothing */
+	assert_int_equal(load(s), PROBE_NONE); /* useless for other processes */
 	make_probe(2000);
 	add_gpu(&probe, UUID(0), PROBE_MIB_UNKNOWN);
 	probe.gpus[0].is_known = false;
@@ -201,7 +202,7 @@ static void a_failed_result_does_not_replace_one_that_shows_a_gpu(void **state)
 		assert_true(loaded.started_ms == 3000);
 		assert_true(loaded.gpus[0].is_known);
 	}
-	/* a GPU that is lost is told to others: another one is seen */
+	/* a result with a lost GPU is shared, because another GPU is known */
 	make_probe(5000);
 	add_gpu(&probe, UUID(0), PROBE_MIB_UNKNOWN);
 	probe.gpus[0].is_known = false;
@@ -211,7 +212,7 @@ static void a_failed_result_does_not_replace_one_that_shows_a_gpu(void **state)
 	assert_true(loaded.started_ms == 5000);
 }
 
-static void what_cannot_be_trusted_is_none(void **state)
+static void a_damaged_result_is_ignored(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir rebooted = dir_of(s);
@@ -227,7 +228,7 @@ static void what_cannot_be_trusted_is_none(void **state)
 	loaded.started_ms = 77;
 	assert_int_equal(probe_load(&rebooted, &loaded), PROBE_NONE);
 
-	/* any byte of it that is another, and any length */
+	/* any changed byte, and any other length */
 	fd = openat(s->dirfd, "probe", O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
 	for (off_t at = 0; at < 3 * 512; at += 101) {
@@ -250,7 +251,7 @@ static void what_cannot_be_trusted_is_none(void **state)
 	assert_true(loaded.started_ms == 77);
 }
 
-static void an_instance_of_no_gpu_is_not_believed(void **state)
+static void an_instance_without_its_gpu_is_refused(void **state)
 {
 	struct scratch *s = *state;
 
@@ -277,7 +278,7 @@ static void links_and_fifos_are_not_read(void **state)
 	assert_int_equal(load(s), PROBE_NONE);
 }
 
-static void a_leftover_of_a_crash_does_not_stop_storing(void **state)
+static void a_temporary_file_of_a_crash_does_not_stop_storing(void **state)
 {
 	struct scratch *s = *state;
 
@@ -302,7 +303,7 @@ static void a_later_result_is_not_replaced_by_an_earlier_one(void **state)
 	assert_int_equal(store(s), 0);
 	assert_int_equal(load(s), 0);
 	assert_true(loaded.started_ms == 2000);
-	/* one from the future is not later but wrong */
+	/* a result from the future is not later but wrong */
 	make_probe(1000);
 	add_gpu(&probe, UUID(0), 3);
 	assert_int_equal(store(s), 0);
@@ -310,7 +311,7 @@ static void a_later_result_is_not_replaced_by_an_earlier_one(void **state)
 	assert_true(loaded.started_ms == 1000);
 }
 
-static void who_sees_the_machine_otherwise_has_results_of_his_own(void **state)
+static void another_view_of_the_machine_has_its_own_results(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir other = dir_of(s);
@@ -331,7 +332,7 @@ static void who_sees_the_machine_otherwise_has_results_of_his_own(void **state)
 	assert_true(theirs.gpus[0].idle_since_ms == 1100);
 	assert_int_equal(load(s), PROBE_NONE);
 	assert_int_equal(probe_load(&other, &loaded), 0);
-	/* unlike what the caller has seen himself */
+	/* unlike the result that the caller has seen */
 	loaded = probe;
 	make_probe(3000);
 	add_gpu(&probe, UUID(0), 3);
@@ -352,7 +353,8 @@ static void what_its_starter_may_have_spoiled_is_not_shared_in_the_hardened_form
 	add_gpu(&probe, UUID(0), 3);
 	dir.is_hardened = true;
 	assert_int_equal(probe_store(&dir, &usage, NULL, &probe), 0);
-	assert_true(probe.gpus[0].idle_since_ms == 1050); /* it is good for oneself */
+	assert_true(probe.gpus[0].idle_since_ms ==
+		    1050); /* this process uses it all the same */
 	assert_int_equal(load(s), PROBE_NONE);
 	probe.is_sound = true;
 	assert_int_equal(probe_store(&dir, &usage, NULL, &probe), 0);
@@ -376,7 +378,7 @@ static const struct idle_case {
 	{ 1000, 200, 0, true, 1050 },
 	{ 2000, 200, 0, true, 1050 },
 	{ 17050, 3, 200, true, 1050 }, /* 15 s after the end of the last */
-	{ 32101, 3, 0, true, 32151 },  /* 1 ms more: nobody knows what was in between */
+	{ 32101, 3, 0, true, 32151 },  /* 1 ms more: the time between is unknown */
 	{ 33000, 201, 0, true, 0 },    /* in use */
 	{ 34000, 3, 0, true, 34050 },
 	{ 35000, 3, 201, true, 0 }, /* by a process, though the memory does not show it */
@@ -386,7 +388,7 @@ static const struct idle_case {
 	{ 39000, 3, PROBE_MIB_UNKNOWN, true, 0 },
 };
 
-static void a_gpu_is_idle_since_the_first_probe_that_saw_it_so(void **state)
+static void a_gpu_is_idle_since_the_first_probe_that_saw_it_idle(void **state)
 {
 	struct scratch *s = *state;
 
@@ -397,7 +399,7 @@ static void a_gpu_is_idle_since_the_first_probe_that_saw_it_so(void **state)
 		if (i % 2) /* it is the UUID that counts, not the row */
 			add_gpu(&probe, UUID(9), 5000);
 		add_gpu(&probe, UUID(0), c->used_mib);
-		add_gpu(&probe, UUID(8), 5000); /* so that it never has failed */
+		add_gpu(&probe, UUID(8), 5000); /* so that no probe counts as failed */
 		probe.gpus[i % 2].is_known = c->is_known;
 		if (c->process_mib)
 			add_process(&probe, i % 2, 4711, c->process_mib);
@@ -418,13 +420,13 @@ static const struct threshold_case {
 	{ 0, 5, 0, 24576, 1228, 0, true }, { 0, 5, 0, 24576, 1229, 0, false },
 	{ 0, 100, 0, 24576, 24576, 0, true },
 	{ 0, 1, 0, UINT64_MAX - 1, 1000000, 0, true }, /* nothing overflows */
-	{ 0, 5, 0, 0, 200, 0, true }, /* of a size nobody knows: the usual threshold */
+	{ 0, 5, 0, 0, 200, 0, true }, /* of unknown size: the default threshold */
 	{ 0, 5, 0, 0, 201, 0, false }, { 200, 0, 10, 24576, 3, 9, true },
 	{ 200, 0, 10, 24576, 3, 10, false }, { 200, 0, 100, 24576, 3, 100, false },
 	{ 200, 0, 10, 24576, 3, -1, true }, /* unknown does not count */
 };
 
-static void the_thresholds_say_what_is_idle(void **state)
+static void the_thresholds_decide_what_is_idle(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(threshold_cases); i++) {
@@ -458,7 +460,7 @@ static char *const environment[] = { fake_dir, search, NULL };
 static void start(const struct scratch *s, struct probe_run *run, int64_t limit_ms)
 {
 	if (access(SMI, X_OK) < 0)
-		skip(); /* not started in the root of the source */
+		skip_because("not started in the root of the source");
 	(void)snprintf(fake_dir, sizeof(fake_dir), "FAKE_SMI_DIR=%s", s->path);
 	probe_run_start(run, SMI, environment, limit_ms, clock_boot_ms());
 }
@@ -547,7 +549,7 @@ static void both_queries_run_at_the_same_time(void **state)
 
 	assert_int_equal(scratch_write(s, "hang", ""), 0);
 	start(s, &run, PATIENCE_MS);
-	/* both have called though none has answered */
+	/* both have been called before either has answered */
 	while (count_calls(s) < 2) {
 		assert_int_equal(
 			probe_run_step(&run, clock_boot_ms(), &probe), PROBE_RUNNING);
@@ -556,7 +558,7 @@ static void both_queries_run_at_the_same_time(void **state)
 	probe_run_release(&run);
 }
 
-static void mig_instances_are_listed_where_mig_is_enabled(void **state)
+static void mig_instances_are_listed_if_mig_is_enabled(void **state)
 {
 	struct scratch *s = *state;
 
@@ -574,14 +576,14 @@ static void mig_instances_are_listed_where_mig_is_enabled(void **state)
 	assert_string_equal(probe.migs[1].profile, "1g.10gb");
 	assert_string_equal(probe.migs[1].uuid, "MIG-bb");
 	assert_int_equal(count_calls(s), 3);
-	/* and not asked for where it is not */
+	/* and the list is not asked for if MIG is disabled */
 	assert_int_equal(scratch_write(s, "mig.1", "Disabled\n"), 0);
 	run_to_the_end(s);
 	assert_int_equal(probe.mig_count, 0);
 	assert_int_equal(count_calls(s), 5);
 }
 
-static void a_list_that_does_not_come_costs_the_instances_only(void **state)
+static void without_the_list_only_the_instances_are_missing(void **state)
 {
 	struct scratch *s = *state;
 	struct probe_run run = PROBE_RUN_INIT;
@@ -635,7 +637,7 @@ static void only_one_field_is_left_out(void **state)
 	assert_int_equal(count_calls(s), 3);
 }
 
-static void a_missing_driver_and_a_missing_program_say_so(void **state)
+static void a_missing_driver_or_program_is_reported(void **state)
 {
 	struct scratch *s = *state;
 	struct probe_run run = PROBE_RUN_INIT;
@@ -672,7 +674,7 @@ static void a_hanging_nvidia_smi_is_killed_at_the_limit(void **state)
 	assert_int_equal(probe.gpu_count, 0);
 	assert_in_range(probe.finished_ms - probe.started_ms, 300, 5000);
 	assert_true(probe_run_deadline_ms(&run) == INT64_MAX);
-	/* they go; then it can be tried again */
+	/* the children end; then a run can start again */
 	assert_true(vanish(&run.gpus) && vanish(&run.processes));
 	assert_int_equal(kill(pids[0], 0), -1);
 	assert_int_equal(kill(pids[1], 0), -1);
@@ -683,7 +685,7 @@ static void a_hanging_nvidia_smi_is_killed_at_the_limit(void **state)
 	probe_run_release(&run);
 }
 
-static void while_an_abandoned_one_lives_no_other_is_started(void **state)
+static void while_an_abandoned_child_lives_no_other_is_started(void **state)
 {
 	struct scratch *s = *state;
 	struct probe_run run = PROBE_RUN_INIT;
@@ -691,9 +693,9 @@ static void while_an_abandoned_one_lives_no_other_is_started(void **state)
 	pid_t stuck = fork();
 
 	assert_true(stuck >= 0);
-	/* as if it were in D state: it has been killed and is there all the same */
+	/* as if it were in D state: it was killed but still exists */
 	if (stuck == 0) {
-		(void)alarm(60); /* should the test fail */
+		(void)alarm(60); /* in case the test fails */
 		for (;;)
 			(void)pause();
 	}
@@ -729,7 +731,7 @@ static void a_hanging_nvidia_smi_does_not_hold_the_lock(void **state)
 	assert_int_equal(kill(run.gpus.pid, 0), 0);
 	close_fd(&lock.fd);
 	assert_int_equal(probe_lock_take(&dir, &again, &patience, 1000), 0);
-	/* else it had gone on to the second lock */
+	/* otherwise it would have taken the second lock */
 	is_free = faccessat(s->dirfd, "probe.lock.2", F_OK, 0) < 0;
 	close_fd(&again.fd);
 	probe_run_release(&run);
@@ -738,7 +740,7 @@ static void a_hanging_nvidia_smi_does_not_hold_the_lock(void **state)
 
 /* --- a disturbed nvidia-smi ---------------------------------------------------------- */
 
-static void one_that_ends_by_itself_is_sound(void **state)
+static void a_child_that_ends_by_itself_is_sound(void **state)
 {
 	static const struct {
 		const char *file, *text;
@@ -766,7 +768,7 @@ static void one_that_ends_by_itself_is_sound(void **state)
 
 static const char *const queries[] = { "gpus", "procs", "list" };
 
-/* Starts a run whose child for @query, one of these, hangs; that child. */
+/* Starts a run in which the child for @query hangs.  Returns its pid. */
 static struct spawn *start_hanging(
 	const struct scratch *s, struct probe_run *run, const char *query)
 {
@@ -794,7 +796,7 @@ static void unhang(const struct scratch *s)
 	(void)unlinkat(s->dirfd, "hang.list", 0);
 }
 
-static void what_a_killed_one_wrote_is_not_used(void **state)
+static void output_of_a_killed_child_is_not_used(void **state)
 {
 	struct scratch *s = *state;
 
@@ -819,7 +821,7 @@ static void what_a_killed_one_wrote_is_not_used(void **state)
 	}
 }
 
-static void one_that_is_stopped_is_not_waited_for(void **state)
+static void a_stopped_child_is_not_waited_for(void **state)
 {
 	struct scratch *s = *state;
 
@@ -849,7 +851,7 @@ static void one_that_is_stopped_is_not_waited_for(void **state)
 	}
 }
 
-static void nor_is_it_believed_once_it_goes_on(void **state)
+static void output_of_a_child_that_was_stopped_is_not_used(void **state)
 {
 	struct scratch *s = *state;
 	struct probe_run run = PROBE_RUN_INIT;
@@ -869,7 +871,7 @@ static void nor_is_it_believed_once_it_goes_on(void **state)
 	assert_false(probe.is_sound);
 }
 
-static void releasing_ends_a_run_under_way(void **state)
+static void release_ends_a_run(void **state)
 {
 	struct scratch *s = *state;
 	struct probe_run run = PROBE_RUN_INIT;
@@ -911,34 +913,34 @@ static void simulated_gpus_are_idle_and_distinct(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCRATCH_TEST(what_is_stored_is_loaded),
+		SCRATCH_TEST(a_stored_result_is_loaded),
 		SCRATCH_TEST(the_largest_result_with_the_longest_texts_is_stored),
 		SCRATCH_TEST(a_failed_result_does_not_replace_one_that_shows_a_gpu),
-		SCRATCH_TEST(what_cannot_be_trusted_is_none),
-		SCRATCH_TEST(an_instance_of_no_gpu_is_not_believed),
+		SCRATCH_TEST(a_damaged_result_is_ignored),
+		SCRATCH_TEST(an_instance_without_its_gpu_is_refused),
 		SCRATCH_TEST(links_and_fifos_are_not_read),
-		SCRATCH_TEST(a_leftover_of_a_crash_does_not_stop_storing),
+		SCRATCH_TEST(a_temporary_file_of_a_crash_does_not_stop_storing),
 		SCRATCH_TEST(a_later_result_is_not_replaced_by_an_earlier_one),
-		SCRATCH_TEST(who_sees_the_machine_otherwise_has_results_of_his_own),
+		SCRATCH_TEST(another_view_of_the_machine_has_its_own_results),
 		SCRATCH_TEST(
 			what_its_starter_may_have_spoiled_is_not_shared_in_the_hardened_form),
-		SCRATCH_TEST(a_gpu_is_idle_since_the_first_probe_that_saw_it_so),
-		cmocka_unit_test(the_thresholds_say_what_is_idle),
+		SCRATCH_TEST(a_gpu_is_idle_since_the_first_probe_that_saw_it_idle),
+		cmocka_unit_test(the_thresholds_decide_what_is_idle),
 		SCRATCH_TEST(a_probe_tells_gpus_and_processes),
 		SCRATCH_TEST(both_queries_run_at_the_same_time),
-		SCRATCH_TEST(mig_instances_are_listed_where_mig_is_enabled),
-		SCRATCH_TEST(a_list_that_does_not_come_costs_the_instances_only),
+		SCRATCH_TEST(mig_instances_are_listed_if_mig_is_enabled),
+		SCRATCH_TEST(without_the_list_only_the_instances_are_missing),
 		SCRATCH_TEST(an_unknown_optional_field_is_left_out),
 		SCRATCH_TEST(only_one_field_is_left_out),
-		SCRATCH_TEST(a_missing_driver_and_a_missing_program_say_so),
+		SCRATCH_TEST(a_missing_driver_or_program_is_reported),
 		SCRATCH_TEST(a_hanging_nvidia_smi_is_killed_at_the_limit),
-		SCRATCH_TEST(while_an_abandoned_one_lives_no_other_is_started),
+		SCRATCH_TEST(while_an_abandoned_child_lives_no_other_is_started),
 		SCRATCH_TEST(a_hanging_nvidia_smi_does_not_hold_the_lock),
-		SCRATCH_TEST(one_that_ends_by_itself_is_sound),
-		SCRATCH_TEST(what_a_killed_one_wrote_is_not_used),
-		SCRATCH_TEST(one_that_is_stopped_is_not_waited_for),
-		SCRATCH_TEST(nor_is_it_believed_once_it_goes_on),
-		SCRATCH_TEST(releasing_ends_a_run_under_way),
+		SCRATCH_TEST(a_child_that_ends_by_itself_is_sound),
+		SCRATCH_TEST(output_of_a_killed_child_is_not_used),
+		SCRATCH_TEST(a_stopped_child_is_not_waited_for),
+		SCRATCH_TEST(output_of_a_child_that_was_stopped_is_not_used),
+		SCRATCH_TEST(release_ends_a_run),
 		cmocka_unit_test(simulated_gpus_are_idle_and_distinct),
 	};
 

@@ -17,17 +17,9 @@ enum { NOW = 1000000, FIRST = 2000, OTHERS = 12000 };
 static const struct probe_patience patience = { FIRST, OTHERS };
 static struct statedir dir;
 
-static int setup(void **state)
-{
-	return fixture_dir_setup(state, &dir);
-}
+static struct fixture fixture = { .dir = &dir };
 
-static int teardown(void **state)
-{
-	return fixture_dir_teardown(state, &dir);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static int take(struct probe_lock *lock, int64_t now_ms)
 {
@@ -41,35 +33,36 @@ static bool is_locked(unsigned which)
 	return fd < 0;
 }
 
-static void at_most_two_probe_however_many_wait(void **state)
+static void at_most_two_processes_probe(void **state)
 {
 	struct probe_lock holders[2] = { PROBE_LOCK_NONE, PROBE_LOCK_NONE };
 	struct probe_lock others[12];
 
 	(void)state;
 	assert_int_equal(take(&holders[0], NOW), 0);
-	assert_int_equal(take(&holders[1], NOW), PROBE_BUSY);
-	assert_int_equal(take(&holders[1], NOW + FIRST - 1), PROBE_BUSY);
+	assert_int_equal(take(&holders[1], NOW), PROBE_LOCK_BUSY);
+	assert_int_equal(take(&holders[1], NOW + FIRST - 1), PROBE_LOCK_BUSY);
 	assert_int_equal(take(&holders[1], NOW + FIRST), 0);
 	assert_true(holders[0].fd >= 0 && holders[1].fd >= 0);
 	assert_false(holders[0].has_doubt);
 	assert_true(holders[1].has_doubt); /* the first probe is slow, and may hang */
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		others[i] = PROBE_LOCK_NONE;
-		assert_int_equal(take(&others[i], NOW + FIRST), PROBE_BUSY);
-		assert_int_equal(take(&others[i], NOW + FIRST + OTHERS - 1), PROBE_BUSY);
+		assert_int_equal(take(&others[i], NOW + FIRST), PROBE_LOCK_BUSY);
+		assert_int_equal(
+			take(&others[i], NOW + FIRST + OTHERS - 1), PROBE_LOCK_BUSY);
 	}
 	/* the next process takes whichever lock is free */
 	probe_lock_release(&dir, &holders[1], true);
 	assert_int_equal(take(&others[0], NOW + FIRST + OTHERS), 0);
 	probe_lock_release(&dir, &holders[0], true);
 	assert_int_equal(take(&others[1], NOW + FIRST + OTHERS), 0);
-	assert_int_equal(take(&others[2], NOW + FIRST + OTHERS), PROBE_BUSY);
+	assert_int_equal(take(&others[2], NOW + FIRST + OTHERS), PROBE_LOCK_BUSY);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		probe_lock_release(&dir, &others[i], true);
 }
 
-static void a_stopped_holder_costs_its_time_once(void **state)
+static void a_stopped_holder_is_waited_for_once(void **state)
 {
 	struct probe_lock stopped = PROBE_LOCK_NONE, later = PROBE_LOCK_NONE;
 
@@ -85,7 +78,7 @@ static void a_stopped_holder_costs_its_time_once(void **state)
 	probe_lock_release(&dir, &stopped, false);
 }
 
-static void stopped_holders_of_all_locks_stop_no_process(void **state)
+static void stopped_holders_of_all_locks_stop_no_other_process(void **state)
 {
 	struct probe_lock stopped[PROBE_LOCKS], later = PROBE_LOCK_NONE;
 	int64_t now_ms = NOW;
@@ -95,13 +88,35 @@ static void stopped_holders_of_all_locks_stop_no_process(void **state)
 		stopped[i] = PROBE_LOCK_NONE;
 		assert_int_equal(take(&stopped[i], now_ms), 0);
 		assert_true(is_locked(i));
-		assert_int_equal(take(&later, now_ms), PROBE_BUSY);
+		assert_int_equal(take(&later, now_ms), PROBE_LOCK_BUSY);
 		now_ms += i ? OTHERS : FIRST;
 	}
 	assert_int_equal(take(&later, now_ms), 0);
 	assert_int_equal(later.fd, -1);
 	for (unsigned i = 0; i < PROBE_LOCKS; i++)
 		probe_lock_release(&dir, &stopped[i], false);
+	probe_lock_release(&dir, &later, true);
+}
+
+static void a_row_of_killed_holders_counts_as_one(void **state)
+{
+	struct probe_lock later = PROBE_LOCK_NONE;
+
+	(void)state;
+	for (int64_t ms = 0; ms < FIRST; ms += FIRST / 4) {
+		struct probe_lock killed = PROBE_LOCK_NONE;
+
+		assert_int_equal(take(&killed, NOW + ms), 0);
+		assert_int_equal(take(&later, NOW + ms + 1), PROBE_LOCK_BUSY);
+		if (ms + FIRST / 4 < FIRST) {
+			probe_lock_release(&dir, &killed, false);
+			continue;
+		}
+		assert_int_equal(take(&later, NOW + FIRST), PROBE_LOCK_BUSY);
+		assert_int_equal(take(&later, NOW + FIRST + 1), 0);
+		assert_true(is_locked(1));
+		probe_lock_release(&dir, &killed, false);
+	}
 	probe_lock_release(&dir, &later, true);
 }
 
@@ -112,17 +127,17 @@ static void a_holder_without_a_record_is_timed_by_the_waiter(void **state)
 
 	(void)state;
 	assert_true(old >= 0);
-	assert_int_equal(take(&later, NOW), PROBE_BUSY);
-	assert_int_equal(take(&later, NOW + FIRST - 1), PROBE_BUSY);
+	assert_int_equal(take(&later, NOW), PROBE_LOCK_BUSY);
+	assert_int_equal(take(&later, NOW + FIRST - 1), PROBE_LOCK_BUSY);
 	assert_int_equal(take(&later, NOW + FIRST), 0);
 	probe_lock_release(&dir, &later, true);
 	/* the next process waits again */
-	assert_int_equal(take(&later, NOW + FIRST), PROBE_BUSY);
+	assert_int_equal(take(&later, NOW + FIRST), PROBE_LOCK_BUSY);
 	probe_lock_forget(&later);
-	assert_int_equal(take(&later, NOW + 2 * FIRST - 1), PROBE_BUSY);
+	assert_int_equal(take(&later, NOW + 2 * FIRST - 1), PROBE_LOCK_BUSY);
 }
 
-static void a_probe_without_an_end_leaves_doubt(void **state)
+static void a_probe_that_did_not_end_leaves_doubt(void **state)
 {
 	struct probe_lock lock = PROBE_LOCK_NONE;
 
@@ -158,7 +173,7 @@ static void a_lock_file_is_made_for_all_and_closed_on_exec(void **state)
 	assert_true(fixture_exists(dir.fd, ".", "probe.lock"));
 }
 
-static void what_is_no_plain_file_is_no_lock(void **state)
+static void only_a_regular_file_is_a_lock(void **state)
 {
 	struct probe_lock lock = PROBE_LOCK_NONE;
 
@@ -173,7 +188,7 @@ static void what_is_no_plain_file_is_no_lock(void **state)
 	assert_int_equal(lock.fd, -1);
 }
 
-static void a_lock_that_cannot_be_opened_is_done_without(void **state)
+static void a_process_probes_without_a_lock_it_cannot_open(void **state)
 {
 	struct probe_lock lock = PROBE_LOCK_NONE;
 
@@ -186,41 +201,45 @@ static void a_lock_that_cannot_be_opened_is_done_without(void **state)
 
 /* --- hanging processes ---------------------------------------------------------------- */
 
-static void a_process_hangs_by_its_name_and_state(void **state)
+static void a_process_hangs_by_its_name_state_and_age(void **state)
 {
 	static const struct {
 		const char *stat, *path;
 		bool is_hanging;
 	} cases[] = {
-		{ "12 (nvidia-smi) D 1 1", "/usr/bin/nvidia-smi", true },
-		{ "12 (nvidia-smi) S 1 1", "/usr/bin/nvidia-smi", false },
-		{ "12 (nvidia-smi) Z 1 1", "/usr/bin/nvidia-smi", false },
-		{ "12 (nvidia-smi2) D 1 1", "/usr/bin/nvidia-smi", false },
-		{ "12 (nvidia-sm) D 1 1", "/usr/bin/nvidia-smi", false },
-		{ "12 (a-long-name-wra) D 1", "/opt/a-long-name-wrapper", true },
-		{ "12 (nvidia-smi) D 1", "/opt/a-long-name-wrapper", true },
-		{ "12 (x) D (nvidia-smi) S 1", "nvidia-smi", false },
-		{ "12 (wrapper) D 1", "wrapper", true },
-		{ "12 (", "nvidia-smi", false },
-		{ ")(", "nvidia-smi", false },
-		{ "", "", false },
+		{ "12 (nvidia-smi) D", "/usr/bin/nvidia-smi", true },
+		{ "12 (nvidia-smi) S", "/usr/bin/nvidia-smi", false },
+		{ "12 (nvidia-smi) Z", "/usr/bin/nvidia-smi", false },
+		{ "12 (nvidia-smi2) D", "/usr/bin/nvidia-smi", false },
+		{ "12 (nvidia-sm) D", "/usr/bin/nvidia-smi", false },
+		{ "12 (a-long-name-wra) D", "/opt/a-long-name-wrapper", true },
+		{ "12 (nvidia-smi) D", "/opt/a-long-name-wrapper", true },
+		{ "12 (x) D (nvidia-smi) S", "nvidia-smi", false },
+		{ "12 (wrapper) D", "wrapper", true },
 		{ "12 () D", "", false },
-		{ "12 (nvidia-smi)", "nvidia-smi", false },
 	};
+	static const char rest[] = " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 1 18 700 20";
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		if (probe_is_hanging(cases[i].stat, cases[i].path) != cases[i].is_hanging)
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct process_stat stat;
+		char text[256];
+
+		(void)snprintf(text, sizeof(text), "%s%s", cases[i].stat, rest);
+		assert_int_equal(process_stat_parse(text, &stat), 0);
+		if (probe_is_hanging(&stat, cases[i].path, 701) != cases[i].is_hanging)
 			fail_msg("case %zu", i);
+		/* a younger one may answer yet */
+		assert_false(probe_is_hanging(&stat, cases[i].path, 700));
+	}
 }
 
 static bool is_in_state_d(pid_t pid)
 {
-	char path[64], text[512] = "";
+	struct process_stat stat;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	return fdio_read_text(AT_FDCWD, path, text, sizeof(text)) == 0 &&
-	       probe_is_hanging(text, "gpulease-hang");
+	return process_stat_read((uint32_t)pid, &stat) == 0 &&
+	       probe_is_hanging(&stat, "gpulease-hang", UINT64_MAX);
 }
 
 /* Starts a process of that name in state D: it waits for its vfork(2) child. */
@@ -240,23 +259,24 @@ static pid_t start_hanging(const char *name)
 	return pid;
 }
 
-static void those_that_hang_are_counted(void **state)
+static void hanging_processes_are_counted(void **state)
 {
 	pid_t pids[PROBE_HANGING_MAX + 1];
 
 	(void)state;
-	assert_int_equal(probe_count_hanging("gpulease-hang"), 0);
+	assert_int_equal(probe_count_hanging("gpulease-hang", 0), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(pids); i++) {
 		unsigned wanted = i < PROBE_HANGING_MAX ? i + 1 : PROBE_HANGING_MAX;
 
 		pids[i] = start_hanging("gpulease-hang");
 		for (int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
 			(!is_in_state_d(pids[i]) ||
-				probe_count_hanging("/x/gpulease-hang") != wanted) &&
+				probe_count_hanging("/x/gpulease-hang", 0) != wanted) &&
 			clock_boot_ms() < until_ms;)
 			(void)poll(NULL, 0, 1);
-		assert_int_equal(probe_count_hanging("/x/gpulease-hang"), wanted);
+		assert_int_equal(probe_count_hanging("/x/gpulease-hang", 0), wanted);
 	}
+	assert_int_equal(probe_count_hanging("/x/gpulease-hang", 3600000), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(pids); i++)
 		fixture_kill(&pids[i]);
 }
@@ -264,16 +284,17 @@ static void those_that_hang_are_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(at_most_two_probe_however_many_wait),
-		TEST(a_stopped_holder_costs_its_time_once),
-		TEST(stopped_holders_of_all_locks_stop_no_process),
+		TEST(at_most_two_processes_probe),
+		TEST(a_stopped_holder_is_waited_for_once),
+		TEST(stopped_holders_of_all_locks_stop_no_other_process),
+		TEST(a_row_of_killed_holders_counts_as_one),
 		TEST(a_holder_without_a_record_is_timed_by_the_waiter),
-		TEST(a_probe_without_an_end_leaves_doubt),
+		TEST(a_probe_that_did_not_end_leaves_doubt),
 		TEST(a_lock_file_is_made_for_all_and_closed_on_exec),
-		TEST(what_is_no_plain_file_is_no_lock),
-		TEST(a_lock_that_cannot_be_opened_is_done_without),
-		cmocka_unit_test(a_process_hangs_by_its_name_and_state),
-		TEST(those_that_hang_are_counted),
+		TEST(only_a_regular_file_is_a_lock),
+		TEST(a_process_probes_without_a_lock_it_cannot_open),
+		cmocka_unit_test(a_process_hangs_by_its_name_state_and_age),
+		TEST(hanging_processes_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

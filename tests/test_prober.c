@@ -17,7 +17,7 @@ static void seen(struct probe *out, int64_t started_ms, int64_t finished_ms)
 	out->finished_ms = finished_ms;
 }
 
-static void a_result_that_nobody_wants_any_more_wakes_nobody(void **state)
+static void a_result_that_is_no_longer_wanted_wakes_no_process(void **state)
 {
 	struct prober_config config = { .nvidia_smi = "/nonexistent" };
 	struct statedir dir = fixture_dir(*state);
@@ -25,7 +25,7 @@ static void a_result_that_nobody_wants_any_more_wakes_nobody(void **state)
 	bool has_probe = false;
 	int other = -1;
 
-	/* somebody else is at it, and will never finish */
+	/* another process is probing, and will never finish */
 	other = fixture_lock_probe(dir.fd, 0);
 	assert_true(other >= 0);
 	prober_init(&prober, &dir, &config);
@@ -39,13 +39,13 @@ static void a_result_that_nobody_wants_any_more_wakes_nobody(void **state)
 	assert_false(prober_is_busy(&prober));
 	assert_true(prober_deadline_ms(&prober) == INT64_MAX);
 	prober_want(&prober, 1100);
-	assert_true(prober_is_busy(&prober)); /* who still wants it says so again */
+	assert_true(prober_is_busy(&prober)); /* because it was asked for again */
 	close_fd(&other);
 	prober_release(&prober);
 	statedir_release(&dir);
 }
 
-static void who_only_looks_does_not_wait_long_for_others(void **state)
+static void a_reader_does_not_wait_long_for_other_processes(void **state)
 {
 	static const int64_t trust_ms[] = { 2000, 500 };
 	struct statedir dir = fixture_dir(*state);
@@ -69,15 +69,15 @@ static void who_only_looks_does_not_wait_long_for_others(void **state)
 	statedir_release(&dir);
 }
 
-static void a_result_of_others_serves_if_it_began_and_ended_lately(void **state)
+static void a_shared_result_serves_if_it_began_and_ended_lately(void **state)
 {
 	static const struct {
 		int64_t started_ms, finished_ms;
 		bool is_own, is_trusted, serves;
 	} cases[] = { { 96000, 99000, false, true, true },
-		{ 95999, 99500, false, false, false }, /* stopped meanwhile, perhaps */
+		{ 95999, 99500, false, false, false }, /* perhaps stopped meanwhile */
 		{ 98000, 98999, false, true, false },
-		{ 90000, 99000, true, true, true }, /* slow, but seen by oneself */
+		{ 90000, 99000, true, true, true }, /* slow, but run by this process */
 		{ 90000, 98999, true, true, false },
 		{ 200000, 99999, false, false, false } };
 	struct prober prober = { .run = PROBE_RUN_INIT };
@@ -93,7 +93,8 @@ static void a_result_of_others_serves_if_it_began_and_ended_lately(void **state)
 	}
 }
 
-static void one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait(void **state)
+static void a_useless_result_neither_replaces_a_good_one_nor_prolongs_the_wait(
+	void **state)
 {
 	struct prober_config config = { .nvidia_smi = "/nonexistent" };
 	struct statedir dir = fixture_dir(*state);
@@ -114,7 +115,7 @@ static void one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait(void *
 	prober_refresh(&prober, now_ms, &probe, &has_probe);
 	assert_true(has_probe && probe.started_ms == now_ms - 10000);
 	assert_true(prober.lock.busy_ms == since_ms);
-	/* … but not than one's own, later though it is */
+	/* … but not better than its own result, although it is later */
 	seen(&probe, now_ms - 11000, now_ms);
 	prober.own_started_ms = probe.started_ms;
 	prober.own_finished_ms = probe.finished_ms;
@@ -122,7 +123,7 @@ static void one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait(void *
 	assert_int_equal(probe_store(&dir, &USAGE_POLICY_DEFAULT, NULL, &shared), 0);
 	prober_refresh(&prober, now_ms, &probe, &has_probe);
 	assert_true(probe.started_ms == now_ms - 11000);
-	/* one that serves is, and ends the wait */
+	/* a result that serves is used, and ends the wait */
 	seen(&shared, now_ms - 1000, now_ms);
 	assert_int_equal(probe_store(&dir, &USAGE_POLICY_DEFAULT, NULL, &shared), 0);
 	prober_refresh(&prober, now_ms, &probe, &has_probe);
@@ -132,7 +133,7 @@ static void one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait(void *
 	statedir_release(&dir);
 }
 
-static void what_comes_from_here_is_known_as_ones_own(void **state)
+static void a_result_of_this_process_is_known_as_its_own(void **state)
 {
 	struct prober_config config = { .nvidia_smi = "/nonexistent" };
 	struct statedir dir = fixture_dir(*state);
@@ -150,7 +151,7 @@ static void what_comes_from_here_is_known_as_ones_own(void **state)
 	assert_true(prober_serves(&prober, &probe, probe.finished_ms));
 	probe.started_ms -= 10000;
 	assert_false(prober_serves(&prober, &probe, probe.finished_ms));
-	/* what fails here is no news for others */
+	/* a failure is not shared */
 	assert_int_equal(probe_load(&dir, &shared), PROBE_NONE);
 	assert_string_equal(prober.own_trouble, "No such file or directory");
 	prober_release(&prober);
@@ -168,7 +169,7 @@ static void finish_probe(struct prober *prober, bool *has_probe)
 	assert_false(prober->run.is_running);
 }
 
-static void after_a_refusal_results_of_others_do_not_count(void **state)
+static void after_a_refusal_shared_results_do_not_count(void **state)
 {
 	struct prober_config config = { .nvidia_smi = "/nonexistent" };
 	struct statedir dir = fixture_dir(*state);
@@ -189,7 +190,7 @@ static void after_a_refusal_results_of_others_do_not_count(void **state)
 	prober_want(&prober, now_ms);
 	assert_true(prober.run.is_running);
 	finish_probe(&prober, &has_probe);
-	/* an nvidia-smi that hangs says nothing of this user */
+	/* an nvidia-smi that hangs does not refuse this user */
 	prober.was_refused = false;
 	seen(&shared, now_ms + 1, now_ms + 1);
 	assert_int_equal(probe_store(&dir, &USAGE_POLICY_DEFAULT, NULL, &shared), 0);
@@ -223,7 +224,7 @@ static struct prober start_prober(
 	struct prober prober;
 
 	if (access(SMI, X_OK) < 0)
-		skip(); /* not started in the root of the source */
+		skip_because("not started in the root of the source");
 	(void)snprintf(fake_dir, sizeof(fake_dir), "FAKE_SMI_DIR=%s", s->path);
 	probe_simulate(2, 1000, clock_boot_ms(), &probe);
 	prober_init(&prober, dir, &config);
@@ -274,14 +275,14 @@ static void assert_linked(const struct prober *prober)
 	assert_int_equal(topology->gpus[0].level[1], LINK_NV + 4);
 }
 
-static void links_are_asked_for_once_and_only_where_wanted(void **state)
+static void links_are_asked_for_once_and_only_if_wanted(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir dir = fixture_dir(s);
 	struct prober prober = start_prober(s, &dir, 0), other;
 
 	assert_int_equal(scratch_write(s, "topo.raw", LINKED), 0);
-	/* not before there is a probe, by whose indices it goes */
+	/* not before there is a probe, because the answer has its indices */
 	prober.has_result = false;
 	prober_want_topology(&prober, clock_boot_ms());
 	assert_false(prober.topology.run.is_running);
@@ -291,13 +292,13 @@ static void links_are_asked_for_once_and_only_where_wanted(void **state)
 	assert_int_equal(calls(s), 0);
 	prober_want_topology(&prober, clock_boot_ms());
 	assert_true(prober.topology.run.is_running);
-	assert_false(prober_is_busy(&prober)); /* that is said of probes */
+	assert_false(prober_is_busy(&prober)); /* which is about probes only */
 	assert_false(knows(&prober));
 	prober_want_topology(&prober, clock_boot_ms());
 	finish_topology(&prober);
 	assert_true(knows(&prober));
 	assert_linked(&prober);
-	/* the next has it from the file, and nobody keeps the lock */
+	/* the next process reads it from the file, and the lock is free */
 	other = start_prober(s, &dir, 0);
 	assert_true(knows(&other));
 	assert_linked(&other);
@@ -315,7 +316,7 @@ static void links_are_asked_for_once_and_only_where_wanted(void **state)
 	statedir_release(&dir);
 }
 
-static void a_driver_that_cannot_tell_is_left_alone_for_ten_minutes(void **state)
+static void a_driver_without_links_is_not_asked_for_ten_minutes(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir dir = fixture_dir(s);
@@ -345,7 +346,7 @@ static void a_driver_that_cannot_tell_is_left_alone_for_ten_minutes(void **state
 	statedir_release(&dir);
 }
 
-static void one_that_hangs_or_cannot_be_run_is_a_failure(void **state)
+static void a_child_that_hangs_or_cannot_run_is_a_failure(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir dir = fixture_dir(s);
@@ -369,7 +370,7 @@ static void one_that_hangs_or_cannot_be_run_is_a_failure(void **state)
 	statedir_release(&dir);
 }
 
-static void what_was_killed_or_stopped_says_nothing_to_others(void **state)
+static void output_of_a_killed_or_stopped_child_is_not_shared(void **state)
 {
 	static const int signals[] = { SIGKILL, SIGSTOP };
 	static const char *const troubles[] = { "nvidia-smi was killed by signal 9",
@@ -393,7 +394,7 @@ static void what_was_killed_or_stopped_says_nothing_to_others(void **state)
 	statedir_release(&dir);
 }
 
-static void only_one_asks_while_others_wait_a_while(void **state)
+static void only_one_process_asks_while_others_wait(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir dir = fixture_dir(s);
@@ -409,10 +410,10 @@ static void only_one_asks_while_others_wait_a_while(void **state)
 	assert_in_range(prober_deadline_ms(&prober), now_ms + 1, now_ms + 1000);
 	prober_step(&prober, prober_deadline_ms(&prober), &probe, &has_probe);
 	assert_true(prober_deadline_ms(&prober) ==
-		    INT64_MAX); /* who still wants it says so */
+		    INT64_MAX); /* until it is asked for again */
 	prober_want_topology(&prober, now_ms + PROBER_LINKS_MS - 1);
 	assert_false(prober.topology.run.is_running);
-	/* what comes meanwhile ends the wait */
+	/* an answer that comes meanwhile ends the wait */
 	topology_simulate(
 		&probe, prober.topology.newest = malloc(sizeof(struct topology)));
 	assert_int_equal(topology_store(&dir, prober.topology.newest), 0);
@@ -443,7 +444,7 @@ static void only_one_asks_while_others_wait_a_while(void **state)
 	statedir_release(&dir);
 }
 
-static void a_failure_does_not_replace_what_others_have_learned(void **state)
+static void a_failure_does_not_replace_a_shared_answer(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir dir = fixture_dir(s);
@@ -468,7 +469,7 @@ static void a_failure_does_not_replace_what_others_have_learned(void **state)
 	statedir_release(&dir);
 }
 
-static void links_and_probe_are_asked_for_side_by_side(void **state)
+static void links_and_probe_run_at_the_same_time(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir dir = fixture_dir(s);
@@ -495,7 +496,7 @@ static void links_and_probe_are_asked_for_side_by_side(void **state)
 	statedir_release(&dir);
 }
 
-static void without_a_driver_all_is_known(void **state)
+static void without_a_driver_there_is_nothing_to_wait_for(void **state)
 {
 	struct prober_config config = { .nvidia_smi = NULL };
 	struct statedir dir = fixture_dir(*state);
@@ -525,21 +526,21 @@ static void without_a_driver_all_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCRATCH_TEST(a_result_that_nobody_wants_any_more_wakes_nobody),
-		SCRATCH_TEST(who_only_looks_does_not_wait_long_for_others),
-		cmocka_unit_test(a_result_of_others_serves_if_it_began_and_ended_lately),
+		SCRATCH_TEST(a_result_that_is_no_longer_wanted_wakes_no_process),
+		SCRATCH_TEST(a_reader_does_not_wait_long_for_other_processes),
+		cmocka_unit_test(a_shared_result_serves_if_it_began_and_ended_lately),
 		SCRATCH_TEST(
-			one_of_no_use_neither_replaces_ones_own_nor_prolongs_the_wait),
-		SCRATCH_TEST(what_comes_from_here_is_known_as_ones_own),
-		SCRATCH_TEST(after_a_refusal_results_of_others_do_not_count),
-		SCRATCH_TEST(links_are_asked_for_once_and_only_where_wanted),
-		SCRATCH_TEST(a_driver_that_cannot_tell_is_left_alone_for_ten_minutes),
-		SCRATCH_TEST(one_that_hangs_or_cannot_be_run_is_a_failure),
-		SCRATCH_TEST(what_was_killed_or_stopped_says_nothing_to_others),
-		SCRATCH_TEST(only_one_asks_while_others_wait_a_while),
-		SCRATCH_TEST(a_failure_does_not_replace_what_others_have_learned),
-		SCRATCH_TEST(links_and_probe_are_asked_for_side_by_side),
-		SCRATCH_TEST(without_a_driver_all_is_known),
+			a_useless_result_neither_replaces_a_good_one_nor_prolongs_the_wait),
+		SCRATCH_TEST(a_result_of_this_process_is_known_as_its_own),
+		SCRATCH_TEST(after_a_refusal_shared_results_do_not_count),
+		SCRATCH_TEST(links_are_asked_for_once_and_only_if_wanted),
+		SCRATCH_TEST(a_driver_without_links_is_not_asked_for_ten_minutes),
+		SCRATCH_TEST(a_child_that_hangs_or_cannot_run_is_a_failure),
+		SCRATCH_TEST(output_of_a_killed_or_stopped_child_is_not_shared),
+		SCRATCH_TEST(only_one_process_asks_while_others_wait),
+		SCRATCH_TEST(a_failure_does_not_replace_a_shared_answer),
+		SCRATCH_TEST(links_and_probe_run_at_the_same_time),
+		SCRATCH_TEST(without_a_driver_there_is_nothing_to_wait_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

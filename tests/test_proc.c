@@ -10,8 +10,11 @@
 
 /* --- a /proc that hides, from this process or from its user --------------------------- */
 
+enum { PID_MAX = 4 * 1024 * 1024 }; /* PID_MAX_LIMIT of the kernel */
+
 static bool is_lent, is_user, hides_from_us, hides_from_user;
 static int hidden_errno;
+static long shift; /* added to the positions that Linux gives to the entries of /proc */
 
 bool __wrap_rights_are_lent(void);
 void __wrap_rights_as_user_begin(void);
@@ -83,6 +86,8 @@ struct dirent *__wrap_readdir(DIR *dir)
 		if (entry)
 			(void)snprintf(path, sizeof(path), "/proc/%s", entry->d_name);
 	} while (entry && is_hidden(path));
+	if (entry)
+		entry->d_off += shift;
 	return entry;
 }
 
@@ -91,6 +96,7 @@ static int reset(void **state)
 	(void)state;
 	is_lent = is_user = hides_from_us = hides_from_user = false;
 	hidden_errno = ENOENT;
+	shift = 0;
 	return 0;
 }
 
@@ -109,12 +115,12 @@ static bool is_listed(uint32_t pid)
 	autofree uint32_t *all = NULL;
 	size_t count = 0;
 
-	assert_int_equal(proc_list(&all, &count), 0);
+	assert_int_equal(proc_list(0, &all, &count), 0);
 	assert_true(is_among((uint32_t)getpid(), all, count));
 	return is_among(pid, all, count);
 }
 
-/* Whether it can be read, opened, its user be found, and it is in the list: all, or nothing. */
+/* Whether the process can be read and opened, has a user and is listed: all, or none of these. */
 static bool is_seen(uint32_t pid)
 {
 	autofd int fd = proc_open(pid, "limits");
@@ -137,13 +143,14 @@ static bool is_seen(uint32_t pid)
 
 /* --- tests ---------------------------------------------------------------------------- */
 
-static void what_either_sees_is_seen(void **state)
+static void a_process_is_seen_with_either_rights(void **state)
 {
 	static const struct {
 		bool is_lent, hides_from_us, hides_from_user, is_seen;
 	} table[] = {
 		{ false, false, false, true },
-		{ false, true, false, false }, /* nothing is lent: they are the same */
+		{ false, true, false,
+			false }, /* no lent group: both rights are the same */
 		{ true, false, false, true },
 		{ true, true, false, true },
 		{ true, false, true, true },
@@ -165,7 +172,7 @@ static void what_either_sees_is_seen(void **state)
 	other_end(&other);
 }
 
-static void what_fails_otherwise_is_not_tried_again(void **state)
+static void other_errors_are_not_retried(void **state)
 {
 	struct other other = other_start(-1, OTHER_ALONE);
 	uint32_t uid;
@@ -188,7 +195,7 @@ static void hidden_children_are_listed(void **state)
 	(void)state;
 	if (access("/proc/thread-self/children", R_OK) < 0) {
 		other_end(&other);
-		skip();
+		skip_because("the kernel has no list of children");
 	}
 	hides_from_us = true;
 	assert_false(is_listed((uint32_t)other.pid));
@@ -199,12 +206,53 @@ static void hidden_children_are_listed(void **state)
 	other_end(&other);
 }
 
+static bool is_alive(uint32_t pid)
+{
+	return kill((pid_t)pid, 0) == 0 || errno == EPERM; /* another user's */
+}
+
+/* Checks that the list from @from on is complete; returns whether it also has process 1. */
+static bool has_first_from(uint32_t from)
+{
+	autofree uint32_t *all = NULL, *part = NULL;
+	size_t count = 0, part_count = 0;
+
+	assert_int_equal(proc_list(0, &all, &count), 0);
+	assert_true(is_among(1, all, count));
+	assert_int_equal(proc_list(from, &part, &part_count), 0);
+	for (size_t i = 0; i < part_count; i++)
+		assert_true(is_among(part[i], all, count) || is_alive(part[i]));
+	for (size_t i = 0; i < count; i++)
+		assert_true(all[i] < from || is_among(all[i], part, part_count) ||
+			    !is_alive(all[i]));
+	return is_among(1, part, part_count);
+}
+
+static void a_list_from_a_pid_on_is_complete(void **state)
+{
+	struct other other = other_start(-1, OTHER_ALONE);
+	uint32_t first = (uint32_t)(other.pid < getpid() ? other.pid : getpid());
+
+	(void)state;
+	assert_true(has_first_from(0));
+	assert_false(has_first_from(2));
+	assert_false(has_first_from(first));
+	/* an empty list does not prove that no process is missing */
+	assert_true(has_first_from(PID_MAX + 1));
+	shift = 1;
+	assert_true(has_first_from(2));
+	assert_true(has_first_from(first));
+	reset(NULL);
+	other_end(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_either_sees_is_seen),
-		TEST(what_fails_otherwise_is_not_tried_again),
+		TEST(a_process_is_seen_with_either_rights),
+		TEST(other_errors_are_not_retried),
 		TEST(hidden_children_are_listed),
+		TEST(a_list_from_a_pid_on_is_complete),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

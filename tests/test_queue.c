@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "queue.h"
+#include "queue_order.h"
 
 static unsigned torn_reads; /* so many reads of the queue see ticket 2 half copied */
 static unsigned reads;
@@ -32,21 +32,16 @@ static struct statedir dir;
 static struct queue queue;
 static struct owner myself;
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
+	(void)here;
 	torn_reads = 0;
-	if (fixture_dir_setup(state, &dir) < 0 || owner_self(&myself) < 0)
-		return -1;
-	return queue_open(&queue, &dir);
+	return owner_self(&myself);
 }
 
-static int teardown(void **state)
-{
-	queue_release(&queue);
-	return fixture_dir_teardown(state, &dir);
-}
+static struct fixture fixture = { .dir = &dir, .queue = &queue, .set_up = set_up };
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static uint64_t append_of(
 	const struct owner *owner, uint32_t ticket_state, const char *boot)
@@ -297,7 +292,7 @@ static void the_higher_priority_comes_first_and_then_the_earlier(void **state)
 	CHECK_ORDER(10, 5, 2, 6, 11, 1, 4, 9, 12, 3, 7, 8);
 	begin(0);
 	CHECK_ORDER(10, 5, 2, 6, 11, 1, 4, 9, 12, 3, 7, 8);
-	/* who comes later is seen in the next turn, in its place */
+	/* a ticket that comes later is seen in the next turn, in its place */
 	assert_int_equal(append_with(6), 13);
 	assert_int_equal(append_with(0), 14);
 	CHECK_ORDER(10, 5, 2, 6, 11, 1, 4, 9, 12, 3, 7, 8);
@@ -314,7 +309,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Whatever the priorities: sorted, and for everybody those before their own place. */
-static void everybody_sees_those_before_their_own_place(void **state)
+static void every_waiter_sees_the_tickets_before_its_place(void **state)
 {
 	enum { ROUNDS = 40, MOST = 150 };
 	unsigned seed = 4711;
@@ -325,8 +320,7 @@ static void everybody_sees_those_before_their_own_place(void **state)
 		size_t count = (size_t)(rand_r(&seed) % MOST);
 		int spread = rand_r(&seed) % 9 + 1, few = rand_r(&seed) % 3;
 
-		assert_int_equal(teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		fixture_again(state);
 		for (size_t i = 0; i < count; i++) {
 			int64_t priority = few && rand_r(&seed) % 4
 						   ? 0
@@ -357,8 +351,7 @@ static void the_order_is_read_no_further_than_it_is_asked_for(void **state)
 		struct queue_cursor cursor;
 		struct queue_row row;
 
-		assert_int_equal(teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		fixture_again(state);
 		for (uint64_t k = 1; k <= MANY; k++)
 			(void)append_with(priorities[i]);
 		begin(MANY);
@@ -370,7 +363,7 @@ static void the_order_is_read_no_further_than_it_is_asked_for(void **state)
 			assert_int_equal(queue_next_in_order(&queue, &cursor, &row), 0);
 			assert_int_equal(row.number, k);
 		}
-		/* behind priority 0 all of the file has been passed over */
+		/* a ticket below priority 0 comes after all others: the whole file was read */
 		if (priorities[i] >= 0) {
 			assert_in_range(reads, 1, ROWS + 3);
 			assert_in_range(read_bytes, 1, 3 * QUEUE_CHUNK * RECORD_SIZE);
@@ -380,7 +373,7 @@ static void the_order_is_read_no_further_than_it_is_asked_for(void **state)
 	}
 }
 
-static void who_waits_no_more_is_forgotten(void **state)
+static void a_ticket_that_waits_no_more_is_forgotten(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -397,12 +390,15 @@ static void who_waits_no_more_is_forgotten(void **state)
 	begin(0);
 	CHECK_ORDER(5, 2, 6);
 	assert_int_equal(queue.ranked_count, 3);
-	/* who is dead has to be named; in the file it is met all the same, at its end */
+	/*
+	 * a dead ticket has to be forgotten by number; the walk still meets it, at the end of the
+	 * file
+	 */
 	queue_forget(&queue, 5);
 	queue_forget(&queue, 5);
 	assert_int_equal(queue.ranked_count, 2);
 	CHECK_ORDER(5, 2, 6);
-	/* and whom the hint has passed */
+	/* tickets that the hint has passed are forgotten as well */
 	set_hint(6);
 	begin(0);
 	assert_int_equal(queue.ranked_count, 1);
@@ -423,7 +419,7 @@ static void tickets_of_another_boot_have_no_place(void **state)
 	assert_int_equal(queue.ranked_count, 1);
 }
 
-static void who_started_while_nobody_looked_is_not_kept_for_ever(void **state)
+static void a_ticket_that_started_unseen_is_pruned(void **state)
 {
 	enum { MANY = 5000, WAITING = 100 };
 
@@ -491,8 +487,7 @@ static void a_ticket_unreadable_at_first_gets_its_place_once_it_is_read(void **s
 		"ticket/1 state=" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(damage); i++) {
-		assert_int_equal(teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		fixture_again(state);
 		(void)append_with(0);
 		(void)append_with(5);
 		(void)append_with(4);
@@ -633,7 +628,7 @@ static void a_cancel_counts_if_its_uid_may(void **state)
 	}
 }
 
-static void a_cancel_of_another_boot_or_kind_counts_for_nothing(void **state)
+static void a_cancel_of_another_boot_or_kind_is_ignored(void **state)
 {
 	struct queue_row row;
 
@@ -647,7 +642,7 @@ static void a_cancel_of_another_boot_or_kind_counts_for_nothing(void **state)
 	assert_false(row.is_cancelled);
 }
 
-static void many_cancels_and_those_that_come_later_are_seen(void **state)
+static void many_cancels_and_later_ones_are_seen(void **state)
 {
 	struct queue_row row;
 
@@ -710,11 +705,11 @@ int main(void)
 		TEST(a_ticket_is_found_by_its_number),
 		TEST(places_are_compared_by_priority_and_then_number),
 		TEST(the_higher_priority_comes_first_and_then_the_earlier),
-		TEST(everybody_sees_those_before_their_own_place),
+		TEST(every_waiter_sees_the_tickets_before_its_place),
 		TEST(the_order_is_read_no_further_than_it_is_asked_for),
-		TEST(who_waits_no_more_is_forgotten),
+		TEST(a_ticket_that_waits_no_more_is_forgotten),
 		TEST(tickets_of_another_boot_have_no_place),
-		TEST(who_started_while_nobody_looked_is_not_kept_for_ever),
+		TEST(a_ticket_that_started_unseen_is_pruned),
 		TEST(priorities_between_the_hint_and_me_count),
 		TEST(a_record_that_breaks_keeps_its_place),
 		TEST(a_ticket_unreadable_at_first_gets_its_place_once_it_is_read),
@@ -725,8 +720,8 @@ int main(void)
 		TEST(a_hint_beyond_the_end_is_no_trouble),
 		TEST(the_hint_only_moves_forward),
 		TEST(a_cancel_counts_if_its_uid_may),
-		TEST(a_cancel_of_another_boot_or_kind_counts_for_nothing),
-		TEST(many_cancels_and_those_that_come_later_are_seen),
+		TEST(a_cancel_of_another_boot_or_kind_is_ignored),
+		TEST(many_cancels_and_later_ones_are_seen),
 		TEST(a_lost_file_is_noticed),
 		TEST(a_file_cut_short_is_noticed),
 	};

@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "queue.h"
+#include "queue_sweep.h"
 
 enum { PAGE = 8, GROUP = 64 };
 
@@ -29,23 +29,18 @@ static struct statedir dir;
 static struct queue queue;
 static struct owner myself, dead;
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
+	(void)here;
 	cannot_punch = false;
 	punches = 0;
-	if (fixture_dir_setup(state, &dir) < 0 || owner_self(&myself) < 0)
-		return -1;
 	dead = fixture_dead_owner(-1, OTHER_ALONE);
-	return queue_open(&queue, &dir);
+	return owner_self(&myself);
 }
 
-static int teardown(void **state)
-{
-	queue_release(&queue);
-	return fixture_dir_teardown(state, &dir);
-}
+static struct fixture fixture = { .dir = &dir, .queue = &queue, .set_up = set_up };
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static uint64_t append_of(
 	const struct owner *owner, uint32_t ticket_state, const char *boot)
@@ -99,7 +94,7 @@ static void check_page(uint64_t number, bool is_there)
 static void sweep(unsigned times)
 {
 	if (!fixture_can_punch(dir.fd))
-		skip();
+		skip_because("the file system gives no blocks back");
 	punches = 0; /* fixture_can_punch() has punched, too */
 	while (times--)
 		queue_sweep(&queue);
@@ -140,7 +135,7 @@ static void a_few_tickets_cost_nothing(void **state)
 	check_page(GROUP - 2 * PAGE, true);
 }
 
-static void what_dies_behind_the_cursor_is_found_in_the_next_lap(void **state)
+static void tickets_that_die_before_the_cursor_are_found_in_the_next_lap(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
 
@@ -150,15 +145,15 @@ static void what_dies_behind_the_cursor_is_found_in_the_next_lap(void **state)
 	fill_to(3 * GROUP);
 	sweep(6);
 	check_page(70, true);
-	assert_true(fixture_exists(dir.fd, BEACON_BELL, other.owner.token));
+	assert_true(fixture_exists(dir.fd, FIFO_BELL, other.owner.token));
 	other_kill(&other);
 	sweep(6);
 	check_page(70, true); /* nothing was appended since */
 	fill_to(4 * GROUP);
 	sweep(6);
 	check_page(70, false);
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, other.owner.token));
-	assert_false(fixture_exists(dir.fd, BEACON_BELL, other.owner.token));
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, other.owner.token));
+	assert_false(fixture_exists(dir.fd, FIFO_BELL, other.owner.token));
 }
 
 static void fifos_go_also_where_the_page_stays(void **state)
@@ -175,9 +170,9 @@ static void fifos_go_also_where_the_page_stays(void **state)
 	sweep(3);
 	check_page(0, true);
 	check_page(70, true);
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, killed.token));
-	assert_false(fixture_exists(dir.fd, BEACON_BELL, killed.token));
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, first.token));
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, killed.token));
+	assert_false(fixture_exists(dir.fd, FIFO_BELL, killed.token));
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, first.token));
 }
 
 /* --- what stays ----------------------------------------------------------------------- */
@@ -193,12 +188,12 @@ static void a_fifo_that_is_held_keeps_its_ticket(void **state)
 	other_kill(&other); /* what it has started holds the FIFO */
 	sweep(3);
 	check_page(70, true);
-	assert_true(fixture_exists(dir.fd, BEACON_LIVE, other.owner.token));
+	assert_true(fixture_exists(dir.fd, FIFO_LIVE, other.owner.token));
 	other_kill_heir(&other);
 	fill_to(3 * GROUP);
 	sweep(3);
 	check_page(70, false);
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, other.owner.token));
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, other.owner.token));
 }
 
 static void in_another_pid_namespace_the_fifo_decides(void **state)
@@ -242,7 +237,7 @@ static void controls_stay_while_they_count(void **state)
 	check_page(BY_DEAD, false);
 }
 
-static void what_cannot_be_read_keeps_its_page(void **state)
+static void an_unreadable_record_keeps_its_page(void **state)
 {
 	(void)state;
 	fill_to(2 * GROUP);
@@ -281,7 +276,7 @@ static void without_holes_the_sweep_ends_for_all(void **state)
 
 /* --- the cursor ----------------------------------------------------------------------- */
 
-static void the_cursor_comes_back_from_behind_a_file_that_was_cut(void **state)
+static void the_cursor_comes_back_from_past_a_file_that_was_cut(void **state)
 {
 	struct ticket_header header = { .hint = 1, .swept = 100000, .lap = 100000 };
 
@@ -292,7 +287,7 @@ static void the_cursor_comes_back_from_behind_a_file_that_was_cut(void **state)
 	check_page(70, false);
 }
 
-static void the_hint_and_what_others_wrote_stay(void **state)
+static void the_hint_and_other_fields_of_the_header_stay(void **state)
 {
 	struct ticket_header header = { .hint = 90, .extra = "new=1" };
 
@@ -313,7 +308,7 @@ static void a_waiter_sweeps_a_backlog_to_its_end(void **state)
 
 	(void)state;
 	if (!fixture_can_punch(dir.fd))
-		skip();
+		skip_because("the file system gives no blocks back");
 	assert_int_equal(append_of(&myself, TICKET_WAITING, dir.boot), 1);
 	fill_to(MANY);
 	assert_int_equal(queue_begin(&queue, 1), 0);
@@ -328,7 +323,7 @@ static void a_waiter_sweeps_a_backlog_to_its_end(void **state)
 
 static void a_start_that_finds_a_backlog_rings_the_first_waiter(void **state)
 {
-	int bell = beacon_create(&dir, BEACON_BELL, &myself);
+	int bell = fifo_create(&dir, FIFO_BELL, &myself);
 
 	(void)state;
 	assert_true(bell >= 0);
@@ -365,15 +360,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pages_that_no_process_needs_are_given_back),
 		TEST(a_few_tickets_cost_nothing),
-		TEST(what_dies_behind_the_cursor_is_found_in_the_next_lap),
+		TEST(tickets_that_die_before_the_cursor_are_found_in_the_next_lap),
 		TEST(fifos_go_also_where_the_page_stays),
 		TEST(a_fifo_that_is_held_keeps_its_ticket),
 		TEST(in_another_pid_namespace_the_fifo_decides),
 		TEST(controls_stay_while_they_count),
-		TEST(what_cannot_be_read_keeps_its_page),
+		TEST(an_unreadable_record_keeps_its_page),
 		TEST(without_holes_the_sweep_ends_for_all),
-		TEST(the_cursor_comes_back_from_behind_a_file_that_was_cut),
-		TEST(the_hint_and_what_others_wrote_stay),
+		TEST(the_cursor_comes_back_from_past_a_file_that_was_cut),
+		TEST(the_hint_and_other_fields_of_the_header_stay),
 		TEST(a_waiter_sweeps_a_backlog_to_its_end),
 		TEST(a_start_that_finds_a_backlog_rings_the_first_waiter),
 		TEST(two_sweepers_take_different_groups),

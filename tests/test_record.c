@@ -55,7 +55,7 @@ static void every_kind_is_written_as_documented(void **state)
 		"text=a%20b%3Dc%25%09 later=1 other=%20 rest=python%20\xc3\xa4");
 }
 
-static void nothing_is_written_of_what_is_zero(void **state)
+static void fields_that_are_zero_are_not_written(void **state)
 {
 	(void)state;
 	assert_body(&(struct sample){ 0 }, "sample/1");
@@ -86,7 +86,7 @@ static void every_kind_is_read_back(void **state)
 	assert_string_equal(back.rest, sample.rest);
 }
 
-static void decoding_clears_what_is_not_written(void **state)
+static void decoding_clears_the_missing_fields(void **state)
 {
 	struct sample sample;
 
@@ -101,7 +101,7 @@ static void decoding_clears_what_is_not_written(void **state)
 	assert_string_equal(sample.rest, "");
 }
 
-static void the_state_of_a_record_is_told(void **state)
+static void a_record_is_good_void_or_broken(void **state)
 {
 	char raw[RECORD_SIZE];
 
@@ -156,7 +156,7 @@ static const struct {
 	{ "sample/1 text=a\x7f", -EINVAL },
 };
 
-static void what_no_field_can_hold_is_refused(void **state)
+static void values_that_no_field_can_hold_are_refused(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
@@ -193,7 +193,7 @@ static void a_broken_record_is_not_decoded(void **state)
 	assert_int_equal(sample.small, 3);
 }
 
-static void unknown_fields_are_kept_as_they_stand(void **state)
+static void unknown_fields_are_kept_unchanged(void **state)
 {
 	struct sample sample;
 
@@ -240,7 +240,7 @@ static void a_text_too_long_for_its_array_is_cut(void **state)
 	assert_string_equal(sample.text, "01234567890123456789012");
 }
 
-static void a_text_is_cut_where_its_escaped_form_is_too_long(void **state)
+static void a_text_is_cut_if_its_escaped_form_is_too_long(void **state)
 {
 	struct sample sample = { .text = "        \xc3\xa4" }; /* 8 spaces are 24 bytes */
 
@@ -250,7 +250,7 @@ static void a_text_is_cut_where_its_escaped_form_is_too_long(void **state)
 	assert_body(&sample, "sample/1 text=%20%20%20%20%20%20%20a");
 }
 
-static void the_rest_is_cut_to_what_is_left_and_marked(void **state)
+static void the_rest_is_cut_to_the_room_left_and_marked(void **state)
 {
 	struct sample sample = { .rest = "" }, back;
 	char raw[RECORD_SIZE];
@@ -311,20 +311,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_is_written_as_documented),
-		cmocka_unit_test(nothing_is_written_of_what_is_zero),
+		cmocka_unit_test(fields_that_are_zero_are_not_written),
 		cmocka_unit_test(every_kind_is_read_back),
-		cmocka_unit_test(decoding_clears_what_is_not_written),
-		cmocka_unit_test(the_state_of_a_record_is_told),
+		cmocka_unit_test(decoding_clears_the_missing_fields),
+		cmocka_unit_test(a_record_is_good_void_or_broken),
 		cmocka_unit_test(a_type_is_compared_whole),
-		cmocka_unit_test(what_no_field_can_hold_is_refused),
+		cmocka_unit_test(values_that_no_field_can_hold_are_refused),
 		cmocka_unit_test(a_nul_in_a_key_or_value_is_refused),
 		cmocka_unit_test(a_broken_record_is_not_decoded),
-		cmocka_unit_test(unknown_fields_are_kept_as_they_stand),
+		cmocka_unit_test(unknown_fields_are_kept_unchanged),
 		cmocka_unit_test(unknown_fields_that_do_not_fit_are_left_out_whole),
 		cmocka_unit_test(fields_may_come_in_any_order_and_the_last_wins),
 		cmocka_unit_test(a_text_too_long_for_its_array_is_cut),
-		cmocka_unit_test(a_text_is_cut_where_its_escaped_form_is_too_long),
-		cmocka_unit_test(the_rest_is_cut_to_what_is_left_and_marked),
+		cmocka_unit_test(a_text_is_cut_if_its_escaped_form_is_too_long),
+		cmocka_unit_test(the_rest_is_cut_to_the_room_left_and_marked),
 		cmocka_unit_test(fields_that_do_not_fit_are_an_error),
 	};
 

@@ -7,14 +7,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../gpulease/render_json.h"
-#include "../gpulease/render_table.h"
+#include "render_json.h"
+#include "render_table.h"
 #include "json_valid.h"
 #include "page.h"
 
 /* --- JSON -------------------------------------------------------------------------- */
 
-static void a_whole_document(void **state)
+static void a_document_is_indented(void **state)
 {
 	struct page page;
 	struct json json;
@@ -108,7 +108,7 @@ static const char *const good_json[] = { "0", " -1.5e+3 ", "[]", "{ }", "[1, 2]"
 	"{\"a\":{\"b\":[null,true,false]}}", "\"\\u00e4\\ud83d\\ude00\\n\"",
 	"\"\xc3\xa4\"" };
 
-static void the_judge_of_json_can_judge(void **state)
+static void the_json_checker_tells_good_from_bad(void **state)
 {
 	size_t at;
 
@@ -220,7 +220,7 @@ static void no_line_is_wider_than_the_terminal(void **state)
 	}
 }
 
-static void colours_only_where_they_are_wanted(void **state)
+static void colours_are_used_only_if_the_style_has_them(void **state)
 {
 	struct page page;
 
@@ -267,13 +267,13 @@ static void lines_are_wrapped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_whole_document),
+		cmocka_unit_test(a_document_is_indented),
 		cmocka_unit_test(strings_are_escaped),
 		cmocka_unit_test(every_two_bytes_make_a_valid_string),
-		cmocka_unit_test(the_judge_of_json_can_judge),
+		cmocka_unit_test(the_json_checker_tells_good_from_bad),
 		cmocka_unit_test(tables_fit_the_width),
 		cmocka_unit_test(no_line_is_wider_than_the_terminal),
-		cmocka_unit_test(colours_only_where_they_are_wanted),
+		cmocka_unit_test(colours_are_used_only_if_the_style_has_them),
 		cmocka_unit_test(cells_hold_no_control_characters),
 		cmocka_unit_test(lines_are_wrapped),
 	};

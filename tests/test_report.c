@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../gpulease/report.h"
-#include "../gpulease/show_parts.h"
+#include "report.h"
+#include "show_queue.h"
 #include "page.h"
 
 #define EXITED(status) ((status) << 8)
@@ -207,7 +207,7 @@ static void the_time_on_gpus_counts_shares_as_their_part(void **state)
 	}
 }
 
-static void who_was_not_sampled_is_said(void **state)
+static void a_job_that_was_not_sampled_says_so(void **state)
 {
 	struct report report = report_of((struct attempt_end){ .ran_ms = 4999 });
 
@@ -227,24 +227,25 @@ static void who_was_not_sampled_is_said(void **state)
 	sampler.gpus[0].count = sampler.gpus[0].busy_count = 0;
 	writes(&report, "job 12 ended: exit status 0, after 5s, waited 3m00s, 1 GPU, "
 			"5.0 GPU-seconds\n"
-			"job 12, GPU 0: nvidia-smi said nothing of it\n");
+			"job 12, GPU 0: nvidia-smi gave no data about it\n");
 }
 
-static void what_comes_next_is_said(void **state)
+static void it_says_what_comes_next(void **state)
 {
 	static const struct {
 		uint32_t attempt;
-		enum care_next next;
+		enum retry_next next;
 		int64_t delay_ms;
 		uint64_t vram_mib;
 		const char *words;
 	} cases[] = {
-		{ 0, CARE_RETRY, 20000, 2000, "is tried again in 20s (attempt 2)" },
-		{ 2, CARE_RETRY, 300000, 0, "is tried again in 5m00s (attempt 3)" },
-		{ 1, CARE_RETRY_OOM, 0, 2500,
+		{ 0, RETRY_NEXT_RETRY, 20000, 2000, "is tried again in 20s (attempt 2)" },
+		{ 2, RETRY_NEXT_RETRY, 300000, 0, "is tried again in 5m00s (attempt 3)" },
+		{ 1, RETRY_NEXT_OOM, 0, 2500,
 			"is tried again (attempt 2) and declares 2.4G" },
-		{ 1, CARE_RETRY_OOM, 0, 0, "is tried again (attempt 2)" },
-		{ 5, CARE_REQUEUE, 0, 2500, "goes back into the queue (attempt 6)" },
+		{ 1, RETRY_NEXT_OOM, 0, 0, "is tried again (attempt 2)" },
+		{ 5, RETRY_NEXT_REQUEUE, 0, 2500,
+			"goes back into the queue (attempt 6)" },
 	};
 
 	(void)state;
@@ -263,7 +264,7 @@ static void what_comes_next_is_said(void **state)
 				cases[i].attempt);
 		(void)snprintf(wanted, sizeof(wanted),
 			"job 12%s ended: exit status 0, after <1s, waited 3m00s\n"
-			"job 12: some of its output was lost, for want of room\n"
+			"job 12: some of its output was lost, because there was no space\n"
 			"job 12 %s\n",
 			number, cases[i].words);
 		writes(&report, wanted);
@@ -305,7 +306,7 @@ static struct view_gpu gpus[] = {
 	{ .index = 3, .instance = 2, .holders = &holders[0], .holder_count = 1 },
 };
 
-static void who_uses_too_much_is_named_once(void **state)
+static void a_job_that_uses_too_much_is_named_once(void **state)
 {
 	const struct table_style style = { .width = 0 };
 	struct view view = {
@@ -339,10 +340,10 @@ int main(void)
 		cmocka_unit_test_setup(it_says_why_it_ended, setup),
 		cmocka_unit_test_setup(
 			the_time_on_gpus_counts_shares_as_their_part, setup),
-		cmocka_unit_test_setup(who_was_not_sampled_is_said, setup),
-		cmocka_unit_test_setup(what_comes_next_is_said, setup),
+		cmocka_unit_test_setup(a_job_that_was_not_sampled_says_so, setup),
+		cmocka_unit_test_setup(it_says_what_comes_next, setup),
 		cmocka_unit_test_setup(a_warning_names_the_gpu_that_is_used_most, setup),
-		cmocka_unit_test(who_uses_too_much_is_named_once),
+		cmocka_unit_test(a_job_that_uses_too_much_is_named_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

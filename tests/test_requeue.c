@@ -1,6 +1,6 @@
 /*
- * A job's way from one attempt to the next, and what others see of it: the lease that its owner,
- * who lives on, gives back; and what is left where that was cut short.  Two simulated GPUs.
+ * A job's way from one attempt to the next on two simulated GPUs, and what other processes see of
+ * it: how its owner, which lives on, gives the lease back, and what a crash in between leaves.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -11,20 +11,21 @@
 #include "clock.h"
 #include "commit.h"
 #include "fixture_broker.h"
-#include "kin.h"
+#include "process_lease.h"
 
 enum { GPUS = 2 };
 
 static const struct prober_config config = SIMULATED(GPUS);
 
 static struct statedir dir;
-static struct broker broker; /* of the job that is tried again */
+static struct broker broker; /* of the job that gets another attempt */
 static struct broker waiter;
 static struct lease_file files[GPUS];
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
-	if (fixture_broker_setup(state, &config, &dir, &broker) < 0)
+	(void)here;
+	if (fixture_broker_open(&broker, &dir, &config) < 0)
 		return -1;
 	memset(&waiter, 0, sizeof(waiter));
 	if (broker_init(&waiter, &dir, &config) < 0)
@@ -32,39 +33,41 @@ static int setup(void **state)
 	return fixture_open_files(dir.fd, files, GPUS);
 }
 
-static int teardown(void **state)
+static void tear_down(void)
 {
 	fixture_release_files(files, GPUS);
 	broker_release(&waiter);
-	return fixture_broker_teardown(state, &dir, &broker);
+	broker_release(&broker);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static struct fixture fixture = { .dir = &dir, .set_up = set_up, .tear_down = tear_down };
 
-static void join(struct broker *who, uint32_t gpus, const char *slots)
+#define TEST(f) FIXTURE_TEST(f, fixture)
+
+static void join(struct broker *one, uint32_t gpus, const char *slots)
 {
 	struct request request = {
 		.gpus = gpus, .allow = fixture_set(slots), .is_supervised = 1
 	};
 
-	fixture_join(who, &request);
+	fixture_join(one, &request);
 }
 
-/* Takes turns, as long as there is something to wait for, until the ticket is granted. */
-static void come_through(struct broker *who)
+/* Takes turns and waits until the ticket is granted. */
+static void come_through(struct broker *one)
 {
 	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
 	struct why why = WHY_NONE;
 	int r;
 
-	while ((r = broker_turn(who, &why)) != BROKER_GRANTED) {
+	while ((r = broker_turn(one, &why)) != BROKER_GRANTED) {
 		if (r < 0 || clock_boot_ms() >= until_ms)
 			fail_msg("it is not granted: %d, %s", r, why.text);
-		assert_int_equal(broker_wait(who, until_ms), 0);
+		assert_int_equal(broker_wait(one, until_ms), 0);
 	}
 }
 
-/* Record 1 of the file of @slot; false where there is none. */
+/* Reads record 1 of the file of @slot; false: there is none. */
 static bool read_lease(unsigned slot, struct lease *ret)
 {
 	static char raw[LEASE_FILE_BYTES];
@@ -111,7 +114,7 @@ static void the_new_ticket_names_the_first_and_the_first_the_latest(void **state
 	assert_int_equal(ticket.attempt, 2);
 	assert_int_equal(ticket.state, TICKET_WAITING);
 	assert_int_equal(ticket.runs.pid, 0);
-	assert_true(fixture_exists(dir.fd, BEACON_BELL, ticket.owner.token));
+	assert_true(fixture_exists(dir.fd, FIFO_BELL, ticket.owner.token));
 	come_through(&broker);
 	requeue();
 	assert_int_equal(broker.ticket.attempt, 3);
@@ -147,10 +150,11 @@ static void a_requeue_that_fails_leaves_the_job_as_it_was(void **state)
 	assert_memory_equal(&before, &broker.ticket, sizeof(before));
 	assert_int_equal(broker.number, number);
 	assert_true(broker.live_fd >= 0);
-	assert_int_equal(broker_give_back(&broker), 0); /* there is nothing to */
+	assert_int_equal(
+		broker_give_back(&broker), 0); /* there is nothing to give back */
 	assert_true(read_lease(0, &lease));
 	assert_int_equal(lease.released_ms, 0);
-	assert_int_equal(beacon_look(&dir, before.owner.token, NULL), BEACON_HELD);
+	assert_int_equal(live_fifo_look(&dir, before.owner.token, NULL), LIVE_FIFO_HELD);
 }
 
 static void a_new_ticket_file_between_attempts_is_joined(void **state)
@@ -160,7 +164,7 @@ static void a_new_ticket_file_between_attempts_is_joined(void **state)
 	(void)state;
 	join(&broker, 1, "0");
 	fixture_check_turn(&broker, BROKER_GRANTED);
-	join(&waiter, 1, "1"); /* so that the job's number is another one then */
+	join(&waiter, 1, "1"); /* so that the job gets another number then */
 	fixture_check_turn(&waiter, BROKER_GRANTED);
 	assert_int_equal(unlinkat(dir.fd, "tickets", 0), 0);
 	requeue();
@@ -174,7 +178,7 @@ static void a_new_ticket_file_between_attempts_is_joined(void **state)
 
 /* --- giving back -------------------------------------------------------------------- */
 
-static void until_it_is_given_back_nobody_gets_it(void **state)
+static void no_other_job_gets_the_gpus_before_they_are_given_back(void **state)
 {
 	(void)state;
 	join(&broker, 2, "01");
@@ -183,16 +187,16 @@ static void until_it_is_given_back_nobody_gets_it(void **state)
 	fixture_check_turn(&waiter, BROKER_WAITING);
 	requeue();
 	fixture_check_turn(&waiter, BROKER_WAITING);
-	assert_int_equal(waiter.verdict.kind, VERDICT_LEASED);
+	assert_int_equal(waiter.result.verdict.kind, VERDICT_LEASED);
 	assert_int_equal(broker_give_back(&broker), 0);
 	assert_int_equal(broker_survey(&waiter), 0);
-	/* not before a probe has shown it idle that began when this one had seen it */
+	/* it has to wait for a probe that began after it had seen the lease released */
 	assert_true(waiter.view.gpus[1].has_dead);
-	assert_int_equal(waiter.view.gpus[1].released_ms, waiter.now_ms);
+	assert_int_equal(waiter.view.gpus[1].released_ms, waiter.state.now_ms);
 	come_through(&waiter);
 }
 
-static void all_records_say_so_and_the_fifo_is_gone(void **state)
+static void giving_back_changes_all_records_and_removes_the_fifo(void **state)
 {
 	struct lease lease;
 	char token[TOKEN_SIZE];
@@ -202,9 +206,9 @@ static void all_records_say_so_and_the_fifo_is_gone(void **state)
 	fixture_check_turn(&broker, BROKER_GRANTED);
 	text_copy(token, sizeof(token), broker.ticket.owner.token);
 	requeue();
-	assert_int_equal(beacon_look(&dir, token, NULL), BEACON_HELD);
+	assert_int_equal(live_fifo_look(&dir, token, NULL), LIVE_FIFO_HELD);
 	assert_int_equal(broker_give_back(&broker), 0);
-	assert_false(fixture_exists(dir.fd, BEACON_LIVE, token));
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, token));
 	for (unsigned slot = 0; slot < GPUS; slot++) {
 		assert_true(read_lease(slot, &lease));
 		assert_true(lease.released_ms > 0);
@@ -212,42 +216,22 @@ static void all_records_say_so_and_the_fifo_is_gone(void **state)
 		assert_int_equal(lease_lock(&files[slot], 0), 0); /* no lock is left */
 		lease_unlock(&files[slot]);
 	}
-	assert_int_equal(broker_give_back(&broker), 0); /* once */
-}
-
-/* Starts a process with @token in its environment and no tag; returns once it is executed. */
-static pid_t start_without_tag(const char *token)
-{
-	char entry[64], byte;
-	char *const argv[] = { (char[]){ "sleep" }, (char[]){ "1000" }, NULL };
-	char *const envp[] = { entry, NULL };
-	int ends[2];
-	pid_t pid;
-
-	(void)snprintf(entry, sizeof(entry), KIN_TOKEN_VARIABLE "=%s", token);
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	pid = fork();
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		(void)execve("/bin/sleep", argv, envp);
-		_exit(127);
-	}
-	(void)close(ends[1]);
-	assert_int_equal(read(ends[0], &byte, 1), 0);
-	(void)close(ends[0]);
-	return pid;
+	assert_int_equal(broker_give_back(&broker), 0); /* a second call does nothing */
 }
 
 static void a_process_that_teardown_could_not_end_keeps_the_lease(void **state)
 {
 	struct lease lease;
 	struct owner left;
+	char variable[64];
 	pid_t pid;
 
 	(void)state;
 	join(&broker, 1, "0");
 	fixture_check_turn(&broker, BROKER_GRANTED);
-	pid = start_without_tag(broker.ticket.owner.token);
+	(void)snprintf(variable, sizeof(variable), PROCESS_LEASE_TOKEN_VARIABLE "=%s",
+		broker.ticket.owner.token);
+	pid = fixture_start_sleep(variable, 0);
 	requeue();
 	assert_int_equal(broker_give_back(&broker), 0);
 	assert_true(read_lease(0, &lease));
@@ -257,18 +241,18 @@ static void a_process_that_teardown_could_not_end_keeps_the_lease(void **state)
 	fixture_kill(&pid);
 }
 
-/* Waits for an event; false where there was none but the look for damage. */
-static bool is_woken(struct broker *who)
+/* Waits for an event; false: there was none except the look for damage. */
+static bool is_woken(struct broker *one)
 {
 	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
 
-	assert_int_equal(broker_wait(who, until_ms), 0);
-	return clock_boot_ms() < until_ms && !who->is_damaged;
+	assert_int_equal(broker_wait(one, until_ms), 0);
+	return clock_boot_ms() < until_ms && !one->state.is_damaged;
 }
 
-static void the_bell_wakes_who_waits(void **state)
+static void the_bell_wakes_waiters(void **state)
 {
-	autofd int left = -1; /* behind, by the attempt that is over */
+	autofd int left = -1; /* a descriptor that the ended attempt left open */
 
 	(void)state;
 	join(&broker, 1, "0");
@@ -285,14 +269,14 @@ static void the_bell_wakes_who_waits(void **state)
 	fixture_check_turn(&waiter, BROKER_GRANTED);
 }
 
-static void who_has_no_bell_any_more_is_woken_by_the_fifo(void **state)
+static void a_waiter_without_a_bell_is_woken_by_the_fifo(void **state)
 {
 	(void)state;
 	join(&broker, 1, "0");
 	fixture_check_turn(&broker, BROKER_GRANTED);
 	join(&waiter, 1, "0");
 	fixture_check_turn(&waiter, BROKER_WAITING);
-	beacon_remove(&dir, BEACON_BELL, waiter.ticket.owner.token);
+	fifo_remove(&dir, FIFO_BELL, waiter.ticket.owner.token);
 	requeue();
 	fixture_check_turn(&waiter, BROKER_WAITING);
 	assert_int_equal(broker_give_back(&broker), 0);
@@ -300,7 +284,7 @@ static void who_has_no_bell_any_more_is_woken_by_the_fifo(void **state)
 	fixture_check_turn(&waiter, BROKER_GRANTED);
 }
 
-static void a_lock_that_is_not_to_be_had_is_waited_for(void **state)
+static void giving_back_waits_for_a_locked_file(void **state)
 {
 	struct lease lease;
 
@@ -309,18 +293,21 @@ static void a_lock_that_is_not_to_be_had_is_waited_for(void **state)
 	fixture_check_turn(&broker, BROKER_GRANTED);
 	join(&waiter, 1, "1");
 	requeue();
-	assert_int_equal(lease_lock(&files[0], 0), 0); /* and its holder is stopped */
-	assert_int_equal(broker_give_back(&broker), COMMIT_LOCKED);
+	assert_int_equal(lease_lock(&files[0], 0),
+		0); /* as if the holder of the lock were stopped */
+	assert_int_equal(broker_give_back(&broker), BROKER_LOCKED);
 	assert_true(read_lease(1, &lease));
 	assert_true(lease.released_ms > 0);
-	fixture_check_turn(&waiter, BROKER_WAITING); /* by the other file it is leased */
+	fixture_check_turn(
+		&waiter, BROKER_WAITING); /* the other file still has the lease */
 	fixture_check_turn(&broker, BROKER_WAITING);
-	assert_int_equal(broker.verdict.state, GPU_LOCKED);
-	assert_true(broker.wake_ms < INT64_MAX);
+	assert_int_equal(broker.result.verdict.state, GPU_LOCKED);
+	assert_true(broker.state.wake_ms < INT64_MAX);
 	assert_true(read_lease(0, &lease));
 	assert_int_equal(lease.released_ms, 0);
 	lease_unlock(&files[0]);
-	fixture_check_turn(&broker, BROKER_WAITING); /* behind the waiter now */
+	fixture_check_turn(
+		&broker, BROKER_WAITING); /* its ticket comes after the waiter's now */
 	assert_true(read_lease(0, &lease));
 	assert_true(lease.released_ms > 0);
 	come_through(&waiter);
@@ -336,10 +323,10 @@ static void a_file_that_was_made_again_is_given_back_too(void **state)
 	fixture_check_turn(&broker, BROKER_GRANTED);
 	(void)snprintf(path, sizeof(path), "gpu/%s.lease", files[0].gpu.uuid);
 	assert_int_equal(unlinkat(dir.fd, path, 0), 0);
-	assert_int_equal(broker_survey(&waiter), 0); /* makes it */
+	assert_int_equal(broker_survey(&waiter), 0); /* makes the file again */
 	lease_release(&files[0]);
 	assert_int_equal(lease_open_slot(&dir, 0, &files[0]), 0);
-	assert_true(read_lease(1, &lease)); /* and somebody puts it back there */
+	assert_true(read_lease(1, &lease)); /* and the mending writes the lease back */
 	assert_int_equal(lease_write(&files[0], 1, &lease), 0);
 	join(&waiter, 2, "01");
 	requeue();
@@ -349,7 +336,7 @@ static void a_file_that_was_made_again_is_given_back_too(void **state)
 	come_through(&waiter);
 }
 
-static void a_file_that_is_gone_keeps_nobody(void **state)
+static void a_missing_file_keeps_no_job_waiting(void **state)
 {
 	char path[UUID_SIZE + 16];
 
@@ -418,16 +405,17 @@ static void release_one_of_two(void)
 	struct gpuset one = fixture_set("1");
 
 	requeue_alone();
-	(void)!commit_release(&broker.view, broker.debt.token, &one, NULL);
+	(void)!commit_release(&broker.view, broker.state.debt.token, &one, NULL);
 }
 
 static void release_without_telling(void)
 {
 	requeue_alone();
-	(void)!commit_release(&broker.view, broker.debt.token, &broker.debt.gpus, NULL);
+	(void)!commit_release(
+		&broker.view, broker.state.debt.token, &broker.state.debt.gpus, NULL);
 }
 
-static void killed_in_between_it_keeps_nothing(void **state)
+static void a_death_while_giving_back_keeps_no_gpu(void **state)
 {
 	static void (*const acts[])(
 		void) = { requeue_alone, release_one_of_two, release_without_telling };
@@ -446,8 +434,8 @@ static void killed_in_between_it_keeps_nothing(void **state)
 	}
 }
 
-/* Of another pid namespace only the FIFO tells; and the release. */
-static void from_another_pid_namespace_it_is_over_when_it_says_so(void **state)
+/* An owner in another pid namespace can be judged only by its FIFO and by the release. */
+static void in_another_pid_namespace_a_release_still_counts(void **state)
 {
 	struct other far = other_start(dir.fd, OTHER_LIVE);
 	struct lease lease = {
@@ -466,7 +454,7 @@ static void from_another_pid_namespace_it_is_over_when_it_says_so(void **state)
 	other_end(&far);
 }
 
-static void the_ticket_that_was_left_is_no_lost_lease(void **state)
+static void the_left_ticket_is_not_taken_for_a_lost_lease(void **state)
 {
 	struct lease lease;
 
@@ -477,43 +465,43 @@ static void the_ticket_that_was_left_is_no_lost_lease(void **state)
 	fixture_check_turn(&waiter, BROKER_WAITING);
 	requeue();
 	assert_int_equal(broker_give_back(&broker), 0);
-	come_through(&waiter); /* over its record */
+	come_through(&waiter); /* it writes its lease over that record */
 	assert_true(read_lease(0, &lease));
 	assert_string_equal(lease.owner.token, waiter.ticket.owner.token);
 	/* a record on the other GPU that cannot be read */
 	assert_int_equal(pwrite(files[1].fd, "#", 1, RECORD_SIZE), 1);
 	assert_int_equal(broker_survey(&broker), 0);
 	assert_true(broker.view.gpus[1].is_doubtful);
-	assert_false(broker.view.is_account_open);
+	assert_false(broker.view.has_unknown_job);
 }
 
-static void a_life_that_was_ended_stays_so(void **state)
+static void a_liveness_that_was_ended_stays_ended(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
-	struct lives lives = LIVES_ON(&dir);
-	struct life *life;
+	struct liveness_set lives = LIVENESS_SET_ON(&dir);
+	struct liveness *life;
 
 	(void)state;
-	lives_begin(&lives);
-	life = lives_judge(&lives, &other.owner, true, 100);
-	assert_false(life_is_dead(life));
-	life_end(life, true, 200);
-	assert_true(life_is_over(life));
+	liveness_set_begin(&lives);
+	life = liveness_set_judge(&lives, &other.owner, true, 100);
+	assert_false(liveness_is_dead(life));
+	liveness_end(life, true, 200);
+	assert_true(liveness_is_over(life));
 	assert_int_equal(life->pidfd, -1);
 	assert_int_equal(life->fifo_fd, -1);
-	life = lives_judge(&lives, &other.owner, true, 300);
-	assert_true(life_is_over(life));
+	life = liveness_set_judge(&lives, &other.owner, true, 300);
+	assert_true(liveness_is_over(life));
 	assert_int_equal(life->dead_ms, 200);
 	assert_int_equal(life->over_ms, 200);
 	assert_int_equal(life->alive_ms, 100);
 	assert_int_equal(life->status, -1);
-	assert_false(life_is_unwatchable(life));
-	lives_end(&lives);
-	lives_release(&lives);
+	assert_false(liveness_is_unwatchable(life));
+	liveness_set_end(&lives);
+	liveness_set_release(&lives);
 	other_end(&other);
 }
 
-static void a_bell_that_was_kept_goes_with_the_lease(void **state)
+static void a_kept_bell_is_removed_with_the_lease(void **state)
 {
 	struct other killed = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
 	struct lease lease = {
@@ -524,10 +512,10 @@ static void a_bell_that_was_kept_goes_with_the_lease(void **state)
 	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
 	assert_int_equal(lease_write(&files[0], 1, &lease), 0);
 	other_end(&killed);
-	assert_true(fixture_exists(dir.fd, BEACON_BELL, killed.owner.token));
+	assert_true(fixture_exists(dir.fd, FIFO_BELL, killed.owner.token));
 	join(&waiter, 1, "0");
 	come_through(&waiter);
-	assert_false(fixture_exists(dir.fd, BEACON_BELL, killed.owner.token));
+	assert_false(fixture_exists(dir.fd, FIFO_BELL, killed.owner.token));
 }
 
 int main(void)
@@ -536,20 +524,20 @@ int main(void)
 		TEST(the_new_ticket_names_the_first_and_the_first_the_latest),
 		TEST(a_requeue_that_fails_leaves_the_job_as_it_was),
 		TEST(a_new_ticket_file_between_attempts_is_joined),
-		TEST(until_it_is_given_back_nobody_gets_it),
-		TEST(all_records_say_so_and_the_fifo_is_gone),
+		TEST(no_other_job_gets_the_gpus_before_they_are_given_back),
+		TEST(giving_back_changes_all_records_and_removes_the_fifo),
 		TEST(a_process_that_teardown_could_not_end_keeps_the_lease),
-		TEST(the_bell_wakes_who_waits),
-		TEST(who_has_no_bell_any_more_is_woken_by_the_fifo),
-		TEST(a_lock_that_is_not_to_be_had_is_waited_for),
+		TEST(the_bell_wakes_waiters),
+		TEST(a_waiter_without_a_bell_is_woken_by_the_fifo),
+		TEST(giving_back_waits_for_a_locked_file),
 		TEST(a_file_that_was_made_again_is_given_back_too),
-		TEST(a_file_that_is_gone_keeps_nobody),
+		TEST(a_missing_file_keeps_no_job_waiting),
 		TEST(its_own_old_lease_does_not_keep_the_job_waiting),
-		TEST(killed_in_between_it_keeps_nothing),
-		TEST(from_another_pid_namespace_it_is_over_when_it_says_so),
-		TEST(the_ticket_that_was_left_is_no_lost_lease),
-		TEST(a_life_that_was_ended_stays_so),
-		TEST(a_bell_that_was_kept_goes_with_the_lease),
+		TEST(a_death_while_giving_back_keeps_no_gpu),
+		TEST(in_another_pid_namespace_a_release_still_counts),
+		TEST(the_left_ticket_is_not_taken_for_a_lost_lease),
+		TEST(a_liveness_that_was_ended_stays_ended),
+		TEST(a_kept_bell_is_removed_with_the_lease),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

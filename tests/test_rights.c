@@ -9,7 +9,7 @@
 #include "rights.h"
 #include "userfile.h"
 
-enum { USER = 61184, LENT = 61185 }; /* nobody's on this machine */
+enum { USER = 61184, LENT = 61185 }; /* unused on this machine */
 
 static const struct scratch *here;
 
@@ -18,7 +18,7 @@ static int setup(void **state)
 	int r = scratch_setup(state);
 
 	here = *state;
-	/* whoever comes may look for names, but only the group may read the file */
+	/* every user may search the folder, but only the group may read the file */
 	if (r == 0 && (chmod(here->path, 0777) < 0 || chown(here->path, 0, 0) < 0))
 		r = geteuid() == 0 ? -1 : 0;
 	return r;
@@ -31,7 +31,7 @@ static bool can_read(void)
 	return fd >= 0;
 }
 
-/* Runs @part in a process of a user to which a group is lent; what it returns. */
+/* Runs @part in a process of a user with a lent group, and returns its result. */
 static int as_lent(int (*part)(void))
 {
 	int status = 0, fd = openat(here->dirfd, "secret", O_CREAT | O_RDWR, 0040);
@@ -53,12 +53,12 @@ static int as_lent(int (*part)(void))
 	return WEXITSTATUS(status);
 }
 
-static int what_is_lent_opens_files(void)
+static int a_lent_group_opens_files(void)
 {
 	return rights_are_lent() && can_read() ? 0 : 1;
 }
 
-static int as_the_user_it_does_not(void)
+static int with_the_users_rights_it_does_not(void)
 {
 	bool before = can_read(), meanwhile, after;
 
@@ -69,7 +69,7 @@ static int as_the_user_it_does_not(void)
 	return before && !meanwhile && after ? 0 : 1;
 }
 
-static int dropped_it_never_comes_back(void)
+static int a_dropped_group_never_comes_back(void)
 {
 	if (rights_drop() < 0 || rights_are_lent() || can_read())
 		return 1;
@@ -78,9 +78,9 @@ static int dropped_it_never_comes_back(void)
 	return prctl(PR_GET_DUMPABLE) == 0 ? 0 : 3;
 }
 
-/* --- what the user names ------------------------------------------------------------ */
+/* --- files that the user names ------------------------------------------------------ */
 
-/* Returns how many bytes the file of the state has: 3 unless it was written to. */
+/* Returns the size of the file of the state: 3, unless it was written to. */
 static off_t state_size(void)
 {
 	struct stat st;
@@ -131,7 +131,7 @@ static int try_all(const char *path, const char *folder)
 	return 0;
 }
 
-static int nothing_of_the_state_is_opened(void)
+static int no_file_of_the_state_is_opened(void)
 {
 	char file[64], folder[64];
 	int folder_fd, file_fd, r;
@@ -165,7 +165,7 @@ static bool writes(const char *path, int flags)
 	return read(again, text, sizeof(text)) == 1 && text[0] == 'x';
 }
 
-static int what_is_the_users_own_is_opened(void)
+static int the_users_own_files_are_opened(void)
 {
 	enum { FLAGS = O_WRONLY | O_CREAT | O_TRUNC };
 	struct stat st;
@@ -193,15 +193,15 @@ static int what_is_the_users_own_is_opened(void)
 	{                                           \
 		(void)state;                        \
 		if (geteuid() != 0)                 \
-			skip();                     \
+			skip_because("needs root"); \
 		assert_int_equal(as_lent(part), 0); \
 	}
 
-AS_LENT(what_is_lent_opens_files)
-AS_LENT(as_the_user_it_does_not)
-AS_LENT(dropped_it_never_comes_back)
-AS_LENT(nothing_of_the_state_is_opened)
-AS_LENT(what_is_the_users_own_is_opened)
+AS_LENT(a_lent_group_opens_files)
+AS_LENT(with_the_users_rights_it_does_not)
+AS_LENT(a_dropped_group_never_comes_back)
+AS_LENT(no_file_of_the_state_is_opened)
+AS_LENT(the_users_own_files_are_opened)
 
 static void without_a_lent_group_nothing_changes(void **state)
 {
@@ -222,11 +222,11 @@ static void without_a_lent_group_nothing_changes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_lent_opens_files_test),
-		TEST(as_the_user_it_does_not_test),
-		TEST(dropped_it_never_comes_back_test),
-		TEST(nothing_of_the_state_is_opened_test),
-		TEST(what_is_the_users_own_is_opened_test),
+		TEST(a_lent_group_opens_files_test),
+		TEST(with_the_users_rights_it_does_not_test),
+		TEST(a_dropped_group_never_comes_back_test),
+		TEST(no_file_of_the_state_is_opened_test),
+		TEST(the_users_own_files_are_opened_test),
 		TEST(without_a_lent_group_nothing_changes),
 	};
 

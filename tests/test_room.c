@@ -48,7 +48,7 @@ static void check_room(int64_t at_ms, unsigned percent, uint64_t mib, unsigned l
 
 /* --- room --------------------------------------------------------------------------- */
 
-static void a_need_is_what_was_declared_or_all(void **state)
+static void a_need_is_what_was_declared_or_a_whole_gpu(void **state)
 {
 	struct need all = need_declared(0, 0), half = need_declared(50, 0),
 		    memory = need_declared(0, 18432), both = need_declared(50, 18432);
@@ -98,7 +98,7 @@ static void shares_add_up_to_one(void **state)
 	add(50, 0, 0);
 	assert_true(fits(50, 0));
 	assert_false(fits(51, 0));
-	assert_false(fits(0, 0)); /* nobody is alone beside it */
+	assert_false(fits(0, 0)); /* no job can have the whole GPU beside it */
 	add(50, 0, 0);
 	assert_false(fits(1, 0));
 	assert_false(fits(0, 1)); /* they are counted with the memory, too */
@@ -149,7 +149,7 @@ static void a_card_of_unknown_size_has_shares_and_no_memory(void **state)
 
 /* --- states ------------------------------------------------------------------------- */
 
-static void the_state_decides_who_may_come_and_when(void **state)
+static void the_state_decides_which_jobs_may_start_and_when(void **state)
 {
 	static const struct {
 		enum gpu_state state;
@@ -194,7 +194,7 @@ static void beside_strangers_there_is_only_declared_memory(void **state)
 	assert_false(fits(0, 40000));
 }
 
-static void what_settles_is_in_the_way_until_all_leases_have_ended(void **state)
+static void settling_memory_takes_room_until_all_leases_have_ended(void **state)
 {
 	static const struct need share = { .percent = 10 }, memory = { .mib = 60000 };
 
@@ -286,7 +286,7 @@ static void limits_count_gpus_and_leases(void **state)
 	}
 }
 
-static void what_starts_counts_and_who_waits_holds_the_others(void **state)
+static void starts_count_and_a_waiting_ticket_holds_the_others(void **state)
 {
 	struct plan_limits limits = { .user_percent = 200, .all_leases = 9 };
 	struct need whole = NEED_WHOLE;
@@ -313,19 +313,19 @@ static void what_starts_counts_and_who_waits_holds_the_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_need_is_what_was_declared_or_all),
+		cmocka_unit_test(a_need_is_what_was_declared_or_a_whole_gpu),
 		cmocka_unit_test(leases_leave_the_rest_until_they_end),
 		cmocka_unit_test(a_whole_lease_leaves_nothing),
 		cmocka_unit_test(shares_add_up_to_one),
 		cmocka_unit_test(declared_memory_leaves_a_margin),
 		cmocka_unit_test(the_32nd_waits),
 		cmocka_unit_test(a_card_of_unknown_size_has_shares_and_no_memory),
-		cmocka_unit_test(the_state_decides_who_may_come_and_when),
+		cmocka_unit_test(the_state_decides_which_jobs_may_start_and_when),
 		cmocka_unit_test(beside_strangers_there_is_only_declared_memory),
-		cmocka_unit_test(what_settles_is_in_the_way_until_all_leases_have_ended),
+		cmocka_unit_test(settling_memory_takes_room_until_all_leases_have_ended),
 		cmocka_unit_test(one_process_at_a_time_is_one_lease),
 		cmocka_unit_test(limits_count_gpus_and_leases),
-		cmocka_unit_test(what_starts_counts_and_who_waits_holds_the_others),
+		cmocka_unit_test(starts_count_and_a_waiting_ticket_holds_the_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

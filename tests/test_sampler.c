@@ -1,4 +1,4 @@
-/* What a job is seen to use of its GPUs, at given moments, through a shared probe. */
+/* The samples of a job on its GPUs, at given times, through a shared probe. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <sys/file.h>
 
-#include "../gpulease/sampler.h"
+#include "sampler.h"
 #include "clock.h"
 #include "fixture.h"
 #include "sim_memory.h"
@@ -19,7 +19,7 @@ static struct sampler sampler;
 static struct probe probe;
 static struct prober_config config;
 
-/* --- a machine with two GPUs, both of which are ours -------------------------------- */
+/* --- a machine with two GPUs, both leased by the job --------------------------------- */
 
 static void add_gpu(const char *uuid, uint32_t index)
 {
@@ -39,7 +39,7 @@ static void write_lease(unsigned slot, const struct owner *owner, unsigned at)
 	fixture_write_lease(dir.fd, slot, at, &lease);
 }
 
-/* The peak in record @at in the file of @slot. */
+/* Returns the peak in record @at of the lease file of @slot. */
 static uint64_t noted(unsigned slot, unsigned at)
 {
 	static char raw[LEASE_FILE_BYTES];
@@ -54,13 +54,11 @@ static uint64_t noted(unsigned slot, unsigned at)
 	return lease.peak_mib;
 }
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
 	struct owner other = { .pid = 1 };
 
-	if (scratch_setup(state) < 0)
-		return -1;
-	dir = fixture_dir(*state);
+	(void)here;
 	add_gpu("GPU-a", 0);
 	add_gpu("GPU-b", 1);
 	memset(&broker, 0, sizeof(broker));
@@ -74,20 +72,20 @@ static int setup(void **state)
 		write_lease(slot, &other, 1);
 		write_lease(slot, &broker.ticket.owner, 2);
 	}
-	lives_begin(&broker.view.lives);
+	liveness_set_begin(&broker.view.lives);
 	assert_int_equal(snapshot_read(&broker.view, clock_boot_ms()), 0);
-	lives_end(&broker.view.lives);
+	liveness_set_end(&broker.view.lives);
 	return 0;
 }
 
-static int teardown(void **state)
+static void tear_down(void)
 {
 	broker_release(&broker);
-	statedir_release(&dir);
-	return scratch_teardown(state);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static struct fixture fixture = { .dir = &dir, .set_up = set_up, .tear_down = tear_down };
+
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 static void begin(uint64_t declared_mib)
 {
@@ -97,7 +95,7 @@ static void begin(uint64_t declared_mib)
 		&sampler, &broker, broker.ticket.owner.token, &both, declared_mib, 10);
 }
 
-/* --- what nvidia-smi says ----------------------------------------------------------- */
+/* --- results of nvidia-smi ---------------------------------------------------------- */
 
 static void saw_gpu(const char *uuid, uint64_t used_mib, int utilization)
 {
@@ -117,7 +115,7 @@ static void saw_process(uint32_t row, pid_t pid, uint64_t mib)
 		(struct probe_process){ .gpu = row, .pid = pid, .used_mib = mib };
 }
 
-/* A result that began at @started_ms is there for all. */
+/* Shares the result of a probe that began at @started_ms. */
 static void share(int64_t started_ms)
 {
 	probe.started_ms = started_ms;
@@ -133,9 +131,9 @@ static void saw(int64_t started_ms, uint64_t a_mib, uint64_t b_mib)
 	share(started_ms);
 }
 
-/* --- when --------------------------------------------------------------------------- */
+/* --- when to sample ----------------------------------------------------------------- */
 
-static void all_look_at_the_same_moments(void **state)
+static void all_samplers_use_the_same_moments(void **state)
 {
 	struct pollfd fds[PROBE_POLL_FDS];
 	int64_t before_ms = clock_boot_ms(), due_ms;
@@ -147,7 +145,7 @@ static void all_look_at_the_same_moments(void **state)
 	assert_int_equal(due_ms % SAMPLE_MS, 0);
 	assert_in_range(due_ms, before_ms + 1, clock_boot_ms() + SAMPLE_MS);
 	assert_int_equal(sampler_poll_fds(&sampler, fds), 0);
-	/* nothing before */
+	/* nothing is due before */
 	saw(due_ms - 1000, 5000, 5000);
 	assert_false(sampler_step(&sampler, due_ms - 1));
 	assert_int_equal(sampler.count, 0);
@@ -155,13 +153,13 @@ static void all_look_at_the_same_moments(void **state)
 	assert_false(sampler_step(&sampler, due_ms + 7));
 	assert_int_equal(sampler.count, 1);
 	assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
-	/* whoever was stopped in between comes back to them */
+	/* a sampler that was stopped meanwhile uses them again */
 	assert_false(sampler_step(&sampler, due_ms + 3600 * 1000 + 2000));
 	assert_int_equal(sampler_wake_ms(&sampler), due_ms + 3600 * 1000 + SAMPLE_MS);
 	assert_false(prober_is_busy(&broker.prober));
 }
 
-static void a_result_from_shortly_before_serves_and_counts_once(void **state)
+static void a_recent_result_is_used_and_counts_once(void **state)
 {
 	static const struct {
 		int64_t before_ms;
@@ -179,14 +177,14 @@ static void a_result_from_shortly_before_serves_and_counts_once(void **state)
 		assert_false(prober_is_busy(&broker.prober));
 		assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
 	}
-	/* the same is no news, so another is asked for */
+	/* the same result does not count twice, so a new one is asked for */
 	due_ms = sampler.due_ms;
 	assert_false(sampler_step(&sampler, due_ms));
 	assert_int_equal(sampler.count, ARRAY_SIZE(cases));
 	assert_true(broker.prober.run.is_running);
 }
 
-static void an_older_one_counts_but_does_not_serve(void **state)
+static void an_older_result_counts_but_is_not_enough(void **state)
 {
 	(void)state;
 	begin(0);
@@ -197,19 +195,19 @@ static void an_older_one_counts_but_does_not_serve(void **state)
 	assert_true(broker.prober.run.is_running);
 }
 
-static void what_was_before_the_lease_says_nothing_of_it(void **state)
+static void results_older_than_the_lease_do_not_count(void **state)
 {
 	(void)state;
 	saw(clock_boot_ms() - 10, 5000, 5000);
 	begin(0);
-	sampler.begun_ms = sampler.due_ms - 1; /* as late as can be */
+	sampler.begun_ms = sampler.due_ms - 1; /* as late as possible */
 	assert_false(sampler_step(&sampler, sampler.due_ms));
 	assert_int_equal(sampler.count, 0);
 	assert_int_equal(sampler_peak_mib(&sampler), 0);
 	assert_true(broker.prober.run.is_running);
 }
 
-static void one_asks_and_the_others_take_over_what_he_gets(void **state)
+static void one_sampler_probes_and_the_others_use_its_result(void **state)
 {
 	autofd int other = -1;
 	int64_t due_ms;
@@ -233,7 +231,7 @@ static void one_asks_and_the_others_take_over_what_he_gets(void **state)
 	assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
 }
 
-static void one_who_is_slow_is_waited_for_but_not_one_who_is_stopped(void **state)
+static void a_slow_prober_is_awaited_but_not_a_stopped_one(void **state)
 {
 	autofd int other = -1;
 	int64_t due_ms;
@@ -256,12 +254,12 @@ static void one_who_is_slow_is_waited_for_but_not_one_who_is_stopped(void **stat
 		assert_false(sampler_step(&sampler, now_ms));
 	assert_int_equal(sampler.count, 4);
 	assert_false(broker.prober.run.is_running);
-	/* nothing has come since */
+	/* no result has come since */
 	assert_false(sampler_step(&sampler, sampler.due_ms));
 	assert_true(broker.prober.run.is_running);
 }
 
-static void a_driver_that_shows_nothing_is_asked_less_and_less(void **state)
+static void a_driver_that_shows_nothing_is_asked_ever_less_often(void **state)
 {
 	int64_t due_ms, gap_ms = 0;
 
@@ -288,7 +286,7 @@ static void a_driver_that_shows_nothing_is_asked_less_and_less(void **state)
 	assert_int_equal(sampler.due_ms - due_ms, SAMPLE_MS);
 }
 
-static void nobody_looks_where_there_is_nothing_to_see(void **state)
+static void without_gpus_nothing_is_sampled(void **state)
 {
 	struct gpuset none = GPUSET_NONE, both = fixture_set("01");
 	struct pollfd fds[PROBE_POLL_FDS];
@@ -305,10 +303,10 @@ static void nobody_looks_where_there_is_nothing_to_see(void **state)
 	}
 }
 
-static void simulated_gpus_are_looked_at_every_second(void **state)
+static void simulated_gpus_are_sampled_every_second(void **state)
 {
 	struct gpuset first =
-		fixture_set("2"); /* behind those with a uuid of their own */
+		fixture_set("2"); /* the slots after those of the GPUs with UUIDs */
 	struct sim_memory memory = SIM_MEMORY_INIT;
 	struct gpuset shown = fixture_set("0");
 	bool has_probe = false;
@@ -324,7 +322,7 @@ static void simulated_gpus_are_looked_at_every_second(void **state)
 		&sampler, &broker, broker.ticket.owner.token, &first, TOTAL_MIB, 10);
 	due_ms = sampler_wake_ms(&sampler);
 	assert_int_equal(due_ms % SAMPLE_SIMULATED_MS, 0);
-	/* what nobody shows is no sample, and the next moment is as near */
+	/* without a process that shows its use there is no sample; the next is due as soon */
 	for (unsigned i = 0; i < 3; i++, due_ms += SAMPLE_SIMULATED_MS) {
 		assert_int_equal(sampler_wake_ms(&sampler), due_ms);
 		assert_false(sampler_step(&sampler, due_ms));
@@ -338,13 +336,13 @@ static void simulated_gpus_are_looked_at_every_second(void **state)
 	assert_int_equal(sampler.count, 1);
 	assert_int_equal(sampler_peak_mib(&sampler), 3000);
 	assert_int_equal(sampler.gpus[0].busy_peak, 91);
-	/* where anybody ever has, it is one that nothing is used */
+	/* once a process has shown its use, no use counts as a sample */
 	assert_false(sampler_step(&sampler, due_ms + SAMPLE_SIMULATED_MS));
 	assert_int_equal(sampler.count, 2);
 	assert_int_equal(sampler.gpus[0].now_mib, 0);
 }
 
-static void what_was_begun_while_the_job_waited_is_ended(void **state)
+static void a_probe_that_began_while_the_job_waited_is_finished(void **state)
 {
 	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
 	struct gpuset none = GPUSET_NONE;
@@ -366,9 +364,9 @@ static void what_was_begun_while_the_job_waited_is_ended(void **state)
 	assert_true(sampler_wake_ms(&sampler) == INT64_MAX);
 }
 
-/* --- what --------------------------------------------------------------------------- */
+/* --- what counts --------------------------------------------------------------------- */
 
-static void only_its_own_processes_count(void **state)
+static void only_processes_of_the_job_count(void **state)
 {
 	struct other child = other_start(dir.fd, OTHER_ALONE);
 
@@ -388,12 +386,12 @@ static void only_its_own_processes_count(void **state)
 	assert_int_equal(sampler.gpus[0].now_mib, 1000);
 	assert_int_equal(sampler.gpus[1].now_mib, 3500);
 	assert_int_equal(sampler_peak_mib(&sampler), 3500);
-	/* who names them goes by the same result */
+	/* the names come from the same result */
 	assert_string_equal(snapshot_gpu_name(&broker.view, 0).text, "1");
 	other_end(&child);
 }
 
-static void alone_it_is_all_that_is_in_use_where_no_process_is_shown(void **state)
+static void alone_and_without_processes_all_memory_in_use_counts(void **state)
 {
 	static const struct {
 		unsigned share_percent;
@@ -402,7 +400,7 @@ static void alone_it_is_all_that_is_in_use_where_no_process_is_shown(void **stat
 		{ 0, 8000, 8000 },
 		{ 100, 8000, 8000 },
 		{ 0, 201, 201 },
-		{ 0, 200, 0 }, /* as much as an idle one has */
+		{ 0, 200, 0 }, /* as much as an idle GPU has */
 		{ 50, 8000, 0 },
 	};
 
@@ -429,14 +427,14 @@ static void alone_it_is_all_that_is_in_use_where_no_process_is_shown(void **stat
 	assert_int_equal(sampler_peak_mib(&sampler), 0);
 }
 
-static void the_most_and_the_mean_are_kept(void **state)
+static void peak_and_mean_are_kept(void **state)
 {
 	static const struct {
 		uint64_t a_mib, b_mib;
 		int a, b;
 	} samples[] = { { 1000, 500, 10, -1 }, { 3000, 400, 100, -1 },
 		{ 2000, 700, 41, -1 } };
-	struct ending_facts facts = { .status = 0 };
+	struct end_facts facts = { .status = 0 };
 	unsigned mean, peak;
 
 	(void)state;
@@ -459,9 +457,9 @@ static void the_most_and_the_mean_are_kept(void **state)
 	assert_string_equal(facts.utilization, "50/100");
 }
 
-static void what_does_not_fit_into_the_history_is_left_out_whole(void **state)
+static void a_number_that_does_not_fit_is_left_out_whole(void **state)
 {
-	struct ending_facts facts = { .status = 0 };
+	struct end_facts facts = { .status = 0 };
 
 	(void)state;
 	begin(0);
@@ -481,7 +479,7 @@ static void what_does_not_fit_into_the_history_is_left_out_whole(void **state)
 	assert_string_equal(facts.utilization, "100/100");
 }
 
-/* --- who is told --------------------------------------------------------------------- */
+/* --- the peak in the lease ----------------------------------------------------------- */
 
 static bool step_with(uint64_t mib)
 {
@@ -489,18 +487,18 @@ static bool step_with(uint64_t mib)
 	return sampler_step(&sampler, sampler.due_ms);
 }
 
-static void it_warns_once_and_says_so_in_the_lease(void **state)
+static void it_warns_once_and_notes_the_peak_in_the_lease(void **state)
 {
 	(void)state;
 	begin(10000);
 	assert_false(step_with(9000));
 	assert_int_equal(noted(0, 2), 9000);
-	assert_int_equal(noted(1, 2), 9000); /* each record shows all of it */
-	assert_int_equal(noted(0, 1), 0);    /* somebody else's */
+	assert_int_equal(noted(1, 2), 9000); /* each record has the peak over all GPUs */
+	assert_int_equal(noted(0, 1), 0);    /* another job's record */
 	assert_false(step_with(10990));
 	assert_int_equal(noted(0, 2), 10990);
 	assert_false(step_with(11000));
-	assert_int_equal(noted(0, 2), 10990); /* too little to be told */
+	assert_int_equal(noted(0, 2), 10990); /* grown too little to be written */
 	assert_true(step_with(11001));
 	assert_int_equal(noted(0, 2), 11001);
 	assert_int_equal(noted(1, 2), 11001);
@@ -510,12 +508,12 @@ static void it_warns_once_and_says_so_in_the_lease(void **state)
 	assert_int_equal(noted(0, 2), 13000);
 }
 
-static void small_growth_is_no_news(void **state)
+static void small_growth_is_not_written(void **state)
 {
 	(void)state;
 	begin(0);
 	assert_false(step_with(201));
-	assert_int_equal(noted(0, 2), 300); /* the other GPU's */
+	assert_int_equal(noted(0, 2), 300); /* the peak of the other GPU */
 	assert_false(step_with(314));
 	assert_int_equal(noted(0, 2), 300);
 	assert_false(step_with(315)); /* 5 % */
@@ -527,7 +525,7 @@ static void small_growth_is_no_news(void **state)
 	assert_int_equal(noted(0, 2), 10064);
 }
 
-static void who_holds_the_lock_is_not_waited_for(void **state)
+static void a_locked_lease_file_is_not_awaited(void **state)
 {
 	struct lease_file file;
 
@@ -541,7 +539,7 @@ static void who_holds_the_lock_is_not_waited_for(void **state)
 	lease_release(&file);
 	assert_false(step_with(12000));
 	assert_int_equal(noted(0, 2), 12000);
-	/* and the lock is given back */
+	/* and it releases the lock */
 	assert_int_equal(lease_open_slot(&dir, 0, &file), 0);
 	assert_int_equal(flock(file.fd, LOCK_EX | LOCK_NB), 0);
 	lease_release(&file);
@@ -550,23 +548,23 @@ static void who_holds_the_lock_is_not_waited_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(all_look_at_the_same_moments),
-		TEST(a_result_from_shortly_before_serves_and_counts_once),
-		TEST(an_older_one_counts_but_does_not_serve),
-		TEST(what_was_before_the_lease_says_nothing_of_it),
-		TEST(one_asks_and_the_others_take_over_what_he_gets),
-		TEST(one_who_is_slow_is_waited_for_but_not_one_who_is_stopped),
-		TEST(a_driver_that_shows_nothing_is_asked_less_and_less),
-		TEST(nobody_looks_where_there_is_nothing_to_see),
-		TEST(simulated_gpus_are_looked_at_every_second),
-		TEST(what_was_begun_while_the_job_waited_is_ended),
-		TEST(only_its_own_processes_count),
-		TEST(alone_it_is_all_that_is_in_use_where_no_process_is_shown),
-		TEST(the_most_and_the_mean_are_kept),
-		TEST(what_does_not_fit_into_the_history_is_left_out_whole),
-		TEST(it_warns_once_and_says_so_in_the_lease),
-		TEST(small_growth_is_no_news),
-		TEST(who_holds_the_lock_is_not_waited_for),
+		TEST(all_samplers_use_the_same_moments),
+		TEST(a_recent_result_is_used_and_counts_once),
+		TEST(an_older_result_counts_but_is_not_enough),
+		TEST(results_older_than_the_lease_do_not_count),
+		TEST(one_sampler_probes_and_the_others_use_its_result),
+		TEST(a_slow_prober_is_awaited_but_not_a_stopped_one),
+		TEST(a_driver_that_shows_nothing_is_asked_ever_less_often),
+		TEST(without_gpus_nothing_is_sampled),
+		TEST(simulated_gpus_are_sampled_every_second),
+		TEST(a_probe_that_began_while_the_job_waited_is_finished),
+		TEST(only_processes_of_the_job_count),
+		TEST(alone_and_without_processes_all_memory_in_use_counts),
+		TEST(peak_and_mean_are_kept),
+		TEST(a_number_that_does_not_fit_is_left_out_whole),
+		TEST(it_warns_once_and_notes_the_peak_in_the_lease),
+		TEST(small_growth_is_not_written),
+		TEST(a_locked_lease_file_is_not_awaited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
-/* What tmux and screen say of their sessions. */
+/* Parsing what tmux and screen print about their sessions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../gpulease/session_list.h"
+#include "session_list.h"
 
 static struct session all[SESSIONS_MAX];
 
@@ -17,7 +17,7 @@ static size_t parse(enum session_program program, const char *text)
 	return count;
 }
 
-static void tmux_lists_a_session_a_line(void **state)
+static void a_line_of_tmux_is_a_session(void **state)
 {
 	(void)state;
 	assert_int_equal(parse(SESSION_TMUX, "mine 1\n"
@@ -34,7 +34,7 @@ static void tmux_lists_a_session_a_line(void **state)
 	assert_int_equal(all[2].program, SESSION_TMUX);
 }
 
-static void screen_lists_them_behind_their_process(void **state)
+static void a_line_of_screen_has_the_pid_first(void **state)
 {
 	(void)state;
 	assert_int_equal(
@@ -53,7 +53,7 @@ static void screen_lists_them_behind_their_process(void **state)
 	assert_int_equal(all[1].program, SESSION_SCREEN);
 }
 
-static void the_queue_stands_behind_the_job(void **state)
+static void the_queue_follows_the_job(void **state)
 {
 	static const struct {
 		const char *text;
@@ -78,7 +78,7 @@ static void the_queue_stands_behind_the_job(void **state)
 	}
 }
 
-static void what_is_none_is_left_out(void **state)
+static void other_lines_are_left_out(void **state)
 {
 	static const char *const texts[] = { "", "\n\n", "gpulease", "no server running",
 		"\tx4711.gpulease-1-a\t(Detached)", "\t.gpulease-1-a\t(Detached)",
@@ -107,10 +107,10 @@ static void a_job_is_a_whole_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tmux_lists_a_session_a_line),
-		cmocka_unit_test(screen_lists_them_behind_their_process),
-		cmocka_unit_test(the_queue_stands_behind_the_job),
-		cmocka_unit_test(what_is_none_is_left_out),
+		cmocka_unit_test(a_line_of_tmux_is_a_session),
+		cmocka_unit_test(a_line_of_screen_has_the_pid_first),
+		cmocka_unit_test(the_queue_follows_the_job),
+		cmocka_unit_test(other_lines_are_left_out),
 		cmocka_unit_test(a_job_is_a_whole_number),
 	};
 

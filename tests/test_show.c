@@ -8,7 +8,9 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "../gpulease/show.h"
+#include "show_history.h"
+#include "show_queue.h"
+#include "show_status.h"
 #include "json_valid.h"
 #include "page.h"
 
@@ -79,7 +81,8 @@ static struct view_gpu sample_gpus[] = {
 		.free_percent = -1,
 		.free_mib = -1,
 		.state = GPU_UNKNOWN,
-		.why = "is in an unknown state: lost" },
+		.why = "is in an unknown state: lost",
+		.why_verb_size = 3 },
 	{ .index = 2,
 		.instance = -1,
 		.uuid = "GPU-c",
@@ -89,7 +92,8 @@ static struct view_gpu sample_gpus[] = {
 		.free_percent = -1,
 		.free_mib = -1,
 		.state = GPU_UNKNOWN,
-		.why = "is in an unknown state: lost" },
+		.why = "is in an unknown state: lost",
+		.why_verb_size = 3 },
 	{ .index = 3,
 		.instance = -1,
 		.uuid = "GPU-d",
@@ -111,7 +115,8 @@ static struct view_gpu sample_gpus[] = {
 		.state = GPU_EXTERNAL,
 		.holders = &sample_holders[1],
 		.holder_count = 1,
-		.why = "is used outside gpulease by pid 99 (bob, jupyter)" },
+		.why = "is used outside gpulease by pid 99 (bob, jupyter)",
+		.why_verb_size = 3 },
 	{ .index = 5,
 		.instance = -1,
 		.uuid = "GPU-f",
@@ -125,7 +130,8 @@ static struct view_gpu sample_gpus[] = {
 		.is_paused = true,
 		.paused_by = "root",
 		.reason = "fan",
-		.why = "is paused by root: fan" },
+		.why = "is paused by root: fan",
+		.why_verb_size = 3 },
 };
 
 static struct view_gpu shared_gpu = { .index = 6,
@@ -142,7 +148,8 @@ static struct view_gpu shared_gpu = { .index = 6,
 	.state = GPU_LEASED,
 	.holders = &sample_holders[3],
 	.holder_count = 3,
-	.why = "is leased to ticket 14 (dave) and 2 others, and is also used" };
+	.why = "is leased to ticket 14 (dave) and 2 others, and is also used",
+	.why_verb_size = 3 };
 
 static struct view_job sample_jobs[] = {
 	{ .ticket = 9,
@@ -224,8 +231,8 @@ static struct view sample(void)
 
 static const struct table_style plain = { .width = 0 };
 
-/* Lines are compared part by part: where the columns stand is the table's business. */
-static void the_status_says_all(void **state)
+/* Compares lines part by part: test_render.c checks the positions of columns. */
+static void the_status_has_a_row_for_each_gpu_and_notes_below(void **state)
 {
 	static const char *const parts[] = { "900/1000 MiB   99%  leased", "alice   41",
 		"run?1  python?train.py ?\n", "?/? MiB", "leased, paused",
@@ -248,7 +255,7 @@ static void the_status_says_all(void **state)
 }
 
 /* A row for each of its leases; what is the GPU's stands in the first alone. */
-static void a_shared_gpu(void **state)
+static void a_shared_gpu_has_a_row_for_each_lease(void **state)
 {
 	struct view view = { .real_ms = INT64_C(1700000000000),
 		.is_simulated = true,
@@ -269,10 +276,10 @@ static void a_shared_gpu(void **state)
 		"                                  leased     18000MiB      16  frank   63"
 		"   3s  z\n"
 		"GPU 6: leased to ticket 14 (dave) and 2 others, and is also used\n"
-		"\nnobody waits\n");
+		"\nno job waits\n");
 }
 
-static void no_share_no_column(void **state)
+static void a_column_without_values_is_left_out(void **state)
 {
 	struct view view = sample();
 	struct page page;
@@ -285,7 +292,7 @@ static void no_share_no_column(void **state)
 	page_end(&page);
 }
 
-static void a_queue_of_wishes(void **state)
+static void the_queue_shows_what_each_job_wants(void **state)
 {
 	struct view view = { .real_ms = INT64_C(1700000000000),
 		.jobs = sharing_jobs,
@@ -306,7 +313,7 @@ static void a_queue_of_wishes(void **state)
 		       "GPU 1 is paused\n");
 }
 
-static void who_runs_without_a_gpu_stands_below(void **state)
+static void jobs_without_a_gpu_have_a_table_of_their_own(void **state)
 {
 	static struct view_holder jobs[] = {
 		{ .ticket = 31,
@@ -327,7 +334,7 @@ static void who_runs_without_a_gpu_stands_below(void **state)
 	(void)state;
 	page_begin(&page);
 	assert_int_equal(show_queue(&view, &plain, page.out), 0);
-	page_is(&page, "nobody waits\n\nrunning without a GPU:\n"
+	page_is(&page, "no job waits\n\nrunning without a GPU:\n"
 		       "TICKET  TRY  USER  PID    AGE  NAME  COMMAND\n"
 		       "    31    -  dave   70  1m01s  prep  make data\n"
 		       "    32    2  erin    -     1s  -     -\n");
@@ -338,7 +345,7 @@ static void who_runs_without_a_gpu_stands_below(void **state)
 	page_end(&page);
 }
 
-static void what_the_states_rest_on(void **state)
+static void the_source_of_the_states_is_named(void **state)
 {
 	static const struct {
 		struct view view;
@@ -362,7 +369,7 @@ static void what_the_states_rest_on(void **state)
 		page_begin(&page);
 		assert_int_equal(show_status(&cases[i].view, &plain, page.out), 0);
 		page_has(&page, "no GPU is known\n");
-		page_has(&page, "\nnobody waits\n");
+		page_has(&page, "\nno job waits\n");
 		if (cases[i].said)
 			page_has(&page, cases[i].said);
 		else
@@ -371,7 +378,7 @@ static void what_the_states_rest_on(void **state)
 	}
 }
 
-static void a_status_for_programs(void **state)
+static void the_status_is_valid_json(void **state)
 {
 	static const char *const parts[] = { "\"format\": \"gpulease-status/1\"",
 		"\"name\": \"run\\u001b1\"",
@@ -413,7 +420,7 @@ static void squeeze(struct page *page)
 	*out = '\0';
 }
 
-static void sharing_for_programs(void **state)
+static void the_json_shows_shares(void **state)
 {
 	static const char *const parts[] = {
 		"\"ticket\":14,\"attempt\":1,\"name\":null,\"user\":\"dave\",\"pid\":61,"
@@ -461,8 +468,8 @@ static void sharing_for_programs(void **state)
 	page_end(&page);
 }
 
-/* What nobody has is null, whoever has the GPU; an idle one can be had whole. */
-static void whole_gpus_for_programs(void **state)
+/* Members that do not apply are null, for each kind of holder; an idle GPU is free as a whole. */
+static void the_json_shows_whole_gpus(void **state)
 {
 	static const char *const parts[] = {
 		"\"free_share\":0,\"free_mib\":0,\"foreign_mib\":null,\"leases\":[{"
@@ -531,7 +538,7 @@ static const struct history_end sample_ends[] = {
 	{ .ticket = 6, .user = "carol", .gpus = "0", .status = "0", .peaks = "1,,2,x" },
 };
 
-static void a_history_for_people(void **state)
+static void the_history_is_a_table(void **state)
 {
 	struct page page;
 
@@ -556,10 +563,10 @@ static void a_history_for_people(void **state)
 		"     3  alice  0,12  lost by reboot  -           <1s    -  a\n");
 	page_begin(&page);
 	assert_int_equal(show_history(NULL, 0, 1, &plain, page.out), 0);
-	page_is(&page, "nothing has ended yet\n");
+	page_is(&page, "no job has ended yet\n");
 }
 
-static void a_history_for_programs(void **state)
+static void the_history_is_valid_json(void **state)
 {
 	static const char *const parts[] = { "\"gpulease-history/1\"",
 		"\"gpus\": [\n        0,\n        12\n      ]", "\"gpus\": []",
@@ -593,17 +600,17 @@ static void a_history_for_programs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_status_says_all),
-		cmocka_unit_test(a_shared_gpu),
-		cmocka_unit_test(no_share_no_column),
-		cmocka_unit_test(a_queue_of_wishes),
-		cmocka_unit_test(who_runs_without_a_gpu_stands_below),
-		cmocka_unit_test(what_the_states_rest_on),
-		cmocka_unit_test(a_status_for_programs),
-		cmocka_unit_test(sharing_for_programs),
-		cmocka_unit_test(whole_gpus_for_programs),
-		cmocka_unit_test(a_history_for_people),
-		cmocka_unit_test(a_history_for_programs),
+		cmocka_unit_test(the_status_has_a_row_for_each_gpu_and_notes_below),
+		cmocka_unit_test(a_shared_gpu_has_a_row_for_each_lease),
+		cmocka_unit_test(a_column_without_values_is_left_out),
+		cmocka_unit_test(the_queue_shows_what_each_job_wants),
+		cmocka_unit_test(jobs_without_a_gpu_have_a_table_of_their_own),
+		cmocka_unit_test(the_source_of_the_states_is_named),
+		cmocka_unit_test(the_status_is_valid_json),
+		cmocka_unit_test(the_json_shows_shares),
+		cmocka_unit_test(the_json_shows_whole_gpus),
+		cmocka_unit_test(the_history_is_a_table),
+		cmocka_unit_test(the_history_is_valid_json),
 	};
 
 	/* times of day are local */

@@ -1,4 +1,4 @@
-/* What processes show of their use of simulated GPUs, and who believes it. */
+/* What processes show of their use of simulated GPUs, and which records count. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ enum { GPUS = 3, CARD_MIB = 24576 };
 
 static struct probe probe;
 
-/* What is seen now of GPUs that were idle. */
+/* Reads the use of GPUs that were idle. */
 static int look(const struct statedir *dir)
 {
 	probe_simulate(GPUS, CARD_MIB, 5000, &probe);
@@ -72,7 +72,7 @@ static pid_t showing_child(const struct statedir *dir, uint64_t mib)
 	return pid;
 }
 
-/* Makes the record in @name one with another @key, whose sum is right. */
+/* Changes @key of the record in @name, and corrects its checksum. */
 static void forge(const struct statedir *dir, const char *name, const char *key,
 	unsigned long long value)
 {
@@ -103,7 +103,7 @@ static void forge(const struct statedir *dir, const char *name, const char *key,
 
 /* --- showing ------------------------------------------------------------------------ */
 
-static void where_nobody_shows_anything_nothing_is_made(void **state)
+static void readers_do_not_create_the_folder(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 
@@ -113,7 +113,7 @@ static void where_nobody_shows_anything_nothing_is_made(void **state)
 	statedir_release(&dir);
 }
 
-static void what_is_shown_is_seen_until_it_ends(void **state)
+static void use_is_seen_until_it_ends(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 	struct sim_memory memory = showing(&dir, "02", 3000, 91);
@@ -146,7 +146,7 @@ static void what_is_shown_is_seen_until_it_ends(void **state)
 	statedir_release(&dir);
 }
 
-static void a_card_holds_no_more_than_it_has(void **state)
+static void use_of_a_gpu_is_at_most_its_memory(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 	struct sim_memory memory = showing(&dir, "012345", CARD_MIB - 1000, 200);
@@ -164,9 +164,9 @@ static void a_card_holds_no_more_than_it_has(void **state)
 	statedir_release(&dir);
 }
 
-/* --- who is believed ------------------------------------------------------------------ */
+/* --- which records count -------------------------------------------------------------- */
 
-static void who_was_killed_uses_nothing_and_his_file_is_removed(void **state)
+static void a_killed_process_uses_nothing_and_its_file_is_removed(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 	pid_t child = showing_child(&dir, 3000), pid = child;
@@ -185,7 +185,7 @@ static void who_was_killed_uses_nothing_and_his_file_is_removed(void **state)
 	statedir_release(&dir);
 }
 
-static void only_the_process_that_it_names_is_believed(void **state)
+static void a_record_counts_only_for_the_process_it_names(void **state)
 {
 	static const struct {
 		const char *key;
@@ -193,7 +193,7 @@ static void only_the_process_that_it_names_is_believed(void **state)
 	} cases[] = {
 		{ "start", true },  /* the number was used again */
 		{ "boot", true },   /* before the machine started */
-		{ "pidns", false }, /* in a container: nobody knows */
+		{ "pidns", false }, /* in a container: unknown */
 	};
 	struct statedir dir = fixture_dir(*state);
 	char name[32];
@@ -213,15 +213,15 @@ static void only_the_process_that_it_names_is_believed(void **state)
 	statedir_release(&dir);
 }
 
-static void what_is_no_record_says_nothing(void **state)
+static void a_file_without_a_record_is_ignored(void **state)
 {
 	static const struct {
 		const char *name, *text;
 		bool is_removed;
 	} cases[] = {
-		{ "sim/1", "", false },                  /* just made, by one who lives */
+		{ "sim/1", "", false }, /* just created, by a live process */
 		{ "sim/1", "sim/1 used=3000\n", false }, /* half-copied */
-		{ "sim/2147483647", "", true },          /* nobody has that number */
+		{ "sim/2147483647", "", true },          /* no process has that pid */
 		{ "sim/README", "sim/1 used=3000\n", false }, /* not ours */
 		{ "sim/99999999999", "", false },
 	};
@@ -240,7 +240,7 @@ static void what_is_no_record_says_nothing(void **state)
 	statedir_release(&dir);
 }
 
-static void a_file_that_has_ones_number_is_replaced(void **state)
+static void an_old_file_with_the_same_pid_is_replaced(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir dir = fixture_dir(s);
@@ -257,7 +257,7 @@ static void a_file_that_has_ones_number_is_replaced(void **state)
 	statedir_release(&dir);
 }
 
-static void a_folder_that_is_none_is_an_error(void **state)
+static void a_file_in_place_of_the_folder_is_an_error(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir dir = fixture_dir(s);
@@ -273,7 +273,7 @@ static void a_folder_that_is_none_is_an_error(void **state)
 
 /* --- the prober --------------------------------------------------------------------- */
 
-static void a_simulated_gpu_is_idle_since_it_is_not_used(void **state)
+static void a_simulated_gpu_is_idle_since_its_use_ended(void **state)
 {
 	struct prober_config config = {
 		.sim_gpus = GPUS, .sim_mib = CARD_MIB, .usage = USAGE_POLICY_DEFAULT
@@ -308,15 +308,15 @@ static void a_simulated_gpu_is_idle_since_it_is_not_used(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCRATCH_TEST(where_nobody_shows_anything_nothing_is_made),
-		SCRATCH_TEST(what_is_shown_is_seen_until_it_ends),
-		SCRATCH_TEST(a_card_holds_no_more_than_it_has),
-		SCRATCH_TEST(who_was_killed_uses_nothing_and_his_file_is_removed),
-		SCRATCH_TEST(only_the_process_that_it_names_is_believed),
-		SCRATCH_TEST(what_is_no_record_says_nothing),
-		SCRATCH_TEST(a_file_that_has_ones_number_is_replaced),
-		SCRATCH_TEST(a_folder_that_is_none_is_an_error),
-		SCRATCH_TEST(a_simulated_gpu_is_idle_since_it_is_not_used),
+		SCRATCH_TEST(readers_do_not_create_the_folder),
+		SCRATCH_TEST(use_is_seen_until_it_ends),
+		SCRATCH_TEST(use_of_a_gpu_is_at_most_its_memory),
+		SCRATCH_TEST(a_killed_process_uses_nothing_and_its_file_is_removed),
+		SCRATCH_TEST(a_record_counts_only_for_the_process_it_names),
+		SCRATCH_TEST(a_file_without_a_record_is_ignored),
+		SCRATCH_TEST(an_old_file_with_the_same_pid_is_replaced),
+		SCRATCH_TEST(a_file_in_place_of_the_folder_is_an_error),
+		SCRATCH_TEST(a_simulated_gpu_is_idle_since_its_use_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

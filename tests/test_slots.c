@@ -35,11 +35,12 @@ static void show_nothing(struct snapshot *to)
 	to->has_probe = true;
 }
 
-/* All 128 slots are taken by GPUs of this boot. */
-static int setup(void **state)
+/* Takes all 128 slots for GPUs of this boot. */
+static int set_up(struct scratch *here)
 {
-	int r = fixture_view_setup(state, &dir, &view);
+	int r = 0;
 
+	(void)here;
 	for (unsigned i = 0; i < GPUSET_MAX && r == 0; i++) {
 		struct gpu_record gpu = make_gpu(i);
 		uint32_t slot;
@@ -50,12 +51,9 @@ static int setup(void **state)
 	return r;
 }
 
-static int teardown(void **state)
-{
-	return fixture_view_teardown(state, &dir, &view);
-}
+static struct fixture fixture = { .dir = &dir, .view = &view, .set_up = set_up };
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 /* Makes the GPU of @slot one that was last seen in another boot. */
 static void set_gone(unsigned slot, bool is_paused)
@@ -113,10 +111,10 @@ static void slots_of_gpus_that_are_gone_are_reused(void **state)
 {
 	(void)state;
 	set_gone(5, false);
-	set_gone(6, true); /* paused: that is to be remembered */
+	set_gone(6, true); /* it is paused, and the pause has to be kept */
 	set_gone(7, false);
 	set_gone(8, false);
-	show(&view, "GPU-7", 0); /* it is there again */
+	show(&view, "GPU-7", 0); /* it is back */
 	assert_int_equal(adopt(), 1);
 	check_next(5);
 	check_link(5, "GPU-501.lease");
@@ -137,7 +135,7 @@ static void slots_that_lead_nowhere_are_reused(void **state)
 	check_next(3);
 	check_next(9);
 	check_next(-1);
-	check_link(11, "../../etc/passwd"); /* not ours to remove */
+	check_link(11, "../../etc/passwd"); /* gpulease does not remove such a link */
 }
 
 static void a_gpu_that_comes_back_gets_another_slot(void **state)
@@ -177,7 +175,7 @@ static void check_kept_by(struct other *other)
 	check_next(5);
 }
 
-static void none_is_reused_while_a_ticket_lives(void **state)
+static void no_slot_is_reused_while_a_ticket_lives(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_ALONE);
 
@@ -187,7 +185,7 @@ static void none_is_reused_while_a_ticket_lives(void **state)
 	check_kept_by(&other);
 }
 
-static void none_is_reused_while_what_a_ticket_has_left_lives(void **state)
+static void no_slot_is_reused_while_a_left_process_lives(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
 
@@ -198,7 +196,7 @@ static void none_is_reused_while_what_a_ticket_has_left_lives(void **state)
 	check_kept_by(&other);
 }
 
-static void none_is_reused_while_a_process_is_about_to_take_a_ticket(void **state)
+static void no_slot_is_reused_while_a_fifo_without_ticket_is_held(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 
@@ -207,7 +205,7 @@ static void none_is_reused_while_a_process_is_about_to_take_a_ticket(void **stat
 	check_kept_by(&other);
 }
 
-static void none_is_reused_while_a_lease_lives(void **state)
+static void no_slot_is_reused_while_a_lease_lives(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_ALONE);
 	struct lease lease = { .ticket = 7, .owner = other.owner };
@@ -220,7 +218,7 @@ static void none_is_reused_while_a_lease_lives(void **state)
 	check_kept_by(&other);
 }
 
-static void the_own_ticket_keeps_none(void **state)
+static void the_own_ticket_keeps_no_slot(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 
@@ -249,7 +247,7 @@ static void a_file_that_is_locked_keeps_its_slot(void **state)
 
 /* --- what names it ------------------------------------------------------------------ */
 
-static void a_lease_that_names_it_has_its_end_told_first(void **state)
+static void the_end_of_a_lease_on_the_slot_is_recorded_first(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_ALONE);
 	struct lease lease = { .ticket = 7, .owner = dead, .gpus = fixture_set("45") };
@@ -269,7 +267,7 @@ static void a_lease_that_names_it_has_its_end_told_first(void **state)
 	free(ends);
 }
 
-static void a_reader_notes_which_slots_have_become_others(void **state)
+static void a_reader_notes_which_slots_have_moved(void **state)
 {
 	struct snapshot other;
 	struct gpuset moved = fixture_set("5");
@@ -310,7 +308,7 @@ static int make_one(unsigned own)
 			r = inventory_adopt(&mine, "");
 		if (r < 0)
 			return 1;
-		(void)poll(NULL, 0, 1); /* the folder is not waited for */
+		(void)poll(NULL, 0, 1); /* slots_reuse() does not wait for the folder */
 	}
 	return 1;
 }
@@ -364,14 +362,14 @@ int main(void)
 		TEST(slots_of_gpus_that_are_gone_are_reused),
 		TEST(slots_that_lead_nowhere_are_reused),
 		TEST(a_gpu_that_comes_back_gets_another_slot),
-		TEST(none_is_reused_while_a_ticket_lives),
-		TEST(none_is_reused_while_what_a_ticket_has_left_lives),
-		TEST(none_is_reused_while_a_process_is_about_to_take_a_ticket),
-		TEST(none_is_reused_while_a_lease_lives),
-		TEST(the_own_ticket_keeps_none),
+		TEST(no_slot_is_reused_while_a_ticket_lives),
+		TEST(no_slot_is_reused_while_a_left_process_lives),
+		TEST(no_slot_is_reused_while_a_fifo_without_ticket_is_held),
+		TEST(no_slot_is_reused_while_a_lease_lives),
+		TEST(the_own_ticket_keeps_no_slot),
 		TEST(a_file_that_is_locked_keeps_its_slot),
-		TEST(a_lease_that_names_it_has_its_end_told_first),
-		TEST(a_reader_notes_which_slots_have_become_others),
+		TEST(the_end_of_a_lease_on_the_slot_is_recorded_first),
+		TEST(a_reader_notes_which_slots_have_moved),
 		TEST(two_processes_never_reuse_one_slot),
 	};
 

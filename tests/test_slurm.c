@@ -39,7 +39,7 @@ static void gpus_are_a_list_with_ranges(void **state)
 	}
 }
 
-static void as_many_gpus_as_there_may_be_fit(void **state)
+static void the_largest_number_of_gpus_fits(void **state)
 {
 	char out[SLURM_GPUS_SIZE];
 
@@ -77,7 +77,7 @@ static void a_node_is_in_the_list_or_not(void **state)
 		{ "r[1-2]n[01-16]", "r3n16", false },
 		{ "r[1-2]n[01-16]", "r2n17", false },
 		{ "n[0-999999]", "n123456", true },
-		/* what cannot be read refuses nothing */
+		/* a malformed list covers every host */
 		{ "n[1-3", "login", true },
 		{ "", "login", true },
 		{ "n1,,n2", "login", true },
@@ -102,7 +102,7 @@ static void a_job_id_is_a_number(void **state)
 			fail_msg("'%s'", wrong[i]);
 }
 
-static void the_name_of_a_directory_has_the_job_in_it(void **state)
+static void the_name_of_a_directory_contains_the_job(void **state)
 {
 	static const char *const wrong[] = { "slurm-", "slurm-7", "slurm-x-a@b",
 		"sim-4x1", "slurm-0-a@b", "slurm-7-a", "slurm-7a-b@c" };
@@ -126,10 +126,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gpus_are_a_list_with_ranges),
-		cmocka_unit_test(as_many_gpus_as_there_may_be_fit),
+		cmocka_unit_test(the_largest_number_of_gpus_fits),
 		cmocka_unit_test(a_node_is_in_the_list_or_not),
 		cmocka_unit_test(a_job_id_is_a_number),
-		cmocka_unit_test(the_name_of_a_directory_has_the_job_in_it),
+		cmocka_unit_test(the_name_of_a_directory_contains_the_job),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

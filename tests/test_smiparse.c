@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
+#include "scratch.h"
 #include "smilist.h"
 
 #define UUID0 "GPU-00000000-aaaa-0000-0000-000000000000"
@@ -122,14 +123,14 @@ static const struct row_case {
 	{ "0, GPU-A, 0000:04:00.0, 2004, 0, 0, [N/A], Default",
 		"its row ends before name", 2004, 0 },
 	{ "0, GPU-A", "its row ends before pci.bus_id", 0, 0 },
-	/* only one half of the memory is told */
+	/* only one of the two memory columns is known */
 	{ "0, GPU-A, 0000:04:00.0, [N/A], 5, 0, [N/A], Default, X",
-		"memory.total is not told", 0, 0 },
+		"memory.total is unknown", 0, 0 },
 	{ "0, GPU-A, 0000:04:00.0, 2004, [N/A], 0, [N/A], Default, X",
-		"memory.used is not told", 2004, 0 },
+		"memory.used is unknown", 2004, 0 },
 };
 
-static void every_form_of_a_row_is_known_or_says_why_not(void **state)
+static void every_form_of_a_row_is_known_or_has_a_reason(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(row_cases); i++) {
@@ -468,7 +469,7 @@ static void processes_belong_to_the_gpu_of_their_uuid(void **state)
 	assert_true(probe->gpus[0].is_known && probe->gpus[1].is_known);
 }
 
-static void a_crooked_process_row_makes_its_gpu_unknown(void **state)
+static void a_malformed_process_row_makes_its_gpu_unknown(void **state)
 {
 	static const char *const rows[] = { UUID0 ", 4711\n", UUID0 ", 4711, 12, 13\n" };
 
@@ -477,13 +478,13 @@ static void a_crooked_process_row_makes_its_gpu_unknown(void **state)
 		const struct probe *probe = parse(ROW0 ROW1, rows[i]);
 
 		assert_string_equal(
-			probe->gpus[0].trouble, "a process row has not 3 columns");
+			probe->gpus[0].trouble, "a process row does not have 3 columns");
 		assert_true(probe->gpus[1].is_known);
 		assert_int_equal(probe->process_count, 0);
 	}
 }
 
-static void processes_that_cannot_be_told_make_all_gpus_unknown(void **state)
+static void unreadable_processes_make_all_gpus_unknown(void **state)
 {
 	static const struct {
 		const char *out;
@@ -605,7 +606,7 @@ static const struct probe *parse_good_list(const char *text)
 	return parse_list(&output);
 }
 
-static void mig_is_asked_about_where_a_row_says_it_is_enabled(void **state)
+static void instances_are_listed_if_a_row_says_mig_is_enabled(void **state)
 {
 	static const struct {
 		const char *out;
@@ -697,7 +698,7 @@ static const char *const mig_garbage[] = {
 	" (UUID: MIG-a)",
 };
 
-/* Below a GPU whose name looks like the end of its line. */
+/* Parses @line below a GPU with a name that looks like the end of its line. */
 static const struct probe *parse_instance(const char *line)
 {
 	char text[400];
@@ -724,7 +725,7 @@ static void every_form_of_an_instance_is_read_or_left_out(void **state)
 		assert_int_equal(parse_instance(mig_garbage[i])->mig_count, 0);
 }
 
-static void a_list_that_failed_tells_nothing(void **state)
+static void a_list_that_failed_has_no_instances(void **state)
 {
 	static const struct {
 		int exit_code, signal;
@@ -778,7 +779,7 @@ static void error_samples_give_a_reason_and_no_known_gpu(void **state)
 
 	(void)state;
 	if (access(SAMPLES, R_OK) < 0)
-		skip();
+		skip_because("the samples of nvidia-smi are not there");
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		char path[128], text[1024];
 		autofd int fd = -1;
@@ -817,7 +818,7 @@ static void listed_samples_are_read_in_full(void **state)
 
 	(void)state;
 	if (access(SAMPLES, R_OK) < 0)
-		skip();
+		skip_because("the samples of nvidia-smi are not there");
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
 		static struct probe probe;
 		char path[128], text[2048];
@@ -847,7 +848,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(healthy_rows_are_read_in_full),
-		cmocka_unit_test(every_form_of_a_row_is_known_or_says_why_not),
+		cmocka_unit_test(every_form_of_a_row_is_known_or_has_a_reason),
 		cmocka_unit_test(commas_in_a_name_stay_in_the_name),
 		cmocka_unit_test(bus_ids_are_written_as_sysfs_does),
 		cmocka_unit_test(mig_and_closed_gpus_are_known_and_marked),
@@ -864,16 +865,16 @@ int main(void)
 		cmocka_unit_test(
 			a_query_without_optional_fields_is_read_by_its_own_columns),
 		cmocka_unit_test(processes_belong_to_the_gpu_of_their_uuid),
-		cmocka_unit_test(a_crooked_process_row_makes_its_gpu_unknown),
-		cmocka_unit_test(processes_that_cannot_be_told_make_all_gpus_unknown),
+		cmocka_unit_test(a_malformed_process_row_makes_its_gpu_unknown),
+		cmocka_unit_test(unreadable_processes_make_all_gpus_unknown),
 		cmocka_unit_test(a_failed_process_query_is_not_excused_by_a_sick_gpu),
 		cmocka_unit_test(more_processes_than_fit_make_their_gpu_unknown),
 		cmocka_unit_test(unified_memory_in_use_is_the_sum_over_the_processes),
 		cmocka_unit_test(error_samples_give_a_reason_and_no_known_gpu),
-		cmocka_unit_test(mig_is_asked_about_where_a_row_says_it_is_enabled),
+		cmocka_unit_test(instances_are_listed_if_a_row_says_mig_is_enabled),
 		cmocka_unit_test(instances_belong_to_the_gpu_above_them),
 		cmocka_unit_test(every_form_of_an_instance_is_read_or_left_out),
-		cmocka_unit_test(a_list_that_failed_tells_nothing),
+		cmocka_unit_test(a_list_that_failed_has_no_instances),
 		cmocka_unit_test(instances_beyond_the_table_are_left_out),
 		cmocka_unit_test(listed_samples_are_read_in_full),
 	};

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
+#include "scratch.h"
 #include "smitopo.h"
 
 #define SAMPLES "../shared/reference/nvidia-smi-samples/"
@@ -88,7 +89,7 @@ static const struct {
 		"0@- X" },
 	{ "N/A is no node", "\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t0-3\tN/A\n",
 		"0@- X" },
-	{ "a node that nobody has",
+	{ "a node that does not exist",
 		"\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t0-3\t70000\n", "0@- X" },
 	{ "between spaces",
 		"        GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity   GPU NUMA ID\n"
@@ -111,7 +112,7 @@ static const struct {
 		"0@- X NV2 | 1@- NV2 X" },
 	{ "the directions differ", "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tPHB\t X \n",
 		"0@- X PHB | 1@- PHB X" },
-	{ "words nobody knows",
+	{ "unknown words",
 		"\tGPU0\tGPU1\tGPU2\nGPU0\t X \tNV\tPIX\nGPU1\tNEAR\t X \tNV999\n"
 		"GPU2\tNV#\tNV0\t X \n",
 		"0@- X ? PIX | 1@- ? X ? | 2@- PIX ? X" },
@@ -133,11 +134,11 @@ static const struct {
 	{ "another question", "Invalid combination of input arguments.\n",
 		"nvidia-smi topo -m: no table of GPUs" },
 	{ "a row that breaks off", "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2",
-		"nvidia-smi topo -m: the row of GPU 1 is not whole" },
+		"nvidia-smi topo -m: the row of GPU 1 is incomplete" },
 	{ "columns that are shifted", "\tGPU0\tGPU1\nGPU0\tNV2\t X \nGPU1\t X \tNV2\n",
-		"nvidia-smi topo -m: the row of GPU 0 is not whole" },
+		"nvidia-smi topo -m: the row of GPU 0 is incomplete" },
 	{ "two of one", "\tGPU0\tGPU1\nGPU0\t X \t X \nGPU1\t X \t X \n",
-		"nvidia-smi topo -m: the row of GPU 0 is not whole" },
+		"nvidia-smi topo -m: the row of GPU 0 is incomplete" },
 };
 
 static void every_form_is_read_by_place_or_refused(void **state)
@@ -246,7 +247,7 @@ static void every_sample_is_read_in_full(void **state)
 {
 	(void)state;
 	if (access(SAMPLES, R_OK) < 0)
-		skip();
+		skip_because("the samples of nvidia-smi are not there");
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
 		char path[128], text[4096];
 		autofd int fd = -1;

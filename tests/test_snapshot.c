@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "kin.h"
+#include "process_lease.h"
 #include "snapshot.h"
 
 enum { NOW = 1000000, GPUS = 3, TOTAL = 24000 };
@@ -51,25 +51,25 @@ static void add_gpu(unsigned i, const char *boot)
 	assert_int_equal(slot, i);
 }
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
-	int r = fixture_view_setup(state, &dir, &view);
-
-	if (r < 0)
-		return r;
+	(void)here;
 	now_ms = NOW;
 	for (unsigned i = 0; i < GPUS; i++)
 		add_gpu(i, dir.boot);
 	return 0;
 }
 
-static int teardown(void **state)
+static void tear_down(void)
 {
-	snapshot_release(&view);
-	return fixture_view_teardown(state, &dir, &view);
+	snapshot_release(&view); /* may be called twice */
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static struct fixture fixture = {
+	.dir = &dir, .view = &view, .set_up = set_up, .tear_down = tear_down
+};
+
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 /* Looks at the state, with the probe as it is. */
 static void look(void)
@@ -77,7 +77,7 @@ static void look(void)
 	fixture_look(&view, now_ms);
 }
 
-/* When the one lease on the GPU ends at the latest; 0: there is none, or nobody knows. */
+/* Returns when the one lease on the GPU ends at the latest; 0: none, or unknown. */
 static int64_t end_ms(unsigned slot)
 {
 	assert_in_range(view.plan[slot].use_count, 0, 1);
@@ -188,7 +188,7 @@ static void one_visible_record_shows_the_whole_lease(void **state)
 	assert_false(view.gpus[0].has_dead);
 }
 
-static void a_lease_says_when_it_ends_at_the_latest(void **state)
+static void the_latest_end_of_a_lease_is_known(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct lease lease = lease_of(&other.owner, "0");
@@ -204,7 +204,7 @@ static void a_lease_says_when_it_ends_at_the_latest(void **state)
 	other_end(&other);
 }
 
-static void a_dead_owner_whose_heir_lives_lingers(void **state)
+static void a_dead_owner_with_a_live_child_lingers(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
 	struct lease lease = lease_of(&other.owner, "1");
@@ -274,11 +274,11 @@ static void without_a_probe_the_plan_takes_gpus_for_free_and_show_for_unknown(
 	CHECK_STATES(GPU_UNKNOWN, GPU_UNKNOWN, GPU_UNKNOWN);
 }
 
-static void memory_of_nobodys_makes_a_gpu_external(void **state)
+static void memory_of_no_lease_makes_a_gpu_external(void **state)
 {
 	(void)state;
 	probe_idle(NOW);
-	view.probe.gpus[0].used_mib = 200; /* nobody's use */
+	view.probe.gpus[0].used_mib = 200; /* at the idle threshold */
 	view.probe.gpus[1].used_mib = 201;
 	look();
 	CHECK_STATES(GPU_FREE, GPU_EXTERNAL, GPU_FREE);
@@ -328,7 +328,7 @@ static void a_busy_gpu_is_external_unless_leased(void **state)
 	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_SETTLING);
 }
 
-static void what_a_lease_leaves_settles_for_a_time_and_is_external_then(void **state)
+static void memory_a_lease_left_settles_and_is_external_later(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct lease lease = lease_of(&other.owner, "0");
@@ -407,7 +407,7 @@ static void a_gpu_that_lost_its_name_is_known_by_its_bus(void **state)
 	assert_int_equal(view.gpus[1].row, 1);
 }
 
-static void what_remains_of_a_lease_settles(void **state)
+static void memory_of_an_ended_lease_settles(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
 	struct lease lease = lease_of(&dead, "01");
@@ -432,7 +432,7 @@ static void what_remains_of_a_lease_settles(void **state)
 	probe_idle(NOW + 60);
 	look();
 	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
-	/* somebody else is seen with it: not of that lease */
+	/* another process is seen with it, which is not of that lease */
 	probe_idle(NOW + 70);
 	view.probe.gpus[0].used_mib = 9000;
 	add_process(0, getpid(), 9000);
@@ -442,7 +442,7 @@ static void what_remains_of_a_lease_settles(void **state)
 }
 
 /* A process with @token in the environment it was started with. */
-static pid_t start_kin(const char *token)
+static pid_t start_process_with(const char *token)
 {
 	char variable[64];
 	char *const argv[] = { (char *)"sleep", (char *)"60", NULL };
@@ -451,7 +451,8 @@ static pid_t start_kin(const char *token)
 	pid_t pid;
 	char byte;
 
-	(void)snprintf(variable, sizeof(variable), KIN_TOKEN_VARIABLE "=%s", token);
+	(void)snprintf(
+		variable, sizeof(variable), PROCESS_LEASE_TOKEN_VARIABLE "=%s", token);
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -464,25 +465,25 @@ static pid_t start_kin(const char *token)
 	return pid;
 }
 
-static void a_process_that_a_lease_left_behind_settles_too(void **state)
+static void memory_of_a_left_process_settles_too(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
 	struct lease lease = lease_of(&dead, "0");
-	pid_t kin = start_kin(dead.token);
+	pid_t child = start_process_with(dead.token);
 
 	(void)state;
 	write_everywhere(&lease);
 	probe_idle(NOW);
 	view.probe.gpus[0].used_mib = view.probe.gpus[1].used_mib = 9000;
-	add_process(0, kin, 9000);
-	add_process(1, kin, 9000);
+	add_process(0, child, 9000);
+	add_process(1, child, 9000);
 	look();
 	CHECK_STATES(GPU_SETTLING, GPU_EXTERNAL, GPU_FREE);
-	assert_int_equal(view.gpus[0].culprit, kin);
-	fixture_kill(&kin);
+	assert_int_equal(view.gpus[0].culprit, child);
+	fixture_kill(&child);
 }
 
-static void an_mps_server_holds_memory_for_others(void **state)
+static void an_mps_server_does_not_count(void **state)
 {
 	char old[16];
 
@@ -570,7 +571,7 @@ static void a_gpu_without_a_file_is_known_for_now(void **state)
 	assert_int_equal(snapshot_find_gpu(&view, "GPU-new"), -1);
 }
 
-static void the_index_is_the_probes_or_the_last_known(void **state)
+static void the_index_is_from_the_probe_or_the_last_known(void **state)
 {
 	(void)state;
 	look();
@@ -600,7 +601,7 @@ static void files_stay_open_and_a_replaced_one_is_opened_again(void **state)
 	look();
 	assert_int_equal(view.gpus[1].file.fd, -1);
 	assert_int_equal(
-		view.gpus[2].file.fd >= 0, true); /* those behind are still read */
+		view.gpus[2].file.fd >= 0, true); /* later files are still read */
 	add_gpu(1, dir.boot);
 	write_everywhere(&lease);
 	look();
@@ -617,7 +618,7 @@ static void break_record(unsigned slot, unsigned at)
 	lease_release(&file);
 }
 
-static void a_damaged_file_withholds_its_gpu_while_somebody_is_unknown(void **state)
+static void a_damaged_file_withholds_its_gpu_while_a_job_is_unknown(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct lease lease = lease_of(&other.owner, "1");
@@ -633,16 +634,16 @@ static void a_damaged_file_withholds_its_gpu_while_somebody_is_unknown(void **st
 	}
 	CHECK_STATES(GPU_FREE, GPU_UNKNOWN, GPU_FREE);
 	assert_string_equal(view.unknown.owner.token, other.owner.token);
-	assert_int_equal(view.account_open_ms, now_ms);
+	assert_int_equal(view.unknown_since_ms, now_ms);
 	assert_int_equal(view.lives.count, 1);
-	assert_true(view.lives.all[0].is_watched); /* its end is to wake us */
+	assert_true(view.lives.all[0].is_watched); /* its end wakes this process */
 	other_end(&other);
 	look();
 	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
-	assert_int_equal(view.account_open_ms, 0);
+	assert_int_equal(view.unknown_since_ms, 0);
 }
 
-static void a_lease_behind_a_broken_gpu_record_still_counts(void **state)
+static void a_lease_after_a_broken_gpu_record_still_counts(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct lease lease = lease_of(&other.owner, "1");
@@ -653,7 +654,7 @@ static void a_lease_behind_a_broken_gpu_record_still_counts(void **state)
 	probe_idle(NOW);
 	look();
 	CHECK_STATES(GPU_FREE, GPU_LEASED, GPU_FREE);
-	assert_false(view.is_account_open);
+	assert_false(view.has_unknown_job);
 	other_end(&other);
 }
 
@@ -674,7 +675,7 @@ static void a_half_seen_lease_with_a_strange_slot_is_unknown(void **state)
 	other_end(&other);
 }
 
-static void what_is_no_lease_file_stops_no_other(void **state)
+static void a_file_that_is_no_lease_file_stops_no_other(void **state)
 {
 	(void)state;
 	assert_int_equal(unlinkat(dir.fd, "gpu/GPU-1.lease", 0), 0);
@@ -683,10 +684,10 @@ static void what_is_no_lease_file_stops_no_other(void **state)
 	look();
 	CHECK_STATES(GPU_FREE, GPU_UNKNOWN, GPU_FREE);
 	assert_int_equal(view.slots, GPUS);
-	/* two slots with one file: the second is none */
+	/* two slots with one file: the second does not count */
 	assert_int_equal(unlinkat(dir.fd, "gpu/slot.2", 0), 0);
 	assert_int_equal(symlinkat("GPU-0.lease", dir.fd, "gpu/slot.2"), 0);
-	snapshot_release(&view); /* somebody else, who has no file open */
+	snapshot_release(&view); /* another process, which has no file open */
 	look();
 	assert_int_equal(view.plan[0].state, GPU_FREE);
 	assert_true(view.gpus[2].is_unusable);
@@ -694,7 +695,7 @@ static void what_is_no_lease_file_stops_no_other(void **state)
 	assert_int_equal(snapshot_find_gpu(&view, "GPU-2"), 3); /* without a slot */
 }
 
-static void a_slot_that_became_another_gpus_is_followed(void **state)
+static void a_slot_that_leads_to_another_gpu_is_followed(void **state)
 {
 	(void)state;
 	look();
@@ -716,31 +717,31 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_live_lease_takes_its_gpus),
 		TEST(one_visible_record_shows_the_whole_lease),
-		TEST(a_lease_says_when_it_ends_at_the_latest),
-		TEST(a_dead_owner_whose_heir_lives_lingers),
+		TEST(the_latest_end_of_a_lease_is_known),
+		TEST(a_dead_owner_with_a_live_child_lingers),
 		TEST(a_lease_of_another_boot_is_void),
 		TEST(a_broken_lease_is_skipped_and_counted),
 		TEST(without_a_probe_the_plan_takes_gpus_for_free_and_show_for_unknown),
-		TEST(memory_of_nobodys_makes_a_gpu_external),
+		TEST(memory_of_no_lease_makes_a_gpu_external),
 		TEST(a_busy_gpu_is_external_unless_leased),
-		TEST(what_a_lease_leaves_settles_for_a_time_and_is_external_then),
+		TEST(memory_a_lease_left_settles_and_is_external_later),
 		TEST(a_process_with_memory_makes_a_gpu_external_and_is_named),
 		TEST(unknown_is_never_free),
 		TEST(a_gpu_that_lost_its_name_is_known_by_its_bus),
-		TEST(what_remains_of_a_lease_settles),
-		TEST(a_process_that_a_lease_left_behind_settles_too),
-		TEST(an_mps_server_holds_memory_for_others),
+		TEST(memory_of_an_ended_lease_settles),
+		TEST(memory_of_a_left_process_settles_too),
+		TEST(an_mps_server_does_not_count),
 		TEST(a_paused_gpu_is_paused_leased_or_not),
 		TEST(a_gpu_that_could_not_be_locked_is_locked_for_a_while),
 		TEST(a_gpu_of_another_boot_exists_once_a_probe_has_shown_it),
 		TEST(a_gpu_without_a_file_is_known_for_now),
-		TEST(the_index_is_the_probes_or_the_last_known),
+		TEST(the_index_is_from_the_probe_or_the_last_known),
 		TEST(files_stay_open_and_a_replaced_one_is_opened_again),
-		TEST(a_damaged_file_withholds_its_gpu_while_somebody_is_unknown),
-		TEST(a_lease_behind_a_broken_gpu_record_still_counts),
+		TEST(a_damaged_file_withholds_its_gpu_while_a_job_is_unknown),
+		TEST(a_lease_after_a_broken_gpu_record_still_counts),
 		TEST(a_half_seen_lease_with_a_strange_slot_is_unknown),
-		TEST(what_is_no_lease_file_stops_no_other),
-		TEST(a_slot_that_became_another_gpus_is_followed),
+		TEST(a_file_that_is_no_lease_file_stops_no_other),
+		TEST(a_slot_that_leads_to_another_gpu_is_followed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

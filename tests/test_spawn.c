@@ -32,7 +32,7 @@ static void start_shell(const char *script, struct spawn *spawn)
 	assert_int_equal(try_shell(script, spawn), 0);
 }
 
-/* Steps until the child has ended; false where it takes too long. */
+/* Steps until the child has ended; false if that takes too long. */
 static bool finish(struct spawn *spawn)
 {
 	int64_t until = clock_boot_ms() + PATIENCE_MS;
@@ -89,11 +89,11 @@ static void both_outputs_and_the_exit_status_come_back(void **state)
 	spawn_release(&spawn);
 }
 
-static void without_a_pidfd_an_exit_is_seen_as_well(void **state)
+static void without_a_pidfd_the_exit_is_noticed(void **state)
 {
 	static const char *const scripts[] = { "echo a",
 		"exec >&- 2>&-; sleep 0.05; exit 0",
-		/* somebody keeps the pipe open */
+		/* another process keeps the pipe open */
 		"sleep 30 & echo a; exit 0" };
 
 	(void)state;
@@ -130,7 +130,7 @@ static void a_process_left_behind_with_the_pipe_is_not_waited_for(void **state)
 	(void)kill(-group, SIGKILL);
 }
 
-static void a_program_that_cannot_be_executed_says_why(void **state)
+static void the_error_of_a_failed_exec_is_reported(void **state)
 {
 	static const struct {
 		const char *path;
@@ -152,7 +152,7 @@ static void a_program_that_cannot_be_executed_says_why(void **state)
 	}
 }
 
-static void output_beyond_the_limit_is_drained_and_forgotten(void **state)
+static void output_beyond_the_limit_is_drained_and_discarded(void **state)
 {
 	struct spawn spawn = SPAWN_INIT;
 
@@ -167,7 +167,7 @@ static void output_beyond_the_limit_is_drained_and_forgotten(void **state)
 	spawn_release(&spawn);
 }
 
-static void output_of_just_the_limit_is_whole(void **state)
+static void output_of_exactly_the_limit_is_whole(void **state)
 {
 	struct spawn spawn = SPAWN_INIT;
 
@@ -179,7 +179,7 @@ static void output_of_just_the_limit_is_whole(void **state)
 	spawn_release(&spawn);
 }
 
-static void a_signal_that_kills_the_child_is_told(void **state)
+static void the_signal_that_kills_the_child_is_reported(void **state)
 {
 	struct spawn spawn = SPAWN_INIT;
 
@@ -209,7 +209,7 @@ static void an_ignored_sigchld_only_hides_the_status(void **state)
 	spawn_release(&spawn);
 }
 
-static void a_stop_is_told_while_it_lasts_and_afterwards(void **state)
+static void a_stop_is_reported_while_it_lasts_and_afterwards(void **state)
 {
 	(void)state;
 	for (int is_continued = 0; is_continued <= 1; is_continued++) {
@@ -219,7 +219,7 @@ static void a_stop_is_told_while_it_lasts_and_afterwards(void **state)
 		start_shell("sleep 0.2; exit 0", &spawn);
 		assert_int_equal(spawn_step(&spawn), SPAWN_RUNNING);
 		assert_false(spawn.was_stopped);
-		assert_true(spawn_timer_ms(&spawn) > 0); /* nothing else tells of it */
+		assert_true(spawn_timer_ms(&spawn) > 0); /* nothing else shows it */
 		assert_int_equal(kill(spawn.pid, SIGSTOP), 0);
 		assert_int_equal(
 			waitid(P_PID, (id_t)spawn.pid, &info, WSTOPPED | WNOWAIT), 0);
@@ -236,7 +236,7 @@ static void a_stop_is_told_while_it_lasts_and_afterwards(void **state)
 	}
 }
 
-static void a_continuation_without_a_stop_is_none(void **state)
+static void a_continuation_without_a_stop_is_not_a_stop(void **state)
 {
 	struct spawn spawn = SPAWN_INIT;
 
@@ -248,7 +248,7 @@ static void a_continuation_without_a_stop_is_none(void **state)
 	spawn_release(&spawn);
 }
 
-static void an_abandoned_child_is_killed_with_its_helpers(void **state)
+static void an_abandoned_child_is_killed_with_its_group(void **state)
 {
 	struct spawn spawn = SPAWN_INIT;
 	struct pollfd fds[SPAWN_POLL_FDS];
@@ -276,7 +276,7 @@ static void release_reaps_what_it_kills(void **state)
 	unsigned reaped = 0;
 
 	(void)state;
-	/* it only waits for 20 ms, which may once be too short on a busy machine */
+	/* it waits for 20 ms only, which can be too short on a busy machine */
 	for (int i = 0; i < 20 && !reaped; i++) {
 		struct spawn spawn = SPAWN_INIT;
 		pid_t pid;
@@ -294,7 +294,7 @@ static void the_child_has_no_descriptor_of_ours(void **state)
 {
 	struct scratch *s = *state;
 	struct spawn spawn = SPAWN_INIT;
-	/* as if we had been started with it: not close-on-exec */
+	/* as if inherited: not close-on-exec */
 	autofd int inherited = openat(s->dirfd, "inherited", O_CREAT | O_RDWR, 0600);
 
 	assert_true(inherited > 3);
@@ -332,7 +332,7 @@ static void the_child_has_default_signals_and_a_group_of_its_own(void **state)
 	spawn_release(&spawn);
 }
 
-static void low_limits_of_ours_are_not_the_child_s(void **state)
+static void low_limits_of_the_parent_do_not_bind_the_child(void **state)
 {
 	static const unsigned resources[] = { RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA,
 		RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_STACK };
@@ -404,7 +404,7 @@ static void started_without_standard_descriptors_it_works_the_same(void **state)
 	assert_int_equal(report, 'y');
 }
 
-static void nothing_is_left_open(void **state)
+static void no_descriptor_is_left_open(void **state)
 {
 	int first = open("/dev/null", O_RDONLY | O_CLOEXEC), second;
 	struct spawn spawn = SPAWN_INIT;
@@ -427,22 +427,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_outputs_and_the_exit_status_come_back),
-		cmocka_unit_test(without_a_pidfd_an_exit_is_seen_as_well),
+		cmocka_unit_test(without_a_pidfd_the_exit_is_noticed),
 		cmocka_unit_test(a_process_left_behind_with_the_pipe_is_not_waited_for),
-		cmocka_unit_test(a_program_that_cannot_be_executed_says_why),
-		cmocka_unit_test(output_beyond_the_limit_is_drained_and_forgotten),
-		cmocka_unit_test(output_of_just_the_limit_is_whole),
-		cmocka_unit_test(a_signal_that_kills_the_child_is_told),
+		cmocka_unit_test(the_error_of_a_failed_exec_is_reported),
+		cmocka_unit_test(output_beyond_the_limit_is_drained_and_discarded),
+		cmocka_unit_test(output_of_exactly_the_limit_is_whole),
+		cmocka_unit_test(the_signal_that_kills_the_child_is_reported),
 		cmocka_unit_test(an_ignored_sigchld_only_hides_the_status),
-		cmocka_unit_test(a_stop_is_told_while_it_lasts_and_afterwards),
-		cmocka_unit_test(a_continuation_without_a_stop_is_none),
-		cmocka_unit_test(an_abandoned_child_is_killed_with_its_helpers),
+		cmocka_unit_test(a_stop_is_reported_while_it_lasts_and_afterwards),
+		cmocka_unit_test(a_continuation_without_a_stop_is_not_a_stop),
+		cmocka_unit_test(an_abandoned_child_is_killed_with_its_group),
 		cmocka_unit_test(release_reaps_what_it_kills),
 		SCRATCH_TEST(the_child_has_no_descriptor_of_ours),
 		cmocka_unit_test(the_child_has_default_signals_and_a_group_of_its_own),
-		cmocka_unit_test(low_limits_of_ours_are_not_the_child_s),
+		cmocka_unit_test(low_limits_of_the_parent_do_not_bind_the_child),
 		cmocka_unit_test(started_without_standard_descriptors_it_works_the_same),
-		cmocka_unit_test(nothing_is_left_open),
+		cmocka_unit_test(no_descriptor_is_left_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ static mode_t mode_of(const char *name)
 
 static void the_named_directory_is_used_and_gets_its_folders(void **state)
 {
-	static const char *const folders[] = { "gpu", BEACON_LIVE, BEACON_BELL };
+	static const char *const folders[] = { "gpu", FIFO_LIVE, FIFO_BELL };
 	struct statedir dir;
 	struct why why;
 	struct stat st;
@@ -132,7 +132,7 @@ static void the_named_directory_is_used_and_gets_its_folders(void **state)
 	assert_int_equal(dir.fd, -1);
 }
 
-static void the_umask_decides_nothing(void **state)
+static void the_modes_do_not_depend_on_the_umask(void **state)
 {
 	mode_t old = umask(077);
 	struct statedir dir;
@@ -164,7 +164,7 @@ static void a_directory_of_ones_own_is_private(void **state)
 	statedir_release(&dir);
 }
 
-static void the_path_told_is_the_real_one(void **state)
+static void the_path_is_the_real_path(void **state)
 {
 	char link_path[128];
 	struct statedir dir;
@@ -197,14 +197,14 @@ static void another_users_own_directory_is_refused(void **state)
 {
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 	assert_int_equal(fchmod(here->dirfd, 0755), 0);
 	assert_int_equal(fchown(here->dirfd, SOMEBODY, SOMEBODY), 0);
-	check_refused(-EACCES, "another user's own");
+	check_refused(-EACCES, "it is private to another user");
 	check_refused(-EACCES, "owner 61184");
 }
 
-/* Opens the scratch directory as somebody else; the reason comes back in @why. */
+/* Opens the scratch directory as another user; the reason comes back in @why. */
 static int try_as_somebody(struct why *why)
 {
 	struct {
@@ -233,13 +233,13 @@ static int try_as_somebody(struct why *why)
 	return report.result;
 }
 
-static void who_may_not_write_is_told_so(void **state)
+static void a_directory_without_write_access_is_refused(void **state)
 {
 	struct why why;
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 	assert_int_equal(fchmod(here->dirfd, 02775), 0);
 	assert_int_equal(try_as_somebody(&why), -EACCES);
 	assert_non_null(strstr(why.text, "you may not write there"));
@@ -251,7 +251,7 @@ static void who_may_not_write_is_told_so(void **state)
 	assert_int_equal(try_as_somebody(&why), 0);
 }
 
-static void file_systems_that_share_nothing_are_refused(void **state)
+static void file_systems_that_do_not_share_locks_are_refused(void **state)
 {
 	static const struct {
 		uint32_t magic;
@@ -274,7 +274,7 @@ static void file_systems_that_share_nothing_are_refused(void **state)
 	statedir_release(&dir);
 }
 
-static void what_is_missing_or_no_directory_is_never_replaced_by_another(void **state)
+static void a_missing_or_bad_directory_is_never_replaced_by_another(void **state)
 {
 	struct statedir dir;
 	struct why why;
@@ -342,7 +342,7 @@ static void without_a_shared_one_a_private_one_is_made(void **state)
 	statedir_release(&dir);
 }
 
-static void a_private_one_of_somebody_elses_is_refused(void **state)
+static void a_private_directory_of_another_user_is_refused(void **state)
 {
 	struct statedir_choice choice = { .system_path = SYSTEM,
 		.state_home = here->path };
@@ -351,7 +351,7 @@ static void a_private_one_of_somebody_elses_is_refused(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 	assert_int_equal(mkdirat(here->dirfd, "gpulease", 0700), 0);
 	assert_int_equal(fchownat(here->dirfd, "gpulease", SOMEBODY, SOMEBODY, 0), 0);
 	assert_int_equal(statedir_open(&choice, &dir, &why), -EACCES);
@@ -377,7 +377,7 @@ static void every_simulation_has_a_directory_of_its_own(void **state)
 	statedir_release(&dir);
 }
 
-/* In a process of its own, as a user that nobody is: it leaves nothing of anybody's. */
+/* In a process of its own, with a uid that no user has: it leaves no file of a real user. */
 static void a_home_on_the_network_is_passed_by(void **state)
 {
 	char path[64];
@@ -387,7 +387,7 @@ static void a_home_on_the_network_is_passed_by(void **state)
 	(void)state;
 	(void)snprintf(path, sizeof(path), "/var/tmp/gpulease-%u", (unsigned)SOMEBODY);
 	if (geteuid() != 0 || access(path, F_OK) == 0)
-		skip();
+		skip_because("needs root, and a path in /var/tmp that is free");
 	assert_int_equal(fchmod(here->dirfd, 0777), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -403,8 +403,8 @@ static void a_home_on_the_network_is_passed_by(void **state)
 		good = statedir_open(&choice, &dir, NULL) == 0 && dir.is_private &&
 		       strcmp(dir.path, path) == 0;
 		(void)unlinkat(dir.fd, "gpu", AT_REMOVEDIR);
-		(void)unlinkat(dir.fd, BEACON_LIVE, AT_REMOVEDIR);
-		(void)unlinkat(dir.fd, BEACON_BELL, AT_REMOVEDIR);
+		(void)unlinkat(dir.fd, FIFO_LIVE, AT_REMOVEDIR);
+		(void)unlinkat(dir.fd, FIFO_BELL, AT_REMOVEDIR);
 		(void)rmdir(path);
 		_exit(good ? 0 : 2);
 	}
@@ -423,7 +423,7 @@ static void make_folder(void)
 }
 
 /* Also an empty one: the process that made it may have it open. */
-static void a_folder_that_others_have_made_meanwhile_stays(void **state)
+static void a_folder_that_another_process_has_made_meanwhile_stays(void **state)
 {
 	struct statedir dir;
 	struct why why;
@@ -471,11 +471,11 @@ static void many_make_it_at_once_and_none_loses_a_fifo(void **state)
 	for (unsigned i = 0; i < MAKERS; i++) {
 		struct statedir dir = fixture_dir_of(here->dirfd);
 
-		assert_int_equal(
-			beacon_look(&dir, reports[i].owner.token, NULL), BEACON_HELD);
+		assert_int_equal(live_fifo_look(&dir, reports[i].owner.token, NULL),
+			LIVE_FIFO_HELD);
 		statedir_release(&dir);
 		assert_true(
-			fixture_exists(here->dirfd, BEACON_BELL, reports[i].owner.token));
+			fixture_exists(here->dirfd, FIFO_BELL, reports[i].owner.token));
 	}
 	for (unsigned i = 0; i < MAKERS; i++)
 		fixture_kill(&pids[i]);
@@ -492,11 +492,11 @@ static void removed_folders_are_made_again(void **state)
 	(void)state;
 	assert_int_equal(fchmod(here->dirfd, 02770), 0);
 	assert_int_equal(try_shared(here->path, &dir, &why), 0);
-	assert_int_equal(unlinkat(dir.fd, BEACON_LIVE, AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(dir.fd, FIFO_LIVE, AT_REMOVEDIR), 0);
 	assert_int_equal(unlinkat(dir.fd, "gpu", AT_REMOVEDIR), 0);
 	assert_int_equal(statedir_repair(&dir), 0);
 	assert_int_equal(mode_of("gpu"), 02770);
-	assert_int_equal(mode_of(BEACON_LIVE), 02770);
+	assert_int_equal(mode_of(FIFO_LIVE), 02770);
 	statedir_release(&dir);
 }
 
@@ -516,7 +516,7 @@ static void check_folder_refused(const char *name, int error, const char *part)
 
 static void a_link_in_the_place_of_a_folder_is_refused(void **state)
 {
-	static const char *const folders[] = { "gpu", BEACON_LIVE, BEACON_BELL };
+	static const char *const folders[] = { "gpu", FIFO_LIVE, FIFO_BELL };
 	struct statedir dir;
 	struct why why;
 
@@ -543,11 +543,11 @@ static void a_folder_is_checked_as_the_directory_is(void **state)
 	(void)state;
 	assert_int_equal(fchmod(here->dirfd, 02770), 0);
 	assert_int_equal(try_shared(here->path, &dir, &why), 0);
-	assert_int_equal(fchmodat(dir.fd, BEACON_LIVE, 02777, 0), 0);
-	check_folder_refused(BEACON_LIVE, -EACCES, "everybody may write there");
-	assert_int_equal(fchmodat(dir.fd, BEACON_LIVE, 0770, 0), 0);
-	check_folder_refused(BEACON_LIVE, -EACCES, "would not get its group");
-	assert_int_equal(fchmodat(dir.fd, BEACON_LIVE, 02770, 0), 0);
+	assert_int_equal(fchmodat(dir.fd, FIFO_LIVE, 02777, 0), 0);
+	check_folder_refused(FIFO_LIVE, -EACCES, "everybody may write there");
+	assert_int_equal(fchmodat(dir.fd, FIFO_LIVE, 0770, 0), 0);
+	check_folder_refused(FIFO_LIVE, -EACCES, "would not get its group");
+	assert_int_equal(fchmodat(dir.fd, FIFO_LIVE, 02770, 0), 0);
 	if (geteuid() == 0) {
 		assert_int_equal(fchmod(here->dirfd, 0700), 0);
 		assert_int_equal(fchownat(dir.fd, "gpu", SOMEBODY, (gid_t)-1, 0), 0);
@@ -593,22 +593,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_named_directory_is_used_and_gets_its_folders),
-		TEST(the_umask_decides_nothing),
+		TEST(the_modes_do_not_depend_on_the_umask),
 		TEST(a_link_in_the_place_of_a_folder_is_refused),
 		TEST(a_folder_is_checked_as_the_directory_is),
 		TEST(a_folder_that_was_replaced_is_followed),
 		TEST(a_directory_of_ones_own_is_private),
-		TEST(the_path_told_is_the_real_one),
+		TEST(the_path_is_the_real_path),
 		TEST(a_directory_that_cannot_be_trusted_is_refused),
 		TEST(another_users_own_directory_is_refused),
-		TEST(who_may_not_write_is_told_so),
-		TEST(file_systems_that_share_nothing_are_refused),
-		TEST(what_is_missing_or_no_directory_is_never_replaced_by_another),
+		TEST(a_directory_without_write_access_is_refused),
+		TEST(file_systems_that_do_not_share_locks_are_refused),
+		TEST(a_missing_or_bad_directory_is_never_replaced_by_another),
 		TEST(without_a_shared_one_a_private_one_is_made),
-		TEST(a_private_one_of_somebody_elses_is_refused),
+		TEST(a_private_directory_of_another_user_is_refused),
 		TEST(every_simulation_has_a_directory_of_its_own),
 		TEST(a_home_on_the_network_is_passed_by),
-		TEST(a_folder_that_others_have_made_meanwhile_stays),
+		TEST(a_folder_that_another_process_has_made_meanwhile_stays),
 		TEST(many_make_it_at_once_and_none_loses_a_fifo),
 		TEST(removed_folders_are_made_again),
 	};

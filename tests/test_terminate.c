@@ -6,32 +6,29 @@
 #include <sys/resource.h>
 
 #include "fixture.h"
-#include "kin.h"
+#include "process_lease.h"
 #include "terminate.h"
 
 enum { NOW = 1000000, GRACE = 10000 };
 
 static struct statedir dir;
-static struct lives lives;
+static struct liveness_set lives;
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
-	int r = scratch_setup(state);
-
-	if (r == 0)
-		dir = fixture_dir(*state);
-	lives = LIVES_ON(&dir);
-	return r;
+	(void)here;
+	lives = LIVENESS_SET_ON(&dir);
+	return 0;
 }
 
-static int teardown(void **state)
+static void tear_down(void)
 {
-	lives_release(&lives);
-	statedir_release(&dir);
-	return scratch_teardown(state);
+	liveness_set_release(&lives);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static struct fixture fixture = { .dir = &dir, .set_up = set_up, .tear_down = tear_down };
+
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 enum { IGNORES = 1u << 0, LEADS = 1u << 1, HAS_CHILD = 1u << 2 };
 
@@ -49,11 +46,10 @@ static void become_job(unsigned how, int out)
 	if (how & LEADS)
 		(void)setpgid(0, 0);
 	(void)signal(SIGTERM, how & IGNORES ? SIG_IGN : SIG_DFL);
-	if (owner_self(&job.owner) < 0 ||
-		beacon_create(&dir, BEACON_LIVE, &job.owner) < 0 ||
+	if (owner_self(&job.owner) < 0 || fifo_create(&dir, FIFO_LIVE, &job.owner) < 0 ||
 		getrlimit(RLIMIT_LOCKS, &limit) < 0)
 		_exit(1);
-	limit.rlim_cur = kin_tag(job.owner.token);
+	limit.rlim_cur = process_lease_tag(job.owner.token);
 	(void)setrlimit(RLIMIT_LOCKS, &limit);
 	if (how & HAS_CHILD) {
 		job.child = fork();
@@ -95,7 +91,8 @@ static struct termination end_of(const struct job *job)
 /* A step at @now_ms; returns when to come back, 0: it is over, or a negative errno. */
 static int64_t step(struct termination *termination, int64_t now_ms)
 {
-	struct life *life = lives_judge(&lives, &termination->owner, true, now_ms);
+	struct liveness *life =
+		liveness_set_judge(&lives, &termination->owner, true, now_ms);
 	int64_t wake_ms = 4711;
 	int r;
 
@@ -130,7 +127,7 @@ static void term_comes_first_and_is_enough_for_most(void **state)
 	assert_int_equal(step(&end, NOW + 1), 0);
 }
 
-static void who_ignores_term_is_killed_after_the_grace(void **state)
+static void a_process_that_ignores_term_is_killed_after_the_grace(void **state)
 {
 	struct job job = start(IGNORES);
 	struct termination end = end_of(&job);
@@ -165,14 +162,14 @@ static void a_group_leader_takes_its_group_along(void **state)
 	(void)step(&end, NOW);
 	assert_int_equal(signal_of(&job.pid, true), SIGTERM);
 	assert_int_equal(signal_of(&job.child, true), SIGTERM);
-	/* who leads none is told alone: its group may be the user's shell */
+	/* a process that leads no group gets the signal alone: its group may be the user's shell */
 	(void)step(&other, NOW);
 	assert_int_equal(signal_of(&alone.pid, true), SIGTERM);
 	assert_int_equal(signal_of(&alone.child, false), 0);
 	finish(&alone);
 }
 
-static void what_it_left_behind_is_killed_until_the_lease_is_over(void **state)
+static void processes_left_are_killed_until_the_lease_is_over(void **state)
 {
 	struct job job = start(HAS_CHILD);
 	struct termination end = end_of(&job);
@@ -268,10 +265,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(term_comes_first_and_is_enough_for_most),
-		TEST(who_ignores_term_is_killed_after_the_grace),
+		TEST(a_process_that_ignores_term_is_killed_after_the_grace),
 		TEST(without_a_grace_the_kill_comes_at_once),
 		TEST(a_group_leader_takes_its_group_along),
-		TEST(what_it_left_behind_is_killed_until_the_lease_is_over),
+		TEST(processes_left_are_killed_until_the_lease_is_over),
 		TEST(an_owner_that_died_before_leaves_term_to_its_heirs),
 		TEST(a_step_ends_with_its_process_and_touches_nothing_else),
 		TEST(rounds_become_rarer_up_to_a_second),

@@ -6,7 +6,7 @@
 
 #include "text.h"
 
-static void what_does_not_fit_is_cut_and_said(void **state)
+static void text_that_does_not_fit_is_cut_and_marked(void **state)
 {
 	char room[8];
 	struct text text = TEXT_ON(room);
@@ -84,7 +84,7 @@ static const struct {
 	{ "\xc3(", "?(" },
 };
 
-static void only_what_a_terminal_may_show_passes(void **state)
+static void only_printable_characters_pass(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(printable_cases); i++) {
@@ -98,7 +98,7 @@ static void only_what_a_terminal_may_show_passes(void **state)
 	}
 }
 
-static void a_nul_is_no_end_but_not_printable(void **state)
+static void a_nul_ends_nothing_and_is_not_printable(void **state)
 {
 	char room[16];
 	struct text text = TEXT_ON(room);
@@ -131,6 +131,16 @@ static void columns_are_characters(void **state)
 	assert_int_equal(text_columns("abc", 2), 2);
 }
 
+static void a_base_name_is_what_comes_after_the_last_slash(void **state)
+{
+	(void)state;
+	assert_string_equal(text_base_name("python"), "python");
+	assert_string_equal(text_base_name("/usr/bin/python"), "python");
+	assert_string_equal(text_base_name("./python"), "python");
+	assert_string_equal(text_base_name("bin/"), "");
+	assert_string_equal(text_base_name(""), "");
+}
+
 static void a_reason_is_replaced_and_cut(void **state)
 {
 	struct why why = WHY_NONE;
@@ -148,18 +158,46 @@ static void a_reason_is_replaced_and_cut(void **state)
 	assert_string_equal(why.text, "short");
 }
 
+static void a_reason_keeps_its_remedy_after_a_prefix(void **state)
+{
+	struct why inner = WHY_NONE, outer = WHY_NONE;
+	char longer[WHY_SIZE];
+
+	(void)state;
+	why_add_remedy(NULL, "x");
+	why_set(&inner, "'a; b' is bad");
+	assert_int_equal(inner.remedy_at, 0);
+	why_add_remedy(&inner, "write %d", 3);
+	assert_string_equal(inner.text, "'a; b' is bad; write 3");
+	assert_string_equal(inner.text + inner.remedy_at, "write 3");
+	why_wrap(NULL, &inner, "x: ");
+	why_wrap(&outer, &inner, "%s: ", "file");
+	assert_string_equal(outer.text, "file: 'a; b' is bad; write 3");
+	assert_string_equal(outer.text + outer.remedy_at, "write 3");
+	memset(longer, 'a', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	why_wrap(&outer, &inner, "%s", longer);
+	assert_int_equal(outer.remedy_at, 0);
+	why_set(&inner, "%s", longer);
+	assert_int_equal(inner.remedy_at, 0);
+	why_add_remedy(&inner, "no room");
+	assert_int_equal(inner.remedy_at, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_does_not_fit_is_cut_and_said),
+		cmocka_unit_test(text_that_does_not_fit_is_cut_and_marked),
 		cmocka_unit_test(a_format_that_does_not_fit_is_cut),
 		cmocka_unit_test(a_text_of_one_byte_holds_nothing),
 		cmocka_unit_test(a_copy_always_ends),
-		cmocka_unit_test(only_what_a_terminal_may_show_passes),
-		cmocka_unit_test(a_nul_is_no_end_but_not_printable),
+		cmocka_unit_test(only_printable_characters_pass),
+		cmocka_unit_test(a_nul_ends_nothing_and_is_not_printable),
 		cmocka_unit_test(a_character_is_cut_whole),
 		cmocka_unit_test(columns_are_characters),
+		cmocka_unit_test(a_base_name_is_what_comes_after_the_last_slash),
 		cmocka_unit_test(a_reason_is_replaced_and_cut),
+		cmocka_unit_test(a_reason_keeps_its_remedy_after_a_prefix),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

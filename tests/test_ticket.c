@@ -122,7 +122,7 @@ static struct ticket_file open_file(const struct scratch *s)
 	return file;
 }
 
-/* Limits the size of files; SIGXFSZ is ignored by who appends, as here. */
+/* Limits the size of files.  A process that appends ignores SIGXFSZ, as this one does. */
 static void limit_size(rlim_t bytes)
 {
 	struct rlimit limit;
@@ -227,7 +227,7 @@ static void all_fields_come_back(void **state)
 	ticket_release(&file);
 }
 
-static void what_is_not_asked_for_is_not_written(void **state)
+static void fields_that_are_not_set_are_not_written(void **state)
 {
 	struct ticket_file file = open_file(*state);
 	char raw[RECORD_SIZE];
@@ -332,7 +332,7 @@ static void the_lists_leave_room_for_the_command(void **state)
 	ticket_release(&file);
 }
 
-/* Whoever gets a ticket can rewrite it for years; whoever cannot is told at once. */
+/* A ticket that can be taken can be rewritten for years; one that could not is refused at once. */
 static void lists_that_leave_no_room_are_refused_at_once(void **state)
 {
 	struct ticket_file file = open_file(*state);
@@ -373,7 +373,7 @@ static void lists_that_leave_no_room_are_refused_at_once(void **state)
 	ticket_release(&file);
 }
 
-static void the_priority_is_told_at_a_glance(void **state)
+static void the_priority_is_read_at_a_glance(void **state)
 {
 	static const int64_t good[] = { 0, 1, -1, 9, -10, 1000000, INT64_MAX - 1,
 		INT64_MIN };
@@ -402,7 +402,7 @@ static void the_priority_is_told_at_a_glance(void **state)
 	ticket_release(&file);
 }
 
-static void a_control_is_told_from_a_ticket(void **state)
+static void a_control_and_a_ticket_are_told_apart(void **state)
 {
 	struct control control = { .verb = CONTROL_CANCEL, .uid = 1000, .ticket = 1 };
 	struct ticket_file file = open_file(*state);
@@ -602,7 +602,7 @@ static void an_append_cut_short_is_repaired_by_the_next(void **state)
 	ticket_release(&file);
 }
 
-static void whoever_looks_for_the_end_repairs_it(void **state)
+static void a_reader_of_the_end_repairs_it(void **state)
 {
 	struct ticket_file file = open_file(*state);
 	struct ticket ticket;
@@ -640,7 +640,7 @@ static int append_limited(struct ticket_file *file, rlim_t bytes)
 	return -WEXITSTATUS(status);
 }
 
-static void a_file_size_limit_poisons_nothing(void **state)
+static void a_file_size_limit_leaves_no_broken_record(void **state)
 {
 	struct ticket_file file = open_file(*state);
 
@@ -662,7 +662,7 @@ static void a_file_size_limit_poisons_nothing(void **state)
 static struct ticket_file others; /* opened by itself: a position is not shared */
 static uint64_t others_number;
 
-/* Somebody's append is cut short between our look at the end and our write. */
+/* Another append is cut short between our look at the end and our write. */
 static void cut_short_at_100(void)
 {
 	off_t end = size_of(&others);
@@ -695,7 +695,7 @@ static void an_append_shifted_by_another_is_taken_again(void **state)
 	ticket_release(&others);
 }
 
-static void a_shifted_append_spares_who_comes_behind(void **state)
+static void a_shifted_append_spares_the_next_record(void **state)
 {
 	struct ticket_file file = open_file(*state);
 	uint64_t number;
@@ -713,7 +713,7 @@ static void a_shifted_append_spares_who_comes_behind(void **state)
 }
 
 /* Shifted and cut at once, so that it ends where the next ticket begins. */
-static void an_append_both_shifted_and_cut_spares_who_comes_behind(void **state)
+static void an_append_both_shifted_and_cut_spares_the_next_record(void **state)
 {
 	struct ticket_file file = open_file(*state);
 	struct ticket ticket = make_ticket(20);
@@ -759,14 +759,14 @@ static void an_emptied_file_gets_its_header_again(void **state)
 
 	(void)append(&file, 10);
 	assert_int_equal(ftruncate(file.fd, 0), 0);
-	assert_int_equal(append(&file, 20), 1); /* number 0 is nobody's */
+	assert_int_equal(append(&file, 20), 1); /* number 0 is the header's */
 	ticket_read_header(&file, &header);
 	assert_int_equal(header.hint, 1);
 	check_ticket(&file, 1, 20);
 	ticket_release(&file);
 }
 
-static void what_is_no_plain_file_is_refused(void **state)
+static void only_a_regular_file_is_opened(void **state)
 {
 	struct scratch *s = *state;
 	struct ticket_file file = TICKET_FILE_NONE;
@@ -866,7 +866,7 @@ static void many_at_once_get_distinct_numbers(void **state)
 	check_many(*state, false);
 }
 
-static void many_at_once_survive_those_whose_appends_are_cut(void **state)
+static void many_appends_at_once_survive_appends_that_are_cut(void **state)
 {
 	check_many(*state, true);
 }
@@ -877,12 +877,12 @@ int main(void)
 		TEST(numbers_count_from_one_in_the_order_of_arrival),
 		TEST(a_ticket_is_rewritten_in_its_place),
 		TEST(all_fields_come_back),
-		TEST(what_is_not_asked_for_is_not_written),
+		TEST(fields_that_are_not_set_are_not_written),
 		TEST(the_longest_ticket_leaves_room_for_the_command),
 		TEST(the_lists_leave_room_for_the_command),
 		TEST(lists_that_leave_no_room_are_refused_at_once),
-		TEST(the_priority_is_told_at_a_glance),
-		TEST(a_control_is_told_from_a_ticket),
+		TEST(the_priority_is_read_at_a_glance),
+		TEST(a_control_and_a_ticket_are_told_apart),
 		TEST(a_ticket_without_a_token_is_broken),
 		TEST(the_header_says_where_to_begin),
 		TEST(a_broken_header_reads_as_the_start),
@@ -890,17 +890,17 @@ int main(void)
 		TEST(a_record_half_copied_is_read_again),
 		TEST(all_tickets_are_shown_once_in_their_order),
 		TEST(an_append_cut_short_is_repaired_by_the_next),
-		TEST(whoever_looks_for_the_end_repairs_it),
-		TEST(a_file_size_limit_poisons_nothing),
+		TEST(a_reader_of_the_end_repairs_it),
+		TEST(a_file_size_limit_leaves_no_broken_record),
 		TEST(an_append_shifted_by_another_is_taken_again),
-		TEST(a_shifted_append_spares_who_comes_behind),
-		TEST(an_append_both_shifted_and_cut_spares_who_comes_behind),
+		TEST(a_shifted_append_spares_the_next_record),
+		TEST(an_append_both_shifted_and_cut_spares_the_next_record),
 		TEST(a_replaced_or_deleted_file_is_noticed),
 		TEST(an_emptied_file_gets_its_header_again),
-		TEST(what_is_no_plain_file_is_refused),
+		TEST(only_a_regular_file_is_opened),
 		TEST(the_file_is_shared_whatever_the_umask),
 		TEST(many_at_once_get_distinct_numbers),
-		TEST(many_at_once_survive_those_whose_appends_are_cut),
+		TEST(many_appends_at_once_survive_appends_that_are_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,8 +41,8 @@ static void name(size_t i, unsigned number)
 	(void)snprintf(all[i].token, sizeof(all[i].token), "%016x", number * 2654435761u);
 }
 
-/* Whatever was asked for when there were fewer. */
-static void each_is_found_as_they_become_more(void **state)
+/* After lookups in a shorter array. */
+static void every_item_is_found_while_the_array_grows(void **state)
 {
 	(void)state;
 	for (size_t count = 0; count < MANY; count += 1 + count / 9) {
@@ -55,7 +55,7 @@ static void each_is_found_as_they_become_more(void **state)
 	}
 }
 
-static void of_several_the_first_is_found(void **state)
+static void the_first_of_several_equal_items_is_found(void **state)
 {
 	(void)state;
 	token_index_reset(&tokens);
@@ -65,7 +65,7 @@ static void of_several_the_first_is_found(void **state)
 		assert_int_equal(find(100, all[i].token), i / 2 * 2);
 }
 
-static void what_was_moved_is_found_after_a_reset(void **state)
+static void moved_items_are_found_after_a_reset(void **state)
 {
 	(void)state;
 	token_index_reset(&tokens);
@@ -79,7 +79,7 @@ static void what_was_moved_is_found_after_a_reset(void **state)
 	assert_int_equal(find(50, all[60].token), SIZE_MAX);
 }
 
-static void without_memory_all_are_compared(void **state)
+static void without_memory_all_items_are_compared(void **state)
 {
 	(void)state;
 	token_index_release(&tokens);
@@ -97,10 +97,10 @@ static void without_memory_all_are_compared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_is_found_as_they_become_more),
-		cmocka_unit_test(of_several_the_first_is_found),
-		cmocka_unit_test(what_was_moved_is_found_after_a_reset),
-		cmocka_unit_test(without_memory_all_are_compared),
+		cmocka_unit_test(every_item_is_found_while_the_array_grows),
+		cmocka_unit_test(the_first_of_several_equal_items_is_found),
+		cmocka_unit_test(moved_items_are_found_after_a_reset),
+		cmocka_unit_test(without_memory_all_items_are_compared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,7 @@ static void assert_same(const struct topology *a, const struct topology *b)
 
 /* --- from an answer ------------------------------------------------------------------ */
 
-static void indices_become_uuids_and_none_is_forgotten(void **state)
+static void indices_become_uuids_and_no_gpu_is_forgotten(void **state)
 {
 	(void)state;
 	/* GPU C has index 2, of which nothing is said */
@@ -106,7 +106,7 @@ static void gpus_without_a_uuid_are_left_out(void **state)
 	assert_true(topology_serves(&made, &probe, 1));
 }
 
-static void it_serves_those_whose_gpus_it_names(void **state)
+static void it_serves_probes_if_it_names_their_gpus(void **state)
 {
 	(void)state;
 	make_topology(4, PAIR, 777);
@@ -193,7 +193,7 @@ static void simulated_gpus_lie_on_two_nodes(void **state)
 
 /* --- in the state directory ---------------------------------------------------------- */
 
-static void what_is_stored_is_loaded(void **state)
+static void a_stored_result_is_loaded(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 
@@ -214,7 +214,7 @@ static void what_is_stored_is_loaded(void **state)
 	statedir_release(&dir);
 }
 
-static void the_largest_fits(void **state)
+static void the_largest_result_fits(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 
@@ -232,7 +232,7 @@ static void the_largest_fits(void **state)
 	statedir_release(&dir);
 }
 
-static void one_that_may_be_spoiled_is_not_stored_for_others(void **state)
+static void a_result_that_may_be_spoiled_is_not_stored(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 
@@ -246,7 +246,7 @@ static void one_that_may_be_spoiled_is_not_stored_for_others(void **state)
 	statedir_release(&dir);
 }
 
-static void what_a_crash_left_is_replaced(void **state)
+static void a_temporary_file_of_a_crash_is_replaced(void **state)
 {
 	struct scratch *s = *state;
 	struct statedir dir = fixture_dir(s);
@@ -275,7 +275,7 @@ static void damage(const struct statedir *dir, size_t size, size_t at, char c)
 	assert_int_equal(fdio_pwrite(fd, raw, size, 0), 0);
 }
 
-static void a_damaged_one_and_one_of_another_boot_are_none(void **state)
+static void a_damaged_result_and_one_of_another_boot_are_ignored(void **state)
 {
 	static const struct {
 		size_t size, at;
@@ -326,7 +326,7 @@ static void store_raw(const struct statedir *dir, const char *text, const char *
 		fdio_publish(dir->fd, "topology", "tmp.t", raw, sizeof(raw), 0600), 0);
 }
 
-static void records_that_do_not_go_together_are_none(void **state)
+static void records_that_do_not_fit_together_are_ignored(void **state)
 {
 	static const struct {
 		const char *gpus, *row;
@@ -359,7 +359,7 @@ static void records_that_do_not_go_together_are_none(void **state)
 	statedir_release(&dir);
 }
 
-static void what_is_no_file_is_never_read(void **state)
+static void only_a_regular_file_is_read(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 
@@ -371,7 +371,7 @@ static void what_is_no_file_is_never_read(void **state)
 	statedir_release(&dir);
 }
 
-static void one_at_a_time_has_the_lock(void **state)
+static void only_one_process_has_the_lock(void **state)
 {
 	struct statedir dir = fixture_dir(*state);
 	int first = -1, second = -1;
@@ -388,21 +388,21 @@ static void one_at_a_time_has_the_lock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(indices_become_uuids_and_none_is_forgotten),
+		cmocka_unit_test(indices_become_uuids_and_no_gpu_is_forgotten),
 		cmocka_unit_test(only_a_whole_answer_is_sound),
 		cmocka_unit_test(gpus_without_a_uuid_are_left_out),
-		cmocka_unit_test(it_serves_those_whose_gpus_it_names),
+		cmocka_unit_test(it_serves_probes_if_it_names_their_gpus),
 		cmocka_unit_test(a_failure_serves_for_ten_minutes),
 		cmocka_unit_test(links_go_by_slots_and_touch_no_more),
 		cmocka_unit_test(simulated_gpus_lie_on_two_nodes),
-		SCRATCH_TEST(what_is_stored_is_loaded),
-		SCRATCH_TEST(the_largest_fits),
-		SCRATCH_TEST(one_that_may_be_spoiled_is_not_stored_for_others),
-		SCRATCH_TEST(what_a_crash_left_is_replaced),
-		SCRATCH_TEST(a_damaged_one_and_one_of_another_boot_are_none),
-		SCRATCH_TEST(records_that_do_not_go_together_are_none),
-		SCRATCH_TEST(what_is_no_file_is_never_read),
-		SCRATCH_TEST(one_at_a_time_has_the_lock),
+		SCRATCH_TEST(a_stored_result_is_loaded),
+		SCRATCH_TEST(the_largest_result_fits),
+		SCRATCH_TEST(a_result_that_may_be_spoiled_is_not_stored),
+		SCRATCH_TEST(a_temporary_file_of_a_crash_is_replaced),
+		SCRATCH_TEST(a_damaged_result_and_one_of_another_boot_are_ignored),
+		SCRATCH_TEST(records_that_do_not_fit_together_are_ignored),
+		SCRATCH_TEST(only_a_regular_file_is_read),
+		SCRATCH_TEST(only_one_process_has_the_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,10 +5,10 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "kin.h"
+#include "process_lease.h"
 #include "tree.h"
 
-/* A child, its child, and what that left behind: it has a session of its own, and no parent. */
+/* A child, its child, and an orphan of that, in a session of its own. */
 struct family {
 	pid_t child, grandchild, orphan;
 };
@@ -73,7 +73,7 @@ static struct family start_family(void)
 	(void)close(ends[1]);
 	assert_int_equal(read(ends[0], &family.grandchild, sizeof(pid_t)), sizeof(pid_t));
 	assert_int_equal(read(ends[0], &family.orphan, sizeof(pid_t)), sizeof(pid_t));
-	/* the orphan is one now */
+	/* its parent has exited: the orphan has another parent now */
 	assert_int_equal(read(ends[0], &done, 1), 1);
 	(void)close(ends[0]);
 	return family;
@@ -120,7 +120,7 @@ static void all_descendants_are_found(void **state)
 	assert_int_equal(tree_count(&tree), 0);
 }
 
-static void who_is_left_out_is_so_with_all_below(void **state)
+static void an_excluded_process_is_left_out_with_its_descendants(void **state)
 {
 	struct family family = start_family();
 	const uint32_t but[] = { 0, (uint32_t)family.child };
@@ -132,7 +132,7 @@ static void who_is_left_out_is_so_with_all_below(void **state)
 	end_family(&family);
 }
 
-static void who_has_ended_and_is_not_waited_for_does_not_count(void **state)
+static void a_zombie_does_not_count(void **state)
 {
 	pid_t pid = fork();
 
@@ -163,7 +163,7 @@ static void a_signal_reaches_one_group_or_the_others_or_all(void **state)
 	end_family(&family);
 }
 
-static void who_has_the_number_of_one_that_was_seen_is_not_signalled(void **state)
+static void a_later_process_with_the_same_pid_is_not_signaled(void **state)
 {
 	struct family family = start_family();
 
@@ -175,7 +175,7 @@ static void who_has_the_number_of_one_that_was_seen_is_not_signalled(void **stat
 	end_family(&family);
 }
 
-/* A child with the name of who looks after a job in the background; *@ret_pid is it. */
+/* Starts a child with the name of a supervisor of a background job; sets *@ret_pid. */
 static void start_submitted(bool has_session, pid_t *ret_pid)
 {
 	int ends[2];
@@ -186,7 +186,7 @@ static void start_submitted(bool has_session, pid_t *ret_pid)
 	if (*ret_pid == 0) {
 		if (has_session)
 			(void)setsid();
-		(void)prctl(PR_SET_NAME, KIN_SUBMITTED);
+		(void)prctl(PR_SET_NAME, PROCESS_LEASE_SUBMITTED);
 		(void)!write(ends[1], "x", 1);
 		for (;;)
 			(void)pause();
@@ -216,10 +216,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(all_descendants_are_found),
-		TEST(who_is_left_out_is_so_with_all_below),
-		TEST(who_has_ended_and_is_not_waited_for_does_not_count),
+		TEST(an_excluded_process_is_left_out_with_its_descendants),
+		TEST(a_zombie_does_not_count),
 		TEST(a_signal_reaches_one_group_or_the_others_or_all),
-		TEST(who_has_the_number_of_one_that_was_seen_is_not_signalled),
+		TEST(a_later_process_with_the_same_pid_is_not_signaled),
 		TEST(a_job_in_the_background_is_apart_but_not_the_fork_of_one),
 	};
 

@@ -1,4 +1,4 @@
-/* Whose memory it is that nvidia-smi shows, on GPUs that several share. */
+/* Which leases use the memory that nvidia-smi shows, on shared GPUs. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "fixture.h"
-#include "kin.h"
+#include "process_lease.h"
 #include "usage.h"
 
 enum { TOTAL_MIB = 24576 };
@@ -18,26 +18,21 @@ static const struct usage_policy policy = {
 static struct statedir dir;
 static struct snapshot view;
 
-static int setup(void **state)
+static int set_up(struct scratch *here)
 {
 	struct gpu_record gpu = { .index = 0, .total_mib = TOTAL_MIB };
 	uint32_t slot;
-	int r = fixture_view_setup(state, &dir, &view);
 
-	if (r < 0)
-		return r;
+	(void)here;
 	view.usage = policy;
 	text_copy(gpu.uuid, sizeof(gpu.uuid), "GPU-a");
 	text_copy(gpu.boot, sizeof(gpu.boot), dir.boot);
 	return lease_add_gpu(&dir, &gpu, &slot);
 }
 
-static int teardown(void **state)
-{
-	return fixture_view_teardown(state, &dir, &view);
-}
+static struct fixture fixture = { .dir = &dir, .view = &view, .set_up = set_up };
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) FIXTURE_TEST(f, fixture)
 
 /* A tenth of the GPU is @owner's, by record @at. */
 static void write_share(unsigned at, const struct owner *owner, uint64_t ticket)
@@ -77,7 +72,7 @@ static void look(int64_t now_ms)
 	fixture_look(&view, now_ms);
 }
 
-static void what_is_declared_counts_until_more_was_seen(void **state)
+static void declared_memory_counts_until_more_was_seen(void **state)
 {
 	static const struct {
 		struct lease lease;
@@ -99,7 +94,7 @@ static void what_is_declared_counts_until_more_was_seen(void **state)
 			cases[i].counts_mib);
 }
 
-static void a_process_is_its_leases_or_foreign(void **state)
+static void a_process_belongs_to_its_lease_or_is_foreign(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
 	struct other two = other_start(dir.fd, OTHER_LIVE);
@@ -119,7 +114,7 @@ static void a_process_is_its_leases_or_foreign(void **state)
 	/* its peak and the buffer, and 1000 that no process accounts for */
 	assert_int_equal(view.gpus[0].foreign_mib, 2750 + 1000);
 	assert_int_equal(view.gpus[0].culprit, stranger.pid);
-	/* who is about to get a lease is no stranger */
+	/* a process that will get a lease is not foreign */
 	view.adoptee = (uint32_t)stranger.pid;
 	look(1000);
 	assert_int_equal(view.gpus[0].foreign_mib, 1000);
@@ -135,7 +130,7 @@ static void a_forged_tag_charges_no_other_lease(void **state)
 	struct other victim = other_start(dir.fd, OTHER_LIVE);
 	struct other forger = other_start(dir.fd, OTHER_ALONE);
 	struct owner owner = victim.owner;
-	struct rlimit tag = { .rlim_cur = kin_tag(owner.token),
+	struct rlimit tag = { .rlim_cur = process_lease_tag(owner.token),
 		.rlim_max = RLIM_INFINITY };
 
 	(void)state;
@@ -158,7 +153,7 @@ static void a_forged_tag_charges_no_other_lease(void **state)
 	other_end(&forger);
 }
 
-static void as_little_as_an_idle_gpu_has_is_nobodys(void **state)
+static void use_below_the_idle_threshold_is_ignored(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
 
@@ -175,12 +170,12 @@ static void as_little_as_an_idle_gpu_has_is_nobodys(void **state)
 	other_end(&one);
 }
 
-static void what_a_lease_that_is_over_has_left_is_foreign(void **state)
+static void memory_an_ended_lease_left_is_foreign(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
 	struct other two = other_start(dir.fd, OTHER_LIVE);
 	struct other left = other_start(dir.fd, OTHER_ALONE);
-	struct rlimit tag = { .rlim_cur = kin_tag(one.owner.token),
+	struct rlimit tag = { .rlim_cur = process_lease_tag(one.owner.token),
 		.rlim_max = RLIM_INFINITY };
 
 	(void)state;
@@ -205,13 +200,13 @@ static void what_a_lease_that_is_over_has_left_is_foreign(void **state)
 }
 
 /* Its process is there and shows it, or has gone; or nvidia-smi shows none at all. */
-static void for_a_time_that_settles(void **state)
+static void for_a_time_memory_of_an_ended_lease_settles(void **state)
 {
 	struct other one = other_start(dir.fd, OTHER_LIVE);
 	struct other two = other_start(dir.fd, OTHER_LIVE);
 	struct other left = other_start(dir.fd, OTHER_ALONE);
 	struct other stranger = other_start(dir.fd, OTHER_ALONE);
-	struct rlimit tag = { .rlim_cur = kin_tag(one.owner.token),
+	struct rlimit tag = { .rlim_cur = process_lease_tag(one.owner.token),
 		.rlim_max = RLIM_INFINITY };
 	const pid_t pids[] = { left.pid, one.pid, 0 };
 
@@ -251,8 +246,8 @@ static void for_a_time_that_settles(void **state)
 	other_end(&stranger);
 }
 
-/* Nothing was seen of it for a time that nobody has looked at: that is no time. */
-static void it_is_quiet_only_while_somebody_looks(void **state)
+/* Time between two looks that are far apart does not count as quiet. */
+static void a_lease_is_quiet_only_while_it_is_probed(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
 	static const struct {
@@ -275,13 +270,13 @@ static void it_is_quiet_only_while_somebody_looks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_declared_counts_until_more_was_seen),
-		TEST(a_process_is_its_leases_or_foreign),
+		TEST(declared_memory_counts_until_more_was_seen),
+		TEST(a_process_belongs_to_its_lease_or_is_foreign),
 		TEST(a_forged_tag_charges_no_other_lease),
-		TEST(as_little_as_an_idle_gpu_has_is_nobodys),
-		TEST(what_a_lease_that_is_over_has_left_is_foreign),
-		TEST(for_a_time_that_settles),
-		TEST(it_is_quiet_only_while_somebody_looks),
+		TEST(use_below_the_idle_threshold_is_ignored),
+		TEST(memory_an_ended_lease_left_is_foreign),
+		TEST(for_a_time_memory_of_an_ended_lease_settles),
+		TEST(a_lease_is_quiet_only_while_it_is_probed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ int __wrap_timerfd_create(int clock, int flags)
 	return has_no_timers ? -1 : __real_timerfd_create(clock, flags);
 }
 
-static void what_is_ready_ends_the_wait_and_keeps_ending_it(void **state)
+static void a_ready_descriptor_ends_every_wait(void **state)
 {
 	(void)state;
 	assert_int_equal(write(ends[1], "!", 1), 1);
@@ -81,7 +81,7 @@ static void no_events_at_all_still_mean_a_hangup(void **state)
 	assert_int_equal(watch_add(&watch, ends[0], 0), 0);
 	watch_until(&watch, clock_boot_ms());
 	assert_int_equal(watch_wait(&watch), 0);
-	assert_int_equal(watch.fds[0].revents, 0); /* a byte is none of ours */
+	assert_int_equal(watch.fds[0].revents, 0); /* a byte is not among the events */
 	close_fd(&ends[1]);
 	watch_begin(&watch);
 	assert_int_equal(watch_add(&watch, ends[0], 0), 0);
@@ -90,7 +90,7 @@ static void no_events_at_all_still_mean_a_hangup(void **state)
 	assert_true(watch.fds[0].revents & POLLHUP);
 }
 
-static void the_earliest_moment_counts(void **state)
+static void the_earliest_time_counts(void **state)
 {
 	int64_t now_ms = clock_boot_ms(), at_ms;
 
@@ -103,7 +103,7 @@ static void the_earliest_moment_counts(void **state)
 	at_ms = clock_boot_ms();
 	assert_true(at_ms >= now_ms + 20);
 	assert_true(at_ms < now_ms + PATIENCE_MS);
-	/* one that has come already does not wait at all, however long ago it was */
+	/* a time in the past does not wait, however long ago it was */
 	watch_begin(&watch);
 	watch_until(&watch, 0);
 	assert_int_equal(watch_wait(&watch), 0);
@@ -112,7 +112,7 @@ static void the_earliest_moment_counts(void **state)
 	assert_int_equal(watch_wait(&watch), 0);
 }
 
-static void nothing_is_added_for_no_descriptor(void **state)
+static void a_negative_descriptor_is_not_added(void **state)
 {
 	(void)state;
 	watch_begin(&watch);
@@ -142,7 +142,7 @@ static void take_signal(int number)
 
 static void a_signal_ends_the_wait(void **state)
 {
-	/* again and again, so that one that comes before the wait does no harm */
+	/* repeated signals: one of them may come before the wait */
 	struct itimerval timer = { { 0, 5000 }, { 0, 5000 } },
 			 off = { { 0, 0 }, { 0, 0 } };
 	struct sigaction action = { .sa_handler = take_signal, .sa_flags = SA_RESTART };
@@ -215,7 +215,7 @@ static void a_timer_ends_the_wait_and_serves_again(void **state)
 	}
 }
 
-static void without_a_timer_the_clock_is_looked_at_each_minute(void **state)
+static void without_a_timer_the_wait_ends_each_minute(void **state)
 {
 	struct alarm alarm = { .at_ms = 0 };
 	struct pollfd fd;
@@ -236,16 +236,16 @@ static void without_a_timer_the_clock_is_looked_at_each_minute(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_ready_ends_the_wait_and_keeps_ending_it),
+		TEST(a_ready_descriptor_ends_every_wait),
 		TEST(a_wait_for_some_time_says_that_nothing_happened),
 		TEST(no_events_at_all_still_mean_a_hangup),
-		TEST(the_earliest_moment_counts),
-		TEST(nothing_is_added_for_no_descriptor),
+		TEST(the_earliest_time_counts),
+		TEST(a_negative_descriptor_is_not_added),
 		TEST(a_collection_begins_anew_and_grows),
 		TEST(a_signal_ends_the_wait),
 		TEST(a_long_wait_has_a_timer_that_counts_a_suspend),
 		TEST(a_timer_ends_the_wait_and_serves_again),
-		TEST(without_a_timer_the_clock_is_looked_at_each_minute),
+		TEST(without_a_timer_the_wait_ends_each_minute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void check_quoted(const char *word, const char *wanted)
 		fail_msg("'%s' becomes %s, not %s", word, is, wanted);
 }
 
-static void a_word_is_quoted_where_a_shell_would_read_another(void **state)
+static void a_word_is_quoted_if_a_shell_would_change_it(void **state)
 {
 	static const char *const rows[][2] = {
 		{ "a", "a" },
@@ -167,8 +167,8 @@ static void the_model_is_found_in_a_line(void **state)
 		check_value(rows[i][0], rows[i][1]);
 }
 
-/* It may not be taken for the name that it begins with. */
-static void a_name_that_is_too_long_is_no_shorter_one(void **state)
+/* A name that is cut must not match a shorter name of the table. */
+static void a_long_name_is_not_taken_for_a_shorter_one(void **state)
 {
 	char line[1024] = "x --llm=", value[MODELS_VALUE_SIZE];
 
@@ -185,11 +185,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_is_split_as_a_shell_does_it),
-		cmocka_unit_test(a_word_is_quoted_where_a_shell_would_read_another),
+		cmocka_unit_test(a_word_is_quoted_if_a_shell_would_change_it),
 		cmocka_unit_test(quotes_keep_every_character),
 		cmocka_unit_test(every_byte_comes_back),
 		cmocka_unit_test(the_model_is_found_in_a_line),
-		cmocka_unit_test(a_name_that_is_too_long_is_no_shorter_one),
+		cmocka_unit_test(a_long_name_is_not_taken_for_a_shorter_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

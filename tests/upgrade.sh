@@ -1,8 +1,8 @@
 #!/bin/sh
-# An upgrade while jobs run and wait: the program of an earlier commit and this one beside each
-# other on one state directory, with the oracle of storm.
+# An upgrade while jobs run and wait: jobs of the program of an earlier commit and jobs of this one
+# on one state directory, with the oracle of storm.
 #
-#	tests/upgrade.sh [COMMIT]	$JOBS of them (1000)
+#	tests/upgrade.sh [COMMIT]	runs $JOBS jobs (1000)
 
 cd "$(dirname "$0")/.." || exit 1
 commit=${1:-5ea592b}
@@ -11,7 +11,7 @@ place=${TMPDIR:-/tmp}/gpulease-upgrade.$$
 trap 'rm -rf "$place"' EXIT
 mkdir "$place" || exit 1
 
-# The program of an earlier commit is another program: it needs nothing of this one's build.
+# The earlier program is built from its own sources and needs no file of this build.
 if ! git archive "$commit" 2>/dev/null | tar -x -C "$place" ||
 	! make -s -C "$place" -j 2 B=build all >"$place/log" 2>&1; then
 	echo "ok 1 - an earlier version beside this one # SKIP commit $commit cannot be built here"

@@ -1,7 +1,7 @@
-# bash completion for gpulease: options, then the command as if gpulease were not there.
-# A test compares the lists with `gpulease --list-options`.
+# bash completion for gpulease: completes its options, and then the command as if it stood alone.
+# A test compares these lists with `gpulease --list-options`.
 
-# no value follows, or one in the same word only
+# options without a value, or with one only in the same word
 _gpulease_plain='
 	-I --immediate --exclusive --bind --singleton --dry-run
 	--json -v --verbose -Q --quiet -h --help -V --version --pty
@@ -10,7 +10,7 @@ _gpulease_plain='
 	-u --unbuffered -l --label -K --kill-on-bad-exit --overlap -s --oversubscribe
 	--exact -k --no-kill --nice --propagate'
 
-# a value follows
+# options with a value in the next word
 _gpulease_valued='
 	-n -G --gpus --name --max-wait -t --time --grace --reason --sim --config --dir
 	--vram --models --min-vram --model --gpu-ids --allow --except --prefer
@@ -26,13 +26,13 @@ _gpulease_valued='
 	-W --wait --hint --cpus-per-gpu --gpu-bind -m --distribution --threads-per-core
 	--comment --mail-type --mail-user --open-mode'
 
-# operands follow, no command
+# options that take operands instead of a command
 _gpulease_verbs='
 	--status --queue --history --doctor --show-config --docker-args --cancel --pause
 	--resume --log --follow --wait-for --signal-job -a --attach --sessions --accounting
 	--batch --add'
 
-# these are about jobs
+# those whose operands are ids of jobs
 _gpulease_jobs='--cancel --log --follow --signal-job -a --attach'
 
 _gpulease_topics='run choose order care back batch setup lease look act any srun ignored refused all'
@@ -47,15 +47,15 @@ _gpulease_has()
 	return 1
 }
 
-# Sets at to the index of the command's first word, or to COMP_CWORD where the word to be
-# completed still belongs to gpulease; verb says whether one was given.
+# Sets `at` to the index of the command's first word; to COMP_CWORD if the word to complete is
+# gpulease's own; to -1 if it is the value of an option.  Sets `verb` to the verb, if there is one.
 _gpulease_find_command()
 {
 	verb=
 	for ((at = 1; at < COMP_CWORD; at++)); do
 		if [[ ${COMP_WORDS[at]} == -- ]]; then
 			((at++))
-			[[ $verb == --add ]] && verb= # what its line says is a command
+			[[ $verb == --add ]] && verb= # the rest is the command of the new line
 			return
 		elif _gpulease_has "$_gpulease_verbs" "${COMP_WORDS[at]}"; then
 			verb=${COMP_WORDS[at]}
@@ -70,7 +70,7 @@ _gpulease_find_command()
 	((at > COMP_CWORD)) && at=-1 # the value of an option
 }
 
-# The ids of the jobs that wait or run; those that may have ended are not known.
+# Prints the ids of the jobs that wait or run.
 _gpulease_ids()
 {
 	"${COMP_WORDS[0]}" --status --json 2>/dev/null |

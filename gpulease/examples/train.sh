@@ -1,6 +1,6 @@
 #!/bin/sh
-# A script as jobs.csv has them: reads its arguments and trains, one second an epoch.  Here
-# gpulease-simjob does; see tour.txt.
+# The script that the lines of jobs.csv run: it trains for one second per epoch.  gpulease-simjob
+# takes the place of the training; see tour.txt.
 #
 #	train.sh [--vram SIZE] [--epochs N] [--tags LIST]
 
@@ -15,7 +15,7 @@ while [ $# -ge 2 ]; do
 	shift 2
 done
 if [ $# -gt 0 ]; then
-	echo "train.sh: '$1' is no option, or lacks a value" >&2
+	echo "train.sh: '$1' is not an option, or lacks a value" >&2
 	exit 2
 fi
 echo "epochs: $epochs, tags: $tags"

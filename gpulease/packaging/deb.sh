@@ -1,7 +1,7 @@
 #!/bin/sh
-# What `make deb` does: OUT/gpulease_VERSION_ARCH.deb of the program BUILT, with dpkg-deb
-# alone, as any user, the same bytes from the same program and date: dpkg-deb gives no file a
-# later one than SOURCE_DATE_EPOCH.
+# Makes OUT/gpulease_VERSION_ARCH.deb from the program BUILT, for `make deb`.  Needs only dpkg-deb,
+# and no root.  The same program and date give the same bytes: dpkg-deb sets dates of files that are
+# later than SOURCE_DATE_EPOCH to it.
 
 set -eu
 
@@ -19,23 +19,23 @@ die() {
 	exit 1
 }
 
-# In seconds: that of the last commit, or, in a source without history, of its youngest file.
+# Prints the date of the source in seconds: of the last commit, or without git of the newest file.
 date_of_source() {
 	git -C "$source" log -1 --format=%ct 2>/dev/null ||
 		find "$source" -path '*/build*' -prune -o -type f -exec stat -c %Y {} + |
 		sort -n | tail -n 1
 }
 
-# The libc that the programs ask for: "libc6 (>= 2.34)", nothing for a static one.
+# Prints which libc the programs need: "libc6 (>= 2.34), "; nothing for a static program.
 depends_on_libc() {
 	case $(LC_ALL=C readelf -d "$root"/usr/bin/* | grep NEEDED) in
 	*'[libc.so.6]'*) ;;
 	'') return ;;
-	*) die 'not built with the libc of Debian' ;;
+	*) die 'the program was not built with glibc, which Debian has; build it again' ;;
 	esac
 	versions=$(LC_ALL=C readelf -V "$root"/usr/bin/*)
 	highest=$(echo "$versions" | grep -o 'GLIBC_[0-9][0-9.]*' | sort -Vu | tail -n 1)
-	case $versions in # the linker's own mark for libraries from 2.36 on
+	case $versions in # the linker's mark: a program with DT_RELR needs glibc 2.36
 	*GLIBC_ABI_DT_RELR*) highest=$(printf '%s\n' "$highest" GLIBC_2.36 | sort -V | tail -n 1) ;;
 	esac
 	echo "libc6 (>= ${highest#GLIBC_}), "
@@ -70,7 +70,7 @@ control() {
 	chmod 0644 "$root/DEBIAN/md5sums" "$root/DEBIAN/control"
 }
 
-command -v dpkg-deb >/dev/null 2>&1 || die 'make deb takes dpkg-deb, of Debian and its kin'
+command -v dpkg-deb >/dev/null 2>&1 || die 'make deb needs dpkg-deb; install the package dpkg'
 architecture=$(dpkg --print-architecture)
 : "${SOURCE_DATE_EPOCH:=$(date_of_source)}"
 export SOURCE_DATE_EPOCH

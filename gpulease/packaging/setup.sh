@@ -1,12 +1,12 @@
 #!/bin/sh
-# What `make install` and `make uninstall` do.
+# Installs and uninstalls gpulease, for `make install` and `make uninstall`.
 #
 #	setup.sh install | uninstall
 #
-# From make: BUILT, the program, beside which gpulease-simjob lies; PREFIX, DESTDIR, MODE, GROUP as its user gave them.  Three
-# forms: hardened (the program is set-group-ID, nobody need be in the group), lab (the members
-# of a group share the directory and trust each other), private (the program alone).  Nothing
-# is changed before all that can be refused has been looked at.
+# make sets BUILT, the program, with gpulease-simjob beside it, and passes on PREFIX, DESTDIR, MODE
+# and GROUP.  There are three forms: hardened (the program is set-group-ID, and its group has no
+# members), lab (the members of a group share the directory and trust each other) and private (the
+# program alone).  All checks come before the first change.
 
 set -eu
 
@@ -32,7 +32,7 @@ is_root() {
 
 # --- groups ------------------------------------------------------------------------------
 
-# group_line NAME: its line of the group table.
+# group_line NAME: prints the line of group NAME in the group table; fails if there is none.
 group_line() {
 	if command -v getent >/dev/null 2>&1; then
 		getent group "$1"
@@ -45,14 +45,14 @@ made_group=
 make_group() {
 	group_line "$1" >/dev/null && return
 	groupadd --system "$1" 2>/dev/null || addgroup -S "$1" 2>/dev/null ||
-		die "cannot make the group $1"
+		die "cannot create the group $1; create it by hand, and try again"
 	made_group=$1
 }
 
 # --- the state directory -----------------------------------------------------------------
 
-# Whether a process of this machine, in a container or not, has a FIFO open in there: each
-# job holds one as long as it lives, and each that waits does.
+# Whether a job runs or waits: each holds a FIFO of the directory open.  Sees the processes of this
+# machine, in containers, too.
 has_jobs() {
 	# shellcheck disable=SC2012 # it reads links, which find of busybox cannot
 	ls -l /proc/[0-9]*/fd 2>/dev/null |
@@ -62,35 +62,35 @@ has_jobs() {
 		done | grep -q yes
 }
 
-# state_is GROUP: whether it is as gpulease wants it for that group.
+# state_is GROUP: whether the directory has the owner, the group and the mode for GROUP.
 state_is() {
 	[ "$(stat -L -c '%U:%G:%a' "$state")" = "root:$1:2770" ]
 }
 
-# Whether there is one that must make room: others than the new group wants may own what is in
-# there, or have descriptors and hard links of it, which stay good whatever chgrp says.
+# must_renew GROUP: whether a directory exists that GROUP cannot take over.  Users outside the group
+# may own files in it, or have descriptors and hard links of them; chgrp would not change that.
 must_renew() {
 	[ -e "$state" ] && ! state_is "$1"
 }
 
-# is_own: whether it is of the group that nobody is to be in, but for the program
+# is_own: whether the directory has the group of the hardened form, which has no members
 is_own() {
 	[ "$(stat -L -c %G "$state")" = "$OWN_GROUP" ]
 }
 
-# check_state GROUP
+# check_state GROUP: exits with a message if the directory cannot be made ready for GROUP now.
 check_state() {
 	must_renew "$1" || return 0
 	lab_form=
 	is_own || lab_form=yes
 	was="of $(stat -L -c '%U:%G, mode %a' "$state")"
-	[ ! -h "$state" ] || die "$STATE is a link to a directory $was; it has to be of" \
+	[ ! -h "$state" ] || die "$STATE is a link to a directory $was; make it" \
 		"root:$1, mode 2770, and empty"
 	! has_jobs || die "jobs run on $STATE, which is $was; try again when none does," \
 		"or keep this form: make install${lab_form:+ MODE=lab}"
 }
 
-# make_state GROUP: with the name of the old one, if any, in $kept.
+# make_state GROUP: creates the directory, and renames a former one, to the name in $kept.
 kept=
 make_state() {
 	if must_renew "$1"; then
@@ -98,7 +98,7 @@ make_state() {
 		while [ -e "$DESTDIR$kept" ]; do
 			kept=$STATE.old.$((number += 1))
 		done
-		# closed to new jobs, and looked at again
+		# close it to new jobs, and then look again: a job may have started since check_state
 		mode=$(stat -c %a "$state")
 		chmod 0700 "$state"
 		if has_jobs; then
@@ -112,9 +112,9 @@ make_state() {
 
 # --- installing --------------------------------------------------------------------------
 
-# The new program takes the place of the old one in one step: at no time is there none or
-# one of another mode, and what runs is not disturbed.
-# install_program [GROUP]: set-group-ID where a group is given.
+# install_program [GROUP]: installs the programs; with GROUP gpulease is set-group-ID.  The rename
+# replaces the old program in one step, so that there is always a complete one with the right mode,
+# and running jobs keep theirs.
 install_program() {
 	install -s -m 0755 "$BUILT-simjob" "$bin/gpulease-simjob"
 	new=$bin/.gpulease.new.$$
@@ -132,7 +132,7 @@ install_program() {
 
 install_texts() {
 	install -d "$bin" "$share/bash-completion/completions"
-	for page in "$source"/man/*.[157]; do
+	for page in "$source"/man/*.[1578]; do
 		install -d "$share/man/man${page##*.}"
 		install -m 0644 "$page" "$share/man/man${page##*.}"
 	done
@@ -154,13 +154,13 @@ say_kept() {
 	[ -z "$kept" ] || printf ' The former one is now %s.' "$kept"
 }
 
-# What comes of a program that not root has installed: it takes a shared directory that is there.
+# Says what a program does that root did not install: it uses a shared directory if there is one.
 say_private() {
 	if [ ! -e "$state" ]; then
 		echo "Installed in $PREFIX, not as root: without the shared $STATE."
 		echo "It coordinates only your own jobs until root runs make install."
 	elif [ -w "$state" ]; then
-		echo "Installed in $PREFIX, not as root. It uses the shared $STATE that is there."
+		echo "Installed in $PREFIX, not as root. It uses the existing shared $STATE."
 	else
 		echo "Installed in $PREFIX, not as root. The shared $STATE is not open to it:"
 		echo "use the gpulease that is installed for all, ask for its group $(
@@ -170,7 +170,7 @@ say_private() {
 
 install_private() {
 	[ -n "$DESTDIR" ] || [ ! -e "$state" ] || ! is_root ||
-		die "$STATE is there, and is used where it is: for MODE=private first" \
+		die "$STATE exists, and would be used; for MODE=private first:" \
 			"make uninstall, and when no job runs: rm -r $STATE"
 	install_texts
 	install_program
@@ -185,15 +185,15 @@ install_private() {
 
 install_lab() {
 	[ "${GROUP:-none}" != "$OWN_GROUP" ] || die "GROUP=$OWN_GROUP is the group of" \
-		"MODE=hardened, which nobody is in; name the one of those who share the GPUs"
+		"MODE=hardened, which has no members; name the group of those who share the GPUs"
 	[ -n "$GROUP" ] || [ ! -e "$state" ] || ! is_own ||
-		die "$STATE is that of MODE=hardened; for MODE=lab name the group of those who" \
+		die "$STATE is that of MODE=hardened; for MODE=lab, name the group of those who" \
 			"share the GPUs, GROUP=NAME, or keep this form: make install"
-	# one that is there stays as the administrator has it, unless another group is named
+	# an existing directory stays as it is, unless another group is named
 	if [ -z "$GROUP" ] && [ -e "$state" ]; then
 		GROUP=$(stat -L -c %G "$state")
 	else
-		[ -n "$GROUP" ] || die "MODE=lab takes GROUP=NAME, the group of those who share the GPUs"
+		[ -n "$GROUP" ] || die "MODE=lab needs GROUP=NAME, the group of those who share the GPUs"
 		check_state "$GROUP"
 		make_group "$GROUP"
 		make_state "$GROUP"
@@ -202,11 +202,11 @@ install_lab() {
 	install_conf
 	install_program
 	echo "Installed in $PREFIX, with $CONF and $STATE of group $GROUP.$(say_kept)"
-	echo "Its members trust each other; add each user, who logs in anew: usermod -aG $GROUP USER"
+	echo "Its members trust each other. Add each user, who then has to log in again: usermod -aG $GROUP USER"
 	undo_line "$STATE${kept:+ $kept}"
 }
 
-# Members from times of the lab form could still forge what is in the directory.
+# warn_of_members: members of the group, perhaps from the lab form, could change the files of all jobs.
 warn_of_members() {
 	members=$(group_line "$OWN_GROUP" | cut -d : -f 4)
 	[ -z "$members" ] || echo "gpulease: warning: members of group $OWN_GROUP can forge what" \
@@ -222,21 +222,21 @@ install_hardened() {
 	install_texts
 	install_conf
 	install_program "$OWN_GROUP"
-	made_group=$OWN_GROUP # its own, now or from an earlier time
-	echo "Installed in $PREFIX for all users: gpulease is set-group-ID $OWN_GROUP, which nobody is in."
+	made_group=$OWN_GROUP # for undo_line: made now or by an earlier install
+	echo "Installed in $PREFIX for all users: gpulease is set-group-ID $OWN_GROUP, a group without members."
 	echo "Settings: $CONF. Nothing but gpulease opens $STATE.$(say_kept)"
 	undo_line "$STATE${kept:+ $kept}"
 }
 
-# As for a package, or an image: the groups of this machine are not those of that one, unless
-# they are there already.
+# install_staged: installs below DESTDIR, for a package or an image.  Its groups may have other
+# numbers than those of this machine, so no group is created here.
 install_staged() {
 	group=${GROUP:-$OWN_GROUP}
 	install_texts
 	install_conf
 	if ! is_root || ! group_line "$group" >/dev/null; then
 		install_program
-		echo "Installed below $DESTDIR$PREFIX, not set-group-ID: that takes root and a group $group."
+		echo "Installed below $DESTDIR$PREFIX, not set-group-ID: that needs root and a group $group."
 		echo "Left to the package: $STATE, root:$group 2770$(
 			[ "$MODE" = lab ] || echo "; $PREFIX/bin/gpulease, root:$group 2755")."
 	else
@@ -247,12 +247,13 @@ install_staged() {
 			install_program "$group"
 		fi
 		echo "Installed below $DESTDIR$PREFIX, with $STATE (MODE=$MODE)."
-		echo "The group $group has to have the number $(stat -c %g "$state") there, too."
+		echo "On the target machine, the group $group must have the number $(stat -c %g "$state")."
 	fi
 	echo "To undo: make uninstall PREFIX=$PREFIX DESTDIR=$DESTDIR"
 }
 
-# check_writable DIRECTORY: or what of its path there is.
+# check_writable DIRECTORY: exits with a message if DIRECTORY, or its nearest existing parent, is
+# not writable.
 check_writable() {
 	at=$1
 	until [ -e "$at" ]; do
@@ -262,24 +263,24 @@ check_writable() {
 		"make install PREFIX=\$HOME/.local"
 }
 
-# The hardened form has a group of its own, and nobody is to be in it.
+# refuse_group: exits with a message if GROUP is set: the hardened form has its own group.
 refuse_group() {
 	[ -z "$GROUP" ] || die "GROUP=$GROUP is for MODE=lab; without it the group is" \
-		"$OWN_GROUP, and nobody is in it"
+		"$OWN_GROUP, which has no members"
 }
 
 install_all() {
 	case $GROUP in
-	-* | *[!A-Za-z0-9_.-]*) die "GROUP=$GROUP: that is no name of a group" ;;
+	-* | *[!A-Za-z0-9_.-]*) die "GROUP=$GROUP: this is not the name of a group" ;;
 	esac
 	case $MODE in
 	'') refuse_group ;;
 	hardened | lab | private)
 		[ "$MODE" = lab ] || refuse_group
 		[ "$MODE" = private ] || is_root || [ -n "$DESTDIR" ] ||
-			die "MODE=$MODE takes root; without it: MODE=private"
+			die "MODE=$MODE needs root; without root: MODE=private"
 		;;
-	*) die "MODE=$MODE: it is hardened, lab or private" ;;
+	*) die "MODE=$MODE: write hardened, lab or private" ;;
 	esac
 	for directory in "$bin" "$share/bash-completion/completions" "$share/man/man1"; do
 		is_root || check_writable "$directory"
@@ -299,7 +300,7 @@ install_all() {
 uninstall() {
 	rm -f "$bin/gpulease" "$bin/gpulease-simjob" "$share/bash-completion/completions/gpulease" \
 		"$DESTDIR$PREFIX/lib/gpulease/bin/srun"
-	for page in "$source"/man/*.[157]; do
+	for page in "$source"/man/*.[1578]; do
 		rm -f "$share/man/man${page##*.}/${page##*/}"
 	done
 	rmdir "$DESTDIR$PREFIX/lib/gpulease/bin" "$DESTDIR$PREFIX/lib/gpulease" 2>/dev/null || :
@@ -308,7 +309,7 @@ uninstall() {
 	if cmp -s "$conf" "$source/gpulease/packaging/gpulease.conf"; then
 		rm -f "$conf"
 	elif [ -e "$conf" ]; then
-		echo "$CONF was left, it has been changed: rm $CONF"
+		echo "$CONF was left, because it has been changed; to remove it: rm $CONF"
 	fi
 	for directory in "$state" "$state".old*; do
 		[ ! -d "$directory" ] || rest="$rest $directory"

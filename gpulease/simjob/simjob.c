@@ -1,7 +1,8 @@
 /*
- * gpulease-simjob: what a training job looks like from outside, without a GPU.  In a job of
- * `gpulease --sim` it shows that it uses memory on its simulated GPUs: more and more at first,
- * then all of it for a while.  It ends as it is told to, once for lack of memory if need be.
+ * gpulease-simjob: behaves like a training job, without a GPU.  In a job of `gpulease --sim` it
+ * uses memory on its simulated GPUs: more and more until --vram is reached, then all of it for
+ * --hold.  It exits with the status of --exit, or fails once as if GPU memory had run out
+ * (--oom-once).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +11,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "../cli.h"
-#include "../context.h"
-#include "../exitcodes.h"
+#include "local_user.h"
+#include "option_values.h"
+#include "context.h"
+#include "exitcodes.h"
 #include "clock.h"
 #include "operands.h"
 #include "parse.h"
@@ -20,8 +22,8 @@
 #include "statedir.h"
 
 enum {
-	STEP_MS = 100, /* between two looks at the clock */
-	QUARTERS = 4,  /* of the ramp, and of the rest: so many lines each */
+	STEP_MS = 100, /* between two updates of the memory */
+	QUARTERS = 4,  /* lines of progress in the ramp, and as many in the hold */
 	OOM_STATUS = 1,
 };
 
@@ -29,15 +31,15 @@ static const char usage[] =
 	"usage: gpulease-simjob --vram SIZE [OPTION...]\n"
 	"Uses memory on the simulated GPUs of a job of gpulease --sim, as a training job would.\n"
 	"\n"
-	"  --vram SIZE       so much on each of its GPUs: 18G, 8000MiB\n"
-	"  --ramp TIME       until it has got all of it: 5s (default 1s)\n"
-	"  --hold TIME       how long it keeps it (default 1s)\n"
-	"  --exit N          its exit status (default 0)\n"
-	"  --oom-once FILE   once, where FILE does not exist: makes it at the end of the ramp\n"
-	"                    and fails for lack of memory\n"
+	"  --vram SIZE       use SIZE of memory on each GPU: 18G, 8000MiB\n"
+	"  --ramp TIME       reach SIZE after TIME: 5s (default 1s)\n"
+	"  --hold TIME       then keep the memory for TIME (default 1s)\n"
+	"  --exit N          exit with status N (default 0)\n"
+	"  --oom-once FILE   if FILE does not exist: create it after the ramp, and fail as if\n"
+	"                    GPU memory had run out\n"
 	"  --help, --version\n";
 
-/* What it is to do, and how far it has come. */
+/* What to do, and how far it has come. */
 struct simjob {
 	uint64_t vram_mib;
 	int64_t ramp_ms, hold_ms, begun_ms;
@@ -46,11 +48,11 @@ struct simjob {
 	struct gpuset gpus;
 	uint64_t card_mib;
 	struct sim_memory memory;
-	unsigned lines; /* of progress that were printed */
+	unsigned lines; /* of progress, printed so far */
 };
 
 PRINTF_LIKE(1, 2)
-static void say(const char *format, ...)
+static void simjob_diag(const char *format, ...)
 {
 	char line[512];
 	struct text text = TEXT_ON(line);
@@ -80,7 +82,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int read_option(int option, struct simjob *job, struct why *why)
+static int simjob_read_option(int option, struct simjob *job, struct why *why)
 {
 	switch (option) {
 	case VRAM:
@@ -105,7 +107,7 @@ static int read_option(int option, struct simjob *job, struct why *why)
 	}
 }
 
-static int read_options(int argc, char **argv, struct simjob *job)
+static int simjob_read_options(int argc, char **argv, struct simjob *job)
 {
 	int option, index = 0;
 
@@ -113,28 +115,28 @@ static int read_options(int argc, char **argv, struct simjob *job)
 	while ((option = getopt_long(argc, argv, "", options, &index)) != -1) {
 		struct why why = WHY_NONE;
 
-		if (read_option(option, job, &why) == 0)
+		if (simjob_read_option(option, job, &why) == 0)
 			continue;
 		if (why.text[0])
-			say("--%s: %s", options[index].name, why.text);
+			simjob_diag("--%s: %s", options[index].name, why.text);
 		else
-			say("'%s' is no option, or lacks a value; see --help",
+			simjob_diag("'%s' is not an option, or lacks a value; see --help",
 				quote(argv[optind - 1]).text);
 		return EXIT_MISUSE;
 	}
 	if (optind < argc || !job->vram_mib) {
-		say(optind < argc ? "'%s' is no option; see --help"
-				  : "%s is missing; see --help",
+		simjob_diag(optind < argc ? "'%s' is not an option; see --help"
+					  : "%s is missing; see --help",
 			optind < argc ? quote(argv[optind]).text : "--vram SIZE");
 		return EXIT_MISUSE;
 	}
 	return 0;
 }
 
-/* --- its GPUs ---------------------------------------------------------------------- */
+/* --- the GPUs ----------------------------------------------------------------------- */
 
-/* Those of the lease; outside of one, the one that a program takes where it may choose. */
-static int find_gpus(struct simjob *job, unsigned count, struct why *why)
+/* Sets ->gpus to those of the lease; outside of a lease to GPU 0, which CUDA programs use. */
+static int simjob_find_gpus(struct simjob *job, unsigned count, struct why *why)
 {
 	const char *list = getenv("CUDA_VISIBLE_DEVICES");
 	struct operand_walk walk = OPERAND_LIST(list ? list : "0", OPERAND_GPU);
@@ -143,7 +145,8 @@ static int find_gpus(struct simjob *job, unsigned count, struct why *why)
 
 	while (walk.at && *walk.at && (r = operand_next(&walk, &operand, why)) == 0) {
 		if (operand.uuid || operand.has_instance || operand.last >= count) {
-			why_set(why, "'%s' are no simulated GPUs", quote(list).text);
+			why_set(why, "CUDA_VISIBLE_DEVICES: '%s' are not simulated GPUs",
+				quote(list).text);
 			return -EINVAL;
 		}
 		for (uint64_t gpu = operand.first; gpu <= operand.last; gpu++)
@@ -152,22 +155,25 @@ static int find_gpus(struct simjob *job, unsigned count, struct why *why)
 	return r < 0 ? r : 0;
 }
 
-/* In the directory of the simulation, which is where gpulease --sim has it. */
-static int show_memory(struct simjob *job, const char *sim, struct why *why)
+/*
+ * Opens the file in which the job shows its use of memory, in the state directory of the simulation
+ * @sim.  Returns 0, or a negative errno with the message in @why.
+ */
+static int simjob_open_memory(struct simjob *job, const char *sim, struct why *why)
 {
-	static struct settings settings;
+	struct machine_settings machine;
 	struct statedir_choice choice = {
 		.state_home = getenv("XDG_STATE_HOME"),
-		.home = find_home(),
+		.home = local_user_home(),
 	};
 	struct statedir dir = STATEDIR_NONE;
-	int r = read_sim(sim, &settings, why);
+	int r = read_sim(sim, &machine, why);
 
 	if (r < 0)
 		return r;
-	choice.sim_gpus = settings.sim_gpus;
-	choice.sim_mib = job->card_mib = settings.sim_mib;
-	r = find_gpus(job, settings.sim_gpus, why);
+	choice.sim_gpus = machine.sim_gpus;
+	choice.sim_mib = job->card_mib = machine.sim_mib;
+	r = simjob_find_gpus(job, machine.sim_gpus, why);
 	if (r == 0)
 		r = statedir_open(&choice, &dir, why);
 	if (r < 0)
@@ -179,37 +185,41 @@ static int show_memory(struct simjob *job, const char *sim, struct why *why)
 	return r;
 }
 
-/* --- what it does ------------------------------------------------------------------ */
+/* --- the work ----------------------------------------------------------------------- */
 
-/* How many of the @of parts of @all_ms have passed after @past_ms. */
-static unsigned parts(int64_t past_ms, int64_t all_ms, unsigned of)
+/* How many of @of equal parts of @all_ms have passed after @past_ms. */
+static unsigned simjob_parts(int64_t past_ms, int64_t all_ms, unsigned of)
 {
 	return past_ms >= all_ms ? of : (unsigned)((double)past_ms / (double)all_ms * of);
 }
 
-static uint64_t used_mib(const struct simjob *job, int64_t past_ms)
+static uint64_t simjob_used_mib(const struct simjob *job, int64_t past_ms)
 {
 	if (past_ms >= job->ramp_ms)
 		return job->vram_mib;
 	return (uint64_t)((double)job->vram_mib * (double)past_ms / (double)job->ramp_ms);
 }
 
-/* A line whenever another quarter has passed. */
-static void tell_progress(struct simjob *job, int64_t past_ms)
+/* Prints a line when another quarter of the ramp or of the hold has passed. */
+static void simjob_print_progress(struct simjob *job, int64_t past_ms)
 {
-	unsigned lines = parts(past_ms, job->ramp_ms, QUARTERS);
+	unsigned lines = simjob_parts(past_ms, job->ramp_ms, QUARTERS);
 
 	if (past_ms >= job->ramp_ms)
-		lines += parts(past_ms - job->ramp_ms, job->hold_ms, QUARTERS);
+		lines += simjob_parts(past_ms - job->ramp_ms, job->hold_ms, QUARTERS);
 	if (lines <= job->lines)
 		return;
 	job->lines = lines;
 	(void)printf("step %u/%d: loss %.3f, %llu MiB\n", lines, 2 * QUARTERS,
-		2.303 / (1 + 0.4 * lines), (unsigned long long)used_mib(job, past_ms));
+		2.303 / (1 + 0.4 * lines),
+		(unsigned long long)simjob_used_mib(job, past_ms));
 }
 
-/* As PyTorch says it.  Whether this was the time to fail; -errno where FILE cannot be made. */
-static int run_out_of_memory(const struct simjob *job)
+/*
+ * Creates the file of --oom-once, and prints the error of PyTorch.  Returns OOM_STATUS; 0 if the
+ * file existed; or a negative errno.
+ */
+static int simjob_fail_once(const struct simjob *job)
 {
 	autofd int fd =
 		open(job->oom_once, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -223,27 +233,27 @@ static int run_out_of_memory(const struct simjob *job)
 	return OOM_STATUS;
 }
 
-/* Until @until_ms after its begin. */
-static void work(struct simjob *job, int64_t until_ms)
+/* Works until @until_ms after the begin. */
+static void simjob_work(struct simjob *job, int64_t until_ms)
 {
 	for (;;) {
 		int64_t past_ms = clock_boot_ms() - job->begun_ms;
-		/* it differs from step to step, as it does: 87 to 97 % */
+		/* a utilization that varies, as on real GPUs: 87 to 97 % */
 		uint32_t busy = 87 + (uint32_t)(past_ms / STEP_MS * 7 % 11);
 
 		if (past_ms > until_ms)
 			past_ms = until_ms;
 		if (job->memory.fd >= 0)
 			(void)!sim_memory_show(
-				&job->memory, used_mib(job, past_ms), busy);
-		tell_progress(job, past_ms);
+				&job->memory, simjob_used_mib(job, past_ms), busy);
+		simjob_print_progress(job, past_ms);
 		if (past_ms == until_ms)
 			return;
 		(void)poll(NULL, 0, (int)min_i64(STEP_MS, until_ms - past_ms));
 	}
 }
 
-static int run(struct simjob *job)
+static int simjob_run(struct simjob *job)
 {
 	unsigned gpus = gpuset_count(&job->gpus);
 	int r = 0;
@@ -253,16 +263,16 @@ static int run(struct simjob *job)
 		(void)printf(" on %u GPU%s", gpus, gpus == 1 ? "" : "s");
 	(void)printf("\n");
 	job->begun_ms = clock_boot_ms();
-	work(job, job->ramp_ms);
+	simjob_work(job, job->ramp_ms);
 	if (job->oom_once)
-		r = run_out_of_memory(job);
+		r = simjob_fail_once(job);
 	if (r < 0) {
-		say("cannot make '%s': %s", job->oom_once, strerror(-r));
+		simjob_diag("cannot make '%s': %s", job->oom_once, strerror(-r));
 		return EXIT_MISUSE;
 	}
 	if (r != 0)
 		return r;
-	work(job, job->ramp_ms + job->hold_ms);
+	simjob_work(job, job->ramp_ms + job->hold_ms);
 	(void)printf("done, exit status %llu\n", (unsigned long long)job->status);
 	return (int)job->status;
 }
@@ -272,18 +282,18 @@ int main(int argc, char **argv)
 	static struct simjob job = { .ramp_ms = 1000, .hold_ms = 1000 };
 	const char *sim = getenv("GPULEASE_SIM");
 	struct why why = WHY_NONE;
-	int status = read_options(argc, argv, &job);
+	int status = simjob_read_options(argc, argv, &job);
 
 	if (status != 0)
 		return status;
-	/* a log is read while it is written */
+	/* users follow the log while it is written */
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	job.memory = SIM_MEMORY_INIT;
 	if (!sim || !*sim)
-		say("this is no job of gpulease --sim, so no memory is shown");
-	else if (show_memory(&job, sim, &why) < 0)
-		say("no memory is shown: %s", why.text);
-	status = run(&job);
+		simjob_diag("this is not a job of gpulease --sim, so no memory is shown");
+	else if (simjob_open_memory(&job, sim, &why) < 0)
+		simjob_diag("no memory is shown: %s", why.text);
+	status = simjob_run(&job);
 	sim_memory_end(&job.memory);
 	return status;
 }

@@ -4,48 +4,45 @@
 . "$(dirname "$0")/lib.sh"
 scratch
 
-# ticket_of NAME: of a job that has said that it waits
-ticket_of() {
-	sed -n 's/.*ticket \([0-9]*\) waits.*/\1/p' "$S/$1.err" | head -n 1
-}
-
 # --- cancel ------------------------------------------------------------------------------
 
 holder busy -n 8
 waiter one -n 1
-run 'a waiting ticket is cancelled' 0 '' '' "$GPULEASE" --cancel "$(ticket_of one)"
+run 'a waiting job is cancelled' 0 '' '' "$GPULEASE" --cancel "$(ticket_of one)"
 ended one
-is 'its process ends as by TERM' [ "$rc" -eq 143 ]
-# who does not obey within a second is ended
+is 'the cancelled waiter ends as if by TERM' [ "$rc" -eq 143 ]
+# A job that does not end itself within a second is killed and prints nothing.
 says_who() {
 	waiter one -n 1
 	"$GPULEASE" --cancel "$(ticket_of one)" || return
 	ended one
 	grep -q 'was cancelled by' "$S/one.err"
 }
-is 'and says who did it' sometimes says_who
-run 'again: it has finished' 1 '' "gpulease: ticket $(ticket_of one) has finished" \
+is 'the cancelled waiter says which user cancelled it' sometimes says_who
+run 'a second --cancel of a job says that the job has finished' 1 '' \
+	"gpulease: ticket $(ticket_of one) has finished" \
 	"$GPULEASE" --cancel "$(ticket_of one)"
-run 'an id that was never given' 1 '' 'gpulease: ticket 4711 does not exist' \
+run 'an id that was never given out cannot be cancelled' 1 '' 'gpulease: job 4711 is unknown; --status and --history list the jobs' \
 	"$GPULEASE" --cancel 4711
-run 'what is no id' 125 '' 'gpulease: *' "$GPULEASE" --cancel abc
-run 'no id at all' 125 '' 'gpulease: *' "$GPULEASE" --cancel
+run '--cancel refuses a word that is no id' 125 '' 'gpulease: *' "$GPULEASE" --cancel abc
+run '--cancel without an id is refused' 125 '' 'gpulease: *' "$GPULEASE" --cancel
 waiter two -n 1
 stop two
-run 'a stopped waiter, too' 0 '' '' "$GPULEASE" --cancel "$(ticket_of two)" --grace 100ms
+run 'a stopped waiter is cancelled' 0 '' '' "$GPULEASE" --cancel "$(ticket_of two)" --grace 100ms
 ended two
 waiter three -n 1
 waiter four -n 8
-run 'several at once, and one that is unknown' 1 '' '*4711 does not exist' \
+run '--cancel with several ids reports the unknown one' 1 '' '*4711 is unknown;*' \
 	"$GPULEASE" --cancel "$(ticket_of three),4711" "$(ticket_of four)"
 ended three
 ended four
 waiter last -n 8
-run 'a running job is ended' 0 '' '' "$GPULEASE" --cancel "$(id_of busy)"
+run 'a running job is cancelled' 0 '' '' "$GPULEASE" --cancel "$(id_of busy)"
 ended busy
-is 'by TERM' [ "$rc" -eq 143 ]
-is 'and its GPUs are handed on' wait_until 'runs last'
-run 'the history says who ended it' 0 "*cancelled by $(id -un)*" '' "$GPULEASE" --history 1
+is 'the cancelled command ends by TERM' [ "$rc" -eq 143 ]
+is 'the GPUs of the cancelled job go to the next job' wait_until 'runs last'
+run 'the history says which user cancelled the job' 0 "*cancelled by $(id -un)*" '' \
+	"$GPULEASE" --history 1
 release_all last
 
 begin stubborn -n 8
@@ -54,54 +51,65 @@ wait_until 'runs stubborn'
 	while :; do sleep 1; done' "$S/stubborn.id" >/dev/null 2>&1 </dev/null &
 started="$started $!"
 wait_until "[ -s '$S/stubborn.id' ]"
-run 'one that ignores TERM is killed' 0 '' '' \
+run 'a command that ignores TERM is killed' 0 '' '' \
 	"$GPULEASE" --cancel "$(cat "$S/stubborn.id")" --grace 100ms
 release_all stubborn
 
 "$GPULEASE" -n 8 sh -c 'sleep 1000 & echo $GPULEASE_ID' </dev/null >"$S/left" 2>/dev/null
-run 'what a dead job left behind is ended by its id' 0 '' '' \
+run '--cancel ends the processes that an ended job has left' 0 '' '' \
 	"$GPULEASE" --cancel "$(cat "$S/left")"
-run 'then its GPUs are free' 0 '' '' "$GPULEASE" -n 8 -I true
+run 'after that the GPUs of the ended job are free' 0 '' '' "$GPULEASE" -n 8 -I true
 
 # --- pause and resume --------------------------------------------------------------------
 
 run 'a GPU is paused' 0 '' '' "$GPULEASE" --pause 0 --reason 'fan is loud'
-run 'it is not leased, and why' 124 '' '*GPU 0 is paused by *: fan is loud' \
+run 'a paused GPU is not leased, and the refusal has the reason' 124 '' \
+	'*GPU 0 is paused by *: fan is loud' \
 	"$GPULEASE" -n 8 -I true
-run 'the others are' 0 '1,2,3,4,5,6,7' '' "$GPULEASE" -n 7 sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'the GPUs that are not paused are leased' 0 '1,2,3,4,5,6,7' '' "$GPULEASE" -n 7 \
+	sh -c 'echo $CUDA_VISIBLE_DEVICES'
 waiter all -n 8
 holder some -n 7
-is 'who waits for a paused GPU stops nobody' [ "$(gpus_of some)" = 1,2,3,4,5,6,7 ]
+is 'a job that waits for a paused GPU stops no other job' [ "$(gpus_of some)" = 1,2,3,4,5,6,7 ]
 release_all some
-run 'a list and a range' 0 '' '' "$GPULEASE" --pause 1 3-5
-run 'twice is once' 0 '' '' "$GPULEASE" --pause 1
-run 'without another reason' 0 '' '' "$GPULEASE" --pause 0-3
-run 'the reason stays' 0 '*GPU 0: paused by *: fan is loud*' '' "$GPULEASE" --status
-run 'with another' 0 '' '' "$GPULEASE" --pause 0-1 --reason 'a new fan'
-run 'that is it' 0 '*GPU 0,1: paused by *: a new fan*' '' "$GPULEASE" --status
+run '--pause takes a list and a range' 0 '' '' "$GPULEASE" --pause 1 3-5
+run 'to pause a GPU twice does no harm' 0 '' '' "$GPULEASE" --pause 1
+run 'a paused GPU is paused again without a reason' 0 '' '' "$GPULEASE" --pause 0-3
+run 'a pause without a reason keeps the earlier reason' 0 '*GPU 0: paused by *: fan is loud*' \
+	'' "$GPULEASE" --status
+run 'a paused GPU is paused again with another reason' 0 '' '' "$GPULEASE" --pause 0-1 \
+	--reason 'a new fan'
+run 'the new reason replaces the earlier one' 0 '*GPU 0,1: paused by *: a new fan*' '' \
+	"$GPULEASE" --status
 long=$(printf '%0160d' 0)
-run 'one that is too long' 125 '' 'gpulease: --reason has 160 bytes, and 159 are kept; shorten it' \
+run 'a reason that is too long is refused' 125 '' \
+	'gpulease: --reason has 160 bytes, and 159 are kept; shorten it' \
 	"$GPULEASE" --pause 6 --reason "$long"
-run 'pauses nothing' 0 '6' '' "$GPULEASE" --gpu-ids 6 sh -c 'echo $CUDA_VISIBLE_DEVICES'
-run 'the longest' 0 '' '' "$GPULEASE" --pause 1 --reason "${long#0}"
-run 'is kept' 0 "*GPU 1: paused by *: ${long#0}
+run 'a refused --pause pauses no GPU' 0 '6' '' "$GPULEASE" --gpu-ids 6 \
+	sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'the longest possible reason is accepted' 0 '' '' "$GPULEASE" --pause 1 --reason "${long#0}"
+run 'the longest possible reason is kept whole' 0 "*GPU 1: paused by *: ${long#0}
 *" '' "$GPULEASE" --status
-run 'they are resumed' 0 '' '' "$GPULEASE" --resume 0-5
-run 'without their reasons' 0 '' '' "$GPULEASE" --pause 0
-run 'of before' 0 "*GPU 0: paused by $(id -un)
+run 'a range of GPUs is resumed' 0 '' '' "$GPULEASE" --resume 0-5
+run 'a resumed GPU is paused again without a reason' 0 '' '' "$GPULEASE" --pause 0
+run 'a pause after a resume does not have the old reason' 0 "*GPU 0: paused by $(id -un)
 *" '' "$GPULEASE" --status
-run 'the last, too' 0 '' '' "$GPULEASE" --resume 0
-is 'who waits is told' wait_until 'runs all'
+run 'the last paused GPU is resumed' 0 '' '' "$GPULEASE" --resume 0
+is 'after the resume the waiting job starts' wait_until 'runs all'
 release_all all
-run 'a GPU that is not there' 1 '' 'gpulease: there is no GPU 9' "$GPULEASE" --pause 9
-run 'by uuid' 0 '' '' "$GPULEASE" --pause GPU-51111111-0000-4000-8000-000000000002
-run 'a uuid of none' 1 '' "gpulease: there is no GPU 'GPU-9', or more than one" \
+run '--pause refuses an index without a GPU' 1 '' 'gpulease: there is no GPU 9' "$GPULEASE" \
+	--pause 9
+run 'a GPU is paused by its UUID' 0 '' '' "$GPULEASE" \
+	--pause GPU-51111111-0000-4000-8000-000000000002
+run '--resume refuses a UUID that no GPU has' 1 '' \
+	"gpulease: no GPU, or more than one, has a UUID that begins with 'GPU-9'" \
 	"$GPULEASE" --resume GPU-9
-run 'all again' 0 '' '' "$GPULEASE" --resume 2
+run 'the GPU that was paused by its UUID is resumed by its index' 0 '' '' "$GPULEASE" --resume 2
 holder using -n 8
-run 'one in use is paused for the next' 0 '' '' "$GPULEASE" --pause 2
+run 'a GPU in use can be paused' 0 '' '' "$GPULEASE" --pause 2
 release_all using
-run 'so it is' 124 '' '*GPU 2 is paused*' "$GPULEASE" -n 8 -I true
-run 'and resumed' 0 '' '' "$GPULEASE" --resume 2
+run 'after the job that used it, the paused GPU is not leased' 124 '' '*GPU 2 is paused*' \
+	"$GPULEASE" -n 8 -I true
+run 'the GPU that was paused while in use is resumed' 0 '' '' "$GPULEASE" --resume 2
 
 finish

@@ -8,8 +8,8 @@ scratch
 cd "$S" || bail "no scratch directory"
 jobs=jobs.txt
 
-# adds TEXT LINE WORD…: a result, good if `gpulease --add FILE WORD…` adds this to an empty file
-# and says nothing.
+# adds TEXT LINE WORD…: a result, good if `gpulease --add FILE WORD…` adds LINE to an empty file
+# and prints nothing.
 adds() {
 	adds_text=$1 adds_line=$2
 	shift 2
@@ -22,7 +22,7 @@ adds() {
 	fi
 }
 
-# refuses TEXT REASON WORD…: good if it does not, for that reason, and the file stays as it is.
+# refuses TEXT REASON WORD…: a result, good if --add gives REASON and does not change the file.
 refuses() {
 	refuses_text=$1 refuses_reason=$2
 	shift 2
@@ -36,72 +36,79 @@ refuses() {
 	fi
 }
 
-# file_has TEXT: whether the whole file is that, with a newline behind it.
+# file_has TEXT: whether the file consists of TEXT and a newline.
 file_has() {
 	printf '%s\n' "$1" | cmp -s - "$jobs"
 }
 
 # --- lines -------------------------------------------------------------------------------
 
-adds 'a command' 'python train.py --lr 3' -- python train.py --lr 3
-adds 'words are quoted where a shell would see more in them' \
+adds '--add adds a command' 'python train.py --lr 3' -- python train.py --lr 3
+adds 'words that a shell would expand are quoted' \
 	'python '\''a b'\'' '\''it'\''\'\'''\''s'\'' '\''$HOME'\'' '\'''\'' '\''"'\'' '\''*'\''' \
 	-- python 'a b' "it's" '$HOME' '' '"' '*'
-adds 'one word is a line for the shell' 'cd x && ./y "$z"' -- 'cd x && ./y "$z"'
-adds 'one that begins as attributes do' '[] [ a = b ] && c' -- '[ a = b ] && c'
-adds 'the number of GPUs' '[gpus=2] true' -n 2 -- true
-adds 'a share' '[gpus=0.5] true' --gpus 0.5 -- true
-adds 'none' '[gpus=0] true' -n 0 -- true
-adds 'all that a line can say' '[gpus=2 vram=18G timeout=30m retries=3 fail-retries=1 '\
+adds 'a single word is a line for the shell' 'cd x && ./y "$z"' -- 'cd x && ./y "$z"'
+adds 'a command that begins like attributes gets an empty list first' '[] [ a = b ] && c' -- \
+	'[ a = b ] && c'
+adds '-n becomes gpus=' '[gpus=2] true' -n 2 -- true
+adds '--gpus with a share becomes gpus=' '[gpus=0.5] true' --gpus 0.5 -- true
+adds '-n 0 becomes gpus=0' '[gpus=0] true' -n 0 -- true
+adds 'every option that a line can have becomes an attribute' \
+	'[gpus=2 vram=18G timeout=30m retries=3 fail-retries=1 '\
 'priority=-5 allow=0-3 after=7,8 after-ok=9 name="a b" conda=ml setup="x \"y\""] true' \
 	-n 2 --vram 18G -t 30 --oom-retries 3 --retries 1 --priority -5 --allow 0-3 \
 	--after 7,8 --after-ok 9 --name 'a b' --conda ml --setup 'x "y"' -- true
-adds 'a limit as --time has it' '[timeout=90s] true' -t 1:30 -- true
-adds 'not tried again, whatever the batch says' '[retries=0 fail-retries=0 priority=0] true' \
+adds 'a time limit in the form of --time is accepted' '[timeout=90s] true' -t 1:30 -- true
+adds 'zero retries and priority are written, whatever the batch says' \
+	'[retries=0 fail-retries=0 priority=0] true' \
 	--oom-retries 0 --retries 0 --priority 0 -- true
-adds 'no limit, whatever the default' '[timeout=0s] true' -t UNLIMITED -- true
+adds 'an unlimited time is written, whatever the default is' '[timeout=0s] true' -t UNLIMITED \
+	-- true
 
 printf 'first\nlast' >"$jobs"
-run 'a last line without its newline gets it' 0 '' '' "$GPULEASE" --add "$jobs" -- new
-is '... and the line is one of its own' file_has 'first
+run '--add completes a last line that has no newline' 0 '' '' "$GPULEASE" --add "$jobs" -- new
+is 'the new line stands on a line of its own' file_has 'first
 last
 new'
-run '-v tells what was added' 0 '' "*gpulease: added to 'jobs.txt': \[gpus=2\] new" \
+run '-v prints the line that was added' 0 '' "*gpulease: added to 'jobs.txt': \[gpus=2\] new" \
 	"$GPULEASE" -v --add "$jobs" -n 2 -- new
 
-# What is added is what a shell then does.
+# A shell that runs the line gives the command the same words.
 rm -f "$jobs"
-run 'words of all kinds' 0 '' '' "$GPULEASE" --add "$jobs" -- \
+run '--add accepts words with every special character' 0 '' '' "$GPULEASE" --add "$jobs" -- \
 	printf '<%s>' 'a b' "it's" '$(echo x)' '`' '\' '"' '#' '~' '!' '-x' 'a=b' '{a,b}' 'ä'
-run '... come to the command as they were' 0 \
+run 'a shell that runs the line passes on these words unchanged' 0 \
 	"<a b><it's><\$(echo x)><\`><\\\\><\"><#><~><!><-x><a=b><{a,b}><ä>" '' sh "$jobs"
 
 # --- the file ----------------------------------------------------------------------------
 
 rm -f "$jobs"
 umask 027
-run 'a file that is missing is made' 0 '' '' "$GPULEASE" --add "$jobs" -- true
-is '... by the umask' like 640 "$(stat -c %a "$jobs")"
+run '--add makes a missing file' 0 '' '' "$GPULEASE" --add "$jobs" -- true
+is 'the mode of a new jobs file obeys the umask' like 640 "$(stat -c %a "$jobs")"
 umask 022
 mkdir folder
-run 'a folder is none' 125 '' "gpulease: --add: cannot add to 'folder': *" \
+run 'a folder is not accepted as a jobs file' 125 '' \
+	"gpulease: --add: cannot add to 'folder': *" \
 	"$GPULEASE" --add folder -- true
 mkfifo fifo
-run 'nor a FIFO' 125 '' "gpulease: --add: cannot add to 'fifo': it is not a regular file" \
+run 'a FIFO is not accepted as a jobs file' 125 '' \
+	"gpulease: --add: cannot add to 'fifo': it is not a regular file" \
 	"$GPULEASE" --add fifo -- true
-run 'nor is one in a folder that is missing' 125 '' \
+run 'a jobs file in a missing folder is refused' 125 '' \
 	"gpulease: --add: cannot add to 'no/file': No such file or directory" \
 	"$GPULEASE" --add no/file -- true
-run 'nor standard input' 125 '' "gpulease: --add wants a file, not '-'*" \
+run 'standard input is not accepted as a jobs file' 125 '' "gpulease: --add needs a file, not '-'*" \
 	"$GPULEASE" --add - -- true
 ln -s target link
-run 'nor a link to nothing' 125 '' "gpulease: --add: cannot add to 'link': it is a link to *" \
+run 'a link to a missing file is refused' 125 '' \
+	"gpulease: --add: cannot add to 'link': it is a link to *" \
 	"$GPULEASE" --add link -- true
 : >target
-run 'a link to a file is one' 0 '' '' "$GPULEASE" --add link -- true
-is '... and the file has the line' like true "$(cat target)"
+run 'a link to a jobs file is followed' 0 '' '' "$GPULEASE" --add link -- true
+is 'the line is in the file that the link leads to' like true "$(cat target)"
 truncate -s 16777214 big
-run 'one that is as big as can be' 125 '' \
+run 'a jobs file of the maximal size is refused' 125 '' \
 	"gpulease: --add: cannot add to 'big': it would be bigger than 16 MiB" \
 	"$GPULEASE" --add big -- true
 rm -f big
@@ -114,13 +121,13 @@ echo 'first' >"$jobs"
 ) 9<"$jobs" &
 started="$started $!"
 wait_until '[ -e locked ]' || bail 'no lock'
-run 'a lock that is held is waited for, not for ever' 125 '' \
+run '--add waits for a held lock, but not for ever' 125 '' \
 	"gpulease: --add: cannot add to 'jobs.txt': process * has had it locked for 5 s; try*" \
 	"$GPULEASE" --add "$jobs" -- true
 kill "$!"
-is '... and nothing was added' file_has first
+is 'without the lock no line is added' file_has first
 
-# add NUMBER: who has waited too long for the others tries again, as he is told
+# add NUMBER: adds a line; after a wait for the lock that was too long it tries again
 add() {
 	until "$GPULEASE" --add "$jobs" -n 2 -- echo "$1" 'a b' 2>"add.$1"; do
 		grep -q 'has had it locked for 5 s; try' "add.$1" || return 1
@@ -137,57 +144,65 @@ failed=0
 for adder in $adders; do
 	wait "$adder" || failed=$((failed + 1))
 done
-is 'fifty at a time are all done' [ "$failed" -eq 0 ]
-is '... and each has its line' [ "$(sort "$jobs")" = \
+is 'fifty --add at the same time all succeed' [ "$failed" -eq 0 ]
+is 'each of the fifty has added its line' [ "$(sort "$jobs")" = \
 	"$(seq 50 | sed "s/.*/[gpus=2] echo & 'a b'/" | sort)" ]
 
 # --- what is refused ---------------------------------------------------------------------
 
-refuses 'a newline' '--add: a line of a jobs file cannot have a newline in it' -- echo 'a
+refuses 'a command with a newline is refused' \
+	'--add: a line of a jobs file cannot have a newline in it' -- echo 'a
 b'
-refuses 'a newline in an attribute' '--add: a line * newline in it' --setup 'a
+refuses 'an attribute with a newline is refused' '--add: a line * newline in it' --setup 'a
 b' -- true
-refuses 'no command' '--add wants a command: --add jobs.txt -- python train.py'
-refuses 'an empty command' '--add: there is no command' -- ' '
-refuses 'a type of card' "--add: a line cannot ask for a type of card; leave 'a100' out*" \
+refuses '--add without a command is refused' '--add needs a command: --add jobs.txt -- python train.py'
+refuses 'an empty command is refused' '--add: there is no command' -- ' '
+refuses 'a type of card is refused' "--add: a line cannot ask for a type of card; leave 'a100' out*" \
 	--gpus a100:2 -- true
-refuses 'a name with a comma' "--add: name: 'a,b' has a comma*" --name a,b -- true
-refuses 'a number for a name' "--add: name: '12' is a number*" --name 12 -- true
-refuses 'a list that is none' "*--allow: 'x' is not a GPU*" --allow x -- true
-refuses 'memory of no GPU' '-n asks for no GPU and --vram *' -n 0 --vram 1G -- true
-refuses 'an option that no line has' '--add and --exclusive do not go together' --exclusive -- true
-refuses 'a name that no line has' \
+refuses 'a name with a comma is refused' "--add: name: 'a,b' has a comma*" --name a,b -- true
+refuses 'a name that is a number is refused' "--add: name: '12' is a number*" --name 12 -- true
+refuses 'a list of GPUs that cannot be read is refused' "*--allow: 'x' is not a GPU*" \
+	--allow x -- true
+refuses '--vram without a GPU is refused' '-n asks for no GPU and --vram *' -n 0 --vram 1G -- true
+refuses 'an option without an attribute is refused' '--add and --exclusive do not go together' \
+	--exclusive -- true
+refuses '--after a name that no line has is refused' \
 	"--add: jobs.txt, line 2: it comes after 'prep', and no line has that name" \
 	--after prep -- true
-refuses 'itself' "--add: jobs.txt, line 2: 'me' would come after itself" \
+refuses '--after the line'"'"'s own name is refused' \
+	"--add: jobs.txt, line 2: 'me' would come after itself" \
 	--name me --after me -- true
 
-adds 'a line with a name' '[name=prep] true' --name prep -- true
-run 'one that comes after it' 0 '' '' "$GPULEASE" --add "$jobs" --after prep -- next
-is '... is there' file_has '[name=prep] true
+adds '--name becomes name=' '[name=prep] true' --name prep -- true
+run 'a line can come after a named line' 0 '' '' "$GPULEASE" --add "$jobs" --after prep -- next
+is 'the line that comes after another one is in the file' file_has '[name=prep] true
 [after=prep] next'
 printf '[oops] x\n' >"$jobs"
-run 'what was wrong before is told' 0 '' \
-	"gpulease: jobs.txt, line 1: 'oops' is no attribute;*; the line was added all the same" \
+run '--add reports a mistake that the file already had' 0 '' \
+	"gpulease: jobs.txt, line 1: 'oops' is not an attribute;*; the line was added nevertheless" \
 	"$GPULEASE" --add "$jobs" -- true
-is '... and stays' file_has '[oops] x
+is '--add leaves the mistake in the file' file_has '[oops] x
 true'
 
 # --- the table -----------------------------------------------------------------------------
 
-adds 'a script in the table' '-3,x.py,ml,"-a 1,2",4,5' --batch-format=csv --priority 3 \
+adds '--add writes a script into the columns of a table' '-3,x.py,ml,"-a 1,2",4,5' \
+	--batch-format=csv --priority 3 \
 	--conda ml --allow 4,5 -- python x.py -a 1,2
-adds 'a line for the shell' '0,cd,,x && python y.py' --batch-format=csv -- 'cd x && python y.py'
-adds 'quotes are doubled' '0,echo,,"'\''a""b'\''"' --batch-format=csv -- echo 'a"b'
+adds '--add writes a line for the shell into a table' '0,cd,,x && python y.py' \
+	--batch-format=csv -- 'cd x && python y.py'
+adds 'quotes in a field of a table are doubled' '0,echo,,"'\''a""b'\''"' --batch-format=csv -- \
+	echo 'a"b'
 printf 'priority,script,conda_env,arguments,allowed_gpus\n0,a.py,,,\n' >"$jobs"
-run 'a line does not go into a table' 125 '' \
+run 'a line with attributes is refused for a table' 125 '' \
 	'gpulease: --add: jobs.txt, line 1: this is a table; add --batch-format csv' \
 	"$GPULEASE" --add "$jobs" -n 2 -- true
-is '... which stays as it was' file_has 'priority,script,conda_env,arguments,allowed_gpus
+is 'the table is not changed by a refused line' file_has \
+	'priority,script,conda_env,arguments,allowed_gpus
 0,a.py,,,'
-refuses 'what has no column' '--add: there is no column for gpus in csv, just for priority, *' \
+refuses 'an attribute without a column is refused for a table' '--add: csv has no column for gpus, only for priority, *' \
 	--batch-format=csv -n 2 -- true
-refuses 'a script that would be run by another' \
+refuses 'a script that another program would run is refused for a table' \
 	"--add: it would be read as 'python ./x.py'; --batch-format=lines *" \
 	--batch-format=csv -- ./x.py
 finish

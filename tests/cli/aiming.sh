@@ -9,7 +9,7 @@ scratch
 
 # --- process 1 -------------------------------------------------------------------------------
 
-# The command is process 1 and leads its group, as the entrypoint of a container does.
+# The command is process 1 and leads its process group, like the entrypoint of a container.
 process_1() {
 	if ! unshare -pf --mount-proc true 2>/dev/null; then
 		skip 'a job that is process 1' 'no pid namespaces here'
@@ -42,7 +42,7 @@ lab() {
 	"$GPULEASE" -n 2 true
 }
 
-# bystander: a process of root's that is no job; $bystander
+# bystander: starts a process of root that is no job; $bystander is its pid
 bystander() {
 	sleep 1000 &
 	bystander=$!
@@ -79,11 +79,11 @@ refused() {
 
 forged() {
 	refused 'a record of another user names a process of root' \
-		"*belongs to $MALLORY, and process * to root; --force*" "$MALLORY"
+		"*belongs to $MALLORY, and process * to root; *--force*" "$MALLORY"
 	refused 'a record of root names a process that is no job' \
 		'*process * of root does not show that it belongs to *--force*' 0
 	refused 'a ticket that waits names a process of root' \
-		"*belongs to $MALLORY, and process * to root; --force*" "$MALLORY" waits
+		"*belongs to $MALLORY, and process * to root; *--force*" "$MALLORY" waits
 }
 
 # --- jobs ------------------------------------------------------------------------------------
@@ -102,15 +102,15 @@ ends() {
 	ends_pid=$!
 	started="$started $ends_pid"
 	wait_until '[ -s "$S/in/id" ]' || bail "no job: $*"
-	run "$ends_text: root ends it" 0 '' '' "$GPULEASE" --cancel "$(cat "$S/in/id")"
+	run "$ends_text: root cancels the job" 0 '' '' "$GPULEASE" --cancel "$(cat "$S/in/id")"
 	wait "$ends_pid"
-	is "$ends_text: with that status" [ $? -eq "$ends_status" ]
+	is "$ends_text: the job ends with that status" [ $? -eq "$ends_status" ]
 }
 
 jobs_of_users() {
 	lab
 	mkdir -m 0777 "$S/in"
-	cp "$GPULEASE" "$S/in/gpulease"
+	install -m 0755 "$GPULEASE" "$S/in/gpulease"
 	ends 'a job of root' 143 "$GPULEASE" -n 1
 	ends 'a job of root with a parent' 143 "$GPULEASE" -n 1 --report
 	ends 'a job of another user' 143 as_mallory "$S/in/gpulease" -n 1
@@ -134,12 +134,14 @@ changed_user() {
 	becomes "$job" sleep
 	id=$(cat "$S/in/id")
 	run 'root does not cancel a command that has changed its user' 1 '' \
-		"*$id belongs to root, and process $job to $MALLORY; --force*" \
+		"*$id belongs to root, and process $job to $MALLORY; *--force*" \
 		"$GPULEASE" --cancel "$id"
-	run 'root does not signal it' 1 '' '*--force*' "$GPULEASE" --signal-job "$id" TERM
-	run 'with --force root signals it' 0 '' '' "$GPULEASE" --signal-job "$id" --force TERM
+	run 'root does not signal a command that has changed its user' 1 '' '*--force*' \
+		"$GPULEASE" --signal-job "$id" TERM
+	run 'with --force root signals the command' 0 '' '' "$GPULEASE" --signal-job "$id" \
+		--force TERM
 	wait "$job"
-	is 'then the command gets the signal' [ $? -eq 143 ]
+	is 'the command that has changed its user gets the forced signal' [ $? -eq 143 ]
 	# the watchdog has opened its pidfd before the command ran
 	"$GPULEASE" -n 1 -t 1s -- setpriv --reuid "$MALLORY" --regid "$MALLORY" \
 		--clear-groups sleep 1000 2>/dev/null

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Jobs files: how their lines are run, and what each of their attributes does.
+# Jobs files: how their lines are run, and what each attribute of a line does.
 # shellcheck disable=SC2016,SC2154,SC2317 # conditions, and code of commands
 
 # shellcheck source=tests/cli/lib.sh
@@ -18,25 +18,31 @@ a_file() {
 	cp -p "$J" "$S/before"
 	run 'the lines of a file are run' 0 '*job 1 started on GPU*
 *3 jobs: 3 finished, in *' '' batch
-	is 'each has a line at its start' [ "$(count ' job [123].* started ' "$S/out")" = 3 ]
-	is 'and one at its end' [ "$(count ' job [123].* ended: exit status 0' "$S/out")" = 3 ]
-	is 'the file is what it was' cmp "$J" "$S/before"
-	is 'and was not touched' [ ! "$J" -nt "$S/before" ]
+	is 'the batch prints a line when a job starts' \
+		[ "$(count ' job [123].* started ' "$S/out")" = 3 ]
+	is 'the batch prints a line when a job ends' \
+		[ "$(count ' job [123].* ended: exit status 0' "$S/out")" = 3 ]
+	is 'the jobs file is not changed' cmp "$J" "$S/before"
+	is 'the modification time of the jobs file is not changed' \
+		[ ! "$J" -nt "$S/before" ]
 	is 'the log has the output of a command' grep -qx one "$W"/1-*.log
-	is 'and its errors' grep -qx two "$W"/1-*.log
-	is 'it is called by the name of the line' grep -qx '[0-9]* [0-7]' "$W/2-second.log"
-	is 'a job without GPUs has none' grep -qx none "$W"/3-*.log
-	is 'the board says what there was' \
+	is 'the log has the stderr of a command' grep -qx two "$W"/1-*.log
+	is 'the log of a job with a name has this name' \
+		grep -qx '[0-9]* [0-7]' "$W/2-second.log"
+	is 'a job with gpus=0 sees no GPU' grep -qx none "$W"/3-*.log
+	is 'the board has the number of finished jobs' \
 		grep -q 'jobs: 0 running, 0 waiting, 3 finished, of 3' "$W/status.txt"
-	is 'a line of the board, how a job ended' grep -q '^ *2 *second *ok' "$W/status.txt"
-	is 'logs, journal and board are the user'"'"'s alone' \
+	is 'the board shows how each job ended' grep -q '^ *2 *second *ok' "$W/status.txt"
+	is 'only the user can read logs, journal and board' \
 		[ -z "$(find "$W" -type f -perm /077)" ]
-	is 'the queue is empty' empty_queue
-	is 'the journal has an end of each' [ "$(count '"event": "ended"' "$W/journal.jsonl")" = 3 ]
-	is 'all of it is JSON' [ "$(each_is_json "$W/journal.jsonl")" = '' ]
+	is 'the queue is empty after the batch' empty_queue
+	is 'the journal has the end of each job' \
+		[ "$(count '"event": "ended"' "$W/journal.jsonl")" = 3 ]
+	is 'each line of the journal is JSON' \
+		[ "$(each_is_json "$W/journal.jsonl")" = '' ]
 }
 
-# each_is_json FILE: prints the lines that are not
+# each_is_json FILE: prints the lines that are not JSON
 each_is_json() {
 	while IFS= read -r line; do
 		printf '%s\n' "$line" | "$TOOLS/jsoncheck" event >/dev/null || echo "$line"
@@ -46,42 +52,50 @@ each_is_json() {
 ways() {
 	clean
 	lines 'echo a' 'echo b'
-	run 'with -Q nothing is said' 0 '' '' batch -Q
+	run 'with -Q the batch prints nothing' 0 '' '' batch -Q
 	clean
 	lines 'echo a' 'exit 1' 'echo b'
-	run 'with --json' 1 '{"event": "seen"*"event": "summary"*}' '' batch --json
-	is 'each line is JSON' [ "$(each_is_json "$S/out")" = '' ]
-	is 'an end is told once' [ "$(count '"event": "ended"' "$S/out")" = 3 ]
-	is 'the last is the summary' [ "$(tail -n 1 "$S/out" | member event)" = summary ]
-	is 'with the exit status' [ "$(tail -n 1 "$S/out" | member status)" = 1 ]
-	is 'and its counts' grep -q '"all": 3, "waiting": 0, "running": 0, "finished": 2,'\
+	run 'with --json the batch prints events' \
+		1 '{"event": "seen"*"event": "summary"*}' '' batch --json
+	is 'with --json each line is JSON' [ "$(each_is_json "$S/out")" = '' ]
+	is 'with --json the end of a job is printed once' \
+		[ "$(count '"event": "ended"' "$S/out")" = 3 ]
+	is 'with --json the last event is the summary' \
+		[ "$(tail -n 1 "$S/out" | member event)" = summary ]
+	is 'the summary has the exit status' \
+		[ "$(tail -n 1 "$S/out" | member status)" = 1 ]
+	is 'the summary has the number of jobs in each state' \
+		grep -q '"all": 3, "waiting": 0, "running": 0, "finished": 2,'\
 ' "failed": 1, "cancelled": 0, "dropped": 0, "text": "3 jobs: ' "$S/out"
 	clean
 	lines 'echo here'
-	run 'another folder' 0 '*' '' batch --log-dir "$S/else"
-	is 'has the logs' grep -qx here "$S"/else/1-*.log
-	is 'and all else' [ ! -e "$W" ]
+	run 'a batch with --log-dir runs' 0 '*' '' batch --log-dir "$S/else"
+	is '--log-dir: the logs are in that folder' grep -qx here "$S"/else/1-*.log
+	is '--log-dir: the usual folder is not made' [ ! -e "$W" ]
 	clean
 	mkdir -p "$S/there"
 	lines 'pwd'
-	run 'with -D' 0 '*' '' batch -D "$S/there"
-	is 'commands run in that folder' grep -qx "$S/there" "$W"/1-*.log
+	run 'a batch with -D runs' 0 '*' '' batch -D "$S/there"
+	is '-D: commands run in that folder' grep -qx "$S/there" "$W"/1-*.log
 	clean
 	: >"$J"
-	run 'a file without lines' 0 '0 jobs: 0 finished, in *' '' batch
+	run 'an empty jobs file is a batch without jobs' \
+		0 '0 jobs: 0 finished, in *' '' batch
 	printf '# nothing\n\n' >"$J"
-	run 'or without commands' 0 '*' '' batch
+	run 'a jobs file with only a comment is a batch without jobs' 0 '*' '' batch
 	printf 'echo last' >"$J"
-	run 'a last line without a newline' 0 '*' '' batch
-	is 'is one' grep -qx last "$W"/1-*.log
+	run 'a last line without a newline is accepted' 0 '*' '' batch
+	is 'a last line without a newline is run' grep -qx last "$W"/1-*.log
 	clean
 	printf 'echo first >>%s\n[gpu=1] echo last' "$S/ran" >"$J"
-	run 'and an error in it is one' 125 '' 'gpulease: *jobs, line 2: *gpu*' batch
-	is 'so nothing runs' [ ! -s "$S/ran" ]
+	run 'an error in a last line without a newline is found' \
+		125 '' 'gpulease: *jobs, line 2: *gpu*' batch
+	is 'with an error in the last line no line is run' [ ! -s "$S/ran" ]
 	clean
 	lines 'grep "Sig[BI]" /proc/self/status'
-	run 'signals' 0 '*' '' batch
-	is 'are to commands what they are here' [ "$(grep '^Sig' "$W"/1-*.log)" = \
+	run 'a command can read its signal masks' 0 '*' '' batch
+	is 'commands have the signal masks of this shell' \
+		[ "$(grep '^Sig' "$W"/1-*.log)" = \
 		"$(timeout 5 grep 'Sig[BI]' /proc/self/status)" ]
 }
 
@@ -94,22 +108,26 @@ a_pipe() {
 	started="$started $!"
 	exec 5>"$S/pipe"
 	echo "$S/held a" >&5
-	is 'a line that comes through a pipe runs' wait_until 'on a'
+	is 'a line from a pipe is run at once' wait_until 'on a'
 	echo "[name=later] $S/held b" >&5
-	is 'and one that comes later' wait_until 'on b'
+	is 'a later line from the pipe is run as well' wait_until 'on b'
 	go a b
 	wait_until '[ "$(count . "$S/ends")" = 2 ]'
-	is 'it waits for more' like '[SRD]' "$(process_state "$(pid_of p)")"
+	is 'with the pipe open the batch does not end' \
+		like '[SRD]' "$(process_state "$(pid_of p)")"
 	echo 'exit 4' >&5
 	exec 5>&-
 	ended p
-	is 'until the pipe ends' [ "$rc" = 4 ]
-	is 'with all of it done' grep -q '^3 jobs: 2 finished, 1 failed' "$S/p.out"
-	run 'a bad line there' 125 '*2 jobs: 1 finished, 1 failed*' \
+	is 'the batch ends when the pipe is closed' [ "$rc" = 4 ]
+	is 'all lines from the pipe are run' \
+		grep -q '^3 jobs: 2 finished, 1 failed' "$S/p.out"
+	run 'a bad line in a pipe is refused, the jobs before it are run' \
+		125 '*2 jobs: 1 finished, 1 failed*' \
 		'gpulease: *line 3*gpu*the rest is not read' \
 		sh -c 'cd "$2" && printf "exit 3\ntrue\n[gpu=1] exit 4\nexit 5\n" |
 			"$1" --batch - --log-dir "$2/pipe.logs"' sh "$GPULEASE" "$S"
-	run 'or a circle' 125 '*2 jobs: 1 finished, 1 failed*' 'gpulease: *line 3*' \
+	run 'a cycle in a pipe is refused, the jobs before it are run' \
+		125 '*2 jobs: 1 finished, 1 failed*' 'gpulease: *line 3*' \
 		sh -c 'cd "$2" && printf "true\n[name=a after=b] true\n[name=b after=a] true\n" |
 			"$1" --batch - --log-dir "$2/circle.logs"' sh "$GPULEASE" "$S"
 }
@@ -119,41 +137,48 @@ a_pipe() {
 statuses() {
 	clean
 	lines 'exit 3' 'exit 7' 'true'
-	run 'the highest status is the batch'"'"'s' 7 '*1 finished, 2 failed*' '' batch
+	run 'the exit status of the batch is the highest of its jobs' \
+		7 '*1 finished, 2 failed*' '' batch
 	clean
 	lines 'exit 3' 'kill -KILL $$'
-	run 'of a signal it is 128 and its number' 137 '*(KILL)*' '' batch
+	run 'the exit status of a killed job is 128 + the signal'"'"'s number' \
+		137 '*(KILL)*' '' batch
 	clean
 	lines 'true' '[cancel] exit 9'
-	run 'who is not to run does not count' 0 '*1 finished, 1 cancelled*' '' batch
+	run 'a cancelled line does not count in the exit status' \
+		0 '*1 finished, 1 cancelled*' '' batch
 	clean
 	lines '[timeout=300ms] sleep 1000'
-	run 'a time limit' 124 '*ended: time limit*' '' batch
-	is 'is the cause in the journal' [ "$(event ended 1 | member cause)" = limit ]
+	run 'a job that reaches its time limit gives status 124' \
+		124 '*ended: time limit*' '' batch
+	is 'the journal has the time limit as the cause of the end' \
+		[ "$(event ended 1 | member cause)" = limit ]
 	clean
 	lines "$S/held a"
 	batch_begin b
 	await_on a
 	"$GPULEASE" --cancel "$(event started 1 | member ticket)"
 	ended b
-	is 'a job that is cancelled from outside counts' [ "$rc" = 143 ]
+	is 'a job ended by --cancel counts in the exit status' [ "$rc" = 143 ]
 	clean
 	lines "trap 'exit 0' TERM; $S/held a & wait"
 	batch_begin b
 	await_on a
 	"$GPULEASE" --cancel "$(event started 1 | member ticket)"
 	ended b
-	is 'also where its command ends well then' \
+	is 'a cancelled job counts although its command exits with 0' \
 		[ "$rc $(event ended 1 | member cause)" = '143 cancelled' ]
 	clean
 	lines '[gpus=99] echo never' 'echo next'
-	run 'what can never start fails at once' 125 '*cannot run: *99*' '' batch
-	is 'and the next runs' grep -qx next "$W"/2-*.log
+	run 'a job that can never start fails at once' 125 '*cannot run: *99*' '' batch
+	is 'the line after a job that can never start is run' grep -qx next "$W"/2-*.log
 	clean
 	lines '[fail-retries=2] echo again >>'"$S/ran"'; exit 5'
 	printf 'retry-delay = 1ms\n' >"$S/soon"
-	run 'who fails is tried again' 5 '*tried again in*' '' batch --config "$S/soon"
-	is 'as often as its line says' [ "$(count again "$S/ran")" = 3 ]
+	run 'a job that fails is tried again' \
+		5 '*tried again in*' '' batch --config "$S/soon"
+	is 'a job is tried again as often as its line says' \
+		[ "$(count again "$S/ran")" = 3 ]
 }
 
 # --- attributes --------------------------------------------------------------------------
@@ -166,29 +191,32 @@ attributes() {
 		'[allow=3] echo "on $CUDA_VISIBLE_DEVICES"' \
 		'[setup="word=set; export word"] echo "is $word"' \
 		'[vram=3G] echo "has $GPULEASE_VRAM_MIB"'
-	run 'attributes' 0 '*5 finished*' '' batch
-	is 'say how many GPUs' grep -qx 2 "$W"/1-*.log
-	is 'or how much of one' grep -q '50' "$W"/2-*.log
-	is 'which of them' grep -qx 'on 3' "$W"/3-*.log
-	is 'what comes first in the same shell' grep -qx 'is set' "$W"/4-*.log
-	is 'how much memory' grep -qx 'has 3072' "$W"/5-*.log
+	run 'lines with attributes are run' 0 '*5 finished*' '' batch
+	is 'gpus=2 gives two GPUs' grep -qx 2 "$W"/1-*.log
+	is 'gpus=0.5 gives half of a GPU' grep -q '50' "$W"/2-*.log
+	is 'allow=3 gives GPU 3' grep -qx 'on 3' "$W"/3-*.log
+	is 'setup= runs before the command in the same shell' \
+		grep -qx 'is set' "$W"/4-*.log
+	is 'vram=3G declares 3072 MiB' grep -qx 'has 3072' "$W"/5-*.log
 	clean
 	lines 'echo "on $CUDA_VISIBLE_DEVICES"' '[allow=1] echo "on $CUDA_VISIBLE_DEVICES"'
-	run 'what the command line says is for those that say nothing' 0 '*' '' batch --allow 2
-	is 'like this one' grep -qx 'on 2' "$W"/1-*.log
-	is 'not for others' grep -qx 'on 1' "$W"/2-*.log
+	run 'a batch with --allow runs' 0 '*' '' batch --allow 2
+	is 'an option of the command line counts for a line without the attribute' \
+		grep -qx 'on 2' "$W"/1-*.log
+	is 'the attribute of a line overrides the option of the command line' \
+		grep -qx 'on 1' "$W"/2-*.log
 	clean
 	sim 1x24G
 	lines "[vram=10G] $S/held a" "[vram=10G] $S/held b" "[vram=10G] $S/held c"
 	batch_begin b
-	is 'two that fit share a GPU' wait_until 'on a b'
-	is 'the third waits' wait_until '[ "$(queued)" = 1 ]'
-	is 'and has not started' [ ! -e "$S/c.on" ]
+	is 'two jobs that fit into the memory share a GPU' wait_until 'on a b'
+	is 'a third job that does not fit waits' wait_until '[ "$(queued)" = 1 ]'
+	is 'the third job has not started' [ ! -e "$S/c.on" ]
 	go a
-	is 'until there is room' wait_until 'on c'
+	is 'the third job starts when there is room' wait_until 'on c'
 	go b c
 	ended b
-	is 'and all end' [ "$rc" = 0 ]
+	is 'all jobs that share the GPU end' [ "$rc" = 0 ]
 }
 
 order() {
@@ -196,8 +224,9 @@ order() {
 	sim 1
 	lines 'echo 1 >>'"$S/ran" '[priority=5] echo 2 >>'"$S/ran" \
 		'[priority=-1] echo 3 >>'"$S/ran" '[priority=5] echo 4 >>'"$S/ran"
-	run 'one at a time' 0 '*' '' batch --jobs 1
-	is 'higher priority comes first, and then the order of the file' \
+	allow_priorities run 'a batch with priorities runs one job at a time' \
+		0 '*' '' batch --jobs 1
+	is 'a higher priority comes first, then the order of the file' \
 		[ "$(words "$S/ran")" = '2 4 1 3' ]
 	clean
 	sim 8
@@ -205,33 +234,38 @@ order() {
 		"echo free >>$S/ran"
 	batch_begin b
 	await_on a
-	is 'who comes after another' wait_until '[ "$(words "$S/ran")" = free ]'
+	is 'a job with after= does not start with the others' \
+		wait_until '[ "$(words "$S/ran")" = free ]'
 	go a
 	ended b
-	is 'waits for its end' [ "$(words "$S/ran")" = 'free slow late' ]
+	is 'a job with after= waits until the other job has ended' \
+		[ "$(words "$S/ran")" = 'free slow late' ]
 	clean
 	lines '[name=bad] exit 3' "[after=bad] echo any >>$S/ran" \
 		"[after-ok=bad] echo ok >>$S/ran" '[name=good] true' \
 		"[after-ok=good] echo good >>$S/ran"
-	run 'after one that fails' 124 '*' '' batch
-	is 'comes who does not mind' grep -qx any "$S/ran"
-	is 'and not who does' [ "$(count ok "$S/ran")" = 0 ]
-	is 'which is told' grep -q 'job 3 .*job 1 has failed' "$S/out"
-	is 'after one that does well' grep -qx good "$S/ran"
+	run 'a job that after-ok= keeps from starting gives status 124' 124 '*' '' batch
+	is 'after= starts a job after one that has failed' grep -qx any "$S/ran"
+	is 'after-ok= does not start a job after one that has failed' \
+		[ "$(count ok "$S/ran")" = 0 ]
+	is 'the batch prints that job 3 cannot start, and why' \
+		grep -q 'job 3 .*job 1 has failed' "$S/out"
+	is 'after-ok= starts a job after one that exited with 0' grep -qx good "$S/ran"
 	clean
 	sim 8
 	lines "$S/held a" "$S/held b" "$S/held c"
 	batch_begin b --jobs 2
 	await_on a b
-	is 'no more than so many are in the queue at once' [ "$(queued)" = 0 ]
-	is 'the third is not started' [ "$(words "$S/starts" | tr ' ' '\n' | sort | tr '\n' ' ')" = 'a b ' ]
+	is 'with --jobs 2 no third job is in the queue' [ "$(queued)" = 0 ]
+	is 'with --jobs 2 the third job is not started' \
+		[ "$(words "$S/starts" | tr ' ' '\n' | sort | tr '\n' ' ')" = 'a b ' ]
 	go b
-	is 'before another has ended' wait_until 'on c'
+	is 'with --jobs 2 the third job starts when another has ended' wait_until 'on c'
 	go a c
 	ended b
 }
 
-# on_now: how many lines are at work
+# on_now: prints how many lines are running
 on_now() {
 	set -- "$S"/*.on
 	[ ! -e "$1" ] || echo $#
@@ -246,12 +280,15 @@ at_once() {
 			"until [ -e $S/all.go ]; do sleep 0.05; done; rmdir $S/\$\$.on; : $i"
 	done >"$J"
 	batch_begin b --jobs 4
-	is 'without GPUs as many as --jobs says' wait_until '[ "$(on_now)" = 4 ]'
+	is 'with --jobs 4 four jobs without GPUs run at once' \
+		wait_until '[ "$(on_now)" = 4 ]'
 	wait_until '[ "$(grep -c . "$S/ran")" = 4 ]'
 	go all
 	ended b
-	is 'all in the end' [ "$rc $(grep -c . "$S/ran")" = '0 20' ]
-	is 'and never more at once' [ "$(sort -n "$S/ran" | tail -n 1)" = 4 ]
+	is 'with --jobs 4 all twenty jobs are run' \
+		[ "$rc $(grep -c . "$S/ran")" = '0 20' ]
+	is 'with --jobs 4 never more than four jobs run at once' \
+		[ "$(sort -n "$S/ran" | tail -n 1)" = 4 ]
 }
 
 # --- memory ------------------------------------------------------------------------------
@@ -265,21 +302,28 @@ memory() {
 	clean
 	sim 2x24G
 	lines "[vram=2000 retries=3] gpulease-simjob --vram 1900 --ramp 0 --hold 0 --oom-once $S/oom"
-	run 'who lacks memory' 0 '*out of GPU memory*tried again with 2500*' '' batch
-	is 'declares a quarter more' [ "$(event started 1 | member vram_mib | words /dev/stdin)" = '2000 2500' ]
-	is 'the attempt is in the journal' [ "$(event attempt 1 | member cause)" = oom ]
+	run 'a job that runs out of GPU memory is tried again' \
+		0 '*out of GPU memory*tried again with 2500*' '' batch
+	is 'after lack of memory the job declares a quarter more' \
+		[ "$(event started 1 | member vram_mib | words /dev/stdin)" = '2000 2500' ]
+	is 'the attempt that ran out of memory is in the journal' \
+		[ "$(event attempt 1 | member cause)" = oom ]
 	clean
 	lines "[vram=2000 retries=3] echo x >>$S/ran; gpulease-simjob --vram 100 --ramp 0 --hold 0 --exit 6"
-	run 'another failure' 6 '*' '' batch
-	is 'is final' [ "$(count x "$S/ran")" = 1 ]
+	run 'a job that fails for another reason gives its status' 6 '*' '' batch
+	is 'a job that fails for another reason is not tried again' \
+		[ "$(count x "$S/ran")" = 1 ]
 	clean
 	lines "[vram=1000] gpulease-simjob --vram 3000 --ramp 0 --hold 1h & $S/held a; kill \$!"
 	batch_begin b -v
-	is 'with -v memory is told as it grows' wait_until 'grep -q "job 1 uses 2.9G" "$S/b.out"'
+	is 'with -v the batch prints the memory of a job as it grows' \
+		wait_until 'grep -q "job 1 uses 2.9G" "$S/b.out"'
 	go a
 	ended b
-	is 'and at its end' grep -q 'job 1 ended.*2.9G of .*declared, over by more than' "$S/b.out"
-	is 'and is in the journal' [ "$(event ended 1 | member peak_mib)" = 3000 ]
+	is 'with -v the batch prints the highest memory at the end of the job' \
+		grep -q 'job 1 ended.*2.9G of .*declared, over by more than' "$S/b.out"
+	is 'the journal has the highest memory of the job' \
+		[ "$(event ended 1 | member peak_mib)" = 3000 ]
 }
 
 # --- beside others -----------------------------------------------------------------------
@@ -293,27 +337,31 @@ beside_others() {
 		echo "echo $i >>$S/ran"
 	done >"$J"
 	batch_begin b
-	is 'behind somebody else at most 16 jobs wait' wait_until '[ "$(queued)" = 16 ]'
-	is 'and no more come' wait_until '[ "$(count "\"event\": \"seen\"" "$W/journal.jsonl")" = 30 ]'
-	is 'however long it takes' [ "$(queued)" = 16 ]
+	is 'while another job has the GPU, at most 16 jobs wait' \
+		wait_until '[ "$(queued)" = 16 ]'
+	is 'all thirty lines are read while 16 jobs wait' \
+		wait_until '[ "$(count "\"event\": \"seen\"" "$W/journal.jsonl")" = 30 ]'
+	is 'no more than 16 jobs wait after all lines are read' [ "$(queued)" = 16 ]
 	release h
 	ended b
-	is 'then all run' [ "$rc" = 0 ]
-	is 'in order' [ "$(words "$S/ran")" = "$(seq -s ' ' 30)" ]
+	is 'all thirty jobs run once the GPU is free' [ "$rc" = 0 ]
+	is 'the thirty jobs run in the order of the file' \
+		[ "$(words "$S/ran")" = "$(seq -s ' ' 30)" ]
 	clean
 	sim 2
 	holder h -n 1 --time 1h
 	lines "[gpus=2] $S/held a" "[timeout=1m] echo small >>$S/ran" "[timeout=1m] $S/held c"
 	batch_begin b
-	is 'those that fit beside somebody run' wait_until 'grep -q small "$S/ran" && on c'
-	is 'while one waits for both' [ ! -e "$S/a.on" ]
+	is 'small jobs run beside a job that is not of the batch' \
+		wait_until 'grep -q small "$S/ran" && on c'
+	is 'the job that needs both GPUs waits' [ ! -e "$S/a.on" ]
 	release h
 	go a c
 	ended b
-	is 'which runs, too' [ "$(count a "$S/ends")" = 1 ]
+	is 'the job that needs both GPUs runs in the end' [ "$(count a "$S/ends")" = 1 ]
 }
 
-# Those that are to be tried again have tickets, too.
+# Jobs that wait for their next attempt have tickets, too: no other line starts in their place.
 tried_again() {
 	clean
 	sim 1
@@ -328,13 +376,17 @@ tried_again() {
 	await_on a
 	wait_until '[ "$(queued)" = 16 ]' || bail 'no 16 wait'
 	: >"$S/a.go"
-	is 'lines that fail' wait_until '[ "$(event attempt 17 | grep -c .)" = 1 ]'
-	is 'wait with 16 others at most' wait_until '[ "$(queued)" = 17 ]'
+	is '17 lines that fail wait for their next attempt' \
+		wait_until '[ "$(event attempt 17 | grep -c .)" = 1 ]'
+	is 'with jobs that wait for their next attempt 17 tickets wait' \
+		wait_until '[ "$(queued)" = 17 ]'
 	"$GPULEASE" --cancel "$(queue ticket | tail -n 2 | words /dev/stdin | tr ' ' ,)" 2>"$S/err"
-	is 'and more come when they are less' wait_until '[ "$(event attempt 18 | grep -c .)" = 1 ]'
+	is 'another line starts when two of the 17 are cancelled' \
+		wait_until '[ "$(event attempt 18 | grep -c .)" = 1 ]'
 	kill -INT "$(pid_of b)"
 	ended b
-	is 'until it is ended' [ "$rc $(queued)" = '130 0' ]
+	is 'an interrupt ends all jobs that wait for their next attempt' \
+		[ "$rc $(queued)" = '130 0' ]
 }
 
 a_file

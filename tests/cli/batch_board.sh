@@ -1,5 +1,5 @@
 #!/bin/sh
-# The board of a batch on a terminal: drawn in place, below the lines, and gone at the end.
+# The board of a batch on a terminal: drawn in place, below the lines, and erased at the end.
 # shellcheck disable=SC2016,SC2154,SC2317 # conditions, and code of commands
 
 # shellcheck source=tests/cli/lib.sh
@@ -24,7 +24,7 @@ terminal() {
 }
 
 # screen FILE: what is on the terminal after all of that was written to it: lines, and going
-# back to one of them and erasing what follows.  Fails at any other code but colours.
+# back to one of them and erasing what follows.  Fails at any other code except colours.
 screen() {
 	awk '
 	{
@@ -46,25 +46,25 @@ screen() {
 	}' "$1"
 }
 
-# is_screen FILE: whether it has no other codes
+# is_screen FILE: whether the file has no codes but those that screen knows
 is_screen() {
 	screen "$1" >"$S/screen"
 }
 
-# shows PATTERN: whether a line of the screen is like that now, for wait_until
+# shows PATTERN: whether a line of the screen matches now, for wait_until
 shows() {
 	screen "$S/b.out" | grep -q -- "$1"
 }
 
-# drawn PATTERN: waits for a screen with such a line, which is in $S/now then: a board that is
-# just drawn anew is not whole, and nobody sees when it is
+# drawn PATTERN: waits for a screen with a line that matches, and puts this screen into $S/now.
+# Look only at $S/now then: a screen that is read later can have half of a board.
 drawn() {
 	# shellcheck disable=SC2034 # for wait_until
 	drawn_line=$1
 	wait_until 'screen "$S/b.out" >"$S/now"; grep -q -- "$drawn_line" "$S/now"'
 }
 
-# has_board FILE: whether there is anything of a board
+# has_board FILE: whether the file has a part of a board
 has_board() {
 	grep -q 'running, \|^ *JOB\|not in the queue' "$1"
 }
@@ -76,31 +76,39 @@ in_place() {
 	sim 1
 	lines "[name=first timeout=1h] $S/held a 3" "echo two" "$S/held c"
 	terminal b 80
-	is 'the board has who runs' wait_until "shows '^  1  first .* 0  *\[.*of 1h00m'"
-	is 'who waits, and why' wait_until "shows '^  2  echo two .*needs 1 GPU'"
-	is 'and what there is in all' drawn '^jobs: 1 running, 2 waiting, 0 finished, of 3'
+	is 'the board has the running job' \
+		wait_until "shows '^  1  first .* 0  *\[.*of 1h00m'"
+	is 'the board has the waiting job and why it waits' \
+		wait_until "shows '^  2  echo two .*needs 1 GPU'"
+	is 'the board has the number of jobs in each state' \
+		drawn '^jobs: 1 running, 2 waiting, 0 finished, of 3'
 	go a
-	is 'who is done' wait_until "shows '^  1  first  *.*status 3'"
+	is 'the board has the exit status of a job that has ended' \
+		wait_until "shows '^  1  first  *.*status 3'"
 	await_on c
 	drawn '^jobs: 1 running, 0 waiting'
-	is 'it is there once' [ "$(count '^jobs: ' "$S/now")" = 1 ]
-	is 'below the lines' [ "$(grep -n '^jobs: ' "$S/now" | cut -d : -f 1)" = 6 ]
-	is 'each of which is there' [ "$(head -n 5 "$S/now" | sed 's/^[0-9:]* //' |
+	is 'the board is on the screen once' [ "$(count '^jobs: ' "$S/now")" = 1 ]
+	is 'the board stands below the lines' \
+		[ "$(grep -n '^jobs: ' "$S/now" | cut -d : -f 1)" = 6 ]
+	is 'each line about a job is on the screen' \
+		[ "$(head -n 5 "$S/now" | sed 's/^[0-9:]* //' |
 		cut -d ' ' -f 1-2 | sort | uniq -c | tr -s ' ' | words /dev/stdin)" = \
 		' 2 job 1  2 job 2  1 job 3' ]
 	go c
 	ended b
-	is 'the status is that of the batch' [ "$rc" = 3 ]
-	is 'only lines, boards, and codes that erase these' is_screen "$S/b.out"
+	is 'with a board the exit status is that of the batch' [ "$rc" = 3 ]
+	is 'the output has only lines, boards and codes that erase boards' \
+		is_screen "$S/b.out"
 	screen "$S/b.out" >"$S/now"
-	is 'at the end no board is left' eval '! has_board "$S/now"'
-	is 'but all lines' [ "$(grep -c '^[0-9:]* job ' "$S/now")" = 6 ]
-	is 'and the summary as the last one' \
+	is 'when the batch has ended no board is left' eval '! has_board "$S/now"'
+	is 'when the batch has ended all lines about jobs are left' \
+		[ "$(grep -c '^[0-9:]* job ' "$S/now")" = 6 ]
+	is 'the last line on the screen is the summary' \
 		like '3 jobs: 2 finished, 1 failed, in *' "$(tail -n 1 "$S/now")"
-	is 'there were colours' grep -q "$escape\[[0-9;]*m" "$S/b.out"
+	is 'the board has colours' grep -q "$escape\[[0-9;]*m" "$S/b.out"
 }
 
-# What is told on stderr, and one that comes to the end early.
+# A message on stderr, and a batch that is interrupted.
 interrupted() {
 	clean
 	sim 1
@@ -108,18 +116,20 @@ interrupted() {
 	terminal b 80
 	wait_until "shows '^  2  echo two .*needs'"
 	lines "$S/held a" "[gpu=1] echo two"
-	is 'a complaint stands above the board' wait_until "shows '^gpulease: .*line 2' &&
+	is 'an error message stands above the board' \
+		wait_until "shows '^gpulease: .*line 2' &&
 		shows '^jobs: 1 running'"
 	kill -INT "$(cut -d ' ' -f 1 "$W/lock")"
 	ended b
-	is 'at an interrupt' [ "$rc" = 130 ]
+	is 'an interrupted batch with a board exits with 130' [ "$rc" = 130 ]
 	screen "$S/b.out" >"$S/now"
-	is 'nothing of it is left, either' eval '! has_board "$S/now"'
-	is 'the complaint stays' grep -q '^gpulease: .*line 2' "$S/now"
-	is 'and that it was interrupted' grep -q 'interrupted: ending 2 jobs' "$S/now"
+	is 'of an interrupted batch no board is left' eval '! has_board "$S/now"'
+	is 'the error message stays on the screen' grep -q '^gpulease: .*line 2' "$S/now"
+	is 'the message about the interrupt stays on the screen' \
+		grep -q 'interrupted: ending 2 jobs' "$S/now"
 }
 
-# widest FILE
+# widest FILE: prints the length of the longest line
 widest() {
 	awk '{ if (length > most) most = length } END { print most + 0 }' "$1"
 }
@@ -134,19 +144,21 @@ narrow() {
 		echo "echo $i $long"
 	done >>"$J"
 	terminal b 40
-	is 'of many jobs' wait_until "shows '^jobs: 1 running, 40 waiting'"
-	is 'it says that there are more' drawn 'more'
+	is 'the board has the number of many waiting jobs' \
+		wait_until "shows '^jobs: 1 running, 40 waiting'"
+	is 'the board says that there are more jobs' drawn 'more'
 	sed -n '/^jobs: /,$p' "$S/now" | LC_ALL=C sed 's/[^ -~][^ -~]*/./g' >"$S/board"
-	is 'the board has half of the rows' [ "$(grep -c . "$S/board")" -le 12 ]
-	is 'and as many columns as there are' [ "$(widest "$S/board")" -le 40 ]
+	is 'the board uses half of the rows of the terminal' \
+		[ "$(grep -c . "$S/board")" -le 12 ]
+	is 'the board is not wider than the terminal' [ "$(widest "$S/board")" -le 40 ]
 	kill -INT "$(cut -d ' ' -f 1 "$W/lock")"
 	ended b
-	is 'and goes' is_screen "$S/b.out"
+	is 'a narrow board is erased with the usual codes' is_screen "$S/b.out"
 	screen "$S/b.out" >"$S/now"
-	is 'whole' eval '! has_board "$S/now"'
+	is 'of a narrow board nothing is left' eval '! has_board "$S/now"'
 }
 
-# One that was sent back has no GPU, and is not among those that run.
+# A job that was requeued has no GPU, and the board does not count it as running.
 sent_back() {
 	clean
 	sim 1
@@ -155,21 +167,23 @@ sent_back() {
 	await_on f
 	lines "[name=guest] $S/held a"
 	batch_begin b --preemptible --priority -5
-	is 'the first attempt says why it waits' wait_until \
+	is 'the board says why the first attempt waits' wait_until \
 		'grep -q "^  1 *guest .*needs 1 GPU" "$W/status.txt"'
 	go f
 	await_on a
 	wait_until 'grep -q "^jobs: 1 running" "$W/status.txt"'
 	"$GPULEASE" "$S/held" h 2>"$S/h.err" &
 	started="$started $!"
-	is 'one that makes room for another' wait_until 'on h &&
+	is 'a preempted job is not counted as running' wait_until 'on h &&
 		grep -q "^jobs: 0 running, 1 waiting" "$W/status.txt"'
-	is 'waits, and says why, which is the same' wait_until 'grep -q "^  1 *guest .*for attempt 2: needs 1 GPU" \
+	is 'the board says why the second attempt waits' \
+		wait_until 'grep -q "^  1 *guest .*for attempt 2: needs 1 GPU" \
 		"$W/status.txt"'
 	rm -rf "$S/a.on"
 	go h
 	await_on a
-	is 'until it has a GPU again' wait_until 'grep -q "^jobs: 1 running, 0 waiting" \
+	is 'a preempted job is counted as running when it has a GPU again' \
+		wait_until 'grep -q "^jobs: 1 running, 0 waiting" \
 		"$W/status.txt"'
 	go a
 	ended b
@@ -177,7 +191,7 @@ sent_back() {
 
 # --- where there is none -------------------------------------------------------------------
 
-# plain TEXT VARIABLE=VALUE OPTION…: a result, good if there are lines and no codes
+# plain TEXT VARIABLE=VALUE OPTION…: a result, good if the output has no codes and no board
 plain() {
 	plain_text=$1 plain_variable=$2
 	shift 2
@@ -200,20 +214,23 @@ others() {
 	go a
 	ended b
 	unset NO_COLOR
-	is 'which goes' grep -q "$escape\[[0-9]*A$escape\[J" "$S/b.out"
-	is 'without colours' [ -z "$(grep "$escape\[[0-9;]*m" "$S/b.out")" ]
-	plain 'a dumb terminal has lines alone' TERM=dumb
-	is 'all of them' [ "$(grep -c '^[0-9:]* job ' "$S/out")" = 4 ]
-	plain 'and one that is not known' TERM=
-	plain 'with --json there are events alone' TERM=xterm --json
-	is 'which are JSON' [ "$(head -n 1 "$S/out" | "$TOOLS/jsoncheck" event)" = seen ]
-	plain 'with -Q nothing' TERM=xterm -Q
-	is 'at all' [ ! -s "$S/out" ]
+	is 'with NO_COLOR the board is erased' \
+		grep -q "$escape\[[0-9]*A$escape\[J" "$S/b.out"
+	is 'with NO_COLOR the board has no colours' \
+		[ -z "$(grep "$escape\[[0-9;]*m" "$S/b.out")" ]
+	plain 'a dumb terminal gets only lines' TERM=dumb
+	is 'a dumb terminal gets all lines' [ "$(grep -c '^[0-9:]* job ' "$S/out")" = 4 ]
+	plain 'a terminal with an empty TERM gets only lines' TERM=
+	plain 'with --json a terminal gets only events' TERM=xterm --json
+	is 'with --json the first line on a terminal is an event in JSON' \
+		[ "$(head -n 1 "$S/out" | "$TOOLS/jsoncheck" event)" = seen ]
+	plain 'with -Q a terminal gets no board' TERM=xterm -Q
+	is 'with -Q a terminal gets nothing at all' [ ! -s "$S/out" ]
 	clean
 	lines 'echo one' 'exit 2'
-	run 'a pipe has lines alone' 2 '*2 jobs: 1 finished, 1 failed, in *' '' batch
-	is 'without codes' [ -z "$(grep "$escape" "$S/out")" ]
-	is 'and so has status.txt' [ -z "$(grep "$escape" "$W/status.txt")" ]
+	run 'a pipe gets only lines' 2 '*2 jobs: 1 finished, 1 failed, in *' '' batch
+	is 'a pipe gets no codes' [ -z "$(grep "$escape" "$S/out")" ]
+	is 'status.txt has no codes' [ -z "$(grep "$escape" "$W/status.txt")" ]
 }
 
 in_place

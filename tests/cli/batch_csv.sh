@@ -14,7 +14,7 @@ table() {
 
 title=priority,script,conda_env,arguments,allowed_gpus
 
-# A python that notes its arguments, and a script without anything.
+# A python that notes its arguments, and a shell script that does so, too.
 mkdir "$S/path"
 cat >"$S/path/python" <<END
 #!/bin/sh
@@ -30,56 +30,59 @@ END
 clean
 sim 4
 lines "$title" "1,train.py,,--lr 0.1,"
-run 'a script is run by python' 0 '*1 finished*' '' table
-is 'with its arguments' [ "$(words "$S/ran")" = 'python 3 on 0 <train.py> <--lr> <0.1>' ]
+run 'a .py script is run by python' 0 '*1 finished*' '' table
+is 'the script gets its arguments' \
+	[ "$(words "$S/ran")" = 'python 3 on 0 <train.py> <--lr> <0.1>' ]
 clean
 lines "1,train.py,,\"--sizes 1,2,3 --text 'a \"\"b\"\"'\",\"0,1\""
-run 'fields in quotes' 0 '*' '' table
-is 'may hold commas and quotes' [ "$(sed 1d "$S/ran" | words /dev/stdin)" = \
+run 'a line with fields in quotes is run' 0 '*' '' table
+is 'fields in quotes can have commas and quotes' \
+	[ "$(sed 1d "$S/ran" | words /dev/stdin)" = \
 	'<train.py> <--sizes> <1,2,3> <--text> <a "b">' ]
 clean
 lines '1,train.py,,,2,3'
-run 'the GPUs are all that follows the fourth comma' 0 '*' '' table
-is 'and only those are used' grep -qx 'python 1 on [23]' "$S/ran"
+run 'all text after the fourth comma is the list of GPUs' 0 '*' '' table
+is 'only GPUs of the list are used' grep -qx 'python 1 on [23]' "$S/ran"
 clean
 lines '1,train.py,,,"1"'
-run 'in quotes as well' 0 '*' '' table
-is 'which are none of its' grep -qx 'python 1 on 1' "$S/ran"
+run 'a list of GPUs in quotes is accepted' 0 '*' '' table
+is 'only the GPU in quotes is used' grep -qx 'python 1 on 1' "$S/ran"
 clean
 lines '1,train.py,,,99'
-run 'a GPU that there is not' 125 '*cannot run*' '' table
+run 'a line with a GPU that does not exist cannot run' 125 '*cannot run*' '' table
 clean
 lines "$title" "2,$S/say.sh,,second," "1,$S/say.sh,,first," "10,$S/say.sh,,last," \
 	"1,$S/say.sh,,again,"
-run 'lower numbers come first' 0 '*' '' table --jobs 1
-is 'by the shell, for such scripts' \
+run 'a table with priorities is run' 0 '*' '' table --jobs 1
+is 'lower numbers come first, and .sh scripts are run by the shell' \
 	[ "$(words "$S/ran")" = 'shell first shell again shell second shell last' ]
 clean
 lines "$title" "1,$S/say.sh"
 run 'fields at the end may be missing' 0 '*' '' table
-is 'then there are no arguments' grep -qx 'shell ' "$S/ran"
+is 'without a field of arguments the script gets none' grep -qx 'shell ' "$S/ran"
 clean
 lines "$title" '# a remark' '' '1,train.py,,,'
 run 'remarks and blank lines are skipped' 0 '*1 job: 1 finished*' '' table
 
-# bad TEXT PATTERN LINE
+# bad TEXT PATTERN LINE: a table with that bad line gives an error that matches
 bad() {
 	clean
 	lines "$title" "$3"
 	run "$1" 125 '' "gpulease: *jobs, line 2: $2" table
-	[ ! -e "$W" ] || not_ok 'there is no journal'
+	[ ! -e "$W" ] || not_ok 'a table with a bad line makes no folder'
 }
 
-bad 'a priority that is none' '*priority*' 'high,train.py,,,'
-bad 'no script' '*script*' '1,,,,'
-bad 'a quote without an end' '*quote*' '1,train.py,,"--lr 0.1,'
-bad 'something behind a quote' '*quote*' '1,train.py,,"a"b,'
-bad 'GPUs that are none' '*' '1,train.py,,,first'
+bad 'a priority that is not a number is an error' '*priority*' 'high,train.py,,,'
+bad 'a line without a script is an error' '*script*' '1,,,,'
+bad 'a quote without an end is an error' '*quote*' '1,train.py,,"--lr 0.1,'
+bad 'text after a closing quote is an error' '*quote*' '1,train.py,,"a"b,'
+bad 'a GPU that is not a number is an error' '*' '1,train.py,,,first'
 
 clean
 lines 'echo a'
-run 'the other form is no table' 125 '' 'gpulease: *jobs, line 1: *' table
-run 'a form that there is not' 125 '' '*neither lines nor csv*' \
+run 'a jobs file of command lines is not read as a table' \
+	125 '' 'gpulease: *jobs, line 1: *' table
+run 'an unknown --batch-format is refused' 125 '' '*neither lines nor csv*' \
 	"$GPULEASE" --batch "$J" --batch-format=xml
 
 # --- models ------------------------------------------------------------------------------
@@ -88,9 +91,9 @@ sim 2x24G
 clean
 printf 'small = 0.5\nbig = 2\n' >"$S/models"
 lines "$title" '1,serve.py,,--llm small,' '1,serve.py,,--llm big,'
-run 'a model' 0 '*2 finished*' '' table --models "$S/models" --jobs 1
-is 'has the GPUs that it needs' \
+run 'lines with models are run' 0 '*2 finished*' '' table --models "$S/models" --jobs 1
+is 'a model of two GPUs gets both GPUs' \
 	[ "$(grep -c 'on 0,1' "$S/ran") $(grep -c 'python' "$S/ran")" = '1 2' ]
-is 'a share is one' [ "$(event started 1 | member gpus)" = 0 ]
+is 'a model of half a GPU gets one GPU' [ "$(event started 1 | member gpus)" = 0 ]
 
 finish

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Jobs files where the journal has no room, and where descriptors run out: nothing is run twice
-# for it, and nothing is given up.
+# A batch that has no room for its journal, or no more descriptors: no line is run twice for it,
+# and no line is given up.
 #
-# A disk that is full is one limit: that of the size of files, for one process at a time.
+# A limit of the size of files, set for one process at a time, stands for a full disk.
 # shellcheck disable=SC2016,SC2154,SC2317 # conditions, and code of commands
 
 # shellcheck source=tests/cli/lib.sh
@@ -20,7 +20,7 @@ blow_up() {
 	head -c 100000 /dev/zero | tr '\0' '\n' >>"$W/journal.jsonl"
 }
 
-# no_room BYTES PID…: they cannot add more than so much to the journal
+# no_room BYTES PID…: lets these processes add at most BYTES to the journal
 no_room() {
 	most=$(($(stat -c %s "$W/journal.jsonl") + $1))
 	shift
@@ -29,12 +29,12 @@ no_room() {
 	done
 }
 
-# room PID: as much as it may have
+# room PID: raises the limit of the process to its hard limit
 room() {
 	prlimit --pid "$1" --fsize="$(prlimit --pid "$1" --fsize --noheadings -o HARD | tr -d ' '):"
 }
 
-# supervisor NUMBER: its pid, of a job that runs
+# supervisor NUMBER: prints the pid of the supervisor of a job that runs
 supervisor() {
 	event started "$1" | member pid
 }
@@ -49,19 +49,22 @@ a_new_line() {
 	blow_up
 	no_room 40 "$(pid_of b)"
 	echo "$S/held a" >>"$J"
-	is 'a line that the journal has no room for' \
+	is 'without room in the journal a new line gives an error' \
 		wait_until 'grep -q "cannot write the journal" "$S/b.err"'
-	is 'is not begun' [ ! -s "$S/starts" ]
+	is 'without room in the journal a new line is not started' [ ! -s "$S/starts" ]
 	room "$(pid_of b)"
 	await_on a
-	is 'until there is, and then the journal knows of it' [ -n "$(event seen 2)" ]
+	is 'with room again the new line starts and is in the journal' \
+		[ -n "$(event seen 2)" ]
 	kill -KILL "$(pid_of b)"
 	ended b
 	batch_begin c
-	is 'as does the next run' wait_until 'grep -q "still at work: 1" "$S/c.out"'
+	is 'the next runner finds the new line running' \
+		wait_until 'grep -q "still at work: 1" "$S/c.out"'
 	go a
 	ended c
-	is 'which does not run it again' [ "$rc $(words "$S/starts")" = '0 a' ]
+	is 'the next runner does not run the new line again' \
+		[ "$rc $(words "$S/starts")" = '0 a' ]
 }
 
 # --- what the jobs write -------------------------------------------------------------------
@@ -74,18 +77,21 @@ an_end() {
 	blow_up
 	no_room 40 "$(pid_of b)" "$(supervisor 1)"
 	go a
-	is 'an end that the journal has no room for is told' \
+	is 'without room in the journal the end of a job is still printed' \
 		wait_until 'grep -q "job 1 ended: exit status 0" "$S/b.out"'
-	is 'and not kept' [ -z "$(event ended 1)" ]
+	is 'without room the end is not in the journal' [ -z "$(event ended 1)" ]
 	room "$(pid_of b)"
-	is 'until there is' wait_until '[ -n "$(event ended 1)" ]'
+	is 'with room again the end is written to the journal' \
+		wait_until '[ -n "$(event ended 1)" ]'
 	go b
 	ended b
-	is 'with all that is known of it' like '0 1 [1-9]*' \
+	is 'the late end has status, attempt and run time' like '0 1 [1-9]*' \
 		"$(event ended 1 | member status) $(event ended 1 | member attempt) \
 $(event ended 1 | member ran_ms)"
-	run 'so it is done' 0 '*done before: 2 finished*' '*skipped: 1' batch
-	is 'and not run again' [ "$(sort "$S/starts" | words /dev/stdin)" = 'a b' ]
+	run 'a job with a late end counts as done in the next run' \
+		0 '*done before: 2 finished*' '*skipped: 1' batch
+	is 'a job with a late end is not run again' \
+		[ "$(sort "$S/starts" | words /dev/stdin)" = 'a b' ]
 }
 
 an_end_by_hand() {
@@ -96,16 +102,18 @@ an_end_by_hand() {
 	blow_up
 	no_room 0 "$(supervisor 1)"
 	go a
-	is 'an end that the job could not write is written by the runner' \
+	is 'the runner writes the end that the supervisor could not write' \
 		wait_until '[ -n "$(event ended 1)" ]'
-	is 'without a word' [ ! -s "$S/b.err" ]
+	is 'the runner writes that end without a message' [ ! -s "$S/b.err" ]
 	no_room 0 "$(pid_of b)" "$(supervisor 2)"
 	go b
 	ended b
-	is 'where it cannot either it says so' grep -q 'lacks the ends of jobs 2: ' "$S/b.err"
+	is 'the runner prints an error when it cannot write the end, either' \
+		grep -q 'lacks the ends of jobs 2: ' "$S/b.err"
 	rm -rf "$S"/*.on
-	run 'and that one is run again' 0 '*2 finished*' '' batch
-	is 'alone' [ "$(sort "$S/starts" | words /dev/stdin)" = 'a b b' ]
+	run 'the next run is complete after an end was lost' 0 '*2 finished*' '' batch
+	is 'the next run runs only the job that lost its end' \
+		[ "$(sort "$S/starts" | words /dev/stdin)" = 'a b b' ]
 }
 
 a_start() {
@@ -114,19 +122,22 @@ a_start() {
 	batch_begin b --jobs 1
 	await_on a
 	blow_up
-	no_room 0 "$(pid_of b)" # and those that it starts from now on
+	no_room 0 "$(pid_of b)" # and the processes that it starts from now on
 	go a
-	is 'a job whose start the journal has no room for is put off' wait_until \
+	is 'without room in the journal the start of a job is put off' wait_until \
 		'grep -q "cannot start job 2 .*now: cannot write the journal of the batch" "$S/b.err"'
-	is 'and not run' [ ! -s "$S/ran" ]
+	is 'a job that is put off is not run' [ ! -s "$S/ran" ]
 	room "$(pid_of b)"
 	ended b
-	is 'until there is' [ "$rc $(words "$S/ran")" = '0 two three' ]
-	is 'which is told once' [ "$(count 'cannot start' "$S/b.err")" = 1 ]
-	is 'and has no trace in its log' [ "$(count 'cannot' "$W/2-two.log")" = 0 ]
+	is 'with room again the job and the one after it run' \
+		[ "$rc $(words "$S/ran")" = '0 two three' ]
+	is 'that the start is put off is printed once' \
+		[ "$(count 'cannot start' "$S/b.err")" = 1 ]
+	is 'that the start is put off is not in the log of the job' \
+		[ "$(count 'cannot' "$W/2-two.log")" = 0 ]
 }
 
-# Its second attempt.
+# The journal has no room for the second attempt of a job.
 a_start_again() {
 	clean
 	lines "[fail-retries=1] $S/held a 4"
@@ -136,9 +147,12 @@ a_start_again() {
 	no_room 0 "$(supervisor 1)"
 	go a
 	ended b
-	is 'of a job that is tried again, too' [ "$rc $(words "$S/ends")" = '4 a a' ]
-	is 'which is not given up' [ "$(event ended 1 | member status | words /dev/stdin)" = '4 4' ]
-	is 'and not tried more often for it' [ "$(event attempt 1 | grep -c .)" = 1 ]
+	is 'without room in the journal a job is tried again' \
+		[ "$rc $(words "$S/ends")" = '4 a a' ]
+	is 'without room the status of both attempts is in the journal' \
+		[ "$(event ended 1 | member status | words /dev/stdin)" = '4 4' ]
+	is 'without room the job is tried again only once' \
+		[ "$(event attempt 1 | grep -c .)" = 1 ]
 }
 
 # --- descriptors ---------------------------------------------------------------------------
@@ -153,12 +167,14 @@ few_descriptors() {
 		30 31 32 33 34 35 36 37 38 39; do
 		echo "[gpus=0] until [ -e $S/all.go ]; do sleep 0.2; done; echo $each >>$S/ran"
 	done >>"$J"
-	is 'where descriptors run out the rest is put off' wait_until \
+	is 'when descriptors run out the other lines are put off' wait_until \
 		'grep -q "cannot start job .*: \(Too many open files\|No file descriptors\)" "$S/b.err"'
 	go a all
 	ended b
-	is 'and all are run' [ "$rc $(sort -u "$S/ran" | grep -c .)" = '0 39' ]
-	is 'none is given up' grep -q '^40 jobs: 40 finished' "$S/b.out"
+	is 'after descriptors ran out all lines are run' \
+		[ "$rc $(sort -u "$S/ran" | grep -c .)" = '0 39' ]
+	is 'after descriptors ran out no line is given up' \
+		grep -q '^40 jobs: 40 finished' "$S/b.out"
 }
 
 sim 2

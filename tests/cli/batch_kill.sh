@@ -1,7 +1,7 @@
 #!/bin/sh
-# The runner of a batch is killed at its system calls: each line runs once all the same.
+# The runner of a batch is killed at its system calls: each line still runs exactly once.
 #
-#	BATCH_EVERY	at every so-manieth of them (11)
+#	BATCH_EVERY	the distance between two of these calls (11)
 # shellcheck disable=SC2016,SC2154,SC2317 # conditions, and code of commands
 
 # shellcheck source=tests/cli/lib.sh
@@ -13,17 +13,19 @@ scratch
 is_sanitized "$GPULEASE" && BATCH_EVERY=$((BATCH_EVERY * 8))
 
 "$TOOLS/sysfault" --count true >/dev/null 2>&1 || {
-	skip 'killing a runner' 'no ptrace here'
+	skip 'a runner is killed at its system calls' 'no ptrace here'
 	finish
 }
 
-# kill_at N: the runner, right before its Nth call; 1: it had ended before
+# kill_at N: runs a runner and kills it right before its Nth call; fails with 1 if it had ended
+# before
 kill_at() {
 	timeout -k 5 "$DEADLINE" "$TOOLS/sysfault" --kill "$1" "$GPULEASE" --batch "$J" \
 		>"$S/k.out" 2>"$S/k.err" </dev/null
 }
 
-# why NAME…: what is wrong once a last run has ended with $rc, where each is to have run once
+# why NAME…: prints what is wrong after the last run, which ended with $rc.  Each of the
+# jobs must have run once.
 why() {
 	[ "$rc" = 0 ] || echo "exit status $rc: $err"
 	[ ! -e "$S/twice" ] || echo "two at a time: $(words "$S/twice")"
@@ -36,7 +38,8 @@ why() {
 	wait_until empty_queue || echo 'the queue is not empty'
 }
 
-# sweep TEXT PREPARE NAME…: a kill at each point behind the shell code, and then a whole run
+# sweep TEXT PREPARE NAME…: one result.  For each point at which a runner can be killed:
+# evaluates PREPARE, kills a runner there, lets the jobs NAME… end, and runs a whole batch.
 sweep() {
 	sweep_text=$1 prepare=$2 points=0 at=1 sweep_why=
 	shift 2
@@ -61,17 +64,17 @@ sweep() {
 }
 
 sim 2
-sweep 'killed at a call of its own' '
+sweep 'a runner is killed at a system call' '
 	lines "$S/held a" "[gpus=2] $S/held b" "$S/held c"
 	go a b c' a b c
 
-sweep 'killed while it takes over what runs' '
+sweep 'a runner is killed while it takes over running jobs' '
 	lines "$S/held a" "$S/held b" "$S/held c"
 	batch_begin p
 	await_on a b
 	kill -KILL "$(pid_of p)"
 	ended p
-	# once it waits for them they end
+	# the jobs end once the runner waits for them
 	: >"$S/k.out"
 	(wait_until "grep -q \"still at work\" \"$S/k.out\""; go a b c) &
 	started="$started $!"' a b c

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2034
-# What the scripts of --batch share; read in behind lib.sh, after scratch.
+# What the scripts of --batch share; read in after lib.sh and scratch.
 #
 #	$J	the jobs file
 #	$W	its folder, with logs and journal
@@ -20,12 +20,12 @@ exit "${2-0}"
 END
 chmod +x "$S/held"
 
-# lines LINE…: the jobs file anew
+# lines LINE…: writes the jobs file anew
 lines() {
 	printf '%s\n' "$@" >"$J"
 }
 
-# clean: without what earlier cases have left behind, and without their jobs
+# clean: ends the jobs of earlier cases and removes their files
 clean() {
 	end_all
 	rm -rf "$W" "$J" "$S"/*.go "$S"/*.on "$S/starts" "$S/ends" "$S/twice" "$S/ran"
@@ -35,16 +35,16 @@ clean() {
 	rm -rf "$XDG_STATE_HOME/gpulease"
 }
 
-# batch OPTION…: to its end; a command for run and try
+# batch OPTION…: runs a batch to its end; a command for run and try
 batch() {
 	timeout -k 5 "$DEADLINE" "$GPULEASE" --batch "$J" "$@"
 }
 
-# batch_begin NAME OPTION…: does not wait for it; "ended NAME" does, $rc
+# batch_begin NAME OPTION…: starts a batch; "ended NAME" waits for its end and sets $rc
 batch_begin() {
 	begin_name=$1
 	shift
-	# now: nobody is to see what an earlier one has written
+	# emptied before the start, so that output of an earlier batch is not taken for this one's
 	: >"$S/$begin_name.out"
 	: >"$S/$begin_name.err"
 	"$GPULEASE" --batch "$J" "$@" >"$S/$begin_name.out" 2>"$S/$begin_name.err" </dev/null &
@@ -59,50 +59,50 @@ go() {
 	done
 }
 
-# on NAME…: whether they all run
+# on NAME…: whether all these commands run
 on() {
 	for each; do
 		[ -d "$S/$each.on" ] || return 1
 	done
 }
 
-# await_on NAME…
+# await_on NAME…: waits until all these commands run
 await_on() {
 	wait_until "on $*" || bail "not running: $* ($(cat "$S"/*.err "$W"/*.log 2>/dev/null))"
 }
 
-# words FILE: its lines as one
+# words FILE: prints its lines as one line
 words() {
 	tr '\n' ' ' <"$1" | sed 's/ $//'
 }
 
-# count PATTERN FILE
+# count PATTERN FILE: prints how many lines match
 count() {
 	grep -c -- "$1" "$2"
 }
 
-# event KIND NUMBER: the lines of the journal that say so
+# event KIND NUMBER: prints the lines of the journal with that event of that job
 event() {
 	grep "\"event\": \"$1\".*\"job\": $2," "$W/journal.jsonl"
 }
 
-# member NAME: of the line on stdin
+# member NAME: prints that member of each line on stdin
 member() {
 	sed -n 's/.*"'"$1"'": "\{0,1\}\([^",}]*\).*/\1/p'
 }
 
-# queue MEMBER: of those who wait, each in a line
+# queue MEMBER: prints that member of each waiting ticket, one per line
 queue() {
 	"$GPULEASE" --queue --json | sed -n '/^  "queue_is_cut"/q
 		s/^ *"'"$1"'": "\{0,1\}\([^",]*\).*/\1/p'
 }
 
-# say WORD: a command that notes it
+# say WORD: prints a command that appends the word to $S/ran
 say() {
 	echo "echo $1 >>$S/ran"
 }
 
-# begin_two: a batch b on one GPU, where `held a` runs and a line that says `two` waits
+# begin_two: starts a batch b on one GPU, where `held a` runs and a line that says `two` waits
 begin_two() {
 	clean
 	sim 1
@@ -112,17 +112,17 @@ begin_two() {
 	wait_until '[ "$(queued)" = 1 ]'
 }
 
-# queued_words: the second word of the command of each who waits, in their order
+# queued_words: prints the second word of the command of each waiting ticket, in queue order
 queued_words() {
 	queue command | cut -d ' ' -f 2 | words /dev/stdin
 }
 
-# queued: how many wait
+# queued: prints the number of waiting tickets
 queued() {
 	queue ticket | grep -c .
 }
 
-# empty_queue: whether nobody waits, and no GPU is leased
+# empty_queue: whether no ticket waits and no GPU is leased
 empty_queue() {
 	[ "$(queued)" = 0 ] && "$GPULEASE" -Q -I -n "${GPULEASE_SIM%%x*}" true
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Jobs files that change while they are worked through.
+# Jobs files that change while a batch runs them.
 # shellcheck disable=SC2016,SC2154,SC2317 # conditions, and code of commands
 
 # shellcheck source=tests/cli/lib.sh
@@ -8,7 +8,7 @@ scratch
 # shellcheck source=tests/cli/batch_lib.sh
 . "$(dirname "$0")/batch_lib.sh"
 
-# listed RANGES: whether the runner has read a file of those jobs, in that order
+# listed RANGES: whether the runner has last read a file with exactly those jobs, in that order
 listed() {
 	grep '"event": "list"' "$W/journal.jsonl" | tail -n 1 | grep -q "\"jobs\": \"$1\""
 }
@@ -22,17 +22,21 @@ lines_come() {
 	batch_begin b
 	await_on a
 	say more >>"$J"
-	is 'a line that is appended' wait_until '[ "$(queued)" = 1 ]'
+	is 'a line that is appended while the batch runs gets a ticket' \
+		wait_until '[ "$(queued)" = 1 ]'
 	printf 'echo un' >>"$J"
 	printf 'finished >>%s\n' "$S/ran" >>"$J"
-	is 'and one that was written in two pieces' wait_until '[ "$(queued)" = 2 ]'
+	is 'a line that is written in two pieces gets one ticket' \
+		wait_until '[ "$(queued)" = 2 ]'
 	go a
 	ended b
-	is 'run' [ "$rc $(words "$S/ran")" = '0 more unfinished' ]
-	is 'and are jobs like any other' grep -q '^3 jobs: 3 finished' "$S/b.out"
+	is 'appended lines are run in order' \
+		[ "$rc $(words "$S/ran")" = '0 more unfinished' ]
+	is 'appended lines count as jobs of the batch' \
+		grep -q '^3 jobs: 3 finished' "$S/b.out"
 }
 
-# By somebody who keeps the file open.
+# A line from a program that keeps the file open.
 lines_come_last() {
 	clean
 	sim 1
@@ -44,8 +48,10 @@ lines_come_last() {
 	go a
 	ended b
 	exec 5>&-
-	is 'a line that is written as the last job ends' [ "$rc $(words "$S/ran")" = '0 more' ]
-	is 'is run by this runner' grep -q '^2 jobs: 2 finished' "$S/b.out"
+	is 'a line that is appended as the last job ends is run' \
+		[ "$rc $(words "$S/ran")" = '0 more' ]
+	is 'a line that is appended as the last job ends is run by this runner' \
+		grep -q '^2 jobs: 2 finished' "$S/b.out"
 }
 
 lines_go() {
@@ -56,12 +62,14 @@ lines_go() {
 	await_on a
 	wait_until '[ "$(queued)" = 3 ]'
 	lines "$S/held a" "$(say one)" "$(say three)"
-	is 'a line that is deleted leaves the queue' wait_until '[ "$(queued)" = 2 ]'
+	is 'a waiting line that is deleted leaves the queue' \
+		wait_until '[ "$(queued)" = 2 ]'
 	go a
 	ended b
-	is 'and does not run' [ "$rc $(words "$S/ran")" = '0 one three' ]
-	is 'nor count' grep -q '^3 jobs: 3 finished' "$S/b.out"
-	is 'nor has it an end' [ -z "$(event ended 3)" ]
+	is 'a deleted line does not run' [ "$rc $(words "$S/ran")" = '0 one three' ]
+	is 'a deleted line does not count as a job' \
+		grep -q '^3 jobs: 3 finished' "$S/b.out"
+	is 'a deleted line has no end in the journal' [ -z "$(event ended 3)" ]
 }
 
 lines_move() {
@@ -72,17 +80,19 @@ lines_move() {
 	await_on a
 	wait_until '[ "$(queued)" = 3 ]'
 	lines "$S/held a" "$(say three)" "$(say one)" "$(say two)"
-	is 'lines in another order' wait_until 'listed 1,4,2-3'
-	is 'are all in the queue' wait_until '[ "$(queued)" = 3 ]'
+	is 'waiting lines can be moved while the batch runs' wait_until 'listed 1,4,2-3'
+	is 'moved lines are all in the queue' wait_until '[ "$(queued)" = 3 ]'
 	lines "$(say zero)" "$S/held a" "$(say three)" "$(say one)" "$(say two)"
-	is 'with one that is inserted' wait_until '[ "$(queued_words)" = "zero three one two" ]'
+	is 'an inserted line is in its place in the queue' \
+		wait_until '[ "$(queued_words)" = "zero three one two" ]'
 	go a
 	ended b
-	is 'and run in that order' [ "$rc $(words "$S/ran")" = '0 zero three one two' ]
-	is 'who had to queue again has one log' [ -z "$(find "$W" -name '*~')" ]
+	is 'moved and inserted lines run in the order of the file' \
+		[ "$rc $(words "$S/ran")" = '0 zero three one two' ]
+	is 'a job that queues again keeps one log' [ -z "$(find "$W" -name '*~')" ]
 }
 
-# Who is slow to leave the queue keeps his place: those behind him do not overtake.
+# A process that is slow to leave the queue keeps the place of its line: no later line overtakes it.
 slow_to_leave() {
 	clean
 	sim 1
@@ -94,12 +104,15 @@ slow_to_leave() {
 	kill -STOP "$slow"
 	wait_until '[ "$(process_state "$slow")" = T ]'
 	lines "$S/held a" "[setup='word=new'] echo \$word >>$S/ran" "$(say two)"
-	is 'an edit of a line whose process is stopped' wait_until '[ "$(queued)" = 1 ]'
+	is 'while its process is stopped, an edited line leaves the queue' \
+		wait_until '[ "$(queued)" = 1 ]'
 	kill -CONT "$slow"
-	is 'counts when it goes on' wait_until '[ "$(queued)" = 2 ]'
+	is 'an edited line queues again when its process goes on' \
+		wait_until '[ "$(queued)" = 2 ]'
 	go a
 	ended b
-	is 'and the next has not overtaken it' [ "$rc $(words "$S/ran")" = '0 new two' ]
+	is 'an edited line with a slow process is not overtaken' \
+		[ "$rc $(words "$S/ran")" = '0 new two' ]
 }
 
 equal_lines() {
@@ -117,7 +130,7 @@ equal_lines() {
 		[ "$rc $(words "$S/ran")" = '0 same same same' ]
 }
 
-# Lines behind the others are in nobody's way.
+# A line that is appended, after all others, does not make them queue again.
 tickets_stay() {
 	clean
 	sim 1
@@ -128,7 +141,7 @@ tickets_stay() {
 	before=$(queue ticket)
 	say three >>"$J"
 	wait_until '[ "$(queued)" = 3 ]'
-	is 'a line that is appended takes nobody'"'"'s ticket' \
+	is 'an appended line leaves the earlier tickets as they are' \
 		[ "$(queue ticket | head -n 2)" = "$before" ]
 	# one that comes after another has a later ticket than those below it
 	clean
@@ -142,11 +155,12 @@ tickets_stay() {
 	before=$(queue ticket)
 	say three >>"$J"
 	wait_until '[ "$(queued)" = 3 ]'
-	is 'nor where the tickets are not in the order of the lines' \
+	is 'tickets stay also when they are not in the order of the lines' \
 		[ "$(queue ticket | head -n 2)" = "$before" ]
 	release h
 	ended b
-	is 'which is that of the tickets' [ "$rc $(words "$S/ran")" = '0 two late three' ]
+	is 'the lines run in the order of their tickets' \
+		[ "$rc $(words "$S/ran")" = '0 two late three' ]
 }
 
 # --- lines are edited ----------------------------------------------------------------------
@@ -161,17 +175,20 @@ waiting_lines() {
 	# shellcheck disable=SC2034 # for wait_until
 	before=$(queue ticket | head -n 1)
 	lines "$S/held a" "[setup='word=new'] echo \$word >>$S/ran" "$(say two)"
-	is 'an edit of what waits' wait_until '[ "$(queued)" = 2 ] &&
+	is 'a waiting line with an edited setup= gets a new ticket' \
+		wait_until '[ "$(queued)" = 2 ] &&
 		! queue ticket | grep -qx "$before"'
-	is 'keeps its place before the next' wait_until '[ "$(queued)" = 2 ] &&
+	is 'an edited waiting line keeps its place before the next' \
+		wait_until '[ "$(queued)" = 2 ] &&
 		[ "$(queue command | head -n 1)" != "$(say two)" ]'
 	lines "$S/held a" "[setup='word=new'] echo \$word >>$S/ran" "echo 2 >>$S/ran"
-	is 'and of its command' wait_until 'listed 1-2,4'
+	is 'a waiting line with an edited command is a new job' wait_until 'listed 1-2,4'
 	wait_until '[ "$(queued_words)" = "\$word 2" ]'
 	go a
 	ended b
-	is 'is what runs' [ "$rc $(words "$S/ran")" = '0 new 2' ]
-	is 'in its place and under its number' [ -n "$(event ended 2)" ]
+	is 'edited waiting lines run as they are edited' \
+		[ "$rc $(words "$S/ran")" = '0 new 2' ]
+	is 'a line with an edited setup= keeps its job number' [ -n "$(event ended 2)" ]
 }
 
 running_lines() {
@@ -182,14 +199,17 @@ running_lines() {
 	await_on a
 	wait_until '[ -n "$(event ended 2)" ]'
 	lines "[timeout=1ms gpus=2 retries=3] $S/held a" '[vram=1G] true' "$(say read)"
-	is 'edits of what runs' wait_until 'grep -q read "$S/ran"'
-	is 'do nothing' on a
-	is 'nor those of what is done' [ "$(event started 2 | grep -c .)" = 1 ]
+	is 'edits of running and finished lines are read' \
+		wait_until 'grep -q read "$S/ran"'
+	is 'an edit of a running line does not end its command' on a
+	is 'an edit of a finished line does not run it again' \
+		[ "$(event started 2 | grep -c .)" = 1 ]
 	lines "[cancel] $S/held a" true "$(say read)"
 	ended b
-	is 'but the word cancel ends it' [ "$(event ended 1 | member cause)" = cancelled ]
-	is 'which was asked for, and does not count' [ "$rc" = 0 ]
-	is 'it has not ended by itself' [ ! -s "$S/ends" ]
+	is 'the word cancel ends a running line' \
+		[ "$(event ended 1 | member cause)" = cancelled ]
+	is 'a line ended by the word cancel does not count in the status' [ "$rc" = 0 ]
+	is 'the command of a cancelled line does not end by itself' [ ! -s "$S/ends" ]
 	clean
 	lines "$S/held a" "$S/held b" "$(say three)"
 	sim 1
@@ -197,25 +217,29 @@ running_lines() {
 	await_on a
 	wait_until '[ "$(queued)" = 2 ]'
 	lines "$S/held a" "[cancel] $S/held b" "$(say three)"
-	is 'cancelled, what waits leaves the queue' wait_until '[ "$(queued)" = 1 ]'
+	is 'the word cancel takes a waiting line out of the queue' \
+		wait_until '[ "$(queued)" = 1 ]'
 	lines "$S/held a" "$(say three)"
 	go a
 	ended b
-	is 'and has not run' [ "$rc $(words "$S/starts")" = '0 a' ]
+	is 'a waiting line that is cancelled is not run' \
+		[ "$rc $(words "$S/starts")" = '0 a' ]
 	clean
 	sim 1
 	lines "$S/held a"
 	batch_begin b
 	await_on a
 	lines "$(say new)"
-	is 'a running line that is deleted' wait_until '[ "$(queued)" = 1 ]'
-	is 'runs on' on a
+	is 'a new line in the place of a running one waits' \
+		wait_until '[ "$(queued)" = 1 ]'
+	is 'a running line that is deleted runs on' on a
 	go a
 	ended b
-	is 'to its end' [ "$rc $(words "$S/ends")" = '0 a' ]
+	is 'a running line that is deleted runs to its end' \
+		[ "$rc $(words "$S/ends")" = '0 a' ]
 }
 
-# Jobs that wait for their next attempt wait like others.
+# Jobs that wait for their next attempt are waiting jobs: cancel and deletion take them out.
 waiting_again() {
 	clean
 	sim 1
@@ -227,18 +251,21 @@ waiting_again() {
 	await_on b
 	go b
 	await_on c
-	is 'jobs that have failed' wait_until '[ -n "$(event attempt 1)$(event attempt 2)" ]'
-	is 'wait for their next attempt' wait_until '[ "$(queued)" = 2 ]'
+	is 'jobs that have failed are to be tried again' \
+		wait_until '[ -n "$(event attempt 1)$(event attempt 2)" ]'
+	is 'jobs that have failed wait in the queue' wait_until '[ "$(queued)" = 2 ]'
 	lines "[fail-retries=3 cancel] $S/held a 143" "$S/held c"
-	is 'the word cancel takes one out of the queue, a deletion the other' \
+	is 'cancel and deletion take jobs before their next attempt out of the queue' \
 		wait_until '[ "$(queued)" = 0 ]'
-	is 'one is cancelled, whatever it ended with before' \
+	is 'the word cancel before the next attempt ends the job as cancelled' \
 		wait_until '[ "$(event ended 1 | member cause)" = cancelled ]'
-	is 'the other has no end' wait_until '[ "$(event ended 2 | member interrupted)" = true ]'
+	is 'a job deleted before its next attempt counts as interrupted' \
+		wait_until '[ "$(event ended 2 | member interrupted)" = true ]'
 	go c
 	ended b
-	is 'and neither counts' [ "$rc $(words "$S/starts")" = '0 a b c' ]
-	is 'nor is what is gone in the summary' \
+	is 'a cancelled and a deleted job do not count in the status' \
+		[ "$rc $(words "$S/starts")" = '0 a b c' ]
+	is 'the summary has the cancelled job and not the deleted one' \
 		grep -q '^2 jobs: 1 finished, 1 cancelled' "$S/b.out"
 
 	clean
@@ -249,44 +276,49 @@ waiting_again() {
 	wait_until '[ "$(queued)" = 1 ]'
 	"$GPULEASE" --cancel "$(queue ticket)"
 	ended b
-	is 'one that somebody cancels says so' \
+	is '--cancel before the next attempt ends the job as cancelled' \
 		[ "$rc $(event ended 1 | member cause)" = '143 cancelled' ]
-	is '... with his name' grep -q 'cancelled by ' "$S/b.out"
+	is '--cancel before the next attempt: the batch prints who has cancelled' \
+		grep -q 'cancelled by ' "$S/b.out"
 }
 
-# What a line says now, it says of its next attempt, whatever the one before has taught.
+# The next attempt uses what the line says now, whatever the last attempt has needed.
 edited_again() {
 	clean
 	sim 1x24G
 	lines "[vram=2000M retries=3] $S/held a 1; echo 'CUDA out of memory'; exit 1"
 	batch_begin b
 	await_on a
-	begin h -n 1 --priority 9
+	allow_priorities begin h -n 1 --priority 9
 	wait_until '[ "$(queued)" = 1 ]'
 	go a
 	wait_until 'runs h && [ "$(queued)" = 1 ]'
-	is 'memory ran out, and more is asked for' [ "$(queue vram_mib)" = 2500 ]
+	is 'after lack of memory the next attempt declares more' \
+		[ "$(queue vram_mib)" = 2500 ]
 	lines "[vram=9000M retries=3] $S/held a 1; echo 'CUDA out of memory'; exit 1"
-	is 'but what the line says then counts' wait_until '[ "$(queue vram_mib)" = 9000 ]'
+	is 'an edited vram= overrides what was learned from the last attempt' \
+		wait_until '[ "$(queue vram_mib)" = 9000 ]'
 	rm "$S/a.go"
 	release h
 	await_on a
-	is 'and it runs with that' [ "$(event started 1 | tail -n 1 | member vram_mib)" = 9000 ]
+	is 'the next attempt runs with the edited vram=' \
+		[ "$(event started 1 | tail -n 1 | member vram_mib)" = 9000 ]
 	lines "[vram=3000M] $S/held a 1; echo 'CUDA out of memory'; exit 1"
 	echo 'true' >>"$J"
 	wait_until 'listed 1-2'
-	begin h -n 1 --priority 9
+	allow_priorities begin h -n 1 --priority 9
 	wait_until '[ "$(queued)" -ge 1 ]'
 	go a
 	wait_until 'runs h && queue vram_mib | grep -qx 3000'
-	is 'what was edited while it ran counts once it waits' \
+	is 'a vram= edited while the job ran counts for its next attempt' \
 		wait_until 'queue vram_mib | grep -qx 3000'
 	release h
 	ended b
-	is 'one more attempt is the last' [ "$rc $(words "$S/starts")" = '1 a a a' ]
+	is 'without its retries= a job has no attempt after the next' \
+		[ "$rc $(words "$S/starts")" = '1 a a a' ]
 }
 
-# What could never be run, and says something else then.
+# Lines that can never run, and are mended then.
 mended_lines() {
 	clean
 	sim 1
@@ -294,16 +326,19 @@ mended_lines() {
 	batch_begin b
 	await_on a
 	wait_until '[ -n "$(event ended 2)" ]'
-	is 'a line that cannot be run' [ "$(event ended 1 | member cause)" = not-run ]
+	is 'a line with too many GPUs ends as not-run' \
+		[ "$(event ended 1 | member cause)" = not-run ]
 	lines "[gpus=1] $(say one)" "[gpus=98] $(say two)" "$S/held a"
-	is 'and is mended' wait_until '[ "$(queued)" = 1 ]'
-	is 'one that is not gets another end' wait_until '[ "$(event ended 2 | grep -c .)" = 2 ]'
+	is 'a line that could not run and is mended gets a ticket' \
+		wait_until '[ "$(queued)" = 1 ]'
+	is 'a line that is edited and still cannot run ends once more' \
+		wait_until '[ "$(event ended 2 | grep -c .)" = 2 ]'
 	lines "$(say one)" "$(say two)" "$S/held a"
 	wait_until '[ "$(queued)" = 2 ]'
 	go a
 	ended b
-	is 'is run' [ "$rc $(words "$S/ran")" = '0 one two' ]
-	is 'as the job that it was' [ "$(event started 1 | grep -c .)" = 1 ]
+	is 'lines that are mended are run' [ "$rc $(words "$S/ran")" = '0 one two' ]
+	is 'a mended line keeps its job number' [ "$(event started 1 | grep -c .)" = 1 ]
 }
 
 done_lines_go() {
@@ -313,11 +348,13 @@ done_lines_go() {
 	batch_begin b
 	await_on a
 	lines "[after=first] $S/held a" "[after-ok=first] $(say two)" "[after=first] $(say three)"
-	is 'a line that is done may go, though others come after it' wait_until '[ "$(queued)" = 2 ]'
-	is 'which is nothing to complain about' [ ! -s "$S/b.err" ]
+	is 'a finished line may be deleted although after= names it' \
+		wait_until '[ "$(queued)" = 2 ]'
+	is 'no error is printed for after= a deleted, finished line' [ ! -s "$S/b.err" ]
 	go a
 	ended b
-	is 'and they run' [ "$rc $(words "$S/ran")" = '0 one two three' ]
+	is 'lines after a deleted, finished line are run' \
+		[ "$rc $(words "$S/ran")" = '0 one two three' ]
 }
 
 uncancelled() {
@@ -327,11 +364,12 @@ uncancelled() {
 	batch_begin b
 	await_on a
 	lines "$(say one)" "$S/held a" "$(say two)"
-	is 'a line that never ran for the word in it waits without it' \
+	is 'a cancelled line that never ran waits when the word cancel is removed' \
 		wait_until '[ "$(queued)" = 2 ]'
 	go a
 	ended b
-	is 'and runs' [ "$rc $(sort "$S/ran" | words /dev/stdin)" = '0 one two' ]
+	is 'a line without the word cancel is run' \
+		[ "$rc $(sort "$S/ran" | words /dev/stdin)" = '0 one two' ]
 	clean
 	lines "$S/held a" "$S/held b"
 	sim 2
@@ -343,25 +381,27 @@ uncancelled() {
 	wait_until '[ -n "$(event ended 3)" ]'
 	go b
 	ended b
-	is 'one that has run stays as it is' \
+	is 'a cancelled line that has run is not run again without the word' \
 		[ "$rc $(words "$S/ran") $(count a "$S/starts")" = '0 two 1' ]
 }
 
 broken() {
 	begin_two
 	lines "$S/held a" "[gpu=1] $(say two)" "$(say three)"
-	is 'a broken edit' wait_until '[ -s "$S/b.err" ]'
-	is 'is told with file and line' grep -q "jobs, line 2: .*gpu" "$S/b.err"
+	is 'an edit with a bad line gives an error' wait_until '[ -s "$S/b.err" ]'
+	is 'the error of a bad edit names file and line' \
+		grep -q "jobs, line 2: .*gpu" "$S/b.err"
 	touch "$J"
 	printf '\n' >>"$J"
-	is 'and what was there before stays' [ "$(queued)" = 1 ]
-	is 'what runs is not touched' on a
+	is 'after a bad edit the waiting job stays in the queue' [ "$(queued)" = 1 ]
+	is 'after a bad edit the running job runs on' on a
 	lines "$S/held a" "$(say two)" "$(say three)"
-	is 'mended it counts' wait_until '[ "$(queued)" = 2 ]'
-	is 'it was told once' [ "$(grep -c . "$S/b.err")" = 1 ]
+	is 'an edit that is mended is read' wait_until '[ "$(queued)" = 2 ]'
+	is 'the error of a bad edit is printed once' [ "$(grep -c . "$S/b.err")" = 1 ]
 	go a
 	ended b
-	is 'and all goes well' [ "$rc $(words "$S/ran")" = '0 two three' ]
+	is 'after the edit is mended all lines are run' \
+		[ "$rc $(words "$S/ran")" = '0 two three' ]
 }
 
 # --- how files are written -----------------------------------------------------------------
@@ -376,7 +416,7 @@ left_broken() {
 	wait_until '[ -s "$S/b.err" ]'
 	go a
 	ended b
-	is 'one that is not mended shows in the status' [ "$rc" = 125 ]
+	is 'an edit that stays bad gives exit status 125' [ "$rc" = 125 ]
 }
 
 replaced() {
@@ -387,35 +427,38 @@ replaced() {
 	await_on a
 	printf '%s\n' "$S/held a" "$(say one)" >"$S/new"
 	mv "$S/new" "$J"
-	is 'a file that another takes the place of' wait_until '[ "$(queued)" = 1 ]'
+	is 'a jobs file that is replaced is read' wait_until '[ "$(queued)" = 1 ]'
 	say two >>"$J"
-	is 'and that is appended to then' wait_until '[ "$(queued)" = 2 ]'
+	is 'a line that is appended to the replaced file is read' \
+		wait_until '[ "$(queued)" = 2 ]'
 	sed -i "s/echo two/echo deux/" "$J"
-	is 'and edited by sed -i' wait_until 'listed 1-2,4'
+	is 'an edit of the replaced file by sed -i is read' wait_until 'listed 1-2,4'
 	mv "$J" "$S/old"
-	is 'a file that is gone' wait_until '[ -s "$S/b.err" ]'
-	is 'is told, and what was in it goes on' on a
+	is 'a jobs file that is removed gives an error' wait_until '[ -s "$S/b.err" ]'
+	is 'when the jobs file is removed the running job runs on' on a
 	printf '%s\n' "$S/held a" "$(say one)" >"$S/new"
 	mv "$S/new" "$J"
 	wait_until 'listed 1-2'
 	mv "$J" "$S/old"
-	is 'if it comes back and goes again that is told again' \
+	is 'a jobs file that is removed a second time gives a second error' \
 		wait_until '[ "$(count "cannot read" "$S/b.err")" = 2 ]'
 	printf '%s\n' "$S/held a" "$(say one)" "$(say three)" >"$J"
-	is 'one that comes again is read' wait_until 'listed 1-2,5'
+	is 'a jobs file that is there again is read' wait_until 'listed 1-2,5'
 	wait_until '[ "$(queued_words)" = "one three" ]'
 	go a
 	ended b
-	is 'all of it has run' [ "$rc $(words "$S/ran")" = '0 one three' ]
+	is 'all lines of the jobs file that is there again are run' \
+		[ "$rc $(words "$S/ran")" = '0 one three' ]
 }
 
-# Where there is no inotify to be had, the file is looked at.
+# Without inotify the runner looks at the file from time to time.
 unwatchable() {
 	clean
 	sim 1
 	set -- unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_inotify_instances && exec "$@"' sh
 	"$@" true 2>/dev/null || {
-		skip 'without inotify' 'no user namespaces here'
+		skip 'a jobs file is watched without inotify' \
+			'no user namespaces here'
 		return
 	}
 	lines "$S/held a" "$(say one)"
@@ -423,15 +466,16 @@ unwatchable() {
 	echo $! >"$S/b.pid"
 	started="$started $!"
 	await_on a
-	is 'without inotify' [ -z "$(find "/proc/$(pid_of b)/fd" -lname '*inotify*')" ]
+	is 'without inotify the runner has no inotify descriptor' \
+		[ -z "$(find "/proc/$(pid_of b)/fd" -lname '*inotify*')" ]
 	wait_until '[ "$(queued)" = 1 ]'
 	say two >>"$J"
-	is 'a line is seen' wait_until '[ "$(queued)" = 2 ]'
+	is 'without inotify an appended line is read' wait_until '[ "$(queued)" = 2 ]'
 	lines "$S/held a" "$(say two)"
-	is 'and another file, too' wait_until '[ "$(queued)" = 1 ]'
+	is 'without inotify a rewritten file is read' wait_until '[ "$(queued)" = 1 ]'
 	go a
 	ended b
-	is 'and all goes well' [ "$rc $(words "$S/ran")" = '0 two' ]
+	is 'without inotify the batch ends well' [ "$rc $(words "$S/ran")" = '0 two' ]
 }
 
 watching() {
@@ -439,16 +483,19 @@ watching() {
 	sim 2
 	lines "$(say one)"
 	batch_begin b --watch
-	is 'with --watch' wait_until 'grep -q one "$S/ran"'
+	is 'with --watch the lines of the file are run' wait_until 'grep -q one "$S/ran"'
 	wait_until '[ -n "$(event ended 1)" ]'
 	say two >>"$J"
-	is 'a line that comes when all is done is run' wait_until 'grep -q two "$S/ran"'
-	is 'and the board says that more may come' wait_until 'grep -q watching "$W/status.txt"'
+	is 'with --watch a line that is appended when all jobs have ended is run' \
+		wait_until 'grep -q two "$S/ran"'
+	is 'with --watch the board says that the file is watched' \
+		wait_until 'grep -q watching "$W/status.txt"'
 	wait_until '[ -n "$(event ended 2)" ]'
 	kill -TERM "$(pid_of b)"
 	ended b
-	is 'until it is ended' [ "$rc" = 130 ]
-	is 'with its summary' grep -q '^2 jobs: 2 finished' "$S/b.out"
+	is 'with --watch the batch ends at SIGTERM' [ "$rc" = 130 ]
+	is 'with --watch the batch prints its summary at its end' \
+		grep -q '^2 jobs: 2 finished' "$S/b.out"
 }
 
 lines_come

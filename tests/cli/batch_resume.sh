@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a batch knows of earlier runs, and what becomes of jobs whose runner was killed.
+# What a batch knows of earlier runs, and what happens to jobs of a killed runner.
 # shellcheck disable=SC2016,SC2154,SC2317 # conditions, and code of commands
 
 # shellcheck source=tests/cli/lib.sh
@@ -8,7 +8,7 @@ scratch
 # shellcheck source=tests/cli/batch_lib.sh
 . "$(dirname "$0")/batch_lib.sh"
 
-# kill_runner NAME: at once, and waits until it has gone
+# kill_runner NAME: kills the runner and waits until it has gone
 kill_runner() {
 	kill -KILL "$(pid_of "$1")"
 	ended "$1"
@@ -19,47 +19,56 @@ kill_runner() {
 again() {
 	clean
 	lines "$(say one)" "$(say two); exit 5" "$(say three)"
-	run 'a run' 5 '*' '' batch
+	run 'a batch with a job that fails ends' 5 '*' '' batch
 	lines "$(say one)" "$(say two); exit 5" "$(say three)" "$(say four)"
-	run 'the next one lists what has failed' 5 '*done before*failed earlier: job 2*2-*.log*' '' \
+	run 'the next run lists the job that has failed' \
+		5 '*done before*failed earlier: job 2*2-*.log*' '' \
 		batch
-	is 'and does what is new' [ "$(sort "$S/ran" | words /dev/stdin)" = 'four one three two' ]
-	run 'with nothing to do it still counts' 5 '*' '' batch
+	is 'the next run runs only the new line' \
+		[ "$(sort "$S/ran" | words /dev/stdin)" = 'four one three two' ]
+	run 'a job that failed counts in the status of a later run' 5 '*' '' batch
 	lines "$(say one)" "$(say three)" "$(say four)"
-	run 'without the line it does not' 0 '*' '' batch
+	run 'a job that failed does not count once its line is deleted' 0 '*' '' batch
 	: >"$S/ran"
-	run 'with --fresh' 0 '*3 finished*' '' batch --fresh --jobs 1
-	is 'all are run again' [ "$(words "$S/ran")" = 'one three four' ]
-	is 'the old journal is put aside' [ -s "$W/journal.jsonl~" ]
-	run 'that counts as before' 0 '*done before*' '' batch
-	is 'so nothing is run' [ "$(words "$S/ran")" = 'one three four' ]
+	run 'a run with --fresh counts only its own jobs' \
+		0 '*3 finished*' '' batch --fresh --jobs 1
+	is 'with --fresh all lines are run again' \
+		[ "$(words "$S/ran")" = 'one three four' ]
+	is 'with --fresh the old journal is renamed' [ -s "$W/journal.jsonl~" ]
+	run 'after --fresh the next run finds all jobs done' 0 '*done before*' '' batch
+	is 'after --fresh the next run runs nothing' \
+		[ "$(words "$S/ran")" = 'one three four' ]
 	clean
 	lines "$(say same)" "$(say same)"
-	run 'equal lines' 0 '*2 finished*' '' batch
+	run 'two equal lines are two jobs' 0 '*2 finished*' '' batch
 	lines "$(say same)" "$(say same)" "$(say same)" "$(say other)"
-	run 'one more of them' 0 '*' '' batch
-	is 'is run once more' [ "$(count same "$S/ran")" = 3 ]
+	run 'a third equal line is accepted in the next run' 0 '*' '' batch
+	is 'a third equal line is run once' [ "$(count same "$S/ran")" = 3 ]
 	lines "$(say same)" "$(say same)" "$(say same)" "$(say same)"
-	run 'with --once' 0 '*dropped*' '' batch --once
-	is 'it is not' [ "$(count same "$S/ran")" = 3 ]
+	run 'with --once a fourth equal line is dropped' 0 '*dropped*' '' batch --once
+	is 'with --once a fourth equal line is not run' [ "$(count same "$S/ran")" = 3 ]
 }
 
-# Lines that are not there when the next run begins, and come.
+# Lines that are missing when the next run begins and are put back while it runs.
 put_back() {
 	clean
 	lines 'exit 5'
-	run 'a line fails' 5 '*' '' batch
+	run 'a batch with one line that fails ends with its status' 5 '*' '' batch
 	lines "$S/held a"
 	batch_begin b
 	await_on a
 	lines "$S/held a" 'exit 5'
 	go a
 	ended b
-	is 'where it is put back in the next run' [ "$rc" = 5 ]
-	is 'it is listed at the end' [ "$(count '^failed earlier: job 1, exit status 5, log ' "$S/b.out")" = 1 ]
-	run 'and at the start of one that has it' 5 '*failed earlier: job 1, *' '' batch
-	is 'once' [ "$(count '^failed earlier' "$S/out")" = 1 ]
-	run 'and through a pipe' 5 '*failed earlier: job 1, *2 jobs: 1 finished, 1 failed*' '' \
+	is 'a failed line that is put back in the next run counts in the status' \
+		[ "$rc" = 5 ]
+	is 'a failed line that is put back is listed at the end' \
+		[ "$(count '^failed earlier: job 1, exit status 5, log ' "$S/b.out")" = 1 ]
+	run 'a failed line is listed at the start of a run that has it' \
+		5 '*failed earlier: job 1, *' '' batch
+	is 'a failed line is listed once' [ "$(count '^failed earlier' "$S/out")" = 1 ]
+	run 'a failed line is listed when the lines come through a pipe' \
+		5 '*failed earlier: job 1, *2 jobs: 1 finished, 1 failed*' '' \
 		sh -c '"$1" --batch - --log-dir "$2" <"$3"' sh "$GPULEASE" "$W" "$J"
 }
 
@@ -74,52 +83,61 @@ equal_lines() {
 	rm -rf "$S"/*.on
 	lines "$S/held a" "$(say same)"
 	go a
-	run 'of two equal lines one is done and one is deleted' 0 '*' '' batch --jobs 1
-	is 'the one that is left runs' [ "$(count same "$S/ran")" = 2 ]
+	run 'of two equal lines one is finished and one is deleted before the next run' \
+		0 '*' '' batch --jobs 1
+	is 'the equal line that is left runs' [ "$(count same "$S/ran")" = 2 ]
 }
 
-# What is edited between two runs.
+# Lines that are edited between two runs.
 edited() {
 	clean
 	sim 1
 	lines "[gpus=99] $(say one)" "[gpus=99] $(say two)"
-	run 'lines that cannot be run' 125 '*2 failed*' '' batch
+	run 'lines with too many GPUs fail' 125 '*2 failed*' '' batch
 	lines "[gpus=1] $(say one)" "[gpus=99] $(say two)"
-	run 'are tried in the next run where they were mended' 125 '*1 finished, 1 failed*' '' batch
-	is 'and run' [ "$(words "$S/ran")" = one ]
+	run 'the next run counts the line that was mended and the line that was not' \
+		125 '*1 finished, 1 failed*' '' batch
+	is 'a line that was mended is run in the next run' [ "$(words "$S/ran")" = one ]
 	clean
 	lines "[name=first] $(say one)" "[after=first] $(say two)"
-	run 'a line that others come after' 0 '*2 finished*' '' batch
+	run 'a batch with after= ends' 0 '*2 finished*' '' batch
 	lines "[after=first] $(say two)" "[after-ok=first] $(say three)"
-	run 'may go once it is done' 0 '*' '' batch
-	is 'and others still come after it' [ "$(words "$S/ran")" = 'one two three' ]
+	run 'a finished line that after= names may be deleted before the next run' \
+		0 '*' '' batch
+	is 'lines after a deleted, finished line are run' \
+		[ "$(words "$S/ran")" = 'one two three' ]
 	cp "$W/journal.jsonl" "$S/before"
-	run 'with --fresh nobody knows it' 125 '' "*line 1: *'first'*" batch --fresh
-	is 'and nothing is forgotten' cmp "$W/journal.jsonl" "$S/before"
+	run 'with --fresh a finished line that is deleted is unknown to after=' \
+		125 '' "*line 1: *'first'*" batch --fresh
+	is '--fresh with an error in the file leaves the journal as it is' \
+		cmp "$W/journal.jsonl" "$S/before"
 }
 
 cancelled() {
 	clean
 	sim 1
 	lines "[cancel] $(say one)"
-	run 'a line is cancelled' 0 '*1 cancelled*' '' batch
-	is 'and is not run' [ ! -s "$S/ran" ]
-	run 'it stays so' 0 '*1 cancelled*' '' batch
+	run 'a line with the word cancel counts as cancelled' 0 '*1 cancelled*' '' batch
+	is 'a line with the word cancel is not run' [ ! -s "$S/ran" ]
+	run 'a cancelled line stays cancelled in the next run' 0 '*1 cancelled*' '' batch
 	lines "$(say one)"
-	run 'until the word is taken away' 0 '*1 finished*' '' batch
-	is 'then it is run' [ "$(words "$S/ran")" = one ]
+	run 'a line without its word cancel finishes in the next run' \
+		0 '*1 finished*' '' batch
+	is 'a line without its word cancel is run' [ "$(words "$S/ran")" = one ]
 	clean
 	lines "$S/held a"
 	batch_begin b
 	await_on a
 	"$GPULEASE" --cancel "$(event started 1 | member ticket)"
 	ended b
-	is 'one that was cancelled from outside' [ "$rc" = 143 ]
-	run 'counts in the next run as well' 143 '*failed earlier: job 1*' '' batch
-	is 'which does not run it' [ "$(words "$S/starts")" = a ]
+	is 'a job ended by --cancel gives the status of its signal' [ "$rc" = 143 ]
+	run 'a job ended by --cancel counts in the status of the next run' \
+		143 '*failed earlier: job 1*' '' batch
+	is 'a job ended by --cancel is not run by the next run' \
+		[ "$(words "$S/starts")" = a ]
 }
 
-# What has begun before goes on in its log.
+# A job that an earlier run has begun appends to its log.
 logs() {
 	clean
 	sim 1
@@ -131,9 +149,11 @@ logs() {
 	ended b
 	rm -rf "$S"/*.on
 	go a
-	run 'what was interrupted and is run again' 0 '*2 finished*' '' batch
-	is 'goes on in its log' [ "$(grep -cx begun "$W"/1-*.log)" = 2 ]
-	is 'and there is no other, nor of who has waited' [ -z "$(find "$W" -name '*~')" ]
+	run 'the next run finishes the interrupted job' 0 '*2 finished*' '' batch
+	is 'a job that is run again appends to its log' \
+		[ "$(grep -cx begun "$W"/1-*.log)" = 2 ]
+	is 'no log is renamed, also not that of a job that only waited' \
+		[ -z "$(find "$W" -name '*~')" ]
 }
 
 two_runners() {
@@ -141,30 +161,35 @@ two_runners() {
 	lines "$S/held a"
 	batch_begin b
 	await_on a
-	run 'a second runner' 125 '' "gpulease: *pid $(pid_of b), since *" batch
-	run 'or with --fresh' 125 '' "gpulease: *pid $(pid_of b), since *" batch --fresh
-	run 'is refused by the folder of the journal' 125 '' "*pid $(pid_of b)*" \
+	run 'a second runner is refused with the pid of the first' \
+		125 '' "gpulease: *pid $(pid_of b), since *" batch
+	run 'a second runner with --fresh is refused' \
+		125 '' "gpulease: *pid $(pid_of b), since *" batch --fresh
+	run 'a second runner of another file with the same folder is refused' \
+		125 '' "*pid $(pid_of b)*" \
 		sh -c 'cp "$2" "$2.copy" && "$1" --batch "$2.copy" --log-dir "$2.logs"' \
 		sh "$GPULEASE" "$J"
 	rm -f "$J.copy"
 	go a
 	ended b
-	is 'and harms nobody' [ "$rc $(words "$S/ends")" = '0 a' ]
-	run 'then it may' 0 '*' '' batch
+	is 'a refused runner does not disturb the first one' \
+		[ "$rc $(words "$S/ends")" = '0 a' ]
+	run 'a second runner is accepted when the first has ended' 0 '*' '' batch
 }
 
-# What is started then nobody would know of.
+# Without a journal no later run would know of a job that is started now.
 folder_removed() {
 	begin_two
 	rm -rf "$W"
 	go a
-	is 'where the journal is removed no job is started' wait_until \
+	is 'when the journal is removed a start gives an error' wait_until \
 		'grep -q "cannot start job 2 now: cannot write the journal" "$S/b.err"'
-	is 'none' [ ! -s "$S/ran" ]
-	run 'another runner' 0 '*2 finished*' '' batch
+	is 'when the journal is removed no job is started' [ ! -s "$S/ran" ]
+	run 'another runner makes a new journal and finishes' 0 '*2 finished*' '' batch
 	kill -INT "$(pid_of b)"
 	ended b
-	is 'runs it, and nobody else' [ "$rc $(words "$S/ran")" = '130 two' ]
+	is 'only the other runner runs the waiting line' \
+		[ "$rc $(words "$S/ran")" = '130 two' ]
 }
 
 # --- killed ------------------------------------------------------------------------------
@@ -177,17 +202,23 @@ killed() {
 	await_on a
 	wait_until '[ "$(queued)" = 2 ]'
 	kill_runner b
-	is 'a runner is killed: who waited leaves the queue' wait_until '[ "$(queued)" = 0 ]'
-	is 'who ran runs on' on a
-	run 'it cannot be forgotten meanwhile' 125 '' '*still run*' batch --fresh
+	is 'when a runner is killed its waiting jobs leave the queue' \
+		wait_until '[ "$(queued)" = 0 ]'
+	is 'when a runner is killed its running job runs on' on a
+	run '--fresh is refused while a job of a killed runner runs' \
+		125 '' '*still run*' batch --fresh
 	batch_begin c
-	is 'the next runner finds it' wait_until 'grep -q "still at work: 1" "$S/c.out"'
-	is 'and has the others wait' wait_until '[ "$(queued)" = 2 ]'
+	is 'the next runner finds the job that still runs' \
+		wait_until 'grep -q "still at work: 1" "$S/c.out"'
+	is 'the next runner queues the waiting jobs again' \
+		wait_until '[ "$(queued)" = 2 ]'
 	go a
 	ended c
-	is 'its end is the status' [ "$rc" = 6 ]
-	is 'it ran once' [ "$(words "$S/starts") $(words "$S/ends")" = 'a a' ]
-	is 'and so did the others' [ "$(words "$S/ran")" = 'two three' ]
+	is 'the next run exits with the status of the job that still ran' [ "$rc" = 6 ]
+	is 'the running job of a killed runner runs once' \
+		[ "$(words "$S/starts") $(words "$S/ends")" = 'a a' ]
+	is 'the waiting jobs of a killed runner run once' \
+		[ "$(words "$S/ran")" = 'two three' ]
 	clean
 	lines "$S/held a"
 	batch_begin b
@@ -195,11 +226,12 @@ killed() {
 	kill_runner b
 	go a
 	wait_until '[ -n "$(event ended 1)" ]'
-	run 'one that has ended without a runner' 0 '*done before*' '' batch
-	is 'is not run again' [ "$(words "$S/starts")" = a ]
+	run 'a job that ended without a runner counts as done' 0 '*done before*' '' batch
+	is 'a job that ended without a runner is not run again' \
+		[ "$(words "$S/starts")" = a ]
 }
 
-# Not even its supervisor is left.
+# The runner and the supervisor of a job are killed.
 killed_both() {
 	clean
 	sim 2
@@ -211,11 +243,13 @@ killed_both() {
 	kill_runner b
 	kill -KILL "$supervisor"
 	batch_begin c
-	is 'while its command runs it is not started again' wait_until 'grep -q "still at work: 1" "$S/c.out"'
+	is 'a job without runner and supervisor is not started while its command runs' \
+		wait_until 'grep -q "still at work: 1" "$S/c.out"'
 	go a
 	ended c
-	is 'one whose end nobody has seen' [ "$(count '"event": "ended".*"job": 1,.*lost' "$W/journal.jsonl")" = 1 ]
-	is 'counts as killed' [ "$rc" = 137 ]
+	is 'a job that ends without runner and supervisor is lost in the journal' \
+		[ "$(count '"event": "ended".*"job": 1,.*lost' "$W/journal.jsonl")" = 1 ]
+	is 'a job that is lost counts as killed' [ "$rc" = 137 ]
 	clean
 	lines "$S/held a" "$(say two)"
 	batch_begin b
@@ -225,20 +259,22 @@ killed_both() {
 	kill -KILL "$supervisor"
 	go a
 	wait_until '[ -s "$S/ends" ] && "$GPULEASE" -Q -I -n 2 true'
-	run 'ended before anybody has come again' 0 '*2 finished*' '' batch
-	is 'it is run again' [ "$(words "$S/ends")" = 'a a' ]
-	is 'one after the other' [ ! -e "$S/twice" ]
+	run 'the next runner finishes a job that ended unseen' \
+		0 '*2 finished*' '' batch
+	is 'a job that ended unseen is run again' [ "$(words "$S/ends")" = 'a a' ]
+	is 'a job that ended unseen never runs twice at a time' [ ! -e "$S/twice" ]
 }
 
 killed_supervisor() {
 	begin_two
 	kill -KILL "$(event started 1 | member pid)"
-	is 'a supervisor is killed: its command goes on' on a
+	is 'when a supervisor is killed its command runs on' on a
 	go a
 	ended b
-	is 'how it ends is not known' grep -q 'job 1 .*lost' "$S/b.out"
-	is 'which counts' [ "$rc" = 137 ]
-	is 'it ran once, and then the next' \
+	is 'a job with a killed supervisor is printed as lost' \
+		grep -q 'job 1 .*lost' "$S/b.out"
+	is 'a job with a killed supervisor counts as killed' [ "$rc" = 137 ]
+	is 'a job with a killed supervisor runs once, then the next job' \
 		[ "$(words "$S/starts") $(words "$S/ends") $(words "$S/ran")" = 'a a two' ]
 }
 
@@ -250,14 +286,17 @@ interrupted_without() {
 	await_on a
 	kill_runner b
 	kill -TERM "$(event started 1 | member pid)"
-	is 'ended without a runner by TERM' wait_until '[ -n "$(event ended 1)" ]'
+	is 'TERM to a supervisor without a runner ends its job' \
+		wait_until '[ -n "$(event ended 1)" ]'
 	rm -rf "$S"/*.on
 	go a
-	run 'it is run again' 0 '*2 finished*' '' batch
-	is 'to its end' [ "$(words "$S/ends")" = a ]
+	run 'the next run finishes a job that TERM ended without a runner' \
+		0 '*2 finished*' '' batch
+	is 'a job that TERM ended without a runner runs to its end' \
+		[ "$(words "$S/ends")" = a ]
 }
 
-# Told to end by a runner that is there, without anybody who sees how they do.
+# A runner interrupts jobs of an earlier runner, and jobs that have no supervisor any more.
 interrupted_orphans() {
 	clean
 	sim 1
@@ -268,14 +307,18 @@ interrupted_orphans() {
 	kill_runner b
 	batch_begin c
 	wait_until 'grep -q "still at work: 1" "$S/c.out"'
-	is 'one of before that waits for its next attempt does not run' wait_until \
+	is 'a job of an earlier runner that waits for its next attempt is waiting' \
+		wait_until \
 		'grep -q "^jobs: 0 running, 1 waiting" "$W/status.txt"'
-	is 'and it says why' wait_until 'grep -q "exit status 3, tried again" "$W/status.txt"'
+	is 'the board says why a job of an earlier runner waits' \
+		wait_until 'grep -q "exit status 3, tried again" "$W/status.txt"'
 	kill -INT "$(pid_of c)"
 	ended c
-	is 'it is interrupted by Ctrl-C' [ "$rc $(event ended 1 | member interrupted)" = '130 true' ]
+	is 'Ctrl-C interrupts a job of an earlier runner' \
+		[ "$rc $(event ended 1 | member interrupted)" = '130 true' ]
 	go a
-	run 'and run again' 0 '*1 finished*' '' batch
+	run 'an interrupted job of an earlier runner is run again' \
+		0 '*1 finished*' '' batch
 	clean
 	lines "$S/held a"
 	batch_begin b
@@ -285,14 +328,15 @@ interrupted_orphans() {
 	wait_until '[ ! -e "/proc/$supervisor" ]'
 	kill -INT "$(pid_of b)"
 	ended b
-	is 'so is one whose supervisor was killed' \
+	is 'Ctrl-C interrupts a job with a killed supervisor' \
 		[ "$rc $(event ended 1 | member interrupted)" = '130 true' ]
 	rm -rf "$S"/*.on
 	go a
-	run 'and it is run again as well' 0 '*1 finished*' '' batch
+	run 'an interrupted job with a killed supervisor is run again' \
+		0 '*1 finished*' '' batch
 }
 
-# adopted LINE [OPTION…]: a job "held a" that runs on without its runner, and the next one, c
+# adopted LINE [OPTION…]: starts LINE, which runs "held a", kills its runner and starts the next, c
 adopted() {
 	clean
 	lines "$1"
@@ -304,37 +348,43 @@ adopted() {
 	wait_until 'grep -q "still at work: 1" "$S/c.out"'
 }
 
-# What a runner tells of jobs that are not its own is what the journal has of them.
+# What a runner prints about jobs of an earlier runner is what the journal has of them.
 told_of_others() {
 	sim 1x24G
 	adopted "[timeout=1h] $S/held a 4" --json
 	go a
 	ended c
-	is 'the end of one of before' [ "$rc" = 4 ]
-	is 'is told whole' [ "$(event ended 1)" = "$(grep '"event": "ended"' "$S/c.out")" ]
-	is 'with its limit' [ "$(event ended 1 | member limit_ms)" = 3600000 ]
+	is 'the status of a job of an earlier runner is that of the batch' [ "$rc" = 4 ]
+	is 'the end of a job of an earlier runner is printed as in the journal' \
+		[ "$(event ended 1)" = "$(grep '"event": "ended"' "$S/c.out")" ]
+	is 'the end of a job of an earlier runner has its time limit' \
+		[ "$(event ended 1 | member limit_ms)" = 3600000 ]
 	adopted "$S/held a" --json
 	kill -INT "$(pid_of c)"
 	ended c
-	is 'one that is interrupted' [ "$(event ended 1 | member interrupted)" = true ]
-	is 'as well' [ "$(event ended 1)" = "$(grep '"event": "ended"' "$S/c.out")" ]
+	is 'an interrupted job of an earlier runner has this in its end' \
+		[ "$(event ended 1 | member interrupted)" = true ]
+	is 'the end of an interrupted job is printed as in the journal' \
+		[ "$(event ended 1)" = "$(grep '"event": "ended"' "$S/c.out")" ]
 	pidfds=$GPULEASE
 	without_pidfds
 	adopted "$S/held a"
 	kill -INT "$(pid_of c)"
 	ended c
-	is 'also without pidfds' [ "$(event ended 1 | member interrupted)" = true ]
+	is 'without pidfds a job of an earlier runner is interrupted' \
+		[ "$(event ended 1 | member interrupted)" = true ]
 	GPULEASE=$pidfds
 	oom='echo "torch.OutOfMemoryError: CUDA out of memory." >&2; exit 1'
 	adopted "[vram=2000 retries=1] [ -e $S/a.go ] && exec $S/held b; $S/held a; $oom" --json
 	go a
-	is 'its attempts are told' wait_until \
+	is 'an attempt of a job of an earlier runner is printed' wait_until \
 		'grep -q "\"event\": \"started\".*\"attempt\": 2" "$S/c.out"'
-	is 'and the board has its GPU' wait_until \
+	is 'the board has the GPU of a job of an earlier runner' wait_until \
 		'grep -q "^  1  .* 0  *[0-9<]*s$" "$W/status.txt"'
 	go b
 	ended c
-	is 'to its end' [ "$rc $(count '"event": "ended"' "$S/c.out")" = '0 1' ]
+	is 'the end of a job of an earlier runner is printed once' \
+		[ "$rc $(count '"event": "ended"' "$S/c.out")" = '0 1' ]
 }
 
 cancelled_without() {
@@ -345,9 +395,11 @@ cancelled_without() {
 	await_on a
 	kill_runner b
 	lines "[cancel] $S/held a"
-	run 'the word cancel for one of before' 0 '*1 cancelled*' '' batch
-	is 'ends it' [ "$(event ended 1 | tail -n 1 | member cause)" = cancelled ]
-	run 'which counts in no later run, either' 0 '*' '' batch
+	run 'the word cancel for a job of an earlier runner is read' \
+		0 '*1 cancelled*' '' batch
+	is 'the word cancel ends a job of an earlier runner' \
+		[ "$(event ended 1 | tail -n 1 | member cause)" = cancelled ]
+	run 'a job ended by the word cancel does not count in the next run' 0 '*' '' batch
 }
 
 # --- memory ------------------------------------------------------------------------------
@@ -363,18 +415,21 @@ memory() {
 	await_on a
 	kill -INT "$(pid_of b)"
 	ended b
-	is 'lack of memory' [ "$(words "$S/ran")" = '2000 2500' ]
+	is 'after lack of memory the job declares a quarter more' \
+		[ "$(words "$S/ran")" = '2000 2500' ]
 	rm -rf "$S"/*.on
 	batch_begin b
 	await_on a
-	is 'is remembered by the next run' [ "$(words "$S/ran")" = '2000 2500 2500' ]
+	is 'the next run remembers how much memory the job needs' \
+		[ "$(words "$S/ran")" = '2000 2500 2500' ]
 	kill -INT "$(pid_of b)"
 	ended b
 	rm -rf "$S"/*.on
 	go a
 	lines "[vram=4000 retries=3] $job"
-	run 'unless the line says otherwise then' 0 '*' '' batch
-	is 'which counts' [ "$(tail -n 1 "$S/ran")" = 4000 ]
+	run 'a run with an edited vram= finishes' 0 '*' '' batch
+	is 'an edited vram= overrides what was learned in earlier runs' \
+		[ "$(tail -n 1 "$S/ran")" = 4000 ]
 }
 
 # --- journals that are damaged -----------------------------------------------------------
@@ -382,20 +437,25 @@ memory() {
 damaged() {
 	clean
 	lines "$(say one)" "$(say two)"
-	run 'a journal' 0 '*' '' batch
+	run 'a batch writes its journal' 0 '*' '' batch
 	printf '{"event": "ended", "job": 1, "sta' >>"$W/journal.jsonl"
 	say three >>"$J"
-	run 'whose last line is not whole' 0 '*3 finished*' '*journal*skipped*' batch
-	is 'does not make a line run again' [ "$(sort "$S/ran" | words /dev/stdin)" = 'one three two' ]
+	run 'a journal with half a last line is accepted with a message' \
+		0 '*3 finished*' '*journal*skipped*' batch
+	is 'half a last line in the journal makes no line run again' \
+		[ "$(sort "$S/ran" | words /dev/stdin)" = 'one three two' ]
 	printf 'garbage\n{"event": 7}\n\377\376\n{"event": "ended", "job": 99, "status": 0}\n' \
 		>>"$W/journal.jsonl"
-	run 'nor do lines that are none' 0 '*' 'gpulease: *lines of the journal*skipped*' batch
-	is 'not at all' [ "$(count . "$S/ran")" = 3 ]
+	run 'a journal with invalid lines is accepted with a message' \
+		0 '*' 'gpulease: *journal in *lines*skipped*' batch
+	is 'invalid lines in the journal make no line run again' \
+		[ "$(count . "$S/ran")" = 3 ]
 	rm -f "$W/journal.jsonl"
 	ln -s "$S/elsewhere" "$W/journal.jsonl"
 	: >"$S/elsewhere"
-	run 'a link in its place' 125 '' "gpulease: *journal*" batch
-	is 'is not followed' [ ! -s "$S/elsewhere" ]
+	run 'a link in the place of the journal is refused' \
+		125 '' "gpulease: *journal*" batch
+	is 'a link in the place of the journal is not followed' [ ! -s "$S/elsewhere" ]
 }
 
 again

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A ticket whose owner takes turns and starts nothing, because its own nvidia-smi fails: later
+# The owner of a ticket takes turns and starts nothing, because its own nvidia-smi fails: later
 # tickets pass it after 3 s, it says why, and it starts in its place once its nvidia-smi answers.
 # shellcheck disable=SC2016,SC2317 # conditions that are called by others
 
@@ -31,24 +31,24 @@ holder before -n 2
 FAKE_SMI_DIR=$S/blind waiter blind -n 1
 begin later -n 2
 release_all before
-is 'a ticket whose nvidia-smi fails does not stop a later one' wait_until 'runs later'
-! runs blind || not_ok 'it has started without an answer'
+is 'a ticket with a failing nvidia-smi does not stop a later ticket' wait_until 'runs later'
+! runs blind || not_ok 'the blind job has started without an answer of nvidia-smi'
 words='its own nvidia-smi fails: Insufficient Permissions'
-run '--queue says why it does not start' 0 "*$words*" '' "$GPULEASE" --queue
-is '--queue --json says so, too' sh -c '"$1" --queue --json |
+run '--queue says why the blind job does not start' 0 "*$words*" '' "$GPULEASE" --queue
+is '--queue --json says why it does not start' sh -c '"$1" --queue --json |
 	grep -q "\"stuck\": *\"nvidia-smi:Insufficient Permissions\""' - "$GPULEASE"
 begin second -n 2
 release_all later
-is 'it does not stop the second later one' wait_until 'runs second'
-! runs blind || not_ok 'it has started without an answer'
-# All GPUs are leased, so its owner asks again when they come free.
+is 'a ticket with a failing nvidia-smi does not stop a second ticket' wait_until 'runs second'
+! runs blind || not_ok 'the blind job has started without an answer of nvidia-smi'
+# All GPUs are leased, so the owner of the ticket asks again when they come free.
 waiter third -n 2
 answer "$S/blind"
 release_all second
-is 'once its nvidia-smi answers it starts' wait_until 'runs blind'
-is 'it starts before the next one' sh -c '! [ -e "$1" ]' - "$S/third.runs"
+is 'the blind job starts once its nvidia-smi answers' wait_until 'runs blind'
+is 'the blind job starts before the next ticket' sh -c '! [ -e "$1" ]' - "$S/third.runs"
 release_all blind
-is 'the next one starts after it' wait_until 'runs third'
+is 'the next ticket starts after the blind job' wait_until 'runs third'
 release_all third
 
 # --- nvidia-smi fails for all -------------------------------------------------------------
@@ -65,16 +65,16 @@ refuse "$FAKE_SMI_DIR"
 : >"$S/blind/count"
 : >"$FAKE_SMI_DIR/count"
 release_all before
-# Asked again after 1, 2 and 4 s: the later one could have passed by then.
+# The waiters ask again after 1, 2 and 4 s: by then the later ticket could have passed.
 wait_until '[ "$(asks "$FAKE_SMI_DIR")" -ge 4 ] && [ "$(asks "$S/blind")" -ge 4 ]' ||
 	not_ok 'the waiters do not run nvidia-smi'
 is 'if nvidia-smi fails for all, no ticket starts' sh -c '! [ -e "$1" ] && ! [ -e "$2" ]' - \
 	"$S/first.runs" "$S/later.runs"
 answer "$S/blind"
 answer "$FAKE_SMI_DIR"
-is 'once it answers, the first one starts' wait_until 'runs first'
-is 'the first one starts before the later one' sh -c '! [ -e "$1" ]' - "$S/later.runs"
+is 'once nvidia-smi answers, the first ticket starts' wait_until 'runs first'
+is 'the first ticket starts before the later one' sh -c '! [ -e "$1" ]' - "$S/later.runs"
 release_all first
-is 'the later one starts after it' wait_until 'runs later'
+is 'the later ticket starts after the first one' wait_until 'runs later'
 release_all later
 finish

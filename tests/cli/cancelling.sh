@@ -1,6 +1,6 @@
 #!/bin/sh
-# --cancel in every state of a job: waiting, running, looked after, between two attempts; a
-# hundred at once; and what the history says of it.
+# --cancel in every state of a job: waiting, running, with a supervisor, between two attempts; a
+# hundred jobs at once; and what the history says of them.
 # shellcheck disable=SC2016,SC2034,SC2154,SC2317 # functions and conditions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -10,35 +10,27 @@ sim 2
 conf=$S/conf
 configured
 
-# delay DUR: how long until a job is tried again, from now on
-delay() {
-	printf 'retry-delay = %s\nretry-delay-max = 1h\n' "$1" >"$conf"
-}
 delay 0s
 
-ticket_of() {
-	sed -n 's/.*ticket \([0-9]*\) waits.*/\1/p' "$S/$1.err" | head -n 1
-}
-
-# json VERB: sets $out to what it prints, without the spaces.
+# json VERB: sets $out to the JSON of this verb, without the spaces.
 json() {
 	try "$GPULEASE" "$1" --json
 	out=$(printf %s "$out" | tr -d '\n ')
 }
 
-# in_queue ID ATTEMPT: whether that attempt of the job waits
+# in_queue ID ATTEMPT: whether the job waits in the queue with this attempt
 in_queue() {
 	json --queue
 	like "*\"ticket\":$1,\"attempt\":$2,*" "$out"
 }
 
-# history ID: sets $lines to those of the history on the job
+# history ID: sets $lines to the records of the history about the job
 history() {
 	lines=$("$GPULEASE" --history all --json | tr -d '\n ' | sed 's/{"ticket"/\n&/g' |
 		grep "^{\"ticket\":$1,")
 }
 
-# told ID TEXT PATTERN: a result: the history has one line on the job, and it is like that
+# told ID TEXT PATTERN: a result, good if the history has one record of the job, which matches
 told() {
 	history "$1"
 	if [ "$(printf '%s\n' "$lines" | wc -l)" -eq 1 ] && like "$3" "$lines"; then
@@ -48,8 +40,8 @@ told() {
 	fi
 }
 
-# starter NAME OPTION…: a job of several attempts; each notes its pid, its id and its number, and
-# ends with 1 when it is told `again`, and does not end at TERM if $S/NAME.stubborn is there.
+# starter NAME OPTION…: a job of several attempts.  Each attempt notes its pid, its id and its
+# number, ends with 1 at `release NAME`, and ignores TERM if $S/NAME.stubborn exists.
 starter() {
 	rm -f "$S/$1".[!s]*
 	mkfifo "$S/$1.hold"
@@ -69,7 +61,7 @@ starter() {
 	wait_until 'runs "$name"' || bail "job $name does not start"
 }
 
-# gone PID: whether it has ended; nobody may have waited for it.
+# gone PID: whether the process has ended, also if its parent has not waited for it yet.
 gone() {
 	like '[ZX]' "$(process_state "$1")" || [ ! -d "/proc/$1" ]
 }
@@ -83,36 +75,39 @@ free() {
 holder busy -n 2
 waiter one
 id=$(ticket_of one)
-run 'a waiting job is cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
+run '--cancel of a waiting job succeeds' 0 '' '' "$GPULEASE" --cancel "$id"
 ended one
-is 'it has obeyed' [ "$rc" -eq 143 ]
-told "$id" 'the history says so' \
+is 'the cancelled waiter ends with the status of TERM' [ "$rc" -eq 143 ]
+told "$id" 'the history has the waiter as cancelled' \
 	'*"gpus":\[\],*"state":"cancelled",*"started_unix_ms":null,*"how":"cancel","by":"*","status":143,*'
 try "$GPULEASE" --history
-is 'it has never started' like '*cancelled by *' "$out"
-run 'it has finished' 1 '' "gpulease: ticket $id has finished" "$GPULEASE" --cancel "$id"
-run 'how it ended is known' 143 '' '' "$GPULEASE" --wait-for "$id"
+is '--history shows the cancelled waiter' like '*cancelled by *' "$out"
+run 'a second --cancel of the waiter says that it has finished' 1 '' \
+	"gpulease: ticket $id has finished" "$GPULEASE" --cancel "$id"
+run '--wait-for knows the status of the cancelled waiter' 143 '' '' "$GPULEASE" --wait-for "$id"
 
 waiter stopped
 id=$(ticket_of stopped)
 stop stopped
-run 'one that is stopped is killed' 0 '' '' "$GPULEASE" --cancel "$id" --grace 100ms
+run 'a stopped waiter is cancelled' 0 '' '' "$GPULEASE" --cancel "$id" --grace 100ms
 ended stopped
-told "$id" 'and told by who has ended it' '*"state":"cancelled",*"started_unix_ms":null,*"status":143,*'
+told "$id" 'the history has the stopped waiter as cancelled' \
+	'*"state":"cancelled",*"started_unix_ms":null,*"status":143,*'
 
 waiter twice
 id=$(ticket_of twice)
-run 'naming it twice is once' 0 '' '' "$GPULEASE" --cancel "$id,$id" "$id"
+run 'a job that is named twice is cancelled' 0 '' '' "$GPULEASE" --cancel "$id,$id" "$id"
 ended twice
-told "$id" 'and told once' '*"state":"cancelled",*'
+told "$id" 'the history has the job that was named twice once' '*"state":"cancelled",*'
 
 delay 1h
 begin after --after "$(id_of busy)" -n 0
 wait_until '[ -s "$S/after.err" ]'
 id=$(ticket_of after)
-run 'one that comes after another job' 0 '' '' "$GPULEASE" --cancel "$id"
+run 'a job that waits for another job is cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
 ended after
-told "$id" 'likewise' '*"state":"cancelled",*"status":143,*'
+told "$id" 'the history has the job that waited for another job as cancelled' \
+	'*"state":"cancelled",*"status":143,*'
 release_all busy
 
 # --- a job that runs -------------------------------------------------------------------------
@@ -121,10 +116,10 @@ for options in '-n 1' '-n 0'; do
 	# shellcheck disable=SC2086 # options
 	holder plain $options
 	id=$(id_of plain)
-	run "a running job with $options" 0 '' '' "$GPULEASE" --cancel "$id"
+	run "a running job with $options is cancelled" 0 '' '' "$GPULEASE" --cancel "$id"
 	ended plain
-	is 'is ended' [ "$rc" -eq 143 ]
-	told "$id" 'and told once' '*"state":"cancelled",*'
+	is 'the cancelled command ends by TERM' [ "$rc" -eq 143 ]
+	told "$id" 'the history has the cancelled job once' '*"state":"cancelled",*'
 done
 
 delay 0s
@@ -133,11 +128,12 @@ for options in '-n 1' '-n 0'; do
 	# shellcheck disable=SC2086 # options
 	starter care $options --retries 5
 	id=$(id_of care)
-	run "a job that is looked after with $options" 0 '' '' "$GPULEASE" --cancel "$id"
+	run "a job with a supervisor and $options is cancelled" 0 '' '' "$GPULEASE" --cancel "$id"
 	ended care
-	is 'is ended' [ "$rc" -eq 143 ]
-	is 'and not tried again' [ "$(cat "$S/care.all")" = 1 ]
-	told "$id" 'and told once' '*"attempt":1,*"state":"cancelled",*"status":143,*'
+	is 'the cancelled job with a supervisor ends by TERM' [ "$rc" -eq 143 ]
+	is 'the cancelled job is not tried again' [ "$(cat "$S/care.all")" = 1 ]
+	told "$id" 'the history has the cancelled job with a supervisor once' \
+		'*"attempt":1,*"state":"cancelled",*"status":143,*'
 
 	: >"$S/care.stubborn"
 	rm -f "$S/care.all"
@@ -145,26 +141,28 @@ for options in '-n 1' '-n 0'; do
 	starter care $options --retries 5
 	id=$(id_of care)
 	command=$(cut -d ' ' -f 1 "$S/care.runs")
-	run "one that does not heed TERM with $options" 0 '' '' \
+	run "a job that ignores TERM with $options is cancelled" 0 '' '' \
 		"$GPULEASE" --cancel "$id" --grace 100ms
-	is 'is killed' gone "$command"
+	is 'the command that ignores TERM is killed' gone "$command"
 	ended care
-	is 'as its status says' [ "$rc" -eq 137 ]
-	told "$id" 'and told once' '*"attempt":1,*"state":"cancelled",*"status":137,*'
+	is 'the status of the killed job is that of KILL' [ "$rc" -eq 137 ]
+	told "$id" 'the history has the killed job with a supervisor once' \
+		'*"attempt":1,*"state":"cancelled",*"status":137,*'
 done
-free 'nothing is left'
+free 'after these cancels both GPUs are free'
 
 # The supervisor is stopped: it cannot obey.
 rm -f "$S"/care.*
 starter care --retries 5
 id=$(id_of care)
 stop care
-run 'a job whose supervisor is stopped' 0 '' '' "$GPULEASE" --cancel "$id" --grace 100ms
+run 'a job with a stopped supervisor is cancelled' 0 '' '' "$GPULEASE" --cancel "$id" \
+	--grace 100ms
 ended care
-is 'ends' [ "$rc" -gt 128 ]
-is 'and does not come back' [ "$(cat "$S/care.all")" = 1 ]
-told "$id" 'and is told once' '*"state":"cancelled",*'
-free 'nothing is left of it'
+is 'the job with the stopped supervisor ends' [ "$rc" -gt 128 ]
+is 'the job with the stopped supervisor is not tried again' [ "$(cat "$S/care.all")" = 1 ]
+told "$id" 'the history has the job with the stopped supervisor once' '*"state":"cancelled",*'
+free 'the job with the stopped supervisor leaves both GPUs free'
 
 # The supervisor is gone: its command is the job.
 rm -f "$S"/care.*
@@ -173,13 +171,13 @@ id=$(id_of care)
 command=$(cut -d ' ' -f 1 "$S/care.runs")
 kill -KILL "$(pid_of care)"
 ended care
-run 'a job whose supervisor was killed' 0 '' '' "$GPULEASE" --cancel "$id" --grace 100ms
-is 'its command is ended' gone "$command"
-free 'nothing is left of that'
+run 'a job with a killed supervisor is cancelled' 0 '' '' "$GPULEASE" --cancel "$id" --grace 100ms
+is 'the command of the killed supervisor is ended' gone "$command"
+free 'the job with the killed supervisor leaves both GPUs free'
 
 # --- between two attempts --------------------------------------------------------------------
 
-# again OPTION…: a job that waits to be tried again
+# again OPTION…: starts a job that has failed once and waits to be tried again; $id is its id
 again() {
 	delay 1h
 	rm -f "$S"/care.*
@@ -189,7 +187,7 @@ again() {
 	wait_until 'in_queue "$id" 2'
 }
 
-# obeys OPTION…: whether such a job, cancelled, says so: who is slow is ended by a signal
+# obeys OPTION…: whether such a job says that it was cancelled; a slow one is ended by a signal
 obeys() {
 	again "$@" && "$GPULEASE" --cancel "$id" && ended care &&
 		grep -q "ticket $id was cancelled by " "$S/care.err"
@@ -197,27 +195,28 @@ obeys() {
 
 for options in '-n 1' '-n 0'; do
 	# shellcheck disable=SC2086 # options
-	is 'who is cancelled between two attempts obeys by himself' sometimes obeys $options
+	is 'a job that is cancelled between two attempts ends itself' sometimes obeys $options
 	# shellcheck disable=SC2086 # options
 	is "a job with $options waits to be tried again" again $options
-	run 'it is cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
+	run 'a job that waits to be tried again is cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
 	ended care
-	is 'and has obeyed' [ "$rc" -eq 143 ]
-	is 'it was not tried again' [ "$(cat "$S/care.all")" = 1 ]
+	is 'the job that is cancelled between two attempts ends as if by TERM' [ "$rc" -eq 143 ]
+	is 'the job that is cancelled between two attempts is not tried again' [ \
+		"$(cat "$S/care.all")" = 1 ]
 	history "$id"
 	is 'the history has both attempts' like \
 		'*"attempt":1,*"state":"failed",*"attempt":2,*"state":"cancelled",*' \
 		"$(printf %s "$lines" | tr -d '\n')"
-	run 'the last counts' 143 '' '' "$GPULEASE" --wait-for "$id"
+	run '--wait-for has the status of the last attempt' 143 '' '' "$GPULEASE" --wait-for "$id"
 done
 
-# By the number of an attempt, which is not the job's id.
+# The second attempt has a number of its own, which is not the job's id.
 again || bail 'no second attempt'
-run 'by the number of its attempt' 0 '' '' "$GPULEASE" --cancel "$((id + 1))"
+run 'a job is cancelled by the number of its attempt' 0 '' '' "$GPULEASE" --cancel "$((id + 1))"
 ended care
-is 'the job is meant' [ "$rc" -eq 143 ]
+is 'the number of an attempt cancels the whole job' [ "$rc" -eq 143 ]
 
-# It goes back into the queue again and again while it is cancelled.
+# A job that goes back into the queue again and again is cancelled meanwhile.
 delay 0s
 bad=
 for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
@@ -242,14 +241,15 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	! in_queue "$(cat "$S/loop.id")" "$((last + 1))" || bad="$bad round $round: in the queue;"
 done
 is 'a job that is tried again all the time is cancelled' [ -z "$bad" ]
-free 'and nothing of it is left'
+free 'the job that was tried again all the time leaves both GPUs free'
 
 # --- in the background, and a hundred at once -------------------------------------------------
 
 id=$("$GPULEASE" --submit --retries 3 -- sleep 1000)
-run 'a background job' 0 '' '' "$GPULEASE" --cancel "$id"
-run 'its status' 143 '' '' "$GPULEASE" --wait-for "$id"
-told "$id" 'and told' '*"state":"cancelled",*"status":143,*'
+run 'a background job is cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
+run '--wait-for has the status of the cancelled background job' 143 '' '' "$GPULEASE" \
+	--wait-for "$id"
+told "$id" 'the history has the cancelled background job' '*"state":"cancelled",*"status":143,*'
 
 for options in '-n 1' '-n 0'; do
 	rm -f "$S/keeper"
@@ -262,9 +262,12 @@ for options in '-n 1' '-n 0'; do
 	id=$(cat "$S/keeper.id")
 	kill -KILL "$(cat "$S/keeper")"
 	wait $! 2>/dev/null
-	run "what a killed supervisor has left with $options" 0 '' '*' "$GPULEASE" --cancel "$id"
-	told "$id" 'and told once' '*"state":"cancelled",*"status":143,*'
-	run 'its status, too' 143 '' '' "$GPULEASE" --wait-for "$id"
+	run "the command of a killed supervisor with $options is cancelled" 0 '' '*' \
+		"$GPULEASE" --cancel "$id"
+	told "$id" 'the history has the job of the killed supervisor once' \
+		'*"state":"cancelled",*"status":143,*'
+	run '--wait-for has the status of the job of the killed supervisor' 143 '' '' \
+		"$GPULEASE" --wait-for "$id"
 
 	: >"$S/care.stubborn"
 	rm -f "$S/care.all"
@@ -273,8 +276,10 @@ for options in '-n 1' '-n 0'; do
 	id=$(id_of care)
 	kill -KILL "$(pid_of care)"
 	ended care
-	run "or does not heed TERM with $options" 0 '' '' "$GPULEASE" --cancel "$id" --grace 100ms
-	told "$id" 'and told by what has ended it' '*"state":"cancelled",*"status":137,*'
+	run "an orphaned command that ignores TERM with $options is cancelled" 0 '' '' \
+		"$GPULEASE" --cancel "$id" --grace 100ms
+	told "$id" 'the history has KILL as the end of the orphaned command' \
+		'*"state":"cancelled",*"status":137,*'
 	rm "$S/care.stubborn"
 done
 
@@ -289,14 +294,14 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 		ids="$ids${ids:+,}$new"
 	done
 done
-run 'a hundred at once' 0 '' '' "$GPULEASE" --cancel "$ids"
-run 'all have ended so' 143 '' '' "$GPULEASE" --wait-for "$ids"
+run 'a hundred jobs are cancelled at once' 0 '' '' "$GPULEASE" --cancel "$ids"
+run 'all hundred jobs have the status of TERM' 143 '' '' "$GPULEASE" --wait-for "$ids"
 json --queue
-is 'nobody waits' like '*"queue":\[\],*' "$out"
+is 'after the hundred cancels the queue is empty' like '*"queue":\[\],*' "$out"
 count=$("$GPULEASE" --history 100 --json | grep -c '"state": "cancelled"')
-is 'each is told once' [ "$count" -eq 100 ]
+is 'the history has each of the hundred jobs once' [ "$count" -eq 100 ]
 release_all busy
-free 'nothing is left of them'
+free 'after the hundred cancels both GPUs are free'
 
 # --- a lease for a shell ---------------------------------------------------------------------
 
@@ -322,43 +327,46 @@ if wait_until '[ -e "$S/lease.id" ]' && [ -n "$(cat "$S/lease.id")" ]; then
 	"$GPULEASE" --wait-for "$id" 2>"$S/watcher.err" &
 	watcher=$!
 	started="$started $watcher"
-	run 'a lease for a shell' 0 '' '' "$GPULEASE" --cancel "$id"
-	is 'the shell goes on' wait_until '[ -e "$S/lease.child-status" ]'
-	is 'without what it had started' gone "$(cat "$S/lease.child")"
-	free 'its GPUs are free'
-	told "$id" 'the history says so' '*"state":"cancelled",*'
+	run 'the lease of a shell is cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
+	is 'the shell goes on after its lease is cancelled' wait_until \
+		'[ -e "$S/lease.child-status" ]'
+	is 'the child that the shell had started is ended' gone "$(cat "$S/lease.child")"
+	free 'the GPUs of the cancelled shell are free'
+	told "$id" 'the history has the lease of the shell as cancelled' '*"state":"cancelled",*'
 	release lease
-	run 'it has finished' 1 '' "gpulease: ticket $id has finished" "$GPULEASE" --cancel "$id"
+	run 'a second --cancel of the shell'"'"'s lease says that it has finished' 1 '' \
+		"gpulease: ticket $id has finished" "$GPULEASE" --cancel "$id"
 	wait "$watcher"
-	is 'who waited for it goes on' [ $? -ne 0 ]
+	is 'a --wait-for of the cancelled lease ends' [ $? -ne 0 ]
 else
 	not_ok 'a shell has a lease' "$(cat "$S/lease.err" "$S/lease.shell-err")"
 fi
 
 # --- a ticket that is swept meanwhile --------------------------------------------------------
 
-# A start may give the ticket back as soon as its owner is dead.
+# A gpulease that starts may free the ticket as soon as the ticket's owner is dead.
 "$GPULEASE" -n 0 sh -c '
 	trap ": >\"$0/termed\"" TERM
 	echo "$GPULEASE_ID" >"$0/swept.new"
 	mv "$0/swept.new" "$0/swept"
 	while :; do sleep 0.1; done' "$S" 2>"$S/swept.err" &
 started="$started $!"
-is 'a job that does not obey' wait_until '[ -e "$S/swept" ]'
+is 'a job that ignores TERM runs' wait_until '[ -e "$S/swept" ]'
 id=$(cat "$S/swept")
 "$GPULEASE" --cancel "$id" --grace 3s 2>"$S/cancel.err" &
 canceller=$!
 started="$started $canceller"
-is 'is told to end' wait_until '[ -e "$S/termed" ]'
+is 'the canceller sends TERM to the job that ignores it' wait_until '[ -e "$S/termed" ]'
 dd if=/dev/zero of="$(state_dir)/tickets" bs=512 count=1 seek="$id" conv=notrunc 2>"$S/dd.err"
 wait "$canceller"
-is 'is ended' [ $? -eq 0 ]
-told "$id" 'and the history says so without its ticket' '*"state":"cancelled",*'
+is '--cancel ends the job that ignores TERM' [ $? -eq 0 ]
+told "$id" 'the history has the cancel of a job without its ticket' '*"state":"cancelled",*'
 
 # --- from within -----------------------------------------------------------------------------
 
-# within TEXT OUTPUT COMMAND: a shell with a lease and something that runs there cancels it by
-# COMMAND, and prints its status.  A shell that is ended has no part in the command's group.
+# within TEXT OUTPUT COMMAND: a shell has a lease and a running child.  It cancels its lease by
+# COMMAND and prints the exit status of COMMAND.  A shell that is ended has no part in the
+# command's group.
 within() {
 	run "a shell cancels its own lease $1" 0 "$2" '' timeout 30 sh -c '
 		eval "$("$1" -n 2 --shell)"
@@ -369,25 +377,27 @@ within() {
 		wait "$!"
 		[ "$?" -gt 128 ] && exec "$1" -n 2 -I true' shell "$GPULEASE" "$3"
 }
-within 'itself' 0 '"$1" --cancel "$GPULEASE_ID"'
-within 'by another program' 0 'timeout 20 "$1" --cancel "$GPULEASE_ID"'
-within 'by another shell' 'and on
+within 'directly' 0 '"$1" --cancel "$GPULEASE_ID"'
+within 'from another program' 0 'timeout 20 "$1" --cancel "$GPULEASE_ID"'
+within 'from another shell' 'and on
 0' 'sh -c '\''"$1" --cancel "$GPULEASE_ID"; echo and on'\'' sh "$1"'
-within 'in a pipeline' 0 '"$1" --cancel "$GPULEASE_ID" 2>&1 | cat'
+within 'from a pipeline' 0 '"$1" --cancel "$GPULEASE_ID" 2>&1 | cat'
 
-# itself TEXT OPTION… -- COMMAND…: a job that cancels itself; its GPUs are free soon after it has
-# ended: what it had started may end a moment later, and whoever comes in between is told of it.
+# itself TEXT OPTION… -- COMMAND…: a job that cancels itself.  Its GPUs are free soon after it has
+# ended: processes that it had started may end a moment later, and a job that comes in between
+# waits and prints why.
 itself() {
 	text=$1
 	shift
 	run "a job that cancels itself $text" 143 '' '*' "$GPULEASE" -n 2 "$@"
-	run 'keeps nothing' 0 '' '*' timeout 25 "$GPULEASE" -n 2 true
+	run 'a job that cancels itself leaves its GPUs free' 0 '' '*' timeout 25 "$GPULEASE" \
+		-n 2 true
 }
 itself 'at once' sh -c '"$1" --cancel "$GPULEASE_ID" --grace 1000s' sh "$GPULEASE"
 itself 'and would go on' sh -c '"$1" --cancel "$GPULEASE_ID" --grace 1000s; echo on' sh "$GPULEASE"
-itself 'by another shell' sh -c '
+itself 'from another shell' sh -c '
 	sh -c "\"\$1\" --cancel \$GPULEASE_ID --grace 1000s; echo on" sh "$1" | cat; echo on' sh "$GPULEASE"
-itself 'and is looked after' --retries 3 sh -c '
+itself 'under a supervisor' --retries 3 sh -c '
 	sh -c "\"\$1\" --cancel \$GPULEASE_ID --grace 1000s; echo on" sh "$1" | cat; echo on' sh "$GPULEASE"
 
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The completion knows the options of gpulease, and what comes behind them.
+# The completion knows the options of gpulease, and what can follow each of them.
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -14,16 +14,17 @@ fi
 "$GPULEASE" --list-options | awk '$3 != "refused" { print $1 }' | sort >"$S/options"
 bash -c '. "$1"; printf "%s\n" $_gpulease_plain $_gpulease_valued $_gpulease_verbs' - "$file" |
 	sort >"$S/completed"
-is 'every option is completed, and nothing else' cmp "$S/options" "$S/completed"
+is 'the completion offers every option, and nothing else' cmp "$S/options" "$S/completed"
 
-# what takes no value, one, or operands is in the list for it
+# lists NAME: the options in the completion's list of this NAME
 lists() {
 	bash -c '. "$1"; printf "%s\n" $_gpulease_'"$1"'' - "$file" | sort
 }
 "$GPULEASE" --list-options | awk '$3 != "refused" && $2 == "required" { print $1 }' | sort \
 	>"$S/options"
 lists valued >"$S/completed"
-is 'a value is expected behind those that take one' cmp "$S/options" "$S/completed"
+is 'the completion expects a value after each option that takes one' cmp "$S/options" \
+	"$S/completed"
 
 # complete WORD…: what bash would offer for the last of these words.
 complete() {
@@ -34,37 +35,45 @@ complete() {
 		printf "%s\n" "${COMPREPLY[@]}"' - "$file" "$@" 2>&1
 }
 
-run 'the beginning of an option' 0 '--status' '' complete gpulease --statu
-run 'an option behind a value' 0 '--max-wait' '' complete gpulease -n 2 --max-w
-run 'the command' 0 '*mkfifo*' '' complete gpulease -n 2 mkfif
-run 'the command behind --' 0 '*mkfifo*' '' complete gpulease -n 2 -- mkfif
+run 'the beginning of an option is completed' 0 '--status' '' complete gpulease --statu
+run 'an option after a value is completed' 0 '--max-wait' '' complete gpulease -n 2 --max-w
+run 'the command is completed' 0 '*mkfifo*' '' complete gpulease -n 2 mkfif
+run 'the command after -- is completed' 0 '*mkfifo*' '' complete gpulease -n 2 -- mkfif
 mkdir "$S/place" && : >"$S/place/train.py" && : >"$S/place/--status-file"
-run 'files behind the command' 0 "$S/place/train.py" '' complete gpulease python "$S/place/tr"
-run 'no options behind the command' 0 '' '' complete gpulease python --sta
-run 'a directory for -D' 0 "$S/place" '' complete gpulease -D "$S/pla"
-run 'a jobs file for --batch' 0 "$S/place/train.py" '' complete gpulease --batch "$S/place/tr"
-run 'and for --add' 0 "$S/place/train.py" '' complete gpulease --add -n 2 "$S/place/tr"
-run 'the command behind --add FILE --' 0 '*mkfifo*' '' \
+run 'files after the command are completed' 0 "$S/place/train.py" '' complete gpulease python \
+	"$S/place/tr"
+run 'no option is offered after the command' 0 '' '' complete gpulease python --sta
+run '-D is completed with a directory' 0 "$S/place" '' complete gpulease -D "$S/pla"
+run '--batch is completed with a jobs file' 0 "$S/place/train.py" '' complete gpulease \
+	--batch "$S/place/tr"
+run '--add is completed with a jobs file' 0 "$S/place/train.py" '' complete gpulease --add \
+	-n 2 "$S/place/tr"
+run 'the command after --add FILE -- is completed' 0 '*mkfifo*' '' \
 	complete gpulease --add jobs.txt -n 2 -- mkfif
-run 'an option behind --batch FILE' 0 '--log-dir' '' complete gpulease --batch jobs.txt --log-d
-run 'a directory for --log-dir' 0 "$S/place" '' \
+run 'an option after --batch FILE is completed' 0 '--log-dir' '' complete gpulease \
+	--batch jobs.txt --log-d
+run '--log-dir is completed with a directory' 0 "$S/place" '' \
 	complete gpulease --batch jobs.txt --log-dir "$S/pla"
-run 'what a jobs file may look like' 0 'csv' '' complete gpulease --batch-format c
-run 'a topic of the help' 0 'srun' '' complete gpulease --help = sr
-run 'all of them' 125 '' "*the topics are $(bash -c '. "$1"; echo "${_gpulease_topics// /, }"' - "$file")" \
+run '--batch-format is completed with a format' 0 'csv' '' complete gpulease --batch-format c
+run '--help is completed with a topic' 0 'srun' '' complete gpulease --help = sr
+run 'the completion has all topics of the help' 125 '' \
+	"*the topics are $(bash -c '. "$1"; echo "${_gpulease_topics// /, }"' - "$file")" \
 	"$GPULEASE" --help=no-such
-run 'a state' 0 'timed-out' '' complete gpulease --history --state ti
+run '--state is completed with a state' 0 'timed-out' '' complete gpulease --history --state ti
 for verb in --cancel --log --signal-job -a --after; do
 	holder a
-	run "the id of a job for $verb" 0 "$(id_of a)" '' complete "$GPULEASE" "$verb" ''
+	run "$verb is completed with the id of a running job" 0 "$(id_of a)" '' complete \
+		"$GPULEASE" "$verb" ''
 	release_all a
-	run "but not of one that has ended: $verb" 0 '' '' complete "$GPULEASE" "$verb" ''
+	run "$verb is not completed with the id of an ended job" 0 '' '' complete "$GPULEASE" \
+		"$verb" ''
 done
 holder a
-run 'what --wait-for waits for' 0 "$(id_of a)
+run '--wait-for is completed with ids, all and mine' 0 "$(id_of a)
 all
 mine" '' complete "$GPULEASE" --wait-for ''
 release_all a
-run 'a signal behind the id' 0 'SIGTERM' '' complete gpulease --signal-job 12 SIGTE
-run 'no refused option' 0 '' '' complete gpulease --multi
+run '--signal-job is completed with a signal after the id' 0 'SIGTERM' '' complete gpulease \
+	--signal-job 12 SIGTE
+run 'a refused option is not completed' 0 '' '' complete gpulease --multi
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
 # One queue for the machine and its containers: other pid, mount and user namespaces, a /proc
-# that hides processes, and what a container needs to be told.
+# that hides processes, and what a container needs.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cli/hardened_lib.sh
@@ -8,17 +8,17 @@
 hardened 'containers, in namespaces' "$@"
 
 driver 'gpus 2'
-# the same program for the other forms, where nobody lends it a group
+# the same program for the lab form and the private form, without a set-group-ID bit
 cp "$M/bin/gpulease" "$M/plain"
 chgrp 0 "$M/plain" && chmod 0755 "$M/plain"
 
-# inner NAME: the process that NAME is below the unshare or nsenter it was started with
+# inner NAME: the process of NAME below the unshare or nsenter that started it
 inner() {
 	inner_of=$(pid_of "$1")
 	grep -ls "^PPid:[[:space:]]*$inner_of\$" /proc/[0-9]*/status | tr -dc '0-9\n'
 }
 
-# wrapper NAME COMMAND…: a program $M/NAME that runs COMMAND with what it is given behind
+# wrapper NAME COMMAND…: makes a program $M/NAME that runs COMMAND, followed by its own arguments
 wrapper() {
 	wrapper_name=$M/$1
 	shift
@@ -26,7 +26,7 @@ wrapper() {
 	chmod 0755 "$wrapper_name"
 }
 
-# with PROGRAM COMMAND…: a function of lib.sh whose gpulease is PROGRAM
+# with PROGRAM COMMAND…: runs a function of lib.sh with PROGRAM as its gpulease
 with() {
 	with_before=$GPULEASE
 	GPULEASE=$1
@@ -37,24 +37,24 @@ with() {
 	return $with_rc
 }
 
-# takes_turns TEXT ONE OTHER: who waits with one of these programs behind a holder with the
-# other gets its turn when that is killed; $kill_holder is how
+# takes_turns TEXT ONE OTHER: a job started with OTHER waits for a job started with ONE, and
+# starts when that job is killed
 takes_turns() {
 	with "$2" begin first -n 2
 	wait_until 'runs first' || bail "$1: $(cat "$S/first.err")"
 	with "$3" begin second -n 2
 	wait_until "[ -s '$S/second.err' ]"
-	is "$1: waits" grep -q waits "$S/second.err"
-	run "$1: is seen waiting" 0 '*2*needs 2 GPUs*' '*' "$2" --status
+	is "$1: the second job waits" grep -q waits "$S/second.err"
+	run "$1: --status shows the second job" 0 '*2*needs 2 GPUs*' '*' "$2" --status
 	# shellcheck disable=SC2046 # there may be none
 	kill -KILL $(inner first) "$(pid_of first)"
-	is "$1: gets its turn" wait_until 'runs second'
+	is "$1: the second job gets its turn" wait_until 'runs second'
 	release_all second
 }
 
-# --- what a container is told --------------------------------------------------------------
+# --- what gpulease says in a container -----------------------------------------------------
 
-# A root directory with nothing of the machine's but its programs.
+# A root directory that has the programs of the machine and nothing else of it.
 R=$M/root
 mkdir -p "$R/etc" "$R/run" "$R/var/lib" "$R/tmp" "$R/home" "$R/bin.own"
 for dir in usr proc dev bin sbin lib lib32 lib64 libx32; do
@@ -70,7 +70,7 @@ cp "$M/plain" "$R/bin.own/gpulease"
 cp "$M/bin/nvidia-smi" "$R/bin.own/nvidia-smi"
 own=/var/lib/gpulease chroot=$(command -v chroot)
 
-# told TEXT STDERR OPTION…: what gpulease says there
+# told TEXT STDERR OPTION…: a result, good if gpulease prints STDERR inside that root directory
 told() {
 	told_text=$1 told_err=$2
 	shift 2
@@ -80,58 +80,61 @@ told() {
 
 alone='gpulease: no shared directory*: only your own jobs are coordinated*'
 blind="gpulease: no shared directory '$own' in this container*host's queue*own jobs*--docker-args*"
-told 'a machine without a shared directory' "$alone"
+told 'a machine without a shared directory: a job says so' "$alone"
 for mark in .dockerenv run/.containerenv; do
 	: >"$R/$mark"
-	told "/$mark: a container without one" "$blind"
+	told "/$mark: a container without a shared directory: a job says so" "$blind"
 	try env -u XDG_STATE_HOME HOME=/home PATH=/bin.own:/usr/bin:/bin "$chroot" "$R" \
 		/bin.own/gpulease --doctor
-	is 'and so says --doctor' like "*in one that does not see the host's queue*" "$out"
+	is '--doctor says that the container does not see the host'"'"'s queue' like \
+		"*in a container that does not see the host's queue*" "$out"
 	rm "$R/$mark"
 done
 : >"$R/.dockerenv"
 told_where() {
-	told "$1: which one is named" "*jobs are coordinated, in '/home/.local/state/gpulease'*"
+	told "$1: the message names the private directory" \
+		"*jobs are coordinated, in '/home/.local/state/gpulease'*"
 }
-told_where 'in a container'
+told_where 'in a container without a shared directory'
 rm "$R/.dockerenv"
-told_where 'on a machine'
+told_where 'on a machine without a shared directory'
 echo 'root:x:0:0::/home:/bin/sh' >"$R/etc/passwd"
 for each in '-u HOME' 'HOME=' 'HOME=home' 'HOME=.'; do
 	# shellcheck disable=SC2086 # an option or a variable
-	run "with $each it is that of the same user" 0 '' \
+	run "with $each the private directory is in the same home" 0 '' \
 		"*jobs are coordinated, in '/home/.local/state/gpulease'*" env -u XDG_STATE_HOME \
 		$each PATH=/bin.own:/usr/bin:/bin "$chroot" "$R" /bin.own/gpulease -n 1 true
 done
 : >"$R/.dockerenv"
-told '-Q: nothing' '' -Q
-told '--sim: nothing' '' --sim 1
+told '-Q: the message is not printed' '' -Q
+told '--sim: the message is not printed' '' --sim 1
 mkdir -m 0700 "$R/home/named"
-told '--dir: nothing' '' --dir /home/named
+told '--dir: the message is not printed' '' --dir /home/named
 : >"$R/etc/gpulease.conf"
 chmod 0644 "$R/etc/gpulease.conf"
-told 'the configuration alone is not enough' "$blind"
+told 'the configuration alone, without the directory, is not enough' "$blind"
 rm "$R/etc/gpulease.conf"
 mkdir "$R$own"
 chmod 2770 "$R$own"
-told 'a directory of the container itself' \
+told 'a state directory of the container itself is reported' \
 	"gpulease: this container does not see the host's queue, '$own' is its own*--docker-args*"
 rm "$R/.dockerenv"
-told 'which on a machine is as it should be' ''
+told 'a state directory of a machine itself is not reported' ''
 : >"$R/.dockerenv"
 mkdir "$M/shared"
 chmod 2770 "$M/shared"
 mount --bind "$M/shared" "$R$own"
-is 'this test: it is the same mount' [ "$(stat -c %d "$R")" = "$(stat -c %d "$R$own")" ]
+is 'this test: both directories are on one file system' [ \
+	"$(stat -c %d "$R")" = "$(stat -c %d "$R$own")" ]
 told 'the directory of the host without its configuration' \
 	"gpulease: this container has the host's '$own' but not its /etc/gpulease.conf*"
 : >"$R/etc/gpulease.conf"
 chmod 0644 "$R/etc/gpulease.conf"
-told 'with both nothing is missing' ''
+told 'a container with the directory and the configuration is silent' ''
 
 # --- arguments for the engine --------------------------------------------------------------
 
-# an engine that tells its arguments, one a line
+# an engine that prints its arguments, one per line
 printf '#!/bin/sh\nprintf "%%s\\n" "$@"\n' >"$M/bin/docker"
 chmod 0755 "$M/bin/docker"
 PATH=$M/bin:$PATH
@@ -139,7 +142,7 @@ odd="$S/open/it's a \"dir\""
 mkdir -m 0700 "$odd"
 line='args=$(gpulease --docker-args) && eval "docker run --rm $args image a\\ b"'
 uuid=GPU-00000000-1111-2222-3333-444444444444
-run 'in a lease its GPUs, the queue, the configuration and the program' 0 "run
+run '--docker-args in a lease: its GPUs, queue, configuration, program' 0 "run
 --rm
 --gpus
 \"device=$uuid\"
@@ -157,29 +160,31 @@ GPULEASE_TOKEN=*
 GPULEASE_UUIDS=$uuid
 image
 a b" '' "$U1" -n 1 sh -c "$line"
-is 'but nothing by the numbers of the host' sh -c '! grep -q VISIBLE_DEVICES "$1"' - "$S/out"
-run 'a directory of a strange name' 0 "*
+is '--docker-args in a lease has no GPU numbers of the host' \
+	sh -c '! grep -q VISIBLE_DEVICES "$1"' - "$S/out"
+run '--docker-args quotes a directory of a strange name' 0 "*
 --volume
 $odd:$odd
 *
 GPULEASE_DIR=$odd" '' sh -c 'eval "docker $(GPULEASE_DIR=$1 "$2" --docker-args)"' - \
 	"$odd" "$M/plain"
-run 'outside a lease all GPUs' 0 '--gpus all *' '' "$U1" --docker-args
-run 'a lease without GPUs has none' 0 '--env NVIDIA_VISIBLE_DEVICES=void *' '' \
+run '--docker-args outside a lease has all GPUs' 0 '--gpus all *' '' "$U1" --docker-args
+run '--docker-args in a lease without GPUs has no GPU' 0 \
+	'--env NVIDIA_VISIBLE_DEVICES=void *' '' \
 	"$U1" -n 0 "$M/bin/gpulease" --docker-args
-run 'podman, for root' 0 \
+run '--docker-args podman, for root' 0 \
 	"--device nvidia.com/gpu=GPU-0* --group-add keep-groups --volume *" '' \
 	"$ROOT" -n 1 "$ROOT" --docker-args podman
-run 'for others the queue is out of reach inside' 0 \
+run '--docker-args=podman for a user says that the queue is out of reach' 0 \
 	'--device nvidia.com/gpu=all --group-add keep-groups' \
 	'gpulease: *user namespace*lease outside: gpulease -n 1 -- podman run*' \
 	"$U1" --docker-args=podman
-run 'their lease is taken outside' 0 \
+run '--docker-args=podman for a user works inside a lease' 0 \
 	"--device nvidia.com/gpu=GPU-0* --group-add keep-groups --env GPULEASE_ID=*" '' \
 	"$U1" -n 1 "$M/bin/gpulease" --docker-args=podman
-run 'simulated GPUs are nowhere else' 125 '' 'gpulease: simulated*' \
+run '--docker-args refuses simulated GPUs' 125 '' 'gpulease: --docker-args: simulated GPUs *' \
 	env XDG_STATE_HOME="$S/open" "$U1" --sim 2 --docker-args
-run 'nor in a simulated lease' 125 '' 'gpulease: simulated*' \
+run '--docker-args refuses a simulated lease' 125 '' 'gpulease: --docker-args: simulated GPUs *' \
 	"$M/plain" --sim 2 "$M/plain" --docker-args
 
 # --- other namespaces ----------------------------------------------------------------------
@@ -188,13 +193,13 @@ wrapper outside "env GPULEASE_DIR=$S/dir $M/plain"
 wrapper inside "unshare -m -p -f --kill-child --mount-proc sh -c \
 	'mount --bind \"\$GPULEASE_DIR\" \"\$GPULEASE_DIR\" && exec \"\$@\"' - $M/plain"
 sed -i "2s,^exec ,exec env GPULEASE_DIR=$S/dir ," "$M/inside"
-takes_turns 'inside behind outside' "$M/outside" "$M/inside"
-takes_turns 'outside behind inside' "$M/inside" "$M/outside"
-takes_turns 'inside behind another inside' "$M/inside" "$M/inside"
+takes_turns 'a job in the namespaces after a job outside' "$M/outside" "$M/inside"
+takes_turns 'a job outside after a job in the namespaces' "$M/inside" "$M/outside"
+takes_turns 'a job in namespaces after a job in other namespaces' "$M/inside" "$M/inside"
 
 # --- a /proc that hides --------------------------------------------------------------------
 
-# members of one group, whose directory the three share
+# Members of one group share a directory.
 mkdir "$M/lab"
 chgrp 54319 "$M/lab"
 chmod 2770 "$M/lab"
@@ -207,15 +212,17 @@ for user in 1 2; do
 	wrapper "member.$user" "nsenter -t $hiding -m -p -- setpriv --reuid=$((UID_BASE + user)) \
 		--regid=$((UID_BASE + user)) --groups=54319 -- env GPULEASE_DIR=$M/lab $M/plain"
 done
-run 'hidepid=2: others are hidden' 1 '' '' nsenter -t "$hiding" -m -p -- \
+run 'hidepid=2: processes of other users are hidden' 1 '' '' nsenter -t "$hiding" -m -p -- \
 	setpriv --reuid=$((UID_BASE + 1)) --regid=$((UID_BASE + 1)) --clear-groups \
 	test -e /proc/1
 takes_turns 'hidepid=2' "$M/member.1" "$M/member.2"
 with "$M/member.1" holder hidden -n 2
 run 'hidepid=2: a job of another user is seen' 0 "*$((UID_BASE + 1))*" '' "$M/member.2" --status
-run 'hidepid=2: its GPUs are not given away' 124 '' '*' "$M/member.2" -n 1 -I true
+run 'hidepid=2: the GPUs of a job of another user are not given away' 124 '' '*' "$M/member.2" \
+	-n 1 -I true
 release_all hidden
-run 'hidepid=2: until it ends' 0 '' '*' "$M/member.2" -n 2 --max-wait 30s true
+run 'hidepid=2: the GPUs are free when the job of another user ends' 0 '' '*' "$M/member.2" \
+	-n 2 --max-wait 30s true
 
 # --- another user namespace ----------------------------------------------------------------
 
@@ -232,9 +239,10 @@ if as 1 unshare -U -r true 2>/dev/null; then
 		--groups=54319 -- env GPULEASE_DIR=$M/lab unshare -U -r -- $M/plain"
 	takes_turns 'user namespace, lab form' "$M/member.2" "$M/lab.inside"
 	takes_turns 'user namespace, lab form, the other way round' "$M/lab.inside" "$M/member.2"
-	run 'user namespace that knows no ids' 0 '' '' as 1 env "GPULEASE_DIR=$S/open/own" \
+	run 'a job starts in a user namespace without ids' 0 '' '' as 1 env \
+		"GPULEASE_DIR=$S/open/own" \
 		unshare -U "$M/plain" -n 1 true
-	run 'hardened form: the cause and what to do' 125 '' \
+	run 'hardened form in a user namespace: the cause and what to do' 125 '' \
 		'gpulease: cannot use*user namespace*gpulease -n 1 -- podman run*' \
 		as 1 unshare -U -r "$M/bin/gpulease" -n 1 true
 else

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What gpulease says of itself, and whether the README says the same.
+# The help and the version of gpulease, and whether the README agrees with them.
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -9,13 +9,17 @@ readme=$CLI/../../README.md
 
 run '--help' 0 'Usage: gpulease *--status*127*' '' "$GPULEASE" --help
 run '-h is the same' 0 'Usage: gpulease *' '' "$GPULEASE" -h
-run '--help whatever else is there' 0 'Usage: *' '' "$GPULEASE" -n 99999 --help
+run '--help with any other options' 0 'Usage: *' '' "$GPULEASE" -n 99999 --help
 run '--version' 0 'gpulease [0-9]*.[0-9]*' '' "$GPULEASE" --version
 run '-V' 0 'gpulease [0-9]*' '' "$GPULEASE" -V
-run '--help with a topic' 0 '*Also, so that*--gres*' '' "$GPULEASE" --help srun
+run '--help with a topic' 0 '*Options of srun*--gres*' '' "$GPULEASE" --help srun
+run '--help=batch names the attributes of a line' 0 '*--batch FILE*Attributes*gpus=2*cancel*' '' \
+	"$GPULEASE" --help=batch
+is 'no line of --help=batch is wider than a terminal' test -z \
+	"$("$GPULEASE" --help=batch | awk 'length > 80')"
 for topic in '--help status' --help=status; do
 	# shellcheck disable=SC2086 # words of a line
-	run "$topic, which is none, names those that there are" 125 '' \
+	run "$topic, an unknown topic, is answered by a list of the topics" 125 '' \
 		"gpulease: there is no help on 'status'; the topics are run, choose, *, all" \
 		"$GPULEASE" $topic
 done
@@ -27,8 +31,9 @@ is 'no line of --help is wider than a terminal' test -z \
 # every option that the README shows is one
 grep -oE '(^|[ `(])--[a-z][a-z-]*' "$readme" | grep -oE -- '--[a-z-]+' | sort -u >"$S/shown"
 "$GPULEASE" --list-options | cut -f 1 | sort >"$S/known"
-# of make, torchrun, git, models and simulated jobs in its examples
-printf '%s\n' --nproc-per-node --lr --llm --ramp --hold >>"$S/known"
+# options of torchrun, of simulated jobs, and of the systems that the README compares with
+printf '%s\n' --nproc-per-node --lr --llm --ramp --hold --array --time-limit --env-setup-cmd \
+	--jobs-file >>"$S/known"
 sort -o "$S/known" "$S/known"
 run 'the README knows no other options' 0 '' '' comm -23 "$S/shown" "$S/known"
 
@@ -39,18 +44,18 @@ is 'the README names the targets of make' test ! -s "$S/missing"
 for file in man/gpulease.1 man/gpulease-state.7 lib/README.md LICENSE; do
 	grep -qF "$file" "$readme" && [ -e "$CLI/../../$file" ] || echo "$file"
 done >"$S/missing"
-is 'and the other documents' test ! -s "$S/missing"
+is 'the README names the other documents, and they exist' test ! -s "$S/missing"
 
-# commands of the README whose output does not change: "$ command", then its output
+# a command of the README with a fixed output: "$ command", then the output
 awk '/^\$ gpulease --sim 4 -n 2 -- sh/ { getline; print }' "$readme" >"$S/shown"
-run 'its first example prints what it says' 0 "$(cat "$S/shown")" '' \
+run 'the first example of the README prints what the README shows' 0 "$(cat "$S/shown")" '' \
 	"$GPULEASE" --sim 4 -n 2 -- sh -c 'echo I have GPUs $CUDA_VISIBLE_DEVICES'
-is 'and the README has it' test -s "$S/shown"
+is 'the README has the first example' test -s "$S/shown"
 
-# lines of files that it shows, but for those it leaves out
+# the README shows lines of this file; "..." stands for those that it leaves out
 tour=gpulease/examples/tour.txt
 awk -v cat="\$ cat $tour" '$0 == cat { on = 1; next } /^\$/ { on = 0 } on && $0 != "..."' \
 	"$readme" >"$S/shown"
-is 'its lines of the tour are in that file' test -s "$S/shown" -a -z \
+is 'the lines of the tour in the README are in the file of the tour' test -s "$S/shown" -a -z \
 	"$(grep -vxFf "$CLI/../../$tour" "$S/shown")"
 finish

@@ -12,7 +12,7 @@ probes() {
 fresh
 run 'GPUs are found and leased' 0 '0,1 GPU-00000000-*,GPU-00000001-*' '' \
 	"$GPULEASE" -n 2 sh -c 'echo "$CUDA_VISIBLE_DEVICES $GPULEASE_UUIDS"'
-run 'more than the machine has: how many it has' 125 '' \
+run 'a job that needs too many GPUs: the message has their number' 125 '' \
 	'gpulease: cannot lease 3 GPUs: this machine has 2' "$GPULEASE" -n 3 true
 
 # --- use outside gpulease ----------------------------------------------------------------
@@ -26,19 +26,19 @@ echo "0 $outside 5000" >"$FAKE_SMI_DIR/procs"
 touch "$FAKE_SMI_DIR/reap"
 run 'a GPU used by a process outside is avoided' 0 '1' '' \
 	"$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
-run 'and named to who needs it' 124 '' \
+run 'a waiter names the process that uses the GPU outside gpulease' 124 '' \
 	"*GPU 0 is used outside gpulease by pid $outside (*sleep)*" "$GPULEASE" -n 2 -I true
 waiter both -n 2
 kill "$outside"
-is 'its end gives the GPU back' wait_until 'runs both'
+is 'when the process outside ends, the waiter gets the GPU' wait_until 'runs both'
 release_all both
 fresh
 echo 3000 >"$FAKE_SMI_DIR/base.1"
-run 'memory of a process that is not listed counts, too' 124 '' \
+run 'memory of a process that nvidia-smi does not list is use' 124 '' \
 	'*GPU 1 is used outside gpulease by a process that nvidia-smi does not show' \
 	"$GPULEASE" -n 2 -I true
 echo 150 >"$FAKE_SMI_DIR/base.1"
-run 'a little memory is nobody'"'"'s use' 0 '' '*' "$GPULEASE" -n 2 --max-wait 20s true
+run 'a little memory is no use' 0 '' '*' "$GPULEASE" -n 2 --max-wait 20s true
 echo 3000 >"$FAKE_SMI_DIR/base.0"
 waiter patient -n 2
 rm "$FAKE_SMI_DIR/base.0"
@@ -53,33 +53,36 @@ echo 9000 >"$FAKE_SMI_DIR/base.0"
 waiter after -n 2
 release_all before
 wait_until "grep -q 'just released' '$S/after.err'" || : # at most one line in 10 s
-is 'a GPU whose memory is still held is not handed on' sh -c '! [ -e "$1" ]' - "$S/after.runs"
+is 'a GPU with memory still in use is not handed on' sh -c '! [ -e "$1" ]' - "$S/after.runs"
 rm "$FAKE_SMI_DIR/base.0"
-is 'it is once the memory is free' wait_until 'runs after'
+is 'the GPU is handed on once its memory is free' wait_until 'runs after'
 release_all after
 
 # --- sick GPUs ---------------------------------------------------------------------------
 
 fresh
-run 'both are known' 0 '' '' "$GPULEASE" -n 2 true
+run 'both GPUs are leased while they are healthy' 0 '' '' "$GPULEASE" -n 2 true
 {
 	echo "= Unable to determine the device handle for GPU0: 0000:00:00.0: GPU is lost.  Reboot the system to recover this GPU"
 	sed -n 2p "$FAKE_SMI_DIR/gpus"
 } >"$FAKE_SMI_DIR/new" && mv "$FAKE_SMI_DIR/new" "$FAKE_SMI_DIR/gpus"
-run 'with one GPU lost the other is leased' 0 '1' '' "$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
-run 'the lost one is waited for, not forgotten' 124 '' '*GPU 0 is in an unknown state: *lost*' \
+run 'if one GPU is lost, the other one is leased' 0 '1' '' "$GPULEASE" \
+	sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'a job waits for a lost GPU, which is not forgotten' 124 '' \
+	'*GPU 0 is in an unknown state: *lost*' \
 	"$GPULEASE" -n 2 -I true
 fresh
 {
 	echo '= 0, [GPU requires reset], 00000000:00:00.0, [GPU requires reset], 0, [GPU requires reset], [N/A], Default, Card'
 	sed -n 2p "$FAKE_SMI_DIR/gpus"
 } >"$FAKE_SMI_DIR/new" && mv "$FAKE_SMI_DIR/new" "$FAKE_SMI_DIR/gpus"
-run 'memory 0 of a GPU that needs a reset is not idleness' 0 '1' '' \
+run 'a GPU that needs a reset is not idle although its memory is 0' 0 '1' '' \
 	"$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
 fresh
 echo Enabled >"$FAKE_SMI_DIR/mig.0"
 echo Prohibited >"$FAKE_SMI_DIR/mode.1"
-run 'MIG and a prohibited card are said' 124 '' '*GPU * is in an unknown state: *' \
+run 'MIG without instances and a prohibited GPU are reasons for waiting' 124 '' \
+	'*GPU * is in an unknown state: *' \
 	"$GPULEASE" -I true
 
 # --- MIG ---------------------------------------------------------------------------------
@@ -89,19 +92,19 @@ lists() {
 }
 
 fresh
-run 'without MIG' 0 '' '' "$GPULEASE" -n 2 true
-is 'instances are not asked for' [ "$(lists)" -eq 0 ]
+run 'a job starts on GPUs without MIG' 0 '' '' "$GPULEASE" -n 2 true
+is 'without MIG nvidia-smi is not asked for instances' [ "$(lists)" -eq 0 ]
 fresh
 echo Enabled >"$FAKE_SMI_DIR/mig.0"
 printf '%s\n' '0 0 3g.40gb MIG-aaaa' '0 1 1g.10gb MIG-bbbb' >"$FAKE_SMI_DIR/migs"
 run 'a GPU with MIG is not leased itself' 125 '' \
 	'gpulease: cannot lease 2 GPUs: CUDA sees one MIG instance at a time, and there is only 1 GPU without MIG' \
 	"$GPULEASE" -n 2 true
-is 'its instances are asked for' [ "$(lists)" -ge 1 ]
+is 'with MIG nvidia-smi is asked for instances' [ "$(lists)" -ge 1 ]
 fresh
 echo Enabled >"$FAKE_SMI_DIR/mig.0"
 echo 'GPU 0: what is this' >"$FAKE_SMI_DIR/list.raw"
-run 'a list that cannot be read hides them only' 0 '1' '' \
+run 'an unreadable list of instances hides only those instances' 0 '1' '' \
 	"$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
 
 # --- a sick driver -----------------------------------------------------------------------
@@ -110,38 +113,40 @@ fresh
 echo 9 >"$FAKE_SMI_DIR/exit"
 echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver." \
 	>"$FAKE_SMI_DIR/stdout"
-run 'no driver: its own words' 125 '' "gpulease: no GPU is known: *couldn't communicate*" \
+run 'the words of a failing nvidia-smi are printed' 125 '' \
+	"gpulease: no GPU is known: *couldn't communicate*" \
 	"$GPULEASE" true
 fresh
-run 'GPUs known' 0 '' '' "$GPULEASE" -n 2 true
+run 'a job starts with a healthy driver' 0 '' '' "$GPULEASE" -n 2 true
 echo garbage >"$FAKE_SMI_DIR/stdout"
-run 'garbage is not idleness' 124 '' '*unknown state*' "$GPULEASE" -I true
+run 'after an answer that is garbage no GPU is idle' 124 '' '*unknown state*' "$GPULEASE" -I true
 waiter through
 rm "$FAKE_SMI_DIR/stdout"
 is 'a driver that recovers is noticed' wait_until 'runs through'
 release_all through
-run 'no nvidia-smi: what is missing, and that there is --sim' 125 '' \
+run 'without nvidia-smi the message has what is missing, and --sim' 125 '' \
 	'gpulease: nvidia-smi was not found*--sim 4*' env PATH=/usr/bin:/bin "$GPULEASE" true
-run 'no GPU needs no nvidia-smi' 0 'ran' '' env PATH=/usr/bin:/bin "$GPULEASE" -n 0 echo ran
+run 'a job without GPUs needs no nvidia-smi' 0 'ran' '' env PATH=/usr/bin:/bin "$GPULEASE" \
+	-n 0 echo ran
 
 fresh
-run 'GPUs known' 0 '' '' "$GPULEASE" -n 2 true
+run 'a job starts with a healthy driver' 0 '' '' "$GPULEASE" -n 2 true
 touch "$FAKE_SMI_DIR/hang"
 begin hung
-is 'an nvidia-smi that hangs is said' wait_until "grep -q 'did not answer' '$S/hung.err'"
+is 'a waiter says that nvidia-smi hangs' wait_until "grep -q 'did not answer' '$S/hung.err'"
 rm "$FAKE_SMI_DIR/hang"
-is 'and left behind once the next one answers' wait_until 'runs hung'
+is 'once nvidia-smi answers again, the waiter starts' wait_until 'runs hung'
 release_all hung
 
 # --- few probes --------------------------------------------------------------------------
 
 fresh
-run 'GPUs known' 0 '' '' "$GPULEASE" -n 2 true
+run 'a job starts with a healthy driver' 0 '' '' "$GPULEASE" -n 2 true
 holder all -n 2
 : >"$FAKE_SMI_DIR/count"
 for i in 1 2 3 4 5 6; do waiter "w$i" -n 2; done
-is 'who waits behind a lease asks nothing' [ "$(probes)" -eq 0 ]
-# A result that the next one is too late to see is old, and it asks again: not each time.
+is 'jobs that wait for a lease do not run nvidia-smi' [ "$(probes)" -eq 0 ]
+# A waiter that is too late for the result of a probe asks again; that does not happen each time.
 next=1
 release_all all
 while wait_until "runs w$next" && [ "$(probes)" -ne 1 ] && [ "$next" -lt 4 ]; do
@@ -149,7 +154,7 @@ while wait_until "runs w$next" && [ "$(probes)" -ne 1 ] && [ "$next" -lt 4 ]; do
 	release_all "w$next"
 	next=$((next + 1))
 done
-is 'a hand-off takes one probe, however many wait' [ "$(probes)" -eq 1 ]
+is 'a GPU is handed on with one probe, however many jobs wait' [ "$(probes)" -eq 1 ]
 while [ "$next" -le 6 ]; do
 	release_all "w$next"
 	next=$((next + 1))
@@ -158,18 +163,18 @@ done
 # --- CUDA_VISIBLE_DEVICES ----------------------------------------------------------------
 
 fresh
-run 'it bounds the choice' 0 '1' '' \
+run 'CUDA_VISIBLE_DEVICES limits the choice' 0 '1' '' \
 	env CUDA_VISIBLE_DEVICES=1 "$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
-run 'also by uuid, and a prefix of it' 0 '1' '' \
+run 'CUDA_VISIBLE_DEVICES takes the beginning of a UUID' 0 '1' '' \
 	env CUDA_VISIBLE_DEVICES=GPU-00000001 "$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
-run 'the first invalid entry ends the list' 125 '' \
+run 'the first invalid entry ends the list of CUDA_VISIBLE_DEVICES' 125 '' \
 	'gpulease: cannot lease 2 GPUs: CUDA_VISIBLE_DEVICES 0,-1,1 leaves only 1 of 2' \
 	env CUDA_VISIBLE_DEVICES=0,-1,1 "$GPULEASE" -n 2 true
 holder first -n 2
 export CUDA_VISIBLE_DEVICES=1
 waiter bound
 unset CUDA_VISIBLE_DEVICES
-is 'the line says so' \
+is 'a waiter names CUDA_VISIBLE_DEVICES as the reason' \
 	grep -q 'limited to GPU 1 by CUDA_VISIBLE_DEVICES' "$S/bound.err"
 release_all first bound
 

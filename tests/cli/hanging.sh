@@ -8,14 +8,15 @@
 scratch
 with_driver
 
-# alive: how many nvidia-smi hang just now, as the machine sees it
+# alive: how many nvidia-smi hang just now, counted in /proc
 alive() {
 	cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -c "^$hang_mark\$"
 }
 
 # --- many jobs ---------------------------------------------------------------------------
 
-# The simulated driver hangs as `sleep 1000000000`; this one's own number tells its processes.
+# The simulated driver hangs as `sleep 1000000000`; this script has a number of its own, so that it
+# finds its processes.
 hang_mark=10000$$
 mkdir "$S/bin"
 sed "s/sleep 1000000000/sleep $hang_mark/" "$CLI/../bin/nvidia-smi" >"$S/bin/nvidia-smi"
@@ -24,10 +25,10 @@ PATH=$S/bin:$PATH
 printf 'probe-deadline = 3s\n' >"$S/conf"
 fresh
 gpus 9
-run 'GPUs known' 0 '' '' "$GPULEASE" -n 9 true
+run 'a job starts with a healthy driver' 0 '' '' "$GPULEASE" -n 9 true
 program=$GPULEASE
 configured
-# Each of them could start, and asks before it does.
+# Each of the nine jobs could start, and runs nvidia-smi before it does.
 most=0 jobs='a b c d e f g h i'
 touch "$FAKE_SMI_DIR/hang"
 : >"$FAKE_SMI_DIR/count"
@@ -38,16 +39,17 @@ watch() {
 	[ "$(grep -c gpus "$FAKE_SMI_DIR/count")" -ge 4 ] &&
 		grep -q 'did not answer' "$S"/?.err
 }
-is 'jobs say that nvidia-smi hangs' wait_until watch
+is 'the waiting jobs say that nvidia-smi hangs' wait_until watch
 if [ "$most" -le 4 ] && [ "$most" -ge 2 ]; then
-	ok 'for nine jobs at most two probes run at a time, of two nvidia-smi each'
+	ok 'nine jobs run at most two probes at a time, of two nvidia-smi each'
 else
-	not_ok 'for nine jobs two probes run at a time' "$most nvidia-smi"
+	not_ok 'nine jobs run at most two probes at a time, of two nvidia-smi each' \
+		"$most nvidia-smi"
 fi
 rm "$FAKE_SMI_DIR/hang"
 for job in $jobs; do release "$job"; done
 for job in $jobs; do ended "$job"; done
-is 'all of them run once it answers' [ "$(cat "$S"/?.runs | wc -l)" -eq 9 ]
+is 'all nine jobs run once nvidia-smi answers' [ "$(cat "$S"/?.runs | wc -l)" -eq 9 ]
 end_all
 wait_until '[ "$(alive)" -eq 0 ]'
 
@@ -55,15 +57,16 @@ wait_until '[ "$(alive)" -eq 0 ]'
 
 fresh
 GPULEASE=$program
-run 'GPUs known' 0 '' '' "$GPULEASE" -n 2 true
+run 'a job starts with a healthy driver' 0 '' '' "$GPULEASE" -n 2 true
 touch "$FAKE_SMI_DIR/hang"
 rm -f "$GPULEASE_DIR/probe"
 begin stopped
 wait_until '[ "$(alive)" -ge 2 ]'
 stop stopped
 rm "$FAKE_SMI_DIR/hang"
-# It holds probe.lock: the first to come waits for it, the others see since when it does.
-run 'a process that is stopped while it probes stops no other' 0 '' '*' "$GPULEASE" true
+# The stopped job holds probe.lock: the first job to come waits for the lock, the later jobs see
+# how long it has been held.
+run 'a gpulease that is stopped while it probes stops no other job' 0 '' '*' "$GPULEASE" true
 stamp() {
 	sed 's/^\([0-9]*\)\.\([0-9]\).*/\1\2/' /proc/uptime
 }
@@ -73,7 +76,7 @@ is_quick() {
 	"$GPULEASE" true || return 1
 	[ $(($(stamp) - quick_from)) -lt 20 ]
 }
-is 'only the first process behind it waits for it' sometimes is_quick
+is 'only the first later process waits for the stopped one' sometimes is_quick
 end_all
 
 # --- what cannot be ended ----------------------------------------------------------------
@@ -81,13 +84,13 @@ end_all
 fresh
 cp "$TOOLS/fakesmi" "$S/bin/nvidia-smi"
 log=$S/log
-# talk LINE…: what this driver does from now on
+# talk LINE…: configures what this driver does from now on
 talk() {
 	printf '%s\n' "log $log" "$@" >"$S/bin/nvidia-smi.conf"
 }
 : >"$log"
 talk
-run 'GPUs known' 0 '' '' "$GPULEASE" -n 2 true
+run 'a job starts with a healthy driver' 0 '' '' "$GPULEASE" -n 2 true
 talk stuck
 for _ in 1 2 3 4; do
 	"$S/bin/nvidia-smi" -L &
@@ -100,10 +103,11 @@ configured
 begin job -n 2
 wait_until "grep -q 'did not answer' '$S/job.err'" || bail 'it does not hang'
 : >"$log"
-run 'beside four nvidia-smi in state D none is started, and a job says so' 124 '' '*4 nvidia-smi hang*' "$GPULEASE" -n 2 -I true
-is 'the driver was not run' [ ! -s "$log" ]
+run 'beside four nvidia-smi in state D no fifth is started, and a job says so' 124 '' \
+	'*4 nvidia-smi hang*' "$GPULEASE" -n 2 -I true
+is 'beside four nvidia-smi in state D the driver is not run' [ ! -s "$log" ]
 for pid in $stuck; do kill -KILL "$pid"; done
 kill -TERM "$(pid_of job)"
 talk
-run 'once the four are gone a job starts' 0 '' '' "$GPULEASE" -n 2 --max-wait 20s true
+run 'once the four nvidia-smi are gone a job starts' 0 '' '' "$GPULEASE" -n 2 --max-wait 20s true
 finish

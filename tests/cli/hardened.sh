@@ -1,6 +1,6 @@
 #!/bin/sh
-# The set-group-ID form as its users see it: they share the GPUs, each can harm only what is
-# their own, and a command gets nothing but what its user started gpulease with.
+# The set-group-ID form as its users see it: they share the GPUs, each user can harm only their own
+# jobs, and a command gets only what its user started gpulease with.
 # shellcheck disable=SC2016,SC2317 # functions and conditions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -9,7 +9,7 @@
 . "$CLI/hardened_lib.sh"
 hardened 'the set-group-ID form' "$@"
 
-# lacks TEXT FILE…: a result, good if none of the files is there.
+# lacks TEXT FILE…: a result, good if none of the files exists.
 lacks() {
 	lacks_text=$1
 	shift
@@ -28,18 +28,23 @@ share_gpus() {
 	run 'a user leases a GPU' 0 0 '' "$U1" -n 1 -- sh -c 'echo $CUDA_VISIBLE_DEVICES'
 	by 1 holder a -n 2
 	by 2 waiter b -n 2
-	run 'another waits, and sees for whom' 0 "*$(id_of a)*$((UID_BASE + 1))*" '' \
+	run 'a waiting user sees which job and which user has the GPUs' 0 \
+		"*$(id_of a)*$((UID_BASE + 1))*" '' \
 		"$U2" --status
-	run 'the queue tells everybody' 0 "*$((UID_BASE + 2))*" '' "$U3" --queue
+	run '--queue shows the waiting jobs to every user' 0 "*$((UID_BASE + 2))*" '' "$U3" \
+		--queue
 	id=$("$ROOT" --queue --json | "$TOOLS/jsoncheck" queue.0.ticket)
-	run 'a waiting job of another cannot be cancelled' 1 '' '*belongs to*' \
+	run 'a waiting job of another user cannot be cancelled' 1 '' '*belongs to*' \
 		"$U1" --cancel "$id"
-	run 'nor a running one' 1 '' '*belongs to*' "$U2" --cancel "$(id_of a)"
-	run 'nor be sent a signal' 1 '' '*belongs to*' "$U2" --signal-job "$(id_of a)" USR1
+	run 'a running job of another user cannot be cancelled' 1 '' '*belongs to*' "$U2" \
+		--cancel "$(id_of a)"
+	run 'a running job of another user cannot be signalled' 1 '' '*belongs to*' "$U2" \
+		--signal-job "$(id_of a)" USR1
 	release_all a
-	is 'the end of one job is the start of the next' wait_until 'runs b'
+	is 'when one job ends, the job of the other user starts' wait_until 'runs b'
 	release_all b
-	run 'the history tells everybody' 0 "*$((UID_BASE + 1))*$((UID_BASE + 2))*" '' \
+	run '--history shows the jobs to every user' 0 \
+		"*$((UID_BASE + 1))*$((UID_BASE + 2))*" '' \
 		"$U3" --history
 }
 
@@ -49,19 +54,21 @@ cancel_jobs() {
 	id=$("$ROOT" --queue --json | "$TOOLS/jsoncheck" queue.0.ticket)
 	run 'a user cancels a waiting job of their own' 0 '' '*' "$U1" --cancel "$id"
 	ended b
-	run 'and a running one' 0 '' '*' "$U1" --cancel "$(id_of a)"
+	run 'a user cancels a running job of their own' 0 '' '*' "$U1" --cancel "$(id_of a)"
 	ended a
 	by 1 holder a -n 1 --report
 	run 'a user signals a command of their own' 0 '' '' "$U1" --signal-job "$(id_of a)" CONT
-	run 'another waits for it' 124 '' '*gave up after*' "$U2" --wait-for all --max-wait 10ms
-	run 'it is cancelled' 0 '' '*' "$U1" --cancel "$(id_of a)"
+	run 'another user can wait for a job' 124 '' '*gave up after*' "$U2" --wait-for all \
+		--max-wait 10ms
+	run 'the user cancels the job that another user has waited for' 0 '' '*' "$U1" \
+		--cancel "$(id_of a)"
 	ended a
-	run 'anybody knows how it ended' 143 '' '' "$U2" --wait-for "$(id_of a)"
+	run 'every user can see how a job has ended' 143 '' '' "$U2" --wait-for "$(id_of a)"
 	by 2 holder a -n 1
-	run 'root cancels that of a user' 0 '' '*' "$ROOT" --cancel "$(id_of a)"
+	run 'root cancels the job of a user' 0 '' '*' "$ROOT" --cancel "$(id_of a)"
 	ended a
 	holder a -n 1
-	run 'a user does not cancel that of root' 1 '' '*belongs to*' "$U1" --cancel "$(id_of a)"
+	run 'a user cannot cancel a job of root' 1 '' '*belongs to*' "$U1" --cancel "$(id_of a)"
 	release_all a
 }
 
@@ -69,62 +76,69 @@ pause_gpus() {
 	admin="setpriv --reuid=$((UID_BASE + 3)) --regid=$((UID_BASE + 3))
 		--groups=$((GROUP + 9)) --"
 	run 'no user pauses a GPU' 1 '' '*only root*' "$U1" --pause 0
-	run 'root does' 0 '*' '*' "$ROOT" --pause 0
-	run 'no user resumes it' 1 '' '*only root*' "$U1" --resume 0
-	run 'root does that, too' 0 '*' '*' "$ROOT" --resume 0
+	run 'root pauses a GPU' 0 '*' '*' "$ROOT" --pause 0
+	run 'no user resumes a GPU' 1 '' '*only root*' "$U1" --resume 0
+	run 'root resumes a GPU' 0 '*' '*' "$ROOT" --resume 0
 	configure "admin-group = $((GROUP + 9))"
-	run 'with an admin group: still no other user' 1 '' "*$((GROUP + 9))*" "$U1" --pause 0
+	run 'admin-group: no user outside it pauses a GPU' 1 '' "*$((GROUP + 9))*" "$U1" --pause 0
 	# shellcheck disable=SC2086 # words
-	run 'but its members' 0 '*' '*' $admin "$ROOT" --pause 0
+	run 'admin-group: its members pause a GPU' 0 '*' '*' $admin "$ROOT" --pause 0
 	# shellcheck disable=SC2086
-	run 'who resume it as well' 0 '*' '*' $admin "$ROOT" --resume 0
+	run 'admin-group: its members resume a GPU' 0 '*' '*' $admin "$ROOT" --resume 0
 	configure
 	# shellcheck disable=SC2086
-	run 'and no longer once it is not configured' 1 '' '*only root*' $admin "$ROOT" --pause 0
+	run 'without admin-group its former members pause no GPU' 1 '' '*only root*' $admin \
+		"$ROOT" --pause 0
 }
 
 # --- what the command gets -----------------------------------------------------------------
 
 drop_rights() {
-	run 'the command has no right of the group, and none to get it back' 0 '' '' \
+	run 'the command has no right of the group, and cannot get it back' 0 '' '' \
 		"$U1" -n 1 -- "$TOOLS/attack" rights "$GROUP"
-	run 'nor has one without GPUs' 0 '' '' "$U1" -n 0 -- "$TOOLS/attack" rights "$GROUP"
-	run 'nor a step of a job' 0 '' '' \
+	run 'the command of a job without GPUs has no right of the group' 0 '' '' "$U1" -n 0 \
+		-- "$TOOLS/attack" rights "$GROUP"
+	run 'the command of a step has no right of the group' 0 '' '' \
 		"$U1" -n 1 -- "$ROOT" -n 1 -- "$TOOLS/attack" rights "$GROUP"
-	run 'nor a simulated one' 0 '' '' env XDG_STATE_HOME="$S/open/home1" \
+	run 'the command of a simulated job has no right of the group' 0 '' '' env \
+		XDG_STATE_HOME="$S/open/home1" \
 		"$U1" --sim 2 -n 1 -- "$TOOLS/attack" rights "$GROUP"
-	is 'whose state is the user'"'"'s' \
+	is 'the state of simulated GPUs belongs to the user' \
 		[ "$(stat -c %u:%g "$S"/open/home1/gpulease/*/tickets)" = \
 		"$((UID_BASE + 1)):$((UID_BASE + 1))" ]
-	run 'nor root'"'"'s command' 0 '' '' "$ROOT" -n 1 -- sh -c \
+	run 'the command of root does not have the group' 0 '' '' "$ROOT" -n 1 -- sh -c \
 		'! grep -w "$0" /proc/self/status' "$GROUP"
-	run 'the group is not there at all' 0 '' '' "$U1" -n 1 -- sh -c \
+	run 'the command of a user does not have the group' 0 '' '' "$U1" -n 1 -- sh -c \
 		'! grep -w "$0" /proc/self/status' "$GROUP"
 }
 
-# The descriptors of a command, but for what the runner of this script leaves open.
+# The descriptors of a command, except those that the runner of this script leaves open.
 open_files() {
 	list='cd /proc/$$/fd && echo *'
 	ours=$(as 1 sh -c "$list" </dev/null 2>/dev/null)
 	ours=$(echo "$ours" | tr ' ' '\n')
-	run 'a command runs' 0 '*' '' "$U1" -n 1 -- sh -c "$list"
-	is 'of descriptors it inherits only the FIFO' like 1?? "$(beyond_ours "$out")"
-	run 'which is that of its lease' 0 "*$M/state/live/????????????????*" '' \
+	run 'a command lists its descriptors' 0 '*' '' "$U1" -n 1 -- sh -c "$list"
+	is 'the command inherits only the descriptor of the FIFO' like 1?? "$(beyond_ours "$out")"
+	run 'the inherited descriptor is the FIFO of the lease' 0 \
+		"*$M/state/live/????????????????*" '' \
 		"$U1" -n 1 -- sh -c 'readlink /proc/$$/fd/*; :'
-	is 'and once' [ "$(grep -c "$M/state" "$S/out")" -eq 1 ]
-	run 'without GPUs, too' 0 '*' '' "$U1" -n 0 -- sh -c "$list"
-	is 'it is the only one' like 1?? "$(beyond_ours "$out")"
-	run 'a caller gives it others' 0 '*' '' "$U1" -n 1 -- sh -c "$list" 8</dev/null
-	is 'and it has them' like '1?? 8' "$(beyond_ours "$out")"
-	# glibc fills them for a program with more rights, with what can be neither read nor written
+	is 'the command has one descriptor in the state directory' [ \
+		"$(grep -c "$M/state" "$S/out")" -eq 1 ]
+	run 'a command without GPUs lists its descriptors' 0 '*' '' "$U1" -n 0 -- sh -c "$list"
+	is 'a command without GPUs inherits only the FIFO' like 1?? "$(beyond_ours "$out")"
+	run 'a command with another descriptor of its caller starts' 0 '*' '' "$U1" -n 1 -- \
+		sh -c "$list" 8</dev/null
+	is 'the command has the descriptor of its caller' like '1?? 8' "$(beyond_ours "$out")"
+	# For a program with more rights glibc opens closed ones on a file that can be neither read
+	# nor written.
 	as 1 sh -c 'exec "$@" <&- >&- 2>&-' - "$ROOT" -n 1 -- sh -c 'cd /proc/$$/fd &&
 		for fd in 0 1 2; do
 			[ ! -e $fd ] || [ -c $fd ] || exit
 		done && : >"$0"' "$S/open/closed"
-	is 'standard descriptors that are closed lead nowhere' [ -e "$S/open/closed" ]
+	is 'closed standard descriptors of a command lead nowhere' [ -e "$S/open/closed" ]
 }
 
-# beyond_ours FDS
+# beyond_ours FDS: those of FDS that the runner of this script has not left open
 beyond_ours() {
 	echo "$1" | tr ' ' '\n' | grep -vxF "$ours" | sort | tr '\n' ' ' | sed 's/ $//'
 }
@@ -133,18 +147,19 @@ watchdog() {
 	by 1 holder a -n 1 --time 1h
 	dog=$(own_guards)
 	is 'the guard of a time limit runs as the user' [ -n "$dog" ]
-	is 'without the group' \
+	is 'the guard of a time limit does not have the group' \
 		[ -z "$(grep -E '^(Gid|Groups):' "/proc/$dog/status" | grep -w "$GROUP")" ]
-	# nothing but its limits, which are the user's own
-	run 'and is as closed as gpulease itself' 1 'prlimit read?prlimit set' '' \
+	# The user reaches only the limits of the guard, which are the user's own.
+	run 'the guard'"'"'s user reaches only the limits of the guard' 1 \
+		'prlimit read?prlimit set' '' \
 		as 1 "$TOOLS/attack" process "$dog"
 	release_all a
-	is 'it ends with the job' wait_until '[ ! -e "/proc/$dog" ]'
+	is 'the guard of a time limit ends with the job' wait_until '[ ! -e "/proc/$dog" ]'
 }
 
 # --- the environment -----------------------------------------------------------------------
 
-# What the loader takes away from a program that runs with more rights, and what it does not.
+# Variables that the loader removes from a program with more rights, and variables that it leaves.
 set_fragile() {
 	for each in LD_LIBRARY_PATH=/x LD_BIND_NOW=1 LD_ORIGIN_PATH=/o TMPDIR=/y \
 		MALLOC_ARENA_MAX=1 MALLOC_TOP_PAD_=4096 GLIBC_TUNABLES=glibc.malloc.check=1 \
@@ -154,8 +169,8 @@ set_fragile() {
 	done
 }
 
-# restores TEXT COMMAND…: a result, good if the command, which prints its environment, has
-# all of it.
+# restores TEXT COMMAND…: a result, good if the command, which prints its environment, has all of
+# these variables.
 restores() {
 	restores_text=$1
 	shift
@@ -174,12 +189,12 @@ restores() {
 environment() {
 	restores 'the command gets the whole environment' /usr/bin/env
 	if cc -static -o "$M/bin/static" "$S/environ.c" 2>/dev/null; then
-		restores 'so does a statically linked one' "$M/bin/static"
+		restores 'a statically linked command gets the whole environment' "$M/bin/static"
 	else
 		skip 'a statically linked command' 'nothing to link it with'
 	fi
 	if as 1 /usr/bin/python3 -c '' 2>/dev/null; then
-		restores 'so does one in Python' /usr/bin/python3 -c '
+		restores 'a command in Python gets the whole environment' /usr/bin/python3 -c '
 import os
 for name, value in os.environ.items():
 	if name != "LC_CTYPE": # of its own making
@@ -187,16 +202,19 @@ for name, value in os.environ.items():
 	else
 		skip 'a command in Python' 'there is none'
 	fi
-	run 'an empty environment is none' 0 \
+	run 'a command gets no variable from an empty environment' 0 \
 		'CUDA_*
 GPULEASE_*
 NVIDIA_*' '' as 1 env -i "$ROOT" -n 1 -- /bin/sh -c '/usr/bin/env | grep -v ^PWD= | sort'
-	is 'with nothing else in it' [ "$(grep -Evc '^(CUDA|NVIDIA|GPULEASE)_' "$S/out")" -eq 0 ]
-	run 'no name of its own' 0 'ran' '' as 1 "$TOOLS/attack" unnamed "$ROOT" -n 1 -- echo ran
-	run 'no arguments at all' 125 '' 'gpulease: *' as 1 "$TOOLS/attack" bare "$ROOT"
+	is 'a command gets only gpulease'"'"'s variables in an empty environment' [ \
+		"$(grep -Evc '^(CUDA|NVIDIA|GPULEASE)_' "$S/out")" -eq 0 ]
+	run 'gpulease without a name in argv[0] starts a command' 0 'ran' '' as 1 \
+		"$TOOLS/attack" unnamed "$ROOT" -n 1 -- echo ran
+	run 'gpulease without any argument ends with an error' 125 '' 'gpulease: *' as 1 \
+		"$TOOLS/attack" bare "$ROOT"
 }
 
-# Strings of 100 KB, some of them in the environment: 2 MB are the limit of all together.
+# Strings of 100 KB, some of them in the environment: the kernel allows 2 MB for all together.
 huge() {
 	big=$(printf '%0100000d' 0)
 	many=''
@@ -220,35 +238,40 @@ huge() {
 	try as 1 env -i V1="$big" "$ROOT" -n 1 -- /bin/true "$big" "$big" "$big" "$big" "$big" \
 		"$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" "$big" \
 		"$big" "$big" "$big"
-	is 'more than that is the kernel'"'"'s to refuse' \
+	is 'more than 2 MB of arguments are refused by the kernel' \
 		[ "$rc" -eq 126 -o "$rc" -eq 0 ]
-	goes_on 'after all of these others go on'
+	goes_on 'after huge environments other users get GPUs'
 }
 
 # --- what the user may not decide ----------------------------------------------------------
 
 foreign_code() {
 	if ! cc -shared -fPIC -o "$S/open/marker.so" "$S/marker.c" 2>/dev/null; then
-		skip 'libraries of the user'"'"'s' 'no compiler'
+		skip 'libraries of the user' 'no compiler'
 		return
 	fi
 	for each in LD_PRELOAD LD_AUDIT; do
 		rm -f "$S"/open/loaded.*
 		run "$each reaches the command" 0 '*' '*' \
 			as 1 env "$each=$S/open/marker.so" "$ROOT" -n 1 -- /bin/sleep 0
-		is 'as its user asked for' [ -e "$S/open/loaded.sleep" ]
-		lacks 'but not gpulease' "$S/open/loaded.gpulease"
-		lacks 'nor nvidia-smi' "$S/open/loaded.nvidia-smi"
+		is 'the library of the user is loaded into the command' [ \
+			-e "$S/open/loaded.sleep" ]
+		lacks 'the library of the user is not loaded into gpulease' \
+			"$S/open/loaded.gpulease"
+		lacks 'the library of the user is not loaded into nvidia-smi' \
+			"$S/open/loaded.nvidia-smi"
 	done
 	rm -f "$S"/open/loaded.*
 	echo rubbish >"$S/open/libc.so.6"
-	run 'nor does LD_LIBRARY_PATH' 0 'gpulease *' '' \
+	run 'LD_LIBRARY_PATH does not reach gpulease' 0 'gpulease *' '' \
 		as 1 env LD_LIBRARY_PATH="$S/open" "$ROOT" --version
 	cp "$ROOT" "$S/open/copy"
 	if is_static "$ROOT"; then
-		skip 'which would be the end of another program' 'it loads no library'
+		skip 'LD_LIBRARY_PATH reaches a copy without the set-group-ID bit' \
+			'it loads no library'
 	else
-		run 'which would be the end of another program' 127 '' '*libc.so.6*' \
+		run 'LD_LIBRARY_PATH reaches a copy without the set-group-ID bit' 127 '' \
+			'*libc.so.6*' \
 			as 1 env LD_LIBRARY_PATH="$S/open" "$S/open/copy" --version
 	fi
 	rm "$S/open/libc.so.6" "$S/open/copy"
@@ -258,19 +281,21 @@ foreign_paths() {
 	mkdir "$S/open/path"
 	printf '#!/bin/sh\ntouch "%s"\n' "$S/open/asked" >"$S/open/path/nvidia-smi"
 	chmod 0755 "$S/open/path/nvidia-smi"
-	run 'a nvidia-smi in PATH is not asked' 0 '' '' \
+	run 'a nvidia-smi in PATH is not run' 0 '' '' \
 		as 1 env PATH="$S/open/path:$PATH" "$ROOT" -n 2 true
 	echo "directory = $M/state" >/etc/gpulease.conf
 	as 1 env PATH="$S/open/path:$PATH" "$ROOT" --status >"$S/out" 2>&1
-	lacks 'not even where none is configured' "$S/open/asked"
+	lacks 'a nvidia-smi in PATH is not run even if none is configured' "$S/open/asked"
 	configure
 	mkdir -m 0700 "$S/open/dir" && chown $((UID_BASE + 1)) "$S/open/dir"
-	run 'GPULEASE_DIR is ignored, and that is said' 0 '' '*GPULEASE_DIR is ignored*' \
+	run 'GPULEASE_DIR is ignored, with a warning' 0 '' '*GPULEASE_DIR is ignored*' \
 		as 1 env GPULEASE_DIR="$S/open/dir" "$ROOT" -n 1 true
-	run '--dir likewise' 0 '' '*--dir is ignored*' "$U1" --dir "$S/open/dir" -n 1 true
-	is 'nothing is made there' [ -z "$(ls -A "$S/open/dir")" ]
+	run '--dir is ignored, with a warning' 0 '' '*--dir is ignored*' "$U1" \
+		--dir "$S/open/dir" -n 1 true
+	is 'an ignored directory stays empty' [ -z "$(ls -A "$S/open/dir")" ]
 	echo 'nvidia-smi = /no/such' >"$S/open/conf"
-	run '--config likewise' 0 '' '*--config is ignored*' "$U1" --config "$S/open/conf" -n 2 true
+	run '--config is ignored, with a warning' 0 '' '*--config is ignored*' "$U1" \
+		--config "$S/open/conf" -n 2 true
 }
 
 # Files that only the group may read: with -o, -e, -i, -D and as the command itself.
@@ -281,20 +306,24 @@ foreign_files() {
 	done
 	run '-D does not enter the state directory' 125 '' '*Permission denied*' \
 		"$U1" -n 0 -D "$M/state" pwd
-	run 'nothing in there is executed' 126 '' '*Permission denied*' "$U1" -n 0 "$M/state/tickets"
+	run 'a state file is not executed' 126 '' '*Permission denied*' "$U1" -n 0 \
+		"$M/state/tickets"
 	ln -s "$M/state/tickets" "$S/open/link"
-	run 'nor through a link' 125 '' '*Permission denied*' "$U1" -n 0 -o "$S/open/link" true
+	run '-o does not open a state file through a link' 125 '' '*Permission denied*' "$U1" \
+		-n 0 -o "$S/open/link" true
 	rm "$S/open/link"
-	run 'nothing beside them is made' 125 '' '*Permission denied*' \
+	run '-o makes no file in the state directory' 125 '' '*Permission denied*' \
 		"$U1" -n 0 -o "$M/state/new" true
-	is 'no path of the user'"'"'s is found by asking' [ ! -e "$M/state/new" ]
-	intact 'the state can still be read'
-	run 'a file by -o is the user'"'"'s' 0 '' '' "$U1" -n 0 -o "$S/open/mine" echo yes
-	is 'and their group'"'"'s' [ "$(stat -c %u:%g "$S/open/mine")" = \
+	is 'the refused -o has made no file' [ ! -e "$M/state/new" ]
+	intact 'after the refused options the state can be read'
+	run '-o makes a file in the user'"'"'s folder' 0 '' '' "$U1" -n 0 -o "$S/open/mine" \
+		echo yes
+	is 'the file of -o has the user and the user'"'"'s group' [ \
+		"$(stat -c %u:%g "$S/open/mine")" = \
 		"$((UID_BASE + 1)):$((UID_BASE + 1))" ]
 }
 
-# The name is one thing when it is looked at, and another when it is opened.
+# A link leads elsewhere when it is looked at than when it is opened.
 race() {
 	as 1 sh -c 'while :; do ln -sfn "$1" flip; ln -sfn own flip; done' - "$M/state/tickets" &
 	started="$started $!"
@@ -308,9 +337,10 @@ race() {
 	kill -KILL "$racer"
 	is 'a link that changes all the time leads to no state file' \
 		[ -z "$(tr -d '\000' <"$M/state/tickets" | grep -a written | grep -av '^ticket')" ]
-	is 'nor shows what is in one' [ -z "$(grep -a '^ticket' "$S/out")" ]
-	intact 'the state can still be read'
-	goes_on 'others go on'
+	is 'a link that changes all the time shows no state file' [ \
+		-z "$(grep -a '^ticket' "$S/out")" ]
+	intact 'after the changing link the state can be read'
+	goes_on 'after the changing link other users get GPUs'
 }
 
 # --- descriptors, masks, limits ------------------------------------------------------------
@@ -318,7 +348,7 @@ race() {
 closed_stdio() {
 	by 2 holder a -n 2
 	for each in '<&-' '>&-' '2>&-' '<&- >&-' '>&- 2>&-' '<&- >&- 2>&-'; do
-		# in each something would be said: on waiting, on an error, as a result
+		# each command would print something: that it waits, an error, or a result
 		as 1 sh -c "\"\$0\" --immediate -n 1 true $each; \"\$0\" -n 99 true $each
 			\"\$0\" --max-wait 50ms -n 1 true $each; \"\$0\" --status $each
 			\"\$0\" -n 0 -- /bin/true $each; \"\$0\" -v -n 0 /no/such $each" "$ROOT" \
@@ -327,32 +357,35 @@ closed_stdio() {
 	release_all a
 	is 'with closed standard descriptors nothing is written into a state file' \
 		[ -z "$(find "$M/state" -type f -exec grep -al gpulease: {} +)" ]
-	is 'no file is cut or grows by other than records' \
+	is 'the ticket file consists of whole records' \
 		[ $(($(stat -c %s "$M/state/tickets") % 512)) -eq 0 ]
-	intact 'the state can be read'
-	goes_on 'others go on'
+	intact 'after closed descriptors the state can be read'
+	goes_on 'after closed descriptors other users get GPUs'
 }
 
 masks() {
 	rm -rf "$M"/state/*
-	run 'a user starts it all under umask 0777' 0 '' '' \
+	run 'a user makes the state files under umask 0777' 0 '' '' \
 		as 1 sh -c 'umask 0777; exec "$0" -n 2 true' "$ROOT"
-	goes_on 'what a user makes under umask 0777 others can use'
+	goes_on 'state files made under umask 0777 can be used by other users'
 	by 2 holder a -n 1
-	is 'modes do not depend on it' [ "$(find "$M/state" -mindepth 1 -not -type l \
+	is 'the modes of state files do not depend on the umask' [ \
+		"$(find "$M/state" -mindepth 1 -not -type l \
 		-not -perm 0660 -not -perm 0640 -not -perm 2770)" = '' ]
 	release_all a
 	rm -rf "$M"/state/*
 	by 1 holder a -n 2 # the script's umask is 0
 	by 2 waiter b -n 1
-	is 'under umask 0 nothing is open to others' [ "$(find "$M/state" -not -type l -perm /007)" = '' ]
-	is 'all of it is the group'"'"'s' [ "$(find "$M/state" -not -group "$GROUP")" = '' ]
+	is 'under umask 0 no state file is open to others' [ \
+		"$(find "$M/state" -not -type l -perm /007)" = '' ]
+	is 'under umask 0 all state files belong to the group' [ \
+		"$(find "$M/state" -not -group "$GROUP")" = '' ]
 	release_all a b
-	run 'the mask itself is the command'"'"'s' 0 '0777' '' \
+	run 'the command has the umask of its user' 0 '0777' '' \
 		as 1 sh -c 'umask 0777; exec "$0" -n 1 -- /bin/sh -c umask' "$ROOT"
 }
 
-# limited LIMIT OPERATION…: as user 1, who gets this limit.
+# limited LIMIT OPERATION…: runs gpulease as user 1 under this limit.
 limited() {
 	limited_by=$1
 	shift
@@ -375,13 +408,13 @@ limits() {
 		limited "$each" -n 0 /bin/true
 		limited "$each" --status
 		try "$U2" -n 2 true
-		[ "$rc" -eq 0 ] || not_ok "after $each others go on" "stderr: $err"
+		[ "$rc" -eq 0 ] || not_ok "under $each of one user another user gets GPUs" "stderr: $err"
 	done
-	goes_on 'whatever limits a user has, others go on'
-	intact 'and the state can be read'
+	goes_on 'after all limits of one user another user gets GPUs'
+	intact 'after all limits of one user the state can be read'
 }
 
-# In a folder where the user may write, with all that a core needs.
+# In a folder where the user may write, and with no limit on the size of a core.
 cores() {
 	by 3 holder a -n 2
 	rm -rf "$S/open/cores"
@@ -389,9 +422,9 @@ cores() {
 	cd "$S/open/cores" || bail 'no place'
 	as 1 sh -c 'ulimit -c unlimited; sleep 1000 & kill -SEGV $!; wait' 2>/dev/null
 	if [ -n "$(ls -A)" ]; then
-		ok 'another program leaves a core'
+		ok 'a program other than gpulease leaves a core'
 	else
-		skip 'another program leaves a core' 'not on this machine'
+		skip 'a program other than gpulease leaves a core' 'not on this machine'
 	fi
 	rm -f -- *
 	for each in SEGV ABRT BUS; do # a shell has QUIT ignored in the background
@@ -402,7 +435,7 @@ cores() {
 		wait_until '[ -s "$S/core.err" ]' || bail 'nobody waits'
 		as 1 kill -$each $background
 		wait $background 2>/dev/null
-		is "a waiting gpulease leaves none on SIG$each" [ -z "$(ls -A)" ]
+		is "a waiting gpulease leaves no core on SIG$each" [ -z "$(ls -A)" ]
 	done
 	cd "$S/open" || bail 'no place'
 	release_all a
@@ -414,16 +447,19 @@ without_effect() {
 	mkdir "$M/nosuid" && mount -t tmpfs -o nosuid,mode=0755 tmpfs "$M/nosuid"
 	cp -p "$ROOT" "$M/nosuid/gpulease"
 	chgrp "$GROUP" "$M/nosuid/gpulease" && chmod 2755 "$M/nosuid/gpulease"
-	run 'on a file system mounted nosuid' 125 '' '*nosuid*' as 1 "$M/nosuid/gpulease" -n 1 true
-	run 'under no_new_privs' 125 '' '*no_new_privs*' \
+	run 'gpulease on a file system mounted nosuid is refused' 125 '' '*nosuid*' as 1 \
+		"$M/nosuid/gpulease" -n 1 true
+	run 'gpulease under no_new_privs is refused' 125 '' '*no_new_privs*' \
 		as 1 setpriv --no-new-privs "$ROOT" -n 1 true
 	if as 1 unshare -U true 2>/dev/null; then
-		run 'in a user namespace' 125 '' '*user namespace*' as 1 unshare -U "$ROOT" -n 1 true
-		run 'as root of one' 125 '' '*user namespace*' as 1 unshare -Ur "$ROOT" -n 1 true
+		run 'gpulease in a user namespace is refused' 125 '' '*user namespace*' as 1 \
+			unshare -U "$ROOT" -n 1 true
+		run 'gpulease as root of a user namespace is refused' 125 '' \
+			'*user namespace*' as 1 unshare -Ur "$ROOT" -n 1 true
 	else
-		skip 'in a user namespace' 'users may not make one'
+		skip 'gpulease in a user namespace is refused' 'users may not make one'
 	fi
-	run 'under a debugger of the user'"'"'s' 1 '[0-9]*' '*debugger or strace*' \
+	run 'gpulease under a debugger of the user is refused' 1 '[0-9]*' '*debugger or strace*' \
 		as 1 sh -c '"$0" --count "$1" -n 1 true; "$0" --kill 9999 "$1" -n 1 true' \
 		"$TOOLS/sysfault" "$ROOT"
 	umount "$M/nosuid"

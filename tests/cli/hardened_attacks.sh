@@ -1,7 +1,7 @@
 #!/bin/sh
 # The set-group-ID form under attack: what a hostile user tries against the state, against a
-# running gpulease and its nvidia-smi, through the FIFO that their command has, and with
-# names and numbers.  Nothing of it works, and others get on.
+# running gpulease and its nvidia-smi, through the FIFO of a command, and with names and numbers.
+# No attack succeeds, and other users get their GPUs.
 # shellcheck disable=SC2016,SC2317 # functions and conditions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -12,7 +12,7 @@ hardened 'attacks on the set-group-ID form' "$@"
 
 attack=$TOOLS/attack
 
-# Names, modes and owners of all that there is.
+# Names, types, modes and owners of all files in the state directory.
 state_names() {
 	find "$M/state" -printf '%p %y %m %U %G\n' | sort
 }
@@ -26,28 +26,31 @@ state_files() {
 	is 'the attacks work where they may' \
 		[ "$(wc -l <"$S/out")" -ge 12 ]
 	rm -f "$S"/tmp/attack.*
-	"$U1" -n 2 true # makes what an idle one has
+	"$U1" -n 2 true # makes the files of an idle state directory
 	by 1 holder a -n 1
 	by 2 waiter b -n 2
 	"$U2" --status >"$S/open/status"
 	state_names >"$S/before"
-	is 'there are files of each of them' [ "$(cut -d ' ' -f 4 "$S/before" | sort -u | wc -l)" -ge 3 ]
+	is 'the state directory has files of each user' [ \
+		"$(cut -d ' ' -f 4 "$S/before" | sort -u | wc -l)" -ge 3 ]
 	for each in 1 2 3; do
 		# shellcheck disable=SC2046 # no blanks in there
-		run "user $each cannot do anything with any file there" 0 '' '' \
+		run "user $each cannot do anything with any state file" 0 '' '' \
 			as $each "$attack" path $(find "$M/state" -mindepth 1)
-		run "nor with the directory" 0 '*looked at' '' as $each sh -c \
+		run "user $each cannot do anything with the state directory" 0 '*looked at' '' \
+			as $each sh -c \
 			'"$1" path "$2" | grep -Ev "opened for its name|beside it"; :' - "$attack" "$M/state"
 	done
 	if as 1 unshare -Ur true 2>/dev/null; then
 		# shellcheck disable=SC2046
-		run 'nor as root of a user namespace of their own' 0 '' '' \
+		run 'root of a user namespace cannot do anything with a state file' 0 '' '' \
 			as 1 unshare -Urm "$attack" path $(find "$M/state" -mindepth 1)
 	else
-		skip 'as root of a user namespace' 'users may not make one'
+		skip 'root of a user namespace cannot do anything with a state file' \
+			'users may not make one'
 	fi
 	state_names >"$S/after"
-	is 'nothing has changed' cmp -s "$S/before" "$S/after"
+	is 'the attacks have changed no file' cmp -s "$S/before" "$S/after"
 	release_all a b
 }
 
@@ -56,19 +59,21 @@ state_files() {
 processes() {
 	by 1 holder a -n 2
 	by 2 waiter b -n 2
-	run 'the tool gets at a command of its user' 1 '*mem read*ptrace seize*' '' \
+	run 'the attacks work on a command of the same user' 1 '*mem read*ptrace seize*' '' \
 		as 1 "$attack" process "$(pid_of a)"
 	run 'a waiting gpulease is closed to its own user' 0 '' '' \
 		as 2 "$attack" process "$(pid_of b)"
-	run 'and to another' 0 '' '' as 1 "$attack" process "$(pid_of b)"
-	is 'it still waits' like '[SRD]' "$(process_state "$(pid_of b)")"
-	run 'it cannot be ended by another' 1 '' '*' as 1 /bin/kill -KILL "$(pid_of b)"
+	run 'a waiting gpulease is closed to another user' 0 '' '' as 1 "$attack" process \
+		"$(pid_of b)"
+	is 'the attacked gpulease still waits' like '[SRD]' "$(process_state "$(pid_of b)")"
+	run 'a waiting gpulease cannot be killed by another user' 1 '' '*' as 1 /bin/kill \
+		-KILL "$(pid_of b)"
 	release_all a
-	is 'and gets its turn' wait_until 'runs b'
+	is 'the attacked gpulease gets its turn' wait_until 'runs b'
 	release_all b
 }
 
-# User 1 asks for what would be, and their nvidia-smi does not answer yet: $smi are its processes.
+# ask: user 1 runs --dry-run, and its nvidia-smi does not answer yet; $smi are its processes.
 ask() {
 	: >"$S/open/log"
 	rm -f "$S/open/go" "$M/state/probe"
@@ -85,25 +90,27 @@ nvidia_smi() {
 	configure 'probe-deadline = 1m' # it is not to be given up meanwhile
 	ask
 	for each in $smi; do
-		run 'a running nvidia-smi is closed to who started it' 0 '' '' \
+		run 'a running nvidia-smi is closed to its own user' 0 '' '' \
 			as 1 "$attack" process "$each"
-		run 'and to another' 0 '' '' as 2 "$attack" process "$each"
+		run 'a running nvidia-smi is closed to another user' 0 '' '' as 2 "$attack" \
+			process "$each"
 	done
-	for each in $smi; do # who asks has done with them once one is stopped
+	for each in $smi; do # the asking gpulease gives them up once one is stopped
 		as 1 kill -STOP "$each" 2>/dev/null
 	done
-	goes_on 'a stopped one does not keep others from theirs'
+	goes_on 'a stopped nvidia-smi keeps no other user from GPUs'
 	for each in $smi; do
 		as 1 kill -KILL "$each" 2>/dev/null
 	done
 	wait "$asking"
-	goes_on 'what is left of a killed one is nothing to others'
+	goes_on 'the remains of a killed nvidia-smi keep no other user from GPUs'
 	ask
 	for each in $smi; do
 		as 1 kill -KILL "$each" 2>/dev/null
 	done
 	wait "$asking"
-	is 'nor do they see it' wait_until '[ "$("$U2" --status --json |
+	is 'other users see idle GPUs after a killed nvidia-smi' wait_until \
+		'[ "$("$U2" --status --json |
 		"$TOOLS/jsoncheck" gpus.0.state gpus.1.state | sort -u)" = idle ]'
 	driver ''
 	configure
@@ -111,7 +118,7 @@ nvidia_smi() {
 
 # --- the FIFO that a command has -----------------------------------------------------------
 
-# misuse HOW WHAT: a job of user 1 does that with its FIFO and ends; user 2 waits for it.
+# misuse HOW TEXT: a job of user 1 misuses its FIFO in this way and ends; user 2 waits for it.
 misuse() {
 	rm -f "$S/open/ready"
 	"$U1" -n 2 -- sh -c 'fd=$(basename /proc/$$/fd/1??) && "$1" fd "$fd" "$2" >"$3.new"
@@ -123,21 +130,21 @@ misuse() {
 	try "$U3" --immediate -n 1 true
 	is "$2: the GPU stays taken while the job runs" [ "$rc" -eq 124 ]
 	kill -KILL "$job"
-	is 'and goes on to the next when it ends' wait_until 'runs b'
-	# in ticks; all of a FIFO, read byte by byte, would take it twenty seconds
-	is 'who has waited without effort' \
+	is "$2: the GPU goes to the next job when the job ends" wait_until 'runs b'
+	# in ticks; to read a whole FIFO byte by byte would take twenty seconds
+	is "$2: the waiter has used little CPU time" \
 		[ $(($(cut -d ' ' -f 14,15 "/proc/$(pid_of b)/stat" | tr ' ' +))) -lt 200 ]
 	release_all b
-	goes_on 'nothing else is different'
-	intact 'the state can be read'
+	goes_on "$2: other users get GPUs"
+	intact "$2: the state can be read"
 }
 
 fifo() {
-	misuse other 'its FIFO opened anew, locked, linked'
-	misuse write 'its FIFO filled'
-	# no more than a process that is left behind can do: kept until it has lingered enough
+	misuse other 'a FIFO opened anew, locked, linked'
+	misuse write 'a FIFO filled'
+	# no more than a process that a job has left can do: the GPUs are kept for the linger time
 	configure 'linger-time = 2s'
-	misuse mode 'its FIFO closed to the group'
+	misuse mode 'a FIFO closed to the group'
 	configure
 }
 
@@ -150,30 +157,33 @@ forgery() {
 	started="$started $job"
 	wait_until '[ -s "$S/open/token.tag" ]' || bail 'no token'
 	token=$(cat "$S/open/token") tag=$(tr -d ' ' <"$S/open/token.tag")
-	run 'another user is no step of a job whose token they know' 124 '' '*' \
+	run 'a user with the token of another user'"'"'s job gets no step' 124 '' '*' \
 		env GPULEASE_TOKEN="$token" GPULEASE_ID=1 "$U2" --immediate -n 1 true
-	run 'nor with its mark in the limits' 124 '' '*' \
+	run 'a user with the tag of another user'"'"'s job gets no step' 124 '' '*' \
 		prlimit --locks="$tag" "$U2" --immediate -n 1 true
-	run 'its own user is' 0 '' '' env GPULEASE_TOKEN="$token" "$U1" --immediate -n 1 true
-	run 'a name of another is not one' 0 '' '' as 2 env USER=root LOGNAME=root \
+	run 'the user of the job gets a step with the token' 0 '' '' env \
+		GPULEASE_TOKEN="$token" "$U1" --immediate -n 1 true
+	run 'a job runs with the name of another user in USER' 0 '' '' as 2 env USER=root \
+		LOGNAME=root \
 		"$ROOT" -n 0 -- sh -c 'exit 0'
 	try "$U3" --status --json
-	is 'the state says who it is' [ "$("$TOOLS/jsoncheck" gpus.0.user <"$S/out")" = \
+	is '--status shows the real user of a job' [ \
+		"$("$TOOLS/jsoncheck" gpus.0.user <"$S/out")" = \
 		$((UID_BASE + 1)) ]
 	kill -KILL "$job"
-	goes_on 'others go on'
+	goes_on 'after the forgery other users get GPUs'
 }
 
 # --- names that lead back to descriptors ---------------------------------------------------
 
-# state_content ID: the names that stay, the content of the lease files, and the ticket of that job
+# state_content ID: the lasting names, the content of the lease files, and the ticket of that job
 state_content() {
 	state_names | grep -Ev "^$M/state/(live|bell|probe|topology|history)"
 	cat "$M"/state/gpu/*.lease | cksum
 	dd if="$M/state/tickets" bs=512 skip="$1" count=1 2>/dev/null
 }
 
-# A program of user 1 that calls gpulease with every descriptor that it may have, by any name.
+# A program of user 1 that calls gpulease with the name of every descriptor that gpulease may have.
 write_reopen() {
 	cat >"$S/open/reopen" <<'EOF'
 #!/bin/sh
@@ -215,8 +225,8 @@ EOF
 	chmod 0755 "$S/open/reopen"
 }
 
-# reopen HOW WHAT [FOLDERS]: user 2 has both GPUs; user 1, who owns the files of the state, opens
-# them by that option.
+# reopen HOW TEXT [FOLDERS]: user 2 has both GPUs; user 1 owns the state files and opens them by
+# that option.
 reopen() {
 	mkdir -m 0777 "$S/open/in.$1"
 	state_content "$(id_of a)" >"$S/before"
@@ -226,25 +236,25 @@ reopen() {
 	# jobs in the background
 	wait_until '! "$U3" --status --json | grep -q forged' || bail 'they do not end'
 	state_content "$(id_of a)" >"$S/after"
-	is 'nor changed, nor anything made there' cmp "$S/before" "$S/after"
+	is "$2: nothing of the state is changed or made" cmp "$S/before" "$S/after"
 	try "$U3" --immediate -n 1 true
-	is 'and the lease of another user stands' [ "$rc" -eq 124 ]
+	is "$2: the lease of another user stands" [ "$rc" -eq 124 ]
 }
 
 descriptors() {
 	write_reopen
-	"$U1" -n 2 true # makes what an idle one has
-	is 'the files are those of user 1' \
+	"$U1" -n 2 true # makes the files of an idle state directory
+	is 'the state files belong to user 1' \
 		[ "$(stat -c %u "$M/state/tickets" "$M"/state/gpu "$M"/state/gpu/*.lease |
 			sort -u)" = $((UID_BASE + 1)) ]
 	by 2 holder a -n 2
-	reopen output '-o to an own descriptor' '/proc/self/fd /dev/fd /proc/thread-self/fd'
+	reopen output '-o to a descriptor of gpulease' '/proc/self/fd /dev/fd /proc/thread-self/fd'
 	reopen error '-e'
 	reopen input '-i'
-	reopen supervised '-o, where the parent stays'
+	reopen supervised '-o of a job with a supervisor'
 	reopen submit '-o in the background'
-	reopen beside 'a name beside it'
-	reopen link 'a link to it'
+	reopen beside 'a name beside a descriptor'
+	reopen link 'a link to a descriptor'
 	reopen folder '-D'
 	reopen models '--models'
 	reopen batch '--batch'
@@ -254,8 +264,8 @@ descriptors() {
 	reopen screen 'the folder of a session'
 	reopen log '--log'
 	release_all a
-	goes_on 'others go on'
-	intact 'the state can be read'
+	goes_on 'after the descriptors other users get GPUs'
+	intact 'after the descriptors the state can be read'
 }
 
 # The parent of a command keeps its descriptors into the state.
@@ -266,19 +276,19 @@ parents() {
 	started="$started $job"
 	wait_until '[ -s "$S/open/parent" ]' || bail 'no parent'
 	read -r parent command <"$S/open/parent"
-	is 'it is the parent' [ "$parent" = "$job" ]
+	is 'gpulease is the parent of the command' [ "$parent" = "$job" ]
 	run 'the parent of a command is closed to its user' 0 '' '' \
 		as 1 "$attack" process "$job"
-	run 'also for a gpulease of the same user' 0 '' '' as 1 sh -c '
+	run 'the parent of a command is closed to gpulease of the same user' 0 '' '' as 1 sh -c '
 		n=2
 		while [ $((n += 1)) -le 24 ]; do
 			"$1" -n 0 -i "/proc/$2/fd/$n" -- echo read 2>/dev/null
 			"$1" -n 0 --report -o "/proc/$2/fd/$n" -- echo wrote 2>/dev/null && echo wrote
 		done; :' - "$ROOT" "$job"
-	run 'and for root in the form' 125 '' '*cannot open*' "$ROOT" -n 0 \
+	run 'root cannot open a state file through gpulease' 125 '' '*cannot open*' "$ROOT" -n 0 \
 		-i "$(find "$M/state/gpu" -name '*.lease' | head -n 1)" -- cat
 	kill -KILL "$job" "$command"
-	goes_on 'others go on without it'
+	goes_on 'after the kill of the parent other users get GPUs'
 }
 
 # --- limits ----------------------------------------------------------------------------------
@@ -289,10 +299,10 @@ limits() {
 	by 1 holder a -n 1
 	wait_until '[ -n "$(own_guards)" ]' || bail 'no watchdog'
 	limit=$(own_guards)
-	run 'of the watchdog of a limit its user reaches the limits alone' 1 \
+	run 'the user of a watchdog reaches only the limits of the watchdog' 1 \
 		"$(printf 'prlimit read\nprlimit set')" '' as 1 "$attack" process "$limit"
-	run 'and safe from another' 1 '' '*' as 2 /bin/kill -KILL "$limit"
-	run 'its own user can end it' 0 '' '' as 1 /bin/kill -KILL "$limit"
+	run 'another user cannot kill the watchdog' 1 '' '*' as 2 /bin/kill -KILL "$limit"
+	run 'the user of a watchdog can kill it' 0 '' '' as 1 /bin/kill -KILL "$limit"
 	release_all a
 	configure
 }
@@ -305,16 +315,16 @@ stopped() {
 	by 2 waiter next -n 1
 	stop head
 	release_all a
-	is 'who stops at the head of the queue is passed over' wait_until 'runs next'
+	is 'a waiter that stops at the head of the queue is passed over' wait_until 'runs next'
 	wake head
 	release_all next
-	is 'and keeps its place' wait_until 'runs head'
+	is 'the waiter that was stopped keeps its place' wait_until 'runs head'
 	release_all head
 }
 
 # --- names ---------------------------------------------------------------------------------
 
-# harmless TEXT FILE: a result, good if there is nothing in it that a terminal obeys.
+# harmless TEXT FILE: a result, good if the file has nothing that a terminal obeys.
 harmless() {
 	if tr -d '\n' <"$2" | LC_ALL=C grep -q "[[:cntrl:]]" ||
 		LC_ALL=C grep -q "$(printf '\302[\200-\237]')" "$2"; then
@@ -338,21 +348,22 @@ names() {
 	for each in --status --queue; do
 		try "$U3" $each
 		harmless "$each shows another's names without harm" "$S/out"
-		is 'each on its line' [ "$(grep -c '^ *GPU 9' "$S/out")" -eq 0 ]
+		is "$each shows a name with a newline on one line" [ \
+			"$(grep -c '^ *GPU 9' "$S/out")" -eq 0 ]
 		try "$U3" $each --json
-		harmless 'so does it as JSON' "$S/out"
-		is 'which is JSON' [ -z "$("$TOOLS/jsoncheck" <"$S/out")" ]
+		harmless "$each --json shows another's names without harm" "$S/out"
+		is "$each --json is valid JSON" [ -z "$("$TOOLS/jsoncheck" <"$S/out")" ]
 	done
-	harmless 'who waits is told without harm' "$S/c.err"
-	is 'in one line' [ "$(wc -l <"$S/c.err")" -eq 1 ]
+	harmless 'a waiter shows another'"'"'s names without harm' "$S/c.err"
+	is 'a waiter shows another'"'"'s names in one line' [ "$(wc -l <"$S/c.err")" -eq 1 ]
 	kill -KILL "$job"
 	release_all b c
 	try "$U3" --history
-	harmless 'the history is harmless' "$S/out"
+	harmless '--history shows another'"'"'s names without harm' "$S/out"
 	try "$U3" --history --json
-	is 'and JSON' [ -z "$("$TOOLS/jsoncheck" <"$S/out")" ]
-	run 'a message with a name in it' 127 '' '*' "$U1" -n 0 "no$evil"
-	harmless 'is harmless, too' "$S/err"
+	is '--history --json is valid JSON' [ -z "$("$TOOLS/jsoncheck" <"$S/out")" ]
+	run 'a command with an evil name is not found' 127 '' '*' "$U1" -n 0 "no$evil"
+	harmless 'the message about an evil name is harmless' "$S/err"
 }
 
 # --- numbers -------------------------------------------------------------------------------
@@ -364,12 +375,12 @@ queue_limit() {
 		by 1 waiter $each -n 1
 	done
 	run 'a user has only so many waiting jobs' 125 '' '*max-waiting*' "$U1" -n 1 true
-	run 'which says nothing about jobs without GPUs' 0 '' '' "$U1" -n 0 true
+	run 'max-waiting does not limit jobs without GPUs' 0 '' '' "$U1" -n 0 true
 	by 2 waiter e -n 1
 	waiter f -n 1
-	ok 'nor about other users and root'
+	ok 'max-waiting of one user does not limit other users and root'
 	release_all a b c d e f
-	run 'nor about later ones' 0 '' '' "$U1" -n 1 true
+	run 'max-waiting does not limit later jobs' 0 '' '' "$U1" -n 1 true
 	configure
 }
 
@@ -382,17 +393,18 @@ flood() {
 	done
 	started="$started $flood"
 	wait_until '[ "$("$U3" --queue | wc -l)" -gt 100 ]' || bail 'not all of them wait'
-	run 'behind 100 jobs of one user others can look' 0 '*' '' "$U2" --queue
-	run 'and run what needs no GPU' 0 '' '' "$U2" -n 0 true
+	run 'behind 100 jobs of one user other users can run --queue' 0 '*' '' "$U2" --queue
+	run 'behind 100 jobs of one user a job without GPUs runs' 0 '' '' "$U2" -n 0 true
 	by 2 waiter b -n 2
 	# shellcheck disable=SC2086
 	as 1 kill -KILL $flood
 	release_all a
-	is 'and once those are killed get their turn' wait_until 'runs b'
+	is 'when the 100 jobs are killed, the job of another user starts' wait_until 'runs b'
 	release_all b
 	as 1 sh -c 'i=0; while [ $((i += 1)) -le 300 ]; do "$0" -n 0 true; done' "$ROOT"
-	goes_on 'so it is after 300 tickets of one user'
-	is 'whose FIFOs are swept' [ "$(find "$M/state/live" "$M/state/bell" -type p | wc -l)" -lt 300 ]
+	goes_on 'after 300 tickets of one user other users get GPUs'
+	is 'the FIFOs of 300 jobs are swept' [ \
+		"$(find "$M/state/live" "$M/state/bell" -type p | wc -l)" -lt 300 ]
 }
 
 state_files

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The set-group-ID form where /proc is mounted with hidepid, which shows a process only to who
-# has the same user and groups: what looks after a job sees its command all the same.
+# The set-group-ID form where /proc is mounted with hidepid, which shows a process only to processes
+# of the same user and groups: the supervisor of a job sees its command all the same.
 # shellcheck disable=SC2016,SC2317 # code of commands, and functions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -23,13 +23,13 @@ driver 'gpus 2'
 configure 'retry-delay = 100ms'
 export XDG_STATE_HOME="$S/open/home"
 
-# words FILE: its lines in one
+# words FILE: prints the lines of the file in one line
 words() {
 	tr '\n' ' ' <"$1" | sed 's/ $//'
 }
 
-# leaves FILE: a command that fails and leaves a process behind, which notes in FILE who of
-# the attempts before is still there; nobody may have asked how that has ended
+# leaves FILE: a command that fails and leaves a process.  It notes in FILE whether the process of
+# the previous attempt is still there; a zombie does not count.
 cat >"$S/open/leaves" <<'END'
 #!/bin/sh
 there=$(grep -qs '^State:.[^ZX]' "/proc/$(cat "$1.pid")/status" && echo there)
@@ -40,7 +40,7 @@ exit 3
 END
 chmod 0755 "$S/open/leaves"
 
-# nobody FILE: whether the process whose pid is in FILE has ended, likewise
+# nobody FILE: whether the process whose pid is in FILE has ended; a zombie has ended
 nobody() {
 	! grep -qs '^State:.[^ZX]' "/proc/$(cat "$1")/status"
 }
@@ -48,21 +48,25 @@ nobody() {
 supervised() {
 	run "$hides: a time limit ends the command" 124 '' '*time limit, signal TERM*' \
 		"$U1" -n 1 --time 300ms --report sleep 20
-	run "$hides: so it does that of a gpulease in it" 124 '' '*' "$U1" -n 1 --time 1s --report \
+	run "$hides: a time limit ends the command of a gpulease inside it" 124 '' '*' "$U1" \
+		-n 1 --time 1s --report \
 		"$M/bin/gpulease" -n 1 -- sh -c 'echo $$ >"$1"; exec sleep 20' - "$S/open/inner"
-	is "$hides: nothing of it is left" nobody "$S/open/inner"
-	run "$hides: and one that is looked after" 124 '' '*' "$U1" -n 0 --time 1s --report \
+	is "$hides: nothing is left of the gpulease inside" nobody "$S/open/inner"
+	run "$hides: a time limit ends a gpulease with a supervisor inside it" 124 '' '*' \
+		"$U1" -n 0 --time 1s --report \
 		"$M/bin/gpulease" -n 0 --report -- sh -c 'echo $$ >"$1"; exec sleep 20' - \
 		"$S/open/inner"
-	is "$hides: nothing of that, either" nobody "$S/open/inner"
+	is "$hides: nothing is left of the gpulease with a supervisor" nobody "$S/open/inner"
 	rm -f "$S/open/tries"*
-	run "$hides: the next attempt" 3 '' '*' "$U1" -n 1 --retries 1 "$S/open/leaves" \
+	run "$hides: a job with a second attempt fails" 3 '' '*' "$U1" -n 1 --retries 1 \
+		"$S/open/leaves" \
 		"$S/open/tries"
-	is "$hides: meets nothing of the one before" [ "$(words "$S/open/tries")" = '1: 2:' ]
+	is "$hides: the second attempt meets no process of the first" [ \
+		"$(words "$S/open/tries")" = '1: 2:' ]
 	kill -KILL "$(cat "$S/open/tries.pid")"
 }
 
-# A job that submits another, if it gets to it, and is ended by its time limit.
+# A job that submits another job, if it has the time, and is ended by its time limit.
 submits_another() {
 	try "$U1" -n 0 --time 1s --report sh -c '
 		"$1" --submit -n 0 sh -c "echo \$\$ >\"\$1\"; exec sleep 1000" - "$2"; sleep 1000' \
@@ -75,26 +79,28 @@ in_the_background() {
 	try "$U1" --submit -n 1 --retries 1 sh -c 'trap "echo told >>\"$1\"; exit 5" USR1
 		echo ready >>"$1"; while :; do sleep 0.1; done' - "$S/open/told"
 	id=$out
-	is "$hides: a job in the background" wait_until '[ -s "$S/open/told" ]'
-	run "$hides: its command can be signalled" 0 '' '' "$U1" --signal-job "$id" USR1
-	# by then it may be tried again
-	is "$hides: and hears it" wait_until 'like "ready told*" "$(words "$S/open/told")"'
+	is "$hides: a job in the background runs" wait_until '[ -s "$S/open/told" ]'
+	run "$hides: the command of a job in the background can be signalled" 0 '' '' "$U1" \
+		--signal-job "$id" USR1
+	# by then the job may be in its second attempt
+	is "$hides: the command in the background gets the signal" wait_until \
+		'like "ready told*" "$(words "$S/open/told")"'
 	"$U1" --cancel "$id" 2>/dev/null
 	rm -f "$S/open/told"
 	try "$U1" --submit -n 1 --retries 1 sh -c 'echo ready >"$1"; exec sleep 1000' - "$S/open/told"
 	id=$out
 	wait_until '[ -s "$S/open/told" ]' || bail 'no job'
-	run "$hides: --cancel" 0 '' '*' "$U1" --cancel "$id"
-	run "$hides: ends it" 143 '' '*' "$U1" --wait-for "$id"
+	run "$hides: --cancel of a job in the background" 0 '' '*' "$U1" --cancel "$id"
+	run "$hides: --cancel ends the job in the background" 143 '' '*' "$U1" --wait-for "$id"
 	rm -f "$S/open/told"
 	"$U1" -n 1 sh -c 'sleep 1000 & echo $! >"$1"; echo "$GPULEASE_ID" >"$1.id"' - "$S/open/left"
-	run "$hides: what a job has left behind is cancelled" 0 '' '*' "$U1" --cancel \
+	run "$hides: a process that a job has left is cancelled" 0 '' '*' "$U1" --cancel \
 		--grace 100ms "$(cat "$S/open/left.id")"
-	is "$hides: and has ended" nobody "$S/open/left"
+	is "$hides: the process that a job has left has ended" nobody "$S/open/left"
 	rm -f "$S/open/told"
-	is "$hides: a job that another has submitted before its limit" sometimes submits_another
+	is "$hides: a job submits another job before its time limit" sometimes submits_another
 	wait_until '[ -s "$S/open/told" ]'
-	is "$hides: is none of its own" eval '! nobody "$S/open/told"'
+	is "$hides: the submitted job survives the time limit" eval '! nobody "$S/open/told"'
 	kill -KILL "$(cat "$S/open/told")"
 }
 
@@ -110,18 +116,19 @@ on_a_terminal() {
 	desk 'Ctrl-C reaches the command once' \
 		'type:^C' 'see:got INT' 'type:word^J' 'see:read word' 'count:1:got INT' \
 		'type:exit 3^J' end:3
-	desk 'Ctrl-Z suspends both, fg goes on with them' 'type:^Z' stop:TSTP fg 'see:got CONT' \
+	desk 'Ctrl-Z suspends gpulease and the command, fg continues both' 'type:^Z' stop:TSTP \
+		fg 'see:got CONT' \
 		'count:1:got CONT' 'type:exit 5^J' end:5
 }
 
 for hidden in 1 2; do
 	mount -o remount,hidepid=$hidden /proc || bail 'no hidepid'
 	hides=hidepid=$hidden
-	run "$hides: it hides" 1 '' '' as 1 test -e /proc/1/stat
+	run "$hides: /proc hides the processes of other users" 1 '' '' as 1 test -e /proc/1/stat
 	supervised
 	in_the_background
 	on_a_terminal
 done
-run 'another user'"'"'s jobs are none of theirs' 1 '' '*' "$U2" --signal-job 1 USR1
+run 'a user cannot signal a job of another user' 1 '' '*' "$U2" --signal-job 1 USR1
 intact 'the state can be read'
 finish

@@ -4,18 +4,18 @@
 #	. "$CLI/hardened_lib.sh"
 #	hardened 'TEXT' "$@"	# instead of scratch; ends the script where it cannot be
 #
-# All of it lies in the script's own mount namespace:
+# These files are visible in the script's own mount namespace only:
 #
 #	$M/bin		the program, root:$GROUP 2755, a copy of each test tool, nvidia-smi
 #	$M/state	the state directory, named by an /etc/gpulease.conf of the script's own
 #	$S/open		a folder in which every user may write
 #
-#	by N COMMAND…	a function of lib.sh, whose gpulease then is started by user N (1, 2, 3)
+#	by N COMMAND…	a function of lib.sh; user N (1, 2, 3) starts its gpulease
 #	as N COMMAND…	any command as that user
 #	$U1 $U2 $U3	for `run` and the like: gpulease as that user; $ROOT: as root
 #
 # The users are bare numbers: no account is needed, and none of them is in the group.
-# shellcheck disable=SC2034,SC2119,SC2120,SC2154 # shared with those who read this in
+# shellcheck disable=SC2034,SC2119,SC2120,SC2154 # variables of the scripts that read this in
 
 # shellcheck source=tests/cli/own_mounts.sh
 . "$CLI/own_mounts.sh"
@@ -40,20 +40,20 @@ hardened() {
 	scratch
 	unset GPULEASE_SIM
 	umask 022
-	# root's own may lead where users cannot go
+	# root's own PATH may name folders that users cannot enter
 	PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	overlay /etc
 	mkdir "$M/bin" "$S/open"
 	chmod 0777 "$S" "$S/open" "$S/tmp"
 	for hardened_tool in "$TOOLS"/*; do
-		[ ! -f "$hardened_tool" ] || cp "$hardened_tool" "$M/bin/"
+		[ ! -f "$hardened_tool" ] || install -m 0755 "$hardened_tool" "$M/bin/"
 	done
 	TOOLS=$M/bin
 	install_hardened
-	# what a command of a user's writes beside the script's own files
+	# commands of users write their temporary files here
 	export TMPDIR="$S/open"
 	cd "$S/open" || bail 'no place'
-	# lib.sh makes FIFOs for jobs whose commands are other users'
+	# commands of other users must be able to open the FIFOs that lib.sh makes
 	umask 0
 }
 
@@ -62,7 +62,7 @@ install_hardened() {
 	chgrp "$GROUP" "$M/bin/gpulease"
 	chmod 2755 "$M/bin/gpulease"
 	mv "$M/bin/fakesmi" "$M/bin/nvidia-smi"
-	# no wider than what make install makes
+	# the same mode as that of make install
 	mkdir "$M/state"
 	chgrp "$GROUP" "$M/state"
 	chmod 2770 "$M/state"
@@ -77,7 +77,7 @@ install_hardened() {
 	ROOT=$M/bin/gpulease GPULEASE=$ROOT
 }
 
-# configure [LINE…]: the configuration, with these lines behind those that the tests need.
+# configure [LINE…]: the configuration: the lines that the tests need, then these lines.
 configure() {
 	printf '%s\n' "directory = $M/state" "nvidia-smi = $M/bin/nvidia-smi" "$@" \
 		>/etc/gpulease.conf
@@ -106,7 +106,7 @@ as() {
 	setpriv --reuid="$as_uid" --regid="$as_uid" --clear-groups -- "$@"
 }
 
-# The guards of time limits of user 1 that are not those of another script.
+# own_guards: the pids of the guards of user 1's time limits that belong to this script
 own_guards() {
 	for pid in $(pgrep -u $((UID_BASE + 1)) -x gpulease-limit); do
 		! like "$M/*" "$(readlink "/proc/$pid/exe")" || echo "$pid"
@@ -118,12 +118,12 @@ lease_wait() {
 	wait_until "runs '$1'" || bail "job $1 does not start: $(cat "$S/$1.err")"
 }
 
-# goes_on TEXT: a result, good if a user who has nothing to do with it gets all GPUs.
+# goes_on TEXT: a result, good if an unrelated user gets all GPUs.
 goes_on() {
 	run "$1" 0 '' '*' "$U3" -n 2 true
 }
 
-# intact TEXT: a result, good if nothing in the state directory cannot be read.
+# intact TEXT: a result, good if everything in the state directory can be read.
 intact() {
 	try "$U3" --status --json
 	intact_why=$("$TOOLS/jsoncheck" <"$S/out")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The set-group-ID form, killed and stopped by its own user: at every system call, with the
-# others being other users, and at random among many clients of several users.
+# The set-group-ID form, killed and stopped by its own user: at every system call, while the other
+# clients belong to other users, and at random among many clients of several users.
 #
 #	hardened_sweep.sh		some of the calls, and ten seconds
 #	hardened_sweep.sh SITUATION	all calls in the situations of sweep that have this in
@@ -16,7 +16,7 @@ hardened 'the set-group-ID form under kills and stops' "$@"
 
 first=$((UID_BASE + 1))
 
-# tool COMMAND…: what it prints are results of this script.
+# tool COMMAND…: the results that the command prints become results of this script.
 tool() {
 	"$@" >"$S/tap"
 	tool_rc=$?
@@ -27,7 +27,7 @@ tool() {
 		'#') echo "# $text" ;;
 		esac
 	done <"$S/tap"
-	[ "$tool_rc" -le 1 ] || not_ok "$* ran" "exit status $tool_rc"
+	[ "$tool_rc" -le 1 ] || not_ok "$* runs to its end" "exit status $tool_rc"
 }
 
 # storm N: N jobs on four GPUs, with the end of each recorded

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # What the tests of installations share; read in after lib.sh and own_mounts.sh.  The user of
-# these tests has the number $USER_ID, is in no group, and has a home of its own.
+# these tests has the number $USER_ID, is in no group, and has a home directory.
 #
 #	at_source "$@"	first: a mount namespace if there can be one, and scratch; in the source
 #			tree, $build being where its program is made
@@ -14,15 +14,16 @@ at_source() {
 	own_mounts "$@"
 	scratch
 	cd "$CLI/../.." || bail 'no source'
-	# what make handed down is for another run of it
+	# the variables that an outer make passes down are for that make
 	unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 	# $GPULEASE may be one that is installed
 	build=$(dirname "$GPULEASE")
 	[ -d "$build/o" ] || build=${TOOLS%/tests/tools}
+	build=${build#"$PWD"/} # for make a path must not have a blank
 }
 
-# files_of_machine: what an installation could leave behind.  In /var/lib, where others write
-# meanwhile, which an overlay shows, that is what has our name.
+# files_of_machine: all files that an installation could leave.  Other programs write to /var/lib
+# meanwhile, and an overlay shows that, so there only names with gpulease count.
 files_of_machine() {
 	find /usr/local /usr/bin /usr/share/man /usr/share/doc /usr/share/bash-completion /etc \
 		! -type d ! -path '/etc/*-' ! -path '/etc/.pwd.lock' 2>/dev/null | sort
@@ -74,7 +75,7 @@ as_user() {
 		env HOME="$M/home" XDG_STATE_HOME="$M/home/state" TMPDIR="$M/home" "$@")
 }
 
-# hold NAME PROGRAM [-g GROUP]: a job of the user's that runs until `let_go NAME`.
+# hold NAME PROGRAM [-g GROUP]: starts a job of the user that runs until `let_go NAME`.
 hold() {
 	hold_at=$M/home/$1 hold_program=$2
 	shift 2
@@ -94,8 +95,8 @@ let_go() {
 	rm -f "$M/home/$1".*
 }
 
-# serves_user PROGRAM TEXT: results; it runs a job for a user of no group, who has no way to
-# the files.
+# serves_user PROGRAM TEXT: results, good if the program runs a job for a user who is in no group
+# and cannot read the state directory.
 serves_user() {
 	run "$2: a user gets a GPU" 0 '[01]' '' \
 		as_user "$1" -n 1 -- sh -c 'echo "$CUDA_VISIBLE_DEVICES"'
@@ -105,11 +106,11 @@ serves_user() {
 $USER_ID" '' as_user "$1" -n 1 -- sh -c 'id -G; sed -n "s/^Gid:.*	//p" /proc/self/status'
 	run "$2: the user cannot look into the directory" 2 '' '*Permission denied*' \
 		as_user ls /var/lib/gpulease
-	is "$2: yet the job was written down there" test -s /var/lib/gpulease/history
+	is "$2: yet the history in the directory has the job" test -s /var/lib/gpulease/history
 }
 
-# watch: notes the group and mode of $program in $S/seen until there is $S/enough: at no time
-# may it have others, or not be there.
+# watch: notes the group and mode of $program in $S/seen until $S/enough exists: the program must
+# exist all the time, with one group and mode.
 watch() {
 	while [ ! -e "$S/enough" ]; do
 		stat -c %G:%a "$program"

@@ -1,12 +1,15 @@
 #!/bin/sh
-# Jobs on a terminal, under a shell with job control: with a supervisor all is as without.
+# Jobs on a terminal, under a shell with job control: a job with a supervisor behaves like one
+# without.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 scratch
-LISTEN="$TOOLS/jobcontrol --listen"
+# a list of words, so without the blanks that the path of $TOOLS may have
+ln -s "$TOOLS/jobcontrol" "$S/jobcontrol"
+LISTEN="$S/jobcontrol --listen"
 
-# desk TEXT STEP… -- OPTION…: what the tool types and sees with the command that tells of its
-# signals, in both ways to run it.
+# desk TEXT STEP…: two results: the tool types and sees these steps with a command that reports its
+# signals, without and with a supervisor.
 desk() {
 	desk_text=$1
 	shift
@@ -21,7 +24,7 @@ desk() {
 
 desk 'Ctrl-C reaches the command once' \
 	'type:^C' 'see:got INT' asleep 'count:1:got INT' 'type:exit 3^J' end:3
-desk 'so does Ctrl-\' \
+desk 'Ctrl-\ reaches the command once' \
 	'type:^\' 'see:got QUIT' asleep 'count:1:got QUIT' 'type:exit 0^J' end:0
 # The command may get a signal as soon as it runs.
 twice=0
@@ -32,39 +35,42 @@ for try in $(seq 25); do
 		>"$S/early.$try" 2>&1 || twice=$((twice + 1))
 done
 is 'supervised: a signal right at the start comes once, too' [ "$twice" = 0 ]
-desk 'it reads from the terminal' 'type:word^J' 'see:read word' 'type:exit 0^J' end:0
-desk 'Ctrl-Z suspends it, fg goes on with it' 'type:^Z' stop:TSTP fg 'see:got CONT' \
+desk 'the command reads from the terminal' 'type:word^J' 'see:read word' 'type:exit 0^J' end:0
+desk 'Ctrl-Z suspends the command, fg continues it' 'type:^Z' stop:TSTP fg 'see:got CONT' \
 	'type:word^J' 'see:read word' 'count:1:got CONT' 'type:exit 5^J' end:5
-desk 'so it does twice' 'type:^Z' stop:TSTP fg 'see:got CONT' 'type:^Z' stop:TSTP fg \
+desk 'Ctrl-Z and fg work twice' 'type:^Z' stop:TSTP fg 'see:got CONT' 'type:^Z' stop:TSTP fg \
 	'see:got CONT' 'type:exit 0^J' end:0
-desk 'Ctrl-Z, then bg: it runs on, and stops where it reads' 'type:^Z' stop:TSTP bg \
+desk 'after Ctrl-Z and bg the command runs, and stops where it reads' 'type:^Z' stop:TSTP bg \
 	'see:got CONT' stop:TTIN fg 'see:got CONT' 'type:exit 0^J' end:0
-desk 'kill of the job reaches the command once' \
+desk 'a kill of the job reaches the command once' \
 	killpg:TERM 'see:got TERM' asleep 'count:1:got TERM' \
 	killpg:USR1 'see:got USR1' asleep 'count:1:got USR1' 'type:exit 4^J' end:4
-desk 'and again' killpg:TERM 'see:got TERM' killpg:TERM 'see:got TERM' asleep \
+desk 'a second kill of the job reaches the command, too' killpg:TERM 'see:got TERM' \
+	killpg:TERM 'see:got TERM' asleep \
 	'count:2:got TERM' 'type:exit 0^J' end:0
-desk 'kill of the process that was started reaches it, too' \
+desk 'a kill of the process that the shell started reaches the command' \
 	kill:TERM 'see:got TERM' kill:USR2 'see:got USR2' kill:HUP 'see:got HUP' \
 	kill:INT 'see:got INT' kill:QUIT 'see:got QUIT' asleep \
 	'count:1:got TERM' 'count:1:got INT' 'type:exit 0^J' end:0
-desk 'kill -STOP of it is seen, and fg goes on' \
+desk 'after kill -STOP of gpulease fg continues the job' \
 	kill:STOP stop:STOP fg 'type:word^J' 'see:read word' 'type:exit 0^J' end:0
-desk 'kill -TSTP stops it' kill:TSTP stop:TSTP fg 'see:got CONT' 'type:exit 0^J' end:0
-desk 'kill -CONT of it goes on with a suspended one' \
+desk 'kill -TSTP of gpulease stops the job' kill:TSTP stop:TSTP fg 'see:got CONT' \
+	'type:exit 0^J' end:0
+desk 'kill -CONT of gpulease continues a suspended job' \
 	'type:^Z' stop:TSTP kill:CONT 'see:got CONT' stop:TTIN fg 'type:exit 0^J' end:0
-desk 'TERM while it is suspended arrives when it goes on' \
+desk 'TERM to a suspended job arrives when the job goes on' \
 	'type:^Z' stop:TSTP killpg:TERM 'see:got TERM' stop:TTIN 'count:1:got TERM' \
 	fg 'type:exit 0^J' end:0
-desk 'KILL while it is suspended' 'type:^Z' stop:TSTP killpg:KILL end:KILL
+desk 'KILL ends a suspended job' 'type:^Z' stop:TSTP killpg:KILL end:KILL
 
-# what ends by a signal is seen to end by it
+# a command that ends by a signal is seen to end by that signal
 for signal in INT QUIT; do
 	key=C
 	[ "$signal" = INT ] || key='\'
 	for options in '' '-Q --report'; do
 		# shellcheck disable=SC2086
-		run "a command that dies of $signal ends ${options:+supervised} like that" 0 '' '' \
+		run "a command that dies of $signal ends the same way${options:+, supervised}" \
+			0 '' '' \
 			"$TOOLS/jobcontrol" see:ready "type:^$key" "end:$signal" -- \
 			sh -c 'ulimit -c 0; exec "$@"' - \
 			"$GPULEASE" $options -n 8 -- sh -c 'echo ready; exec sleep 1000'
@@ -73,8 +79,8 @@ done
 
 # --- what only a supervisor does -----------------------------------------------------------
 
-# limited TEXT CODE STEP…: it is suspended, its limit comes, and then these steps can be done.
-# A limit that comes before that is too short for this machine.
+# limited TEXT CODE STEP…: the job is suspended, its limit comes, and then these steps succeed.
+# If the limit comes before the suspension, it is too short for this machine.
 limited() {
 	limited_text=$1 limited_code=$2
 	shift 2
@@ -85,17 +91,18 @@ limited() {
 	done
 	is "$limited_text" [ "$rc:$out$err" = 0: ]
 }
-limited 'a limit is kept while it is suspended' 'echo ready; exec sleep 1000' end:124
-limited 'and told: the command may end well' \
+limited 'a time limit ends a suspended job' 'echo ready; exec sleep 1000' end:124
+limited 'a suspended command gets TERM at its limit and may end well' \
 	'trap "echo told; exit" TERM; echo ready; read -r word' see:told end:124
 cat >"$S/stops" <<'EOF'
 echo ready
 kill -STOP $$
 echo went on
 EOF
-run 'a command that stops itself stops both' 0 '' '' "$TOOLS/jobcontrol" see:ready stop:STOP \
+run 'a command that stops itself stops its supervisor, too' 0 '' '' "$TOOLS/jobcontrol" \
+	see:ready stop:STOP \
 	fg 'see:went on' end:0 -- "$GPULEASE" -Q --report -n 8 -- sh "$S/stops"
-# is_suspended PID: it is stopped, and its shell, which then takes the terminal back, knows
+# is_suspended PID: it is stopped, and its shell has noticed that and taken the terminal back
 is_suspended() {
 	sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | {
 		read -r state _ group _ _ foreground _
@@ -114,12 +121,12 @@ started="$started $desk"
 wait_until '[ -e "$S/pid" ]' || not_ok 'the command runs' "$(cat "$S/desk")"
 # shellcheck disable=SC2034 # supervisor: for wait_until
 read -r command supervisor <"$S/pid"
-# first the one, then the other
+# first the command stops, then its supervisor
 wait_until 'is_suspended "$supervisor"' ||
-	not_ok 'both are suspended' "$(cat "$S/desk")"
+	not_ok 'the command and its supervisor are suspended' "$(cat "$S/desk")"
 kill -KILL "$command"
 wait "$desk"
-is 'the end of a suspended command is seen' [ $? -eq 0 ]
+is 'the supervisor notices the end of a suspended command' [ $? -eq 0 ]
 
 rm -f "$S/pid"
 "$TOOLS/jobcontrol" see:ready 'type:^Z' stop:TSTP end:TERM -- \
@@ -129,23 +136,24 @@ started="$started $desk"
 wait_until '[ -e "$S/pid" ]' || not_ok 'the command runs' "$(cat "$S/desk")"
 read -r command supervisor <"$S/pid"
 wait_until 'is_suspended "$supervisor"' ||
-	not_ok 'both are suspended' "$(cat "$S/desk")"
+	not_ok 'the command and its supervisor are suspended' "$(cat "$S/desk")"
 kill -CONT "$command"
-is 'somebody continues the command alone: its supervisor goes on with it' \
+is 'if the command alone is continued, its supervisor goes on' \
 	wait_until '[ "$(process_state "$supervisor")" = S ]'
 kill -TERM "$supervisor"
 wait "$desk"
-is 'and passes on what it is told' [ $? -eq 0 ]
+is 'the continued supervisor passes on a signal' [ $? -eq 0 ]
 
-# hung up: by the terminal's end, and the shell's
+# a hangup: the terminal ends, and the shell
 for options in '' '-Q --report'; do
 	# shellcheck disable=SC2086
-	run "a hangup ends it${options:+, supervised}" 0 '' '' "$TOOLS/jobcontrol" see:ready \
+	run "a hangup ends the job${options:+, supervised}" 0 '' '' "$TOOLS/jobcontrol" \
+		see:ready \
 		hangup -- "$GPULEASE" $options -n 8 -- sh -c 'echo ready; exec sleep 1000'
-	run 'and its GPUs are free' 0 '' '*' "$GPULEASE" -n 8 true
+	run 'after a hangup the GPUs are free' 0 '' '*' "$GPULEASE" -n 8 true
 done
 # shellcheck disable=SC2086
-run 'one that is to be tried again is not after Ctrl-C' 0 '' '' "$TOOLS/jobcontrol" see:ready \
+run 'a job with --retries is not tried again after Ctrl-C' 0 '' '' "$TOOLS/jobcontrol" see:ready \
 	'type:^C' 'see:got INT' 'type:exit 3^J' end:3 -- \
 	"$GPULEASE" -Q --retries 5 -n 8 -- $LISTEN
 finish

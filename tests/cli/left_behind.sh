@@ -1,5 +1,5 @@
 #!/bin/sh
-# A lease is over only when no process of its job lives, whatever that process has closed.
+# A lease is over only when no process of its job lives, whatever descriptors it has closed.
 #
 # The oracle: each process that uses a GPU holds a lock on $S/lock.GPU, and the next job on the
 # GPU tries to take that lock.  gpulease knows nothing of these locks.
@@ -18,8 +18,8 @@ export PYTHON S TMPDIR="$S/tmp"
 cat >"$S/hold.py" <<'END'
 import fcntl, os, sys
 
-def hold(place):
-    "Uses the GPUs until it is let go."
+def use(place):
+    "Uses the GPUs as long as what is returned is open, here or in a child."
     locks = []
     for gpu in os.environ["CUDA_VISIBLE_DEVICES"].split(","):
         locks.append(open(os.environ["S"] + "/lock." + gpu, "w"))
@@ -27,6 +27,11 @@ def hold(place):
     with open(place + ".new", "w") as said:
         said.write("%d\n" % os.getpid())
     os.rename(place + ".new", place + ".holds")
+    return locks
+
+def hold(place):
+    "Uses the GPUs until it is let go."
+    locks = use(place)
     open(place + ".let").read()
 
 if __name__ == "__main__":
@@ -35,7 +40,7 @@ END
 
 cat >"$S/launch.py" <<'END'
 import multiprocessing, os, subprocess, sys, time
-from hold import hold
+from hold import hold, use
 
 def detach(closed):
     "A session of its own, and no descriptors but the first three."
@@ -62,9 +67,22 @@ def launch(kind, place):
             hold(place)
             os._exit(0)
 
+    elif kind == "chain":
+        if os.fork() == 0:
+            detach(65536)
+            locks = use(place)
+            end = time.monotonic() + 0.5
+            while time.monotonic() < end:
+                time.sleep(0.001)
+                if os.fork() != 0:
+                    os._exit(0)
+            os._exit(0)
+
 if __name__ == "__main__":
     launch(sys.argv[1], sys.argv[2])
-    while not os.path.exists(sys.argv[2] + ".holds"):
+    for _ in range(3000):
+        if os.path.exists(sys.argv[2] + ".holds"):
+            break
         time.sleep(0.01)
     if len(sys.argv) > 3:
         time.sleep(1000)
@@ -72,7 +90,7 @@ if __name__ == "__main__":
     os._exit(0)  # multiprocessing would wait for its workers
 END
 
-# prepare NAME: before a process is left as $S/NAME
+# prepare NAME: makes the FIFO of a process that will be left as NAME
 prepare() {
 	rm -f "$S/$1".*
 	mkfifo "$S/$1.let"
@@ -87,12 +105,12 @@ leave() {
 		>/dev/null 2>"$S/$leave_name.err" </dev/null
 }
 
-# Whether the process left as NAME lives.
+# holds NAME: whether the process left as NAME lives
 holds() {
 	[ -s "$S/$1.holds" ] && [ -d "/proc/$(cat "$S/$1.holds")" ]
 }
 
-# Its end, and until it has come.
+# let_go NAME: ends the process left as NAME, and waits for its end
 let_go() {
 	# shellcheck disable=SC2034 # in a condition
 	let_pid=$(cat "$S/$1.holds")
@@ -116,7 +134,7 @@ next() {
 	wait_until "grep -q waits '$S/$next_name.err' || [ -s '$S/$next_name.out' ]"
 }
 
-# What that job found on its GPU; waits for its end.
+# found NAME: prints what that job found on its GPU; waits for its end
 found() {
 	ended "$1"
 	cat "$S/$1.out"
@@ -129,13 +147,13 @@ named() {
 	done | wc -l
 }
 
-# waits_for_it TEXT NAME: the next job after NAME, from beginning to end
+# waits_for_it TEXT NAME: results: the next job waits until the process left as NAME has ended
 waits_for_it() {
 	next after || bail "the job after $2 does not say that it waits"
 	is "$1: the next job waits" [ ! -s "$S/after.out" ]
-	is "$1: which still runs" holds "$2"
+	is "$1: the process still runs" holds "$2"
 	let_go "$2"
-	is "$1: and starts when it has ended" [ "$(found after)" = alone ]
+	is "$1: the next job starts when the process has ended" [ "$(found after)" = alone ]
 }
 
 if ! "$PYTHON" -c 'import multiprocessing' 2>/dev/null; then
@@ -147,25 +165,32 @@ fi
 
 for kind in popen spawn forkserver closerange daemon; do
 	leave one "$kind"
-	waits_for_it "$kind" one
+	waits_for_it "a process left by $kind" one
+done
+
+# Each process starts the next one and ends, so a listed process is gone when it is examined.
+for option in -Q --report -Q --report; do
+	leave one chain $option
+	next after
+	is "$option: a chain of short processes keeps the lease" [ "$(found after)" = alone ]
 done
 
 for kind in popen forkserver; do
 	leave one "$kind" --report
-	waits_for_it "$kind under --report" one
+	waits_for_it "a process left by $kind under --report" one
 done
 
 prepare one
 "$GPULEASE" --submit -n 2 -- "$PYTHON" "$S/launch.py" spawn "$S/one" >/dev/null
 wait_until 'holds one && [ "$(named gpulease-job)" -eq 0 ]' || bail 'the job does not end'
-waits_for_it 'spawn under --submit' one
+waits_for_it 'a process left by spawn under --submit' one
 
 leave one popen -t 10m
-waits_for_it 'popen with a time limit' one
+waits_for_it 'a process left by popen with a time limit' one
 
 # --- jobs that are killed -----------------------------------------------------------------
 
-# killed NAME OPTION…: the launcher, once its worker holds the GPUs
+# killed NAME OPTION…: kills the launcher once its worker holds the GPUs
 killed() {
 	killed_name=$1
 	shift
@@ -179,22 +204,23 @@ killed() {
 	wait "$killed_pid" 2>/dev/null
 }
 killed one
-waits_for_it 'a launcher that was killed' one
+waits_for_it 'a process left by a launcher that was killed' one
 
 # --- the linger rule ----------------------------------------------------------------------
 
 printf 'linger-time = 1s\n' >"$S/conf"
 leave one popen
 next after --config "$S/conf" || bail 'the next job does not say that it waits'
-is 'left behind on idle GPUs: the next job waits at first' [ ! -s "$S/after.out" ]
-is 'left behind on idle GPUs: the linger time ends that' [ "$(found after)" = beside ]
+is 'a process left on idle GPUs: the next job waits at first' [ ! -s "$S/after.out" ]
+is 'a process left on idle GPUs: after the linger time the job starts' [ \
+	"$(found after)" = beside ]
 next again
-is 'and once and for all' [ "$(found again)" = beside ]
-is 'while the process runs' holds one
-is 'the history says so' grep -qa 'how=lingered' "$(state_dir)/history"
+is 'after the linger time later jobs do not wait' [ "$(found again)" = beside ]
+is 'after the linger time the process still runs' holds one
+is 'the history has the end by the linger time' grep -qa 'how=lingered' "$(state_dir)/history"
 let_go one
 
-# --- without a GPU to take, nothing is looked for ------------------------------------------
+# --- without a GPU to take, no process is examined ----------------------------------------
 
 if command -v strace >/dev/null; then
 	strace -f -o "$S/trace" -e trace=prlimit64 "$GPULEASE" -n 1 true
@@ -210,10 +236,10 @@ fi
 
 # --- what keeps the lease -------------------------------------------------------------------
 
-# Another pid namespace cannot see the processes of a job; it goes by the FIFO, which the
-# watchdog and, once the supervisor has ended, its witness hold.
+# A gpulease in another pid namespace cannot see the processes of a job.  It relies on the FIFO,
+# which the watchdog and, once the supervisor has ended, its witness hold.
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
-	printf '#!/bin/sh\nexec unshare --pid --fork --mount-proc --kill-child %s "$@"\n' \
+	printf '#!/bin/sh\nexec unshare --pid --fork --mount-proc --kill-child "%s" "$@"\n' \
 		"$GPULEASE" >"$S/apart"
 	chmod +x "$S/apart"
 	outside=$GPULEASE
@@ -222,21 +248,24 @@ if unshare --pid --fork --mount-proc true 2>/dev/null; then
 		leave one spawn $option
 		GPULEASE=$S/apart
 		next after || bail 'the job in another pid namespace does not say that it waits'
-		is "$option: it waits in another pid namespace, too" [ ! -s "$S/after.out" ]
-		is "$option: which" holds one
+		is "$option: a job in another pid namespace waits, too" [ ! -s "$S/after.out" ]
+		is "$option: the process that was left still runs" holds one
 		let_go one
-		is "$option: until that has ended" [ "$(found after)" = alone ]
+		is "$option: the job starts when the process has ended" [ \
+			"$(found after)" = alone ]
 		GPULEASE=$outside
-		is "$option: and the witness goes" wait_until '[ "$(named gpulease-limit)" -eq 0 ]'
+		is "$option: then the witness ends" wait_until \
+			'[ "$(named gpulease-limit)" -eq 0 ]'
 	done
 	leave one spawn
 	GPULEASE=$S/apart
 	next after
-	is 'without a witness it goes by the FIFO' [ "$(found after)" = beside ]
+	is 'without a witness a job in another pid namespace does not wait' [ \
+		"$(found after)" = beside ]
 	GPULEASE=$outside
 	let_go one
 
-	# the other way round: what runs in a namespace below is seen
+	# the other way round: processes in a namespace below are seen
 	prepare one
 	# shellcheck disable=SC2016
 	unshare --pid --fork --mount-proc --kill-child sh -c \
@@ -246,35 +275,56 @@ if unshare --pid --fork --mount-proc true 2>/dev/null; then
 	container=$!
 	wait_until "[ -s '$S/one.holds' ] && [ \"\$('$GPULEASE' --status --json | grep -c 'lingering.: *true')\" -gt 0 ]"
 	next after
-	is 'a job in a pid namespace below: the next one waits' [ ! -s "$S/after.out" ]
+	is 'a job in a pid namespace below: the next job waits' [ ! -s "$S/after.out" ]
 	: >"$S/one.let" &
 	started="$started $!"
-	is 'a job in a pid namespace below: until nothing is left' [ "$(found after)" = alone ]
+	is 'a job in a pid namespace below: the next job starts in the end' [ \
+		"$(found after)" = alone ]
 	kill "$container"
+
+	# inside a namespace: the pids of the job are low, later pids are high
+	unshare --pid --fork --mount-proc --kill-child sleep 1000 &
+	started="$started $!"
+	container=$! inner=
+	wait_until 'read -r inner <"/proc/$container/task/$container/children"; [ "$inner" ]'
+	printf '#!/bin/sh\nexec nsenter --target %s --pid --mount sh -c %s "%s" "$@"\n' \
+		"$inner" "'\"\$0\" \"\$@\"; exit'" "$GPULEASE" >"$S/within"
+	chmod +x "$S/within"
+	GPULEASE=$S/within
+	leave one popen
+	nsenter --target "$inner" --pid --mount sh -c 'echo 1000 >/proc/sys/kernel/ns_last_pid'
+	next after || bail 'the job in the same pid namespace does not say that it waits'
+	is 'within a pid namespace below: the next job waits' [ ! -s "$S/after.out" ]
+	: >"$S/one.let" &
+	started="$started $!"
+	is 'within a pid namespace below: the next job starts in the end' [ \
+		"$(found after)" = alone ]
+	GPULEASE=$outside
+	kill "$inner"
 else
 	skip 'other pid namespaces' 'they need root'
 fi
 
-# A watchdog that was killed leaves it to the next job to look.
+# If the watchdog was killed, the next job examines the processes.
 leave one popen -t 10m
 # shellcheck disable=SC2046
 kill -KILL $(for pid in $(strays); do grep -qsx gpulease-limit "/proc/$pid/comm" && echo "$pid"; done)
-waits_for_it 'a witness that was killed' one
+waits_for_it 'a process left without its witness' one
 
 # --- shells, processes, steps --------------------------------------------------------------
 
 prepare one
 sh -c 'eval "$("$1" --shell -n 2)"; shift; "$@"' - "$GPULEASE" \
 	"$PYTHON" "$S/launch.py" popen "$S/one" >/dev/null 2>&1 </dev/null
-waits_for_it 'a shell' one
+waits_for_it 'a process left by a shell' one
 
 prepare one
 "$GPULEASE" -n 2 -- "$GPULEASE" -n 1 -- "$PYTHON" "$S/launch.py" popen "$S/one" >/dev/null 2>&1
-waits_for_it 'a step' one
+waits_for_it 'a process left by a step' one
 
 # --- nothing left ----------------------------------------------------------------------------
 
-# The watchdog holds the FIFO until it has looked, which keeps no job from starting.
+# The watchdog holds the FIFO until it has examined the processes; that stops no job.
 tries=0 refused=0
 while [ "$tries" -lt 25 ]; do
 	"$GPULEASE" -n 2 -t 10m true
@@ -282,12 +332,12 @@ while [ "$tries" -lt 25 ]; do
 	tries=$((tries + 1))
 done
 is 'right after a job with a limit its GPUs are there at once' [ "$refused" = 0 ]
-is 'and nothing is said' [ ! -s "$S/refused" ]
+is 'right after a job with a limit no message is printed' [ ! -s "$S/refused" ]
 
 # --- signs that were forged ------------------------------------------------------------------
 
-# A process of another real user with the tag of a job that has ended.  Its effective user is the
-# job's, as that of a set-user-ID program: else its tag is not even read.
+# A process of another real user with the tag of a job that has ended.  Its effective user is that
+# of the job, as in a set-user-ID program: else its tag is not even read.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	tag=$("$GPULEASE" -n 2 -- prlimit --locks --noheadings -o SOFT | tr -d ' ')
 	setpriv --ruid=65534 prlimit "--locks=$tag:$tag" sleep 1000 &

@@ -1,9 +1,9 @@
 # shellcheck shell=sh
-# What the black-box scripts share; read in with `. "$(dirname "$0")/lib.sh"`.
+# What the black-box scripts share.  They begin with `. "$(dirname "$0")/lib.sh"`.
 #
 # A script calls scratch first, prints results with run, is, ok, not_ok and skip, and ends
 # with finish.  Times are never a result: a script waits for a condition, with a deadline
-# that only a program that hangs will reach.
+# that only a hanging program reaches.
 #
 #	$GPULEASE	the program under test (build/gpulease)
 #	$TOOLS		the directory of the test tools ($GPULEASE's tests/tools)
@@ -16,6 +16,7 @@ case ${GPULEASE:=build/gpulease} in
 /*) ;;
 *) GPULEASE=$PWD/$GPULEASE ;;
 esac
+export GPULEASE
 : "${TOOLS:=$(dirname "$GPULEASE")/tests/tools}"
 : "${DEADLINE:=30}"
 case $0 in
@@ -46,8 +47,7 @@ skip() {
 	echo "ok $results - $1 # SKIP $2"
 }
 
-# plan N: only for a script that wants to say beforehand how many results it has; else
-# finish prints it.
+# plan N: announces the number of results beforehand; without it, finish prints the number.
 plan() {
 	planned=$1
 	echo "1..$1"
@@ -60,7 +60,7 @@ finish() {
 	exit
 }
 
-# Something went wrong that is no result: the script cannot go on.
+# bail WHY: ends the script as failed, because it cannot go on.
 bail() {
 	echo "# $*"
 	exit 1
@@ -86,8 +86,8 @@ like() {
 	return 1
 }
 
-# is_sanitized FILE: whether the program was built with sanitizers.  These read the environment
-# and trace their own process, so they hang where a group is lent to it.
+# is_sanitized FILE: whether the program was built with sanitizers.  They read the environment
+# and trace their own process, so a set-group-ID program hangs with them.
 is_sanitized() {
 	LC_ALL=C grep -aq -e __asan_init -e __ubsan_handle "$1"
 }
@@ -99,12 +99,12 @@ is_static() {
 
 # --- the script's own place --------------------------------------------------------------
 
-# Ends what the script has started, and whatever else of its place still runs.
+# Kills the processes that the script has started, and all that have its place in their environment.
 end_all() {
 	for end_pid in $started $(strays); do
 		kill -KILL "$end_pid"
 	done 2>/dev/null
-	# Reaps them, and waits until those that are not its children have gone, too.
+	# reap the children, and wait until the other processes have gone, too
 	wait
 	end_tries=0
 	while [ -n "$(strays)" ] && [ $((end_tries += 1)) -le 500 ]; do
@@ -136,6 +136,7 @@ $on_exit"
 # scratch: a place of its own, with eight simulated GPUs.
 scratch() {
 	S=$(mktemp -d "${TMPDIR:-/tmp}/gpulease-cli.XXXXXX") || bail "no scratch directory"
+	umask 022 # the results are those of the usual umask
 	trap clean_up EXIT
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
@@ -165,30 +166,69 @@ sim() {
 
 # configured: from now on $GPULEASE is the same program with the configuration $S/conf.
 configured() {
-	printf '#!/bin/sh\nexec %s --config %s "$@"\n' "$GPULEASE" "$S/conf" >"$S/configured"
+	printf '#!/bin/sh\nexec "%s" --config "%s" "$@"\n' "$GPULEASE" "$S/conf" >"$S/configured"
 	chmod +x "$S/configured"
 	GPULEASE=$S/configured
 }
 
+# delay TIME: with `configured`, how long until a job is tried again, from now on
+delay() {
+	printf 'retry-delay = %s\nretry-delay-max = 1h\n' "$1" >"$S/conf"
+}
+
+# allow_priorities COMMAND…: a function of this library or of the script, whose gpulease then takes
+# every priority, which without a configuration only root's does.
+allow_priorities() {
+	allow_before=$GPULEASE
+	echo 'max-priority = 1000' >"$S/conf"
+	configured
+	"$@"
+	allow_rc=$?
+	GPULEASE=$allow_before
+	return $allow_rc
+}
+
+# others_can_run: from now on $GPULEASE is a copy of the program that all users can run.  Returns 1,
+# with the reason in $others_why, where the script cannot start it as another user.
+others_can_run() {
+	others_why=
+	if [ "$(id -u)" -ne 0 ]; then
+		others_why='not root'
+	elif ! command -v setpriv >/dev/null 2>&1; then
+		others_why='setpriv is not installed'
+	else
+		install -m 0755 "$GPULEASE" "$S/for-all" && chmod 0711 "$S"
+		GPULEASE=$S/for-all
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$GPULEASE" --version \
+			>/dev/null 2>&1 || others_why='another user cannot run programs in TMPDIR'
+	fi
+	[ -z "$others_why" ]
+}
+
 # without_pidfds: from now on $GPULEASE is the same program as under an old kernel.
 without_pidfds() {
-	printf '#!/bin/sh\nexec %s enosys %s "$@"\n' "$TOOLS/nopidfd" "$GPULEASE" >"$S/without"
+	printf '#!/bin/sh\nexec "%s" enosys "%s" "$@"\n' "$TOOLS/nopidfd" "$GPULEASE" >"$S/without"
 	chmod +x "$S/without"
 	GPULEASE=$S/without
 }
 
-# with_driver: from now on the simulated driver tests/bin/nvidia-smi, told what to show by
-# files in $FAKE_SMI_DIR, and a state directory of its own.
+# with_driver: from now on the simulated driver tests/bin/nvidia-smi, which files in $FAKE_SMI_DIR
+# control, and a state directory of the script's own.
 with_driver() {
 	unset GPULEASE_SIM
 	export GPULEASE_DIR="$S/dir" FAKE_SMI_DIR="$S/smi"
 	case :$PATH: in
-	*":$CLI/../bin:"*) ;;
-	*) PATH=$CLI/../bin:$PATH ;;
+	*":$S/driver:"*) ;;
+	*)
+		# a copy, as other users may have no way into the clone
+		mkdir "$S/driver"
+		install -m 0755 "$CLI/../bin/nvidia-smi" "$S/driver/nvidia-smi"
+		PATH=$S/driver:$PATH
+		;;
 	esac
 }
 
-# gpus N: with it, so many idle GPUs of 80 GiB
+# gpus N: the driver shows N idle GPUs of 80 GiB
 gpus() {
 	gpu=0
 	while [ "$gpu" -lt "$1" ]; do
@@ -257,8 +297,8 @@ wait_until() {
 	done
 }
 
-# sometimes COMMAND…: whether it succeeds in one of ten tries.  For what the program does where
-# it gets the time to, and on a slow machine not always; the command prints no results.
+# sometimes COMMAND…: whether it succeeds in one of ten tries.  For what the program does only if
+# the machine gives it the time.  The command prints no results.
 sometimes() {
 	sometimes_left=10
 	until "$@"; do
@@ -273,8 +313,8 @@ becomes() {
 
 # --- jobs that run until they are told to end ----------------------------------------------
 #
-# A job has a NAME.  Its command notes in $S/NAME.runs its pid, its id and its GPUs, and
-# then waits for release.  What gpulease itself prints is in $S/NAME.err.
+# A job has a NAME.  Its command writes its pid, its id and its GPUs into $S/NAME.runs, and
+# then waits for release.  $S/NAME.err has what gpulease itself prints.
 
 # begin NAME OPTION…: starts `gpulease OPTION… -- command` and does not wait for anything.
 begin() {
@@ -325,12 +365,17 @@ gpus_of() {
 	cut -d ' ' -f 3 "$S/$1.runs"
 }
 
+# ticket_of NAME: the number of its ticket, once it has said that it waits
+ticket_of() {
+	sed -n 's/.*ticket \([0-9]*\) waits.*/\1/p' "$S/$1.err" | head -n 1
+}
+
 # release NAME [STATUS]: lets its command end, now or as soon as it runs.
 release() {
 	if runs "$1"; then
 		echo "${2-0}" 1<>"$S/$1.hold"
 	else
-		# Nobody has the FIFO open yet: what is written now would be lost.
+		# no process has the FIFO open yet, so a write now would be lost
 		echo "${2-0}" >"$S/$1.hold" &
 		started="$started $!"
 	fi

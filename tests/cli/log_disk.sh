@@ -13,31 +13,33 @@ fi
 scratch
 own_tmpfs
 
-run 'a job' 0 '*' '*' "$GPULEASE" -n 1 true
+run 'a first job makes the state directory' 0 '*' '*' "$GPULEASE" -n 1 true
 logs=$(state_dir)/logs
 mkdir -m 0700 "$logs"
 mount -t tmpfs -o size=64k,mode=0700 tmpfs "$logs" || bail 'cannot mount a tmpfs'
 at_exit 'umount -l "$logs"'
 
-# filled NAME: a job that writes more than there is room for
+# filled NAME: starts a job that writes more than there is room for
 filled() {
 	id=$("$GPULEASE" --submit -n 1 -- sh -c \
 		'echo one; head -c 200000 /dev/zero; echo "$?" >"$1"; exit 3' sh "$S/$1")
 }
 
 filled a
-is 'the job goes on' wait_until '[ -s "$S/a" ]'
-is 'its command was told' [ "$(cat "$S/a")" != 0 ]
-run 'who follows it' 0 'one*' '*' "$GPULEASE" --follow "$id"
-is 'sees what there was room for' [ "$(stat -c %s "$logs/$id.log")" -eq "$(wc -c <"$S/out")" ]
-run 'the history knows how it ended' 0 '*' '' "$GPULEASE" --history
-is 'and that the log was cut' wait_until \
+is 'a job with a full log goes on' wait_until '[ -s "$S/a" ]'
+is 'the command got an error or a signal when the log was full' [ "$(cat "$S/a")" != 0 ]
+run '--follow of a job with a full log succeeds' 0 'one*' '*' "$GPULEASE" --follow "$id"
+is '--follow shows all that the log had room for' [ \
+	"$(stat -c %s "$logs/$id.log")" -eq "$(wc -c <"$S/out")" ]
+run '--history shows the job with the full log' 0 '*' '' "$GPULEASE" --history
+is 'the history has that the log is full' wait_until \
 	'grep -aq "ticket=$id .*logfull=1 .*status=3 " "$(state_dir)/history"'
 
-run 'without any room another one' 0 '*' '' "$GPULEASE" --submit -n 1 -- sh -c ': >"$1"' sh "$S/b"
-is 'runs all the same' wait_until '[ -e "$S/b" ]'
+run 'a job is submitted without any room for its log' 0 '*' '' "$GPULEASE" --submit -n 1 -- \
+	sh -c ': >"$1"' sh "$S/b"
+is 'the job without room for its log runs' wait_until '[ -e "$S/b" ]'
 mount -t tmpfs -o ro tmpfs "$logs" || bail 'cannot mount a tmpfs'
 at_exit 'umount -l "$logs"'
-run 'on a disk that may only be read' 125 '' '*Read-only*-o FILE*' \
+run 'a job without a place for its log is refused' 125 '' '*Read-only*-o FILE*' \
 	"$GPULEASE" --submit -n 1 -- true
 finish

@@ -7,8 +7,7 @@
 scratch
 : "${LOG_RUNS:=200}"
 
-# A job here does what it is told, line by line.
-# talker NAME OPTION…: $id
+# talker NAME OPTION…: submits a job that runs the lines that `tell` sends; $id is its id
 talker() {
 	talker_name=$1
 	shift
@@ -23,7 +22,7 @@ talker() {
 		done' job "$S/$talker_name")
 }
 
-# tell NAME CODE
+# tell NAME CODE: the job runs this line
 tell() {
 	wait_until "runs $1" || bail "job $1 does not run"
 	echo "$2" 1<>"$S/$1.hold"
@@ -40,12 +39,12 @@ follower() {
 	started="$started $!"
 }
 
-# shows NAME TEXT: whether that is what it has printed, but for what gpulease says in it
+# shows NAME TEXT: whether the follower has printed TEXT, apart from the lines of gpulease
 shows() {
 	[ "$(grep -v '^gpulease: ' "$S/$1.out")" = "$2" ]
 }
 
-# sleeps NAME: it lives, and waits for more
+# sleeps NAME: whether the follower lives and waits for more
 sleeps() {
 	[ "$(process_state "$(pid_of "$1")")" = S ]
 }
@@ -54,14 +53,15 @@ lines='one
 two'
 
 nothing_there() {
-	run 'a job that never was has no log' 1 '' '*no log*99*' "$GPULEASE" --log 99
-	run 'nor is there anything to follow' 1 '' '*no log*99*' "$GPULEASE" --follow 99
+	run 'a job that never was has no log' 1 '' '*job 99 is unknown;*' "$GPULEASE" --log 99
+	run 'a job that never was cannot be followed' 1 '' '*job 99 is unknown;*' "$GPULEASE" --follow 99
 	holder a -n 1
-	run 'one in the foreground has none' 1 '' '*--submit*' "$GPULEASE" --log "$(id_of a)"
-	run 'which is told before it ends' 1 '' '*--submit*' "$GPULEASE" --follow "$(id_of a)"
+	run 'a job in the foreground has no log' 1 '' '*--submit*' "$GPULEASE" --log "$(id_of a)"
+	run 'a job in the foreground cannot be followed while it runs' 1 '' '*--submit*' \
+		"$GPULEASE" --follow "$(id_of a)"
 	release_all a
-	run 'a number is wanted' 125 '' '*--log*' "$GPULEASE" --log
-	run 'and one alone' 125 '' '*one job*' "$GPULEASE" --follow 1 2
+	run '--log without a number is refused' 125 '' '*--log*' "$GPULEASE" --log
+	run '--follow with two numbers is refused' 125 '' '*one job*' "$GPULEASE" --follow 1 2
 }
 
 live() {
@@ -70,32 +70,35 @@ live() {
 	follower g --follow "$id"
 	tell a 'echo one'
 	is 'what a job writes is shown as it comes' wait_until 'shows f one'
-	is 'to each who follows' wait_until 'shows g one'
-	run 'and printed' 0 one '' "$GPULEASE" --log "$id"
-	is 'nobody ends before it does' wait_until 'sleeps f && sleeps g'
+	is 'every follower shows what the job writes' wait_until 'shows g one'
+	run '--log prints what the job has written' 0 one '' "$GPULEASE" --log "$id"
+	is 'the followers do not end before the job' wait_until 'sleeps f && sleeps g'
 	tell a 'printf "%s" two'
-	is 'a part of a line, too' wait_until 'shows f "$lines"'
+	is 'a part of a line is shown, too' wait_until 'shows f "$lines"'
 	tell a 'echo; exit 3'
 	ended f
-	is 'they end with it, and well' [ "$rc" = 0 ]
+	is 'a follower ends with status 0 when the job ends' [ "$rc" = 0 ]
 	ended g
-	is 'both' [ "$rc" = 0 ]
-	is 'all is shown, also what gpulease said of its end' \
+	is 'the other follower ends with status 0, too' [ "$rc" = 0 ]
+	is 'the follower shows the message about the job'"'"'s end' \
 		like "*two?gpulease: job $id ended: *3*" "$(cat "$S/f.out")"
-	is 'to both' cmp -s "$S/f.out" "$S/g.out"
-	run 'and nothing else' 0 "$(cat "$S/f.out")" '' "$GPULEASE" --follow "$id"
-	is 'nor was anything said' [ ! -s "$S/f.err" ]
+	is 'both followers show the same' cmp -s "$S/f.out" "$S/g.out"
+	run 'a follower that begins after the end shows the same' 0 "$(cat "$S/f.out")" '' \
+		"$GPULEASE" --follow "$id"
+	is 'the follower prints nothing on stderr' [ ! -s "$S/f.err" ]
 }
 
 waiting() {
 	holder a -n 8
 	talker b -n 1
 	follower f --follow "$id"
-	is 'a job that waits is followed: its log says why' wait_until '[ -s "$S/f.out" ]'
-	run 'cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
+	is 'a waiting job is followed, and its log says why it waits' wait_until \
+		'[ -s "$S/f.out" ]'
+	run 'the waiting job is cancelled' 0 '' '' "$GPULEASE" --cancel "$id"
 	ended f
-	is 'it is not followed any more' [ "$rc" = 0 ]
-	is 'and was told' like '*cancelled by*' "$(tail -n 1 "$S/f.out")"
+	is 'the follower of the cancelled job ends' [ "$rc" = 0 ]
+	is 'the log of the cancelled job ends with the cancel' like '*cancelled by*' \
+		"$(tail -n 1 "$S/f.out")"
 	release_all a
 }
 
@@ -106,15 +109,16 @@ interrupted() {
 	wait_until 'shows f one'
 	kill -INT "$(pid_of f)"
 	ended f
-	is 'Ctrl-C ends the following' [ "$rc" = 130 ]
+	is 'Ctrl-C ends the follower' [ "$rc" = 130 ]
 	tell a 'echo two'
-	is 'and not the job' wait_until '[ "$("$GPULEASE" --log "$id")" = "$lines" ]'
+	is 'Ctrl-C of the follower does not end the job' wait_until \
+		'[ "$("$GPULEASE" --log "$id")" = "$lines" ]'
 	{
 		timeout "$DEADLINE" "$GPULEASE" --follow "$id"
 		echo $? >"$S/status"
 	} | sed 1q >"$S/out"
-	is 'who follows for a reader shows it a line' [ "$(cat "$S/out")" = one ]
-	is 'and ends when it has gone' [ "$(cat "$S/status")" = 141 ]
+	is 'a follower in a pipe passes on a line' [ "$(cat "$S/out")" = one ]
+	is 'a follower in a pipe ends when its reader has ended' [ "$(cat "$S/status")" = 141 ]
 	tell a exit
 }
 
@@ -125,14 +129,14 @@ changed_files() {
 	tell a 'echo one'
 	wait_until 'shows f one'
 	rm "$log/$id.log"
-	is 'a log that is deleted: that is said' wait_until 'grep -q deleted "$S/f.err"'
+	is 'the follower reports that the log was deleted' wait_until 'grep -q deleted "$S/f.err"'
 	tell a 'echo two'
-	is 'and the job followed on' wait_until 'shows f "$lines"'
+	is 'the follower goes on after the log was deleted' wait_until 'shows f "$lines"'
 	tell a exit
 	ended f
-	is 'to its end' [ "$rc" = 0 ]
-	is 'it is said once' [ "$(grep -c deleted "$S/f.err")" = 1 ]
-	run 'afterwards there is none' 1 '' '*no log*' "$GPULEASE" --log "$id"
+	is 'the follower of the deleted log ends with the job' [ "$rc" = 0 ]
+	is 'the follower reports the deleted log once' [ "$(grep -c deleted "$S/f.err")" = 1 ]
+	run 'after the job there is no log' 1 '' '*no log*' "$GPULEASE" --log "$id"
 
 	talker a -n 1
 	follower f --follow "$id"
@@ -140,32 +144,32 @@ changed_files() {
 	wait_until 'shows f one'
 	mv "$log/$id.log" "$log/$id.old"
 	tell a 'echo two'
-	is 'one that is renamed is followed, too' wait_until 'shows f "$lines"'
+	is 'the follower goes on after the log was renamed' wait_until 'shows f "$lines"'
 	: >"$log/$id.old"
-	is 'one that is cut: that is said' wait_until 'grep -q "cut to 0" "$S/f.err"'
+	is 'the follower reports that the log was cut' wait_until 'grep -q "cut to 0" "$S/f.err"'
 	tell a 'echo new'
-	is 'and the new beginning shown' wait_until 'shows f "$lines
+	is 'the follower shows the new beginning of the log' wait_until 'shows f "$lines
 new"'
 	tell a exit
 	ended f
-	is 'to the end' [ "$rc" = 0 ]
+	is 'the follower of the cut log ends with the job' [ "$rc" = 0 ]
 }
 
 attempts() {
 	echo 'retry-delay = 10ms' >"$S/conf"
-	run 'a job that is tried again' 2 '*' '*' "$GPULEASE" --config "$S/conf" \
+	run 'a job with three attempts is followed' 2 '*' '*' "$GPULEASE" --config "$S/conf" \
 		--submit --follow -n 1 --retries 2 -- sh -c 'echo try $GPULEASE_ATTEMPT; exit 2'
-	is 'writes into one log' [ "$(grep -c '^try [123]$' "$S/out")" = 3 ]
-	is 'which is followed through' like '*try 1*try 2*try 3*' "$out"
+	is 'all attempts write into one log' [ "$(grep -c '^try [123]$' "$S/out")" = 3 ]
+	is 'the log of all attempts is followed to the end' like '*try 1*try 2*try 3*' "$out"
 }
 
 both() {
-	run 'submitted and followed' 7 '*' 'gpulease: job *' \
+	run '--submit --follow ends with the status of the job' 7 '*' 'gpulease: job *' \
 		"$GPULEASE" --submit --follow -n 1 -- sh -c 'echo one; exit 7'
-	is 'there is the log alone on stdout' [ "$(sed 1q "$S/out")" = one ]
-	run 'a command that dies of a signal' 143 '*' '*' \
+	is '--submit --follow prints only the log on stdout' [ "$(sed 1q "$S/out")" = one ]
+	run '--submit --follow ends with the signal of the command' 143 '*' '*' \
 		"$GPULEASE" --submit --follow -n 1 -- sh -c 'kill -TERM $$'
-	run 'what goes wrong before is told' 127 '' '*not found*' \
+	run '--submit --follow reports a command that is not found' 127 '' '*not found*' \
 		"$GPULEASE" --submit --follow -n 1 -- no-such-command
 	rm -f "$S/a".*
 	mkfifo "$S/a.hold"
@@ -174,15 +178,15 @@ both() {
 	wait_until 'shows f one'
 	kill -INT "$(pid_of f)"
 	ended f
-	is 'Ctrl-C ends the following alone' [ "$rc" = 130 ]
+	is 'Ctrl-C ends --submit --follow and not the job' [ "$rc" = 130 ]
 	id=$(sed -n 's/^gpulease: job \([0-9]*\)$/\1/p' "$S/f.err")
 	follower g --follow "$id"
 	echo two >"$S/a.hold"
 	ended g
-	is 'the job goes on, and is found by its id' shows g "$lines"
+	is 'after Ctrl-C the job is followed by its id' shows g "$lines"
 }
 
-# The command outlives who looks after it, and so does the lease; also that of a later attempt.
+# The command outlives its supervisor, and so does the lease, also in a later attempt.
 orphan() {
 	talker a --config "$S/conf" -n 1 --retries 1
 	follower f --follow "$id"
@@ -192,14 +196,14 @@ orphan() {
 	wait_until 'shows f one'
 	kill -KILL "$(ps -o ppid= -p "$(cat "$S/a.runs")" | tr -d ' ')"
 	tell a 'echo two'
-	is 'a job whose supervisor was killed is followed' wait_until 'shows f "$lines"'
-	is 'as long as it runs' wait_until 'sleeps f'
+	is 'a job with a killed supervisor is followed' wait_until 'shows f "$lines"'
+	is 'the follower waits as long as the command runs' wait_until 'sleeps f'
 	tell a exit
 	ended f
-	is 'and no longer' [ "$rc" = 0 ]
+	is 'the follower ends with the command' [ "$rc" = 0 ]
 }
 
-# The last thing that a job does is to write; who follows begins at any moment.
+# A job writes as the last thing that it does; the follower begins at any moment.
 last_lines() {
 	lost=0
 	for each in $(seq "$LOG_RUNS"); do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Faults of the machine: no room, read-only, no descriptors, a state directory that is emptied,
-# a pid used again, another clock, another boot.
+# Faults of the machine: a full disk, a read-only file system, no descriptors, a state directory
+# that is emptied, a pid that is used again, another clock, another boot.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cli/own_mounts.sh
@@ -16,7 +16,7 @@ fi
 scratch
 sim 2
 
-# small OPTIONS: an own, small file system for the state from now on.
+# small OPTIONS: from now on the state is on a small file system of its own, with these options.
 small() {
 	small_at=$(mktemp -d "$S/small.XXXXXX")
 	mount -t tmpfs -o "$1,mode=0700" tmpfs "$small_at" || bail 'cannot mount a tmpfs'
@@ -24,7 +24,8 @@ small() {
 	export XDG_STATE_HOME="$small_at"
 }
 
-# refused TEXT STDERR: new jobs are, at the latest when what was set aside is used up.
+# refused TEXT STDERR: a result, good if new jobs are refused, at the latest when the reserve is
+# used up.
 refused() {
 	# shellcheck disable=SC2016
 	run "$1" 125 '' "$2" sh -c '
@@ -44,18 +45,18 @@ looks() {
 # no_room TEXT OPTIONS FILL STDERR
 no_room() {
 	small "$2"
-	run "$1: a queue" 0 '' '' "$GPULEASE" -n 2 true
+	run "$1: a first job makes the queue" 0 '' '' "$GPULEASE" -n 2 true
 	holder before -n 2
 	waiter through -n 2
 	eval "$3"
-	refused "$1: a clear error" "$4"
+	refused "$1: a new job ends with a clear error" "$4"
 	looks "$1"
 	release_all before
-	is "$1: who waits gets its turn" wait_until 'runs through'
+	is "$1: a waiting job gets its turn" wait_until 'runs through'
 	release_all through
-	is "$1: and ends as it should" [ "$rc" -eq 0 ]
+	is "$1: the waiting job ends with status 0" [ "$rc" -eq 0 ]
 	rm -rf "$XDG_STATE_HOME"/fill*
-	run "$1: with room again others go on" 0 '' '' "$GPULEASE" -n 2 true
+	run "$1: with room again later jobs start" 0 '' '' "$GPULEASE" -n 2 true
 	umount -l "$XDG_STATE_HOME"
 }
 # shellcheck disable=SC2016 # for eval
@@ -82,7 +83,7 @@ export GPULEASE_DIR="$S/ro"
 PATH=$CLI/../bin:$PATH FAKE_SMI_DIR=$S/smi
 export PATH FAKE_SMI_DIR
 run 'read-only: --status works' 0 '*leased*' '*' "$GPULEASE" --status
-run 'read-only: --queue shows who waits' 0 '*needs 2 GPUs*' '*' "$GPULEASE" --queue
+run 'read-only: --queue shows the waiting job' 0 '*needs 2 GPUs*' '*' "$GPULEASE" --queue
 run 'read-only: --history works' 0 '*' '*' "$GPULEASE" --history
 for verb in '-n 1 true' '-n 0 true' '--cancel 1' '--pause 0'; do
 	# shellcheck disable=SC2086
@@ -91,20 +92,20 @@ for verb in '-n 1 true' '-n 0 true' '--cancel 1' '--pause 0'; do
 done
 sim 2
 release_all before
-is 'read-only: who has it otherwise goes on' wait_until 'runs through'
+is 'read-only: a job that sees the directory writable goes on' wait_until 'runs through'
 release_all through
 holder before -n 2
 mount -o remount,ro "$XDG_STATE_HOME" && looks 'remounted read-only'
 release_all before
 is 'remounted read-only: a job that runs goes on' [ "$rc" -eq 0 ]
 mount -o remount,rw "$XDG_STATE_HOME"
-run 'writable again: others go on' 0 '' '' "$GPULEASE" -n 2 true
+run 'writable again: later jobs start' 0 '' '' "$GPULEASE" -n 2 true
 umount -l "$XDG_STATE_HOME"
 XDG_STATE_HOME=$S/state-home
 
 # --- no descriptors ------------------------------------------------------------------------
 
-# few TEXT COMMAND…: it works or says in one line why not.
+# few TEXT COMMAND…: a result, good if with few descriptors the command works or prints why not.
 few() {
 	text=$1 bad=
 	shift
@@ -118,14 +119,14 @@ few() {
 	done
 	is "$text" [ -z "$bad" ] || echo "# $bad"
 }
-run 'a queue' 0 '' '' "$GPULEASE" -n 2 true
+run 'a first job makes the queue' 0 '' '' "$GPULEASE" -n 2 true
 few 'few descriptors: a job' "$GPULEASE" -n 2 true
 few 'few descriptors: --status' "$GPULEASE" --status
 few 'few descriptors: --history' "$GPULEASE" --history
 few 'few descriptors: --pause' "$GPULEASE" --pause 0
 few 'few descriptors: --resume' "$GPULEASE" --resume 0
 "$GPULEASE" --resume 0
-run 'few descriptors: others go on' 0 '' '' "$GPULEASE" -n 2 true
+run 'few descriptors: later jobs start' 0 '' '' "$GPULEASE" -n 2 true
 
 # --- the directory is emptied ----------------------------------------------------------------
 
@@ -136,9 +137,9 @@ find "$dir" -mindepth 1 -delete
 release_all before
 release lost
 ended lost
-is 'emptied: who waits gets in again, or says why not' \
+is 'emptied: a waiting job starts, or prints why not' \
 	sh -c '[ "$1" -eq 0 ] || { [ "$1" -eq 125 ] && [ -s "$2" ]; }' - "$rc" "$S/lost.err"
-run 'emptied: others go on' 0 '' '' "$GPULEASE" -n 2 true
+run 'emptied: later jobs start' 0 '' '' "$GPULEASE" -n 2 true
 for part in gpu live bell; do
 	holder before -n 2
 	waiter lost -n 2
@@ -146,21 +147,21 @@ for part in gpu live bell; do
 	release_all before
 	release lost
 	ended lost
-	is "without $part/: who waits gets its turn" [ "$rc" -eq 0 ]
-	run "without $part/: others go on" 0 '' '' "$GPULEASE" -n 2 true
+	is "without $part/: a waiting job gets its turn" [ "$rc" -eq 0 ]
+	run "without $part/: later jobs start" 0 '' '' "$GPULEASE" -n 2 true
 done
 holder before -n 1
 rm -r "${dir:?}/gpu"
-run 'without gpu/ a job that runs keeps its GPU' 124 '' '*nobody knows still runs*' \
+run 'without gpu/ a job that runs keeps its GPU' 124 '' '*unidentified job still runs*' \
 	"$GPULEASE" -I -n 2 true
 release_all before
-run 'and then it is free' 0 '' '' "$GPULEASE" -n 2 true
+run 'without gpu/ the GPU is free after the job' 0 '' '' "$GPULEASE" -n 2 true
 
 # --- a pid that is used again ----------------------------------------------------------------
 
-# As the first process of a pid namespace, where the next pid can be chosen.
+# This script runs as the first process of a pid namespace, where it can choose the next pid.
 cat >"$S/reuse.sh" <<'END'
-# another PID: a process that sleeps, with that pid
+# another PID: starts a process that sleeps, with that pid
 another() {
 	for i in 1 2 3 4 5 6 7 8 9; do
 		echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
@@ -171,7 +172,7 @@ another() {
 	echo 'cannot choose a pid'
 	exit 1
 }
-# begin OPTION…: a job that is killed, and another process with its pid; fails if it has ended
+# begin OPTION…: kills a job and starts another process with its pid; fails if the job has ended
 begin() {
 	"$GPULEASE" -n 2 "$@" -- sleep 1000 &
 	pid=$!
@@ -189,7 +190,7 @@ begin
 kill -0 $pid && echo 'alive after cancel'
 kill -9 $pid
 wait $pid
-# a limit that comes before the job is seen is too short for this machine
+# if the limit comes before --status shows the job, it is too short for this machine
 for limit in 1 5 20; do
 	begin --time "${limit}s" --grace 1s && break
 done
@@ -198,18 +199,21 @@ kill -0 $pid && echo 'alive after watchdog'
 END
 if unshare -p -f --mount-proc true 2>/dev/null; then
 	try unshare -p -f --mount-proc env GPULEASE="$GPULEASE" sh "$S/reuse.sh"
-	is 'a pid used again: the lease is over' like '*lease over*' "$out"
+	is 'a pid used again: the lease of the killed job is over' like '*lease over*' "$out"
 	is 'a pid used again: --cancel leaves the new process alone' \
 		like '*alive after cancel*' "$out"
-	is 'a pid used again: and cancels nothing' sh -c '! echo "$1" | grep -q cancelled' - "$out"
-	is 'a pid used again: a watchdog leaves it alone' like '*alive after watchdog*' "$out"
+	is 'a pid used again: --cancel cancels nothing' \
+		sh -c '! echo "$1" | grep -q cancelled' - "$out"
+	is 'a pid used again: a watchdog leaves the new process alone' like \
+		'*alive after watchdog*' "$out"
 else
 	skip 'a pid used again' 'no pid namespaces'
 fi
 
 # --- another clock ---------------------------------------------------------------------------
 
-# The real clock is only shown; a boot clock that is behind that of others is a time namespace.
+# The real-time clock is only shown.  In a time namespace the boot clock can be behind that of
+# other processes.
 if unshare -T --boottime -60 true 2>/dev/null; then
 	holder before -n 2
 	waiter through -n 2
@@ -219,14 +223,14 @@ if unshare -T --boottime -60 true 2>/dev/null; then
 	else
 		skip 'a clock behind: --status works' 'start times differ, and there is no other sign'
 	fi
-	run 'a clock behind: nothing is given away' 124 '' '*' unshare -T --boottime -60 \
+	run 'a clock behind: no leased GPU is leased again' 124 '' '*' unshare -T --boottime -60 \
 		"$GPULEASE" -I -n 1 true
 	release_all before through
 	run 'a clock behind: a job starts' 0 '' '' unshare -T --boottime -60 "$GPULEASE" -n 2 true
 	run 'a clock ahead: a job starts' 0 '' '' unshare -T --boottime 600000 \
 		"$GPULEASE" -n 2 true
-	run 'and then the others' 0 '' '' "$GPULEASE" -n 2 true
-	run 'and all can be shown' 0 '*' '' "$GPULEASE" --history
+	run 'after another clock a job with the usual clock starts' 0 '' '' "$GPULEASE" -n 2 true
+	run 'after another clock --history works' 0 '*' '' "$GPULEASE" --history
 else
 	skip 'another clock' 'no time namespaces'
 fi
@@ -239,10 +243,11 @@ run 'a pause before the boot' 0 '' '' "$GPULEASE" --pause 1
 echo 01234567-89ab-4cde-8f01-23456789abcd >"$S/boot_id"
 mount --bind "$S/boot_id" /proc/sys/kernel/random/boot_id || bail 'cannot mount a boot id'
 at_exit 'umount -l /proc/sys/kernel/random/boot_id 2>/dev/null'
-run 'another boot: no lease is left, the pause is' 0 '*0*idle*1*paused*' '' "$GPULEASE" --status
+run 'another boot: no lease is left, but the pause is' 0 '*0*idle*1*paused*' '' "$GPULEASE" \
+	--status
 run 'another boot: the GPU is free' 0 0 '' "$GPULEASE" -I -n 1 sh -c 'echo $CUDA_VISIBLE_DEVICES'
-run 'another boot: the history says so' 0 '*reboot*' '' "$GPULEASE" --history
-run 'another boot: the paused one is not' 124 '' '*paused*' "$GPULEASE" -I -n 2 true
+run 'another boot: the history has the reboot' 0 '*reboot*' '' "$GPULEASE" --history
+run 'another boot: the paused GPU is not leased' 124 '' '*paused*' "$GPULEASE" -I -n 2 true
 umount -l /proc/sys/kernel/random/boot_id
 release_all before
 finish

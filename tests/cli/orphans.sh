@@ -1,6 +1,7 @@
 #!/bin/sh
 # The supervisor of a command is killed: the command goes on, and is the job itself.  It has closed
-# its descriptors, as the launchers of Python do.  So only its lease and its ticket show that it lives.
+# its descriptors, as the launchers of Python do, so only its lease and its ticket show that it
+# lives.
 # shellcheck disable=SC2016,SC2034,SC2154,SC2317 # conditions, code of commands
 
 # shellcheck source=tests/cli/lib.sh
@@ -12,7 +13,7 @@ printf 'linger-time = 1s\nretry-delay = 1h\nretry-delay-max = 1h\n' >"$S/conf"
 configured
 sim 7
 
-# the command: it has no sign of the lease, unless CLOSING is empty
+# the command: its process has no sign of the lease, unless CLOSING is empty
 cat >"$S/alone" <<END
 #!/bin/sh
 exec \${CLOSING-"$TOOLS/closing" --bare} sh -c 'echo "\$\$ \$GPULEASE_ID" >"\$1.new"; mv "\$1.new" "\$1.command"
@@ -22,7 +23,7 @@ exec \${CLOSING-"$TOOLS/closing" --bare} sh -c 'echo "\$\$ \$GPULEASE_ID" >"\$1.
 END
 chmod +x "$S/alone"
 
-# alone NAME OPTION…: a job whose command is alone once its supervisor is killed
+# alone NAME OPTION…: starts a job whose command is alone once its supervisor is killed
 alone() {
 	alone_name=$1
 	shift
@@ -42,12 +43,12 @@ job_of() {
 	cut -d ' ' -f 2 "$S/$1.command"
 }
 
-# lives NAME: its command
+# lives NAME: whether its command lives
 lives() {
 	like '[RSD]' "$(process_state "$(command_of "$1")")"
 }
 
-# supervisor_of NAME: of its command, which is its child
+# supervisor_of NAME: the parent of its command
 supervisor_of() {
 	sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$(command_of "$1")/stat"
 }
@@ -63,7 +64,7 @@ lease_of() {
 	cat "$(state_dir)"/gpu/*.lease | tr '\0' '\n' | grep '^lease/1'
 }
 
-# --- each way to be looked after -------------------------------------------------------------
+# --- each way to have a supervisor -----------------------------------------------------------
 
 ways='report retries limit held submit enosys eperm'
 alone report --report
@@ -92,21 +93,23 @@ run '--status shows the command as the job' 0 "*leased*$(command_of report)*" ''
 	"$GPULEASE" --status
 run '--status shows no limit, which no process would enforce' 0 '' '' \
 	sh -c '"$0" --status --json | grep "\"limit_ms\": [0-9]"; exit 0' "$GPULEASE"
-run 'a signal reaches it' 0 '' '' "$GPULEASE" --signal-job "$(job_of report)" USR1
-is 'the command catches it' wait_until '[ -s "$S/report.caught" ]'
+run '--signal-job signals a command without its supervisor' 0 '' '' "$GPULEASE" \
+	--signal-job "$(job_of report)" USR1
+is 'the command catches the signal' wait_until '[ -s "$S/report.caught" ]'
 for way in enosys eperm; do # a timer replaces pidfds
 	"$TOOLS/nopidfd" $way "$GPULEASE" --max-wait 4s true 2>"$S/blind.err" &
 	echo $! >"$S/blind-$way.pid"
 	started="$started $!"
 done
-# several times as long as a waiter needs to see them idle for the linger time
-run 'their GPUs are not to be had' 124 '' '*' "$GPULEASE" --max-wait 4s true
+# 4 s: several times as long as a waiter needs to see the GPUs idle for the linger time
+run 'the GPUs of commands without supervisors are not leased' 124 '' '*' "$GPULEASE" \
+	--max-wait 4s true
 for way in enosys eperm; do
 	ended blind-$way
-	is "nor without pidfds ($way)" [ "$rc" -eq 124 ]
+	is "without pidfds ($way) the GPUs are not leased, either" [ "$rc" -eq 124 ]
 done
 for way in $ways; do
-	is "the command goes on: $way" lives "$way"
+	is "the command goes on without its supervisor: $way" lives "$way"
 done
 "$TOOLS/nopidfd" enosys "$GPULEASE" --gpu-ids 5 true 2>"$S/blind.err" &
 echo $! >"$S/blind.pid"
@@ -118,12 +121,12 @@ for way in $ways; do
 	: >"$S/$way.go"
 	if [ "$way" = enosys ]; then
 		ended blind
-		is "until it ends: $way" [ "$rc" -eq 0 ]
+		is "when the command ends, its GPU is leased: $way" [ "$rc" -eq 0 ]
 	else
-		is "until it ends: $way" wait_until 'runs next'
+		is "when the command ends, its GPU is leased: $way" wait_until 'runs next'
 		release_all next
 	fi
-	is 'and not before' wait_until '! lives "$way"'
+	is 'the GPU was not leased before the end of the command' wait_until '! lives "$way"'
 	gpu=$((gpu + 1))
 done
 
@@ -133,24 +136,26 @@ alone a --report
 kill_supervisor a
 begin waits --after "$(job_of a)"
 wait_until '[ -s "$S/waits.err" ]'
-is 'a job that is to come after it waits' eval '! runs waits && lives a'
-run 'it is cancelled' 0 '' '' "$GPULEASE" --cancel "$(job_of a)"
+is 'a job that comes after the command waits' eval '! runs waits && lives a'
+run 'a command without its supervisor is cancelled' 0 '' '' "$GPULEASE" --cancel "$(job_of a)"
 is 'the cancel ends the command' eval '! lives a'
-is 'then the job that comes after it starts' wait_until 'runs waits'
+is 'after the cancel the job that comes after the command starts' wait_until 'runs waits'
 release_all waits
 run '--history says that it was cancelled' 0 "*$(job_of a) *cancelled by*" '' "$GPULEASE" --history
 
 alone a -n 0 --report
 kill_supervisor a
 is 'the command of a job without GPUs goes on, too' lives a
-run '--status shows it' 0 "*$(command_of a)*" '' "$GPULEASE" --status
-run '--signal-job signals it' 0 '' '' "$GPULEASE" --signal-job "$(job_of a)" USR1
-is 'it catches the signal' wait_until '[ -s "$S/a.caught" ]'
+run '--status shows the command of a job without GPUs' 0 "*$(command_of a)*" '' "$GPULEASE" \
+	--status
+run '--signal-job signals the command of a job without GPUs' 0 '' '' "$GPULEASE" \
+	--signal-job "$(job_of a)" USR1
+is 'the command of a job without GPUs catches the signal' wait_until '[ -s "$S/a.caught" ]'
 begin waits -n 0 --after "$(job_of a)"
 wait_until '[ -s "$S/waits.err" ]'
-is 'a job that is to come after it waits, too' eval '! runs waits && lives a'
+is 'a job that comes after the job without GPUs waits' eval '! runs waits && lives a'
 : >"$S/a.go"
-is 'until the command ends' wait_until 'runs waits'
+is 'when that command ends, the job that comes after it starts' wait_until 'runs waits'
 release_all waits
 
 # --- a line of a batch -------------------------------------------------------------------------
@@ -166,12 +171,13 @@ for gpus in 1 0; do
 	kill -KILL "$(pid_of runner)"
 	wait "$(pid_of runner)" 2>/dev/null
 	batch_begin later
-	is "gpus=$gpus: a later runner finds it at work" \
+	is "gpus=$gpus: a later runner finds the command at work" \
 		wait_until 'grep -q "of an earlier run still at work: 1" "$S/later.out" "$S/later.err"'
 	: >"$S/line.go"
 	ended later
-	is "gpus=$gpus: and does not run it twice" [ "$(command_of line)" = "$first" ]
-	is "gpus=$gpus: its end is known, or that it is lost" like '[14]*' "$rc"
+	is "gpus=$gpus: a later runner does not run the line twice" [ \
+		"$(command_of line)" = "$first" ]
+	is "gpus=$gpus: the later runner reports the line as failed or lost" like '[14]*' "$rc"
 done
 
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A state directory on overlayfs, where stat(2) and /proc/locks name a file by other devices.
+# A state directory on overlayfs, where stat(2) and /proc/locks show different devices for a file.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cli/own_mounts.sh
@@ -21,7 +21,7 @@ if ! mount -t overlay -o "xino=off,lowerdir=$S/lower,upperdir=$M/upper,workdir=$
 fi
 at_exit 'umount -l "$S/dir"'
 chmod 0700 "$S/dir"
-run 'a job' 0 '' '' "$GPULEASE" true
+run 'a job starts on overlayfs' 0 '' '' "$GPULEASE" true
 lease=$(echo "$S/dir"/gpu/*.lease)
 is 'this test: the devices differ' [ "$(stat -c %d "$lease")" != "$(stat -c %d "$S/dir")" ]
 exec 8<>"$lease"
@@ -31,7 +31,8 @@ listed=$(awk -v inode="$(stat -c %i "$lease")" '$2 == "FLOCK" && $6 ~ (":" inode
 run '--pause names the process that has the lock' 1 '' "*GPU 0 is locked by pid $listed; *" \
 	"$GPULEASE" --pause 0
 waiter waits -n 1
-is '… and so does a waiter' grep -q "GPU 0 is locked by pid $listed\$" "$S/waits.err"
+is 'a waiter names the process that has the lock' grep -q "GPU 0 is locked by pid $listed\$" \
+	"$S/waits.err"
 flock -u 8
 release_all waits
 finish

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034
-# A mount namespace of the script's own: what is put over /etc or /usr/local in there, nobody
-# else sees, and it goes with the script.  Read in after lib.sh, and asked for before scratch:
+# A mount namespace of the script's own: its mounts over /etc or /usr/local are invisible to other
+# processes, and end with the script.  Read in after lib.sh, and called before scratch:
 #
 #	. "$CLI/own_mounts.sh"
 #	if ! own_mounts "$@"; then
@@ -44,7 +44,7 @@ own_tmpfs() {
 	at_exit 'umount -l "$M"'
 }
 
-# Whether the kernel has overlays, so that overlay copies nothing.
+# has_overlay: whether the kernel has overlays; if so, `overlay` copies nothing.
 has_overlay() {
 	own_tmpfs
 	mkdir -p "$M/try/lower" "$M/try/upper" "$M/try/work" "$M/try/at"
@@ -52,8 +52,8 @@ has_overlay() {
 		overlay "$M/try/at" 2>/dev/null && umount "$M/try/at"
 }
 
-# overlay DIR…: what is written there from now on goes into memory.  Where the kernel has no
-# overlay file system, to a copy: so not over what is large.
+# overlay DIR…: all that is written to DIR from now on goes into memory.  If the kernel has no
+# overlay file system, it goes to a copy of DIR: so DIR must not be large.
 overlay() {
 	own_tmpfs
 	for overlay_dir in "$@"; do
@@ -73,7 +73,7 @@ overlay() {
 	done
 }
 
-# as_uid UID COMMAND…: as the user and the group of that number, in no other group.
+# as_uid UID COMMAND…: runs it as the user and the group of that number, in no other group.
 as_uid() {
 	as_uid=$1
 	shift

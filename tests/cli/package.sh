@@ -1,6 +1,6 @@
 #!/bin/sh
-# make deb: the package, and with it really installed, upgraded, removed and purged by dpkg,
-# with the directories of the machine covered by the test's own.
+# make deb: builds the package; then dpkg really installs, upgrades, removes and purges it, in
+# mounts of the test's own that cover the directories of the machine.
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -24,7 +24,7 @@ if LC_ALL=C readelf -d "$build/gpulease" | grep -q -e 'libasan' -e 'libubsan' ||
 	finish
 fi
 
-# deb VERSION: builds that one; its name is $package
+# deb VERSION: builds the package of that version; sets $package to its path
 deb() {
 	package=$S/deb/gpulease_$1_$architecture.deb
 	mkdir -p "$S/deb"
@@ -36,24 +36,24 @@ mkdir "$S/deb"
 cp "$build/gpulease" "$build/gpulease-simjob" "$S/deb"
 run 'a package is built' 0 "$S/deb/gpulease_1.0_$architecture.deb" '' deb 1.0
 cp "$package" "$S/deb/first.deb"
-wait_until "[ \"\$(date +%s)\" -gt $(date +%s) ]" # what notes the time will differ
-run 'and again' 0 '*' '' env TZ=Asia/Tokyo sh -c 'umask 077; exec "$@"' sh make -s \
+wait_until "[ \"\$(date +%s)\" -gt $(date +%s) ]" # so that a recorded time would differ
+run 'the same package is built again, later and in another environment' 0 '*' '' env TZ=Asia/Tokyo sh -c 'umask 077; exec "$@"' sh make -s \
 	--no-print-directory "B=$S/deb" VERSION=1.0 -o "$S/deb/gpulease" \
 	-o "$S/deb/gpulease-simjob" deb
-is 'it is the same' cmp -s "$package" "$S/deb/first.deb"
-run 'all is of root' 0 'root/root' '' sh -c 'dpkg-deb -c "$1" | cut -d " " -f 2 | sort -u' sh \
+is 'both builds of the package are identical' cmp -s "$package" "$S/deb/first.deb"
+run 'all files in the package belong to root' 0 'root/root' '' sh -c 'dpkg-deb -c "$1" | cut -d " " -f 2 | sort -u' sh \
 	"$package"
-run 'it asks for the libc it needs' 0 '*passwd' '' dpkg-deb -f "$package" Depends
+run 'the package depends on passwd' 0 '*passwd' '' dpkg-deb -f "$package" Depends
 if ! is_static "$build/gpulease"; then
-	is 'by version' like 'libc6 (>= [0-9]*.[0-9]*), *' "$out"
+	is 'the package depends on a version of libc' like 'libc6 (>= [0-9]*.[0-9]*), *' "$out"
 fi
 if is_static "$build/gpulease"; then
-	skip 'lintian' 'static programs are not for Debian'
+	skip 'lintian finds neither errors nor warnings' 'static programs are not for Debian'
 elif command -v lintian >/dev/null 2>&1; then
 	run 'lintian finds neither errors nor warnings' 0 '' '*' \
 		env "TMPDIR=$S/deb" lintian --allow-root --fail-on error,warning "$package"
 else
-	skip 'lintian' 'it is not installed'
+	skip 'lintian finds neither errors nor warnings' 'lintian is not installed'
 fi
 
 # --- on the machine ----------------------------------------------------------------------
@@ -68,10 +68,10 @@ if ! has_overlay; then
 fi
 pristine /usr /etc /var
 if [ ! -s /var/lib/dpkg/status ]; then
-	skip 'the package on the machine' 'it has no packages'
+	skip 'the package on the machine' 'the machine has no packages of dpkg'
 	finish
 fi
-# one that is installed on the machine; what dpkg changes is below these three
+# removes a gpulease that the machine has; all that dpkg changes is below these three directories
 ! dpkg -s gpulease >/dev/null 2>&1 || dpkg --force-unsafe-io --no-triggers -P gpulease >"$S/log" 2>&1
 ! getent group gpulease >/dev/null || groupdel gpulease
 with_gpus
@@ -80,8 +80,8 @@ state=/var/lib/gpulease
 export DEBIAN_FRONTEND=noninteractive
 files_of_machine >"$S/before"
 
-# do_dpkg ARGUMENT…: what it says only where it fails.  The disk is memory, and other
-# packages' work on manuals is not of interest.
+# do_dpkg ARGUMENT…: runs dpkg; prints its output only if it fails.  Without syncs, as the disk is
+# memory, and without triggers, as the work of other packages is not of interest.
 do_dpkg() {
 	dpkg --force-unsafe-io --no-triggers "$@" >"$S/log" 2>&1 || {
 		status=$?
@@ -97,12 +97,12 @@ modes() {
 hardened="root:gpulease:2755 $program
 root:gpulease:2770 $state"
 
-run 'it installs' 0 '' '' do_dpkg -i "$package"
-run 'with the modes of the hardened form' 0 "$hardened" '' modes
-run 'kept by an override' 0 "root gpulease 2755 $program" '' dpkg-statoverride --list "$program"
-run 'the manual is there' 0 '*GPULEASE(1)*' '*' sh -c 'zcat "$1" | { mandoc || cat; }' sh \
+run 'dpkg installs the package' 0 '' '' do_dpkg -i "$package"
+run 'the program and the state directory have the hardened modes' 0 "$hardened" '' modes
+run 'a statoverride keeps the mode of the program' 0 "root gpulease 2755 $program" '' dpkg-statoverride --list "$program"
+run 'the manual is installed' 0 '*GPULEASE(1)*' '*' sh -c 'zcat "$1" | { mandoc || cat; }' sh \
 	/usr/share/man/man1/gpulease.1.gz
-run 'its files are as they were packed' 0 '' '' dpkg --verify gpulease
+run 'the installed files are those of the package' 0 '' '' dpkg --verify gpulease
 configure
 cp /etc/gpulease.conf "$S/conf"
 serves_user "$program" package
@@ -112,40 +112,40 @@ watch &
 watcher=$!
 started="$started $watcher"
 hold upgrade "$program"
-run 'it is upgraded while a job runs' 0 '' '' do_dpkg -i "$package"
+run 'the package is upgraded while a job runs' 0 '' '' do_dpkg -i "$package"
 : >"$S/enough"
 wait "$watcher"
-run 'to the next version' 0 1.1 '' dpkg-query -W -f '${Version}' gpulease
-run 'the bit was always there' 0 gpulease:2755 '' sort -u "$S/seen"
-run 'the modes are the same' 0 "$hardened" '' modes
-is 'settings that were changed stay' cmp -s "$S/conf" /etc/gpulease.conf
+run 'dpkg knows the next version' 0 1.1 '' dpkg-query -W -f '${Version}' gpulease
+run 'the program had its set-group-ID bit all the time' 0 gpulease:2755 '' sort -u "$S/seen"
+run 'the modes after the upgrade are the same' 0 "$hardened" '' modes
+is 'a changed configuration stays after the upgrade' cmp -s "$S/conf" /etc/gpulease.conf
 let_go upgrade
-is 'and the job has ended as it would have' test "$rc" -eq 7
+is 'the job that ran meanwhile ends with its own status' test "$rc" -eq 7
 
-run 'it is removed' 0 '' '' do_dpkg -r gpulease
-is 'the program is gone' test ! -e "$program"
-is 'the directory and the settings stay' test -s "$state/history" -a -s /etc/gpulease.conf
-run 'it is installed again' 0 '' '' do_dpkg -i "$package"
-run 'with the same modes' 0 "$hardened" '' modes
+run 'the package is removed' 0 '' '' do_dpkg -r gpulease
+is 'the program is gone after the removal' test ! -e "$program"
+is 'the state and the configuration stay after the removal' test -s "$state/history" -a -s /etc/gpulease.conf
+run 'the package is installed again' 0 '' '' do_dpkg -i "$package"
+run 'the modes after the second installation are the same' 0 "$hardened" '' modes
 
-# what README.Debian says, but for the moving
+# what README.Debian describes, without moving the state directory
 groupadd lab
 dpkg-statoverride --remove "$program"
 dpkg-statoverride --update --add root root 0755 "$program"
 chgrp lab "$state"
 try deb 1.2
-run 'a lab upgrades, too' 0 '' '' do_dpkg -i "$package"
-run 'and stays one' 0 "root:root:755 $program
+run 'a machine set up for a group of users is upgraded' 0 '' '' do_dpkg -i "$package"
+run 'the modes for that group of users stay' 0 "root:root:755 $program
 root:lab:2770 $state" '' modes
 groupdel lab
 
-run 'it is purged' 0 '' '' do_dpkg -P gpulease
-run 'the override is gone' 1 '' '' dpkg-statoverride --list "$program"
+run 'the package is purged' 0 '' '' do_dpkg -P gpulease
+run 'the statoverride is gone after the purge' 1 '' '' dpkg-statoverride --list "$program"
 files_of_machine >"$S/after"
-run 'nothing is left but the group' 1 '*> gpulease:*' '' diff "$S/before" "$S/after"
-is 'in one line of difference' test "$(echo "$out" | grep -c '^[<>]')" -eq 1
-run 'nor does dpkg know of it' 1 '' '*' dpkg -s gpulease
-run 'it is purged without having been removed' 0 '' '' \
+run 'only the group is left after the purge' 1 '*> gpulease:*' '' diff "$S/before" "$S/after"
+is 'the group is the only difference on the machine' test "$(echo "$out" | grep -c '^[<>]')" -eq 1
+run 'dpkg does not know the package after the purge' 1 '' '*' dpkg -s gpulease
+run 'the package can be purged without a removal before' 0 '' '' \
 	sh -c 'dpkg -i "$1" >/dev/null 2>&1 && dpkg -P gpulease >/dev/null && [ ! -e "$2" ]' sh \
 	"$package" "$state"
 finish

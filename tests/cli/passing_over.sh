@@ -1,6 +1,6 @@
 #!/bin/sh
-# A head of the queue that is stopped or frozen is passed over: those behind it go on, and
-# so do newcomers.  Woken, it goes on in its place.
+# A head of the queue whose owner is stopped or frozen is passed over: the jobs behind it and new
+# jobs start.  When its owner is woken, it goes on in its place.
 # shellcheck disable=SC2016,SC2317 # functions and conditions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -8,13 +8,15 @@
 
 # --- how to halt a process, so that it cannot say so --------------------------------------
 
-# Where a file system of this type, with this option if one is given, is mounted.
+# mounted TYPE OPTION: where a file system of this type is mounted, with this option if it is not
+# ''.
 mounted() {
 	sed -n "s/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - $1 [^ ]* \(.*,\)*$2.*/\1/p" \
 		/proc/self/mountinfo | head -n 1
 }
 
-# A cgroup of its own, in $group: below this process's own one, else below the root.
+# Makes a cgroup with a freezer and sets $group to it: below that of this process, else below the
+# root.
 make_group() {
 	group='' freezer=''
 	v2=$(mounted cgroup2 '')
@@ -76,7 +78,7 @@ thaw() {
 
 # --- situations ----------------------------------------------------------------------------
 #
-# $1 says how the head is halted, $2 is the function for it, $3 the one that wakes it.
+# $1 says how the head is halted, $2 is the function that halts it, $3 the function that wakes it.
 
 # All GPUs become free while the head, which wants them all, is halted.
 head_could_start() {
@@ -85,46 +87,46 @@ head_could_start() {
 	waiter next -n 4
 	"$2" head
 	release_all first
-	is "$1 while it could start: the next one goes on" wait_until 'runs next'
+	is "head $1 while it could start: the next job starts" wait_until 'runs next'
 	begin newcomer -n 4
-	is "$1 while it could start: so does a newcomer" wait_until 'runs newcomer'
-	! runs head || not_ok "$1: the head has run"
+	is "head $1 while it could start: a new job starts" wait_until 'runs newcomer'
+	! runs head || not_ok "head $1: the head has not started"
 	awake "$3"
 	waiter last -n 1
-	goes_on_in_its_place "$1 while it could start" next newcomer
+	goes_on_in_its_place "head $1 while it could start" next newcomer
 }
 
-# The head, halted, waits for a job that goes on; what it leaves is enough for others.
+# The head is halted while it waits for a job that goes on; the free GPUs are enough for other jobs.
 head_could_not_start() {
 	holder first -n 4
 	waiter head -n 8
 	"$2" head
 	begin next -n 2
-	is "$1 while it could not start: the next one goes on" wait_until 'runs next'
+	is "head $1 while it could not start: the next job starts" wait_until 'runs next'
 	begin newcomer -n 2
-	is "$1 while it could not start: so does a newcomer" wait_until 'runs newcomer'
-	! runs head || not_ok "$1: the head has run"
+	is "head $1 while it could not start: a new job starts" wait_until 'runs newcomer'
+	! runs head || not_ok "head $1: the head has not started"
 	awake "$3"
 	waiter last -n 1
 	release_all first
-	goes_on_in_its_place "$1 while it could not start" next newcomer
+	goes_on_in_its_place "head $1 while it could not start" next newcomer
 }
 
-# Wakes the head with $1 and returns when it has said in its ticket that it takes turns again:
-# nobody else waits, so nobody else writes there.
+# awake WAKE: wakes the head with the function WAKE, and returns when its ticket says that it takes
+# turns again.  No other job waits, so no other process writes to the tickets.
 awake() {
 	tickets=$(state_dir)/tickets
 	asleep=$(cksum <"$tickets")
 	"$1" head
-	is "woken, the head takes a turn" wait_until tickets_have_changed
+	is "the head takes a turn when it is woken" wait_until tickets_have_changed
 }
 
 tickets_have_changed() {
 	[ "$(cksum <"$tickets")" != "$asleep" ]
 }
 
-# goes_on_in_its_place TEXT JOB…: the head is awake again, and `last` has come behind it.
-# When these jobs have ended, it starts first, although `last` wants less.
+# goes_on_in_its_place TEXT JOB…: the head is awake again, and the job `last` waits behind it.  When
+# these jobs have ended, the head starts first, although `last` wants less.
 goes_on_in_its_place() {
 	place_text=$1
 	shift
@@ -132,14 +134,14 @@ goes_on_in_its_place() {
 	ended "$1"
 	shift
 	release_all "$@"
-	is "$place_text: woken, the head goes on" wait_until 'runs head'
+	is "$place_text: the head starts when it is woken" wait_until 'runs head'
 	if runs last; then
-		not_ok "$place_text: in its place" "one that came later has started before it"
+		not_ok "$place_text: the head starts first" "a later job has started before it"
 	else
-		ok "$place_text: in its place"
+		ok "$place_text: the head starts first"
 	fi
 	release_all head
-	is "$place_text: and the one behind it after it" wait_until 'runs last'
+	is "$place_text: the job behind the head starts after it" wait_until 'runs last'
 	release_all last
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Jobs that are preemptible, and go back into the queue when one of a higher priority waits.
+# Preemptible jobs, which go back into the queue when a job of higher priority waits.
 # shellcheck disable=SC2016,SC2317 # functions and conditions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -20,19 +20,19 @@ said() {
 	cat "$S/$1.err"
 }
 
-# says NAME PATTERN: waits until it has
+# says NAME PATTERN: waits until the job has said that
 says() {
 	# shellcheck disable=SC2034 # for wait_until
 	says_name=$1 says_text=$2
 	wait_until 'like "*$says_text*" "$(said "$says_name")"'
 }
 
-# How many controls of that verb (2: preempt) are in the queue.
+# controls VERB: the number of control records of that verb (2: preempt) in the queue
 controls() {
 	tr '\0' '\n' <"$GPULEASE_DIR/tickets" | grep -c "^control/1 verb=$1 "
 }
 
-# begun NAME: forgets that it has started, so that one can see it start again
+# begun NAME: forgets that the job has started, so that its next start can be seen
 begun() {
 	rm -f "$S/$1.runs"
 }
@@ -47,17 +47,17 @@ id=$(id_of low)
 begun low
 begin high --priority 5
 is 'a job of higher priority gets the GPU of a preemptible one' wait_until 'runs high'
-is 'which is told why' like "*ticket $(id_of high), which has a higher priority, $back*" "$(said low)"
-is 'and waits again, by its old id' wait_until 'like "*ticket $id waits*" "$(said low)"'
-is 'it was asked once' [ "$(controls 2)" -eq 1 ]
-is 'it does not run meanwhile' eval '! runs low'
+is 'the preempted job says for which job it is preempted' like "*ticket $(id_of high), which has a higher priority, $back*" "$(said low)"
+is 'the preempted job waits again under its old id' wait_until 'like "*ticket $id waits*" "$(said low)"'
+is 'one preemption request was sent' [ "$(controls 2)" -eq 1 ]
+is 'the preempted job does not run meanwhile' eval '! runs low'
 release_all high
-is 'it starts again' wait_until 'runs low'
-is 'as the same job' [ "$(id_of low)" = "$id" ]
+is 'the preempted job starts again' wait_until 'runs low'
+is 'the preempted job keeps its id' [ "$(id_of low)" = "$id" ]
 release low 7
 ended low
-is 'and ends with its own status' [ "$rc" -eq 7 ]
-is 'nothing of it is on stdout' [ ! -s "$S/low.out" ]
+is 'the preempted job ends with the status of its command' [ "$rc" -eq 7 ]
+is 'preemption writes nothing to stdout' [ ! -s "$S/low.out" ]
 try "$GPULEASE" --history
 is 'the history says that it was preempted' like '*preempt*' "$out"
 is 'no bell is left' wait_until '[ -z "$(ls "$GPULEASE_DIR/bell")" ] || "$GPULEASE" -n 1 -- true'
@@ -68,11 +68,11 @@ for again in first second third; do
 	begun low
 	holder high --priority 5
 	release_all high
-	is "it comes back, the $again time" wait_until 'runs low'
+	is "a job comes back after its $again preemption" wait_until 'runs low'
 done
 release_all low
 
-# --- who is left alone -------------------------------------------------------------------
+# --- jobs that are left alone ------------------------------------------------------------
 
 cards 1
 holder plain
@@ -82,8 +82,8 @@ release_all plain high
 holder low --preemptible --priority 5
 waiter same --priority 5
 waiter lower
-is 'one of the same priority is left alone' runs low
-is 'nobody was asked' [ "$(controls 2)" -eq 0 ]
+is 'a preemptible job of the same priority is left alone' runs low
+is 'no preemption request was sent to that job' [ "$(controls 2)" -eq 0 ]
 release_all low same lower
 
 cards 2
@@ -91,11 +91,11 @@ holder low --preemptible --gpu-ids 0
 holder plain --gpu-ids 1
 begin high -n 2 --priority 5
 says high 'needs 2 GPUs'
-is 'nor one whose end would not be enough' [ "$(controls 2)" -eq 0 ]
-is 'it runs on' runs low
+is 'no request is sent to a job whose end would not be enough' [ "$(controls 2)" -eq 0 ]
+is 'a job whose end would not be enough runs on' runs low
 begun low
 release_all plain
-is 'until it is' wait_until 'runs high'
+is 'the job is preempted when its end is enough' wait_until 'runs high'
 release_all high
 release_all low
 
@@ -106,14 +106,14 @@ printf '%s\n' 'max-priority = 1000' 'all-gpus = 2' >"$conf"
 holder low --preemptible -n 2
 begun low
 begin high --priority 5
-is 'where a limit is all that is in the way it is no other' wait_until 'runs high'
-is 'by one that is asked once' [ "$(controls 2)" -eq 1 ]
+is 'a job is preempted when only a limit for all is in the way' wait_until 'runs high'
+is 'one request is sent for a limit' [ "$(controls 2)" -eq 1 ]
 release_all high
-is 'and then comes back' wait_until 'runs low'
+is 'the job preempted for a limit comes back' wait_until 'runs low'
 release_all low
 echo 'max-priority = 1000' >"$conf"
 
-# --- several -----------------------------------------------------------------------------
+# --- several jobs ------------------------------------------------------------------------
 
 cards 3
 holder a --preemptible --priority 1
@@ -121,9 +121,9 @@ holder b --preemptible
 begun a
 begun b
 begin high -n 2 --priority 5
-is 'what is free is taken first' wait_until 'runs high'
-is 'and of the others that of the lowest priority' like "*$back*" "$(said b)"
-is 'which alone is sent back' [ "$(controls 2)" -eq 1 ]
+is 'a job for two GPUs takes a free GPU and a preempted one' wait_until 'runs high'
+is 'the job of the lowest priority is preempted' like "*$back*" "$(said b)"
+is 'only one of two preemptible jobs is preempted' [ "$(controls 2)" -eq 1 ]
 release_all high a b
 
 cards 1
@@ -132,8 +132,8 @@ holder b --preemptible -n 0.5
 begun a
 begun b
 begin high --priority 5
-is 'all who share a GPU make room for one who wants it alone' wait_until 'runs high'
-is 'and none of them comes between' eval '! runs a && ! runs b'
+is 'all jobs on a shared GPU make room for a job that wants it alone' wait_until 'runs high'
+is 'none of the preempted jobs starts meanwhile' eval '! runs a && ! runs b'
 release_all high a b
 
 cards 2
@@ -141,7 +141,7 @@ holder wide --preemptible -n 2
 begun wide
 begin one --priority 5 --gpu-ids 0
 begin two --priority 5 --gpu-ids 1
-is 'a wide one makes room for two' wait_until 'runs one && runs two'
+is 'one job with two GPUs makes room for two jobs' wait_until 'runs one && runs two'
 release_all one two wide
 
 # --- in the way --------------------------------------------------------------------------
@@ -150,16 +150,16 @@ cards 1
 holder low --preemptible
 stop low
 waiter high --priority 5
-is 'who waits says who is sent back' like \
+is 'a waiting job says which job is being preempted' like \
 	"*needs 1 GPU, none is free; job $(id_of low) is being sent back into the queue*" \
 	"$(said high)"
 try "$GPULEASE" --cancel 2
 ended high
 wake low
-is 'who has been cancelled is not obeyed' eval 'runs low && ! like "*$back*" "$(said low)"'
+is 'the request of a cancelled job is not obeyed' eval 'runs low && ! like "*$back*" "$(said low)"'
 begun low
 begin high --priority 5
-is 'the next one is' wait_until 'runs high'
+is 'the request of the next job is obeyed' wait_until 'runs high'
 release_all high low
 
 cards 1
@@ -172,10 +172,10 @@ started="$started $!"
 wait_until 'runs stubborn'
 begun stubborn
 begin high --priority 5
-is 'who ignores TERM is killed after its grace' wait_until 'runs high'
+is 'a preempted job that ignores TERM is killed after its grace time' wait_until 'runs high'
 kill -TERM "$(pid_of stubborn)"
 ended stubborn
-is 'and can be ended while it waits again' [ "$rc" -eq 143 ]
+is 'a preempted job can be ended while it waits again' [ "$rc" -eq 143 ]
 release_all high
 
 cards 1
@@ -187,7 +187,7 @@ started="$started $!"
 wait_until 'runs careful'
 begun careful
 begin high --priority 5
-is 'who wants a warning gets it first' wait_until '[ -e "$S/careful.saved" ] && runs high'
+is 'a job with --signal is warned before it is preempted' wait_until '[ -e "$S/careful.saved" ] && runs high'
 release_all high
 wait_until 'runs careful'
 kill -TERM "$(pid_of careful)"
@@ -200,7 +200,7 @@ wait_until 'runs high'
 begun low
 try "$GPULEASE" --cancel 1
 ended low
-is 'one that was sent back can be cancelled by its id' [ "$rc" -eq 143 ]
+is 'a preempted job can be cancelled by its id' [ "$rc" -eq 143 ]
 release_all high
 
 cards 1
@@ -209,10 +209,10 @@ command=$(cut -d ' ' -f 1 "$S/low.runs")
 kill -KILL "$(pid_of low)"
 wait_until '[ ! -e "/proc/$(pid_of low)" ] || like "[ZX]" "$(process_state "$(pid_of low)")"'
 waiter high --priority 5
-is 'with its supervisor gone the job keeps its GPU' kill -0 "$command"
-is 'and nobody is asked' [ "$(controls 2)" -eq 0 ]
+is 'a preemptible job without its supervisor keeps its GPU' kill -0 "$command"
+is 'no request is sent to a job without its supervisor' [ "$(controls 2)" -eq 0 ]
 kill -KILL "$command"
-is 'until it has ended' wait_until 'runs high'
+is 'the GPU of that job is free when it has ended' wait_until 'runs high'
 release_all high
 
 finish

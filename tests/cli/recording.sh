@@ -1,6 +1,7 @@
 #!/bin/sh
-# record-ends with a job that waits behind each end: the process that takes the GPUs tells the end
-# first, and does not know the status.  The oracle is what the jobs themselves have written.
+# record-ends while another job waits for each end: the process that takes the GPUs records the end
+# first, and does not know the status.  The oracle is the file that the jobs themselves have
+# written.
 # shellcheck disable=SC2016,SC2154,SC2317 # conditions, and functions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -17,7 +18,7 @@ watchdogs() {
 	done
 }
 
-# shown: "ID STATE STATUS" of each end
+# shown: "ID STATE STATUS" of each end in the history
 shown() {
 	"$GPULEASE" --history all --json | tr -d ' \n' | tr '{' '\n' |
 		sed -n 's/^"ticket":\([0-9]*\),.*"state":"\([a-z-]*\)".*"status":\([0-9a-z]*\),.*/\1 \2 \3/p' |
@@ -29,7 +30,7 @@ shows() {
 	[ "$(shown | grep "^$1 ")" = "$1 $2 $3" ]
 }
 
-# unreaped NAME OPTION…: a holder whose parent does not ask how it ended, until let_reap
+# unreaped NAME: a holder whose parent does not reap it until let_reap
 unreaped() {
 	rm -f "$S/$1".*
 	mkfifo "$S/$1.hold"
@@ -51,7 +52,7 @@ let_reap() {
 	kill -KILL "$(cat "$S/$1.parent")"
 }
 
-# From Linux 6.15 on the status of a process is told to others than its parent.
+# From Linux 6.15 on, the kernel tells the status of a process to others than its parent.
 holder probe --config "$conf" -n 1
 release_all probe
 wait_until '[ -z "$(watchdogs)" ]' || bail 'a watchdog stays'
@@ -60,7 +61,7 @@ if ! shows "$(id_of probe)" finished 0; then
 	finish
 fi
 
-# --- 48 ends, each with a waiter behind ----------------------------------------------------
+# --- 48 ends, each with a waiting job ----------------------------------------------------
 
 rm -f "$S/oracle"
 for each in $(seq 48); do
@@ -72,17 +73,18 @@ done
 # shellcheck disable=SC2086 # one word each
 wait $jobs
 wait_until '[ -z "$(watchdogs)" ]'
-is 'all have run' [ "$(grep -c . "$S/oracle")" -eq 48 ]
+is 'all of 48 jobs have run' [ "$(grep -c . "$S/oracle")" -eq 48 ]
 sort "$S/oracle" >"$S/wanted"
 shown | grep -v "^$(id_of probe) " | cut -d ' ' -f 1,3 >"$S/found"
-is 'each of 48 ends with a waiter behind stands in the history with its status, once' \
+is 'the history has each of 48 ends once, with its status' \
 	cmp "$S/wanted" "$S/found"
-is 'and counts once' like '*"jobs":49,*' \
+is '--accounting counts each of 48 ends once' like '*"jobs":49,*' \
 	"$("$GPULEASE" --accounting --json | tr -d ' \n')"
 
 # --- jobs that come after ------------------------------------------------------------------
 
-# taken NAME STATUS: a job ends with that status, and the next one takes its GPUs before it is known
+# taken NAME STATUS: a job ends with that status, and the next job takes its GPUs before the status
+# is known
 taken() {
 	unreaped "$1"
 	waiter next -n 2
@@ -114,7 +116,7 @@ failed() {
 	release_all next
 	grep -q 'status 7' "$S/err"
 }
-is '--after-ok says with which status the job has failed' sometimes failed
+is '--after-ok says with which status the job failed' sometimes failed
 
 waited() {
 	taken first 9
@@ -136,15 +138,15 @@ holder one --config "$conf" -n 2
 waiter next -n 2
 run 'a job that is canceled while others wait' 0 '*' '*' "$GPULEASE" --cancel "$(id_of one)"
 ended one
-is 'is told as canceled, with its status' wait_until 'shows "$(id_of one)" cancelled 143'
-is 'its watchdog ends' wait_until '[ -z "$(watchdogs)" ]'
-is 'and the end is told once' shows "$(id_of one)" cancelled 143
+is 'the history says cancelled, with the status' wait_until 'shows "$(id_of one)" cancelled 143'
+is 'the watchdog of a cancelled job ends' wait_until '[ -z "$(watchdogs)" ]'
+is 'the history has the end of a cancelled job once' shows "$(id_of one)" cancelled 143
 release_all next
 
 begin late -n 2 -t 200ms
 waiter next -n 2
-is 'one that has reached its limit as timed out' wait_until 'runs next'
-is 'with its status' wait_until 'shows "$(cut -d " " -f 2 "$S/late.runs")" timed-out 143'
+is 'a job starts when the one before reaches its limit' wait_until 'runs next'
+is 'the history says timed-out, with the status' wait_until 'shows "$(cut -d " " -f 2 "$S/late.runs")" timed-out 143'
 release_all next
 
 holder one --config "$conf" -n 2
@@ -152,7 +154,7 @@ waiter next -n 2
 kill -KILL "$(watchdogs)"
 release one 6
 wait_until 'runs next'
-is 'where the watchdog was killed what the next has told stands' \
+is 'the next job records the end if the watchdog was killed' \
 	wait_until '[ "$(shown | grep -c "^$(id_of one) ")" -eq 1 ]'
 release_all next
 ended one

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What is seen of a job's use of its GPUs: the report at its end, the warning while it runs,
-# and how often nvidia-smi is asked for it.  The cards have 81559 MiB.
+# How a job's use of its GPUs is sampled: the report at its end, the warning while it runs, and
+# how often nvidia-smi runs for it.  The cards have 81559 MiB.
 # shellcheck disable=SC2016,SC2034,SC2317 # functions and conditions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -22,19 +22,19 @@ command_of() {
 	cut -d ' ' -f 1 "$S/$1.runs"
 }
 
-# noted SLOT PEAK: whether it stands in a lease on that GPU
+# noted SLOT PEAK: whether a lease on that GPU has this peak
 noted() {
 	tr '\0' ' ' <"$GPULEASE_DIR/gpu/slot.$1" | grep -aq " peak=$2 "
 }
 
-# ends_of ID: what the history has of that job
+# ends_of ID: the records of that job in the history
 ends_of() {
 	tr '\0' '\n' <"$GPULEASE_DIR/history" | grep -a " ticket=$1 "
 }
 
-# --- who does not ask for it -------------------------------------------------------------
+# --- a job without a report --------------------------------------------------------------
 
-# In a place of its own: nvidia-smi must not be asked again as long as this job runs.
+# In a state directory of its own: nvidia-smi must not run again as long as this job runs.
 fresh
 here=$GPULEASE_DIR smi=$FAKE_SMI_DIR
 mkdir -m 0700 "$S/other-dir" "$S/other-smi"
@@ -56,7 +56,7 @@ holder share --report --gpu-ids 1 -n 0.3
 for each in 0 1 2 3 4; do
 	echo $((each * 10 + 50)) >"$FAKE_SMI_DIR/util.$each"
 done
-echo 7000 >"$FAKE_SMI_DIR/base.4" # of a container, whose processes are not shown
+echo 7000 >"$FAKE_SMI_DIR/base.4" # of a container, whose processes nvidia-smi does not list
 {
 	echo "0 $(command_of within) 1900"
 	echo "1 $(command_of over) 2300"
@@ -68,81 +68,81 @@ echo 7000 >"$FAKE_SMI_DIR/base.4" # of a container, whose processes are not show
 since=$(now)
 before=$(asked "$smi")
 mv "$S/procs" "$FAKE_SMI_DIR/procs"
-is 'what each uses is noted in its lease' wait_until \
+is 'each lease has the peak of its own job' wait_until \
 	'noted 0 1900 && noted 1 2300 && noted 1 3000 && noted 2 1000 && noted 3 7000 && noted 4 7000'
 probes=$(($(asked "$smi") - before))
 moments=$(($(now) / 5 - since / 5))
-is "for which nvidia-smi was asked once a moment, not once a job" \
+is "nvidia-smi runs once per interval, not once per job" \
 	[ "$probes" -le $((moments + 1)) ]
 
 id=$(id_of over)
 over="job $id (*) uses 2.2G on GPU 1, declared 2.0G"
-is 'who uses too much is told so' wait_until \
+is 'a job that uses more than it declared is warned' wait_until \
 	'grep -q "^gpulease: job $id uses 2.2G on GPU 1, declared 2.0G$" "$S/over.err"'
-run 'and so is everybody else' 0 "nobody waits
+run '--queue names the job that uses more than it declared' 0 "no job waits
 $over" '' "$GPULEASE" --queue
-run 'also with the GPUs' 0 "*$over" '' "$GPULEASE" --status
-run 'and as JSON' 0 "*\"over_declared\": \[
+run '--status names the job that uses more than it declared' 0 "*$over" '' "$GPULEASE" --status
+run '--queue --json names the job that uses more than it declared' 0 "*\"over_declared\": \[
     $id
   \]*" '' "$GPULEASE" --queue --json
 try "$GPULEASE" --status --json
-is 'of each lease' [ "$(echo "$out" | grep -c '"over_declared": true')" = 1 ]
-is 'the others are not warned' [ "$(cat "$S/within.err" "$S/under.err" "$S/alone.err" \
+is '--status --json marks only the lease of that job' [ "$(echo "$out" | grep -c '"over_declared": true')" = 1 ]
+is 'the other jobs are not warned' [ "$(cat "$S/within.err" "$S/under.err" "$S/alone.err" \
 	"$S/share.err")" = '' ]
 
-is 'who asks for no report is not looked at' \
+is 'nvidia-smi does not run for a job without --report' \
 	[ "$(asked "$S/other-smi")" = "$plain_asked" ]
 release_all plain
-is 'nor gets one' [ "$(cat "$S/plain.err")" = '' ]
+is 'a job without --report gets no report' [ "$(cat "$S/plain.err")" = '' ]
 
 id=$(id_of within)
 release_all within over under alone share
-is 'at the end there is a report' like \
+is 'a job with --report has a report at its end' like \
 	"gpulease: job $id 'within' ended: exit status 0, after *, waited *, 2000MiB of a GPU, *
 gpulease: job $id, GPU 0: peak 1.9G of 2.0G declared, within 10 %; utilization * %, * % at most" \
 	"$(sed 's/on average/%/; s/% %/%/' "$S/within.err")"
-is 'of who had declared too much' like \
+is 'the report says that a job declared too much' like \
 	'*GPU 2: peak 1000MiB of 2.0G declared, under by more than 10 %; *' "$(cat "$S/under.err")"
-is 'of each GPU' like '* 2 GPUs, *
+is 'the report has a line for each GPU' like '* 2 GPUs, *
 *GPU 3: peak 4.9G of the card'"'"'s 79.6G; utilization * on average, 80 % at most
 *GPU 4: peak 6.8G of the card'"'"'s 79.6G; utilization * on average, 90 % at most' \
 	"$(cat "$S/alone.err")"
-is 'of a share' like '*, 0.3 of a GPU, *GPU 1: peak 2.9G of *' "$(cat "$S/share.err")"
-is 'who has not asked for it gets none' [ "$(grep -c . "$S/over.err")" = 1 ]
+is 'the report of a job with a share' like '*, 0.3 of a GPU, *GPU 1: peak 2.9G of *' "$(cat "$S/share.err")"
+is 'a job that was warned gets no report without --report' [ "$(grep -c . "$S/over.err")" = 1 ]
 ends_of "$(id_of alone)" >"$S/end"
-is 'the history has it, too' grep -q ' peaks=5000,7000 busy=[0-9]*/90 ' "$S/end"
+is 'the history has the peaks and the utilization' grep -q ' peaks=5000,7000 busy=[0-9]*/90 ' "$S/end"
 ends_of "$(id_of over)" >"$S/end"
-is 'also without a report' grep -q ' peaks=2300 busy=' "$S/end"
+is 'the history has the peak of a job without --report' grep -q ' peaks=2300 busy=' "$S/end"
 
-# --- how it ended ------------------------------------------------------------------------
+# --- how the job ended -------------------------------------------------------------------
 
 sim 2x24G
-run 'a signal is named' 143 '' 'gpulease: job * ended: signal TERM, after *, waited *, 1 GPU, * GPU-seconds
+run 'the report names the signal that ended the job' 143 '' 'gpulease: job * ended: signal TERM, after *, waited *, 1 GPU, * GPU-seconds
 gpulease: job *: its use of the GPUs was not sampled*' "$GPULEASE" --report sh -c 'kill $$'
-run 'so is the time limit' 124 '' '*ended: time limit, signal TERM, after *' \
+run 'the report names the time limit' 124 '' '*ended: time limit, signal TERM, after *' \
 	"$GPULEASE" --report --time 100ms sleep 1000
-run 'without a GPU the report is short' 3 '' \
+run 'the report of a job without a GPU is short' 3 '' \
 	'gpulease: job * ended: exit status 3, after *, waited *s' \
 	"$GPULEASE" -n 0 --report sh -c 'exit 3'
-is 'there is nothing to look at' [ "$(echo "$err" | grep -c 'GPU')" = 0 ]
-run 'with -Q nothing is said' 0 '' '' "$GPULEASE" -Q --report true
+is 'the report of a job without a GPU names no GPU' [ "$(echo "$err" | grep -c 'GPU')" = 0 ]
+run '-Q suppresses the report' 0 '' '' "$GPULEASE" -Q --report true
 holder cancelled --report
 run 'a job is cancelled' 0 '*' '*' "$GPULEASE" --cancel "$(id_of cancelled)"
 ended cancelled
-is 'which its report says, and by whom' like "*ended: cancelled by $(id -un), signal TERM, *" \
+is 'the report says by which user the job was cancelled' like "*ended: cancelled by $(id -un), signal TERM, *" \
 	"$(cat "$S/cancelled.err")"
 
 echo 'RuntimeError: CUDA out of memory.' >"$S/text"
-run 'lack of memory is seen in the output' 1 '*' '*ended: out of GPU memory, exit status 1, *' \
+run 'the report names lack of memory if the output shows it' 1 '*' '*ended: out of GPU memory, exit status 1, *' \
 	"$GPULEASE" --report -o "$S/oom.out" sh -c "cat '$S/text'; exit 1"
-run 'where the command has failed' 0 '*' '*ended: exit status 0, *' \
+run 'lack of memory in the output does not count if the command succeeds' 0 '*' '*ended: exit status 0, *' \
 	"$GPULEASE" --report -o "$S/oom.out" cat "$S/text"
 
-# What is written last is lost where the disk is full: then the history says so.
+# On a full disk the last output is lost: then the history says so.
 GPULEASE_DIR=$(state_dir)
 "$GPULEASE" --report --name full true 2>/dev/full
-is 'output that was lost is noted' [ "$(tr '\0' '\n' <"$GPULEASE_DIR/history" |
+is 'the history marks a job whose output was lost' [ "$(tr '\0' '\n' <"$GPULEASE_DIR/history" |
 	grep -a ' name=full ' | grep -c ' logfull=1 ')" = 1 ]
-is 'which it was not before' [ "$(grep -ac ' logfull=1 ' "$GPULEASE_DIR/history")" = 1 ]
+is 'the history marks no other job as having lost output' [ "$(grep -ac ' logfull=1 ' "$GPULEASE_DIR/history")" = 1 ]
 
 finish

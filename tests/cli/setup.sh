@@ -1,5 +1,6 @@
 #!/bin/sh
-# What a shell does before the command: --setup, --conda; and what the command gets: --export.
+# --setup and --conda, which a shell runs before the command; and --export, the command's
+# environment.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 scratch
@@ -15,7 +16,7 @@ END
 chmod +x args
 PATH=$S/bin:$PATH
 
-# A PATH with all but bash: then /bin/sh is the shell.
+# A PATH without bash, with which gpulease uses /bin/sh.
 mkdir "$S/nobash"
 for each in env sh touch grep true pwd echo printf; do
 	file=$(PATH=/usr/local/bin:/usr/bin:/bin sh -c 'IFS=:; for d in $PATH; do
@@ -26,82 +27,82 @@ done
 # --- the same for each shell -------------------------------------------------------------
 
 both() {
-	run "a variable reaches the command ($1)" 0 'one 0' '' \
+	run "an exported variable reaches the command ($1)" 0 'one 0' '' \
 		set_up --setup 'export A=one; B=0' -- sh -c 'echo "$A ${B-0}"'
-	run "a directory, too ($1)" 0 '/' '' set_up --setup 'cd /' pwd
-	run "and a limit ($1)" 0 '77' '' set_up --setup 'ulimit -n 177' sh -c 'echo $(($(ulimit -n) - 100))'
-	run "and PATH, by which the command is found ($1)" 0 '<a>' '' \
+	run "cd in the set-up changes the directory of the command ($1)" 0 '/' '' set_up --setup 'cd /' pwd
+	run "a resource limit reaches the command ($1)" 0 '77' '' set_up --setup 'ulimit -n 177' sh -c 'echo $(($(ulimit -n) - 100))'
+	run "the command is found by the PATH of the set-up ($1)" 0 '<a>' '' \
 		set_up --setup 'PATH=$PWD:$PATH' args a
 	try set_up --setup : ./args 'a  b' '' "'" '"' '$HOME' '*' '\n' "
 " -x ';'
-	is "arguments are not changed ($1)" [ "$rc:$out" = "0:<a  b><><'><\"><\$HOME><*><\\n><
+	is "arguments of the command are not changed ($1)" [ "$rc:$out" = "0:<a  b><><'><\"><\$HOME><*><\\n><
 ><-x><;>" ]
-	run "a command without arguments ($1)" 0 '<>' '' set_up --setup : ./args
-	run "a word with a blank and a second word are no line ($1)" 127 '' '*not found*' \
+	run "a command without arguments stays so ($1)" 0 '<>' '' set_up --setup : ./args
+	run "a word with a blank is no shell line if another follows ($1)" 127 '' '*not found*' \
 		set_up --setup : 'echo A' b
 	run "the exit status is the command's ($1)" 7 '' '' set_up --setup : sh -c 'exit 7'
-	run "a signal ends it ($1)" 143 '' '*' set_up --setup : sh -c 'kill $$'
+	run "the status is 128+n if a signal ends the command ($1)" 143 '' '*' set_up --setup : sh -c 'kill $$'
 	is "no other process is left between ($1)" no_process_between
-	run "what is not there ($1)" 127 '' '*no-such-command*' set_up --setup : no-such-command
-	run "the set-up sees no arguments ($1)" 0 '0
+	run "a command that does not exist: 127 ($1)" 127 '' '*no-such-command*' set_up --setup : no-such-command
+	run "the set-up has no arguments ($1)" 0 '0
 <x><y>' '' set_up --setup 'echo $#' ./args x y
 	echo 'echo "$#"; export FROM_FILE=yes' >file.sh
-	run "nor does a file that it reads ($1)" 0 '0
+	run "a file that the set-up reads has no arguments ($1)" 0 '0
 yes x' '' set_up --setup '. ./file.sh' sh -c 'echo "$FROM_FILE $1"' sh x
-	run "quotes and comments in it ($1)" 0 "it's" '' \
+	run "the set-up may contain quotes and comments ($1)" 0 "it's" '' \
 		set_up --setup "A=\"it's\"; export A # a comment" sh -c 'echo "$A"'
-	run "several lines ($1)" 0 'a b' '' set_up --setup 'A=a
+	run "the set-up may have several lines ($1)" 0 'a b' '' set_up --setup 'A=a
 B=b
 export A B' sh -c 'echo "$A $B"'
-	run "nothing but a comment ($1)" 0 'x' '' set_up --setup '# nothing' echo x
-	run "allexport ($1)" 0 'a' '' set_up --setup 'set -a; A=a' sh -c 'echo $A'
-	run "nothing of ours is in the environment ($1)" 0 '' '' \
+	run "the set-up may be a comment ($1)" 0 'x' '' set_up --setup '# nothing' echo x
+	run "set -a in the set-up exports variables ($1)" 0 'a' '' set_up --setup 'set -a; A=a' sh -c 'echo $A'
+	run "set -a exports no helper variables of gpulease ($1)" 0 '' '' \
 		set_up --setup 'set -a' sh -c 'env | grep -i gpulease_[a-z] | grep -v ^GPULEASE_ || :'
 
 	# when it fails
 	failed='gpulease: the set-up failed with status'
-	run "it fails ($1)" 3 '' "$failed 3; the command was not run" \
+	run "the set-up fails ($1)" 3 '' "$failed 3; the command was not run" \
 		set_up --setup '(exit 3)' touch ran
-	run "it fails in its last part ($1)" 1 '' "$failed 1; *" set_up --setup ':; false' touch ran
-	run "it exits ($1)" 4 '' "$failed 4; *" set_up --setup 'exit 4' touch ran
+	run "the last command of the set-up fails ($1)" 1 '' "$failed 1; *" set_up --setup ':; false' touch ran
+	run "the set-up exits ($1)" 4 '' "$failed 4; *" set_up --setup 'exit 4' touch ran
 	early='gpulease: the set-up stopped before its end; the command was not run'
-	run "it exits with 0 ($1)" 125 '' "$early" set_up --setup 'exit 0' touch ran
+	run "the set-up exits with 0 ($1)" 125 '' "$early" set_up --setup 'exit 0' touch ran
 	echo 'exit 0' >exits.sh
-	run "a file that it reads exits with 0 ($1)" 125 '' "$early" \
+	run "a file that the set-up reads exits with 0 ($1)" 125 '' "$early" \
 		set_up --setup '. ./exits.sh' touch ran
-	run "it exits after a failure ($1)" 1 '' "$failed 1; *" set_up --setup 'false; exit' touch ran
-	run "with set -e ($1)" 5 '' "$failed 5; *" set_up --setup 'set -e; (exit 5); true' touch ran
-	run "what it wants is not there ($1)" 127 '' "*no-such-setup*
+	run "the set-up exits after a failure ($1)" 1 '' "$failed 1; *" set_up --setup 'false; exit' touch ran
+	run "the set-up fails under set -e ($1)" 5 '' "$failed 5; *" set_up --setup 'set -e; (exit 5); true' touch ran
+	run "the set-up calls a command that does not exist ($1)" 127 '' "*no-such-setup*
 $failed 127; *" set_up --setup no-such-setup touch ran
-	run "a file that is not there ($1)" "$2" '' "*
+	run "the set-up reads a file that does not exist ($1)" "$2" '' "*
 $failed *" set_up --setup '. ./no-such-file' touch ran
-	run "its grammar is wrong ($1)" 2 '' "*
+	run "the set-up has a syntax error ($1)" 2 '' "*
 $failed 2; *" set_up --setup 'if' touch ran
-	run "a quote is left open ($1)" 2 '' "*
+	run "the set-up has an open quote ($1)" 2 '' "*
 $failed 2; *" set_up --setup "echo 'x" touch ran
-	run "a brace that is not its own ($1)" 2 '' "*
+	run "the set-up has a closing brace too many ($1)" 2 '' "*
 $failed 2; *" set_up --setup '} ; touch ran' touch ran
-	run "it tells stdout nothing of ours ($1)" 1 'mine' "$failed 1; *" \
+	run "a failing set-up adds nothing to stdout ($1)" 1 'mine' "$failed 1; *" \
 		set_up --setup 'echo mine; false' touch ran
-	is "the command never ran ($1)" [ ! -e ran ]
+	is "the command did not run after any failed set-up ($1)" [ ! -e ran ]
 
 	# a line
-	run "both parts of a line have it ($1)" 0 'one
+	run "both parts of a shell line have an exported variable ($1)" 0 'one
 one' '' set_up --setup 'export A=one' 'sh -c "echo \$A" && sh -c "echo \$A"'
-	run "variables that are not exported reach a line ($1)" 0 'one' '' \
+	run "variables that are not exported reach a shell line ($1)" 0 'one' '' \
 		set_up --setup 'A=one' 'echo $A'
-	run "functions reach a line ($1)" 0 'f x' '' set_up --setup 'f() { echo f $1; }' 'f x'
-	run "the status of a line ($1)" 6 '' '' set_up --setup : 'true && (exit 6)'
-	run "a line stops where it says ($1)" 1 '' '' set_up --setup : 'false && touch ran'
-	run "a line has no arguments ($1)" 0 '0' '' set_up --setup : 'echo $#'
-	run "a line is not run where the set-up fails ($1)" 3 '' "$failed 3; *" \
+	run "functions reach a shell line ($1)" 0 'f x' '' set_up --setup 'f() { echo f $1; }' 'f x'
+	run "the status is that of the shell line ($1)" 6 '' '' set_up --setup : 'true && (exit 6)'
+	run "&& in a shell line stops after a failure ($1)" 1 '' '' set_up --setup : 'false && touch ran'
+	run "a shell line has no arguments ($1)" 0 '0' '' set_up --setup : 'echo $#'
+	run "a shell line is not run if the set-up fails ($1)" 3 '' "$failed 3; *" \
 		set_up --setup '(exit 3)' 'touch ran; touch ran'
-	run "a wrong line does not say that the set-up failed ($1)" 2 '' '*yntax*' \
+	run "a syntax error in a shell line does not blame the set-up ($1)" 2 '' '*yntax*' \
 		set_up --setup : 'echo a && '
-	is "and the lines did not run ($1)" [ ! -e ran ]
+	is "no shell line ran after a failed set-up ($1)" [ ! -e ran ]
 }
 
-# The command of --setup is the child of this shell.
+# Whether the command of --setup is a child of this shell.
 no_process_between() {
 	try set_up --setup : sh -c 'echo $PPID'
 	[ "$out" = $$ ]
@@ -109,44 +110,44 @@ no_process_between() {
 
 if [ -n "$(command -v bash)" ]; then
 	both bash 1
-	run 'what bash declares reaches the command' 0 'one' '' \
+	run 'a variable that bash declares reaches the command' 0 'one' '' \
 		set_up --setup 'declare -x A=one' sh -c 'echo $A'
-	run 'bash is what it calls itself' 0 'bash' '' set_up --setup 'echo $0' true
-	run 'a function that bash exports' 0 'f' '' \
+	run 'the set-up runs in bash' 0 'bash' '' set_up --setup 'echo $0' true
+	run 'a function that bash exports reaches the command' 0 'f' '' \
 		set_up --setup 'f() { echo f; }; export -f f' bash -c f
 fi
-run 'without bash it is sh' 0 '/bin/sh' '' \
+run 'without bash the set-up runs in sh' 0 '/bin/sh' '' \
 	env PATH="$S/nobash" "$GPULEASE" -n 0 --setup 'echo $0' true
 set_up() { PATH=$S/nobash "$GPULEASE" -n 0 "$@"; }
 both sh 2
 set_up() { "$GPULEASE" -n 0 "$@"; }
 
-# --- with the rest -----------------------------------------------------------------------
+# --- with other options ------------------------------------------------------------------
 
-run 'a program with a blank in its name is no line' 0 '<>' '' sh -c '
+run 'a program with a blank in its name is no shell line' 0 '<>' '' sh -c '
 	mkdir -p "a b" && cp args "a b/a c" && exec "$1" -n 0 --setup : "a b/a c"' sh "$GPULEASE"
-run 'without --setup it is no line' 127 '' "gpulease: command 'echo a && echo b' was not found; leave the quotes around it out" \
+run 'without --setup a word with blanks is no shell line' 127 '' "gpulease: command 'echo a && echo b' was not found; remove the quotes around it" \
 	set_up 'echo a && echo b'
-run 'in another directory' 0 '/' '' "$GPULEASE" -n 0 -D / --setup 'A=$PWD; export A' sh -c 'echo $A'
-run 'placeholders in a line' 0 '0,1 2' '' "$GPULEASE" -n 2 --setup : 'echo {gpus} {ngpus}'
-run 'but not in the set-up' 0 '{gpus} 0,1' '' \
+run 'the set-up runs in the directory of -D' 0 '/' '' "$GPULEASE" -n 0 -D / --setup 'A=$PWD; export A' sh -c 'echo $A'
+run 'placeholders in a shell line are replaced' 0 '0,1 2' '' "$GPULEASE" -n 2 --setup : 'echo {gpus} {ngpus}'
+run 'placeholders in the set-up are not replaced' 0 '{gpus} 0,1' '' \
 	"$GPULEASE" -n 2 --setup 'A={gpus}; export A' sh -c 'echo $A $1' sh '{gpus}'
-run 'the command is no placeholder' 127 '' '*{id}*' "$GPULEASE" -n 0 --setup : './{id}'
-run '--inject into a line' 125 '' \
-	"gpulease: --inject cannot tell where in 'echo a; echo b' its option belongs; write {gpus} *" \
+run 'a placeholder in the name of the command is not replaced' 127 '' '*{id}*' "$GPULEASE" -n 0 --setup : './{id}'
+run '--inject into a shell line is refused' 125 '' \
+	"gpulease: --inject cannot add its option to the shell line 'echo a; echo b'; write {gpus} *" \
 	"$GPULEASE" --setup : --inject=--cuda 'echo a; echo b'
-run '--inject behind a set-up' 0 '<a><--cuda><0,1>' '' \
+run '--inject works together with --setup' 0 '<a><--cuda><0,1>' '' \
 	"$GPULEASE" -n 2 --setup : --inject=--cuda ./args a
 holder inside --setup 'export INSIDE=1' --name with-setup
-is 'the command is shown as it was given' \
+is '--status shows the command as it was given' \
 	sh -c 'case "$("$1" --status --json)" in *eval*) exit 1 ;; *"exec 3"*) ;; *) exit 1 ;; esac' \
 	sh "$GPULEASE"
 release_all inside
-run 'looked after, it fails as it does' 3 '' '*set-up failed with status 3*' \
+run 'a failing set-up under a supervisor has its status' 3 '' '*set-up failed with status 3*' \
 	"$GPULEASE" --report --setup '(exit 3)' touch ran
-run 'looked after, it is no success where it exits with 0' 125 '' '*stopped before its end*' \
+run 'a set-up under a supervisor that exits with 0: 125' 125 '' '*stopped before its end*' \
 	"$GPULEASE" --report --setup 'exit 0' touch ran
-run 'looked after, it has what was set up' 0 'one' '*' \
+run 'a command under a supervisor has the variables of the set-up' 0 'one' '*' \
 	"$GPULEASE" --report --setup 'export A=one' sh -c 'echo $A'
 
 submitted() {
@@ -154,13 +155,13 @@ submitted() {
 	[ "$rc" -eq 0 ] || return 1
 	wait_until '[ "$(cat "$S/work/done" 2>/dev/null)" = done ]'
 }
-is 'in the background it goes on' submitted -D / --setup 'export A=one' --export=B \
+is '--submit with --setup, --export and -D runs' submitted -D / --setup 'export A=one' --export=B \
 	sh -c 'echo "$A $PWD $1"; echo done >"$2"' sh '{ngpus}' "$S/work/done"
-is 'and has it all' grep -q '^one / 1$' "$S/work/log"
+is 'the background job has the variable, directory and placeholder' grep -q '^one / 1$' "$S/work/log"
 
 # --- conda -------------------------------------------------------------------------------
 
-# A conda whose environments are folders in a folder `envs` beside its own.
+# fake_conda FOLDER: an installation of conda, whose environments are the folders in FOLDER/envs
 fake_conda() {
 	mkdir -p "$1/bin" "$1/envs" "$1/conda-meta"
 	cat >"$1/bin/conda" <<'END'
@@ -180,73 +181,73 @@ environment() {
 }
 shown='echo "$CONDA_DEFAULT_ENV $CONDA_FROM"'
 
-run 'no conda' 125 '' "gpulease: no conda was found for --conda 'x': not by CONDA_EXE, in PATH, *set CONDA_EXE to its path" \
+run '--conda without an installation of conda is refused' 125 '' "gpulease: cannot find conda for --conda 'x': it is not in CONDA_EXE, in PATH, *set CONDA_EXE to its path" \
 	"$GPULEASE" --conda x true
 fake_conda "$S/home/miniconda3"
 environment "$S/home/miniconda3/envs/train"
-run 'where its installer puts it' 0 "train $S/home/miniconda3/bin/conda" '' \
+run 'conda is found where its installer puts it' 0 "train $S/home/miniconda3/bin/conda" '' \
 	set_up --conda train sh -c "$shown"
-run 'the base environment' 0 "base $S/home/miniconda3/bin/conda" '' \
+run '--conda base activates the base environment' 0 "base $S/home/miniconda3/bin/conda" '' \
 	set_up --conda base sh -c "$shown"
-run 'both parts of a line have it' 0 'train
+run 'both parts of a shell line have the conda environment' 0 'train
 train' '' set_up --conda train 'echo $CONDA_DEFAULT_ENV && sh -c "echo \$CONDA_DEFAULT_ENV"'
 fake_conda "$S/other"
 environment "$S/other/envs/train"
 ln -s "$S/other/bin/conda" "$S/bin/conda"
-run 'rather that in PATH, whose folder is where it really is' 0 "train $S/bin/conda" '' \
+run 'conda in PATH comes first, also through a link' 0 "train $S/bin/conda" '' \
 	set_up --conda train sh -c "$shown"
 fake_conda "$S/third one's"
 environment "$S/third one's/envs/train"
-run 'rather that of CONDA_EXE' 0 "train $S/third one's/bin/conda" '' \
+run 'CONDA_EXE comes before conda in PATH' 0 "train $S/third one's/bin/conda" '' \
 	env CONDA_EXE="$S/third one's/bin/conda" "$GPULEASE" -n 0 --conda train sh -c "$shown"
-run 'a CONDA_EXE that has gone is passed over' 0 "train $S/bin/conda" '' \
+run 'a CONDA_EXE that does not exist is ignored' 0 "train $S/bin/conda" '' \
 	env CONDA_EXE="$S/gone/bin/conda" "$GPULEASE" -n 0 --conda train sh -c "$shown"
 
-run 'no such environment' 125 '' \
-	"gpulease: there is no conda environment 'tran' in '$S/other/envs' or ~/.conda; *" \
+run 'an environment that does not exist is refused' 125 '' \
+	"gpulease: there is no conda environment 'tran' in '/*/envs' or ~/.conda; *" \
 	"$GPULEASE" --conda tran true
 mkdir "$S/other/envs/folder"
-run 'a folder is no environment' 125 '' '*no conda environment*' set_up --conda folder true
-run 'nor is a name with a quote' 125 '' '*no conda environment*' set_up --conda "a'; touch ran;'" true
+run 'a folder without conda-meta is no environment' 125 '' '*no conda environment*' set_up --conda folder true
+run 'a name with shell code is no environment' 125 '' '*no conda environment*' set_up --conda "a'; touch ran;'" true
 environment "$S/home/.conda/envs/own"
-run "the user's own" 0 'own *' '' set_up --conda own sh -c "$shown"
+run "the environments of the user are found" 0 'own *' '' set_up --conda own sh -c "$shown"
 environment "$S/lists/b/far"
-run 'in a folder of CONDA_ENVS_PATH' 0 'far *' '' \
+run 'an environment in a folder of CONDA_ENVS_PATH is found' 0 'far *' '' \
 	env CONDA_ENVS_PATH="$S/lists/a:$S/lists/b" "$GPULEASE" -n 0 --conda far sh -c "$shown"
-run 'in a folder of CONDA_ENVS_DIRS' 0 'far *' '' \
+run 'an environment in a folder of CONDA_ENVS_DIRS is found' 0 'far *' '' \
 	env CONDA_ENVS_DIRS="$S/lists/b:" "$GPULEASE" -n 0 --conda far sh -c "$shown"
-run 'by its path' 0 "$S/lists/b/far *" '' set_up --conda "$S/lists/b/far" sh -c "$shown"
-run 'by a path from where the job is to run' 0 './b/far *' '' \
+run 'an environment is found by its path' 0 "$S/lists/b/far *" '' set_up --conda "$S/lists/b/far" sh -c "$shown"
+run 'a relative path of an environment starts at the folder of -D' 0 './b/far *' '' \
 	set_up -D "$S/lists" --conda ./b/far sh -c "$shown"
-run 'a path without one' 125 '' "gpulease: '*' is no conda environment, *" \
+run 'a path without an environment is refused' 125 '' "gpulease: '*' is no conda environment: *" \
 	set_up --conda "$S/lists/a" true
 printf '%s\n' "$S/gone/far" "$S/lists/b/far" >"$S/home/.conda/environments.txt"
-run 'one that conda has noted' 0 "$S/lists/b/far *" '' set_up --conda far sh -c "$shown"
+run 'an environment in environments.txt is found' 0 "$S/lists/b/far *" '' set_up --conda far sh -c "$shown"
 environment "$S/lists/it's"
-run 'a name with a quote' 0 "it's *" '' \
+run 'the name of an environment may have a quote' 0 "it's *" '' \
 	env CONDA_ENVS_DIRS="$S/lists" "$GPULEASE" -n 0 --conda "it's" sh -c "$shown"
 
 environment "$S/other/envs/broken"
-run 'an activation that fails' 9 '' 'conda: broken
+run 'the command does not run if the activation fails' 9 '' 'conda: broken
 gpulease: the set-up failed with status 9; the command was not run' \
 	set_up --conda broken touch ran
-run 'a script of an environment that does not end well is as good as for conda' 0 'x' '' \
+run 'a failing script of an environment is ignored, as conda does' 0 'x' '' \
 	env CONDA_ACTIVATE_D=false "$GPULEASE" -n 0 --conda train echo x
-run 'what is no line for a shell' 2 '' '*failed with status 2*' \
+run 'a syntax error in the output of conda is a failure' 2 '' '*failed with status 2*' \
 	env CONDA_ACTIVATE_D='if (' "$GPULEASE" -n 0 --conda train touch ran
-run 'conda first, then the set-up' 0 'train+' '' \
+run 'conda activates before the set-up runs' 0 'train+' '' \
 	set_up --conda train --setup 'export A="$CONDA_DEFAULT_ENV+"' sh -c 'echo $A'
-run 'the set-up is not run where conda fails' 9 '' '*failed with status 9*' \
+run 'the set-up is not run if conda fails' 9 '' '*failed with status 9*' \
 	set_up --conda broken --setup 'touch ran' touch ran
-run 'with sh' 0 'train *' '' env PATH="$S/nobash" CONDA_EXE="$S/other/bin/conda" \
+run '--conda works with sh' 0 'train *' '' env PATH="$S/nobash" CONDA_EXE="$S/other/bin/conda" \
 	"$GPULEASE" -n 0 --conda train sh -c "$shown"
-run 'with sh, when it fails' 9 '' '*failed with status 9*' env PATH="$S/nobash" \
+run 'a failing activation is noticed with sh' 9 '' '*failed with status 9*' env PATH="$S/nobash" \
 	CONDA_EXE="$S/other/bin/conda" "$GPULEASE" -n 0 --conda broken touch ran
 holder busy -n 8
-run 'a wrong name is told before the queue' 125 '' '*no conda environment*' \
+run 'a wrong name is refused before the job waits' 125 '' '*no conda environment*' \
 	"$GPULEASE" --conda tran true
 release_all busy
-is 'nothing ran' [ ! -e ran ]
+is 'no command ran after a failure of conda' [ ! -e ran ]
 
 # micromamba, where there is no conda
 rm -r "$S/bin/conda" "$S/home/miniconda3"
@@ -260,17 +261,17 @@ environment "$S/home/micromamba/envs/mm"
 environment "$S/home/micromamba/envs/bad"
 if [ -x /opt/conda/bin/conda ] || [ -x /opt/miniconda3/bin/conda ] ||
 	[ -x /opt/anaconda3/bin/conda ] || [ -x /opt/miniforge3/bin/conda ]; then
-	skip 'micromamba' 'there is a conda on this machine'
+	skip 'micromamba activates an environment' 'there is a conda on this machine'
 else
-	run 'micromamba' 0 'mm' '' set_up --conda mm sh -c 'echo $CONDA_DEFAULT_ENV'
-	run 'micromamba fails' 1 '' '*failed with status 1*' set_up --conda bad touch ran
+	run 'micromamba activates an environment' 0 'mm' '' set_up --conda mm sh -c 'echo $CONDA_DEFAULT_ENV'
+	run 'a failing micromamba is noticed' 1 '' '*failed with status 1*' set_up --conda bad touch ran
 fi
 
 # --- the environment ---------------------------------------------------------------------
 
 export MINE=1 OTHER=2 SLURM_PROCID=9
 get() { set_up "--export=$1" env; }
-all_of() { # TEXT LIST NAME…: a result: which of ours pass
+all_of() { # TEXT LIST NAME…: a result, good if just these variables of the test pass
 	all_text=$1 all_list=$2
 	shift 2
 	try get "$all_list"
@@ -288,19 +289,19 @@ all_of '--export=ALL with another value' ALL,MINE=a=b MINE=a=b OTHER=2
 all_of '--export=NONE' NONE
 all_of '--export of a name' OTHER OTHER=2
 all_of '--export of a name and a value' OTHER,NEW= NEW= OTHER=2
-all_of '--export of what another job set' ALL,SLURM_PROCID MINE=1 OTHER=2 SLURM_PROCID=9
-all_of 'the GPUs are not to be exported' ALL,CUDA_VISIBLE_DEVICES=7 MINE=1 OTHER=2
-run 'of nothing a job still has its home and finds programs' 0 \
+all_of '--export of a variable of another job' ALL,SLURM_PROCID MINE=1 OTHER=2 SLURM_PROCID=9
+all_of '--export cannot set CUDA_VISIBLE_DEVICES' ALL,CUDA_VISIBLE_DEVICES=7 MINE=1 OTHER=2
+run '--export=NONE keeps HOME and a PATH' 0 \
 	"$HOME /usr/local/bin:/usr/bin:/bin" '' set_up --export=NONE sh -c 'echo "$HOME $PATH"'
-run 'gpulease inside finds its lease' 0 '0,1' '' "$GPULEASE" -n 2 --export=NONE \
+run 'gpulease in a job with --export=NONE finds its lease' 0 '0,1' '' "$GPULEASE" -n 2 --export=NONE \
 	"$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
-run 'looked after' 0 ':3:0' '*' "$GPULEASE" --report --export=NEW=3 \
+run '--export works under a supervisor' 0 ':3:0' '*' "$GPULEASE" --report --export=NEW=3 \
 	sh -c 'echo "${MINE-}:$NEW:$CUDA_VISIBLE_DEVICES"'
-run 'with a set-up' 0 ':1' '' set_up --export=NONE --setup 'export A=1' sh -c 'echo "${MINE-}:$A"'
+run '--export works together with --setup' 0 ':1' '' set_up --export=NONE --setup 'export A=1' sh -c 'echo "${MINE-}:$A"'
 for list in '' 'A,' '1A' 'NONE,A' 'A-B=1'; do
 	run "refused: --export=$list" 125 '' 'gpulease: --export: *' get "$list"
 done
 run 'a comma in a value is explained' 125 '' \
-	"gpulease: --export: '2' is not *a value cannot hold a comma, but may with env, *" get A=1,2
+	"gpulease: --export: '2' is not *a value here cannot contain a comma; *" get A=1,2
 
 finish

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Inside the allocations of a real Slurm, whose device cgroups hide the cards of others.
+# gpulease inside the allocations of a real Slurm, whose device cgroups hide the cards of other
+# jobs.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cli/slurm_lib.sh
@@ -20,7 +21,8 @@ export GPULEASE
 own=$XDG_STATE_HOME/gpulease
 host=$(uname -n)
 
-# What every script of a job begins with.  Without cgroups the cards are those of the variables.
+# The beginning of every job script.  Without cgroups the variables of Slurm say which cards the job
+# sees.
 cat >"$S/begin" <<'END'
 [ -n "$slurm_limits" ] || {
 	TEST_CARDS=$(echo "${SLURM_STEP_GPUS-${SLURM_JOB_GPUS-}}" | tr , ' ')
@@ -37,15 +39,15 @@ eight() {
 }
 END
 export slurm_limits S
-[ -n "$slurm_limits" ] || skip 'cards hidden by a device cgroup' 'not here: by the list of Slurm'
+[ -n "$slurm_limits" ] || skip 'cards hidden by a device cgroup' 'no device cgroups: the variables of Slurm choose the cards'
 
-# job NAME SCRIPT: a script for sbatch; when it has ended its exit status is in $S/NAME.N.rc
+# job NAME SCRIPT: a script for sbatch; when the job has ended, $S/NAME.N.rc has its exit status
 job() {
 	printf '#!/bin/sh\n. "%s/begin"\n(%s)\necho $? >"%s.$1.new"\nmv "%s.$1.new" "%s.$1.rc"\n' \
 		"$S" "$2" "$S/$1" "$S/$1" "$S/$1" >"$S/$1.sh"
 }
 
-# begin_job NAME N OPTION…: starts it as a job of Slurm, which is ended after a minute
+# begin_job NAME N OPTION…: starts the script as a job of Slurm, which is ended after a minute
 begin_job() {
 	begin_job_name=$1 begin_job_n=$2
 	shift 2
@@ -53,14 +55,14 @@ begin_job() {
 		"$S/$begin_job_name.sh" "$begin_job_n" >/dev/null || bail 'sbatch fails'
 }
 
-# end_job NAME N: waits for it; $out is what it has printed, $rc its exit status
+# end_job NAME N: waits for the job; sets $out to its output and $rc to its exit status
 end_job() {
 	wait_until "[ -e '$S/$1.$2.rc' ]"
 	rc=$(cat "$S/$1.$2.rc" 2>/dev/null || echo none)
 	out=$(cat "$S/$1.$2.out")
 }
 
-# batched TEXT STATUS OUT NAME OPTION…: a result: the exit status and a pattern
+# batched TEXT STATUS OUT NAME OPTION…: a result, good if the job's exit status and output fit
 batched() {
 	batched_text=$1 batched_rc=$2 batched_out=$3 batched_name=$4
 	shift 4
@@ -88,12 +90,12 @@ end_job two 1
 first_rc=$rc
 end_job two 2
 is 'two allocations of one user end' [ "$first_rc $rc" = '0 0' ]
-is '… and 16 jobs were on the cards of their leases' cards_were_right 16
+is 'two allocations: 16 jobs on the cards of their leases' cards_were_right 16
 # shellcheck disable=SC2012
-is 'each had a directory of its own' [ "$(ls -d "$own"/slurm-*-bed@"$host" | wc -l)" -eq 2 ]
-is '… and none used the one of the machine' [ ! -e "$S/shared/tickets" ]
+is 'each allocation has a state directory of its own' [ "$(ls -d "$own"/slurm-*-bed@"$host" | wc -l)" -eq 2 ]
+is 'no allocation uses the state directory of the machine' [ ! -e "$S/shared/tickets" ]
 
-# Steps of one allocation have cards of their own, too, and share its directory.
+# Steps of one allocation also have cards of their own, but share its state directory.
 job steps 'printf "%s\n" ". \"$S/begin\"" eight >"$S/step.sh"
 	srun --exact -n1 --gpus=1 sh "$S/step.sh" &
 	srun --exact -n1 --gpus=1 sh "$S/step.sh" &
@@ -105,34 +107,34 @@ is 'two steps of one allocation: 16 jobs on the cards of their leases' cards_wer
 # --- without a GPU, or not on the node --------------------------------------------------------
 
 job none 'timeout 30 "$GPULEASE" true'
-batched 'an allocation without a GPU' 125 'gpulease: Slurm job * has no GPU here*' none
-# step ARGUMENT…: gpulease in an allocation of one step
+batched 'a job in an allocation without a GPU is refused' 125 'gpulease: Slurm job * has no GPU here*' none
+# step ARGUMENT…: the command in an allocation of one step
 step() {
 	timeout 60 srun -Q -N1 -n1 "$@"
 }
-run '… and a step' 125 '' '*gpulease: this step of Slurm job * has no GPU*' \
+run 'a job in a step without a GPU is refused' 125 '' '*gpulease: this step of Slurm job * has no GPU*' \
 	step timeout 30 "$GPULEASE" true
-run '… but not for a job without one' 0 '' '' step "$GPULEASE" -n 0 true
-run '… nor to look' 0 '*nobody waits*' '' step "$GPULEASE" --status
-run 'salloc gpulease, where it was typed' 125 '' 'gpulease: *none of the nodes of Slurm job*' \
+run '-n 0 works in a step without a GPU' 0 '' '' step "$GPULEASE" -n 0 true
+run '--status works in a step without a GPU' 0 '*no job waits*' '' step "$GPULEASE" --status
+run 'gpulease on the login node of salloc is refused' 125 '' 'gpulease: *not a node of Slurm job*' \
 	timeout 60 salloc -Q -N1 -n1 --gpus=1 timeout 30 "$GPULEASE" -n 1 true
-run '… with srun between them' 0 '' '' \
+run 'gpulease below srun in salloc gets a GPU' 0 '' '' \
 	timeout 60 salloc -Q -N1 -n1 --gpus=1 srun -Q sh -c \
 	". '$S/begin'; exec timeout 30 '$GPULEASE' -n 1 true"
-run '… without a GPU' 0 '' '' timeout 60 salloc -Q -N1 -n1 --gpus=1 "$GPULEASE" -n 0 true
-run 'a step without GPUs beside one that has them' 125 '' '*' timeout 60 salloc -Q -N1 -n1 \
+run '-n 0 works on the login node of salloc' 0 '' '' timeout 60 salloc -Q -N1 -n1 --gpus=1 "$GPULEASE" -n 0 true
+run 'a step without GPUs in an allocation with GPUs is refused' 125 '' '*' timeout 60 salloc -Q -N1 -n1 \
 	--gpus=1 srun -Q --gpus=0 sh -c ". '$S/begin'; exec timeout 30 '$GPULEASE' -n 1 true"
 
 # --- srun inside a job ----------------------------------------------------------------------------
 
-run 'srun inside a job' 0 'inner of [1-9]*' '' step --gpus=2 sh -c ". '$S/begin'
+run 'srun works inside a job of gpulease' 0 'inner of [1-9]*' '' step --gpus=2 sh -c ". '$S/begin'
 	exec '$GPULEASE' -n 1 srun --overlap -n1 sh -c 'echo inner of \$SLURM_JOB_ID'"
 
-# --- what is left ---------------------------------------------------------------------------------
+# --- directories of ended jobs -----------------------------------------------------------
 
 wait_until '[ -z "$(timeout 5 squeue -h)" ]'
-run 'the next job of Slurm' 0 '' '' step --gpus=1 sh -c ". '$S/begin'; exec '$GPULEASE' true"
+run 'a later job of Slurm gets a GPU' 0 '' '' step --gpus=1 sh -c ". '$S/begin'; exec '$GPULEASE' true"
 # shellcheck disable=SC2012
-is '… removes the directories of those that have ended' \
+is 'a later job of Slurm removes the directories of ended jobs' \
 	[ "$(ls -d "$own"/slurm-*-bed@"$host" | wc -l)" -eq 1 ]
 finish

@@ -1,12 +1,13 @@
 # shellcheck shell=sh
-# A small real Slurm of the script's own, for as long as the script runs.  Read in after
-# slurm_lib.sh.
+# A small real Slurm that runs as long as the script that reads this in after slurm_lib.sh.
 #
-#	slurm_bed N	one node with N cards, as $C/dev has them; 1 and $slurm_why: not here
-#	$slurm_limits	whether its device cgroups hide the cards of others
+#	slurm_bed N	starts one node with the N cards of $C/dev; if it cannot, returns 1 and sets
+#			$slurm_why
+#	$slurm_limits	not empty if its device cgroups hide the cards of other jobs
 #
-# All of it lies in $B and listens on the loopback interface.  It needs root, and slurmctld, slurmd,
-# slurm-client and munge (make deps-extra).  Sets SLURM_CONF, with which srun and its like find it.
+# Its files lie in $B, and it listens on the loopback interface.  It needs root, and slurmctld,
+# slurmd, slurm-client and munge (make deps-extra).  Sets SLURM_CONF, by which srun, sbatch and
+# salloc find it.
 
 # shellcheck disable=SC2034 # shared with the scripts that read this in
 B='' slurm_node=g$$ slurm_limits='' slurm_why=''
@@ -33,7 +34,7 @@ slurm_bed() {
 	{ slurm_can_limit && slurm_try cgroup; } || slurm_try none
 }
 
-# Devices that no driver has: opening one fails with ENXIO, and with EPERM where it is hidden.
+# Devices without a driver: open(2) fails with ENXIO, or with EPERM if a device cgroup hides it.
 slurm_devices() {
 	slurm_card=0
 	while [ $slurm_card -lt "$slurm_cards" ]; do
@@ -47,7 +48,7 @@ slurm_can_limit() {
 	[ -c "$C/dev/gpu0" ] && [ -d /sys/fs/cgroup/devices ] && [ -w /sys/fs/cgroup/devices ]
 }
 
-# Ports that nothing listens on, as far as /proc tells.
+# Sets $slurm_port so that no process listens on it and the next one, as far as /proc tells.
 slurm_ports() {
 	slurm_port=$((20000 + $$ % 10000))
 	while grep -qi "$(printf ':%04X ' $slurm_port)\|$(printf ':%04X ' $((slurm_port + 1)))" \
@@ -98,7 +99,7 @@ slurm_configure() {
 	END
 }
 
-# A daemon ends after five minutes, whatever becomes of the script.
+# Starts a daemon.  It ends after five minutes even if the script is killed.
 slurm_daemon() {
 	slurm_name=$1
 	shift
@@ -107,7 +108,7 @@ slurm_daemon() {
 	started="$started $!"
 }
 
-# slurm_try PLUGIN: whether it starts with that plugin for tasks, and runs a job.
+# slurm_try PLUGIN: whether Slurm starts with that plugin for tasks, and runs a job.
 slurm_try() {
 	slurm_configure "$1"
 	[ -e "$B/munge/key" ] || head -c 1024 /dev/urandom >"$B/munge/key"
@@ -130,7 +131,7 @@ slurm_try() {
 	return 1
 }
 
-# Whether a job has the cards that Slurm gives it.
+# slurm_shows PLUGIN: whether a job sees the cards that Slurm gives it.
 slurm_shows() {
 	slurm_seen=$(timeout 20 srun -Q -N1 -n1 --gpus=1 "$C/bin/cards" 2>/dev/null) || return 1
 	# shellcheck disable=SC2086 # words
@@ -142,7 +143,7 @@ slurm_shows() {
 
 slurm_end() {
 	timeout 5 scancel -p main 2>/dev/null
-	# those that Slurm has started have its configuration in the environment
+	# processes that Slurm has started have its configuration in the environment
 	for slurm_pid in $(grep -lz "^SLURM_CONF=$B/" /proc/[0-9]*/environ 2>/dev/null |
 		tr -dc '0-9\n'); do
 		case $(cat "/proc/$slurm_pid/comm" 2>/dev/null) in

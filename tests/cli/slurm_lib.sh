@@ -1,12 +1,14 @@
 # shellcheck shell=sh
-# Cards of a node of which a process sees some only, as with device cgroups.  Read in after lib.sh.
+# A node with cards of which a process sees only some, as with device cgroups.  Read in after
+# lib.sh.
 #
-#	cards N		the node has so many; $C holds what belongs to them
+#	cards N		the node has N cards; $C is the folder of their files
 #
-# The nvidia-smi of $C/bin lists those cards that its process may use, numbered from 0:
-# $TEST_CARDS if it is set, "2 3"; else those whose device $C/dev/gpuN a device cgroup lets it
-# open.  $C/bin/on_card holds the card that its GPU leads to for a moment, alone, and notes in
-# $C/log which card that was by the lease and which one it has found.
+# The nvidia-smi of $C/bin lists the cards that its process may use, numbered from 0: those in
+# $TEST_CARDS, such as "2 3", if that is set; else those whose device $C/dev/gpuN a device cgroup
+# lets it open.  $C/bin/on_card is a job: it locks the card that its GPU number leads to for a
+# moment, and notes in $C/log the card of its lease, the card that it found, and whether it was
+# alone on it.
 
 cards() {
 	cards_count=$1
@@ -48,13 +50,13 @@ wanted=$(printf %d "${wanted%%-*}")
 	sleep 0.05
 	echo "$wanted $card $alone" >>"$C/log"
 ) 9>>"$C/card.$card"' >"$C/bin/on_card"
-	cp "$CLI/../bin/nvidia-smi" "$C/bin/fake-smi"
+	install -m 0755 "$CLI/../bin/nvidia-smi" "$C/bin/fake-smi"
 	chmod 0755 "$C/bin"/*
 	PATH=$C/bin:$PATH
 }
 
-# Whether each of the $1 jobs has run, on the card of its lease and alone there; then the log is
-# empty again.
+# cards_were_right N: whether N jobs have run, each on the card of its lease and alone there.
+# Empties the log.
 cards_were_right() {
 	right_rows=$(grep -c . "$C/log")
 	right_wrong=$(awk '$1 != $2 || $3 != "alone"' "$C/log")

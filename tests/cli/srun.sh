@@ -1,12 +1,12 @@
 #!/bin/sh
-# In the place of srun: lines of training scripts, what is honoured, ignored and refused.
+# Options of srun: lines of training scripts, and which options are honoured, ignored and refused.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 scratch
 mkdir "$S/work"
 cd "$S/work" || bail "no directory"
 
-# What a training script would be: prints its words and its GPUs.
+# In the place of a training script: prints the number of its GPUs and its words.
 cat >"$S/work/train" <<'EOF'
 #!/bin/sh
 echo "$(echo "$CUDA_VISIBLE_DEVICES" | tr , '\n' | grep -c .) $*"
@@ -21,72 +21,72 @@ srun() { "$GPULEASE" "$@"; }
 
 # --- ten lines of training scripts -------------------------------------------------------
 
-run 'torchrun' 0 '4 --nproc_per_node=4 train.py' '' \
+run 'a line with torchrun' 0 '4 --nproc_per_node=4 train.py' '' \
 	"$GPULEASE" -n 4 torchrun --nproc_per_node=4 train.py
-run 'one task with its GPUs, CPUs and memory' 0 '4 train.py --epochs 3' '' \
+run 'a line with one task, GPUs, CPUs, memory and partition' 0 '4 train.py --epochs 3' '' \
 	"$GPULEASE" --gres=gpu:4 --ntasks=1 --cpus-per-task=8 --mem=64G -p gpu -t 2:00:00 \
 	python train.py --epochs 3
-run 'accelerate' 0 '2 launch train.py' '' \
+run 'a line with accelerate' 0 '2 launch train.py' '' \
 	"$GPULEASE" -N1 -n1 --gpus=2 --job-name=sft accelerate launch train.py
-run 'deepspeed' 0 '8 --num_gpus 8 run.py' '' \
+run 'a line with deepspeed' 0 '8 --num_gpus 8 run.py' '' \
 	"$GPULEASE" --nodes=1 --ntasks-per-node=1 --gpus-per-node=8 deepspeed --num_gpus 8 run.py
-run 'lightning' 0 '1 fit.py' '' \
+run 'a line for lightning' 0 '1 fit.py' '' \
 	"$GPULEASE" --gpus-per-task=1 -c 4 --cpu-bind=none --mpi=none python fit.py
-run 'unbuffered, labelled, killed on a bad exit' 0 '1 -u main.py' '' \
+run 'a line with -u, -l and -K' 0 '1 -u main.py' '' \
 	"$GPULEASE" -u -l -K -G 1 python -u main.py
-run 'a partition, an account and a quality of service' 0 '2 a.py' '' \
+run 'a line with a partition, an account and a quality of service' 0 '2 a.py' '' \
 	"$GPULEASE" -p a100 -A lab -q high --gres=gpu:2 python a.py
-run 'with a terminal' 0 '1 -i' '' "$GPULEASE" --pty --gres=gpu:1 -t 60 python -i
-run 'overlapping, waiting and hinted' 0 '1 b.py' '' \
+run 'a line with --pty' 0 '1 -i' '' "$GPULEASE" --pty --gres=gpu:1 -t 60 python -i
+run 'a line with --overlap, --wait and --hint' 0 '1 b.py' '' \
 	"$GPULEASE" --overlap --wait=60 --hint=nomultithread --export=ALL python b.py
-run 'bound, commented and mailed' 0 '2 e.py' '' \
+run 'a line with binding, comment and mail' 0 '2 e.py' '' \
 	"$GPULEASE" -G 2 --gpu-bind=closest --cpus-per-gpu 8 -m block --threads-per-core=1 --exact \
 	-k -s --comment='a b' --nice=5 --propagate --mail-type=END --mail-user=a --open-mode=truncate \
 	python e.py
-run 'exclusive, as one user has it' 0 '1 d.py' '' \
+run 'a line with --exclusive=user' 0 '1 d.py' '' \
 	"$GPULEASE" --exclusive=user -G 1 python d.py
-run 'a kind of GPU' 0 '2 c.py' '' "$GPULEASE" --gpus=simulated:2 python c.py
+run 'a line with a kind of GPU' 0 '2 c.py' '' "$GPULEASE" --gpus=simulated:2 python c.py
 
 # --- honoured ----------------------------------------------------------------------------
 
-run 'another directory' 0 '/' '' "$GPULEASE" -D / sh -c pwd
-run 'one that is not there' 125 '' "gpulease: cannot change to '/no/such': *" \
+run '-D changes the directory' 0 '/' '' "$GPULEASE" -D / sh -c pwd
+run 'a directory that does not exist is refused' 125 '' "gpulease: cannot change to '/no/such': *" \
 	"$GPULEASE" --chdir=/no/such true
-run 'output to a file' 0 '' '' "$GPULEASE" -J fit -o 'log-%x-%j.txt' sh -c 'echo out; echo err >&2'
-is 'stdout and stderr are there' \
+run '-o writes the output to a file' 0 '' '' "$GPULEASE" -J fit -o 'log-%x-%j.txt' sh -c 'echo out; echo err >&2'
+is 'the file of -o has stdout and stderr' \
 	[ "$(cat "$S/work"/log-fit-*.txt)" = "out
 err" ]
-run 'errors to another' 0 '' '' "$GPULEASE" -o o -e 'e-%u' sh -c 'echo out; echo err >&2'
-is 'each has its own' [ "$(cat o e-*)" = "out
+run '-e writes the errors to a file' 0 '' '' "$GPULEASE" -o o -e 'e-%u' sh -c 'echo out; echo err >&2'
+is 'the files of -o and -e have their own output' [ "$(cat o e-*)" = "out
 err" ]
 ln -s both.txt another
 : >both.txt
 for each in both.txt ./both.txt "$PWD/both.txt" another; do
-	run "errors to the same file as $each" 0 '' '' "$GPULEASE" -o both.txt -e "$each" \
+	run "-e may name the file of -o as $each" 0 '' '' "$GPULEASE" -o both.txt -e "$each" \
 		sh -c 'echo one; echo two >&2; echo three; echo four >&2'
-	is 'neither writes over the other' [ "$(cat both.txt)" = "one
+	is 'stdout and stderr do not overwrite each other' [ "$(cat both.txt)" = "one
 two
 three
 four" ]
 done
-run 'nothing of the environment but what is named' 0 '1  3' '' \
+run '--export passes only the named variables' 0 '1  3' '' \
 	env A=1 B=2 "$GPULEASE" --export=A,C=3 sh -c 'echo "$A ${B-} $C"'
-run 'input from a file' 0 'out' '' "$GPULEASE" -i o cat
-run 'a file that cannot be opened' 125 '' "gpulease: cannot open '/no/such': *" \
+run '-i reads the input from a file' 0 'out' '' "$GPULEASE" -i o cat
+run 'an output file that cannot be opened is refused' 125 '' "gpulease: cannot open '/no/such': *" \
 	"$GPULEASE" -o /no/such true
 holder all -n 8
 for option in -i -o -e; do
-	run "not after a wait either: $option" 125 '' "gpulease: cannot open '/no/such': *" \
+	run "a file that cannot be opened is refused before a wait: $option" 125 '' "gpulease: cannot open '/no/such': *" \
 		"$GPULEASE" "$option" /no/such true
 done
-run 'nor with what is looked after' 125 '' "gpulease: cannot open '/no/such': *" \
+run 'a file that cannot be opened is refused under a supervisor' 125 '' "gpulease: cannot open '/no/such': *" \
 	"$GPULEASE" --retries 2 -o /no/such true
-run 'not at once' 124 '' '*not available at once*' "$GPULEASE" -I --gres=gpu:1 true
+run '-I gives up at once' 124 '' '*not available at once*' "$GPULEASE" -I --gres=gpu:1 true
 release_all all
 
-# --- told with -v ------------------------------------------------------------------------
+# --- -v -----------------------------------------------------------------------------------
 
-run 'what is ignored is told with -v' 0 '' '*--mem is accepted and ignored*' \
+run '-v names the options that are ignored' 0 '' '*--mem is accepted and ignored*' \
 	"$GPULEASE" -v --mem=4G true
 
 # --- refused -----------------------------------------------------------------------------
@@ -98,12 +98,12 @@ for line in '-N 2' '--nodes=2' '-w host' '--nodelist=host' '-x host' '--exclude=
 	# shellcheck disable=SC2086 # words of a line
 	run "refused: $line" 125 '' "gpulease: *" "$GPULEASE" $line true
 done
-run 'a dependency that is not supported is explained' 125 '' \
+run 'the refusal of a dependency explains itself' 125 '' \
 	"gpulease: -d: 'aftercorr:7' is not supported; write singleton, afterany:ID or *" \
 	"$GPULEASE" -d aftercorr:7 true
-run 'tasks are explained' 125 '' '*gpulease starts one process, not 4 tasks*' \
+run 'the refusal of several tasks explains itself' 125 '' '*gpulease starts one process, not 4 tasks*' \
 	"$GPULEASE" -n 4 --gres=gpu:4 true
-run 'a kind that is not there' 125 '' \
+run 'a kind of GPU that does not exist is refused' 125 '' \
 	'gpulease: cannot lease 1 GPU*h100*' \
 	"$GPULEASE" --gpus=h100:1 true
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Long deadlines count the time that the machine is suspended.  No test can suspend the machine,
-# so the kernel is asked on which clock each of them sleeps: CLOCK_BOOTTIME has number 7.
+# Long deadlines count the time that the machine is suspended.  No test can suspend the machine, so
+# /proc tells on which clock each deadline sleeps: CLOCK_BOOTTIME has number 7.
 # shellcheck disable=SC2016,SC2317 # conditions, and functions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
@@ -9,7 +9,7 @@ scratch
 sim 1
 echo 'record-ends = yes' >"$S/conf"
 
-# timers PID: the clocks of the timers of the process that are set
+# timers PID: the clocks of the timers that the process has set
 timers() {
 	for info in "/proc/$1"/fdinfo/*; do
 		grep -q '^it_value: (0, 0)' "$info" && continue
@@ -27,7 +27,7 @@ has_no_timer() {
 	[ "$(process_state "$1")" = S ] && [ -z "$(timers "$1")" ]
 }
 
-# watchdog: its pid, where there is one
+# watchdog: the pid of the watchdog, if there is one
 watchdog() {
 	for pid in $(strays); do
 		! grep -sqx gpulease-limit "/proc/$pid/comm" || echo "$pid"
@@ -44,37 +44,37 @@ else
 fi
 release_all limited
 holder recorded --config "$S/conf" -n 1
-is 'one that has only the end to tell has none' wait_until 'has_no_timer "$(watchdog)"'
+is 'a watchdog that only records the end has no timer' wait_until 'has_no_timer "$(watchdog)"'
 release_all recorded
 
 holder watched -n 1 -t 2h --retries 1
-is 'so has the parent of a command with a limit' \
+is 'the supervisor of a job with a limit has such a timer' \
 	wait_until 'counts_suspend "$(pid_of watched)"'
 release_all watched
 holder reported -n 1 --retries 1
-is 'without a limit it has none' wait_until 'has_no_timer "$(pid_of reported)"'
+is 'the supervisor of a job without a limit has no timer' wait_until 'has_no_timer "$(pid_of reported)"'
 release_all reported
 
 "$GPULEASE" -n 1 -t 2h --lease-only >"$S/held.out" 2>"$S/held.err" &
 held=$!
 started="$started $held"
-is 'and a lease that is only held' wait_until 'counts_suspend "$held"'
+is '--lease-only with a limit has such a timer' wait_until 'counts_suspend "$held"'
 waiter patient -n 1 --max-wait 2h
-is 'a waiter that gives up after a while has one, too' \
+is 'a waiting job with --max-wait has such a timer' \
 	wait_until 'counts_suspend "$(pid_of patient)"'
 waiter endless -n 1
-is 'and one that waits as long as it takes has none' \
+is 'a waiting job without --max-wait has no timer' \
 	wait_until 'has_no_timer "$(pid_of endless)"'
 "$GPULEASE" --wait-for --max-wait 2h "$(sed -n 's/.*ticket \([0-9]*\) waits.*/\1/p' "$S/endless.err")" \
 	>"$S/asker.out" 2>"$S/asker.err" &
 asker=$!
 started="$started $asker"
-is '--wait-for with a --max-wait has one' wait_until 'counts_suspend "$asker"'
+is '--wait-for with --max-wait has such a timer' wait_until 'counts_suspend "$asker"'
 kill -TERM "$held"
 release_all patient endless
 
 printf 'retry-delay = 2h\nretry-delay-max = 2h\n' >"$S/conf"
 begin again --config "$S/conf" -n 1 --retries 1
 release again 3
-is 'so has a job that is tried again later' wait_until 'counts_suspend "$(pid_of again)"'
+is 'a job that is tried again later has such a timer' wait_until 'counts_suspend "$(pid_of again)"'
 finish

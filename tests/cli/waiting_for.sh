@@ -1,21 +1,16 @@
 #!/bin/sh
-# Waiting for jobs of others, --wait-for, and signals to them, --signal-job.
+# --wait-for, which waits for other jobs, and --signal-job, which sends them a signal.
 # shellcheck disable=SC2016,SC2154,SC2317 # functions and conditions that are called by others
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 scratch
 sim 2
-conf=$S/conf
 configured
 
-# delay DUR: how long until a job is tried again, from now on
-delay() {
-	printf 'retry-delay = %s\nretry-delay-max = 1h\n' "$1" >"$conf"
-}
 delay 0s
 
-# waits_for NAME OPERAND…: starts --wait-for, and returns when it sleeps until something happens
+# waits_for NAME OPERAND…: starts --wait-for, and returns when it sleeps without a timeout
 waits_for() {
 	waits_name=$1
 	shift
@@ -40,21 +35,17 @@ x86_64) poll_call=7 ;;
 	;;
 esac
 
-# json VERB: sets $out to what it prints, without the spaces.
+# json VERB: sets $out to the JSON that the verb prints, without blanks.
 json() {
 	try "$GPULEASE" "$1" --json
 	out=$(printf %s "$out" | tr -d '\n ')
-}
-
-ticket_of() {
-	sed -n 's/.*ticket \([0-9]*\) waits.*/\1/p' "$S/$1.err" | head -n 1
 }
 
 still_waits() {
 	[ -d "/proc/$(pid_of "$1")" ] && ! like Z "$(process_state "$(pid_of "$1")")"
 }
 
-# Whether the kernel lets one ask how a process ended that is not one's child.
+# Whether the kernel tells a process how another one ended that is not its child.
 holder probe
 waits_for asker "$(id_of probe)"
 release_all probe
@@ -62,7 +53,7 @@ ended asker
 knows_ends=true
 [ "$rc" -eq 0 ] || knows_ends=false
 
-# status TEXT STATUS: a result: how the last one that `ended` waited for ended
+# status TEXT STATUS: a result: the exit status of the process that `ended` has waited for last
 status() {
 	if $knows_ends; then
 		is "$1" [ "$rc" -eq "$2" ]
@@ -79,20 +70,20 @@ waits_for second "$(id_of one)"
 release one 3
 ended one
 ended first
-status 'the status is that of the job' 3
-is 'nothing is printed' [ ! -s "$S/first.out" ] && [ ! -s "$S/first.err" ]
+status '--wait-for exits with the status of the job' 3
+is '--wait-for prints nothing' [ ! -s "$S/first.out" ] && [ ! -s "$S/first.err" ]
 ended second
-status 'also for a second one who waits for it' 3
+status 'a second --wait-for for the same job has its status, too' 3
 
 holder both -n 2
 waiter later -n 2
 waits_for first "$(ticket_of later)"
 release_all both
-is 'who waits is waited for, and when it runs as well' still_waits first
+is '--wait-for waits for a job that waits, and on when it runs' still_waits first
 wait_until 'runs later'
 release_all later
 ended first
-status 'until it has ended' 0
+status '--wait-for ends when that job has ended' 0
 
 holder a
 holder b
@@ -102,44 +93,44 @@ release a 4
 ended a
 release b 9
 ended b
-is 'of several jobs all are waited for' still_waits several
+is '--wait-for with several jobs waits for all of them' still_waits several
 release_all c
 ended several
-status 'the highest status counts' 9
+status '--wait-for with several jobs exits with the highest status' 9
 
-run 'an id that does not exist' 1 '' 'gpulease: job 4711 does not exist' \
+run '--wait-for with an id that does not exist' 1 '' 'gpulease: job 4711 is unknown; --status and --history list the jobs' \
 	"$GPULEASE" --wait-for 4711
 holder a
 waits_for known "$(id_of a),4711"
 release_all a
 ended known
-is 'beside one that does' [ "$rc" -eq 1 ]
-run 'no id' 125 '' 'gpulease: --wait-for: *' "$GPULEASE" --wait-for x
-run 'a job that nobody saw end' 1 '' 'gpulease: job 1 has ended, but how is not recorded' \
+is '--wait-for with an existing and a missing id exits with 1' [ "$rc" -eq 1 ]
+run '--wait-for with a word that is no id' 125 '' 'gpulease: --wait-for: *' "$GPULEASE" --wait-for x
+run '--wait-for with a job whose end is not recorded' 1 '' 'gpulease: job 1 has ended, but its exit status is not recorded' \
 	"$GPULEASE" --wait-for 1
 
 try "$GPULEASE" --report -- sh -c 'echo $GPULEASE_ID; exit 5'
 id=$out
-run 'one that was looked after is known afterwards, too' 5 '' '' "$GPULEASE" --wait-for "$id"
+run '--wait-for knows the status of an ended job with a supervisor' 5 '' '' "$GPULEASE" --wait-for "$id"
 try "$GPULEASE" -n 0 --report -- sh -c 'echo $GPULEASE_ID; kill -USR1 $$'
-run 'one that a signal ended' 138 '' '' "$GPULEASE" --wait-for "$out,$id"
-run 'with -v it is told' 5 '' '*job '"$id"' has ended with status 5*' \
+run '--wait-for knows that a signal ended a job' 138 '' '' "$GPULEASE" --wait-for "$out,$id"
+run '--wait-for -v says with which status a job ended' 5 '' '*job '"$id"' has ended with status 5*' \
 	"$GPULEASE" -v --wait-for "$id"
 
 holder a
-run '--max-wait' 124 '' 'gpulease: gave up after <1s: 1 of 1 jobs has not ended' \
+run '--wait-for gives up after --max-wait' 124 '' 'gpulease: gave up after <1s: 1 of 1 jobs has not ended' \
 	"$GPULEASE" --wait-for "$(id_of a)" --max-wait 50ms
 waits_for interrupted "$(id_of a)"
 kill -INT "$(pid_of interrupted)" 2>/dev/null
 kill -TERM "$(pid_of interrupted)" # a shell's background processes may ignore INT
 ended interrupted
-is 'who waits is interrupted' [ "$rc" -gt 128 ]
-is 'the job runs on' runs a
+is '--wait-for can be interrupted' [ "$rc" -gt 128 ]
+is 'the job runs on after its --wait-for was interrupted' runs a
 release_all a
 
 # --- all, mine -----------------------------------------------------------------------------
 
-run 'all, and there is none' 0 '' '' "$GPULEASE" --wait-for all
+run '--wait-for all ends at once when there is no job' 0 '' '' "$GPULEASE" --wait-for all
 holder a -n 2
 holder none -n 0
 waiter b -n 2
@@ -149,21 +140,21 @@ release a 1
 ended a
 wait_until 'runs b'
 release_all b
-is 'all of them are waited for, also the one without GPUs' still_waits all
+is '--wait-for all also waits for a job without GPUs' still_waits all
 release none 7
 ended none
 ended all
-status 'and the highest status is told' 7
+status '--wait-for all exits with the highest status' 7
 ended mine
 status 'all are mine' 7
-run 'a job does not wait for itself' 0 '' '' "$GPULEASE" -- "$GPULEASE" --wait-for all --max-wait 20s
-run 'nor one without GPUs' 0 '' '' "$GPULEASE" -n 0 -- "$GPULEASE" --wait-for mine --max-wait 20s
-run 'nor where it names itself' 1 '' 'gpulease: job * is this one; it would wait for itself' \
+run '--wait-for all in a job does not wait for that job' 0 '' '' "$GPULEASE" -- "$GPULEASE" --wait-for all --max-wait 20s
+run '--wait-for mine in a job without GPUs does not wait for that job' 0 '' '' "$GPULEASE" -n 0 -- "$GPULEASE" --wait-for mine --max-wait 20s
+run '--wait-for in a job with its own id is refused' 1 '' 'gpulease: job * is this one; it would wait for itself, so leave it out' \
 	"$GPULEASE" -- sh -c '"$1" --wait-for $GPULEASE_ID' sh "$GPULEASE"
 
 # --- attempts ------------------------------------------------------------------------------
 
-# tries NAME: the job ends as each attempt is told, by a line in its FIFO.
+# tries NAME OPTION…: a job; each attempt ends with the status that it reads from the job's FIFO.
 tries() {
 	rm -f "$S/$1".*
 	mkfifo "$S/$1.hold"
@@ -191,26 +182,26 @@ waits_for first "$id"
 begin after -n 1 --after-ok "$id"
 wait_until '[ -s "$S/after.err" ]'
 release a 1
-is 'it is tried again' wait_until 'tries_now a 2'
-is 'under the same id' [ "$(id_of a)" = "$id" ]
-is 'and waited for still' still_waits first
-is 'also by who is to come after it' [ ! -e "$S/after.runs" ]
+is 'a job with --retries is started again after a failure' wait_until 'tries_now a 2'
+is 'the second attempt has the same id' [ "$(id_of a)" = "$id" ]
+is '--wait-for waits on during the second attempt' still_waits first
+is 'a job with --after-ok waits on during the second attempt' [ ! -e "$S/after.runs" ]
 waits_for second "$id"
 release a 1
-is 'and once more' wait_until 'tries_now a 3'
+is 'the job is started a third time' wait_until 'tries_now a 3'
 json --status
-is 'the status shows the job, and which attempt that is' \
+is '--status --json shows the job and its attempt' \
 	like "*\"ticket\":$id,\"attempt\":3,*" "$out"
 try "$GPULEASE" --status
-is 'as a column' like "* TRY *" "$out"
+is '--status shows the attempt in a column' like "* TRY *" "$out"
 release_all a
 ended first
-is 'the last attempt decides' [ "$rc" -eq 0 ]
+is '--wait-for exits with the status of the last attempt' [ "$rc" -eq 0 ]
 ended second
-is 'for everybody' [ "$rc" -eq 0 ]
-is 'who comes after it starts' wait_until 'runs after'
+is '--wait-for begun in the second attempt has the same status' [ "$rc" -eq 0 ]
+is 'the job with --after-ok starts after the last attempt' wait_until 'runs after'
 release_all after
-run 'and afterwards' 0 '' '' "$GPULEASE" --wait-for "$id"
+run '--wait-for of the ended job has the status of the last attempt' 0 '' '' "$GPULEASE" --wait-for "$id"
 json --history
 is 'the history has one line for each attempt' like \
 	"*\"ticket\":$id,\"attempt\":1,*\"ticket\":$id,\"attempt\":2,*\"ticket\":$id,\"attempt\":3,*" "$out"
@@ -224,29 +215,29 @@ in_queue() {
 	json --queue
 	like "*\"ticket\":$id,\"attempt\":2,*" "$out"
 }
-is 'while it is to be tried again later it stands in the queue' wait_until in_queue
-is 'what it came after has ended' like '*"attempt":2,*"after":\[\],*' "$out"
-is 'and why' like '*"reason_kind":"held"*"why":"istriedagainin*' "$out"
-run 'others start meanwhile' 0 '' '' "$GPULEASE" -n 2 -I true
-run 'what cannot be signalled' 1 '' "gpulease: job $id waits to be tried again" \
+is 'a job that will be tried again later is in the queue' wait_until in_queue
+is 'the second attempt of a job does not depend on --after any more' like '*"attempt":2,*"after":\[\],*' "$out"
+is '--queue says that the job is to be tried again' like '*"reason_kind":"held"*"why":"istriedagainin*' "$out"
+run 'other jobs start before the second attempt' 0 '' '' "$GPULEASE" -n 2 -I true
+run 'a job between two attempts cannot be sent a signal' 1 '' "gpulease: job $id waits to be tried again" \
 	"$GPULEASE" --signal-job "$id" USR1
-is 'it is waited for' still_waits first
+is '--wait-for waits on between two attempts' still_waits first
 "$GPULEASE" --cancel "$id"
 ended a
 ended first
-is 'until it is cancelled' [ "$rc" -eq 143 ]
-run 'which the history knows' 143 '' '' "$GPULEASE" --wait-for "$id"
+is '--wait-for ends when the job is cancelled between two attempts' [ "$rc" -eq 143 ]
+run '--wait-for knows afterwards that the job was cancelled' 143 '' '' "$GPULEASE" --wait-for "$id"
 
-# The command outlives the process that looked after it: a job that has not ended.
+# The command outlives its supervisor: then the job has not ended.
 delay 0s
 tries a --retries 1
 waits_for first "$(id_of a)"
 kill -KILL "$(pid_of a)"
 ended a
 is 'a command whose supervisor was killed is waited for' still_waits first
-run 'and is still its command' 0 '' '' "$GPULEASE" --signal-job "$(id_of a)" KILL
+run '--signal-job reaches a command whose supervisor was killed' 0 '' '' "$GPULEASE" --signal-job "$(id_of a)" KILL
 ended first
-is 'until it has ended, too' [ "$rc" -ne 0 ]
+is '--wait-for ends when the command has ended, too' [ "$rc" -ne 0 ]
 
 # --- signals -------------------------------------------------------------------------------
 
@@ -273,31 +264,31 @@ for options in '' '--report' '-n 0' '-n 0 --report'; do
 	catcher a $options
 	# it may run before its supervisor has noted which process it is
 	wait_until 'try "$GPULEASE" --signal-job "$(id_of a)" USR1; ! like "*, just now" "$err"'
-	is "a signal to a job with '$options'" [ "$rc:$out$err" = 0: ]
-	is 'it has it' wait_until '[ -s "$S/a.caught" ]'
-	run 'another, by its number' 0 '' '' "$GPULEASE" --signal-job "$(id_of a)" 12
+	is "--signal-job to a job with '$options'" [ "$rc:$out$err" = 0: ]
+	is "the job with '$options' gets the signal" wait_until '[ -s "$S/a.caught" ]'
+	run '--signal-job takes the number of a signal' 0 '' '' "$GPULEASE" --signal-job "$(id_of a)" 12
 	ended a
-	is 'that ends it' [ "$rc" -eq 6 ]
-	is 'each once' [ "$(tr '\n' ' ' <"$S/a.caught")" = 'USR1 USR2 ' ]
-	run 'it has finished' 1 '' 'gpulease: job * has finished' \
+	is 'the signal ends the job' [ "$rc" -eq 6 ]
+	is 'the job got each signal once' [ "$(tr '\n' ' ' <"$S/a.caught")" = 'USR1 USR2 ' ]
+	run '--signal-job to a finished job' 1 '' 'gpulease: job * has finished' \
 		"$GPULEASE" --signal-job "$(id_of a)" USR1
 done
 holder a -n 2
 waiter b -n 2
-run 'a job that waits has no command' 1 '' 'gpulease: job * has not started yet' \
+run '--signal-job to a job that waits' 1 '' 'gpulease: job * has not started yet' \
 	"$GPULEASE" --signal-job "$(ticket_of b)" USR1
-run 'one that does not exist' 1 '' 'gpulease: job 4711 does not exist' \
+run '--signal-job to a job that does not exist' 1 '' 'gpulease: job 4711 is unknown; --status and --history list the jobs' \
 	"$GPULEASE" --signal-job 4711 USR1
-run 'no signal' 125 '' "gpulease: --signal-job: there is no signal 'NONE'" "$GPULEASE" --signal-job 1 NONE
+run '--signal-job with an unknown signal' 125 '' "gpulease: --signal-job: there is no signal 'NONE'" "$GPULEASE" --signal-job 1 NONE
 release_all a b
 
-# --- one that never started ------------------------------------------------------------------
+# --- a job that never started ------------------------------------------------------------------
 
 sim 8
 holder all -n 8
 id=$("$GPULEASE" --submit --max-wait 50ms -n 8 true)
-run 'a job in the background that gave up' 124 '' '' "$GPULEASE" --wait-for "$id"
-run 'it never started' 0 '*"started_unix_ms": null*"status": 124*' '' \
+run '--wait-for knows that a background job gave up' 124 '' '' "$GPULEASE" --wait-for "$id"
+run 'the history says that this job never started' 0 '*"started_unix_ms": null*"status": 124*' '' \
 	"$GPULEASE" --history --json 1
 release_all all
 

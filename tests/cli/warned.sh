@@ -1,5 +1,5 @@
 #!/bin/sh
-# A command that was warned may save and exit with status 0: its job is not over.
+# A command that gets the warning signal may save and exit with status 0: its job is not over.
 # shellcheck disable=SC2016,SC2034,SC2154,SC2317 # conditions, code of commands
 
 # shellcheck source=tests/cli/lib.sh
@@ -9,8 +9,8 @@ printf 'max-priority = 1000\n' >"$S/conf"
 configured
 sim 1
 
-# A command with a handler of USR1: "saver NAME WHAT" counts its runs in $S/NAME.count, and at
-# USR1 does the shell code WHAT.  Told to by $S/NAME.go it ends by itself, with status 0.
+# A command with a handler of USR1: "saver NAME WHAT" counts its runs in $S/NAME.count, and runs the
+# shell code WHAT at USR1.  When $S/NAME.go exists, it ends by itself with status 0.
 cat >"$S/saver" <<'END'
 #!/bin/sh
 trap "$2" USR1
@@ -59,7 +59,7 @@ counts() {
 	tr '\n' ' ' <"$S/$1.count" | sed 's/ $//'
 }
 
-# ends_well NAME: it runs again, and then ends by itself
+# ends_well NAME: whether the job runs again and then ends by itself
 ends_well() {
 	wait_until "runs $1" || return 1
 	: >"$S/$1.go"
@@ -67,33 +67,33 @@ ends_well() {
 	[ "$rc" -eq 0 ]
 }
 
-# comes_back TEXT NAME: preempted, the job waits again, what depends on it does not start, and
-# it ends in the next attempt
+# comes_back TEXT NAME COUNT: results, good if the preempted job waits again, a job that depends on
+# it does not start, it ends in its next attempt, and its count is then COUNT
 comes_back() {
 	id=$(id_of "$2")
 	rm "$S/$2.runs"
 	begin dependent -n 0 --after-ok "$id"
 	begin high --priority 5
 	wait_until 'runs high' || bail "$1: $(cat "$S/$2.err")"
-	is "$1: it is still there" kill -0 "$(pid_of "$2")"
-	is "$1: what comes after it waits" eval '! runs dependent'
+	is "$1: the job has not ended" kill -0 "$(pid_of "$2")"
+	is "$1: a job that depends on it does not start" eval '! runs dependent'
 	release_all high
-	is "$1: it runs again, and ends" ends_well "$2"
-	is "$1: twice in all" [ "$(counts "$2")" = "$3" ]
-	is "$1: then what comes after it starts" wait_until 'runs dependent'
+	is "$1: the job runs again, and ends" ends_well "$2"
+	is "$1: the job has run twice" [ "$(counts "$2")" = "$3" ]
+	is "$1: the dependent job starts after the second run" wait_until 'runs dependent'
 	release_all dependent
 }
 
-# --- sent back -------------------------------------------------------------------------------
+# --- preempted ---------------------------------------------------------------------------
 
 saves low 'exit 0' --preemptible --signal USR1@30
 comes_back 'a handler that exits with 0' low 'run run end'
 saves low 'exit 3' --preemptible --signal USR1@30
-comes_back 'one that exits with 3' low 'run run end'
+comes_back 'a handler that exits with 3' low 'run run end'
 saves low 'trap - USR1; kill -USR1 $$' --preemptible --signal USR1@30
-comes_back 'one that dies of it' low 'run run end'
+comes_back 'a handler that dies of the warning' low 'run run end'
 saves low 'echo end >>"$1.count"; exit 0' --preemptible --signal USR1@30
-comes_back 'one that ends in that instant' low 'run end run end'
+comes_back 'a command that ends at the moment of the warning' low 'run end run end'
 if python3 -c '' 2>/dev/null; then
 	for way in exit finish raise; do
 		saves low py-$way --preemptible --signal USR1@30
@@ -103,7 +103,7 @@ if python3 -c '' 2>/dev/null; then
 		esac
 	done
 else
-	skip 'handlers in Python' 'there is none'
+	skip 'handlers in Python' 'Python is not installed'
 fi
 saves low 'exit 0' --submit --preemptible --signal USR1@30
 id=$(id_of low)
@@ -113,16 +113,16 @@ started="$started $waits"
 rm "$S/low.runs"
 begin high --priority 5
 wait_until 'runs high'
-is 'one in the background has not ended' kill -0 $waits
+is '--wait-for does not end when a background job is preempted' kill -0 $waits
 release_all high
 wait_until 'runs low'
 : >"$S/low.go"
 wait $waits
-is 'until it has' [ $? -eq 0 ]
+is '--wait-for ends when the background job has ended' [ $? -eq 0 ]
 
-# --- what ends it all the same ---------------------------------------------------------------
+# --- what ends the job -------------------------------------------------------------------
 
-# keeps NAME OPTION…: a handler that saves and goes on
+# keeps NAME OPTION…: a job whose handler saves and goes on
 keeps() {
 	keeps_name=$1
 	shift
@@ -136,41 +136,41 @@ kill -TERM "$(pid_of low)"
 ended low
 is 'TERM from the user ends a job that was warned' [ "$rc" -eq 143 ]
 release_all high
-is 'it does not run again' [ "$(counts low)" = run ]
+is 'a warned job that got TERM does not run again' [ "$(counts low)" = run ]
 keeps low
 "$GPULEASE" --signal-job "$(id_of low)" TERM
 ended low
-is 'also where the command alone is sent it' [ "$rc" -eq 143 ]
+is 'TERM to the command alone ends a job that was warned' [ "$rc" -eq 143 ]
 release_all high
 keeps low
-run 'it can be cancelled' 0 '' '' "$GPULEASE" --cancel "$(id_of low)"
+run 'a job that was warned can be cancelled' 0 '' '' "$GPULEASE" --cancel "$(id_of low)"
 ended low
 is 'a cancel ends a job that was warned' [ "$rc" -eq 143 ]
 release_all high
 saves low 'exit 0' --preemptible --signal USR1@30 --done-status 0
 begin high --priority 5
 ended low
-is 'the status of --done-status is the end' [ "$rc" -eq 0 ]
+is 'a command that exits with the --done-status ends its job' [ "$rc" -eq 0 ]
 release_all high
 saves low 'exit 7' --preemptible --signal USR1@30 --done-status 7
 begin dependent -n 0 --after-ok "$(id_of low)"
 begin high --priority 5
 ended low
-is 'it may be another status than 0' [ "$rc" -eq 7 ]
+is 'the --done-status may be another status than 0' [ "$rc" -eq 7 ]
 ended dependent
-is 'a job with --after-ok gives up then' [ "$rc" -eq 124 ]
+is 'a job with --after-ok gives up if that status is not 0' [ "$rc" -eq 124 ]
 release_all high
 saves low 'exit 85' --preemptible --signal USR1@30 --done-status 0
-comes_back 'another status than --done-status' low 'run run end'
+comes_back 'a command that exits with another status than --done-status' low 'run run end'
 run 'a command with that status is not tried again' 4 '' '' \
 	"$GPULEASE" --retries 3 --done-status 4 sh -c 'echo x >>"$1"; exit 4' - "$S/tried"
-is 'it has run once' [ "$(grep -c . "$S/tried")" -eq 1 ]
+is 'a command that exits with the --done-status has run once' [ "$(grep -c . "$S/tried")" -eq 1 ]
 run '--done-status needs an option that sends back' 125 '' '*--done-status goes only with*' \
 	"$GPULEASE" --done-status 0 true
 
 # --- at a limit ------------------------------------------------------------------------------
 
-# limited NAME OPTION… CODE: the shell code, with a handler of USR1 that exits with 0
+# limited OPTION… CODE: runs the shell code, with a handler of USR1 that exits with 0
 limited() {
 	rm -f "$S/limited.count"
 	last=
@@ -184,19 +184,19 @@ limited() {
 		echo run >>"$1.count"; '"$last"'; while :; do sleep 0.02; done' - "$S/limited"
 }
 
-run 'a limit that the handler comes before sends back' 0 '' '' limited -t 3s --signal USR1@2s \
+run 'a job whose handler exits before the limit is requeued' 0 '' '' limited -t 3s --signal USR1@2s \
 	'[ "$(grep -c run "$1.count")" -lt 3 ] || exit 0'
-is 'each time' [ "$(counts limited)" = 'run saved run saved run' ]
-run 'as often as allowed, and then it has timed out' 124 '' '' \
+is 'the job is requeued each time' [ "$(counts limited)" = 'run saved run saved run' ]
+run 'a job that is requeued as often as allowed then times out' 124 '' '' \
 	limited -t 3s --signal USR1@2s --max-requeues 1 :
-is 'although it was saved' [ "$(counts limited)" = 'run saved run saved' ]
+is 'the last attempt also saved' [ "$(counts limited)" = 'run saved run saved' ]
 try "$GPULEASE" --history
-is '--history says so' like '*timed-out*' "$out"
-run 'the status of --done-status is an end here, too' 0 '' '' \
+is 'the history says timed-out' like '*timed-out*' "$out"
+run 'the --done-status ends a job that has a limit, too' 0 '' '' \
 	limited -t 3s --signal USR1@2s --done-status 0 :
-is 'after one attempt' [ "$(counts limited)" = 'run saved' ]
-run 'what ends before it is warned has ended' 0 '' '' limited -t 1h --signal USR1@1s 'exit 0'
-run 'and a job that is to end at its limit may end before' 5 '' '' \
+is 'the job with the --done-status had one attempt' [ "$(counts limited)" = 'run saved' ]
+run 'a job that ends before its warning has ended' 0 '' '' limited -t 1h --signal USR1@1s 'exit 0'
+run 'a job without requeue that exits at its warning has ended' 5 '' '' \
 	"$GPULEASE" -t 3s --signal USR1@2s sh -c 'trap "exit 5" USR1; while :; do sleep 0.02; done'
 
 finish

@@ -6,7 +6,7 @@
 
 #include "text.h"
 
-/* Looks at one input, which need not end with a NUL; aborts on what must not be.  0. */
+/* Checks one input, which need not end with a NUL; aborts on a failure.  Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Not assert(): it must hold with NDEBUG, too. */
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 			abort();  \
 	} while (0)
 
-/* A copy of the input as a string, the caller's to free; NULL where there is no memory. */
+/* A copy of the input as a string, which the caller frees; NULL: no memory. */
 static inline char *fuzz_string(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
@@ -29,7 +29,7 @@ static inline char *fuzz_string(const uint8_t *data, size_t size)
 	return text;
 }
 
-/* There is a reason, and it is one printable line. */
+/* Checks that there is a reason of one printable line. */
 static inline void fuzz_check_reason(const struct why *why)
 {
 	char printable[sizeof(why->text)];
@@ -40,7 +40,7 @@ static inline void fuzz_check_reason(const struct why *why)
 	MUST(strcmp(printable, why->text) == 0);
 }
 
-/* The same, and it names the file `x` and a line of it. */
+/* The same, and that it names the file `x` and a line of it. */
 static inline void fuzz_check_line_reason(const struct why *why)
 {
 	MUST(strncmp(why->text, "x, line ", 8) == 0);

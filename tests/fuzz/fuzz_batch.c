@@ -1,12 +1,12 @@
 /*
- * Any text as a jobs file: what is refused has a reason that is one printable line and names
- * file and line; each line that is read can be written, and is read as the same again.
+ * Any text as a jobs file: if it is refused, the reason is one printable line that names file and
+ * line; each line that is read can be written, and is then read as the same again.
  */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "../../gpulease/batch_attributes.h"
+#include "batch_attributes.h"
 #include "fuzz_batch.h"
 
 static void check_same(const struct batch_line *line, const struct batch_line *other)
@@ -26,7 +26,7 @@ static void check_same(const struct batch_line *line, const struct batch_line *o
 	assert(fuzz_is_same(a->conda, b->conda));
 }
 
-/* One that comes after others is alone in its file: then they are missing. */
+/* A job that comes after others is alone in its file: the others are missing. */
 static void check_again(const struct batch_line *line)
 {
 	struct batch_line alone = *line;
@@ -39,7 +39,7 @@ static void check_again(const struct batch_line *line)
 	assert(at);
 	out = text_on(at, 2 * BATCH_LINE_MAX);
 	if (batch_line_write(BATCH_LINES, &line->attributes, words, &out, &why) < 0) {
-		/* what was as long as can be is longer in the one way of writing */
+		/* a line of the greatest length may become longer when it is written */
 		assert(strstr(why.text, "it has more than"));
 		free(at);
 		return;

@@ -1,10 +1,10 @@
 /*
- * What the fuzz targets of the two forms of a jobs file have in common.
+ * Shared by the fuzz targets of the two forms of a jobs file.
  */
 #ifndef GPULEASE_TESTS_FUZZ_BATCH_H
 #define GPULEASE_TESTS_FUZZ_BATCH_H
 
-#include "../../gpulease/batch_list.h"
+#include "batch_list.h"
 #include "fuzz.h"
 
 static inline bool fuzz_is_same(const char *a, const char *b)
@@ -12,7 +12,7 @@ static inline bool fuzz_is_same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : !a && !b;
 }
 
-/* Reads the input as the file `x` and calls @check for each line, also of one that is refused. */
+/* Reads the input as the file `x` and calls @check for each line, even of a refused file. */
 static inline int fuzz_batch(enum batch_format format, const uint8_t *data, size_t size,
 	void (*check)(const struct batch_line *))
 {

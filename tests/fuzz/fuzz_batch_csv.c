@@ -1,6 +1,6 @@
 /*
- * Any text as the table form of a jobs file: as fuzz_batch.c, but that some commands cannot be
- * written there.
+ * Any text as the table form of a jobs file: as fuzz_batch.c, except that some commands cannot be
+ * written in that form.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,13 +1,13 @@
 /*
- * Any text as a configuration: what is refused has a reason that is one printable line and
- * names file and line; what is read is written so that it is read as the same again.
+ * Any text as a configuration: if it is refused, the reason is one printable line that names file
+ * and line; if it is read, it can be written, and is then read as the same again.
  */
 #include <assert.h>
 
 #include "config.h"
 #include "fuzz.h"
 
-/* All of @config as a text, but for what is not set. */
+/* All settings of @config that are set, as a text. */
 static void write_all(const struct config *config, struct text *out)
 {
 	for (int key = 0; key < CONFIG_KEYS; key++) {

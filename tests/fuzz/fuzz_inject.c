@@ -1,9 +1,9 @@
 /*
- * Any words as a command, the first byte being which of them stay and with which option: words
- * without braces stay, nothing is left to be filled in but behind a `$`, and the option has
- * the GPUs as its value.
+ * Any words as a command; the first byte chooses which of them stay, and the option: words
+ * without braces stay the same, no placeholder is left except after a `$`, and the value of the
+ * option is the GPUs.
  */
-#include "../../gpulease/inject.h"
+#include "inject.h"
 #include "fuzz.h"
 
 enum { WORDS_MAX = 64 };
@@ -17,7 +17,7 @@ static size_t count_words(char *const words[])
 	return count;
 }
 
-/* The value of the last @option before a word `--`; NULL: it is not there. */
+/* The value of the last @option before a word `--`; NULL: there is none. */
 static const char *value_of(char *const words[], const char *option, bool is_joined)
 {
 	const char *found = NULL;
@@ -33,7 +33,7 @@ static const char *value_of(char *const words[], const char *option, bool is_joi
 	return found;
 }
 
-/* A second time changes nothing but what braces were left. */
+/* A second pass changes only the braces that were left. */
 static void check_again(char **made, size_t fixed, const struct inject_values *values)
 {
 	char **again = NULL;

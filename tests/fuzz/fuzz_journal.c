@@ -1,9 +1,8 @@
 /*
  * Any bytes as a journal: a line that is an event is the same event when it is written and read
- * again, and all that a terminal gets to see of it is printable.  All of them together never
- * make jobs that cannot be.
+ * again, and its output for a terminal is printable.  No journal makes jobs that are impossible.
  */
-#include "../../gpulease/batch_jobs.h"
+#include "batch_jobs.h"
 #include "fuzz.h"
 
 enum { JOBS_MOST = 1000 };

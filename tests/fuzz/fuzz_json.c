@@ -1,16 +1,16 @@
 /*
- * Any bytes as texts and keys of JSON, in any structure: what is written is JSON, on whole
- * lines, and holds nothing that a terminal would obey.  The same bytes as cells of a table:
- * no line is wider than the terminal.
+ * Any bytes as texts and keys of JSON, in any structure: the output is JSON, in whole lines,
+ * without control characters for a terminal.  The same bytes as cells of a table: no line is
+ * wider than the terminal.
  */
-#include "../../gpulease/render_json.h"
-#include "../../gpulease/render_table.h"
+#include "render_json.h"
+#include "render_table.h"
 #include "../json_valid.h"
 #include "fuzz.h"
 
 enum { KEY_SIZE = 64 };
 
-/* A value, the structure of which the first bytes say, the rest is in its texts. */
+/* Writes a value: the first bytes choose its structure, the rest is its texts. */
 static void write_value(struct json *json, const uint8_t **data, size_t *size)
 {
 	const char *rest = (const char *)*data + 1;

@@ -1,7 +1,7 @@
 /*
- * Any text as a table of models, of either form: what is refused has a reason that is one
- * printable line and names file and line; what is read is a need, and the same for whoever is
- * asked for, but for a name that stands twice.
+ * Any text as a table of models, in either form: if it is refused, the reason is one printable
+ * line that names file and line; if it is read, a lookup finds a valid need or none, and fails
+ * only for a name that is set twice.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,14 +1,14 @@
 /*
- * Any bytes as the output of a command: looked through without leaving them, with the same
- * outcome in either case, and line by line.
+ * Any bytes as the output of a command: the search stays inside them, and has the same outcome in
+ * upper and lower case, and line by line.
  */
 #include <assert.h>
 #include <ctype.h>
 
-#include "../../gpulease/output.h"
+#include "output_oom.h"
 #include "fuzz.h"
 
-/* A copy that ends where its memory ends. */
+/* A copy whose end is the end of its memory. */
 static char *copy(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size ? size : 1);

@@ -1,10 +1,10 @@
 /*
- * Any command line, one word a line or between NULs: no crash, and either settings that
- * keep their promises or a reason that is one printable line.
+ * Any command line, its words separated by newlines or NULs: no crash, and either settings that
+ * keep their promises or a reason of one printable line.
  */
 #include <assert.h>
 
-#include "../../gpulease/cli.h"
+#include "command_line.h"
 #include "operands.h"
 #include "fuzz.h"
 
@@ -12,21 +12,23 @@ enum { WORDS_MAX = 64 };
 
 static void check_settings(const struct settings *s)
 {
-	assert(s->gpus <= 128 && s->sim_gpus <= 128);
-	assert(s->max_wait_ms >= -1 && s->limit_ms >= 0 && s->grace_ms >= 0);
-	assert(strlen(s->model) < sizeof(s->model));
+	assert(s->request.gpus <= 128 && s->machine.sim_gpus <= 128);
+	assert(s->request.max_wait_ms >= -1 && s->care.limit_ms >= 0 &&
+		s->care.grace_ms >= 0);
+	assert(strlen(s->request.model) < sizeof(s->request.model));
 	assert(s->ignored_count <= IGNORED_MAX);
 	for (unsigned i = 0; i < s->ignored_count; i++)
 		assert(s->ignored[i]);
-	if (s->verb == VERB_RUN)
-		assert(s->command && s->command[0]);
-	assert(s->share_percent < 100 && (s->gpus == 1 || !s->share_percent));
-	assert(s->priority >= -1000000 && s->priority <= 1000000);
-	for (unsigned i = 0; i < s->operand_count; i++)
-		assert(s->operands[i]);
+	if (s->verb.kind == VERB_RUN)
+		assert(s->environment.command && s->environment.command[0]);
+	assert(s->request.share_percent < 100 &&
+		(s->request.gpus == 1 || !s->request.share_percent));
+	assert(s->request.priority >= -1000000 && s->request.priority <= 1000000);
+	for (unsigned i = 0; i < s->verb.operand_count; i++)
+		assert(s->verb.operands[i]);
 }
 
-/* All of them are good; how many GPUs they name. */
+/* Checks all operands; returns how many GPUs they name. */
 static uint64_t walk(struct operand_walk walk)
 {
 	struct operand operand;
@@ -44,22 +46,23 @@ static uint64_t walk(struct operand_walk walk)
 
 static void walk_operands(const struct settings *s, enum operand_kind kind)
 {
-	(void)walk(
-		(struct operand_walk)OPERAND_WALK(s->operands, s->operand_count, kind));
+	(void)walk((struct operand_walk)OPERAND_WALK(
+		s->verb.operands, s->verb.operand_count, kind));
 }
 
 static void walk_lists(const struct settings *s)
 {
-	const char *const gpus[] = { s->gpu_ids, s->allow, s->except, s->prefer };
-	const char *const jobs[] = { s->after, s->after_ok };
+	const char *const gpus[] = { s->request.gpu_ids, s->request.allow,
+		s->request.except, s->request.prefer };
+	const char *const jobs[] = { s->request.after, s->request.after_ok };
 
 	for (size_t i = 0; i < ARRAY_SIZE(gpus); i++)
 		if (gpus[i])
 			(void)walk(
 				(struct operand_walk)OPERAND_LIST(gpus[i], OPERAND_GPU));
-	if (s->gpu_ids)
-		assert(walk((struct operand_walk)OPERAND_LIST(s->gpu_ids, OPERAND_GPU)) ==
-			s->gpus);
+	if (s->request.gpu_ids)
+		assert(walk((struct operand_walk)OPERAND_LIST(
+			       s->request.gpu_ids, OPERAND_GPU)) == s->request.gpus);
 	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++)
 		if (jobs[i]) {
 			assert(strlen(jobs[i]) < AFTER_SIZE);
@@ -83,16 +86,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		at[strcspn(at, "\n")] = '\0';
 		argv[words++] = at;
 	}
-	if (cli_parse(argv, &settings, &why) < 0) {
+	if (command_line_parse(argv, &settings, &why) < 0) {
 		fuzz_check_reason(&why);
 		return 0;
 	}
 	check_settings(&settings);
-	if (settings.verb == VERB_RUN)
+	if (settings.verb.kind == VERB_RUN)
 		walk_lists(&settings);
-	if (settings.verb == VERB_CANCEL)
+	if (settings.verb.kind == VERB_CANCEL)
 		walk_operands(&settings, OPERAND_JOB);
-	if (settings.verb == VERB_PAUSE || settings.verb == VERB_RESUME)
+	if (settings.verb.kind == VERB_PAUSE || settings.verb.kind == VERB_RESUME)
 		walk_operands(&settings, OPERAND_GPU);
 	return 0;
 }

@@ -1,10 +1,11 @@
 /*
- * Any text into every parser of lib/parse.h: what is read lies in its range, what is not
- * has a reason that is one printable line.
+ * Any text into every parser of parse.h: a value that is read lies in its range; a refusal has a
+ * reason of one printable line.
  */
 #include <assert.h>
 
 #include "parse.h"
+#include "parse_gpus.h"
 #include "fuzz.h"
 
 static const int64_t TEN_YEARS_MS = INT64_C(3650) * 24 * 3600 * 1000;

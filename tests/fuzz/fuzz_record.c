@@ -1,7 +1,7 @@
 /*
- * Any bytes as a record: the fuzzer writes the body, the checksum is made here, because it
- * would never guess one.  What decodes must encode, and to a record that says the same; only
- * a text whose escaped form is longer than its array is cut, once.
+ * Any bytes as a record: the fuzzer writes the body; the checksum is made here, as the fuzzer
+ * would never guess one.  A record that can be decoded can be encoded, to a record with the same
+ * contents; only a text whose escaped form is longer than its array is cut, once.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "../record_sample.h"
 #include "fuzz.h"
 
-/* Whether @b says the same as @a. */
+/* Whether @b has the same contents as @a. */
 static bool is_equal(const struct sample *a, const struct sample *b, bool may_be_cut)
 {
 	return a->small == b->small && a->large == b->large && a->wide == b->wide &&
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(raw, ' ', sizeof(raw));
 	if (size > 0)
 		memcpy(raw, data, size < RECORD_SIZE ? size : RECORD_SIZE);
-	check(raw); /* as it is: mostly no good record */
+	check(raw); /* unchanged: mostly no valid record */
 	seal(raw);
 	check(raw);
 	return 0;

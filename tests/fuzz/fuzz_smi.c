@@ -1,6 +1,6 @@
 /*
- * Any bytes as the answers of nvidia-smi.  The first byte chooses how it ended, the rest is,
- * parted by lines of `===`, the stdout and the stderr of the query for GPUs, then of the
+ * Any bytes as the answers of nvidia-smi.  The first byte chooses how it ended; the rest,
+ * separated by lines of `===`, is the stdout and the stderr of the query for GPUs, then of the
  * query for processes, then of the list.
  */
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static void must_be_printable(const char *text, size_t size)
 {
-	char copy[sizeof(struct why)];
+	char copy[WHY_SIZE];
 	struct text again = TEXT_ON(copy);
 
 	MUST(memchr(text, '\0', size));

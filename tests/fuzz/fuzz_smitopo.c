@@ -1,6 +1,6 @@
 /*
- * Any bytes as what `nvidia-smi topo -m` says.  What comes of it holds together, and a table
- * written from it is read as the same.
+ * Any bytes as the output of `nvidia-smi topo -m`.  The result is consistent, and a table written
+ * from it is read as the same.
  */
 #include <string.h>
 

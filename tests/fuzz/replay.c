@@ -1,8 +1,8 @@
 /*
- * Feeds files, and the files in directories, to a fuzz target, so that its corpus is a test
- * with any compiler.  The target aborts on what must not be; a line of TAP for each file.
+ * Feeds files, and the files in directories, to a fuzz target, so that its corpus is a test with
+ * any compiler.  The target aborts on a failure; prints a line of TAP for each file.
  *
- *	fuzz_smi [FILE | DIRECTORY]…
+ *
  */
 #include <dirent.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static void replay_file(const char *path)
 		goto out;
 	}
 	size = fread(data, 1, INPUT_MAX, file);
-	/* memory of exactly that size, so that a sanitizer sees one byte too many */
+	/* memory of exactly that size, so that a sanitizer sees a read beyond the end */
 	exact = malloc(size ? size : 1);
 	if (exact) {
 		memcpy(exact, data, size);

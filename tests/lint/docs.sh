@@ -1,15 +1,18 @@
 #!/bin/sh
-# What gpulease knows, its manual describes and its completion completes; and the other way.
+# The options of the program, its manuals and its completion are the same, and so are the
+# attributes of a jobs file and their manual.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 gpulease=${GPULEASE:-build/gpulease}
-manual=man/gpulease.1
 place=$(mktemp -d) || exit 1
 trap 'rm -rf "$place"' EXIT
 
-# differ A B: what only one of two sorted files has.
+# gpulease-simjob is another program, with options of its own
+manuals=$(find man -name '*.[1-9]' ! -name 'gpulease-simjob.*')
+
+# differ A B: the lines that only one of two sorted files has.
 differ() {
 	comm -3 "$place/$1" "$place/$2" | sed "s/^	/only in $2: /; t
 		s/^/only in $1: /"
@@ -19,9 +22,11 @@ differ() {
 cut -f 1 "$place/table" | sort >"$place/options"
 awk '$3 != "refused" { print $1 }' "$place/table" | sort >"$place/usable"
 
-# every spelling that heads an entry: `.It Fl n Ar N`, `.It Fl G , Fl -gpus Ar …`
-grep '^\.It .*Fl ' "$manual" | grep -o 'Fl [^ ]*' | sed 's/Fl /-/' | sort >"$place/manual"
-result 'options and manual' "$(differ options manual)"
+# Every spelling that heads an entry: `.It Fl n Ar N`, `.It Fl G , Fl -gpus Ar …`.  An option
+# that two pages describe appears twice here, and once in the table: a difference.
+# shellcheck disable=SC2086 # a list of files
+cat $manuals | grep '^\.It .*Fl ' | grep -o 'Fl [^ ]*' | sed 's/Fl /-/' | sort >"$place/manual"
+result 'each option is in one place of the manuals' "$(differ options manual)"
 
 # shellcheck disable=SC2016 # for bash
 bash -c '. gpulease/completion/gpulease.bash
@@ -29,11 +34,28 @@ bash -c '. gpulease/completion/gpulease.bash
 	sort >"$place/completion"
 result 'options and completion' "$(differ usable completion)"
 
-sed -n 's/^[[:space:]]*ROW(EXIT_[A-Z_]*, \([0-9]*\).*/\1/p' gpulease/exitcodes.h |
+sed -n 's/^[[:space:]]*ROW(EXIT_[A-Z_]*, \([0-9]*\).*/\1/p' gpulease/base/exitcodes.h |
 	sort >"$place/exitcodes"
-sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/s/^\.It \(Li \)\{0,1\}\([0-9][0-9]*\)$/\2/p' \
-	"$manual" | sort >"$place/exits"
+sed -n '/^\.Sh EXIT STATUS/,/^\.Sh SEE ALSO/s/^\.It \(Li \)\{0,1\}\([0-9][0-9]*\)$/\2/p' \
+	man/gpulease.1 | sort >"$place/exits"
 result 'exit codes and manual' "$(differ exitcodes exits)"
+
+# `  gpus=2   …` of the help, `.It Li gpus= Ns Ar N` of the manual
+"$gpulease" --help=batch | sed -n '/^Attributes/,$s/^  \([a-z-]*\).*/\1/p' | sort \
+	>"$place/attributes"
+sed -n '/^\.Sh ATTRIBUTES/,/^\.Sh COMMANDS/s/^\.It Li \([a-z-]*\).*/\1/p' \
+	man/gpulease-batch.5 | sort >"$place/entries"
+result 'attributes of a jobs file and manual' "$(differ attributes entries)"
+result 'the help has attributes' "$([ -s "$place/attributes" ] || echo none)"
+
+# a `.Xr` to a page of this project leads to a page that is there
+# shellcheck disable=SC2086 # a list of files
+result 'the pages that the manuals name are there' "$(
+	cat $manuals man/gpulease-simjob.1 | grep -oE 'Xr gpulease[a-z.-]* [0-9]' | sort -u |
+		while read -r _ page section; do
+			[ -e "man/$page.$section" ] || echo "$page($section)"
+		done
+)"
 
 result 'the manuals that the README names are there' "$(
 	grep -oE 'man/[a-z.-]+\.[0-9]' README.md | sort -u | while read -r file; do

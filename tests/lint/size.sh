@@ -5,7 +5,7 @@
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-for file in lib/*.[ch] gpulease/*.[ch] gpulease/*/*.[ch]; do
+for file in $(source_files lib gpulease); do
 	lines=$(wc -l <"$file")
 	[ "$lines" -le 800 ] || echo "$file: $lines lines"
 done >"${TMPDIR:-/tmp}/long.$$"
@@ -13,7 +13,7 @@ result 'files of at most 800 lines' "$(cat "${TMPDIR:-/tmp}/long.$$")"
 rm -f "${TMPDIR:-/tmp}/long.$$"
 
 result 'comments of at most 100 columns' "$(
-	for file in lib/*.[ch] gpulease/*.[ch] gpulease/*/*.[ch] tests/*.[ch] tests/*/*.[ch]; do
+	for file in $(source_files lib gpulease tests); do
 		expand "$file" | awk -v file="$file" 'length($0) > 100 && /^ *(\/\*|\*)/ {
 			print file ":" NR }'
 	done
@@ -25,8 +25,8 @@ if ! ctags --version 2>/dev/null | grep -q Universal; then
 	finish
 fi
 result 'functions of at most 60 lines' "$(
-	ctags -x --_xformat='%F %n %{end} %N' --kinds-C=f --languages=C \
-		lib/*.c gpulease/*.c gpulease/*/*.c tests/*.c tests/*/*.c |
+	source_files lib gpulease tests | grep '\.c$' |
+		ctags -x --_xformat='%F %n %{end} %N' --kinds-C=f --languages=C -L - |
 		awk '$3 - $2 + 1 > 60 { print $1 ":" $2 ": " $4 "() has " $3 - $2 + 1 " lines" }'
 )"
 finish

@@ -5,7 +5,6 @@
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-flags='-std=gnu11 -D_GNU_SOURCE -DGPULEASE_VERSION=\"lint\" -Ilib'
 # make hands its own flags down; this is another build
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
@@ -25,9 +24,8 @@ gcc | clang)
 	;;
 tidy)
 	need clang-tidy
-	# shellcheck disable=SC2086 # flags are words
-	log=$(printf '%s\n' lib/*.c gpulease/*.c gpulease/*/*.c |
-		xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$@" -- '"$flags"' 2>/dev/null' sh |
+	log=$(source_files lib gpulease | grep '\.c$' |
+		xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$@" -- '"$(compile_flags all)"' 2>/dev/null' sh |
 		grep -A 3 -E '^[^ ].*: (warning|error):')
 	result 'clang-tidy' "$log"
 	;;
@@ -35,17 +33,18 @@ cppcheck)
 	need cppcheck
 	# what it cannot see: memory that the end of a scope frees, structs in compound literals,
 	# what the macros of the option table let through; the compilers look for the same
+	# shellcheck disable=SC2046 # flags are words
 	log=$(cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr \
 		--enable=warning,portability,performance --suppress=missingIncludeSystem \
 		--suppress=memleak --suppress=uninitvar --suppress=ctunullpointer \
 		--suppress=unknownEvaluationOrder --template='{file}:{line}: {id}: {message}' \
-		-D_GNU_SOURCE -D__linux__ -DGPULEASE_VERSION='"lint"' -Ilib lib gpulease 2>&1) &&
+		-D__linux__ $(compile_flags all | sed 's/^-std=gnu11//') lib gpulease 2>&1) &&
 		log=
 	result 'cppcheck' "$log"
 	;;
 format)
 	need clang-format
-	for file in lib/*.[ch] gpulease/*.[ch] gpulease/*/*.[ch] tests/*.[ch] tests/*/*.[ch]; do
+	for file in $(source_files lib gpulease tests); do
 		result "$file" "$(clang-format --dry-run -Werror "$file" 2>&1 |
 			grep -E 'error|warning' | head -n 3)"
 	done

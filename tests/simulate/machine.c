@@ -3,13 +3,13 @@
 
 enum { MARGIN_MIB = 512, BOX = 8, SLOWDOWN_MS = 60000 };
 
-/* CLOCK_BOOTTIME at the beginning: 0 would mean that nobody knows. */
+/* CLOCK_BOOTTIME at the beginning; 0 would mean unknown. */
 #define BOOT_MS INT64_C(1000)
 
 struct machine {
 	struct plan_gpu gpus[GPUSET_MAX];
 	struct plan_use uses[GPUSET_MAX][ROOM_LEASES];
-	size_t owners[GPUSET_MAX][ROOM_LEASES]; /* whose they are */
+	size_t owners[GPUSET_MAX][ROOM_LEASES]; /* the jobs of the uses */
 	struct links links;
 	struct plan_facts facts;
 	struct job *jobs;
@@ -81,7 +81,7 @@ static void end(struct machine *machine, size_t i)
 	}
 }
 
-/* The sums that no order may break. */
+/* Checks the sums that every order must keep. */
 static void check(struct machine *machine)
 {
 	for (unsigned slot = 0; slot < GPUSET_MAX; slot++) {
@@ -113,7 +113,10 @@ static struct plan_row row_of(const struct machine *machine, size_t i)
 		.allow = GPUSET_ALL };
 }
 
-/* By the plan, in the real order or only as far as all start; returns how many did. */
+/*
+ * Starts jobs by the plan; if @is_strict, only up to the first that cannot start.  Returns how
+ * many.
+ */
 static size_t start_planned(struct machine *machine, bool is_strict)
 {
 	static struct plan plan;
@@ -137,7 +140,7 @@ static size_t start_planned(struct machine *machine, bool is_strict)
 	memmove(&machine->queue[kept], &machine->queue[at],
 		(machine->queued - at) * sizeof(*machine->queue));
 	machine->queued -= started;
-	/* only now: the plan rests on the facts as they were */
+	/* only now, as the plan refers to the facts as they were */
 	for (size_t i = 0; i < started; i++)
 		start(machine, machine->running[before + i], &on[i]);
 	return started;
@@ -176,7 +179,7 @@ static void start_all(struct machine *machine, enum order order)
 	if (order == ORDER_SKIP) {
 		start_fitting(machine);
 	} else {
-		/* who has started makes the next plan know more */
+		/* the next plan knows the ends of the jobs that have started */
 		while (start_planned(machine, order == ORDER_FIFO) > 0)
 			;
 	}
@@ -189,7 +192,7 @@ static int64_t end_of(const struct machine *machine, size_t i)
 	return machine->jobs[i].start_ms + machine->jobs[i].run_ms;
 }
 
-/* Ends all that have to by now. */
+/* Ends all jobs whose end has come. */
 static void end_due(struct machine *machine)
 {
 	size_t kept = 0;
@@ -205,7 +208,7 @@ static void end_due(struct machine *machine)
 	machine->run = kept;
 }
 
-/* When the next one ends; INT64_MAX: nobody runs. */
+/* When the next job ends; INT64_MAX: no job runs. */
 static int64_t next_end(const struct machine *machine)
 {
 	int64_t next_ms = INT64_MAX;
@@ -238,7 +241,7 @@ static void run_all(struct machine *machine, size_t count, enum order order)
 	}
 }
 
-/* --- what came of it -------------------------------------------------------------------- */
+/* --- the outcome ------------------------------------------------------------------------- */
 
 static int compare_waits(const void *a, const void *b)
 {
@@ -247,7 +250,7 @@ static int compare_waits(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How long the two spans are both under way. */
+/* For how long the span from @start_ms to @end_ms lies before @last_ms. */
 static double overlap_ms(int64_t start_ms, int64_t end_ms, int64_t last_ms)
 {
 	return (double)max_i64(0, min_i64(end_ms, last_ms) - start_ms);
@@ -296,7 +299,7 @@ struct outcome machine_run(
 	const struct workload *workload, struct job *jobs, enum order order)
 {
 	autofree struct machine *machine = calloc(1, sizeof(*machine));
-	/* who starts is put behind those who run before it has been started */
+	/* a job is appended to the running ones before it is started */
 	autofree size_t *queue = calloc(workload->jobs, sizeof(*queue));
 	autofree size_t *running = calloc(workload->jobs, sizeof(*running));
 	struct outcome outcome;

@@ -1,18 +1,18 @@
 /*
- * simulate: how gpulease's order does beside others, with jobs as there are.
+ * simulate: compares the order in which gpulease starts jobs with other orders, on a realistic
+ * mix of jobs.
  *
- *	simulate [--jobs N] [--seed N] [--gpus N] [--load PERCENT] [--shares] [--markdown]
  *
- * Prints a table: strictly first in, first out; whoever fits starts (skip-ahead); and the
- * plan of gpulease itself, without and with a default time limit for the fifth of the jobs
- * that gives none: behind a job that may run for ever nobody can be let past the head.
- * --gpus: 8, 64 and 128 without it.  --shares: a half of the jobs
- * declares what it needs of a GPU; skip-ahead is left out.  --markdown: the table alone.
  *
- * The results, as TAP: with the default limit gpulease keeps at least 97 % of the use that
- * skip-ahead makes of the GPUs; in any case nobody waits longer than the one who waits longest
- * strictly in order (by a quarter, as orders differ in their luck); and no GPU ever had more
- * than it can bear.
+ * Prints a table: strictly first in, first out; every job that fits starts (skip-ahead); and the
+ * plan of gpulease itself, without and with a default time limit for the fifth of the jobs that
+ * have none: while a job without a limit runs, no job can be started before the head.  --gpus:
+ * without it 8, 64 and 128.  --shares: half of the jobs declare a share or memory; skip-ahead is
+ * left out.  --markdown: only the table.
+ *
+ * The results, as TAP: with the default limit the utilization is at least 97 % of skip-ahead's;
+ * the longest wait is at most a quarter above that of strict FIFO, as orders differ in their
+ * luck; and no GPU ever has more than its share or memory.
  */
 #include "machine.h"
 #include "../tools/tool.h"
@@ -73,18 +73,18 @@ static void judge(const struct outcome outcomes[ORDERS])
 	const struct outcome *other = workload.has_shares ? fifo : &outcomes[ORDER_SKIP];
 
 	(void)tap_result(plan->utilization >= 0.97 * other->utilization,
-		"%u GPUs: their use is at most 3 %% below %s's", workload.gpus,
+		"%u GPUs: the plan uses them at most 3 %% less than %s", workload.gpus,
 		names[workload.has_shares ? ORDER_FIFO : ORDER_SKIP]);
 	for (unsigned order = ORDER_BARE; order < ORDERS; order++)
 		(void)tap_result(
 			outcomes[order].longest_wait_s <= 1.25 * fifo->longest_wait_s,
-			"%u GPUs, %s: the longest wait is not above strict FIFO's",
+			"%u GPUs, %s: the longest wait is at most 1.25 times strict FIFO's",
 			workload.gpus, names[order]);
 	for (unsigned order = 0; order < ORDERS; order++) {
 		if (order == ORDER_SKIP && workload.has_shares)
 			continue;
 		(void)tap_result(!outcomes[order].overfull && !outcomes[order].stranded,
-			"%u GPUs, %s: no GPU has too much (%u), all start (%u do not)",
+			"%u GPUs, %s: no GPU is overfull (%u times), all jobs start (%u do not)",
 			workload.gpus, names[order], outcomes[order].overfull,
 			outcomes[order].stranded);
 	}

@@ -6,7 +6,7 @@ enum { MINUTE_MS = 60000, DAY_MS = 24 * 60 * MINUTE_MS };
 
 static uint64_t random_state;
 
-/* Even between 0 and 1, never 0. */
+/* Uniform between 0 and 1, never 0. */
 static double even(void)
 {
 	random_state ^= random_state >> 12;
@@ -33,7 +33,7 @@ static double normal(void)
 	return radius * cos(2 * 3.14159265358979323846 * even());
 }
 
-/* Between @low and @high, even on a scale of factors. */
+/* Between @low and @high, uniform on a logarithmic scale. */
 static double factor(double low, double high)
 {
 	return low * exp(even() * log(high / low));
@@ -46,7 +46,7 @@ static unsigned random_gpus(void)
 	return at < 80 ? 1 : at < 91 ? 2 : at < 97 ? 4 : 8;
 }
 
-/* Log-normal: half are over in 15 minutes, one in a hundred takes 20 hours or more. */
+/* Log-normal: half of the jobs take at most 15 minutes, one in a hundred 20 hours or more. */
 static int64_t random_run_ms(void)
 {
 	double ms = 15 * MINUTE_MS * exp(1.9 * normal());
@@ -55,8 +55,9 @@ static int64_t random_run_ms(void)
 }
 
 /*
- * Most ask for much more than they need, a fifth for nothing, a few for too little.  Who
- * needs more than the default says so: without a default it is the same jobs.
+ * Most jobs have a limit far above their run time, a fifth none, a few one that is too short.  A
+ * job that needs more than the default limit has a limit, so the jobs are the same without a
+ * default.
  */
 static void random_limit(struct job *job)
 {
@@ -92,7 +93,7 @@ double job_weight(const struct job *job)
 	return job->gpus * fmax(share, memory);
 }
 
-/* Spreads the arrivals: gaps are exponential, and all of them as long as the load says. */
+/* Spreads the arrivals: gaps are exponential, and their sum follows from the load. */
 static void spread(const struct workload *workload, struct job *jobs)
 {
 	double work_ms = 0, gaps = 0, span_ms;

@@ -1,7 +1,7 @@
 /*
- * A synthetic mix of jobs, as one sees them on shared machines for machine learning: most
- * want one GPU; half run for less than a quarter of an hour and a few for days; time limits
- * are wrong; they come at random, day and night.  The same seed gives the same jobs.
+ * A synthetic mix of jobs, as on shared machines for machine learning: most want one GPU; half
+ * run for less than a quarter of an hour and a few for days; time limits are wrong; jobs arrive
+ * at random, day and night.  The same seed gives the same jobs.
  */
 #ifndef GPULEASE_TESTS_WORKLOAD_H
 #define GPULEASE_TESTS_WORKLOAD_H
@@ -10,33 +10,32 @@
 
 enum { CARD_MIB = 81920, GRACE_MS = 10000, WORKLOAD_USERS = 12 };
 
-/* What an administrator may give to those who name no time limit. */
+/* The default limit that an administrator may set for jobs without a time limit. */
 #define DEFAULT_LIMIT_MS INT64_C(86400000)
 
 struct job {
 	int64_t arrival_ms;
-	int64_t run_ms;   /* once it has started; who reaches its limit is ended there */
+	int64_t run_ms;   /* a job that reaches its limit is ended there */
 	int64_t limit_ms; /* 0: none */
 	uint32_t uid;
 	unsigned gpus;
 	struct need need; /* of each */
-	int64_t start_ms; /* -1: it has not started */
+	int64_t start_ms; /* -1: not started */
 	struct gpuset on;
 };
 
 struct workload {
 	size_t jobs;
-	unsigned gpus; /* of the machine */
-	unsigned
-		load_percent; /* of what the machine can do that the jobs need on average */
+	unsigned gpus;         /* of the machine */
+	unsigned load_percent; /* average need of the jobs, of what the machine can do */
 	uint64_t seed;
-	bool has_shares; /* a half of them declares what it needs of its GPUs */
+	bool has_shares; /* half of the jobs declare a share or memory */
 };
 
 /* Fills @jobs, in the order of their arrival. */
 void workload_make(const struct workload *workload, struct job *jobs);
 
-/* How many GPUs' worth the job takes from others: memory or share, whichever is more. */
+/* How many GPUs the job takes from others: by memory or by share, whichever is more. */
 double job_weight(const struct job *job);
 
 #endif

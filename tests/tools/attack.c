@@ -1,14 +1,14 @@
 /*
  * attack: what a hostile user may try against a gpulease, its nvidia-smi or its state.
  *
- *	attack process PID		reads, writes and takes hold of a process
+ *	attack process PID		reads, writes and traces a process
  *	attack path PATH…		the same with files, by name
- *	attack fd N [write|mode|other]	the same with an inherited descriptor; of these
- *					only what is named, `other` being the rest
- *	attack rights GROUP		looks for rights of the group that it was left with
+ *	attack fd N [write|mode|other]	the same with an inherited descriptor; with a word only
+ *					those attempts, `other` being the rest
+ *	attack rights GROUP		looks for rights of the group that it still has
  *
- * Prints the name of every attempt that came through, one a line, and exits with 1 if there
- * were any, else with 0.  Nothing is tried that only root could do: run it as a user.
+ * Prints the name of every attempt that succeeded, one a line, and exits with 1 if there were any,
+ * else with 0.  Run it as an ordinary user: it tries nothing that needs root.
  *
  *	attack unnamed PROGRAM ARG…	becomes the program, with "" as its argv[0]
  *	attack bare PROGRAM		the same without even that
@@ -49,7 +49,7 @@ static void PRINTF_LIKE(2, 3) tried(bool worked, const char *format, ...)
 	(void)putchar('\n');
 }
 
-/* Whether @path can be opened so; a FIFO is not waited for. */
+/* Whether @path can be opened with these flags; does not wait for a FIFO. */
 static bool opens(const char *path, int flags)
 {
 	autofd int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -101,7 +101,7 @@ static void try_proc_files(pid_t pid)
 	}
 }
 
-/* A wrong address is only found out by whom the memory is open to. */
+/* Only a process that may access the memory learns that an address is wrong. */
 static bool reached_memory(ssize_t got)
 {
 	return got >= 0 || errno == EFAULT;
@@ -166,7 +166,7 @@ static void try_process(pid_t pid)
 
 /* --- a file, by name ---------------------------------------------------------------- */
 
-/* Elsewhere, where the user may write: what a link or a rename would lead to. */
+/* A place where the user may write: the target of a link or a rename. */
 static const char *elsewhere(void)
 {
 	static char path[SCRATCH_SIZE + 16];
@@ -201,7 +201,7 @@ static bool links(const char *path)
 	return worked;
 }
 
-/* What adds to or takes from the folder comes last: the rest needs the file there. */
+/* Attempts that change the folder come last: the others need the file. */
 static void try_path(const char *path)
 {
 	struct stat st;
@@ -227,7 +227,7 @@ static void try_path(const char *path)
 
 /* --- a descriptor ------------------------------------------------------------------- */
 
-/* As much as the pipe takes, made as big as it may be. */
+/* Makes the pipe as large as possible, and fills it. */
 static void try_filling(int fd)
 {
 	static char bytes[4096];
@@ -268,7 +268,7 @@ static void try_fd(int fd, const char *only)
 	}
 }
 
-/* --- what a command is left with ---------------------------------------------------- */
+/* --- rights of a command ------------------------------------------------------------ */
 
 static bool has_group(gid_t group)
 {

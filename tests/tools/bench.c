@@ -1,11 +1,12 @@
 /*
- * bench: the figures that gpulease promises, beside what others need for the same.
+ * bench: measures the figures that gpulease promises, beside those of other programs for the same
+ * task.
  *
- *	bench [--rounds N] [--only TEXT]
  *
- * --only: the rows whose name has TEXT.  Everything that is compared is measured in turns
- * in the same run.  A figure that is missed is no failure of the program: the exit status
- * is 0 unless something could not be measured.
+ *
+ * --only: only the rows whose name has TEXT.  Programs that are compared are measured in turns in
+ * the same run.  A figure that is worse than promised does not change the exit status, which is 0
+ * unless a measurement failed.
  */
 #include "tool.h"
 #include "measure.h"
@@ -27,7 +28,7 @@ static int start_fd = -1, go_fd = -1, end_fd = -1;
 
 /* --- the place ---------------------------------------------------------------------- */
 
-/* A state directory that nobody has used, with so many simulated GPUs; its path. */
+/* Makes a new state directory with @gpus simulated GPUs; returns its path. */
 static const char *fresh_state(const char *gpus)
 {
 	static char path[SCRATCH_SIZE + 32], state[SCRATCH_SIZE + 96];
@@ -62,7 +63,7 @@ static void make_place(void)
 	start_fd = open_fifo("start");
 	go_fd = open_fifo("go");
 	end_fd = open_fifo("end");
-	/* Where the queues of the others live. */
+	/* The folders of the other programs' queues. */
 	(void)snprintf(path, sizeof(path), "%s/nq", place);
 	(void)setenv("NQDIR", path, 1);
 	(void)snprintf(path, sizeof(path), "%s/tsp", place);
@@ -86,7 +87,7 @@ static bool installed(const char *name)
 	return false;
 }
 
-/* The next time that stamp tells. */
+/* The next time that stamp reports. */
 static int64_t told(int fd)
 {
 	int64_t ns;
@@ -97,7 +98,7 @@ static int64_t told(int fd)
 	return ns;
 }
 
-/* What those had still to tell who were killed at the end of a row. */
+/* Discards the times of processes that were killed at the end of a row. */
 static void forget_told(void)
 {
 	const int fds[] = { start_fd, go_fd, end_fd };
@@ -108,7 +109,7 @@ static void forget_told(void)
 			(void)!read(fds[i], bytes, sizeof(bytes));
 }
 
-/* Lets the command that holds end; the time of its end. */
+/* Lets the holding command end; returns the time of its end. */
 static int64_t let_go(void)
 {
 	if (write(go_fd, "g", 1) != 1)
@@ -134,7 +135,7 @@ static bool slurm_works(void)
 	       status == 0;
 }
 
-/* What others need for the same; fewer rounds, for some are slow. */
+/* The same with other programs; fewer rounds, as some are slow. */
 static void others_uncontended(void)
 {
 	struct {
@@ -219,9 +220,9 @@ static void row_size(void)
 		kib <= 480 ? VERDICT_MET : VERDICT_MISSED);
 }
 
-/* --- with a driver that takes its time ---------------------------------------------- */
+/* --- with a slow driver ------------------------------------------------------------- */
 
-/* As nvidia-smi: eight idle GPUs, told after SMI_MS from the start. */
+/* Acts as nvidia-smi: lists eight idle GPUs SMI_MS after its start. */
 static int be_nvidia_smi(int argc, char **argv)
 {
 	const struct timespec span = { .tv_nsec = SMI_MS * NS_PER_MS };
@@ -274,7 +275,7 @@ static void row_driver(void)
 
 /* --- hand-off, one waiter ----------------------------------------------------------- */
 
-/* Whose queue: what stands before the command, up to MAX_PREFIX words. */
+/* A contender: the words before the command, up to MAX_PREFIX, name its queue. */
 enum { MAX_PREFIX = 8 };
 
 struct rival {
@@ -302,7 +303,7 @@ static pid_t start_in_queue(const struct rival *queue, const char *what)
 	return pid;
 }
 
-/* Waits until all of them sleep, three times in a row: they have settled. */
+/* Waits until all processes sleep, three times in a row: they have settled. */
 static void settle(const pid_t *pids, size_t count)
 {
 	int64_t deadline = now_ns() + DEADLINE_NS;
@@ -397,10 +398,10 @@ static void row_hand_off(void)
 
 /* --- hand-off, 200 waiters ---------------------------------------------------------- */
 
-/* Shared with the bare herd: when each of it was done, and when it was let go. */
+/* Shared with the bare herd: when each process was done, and when the herd was released. */
 static int64_t *herd_done;
 
-/* How much a process has read so far; 0 where the kernel does not count it. */
+/* How much a process has read so far; 0 if the kernel does not count it. */
 static int64_t bytes_read_by(pid_t pid)
 {
 	char path[64], line[256];
@@ -417,7 +418,7 @@ static int64_t bytes_read_by(pid_t pid)
 	return bytes;
 }
 
-/* What a member of the herd needs: opened and touched before it waits. */
+/* What a member of the herd reads into; touched before it waits. */
 static char herd_buffer[1 << 18];
 
 static int64_t read_end(const char *directory, const char *name, int64_t bytes)
@@ -435,7 +436,7 @@ static int64_t read_end(const char *directory, const char *name, int64_t bytes)
 		pread(fd, herd_buffer, (size_t)bytes, max_i64(st.st_size - bytes, 0)), 0);
 }
 
-/* One of the herd: waits for the end of @pid, reads as much as a waiter, and ends. */
+/* A member of the herd: waits for the end of @pid, reads as much as a waiter, and ends. */
 static void __attribute__((noreturn))
 be_herd(size_t index, pid_t pid, const char *state, int64_t bytes)
 {
@@ -450,7 +451,7 @@ be_herd(size_t index, pid_t pid, const char *state, int64_t bytes)
 	_exit(watch.fd < 0);
 }
 
-/* From the end of a process until the last of a herd has read; @first: the first. */
+/* The time from the end of a process until the last of a herd has read; @first: the first. */
 static int64_t bare_herd(const char *state, int64_t bytes, struct samples *first)
 {
 	int64_t ended, last_ns = 0, first_ns = INT64_MAX;
@@ -486,12 +487,12 @@ static int64_t bare_herd(const char *state, int64_t bytes, struct samples *first
 	return last_ns - ended;
 }
 
-/* One job that runs and HERD that wait; each waits in its turn for let_go(). */
+/* One job that runs and HERD jobs that wait; each one, once it runs, waits for let_go(). */
 static pid_t crowd[HERD + 1];
 
 /*
- * Fills the places of those who have ended, and waits until all are at rest.  Returns one
- * that has come last.
+ * Starts a job in the place of each that has ended, and waits until all sleep.  Returns one of the
+ * latest.
  */
 static pid_t fill_crowd(void)
 {
@@ -571,7 +572,22 @@ static uint64_t ticks_of(pid_t pid)
 	return user + system_time;
 }
 
-/* The memory that /proc/PID/status has under @name; 0: nothing is said of it. */
+/* How long a process has run on a CPU. */
+static double cpu_ns_of(pid_t pid)
+{
+	char path[64];
+	unsigned long long ns = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%llu", &ns) != 1)
+		die("cannot read '%s'", path);
+	(void)fclose(file);
+	return (double)ns;
+}
+
+/* The memory that /proc/PID/status has under @name; 0: it has no such line. */
 static double memory_kib(pid_t pid, const char *name)
 {
 	char path[64], line[256];
@@ -599,7 +615,7 @@ static void doze_until(int64_t ns)
 	}
 }
 
-/* In a directory that nobody has used: a job that has all of its eight GPUs, for long. */
+/* Starts a long job with all eight GPUs of a new state directory. */
 static pid_t hold_all(void)
 {
 	const char *const holder[] = { tool_gpulease(), "-Qn8", "--", "sleep", "100000",
@@ -645,7 +661,7 @@ static void row_idle(void)
 
 /* --- a head that is stopped ------------------------------------------------------------ */
 
-/* From the arrival of a newcomer behind it to the newcomer's end. */
+/* The time from the arrival of a new job behind the stopped head to that job's end. */
 static int64_t past_stopped_head(void)
 {
 	const char *const all[] = { tool_gpulease(), "-Qn8", "--", "true", NULL };
@@ -689,7 +705,7 @@ static double cpu_ms_of(const pid_t *pids, size_t count)
 	double ns = 0;
 
 	for (size_t i = 0; i < count; i++)
-		ns += batch_cpu_ns(pids[i]);
+		ns += cpu_ns_of(pids[i]);
 	return ns / NS_PER_MS;
 }
 
@@ -709,7 +725,7 @@ static void row_crowd(void)
 	settle(&held, 1);
 	for (size_t i = 0; i <= CROWD; i++)
 		pids[i] = measure_spawn(i == 0 ? head : one);
-	/* by then each has taken its ticket, and the eight that look have begun */
+	/* by then each job has its ticket, and the eight that look at the queue have begun */
 	doze_until(now_ns() + 15 * NS_PER_S);
 	ms = -cpu_ms_of(pids, 1 + CROWD);
 	doze_until(now_ns() + (int64_t)CROWD_S * NS_PER_S);
@@ -747,7 +763,7 @@ static void row_burst(void)
 	table_detail("gpulease", &samples);
 }
 
-/* Appends @count copies of the last ticket: that of a job that has ended. */
+/* Appends @count copies of the last ticket, which is that of an ended job. */
 static void copy_last_ticket(const char *state, unsigned count)
 {
 	char path[SCRATCH_SIZE + 160], record[RECORD];
@@ -827,8 +843,8 @@ static const struct {
 	{ "plan", row_plan },
 	{ "left", row_left },
 	{ "dead", dead_rows },
-	{ "supervised", care_rows_supervised },
-	{ "background", care_rows_background },
+	{ "supervised", rows_supervised },
+	{ "background", rows_background },
 	{ "batch", batch_rows },
 };
 

@@ -1,6 +1,6 @@
 /*
- * The figures of jobs files, for bench.c, which includes this behind what it uses of it: how
- * soon they are read and worked through, and what their runner needs.
+ * The figures of jobs files, for bench.c, which includes this file after the functions that it
+ * uses: how fast jobs files are read and run, and what their runner needs.
  */
 #ifndef GPULEASE_TESTS_BENCH_BATCH_H
 #define GPULEASE_TESTS_BENCH_BATCH_H
@@ -9,12 +9,12 @@ enum { BATCH_FIFTY = 50, BATCH_MANY = 10000, BATCH_ROUNDS = 7, BATCH_IDLE_S = 20
 
 static char batch_path[SCRATCH_SIZE + 32], batch_folder[SCRATCH_SIZE + 48];
 
-/* The lines of a real file; only the text counts where they are not run. */
+/* Lines of a real file; if they are not run, only their text matters. */
 static const char batch_usual[] =
 	"[gpus=0.5 vram=18G timeout=2h retries=3] python train.py --seed %u --lr 0.001 "
 	"--out runs/with-a-name-of-some-length-%u\n";
 
-/* A jobs file of @count lines of @format, and @last where it is not NULL. */
+/* Writes a jobs file with @count lines of @format, and @last if it is not NULL. */
 static void batch_write(unsigned count, const char *format, const char *last)
 {
 	FILE *file;
@@ -28,7 +28,7 @@ static void batch_write(unsigned count, const char *format, const char *last)
 		die("cannot write '%s': %s", batch_path, strerror(errno));
 }
 
-/* --batch on it, with a folder of logs that is new. */
+/* The command line of --batch with that file and a new folder for logs. */
 static const char *const *batch_argv(void)
 {
 	static const char *argv[] = { NULL, "--batch", batch_path, "--log-dir",
@@ -48,7 +48,7 @@ static void batch_forget(void)
 
 /* --- whole files ----------------------------------------------------------------------- */
 
-/* A driver that answers after a millisecond, in front of all others; the PATH before. */
+/* Puts a driver that answers after a millisecond in front of the PATH; returns the old PATH. */
 static char *batch_use_driver(void)
 {
 	const char *path = getenv("PATH");
@@ -115,7 +115,7 @@ static void batch_row_many(void)
 
 /* --- reading, and what it takes ----------------------------------------------------------- */
 
-/* Reads all of a file whose last line is bad, and nothing else. */
+/* Reads a file in which only the last line is bad. */
 static int64_t batch_parse(void)
 {
 	int64_t begun = now_ns();
@@ -135,7 +135,7 @@ static void batch_row_parse(void)
 	double ms;
 
 	(void)fresh_state("8");
-	(void)dup2(null, STDERR_FILENO); /* what is said of the bad line */
+	(void)dup2(null, STDERR_FILENO); /* the message about the bad line */
 	for (unsigned round = 0; round <= 2 * BATCH_ROUNDS; round++) {
 		batch_write(BATCH_MANY, batch_usual, "[bad] true\n");
 		sample_add(&whole, batch_parse());
@@ -161,8 +161,8 @@ static void batch_row_memory(void)
 	batch_write(BATCH_MANY, batch_usual, NULL);
 	runner = measure_spawn(batch_argv());
 	settle(&runner, 1);
-	doze_until(now_ns() + 2 * NS_PER_S); /* all that it asks for is in the queue */
-	mib = memory_kib(runner, "VmHWM") / 1024; /* the most it has had */
+	doze_until(now_ns() + 2 * NS_PER_S);      /* all its requests are in the queue */
+	mib = memory_kib(runner, "VmHWM") / 1024; /* its peak */
 	table_row("  its memory, at most", "at most 20 MiB", mib, "MiB", 0,
 		mib > 0 && mib <= 20 ? VERDICT_MET : VERDICT_MISSED);
 	(void)kill(runner, SIGTERM);
@@ -172,21 +172,6 @@ static void batch_row_memory(void)
 }
 
 /* --- doing nothing ------------------------------------------------------------------------ */
-
-/* How long a process has run on a CPU. */
-static double batch_cpu_ns(pid_t pid)
-{
-	char path[64];
-	unsigned long long ns = 0;
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
-	file = fopen(path, "re");
-	if (!file || fscanf(file, "%llu", &ns) != 1)
-		die("cannot read '%s'", path);
-	(void)fclose(file);
-	return (double)ns;
-}
 
 static void batch_row_idle(void)
 {
@@ -199,9 +184,9 @@ static void batch_row_idle(void)
 	runner = measure_spawn(batch_argv());
 	settle(&runner, 1);
 	doze_until(now_ns() + 2 * NS_PER_S);
-	seconds = -batch_cpu_ns(runner);
+	seconds = -cpu_ns_of(runner);
 	doze_until(now_ns() + (int64_t)BATCH_IDLE_S * NS_PER_S);
-	seconds = (seconds + batch_cpu_ns(runner)) / NS_PER_S * 60 / BATCH_IDLE_S;
+	seconds = (seconds + cpu_ns_of(runner)) / NS_PER_S * 60 / BATCH_IDLE_S;
 	table_row("--batch with 8 jobs that run: CPU in 60 s", "at most 20 ms",
 		seconds * 1000, "ms", 0, seconds <= 0.02 ? VERDICT_MET : VERDICT_MISSED);
 	(void)printf("    measured over %d s\n", BATCH_IDLE_S);

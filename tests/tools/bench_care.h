@@ -1,13 +1,16 @@
 /*
- * The figures of jobs that are looked after, for bench.c, which includes this behind what it
- * uses of it: a supervised start, its release, and background jobs.
+ * The figures of jobs with a supervisor, for bench.c, which includes this file after the
+ * functions that it uses: a supervised start, its release, and background jobs.
  */
 #ifndef GPULEASE_TESTS_BENCH_CARE_H
 #define GPULEASE_TESTS_BENCH_CARE_H
 
 enum { BACKGROUND_JOBS = 500, BACKGROUND_S = 10 };
 
-/* From the start of a `gpulease …` until its command runs, and from the command's end to its. */
+/*
+ * The time from the start of `gpulease …` until its command runs, and from that command's end
+ * until gpulease ends.
+ */
 static void care_run(
 	const char *const options[], struct samples *start, struct samples *release)
 {
@@ -32,7 +35,7 @@ static void care_run(
 	sample_add(release, now_ns() - ended);
 }
 
-static void care_rows_supervised(void)
+static void rows_supervised(void)
 {
 	static const char *const plain[] = { "-n", "1", NULL };
 	static const char *const supervised[] = { "--retries", "1", "-n", "1", NULL };
@@ -58,7 +61,7 @@ static void care_rows_supervised(void)
 	table_detail("its own process's end", &releases[1]);
 }
 
-/* The processes that look after background jobs; how many of them there are. */
+/* Finds the supervisors of background jobs; returns how many there are. */
 static size_t care_find(pid_t pids[BACKGROUND_JOBS])
 {
 	DIR *proc = opendir("/proc");
@@ -85,7 +88,7 @@ static size_t care_find(pid_t pids[BACKGROUND_JOBS])
 	return count;
 }
 
-static void care_rows_background(void)
+static void rows_background(void)
 {
 	const char *const submit[] = { tool_gpulease(), "--submit", "-Qn1", "true",
 		NULL };

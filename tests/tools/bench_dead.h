@@ -1,12 +1,12 @@
 /*
- * The figures of what killed jobs leave, for bench.c, which includes this behind what it uses of
- * it: a start behind many dead tickets, and a backlog that is swept.
+ * The figures of what killed jobs leave, for bench.c, which includes this file after the
+ * functions that it uses: a start behind many dead tickets, and the removal of a backlog.
  */
 #ifndef GPULEASE_TESTS_BENCH_DEAD_H
 #define GPULEASE_TESTS_BENCH_DEAD_H
 
-#include "beacon.h"
-#include "queue.h"
+#include "fifo.h"
+#include "queue_sweep.h"
 
 enum { DEAD_TICKETS = 100000, DEAD_CLONES = 1000000, DEAD_WORKERS = 5 };
 
@@ -16,7 +16,7 @@ static struct {
 	struct queue queue;
 } dead_scene;
 
-/* Joins as a job does, and ends: a ticket and two FIFOs of a dead process are left. */
+/* Joins as a job does, and ends: leaves the ticket and two FIFOs of a dead process. */
 static void __attribute__((noreturn)) dead_join(void)
 {
 	struct ticket ticket = { .state = TICKET_WAITING, .request = { .gpus = 1 } };
@@ -26,8 +26,8 @@ static void __attribute__((noreturn)) dead_join(void)
 	if (owner_self(&ticket.owner) < 0)
 		_exit(1);
 	text_copy(ticket.boot, sizeof(ticket.boot), dir->boot);
-	if (beacon_create(dir, BEACON_LIVE, &ticket.owner) < 0 ||
-		beacon_create(dir, BEACON_BELL, &ticket.owner) < 0)
+	if (fifo_create(dir, FIFO_LIVE, &ticket.owner) < 0 ||
+		fifo_create(dir, FIFO_BELL, &ticket.owner) < 0)
 		_exit(1);
 	queue_sweep(&dead_scene.queue);
 	_exit(ticket_append(&dead_scene.queue.file, &ticket, &number_of) < 0);
@@ -40,7 +40,7 @@ static bool dead_succeeds(pid_t pid)
 	return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-/* One after the other; ends with 1 where a ticket cannot be taken. */
+/* Does that @count times; exits with 1 if a ticket cannot be taken. */
 static void __attribute__((noreturn)) dead_kill_some(unsigned count)
 {
 	while (count--) {
@@ -117,7 +117,7 @@ static void dead_compare(const char *figure, struct samples *few, struct samples
 	table_detail("after 100,000", many);
 }
 
-/* Real ones behind a ticket that waits, and the first start when that one has gone, too. */
+/* Real dead tickets behind a waiting one, and the first start when that one is dead, too. */
 static void dead_rows_real(void)
 {
 	struct samples few = { .count = 0 }, many = { .count = 0 };
@@ -140,7 +140,7 @@ static void dead_rows_real(void)
 	dead_compare("the first client after all of them", &first_few, &first_many);
 }
 
-/* How much of the ticket file is there, in records. */
+/* The size of the ticket file on disk, in records. */
 static int64_t dead_data(void)
 {
 	struct stat st;

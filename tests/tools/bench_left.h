@@ -11,7 +11,7 @@
 
 enum { LEFT_ALL = 700, LEFT_OF_JOB = 500, LEFT_USER = 61184, LEFT_OTHER = 61185 };
 
-/* Fills @pids with processes that do nothing; returns when all have their users. */
+/* Fills @pids with idle processes; returns when all run as their users. */
 static inline void left_fill(pid_t pids[LEFT_ALL], uid_t user)
 {
 	int ends[2];
@@ -35,7 +35,7 @@ static inline void left_fill(pid_t pids[LEFT_ALL], uid_t user)
 	(void)close(ends[0]);
 }
 
-/* Measures looks by user @uid for processes of a job of user @user, which has left none. */
+/* Measures looks of user @uid for processes of a job of user @user, which has left none. */
 static inline void left_measure(
 	uid_t uid, uid_t user, unsigned rounds, struct samples *out)
 {

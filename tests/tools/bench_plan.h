@@ -1,6 +1,6 @@
 /*
- * How long a plan takes: the whole queue is folded, as if the last of those who wait wanted
- * to know; in truth nobody looks beyond where the plan is closed.
+ * How long a plan takes.  Plans the whole queue, as for its last ticket; gpulease itself stops
+ * where the plan is closed.
  */
 #ifndef GPULEASE_TESTS_BENCH_PLAN_H
 #define GPULEASE_TESTS_BENCH_PLAN_H
@@ -28,7 +28,7 @@ static inline unsigned plan_random(unsigned bound)
 	return (unsigned)(state >> 33) % bound;
 }
 
-/* A half is free, the others have a job alone, or two that share. */
+/* Half of the GPUs are free; each of the others has one job alone, or two that share it. */
 static inline void plan_bench_gpu(struct plan_bench *bench, unsigned slot, unsigned count)
 {
 	struct plan_gpu *gpu = &bench->gpus[slot];
@@ -77,7 +77,7 @@ static inline void plan_bench_build(struct plan_bench *bench, size_t count, unsi
 		.links = &bench->links,
 		.now_ms = PLAN_NOW_MS,
 		.margin_mib = 512,
-		/* looked at, never reached */
+		/* read by the plan, never reached */
 		.limits = { .user_percent = 100000, .all_leases = 100000 } };
 	bench->count = count;
 	bench->rows = calloc(count, sizeof(*bench->rows));

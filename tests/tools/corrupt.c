@@ -1,23 +1,23 @@
 /*
- * corrupt: the files of a state directory damaged at random, under those who use them, and
- * the oracle of torture: no command is killed by it, none hangs, none says anything but one
- * clear line, and no GPU ever has two owners.
+ * corrupt: damages the files of a state directory at random while clients use them.  No command
+ * may be killed by that or hang, each prints at most one clear line, and, by the oracle of
+ * torture, no GPU ever has two owners.
  *
- *	corrupt [--seed S] [--count N] [--keep] [-v]
  *
- * N damages (1000), a few in each scene: a new directory with jobs that run, wait and have
- * died.  Some scenes have simulated GPUs, some a driver, which is this tool as nvidia-smi.
- * In half of them several jobs share a GPU, so that its file has more than one live lease.
- * With --keep it stops where a GPU has two owners.  The same seed gives the same scenes; what
- * meets what is up to the scheduler.
  *
- * A live lease is known by its record, its ticket and its FIFO; when all three are lost
- * nobody can tell, nor when a record was replaced by zeros, which is a release.  So a scene
+ * Makes N damages (1000), a few in each scene: a new directory with jobs that run, wait and have
+ * died.  Some scenes have simulated GPUs, some a driver, which is this tool as nvidia-smi.  In
+ * half of them several jobs share a GPU, so that its file has more than one live lease.  With
+ * --keep it stops when a GPU has two owners.  The same seed gives the same scenes; which events
+ * meet depends on the scheduler.
+ *
+ * A live lease is known by its record, its ticket and its FIFO; no process can know of it when
+ * all three are lost, or when its record was replaced by zeros, which is a release.  So a scene
  * damages at most two of the three, and zeros no whole record.
  *
  * In every third scene all links, lease files and FIFOs are deleted together, again and again,
- * while many short jobs come and go.  The tickets are left, so no GPU may be given away twice,
- * and each job has to end within 30 s, though no bell is rung for it.
+ * while many short jobs come and go.  The tickets remain, so no GPU may be given away twice, and
+ * each job must end within 30 s, although no bell is rung for it.
  */
 #include "oracle.h"
 
@@ -33,13 +33,13 @@ enum {
 	WAITERS = 2,
 	DAMAGES = 14,
 	CROWD = 16,
-	BRIEF_MS = 100, /* of a job that tells nothing of its start */
+	BRIEF_MS = 100, /* the run time of a job that does not report its start */
 	VERBS = 6,
 	RECORD = 512
 };
 enum { OUTPUT_MAX = 1 << 18, PATH = SCRATCH_SIZE + 64 };
 
-/* No verb may take so long; what waits for a GPU has its timers of up to 30 s besides. */
+/* No verb may take this long; a waiting job also has timers of up to 30 s. */
 #define VERB_NS (20 * NS_PER_S)
 #define WAITER_NS (60 * NS_PER_S)
 #define CROWD_NS (30 * NS_PER_S)
@@ -47,7 +47,7 @@ enum { OUTPUT_MAX = 1 << 18, PATH = SCRATCH_SIZE + 64 };
 enum kind { LEASES, SLOTS, TICKETS, LIVE, BELLS, HISTORY, PROBE, PROBE_LOCK, KINDS };
 
 static const struct {
-	const char *folder, *prefix; /* of the names to choose from */
+	const char *folder, *prefix; /* of the files to choose from */
 	unsigned weight;
 } kinds[KINDS] = {
 	[LEASES] = { "gpu", "GPU-", 40 },
@@ -77,7 +77,7 @@ static unsigned below(unsigned limit)
 	return draw(&t.random, limit);
 }
 
-/* Counts a failure and tells what led to it. */
+/* Counts a failure and prints what led to it. */
 static void PRINTF_LIKE(2, 3) complain(unsigned *counter, const char *format, ...)
 {
 	va_list arguments;
@@ -139,7 +139,7 @@ static int be_nvidia_smi(int argc, char **argv)
 
 /* --- a scene ------------------------------------------------------------------------ */
 
-/* @percent of one GPU, or so many whole ones. */
+/* Asks for @percent of one GPU, or for @gpus whole GPUs. */
 static pid_t start(unsigned gpus, unsigned percent, const char *ms)
 {
 	char count[16], share[16];
@@ -182,7 +182,7 @@ static void use_directory(bool is_simulated)
 		(void)mkdir(t.dir, 0700);
 }
 
-/* Jobs of 1 to 4 GPUs in all; one of them dies at once; some that wait for more. */
+/* Starts jobs that have 1 to 4 GPUs, one of which may die at once, and jobs that wait. */
 static void begin_scene(void)
 {
 	unsigned left = 1 + below(GPUS), count = 0;
@@ -193,7 +193,7 @@ static void begin_scene(void)
 	t.damages = 0;
 	use_directory(below(2));
 	shares = below(2);
-	while (shares && count < HOLDERS) /* 3 fit on one GPU, and then some */
+	while (shares && count < HOLDERS) /* 3 fit on one GPU, the fourth not always */
 		t.holders[count++] = start_holder(1, 21 + below(10));
 	while (left && count < HOLDERS) {
 		unsigned gpus = count == HOLDERS - 1 ? left : 1 + below(left);
@@ -214,7 +214,7 @@ static void begin_scene(void)
 
 /* --- damage ------------------------------------------------------------------------- */
 
-/* The path of some file of @kind; false where there is none. */
+/* Sets @path to a random file of @kind; false: there is none. */
 static bool choose_file(enum kind kind, char path[PATH * 2])
 {
 	char folder[PATH * 2];
@@ -239,7 +239,10 @@ static bool choose_file(enum kind kind, char path[PATH * 2])
 	return found;
 }
 
-/* Random bytes, or zeros that leave something of every record, over a part of the file. */
+/*
+ * Overwrites a part of the file with random bytes, or with zeros that leave a part of each
+ * record.
+ */
 static void scribble(int fd, off_t size, char *done)
 {
 	char bytes[2 * RECORD];
@@ -260,7 +263,7 @@ static void change_size(int fd, off_t size, char *done)
 	unsigned how = below(4), count = 1 + below(sizeof(bytes));
 	off_t to = size ? (off_t)below((unsigned)size) : 0;
 
-	if (how == 0) { /* rubbish behind the end */
+	if (how == 0) { /* rubbish after the end */
 		for (unsigned i = 0; i < count; i++)
 			bytes[i] = (char)below(256);
 		(void)!pwrite(fd, bytes, count, size);
@@ -276,7 +279,7 @@ static void change_size(int fd, off_t size, char *done)
 		(long long)size);
 }
 
-/* Something else under its name, or nothing. */
+/* Replaces the file by something else, or removes it. */
 static void replace(const char *path, char *done)
 {
 	static const char *const others[] = { "deleted", "a directory as", "a link as",
@@ -347,12 +350,12 @@ static void damage_one(enum kind spared)
 	}
 }
 
-/* --- those who use it --------------------------------------------------------------- */
+/* --- the clients --------------------------------------------------------------------- */
 
 static const struct verb {
 	const char *name, *argument;
 	bool is_json;
-	int worst; /* documented statuses but for 0 and 125: up to this one */
+	int worst; /* the highest documented status apart from 125 */
 } verbs[VERBS] = {
 	{ "--status", "--json", true, 0 },
 	{ "--queue", "--json", true, 0 },
@@ -426,7 +429,7 @@ static void check_end(const struct verb *verb, int status, int out, int err)
 	}
 }
 
-/* All verbs at once: they meet each other as well as the damage. */
+/* Runs all verbs at once, so that they meet each other as well as the damage. */
 static void use_it(bool may_pause)
 {
 	unsigned count = may_pause ? VERBS : VERBS - 1;
@@ -469,7 +472,7 @@ static void resume_all(void)
 
 /* --- the end of a scene ------------------------------------------------------------- */
 
-/* What lies where a file belongs goes, as an administrator would do it. */
+/* Removes what lies in the place of a file, as an administrator would. */
 static int tidy(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
 	const char *name = path + at->base;
@@ -500,7 +503,7 @@ static void see_oracle(void)
 		die("the directory is '%s'", t.dir);
 }
 
-/* Whoever waited gets its turn, or says why not. */
+/* Every waiting job starts, or says why it does not. */
 static void await_jobs(pid_t *jobs, unsigned count, int64_t deadline_ns)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -539,7 +542,7 @@ static void end_scene(bool is_patient)
 		tool_kill(&t.waiters[i]);
 }
 
-/* --- all together ------------------------------------------------------------------- */
+/* --- all files deleted --------------------------------------------------------------- */
 
 static void delete_all_in(const char *folder)
 {
@@ -564,7 +567,7 @@ static void delete_together(void)
 		delete_all_in(folders[(first + i) % 3]);
 }
 
-/* Short jobs, of which some run, wait or start at each of the damages. */
+/* Starts short jobs, so that some run, wait or start at each damage. */
 static unsigned play_together(void)
 {
 	pid_t crowd[CROWD];
@@ -623,12 +626,12 @@ static int judge(void)
 {
 	(void)tap_result(
 		!t.doubles, "no GPU was given away twice in %u damages", t.count);
-	(void)tap_result(!t.deaths, "nobody was killed by them");
-	(void)tap_result(!t.hangs, "nobody hung");
-	(void)tap_result(!t.stuck, "who waited came to an end");
-	(void)tap_result(!t.statuses, "every exit status is a documented one");
-	(void)tap_result(!t.words, "all that was said is gpulease's own");
-	(void)tap_result(!t.bad_json, "all JSON is valid");
+	(void)tap_result(!t.deaths, "no process was killed by a damaged file");
+	(void)tap_result(!t.hangs, "no process hung");
+	(void)tap_result(!t.stuck, "every waiting job has ended");
+	(void)tap_result(!t.statuses, "every exit status is documented");
+	(void)tap_result(!t.words, "all messages are gpulease's own");
+	(void)tap_result(!t.bad_json, "all JSON output is valid");
 	return tap_end();
 }
 
@@ -661,7 +664,7 @@ static void parse(int argc, char **argv, uint64_t *seed)
 		}
 }
 
-/* The driver: this tool, as nvidia-smi in front of the PATH. */
+/* Puts the driver, this tool as nvidia-smi, in front of the PATH. */
 static void make_driver(void)
 {
 	const char *old = getenv("PATH");

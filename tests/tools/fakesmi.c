@@ -1,19 +1,19 @@
 /*
- * fakesmi: an nvidia-smi with idle GPUs, as a program.  A script is no stand-in where the
- * group that gpulease lends it matters: its shell drops that.
+ * fakesmi: an nvidia-smi with idle GPUs, as a program.  A script will not do where the group
+ * matters that gpulease gives nvidia-smi, as a shell drops that group.
  *
- * What it does is in the file NAME.conf beside its own file NAME, for its environment is
- * empty; a line each, none has to be there:
+ * Its settings are in the file NAME.conf beside its own file NAME, as its environment is empty;
+ * one per line, all optional:
  *
- *	gpus N		so many idle GPUs of 80 GiB (default 2)
- *	first N		the first of them has the UUID that number N has elsewhere
- *	process GPU PID	one that uses 5000 MiB there; one such line
- *	delay MS	answers so much later
- *	wait FILE	answers once FILE exists
- *	stuck		never answers, in state D
- *	refuse UID	has no permission if this user runs it
- *	need MIB	fails if it cannot have so much address space
- *	log FILE	appends a line "PID gpus|procs|list|topo" to FILE, which exists, first
+ *
+ *
+ *
+ *
+ *
+ *
+ *
+ *
+ *
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -99,7 +99,7 @@ static void note_run(const struct conf *conf, const char *query)
 		(void)close(fd);
 }
 
-/* As a process whose driver hangs: the parent of a vfork(2) waits in state D. */
+/* Hangs as in a driver that hangs: the parent of a vfork(2) waits in state D. */
 static void get_stuck(void)
 {
 	if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0) != 0)
@@ -178,7 +178,7 @@ static void print_gpus(const char *fields, const struct conf *conf)
 	}
 }
 
-/* All of them across sockets. */
+/* The topology: all GPUs on different sockets. */
 static void print_topo(const struct conf *conf)
 {
 	for (unsigned i = 0; i < conf->gpus; i++)
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
 	static const char gpus[] = "--query-gpu=", processes[] = "--query-compute-apps=";
 	struct conf conf;
 
-	(void)alarm(120); /* nobody finds one that a broken script has left */
+	(void)alarm(120); /* ends a process that a broken script has left */
 	read_conf(&conf);
 	if (argc > 1 && strncmp(argv[1], gpus, strlen(gpus)) == 0) {
 		note_run(&conf, "gpus");

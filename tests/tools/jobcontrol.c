@@ -1,26 +1,26 @@
 /*
- * jobcontrol: a shell with job control, as far as it matters, on a terminal of its own, and
- * somebody who types there.
+ * jobcontrol: a minimal shell with job control on a terminal of its own, and a simulated user who
+ * types there.
  *
- *	jobcontrol STEP… -- command…	does the steps, one after the other; exits with 0,
- *					or says which could not be done, and exits with 1
- *	jobcontrol --listen		a command to try: says `ready`, what it reads (`read
- *					WORD`), which signals it gets (`got NAME`); `exit N` ends
- *					it
- *	jobcontrol --bare command…	becomes the command, with nothing open
+ *
+ *
+ *
+ *
+ *
+ *
  *
  * The shell starts the command as a job: a process group of its own, in the foreground.
  *
- *	type:TEXT	types it, ^C, ^Z and ^\ as one writes them here, and a newline as ^J
- *	see:TEXT	waits until TEXT has come since the last step that saw something
- *	count:N:TEXT	TEXT has come N times in all
- *	stop:NAME	waits until the shell sees the job stopped by this signal
- *	end:WHAT	waits until the shell sees it end: an exit status, or the signal's name
- *	asleep		waits until all processes of the job sleep or are stopped
- *	fg, bg		continues the job as a shell does
- *	kill:NAME	signals the process that the shell has started
- *	killpg:NAME	signals the job, as `kill %1` does
- *	hangup		closes the terminal
+ *
+ *
+ *
+ *
+ *
+ *
+ *
+ *
+ *
+ *
  */
 #include "tool.h"
 
@@ -93,7 +93,7 @@ static int listen_to_all(void)
 		ssize_t n = read(STDIN_FILENO, line, sizeof(line) - 1);
 
 		if (n <= 0)
-			return 99; /* the terminal has gone */
+			return 99; /* the terminal was closed */
 		line[n] = '\0';
 		line[strcspn(line, "\n")] = '\0';
 		if (!strncmp(line, "exit ", 5))
@@ -112,11 +112,11 @@ static _Noreturn void be_bare(char **command)
 
 /* --- the shell ---------------------------------------------------------------------- */
 
-/* What the shell is told to do, and what it tells. */
+/* A request to the shell, or its report. */
 struct message {
 	enum { DO_SIGNAL, DO_SIGNAL_GROUP, DO_FOREGROUND, DO_BACKGROUND, DO_TELL } what;
-	int value; /* a signal; told: the status as waitpid(2) has it */
-	pid_t job; /* told */
+	int value; /* a signal; in a report: the status of waitpid(2) */
+	pid_t job; /* in a report: the job */
 };
 
 static void send_message(int fd, const struct message *message)
@@ -147,7 +147,7 @@ static void obey(const struct message *message, pid_t job)
 		break;
 	case DO_SIGNAL_GROUP:
 		(void)kill(-job, message->value);
-		/* a job that is stopped is to hear it, too */
+		/* a stopped job must get the signal, too */
 		if (message->value == SIGTERM || message->value == SIGHUP)
 			(void)kill(-job, SIGCONT);
 		break;
@@ -164,7 +164,7 @@ static void obey(const struct message *message, pid_t job)
 	}
 }
 
-/* Tells of every stop and of the end, and takes the terminal back then. */
+/* Reports every stop and the end, and takes the terminal back then. */
 static void look_at(pid_t job, int control)
 {
 	struct message told = { .what = DO_TELL, .job = job };
@@ -208,16 +208,16 @@ static _Noreturn void be_shell(const char *terminal, int control, char **command
 	}
 }
 
-/* --- who types ---------------------------------------------------------------------- */
+/* --- the user ------------------------------------------------------------------------ */
 
 static struct {
 	int master, control;
 	pid_t shell, job;
-	char seen[65536]; /* all that came */
-	size_t used, at;  /* ->at: behind what was waited for last */
+	char seen[65536]; /* all output so far */
+	size_t used, at;  /* ->at: the end of the text that was seen last */
 } desk;
 
-/* What comes within a moment.  Returns whether the shell has told something. */
+/* Reads the output of a moment.  Returns whether the shell has sent a report. */
 static bool take(struct message *told)
 {
 	struct pollfd watch[2] = { { .fd = desk.master, .events = POLLIN },
@@ -270,7 +270,7 @@ static bool count(const char *wanted)
 	return times == 0;
 }
 
-/* What the shell tells next: a stop or an end. */
+/* Waits for the next report of the shell: a stop or an end. */
 static bool told(const char *wanted, bool wants_end)
 {
 	int64_t until_ns = now_ns() + DEADLINE_NS;
@@ -294,7 +294,7 @@ static bool all_sleep(void)
 {
 	int64_t until_ns = now_ns() + DEADLINE_NS;
 
-	/* a moment that is quiet for long enough to have let everything happen that was to */
+	/* quiet for long enough that every expected event has happened */
 	for (int quiet = 0; quiet < 3;) {
 		char state = tool_state(desk.job);
 		size_t used = desk.used;

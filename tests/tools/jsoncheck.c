@@ -1,5 +1,5 @@
 /*
- * jsoncheck: whether standard input is JSON, and what is in it.
+ * jsoncheck: checks that standard input is JSON, and prints values from it.
  *
  *	jsoncheck		exit status 0 if it is JSON, else 1 and where it is not
  *	jsoncheck PATH…		prints the values at the paths, a line each: gpus.0.state;
@@ -13,7 +13,7 @@
 
 enum { INPUT_MAX = 8 << 20 };
 
-/* Moves behind `{` or `[`, or over one member and its comma; false at the end. */
+/* Moves past `{` or `[`, or past one member and its comma; false at the end. */
 static bool next_member(struct json_reader *reader)
 {
 	json_skip_space(reader);
@@ -22,7 +22,7 @@ static bool next_member(struct json_reader *reader)
 	return !json_is_next(reader, '}') && !json_is_next(reader, ']');
 }
 
-/* Moves to the value of the member @name (@size bytes) of the object or array at hand. */
+/* Moves to the value of the member @name (@size bytes) of the current object or array. */
 static bool enter(struct json_reader *reader, const char *name, size_t size)
 {
 	bool is_object = json_take(reader, "{");

@@ -28,7 +28,7 @@ static inline int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The value that @percent of the samples do not exceed; 0 of none. */
+/* The value that @percent of the samples do not exceed; 0 if there are no samples. */
 static inline double sample_percentile(struct samples *s, unsigned percent)
 {
 	if (!s->count)
@@ -44,7 +44,7 @@ static inline double sample_median(struct samples *s)
 	return sample_percentile(s, 50);
 }
 
-/* Who is measured: a command line as the shell would split it at blanks. */
+/* A contender: a command line, which a shell would split at blanks. */
 struct contender {
 	const char *name;
 	const char *const *argv;    /* the whole command */
@@ -53,8 +53,8 @@ struct contender {
 };
 
 /*
- * Starts a command as a shell or a make would: by vfork, since a fork would measure how
- * much memory this process has.  What it prints goes nowhere.
+ * Starts a command as a shell or make would: by vfork, as fork would also measure how much memory
+ * this process has.  Discards the output of the command.
  */
 static inline pid_t measure_spawn(const char *const argv[])
 {
@@ -71,8 +71,8 @@ static inline pid_t measure_spawn(const char *const argv[])
 		die("vfork: %s", strerror(errno));
 	if (pid == 0) {
 		(void)dup2(null, 1);
-		(void)prctl(PR_SET_PDEATHSIG,
-			SIGKILL); /* a bench that is killed leaves none */
+		(void)prctl(
+			PR_SET_PDEATHSIG, SIGKILL); /* a killed bench leaves no process */
 		(void)sigprocmask(SIG_SETMASK, &none, NULL);
 		(void)execvp(argv[0], (char *const *)argv);
 		_exit(127);
@@ -80,7 +80,7 @@ static inline pid_t measure_spawn(const char *const argv[])
 	return pid;
 }
 
-/* From before its start until it is reaped.  Whoever fails is not measured. */
+/* The time from before its start until it is reaped.  A contender that fails is not measured. */
 static inline int64_t measure_process(const char *const argv[])
 {
 	int64_t begun = now_ns(), ended;
@@ -95,7 +95,7 @@ static inline int64_t measure_process(const char *const argv[])
 	return ended - begun;
 }
 
-/* Whole processes, in turns; the first round only warms the caches. */
+/* Measures whole processes in turns; the first round only warms the caches. */
 static inline void measure_processes(
 	struct contender *contenders, size_t count, unsigned rounds)
 {
@@ -119,7 +119,7 @@ static inline void table_head(void)
 		"beside it", "ratio", "verdict");
 }
 
-/* One row; @beside <= 0: there is nothing beside it. */
+/* Prints one row; @beside <= 0: there is no figure to compare with. */
 static inline void table_row(const char *figure, const char *target, double measured,
 	const char *unit, double beside, enum bench_verdict verdict)
 {
@@ -140,7 +140,7 @@ static inline void table_skipped(const char *figure, const char *why)
 	(void)printf("%-46s skipped: %s\n", figure, why);
 }
 
-/* What a row's numbers were made of. */
+/* Prints the samples of a row. */
 static inline void table_detail(const char *name, struct samples *s)
 {
 	(void)printf("    %-42s min %.2f  median %.2f  p99 %.2f ms  (%u)\n", name,

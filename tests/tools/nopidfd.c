@@ -4,7 +4,7 @@
  *	nopidfd enosys command…		an old kernel has neither pidfd call
  *	nopidfd eperm command…		a strict sandbox: pidfd_open is forbidden
  *
- * By a seccomp filter, which the command and all its children keep.
+ * Uses a seccomp filter, which the command and all its children inherit.
  */
 #include "tool.h"
 
@@ -39,7 +39,7 @@ static int install(int error, int send_signal_verdict)
 	};
 	struct sock_fprog program = { .len = ARRAY_SIZE(code), .filter = code };
 
-	/* root need not give up the rights that programs lend, and so tests these, too */
+	/* only as a user: PR_SET_NO_NEW_PRIVS would disable the set-group-ID form under test */
 	if (geteuid() != 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0 ? -errno : 0;

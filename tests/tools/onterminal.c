@@ -3,8 +3,8 @@
  *
  *	onterminal COLUMNS command…
  *
- * What it writes there is copied to standard output as it is, carriage returns excepted; its
- * exit status is the tool's.
+ * The output on the terminal is copied to standard output without carriage returns.  Exits with the
+ * status of the command.
  */
 #include "tool.h"
 
@@ -32,7 +32,7 @@ static void become(const char *terminal, char **command)
 	_exit(127);
 }
 
-/* Until nobody has the terminal open any more. */
+/* Copies until no process has the terminal open any more. */
 static void copy(int fd)
 {
 	char bytes[4096];
@@ -42,7 +42,7 @@ static void copy(int fd)
 		for (ssize_t i = 0; i < n; i++)
 			if (bytes[i] != '\r')
 				(void)putchar(bytes[i]);
-		(void)fflush(stdout); /* for who looks at it meanwhile */
+		(void)fflush(stdout); /* for a process that reads it meanwhile */
 	}
 }
 

@@ -1,21 +1,19 @@
 /*
- * The oracle: whether a GPU is given to more than it holds, told by those who have it alone.
- * It knows nothing of gpulease but what is promised:
+ * The oracle: finds a GPU that has been given to more jobs than it has room for.  It asks only the
+ * jobs, and knows nothing of gpulease but its promises:
  *
  *	a job that wants a GPU of its own is alone there
  *	the shares of a GPU add up to at most 100 percent
- *	what its jobs are counted with is no more than the card has; where all of them have
- *	declared memory, a margin of it stays free
- *	at most 31 are on it
+ *	the memory that its jobs are counted with is no more than the card has; if all of them
+ *	have declared memory, a margin of it stays free
+ *	a GPU has at most 31 jobs
  *
- * Of each GPU there is a file with places.  A command takes a free one, says there what it
- * uses, and holds a lock on it for as long as it lives; so a death, of whatever kind, gives
- * the place back at the moment at which the process is dead for all others.  It is when
- * somebody is added that a sum can become too large, so it is reckoned up then, behind a
+ * Each GPU has a file with places.  A command takes a free place, writes into it what it uses, and
+ * holds a lock on it as long as it lives.  The kernel drops the lock when the process dies, however
+ * it dies.  Only a new job can make a sum too large, so the new job adds up all places, under a
  * lock on the whole file.
  *
- * Killed here: nothing is left but what nobody holds.  Stopped here: who is given the same
- * GPU later waits for it.
+ * Killed here: its places are free.  Stopped here: a later job on the same GPU waits for it.
  */
 #ifndef GPULEASE_TESTS_ORACLE_H
 #define GPULEASE_TESTS_ORACLE_H
@@ -24,10 +22,10 @@
 
 enum { ORACLE_PLACES = 48, ORACLE_LEASES = 31, ORACLE_MARGIN_MIB = 512 };
 
-/* Above what the command inherits. */
+/* Above the descriptors that the command inherits. */
 enum { ORACLE_FD_MIN = 200 };
 
-/* What one job uses of each of its GPUs. */
+/* The part of each of its GPUs that a job uses. */
 struct oracle_use {
 	uint32_t percent;      /* 100: all of it, alone; 0: declared memory alone */
 	uint32_t has_declared; /* memory */
@@ -35,14 +33,16 @@ struct oracle_use {
 	uint64_t job; /* to name it */
 };
 
-/* All that is on one GPU. */
+/* The sum of all jobs on one GPU. */
 struct oracle_sum {
 	unsigned jobs, alone, percent;
 	bool all_declared;
 	uint64_t mib;
 };
 
-/* What a job uses that asks for that much of a card of @card_mib; 0 and 0: all of it. */
+/*
+ * The use of a job that asks for this share or memory of a card of @card_mib; 0 and 0: all of it.
+ */
 static inline struct oracle_use oracle_use_of(
 	uint64_t job, unsigned percent, uint64_t mib, uint64_t card_mib)
 {
@@ -60,7 +60,7 @@ static inline struct flock oracle_bytes(short type, off_t start, off_t count)
 	};
 }
 
-/* Whether another process holds place @at; the lock on the whole lies behind the places. */
+/* Whether another process holds place @at; the lock on the whole file lies after the places. */
 static inline bool oracle_is_held(int fd, unsigned at)
 {
 	struct flock lock = oracle_bytes(F_WRLCK, at, 1);
@@ -78,9 +78,9 @@ static inline void oracle_add(struct oracle_sum *sum, const struct oracle_use *u
 }
 
 /*
- * Opens a file whose lock is to go before the lease does.  A process that ends closes its
- * descriptors from the highest on, with pauses; and where its supervisor is dead, the FIFO of
- * the lease is all that is left of it.
+ * Opens a file; its lock ends before the lease does.  A process that exits closes its descriptors
+ * from the highest on, with pauses.  If its supervisor is dead, the FIFO of the lease, which has a
+ * lower number, is all that keeps the lease.
  */
 static inline int oracle_open(const char *name)
 {
@@ -93,7 +93,7 @@ static inline int oracle_open(const char *name)
 	return fd;
 }
 
-/* Takes the first free place for @use and adds up; -1: there is none. */
+/* Takes the first free place for @use and adds up all places; -1: no place is free. */
 static inline int oracle_enter(int fd, const struct oracle_use *use,
 	struct oracle_sum *sum, char *others, size_t size)
 {
@@ -127,9 +127,9 @@ static inline int oracle_enter(int fd, const struct oracle_use *use,
 }
 
 /*
- * Claims what @use says of the GPU called @gpu, of @card_mib, for as long as this process
- * lives; files are made in the working directory.  Returns how many are on it now; 0: that
- * is too much, and @why says so.
+ * Claims the part @use of the GPU called @gpu, of @card_mib, for as long as this process lives;
+ * makes files in the working directory.  Returns how many jobs are on the GPU now; 0: their sum
+ * is too large, and @why says so.
  */
 static inline unsigned oracle_claim(const char *gpu, const struct oracle_use *use,
 	uint64_t card_mib, char *why, size_t size)
@@ -153,7 +153,7 @@ static inline unsigned oracle_claim(const char *gpu, const struct oracle_use *us
 	if (mine < 0 || sum.jobs > ORACLE_LEASES)
 		what = "too many jobs";
 	else if (sum.alone && sum.jobs > 1)
-		what = "somebody else where one is to be alone";
+		what = "another job beside one that wants to be alone";
 	else if (sum.percent > 100)
 		what = "more than 100 percent";
 	else if (sum.mib + (sum.all_declared ? ORACLE_MARGIN_MIB : 0) > card_mib)
@@ -167,7 +167,7 @@ static inline unsigned oracle_claim(const char *gpu, const struct oracle_use *us
 	return 0;
 }
 
-/* Adds a line to the file `violations`; it is there once anything was violated. */
+/* Adds a line to the file `violations`, which exists once a promise was broken. */
 static inline void oracle_tell(const char *line)
 {
 	autofd int fd =

@@ -1,12 +1,11 @@
 /*
- * stamp: the command whose start and end the hand-off figures are measured by.
+ * stamp: the command whose start and end times the hand-off figures use.
  *
- *	stamp DIR start		tells when it started
- *	stamp DIR hold		the same, waits for a byte, tells when it ends
+ *	stamp DIR start		writes when it started
+ *	stamp DIR hold		the same, waits for a byte, writes when it ends
  *
- * Through the FIFOs start, go and end in DIR, which the reader holds open; each time is 8
- * bytes of nanoseconds on CLOCK_MONOTONIC.  Small, so that what it does beside that is
- * little.
+ * Uses the FIFOs start, go and end in DIR, which the reader holds open; each time is 8 bytes of
+ * nanoseconds on CLOCK_MONOTONIC.  The program is small, so that it does little besides.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -26,8 +26,8 @@
  * own cannot see a worker that holds no FIFO, unless a watchdog holds that for it.
  * --users: the program is set-group-ID and its state directory is DIR; clients are three users,
  * the first of which is UID.
- * --beside: half of the clients run this other gpulease, of an earlier version.  Then only what
- * both promise is asked for: no launchers, no preemption, and no ends that are looked up.
+ * --beside: half of the clients run this other gpulease, of an earlier version.  Then only promises
+ * of both versions are tested: no launchers, no preemption, and no ends that are looked up.
  *
  * Killed here: the jobs end within a second or two; the scratch directory stays.
  */
@@ -54,7 +54,7 @@ enum { IS_SANITIZED = 0 };
 
 enum { MAX_JOBS = 20000, MAX_CLIENTS = 64, USERS = 3, LINES = 3, LOCK_FD_MIN = 200 };
 
-/* The driver's nvidia-smi needs more; gpulease and its jobs do with less. */
+/* The real nvidia-smi needs more address space; gpulease and its jobs need less. */
 enum { DRIVER_MIB = 512, BLIND_MIB = 256 };
 
 #define STANDSTILL_NS (60 * NS_PER_S)
@@ -115,14 +115,14 @@ static const struct way_def {
 
 enum fate { FATE_RUN, FATE_KILL, FATE_STOP, FATE_BLIND };
 
-/* Shared with the jobs: what each is to do, and what it did. */
+/* Shared with the jobs: the task of each job, and what it did. */
 struct job {
 	enum way way;
 	unsigned gpus, ms;
 	int status; /* to exit with */
 	_Atomic int id, pid, parent;
 	_Atomic unsigned starts;
-	_Atomic unsigned done_ms; /* of a job that saves */
+	_Atomic unsigned done_ms; /* the work done by a job that saves */
 	_Atomic bool has_finished, was_warned;
 	_Atomic bool is_harmed; /* the driver has killed its client or parent */
 };
@@ -159,7 +159,7 @@ static struct storm {
 	struct client clients[MAX_CLIENTS];
 	unsigned begun, active;
 	unsigned kills, stops, blinded, checked, per_way[WAYS];
-	/* the jobs checked last, for others to come after */
+	/* the jobs checked last, which later jobs can come after */
 	struct {
 		int id, status;
 	} known[16];
@@ -400,7 +400,7 @@ static void limit_memory(pid_t pid, rlim_t bytes)
 	(void)prlimit(pid, RLIMIT_AS, &limit, NULL);
 }
 
-/* Starts @line; what it prints goes to out.N. */
+/* Starts @line; its output goes to out.N. */
 static pid_t start(struct line *line, unsigned job, bool is_blind)
 {
 	char name[32];
@@ -445,7 +445,7 @@ static void write_batch(unsigned first)
 	if (!file)
 		die("cannot write '%s': %s", name, strerror(errno));
 	for (unsigned at = first; at < first + LINES; at++)
-		(void)fprintf(file, "[gpus=%u] %s --job %s %u\n",
+		(void)fprintf(file, "[gpus=%u] '%s' --job '%s' %u\n",
 			storm.board->jobs[at].gpus, tool_self(), storm.place, at);
 	(void)fclose(file);
 	if (user_of(first) && chown(name, user_of(first), user_of(first)) < 0)
@@ -494,14 +494,14 @@ static pid_t run_way(unsigned at, bool is_blind, int after)
 	add_job(&line, at);
 	if (job->way != WAY_NAMESPACE)
 		return start(&line, at, is_blind);
-	/* unshare needs root; the user is set behind it */
+	/* unshare needs root; the user is set after it */
 	add(&line, NULL);
 	become_user_of(at);
 	*tool_user() = 0;
 	return tool_spawn(line.argv, -1, storm.log, storm.log);
 }
 
-/* --- what is to be -------------------------------------------------------------------- */
+/* --- choosing a job ------------------------------------------------------------------- */
 
 static bool is_possible(enum way way)
 {
@@ -596,7 +596,7 @@ static bool is_gpulease(int pid)
 	       strncmp(name, "gpulease", strlen("gpulease")) == 0;
 }
 
-/* Kills the client; of jobs in the background the process that looks after one of them. */
+/* Kills the client, or the supervisor of a background job. */
 static void kill_client(struct client *client)
 {
 	struct board *board = storm.board;
@@ -644,7 +644,7 @@ static void act(struct client *client)
 	}
 }
 
-/* --- what became of it ---------------------------------------------------------------- */
+/* --- checking an end ------------------------------------------------------------------ */
 
 static void remember(int id, int status)
 {
@@ -670,7 +670,7 @@ static int submitted_id(unsigned job)
 	return sscanf(text, "%d", &id) == 1 ? id : 0;
 }
 
-/* Asks gpulease how job @id has ended. */
+/* Looks up with gpulease how job @id has ended. */
 static void check_end(struct client *client, int id, int expected)
 {
 	struct line line = { .count = 0 };
@@ -952,7 +952,7 @@ static void copy_to_stdout(const char *name)
 		(void)fclose(file);
 }
 
-/* What gpulease itself says of a standstill. */
+/* Prints what gpulease itself shows during a standstill. */
 static void show_standstill(void)
 {
 	struct line line = { .count = 0 };
@@ -985,15 +985,15 @@ static int report(void)
 	for (unsigned way = 0; way < WAYS; way++)
 		if (!storm.per_way[way])
 			printf("# none %s\n", ways[way].name);
-	is_good = tap_result(!storm.is_stuck, "there is no standstill");
+	is_good = tap_result(!storm.is_stuck, "no standstill of 60 s");
 	if (storm.is_stuck)
 		show_standstill();
-	is_good = tap_result(violations == 0, "what the jobs have seen is as promised") &&
+	is_good = tap_result(violations == 0, "no job has seen a broken promise") &&
 		  is_good;
 	copy_to_stdout("violations");
 	if (!storm.is_stuck)
 		is_good =
-			tap_result(is_free(), "in the end all GPUs are free") && is_good;
+			tap_result(is_free(), "all GPUs are free at the end") && is_good;
 	for (unsigned i = 0; i < settings.clients; i++)
 		tool_kill(&storm.clients[i].pid);
 	if (!is_good)

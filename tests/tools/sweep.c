@@ -1,21 +1,21 @@
 /*
- * sweep: kills, and stops, one gpulease at each of its system calls, and looks whether
- * the others get on.
+ * sweep: kills, and stops, one gpulease at each of its system calls, and checks that the other
+ * clients go on.
  *
- *	sweep [--quick] [--situation TEXT] [--mode kill|stop] [--point N] [--users UID,DIR]
- *		[--every N] [-v]
  *
- * --users: the gpulease is a set-group-ID one whose state directory is DIR; the victim is
- * run as user UID, the holder, the waiter and the others as the users after it.  As root,
- * in a mount namespace of its own: every worker mounts a DIR of its own.  --every: only
- * every Nth call.
  *
- * --quick: only the situations of a quick check; --situation: those whose name has TEXT.
- * Every point is tried in a state directory that only this worker uses; four work at a
- * time.  After a kill, an all-GPU request gets through and no lease is left.  While one
- * is stopped, the others get through on every GPU that it had not locked; once it is
- * killed, on all.  Where it joins somebody on a GPU, that one's lease stays as it was, byte
- * for byte, and what is left beside it is to be had, no more (oracle.h).
+ *
+ * --users: gpulease is the set-group-ID program whose state directory is DIR; the victim runs as
+ * user UID; the holder, the waiter and the other clients run as the users after it.  Needs root
+ * and a mount namespace of its own, as every worker mounts a DIR of its own.  --every: only every
+ * Nth call.
+ *
+ * --quick: only the situations of a quick check; --situation: only the situations whose name has
+ * TEXT.  Every point is tried in a state directory that only its worker uses; there are four
+ * workers.  After the victim is killed, a request for all GPUs starts and no lease is left.
+ * While the victim is stopped, the others start on every GPU that it had not locked; once it is
+ * killed, on all.  If it joins another job on a GPU, the lease of that job stays the same, byte
+ * for byte, and just the rest of that GPU can be leased (oracle.h).
  */
 #include "oracle.h"
 #include "trace.h"
@@ -24,7 +24,8 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-enum { WORKERS = 4, CARD_MIB = 24576 }; /* they wait more than they work */
+enum { WORKERS = 4, CARD_MIB = 24576 }; /* more than the CPUs, as they mostly wait */
+enum { WORDS_SIZE = 256 };
 
 enum mode { MODE_KILL, MODE_STOP, MODES };
 static const char *const mode_names[MODES] = { "kill", "stop" };
@@ -38,13 +39,13 @@ static const struct situation {
 	bool dead;   /* a killed job has left its lease */
 	bool holder; /* a job has all GPUs, until the victim waits for it or is halted */
 	bool behind; /* a client joins behind the victim */
-	bool low;    /* and comes before it: the victim's priority is a low one */
+	bool low;    /* and comes before it, as the victim has a low priority */
 	bool shares; /* a job has a share of GPU 0, and the victim is to join it there */
-	bool dead_sharer;    /* so had another, which has died */
-	enum target cancels; /* whose id the victim cancels */
-	bool submits;        /* the victim puts its job into the background; … */
-	bool follows;        /* … what is halted is that, and not who has called it */
-	enum { PLAIN, REPORTED, RETRIED } care; /* how the victim's job is looked after */
+	bool dead_sharer;    /* another job had a share of GPU 0, and has died */
+	enum target cancels; /* the job that the victim cancels */
+	bool submits;        /* the victim submits its job to the background */
+	bool follows;        /* the background process is halted, not its caller */
+	enum { PLAIN, REPORTED, RETRIED } care; /* the supervisor of the victim's job */
 	const char *verb;   /* the victim's, instead of a job of 4 GPUs */
 	const char *others; /* GPUs that it leaves to the others wherever it is stopped */
 } situations[] = {
@@ -85,10 +86,10 @@ static const struct situation {
 		.holder = true,
 		.verb = "--cancel",
 		.cancels = TARGET_HOLDER,
-		.others = "7" }, /* it writes down the end */
+		.others = "7" }, /* it records the end */
 };
 
-/* A command that runs until it is told to end, by the end of its stdin. */
+/* A job whose command runs until its stdin ends. */
 struct job {
 	pid_t pid;
 	int go;
@@ -100,18 +101,18 @@ struct job {
 struct stage {
 	const struct situation *situation;
 	struct job holder, waiter, sharer;
-	char lease[512]; /* the sharer's record, where it is in the file of GPU 0 */
+	char lease[512]; /* the sharer's record in the file of GPU 0 */
 	off_t lease_at;
 	struct trace victim;
 	char id[24];
 	int64_t slowest_ns; /* of the others, while the victim was stopped */
-	char why[200];      /* empty: all is well */
+	char why[400];      /* empty: all is well */
 };
 
 struct outcome {
 	unsigned points, failed_at;
 	int64_t slowest_ns;
-	char why[200];
+	char why[400];
 };
 
 static bool verbose;
@@ -120,13 +121,13 @@ static int null = -1;      /* /dev/null */
 static char state_home[SCRATCH_SIZE];
 static const char *config;
 
-/* The set-group-ID form; uid 0: it is not tried. */
+/* The set-group-ID form; uid 0: not tested. */
 static struct {
 	uid_t victim, others;
 	const char *dir;
 } users;
 
-/* Where the stderr of a client goes: for tool_spawn(). */
+/* The stderr of clients, for tool_spawn(). */
 static int quiet(void)
 {
 	return verbose ? -1 : null;
@@ -166,14 +167,14 @@ static void use_users(void)
 	if (unshare(CLONE_NEWNS) < 0 ||
 		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		die("cannot have mounts of our own: %s", strerror(errno));
-	/* what is mounted there already stays below ours */
+	/* an earlier mount there stays below this one */
 	if (mount(users.dir, users.dir, NULL, MS_BIND, NULL) < 0)
 		die("cannot mount over '%s': %s", users.dir, strerror(errno));
 	mount_state();
 	*tool_user() = users.others;
 }
 
-/* For jobs that are tried again: at once. */
+/* A configuration with which jobs are tried again at once. */
 static void write_config(const char *place)
 {
 	static const char text[] = "retry-delay = 1ms\n";
@@ -187,7 +188,7 @@ static void write_config(const char *place)
 	config = path;
 }
 
-/* A directory for the state of one worker's clients, and for what they claim. */
+/* Makes a directory for the state of one worker's clients and for the files of the oracle. */
 static void use_scratch(void)
 {
 	static char place[SCRATCH_SIZE];
@@ -238,7 +239,7 @@ static struct job job_start(const char *const options[], int said_of)
 	return job;
 }
 
-/* Claims the GPUs that this command was given, which has @percent of each of them. */
+/* Claims @percent of each GPU that this command was given. */
 static bool claim(unsigned percent)
 {
 	const char *list = getenv("CUDA_VISIBLE_DEVICES"), *id = getenv("GPULEASE_ID");
@@ -263,7 +264,7 @@ static bool claim(unsigned percent)
 	return true;
 }
 
-/* What a holder does once it has its GPUs. */
+/* The command of a holder. */
 static int hold(void)
 {
 	const char *id = getenv("GPULEASE_ID"), *share = getenv("SWEEP_SHARE");
@@ -276,7 +277,7 @@ static int hold(void)
 	return read(0, &byte, 1) < 0;
 }
 
-/* Lets the job end and sees that it does, well unless it was the one to be cancelled. */
+/* Lets the job end; it must end soon, and with status 0 unless it was to be cancelled. */
 static bool job_end(struct stage *s, struct job *job)
 {
 	bool holder = job == &s->holder;
@@ -303,31 +304,53 @@ static void job_kill(struct job *job)
 	close_fd(&job->said);
 }
 
-/* Runs gpulease with these arguments to its end, which has to be soon; -1: it is not. */
-static int client_status(const char *const arguments[])
+/*
+ * Runs gpulease with these arguments to its end.  Returns its status; -1 if it does not end soon.
+ * Its output is in @words.
+ */
+static int client_words(const char *const arguments[], char words[WORDS_SIZE])
 {
 	const char *argv[12] = { tool_gpulease() };
+	int said[2], status = -1;
+	ssize_t size;
 	pid_t pid;
-	int status;
 
 	for (size_t i = 0; arguments[i]; i++)
 		argv[i + 1] = arguments[i];
-	pid = tool_spawn(argv, null, null, quiet());
-	if (!tool_await(pid, now_ns() + DEADLINE_NS, &status))
-		return status;
-	tool_kill(&pid);
-	return -1;
+	tool_pipe(said);
+	pid = tool_spawn(argv, null, null, said[1]);
+	(void)close(said[1]);
+	if (tool_await(pid, now_ns() + DEADLINE_NS, &status)) {
+		tool_kill(&pid);
+		status = -1;
+	}
+	(void)fcntl(said[0], F_SETFL, O_NONBLOCK);
+	size = read(said[0], words, WORDS_SIZE - 1);
+	words[size > 0 ? size : 0] = '\0';
+	for (char *end = words; (end = strchr(end, '\n')); end++)
+		*end = ' ';
+	(void)close(said[0]);
+	return status;
 }
 
-/* The same, and its end has to be a good one. */
+static int client_status(const char *const arguments[])
+{
+	char words[WORDS_SIZE];
+
+	return client_words(arguments, words);
+}
+
+/* The same, and its status must be 0. */
 static bool client(struct stage *s, const char *who, const char *const arguments[])
 {
-	int status = client_status(arguments);
+	char words[WORDS_SIZE];
+	int status = client_words(arguments, words);
 
 	if (status < 0)
-		return fail(s, "%s hangs", who);
+		return fail(s, "%s hangs: %s", who, words);
 	if (status)
-		return fail(s, "%s failed with status %#x", who, (unsigned)status);
+		return fail(
+			s, "%s failed with status %#x: %s", who, (unsigned)status, words);
 	return true;
 }
 
@@ -342,7 +365,7 @@ static bool clients_on_all(struct stage *s)
 
 /* --- the stage ---------------------------------------------------------------------- */
 
-/* The path of a file of the state. */
+/* The path of a file in the state directory. */
 static void state_path(const char *name, char *path, size_t size)
 {
 	if (users.victim)
@@ -365,7 +388,7 @@ static bool last_ticket(struct stage *s)
 	return true;
 }
 
-/* Starts a job that runs; its id in ->id. */
+/* Starts a job that runs; sets ->id to its id. */
 static bool start_running(
 	struct stage *s, struct job *job, const char *const options[], const char *share)
 {
@@ -403,7 +426,7 @@ static bool read_lease(struct stage *s, off_t at, char record[512])
 	return true;
 }
 
-/* One that has 40 percent of GPU 0; and perhaps one that had 30 and is dead. */
+/* Starts a job with 40 percent of GPU 0; before it perhaps one with 30 percent, which is killed. */
 static bool start_sharer(struct stage *s)
 {
 	static const char *const some[] = { "-n", "0.3", "--gpu-ids", "0", NULL };
@@ -426,7 +449,7 @@ static bool start_sharer(struct stage *s)
 	return fail(s, "the sharer has no lease on GPU 0");
 }
 
-/* A client that wants what is left to it; returns once it waits, or has started. */
+/* Starts a client that wants the GPUs left to it; returns when it waits or has started. */
 static bool start_waiter(struct stage *s)
 {
 	static const char *const options[] = { "-n", "4", NULL };
@@ -442,7 +465,7 @@ static bool set_up(struct stage *s)
 {
 	const struct situation *situation = s->situation;
 
-	/* a job in the background is nobody's but ours */
+	/* this process reaps the job in the background */
 	if (prctl(PR_SET_CHILD_SUBREAPER, situation->submits ? 1 : 0) < 0)
 		die("prctl: %s", strerror(errno));
 	if (situation->fresh && users.victim) {
@@ -499,7 +522,7 @@ static void start_victim(struct stage *s)
 	*tool_user() = users.others;
 }
 
-/* The victim waits for somebody: a client joins behind it, and its blocker ends. */
+/* The victim waits for a blocker: a client joins behind the victim, and the blocker ends. */
 static bool unblock(struct stage *s)
 {
 	if (s->situation->behind && !s->waiter.pid && !start_waiter(s))
@@ -510,8 +533,8 @@ static bool unblock(struct stage *s)
 }
 
 /*
- * Takes the victim to right before its call number @point.  TRACE_RESTS: there; else it
- * has come to its end before, as trace_next() says.  TRACE_BLOCKED: it hangs.
+ * Takes the victim to right before its call number @point.  TRACE_RESTS: it is there;
+ * TRACE_BLOCKED: it hangs; else it has ended before that call, as trace_next() says.
  */
 static int reach(struct stage *s, unsigned point)
 {
@@ -545,7 +568,7 @@ static bool others_get_through(struct stage *s)
 	return true;
 }
 
-/* Who shares GPU 0 still does, the rest of it is to be had, and it alone. */
+/* The sharer still has its share of GPU 0; the rest of GPU 0 can be leased, and no more. */
 static bool sharer_is_well(struct stage *s)
 {
 	const char *const rest[] = { "-n", "0.6", "--gpu-ids", "0", "--", tool_self(),
@@ -557,7 +580,7 @@ static bool sharer_is_well(struct stage *s)
 
 	if (!s->situation->shares)
 		return true;
-	/* it may not even have come to rest yet, where the machine is busy */
+	/* on a busy machine the sharer may not even sleep yet */
 	if (tool_state(s->sharer.pid) == 'T' ||
 		waitpid(s->sharer.pid, NULL, WNOHANG) != 0)
 		return fail(s, "the sharer does not run any more");
@@ -574,7 +597,7 @@ static bool sharer_is_well(struct stage *s)
 	return job_end(s, &s->sharer);
 }
 
-/* Whatever the victim had begun is undone by whoever comes next. */
+/* The next client must undo all that the victim had begun. */
 static bool all_is_well(struct stage *s)
 {
 	static const char *const resume[] = { "--resume", "0", NULL };
@@ -586,7 +609,7 @@ static bool all_is_well(struct stage *s)
 	return clients_on_all(s);
 }
 
-/* What the victim has left in the background comes to its end by itself. */
+/* The processes that the victim has left in the background must end by themselves. */
 static bool strays_end(struct stage *s)
 {
 	int64_t deadline = now_ns() + DEADLINE_NS;
@@ -617,7 +640,7 @@ static bool halted(struct stage *s, enum mode mode)
 	good = good && job_end(s, &s->holder);
 	freed_ns = now_ns();
 	good = good && job_end(s, &s->waiter);
-	/* it comes first, and need not pass anybody over, which takes three seconds */
+	/* the waiter comes first: passing over another ticket would take three seconds */
 	if (s->situation->low && now_ns() - freed_ns > 5 * NS_PER_S / 2)
 		good = fail(s, "the waiter has waited for one behind it");
 	if (mode == MODE_STOP)
@@ -626,7 +649,7 @@ static bool halted(struct stage *s, enum mode mode)
 	return good && strays_end(s) && sharer_is_well(s) && all_is_well(s);
 }
 
-/* What the victim was to do has happened: nothing else can have done it. */
+/* The verb of the victim has had its effect: no other process can have caused it. */
 static bool verb_has_worked(struct stage *s)
 {
 	struct job *job =
@@ -641,7 +664,7 @@ static bool verb_has_worked(struct stage *s)
 	return status != 0 || fail(s, "the cancelled job ended well");
 }
 
-/* The victim has come through: its own job has to work, too. */
+/* The victim was not halted: its own job must work, too. */
 static bool came_through(struct stage *s, int reached)
 {
 	int status = s->victim.status;
@@ -660,7 +683,7 @@ static bool came_through(struct stage *s, int reached)
 	       sharer_is_well(s) && all_is_well(s);
 }
 
-/* One point.  Returns whether there was one: the victim was halted before its end. */
+/* Tries one point.  Returns whether the victim reached it; false: it ended before. */
 static bool try_point(struct stage *s, enum mode mode, unsigned point)
 {
 	int reached = TRACE_BLOCKED;
@@ -686,7 +709,7 @@ static bool try_point(struct stage *s, enum mode mode, unsigned point)
 
 /* --- workers ------------------------------------------------------------------------ */
 
-/* Every @step-th point from @first on, until the victim comes through or one fails. */
+/* Tries every @step-th point from @first on, until the victim ends before it or a point fails. */
 static struct outcome sweep(
 	const struct situation *situation, enum mode mode, unsigned first, unsigned step)
 {
@@ -711,7 +734,7 @@ static struct outcome sweep(
 	return outcome;
 }
 
-/* Starts a worker with a state directory of its own; returns where its outcome comes. */
+/* Starts a worker with a state directory of its own; returns the pipe of its outcome. */
 static int start_worker(const struct situation *situation, enum mode mode, unsigned first,
 	unsigned step, pid_t *ret_pid)
 {
@@ -737,11 +760,11 @@ static int start_worker(const struct situation *situation, enum mode mode, unsig
 static void report(
 	const struct situation *situation, enum mode mode, const struct outcome *outcome)
 {
-	/* Fewer than a program needs to be loaded: nothing has been tried. */
+	/* Loading a program takes more calls than that: with fewer, nothing was tested. */
 	bool passed = !outcome->failed_at && outcome->points * every >= 20;
 
 	(void)tap_result(passed,
-		"%s at every system call: %s (%u points, slowest other %d ms)",
+		"gpulease %s at every system call: %s (%u points, slowest other client %d ms)",
 		mode == MODE_KILL ? "killed" : "stopped", situation->name,
 		outcome->points, (int)(outcome->slowest_ns / NS_PER_MS));
 	if (outcome->failed_at)
@@ -776,7 +799,7 @@ static void run_situation(const struct situation *situation, enum mode mode)
 	report(situation, mode, &sum);
 }
 
-/* One point alone, in this process: for whoever looks for the cause of a failure. */
+/* Tries one point alone in this process, to find the cause of a failure. */
 static int run_point(const struct situation *situation, enum mode mode, unsigned point)
 {
 	struct outcome outcome;
@@ -786,8 +809,8 @@ static int run_point(const struct situation *situation, enum mode mode, unsigned
 	(void)tap_result(!outcome.failed_at, "%s before call %u: %s (%s)",
 		mode_names[mode], point, situation->name,
 		outcome.why[0]   ? outcome.why
-		: outcome.points ? "the others got on"
-				 : "it had come through before");
+		: outcome.points ? "the other clients went on"
+				 : "it had ended before that call");
 	remove_scratch();
 	return tap_end();
 }
@@ -799,7 +822,7 @@ struct choice {
 	bool quick;
 };
 
-/* Of another's jobs a user cannot have any, and only root pauses a GPU. */
+/* A user cannot cancel another user's job, and only root pauses a GPU. */
 static bool is_chosen(const struct situation *situation, const struct choice *choice)
 {
 	return strstr(situation->name, choice->situation) &&

@@ -1,14 +1,14 @@
 /*
  * sysfault: kills or stops a command right before its N-th system call.
  *
- *	sysfault --kill N command…	0: killed there
- *	sysfault --stop N command…	0: left stopped there (state T)
- *	sysfault --count command…	prints how many calls it makes until it becomes
- *					another program, or ends; then waits for it
- *	--pid FILE			writes the command's pid there
  *
- * Calls are counted from the first after the command's own execve.  1: the command had
- * ended or become another program before its N-th call.
+ *
+ *
+ *
+ *
+ *
+ * Calls are counted from the first after the command's own execve.  Exits with 1 if the command
+ * ended or became another program before its N-th call.
  */
 #include "tool.h"
 #include "trace.h"
@@ -31,7 +31,7 @@ static void write_pid(const char *path, pid_t pid)
 		die("cannot write '%s': %s", path, strerror(errno));
 }
 
-/* Takes the command to right before call @call (0: as far as it goes). */
+/* Takes the command to right before call @call (0: to its end). */
 static int advance(struct trace *t, uint64_t call)
 {
 	bool running = false;
@@ -47,7 +47,7 @@ static int act(const struct request *q, struct trace *t)
 	int reached = advance(t, q->call);
 
 	if (q->action == COUNT) {
-		/* The last call of both, execve and exit, is one of those it makes. */
+		/* The last call, execve or exit, also counts. */
 		(void)printf("%u\n", reached == TRACE_EXECED ? t->at - 1 : t->at);
 		if (reached == TRACE_EXECED) {
 			trace_detach(t);
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 	struct trace t = { .follows = false };
 
 	tool_init();
-	*tool_children_outlive() = true; /* whom it stops stays */
+	*tool_children_outlive() = true; /* a stopped command must stay */
 	trace_start(&t, (const char *const *)argv + optind, -1, -1);
 	if (q.pid_file)
 		write_pid(q.pid_file, t.pid);

@@ -1,10 +1,10 @@
 /*
  * tellend: writes entries into a history, as if jobs had ended.
  *
- *	tellend DIR [-s BYTES] [-n TIMES] KEY=VALUE…
  *
- * The keys are those of a line of the history, numbers are decimal; what is not said is 0 or
- * empty.  -n: so often, each with the next ticket and a minute later.  -s: the size at which
+ *
+ * The keys are those of a line of the history, numbers are decimal; missing keys are 0 or empty.
+ * -n: writes TIMES entries, each with the next ticket and a minute later.  -s: the size at which
  * the history is put aside.
  */
 #include <fcntl.h>

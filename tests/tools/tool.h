@@ -1,7 +1,7 @@
 /*
- * What the test tools share: a clock, numbers from the command line, children that are
- * waited for with a deadline, scratch directories, TAP.  A tool is one file and one
- * thread; it calls tool_init() first.  A tool that is killed takes its children along.
+ * What the test tools share: a clock, numbers from the command line, waiting for children with a
+ * deadline, scratch directories, TAP.  A tool is one file and one thread; it calls tool_init()
+ * first.  The children of a tool die with it.
  */
 #ifndef GPULEASE_TESTS_TOOL_H
 #define GPULEASE_TESTS_TOOL_H
@@ -24,12 +24,12 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)
 
-/* How long a tool waits for what the protocol promises within a few seconds. */
+/* How long a tool waits for events that the protocol promises within a few seconds. */
 #define DEADLINE_NS (30 * NS_PER_S)
 
 enum { TOOL_MISUSE = 125 };
 
-/* Says on stderr what is wrong and exits with 125: it is the tool that has failed. */
+/* Prints the message on stderr and exits with 125: the tool itself has failed. */
 static inline void PRINTF_LIKE(1, 2) __attribute__((noreturn))
 die(const char *format, ...)
 {
@@ -51,7 +51,7 @@ static inline int64_t now_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* The decimal number @text, which says @what; anything else ends the tool. */
+/* The decimal number @text; if it is none, the tool ends with a message that names @what. */
 static inline uint64_t number(const char *text, const char *what)
 {
 	char *end = NULL;
@@ -76,7 +76,7 @@ static inline const char *tool_users(char *text, uid_t *ret_first)
 	return dir;
 }
 
-/* SIGCHLD is only ever taken by tool_doze(); a lost reader is no reason to die. */
+/* Only tool_doze() takes SIGCHLD; SIGPIPE is ignored. */
 static inline void tool_init(void)
 {
 	sigset_t child;
@@ -88,7 +88,7 @@ static inline void tool_init(void)
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Set by a tool whose children are to live on when it ends. */
+/* A tool sets it to let its children outlive it. */
 static inline bool *tool_children_outlive(void)
 {
 	static bool outlive;
@@ -96,7 +96,7 @@ static inline bool *tool_children_outlive(void)
 	return &outlive;
 }
 
-/* In a child: signals as a shell would set them, and an end together with the tool. */
+/* In a child: sets signals as a shell would, and lets the child die with the tool. */
 static inline void tool_child(void)
 {
 	sigset_t none;
@@ -108,7 +108,7 @@ static inline void tool_child(void)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* Whom the children are run as from now on; 0: as the tool itself. */
+/* The user as which children run from now on; 0: that of the tool. */
 static inline uid_t *tool_user(void)
 {
 	static uid_t user;
@@ -116,7 +116,7 @@ static inline uid_t *tool_user(void)
 	return &user;
 }
 
-/* In a child, last before it executes something: the user, alone in the group of that number. */
+/* In a child, last before its execve: takes the user, whose only group has the same number. */
 static inline int tool_become_user(void)
 {
 	uid_t user = *tool_user();
@@ -128,7 +128,7 @@ static inline int tool_become_user(void)
 		       : setresuid(user, user, user);
 }
 
-/* Starts @argv with these as its 0, 1 and 2; -1 means the tool's own. */
+/* Starts @argv with these descriptors as 0, 1 and 2; -1: the tool's own. */
 static inline pid_t tool_spawn(const char *const argv[], int in, int out, int err)
 {
 	const int fds[] = { in, out, err };
@@ -159,7 +159,7 @@ static inline void tool_doze(int64_t ns)
 	(void)sigtimedwait(&child, NULL, &span);
 }
 
-/* 0: the child has ended, *@status is set; 1: it had not by @deadline_ns. */
+/* Returns 0 when the child has ended, and sets *@status; 1: it has not by @deadline_ns. */
 static inline int tool_await(pid_t pid, int64_t deadline_ns, int *status)
 {
 	for (;;) {
@@ -187,7 +187,7 @@ static inline void tool_kill(pid_t *pid)
 	*pid = 0;
 }
 
-/* Waits until @fd can be read or has lost its writer: 0; 1: neither by @deadline_ns. */
+/* Returns 0 when @fd can be read or has no writer any more; 1: neither by @deadline_ns. */
 static inline int tool_readable(int fd, int64_t deadline_ns)
 {
 	struct pollfd watch = { .fd = fd, .events = POLLIN };
@@ -233,9 +233,17 @@ static inline int remove_one(
 	return 0;
 }
 
+/*
+ * Removes @path and everything below it.  A process that the test has left, such as the watchdog
+ * of a killed job, may still write its last file there, so it tries for up to 10 s.
+ */
 static inline void remove_tree(const char *path)
 {
-	(void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	int64_t deadline_ns = now_ns() + 10 * NS_PER_S;
+
+	while (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS),
+		!access(path, F_OK) && now_ns() < deadline_ns)
+		tool_doze(10 * NS_PER_MS);
 }
 
 enum { SCRATCH_SIZE = 256 };
@@ -262,7 +270,7 @@ static inline const char *tool_self(void)
 	return path;
 }
 
-/* Writes to @path what @name is, seen from the directory of the running tool. */
+/* Writes to @path the path of @name in the directory of the running tool. */
 static inline void tool_beside(const char *name, char *path, size_t size)
 {
 	const char *self = tool_self();
@@ -287,7 +295,9 @@ static inline const char *tool_gpulease(void)
 	return path;
 }
 
-/* What a surrounding lease or simulation would change about the clients of a test. */
+/*
+ * Removes the variables by which a surrounding lease or simulation would affect a test's clients.
+ */
 static inline void tool_clean_environment(void)
 {
 	static const char *const names[] = { "CUDA_VISIBLE_DEVICES",
@@ -310,7 +320,7 @@ static inline struct tap *tap(void)
 	return &counters;
 }
 
-/* One result line; returns @passed. */
+/* Prints one result; its text is a phrase that says what holds.  Returns @passed. */
 static inline bool PRINTF_LIKE(2, 3) tap_result(bool passed, const char *format, ...)
 {
 	va_list arguments;
@@ -325,7 +335,7 @@ static inline bool PRINTF_LIKE(2, 3) tap_result(bool passed, const char *format,
 	return passed;
 }
 
-/* The plan, last; returns the exit status of the tool. */
+/* Prints the plan after the last result; returns the exit status of the tool. */
 static inline int tap_end(void)
 {
 	(void)printf("1..%u\n", tap()->results);

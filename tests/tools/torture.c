@@ -1,28 +1,28 @@
 /*
- * torture: many gpulease clients at once, killed, stopped, cancelled and paused at
- * random, and an oracle that knows nothing of gpulease.
+ * torture: many concurrent gpulease clients, killed, stopped, cancelled and paused at random, and
+ * an oracle that knows nothing of gpulease.
  *
- *	torture [--seed S] [--clients N] [--jobs N] [--gpus N] [--seconds S] [--shares PERCENT]
- *		[--crowd] [--preempt PERCENT] [--card MIB] [--nopidfd enosys|eperm]
- *		[--users UID,DIR] [-v]
  *
- * N clients (50) at a time until there were so many jobs (300; with --seconds as many as
- * it gets), or until S seconds are over.  The same seed gives the same jobs with the same
- * fates; what meets what is up to the scheduler.
  *
- * Half of the jobs, or --shares of a hundred, declare a share or memory; some have a priority,
- * a time limit, or come after another job.  --crowd: all want very little, so that it is their
- * number that fills a GPU.  --preempt: so many of a hundred are preemptible, and run longer, so
- * that others with a higher priority meet them.  --card: what a card has where it is not the
- * simulated 24576 MiB.
+ *
+ *
+ * Runs N clients (50) at a time until there were N jobs (300; with --seconds any number), or
+ * until S seconds are over.  The same seed gives the same jobs with the same fates; which of them
+ * meet depends on the scheduler.
+ *
+ * Half of the jobs, or --shares percent, declare a share or memory; some have a priority, a time
+ * limit, or come after another job.  --crowd: all jobs want very little, so that their number
+ * fills a GPU.  --preempt: that percentage of the jobs is preemptible and runs longer, so that
+ * jobs of a higher priority meet them.  --card: the memory of a card if it is not the simulated
+ * 24576 MiB.
  *
  * --users: the gpulease is a set-group-ID one whose state directory is DIR, and every client
  * is one of three users, the first of which is UID.  Root pauses.
  *
- * The oracle: every command is this tool again, and claims what it was given (oracle.h).
- * It also holds a lock on a file with its ticket's number, and where it is a singleton on one
- * with its name, until it dies: who comes after it must not find the first locked, nor another
- * of that name the second.
+ * The oracle: every command is this tool again, and claims the GPUs of its lease (oracle.h).
+ * Until it dies it also locks a file with its ticket's number, and a singleton locks one with its
+ * name.  A job that comes after it must not find the first file locked, nor another job of that
+ * name the second.
  */
 #include "oracle.h"
 
@@ -34,18 +34,18 @@
 
 enum { MAX_JOBS = 100000, MAX_GPUS = 128, MAX_VERBS = 6, USERS = 3 };
 
-/* Nobody may be without progress for so long: stops last 3.5 s, grace periods 10 s. */
+/* The longest time without any progress: stops last 3.5 s, grace periods 10 s. */
 #define STANDSTILL_NS (60 * NS_PER_S)
 
 enum fate { FATE_RUN, FATE_KILL, FATE_STOP, FATE_STOP_AND_KILL };
 
-/* Shared with the commands: what they are, and what they have seen. */
+/* Shared with the commands: what each asks for, and what it has seen. */
 struct wish {
 	unsigned gpus, percent, mib, ms;
 	int priority;
 	unsigned limit_s;   /* 0: none */
 	unsigned after;     /* a ticket, 0: none */
-	unsigned singleton; /* its name, 0: it is none */
+	unsigned singleton; /* number of its name; 0: it is no singleton */
 	bool is_preemptible;
 };
 
@@ -81,8 +81,8 @@ static struct settings {
 	bool is_crowd;
 	int64_t seconds;
 	const char *nopidfd;
-	uid_t first_user; /* 0: all are run as whoever runs this */
-	const char *dir;  /* the state directory of all of them */
+	uid_t first_user; /* 0: all run as the user of this tool */
+	const char *dir;  /* the state directory of all users */
 	bool verbose;
 } settings = { .clients = 50, .gpus = 8, .shares = 50, .card_mib = 24576 };
 
@@ -102,10 +102,10 @@ static struct torture {
 	bool stuck;
 } t;
 
-/* Two sequences: what a job is must not depend on how often the driver looks around. */
+/* Two sequences: the properties of a job must not depend on how often the driver looks around. */
 static uint64_t job_random, other_random;
 
-/* For what a job is. */
+/* For the properties of a job. */
 static unsigned below(unsigned limit)
 {
 	return draw(&job_random, limit);
@@ -131,7 +131,7 @@ static void PRINTF_LIKE(2, 3) violation(struct board *board, const char *format,
 	oracle_tell(line);
 }
 
-/* Claims a GPU; it goes with this process. */
+/* Claims a GPU for as long as this process lives. */
 static void claim(struct board *board, const char *gpu, const struct oracle_use *use)
 {
 	char why[320];
@@ -144,7 +144,7 @@ static void claim(struct board *board, const char *gpu, const struct oracle_use 
 		;
 }
 
-/* Whether that file can be locked; alone: for as long as this process lives. */
+/* Whether that file can be locked; @alone: exclusively, for as long as this process lives. */
 static bool has_lock(const char *kind, unsigned number_of, bool alone)
 {
 	char name[64];
@@ -159,7 +159,7 @@ static bool has_lock(const char *kind, unsigned number_of, bool alone)
 	return has;
 }
 
-/* Who comes after a job leaves word of it: that job must not start any more. */
+/* Notes that a job has started after another one: that other job must not start any more. */
 static void check_order(struct board *board, unsigned job, const struct wish *wish)
 {
 	const char *text = getenv("GPULEASE_ID");
@@ -237,7 +237,7 @@ static int run_job(char **argv)
 
 /* --- clients ------------------------------------------------------------------------ */
 
-/* Mostly mixed; a good part wants everything, or so much that two cannot run at once. */
+/* Mostly mixed; many want all GPUs, or so many that two such jobs cannot run at once. */
 static unsigned random_gpus(void)
 {
 	unsigned what = below(100);
@@ -249,7 +249,7 @@ static unsigned random_gpus(void)
 	return 1 + below(settings.gpus);
 }
 
-/* A share, memory, or both; in tenths of all that can be asked for, or very little. */
+/* A share, memory, or both: a number of tenths of a GPU, or very little. */
 static void wish_for_part(struct wish *wish)
 {
 	unsigned what = below(10), most_mib = settings.card_mib - ORACLE_MARGIN_MIB;
@@ -264,7 +264,7 @@ static void wish_for_part(struct wish *wish)
 		wish->percent = below(4) ? 1 + below(99) : 50;
 	if (what >= 4)
 		wish->mib = below(3) ? 1 + below(most_mib) : most_mib / (1 + below(4));
-	/* a share is of one GPU; memory can be of several */
+	/* a share is of one GPU; memory can be wanted on several */
 	wish->gpus = wish->percent ? 1 : 1 + below((unsigned)min_i64(settings.gpus, 3));
 }
 
@@ -280,7 +280,8 @@ static struct wish random_wish(void)
 		wish.gpus = random_gpus();
 	}
 	if (!below(3))
-		wish.priority = (int)below(settings.first_user ? 4 : 7) - 3;
+		/* only root may have one above 0 */
+		wish.priority = (int)below(settings.first_user || geteuid() ? 4 : 7) - 3;
 	if (!below(3))
 		wish.limit_s = limits_s[below(ARRAY_SIZE(limits_s))];
 	if (!below(12))
@@ -291,7 +292,7 @@ static struct wish random_wish(void)
 	return wish;
 }
 
-/* Half of the fates come while it joins, half while it waits or runs. */
+/* Half of the fates strike while the client joins, half while it waits or runs. */
 static int64_t random_delay_ns(void)
 {
 	return below(2) ? below(3000) * INT64_C(1000) : below(400) * NS_PER_MS;
@@ -328,7 +329,7 @@ static const char *nopidfd_path(void)
 	return path;
 }
 
-/* Starts gpulease with @arguments, in a world without pidfds if it is to be so. */
+/* Starts gpulease with @arguments, without pidfds if settings.nopidfd says so. */
 static pid_t start_client(const char *const arguments[])
 {
 	const char *argv[32];
@@ -345,14 +346,14 @@ static pid_t start_client(const char *const arguments[])
 	return tool_spawn(argv, -1, settings.verbose ? -1 : t.log, t.log);
 }
 
-/* From now on clients are run as this one of the users; USERS: as ourselves. */
+/* From now on clients run as user number @user; USERS: as the user of this tool. */
 static void be_user(unsigned user)
 {
 	*tool_user() =
 		settings.first_user && user < USERS ? settings.first_user + user : 0;
 }
 
-/* The path of a file of the state. */
+/* The path of a file in the state directory. */
 static void state_path(const char *name, char *path, size_t size)
 {
 	if (settings.dir)
@@ -362,7 +363,7 @@ static void state_path(const char *name, char *path, size_t size)
 			settings.gpus, name);
 }
 
-/* One of the last tickets that are a job; 0: the record drawn is none. */
+/* One of the last tickets, drawn at random; 0: the record drawn is no job's. */
 static unsigned random_ticket(void)
 {
 	char path[SCRATCH_SIZE + 64], word[7] = "";
@@ -476,7 +477,7 @@ static void act_on_jobs(int64_t now)
 
 /* --- verbs -------------------------------------------------------------------------- */
 
-/* False where as many as may run are running: a --cancel can take its time. */
+/* False if as many verbs as allowed are running: a --cancel can take long. */
 static bool start_verb(const char *name, const char *operand)
 {
 	const char *const arguments[] = { name, operand, NULL };
@@ -503,12 +504,12 @@ static void cancel_one(void)
 	last = st.st_size / 512 - 1;
 	last -= roughly((unsigned)min_i64(last, settings.clients));
 	(void)snprintf(id, sizeof(id), "%lld", (long long)last);
-	be_user(roughly(USERS + 1)); /* of another's job none has any */
+	be_user(roughly(USERS + 1)); /* a user cannot cancel another user's job */
 	t.cancels += start_verb("--cancel", id);
 	be_user(USERS);
 }
 
-/* Whether a --pause or --resume has not ended yet: behind a lock it takes its time. */
+/* Whether a --pause or --resume is still running: it may wait for a lock. */
 static bool is_pausing(void)
 {
 	for (size_t i = 0; i < MAX_VERBS; i++)
@@ -555,7 +556,7 @@ static bool end_of_verb(pid_t pid, int status)
 		t.verbs[i].pid = 0;
 		if (!strcmp(t.verbs[i].name, "--cancel") && !status)
 			t.cancels_done++;
-		/* somebody stopped had the GPU locked: it is still paused */
+		/* a stopped process has locked the GPU: it is still paused */
 		if (!strcmp(t.verbs[i].name, "--resume") && status)
 			t.paused = t.last_paused;
 		/* 1: unknown or finished; anything else is a failure of the verb. */
@@ -605,7 +606,7 @@ static bool verbs_run(void)
 	return false;
 }
 
-/* All jobs from first to last; ends early only when nothing moves any more. */
+/* Runs all jobs; returns early only when there is no more progress. */
 static void play(void)
 {
 	int64_t end_ns =
@@ -686,7 +687,7 @@ static int compare_starts(const void *a, const void *b)
 	return (one->at_ns > two->at_ns) - (one->at_ns < two->at_ns);
 }
 
-/* Whether its turn is a matter of its number alone, among those of its priority. */
+/* Whether only its number decides its turn among the jobs of its priority. */
 static bool is_plain(unsigned job, int priority)
 {
 	const struct start *start = &t.board->starts[job];
@@ -698,7 +699,9 @@ static bool is_plain(unsigned job, int priority)
 	       start->at_ns;
 }
 
-/* Of those who wanted all GPUs and were never stopped: who started out of turn. */
+/*
+ * Counts the jobs that started out of turn, of those that wanted all GPUs and were never stopped.
+ */
 static unsigned count_inversions(int priority, unsigned *compared)
 {
 	static unsigned equals[MAX_JOBS];
@@ -741,7 +744,7 @@ static bool everything_is_free(void)
 	return false;
 }
 
-/* How many FIFOs are left; a few are no fault, they are swept now and then. */
+/* How many FIFOs are left; a few are no failure, as they are removed now and then. */
 static unsigned count_fifos(const char *of)
 {
 	char path[SCRATCH_SIZE + 64];
@@ -771,25 +774,25 @@ static int judge(void)
 	if (!tap_result(!t.board->violations && started,
 		    "no GPU was given away twice (%u starts)", started))
 		show_file("violations", "oracle", 0);
-	if (!tap_result(!t.stuck, "every client came to its end"))
+	if (!tap_result(!t.stuck, "every client has ended"))
 		show_stuck();
 	for (unsigned i = t.oldest; i < t.begun; i++)
 		tool_kill(&t.jobs[i].pid);
 	failed = count_failed();
 	(void)tap_result(failed <= t.cancels_done,
-		"nobody failed but for a cancel (%u failed, %u cancelled)", failed,
+		"no client failed without a cancel (%u failed, %u cancelled)", failed,
 		t.cancels_done);
 	if (settings.preempt)
 		(void)tap_result(t.board->again > 0,
-			"jobs were sent back and started again (%u times)",
-			t.board->again);
-	(void)tap_result(!t.verb_failures, "every --cancel, --pause and --resume worked");
+			"preempted jobs have started again (%u times)", t.board->again);
 	(void)tap_result(
-		everything_is_free(), "a client of all GPUs gets through at the end");
+		!t.verb_failures, "every --cancel, --pause and --resume has worked");
+	(void)tap_result(
+		everything_is_free(), "a client that wants all GPUs starts at the end");
 	for (int priority = -3; priority <= 3; priority++)
 		inversions += count_inversions(priority, &compared);
 	(void)tap_result(!inversions,
-		"equal requests started in ticket order (%u of them)", compared);
+		"equal requests started in ticket order (%u requests)", compared);
 	(void)printf("# left: %u FIFOs in live, %u in bell\n", count_fifos("live"),
 		count_fifos("bell"));
 	if (tap()->failures)

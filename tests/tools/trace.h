@@ -1,14 +1,14 @@
 /*
- * One process under ptrace, taken forward one system call at a time.  A trace always
- * rests between two calls: what it did so far is visible to all, the next call has not
- * begun.  Between two calls a process changes nothing that others see, so halting it at
- * each of these places covers every moment at which it can die or be stopped.  Where
- * ->in_rows is set a row of calls that only look counts as one: halted before the last of them
- * the process has done no more than before the second.
+ * One process under ptrace, taken forward one system call at a time.  A trace always rests
+ * between two calls: what it did so far is visible to all, the next call has not begun.  Between
+ * two calls a process changes nothing that others see, so halting it at each of these places
+ * covers every moment at which it can die or be stopped.  Where ->in_rows is set, a row of calls
+ * that only read counts as one: halted before the last of them, the process has done no more than
+ * before the second.
  *
- * Its children are not traced and run on.  Where ->follows is set it is the other way round:
- * once it forks its first child is what is traced, and it runs on.  If the tracer dies, so does
- * the process.
+ * Its children are not traced and run on.  With ->follows it is the other way round: once it
+ * forks, its first child is traced, and the process itself runs on.  If the tracer dies, the
+ * traced process dies.
  */
 #ifndef GPULEASE_TESTS_TRACE_H
 #define GPULEASE_TESTS_TRACE_H
@@ -23,11 +23,11 @@ struct trace {
 	pid_t pid;
 	unsigned at;
 	bool inside;     /* between the entry of a call and its end */
-	bool is_look;    /* that call only looks */
-	bool was_look;   /* so did the one before */
+	bool is_look;    /* that call only reads */
+	bool was_look;   /* the call before only read */
 	bool follows;    /* to the first child; set before the start */
 	bool in_rows;    /* as described above; set before the start */
-	bool has_parent; /* it has: the process is somebody else's child */
+	bool has_parent; /* the process is another process's child */
 	int status;      /* of waitpid(), once the process has ended */
 };
 
@@ -45,8 +45,8 @@ struct trace_entry {
 enum { TRACE_GET_ENTRY = 0x420e, TRACE_IS_ENTRY = 1 };
 
 /*
- * Whether the call that the process has just begun changes nothing that others see.  Before
- * Linux 5.3 that is not told: no call does.
+ * Whether the call that the process has just begun changes nothing that others see.  Before Linux
+ * 5.3 the kernel does not report the call: false.
  */
 static inline bool trace_only_looks(pid_t pid)
 {
@@ -80,7 +80,7 @@ static inline int trace_wait(const struct trace *t, bool tell_blocked, int *stat
 		if (got < 0)
 			die("waitpid(%d): %s", (int)t->pid, strerror(errno));
 		tool_doze(NS_PER_MS);
-		/* Asleep twice in a row, a millisecond apart: it waits for somebody. */
+		/* asleep twice in a row, a millisecond apart: it waits for another process */
 		asleep = tool_state(t->pid) == 'S' ? asleep + 1 : 0;
 		if (tell_blocked && asleep >= 2)
 			return TRACE_BLOCKED;
@@ -100,7 +100,7 @@ static inline void trace_detach(const struct trace *t)
 		die("ptrace: %s", strerror(errno));
 }
 
-/* It has just forked: goes on with its child, which rests behind that call. */
+/* The process has just forked: goes on with its child, which rests after that call. */
 static inline void trace_follow(struct trace *t)
 {
 	unsigned long child = 0;
@@ -119,10 +119,10 @@ static inline void trace_follow(struct trace *t)
 }
 
 /*
- * Lets the call that comes next happen.  TRACE_RESTS: it is done, @t->at has grown by one
- * unless it goes on with a row.  TRACE_EXECED: it was an execve that worked.  TRACE_ENDED: it
- * was the last.  TRACE_BLOCKED, only if @tell_blocked: it has not returned yet; call again to
- * wait on.
+ * Lets the next call happen.  TRACE_RESTS: it is done, and @t->at has grown by one unless the
+ * call continues a row.  TRACE_EXECED: it was an execve that succeeded.  TRACE_ENDED: it was the
+ * last call.  TRACE_BLOCKED, only if @tell_blocked: it has not returned yet; call again to wait
+ * on.
  */
 static inline int trace_next(struct trace *t, bool tell_blocked, bool *running)
 {
@@ -163,8 +163,9 @@ static inline int trace_next(struct trace *t, bool tell_blocked, bool *running)
 }
 
 /*
- * In the child: from here on traced, and then the command.  It is still the tool that asks for
- * it, not the user: a user's tracer would have the set-group-ID bit of the command ignored.
+ * In the child: from here on traced, then executes the command.  The trace begins before the
+ * change of the user: begun by the user, it would make the kernel ignore the set-group-ID bit of
+ * the command.
  */
 static inline void __attribute__((noreturn))
 trace_become(const char *const argv[], int out, int err)
@@ -179,8 +180,8 @@ trace_become(const char *const argv[], int out, int err)
 }
 
 /*
- * Starts @argv; -1 means the tool's own descriptor.  It rests before its first call.  Of @t
- * nothing but ->follows and ->in_rows is looked at.
+ * Starts @argv, which rests before its first call; -1: the tool's own descriptor.  Reads only
+ * ->follows and ->in_rows of @t.
  */
 static inline void trace_start(
 	struct trace *t, const char *const argv[], int out, int err)
@@ -209,8 +210,8 @@ static inline void trace_start(
 }
 
 /*
- * Lets go of the process and leaves it stopped as by any SIGSTOP: state T, not the t of a
- * traced one.  The signal is pending before it runs on, so it does not get to another
+ * Detaches from the process and leaves it stopped as by any SIGSTOP: in state T, not in the t of a
+ * traced process.  The signal is pending before the process runs on, so it does not reach another
  * call.
  */
 static inline void trace_stop(const struct trace *t)

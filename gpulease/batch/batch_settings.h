@@ -1,0 +1,25 @@
+/*
+ * The settings of one job: what the command line asks for all jobs, and what the job's line asks.
+ * Pure.
+ */
+#ifndef GPULEASE_BATCH_SETTINGS_H
+#define GPULEASE_BATCH_SETTINGS_H
+
+#include "batch_list.h"
+
+/*
+ * Sets *@ret to the settings of the job of @line; the attributes of the line win over @defaults.
+ * @vram_mib replaces the memory that the job declares; 0 leaves it.  ->command of *@ret is @words,
+ * and the texts are those of @defaults and @line, which have to stay.
+ */
+void batch_settings(const struct settings *defaults, const struct batch_line *line,
+	uint64_t vram_mib, char *words[4], struct settings *ret);
+
+/*
+ * Returns the command of @line, to be freed by the caller, or NULL without memory.  With --inject
+ * the option and `{gpus}` as its value are appended, unless the command has the option already or
+ * the job gets no GPU.
+ */
+char *batch_inject(const struct settings *defaults, const struct batch_line *line);
+
+#endif

@@ -1,0 +1,188 @@
+#include <errno.h>
+
+#include "option_table.h"
+#include "exitcodes.h"
+#include "help.h"
+
+enum { WIDTH = 78 };
+
+static const struct {
+	const char *name, *title;
+	bool by_row;   /* a row for each option; else all names in one paragraph */
+	bool is_first; /* shown by plain --help */
+} groups[] = {
+	[GROUP_RUN] = { "run", "Running a command", true, true },
+	[GROUP_CHOOSE] = { "choose", "Which GPUs, and how much of each", true, false },
+	[GROUP_ORDER] = { "order", "When to start", true, false },
+	[GROUP_CARE] = { "care", "Limits, retries and reports", true, false },
+	[GROUP_BACK] = { "back", "In the background and in sessions", true, true },
+	[GROUP_BATCH] = { "batch", "Lists of commands in a file", true, false },
+	[GROUP_SETUP] = { "setup", "What the command gets", true, false },
+	[GROUP_LEASE] = { "lease", "A lease without a command", true, false },
+	[GROUP_LOOK] = { "look", "Looking", true, true },
+	[GROUP_ACT] = { "act", "Acting", true, true },
+	[GROUP_ANY] = { "any", "With all of them", true, true },
+	[GROUP_SRUN] = { "srun", "Options of srun", true, false },
+	[GROUP_IGNORED] = { "ignored", "Options of srun without effect:", false, false },
+	[GROUP_REFUSED] = { "refused", "Options of srun that are refused:", false,
+		false },
+};
+
+static const char *const takes_names[] = {
+	[TAKES_NONE] = "none",
+	[TAKES_OPTIONAL] = "optional",
+	[TAKES_REQUIRED] = "required",
+	[TAKES_OPERANDS] = "operands",
+};
+
+/* Appends how to write an option: `-I, --immediate[=DUR]`, `--name TEXT`. */
+static void help_add_synopsis(struct text *text, const struct option_def *def)
+{
+	if (def->letter)
+		text_addf(text, "-%c%s", def->letter, def->name ? ", " : "");
+	if (def->name)
+		text_addf(text, "--%s", def->name);
+	if (option_takes(def) == TAKES_OPTIONAL)
+		text_addf(text, "[=%s", def->metavar + 1);
+	else if (def->metavar)
+		text_addf(text, " %s", def->metavar);
+}
+
+static void help_print_rows(FILE *out, unsigned group)
+{
+	(void)fprintf(out, "\n%s:\n", groups[group].title);
+	for (const struct option_def *def = option_table; def->kind; def++) {
+		char synopsis[WIDTH];
+		struct text text = TEXT_ON(synopsis);
+
+		if (def->group != group)
+			continue;
+		help_add_synopsis(&text, def);
+		(void)fprintf(out, "  %-*s%s\n", HELP_COLUMN - 2, synopsis, def->help);
+	}
+}
+
+/* Prints @word, on a new line if it does not fit on the current one; *@column is the position. */
+static void help_print_word(FILE *out, const char *word, size_t *column)
+{
+	size_t size = strlen(word);
+
+	if (*column + 1 + size > WIDTH) {
+		(void)fprintf(out, "\n ");
+		*column = 1;
+	}
+	(void)fprintf(out, " %s", word);
+	*column += 1 + size;
+}
+
+static void help_print_paragraph(FILE *out, unsigned group)
+{
+	size_t column = strlen(groups[group].title);
+
+	(void)fprintf(out, "%s", groups[group].title);
+	for (const struct option_def *def = option_table; def->kind; def++) {
+		char synopsis[WIDTH];
+		struct text text = TEXT_ON(synopsis);
+
+		if (def->group != group)
+			continue;
+		if (def->letter)
+			text_addf(&text, "-%c/", def->letter);
+		text_addf(&text, "--%s", def->name);
+		help_print_word(out, synopsis, &column);
+	}
+	(void)fprintf(out, "\n");
+}
+
+static void help_print_exit_codes(FILE *out)
+{
+#define EXIT_CODE_TEXT(name, status, meaning) "; " #status " " meaning
+	static const char title[] = "Exit status: the command's own; 128+n for signal n";
+	char codes[512], *rest = codes, *word;
+	size_t column = strlen(title);
+
+	text_copy(codes, sizeof(codes), EXIT_CODES(EXIT_CODE_TEXT));
+	(void)fprintf(out, "\n%s", title);
+	while ((word = strsep(&rest, " ")))
+		if (*word == ';')
+			column += (size_t)fprintf(out, ";");
+		else
+			help_print_word(out, word, &column);
+	(void)fprintf(out, "\n");
+#undef EXIT_CODE_TEXT
+}
+
+static void help_print_group(FILE *out, unsigned group)
+{
+	if (groups[group].by_row)
+		help_print_rows(out, group);
+	else
+		help_print_paragraph(out, group);
+}
+
+static void help_print_topics(FILE *out)
+{
+	(void)fprintf(out, "\nMore:\n");
+	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++)
+		if (groups[group].by_row && !groups[group].is_first)
+			(void)fprintf(out, "  --help=%-*s%s\n", HELP_COLUMN - 9,
+				groups[group].name, groups[group].title);
+	(void)fprintf(out, "  --help=%-*s%s\n", HELP_COLUMN - 9, "all",
+		"all options; for the manual: man gpulease");
+}
+
+void help_add_topics(struct text *out)
+{
+	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++)
+		text_addf(out, "%s, ", groups[group].name);
+	text_add(out, "all");
+}
+
+int help_print(const char *topic, FILE *out)
+{
+	bool is_all = topic && strcmp(topic, "all") == 0, found = false;
+
+	for (unsigned group = 0; topic && group < ARRAY_SIZE(groups); group++)
+		if (strcmp(topic, groups[group].name) == 0) {
+			help_print_group(out, group);
+			found = true;
+		}
+	if (found)
+		return 0;
+	if (topic && !is_all)
+		return -ENOENT;
+	(void)fprintf(out,
+		"Usage: gpulease [options] [--] command [argument ...]\n"
+		"       gpulease --status | --queue | --cancel ID ... | ...\n"
+		"Waits for free GPUs of this machine, leases them and becomes the "
+		"command with\n"
+		"CUDA_VISIBLE_DEVICES set.  They are free again when it ends, however "
+		"it ends.\n");
+	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++)
+		if (is_all || groups[group].is_first)
+			help_print_group(out, group);
+	if (!is_all)
+		help_print_topics(out);
+	help_print_exit_codes(out);
+	return 0;
+}
+
+void version_print(FILE *out)
+{
+	(void)fprintf(out, "gpulease %s\n", GPULEASE_VERSION);
+}
+
+void options_print(FILE *out)
+{
+	for (const struct option_def *def = option_table; def->kind; def++) {
+		const char *takes = takes_names[option_takes(def)];
+
+		if (def->group == GROUP_HIDDEN)
+			continue;
+		for (int by_letter = 1; by_letter >= 0; by_letter--)
+			if (by_letter ? def->letter != 0 : def->name != NULL)
+				(void)fprintf(out, "%s\t%s\t%s\n",
+					option_spell(def, by_letter).text, takes,
+					groups[def->group].name);
+	}
+}

@@ -1,0 +1,32 @@
+/*
+ * --help, --version and --list-options, made from the table of options.  The caller checks @out for
+ * errors.
+ */
+#ifndef GPULEASE_HELP_H
+#define GPULEASE_HELP_H
+
+#include <stdio.h>
+
+#include "text.h"
+
+enum { HELP_COLUMN = 28 }; /* the column of the explanations */
+
+/*
+ * Prints the options that a new user needs; with @topic those of that group, or all for "all".
+ * Returns 0, or -ENOENT when there is no such topic.
+ */
+MUST_CHECK int help_print(const char *topic, FILE *out);
+
+/* Appends the list of topics: "run, choose, ..., all". */
+void help_add_topics(struct text *out);
+
+void version_print(FILE *out);
+
+/*
+ * Prints a line for each spelling of an option: the spelling, what it takes (none, optional,
+ * required, operands) and its group (run, look, …), with tabs between them.  The checks of the
+ * completion and the manual read this.
+ */
+void options_print(FILE *out);
+
+#endif

@@ -1,0 +1,374 @@
+#include <errno.h>
+
+#include "option_parser.h"
+#include "parse.h"
+
+/* The state of options_parse(). */
+struct option_scan {
+	const struct option_def *table;
+	char **argv;
+	unsigned at;   /* the word being read */
+	unsigned kept; /* words argv[1..kept] are operands found so far */
+	void *settings;
+	struct options_result result;
+	bool stopped;   /* OPTION_STOP was given: the rest is ignored */
+	bool commanded; /* OPTION_COMMAND was given: a command follows even after a verb */
+	struct why *why;
+};
+
+/* Whether words that are not options are operands of a verb. */
+static bool option_scan_wants_operands(const struct option_scan *scan)
+{
+	return scan->result.verb && !scan->commanded;
+}
+
+/* Whether the next operand begins a command: the options after it belong to the command. */
+static bool option_scan_has_operands(const struct option_scan *scan)
+{
+	unsigned leads = scan->result.verb->leads;
+
+	return leads && scan->kept >= leads;
+}
+
+struct option_spelling option_spell(const struct option_def *def, bool by_letter)
+{
+	struct option_spelling spelling;
+	struct text text = TEXT_ON(spelling.text);
+
+	if (def->name && !(by_letter && def->letter))
+		text_addf(&text, "--%s", def->name);
+	else
+		text_addf(&text, "-%c", def->letter);
+	return spelling;
+}
+
+enum option_takes option_takes(const struct option_def *def)
+{
+	if (!def->metavar || def->kind == OPTION_REFUSED)
+		return TAKES_NONE;
+	if (def->kind == OPTION_VERB)
+		return TAKES_OPERANDS;
+	if (def->metavar[0] == '[' && def->metavar[strlen(def->metavar) - 1] == ']')
+		return TAKES_OPTIONAL;
+	return TAKES_REQUIRED;
+}
+
+/* --- the nearest option ------------------------------------------------------------ */
+
+enum { NAME_MAX_SIZE = 32, NEAR = 2 };
+
+/*
+ * The fewest steps from @a to @b, each shorter than NAME_MAX_SIZE, where a step inserts, removes or
+ * replaces a letter, or swaps two neighbours (Damerau's distance).
+ */
+static unsigned edit_distance(const char *a, size_t a_size, const char *b, size_t b_size)
+{
+	unsigned rows[3][NAME_MAX_SIZE +
+			 1]; /* rows[i % 3][j]: of the first i and j letters */
+
+	for (unsigned i = 0; i <= a_size; i++) {
+		unsigned *row = rows[i % 3], *last = rows[(i + 2) % 3];
+
+		row[0] = i;
+		for (unsigned j = 1; j <= b_size; j++) {
+			unsigned best = row[j - 1] + 1;
+
+			if (i == 0) {
+				row[j] = best;
+				continue;
+			}
+			if (last[j] + 1 < best)
+				best = last[j] + 1;
+			if (last[j - 1] + (a[i - 1] != b[j - 1]) < best)
+				best = last[j - 1] + (a[i - 1] != b[j - 1]);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+				a[i - 2] == b[j - 1] &&
+				rows[(i + 1) % 3][j - 2] + 1 < best)
+				best = rows[(i + 1) % 3][j - 2] + 1;
+			row[j] = best;
+		}
+	}
+	return rows[a_size % 3][b_size];
+}
+
+/*
+ * Finds the option that was probably meant by the @size bytes at @name: its name begins with them,
+ * or differs by at most two edits, and by at most one for every three letters.  NULL: none.
+ */
+static const struct option_def *options_find_nearest(
+	const struct option_def *table, const char *name, size_t size)
+{
+	const struct option_def *nearest = NULL;
+	unsigned least = NEAR + 1;
+
+	if (size >= NAME_MAX_SIZE)
+		return NULL;
+	for (const struct option_def *def = table; def->kind; def++) {
+		size_t length = def->name ? strlen(def->name) : 0;
+		unsigned distance;
+
+		if (!length || length >= NAME_MAX_SIZE || def->kind == OPTION_REFUSED ||
+			!def->help)
+			continue;
+		distance = edit_distance(name, size, def->name, length);
+		if (size >= 3 && size < length && memcmp(name, def->name, size) == 0)
+			distance = 1;
+		if (distance < least && distance * 3 <= length) {
+			least = distance;
+			nearest = def;
+		}
+	}
+	return nearest;
+}
+
+/* Sets @why to the message for an unknown option, with the option that was probably meant. */
+static int option_scan_unknown(struct option_scan *scan, const char *word)
+{
+	const char *name = word + strspn(word, "-");
+	const struct option_def *nearest =
+		options_find_nearest(scan->table, name, strcspn(name, "="));
+	struct quoted quoted = quote_bytes(word, strcspn(word, "="));
+
+	if (nearest)
+		why_set(scan->why, "unknown option '%s'; did you mean '--%s'?",
+			quoted.text, nearest->name);
+	else
+		why_set(scan->why, "unknown option '%s'; see gpulease --help",
+			quoted.text);
+	return -EINVAL;
+}
+
+/* --- one option -------------------------------------------------------------------- */
+
+/* Sets @why to the option and @reason, what is wrong with its value. */
+static int option_scan_bad_value(
+	struct option_scan *scan, const char *spelling, const struct why *reason)
+{
+	why_set(scan->why, "%s: %s", spelling, reason->text);
+	return -EINVAL;
+}
+
+static int option_store_text(const char *value, const char **at, struct why *why)
+{
+	if (!*value) {
+		why_set(why, "its value is empty");
+		return -EINVAL;
+	}
+	*at = value;
+	return 0;
+}
+
+/* Stores @value at ->offset of @settings, by the kind of the option. */
+static int option_store(
+	const struct option_def *def, const char *value, void *settings, struct why *why)
+{
+	char *at = (char *)settings + def->offset;
+
+	switch (def->kind) {
+	case OPTION_FLAG:
+	case OPTION_COMMAND:
+		*(bool *)at = true;
+		return 0;
+	case OPTION_TALLY:
+		++*(unsigned *)at;
+		return 0;
+	case OPTION_TEXT:
+		return option_store_text(value, (const char **)at, why);
+	case OPTION_DURATION:
+		return parse_duration_ms(value, (int64_t *)at, why);
+	case OPTION_LIMIT:
+		return parse_time_limit_ms(value, (int64_t *)at, why);
+	case OPTION_CUSTOM:
+		return def->read(value, at, why);
+	case OPTION_REFUSED:
+		why_set(why, "%s", def->help);
+		return -EINVAL;
+	case OPTION_STOP:
+		if (value)
+			*(const char **)at = value;
+		return 0;
+	case OPTION_NOTHING:
+	case OPTION_VERB:
+	case OPTION_END:
+		break;
+	}
+	return 0;
+}
+
+static int option_scan_set_verb(struct option_scan *scan, const struct option_def *def)
+{
+	const struct option_def *verb = scan->result.verb;
+
+	if (def->kind == OPTION_STOP)
+		scan->stopped = true;
+	else if (verb && verb != def) {
+		why_set(scan->why, "--%s and --%s are two things to do; give one",
+			verb->name, def->name);
+		return -EINVAL;
+	}
+	scan->result.verb = def;
+	return 0;
+}
+
+/*
+ * Handles the option @def of the word argv[at].  @value is the value in the same word, or NULL; if
+ * the option needs one it is taken from the next word.
+ */
+static int option_scan_use(struct option_scan *scan, const struct option_def *def,
+	bool by_letter, char *value)
+{
+	struct option_spelling spelling = option_spell(def, by_letter);
+	enum option_takes takes = option_takes(def);
+	struct option_use *use = &scan->result.use[def - scan->table];
+	struct why reason = WHY_NONE;
+
+	if (value && takes == TAKES_NONE && def->kind != OPTION_REFUSED) {
+		why_set(scan->why, "%s takes no value, not '%s'", spelling.text,
+			quote(value).text);
+		return -EINVAL;
+	}
+	if (!value && takes == TAKES_OPTIONAL && def->kind == OPTION_STOP) {
+		const char *next = scan->argv[scan->at + 1];
+
+		value = next && *next != '-' ? scan->argv[scan->at + 1] : NULL;
+	}
+	if (!value && takes == TAKES_REQUIRED) {
+		value = scan->argv[scan->at + 1];
+		if (!value) {
+			why_set(scan->why, "%s needs a value: %s %s", spelling.text,
+				spelling.text, def->metavar);
+			return -EINVAL;
+		}
+		scan->at++;
+	}
+	use->by_letter = by_letter;
+	if (use->times < UINT16_MAX)
+		use->times++;
+	if (option_store(def, value, scan->settings, &reason) < 0)
+		return option_scan_bad_value(scan, spelling.text, &reason);
+	if (def->kind == OPTION_COMMAND)
+		scan->commanded = true;
+	if (def->kind != OPTION_VERB && def->kind != OPTION_STOP)
+		return 0;
+	if (value && def->kind == OPTION_VERB)
+		/* --cancel=12: an operand like those that follow */
+		scan->argv[++scan->kept] = value;
+	return option_scan_set_verb(scan, def);
+}
+
+const struct option_def *options_find(
+	const struct option_def *table, const char *name, size_t size)
+{
+	for (const struct option_def *def = table; def->kind; def++)
+		if (def->name && strlen(def->name) == size &&
+			memcmp(def->name, name, size) == 0)
+			return def;
+	return NULL;
+}
+
+static int option_scan_long(struct option_scan *scan, char *word)
+{
+	const char *name = word + 2;
+	size_t size = strcspn(name, "=");
+	const struct option_def *def = options_find(scan->table, name, size);
+
+	return def ? option_scan_use(
+			     scan, def, false, name[size] ? word + 3 + size : NULL)
+		   : option_scan_unknown(scan, word);
+}
+
+static const struct option_def *options_find_letter(
+	const struct option_def *table, char letter)
+{
+	for (const struct option_def *def = table; def->kind; def++)
+		if (def->letter == letter)
+			return def;
+	return NULL;
+}
+
+/* `-v`, `-vQ`, `-n2`, `-vn2`: the first letter with a value takes the rest of the word. */
+static int option_scan_letters(struct option_scan *scan, char *word)
+{
+	size_t size = strcspn(word + 1, "=");
+
+	/* `-log 3` means --log 3, not -l and -o g */
+	if (size > 2 && options_find(scan->table, word + 1, size))
+		return option_scan_unknown(scan, word);
+	for (char *at = word + 1; *at && !scan->stopped; at++) {
+		const struct option_def *def = options_find_letter(scan->table, *at);
+		bool last;
+		int r;
+
+		if (!def && at > word + 1 && *at > ' ' && *at < 0x7f) {
+			why_set(scan->why,
+				"unknown option '-%c' in '%s'; see gpulease --help", *at,
+				quote(word).text);
+			return -EINVAL;
+		}
+		if (!def)
+			return option_scan_unknown(scan, word);
+		last = option_takes(def) != TAKES_NONE;
+		r = option_scan_use(scan, def, true, last && at[1] ? at + 1 : NULL);
+		if (r < 0 || last)
+			return r;
+	}
+	return 0;
+}
+
+/* --- the line ---------------------------------------------------------------------- */
+
+/* Takes argv[@from] and all words after it as the command, or as operands of the verb. */
+static void option_scan_keep_rest(struct option_scan *scan, unsigned from)
+{
+	if (!option_scan_wants_operands(scan)) {
+		scan->result.rest = scan->argv + from;
+		while (scan->argv[from++])
+			scan->result.rest_count++;
+		return;
+	}
+	while (scan->argv[from])
+		scan->argv[++scan->kept] = scan->argv[from++];
+}
+
+int options_parse(const struct option_def *table, char **argv, void *settings,
+	struct options_result *ret, struct why *why)
+{
+	struct option_scan scan = {
+		.table = table, .argv = argv, .settings = settings, .why = why
+	};
+
+	for (scan.at = argv[0] ? 1 : 0; argv[scan.at] && !scan.stopped; scan.at++) {
+		char *word = argv[scan.at];
+		int r = 0;
+
+		if (strcmp(word, "--") == 0) {
+			option_scan_keep_rest(&scan, scan.at + 1);
+			break;
+		}
+		if (word[0] == '-' && word[1] == '-') {
+			r = option_scan_long(&scan, word);
+		} else if (word[0] == '-' && word[1]) {
+			r = option_scan_letters(&scan, word);
+		} else if (option_scan_wants_operands(&scan) &&
+			   !option_scan_has_operands(&scan)) {
+			argv[++scan.kept] = word;
+		} else {
+			option_scan_keep_rest(&scan, scan.at);
+			break;
+		}
+		if (r < 0)
+			return r;
+	}
+	if (scan.commanded && scan.kept)
+		scan.result.stray = argv[1];
+	if (option_scan_wants_operands(&scan)) {
+		scan.result.rest = argv + 1;
+		scan.result.rest_count = scan.kept;
+		if (argv[0])
+			argv[scan.kept + 1] = NULL;
+	} else if (!scan.result.rest) {
+		scan.result.rest = argv + scan.at;
+	}
+	*ret = scan.result;
+	return 0;
+}

@@ -1,0 +1,315 @@
+#include "option_table.h"
+#include "option_values.h"
+
+/* clang-format off */
+#define LINE(field) offsetof(struct command_line, field)
+#define AT(field) LINE(settings.field)
+#define BIT(verb) (1u << (verb))
+#define RUN BIT(VERB_RUN)
+#define LOOK                                                                            \
+	(BIT(VERB_STATUS) | BIT(VERB_QUEUE) | BIT(VERB_HISTORY) | BIT(VERB_DOCTOR) |    \
+		BIT(VERB_SHOW_CONFIG) | BIT(VERB_ACCOUNTING) | BIT(VERB_SESSIONS))
+#define ENDED (BIT(VERB_HISTORY) | BIT(VERB_ACCOUNTING))
+#define BACK                                                                            \
+	(BIT(VERB_LOG) | BIT(VERB_FOLLOW) | BIT(VERB_WAIT_FOR) |                         \
+		BIT(VERB_SIGNAL_JOB) | BIT(VERB_ATTACH))
+#define BATCH BIT(VERB_BATCH)
+#define LINES (BATCH | BIT(VERB_ADD)) /* attributes of a line; with --batch defaults */
+#define PAUSE (BIT(VERB_PAUSE) | BIT(VERB_RESUME))
+#define ANY (RUN | LOOK | BACK | PAUSE | LINES | BIT(VERB_CANCEL) | BIT(VERB_DOCKER_ARGS))
+
+#define OPTION(kind_, letter_, name_, metavar_, help_, offset_, group_, verbs_)         \
+	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
+	  .help = (help_), .offset = (offset_), .group = (group_), .verbs = (verbs_) }
+#define CUSTOM(letter_, name_, metavar_, help_, reader, offset_, group_, verbs_)        \
+	{ .kind = OPTION_CUSTOM, .letter = (letter_), .name = (name_),                  \
+	  .metavar = (metavar_), .help = (help_), .read = (reader), .offset = (offset_), \
+	  .group = (group_), .verbs = (verbs_) }
+#define VERB(kind_, letter_, name_, metavar_, help_, value_, group_)                    \
+	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
+	  .help = (help_), .value = (value_), .group = (group_), .verbs = BIT(value_) }
+#define SAME(kind_, letter_, name_, metavar_, same_as, offset_)                         \
+	OPTION(kind_, letter_, name_, metavar_, "same as " same_as, offset_,            \
+		GROUP_SRUN, RUN)
+#define IGNORED(letter_, name_, metavar_)                                               \
+	OPTION(OPTION_NOTHING, letter_, name_, metavar_, "accepted, does nothing", 0,   \
+		GROUP_IGNORED, RUN)
+#define REFUSED(letter_, name_, metavar_, instead)                                      \
+	OPTION(OPTION_REFUSED, letter_, name_, metavar_, instead, 0, GROUP_REFUSED, RUN)
+
+const struct option_def option_table[] = {
+	OPTION(OPTION_TEXT, 'n', NULL, "N", "lease N GPUs (default 1; 0: none; 0.5: half of one)",
+		LINE(n), GROUP_RUN, RUN | LINES),
+	CUSTOM('G', "gpus", "[TYPE:]N", "lease N GPUs with TYPE in their model name",
+		read_gpus, LINE(gpus[FROM_GPUS]), GROUP_RUN, RUN | LINES),
+	OPTION(OPTION_TEXT, 0, "name", "TEXT", "name the job",
+		AT(request.name), GROUP_RUN, RUN | BIT(VERB_ADD) | ENDED),
+	OPTION(OPTION_DURATION, 0, "max-wait", "DUR",
+		"give up after waiting DUR: 90s, 15m, 2h",
+		AT(request.max_wait_ms), GROUP_RUN, RUN | BIT(VERB_WAIT_FOR)),
+	CUSTOM('I', "immediate", "[DUR]", "start at once (or within DUR) or give up",
+		read_immediate, AT(request), GROUP_RUN, RUN),
+	OPTION(OPTION_LIMIT, 't', "time", "LIMIT",
+		"end the job after LIMIT: minutes, H:M:S, 90s, 2h",
+		AT(care.limit_ms), GROUP_RUN, RUN | LINES),
+	OPTION(OPTION_DURATION, 0, "grace", "DUR", "wait DUR between TERM and KILL (default 10s)",
+		AT(care.grace_ms), GROUP_RUN, RUN | BATCH | BIT(VERB_CANCEL)),
+	OPTION(OPTION_FLAG, 0, "dry-run", NULL, "say what would happen now, and do nothing",
+		AT(request.dry_run), GROUP_RUN, RUN),
+
+	CUSTOM(0, "vram", "SIZE", "declare SIZE of each GPU's memory, as 18G; share it",
+		read_size, AT(request.vram_mib), GROUP_CHOOSE, RUN | LINES),
+	OPTION(OPTION_TEXT, 0, "models", "FILE", "read from FILE what each --llm MODEL needs",
+		AT(request.models), GROUP_CHOOSE, RUN | BATCH),
+	CUSTOM(0, "exclusive", "[HOW]", "have the GPUs alone, even with --vram",
+		read_exclusive, AT(request.exclusive), GROUP_CHOOSE, RUN | BATCH),
+	CUSTOM(0, "min-vram", "SIZE", "use only cards with at least SIZE of memory",
+		read_size, AT(request.min_vram_mib), GROUP_CHOOSE, RUN | BATCH),
+	CUSTOM(0, "model", "TEXT", "use only cards with TEXT in their model name",
+		read_model, AT(request.model), GROUP_CHOOSE, RUN | BATCH),
+	CUSTOM(0, "gpu-ids", "LIST", "use exactly these GPUs: 0-3,5, 0:1 (MIG), UUIDs",
+		read_gpu_ids, AT(request.gpu_ids), GROUP_CHOOSE, RUN),
+	CUSTOM(0, "allow", "LIST", "use only GPUs of LIST",
+		read_gpu_list, AT(request.allow), GROUP_CHOOSE, RUN | LINES),
+	CUSTOM(0, "except", "LIST", "use no GPU of LIST",
+		read_gpu_list, AT(request.except), GROUP_CHOOSE, RUN | BATCH),
+	CUSTOM(0, "prefer", "LIST", "use these first if they are free, in this order",
+		read_prefer, AT(request.prefer), GROUP_CHOOSE, RUN | BATCH),
+	CUSTOM(0, "bind", "[yes|no]", "use the CPUs and memory next to the GPUs",
+		read_bind, AT(environment.bind), GROUP_CHOOSE, RUN | BATCH),
+
+	CUSTOM(0, "priority", "N", "start before jobs of lower priority (default 0)",
+		read_priority, AT(request), GROUP_ORDER, RUN | LINES),
+	OPTION(OPTION_TEXT, 0, "after", "ID[,ID]", "start when these jobs have ended",
+		LINE(after), GROUP_ORDER, RUN | BIT(VERB_ADD)),
+	OPTION(OPTION_TEXT, 0, "after-ok", "ID[,ID]", "start only if these jobs exit with status 0",
+		LINE(after_ok), GROUP_ORDER, RUN | BIT(VERB_ADD)),
+	OPTION(OPTION_FLAG, 0, "singleton", NULL, "run one job of this user and --name at a time",
+		AT(request.singleton), GROUP_ORDER, RUN),
+
+	CUSTOM(0, "signal", "SIG[@DUR]", "send SIG to the command DUR (60s) before its limit",
+		read_warning, AT(care), GROUP_CARE, RUN),
+	CUSTOM(0, "on-limit", "WHAT", "at the limit: kill (default) or requeue",
+		read_on_limit, AT(care.on_limit), GROUP_CARE, RUN),
+	CUSTOM(0, "max-requeues", "N", "requeue at most N times (default: without bound)",
+		read_times, AT(care.max_requeues), GROUP_CARE, RUN),
+	CUSTOM(0, "done-status", "N", "take exit status N to mean that the work is done",
+		read_status, AT(care.done_status), GROUP_CARE, RUN | BATCH),
+	OPTION(OPTION_FLAG, 0, "preemptible", NULL,
+		"let a job of higher priority send this one back",
+		AT(care.preemptible), GROUP_CARE, RUN | BATCH),
+	CUSTOM(0, "retries", "N", "try again N times on failure: after 5s, 10s, 20s ...",
+		read_times, AT(care.retries), GROUP_CARE, RUN | LINES),
+	CUSTOM(0, "oom-retries", "N", "try again N times with 1.25 times the GPU memory",
+		read_times, AT(care.oom_retries), GROUP_CARE, RUN | LINES),
+	OPTION(OPTION_FLAG, 0, "report", NULL, "say at the end what the job used",
+		AT(output.report), GROUP_CARE, RUN),
+
+	OPTION(OPTION_COMMAND, 0, "submit", NULL, "run the job in the background and print its id",
+		AT(environment.submit), GROUP_BACK, RUN | BIT(VERB_FOLLOW)),
+	OPTION(OPTION_COMMAND, 0, "screen", NULL, "run the job in a session of tmux or screen",
+		AT(environment.screen), GROUP_BACK, RUN),
+	VERB(OPTION_VERB, 0, "log", "ID", "print the log of a job", VERB_LOG, GROUP_BACK),
+	VERB(OPTION_VERB, 0, "follow", "ID", "print the log as it grows; Ctrl-C ends the printing",
+		VERB_FOLLOW, GROUP_BACK),
+	VERB(OPTION_VERB, 0, "wait-for", "ID...", "wait until these jobs have ended, or all, or mine",
+		VERB_WAIT_FOR, GROUP_BACK),
+	VERB(OPTION_VERB, 0, "signal-job", "ID SIG", "send a signal to the command of a job",
+		VERB_SIGNAL_JOB, GROUP_BACK),
+	VERB(OPTION_VERB, 'a', "attach", "ID", "enter the session of a job", VERB_ATTACH, GROUP_BACK),
+	VERB(OPTION_VERB, 0, "sessions", NULL, "list your sessions",
+		VERB_SESSIONS, GROUP_BACK),
+
+	VERB(OPTION_VERB, 0, "batch", "FILE", "run the lines of FILE as jobs; -: standard input",
+		VERB_BATCH, GROUP_BATCH),
+	{ .kind = OPTION_VERB, .name = "add", .metavar = "FILE",
+	  .help = "append a line to FILE: --add FILE -n 2 command", .value = VERB_ADD, .leads = 1,
+	  .group = GROUP_BATCH, .verbs = BIT(VERB_ADD) },
+	CUSTOM(0, "batch-format", "FORM", "read FILE as lines (default) or csv",
+		read_batch_format, AT(batch.format), GROUP_BATCH, LINES),
+	CUSTOM(0, "jobs", "N", "have at most N jobs waiting and running at once",
+		read_jobs, AT(batch.jobs_at_once), GROUP_BATCH, BATCH),
+	OPTION(OPTION_FLAG, 0, "watch", NULL, "keep running when all are done, for new lines",
+		AT(batch.watch), GROUP_BATCH, BATCH),
+	OPTION(OPTION_FLAG, 0, "once", NULL, "run only one of equal lines",
+		AT(batch.once), GROUP_BATCH, BATCH),
+	OPTION(OPTION_FLAG, 0, "fresh", NULL, "forget what was done before and run all lines",
+		AT(batch.fresh), GROUP_BATCH, BATCH),
+	OPTION(OPTION_FLAG, 0, "fail-fast", NULL, "end all jobs when one has failed",
+		AT(batch.fail_fast), GROUP_BATCH, BATCH),
+	OPTION(OPTION_NOTHING, 0, "keep-going", NULL, "run the other jobs when one has failed (default)",
+		0, GROUP_BATCH, BATCH),
+	OPTION(OPTION_TEXT, 0, "log-dir", "DIR", "keep logs and journal in DIR (default FILE.logs)",
+		AT(batch.log_dir), GROUP_BATCH, BATCH),
+
+	OPTION(OPTION_TEXT, 0, "setup", "CMD", "run CMD first, in the shell that runs the command",
+		AT(environment.setup), GROUP_SETUP, RUN | LINES),
+	OPTION(OPTION_TEXT, 0, "conda", "ENV", "activate this conda environment first",
+		AT(environment.conda), GROUP_SETUP, RUN | LINES),
+	OPTION(OPTION_TEXT, 0, "inject", "OPTION", "give the command OPTION with the numbers of its GPUs",
+		AT(environment.inject), GROUP_SETUP, RUN | BATCH),
+	CUSTOM(0, "inject-style", "STYLE", "number GPUs local (from 0; default) or physical",
+		read_style, AT(environment.inject_style), GROUP_SETUP, RUN | BATCH),
+
+	OPTION(OPTION_FLAG, 0, "lease-only", NULL, "hold GPUs until interrupted",
+		AT(request.lease_only), GROUP_LEASE, RUN),
+	CUSTOM(0, "pid", "PID", "give the lease to process PID",
+		read_pid, AT(request.adopt_pid), GROUP_LEASE, RUN),
+	OPTION(OPTION_FLAG, 0, "shell", NULL, "lease for this shell: eval \"$(gpulease --shell)\"",
+		AT(request.shell), GROUP_LEASE, RUN),
+
+	VERB(OPTION_VERB, 0, "status", NULL, "show the GPUs and the queue",
+		VERB_STATUS, GROUP_LOOK),
+	VERB(OPTION_VERB, 0, "queue", NULL, "show the queue", VERB_QUEUE, GROUP_LOOK),
+	VERB(OPTION_VERB, 0, "history", "[N]", "show the last N ended jobs (default 20), or all",
+		VERB_HISTORY, GROUP_LOOK),
+	VERB(OPTION_VERB, 0, "accounting", NULL, "show GPU time and waits per user",
+		VERB_ACCOUNTING, GROUP_LOOK),
+	OPTION(OPTION_TEXT, 0, "user", "NAME", "with these two: select one user",
+		AT(verb.user), GROUP_LOOK, ENDED),
+	CUSTOM(0, "since", "WHEN", "select from WHEN on: 2026-11-20, 10:30, 7d (ago)",
+		read_when, AT(verb.from_ms), GROUP_LOOK, ENDED),
+	CUSTOM(0, "until", "WHEN", "select up to WHEN",
+		read_when, AT(verb.until_ms), GROUP_LOOK, ENDED),
+	CUSTOM(0, "state", "LIST", "select states: finished, failed, cancelled, ...",
+		read_states, AT(verb.states), GROUP_LOOK, ENDED),
+	OPTION(OPTION_FLAG, 0, "csv", NULL, "with --accounting: print CSV",
+		AT(output.csv), GROUP_LOOK, BIT(VERB_ACCOUNTING)),
+	VERB(OPTION_VERB, 0, "doctor", NULL, "check the driver, the directory and the install",
+		VERB_DOCTOR, GROUP_LOOK),
+	VERB(OPTION_VERB, 0, "show-config", NULL, "show the configuration and its source",
+		VERB_SHOW_CONFIG, GROUP_LOOK),
+	OPTION(OPTION_FLAG, 0, "json", NULL, "with one of these: print JSON",
+		AT(output.json), GROUP_LOOK, LOOK | BATCH),
+
+	VERB(OPTION_VERB, 0, "docker-args", "[podman]",
+		"print arguments for docker (or podman) run", VERB_DOCKER_ARGS, GROUP_LOOK),
+
+	VERB(OPTION_VERB, 0, "cancel", "ID...", "end jobs, waiting or running",
+		VERB_CANCEL, GROUP_ACT),
+	OPTION(OPTION_FLAG, 0, "force", NULL,
+		"signal a process even without proof of its job", AT(verb.force), GROUP_ACT,
+		BIT(VERB_CANCEL) | BIT(VERB_SIGNAL_JOB)),
+	VERB(OPTION_VERB, 0, "pause", "GPU...",
+		"take GPUs out of service: 0, 0-3,5, UUID", VERB_PAUSE, GROUP_ACT),
+	VERB(OPTION_VERB, 0, "resume", "GPU...", "return GPUs to service",
+		VERB_RESUME, GROUP_ACT),
+	OPTION(OPTION_TEXT, 0, "reason", "TEXT", "say why GPUs are paused",
+		AT(verb.reason), GROUP_ACT, PAUSE),
+
+	CUSTOM(0, "sim", "N[xSIZE]",
+		"use N simulated GPUs (of 24G), apart from real ones",
+		read_sim, AT(machine), GROUP_ANY, ANY),
+	OPTION(OPTION_TEXT, 0, "config", "FILE", "read FILE instead of /etc/gpulease.conf",
+		AT(machine.config), GROUP_ANY, ANY),
+	OPTION(OPTION_TEXT, 0, "dir", "DIR", "use the state directory DIR, as GPULEASE_DIR",
+		AT(machine.dir), GROUP_ANY, ANY),
+	OPTION(OPTION_TALLY, 'v', "verbose", NULL, "say what is done",
+		AT(output.verbose), GROUP_ANY, ANY),
+	OPTION(OPTION_FLAG, 'Q', "quiet", NULL, "print only errors",
+		AT(output.quiet), GROUP_ANY, ANY),
+	{ .kind = OPTION_STOP, .letter = 'h', .name = "help", .metavar = "[TOPIC]",
+	  .help = "show this text, or help on TOPIC", .offset = AT(verb.topic), .value = VERB_HELP,
+	  .group = GROUP_ANY, .verbs = BIT(VERB_HELP) },
+	VERB(OPTION_STOP, 'V', "version", NULL, "print the version", VERB_VERSION, GROUP_ANY),
+	VERB(OPTION_VERB, 0, "enter-session", "FOLDER", NULL, VERB_ENTER_SESSION,
+		GROUP_HIDDEN),
+	VERB(OPTION_STOP, 0, "list-options", NULL, NULL, VERB_LIST_OPTIONS, GROUP_HIDDEN),
+
+	CUSTOM(0, "gres", "gpu[:TYPE][:N]", "same as --gpus; only GPUs are allowed",
+		read_gres, LINE(gpus[FROM_GRES]), GROUP_SRUN, RUN),
+	CUSTOM(0, "gpus-per-node", "[TYPE:]N", "same as --gpus",
+		read_gpus, LINE(gpus[FROM_PER_NODE]), GROUP_SRUN, RUN),
+	CUSTOM(0, "gpus-per-task", "[TYPE:]N", "same as --gpus",
+		read_gpus, LINE(gpus[FROM_PER_TASK]), GROUP_SRUN, RUN),
+	OPTION(OPTION_TEXT, 0, "ntasks", "1",
+		"number of tasks: only 1 is allowed",
+		LINE(tasks), GROUP_SRUN, RUN),
+	SAME(OPTION_TEXT, 'J', "job-name", "TEXT", "--name", AT(request.name)),
+	CUSTOM('d', "dependency", "LIST",
+		"singleton, afterany:ID[:ID], afterok:ID[:ID]",
+		read_dependency, AT(request), GROUP_SRUN, RUN),
+	OPTION(OPTION_TEXT, 'D', "chdir", "DIR", "change to DIR first",
+		AT(environment.chdir), GROUP_SRUN, RUN | BATCH),
+	CUSTOM('o', "output", "FILE",
+		"write stdout and stderr to FILE; %j is the job's id",
+		read_file, AT(output.out), GROUP_SRUN, RUN),
+	CUSTOM('e', "error", "FILE", "write stderr to FILE",
+		read_file, AT(output.err), GROUP_SRUN, RUN),
+	CUSTOM('i', "input", "FILE", "read stdin from FILE",
+		read_file, AT(output.in), GROUP_SRUN, RUN),
+	OPTION(OPTION_NOTHING, 0, "pty", "[FD]", "no effect: the command has your terminal anyway",
+		0, GROUP_SRUN, RUN),
+	CUSTOM(0, "export", "LIST", "pass on variables: ALL, NONE, NAME, NAME=VALUE",
+		read_export, AT(environment.export_list), GROUP_SRUN, RUN | BATCH),
+
+	CUSTOM('N', "nodes", "1", "accepted, does nothing", read_nodes, 0,
+		GROUP_IGNORED, RUN),
+	CUSTOM(0, "ntasks-per-node", "1", "accepted, does nothing", read_one_task, 0,
+		GROUP_IGNORED, RUN),
+	IGNORED('c', "cpus-per-task", "N"),
+	IGNORED(0, "mem", "SIZE"),
+	IGNORED(0, "mem-per-cpu", "SIZE"),
+	IGNORED(0, "mem-per-gpu", "SIZE"),
+	IGNORED(0, "mem-bind", "HOW"),
+	IGNORED('p', "partition", "NAME"),
+	IGNORED('A', "account", "NAME"),
+	IGNORED('q', "qos", "NAME"),
+	IGNORED('u', "unbuffered", NULL),
+	IGNORED('l', "label", NULL),
+	IGNORED('K', "kill-on-bad-exit", "[0|1]"),
+	IGNORED(0, "cpu-bind", "HOW"),
+	IGNORED(0, "cpus-per-gpu", "N"),
+	IGNORED(0, "gpu-bind", "HOW"),
+	IGNORED('m', "distribution", "HOW"),
+	IGNORED(0, "threads-per-core", "N"),
+	IGNORED(0, "mpi", "TYPE"),
+	IGNORED(0, "overlap", NULL),
+	IGNORED('s', "oversubscribe", NULL),
+	IGNORED(0, "exact", NULL),
+	IGNORED('W', "wait", "SECONDS"),
+	IGNORED('k', "no-kill", "[off]"),
+	IGNORED(0, "hint", "TYPE"),
+	IGNORED(0, "nice", "[N]"),
+	IGNORED(0, "comment", "TEXT"),
+	IGNORED(0, "propagate", "[LIMITS]"),
+	IGNORED(0, "mail-type", "LIST"),
+	IGNORED(0, "mail-user", "NAME"),
+	CUSTOM(0, "open-mode", "truncate", "accepted, does nothing", read_open_mode, 0,
+		GROUP_IGNORED, RUN),
+
+	REFUSED('w', "nodelist", "HOSTS",
+		"gpulease knows only this machine; run it on the other one: ssh HOST "
+		"gpulease ..."),
+	REFUSED('x', "exclude", "HOSTS",
+		"gpulease knows only this machine; leave the option out"),
+	REFUSED(0, "ntasks-per-gpu", "N",
+		"gpulease starts one process; leave the option out and let the command "
+		"start its own, as torchrun does"),
+	REFUSED(0, "multi-prog", NULL,
+		"gpulease starts one command; start gpulease once for each program"),
+	REFUSED(0, "jobid", "ID",
+		"gpulease cannot join another job; what a job itself starts with "
+		"gpulease runs on that job's GPUs"),
+	{ .kind = OPTION_END },
+};
+/* clang-format on */
+
+_Static_assert(ARRAY_SIZE(option_table) <= OPTIONS_MAX, "each has its struct option_use");
+
+const struct option_use *option_use_of(
+	const struct options_result *result, const struct option_def *def)
+{
+	return &result->use[def - option_table];
+}
+
+struct option_spelling option_given_spelling(
+	const struct options_result *result, size_t offset)
+{
+	/* an option that stores nothing has offset 0, which is also a field's */
+	for (const struct option_def *def = option_table; def->kind; def++)
+		if (def->offset == offset && option_use_of(result, def)->times &&
+			def->kind != OPTION_NOTHING)
+			return option_spell(def, option_use_of(result, def)->by_letter);
+	return (struct option_spelling){ .text = "" };
+}

@@ -1,0 +1,70 @@
+/*
+ * The table of all options.  One row drives parsing, --help, the completion for the shells and the
+ * check of the manual.
+ *
+ * To add an option: add a row here, a field in settings.h, and, if no option_kind fits the value,
+ * a reader in option_values.c.  `make lint` names the places in man/ and completion/ that are then
+ * missing.
+ */
+#ifndef GPULEASE_OPTION_TABLE_H
+#define GPULEASE_OPTION_TABLE_H
+
+#include "option_parser.h"
+#include "settings.h"
+
+/* How --help groups the rows; the titles are in help.c. */
+enum option_group {
+	GROUP_RUN,
+	GROUP_CHOOSE,
+	GROUP_ORDER,
+	GROUP_CARE,
+	GROUP_BACK,
+	GROUP_BATCH,
+	GROUP_SETUP,
+	GROUP_LEASE,
+	GROUP_LOOK,
+	GROUP_ACT,
+	GROUP_ANY,
+	GROUP_SRUN,    /* options of srun with an effect */
+	GROUP_IGNORED, /* options of srun without effect; -v names the given ones */
+	GROUP_REFUSED, /* options of srun that are an error */
+	GROUP_HIDDEN,  /* in no help: options by which gpulease starts itself */
+};
+
+/* `[TYPE:]N` as --gpus or one of srun's GPU options gives it. */
+struct gpu_wish {
+	bool given;
+	unsigned count, share_percent;
+	char model[MODEL_SIZE];
+};
+
+/* The options that take `[TYPE:]N`.  All that are given have to ask for the same. */
+enum gpu_source { FROM_GPUS, FROM_GRES, FROM_PER_NODE, FROM_PER_TASK, GPU_SOURCES };
+
+/*
+ * What the parser writes: the settings, and values that mean something only together with other
+ * options.  command_line_parse() turns these values into settings.
+ */
+struct command_line {
+	struct settings settings;
+	const char *n;                /* of -n: GPUs; beside a GPU option, srun's tasks */
+	const char *tasks;            /* of --ntasks: always tasks */
+	const char *after, *after_ok; /* as given */
+	struct gpu_wish gpus[GPU_SOURCES];
+};
+
+/* Ends with a row of kind OPTION_END. */
+extern const struct option_def option_table[];
+
+/* How the row @def was used on the command line that gave @result. */
+const struct option_use *option_use_of(
+	const struct options_result *result, const struct option_def *def);
+
+/*
+ * The first given option that writes to @offset of struct command_line, as the user spelled it;
+ * "" when none was given.
+ */
+struct option_spelling option_given_spelling(
+	const struct options_result *result, size_t offset);
+
+#endif

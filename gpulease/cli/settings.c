@@ -1,0 +1,8 @@
+#include "settings.h"
+
+bool is_supervision_wanted(const struct settings *s)
+{
+	return s->care.warn_signal || s->care.on_limit != ON_LIMIT_KILL ||
+	       s->care.preemptible || s->care.retries || s->care.oom_retries ||
+	       s->output.report || s->environment.submit || s->environment.screen;
+}

@@ -1,0 +1,187 @@
+/*
+ * What a command line asks for.  Each part is for the modules that need it.
+ *
+ * The pointers lead into argv or into the struct itself: do not copy the struct, and release
+ * nothing.  The comments name the value when the option is not given.
+ */
+#ifndef GPULEASE_SETTINGS_H
+#define GPULEASE_SETTINGS_H
+
+#include "ticket.h"
+
+enum verb {
+	VERB_RUN, /* lease GPUs and execute the command */
+	VERB_STATUS,
+	VERB_QUEUE,
+	VERB_HISTORY,
+	VERB_CANCEL,
+	VERB_PAUSE,
+	VERB_RESUME,
+	VERB_DOCTOR,
+	VERB_SHOW_CONFIG,
+	VERB_DOCKER_ARGS,
+	VERB_LOG,
+	VERB_FOLLOW,
+	VERB_WAIT_FOR,
+	VERB_SIGNAL_JOB,
+	VERB_ATTACH,
+	VERB_SESSIONS,
+	VERB_ENTER_SESSION,
+	VERB_ACCOUNTING,
+	VERB_BATCH,
+	VERB_ADD,
+	VERB_HELP,
+	VERB_VERSION,
+	VERB_LIST_OPTIONS,
+};
+
+enum { MODEL_SIZE = 48, IGNORED_MAX = 40 };
+
+/* What happens to a job at its time limit. */
+enum on_limit { ON_LIMIT_KILL, ON_LIMIT_REQUEUE };
+
+/* How --inject numbers the GPUs of the job: from 0, or as nvidia-smi does. */
+enum inject_style { INJECT_LOCAL, INJECT_PHYSICAL };
+
+/* Whether to bind to the CPUs near the GPUs; BIND_AS_CONFIGURED: the option was not given. */
+enum bind_wish { BIND_AS_CONFIGURED, BIND_YES, BIND_NO };
+
+/* The form of a jobs file: batch_list.h. */
+enum batch_format { BATCH_LINES, BATCH_CSV };
+
+/* What the queue needs to know: which GPUs, after which jobs, how long to wait. */
+struct run_request {
+	unsigned gpus;          /* 1 */
+	bool gpus_given;        /* else a step uses all GPUs of the lease around it */
+	unsigned share_percent; /* of one GPU, 1 to 99; 0: whole GPUs */
+	uint64_t vram_mib;      /* declared, of each GPU; 0: not declared */
+	bool need_given; /* by -n, --gpus or --vram: the table of models is not used */
+	bool exclusive;  /* alone on its GPUs even if memory is declared */
+	uint64_t min_vram_mib;  /* of the card; 0: any */
+	char model[MODEL_SIZE]; /* of the card, as in `--gpus=a100:2`; "": any */
+	/*
+	 * checked lists of GPUs, for operands.h; NULL: not given.  ->gpus is the length of
+	 * ->gpu_ids
+	 */
+	const char *gpu_ids, *allow, *except, *prefer;
+	const char *
+		models; /* file with the table of models; NULL: that of the configuration */
+	int64_t priority; /* 0 */
+	bool priority_given;
+	/* checked ids, "12,15"; with --add as given, because names are allowed there; NULL: none */
+	const char *after, *after_ok;
+	char after_ids[AFTER_SIZE],
+		after_ok_ids[AFTER_SIZE]; /* what these two point to */
+	bool singleton;                   /* needs ->name */
+	const char *name;     /* NULL; for --history and --accounting a filter */
+	int64_t max_wait_ms;  /* -1: no bound */
+	bool immediate;       /* give up unless GPUs are free after one probe… */
+	int64_t immediate_ms; /* …or within this time */
+	bool dry_run;
+
+	/* a lease without a command */
+	bool lease_only, shell;
+	uint32_t adopt_pid; /* with ->lease_only; 0: none */
+};
+
+/* What the supervisor does while the job runs and after an attempt; see retry_policy.h. */
+struct run_care {
+	int64_t limit_ms; /* 0: none */
+	bool limit_given; /* tells --time 0, no limit, from no option */
+	int64_t grace_ms; /* between TERM and KILL, also for --cancel; 10 s */
+	bool grace_given;
+	int warn_signal; /* sent to the command ->warn_ms before its limit; 0: none */
+	int64_t warn_ms; /* 60 s */
+	enum on_limit on_limit; /* kill */
+	unsigned max_requeues;  /* at the limit; UINT_MAX: any number */
+	int done_status; /* a command that exits with it is not retried; -1: none */
+	bool preemptible;
+	unsigned retries, oom_retries; /* 0 */
+	bool retries_given, oom_retries_given;
+};
+
+/* The command, where it runs, and what happens before it. */
+struct run_environment {
+	/*
+	 * NULL-terminated.  Set for VERB_RUN and VERB_ADD; empty for a lease without a command
+	 */
+	char **command;
+	/* the line of a jobs file that ->command runs in a shell; NULL: it is not of a jobs file */
+	const char *line;
+	bool submit;       /* run in the background */
+	bool follow;       /* with ->submit: print its log meanwhile */
+	bool screen;       /* run in a session of tmux or screen */
+	const char *chdir; /* NULL: stay */
+	enum bind_wish bind;
+	const char *setup, *conda; /* NULL */
+	const char *export_list;   /* the checked value of --export; NULL: all */
+	const char *inject; /* the option of the command that gets the GPUs; NULL */
+	enum inject_style inject_style;
+};
+
+/* Where the command's output goes, and how gpulease prints its own. */
+struct output_settings {
+	/*
+	 * Checked file patterns (file_pattern.h); NULL: inherited.  srun's word `none` is stored as
+	 * /dev/null.  If only ->out is set, stderr goes there, too, as with srun.
+	 */
+	const char *out, *err, *in;
+	bool report; /* what the job used, at its end */
+	bool json, csv;
+	unsigned verbose; /* how often */
+	bool quiet;
+};
+
+/* The verb: what to do instead of running a command. */
+struct verb_settings {
+	enum verb kind;
+	char **operands; /* checked; for operands.h, except those of --batch and --add */
+	unsigned operand_count;
+	uint64_t history_count; /* 20; UINT64_MAX for `all` */
+	const char *reason;     /* NULL */
+	int signal;             /* --signal-job */
+	bool force;             /* --signal-job, --cancel */
+	/* for --history and --accounting; see ended_filter.h */
+	const char *user, *states; /* NULL: any */
+	int64_t from_ms, until_ms; /* CLOCK_REALTIME; 0, INT64_MAX */
+	bool podman;               /* --docker-args=podman */
+	const char *topic;         /* of --help, NULL */
+};
+
+/* --batch and --add; the first operand is the jobs file. */
+struct batch_options {
+	enum batch_format format;
+	unsigned jobs_at_once; /* 0: no bound */
+	bool once, fresh, watch, fail_fast;
+	const char *log_dir; /* NULL: beside the file */
+};
+
+/* Which machine: real or simulated GPUs, its configuration and its state. */
+struct machine_settings {
+	const char *config; /* the file of --config; NULL: the machine's */
+	const char *dir;    /* the state directory of --dir; NULL */
+	unsigned sim_gpus;  /* number of simulated GPUs; 0: the real ones */
+	uint64_t sim_mib;   /* memory of each simulated GPU */
+};
+
+struct settings {
+	struct verb_settings verb;
+	struct run_request request;
+	struct run_care care;
+	struct run_environment environment;
+	struct output_settings output;
+	struct batch_options batch;
+	struct machine_settings machine;
+
+	/* the given options of srun without effect: their long names, without dashes */
+	const char *ignored[IGNORED_MAX];
+	unsigned ignored_count;
+};
+
+/*
+ * Whether an option asks for something that gpulease itself has to do while the command runs or
+ * after it, so that gpulease stays as the command's parent (the supervisor).
+ */
+bool is_supervision_wanted(const struct settings *settings);
+
+#endif

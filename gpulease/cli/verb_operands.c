@@ -1,0 +1,216 @@
+#include <errno.h>
+
+#include "operands.h"
+#include "parse.h"
+#include "signals.h"
+#include "verb_operands.h"
+
+/*
+ * Checks that there are operands, and that the first @count can be read as jobs or GPUs, as @kind
+ * says.  @verb is for the message.
+ */
+static int verb_operands_check(char **operands, unsigned count, const char *verb,
+	enum operand_kind kind, struct why *why)
+{
+	struct operand_walk walk = OPERAND_WALK(operands, count, kind);
+	struct why reason = WHY_NONE;
+	struct operand operand;
+	int r;
+
+	if (!count) {
+		why_set(why, "--%s needs %s", verb,
+			kind == OPERAND_JOB
+				? "the id of a job; --queue and --status show them"
+				: "a GPU: its index or UUID; --status shows them");
+		return -EINVAL;
+	}
+	do {
+		r = operand_next(&walk, &operand, &reason);
+	} while (r == 0);
+	if (r == OPERAND_DONE)
+		return 0;
+	why_set(why, "--%s: %s", verb, reason.text);
+	return r;
+}
+
+static int verb_operands_check_all(const struct verb_settings *verb, const char *name,
+	enum operand_kind kind, struct why *why)
+{
+	return verb_operands_check(verb->operands, verb->operand_count, name, kind, why);
+}
+
+/* Checks that there are at most @most operands. */
+static int verb_operands_check_most(const struct verb_settings *verb, const char *name,
+	unsigned most, struct why *why)
+{
+	if (verb->operand_count <= most)
+		return 0;
+	why_set(why, "--%s takes no command or operand, not '%s'", name,
+		quote(verb->operands[most]).text);
+	return -EINVAL;
+}
+
+/* --- jobs ---------------------------------------------------------------------------- */
+
+/* Whether the operand is a word for jobs, as --wait-for takes it. */
+static bool verb_operands_is_word(const struct verb_settings *verb)
+{
+	return verb->operand_count == 1 &&
+	       (strcmp(verb->operands[0], "all") == 0 ||
+		       strcmp(verb->operands[0], "mine") == 0);
+}
+
+/* ID SIGNAL, for --signal-job. */
+static int verb_operands_set_signal(
+	struct verb_settings *verb, const char *name, struct why *why)
+{
+	unsigned count = verb->operand_count;
+
+	verb->signal = count ? signal_number(verb->operands[count - 1]) : 0;
+	if (count == 2 && verb->signal)
+		return verb_operands_check(verb->operands, 1, name, OPERAND_JOB, why);
+	if (count == 2)
+		why_set(why, "--signal-job: there is no signal '%s'",
+			quote(verb->operands[1]).text);
+	else
+		why_set(why, "--signal-job needs the id of a job and a signal: "
+			     "--signal-job 12 USR1");
+	return -EINVAL;
+}
+
+/* One ID, for --log, --follow and --attach. */
+static int verb_operands_check_one_job(
+	const struct verb_settings *verb, const char *name, struct why *why)
+{
+	if (verb->operand_count > 1) {
+		why_set(why, "--%s takes one job, not '%s' as well", name,
+			quote(verb->operands[1]).text);
+		return -EINVAL;
+	}
+	return verb_operands_check_all(verb, name, OPERAND_JOB, why);
+}
+
+/* --- jobs files ---------------------------------------------------------------------- */
+
+/* FILE COMMAND, for --add: the words after FILE are the command of the new line. */
+static int verb_operands_set_added(struct settings *s, struct why *why)
+{
+	if (strcmp(s->verb.operands[0], "-") == 0) {
+		why_set(why,
+			"--add needs a file, not '-'; for one of that name write ./-");
+		return -EINVAL;
+	}
+	if (s->verb.operand_count > 1) {
+		s->environment.command = s->verb.operands + 1;
+		return 0;
+	}
+	why_set(why, "--add needs a command: --add %s -- python train.py",
+		quote(s->verb.operands[0]).text);
+	return -EINVAL;
+}
+
+/* FILE, for --batch and --add. */
+static int verb_operands_check_file(struct settings *s, const char *name, struct why *why)
+{
+	if (!s->verb.operand_count || !s->verb.operands[0][0]) {
+		why_set(why, "--%s needs the name of a jobs file", name);
+		return -EINVAL;
+	}
+	if (s->verb.kind == VERB_ADD)
+		return verb_operands_set_added(s, why);
+	if (s->verb.operand_count > 1) {
+		why_set(why, "--batch takes one file, not '%s' as well",
+			quote(s->verb.operands[1]).text);
+		return -EINVAL;
+	}
+	/* a line is text for a shell: only {gpus} marks a place in it */
+	if (s->environment.inject && s->batch.format != BATCH_CSV) {
+		why_set(why,
+			"--inject cannot tell where in a line its option belongs; write "
+			"{gpus} there");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* --- what is not a list -------------------------------------------------------------- */
+
+/* N or `all`, for --history. */
+static int verb_operands_read_history(const char *value, uint64_t *ret, struct why *why)
+{
+	uint64_t count;
+
+	if (strcmp(value, "all") == 0) {
+		*ret = UINT64_MAX;
+		return 0;
+	}
+	if (parse_u64(value, INT64_MAX, &count, NULL) < 0 || !count) {
+		why_set(why, "--history: '%s' is not a number of jobs; write one, or all",
+			quote(value).text);
+		return -EINVAL;
+	}
+	*ret = count;
+	return 0;
+}
+
+/* `docker` or `podman`, for --docker-args. */
+static int verb_operands_read_engine(const char *value, bool *ret_podman, struct why *why)
+{
+	*ret_podman = strcmp(value, "podman") == 0;
+	if (*ret_podman || strcmp(value, "docker") == 0)
+		return 0;
+	why_set(why, "--docker-args: '%s' is neither docker nor podman",
+		quote(value).text);
+	return -EINVAL;
+}
+
+/* Reads an operand that may be left out, for --history and --docker-args. */
+static int verb_operands_read_optional(
+	struct verb_settings *verb, const char *name, struct why *why)
+{
+	int r = verb_operands_check_most(verb, name, 1, why);
+
+	if (r != 0 || !verb->operand_count)
+		return r;
+	verb->operand_count = 0;
+	if (verb->kind == VERB_DOCKER_ARGS)
+		return verb_operands_read_engine(verb->operands[0], &verb->podman, why);
+	return verb_operands_read_history(verb->operands[0], &verb->history_count, why);
+}
+
+int verb_operands_settle(
+	struct settings *s, const struct options_result *result, struct why *why)
+{
+	struct verb_settings *verb = &s->verb;
+	const char *name = result->verb->name;
+
+	verb->operands = result->rest;
+	verb->operand_count = result->rest_count;
+	switch (verb->kind) {
+	case VERB_WAIT_FOR:
+		return verb_operands_is_word(verb)
+			       ? 0
+			       : verb_operands_check_all(verb, name, OPERAND_JOB, why);
+	case VERB_CANCEL:
+		return verb_operands_check_all(verb, name, OPERAND_JOB, why);
+	case VERB_PAUSE:
+	case VERB_RESUME:
+		return verb_operands_check_all(verb, name, OPERAND_GPU, why);
+	case VERB_SIGNAL_JOB:
+		return verb_operands_set_signal(verb, name, why);
+	case VERB_LOG:
+	case VERB_FOLLOW:
+	case VERB_ATTACH:
+		return verb_operands_check_one_job(verb, name, why);
+	case VERB_BATCH:
+	case VERB_ADD:
+		return verb_operands_check_file(s, name, why);
+	case VERB_HISTORY:
+	case VERB_DOCKER_ARGS:
+		return verb_operands_read_optional(verb, name, why);
+	case VERB_ENTER_SESSION:
+		return verb_operands_check_most(verb, name, 1, why);
+	default:
+		return verb_operands_check_most(verb, name, 0, why);
+	}
+}

@@ -1,0 +1,38 @@
+#include <errno.h>
+
+#include "diag.h"
+#include "environment.h"
+#include "option_values.h"
+#include "rights.h"
+
+const char *environment_directory(struct machine_settings *machine)
+{
+	const char *dir = getenv("GPULEASE_DIR");
+
+	if (dir && !*dir)
+		dir = NULL;
+	if (rights_are_lent()) {
+		if (machine->config)
+			note("--config is ignored: gpulease is installed for all users");
+		if (machine->dir || dir)
+			note("%s is ignored: gpulease is installed for all users",
+				machine->dir ? "--dir" : "GPULEASE_DIR");
+		machine->config = machine->dir = NULL;
+		return NULL;
+	}
+	return machine->dir ? machine->dir : dir;
+}
+
+int environment_read_sim(struct machine_settings *machine, struct why *why)
+{
+	const char *sim = getenv("GPULEASE_SIM");
+	struct why reason;
+
+	if (machine->sim_gpus || !sim || !*sim)
+		return 0;
+	if (read_sim(sim, machine, &reason) < 0) {
+		why_set(why, "GPULEASE_SIM: %s", reason.text);
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,39 @@
+/*
+ * Steps of a job: a gpulease that is started inside a lease uses that lease instead of the queue.
+ */
+#ifndef GPULEASE_JOB_STEP_H
+#define GPULEASE_JOB_STEP_H
+
+#include "settings.h"
+#include "snapshot.h"
+
+/*
+ * The live lease of this user in @view to which this process belongs, by the token, the tag or an
+ * ancestor (process_lease.h); NULL if there is none.
+ */
+const struct snapshot_lease *job_step_find_lease(const struct snapshot *view);
+
+/*
+ * Whether this process belongs to a lease in @view, if it may also belong to a lease of another
+ * state directory.  So an ancestor counts only if this process has no other token or tag.
+ */
+bool job_step_is_inside(const struct snapshot *view);
+
+/*
+ * Checks that a step of the lease @around can do what the command line asks for.  Returns 0, or
+ * EXIT_MISUSE after a message that names the option to leave out.
+ */
+MUST_CHECK int job_step_check(
+	const struct settings *settings, const struct lease *around);
+
+/*
+ * Takes this process, and what it starts from now on, out of the lease around it: removes the token
+ * and the tag, and the bound to the GPUs of the lease.  For a job in the background, which has to
+ * outlive the lease.
+ */
+void job_step_leave(void);
+
+/* The first @count of @gpus, or all if there are fewer. */
+struct gpuset job_step_first_gpus(const struct gpuset *gpus, unsigned count);
+
+#endif

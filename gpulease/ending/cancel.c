@@ -1,0 +1,478 @@
+#include <errno.h>
+#include <signal.h>
+
+#include "bell.h"
+#include "signal_permission.h"
+#include "cancel.h"
+#include "cancel_record.h"
+#include "clock.h"
+#include "commit.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "privacy.h"
+#include "live_fifo.h"
+#include "process_lease.h"
+#include "operands.h"
+#include "outcome.h"
+#include "shared_state.h"
+#include "job_step.h"
+#include "terminate.h"
+
+enum {
+	TARGETS_MAX = 1024,
+	OBEY_MS = 1000, /* for a waiting job to leave the queue by itself */
+	STAY_MS =
+		5000, /* a process that lives so long after the grace cannot be killed */
+	SUPERVISOR_MS = 2000, /* from the KILL of its command to its own */
+	AGAIN_MS = 20,        /* between checks of a job, if its end raises no event */
+	ROUND_MS = 50, /* between searches for processes that a shell has started */
+};
+
+#define FOREVER_MS (INT64_MAX / 4)
+
+/* One job to end. */
+struct target {
+	uint64_t job;
+	uint64_t number;      /* of the job's latest ticket */
+	struct ticket ticket; /* that ticket */
+	struct termination termination;
+	struct command runs; /* the command of its owner, if the owner is a supervisor */
+	struct gpuset gpus;
+	bool was_waiting, is_shell, is_done;
+	int64_t killed_ms; /* when all but the supervisor got KILL; 0: not yet */
+	int status;        /* exit status for this job */
+};
+
+static struct {
+	struct context context;
+	struct queue queue;
+	struct snapshot view;
+	struct outcome_look look;
+	struct target targets[TARGETS_MAX];
+	size_t count;
+	int64_t begun_ms;
+} cancel;
+
+/* --- which jobs -------------------------------------------------------------------- */
+
+/* Prints why the job cannot be cancelled. */
+static int refuse_job(uint64_t job, const char *because)
+{
+	diag("ticket %llu %s", (unsigned long long)job, because);
+	return EXIT_NOT_DONE;
+}
+
+/*
+ * Reads which process owns the job: as its lease says, or, without a lease, its latest ticket.
+ * Returns 0, a positive value if the job is over, or a negative errno.
+ */
+static int target_locate(struct target *target)
+{
+	struct outcome job = OUTCOME_OF(target->job);
+	const struct lease *lease;
+	struct ticket ticket;
+	int r;
+
+	outcome_begin(&cancel.look, &cancel.queue, &cancel.view, clock_boot_ms());
+	r = outcome_judge(&job, &cancel.look, false);
+	if (r == 0 && (!job.has_owner || ticket_read(&cancel.queue.file, job.latest,
+						 &ticket) != TICKET_RECORD))
+		r = -EAGAIN; /* the ticket is just being rewritten, or damaged */
+	if (r != 0)
+		return r;
+	lease = outcome_find_lease(&cancel.view, job.job);
+	target->job = job.job;
+	target->number = job.latest;
+	target->ticket = ticket;
+	target->termination.owner = lease ? lease->owner : ticket.owner;
+	target->runs = lease ? lease->runs : ticket.runs;
+	target->gpus = lease ? lease->gpus : GPUSET_NONE;
+	target->is_shell = lease && lease->is_shell;
+	target->termination.is_supervised = ticket.request.is_supervised;
+	target->was_waiting = !lease && ticket.state == TICKET_WAITING;
+	return 0;
+}
+
+/*
+ * Checks that the job's owner, or the command of a dead supervisor, may be signalled.  A shell
+ * never gets a signal.  Returns 0 or an exit status, after it has printed the reason.
+ */
+static int target_check_permission(const struct target *target)
+{
+	const struct owner *owner = &target->termination.owner;
+	struct owner command = owner_as_command(owner, &target->runs);
+	uint64_t pidns = cancel.context.dir.pidns;
+	int r = 0;
+
+	if (target->is_shell)
+		return 0;
+	if (owner_judge(owner, pidns, NULL) == OWNER_ALIVE)
+		r = signal_permission_check(
+			&cancel.context, "ticket", target->job, owner, owner->pid);
+	else if (command.pid && owner_judge(&command, pidns, NULL) == OWNER_ALIVE)
+		r = signal_permission_check(
+			&cancel.context, "ticket", target->job, owner, command.pid);
+	return r;
+}
+
+/* Adds the job with the id or ticket number @id.  Returns 0 or an exit status. */
+static int target_add(const struct settings *settings, uint64_t id)
+{
+	struct target *target = &cancel.targets[cancel.count];
+	uint64_t job;
+	struct why why;
+	int r = outcome_find_job(&cancel.queue.file, cancel.queue.end, id, &job);
+
+	if (r == OUTCOME_NO_JOB) {
+		outcome_explain_no_job(id, &why);
+		diag("%s", why.text);
+		return EXIT_NOT_DONE;
+	}
+	if (r < 0 || cancel.count == TARGETS_MAX)
+		return refuse_job(
+			id, r < 0 ? strerror(-r)
+				  : "is one job too many; cancel it in a second call");
+	*target = (struct target){ .job = job,
+		.termination = { .grace_ms = settings->care.grace_ms,
+			.is_forced = settings->verb.force } };
+	r = target_locate(target);
+	if (r != 0)
+		return refuse_job(id, r < 0 ? strerror(-r) : "has finished");
+	/* the supervisor uses the job's own grace, so KILL must not come earlier from here */
+	if (target->termination.is_supervised && !settings->care.grace_given)
+		target->termination.grace_ms = max_i64(
+			target->termination.grace_ms, target->ticket.request.grace_ms);
+	if (getuid() != 0 && getuid() != target->termination.owner.uid) {
+		char name[64];
+		struct text text = TEXT_ON(name);
+
+		describe_user(target->termination.owner.uid, target->ticket.user, &text);
+		diag("ticket %llu belongs to %s; only they and root may cancel it",
+			(unsigned long long)id, name);
+		return EXIT_NOT_DONE;
+	}
+	r = target_check_permission(target);
+	if (r == 0)
+		cancel.count++;
+	return r;
+}
+
+/* Adds every job that can be cancelled.  Returns the worst exit status. */
+static int read_operands(const struct settings *settings)
+{
+	struct operand_walk walk = OPERAND_WALK(
+		settings->verb.operands, settings->verb.operand_count, OPERAND_JOB);
+	struct operand operand;
+	struct why why;
+	int r, status = EXIT_DONE;
+
+	while ((r = operand_next(&walk, &operand, &why)) == 0) {
+		r = target_add(settings, operand.first);
+		status = r > status ? r : status;
+	}
+	if (r < 0)
+		diag("%s", why.text);
+	return r < 0 ? EXIT_MISUSE : status;
+}
+
+/* --- requesting -------------------------------------------------------------------- */
+
+/* Appends the cancel request to the ticket file.  Returns 0 or an exit status. */
+static int target_request(const struct target *target)
+{
+	struct control control = {
+		.verb = CONTROL_CANCEL,
+		.uid = getuid(),
+		.ticket = target->job,
+		.at_ms = clock_boot_ms(),
+	};
+	int r;
+
+	text_copy(control.boot, sizeof(control.boot), cancel.context.dir.boot);
+	r = ticket_append_control(&cancel.queue.file, &control);
+	if (r < 0)
+		diag("cannot cancel ticket %llu: %s", (unsigned long long)target->job,
+			strerror(-r));
+	return r < 0 ? EXIT_MISUSE : 0;
+}
+
+/*
+ * Reads the targets again: before the request was in the file, a waiting job may have got its GPUs,
+ * or a running one may have gone back into the queue, with another owner or command than was read.
+ * From the request on neither can happen any more.
+ */
+static void targets_locate_again(void)
+{
+	if (snapshot_read(&cancel.view, clock_boot_ms()) < 0)
+		return;
+	for (size_t i = 0; i < cancel.count; i++) {
+		struct target *target = &cancel.targets[i];
+		uint32_t before = target->termination.owner.pid, ran = target->runs.pid;
+
+		if (target_locate(target) != 0 ||
+			(target->termination.owner.pid == before &&
+				target->runs.pid == ran))
+			continue;
+		target->status = target_check_permission(target);
+		target->is_done = target->status != 0;
+	}
+}
+
+/* --- ending ------------------------------------------------------------------------ */
+
+/* Records the end in the history, as far as the job has not done that itself. */
+static void target_record(const struct target *target)
+{
+	cancel_record(&(struct cancelled){ .queue = &cancel.queue,
+		.view = &cancel.view,
+		.job = target->job,
+		.number = target->number,
+		.ticket = &target->ticket,
+		.termination = &target->termination,
+		.is_killed = target->killed_ms != 0 });
+}
+
+static void target_fail(struct target *target, const char *because)
+{
+	target->is_done = true;
+	target->status = refuse_job(target->job, because);
+}
+
+/*
+ * Gives back the lease in the name of the shell that owns it.  Returns false if a lease file is
+ * locked: then try again.
+ */
+static bool shell_give_back(const struct target *target)
+{
+	int r = commit_release(
+		&cancel.view, target->termination.owner.token, &target->gpus, NULL);
+
+	if (r == COMMIT_LOCKED)
+		return false;
+	bell_ring_all(&cancel.context.dir);
+	return true;
+}
+
+/*
+ * One round for a shell's lease: signals what the shell has started (TERM, after the grace KILL);
+ * once none of that is left, gives the GPUs back.  Returns when the next round is due.
+ */
+static int64_t shell_end_lease(struct target *target, int64_t now_ms)
+{
+	struct termination *end = &target->termination;
+	bool is_late = end->begun_ms && now_ms >= end->begun_ms + end->grace_ms;
+	int signal = is_late ? SIGKILL : end->begun_ms ? 0 : SIGTERM;
+	unsigned left;
+
+	if (end->owner.pidns != cancel.context.dir.pidns) {
+		target_fail(target,
+			"belongs to a shell in another pid namespace; cancel it there");
+		return now_ms;
+	}
+	if (!end->begun_ms)
+		end->begun_ms = now_ms;
+	left = process_lease_signal(end->owner.token, end->owner.uid, signal,
+		end->owner.pid, PROCESS_LEASE_BUT_CALLERS);
+	if (!left && shell_give_back(target)) {
+		target->is_done = true;
+		target_record(target);
+	}
+	return now_ms + ROUND_MS;
+}
+
+/* Kills all of a supervised job but its supervisor, which then records how the command ended. */
+static void supervised_kill_command(struct target *target, int64_t now_ms)
+{
+	const struct owner *owner = &target->termination.owner;
+
+	target->killed_ms = now_ms;
+	if (owner->pidns == cancel.context.dir.pidns)
+		(void)process_lease_signal_all(
+			owner->token, owner->uid, SIGKILL, owner->pid);
+}
+
+/*
+ * Sends TERM to the processes of the job that wait for this process, as in a job that cancels
+ * itself: this process waits for the job, and the job waits for them.  The owner has got its own
+ * signal.
+ */
+static void end_callers(const struct owner *owner)
+{
+	if (owner->pidns == cancel.context.dir.pidns)
+		(void)process_lease_signal(owner->token, owner->uid, SIGTERM, owner->pid,
+			PROCESS_LEASE_CALLERS);
+}
+
+/* Returns when to give up: what still lives then cannot be killed. */
+static int64_t target_give_up_ms(const struct target *target)
+{
+	return cancel.begun_ms + target->termination.grace_ms + STAY_MS;
+}
+
+/*
+ * Returns the time from TERM to KILL for the owner.  A supervisor gets KILL only SUPERVISOR_MS
+ * after its command did, so that it can still record the end; until then never.
+ */
+static int64_t owner_grace_ms(const struct target *target)
+{
+	const struct termination *end = &target->termination;
+
+	if (!end->is_supervised)
+		return end->grace_ms;
+	return target->killed_ms ? target->killed_ms - end->begun_ms + SUPERVISOR_MS
+				 : FOREVER_MS;
+}
+
+/* Sends the signals that are due.  Returns like terminate_step(). */
+static int target_signal(struct target *target, struct liveness *life, int64_t now_ms,
+	int64_t *ret_wake_ms)
+{
+	struct termination *end = &target->termination;
+	int64_t grace_ms = end->grace_ms;
+	bool is_first = !end->begun_ms;
+	int r;
+
+	end->grace_ms = owner_grace_ms(target);
+	r = terminate_step(end, life, cancel.context.dir.pidns, now_ms, ret_wake_ms);
+	end->grace_ms = grace_ms;
+	if (is_first && (!end->is_supervised || life->is_orphaned))
+		end_callers(&end->owner);
+	if (!end->is_supervised || target->killed_ms)
+		return r;
+	if (now_ms >= end->begun_ms + end->grace_ms)
+		supervised_kill_command(target, now_ms);
+	*ret_wake_ms =
+		min_i64(*ret_wake_ms, target->killed_ms ? now_ms + SUPERVISOR_MS
+							: end->begun_ms + end->grace_ms);
+	return r;
+}
+
+/* Does what is due for one target.  Returns when to call it again at the latest. */
+static int64_t target_step(struct target *target, struct liveness *life, int64_t now_ms)
+{
+	int64_t wake_ms = cancel.begun_ms + OBEY_MS;
+	int r = TERMINATE_LATER;
+
+	if (liveness_wants_look(life)) {
+		/*
+		 * leftovers of the job that do not hold its FIFO have to end, too: search for them
+		 */
+		(void)!snapshot_read_and_look(&cancel.view, now_ms);
+		life = liveness_set_find(
+			&cancel.view.lives, target->termination.owner.token);
+	}
+	if (!life || liveness_is_over(life)) {
+		target->is_done = true;
+		target_record(target);
+		return now_ms;
+	}
+	if (target->is_shell)
+		wake_ms = shell_end_lease(target, now_ms);
+	else if (!target->was_waiting || now_ms >= wake_ms)
+		r = target_signal(target, life, now_ms, &wake_ms);
+	if (target->is_done)
+		return now_ms;
+	if (r == -ENOTSUP && target->was_waiting)
+		target->is_done =
+			true; /* the request alone takes its ticket out of every plan */
+	else if (r == -ENOTSUP)
+		target_fail(
+			target, "runs in another pid namespace; cancel it from there");
+	else if (r < 0)
+		target_fail(target, strerror(-r));
+	else if (now_ms >= target_give_up_ms(target))
+		target_fail(target, "has not ended yet: processes of it outlive SIGKILL");
+	return min_i64(wake_ms, target_give_up_ms(target));
+}
+
+static struct liveness *target_judge(const struct target *target, int64_t now_ms)
+{
+	return liveness_set_judge_job(
+		&cancel.view.lives, &target->termination.owner, &target->runs, now_ms);
+}
+
+/* Adds the target's end to @watch.  False if its end raises no event. */
+static bool target_watch(struct watch *watch, const struct target *target, int64_t now_ms)
+{
+	const struct liveness *life = target_judge(target, now_ms);
+
+	return life && !liveness_is_over(life) && !life->unwatchable_ms &&
+	       liveness_watch(life, watch) == 0;
+}
+
+/* Does what is due for every target that is left.  False once none is. */
+static bool targets_step(struct watch *watch)
+{
+	int64_t now_ms = clock_boot_ms();
+	bool is_left = false;
+
+	watch_begin(watch);
+	for (size_t i = 0; i < cancel.count; i++) {
+		struct target *target = &cancel.targets[i];
+		struct liveness *life;
+
+		if (target->is_done)
+			continue;
+		life = target_judge(target, now_ms);
+		if (!life) {
+			target_fail(target, strerror(ENOMEM));
+			continue;
+		}
+		watch_until(watch, target_step(target, life, now_ms));
+		if (target->is_done)
+			continue;
+		is_left = true;
+		if (!target_watch(watch, target, now_ms))
+			watch_until(watch, now_ms + AGAIN_MS);
+	}
+	return is_left;
+}
+
+/* Ends all targets.  Returns the worst exit status. */
+static int targets_end(void)
+{
+	struct watch watch = WATCH_NONE;
+	int status = EXIT_DONE;
+
+	cancel.begun_ms = clock_boot_ms();
+	while (targets_step(&watch))
+		if (watch_wait(&watch) < 0)
+			break;
+	watch_release(&watch);
+	for (size_t i = 0; i < cancel.count; i++)
+		if (cancel.targets[i].status > status)
+			status = cancel.targets[i].status;
+	return status;
+}
+
+/*
+ * Makes this process no part of the job, in case the job cancels itself: this process lives until
+ * the job is over, so it must not keep the job's lease.
+ */
+static void leave_job(const char *token)
+{
+	live_fifo_close_inherited(&cancel.context.dir, token);
+	if (process_lease_carries_token((uint32_t)getpid(), token))
+		job_step_leave();
+}
+
+int cancel_jobs(struct settings *settings)
+{
+	int r = shared_state_open(
+		settings, false, &cancel.context, &cancel.queue, &cancel.view);
+	int status;
+
+	if (r != 0)
+		return r;
+	status = read_operands(settings);
+	for (size_t i = 0; i < cancel.count; i++) {
+		leave_job(cancel.targets[i].termination.owner.token);
+		r = target_request(&cancel.targets[i]);
+		status = r > status ? r : status;
+	}
+	targets_locate_again();
+	/* all bells: jobs that come after the cancelled ones in the queue can plan anew as well */
+	bell_ring_all(&cancel.context.dir);
+	r = targets_end();
+	return r > status ? r : status;
+}

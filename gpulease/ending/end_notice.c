@@ -1,0 +1,20 @@
+#include "end_notice.h"
+#include "diag.h"
+#include "parse.h"
+
+void end_notice_limit(uint64_t job, int64_t limit_ms, int64_t grace_ms)
+{
+	char limit[DURATION_SIZE], grace[DURATION_SIZE];
+
+	format_duration(limit_ms, limit);
+	format_duration(grace_ms, grace);
+	note("job %llu has reached its time limit of %s: TERM now, KILL after %s",
+		(unsigned long long)job, limit, grace);
+}
+
+void end_notice_preemption(uint64_t ticket)
+{
+	note("ticket %llu, which has a higher priority, gets the GPUs; this job goes back "
+	     "into the queue",
+		(unsigned long long)ticket);
+}

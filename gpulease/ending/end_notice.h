@@ -1,0 +1,16 @@
+/*
+ * What gpulease prints on a job's stderr before it ends the job: that the time limit is reached, or
+ * that another job preempts it.
+ */
+#ifndef GPULEASE_END_NOTICE_H
+#define GPULEASE_END_NOTICE_H
+
+#include "base.h"
+
+/* Prints "job 7 has reached its time limit of 2h: TERM now, KILL after 30s". */
+void end_notice_limit(uint64_t job, int64_t limit_ms, int64_t grace_ms);
+
+/* Prints that @ticket, which has a higher priority, gets the job's GPUs. */
+void end_notice_preemption(uint64_t ticket);
+
+#endif

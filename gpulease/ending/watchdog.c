@@ -1,0 +1,410 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "bell.h"
+#include "end_notice.h"
+#include "clock.h"
+#include "commit.h"
+#include "end_record.h"
+#include "fdio.h"
+#include "process_lease.h"
+#include "rights.h"
+#include "terminate.h"
+#include "userfile.h"
+#include "watch.h"
+#include "watchdog.h"
+
+/* Descriptors that stay open. */
+enum {
+	DIRECTORY_FD = 3, /* of the state */
+	LIVE_FD,          /* the FIFO that it holds as the witness */
+	LOG_FD,           /* the job's stderr, if that is a file */
+};
+
+enum {
+	YIELD_MS = 200,  /* lets --cancel, which knows more, record an end first */
+	REAP_MS = 4000,  /* for the job's parent to reap it; later its status is lost */
+	STAY_MS = 5000,  /* a process that outlives KILL by so much cannot be killed */
+	LOCK_TRIES = 20, /* each waits up to 50 ms for locked files */
+	LOOK_MS = 50,    /* between two searches for processes that the job has left */
+	NOTICE_MS = 64,  /* the longest sleep until the notice is written: 1, 2, 4 … */
+
+	/* at most, between two checks of a job, if its end raises no event */
+	UNWATCHABLE_MS = 1000,
+};
+
+/* --- the job's stderr -------------------------------------------------------------- */
+
+static struct stat job_stderr; /* when the job began; st_mode 0: it was closed */
+
+/*
+ * Keeps stderr as LOG_FD if it is a regular file: no reader waits for its end, and a line lands
+ * after the job's own output only through the same open file and its offset.  Returns the first
+ * descriptor that is not needed any more.
+ */
+static int stderr_keep(void)
+{
+	if (fstat(STDERR_FILENO, &job_stderr) < 0)
+		job_stderr.st_mode = 0;
+	if (!S_ISREG(job_stderr.st_mode))
+		return LOG_FD;
+	if (dup3(STDERR_FILENO, LOG_FD, O_CLOEXEC) == LOG_FD)
+		return LOG_FD + 1;
+	job_stderr.st_mode = 0;
+	return LOG_FD;
+}
+
+/*
+ * Returns a descriptor for the job's stderr, or a negative errno.  A pipe or terminal is opened
+ * only now, through /proc/PID/fd: had the watchdog kept it open, a reader of the pipe would wait
+ * for the watchdog as well.  It is used only if it is still what the job began with.
+ */
+static int stderr_open(uint32_t pid)
+{
+	char path[32];
+	struct stat now;
+	autofd int place = -1;
+
+	if (S_ISREG(job_stderr.st_mode))
+		return LOG_FD;
+	(void)snprintf(path, sizeof(path), "/proc/%u/fd/2", pid);
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -errno;
+	if (fstat(place, &now) < 0 || now.st_mode != job_stderr.st_mode ||
+		now.st_dev != job_stderr.st_dev || now.st_ino != job_stderr.st_ino)
+		return -ESTALE;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	return userfile_open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
+}
+
+/*
+ * Writes the notice to the job's stderr, before the first signal.  A child writes it: the write may
+ * block (a file server that does not answer) or raise SIGPIPE (the pipe's reader has just ended),
+ * and neither may keep this process from ending the job.
+ */
+static void job_notify_of_limit(const struct watchdog_order *order)
+{
+	pid_t child;
+	int fd;
+
+	rights_as_user_begin();
+	fd = stderr_open(order->owner.pid);
+	rights_as_user_end();
+	if (fd < 0)
+		return;
+	child = fork();
+	if (child == 0) {
+		if (dup2(fd, STDERR_FILENO) >= 0)
+			end_notice_limit(order->job, order->limit_ms, order->grace_ms);
+		_exit(0);
+	}
+	(void)close(fd);
+	for (int wait_ms = 1;
+		wait_ms <= NOTICE_MS && child > 0 && waitpid(child, NULL, WNOHANG) == 0;
+		wait_ms *= 2)
+		(void)poll(NULL, 0, wait_ms);
+}
+
+/* Whether this process holds the lease's FIFO.  It then sees no end of the FIFO in poll(2). */
+static bool is_witness;
+
+/* --- letting go -------------------------------------------------------------------- */
+
+/* Moves the descriptors of the directory and the FIFO to their fixed numbers. */
+static int watchdog_keep_descriptors(
+	const struct watchdog_order *order, struct statedir *dir)
+{
+	int live_fd = order->live_fd < 0
+			      ? -1
+			      : fcntl(order->live_fd, F_DUPFD_CLOEXEC, LOG_FD + 1);
+
+	*dir = *order->dir;
+	if (dup3(order->dir->fd, DIRECTORY_FD, O_CLOEXEC) < 0 && errno != EINVAL)
+		return -errno;
+	dir->fd = DIRECTORY_FD;
+	if (live_fd < 0)
+		(void)close(LIVE_FD);
+	else if (dup3(live_fd, LIVE_FD, O_CLOEXEC) < 0 && errno != EINVAL)
+		return -errno;
+	is_witness = live_fd >= 0;
+	return 0;
+}
+
+/*
+ * Gives up all that this process shares with the job, except the FIFO and a regular file that is
+ * its stderr: terminal, pipes, process group, folder, signal handlers.  A pipe that stayed open
+ * here would keep its reader waiting after the job has ended.
+ */
+static int watchdog_detach(const struct watchdog_order *order, struct statedir *dir)
+{
+	int null_fd, r = watchdog_keep_descriptors(order, dir);
+
+	if (r < 0)
+		return r;
+	(void)setsid();
+	fdio_close_from(stderr_keep());
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3 && r == 0; fd++)
+		if (null_fd < 0 || dup2(null_fd, fd) < 0)
+			r = -errno;
+	if (null_fd > STDERR_FILENO)
+		(void)close(null_fd);
+	if (r == 0)
+		r = statedir_open_folders(dir, NULL);
+	(void)!chdir("/");
+	(void)prctl(PR_SET_NAME, "gpulease-limit");
+	for (int signal = 1; signal < NSIG; signal++)
+		(void)!sigaction(
+			signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+	return r;
+}
+
+/* Waits until the job may have ended, or until @until_ms.  @begun_ms: when the job began. */
+static void watchdog_wait(const struct watchdog_order *order, struct watch *watch,
+	const struct liveness *life, int64_t begun_ms, int64_t until_ms)
+{
+	int64_t now_ms = clock_boot_ms();
+	int fifo_fd = order->is_step || is_witness ? -1 : life->fifo_fd;
+
+	watch_begin(watch);
+	watch_until(watch, until_ms);
+	/* no descriptor shows the end: check again, less and less often as the job gets older */
+	if (life->pidfd < 0 && life->left_fd < 0 && fifo_fd < 0)
+		watch_until(watch, now_ms + min_i64(UNWATCHABLE_MS,
+						    max_i64(5, (now_ms - begun_ms) / 8)));
+	if (watch_add(watch, life->pidfd, POLLIN) == 0 &&
+		watch_add(watch, fifo_fd, 0) == 0 &&
+		watch_add(watch, life->left_fd, POLLIN) == 0)
+		(void)!watch_wait(watch);
+}
+
+/* --- a shell ----------------------------------------------------------------------- */
+
+static struct snapshot view; /* too big for the stack */
+
+/* Whether the shell's lease still exists: --cancel may have given it back meanwhile. */
+static bool shell_has_lease(const struct watchdog_order *order)
+{
+	const struct snapshot_lease *lease;
+
+	if (snapshot_read(&view, clock_boot_ms()) < 0)
+		return false;
+	lease = snapshot_find_token(&view, order->owner.token);
+	return lease && lease->is_of_this_boot && !lease_is_final(&lease->lease);
+}
+
+/*
+ * Ends all processes that the shell has started, but not the shell: TERM, after the grace KILL.
+ * Returns when none is left, or those that are left cannot be killed.
+ */
+static void shell_end_processes(const struct watchdog_order *order)
+{
+	int64_t kill_ms = clock_boot_ms() + order->grace_ms;
+	int signal = SIGTERM, pause_ms = 20;
+
+	while (process_lease_signal_all(order->owner.token, order->owner.uid, signal,
+		       order->owner.pid) > 0) {
+		int64_t now_ms = clock_boot_ms();
+
+		if (now_ms >= kill_ms + STAY_MS)
+			break;
+		signal = now_ms >= kill_ms ? SIGKILL : 0; /* 0: only counts them */
+		(void)poll(NULL, 0, pause_ms);
+		pause_ms = pause_ms < 500 ? 2 * pause_ms : pause_ms;
+	}
+}
+
+/* Gives the shell's lease back and wakes the waiters. */
+static void shell_give_back(const struct watchdog_order *order)
+{
+	struct owner left;
+	bool is_left = leftover_find_of(&order->owner, view.dir->pidns, &left) > 0;
+
+	/* a process that cannot be killed still uses the GPUs: it keeps the lease */
+	for (int tries = LOCK_TRIES; tries > 0; tries--)
+		if (commit_release(&view, order->owner.token, &order->gpus,
+			    is_left ? &left : NULL) != COMMIT_LOCKED)
+			break;
+	bell_ring_all(view.dir);
+}
+
+/* --- the job ----------------------------------------------------------------------- */
+
+/*
+ * The owner is dead: searches for a process that the job has left, and follows it.  If there is
+ * none, closes the FIFO: from then on only other holders of the FIFO keep the lease.
+ */
+static void job_find_leftovers(const struct watchdog_order *order,
+	struct liveness_set *lives, struct liveness *life, int64_t now_ms)
+{
+	struct owner left;
+
+	if (leftover_find_of(&order->owner, lives->dir->pidns, &left) > 0) {
+		liveness_leave(lives, life, &left, true, now_ms);
+		return;
+	}
+	liveness_leave_nothing(life);
+	if (is_witness)
+		(void)close(LIVE_FD);
+	is_witness = false;
+}
+
+/* Whether the job is over.  Lowers *@wake_ms to the next search for leftovers, if one is due. */
+static bool job_has_ended(const struct watchdog_order *order, struct liveness_set *lives,
+	int64_t now_ms, int64_t *wake_ms)
+{
+	/* searches are LOOK_MS apart: a chain of short-lived leftovers must not cost a CPU */
+	static int64_t next_look_ms;
+	struct liveness *life =
+		liveness_set_judge(lives, &order->owner, !order->is_step, now_ms);
+
+	if (!life || !liveness_is_dead(life))
+		return !life;
+	if (order->is_step)
+		return true;
+	if (life->rest == LIVENESS_UNKNOWN && now_ms >= next_look_ms) {
+		job_find_leftovers(order, lives, life, now_ms);
+		life = liveness_set_judge(lives, &order->owner, true, now_ms);
+		next_look_ms = clock_boot_ms() + LOOK_MS;
+	}
+	if (life && life->rest == LIVENESS_UNKNOWN)
+		*wake_ms = min_i64(*wake_ms, next_look_ms);
+	return !life || (life->rest != LIVENESS_UNKNOWN && liveness_is_over(life));
+}
+
+/* Watches the job until it is over.  Returns whether this process has ended it. */
+static bool watchdog_watch(const struct watchdog_order *order, struct liveness_set *lives)
+{
+	/* forced: the pidfd is older than the command, so it is the job's, whatever its user */
+	struct termination termination = { .owner = order->owner,
+		.is_step = order->is_step,
+		.is_forced = true,
+		.grace_ms = order->grace_ms };
+	int64_t begun_ms = clock_boot_ms();
+	int64_t limit_at_ms = order->limit_ms ? begun_ms + order->limit_ms : INT64_MAX;
+	struct watch watch = WATCH_NONE;
+
+	for (;;) {
+		int64_t now_ms = clock_boot_ms(), wake_ms = limit_at_ms;
+		struct liveness *life;
+
+		if (job_has_ended(order, lives, now_ms, &wake_ms))
+			break;
+		life = liveness_set_find(lives, order->owner.token);
+		if (now_ms >= limit_at_ms && order->is_shell) {
+			if (!shell_has_lease(order))
+				break;
+			job_notify_of_limit(order);
+			shell_end_processes(order);
+			return true;
+		}
+		if (now_ms >= limit_at_ms && !termination.begun_ms)
+			job_notify_of_limit(order);
+		if (now_ms >= limit_at_ms &&
+			terminate_step(&termination, life, lives->dir->pidns, now_ms,
+				&wake_ms) != TERMINATE_LATER)
+			break;
+		watchdog_wait(order, &watch, life, begun_ms, wake_ms);
+	}
+	return termination.begun_ms != 0;
+}
+
+/*
+ * Returns the exit status of the job; -1: unknown.  The status can be read once the job's parent
+ * has reaped it, which raises no event: this process looks after 1 ms, 2, 4 …
+ */
+static int job_find_status(const struct watchdog_order *order, struct liveness_set *lives)
+{
+	for (int wait_ms = 1;; wait_ms *= 2) {
+		const struct liveness *life =
+			liveness_set_judge(lives, &order->owner, true, clock_boot_ms());
+
+		if (!life || !liveness_may_tell(life) || wait_ms > REAP_MS)
+			return life ? life->status : -1;
+		(void)poll(NULL, 0, wait_ms);
+	}
+}
+
+/* Records the job's end in the history; without effect if another process has recorded it. */
+static void job_record_end(const struct watchdog_order *order, struct liveness_set *lives,
+	struct end_recorder *recorder, bool was_us)
+{
+	int64_t gone_ms = clock_boot_ms();
+	int status = job_find_status(order, lives);
+
+	/* perhaps --cancel sent the signal; it knows for which user, so it records the end first */
+	if (!was_us && (status < 0 || status >= 128))
+		(void)poll(NULL, 0, YIELD_MS);
+	(void)!end_recorder_write(recorder, gone_ms,
+		&(struct end_facts){
+			.status = status, .how = was_us ? HISTORY_LIMIT : NULL },
+		INT64_MAX);
+}
+
+/* What the watchdog has opened in the state directory. */
+static struct {
+	struct statedir dir;
+	struct liveness_set lives;
+	struct end_recorder recorder;
+	bool can_tell;
+} opened;
+
+/*
+ * Detaches, and opens all that shows the job's end and all that is needed to record it.  This comes
+ * before the command runs, because the command may end a moment later, and before the rights are
+ * dropped, while files of the state directory can still be opened.
+ */
+static int watchdog_prepare(const struct watchdog_order *order)
+{
+	int r = watchdog_detach(order, &opened.dir);
+
+	if (r < 0)
+		return r;
+	opened.lives = LIVENESS_SET_ON(&opened.dir);
+	opened.can_tell = !order->is_step && !order->is_told &&
+			  end_recorder_open(&opened.dir, &order->gpus, order->gpu_names,
+				  order->owner.token, &opened.recorder) == 0;
+	/* the first call opens what shows the owner's end */
+	(void)!liveness_set_judge(
+		&opened.lives, &order->owner, !order->is_step, clock_boot_ms());
+	snapshot_init(&view, &opened.dir);
+	return order->is_shell ? 0 : rights_drop();
+}
+
+static _Noreturn void watchdog_main(const struct watchdog_order *order)
+{
+	bool was_us = watchdog_watch(order, &opened.lives);
+
+	/* the history comes before the lease is replaced, see lib/README.md */
+	if (opened.can_tell)
+		job_record_end(order, &opened.lives, &opened.recorder, was_us);
+	if (was_us && order->is_shell)
+		shell_give_back(order);
+	_exit(0);
+}
+
+int watchdog_start(const struct watchdog_order *order)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		/* the exit of this process, between the forks, tells that the watchdog is ready */
+		pid_t watchdog = watchdog_prepare(order) < 0 ? -1 : fork();
+
+		if (watchdog == 0)
+			watchdog_main(order);
+		_exit(watchdog < 0 ? 1 : 0);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return 0; /* SIGCHLD is ignored, so the child has no status: assume success */
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EAGAIN;
+}

@@ -1,0 +1,82 @@
+#include "diag.h"
+#include "wait_reason.h"
+#include "waiting_line.h"
+
+enum { EVERY_MS = 10000 }; /* between two lines */
+
+void waiting_line_reason(
+	const struct waiting_line *line, const struct broker *broker, struct text *out)
+{
+	explain_verdict(&broker->view, &broker->result.verdict, out);
+	if (line->limited[0])
+		text_addf(out, "; %s", line->limited);
+}
+
+const char *ordinal_suffix(unsigned number)
+{
+	static const char *const ends[] = { "th", "st", "nd", "rd" };
+	unsigned last = number % 10;
+
+	return last > 3 || number / 10 % 10 == 1 ? ends[0] : ends[last];
+}
+
+void waiting_line_estimate(struct broker *broker, struct text *out)
+{
+	const struct verdict *verdict = &broker->result.verdict;
+	int64_t start_ms = 0;
+
+	if (verdict->kind != VERDICT_LEASED || !verdict->start_ms)
+		start_ms = broker_estimate(broker);
+	if (!start_ms)
+		return;
+	text_add(out, "; starts ");
+	explain_when(start_ms, out);
+}
+
+/*
+ * Makes a key that changes with the kind of reason and with the job or GPU to blame, but not with
+ * details such as amounts of memory, which change all the time.
+ */
+static void waiting_line_key(const struct broker *broker, uint64_t key[5])
+{
+	const struct verdict *verdict = &broker->result.verdict;
+
+	key[0] = (uint64_t)verdict->kind << 8 | (uint64_t)verdict->state;
+	key[1] = verdict->behind + verdict->held_by + (uint64_t)verdict->limit.kind;
+	key[2] = verdict->state == GPU_FREE ? 0 : verdict->slot + 1;
+	key[3] =
+		verdict->state == GPU_FREE ? 0 : broker->view.gpus[verdict->slot].culprit;
+	key[4] = broker->number; /* each attempt has a ticket of its own */
+}
+
+int64_t waiting_line_show(struct waiting_line *line, struct broker *broker,
+	const struct job_observer *observer, int64_t now_ms)
+{
+	uint64_t key[5];
+	char words[512];
+	struct text text = TEXT_ON(words);
+	unsigned position;
+	bool is_too_early;
+
+	waiting_line_key(broker, key);
+	if (line->is_shown && memcmp(key, line->key, sizeof(key)) == 0)
+		return INT64_MAX;
+	is_too_early = line->is_shown && now_ms < line->shown_ms + EVERY_MS;
+	if (is_too_early && !observer)
+		return line->shown_ms + EVERY_MS;
+	waiting_line_reason(line, broker, &text);
+	waiting_line_estimate(broker, &text);
+	/* the 10 s are for a terminal; the observer gets every change */
+	if (observer)
+		observer->waits(observer->context, words);
+	if (is_too_early)
+		return line->shown_ms + EVERY_MS;
+	position = broker_position(broker);
+	note("ticket %llu waits, %u%s in the queue: %s",
+		(unsigned long long)broker_job(broker), position,
+		ordinal_suffix(position), words);
+	line->is_shown = true;
+	line->shown_ms = now_ms;
+	memcpy(line->key, key, sizeof(key));
+	return INT64_MAX;
+}

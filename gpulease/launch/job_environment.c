@@ -1,0 +1,98 @@
+#include "childenv.h"
+#include "instance.h"
+#include "job_environment.h"
+#include "launch.h"
+#include "mps.h"
+#include "privilege.h"
+#include "process_lease.h"
+
+void job_environment_list_gpus(
+	const struct launch *launch, enum gpu_list_form form, struct text *out)
+{
+	gpuset_for_each (slot, &launch->gpus) {
+		const struct gpu_record *gpu = &launch->view->gpus[slot].file.gpu;
+		bool by_uuid = form == GPU_LIST_UUIDS ||
+			       (form == GPU_LIST_FOR_CUDA && gpu_is_instance(gpu));
+		struct gpu_name name = snapshot_gpu_name(launch->view, (unsigned)slot);
+
+		text_addf(out, "%s%s", out->used ? "," : "",
+			by_uuid ? gpu->uuid : name.text);
+	}
+}
+
+const struct childenv_change *job_environment_variables(
+	const struct launch *launch, size_t *ret_count)
+{
+	static char cuda[GPU_LIST_SIZE], names[GPU_LIST_SIZE], uuids[GPU_LIST_SIZE];
+	static char id[24], sim[48], share[8], vram[24], attempt[12];
+	static struct childenv_change changes[18];
+	static struct mps_limits mps;
+	const struct machine_settings *machine = &launch->context->settings->machine;
+	struct text cuda_text = TEXT_ON(cuda), name_text = TEXT_ON(names),
+		    uuid_text = TEXT_ON(uuids);
+	const char *dir = getenv("GPULEASE_DIR");
+	const struct need *need = &launch->need;
+	bool none = gpuset_is_empty(&launch->gpus);
+	bool is_part = need->percent % WHOLE_PERCENT != 0;
+	size_t count = 0;
+
+	mps_limit(launch->view, &launch->gpus, &launch->need, &mps);
+	job_environment_list_gpus(launch, GPU_LIST_FOR_CUDA, &cuda_text);
+	job_environment_list_gpus(launch, GPU_LIST_NAMES, &name_text);
+	job_environment_list_gpus(launch, GPU_LIST_UUIDS, &uuid_text);
+	(void)snprintf(share, sizeof(share), "0.%02u", need->percent % WHOLE_PERCENT);
+	(void)snprintf(vram, sizeof(vram), "%llu", (unsigned long long)need->mib);
+	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)launch->ticket);
+	(void)snprintf(
+		attempt, sizeof(attempt), "%u", launch->attempt ? launch->attempt : 1);
+	(void)snprintf(sim, sizeof(sim), "%ux%llu", machine->sim_gpus,
+		(unsigned long long)machine->sim_mib);
+#define SET(name, value) changes[count++] = (struct childenv_change){ (name), (value) }
+	SET("CUDA_VISIBLE_DEVICES", cuda);
+	SET("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+	SET("NVIDIA_VISIBLE_DEVICES", none ? "none" : cuda);
+	SET("GPULEASE_ID", id);
+	SET("GPULEASE_ATTEMPT", attempt);
+	SET(SESSION_VARIABLE, NULL);
+	SET(PROCESS_LEASE_TOKEN_VARIABLE, launch->owner->token);
+	SET("GPULEASE_GPUS", names);
+	SET("GPULEASE_UUIDS", uuids);
+	/* so that the program can stay within the share and memory that were declared for it */
+	SET("GPULEASE_SHARE", is_part ? share : NULL);
+	SET("GPULEASE_VRAM_MIB", need->mib ? vram : NULL);
+	/* so that a gpulease inside the job finds the same state directory from any folder */
+	SET("GPULEASE_SIM", machine->sim_gpus ? sim : NULL);
+	SET("GPULEASE_DIR", launch->context->named ? launch->context->dir.path : dir);
+	/* so that a gpulease inside the job finds the GPUs of the Slurm allocation */
+	SET(ALLOCATION_VARIABLE, launch->context->has_allocation
+					 ? launch->context->allocation.passed
+					 : NULL);
+	/* limits are set only if the job shares its GPUs, and only a running MPS enforces them */
+	if (mps.memory[0] && mps_is_running()) {
+		SET("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", mps.memory);
+		if (mps.threads[0])
+			SET("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", mps.threads);
+	}
+#undef SET
+	*ret_count = count;
+	return changes;
+}
+
+int job_environment_make(const struct launch *launch, char ***ret)
+{
+	/*
+	 * Slurm's commands need the first two variables, and inside an allocation all five.  The
+	 * other SLURM_* variables go: they describe one task of a Slurm step, and a framework that
+	 * sees them looks for the step's other tasks.
+	 */
+	static const char *const kept[] = { "SLURM_CONF*", "SLURM_JWT", "SLURM_JOB_ID",
+		"SLURM_JOBID", "SLURM_CLUSTER_NAME", NULL };
+	static const char *const kept_outside[] = { "SLURM_CONF*", "SLURM_JWT", NULL };
+	bool is_inside = launch->context->allocation.job != NULL;
+	size_t count;
+	const struct childenv_change *changes = job_environment_variables(launch, &count);
+
+	return childenv_make(privilege_environment(), "SLURM_",
+		is_inside ? kept : kept_outside,
+		launch->context->settings->environment.export_list, changes, count, ret);
+}

@@ -1,0 +1,266 @@
+#include <errno.h>
+#include <fcntl.h>
+
+#include "bind.h"
+#include "settings.h"
+#include "diag.h"
+#include "end_record.h"
+#include "exitcodes.h"
+#include "fdio.h"
+#include "inject.h"
+#include "job_environment.h"
+#include "launch.h"
+#include "rlimits.h"
+#include "parse.h"
+#include "privilege.h"
+#include "redirect.h"
+#include "rights.h"
+#include "setup.h"
+#include "watchdog.h"
+
+enum { LIVE_FD_MIN = 100 };
+
+/*
+ * Duplicates the lease's FIFO to a high descriptor without close-on-exec, so that the command and
+ * all its children inherit it.  Scripts use low numbers for their own files and would close it.
+ * The soft limit of descriptors is still raised here.  If 100 exceeds even that limit, takes the
+ * highest free number below.  Returns 0 or a negative errno.
+ */
+static int launch_keep_live_fd(int fd)
+{
+	int kept = fcntl(fd, F_DUPFD, LIVE_FD_MIN);
+
+	for (int at = LIVE_FD_MIN - 1; kept < 0 && at > STDERR_FILENO; at--)
+		kept = fcntl(fd, F_DUPFD, at);
+	return kept < 0 ? -errno : 0;
+}
+
+/* Whether a job with GPUs needs a watchdog if this process becomes its command. */
+static bool launch_needs_watchdog(const struct context *context)
+{
+	return context->settings->care.limit_ms || context->config.records_ends;
+}
+
+const char *launch_recorder(const struct context *context)
+{
+	const struct settings *settings = context->settings;
+
+	if (is_supervision_wanted(settings) ||
+		(settings->request.lease_only && !settings->request.adopt_pid))
+		return RECORDER_SUPERVISOR;
+	return launch_needs_watchdog(context) ? RECORDER_WATCHDOG : NULL;
+}
+
+int launch_watchdog(const struct launch *launch, bool is_shell)
+{
+	const struct run_care *care = &launch->context->settings->care;
+	char names[64];
+	/* an adopted process does not hold the FIFO, so its lease has no witness */
+	struct watchdog_order order = {
+		.dir = &launch->context->dir,
+		.job = launch->ticket,
+		.owner = *launch->owner,
+		.gpus = launch->gpus,
+		.gpu_names = names,
+		.live_fd = launch->owner->is_adopted ? -1 : launch->live_fd,
+		.is_step = launch->live_fd < 0,
+		.is_shell = is_shell,
+		.limit_ms = care->limit_ms,
+		.grace_ms = care->grace_ms,
+	};
+	int r = 0;
+
+	/* a step, or a job without GPUs, has no lease to record the end of: only a limit counts */
+	if (!launch_needs_watchdog(launch->context) ||
+		(!care->limit_ms && (order.is_step || gpuset_is_empty(&launch->gpus))))
+		return 0;
+	end_record_name_gpus(launch->view, &launch->gpus, names, sizeof(names));
+	/* of a step this process is watched, not the owner of the lease around it */
+	if (order.is_step)
+		r = owner_self(&order.owner);
+	return r < 0 ? r : watchdog_start(&order);
+}
+
+void launch_witness(const struct launch *launch)
+{
+	struct owner left;
+	struct watchdog_order order = {
+		.dir = &launch->context->dir,
+		.job = launch->ticket,
+		.owner = *launch->owner,
+		.gpus = launch->gpus,
+		.live_fd = launch->live_fd,
+		.is_told = true,
+	};
+
+	if (launch->live_fd < 0 || gpuset_is_empty(&launch->gpus) ||
+		leftover_find_of(launch->owner, order.dir->pidns, &left) <= 0)
+		return;
+	/* without a witness, the next process that takes these GPUs looks for leftovers itself */
+	(void)!watchdog_start(&order);
+}
+
+/* Binds to the CPUs near the GPUs if the command line or the configuration asks for it. */
+static void launch_bind(const struct launch *launch)
+{
+	const struct context *context = launch->context;
+	enum bind_wish wish = context->settings->environment.bind;
+	const char *bus_ids[GPUSET_MAX];
+	unsigned count = 0;
+	int r = BIND_NOTHING;
+
+	if (wish == BIND_NO || (wish == BIND_AS_CONFIGURED && !context->config.binds))
+		return;
+	gpuset_for_each (slot, &launch->gpus)
+		bus_ids[count++] = launch->view->gpus[slot].file.gpu.bus_id;
+	if (count)
+		r = bind_near(bus_ids, count, "/sys");
+	if (r != 0 && count && wish == BIND_YES)
+		note("cannot bind the job to the CPUs near its GPUs: %s",
+			r < 0 ? strerror(-r)
+			      : "this machine does not show which they are");
+}
+
+/*
+ * Executes a script without `#!` by /bin/sh, as a shell or env(1) does.  Returns only if that
+ * fails.
+ */
+static void launch_execute_script(
+	const struct launch *launch, char **command, char **environment)
+{
+	static char shell[] = "/bin/sh";
+	size_t words = 0;
+	char **script;
+
+	while (command[words])
+		words++;
+	script = calloc(words + 2, sizeof(*script));
+	if (!script)
+		return;
+	script[0] = shell;
+	script[1] = (char *)launch->program;
+	memcpy(script + 2, command + 1, words * sizeof(*script));
+	(void)execve(script[0], script, environment);
+	free(script);
+}
+
+/*
+ * Explains ENOENT for a program that exists: its interpreter after `#!` is missing, or, for a
+ * binary, the dynamic loader that it names.
+ */
+static void refuse_interpreter(const char *program)
+{
+	autofd int fd = open(program, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char head[256] = "";
+	ssize_t size = fd < 0 ? 0 : read(fd, head, sizeof(head) - 1);
+	char *name = head + 2, *end;
+
+	if (size < 2 || head[0] != '#' || head[1] != '!') {
+		diag("cannot execute '%s': its dynamic loader does not exist", program);
+		return;
+	}
+	head[size] = '\0';
+	name += strspn(name, " \t");
+	end = name + strcspn(name, " \t\n");
+	diag("cannot execute '%s': its interpreter '%s' does not exist", program,
+		quote_bytes(name, (size_t)(end - name)).text);
+}
+
+/* Executes the command.  Returns the exit status if that fails, after it has printed the reason. */
+static int launch_execute(const struct launch *launch, char **command, char **environment)
+{
+	int error;
+
+	(void)execve(launch->program, command, environment);
+	error = errno;
+	if (error == ENOEXEC)
+		launch_execute_script(launch, command, environment);
+	if (error == ENOENT && access(launch->program, F_OK) == 0)
+		refuse_interpreter(launch->program);
+	else
+		diag("cannot execute '%s': %s", launch->program, strerror(error));
+	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
+}
+
+/*
+ * Fills the GPUs into the arguments of the command, but not into the words before them: those of
+ * the setup shell, and the program.  CUDA_VISIBLE_DEVICES makes the command see its GPUs as 0, 1,
+ * …: these numbers are INJECT_LOCAL; the machine's are INJECT_PHYSICAL.
+ */
+static int launch_inject_gpus(const struct launch *launch, char ***ret)
+{
+	const struct run_environment *environment =
+		&launch->context->settings->environment;
+	char gpus[GPU_LIST_SIZE], uuids[GPU_LIST_SIZE], count[12], id[24];
+	struct text gpu_text = TEXT_ON(gpus), uuid_text = TEXT_ON(uuids);
+	const struct inject_values values = { gpus, count, uuids, id };
+	unsigned number = gpuset_count(&launch->gpus);
+
+	if (environment->inject_style == INJECT_PHYSICAL)
+		job_environment_list_gpus(launch, GPU_LIST_NAMES, &gpu_text);
+	for (unsigned i = 0; environment->inject_style == INJECT_LOCAL && i < number; i++)
+		text_addf(&gpu_text, i ? ",%u" : "%u", i);
+	job_environment_list_gpus(launch, GPU_LIST_UUIDS, &uuid_text);
+	(void)snprintf(count, sizeof(count), "%u", number);
+	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)launch->ticket);
+	return inject_arguments(launch->command, setup_words(environment) + 1,
+		environment->inject, &values, ret);
+}
+
+/*
+ * Gives up the program's group and redirects.  If the group was lent (setgid), also closes every
+ * close-on-exec descriptor now: from here on this process has only the user's rights, and must not
+ * keep what the group has opened.  The lease's FIFO stays open: launch_keep_live_fd() has made a
+ * copy without close-on-exec.
+ */
+static int launch_become_user(const struct redirection *redirection)
+{
+	bool was_lent = rights_are_lent();
+	int r = rights_drop();
+
+	if (r < 0) {
+		diag("cannot give up the group of the program: %s", strerror(-r));
+		return r;
+	}
+	privilege_restore_mask();
+	if (redirection)
+		r = redirect_apply(redirection);
+	if (r < 0 || !was_lent)
+		return r;
+	r = fdio_close_on_exec();
+	if (r < 0)
+		diag("cannot close the files of the state: %s", strerror(-r));
+	return r;
+}
+
+int launch(const struct launch *launch)
+{
+	autofree char **environment = NULL;
+	struct redirection own = REDIRECTION_NONE;
+	autofree char **command = NULL;
+	int r = job_environment_make(launch, &environment);
+
+	if (r == 0)
+		r = launch_inject_gpus(launch, &command);
+	if (r == 0 && !launch->is_supervised)
+		r = launch_watchdog(launch, false);
+	if (r == 0 && launch->live_fd >= 0)
+		r = launch_keep_live_fd(launch->live_fd);
+	if (r < 0) {
+		diag("cannot start the command: %s", strerror(-r));
+		return EXIT_MISUSE;
+	}
+	r = launch_become_user(launch->redirection);
+	if (r == 0 && launch->redirection == NULL)
+		r = redirect_open(launch->context, launch->ticket, &own);
+	if (r == 0)
+		r = redirect_apply(&own);
+	if (r < 0)
+		return EXIT_MISUSE;
+	launch_bind(launch);
+	/* a step has inherited the tag, like the FIFO */
+	if (launch->live_fd >= 0)
+		rlimits_tag(launch->owner->token);
+	rlimits_restore();
+	return launch_execute(launch, command, environment);
+}

@@ -1,0 +1,77 @@
+#include "json_members.h"
+
+void member_text(struct json *json, const char *key, const char *text)
+{
+	json_key(json, key);
+	json_text(json, text);
+}
+
+void member_bool(struct json *json, const char *key, bool value)
+{
+	json_key(json, key);
+	json_bool(json, value);
+}
+
+void member_number(struct json *json, const char *key, uint64_t value)
+{
+	json_key(json, key);
+	json_unsigned(json, value);
+}
+
+void member_number_if(struct json *json, const char *key, bool is_known, uint64_t value)
+{
+	json_key(json, key);
+	if (is_known)
+		json_unsigned(json, value);
+	else
+		json_null(json);
+}
+
+void member_span(struct json *json, const char *key, int64_t value)
+{
+	member_number_if(json, key, value >= 0, (uint64_t)value);
+}
+
+void member_time(struct json *json, const char *key, int64_t value)
+{
+	member_number_if(json, key, value > 0, (uint64_t)value);
+}
+
+void member_share(struct json *json, const char *key, bool is_known, int64_t percent)
+{
+	json_key(json, key);
+	if (is_known)
+		json_hundredths(json, (uint64_t)percent);
+	else
+		json_null(json);
+}
+
+void member_gap(struct json *json, const struct history_gap *gap)
+{
+	member_number(json, "missing_lines", gap->missing);
+	member_time(json, "missing_unix_ms", gap->last_ms);
+}
+
+void member_need(struct json *json, const struct need *need)
+{
+	bool is_whole = need_is_whole(need);
+
+	member_share(json, "share", need->percent && !is_whole, need->percent);
+	member_number_if(json, "vram_mib", need->mib, need->mib);
+	member_bool(json, "exclusive", is_whole);
+}
+
+void document_begin(
+	struct json *json, const char *format, int64_t now_ms, const char *directory)
+{
+	json_begin_object(json);
+	member_text(json, "format", format);
+	member_time(json, "taken_unix_ms", now_ms);
+	member_text(json, "state_directory", directory);
+}
+
+void document_finish(struct json *json)
+{
+	json_end(json);
+	json_finish(json);
+}

@@ -1,0 +1,43 @@
+/*
+ * Members that several JSON documents of gpulease have.  Pure.
+ *
+ * For all of these documents: names and types of members stay as they are; new members may be
+ * added.  A value that is unknown or does not apply is null.  The names of times end in _unix_ms
+ * (milliseconds since 1970), of spans in _ms, of sizes in _mib.  A pid is null if the process is
+ * in another pid namespace.
+ */
+#ifndef GPULEASE_JSON_MEMBERS_H
+#define GPULEASE_JSON_MEMBERS_H
+
+#include "history.h"
+#include "room.h"
+#include "render_json.h"
+
+/* Begins and finishes a document, which is one object with its format, time and directory. */
+void document_begin(
+	struct json *json, const char *format, int64_t now_ms, const char *directory);
+void document_finish(struct json *json);
+
+void member_text(struct json *json, const char *key, const char *text);
+void member_bool(struct json *json, const char *key, bool value);
+void member_number(struct json *json, const char *key, uint64_t value);
+
+/* A number, or null unless @is_known. */
+void member_number_if(struct json *json, const char *key, bool is_known, uint64_t value);
+
+/* A span, or null if it is negative. */
+void member_span(struct json *json, const char *key, int64_t value);
+
+/* A time, or null if it is 0 or negative. */
+void member_time(struct json *json, const char *key, int64_t value);
+
+/* A share of a GPU: @percent / 100, or null unless @is_known. */
+void member_share(struct json *json, const char *key, bool is_known, int64_t percent);
+
+/* How many lines of the history are missing, and when the last of them was due. */
+void member_gap(struct json *json, const struct history_gap *gap);
+
+/* What a job has, or wants to have, of each GPU: share, vram_mib, exclusive. */
+void member_need(struct json *json, const struct need *need);
+
+#endif

@@ -1,0 +1,223 @@
+#include <sys/wait.h>
+
+#include "parse.h"
+#include "report.h"
+#include "signals.h"
+#include "wait_reason.h"
+
+void report_add_size(uint64_t mib, struct text *out)
+{
+	uint64_t tenths = (mib * 10 + 512) / 1024;
+
+	if (mib < 1024)
+		text_addf(out, "%lluMiB", (unsigned long long)mib);
+	else
+		text_addf(out, "%llu.%lluG", (unsigned long long)(tenths / 10),
+			(unsigned long long)(tenths % 10));
+}
+
+void report_add_span(int64_t ms, struct text *out)
+{
+	char span[DURATION_SIZE];
+
+	format_duration(ms, span);
+	text_add(out, span);
+}
+
+static void report_add_job(const struct report *report, struct text *out)
+{
+	text_addf(out, "job %llu", (unsigned long long)report->job);
+}
+
+/* --- how it ended ------------------------------------------------------------------ */
+
+static void report_add_status(const struct attempt_end *end, struct text *out)
+{
+	if (WIFSIGNALED(end->wait_status))
+		text_addf(out, "signal %s", signal_name(WTERMSIG(end->wait_status)).text);
+	else
+		text_addf(out, "exit status %d", WEXITSTATUS(end->wait_status));
+}
+
+/* The cause of the end, if the status does not say it all: "cancelled by bob, ". */
+static void report_add_cause(const struct report *report, struct text *out)
+{
+	switch (report->end.cause) {
+	case CAUSE_ITSELF:
+		if (report->end.is_oom)
+			text_add(out, "out of GPU memory, ");
+		return;
+	case CAUSE_LIMIT:
+		text_add(out, "time limit, ");
+		return;
+	case CAUSE_CANCEL:
+		text_add(out, "cancelled");
+		if (report->by && report->by[0])
+			text_addf(out, " by %s", report->by);
+		break;
+	case CAUSE_PREEMPT:
+		text_add(out, "preempted");
+		if (report->preempted_by)
+			text_addf(out, " for ticket %llu",
+				(unsigned long long)report->preempted_by);
+		break;
+	}
+	text_add(out, ", ");
+}
+
+/* GPU time; a share of a GPU counts as its part. */
+static void report_add_gpu_time(const struct report *report, struct text *out)
+{
+	unsigned percent =
+		report->need.percent ? report->need.percent : (unsigned)WHOLE_PERCENT;
+	int64_t gpu_ms = report->end.ran_ms * report->gpu_count * percent / WHOLE_PERCENT;
+	int64_t hundredths = (gpu_ms + 18000) / 36000; /* of an hour */
+
+	if (gpu_ms < 60 * 60 * 1000)
+		text_addf(out, "%lld.%lld GPU-seconds", (long long)(gpu_ms / 1000),
+			(long long)(gpu_ms % 1000 / 100));
+	else
+		text_addf(out, "%lld.%02lld GPU-hours", (long long)(hundredths / 100),
+			(long long)(hundredths % 100));
+}
+
+static void report_add_end(const struct report *report, struct text *out)
+{
+	report_add_job(report, out);
+	if (report->name[0]) {
+		text_add(out, " '");
+		text_add_printable(out, report->name, strlen(report->name));
+		text_add(out, "'");
+	}
+	if (report->attempt > 1)
+		text_addf(out, ", attempt %u,", report->attempt);
+	text_add(out, " ended: ");
+	report_add_cause(report, out);
+	report_add_status(&report->end, out);
+	text_add(out, ", after ");
+	report_add_span(report->end.ran_ms, out);
+	text_add(out, ", waited ");
+	report_add_span(report->waited_ms, out);
+	if (report->gpu_count) {
+		text_add(out, ", ");
+		explain_need(&report->need, report->gpu_count, out);
+		text_add(out, ", ");
+		report_add_gpu_time(report, out);
+	}
+	text_add(out, "\n");
+}
+
+/* --- what it used ------------------------------------------------------------------ */
+
+void report_add_peak(uint64_t peak_mib, uint64_t declared_mib, unsigned tolerance_percent,
+	struct text *out)
+{
+	static const char *const verdicts[] = {
+		[USE_WITHIN] = "within",
+		[USE_OVER] = "over by more than",
+		[USE_UNDER] = "under by more than",
+	};
+
+	text_add(out, "peak ");
+	report_add_size(peak_mib, out);
+	if (!declared_mib)
+		return;
+	text_add(out, " of ");
+	report_add_size(declared_mib, out);
+	text_addf(out, " declared, %s %u %%",
+		verdicts[use_compare(declared_mib, peak_mib, tolerance_percent)],
+		tolerance_percent);
+}
+
+static void report_add_memory(
+	const struct report *report, const struct sample_gpu *gpu, struct text *out)
+{
+	report_add_peak(
+		gpu->peak_mib, report->need.mib, report->sampler->tolerance_percent, out);
+	if (!report->need.mib && gpu->total_mib) {
+		text_add(out, " of the card's ");
+		report_add_size(gpu->total_mib, out);
+	}
+}
+
+static void report_add_gpu(
+	const struct report *report, const struct sample_gpu *gpu, struct text *out)
+{
+	report_add_job(report, out);
+	text_addf(out, ", GPU %s: ", gpu->name.text);
+	if (gpu->count)
+		report_add_memory(report, gpu, out);
+	else
+		text_add(out, "nvidia-smi gave no data about it");
+	if (gpu->busy_count)
+		text_addf(out, "; utilization %llu %% on average, %u %% at most",
+			(unsigned long long)((gpu->busy_sum + gpu->busy_count / 2) /
+					     gpu->busy_count),
+			gpu->busy_peak);
+	text_add(out, "\n");
+}
+
+static void report_add_use(const struct report *report, struct text *out)
+{
+	const struct sampler *sampler = report->sampler;
+
+	if (sampler && sampler->count) {
+		for (unsigned i = 0; i < sampler->gpu_count; i++)
+			report_add_gpu(report, &sampler->gpus[i], out);
+		return;
+	}
+	if (!report->gpu_count)
+		return;
+	report_add_job(report, out);
+	text_add(out, ": its use of the GPUs was not sampled");
+	if (sampler && sampler->gpu_count && !sampler->is_simulated &&
+		report->end.ran_ms < SAMPLE_MS)
+		text_addf(out, ": it ran for less than %d s", SAMPLE_MS / 1000);
+	text_add(out, "\n");
+}
+
+/* --- what comes next --------------------------------------------------------------- */
+
+static void report_add_next(const struct report *report, struct text *out)
+{
+	if (report->next == RETRY_NEXT_NOTHING)
+		return;
+	report_add_job(report, out);
+	text_add(out, report->next == RETRY_NEXT_REQUEUE ? " goes back into the queue"
+							 : " is tried again");
+	if (report->next_delay_ms) {
+		text_add(out, " in ");
+		report_add_span(report->next_delay_ms, out);
+	}
+	text_addf(out, " (attempt %u)", report->attempt ? report->attempt + 1 : 2);
+	if (report->next == RETRY_NEXT_OOM && report->next_vram_mib) {
+		text_add(out, " and declares ");
+		report_add_size(report->next_vram_mib, out);
+	}
+	text_add(out, "\n");
+}
+
+void report_write(const struct report *report, struct text *out)
+{
+	report_add_end(report, out);
+	report_add_use(report, out);
+	if (report->log_is_full) {
+		report_add_job(report, out);
+		text_add(out,
+			": some of its output was lost, because there was no space\n");
+	}
+	report_add_next(report, out);
+}
+
+void report_excess(uint64_t job, const struct sampler *sampler, struct text *out)
+{
+	const struct sample_gpu *worst = &sampler->gpus[0];
+
+	for (unsigned i = 1; i < sampler->gpu_count; i++)
+		if (sampler->gpus[i].now_mib > worst->now_mib)
+			worst = &sampler->gpus[i];
+	text_addf(out, "job %llu uses ", (unsigned long long)job);
+	report_add_size(worst->now_mib, out);
+	text_addf(out, " on GPU %s, declared ", worst->name.text);
+	report_add_size(sampler->declared_mib, out);
+}

@@ -1,0 +1,74 @@
+#include <time.h>
+
+#include "parse.h"
+#include "show_cells.h"
+#include "wait_reason.h"
+
+void show_put_id(struct table *table, unsigned column, uint64_t id)
+{
+	if (id)
+		table_putf(table, column, "%llu", (unsigned long long)id);
+}
+
+void show_put_attempt(struct table *table, unsigned column, uint32_t attempt)
+{
+	if (attempt > 1)
+		table_putf(table, column, "%u", attempt);
+}
+
+void show_put_span(struct table *table, unsigned column, int64_t span_ms)
+{
+	char text[DURATION_SIZE];
+
+	if (span_ms < 0)
+		return;
+	format_duration(span_ms, text);
+	table_put(table, column, text);
+}
+
+void show_put_time(struct table *table, unsigned column, int64_t at_ms, int64_t now_ms)
+{
+	time_t at = (time_t)(at_ms / 1000), now = (time_t)(now_ms / 1000);
+	struct tm then, today;
+	char text[64];
+	bool is_today;
+
+	if (at_ms <= 0 || !localtime_r(&at, &then) || !localtime_r(&now, &today))
+		return;
+	is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
+	if (strftime(text, sizeof(text), is_today ? "%H:%M:%S" : "%Y-%m-%d %H:%M", &then))
+		table_put(table, column, text);
+}
+
+void show_add_need(const struct need *need, struct text *out)
+{
+	char size[MIB_TEXT_SIZE];
+
+	if (need_is_whole(need))
+		return;
+	if (need->percent)
+		explain_share(need->percent, out);
+	if (!need->mib)
+		return;
+	format_mib(need->mib, size);
+	text_addf(out, "%s%s", need->percent ? "+" : "", size);
+}
+
+int show_and_release(struct table *table, const struct table_style *style, FILE *out)
+{
+	int r = table_print(table, style, out);
+
+	table_release(table);
+	return r;
+}
+
+void show_add_date(struct text *line, int64_t at_ms)
+{
+	time_t at = (time_t)(at_ms / 1000);
+	struct tm local;
+	char text[64];
+
+	if (localtime_r(&at, &local) &&
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &local))
+		text_add(line, text);
+}

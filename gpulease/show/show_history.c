@@ -1,0 +1,267 @@
+#include "accounting.h"
+#include "json_members.h"
+#include "parse.h"
+#include "show_cells.h"
+#include "show_history.h"
+
+enum { SAME_END_MS = 2000 }; /* an end that is known to within this counts as exact */
+
+enum {
+	END_TICKET,
+	END_ATTEMPT,
+	END_USER,
+	END_GPUS,
+	END_STATE,
+	END_STARTED,
+	END_WAITED,
+	END_RAN,
+	END_PEAK,
+	END_UTILIZATION,
+	END_STATUS,
+	END_NAME,
+	END_COMMAND,
+};
+
+static const struct table_column end_columns[] = {
+	[END_TICKET] = { .title = "TICKET", .is_right = true },
+	[END_ATTEMPT] = { .title = "TRY", .is_right = true, .is_optional = true },
+	[END_USER] = { .title = "USER", .least = 6 },
+	[END_GPUS] = { .title = "GPUS", .least = 6 },
+	[END_STATE] = { .title = "STATE", .least = 9 },
+	[END_STARTED] = { .title = "STARTED" },
+	[END_WAITED] = { .title = "WAITED", .is_right = true },
+	[END_RAN] = { .title = "RAN", .is_right = true },
+	[END_PEAK] = { .title = "PEAK", .is_right = true, .is_optional = true },
+	[END_UTILIZATION] = { .title = "UTIL", .is_right = true, .is_optional = true },
+	[END_STATUS] = { .title = "STATUS", .is_right = true, .is_optional = true },
+	[END_NAME] = { .title = "NAME", .is_optional = true, .least = 6 },
+	[END_COMMAND] = { .title = "COMMAND", .least = 8 },
+};
+
+bool ended_span_ms(const struct history_end *end, int64_t *ret_least, int64_t *ret_most)
+{
+	if (end->since_ms <= 0 || end->gone_ms < end->since_ms)
+		return false;
+	*ret_most = end->gone_ms - end->since_ms;
+	*ret_least = min_i64(*ret_most, max_i64(0, end->alive_ms - end->since_ms));
+	return true;
+}
+
+const char *ended_how(const struct history_end *end)
+{
+	return end->how[0] ? end->how : "ended";
+}
+
+/* "up to" if the end was found much later than it may have been. */
+static void end_put_ran(struct table *table, const struct history_end *end)
+{
+	char text[DURATION_SIZE];
+	int64_t least, most;
+
+	if (!ended_span_ms(end, &least, &most))
+		return;
+	format_duration(most, text);
+	table_putf(
+		table, END_RAN, "%s%s", most - least > SAME_END_MS ? "up to " : "", text);
+}
+
+/* The state, and from the record what the word for the state does not say. */
+static void end_put_state(struct table *table, const struct history_end *end)
+{
+	static const enum table_tint tints[END_STATES] = {
+		[END_FINISHED] = TINT_GREEN,
+		[END_FAILED] = TINT_RED,
+		[END_CANCELLED] = TINT_YELLOW,
+		[END_TIMED_OUT] = TINT_YELLOW,
+		[END_OOM] = TINT_RED,
+		[END_PREEMPTED] = TINT_YELLOW,
+		[END_LOST] = TINT_RED,
+	};
+	static const struct {
+		const char *how, *words;
+	} known[] = {
+		{ HISTORY_LINGERED, ", given up" },
+		{ HISTORY_REBOOT, " by reboot" },
+	};
+	enum end_state state = history_state(end);
+	const char *words = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strcmp(end->how, known[i].how) == 0)
+			words = known[i].words;
+	table_putf(table, END_STATE, "%s%s%s%s", end_state_names[state], words,
+		end->by[0] ? " by " : "", end->by);
+	table_tint(table, END_STATE, tints[state]);
+}
+
+/* Reads the next number in a list such as "18000,17990" and moves *@list on.  False at the end. */
+static bool list_next_number(const char **list, uint64_t *ret)
+{
+	while (**list) {
+		size_t size = strcspn(*list, ",:");
+		char word[16];
+
+		(void)snprintf(word, sizeof(word), "%.*s",
+			(int)min_i64((int64_t)size, 15), *list);
+		/* of "0:1", only the GPU before the colon */
+		*list += size + strcspn(*list + size, ",");
+		*list += **list == ',';
+		if (parse_u64(word, UINT32_MAX, ret, NULL) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The highest of the peaks on its GPUs. */
+static void end_put_peak(struct table *table, const struct history_end *end)
+{
+	const char *list = end->peaks;
+	uint64_t mib, most = 0;
+	char size[MIB_TEXT_SIZE];
+
+	while (list_next_number(&list, &mib))
+		most = mib > most ? mib : most;
+	if (!most)
+		return;
+	format_mib(most, size);
+	table_put(table, END_PEAK, size);
+}
+
+static void end_put_row(
+	struct table *table, const struct history_end *end, int64_t now_ms)
+{
+	unsigned mean, peak;
+
+	table_row(table);
+	show_put_id(table, END_TICKET, end->ticket);
+	show_put_attempt(table, END_ATTEMPT, end->attempt);
+	table_put(table, END_USER, end->user);
+	table_put(table, END_GPUS, end->gpus);
+	end_put_state(table, end);
+	show_put_time(table, END_STARTED, end->since_ms, now_ms);
+	show_put_span(table, END_WAITED, end->waited_ms);
+	end_put_ran(table, end);
+	end_put_peak(table, end);
+	if (ended_utilization(end, &mean, &peak))
+		table_putf(table, END_UTILIZATION, "%u%%", mean);
+	table_put(table, END_STATUS, end->status);
+	table_put(table, END_NAME, end->name);
+	table_put(table, END_COMMAND, end->command);
+}
+
+int show_history(const struct history_end *ends, size_t count, int64_t now_ms,
+	const struct table_style *style, FILE *out)
+{
+	struct table table = TABLE_ON(end_columns);
+
+	if (!count) {
+		line_print("no job has ended yet", style, out);
+		return 0;
+	}
+	for (size_t i = 0; i < count; i++)
+		end_put_row(&table, &ends[i], now_ms);
+	return show_and_release(&table, style, out);
+}
+
+void show_gap(const struct history_gap *gap, const struct table_style *style, FILE *out)
+{
+	char words[160];
+	struct text line = TEXT_ON(words);
+
+	if (!gap->missing)
+		return;
+	text_addf(&line, "%llu line%s of the history could not be written, the last on ",
+		(unsigned long long)gap->missing, gap->missing == 1 ? "" : "s");
+	show_add_date(&line, gap->last_ms);
+	line_print(words, style, out);
+}
+
+/* --- JSON -------------------------------------------------------------------------- */
+
+/* The numbers of a list such as "0,3"; anything else in it is left out. */
+static void json_put_numbers(struct json *json, const char *key, const char *list)
+{
+	uint64_t number;
+
+	json_key(json, key);
+	json_begin_array(json);
+	while (list_next_number(&list, &number))
+		json_unsigned(json, number);
+	json_end(json);
+}
+
+static void json_put_gpus(struct json *json, const struct history_end *end)
+{
+	const char *colon = strchr(end->gpus, ':'); /* "0:1", an instance */
+	uint32_t percent = end->share_percent;
+	uint64_t device;
+	bool is_instance = colon && parse_u64(colon + 1, UINT32_MAX, &device, NULL) == 0;
+
+	json_put_numbers(json, "gpus", end->gpus);
+	member_number_if(json, "instance", is_instance, is_instance ? device : 0);
+	member_number(json, "gpu_count", history_gpu_count(end));
+	member_share(json, "share", percent && percent < 100, percent);
+	member_number_if(json, "vram_mib", end->vram_mib, end->vram_mib);
+}
+
+static void json_put_use(struct json *json, const struct history_end *end)
+{
+	unsigned mean = 0, peak = 0;
+	bool is_known = ended_utilization(end, &mean, &peak);
+	int64_t least, most;
+
+	json_put_numbers(json, "peak_mib", end->peaks);
+	member_number_if(json, "utilization_mean_percent", is_known, mean);
+	member_number_if(json, "utilization_peak_percent", is_known, peak);
+	json_key(json, "gpu_seconds");
+	if (ended_span_ms(end, &least, &most))
+		json_hundredths(json,
+			ended_gpu_ms(end, end->since_ms, end->since_ms + least) / 10);
+	else
+		json_null(json);
+	member_bool(json, "log_is_full", end->log_is_full);
+}
+
+static void json_put_end(struct json *json, const struct history_end *end)
+{
+	int64_t least = -1, most = -1;
+	uint64_t status = 0;
+	bool has_status = parse_u64(end->status, 255, &status, NULL) == 0;
+
+	(void)ended_span_ms(end, &least, &most);
+	json_begin_object(json);
+	member_number(json, "ticket", end->ticket);
+	member_number(json, "attempt", end->attempt ? end->attempt : 1);
+	json_put_text(json, "name", end->name);
+	member_text(json, "user", end->user);
+	member_number(json, "uid", end->uid);
+	json_put_gpus(json, end);
+	member_text(json, "state", end_state_names[history_state(end)]);
+	member_span(json, "waited_ms", end->waited_ms);
+	member_time(json, "started_unix_ms", end->since_ms);
+	member_time(json, "alive_unix_ms", end->alive_ms);
+	member_time(json, "gone_unix_ms", end->gone_ms);
+	member_span(json, "ran_at_least_ms", least);
+	member_span(json, "ran_at_most_ms", most);
+	member_text(json, "how", ended_how(end));
+	json_put_text(json, "by", end->by);
+	member_number_if(json, "status", has_status, status);
+	json_put_use(json, end);
+	json_put_text(json, "command", end->command);
+	json_end(json);
+}
+
+void show_history_json(const struct history_end *ends, size_t count,
+	const struct history_gap *gap, int64_t now_ms, const char *directory, FILE *out)
+{
+	struct json json = JSON_ON(out);
+
+	document_begin(&json, "gpulease-history/1", now_ms, directory);
+	json_key(&json, "jobs");
+	json_begin_array(&json);
+	for (size_t i = 0; i < count; i++)
+		json_put_end(&json, &ends[i]);
+	json_end(&json);
+	member_gap(&json, gap);
+	document_finish(&json);
+}

@@ -1,0 +1,328 @@
+#include "gpu_reason.h"
+#include "json_members.h"
+#include "parse.h"
+#include "show_cells.h"
+#include "show_queue.h"
+#include "show_status.h"
+
+/* --- the table of the GPUs --------------------------------------------------------- */
+
+enum {
+	GPU_INDEX,
+	GPU_MODEL,
+	GPU_MEMORY,
+	GPU_UTILIZATION,
+	GPU_STATE,
+	GPU_SHARE,
+	GPU_TICKET,
+	GPU_ATTEMPT,
+	GPU_USER,
+	GPU_PID,
+	GPU_AGE,
+	GPU_IDLE,
+	GPU_NAME,
+	GPU_COMMAND,
+};
+
+static const struct table_column gpu_columns[] = {
+	[GPU_INDEX] = { .title = "GPU", .is_right = true },
+	[GPU_MODEL] = { .title = "MODEL", .least = 9 },
+	[GPU_MEMORY] = { .title = "MEMORY", .is_right = true },
+	[GPU_UTILIZATION] = { .title = "UTIL", .is_right = true, .is_optional = true },
+	[GPU_STATE] = { .title = "STATE" },
+	[GPU_SHARE] = { .title = "SHARE", .is_optional = true },
+	[GPU_TICKET] = { .title = "TICKET", .is_right = true },
+	[GPU_ATTEMPT] = { .title = "TRY", .is_right = true, .is_optional = true },
+	[GPU_USER] = { .title = "USER", .least = 6 },
+	[GPU_PID] = { .title = "PID", .is_right = true },
+	[GPU_AGE] = { .title = "AGE", .is_right = true },
+	[GPU_IDLE] = { .title = "IDLE", .is_right = true, .is_optional = true },
+	[GPU_NAME] = { .title = "NAME", .is_optional = true, .least = 6 },
+	[GPU_COMMAND] = { .title = "COMMAND", .least = 8 },
+};
+
+static const enum table_tint state_tints[GPU_STATES] = {
+	[GPU_FREE] = TINT_GREEN,
+	[GPU_LEASED] = TINT_BLUE,
+	[GPU_LINGERING] = TINT_YELLOW,
+	[GPU_SETTLING] = TINT_YELLOW,
+	[GPU_LOCKED] = TINT_YELLOW,
+	[GPU_EXTERNAL] = TINT_RED,
+	[GPU_UNKNOWN] = TINT_RED,
+	[GPU_PAUSED] = TINT_YELLOW,
+};
+
+static void gpu_put_memory(struct table *table, const struct view_gpu *gpu)
+{
+	char used[24] = "?", total[24] = "?";
+
+	if (gpu->used_mib != PROBE_MIB_UNKNOWN)
+		(void)snprintf(
+			used, sizeof(used), "%llu", (unsigned long long)gpu->used_mib);
+	if (gpu->total_mib)
+		(void)snprintf(
+			total, sizeof(total), "%llu", (unsigned long long)gpu->total_mib);
+	table_putf(table, GPU_MEMORY, "%s/%s MiB", used, total);
+}
+
+/* "3", or "3:1" for a MIG instance. */
+static struct gpu_name gpu_shown_name(const struct view_gpu *gpu)
+{
+	struct gpu_name name;
+	struct text text = TEXT_ON(name.text);
+
+	text_addf(&text, "%u", gpu->index);
+	if (gpu->instance >= 0)
+		text_addf(&text, ":%lld", (long long)gpu->instance);
+	return name;
+}
+
+/* A GPU shows "MIG" if its MIG instances are leased instead of it. */
+static void gpu_put_state(struct table *table, const struct view_gpu *gpu)
+{
+	if (gpu->has_mig && gpu->state == GPU_UNKNOWN) {
+		table_put(table, GPU_STATE, "MIG");
+		return;
+	}
+	table_putf(table, GPU_STATE, "%s%s", state_word(gpu->state),
+		gpu->is_paused && gpu->state != GPU_PAUSED ? ", paused" : "");
+	table_tint(table, GPU_STATE, state_tints[gpu->state]);
+}
+
+/* The columns of a lease, or of a process that uses the GPU without one. */
+static void gpu_put_holder(struct table *table, const struct view_holder *holder)
+{
+	char share[MIB_TEXT_SIZE + 8];
+	struct text text = TEXT_ON(share);
+
+	if (holder->ticket)
+		show_add_need(&holder->need, &text);
+	table_put(table, GPU_SHARE, share);
+	show_put_id(table, GPU_TICKET, holder->ticket);
+	show_put_attempt(table, GPU_ATTEMPT, holder->attempt);
+	table_put(table, GPU_USER, holder->user);
+	show_put_id(table, GPU_PID, holder->pid);
+	show_put_span(table, GPU_AGE, holder->age_ms);
+	table_put(table, GPU_NAME, holder->name);
+	table_put(table, GPU_COMMAND, holder->command);
+}
+
+/* The row of a further lease.  The first row has the columns of the GPU; here they are blank. */
+static void gpu_put_sharer(struct table *table, const struct view_gpu *gpu, size_t at)
+{
+	static const unsigned above[] = { GPU_INDEX, GPU_MODEL, GPU_MEMORY,
+		GPU_UTILIZATION };
+	const struct view_holder *holder = &gpu->holders[at];
+	enum gpu_state state = holder->is_lingering ? GPU_LINGERING : GPU_LEASED;
+
+	table_row(table);
+	for (size_t i = 0; i < ARRAY_SIZE(above); i++)
+		if (above[i] != GPU_UTILIZATION || gpu->utilization >= 0)
+			table_put(table, above[i], " ");
+	table_put(table, GPU_STATE, state_word(state));
+	table_tint(table, GPU_STATE, state_tints[state]);
+	gpu_put_holder(table, holder);
+}
+
+static void gpu_put_rows(struct table *table, const struct view_gpu *gpu)
+{
+	table_row(table);
+	table_put(table, GPU_INDEX, gpu_shown_name(gpu).text);
+	table_put(table, GPU_MODEL, gpu->model);
+	gpu_put_memory(table, gpu);
+	if (gpu->utilization >= 0)
+		table_putf(table, GPU_UTILIZATION, "%d%%", gpu->utilization);
+	gpu_put_state(table, gpu);
+	if (gpu->idle_ms > 0) /* 0: seen idle once only, which STATE shows */
+		show_put_span(table, GPU_IDLE, gpu->idle_ms);
+	if (gpu->holder_count)
+		gpu_put_holder(table, &gpu->holders[0]);
+	for (size_t i = 1; i < gpu->holder_count; i++)
+		gpu_put_sharer(table, gpu, i);
+}
+
+/* The note below the table that explains the state of @gpu; "": the table says it all. */
+static const char *gpu_note(const struct view_gpu *gpu)
+{
+	/* the columns USER, PID and COMMAND show the process that uses it */
+	if (gpu->state == GPU_EXTERNAL && gpu->holder_count && gpu->holders->pid &&
+		!gpu->is_paused)
+		return "";
+	return gpu->why + gpu->why_verb_size;
+}
+
+/* A line for each different note, with all the GPUs that it holds for. */
+static void status_print_notes(
+	const struct view *view, const struct table_style *style, FILE *out)
+{
+	char line[VIEW_WHY_SIZE + 1024];
+
+	for (size_t i = 0; i < view->gpu_count; i++) {
+		const char *note = gpu_note(&view->gpus[i]);
+		struct text text = TEXT_ON(line);
+		bool is_printed = !note[0];
+
+		for (size_t before = 0; before < i && !is_printed; before++)
+			is_printed = strcmp(gpu_note(&view->gpus[before]), note) == 0;
+		if (is_printed)
+			continue;
+		text_addf(&text, "GPU %s", gpu_shown_name(&view->gpus[i]).text);
+		for (size_t other = i + 1; other < view->gpu_count; other++)
+			if (strcmp(gpu_note(&view->gpus[other]), note) == 0)
+				text_addf(&text, ",%s",
+					gpu_shown_name(&view->gpus[other]).text);
+		text_addf(&text, ": %s", note);
+		line_print(line, style, out);
+	}
+}
+
+/* A line about the source of the states, unless that is a recent answer of nvidia-smi. */
+static void status_print_source(
+	const struct view *view, const struct table_style *style, FILE *out)
+{
+	char line[512], age[DURATION_SIZE];
+	struct text text = TEXT_ON(line);
+	bool is_known = view->probe_age_ms >= 0;
+
+	format_duration(view->probe_age_ms, age);
+	if (is_known && view->trouble[0])
+		text_add(&text, view->trouble);
+	if (is_known && view->is_probe_old)
+		text_addf(&text, "%snvidia-smi: last answer %s ago",
+			text.used ? "; " : "", age);
+	if (!view->has_nvidia_smi && !view->is_simulated)
+		text_addf(&text, "%s%s", text.used ? ", and " : "nvidia-smi: ",
+			is_known
+				? "it is not in PATH here"
+				: "not in PATH; all that is known comes from the lease files");
+	else if (!is_known)
+		text_add(&text, "nvidia-smi: no answer yet; all that is known comes from "
+				"the lease files");
+	if (text.used)
+		line_print(line, style, out);
+}
+
+int show_status(const struct view *view, const struct table_style *style, FILE *out)
+{
+	struct table table = TABLE_ON(gpu_columns);
+	int r = 0;
+
+	if (view->gpu_count) {
+		for (size_t i = 0; i < view->gpu_count; i++)
+			gpu_put_rows(&table, &view->gpus[i]);
+		r = show_and_release(&table, style, out);
+		status_print_notes(view, style, out);
+	} else {
+		line_print("no GPU is known", style, out);
+	}
+	status_print_source(view, style, out);
+	(void)fputc('\n', out);
+	return r < 0 ? r : show_queue(view, style, out);
+}
+
+/* --- JSON -------------------------------------------------------------------------- */
+
+static void json_put_card(struct json *json, const struct view_gpu *gpu)
+{
+	member_number(json, "index", gpu->index);
+	member_span(json, "instance", gpu->instance);
+	json_put_text(json, "parent", gpu->parent);
+	member_text(json, "uuid", gpu->uuid);
+	json_put_text(json, "bus_id", gpu->bus_id);
+	json_put_text(json, "model", gpu->model);
+	member_number_if(json, "memory_total_mib", gpu->total_mib, gpu->total_mib);
+	member_number_if(json, "memory_used_mib", gpu->used_mib != PROBE_MIB_UNKNOWN,
+		gpu->used_mib);
+	member_span(json, "utilization_percent", gpu->utilization);
+}
+
+static void json_put_migs(
+	struct json *json, const struct view *view, const struct view_gpu *gpu)
+{
+	json_key(json, "mig");
+	json_begin_array(json);
+	for (size_t i = 0; i < view->mig_count; i++) {
+		const struct probe_mig *mig = &view->migs[i];
+
+		if (gpu->row < 0 || mig->gpu != (uint32_t)gpu->row)
+			continue;
+		json_begin_object(json);
+		member_number(json, "device", mig->device);
+		member_text(json, "profile", mig->profile);
+		member_text(json, "uuid", mig->uuid);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void json_put_leases(
+	struct json *json, const struct view *view, const struct view_gpu *gpu)
+{
+	json_key(json, "leases");
+	json_begin_array(json);
+	for (size_t i = 0; i < gpu->holder_count; i++) {
+		const struct view_holder *holder = &gpu->holders[i];
+
+		if (!holder->ticket)
+			continue;
+		json_begin_object(json);
+		member_holder(json, view, holder);
+		member_bool(json, "lingering", holder->is_lingering);
+		member_need(json, &holder->need);
+		member_number_if(json, "peak_mib", holder->peak_mib, holder->peak_mib);
+		member_bool(json, "over_declared", holder->is_over_declared);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void json_put_gpu(
+	struct json *json, const struct view *view, const struct view_gpu *gpu)
+{
+	static const struct view_holder no_holder = { .age_ms = VIEW_UNKNOWN };
+
+	json_begin_object(json);
+	json_put_card(json, gpu);
+	member_text(json, "state", state_word(gpu->state));
+	json_put_text(json, "why", gpu->why);
+	member_bool(json, "paused", gpu->is_paused);
+	json_put_text(json, "paused_by", gpu->is_paused ? gpu->paused_by : "");
+	json_put_text(json, "pause_reason", gpu->is_paused ? gpu->reason : "");
+	member_span(json, "idle_for_ms", gpu->idle_ms);
+	member_holder(json, view, gpu->holder_count ? gpu->holders : &no_holder);
+	member_share(json, "free_share", gpu->free_percent >= 0, gpu->free_percent);
+	member_span(json, "free_mib", gpu->free_mib);
+	member_span(json, "foreign_mib", gpu->foreign_mib);
+	json_put_leases(json, view, gpu);
+	json_put_migs(json, view, gpu);
+	json_end(json);
+}
+
+static void json_put_probe(struct json *json, const struct view *view)
+{
+	json_key(json, "nvidia_smi");
+	json_begin_object(json);
+	member_bool(json, "found", view->has_nvidia_smi);
+	member_span(json, "answer_age_ms", view->probe_age_ms);
+	member_bool(json, "is_old", view->is_probe_old);
+	json_put_text(json, "trouble", view->trouble);
+	json_end(json);
+}
+
+void show_status_json(const struct view *view, FILE *out)
+{
+	struct json json = JSON_ON(out);
+
+	document_begin(&json, "gpulease-status/1", view->real_ms, view->directory);
+	member_bool(&json, "simulated", view->is_simulated);
+	json_put_probe(&json, view);
+	member_number(&json, "broken_records", view->broken_records);
+	member_number(&json, "without_slot", view->slotless);
+	json_key(&json, "gpus");
+	json_begin_array(&json);
+	for (size_t i = 0; i < view->gpu_count; i++)
+		json_put_gpu(&json, view, &view->gpus[i]);
+	json_end(&json);
+	member_queue(&json, view);
+	document_finish(&json);
+}

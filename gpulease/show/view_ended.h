@@ -1,0 +1,53 @@
+/*
+ * The jobs that have ended, for --history and --accounting, read from two places: the leases that
+ * are over and still stand in the lease files, and the history.
+ *
+ * While no job waits, no process replaces the leases that are over, and so their ends are not in
+ * the history yet.  Reading takes no lock, runs no nvidia-smi and writes nothing.
+ */
+#ifndef GPULEASE_VIEW_ENDED_H
+#define GPULEASE_VIEW_ENDED_H
+
+#include "context.h"
+#include "ended_filter.h"
+#include "history.h"
+
+enum { VIEW_ENDED_MAX = 65536 }; /* ends that view_ended() returns at most */
+
+/* What view_each_ended() calls, and what it finds besides. */
+struct view_taker {
+	/*
+	 * Called for each end.  Returns 0 to go on, VIEW_ENOUGH to stop, or a negative errno.
+	 * Names and commands that this user may not see are empty.
+	 */
+	int (*take)(
+		struct view_taker *taker, const struct history_end *end, bool is_running);
+	bool wants_running; /* also live leases, as if they ended now, before all others */
+	/* set before the first call */
+	unsigned
+		gpu_count; /* of the machine in this boot; MIG instances instead of their GPU */
+	int64_t real_ms;
+	/* set after the last call: lines that are missing among those that were read */
+	struct history_gap gap;
+};
+
+enum view_taken { VIEW_ENOUGH = 1 };
+
+/*
+ * Calls @taker for each job that has ended, the latest first.  Returns 0, also after VIEW_ENOUGH,
+ * or a negative errno with the reason in @why.
+ */
+MUST_CHECK int view_each_ended(
+	const struct context *context, struct view_taker *taker, struct why *why);
+
+/*
+ * Sets *@ret to a new array, which the caller frees, of the *@ret_count newest ends that pass
+ * @filter, oldest first: at most @most and at most VIEW_ENDED_MAX.  Users have names.  Sets
+ * *@ret_gap to the lines that are missing among them.  Returns 0, or a negative errno with the
+ * reason in @why.
+ */
+MUST_CHECK int view_ended(const struct context *context,
+	const struct ended_filter *filter, uint64_t most, struct history_end **ret,
+	size_t *ret_count, struct history_gap *ret_gap, struct why *why);
+
+#endif

@@ -1,0 +1,362 @@
+#include <errno.h>
+
+#include "attempts.h"
+#include "background.h"
+#include "broker.h"
+#include "find_program.h"
+#include "local_user.h"
+#include "option_table.h"
+#include "clock.h"
+#include "context.h"
+#include "diag.h"
+#include "end_record.h"
+#include "exitcodes.h"
+#include "launch.h"
+#include "lease_adopt.h"
+#include "lease_hold.h"
+#include "lease_shell.h"
+#include "parse.h"
+#include "redirect.h"
+#include "request.h"
+#include "selection.h"
+#include "queueing.h"
+#include "rlimits.h"
+#include "run_job.h"
+#include "session.h"
+#include "setup.h"
+#include "job_step.h"
+#include "userfile.h"
+#include "waiting_line.h"
+
+/* The one job of this process; too big for the stack. */
+static struct {
+	struct request request;
+	struct waiting_line line;
+	char **command;
+	char user[USER_SIZE];
+	struct context context;
+	char program[PATH_MAX];
+	struct broker broker;
+	struct queueing_signals signals;
+	struct queueing queueing;
+} job;
+
+/* --- before the queue -------------------------------------------------------------- */
+
+/*
+ * Refuses a command that does not exist.  Hints at what the user may have meant: an option without
+ * its dashes, or a whole command line in quotes.
+ */
+static int refuse_unknown_command(const char *word)
+{
+	const struct option_def *option = options_find(option_table, word, strlen(word));
+	size_t size = strcspn(word, " \t");
+	char hint[64] = "", program[PATH_MAX];
+	autofree char *first = strndup(word, size);
+
+	if (option && option->help) /* hidden options have no help */
+		(void)snprintf(hint, sizeof(hint), "; did you mean --%s?", option->name);
+	else if (word[size] && first && find_program(first, program) == 0)
+		text_copy(hint, sizeof(hint), "; remove the quotes around it");
+	diag("command '%s' was not found%s", word, hint);
+	return EXIT_NOT_FOUND;
+}
+
+/*
+ * Checks -D, -i, -o, -e and the command before the job joins the queue, so that a mistake is
+ * refused now and not after three days of waiting.  Changes to the folder of -D.  Sets job.command
+ * and job.program.  Returns 0 or an exit status.
+ */
+static int check_command(const struct settings *settings)
+{
+	int r = settings->environment.chdir ? userfile_chdir(settings->environment.chdir)
+					    : 0;
+
+	if (r < 0) {
+		diag("cannot change to '%s': %s", settings->environment.chdir,
+			strerror(-r));
+		return EXIT_MISUSE;
+	}
+	if (settings->request.lease_only || settings->request.shell)
+		return lease_hold_check(settings);
+	r = attempts_check(settings);
+	if (r == 0 && redirect_check(&job.context) < 0)
+		r = EXIT_MISUSE;
+	if (r != 0)
+		return r;
+	job.command = settings->environment.command;
+	if (setup_is_wanted(&settings->environment)) {
+		r = setup_wrap(&settings->environment, &job.command);
+		if (r != 0)
+			return r;
+	}
+	r = find_program(job.command[0], job.program);
+	if (r == 0)
+		return 0;
+	if (r == -EACCES) {
+		diag("cannot execute '%s': %s", job.command[0], strerror(EACCES));
+		return EXIT_CANNOT_EXECUTE;
+	}
+	return refuse_unknown_command(job.command[0]);
+}
+
+/* --- the ways to run --------------------------------------------------------------- */
+
+/* Prints that the job would start, for --dry-run; the caller ends the line. */
+static void print_would_start(const char *gpus)
+{
+	printf("would start now%s%s", gpus[0] ? " on GPU " : ", without GPUs", gpus);
+}
+
+/*
+ * Runs the command as a step of the lease @around, on its GPUs or some of them.  Steps do not wait
+ * for each other: several may use the same GPU.
+ */
+static int run_step(const struct settings *settings, const struct snapshot_lease *around)
+{
+	struct launch step = {
+		.context = &job.context,
+		.view = &job.broker.view,
+		.owner = &around->lease.owner,
+		.ticket = lease_job(&around->lease),
+		.attempt = around->lease.attempt,
+		.gpus = around->lease.gpus,
+		.need = lease_need(&around->lease),
+		.live_fd = -1,
+		.program = job.program,
+		.command = job.command,
+	};
+	unsigned has = gpuset_count(&around->lease.gpus);
+
+	if (job_step_check(settings, &around->lease) != 0)
+		return EXIT_MISUSE;
+	if (settings->request.gpus_given && settings->request.gpus > has) {
+		diag("cannot use %u GPUs: the lease around this step (ticket %llu) has %u",
+			settings->request.gpus, (unsigned long long)around->lease.ticket,
+			has);
+		return EXIT_MISUSE;
+	}
+	if (selection_choose_step(&settings->request, &job.broker.view, &around->lease,
+		    &step.gpus) != 0)
+		return EXIT_MISUSE;
+	if (settings->request.dry_run) {
+		char gpus[256];
+
+		end_record_name_gpus(&job.broker.view, &step.gpus, gpus, sizeof(gpus));
+		print_would_start(gpus);
+		printf(", as a step of ticket %llu\n",
+			(unsigned long long)around->lease.ticket);
+		return 0;
+	}
+	verbose("a step of ticket %llu", (unsigned long long)around->lease.ticket);
+	return launch(&step);
+}
+
+/* --dry-run: prints what would happen now, without taking a ticket. */
+static int dry_run(const struct run_request *request)
+{
+	struct broker *broker = &job.broker;
+	int64_t until_ms = clock_boot_ms() + context_patience_ms(&job.context);
+	char words[512], gpus[256];
+	struct text text = TEXT_ON(words);
+	struct why why = WHY_NONE;
+	unsigned position;
+	int r = request->gpus ? broker_probe(broker, until_ms) : 0;
+
+	if (r == 0)
+		r = broker_foresee(broker, &job.request, until_ms, &why);
+	if (r == BROKER_HOPELESS)
+		return queueing_dependency_failed(broker);
+	if (r < 0 && why.text[0]) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	if (r < 0) {
+		diag("cannot read the state in '%s': %s", job.context.dir.path,
+			strerror(-r));
+		return EXIT_MISUSE;
+	}
+	if (broker->result.verdict.kind == VERDICT_START) {
+		end_record_name_gpus(
+			&broker->view, &broker->result.verdict.gpus, gpus, sizeof(gpus));
+		print_would_start(gpus);
+		printf("\n");
+		return 0;
+	}
+	position = broker_position(broker);
+	waiting_line_reason(&job.line, broker, &text);
+	waiting_line_estimate(broker, &text);
+	printf("would wait, %u%s in the queue: %s\n", position, ordinal_suffix(position),
+		words);
+	return EXIT_GAVE_UP;
+}
+
+/*
+ * Reports the ticket number to whatever started the job: the caller of --screen or --submit, an
+ * observer.  Returns 0, or an exit status if the job must not go on.
+ */
+static int report_ticket(const struct run_environment *environment)
+{
+	verbose("ticket %llu in '%s'", (unsigned long long)job.broker.number,
+		job.context.dir.path);
+	if (is_in_session())
+		session_announce(job.broker.number);
+	if (job.queueing.observer)
+		job.queueing.observer->queued(
+			job.queueing.observer->context, job.broker.number);
+	return environment->submit ? background_announce(&job.context, job.broker.number)
+				   : 0;
+}
+
+/* Runs the job, which has its lease. */
+static int run_granted(const struct settings *settings, struct launch *own)
+{
+	struct attempts attempts = {
+		.queueing = &job.queueing,
+		.request = &job.request,
+		.launch = own,
+		.keeps_output = settings->environment.submit,
+	};
+
+	own->ticket = job.broker.number;
+	own->live_fd = job.broker.live_fd;
+	if (settings->request.lease_only)
+		return lease_hold(own, &job.broker);
+	if (settings->request.shell)
+		return lease_shell_give(own, &job.broker);
+	return is_supervision_wanted(settings) ? attempts_run(&attempts) : launch(own);
+}
+
+/*
+ * Makes the request, with the GPUs that the job may have, and refuses one that can never be met.
+ * Returns 0 or an exit status.
+ */
+static int make_request(struct settings *settings)
+{
+	int r = request_make(settings, &job.context, &job.request);
+
+	if (r != 0 || !settings->request.gpus)
+		return r;
+	if (job.context.has_allocation &&
+		!slurm_allocation_has_gpus(&job.context.allocation)) {
+		slurm_allocation_report_no_gpus(&job.context.allocation);
+		return EXIT_MISUSE;
+	}
+	/* --pid without --shell: the lease is for the GPUs that the process uses already */
+	if (settings->request.adopt_pid && !settings->request.shell)
+		return 0;
+	return selection_choose(&settings->request, &job.context, &job.broker,
+		&job.request, job.line.limited);
+}
+
+/* Runs a job with a ticket and a lease of its own.  Returns the exit status. */
+static int run_leased(struct settings *settings)
+{
+	const struct job_observer *observer = job.queueing.observer;
+	struct why why = WHY_NONE;
+	struct launch own = {
+		.context = &job.context,
+		.view = &job.broker.view,
+		.owner = &job.broker.ticket.owner,
+		.program = job.program,
+		.command = job.command,
+	};
+	int r = 0;
+
+	local_user_name(getuid(), job.user, sizeof(job.user));
+	r = make_request(settings);
+	if (r != 0)
+		return r;
+	if (settings->request.dry_run)
+		return dry_run(&settings->request);
+	/* before the ticket: the owner of the lease must be known when the job is granted */
+	if (settings->request.shell)
+		r = lease_shell_find(&settings->request, &job.broker);
+	if (r != 0)
+		return r;
+	if (settings->request.lease_only && settings->request.adopt_pid)
+		return lease_adopt(&job.context, &job.broker, &job.request);
+	r = broker_join(&job.broker, &job.request, job.user, &why);
+	/* too many tickets of this user: the runner of a batch tries again later */
+	if (r == -EDQUOT && observer) {
+		observer->put_off(observer->context, why.text);
+		return EXIT_GAVE_UP;
+	}
+	if (r < 0) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	/* not before: the reported id must belong to a job that is in the queue */
+	r = report_ticket(&settings->environment);
+	if (r != 0)
+		broker_leave(&job.broker);
+	/* a job without GPUs that waits for no other job was granted when it joined */
+	if (r == 0 && broker_has_to_wait(&job.broker)) {
+		r = queueing_wait(&job.queueing);
+		own.gpus = job.broker.result.verdict.gpus;
+		own.need = request_need(&job.request);
+	}
+	return r != 0 ? r : run_granted(settings, &own);
+}
+
+/*
+ * Starts another process for the job if --screen or --submit wants one.  Returns true in this
+ * process once that is done, with this process's exit status in *@ret_status.  Returns false in the
+ * process that has to run the job.
+ */
+static bool runs_elsewhere(const struct run_environment *environment, int *ret_status)
+{
+	if (environment->screen && !is_in_session()) {
+		*ret_status = session_begin(&job.context);
+		return true;
+	}
+	return environment->submit && !background_begin(&job.context, ret_status);
+}
+
+/* Runs the job; see run_job(). */
+static int run_anywhere(struct settings *settings)
+{
+	const struct snapshot_lease *around = NULL;
+	int r;
+
+	rlimits_raise();
+	r = context_open(settings, &job.context);
+	/* before check_command(), which changes to the folder of -D */
+	if (settings->environment.screen)
+		session_prepare();
+	if (r == 0)
+		r = check_command(settings);
+	/* the checks above print on the user's terminal; what follows may run in the background */
+	if (r != 0 || runs_elsewhere(&settings->environment, &r))
+		return r;
+	rlimits_ignore_broken_pipe();
+	r = broker_init(&job.broker, &job.context.dir, &job.context.prober);
+	job.broker.input.max_waiting = job.context.config.max_waiting;
+	job.broker.input.all_waiting = job.context.config.all_waiting;
+	job.broker.input.recorder = launch_recorder(&job.context);
+	job.broker.view.limits = request_limits(&job.context.config);
+	if (r == 0)
+		r = broker_survey(&job.broker);
+	if (r < 0) {
+		diag("cannot use the state in '%s': %s", job.context.dir.path,
+			strerror(-r));
+		return EXIT_MISUSE;
+	}
+	/* inside a lease, a command becomes a step; --submit and --screen still make a new job */
+	if (!settings->environment.submit && !settings->environment.screen)
+		around = job_step_find_lease(&job.broker.view);
+	return around ? run_step(settings, around) : run_leased(settings);
+}
+
+int run_job(struct settings *settings, const struct job_observer *observer)
+{
+	int r;
+
+	job.queueing = (struct queueing){ .signals = &job.signals,
+		.context = &job.context,
+		.broker = &job.broker,
+		.line = &job.line,
+		.observer = observer };
+	r = run_anywhere(settings);
+	return settings->request.shell ? lease_shell_fail(&settings->request, r) : r;
+}

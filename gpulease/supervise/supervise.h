@@ -1,0 +1,74 @@
+/*
+ * The supervisor: gpulease as the parent of a job's command, for options that need one (--retries,
+ * --submit, --report, …).  It starts the command, passes signals on, ends the command at the time
+ * limit, on a cancel request or a preemption, and learns how it ended.
+ *
+ * The supervisor stays in the command's process group and session, so the terminal treats both as
+ * one job.  Keyboard signals reach the command directly and have no effect on the supervisor.  If
+ * the command stops, the supervisor stops as well, so that the shell sees it, and both are
+ * continued together (job_control.h).  TERM, HUP, INT, QUIT, USR1, USR2, TSTP, TTIN and TTOU that
+ * were sent to the supervisor alone are passed on to the command; one that was ignored at the
+ * start does not count as an order to end.  Processes that the command leaves running become the
+ * supervisor's children (it is a subreaper).
+ *
+ * The supervisor is the owner of the lease and shares the lease's FIFO with the command.  Killed,
+ * it frees no GPU that is still in use: the lease lives as long as the command, which it names
+ * (broker_note_command()), or another process that holds the FIFO.
+ *
+ * It sleeps until an event, or until a time at which something is due.
+ */
+#ifndef GPULEASE_SUPERVISE_H
+#define GPULEASE_SUPERVISE_H
+
+#include "job_observer.h"
+#include "launch.h"
+#include "sampler.h"
+
+struct supervision {
+	const struct launch *launch; /* what the command gets */
+	struct broker *broker;       /* of the lease; also reads requests about the job */
+	struct sampler *sampler;     /* NULL: the GPUs are not sampled */
+	const struct job_observer *observer; /* NULL: none */
+	int64_t waited_ms;                   /* in the queue, for the observer */
+	int64_t limit_ms;                    /* time limit; 0: none */
+	int64_t grace_ms;                    /* from TERM to KILL */
+	int warn_signal; /* sent to the command ->warn_ms before the limit; 0: none */
+	int64_t warn_ms;
+	bool is_sent_back; /* at its limit the job goes back into the queue */
+	int done_status;   /* a command that exits with it is done for good; -1: none */
+};
+
+/* Makes this process a subreaper; call it once, before all the others. */
+void supervise_prepare(void);
+
+/*
+ * Starts the command and returns when it has ended.  At the limit, when cancelled, or when
+ * preempted, ends the command with all that it has started: TERM, after the grace KILL
+ * (teardown.h).  A preempted job with a ->warn_signal first gets that signal and ->warn_ms of
+ * time, as before a limit.
+ *
+ * A command counts as warned once ->warn_signal was sent to it while it lived.  Its handler may
+ * save and exit.  So whatever its status is then, also 0, only the attempt has ended: the cause is
+ * preemption, or the limit for a job that goes back into the queue at its limit.  Exceptions: the
+ * user has told the job to end, or the command exits with ->done_status.  For a job that ends at
+ * its limit, the cause is the limit if the command dies of ->warn_signal.
+ *
+ * Returns 0 with *@ret set, or a negative errno if the command could not be started (-ECANCELED:
+ * the observer did not let it start).  Afterwards signals are treated as before the call; signals
+ * for the job that came too late to be passed on are dropped.
+ */
+MUST_CHECK int supervise(const struct supervision *supervision, struct attempt_end *ret);
+
+/*
+ * Ends the processes that the last command has left, in the same way, before the job is tried
+ * again.
+ */
+void supervise_end_leftovers(const struct supervision *supervision);
+
+/*
+ * Lets this process end as the command has ended: returns the exit status, or, if the command died
+ * of a signal, kills this process by the same signal, without a core file.
+ */
+int supervise_exit_like(const struct attempt_end *end);
+
+#endif

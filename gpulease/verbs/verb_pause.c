@@ -1,0 +1,200 @@
+/*
+ * --pause and --resume: forbid and allow that GPUs are leased.  A pause is kept in record 0 of the
+ * lease file of the GPU, the only record that is valid after a reboot.
+ */
+#include <errno.h>
+#include <grp.h>
+
+#include "bell.h"
+#include "broker.h"
+#include "clock.h"
+#include "commit.h"
+#include "config_file.h"
+#include "context.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "inventory.h"
+#include "privacy.h"
+#include "rlimits.h"
+#include "operands.h"
+#include "parse.h"
+#include "verbs.h"
+
+enum { LOCK_MS = 2000 };
+
+static struct context context;
+static struct broker broker;
+
+static bool pause_is_member(gid_t group)
+{
+	gid_t groups[1024];
+	int count = getgroups(ARRAY_SIZE(groups), groups);
+
+	for (int i = 0; i < count; i++)
+		if (groups[i] == group)
+			return true;
+	return getgid() == group;
+}
+
+/*
+ * Whether this user may pause GPUs: in the set-group-ID form only root and the group that the
+ * configuration names, else all users who can write the files.
+ */
+static bool pause_is_allowed(void)
+{
+	const char *name = context.config.admin_group;
+	const struct group *entry;
+	uint64_t number;
+
+	if (!context.dir.is_hardened || getuid() == 0)
+		return true;
+	if (!name[0])
+		return false;
+	if (parse_u64(name, UINT32_MAX, &number, NULL) == 0)
+		return pause_is_member((gid_t)number);
+	entry = getgrnam(name);
+	return entry && pause_is_member(entry->gr_gid);
+}
+
+/* Reads the GPUs into @set.  Returns 0, or an exit status after a message. */
+static int pause_read_operands(const struct verb_settings *verb, struct gpuset *set)
+{
+	struct operand_walk walk =
+		OPERAND_WALK(verb->operands, verb->operand_count, OPERAND_GPU);
+	struct operand operand;
+	struct why why;
+	int r;
+
+	while ((r = operand_next(&walk, &operand, &why)) == 0) {
+		if (inventory_by_operand(&broker.view, &operand, set, &why) < 0) {
+			diag("%s", why.text);
+			return EXIT_NOT_DONE;
+		}
+	}
+	if (r < 0)
+		diag("%s", why.text);
+	return r < 0 ? EXIT_MISUSE : 0;
+}
+
+/* Changes @gpu.  A second pause without a reason keeps the user and the reason of the first. */
+static void pause_set(struct gpu_record *gpu, bool pause, const char *reason)
+{
+	struct text by;
+
+	if (pause && gpu->is_paused && !reason)
+		return;
+	gpu->is_paused = pause;
+	by = TEXT_ON(gpu->paused_by); /* clears it */
+	gpu->reason[0] = '\0';
+	if (!pause)
+		return;
+	describe_user(getuid(), NULL, &by);
+	text_copy(gpu->reason, sizeof(gpu->reason), reason ? reason : "");
+}
+
+/*
+ * Pauses or resumes one GPU.  Reads record 0 again under the lock, so that its other fields keep
+ * what other processes wrote meanwhile.  Returns 0, or an exit status after a message.
+ */
+static int pause_change(unsigned slot, bool pause, const char *reason)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease_file *file = &broker.view.gpus[slot].file;
+	struct gpu_record *gpu = &file->gpu;
+	unsigned records;
+	int r = file->fd < 0 ? -ENOENT : lease_lock(file, clock_boot_ms() + LOCK_MS);
+
+	if (r == LEASE_LOCKED) {
+		uint32_t holder = lease_lock_holder(file);
+		char pid[12] = "?";
+
+		if (holder)
+			(void)snprintf(pid, sizeof(pid), "%u", holder);
+		diag("GPU %s is locked by pid %s; try again later",
+			snapshot_gpu_name(&broker.view, slot).text, pid);
+		return EXIT_NOT_DONE;
+	}
+	if (r == 0)
+		r = lease_read(file, raw, &records);
+	if (r == 0) {
+		pause_set(gpu, pause, reason);
+		r = lease_write_gpu(file, gpu);
+	}
+	/* a pause must survive a crash of the machine */
+	if (r == 0 && fdatasync(file->fd) < 0)
+		r = -errno;
+	lease_unlock(file);
+	if (r != 0)
+		diag("cannot change GPU %s: %s",
+			snapshot_gpu_name(&broker.view, slot).text,
+			r < 0 ? strerror(-r) : "its lease file cannot be read");
+	return r != 0 ? EXIT_MISUSE : 0;
+}
+
+/*
+ * Opens the lease files, and probes, because a GPU may not have a file yet.  Returns 0, or an exit
+ * status after a message.
+ */
+static int pause_open(struct settings *settings)
+{
+	int r;
+
+	rlimits_raise();
+	r = context_open(settings, &context);
+	if (r != 0)
+		return r;
+	if (!pause_is_allowed()) {
+		if (context.config.admin_group[0])
+			diag("only root and members of group %s may pause and resume GPUs",
+				context.config.admin_group);
+		else
+			diag("only root may pause and resume GPUs; admin-group in %s can "
+			     "name a group that may, too",
+				CONFIG_FILE);
+		return EXIT_NOT_DONE;
+	}
+	r = broker_init(&broker, &context.dir, &context.prober);
+	if (r == 0)
+		r = broker_survey(&broker);
+	if (r == 0 && (context.prober.nvidia_smi || settings->machine.sim_gpus))
+		r = broker_probe(
+			&broker, clock_boot_ms() + context_patience_ms(&context));
+	if (r < 0)
+		diag("cannot use the state in '%s': %s", context.dir.path, strerror(-r));
+	return r < 0 ? EXIT_MISUSE : 0;
+}
+
+static int pause_change_all(struct settings *settings, bool pause)
+{
+	struct gpuset set = GPUSET_NONE;
+	int r;
+
+	if (settings->verb.reason && strlen(settings->verb.reason) >= REASON_SIZE) {
+		diag("--reason has %zu bytes, and %d are kept; shorten it",
+			strlen(settings->verb.reason), REASON_SIZE - 1);
+		return EXIT_MISUSE;
+	}
+	r = pause_open(settings);
+	if (r == 0)
+		r = pause_read_operands(&settings->verb, &set);
+	if (r != 0)
+		return r;
+	gpuset_for_each (slot, &set) {
+		r = pause_change((unsigned)slot, pause, settings->verb.reason);
+		if (r != 0)
+			break;
+	}
+	bell_ring_all(
+		&context.dir); /* after the change: waiters look as soon as they wake */
+	return r;
+}
+
+int verb_pause(struct settings *settings)
+{
+	return pause_change_all(settings, true);
+}
+
+int verb_resume(struct settings *settings)
+{
+	return pause_change_all(settings, false);
+}

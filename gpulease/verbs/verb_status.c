@@ -1,0 +1,65 @@
+/*
+ * --status and --queue: show the GPUs and the jobs that wait for them.
+ */
+#include <errno.h>
+
+#include "context.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "show_queue.h"
+#include "show_status.h"
+#include "terminal.h"
+#include "verbs.h"
+
+/* The two forms in which a verb prints the state. */
+struct status_printer {
+	int (*table)(const struct view *view, const struct table_style *style, FILE *out);
+	void (*json)(const struct view *view, FILE *out);
+};
+
+static int status_print(struct settings *settings, const struct status_printer *printer)
+{
+	static struct context context;
+	struct table_style style = terminal_style();
+	struct why why = WHY_NONE;
+	struct view view;
+	int r = context_open(settings, &context);
+
+	if (r != 0)
+		return r;
+	if (view_take(&context, &view, &why) < 0) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	if (view.broken_records)
+		note("skipped in '%s': %zu unreadable record%s; gpulease --doctor says more",
+			view.directory, view.broken_records,
+			view.broken_records == 1 ? "" : "s");
+	if (view.slotless)
+		note("%u GPU%s not shown and cannot be leased: all 128 slots in '%s/gpu' are "
+		     "used; gpulease --doctor says more",
+			view.slotless, view.slotless == 1 ? " is" : "s are",
+			view.directory);
+	if (settings->output.json)
+		printer->json(&view, stdout);
+	else
+		r = printer->table(&view, &style, stdout);
+	view_release(&view);
+	if (r < 0) {
+		diag("%s", strerror(-r));
+		return EXIT_MISUSE;
+	}
+	return EXIT_DONE;
+}
+
+int verb_status(struct settings *settings)
+{
+	return status_print(
+		settings, &(struct status_printer){ show_status, show_status_json });
+}
+
+int verb_queue(struct settings *settings)
+{
+	return status_print(
+		settings, &(struct status_printer){ show_queue, show_queue_json });
+}

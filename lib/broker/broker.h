@@ -1,0 +1,287 @@
+/*
+ * The broker brings one job from its request to its GPUs.
+ *
+ *	broker_init -> broker_join -> broker_turn, broker_wait, broker_turn … -> granted
+ *	                                                     `-> broker_leave
+ *
+ * There is no server.  Each waiting process owns one ticket in the shared ticket file and has a
+ * broker of its own.  In a turn it reads the tickets before its own, all leases and the last probe,
+ * computes the plan from them, and writes its lease if the plan starts its ticket.  Otherwise it
+ * waits for an event that can change the plan, and takes another turn.  All brokers plan from the
+ * same files, so they agree without a coordinator.
+ *
+ * Only broker_wait() blocks for long, and no lock is held meanwhile.  A crash leaves no lock and no
+ * open descriptor, because the kernel closes them with the process.
+ *
+ * Killed here -> left in the state directory -> repaired by
+ *	broker_join(), before the ticket is appended -> FIFOs that no ticket names -> a sweep
+ *	while it waits -> a ticket with a dead owner, its FIFOs -> the process that moves the hint
+ *	while leases are written -> records with a dead owner -> the process that replaces them
+ *	after that -> a lease with a dead owner -> the process that replaces it
+ */
+#ifndef GPULEASE_BROKER_H
+#define GPULEASE_BROKER_H
+
+#include "dependency.h"
+#include "passover.h"
+#include "preempt.h"
+#include "prober.h"
+#include "snapshot.h"
+#include "watch.h"
+
+/*
+ * Outcomes.  The functions below return 0, a negative errno, or a value of the enum that their
+ * comment names.  The values differ from those of the other modules of lib/broker, so an outcome
+ * of another module that is passed up by mistake is noticed.
+ */
+
+/* What a turn comes to. */
+enum broker_outcome {
+	BROKER_GRANTED = 0,     /* the lease is written, or the job needs no GPU */
+	BROKER_WAITING = 100,   /* ->result.verdict says for what */
+	BROKER_PROBING = 101,   /* no verdict yet: nvidia-smi is running */
+	BROKER_CANCELLED = 102, /* ->result.cancelled_by has cancelled the ticket */
+	BROKER_HOPELESS = 103,  /* it can never start; ->result.held names the reason */
+	/* another process has locked a lease file: call again later */
+	BROKER_LOCKED = 104,
+};
+
+/* What others want of a job that has its lease. */
+enum broker_order {
+	BROKER_ORDER_NONE = 0,
+	BROKER_ORDER_CANCEL = 120,  /* ->result.cancelled_by has cancelled the job */
+	BROKER_ORDER_PREEMPT = 121, /* job ->result.preempted_by waits for its GPUs */
+};
+
+/* The lease of an earlier attempt of the job, which has ended; it is not given back yet. */
+struct broker_debt {
+	char token[TOKEN_SIZE]; /* "": there is no such lease */
+	uint64_t number;        /* of the ticket of that attempt */
+	int live_fd;            /* its live FIFO, held until the lease is given back */
+	struct gpuset gpus;
+};
+
+#define BROKER_DEBT_NONE ((struct broker_debt){ .live_fd = -1 })
+
+/* Input: the caller sets it after broker_init() and before broker_join(). */
+struct broker_input {
+	/* How many tickets may wait: of one user other than root, and of all users; 0: no limit. */
+	unsigned max_waiting, all_waiting;
+	/*
+	 * A running process that gets the lease instead of this process.  It holds no live FIFO
+	 * (->is_adopted) and has a token of its own.  NULL: this process gets the lease.
+	 */
+	const struct owner *heir;
+	bool heir_is_shell;
+	/* RECORDER_WATCHDOG …: which process will record the end of the job; NULL: none */
+	const char *recorder;
+	/*
+	 * The connection to the process that controls this job; -1: none.  broker_wait() returns
+	 * when it becomes readable or its other end is closed.
+	 */
+	int leash_fd;
+	int signal_fd; /* a signalfd(2); broker_wait() returns when it is readable; -1: none */
+};
+
+/* Outcome: what the last call found; the caller reads it. */
+struct broker_result {
+	struct verdict verdict;
+	/* what holds the ticket back although GPUs may be free */
+	struct dependency_verdict held;
+	uint32_t cancelled_by; /* the uid of the user who cancelled the job */
+	uint64_t preempted_by; /* the id of the job that asked for the GPUs */
+	bool has_rejoined; /* the ticket file was lost in this turn: ->number is new */
+};
+
+/* State: what the broker remembers between turns.  Only lib/broker and its tests use it. */
+struct broker_state {
+	int64_t now_ms;  /* when leases, liveness and probe were read last */
+	int64_t wake_ms; /* the next turn is due at this time at the latest */
+	bool is_first;   /* at the last turn no ticket that counts was before this one */
+
+	/* the hint of the ticket file: no ticket before it waits, see queue.h */
+	uint64_t hint;           /* the hint may be moved to this ticket */
+	uint64_t broken_ticket;  /* the first record that cannot be read; 0: none */
+	int64_t broken_since_ms; /* since when it cannot be read */
+
+	/* since when only tickets ahead keep it from starting (broker_ahead.c); 0: they do not */
+	int64_t ahead_since_ms;
+
+	/* files and probes */
+	int64_t adopted_ms; /* start of the last probe that listed only GPUs with lease files */
+	unsigned adopted_names; /* ->view.names.changes at that time */
+	bool is_damaged; /* a file that this waiter needs was removed or replaced */
+	unsigned probe_backoff; /* how many probes in a row have changed nothing */
+	int64_t judged_ms;      /* start of the probe that was judged last */
+
+	/* a job that has gone back into the queue */
+	struct broker_debt debt; /* the lease that it still has to give back */
+	uint64_t orders_from;    /* controls before this record precede the lease */
+};
+
+/*
+ * The members after ->state are the parts that the broker works with.  A caller may read them, and
+ * may use ->prober and ->view through the functions of prober.h and commit.h.  Only the broker
+ * changes ->ticket, ->number and ->queue.
+ */
+struct broker {
+	struct broker_input input;
+	struct broker_result result;
+	struct broker_state state;
+
+	const struct statedir *dir;
+
+	/* the job's place in the queue, and its FIFOs */
+	struct ticket ticket;
+	uint64_t number;      /* of the ticket; 0: not joined */
+	int live_fd, bell_fd; /* -1: none */
+
+	struct prober prober;
+	struct passover passover;
+	struct preempt preempt;
+	struct dependency_book book;
+	struct watch watch;
+
+	/*
+	 * 360 KiB, most of which is never touched.  So these come last, and a struct broker never
+	 * goes on the stack.
+	 */
+	struct queue queue;
+	struct snapshot view;
+	struct plan plan;
+};
+
+/*
+ * Prepares the zeroed @broker for a job and opens the ticket file.  @dir and the objects that
+ * @config points to stay the caller's and must outlive @broker.  0 or a negative errno.
+ */
+MUST_CHECK int broker_init(struct broker *broker, const struct statedir *dir,
+	const struct prober_config *config);
+
+/*
+ * Reads GPUs, leases and the last probe into ->view, without a ticket and without waiting.  Makes
+ * lease files for GPUs that only the last probe knows.  0 or a negative errno.
+ */
+MUST_CHECK int broker_survey(struct broker *broker);
+
+/*
+ * Waits for a probe that ends after the time of the call, at most until @until_ms, and then calls
+ * broker_survey().  0, also if no probe ended in time (see ->view.has_probe), or a negative errno.
+ */
+MUST_CHECK int broker_probe(struct broker *broker, int64_t until_ms);
+
+/*
+ * Takes a ticket for @request of @user.  0, or a negative errno with the reason in @why: -EDQUOT:
+ * too many tickets wait already; -ENOENT: a job that @request depends on has never existed.
+ */
+MUST_CHECK int broker_join(struct broker *broker, const struct request *request,
+	const char *user, struct why *why);
+
+/*
+ * Puts a job that has its lease back at the end of the queue, with @request.  For a supervisor,
+ * which stays as the parent of the command.  The job does not start before @not_before_ms
+ * (CLOCK_BOOTTIME; 0: at once).  The new ticket names the job's first ticket, and the first ticket
+ * names the new one.  The old lease is kept until broker_give_back().
+ *
+ * 0, or a negative errno with the reason in @why: then the job has its old ticket and lease as
+ * before, but no bell.  A crash leaves tickets and a lease with a dead owner.
+ */
+MUST_CHECK int broker_requeue(struct broker *broker, const struct request *request,
+	int64_t not_before_ms, struct why *why);
+
+/*
+ * Gives ->input.heir a lease on the GPUs that it and its descendants use already, as the last
+ * probe shows (call broker_probe() first).  Never waits in the queue.  @request says what the job
+ * needs of each GPU; its number of GPUs must be the number in use, or 0.
+ *
+ * 0 with the GPUs in ->result.verdict; -ENODEV: the heir uses no GPU; or another negative errno;
+ * an error comes with the reason in @why.  The ticket that this process takes for the lease is void
+ * once this process ends; the lease lives as long as the heir.
+ */
+MUST_CHECK int broker_adopt(struct broker *broker, const struct request *request,
+	const char *user, struct why *why);
+
+/*
+ * Gives back the lease of the previous attempt, of which no process runs any more, and rings all
+ * waiters.  0, also if there is no such lease; BROKER_LOCKED or a negative errno: it is not given
+ * back yet.  Then the next turns retry, and take no GPUs before that succeeds.
+ */
+int broker_give_back(struct broker *broker);
+
+/*
+ * Writes the command into the job's ticket and lease, so that both outlive this process (a
+ * supervisor) as long as the command lives.  0; BROKER_LOCKED: some lease files do not have it yet,
+ * call again after a moment; or a negative errno.
+ */
+MUST_CHECK int broker_note_command(struct broker *broker, const struct command *runs);
+
+/*
+ * Reads what others want of the job, which has its lease and an owner that stays.  To be called
+ * when ->bell_fd (of a preemptible job) is readable or a signal has come.  A broker_order or a
+ * negative errno.
+ */
+MUST_CHECK int broker_read_orders(struct broker *broker);
+
+/* The id of the job: the number of its first ticket. */
+static inline uint64_t broker_job(const struct broker *broker)
+{
+	return ticket_job(broker->number, &broker->ticket);
+}
+
+/* Whether the job has a ticket that still waits. */
+static inline bool broker_has_to_wait(const struct broker *broker)
+{
+	return broker->ticket.state == TICKET_WAITING;
+}
+
+/*
+ * Takes a turn: does all that can be done now.  A broker_outcome, or a negative errno with the
+ * reason in @why, after which the ticket is lost.
+ */
+MUST_CHECK int broker_turn(struct broker *broker, struct why *why);
+
+/*
+ * For a caller that gives up instead of waiting: whether the last verdict rests on a probe that
+ * began before some lease ended.  If so, starts a new probe; the caller then calls broker_wait(),
+ * and the next turn uses the result.
+ */
+bool broker_looks_again(struct broker *broker);
+
+/*
+ * After a turn that came to BROKER_WAITING.  When a job has ended, its watchdog or supervisor keeps
+ * the lease for a moment, in which it looks for leftover processes of the job.  Returns when
+ * the first such lease on a GPU that our job could use should be over; INT64_MAX: there is none.
+ */
+int64_t broker_ending_ms(const struct broker *broker);
+
+/*
+ * Waits until an event can have changed the verdict, at most until @until_ms.  Once the job has a
+ * ticket, ->input.leash_fd and ->input.signal_fd count as events, too.  0 or -errno.
+ */
+MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
+
+/*
+ * Plans @request without a ticket, as if its ticket were the last of its priority.  If it can
+ * choose between several GPUs it first waits for their links to be known, at most until @until_ms.
+ * 0 with ->result.verdict; BROKER_HOPELESS; or a negative errno, with the reason in @why if the
+ * request is at fault (-EDQUOT, -ENOENT as in broker_join()).
+ */
+MUST_CHECK int broker_foresee(struct broker *broker, const struct request *request,
+	int64_t until_ms, struct why *why);
+
+/*
+ * When the job would start if all jobs ran to their time limits, as of the last turn
+ * (CLOCK_BOOTTIME); 0: unknown.
+ */
+int64_t broker_estimate(struct broker *broker);
+
+/* The ticket's position in the queue: 1 for the first; 0 if that cannot be computed. */
+unsigned broker_position(struct broker *broker);
+
+/* Gives up the ticket: removes its FIFOs, so that no other process has to find them. */
+void broker_leave(struct broker *broker);
+
+/* Frees what @broker holds.  It leaves the FIFOs of the ticket in place. */
+void broker_release(struct broker *broker);
+
+#endif

@@ -1,0 +1,245 @@
+#include <errno.h>
+
+#include "clock.h"
+#include "end_record.h"
+
+enum { LOCK_TRY_MS = 50 };
+
+void end_record_name_gpus(
+	const struct snapshot *view, const struct gpuset *set, char *out, size_t size)
+{
+	struct text text = text_on(out, size);
+
+	gpuset_for_each (slot, set)
+		text_addf(&text, "%s%s", text.used ? "," : "",
+			snapshot_gpu_name(view, (unsigned)slot).text);
+}
+
+/* Writes the exit status as text; -1 stays "", the status is not known. */
+static void set_status(int status, struct history_end *end)
+{
+	if (status >= 0)
+		(void)snprintf(end->status, sizeof(end->status), "%d", status & 0xff);
+}
+
+void end_record_describe(const struct snapshot *view, const struct snapshot_lease *over,
+	struct history_end *end)
+{
+	const struct lease *lease = &over->lease;
+
+	history_describe(lease, over->alive_ms ? over->alive_ms : lease->since_ms,
+		over->over_ms, end);
+	end_record_name_gpus(view, &lease->gpus, end->gpus, sizeof(end->gpus));
+	set_status(over->status, end);
+	if (!over->is_of_this_boot) {
+		/* its times count from another boot: all that is known is that it is over by now */
+		end->since_ms = end->alive_ms = 0;
+		end->gone_ms = clock_real_ms();
+		text_copy(end->how, sizeof(end->how), HISTORY_REBOOT);
+	} else if (over->is_cancelled) {
+		text_copy(end->how, sizeof(end->how), HISTORY_CANCEL);
+		(void)snprintf(end->by, sizeof(end->by), "%u", over->cancelled_by);
+	} else if (lease->limit_ms && !over->is_orphaned &&
+		   over->over_ms >= lease->since_ms + lease->limit_ms &&
+		   over->alive_ms >= lease->since_ms + lease->limit_ms) {
+		/*
+		 * A job that was alive at its limit and is over now was ended by the limit.  Not so
+		 * an orphaned command: its supervisor, which enforces the limit, is dead.
+		 */
+		text_copy(end->how, sizeof(end->how), HISTORY_LIMIT);
+	} else if (lease->is_supervised && (!over->is_orphaned || over->status < 0)) {
+		/*
+		 * A supervisor records the end itself unless it is killed, so it was killed.  Its
+		 * status is not that of the job.  Only of an orphaned command can the status be
+		 * known; then the end is not lost.
+		 */
+		text_copy(end->how, sizeof(end->how), HISTORY_LOST);
+		end->status[0] = '\0';
+	}
+}
+
+void end_record_append_leaseless(const struct statedir *dir, uint64_t number,
+	const struct ticket *ticket, int64_t since_ms, const struct end_facts *facts)
+{
+	int64_t now_ms = clock_boot_ms();
+	struct lease none = {
+		.ticket = number,
+		.job = ticket->job,
+		.attempt = ticket->attempt,
+		.owner = ticket->owner,
+		.share_percent = ticket->request.share_percent,
+		.vram_mib = ticket->request.vram_mib,
+		.since_ms = since_ms,
+		.waited_ms =
+			max_i64(0, (since_ms ? since_ms : now_ms) - ticket->since_ms),
+	};
+	struct history_end end;
+
+	text_copy(none.user, sizeof(none.user), ticket->user);
+	text_copy(none.name, sizeof(none.name), ticket->request.name);
+	text_copy(none.command, sizeof(none.command), ticket->request.command);
+	history_describe(&none, now_ms, now_ms, &end);
+	/* it never started: history_describe() has turned 0 into a time of day */
+	if (!since_ms)
+		end.since_ms = 0;
+	end_record_add_facts(facts, &end);
+	(void)!history_append(dir, &end);
+}
+
+void end_record_append(const struct snapshot *view, const struct snapshot_lease *over)
+{
+	struct history_end end;
+
+	end_record_describe(view, over, &end);
+	/* a recorder of an earlier boot is dead and will write no exact line */
+	end.is_provisional = over->is_of_this_boot && over->lease.recorded_by[0];
+	(void)!history_append(view->dir, &end);
+}
+
+void end_record_add_facts(const struct end_facts *facts, struct history_end *end)
+{
+	set_status(facts->status, end);
+	text_copy(end->how, sizeof(end->how), facts->how ? facts->how : "");
+	text_copy(end->by, sizeof(end->by), facts->by ? facts->by : "");
+	end->log_is_full = facts->log_is_full;
+	text_copy(end->peaks, sizeof(end->peaks), facts->peaks);
+	text_copy(end->utilization, sizeof(end->utilization), facts->utilization);
+}
+
+/*
+ * Finds the record of the lease in its file: *@ret is record *@ret_at; *@ret_at 0: the file has no
+ * such record.  Returns 0 or a negative errno.
+ */
+static int find_record(struct end_recorder *recorder, struct lease *ret, unsigned *ret_at)
+{
+	static char raw[LEASE_FILE_BYTES];
+	unsigned records = 0;
+	int r = lease_read(&recorder->file, raw, &records);
+
+	*ret_at = 0;
+	for (unsigned at = 1; at <= records && r >= 0 && !*ret_at; at++)
+		if (lease_decode(raw, at, ret) == LEASE_RECORD &&
+			strcmp(ret->owner.token, recorder->token) == 0)
+			*ret_at = at;
+	return r < 0 ? r : 0;
+}
+
+/* Appends one line to the open history.  0 or a negative errno. */
+static int append_end(struct end_recorder *recorder, const struct lease *lease,
+	int64_t gone_ms, const struct end_facts *facts, bool is_exact)
+{
+	struct history_end end;
+
+	history_describe(lease, gone_ms, gone_ms, &end);
+	text_copy(end.gpus, sizeof(end.gpus), recorder->gpus);
+	end_record_add_facts(facts, &end);
+	end.is_exact = is_exact;
+	end.is_provisional = recorder->is_beside && lease->recorded_by[0];
+	return history_write(&recorder->history, &end);
+}
+
+/*
+ * For a recorder: appends the exact line if the record is gone or cannot be marked.  The process
+ * that has replaced the record, or will replace it, writes a provisional line for the same end.
+ * Does nothing for any other process.
+ */
+static int append_exact_end(
+	struct end_recorder *recorder, int64_t gone_ms, const struct end_facts *facts)
+{
+	int r;
+
+	if (!recorder->lease.recorded_by[0] || recorder->is_beside)
+		return 0;
+	r = append_end(recorder, &recorder->lease, gone_ms, facts, true);
+	if (r < 0)
+		history_mark_missing(&recorder->history);
+	return r;
+}
+
+/*
+ * With the file locked: records the end unless that was done, and marks the record.  The line comes
+ * first: a crash between the two repeats the line, and never loses it.
+ */
+static int record_locked(
+	struct end_recorder *recorder, int64_t gone_ms, const struct end_facts *facts)
+{
+	struct lease lease;
+	unsigned at;
+	int r = find_record(recorder, &lease, &at);
+
+	if (r < 0 || !at)
+		return append_exact_end(recorder, gone_ms, facts);
+	if (lease.is_recorded)
+		return 0;
+	r = append_end(recorder, &lease, gone_ms, facts, false);
+	if (r < 0)
+		return r;
+	lease.is_recorded = 1;
+	(void)!lease_write(&recorder->file, at, &lease); /* a failure repeats the line */
+	return 0;
+}
+
+int end_recorder_write(struct end_recorder *recorder, int64_t gone_ms,
+	const struct end_facts *facts, int64_t until_ms)
+{
+	int r;
+
+	if (lease_lock(&recorder->file, until_ms) != 0)
+		return append_exact_end(recorder, gone_ms, facts);
+	r = record_locked(recorder, gone_ms, facts);
+	lease_unlock(&recorder->file);
+	return r;
+}
+
+int end_recorder_open(const struct statedir *dir, const struct gpuset *gpus,
+	const char *names, const char *token, struct end_recorder *ret)
+{
+	int slot = gpuset_next(gpus, 0), r;
+	struct lease lease;
+	unsigned at;
+
+	*ret = (struct end_recorder){ .file = { .fd = -1 },
+		.history = HISTORY_FILE_NONE };
+	if (slot < 0) /* no GPU, so no lease */
+		return -ENOENT;
+	r = lease_open_slot(dir, (uint32_t)slot, &ret->file);
+	if (r != 0)
+		return r < 0 ? r : -ENOENT;
+	r = history_open(dir, &ret->history);
+	if (r < 0) {
+		end_recorder_release(ret);
+		return r;
+	}
+	text_copy(ret->token, sizeof(ret->token), token);
+	text_copy(ret->gpus, sizeof(ret->gpus), names);
+	/* a copy for append_exact_end(): the record may be gone when the job ends */
+	r = find_record(ret, &lease, &at);
+	if (r == 0 && at)
+		ret->lease = lease;
+	return 0;
+}
+
+void end_recorder_release(struct end_recorder *recorder)
+{
+	lease_release(&recorder->file);
+	history_release(&recorder->history);
+}
+
+void end_record_write(
+	struct snapshot *view, const char *token, const char *how, const char *by)
+{
+	struct snapshot_lease *over = snapshot_find_token(view, token);
+	struct end_recorder recorder;
+	char names[64];
+
+	if (!over || !over->is_over)
+		return;
+	end_record_name_gpus(view, &over->lease.gpus, names, sizeof(names));
+	if (end_recorder_open(view->dir, &over->lease.gpus, names, token, &recorder) < 0)
+		return;
+	recorder.is_beside = true;
+	(void)!end_recorder_write(&recorder, over->over_ms,
+		&(struct end_facts){ .status = over->status, .how = how, .by = by },
+		clock_boot_ms() + LOCK_TRY_MS);
+	end_recorder_release(&recorder);
+}

@@ -1,0 +1,36 @@
+#include "hex.h"
+#include "plan_row.h"
+
+/* Reads slots, two hexadecimal digits each; stops at the first that is none. */
+static void read_preference(const char *text, struct preference *ret)
+{
+	for (; text[0] && text[1] && ret->count < PREFER_MAX; text += 2) {
+		uint64_t slot;
+
+		if (hex_read(text, 2, HEX_LOWER, &slot) < 0)
+			return;
+		ret->slots[ret->count++] = (uint8_t)slot;
+	}
+}
+
+struct need request_need(const struct request *request)
+{
+	return need_declared(request->share_percent, request->vram_mib);
+}
+
+struct plan_row plan_row_of(uint64_t number, const struct ticket *ticket)
+{
+	const struct request *request = &ticket->request;
+	struct plan_row row = {
+		.ticket = ticket_job(number, ticket),
+		.uid = ticket->owner.uid,
+		.gpus = request->gpus,
+		.need = request_need(request),
+		.limit_ms = request->limit_ms,
+		.grace_ms = request->grace_ms,
+		.allow = request->allow,
+	};
+
+	read_preference(request->prefer, &row.prefer);
+	return row;
+}

@@ -1,0 +1,38 @@
+/*
+ * One waiting ticket, as far as the plan looks at it.  Pure.
+ */
+#ifndef GPULEASE_PLAN_ROW_H
+#define GPULEASE_PLAN_ROW_H
+
+#include "choice.h"
+#include "ticket.h"
+
+/* Why a ticket is held although GPUs may be free, as judged by the reader. */
+enum dependency {
+	DEPENDENCY_NONE,
+	DEPENDENCY_AFTER, /* job ->held_by has not ended */
+	DEPENDENCY_STATUS, /* job ->held_by has ended, but its status is wrong or unknown */
+	DEPENDENCY_SINGLETON, /* job ->held_by of the same user and name comes first */
+	DEPENDENCY_UNTIL,     /* the ticket may not start before ->held_until_ms */
+};
+
+struct plan_row {
+	uint64_t ticket; /* the id of its job */
+	uint32_t uid;
+	uint32_t gpus;
+	struct need need;           /* of each GPU */
+	int64_t limit_ms, grace_ms; /* limit 0: none */
+	struct gpuset allow;
+	struct preference prefer;
+	enum dependency hold;
+	uint64_t held_by;
+	int64_t held_until_ms;
+};
+
+/* Makes the row of @ticket, number @number, with no dependency. */
+struct plan_row plan_row_of(uint64_t number, const struct ticket *ticket);
+
+/* What the request needs of each of its GPUs. */
+struct need request_need(const struct request *request);
+
+#endif

@@ -1,0 +1,655 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "clock.h"
+#include "fdio.h"
+#include "history.h"
+#include "history_book.h"
+
+#define FILE_NAME "history"
+#define OLDER_NAME "history.1"
+
+enum {
+	OPEN_TRIES = 8,
+	WRITE_TRIES = 8,
+	CLOCK_STEP_MS = 60000, /* how far the real-time clock may have been set */
+	MARK_LOCK_MS = 50,     /* how long a process waits for the lock to mark a line */
+	MARK_SEARCHED = 64,    /* the most lines that are tried until one can be read */
+	FIRST_BYTES = 4096,    /* allocated for a new file: room for its first lines */
+};
+
+#define AT(field) offsetof(struct history_end, field)
+static const struct record_field fields[] = {
+	{ "ticket", RECORD_U64, AT(ticket), 0 },
+	{ "attempt", RECORD_U32, AT(attempt), 0 },
+	{ "uid", RECORD_U32, AT(uid), 0 },
+	{ "provisional", RECORD_U32, AT(is_provisional), 0 },
+	{ "exact", RECORD_U32, AT(is_exact), 0 },
+	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
+	{ "gpus", RECORD_TEXT, AT(gpus), 64 },
+	{ "count", RECORD_U32, AT(gpu_count), 0 },
+	{ "share", RECORD_U32, AT(share_percent), 0 },
+	{ "vram", RECORD_U64, AT(vram_mib), 0 },
+	{ "waited", RECORD_I64, AT(waited_ms), 0 },
+	{ "since", RECORD_I64, AT(since_ms), 0 },
+	{ "alive", RECORD_I64, AT(alive_ms), 0 },
+	{ "gone", RECORD_I64, AT(gone_ms), 0 },
+	{ "peaks", RECORD_TEXT, AT(peaks), HISTORY_PEAKS_SIZE },
+	{ "busy", RECORD_TEXT, AT(utilization), 8 },
+	{ "logfull", RECORD_U32, AT(log_is_full), 0 },
+	{ "how", RECORD_TEXT, AT(how), 16 },
+	{ "by", RECORD_TEXT, AT(by), USER_SIZE },
+	{ "missing", RECORD_U32, AT(missing), 0 },
+	{ "missed", RECORD_I64, AT(missing_ms), 0 },
+	{ "status", RECORD_TEXT, AT(status), 4 },
+	{ "name", RECORD_TEXT, AT(name), NAME_SIZE_MAX },
+	{ "command", RECORD_REST, AT(command), COMMAND_SIZE_MAX },
+};
+#undef AT
+
+static const struct record_schema schema = RECORD_SCHEMA("ended/1", fields);
+
+static int trouble; /* the errno of the last line that this process could not write */
+
+int history_take_trouble(void)
+{
+	int r = trouble;
+
+	trouble = 0;
+	return r;
+}
+
+/* --- writing ----------------------------------------------------------------------- */
+
+/* Makes an empty file, unless another process makes it first. */
+static int history_make_file(int dirfd)
+{
+	char temporary[64], token[TOKEN_SIZE];
+	int r = token_make(token);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(temporary, sizeof(temporary), "tmp." FILE_NAME ".%s", token);
+	return fdio_publish(dirfd, FILE_NAME, temporary, "", 0, FDIO_MODE_SHARED);
+}
+
+/* Opens the file that has the name now; makes it if it is missing.  Returns it or -errno. */
+static int history_open_fd(int dirfd)
+{
+	int fd = -ENOENT;
+
+	/* a file that was just made may be renamed before it is opened: try again */
+	for (int i = 0; i < OPEN_TRIES && fd == -ENOENT; i++) {
+		int r = i ? history_make_file(dirfd) : 0;
+
+		if (r < 0)
+			return r;
+		fd = openat(dirfd, FILE_NAME,
+			O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (fd < 0)
+			fd = -errno;
+		else if (i)
+			(void)!fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, FIRST_BYTES);
+	}
+	return fd;
+}
+
+int history_open(const struct statedir *dir, struct history_file *ret)
+{
+	int fd = history_open_fd(dir->fd);
+
+	if (fd < 0) {
+		trouble = fd;
+		return fd;
+	}
+	*ret = (struct history_file){
+		.dirfd = dir->fd,
+		.fd = fd,
+		.bytes = dir->history_bytes ? dir->history_bytes : HISTORY_BYTES,
+	};
+	return 0;
+}
+
+void history_release(struct history_file *file)
+{
+	close_fd(&file->fd);
+}
+
+/* Whether the name leads to @fd.  A negative @fd stands for no file. */
+static bool history_is_named(int dirfd, int fd)
+{
+	struct stat named, own;
+
+	if (fstatat(dirfd, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT && fd < 0;
+	return fd >= 0 && fstat(fd, &own) == 0 && own.st_dev == named.st_dev &&
+	       own.st_ino == named.st_ino;
+}
+
+/* Opens the file that has the name now.  If that fails, the open file is good enough. */
+static void history_follow_name(struct history_file *file)
+{
+	int fd;
+
+	if (history_is_named(file->dirfd, file->fd))
+		return;
+	fd = history_open_fd(file->dirfd);
+	if (fd < 0)
+		return;
+	close_fd(&file->fd);
+	file->fd = fd;
+}
+
+/* Whether the file has reached the size at which it is renamed. */
+static bool history_is_full(const struct history_file *file)
+{
+	struct stat st;
+
+	return fstat(file->fd, &st) == 0 && (uint64_t)st.st_size >= file->bytes;
+}
+
+/*
+ * Renames the full file.  Another process may have renamed it already, and the name then leads to a
+ * new file, which is almost empty.  So the process takes the lock of its file and then checks that
+ * the file still has the name.
+ */
+static void history_put_aside(struct history_file *file)
+{
+	/* another process renames or marks it: leave the renaming to a later line */
+	if (flock(file->fd, LOCK_EX | LOCK_NB) < 0)
+		return;
+	if (history_is_named(file->dirfd, file->fd))
+		(void)!renameat(file->dirfd, FILE_NAME, file->dirfd, OLDER_NAME);
+	(void)flock(file->fd, LOCK_UN);
+	history_follow_name(file);
+}
+
+/* The line is in a place or a file that no reader finds: write it again. */
+enum { WRITE_LOST = 1 };
+
+/*
+ * Appends in one write.  If the last line was cut short (a full disk), zeros fill the space up to
+ * the next multiple of a record's size.  WRITE_LOST: another process has appended in between, so
+ * the line is not at such a multiple; or the file was unlinked.
+ */
+static int history_append_raw(int fd, const char raw[RECORD_SIZE])
+{
+	char bytes[2 * RECORD_SIZE] = { 0 };
+	struct stat st;
+	size_t pad;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	pad = (size_t)(-st.st_size & (RECORD_SIZE - 1)); /* RECORD_SIZE is a power of 2 */
+	memcpy(bytes + pad, raw, RECORD_SIZE);
+	n = write(fd, bytes, pad + RECORD_SIZE);
+	if (n < 0)
+		return -errno;
+	if ((size_t)n != pad + RECORD_SIZE)
+		return -ENOSPC;
+	if (lseek(fd, 0, SEEK_CUR) % RECORD_SIZE || fstat(fd, &st) < 0)
+		return WRITE_LOST;
+	return st.st_nlink ? 0 : WRITE_LOST;
+}
+
+/* Encodes the line.  If it is too long, leaves out the peaks. */
+static int history_encode(const struct history_end *end, char raw[RECORD_SIZE])
+{
+	struct history_end shorter = *end;
+	int r = record_encode(&schema, end, raw);
+
+	if (r != -EMSGSIZE)
+		return r;
+	shorter.peaks[0] = '\0';
+	return record_encode(&schema, &shorter, raw);
+}
+
+/* Appends the line to the file that has the name.  Returns 0 or a negative errno. */
+static int history_write_line(struct history_file *file, const struct history_end *end)
+{
+	char raw[RECORD_SIZE];
+	int r = history_encode(end, raw);
+
+	if (r < 0)
+		return r;
+	for (int i = 0; i < WRITE_TRIES; i++) {
+		history_follow_name(file);
+		if (history_is_full(file))
+			history_put_aside(file);
+		r = history_append_raw(file->fd, raw);
+		if (r != WRITE_LOST)
+			return r;
+	}
+	return -ESTALE;
+}
+
+int history_write(struct history_file *file, const struct history_end *end)
+{
+	int r = history_write_line(file, end);
+
+	if (r < 0)
+		trouble = r;
+	return r;
+}
+
+int history_append(const struct statedir *dir, const struct history_end *end)
+{
+	struct history_file file;
+	int r = history_open(dir, &file);
+
+	if (r < 0)
+		return r;
+	r = history_write(&file, end);
+	if (r < 0) /* readers then learn from the line before it that one is missing */
+		history_mark_missing(&file);
+	history_release(&file);
+	return r;
+}
+
+/* --- what is missing --------------------------------------------------------------- */
+
+/* Counts one more missing line in the last line of @fd that can be read.  False: there is none. */
+static bool history_mark_last_line(int fd)
+{
+	struct history_end end;
+	char raw[RECORD_SIZE];
+	struct stat st;
+	off_t at;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	at = st.st_size / RECORD_SIZE * RECORD_SIZE;
+	for (int i = 0; i < MARK_SEARCHED && at > 0; i++) {
+		at -= RECORD_SIZE;
+		if (pread(fd, raw, sizeof(raw), at) != sizeof(raw) ||
+			record_decode(&schema, raw, &end) != 0)
+			continue;
+		end.missing += end.missing < UINT32_MAX;
+		end.missing_ms = clock_real_ms();
+		return history_encode(&end, raw) == 0 &&
+		       pwrite(fd, raw, sizeof(raw), at) == sizeof(raw);
+	}
+	return false;
+}
+
+/*
+ * Marks the last line.  Clears O_APPEND meanwhile, because on Linux pwrite(2) appends with it.
+ * Processes with an open file of their own go on appending.
+ */
+static bool history_mark_in_place(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	bool is_marked;
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_APPEND) < 0)
+		return false;
+	is_marked = history_mark_last_line(fd);
+	(void)fcntl(fd, F_SETFL, flags);
+	return is_marked;
+}
+
+/*
+ * Marks the last line under the lock, so that processes that mark at the same time count one after
+ * the other.  If a stopped process holds the lock, it marks without it; then a count may be lost.
+ */
+static bool history_mark(int fd)
+{
+	int64_t until_ms = clock_boot_ms() + MARK_LOCK_MS;
+	bool is_marked;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0 && clock_boot_ms() < until_ms)
+		(void)poll(NULL, 0, 1);
+	is_marked = history_mark_in_place(fd);
+	(void)flock(fd, LOCK_UN);
+	return is_marked;
+}
+
+void history_mark_missing(const struct history_file *file)
+{
+	int older;
+
+	if (history_mark(file->fd))
+		return;
+	/* the new file has no line yet */
+	older = openat(
+		file->dirfd, OLDER_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (older >= 0)
+		(void)history_mark(older);
+	close_fd(&older);
+}
+
+/* --- reading ----------------------------------------------------------------------- */
+
+/* Opens one of the two files.  A missing file has no records. */
+static int reader_open_file(int dirfd, const char *name, int *ret_fd, size_t *ret_records)
+{
+	autofd int fd =
+		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	*ret_fd = -1;
+	*ret_records = 0;
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	*ret_fd = take_fd(&fd);
+	*ret_records = (size_t)st.st_size / RECORD_SIZE;
+	return 0;
+}
+
+int history_reader_open(int dirfd, struct history_reader *reader)
+{
+	int r = 0;
+
+	reader->fds[0] = reader->fds[1] = -1;
+	reader->left[0] = reader->left[1] = 0;
+	reader->ready = 0;
+	reader->gap = (struct history_gap){ .missing = 0 };
+	reader->book = NULL;
+	/* a file that is renamed between the two opens would be read twice, or not at all */
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		history_reader_release(reader);
+		r = reader_open_file(dirfd, FILE_NAME, &reader->fds[0], &reader->left[0]);
+		if (r == 0)
+			r = reader_open_file(
+				dirfd, OLDER_NAME, &reader->fds[1], &reader->left[1]);
+		if (r < 0 || history_is_named(dirfd, reader->fds[0]))
+			break;
+	}
+	if (r < 0)
+		history_reader_release(reader);
+	/* reader_fill_book() goes over all lines again, whatever was read meanwhile */
+	for (size_t i = 0; i < ARRAY_SIZE(reader->all); i++)
+		reader->all[i] = reader->left[i];
+	return r;
+}
+
+void history_reader_release(struct history_reader *reader)
+{
+	close_fd(&reader->fds[0]);
+	close_fd(&reader->fds[1]);
+	if (reader->book)
+		history_book_release(reader->book);
+	free(reader->book);
+	reader->book = NULL;
+}
+
+/*
+ * Reads the newest records that were not read yet.  Returns 0, HISTORY_NONE, or a negative errno.
+ */
+static int reader_fill(struct history_reader *reader)
+{
+	unsigned file = reader->left[0] ? 0 : 1; /* the newer file first */
+	size_t count =
+		reader->left[file] < HISTORY_CHUNK ? reader->left[file] : HISTORY_CHUNK;
+	size_t bytes = 0;
+	int r;
+
+	if (!count)
+		return HISTORY_NONE;
+	reader->left[file] -= count;
+	r = fdio_pread(reader->fds[file], reader->raw, count * RECORD_SIZE,
+		(off_t)(reader->left[file] * RECORD_SIZE), &bytes);
+	reader->ready = bytes / RECORD_SIZE;
+	return r;
+}
+
+/* Takes the next record, from the newest back, good or broken.  Returns as history_next(). */
+static int reader_next_raw(struct history_reader *reader, const char **ret)
+{
+	while (!reader->ready) { /* again if the file was cut, and a chunk is empty */
+		int r = reader_fill(reader);
+
+		if (r != 0)
+			return r;
+	}
+	*ret = reader->raw + --reader->ready * RECORD_SIZE;
+	return 0;
+}
+
+/* Adds what the line says of missing lines. */
+static void reader_note_missing(
+	struct history_reader *reader, const struct history_end *end)
+{
+	if (!end->missing)
+		return;
+	reader->gap.missing += end->missing;
+	reader->gap.last_ms = max_i64(reader->gap.last_ms, end->missing_ms);
+}
+
+/* Reads the next line, even if other lines record the same end. */
+static int reader_next_line(struct history_reader *reader, struct history_end *ret)
+{
+	const char *raw;
+	int r;
+
+	do
+		r = reader_next_raw(reader, &raw);
+	while (r == 0 && record_decode(&schema, raw, ret) != 0);
+	if (r == 0)
+		reader_note_missing(reader, ret);
+	return r;
+}
+
+/*
+ * Whether another line may record the same end as the line at @raw.  Only a glance, because
+ * decoding is slow; the sum is not checked.
+ */
+static bool line_may_share_end(const char *raw)
+{
+	static const char provisional[] = " provisional=", exact[] = " exact=";
+
+	return memmem(raw, RECORD_SIZE, provisional, strlen(provisional)) ||
+	       memmem(raw, RECORD_SIZE, exact, strlen(exact));
+}
+
+/* Notes every line if another line may record its end, too.  Returns 0 or a negative errno. */
+static int reader_fill_book(
+	const struct history_reader *reader, struct history_book *book)
+{
+	static struct history_reader again; /* too big for the stack */
+	struct history_end end;
+	const char *raw;
+	int r;
+
+	again = (struct history_reader){ .fds = { reader->fds[0], reader->fds[1] },
+		.left = { reader->all[0], reader->all[1] } };
+	while ((r = reader_next_raw(&again, &raw)) == 0) {
+		if (!line_may_share_end(raw) || record_decode(&schema, raw, &end) != 0)
+			continue;
+		r = history_book_note(book, &end);
+		if (r < 0)
+			return r;
+	}
+	history_book_settle(book);
+	return r < 0 ? r : 0;
+}
+
+int history_find_gap(int dirfd, struct history_gap *ret)
+{
+	static struct history_reader reader; /* too big for the stack */
+	static const char key[] = " missing=";
+	struct history_end end;
+	const char *raw;
+	int r = history_reader_open(dirfd, &reader);
+
+	if (r < 0)
+		return r;
+	while ((r = reader_next_raw(&reader, &raw)) == 0)
+		if (memmem(raw, RECORD_SIZE, key, strlen(key)) &&
+			record_decode(&schema, raw, &end) == 0)
+			reader_note_missing(&reader, &end);
+	*ret = reader.gap;
+	history_reader_release(&reader);
+	return r < 0 ? r : 0;
+}
+
+int history_next(struct history_reader *reader, struct history_end *ret)
+{
+	for (;;) {
+		int r = reader_next_line(reader, ret);
+
+		if (r != 0)
+			return r;
+		/*
+		 * At the first line with an end that other lines may record, read the whole history
+		 * into the book.  Most histories have no such line, and are read once.
+		 */
+		if ((ret->is_provisional || ret->is_exact) && !reader->book) {
+			reader->book = calloc(1, sizeof(*reader->book));
+			r = reader->book ? reader_fill_book(reader, reader->book)
+					 : -ENOMEM;
+		}
+		if (r < 0)
+			return r;
+		if (!reader->book || history_book_merge(reader->book, ret))
+			return 0;
+	}
+}
+
+/* Does the search of history_find() in the open files. */
+static int reader_find(struct history_reader *reader, uint64_t ticket, int64_t since_ms,
+	struct history_end *ret)
+{
+	int found = HISTORY_NONE, r = 0;
+	char beginning[64];
+	const char *raw;
+
+	(void)snprintf(beginning, sizeof(beginning), "%s ticket=%llu ", schema.type,
+		(unsigned long long)ticket);
+	for (size_t left = HISTORY_SEARCHED; left; left--) {
+		struct history_end end;
+
+		r = reader_next_raw(reader, &raw);
+		if (r != 0)
+			break;
+		/*
+		 * Decode only the lines of this ticket, which are few.  After the first one, only a
+		 * line of the same attempt that knows the status is better.
+		 */
+		if (memcmp(raw, beginning, strlen(beginning)) != 0 ||
+			record_decode(&schema, raw, &end) != 0 ||
+			/* a job that never began has only the time of its end */
+			(end.since_ms ? end.since_ms : end.gone_ms) < since_ms ||
+			(found == 0 && (!end.status[0] || end.attempt != ret->attempt)))
+			continue;
+		*ret = end;
+		found = 0;
+		if (end.status[0])
+			break;
+	}
+	return r < 0 ? r : found;
+}
+
+int history_find(int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret)
+{
+	struct history_reader reader;
+	int r = history_reader_open(dirfd, &reader);
+
+	if (r < 0)
+		return r;
+	r = reader_find(&reader, ticket, since_ms, ret);
+	history_reader_release(&reader);
+	return r;
+}
+
+int history_find_of_boot(
+	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret)
+{
+	int64_t to_real = clock_real_ms() - clock_boot_ms();
+
+	return history_find(dirfd, ticket, since_ms + to_real - CLOCK_STEP_MS, ret);
+}
+
+/* --- what an end is ---------------------------------------------------------------- */
+
+const char *const end_state_names[END_STATES] = {
+	[END_UNKNOWN] = "ended",
+	[END_FINISHED] = "finished",
+	[END_FAILED] = "failed",
+	[END_CANCELLED] = "cancelled",
+	[END_TIMED_OUT] = "timed-out",
+	[END_OOM] = "oom",
+	[END_PREEMPTED] = "preempted",
+	[END_LOST] = "lost",
+};
+
+enum end_state history_state(const struct history_end *end)
+{
+	static const struct {
+		const char *how;
+		enum end_state state;
+	} words[] = {
+		{ HISTORY_CANCEL, END_CANCELLED },
+		{ HISTORY_LIMIT, END_TIMED_OUT },
+		{ HISTORY_OOM, END_OOM },
+		{ HISTORY_PREEMPT, END_PREEMPTED },
+		{ HISTORY_REBOOT, END_LOST },
+		{ HISTORY_LOST, END_LOST },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcmp(end->how, words[i].how) == 0)
+			return words[i].state;
+	if (!end->status[0])
+		return END_UNKNOWN;
+	return strcmp(end->status, "0") == 0 ? END_FINISHED : END_FAILED;
+}
+
+struct history_key history_key(const struct history_end *end)
+{
+	return (struct history_key){ .ticket = end->ticket,
+		.attempt = end->attempt,
+		.uid = end->uid,
+		.since_ms = end->since_ms };
+}
+
+bool history_key_is_same(const struct history_key *a, const struct history_key *b)
+{
+	int64_t apart_ms;
+
+	/* numbers begin anew with a new ticket file, so the time has to agree as well */
+	return a->ticket == b->ticket && a->attempt == b->attempt && a->uid == b->uid &&
+	       !__builtin_sub_overflow(a->since_ms, b->since_ms, &apart_ms) &&
+	       apart_ms <= CLOCK_STEP_MS && apart_ms >= -CLOCK_STEP_MS;
+}
+
+uint32_t history_gpu_count(const struct history_end *end)
+{
+	uint32_t count = end->gpus[0] != '\0';
+
+	if (end->gpu_count)
+		return end->gpu_count;
+	for (const char *at = end->gpus; (at = strchr(at, ',')); at++)
+		count++;
+	return count;
+}
+
+void history_describe(const struct lease *lease, int64_t alive_ms, int64_t gone_ms,
+	struct history_end *end)
+{
+	int64_t to_real = clock_real_ms() - clock_boot_ms();
+
+	*end = (struct history_end){
+		.ticket = lease_job(lease),
+		.attempt = lease->attempt,
+		.uid = lease->owner.uid,
+		.gpu_count = gpuset_count(&lease->gpus),
+		.share_percent = lease->share_percent,
+		.vram_mib = lease->vram_mib,
+		.waited_ms = lease->waited_ms,
+		.since_ms = lease->since_ms + to_real,
+		.alive_ms = alive_ms + to_real,
+		.gone_ms = gone_ms + to_real,
+	};
+	text_copy(end->user, sizeof(end->user), lease->user);
+	text_copy(end->name, sizeof(end->name), lease->name);
+	text_copy(end->command, sizeof(end->command), lease->command);
+}

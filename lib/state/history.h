@@ -1,0 +1,201 @@
+/*
+ * The history: the jobs that have ended.  One record of 512 bytes is one line, which is appended.
+ *
+ * Normally the process that replaces the job's record in the lease file of its lowest GPU writes
+ * the line, so it is written once (end_record.h).  A crash between the line and the replacement can
+ * repeat the line.  Nothing depends on the history: a failure to write it is not an error of the
+ * job.
+ *
+ * When `history` has reached its size, a process renames it to `history.1`, over the older one, and
+ * a new file begins.  So at least that many bytes of lines can always be read.  The process that
+ * renames holds the flock of the file, and checks under it that the file still has the name.  No
+ * process waits for this lock: while the lock is held, the file just grows.  Writers follow the
+ * name.  A writer that can no longer look the name up (the watchdog, without the group) writes to
+ * the file that it has open, as long as that has any name.
+ *
+ * If the lease names a recorder (lease.h), the process that replaces the lease appends a
+ * provisional line.  The recorder knows more and appends the exact line, whether the lease still
+ * stands or not.  Readers show both as one end (history_book.h).  If the recorder was killed, only
+ * the provisional line is there.
+ *
+ * A crash while a process renames leaves nothing.  A crash before the new file is made leaves no
+ * `history`; the next process that records an end makes it.  A crash while it is made leaves
+ * `tmp.history.TOKEN`, which may be removed.  A line that was cut (a full disk) is skipped.
+ */
+#ifndef GPULEASE_HISTORY_H
+#define GPULEASE_HISTORY_H
+
+#include "lease.h"
+#include "statedir.h"
+
+enum { HISTORY_PEAKS_SIZE = 64 };
+
+/* The size at which the history is renamed, if struct statedir has none. */
+enum { HISTORY_BYTES = 16 * 1024 * 1024 };
+
+/* The end of one attempt of a job.  Times are CLOCK_REALTIME in milliseconds. */
+struct history_end {
+	uint64_t ticket;  /* the id of the job */
+	uint32_t attempt; /* 2, 3 …; 0: the first */
+	uint32_t uid;
+	char user[USER_SIZE];
+	char gpus[64]; /* indices, as people call them: "0,3" */
+	uint32_t gpu_count;
+	uint32_t share_percent; /* of each GPU, 0: only memory is declared */
+	uint64_t vram_mib;      /* declared, of each GPU */
+	int64_t waited_ms;
+	int64_t since_ms;          /* when it got its GPUs; 0: never */
+	int64_t alive_ms, gone_ms; /* last seen alive, first seen over */
+	/*
+	 * Measured for a supervised job: the most memory on each GPU in MiB, in the order of
+	 * ->gpus, "18000,17990"; how busy the GPUs were, mean and peak in percent, "87/100".
+	 */
+	char peaks[HISTORY_PEAKS_SIZE];
+	char utilization[8];
+	uint32_t log_is_full; /* of a background job: output was lost */
+	/* a line of the process that replaced the lease of a recorder; the recorder's own line */
+	uint32_t is_provisional, is_exact;
+	char how[16];       /* HISTORY_CANCEL …, "" where unknown */
+	char by[USER_SIZE]; /* the user that cancelled it */
+	/* how many lines after this one could not be written; when the last of them was due */
+	uint32_t missing;
+	int64_t missing_ms;
+	char status[4]; /* its exit status, 128 + the signal's number; "": unknown */
+	char name[NAME_SIZE_MAX];
+	char command[COMMAND_SIZE_MAX];
+};
+
+/* What became of a job. */
+enum end_state {
+	END_UNKNOWN, /* "ended": no process saw how */
+	END_FINISHED,
+	END_FAILED,
+	END_CANCELLED,
+	END_TIMED_OUT,
+	END_OOM,       /* failed, and its output says that GPU memory ran out */
+	END_PREEMPTED, /* sent back into the queue for a job of higher priority */
+	END_LOST,      /* the machine went down, or the supervisor was killed */
+	END_STATES
+};
+
+/* What became of the job of @end.  Pure. */
+enum end_state history_state(const struct history_end *end);
+
+/* "finished", "timed-out" … */
+extern const char *const end_state_names[END_STATES];
+
+/* The words of ->how.  HISTORY_LINGERED does not decide the state: the status does. */
+#define HISTORY_CANCEL "cancel"
+#define HISTORY_LIMIT "limit"
+#define HISTORY_OOM "oom"
+#define HISTORY_PREEMPT "preempt"
+#define HISTORY_REBOOT "reboot"
+#define HISTORY_LOST "lost"
+#define HISTORY_LINGERED "lingered"
+
+/*
+ * Appends @end.  Returns 0 or a negative errno.  If there is no room it marks the line before, in
+ * place, and readers then report that a line is missing.
+ */
+MUST_CHECK int history_append(const struct statedir *dir, const struct history_end *end);
+
+/*
+ * The steps of history_append(), for a process that may not be able to open the file later.
+ * history_open() makes the file if it is missing.  Both return 0 or a negative errno.  After 0 of
+ * history_write() the line stands in a file that has a name.
+ */
+struct history_file {
+	int dirfd; /* of the caller, which keeps it open */
+	int fd;
+	uint64_t bytes; /* the size at which the file is renamed */
+};
+
+#define HISTORY_FILE_NONE ((struct history_file){ .dirfd = -1, .fd = -1 })
+
+MUST_CHECK int history_open(const struct statedir *dir, struct history_file *ret);
+MUST_CHECK int history_write(struct history_file *file, const struct history_end *end);
+void history_release(struct history_file *file);
+
+/* Marks in the last line of the file that one more is missing.  A failure is ignored. */
+void history_mark_missing(const struct history_file *file);
+
+/*
+ * Returns the error of the last line that this process could not write, a negative errno, and
+ * forgets it; 0: there is none.
+ */
+int history_take_trouble(void);
+
+/*
+ * A reader goes from the newest line to the oldest, beginning with the newest when it was opened.
+ * A file that is renamed meanwhile stays open.
+ */
+enum { HISTORY_CHUNK = 64 };
+
+/* Lines that could not be written. */
+struct history_gap {
+	uint64_t missing;
+	int64_t last_ms; /* when the last of them was due */
+};
+
+/* Counts all lines that are missing from the history.  Returns 0 or a negative errno. */
+MUST_CHECK int history_find_gap(int dirfd, struct history_gap *ret);
+
+struct history_reader {
+	int fds[2];                /* the newer file, the older one */
+	size_t all[2];             /* records of each when it was opened */
+	size_t left[2];            /* of these, how many are still to be read */
+	size_t ready;              /* records in ->raw; the last one is the next */
+	struct history_gap gap;    /* in the lines that were read */
+	struct history_book *book; /* lines that record one end; NULL: not needed yet */
+	char raw[HISTORY_CHUNK * RECORD_SIZE];
+};
+
+/* Opens the history.  Returns 0, even if there is none, or a negative errno. */
+MUST_CHECK int history_reader_open(int dirfd, struct history_reader *reader);
+void history_reader_release(struct history_reader *reader);
+
+/* NONE: there is no further end, or none that fits. */
+enum history_outcome { HISTORY_NONE = 1 };
+
+/*
+ * Reads the next end.  Several lines that record the same end count as one.  Returns 0,
+ * HISTORY_NONE after the oldest, or a negative errno.
+ */
+MUST_CHECK int history_next(struct history_reader *reader, struct history_end *ret);
+
+/*
+ * Finds the newest line of ticket @ticket among the newest HISTORY_SEARCHED, or an older line of
+ * the same attempt if only that has a status.  Jobs that began (got their GPUs) before @since_ms do
+ * not count, because numbers begin anew with a new ticket file.  Returns 0, HISTORY_NONE, or a
+ * negative errno.
+ */
+enum { HISTORY_SEARCHED = 32768 };
+MUST_CHECK int history_find(
+	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret);
+
+/*
+ * Does the same for a job that began at @since_ms of CLOCK_BOOTTIME or later.  The real-time clock
+ * may have been set by up to a minute since.
+ */
+MUST_CHECK int history_find_of_boot(
+	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret);
+
+/* Names the end that a line records. */
+struct history_key {
+	uint64_t ticket;
+	uint32_t attempt, uid;
+	int64_t since_ms;
+};
+struct history_key history_key(const struct history_end *end);
+
+/* Whether both keys name the same end; the clock may have been set in between.  Pure. */
+bool history_key_is_same(const struct history_key *a, const struct history_key *b);
+
+/* How many GPUs the job had.  Records of earlier versions have only their names.  Pure. */
+uint32_t history_gpu_count(const struct history_end *end);
+
+/* Describes the end of @lease: last seen alive and first seen over at these CLOCK_BOOTTIMEs. */
+void history_describe(const struct lease *lease, int64_t alive_ms, int64_t gone_ms,
+	struct history_end *end);
+
+#endif

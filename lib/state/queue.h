@@ -1,0 +1,123 @@
+/*
+ * The ticket file as a waiter reads it: from the hint on, and decoded only as far as the waiter
+ * needs.
+ *
+ * What does not change is not read twice.  Each record is glanced at once, when it is new, for
+ * controls and priorities; a ticket keeps its priority for life.  A record is decoded when the
+ * walk over the queue reaches it.  queue_order.h walks in the order of the queue, queue_sweep.h
+ * removes what dead tickets leave.
+ */
+#ifndef GPULEASE_QUEUE_H
+#define GPULEASE_QUEUE_H
+
+#include "statedir.h"
+#include "ticket.h"
+
+/* Records that are read at once. */
+enum { QUEUE_CHUNK = 64 };
+
+/* A request to cancel a job. */
+struct queue_cancel {
+	uint64_t ticket;
+	uint32_t uid; /* of the user that asks for it */
+};
+
+/* A waiting ticket asks that job @job be sent back.  Only its latest request is kept. */
+struct queue_preempt {
+	uint64_t job, by, number; /* number: of the control record */
+	int64_t at_ms;
+};
+
+/* The most preemption requests that are remembered; a further one replaces the oldest. */
+enum { QUEUE_PREEMPTS_MAX = 1024 };
+
+/* A place in the order. */
+struct queue_place {
+	int64_t priority;
+	uint64_t number;
+};
+
+/* The place after every ticket. */
+#define QUEUE_LAST ((struct queue_place){ .priority = INT64_MIN, .number = UINT64_MAX })
+
+/*
+ * The most unreadable records that are looked at again every turn.  If the file has more, controls
+ * and priorities in the others are not known.
+ */
+enum { QUEUE_UNREAD_MAX = 32 };
+
+struct queue {
+	const struct statedir *dir;
+	struct ticket_file file;
+	struct ticket_header header;
+	uint64_t from, end;    /* this turn's records */
+	uint64_t scanned;      /* every record before this one has been glanced at */
+	uint64_t first_broken; /* the first unreadable record from ->from on, 0: none */
+	struct queue_cancel *cancels;
+	size_t cancel_count, cancel_room;
+	struct queue_preempt *preempts; /* preempt.h judges which of them count */
+	size_t preempt_count, preempt_room;
+	struct queue_place *ranked; /* tickets with a priority, in the order */
+	size_t ranked_count, ranked_room;
+	uint64_t unread[QUEUE_UNREAD_MAX]; /* records that could not be read yet */
+	size_t unread_count;
+	uint64_t chunk_at; /* the first record in ->chunk */
+	size_t chunk_count;
+	char chunk[QUEUE_CHUNK * RECORD_SIZE];
+};
+
+/* One ticket of the queue. */
+struct queue_row {
+	uint64_t number;
+	bool is_waiting; /* by its own word, of this boot, and not cancelled */
+	bool is_cancelled;
+	uint32_t cancelled_by;
+	struct ticket ticket;
+};
+
+/* END: there is no further ticket.  REPLACED: the file was deleted, replaced or cut. */
+enum queue_outcome { QUEUE_END = 1, QUEUE_REPLACED };
+
+/* Opens the ticket file.  Returns 0 or a negative errno. */
+MUST_CHECK int queue_open(struct queue *queue, const struct statedir *dir);
+void queue_release(struct queue *queue);
+
+/* Opens the ticket file for reading.  Makes and repairs nothing, and needs no right to write. */
+MUST_CHECK int queue_open_to_read(struct queue *queue, const struct statedir *dir);
+
+/*
+ * Begins a turn: reads the header, the end, the controls that are new, and the first records from
+ * the hint on, or from @own if the hint has passed it.  Returns 0, QUEUE_REPLACED (the caller
+ * opens the file again), or a negative errno.
+ */
+MUST_CHECK int queue_begin(struct queue *queue, uint64_t own);
+
+/*
+ * Finds the first ticket from *@number on, in the order of the file, and sets *@number to the
+ * number after it.  Returns 0 with @row set, QUEUE_END, or a negative errno.
+ */
+MUST_CHECK int queue_next(struct queue *queue, uint64_t *number, struct queue_row *row);
+
+/* Reads ticket @number itself.  Returns 0, QUEUE_END (it is void or no ticket), or -errno. */
+MUST_CHECK int queue_find(struct queue *queue, uint64_t number, struct queue_row *row);
+
+/*
+ * Whether a user that may do so has cancelled ticket @number, as far as this reader knows: it sees
+ * the controls after the hint of its first turn.  Sets *@ret_uid to the user if it returns true.
+ */
+bool queue_is_cancelled(const struct queue *queue, uint64_t number, uint32_t owner_uid,
+	uint32_t *ret_uid);
+
+/*
+ * Moves the hint to @hint.  The caller makes sure that no waiting ticket with a live owner lies
+ * before it.  A failure costs time only.
+ */
+void queue_move_hint(struct queue *queue, uint64_t hint);
+
+/* For queue_order.c: sets all of @row but ->ticket, which is read already. */
+void queue_judge_row(const struct queue *queue, uint64_t number, struct queue_row *row);
+
+/* For queue_order.c: notes that record @number cannot be read in this turn. */
+void queue_note_broken(struct queue *queue, uint64_t number);
+
+#endif

@@ -1,0 +1,217 @@
+/*
+ * The ticket file, `tickets`: the queue that all processes share.
+ *
+ * A process takes a ticket by one O_APPEND write of a record.  The offset / 512 is the number of
+ * the ticket, and so the order of arrival.  Only the owner writes the ticket again, in place: every
+ * turn ends with a new turn number and time there.  Another process that wants to cancel or preempt
+ * a job appends a control record.  Record 0 is the header with the hint, the number of a record:
+ * no waiting ticket with a live owner lies before that record.  Processes move the hint forward; an
+ * old hint costs time, nothing else.
+ *
+ * There is no lock.  A crash leaves a ticket with a dead owner, which is void.  An append that was
+ * cut short (a full disk, RLIMIT_FSIZE) leaves a size that is no multiple of 512.  The next process
+ * that sees such a size fills the block with zeros, which makes it a void record.
+ */
+#ifndef GPULEASE_TICKET_H
+#define GPULEASE_TICKET_H
+
+#include "gpuset.h"
+#include "owner.h"
+#include "text.h"
+
+struct statedir;
+
+enum { USER_SIZE = 33, NAME_SIZE_MAX = 33, COMMAND_SIZE_MAX = 400 };
+
+/* A ticket has room for at least so many bytes of the command. */
+enum { COMMAND_LEAST = 64 };
+
+/* LEFT: the lease was given back, and the job goes on with another ticket. */
+enum { TICKET_WAITING = 1, TICKET_GRANTED = 2, TICKET_LEFT = 3 };
+
+/* The ids of the jobs that a job waits for, "12,15": six ids of seven digits. */
+enum { AFTER_MAX = 6, AFTER_SIZE = 48 };
+
+/* 16 slots in the order of preference, two hexadecimal digits each. */
+enum { PREFER_SIZE = 2 * 16 + 1 };
+
+/*
+ * Why the owner of a ticket takes turns but cannot start: a code (see passover.h), a colon, and a
+ * text of at most 32 bytes, in which an underscore stands for a space.
+ */
+enum { STUCK_TEXT_MAX = 32, STUCK_SIZE = 48 };
+
+/* What a job asks for. */
+struct request {
+	uint32_t gpus;
+	uint32_t share_percent; /* of each GPU; 0: only memory is declared */
+	uint64_t vram_mib;      /* per GPU, 0: not declared */
+	int64_t priority;       /* higher first */
+	int64_t limit_ms;       /* 0: none */
+	int64_t grace_ms;
+	uint32_t is_singleton;   /* waits for jobs of the same user and name */
+	uint32_t is_supervised;  /* the owner stays as the parent of the command */
+	uint32_t is_preemptible; /* a job of higher priority may send it back */
+	int64_t leave_ms; /* how long it may take to end then: its warning and its grace */
+	char after[AFTER_SIZE];    /* jobs that must have ended */
+	char after_ok[AFTER_SIZE]; /* jobs that must have ended with status 0 */
+	char prefer[PREFER_SIZE];
+	struct gpuset allow; /* the slots that may be chosen */
+	char name[NAME_SIZE_MAX];
+	char command[COMMAND_SIZE_MAX];
+};
+
+/*
+ * A job that is retried, or was sent back into the queue, takes a new ticket for each attempt.  Its
+ * id is the number of its first ticket.
+ */
+struct ticket {
+	uint32_t state;   /* TICKET_… */
+	uint32_t attempt; /* 2, 3 …; 0: the first */
+	uint64_t job;     /* the number of the job's first ticket, 0: this one */
+	uint64_t latest;  /* in the first ticket: the number of the latest, 0: this one */
+	struct command runs; /* of a supervised job: the command that was started last */
+	uint64_t turn;
+	int64_t turn_ms, since_ms; /* CLOCK_BOOTTIME */
+	/* why the owner could not act in its last turn; "": it could */
+	char stuck[STUCK_SIZE];
+	int64_t not_before_ms; /* CLOCK_BOOTTIME; 0: at once */
+	struct owner owner;
+	char boot[BOOT_SIZE];
+	char user[USER_SIZE];
+	struct request request;
+};
+
+/*
+ * A request about a job, which any process may append.  Readers obey a request to cancel if ->uid
+ * may do that.  They obey a request to preempt while the ticket ->by waits.
+ */
+enum { CONTROL_CANCEL = 1, CONTROL_PREEMPT = 2 };
+
+struct control {
+	uint32_t verb; /* CONTROL_… */
+	uint32_t uid;
+	uint64_t ticket; /* the id of the job */
+	uint64_t by;     /* CONTROL_PREEMPT: the ticket that waits */
+	int64_t at_ms;
+	char boot[BOOT_SIZE];
+};
+
+struct ticket_header {
+	uint64_t hint; /* see above */
+	/* dead pages before this record are holes: given back to the disk */
+	uint64_t punched;
+	uint64_t swept; /* the cursor of the sweep, see queue_sweep.h */
+	uint64_t lap;   /* where the file ended when the cursor began its lap */
+	char extra[128];
+};
+
+/* The file, open twice, because pwrite(2) on an O_APPEND descriptor appends. */
+struct ticket_file {
+	int fd, append_fd; /* -1 while not open */
+};
+
+#define TICKET_FILE_NONE ((struct ticket_file){ .fd = -1, .append_fd = -1 })
+
+/* The content of a record.  OTHER: the header, or a record of another version. */
+enum ticket_kind {
+	TICKET_RECORD,
+	TICKET_CONTROL,
+	TICKET_VOID,
+	TICKET_BROKEN,
+	TICKET_OTHER
+};
+
+/* Opens the file, and makes it with its header if it is missing.  Returns 0 or a negative errno. */
+MUST_CHECK int ticket_open(int dirfd, struct ticket_file *file);
+void ticket_release(struct ticket_file *file);
+
+/* The id of the job that has taken @ticket, number @number.  Pure. */
+static inline uint64_t ticket_job(uint64_t number, const struct ticket *ticket)
+{
+	return ticket->job ? ticket->job : number;
+}
+
+/*
+ * Opens the file for reading.  Makes and repairs nothing, and needs no right to write.  Returns 0
+ * or a negative errno.
+ */
+MUST_CHECK int ticket_open_to_read(int dirfd, struct ticket_file *file);
+
+/* Whether the name in the directory still leads to @file; false once deleted or replaced. */
+bool ticket_file_is_current(int dirfd, const struct ticket_file *file);
+
+/*
+ * Append a ticket or a control.  *@ret_number is the number of the ticket.  Return 0 or a negative
+ * errno (-ENOSPC; -EFBIG: RLIMIT_FSIZE; -EMSGSIZE: the lists of the request leave no room for
+ * COMMAND_LEAST bytes of the command).  After a failure the file has no valid record of it.
+ */
+MUST_CHECK int ticket_append(
+	struct ticket_file *file, const struct ticket *ticket, uint64_t *ret_number);
+MUST_CHECK int ticket_append_control(
+	struct ticket_file *file, const struct control *control);
+
+/*
+ * Rewrites a ticket; only its owner may do so.  Leaves ->stuck out if there would be no room for
+ * COMMAND_LEAST bytes of the command.  Returns 0 or a negative errno.
+ */
+MUST_CHECK int ticket_rewrite(
+	struct ticket_file *file, uint64_t number, const struct ticket *ticket);
+
+/*
+ * Sets *@ret_end to the number after the last record.  Repairs a size that is no multiple of 512.
+ * Returns 0 or a negative errno.
+ */
+MUST_CHECK int ticket_end(struct ticket_file *file, uint64_t *ret_end);
+
+/*
+ * Reads @count records from @number on into @raw.  *@ret_count may be less at the end of the file.
+ * Returns 0 or a negative errno.
+ */
+MUST_CHECK int ticket_read_raw(struct ticket_file *file, uint64_t number, size_t count,
+	char *raw, size_t *ret_count);
+
+/*
+ * The first record from @number on that is not in a hole.  Returns @number if the file system does
+ * not tell, and a number past the end if only holes follow.
+ */
+uint64_t ticket_skip_hole(const struct ticket_file *file, uint64_t number);
+
+/*
+ * Reads ticket @number, again a few times while its sum is bad.  Returns what the record is, an
+ * enum ticket_kind, or a negative errno.
+ */
+MUST_CHECK int ticket_read(struct ticket_file *file, uint64_t number, struct ticket *ret);
+
+/*
+ * Calls @each for every ticket from record @number on and before @end, until @each returns
+ * something but 0.  Skips records that are void, broken or no tickets.  Returns what @each
+ * returned, -EFBIG (there are more records than it reads), or another negative errno.
+ */
+typedef int ticket_each_fn(void *arg, uint64_t number, const struct ticket *ticket);
+MUST_CHECK int ticket_each(struct ticket_file *file, uint64_t number, uint64_t end,
+	ticket_each_fn *each, void *arg);
+
+/* Decodes the record at @raw into @ticket or @control.  Returns what the record is.  Pure. */
+enum ticket_kind ticket_decode(
+	const char *raw, struct ticket *ticket, struct control *control);
+
+/* What the record at @raw is by its first bytes; does not check its sum.  Pure. */
+enum ticket_kind ticket_glance(const char *raw);
+
+/*
+ * The priority of the ticket at @raw, by its first bytes.  They never change while the ticket
+ * exists, so they are right even while the owner rewrites the record.  INT64_MAX: it is no number,
+ * so the caller has to decode the record.  Pure.
+ */
+int64_t ticket_glance_priority(const char *raw);
+
+/* Whether the owner of @ticket, its command, or a process that holds its FIFO may live. */
+bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket);
+
+/* Reads the header.  If it is broken or missing, the hint is the start of the file. */
+void ticket_read_header(struct ticket_file *file, struct ticket_header *header);
+MUST_CHECK int ticket_write_header(
+	struct ticket_file *file, const struct ticket_header *header);
+
+#endif

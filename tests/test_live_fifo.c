@@ -1,0 +1,145 @@
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/resource.h>
+
+#include "fixture.h"
+
+static struct owner make_owner(void)
+{
+	struct owner owner;
+
+	assert_int_equal(owner_self(&owner), 0);
+	return owner;
+}
+
+static void a_fifo_is_held_until_its_last_writer_closes_it(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct owner owner = make_owner();
+	int fd = fifo_create(&dir, FIFO_LIVE, &owner);
+
+	assert_true(fd >= 0);
+	assert_int_equal(live_fifo_look(&dir, owner.token, NULL), LIVE_FIFO_HELD);
+	close_fd(&fd);
+	assert_int_equal(live_fifo_look(&dir, owner.token, NULL), LIVE_FIFO_GONE);
+	fifo_remove(&dir, FIFO_LIVE, owner.token);
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, owner.token));
+	assert_int_equal(live_fifo_look(&dir, owner.token, NULL), LIVE_FIFO_GONE);
+	statedir_release(&dir);
+}
+
+static void only_the_inherited_descriptors_of_one_fifo_are_closed(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct owner owner = make_owner(), other = make_owner();
+	int fd = fifo_create(&dir, FIFO_LIVE, &owner), looking = -1;
+	int foreign = fifo_create(&dir, FIFO_LIVE, &other);
+	int inherited = fcntl(fd, F_DUPFD, 100);
+
+	assert_int_equal(live_fifo_look(&dir, owner.token, &looking), LIVE_FIFO_HELD);
+	live_fifo_close_inherited(&dir, owner.token);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	assert_int_equal(fcntl(inherited, F_GETFD), -1);
+	assert_int_equal(live_fifo_look_again(looking), LIVE_FIFO_GONE);
+	assert_int_equal(live_fifo_look(&dir, other.token, NULL), LIVE_FIFO_HELD);
+	live_fifo_close_inherited(&dir, "0123456789abcdef"); /* there is none */
+	assert_int_equal(fcntl(foreign, F_GETFD), FD_CLOEXEC);
+	close_fd(&looking);
+	close_fd(&foreign);
+	statedir_release(&dir);
+}
+
+static void the_descriptor_of_a_look_hangs_up_with_the_last_writer(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	int fd = -1;
+
+	assert_int_equal(live_fifo_look(&dir, other.owner.token, &fd), LIVE_FIFO_HELD);
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	other_kill(&other);
+	assert_false(fixture_is_ready(fd, 0)); /* its heir holds it */
+	assert_int_equal(live_fifo_look_again(fd), LIVE_FIFO_HELD);
+	other_kill_heir(&other);
+	assert_true(fixture_is_ready(fd, 0));
+	assert_int_equal(live_fifo_look_again(fd), LIVE_FIFO_GONE);
+	close_fd(&fd);
+	statedir_release(&dir);
+}
+
+/* What makes reading before polling necessary. */
+static void a_fifo_opened_too_late_is_gone_although_poll_never_reports_it(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
+	char name[64];
+	int fd;
+
+	(void)snprintf(name, sizeof(name), FIFO_LIVE "/%s", dead.token);
+	fd = openat(dir.fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_false(fixture_is_ready(fd, 0));
+	assert_int_equal(live_fifo_look_again(fd), LIVE_FIFO_GONE);
+	close_fd(&fd);
+	assert_int_equal(live_fifo_look(&dir, dead.token, &fd), LIVE_FIFO_GONE);
+	assert_int_equal(fd, -1);
+	statedir_release(&dir);
+}
+
+static void a_file_that_is_no_fifo_is_undecided(void **state)
+{
+	static const char *const plain = "00000000000000aa", *const link_name =
+								     "00000000000000bb";
+	struct scratch *s = *state;
+	struct statedir dir = fixture_dir(s);
+	int fd = 4711;
+
+	assert_int_equal(scratch_write(s, "live/00000000000000aa", ""), 0);
+	assert_int_equal(symlinkat(plain, dir.fd, "live/00000000000000bb"), 0);
+	assert_int_equal(live_fifo_look(&dir, plain, &fd), LIVE_FIFO_UNDECIDED);
+	assert_int_equal(fd, -1);
+	assert_int_equal(live_fifo_look(&dir, link_name, &fd), LIVE_FIFO_UNDECIDED);
+	assert_int_equal(fd, -1);
+	statedir_release(&dir);
+}
+
+static void without_free_descriptors_a_fifo_is_undecided(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct owner owner = make_owner();
+	int fd = fifo_create(&dir, FIFO_LIVE, &owner);
+	enum live_fifo_state held, gone;
+	struct rlimit old, none;
+
+	assert_true(fd >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	held = live_fifo_look(&dir, owner.token, NULL);
+	close_fd(&fd);
+	gone = live_fifo_look(&dir, owner.token, NULL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(held, LIVE_FIFO_UNDECIDED);
+	assert_int_equal(gone, LIVE_FIFO_UNDECIDED);
+	statedir_release(&dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCRATCH_TEST(a_fifo_is_held_until_its_last_writer_closes_it),
+		SCRATCH_TEST(only_the_inherited_descriptors_of_one_fifo_are_closed),
+		SCRATCH_TEST(the_descriptor_of_a_look_hangs_up_with_the_last_writer),
+		SCRATCH_TEST(
+			a_fifo_opened_too_late_is_gone_although_poll_never_reports_it),
+		SCRATCH_TEST(a_file_that_is_no_fifo_is_undecided),
+		SCRATCH_TEST(without_free_descriptors_a_fifo_is_undecided),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
