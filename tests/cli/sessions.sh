@@ -10,6 +10,8 @@ export GPULEASE_SIM=1 TERM=xterm-256color
 export TMUX_TMPDIR="$S/tmux-dir" SCREENDIR="$S/screen-dir"
 mkdir -m 0700 "$TMUX_TMPDIR" "$SCREENDIR"
 unset TMUX STY XDG_RUNTIME_DIR
+# tmux hands a command line to the user's shell, and that of "nobody" refuses all
+export SHELL=/bin/sh
 
 end_sessions() {
 	tmux kill-server
