@@ -564,5 +564,21 @@ mutant batch-folder-opened-with-all-rights hardened_batch.sh \
 	-- '	r = journal_open_folder(&journal, why);' \
 	'	rights_as_user_end(); r = journal_open_folder(&journal, why);'
 
+
+# --- memory that jobs use -------------------------------------------------------------------
+
+mutant few-samples-are-compared use_verdict report report.sh \
+	-- 'if (!is_spanned || !seen_mib)' 'if (!seen_mib)'
+mutant memory-that-is-not-seen-is-compared use_verdict \
+	-- 'if (!is_spanned || !seen_mib)' 'if (!is_spanned)'
+mutant the-end-is-not-unseen sampler report \
+	-- 'sample_gpu_unseen_ms(sampler, gpu, sampler->begun_ms + life_ms), life_ms,' \
+	'gpu->unseen_ms, life_ms,'
+mutant no-sample-soon-after-the-start sampler report.sh \
+	-- 'if (sampler->begun_ms + early_ms[i] > at_ms)' 'if (false)'
+mutant excess-is-told-at-each-sample sampler -- 'gpu->has_exceeded = true;' '(void)gpu;'
+mutant batch-excess-is-not-told batch_child \
+	-- 'member_send_use(own, BATCH_EXCESS, &event);' '(void)event;'
+
 echo "1..$number"
 [ "$missed" -eq 0 ]

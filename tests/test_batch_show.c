@@ -35,7 +35,9 @@ static void begin(bool is_json, bool is_quiet)
 	assert_true(out >= 0);
 	(void)fflush(stdout);
 	assert_true(dup2(out, STDOUT_FILENO) == STDOUT_FILENO);
-	batch_show_begin(&show, is_json, is_quiet, 10, &journal);
+	batch_show_begin(&show,
+		&(struct output_settings){ .json = is_json, .quiet = is_quiet }, 10,
+		&journal);
 }
 
 static int setup(void **state)
@@ -146,6 +148,34 @@ static void quiet_it_prints_nothing(void **state)
 	end(T0_MS);
 	assert_string_equal(output(), "");
 	assert_true(has_status());
+}
+
+static void changes_of_memory_are_printed_only_with_verbose(void **state)
+{
+	(void)state;
+	begin(false, false);
+	happens(BATCH_MEMORY, 1);
+	(void)step(T0_MS);
+	assert_string_equal(output(), "");
+	show.is_verbose = true;
+	happens(BATCH_MEMORY, 1);
+	(void)step(T0_MS);
+	assert_string_equal(output(), "00:00:00 job 1 uses 0MiB\n");
+	show.is_verbose = false;
+	happens(BATCH_EXCESS, 1);
+	(void)step(T0_MS);
+	assert_non_null(strstr(output(), "job 1 uses 0MiB on GPU "));
+	end(T0_MS);
+	restore_stdout();
+	assert_int_equal(ftruncate(out, 0), 0);
+	close_fd(&out);
+	begin(true, false);
+	happens(BATCH_MEMORY, 1);
+	happens(BATCH_EXCESS, 1);
+	(void)step(T0_MS);
+	assert_string_equal(output(), "{\"event\": \"memory\", \"job\": 1}\n"
+				      "{\"event\": \"excess\", \"job\": 1}\n");
+	end(T0_MS);
 }
 
 static void with_json_each_event_is_a_line(void **state)
@@ -410,6 +440,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SHOW_TEST(lines_come_with_the_next_step),
 		SHOW_TEST(quiet_it_prints_nothing),
+		SHOW_TEST(changes_of_memory_are_printed_only_with_verbose),
 		SHOW_TEST(with_json_each_event_is_a_line),
 		SHOW_TEST(no_output_stays_in_a_buffer_that_a_child_inherits),
 		SHOW_TEST(a_slow_reader_is_not_waited_for),

@@ -10,9 +10,9 @@
 #include "terminal.h"
 
 enum {
-	DRAW_MS = 100,  /* between two boards, if something has changed */
-	TICK_MS = 1000, /* between two boards, if only time has passed */
-	WRITE_MS = 250, /* between two versions of status.txt */
+	DRAW_MS = 100,        /* between two boards, if something has changed */
+	TICK_MS = 1000,       /* between two boards, if only time has passed */
+	WRITE_MS = 250,       /* between two versions of status.txt */
 	RETRY_MS = 250, /* until output is tried again for which there was no room */
 	LAST_MS = 5000, /* how long to wait for room, at the end */
 	PENDING_MAX = 16 * 1024 * 1024,
@@ -21,14 +21,16 @@ enum {
 	ROWS_LEAST = 8,
 };
 
-void batch_show_begin(struct batch_show *show, bool is_json, bool is_quiet,
+void batch_show_begin(struct batch_show *show, const struct output_settings *output,
 	unsigned tolerance_percent, const struct batch_journal *journal)
 {
+	bool is_json = output->json, is_quiet = output->quiet;
 	const char *term = getenv("TERM");
 
 	*show = (struct batch_show){
 		.is_json = is_json,
 		.is_quiet = is_quiet,
+		.is_verbose = output->verbose,
 		.is_live = !is_json && !is_quiet && isatty(STDOUT_FILENO) && term &&
 			   term[0] && strcmp(term, "dumb") != 0,
 		.tolerance_percent = tolerance_percent,
@@ -266,7 +268,8 @@ void batch_show_event(struct batch_show *show, const struct batch_event *event,
 	batch_show_changed(show);
 	if (show->is_json)
 		show_add_json(show, event);
-	if (show->is_json || show->is_quiet)
+	if (show->is_json || show->is_quiet ||
+		(event->kind == BATCH_MEMORY && !show->is_verbose))
 		return;
 	if (event->kind == BATCH_STARTED)
 		counts = batch_count(board->jobs);

@@ -13,9 +13,11 @@
 
 #include "batch_board.h"
 #include "batch_log.h"
+#include "settings.h"
 
 struct batch_show {
 	bool is_json, is_quiet;
+	bool is_verbose;  /* changes of memory are printed, too */
 	bool is_live;     /* stdout is a terminal that shows the board */
 	bool is_closed;   /* stdout cannot be written any more */
 	bool has_dropped; /* output was dropped, for want of memory or of a reader */
@@ -32,10 +34,9 @@ struct batch_show {
 };
 
 /*
- * Sets up *@show; @is_json and @is_quiet are those of the settings.  Looks what stdout is.
- * @journal has to stay.
+ * Sets up *@show for --json, -Q and -v of @output.  Looks what stdout is.  @journal has to stay.
  */
-void batch_show_begin(struct batch_show *show, bool is_json, bool is_quiet,
+void batch_show_begin(struct batch_show *show, const struct output_settings *output,
 	unsigned tolerance_percent, const struct batch_journal *journal);
 
 /* Shows @event of @job (NULL: it has none).  It is printed with the next step. */

@@ -157,7 +157,7 @@ static void excess_print(const struct view *view, size_t first,
 	for (size_t i = first; i < view->gpu_count; i++)
 		if (excess_on(&view->gpus[i], holder->ticket))
 			excess_add_gpu(&text, &view->gpus[i], count++ == 0);
-	text_add(&text, ", declared ");
+	text_add(&text, " and declared ");
 	report_add_size(holder->need.mib, &text);
 	line_print(line, style, out);
 }
