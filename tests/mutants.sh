@@ -579,6 +579,12 @@ mutant no-sample-soon-after-the-start sampler report.sh \
 mutant excess-is-told-at-each-sample sampler -- 'gpu->has_exceeded = true;' '(void)gpu;'
 mutant batch-excess-is-not-told batch_child \
 	-- 'member_send_use(own, BATCH_EXCESS, &event);' '(void)event;'
+mutant batch-board-stands-still batch_show \
+	-- 'return has_running_job(board) ? show->written_ms + IDLE_WRITE_MS : INT64_MAX;' \
+	'return INT64_MAX;'
+mutant batch-board-is-written-for-nothing batch_show \
+	-- 'return has_running_job(board) ? show->written_ms + IDLE_WRITE_MS : INT64_MAX;' \
+	'return show->written_ms + IDLE_WRITE_MS;'
 
 echo "1..$number"
 [ "$missed" -eq 0 ]

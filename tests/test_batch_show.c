@@ -415,6 +415,37 @@ static void the_status_file_is_written_four_times_a_second_at_most(void **state)
 	assert_true(has_status());
 }
 
+static void the_status_file_is_written_every_five_seconds_while_a_job_runs(void **state)
+{
+	char text[4096];
+
+	(void)state;
+	begin(false, true);
+	jobs.all[0].state = BATCH_RUNNING;
+	assert_true(step(T0_MS) == T0_MS + 5000);
+	assert_true(has_status());
+	assert_true(step(T0_MS + 4999) == T0_MS + 5000);
+	assert_false(has_status());
+	board.now_ms += 5000;
+	jobs.all[0].used_mib = jobs.all[0].peak_mib = 2048;
+	assert_true(step(T0_MS + 5000) == T0_MS + 10000);
+	assert_int_equal(
+		fdio_read_text(scratch->dirfd, "status.txt", text, sizeof(text)), 0);
+	assert_non_null(strstr(text, " 5s    2.0G\n"));
+	assert_true(has_status());
+	/* a change comes earlier; then the time counts from there */
+	batch_show_changed(&show);
+	assert_true(step(T0_MS + 5100) == T0_MS + 5250);
+	assert_true(step(T0_MS + 5250) == T0_MS + 10250);
+	/* a job that waits for its next attempt does not run: nothing is on a timer */
+	jobs.all[0].is_between = true;
+	assert_true(step(T0_MS + 11000) == INT64_MAX);
+	jobs.all[0].state = BATCH_ENDED;
+	jobs.all[0].is_between = false;
+	assert_true(step(T0_MS + 60000) == INT64_MAX);
+	end(T0_MS + 60000);
+}
+
 static void a_failed_status_file_is_reported_once(void **state)
 {
 	autofd int own = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3), err = -1;
@@ -450,6 +481,7 @@ int main(void)
 		SHOW_TEST(the_board_shows_time_passing_while_a_job_runs),
 		SHOW_TEST(the_status_file_is_written_after_a_change),
 		SHOW_TEST(the_status_file_is_written_four_times_a_second_at_most),
+		SHOW_TEST(the_status_file_is_written_every_five_seconds_while_a_job_runs),
 		SHOW_TEST(a_failed_status_file_is_reported_once),
 	};
 

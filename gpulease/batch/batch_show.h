@@ -1,6 +1,7 @@
 /*
  * Where a batch is shown: log lines and a board on a terminal, log lines alone elsewhere, events
- * with --json, and always FOLDER/status.txt, at most four times a second.
+ * with --json, and always FOLDER/status.txt: after a change, at most four times a second, and every
+ * 5 s while a job runs.
  *
  * The runner never waits for a reader of stdout: output is kept in memory, up to 16 MiB, until
  * there is room, and is dropped beyond that.  Between two calls stdio has nothing in its buffer

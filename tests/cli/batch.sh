@@ -331,6 +331,11 @@ memory() {
 		"$S/b.out"'
 	is 'the board shows what the job uses, and that it is too much' \
 		wait_until 'grep -q "^  1 .* 2.9G of 1000MiB, over$" "$W/status.txt"'
+	# from now on nothing happens but time
+	# shellcheck disable=SC2034 # by the condition
+	board=$(tail -n 1 "$W/status.txt")
+	is 'the board is written again while a job runs' \
+		wait_until '[ "$(tail -n 1 "$W/status.txt")" != "$board" ]'
 	is 'it is reported once, and without -v nothing else is said of its memory' \
 		[ "$(grep -c ' uses ' "$S/b.out")" = 1 ]
 	is 'the log of the job says so, too' grep -q \
