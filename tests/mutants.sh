@@ -196,6 +196,8 @@ mutant no-lock commit \
 mutant locks-in-order-of-slots commit \
 	-- 'for (; at > 0 && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,' \
 	'for (; false && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,'
+mutant names-of-singletons-not-locked turn \
+	-- 'if (!request->is_singleton) return lock_and_take' 'return lock_and_take'
 mutant one-record-shows-one-gpu snapshot turn \
 	-- '			!gpuset_has(&lease->lease.gpus, slot))' \
 	'			!gpuset_has(&lease->seen, slot))' \

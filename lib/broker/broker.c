@@ -29,10 +29,11 @@
 #include "live_fifo.h"
 
 enum {
-	TURN_TRIES = 64,   /* after these, other processes are quicker each time: wait */
-	AGAIN_MS = 5,      /* until the next turn in that case */
-	LOCKED_MS = 1000,  /* until the next try to give a lease back */
-	WITNESS_MS = 1000, /* the most that a watchdog's look takes; mostly 10 ms */
+	TURN_TRIES = 64,  /* after these, other processes are quicker each time: wait */
+	AGAIN_MS = 5,     /* until the next turn in that case */
+	LOCKED_MS = 1000, /* until the next try to get a lock that was held for long */
+	SINGLETON_LOCK_MS = 50, /* how long to try to get the lock of a singleton */
+	WITNESS_MS = 1000,      /* the most that a watchdog's look takes; mostly 10 ms */
 };
 
 int broker_init(struct broker *broker, const struct statedir *dir,
@@ -340,7 +341,7 @@ static int take_locked(struct broker *broker, struct why *why)
 }
 
 /* Locks the lease files of the verdict's GPUs and takes them.  Returns as take_locked(). */
-static int take_gpus(struct broker *broker, struct why *why)
+static int lock_and_take(struct broker *broker, struct why *why)
 {
 	int r = commit_lock(&broker->view, &broker->result.verdict.gpus);
 
@@ -358,6 +359,32 @@ static int take_gpus(struct broker *broker, struct why *why)
 	commit_unlock(&broker->view);
 	if (r == BROKER_GRANTED)
 		broker_finish(broker);
+	return r;
+}
+
+/*
+ * Takes the GPUs of the verdict.  Returns as take_locked(), or BROKER_LOCKED: another singleton of
+ * this user and name is taking GPUs, perhaps in a stopped process.
+ *
+ * The lease files of two singletons may differ.  Without a common lock, each of them could read
+ * before the other writes its lease: the later one goes first when the earlier one has just got
+ * its priority, or when the job that it waited for has just ended.
+ */
+static int take_gpus(struct broker *broker, struct why *why)
+{
+	const struct request *request = &broker->ticket.request;
+	uint32_t uid = broker->ticket.owner.uid;
+	int r;
+
+	if (!request->is_singleton)
+		return lock_and_take(broker, why);
+	/* an error means that the file system has no such locks */
+	r = ticket_lock_name(&broker->queue.file, uid, request->name,
+		clock_boot_ms() + SINGLETON_LOCK_MS);
+	if (r == TICKET_LOCKED)
+		return BROKER_LOCKED;
+	r = lock_and_take(broker, why);
+	ticket_unlock_name(&broker->queue.file, uid, request->name);
 	return r;
 }
 
@@ -489,9 +516,10 @@ int broker_turn(struct broker *broker, struct why *why)
 	for (int i = 0; i < TURN_TRIES && r == BROKER_AGAIN; i++)
 		r = turn_once(broker, why);
 	/* other waiters learn from the ticket that its owner takes turns but comes to no end */
-	is_spinning = r == BROKER_AGAIN;
+	is_spinning = r == BROKER_AGAIN || r == BROKER_LOCKED;
 	if (is_spinning) {
-		broker->state.wake_ms = clock_boot_ms() + AGAIN_MS;
+		broker->state.wake_ms =
+			clock_boot_ms() + (r == BROKER_LOCKED ? LOCKED_MS : AGAIN_MS);
 		r = BROKER_WAITING;
 	}
 	if (r < 0 && why && !why->text[0])
