@@ -188,6 +188,7 @@ static int option_store(
 			*(const char **)at = value;
 		return 0;
 	case OPTION_NOTHING:
+	case OPTION_NOTED:
 	case OPTION_VERB:
 	case OPTION_END:
 		break;
