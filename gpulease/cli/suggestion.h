@@ -1,0 +1,34 @@
+/*
+ * What the user of an unknown option or command probably meant: an option that is spelled almost
+ * like it, or what other queues call an option of gpulease.  Pure.
+ */
+#ifndef GPULEASE_SUGGESTION_H
+#define GPULEASE_SUGGESTION_H
+
+#include "option_parser.h"
+
+/* A name in another system, and the option to give instead, or a sentence. */
+struct foreign_name {
+	const char *name; /* of an option, without its dashes, or of a command */
+	const char *instead;
+};
+
+/* Ends with a row without a name. */
+extern const struct foreign_name foreign_names[];
+
+/*
+ * Adds to @why what was probably meant by the unknown option whose name, without dashes, is the
+ * @size bytes at @name.  Without a guess it names --help.
+ */
+void suggestion_for_option(
+	const struct option_def *table, const char *name, size_t size, struct why *why);
+
+/*
+ * Adds to @why what was probably meant by @word, which stands in the place of the command and is
+ * no program: an option without its dashes, or a command of another system.  Returns whether it
+ * has a guess.
+ */
+bool suggestion_for_word(
+	const struct option_def *table, const char *word, struct why *why);
+
+#endif
