@@ -85,23 +85,30 @@ static void commands_of_other_systems_have_an_option_here(void **state)
 static void every_option_that_is_suggested_exists(void **state)
 {
 	(void)state;
-	for (const struct foreign_name *row = foreign_names; row->name; row++) {
+	for (const struct foreign_name *row = foreign_names; row->names; row++) {
 		const char *at = strstr(row->instead, "--");
 		size_t size = at ? strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-") : 0;
 
 		if (at && !options_find(option_table, at + 2, size))
-			fail_msg("%s: there is no %s", row->name, at);
+			fail_msg("%s: there is no %s", row->names, at);
 	}
 }
 
-static void no_name_stands_twice_or_is_too_long_for_a_line(void **state)
+static void each_name_leads_to_the_text_of_its_row(void **state)
 {
 	(void)state;
-	for (const struct foreign_name *a = foreign_names; a->name; a++) {
-		assert_null(strchr(a->name, '_')); /* a given `_` is read as `-` */
-		assert_true(strlen(a->name) + strlen(a->instead) < 90);
-		for (const struct foreign_name *b = a + 1; b->name; b++)
-			assert_string_not_equal(a->name, b->name);
+	for (const struct foreign_name *row = foreign_names; row->names; row++) {
+		char names[128], *rest = names, *name;
+
+		text_copy(names, sizeof(names), row->names);
+		assert_string_equal(names, row->names);
+		assert_null(strchr(names, '_')); /* a given `_` is read as `-` */
+		while ((name = strsep(&rest, " "))) {
+			struct why why = suggestion_for(name, true);
+
+			if (!*name || !strstr(why.text, row->instead))
+				fail_msg("%s: '%s'", name, why.text);
+		}
 	}
 }
 
@@ -111,7 +118,7 @@ int main(void)
 		cmocka_unit_test(options_of_other_systems_have_a_name_here),
 		cmocka_unit_test(commands_of_other_systems_have_an_option_here),
 		cmocka_unit_test(every_option_that_is_suggested_exists),
-		cmocka_unit_test(no_name_stands_twice_or_is_too_long_for_a_line),
+		cmocka_unit_test(each_name_leads_to_the_text_of_its_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,74 +1,41 @@
 #include "suggestion.h"
 
-#define LEAVE_OUT "leave it out, and write the command"
-#define NO_POLL "leave it out, gpulease does not poll"
-#define TIME "--time 600s (a bare number means minutes)"
-#define TORCHRUN "leave it out, and start torchrun as the command"
-#define THRESHOLD "see idle-threshold and busy-utilization in gpulease.conf(5)"
-
-/* What the same thing is called here; where two systems share a name, the row serves both. */
+/*
+ * The names are those of Slurm, local-gpu-scheduler, mgpu, gpusched and GPU Job Scheduler, and
+ * words that many queues have.
+ */
+/* clang-format off */
 const struct foreign_name foreign_names[] = {
-	/* local-gpu-scheduler */
 	{ "num-gpus", "-n N" },
-
-	/* mgpu */
-	{ "mgpu-srun", LEAVE_OUT },
-	{ "mgpu-queue", "--queue" },
-	{ "mgpu-cancel", "--cancel" },
-	{ "time-limit", TIME },
-	{ "timeout", TIME },
+	{ "time-limit timeout", "--time 600s (a bare number means minutes)" },
 	{ "env-setup-cmd", "--setup" },
-	{ "interactive", "leave it out, the command has your terminal" },
-	{ "background", "--submit" },
-	{ "monitor", "--follow" },
-	{ "distributed", TORCHRUN },
-	{ "pytorch-distributed", TORCHRUN },
-
-	/* gpusched */
-	{ "gpusched", "--batch FILE" },
-	{ "poll", NO_POLL },
-
-	/* GPU Job Scheduler */
-	{ "start", "--batch FILE" },
-	{ "add-file", "--batch FILE" },
-	{ "jobs-file", "--batch FILE" },
-	{ "output-file", "--add FILE" },
-	{ "args", "write the arguments after the command" },
-	{ "screens", "--sessions" },
 	{ "llm-config", "--models" },
 	{ "state-file", "--dir" },
-	{ "mem-threshold", THRESHOLD },
-	{ "load-threshold", THRESHOLD },
-	{ "monitor-interval", NO_POLL },
-	{ "state-interval", NO_POLL },
-	{ "max-assign-attempts", NO_POLL },
-	{ "assign-retry-wait", NO_POLL },
-
-	/* Slurm */
-	{ "srun", LEAVE_OUT },
-	{ "sbatch", "--submit" },
-	{ "salloc", "--shell" },
-	{ "squeue", "--queue" },
-	{ "sinfo", "--status" },
-	{ "scancel", "--cancel" },
-	{ "sacct", "--history" },
-	{ "sreport", "--accounting" },
+	{ "sbatch background detach", "--submit" },
 	{ "sattach", "--attach" },
-	{ "array", "--batch FILE" },
-	{ "wrap", "write the command itself, or sh -c 'LINE'" },
-	{ "parsable", "leave it out, --submit prints only the id" },
-
-	/* words that many queues have */
-	{ "run", LEAVE_OUT },
-	{ "list", "--queue" },
-	{ "jobs", "--queue" },
-	{ "gpus", "--status" },
-	{ "show", "--status" },
+	{ "screens", "--sessions" },
+	{ "monitor", "--follow" },
 	{ "logs", "--log" },
 	{ "wait", "--wait-for" },
-	{ "stop", "--cancel" },
-	{ "delete", "--cancel" },
-	{ "detach", "--submit" },
+	{ "scancel mgpu-cancel stop delete", "--cancel" },
+	{ "squeue mgpu-queue list jobs", "--queue" },
+	{ "sinfo show gpus", "--status" },
+	{ "sacct", "--history" },
+	{ "sreport", "--accounting" },
+	{ "salloc", "--shell" },
+	{ "gpusched start add-file jobs-file array", "--batch FILE" },
+	{ "output-file", "--add FILE" },
+	{ "args", "write the arguments after the command" },
+	{ "wrap", "write the command itself, or sh -c 'LINE'" },
+	{ "parsable", "leave it out, --submit prints only the id" },
+	{ "interactive", "leave it out, the command has your terminal" },
+	{ "distributed pytorch-distributed",
+		"leave it out, and start torchrun as the command" },
+	{ "poll monitor-interval state-interval max-assign-attempts assign-retry-wait",
+		"leave it out, gpulease does not poll" },
+	{ "mem-threshold load-threshold",
+		"see idle-threshold and busy-utilization in gpulease.conf(5)" },
+	{ "srun mgpu-srun run", "leave it out, and write the command" },
 
 	/* what is no program, but a word of the shell */
 	{ "cd", "--chdir" },
@@ -76,23 +43,31 @@ const struct foreign_name foreign_names[] = {
 	{ "export", "env NAME=VALUE" },
 	{ NULL, NULL },
 };
+/* clang-format on */
 
-/* Other systems spell some names with `_`. */
-static bool is_equal_name(const char *name, const char *given, size_t size)
+/* Whether the @size bytes at @name are one of @names.  Other systems spell some names with `_`. */
+static bool is_one_of(const char *names, const char *name, size_t size)
 {
-	for (size_t i = 0; i < size; i++)
-		if (name[i] != (given[i] == '_' ? '-' : given[i]))
-			return false; /* also at the end of @name */
-	return name[size] == '\0';
+	for (size_t length; *names; names += length + (names[length] == ' ')) {
+		size_t same = 0;
+
+		length = strcspn(names, " ");
+		while (same < size && same < length &&
+			names[same] == (name[same] == '_' ? '-' : name[same]))
+			same++;
+		if (size && same == size && same == length)
+			return true;
+	}
+	return false;
 }
 
 /* Adds the row for the @size bytes at @name.  Returns false if there is none. */
 static bool suggestion_add_foreign(const char *name, size_t size, struct why *why)
 {
-	for (const struct foreign_name *row = foreign_names; row->name; row++) {
+	for (const struct foreign_name *row = foreign_names; row->names; row++) {
 		bool is_option = row->instead[0] == '-';
 
-		if (!is_equal_name(row->name, name, size))
+		if (!is_one_of(row->names, name, size))
 			continue;
 		why_add_remedy(why, "%s%s%s", is_option ? "did you mean " : "",
 			row->instead, is_option ? "?" : "");

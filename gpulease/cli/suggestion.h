@@ -7,13 +7,14 @@
 
 #include "option_parser.h"
 
-/* A name in another system, and the option to give instead, or a sentence. */
+/* Names in other systems, and the option to give instead, or a sentence. */
 struct foreign_name {
-	const char *name; /* of an option, without its dashes, or of a command */
+	const char *
+		names; /* of options, without their dashes, and of commands; one or more */
 	const char *instead;
 };
 
-/* Ends with a row without a name. */
+/* Ends with a row without names. */
 extern const struct foreign_name foreign_names[];
 
 /*
