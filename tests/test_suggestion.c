@@ -64,14 +64,16 @@ static void options_of_other_systems_have_a_name_here(void **state)
 static void commands_of_other_systems_have_an_option_here(void **state)
 {
 	static const struct row rows[] = {
-		{ "list", "x; did you mean --queue?" },
-		{ "jobs", "did you mean --queue?" }, /* not --jobs */
+		{ "list", "x; did you mean --status, or --queue for what waits?" },
+		{ "jobs", "did you mean --status, or --queue " }, /* not --jobs */
 		{ "wait", "did you mean --wait-for?" },
 		{ "screens", "did you mean --sessions?" },
-		{ "squeue", "did you mean --queue?" },
-		{ "mgpu_queue", "did you mean --queue?" },
+		{ "squeue", "did you mean --status, or --queue " },
+		{ "mgpu_queue", "did you mean --status, or --queue " },
 		{ "cancel", "did you mean --cancel?" },
 		{ "run", "x; leave it out" },
+		{ "python", "x; did you mean python3?" },
+		{ "GB", "x; write a size as one word: 8G" },
 		{ "train", "x" },
 		{ "enter-session", "x" },
 		{ "", "x" },
@@ -85,13 +87,13 @@ static void commands_of_other_systems_have_an_option_here(void **state)
 static void every_option_that_is_suggested_exists(void **state)
 {
 	(void)state;
-	for (const struct foreign_name *row = foreign_names; row->names; row++) {
-		const char *at = strstr(row->instead, "--");
-		size_t size = at ? strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-") : 0;
+	for (const struct foreign_name *row = foreign_names; row->names; row++)
+		for (const char *at = row->instead; (at = strstr(at, "--")); at += 2) {
+			size_t size = strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-");
 
-		if (at && !options_find(option_table, at + 2, size))
-			fail_msg("%s: there is no %s", row->names, at);
-	}
+			if (!options_find(option_table, at + 2, size))
+				fail_msg("%s: there is no %s", row->names, at);
+		}
 }
 
 static void each_name_leads_to_the_text_of_its_row(void **state)

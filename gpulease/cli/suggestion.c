@@ -18,7 +18,7 @@ const struct foreign_name foreign_names[] = {
 	{ "logs", "--log" },
 	{ "wait", "--wait-for" },
 	{ "scancel mgpu-cancel stop delete", "--cancel" },
-	{ "squeue mgpu-queue list jobs", "--queue" },
+	{ "squeue mgpu-queue list jobs", "--status, or --queue for what waits" },
 	{ "sinfo show gpus", "--status" },
 	{ "sacct", "--history" },
 	{ "sreport", "--accounting" },
@@ -37,7 +37,9 @@ const struct foreign_name foreign_names[] = {
 		"see idle-threshold and busy-utilization in gpulease.conf(5)" },
 	{ "srun mgpu-srun run", "leave it out, and write the command" },
 
-	/* what is no program, but a word of the shell */
+	/* what is no program here, but a word of the shell, or the second one of a value */
+	{ "python", "did you mean python3?" },
+	{ "GB GiB MB MiB", "write a size as one word: 8G" },
 	{ "cd", "--chdir" },
 	{ "source", "--setup 'source FILE'" },
 	{ "export", "env NAME=VALUE" },

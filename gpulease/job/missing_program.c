@@ -16,7 +16,7 @@
 static const struct {
 	const char *end, *before;
 } kinds[] = {
-	{ ".py", "python " },
+	{ ".py", "python3 " },
 	{ ".sh", "sh " },
 	{ ".slurm", "sh " },
 	{ ".txt", "--batch " },
@@ -80,7 +80,9 @@ static void suggest(const char *word, struct why *why)
 {
 	if (suggest_for_file(word, why) || suggestion_for_word(option_table, word, why))
 		return;
-	if (is_shell_line(word))
+	if (*word && !word[strspn(word, "0123456789,-")])
+		why_add_remedy(why, "write a list as one word: 0,1");
+	else if (is_shell_line(word))
 		why_add_remedy(why, "put sh -c before it");
 	else if (is_assignment(word))
 		why_add_remedy(why, "put env before it");

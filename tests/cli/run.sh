@@ -64,7 +64,8 @@ done
 run 'a variable before the command' 127 '' \
 	"gpulease: command 'A=1' was not found; put env before it" "$GPULEASE" A=1 echo
 # the words of other queues, where no program has that name
-for word in 'jobs did you mean --queue?' 'squeue did you mean --queue?' \
+for word in 'jobs did you mean --status, or --queue for what waits?' \
+	'squeue did you mean --status, or --queue for what waits?' \
 	'screens did you mean --sessions?' 'run leave it out, and write the command'; do
 	run "a word of another queue: ${word%% *}" 127 '' \
 		"gpulease: command '${word%% *}' was not found; ${word#* }" \
@@ -73,11 +74,15 @@ done
 mkdir "$S/bin" "$S/here"
 printf '#!/bin/sh\necho a program\n' >"$S/bin/squeue"
 chmod +x "$S/bin/squeue"
+run 'a list of two words' 127 '' \
+	"gpulease: command '1' was not found; write a list as one word: 0,1" "$GPULEASE" --gpu-ids 0 1 true
+run 'a size of two words' 127 '' \
+	"gpulease: command 'GB' was not found; write a size as one word: 8G" "$GPULEASE" --vram 8 GB true
 run 'a program of that name runs' 0 'a program' '' env PATH="$S/bin:$PATH" "$GPULEASE" squeue
 # files that are no programs, or not in PATH
 cp "$S/bin/squeue" "$S/here/list"
 (cd "$S/here" && : >'my jobs.txt' && : >jobs.txt && : >train.py && : >job.sh && : >notes && mkdir d.txt)
-for file in 'jobs.txt --batch jobs.txt' 'train.py python train.py' 'job.sh sh job.sh' \
+for file in 'jobs.txt --batch jobs.txt' 'train.py python3 train.py' 'job.sh sh job.sh' \
 	'list ./list'; do
 	run "a file: ${file%% *}" 127 '' \
 		"gpulease: command '${file%% *}' was not found; did you mean ${file#* }?" \
