@@ -44,7 +44,7 @@ static const char agents[] =
 	"output, signals and exit status are those of the command.\n"
 	"\n"
 	"    gpulease -n 2 -t 2h -- python train.py     # two GPUs, at most two hours\n"
-	"    gpulease --vram 8G -- python eval.py       # 8 GiB of a GPU; shares it\n"
+	"    gpulease --vram 8G -- python eval.py       # needs 8 GiB, shares the GPU\n"
 	"    gpulease --max-wait 10m -- python eval.py  # gives up after that time\n"
 	"    gpulease -n 2 --dry-run -- true            # exit status 0: would start now\n"
 	"    id=$(gpulease --submit -J fit -- python train.py)  # in the background\n"
