@@ -72,7 +72,9 @@ static int check_command(const struct settings *settings)
 			return r;
 	}
 	r = find_program(job.command[0], job.program);
-	return r == 0 ? 0 : missing_program_refuse(job.command[0], r);
+	if (r == 0)
+		return 0;
+	return missing_program_refuse(job.command[0], r);
 }
 
 /* --- the ways to run --------------------------------------------------------------- */
