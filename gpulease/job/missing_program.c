@@ -7,7 +7,6 @@
 #include "find_program.h"
 #include "missing_program.h"
 #include "option_table.h"
-#include "parse.h"
 #include "rights.h"
 #include "suggestion.h"
 #include "words.h"
@@ -92,14 +91,13 @@ static void suggest(const char *word, struct why *why)
 
 int missing_program_refuse(const char *word, int error)
 {
-	struct why why = WHY_NONE;
+	struct why guess = WHY_NONE; /* a remedy without a reason: the word may be long */
 
-	if (error == -EACCES)
-		why_set(&why, "cannot execute '%s': %s", quote(word).text,
-			strerror(EACCES));
-	else
-		why_set(&why, "command '%s' was not found", quote(word).text);
-	suggest(word, &why);
-	diag("%s", why.text);
-	return error == -EACCES ? EXIT_CANNOT_EXECUTE : EXIT_NOT_FOUND;
+	suggest(word, &guess);
+	if (error == -EACCES) {
+		diag("cannot execute '%s': %s%s", word, strerror(EACCES), guess.text);
+		return EXIT_CANNOT_EXECUTE;
+	}
+	diag("command '%s' was not found%s", word, guess.text);
+	return EXIT_NOT_FOUND;
 }

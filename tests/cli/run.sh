@@ -94,6 +94,10 @@ for file in notes d.txt; do
 	run "no guess for $file" 127 '' "gpulease: command '$file' was not found" \
 		sh -c 'cd "$1/here" && "$2" "$3"' - "$S" "$GPULEASE" "$file"
 done
+long=$S/here/$(printf '%064d' 0)
+: >"$long"
+run 'a long path is shown whole' 126 '' "gpulease: cannot execute '$long': Permission denied" \
+	"$GPULEASE" "$long"
 run 'a path to a jobs file: 126' 126 '' \
 	"gpulease: cannot execute '*': Permission denied; did you mean --batch *here/jobs.txt?" \
 	"$GPULEASE" "$S/here/jobs.txt"
