@@ -34,6 +34,10 @@
 #define IGNORED(letter_, name_, metavar_)                                               \
 	OPTION(OPTION_NOTHING, letter_, name_, metavar_, "accepted, does nothing", 0,   \
 		GROUP_IGNORED, RUN)
+#define NOTED(letter_, name_, metavar_, note_)                                          \
+	OPTION(OPTION_NOTED, letter_, name_, metavar_, note_, 0, GROUP_IGNORED, RUN)
+#define HOST_MEMORY                                                                     \
+	"is host memory, as in srun, and has no effect here; for GPU memory give --vram SIZE"
 #define REFUSED(letter_, name_, metavar_, instead)                                      \
 	OPTION(OPTION_REFUSED, letter_, name_, metavar_, instead, 0, GROUP_REFUSED, RUN)
 
@@ -248,9 +252,9 @@ const struct option_def option_table[] = {
 	CUSTOM(0, "ntasks-per-node", "1", "accepted, does nothing", read_one_task, 0,
 		GROUP_IGNORED, RUN),
 	IGNORED('c', "cpus-per-task", "N"),
-	IGNORED(0, "mem", "SIZE"),
-	IGNORED(0, "mem-per-cpu", "SIZE"),
-	IGNORED(0, "mem-per-gpu", "SIZE"),
+	NOTED(0, "mem", "SIZE", HOST_MEMORY),
+	NOTED(0, "mem-per-cpu", "SIZE", HOST_MEMORY),
+	NOTED(0, "mem-per-gpu", "SIZE", HOST_MEMORY),
 	IGNORED(0, "mem-bind", "HOW"),
 	IGNORED('p', "partition", "NAME"),
 	IGNORED('A', "account", "NAME"),

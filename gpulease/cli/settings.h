@@ -164,6 +164,12 @@ struct machine_settings {
 	uint64_t sim_mib;   /* memory of each simulated GPU */
 };
 
+/* A given option of srun without effect. */
+struct ignored_option {
+	const char *name; /* the long one, without dashes */
+	const char *note; /* what the user should know; NULL: nothing, for -v */
+};
+
 struct settings {
 	struct verb_settings verb;
 	struct run_request request;
@@ -173,8 +179,7 @@ struct settings {
 	struct batch_options batch;
 	struct machine_settings machine;
 
-	/* the given options of srun without effect: their long names, without dashes */
-	const char *ignored[IGNORED_MAX];
+	struct ignored_option ignored[IGNORED_MAX];
 	unsigned ignored_count;
 };
 

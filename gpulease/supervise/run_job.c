@@ -5,7 +5,6 @@
 #include "broker.h"
 #include "find_program.h"
 #include "local_user.h"
-#include "option_table.h"
 #include "clock.h"
 #include "context.h"
 #include "diag.h"
@@ -15,6 +14,7 @@
 #include "lease_adopt.h"
 #include "lease_hold.h"
 #include "lease_shell.h"
+#include "missing_program.h"
 #include "parse.h"
 #include "redirect.h"
 #include "request.h"
@@ -42,25 +42,6 @@ static struct {
 } job;
 
 /* --- before the queue -------------------------------------------------------------- */
-
-/*
- * Refuses a command that does not exist.  Hints at what the user may have meant: an option without
- * its dashes, or a whole command line in quotes.
- */
-static int refuse_unknown_command(const char *word)
-{
-	const struct option_def *option = options_find(option_table, word, strlen(word));
-	size_t size = strcspn(word, " \t");
-	char hint[64] = "", program[PATH_MAX];
-	autofree char *first = strndup(word, size);
-
-	if (option && option->help) /* hidden options have no help */
-		(void)snprintf(hint, sizeof(hint), "; did you mean --%s?", option->name);
-	else if (word[size] && first && find_program(first, program) == 0)
-		text_copy(hint, sizeof(hint), "; remove the quotes around it");
-	diag("command '%s' was not found%s", word, hint);
-	return EXIT_NOT_FOUND;
-}
 
 /*
  * Checks -D, -i, -o, -e and the command before the job joins the queue, so that a mistake is
@@ -93,11 +74,7 @@ static int check_command(const struct settings *settings)
 	r = find_program(job.command[0], job.program);
 	if (r == 0)
 		return 0;
-	if (r == -EACCES) {
-		diag("cannot execute '%s': %s", job.command[0], strerror(EACCES));
-		return EXIT_CANNOT_EXECUTE;
-	}
-	return refuse_unknown_command(job.command[0]);
+	return missing_program_refuse(job.command[0], r);
 }
 
 /* --- the ways to run --------------------------------------------------------------- */

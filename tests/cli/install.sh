@@ -79,6 +79,8 @@ run 'the link named srun is gpulease' 0 '0,1' '' env PATH="$root/usr/lib/gpuleas
 	srun -n 2 sh -c 'echo $CUDA_VISIBLE_DEVICES'
 run 'uninstall succeeds' 0 '*' '' in_root uninstall
 run 'uninstall leaves no file' 0 '' '' files
+run 'install-srun without a program to link to is refused' 2 '*' \
+	'gpulease: */bin/gpulease does not exist; make install makes it*' in_root install-srun
 run 'uninstall leaves no directory of gpulease' 1 '' '' test -e "$root/usr/lib/gpulease"
 run 'MODE=private installs the program alone' 0 '*MODE=private*' '' in_root MODE=private install
 is 'MODE=private makes no configuration' test ! -e "$root/etc/gpulease.conf"

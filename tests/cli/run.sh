@@ -56,6 +56,51 @@ done
 run 'a command in quotes: 127, with advice' 127 '' \
 	"gpulease: command 'sh -c true' was not found; remove the quotes around it" \
 	"$GPULEASE" 'sh -c true'
+# unlike a command with its words in quotes, these need a shell, or env
+for line in 'echo a | cat' 'no-such >log' 'cd / && pwd' 'A=1 echo'; do
+	run "a line for a shell: $line" 127 '' \
+		"gpulease: command '$line' was not found; put sh -c before it" "$GPULEASE" "$line"
+done
+run 'a variable before the command' 127 '' \
+	"gpulease: command 'A=1' was not found; put env before it" "$GPULEASE" A=1 echo
+# the words of other queues, where no program has that name
+for word in 'jobs did you mean --status, or --queue for what waits?' \
+	'squeue did you mean --status, or --queue for what waits?' \
+	'screens did you mean --sessions?' 'run leave it out, and write the command'; do
+	run "a word of another queue: ${word%% *}" 127 '' \
+		"gpulease: command '${word%% *}' was not found; ${word#* }" \
+		env PATH="$S/empty" "$GPULEASE" "${word%% *}"
+done
+mkdir "$S/bin" "$S/here"
+printf '#!/bin/sh\necho a program\n' >"$S/bin/squeue"
+chmod +x "$S/bin/squeue"
+run 'a list of two words' 127 '' \
+	"gpulease: command '1' was not found; write a list as one word: 0,1" "$GPULEASE" --gpu-ids 0 1 true
+run 'a size of two words' 127 '' \
+	"gpulease: command 'GB' was not found; write a size as one word: 8G" "$GPULEASE" --vram 8 GB true
+run 'a program of that name runs' 0 'a program' '' env PATH="$S/bin:$PATH" "$GPULEASE" squeue
+# files that are no programs, or not in PATH
+cp "$S/bin/squeue" "$S/here/list"
+(cd "$S/here" && : >'my jobs.txt' && : >jobs.txt && : >train.py && : >job.sh && : >notes && mkdir d.txt)
+for file in 'jobs.txt --batch jobs.txt' 'train.py python3 train.py' 'job.sh sh job.sh' \
+	'list ./list'; do
+	run "a file: ${file%% *}" 127 '' \
+		"gpulease: command '${file%% *}' was not found; did you mean ${file#* }?" \
+		sh -c 'cd "$1/here" && "$2" "$3"' - "$S" "$GPULEASE" "${file%% *}"
+done
+run 'a file with a blank in its name' 127 '' "*did you mean --batch 'my jobs.txt'?" \
+	sh -c 'cd "$1/here" && "$2" "my jobs.txt"' - "$S" "$GPULEASE"
+for file in notes d.txt; do
+	run "no guess for $file" 127 '' "gpulease: command '$file' was not found" \
+		sh -c 'cd "$1/here" && "$2" "$3"' - "$S" "$GPULEASE" "$file"
+done
+long=$S/here/$(printf '%064d' 0)
+: >"$long"
+run 'a long path is shown whole' 126 '' "gpulease: cannot execute '$long': Permission denied" \
+	"$GPULEASE" "$long"
+run 'a path to a jobs file: 126' 126 '' \
+	"gpulease: cannot execute '*': Permission denied; did you mean --batch *here/jobs.txt?" \
+	"$GPULEASE" "$S/here/jobs.txt"
 run 'an unknown command in quotes: 127' 127 '' \
 	"gpulease: command 'no-such a' was not found" "$GPULEASE" 'no-such a'
 printf '#! /no/such/sh -e\n' >"$S/script"

@@ -18,7 +18,7 @@ static void check_settings(const struct settings *s)
 	assert(strlen(s->request.model) < sizeof(s->request.model));
 	assert(s->ignored_count <= IGNORED_MAX);
 	for (unsigned i = 0; i < s->ignored_count; i++)
-		assert(s->ignored[i]);
+		assert(s->ignored[i].name);
 	if (s->verb.kind == VERB_RUN)
 		assert(s->environment.command && s->environment.command[0]);
 	assert(s->request.share_percent < 100 &&
