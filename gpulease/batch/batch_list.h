@@ -70,7 +70,8 @@ struct batch_line {
 	unsigned number; /* in the file, from 1 */
 	/* identifies it: a hash of its command and name, so other attributes may change */
 	uint64_t key;
-	const char *command; /* for a shell; belongs to the list */
+	uint64_t environment; /* batch_environment(), set by the runner; 0: unknown */
+	const char *command;  /* for a shell; belongs to the list */
 	struct batch_attributes attributes;
 };
 

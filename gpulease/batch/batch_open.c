@@ -183,6 +183,17 @@ static int open_check_chdir(const struct run_environment *environment, struct wh
 	return fd;
 }
 
+/* Finds where the commands will run. */
+static void open_find_directory(struct batch_runner *runner)
+{
+	const char *chdir = runner->context.settings->environment.chdir;
+
+	rights_as_user_begin();
+	if (!realpath(chdir ? chdir : ".", runner->directory))
+		runner->directory[0] = '\0';
+	rights_as_user_end();
+}
+
 /*
  * Opens everything.  The steps that create nothing come first, so that their errors leave no trace:
  * options, jobs file, then folder and journal.  0 or a negative errno.
@@ -199,6 +210,7 @@ static int open_everything(struct batch_runner *runner, struct why *why)
 	if (r == 0)
 		r = batch_file_open(settings->verb.operands[0], &runner->file, why);
 	open_name_folder(runner);
+	open_find_directory(runner);
 	if (r == 0 && !runner->file.is_pipe)
 		r = batch_file_read(&runner->file, why);
 	if (r == 0 && !runner->file.is_pipe)
