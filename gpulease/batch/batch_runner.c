@@ -397,20 +397,30 @@ static void runner_write_last_ends(struct batch_runner *runner)
 
 /*
  * Returns the exit status: EXIT_INTERRUPTED after a signal, else the highest status of the failed
- * jobs that are in the file or have ended in this run.
+ * jobs that are in the file or have ended in this run.  EXIT_MISUSE says that nothing has run, so
+ * beside others a job that could not be run counts as one that gave up.
  */
 static int runner_exit_status(const struct batch_runner *runner)
 {
 	int status = runner->is_bad || runner->show.has_no_output ? EXIT_MISUSE : 0;
+	int not_run = 0;
+	bool has_run = false;
 
 	for (size_t i = 0; i < runner->jobs.count; i++) {
 		const struct batch_job *job = &runner->jobs.all[i];
+		int *worst = job->cause == BATCH_NOT_RUN ? &not_run : &status;
 
-		if ((job->line || !job->is_from_earlier) && batch_is_failed(job) &&
-			job->status > status)
-			status = job->status;
+		if (!job->line && job->is_from_earlier)
+			continue;
+		has_run = has_run || job->was_started;
+		if (batch_is_failed(job) && job->status > *worst)
+			*worst = job->status;
 	}
-	return runner->was_signalled ? EXIT_INTERRUPTED : status;
+	if (has_run && not_run == EXIT_MISUSE)
+		not_run = EXIT_GAVE_UP;
+	if (runner->was_signalled)
+		return EXIT_INTERRUPTED;
+	return not_run > status ? not_run : status;
 }
 
 static void runner_summarize(struct batch_runner *runner, int status)

@@ -170,8 +170,19 @@ statuses() {
 		[ "$rc $(event ended 1 | member cause)" = '143 cancelled' ]
 	clean
 	lines '[gpus=99] echo never' 'echo next'
-	run 'a job that can never start fails at once' 125 '*cannot run: *99*' '' batch
+	run 'a job that can never start fails at once, and others run: status 124' \
+		124 '*cannot run: *99*' '' batch
 	is 'the line after a job that can never start is run' grep -qx next "$W"/2-*.log
+	run 'the next run knows that others have run' 124 '*cannot run: *99*' '' batch
+	lines '[gpus=99] echo never' 'exit 3'
+	run 'a job that can never start is worse than one that fails' 124 '*2 failed*' '' batch
+	lines '[gpus=99] echo never' 'exit 126'
+	run 'the worst status of those that ran counts' 126 '*2 failed*' '' batch
+	lines '[gpus=99] echo never' 'exit 125'
+	run 'a command may exit with 125' 125 '*2 failed*' '' batch
+	clean
+	lines '[gpus=99] echo never' '[after-ok=1] echo next' '[cancel] true'
+	run 'where nothing could be run, the status is 125' 125 '*cannot run: *99*' '' batch
 	clean
 	lines '[fail-retries=2] echo again >>'"$S/ran"'; exit 5'
 	printf 'retry-delay = 1ms\n' >"$S/soon"
