@@ -346,7 +346,6 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 			"--jobs: 0 jobs at once would never end" },
 		{ "gpulease --batch a --batch-format=xml",
 			"--batch-format: 'xml' is neither lines nor csv" },
-		{ "gpulease --batch a --inject --cuda", "write {gpus} there" },
 		{ "gpulease --add a", "--add needs a command: --add a -- python" },
 		{ "gpulease --add - -- x", "--add" },
 		{ "gpulease --add a --preemptible -- x",

@@ -317,9 +317,10 @@ static int edit_parse(
 {
 	const struct settings *settings = runner->context.settings;
 	const struct batch_known known = { is_known_name, runner };
-	enum batch_format format = settings->batch.format;
 	const char *file = settings->verb.operands[0], *text = runner->file.text;
 	size_t size = runner->file.size;
+	enum batch_format format =
+		batch_format_of(settings->batch.format, file, text, size);
 	struct why another;
 	int r = batch_list_parse(
 		format, file, text, size, runner->python, &known, ret, why);

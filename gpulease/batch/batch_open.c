@@ -100,6 +100,25 @@ static bool is_any_name_known(const void *arg, const char *name, size_t size)
 	return true;
 }
 
+static enum batch_format open_format(const struct batch_runner *runner)
+{
+	const struct settings *settings = runner->context.settings;
+
+	return batch_format_of(settings->batch.format, settings->verb.operands[0],
+		runner->file.text, runner->file.size);
+}
+
+/* Refuses --inject for lines: they are text for a shell, where only {gpus} marks a place. */
+static int open_check_inject(const struct batch_runner *runner, struct why *why)
+{
+	if (!runner->context.settings->environment.inject ||
+		open_format(runner) == BATCH_CSV)
+		return 0;
+	why_set(why, "--inject cannot tell where in a line its option belongs; write "
+		     "{gpus} there");
+	return -EINVAL;
+}
+
 /*
  * Checks the jobs file before the folder is created, so that a wrong file leaves no folder.
  * If there is a journal, names in `after` that no line has are accepted here, because they may be
@@ -110,7 +129,7 @@ static int open_check_lines(const struct batch_runner *runner, struct why *why)
 	static const struct batch_known all = { is_any_name_known, NULL };
 	const struct settings *settings = runner->context.settings;
 	struct batch_list list;
-	int r = batch_list_parse(settings->batch.format, settings->verb.operands[0],
+	int r = batch_list_parse(open_format(runner), settings->verb.operands[0],
 		runner->file.text, runner->file.size, runner->python,
 		!settings->batch.fresh && has_journal(runner) ? &all : NULL, &list, why);
 
@@ -213,6 +232,8 @@ static int open_everything(struct batch_runner *runner, struct why *why)
 	open_find_directory(runner);
 	if (r == 0 && !runner->file.is_pipe)
 		r = batch_file_read(&runner->file, why);
+	if (r == 0)
+		r = open_check_inject(runner, why);
 	if (r == 0 && !runner->file.is_pipe)
 		r = open_check_lines(runner, why);
 	if (r == 0)
