@@ -258,7 +258,7 @@ static void scripts_and_rows_are_no_lines(void **state)
 static void unknown_names_and_cycles_are_reported(void **state)
 {
 	static const struct row rows[] = {
-		{ "[after=0] a", "after: '0' is not the number of a job" },
+		{ "[after=0] a", "after: '0' is not the number of an entry" },
 		{ "[after=4294967296] a", "after: '4294967296' is not the number" },
 		{ "[after=99999999999999999999] a", "is not the number" },
 		{ "[after=3,,4] a", "after: '3,,4' has one comma too many" },

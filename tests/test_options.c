@@ -305,6 +305,23 @@ static void a_wrong_command_line_is_refused_with_advice(void **state)
 	CHECK_REFUSALS(rows);
 }
 
+static void indices_of_gpus_are_not_their_number(void **state)
+{
+	static const struct row rows[] = {
+		{ "gpulease --batch a --gpus 0",
+			"--gpus 0 is no GPU at all; write --allow 0 for GPU 0, or -n 0" },
+		{ "gpulease -G0 --batch a", "-G 0 is no GPU at all" },
+		{ "gpulease --add a --gpus=0 x", "--gpus 0 is no GPU at all" },
+		{ "gpulease --batch a --gpus 0,1,3",
+			"--gpus: '0,1,3' is not a number of GPUs; --allow, --gpu-ids" },
+		{ "gpulease -G 0-3 x", "-G: '0-3' is not a number of GPUs; --allow" },
+		{ "gpulease --gpus a100:1,h100:2 x", "asks for several kinds of GPU" },
+	};
+
+	(void)state;
+	CHECK_REFUSALS(rows);
+}
+
 static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state)
 {
 	static const struct row rows[] = {
@@ -328,14 +345,6 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 		{ "gpulease --history 1 2",
 			"--history takes no command or operand, not '2'" },
 		{ "gpulease --batch", "--batch needs the name of a jobs file" },
-		{ "gpulease --batch a --gpus 0",
-			"--gpus 0 is no GPU at all; write --allow 0 for GPU 0, or -n 0" },
-		{ "gpulease -G0 --batch a", "-G 0 is no GPU at all" },
-		{ "gpulease --add a --gpus=0 x", "--gpus 0 is no GPU at all" },
-		{ "gpulease --batch a --gpus 0,1,3",
-			"--gpus: '0,1,3' is not a number of GPUs; --allow, --gpu-ids" },
-		{ "gpulease -G 0-3 x", "-G: '0-3' is not a number of GPUs; --allow" },
-		{ "gpulease --gpus a100:1,h100:2 x", "asks for several kinds of GPU" },
 		{ "gpulease --batch a b", "--batch takes one file, not 'b' as well" },
 		{ "gpulease --batch a -I", "--batch and -I do not go together" },
 		{ "gpulease --batch a --submit",
@@ -989,6 +998,7 @@ static void patterns_are_filled_in(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(indices_of_gpus_are_not_their_number),
 		cmocka_unit_test(options_end_where_the_command_begins),
 		cmocka_unit_test(options_may_stand_between_the_operands_of_a_verb),
 		cmocka_unit_test(a_wrong_command_line_is_refused_with_advice),

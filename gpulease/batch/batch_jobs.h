@@ -2,6 +2,8 @@
  * The jobs of a batch, and what has become of each according to the events so far.  Pure but for
  * memory.
  *
+ * Messages call a job with its number in the batch an entry, as "job N" is the id for other verbs.
+ *
  * A job gets its number when its line is seen for the first time, and keeps it: an edit of other
  * attributes, a deleted line and a restart of the runner do not change it.
  */

@@ -125,8 +125,11 @@ uint64_t batch_key(const char *command, const char *name);
 /*
  * Appends the line, without a newline, that batch_list_parse() reads as @command with @attributes.
  * If @command has one word, that is a line for a shell; several words are quoted for it.  For a
- * table, @command may be a script with arguments, which batch_list_parse() reads as the program that
- * runs the script and @command.  Returns 0, or -EINVAL with the reason in @why if @format cannot express it; then @out is as before.
+ * table, @command may be a script with arguments, which batch_list_parse() reads as the program
+ * that runs the script and @command.
+ *
+ * Returns 0, or -EINVAL with the reason in @why if @format cannot express it; then @out is as
+ * before.
  */
 MUST_CHECK int batch_line_write(enum batch_format format,
 	const struct batch_attributes *attributes, char *const command[],

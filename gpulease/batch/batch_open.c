@@ -7,6 +7,7 @@
 #include "batch_adopt.h"
 #include "batch_load.h"
 #include "batch_open.h"
+#include "batch_report.h"
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
@@ -166,16 +167,17 @@ static int open_journal(struct batch_runner *runner, struct why *why)
  */
 static int open_fresh(struct batch_runner *runner, struct why *why)
 {
+	char ids[256];
+	struct text text = TEXT_ON(ids);
 	int r;
 
 	if (runner->active_count) {
+		batch_report_add_jobs(
+			&runner->jobs, runner->active, runner->active_count, &text);
 		why_set(why,
-			"%zu jobs of an earlier run still run (ticket %llu); wait for them, "
-			"or cancel them first",
-			runner->active_count,
-			(unsigned long long)batch_jobs_find(
-				&runner->jobs, runner->active[0])
-				->ticket);
+			"jobs of an earlier run have not ended: %s%s; wait for them, or "
+			"cancel them first",
+			ids, text.cut ? "…" : "");
 		return -EBUSY;
 	}
 	r = batch_journal_renew(&runner->journal, why);

@@ -45,7 +45,7 @@ static bool script_take_word(const char **at, struct text *out)
 
 bool script_is_missing(const char *line, struct text *out)
 {
-	char words[2][PATH_MAX] = { "", "" };
+	char words[2][PATH_MAX];
 	struct text first = TEXT_ON(words[0]), second = TEXT_ON(words[1]);
 	const char *script = NULL;
 	bool is_missing;

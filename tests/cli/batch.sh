@@ -16,12 +16,12 @@ a_file() {
 		'	[name=second] echo "$GPULEASE_ID ${CUDA_VISIBLE_DEVICES:-none}"' \
 		'  [gpus=0] echo ${CUDA_VISIBLE_DEVICES:-none}'
 	cp -p "$J" "$S/before"
-	run 'the lines of a file are run' 0 '*job 1 started on GPU*
+	run 'the lines of a file are run' 0 '*entry 1 started on GPU*
 *3 jobs: 3 finished, in *' '' batch
 	is 'the batch prints a line when a job starts' \
-		[ "$(count ' job [123].* started ' "$S/out")" = 3 ]
+		[ "$(count ' entry [123].* started ' "$S/out")" = 3 ]
 	is 'the batch prints a line when a job ends' \
-		[ "$(count ' job [123].* ended: exit status 0' "$S/out")" = 3 ]
+		[ "$(count ' entry [123].* ended: exit status 0' "$S/out")" = 3 ]
 	is 'the jobs file is not changed' cmp "$J" "$S/before"
 	is 'the modification time of the jobs file is not changed' \
 		[ ! "$J" -nt "$S/before" ]
@@ -259,8 +259,8 @@ order() {
 	is 'after= starts a job after one that has failed' grep -qx any "$S/ran"
 	is 'after-ok= does not start a job after one that has failed' \
 		[ "$(count ok "$S/ran")" = 0 ]
-	is 'the batch prints that job 3 cannot start, and why' \
-		grep -q 'job 3 .*job 1 has failed' "$S/out"
+	is 'the batch prints that entry 3 cannot start, and why' \
+		grep -q 'entry 3 .*entry 1 has failed' "$S/out"
 	is 'after-ok= starts a job after one that exited with 0' grep -qx good "$S/ran"
 	clean
 	sim 8
@@ -328,11 +328,11 @@ memory() {
 	lines "[vram=1000] gpulease-simjob --vram 3000 --ramp 0 --hold 1h & $S/held a; kill \$!"
 	batch_begin b -v
 	is 'with -v the batch prints the memory of a job as it grows' \
-		wait_until 'grep -q "job 1 uses 2.9G" "$S/b.out"'
+		wait_until 'grep -q "entry 1 uses 2.9G" "$S/b.out"'
 	go a
 	ended b
 	is 'with -v the batch prints the highest memory at the end of the job' \
-		grep -q 'job 1 ended.*2.9G of .*declared, over by more than' "$S/b.out"
+		grep -q 'entry 1 ended.*2.9G of .*declared, over by more than' "$S/b.out"
 	is 'the journal has the highest memory of the job' \
 		[ "$(event ended 1 | member peak_mib)" = 3000 ]
 }

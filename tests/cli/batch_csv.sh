@@ -119,7 +119,7 @@ clean
 sim 1
 lines "$title" '1,gone.py,,,' '2,train.py,,,' "3,$S/no/gone.sh,,-x," '4,./gone,,,'
 run 'rows whose scripts are missing cannot run' 127 \
-	"*job 1 cannot run: there is no script 'gone.py'*1 finished, 3 failed*" '' batch
+	"*entry 1 cannot run: there is no script 'gone.py'*1 finished, 3 failed*" '' batch
 is 'the other rows run' grep -q 'python 1 on 0' "$S/ran"
 is 'a missing script takes no GPU and no ticket' \
 	[ "$(count '"event": "started"' "$W/journal.jsonl")" = 1 ]
@@ -134,7 +134,7 @@ clean
 lines 'python gone.py' 'python -c 1' 'python gone.py;true' '[setup="cd path"] sh ./python a' \
 	'D=x; sh "$D/gone" || true' './gone? || true' './gone&&x || true' 'sh gone || true'
 run 'in a line, a missing script is found where it is knowable' 127 \
-	"*job 1 cannot run: there is no script 'gone.py'*" '' batch --jobs 1
+	"*entry 1 cannot run: there is no script 'gone.py'*" '' batch --jobs 1
 is 'a line that may mean another file is run' \
 	[ "$(count '"event": "started"' "$W/journal.jsonl")" = 6 ]
 clean
