@@ -254,6 +254,7 @@ static void options_may_stand_between_the_operands_of_a_verb(void **state)
 		{ "gpulease --list-options", "list-options" },
 		{ "gpulease --batch jobs.txt --jobs 2", "batch operands[jobs.txt]" },
 		{ "gpulease --batch -", "batch operands[-]" },
+		{ "gpulease --batch a -n 0", "batch gpus=0 operands[a]" },
 		{ "gpulease --add jobs.txt python --name run1 -n 4",
 			"add [python --name run1 -n 4] operands[jobs.txt python --name run1 -n 4]" },
 		{ "gpulease --add jobs.txt -- python --version",
@@ -305,6 +306,23 @@ static void a_wrong_command_line_is_refused_with_advice(void **state)
 	CHECK_REFUSALS(rows);
 }
 
+static void indices_of_gpus_are_not_their_number(void **state)
+{
+	static const struct row rows[] = {
+		{ "gpulease --batch a --gpus 0",
+			"--gpus 0 is no GPU at all; write --allow 0 for GPU 0, or -n 0" },
+		{ "gpulease -G0 --batch a", "-G 0 is no GPU at all" },
+		{ "gpulease --add a --gpus=0 x", "--gpus 0 is no GPU at all" },
+		{ "gpulease --batch a --gpus 0,1,3",
+			"--gpus: '0,1,3' is not a number of GPUs; --allow, --gpu-ids" },
+		{ "gpulease -G 0-3 x", "-G: '0-3' is not a number of GPUs; --allow" },
+		{ "gpulease --gpus a100:1,h100:2 x", "asks for several kinds of GPU" },
+	};
+
+	(void)state;
+	CHECK_REFUSALS(rows);
+}
+
 static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state)
 {
 	static const struct row rows[] = {
@@ -338,7 +356,6 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 			"--jobs: 0 jobs at once would never end" },
 		{ "gpulease --batch a --batch-format=xml",
 			"--batch-format: 'xml' is neither lines nor csv" },
-		{ "gpulease --batch a --inject --cuda", "write {gpus} there" },
 		{ "gpulease --add a", "--add needs a command: --add a -- python" },
 		{ "gpulease --add - -- x", "--add" },
 		{ "gpulease --add a --preemptible -- x",
@@ -981,6 +998,7 @@ static void patterns_are_filled_in(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(indices_of_gpus_are_not_their_number),
 		cmocka_unit_test(options_end_where_the_command_begins),
 		cmocka_unit_test(options_may_stand_between_the_operands_of_a_verb),
 		cmocka_unit_test(a_wrong_command_line_is_refused_with_advice),

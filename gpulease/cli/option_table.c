@@ -129,7 +129,7 @@ const struct option_def option_table[] = {
 	{ .kind = OPTION_VERB, .name = "add", .metavar = "FILE",
 	  .help = "append a line to FILE: --add FILE -n 2 command", .value = VERB_ADD, .leads = 1,
 	  .group = GROUP_BATCH, .verbs = BIT(VERB_ADD) },
-	CUSTOM(0, "batch-format", "FORM", "read FILE as lines (default) or csv",
+	CUSTOM(0, "batch-format", "FORM", "read FILE as lines or csv (default: as it looks)",
 		read_batch_format, AT(batch.format), GROUP_BATCH, LINES),
 	CUSTOM(0, "jobs", "N", "have at most N jobs waiting and running at once",
 		read_jobs, AT(batch.jobs_at_once), GROUP_BATCH, BATCH),

@@ -41,7 +41,8 @@ int read_gpus(const char *value, void *at, struct why *why)
 	const char *colon = strrchr(value, ':');
 	int r;
 
-	if (strchr(value, ',')) {
+	/* a list of indices is explained below */
+	if (strchr(value, ',') && value[strspn(value, "0123456789,-")]) {
 		why_set(why, "'%s' asks for several kinds of GPU; ask for one",
 			quote(value).text);
 		return -EINVAL;

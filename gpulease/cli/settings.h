@@ -46,8 +46,8 @@ enum inject_style { INJECT_LOCAL, INJECT_PHYSICAL };
 /* Whether to bind to the CPUs near the GPUs; BIND_AS_CONFIGURED: the option was not given. */
 enum bind_wish { BIND_AS_CONFIGURED, BIND_YES, BIND_NO };
 
-/* The form of a jobs file: batch_list.h. */
-enum batch_format { BATCH_LINES, BATCH_CSV };
+/* The form of a jobs file: batch_list.h.  BATCH_AUTO: as its name or its first line says. */
+enum batch_format { BATCH_AUTO, BATCH_LINES, BATCH_CSV };
 
 /* What the queue needs to know: which GPUs, after which jobs, how long to wait. */
 struct run_request {

@@ -123,13 +123,6 @@ static int verb_operands_check_file(struct settings *s, const char *name, struct
 			quote(s->verb.operands[1]).text);
 		return -EINVAL;
 	}
-	/* a line is text for a shell: only {gpus} marks a place in it */
-	if (s->environment.inject && s->batch.format != BATCH_CSV) {
-		why_set(why,
-			"--inject cannot tell where in a line its option belongs; write "
-			"{gpus} there");
-		return -EINVAL;
-	}
 	return 0;
 }
 

@@ -23,6 +23,7 @@
 #include "rlimits.h"
 #include "run_job.h"
 #include "session.h"
+#include "script.h"
 #include "setup.h"
 #include "job_step.h"
 #include "userfile.h"
@@ -42,6 +43,23 @@ static struct {
 } job;
 
 /* --- before the queue -------------------------------------------------------------- */
+
+/*
+ * Refuses a line of a jobs file whose script does not exist, unless its setup may go to the script.
+ * A script that a command line names is not gpulease's: the command itself looks for it.
+ */
+static int check_script(const struct run_environment *environment)
+{
+	char script[PATH_MAX];
+	struct text text = TEXT_ON(script);
+
+	script_note_directives(environment->command);
+	if (!environment->line || environment->setup ||
+		!script_is_missing(environment->line, &text))
+		return 0;
+	diag("there is no script '%s'", script);
+	return EXIT_NOT_FOUND;
+}
 
 /*
  * Checks -D, -i, -o, -e and the command before the job joins the queue, so that a mistake is
@@ -73,7 +91,7 @@ static int check_command(const struct settings *settings)
 	}
 	r = find_program(job.command[0], job.program);
 	if (r == 0)
-		return 0;
+		return check_script(&settings->environment);
 	return missing_program_refuse(job.command[0], r);
 }
 

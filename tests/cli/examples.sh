@@ -16,6 +16,8 @@ for program in python torchrun; do
 	chmod 0755 "$S/bin/$program"
 done
 
+: >"$S/train.py"
+
 # example N: prints the commands of example N, without prompts.  Job 42 becomes the job that
 # example 6 submits, the jobs file gets five lines, and only root asks for a high priority.
 example() {

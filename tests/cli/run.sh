@@ -112,6 +112,37 @@ run 'a file that is not executable: 126' 126 '' "gpulease: cannot execute '/etc/
 	"$GPULEASE" /etc/passwd
 run 'a directory is not executable: 126' 126 '' 'gpulease: cannot execute*' "$GPULEASE" /
 
+# Lines for sbatch are read by sbatch alone.
+printf '#!/bin/sh\n# a job\n#SBATCH -n 2\necho ran\n' >"$S/job.slurm"
+chmod +x "$S/job.slurm"
+unread="gpulease: the #SBATCH lines of 'job.slurm' are not read; *"
+run 'a script with lines for sbatch runs, and a note says that they are not read' \
+	0 ran "$unread" "$GPULEASE" "$S/job.slurm"
+is 'the note is one line' [ "$(grep -c . "$S/err")" = 1 ]
+run 'sh runs it with the note' 0 ran "$unread" "$GPULEASE" sh "$S/job.slurm"
+run 'the note is for the script in the directory of -D' 0 ran "$unread" \
+	"$GPULEASE" -D "$S" ./job.slurm
+run '--submit prints the note on the terminal, before the id' 0 '[0-9]*' "$unread" \
+	"$GPULEASE" --submit "$S/job.slurm"
+run '-Q leaves the note out' 0 ran '' "$GPULEASE" -Q "$S/job.slurm"
+run 'a command with the script as an argument gives no note' 0 "$S/job.slurm" '' \
+	"$GPULEASE" echo "$S/job.slurm"
+mkfifo "$S/fifo"
+printf 'echo fifo\n#SBATCH\n' >"$S/fifo" &
+run 'a script in a FIFO is left to the command' 0 fifo '' "$GPULEASE" sh "$S/fifo"
+printf '#!/bin/sh\necho ran\necho "#SBATCH"\n' >"$S/job.slurm"
+run 'a script that only names such lines gives no note' 0 'ran
+#SBATCH' '' "$GPULEASE" "$S/job.slurm"
+if [ "$(id -u)" = 0 ]; then
+	skip 'a script that cannot be read is left to the command' 'root can read it'
+else
+	printf '#SBATCH\n#SBATCH\n' >"$S/job.slurm"
+	chmod 0111 "$S/job.slurm"
+	try "$GPULEASE" sh "$S/job.slurm"
+	is 'a script that cannot be read is left to the command' \
+		[ "${err%SBATCH*}" = "$err" ]
+fi
+
 # --- waiting -----------------------------------------------------------------------------
 
 holder all -n 8
