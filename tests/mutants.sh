@@ -399,6 +399,10 @@ mutant a-broken-gpu-holds-within-a-limit policy \
 	-- 'if (gpuset_count(&candidates) < row->gpus) {' 'if (false) {'
 mutant past-the-head-while-something-is-left policy plan_properties \
 	-- 'if (is_any_clearing(plan, candidates))' 'if (false && is_any_clearing(plan, candidates))'
+mutant past-peak-does-not-count snapshot \
+	-- 'return gpu->past_mib ? GPU_EXTERNAL : GPU_FREE;' 'return GPU_FREE;'
+mutant past-peak-of-a-left-process snapshot \
+	-- ' || is_left_by_a_job(view, pid))' ')'
 mutant what-settles-is-foreign usage \
 	-- 'held = &found->settling;' 'held = &found->foreign;'
 mutant past-a-ticket-held-by-a-limit policy \
