@@ -50,7 +50,7 @@ bool usage_is_settling(const struct snapshot *view, const struct snapshot_gpu *g
 	uint32_t pid, int64_t now_ms);
 
 /*
- * Finds the process that may take much memory of the unused GPU again: it lives, belongs to no lease
+ * Finds the process that may take much memory of the unused GPU again: it lives, has no lease
  * there, and was seen with more than the idle threshold.  Of several, the one with the highest peak
  * counts.  A process that an ended job has left does not count, because the linger time has judged
  * it by its present use.  Sets ->past_mib and ->culprit of @gpu, or leaves both unchanged.
