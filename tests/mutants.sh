@@ -401,6 +401,22 @@ mutant a-broken-gpu-holds-within-a-limit policy \
 	-- 'if (gpuset_count(&candidates) < row->gpus) {' 'if (false) {'
 mutant past-the-head-while-something-is-left policy plan_properties \
 	-- 'if (is_any_clearing(plan, candidates))' 'if (false && is_any_clearing(plan, candidates))'
+mutant own-thresholds-hold-others-back turn \
+	-- '*allow = gpuset_minus(allow, refused);' ''
+mutant own-thresholds-are-not-announced turn \
+	-- 'if (r == 0 && !gpuset_is_empty(&more))' 'if (false)'
+mutant own-thresholds-send-jobs-back thresholds.sh \
+	-- '	if (broker->input.own_usage)
+		return 0;' ''
+mutant own-thresholds-may-be-laxer own_thresholds \
+	-- 'if (own == most || (own > most) == threshold->is_floor)' 'if (own <= most || most)'
+mutant own-thresholds-judge-other-jobs stricter \
+	-- 'last = judge_by(view, &machine, request, now_ms, &fits);' \
+	'last = judge_by(view, &machine, request, now_ms, &fits), (void)judge_by(view, own, request, now_ms, &strictly);'
+mutant past-peak-does-not-count snapshot \
+	-- 'return gpu->past_mib ? GPU_EXTERNAL : GPU_FREE;' 'return GPU_FREE;'
+mutant past-peak-of-a-left-process snapshot \
+	-- ' || is_left_by_a_job(view, pid))' ')'
 mutant what-settles-is-foreign usage \
 	-- 'held = &found->settling;' 'held = &found->foreign;'
 mutant past-a-ticket-held-by-a-limit policy \

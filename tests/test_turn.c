@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "commit.h"
 #include "fixture_broker.h"
+#include "sim_memory.h"
 
 enum { GPUS = 2 };
 
@@ -572,6 +573,44 @@ static void the_end_of_a_foreign_process_starts_a_probe(void **state)
 	other_end(&holder);
 }
 
+/* Other tickets do not wait for it there, and a later one hears of that at once. */
+static void a_gpu_that_its_own_thresholds_refuse_is_left_to_others(void **state)
+{
+	static const struct usage_policy own = { .idle_mib = 100, .settle_ms = 60000 };
+	struct gpuset used = fixture_set("0"), left = fixture_set("1");
+	struct sim_memory memory = SIM_MEMORY_INIT;
+	struct other later = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+	struct ticket ticket;
+	char name[64];
+	int bell_fd;
+
+	(void)state;
+	assert_int_equal(sim_memory_begin(&dir, &used, &memory), 0);
+	assert_int_equal(sim_memory_show(&memory, 150, 0), 0);
+	broker.input.own_usage = &own;
+	join(2, "01");
+	append_ticket(&later.owner, 1, "0");
+	(void)snprintf(name, sizeof(name), "bell/%s", later.owner.token);
+	bell_fd = openat(dir.fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	for (unsigned i = 0; i < 2; i++) {
+		check_turn(BROKER_WAITING);
+		assert_int_equal(ticket_read(&broker.queue.file, broker.number, &ticket),
+			TICKET_RECORD);
+		assert_true(gpuset_equals(&ticket.request.allow, &left));
+		assert_string_equal(ticket.stuck, "own:0");
+		assert_true(gpuset_equals(&broker.result.refused, &used));
+		assert_int_equal(broker.view.plan[0].state, GPU_FREE);
+		/* only the first turn has told something new */
+		assert_true(fixture_is_ready(bell_fd, POLLIN) == (i == 0));
+		bell_drain(bell_fd);
+	}
+	close_fd(&bell_fd);
+	sim_memory_end(&memory);
+	check_turn(BROKER_GRANTED);
+	assert_string_equal(holder_of(0), broker.ticket.owner.token);
+	other_end(&later);
+}
+
 static void an_owner_that_was_dead_from_the_start_is_no_obstacle(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
@@ -859,6 +898,7 @@ int main(void)
 		TEST(the_end_of_a_later_head_ends_the_wait),
 		TEST(a_singleton_waits_for_its_namesake_even_without_gpus),
 		TEST(the_end_of_a_foreign_process_starts_a_probe),
+		TEST(a_gpu_that_its_own_thresholds_refuse_is_left_to_others),
 		TEST(an_owner_that_was_dead_from_the_start_is_no_obstacle),
 		TEST(a_ring_in_the_middle_of_a_turn_is_not_lost),
 		TEST(bells_are_emptied),

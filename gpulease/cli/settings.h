@@ -49,6 +49,15 @@ enum bind_wish { BIND_AS_CONFIGURED, BIND_YES, BIND_NO };
 /* The form of a jobs file: batch_list.h.  BATCH_AUTO: as its name or its first line says. */
 enum batch_format { BATCH_AUTO, BATCH_LINES, BATCH_CSV };
 
+/* The thresholds that a job may have stricter than the machine; see own_thresholds.h. */
+enum own_threshold {
+	OWN_MARGIN,
+	OWN_SPIKE_BUFFER,
+	OWN_IDLE_THRESHOLD,
+	OWN_TOLERANCE,
+	OWN_THRESHOLDS
+};
+
 /* What the queue needs to know: which GPUs, after which jobs, how long to wait. */
 struct run_request {
 	unsigned gpus;          /* 1 */
@@ -78,6 +87,7 @@ struct run_request {
 	bool immediate;       /* give up unless GPUs are free after one probe… */
 	int64_t immediate_ms; /* …or within this time */
 	bool dry_run;
+	const char *thresholds[OWN_THRESHOLDS]; /* as given; NULL: the machine's */
 
 	/* a lease without a command */
 	bool lease_only, shell;
@@ -182,6 +192,9 @@ struct settings {
 	struct ignored_option ignored[IGNORED_MAX];
 	unsigned ignored_count;
 };
+
+/* Whether a threshold is given that decides which GPUs are free: any but --tolerance. */
+bool has_own_usage(const struct run_request *request);
 
 /*
  * Whether an option asks for something that gpulease itself has to do while the command runs or

@@ -203,6 +203,7 @@ void explain_stuck(const char *stuck, struct text *out)
 		{ STUCK_TURN, "its turns do not end" },
 		{ STUCK_LOCK, "it cannot lock the file of GPU " },
 		{ STUCK_GPU, "its own nvidia-smi does not show GPU " },
+		{ STUCK_OWN, "only its own thresholds refuse GPU " },
 	};
 	/* CODE or CODE:DETAIL, as the owner wrote it into its ticket */
 	size_t size = strcspn(stuck, ":");

@@ -426,7 +426,7 @@ int selection_choose(const struct run_request *asked, const struct context *cont
 	struct selection selection = {
 		.asked = asked,
 		.view = &broker->view,
-		.margin_mib = context->config.margin_mib,
+		.margin_mib = context->usage.margin_mib,
 		.allocation = context->has_allocation ? &context->allocation : NULL,
 		.left = inventory_all(&broker->view),
 	};

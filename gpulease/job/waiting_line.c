@@ -8,6 +8,10 @@ void waiting_line_reason(
 	const struct waiting_line *line, const struct broker *broker, struct text *out)
 {
 	explain_verdict(&broker->view, &broker->result.verdict, out);
+	if (!gpuset_is_empty(&broker->result.refused)) {
+		text_add(out, "; ");
+		explain_stuck(broker->ticket.stuck, out);
+	}
 	if (line->limited[0])
 		text_addf(out, "; %s", line->limited);
 }

@@ -144,9 +144,9 @@ static void gpu_put_rows(struct table *table, const struct view_gpu *gpu)
 /* The note below the table that explains the state of @gpu; "": the table says it all. */
 static const char *gpu_note(const struct view_gpu *gpu)
 {
-	/* the columns USER, PID and COMMAND show the process that uses it */
+	/* the columns USER, PID and COMMAND show the process that uses it, MEMORY how much */
 	if (gpu->state == GPU_EXTERNAL && gpu->holder_count && gpu->holders->pid &&
-		!gpu->is_paused)
+		!gpu->is_paused && !gpu->is_past_use)
 		return "";
 	return gpu->why + gpu->why_verb_size;
 }

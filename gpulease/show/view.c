@@ -208,6 +208,7 @@ static size_t view_fill_gpu(const struct state_reader *reader, unsigned slot,
 	out->holders = holders;
 	out->holder_count = fill_holders(reader, slot, holders);
 	out->state = shown_state(gpu, out);
+	out->is_past_use = gpu->past_mib != 0;
 	if (gpu->state != GPU_LEASED || gpu->foreign_mib || gpu->settling_mib)
 		out->why_verb_size = explain_gpu(from, slot, &why);
 	return out->holder_count;

@@ -328,6 +328,8 @@ static int run_anywhere(struct settings *settings)
 	r = broker_init(&job.broker, &job.context.dir, &job.context.prober);
 	job.broker.input.max_waiting = job.context.config.max_waiting;
 	job.broker.input.all_waiting = job.context.config.all_waiting;
+	if (has_own_usage(&settings->request))
+		job.broker.input.own_usage = &job.context.usage;
 	job.broker.input.recorder = launch_recorder(&job.context);
 	job.broker.view.limits = request_limits(&job.context.config);
 	if (r == 0)

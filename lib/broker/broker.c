@@ -27,6 +27,7 @@
 #include "commit.h"
 #include "inventory.h"
 #include "live_fifo.h"
+#include "stricter.h"
 
 enum {
 	TURN_TRIES = 64,  /* after these, other processes are quicker each time: wait */
@@ -81,13 +82,33 @@ static int read_new_files(struct broker *broker)
 }
 
 /*
- * Removes from the request the slots that now belong to other GPUs: the user named GPUs, not slots.
+ * Judges the GPUs, and takes those that only the job's own thresholds refuse out of the request.
+ * 0 or a negative errno.
+ */
+static int judge_gpus(struct broker *broker)
+{
+	struct gpuset *refused = &broker->result.refused;
+	struct gpuset *allow = &broker->ticket.request.allow;
+	int r;
+
+	if (!broker->input.own_usage)
+		return snapshot_judge(&broker->view, broker->state.now_ms);
+	r = stricter_judge(&broker->view, broker->input.own_usage,
+		&broker->ticket.request, broker->state.now_ms, refused);
+	*allow = gpuset_minus(allow, refused);
+	return r;
+}
+
+/*
+ * Puts the GPUs that the job's own thresholds have refused back into the request: they are judged
+ * anew.  Removes from it the slots that now belong to other GPUs: the user named GPUs, not slots.
  * Before the ticket was appended nothing kept other processes from reusing these slots.
  */
 static void forget_moved_slots(struct broker *broker)
 {
 	struct request *request = &broker->ticket.request;
 
+	request->allow = gpuset_or(&request->allow, &broker->result.refused);
 	if (!gpuset_equals(&request->allow, &GPUSET_ALL))
 		request->allow = gpuset_minus(&request->allow, &broker->view.moved);
 }
@@ -121,7 +142,7 @@ int broker_look(struct broker *broker)
 	}
 	forget_moved_slots(broker);
 	snapshot_find_links(view, &broker->prober, broker->state.now_ms);
-	return snapshot_judge(view, broker->state.now_ms);
+	return judge_gpus(broker);
 }
 
 int broker_survey(struct broker *broker)
@@ -393,10 +414,18 @@ static int take_gpus(struct broker *broker, struct why *why)
 /* Notes this turn in the ticket; otherwise other waiters would pass the ticket over. */
 static int end_turn(struct broker *broker, bool is_spinning)
 {
+	struct gpuset more = gpuset_minus(&broker->result.refused, &broker->state.told);
+	int r;
+
 	broker_tell_stuck(broker, is_spinning);
 	broker->ticket.turn++;
 	broker->ticket.turn_ms = clock_boot_ms();
-	return ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
+	r = ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
+	broker->state.told = broker->result.refused;
+	/* nothing else tells later waiters that this ticket keeps those GPUs no more */
+	if (r == 0 && !gpuset_is_empty(&more))
+		broker_ring_behind(broker);
+	return r;
 }
 
 /*

@@ -299,23 +299,75 @@ is 'the job that wants a whole GPU starts afterwards' wait_until 'runs alone'
 release_all alone
 
 # The peak of a process outside counts while that process lives, even if no process uses the GPU
-# now.
+# now, and for every kind of job.
+cards 1
+stranger
+used "0 $stranger 60000"
+used "0 $stranger 10"
+by="GPU 0 is used outside gpulease by pid $stranger (*sleep), seen with 60000MiB"
+for each in '-n 1' '--vram 60G' '-n 0.5'; do
+	# shellcheck disable=SC2086 # an option and what it is given
+	run "$each: not beside the peak of a process outside" 124 '' "$not_now *; $by" \
+		"$GPULEASE" $each -I true
+done
+run '--dry-run says so' 124 "would wait, 1st in the queue: needs 1 GPU, none is free; $by" '' "$GPULEASE" --dry-run true
+run '--status says so' 0 "*external*
+GPU 0: used outside gpulease by pid $stranger (*sleep), seen with 60000MiB*" '' "$GPULEASE" --status
+is '--status --json says so' sh -c '"$1" --status --json | grep -q "\"why\": \"is .*, seen with 60000MiB\""' \
+	- "$GPULEASE"
+is '--doctor says so' like "*outside*$by*" "$("$GPULEASE" --doctor)"
+run 'declared memory that fits beside the peak is given' 0 0 '' "$GPULEASE" --vram 10G -I sh -c "$show"
+waiter whole
+is 'the waiting line says so' like "gpulease: ticket * waits, 1st in the queue: *; $by" "$(cat "$S/whole.err")"
+run 'a job that waits for that process keeps nothing from a later job' 0 0 '' \
+	"$GPULEASE" --vram 10G -I sh -c "$show"
+kill "$stranger"
+is 'the job that wants a whole GPU starts when the process outside ends' wait_until 'runs whole'
+release_all whole
 for each in '--vram 60G' '-n 0.5'; do
 	cards 1
 	stranger
 	used "0 $stranger 60000"
 	used "0 $stranger 10"
-	# shellcheck disable=SC2086 # an option and what it is given
-	run "$each: not beside the peak of a process outside" 124 '' \
-		"*; GPU 0 is used outside gpulease by pid $stranger (*sleep)" \
-		"$GPULEASE" $each -I true
-	run 'a whole GPU is given while the process outside uses hardly any' 0 0 '' "$GPULEASE" -I sh -c "$show"
 	# shellcheck disable=SC2086
 	waiter part $each
 	kill "$stranger"
-	is 'the job starts when the process outside ends' wait_until 'runs part'
+	is "$each: the job starts when the process outside ends" wait_until 'runs part'
 	release_all part
 done
+cards 1
+stranger
+used "0 $stranger 200"
+used "0 $stranger 10"
+run 'a peak at the idle threshold does not count for a whole GPU' 0 0 '' "$GPULEASE" -I sh -c "$show"
+used "0 $stranger 201"
+used "0 $stranger 10"
+run 'a peak above the idle threshold does' 124 '' '*, seen with 201MiB' "$GPULEASE" -I true
+kill "$stranger"
+
+# A process that a job has left behind is judged by the linger time, which looks at present use.
+cards 1
+unconfigured=$GPULEASE
+echo 'linger-time = 1s' >"$S/conf"
+configured
+cat >"$S/leaves" <<'END'
+sleep 1000 &
+echo $! >"$1"
+read -r line <"$2"
+END
+mkfifo "$S/hold"
+"$GPULEASE" -n 0.5 sh "$S/leaves" "$S/remains" "$S/hold" &
+wait_until '[ -s "$S/remains" ]' || bail 'no child'
+left=$(cat "$S/remains")
+started="$started $left"
+used "0 $left 60000"
+echo >"$S/hold"
+used "0 $left 10"
+run 'after the linger time, the peak of a process that a job has left does not count' 0 0 '' \
+	"$GPULEASE" -Q --max-wait 60s sh -c "$show"
+run 'it does not count for the job after the next either' 0 0 '' "$GPULEASE" -I sh -c "$show"
+is 'the process left behind keeps running' kill "$left"
+GPULEASE=$unconfigured
 
 cards 1
 holder half -n 0.25
