@@ -7,7 +7,7 @@
 enum { SAME_END_MS = 2000 }; /* an end that is known to within this counts as exact */
 
 enum {
-	END_TICKET,
+	END_JOB,
 	END_ATTEMPT,
 	END_USER,
 	END_GPUS,
@@ -23,19 +23,19 @@ enum {
 };
 
 static const struct table_column end_columns[] = {
-	[END_TICKET] = { .title = "TICKET", .is_right = true },
-	[END_ATTEMPT] = { .title = "TRY", .is_right = true, .is_optional = true },
-	[END_USER] = { .title = "USER", .least = 6 },
-	[END_GPUS] = { .title = "GPUS", .least = 6 },
-	[END_STATE] = { .title = "STATE", .least = 9 },
-	[END_STARTED] = { .title = "STARTED" },
-	[END_WAITED] = { .title = "WAITED", .is_right = true },
-	[END_RAN] = { .title = "RAN", .is_right = true },
-	[END_PEAK] = { .title = "PEAK", .is_right = true, .is_optional = true },
-	[END_UTILIZATION] = { .title = "UTIL", .is_right = true, .is_optional = true },
+	[END_JOB] = { .title = "JOB", .is_right = true },
+	[END_ATTEMPT] = { "TRY", .is_right = true, .is_optional = true, .rank = 1 },
+	[END_USER] = { .title = "USER", .good = 8, .least = 6 },
+	[END_GPUS] = { .title = "GPUS", .good = 8, .least = 6 },
+	[END_STATE] = { .title = "STATE", .good = 9, .least = 9 },
+	[END_STARTED] = { .title = "STARTED", .rank = 3 },
+	[END_WAITED] = { .title = "WAITED", .is_right = true, .rank = 6 },
+	[END_RAN] = { .title = "RAN", .is_right = true, .rank = 2 },
+	[END_PEAK] = { "PEAK", .is_right = true, .is_optional = true, .rank = 4 },
+	[END_UTILIZATION] = { "UTIL", .is_right = true, .is_optional = true, .rank = 5 },
 	[END_STATUS] = { .title = "STATUS", .is_right = true, .is_optional = true },
-	[END_NAME] = { .title = "NAME", .is_optional = true, .least = 6 },
-	[END_COMMAND] = { .title = "COMMAND", .least = 8 },
+	[END_NAME] = { .title = "NAME", .is_optional = true, .good = 12, .least = 6 },
+	[END_COMMAND] = { .title = "COMMAND", .good = 14, .least = 8 },
 };
 
 bool ended_span_ms(const struct history_end *end, int64_t *ret_least, int64_t *ret_most)
@@ -117,14 +117,14 @@ static void end_put_peak(struct table *table, const struct history_end *end)
 {
 	const char *list = end->peaks;
 	uint64_t mib, most = 0;
-	char size[MIB_TEXT_SIZE];
+	char size[GIB_TEXT_SIZE];
 
 	while (list_next_number(&list, &mib))
 		most = mib > most ? mib : most;
 	if (!most)
 		return;
-	format_mib(most, size);
-	table_put(table, END_PEAK, size);
+	format_gib(most, size);
+	table_putf(table, END_PEAK, "%sG", size);
 }
 
 static void end_put_row(
@@ -133,7 +133,7 @@ static void end_put_row(
 	unsigned mean, peak;
 
 	table_row(table);
-	show_put_id(table, END_TICKET, end->ticket);
+	show_put_id(table, END_JOB, end->ticket);
 	show_put_attempt(table, END_ATTEMPT, end->attempt);
 	table_put(table, END_USER, end->user);
 	table_put(table, END_GPUS, end->gpus);
