@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "show_history.h"
+#include "show_job.h"
 #include "show_queue.h"
 #include "show_status.h"
 #include "json_valid.h"
@@ -364,7 +365,7 @@ static struct view_job long_job = { .ticket = 1030,
 	.gpus = 4,
 	.need = NEED_WHOLE,
 	.priority = 5,
-	.user = "maximilian",
+	.user = "ilse",
 	.name = "llama-sweep-17",
 	.waits_ms = 3600000,
 	.verdict = VERDICT_LEASED,
@@ -404,8 +405,8 @@ static const char at_80[] =
 static const char at_132[] =
 	"GPU  MEMORY  UTIL  STATE    JOB  USER      PID    AGE   LEFT   IDLE  NAME";
 static const char queue_at_60[] =
-	"POS   JOB  USER      GPUS  NAME          COMMAND\n"
-	"  1  1030  maximil…     4  llama-sweep…  python sweep.py --…\n";
+	"POS   JOB  USER  GPUS  NAME          COMMAND\n"
+	"  1  1030  ilse     4  llama-sweep…  python sweep.py --seed…\n";
 
 static void the_columns_fit_the_terminal(void **state)
 {
@@ -458,6 +459,181 @@ static void cards_of_one_model_and_two_sizes_are_listed_each(void **state)
 	page_has(&page, "\n  7  H100 80GB HBM3   0.0/39.1G    0%");
 	page_has_not(&page, " x ");
 	page_end(&page);
+}
+
+/* --- one job ----------------------------------------------------------------------- */
+
+static void show_one(const struct view *view, const struct job_view *job, unsigned width,
+	const char *is)
+{
+	struct table_style style = { .width = width };
+	struct page page;
+
+	page_begin(&page);
+	show_job(view, job, &style, page.out);
+	page_is(&page, is);
+}
+
+static void a_job_that_waits_has_a_line_for_each_fact(void **state)
+{
+	static struct view_job jobs[] = { { .ticket = 29 },
+		{ .ticket = 30,
+			.attempt = 2,
+			.gpus = 2,
+			.need = { .percent = 50, .mib = 1000 },
+			.priority = -3,
+			.after = "3,14",
+			.after_ok = "5",
+			.user = "dave",
+			.name = "a\033b",
+			.waits_ms = 125000,
+			.limit_ms = 3600000,
+			.why = "comes after job 14, which has not ended" } };
+	static struct history_end first = { .ticket = 30,
+		.attempt = 1,
+		.since_ms = 1000,
+		.alive_ms = 4000,
+		.gone_ms = 4000,
+		.status = "3",
+		.how = "ended" };
+	struct view view = {
+		.real_ms = INT64_C(1700000000000), .jobs = jobs, .job_count = 2
+	};
+	static struct job_view job = { .id = 30,
+		.waits = &jobs[1],
+		.ends = &first,
+		.end_count = 1,
+		.command = "python train.py --seed \n 17",
+		.log = "/logs/30.log" };
+
+	(void)state;
+	show_one(&view, &job, 40,
+		"job        30 'a?b'\n"
+		"state      waiting, 2nd in the queue\n"
+		"why        comes after job 14, which has\n"
+		"           not ended\n"
+		"user       dave\n"
+		"command    python train.py --seed ? 17\n"
+		"needs      0.5 and 1G of each of 2 GPUs\n"
+		"priority   -3\n"
+		"after      3,14\n"
+		"after ok   5\n"
+		"queued     22:11:15, 2m05s ago\n"
+		"limit      1h00m\n"
+		"log        /logs/30.log\n"
+		"attempt    2\n"
+		"attempt 1  failed, exit status 3, ran 3s\n");
+}
+
+static void a_job_that_runs_shows_its_gpus_and_their_use(void **state)
+{
+	struct view_holder holders[3];
+	struct view_gpu gpus[8];
+	struct view view = machine(gpus);
+	static struct job_view job = { .id = 15 };
+
+	(void)state;
+	memcpy(holders, &sample_holders[3], sizeof(holders));
+	holders[1].is_lingering = false;
+	holders[1].peak_mib = 20 * 1024;
+	holders[1].is_over_declared = true;
+	gpus[2].holders = holders;
+	gpus[2].holder_count = 3;
+	gpus[3].holders = &holders[1];
+	gpus[3].instance = 1;
+	gpus[3].utilization = -1;
+	gpus[3].used_mib = PROBE_MIB_UNKNOWN;
+	job.runs = &holders[1];
+	show_one(&view, &job, 0,
+		"job        15\n"
+		"state      running on GPU 2,3:1\n"
+		"user       erin\n"
+		"needs      0.25 and 18G of each of 2 GPUs\n"
+		"started    22:13:18, 2s ago\n"
+		"limit      1m00s, 58s left\n"
+		"peak       20.0G of 18.0G declared, over\n"
+		"GPU 2      74.2/79.6G in use by 3 jobs, 100% busy\n"
+		"GPU 3:1    ?/79.6G in use\n");
+	holders[1].is_lingering = true;
+	gpus[2].holder_count = 1;
+	gpus[3].holder_count = 0;
+	gpus[4].holders = &holders[1];
+	holders[1].age_ms = holders[1].limit_ms = 0;
+	holders[1].peak_mib = 0;
+	show_one(&view, &job, 0,
+		"job        15\n"
+		"state      lingering on GPU 4: it has ended, but processes that it left "
+		"run\n"
+		"user       erin\n"
+		"needs      0.25 and 18G of a GPU\n"
+		"started    22:13:20, <1s ago\n"
+		"GPU 4      74.2/79.6G in use, 100% busy\n");
+}
+
+static void a_job_that_has_ended_shows_its_last_attempt_first(void **state)
+{
+	struct history_end ends[] = { { .ticket = 4,
+					      .attempt = 2,
+					      .user = "bob",
+					      .gpus = "1,2",
+					      .waited_ms = 300000,
+					      .since_ms = INT64_C(1699999900000),
+					      .alive_ms = INT64_C(1699999960000),
+					      .gone_ms = INT64_C(1699999970000),
+					      .vram_mib = 18432,
+					      .peaks = "17582,300",
+					      .utilization = "87/100",
+					      .how = HISTORY_CANCEL,
+					      .by = "root",
+					      .status = "143",
+					      .name = "n" },
+		{ .ticket = 4, .attempt = 1, .how = HISTORY_LOST } };
+	static struct job_view job = { .id = 4, .end_count = 2, .command = "b" };
+	struct view view = { .real_ms = INT64_C(1700000000000), .directory = "/d" };
+	struct job_views both = { .view = view, .all = &job, .count = 1 };
+	struct page page;
+	size_t at;
+
+	(void)state;
+	job.ends = ends;
+	job.is_known = true;
+	show_one(&view, &job, 0,
+		"job        4 'n'\n"
+		"state      cancelled by root, exit status 143, ran up to 1m10s\n"
+		"user       bob\n"
+		"command    b\n"
+		"on GPU     1,2\n"
+		"waited     5m00s\n"
+		"started    22:11:40\n"
+		"ended      22:12:50, 30s ago\n"
+		"peak       17.2G of 18.0G declared\n"
+		"busy       87%, at most 100%\n"
+		"attempt    2\n"
+		"attempt 1  lost\n");
+	page_begin(&page);
+	show_jobs_json(&both, page.out);
+	page_has(&page, "\"gpulease-job/1\"");
+	page_has(&page, "\"state\": \"cancelled\"");
+	assert_true(json_is_valid(page.text, page.size, &at));
+	page_end(&page);
+	job.is_known = false;
+	page_begin(&page);
+	show_jobs_json(&both, page.out);
+	page_has(&page, "\"jobs\": []");
+	page_end(&page);
+}
+
+static void a_job_without_a_record_says_so(void **state)
+{
+	static struct job_view job = { .id = 4 };
+	struct view view = { .real_ms = 1 };
+
+	(void)state;
+	show_one(
+		&view, &job, 80, "job        4\nstate      ended; how is not recorded\n");
+	view.has_more_jobs = true;
+	show_one(&view, &job, 80,
+		"job        4\nstate      not known: too many jobs wait\n");
 }
 
 static void the_source_of_the_states_is_named(void **state)
@@ -721,6 +897,10 @@ int main(void)
 		cmocka_unit_test(jobs_without_a_gpu_have_a_table_of_their_own),
 		cmocka_unit_test(the_columns_fit_the_terminal),
 		cmocka_unit_test(cards_of_one_model_and_two_sizes_are_listed_each),
+		cmocka_unit_test(a_job_that_waits_has_a_line_for_each_fact),
+		cmocka_unit_test(a_job_that_runs_shows_its_gpus_and_their_use),
+		cmocka_unit_test(a_job_that_has_ended_shows_its_last_attempt_first),
+		cmocka_unit_test(a_job_without_a_record_says_so),
 		cmocka_unit_test(the_source_of_the_states_is_named),
 		cmocka_unit_test(the_status_is_valid_json),
 		cmocka_unit_test(the_json_shows_shares),

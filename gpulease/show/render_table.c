@@ -6,7 +6,7 @@
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
-enum { GAP = 2, CELL_SIZE = 4096, INDENT = 4, LABEL = 11 };
+enum { GAP = 2, CELL_SIZE = 4096, LONG_SIZE = 16 * 1024, INDENT = 4, LABEL = 11 };
 
 /* --- filling ----------------------------------------------------------------------- */
 
@@ -360,7 +360,7 @@ void line_print(const char *text, const struct table_style *style, FILE *out)
 void line_print_labelled(
 	const char *label, const char *text, const struct table_style *style, FILE *out)
 {
-	char printable[CELL_SIZE];
+	static char printable[LONG_SIZE];
 	struct text safe = TEXT_ON(printable);
 
 	text_add_printable(&safe, text, strlen(text));

@@ -128,13 +128,6 @@ static int show_gpuless(
 
 /* --- jobs that use more than they have declared ------------------------------------ */
 
-static void excess_add_gpu(struct text *out, const struct view_gpu *gpu, bool is_first)
-{
-	text_addf(out, "%s%u", is_first ? "" : ",", gpu->index);
-	if (gpu->instance >= 0)
-		text_addf(out, ":%lld", (long long)gpu->instance);
-}
-
 /* The lease of job @ticket on @gpu if it uses more than declared; else NULL. */
 static const struct view_holder *excess_on(const struct view_gpu *gpu, uint64_t ticket)
 {
@@ -162,7 +155,8 @@ static void excess_print(const struct view *view, size_t first,
 	count = 0;
 	for (size_t i = first; i < view->gpu_count; i++)
 		if (excess_on(&view->gpus[i], holder->ticket))
-			excess_add_gpu(&text, &view->gpus[i], count++ == 0);
+			text_addf(&text, "%s%s", count++ ? "," : "",
+				view_gpu_name(&view->gpus[i]).text);
 	text_add(&text, ", declared ");
 	report_add_size(holder->need.mib, &text);
 	line_print(line, style, out);
@@ -247,8 +241,7 @@ static const char *const reasons[] = {
 	[VERDICT_LIMIT] = "limit",
 };
 
-static void json_put_job(
-	struct json *json, const struct view *view, const struct view_job *job)
+void json_put_job(struct json *json, const struct view *view, const struct view_job *job)
 {
 	json_begin_object(json);
 	member_number(json, "position", (uint64_t)(job - view->jobs) + 1);

@@ -94,18 +94,6 @@ static void gpu_put_memory(
 	table_putf(table, GPU_MEMORY, all_are_equal ? "%sG" : "%s/%sG", used, total);
 }
 
-/* "3", or "3:1" for a MIG instance. */
-static struct gpu_name gpu_shown_name(const struct view_gpu *gpu)
-{
-	struct gpu_name name;
-	struct text text = TEXT_ON(name.text);
-
-	text_addf(&text, "%u", gpu->index);
-	if (gpu->instance >= 0)
-		text_addf(&text, ":%lld", (long long)gpu->instance);
-	return name;
-}
-
 /* A GPU shows "MIG" if its MIG instances are leased instead of it. */
 static void gpu_put_state(struct table *table, const struct view_gpu *gpu)
 {
@@ -160,7 +148,7 @@ static void gpu_put_rows(
 	bool has_vendor = strncmp(gpu->model, vendor, sizeof(vendor) - 1) == 0;
 
 	table_row(table);
-	table_put(table, GPU_INDEX, gpu_shown_name(gpu).text);
+	table_put(table, GPU_INDEX, view_gpu_name(gpu).text);
 	if (!all_are_equal)
 		table_put(table, GPU_MODEL,
 			gpu->model + (has_vendor ? sizeof(vendor) - 1 : 0));
@@ -201,11 +189,11 @@ static void status_print_notes(
 			is_printed = strcmp(gpu_note(&view->gpus[before]), note) == 0;
 		if (is_printed)
 			continue;
-		text_addf(&text, "GPU %s", gpu_shown_name(&view->gpus[i]).text);
+		text_addf(&text, "GPU %s", view_gpu_name(&view->gpus[i]).text);
 		for (size_t other = i + 1; other < view->gpu_count; other++)
 			if (strcmp(gpu_note(&view->gpus[other]), note) == 0)
 				text_addf(&text, ",%s",
-					gpu_shown_name(&view->gpus[other]).text);
+					view_gpu_name(&view->gpus[other]).text);
 		text_addf(&text, ": %s", note);
 		line_print(line, style, out);
 	}
@@ -294,24 +282,26 @@ static void json_put_migs(
 	json_end(json);
 }
 
+void json_put_lease(
+	struct json *json, const struct view *view, const struct view_holder *holder)
+{
+	json_begin_object(json);
+	member_holder(json, view, holder);
+	member_bool(json, "lingering", holder->is_lingering);
+	member_need(json, &holder->need);
+	member_number_if(json, "peak_mib", holder->peak_mib, holder->peak_mib);
+	member_bool(json, "over_declared", holder->is_over_declared);
+	json_end(json);
+}
+
 static void json_put_leases(
 	struct json *json, const struct view *view, const struct view_gpu *gpu)
 {
 	json_key(json, "leases");
 	json_begin_array(json);
-	for (size_t i = 0; i < gpu->holder_count; i++) {
-		const struct view_holder *holder = &gpu->holders[i];
-
-		if (!holder->ticket)
-			continue;
-		json_begin_object(json);
-		member_holder(json, view, holder);
-		member_bool(json, "lingering", holder->is_lingering);
-		member_need(json, &holder->need);
-		member_number_if(json, "peak_mib", holder->peak_mib, holder->peak_mib);
-		member_bool(json, "over_declared", holder->is_over_declared);
-		json_end(json);
-	}
+	for (size_t i = 0; i < gpu->holder_count; i++)
+		if (gpu->holders[i].ticket)
+			json_put_lease(json, view, &gpu->holders[i]);
 	json_end(json);
 }
 

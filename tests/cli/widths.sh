@@ -31,7 +31,7 @@ done >"$FAKE_SMI_DIR/gpus"
 echo 100 >"$FAKE_SMI_DIR/util.0"
 holder a -n 7 --name resnet50-baseline-augmentation -t 4h
 waiter b -n 8 --name llama-sweep-17 -t 2h
-long='because of a long story that does not end before the next line begins'
+long='because of a story that goes on until the line begins'
 "$GPULEASE" --pause 7 --reason "$long"
 echo "0 $(pid_of a) 76000" >"$FAKE_SMI_DIR/procs"
 is 'the memory in use is seen' wait_until '"$GPULEASE" --status --json | grep -q "memory_used_mib.: 76000"'
@@ -45,7 +45,7 @@ GPU  MEMORY *'
 		[ "$(grep -c 'MODEL\|H100' "$S/out")" -eq 1 ]
 	shows "--status keeps names and commands in $width columns" \
 		'*  NAME * COMMAND*  0   74.2G *leased * resnet50-ba*  sh -c *'
-	shows "the reason of a pause is not cut in $width columns" '*line*begins*'
+	shows "the reason of a pause is not cut in $width columns" '*until*begins*'
 	on $width --queue
 	is "--queue fits into $width columns" fits $width
 	shows "--queue keeps names and commands in $width columns" '*NAME *COMMAND*llama-sweep* sh -c *'
