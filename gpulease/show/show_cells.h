@@ -17,8 +17,8 @@ void show_put_attempt(struct table *table, unsigned column, uint32_t attempt);
 void show_put_span(struct table *table, unsigned column, int64_t span_ms);
 
 /*
- * Put the local time of day @at_ms into a cell, or append it, with the date if it is another day than @now_ms;
- * 0 puts nothing.
+ * Put the local time of day @at_ms into a cell, or append it, with the date if it is another day
+ * than @now_ms; 0 puts nothing.
  */
 void show_put_time(struct table *table, unsigned column, int64_t at_ms, int64_t now_ms);
 void show_add_time(struct text *out, int64_t at_ms, int64_t now_ms);

@@ -118,6 +118,7 @@ commands() {
 	# shellcheck disable=SC2086 # many words
 	"$GPULEASE" -n 4 -- sleep 1000 $many 2>/dev/null &
 	started="$started $!"
+	wait_until '"$GPULEASE" --status | grep -q "sleep 1000"' || bail 'the job does not start'
 	# shellcheck disable=SC2086
 	"$GPULEASE" -n 4 -- sleep 1001 --of $many 2>"$S/long.err" &
 	started="$started $!"
@@ -148,6 +149,16 @@ state      running on GPU 0
 	is 'it has ended with its runner' wait_until '! state "$id" running'
 }
 
+# The numbers begin anew with a new ticket file.
+another_queue() {
+	rm "$(state_dir)/tickets"
+	holder a -n 1 --name newer
+	is 'an attempt of an earlier job with that id is none of the job' \
+		[ "$(of 1 running.name ended.0)" = "newer nothing at 'jobs.0.ended.0'" ] ||
+		of 1 running.name ended.0
+	release_all a
+}
+
 unknown() {
 	no='gpulease: job 4711 is unknown; --status and --history list the jobs'
 	run 'a job that does not exist' 1 '' "$no" "$GPULEASE" --status 4711
@@ -168,4 +179,5 @@ retried
 commands
 batches
 unknown
+another_queue
 finish
