@@ -28,7 +28,7 @@ static const struct table_column end_columns[] = {
 	[END_ATTEMPT] = { "TRY", .is_right = true, .is_optional = true, .rank = 1 },
 	[END_USER] = { .title = "USER", .good = 8, .least = 6 },
 	[END_GPUS] = { .title = "GPUS", .good = 8, .least = 6 },
-	[END_STATE] = { .title = "STATE", .good = 9, .least = 9 },
+	[END_STATE] = { .title = "STATE", .good = 18, .least = 9 },
 	[END_STARTED] = { .title = "STARTED", .rank = 3 },
 	[END_WAITED] = { .title = "WAITED", .is_right = true, .rank = 6 },
 	[END_RAN] = { .title = "RAN", .is_right = true, .rank = 2 },
