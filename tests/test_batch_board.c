@@ -453,7 +453,7 @@ static void fill(void)
 	jobs.all[0].vram_mib = 18 * 1024;
 	running("", "1,2", 5000, 0);
 	running("late", "3", 2 * HOUR_MS, HOUR_MS);
-	waiting("python a.py", "behind ticket 12", 20);
+	waiting("python a.py", "behind job 12", 20);
 	waiting("python b.py", NULL, 0);
 	waiting("python c.py", NULL, 21);
 	(void)ended("prep", BATCH_ITSELF, 0);
@@ -478,7 +478,7 @@ static void the_board_shows_jobs_that_run_wait_and_are_done(void **state)
 		"ENTRY  WAITING      JOB  WHY\n"
 		"    6  python c.py   21  in the queue\n"
 		"    5  python b.py    -  not in the queue yet\n"
-		"    4  python a.py   20  behind ticket 12\n"
+		"    4  python a.py   20  behind job 12\n"
 		"ENTRY  DONE  HOW                                TIME\n"
 		"    7  prep  ok, earlier                        12s\n"
 		"    8  x     out of GPU memory (exit status 1)  12s\n"
@@ -523,7 +523,7 @@ static void between_two_attempts_a_job_waits(void **state)
 		"    2  big        8  sent back for a job of higher priority, goes back "
 		"into the queue\n"
 		"    1  train      7  out of GPU memory (exit status 1), tried again\n");
-	jobs.all[0].reason = strdup("behind ticket 9");
+	jobs.all[0].reason = strdup("behind job 9");
 	jobs.all[1].line = NULL;
 	jobs.all[1].is_between = false;
 	shows(0, 0,
@@ -531,7 +531,7 @@ static void between_two_attempts_a_job_waits(void **state)
 		"ENTRY  RUNNING  JOB  TIME\n"
 		"    2  big        8  1h00m\n"
 		"ENTRY  WAITING  JOB  WHY\n"
-		"    1  train      7  for attempt 2: behind ticket 9\n");
+		"    1  train      7  for attempt 2: behind job 9\n");
 }
 
 static void a_job_that_comes_after_others_says_so(void **state)

@@ -170,7 +170,7 @@ const struct option_def option_table[] = {
 	OPTION(OPTION_FLAG, 0, "shell", NULL, "lease for this shell: eval \"$(gpulease --shell)\"",
 		AT(request.shell), GROUP_LEASE, RUN),
 
-	VERB(OPTION_VERB, 0, "status", NULL, "show the GPUs and the queue",
+	VERB(OPTION_VERB, 0, "status", "[ID...]", "show the GPUs and the queue, or these jobs",
 		VERB_STATUS, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "queue", NULL, "show the queue", VERB_QUEUE, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "history", "[N]", "show the last N ended jobs (default 20), or all",

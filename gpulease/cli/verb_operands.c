@@ -184,6 +184,10 @@ int verb_operands_settle(
 		return verb_operands_is_word(verb)
 			       ? 0
 			       : verb_operands_check_all(verb, name, OPERAND_JOB, why);
+	case VERB_STATUS:
+		return verb->operand_count
+			       ? verb_operands_check_all(verb, name, OPERAND_JOB, why)
+			       : 0;
 	case VERB_CANCEL:
 		return verb_operands_check_all(verb, name, OPERAND_JOB, why);
 	case VERB_PAUSE:

@@ -34,7 +34,7 @@ _gpulease_verbs='
 	--batch --add'
 
 # those whose operands are ids of jobs
-_gpulease_jobs='--cancel --log --follow --signal-job -a --attach'
+_gpulease_jobs='--status --cancel --log --follow --signal-job -a --attach'
 
 _gpulease_topics='run choose order care back batch setup lease look act any srun ignored refused agents all'
 _gpulease_states='ended finished failed cancelled timed-out oom preempted lost'

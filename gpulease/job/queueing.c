@@ -58,7 +58,7 @@ static int queueing_obey_cancel(const struct queueing *queueing)
 	broker_leave(broker);
 	if (observer)
 		observer->cancelled(observer->context, name);
-	note("ticket %llu was cancelled by %s", (unsigned long long)broker_job(broker),
+	note("job %llu was cancelled by %s", (unsigned long long)broker_job(broker),
 		name);
 	return 128 + SIGTERM;
 }
@@ -110,7 +110,7 @@ static void queueing_report_new_ticket(const struct queueing *queueing)
 	const struct broker *broker = queueing->broker;
 
 	if (broker->result.has_rejoined)
-		note("the queue in '%s' was replaced; this job now has ticket %llu",
+		note("the queue in '%s' was replaced; this job's id is now %llu",
 			queueing->context->dir.path, (unsigned long long)broker->number);
 }
 

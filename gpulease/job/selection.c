@@ -7,6 +7,7 @@
 #include "request.h"
 #include "job_step.h"
 #include "selection.h"
+#include "wait_reason.h"
 
 /* --- which GPUs it may have -------------------------------------------------------- */
 
@@ -149,13 +150,15 @@ static void list_wishes(const struct run_request *request,
 	const struct slurm_allocation *allocation, char sizes[2][MIB_TEXT_SIZE],
 	struct wish wishes[WISHES])
 {
+	const uint64_t asked[] = { request->min_vram_mib, request->vram_mib };
 	unsigned count = 0;
 
-	sizes[0][0] = sizes[1][0] = '\0';
-	if (request->min_vram_mib)
-		format_mib(request->min_vram_mib, sizes[0]);
-	if (request->vram_mib)
-		format_mib(request->vram_mib, sizes[1]);
+	for (unsigned i = 0; i < 2; i++) {
+		struct text size = TEXT_ON(sizes[i]);
+
+		if (asked[i])
+			explain_size(asked[i], true, &size);
+	}
 	wishes[count++] = (struct wish){ "--gpu-ids", request->gpu_ids, keep_named };
 	wishes[count++] = (struct wish){ "--allow", request->allow, keep_named };
 	wishes[count++] = (struct wish){ "--except", request->except, drop_named };
@@ -235,24 +238,25 @@ static uint64_t largest_mib(const struct snapshot *view, const struct gpuset *of
 	return largest;
 }
 
-/* Appends "; the largest has 80G, of which 512MiB stay free", if the wish is about memory. */
+/* Appends "; the largest has 80G, of which 0.5G stay free", if the wish is about memory. */
 static void add_largest(const struct selection *selection, const struct wish *wish,
 	const struct gpuset *of, struct text *out)
 {
 	uint64_t largest = largest_mib(selection->view, of);
 	uint64_t margin_mib = selection->asked->exclusive ? 0 : selection->margin_mib;
-	char size[MIB_TEXT_SIZE];
 
 	if (wish->apply != keep_card_size &&
 		(wish->apply != keep_declared || selection->around))
 		return;
-	format_mib(largest, size);
-	text_addf(out, largest ? "; the largest has %s" : "; their size is not known",
-		size);
-	if (!largest || wish->apply != keep_declared || !margin_mib)
+	text_add(out, largest ? "; the largest has " : "; their size is not known");
+	if (!largest)
 		return;
-	format_mib(margin_mib, size);
-	text_addf(out, ", of which %s stay free", size);
+	explain_size(largest, false, out);
+	if (wish->apply != keep_declared || !margin_mib)
+		return;
+	text_add(out, ", of which ");
+	explain_size(margin_mib, true, out);
+	text_add(out, " stay free");
 }
 
 /* Prints which wish leaves too few of the GPUs @before. */
@@ -270,7 +274,7 @@ static int refuse_wish(
 		text_addf(&text, "only %u", left);
 	text_addf(&text, " of %u", gpuset_count(&before));
 	if (selection->around)
-		text_addf(&text, " of the lease around this step (ticket %llu)",
+		text_addf(&text, " of the lease around this step (job %llu)",
 			(unsigned long long)lease_job(selection->around));
 	add_largest(selection, wish, &before, &text);
 	if (left < gpuset_count(&selection->left))

@@ -76,7 +76,7 @@ int64_t waiting_line_show(struct waiting_line *line, struct broker *broker,
 	if (is_too_early)
 		return line->shown_ms + EVERY_MS;
 	position = broker_position(broker);
-	note("ticket %llu waits, %u%s in the queue: %s",
+	note("job %llu waits, %u%s in the queue: %s",
 		(unsigned long long)broker_job(broker), position,
 		ordinal_suffix(position), words);
 	line->is_shown = true;

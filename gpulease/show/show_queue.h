@@ -67,6 +67,9 @@ void show_queue_json(const struct view *view, FILE *out);
 /* The members queue, queue_is_cut and running_without_gpus of the object that is open. */
 void member_queue(struct json *json, const struct view *view);
 
+/* Prints an object of ->queue. */
+void json_put_job(struct json *json, const struct view *view, const struct view_job *job);
+
 /* The members ticket, attempt, name, user, pid, command and times of a job that runs. */
 void member_holder(
 	struct json *json, const struct view *view, const struct view_holder *holder);

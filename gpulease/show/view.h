@@ -120,4 +120,7 @@ MUST_CHECK int view_take(
 	const struct context *context, struct view *ret, struct why *why);
 void view_release(struct view *view);
 
+/* "3", or "3:1" for a MIG instance. */
+struct gpu_name view_gpu_name(const struct view_gpu *gpu);
+
 #endif

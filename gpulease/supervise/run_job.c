@@ -126,9 +126,9 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 	if (job_step_check(settings, &around->lease) != 0)
 		return EXIT_MISUSE;
 	if (settings->request.gpus_given && settings->request.gpus > has) {
-		diag("cannot use %u GPUs: the lease around this step (ticket %llu) has %u",
-			settings->request.gpus, (unsigned long long)around->lease.ticket,
-			has);
+		diag("cannot use %u GPUs: the lease around this step (job %llu) has %u",
+			settings->request.gpus,
+			(unsigned long long)lease_job(&around->lease), has);
 		return EXIT_MISUSE;
 	}
 	if (selection_choose_step(&settings->request, &job.broker.view, &around->lease,
@@ -139,11 +139,11 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 
 		end_record_name_gpus(&job.broker.view, &step.gpus, gpus, sizeof(gpus));
 		print_would_start(gpus);
-		printf(", as a step of ticket %llu\n",
-			(unsigned long long)around->lease.ticket);
+		printf(", as a step of job %llu\n",
+			(unsigned long long)lease_job(&around->lease));
 		return 0;
 	}
-	verbose("a step of ticket %llu", (unsigned long long)around->lease.ticket);
+	verbose("a step of job %llu", (unsigned long long)lease_job(&around->lease));
 	return launch(&step);
 }
 
@@ -192,7 +192,7 @@ static int dry_run(const struct run_request *request)
  */
 static int report_ticket(const struct run_environment *environment)
 {
-	verbose("ticket %llu in '%s'", (unsigned long long)job.broker.number,
+	verbose("job %llu in '%s'", (unsigned long long)job.broker.number,
 		job.context.dir.path);
 	if (is_in_session())
 		session_announce(job.broker.number);

@@ -20,7 +20,7 @@
 static int sessions_print_table(const struct session *all, size_t count)
 {
 	static const struct table_column columns[] = {
-		{ .title = "TICKET", .is_right = true },
+		{ .title = "JOB", .is_right = true },
 		{ .title = "SESSION" },
 		{ .title = "IN" },
 		{ .title = "ATTACHED" },

@@ -154,14 +154,14 @@ refused '--min-vram above the largest GPU is refused' \
 	'cannot lease 1 GPU: --min-vram 96G leaves none of 4; the largest has 80G' \
 	--min-vram 96G
 refused '--min-vram and --model that contradict each other are refused' \
-	'cannot lease 1 GPU: --min-vram 17000MiB leaves none of 1; the largest has 15G' \
+	'cannot lease 1 GPU: --min-vram 16.7G leaves none of 1; the largest has 15G' \
 	--model t4 --min-vram 17000
 mixed
 gets '--vram leases a GPU with enough memory' 1 --vram 30G
 mixed
 gets '--vram leases the GPU with the least memory left over' 2 --vram 10G
 refused '--vram on more GPUs than have the memory is refused' \
-	'cannot lease 3 GPUs: --vram 30G leaves only 2 of 4; the largest has 80G, of which 512MiB stay free' \
+	'cannot lease 3 GPUs: --vram 30G leaves only 2 of 4; the largest has 80G, of which 0.5G stay free' \
 	-n 3 --vram 30G
 for each in 0 '' -1 lots; do
 	refused "--min-vram refuses '$each'" "--min-vram: '$each' is *" --min-vram "$each"

@@ -60,7 +60,7 @@ run 'the completion has all topics of the help' 125 '' \
 	"*the topics are $(bash -c '. "$1"; echo "${_gpulease_topics// /, }"' - "$file")" \
 	"$GPULEASE" --help=no-such
 run '--state is completed with a state' 0 'timed-out' '' complete gpulease --history --state ti
-for verb in --cancel --log --signal-job -a --after; do
+for verb in --status --cancel --log --signal-job -a --after; do
 	holder a
 	run "$verb is completed with the id of a running job" 0 "$(id_of a)" '' complete \
 		"$GPULEASE" "$verb" ''

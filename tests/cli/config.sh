@@ -310,6 +310,14 @@ hidden 'show-commands: --history hides the commands of other users' --history
 for verb in --status --queue --history; do
 	hidden "show-commands: $verb --json hides the commands of other users" "$verb" --json
 done
+# the job that has ended, the one that runs and the one that waits
+hidden 'show-commands: --status ID hides the commands of other users' --status 1 2 3
+hidden 'show-commands: --status ID --json hides the commands of other users' --status 1 2 3 --json
+is 'and where their output goes' [ -z "$(sees --status 1 2 3 | grep '^log')" ]
+mkdir -p "$S/nobody/gpulease/logs" && : >"$S/nobody/gpulease/logs/2.log"
+chown -R 65534 "$S/nobody"
+is 'a log of their own with that id is none of the job' [ -z "$(XDG_STATE_HOME="$S/nobody" sees --status 2 | grep '^log')" ]
+is 'root sees where it goes' like "*log        $S/secret.out*" "$(with --status 2)"
 verb=--status
 is 'show-commands: --status --json has null for a hidden command' [ \
 	"$(members gpus.0.command gpus.0.name gpus.0.user queue.0.command)" = \

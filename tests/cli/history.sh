@@ -81,10 +81,10 @@ run '--since without a verb is refused' 125 '' '*--since*' "$GPULEASE" --since t
 
 try "$GPULEASE" --history all
 is '--history shows its titles' like \
-	'TICKET*TRY*USER*GPUS*STATE*STARTED*WAITED*RAN*PEAK*UTIL*STATUS*NAME*COMMAND' \
+	'JOB*TRY*USER*GPUS*STATE*STARTED*WAITED*RAN*PEAK*UTIL*STATUS*NAME*COMMAND' \
 	"$(head -n 1 "$S/out")"
 is '--history shows a job with all its columns' grep -q \
-	'^ *1  *-  alice  0,1  *finished  *2023-11-14 22:13  *1m30s  *1s  17582MiB  *87%  *0  train  a$' \
+	'^ *1  *-  alice  0,1  *finished  *2023-11-14 22:13  *1m30s  *1s  17.2G  *87%  *0  train  a$' \
 	"$S/out"
 is '--history shows the number of an attempt' grep -q '^ *4  *2  bob .* timed-out ' "$S/out"
 is '--history shows which user cancelled a job' grep -q ' cancelled by root ' "$S/out"

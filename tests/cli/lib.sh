@@ -143,7 +143,7 @@ scratch() {
 	trap 'exit 143' TERM
 	unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES GPULEASE_ID GPULEASE_TOKEN \
 		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_SHARE GPULEASE_VRAM_MIB GPULEASE_DIR \
-		GPULEASE_ALLOCATION
+		GPULEASE_ALLOCATION COLUMNS
 	# a surrounding Slurm allocation must not change the results
 	for each in $(env | sed -n 's/^\(SLURM[A-Z]*_[A-Za-z0-9_]*\)=.*/\1/p'); do
 		unset "$each"
@@ -367,7 +367,7 @@ gpus_of() {
 
 # ticket_of NAME: the number of its ticket, once it has said that it waits
 ticket_of() {
-	sed -n 's/.*ticket \([0-9]*\) waits.*/\1/p' "$S/$1.err" | head -n 1
+	sed -n 's/.*job \([0-9]*\) waits.*/\1/p' "$S/$1.err" | head -n 1
 }
 
 # release NAME [STATUS]: lets its command end, now or as soon as it runs.

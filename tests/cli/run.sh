@@ -149,7 +149,7 @@ holder all -n 8
 run 'no GPU free, with --immediate: 124 and the reason' 124 '' \
 	'gpulease: not available at once: needs 1 GPU, none is free' "$GPULEASE" -I true
 run 'no GPU free within --max-wait: 124 and the reason' 124 '' \
-	'gpulease: ticket * waits, 1st in the queue: needs 2 GPUs, none is free
+	'gpulease: job * waits, 1st in the queue: needs 2 GPUs, none is free
 gpulease: gave up after <1s: needs 2 GPUs, none is free' \
 	"$GPULEASE" -n 2 --max-wait 100ms true
 run '--immediate with a time waits that long' 124 '' '*gave up after*' \
@@ -159,7 +159,7 @@ run 'a job without GPUs does not wait' 0 'ran' '' "$GPULEASE" -n 0 echo ran
 waiter first -n 8
 waiter second -n 1
 is 'the line of a waiting job names the ticket ahead' \
-	like "gpulease: ticket * waits, 2nd in the queue: behind ticket *, which waits for 8 GPUs" \
+	like "gpulease: job * waits, 2nd in the queue: behind job *, which waits for 8 GPUs" \
 	"$(cat "$S/second.err")"
 release_all all
 wait_until 'runs first' || not_ok 'the first waiter starts'
@@ -177,7 +177,7 @@ release_all one two
 
 "$GPULEASE" -n 8 sh -c 'sleep 1000 & echo $! >"$0"' "$S/child" </dev/null >/dev/null 2>&1
 run 'GPUs of a job whose child lives on are not given away' 124 '' \
-	'*GPU 0 is kept by processes that ticket * left running' "$GPULEASE" -I true
+	'*GPU 0 is kept by processes that job * left running' "$GPULEASE" -I true
 kill "$(cat "$S/child")"
 run 'the GPUs are given away when that child has ended' 0 '' '*' "$GPULEASE" -n 8 true
 begin killed -n 8
@@ -193,7 +193,7 @@ run 'a step with -n 2 uses the first two GPUs of its job' 0 '0,1' '' \
 	"$GPULEASE" -n 3 "$GPULEASE" -n 2 sh -c 'echo $CUDA_VISIBLE_DEVICES'
 run 'a step with -n 0 uses no GPU' 0 '[]' '' "$GPULEASE" -n 3 "$GPULEASE" -n 0 sh -c 'echo "[$CUDA_VISIBLE_DEVICES]"'
 run 'a step cannot have more GPUs than its job' 125 '' \
-	'gpulease: cannot use 4 GPUs: the lease around this step (ticket *) has 3' \
+	'gpulease: cannot use 4 GPUs: the lease around this step (job *) has 3' \
 	"$GPULEASE" -n 3 "$GPULEASE" -n 4 true
 show='echo "$CUDA_VISIBLE_DEVICES"'
 run 'a step with --gpu-ids uses these GPUs of its job' 0 1 '' "$GPULEASE" -n 2 "$GPULEASE" --gpu-ids 1 sh -c "$show"
@@ -210,7 +210,7 @@ lacks() {
 	run "$lacks_text" 125 '' "gpulease: $lacks_reason" "$GPULEASE" -n 2 "$GPULEASE" "$@" true
 }
 
-of_it='of the lease around this step (ticket *)'
+of_it='of the lease around this step (job *)'
 lacks 'a step cannot have a GPU that its job does not have' "cannot use 1 GPU: --gpu-ids 3 leaves none of 2 $of_it" --gpu-ids 3
 lacks 'a step cannot have a GPU of its job and another one' "cannot use 2 GPUs: --gpu-ids 1,3 leaves only 1 of 2 $of_it" --gpu-ids 1,3
 lacks 'a step cannot have a GPU that does not exist' '--gpu-ids: there is no GPU 9*' --gpu-ids 9

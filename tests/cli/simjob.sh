@@ -22,7 +22,8 @@ job() {
 
 # shows GPU MIB [STATE]: whether --status shows that memory in use on the GPU.
 shows() {
-	"$GPULEASE" --status | grep -q "^ *$1 .* $2/24576 MiB .*${3-}"
+	"$GPULEASE" --status --json | "$TOOLS/jsoncheck" "gpus.$1.memory_used_mib" \
+		"gpus.$1.state" | tr '\n' ' ' | grep -q "^$2 ${3-}"
 }
 
 # simjobs: the files of the simjobs that show memory.
@@ -92,7 +93,7 @@ is 'each report has the peak of its own simjob' like '*, GPU 0: peak 2.4G of 2.0
 ended both
 is 'the report of a whole GPU has the peak' like '*: exit status 5, *, GPU 1: peak 1.0G of the card*' \
 	"$(tr '\n' ' ' <"$S/both.err")"
-run 'the GPUs are idle again' 0 '*0 *0/24576 MiB *idle*1 *0/24576 MiB *idle*' '' \
+run 'the GPUs are idle again' 0 '*0 *0.0G *idle*1 *0.0G *idle*' '' \
 	"$GPULEASE" --status
 run '--status has removed the files of the killed simjobs' 0 '' '' simjobs
 
