@@ -427,6 +427,9 @@ kernels() {
 		finds "a kernel without pidfds is a warning: $way" warn pidfd \
 			'pidfd_open: *; *5.3*'
 	done
+	try "$TOOLS/nopidfd" noexit "$GPULEASE" --doctor
+	finds 'a kernel that tells no exit status is a warning' warn pidfd \
+		'pidfds do not tell how a process ended: *; *6.15*--report'
 }
 
 # user COMMAND…: runs it as a user without a name and without groups
