@@ -3,6 +3,7 @@
 #include "attempts.h"
 #include "background.h"
 #include "broker.h"
+#include "command_caveat.h"
 #include "find_program.h"
 #include "local_user.h"
 #include "clock.h"
@@ -43,6 +44,18 @@ static struct {
 
 /* --- before the queue -------------------------------------------------------------- */
 
+/* Says if the command will not use the GPUs of the lease. */
+static void note_caveat(const struct settings *settings)
+{
+	char words[256];
+	struct text text = TEXT_ON(words);
+
+	/* the caller of --screen has said it on the user's terminal */
+	if (settings->request.gpus && !is_in_session() &&
+		command_caveat(settings->environment.command, &text))
+		note("%s", words);
+}
+
 /*
  * Checks -D, -i, -o, -e and the command before the job joins the queue, so that a mistake is
  * refused now and not after three days of waiting.  Changes to the folder of -D.  Sets job.command
@@ -72,8 +85,10 @@ static int check_command(const struct settings *settings)
 			return r;
 	}
 	r = find_program(job.command[0], job.program);
-	if (r == 0)
+	if (r == 0) {
+		note_caveat(settings);
 		return 0;
+	}
 	return missing_program_refuse(job.command[0], r);
 }
 
