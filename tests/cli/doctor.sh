@@ -345,7 +345,7 @@ directories() {
 	fresh
 	examine 1 env GPULEASE_DIR="$S/none" "$GPULEASE"
 	finds 'a missing state directory is a failure' fail 'state directory' \
-		"cannot open *'$S/none'*; mkdir -m 2770 $S/none"
+		"cannot open *'$S/none'*; mkdir -m 0700 -p $S/none makes it *"
 	finds 'without a state directory its file system is not known' warn 'file system' \
 		'not known without *'
 	finds 'without a state directory its free space is not known' warn 'free space' \
