@@ -10,6 +10,7 @@
 #include "privacy.h"
 #include "queueing.h"
 #include "shared_state.h"
+#include "unknown_status.h"
 
 /*
  * Gives the ticket up.  A supervised job (in the background, or between two attempts) gets a line
@@ -72,8 +73,8 @@ int queueing_dependency_failed(struct broker *broker)
 		note("gave up: job %llu has ended with status %d",
 			(unsigned long long)held->by, held->status);
 	else
-		note("gave up: the exit status of job %llu is not recorded",
-			(unsigned long long)held->by);
+		note("gave up: the exit status of job %llu is not recorded: %s",
+			(unsigned long long)held->by, unknown_status_remedy());
 	return EXIT_GAVE_UP;
 }
 

@@ -3,6 +3,7 @@
 #include "attempts.h"
 #include "background.h"
 #include "broker.h"
+#include "command_caveat.h"
 #include "find_program.h"
 #include "local_user.h"
 #include "clock.h"
@@ -43,6 +44,18 @@ static struct {
 } job;
 
 /* --- before the queue -------------------------------------------------------------- */
+
+/* Says if the command will not use the GPUs of the lease. */
+static void note_caveat(const struct settings *settings)
+{
+	char words[256];
+	struct text text = TEXT_ON(words);
+
+	/* the caller of --screen has said it on the user's terminal */
+	if (settings->request.gpus && !is_in_session() &&
+		command_caveat(settings->environment.command, &text))
+		note("%s", words);
+}
 
 /*
  * Refuses a line of a jobs file whose script does not exist, unless its setup may go to the script.
@@ -90,8 +103,10 @@ static int check_command(const struct settings *settings)
 			return r;
 	}
 	r = find_program(job.command[0], job.program);
-	if (r == 0)
+	if (r == 0) {
+		note_caveat(settings);
 		return check_script(&settings->environment);
+	}
 	return missing_program_refuse(job.command[0], r);
 }
 

@@ -16,6 +16,7 @@
 #include "parse.h"
 #include "shared_state.h"
 #include "job_step.h"
+#include "unknown_status.h"
 #include "verbs.h"
 
 static struct {
@@ -174,12 +175,17 @@ static int wait_for_find_jobs(const struct verb_settings *verb)
 
 static void wait_for_report_end(const struct outcome *job)
 {
-	if (job->status < 0)
-		wait_for_report(
-			job->job, "has ended, but its exit status is not recorded");
-	else
+	char problem[160];
+
+	if (job->status < 0) {
+		(void)snprintf(problem, sizeof(problem),
+			"has ended, but its exit status is not recorded: %s",
+			unknown_status_remedy());
+		wait_for_report(job->job, problem);
+	} else {
 		verbose("job %llu has ended with status %d", (unsigned long long)job->job,
 			job->status);
+	}
 	wait_for_note_status(job->status);
 }
 

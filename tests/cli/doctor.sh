@@ -345,7 +345,7 @@ directories() {
 	fresh
 	examine 1 env GPULEASE_DIR="$S/none" "$GPULEASE"
 	finds 'a missing state directory is a failure' fail 'state directory' \
-		"cannot open *'$S/none'*; mkdir -m 2770 $S/none"
+		"cannot open *'$S/none'*; mkdir -m 0700 -p $S/none makes it *"
 	finds 'without a state directory its file system is not known' warn 'file system' \
 		'not known without *'
 	finds 'without a state directory its free space is not known' warn 'free space' \
@@ -427,6 +427,9 @@ kernels() {
 		finds "a kernel without pidfds is a warning: $way" warn pidfd \
 			'pidfd_open: *; *5.3*'
 	done
+	try "$TOOLS/nopidfd" noexit "$GPULEASE" --doctor
+	finds 'a kernel that tells no exit status is a warning' warn pidfd \
+		'pidfds do not tell how a process ended: *; *6.15*--report'
 }
 
 # user COMMAND…: runs it as a user without a name and without groups

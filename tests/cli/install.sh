@@ -69,6 +69,25 @@ else
 	is "the program is at most 480 KiB ($size)" test "$size" -le 491520
 fi
 run 'install over itself succeeds' 0 '*' '' in_root install
+is 'install over itself has nothing new to say about the settings' three_lines
+kept=$root/etc/gpulease.conf
+cp "$kept" "$S/kept"
+printf '%s\n' '#record-ends = no' '  margin=1G' '# max-time is 2d' '#settle-time	= 5m' >"$kept"
+cp "$kept" "$S/old"
+run 'install over older settings says which are new' 0 "$kept stays as it is; new *" '' in_root install
+is 'install over older settings keeps them' cmp -s "$S/old" "$kept"
+# the new settings are all that the installed file has, without the two that the old one has
+{
+	echo 'record-ends = yes'
+	sed -n '/^#.models/q; s/^\(#[a-z-]* = .*\)/\1/p' "$S/kept" | grep -v -e '^#margin ' -e '^#settle-time '
+} | sort >"$S/new"
+printf '%s\n' "$out" | sed -n 's/^	//p' | sort >"$S/said"
+run 'the new settings are those that the old file neither sets nor mentions' 0 '' '' \
+	diff "$S/new" "$S/said"
+echo 'record-ends = no' >"$kept"
+try in_root install
+is 'a setting that the old file refuses is not new' [ "${out#*record-ends}" = "$out" ]
+cp "$S/kept" "$kept"
 
 run 'install-srun makes a link named srun in a directory of its own' 0 \
 	'*/usr/lib/gpulease/bin*' '' \

@@ -205,11 +205,16 @@ others_can_run() {
 	[ -z "$others_why" ]
 }
 
-# without_pidfds: from now on $GPULEASE is the same program as under an old kernel.
+# old_kernel WAY: from now on $GPULEASE is the same program as under an old kernel.  The ways are
+# those of tests/tools/nopidfd.c.
+old_kernel() {
+	printf '#!/bin/sh\nexec "%s" %s "%s" "$@"\n' "$TOOLS/nopidfd" "$1" "$GPULEASE" >"$S/$1"
+	chmod +x "$S/$1"
+	GPULEASE=$S/$1
+}
+
 without_pidfds() {
-	printf '#!/bin/sh\nexec "%s" enosys "%s" "$@"\n' "$TOOLS/nopidfd" "$GPULEASE" >"$S/without"
-	chmod +x "$S/without"
-	GPULEASE=$S/without
+	old_kernel enosys
 }
 
 # with_driver: from now on the simulated driver tests/bin/nvidia-smi, which files in $FAKE_SMI_DIR

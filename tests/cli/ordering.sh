@@ -300,7 +300,7 @@ usual
 cards 2
 run 'a job ends, and its status is not recorded' 0 1 '' "$GPULEASE" sh -c 'echo $GPULEASE_ID'
 run '--after-ok of a job without a recorded status gives up' 124 '' \
-	'*gpulease: gave up: the exit status of job 1 is not recorded' "$GPULEASE" --after-ok 1 true
+	'*gpulease: gave up: the exit status of job 1 is not recorded: it needs *--report' "$GPULEASE" --after-ok 1 true
 
 cards 2
 holder first
