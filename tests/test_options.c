@@ -347,7 +347,7 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 		{ "gpulease --history 0", "--history: '0' is not a number of jobs" },
 		{ "gpulease --cancel", "--cancel needs the id of a job" },
 		{ "gpulease --cancel 1,,2", "--cancel: '' is not the id of a job" },
-		{ "gpulease --cancel x", "--cancel: 'x' is not the id of a job" },
+		{ "gpulease --cancel 12-3", "'12-3' is the wrong way round; write 3-12" },
 		{ "gpulease --cancel -5", "unknown option '-5'" },
 		{ "gpulease --pause", "--pause needs a GPU" },
 		{ "gpulease --pause 3-1", "--pause: '3-1' is the wrong way round" },
@@ -877,7 +877,7 @@ static void help_fits_a_terminal(void **state)
 
 	(void)state;
 	free(help_on(NULL, &lines));
-	assert_true(lines <= 70);
+	assert_true(lines <= 72);
 	free(help_on("care", &lines));
 	assert_true(lines > 5 && lines < 30);
 	assert_int_equal(help_print("nothing", stdout), -ENOENT);
@@ -904,17 +904,40 @@ static void operands_are_walked_item_by_item(void **state)
 
 	(void)state;
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 0 && o.last == 3);
+	assert_true(!o.word && o.first == 0 && o.last == 3);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 5 && o.last == 5);
+	assert_true(!o.word && o.first == 5 && o.last == 5);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(o.uuid && o.uuid_size == 6 && memcmp(o.uuid, "GPU-12", 6) == 0);
+	assert_true(o.word && o.word_size == 6 && memcmp(o.word, "GPU-12", 6) == 0);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 7 && !o.has_instance);
+	assert_true(!o.word && o.first == 7 && !o.has_instance);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 2 && o.last == 2);
+	assert_true(!o.word && o.first == 2 && o.last == 2);
 	assert_true(o.has_instance && o.instance == 1);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+}
+
+static void jobs_are_ids_ranges_and_words(void **state)
+{
+	char list[] = "12,3-12,7-7,mine,3-x,-4,5-,12x,1-2-3";
+	struct operand_walk walk = OPERAND_LIST(list, OPERAND_JOBS);
+	static const char *const words[] = { "mine", "3-x", "-4", "5-", "12x", "1-2-3" };
+	static const uint64_t numbers[][2] = { { 12, 12 }, { 3, 12 }, { 7, 7 } };
+	struct operand o;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		assert_int_equal(operand_next(&walk, &o, NULL), 0);
+		assert_null(o.word);
+		assert_true(o.first == numbers[i][0] && o.last == numbers[i][1]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		assert_int_equal(operand_next(&walk, &o, NULL), 0);
+		assert_non_null(o.word);
+		assert_int_equal(o.word_size, strlen(words[i]));
+		assert_memory_equal(o.word, words[i], o.word_size);
+	}
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 }
 
@@ -929,7 +952,7 @@ static void lists_are_walked_counted_and_compared(void **state)
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
 	assert_true(o.first == 1 && o.last == 2);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(o.uuid && o.uuid_size == 5);
+	assert_true(o.word && o.word_size == 5);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 
@@ -1001,6 +1024,7 @@ int main(void)
 		cmocka_unit_test(help_fits_a_terminal),
 		cmocka_unit_test(help_on_all_has_every_option),
 		cmocka_unit_test(operands_are_walked_item_by_item),
+		cmocka_unit_test(jobs_are_ids_ranges_and_words),
 		cmocka_unit_test(lists_are_walked_counted_and_compared),
 		cmocka_unit_test(patterns_are_filled_in),
 	};

@@ -185,8 +185,10 @@ const struct option_def option_table[] = {
 	VERB(OPTION_VERB, 0, "docker-args", "[podman]",
 		"print arguments for docker (or podman) run", VERB_DOCKER_ARGS, GROUP_LOOK),
 
-	VERB(OPTION_VERB, 0, "cancel", "ID...", "end jobs, waiting or running",
+	VERB(OPTION_VERB, 0, "cancel", "JOB...", "end jobs: 12, 3-12, a NAME, mine, all",
 		VERB_CANCEL, GROUP_ACT),
+	OPTION(OPTION_FLAG, 0, "yes", NULL, "with --cancel: do not ask first",
+		AT(verb.yes), GROUP_ACT, BIT(VERB_CANCEL)),
 	OPTION(OPTION_FLAG, 0, "force", NULL,
 		"signal a process even without proof of its job", AT(verb.force), GROUP_ACT,
 		BIT(VERB_CANCEL) | BIT(VERB_SIGNAL_JOB)),

@@ -19,9 +19,9 @@ static int verb_operands_check(char **operands, unsigned count, const char *verb
 
 	if (!count) {
 		why_set(why, "--%s needs %s", verb,
-			kind == OPERAND_JOB
-				? "the id of a job; --queue and --status show them"
-				: "a GPU: its index or UUID; --status shows them");
+			kind == OPERAND_GPU
+				? "a GPU: its index or UUID; --status shows them"
+				: "the id of a job; --queue and --status show them");
 		return -EINVAL;
 	}
 	do {
@@ -192,7 +192,7 @@ int verb_operands_settle(
 			       ? 0
 			       : verb_operands_check_all(verb, name, OPERAND_JOB, why);
 	case VERB_CANCEL:
-		return verb_operands_check_all(verb, name, OPERAND_JOB, why);
+		return verb_operands_check_all(verb, name, OPERAND_JOBS, why);
 	case VERB_PAUSE:
 	case VERB_RESUME:
 		return verb_operands_check_all(verb, name, OPERAND_GPU, why);

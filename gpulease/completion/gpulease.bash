@@ -6,7 +6,7 @@ _gpulease_plain='
 	-I --immediate --exclusive --bind --singleton --dry-run
 	--json -v --verbose -Q --quiet -h --help -V --version --pty
 	--preemptible --report --submit --screen --lease-only --shell --csv
-	--watch --once --force --fresh --fail-fast --keep-going
+	--watch --once --force --yes --fresh --fail-fast --keep-going
 	-u --unbuffered -l --label -K --kill-on-bad-exit --overlap -s --oversubscribe
 	--exact -k --no-kill --nice --propagate'
 
@@ -33,7 +33,7 @@ _gpulease_verbs='
 	--batch --add'
 
 # those whose operands are ids of jobs
-_gpulease_jobs='--cancel --log --follow --signal-job -a --attach'
+_gpulease_jobs='--log --follow --signal-job -a --attach'
 
 _gpulease_topics='run choose order care back batch setup lease look act any srun ignored refused all'
 _gpulease_states='ended finished failed cancelled timed-out oom preempted lost'
@@ -125,7 +125,7 @@ _gpulease()
 		mapfile -t COMPREPLY < <(compgen -W 'docker podman' -- "$current")
 	elif [[ $verb == --signal-job && $previous == [0-9]* ]]; then
 		mapfile -t COMPREPLY < <(compgen -A signal -- "$current")
-	elif [[ $verb == --wait-for ]]; then
+	elif [[ $verb == --wait-for || $verb == --cancel ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_gpulease_ids) all mine" -- "$current")
 	elif _gpulease_has "$_gpulease_jobs" "$verb"; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_gpulease_ids)" -- "$current")

@@ -361,7 +361,7 @@ static int selection_read_preference(
 				return r;
 			gpuset_for_each (slot, &named)
 				text_addf(&text, "%02x", (unsigned)slot);
-			if (operand.uuid)
+			if (operand.word)
 				break;
 		}
 	}
