@@ -317,7 +317,7 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 		{ "gpulease --queue --grace 1",
 			"--queue and --grace do not go together" },
 		{ "gpulease --json x",
-			"--json goes only with --sessions, --batch, --status, --queue, --history, "
+			"--json goes only with --dry-run, --sessions, --batch, --status, --queue, --history, "
 			"--accounting, --doctor or "
 			"--show-config" },
 		{ "gpulease --reason y x",
@@ -345,6 +345,10 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 		{ "gpulease --watch x", "--watch goes only with --batch" },
 		{ "gpulease --history x", "--history: 'x' is not a number of jobs" },
 		{ "gpulease --history 0", "--history: '0' is not a number of jobs" },
+		{ "gpulease --history --last x", "--last: 'x' is not a number of jobs" },
+		{ "gpulease --status --last 3",
+			"--status and --last do not go together" },
+		{ "gpulease --submit --json x", "--json goes only with --dry-run" },
 		{ "gpulease --cancel", "--cancel needs the id of a job" },
 		{ "gpulease --cancel 1,,2", "--cancel: '' is not the id of a job" },
 		{ "gpulease --cancel 12-3", "'12-3' is the wrong way round; write 3-12" },

@@ -18,7 +18,7 @@ _gpulease_valued='
 	--signal --on-limit --max-requeues --done-status --retries --oom-retries
 	--batch-format --jobs --log-dir
 	--setup --conda --inject --inject-style --pid
-	--user --since --until --state
+	--user --since --until --state --last
 	--gres --gpus-per-node --gpus-per-task --ntasks -J --job-name -D --chdir
 	-o --output -e --error -i --input --export
 	-N --nodes --ntasks-per-node -c --cpus-per-task --mem --mem-per-cpu
