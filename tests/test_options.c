@@ -583,8 +583,8 @@ static void gpus_are_named_in_lists(void **state)
 		{ "gpulease --gpu-ids 1-2 --vram 4G x", "run (2) vram=4096 ids=1-2 [x]" },
 		{ "gpulease --allow 0-3,1-2 --except 2,2 x",
 			"run allow=0-3,1-2 except=2,2 [x]" },
-		{ "gpulease --prefer 7,0-3,GPU-5 x", "run prefer=7,0-3,GPU-5 [x]" },
-		{ "gpulease --prefer 0-15 x", "run prefer=0-15 [x]" },
+		{ "gpulease --prefer-gpus 7,0-3,GPU-5 x", "run prefer=7,0-3,GPU-5 [x]" },
+		{ "gpulease --prefer-gpus 0-15 x", "run prefer=0-15 [x]" },
 		{ "gpulease --bind x", "run bind=yes [x]" },
 		{ "gpulease --bind=yes --bind=no x", "run bind=no [x]" },
 	};
@@ -628,8 +628,8 @@ static void a_malformed_list_of_gpus_is_refused(void **state)
 			"-n asks for a share of one GPU and --gpu-ids names 2" },
 		{ "gpulease --allow 2-1 x", "--allow: '2-1' is the wrong way round" },
 		{ "gpulease --except y x", "--except: 'y' is not a GPU" },
-		{ "gpulease --prefer 0-16 x",
-			"--prefer: '0-16' names more than 16 GPUs" },
+		{ "gpulease --prefer-gpus 0-16 x",
+			"--prefer-gpus: '0-16' names more than 16 GPUs" },
 		{ "gpulease --bind=maybe x", "--bind: 'maybe' is neither yes nor no" },
 	};
 

@@ -73,7 +73,7 @@ const struct option_def option_table[] = {
 		read_gpu_list, AT(request.allow), GROUP_CHOOSE, RUN | LINES),
 	CUSTOM(0, "except", "LIST", "use no GPU of LIST",
 		read_gpu_list, AT(request.except), GROUP_CHOOSE, RUN | BATCH),
-	CUSTOM(0, "prefer", "LIST", "use these first if they are free, in this order",
+	CUSTOM(0, "prefer-gpus", "LIST", "use these first if they are free, in this order",
 		read_prefer, AT(request.prefer), GROUP_CHOOSE, RUN | BATCH),
 	CUSTOM(0, "bind", "[yes|no]", "use the CPUs and memory next to the GPUs",
 		read_bind, AT(environment.bind), GROUP_CHOOSE, RUN | BATCH),
@@ -287,6 +287,9 @@ const struct option_def option_table[] = {
 		"gpulease ..."),
 	REFUSED('x', "exclude", "HOSTS",
 		"gpulease knows only this machine; leave the option out"),
+	REFUSED(0, "prefer", "LIST",
+		"with srun these are features of nodes, and gpulease knows only this "
+		"machine; for GPUs write --prefer-gpus LIST"),
 	REFUSED(0, "ntasks-per-gpu", "N",
 		"gpulease starts one process; leave the option out and let the command "
 		"start its own, as torchrun does"),

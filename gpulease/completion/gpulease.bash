@@ -13,7 +13,7 @@ _gpulease_plain='
 # options with a value in the next word
 _gpulease_valued='
 	-n -G --gpus --name --max-wait -t --time --grace --reason --sim --config --dir
-	--vram --models --min-vram --model --gpu-ids --allow --except --prefer
+	--vram --models --min-vram --model --gpu-ids --allow --except --prefer-gpus
 	--priority --after --after-ok -d --dependency
 	--signal --on-limit --max-requeues --done-status --retries --oom-retries
 	--batch-format --jobs --log-dir

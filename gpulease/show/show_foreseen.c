@@ -1,5 +1,4 @@
 #include "clock.h"
-#include "end_record.h"
 #include "json_members.h"
 #include "show_foreseen.h"
 #include "show_queue.h"
@@ -7,7 +6,7 @@
 
 void show_foreseen(const struct foreseen *foreseen, FILE *out)
 {
-	char gpus[256];
+	const char *between = " on GPU ";
 
 	if (foreseen->verdict != VERDICT_START) {
 		(void)fprintf(out, "would wait, %u%s in the queue: %s\n",
@@ -15,9 +14,11 @@ void show_foreseen(const struct foreseen *foreseen, FILE *out)
 			foreseen->why);
 		return;
 	}
-	end_record_name_gpus(foreseen->view, &foreseen->gpus, gpus, sizeof(gpus));
-	(void)fprintf(out, "would start now%s%s", gpus[0] ? " on GPU " : ", without GPUs",
-		gpus);
+	(void)fprintf(
+		out, "would start now%s", foreseen->gpus.count ? "" : ", without GPUs");
+	for (unsigned i = 0; i < foreseen->gpus.count; i++, between = ",")
+		(void)fprintf(out, "%s%s", between,
+			snapshot_gpu_name(foreseen->view, foreseen->gpus.slots[i]).text);
 	if (foreseen->step_of)
 		(void)fprintf(out, ", as a step of ticket %llu",
 			(unsigned long long)foreseen->step_of);
@@ -36,13 +37,13 @@ void show_foreseen_json(const struct foreseen *foreseen, FILE *out)
 		start_ms ? now_ms + start_ms - clock_boot_ms() : 0);
 	json_key(&json, "gpus");
 	json_begin_array(&json);
-	gpuset_for_each (slot, &foreseen->gpus)
-		json_unsigned(&json, snapshot_gpu_index(view, (unsigned)slot));
+	for (unsigned i = 0; i < foreseen->gpus.count; i++)
+		json_unsigned(&json, snapshot_gpu_index(view, foreseen->gpus.slots[i]));
 	json_end(&json);
 	json_key(&json, "uuids");
 	json_begin_array(&json);
-	gpuset_for_each (slot, &foreseen->gpus)
-		json_text(&json, view->gpus[slot].file.gpu.uuid);
+	for (unsigned i = 0; i < foreseen->gpus.count; i++)
+		json_text(&json, view->gpus[foreseen->gpus.slots[i]].file.gpu.uuid);
 	json_end(&json);
 	member_number_if(&json, "step_of", foreseen->step_of, foreseen->step_of);
 	member_number_if(&json, "position", foreseen->position, foreseen->position);

@@ -6,16 +6,16 @@
 
 #include <stdio.h>
 
-#include "snapshot.h"
+#include "gpu_order.h"
 
 struct foreseen {
 	const struct snapshot *view;
 	enum verdict_kind verdict;
-	struct gpuset gpus; /* VERDICT_START */
-	uint64_t step_of;   /* the id of the job around the step; 0: it is a job */
-	unsigned position;  /* in the queue; this and ->why only if it would wait */
-	int64_t start_ms;   /* CLOCK_BOOTTIME; 0: unknown */
-	const char *why;    /* in words */
+	struct gpu_order gpus; /* VERDICT_START */
+	uint64_t step_of;      /* the id of the job around the step; 0: it is a job */
+	unsigned position;     /* in the queue; this and ->why only if it would wait */
+	int64_t start_ms;      /* CLOCK_BOOTTIME; 0: unknown */
+	const char *why;       /* in words */
 };
 
 void show_foreseen(const struct foreseen *foreseen, FILE *out);

@@ -126,6 +126,7 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 		.ticket = lease_job(&around->lease),
 		.attempt = around->lease.attempt,
 		.gpus = around->lease.gpus,
+		.order = job_step_order(&settings->request),
 		.need = lease_need(&around->lease),
 		.live_fd = -1,
 		.program = job.program,
@@ -146,7 +147,7 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 		return EXIT_MISUSE;
 	if (settings->request.dry_run)
 		return print_foreseen(&(struct foreseen){ .verdict = VERDICT_START,
-			.gpus = step.gpus,
+			.gpus = gpu_order_of(step.view, &step.gpus, step.order),
 			.start_ms = clock_boot_ms(),
 			.step_of = step.ticket });
 	verbose("a step of ticket %llu", (unsigned long long)around->lease.ticket);
@@ -179,12 +180,12 @@ static int dry_run(const struct run_request *request)
 		return EXIT_MISUSE;
 	}
 	foreseen.verdict = verdict->kind;
-	foreseen.gpus = verdict->gpus;
 	if (verdict->kind == VERDICT_START) {
+		foreseen.gpus =
+			gpu_order_of(&broker->view, &verdict->gpus, request->gpu_ids);
 		foreseen.start_ms = clock_boot_ms();
 		return print_foreseen(&foreseen);
 	}
-	foreseen.gpus = GPUSET_NONE;
 	foreseen.position = broker_position(broker);
 	foreseen.start_ms = waiting_line_start_ms(broker);
 	waiting_line_reason(&job.line, broker, &text);
@@ -259,6 +260,7 @@ static int run_leased(struct settings *settings)
 		.context = &job.context,
 		.view = &job.broker.view,
 		.owner = &job.broker.ticket.owner,
+		.order = settings->request.gpu_ids,
 		.program = job.program,
 		.command = job.command,
 	};
