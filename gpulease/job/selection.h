@@ -22,9 +22,9 @@ MUST_CHECK int selection_choose(const struct run_request *asked,
 	char limited[LIMITED_SIZE]);
 
 /*
- * Chooses the GPUs of a step of the lease @around: of the lease's GPUs as many as -n says, the first
- * in the order of the lease, else all.  Returns 0 with *@ret, or EXIT_MISUSE after it has printed
- * what the lease lacks.
+ * Chooses the GPUs of a step of the lease @around: of the lease's GPUs as many as -n says, the
+ * first in the order of the lease, else all.  Returns 0 with *@ret, or EXIT_MISUSE after it has
+ * printed what the lease lacks.
  */
 MUST_CHECK int selection_choose_step(const struct run_request *asked,
 	const struct snapshot *view, const struct lease *around, struct gpuset *ret);

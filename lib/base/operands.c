@@ -44,27 +44,6 @@ static int operand_check_range(
 	return -EINVAL;
 }
 
-/* Reads `12`, `3-12`, or a word. */
-static int operand_read_jobs(
-	const char *at, size_t size, struct operand *ret, struct why *why)
-{
-	const char *dash = memchr(at, '-', size);
-	struct operand jobs = { 0 };
-
-	if (dash &&
-		operand_read_number(at, (size_t)(dash - at), INT64_MAX, &jobs.first) ==
-			0 &&
-		operand_read_number(dash + 1, size - (size_t)(dash + 1 - at), INT64_MAX,
-			&jobs.last) == 0) {
-		*ret = jobs;
-		return operand_check_range(at, size, ret, why);
-	}
-	if (!size || operand_read_number(at, size, INT64_MAX, &jobs.first) == 0)
-		return operand_read_job(at, size, ret, why);
-	*ret = (struct operand){ .word = at, .word_size = size };
-	return 0;
-}
-
 static bool operand_is_uuid(const char *at, size_t size)
 {
 	if (size <= 4 || (memcmp(at, "GPU-", 4) != 0 && memcmp(at, "MIG-", 4) != 0))
@@ -78,21 +57,22 @@ static bool operand_is_uuid(const char *at, size_t size)
 	return true;
 }
 
-/* Reads `3`, `0-3` or `0:1`. */
-static int operand_read_indices(const char *at, size_t size, struct operand *ret)
+/* Reads `3`, `0-3` or `0:1`; no number may be above @max. */
+static int operand_read_numbers(
+	const char *at, size_t size, uint64_t max, struct operand *ret)
 {
 	size_t first_size = 0, rest;
 	uint64_t second;
 
 	while (first_size < size && at[first_size] != '-' && at[first_size] != ':')
 		first_size++;
-	if (operand_read_number(at, first_size, GPUSET_MAX - 1, &ret->first) < 0)
+	if (operand_read_number(at, first_size, max, &ret->first) < 0)
 		return -EINVAL;
 	ret->last = ret->first;
 	if (first_size == size)
 		return 0;
 	rest = first_size + 1;
-	if (operand_read_number(at + rest, size - rest, GPUSET_MAX - 1, &second) < 0)
+	if (operand_read_number(at + rest, size - rest, max, &second) < 0)
 		return -EINVAL;
 	ret->has_instance = at[first_size] == ':';
 	if (ret->has_instance)
@@ -100,6 +80,20 @@ static int operand_read_indices(const char *at, size_t size, struct operand *ret
 	else
 		ret->last = second;
 	return 0;
+}
+
+/* Reads `12`, `3-12`, or a word. */
+static int operand_read_jobs(
+	const char *at, size_t size, struct operand *ret, struct why *why)
+{
+	struct operand jobs = { 0 };
+
+	if (!size)
+		return operand_read_job(at, size, ret, why);
+	if (operand_read_numbers(at, size, INT64_MAX, &jobs) < 0 || jobs.has_instance)
+		jobs = (struct operand){ .word = at, .word_size = size };
+	*ret = jobs;
+	return operand_check_range(at, size, ret, why);
 }
 
 static int operand_read_gpu(
@@ -111,7 +105,7 @@ static int operand_read_gpu(
 		*ret = (struct operand){ .word = at, .word_size = size };
 		return 0;
 	}
-	if (operand_read_indices(at, size, &gpu) < 0) {
+	if (operand_read_numbers(at, size, GPUSET_MAX - 1, &gpu) < 0) {
 		why_set(why,
 			"'%s' is not a GPU; write its index (0), several (0-3,5), an "
 			"instance (0:1) or its UUID",
