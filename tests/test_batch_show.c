@@ -161,6 +161,11 @@ static void with_json_each_event_is_a_line(void **state)
 	(void)step(T0_MS);
 	lines = output();
 	size = strcspn(lines, "\n");
+	assert_non_null(strstr(lines, "\"format\": \"gpulease-batch/1\""));
+	assert_int_equal(batch_event_parse(lines, size, &event), 0);
+	assert_int_equal(event.kind, BATCH_EVENT_NONE); /* readers skip it */
+	lines += size + 1;
+	size = strcspn(lines, "\n");
 	assert_int_equal(batch_event_parse(lines, size, &event), 0);
 	assert_int_equal(event.kind, BATCH_SEEN);
 	lines += size + 1;

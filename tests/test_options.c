@@ -336,9 +336,8 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 		{ "gpulease --queue --grace 1",
 			"--queue and --grace do not go together" },
 		{ "gpulease --json x",
-			"--json goes only with --sessions, --batch, --status, --queue, --history, "
-			"--accounting, --doctor or "
-			"--show-config" },
+			"--json goes only with --dry-run, --batch and reports such as "
+			"--status, --queue and --history" },
 		{ "gpulease --reason y x",
 			"--reason goes only with --pause or --resume" },
 		{ "gpulease --status python",
@@ -363,9 +362,13 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 		{ "gpulease --watch x", "--watch goes only with --batch" },
 		{ "gpulease --history x", "--history: 'x' is not a number of jobs" },
 		{ "gpulease --history 0", "--history: '0' is not a number of jobs" },
+		{ "gpulease --history --last x", "--last: 'x' is not a number of jobs" },
+		{ "gpulease --status --last 3",
+			"--status and --last do not go together" },
+		{ "gpulease --submit --json x", "--json goes only with --dry-run" },
 		{ "gpulease --cancel", "--cancel needs the id of a job" },
 		{ "gpulease --cancel 1,,2", "--cancel: '' is not the id of a job" },
-		{ "gpulease --cancel x", "--cancel: 'x' is not the id of a job" },
+		{ "gpulease --cancel 12-3", "'12-3' is the wrong way round; write 3-12" },
 		{ "gpulease --cancel -5", "unknown option '-5'" },
 		{ "gpulease --pause", "--pause needs a GPU" },
 		{ "gpulease --pause 3-1", "--pause: '3-1' is the wrong way round" },
@@ -596,8 +599,8 @@ static void gpus_are_named_in_lists(void **state)
 		{ "gpulease --gpu-ids 1-2 --vram 4G x", "run (2) vram=4096 ids=1-2 [x]" },
 		{ "gpulease --allow 0-3,1-2 --except 2,2 x",
 			"run allow=0-3,1-2 except=2,2 [x]" },
-		{ "gpulease --prefer 7,0-3,GPU-5 x", "run prefer=7,0-3,GPU-5 [x]" },
-		{ "gpulease --prefer 0-15 x", "run prefer=0-15 [x]" },
+		{ "gpulease --prefer-gpus 7,0-3,GPU-5 x", "run prefer=7,0-3,GPU-5 [x]" },
+		{ "gpulease --prefer-gpus 0-15 x", "run prefer=0-15 [x]" },
 		{ "gpulease --bind x", "run bind=yes [x]" },
 		{ "gpulease --bind=yes --bind=no x", "run bind=no [x]" },
 	};
@@ -641,8 +644,8 @@ static void a_malformed_list_of_gpus_is_refused(void **state)
 			"-n asks for a share of one GPU and --gpu-ids names 2" },
 		{ "gpulease --allow 2-1 x", "--allow: '2-1' is the wrong way round" },
 		{ "gpulease --except y x", "--except: 'y' is not a GPU" },
-		{ "gpulease --prefer 0-16 x",
-			"--prefer: '0-16' names more than 16 GPUs" },
+		{ "gpulease --prefer-gpus 0-16 x",
+			"--prefer-gpus: '0-16' names more than 16 GPUs" },
 		{ "gpulease --bind=maybe x", "--bind: 'maybe' is neither yes nor no" },
 	};
 
@@ -921,17 +924,40 @@ static void operands_are_walked_item_by_item(void **state)
 
 	(void)state;
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 0 && o.last == 3);
+	assert_true(!o.word && o.first == 0 && o.last == 3);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 5 && o.last == 5);
+	assert_true(!o.word && o.first == 5 && o.last == 5);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(o.uuid && o.uuid_size == 6 && memcmp(o.uuid, "GPU-12", 6) == 0);
+	assert_true(o.word && o.word_size == 6 && memcmp(o.word, "GPU-12", 6) == 0);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 7 && !o.has_instance);
+	assert_true(!o.word && o.first == 7 && !o.has_instance);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 2 && o.last == 2);
+	assert_true(!o.word && o.first == 2 && o.last == 2);
 	assert_true(o.has_instance && o.instance == 1);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+}
+
+static void jobs_are_ids_ranges_and_words(void **state)
+{
+	char list[] = "12,3-12,7-7,mine,3-x,-4,5-,12x,1-2-3";
+	struct operand_walk walk = OPERAND_LIST(list, OPERAND_JOBS);
+	static const char *const words[] = { "mine", "3-x", "-4", "5-", "12x", "1-2-3" };
+	static const uint64_t numbers[][2] = { { 12, 12 }, { 3, 12 }, { 7, 7 } };
+	struct operand o;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		assert_int_equal(operand_next(&walk, &o, NULL), 0);
+		assert_null(o.word);
+		assert_true(o.first == numbers[i][0] && o.last == numbers[i][1]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		assert_int_equal(operand_next(&walk, &o, NULL), 0);
+		assert_non_null(o.word);
+		assert_int_equal(o.word_size, strlen(words[i]));
+		assert_memory_equal(o.word, words[i], o.word_size);
+	}
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 }
 
@@ -946,7 +972,7 @@ static void lists_are_walked_counted_and_compared(void **state)
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
 	assert_true(o.first == 1 && o.last == 2);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(o.uuid && o.uuid_size == 5);
+	assert_true(o.word && o.word_size == 5);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 
@@ -1019,6 +1045,7 @@ int main(void)
 		cmocka_unit_test(help_fits_a_terminal),
 		cmocka_unit_test(help_on_all_has_every_option),
 		cmocka_unit_test(operands_are_walked_item_by_item),
+		cmocka_unit_test(jobs_are_ids_ranges_and_words),
 		cmocka_unit_test(lists_are_walked_counted_and_compared),
 		cmocka_unit_test(patterns_are_filled_in),
 	};

@@ -185,7 +185,7 @@ int help_print(const char *topic, FILE *out)
 		return -ENOENT;
 	(void)fprintf(out,
 		"Usage: gpulease [options] [--] command [argument ...]\n"
-		"       gpulease --status | --queue | --cancel ID ... | ...\n"
+		"       gpulease --status | --queue | --cancel JOB ... | ...\n"
 		"Waits for free GPUs of this machine, leases them and becomes the "
 		"command with\n"
 		"CUDA_VISIBLE_DEVICES set.  They are free again when it ends, however "

@@ -129,6 +129,9 @@ static int option_conflicts_check_run(const struct settings *s, struct why *why)
 		{ s->care.done_status >= 0 && !option_conflicts_has_attempts(&s->care),
 			"--done-status goes only with --preemptible, --on-limit requeue "
 			"and --retries" },
+		{ s->output.json && !request->dry_run,
+			"--json goes only with --dry-run, --batch and reports such as "
+			"--status, --queue and --history" },
 		{ environment->submit && request->dry_run,
 			"--submit and --dry-run exclude each other; give one" },
 		{ environment->screen && request->dry_run,

@@ -540,6 +540,20 @@ int read_states(const char *value, void *at, struct why *why)
 	return 0;
 }
 
+int read_last(const char *value, void *at, struct why *why)
+{
+	uint64_t count = UINT64_MAX;
+
+	if (strcmp(value, "all") != 0 &&
+		(parse_u64(value, INT64_MAX, &count, NULL) < 0 || !count)) {
+		why_set(why, "'%s' is not a number of jobs; write one, or all",
+			quote(value).text);
+		return -EINVAL;
+	}
+	*(uint64_t *)at = count;
+	return 0;
+}
+
 int read_when(const char *value, void *at, struct why *why)
 {
 	return date_time_parse(value, clock_real_ms(), at, why);

@@ -151,6 +151,7 @@ struct verb_settings {
 	const char *reason;     /* NULL */
 	int signal;             /* --signal-job */
 	bool force;             /* --signal-job, --cancel */
+	bool yes;               /* --cancel: do not ask */
 	/* for --history and --accounting; see ended_filter.h */
 	const char *user, *states; /* NULL: any */
 	int64_t from_ms, until_ms; /* CLOCK_REALTIME; 0, INT64_MAX */

@@ -1,6 +1,7 @@
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "gpu_order.h"
 #include "instance.h"
 #include "inventory.h"
 #include "parse.h"
@@ -342,39 +343,24 @@ static int check_limits(const struct request *request, const struct config *conf
 /* --- the choice -------------------------------------------------------------------- */
 
 /*
- * Writes the slots of the list to @out in its order, two hex digits each.  Returns 0, or a negative
- * errno with ->why.
+ * Writes the first slots of the list to @out in its order, two hex digits each.  Returns 0, or a
+ * negative errno with ->why.
  */
 static int selection_read_preference(
 	struct selection *selection, const char *list, char out[PREFER_SIZE])
 {
-	struct operand_walk walk = OPERAND_LIST(list, OPERAND_GPU);
 	struct text text = text_on(out, PREFER_SIZE);
-	struct operand operand;
-	int r;
+	struct gpu_order order;
+	int r = gpu_order_read(selection->view, list, &order, &selection->why);
 
-	while ((r = operand_next(&walk, &operand, &selection->why)) == 0) {
-		for (uint64_t index = operand.first; index <= operand.last; index++) {
-			struct operand one = operand;
-			struct gpuset named = GPUSET_NONE;
-
-			one.first = one.last = index;
-			r = inventory_by_operand(
-				selection->view, &one, &named, &selection->why);
-			if (r < 0)
-				return r;
-			gpuset_for_each (slot, &named)
-				text_addf(&text, "%02x", (unsigned)slot);
-			if (operand.uuid)
-				break;
-		}
-	}
-	return r == OPERAND_DONE ? 0 : r;
+	for (unsigned i = 0; i < order.count; i++)
+		text_addf(&text, "%02x", order.slots[i]);
+	return r;
 }
 
 /*
- * Sets the order of preference: --prefer, or prefer of the configuration, which may name GPUs that
- * this machine does not have.
+ * Sets the order of preference: --prefer-gpus, or prefer of the configuration, which may name GPUs
+ * that this machine does not have.
  */
 static int selection_prefer(
 	struct selection *selection, const struct config *config, struct request *request)
@@ -382,7 +368,7 @@ static int selection_prefer(
 	const char *list = selection->asked->prefer;
 
 	if (list && selection_read_preference(selection, list, request->prefer) < 0) {
-		diag("--prefer: %s", selection->why.text);
+		diag("--prefer-gpus: %s", selection->why.text);
 		return EXIT_MISUSE;
 	}
 	if (!list && config->prefer[0] &&
@@ -469,10 +455,14 @@ int selection_choose_step(const struct run_request *asked, const struct snapshot
 		.asked = asked, .view = view, .around = around, .left = around->gpus
 	};
 	int r = selection_apply(&selection);
+	struct gpu_order order =
+		gpu_order_of(view, &selection.left, job_step_order(asked));
 
-	if (r == 0)
-		*ret = asked->gpus_given || asked->gpu_ids
-			       ? job_step_first_gpus(&selection.left, asked->gpus)
-			       : selection.left;
-	return r;
+	if (r != 0)
+		return r;
+	*ret = selection.left;
+	/* with -n the first of them */
+	while ((asked->gpus_given || asked->gpu_ids) && order.count > asked->gpus)
+		gpuset_remove(ret, order.slots[--order.count]);
+	return 0;
 }

@@ -24,14 +24,26 @@ const char *ordinal_suffix(unsigned number)
 	return last > 3 || number / 10 % 10 == 1 ? ends[0] : ends[last];
 }
 
-void waiting_line_estimate(struct broker *broker, struct text *out)
+/* Returns the time that the reason says, 0 if it says none. */
+static int64_t waiting_line_said_ms(const struct broker *broker)
 {
 	const struct verdict *verdict = &broker->result.verdict;
-	int64_t start_ms = 0;
 
-	if (verdict->kind != VERDICT_LEASED || !verdict->start_ms)
-		start_ms = broker_estimate(broker);
-	if (!start_ms)
+	return verdict->kind == VERDICT_LEASED ? verdict->start_ms : 0;
+}
+
+int64_t waiting_line_start_ms(struct broker *broker)
+{
+	int64_t said_ms = waiting_line_said_ms(broker);
+
+	return said_ms ? said_ms : broker_estimate(broker);
+}
+
+void waiting_line_estimate(struct broker *broker, struct text *out)
+{
+	int64_t start_ms = waiting_line_start_ms(broker);
+
+	if (!start_ms || waiting_line_said_ms(broker))
 		return;
 	text_add(out, "; starts ");
 	explain_when(start_ms, out);

@@ -266,7 +266,7 @@ void show_history_json(const struct history_end *ends, size_t count,
 {
 	struct json json = JSON_ON(out);
 
-	document_begin(&json, "gpulease-history/1", now_ms, directory);
+	document_begin(&json, "history", now_ms, directory);
 	json_key(&json, "jobs");
 	json_begin_array(&json);
 	for (size_t i = 0; i < count; i++)

@@ -241,6 +241,11 @@ static const char *const reasons[] = {
 	[VERDICT_LIMIT] = "limit",
 };
 
+void member_reason(struct json *json, enum verdict_kind verdict)
+{
+	json_put_text(json, "reason_kind", reasons[verdict]);
+}
+
 void json_put_job(struct json *json, const struct view *view, const struct view_job *job)
 {
 	json_begin_object(json);
@@ -264,7 +269,7 @@ void json_put_job(struct json *json, const struct view *view, const struct view_
 	member_bool(json, "can_start", job->verdict == VERDICT_START);
 	member_bool(json, "stopped", job->is_stopped);
 	json_put_text(json, "stuck", job->stuck);
-	json_put_text(json, "reason_kind", reasons[job->verdict]);
+	member_reason(json, job->verdict);
 	member_number_if(json, "behind", job->behind, job->behind);
 	member_number_if(json, "held_by", job->held_by, job->held_by);
 	member_text(json, "why", job->why);
@@ -326,7 +331,7 @@ void show_queue_json(const struct view *view, FILE *out)
 {
 	struct json json = JSON_ON(out);
 
-	document_begin(&json, "gpulease-queue/1", view->real_ms, view->directory);
+	document_begin(&json, "queue", view->real_ms, view->directory);
 	member_queue(&json, view);
 	member_excess(&json, view);
 	document_finish(&json);

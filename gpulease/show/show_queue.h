@@ -64,6 +64,9 @@ void show_excess(const struct view *view, const struct table_style *style, FILE 
 /* Prints the JSON above. */
 void show_queue_json(const struct view *view, FILE *out);
 
+/* The member reason_kind. */
+void member_reason(struct json *json, enum verdict_kind verdict);
+
 /* The members queue, queue_is_cut and running_without_gpus of the object that is open. */
 void member_queue(struct json *json, const struct view *view);
 

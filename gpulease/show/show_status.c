@@ -342,7 +342,7 @@ void show_status_json(const struct view *view, FILE *out)
 {
 	struct json json = JSON_ON(out);
 
-	document_begin(&json, "gpulease-status/1", view->real_ms, view->directory);
+	document_begin(&json, "status", view->real_ms, view->directory);
 	member_bool(&json, "simulated", view->is_simulated);
 	json_put_probe(&json, view);
 	member_number(&json, "broken_records", view->broken_records);

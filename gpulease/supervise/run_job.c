@@ -9,7 +9,6 @@
 #include "clock.h"
 #include "context.h"
 #include "diag.h"
-#include "end_record.h"
 #include "exitcodes.h"
 #include "launch.h"
 #include "lease_adopt.h"
@@ -26,6 +25,7 @@
 #include "session.h"
 #include "script.h"
 #include "setup.h"
+#include "show_foreseen.h"
 #include "job_step.h"
 #include "userfile.h"
 #include "waiting_line.h"
@@ -112,10 +112,15 @@ static int check_command(const struct settings *settings)
 
 /* --- the ways to run --------------------------------------------------------------- */
 
-/* Prints that the job would start, for --dry-run; the caller ends the line. */
-static void print_would_start(const char *gpus)
+/* Prints what --dry-run has found.  Returns the exit status. */
+static int print_foreseen(struct foreseen *foreseen)
 {
-	printf("would start now%s%s", gpus[0] ? " on GPU " : ", without GPUs", gpus);
+	foreseen->view = &job.broker.view;
+	if (job.context.settings->output.json)
+		show_foreseen_json(foreseen, stdout);
+	else
+		show_foreseen(foreseen, stdout);
+	return foreseen->verdict == VERDICT_START ? EXIT_DONE : EXIT_GAVE_UP;
 }
 
 /*
@@ -131,6 +136,7 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 		.ticket = lease_job(&around->lease),
 		.attempt = around->lease.attempt,
 		.gpus = around->lease.gpus,
+		.order = job_step_order(&settings->request),
 		.need = lease_need(&around->lease),
 		.live_fd = -1,
 		.program = job.program,
@@ -149,15 +155,11 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 	if (selection_choose_step(&settings->request, &job.broker.view, &around->lease,
 		    &step.gpus) != 0)
 		return EXIT_MISUSE;
-	if (settings->request.dry_run) {
-		char gpus[256];
-
-		end_record_name_gpus(&job.broker.view, &step.gpus, gpus, sizeof(gpus));
-		print_would_start(gpus);
-		printf(", as a step of job %llu\n",
-			(unsigned long long)lease_job(&around->lease));
-		return 0;
-	}
+	if (settings->request.dry_run)
+		return print_foreseen(&(struct foreseen){ .verdict = VERDICT_START,
+			.gpus = gpu_order_of(step.view, &step.gpus, step.order),
+			.start_ms = clock_boot_ms(),
+			.step_of = step.ticket });
 	verbose("a step of job %llu", (unsigned long long)lease_job(&around->lease));
 	return launch(&step);
 }
@@ -167,10 +169,11 @@ static int dry_run(const struct run_request *request)
 {
 	struct broker *broker = &job.broker;
 	int64_t until_ms = clock_boot_ms() + context_patience_ms(&job.context);
-	char words[512], gpus[256];
+	const struct verdict *verdict = &broker->result.verdict;
+	char words[512] = "";
+	struct foreseen foreseen = { .why = words };
 	struct text text = TEXT_ON(words);
 	struct why why = WHY_NONE;
-	unsigned position;
 	int r = request->gpus ? broker_probe(broker, until_ms) : 0;
 
 	if (r == 0)
@@ -186,19 +189,18 @@ static int dry_run(const struct run_request *request)
 			strerror(-r));
 		return EXIT_MISUSE;
 	}
-	if (broker->result.verdict.kind == VERDICT_START) {
-		end_record_name_gpus(
-			&broker->view, &broker->result.verdict.gpus, gpus, sizeof(gpus));
-		print_would_start(gpus);
-		printf("\n");
-		return 0;
+	foreseen.verdict = verdict->kind;
+	if (verdict->kind == VERDICT_START) {
+		foreseen.gpus =
+			gpu_order_of(&broker->view, &verdict->gpus, request->gpu_ids);
+		foreseen.start_ms = clock_boot_ms();
+		return print_foreseen(&foreseen);
 	}
-	position = broker_position(broker);
+	foreseen.position = broker_position(broker);
+	foreseen.start_ms = waiting_line_start_ms(broker);
 	waiting_line_reason(&job.line, broker, &text);
 	waiting_line_estimate(broker, &text);
-	printf("would wait, %u%s in the queue: %s\n", position, ordinal_suffix(position),
-		words);
-	return EXIT_GAVE_UP;
+	return print_foreseen(&foreseen);
 }
 
 /*
@@ -268,6 +270,7 @@ static int run_leased(struct settings *settings)
 		.context = &job.context,
 		.view = &job.broker.view,
 		.owner = &job.broker.ticket.owner,
+		.order = settings->request.gpu_ids,
 		.program = job.program,
 		.command = job.command,
 	};

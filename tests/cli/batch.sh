@@ -56,7 +56,8 @@ ways() {
 	clean
 	lines 'echo a' 'exit 1' 'echo b'
 	run 'with --json the batch prints events' \
-		1 '{"event": "seen"*"event": "summary"*}' '' batch --json
+		1 '{"event": "batch"*
+{"event": "seen"*"event": "summary"*}' '' batch --json
 	is 'with --json each line is JSON' [ "$(each_is_json "$S/out")" = '' ]
 	is 'with --json the end of a job is printed once' \
 		[ "$(count '"event": "ended"' "$S/out")" = 3 ]

@@ -223,7 +223,7 @@ others() {
 	plain 'a terminal with an empty TERM gets only lines' TERM=
 	plain 'with --json a terminal gets only events' TERM=xterm --json
 	is 'with --json the first line on a terminal is an event in JSON' \
-		[ "$(head -n 1 "$S/out" | "$TOOLS/jsoncheck" event)" = seen ]
+		[ "$(head -n 1 "$S/out" | "$TOOLS/jsoncheck" event)" = batch ]
 	plain 'with -Q a terminal gets no board' TERM=xterm -Q
 	is 'with -Q a terminal gets nothing at all' [ ! -s "$S/out" ]
 	clean

@@ -225,7 +225,7 @@ run 'a step on a shared GPU cannot be exclusive' 125 '' 'gpulease: this is a ste
 'GPU is shared with others; leave --exclusive out' \
 	"$GPULEASE" --vram 4G "$GPULEASE" --exclusive true
 for option in --shell --lease-only --report --preemptible --retries=2 --oom-retries=2 \
-	--signal=USR1 --on-limit=requeue --after=1 --after-ok=1 --singleton --prefer=1; do
+	--signal=USR1 --on-limit=requeue --after=1 --after-ok=1 --singleton --prefer-gpus=1; do
 	case $option in
 	--shell | --lease-only) set -- ;;
 	--signal* | --on-limit*) set -- --time 1h true ;;
