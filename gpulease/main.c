@@ -72,7 +72,11 @@ int main(int argc, char **argv)
 	}
 	diag_setup(settings.output.verbose, settings.output.quiet);
 	for (unsigned i = 0; i < settings.ignored_count; i++)
-		verbose("--%s is accepted and ignored", settings.ignored[i]);
+		if (settings.ignored[i].note)
+			note("--%s %s", settings.ignored[i].name,
+				settings.ignored[i].note);
+		else
+			verbose("--%s is accepted and ignored", settings.ignored[i].name);
 	status = verbs[settings.verb.kind](&settings);
 	shared_state_note_history_error();
 	if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -44,7 +44,7 @@ copy_source() {
 
 # What scripts need beside the program.
 tools=
-for each in attack closing fakesmi forge jsoncheck nopidfd onterminal; do
+for each in attack closing fakesmi forge jsoncheck nopidfd onterminal sysfault; do
 	tools="$tools b/tests/tools/$each"
 done
 
@@ -196,6 +196,8 @@ mutant no-lock commit \
 mutant locks-in-order-of-slots commit \
 	-- 'for (; at > 0 && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,' \
 	'for (; false && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,'
+mutant names-of-singletons-not-locked turn \
+	-- 'if (!request->is_singleton) return lock_and_take' 'return lock_and_take'
 mutant one-record-shows-one-gpu snapshot turn \
 	-- '			!gpuset_has(&lease->lease.gpus, slot))' \
 	'			!gpuset_has(&lease->seen, slot))' \
@@ -399,6 +401,22 @@ mutant a-broken-gpu-holds-within-a-limit policy \
 	-- 'if (gpuset_count(&candidates) < row->gpus) {' 'if (false) {'
 mutant past-the-head-while-something-is-left policy plan_properties \
 	-- 'if (is_any_clearing(plan, candidates))' 'if (false && is_any_clearing(plan, candidates))'
+mutant own-thresholds-hold-others-back turn \
+	-- '*allow = gpuset_minus(allow, refused);' ''
+mutant own-thresholds-are-not-announced turn \
+	-- 'if (r == 0 && !gpuset_is_empty(&more))' 'if (false)'
+mutant own-thresholds-send-jobs-back thresholds.sh \
+	-- '	if (broker->input.own_usage)
+		return 0;' ''
+mutant own-thresholds-may-be-laxer own_thresholds \
+	-- 'if (own == most || (own > most) == threshold->is_floor)' 'if (own <= most || most)'
+mutant own-thresholds-judge-other-jobs stricter \
+	-- 'last = judge_by(view, &machine, request, now_ms, &fits);' \
+	'last = judge_by(view, &machine, request, now_ms, &fits), (void)judge_by(view, own, request, now_ms, &strictly);'
+mutant past-peak-does-not-count snapshot \
+	-- 'return gpu->past_mib ? GPU_EXTERNAL : GPU_FREE;' 'return GPU_FREE;'
+mutant past-peak-of-a-left-process snapshot \
+	-- ' || is_left_by_a_job(view, pid))' ')'
 mutant what-settles-is-foreign usage \
 	-- 'held = &found->settling;' 'held = &found->foreign;'
 mutant past-a-ticket-held-by-a-limit policy \

@@ -101,6 +101,24 @@ void batch_settings(const struct settings *defaults, const struct batch_line *li
 	ret->environment.command = words;
 }
 
+uint64_t batch_environment(const struct settings *defaults, const char *directory,
+	const struct batch_line *line)
+{
+	const struct run_environment *given = &defaults->environment;
+	const struct batch_attributes *said = &line->attributes;
+	const char *const parts[] = { directory, given->export_list,
+		said->given & 1u << BATCH_CONDA ? said->conda : given->conda,
+		said->given & 1u << BATCH_SETUP ? said->setup : given->setup };
+	uint64_t hash = TEXT_HASH_BEGIN;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		const char *part = parts[i] ? parts[i] : "";
+
+		hash = text_hash(hash, part, strlen(part) + 1);
+	}
+	return hash ? hash : 1;
+}
+
 /* --- the GPUs as the value of an option -------------------------------------------- */
 
 /* Whether @line has the word of @size bytes at @option, alone or followed by `=`. */

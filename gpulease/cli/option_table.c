@@ -34,6 +34,10 @@
 #define IGNORED(letter_, name_, metavar_)                                               \
 	OPTION(OPTION_NOTHING, letter_, name_, metavar_, "accepted, does nothing", 0,   \
 		GROUP_IGNORED, RUN)
+#define NOTED(letter_, name_, metavar_, note_)                                          \
+	OPTION(OPTION_NOTED, letter_, name_, metavar_, note_, 0, GROUP_IGNORED, RUN)
+#define HOST_MEMORY                                                                     \
+	"is host memory, as in srun, and has no effect here; for GPU memory give --vram SIZE"
 #define REFUSED(letter_, name_, metavar_, instead)                                      \
 	OPTION(OPTION_REFUSED, letter_, name_, metavar_, instead, 0, GROUP_REFUSED, RUN)
 
@@ -63,6 +67,12 @@ const struct option_def option_table[] = {
 		AT(request.models), GROUP_CHOOSE, RUN | BATCH),
 	CUSTOM(0, "exclusive", "[HOW]", "have the GPUs alone, even with --vram",
 		read_exclusive, AT(request.exclusive), GROUP_CHOOSE, RUN | BATCH),
+	OPTION(OPTION_TEXT, 0, "margin", "SIZE", "with --vram: leave SIZE or more of each GPU free",
+		AT(request.thresholds[OWN_MARGIN]), GROUP_CHOOSE, RUN | BATCH),
+	OPTION(OPTION_TEXT, 0, "spike-buffer", "N%", "count the seen use of others N% higher",
+		AT(request.thresholds[OWN_SPIKE_BUFFER]), GROUP_CHOOSE, RUN | BATCH),
+	OPTION(OPTION_TEXT, 0, "idle-threshold", "USE", "take no GPU with more than USE: 100MiB, 1%",
+		AT(request.thresholds[OWN_IDLE_THRESHOLD]), GROUP_CHOOSE, RUN | BATCH),
 	CUSTOM(0, "min-vram", "SIZE", "use only cards with at least SIZE of memory",
 		read_size, AT(request.min_vram_mib), GROUP_CHOOSE, RUN | BATCH),
 	CUSTOM(0, "model", "TEXT", "use only cards with TEXT in their model name",
@@ -73,7 +83,7 @@ const struct option_def option_table[] = {
 		read_gpu_list, AT(request.allow), GROUP_CHOOSE, RUN | LINES),
 	CUSTOM(0, "except", "LIST", "use no GPU of LIST",
 		read_gpu_list, AT(request.except), GROUP_CHOOSE, RUN | BATCH),
-	CUSTOM(0, "prefer", "LIST", "use these first if they are free, in this order",
+	CUSTOM(0, "prefer-gpus", "LIST", "use these first if they are free, in this order",
 		read_prefer, AT(request.prefer), GROUP_CHOOSE, RUN | BATCH),
 	CUSTOM(0, "bind", "[yes|no]", "use the CPUs and memory next to the GPUs",
 		read_bind, AT(environment.bind), GROUP_CHOOSE, RUN | BATCH),
@@ -102,6 +112,8 @@ const struct option_def option_table[] = {
 		read_times, AT(care.retries), GROUP_CARE, RUN | LINES),
 	CUSTOM(0, "oom-retries", "N", "try again N times with 1.25 times the GPU memory",
 		read_times, AT(care.oom_retries), GROUP_CARE, RUN | LINES),
+	OPTION(OPTION_TEXT, 0, "tolerance", "N%", "warn if it uses N% more than declared",
+		AT(request.thresholds[OWN_TOLERANCE]), GROUP_CARE, RUN | BATCH),
 	OPTION(OPTION_FLAG, 0, "report", NULL, "say at the end what the job used",
 		AT(output.report), GROUP_CARE, RUN),
 
@@ -125,7 +137,7 @@ const struct option_def option_table[] = {
 	{ .kind = OPTION_VERB, .name = "add", .metavar = "FILE",
 	  .help = "append a line to FILE: --add FILE -n 2 command", .value = VERB_ADD, .leads = 1,
 	  .group = GROUP_BATCH, .verbs = BIT(VERB_ADD) },
-	CUSTOM(0, "batch-format", "FORM", "read FILE as lines (default) or csv",
+	CUSTOM(0, "batch-format", "FORM", "read FILE as lines or csv (default: as it looks)",
 		read_batch_format, AT(batch.format), GROUP_BATCH, LINES),
 	CUSTOM(0, "jobs", "N", "have at most N jobs waiting and running at once",
 		read_jobs, AT(batch.jobs_at_once), GROUP_BATCH, BATCH),
@@ -158,11 +170,13 @@ const struct option_def option_table[] = {
 	OPTION(OPTION_FLAG, 0, "shell", NULL, "lease for this shell: eval \"$(gpulease --shell)\"",
 		AT(request.shell), GROUP_LEASE, RUN),
 
-	VERB(OPTION_VERB, 0, "status", NULL, "show the GPUs and the queue",
+	VERB(OPTION_VERB, 0, "status", "[ID...]", "show the GPUs and the queue, or these jobs",
 		VERB_STATUS, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "queue", NULL, "show the queue", VERB_QUEUE, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "history", "[N]", "show the last N ended jobs (default 20), or all",
 		VERB_HISTORY, GROUP_LOOK),
+	CUSTOM(0, "last", "N", "with --history: show the last N, or all",
+		read_last, AT(verb.history_count), GROUP_LOOK, BIT(VERB_HISTORY)),
 	VERB(OPTION_VERB, 0, "accounting", NULL, "show GPU time and waits per user",
 		VERB_ACCOUNTING, GROUP_LOOK),
 	OPTION(OPTION_TEXT, 0, "user", "NAME", "with these two: select one user",
@@ -179,14 +193,16 @@ const struct option_def option_table[] = {
 		VERB_DOCTOR, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "show-config", NULL, "show the configuration and its source",
 		VERB_SHOW_CONFIG, GROUP_LOOK),
-	OPTION(OPTION_FLAG, 0, "json", NULL, "with one of these: print JSON",
-		AT(output.json), GROUP_LOOK, LOOK | BATCH),
+	OPTION(OPTION_FLAG, 0, "json", NULL, "with one of these, or --dry-run: print JSON",
+		AT(output.json), GROUP_LOOK, LOOK | BATCH | RUN),
 
 	VERB(OPTION_VERB, 0, "docker-args", "[podman]",
 		"print arguments for docker (or podman) run", VERB_DOCKER_ARGS, GROUP_LOOK),
 
-	VERB(OPTION_VERB, 0, "cancel", "ID...", "end jobs, waiting or running",
+	VERB(OPTION_VERB, 0, "cancel", "JOB...", "end jobs: 12, 3-12, a NAME, mine, all",
 		VERB_CANCEL, GROUP_ACT),
+	OPTION(OPTION_FLAG, 0, "yes", NULL, "with --cancel: do not ask first",
+		AT(verb.yes), GROUP_ACT, BIT(VERB_CANCEL)),
 	OPTION(OPTION_FLAG, 0, "force", NULL,
 		"signal a process even without proof of its job", AT(verb.force), GROUP_ACT,
 		BIT(VERB_CANCEL) | BIT(VERB_SIGNAL_JOB)),
@@ -248,9 +264,9 @@ const struct option_def option_table[] = {
 	CUSTOM(0, "ntasks-per-node", "1", "accepted, does nothing", read_one_task, 0,
 		GROUP_IGNORED, RUN),
 	IGNORED('c', "cpus-per-task", "N"),
-	IGNORED(0, "mem", "SIZE"),
-	IGNORED(0, "mem-per-cpu", "SIZE"),
-	IGNORED(0, "mem-per-gpu", "SIZE"),
+	NOTED(0, "mem", "SIZE", HOST_MEMORY),
+	NOTED(0, "mem-per-cpu", "SIZE", HOST_MEMORY),
+	NOTED(0, "mem-per-gpu", "SIZE", HOST_MEMORY),
 	IGNORED(0, "mem-bind", "HOW"),
 	IGNORED('p', "partition", "NAME"),
 	IGNORED('A', "account", "NAME"),
@@ -283,6 +299,9 @@ const struct option_def option_table[] = {
 		"gpulease ..."),
 	REFUSED('x', "exclude", "HOSTS",
 		"gpulease knows only this machine; leave the option out"),
+	REFUSED(0, "prefer", "LIST",
+		"with srun these are features of nodes, and gpulease knows only this "
+		"machine; for GPUs write --prefer-gpus LIST"),
 	REFUSED(0, "ntasks-per-gpu", "N",
 		"gpulease starts one process; leave the option out and let the command "
 		"start its own, as torchrun does"),

@@ -6,19 +6,20 @@ _gpulease_plain='
 	-I --immediate --exclusive --bind --singleton --dry-run
 	--json -v --verbose -Q --quiet -h --help -V --version --pty
 	--preemptible --report --submit --screen --lease-only --shell --csv
-	--watch --once --force --fresh --fail-fast --keep-going
+	--watch --once --force --yes --fresh --fail-fast --keep-going
 	-u --unbuffered -l --label -K --kill-on-bad-exit --overlap -s --oversubscribe
 	--exact -k --no-kill --nice --propagate'
 
 # options with a value in the next word
 _gpulease_valued='
 	-n -G --gpus --name --max-wait -t --time --grace --reason --sim --config --dir
-	--vram --models --min-vram --model --gpu-ids --allow --except --prefer
+	--vram --models --margin --spike-buffer --idle-threshold --tolerance
+	--min-vram --model --gpu-ids --allow --except --prefer-gpus
 	--priority --after --after-ok -d --dependency
 	--signal --on-limit --max-requeues --done-status --retries --oom-retries
 	--batch-format --jobs --log-dir
 	--setup --conda --inject --inject-style --pid
-	--user --since --until --state
+	--user --since --until --state --last
 	--gres --gpus-per-node --gpus-per-task --ntasks -J --job-name -D --chdir
 	-o --output -e --error -i --input --export
 	-N --nodes --ntasks-per-node -c --cpus-per-task --mem --mem-per-cpu
@@ -33,9 +34,9 @@ _gpulease_verbs='
 	--batch --add'
 
 # those whose operands are ids of jobs
-_gpulease_jobs='--cancel --log --follow --signal-job -a --attach'
+_gpulease_jobs='--status --log --follow --signal-job -a --attach'
 
-_gpulease_topics='run choose order care back batch setup lease look act any srun ignored refused all'
+_gpulease_topics='run choose order care back batch setup lease look act any srun ignored refused agents all'
 _gpulease_states='ended finished failed cancelled timed-out oom preempted lost'
 
 _gpulease_has()
@@ -125,7 +126,7 @@ _gpulease()
 		mapfile -t COMPREPLY < <(compgen -W 'docker podman' -- "$current")
 	elif [[ $verb == --signal-job && $previous == [0-9]* ]]; then
 		mapfile -t COMPREPLY < <(compgen -A signal -- "$current")
-	elif [[ $verb == --wait-for ]]; then
+	elif [[ $verb == --wait-for || $verb == --cancel ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_gpulease_ids) all mine" -- "$current")
 	elif _gpulease_has "$_gpulease_jobs" "$verb"; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_gpulease_ids)" -- "$current")

@@ -34,7 +34,7 @@ void report_write(const struct report *report, struct text *out);
 void report_excess(
 	uint64_t used_mib, const char *gpu, uint64_t declared_mib, struct text *out);
 
-/* Appends a size for people: "500MiB", "18.5G". */
+/* Appends a size for people: "0.5G", "18.5G". */
 void report_add_size(uint64_t mib, struct text *out);
 
 /* Appends a span for people: "2h13m". */

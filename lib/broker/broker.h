@@ -80,6 +80,8 @@ struct broker_input {
 	 * when it becomes readable or its other end is closed.
 	 */
 	int leash_fd;
+	/* the thresholds of this job, stricter than the machine's; NULL: it has none of its own */
+	const struct usage_policy *own_usage;
 	int signal_fd; /* a signalfd(2); broker_wait() returns when it is readable; -1: none */
 };
 
@@ -88,6 +90,8 @@ struct broker_result {
 	struct verdict verdict;
 	/* what holds the ticket back although GPUs may be free */
 	struct dependency_verdict held;
+	/* the GPUs that only ->input.own_usage refuses now; the request does not allow them */
+	struct gpuset refused;
 	uint32_t cancelled_by; /* the uid of the user who cancelled the job */
 	uint64_t preempted_by; /* the id of the job that asked for the GPUs */
 	bool has_rejoined; /* the ticket file was lost in this turn: ->number is new */
@@ -103,6 +107,8 @@ struct broker_state {
 	uint64_t hint;           /* the hint may be moved to this ticket */
 	uint64_t broken_ticket;  /* the first record that cannot be read; 0: none */
 	int64_t broken_since_ms; /* since when it cannot be read */
+
+	struct gpuset told; /* ->result.refused as the ticket in the file knows it */
 
 	/* since when only tickets ahead keep it from starting (broker_ahead.c); 0: they do not */
 	int64_t ahead_since_ms;

@@ -161,6 +161,9 @@ int broker_preempt(struct broker *broker, bool *could_start)
 	int r, found;
 
 	preempt_forget_ended(&broker->preempt, view);
+	/* its own thresholds may refuse the GPUs once they are free, again and again */
+	if (broker->input.own_usage)
+		return 0;
 	if (kind != VERDICT_LEASED && kind != VERDICT_BEHIND && kind != VERDICT_LIMIT)
 		return 0;
 	/* jobs that were asked before still have time to end */

@@ -60,7 +60,7 @@ run 'the completion has all topics of the help' 125 '' \
 	"*the topics are $(bash -c '. "$1"; echo "${_gpulease_topics// /, }"' - "$file")" \
 	"$GPULEASE" --help=no-such
 run '--state is completed with a state' 0 'timed-out' '' complete gpulease --history --state ti
-for verb in --cancel --log --signal-job -a --after; do
+for verb in --status --follow --log --signal-job -a --after; do
 	holder a
 	run "$verb is completed with the id of a running job" 0 "$(id_of a)" '' complete \
 		"$GPULEASE" "$verb" ''
@@ -69,9 +69,11 @@ for verb in --cancel --log --signal-job -a --after; do
 		"$verb" ''
 done
 holder a
-run '--wait-for is completed with ids, all and mine' 0 "$(id_of a)
+for verb in --wait-for --cancel; do
+	run "$verb is completed with ids, all and mine" 0 "$(id_of a)
 all
-mine" '' complete "$GPULEASE" --wait-for ''
+mine" '' complete "$GPULEASE" "$verb" ''
+done
 release_all a
 run '--signal-job is completed with a signal after the id' 0 'SIGTERM' '' complete gpulease \
 	--signal-job 12 SIGTE

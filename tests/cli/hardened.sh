@@ -294,6 +294,11 @@ foreign_paths() {
 		--dir "$S/open/dir" -n 1 true
 	is 'an ignored directory stays empty' [ -z "$(ls -A "$S/open/dir")" ]
 	echo 'nvidia-smi = /no/such' >"$S/open/conf"
+	# a guess at what was meant would tell that the file is there
+	: >"$M/state/jobs.txt"
+	run 'the message for a file in the state does not say whether it is there' 126 '' \
+		"gpulease: cannot execute '*jobs.txt': Permission denied" "$U1" "$M/state/jobs.txt"
+	rm "$M/state/jobs.txt"
 	run '--config is ignored, with a warning' 0 '' '*--config is ignored*' "$U1" \
 		--config "$S/open/conf" -n 2 true
 }

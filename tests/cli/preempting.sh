@@ -47,8 +47,8 @@ id=$(id_of low)
 begun low
 begin high --priority 5
 is 'a job of higher priority gets the GPU of a preemptible one' wait_until 'runs high'
-is 'the preempted job says for which job it is preempted' like "*ticket $(id_of high), which has a higher priority, $back*" "$(said low)"
-is 'the preempted job waits again under its old id' wait_until 'like "*ticket $id waits*" "$(said low)"'
+is 'the preempted job says for which job it is preempted' like "*job $(id_of high), which has a higher priority, $back*" "$(said low)"
+is 'the preempted job waits again under its old id' wait_until 'like "*job $id waits*" "$(said low)"'
 is 'one preemption request was sent' [ "$(controls 2)" -eq 1 ]
 is 'the preempted job does not run meanwhile' eval '! runs low'
 release_all high

@@ -102,11 +102,11 @@ is 'a job without --report gets no report' [ "$(cat "$S/plain.err")" = '' ]
 id=$(id_of within)
 release_all within over under alone share
 is 'a job with --report has a report at its end' like \
-	"gpulease: job $id 'within' ended: exit status 0, after *, waited *, 2000MiB of a GPU, *
+	"gpulease: job $id 'within' ended: exit status 0, after *, waited *, 2G of a GPU, *
 gpulease: job $id, GPU 0: peak *1.9G of 2.0G declared, *; utilization * %, * % at most" \
 	"$(sed 's/on average/%/; s/% %/%/' "$S/within.err")"
 is 'the report has the peak of the processes of the job alone' like \
-	'*GPU 2: peak *1000MiB of 2.0G declared, *' "$(cat "$S/under.err")"
+	'*GPU 2: peak *1.0G of 2.0G declared, *' "$(cat "$S/under.err")"
 is 'the report has a line for each GPU' like '* 2 GPUs, *
 *GPU 3: peak *4.9G of the card'"'"'s 79.6G; utilization * on average, 80 % at most
 *GPU 4: peak *6.8G of the card'"'"'s 79.6G; utilization * on average, 90 % at most' \
@@ -151,7 +151,7 @@ compared() {
 	like "*GPU 0: peak $2 of 2.0G declared, $3 10 %; *" "$(uses "$1" 'sampled 16' 2>&1)"
 }
 is 'samples that span the run are compared: within' sometimes compared 1900 1.9G within
-is 'samples that span the run are compared: under' sometimes compared 1000 1000MiB 'under by more than'
+is 'samples that span the run are compared: under' sometimes compared 1000 1.0G 'under by more than'
 "$plain" --history 1 --json >"$S/end"
 is 'the history says that the samples span the run' grep -q '"spans_run": true' "$S/end"
 

@@ -24,7 +24,7 @@ srun() { "$GPULEASE" "$@"; }
 run 'a line with torchrun' 0 '4 --nproc_per_node=4 train.py' '' \
 	"$GPULEASE" -n 4 torchrun --nproc_per_node=4 train.py
 run 'a line with one task, GPUs, CPUs, memory and partition' 0 '4 train.py --epochs 3' '' \
-	"$GPULEASE" --gres=gpu:4 --ntasks=1 --cpus-per-task=8 --mem=64G -p gpu -t 2:00:00 \
+	"$GPULEASE" -Q --gres=gpu:4 --ntasks=1 --cpus-per-task=8 --mem=64G -p gpu -t 2:00:00 \
 	python train.py --epochs 3
 run 'a line with accelerate' 0 '2 launch train.py' '' \
 	"$GPULEASE" -N1 -n1 --gpus=2 --job-name=sft accelerate launch train.py
@@ -86,8 +86,18 @@ release_all all
 
 # --- -v -----------------------------------------------------------------------------------
 
-run '-v names the options that are ignored' 0 '' '*--mem is accepted and ignored*' \
-	"$GPULEASE" -v --mem=4G true
+run '-v names the options that are ignored' 0 '' '*--qos is accepted and ignored*' \
+	"$GPULEASE" -v --qos=high true
+
+# --- memory that is another one in mgpu ----------------------------------------------------
+
+for each in --mem --mem-per-gpu --mem-per-cpu; do
+	run "$each says which memory it is, and how to ask for the other" 0 x \
+		"gpulease: $each is host memory, as in srun, and has no effect here; *give --vram SIZE" \
+		"$GPULEASE" "$each" 8000 echo x
+	run "-Q silences it: $each" 0 x '' "$GPULEASE" -Q "$each=4G" echo x
+done
+run 'a background job says it once' 0 '[0-9]*' 'gpulease: --mem is *' "$GPULEASE" --submit --mem 4G true
 
 # --- refused -----------------------------------------------------------------------------
 

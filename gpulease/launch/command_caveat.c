@@ -1,0 +1,215 @@
+#include "command_caveat.h"
+
+/* What happens to CUDA_VISIBLE_DEVICES when a program starts another one. */
+enum caveat_kind {
+	CAVEAT_NONE,   /* it is passed on */
+	CAVEAT_KEEP,   /* it is dropped, except with ->letter */
+	CAVEAT_LOGIN,  /* it is dropped with ->letter */
+	CAVEAT_ENGINE, /* options of a container engine decide instead */
+};
+
+/* A program that starts another one. */
+struct starter {
+	const char *name;
+	enum caveat_kind kind;
+	unsigned operands; /* before the command */
+	/* the short options that take a value, and the long ones, each between blanks */
+	const char *letters, *longs;
+	char letter; /* an option of which ->kind speaks; 0: none */
+	const char *remedy;
+};
+
+#define SU_LONGS \
+	" command session-command group supp-group shell whitelist-environment user "
+#define SU_REMEDY                                                                   \
+	" for a login shell: leave out the -, or start gpulease as that user, see " \
+	"gpulease-job(7)"
+#define GPUS_REMEDY                                                              \
+	"write --gpus '\"device={uuids}\"', or use gpulease --docker-args, see " \
+	"gpulease-container(7)"
+
+static const struct starter starters[] = {
+	{ "env", CAVEAT_NONE, 0, "uCS", " unset chdir split-string ", 0, "" },
+	{ "nice", CAVEAT_NONE, 0, "n", " adjustment ", 0, "" },
+	{ "time", CAVEAT_NONE, 0, "fo", " format output ", 0, "" },
+	{ "nohup", CAVEAT_NONE, 0, "", "", 0, "" },
+	{ "timeout", CAVEAT_NONE, 1, "ks", " kill-after signal ", 0, "" },
+	{ "sudo", CAVEAT_KEEP, 0, "CDghpRrTtuU",
+		" close-from chdir group host prompt chroot role command-timeout type "
+		"user other-user ",
+		'E',
+		" (unless sudoers keeps it) and the tag of the lease: write sudo "
+		"gpulease ..., or sudo --preserve-env=CUDA_VISIBLE_DEVICES ..." },
+	{ "su", CAVEAT_LOGIN, 1, "cCgGsw", SU_LONGS, 'l', SU_REMEDY },
+	{ "runuser", CAVEAT_LOGIN, 1, "cCgGsuw", SU_LONGS, 'l', SU_REMEDY },
+	{ "docker", CAVEAT_ENGINE, 0, "", "", 0, GPUS_REMEDY },
+	{ "nerdctl", CAVEAT_ENGINE, 0, "", "", 0, GPUS_REMEDY },
+	{ "podman", CAVEAT_ENGINE, 0, "", "", 0,
+		"use gpulease --docker-args podman, see gpulease-container(7)" },
+};
+
+static const struct starter *starter_find(const char *word)
+{
+	const char *slash = strrchr(word, '/');
+
+	for (size_t i = 0; i < ARRAY_SIZE(starters); i++)
+		if (strcmp(slash ? slash + 1 : word, starters[i].name) == 0)
+			return &starters[i];
+	return NULL;
+}
+
+/* Whether the long option @word, without its value, is in @list. */
+static bool list_has(const char *list, const char *word)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), " %.*s ", (int)strcspn(word, "="), word);
+	return strstr(list, name) != NULL;
+}
+
+/* --- programs that pass arguments on ------------------------------------------------ */
+
+/* Whether the option @word is, or has among its letters, that of which ->kind speaks. */
+static bool option_is_meant(const struct starter *starter, const char *word)
+{
+	const char *name = starter->letter == 'E' ? "--preserve-env" : "--login";
+	size_t flags = strcspn(word + 1, starter->letters);
+
+	if (!starter->letter || word[1] == '-')
+		return starter->letter && strcmp(word, name) == 0;
+	return !word[1] ? starter->kind == CAVEAT_LOGIN
+			: memchr(word + 1, starter->letter, flags) != NULL;
+}
+
+/* Whether the value of the option @word is the next word. */
+static bool option_takes_next(const struct starter *starter, const char *word)
+{
+	const char *letter;
+
+	if (word[1] == '-')
+		return !strchr(word, '=') && list_has(starter->longs, word + 2);
+	letter = strpbrk(word + 1, starter->letters);
+	return letter && !letter[1];
+}
+
+/* Returns the command that @words, without their first, starts; sets *@ret_is_meant. */
+static char *const *starter_skip(
+	const struct starter *starter, char *const *words, bool *ret_is_meant)
+{
+	unsigned operands = starter->operands;
+
+	*ret_is_meant = false;
+	for (words++; *words; words++) {
+		const char *word = *words;
+
+		if (strcmp(word, "--") == 0)
+			return words + 1;
+		if (word[0] == '-') {
+			*ret_is_meant |= option_is_meant(starter, word);
+			/* runuser -u USER: the next operand is the command */
+			if (word[1] == 'u')
+				operands = 0;
+			if (option_takes_next(starter, word) && words[1])
+				words++;
+		} else if (!strchr(word, '=') && !operands--) {
+			break;
+		}
+	}
+	return words;
+}
+
+/* --- engines of containers ----------------------------------------------------------- */
+
+/* Whether an option of `docker run` asks for other GPUs than those of the lease. */
+static bool option_asks_for_gpus(const char *word, const char *value)
+{
+	if (list_has(" --gpus ", word))
+		return !strstr(value, "device=") && strcmp(value, "0") != 0;
+	return list_has(" --device ", word) && strcmp(value, "nvidia.com/gpu=all") == 0;
+}
+
+/* Finds the options of `docker run`, `docker container run`, … that ask for GPUs. */
+static const char *engine_find_option(char *const *words)
+{
+	/* the options of `run` without a value; an engine reads `--init=false`, too */
+	static const char flags[] =
+		" -d --detach -i --interactive -t --tty -it -ti -dit -itd -P "
+		"--publish-all -q --quiet --rm --init --privileged --read-only "
+		"--no-healthcheck --no-hosts --oom-kill-disable --replace --rmi "
+		"--sig-proxy --disable-content-trust ";
+
+	while (*words && strcmp(*words, "run") != 0)
+		words++;
+	for (words += *words != NULL; *words && **words == '-'; words++) {
+		const char *word = *words, *value = strchr(word, '=');
+
+		if (list_has(flags, word))
+			continue;
+		if (value && word[1] == '-')
+			value++;
+		else
+			value = words[1];
+		if (!value)
+			break;
+		if (option_asks_for_gpus(word, value))
+			return word;
+		words += value == words[1];
+	}
+	return NULL;
+}
+
+/* --- all of it --------------------------------------------------------------------- */
+
+/* Whether @word, perhaps the text of a shell, starts gpulease. */
+static bool word_starts_gpulease(const char *word)
+{
+	static const char name[] = "gpulease";
+	const char *at = word;
+
+	while ((at = strstr(at, name))) {
+		bool is_begin = at == word || strchr("/ ", at[-1]);
+
+		at += sizeof(name) - 1;
+		if (is_begin && (!*at || *at == ' '))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the user has seen to it: the words name the variable, or are of a gpulease inside. */
+static bool is_seen_to(char *const *words)
+{
+	for (; *words; words++)
+		if (strstr(*words, "VISIBLE_DEVICES") || word_starts_gpulease(*words))
+			return true;
+	return false;
+}
+
+bool command_caveat(char *const *command, struct text *out)
+{
+	const struct starter *starter, *drops = NULL;
+	const char *option = NULL;
+	bool is_meant;
+
+	if (!*command || !starter_find(*command) || is_seen_to(command))
+		return false;
+	while (*command && (starter = starter_find(*command))) {
+		if (starter->kind == CAVEAT_ENGINE) {
+			option = engine_find_option(command);
+			drops = option ? starter : NULL;
+			break;
+		}
+		command = starter_skip(starter, command, &is_meant);
+		if (starter->kind == (is_meant ? CAVEAT_LOGIN : CAVEAT_KEEP))
+			drops = starter;
+	}
+	if (!drops)
+		return false;
+	text_add(out, drops->name);
+	if (option)
+		text_addf(out, ": %s asks for GPUs outside the lease: ", option);
+	else
+		text_add(out, " drops CUDA_VISIBLE_DEVICES");
+	text_add(out, drops->remedy);
+	return true;
+}
