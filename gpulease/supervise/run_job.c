@@ -108,6 +108,15 @@ static void print_would_start(const char *gpus)
 	printf("would start now%s%s", gpus[0] ? " on GPU " : ", without GPUs", gpus);
 }
 
+/* Ends that line with the jobs @ids, "3,5", that would be sent back; "": none. */
+static void print_sent_back(const char *ids)
+{
+	if (ids[0])
+		printf("; job%s %s would be sent back into the queue",
+			strchr(ids, ',') ? "s" : "", ids);
+	printf("\n");
+}
+
 /*
  * Runs the command as a step of the lease @around, on its GPUs or some of them.  Steps do not wait
  * for each other: several may use the same GPU.
@@ -180,7 +189,7 @@ static int dry_run(const struct run_request *request)
 		end_record_name_gpus(
 			&broker->view, &broker->result.verdict.gpus, gpus, sizeof(gpus));
 		print_would_start(gpus);
-		printf("\n");
+		print_sent_back(broker->result.sends_back);
 		return 0;
 	}
 	position = broker_position(broker);
