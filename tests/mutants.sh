@@ -406,8 +406,14 @@ mutant own-thresholds-hold-others-back turn \
 mutant own-thresholds-are-not-announced turn \
 	-- 'if (r == 0 && !gpuset_is_empty(&more))' 'if (false)'
 mutant own-thresholds-send-jobs-back thresholds.sh \
-	-- '	if (broker->input.own_usage)
-		return 0;' ''
+	-- 'return !broker->input.own_usage &&' 'return'
+mutant preemption-is-not-foreseen preempting.sh \
+	-- 'return may_send_back(broker) ? with_aside(broker, &could_start, choose_and_name)' \
+	'return false ? with_aside(broker, &could_start, choose_and_name)'
+mutant preemption-is-foreseen-by-one-of-many preempting.sh \
+	-- 'if (view->leases[i].aside == ASIDE_NEEDED)
+			text_addf' 'if (view->leases[i].aside == ASIDE_NEEDED && !ids.used)
+			text_addf'
 mutant own-thresholds-may-be-laxer own_thresholds \
 	-- 'if (own == most || (own > most) == threshold->is_floor)' 'if (own <= most || most)'
 mutant own-thresholds-judge-other-jobs stricter \

@@ -159,7 +159,7 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 		return print_foreseen(&(struct foreseen){ .verdict = VERDICT_START,
 			.gpus = gpu_order_of(step.view, &step.gpus, step.order),
 			.start_ms = clock_boot_ms(),
-			.step_of = step.ticket });
+			.step_of = lease_job(&around->lease) });
 	verbose("a step of job %llu", (unsigned long long)lease_job(&around->lease));
 	return launch(&step);
 }
@@ -194,6 +194,7 @@ static int dry_run(const struct run_request *request)
 		foreseen.gpus =
 			gpu_order_of(&broker->view, &verdict->gpus, request->gpu_ids);
 		foreseen.start_ms = clock_boot_ms();
+		foreseen.sends_back = broker->result.sends_back;
 		return print_foreseen(&foreseen);
 	}
 	foreseen.position = broker_position(broker);
