@@ -561,6 +561,17 @@ mutant batch-word-cancel-forgotten batch_jobs batch_resume.sh \
 mutant batch-a-done-job-keeps-the-line batch_match \
 	-- 'return job->state == BATCH_ENDED ? RANK_ENDED : RANK_LIVE;' \
 	'return job->state == BATCH_ENDED ? RANK_LIVE : RANK_ENDED;'
+mutant batch-environment-is-no-identity batch_match batch_identity.sh \
+	-- 'if (claims[i].is_matched || !batch_is_open(job))' 'if (claims[i].is_matched)'
+mutant batch-once-ignores-the-environment batch_plan batch_identity.sh \
+	-- 'other->number == job->number || !is_same_environment(other, job)' \
+	'other->number == job->number'
+mutant batch-environment-not-recorded batch_jobs batch_event \
+	-- 'OF_HEX, environment, ON(SEEN) | ON(STARTED)' 'OF_HEX, environment, ON(SEEN)'
+mutant batch-script-not-looked-for batch_csv.sh \
+	-- 'if (!environment->line || environment->setup ||' 'if (environment->line || environment->setup ||'
+mutant batch-impossible-line-is-125 batch.sh \
+	-- 'if (has_run && not_run == EXIT_MISUSE)' 'if (!has_run && not_run == EXIT_MISUSE)'
 mutant batch-priority-does-not-count batch_plan batch.sh \
 	-- 'return a->priority > b->priority ? -1 : 1;' 'return a->at < b->at ? -1 : 1;'
 mutant batch-order-not-kept batch_live.sh \
