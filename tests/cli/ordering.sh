@@ -83,6 +83,8 @@ for each in x '' 1.5 1000001 -1000001 99999999999999999999 +1 --1; do
 		"gpulease: --priority: '$each' is not a priority; *" \
 		"$GPULEASE" "--priority=$each" true
 done
+run 'in a queue of their own a user may ask for any priority' 0 0 '' env -u GPULEASE_DIR \
+	GPULEASE_SIM=1 "$program" --priority 1000000 sh -c "$show"
 
 # A job with a share and a high priority, and a job with a whole GPU and a lower priority.
 cards 1
