@@ -81,6 +81,7 @@ static void describe_care(const struct settings *s, struct text *out)
 	add_number(out, "report", s->output.report, 0);
 	add_number(out, "submit", s->environment.submit, 0);
 	add_number(out, "follow", s->environment.follow, 0);
+	add_number(out, "unbuffered", s->environment.unbuffered, 0);
 	add_number(out, "screen", s->environment.screen, 0);
 	add_text(out, "setup", s->environment.setup);
 	add_text(out, "conda", s->environment.conda);
@@ -423,7 +424,7 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"--num_gpus 2 ft.py]" },
 		{ "srun --gres=gpu:1 --pty bash -i", "run gpus=1 [bash -i]" },
 		{ "srun -A proj -q high -p a100 -G 1 -u -l python -u train.py --lr 1e-4",
-			"run gpus=1 ~partition ~account ~qos ~unbuffered ~label [python "
+			"run gpus=1 unbuffered=1 ~partition ~account ~qos ~label [python "
 			"-u train.py --lr 1e-4]" },
 		{ "srun --kill-on-bad-exit=1 --export=ALL -D /data/exp1 "
 		  "--gres=gpu:v100:1 -J pl python lit.py --trainer.devices 1",

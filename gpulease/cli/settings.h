@@ -111,6 +111,7 @@ struct run_environment {
 	bool submit;       /* run in the background */
 	bool follow;       /* with ->submit: print its log meanwhile */
 	bool screen;       /* run in a session of tmux or screen */
+	bool unbuffered;   /* -u: Python writes its output at once */
 	const char *chdir; /* NULL: stay */
 	enum bind_wish bind;
 	const char *setup, *conda; /* NULL */

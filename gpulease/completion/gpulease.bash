@@ -6,8 +6,8 @@ _gpulease_plain='
 	-I --immediate --exclusive --bind --singleton --dry-run
 	--json -v --verbose -Q --quiet -h --help -V --version --pty
 	--preemptible --report --submit --screen --lease-only --shell --csv
-	--watch --once --force --fresh --fail-fast --keep-going
-	-u --unbuffered -l --label -K --kill-on-bad-exit --overlap -s --oversubscribe
+	-u --unbuffered --watch --once --force --fresh --fail-fast --keep-going
+	-l --label -K --kill-on-bad-exit --overlap -s --oversubscribe
 	--exact -k --no-kill --nice --propagate'
 
 # options with a value in the next word

@@ -20,12 +20,24 @@ void job_environment_list_gpus(
 	}
 }
 
+/*
+ * Whether Python, which knows no terminal there, should write each line of its output at once: the
+ * output goes to a log that the user reads while the job runs, and a KILL must not lose its end.
+ */
+static bool is_output_wanted_at_once(const struct settings *settings)
+{
+	const struct run_environment *environment = &settings->environment;
+
+	return environment->command[0] &&
+	       (environment->submit || environment->unbuffered || settings->output.out);
+}
+
 const struct childenv_change *job_environment_variables(
 	const struct launch *launch, size_t *ret_count)
 {
 	static char cuda[GPU_LIST_SIZE], names[GPU_LIST_SIZE], uuids[GPU_LIST_SIZE];
 	static char id[24], sim[48], share[8], vram[24], attempt[12];
-	static struct childenv_change changes[18];
+	static struct childenv_change changes[19];
 	static struct mps_limits mps;
 	const struct machine_settings *machine = &launch->context->settings->machine;
 	struct text cuda_text = TEXT_ON(cuda), name_text = TEXT_ON(names),
@@ -47,7 +59,7 @@ const struct childenv_change *job_environment_variables(
 		attempt, sizeof(attempt), "%u", launch->attempt ? launch->attempt : 1);
 	(void)snprintf(sim, sizeof(sim), "%ux%llu", machine->sim_gpus,
 		(unsigned long long)machine->sim_mib);
-#define SET(name, value) changes[count++] = (struct childenv_change){ (name), (value) }
+#define SET(name, value) changes[count++] = (struct childenv_change){ name, value, false }
 	SET("CUDA_VISIBLE_DEVICES", cuda);
 	SET("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
 	SET("NVIDIA_VISIBLE_DEVICES", none ? "none" : cuda);
@@ -73,6 +85,9 @@ const struct childenv_change *job_environment_variables(
 		if (mps.threads[0])
 			SET("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", mps.threads);
 	}
+	if (is_output_wanted_at_once(launch->context->settings))
+		changes[count++] =
+			(struct childenv_change){ "PYTHONUNBUFFERED", "1", true };
 #undef SET
 	*ret_count = count;
 	return changes;
