@@ -729,7 +729,7 @@ static void options_for_the_supervisor_are_read(void **state)
 		{ "gpulease --submit --follow x --log 1",
 			"run submit=1 follow=1 [x --log 1]" },
 		{ "gpulease --follow --submit -- x -v", "run submit=1 follow=1 [x -v]" },
-		{ "gpulease --screen --name a x", "run name=a screen=1 [x]" },
+		{ "gpulease --screen --name a x", "run name=a submit=1 screen=1 [x]" },
 		{ "gpulease --setup a --conda b x", "run setup=a conda=b [x]" },
 		{ "gpulease --inject=--cuda --inject-style physical x",
 			"run inject=--cuda inject-style=1 [x]" },

@@ -107,8 +107,8 @@ const struct option_def option_table[] = {
 
 	OPTION(OPTION_COMMAND, 0, "submit", NULL, "run the job in the background and print its id",
 		AT(environment.submit), GROUP_BACK, RUN | BIT(VERB_FOLLOW)),
-	OPTION(OPTION_COMMAND, 0, "screen", NULL, "run the job in a session of tmux or screen",
-		AT(environment.screen), GROUP_BACK, RUN),
+	OPTION(OPTION_FLAG, 0, "screen", NULL, "run the job in a session of tmux or screen",
+		AT(environment.screen), GROUP_BACK, RUN | BATCH),
 	VERB(OPTION_VERB, 0, "log", "ID", "print the log of a job", VERB_LOG, GROUP_BACK),
 	VERB(OPTION_VERB, 0, "follow", "ID", "print the log as it grows; Ctrl-C ends the printing",
 		VERB_FOLLOW, GROUP_BACK),

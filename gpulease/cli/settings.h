@@ -110,7 +110,7 @@ struct run_environment {
 	const char *line;
 	bool submit;       /* run in the background */
 	bool follow;       /* with ->submit: print its log meanwhile */
-	bool screen;       /* run in a session of tmux or screen */
+	bool screen;       /* run in a session of tmux or screen; sets ->submit, too */
 	bool unbuffered;   /* -u: Python writes its output at once */
 	const char *chdir; /* NULL: stay */
 	enum bind_wish bind;

@@ -37,7 +37,7 @@ const struct childenv_change *job_environment_variables(
 {
 	static char cuda[GPU_LIST_SIZE], names[GPU_LIST_SIZE], uuids[GPU_LIST_SIZE];
 	static char id[24], sim[48], share[8], vram[24], attempt[12];
-	static struct childenv_change changes[19];
+	static struct childenv_change changes[18];
 	static struct mps_limits mps;
 	const struct machine_settings *machine = &launch->context->settings->machine;
 	struct text cuda_text = TEXT_ON(cuda), name_text = TEXT_ON(names),
@@ -65,7 +65,6 @@ const struct childenv_change *job_environment_variables(
 	SET("NVIDIA_VISIBLE_DEVICES", none ? "none" : cuda);
 	SET("GPULEASE_ID", id);
 	SET("GPULEASE_ATTEMPT", attempt);
-	SET(SESSION_VARIABLE, NULL);
 	SET(PROCESS_LEASE_TOKEN_VARIABLE, launch->owner->token);
 	SET("GPULEASE_GPUS", names);
 	SET("GPULEASE_UUIDS", uuids);
