@@ -101,11 +101,11 @@ int session_socket_send(int fd, const int fds[SESSION_FDS])
 	struct cmsghdr *header;
 
 	message_init(&message);
-	message.all.msg_controllen = CMSG_SPACE(count * sizeof(int));
+	message.all.msg_controllen = (socklen_t)CMSG_SPACE(count * sizeof(int));
 	header = CMSG_FIRSTHDR(&message.all);
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(count * sizeof(int));
+	header->cmsg_len = (socklen_t)CMSG_LEN(count * sizeof(int));
 	memcpy(CMSG_DATA(header), fds, count * sizeof(int));
 	return sendmsg(fd, &message.all, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }

@@ -116,10 +116,10 @@ make_state() {
 # replaces the old program in one step, so that there is always a complete one with the right mode,
 # and running jobs keep theirs.
 install_program() {
-	install -s -m 0755 "$BUILT-simjob" "$bin/gpulease-simjob"
+	install -s ${STRIP:+"--strip-program=$STRIP"} -m 0755 "$BUILT-simjob" "$bin/gpulease-simjob"
 	new=$bin/.gpulease.new.$$
 	trap 'rm -f "$new"' EXIT
-	install -s -m 0755 "$BUILT" "$new"
+	install -s ${STRIP:+"--strip-program=$STRIP"} -m 0755 "$BUILT" "$new"
 	if [ $# -gt 0 ]; then
 		chown "root:$1" "$new"
 		chmod 2755 "$new"

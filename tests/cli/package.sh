@@ -56,6 +56,28 @@ else
 	skip 'lintian finds neither errors nor warnings' 'lintian is not installed'
 fi
 
+# a program for another machine, as far as its header says so: e_machine of ELF is 183 on arm64
+if ! command -v dpkg-architecture >/dev/null 2>&1; then
+	skip 'a package for another machine' 'dpkg-architecture is not installed'
+else
+	mkdir "$S/cross"
+	for each in gpulease gpulease-simjob; do
+		{
+			head -c 18 "$build/$each"
+			printf '\267\000'
+			tail -c +21 "$build/$each"
+		} >"$S/cross/$each"
+	done
+	printf '#!/bin/sh\necho aarch64-linux-gnu\n' >"$S/cross/cc"
+	printf '#!/bin/sh\n:\n' >"$S/cross/aarch64-linux-gnu-strip"
+	chmod +x "$S/cross"/*
+	run 'a package for another machine is built' 0 "$S/cross/gpulease_1.0_arm64.deb" '' \
+		env PATH="$S/cross:$PATH" make -s --no-print-directory "B=$S/cross" VERSION=1.0 \
+		"CC=$S/cross/cc" -o "$S/cross/gpulease" -o "$S/cross/gpulease-simjob" deb
+	run 'the package for another machine says so' 0 arm64 '' \
+		dpkg-deb -f "$S/cross/gpulease_1.0_arm64.deb" Architecture
+fi
+
 # --- on the machine ----------------------------------------------------------------------
 
 if [ -n "$own_mounts_why" ]; then
