@@ -3,7 +3,7 @@
 #	make                 build/gpulease and build/gpulease-simjob
 #	make demo            two jobs that wait for each other, and a status
 #	make deps check      install the tools of the tests, run the quick tests (5 minutes)
-#	make deps-extra      install Slurm, which some tests use
+#	make deps-extra      install Slurm, zsh and fish, which some tests use
 #	make check-one T=name    tests/test_name.c and tests/cli/name.sh; with F=text of the first only
 #	                     the functions whose names contain the text
 #	make check-slow      the long tests: every kill and stop point, torture, mutants.  They end

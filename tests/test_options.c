@@ -102,7 +102,7 @@ static void describe(const struct settings *s, struct text *out)
 		"cancel", "pause", "resume", "doctor", "show-config", "docker-args",
 		"log", "follow", "wait-for", "signal-job", "attach", "sessions",
 		"enter-session", "accounting", "batch", "add", "help", "version",
-		"list-options" };
+		"list-options", "complete" };
 
 	text_add(out, verbs[s->verb.kind]);
 	if (s->request.gpus_given)

@@ -48,8 +48,8 @@ fill() {
 }
 
 files() {
-	BUILT=$BUILT STRIP=$strip PREFIX=/usr DESTDIR=$root MODE=private \
-		sh "$here/setup.sh" install >/dev/null
+	BUILT=$BUILT STRIP=$strip ZSH_FUNCTIONS=vendor-completions PREFIX=/usr DESTDIR=$root \
+		MODE=private sh "$here/setup.sh" install >/dev/null
 	"$strip" --remove-section=.comment --remove-section=.note "$root"/usr/bin/*
 	install -D -m 0644 "$here/gpulease.conf" "$root/etc/gpulease.conf"
 	doc=$root/usr/share/doc/gpulease

@@ -43,6 +43,11 @@ run 'the same package is built again, later and in another environment' 0 '*' ''
 is 'both builds of the package are identical' cmp -s "$package" "$S/deb/first.deb"
 run 'all files in the package belong to root' 0 'root/root' '' sh -c 'dpkg-deb -c "$1" | cut -d " " -f 2 | sort -u' sh \
 	"$package"
+dpkg-deb -c "$package" >"$S/list"
+for each in bash-completion/completions/gpulease zsh/vendor-completions/_gpulease \
+	fish/vendor_completions.d/gpulease.fish; do
+	is "the package has $each" grep -q " ./usr/share/$each\$" "$S/list"
+done
 run 'the package depends on passwd' 0 '*passwd' '' dpkg-deb -f "$package" Depends
 if ! is_static "$build/gpulease"; then
 	is 'the package depends on a version of libc' like 'libc6 (>= [0-9]*.[0-9]*), *' "$out"
