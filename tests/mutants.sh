@@ -530,7 +530,7 @@ mutant session-of-any-user hardened_sessions.sh \
 	-- 'peer.uid == getuid();' 'true;'
 mutant session-log-lags sessions.sh \
 	-- 'session_flush(); at->end.is_oom' 'at->end.is_oom'
-mutant session-typing-blocks sessions.sh \
+mutant session-relay-blocks sessions.sh \
 	-- '(void)fcntl(job, F_SETFL, O_NONBLOCK);' ''
 mutant session-begun-once sessions.sh \
 	-- 'START_TRIES = 10' 'START_TRIES = 1'

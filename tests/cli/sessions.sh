@@ -185,6 +185,11 @@ logged() {
 	like "$1" "$("$GPULEASE" --log "$id")"
 }
 
+# ends: waits until the job has ended; fails as it does
+ends() {
+	timeout -k 5 "$DEADLINE" "$GPULEASE" --wait-for "$id"
+}
+
 # own: the lines of the log that are not from gpulease
 own() {
 	"$GPULEASE" --log "$id" | grep -v '^gpulease: '
@@ -199,7 +204,7 @@ for program in tmux screen; do
 	is "$program: --log shows what a running job has printed" wait_until 'logged "one*"'
 	type_in "$(names)" 'some words'
 	run "$program: --follow shows the rest until the job ends" 0 '*got <some words>*exit status 5*' '' \
-		"$GPULEASE" --follow "$id"
+		timeout -k 5 "$DEADLINE" "$GPULEASE" --follow "$id"
 	is "$program: the log keeps what was printed and typed, with plain line ends" [ "$(own)" = 'one
 some words
 got <some words>' ]
@@ -208,13 +213,13 @@ got <some words>' ]
 	is "$program: the history has the status" ended_with "$id" 5
 
 	screen_job -n 1 sh -c 'seq 30000; exit 3'
-	"$GPULEASE" --wait-for "$id"
+	ends
 	seq 30000 >"$S/numbers"
 	own >"$S/own"
 	is "$program: all of a long output is in the log once the job has ended" cmp "$S/numbers" "$S/own"
 
 	screen_job -n 1 -o "$S/file-%j" sh -c 'test -t 0 && ! test -t 1 && echo in the file'
-	"$GPULEASE" --wait-for "$id"
+	ends
 	is "$program: -o gets the output, and --log shows it" [ "$(own)" = "$(grep -v '^gpulease: ' "$S/file-$id")" ]
 	is "$program: with -o only the input is a terminal" [ "$(own)" = 'in the file' ]
 
@@ -249,7 +254,7 @@ if command -v tmux >/dev/null 2>&1; then
 	is 'a job knows the size of its session from the start' wait_until 'logged "24 80*"'
 	tmux resize-window -x 100 -y 30
 	is 'a job learns of a new size' wait_until 'logged "24 80*30 100*"'
-	"$GPULEASE" --wait-for "$id"
+	ends
 
 	# the terminal of a job that does not read takes 4 KiB
 	screen_job -n 1 sh -c 'stty raw -echo; echo ready; read -r go <"$1"; seq 30000; exec cat >/dev/null' \
@@ -259,7 +264,7 @@ if command -v tmux >/dev/null 2>&1; then
 	echo >"$S/go"
 	is 'a job prints while the user pastes more than it reads' wait_until 'logged "*30000*"'
 	"$GPULEASE" --cancel "$id"
-	"$GPULEASE" --wait-for "$id"
+	ends
 
 	# tmux stands still, and so the relay, whose terminal is full: the last line is not in the log
 	# yet when the command ends
@@ -271,7 +276,7 @@ if command -v tmux >/dev/null 2>&1; then
 		echo "CUDA error: out of memory"
 		(trap "" HUP; sleep 0.3; kill -CONT "$server") &
 		exit 1' sh "$S/tried"
-	"$GPULEASE" --wait-for "$id"
+	ends
 	is 'a message that is in the log late causes a retry, too' [ $? -eq 0 ]
 
 	# the server of tmux ends with its last session, and fails a client that comes at this moment
@@ -288,13 +293,13 @@ END
 	echo 3 >"$S/left"
 	screen_job -n 1 sh -c 'echo begun'
 	is 'a server of tmux that is about to end is tried again' [ "$rc:$err" = 0: ]
-	"$GPULEASE" --wait-for "$id"
+	ends
 	is 'the job has run in the session of the new server' [ "$(own)" = begun ]
 	# a client may fail after its session was begun
 	printf '#!/bin/sh\n"%s" "$@"\n[ "$1" != new-session ]\n' "$S/real/tmux" >"$S/bin/tmux"
 	screen_job -n 1 sh -c 'echo begun'
 	is 'a session that has begun although tmux failed is used' [ "$rc:$err" = 0: ]
-	"$GPULEASE" --wait-for "$id"
+	ends
 fi
 sim 1
 
