@@ -37,6 +37,7 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_HELP] = verb_help,
 	[VERB_VERSION] = verb_version,
 	[VERB_LIST_OPTIONS] = verb_list_options,
+	[VERB_COMPLETE] = verb_complete,
 };
 
 /*

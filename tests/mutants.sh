@@ -549,7 +549,15 @@ mutant batch-interrupted-is-done batch_child batch_resume.sh \
 	-- 'event->is_interrupted = was_stopped_by_runner(own, news->end);' \
 	'event->is_interrupted = false && was_stopped_by_runner(own, news->end);'
 mutant batch-wait-stays-in-the-log batch_live.sh batch_resume.sh \
-	-- '(void)!ftruncate(STDERR_FILENO, own->log_size);' '(void)own->log_size;'
+	-- '(void)!ftruncate(background_log(STDERR_FILENO), own->log_size);' '(void)own->log_size;'
+mutant session-of-any-user hardened_sessions.sh \
+	-- 'peer.uid == getuid();' 'true;'
+mutant session-log-lags sessions.sh \
+	-- 'session_flush(); at->end.is_oom' 'at->end.is_oom'
+mutant session-relay-blocks sessions.sh \
+	-- '(void)fcntl(job, F_SETFL, O_NONBLOCK);' ''
+mutant session-begun-once sessions.sh \
+	-- 'START_TRIES = 10' 'START_TRIES = 1'
 mutant batch-oom-bump-forgotten batch_jobs \
 	-- '		job->vram_mib = event->next_mib;' '		(void)job;'
 mutant batch-memory-of-attempts-forgotten batch_jobs batch_resume.sh \

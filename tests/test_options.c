@@ -81,6 +81,7 @@ static void describe_care(const struct settings *s, struct text *out)
 	add_number(out, "report", s->output.report, 0);
 	add_number(out, "submit", s->environment.submit, 0);
 	add_number(out, "follow", s->environment.follow, 0);
+	add_number(out, "unbuffered", s->environment.unbuffered, 0);
 	add_number(out, "screen", s->environment.screen, 0);
 	add_text(out, "setup", s->environment.setup);
 	add_text(out, "conda", s->environment.conda);
@@ -101,7 +102,7 @@ static void describe(const struct settings *s, struct text *out)
 		"cancel", "pause", "resume", "doctor", "show-config", "docker-args",
 		"log", "follow", "wait-for", "signal-job", "attach", "sessions",
 		"enter-session", "accounting", "batch", "add", "help", "version",
-		"list-options" };
+		"list-options", "complete" };
 
 	text_add(out, verbs[s->verb.kind]);
 	if (s->request.gpus_given)
@@ -443,7 +444,7 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"--num_gpus 2 ft.py]" },
 		{ "srun --gres=gpu:1 --pty bash -i", "run gpus=1 [bash -i]" },
 		{ "srun -A proj -q high -p a100 -G 1 -u -l python -u train.py --lr 1e-4",
-			"run gpus=1 ~partition ~account ~qos ~unbuffered ~label [python "
+			"run gpus=1 unbuffered=1 ~partition ~account ~qos ~label [python "
 			"-u train.py --lr 1e-4]" },
 		{ "srun --kill-on-bad-exit=1 --export=ALL -D /data/exp1 "
 		  "--gres=gpu:v100:1 -J pl python lit.py --trainer.devices 1",
@@ -748,7 +749,7 @@ static void options_for_the_supervisor_are_read(void **state)
 		{ "gpulease --submit --follow x --log 1",
 			"run submit=1 follow=1 [x --log 1]" },
 		{ "gpulease --follow --submit -- x -v", "run submit=1 follow=1 [x -v]" },
-		{ "gpulease --screen --name a x", "run name=a screen=1 [x]" },
+		{ "gpulease --screen --name a x", "run name=a submit=1 screen=1 [x]" },
 		{ "gpulease --setup a --conda b x", "run setup=a conda=b [x]" },
 		{ "gpulease --inject=--cuda --inject-style physical x",
 			"run inject=--cuda inject-style=1 [x]" },

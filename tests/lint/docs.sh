@@ -28,10 +28,7 @@ awk '$3 != "refused" { print $1 }' "$place/table" | sort >"$place/usable"
 cat $manuals | grep '^\.It .*Fl ' | grep -o 'Fl [^ ]*' | sed 's/Fl /-/' | sort >"$place/manual"
 result 'each option is in one place of the manuals' "$(differ options manual)"
 
-# shellcheck disable=SC2016 # for bash
-bash -c '. gpulease/completion/gpulease.bash
-	printf "%s\n" $_gpulease_plain $_gpulease_valued $_gpulease_verbs' |
-	sort >"$place/completion"
+"$gpulease" --complete -- - | cut -f 1 | sort >"$place/completion"
 result 'options and completion' "$(differ usable completion)"
 
 sed -n 's/^[[:space:]]*ROW(EXIT_[A-Z_]*, \([0-9]*\).*/\1/p' gpulease/base/exitcodes.h |
