@@ -46,9 +46,8 @@ static const struct starter starters[] = {
 
 /* The long options that take a value, of all these programs: no two disagree on one. */
 static const char longs[] =
-	" unset chdir split-string adjustment format output kill-after signal close-from "
-	"group host prompt chroot role command-timeout type user other-user command "
-	"session-command supp-group shell whitelist-environment ";
+	" unset chdir adjustment format output kill-after signal group host prompt chroot "
+	"role type user command shell ";
 
 static const struct starter *starter_find(const char *word)
 {
@@ -132,23 +131,20 @@ static bool option_asks_for_gpus(const char *word, const char *value)
 static const char *engine_find_option(char *const *words)
 {
 	/* the options of `run` without a value; an engine reads `--init=false`, too */
-	static const char flags[] =
-		" -d --detach -i --interactive -t --tty -it -ti -dit -itd -P "
-		"--publish-all -q --quiet --rm --init --privileged --read-only "
-		"--no-healthcheck --no-hosts --oom-kill-disable --replace --rmi "
-		"--sig-proxy --disable-content-trust ";
+	static const char flags[] = " detach interactive tty publish-all quiet rm init "
+				    "privileged read-only replace ";
 
 	while (*words && strcmp(*words, "run") != 0)
 		words++;
 	for (words += *words != NULL; *words && **words == '-'; words++) {
-		const char *word = *words, *value = strchr(word, '=');
+		const char *word = *words, *equals = strchr(word, '='), *value;
+		size_t size = strspn(word, "-ditPq");
 
-		if (list_has(flags, word))
+		/* flags, or a letter with its value in the same word */
+		if (word[1] == '-' ? list_has(flags, word + 2)
+				   : !word[size] || word[size + 1])
 			continue;
-		if (value && word[1] == '-')
-			value++;
-		else
-			value = words[1];
+		value = equals && word[1] == '-' ? equals + 1 : words[1];
 		if (!value)
 			break;
 		if (option_asks_for_gpus(word, value))
