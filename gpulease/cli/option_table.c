@@ -36,8 +36,10 @@
 		GROUP_IGNORED, RUN)
 #define NOTED(letter_, name_, metavar_, note_)                                          \
 	OPTION(OPTION_NOTED, letter_, name_, metavar_, note_, 0, GROUP_IGNORED, RUN)
-#define HOST_MEMORY                                                                     \
-	"is host memory, as in srun, and has no effect here; for GPU memory give --vram SIZE"
+#define HOST_MEMORY "host memory, as in srun; for GPU memory give --vram SIZE"
+#define CPUS "no CPUs are reserved"
+#define BINDING "--bind keeps the job near its GPUs"
+#define MAIL "no mail is sent"
 #define REFUSED(letter_, name_, metavar_, instead)                                      \
 	OPTION(OPTION_REFUSED, letter_, name_, metavar_, instead, 0, GROUP_REFUSED, RUN)
 
@@ -211,7 +213,7 @@ const struct option_def option_table[] = {
 	VERB(OPTION_VERB, 0, "resume", "GPU...", "return GPUs to service",
 		VERB_RESUME, GROUP_ACT),
 	OPTION(OPTION_TEXT, 0, "reason", "TEXT", "say why GPUs are paused",
-		AT(verb.reason), GROUP_ACT, PAUSE),
+		AT(verb.reason), GROUP_ACT, BIT(VERB_PAUSE)),
 
 	CUSTOM(0, "sim", "N[xSIZE]",
 		"use N simulated GPUs (of 24G), apart from real ones",
@@ -266,33 +268,33 @@ const struct option_def option_table[] = {
 		GROUP_IGNORED, RUN),
 	CUSTOM(0, "ntasks-per-node", "1", "accepted, does nothing", read_one_task, 0,
 		GROUP_IGNORED, RUN),
-	IGNORED('c', "cpus-per-task", "N"),
+	NOTED('c', "cpus-per-task", "N", CPUS),
+	NOTED(0, "cpus-per-gpu", "N", CPUS),
+	NOTED(0, "threads-per-core", "N", CPUS),
 	NOTED(0, "mem", "SIZE", HOST_MEMORY),
 	NOTED(0, "mem-per-cpu", "SIZE", HOST_MEMORY),
 	NOTED(0, "mem-per-gpu", "SIZE", HOST_MEMORY),
-	IGNORED(0, "mem-bind", "HOW"),
+	NOTED(0, "mem-bind", "HOW", BINDING),
+	NOTED(0, "cpu-bind", "HOW", BINDING),
+	NOTED(0, "gpu-bind", "HOW", BINDING),
+	NOTED(0, "hint", "TYPE", BINDING),
+	NOTED(0, "mail-type", "LIST", MAIL),
+	NOTED(0, "mail-user", "NAME", MAIL),
+	NOTED(0, "nice", "[N]", "to let other jobs go first give --priority=-N"),
+	NOTED('l', "label", NULL, "lines get no number"),
 	IGNORED('p', "partition", "NAME"),
 	IGNORED('A', "account", "NAME"),
 	IGNORED('q', "qos", "NAME"),
-	IGNORED('l', "label", NULL),
 	IGNORED('K', "kill-on-bad-exit", "[0|1]"),
-	IGNORED(0, "cpu-bind", "HOW"),
-	IGNORED(0, "cpus-per-gpu", "N"),
-	IGNORED(0, "gpu-bind", "HOW"),
 	IGNORED('m', "distribution", "HOW"),
-	IGNORED(0, "threads-per-core", "N"),
 	IGNORED(0, "mpi", "TYPE"),
 	IGNORED(0, "overlap", NULL),
 	IGNORED('s', "oversubscribe", NULL),
 	IGNORED(0, "exact", NULL),
 	IGNORED('W', "wait", "SECONDS"),
 	IGNORED('k', "no-kill", "[off]"),
-	IGNORED(0, "hint", "TYPE"),
-	IGNORED(0, "nice", "[N]"),
 	IGNORED(0, "comment", "TEXT"),
 	IGNORED(0, "propagate", "[LIMITS]"),
-	IGNORED(0, "mail-type", "LIST"),
-	IGNORED(0, "mail-user", "NAME"),
 	CUSTOM(0, "open-mode", "truncate", "accepted, does nothing", read_open_mode, 0,
 		GROUP_IGNORED, RUN),
 
