@@ -603,6 +603,8 @@ mutant batch-no-ticket-is-failure hardened_batch.sh \
 mutant batch-board-erased-by-a-row-less batch_board.sh \
 	-- 'text_addf(&text, "\r\033[%uA\033[J", show->rows_shown);' \
 	'text_addf(&text, "\r\033[%uA\033[J", show->rows_shown - 1);'
+mutant log-of-another-user-shown config.sh \
+	-- '!job->log[0] && job->uid == getuid()' '!job->log[0]'
 mutant batch-folder-opened-with-all-rights hardened_batch.sh \
 	-- '	r = journal_open_folder(&journal, why);' \
 	'	rights_as_user_end(); r = journal_open_folder(&journal, why);'

@@ -216,6 +216,7 @@ static void put_ended(const struct sheet *sheet)
 	char words[64], span[DURATION_SIZE];
 	struct text text = TEXT_ON(words);
 	unsigned mean, peak;
+	uint64_t gpu_ms;
 
 	put_outcome(sheet, "state", end);
 	put_text(sheet, "user", end->user);
@@ -226,6 +227,10 @@ static void put_ended(const struct sheet *sheet)
 	show_add_time(&text, end->since_ms, now_ms);
 	put_text(sheet, "started", words);
 	put_moment(sheet, "ended", now_ms - end->gone_ms);
+	gpu_ms = ended_gpu_ms(end, end->since_ms, end->alive_ms);
+	format_duration((int64_t)gpu_ms, span);
+	if (gpu_ms)
+		put_text(sheet, "GPU time", span);
 	put_peak(sheet, ended_peak_mib(end), end->vram_mib, false);
 	if (ended_utilization(end, &mean, &peak))
 		putf(sheet, "busy", "%u%%, at most %u%%", mean, peak);
