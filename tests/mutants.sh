@@ -44,7 +44,7 @@ copy_source() {
 
 # What scripts need beside the program.
 tools=
-for each in attack closing fakesmi forge jsoncheck nopidfd onterminal sysfault; do
+for each in attack closing fakesmi forge jobcontrol jsoncheck nopidfd onterminal sysfault; do
 	tools="$tools b/tests/tools/$each"
 done
 
@@ -313,6 +313,12 @@ mutant shifted-append-not-seen ticket \
 
 mutant every-user-cancels queue \
 	-- '(cancel->uid == 0 || cancel->uid == owner_uid)' '(owner_uid || true)'
+mutant a-name-cancels-others cancel_choice \
+	-- 'return (is_own || is_root) && strcmp(' 'return strcmp('
+mutant all-is-for-every-user cancel_choice \
+	-- 'return is_root;' 'return true;'
+mutant cancel-asks-no-more cancelling_many.sh \
+	-- 'settings->verb.yes || cancel.chosen < 2' 'true'
 mutant head-not-protected policy turn \
 	-- 'struct gpuset reserved = gpuset_and(&room, &plan->reserved);' \
 	'struct gpuset reserved = GPUSET_NONE;'
