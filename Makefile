@@ -258,6 +258,8 @@ install: $(B)/gpulease $(SIMJOB)
 
 # Not in PREFIX/bin: programs that find srun in PATH believe that they run inside Slurm.
 install-srun:
+	@test -e $(DESTDIR)$(PREFIX)/bin/gpulease || \
+		{ echo 'gpulease: $(PREFIX)/bin/gpulease does not exist; make install makes it' >&2; exit 1; }
 	@install -d $(SRUN)
 	@ln -sfn ../../../bin/gpulease $(SRUN)/srun
 	@echo "To use it: PATH=$(PREFIX)/lib/gpulease/bin:\$$PATH"

@@ -44,7 +44,7 @@ copy_source() {
 
 # What scripts need beside the program.
 tools=
-for each in attack closing fakesmi forge jsoncheck nopidfd onterminal; do
+for each in attack closing fakesmi forge jsoncheck nopidfd onterminal sysfault; do
 	tools="$tools b/tests/tools/$each"
 done
 
@@ -196,6 +196,8 @@ mutant no-lock commit \
 mutant locks-in-order-of-slots commit \
 	-- 'for (; at > 0 && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,' \
 	'for (; false && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,'
+mutant names-of-singletons-not-locked turn \
+	-- 'if (!request->is_singleton) return lock_and_take' 'return lock_and_take'
 mutant one-record-shows-one-gpu snapshot turn \
 	-- '			!gpuset_has(&lease->lease.gpus, slot))' \
 	'			!gpuset_has(&lease->seen, slot))' \
@@ -399,6 +401,28 @@ mutant a-broken-gpu-holds-within-a-limit policy \
 	-- 'if (gpuset_count(&candidates) < row->gpus) {' 'if (false) {'
 mutant past-the-head-while-something-is-left policy plan_properties \
 	-- 'if (is_any_clearing(plan, candidates))' 'if (false && is_any_clearing(plan, candidates))'
+mutant own-thresholds-hold-others-back turn \
+	-- '*allow = gpuset_minus(allow, refused);' ''
+mutant own-thresholds-are-not-announced turn \
+	-- 'if (r == 0 && !gpuset_is_empty(&more))' 'if (false)'
+mutant own-thresholds-send-jobs-back thresholds.sh \
+	-- 'return !broker->input.own_usage &&' 'return'
+mutant preemption-is-not-foreseen preempting.sh \
+	-- 'return may_send_back(broker) ? with_aside(broker, &could_start, choose_and_name)' \
+	'return false ? with_aside(broker, &could_start, choose_and_name)'
+mutant preemption-is-foreseen-by-one-of-many preempting.sh \
+	-- 'if (view->leases[i].aside == ASIDE_NEEDED)
+			text_addf' 'if (view->leases[i].aside == ASIDE_NEEDED && !ids.used)
+			text_addf'
+mutant own-thresholds-may-be-laxer own_thresholds \
+	-- 'if (own == most || (own > most) == threshold->is_floor)' 'if (own <= most || most)'
+mutant own-thresholds-judge-other-jobs stricter \
+	-- 'last = judge_by(view, &machine, request, now_ms, &fits);' \
+	'last = judge_by(view, &machine, request, now_ms, &fits), (void)judge_by(view, own, request, now_ms, &strictly);'
+mutant past-peak-does-not-count snapshot \
+	-- 'return gpu->past_mib ? GPU_EXTERNAL : GPU_FREE;' 'return GPU_FREE;'
+mutant past-peak-of-a-left-process snapshot \
+	-- ' || is_left_by_a_job(view, pid))' ')'
 mutant what-settles-is-foreign usage \
 	-- 'held = &found->settling;' 'held = &found->foreign;'
 mutant past-a-ticket-held-by-a-limit policy \
@@ -545,6 +569,17 @@ mutant batch-word-cancel-forgotten batch_jobs batch_resume.sh \
 mutant batch-a-done-job-keeps-the-line batch_match \
 	-- 'return job->state == BATCH_ENDED ? RANK_ENDED : RANK_LIVE;' \
 	'return job->state == BATCH_ENDED ? RANK_LIVE : RANK_ENDED;'
+mutant batch-environment-is-no-identity batch_match batch_identity.sh \
+	-- 'if (claims[i].is_matched || !batch_is_open(job))' 'if (claims[i].is_matched)'
+mutant batch-once-ignores-the-environment batch_plan batch_identity.sh \
+	-- 'other->number == job->number || !is_same_environment(other, job)' \
+	'other->number == job->number'
+mutant batch-environment-not-recorded batch_jobs batch_event \
+	-- 'OF_HEX, environment, ON(SEEN) | ON(STARTED)' 'OF_HEX, environment, ON(SEEN)'
+mutant batch-script-not-looked-for batch_csv.sh \
+	-- 'if (!environment->line || environment->setup ||' 'if (environment->line || environment->setup ||'
+mutant batch-impossible-line-is-125 batch.sh \
+	-- 'if (has_run && not_run == EXIT_MISUSE)' 'if (!has_run && not_run == EXIT_MISUSE)'
 mutant batch-priority-does-not-count batch_plan batch.sh \
 	-- 'return a->priority > b->priority ? -1 : 1;' 'return a->at < b->at ? -1 : 1;'
 mutant batch-order-not-kept batch_live.sh \
@@ -568,6 +603,8 @@ mutant batch-no-ticket-is-failure hardened_batch.sh \
 mutant batch-board-erased-by-a-row-less batch_board.sh \
 	-- 'text_addf(&text, "\r\033[%uA\033[J", show->rows_shown);' \
 	'text_addf(&text, "\r\033[%uA\033[J", show->rows_shown - 1);'
+mutant log-of-another-user-shown config.sh \
+	-- '!job->log[0] && job->uid == getuid()' '!job->log[0]'
 mutant batch-folder-opened-with-all-rights hardened_batch.sh \
 	-- '	r = journal_open_folder(&journal, why);' \
 	'	rights_as_user_end(); r = journal_open_folder(&journal, why);'

@@ -111,16 +111,16 @@ static void a_start_has_its_gpus_and_its_command(void **state)
 	event.attempt = 1;
 	text_copy(event.gpus, sizeof(event.gpus), "0");
 	tells(&event, job,
-		"00:18:35 job 3 'train' started on GPU 0, ticket 17 (2 of 50): "
+		"00:18:35 entry 3 'train' started on GPU 0, job 17 (2 of 50): "
 		"python train.py --lr 1");
 	event.attempt = 2;
 	text_copy(event.gpus, sizeof(event.gpus), "0,3");
 	tells(&event, job,
-		"00:18:35 job 3 'train' started again, attempt 2, on GPUs 0,3, ticket 17 "
+		"00:18:35 entry 3 'train' started again, attempt 2, on GPUs 0,3, job 17 "
 		"(2 of 50): python train.py --lr 1");
 	event.gpus[0] = '\0';
 	event.attempt = 1;
-	tells(&event, NULL, "00:18:35 job 3 started without a GPU, ticket 17 (2 of 50)");
+	tells(&event, NULL, "00:18:35 entry 3 started without a GPU, job 17 (2 of 50)");
 }
 
 static void an_end_says_why(void **state)
@@ -158,7 +158,7 @@ static void an_end_says_why(void **state)
 		event.ran_ms = cases[i].ran_ms;
 		text_copy(event.text, sizeof(event.text), cases[i].text);
 		(void)snprintf(
-			wanted, sizeof(wanted), "00:18:35 job 3 %s", cases[i].words);
+			wanted, sizeof(wanted), "00:18:35 entry 3 %s", cases[i].words);
 		tells(&event, NULL, wanted);
 	}
 }
@@ -175,7 +175,7 @@ static void a_cancel_by_its_line_says_so(void **state)
 		event.is_by_line = true;
 		text_copy(event.text, sizeof(event.text), texts[i]);
 		tells(&event, NULL,
-			"00:18:35 job 3 ended: cancelled by its line in the file");
+			"00:18:35 entry 3 ended: cancelled by its line in the file");
 	}
 }
 
@@ -191,21 +191,21 @@ static void an_end_has_the_report(void **state)
 	event.busy_mean = 96;
 	event.busy_peak = 100;
 	tells(&event, NULL,
-		"00:18:35 job 3 'train' ended: exit status 0 after 1m26s; peak 17.9G of "
+		"00:18:35 entry 3 'train' ended: exit status 0 after 1m26s; peak 17.9G of "
 		"18.0G declared, within 10 %; utilization 96 %");
 	event.peak_mib = 20480;
 	event.busy_mean = -1;
 	tells(&event, NULL,
-		"00:18:35 job 3 'train' ended: exit status 0 after 1m26s; peak 20.0G of "
+		"00:18:35 entry 3 'train' ended: exit status 0 after 1m26s; peak 20.0G of "
 		"18.0G declared, over by more than 10 %");
 	event.peak_mib = 1024;
 	tells(&event, NULL,
-		"00:18:35 job 3 'train' ended: exit status 0 after 1m26s; peak 1.0G of "
+		"00:18:35 entry 3 'train' ended: exit status 0 after 1m26s; peak 1.0G of "
 		"18.0G declared, under by more than 10 %");
 	event.vram_mib = 0;
 	event.busy_mean = 0;
 	tells(&event, NULL,
-		"00:18:35 job 3 'train' ended: exit status 0 after 1m26s; peak 1.0G; "
+		"00:18:35 entry 3 'train' ended: exit status 0 after 1m26s; peak 1.0G; "
 		"utilization 0 %");
 }
 
@@ -217,7 +217,7 @@ static void an_interrupted_job_is_not_a_failure(void **state)
 	event.is_interrupted = true;
 	event.status = 143;
 	event.ran_ms = 5000;
-	tells(&event, NULL, "00:18:35 job 3 ended: interrupted after 5s");
+	tells(&event, NULL, "00:18:35 entry 3 ended: interrupted after 5s");
 }
 
 static void a_dropped_job_says_so(void **state)
@@ -232,7 +232,7 @@ static void a_dropped_job_says_so(void **state)
 	job->is_dropped = true;
 	event.cause = BATCH_NOT_RUN;
 	text_copy(event.text, sizeof(event.text), "done before");
-	tells(&event, job, "00:18:35 job 3 dropped: done before");
+	tells(&event, job, "00:18:35 entry 3 dropped: done before");
 }
 
 static void an_attempt_says_what_follows(void **state)
@@ -246,17 +246,17 @@ static void an_attempt_says_what_follows(void **state)
 	event.vram_mib = 2000;
 	event.next_mib = 2500;
 	tells(&event, NULL,
-		"00:18:35 job 3 ended: out of GPU memory (exit status 1) after 3s, tried "
+		"00:18:35 entry 3 ended: out of GPU memory (exit status 1) after 3s, tried "
 		"again with 2500MiB");
 	event.cause = BATCH_ITSELF;
 	event.next_mib = 2000;
 	event.delay_ms = 5000;
 	tells(&event, NULL,
-		"00:18:35 job 3 ended: exit status 1 after 3s, tried again in 5s");
+		"00:18:35 entry 3 ended: exit status 1 after 3s, tried again in 5s");
 	event.cause = BATCH_BY_LIMIT;
 	event.delay_ms = 0;
 	tells(&event, NULL,
-		"00:18:35 job 3 ended: time limit after 3s, goes back into the queue");
+		"00:18:35 entry 3 ended: time limit after 3s, goes back into the queue");
 }
 
 static void other_events_are_short_or_not_shown(void **state)
@@ -265,10 +265,10 @@ static void other_events_are_short_or_not_shown(void **state)
 
 	(void)state;
 	event.peak_mib = 4300;
-	tells(&event, NULL, "00:18:35 job 3 uses 4.2G");
+	tells(&event, NULL, "00:18:35 entry 3 uses 4.2G");
 	event = event_of(BATCH_NOTE);
 	text_copy(event.text, sizeof(event.text), "what\x9b is\r");
-	tells(&event, NULL, "00:18:35 job 3: what? is?");
+	tells(&event, NULL, "00:18:35 entry 3: what? is?");
 	event.job = 0;
 	tells(&event, NULL, "00:18:35 what? is?");
 	event.kind = BATCH_SUMMARY;
@@ -299,7 +299,7 @@ static void a_line_has_no_control_characters(void **state)
 	(void)add("", "");
 	text_copy(event.gpus, sizeof(event.gpus), "\033");
 	tells(&event, add("a\033[2Jb", "x\ty\n\xff\xe2\x80\xae"),
-		"00:18:35 job 3 'a?[2Jb' started on GPU ?, ticket 0 (2 of 50): "
+		"00:18:35 entry 3 'a?[2Jb' started on GPU ?, job 0 (2 of 50): "
 		"x?y???");
 }
 
@@ -378,9 +378,9 @@ static void the_failures_have_their_logs(void **state)
 	page_begin(&page);
 	batch_report_failures(&jobs, "/d/jobs\033.logs", 3, page.out);
 	page_is(&page,
-		"failed: job 3 'a?b', exit status 3, log /d/jobs?.logs/3-a_b.log\n"
-		"failed: job 4, time limit, log /d/jobs?.logs/4-true.log\n"
-		"failed earlier: job 5 'x', exit status 2, log /d/jobs?.logs/5-x.log\n");
+		"failed: entry 3 'a?b', exit status 3, log /d/jobs?.logs/3-a_b.log\n"
+		"failed: entry 4, time limit, log /d/jobs?.logs/4-true.log\n"
+		"failed earlier: entry 5 'x', exit status 2, log /d/jobs?.logs/5-x.log\n");
 }
 
 static void lists(const char *lines)
@@ -402,16 +402,16 @@ static void a_failure_is_listed_once(void **state)
 	gone = ended("y", BATCH_ITSELF, 3);
 	gone->is_from_earlier = true;
 	gone->line = NULL;
-	lists("failed: job 1 'x', exit status 2, log /d/1-x.log\n");
+	lists("failed: entry 1 'x', exit status 2, log /d/1-x.log\n");
 	lists("");
 	/* its line is put back */
 	gone->line = &any_line;
-	lists("failed earlier: job 2 'y', exit status 3, log /d/2-y.log\n");
+	lists("failed earlier: entry 2 'y', exit status 3, log /d/2-y.log\n");
 	lists("");
 	/* it runs again and fails again */
 	event.status = 4;
 	assert_int_equal(batch_jobs_apply(&jobs, &event), 0);
-	lists("failed: job 1 'x', exit status 4, log /d/1-x.log\n");
+	lists("failed: entry 1 'x', exit status 4, log /d/1-x.log\n");
 	lists("");
 }
 
@@ -453,7 +453,7 @@ static void fill(void)
 	jobs.all[0].vram_mib = 18 * 1024;
 	running("", "1,2", 5000, 0);
 	running("late", "3", 2 * HOUR_MS, HOUR_MS);
-	waiting("python a.py", "behind ticket 12", 20);
+	waiting("python a.py", "behind job 12", 20);
 	waiting("python b.py", NULL, 0);
 	waiting("python c.py", NULL, 21);
 	(void)ended("prep", BATCH_ITSELF, 0);
@@ -471,18 +471,18 @@ static void the_board_shows_jobs_that_run_wait_and_are_done(void **state)
 	shows(0, 0,
 		"jobs.txt: 3 running, 3 waiting, 1 finished, 1 failed, 1 cancelled, of 9; "
 		"since 21:13:35\n"
-		"JOB  RUNNING          GPU  TIME                         MEMORY\n"
-		"  3  late             3    [##########] 2h00m of 1h00m  -\n"
-		"  2  python train.py  1,2  5s                           -\n"
-		"  1  train            0    [##........] 12m of 1h00m    17.9G of 18.0G\n"
-		"JOB  WAITING      TICKET  WHY\n"
-		"  6  python c.py      21  in the queue\n"
-		"  5  python b.py       -  not in the queue yet\n"
-		"  4  python a.py      20  behind ticket 12\n"
-		"JOB  DONE  HOW                                TIME\n"
-		"  7  prep  ok, earlier                        12s\n"
-		"  8  x     out of GPU memory (exit status 1)  12s\n"
-		"  9  true  cancelled by its line in the file  12s\n");
+		"ENTRY  RUNNING          GPU  TIME                         MEMORY\n"
+		"    3  late             3    [##########] 2h00m of 1h00m  -\n"
+		"    2  python train.py  1,2  5s                           -\n"
+		"    1  train            0    [##........] 12m of 1h00m    17.9G of 18.0G\n"
+		"ENTRY  WAITING      JOB  WHY\n"
+		"    6  python c.py   21  in the queue\n"
+		"    5  python b.py    -  not in the queue yet\n"
+		"    4  python a.py   20  behind job 12\n"
+		"ENTRY  DONE  HOW                                TIME\n"
+		"    7  prep  ok, earlier                        12s\n"
+		"    8  x     out of GPU memory (exit status 1)  12s\n"
+		"    9  true  cancelled by its line in the file  12s\n");
 }
 
 static void the_board_shows_what_is_under_way(void **state)
@@ -519,19 +519,19 @@ static void between_two_attempts_a_job_waits(void **state)
 	}
 	shows(0, 0,
 		"jobs.txt: 0 running, 2 waiting, 0 finished, of 2; since 21:13:35\n"
-		"JOB  WAITING  TICKET  WHY\n"
-		"  2  big           8  sent back for a job of higher priority, goes back "
+		"ENTRY  WAITING  JOB  WHY\n"
+		"    2  big        8  sent back for a job of higher priority, goes back "
 		"into the queue\n"
-		"  1  train         7  out of GPU memory (exit status 1), tried again\n");
-	jobs.all[0].reason = strdup("behind ticket 9");
+		"    1  train      7  out of GPU memory (exit status 1), tried again\n");
+	jobs.all[0].reason = strdup("behind job 9");
 	jobs.all[1].line = NULL;
 	jobs.all[1].is_between = false;
 	shows(0, 0,
 		"jobs.txt: 1 running, 1 waiting, 0 finished, of 2; since 21:13:35\n"
-		"JOB  RUNNING  TICKET  TIME\n"
-		"  2  big           8  1h00m\n"
-		"JOB  WAITING  TICKET  WHY\n"
-		"  1  train         7  for attempt 2: behind ticket 9\n");
+		"ENTRY  RUNNING  JOB  TIME\n"
+		"    2  big        8  1h00m\n"
+		"ENTRY  WAITING  JOB  WHY\n"
+		"    1  train      7  for attempt 2: behind job 9\n");
 }
 
 static void a_job_that_comes_after_others_says_so(void **state)
@@ -601,23 +601,23 @@ static void few_rows_are_shared_by_all_sections(void **state)
 	shows(0, 7,
 		"jobs.txt: 3 running, 3 waiting, 1 finished, 1 failed, 1 cancelled, of 9; "
 		"since 21:13:35\n"
-		"JOB  RUNNING  GPU  TIME\n"
-		"  3  late     3    [##########] 2h00m of 1h00m\n"
-		"JOB  WAITING      TICKET  WHY\n"
-		"  6  python c.py      21  in the queue\n"
-		"JOB  DONE  HOW                                TIME\n"
-		"  8  x     out of GPU memory (exit status 1)  12s\n");
+		"ENTRY  RUNNING  GPU  TIME\n"
+		"    3  late     3    [##########] 2h00m of 1h00m\n"
+		"ENTRY  WAITING      JOB  WHY\n"
+		"    6  python c.py   21  in the queue\n"
+		"ENTRY  DONE  HOW                                TIME\n"
+		"    8  x     out of GPU memory (exit status 1)  12s\n");
 	shows(0, 9,
 		"jobs.txt: 3 running, 3 waiting, 1 finished, 1 failed, 1 cancelled, of 9; "
 		"since 21:13:35\n"
-		"JOB  RUNNING  GPU  TIME\n"
-		"  3  late     3    [##########] 2h00m of 1h00m\n"
+		"ENTRY  RUNNING  GPU  TIME\n"
+		"    3  late     3    [##########] 2h00m of 1h00m\n"
 		"  \xe2\x80\xa6 and 2 more\n"
-		"JOB  WAITING      TICKET  WHY\n"
-		"  6  python c.py      21  in the queue\n"
+		"ENTRY  WAITING      JOB  WHY\n"
+		"    6  python c.py   21  in the queue\n"
 		"  \xe2\x80\xa6 and 2 more\n"
-		"JOB  DONE  HOW                                TIME\n"
-		"  8  x     out of GPU memory (exit status 1)  12s\n");
+		"ENTRY  DONE  HOW                                TIME\n"
+		"    8  x     out of GPU memory (exit status 1)  12s\n");
 	shows(0, 1,
 		"jobs.txt: 3 running, 3 waiting, 1 finished, 1 failed, 1 cancelled, of 9; "
 		"since 21:13:35\n");
@@ -635,11 +635,11 @@ static void many_jobs_are_cut_and_the_rest_is_counted(void **state)
 		(void)ended("done", BATCH_ITSELF, 0);
 	page_begin(&page);
 	print(0, 0, page.out);
-	page_has(&page, "  \xe2\x80\xa6 and 9,970 more\n  JOB  DONE");
+	page_has(&page, "  \xe2\x80\xa6 and 9,970 more\nENTRY  DONE");
 	page_has(&page, "  \xe2\x80\xa6 and 11 more\n");
 	/* the first waiting jobs in the order of the file; all failures and the last jobs done */
-	page_has(&page, "WHY\n9991  python w.py");
-	page_has(&page, "\n9972  python w.py");
+	page_has(&page, "WHY\n 9991  python w.py");
+	page_has(&page, "\n 9972  python w.py");
 	page_has_not(&page, "9971  python");
 	page_has(&page, "TIME\n    1  early  exit status 1  12s\n10003  done");
 	page_has(&page, "\n10021  done");
@@ -667,8 +667,8 @@ static void a_running_job_without_a_line_is_shown(void **state)
 	page_begin(&page);
 	batch_board_print(&board, &style, 0, page.out);
 	page_is(&page, "f: 1 running, 0 waiting, 0 finished, of 1; since 00:00:00\n"
-		       "JOB  RUNNING  GPU  TIME\n"
-		       "  1  orphan   0    <1s\n");
+		       "ENTRY  RUNNING  GPU  TIME\n"
+		       "    1  orphan   0    <1s\n");
 }
 
 static void the_board_has_no_control_characters(void **state)

@@ -91,6 +91,7 @@ static struct batch_event full(enum batch_event_kind kind, enum batch_cause caus
 	event.kind = kind;
 	event.cause = cause;
 	event.key = UINT64_C(0xfedcba9876543210);
+	event.environment = 0x1f;
 	event.next_mib = 3000;
 	event.peak_mib = 1999;
 	event.ran_ms = INT64_MAX;
@@ -145,8 +146,10 @@ static void members_get_the_values_of_the_line(void **state)
 	assert_int_equal(out.key, UINT64_C(0xfedcba9876543210));
 	assert_string_equal(out.name, in.name);
 	assert_string_equal(out.command, in.command);
-	in = started();
+	assert_int_equal(out.environment, 0x1f);
+	in = full(BATCH_STARTED, BATCH_ITSELF);
 	out = parsed(written(&in));
+	assert_int_equal(out.environment, 0x1f);
 	assert_memory_equal(&out.owner, &in.owner, sizeof(in.owner));
 	assert_string_equal(out.boot, in.boot);
 }

@@ -55,6 +55,29 @@ static struct batch_job *seen(uint64_t number)
 	return job;
 }
 
+static void a_job_is_open_until_it_has_begun(void **state)
+{
+	struct batch_job *job;
+
+	(void)state;
+	apply("{\"event\": \"seen\", \"job\": 1, \"key\": \"0a\", \"environment\": \"b\"}");
+	job = batch_jobs_find(&jobs, 1);
+	assert_int_equal(job->environment, 11);
+	assert_true(batch_is_open(job));
+	apply("{\"event\": \"ended\", \"job\": 1, \"cause\": \"not-run\", \"status\": 125}");
+	assert_true(batch_is_open(job));
+	apply("{\"event\": \"started\", \"job\": 1, \"environment\": \"c\"}");
+	assert_int_equal(job->environment, 12);
+	assert_false(batch_is_open(job));
+	apply("{\"event\": \"ended\", \"job\": 1, \"status\": 1}");
+	assert_false(batch_is_open(job));
+	apply("{\"event\": \"ended\", \"job\": 1, \"interrupted\": true}");
+	assert_true(batch_is_open(job));
+	/* an earlier version does not say where the job runs */
+	apply("{\"event\": \"started\", \"job\": 1}");
+	assert_true(batch_is_open(job));
+}
+
 static void a_job_gets_the_next_number(void **state)
 {
 	struct batch_job *job;
@@ -292,6 +315,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_job_gets_the_next_number),
+		TEST(a_job_is_open_until_it_has_begun),
 		TEST(events_of_unknown_jobs_are_refused),
 		TEST(a_list_replaces_the_last_one),
 		TEST(a_job_waits_runs_and_ends),

@@ -193,10 +193,72 @@ static void a_table_is_distinguished_from_wrong_lines(void **state)
 	assert_null(list.lines);
 }
 
+static void the_format_is_that_of_the_name_or_of_the_first_line(void **state)
+{
+	static const struct {
+		const char *file, *text;
+		enum batch_format format;
+	} rows[] = {
+		{ "a.csv", "echo a", BATCH_CSV },
+		{ "dir.csv/a.CSV", "", BATCH_CSV },
+		{ ".csv", "", BATCH_LINES },
+		{ "a.csv.txt", "", BATCH_LINES },
+		{ "-", "priority,script,conda_env,arguments,allowed_gpus", BATCH_CSV },
+		{ "a", "\xef\xbb\xbf \r\n\n # x,y\n#\n\tPriority,Script_path,x",
+			BATCH_CSV },
+		{ "a", "echo a\npriority,script", BATCH_LINES },
+		{ "a", "#", BATCH_LINES },
+		{ "a", "# priority,script", BATCH_LINES },
+		{ "a", "\n", BATCH_LINES },
+		{ "a", "priority,scrip", BATCH_LINES },
+		{ "a", "", BATCH_LINES },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		size_t size = strlen(rows[i].text);
+		/* no NUL follows, so that a sanitizer finds a read beyond the end */
+		autofree char *text = memcpy(malloc(size + !size), rows[i].text, size);
+
+		assert_int_equal(batch_format_of(BATCH_AUTO, rows[i].file, text, size),
+			rows[i].format);
+		assert_int_equal(batch_format_of(BATCH_LINES, rows[i].file, text, size),
+			BATCH_LINES);
+	}
+}
+
+static void scripts_and_rows_are_no_lines(void **state)
+{
+	static const char script[] = "this is a script and not a list of commands";
+	static const char table[] = "this is a table; add --batch-format csv";
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{ "#!/bin/sh\ntrue", script },
+		{ "#SBATCH -n 1", script },
+		{ "true\n#SBATCH -n 1", script },
+		{ "1,train.py,,", table },
+		{ "true\n-12,a b.sh", table },
+	};
+	static const char *const lines[] = { "#!/usr/bin/gpulease --batch\na",
+		"a\n#!/bin/sh", "# SBATCH\na", "1 ,a", "-,a", "-1;a", "[] 1,a" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(parse(BATCH_LINES, rows[i].text), -EMEDIUMTYPE);
+		assert_non_null(strstr(why.text, rows[i].why));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		assert_int_equal(parse(BATCH_LINES, lines[i]), 0);
+		assert_int_equal(list.count, 1);
+		batch_list_release(&list);
+	}
+}
+
 static void unknown_names_and_cycles_are_reported(void **state)
 {
 	static const struct row rows[] = {
-		{ "[after=0] a", "after: '0' is not the number of a job" },
+		{ "[after=0] a", "after: '0' is not the number of an entry" },
 		{ "[after=4294967296] a", "after: '4294967296' is not the number" },
 		{ "[after=99999999999999999999] a", "is not the number" },
 		{ "[after=3,,4] a", "after: '3,,4' has one comma too many" },
@@ -585,11 +647,13 @@ static void the_table_gets_script_and_arguments(void **state)
 		{ { "python", "-m", "x.py" }, "0,python,,-m x.py" },
 		{ { "python3.11", "x.py" }, "0,python3.11,,x.py" },
 		{ { "sh", "x.sh" }, "0,sh,,x.sh" },
+		{ { "train.py" }, "0,train.py,," },
+		{ { "a x.py", "b" }, "0,a x.py,,b" },
+		{ { "./x.sh", "a" }, "0,./x.sh,,a" },
 	};
 	static const struct written conda = { { "python", "x.py" },
 		"2,x.py,\"a,b\",,4,5" };
 	static const struct written wrong[] = {
-		{ { "./x.py", "a" }, "read as 'python ./x.py a'; --batch-format=lines" },
 		{ { "python  x.py" }, "read as 'python x.py'" },
 		{ { "python \"x.py\"" }, "it would be read as" },
 		{ { "(cd x; y)" }, "it would be read as" },
@@ -616,6 +680,8 @@ int main(void)
 		cmocka_unit_test(a_line_is_a_command_with_attributes_before_it),
 		cmocka_unit_test(a_line_that_is_wrong_is_named_with_what_is_allowed),
 		cmocka_unit_test(a_table_is_distinguished_from_wrong_lines),
+		cmocka_unit_test(the_format_is_that_of_the_name_or_of_the_first_line),
+		cmocka_unit_test(scripts_and_rows_are_no_lines),
 		cmocka_unit_test(unknown_names_and_cycles_are_reported),
 		cmocka_unit_test(names_may_meet_again_without_a_cycle),
 		cmocka_unit_test(a_chain_may_be_as_long_as_the_list),

@@ -365,6 +365,66 @@ static void lines_that_come_back_get_their_jobs_back(void **state)
 	}
 }
 
+/*
+ * Lines and jobs of one key, each with its environment: '1' to '9', or '-' if it is unknown.  The
+ * states are as above, and a capital letter means that the job was started.
+ */
+static void an_environment_belongs_to_a_line(void **state)
+{
+	static const struct {
+		const char *before, *states, *now;
+		uint64_t wanted[MOST];
+	} cases[] = {
+		{ "1", "E", "1", { 1 } },
+		/* what has run or runs elsewhere is not the line's job */
+		{ "1", "E", "2", { 0 } },
+		{ "1", "R", "2", { 0 } },
+		{ "12", "EE", "21", { 2, 1 } },
+		{ "12", "EE", "32", { 0, 2 } },
+		/* what has not run follows its line */
+		{ "1", "n", "2", { 1 } },
+		{ "1", "W", "2", { 1 } },
+		{ "1", "e", "2", { 1 } },
+		{ "12", "nn", "2", { 2 } },
+		{ "12", "Wn", "31", { 2, 1 } },
+		/* an old journal does not say where a job has run */
+		{ "-", "E", "2", { 1 } },
+		{ "-", "R", "2", { 1 } },
+		{ "-1", "EE", "12", { 2, 1 } },
+		{ "--", "En", "1", { 2 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		size_t count = strlen(cases[i].before);
+		char keys[MOST] = "", now[MOST] = "", states[MOST] = "";
+		struct batch_line lines[MOST];
+		uint64_t numbers[MOST];
+		autofree uint64_t *found = NULL;
+		struct batch_list list;
+		struct batch_jobs jobs;
+
+		memset(keys, 'a', count);
+		memset(now, 'a', strlen(cases[i].now));
+		for (size_t j = 0; j < count; j++)
+			states[j] = (char)(cases[i].states[j] | ('a' - 'A'));
+		make_jobs(keys, states, &jobs, numbers);
+		for (size_t j = 0; j < count; j++) {
+			jobs.all[j].environment = (uint64_t)(cases[i].before[j] - '-');
+			jobs.all[j].was_started = states[j] != cases[i].states[j];
+		}
+		list = make_list(now, lines);
+		for (size_t j = 0; j < list.count; j++)
+			lines[j].environment = (uint64_t)(cases[i].now[j] - '-');
+		assert_int_equal(batch_match(&jobs, numbers, count, &list, &found), 0);
+		for (size_t j = 0; j < list.count; j++)
+			if (found[j] != cases[i].wanted[j])
+				fail_msg("case %zu: line %zu is job %llu", i, j + 1,
+					(unsigned long long)found[j]);
+		batch_jobs_release(&jobs);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +434,7 @@ int main(void)
 		cmocka_unit_test(of_distant_equal_lines_the_ended_ones_are_gone),
 		cmocka_unit_test(jobs_keep_their_order_among_equals),
 		cmocka_unit_test(unknown_numbers_get_no_line),
+		cmocka_unit_test(an_environment_belongs_to_a_line),
 		cmocka_unit_test(
 			whatever_is_done_to_a_file_no_job_is_lost_or_taken_twice),
 	};

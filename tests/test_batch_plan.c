@@ -267,6 +267,22 @@ static void with_once_an_equal_job_is_not_run_again(void **state)
 	assert_next(BATCH_STEP_DROP, 3);
 }
 
+static void with_once_jobs_of_other_environments_are_not_equal(void **state)
+{
+	const struct batch_attributes none = { .gpus = 1 };
+
+	(void)state;
+	is.plan.once = true;
+	for (uint64_t i = 1; i <= 3; i++)
+		add(7, &none)->environment = i % 3;
+	begin();
+	end(1, BATCH_ITSELF, 0);
+	assert_next(BATCH_STEP_START, 2);
+	end(2, BATCH_ITSELF, 0);
+	/* where one of them is unknown, they count as equal */
+	assert_next(BATCH_STEP_DROP, 3);
+}
+
 static void without_once_equal_lines_are_separate_jobs(void **state)
 {
 	const struct batch_attributes none = { .gpus = 1 };
@@ -447,6 +463,7 @@ int main(void)
 		TEST(a_name_too_long_for_any_job_matches_none),
 		TEST(jobs_that_wait_for_each_other_are_stuck),
 		TEST(with_once_an_equal_job_is_not_run_again),
+		TEST(with_once_jobs_of_other_environments_are_not_equal),
 		TEST(without_once_equal_lines_are_separate_jobs),
 		TEST(a_job_waiting_before_an_earlier_one_is_recalled),
 		TEST(a_new_line_recalls_all_waiting_jobs_after_it),

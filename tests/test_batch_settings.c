@@ -248,9 +248,67 @@ static void an_option_gets_the_gpus_as_its_value(void **state)
 	}
 }
 
+static uint64_t environment_of(const char *option, const char *value,
+	const char *directory, const struct batch_attributes *attributes)
+{
+	struct settings defaults = read_defaults(option, value);
+	struct batch_line line = { .command = "a", .attributes = *attributes };
+
+	return batch_environment(&defaults, directory, &line);
+}
+
+static void what_decides_the_result_is_the_environment(void **state)
+{
+	static const struct batch_attributes none = { .given = 0 };
+	static const struct batch_attributes others[] = {
+		{ .given = GIVEN(CONDA), .conda = "a" },
+		{ .given = GIVEN(CONDA), .conda = "b" },
+		{ .given = GIVEN(SETUP), .setup = "a" },
+		{ .given = GIVEN(SETUP), .setup = "b" },
+		{ .given = GIVEN(SETUP) | GIVEN(CONDA), .setup = "b", .conda = "a" },
+		{ .given = GIVEN(SETUP) | GIVEN(CONDA), .setup = "a", .conda = "b" },
+	};
+	static const struct batch_attributes resources = {
+		.given = ~(GIVEN(CONDA) | GIVEN(SETUP)),
+		.gpus = 2,
+		.vram_mib = 1,
+		.limit_ms = 1,
+		.oom_retries = 1,
+		.retries = 1,
+		.priority = 1,
+		.allow = "0",
+		.after = "x",
+		.after_ok = "x",
+		.name = "x",
+		.is_cancelled = true,
+	};
+	static const char *const options[][2] = { { "--conda", "a" }, { "--setup", "a" },
+		{ "--export", "ALL,A=1" } };
+	uint64_t seen[16], all = 0;
+
+	(void)state;
+	seen[all++] = environment_of(NULL, NULL, "/here", &none);
+	seen[all++] = environment_of(NULL, NULL, "/there", &none);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		seen[all++] = environment_of(NULL, NULL, "/here", &others[i]);
+	seen[all++] = environment_of("--export", "ALL,A=1", "/here", &none);
+	for (size_t i = 0; i < all; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_true(seen[i] && seen[i] != seen[j]);
+	assert_true(environment_of(NULL, NULL, "/here", &resources) == seen[0]);
+	/* where an attribute and an option ask for the same, the result is the same */
+	for (size_t i = 0; i < 2; i++)
+		assert_true(environment_of(options[i][0], options[i][1], "/here",
+				    &none) == seen[2 + 2 * i]);
+	assert_true(environment_of("-n", "2", "/here", &none) == seen[0]);
+	assert_true(environment_of("--export", "ALL", "/here", &none) == seen[0]);
+	assert_true(environment_of("--conda", "z", "/here", &others[0]) == seen[2]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_decides_the_result_is_the_environment),
 		cmocka_unit_test(a_line_is_a_job_of_its_own),
 		cmocka_unit_test(a_line_with_a_setup_is_run_by_its_shell),
 		cmocka_unit_test(a_line_wins_over_the_command_line),

@@ -128,7 +128,7 @@ static void lines_come_with_the_next_step(void **state)
 	happens(BATCH_NOTE, 2);
 	assert_string_equal(output(), "");
 	(void)step(T0_MS);
-	assert_string_equal(output(), "00:00:00 job 1: word\n00:00:00 job 2: word\n");
+	assert_string_equal(output(), "00:00:00 entry 1: word\n00:00:00 entry 2: word\n");
 	(void)step(T0_MS);
 	assert_string_equal(output(), "");
 	happens(BATCH_SUMMARY, 0);
@@ -160,6 +160,11 @@ static void with_json_each_event_is_a_line(void **state)
 	happens(BATCH_NOTE, 2);
 	(void)step(T0_MS);
 	lines = output();
+	size = strcspn(lines, "\n");
+	assert_non_null(strstr(lines, "\"format\": \"gpulease-batch/1\""));
+	assert_int_equal(batch_event_parse(lines, size, &event), 0);
+	assert_int_equal(event.kind, BATCH_EVENT_NONE); /* readers skip it */
+	lines += size + 1;
 	size = strcspn(lines, "\n");
 	assert_int_equal(batch_event_parse(lines, size, &event), 0);
 	assert_int_equal(event.kind, BATCH_SEEN);
@@ -199,7 +204,7 @@ static void a_slow_reader_is_not_waited_for(void **state)
 	(void)dup2(ends[1], STDOUT_FILENO);
 	(void)close(ends[1]);
 	/* more than a pipe takes: this would hang */
-	for (; sent < 300000; sent += strlen("00:00:00 job 1: word\n")) {
+	for (; sent < 300000; sent += strlen("00:00:00 entry 1: word\n")) {
 		happens(BATCH_NOTE, 1);
 		(void)step(T0_MS);
 	}
@@ -288,7 +293,7 @@ static void the_board_is_erased_before_lines(void **state)
 	(void)step(T0_MS + 100);
 	text = output();
 	assert_int_equal(erased(text), rows);
-	assert_non_null(strstr(text, "\033[J00:00:00 job 1: word\njobs.txt: "));
+	assert_non_null(strstr(text, "\033[J00:00:00 entry 1: word\njobs.txt: "));
 	rows = rows_of(text) - 1;
 	assert_int_equal(rows, 5);
 
@@ -354,9 +359,9 @@ static void the_status_file_is_written_after_a_change(void **state)
 		fdio_read_text(scratch->dirfd, "status.txt", text, sizeof(text)), 0);
 	assert_string_equal(text, "jobs.txt: 0 running, 2 waiting, 0 finished, of 2; "
 				  "since 00:00:00\n"
-				  "JOB  WAITING  WHY\n"
-				  "  1  true     not in the queue yet\n"
-				  "  2  true     not in the queue yet\n"
+				  "ENTRY  WAITING  WHY\n"
+				  "    1  true     not in the queue yet\n"
+				  "    2  true     not in the queue yet\n"
 				  "as of 1970-01-01 00:00:00\n");
 	assert_true(has_status());
 	assert_true(step(T0_MS + 5000) == INT64_MAX);

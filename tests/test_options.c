@@ -130,7 +130,8 @@ static void describe(const struct settings *s, struct text *out)
 	add_number(out, "verbose", s->output.verbose, 0);
 	add_number(out, "quiet", s->output.quiet, 0);
 	for (unsigned i = 0; i < s->ignored_count; i++)
-		text_addf(out, " ~%s", s->ignored[i]);
+		text_addf(
+			out, " ~%s%s", s->ignored[i].name, s->ignored[i].note ? "!" : "");
 	if (s->environment.command)
 		add_list(out, "", s->environment.command);
 	if (s->verb.operand_count)
@@ -254,6 +255,7 @@ static void options_may_stand_between_the_operands_of_a_verb(void **state)
 		{ "gpulease --list-options", "list-options" },
 		{ "gpulease --batch jobs.txt --jobs 2", "batch operands[jobs.txt]" },
 		{ "gpulease --batch -", "batch operands[-]" },
+		{ "gpulease --batch a -n 0", "batch gpus=0 operands[a]" },
 		{ "gpulease --add jobs.txt python --name run1 -n 4",
 			"add [python --name run1 -n 4] operands[jobs.txt python --name run1 -n 4]" },
 		{ "gpulease --add jobs.txt -- python --version",
@@ -305,6 +307,23 @@ static void a_wrong_command_line_is_refused_with_advice(void **state)
 	CHECK_REFUSALS(rows);
 }
 
+static void indices_of_gpus_are_not_their_number(void **state)
+{
+	static const struct row rows[] = {
+		{ "gpulease --batch a --gpus 0",
+			"--gpus 0 is no GPU at all; write --allow 0 for GPU 0, or -n 0" },
+		{ "gpulease -G0 --batch a", "-G 0 is no GPU at all" },
+		{ "gpulease --add a --gpus=0 x", "--gpus 0 is no GPU at all" },
+		{ "gpulease --batch a --gpus 0,1,3",
+			"--gpus: '0,1,3' is not a number of GPUs; --allow, --gpu-ids" },
+		{ "gpulease -G 0-3 x", "-G: '0-3' is not a number of GPUs; --allow" },
+		{ "gpulease --gpus a100:1,h100:2 x", "asks for several kinds of GPU" },
+	};
+
+	(void)state;
+	CHECK_REFUSALS(rows);
+}
+
 static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state)
 {
 	static const struct row rows[] = {
@@ -312,17 +331,17 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 			"--status and --queue are two things to do" },
 		{ "gpulease --status -n 2", "--status and -n do not go together" },
 		{ "gpulease --status --mem=4G", "--status and --mem do not go together" },
+		{ "gpulease --resume 1 --reason x",
+			"--resume and --reason do not go together" },
 		{ "gpulease --cancel 1 --reason x",
 			"--cancel and --reason do not go together" },
 		{ "gpulease --pause 1 --json", "--pause and --json do not go together" },
 		{ "gpulease --queue --grace 1",
 			"--queue and --grace do not go together" },
 		{ "gpulease --json x",
-			"--json goes only with --sessions, --batch, --status, --queue, --history, "
-			"--accounting, --doctor or "
-			"--show-config" },
-		{ "gpulease --reason y x",
-			"--reason goes only with --pause or --resume" },
+			"--json goes only with --dry-run, --batch and reports such as "
+			"--status, --queue and --history" },
+		{ "gpulease --reason y x", "--reason goes only with --pause" },
 		{ "gpulease --status python",
 			"--status takes no command or operand, not 'python'" },
 		{ "gpulease --history 1 2",
@@ -338,7 +357,6 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 			"--jobs: 0 jobs at once would never end" },
 		{ "gpulease --batch a --batch-format=xml",
 			"--batch-format: 'xml' is neither lines nor csv" },
-		{ "gpulease --batch a --inject --cuda", "write {gpus} there" },
 		{ "gpulease --add a", "--add needs a command: --add a -- python" },
 		{ "gpulease --add - -- x", "--add" },
 		{ "gpulease --add a --preemptible -- x",
@@ -346,9 +364,13 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 		{ "gpulease --watch x", "--watch goes only with --batch" },
 		{ "gpulease --history x", "--history: 'x' is not a number of jobs" },
 		{ "gpulease --history 0", "--history: '0' is not a number of jobs" },
+		{ "gpulease --history --last x", "--last: 'x' is not a number of jobs" },
+		{ "gpulease --status --last 3",
+			"--status and --last do not go together" },
+		{ "gpulease --submit --json x", "--json goes only with --dry-run" },
 		{ "gpulease --cancel", "--cancel needs the id of a job" },
 		{ "gpulease --cancel 1,,2", "--cancel: '' is not the id of a job" },
-		{ "gpulease --cancel x", "--cancel: 'x' is not the id of a job" },
+		{ "gpulease --cancel 12-3", "'12-3' is the wrong way round; write 3-12" },
 		{ "gpulease --cancel -5", "unknown option '-5'" },
 		{ "gpulease --pause", "--pause needs a GPU" },
 		{ "gpulease --pause 3-1", "--pause: '3-1' is the wrong way round" },
@@ -365,28 +387,29 @@ static void an_unknown_option_suggests_a_similar_one(void **state)
 {
 	static const struct row rows[] = {
 		{ "gpulease --stauts",
-			"unknown option '--stauts'; did you mean '--status'?" },
-		{ "gpulease --stat x", "did you mean '--status'?" },
+			"unknown option '--stauts'; did you mean --status?" },
+		{ "gpulease --stat x", "did you mean --status?" },
 		{ "gpulease -status",
-			"unknown option '-status'; did you mean '--status'?" },
-		{ "gpulease -log 3", "unknown option '-log'; did you mean '--log'?" },
-		{ "gpulease -time=5 x",
-			"unknown option '-time'; did you mean '--time'?" },
-		{ "gpulease --max-wiat=5 x", "'--max-wiat'; did you mean '--max-wait'?" },
-		{ "gpulease --max_wait 5 x", "did you mean '--max-wait'?" },
-		{ "gpulease --gpu 2 x", "did you mean '--gpus'?" },
-		{ "gpulease --tiem 2 x", "did you mean '--time'?" },
-		{ "gpulease --cancle 2", "did you mean '--cancel'?" },
-		{ "gpulease --cpu_bind=none x", "did you mean '--cpu-bind'?" },
+			"unknown option '-status'; did you mean --status?" },
+		{ "gpulease -log 3", "unknown option '-log'; did you mean --log?" },
+		{ "gpulease -time=5 x", "unknown option '-time'; did you mean --time?" },
+		{ "gpulease --max-wiat=5 x", "'--max-wiat'; did you mean --max-wait?" },
+		{ "gpulease --max_wait 5 x", "did you mean --max-wait?" },
+		{ "gpulease --gpu 2 x", "did you mean --gpus?" },
+		{ "gpulease --tiem 2 x", "did you mean --time?" },
+		{ "gpulease --cancle 2", "did you mean --cancel?" },
+		{ "gpulease --cpu_bind=none x", "did you mean --cpu-bind?" },
 		{ "gpulease --nodelits=a x",
 			"unknown option '--nodelits'; see gpulease --help" },
 		{ "gpulease --list-option", "unknown option '--list-option'; see" },
-		{ "gpulease --vrma 5G x", "did you mean '--vram'?" },
-		{ "gpulease --prioritiy 1 x", "did you mean '--priority'?" },
+		{ "gpulease --vrma 5G x", "did you mean --vram?" },
+		{ "gpulease --prioritiy 1 x", "did you mean --priority?" },
 		{ "gpulease --xubmit x",
-			"unknown option '--xubmit'; did you mean '--submit'?" },
+			"unknown option '--xubmit'; did you mean --submit?" },
 		{ "gpulease --xyzzy x", "unknown option '--xyzzy'; see gpulease --help" },
-		{ "gpulease --requeue x", "unknown option '--requeue'; see" },
+		{ "gpulease --hurry x", "unknown option '--hurry'; see" },
+		{ "gpulease --requeue x",
+			"unknown option '--requeue'; did you mean --retries N?" },
 		{ "gpulease -Z x", "unknown option '-Z'; see gpulease --help" },
 		{ "gpulease -vZ x", "unknown option '-Z' in '-vZ'" },
 		{ "gpulease --=x x", "unknown option '--'; see" },
@@ -410,11 +433,11 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"run gpus=4 [torchrun --nproc_per_node=4 train.py]" },
 		{ "srun --gres=gpu:4 --ntasks=1 --cpus-per-task=8 --mem=64G -p gpu -t "
 		  "2:00:00 torchrun --standalone --nproc-per-node 4 train.py",
-			"run gpus=4 limit=7200000 ~cpus-per-task ~mem ~partition "
+			"run gpus=4 limit=7200000 ~cpus-per-task! ~mem! ~partition "
 			"[torchrun --standalone --nproc-per-node 4 train.py]" },
 		{ "srun -N 1 -n 1 -c 16 --gpus-per-node=a100:8 --cpu-bind=none "
 		  "--mpi=none accelerate launch --num_processes 8 run.py",
-			"run gpus=8 model=a100 ~nodes ~cpus-per-task ~cpu-bind ~mpi "
+			"run gpus=8 model=a100 ~nodes ~cpus-per-task! ~cpu-bind! ~mpi "
 			"[accelerate launch --num_processes 8 run.py]" },
 		{ "srun --nodes=1 --ntasks-per-node=1 --gres=gpu:a100:2 "
 		  "--job-name=llama-ft --output=logs/%x-%j.out --error=logs/%x-%j.err "
@@ -424,7 +447,7 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"--num_gpus 2 ft.py]" },
 		{ "srun --gres=gpu:1 --pty bash -i", "run gpus=1 [bash -i]" },
 		{ "srun -A proj -q high -p a100 -G 1 -u -l python -u train.py --lr 1e-4",
-			"run gpus=1 unbuffered=1 ~partition ~account ~qos ~label [python "
+			"run gpus=1 unbuffered=1 ~label! ~partition ~account ~qos [python "
 			"-u train.py --lr 1e-4]" },
 		{ "srun --kill-on-bad-exit=1 --export=ALL -D /data/exp1 "
 		  "--gres=gpu:v100:1 -J pl python lit.py --trainer.devices 1",
@@ -432,23 +455,23 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"~kill-on-bad-exit [python lit.py --trainer.devices 1]" },
 		{ "srun -K --wait=60 --ntasks=1 --gpus-per-task=4 --hint=nomultithread "
 		  "--mem-per-gpu=32G -t 1-00:00:00 ./run.sh",
-			"run gpus=4 limit=86400000 ~mem-per-gpu ~kill-on-bad-exit ~wait "
-			"~hint [./run.sh]" },
+			"run gpus=4 limit=86400000 ~mem-per-gpu! ~hint! ~kill-on-bad-exit "
+			"~wait [./run.sh]" },
 		{ "srun --overlap -W 0 -I60 -Q --gpus=h100:2 apptainer exec --nv "
 		  "img.sif python t.py",
 			"run gpus=2 model=h100 immediate=60000 quiet=1 ~overlap ~wait "
 			"[apptainer exec --nv img.sif python t.py]" },
 		{ "srun -v -n1 -G2 --mem-per-cpu 4G -i none bash -c train",
-			"run gpus=2 input=/dev/null verbose=1 ~mem-per-cpu [bash -c "
+			"run gpus=2 input=/dev/null verbose=1 ~mem-per-cpu! [bash -c "
 			"train]" },
 		{ "srun --mem=0 --gres=none python prepare.py",
-			"run gpus=0 ~mem [python prepare.py]" },
+			"run gpus=0 ~mem! [python prepare.py]" },
 		{ "srun -G2 --gpu-bind=closest --cpus-per-gpu=8 -k -s -m block:cyclic "
 		  "--open-mode=truncate --nice --propagate=ALL --comment x a",
-			"run gpus=2 ~cpus-per-gpu ~gpu-bind ~distribution ~oversubscribe "
-			"~no-kill ~nice ~comment ~propagate ~open-mode [a]" },
+			"run gpus=2 ~cpus-per-gpu! ~gpu-bind! ~nice! ~distribution "
+			"~oversubscribe ~no-kill ~comment ~propagate ~open-mode [a]" },
 		{ "srun -K0 --mem-bind=local --ntasks 1 hostname",
-			"run ~mem-bind ~kill-on-bad-exit [hostname]" },
+			"run ~mem-bind! ~kill-on-bad-exit [hostname]" },
 	};
 
 	(void)state;
@@ -580,8 +603,8 @@ static void gpus_are_named_in_lists(void **state)
 		{ "gpulease --gpu-ids 1-2 --vram 4G x", "run (2) vram=4096 ids=1-2 [x]" },
 		{ "gpulease --allow 0-3,1-2 --except 2,2 x",
 			"run allow=0-3,1-2 except=2,2 [x]" },
-		{ "gpulease --prefer 7,0-3,GPU-5 x", "run prefer=7,0-3,GPU-5 [x]" },
-		{ "gpulease --prefer 0-15 x", "run prefer=0-15 [x]" },
+		{ "gpulease --prefer-gpus 7,0-3,GPU-5 x", "run prefer=7,0-3,GPU-5 [x]" },
+		{ "gpulease --prefer-gpus 0-15 x", "run prefer=0-15 [x]" },
 		{ "gpulease --bind x", "run bind=yes [x]" },
 		{ "gpulease --bind=yes --bind=no x", "run bind=no [x]" },
 	};
@@ -625,8 +648,8 @@ static void a_malformed_list_of_gpus_is_refused(void **state)
 			"-n asks for a share of one GPU and --gpu-ids names 2" },
 		{ "gpulease --allow 2-1 x", "--allow: '2-1' is the wrong way round" },
 		{ "gpulease --except y x", "--except: 'y' is not a GPU" },
-		{ "gpulease --prefer 0-16 x",
-			"--prefer: '0-16' names more than 16 GPUs" },
+		{ "gpulease --prefer-gpus 0-16 x",
+			"--prefer-gpus: '0-16' names more than 16 GPUs" },
 		{ "gpulease --bind=maybe x", "--bind: 'maybe' is neither yes nor no" },
 	};
 
@@ -835,8 +858,8 @@ static void rows_of_the_table_behave_as_their_group_says(void **state)
 			(void)snprintf(line, sizeof(line), "srun %s%s%s x",
 				option_spell(def, by_letter).text, value ? " " : "",
 				value ? def->metavar : "");
-			(void)snprintf(
-				expected, sizeof(expected), "run ~%s [x]", def->name);
+			(void)snprintf(expected, sizeof(expected), "run ~%s%s [x]",
+				def->name, def->kind == OPTION_NOTED ? "!" : "");
 			if (def->group == GROUP_IGNORED)
 				check_line(line, expected);
 			if (def->group == GROUP_REFUSED)
@@ -878,7 +901,7 @@ static void help_fits_a_terminal(void **state)
 
 	(void)state;
 	free(help_on(NULL, &lines));
-	assert_true(lines <= 70);
+	assert_true(lines <= 75);
 	free(help_on("care", &lines));
 	assert_true(lines > 5 && lines < 30);
 	assert_int_equal(help_print("nothing", stdout), -ENOENT);
@@ -905,17 +928,40 @@ static void operands_are_walked_item_by_item(void **state)
 
 	(void)state;
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 0 && o.last == 3);
+	assert_true(!o.word && o.first == 0 && o.last == 3);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 5 && o.last == 5);
+	assert_true(!o.word && o.first == 5 && o.last == 5);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(o.uuid && o.uuid_size == 6 && memcmp(o.uuid, "GPU-12", 6) == 0);
+	assert_true(o.word && o.word_size == 6 && memcmp(o.word, "GPU-12", 6) == 0);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 7 && !o.has_instance);
+	assert_true(!o.word && o.first == 7 && !o.has_instance);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(!o.uuid && o.first == 2 && o.last == 2);
+	assert_true(!o.word && o.first == 2 && o.last == 2);
 	assert_true(o.has_instance && o.instance == 1);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+}
+
+static void jobs_are_ids_ranges_and_words(void **state)
+{
+	char list[] = "12,3-12,7-7,mine,3-x,-4,5-,12x,1-2-3";
+	struct operand_walk walk = OPERAND_LIST(list, OPERAND_JOBS);
+	static const char *const words[] = { "mine", "3-x", "-4", "5-", "12x", "1-2-3" };
+	static const uint64_t numbers[][2] = { { 12, 12 }, { 3, 12 }, { 7, 7 } };
+	struct operand o;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		assert_int_equal(operand_next(&walk, &o, NULL), 0);
+		assert_null(o.word);
+		assert_true(o.first == numbers[i][0] && o.last == numbers[i][1]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		assert_int_equal(operand_next(&walk, &o, NULL), 0);
+		assert_non_null(o.word);
+		assert_int_equal(o.word_size, strlen(words[i]));
+		assert_memory_equal(o.word, words[i], o.word_size);
+	}
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 }
 
@@ -930,7 +976,7 @@ static void lists_are_walked_counted_and_compared(void **state)
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
 	assert_true(o.first == 1 && o.last == 2);
 	assert_int_equal(operand_next(&walk, &o, NULL), 0);
-	assert_true(o.uuid && o.uuid_size == 5);
+	assert_true(o.word && o.word_size == 5);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 
@@ -982,6 +1028,7 @@ static void patterns_are_filled_in(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(indices_of_gpus_are_not_their_number),
 		cmocka_unit_test(options_end_where_the_command_begins),
 		cmocka_unit_test(options_may_stand_between_the_operands_of_a_verb),
 		cmocka_unit_test(a_wrong_command_line_is_refused_with_advice),
@@ -1002,6 +1049,7 @@ int main(void)
 		cmocka_unit_test(help_fits_a_terminal),
 		cmocka_unit_test(help_on_all_has_every_option),
 		cmocka_unit_test(operands_are_walked_item_by_item),
+		cmocka_unit_test(jobs_are_ids_ranges_and_words),
 		cmocka_unit_test(lists_are_walked_counted_and_compared),
 		cmocka_unit_test(patterns_are_filled_in),
 	};

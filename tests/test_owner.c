@@ -245,7 +245,7 @@ static void any_process_with_a_pidfd_learns_the_exit_status(void **state)
 		struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
 		int r = pidfd_exit_status(pidfd, &status);
 
-		if (r < 0) { /* before Linux 6.15 the kernel never tells */
+		if (!pidfd_can_tell_exit()) {
 			(void)close(reap);
 			(void)waitpid(child, NULL, 0);
 			skip_because("before Linux 6.15");
@@ -264,6 +264,8 @@ static void any_process_with_a_pidfd_learns_the_exit_status(void **state)
 		reaped_meanwhile = 2;
 		assert_int_equal(pidfd_exit_status(pidfd, &status), -ESRCH);
 	}
+	reaped_meanwhile = 2;
+	assert_false(pidfd_can_tell_exit());
 }
 
 static void other_descriptors_have_no_exit_status(void **state)

@@ -206,6 +206,163 @@ static void tables_fit_the_width(void **state)
 	}
 }
 
+/* --- columns with ranks ------------------------------------------------------------ */
+
+static const struct table_column ranked[] = {
+	{ .title = "ID" },
+	{ .title = "LAST", .rank = 3 },
+	{ .title = "FIRST", .rank = 2 },
+	{ .title = "WHY", .is_folded = true, .rank = 1 },
+	{ .title = "COMMAND", .good = 8, .least = 4 },
+};
+
+static const struct {
+	unsigned width;
+	const char *text;
+} rankings[] = {
+	{ 0, "ID  LAST  FIRST  WHY                 COMMAND\n"
+	     "1   a     bb     because it is so    a long command\n"
+	     "2   a     bb     …and not otherwise  c\n" },
+	{ 45, "ID  LAST  FIRST  WHY                 COMMAND\n"
+	      "1   a     bb     because it is so    a long …\n"
+	      "2   a     bb     …and not otherwise  c\n" },
+	{ 44, "ID  FIRST  WHY                 COMMAND\n"
+	      "1   bb     because it is so    a long comma…\n"
+	      "2   bb     …and not otherwise  c\n" },
+	/* what folds leaves its room to the others */
+	{ 30, "ID  LAST  FIRST  COMMAND\n"
+	      "1   a     bb     a long comma…\n    because it is so\n"
+	      "2   a     bb     c\n    …and not otherwise\n" },
+	{ 19, "ID  FIRST  COMMAND\n"
+	      "1   bb     a long …\n    because it is\n    so\n"
+	      "2   bb     c\n    …and not\n    otherwise\n" },
+	{ 18, "ID  COMMAND\n"
+	      "1   a long command\n    because it is\n    so\n"
+	      "2   c\n    …and not\n    otherwise\n" },
+	{ 9, "ID  COMM…\n"
+	     "1   a lo…\n    becau\n    se it\n    is so\n"
+	     "2   c\n    …and\n    not\n    other\n    wise\n" },
+	{ 8, "ID  COM…\n1   a l…\nbecause…\n2   c\n…and no…\n" },
+};
+
+static void print_ranked(struct page *page, unsigned width)
+{
+	struct table_style style = { .width = width };
+	struct table table = TABLE_ON(ranked);
+
+	page_begin(page);
+	for (unsigned row = 0; row < 2; row++) {
+		table_row(&table);
+		table_putf(&table, 0, "%u", row + 1);
+		table_put(&table, 1, "a");
+		table_put(&table, 2, "bb");
+		table_put(&table, 3, row ? "…and not otherwise" : "because it is so");
+		table_put(&table, 4, row ? "c" : "a long command");
+	}
+	assert_int_equal(table_print(&table, &style, page->out), 0);
+	table_release(&table);
+	(void)fflush(page->out);
+}
+
+static void columns_are_dropped_by_rank_and_folded(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rankings); i++) {
+		struct page page;
+
+		print_ranked(&page, rankings[i].width);
+		strip_line_ends(page.text);
+		if (strcmp(page.text, rankings[i].text) != 0)
+			fail_msg("in %u columns:\n%s", rankings[i].width, page.text);
+		page_end(&page);
+	}
+}
+
+static void columns_are_cut_to_their_good_widths_first(void **state)
+{
+	static const struct table_column two[] = {
+		{ .title = "NAME", .good = 8, .least = 4 },
+		{ .title = "COMMAND", .good = 10, .least = 4 },
+	};
+	static const struct {
+		unsigned width;
+		const char *text;
+	} cases[] = {
+		{ 24, "NAME          COMMAND\nabcdefghijkl  abcdefghi…\n" },
+		{ 20, "NAME      COMMAND\nabcdefg…  abcdefghi…\n" },
+		{ 16, "NAME      COMMA…\nabcdefg…  abcde…\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct table_style style = { .width = cases[i].width };
+		struct table table = TABLE_ON(two);
+		struct page page;
+
+		page_begin(&page);
+		table_row(&table);
+		table_put(&table, 0, "abcdefghijkl");
+		table_put(&table, 1, "abcdefghijklmnop");
+		assert_int_equal(table_print(&table, &style, page.out), 0);
+		table_release(&table);
+		page_is(&page, cases[i].text);
+	}
+}
+
+static void wide_characters_take_two_columns(void **state)
+{
+	static const struct table_column two[] = {
+		{ .title = "NAME", .least = 4 },
+		{ .title = "COMMAND" },
+	};
+	static const struct {
+		unsigned width;
+		const char *text;
+	} cases[] = {
+		{ 0, "NAME    COMMAND\n模型ab  x\nb       y\n" },
+		{ 14, "NAME   COMMAND\n模型…  x\nb      y\n" },
+		{ 13, "NAME  COMMAND\n模…   x\nb     y\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct table_style style = { .width = cases[i].width };
+		struct table table = TABLE_ON(two);
+		struct page page;
+
+		page_begin(&page);
+		table_row(&table);
+		table_put(&table, 0, "模型ab");
+		table_put(&table, 1, "x");
+		table_row(&table);
+		table_put(&table, 0, "b");
+		table_put(&table, 1, "y");
+		assert_int_equal(table_print(&table, &style, page.out), 0);
+		table_release(&table);
+		page_is(&page, cases[i].text);
+	}
+}
+
+static void a_cell_below_a_text_is_left_blank(void **state)
+{
+	struct table_style style = { .width = 0 };
+	struct table table = TABLE_ON(ranked);
+	struct page page;
+
+	(void)state;
+	page_begin(&page);
+	table_row(&table);
+	table_put(&table, 0, "1");
+	table_row(&table);
+	table_blank(&table, 0);
+	table_blank(&table, 4);
+	assert_int_equal(table_print(&table, &style, page.out), 0);
+	table_release(&table);
+	page_is(&page, "ID  LAST  FIRST  WHY  COMMAND\n"
+		       "1   -     -      -    -\n"
+		       "    -     -      -    -\n");
+}
+
 static void no_line_is_wider_than_the_terminal(void **state)
 {
 	(void)state;
@@ -214,6 +371,10 @@ static void no_line_is_wider_than_the_terminal(void **state)
 
 		print_three(&page, width, false);
 		(void)fflush(page.out);
+		for (char *line = page.text; *line; line += strcspn(line, "\n") + 1)
+			assert_true(text_columns(line, strcspn(line, "\n")) <= width);
+		page_end(&page);
+		print_ranked(&page, width);
 		for (char *line = page.text; *line; line += strcspn(line, "\n") + 1)
 			assert_true(text_columns(line, strcspn(line, "\n")) <= width);
 		page_end(&page);
@@ -262,6 +423,10 @@ static void lines_are_wrapped(void **state)
 	page_begin(&page);
 	line_print("GPU 0,1: paused by alice: the fan is broken", &style, page.out);
 	page_is(&page, "GPU 0,1: paused by alice: the fan is broken\n");
+	style.width = 30;
+	page_begin(&page);
+	line_print_labelled("why", "GPU 0,1: paused by alice: \033", &style, page.out);
+	page_is(&page, "why        GPU 0,1: paused by\n           alice: ?\n");
 }
 
 int main(void)
@@ -272,6 +437,10 @@ int main(void)
 		cmocka_unit_test(every_two_bytes_make_a_valid_string),
 		cmocka_unit_test(the_json_checker_tells_good_from_bad),
 		cmocka_unit_test(tables_fit_the_width),
+		cmocka_unit_test(columns_are_dropped_by_rank_and_folded),
+		cmocka_unit_test(columns_are_cut_to_their_good_widths_first),
+		cmocka_unit_test(wide_characters_take_two_columns),
+		cmocka_unit_test(a_cell_below_a_text_is_left_blank),
 		cmocka_unit_test(no_line_is_wider_than_the_terminal),
 		cmocka_unit_test(colours_are_used_only_if_the_style_has_them),
 		cmocka_unit_test(cells_hold_no_control_characters),

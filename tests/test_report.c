@@ -109,8 +109,8 @@ static void it_compares_with_what_was_declared(void **state)
 		{ 18000, 19801, "peak 19.3G of 17.6G declared, over by more than 10 %" },
 		{ 18000, 16200, "peak 15.8G of 17.6G declared, within 10 %" },
 		{ 18000, 16199, "peak 15.8G of 17.6G declared, under by more than 10 %" },
-		{ 500, 1024, "peak 1.0G of 500MiB declared, over by more than 10 %" },
-		{ 2000, 0, "peak 0MiB of 2.0G declared, under by more than 10 %" },
+		{ 500, 1024, "peak 1.0G of 0.5G declared, over by more than 10 %" },
+		{ 2000, 0, "peak 0.0G of 2.0G declared, under by more than 10 %" },
 	};
 
 	(void)state;
@@ -151,7 +151,7 @@ static void it_says_why_it_ended(void **state)
 		{ { .cause = CAUSE_CANCEL, .wait_status = EXITED(0) }, "", 0,
 			"cancelled, exit status 0" },
 		{ { .cause = CAUSE_PREEMPT, .wait_status = SIGTERM }, NULL, 31,
-			"preempted for ticket 31, signal TERM" },
+			"preempted for job 31, signal TERM" },
 		{ { .cause = CAUSE_PREEMPT, .wait_status = SIGTERM }, NULL, 0,
 			"preempted, signal TERM" },
 	};
@@ -318,7 +318,7 @@ static void a_job_that_uses_too_much_is_named_once(void **state)
 	page_begin(&page);
 	show_excess(&view, &style, page.out);
 	page_is(&page, "job 7 (al?ice) uses 20.1G on one of GPU 0,1,3:2, declared 18.0G\n"
-		       "job 8 (carol) uses 800MiB on GPU 1, declared 500MiB\n");
+		       "job 8 (carol) uses 0.8G on GPU 1, declared 0.5G\n");
 	page_begin(&page);
 	show_queue_json(&view, page.out);
 	page_has(&page, "\"over_declared\": [\n    7,\n    8\n  ]");

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "show_history.h"
+#include "show_job.h"
 #include "show_queue.h"
 #include "show_status.h"
 #include "json_valid.h"
@@ -48,6 +49,7 @@ static const struct view_holder sample_holders[] = {
 		.is_lingering = true,
 		.need = { .percent = 25, .mib = 18 * 1024 },
 		.age_ms = 2000,
+		.limit_ms = 60000,
 		.command = "y" },
 	{ .ticket = 16,
 		.attempt = 1,
@@ -55,6 +57,7 @@ static const struct view_holder sample_holders[] = {
 		.user = "frank",
 		.need = { .mib = 18000 },
 		.age_ms = 3000,
+		.limit_ms = 1000, /* over: its process is about to be ended */
 		.command = "z" },
 };
 
@@ -137,7 +140,7 @@ static struct view_gpu sample_gpus[] = {
 static struct view_gpu shared_gpu = { .index = 6,
 	.instance = -1,
 	.uuid = "GPU-g",
-	.model = "H200",
+	.model = "NVIDIA H200",
 	.total_mib = 81920,
 	.used_mib = 3000,
 	.utilization = 7,
@@ -148,7 +151,7 @@ static struct view_gpu shared_gpu = { .index = 6,
 	.state = GPU_LEASED,
 	.holders = &sample_holders[3],
 	.holder_count = 3,
-	.why = "is leased to ticket 14 (dave) and 2 others, and is also used",
+	.why = "is leased to job 14 (dave) and 2 others, and is also used",
 	.why_verb_size = 3 };
 
 static struct view_job sample_jobs[] = {
@@ -186,7 +189,7 @@ static struct view_job sharing_jobs[] = {
 		.start_ms = INT64_C(1700000060000),
 		.verdict = VERDICT_BEHIND,
 		.behind = 9,
-		.why = "behind ticket 9" },
+		.why = "behind job 9" },
 	{ .ticket = 21,
 		.attempt = 1,
 		.gpus = 2,
@@ -197,7 +200,8 @@ static struct view_job sharing_jobs[] = {
 		.is_singleton = true,
 		.verdict = VERDICT_HELD,
 		.held_by = 14,
-		.why = "comes after job 14" },
+		.why = "comes after job 14",
+		.command = "a b" },
 	{ .ticket = 22,
 		.attempt = 1,
 		.gpus = 1,
@@ -234,12 +238,12 @@ static const struct table_style plain = { .width = 0 };
 /* Compares lines part by part: test_render.c checks the positions of columns. */
 static void the_status_has_a_row_for_each_gpu_and_notes_below(void **state)
 {
-	static const char *const parts[] = { "900/1000 MiB   99%  leased", "alice   41",
-		"run?1  python?train.py ?\n", "?/? MiB", "leased, paused",
+	static const char *const parts[] = { "0.9/1.0G   99%  leased", "alice   41",
+		"run?1  python?train.py ?\n", "  ?/?G  ", "leased, paused",
 		"GPU 1,2: in an unknown state: lost\n", "GPU 5: paused by root: fan\n",
 		"bob     99", "2h00m", "nvidia-smi: last answer 34s ago\n",
-		"  1       9  dave     4  22:11:15  2m05s  -     needs 4 GPUs, 1 is free\n",
-		"its process is stopped\n" };
+		"  1    9  dave     4  22:11:15  2m05s  -     needs 4 GPUs, 1 is free  ",
+		"its process is stopped  b\n" };
 	struct view view = sample();
 	struct page page;
 
@@ -267,15 +271,12 @@ static void a_shared_gpu_has_a_row_for_each_lease(void **state)
 	page_begin(&page);
 	assert_int_equal(show_status(&view, &plain, page.out), 0);
 	page_is(&page,
-		"GPU  MODEL          MEMORY  UTIL  STATE      SHARE     TICKET  USER   PID"
-		"  AGE  COMMAND\n"
-		"  6  H200   3000/81920 MiB    7%  leased     0.5           14  dave    61"
-		"   1s  x\n"
-		"                                  lingering  0.25+18G      15  erin     -"
-		"   2s  y\n"
-		"                                  leased     18000MiB      16  frank   63"
-		"   3s  z\n"
-		"GPU 6: leased to ticket 14 (dave) and 2 others, and is also used\n"
+		"1 x NVIDIA H200, 80.0G\n"
+		"GPU  MEMORY  UTIL  STATE      SHARE     JOB  USER   PID  AGE  LEFT  COMMAND\n"
+		"  6    2.9G    7%  leased     0.5        14  dave    61   1s     -  x\n"
+		"                   lingering  0.25+18G   15  erin     -   2s   58s  y\n"
+		"                   leased     17.6G      16  frank   63   3s   <1s  z\n"
+		"GPU 6: leased to job 14 (dave) and 2 others, and is also used\n"
 		"\nno job waits\n");
 }
 
@@ -302,15 +303,17 @@ static void the_queue_shows_what_each_job_wants(void **state)
 	(void)state;
 	page_begin(&page);
 	assert_int_equal(show_queue(&view, &plain, page.out), 0);
-	page_is(&page, "POS  TICKET  USER          GPUS  PRIO  SINCE     WAITS  WHY\n"
-		       "  1      20  dave           0.5    -2  22:13:19     1s  "
-		       "behind ticket 9\n"
-		       "  2      21  dave         2x18G     0  22:13:20    <1s  "
-		       "comes after job 14\n"
-		       "  3      22  dave  0.05+1000MiB     0  22:13:20    <1s  "
-		       "limit\n"
-		       "  4      23  dave             2     0  22:13:20    <1s  "
-		       "GPU 1 is paused\n");
+	page_is(&page,
+		"POS  JOB  USER     GPUS  PRIO  SINCE     WAITS  WHY                 "
+		"COMMAND\n"
+		"  1   20  dave      0.5    -2  22:13:19     1s  behind job 9        "
+		"-\n"
+		"  2   21  dave    2x18G     0  22:13:20    <1s  comes after job 14  "
+		"a b\n"
+		"  3   22  dave  0.05+1G     0  22:13:20    <1s  limit               "
+		"-\n"
+		"  4   23  dave        2     0  22:13:20    <1s  GPU 1 is paused     "
+		"-\n");
 }
 
 static void jobs_without_a_gpu_have_a_table_of_their_own(void **state)
@@ -335,14 +338,304 @@ static void jobs_without_a_gpu_have_a_table_of_their_own(void **state)
 	page_begin(&page);
 	assert_int_equal(show_queue(&view, &plain, page.out), 0);
 	page_is(&page, "no job waits\n\nrunning without a GPU:\n"
-		       "TICKET  TRY  USER  PID    AGE  NAME  COMMAND\n"
-		       "    31    -  dave   70  1m01s  prep  make data\n"
-		       "    32    2  erin    -     1s  -     -\n");
+		       "JOB  TRY  USER  PID    AGE  NAME  COMMAND\n"
+		       " 31    -  dave   70  1m01s  prep  make data\n"
+		       " 32    2  erin    -     1s  -     -\n");
 	page_begin(&page);
 	show_queue_json(&view, page.out);
 	page_has(&page, "\"running_without_gpus\": [");
 	page_has(&page, "\"started_unix_ms\": 1699999939000");
 	page_end(&page);
+}
+
+/* --- narrow terminals -------------------------------------------------------------- */
+
+static const struct view_holder long_holder = { .ticket = 1024,
+	.attempt = 1,
+	.pid = 1234567,
+	.user = "ilse",
+	.name = "resnet50-base",
+	.need = NEED_WHOLE,
+	.age_ms = 7200000,
+	.limit_ms = 4 * 3600000,
+	.command = "python train.py --config configs/resnet50.yaml --epochs 90" };
+
+static struct view_job long_job = { .ticket = 1030,
+	.attempt = 2,
+	.gpus = 4,
+	.need = NEED_WHOLE,
+	.priority = 5,
+	.user = "ilse",
+	.name = "llama-sweep-17",
+	.waits_ms = 3600000,
+	.verdict = VERDICT_LEASED,
+	.why = "needs 4 GPUs, 2 are free; GPU 5 is used outside gpulease by pid 991 "
+	       "(alice, python); at the latest about 14:20",
+	.command = "python sweep.py --seed 17 --out runs/17" };
+
+/* Eight equal cards; all but two are leased. */
+static struct view machine(struct view_gpu gpus[8])
+{
+	for (uint32_t i = 0; i < 8; i++)
+		gpus[i] = (struct view_gpu){ .index = i,
+			.instance = -1,
+			.model = "NVIDIA H100 80GB HBM3",
+			.total_mib = 81559,
+			.used_mib = i < 6 ? 76000 : 4,
+			.utilization = i < 6 ? 100 : 0,
+			.idle_ms = i < 6 ? -1 : 7200000,
+			.state = i < 6 ? GPU_LEASED : GPU_FREE,
+			.holders = &long_holder,
+			.holder_count = i < 6 };
+	return (struct view){ .real_ms = INT64_C(1700000000000),
+		.is_simulated = true,
+		.gpus = gpus,
+		.gpu_count = 8,
+		.jobs = &long_job,
+		.job_count = 1 };
+}
+
+static const char at_60[] =
+	"8 x NVIDIA H100 80GB HBM3, 79.6G each\n"
+	"GPU  MEMORY  STATE    JOB  USER  NAME          COMMAND\n"
+	"  0   74.2G  leased  1024  ilse  resnet50-ba…  python train…\n";
+static const char at_80[] =
+	"GPU  MEMORY  UTIL  STATE    JOB  USER   LEFT  NAME           COMMAND\n"
+	"  0   74.2G  100%  leased  1024  ilse  2h00m  resnet50-base  python train.py --…\n";
+static const char at_132[] =
+	"GPU  MEMORY  UTIL  STATE    JOB  USER      PID    AGE   LEFT   IDLE  NAME";
+static const char queue_at_60[] =
+	"POS   JOB  USER  GPUS  NAME          COMMAND\n"
+	"  1  1030  ilse     4  llama-sweep…  python sweep.py --seed…\n";
+
+static void the_columns_fit_the_terminal(void **state)
+{
+	static const struct {
+		unsigned width;
+		const char *said, *unsaid;
+	} cases[] = {
+		{ 60, at_60, "LEFT" },
+		{ 60, queue_at_60, "WAITS" },
+		{ 80, at_80, "AGE" },
+		{ 80,
+			"\n    needs 4 GPUs, 2 are free; GPU 5 is used outside gpulease by pid "
+			"991 (alice,\n    python); at the latest about 14:20\n",
+			"WHY" },
+		{ 80, "PRIO  WAITS  NAME", "SINCE" },
+		{ 132, at_132, "WHY" },
+		{ 132, "SINCE  ", "MODEL" },
+		{ 200, "  WHY  ", "MODEL" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct view_gpu gpus[8];
+		struct view view = machine(gpus);
+		struct table_style style = { .width = cases[i].width };
+		struct page page;
+
+		page_begin(&page);
+		assert_int_equal(show_status(&view, &style, page.out), 0);
+		page_has(&page, cases[i].said);
+		page_has_not(&page, cases[i].unsaid);
+		for (char *line = page.text; *line; line += strcspn(line, "\n") + 1)
+			assert_true(text_columns(line, strcspn(line, "\n")) <=
+				    cases[i].width);
+		page_end(&page);
+	}
+}
+
+static void cards_of_one_model_and_two_sizes_are_listed_each(void **state)
+{
+	struct view_gpu gpus[8];
+	struct view view = machine(gpus);
+	struct page page;
+
+	(void)state;
+	gpus[7].total_mib = 40000;
+	page_begin(&page);
+	assert_int_equal(show_status(&view, &plain, page.out), 0);
+	page_has(&page, "\n  0  H100 80GB HBM3  74.2/79.6G  100%");
+	page_has(&page, "\n  7  H100 80GB HBM3   0.0/39.1G    0%");
+	page_has_not(&page, " x ");
+	page_end(&page);
+}
+
+/* --- one job ----------------------------------------------------------------------- */
+
+static void show_one(const struct view *view, const struct job_view *job, unsigned width,
+	const char *is)
+{
+	struct table_style style = { .width = width };
+	struct page page;
+
+	page_begin(&page);
+	show_job(view, job, &style, page.out);
+	page_is(&page, is);
+}
+
+static void a_job_that_waits_has_a_line_for_each_fact(void **state)
+{
+	static struct view_job jobs[] = { { .ticket = 29 },
+		{ .ticket = 30,
+			.attempt = 2,
+			.gpus = 2,
+			.need = { .percent = 50, .mib = 1000 },
+			.priority = -3,
+			.after = "3,14",
+			.after_ok = "5",
+			.user = "dave",
+			.name = "a\033b",
+			.waits_ms = 125000,
+			.limit_ms = 3600000,
+			.why = "comes after job 14, which has not ended" } };
+	static struct history_end first = { .ticket = 30,
+		.attempt = 1,
+		.since_ms = 1000,
+		.alive_ms = 4000,
+		.gone_ms = 4000,
+		.status = "3",
+		.how = "ended" };
+	struct view view = {
+		.real_ms = INT64_C(1700000000000), .jobs = jobs, .job_count = 2
+	};
+	static struct job_view job = { .id = 30,
+		.waits = &jobs[1],
+		.ends = &first,
+		.end_count = 1,
+		.command = "python train.py --seed \n 17",
+		.log = "/logs/30.log" };
+
+	(void)state;
+	show_one(&view, &job, 40,
+		"job        30 'a?b'\n"
+		"state      waiting, 2nd in the queue\n"
+		"why        comes after job 14, which has\n"
+		"           not ended\n"
+		"user       dave\n"
+		"command    python train.py --seed ? 17\n"
+		"needs      0.5 and 1G of each of 2 GPUs\n"
+		"priority   -3\n"
+		"after      3,14\n"
+		"after ok   5\n"
+		"queued     22:11:15, 2m05s ago\n"
+		"limit      1h00m\n"
+		"log        /logs/30.log\n"
+		"attempt    2\n"
+		"attempt 1  failed, exit status 3, ran 3s\n");
+}
+
+static void a_job_that_runs_shows_its_gpus_and_their_use(void **state)
+{
+	struct view_holder holders[3];
+	struct view_gpu gpus[8];
+	struct view view = machine(gpus);
+	static struct job_view job = { .id = 15 };
+
+	(void)state;
+	memcpy(holders, &sample_holders[3], sizeof(holders));
+	holders[1].is_lingering = false;
+	holders[1].peak_mib = 20 * 1024;
+	holders[1].is_over_declared = true;
+	gpus[2].holders = holders;
+	gpus[2].holder_count = 3;
+	gpus[3].holders = &holders[1];
+	gpus[3].instance = 1;
+	gpus[3].utilization = -1;
+	gpus[3].used_mib = PROBE_MIB_UNKNOWN;
+	job.runs = &holders[1];
+	show_one(&view, &job, 0,
+		"job        15\n"
+		"state      running on GPU 2,3:1\n"
+		"user       erin\n"
+		"needs      0.25 and 18G of each of 2 GPUs\n"
+		"started    22:13:18, 2s ago\n"
+		"limit      1m00s, 58s left\n"
+		"peak       20.0G of 18.0G declared, over\n"
+		"GPU 2      74.2/79.6G in use by 3 jobs, 100% busy\n"
+		"GPU 3:1    ?/79.6G in use\n");
+	holders[1].is_lingering = true;
+	gpus[2].holder_count = 1;
+	gpus[3].holder_count = 0;
+	gpus[4].holders = &holders[1];
+	holders[1].age_ms = holders[1].limit_ms = 0;
+	holders[1].peak_mib = 0;
+	show_one(&view, &job, 0,
+		"job        15\n"
+		"state      lingering on GPU 4: it has ended, but processes that it left "
+		"run\n"
+		"user       erin\n"
+		"needs      0.25 and 18G of a GPU\n"
+		"started    22:13:20, <1s ago\n"
+		"GPU 4      74.2/79.6G in use, 100% busy\n");
+}
+
+static void a_job_that_has_ended_shows_its_last_attempt_first(void **state)
+{
+	struct history_end ends[] = { { .ticket = 4,
+					      .attempt = 2,
+					      .user = "bob",
+					      .gpus = "1,2",
+					      .gpu_count = 2,
+					      .waited_ms = 300000,
+					      .since_ms = INT64_C(1699999900000),
+					      .alive_ms = INT64_C(1699999960000),
+					      .gone_ms = INT64_C(1699999970000),
+					      .vram_mib = 18432,
+					      .peaks = "17582,300",
+					      .utilization = "87/100",
+					      .how = HISTORY_CANCEL,
+					      .by = "root",
+					      .status = "143",
+					      .name = "n" },
+		{ .ticket = 4, .attempt = 1, .how = HISTORY_LOST } };
+	static struct job_view job = { .id = 4, .end_count = 2, .command = "b" };
+	struct view view = { .real_ms = INT64_C(1700000000000), .directory = "/d" };
+	struct job_views both = { .view = view, .all = &job, .count = 1 };
+	struct page page;
+	size_t at;
+
+	(void)state;
+	job.ends = ends;
+	job.is_known = true;
+	show_one(&view, &job, 0,
+		"job        4 'n'\n"
+		"state      cancelled by root, exit status 143, ran up to 1m10s\n"
+		"user       bob\n"
+		"command    b\n"
+		"on GPU     1,2\n"
+		"waited     5m00s\n"
+		"started    22:11:40\n"
+		"ended      22:12:50, 30s ago\n"
+		"GPU time   2m00s\n"
+		"peak       17.2G of 18.0G declared\n"
+		"busy       87%, at most 100%\n"
+		"attempt    2\n"
+		"attempt 1  lost\n");
+	page_begin(&page);
+	show_jobs_json(&both, page.out);
+	page_has(&page, "\"gpulease-job/1\"");
+	page_has(&page, "\"state\": \"cancelled\"");
+	assert_true(json_is_valid(page.text, page.size, &at));
+	page_end(&page);
+	job.is_known = false;
+	page_begin(&page);
+	show_jobs_json(&both, page.out);
+	page_has(&page, "\"jobs\": []");
+	page_end(&page);
+}
+
+static void a_job_without_a_record_says_so(void **state)
+{
+	static struct job_view job = { .id = 4 };
+	struct view view = { .real_ms = 1 };
+
+	(void)state;
+	show_one(
+		&view, &job, 80, "job        4\nstate      ended; how is not recorded\n");
+	view.has_more_jobs = true;
+	show_one(&view, &job, 80,
+		"job        4\nstate      not known: too many jobs wait\n");
 }
 
 static void the_source_of_the_states_is_named(void **state)
@@ -548,19 +841,18 @@ static void the_history_is_a_table(void **state)
 		show_history(sample_ends, 3, INT64_C(1700000000000), &plain, page.out),
 		0);
 	page_is(&page,
-		"TICKET  TRY  USER   GPUS  STATE               STARTED           WAITED"
-		"        RAN      PEAK  UTIL  STATUS  NAME  COMMAND\n"
-		"     3    -  alice  0,12  lost by reboot      -                    <1s"
-		"          -         -     -       -  -     a\n"
-		"     4    3  bob    1     cancelled by root?  2023-11-13 18:26   5m00s"
-		"      1m00s  17582MiB   87%     143  n     b\n"
-		"     5    -  carol  ,x,   ended, given up     21:56:40             <1s"
-		"  up to 16m         -     -       -  -     c\n");
+		"JOB  TRY  USER   GPUS  STATE               STARTED           WAITED"
+		"        RAN   PEAK  UTIL  STATUS  NAME  COMMAND\n"
+		"  3    -  alice  0,12  lost by reboot      -                    <1s"
+		"          -      -     -       -  -     a\n"
+		"  4    3  bob    1     cancelled by root?  2023-11-13 18:26   5m00s"
+		"      1m00s  17.2G   87%     143  n     b\n"
+		"  5    -  carol  ,x,   ended, given up     21:56:40             <1s"
+		"  up to 16m      -     -       -  -     c\n");
 	page_begin(&page);
 	assert_int_equal(show_history(sample_ends, 1, 1, &plain, page.out), 0);
-	page_is(&page,
-		"TICKET  USER   GPUS  STATE           STARTED  WAITED  RAN  COMMAND\n"
-		"     3  alice  0,12  lost by reboot  -           <1s    -  a\n");
+	page_is(&page, "JOB  USER   GPUS  STATE           STARTED  WAITED  RAN  COMMAND\n"
+		       "  3  alice  0,12  lost by reboot  -           <1s    -  a\n");
 	page_begin(&page);
 	assert_int_equal(show_history(NULL, 0, 1, &plain, page.out), 0);
 	page_is(&page, "no job has ended yet\n");
@@ -605,6 +897,12 @@ int main(void)
 		cmocka_unit_test(a_column_without_values_is_left_out),
 		cmocka_unit_test(the_queue_shows_what_each_job_wants),
 		cmocka_unit_test(jobs_without_a_gpu_have_a_table_of_their_own),
+		cmocka_unit_test(the_columns_fit_the_terminal),
+		cmocka_unit_test(cards_of_one_model_and_two_sizes_are_listed_each),
+		cmocka_unit_test(a_job_that_waits_has_a_line_for_each_fact),
+		cmocka_unit_test(a_job_that_runs_shows_its_gpus_and_their_use),
+		cmocka_unit_test(a_job_that_has_ended_shows_its_last_attempt_first),
+		cmocka_unit_test(a_job_without_a_record_says_so),
 		cmocka_unit_test(the_source_of_the_states_is_named),
 		cmocka_unit_test(the_status_is_valid_json),
 		cmocka_unit_test(the_json_shows_shares),

@@ -38,6 +38,13 @@ static void add_process(uint32_t gpu, int32_t pid, uint64_t mib)
 		(struct probe_process){ .gpu = gpu, .pid = pid, .used_mib = mib };
 }
 
+/* A process that uses little by now. */
+static void add_past(uint32_t gpu, int32_t pid, uint64_t peak_mib)
+{
+	add_process(gpu, pid, 150);
+	view.probe.processes[view.probe.process_count - 1].peak_mib = peak_mib;
+}
+
 static void add_gpu(unsigned i, const char *boot)
 {
 	struct gpu_record gpu = { .index = i + 10, .total_mib = TOTAL };
@@ -296,6 +303,43 @@ static void memory_of_no_lease_makes_a_gpu_external(void **state)
 	add_process(1, 5, 240);
 	look();
 	CHECK_STATES(GPU_EXTERNAL, GPU_FREE, GPU_FREE);
+}
+
+/* Its process lives and may take the memory again, unless a job has left it. */
+static void a_past_peak_of_a_stranger_makes_a_gpu_external(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct other left = other_start(dir.fd, OTHER_ALONE);
+	struct other stranger = other_start(dir.fd, OTHER_ALONE);
+	struct lease lease = lease_of(&job.owner, "0");
+	struct rlimit tag = { .rlim_cur = process_lease_tag(job.owner.token),
+		.rlim_max = RLIM_INFINITY };
+
+	(void)state;
+	assert_int_equal(prlimit(left.pid, RLIMIT_LOCKS, &tag, NULL), 0);
+	probe_idle(NOW);
+	add_past(0, stranger.pid, 200); /* the idle threshold */
+	add_past(1, stranger.pid, 12000);
+	add_past(1, left.pid, 13000); /* of a job of long ago */
+	add_past(2, left.pid, 13000);
+	look();
+	CHECK_STATES(GPU_FREE, GPU_EXTERNAL, GPU_FREE);
+	assert_int_equal(view.gpus[1].culprit, stranger.pid);
+	assert_int_equal(view.gpus[1].past_mib, 12000);
+	assert_int_equal(view.gpus[2].past_mib, 0);
+	/* the job runs on GPU 0, and its process uses GPU 2 */
+	write_everywhere(&lease);
+	look();
+	CHECK_STATES(GPU_LEASED, GPU_EXTERNAL, GPU_EXTERNAL);
+	assert_int_equal(view.gpus[1].culprit, left.pid);
+	other_end(&job);
+	/* a process that will get a lease is not foreign */
+	view.adoptee = (uint32_t)stranger.pid;
+	look();
+	CHECK_STATES(GPU_FREE, GPU_FREE, GPU_FREE);
+	view.adoptee = 0;
+	other_end(&left);
+	other_end(&stranger);
 }
 
 static void a_busy_gpu_is_external_unless_leased(void **state)
@@ -723,6 +767,7 @@ int main(void)
 		TEST(a_broken_lease_is_skipped_and_counted),
 		TEST(without_a_probe_the_plan_takes_gpus_for_free_and_show_for_unknown),
 		TEST(memory_of_no_lease_makes_a_gpu_external),
+		TEST(a_past_peak_of_a_stranger_makes_a_gpu_external),
 		TEST(a_busy_gpu_is_external_unless_leased),
 		TEST(memory_a_lease_left_settles_and_is_external_later),
 		TEST(a_process_with_memory_makes_a_gpu_external_and_is_named),

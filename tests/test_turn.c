@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "commit.h"
 #include "fixture_broker.h"
+#include "sim_memory.h"
 
 enum { GPUS = 2 };
 
@@ -572,6 +573,44 @@ static void the_end_of_a_foreign_process_starts_a_probe(void **state)
 	other_end(&holder);
 }
 
+/* Other tickets do not wait for it there, and a later one hears of that at once. */
+static void a_gpu_that_its_own_thresholds_refuse_is_left_to_others(void **state)
+{
+	static const struct usage_policy own = { .idle_mib = 100, .settle_ms = 60000 };
+	struct gpuset used = fixture_set("0"), left = fixture_set("1");
+	struct sim_memory memory = SIM_MEMORY_INIT;
+	struct other later = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+	struct ticket ticket;
+	char name[64];
+	int bell_fd;
+
+	(void)state;
+	assert_int_equal(sim_memory_begin(&dir, &used, &memory), 0);
+	assert_int_equal(sim_memory_show(&memory, 150, 0), 0);
+	broker.input.own_usage = &own;
+	join(2, "01");
+	append_ticket(&later.owner, 1, "0");
+	(void)snprintf(name, sizeof(name), "bell/%s", later.owner.token);
+	bell_fd = openat(dir.fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	for (unsigned i = 0; i < 2; i++) {
+		check_turn(BROKER_WAITING);
+		assert_int_equal(ticket_read(&broker.queue.file, broker.number, &ticket),
+			TICKET_RECORD);
+		assert_true(gpuset_equals(&ticket.request.allow, &left));
+		assert_string_equal(ticket.stuck, "own:0");
+		assert_true(gpuset_equals(&broker.result.refused, &used));
+		assert_int_equal(broker.view.plan[0].state, GPU_FREE);
+		/* only the first turn has told something new */
+		assert_true(fixture_is_ready(bell_fd, POLLIN) == (i == 0));
+		bell_drain(bell_fd);
+	}
+	close_fd(&bell_fd);
+	sim_memory_end(&memory);
+	check_turn(BROKER_GRANTED);
+	assert_string_equal(holder_of(0), broker.ticket.owner.token);
+	other_end(&later);
+}
+
 static void an_owner_that_was_dead_from_the_start_is_no_obstacle(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
@@ -704,6 +743,99 @@ static void a_lost_lease_is_waited_for_without_probes(void **state)
 	assert_true(clock_boot_ms() < broker.state.now_ms + 10000);
 }
 
+/* --- two singletons ----------------------------------------------------------------- */
+
+static struct broker other;
+static int other_turn;
+static unsigned reads_left; /* so many readings of the leases, then the other one comes */
+
+static void join_singleton(
+	struct broker *of, uint32_t gpus, const char *slots, int32_t priority)
+{
+	struct request request = request_of(gpus, slots);
+
+	text_copy(request.name, sizeof(request.name), "same");
+	request.is_singleton = 1;
+	request.priority = priority;
+	fixture_join(of, &request);
+}
+
+/* The other one overtakes the first, and takes a turn. */
+static void another_singleton_comes(void)
+{
+	struct why why = WHY_NONE;
+
+	if (--reads_left) {
+		after_leases = another_singleton_comes;
+		return;
+	}
+	join_singleton(&other, broker.ticket.request.gpus, "1", 1);
+	other_turn = broker_turn(&other, &why);
+}
+
+static void one_of_two_singletons_starts_whenever_the_second_comes(void **state)
+{
+	unsigned seen = 0;
+
+	for (unsigned at = 1, gpus = 0; gpus < 2; at++) {
+		struct why why = WHY_NONE;
+		int first;
+
+		fixture_again(state);
+		assert_int_equal(fixture_broker_open(&other, &dir, &config), 0);
+		join_singleton(&broker, gpus, "0", 0);
+		reads_left = at;
+		after_leases = another_singleton_comes;
+		first = broker_turn(&broker, &why);
+		if (reads_left) { /* the turn was over before */
+			after_leases = NULL;
+			assert_int_equal(first, BROKER_GRANTED);
+			at = 0;
+			gpus++;
+		} else {
+			seen++;
+			/* whichever was first, the other one waits for its end */
+			if (first == BROKER_GRANTED) {
+				assert_int_equal(other_turn, BROKER_WAITING);
+				fixture_check_turn(&other, BROKER_WAITING);
+				assert_int_equal(
+					other.result.held.hold, DEPENDENCY_SINGLETON);
+			} else {
+				assert_int_equal(first, BROKER_WAITING);
+				assert_int_equal(other_turn, BROKER_GRANTED);
+				assert_int_equal(
+					broker.result.held.hold, DEPENDENCY_SINGLETON);
+			}
+		}
+		broker_release(&other);
+	}
+	assert_true(
+		seen >=
+		4); /* in the first reading and with the locks held, with GPUs and without */
+}
+
+/* Its owner may be stopped: the waiter does not spin, and others pass it over. */
+static void a_singleton_waits_while_its_name_is_locked(void **state)
+{
+	struct ticket_file file = TICKET_FILE_NONE;
+
+	(void)state;
+	assert_int_equal(ticket_open(dir.fd, &file), 0);
+	join_singleton(&broker, 1, "0", 0);
+	assert_int_equal(ticket_lock_name(&file, broker.ticket.owner.uid, "same", 0), 0);
+	check_turn(BROKER_WAITING);
+	assert_true(broker.state.wake_ms > clock_boot_ms() + 500);
+	assert_string_not_equal(broker.ticket.stuck, "");
+	assert_string_equal(holder_of(0), "");
+
+	ticket_unlock_name(&file, broker.ticket.owner.uid, "same");
+	assert_int_equal(ticket_lock_name(&file, broker.ticket.owner.uid, "else", 0), 0);
+	check_turn(BROKER_GRANTED);
+	/* which has its lease, and keeps the lock no longer */
+	assert_int_equal(ticket_lock_name(&file, broker.ticket.owner.uid, "same", 0), 0);
+	ticket_release(&file);
+}
+
 static void damage_gpu_0(void)
 {
 	damage(0);
@@ -766,6 +898,7 @@ int main(void)
 		TEST(the_end_of_a_later_head_ends_the_wait),
 		TEST(a_singleton_waits_for_its_namesake_even_without_gpus),
 		TEST(the_end_of_a_foreign_process_starts_a_probe),
+		TEST(a_gpu_that_its_own_thresholds_refuse_is_left_to_others),
 		TEST(an_owner_that_was_dead_from_the_start_is_no_obstacle),
 		TEST(a_ring_in_the_middle_of_a_turn_is_not_lost),
 		TEST(bells_are_emptied),
@@ -773,6 +906,8 @@ int main(void)
 		TEST(fifos_that_were_removed_are_made_again),
 		TEST(leaving_removes_the_fifos),
 		TEST(a_lost_lease_is_waited_for_without_probes),
+		TEST(one_of_two_singletons_starts_whenever_the_second_comes),
+		TEST(a_singleton_waits_while_its_name_is_locked),
 		TEST(damage_at_the_last_moment_counts),
 		TEST(a_slot_that_moved_to_another_gpu_is_not_taken),
 	};

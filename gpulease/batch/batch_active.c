@@ -58,7 +58,7 @@ static void active_put_off(
 		return;
 	why_set(&runner->put_off_reason, "%s", why);
 	batch_show_clear(&runner->show);
-	note("cannot start job %llu now: %s; gpulease tries again every %d s",
+	note("cannot start entry %llu now: %s; gpulease tries again every %d s",
 		(unsigned long long)job->number, why, PUT_OFF_MS / 1000);
 }
 

@@ -128,7 +128,7 @@ static int attribute_read_name(const char *value, void *at, struct why *why)
 	else if (strchr(value, ','))
 		wrong = "has a comma; after= has commas between names";
 	else if (batch_is_job_number(value, size))
-		wrong = "is a number; after= would read it as the number of a job";
+		wrong = "is a number; after= would read it as the number of an entry";
 	else if (size && (strchr(blanks, value[0]) || strchr(blanks, value[size - 1])))
 		wrong = "begins or ends with a blank";
 	if (!wrong)
@@ -155,7 +155,7 @@ static int attribute_read_names(const char *value, void *at, struct why *why)
 		if (batch_is_job_number(item, size) &&
 			(parse_u64(number, UINT32_MAX, &job, NULL) < 0 || !job)) {
 			why_set(why,
-				"'%s' is not the number of a job; numbers begin at 1",
+				"'%s' is not the number of an entry; numbers begin at 1",
 				quote_bytes(item, size).text);
 			return -EINVAL;
 		}

@@ -86,7 +86,7 @@ static void row_put_memory(
 
 enum { COLUMN_TICKET = 2, COLUMN_GPUS, COLUMN_TIME, COLUMN_MEMORY, COLUMN_WHY = 3 };
 
-/* Puts the ticket, by which --cancel and the reasons of other tickets name the job. */
+/* Puts the id, by which --cancel and the reasons of other jobs name the job. */
 static void row_put_ticket(struct table *table, const struct batch_job *job)
 {
 	if (job->ticket)
@@ -94,9 +94,9 @@ static void row_put_ticket(struct table *table, const struct batch_job *job)
 }
 
 static const struct table_column running_columns[] = {
-	{ .title = "JOB", .is_right = true },
+	{ .title = "ENTRY", .is_right = true },
 	{ .title = "RUNNING", .least = 10 },
-	{ .title = "TICKET", .is_right = true, .is_optional = true },
+	{ .title = "JOB", .is_right = true, .is_optional = true },
 	{ .title = "GPU", .is_optional = true },
 	{ .title = "TIME" },
 	{ .title = "MEMORY", .is_optional = true },
@@ -113,9 +113,9 @@ static void row_put_running(
 }
 
 static const struct table_column waiting_columns[] = {
-	{ .title = "JOB", .is_right = true },
+	{ .title = "ENTRY", .is_right = true },
 	{ .title = "WAITING", .least = 10 },
-	{ .title = "TICKET", .is_right = true, .is_optional = true },
+	{ .title = "JOB", .is_right = true, .is_optional = true },
 	{ .title = "WHY", .least = 10 },
 };
 
@@ -153,7 +153,7 @@ static void row_put_waiting(
 }
 
 static const struct table_column done_columns[] = {
-	{ .title = "JOB", .is_right = true },
+	{ .title = "ENTRY", .is_right = true },
 	{ .title = "DONE", .least = 10 },
 	{ .title = "HOW", .least = 10 },
 	{ .title = "TIME", .is_optional = true },

@@ -128,6 +128,7 @@ static _Noreturn void child_run(const struct batch_launcher *launcher,
 	struct batch_member member = {
 		.number = job->number,
 		.declared_mib = child_declared_mib(defaults, &line),
+		.environment = line.environment,
 		.runner_fd = TO_RUNNER,
 		.journal_fd = TO_JOURNAL,
 		.lock_fd = TO_LOCK,

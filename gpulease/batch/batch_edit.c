@@ -4,6 +4,7 @@
 #include "batch_edit.h"
 #include "batch_match.h"
 #include "batch_record.h"
+#include "batch_settings.h"
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
@@ -22,6 +23,7 @@ static int edit_add_job(
 	int r;
 
 	event.key = line->key;
+	event.environment = line->environment;
 	if (line->attributes.name)
 		text_copy(event.name, sizeof(event.name), line->attributes.name);
 	text_add_printable(&command, line->command, strlen(line->command));
@@ -133,11 +135,23 @@ static void edit_review_active(struct batch_runner *runner)
 		edit_recall(runner, job);
 }
 
+/*
+ * Whether @job has started in another environment than its line has now: the line was edited at
+ * that moment.  The job then is not the line's.
+ */
+static bool is_astray(const struct batch_job *job)
+{
+	return job->line && job->state == BATCH_RUNNING &&
+	       job->environment != job->line->environment;
+}
+
 void batch_edit_review(struct batch_runner *runner)
 {
 	for (size_t i = 0; i < runner->active_count; i++) {
 		struct batch_job *job = batch_jobs_find(&runner->jobs, runner->active[i]);
 
+		if (is_astray(job) && !runner->is_bad && !runner->retry_lines_ms)
+			runner->retry_lines_ms = clock_boot_ms();
 		/* since the file was read, it may have started, or wait for another attempt */
 		if (job->is_between || (job->line && job->line->attributes.is_cancelled))
 			(void)edit_review_job(runner, job);
@@ -167,6 +181,33 @@ static void edit_revive(struct batch_runner *runner, struct batch_job *job)
 }
 
 /*
+ * Whether one of the first @count jobs has finished with the key of @line, but in another
+ * environment.
+ */
+static bool is_finished_elsewhere(
+	const struct batch_jobs *jobs, size_t count, const struct batch_line *line)
+{
+	for (size_t i = 0; i < count; i++)
+		if (jobs->all[i].key == line->key && batch_is_finished(&jobs->all[i]) &&
+			jobs->all[i].environment != line->environment)
+			return true;
+	return false;
+}
+
+static void edit_note_repeats(struct batch_runner *runner, unsigned count)
+{
+	struct batch_event event = BATCH_EVENT_OF(BATCH_NOTE, 0);
+
+	if (!count)
+		return;
+	(void)snprintf(event.text, sizeof(event.text),
+		"lines to run again, because they have run in another directory or with "
+		"another --conda, --setup or --export: %u",
+		count);
+	(void)!batch_record_event(runner, &event);
+}
+
+/*
  * Finds the job of each line of @list, and makes new jobs for new lines.  Returns 0 and the numbers
  * in *@ret, to be freed by the caller, or a negative errno.  After a failure, the new jobs made so
  * far stay; the next call finds them by their keys.
@@ -175,13 +216,22 @@ static int edit_find_jobs(
 	struct batch_runner *runner, const struct batch_list *list, uint64_t **ret)
 {
 	uint64_t *numbers = NULL;
-	int r = batch_match(&runner->jobs, runner->board.order, runner->board.order_count,
-		list, &numbers);
+	size_t known = runner->jobs.count;
+	unsigned repeats = 0;
+	int r;
 
+	for (size_t i = 0; i < list->count; i++)
+		list->lines[i].environment = batch_environment(
+			runner->context.settings, runner->directory, &list->lines[i]);
+	r = batch_match(&runner->jobs, runner->board.order, runner->board.order_count,
+		list, &numbers);
 	for (size_t i = 0; r == 0 && i < list->count; i++) {
-		if (!numbers[i])
-			r = edit_add_job(runner, &list->lines[i], &numbers[i]);
+		if (numbers[i])
+			continue;
+		repeats += is_finished_elsewhere(&runner->jobs, known, &list->lines[i]);
+		r = edit_add_job(runner, &list->lines[i], &numbers[i]);
 	}
+	edit_note_repeats(runner, repeats);
 	if (r == 0)
 		*ret = numbers;
 	else
@@ -189,14 +239,21 @@ static int edit_find_jobs(
 	return r;
 }
 
-/* Sets ->line of all jobs; NULL for those that have none in @list. */
+/*
+ * Sets ->line of all jobs; NULL for those that have none in @list.  An open job gets the
+ * environment of its line.
+ */
 static void edit_assign_lines(struct batch_runner *runner, const struct batch_list *list,
 	const uint64_t *numbers)
 {
 	for (size_t i = 0; i < runner->jobs.count; i++)
 		runner->jobs.all[i].line = NULL;
 	for (size_t i = 0; i < list->count; i++) {
-		batch_jobs_find(&runner->jobs, numbers[i])->line = &list->lines[i];
+		struct batch_job *job = batch_jobs_find(&runner->jobs, numbers[i]);
+
+		job->line = &list->lines[i];
+		if (batch_is_open(job))
+			job->environment = job->line->environment;
 	}
 }
 
@@ -260,9 +317,10 @@ static int edit_parse(
 {
 	const struct settings *settings = runner->context.settings;
 	const struct batch_known known = { is_known_name, runner };
-	enum batch_format format = settings->batch.format;
 	const char *file = settings->verb.operands[0], *text = runner->file.text;
 	size_t size = runner->file.size;
+	enum batch_format format =
+		batch_format_of(settings->batch.format, file, text, size);
 	struct why another;
 	int r = batch_list_parse(
 		format, file, text, size, runner->python, &known, ret, why);

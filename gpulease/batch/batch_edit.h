@@ -22,7 +22,8 @@ MUST_CHECK int batch_edit_apply(struct batch_runner *runner, struct why *why);
 
 /*
  * Applies to the jobs at work what their lines already said when they were busy: `cancel`, and
- * edits of jobs that now wait for another attempt.  To be called at each turn of the runner.
+ * edits of jobs that now wait for another attempt, or that had just started.  To be called at each
+ * turn of the runner.
  */
 void batch_edit_review(struct batch_runner *runner);
 

@@ -91,6 +91,7 @@ static const struct member {
 	MEMBER("at", OF_I64, at_ms, ANY),
 	MEMBER("job", OF_U64, job, JOBS),
 	MEMBER("key", OF_HEX, key, ON(SEEN)),
+	MEMBER("environment", OF_HEX, environment, ON(SEEN) | ON(STARTED)),
 	MEMBER("name", OF_TEXT, name, ON(SEEN) | RUNS),
 	MEMBER("command", OF_TEXT, command, ON(SEEN)),
 	MEMBER("ticket", OF_U64, ticket, TICKETS),

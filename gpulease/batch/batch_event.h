@@ -58,8 +58,10 @@ struct batch_counts {
 struct batch_event {
 	enum batch_event_kind kind;
 	int64_t at_ms;
-	uint64_t job;    /* its number in this batch, from 1; 0: none */
-	uint64_t key;    /* batch_key(); hexadecimal in the line */
+	uint64_t job; /* its number in this batch, from 1; 0: none */
+	uint64_t key; /* batch_key(); hexadecimal in the line */
+	uint64_t
+		environment; /* batch_environment(), as ->key; 0: an earlier version wrote it */
 	uint64_t ticket; /* the job's id in the queue */
 	struct owner
 		owner; /* of the lease, the supervisor; ->is_adopted is not written */

@@ -56,6 +56,14 @@ bool batch_is_failed(const struct batch_job *job)
 	       !batch_is_finished(job);
 }
 
+bool batch_is_open(const struct batch_job *job)
+{
+	if (!job->environment || job->state == BATCH_NEW || job->state == BATCH_IN_QUEUE)
+		return true;
+	return job->state == BATCH_ENDED &&
+	       (!job->was_started || job->cause == BATCH_NOT_RUN);
+}
+
 /* --- sections and counts ----------------------------------------------------------- */
 
 enum batch_section batch_section_of(const struct batch_job *job)
@@ -117,10 +125,15 @@ static int job_set_reason(struct batch_job *job, const char *text)
 
 static int on_seen(struct batch_jobs *jobs, const struct batch_event *event)
 {
+	struct batch_job *job;
+
 	if (event->job != jobs->count + 1)
 		return -EINVAL;
-	return batch_jobs_add(jobs, event->key, event->name, event->command) ? 0
-									     : -ENOMEM;
+	job = batch_jobs_add(jobs, event->key, event->name, event->command);
+	if (!job)
+		return -ENOMEM;
+	job->environment = event->environment;
+	return 0;
 }
 
 static int jobs_add_to_list(void *arg, uint64_t number)
@@ -171,6 +184,7 @@ static int on_started(struct batch_job *job, const struct batch_event *event)
 	job->was_started = true;
 	job->is_recalled = false; /* the recall came too late */
 	job->ticket = event->ticket;
+	job->environment = event->environment;
 	job->owner = event->owner;
 	text_copy(job->boot, sizeof(job->boot), event->boot);
 	job->attempt = event->attempt;

@@ -2,6 +2,8 @@
  * The jobs of a batch, and what has become of each according to the events so far.  Pure but for
  * memory.
  *
+ * Messages call a job with its number in the batch an entry, as "job N" is the id for other verbs.
+ *
  * A job gets its number when its line is seen for the first time, and keeps it: an edit of other
  * attributes, a deleted line and a restart of the runner do not change it.
  */
@@ -29,6 +31,8 @@ enum batch_section {
 struct batch_job {
 	uint64_t number; /* from 1 */
 	uint64_t key;    /* batch_key() of its line */
+	/* in which it was started last, or else that of its line; 0: unknown */
+	uint64_t environment;
 	const struct batch_line
 		*line;        /* in the list in force; NULL: not in the file any more */
 	char *name, *command; /* as shown; the name may be "" */
@@ -103,6 +107,12 @@ bool batch_is_finished(const struct batch_job *job);
  * or that --once left out, is neither finished nor failed.
  */
 bool batch_is_failed(const struct batch_job *job);
+
+/*
+ * Whether an edit of its line may still give the job another environment: it has not begun, or the
+ * journal does not say in which environment it has run.
+ */
+bool batch_is_open(const struct batch_job *job);
 
 enum batch_section batch_section_of(const struct batch_job *job);
 

@@ -71,12 +71,54 @@ static bool is_continued(const char *command)
 	return backslashes % 2;
 }
 
+static const char csv_title[] = "priority,script";
+
 /* Whether @at begins with the title of a table, which no shell command does. */
 static bool is_csv_title(const char *at)
 {
-	static const char begin[] = "priority,script";
+	return strncasecmp(at, csv_title, sizeof(csv_title) - 1) == 0;
+}
 
-	return strncasecmp(at, begin, sizeof(begin) - 1) == 0;
+/* Whether @at begins like a row of a table: with a number and a comma. */
+static bool is_csv_row(const char *at)
+{
+	at += *at == '-';
+	return is_digit(*at) && at[strspn(at, "0123456789")] == ',';
+}
+
+/* Whether the line @at, which has @number, belongs to a script, and not to a list of commands. */
+static bool is_of_script(const char *at, unsigned number)
+{
+	/* `#!/usr/bin/env -S gpulease --batch` makes a jobs file a program */
+	if (number == 1 && strncmp(at, "#!", 2) == 0 && !strstr(at, "gpulease"))
+		return true;
+	return strncmp(at, "#SBATCH", 7) == 0;
+}
+
+enum batch_format batch_format_of(
+	enum batch_format asked, const char *file, const char *text, size_t size)
+{
+	static const char ending[] = ".csv";
+	size_t length = strlen(file), least = sizeof(ending) - 1;
+	const char *at = text, *end = text + size;
+
+	if (asked != BATCH_AUTO)
+		return asked;
+	if (length > least && strcasecmp(file + length - least, ending) == 0)
+		return BATCH_CSV;
+	if (size >= 3 && memcmp(text, byte_order_mark, 3) == 0)
+		at += 3;
+	/* skip blank lines and remarks */
+	while (at < end && (strchr(" \t\r\n", *at) || *at == '#')) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+		if (*at == '#')
+			at = newline ? newline : end - 1;
+		at++;
+	}
+	return (size_t)(end - at) >= sizeof(csv_title) - 1 && is_csv_title(at)
+		       ? BATCH_CSV
+		       : BATCH_LINES;
 }
 
 /* Reads the attributes and the command at @at into @line.  0 or -EINVAL. */
@@ -106,10 +148,16 @@ static int reading_read_line(struct reading *reading, char *at, struct batch_lin
 	int r;
 
 	at += strspn(at, blanks);
+	if (is_of_script(at, reading->number)) {
+		why_set(&reading->reason,
+			"this is a script and not a list of commands; run it with gpulease "
+			"--submit, with options in place of #SBATCH lines");
+		return -EMEDIUMTYPE;
+	}
 	if (!*at || *at == '#')
 		return LINE_SKIPPED;
 	*line = (struct batch_line){ .number = reading->number };
-	if (reading->format != BATCH_CSV && is_csv_title(at)) {
+	if (reading->format != BATCH_CSV && (is_csv_title(at) || is_csv_row(at))) {
 		why_set(&reading->reason, "this is a table; add --batch-format csv");
 		return -EMEDIUMTYPE;
 	}
@@ -299,7 +347,7 @@ static char *list_command_text(char *const command[])
 /* Whether a line that begins with @command would be read as something else. */
 static bool is_ambiguous(const char *command)
 {
-	return *command == '#' || is_csv_title(command) ||
+	return *command == '#' || is_csv_title(command) || is_csv_row(command) ||
 	       batch_has_attributes(command) || strncmp(command, byte_order_mark, 3) == 0;
 }
 
@@ -315,6 +363,18 @@ static int list_write_line(enum batch_format format,
 	}
 	text_add(out, command);
 	return 0;
+}
+
+/*
+ * Whether @read is @command, or, of a table, the program that runs the script @command before it.
+ */
+static bool is_read_as(enum batch_format format, const char *read, const char *command)
+{
+	size_t size = strlen(read), tail = strlen(command);
+	size_t before = format == BATCH_CSV ? strcspn(read, " ") + 1 : 0;
+
+	return strcmp(read, command) == 0 ||
+	       (size == before + tail && strcmp(read + before, command) == 0);
 }
 
 /* Checks that the line that was written is read as @command.  0, -EINVAL or -ENOMEM. */
@@ -333,7 +393,7 @@ static int list_check_written(enum batch_format format, const char *written,
 		r = reading_read_line(&reading, at, &line);
 	if (r < 0) {
 		*why = reading.reason;
-	} else if (strcmp(line.command, command) != 0) {
+	} else if (!is_read_as(format, line.command, command)) {
 		r = -EINVAL;
 		why_set(why, "it would be read as '%s'%s", quote(line.command).text,
 			format == BATCH_CSV ? "; --batch-format=lines has no such limits"

@@ -70,7 +70,8 @@ struct batch_line {
 	unsigned number; /* in the file, from 1 */
 	/* identifies it: a hash of its command and name, so other attributes may change */
 	uint64_t key;
-	const char *command; /* for a shell; belongs to the list */
+	uint64_t environment; /* batch_environment(), set by the runner; 0: unknown */
+	const char *command;  /* for a shell; belongs to the list */
 	struct batch_attributes attributes;
 };
 
@@ -89,13 +90,21 @@ struct batch_known {
 #define BATCH_LIST_NONE ((struct batch_list){ .lines = NULL })
 
 /*
+ * Returns @asked, or for BATCH_AUTO the format of the file @file with the @size bytes at @text: a
+ * table if its name ends in .csv or its first line is the title of one, else lines.
+ */
+enum batch_format batch_format_of(
+	enum batch_format asked, const char *file, const char *text, size_t size);
+
+/*
  * Parses the @size bytes at @text, the contents of the file @file, in @format.  @python is the
  * program that runs a script of a table without a conda environment: python or python3.  @known
  * (NULL: none) knows more names for `after`.
  *
  * Returns 0 and sets *@ret, which batch_list_release() frees and which does not refer to @text.
  * Otherwise the reason is in @why: -EINVAL, "FILE, line N: what is wrong and what is allowed" for
- * the first error; -EMEDIUMTYPE, the same, if the text is a table and @format another; -ENOMEM.
+ * the first error; -EMEDIUMTYPE, the same, if the text is a script, or a table and @format another;
+ * -ENOMEM.
  */
 MUST_CHECK int batch_list_parse(enum batch_format format, const char *file,
 	const char *text, size_t size, const char *python,
@@ -115,8 +124,12 @@ uint64_t batch_key(const char *command, const char *name);
 
 /*
  * Appends the line, without a newline, that batch_list_parse() reads as @command with @attributes.
- * If @command has one word, that is a line for a shell; several words are quoted for it.  Returns
- * 0, or -EINVAL with the reason in @why if @format cannot express it; then @out is as before.
+ * If @command has one word, that is a line for a shell; several words are quoted for it.  For a
+ * table, @command may be a script with arguments, which batch_list_parse() reads as the program
+ * that runs the script and @command.
+ *
+ * Returns 0, or -EINVAL with the reason in @why if @format cannot express it; then @out is as
+ * before.
  */
 MUST_CHECK int batch_line_write(enum batch_format format,
 	const struct batch_attributes *attributes, char *const command[],

@@ -4,9 +4,10 @@
 
 /* A line, or a job that may get one of the lines of its key. */
 struct claim {
-	uint64_t key, number; /* of the job */
+	uint64_t key, number; /* ->number: of the job */
 	unsigned rank;        /* if there are too few lines, the lowest ranks get them */
 	size_t place;         /* in the file; of a job, in the file as it was before */
+	bool is_matched;      /* the job has got a line */
 };
 
 enum { RANK_LIVE, RANK_ENDED, RANK_GONE };
@@ -69,21 +70,55 @@ static void claims_match_key(struct claim *claims, size_t claim_count,
 		if (claims[i].rank == RANK_ENDED)
 			claims[i].rank = RANK_LIVE;
 	qsort(claims, count, sizeof(*claims), compare_ranks);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		numbers[lines[i].place] = claims[i].number;
+		claims[i].is_matched = true;
+	}
 }
 
 /*
- * Writes the claims of all jobs to @ret, sorted.  A job that had no line has its number as place.
+ * Matches the claims of one key with the lines of that key, for all keys.  Sorts both, and writes
+ * to @numbers the job of each line that gets one.
  */
+static void claims_match(struct claim *claims, size_t claim_count, struct claim *lines,
+	size_t line_count, uint64_t *numbers)
+{
+	if (!claim_count || !line_count)
+		return;
+	qsort(claims, claim_count, sizeof(*claims), compare_claims);
+	qsort(lines, line_count, sizeof(*lines), compare_claims);
+	for (size_t i = 0, j = 0; i < claim_count && j < line_count;) {
+		uint64_t job_key = claims[i].key, line_key = lines[j].key;
+		size_t job_equal = claims_count_equal(claims, i, claim_count);
+		size_t line_equal = claims_count_equal(lines, j, line_count);
+
+		if (job_key == line_key)
+			claims_match_key(
+				claims + i, job_equal, lines + j, line_equal, numbers);
+		i += job_key <= line_key ? job_equal : 0;
+		j += line_key <= job_key ? line_equal : 0;
+	}
+}
+
+/* Returns one key for a key and an environment. */
+static uint64_t key_with(uint64_t key, uint64_t environment)
+{
+	return text_hash(key, (const char *)&environment, sizeof(environment));
+}
+
+/* Writes the claims of all jobs to @ret.  A job that had no line has its number as place. */
 static void claims_list_jobs(const struct batch_jobs *jobs, const uint64_t *before,
 	size_t before_count, struct claim *ret)
 {
 	for (size_t i = 0; i < jobs->count; i++) {
 		const struct batch_job *job = &jobs->all[i];
 
-		ret[i] = (struct claim){ job->key, job->number, claim_rank(job, false),
-			i };
+		ret[i] = (struct claim){
+			.key = key_with(job->key, job->environment),
+			.number = job->number,
+			.rank = claim_rank(job, false),
+			.place = i,
+		};
 	}
 	for (size_t i = 0; i < before_count; i++) {
 		const struct batch_job *job = batch_jobs_find(jobs, before[i]);
@@ -93,7 +128,46 @@ static void claims_list_jobs(const struct batch_jobs *jobs, const uint64_t *befo
 		ret[job - jobs->all].rank = claim_rank(job, true);
 		ret[job - jobs->all].place = i;
 	}
-	qsort(ret, jobs->count, sizeof(*ret), compare_claims);
+}
+
+/*
+ * Keeps the claims of the jobs that have no line yet and are open, by their keys alone.  Returns
+ * how many they are.
+ */
+static size_t claims_keep_open(
+	struct claim *claims, size_t count, const struct batch_jobs *jobs)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct batch_job *job = batch_jobs_find(jobs, claims[i].number);
+
+		if (claims[i].is_matched || !batch_is_open(job))
+			continue;
+		claims[kept] = claims[i];
+		claims[kept++].key = job->key;
+	}
+	return kept;
+}
+
+/* Writes the lines that have no job yet to @ret, and returns how many they are. */
+static size_t claims_list_lines(const struct batch_list *list, const uint64_t *numbers,
+	bool with_environment, struct claim *ret)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct batch_line *line = &list->lines[i];
+
+		if (!numbers[i])
+			ret[count++] = (struct claim){
+				.key = with_environment
+					       ? key_with(line->key, line->environment)
+					       : line->key,
+				.place = i
+			};
+	}
+	return count;
 }
 
 int batch_match(const struct batch_jobs *jobs, const uint64_t *before,
@@ -102,27 +176,18 @@ int batch_match(const struct batch_jobs *jobs, const uint64_t *before,
 	uint64_t *numbers = calloc(list->count + 1, sizeof(*numbers));
 	autofree struct claim *claims = calloc(jobs->count + 1, sizeof(*claims));
 	autofree struct claim *lines = calloc(list->count + 1, sizeof(*lines));
-	size_t job_equal, line_equal;
+	size_t count = jobs->count;
 
 	if (!numbers || !claims || !lines) {
 		free(numbers);
 		return -ENOMEM;
 	}
 	claims_list_jobs(jobs, before, before_count, claims);
-	for (size_t i = 0; i < list->count; i++)
-		lines[i] = (struct claim){ .key = list->lines[i].key, .place = i };
-	qsort(lines, list->count, sizeof(*lines), compare_claims);
-	for (size_t i = 0, j = 0; i < jobs->count && j < list->count;) {
-		uint64_t job_key = claims[i].key, line_key = lines[j].key;
-
-		job_equal = claims_count_equal(claims, i, jobs->count);
-		line_equal = claims_count_equal(lines, j, list->count);
-		if (job_key == line_key)
-			claims_match_key(
-				claims + i, job_equal, lines + j, line_equal, numbers);
-		i += job_key <= line_key ? job_equal : 0;
-		j += line_key <= job_key ? line_equal : 0;
-	}
+	claims_match(claims, count, lines, claims_list_lines(list, numbers, true, lines),
+		numbers);
+	count = claims_keep_open(claims, count, jobs);
+	claims_match(claims, count, lines, claims_list_lines(list, numbers, false, lines),
+		numbers);
 	*ret = numbers;
 	return 0;
 }

@@ -9,7 +9,8 @@
 /*
  * @before are the numbers of the jobs that the file had, in its order.  Sets *@ret, to be freed by
  * the caller: for each line of @list the number of its job, or 0 for a new job.  A line and a job
- * belong together if their keys are equal.
+ * belong together if their keys and environments are equal; and otherwise if their keys are equal
+ * and batch_is_open() is true for the job.
  *
  * Of several equal lines, the n-th belongs to the n-th job with their key.  If there are fewer of
  * them than before, the jobs that have ended lose their lines first, the last ones first, so that

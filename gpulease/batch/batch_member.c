@@ -232,6 +232,7 @@ static int member_starts(void *member, const struct broker *broker,
 	event.attempt = launch->attempt ? launch->attempt : 1;
 	text_copy(event.boot, sizeof(event.boot), broker->ticket.boot);
 	end_record_name_gpus(launch->view, &launch->gpus, event.gpus, sizeof(event.gpus));
+	event.environment = own->environment;
 	event.declared_mib = own->declared_mib;
 	event.vram_mib = request->vram_mib;
 	event.limit_ms = request->limit_ms;

@@ -31,6 +31,7 @@ struct batch_member {
 	/* set by the caller; the member owns the descriptors from then on; -1: none */
 	uint64_t number;
 	uint64_t declared_mib; /* as its line said */
+	uint64_t environment;  /* batch_environment() */
 	int runner_fd, journal_fd, lock_fd;
 	bool reports_memory; /* report growth of memory */
 

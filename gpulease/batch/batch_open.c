@@ -7,6 +7,7 @@
 #include "batch_adopt.h"
 #include "batch_load.h"
 #include "batch_open.h"
+#include "batch_report.h"
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
@@ -101,6 +102,25 @@ static bool is_any_name_known(const void *arg, const char *name, size_t size)
 	return true;
 }
 
+static enum batch_format open_format(const struct batch_runner *runner)
+{
+	const struct settings *settings = runner->context.settings;
+
+	return batch_format_of(settings->batch.format, settings->verb.operands[0],
+		runner->file.text, runner->file.size);
+}
+
+/* Refuses --inject for lines: they are text for a shell, where only {gpus} marks a place. */
+static int open_check_inject(const struct batch_runner *runner, struct why *why)
+{
+	if (!runner->context.settings->environment.inject ||
+		open_format(runner) == BATCH_CSV)
+		return 0;
+	why_set(why, "--inject cannot tell where in a line its option belongs; write "
+		     "{gpus} there");
+	return -EINVAL;
+}
+
 /*
  * Checks the jobs file before the folder is created, so that a wrong file leaves no folder.
  * If there is a journal, names in `after` that no line has are accepted here, because they may be
@@ -111,7 +131,7 @@ static int open_check_lines(const struct batch_runner *runner, struct why *why)
 	static const struct batch_known all = { is_any_name_known, NULL };
 	const struct settings *settings = runner->context.settings;
 	struct batch_list list;
-	int r = batch_list_parse(settings->batch.format, settings->verb.operands[0],
+	int r = batch_list_parse(open_format(runner), settings->verb.operands[0],
 		runner->file.text, runner->file.size, runner->python,
 		!settings->batch.fresh && has_journal(runner) ? &all : NULL, &list, why);
 
@@ -148,16 +168,17 @@ static int open_journal(struct batch_runner *runner, struct why *why)
  */
 static int open_fresh(struct batch_runner *runner, struct why *why)
 {
+	char ids[256];
+	struct text text = TEXT_ON(ids);
 	int r;
 
 	if (runner->active_count) {
+		batch_report_add_jobs(
+			&runner->jobs, runner->active, runner->active_count, &text);
 		why_set(why,
-			"%zu jobs of an earlier run still run (ticket %llu); wait for them, "
-			"or cancel them first",
-			runner->active_count,
-			(unsigned long long)batch_jobs_find(
-				&runner->jobs, runner->active[0])
-				->ticket);
+			"jobs of an earlier run have not ended: %s%s; wait for them, or "
+			"cancel them first",
+			ids, text.cut ? "…" : "");
 		return -EBUSY;
 	}
 	r = batch_journal_renew(&runner->journal, why);
@@ -184,6 +205,17 @@ static int open_check_chdir(const struct run_environment *environment, struct wh
 	return fd;
 }
 
+/* Finds where the commands will run. */
+static void open_find_directory(struct batch_runner *runner)
+{
+	const char *chdir = runner->context.settings->environment.chdir;
+
+	rights_as_user_begin();
+	if (!realpath(chdir ? chdir : ".", runner->directory))
+		runner->directory[0] = '\0';
+	rights_as_user_end();
+}
+
 /*
  * Opens everything.  The steps that create nothing come first, so that their errors leave no trace:
  * options, jobs file, then folder and journal.  0 or a negative errno.
@@ -202,8 +234,11 @@ static int open_everything(struct batch_runner *runner, struct why *why)
 	if (r == 0)
 		r = batch_file_open(settings->verb.operands[0], &runner->file, why);
 	open_name_folder(runner);
+	open_find_directory(runner);
 	if (r == 0 && !runner->file.is_pipe)
 		r = batch_file_read(&runner->file, why);
+	if (r == 0)
+		r = open_check_inject(runner, why);
 	if (r == 0 && !runner->file.is_pipe)
 		r = open_check_lines(runner, why);
 	if (r == 0)

@@ -264,7 +264,16 @@ static size_t plan_first_of_key(const struct batch_plan *plan, uint64_t key)
 		plan->keys, sizeof(*plan->keys), plan->key_count, &key, has_lower_key);
 }
 
-/* Returns another job with the key of @job that is finished, or else one at work, or NULL. */
+/* Whether both run in one environment, as far as it is known. */
+static bool is_same_environment(const struct batch_job *a, const struct batch_job *b)
+{
+	return !a->environment || !b->environment || a->environment == b->environment;
+}
+
+/*
+ * Returns another job with the key and the environment of @job that is finished, or else one at
+ * work, or NULL.
+ */
 static const struct batch_job *plan_find_equal(
 	const struct batch_plan *plan, const struct batch_job *job)
 {
@@ -275,7 +284,7 @@ static const struct batch_job *plan_find_equal(
 		const struct batch_job *other =
 			batch_jobs_find(plan->jobs, plan->keys[i].number);
 
-		if (other->number == job->number)
+		if (other->number == job->number || !is_same_environment(other, job))
 			continue;
 		if (batch_is_finished(other))
 			return other;

@@ -18,7 +18,7 @@ void batch_record_apply(struct batch_runner *runner, const struct batch_event *e
 		int r = batch_jobs_apply(&runner->jobs, event);
 
 		if (r < 0) {
-			verbose("an event of job %llu is ignored: %s",
+			verbose("an event of entry %llu is ignored: %s",
 				(unsigned long long)event->job, strerror(-r));
 			return;
 		}

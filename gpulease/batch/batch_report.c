@@ -37,10 +37,10 @@ void batch_report_add_since(int64_t since_ms, int64_t now_ms, struct text *out)
 		text_add(out, words);
 }
 
-/* Appends "job 3 'train'". */
-static void line_add_job(uint64_t number, const char *name, struct text *out)
+/* Appends "entry 3 'train'". */
+static void line_add_entry(uint64_t number, const char *name, struct text *out)
 {
-	text_addf(out, "job %" PRIu64, number);
+	text_addf(out, "entry %" PRIu64, number);
 	if (!name[0])
 		return;
 	text_add(out, " '");
@@ -155,7 +155,7 @@ static void line_add_start(const struct log_line *line, struct text *out)
 	} else {
 		text_add(out, " without a GPU");
 	}
-	text_addf(out, ", ticket %" PRIu64 " (%u of %u)", event->ticket,
+	text_addf(out, ", job %" PRIu64 " (%u of %u)", event->ticket,
 		counts->all - counts->waiting - counts->dropped, counts->all);
 	if (line->job && line->job->command) {
 		text_add(out, ": ");
@@ -199,6 +199,14 @@ static void line_add_note(const struct log_line *line, struct text *out)
 	batch_report_add_text(line->event->text, out);
 }
 
+void batch_report_add_jobs(const struct batch_jobs *jobs, const uint64_t *numbers,
+	size_t count, struct text *out)
+{
+	for (size_t i = 0; i < count; i++)
+		text_addf(out, "%s%llu", i ? ", " : "",
+			(unsigned long long)batch_jobs_find(jobs, numbers[i])->ticket);
+}
+
 void batch_report_event(const struct batch_event *event, const struct batch_job *job,
 	const struct batch_counts *counts, unsigned tolerance_percent, struct text *out)
 {
@@ -217,7 +225,8 @@ void batch_report_event(const struct batch_event *event, const struct batch_job 
 	if (event->kind != BATCH_SUMMARY)
 		line_add_time(event->at_ms, out);
 	if (event->job)
-		line_add_job(event->job, job && job->name ? job->name : event->name, out);
+		line_add_entry(
+			event->job, job && job->name ? job->name : event->name, out);
 	add[event->kind](&line, out);
 }
 
@@ -265,7 +274,7 @@ static void line_print_failure(const struct batch_job *job, const char *folder, 
 	struct text text = TEXT_ON(line);
 
 	text_add(&text, job->is_from_earlier ? "failed earlier: " : "failed: ");
-	line_add_job(job->number, job->name, &text);
+	line_add_entry(job->number, job->name, &text);
 	text_add(&text, ", ");
 	batch_report_add_end(&end, &text);
 	if (job->was_started) {

@@ -26,6 +26,10 @@ void batch_report_summary(
 void batch_report_failures(
 	struct batch_jobs *jobs, const char *folder, size_t most, FILE *out);
 
+/* Appends the ids of the jobs of the @count entries with @numbers: "412, 415". */
+void batch_report_add_jobs(const struct batch_jobs *jobs, const uint64_t *numbers,
+	size_t count, struct text *out);
+
 /* Appends @string as text_add_printable() does. */
 void batch_report_add_text(const char *string, struct text *out);
 

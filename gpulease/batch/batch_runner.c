@@ -211,7 +211,7 @@ static void runner_start_jobs(struct batch_runner *runner)
 			batch_record_end(runner, job, BATCH_NOT_RUN, 0, "done before");
 			break;
 		case BATCH_STEP_GIVE_UP:
-			(void)snprintf(text, sizeof(text), "job %llu has failed",
+			(void)snprintf(text, sizeof(text), "entry %llu has failed",
 				(unsigned long long)other);
 			batch_record_end(runner, job, BATCH_NOT_RUN, EXIT_GAVE_UP, text);
 			break;
@@ -244,7 +244,7 @@ static bool is_runner_done(struct batch_runner *runner)
 		if (!job)
 			return true;
 		batch_record_end(runner, job, BATCH_NOT_RUN, EXIT_GAVE_UP,
-			"a job that it comes after is not in the file, or waits for it");
+			"an entry that it comes after is not in the file, or waits for it");
 		runner_start_jobs(runner);
 	}
 	return false;
@@ -368,14 +368,17 @@ static void runner_list_failures(struct batch_runner *runner)
 static void runner_note_earlier(struct batch_runner *runner)
 {
 	struct batch_counts counts = batch_count(&runner->jobs);
+	char ids[256];
+	struct text text = TEXT_ON(ids);
 
+	batch_report_add_jobs(&runner->jobs, runner->active, runner->active_count, &text);
 	if (runner->active_count)
-		runner_note(runner, "of an earlier run still at work: %zu",
-			runner->active_count);
+		runner_note(runner, "jobs of an earlier run that have not ended: %s%s",
+			ids, text.cut ? "…" : "");
 	if (counts.finished || counts.failed || counts.cancelled)
 		runner_note(runner,
 			"done before: %u finished, %u failed, %u cancelled, of %u; "
-			"--fresh runs all again, another name= a line",
+			"--fresh runs all lines again, a new name= in a line runs that line",
 			counts.finished, counts.failed, counts.cancelled, counts.all);
 	runner_list_failures(runner);
 }
@@ -390,27 +393,37 @@ static void runner_write_last_ends(struct batch_runner *runner)
 		return;
 	batch_record_add_missing(runner, &text);
 	batch_show_clear(&runner->show);
-	diag("the journal in '%s' lacks the ends of jobs %s%s: the next run runs them "
+	diag("the journal in '%s' lacks the ends of entries %s%s: the next run runs them "
 	     "again, unless you delete their lines first",
 		runner->journal.folder, numbers, text.cut ? "…" : "");
 }
 
 /*
  * Returns the exit status: EXIT_INTERRUPTED after a signal, else the highest status of the failed
- * jobs that are in the file or have ended in this run.
+ * jobs that are in the file or have ended in this run.  EXIT_MISUSE says that nothing has run, so
+ * beside others a job that could not be run counts as one that gave up.
  */
 static int runner_exit_status(const struct batch_runner *runner)
 {
 	int status = runner->is_bad || runner->show.has_no_output ? EXIT_MISUSE : 0;
+	int not_run = 0;
+	bool has_run = false;
 
 	for (size_t i = 0; i < runner->jobs.count; i++) {
 		const struct batch_job *job = &runner->jobs.all[i];
+		int *worst = job->cause == BATCH_NOT_RUN ? &not_run : &status;
 
-		if ((job->line || !job->is_from_earlier) && batch_is_failed(job) &&
-			job->status > status)
-			status = job->status;
+		if (!job->line && job->is_from_earlier)
+			continue;
+		has_run = has_run || (job->was_started && job->cause != BATCH_NOT_RUN);
+		if (batch_is_failed(job) && job->status > *worst)
+			*worst = job->status;
 	}
-	return runner->was_signalled ? EXIT_INTERRUPTED : status;
+	if (has_run && not_run == EXIT_MISUSE)
+		not_run = EXIT_GAVE_UP;
+	if (runner->was_signalled)
+		return EXIT_INTERRUPTED;
+	return not_run > status ? not_run : status;
 }
 
 static void runner_summarize(struct batch_runner *runner, int status)

@@ -53,6 +53,7 @@ struct batch_runner {
 	struct watch watch;
 	const char *python; /* the program that runs scripts: "python" or "python3" */
 	char folder[PATH_MAX];
+	char directory[PATH_MAX]; /* where commands run, without links; "": unknown */
 
 	unsigned stop_count; /* requests to stop so far; the second one kills */
 	bool was_signalled;  /* one of them was a signal, and not --fail-fast */

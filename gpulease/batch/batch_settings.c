@@ -1,3 +1,5 @@
+#include <strings.h>
+
 #include "batch_settings.h"
 #include "setup.h"
 
@@ -99,6 +101,27 @@ void batch_settings(const struct settings *defaults, const struct batch_line *li
 	words[count++] = (char *)line->command;
 	words[count] = NULL;
 	ret->environment.command = words;
+}
+
+uint64_t batch_environment(const struct settings *defaults, const char *directory,
+	const struct batch_line *line)
+{
+	const struct run_environment *given = &defaults->environment;
+	const struct batch_attributes *said = &line->attributes;
+	const char *exported = given->export_list;
+	/* all variables are exported without the option, too */
+	bool is_all = exported && strcasecmp(exported, "ALL") == 0;
+	const char *const parts[] = { directory, is_all ? NULL : exported,
+		said->given & 1u << BATCH_CONDA ? said->conda : given->conda,
+		said->given & 1u << BATCH_SETUP ? said->setup : given->setup };
+	uint64_t hash = TEXT_HASH_BEGIN;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		const char *part = parts[i] ? parts[i] : "";
+
+		hash = text_hash(hash, part, strlen(part) + 1);
+	}
+	return hash ? hash : 1;
 }
 
 /* --- the GPUs as the value of an option -------------------------------------------- */

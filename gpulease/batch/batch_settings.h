@@ -16,6 +16,13 @@ void batch_settings(const struct settings *defaults, const struct batch_line *li
 	uint64_t vram_mib, char *words[4], struct settings *ret);
 
 /*
+ * Returns a hash of what decides, besides the command and the name of @line, what the command does:
+ * the conda environment, the setup, --export, and the @directory that it runs in.  Never 0.
+ */
+uint64_t batch_environment(const struct settings *defaults, const char *directory,
+	const struct batch_line *line);
+
+/*
  * Returns the command of @line, to be freed by the caller, or NULL without memory.  With --inject
  * the option and `{gpus}` as its value are appended, unless the command has the option already or
  * the job gets no GPU.

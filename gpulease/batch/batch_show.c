@@ -7,6 +7,8 @@
 #include "batch_show.h"
 #include "clock.h"
 #include "diag.h"
+#include "json_members.h"
+#include "json_text.h"
 #include "terminal.h"
 
 enum {
@@ -20,25 +22,6 @@ enum {
 	ROWS_UNKNOWN = 24,
 	ROWS_LEAST = 8,
 };
-
-void batch_show_begin(struct batch_show *show, bool is_json, bool is_quiet,
-	unsigned tolerance_percent, const struct batch_journal *journal)
-{
-	const char *term = getenv("TERM");
-
-	*show = (struct batch_show){
-		.is_json = is_json,
-		.is_quiet = is_quiet,
-		.is_live = !is_json && !is_quiet && isatty(STDOUT_FILENO) && term &&
-			   term[0] && strcmp(term, "dumb") != 0,
-		.tolerance_percent = tolerance_percent,
-		.journal = journal,
-		.has_changed = true,
-		.is_stale = true,
-		.written_ms = INT64_MIN,
-		.drawn_ms = INT64_MIN,
-	};
-}
 
 /* --- output ------------------------------------------------------------------------ */
 
@@ -239,6 +222,46 @@ static void show_write_status(
 	show->has_failed = r < 0;
 	show->has_changed = false;
 	show->written_ms = now_ms;
+}
+
+/* --- the beginning ----------------------------------------------------------------- */
+
+/* What the objects of other verbs begin with; each event after it is without these members. */
+static void show_add_json_head(struct batch_show *show)
+{
+	const char *host = document_host();
+	char line[512];
+	struct text text = TEXT_ON(line);
+
+	text_addf(&text,
+		"{\"event\": \"batch\", \"at\": %lld, \"format\": \"gpulease-batch/%d\", "
+		"\"schema\": %d, \"version\": \"%s\", \"host\": ",
+		(long long)clock_real_ms(), DOCUMENT_SCHEMA, DOCUMENT_SCHEMA,
+		GPULEASE_VERSION);
+	json_add_string(&text, host, strlen(host));
+	text_add(&text, "}\n");
+	show_add_output(show, line, text.used);
+}
+
+void batch_show_begin(struct batch_show *show, bool is_json, bool is_quiet,
+	unsigned tolerance_percent, const struct batch_journal *journal)
+{
+	const char *term = getenv("TERM");
+
+	*show = (struct batch_show){
+		.is_json = is_json,
+		.is_quiet = is_quiet,
+		.is_live = !is_json && !is_quiet && isatty(STDOUT_FILENO) && term &&
+			   term[0] && strcmp(term, "dumb") != 0,
+		.tolerance_percent = tolerance_percent,
+		.journal = journal,
+		.has_changed = true,
+		.is_stale = true,
+		.written_ms = INT64_MIN,
+		.drawn_ms = INT64_MIN,
+	};
+	if (is_json)
+		show_add_json_head(show);
 }
 
 /* --- events and steps -------------------------------------------------------------- */

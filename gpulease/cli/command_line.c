@@ -86,14 +86,16 @@ static int command_line_read_after(struct command_line *line, struct why *why)
 	return 0;
 }
 
-/* Lists the given options of srun that have no effect here, for -v. */
+/* Lists the given options of srun that have no effect here, with the notes on them. */
 static void command_line_list_ignored(
 	struct settings *s, const struct options_result *result)
 {
 	for (const struct option_def *def = option_table; def->kind; def++)
 		if (def->group == GROUP_IGNORED && option_use_of(result, def)->times &&
 			s->ignored_count < IGNORED_MAX)
-			s->ignored[s->ignored_count++] = def->name;
+			s->ignored[s->ignored_count++] =
+				(struct ignored_option){ def->name,
+					def->kind == OPTION_NOTED ? def->help : NULL };
 }
 
 /* Checks what the options mean together, and sets what follows from it.  0 or -EINVAL. */

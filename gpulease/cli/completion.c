@@ -20,6 +20,7 @@ static const struct {
 	const char *name, *lines;
 } names[] = {
 	{ "ID", "@jobs" },
+	{ "JOB", "@jobs\nmine\nall" },
 	{ "GPU", "@gpus" },
 	{ "FILE", "@files" },
 	{ "DIR", "@folders" },

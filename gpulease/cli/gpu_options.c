@@ -66,6 +66,22 @@ static int gpu_options_check_tasks(
 	return -EINVAL;
 }
 
+/*
+ * Refuses a number of 0 for all lines of a jobs file, by an option which other programs use for the
+ * index of a GPU: the lines would run without one.
+ */
+static int gpu_options_check_lines(
+	const struct settings *s, unsigned count, const char *spelled, struct why *why)
+{
+	if (count || (s->verb.kind != VERB_BATCH && s->verb.kind != VERB_ADD))
+		return 0;
+	why_set(why,
+		"%s 0 is no GPU at all; write --allow 0 for GPU 0, or -n 0 to run without "
+		"a GPU",
+		spelled);
+	return -EINVAL;
+}
+
 /* Sets in @request what @wish, given by the option @spelled, asks for. */
 static int gpu_options_set_wish(struct run_request *request, const struct gpu_wish *wish,
 	const char *spelled, struct why *why)
@@ -110,6 +126,9 @@ static int gpu_options_set_count(struct command_line *line,
 	if (source >= 0) {
 		*ret_spelled = option_given_spelling(result, gpu_options_offset(source));
 		if (line->n && gpu_options_check_tasks("-n", line->n, beside, why) < 0)
+			return -EINVAL;
+		if (gpu_options_check_lines(&line->settings, line->gpus[source].count,
+			    ret_spelled->text, why) < 0)
 			return -EINVAL;
 		return gpu_options_set_wish(
 			request, &line->gpus[source], ret_spelled->text, why);

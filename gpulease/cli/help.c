@@ -35,6 +35,34 @@ static const char *const takes_names[] = {
 	[TAKES_OPERANDS] = "operands",
 };
 
+/* Lines with four blanks are commands, which tests/cli/docs.sh runs. */
+static const char agents[] =
+	"## GPUs\n"
+	"\n"
+	"People share the GPUs of this machine.  Start each command that needs a GPU\n"
+	"with gpulease.  It waits for free GPUs, leases them and becomes the command:\n"
+	"output, signals and exit status are those of the command.\n"
+	"\n"
+	"    gpulease -n 2 -t 2h -- python train.py     # two GPUs, at most two hours\n"
+	"    gpulease --vram 8G -- python eval.py       # needs 8 GiB, shares the GPU\n"
+	"    gpulease --max-wait 10m -- python eval.py  # gives up after that time\n"
+	"    gpulease -n 2 --dry-run -- true            # exit status 0: would start now\n"
+	"    id=$(gpulease --submit -J fit -- python train.py)  # in the background\n"
+	"    gpulease --wait-for \"$id\"  # its exit status is that of the job\n"
+	"    gpulease --log \"$id\"       # the output of the job\n"
+	"    gpulease --cancel \"$id\"    # ends the job; end only what you have started\n"
+	"    gpulease --batch jobs.txt  # each line of the file is a job in the queue\n"
+	"    gpulease --status --json   # the GPUs and the queue; man gpulease-json\n"
+	"    gpulease --history --json  # the jobs that have ended\n"
+	"\n"
+	"- Never set CUDA_VISIBLE_DEVICES: gpulease does.  The command sees its GPUs as\n"
+	"  0, 1, ..., and what it starts with gpulease runs on them.\n"
+	"- A line on stderr says why a job waits.  Waiting is normal; do not retry.\n"
+	"- Read JSON and exit statuses; the text of tables and messages changes.\n"
+	"- Exit status: the command's; 124: gave up waiting; 143, or 124 with --submit:\n"
+	"  the time limit; 125: refused, stderr says why; 126, 127: no such command.\n"
+	"- To try a line without GPUs: GPULEASE_SIM=4 in the environment simulates four.\n";
+
 /* Appends how to write an option: `-I, --immediate[=DUR]`, `--name TEXT`. */
 static void help_add_synopsis(struct text *text, const struct option_def *def)
 {
@@ -127,6 +155,8 @@ static void help_print_topics(FILE *out)
 		if (groups[group].by_row && !groups[group].is_first)
 			(void)fprintf(out, "  --help=%-*s%s\n", HELP_COLUMN - 9,
 				groups[group].name, groups[group].title);
+	(void)fprintf(out, "  --help=%-*s%s\n", HELP_COLUMN - 9, "agents",
+		"Lines for the AGENTS.md of coding agents and scripts");
 	(void)fprintf(out, "  --help=%-*s%s\n", HELP_COLUMN - 9, "all",
 		"all options; for the manual: man gpulease");
 }
@@ -135,7 +165,7 @@ void help_add_topics(struct text *out)
 {
 	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++)
 		text_addf(out, "%s, ", groups[group].name);
-	text_add(out, "all");
+	text_add(out, "agents, all");
 }
 
 int help_print(const char *topic, FILE *out)
@@ -147,13 +177,15 @@ int help_print(const char *topic, FILE *out)
 			help_print_group(out, group);
 			found = true;
 		}
+	if (topic && strcmp(topic, "agents") == 0)
+		found = fputs(agents, out) >= 0;
 	if (found)
 		return 0;
 	if (topic && !is_all)
 		return -ENOENT;
 	(void)fprintf(out,
 		"Usage: gpulease [options] [--] command [argument ...]\n"
-		"       gpulease --status | --queue | --cancel ID ... | ...\n"
+		"       gpulease --status | --queue | --cancel JOB ... | ...\n"
 		"Waits for free GPUs of this machine, leases them and becomes the "
 		"command with\n"
 		"CUDA_VISIBLE_DEVICES set.  They are free again when it ends, however "

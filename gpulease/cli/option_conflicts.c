@@ -129,12 +129,20 @@ static int option_conflicts_check_run(const struct settings *s, struct why *why)
 		{ s->care.done_status >= 0 && !option_conflicts_has_attempts(&s->care),
 			"--done-status goes only with --preemptible, --on-limit requeue "
 			"and --retries" },
+		{ s->output.json && !request->dry_run,
+			"--json goes only with --dry-run, --batch and reports such as "
+			"--status, --queue and --history" },
 		{ environment->submit && request->dry_run,
 			"--submit and --dry-run exclude each other; give one" },
 		{ environment->screen && request->dry_run,
 			"--screen and --dry-run exclude each other; give one" },
 		{ request->lease_only && request->adopt_pid && request->dry_run,
 			"--lease-only --pid and --dry-run exclude each other; give one" },
+		{ request->lease_only && request->adopt_pid && has_own_usage(request),
+			"--lease-only --pid takes the GPUs that the process uses already; "
+			"leave out --margin, --spike-buffer and --idle-threshold" },
+		{ request->thresholds[OWN_TOLERANCE] && !is_supervision_wanted(s),
+			"--tolerance is for a job that is watched; add --report" },
 	};
 
 	return option_conflicts_apply(rules, ARRAY_SIZE(rules), why);

@@ -2,6 +2,7 @@
 
 #include "option_parser.h"
 #include "parse.h"
+#include "suggestion.h"
 
 /* The state of options_parse(). */
 struct option_scan {
@@ -53,92 +54,17 @@ enum option_takes option_takes(const struct option_def *def)
 	return TAKES_REQUIRED;
 }
 
-/* --- the nearest option ------------------------------------------------------------ */
+/* --- one option -------------------------------------------------------------------- */
 
-enum { NAME_MAX_SIZE = 32, NEAR = 2 };
-
-/*
- * The fewest steps from @a to @b, each shorter than NAME_MAX_SIZE, where a step inserts, removes or
- * replaces a letter, or swaps two neighbours (Damerau's distance).
- */
-static unsigned edit_distance(const char *a, size_t a_size, const char *b, size_t b_size)
-{
-	unsigned rows[3][NAME_MAX_SIZE +
-			 1]; /* rows[i % 3][j]: of the first i and j letters */
-
-	for (unsigned i = 0; i <= a_size; i++) {
-		unsigned *row = rows[i % 3], *last = rows[(i + 2) % 3];
-
-		row[0] = i;
-		for (unsigned j = 1; j <= b_size; j++) {
-			unsigned best = row[j - 1] + 1;
-
-			if (i == 0) {
-				row[j] = best;
-				continue;
-			}
-			if (last[j] + 1 < best)
-				best = last[j] + 1;
-			if (last[j - 1] + (a[i - 1] != b[j - 1]) < best)
-				best = last[j - 1] + (a[i - 1] != b[j - 1]);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-				a[i - 2] == b[j - 1] &&
-				rows[(i + 1) % 3][j - 2] + 1 < best)
-				best = rows[(i + 1) % 3][j - 2] + 1;
-			row[j] = best;
-		}
-	}
-	return rows[a_size % 3][b_size];
-}
-
-/*
- * Finds the option that was probably meant by the @size bytes at @name: its name begins with them,
- * or differs by at most two edits, and by at most one for every three letters.  NULL: none.
- */
-static const struct option_def *options_find_nearest(
-	const struct option_def *table, const char *name, size_t size)
-{
-	const struct option_def *nearest = NULL;
-	unsigned least = NEAR + 1;
-
-	if (size >= NAME_MAX_SIZE)
-		return NULL;
-	for (const struct option_def *def = table; def->kind; def++) {
-		size_t length = def->name ? strlen(def->name) : 0;
-		unsigned distance;
-
-		if (!length || length >= NAME_MAX_SIZE || def->kind == OPTION_REFUSED ||
-			!def->help)
-			continue;
-		distance = edit_distance(name, size, def->name, length);
-		if (size >= 3 && size < length && memcmp(name, def->name, size) == 0)
-			distance = 1;
-		if (distance < least && distance * 3 <= length) {
-			least = distance;
-			nearest = def;
-		}
-	}
-	return nearest;
-}
-
-/* Sets @why to the message for an unknown option, with the option that was probably meant. */
+/* Sets @why to the message for an unknown option, with what was probably meant. */
 static int option_scan_unknown(struct option_scan *scan, const char *word)
 {
-	const char *name = word + strspn(word, "-");
-	const struct option_def *nearest =
-		options_find_nearest(scan->table, name, strcspn(name, "="));
-	struct quoted quoted = quote_bytes(word, strcspn(word, "="));
+	size_t size = strcspn(word, "="), dashes = strspn(word, "-");
 
-	if (nearest)
-		why_set(scan->why, "unknown option '%s'; did you mean '--%s'?",
-			quoted.text, nearest->name);
-	else
-		why_set(scan->why, "unknown option '%s'; see gpulease --help",
-			quoted.text);
+	why_set(scan->why, "unknown option '%s'", quote_bytes(word, size).text);
+	suggestion_for_option(scan->table, word + dashes, size - dashes, scan->why);
 	return -EINVAL;
 }
-
-/* --- one option -------------------------------------------------------------------- */
 
 /* Sets @why to the option and @reason, what is wrong with its value. */
 static int option_scan_bad_value(
@@ -188,6 +114,7 @@ static int option_store(
 			*(const char **)at = value;
 		return 0;
 	case OPTION_NOTHING:
+	case OPTION_NOTED:
 	case OPTION_VERB:
 	case OPTION_END:
 		break;

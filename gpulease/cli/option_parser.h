@@ -26,7 +26,8 @@ enum option_kind {
 	OPTION_LIMIT,    /* int64_t, milliseconds; a time limit as srun writes it */
 	OPTION_CUSTOM,   /* ->read stores the value */
 	OPTION_NOTHING,  /* accepted with any value; stores nothing */
-	OPTION_REFUSED,  /* an error: ->help says what to do instead */
+	OPTION_NOTED, /* the same, but ->help is a note for the user: what has no effect */
+	OPTION_REFUSED, /* an error: ->help says what to do instead */
 	OPTION_VERB, /* what to do, instead of running a command; ->value is its number */
 	/* const char *: its value; a verb after which the rest is ignored, such as --help */
 	OPTION_STOP,

@@ -25,8 +25,8 @@ enum option_group {
 	GROUP_LOOK,
 	GROUP_ACT,
 	GROUP_ANY,
-	GROUP_SRUN,    /* options of srun with an effect */
-	GROUP_IGNORED, /* options of srun without effect; -v names the given ones */
+	GROUP_SRUN, /* options of srun with an effect */
+	GROUP_IGNORED, /* options of srun without effect; -v, or a note, names the given ones */
 	GROUP_REFUSED, /* options of srun that are an error */
 	GROUP_HIDDEN,  /* in no help: options by which gpulease starts itself */
 };

@@ -41,7 +41,8 @@ int read_gpus(const char *value, void *at, struct why *why)
 	const char *colon = strrchr(value, ':');
 	int r;
 
-	if (strchr(value, ',')) {
+	/* a list of indices is explained below */
+	if (strchr(value, ',') && value[strspn(value, "0123456789,-")]) {
 		why_set(why, "'%s' asks for several kinds of GPU; ask for one",
 			quote(value).text);
 		return -EINVAL;
@@ -536,6 +537,20 @@ int read_states(const char *value, void *at, struct why *why)
 	if (ended_states_parse(value, &states, why) < 0)
 		return -EINVAL;
 	*(const char **)at = value;
+	return 0;
+}
+
+int read_last(const char *value, void *at, struct why *why)
+{
+	uint64_t count = UINT64_MAX;
+
+	if (strcmp(value, "all") != 0 &&
+		(parse_u64(value, INT64_MAX, &count, NULL) < 0 || !count)) {
+		why_set(why, "'%s' is not a number of jobs; write one, or all",
+			quote(value).text);
+		return -EINVAL;
+	}
+	*(uint64_t *)at = count;
 	return 0;
 }
 

@@ -43,6 +43,7 @@ int read_style(const char *value, void *style, struct why *why);
 
 /* Which ended jobs to show. */
 int read_when(const char *value, void *real_ms, struct why *why);
+int read_last(const char *value, void *count, struct why *why); /* `all`: UINT64_MAX */
 int read_states(const char *value, void *list, struct why *why);
 
 /* Jobs files. */

@@ -6,3 +6,11 @@ bool is_supervision_wanted(const struct settings *s)
 	       s->care.preemptible || s->care.retries || s->care.oom_retries ||
 	       s->output.report || s->environment.submit || s->environment.screen;
 }
+
+bool has_own_usage(const struct run_request *request)
+{
+	for (unsigned i = 0; i < OWN_THRESHOLDS; i++)
+		if (request->thresholds[i] && i != OWN_TOLERANCE)
+			return true;
+	return false;
+}

@@ -47,8 +47,17 @@ enum inject_style { INJECT_LOCAL, INJECT_PHYSICAL };
 /* Whether to bind to the CPUs near the GPUs; BIND_AS_CONFIGURED: the option was not given. */
 enum bind_wish { BIND_AS_CONFIGURED, BIND_YES, BIND_NO };
 
-/* The form of a jobs file: batch_list.h. */
-enum batch_format { BATCH_LINES, BATCH_CSV };
+/* The form of a jobs file: batch_list.h.  BATCH_AUTO: as its name or its first line says. */
+enum batch_format { BATCH_AUTO, BATCH_LINES, BATCH_CSV };
+
+/* The thresholds that a job may have stricter than the machine; see own_thresholds.h. */
+enum own_threshold {
+	OWN_MARGIN,
+	OWN_SPIKE_BUFFER,
+	OWN_IDLE_THRESHOLD,
+	OWN_TOLERANCE,
+	OWN_THRESHOLDS
+};
 
 /* What the queue needs to know: which GPUs, after which jobs, how long to wait. */
 struct run_request {
@@ -79,6 +88,7 @@ struct run_request {
 	bool immediate;       /* give up unless GPUs are free after one probe… */
 	int64_t immediate_ms; /* …or within this time */
 	bool dry_run;
+	const char *thresholds[OWN_THRESHOLDS]; /* as given; NULL: the machine's */
 
 	/* a lease without a command */
 	bool lease_only, shell;
@@ -143,6 +153,7 @@ struct verb_settings {
 	const char *reason;     /* NULL */
 	int signal;             /* --signal-job */
 	bool force;             /* --signal-job, --cancel */
+	bool yes;               /* --cancel: do not ask */
 	/* for --history and --accounting; see ended_filter.h */
 	const char *user, *states; /* NULL: any */
 	int64_t from_ms, until_ms; /* CLOCK_REALTIME; 0, INT64_MAX */
@@ -166,6 +177,12 @@ struct machine_settings {
 	uint64_t sim_mib;   /* memory of each simulated GPU */
 };
 
+/* A given option of srun without effect. */
+struct ignored_option {
+	const char *name; /* the long one, without dashes */
+	const char *note; /* what the user should know; NULL: nothing, for -v */
+};
+
 struct settings {
 	struct verb_settings verb;
 	struct run_request request;
@@ -175,10 +192,12 @@ struct settings {
 	struct batch_options batch;
 	struct machine_settings machine;
 
-	/* the given options of srun without effect: their long names, without dashes */
-	const char *ignored[IGNORED_MAX];
+	struct ignored_option ignored[IGNORED_MAX];
 	unsigned ignored_count;
 };
+
+/* Whether a threshold is given that decides which GPUs are free: any but --tolerance. */
+bool has_own_usage(const struct run_request *request);
 
 /*
  * Whether an option asks for something that gpulease itself has to do while the command runs or

@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include "operands.h"
+#include "option_values.h"
 #include "parse.h"
 #include "signals.h"
 #include "verb_operands.h"
@@ -19,9 +20,9 @@ static int verb_operands_check(char **operands, unsigned count, const char *verb
 
 	if (!count) {
 		why_set(why, "--%s needs %s", verb,
-			kind == OPERAND_JOB
-				? "the id of a job; --queue and --status show them"
-				: "a GPU: its index or UUID; --status shows them");
+			kind == OPERAND_GPU
+				? "a GPU: its index or UUID; --status shows them"
+				: "the id of a job; --queue and --status show them");
 		return -EINVAL;
 	}
 	do {
@@ -123,35 +124,10 @@ static int verb_operands_check_file(struct settings *s, const char *name, struct
 			quote(s->verb.operands[1]).text);
 		return -EINVAL;
 	}
-	/* a line is text for a shell: only {gpus} marks a place in it */
-	if (s->environment.inject && s->batch.format != BATCH_CSV) {
-		why_set(why,
-			"--inject cannot tell where in a line its option belongs; write "
-			"{gpus} there");
-		return -EINVAL;
-	}
 	return 0;
 }
 
 /* --- what is not a list -------------------------------------------------------------- */
-
-/* N or `all`, for --history. */
-static int verb_operands_read_history(const char *value, uint64_t *ret, struct why *why)
-{
-	uint64_t count;
-
-	if (strcmp(value, "all") == 0) {
-		*ret = UINT64_MAX;
-		return 0;
-	}
-	if (parse_u64(value, INT64_MAX, &count, NULL) < 0 || !count) {
-		why_set(why, "--history: '%s' is not a number of jobs; write one, or all",
-			quote(value).text);
-		return -EINVAL;
-	}
-	*ret = count;
-	return 0;
-}
 
 /* `docker` or `podman`, for --docker-args. */
 static int verb_operands_read_engine(const char *value, bool *ret_podman, struct why *why)
@@ -168,6 +144,7 @@ static int verb_operands_read_engine(const char *value, bool *ret_podman, struct
 static int verb_operands_read_optional(
 	struct verb_settings *verb, const char *name, struct why *why)
 {
+	struct why reason = WHY_NONE;
 	int r = verb_operands_check_most(verb, name, 1, why);
 
 	if (r != 0 || !verb->operand_count)
@@ -175,7 +152,10 @@ static int verb_operands_read_optional(
 	verb->operand_count = 0;
 	if (verb->kind == VERB_DOCKER_ARGS)
 		return verb_operands_read_engine(verb->operands[0], &verb->podman, why);
-	return verb_operands_read_history(verb->operands[0], &verb->history_count, why);
+	if (read_last(verb->operands[0], &verb->history_count, &reason) == 0)
+		return 0;
+	why_set(why, "--history: %s", reason.text);
+	return -EINVAL;
 }
 
 int verb_operands_settle(
@@ -191,8 +171,12 @@ int verb_operands_settle(
 		return verb_operands_is_word(verb)
 			       ? 0
 			       : verb_operands_check_all(verb, name, OPERAND_JOB, why);
+	case VERB_STATUS:
+		return verb->operand_count
+			       ? verb_operands_check_all(verb, name, OPERAND_JOB, why)
+			       : 0;
 	case VERB_CANCEL:
-		return verb_operands_check_all(verb, name, OPERAND_JOB, why);
+		return verb_operands_check_all(verb, name, OPERAND_JOBS, why);
 	case VERB_PAUSE:
 	case VERB_RESUME:
 		return verb_operands_check_all(verb, name, OPERAND_GPU, why);

@@ -7,6 +7,7 @@
 #include "environment.h"
 #include "exitcodes.h"
 #include "find_program.h"
+#include "own_thresholds.h"
 #include "privacy.h"
 #include "rights.h"
 #include "setid.h"
@@ -74,6 +75,30 @@ static void context_find_nvidia_smi(struct context *context)
 		out[0] = '\0';
 }
 
+static struct usage_policy usage_of(const struct config *config)
+{
+	return (struct usage_policy){
+		.idle_mib = config->idle.mib,
+		.idle_percent = config->idle.percent,
+		.busy_percent = config->busy_percent,
+		.settle_ms = config->settle_ms,
+		.linger_ms = config->linger_ms,
+		.margin_mib = config->margin_mib,
+		.spike_percent = config->spike_buffer_percent,
+	};
+}
+
+/* Reads the thresholds of this job.  Returns 0, or -EINVAL with the message in @why. */
+static int context_read_thresholds(struct context *context, struct why *why)
+{
+	struct config own = context->config;
+	int r = own_thresholds_apply(&context->settings->request, &own, why);
+
+	context->usage = usage_of(&own);
+	context->config.tolerance_percent = own.tolerance_percent;
+	return r;
+}
+
 void context_find_driver(struct context *context)
 {
 	static char path[] = "PATH=/usr/bin:/bin", locale[] = "LC_ALL=C";
@@ -86,15 +111,7 @@ void context_find_driver(struct context *context)
 	context->prober = (struct prober_config){
 		.nvidia_smi = context->nvidia_smi[0] ? context->nvidia_smi : NULL,
 		.environment = rights_are_lent() ? clean : environ,
-		.usage = {
-			.idle_mib = config->idle.mib,
-			.idle_percent = config->idle.percent,
-			.busy_percent = config->busy_percent,
-			.settle_ms = config->settle_ms,
-			.linger_ms = config->linger_ms,
-			.margin_mib = config->margin_mib,
-			.spike_percent = config->spike_buffer_percent,
-		},
+		.usage = usage_of(config),
 		.limit_ms = config->probe_deadline_ms,
 		.sim_gpus = machine->sim_gpus,
 		.sim_mib = machine->sim_mib,
@@ -106,6 +123,8 @@ int context_open(struct settings *settings, struct context *context)
 	struct why why = WHY_NONE;
 	int r = context_load_config(settings, context, &why);
 
+	if (r == 0)
+		r = context_read_thresholds(context, &why);
 	if (r == 0)
 		r = directory_choice_open(context, &why);
 	if (r < 0) {

@@ -13,14 +13,17 @@
 
 struct context {
 	struct settings *settings;
-	struct config config;
-	bool has_config;   /* there is a configuration file */
+	struct config
+		config;  /* with --tolerance; the job's other thresholds are in ->usage */
+	bool has_config; /* there is a configuration file */
 	const char *named; /* the directory that the user names, NULL: none */
 	struct slurm_allocation allocation;
 	bool has_allocation; /* ->dir belongs to that allocation alone */
 	bool is_copy; /* a copy without the set-group-ID bit of the installed program */
 	struct statedir dir;
 	struct prober_config prober;
+	/* ->prober.usage, as strict as the options of this job ask */
+	struct usage_policy usage;
 	char nvidia_smi[PATH_MAX]; /* "": not found */
 };
 

@@ -2,6 +2,7 @@
 #include "instance.h"
 #include "parse.h"
 #include "privacy.h"
+#include "wait_reason.h"
 
 const char *state_word(enum gpu_state state)
 {
@@ -40,7 +41,6 @@ static void explain_leased(
 {
 	const struct lease *first = &view->leases[gpu->lease].lease;
 	unsigned others = 0;
-	char size[MIB_TEXT_SIZE];
 
 	for (size_t i = (size_t)gpu->lease + 1; i < view->lease_count; i++) {
 		const struct snapshot_lease *other = &view->leases[i];
@@ -51,7 +51,7 @@ static void explain_leased(
 			first = &other->lease;
 		others++;
 	}
-	text_addf(out, "leased to ticket %llu (", (unsigned long long)lease_job(first));
+	text_addf(out, "leased to job %llu (", (unsigned long long)lease_job(first));
 	describe_user(first->owner.uid, first->user, out);
 	text_add(out, ")");
 	if (others)
@@ -63,8 +63,8 @@ static void explain_leased(
 	}
 	text_add(out, ", and is also used outside gpulease");
 	gpu_add_culprit(gpu, "", out);
-	format_mib(gpu->foreign_mib, size);
-	text_addf(out, ", counted as %s", size);
+	text_add(out, ", counted as ");
+	explain_size(gpu->foreign_mib, true, out);
 }
 
 static void explain_lingering(
@@ -72,7 +72,7 @@ static void explain_lingering(
 {
 	const struct lease *lease = &view->leases[gpu->lease].lease;
 
-	text_addf(out, "kept by processes that ticket %llu left running",
+	text_addf(out, "kept by processes that job %llu left running",
 		(unsigned long long)lease_job(lease));
 }
 
@@ -102,11 +102,16 @@ static void explain_external(
 	const struct snapshot *view, const struct snapshot_gpu *gpu, struct text *out)
 {
 	const struct probe_gpu *seen = &view->probe.gpus[gpu->row];
+	char size[MIB_TEXT_SIZE];
 
 	text_add(out, "used outside gpulease");
 	if (gpu_is_instance(&gpu->file.gpu)) /* nvidia-smi names the card only */
 		text_add(out, " (this instance or another one of its GPU)");
 	gpu_add_culprit(gpu, " by a process that nvidia-smi does not show", out);
+	if (gpu->past_mib) {
+		format_mib(gpu->past_mib, size);
+		text_addf(out, ", seen with %s", size);
+	}
 	if (usage_is_busy(&view->usage, seen))
 		text_addf(out, ", its utilization is %d%%", seen->utilization);
 }

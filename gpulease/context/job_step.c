@@ -72,7 +72,7 @@ int job_step_check(const struct settings *s, const struct lease *around)
 		{ s->output.report, "--report", per_job },
 		{ s->request.lease_only, "--lease-only", leased },
 		{ s->request.shell, "--shell", leased },
-		{ s->request.prefer, "--prefer", leased },
+		{ s->request.prefer, "--prefer-gpus", leased },
 		{ s->request.exclusive && !need_is_whole(&need), "--exclusive",
 			"its GPU is shared with others" },
 		{ s->request.after_ids[0], "--after", no_wait },
@@ -104,14 +104,7 @@ void job_step_leave(void)
 	(void)unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-struct gpuset job_step_first_gpus(const struct gpuset *gpus, unsigned count)
+const char *job_step_order(const struct run_request *request)
 {
-	struct gpuset out = GPUSET_NONE;
-
-	gpuset_for_each (slot, gpus) {
-		if (count-- == 0)
-			break;
-		gpuset_add(&out, (unsigned)slot);
-	}
-	return out;
+	return request->gpu_ids ? request->gpu_ids : getenv("GPULEASE_UUIDS");
 }

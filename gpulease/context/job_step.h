@@ -33,7 +33,10 @@ MUST_CHECK int job_step_check(
  */
 void job_step_leave(void);
 
-/* The first @count of @gpus, or all if there are fewer. */
-struct gpuset job_step_first_gpus(const struct gpuset *gpus, unsigned count);
+/*
+ * Returns the list that orders the GPUs of a step, for gpu_order_of(): its --gpu-ids, or what the
+ * environment says of the job around it; NULL if there is none.
+ */
+const char *job_step_order(const struct run_request *request);
 
 #endif

@@ -3,7 +3,7 @@
 #include "proc.h"
 #include "process_info.h"
 
-enum { LINE_MAX_BYTES = 4096 };
+enum { LINE_MAX_BYTES = 16 * 1024 };
 
 /* Appends the @size bytes of NUL-terminated @words, with quotes around words with blanks. */
 static void process_info_join(const char *words, size_t size, struct text *out)
@@ -51,6 +51,28 @@ bool process_info_command(uint32_t pid, char *out, size_t size)
 	else if (process_stat_read(pid, &process) == 0)
 		text_add(&text, process.comm);
 	return out[0] != '\0';
+}
+
+void process_info_complete(uint32_t pid, char *command, size_t size)
+{
+	static const char mark[] = "\xe2\x80\xa6";
+	size_t used = strlen(command), mark_size = sizeof(mark) - 1;
+	static char line[LINE_MAX_BYTES];
+	const char *whole;
+
+	if (!pid || used < mark_size || strcmp(command + used - mark_size, mark) != 0 ||
+		!process_info_command(pid, line, sizeof(line)))
+		return;
+	used -= mark_size;
+	command[used] = '\0';
+	/* the line of a gpulease that waits has its own options first */
+	whole = strstr(line, command);
+	if (whole) {
+		text_copy(command, size, whole);
+		used = strlen(whole) < size ? size : size - 1 - mark_size;
+	}
+	if (used < size)
+		memcpy(command + used, mark, sizeof(mark));
 }
 
 void process_info_user(uint32_t pid, char *out, size_t size)

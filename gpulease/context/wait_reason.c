@@ -14,10 +14,16 @@ void explain_share(unsigned percent, struct text *out)
 		text_addf(out, "%u.%u", percent / 100, percent % 100 / 10);
 }
 
+void explain_size(uint64_t mib, bool is_need, struct text *out)
+{
+	uint64_t tenths = (mib * 10 + (is_need ? 1023 : 0)) / 1024;
+
+	text_addf(out, tenths % 10 ? "%llu.%uG" : "%lluG",
+		(unsigned long long)(tenths / 10), (unsigned)(tenths % 10));
+}
+
 void explain_need(const struct need *need, unsigned gpus, struct text *out)
 {
-	char size[MIB_TEXT_SIZE];
-
 	if (need_is_whole(need)) {
 		text_addf(out, "%u GPU%s", gpus, gpus == 1 ? "" : "s");
 		return;
@@ -25,8 +31,8 @@ void explain_need(const struct need *need, unsigned gpus, struct text *out)
 	if (need->percent)
 		explain_share(need->percent, out);
 	if (need->mib) {
-		format_mib(need->mib, size);
-		text_addf(out, "%s%s", need->percent ? " and " : "", size);
+		text_add(out, need->percent ? " and " : "");
+		explain_size(need->mib, true, out);
 	}
 	if (gpus == 1)
 		text_add(out, " of a GPU");
@@ -65,7 +71,6 @@ static void verdict_add_room(
 	const struct snapshot *view, const struct verdict *verdict, struct text *out)
 {
 	uint64_t margin_mib = view->facts.margin_mib, mib = verdict->best.mib;
-	char size[MIB_TEXT_SIZE];
 
 	/* the plan keeps the margin free on a GPU with declared memory, not for shares */
 	if (verdict->need.mib)
@@ -81,8 +86,9 @@ static void verdict_add_room(
 		text_addf(out, "%d leases on GPU %s", ROOM_LEASES,
 			snapshot_gpu_name(view, verdict->slot).text);
 	} else {
-		format_mib(mib, size);
-		text_addf(out, "at most %s of one is free", size);
+		text_add(out, "at most ");
+		explain_size(mib, false, out);
+		text_add(out, " of one is free");
 	}
 }
 
@@ -114,7 +120,7 @@ static void explain_lack(
 	else
 		verdict_add_room(view, verdict, out);
 	if (verdict->kind == VERDICT_LEASED && verdict->behind)
-		text_addf(out, " besides those reserved for ticket %llu",
+		text_addf(out, " besides those reserved for job %llu",
 			(unsigned long long)verdict->behind);
 	/* a GPU that no lease keeps: the user may be able to do something about it */
 	if (verdict->state != GPU_FREE && verdict->state != GPU_LEASED) {
@@ -132,7 +138,7 @@ static void explain_behind(
 	const struct snapshot *view, const struct verdict *verdict, struct text *out)
 {
 	(void)view;
-	text_addf(out, "behind ticket %llu, which waits for ",
+	text_addf(out, "behind job %llu, which waits for ",
 		(unsigned long long)verdict->behind);
 	if (!verdict->behind_gpus) {
 		text_add(out, "a limit");
@@ -203,6 +209,7 @@ void explain_stuck(const char *stuck, struct text *out)
 		{ STUCK_TURN, "its turns do not end" },
 		{ STUCK_LOCK, "it cannot lock the file of GPU " },
 		{ STUCK_GPU, "its own nvidia-smi does not show GPU " },
+		{ STUCK_OWN, "only its own thresholds refuse GPU " },
 	};
 	/* CODE or CODE:DETAIL, as the owner wrote it into its ticket */
 	size_t size = strcspn(stuck, ":");

@@ -18,6 +18,12 @@ void explain_verdict(
 /* Appends what a job needs of @gpus GPUs: "2 GPUs", "0.5 of a GPU". */
 void explain_need(const struct need *need, unsigned gpus, struct text *out);
 
+/*
+ * Appends a size of memory, in G: "18G", "17.6G".  A need is rounded up, and room is rounded down.
+ * So a need for which there is too little room always looks larger than the room.
+ */
+void explain_size(uint64_t mib, bool is_need, struct text *out);
+
 /* Appends a share of a GPU: 50 percent is "0.5", 25 is "0.25". */
 void explain_share(unsigned percent, struct text *out);
 

@@ -232,7 +232,7 @@ static unsigned check_intruders(struct doctor *doctor, unsigned slot)
 			continue;
 		describe_process((uint32_t)process->pid, &text);
 		finding = doctor_add(&doctor->report, DOCTOR_WARN,
-			"GPU %s, leased to ticket %llu, is also used by pid %d (%s)",
+			"GPU %s, leased to job %llu, is also used by pid %d (%s)",
 			snapshot_gpu_name(view, slot).text,
 			(unsigned long long)view->leases[gpu->lease].lease.ticket,
 			process->pid, user);

@@ -89,8 +89,6 @@ static void directory_report_unusable(struct doctor *doctor)
 	struct doctor_finding *finding =
 		doctor_add_why(&doctor->report, DOCTOR_FAIL, &doctor->directory_trouble);
 
-	if (doctor->directory_error == -ENOENT && doctor->path[0])
-		doctor_remedy(finding, "mkdir -m 2770 %s", doctor->path);
 	/* if the group of the program is what is missing, the message already has the remedy */
 	if (doctor->directory_error != -EACCES || !doctor->has_stat || lacks_group)
 		return;

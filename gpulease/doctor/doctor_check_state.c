@@ -233,7 +233,7 @@ void check_leases(struct doctor *doctor)
 		live += !lease->is_dead;
 		if (lease->is_dead && !lease->is_over)
 			(void)doctor_add(&doctor->report, DOCTOR_OK,
-				"ticket %llu has ended, but lingers: processes that it "
+				"job %llu has ended, but lingers: processes that it "
 				"left running keep its GPUs until the GPUs have been idle "
 				"for a while, or until gpulease --cancel %llu",
 				(unsigned long long)lease->lease.ticket,

@@ -133,10 +133,15 @@ void check_pidfd(struct doctor *doctor)
 		return;
 	}
 	close_fd(&fd);
-	if (owner_of_pid((uint32_t)getpid(), &self) == 0 && self.inode)
-		(void)doctor_add(&doctor->report, DOCTOR_OK,
-			"pidfds report when a process ends, and identify it");
+	if (!pidfd_can_tell_exit())
+		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
+				      "pidfds do not tell how a process ended: a job "
+				      "that gpulease has become has no exit status"),
+			"use Linux 6.15 or newer, or start jobs with --report");
 	else
+		(void)doctor_add(&doctor->report, DOCTOR_OK,
+			"pidfds report when a process ends, and how");
+	if (owner_of_pid((uint32_t)getpid(), &self) < 0 || !self.inode)
 		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
 				      "pidfds have no inodes of their own: processes are "
 				      "told apart by their start times"),

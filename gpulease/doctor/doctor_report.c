@@ -2,7 +2,7 @@
 
 #include "array.h"
 #include "doctor_report.h"
-#include "render_json.h"
+#include "json_members.h"
 
 static const struct {
 	const char *word, *colour;
@@ -109,11 +109,7 @@ void doctor_print_json(const struct doctor_report *report, const char *directory
 {
 	struct json json = JSON_ON(out);
 
-	json_begin_object(&json);
-	json_put_text(&json, "format", "gpulease-doctor/1");
-	json_key(&json, "taken_unix_ms");
-	json_signed(&json, now_ms);
-	json_put_text(&json, "state_directory", directory);
+	document_begin(&json, "doctor", now_ms, directory ? directory : "");
 	json_put_text(&json, "result", results[doctor_worst(report)].word);
 	json_key(&json, "checks");
 	json_begin_array(&json);
@@ -128,6 +124,5 @@ void doctor_print_json(const struct doctor_report *report, const char *directory
 		json_end(&json);
 	}
 	json_end(&json);
-	json_end(&json);
-	json_finish(&json);
+	document_finish(&json);
 }

@@ -1,9 +1,12 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "array.h"
 #include "bell.h"
 #include "signal_permission.h"
 #include "cancel.h"
+#include "cancel_choice.h"
+#include "cancel_confirm.h"
 #include "cancel_record.h"
 #include "clock.h"
 #include "commit.h"
@@ -19,7 +22,6 @@
 #include "terminate.h"
 
 enum {
-	TARGETS_MAX = 1024,
 	OBEY_MS = 1000, /* for a waiting job to leave the queue by itself */
 	STAY_MS =
 		5000, /* a process that lives so long after the grace cannot be killed */
@@ -38,6 +40,7 @@ struct target {
 	struct termination termination;
 	struct command runs; /* the command of its owner, if the owner is a supervisor */
 	struct gpuset gpus;
+	bool is_chosen; /* by a word or a range, not by its id */
 	bool was_waiting, is_shell, is_done;
 	int64_t killed_ms; /* when all but the supervisor got KILL; 0: not yet */
 	int status;        /* exit status for this job */
@@ -48,8 +51,9 @@ static struct {
 	struct queue queue;
 	struct snapshot view;
 	struct outcome_look look;
-	struct target targets[TARGETS_MAX];
-	size_t count;
+	struct target *targets;
+	size_t count, room;
+	size_t chosen; /* how many of them are ->is_chosen */
 	int64_t begun_ms;
 } cancel;
 
@@ -115,64 +119,171 @@ static int target_check_permission(const struct target *target)
 	return r;
 }
 
-/* Adds the job with the id or ticket number @id.  Returns 0 or an exit status. */
-static int target_add(const struct settings *settings, uint64_t id)
+/* The target for job @job, which may be a new one; NULL without memory. */
+static struct target *target_find(uint64_t job)
 {
-	struct target *target = &cancel.targets[cancel.count];
-	uint64_t job;
-	struct why why;
-	int r = outcome_find_job(&cancel.queue.file, cancel.queue.end, id, &job);
+	struct target *targets;
 
-	if (r == OUTCOME_NO_JOB) {
-		outcome_explain_no_job(id, &why);
-		diag("%s", why.text);
-		return EXIT_NOT_DONE;
-	}
-	if (r < 0 || cancel.count == TARGETS_MAX)
-		return refuse_job(
-			id, r < 0 ? strerror(-r)
-				  : "is one job too many; cancel it in a second call");
-	*target = (struct target){ .job = job,
-		.termination = { .grace_ms = settings->care.grace_ms,
-			.is_forced = settings->verb.force } };
+	for (size_t i = 0; i < cancel.count; i++)
+		if (cancel.targets[i].job == job)
+			return &cancel.targets[i];
+	targets =
+		array_grow(cancel.targets, sizeof(*targets), cancel.count, &cancel.room);
+	if (!targets)
+		return NULL;
+	cancel.targets = targets;
+	targets[cancel.count] = (struct target){ .job = job };
+	return &targets[cancel.count];
+}
+
+/* Whether the user is root or owns the job; else prints that this is not so. */
+static bool target_check_user(const struct target *target, uint64_t id)
+{
+	uint32_t uid = target->termination.owner.uid;
+	char name[64];
+	struct text text = TEXT_ON(name);
+
+	if (getuid() == 0 || getuid() == uid)
+		return true;
+	describe_user(uid, target->ticket.user, &text);
+	diag("ticket %llu belongs to %s; only they and root may cancel it",
+		(unsigned long long)id, name);
+	return false;
+}
+
+/*
+ * Adds job @job, which the user has named @id.  If a word or range has chosen it, that the job is
+ * over by now is no error.  Returns 0 or an exit status.
+ */
+static int target_add(
+	const struct settings *settings, uint64_t job, uint64_t id, bool is_chosen)
+{
+	struct target *target = target_find(job);
+	int r;
+
+	if (!target)
+		return refuse_job(job, strerror(ENOMEM));
+	if (target < cancel.targets + cancel.count)
+		return 0;
+	target->is_chosen = is_chosen;
+	target->termination.grace_ms = settings->care.grace_ms;
+	target->termination.is_forced = settings->verb.force;
 	r = target_locate(target);
+	if (r > 0 && is_chosen)
+		return 0;
 	if (r != 0)
 		return refuse_job(id, r < 0 ? strerror(-r) : "has finished");
 	/* the supervisor uses the job's own grace, so KILL must not come earlier from here */
 	if (target->termination.is_supervised && !settings->care.grace_given)
 		target->termination.grace_ms = max_i64(
 			target->termination.grace_ms, target->ticket.request.grace_ms);
-	if (getuid() != 0 && getuid() != target->termination.owner.uid) {
-		char name[64];
-		struct text text = TEXT_ON(name);
-
-		describe_user(target->termination.owner.uid, target->ticket.user, &text);
-		diag("ticket %llu belongs to %s; only they and root may cancel it",
-			(unsigned long long)id, name);
+	if (!target_check_user(target, id))
 		return EXIT_NOT_DONE;
-	}
 	r = target_check_permission(target);
-	if (r == 0)
+	if (r == 0) {
 		cancel.count++;
+		cancel.chosen += target->is_chosen;
+	}
 	return r;
+}
+
+/* Adds the job with the id or ticket number @id.  Returns 0 or an exit status. */
+static int target_add_number(const struct settings *settings, uint64_t id)
+{
+	uint64_t job;
+	struct why why;
+	int r = outcome_find_job(&cancel.queue.file, cancel.queue.end, id, &job);
+
+	if (r == 0)
+		return target_add(settings, job, id, false);
+	if (r < 0)
+		return refuse_job(id, strerror(-r));
+	outcome_explain_no_job(id, &why);
+	diag("%s", why.text);
+	return EXIT_NOT_DONE;
+}
+
+/* The jobs that an operand chooses. */
+struct choosing {
+	const struct settings *settings;
+	struct cancel_choice choice;
+	bool has_found;
+	int status;
+};
+
+static int target_add_chosen(void *arg, const struct live_job *job)
+{
+	struct choosing *choosing = arg;
+	int r;
+
+	if (!cancel_choice_admits(&choosing->choice, job))
+		return 0;
+	choosing->has_found = true;
+	r = target_add(choosing->settings, job->id, job->id, true);
+	choosing->status = r > choosing->status ? r : choosing->status;
+	return 0;
+}
+
+/* Adds the jobs that @operand chooses.  Returns 0 or an exit status. */
+static int targets_add_choice(
+	const struct settings *settings, const struct operand *operand)
+{
+	struct choosing choosing = { .settings = settings,
+		.choice = cancel_choice_of(operand, getuid()) };
+	struct why why;
+	int r = live_jobs_each(&cancel.queue, &cancel.view, target_add_chosen, &choosing);
+
+	if (r != 0)
+		return shared_state_report(&cancel.context, r);
+	if (choosing.has_found)
+		return choosing.status;
+	cancel_choice_explain_none(&choosing.choice, &why);
+	diag("%s", why.text);
+	return EXIT_NOT_DONE;
 }
 
 /* Adds every job that can be cancelled.  Returns the worst exit status. */
 static int read_operands(const struct settings *settings)
 {
 	struct operand_walk walk = OPERAND_WALK(
-		settings->verb.operands, settings->verb.operand_count, OPERAND_JOB);
+		settings->verb.operands, settings->verb.operand_count, OPERAND_JOBS);
 	struct operand operand;
 	struct why why;
 	int r, status = EXIT_DONE;
 
 	while ((r = operand_next(&walk, &operand, &why)) == 0) {
-		r = target_add(settings, operand.first);
+		r = operand.word || operand.first != operand.last
+			    ? targets_add_choice(settings, &operand)
+			    : target_add_number(settings, operand.first);
 		status = r > status ? r : status;
 	}
 	if (r < 0)
 		diag("%s", why.text);
 	return r < 0 ? EXIT_MISUSE : status;
+}
+
+/*
+ * Asks the user before several jobs end that they have not named by id.  Returns whether to go on.
+ */
+static bool targets_confirm(const struct settings *settings)
+{
+	char bytes[200], name[64];
+	struct text jobs = TEXT_ON(bytes);
+
+	if (settings->verb.yes || cancel.chosen < 2)
+		return true;
+	for (size_t i = 0; i < cancel.count; i++) {
+		const struct target *target = &cancel.targets[i];
+		struct text user = TEXT_ON(name);
+
+		text_addf(&jobs, "%s%llu %s", i ? ", " : "",
+			(unsigned long long)target->job, target->ticket.request.name);
+		if (target->termination.owner.uid == getuid())
+			continue;
+		describe_user(target->termination.owner.uid, target->ticket.user, &user);
+		text_addf(&jobs, " of %s", name);
+	}
+	return cancel_confirm(cancel.count, &jobs);
 }
 
 /* --- requesting -------------------------------------------------------------------- */
@@ -433,15 +544,21 @@ static int targets_end(void)
 {
 	struct watch watch = WATCH_NONE;
 	int status = EXIT_DONE;
+	size_t done = 0;
 
 	cancel.begun_ms = clock_boot_ms();
 	while (targets_step(&watch))
 		if (watch_wait(&watch) < 0)
 			break;
 	watch_release(&watch);
-	for (size_t i = 0; i < cancel.count; i++)
-		if (cancel.targets[i].status > status)
-			status = cancel.targets[i].status;
+	for (size_t i = 0; i < cancel.count; i++) {
+		const struct target *target = &cancel.targets[i];
+
+		done += target->is_chosen && target->status == EXIT_DONE;
+		status = target->status > status ? target->status : status;
+	}
+	if (cancel.chosen)
+		note("cancelled %zu job%s", done, done == 1 ? "" : "s");
 	return status;
 }
 
@@ -465,6 +582,10 @@ int cancel_jobs(struct settings *settings)
 	if (r != 0)
 		return r;
 	status = read_operands(settings);
+	if (!targets_confirm(settings)) {
+		diag("cancelled nothing");
+		return EXIT_NOT_DONE;
+	}
 	for (size_t i = 0; i < cancel.count; i++) {
 		leave_job(cancel.targets[i].termination.owner.token);
 		r = target_request(&cancel.targets[i]);

@@ -12,9 +12,9 @@ void end_notice_limit(uint64_t job, int64_t limit_ms, int64_t grace_ms)
 		(unsigned long long)job, limit, grace);
 }
 
-void end_notice_preemption(uint64_t ticket)
+void end_notice_preemption(uint64_t job)
 {
-	note("ticket %llu, which has a higher priority, gets the GPUs; this job goes back "
+	note("job %llu, which has a higher priority, gets the GPUs; this job goes back "
 	     "into the queue",
-		(unsigned long long)ticket);
+		(unsigned long long)job);
 }

@@ -10,7 +10,7 @@
 /* Prints "job 7 has reached its time limit of 2h: TERM now, KILL after 30s". */
 void end_notice_limit(uint64_t job, int64_t limit_ms, int64_t grace_ms);
 
-/* Prints that @ticket, which has a higher priority, gets the job's GPUs. */
-void end_notice_preemption(uint64_t ticket);
+/* Prints that job @job, which has a higher priority, gets the job's GPUs. */
+void end_notice_preemption(uint64_t job);
 
 #endif

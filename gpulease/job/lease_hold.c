@@ -7,6 +7,7 @@
 #include "diag.h"
 #include "end_record.h"
 #include "exitcodes.h"
+#include "job_environment.h"
 #include "lease_hold.h"
 #include "privacy.h"
 #include "rlimits.h"
@@ -127,14 +128,16 @@ int lease_hold(const struct launch *launch, struct broker *broker)
 	unsigned long long job = launch->ticket;
 	struct held_end end = { .status = EXIT_DONE };
 	autofd int signals = held_open_signals();
-	char names[GPUSET_MAX * 8];
+	char names[GPUSET_MAX * 8], ordered[GPUSET_MAX * 8];
+	struct text text = TEXT_ON(ordered);
 	int r = signals < 0 ? -errno : 0;
 
 	end_record_name_gpus(launch->view, &launch->gpus, names, sizeof(names));
-	if (r == 0 && (printf("%s\n", names) < 0 || fflush(stdout) != 0))
+	job_environment_list_gpus(launch, GPU_LIST_NAMES, &text);
+	if (r == 0 && (printf("%s\n", ordered) < 0 || fflush(stdout) != 0))
 		r = -errno;
 	if (r == 0) {
-		note("job %llu has GPU %s; Ctrl-C gives it back", job, names);
+		note("job %llu has GPU %s; Ctrl-C gives it back", job, ordered);
 		r = held_wait(
 			broker, launch->context->settings->care.limit_ms, signals, &end);
 	}

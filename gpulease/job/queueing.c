@@ -10,6 +10,7 @@
 #include "privacy.h"
 #include "queueing.h"
 #include "shared_state.h"
+#include "unknown_status.h"
 
 /*
  * Gives the ticket up.  A supervised job (in the background, or between two attempts) gets a line
@@ -58,7 +59,7 @@ static int queueing_obey_cancel(const struct queueing *queueing)
 	broker_leave(broker);
 	if (observer)
 		observer->cancelled(observer->context, name);
-	note("ticket %llu was cancelled by %s", (unsigned long long)broker_job(broker),
+	note("job %llu was cancelled by %s", (unsigned long long)broker_job(broker),
 		name);
 	return 128 + SIGTERM;
 }
@@ -72,8 +73,8 @@ int queueing_dependency_failed(struct broker *broker)
 		note("gave up: job %llu has ended with status %d",
 			(unsigned long long)held->by, held->status);
 	else
-		note("gave up: the exit status of job %llu is not recorded",
-			(unsigned long long)held->by);
+		note("gave up: the exit status of job %llu is not recorded: %s",
+			(unsigned long long)held->by, unknown_status_remedy());
 	return EXIT_GAVE_UP;
 }
 
@@ -110,7 +111,7 @@ static void queueing_report_new_ticket(const struct queueing *queueing)
 	const struct broker *broker = queueing->broker;
 
 	if (broker->result.has_rejoined)
-		note("the queue in '%s' was replaced; this job now has ticket %llu",
+		note("the queue in '%s' was replaced; this job's id is now %llu",
 			queueing->context->dir.path, (unsigned long long)broker->number);
 }
 

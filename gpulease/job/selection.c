@@ -1,12 +1,14 @@
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "gpu_order.h"
 #include "instance.h"
 #include "inventory.h"
 #include "parse.h"
 #include "request.h"
 #include "job_step.h"
 #include "selection.h"
+#include "wait_reason.h"
 
 /* --- which GPUs it may have -------------------------------------------------------- */
 
@@ -149,13 +151,15 @@ static void list_wishes(const struct run_request *request,
 	const struct slurm_allocation *allocation, char sizes[2][MIB_TEXT_SIZE],
 	struct wish wishes[WISHES])
 {
+	const uint64_t asked[] = { request->min_vram_mib, request->vram_mib };
 	unsigned count = 0;
 
-	sizes[0][0] = sizes[1][0] = '\0';
-	if (request->min_vram_mib)
-		format_mib(request->min_vram_mib, sizes[0]);
-	if (request->vram_mib)
-		format_mib(request->vram_mib, sizes[1]);
+	for (unsigned i = 0; i < 2; i++) {
+		struct text size = TEXT_ON(sizes[i]);
+
+		if (asked[i])
+			explain_size(asked[i], true, &size);
+	}
 	wishes[count++] = (struct wish){ "--gpu-ids", request->gpu_ids, keep_named };
 	wishes[count++] = (struct wish){ "--allow", request->allow, keep_named };
 	wishes[count++] = (struct wish){ "--except", request->except, drop_named };
@@ -235,24 +239,25 @@ static uint64_t largest_mib(const struct snapshot *view, const struct gpuset *of
 	return largest;
 }
 
-/* Appends "; the largest has 80G, of which 512MiB stay free", if the wish is about memory. */
+/* Appends "; the largest has 80G, of which 0.5G stay free", if the wish is about memory. */
 static void add_largest(const struct selection *selection, const struct wish *wish,
 	const struct gpuset *of, struct text *out)
 {
 	uint64_t largest = largest_mib(selection->view, of);
 	uint64_t margin_mib = selection->asked->exclusive ? 0 : selection->margin_mib;
-	char size[MIB_TEXT_SIZE];
 
 	if (wish->apply != keep_card_size &&
 		(wish->apply != keep_declared || selection->around))
 		return;
-	format_mib(largest, size);
-	text_addf(out, largest ? "; the largest has %s" : "; their size is not known",
-		size);
-	if (!largest || wish->apply != keep_declared || !margin_mib)
+	text_add(out, largest ? "; the largest has " : "; their size is not known");
+	if (!largest)
 		return;
-	format_mib(margin_mib, size);
-	text_addf(out, ", of which %s stay free", size);
+	explain_size(largest, false, out);
+	if (wish->apply != keep_declared || !margin_mib)
+		return;
+	text_add(out, ", of which ");
+	explain_size(margin_mib, true, out);
+	text_add(out, " stay free");
 }
 
 /* Prints which wish leaves too few of the GPUs @before. */
@@ -270,7 +275,7 @@ static int refuse_wish(
 		text_addf(&text, "only %u", left);
 	text_addf(&text, " of %u", gpuset_count(&before));
 	if (selection->around)
-		text_addf(&text, " of the lease around this step (ticket %llu)",
+		text_addf(&text, " of the lease around this step (job %llu)",
 			(unsigned long long)lease_job(selection->around));
 	add_largest(selection, wish, &before, &text);
 	if (left < gpuset_count(&selection->left))
@@ -338,39 +343,24 @@ static int check_limits(const struct request *request, const struct config *conf
 /* --- the choice -------------------------------------------------------------------- */
 
 /*
- * Writes the slots of the list to @out in its order, two hex digits each.  Returns 0, or a negative
- * errno with ->why.
+ * Writes the first slots of the list to @out in its order, two hex digits each.  Returns 0, or a
+ * negative errno with ->why.
  */
 static int selection_read_preference(
 	struct selection *selection, const char *list, char out[PREFER_SIZE])
 {
-	struct operand_walk walk = OPERAND_LIST(list, OPERAND_GPU);
 	struct text text = text_on(out, PREFER_SIZE);
-	struct operand operand;
-	int r;
+	struct gpu_order order;
+	int r = gpu_order_read(selection->view, list, &order, &selection->why);
 
-	while ((r = operand_next(&walk, &operand, &selection->why)) == 0) {
-		for (uint64_t index = operand.first; index <= operand.last; index++) {
-			struct operand one = operand;
-			struct gpuset named = GPUSET_NONE;
-
-			one.first = one.last = index;
-			r = inventory_by_operand(
-				selection->view, &one, &named, &selection->why);
-			if (r < 0)
-				return r;
-			gpuset_for_each (slot, &named)
-				text_addf(&text, "%02x", (unsigned)slot);
-			if (operand.uuid)
-				break;
-		}
-	}
-	return r == OPERAND_DONE ? 0 : r;
+	for (unsigned i = 0; i < order.count; i++)
+		text_addf(&text, "%02x", order.slots[i]);
+	return r;
 }
 
 /*
- * Sets the order of preference: --prefer, or prefer of the configuration, which may name GPUs that
- * this machine does not have.
+ * Sets the order of preference: --prefer-gpus, or prefer of the configuration, which may name GPUs
+ * that this machine does not have.
  */
 static int selection_prefer(
 	struct selection *selection, const struct config *config, struct request *request)
@@ -378,7 +368,7 @@ static int selection_prefer(
 	const char *list = selection->asked->prefer;
 
 	if (list && selection_read_preference(selection, list, request->prefer) < 0) {
-		diag("--prefer: %s", selection->why.text);
+		diag("--prefer-gpus: %s", selection->why.text);
 		return EXIT_MISUSE;
 	}
 	if (!list && config->prefer[0] &&
@@ -426,7 +416,7 @@ int selection_choose(const struct run_request *asked, const struct context *cont
 	struct selection selection = {
 		.asked = asked,
 		.view = &broker->view,
-		.margin_mib = context->config.margin_mib,
+		.margin_mib = context->usage.margin_mib,
 		.allocation = context->has_allocation ? &context->allocation : NULL,
 		.left = inventory_all(&broker->view),
 	};
@@ -465,10 +455,14 @@ int selection_choose_step(const struct run_request *asked, const struct snapshot
 		.asked = asked, .view = view, .around = around, .left = around->gpus
 	};
 	int r = selection_apply(&selection);
+	struct gpu_order order =
+		gpu_order_of(view, &selection.left, job_step_order(asked));
 
-	if (r == 0)
-		*ret = asked->gpus_given || asked->gpu_ids
-			       ? job_step_first_gpus(&selection.left, asked->gpus)
-			       : selection.left;
-	return r;
+	if (r != 0)
+		return r;
+	*ret = selection.left;
+	/* with -n the first of them */
+	while ((asked->gpus_given || asked->gpu_ids) && order.count > asked->gpus)
+		gpuset_remove(ret, order.slots[--order.count]);
+	return 0;
 }

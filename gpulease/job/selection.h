@@ -1,7 +1,7 @@
 /*
  * Which GPUs of this machine a job may have, as --gpu-ids, --allow, --except, --model, --min-vram,
- * --vram, --prefer, CUDA_VISIBLE_DEVICES, a Slurm allocation and the configuration say; and whether
- * the request can ever be met.
+ * --vram, --prefer-gpus, CUDA_VISIBLE_DEVICES, a Slurm allocation and the configuration say; and
+ * whether the request can ever be met.
  */
 #ifndef GPULEASE_SELECTION_H
 #define GPULEASE_SELECTION_H
@@ -22,8 +22,9 @@ MUST_CHECK int selection_choose(const struct run_request *asked,
 	char limited[LIMITED_SIZE]);
 
 /*
- * Chooses the GPUs of a step of the lease @around: among the lease's GPUs, as many as -n says, else
- * all.  Returns 0 with *@ret, or EXIT_MISUSE after it has printed what the lease lacks.
+ * Chooses the GPUs of a step of the lease @around: of the lease's GPUs as many as -n says, the
+ * first in the order of the lease, else all.  Returns 0 with *@ret, or EXIT_MISUSE after it has
+ * printed what the lease lacks.
  */
 MUST_CHECK int selection_choose_step(const struct run_request *asked,
 	const struct snapshot *view, const struct lease *around, struct gpuset *ret);

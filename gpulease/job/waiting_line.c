@@ -8,6 +8,10 @@ void waiting_line_reason(
 	const struct waiting_line *line, const struct broker *broker, struct text *out)
 {
 	explain_verdict(&broker->view, &broker->result.verdict, out);
+	if (!gpuset_is_empty(&broker->result.refused)) {
+		text_add(out, "; ");
+		explain_stuck(broker->ticket.stuck, out);
+	}
 	if (line->limited[0])
 		text_addf(out, "; %s", line->limited);
 }
@@ -20,14 +24,26 @@ const char *ordinal_suffix(unsigned number)
 	return last > 3 || number / 10 % 10 == 1 ? ends[0] : ends[last];
 }
 
-void waiting_line_estimate(struct broker *broker, struct text *out)
+/* Returns the time that the reason says, 0 if it says none. */
+static int64_t waiting_line_said_ms(const struct broker *broker)
 {
 	const struct verdict *verdict = &broker->result.verdict;
-	int64_t start_ms = 0;
 
-	if (verdict->kind != VERDICT_LEASED || !verdict->start_ms)
-		start_ms = broker_estimate(broker);
-	if (!start_ms)
+	return verdict->kind == VERDICT_LEASED ? verdict->start_ms : 0;
+}
+
+int64_t waiting_line_start_ms(struct broker *broker)
+{
+	int64_t said_ms = waiting_line_said_ms(broker);
+
+	return said_ms ? said_ms : broker_estimate(broker);
+}
+
+void waiting_line_estimate(struct broker *broker, struct text *out)
+{
+	int64_t start_ms = waiting_line_start_ms(broker);
+
+	if (!start_ms || waiting_line_said_ms(broker))
 		return;
 	text_add(out, "; starts ");
 	explain_when(start_ms, out);
@@ -72,7 +88,7 @@ int64_t waiting_line_show(struct waiting_line *line, struct broker *broker,
 	if (is_too_early)
 		return line->shown_ms + EVERY_MS;
 	position = broker_position(broker);
-	note("ticket %llu waits, %u%s in the queue: %s",
+	note("job %llu waits, %u%s in the queue: %s",
 		(unsigned long long)broker_job(broker), position,
 		ordinal_suffix(position), words);
 	line->is_shown = true;

@@ -24,6 +24,9 @@ struct waiting_line {
 int64_t waiting_line_show(struct waiting_line *line, struct broker *broker,
 	const struct job_observer *observer, int64_t now_ms);
 
+/* Returns when the job is estimated to start (CLOCK_BOOTTIME); 0: unknown. */
+int64_t waiting_line_start_ms(struct broker *broker);
+
 /* Appends when the job is estimated to start, if that is known and the reason does not say it. */
 void waiting_line_estimate(struct broker *broker, struct text *out);
 

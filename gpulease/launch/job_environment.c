@@ -1,4 +1,5 @@
 #include "childenv.h"
+#include "gpu_order.h"
 #include "instance.h"
 #include "job_environment.h"
 #include "launch.h"
@@ -9,11 +10,14 @@
 void job_environment_list_gpus(
 	const struct launch *launch, enum gpu_list_form form, struct text *out)
 {
-	gpuset_for_each (slot, &launch->gpus) {
+	struct gpu_order order = gpu_order_of(launch->view, &launch->gpus, launch->order);
+
+	for (unsigned i = 0; i < order.count; i++) {
+		unsigned slot = order.slots[i];
 		const struct gpu_record *gpu = &launch->view->gpus[slot].file.gpu;
 		bool by_uuid = form == GPU_LIST_UUIDS ||
 			       (form == GPU_LIST_FOR_CUDA && gpu_is_instance(gpu));
-		struct gpu_name name = snapshot_gpu_name(launch->view, (unsigned)slot);
+		struct gpu_name name = snapshot_gpu_name(launch->view, slot);
 
 		text_addf(out, "%s%s", out->used ? "," : "",
 			by_uuid ? gpu->uuid : name.text);

@@ -20,7 +20,7 @@ enum gpu_list_form {
 
 enum { GPU_LIST_SIZE = GPUSET_MAX * (UUID_SIZE + 1) };
 
-/* Appends the GPUs of the job to @out, with commas between them. */
+/* Appends the GPUs of the job to @out in their order, with commas between them. */
 void job_environment_list_gpus(
 	const struct launch *launch, enum gpu_list_form form, struct text *out);
 

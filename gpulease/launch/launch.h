@@ -23,7 +23,8 @@ struct launch {
 	uint64_t ticket;             /* the id of the job */
 	uint32_t attempt;            /* 0 or 1: the first */
 	struct gpuset gpus;
-	struct need need; /* on each of the GPUs */
+	const char *order; /* a list, for gpu_order_of(): how the command sees the GPUs */
+	struct need need;  /* on each of the GPUs */
 	int live_fd; /* the lease's FIFO, which the command inherits; -1: a step inherits it */
 	const char *program;
 	char **command;

@@ -19,6 +19,7 @@ share=$DESTDIR$PREFIX/share
 state=$DESTDIR$STATE
 conf=$DESTDIR$CONF
 source=$(cd "$(dirname "$0")/../.." && pwd)
+sample=$source/gpulease/packaging/gpulease.conf
 umask 022
 
 die() {
@@ -151,9 +152,29 @@ install_texts() {
 	done
 }
 
+# Installs the configuration.  One that is there belongs to the administrator: it stays as it is.
 install_conf() {
-	[ -e "$conf" ] || [ -h "$conf" ] ||
-		install -D -m 0644 "$source/gpulease/packaging/gpulease.conf" "$conf"
+	if [ -e "$conf" ] || [ -h "$conf" ]; then
+		say_new_settings
+	else
+		install -D -m 0644 "$sample" "$conf"
+	fi
+}
+
+# Prints each setting of the new file that the old one does not mention, and each setting that is
+# in force in the new file and that the old one leaves to the built-in default.
+say_new_settings() {
+	[ -r "$conf" ] || return 0
+	new=$(sed -n -e '/^#*\[models\]/q' -e '/^#*[a-z][a-z-]* *=/p' "$sample" |
+		while IFS= read -r line; do
+			key=${line%%[ =]*} before='[[:space:]]*'
+			case $key in
+			\#*) before='[[:space:]#]*' ;;
+			esac
+			grep -q "^$before${key#\#}[[:space:]]*=" "$conf" || printf '\t%s\n' "$line"
+		done)
+	[ -z "$new" ] || printf '%s stays as it is; new since then, see gpulease.conf(5):\n%s\n' \
+		"$conf" "$new"
 }
 
 undo_line() {
@@ -319,7 +340,7 @@ uninstall() {
 	rmdir "$DESTDIR$PREFIX/lib/gpulease/bin" "$DESTDIR$PREFIX/lib/gpulease" 2>/dev/null || :
 	[ -n "$DESTDIR" ] || is_root || return 0
 	rest='' again=''
-	if cmp -s "$conf" "$source/gpulease/packaging/gpulease.conf"; then
+	if cmp -s "$conf" "$sample"; then
 		rm -f "$conf"
 	elif [ -e "$conf" ]; then
 		echo "$CONF was left, because it has been changed; to remove it: rm $CONF"

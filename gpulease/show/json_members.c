@@ -1,3 +1,5 @@
+#include <sys/utsname.h>
+
 #include "json_members.h"
 
 void member_text(struct json *json, const char *key, const char *text)
@@ -61,13 +63,27 @@ void member_need(struct json *json, const struct need *need)
 	member_bool(json, "exclusive", is_whole);
 }
 
-void document_begin(
-	struct json *json, const char *format, int64_t now_ms, const char *directory)
+const char *document_host(void)
 {
+	static struct utsname name;
+
+	return uname(&name) < 0 ? "" : name.nodename;
+}
+
+void document_begin(
+	struct json *json, const char *kind, int64_t now_ms, const char *directory)
+{
+	char format[32];
+
+	(void)snprintf(format, sizeof(format), "gpulease-%s/%d", kind, DOCUMENT_SCHEMA);
 	json_begin_object(json);
 	member_text(json, "format", format);
+	member_number(json, "schema", DOCUMENT_SCHEMA);
+	member_text(json, "version", GPULEASE_VERSION);
+	member_text(json, "host", document_host());
 	member_time(json, "taken_unix_ms", now_ms);
-	member_text(json, "state_directory", directory);
+	if (directory)
+		json_put_text(json, "state_directory", directory);
 }
 
 void document_finish(struct json *json)

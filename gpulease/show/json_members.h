@@ -1,5 +1,5 @@
 /*
- * Members that several JSON documents of gpulease have.  Pure.
+ * Members that several JSON documents of gpulease have.  Pure, except for document_host().
  *
  * For all of these documents: names and types of members stay as they are; new members may be
  * added.  A value that is unknown or does not apply is null.  The names of times end in _unix_ms
@@ -13,9 +13,19 @@
 #include "room.h"
 #include "render_json.h"
 
-/* Begins and finishes a document, which is one object with its format, time and directory. */
+/* The version of the members of all documents, and of the events of a batch. */
+enum { DOCUMENT_SCHEMA = 1 };
+
+/* Returns the name of this machine. */
+const char *document_host(void);
+
+/*
+ * Begins and finishes a document, which is one object.  It begins with what it is (@kind, as in
+ * "status"), which program on which machine has written it, and when; then the state directory,
+ * null if @directory is "", left out if it is NULL.
+ */
 void document_begin(
-	struct json *json, const char *format, int64_t now_ms, const char *directory);
+	struct json *json, const char *kind, int64_t now_ms, const char *directory);
 void document_finish(struct json *json);
 
 void member_text(struct json *json, const char *key, const char *text);

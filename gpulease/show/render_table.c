@@ -6,7 +6,7 @@
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
-enum { GAP = 2, CELL_SIZE = 4096, INDENT = 4 };
+enum { GAP = 2, CELL_SIZE = 4096, LONG_SIZE = 16 * 1024, INDENT = 4, LABEL = 11 };
 
 /* --- filling ----------------------------------------------------------------------- */
 
@@ -65,6 +65,14 @@ void table_tint(struct table *table, unsigned column, enum table_tint tint)
 		cell->tint = tint;
 }
 
+void table_blank(struct table *table, unsigned column)
+{
+	const struct table_cell *cell = last_cell(table, column);
+
+	if (cell && (cell - table->column_count)->text)
+		table_put(table, column, " ");
+}
+
 void table_release(struct table *table)
 {
 	for (size_t i = 0; i < table->rows * table->column_count; i++)
@@ -76,10 +84,13 @@ void table_release(struct table *table)
 
 /* --- fitting ----------------------------------------------------------------------- */
 
+enum { NO_COLUMN = TABLE_COLUMNS_MAX };
+
 struct layout {
 	unsigned columns[TABLE_COLUMNS_MAX]; /* indices of the columns that are shown */
 	size_t widths[TABLE_COLUMNS_MAX];    /* of each of them */
 	unsigned count;
+	unsigned folded; /* the column that stands below its rows, or NO_COLUMN */
 };
 
 static const char *cell_text(const struct table *table, size_t row, unsigned column)
@@ -107,30 +118,79 @@ static size_t natural_width(const struct table *table, unsigned column)
 	return is_empty && table->columns[column].is_optional ? 0 : width;
 }
 
-/* Chooses the columns to show and cuts them until they fit, the last one first. */
-static void layout_fit(const struct table *table, size_t width, struct layout *layout)
+/*
+ * Chooses the columns to show: those of rank 0, then by rank while they fit.  Sets the widths of
+ * the others to 0.
+ */
+static void layout_choose(
+	const struct table *table, size_t width, size_t *widths, struct layout *layout)
 {
+	bool is_full = false;
 	size_t total = 0;
 
-	layout->count = 0;
-	for (unsigned column = 0; column < table->column_count; column++) {
-		size_t wanted = natural_width(table, column);
+	for (unsigned rank = 0; rank < TABLE_COLUMNS_MAX; rank++)
+		for (unsigned i = 0; i < table->column_count; i++) {
+			const struct table_column *column = &table->columns[i];
+			size_t wanted = column->good && widths[i] > column->good
+						? column->good
+						: widths[i];
 
-		if (!wanted)
-			continue;
-		total += wanted + (layout->count ? GAP : 0);
-		layout->columns[layout->count] = column;
-		layout->widths[layout->count++] = wanted;
-	}
-	for (unsigned i = layout->count; i-- > 0 && width && total > width;) {
-		size_t least = table->columns[layout->columns[i]].least;
-		size_t has = layout->widths[i], over = total - width;
+			if (!widths[i] || column->rank != rank)
+				continue;
+			if (!rank || !width || (!is_full && total + wanted <= width)) {
+				total += wanted + GAP;
+				continue;
+			}
+			widths[i] = 0;
+			if (column->is_folded)
+				layout->folded = i;
+			else
+				is_full = true;
+		}
+}
+
+/* Cuts columns, the last one first, until they fit or have their least or good widths. */
+static void layout_cut(
+	const struct table *table, size_t over, bool is_good, struct layout *layout)
+{
+	for (unsigned i = layout->count; i-- > 0 && over;) {
+		const struct table_column *column = &table->columns[layout->columns[i]];
+		size_t least = is_good ? column->good : column->least;
+		size_t has = layout->widths[i];
 		size_t cut = least && has > least ? has - least : 0;
 
 		cut = cut < over ? cut : over;
 		layout->widths[i] -= cut;
-		total -= cut;
+		over -= cut;
 	}
+}
+
+static size_t layout_excess(const struct layout *layout, size_t width)
+{
+	size_t total = 0;
+
+	for (unsigned i = 0; i < layout->count; i++)
+		total += layout->widths[i] + (i ? GAP : 0);
+	return width && total > width ? total - width : 0;
+}
+
+static void layout_fit(const struct table *table, size_t width, struct layout *layout)
+{
+	size_t widths[TABLE_COLUMNS_MAX];
+
+	layout->count = 0;
+	layout->folded = NO_COLUMN;
+	for (unsigned i = 0; i < table->column_count; i++)
+		widths[i] = natural_width(table, i);
+	layout_choose(table, width, widths, layout);
+	for (unsigned i = 0; i < table->column_count; i++) {
+		if (!widths[i])
+			continue;
+		layout->columns[layout->count] = i;
+		layout->widths[layout->count++] = widths[i];
+	}
+	layout_cut(table, layout_excess(layout, width), true, layout);
+	layout_cut(table, layout_excess(layout, width), false, layout);
 }
 
 /* --- writing ----------------------------------------------------------------------- */
@@ -166,7 +226,8 @@ static size_t print_cut(const char *text, size_t width, FILE *out)
 
 	if (is_cut) {
 		size = bytes_of_columns(text, width - 1);
-		columns = width;
+		columns =
+			text_columns(text, size) + 1; /* a wide one may leave one free */
 	}
 	(void)fprintf(out, "%.*s%s", (int)size, text, is_cut ? ELLIPSIS : "");
 	return columns;
@@ -224,20 +285,6 @@ static void print_line(const struct table *table, const struct layout *layout,
 	(void)fputc('\n', out);
 }
 
-int table_print(const struct table *table, const struct table_style *style, FILE *out)
-{
-	struct layout layout;
-
-	if (table->is_short_of_memory)
-		return -ENOMEM;
-	layout_fit(table, style->width, &layout);
-	print_line(table, &layout, style, NULL, out);
-	for (size_t row = 0; row < table->rows; row++)
-		print_line(table, &layout, style,
-			&table->cells[row * table->column_count], out);
-	return 0;
-}
-
 /* The size of what fits into @width columns, up to a blank if there is one. */
 static size_t wrap_at(const char *text, size_t width)
 {
@@ -251,23 +298,75 @@ static size_t wrap_at(const char *text, size_t width)
 	return size;
 }
 
+/*
+ * Ends a line in which @used columns are printed with @text.  What does not fit into the width goes
+ * on in further lines, behind @indent blanks.  A width with little room beside them is unlimited.
+ */
+static void print_wrapped(const char *text, size_t used, size_t indent,
+	const struct table_style *style, FILE *out)
+{
+	size_t width = style->width > 2 * indent ? style->width : 0;
+
+	while (width && text_columns(text, strlen(text)) > width - used) {
+		size_t size = wrap_at(text, width - used);
+
+		(void)fprintf(out, "%.*s\n%*s", (int)size, text, (int)indent, "");
+		text += size;
+		text += strspn(text, " ");
+		used = indent;
+	}
+	(void)fprintf(out, "%s\n", text);
+}
+
+/* Prints the text of the column that stands below its row. */
+static void print_folded(const char *text, const struct table_style *style, FILE *out)
+{
+	if (style->width <= 2 * INDENT) {
+		(void)print_cut(text, style->width, out);
+		(void)fputc('\n', out);
+		return;
+	}
+	print_blanks(INDENT, out);
+	print_wrapped(text, INDENT, INDENT, style, out);
+}
+
+int table_print(const struct table *table, const struct table_style *style, FILE *out)
+{
+	struct layout layout;
+
+	if (table->is_short_of_memory)
+		return -ENOMEM;
+	layout_fit(table, style->width, &layout);
+	print_line(table, &layout, style, NULL, out);
+	for (size_t row = 0; row < table->rows; row++) {
+		print_line(table, &layout, style,
+			&table->cells[row * table->column_count], out);
+		if (layout.folded != NO_COLUMN)
+			print_folded(cell_text(table, row, layout.folded), style, out);
+	}
+	return 0;
+}
+
+/* --- lines ------------------------------------------------------------------------- */
+
 void line_print(const char *text, const struct table_style *style, FILE *out)
 {
 	char printable[CELL_SIZE];
 	struct text safe = TEXT_ON(printable);
-	const char *rest = printable;
-	size_t width = style->width > 2 * INDENT ? style->width : 0;
 
 	text_add_printable(&safe, text, strlen(text));
-	while (width && text_columns(rest, strlen(rest)) > width) {
-		size_t size = wrap_at(rest, width);
+	print_wrapped(printable, 0, INDENT, style, out);
+}
 
-		(void)fprintf(out, "%.*s\n%*s", (int)size, rest, INDENT, "");
-		rest += size;
-		rest += strspn(rest, " ");
-		width = style->width - INDENT;
-	}
-	(void)fprintf(out, "%s\n", rest);
+void line_print_labelled(
+	const char *label, const char *text, const struct table_style *style, FILE *out)
+{
+	static char printable[LONG_SIZE];
+	struct text safe = TEXT_ON(printable);
+
+	text_add_printable(&safe, text, strlen(text));
+	(void)fprintf(out, "%-*s", LABEL, label);
+	print_wrapped(printable, LABEL, LABEL, style, out);
 }
 
 void line_print_cut(const char *text, const struct table_style *style, FILE *out)

@@ -7,8 +7,9 @@
  * The texts of cells come from other users, so any byte that a terminal could obey becomes `?`
  * (text_add_printable()).  An empty cell is printed as `-`.
  *
- * A table that is too wide is cut: its columns, the last one first, each down to its `least`; then
- * the ends of the lines.  A cut is marked with `…`.
+ * A table that is too wide loses columns by their `rank`.  A column that folds stands below its row
+ * then.  What is still too wide is cut: the columns, the last one first, each down to its `good`
+ * width, then to its `least`; then the ends of the lines.  A cut is marked with `…`.
  */
 #ifndef GPULEASE_RENDER_TABLE_H
 #define GPULEASE_RENDER_TABLE_H
@@ -23,7 +24,12 @@ struct table_column {
 	const char *title;
 	bool is_right;    /* aligned to the right, for numbers */
 	bool is_optional; /* left out if all its cells are empty */
-	unsigned least;   /* it may be cut to this width; 0: it is not cut */
+	bool is_folded;   /* without room beside the others, it stands below its row */
+	unsigned
+		rank; /* from 1, the columns are shown in this order while there is room; 0: always */
+	unsigned
+		good; /* a column of lower rank takes no room from this width; 0: its own */
+	unsigned least; /* it may be cut to this width; 0: it is not cut */
 };
 
 enum table_tint {
@@ -70,6 +76,9 @@ void table_putf(struct table *table, unsigned column, const char *format, ...)
 	PRINTF_LIKE(3, 4);
 void table_tint(struct table *table, unsigned column, enum table_tint tint);
 
+/* Leaves a cell of the last row blank if the cell above it has a text. */
+void table_blank(struct table *table, unsigned column);
+
 /* Prints titles and rows.  Returns 0, or -ENOMEM without printing if a cell was lost. */
 MUST_CHECK int table_print(
 	const struct table *table, const struct table_style *style, FILE *out);
@@ -82,7 +91,11 @@ void table_release(struct table *table);
  */
 void line_print(const char *text, const struct table_style *style, FILE *out);
 
-/* Likewise, but cuts a text that is too wide. */
+/* Prints @text likewise, behind @label, which has a column of its own. */
+void line_print_labelled(
+	const char *label, const char *text, const struct table_style *style, FILE *out);
+
+/* Prints @text as a line, but cuts a text that is too wide. */
 void line_print_cut(const char *text, const struct table_style *style, FILE *out);
 
 #endif

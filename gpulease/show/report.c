@@ -7,13 +7,10 @@
 
 void report_add_size(uint64_t mib, struct text *out)
 {
-	uint64_t tenths = (mib * 10 + 512) / 1024;
+	char size[GIB_TEXT_SIZE];
 
-	if (mib < 1024)
-		text_addf(out, "%lluMiB", (unsigned long long)mib);
-	else
-		text_addf(out, "%llu.%lluG", (unsigned long long)(tenths / 10),
-			(unsigned long long)(tenths % 10));
+	format_gib(mib, size);
+	text_addf(out, "%sG", size);
 }
 
 void report_add_span(int64_t ms, struct text *out)
@@ -58,7 +55,7 @@ static void report_add_cause(const struct report *report, struct text *out)
 	case CAUSE_PREEMPT:
 		text_add(out, "preempted");
 		if (report->preempted_by)
-			text_addf(out, " for ticket %llu",
+			text_addf(out, " for job %llu",
 				(unsigned long long)report->preempted_by);
 		break;
 	}

@@ -33,7 +33,7 @@ void report_write(const struct report *report, struct text *out);
 /* Appends a line, without newline, that says how much more than declared @job uses. */
 void report_excess(uint64_t job, const struct sampler *sampler, struct text *out);
 
-/* Appends a size for people: "500MiB", "18.5G". */
+/* Appends a size for people: "0.5G", "18.5G". */
 void report_add_size(uint64_t mib, struct text *out);
 
 /* Appends a span for people: "2h13m". */

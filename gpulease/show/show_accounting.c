@@ -153,7 +153,7 @@ void show_accounting_json(const struct accounting *accounting, int64_t now_ms,
 {
 	struct json json = JSON_ON(out);
 
-	document_begin(&json, "gpulease-accounting/1", now_ms, directory);
+	document_begin(&json, "accounting", now_ms, directory);
 	member_time(&json, "since_unix_ms", accounting->from_ms);
 	member_time(&json, "until_unix_ms", accounting->until_ms);
 	member_number(&json, "gpus", accounting->gpus);

@@ -26,7 +26,13 @@ void show_put_span(struct table *table, unsigned column, int64_t span_ms)
 	table_put(table, column, text);
 }
 
-void show_put_time(struct table *table, unsigned column, int64_t at_ms, int64_t now_ms)
+void show_put_left(struct table *table, unsigned column, const struct view_holder *job)
+{
+	if (job->limit_ms > 0 && job->age_ms >= 0)
+		show_put_span(table, column, max_i64(0, job->limit_ms - job->age_ms));
+}
+
+void show_add_time(struct text *out, int64_t at_ms, int64_t now_ms)
 {
 	time_t at = (time_t)(at_ms / 1000), now = (time_t)(now_ms / 1000);
 	struct tm then, today;
@@ -37,21 +43,28 @@ void show_put_time(struct table *table, unsigned column, int64_t at_ms, int64_t 
 		return;
 	is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
 	if (strftime(text, sizeof(text), is_today ? "%H:%M:%S" : "%Y-%m-%d %H:%M", &then))
-		table_put(table, column, text);
+		text_add(out, text);
+}
+
+void show_put_time(struct table *table, unsigned column, int64_t at_ms, int64_t now_ms)
+{
+	char words[64];
+	struct text text = TEXT_ON(words);
+
+	show_add_time(&text, at_ms, now_ms);
+	table_put(table, column, words);
 }
 
 void show_add_need(const struct need *need, struct text *out)
 {
-	char size[MIB_TEXT_SIZE];
-
 	if (need_is_whole(need))
 		return;
 	if (need->percent)
 		explain_share(need->percent, out);
 	if (!need->mib)
 		return;
-	format_mib(need->mib, size);
-	text_addf(out, "%s%s", need->percent ? "+" : "", size);
+	text_add(out, need->percent ? "+" : "");
+	explain_size(need->mib, true, out);
 }
 
 int show_and_release(struct table *table, const struct table_style *style, FILE *out)

@@ -4,8 +4,8 @@
 #ifndef GPULEASE_SHOW_CELLS_H
 #define GPULEASE_SHOW_CELLS_H
 
-#include "room.h"
 #include "render_table.h"
+#include "view.h"
 
 /* Puts an id into a cell; 0 leaves the cell empty. */
 void show_put_id(struct table *table, unsigned column, uint64_t id);
@@ -17,10 +17,14 @@ void show_put_attempt(struct table *table, unsigned column, uint32_t attempt);
 void show_put_span(struct table *table, unsigned column, int64_t span_ms);
 
 /*
- * Puts the local time of day @at_ms into a cell, with the date if it is another day than @now_ms;
- * 0 leaves the cell empty.
+ * Put the local time of day @at_ms into a cell, or append it, with the date if it is another day
+ * than @now_ms; 0 puts nothing.
  */
 void show_put_time(struct table *table, unsigned column, int64_t at_ms, int64_t now_ms);
+void show_add_time(struct text *out, int64_t at_ms, int64_t now_ms);
+
+/* Puts what is left of the time limit of a running job into a cell; without a limit, none. */
+void show_put_left(struct table *table, unsigned column, const struct view_holder *job);
 
 /* Appends what is needed of each GPU, "0.5+18G"; nothing for whole GPUs. */
 void show_add_need(const struct need *need, struct text *out);

@@ -1,7 +1,7 @@
 #include <limits.h>
 
 #include "strview.h"
-#include "render_json.h"
+#include "json_members.h"
 #include "show_config.h"
 
 enum { WIDTH_MAX = 48 }; /* wider settings do not move the column of the comments */
@@ -147,16 +147,14 @@ void show_config(const struct config_view *view, FILE *out)
 
 /* --- as JSON ----------------------------------------------------------------------- */
 
-void show_config_json(const struct config_view *view, FILE *out)
+void show_config_json(const struct config_view *view, int64_t now_ms, FILE *out)
 {
 	struct json json = JSON_ON(out);
 	struct config_row row;
 
-	json_begin_object(&json);
-	json_put_text(&json, "format", "gpulease-config/1");
+	document_begin(&json, "config", now_ms, NULL);
 	json_put_text(&json, "file", view->has_file ? view->file : "");
-	json_key(&json, "simulated");
-	json_bool(&json, view->is_simulated);
+	member_bool(&json, "simulated", view->is_simulated);
 	json_key(&json, "config");
 	json_begin_object(&json);
 	for (int key = 0; key < CONFIG_KEYS; key++) {
@@ -168,11 +166,7 @@ void show_config_json(const struct config_view *view, FILE *out)
 		json_end(&json);
 	}
 	json_end(&json);
-	json_key(&json, "models_line");
-	if (view->config->models.text)
-		json_unsigned(&json, view->config->models.line);
-	else
-		json_null(&json);
-	json_end(&json);
-	json_finish(&json);
+	member_number_if(&json, "models_line", view->config->models.text,
+		view->config->models.line);
+	document_finish(&json);
 }

@@ -33,6 +33,6 @@ struct config_view {
 };
 
 void show_config(const struct config_view *view, FILE *out);
-void show_config_json(const struct config_view *view, FILE *out);
+void show_config_json(const struct config_view *view, int64_t now_ms, FILE *out);
 
 #endif

@@ -1,13 +1,14 @@
 #include "accounting.h"
 #include "json_members.h"
 #include "parse.h"
+#include "report.h"
 #include "show_cells.h"
 #include "show_history.h"
 
 enum { SAME_END_MS = 2000 }; /* an end that is known to within this counts as exact */
 
 enum {
-	END_TICKET,
+	END_JOB,
 	END_ATTEMPT,
 	END_USER,
 	END_GPUS,
@@ -23,19 +24,19 @@ enum {
 };
 
 static const struct table_column end_columns[] = {
-	[END_TICKET] = { .title = "TICKET", .is_right = true },
-	[END_ATTEMPT] = { .title = "TRY", .is_right = true, .is_optional = true },
-	[END_USER] = { .title = "USER", .least = 6 },
-	[END_GPUS] = { .title = "GPUS", .least = 6 },
-	[END_STATE] = { .title = "STATE", .least = 9 },
-	[END_STARTED] = { .title = "STARTED" },
-	[END_WAITED] = { .title = "WAITED", .is_right = true },
-	[END_RAN] = { .title = "RAN", .is_right = true },
-	[END_PEAK] = { .title = "PEAK", .is_right = true, .is_optional = true },
-	[END_UTILIZATION] = { .title = "UTIL", .is_right = true, .is_optional = true },
+	[END_JOB] = { .title = "JOB", .is_right = true },
+	[END_ATTEMPT] = { "TRY", .is_right = true, .is_optional = true, .rank = 1 },
+	[END_USER] = { .title = "USER", .good = 8, .least = 6 },
+	[END_GPUS] = { .title = "GPUS", .good = 8, .least = 6 },
+	[END_STATE] = { .title = "STATE", .good = 18, .least = 9 },
+	[END_STARTED] = { .title = "STARTED", .rank = 3 },
+	[END_WAITED] = { .title = "WAITED", .is_right = true, .rank = 6 },
+	[END_RAN] = { .title = "RAN", .is_right = true, .rank = 2 },
+	[END_PEAK] = { "PEAK", .is_right = true, .is_optional = true, .rank = 4 },
+	[END_UTILIZATION] = { "UTIL", .is_right = true, .is_optional = true, .rank = 5 },
 	[END_STATUS] = { .title = "STATUS", .is_right = true, .is_optional = true },
-	[END_NAME] = { .title = "NAME", .is_optional = true, .least = 6 },
-	[END_COMMAND] = { .title = "COMMAND", .least = 8 },
+	[END_NAME] = { .title = "NAME", .is_optional = true, .good = 12, .least = 6 },
+	[END_COMMAND] = { .title = "COMMAND", .good = 14, .least = 8 },
 };
 
 bool ended_span_ms(const struct history_end *end, int64_t *ret_least, int64_t *ret_most)
@@ -52,20 +53,34 @@ const char *ended_how(const struct history_end *end)
 	return end->how[0] ? end->how : "ended";
 }
 
-/* "up to" if the end was found much later than it may have been. */
-static void end_put_ran(struct table *table, const struct history_end *end)
+void ended_add_ran(const struct history_end *end, struct text *out)
 {
-	char text[DURATION_SIZE];
+	char span[DURATION_SIZE];
 	int64_t least, most;
 
 	if (!ended_span_ms(end, &least, &most))
 		return;
-	format_duration(most, text);
-	table_putf(
-		table, END_RAN, "%s%s", most - least > SAME_END_MS ? "up to " : "", text);
+	format_duration(most, span);
+	text_addf(out, "%s%s", most - least > SAME_END_MS ? "up to " : "", span);
 }
 
-/* The state, and from the record what the word for the state does not say. */
+void ended_add_state(const struct history_end *end, struct text *out)
+{
+	static const struct {
+		const char *how, *words;
+	} known[] = {
+		{ HISTORY_LINGERED, ", given up" },
+		{ HISTORY_REBOOT, " by reboot" },
+	};
+
+	text_add(out, end_state_names[history_state(end)]);
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strcmp(end->how, known[i].how) == 0)
+			text_add(out, known[i].words);
+	if (end->by[0])
+		text_addf(out, " by %s", end->by);
+}
+
 static void end_put_state(struct table *table, const struct history_end *end)
 {
 	static const enum table_tint tints[END_STATES] = {
@@ -77,21 +92,12 @@ static void end_put_state(struct table *table, const struct history_end *end)
 		[END_PREEMPTED] = TINT_YELLOW,
 		[END_LOST] = TINT_RED,
 	};
-	static const struct {
-		const char *how, *words;
-	} known[] = {
-		{ HISTORY_LINGERED, ", given up" },
-		{ HISTORY_REBOOT, " by reboot" },
-	};
-	enum end_state state = history_state(end);
-	const char *words = "";
+	char words[64 + USER_SIZE];
+	struct text text = TEXT_ON(words);
 
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if (strcmp(end->how, known[i].how) == 0)
-			words = known[i].words;
-	table_putf(table, END_STATE, "%s%s%s%s", end_state_names[state], words,
-		end->by[0] ? " by " : "", end->by);
-	table_tint(table, END_STATE, tints[state]);
+	ended_add_state(end, &text);
+	table_put(table, END_STATE, words);
+	table_tint(table, END_STATE, tints[history_state(end)]);
 }
 
 /* Reads the next number in a list such as "18000,17990" and moves *@list on.  False at the end. */
@@ -112,36 +118,40 @@ static bool list_next_number(const char **list, uint64_t *ret)
 	return false;
 }
 
-/* The highest of the peaks on its GPUs. */
-static void end_put_peak(struct table *table, const struct history_end *end)
+uint64_t ended_peak_mib(const struct history_end *end)
 {
 	const char *list = end->peaks;
 	uint64_t mib, most = 0;
-	char size[MIB_TEXT_SIZE];
 
 	while (list_next_number(&list, &mib))
 		most = mib > most ? mib : most;
-	if (!most)
-		return;
-	format_mib(most, size);
-	table_put(table, END_PEAK, size);
+	return most;
 }
 
 static void end_put_row(
 	struct table *table, const struct history_end *end, int64_t now_ms)
 {
+	uint64_t peak_mib = ended_peak_mib(end);
+	char words[64];
+	struct text ran = TEXT_ON(words);
 	unsigned mean, peak;
 
 	table_row(table);
-	show_put_id(table, END_TICKET, end->ticket);
+	show_put_id(table, END_JOB, end->ticket);
 	show_put_attempt(table, END_ATTEMPT, end->attempt);
 	table_put(table, END_USER, end->user);
 	table_put(table, END_GPUS, end->gpus);
 	end_put_state(table, end);
 	show_put_time(table, END_STARTED, end->since_ms, now_ms);
 	show_put_span(table, END_WAITED, end->waited_ms);
-	end_put_ran(table, end);
-	end_put_peak(table, end);
+	ended_add_ran(end, &ran);
+	table_put(table, END_RAN, words);
+	if (peak_mib) {
+		struct text size = TEXT_ON(words);
+
+		report_add_size(peak_mib, &size);
+		table_put(table, END_PEAK, words);
+	}
 	if (ended_utilization(end, &mean, &peak))
 		table_putf(table, END_UTILIZATION, "%u%%", mean);
 	table_put(table, END_STATUS, end->status);
@@ -222,7 +232,7 @@ static void json_put_use(struct json *json, const struct history_end *end)
 	member_bool(json, "log_is_full", end->log_is_full);
 }
 
-static void json_put_end(struct json *json, const struct history_end *end)
+void json_put_end(struct json *json, const struct history_end *end)
 {
 	int64_t least = -1, most = -1;
 	uint64_t status = 0;
@@ -256,7 +266,7 @@ void show_history_json(const struct history_end *ends, size_t count,
 {
 	struct json json = JSON_ON(out);
 
-	document_begin(&json, "gpulease-history/1", now_ms, directory);
+	document_begin(&json, "history", now_ms, directory);
 	json_key(&json, "jobs");
 	json_begin_array(&json);
 	for (size_t i = 0; i < count; i++)

@@ -43,6 +43,7 @@
 #define GPULEASE_SHOW_HISTORY_H
 
 #include "history.h"
+#include "render_json.h"
 #include "render_table.h"
 
 /* Prints the table of @count ends.  Returns 0, or -ENOMEM after part of it was printed. */
@@ -52,6 +53,18 @@ MUST_CHECK int show_history(const struct history_end *ends, size_t count, int64_
 /* Prints the JSON above. */
 void show_history_json(const struct history_end *ends, size_t count,
 	const struct history_gap *gap, int64_t now_ms, const char *directory, FILE *out);
+
+/* Prints an object of ->jobs above. */
+void json_put_end(struct json *json, const struct history_end *end);
+
+/* Appends what became of the job, "cancelled by root". */
+void ended_add_state(const struct history_end *end, struct text *out);
+
+/* Appends how long it ran: "up to" if its end was found late; nothing if that is not known. */
+void ended_add_ran(const struct history_end *end, struct text *out);
+
+/* Returns the highest of the peaks on its GPUs; 0: not known. */
+uint64_t ended_peak_mib(const struct history_end *end);
 
 /* Prints, below a table, how many lines of the history are missing; nothing if none is. */
 void show_gap(const struct history_gap *gap, const struct table_style *style, FILE *out);

@@ -9,7 +9,7 @@
 
 enum {
 	JOB_POSITION,
-	JOB_TICKET,
+	JOB_ID,
 	JOB_ATTEMPT,
 	JOB_USER,
 	JOB_GPUS,
@@ -18,19 +18,21 @@ enum {
 	JOB_WAITS,
 	JOB_NAME,
 	JOB_WHY,
+	JOB_COMMAND,
 };
 
 static const struct table_column job_columns[] = {
 	[JOB_POSITION] = { .title = "POS", .is_right = true },
-	[JOB_TICKET] = { .title = "TICKET", .is_right = true },
-	[JOB_ATTEMPT] = { .title = "TRY", .is_right = true, .is_optional = true },
-	[JOB_USER] = { .title = "USER", .least = 6 },
+	[JOB_ID] = { .title = "JOB", .is_right = true },
+	[JOB_ATTEMPT] = { "TRY", .is_right = true, .is_optional = true, .rank = 4 },
+	[JOB_USER] = { .title = "USER", .good = 8, .least = 6 },
 	[JOB_GPUS] = { .title = "GPUS", .is_right = true },
-	[JOB_PRIORITY] = { .title = "PRIO", .is_right = true, .is_optional = true },
-	[JOB_SINCE] = { .title = "SINCE" },
-	[JOB_WAITS] = { .title = "WAITS", .is_right = true },
-	[JOB_NAME] = { .title = "NAME", .is_optional = true, .least = 6 },
-	[JOB_WHY] = { .title = "WHY", .least = 16 },
+	[JOB_PRIORITY] = { "PRIO", .is_right = true, .is_optional = true, .rank = 2 },
+	[JOB_SINCE] = { .title = "SINCE", .rank = 5 },
+	[JOB_WAITS] = { .title = "WAITS", .is_right = true, .rank = 1 },
+	[JOB_NAME] = { .title = "NAME", .is_optional = true, .good = 12, .least = 6 },
+	[JOB_WHY] = { .title = "WHY", .is_folded = true, .rank = 3 },
+	[JOB_COMMAND] = { .title = "COMMAND", .good = 30, .least = 8 },
 };
 
 /* "2", "0.5", "18G", "2x18G" */
@@ -62,7 +64,7 @@ static void job_put_row(
 
 	table_row(table);
 	table_putf(table, JOB_POSITION, "%zu", at + 1);
-	show_put_id(table, JOB_TICKET, job->ticket);
+	show_put_id(table, JOB_ID, job->ticket);
 	show_put_attempt(table, JOB_ATTEMPT, job->attempt);
 	table_put(table, JOB_USER, job->user);
 	job_put_gpus(table, job);
@@ -72,28 +74,31 @@ static void job_put_row(
 	show_put_span(table, JOB_WAITS, job->waits_ms);
 	table_put(table, JOB_NAME, job->name);
 	table_put(table, JOB_WHY, job->why);
+	table_put(table, JOB_COMMAND, job->command);
 }
 
 /* --- the table of jobs without a GPU ----------------------------------------------- */
 
 enum {
-	GPULESS_TICKET,
+	GPULESS_JOB,
 	GPULESS_ATTEMPT,
 	GPULESS_USER,
 	GPULESS_PID,
 	GPULESS_AGE,
+	GPULESS_LEFT,
 	GPULESS_NAME,
 	GPULESS_COMMAND,
 };
 
 static const struct table_column gpuless_columns[] = {
-	[GPULESS_TICKET] = { .title = "TICKET", .is_right = true },
-	[GPULESS_ATTEMPT] = { .title = "TRY", .is_right = true, .is_optional = true },
-	[GPULESS_USER] = { .title = "USER", .least = 6 },
-	[GPULESS_PID] = { .title = "PID", .is_right = true },
-	[GPULESS_AGE] = { .title = "AGE", .is_right = true },
-	[GPULESS_NAME] = { .title = "NAME", .is_optional = true, .least = 6 },
-	[GPULESS_COMMAND] = { .title = "COMMAND", .least = 8 },
+	[GPULESS_JOB] = { .title = "JOB", .is_right = true },
+	[GPULESS_ATTEMPT] = { "TRY", .is_right = true, .is_optional = true, .rank = 3 },
+	[GPULESS_USER] = { .title = "USER", .good = 8, .least = 6 },
+	[GPULESS_PID] = { .title = "PID", .is_right = true, .rank = 4 },
+	[GPULESS_AGE] = { .title = "AGE", .is_right = true, .rank = 2 },
+	[GPULESS_LEFT] = { "LEFT", .is_right = true, .is_optional = true, .rank = 1 },
+	[GPULESS_NAME] = { .title = "NAME", .is_optional = true, .good = 12, .least = 6 },
+	[GPULESS_COMMAND] = { .title = "COMMAND", .good = 24, .least = 8 },
 };
 
 static int show_gpuless(
@@ -107,11 +112,12 @@ static int show_gpuless(
 		const struct view_holder *job = &view->gpuless[i];
 
 		table_row(&table);
-		show_put_id(&table, GPULESS_TICKET, job->ticket);
+		show_put_id(&table, GPULESS_JOB, job->ticket);
 		show_put_attempt(&table, GPULESS_ATTEMPT, job->attempt);
 		table_put(&table, GPULESS_USER, job->user);
 		show_put_id(&table, GPULESS_PID, job->pid);
 		show_put_span(&table, GPULESS_AGE, job->age_ms);
+		show_put_left(&table, GPULESS_LEFT, job);
 		table_put(&table, GPULESS_NAME, job->name);
 		table_put(&table, GPULESS_COMMAND, job->command);
 	}
@@ -121,13 +127,6 @@ static int show_gpuless(
 }
 
 /* --- jobs that use more than they have declared ------------------------------------ */
-
-static void excess_add_gpu(struct text *out, const struct view_gpu *gpu, bool is_first)
-{
-	text_addf(out, "%s%u", is_first ? "" : ",", gpu->index);
-	if (gpu->instance >= 0)
-		text_addf(out, ":%lld", (long long)gpu->instance);
-}
 
 /* The lease of job @ticket on @gpu if it uses more than declared; else NULL. */
 static const struct view_holder *excess_on(const struct view_gpu *gpu, uint64_t ticket)
@@ -156,7 +155,8 @@ static void excess_print(const struct view *view, size_t first,
 	count = 0;
 	for (size_t i = first; i < view->gpu_count; i++)
 		if (excess_on(&view->gpus[i], holder->ticket))
-			excess_add_gpu(&text, &view->gpus[i], count++ == 0);
+			text_addf(&text, "%s%s", count++ ? "," : "",
+				view_gpu_name(&view->gpus[i]).text);
 	text_add(&text, ", declared ");
 	report_add_size(holder->need.mib, &text);
 	line_print(line, style, out);
@@ -211,7 +211,7 @@ int show_queue(const struct view *view, const struct table_style *style, FILE *o
 		job_put_row(&table, view, i, has_priority);
 	r = show_and_release(&table, style, out);
 	if (view->has_more_jobs)
-		line_print("more tickets wait after these", style, out);
+		line_print("more jobs wait after these", style, out);
 	show_excess(view, style, out);
 	return r < 0 ? r : show_gpuless(view, style, out);
 }
@@ -241,8 +241,12 @@ static const char *const reasons[] = {
 	[VERDICT_LIMIT] = "limit",
 };
 
-static void json_put_job(
-	struct json *json, const struct view *view, const struct view_job *job)
+void member_reason(struct json *json, enum verdict_kind verdict)
+{
+	json_put_text(json, "reason_kind", reasons[verdict]);
+}
+
+void json_put_job(struct json *json, const struct view *view, const struct view_job *job)
 {
 	json_begin_object(json);
 	member_number(json, "position", (uint64_t)(job - view->jobs) + 1);
@@ -265,7 +269,7 @@ static void json_put_job(
 	member_bool(json, "can_start", job->verdict == VERDICT_START);
 	member_bool(json, "stopped", job->is_stopped);
 	json_put_text(json, "stuck", job->stuck);
-	json_put_text(json, "reason_kind", reasons[job->verdict]);
+	member_reason(json, job->verdict);
 	member_number_if(json, "behind", job->behind, job->behind);
 	member_number_if(json, "held_by", job->held_by, job->held_by);
 	member_text(json, "why", job->why);
@@ -327,7 +331,7 @@ void show_queue_json(const struct view *view, FILE *out)
 {
 	struct json json = JSON_ON(out);
 
-	document_begin(&json, "gpulease-queue/1", view->real_ms, view->directory);
+	document_begin(&json, "queue", view->real_ms, view->directory);
 	member_queue(&json, view);
 	member_excess(&json, view);
 	document_finish(&json);

@@ -64,8 +64,14 @@ void show_excess(const struct view *view, const struct table_style *style, FILE 
 /* Prints the JSON above. */
 void show_queue_json(const struct view *view, FILE *out);
 
+/* The member reason_kind. */
+void member_reason(struct json *json, enum verdict_kind verdict);
+
 /* The members queue, queue_is_cut and running_without_gpus of the object that is open. */
 void member_queue(struct json *json, const struct view *view);
+
+/* Prints an object of ->queue. */
+void json_put_job(struct json *json, const struct view *view, const struct view_job *job);
 
 /* The members ticket, attempt, name, user, pid, command and times of a job that runs. */
 void member_holder(

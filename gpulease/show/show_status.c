@@ -1,6 +1,7 @@
 #include "gpu_reason.h"
 #include "json_members.h"
 #include "parse.h"
+#include "report.h"
 #include "show_cells.h"
 #include "show_queue.h"
 #include "show_status.h"
@@ -14,11 +15,12 @@ enum {
 	GPU_UTILIZATION,
 	GPU_STATE,
 	GPU_SHARE,
-	GPU_TICKET,
+	GPU_JOB,
 	GPU_ATTEMPT,
 	GPU_USER,
 	GPU_PID,
 	GPU_AGE,
+	GPU_LEFT,
 	GPU_IDLE,
 	GPU_NAME,
 	GPU_COMMAND,
@@ -26,19 +28,20 @@ enum {
 
 static const struct table_column gpu_columns[] = {
 	[GPU_INDEX] = { .title = "GPU", .is_right = true },
-	[GPU_MODEL] = { .title = "MODEL", .least = 9 },
+	[GPU_MODEL] = { .title = "MODEL", .is_optional = true, .good = 14, .least = 9 },
 	[GPU_MEMORY] = { .title = "MEMORY", .is_right = true },
-	[GPU_UTILIZATION] = { .title = "UTIL", .is_right = true, .is_optional = true },
+	[GPU_UTILIZATION] = { "UTIL", .is_right = true, .is_optional = true, .rank = 3 },
 	[GPU_STATE] = { .title = "STATE" },
-	[GPU_SHARE] = { .title = "SHARE", .is_optional = true },
-	[GPU_TICKET] = { .title = "TICKET", .is_right = true },
-	[GPU_ATTEMPT] = { .title = "TRY", .is_right = true, .is_optional = true },
-	[GPU_USER] = { .title = "USER", .least = 6 },
-	[GPU_PID] = { .title = "PID", .is_right = true },
-	[GPU_AGE] = { .title = "AGE", .is_right = true },
-	[GPU_IDLE] = { .title = "IDLE", .is_right = true, .is_optional = true },
-	[GPU_NAME] = { .title = "NAME", .is_optional = true, .least = 6 },
-	[GPU_COMMAND] = { .title = "COMMAND", .least = 8 },
+	[GPU_SHARE] = { .title = "SHARE", .is_optional = true, .rank = 2 },
+	[GPU_JOB] = { .title = "JOB", .is_right = true },
+	[GPU_ATTEMPT] = { "TRY", .is_right = true, .is_optional = true, .rank = 5 },
+	[GPU_USER] = { .title = "USER", .good = 8, .least = 6 },
+	[GPU_PID] = { .title = "PID", .is_right = true, .rank = 6 },
+	[GPU_AGE] = { .title = "AGE", .is_right = true, .rank = 4 },
+	[GPU_LEFT] = { "LEFT", .is_right = true, .is_optional = true, .rank = 1 },
+	[GPU_IDLE] = { "IDLE", .is_right = true, .is_optional = true, .rank = 7 },
+	[GPU_NAME] = { .title = "NAME", .is_optional = true, .good = 12, .least = 6 },
+	[GPU_COMMAND] = { .title = "COMMAND", .good = 14, .least = 8 },
 };
 
 static const enum table_tint state_tints[GPU_STATES] = {
@@ -52,29 +55,43 @@ static const enum table_tint state_tints[GPU_STATES] = {
 	[GPU_PAUSED] = TINT_YELLOW,
 };
 
-static void gpu_put_memory(struct table *table, const struct view_gpu *gpu)
+/* Whether all GPUs are the same card: a line above the table says what it is. */
+static bool gpus_are_equal(const struct view *view)
 {
-	char used[24] = "?", total[24] = "?";
+	const struct view_gpu *first = &view->gpus[0];
 
-	if (gpu->used_mib != PROBE_MIB_UNKNOWN)
-		(void)snprintf(
-			used, sizeof(used), "%llu", (unsigned long long)gpu->used_mib);
-	if (gpu->total_mib)
-		(void)snprintf(
-			total, sizeof(total), "%llu", (unsigned long long)gpu->total_mib);
-	table_putf(table, GPU_MEMORY, "%s/%s MiB", used, total);
+	for (size_t i = 0; i < view->gpu_count; i++)
+		if (!first->model[0] || !first->total_mib ||
+			strcmp(view->gpus[i].model, first->model) != 0 ||
+			view->gpus[i].total_mib != first->total_mib)
+			return false;
+	return true;
 }
 
-/* "3", or "3:1" for a MIG instance. */
-static struct gpu_name gpu_shown_name(const struct view_gpu *gpu)
+/* "8 x NVIDIA H100 80GB HBM3, 79.6G each" */
+static void status_print_card(
+	const struct view *view, const struct table_style *style, FILE *out)
 {
-	struct gpu_name name;
-	struct text text = TEXT_ON(name.text);
+	char words[sizeof(view->gpus->model) + 64];
+	struct text line = TEXT_ON(words);
 
-	text_addf(&text, "%u", gpu->index);
-	if (gpu->instance >= 0)
-		text_addf(&text, ":%lld", (long long)gpu->instance);
-	return name;
+	text_addf(&line, "%zu x %s, ", view->gpu_count, view->gpus[0].model);
+	report_add_size(view->gpus[0].total_mib, &line);
+	text_add(&line, view->gpu_count == 1 ? "" : " each");
+	line_print(words, style, out);
+}
+
+/* "3.1/79.6G", or "3.1G" if all cards are equal. */
+static void gpu_put_memory(
+	struct table *table, const struct view_gpu *gpu, bool all_are_equal)
+{
+	char used[GIB_TEXT_SIZE] = "?", total[GIB_TEXT_SIZE] = "?";
+
+	if (gpu->used_mib != PROBE_MIB_UNKNOWN)
+		format_gib(gpu->used_mib, used);
+	if (gpu->total_mib)
+		format_gib(gpu->total_mib, total);
+	table_putf(table, GPU_MEMORY, all_are_equal ? "%sG" : "%s/%sG", used, total);
 }
 
 /* A GPU shows "MIG" if its MIG instances are leased instead of it. */
@@ -98,11 +115,12 @@ static void gpu_put_holder(struct table *table, const struct view_holder *holder
 	if (holder->ticket)
 		show_add_need(&holder->need, &text);
 	table_put(table, GPU_SHARE, share);
-	show_put_id(table, GPU_TICKET, holder->ticket);
+	show_put_id(table, GPU_JOB, holder->ticket);
 	show_put_attempt(table, GPU_ATTEMPT, holder->attempt);
 	table_put(table, GPU_USER, holder->user);
 	show_put_id(table, GPU_PID, holder->pid);
 	show_put_span(table, GPU_AGE, holder->age_ms);
+	show_put_left(table, GPU_LEFT, holder);
 	table_put(table, GPU_NAME, holder->name);
 	table_put(table, GPU_COMMAND, holder->command);
 }
@@ -117,19 +135,24 @@ static void gpu_put_sharer(struct table *table, const struct view_gpu *gpu, size
 
 	table_row(table);
 	for (size_t i = 0; i < ARRAY_SIZE(above); i++)
-		if (above[i] != GPU_UTILIZATION || gpu->utilization >= 0)
-			table_put(table, above[i], " ");
+		table_blank(table, above[i]);
 	table_put(table, GPU_STATE, state_word(state));
 	table_tint(table, GPU_STATE, state_tints[state]);
 	gpu_put_holder(table, holder);
 }
 
-static void gpu_put_rows(struct table *table, const struct view_gpu *gpu)
+static void gpu_put_rows(
+	struct table *table, const struct view_gpu *gpu, bool all_are_equal)
 {
+	static const char vendor[] = "NVIDIA ";
+	bool has_vendor = strncmp(gpu->model, vendor, sizeof(vendor) - 1) == 0;
+
 	table_row(table);
-	table_put(table, GPU_INDEX, gpu_shown_name(gpu).text);
-	table_put(table, GPU_MODEL, gpu->model);
-	gpu_put_memory(table, gpu);
+	table_put(table, GPU_INDEX, view_gpu_name(gpu).text);
+	if (!all_are_equal)
+		table_put(table, GPU_MODEL,
+			gpu->model + (has_vendor ? sizeof(vendor) - 1 : 0));
+	gpu_put_memory(table, gpu, all_are_equal);
 	if (gpu->utilization >= 0)
 		table_putf(table, GPU_UTILIZATION, "%d%%", gpu->utilization);
 	gpu_put_state(table, gpu);
@@ -144,9 +167,9 @@ static void gpu_put_rows(struct table *table, const struct view_gpu *gpu)
 /* The note below the table that explains the state of @gpu; "": the table says it all. */
 static const char *gpu_note(const struct view_gpu *gpu)
 {
-	/* the columns USER, PID and COMMAND show the process that uses it */
+	/* the columns USER, PID and COMMAND show the process that uses it, MEMORY how much */
 	if (gpu->state == GPU_EXTERNAL && gpu->holder_count && gpu->holders->pid &&
-		!gpu->is_paused)
+		!gpu->is_paused && !gpu->is_past_use)
 		return "";
 	return gpu->why + gpu->why_verb_size;
 }
@@ -166,11 +189,11 @@ static void status_print_notes(
 			is_printed = strcmp(gpu_note(&view->gpus[before]), note) == 0;
 		if (is_printed)
 			continue;
-		text_addf(&text, "GPU %s", gpu_shown_name(&view->gpus[i]).text);
+		text_addf(&text, "GPU %s", view_gpu_name(&view->gpus[i]).text);
 		for (size_t other = i + 1; other < view->gpu_count; other++)
 			if (strcmp(gpu_note(&view->gpus[other]), note) == 0)
 				text_addf(&text, ",%s",
-					gpu_shown_name(&view->gpus[other]).text);
+					view_gpu_name(&view->gpus[other]).text);
 		text_addf(&text, ": %s", note);
 		line_print(line, style, out);
 	}
@@ -208,8 +231,12 @@ int show_status(const struct view *view, const struct table_style *style, FILE *
 	int r = 0;
 
 	if (view->gpu_count) {
+		bool all_are_equal = gpus_are_equal(view);
+
+		if (all_are_equal)
+			status_print_card(view, style, out);
 		for (size_t i = 0; i < view->gpu_count; i++)
-			gpu_put_rows(&table, &view->gpus[i]);
+			gpu_put_rows(&table, &view->gpus[i], all_are_equal);
 		r = show_and_release(&table, style, out);
 		status_print_notes(view, style, out);
 	} else {
@@ -255,24 +282,26 @@ static void json_put_migs(
 	json_end(json);
 }
 
+void json_put_lease(
+	struct json *json, const struct view *view, const struct view_holder *holder)
+{
+	json_begin_object(json);
+	member_holder(json, view, holder);
+	member_bool(json, "lingering", holder->is_lingering);
+	member_need(json, &holder->need);
+	member_number_if(json, "peak_mib", holder->peak_mib, holder->peak_mib);
+	member_bool(json, "over_declared", holder->is_over_declared);
+	json_end(json);
+}
+
 static void json_put_leases(
 	struct json *json, const struct view *view, const struct view_gpu *gpu)
 {
 	json_key(json, "leases");
 	json_begin_array(json);
-	for (size_t i = 0; i < gpu->holder_count; i++) {
-		const struct view_holder *holder = &gpu->holders[i];
-
-		if (!holder->ticket)
-			continue;
-		json_begin_object(json);
-		member_holder(json, view, holder);
-		member_bool(json, "lingering", holder->is_lingering);
-		member_need(json, &holder->need);
-		member_number_if(json, "peak_mib", holder->peak_mib, holder->peak_mib);
-		member_bool(json, "over_declared", holder->is_over_declared);
-		json_end(json);
-	}
+	for (size_t i = 0; i < gpu->holder_count; i++)
+		if (gpu->holders[i].ticket)
+			json_put_lease(json, view, &gpu->holders[i]);
 	json_end(json);
 }
 
@@ -313,7 +342,7 @@ void show_status_json(const struct view *view, FILE *out)
 {
 	struct json json = JSON_ON(out);
 
-	document_begin(&json, "gpulease-status/1", view->real_ms, view->directory);
+	document_begin(&json, "status", view->real_ms, view->directory);
 	member_bool(&json, "simulated", view->is_simulated);
 	json_put_probe(&json, view);
 	member_number(&json, "broken_records", view->broken_records);

@@ -60,6 +60,7 @@
 #ifndef GPULEASE_SHOW_STATUS_H
 #define GPULEASE_SHOW_STATUS_H
 
+#include "render_json.h"
 #include "render_table.h"
 #include "view.h"
 
@@ -69,6 +70,10 @@
  */
 MUST_CHECK int show_status(
 	const struct view *view, const struct table_style *style, FILE *out);
+
+/* Prints an object of ->leases above. */
+void json_put_lease(
+	struct json *json, const struct view *view, const struct view_holder *holder);
 
 /* Prints the JSON above. */
 void show_status_json(const struct view *view, FILE *out);

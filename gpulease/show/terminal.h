@@ -7,8 +7,9 @@
 #include "render_table.h"
 
 /*
- * A terminal has the width $COLUMNS or, if that is not set, the width that it reports.  It has
- * colours unless $NO_COLOR is set or $TERM is "dumb".  Anything else has neither.
+ * The width is $COLUMNS.  If that is not set, a terminal has the width that it reports, and the
+ * width of anything else is unlimited.  A terminal has colours unless $NO_COLOR is set or $TERM is
+ * "dumb".
  */
 struct table_style terminal_style(void);
 

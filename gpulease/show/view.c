@@ -16,21 +16,6 @@ enum { PROBE_FRESH_MS = 1000 }; /* a result this young needs no new nvidia-smi *
 
 /* --- GPUs -------------------------------------------------------------------------- */
 
-/* Completes a command that did not fit into its record, if /proc has the rest. */
-static void complete_command(uint32_t pid, char *out, size_t size)
-{
-	static const char mark[] = "\xe2\x80\xa6";
-	size_t used = strlen(out), mark_size = sizeof(mark) - 1;
-	char whole[VIEW_COMMAND_SIZE];
-
-	if (!pid || used < mark_size || strcmp(out + used - mark_size, mark) != 0)
-		return;
-	/* the process may have changed its command line */
-	if (process_info_command(pid, whole, sizeof(whole)) &&
-		strncmp(whole, out, used - mark_size) == 0)
-		text_copy(out, size, whole);
-}
-
 static void holder_fill_lease(const struct state_reader *reader,
 	const struct snapshot_lease *held, struct view_holder *out)
 {
@@ -57,7 +42,7 @@ static void holder_fill_lease(const struct state_reader *reader,
 		return;
 	text_copy(out->name, sizeof(out->name), lease->name);
 	text_copy(out->command, sizeof(out->command), lease->command);
-	complete_command(out->pid, out->command, sizeof(out->command));
+	process_info_complete(out->pid, out->command, sizeof(out->command));
 }
 
 static void holder_fill_process(uint32_t pid, struct view_holder *out)
@@ -208,6 +193,7 @@ static size_t view_fill_gpu(const struct state_reader *reader, unsigned slot,
 	out->holders = holders;
 	out->holder_count = fill_holders(reader, slot, holders);
 	out->state = shown_state(gpu, out);
+	out->is_past_use = gpu->past_mib != 0;
 	if (gpu->state != GPU_LEASED || gpu->foreign_mib || gpu->settling_mib)
 		out->why_verb_size = explain_gpu(from, slot, &why);
 	return out->holder_count;
@@ -358,4 +344,15 @@ void view_release(struct view *view)
 	free(view->jobs);
 	free(view->gpuless);
 	*view = VIEW_NONE;
+}
+
+struct gpu_name view_gpu_name(const struct view_gpu *gpu)
+{
+	struct gpu_name name;
+	struct text text = TEXT_ON(name.text);
+
+	text_addf(&text, "%u", gpu->index);
+	if (gpu->instance >= 0)
+		text_addf(&text, ":%lld", (long long)gpu->instance);
+	return name;
 }

@@ -59,6 +59,7 @@ struct view_gpu {
 	bool is_paused;       /* whatever ->state is */
 	char paused_by[USER_SIZE], reason[REASON_SIZE];
 	char why[VIEW_WHY_SIZE]; /* what keeps it, as explain_gpu() says it; "": nothing */
+	bool is_past_use;        /* used outside gpulease, but hardly at present */
 	size_t why_verb_size;    /* of the "is " at the beginning of ->why; 0: none */
 
 	const struct view_holder
@@ -118,5 +119,8 @@ struct view {
 MUST_CHECK int view_take(
 	const struct context *context, struct view *ret, struct why *why);
 void view_release(struct view *view);
+
+/* "3", or "3:1" for a MIG instance. */
+struct gpu_name view_gpu_name(const struct view_gpu *gpu);
 
 #endif

@@ -194,8 +194,7 @@ static int collection_add(
 	return 0;
 }
 
-/* Puts names in the place of numbers: for the user, and for the user that cancelled it. */
-static void end_name_users(struct history_end *end)
+void view_ended_name_users(struct history_end *end)
 {
 	struct text name;
 	uint64_t uid;
@@ -237,7 +236,7 @@ int view_ended(const struct context *context, const struct ended_filter *filter,
 	}
 	reverse(all.ends, all.count);
 	for (size_t i = 0; i < all.count; i++)
-		end_name_users(&all.ends[i]);
+		view_ended_name_users(&all.ends[i]);
 	*ret = all.ends;
 	*ret_count = all.count;
 	*ret_gap = all.taker.gap;

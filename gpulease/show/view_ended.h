@@ -50,4 +50,7 @@ MUST_CHECK int view_ended(const struct context *context,
 	const struct ended_filter *filter, uint64_t most, struct history_end **ret,
 	size_t *ret_count, struct history_gap *ret_gap, struct why *why);
 
+/* Puts names in the place of numbers: for the user, and for the user that cancelled it. */
+void view_ended_name_users(struct history_end *end);
+
 #endif

@@ -144,7 +144,7 @@ static int simjob_find_gpus(struct simjob *job, unsigned count, struct why *why)
 	int r = 0;
 
 	while (walk.at && *walk.at && (r = operand_next(&walk, &operand, why)) == 0) {
-		if (operand.uuid || operand.has_instance || operand.last >= count) {
+		if (operand.word || operand.has_instance || operand.last >= count) {
 			why_set(why, "CUDA_VISIBLE_DEVICES: '%s' are not simulated GPUs",
 				quote(list).text);
 			return -EINVAL;

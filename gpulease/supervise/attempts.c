@@ -365,9 +365,9 @@ static void attempt_fail(struct attempt *at)
  * smallest of the n largest GPUs that it may have; 0: unknown.
  */
 static uint64_t largest_vram_mib(
-	const struct snapshot *view, const struct request *request)
+	const struct snapshot *view, const struct request *request, uint64_t margin_mib)
 {
-	uint64_t largest[GPUSET_MAX], margin_mib = view->usage.margin_mib;
+	uint64_t largest[GPUSET_MAX];
 	unsigned count = 0;
 
 	for (unsigned slot = 0; slot < view->slots; slot++) {
@@ -412,8 +412,8 @@ static void attempt_init(struct attempt *at, const struct attempts *attempts)
 		.delay_max_ms = context->config.retry_delay_max_ms,
 		.is_sharing = !need_is_whole(&need),
 		.vram_mib = attempts->request->vram_mib,
-		.vram_max_mib = largest_vram_mib(
-			&attempts->queueing->broker->view, attempts->request),
+		.vram_max_mib = largest_vram_mib(&attempts->queueing->broker->view,
+			attempts->request, context->usage.margin_mib),
 	};
 }
 

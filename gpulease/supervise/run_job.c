@@ -3,18 +3,18 @@
 #include "attempts.h"
 #include "background.h"
 #include "broker.h"
+#include "command_caveat.h"
 #include "find_program.h"
 #include "local_user.h"
-#include "option_table.h"
 #include "clock.h"
 #include "context.h"
 #include "diag.h"
-#include "end_record.h"
 #include "exitcodes.h"
 #include "launch.h"
 #include "lease_adopt.h"
 #include "lease_hold.h"
 #include "lease_shell.h"
+#include "missing_program.h"
 #include "parse.h"
 #include "redirect.h"
 #include "request.h"
@@ -23,7 +23,9 @@
 #include "rlimits.h"
 #include "run_job.h"
 #include "session.h"
+#include "script.h"
 #include "setup.h"
+#include "show_foreseen.h"
 #include "job_step.h"
 #include "userfile.h"
 #include "waiting_line.h"
@@ -43,22 +45,31 @@ static struct {
 
 /* --- before the queue -------------------------------------------------------------- */
 
-/*
- * Refuses a command that does not exist.  Hints at what the user may have meant: an option without
- * its dashes, or a whole command line in quotes.
- */
-static int refuse_unknown_command(const char *word)
+/* Says if the command will not use the GPUs of the lease. */
+static void note_caveat(const struct settings *settings)
 {
-	const struct option_def *option = options_find(option_table, word, strlen(word));
-	size_t size = strcspn(word, " \t");
-	char hint[64] = "", program[PATH_MAX];
-	autofree char *first = strndup(word, size);
+	char words[256];
+	struct text text = TEXT_ON(words);
 
-	if (option && option->help) /* hidden options have no help */
-		(void)snprintf(hint, sizeof(hint), "; did you mean --%s?", option->name);
-	else if (word[size] && first && find_program(first, program) == 0)
-		text_copy(hint, sizeof(hint), "; remove the quotes around it");
-	diag("command '%s' was not found%s", word, hint);
+	if (settings->request.gpus &&
+		command_caveat(settings->environment.command, &text))
+		note("%s", words);
+}
+
+/*
+ * Refuses a line of a jobs file whose script does not exist, unless its setup may go to the script.
+ * A script that a command line names is not gpulease's: the command itself looks for it.
+ */
+static int check_script(const struct run_environment *environment)
+{
+	char script[PATH_MAX];
+	struct text text = TEXT_ON(script);
+
+	script_note_directives(environment->command);
+	if (!environment->line || environment->setup ||
+		!script_is_missing(environment->line, &text))
+		return 0;
+	diag("there is no script '%s'", script);
 	return EXIT_NOT_FOUND;
 }
 
@@ -91,21 +102,24 @@ static int check_command(const struct settings *settings)
 			return r;
 	}
 	r = find_program(job.command[0], job.program);
-	if (r == 0)
-		return 0;
-	if (r == -EACCES) {
-		diag("cannot execute '%s': %s", job.command[0], strerror(EACCES));
-		return EXIT_CANNOT_EXECUTE;
+	if (r == 0) {
+		note_caveat(settings);
+		return check_script(&settings->environment);
 	}
-	return refuse_unknown_command(job.command[0]);
+	return missing_program_refuse(job.command[0], r);
 }
 
 /* --- the ways to run --------------------------------------------------------------- */
 
-/* Prints that the job would start, for --dry-run; the caller ends the line. */
-static void print_would_start(const char *gpus)
+/* Prints what --dry-run has found.  Returns the exit status. */
+static int print_foreseen(struct foreseen *foreseen)
 {
-	printf("would start now%s%s", gpus[0] ? " on GPU " : ", without GPUs", gpus);
+	foreseen->view = &job.broker.view;
+	if (job.context.settings->output.json)
+		show_foreseen_json(foreseen, stdout);
+	else
+		show_foreseen(foreseen, stdout);
+	return foreseen->verdict == VERDICT_START ? EXIT_DONE : EXIT_GAVE_UP;
 }
 
 /*
@@ -121,6 +135,7 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 		.ticket = lease_job(&around->lease),
 		.attempt = around->lease.attempt,
 		.gpus = around->lease.gpus,
+		.order = job_step_order(&settings->request),
 		.need = lease_need(&around->lease),
 		.live_fd = -1,
 		.program = job.program,
@@ -131,24 +146,20 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 	if (job_step_check(settings, &around->lease) != 0)
 		return EXIT_MISUSE;
 	if (settings->request.gpus_given && settings->request.gpus > has) {
-		diag("cannot use %u GPUs: the lease around this step (ticket %llu) has %u",
-			settings->request.gpus, (unsigned long long)around->lease.ticket,
-			has);
+		diag("cannot use %u GPUs: the lease around this step (job %llu) has %u",
+			settings->request.gpus,
+			(unsigned long long)lease_job(&around->lease), has);
 		return EXIT_MISUSE;
 	}
 	if (selection_choose_step(&settings->request, &job.broker.view, &around->lease,
 		    &step.gpus) != 0)
 		return EXIT_MISUSE;
-	if (settings->request.dry_run) {
-		char gpus[256];
-
-		end_record_name_gpus(&job.broker.view, &step.gpus, gpus, sizeof(gpus));
-		print_would_start(gpus);
-		printf(", as a step of ticket %llu\n",
-			(unsigned long long)around->lease.ticket);
-		return 0;
-	}
-	verbose("a step of ticket %llu", (unsigned long long)around->lease.ticket);
+	if (settings->request.dry_run)
+		return print_foreseen(&(struct foreseen){ .verdict = VERDICT_START,
+			.gpus = gpu_order_of(step.view, &step.gpus, step.order),
+			.start_ms = clock_boot_ms(),
+			.step_of = lease_job(&around->lease) });
+	verbose("a step of job %llu", (unsigned long long)lease_job(&around->lease));
 	return launch(&step);
 }
 
@@ -157,10 +168,11 @@ static int dry_run(const struct run_request *request)
 {
 	struct broker *broker = &job.broker;
 	int64_t until_ms = clock_boot_ms() + context_patience_ms(&job.context);
-	char words[512], gpus[256];
+	const struct verdict *verdict = &broker->result.verdict;
+	char words[512] = "";
+	struct foreseen foreseen = { .why = words };
 	struct text text = TEXT_ON(words);
 	struct why why = WHY_NONE;
-	unsigned position;
 	int r = request->gpus ? broker_probe(broker, until_ms) : 0;
 
 	if (r == 0)
@@ -176,19 +188,19 @@ static int dry_run(const struct run_request *request)
 			strerror(-r));
 		return EXIT_MISUSE;
 	}
-	if (broker->result.verdict.kind == VERDICT_START) {
-		end_record_name_gpus(
-			&broker->view, &broker->result.verdict.gpus, gpus, sizeof(gpus));
-		print_would_start(gpus);
-		printf("\n");
-		return 0;
+	foreseen.verdict = verdict->kind;
+	if (verdict->kind == VERDICT_START) {
+		foreseen.gpus =
+			gpu_order_of(&broker->view, &verdict->gpus, request->gpu_ids);
+		foreseen.start_ms = clock_boot_ms();
+		foreseen.sends_back = broker->result.sends_back;
+		return print_foreseen(&foreseen);
 	}
-	position = broker_position(broker);
+	foreseen.position = broker_position(broker);
+	foreseen.start_ms = waiting_line_start_ms(broker);
 	waiting_line_reason(&job.line, broker, &text);
 	waiting_line_estimate(broker, &text);
-	printf("would wait, %u%s in the queue: %s\n", position, ordinal_suffix(position),
-		words);
-	return EXIT_GAVE_UP;
+	return print_foreseen(&foreseen);
 }
 
 /*
@@ -197,7 +209,7 @@ static int dry_run(const struct run_request *request)
  */
 static int report_ticket(const struct run_environment *environment)
 {
-	verbose("ticket %llu in '%s'", (unsigned long long)job.broker.number,
+	verbose("job %llu in '%s'", (unsigned long long)job.broker.number,
 		job.context.dir.path);
 	if (job.queueing.observer)
 		job.queueing.observer->queued(
@@ -256,6 +268,7 @@ static int run_leased(struct settings *settings)
 		.context = &job.context,
 		.view = &job.broker.view,
 		.owner = &job.broker.ticket.owner,
+		.order = settings->request.gpu_ids,
 		.program = job.program,
 		.command = job.command,
 	};
@@ -315,6 +328,8 @@ static int run_anywhere(struct settings *settings)
 	r = broker_init(&job.broker, &job.context.dir, &job.context.prober);
 	job.broker.input.max_waiting = job.context.config.max_waiting;
 	job.broker.input.all_waiting = job.context.config.all_waiting;
+	if (has_own_usage(&settings->request))
+		job.broker.input.own_usage = &job.context.usage;
 	job.broker.input.recorder = launch_recorder(&job.context);
 	job.broker.view.limits = request_limits(&job.context.config);
 	if (r == 0)

@@ -21,7 +21,7 @@
 #include "userfile.h"
 #include "verbs.h"
 
-enum { LOCK_MS = 5000, OPEN_TRIES = 10 };
+enum { LOCK_MS = 5000, OPEN_TRIES = 10, LINE_SIZE = 2 * BATCH_LINE_MAX };
 
 /* The file that gets the line. */
 struct jobs_file {
@@ -75,8 +75,9 @@ static struct batch_attributes add_attributes(const struct settings *s)
 	return attributes;
 }
 
-/* Writes the line.  Returns 0, or -EINVAL with the message in @why. */
-static int add_make_line(const struct settings *s, struct text *line, struct why *why)
+/* Writes the line for a file of @format.  Returns 0, or -EINVAL with the message in @why. */
+static int add_make_line(const struct settings *s, enum batch_format format,
+	struct text *line, struct why *why)
 {
 	struct batch_attributes attributes = add_attributes(s);
 
@@ -87,8 +88,7 @@ static int add_make_line(const struct settings *s, struct text *line, struct why
 			quote(s->request.model).text);
 		return -EINVAL;
 	}
-	return batch_line_write(
-		s->batch.format, &attributes, s->environment.command, line, why);
+	return batch_line_write(format, &attributes, s->environment.command, line, why);
 }
 
 /* --- the file ------------------------------------------------------------------------ */
@@ -171,6 +171,8 @@ static int jobs_file_open_locked(struct jobs_file *file)
 
 /* --- adding --------------------------------------------------------------------------- */
 
+static const char too_big[] = "it would be bigger than 16 MiB";
+
 /* Reads the whole file to memory with room for @room more bytes.  Returns 0 or a negative errno. */
 static int jobs_file_read(struct jobs_file *file, size_t room)
 {
@@ -179,8 +181,8 @@ static int jobs_file_read(struct jobs_file *file, size_t room)
 
 	if (fstat(file->lock.fd, &st) < 0)
 		return jobs_file_fail(file, -errno, NULL);
-	if (st.st_size > (off_t)(BATCH_FILE_MAX - room))
-		return jobs_file_fail(file, -EFBIG, "it would be bigger than 16 MiB");
+	if (st.st_size > BATCH_FILE_MAX)
+		return jobs_file_fail(file, -EFBIG, too_big);
 	file->text = malloc((size_t)st.st_size + room);
 	if (!file->text)
 		return jobs_file_fail(file, -ENOMEM, NULL);
@@ -240,28 +242,50 @@ static int jobs_file_append(struct jobs_file *file, size_t size)
 static int jobs_file_add(
 	struct jobs_file *file, enum batch_format format, const struct text *line)
 {
-	struct text added;
+	struct text added = text_on(file->text + file->size, line->used + sizeof("\n\n"));
 	int r;
 
-	rights_as_user_begin();
-	r = jobs_file_open_locked(file);
-	rights_as_user_end();
-	if (r == 0)
-		r = jobs_file_read(file, line->used + sizeof("\n\n"));
-	if (r < 0)
-		return r;
-	added = text_on(file->text + file->size, line->used + sizeof("\n\n"));
 	if (file->size && file->text[file->size - 1] != '\n')
 		text_add(&added, "\n");
 	text_add_bytes(&added, line->at, line->used);
 	text_add(&added, "\n");
+	if (file->size + added.used > BATCH_FILE_MAX)
+		return jobs_file_fail(file, -EFBIG, too_big);
 	r = jobs_file_check(file, format, file->size + added.used);
 	return r < 0 ? r : jobs_file_append(file, file->size + added.used);
 }
 
+/*
+ * Writes the line and adds it to the file.  The name of the file shows its format, or its contents
+ * do: a wrong line should not create a file, so the line is written before the file is opened.
+ */
+static int add_to_file(
+	const struct settings *s, struct jobs_file *file, struct text *line)
+{
+	enum batch_format asked = s->batch.format, by_name, format;
+	int r;
+
+	by_name = batch_format_of(asked, file->path, "", 0);
+	r = add_make_line(s, by_name, line, &file->why);
+	if (r < 0)
+		return r;
+	rights_as_user_begin();
+	r = jobs_file_open_locked(file);
+	rights_as_user_end();
+	if (r == 0)
+		r = jobs_file_read(file, LINE_SIZE);
+	if (r < 0)
+		return r;
+	format = batch_format_of(asked, file->path, file->text, file->size);
+	if (format != by_name) {
+		*line = text_on(line->at, LINE_SIZE);
+		r = add_make_line(s, format, line, &file->why);
+	}
+	return r == 0 ? jobs_file_add(file, format, line) : r;
+}
+
 int verb_add(struct settings *settings)
 {
-	enum { LINE_SIZE = 2 * BATCH_LINE_MAX };
 	struct jobs_file file = { .path = settings->verb.operands[0],
 		.lock = { .fd = -1 } };
 	autofree char *at = malloc(LINE_SIZE);
@@ -270,10 +294,8 @@ int verb_add(struct settings *settings)
 
 	if (at) {
 		line = text_on(at, LINE_SIZE);
-		r = add_make_line(settings, &line, &file.why);
+		r = add_to_file(settings, &file, &line);
 	}
-	if (r == 0)
-		r = jobs_file_add(&file, settings->batch.format, &line);
 	if (r == 0)
 		verbose("added to '%s': %s", file.path, line.at);
 	else

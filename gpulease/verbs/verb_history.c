@@ -9,8 +9,26 @@
 #include "exitcodes.h"
 #include "show_history.h"
 #include "terminal.h"
+#include "unknown_status.h"
 #include "verbs.h"
 #include "view_ended.h"
+
+/* Says what the status of a job needs, if one of the jobs lacks it. */
+static void show_what_a_status_needs(
+	const struct history_end *ends, size_t count, const struct table_style *style)
+{
+	char line[160];
+
+	for (size_t i = 0; i < count; i++) {
+		if (history_state(&ends[i]) != END_UNKNOWN)
+			continue;
+		(void)snprintf(line, sizeof(line),
+			"\"%s\" means that the status is not recorded: %s",
+			end_state_names[END_UNKNOWN], unknown_status_remedy());
+		line_print(line, style, stdout);
+		return;
+	}
+}
 
 int verb_history(struct settings *settings)
 {
@@ -38,8 +56,10 @@ int verb_history(struct settings *settings)
 		line_print("no such job has ended", &style, stdout);
 	else
 		r = show_history(ends, count, clock_real_ms(), &style, stdout);
-	if (!settings->output.json)
+	if (!settings->output.json) {
+		show_what_a_status_needs(ends, count, &style);
 		show_gap(&gap, &style, stdout);
+	}
 	free(ends);
 	if (r < 0) {
 		diag("%s", strerror(-r));

@@ -11,7 +11,7 @@
 #include "find_program.h"
 #include "operands.h"
 #include "privilege.h"
-#include "render_json.h"
+#include "json_members.h"
 #include "render_table.h"
 #include "session_list.h"
 #include "terminal.h"
@@ -20,7 +20,7 @@
 static int sessions_print_table(const struct session *all, size_t count)
 {
 	static const struct table_column columns[] = {
-		{ .title = "TICKET", .is_right = true },
+		{ .title = "JOB", .is_right = true },
 		{ .title = "SESSION" },
 		{ .title = "IN" },
 		{ .title = "ATTACHED" },
@@ -46,28 +46,19 @@ static void sessions_print_json(const struct session *all, size_t count)
 {
 	struct json json = JSON_ON(stdout);
 
-	json_begin_object(&json);
-	json_put_text(&json, "format", "gpulease-sessions/1");
-	json_key(&json, "taken_unix_ms");
-	json_signed(&json, clock_real_ms());
+	document_begin(&json, "sessions", clock_real_ms(), NULL);
 	json_key(&json, "sessions");
 	json_begin_array(&json);
 	for (size_t i = 0; i < count; i++) {
 		json_begin_object(&json);
-		json_key(&json, "ticket");
-		if (all[i].job)
-			json_unsigned(&json, all[i].job);
-		else
-			json_null(&json);
+		member_number_if(&json, "ticket", all[i].job, all[i].job);
 		json_put_text(&json, "session", all[i].name);
 		json_put_text(&json, "program", session_programs[all[i].program]);
-		json_key(&json, "attached");
-		json_bool(&json, all[i].is_attached);
+		member_bool(&json, "attached", all[i].is_attached);
 		json_end(&json);
 	}
 	json_end(&json);
-	json_end(&json);
-	json_finish(&json);
+	document_finish(&json);
 }
 
 int verb_sessions(struct settings *settings)

@@ -2,6 +2,7 @@
  * --show-config: prints the configuration in force and its source.  Needs no state directory,
  * because users look here when the directory cannot be used.
  */
+#include "clock.h"
 #include "config_file.h"
 #include "context.h"
 #include "diag.h"
@@ -51,7 +52,7 @@ int verb_show_config(struct settings *settings)
 		view.directory_by = "SLURM_JOB_ID";
 	}
 	if (settings->output.json)
-		show_config_json(&view, stdout);
+		show_config_json(&view, clock_real_ms(), stdout);
 	else
 		show_config(&view, stdout);
 	return EXIT_DONE;

@@ -1,11 +1,13 @@
 /*
- * --status and --queue: show the GPUs and the jobs that wait for them.
+ * --status and --queue: show the GPUs and the jobs that wait for them.  --status ID: shows a job.
  */
 #include <errno.h>
 
 #include "context.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "outcome.h"
+#include "show_job.h"
 #include "show_queue.h"
 #include "show_status.h"
 #include "terminal.h"
@@ -52,8 +54,46 @@ static int status_print(struct settings *settings, const struct status_printer *
 	return EXIT_DONE;
 }
 
+/* Prints the jobs that the operands name, with a message for each that is unknown. */
+static int status_print_jobs(struct settings *settings)
+{
+	struct operand_walk walk = OPERAND_WALK(
+		settings->verb.operands, settings->verb.operand_count, OPERAND_JOB);
+	static struct context context;
+	struct table_style style = terminal_style();
+	struct why why = WHY_NONE;
+	struct job_views jobs;
+	bool has_printed = false;
+	int r = context_open(settings, &context);
+
+	if (r != 0)
+		return r;
+	if (job_views_take(&context, &walk, &jobs, &why) < 0) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	if (settings->output.json)
+		show_jobs_json(&jobs, stdout);
+	for (size_t i = 0; i < jobs.count; i++) {
+		if (!jobs.all[i].is_known) {
+			outcome_explain_no_job(jobs.all[i].id, &why);
+			diag("%s", why.text);
+			r = EXIT_NOT_DONE;
+		} else if (!settings->output.json) {
+			if (has_printed)
+				(void)putchar('\n');
+			show_job(&jobs.view, &jobs.all[i], &style, stdout);
+			has_printed = true;
+		}
+	}
+	job_views_release(&jobs);
+	return r;
+}
+
 int verb_status(struct settings *settings)
 {
+	if (settings->verb.operand_count)
+		return status_print_jobs(settings);
 	return status_print(
 		settings, &(struct status_printer){ show_status, show_status_json });
 }

@@ -10,12 +10,14 @@
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "live_jobs.h"
 #include "process_lease.h"
 #include "operands.h"
 #include "outcome.h"
 #include "parse.h"
 #include "shared_state.h"
 #include "job_step.h"
+#include "unknown_status.h"
 #include "verbs.h"
 
 static struct {
@@ -121,42 +123,21 @@ static int wait_for_add_numbers(const struct verb_settings *verb)
 	return r;
 }
 
-/*
- * Whether `all` or `mine` includes @job: a job of user @uid (UINT32_MAX: of any), but not our own.
- */
-static bool wait_for_wants(const struct owner *owner, uint64_t job, uint32_t uid)
+/* Adds @job, if it is of user *@arg (UINT32_MAX: of any) and not our own. */
+static int wait_for_add_live(void *arg, const struct live_job *job)
 {
-	return (uid == UINT32_MAX || owner->uid == uid) && job != wait_for.own_job;
+	const uint32_t *uid = arg;
+
+	if ((*uid != UINT32_MAX && *uid != job->uid) || job->id == wait_for.own_job)
+		return 0;
+	return wait_for_add_job(job->id);
 }
 
-/*
- * Adds all jobs of user @uid that wait or run.  Jobs with GPUs are found by their leases; jobs
- * that wait, or run on 0 GPUs, by their tickets.
- */
+/* Adds all jobs of user @uid that wait or run. */
 static int wait_for_add_all(uint32_t uid)
 {
-	const struct statedir *dir = &wait_for.context.dir;
-	uint64_t number = 1;
-	struct queue_row row;
-	int r = 0;
+	int r = live_jobs_each(&wait_for.queue, &wait_for.view, wait_for_add_live, &uid);
 
-	for (size_t i = 0; i < wait_for.view.lease_count && r == 0; i++) {
-		const struct snapshot_lease *lease = &wait_for.view.leases[i];
-		uint64_t job = lease_job(&lease->lease);
-
-		if (!lease->is_over && wait_for_wants(&lease->lease.owner, job, uid))
-			r = wait_for_add_job(job);
-	}
-	while (r == 0 && (r = queue_next(&wait_for.queue, &number, &row)) == 0) {
-		const struct owner *owner = &row.ticket.owner;
-		uint64_t job = ticket_job(row.number, &row.ticket);
-
-		if (strcmp(row.ticket.boot, dir->boot) == 0 &&
-			owner_judge_job(owner, &row.ticket.runs, dir->pidns) !=
-				OWNER_DEAD &&
-			wait_for_wants(owner, job, uid))
-			r = wait_for_add_job(job);
-	}
 	return r < 0 ? r : 0;
 }
 
@@ -174,12 +155,17 @@ static int wait_for_find_jobs(const struct verb_settings *verb)
 
 static void wait_for_report_end(const struct outcome *job)
 {
-	if (job->status < 0)
-		wait_for_report(
-			job->job, "has ended, but its exit status is not recorded");
-	else
+	char problem[160];
+
+	if (job->status < 0) {
+		(void)snprintf(problem, sizeof(problem),
+			"has ended, but its exit status is not recorded: %s",
+			unknown_status_remedy());
+		wait_for_report(job->job, problem);
+	} else {
 		verbose("job %llu has ended with status %d", (unsigned long long)job->job,
 			job->status);
+	}
 	wait_for_note_status(job->status);
 }
 

@@ -32,6 +32,18 @@ static int operand_read_job(
 	return 0;
 }
 
+/* Returns -EINVAL if the range @ret, written as the @size bytes at @at, ends before it begins. */
+static int operand_check_range(
+	const char *at, size_t size, const struct operand *ret, struct why *why)
+{
+	if (ret->first <= ret->last)
+		return 0;
+	why_set(why, "'%s' is the wrong way round; write %llu-%llu",
+		quote_bytes(at, size).text, (unsigned long long)ret->last,
+		(unsigned long long)ret->first);
+	return -EINVAL;
+}
+
 static bool operand_is_uuid(const char *at, size_t size)
 {
 	if (size <= 4 || (memcmp(at, "GPU-", 4) != 0 && memcmp(at, "MIG-", 4) != 0))
@@ -45,21 +57,22 @@ static bool operand_is_uuid(const char *at, size_t size)
 	return true;
 }
 
-/* Reads `3`, `0-3` or `0:1`. */
-static int operand_read_indices(const char *at, size_t size, struct operand *ret)
+/* Reads `3`, `0-3` or `0:1`; no number may be above @max. */
+static int operand_read_numbers(
+	const char *at, size_t size, uint64_t max, struct operand *ret)
 {
 	size_t first_size = 0, rest;
 	uint64_t second;
 
 	while (first_size < size && at[first_size] != '-' && at[first_size] != ':')
 		first_size++;
-	if (operand_read_number(at, first_size, GPUSET_MAX - 1, &ret->first) < 0)
+	if (operand_read_number(at, first_size, max, &ret->first) < 0)
 		return -EINVAL;
 	ret->last = ret->first;
 	if (first_size == size)
 		return 0;
 	rest = first_size + 1;
-	if (operand_read_number(at + rest, size - rest, GPUSET_MAX - 1, &second) < 0)
+	if (operand_read_number(at + rest, size - rest, max, &second) < 0)
 		return -EINVAL;
 	ret->has_instance = at[first_size] == ':';
 	if (ret->has_instance)
@@ -69,30 +82,38 @@ static int operand_read_indices(const char *at, size_t size, struct operand *ret
 	return 0;
 }
 
+/* Reads `12`, `3-12`, or a word. */
+static int operand_read_jobs(
+	const char *at, size_t size, struct operand *ret, struct why *why)
+{
+	struct operand jobs = { 0 };
+
+	if (!size)
+		return operand_read_job(at, size, ret, why);
+	if (operand_read_numbers(at, size, INT64_MAX, &jobs) < 0 || jobs.has_instance)
+		jobs = (struct operand){ .word = at, .word_size = size };
+	*ret = jobs;
+	return operand_check_range(at, size, ret, why);
+}
+
 static int operand_read_gpu(
 	const char *at, size_t size, struct operand *ret, struct why *why)
 {
 	struct operand gpu = { 0 };
 
 	if (operand_is_uuid(at, size)) {
-		*ret = (struct operand){ .uuid = at, .uuid_size = size };
+		*ret = (struct operand){ .word = at, .word_size = size };
 		return 0;
 	}
-	if (operand_read_indices(at, size, &gpu) < 0) {
+	if (operand_read_numbers(at, size, GPUSET_MAX - 1, &gpu) < 0) {
 		why_set(why,
 			"'%s' is not a GPU; write its index (0), several (0-3,5), an "
 			"instance (0:1) or its UUID",
 			quote_bytes(at, size).text);
 		return -EINVAL;
 	}
-	if (gpu.last < gpu.first) {
-		why_set(why, "'%s' is the wrong way round; write %llu-%llu",
-			quote_bytes(at, size).text, (unsigned long long)gpu.last,
-			(unsigned long long)gpu.first);
-		return -EINVAL;
-	}
 	*ret = gpu;
-	return 0;
+	return operand_check_range(at, size, ret, why);
 }
 
 int operand_next(struct operand_walk *walk, struct operand *ret, struct why *why)
@@ -111,6 +132,8 @@ int operand_next(struct operand_walk *walk, struct operand *ret, struct why *why
 	walk->at = at[size] ? at + size + 1 : NULL;
 	if (walk->kind == OPERAND_JOB)
 		return operand_read_job(at, size, ret, why);
+	if (walk->kind == OPERAND_JOBS)
+		return operand_read_jobs(at, size, ret, why);
 	return operand_read_gpu(at, size, ret, why);
 }
 
@@ -141,9 +164,9 @@ int operand_count_gpus(
 /* Whether two operands have a GPU or an instance in common, as far as the texts show. */
 static bool operand_overlaps(const struct operand *a, const struct operand *b)
 {
-	if (a->uuid || b->uuid)
-		return a->uuid && b->uuid && a->uuid_size == b->uuid_size &&
-		       memcmp(a->uuid, b->uuid, a->uuid_size) == 0;
+	if (a->word || b->word)
+		return a->word && b->word && a->word_size == b->word_size &&
+		       memcmp(a->word, b->word, a->word_size) == 0;
 	return a->has_instance == b->has_instance && a->instance == b->instance &&
 	       a->first <= b->last && b->first <= a->last;
 }
@@ -154,7 +177,7 @@ static struct quoted operand_quote_common(
 {
 	char index[NUMBER_SIZE];
 
-	if (gpu->uuid || gpu->has_instance)
+	if (gpu->word || gpu->has_instance)
 		return quote_bytes(at, strcspn(at, ","));
 	(void)snprintf(index, sizeof(index), "%llu",
 		(unsigned long long)(gpu->first > other->first ? gpu->first

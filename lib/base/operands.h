@@ -1,7 +1,7 @@
 /*
- * Jobs and GPUs as people name them: `12 14,15`; `0-3,5`, `0:1`, `GPU-5ab1…`.  Verbs take them
- * as operands, options as lists.  Only the form is checked here, not whether the job or the GPU
- * exists.  Pure.
+ * Jobs and GPUs as people name them: `12 14,15`, `3-12`, `mine`; `0-3,5`, `0:1`, `GPU-5ab1…`.
+ * Verbs take them as operands, options as lists.  Only the form is checked here, not whether the
+ * job or the GPU exists.  Pure.
  */
 #ifndef GPULEASE_OPERANDS_H
 #define GPULEASE_OPERANDS_H
@@ -9,19 +9,21 @@
 #include "text.h"
 
 /*
- * One operand: a job; GPUs, by their indices or by the beginning of a UUID; or a MIG instance,
- * `0:1` for instance 1 of GPU 0.
+ * One operand: a job; jobs, by a range of ids or by a word; GPUs, by their indices or by the
+ * beginning of a UUID; or a MIG instance, `0:1` for instance 1 of GPU 0.
  */
 struct operand {
 	uint64_t first,
-		last; /* of a job: its id, twice; of GPUs: indices, if @uuid is NULL */
+		last; /* of a job: its id, twice; of GPUs: indices, if @word is NULL */
 	bool has_instance; /* the operand is ->instance of the GPU ->first, not the GPU */
 	uint64_t instance;
-	const char *uuid; /* ->uuid_size bytes inside the parsed text, without a NUL */
-	size_t uuid_size;
+	/* of jobs: a word; of a GPU: a UUID; inside the parsed text, without a NUL */
+	const char *word;
+	size_t word_size;
 };
 
-enum operand_kind { OPERAND_JOB, OPERAND_GPU };
+/* OPERAND_JOBS: a job, several (12-15), or a word that names some. */
+enum operand_kind { OPERAND_JOB, OPERAND_JOBS, OPERAND_GPU };
 enum operand_outcome { OPERAND_DONE = 1 };
 
 /* A walk over operands.  It allocates nothing and does not change the words. */

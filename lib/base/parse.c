@@ -346,3 +346,11 @@ void format_mib(uint64_t mib, char out[MIB_TEXT_SIZE])
 	(void)snprintf(out, MIB_TEXT_SIZE, is_whole ? "%lluG" : "%lluMiB",
 		(unsigned long long)(is_whole ? mib / 1024 : mib));
 }
+
+void format_gib(uint64_t mib, char out[GIB_TEXT_SIZE])
+{
+	uint64_t tenths = (mib * 10 + 512) / 1024;
+
+	(void)snprintf(out, GIB_TEXT_SIZE, "%llu.%u", (unsigned long long)(tenths / 10),
+		(unsigned)(tenths % 10));
+}

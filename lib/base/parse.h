@@ -51,6 +51,10 @@ MUST_CHECK int parse_size_mib(const char *text, uint64_t *ret_mib, struct why *w
 enum { MIB_TEXT_SIZE = 24 };
 void format_mib(uint64_t mib, char out[MIB_TEXT_SIZE]);
 
+/* Writes @mib for people, in G without the unit: "0.5", "17.6". */
+enum { GIB_TEXT_SIZE = 24 };
+void format_gib(uint64_t mib, char out[GIB_TEXT_SIZE]);
+
 /* The size of the longest text of format_duration() and format_exact_duration(). */
 enum { DURATION_SIZE = 24 };
 

@@ -40,9 +40,21 @@ static bool read_gpu_percent(const char *text, struct gpu_percent *ret)
 	return !*at;
 }
 
+/* Whether @text consists of indices, like `0,1,3` and `0-3`. */
+static bool is_gpu_indices(const char *text)
+{
+	return is_digit(*text) && strpbrk(text, ",-") &&
+	       !text[strspn(text, "0123456789,-")];
+}
+
 static int explain_gpus(const char *text, struct why *why)
 {
-	if (text[0] == '-' && is_digit(text[1]))
+	if (is_gpu_indices(text))
+		why_set(why,
+			"'%s' is not a number of GPUs; --allow, --gpu-ids and, in a jobs "
+			"file, allow= take a list",
+			quote(text).text);
+	else if (text[0] == '-' && is_digit(text[1]))
 		why_set(why, "'%s' is negative; write a number of GPUs from 0 to %d",
 			quote(text).text, GPUSET_MAX);
 	else

@@ -27,12 +27,14 @@
 #include "commit.h"
 #include "inventory.h"
 #include "live_fifo.h"
+#include "stricter.h"
 
 enum {
-	TURN_TRIES = 64,   /* after these, other processes are quicker each time: wait */
-	AGAIN_MS = 5,      /* until the next turn in that case */
-	LOCKED_MS = 1000,  /* until the next try to give a lease back */
-	WITNESS_MS = 1000, /* the most that a watchdog's look takes; mostly 10 ms */
+	TURN_TRIES = 64,  /* after these, other processes are quicker each time: wait */
+	AGAIN_MS = 5,     /* until the next turn in that case */
+	LOCKED_MS = 1000, /* until the next try to get a lock that was held for long */
+	SINGLETON_LOCK_MS = 50, /* how long to try to get the lock of a singleton */
+	WITNESS_MS = 1000,      /* the most that a watchdog's look takes; mostly 10 ms */
 };
 
 int broker_init(struct broker *broker, const struct statedir *dir,
@@ -80,13 +82,33 @@ static int read_new_files(struct broker *broker)
 }
 
 /*
- * Removes from the request the slots that now belong to other GPUs: the user named GPUs, not slots.
+ * Judges the GPUs, and takes those that only the job's own thresholds refuse out of the request.
+ * 0 or a negative errno.
+ */
+static int judge_gpus(struct broker *broker)
+{
+	struct gpuset *refused = &broker->result.refused;
+	struct gpuset *allow = &broker->ticket.request.allow;
+	int r;
+
+	if (!broker->input.own_usage)
+		return snapshot_judge(&broker->view, broker->state.now_ms);
+	r = stricter_judge(&broker->view, broker->input.own_usage,
+		&broker->ticket.request, broker->state.now_ms, refused);
+	*allow = gpuset_minus(allow, refused);
+	return r;
+}
+
+/*
+ * Puts the GPUs that the job's own thresholds have refused back into the request: they are judged
+ * anew.  Removes from it the slots that now belong to other GPUs: the user named GPUs, not slots.
  * Before the ticket was appended nothing kept other processes from reusing these slots.
  */
 static void forget_moved_slots(struct broker *broker)
 {
 	struct request *request = &broker->ticket.request;
 
+	request->allow = gpuset_or(&request->allow, &broker->result.refused);
 	if (!gpuset_equals(&request->allow, &GPUSET_ALL))
 		request->allow = gpuset_minus(&request->allow, &broker->view.moved);
 }
@@ -120,7 +142,7 @@ int broker_look(struct broker *broker)
 	}
 	forget_moved_slots(broker);
 	snapshot_find_links(view, &broker->prober, broker->state.now_ms);
-	return snapshot_judge(view, broker->state.now_ms);
+	return judge_gpus(broker);
 }
 
 int broker_survey(struct broker *broker)
@@ -340,7 +362,7 @@ static int take_locked(struct broker *broker, struct why *why)
 }
 
 /* Locks the lease files of the verdict's GPUs and takes them.  Returns as take_locked(). */
-static int take_gpus(struct broker *broker, struct why *why)
+static int lock_and_take(struct broker *broker, struct why *why)
 {
 	int r = commit_lock(&broker->view, &broker->result.verdict.gpus);
 
@@ -361,15 +383,49 @@ static int take_gpus(struct broker *broker, struct why *why)
 	return r;
 }
 
+/*
+ * Takes the GPUs of the verdict.  Returns as take_locked(), or BROKER_LOCKED: another singleton of
+ * this user and name is taking GPUs, perhaps in a stopped process.
+ *
+ * The lease files of two singletons may differ.  Without a common lock, each of them could read
+ * before the other writes its lease: the later one goes first when the earlier one has just got
+ * its priority, or when the job that it waited for has just ended.
+ */
+static int take_gpus(struct broker *broker, struct why *why)
+{
+	const struct request *request = &broker->ticket.request;
+	uint32_t uid = broker->ticket.owner.uid;
+	int r;
+
+	if (!request->is_singleton)
+		return lock_and_take(broker, why);
+	/* an error means that the file system has no such locks */
+	r = ticket_lock_name(&broker->queue.file, uid, request->name,
+		clock_boot_ms() + SINGLETON_LOCK_MS);
+	if (r == TICKET_LOCKED)
+		return BROKER_LOCKED;
+	r = lock_and_take(broker, why);
+	ticket_unlock_name(&broker->queue.file, uid, request->name);
+	return r;
+}
+
 /* --- turns ---------------------------------------------------------------------- */
 
 /* Notes this turn in the ticket; otherwise other waiters would pass the ticket over. */
 static int end_turn(struct broker *broker, bool is_spinning)
 {
+	struct gpuset more = gpuset_minus(&broker->result.refused, &broker->state.told);
+	int r;
+
 	broker_tell_stuck(broker, is_spinning);
 	broker->ticket.turn++;
 	broker->ticket.turn_ms = clock_boot_ms();
-	return ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
+	r = ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
+	broker->state.told = broker->result.refused;
+	/* nothing else tells later waiters that this ticket keeps those GPUs no more */
+	if (r == 0 && !gpuset_is_empty(&more))
+		broker_ring_behind(broker);
+	return r;
 }
 
 /*
@@ -489,9 +545,10 @@ int broker_turn(struct broker *broker, struct why *why)
 	for (int i = 0; i < TURN_TRIES && r == BROKER_AGAIN; i++)
 		r = turn_once(broker, why);
 	/* other waiters learn from the ticket that its owner takes turns but comes to no end */
-	is_spinning = r == BROKER_AGAIN;
+	is_spinning = r == BROKER_AGAIN || r == BROKER_LOCKED;
 	if (is_spinning) {
-		broker->state.wake_ms = clock_boot_ms() + AGAIN_MS;
+		broker->state.wake_ms =
+			clock_boot_ms() + (r == BROKER_LOCKED ? LOCKED_MS : AGAIN_MS);
 		r = BROKER_WAITING;
 	}
 	if (r < 0 && why && !why->text[0])

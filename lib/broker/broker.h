@@ -80,6 +80,8 @@ struct broker_input {
 	 * when it becomes readable or its other end is closed.
 	 */
 	int leash_fd;
+	/* the thresholds of this job, stricter than the machine's; NULL: it has none of its own */
+	const struct usage_policy *own_usage;
 	int signal_fd; /* a signalfd(2); broker_wait() returns when it is readable; -1: none */
 };
 
@@ -88,7 +90,11 @@ struct broker_result {
 	struct verdict verdict;
 	/* what holds the ticket back although GPUs may be free */
 	struct dependency_verdict held;
+	/* the GPUs that only ->input.own_usage refuses now; the request does not allow them */
+	struct gpuset refused;
 	uint32_t cancelled_by; /* the uid of the user who cancelled the job */
+	/* the jobs that would be sent back for this one, "3,5"; "": none; broker_foresee() */
+	char sends_back[64];
 	uint64_t preempted_by; /* the id of the job that asked for the GPUs */
 	bool has_rejoined; /* the ticket file was lost in this turn: ->number is new */
 };
@@ -103,6 +109,8 @@ struct broker_state {
 	uint64_t hint;           /* the hint may be moved to this ticket */
 	uint64_t broken_ticket;  /* the first record that cannot be read; 0: none */
 	int64_t broken_since_ms; /* since when it cannot be read */
+
+	struct gpuset told; /* ->result.refused as the ticket in the file knows it */
 
 	/* since when only tickets ahead keep it from starting (broker_ahead.c); 0: they do not */
 	int64_t ahead_since_ms;
@@ -261,10 +269,12 @@ int64_t broker_ending_ms(const struct broker *broker);
 MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
 
 /*
- * Plans @request without a ticket, as if its ticket were the last of its priority.  If it can
- * choose between several GPUs it first waits for their links to be known, at most until @until_ms.
- * 0 with ->result.verdict; BROKER_HOPELESS; or a negative errno, with the reason in @why if the
- * request is at fault (-EDQUOT, -ENOENT as in broker_join()).
+ * Plans @request without a ticket, as if its ticket were the last of its priority.  If the job
+ * could start only in the place of jobs that it may send back, plans as if these had ended, and
+ * ->result.sends_back names them.  If it can choose between several GPUs it first waits for their
+ * links to be known, at most until @until_ms.  0 with ->result.verdict; BROKER_HOPELESS; or a
+ * negative errno, with the reason in @why if the request is at fault (-EDQUOT, -ENOENT as in
+ * broker_join()).
  */
 MUST_CHECK int broker_foresee(struct broker *broker, const struct request *request,
 	int64_t until_ms, struct why *why);

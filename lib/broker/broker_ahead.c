@@ -18,6 +18,7 @@
 #include "broker_parts.h"
 #include "clock.h"
 #include "commit.h"
+#include "end_record.h"
 #include "queue_order.h"
 
 enum {
@@ -193,8 +194,13 @@ void broker_tell_stuck(struct broker *broker, bool is_spinning)
 	const struct snapshot *view = &broker->view;
 	char *out = broker->ticket.stuck;
 	bool is_gpu = verdict->kind == VERDICT_GPU && verdict->slot < view->slots;
+	char gpus[256];
 
 	*out = '\0';
+	if (!gpuset_is_empty(&broker->result.refused)) {
+		end_record_name_gpus(view, &broker->result.refused, gpus, sizeof(gpus));
+		write_stuck(out, STUCK_OWN, gpus);
+	}
 	if (broker->prober.own_trouble[0])
 		write_stuck(out, STUCK_NVIDIA_SMI, broker->prober.own_trouble);
 	else if (is_spinning)

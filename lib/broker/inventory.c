@@ -297,9 +297,9 @@ static int find_operand(
 {
 	char uuid[UUID_SIZE];
 
-	if (operand->uuid) {
-		(void)snprintf(uuid, sizeof(uuid), "%.*s", (int)operand->uuid_size,
-			operand->uuid);
+	if (operand->word) {
+		(void)snprintf(uuid, sizeof(uuid), "%.*s", (int)operand->word_size,
+			operand->word);
 		return inventory_by_uuid(view, uuid);
 	}
 	return operand->has_instance ? inventory_by_instance(view, (uint32_t)index,
@@ -315,10 +315,10 @@ int inventory_by_operand(const struct snapshot *view, const struct operand *oper
 
 		if (slot >= 0)
 			add_gpu_to(view, (unsigned)slot, set);
-		else if (operand->uuid)
+		else if (operand->word)
 			why_set(why,
 				"no GPU, or more than one, has a UUID that begins with '%.*s'",
-				(int)operand->uuid_size, operand->uuid);
+				(int)operand->word_size, operand->word);
 		else if (operand->has_instance)
 			why_set(why, "there is no MIG instance %llu:%llu",
 				(unsigned long long)index,
@@ -327,7 +327,7 @@ int inventory_by_operand(const struct snapshot *view, const struct operand *oper
 			why_set(why, "there is no GPU %llu", (unsigned long long)index);
 		if (slot < 0)
 			return -ENOENT;
-		if (operand->uuid)
+		if (operand->word)
 			break;
 	}
 	return 0;

@@ -142,6 +142,13 @@ static int config_set_value(struct config *config, const struct config_key_def *
 	return r < 0 ? -EINVAL : 0;
 }
 
+int config_set(
+	struct config *config, enum config_key key, const char *value, struct why *why)
+{
+	return config_set_value(config, &keys[key],
+		(struct strview){ value, value + strlen(value) }, why);
+}
+
 static int config_read_setting(
 	struct strview text, unsigned number, struct config *config, struct why *why)
 {

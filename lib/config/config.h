@@ -96,6 +96,13 @@ void config_default(struct config *config);
 MUST_CHECK int config_parse(const char *file, const char *text, size_t size,
 	struct config *config, struct why *why);
 
+/*
+ * Reads @value as the value of @key into @config.  Returns 0; or -EINVAL, and @why names the key
+ * and the allowed values.
+ */
+MUST_CHECK int config_set(
+	struct config *config, enum config_key key, const char *value, struct why *why);
+
 /* Returns the name of @key, "idle-threshold". */
 const char *config_key_name(enum config_key key);
 

@@ -9,6 +9,7 @@
 #include "fdio.h"
 #include "fifo.h"
 #include "statedir.h"
+#include "words.h"
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
@@ -417,6 +418,18 @@ static int open_allocation(
 	return -EBUSY;
 }
 
+/* Adds the commands that make the directory @path, for a user and for a group. */
+static void explain_making(const char *path, struct why *why)
+{
+	char word[WHY_SIZE];
+	struct text text = TEXT_ON(word);
+
+	words_add_quoted(&text, path);
+	why_add_remedy(why,
+		"mkdir -m 0700 -p %s%s makes it for one user; for a group: -m 2770",
+		path[0] == '-' ? "./" : "", word);
+}
+
 static int open_shared(
 	const char *path, bool is_hardened, struct statedir *dir, struct why *why)
 {
@@ -438,6 +451,8 @@ static int open_shared(
 		} else {
 			why_set(why, "cannot open state directory '%s': %s", path,
 				strerror(-r));
+			if (r == -ENOENT)
+				explain_making(path, why);
 		}
 		return r;
 	}

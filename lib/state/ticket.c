@@ -1,7 +1,9 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 
+#include "clock.h"
 #include "live_fifo.h"
 #include "fdio.h"
 #include "statedir.h"
@@ -486,4 +488,42 @@ int ticket_write_header(struct ticket_file *file, const struct ticket_header *he
 	int r = record_encode(&header_schema, header, raw);
 
 	return r < 0 ? r : fdio_pwrite(file->fd, raw, RECORD_SIZE, 0);
+}
+
+/* --- locks on names ---------------------------------------------------------------- */
+
+/* Where the bytes that stand for names begin: no file is so large. */
+static const uint64_t NAME_RANGES = UINT64_C(1) << 62;
+
+static struct flock name_range(uint32_t uid, const char *name, short type)
+{
+	uint64_t hash = text_hash(TEXT_HASH_BEGIN, (const char *)&uid, sizeof(uid));
+
+	hash = text_hash(hash, name, strlen(name));
+	return (struct flock){ .l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)(NAME_RANGES | hash >> 2),
+		.l_len = 1 };
+}
+
+int ticket_lock_name(
+	const struct ticket_file *file, uint32_t uid, const char *name, int64_t until_ms)
+{
+	struct flock range = name_range(uid, name, F_WRLCK);
+
+	while (fcntl(file->fd, F_OFD_SETLK, &range) < 0) {
+		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+			return -errno;
+		if (clock_boot_ms() >= until_ms)
+			return TICKET_LOCKED;
+		(void)poll(NULL, 0, 1);
+	}
+	return 0;
+}
+
+void ticket_unlock_name(const struct ticket_file *file, uint32_t uid, const char *name)
+{
+	struct flock range = name_range(uid, name, F_UNLCK);
+
+	(void)fcntl(file->fd, F_OFD_SETLK, &range);
 }

@@ -159,6 +159,17 @@ MUST_CHECK int ticket_rewrite(
 	struct ticket_file *file, uint64_t number, const struct ticket *ticket);
 
 /*
+ * Lock and unlock the jobs of user @uid with @name, for the moment in which one of several
+ * singletons takes its GPUs.  The lock is a range of bytes that the file never has (fcntl(2),
+ * F_OFD_SETLK); it ends with the descriptor.  Two names may share a lock.  Returns 0;
+ * TICKET_LOCKED: another process has held it until @until_ms (CLOCK_BOOTTIME); or a negative errno.
+ */
+enum ticket_lock_outcome { TICKET_LOCKED = 1 };
+MUST_CHECK int ticket_lock_name(
+	const struct ticket_file *file, uint32_t uid, const char *name, int64_t until_ms);
+void ticket_unlock_name(const struct ticket_file *file, uint32_t uid, const char *name);
+
+/*
  * Sets *@ret_end to the number after the last record.  Repairs a size that is no multiple of 512.
  * Returns 0 or a negative errno.
  */

@@ -158,6 +158,27 @@ int pidfd_exit_status(int pidfd, int *ret_status)
 	return 0;
 }
 
+bool pidfd_can_tell_exit(void)
+{
+	int status, pidfd;
+	pid_t child = fork();
+	bool can_tell;
+
+	if (child == 0) {
+		(void)poll(NULL, 0, 1000); /* until the parent has its pidfd */
+		_exit(0);
+	}
+	if (child < 0)
+		return false;
+	pidfd = pidfd_open_process((uint32_t)child);
+	(void)kill(child, SIGKILL);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	can_tell = pidfd >= 0 && pidfd_exit_status(pidfd, &status) == 0;
+	close_fd(&pidfd);
+	return can_tell;
+}
+
 /* Returns 0 if the real user of process @pid is @uid; else as process_signal(). */
 static int process_check_user(uint32_t pid, int pidfd, uint32_t uid)
 {

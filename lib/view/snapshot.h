@@ -73,6 +73,8 @@ struct snapshot_gpu {
 	int64_t released_ms;   /* when the last void lease in its file was seen over */
 	/* the process that causes GPU_EXTERNAL or GPU_SETTLING, 0: unknown */
 	uint32_t culprit;
+	/* the GPU is not in use, but the culprit was seen with so much; 0: it is in use, or free */
+	uint64_t past_mib;
 	enum gpu_state state; /* as the plan sees it */
 };
 

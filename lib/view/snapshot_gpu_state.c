@@ -135,8 +135,10 @@ static enum gpu_state judge_by_probe(
 		return GPU_UNKNOWN;
 	if (gpu_is_instance(&gpu->file.gpu))
 		return instance_judge(snapshot, gpu, now_ms);
-	if (gpu_is_idle(snapshot, gpu->row))
-		return GPU_FREE;
+	if (gpu_is_idle(snapshot, gpu->row)) {
+		usage_find_past(snapshot, gpu);
+		return gpu->past_mib ? GPU_EXTERNAL : GPU_FREE;
+	}
 	gpu->culprit = biggest_process(&snapshot->probe, gpu->row, 0);
 	/* memory of a lease that has just ended becomes free by itself, other memory may not */
 	if (usage_is_settling(snapshot, gpu, gpu->culprit, now_ms))

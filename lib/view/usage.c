@@ -122,6 +122,37 @@ static bool is_adoptee(const struct snapshot *view, const struct probe_process *
 	       process_lease_is_descendant((uint32_t)process->pid, view->adoptee);
 }
 
+/* Whether a job that is over has left the process: no live lease has the job's tag or token. */
+static bool is_left_by_a_job(const struct snapshot *view, uint32_t pid)
+{
+	struct process_lease signs;
+
+	process_lease_read(pid, &signs);
+	for (size_t i = 0; i < view->lease_count; i++)
+		if (!view->leases[i].is_over &&
+			usage_is_by(view, &view->leases[i], &signs))
+			return false;
+	return signs.tag || signs.token[0];
+}
+
+void usage_find_past(const struct snapshot *view, struct snapshot_gpu *gpu)
+{
+	const struct probe *probe = &view->probe;
+	uint64_t most_mib = usage_idle_mib(&view->usage, &probe->gpus[gpu->row]);
+
+	for (uint32_t i = 0; i < probe->process_count; i++) {
+		const struct probe_process *process = &probe->processes[i];
+		uint32_t pid = (uint32_t)process->pid;
+
+		if ((int)process->gpu != gpu->row || process->pid <= 0 ||
+			process->peak_mib <= most_mib || usage_is_mps_server(pid) ||
+			is_adoptee(view, process) || is_left_by_a_job(view, pid))
+			continue;
+		gpu->culprit = pid;
+		gpu->past_mib = most_mib = process->peak_mib;
+	}
+}
+
 /* Counts a process on the GPU, for its lease or beside all leases. */
 static void count_process(struct snapshot *view, const struct snapshot_gpu *gpu,
 	const struct probe_process *process, int64_t now_ms, struct found *found)
@@ -225,7 +256,7 @@ void usage_judge(struct snapshot *view, int64_t now_ms)
 	for (unsigned slot = 0; slot < view->slots; slot++) {
 		struct snapshot_gpu *gpu = &view->gpus[slot];
 
-		gpu->foreign_mib = gpu->settling_mib = 0;
+		gpu->foreign_mib = gpu->settling_mib = gpu->past_mib = 0;
 		gpu->culprit = 0;
 		if (view->has_probe && gpu->row >= 0 &&
 			(gpu->is_shared ||

@@ -49,6 +49,14 @@ bool usage_is_left_over(const struct snapshot *view, unsigned slot, uint32_t pid
 bool usage_is_settling(const struct snapshot *view, const struct snapshot_gpu *gpu,
 	uint32_t pid, int64_t now_ms);
 
+/*
+ * Finds the process that may take much memory of the unused GPU again: it lives, has no lease
+ * there, and was seen with more than the idle threshold.  Of several, the one with the highest peak
+ * counts.  A process that an ended job has left does not count, because the linger time has judged
+ * it by its present use.  Sets ->past_mib and ->culprit of @gpu, or leaves both unchanged.
+ */
+void usage_find_past(const struct snapshot *view, struct snapshot_gpu *gpu);
+
 /* Whether @pid is an MPS server, which holds memory for other processes.  Reads its name. */
 bool usage_is_mps_server(uint32_t pid);
 

@@ -24,7 +24,8 @@ run 'a second --cancel of a job says that the job has finished' 1 '' \
 	"$GPULEASE" --cancel "$(ticket_of one)"
 run 'an id that was never given out cannot be cancelled' 1 '' 'gpulease: job 4711 is unknown; --status and --history list the jobs' \
 	"$GPULEASE" --cancel 4711
-run '--cancel refuses a word that is no id' 125 '' 'gpulease: *' "$GPULEASE" --cancel abc
+run '--cancel refuses an empty id' 125 '' "gpulease: --cancel: '' is not the id of a job*" \
+	"$GPULEASE" --cancel 1,,2
 run '--cancel without an id is refused' 125 '' 'gpulease: *' "$GPULEASE" --cancel
 waiter two -n 1
 stop two

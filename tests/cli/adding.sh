@@ -194,15 +194,33 @@ adds '--add writes a line for the shell into a table' '0,cd,,x && python y.py' \
 adds 'quotes in a field of a table are doubled' '0,echo,,"'\''a""b'\''"' --batch-format=csv -- \
 	echo 'a"b'
 printf 'priority,script,conda_env,arguments,allowed_gpus\n0,a.py,,,\n' >"$jobs"
-run 'a line with attributes is refused for a table' 125 '' \
-	'gpulease: --add: jobs.txt, line 1: this is a table; add --batch-format csv' \
+run 'an attribute is refused for a file that is a table by its title' 125 '' \
+	'gpulease: --add: csv has no column for gpus, *' \
 	"$GPULEASE" --add "$jobs" -n 2 -- true
+run 'a line of the form lines is refused for a table' 125 '' \
+	'gpulease: --add: jobs.txt, line 1: this is a table; add --batch-format csv' \
+	"$GPULEASE" --add "$jobs" --batch-format lines -- true
 is 'the table is not changed by a refused line' file_has \
 	'priority,script,conda_env,arguments,allowed_gpus
 0,a.py,,,'
 refuses 'an attribute without a column is refused for a table' '--add: csv has no column for gpus, only for priority, *' \
 	--batch-format=csv -n 2 -- true
-refuses 'a script that another program would run is refused for a table' \
-	"--add: it would be read as 'python ./x.py'; --batch-format=lines *" \
-	--batch-format=csv -- ./x.py
+printf 'priority,script,conda_env,arguments,allowed_gpus\n0,a.py,,,\n' >"$jobs"
+run 'a script alone is added to a table' 0 '' '' "$GPULEASE" --add "$jobs" --conda ml b.py -x
+is 'a script alone is a row of the table' file_has \
+	'priority,script,conda_env,arguments,allowed_gpus
+0,a.py,,,
+0,b.py,ml,-x'
+jobs=new.CSV
+adds 'a new file is a table if its name ends in .csv' '0,./x.py,,' -- ./x.py
+jobs=jobs.txt
+adds 'a new file of another name has lines' train.py -- train.py
+printf '#!/bin/sh\n#SBATCH -n 1\n' >job.slurm
+cp job.slurm before
+run 'a line is not added to a script' 125 '' \
+	'gpulease: --add: job.slurm, line 1: this is a script*' "$GPULEASE" --add job.slurm -- true
+is 'the script is not changed' cmp -s job.slurm before
+run 'a wrong line for a new table makes no file' 125 '' '*csv has no column for gpus*' \
+	"$GPULEASE" --add other.csv -n 2 -- x.py
+is 'there is no file after a wrong line' [ ! -e other.csv ]
 finish

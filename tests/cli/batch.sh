@@ -16,12 +16,12 @@ a_file() {
 		'	[name=second] echo "$GPULEASE_ID ${CUDA_VISIBLE_DEVICES:-none}"' \
 		'  [gpus=0] echo ${CUDA_VISIBLE_DEVICES:-none}'
 	cp -p "$J" "$S/before"
-	run 'the lines of a file are run' 0 '*job 1 started on GPU*
+	run 'the lines of a file are run' 0 '*entry 1 started on GPU*
 *3 jobs: 3 finished, in *' '' batch
 	is 'the batch prints a line when a job starts' \
-		[ "$(count ' job [123].* started ' "$S/out")" = 3 ]
+		[ "$(count ' entry [123].* started ' "$S/out")" = 3 ]
 	is 'the batch prints a line when a job ends' \
-		[ "$(count ' job [123].* ended: exit status 0' "$S/out")" = 3 ]
+		[ "$(count ' entry [123].* ended: exit status 0' "$S/out")" = 3 ]
 	is 'the jobs file is not changed' cmp "$J" "$S/before"
 	is 'the modification time of the jobs file is not changed' \
 		[ ! "$J" -nt "$S/before" ]
@@ -56,7 +56,8 @@ ways() {
 	clean
 	lines 'echo a' 'exit 1' 'echo b'
 	run 'with --json the batch prints events' \
-		1 '{"event": "seen"*"event": "summary"*}' '' batch --json
+		1 '{"event": "batch"*
+{"event": "seen"*"event": "summary"*}' '' batch --json
 	is 'with --json each line is JSON' [ "$(each_is_json "$S/out")" = '' ]
 	is 'with --json the end of a job is printed once' \
 		[ "$(count '"event": "ended"' "$S/out")" = 3 ]
@@ -170,8 +171,19 @@ statuses() {
 		[ "$rc $(event ended 1 | member cause)" = '143 cancelled' ]
 	clean
 	lines '[gpus=99] echo never' 'echo next'
-	run 'a job that can never start fails at once' 125 '*cannot run: *99*' '' batch
+	run 'a job that can never start fails at once, and others run: status 124' \
+		124 '*cannot run: *99*' '' batch
 	is 'the line after a job that can never start is run' grep -qx next "$W"/2-*.log
+	run 'the next run knows that others have run' 124 '*cannot run: *99*' '' batch
+	lines '[gpus=99] echo never' 'exit 3'
+	run 'a job that can never start is worse than one that fails' 124 '*2 failed*' '' batch
+	lines '[gpus=99] echo never' 'exit 126'
+	run 'the worst status of those that ran counts' 126 '*2 failed*' '' batch
+	lines '[gpus=99] echo never' 'exit 125'
+	run 'a command may exit with 125' 125 '*2 failed*' '' batch
+	clean
+	lines '[gpus=99] echo never' '[after-ok=1] echo next' '[cancel] true'
+	run 'where nothing could be run, the status is 125' 125 '*cannot run: *99*' '' batch
 	clean
 	lines '[fail-retries=2] echo again >>'"$S/ran"'; exit 5'
 	printf 'retry-delay = 1ms\n' >"$S/soon"
@@ -248,8 +260,8 @@ order() {
 	is 'after= starts a job after one that has failed' grep -qx any "$S/ran"
 	is 'after-ok= does not start a job after one that has failed' \
 		[ "$(count ok "$S/ran")" = 0 ]
-	is 'the batch prints that job 3 cannot start, and why' \
-		grep -q 'job 3 .*job 1 has failed' "$S/out"
+	is 'the batch prints that entry 3 cannot start, and why' \
+		grep -q 'entry 3 .*entry 1 has failed' "$S/out"
 	is 'after-ok= starts a job after one that exited with 0' grep -qx good "$S/ran"
 	clean
 	sim 8
@@ -317,11 +329,11 @@ memory() {
 	lines "[vram=1000] gpulease-simjob --vram 3000 --ramp 0 --hold 1h & $S/held a; kill \$!"
 	batch_begin b -v
 	is 'with -v the batch prints the memory of a job as it grows' \
-		wait_until 'grep -q "job 1 uses 2.9G" "$S/b.out"'
+		wait_until 'grep -q "entry 1 uses 2.9G" "$S/b.out"'
 	go a
 	ended b
 	is 'with -v the batch prints the highest memory at the end of the job' \
-		grep -q 'job 1 ended.*2.9G of .*declared, over by more than' "$S/b.out"
+		grep -q 'entry 1 ended.*2.9G of .*declared, over by more than' "$S/b.out"
 	is 'the journal has the highest memory of the job' \
 		[ "$(event ended 1 | member peak_mib)" = 3000 ]
 }

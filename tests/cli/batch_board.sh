@@ -66,7 +66,7 @@ drawn() {
 
 # has_board FILE: whether the file has a part of a board
 has_board() {
-	grep -q 'running, \|^ *JOB\|not in the queue' "$1"
+	grep -q 'running, \|^ *ENTRY\|not in the queue' "$1"
 }
 
 # --- on a terminal -------------------------------------------------------------------------
@@ -77,14 +77,14 @@ in_place() {
 	lines "[name=first timeout=1h] $S/held a 3" "echo two" "$S/held c"
 	terminal b 80
 	is 'the board has the running job' \
-		wait_until "shows '^  1  first .* 0  *\[.*of 1h00m'"
+		wait_until "shows '^ *1  first .* 0  *\[.*of 1h00m'"
 	is 'the board has the waiting job and why it waits' \
-		wait_until "shows '^  2  echo two .*needs 1 GPU'"
+		wait_until "shows '^ *2  echo two .*needs 1 GPU'"
 	is 'the board has the number of jobs in each state' \
 		drawn '^jobs: 1 running, 2 waiting, 0 finished, of 3'
 	go a
 	is 'the board has the exit status of a job that has ended' \
-		wait_until "shows '^  1  first  *.*status 3'"
+		wait_until "shows '^ *1  first  *.*status 3'"
 	await_on c
 	drawn '^jobs: 1 running, 0 waiting'
 	is 'the board is on the screen once' [ "$(count '^jobs: ' "$S/now")" = 1 ]
@@ -93,7 +93,7 @@ in_place() {
 	is 'each line about a job is on the screen' \
 		[ "$(head -n 5 "$S/now" | sed 's/^[0-9:]* //' |
 		cut -d ' ' -f 1-2 | sort | uniq -c | tr -s ' ' | words /dev/stdin)" = \
-		' 2 job 1  2 job 2  1 job 3' ]
+		' 2 entry 1  2 entry 2  1 entry 3' ]
 	go c
 	ended b
 	is 'with a board the exit status is that of the batch' [ "$rc" = 3 ]
@@ -102,7 +102,7 @@ in_place() {
 	screen "$S/b.out" >"$S/now"
 	is 'when the batch has ended no board is left' eval '! has_board "$S/now"'
 	is 'when the batch has ended all lines about jobs are left' \
-		[ "$(grep -c '^[0-9:]* job ' "$S/now")" = 6 ]
+		[ "$(grep -c '^[0-9:]* entry ' "$S/now")" = 6 ]
 	is 'the last line on the screen is the summary' \
 		like '3 jobs: 2 finished, 1 failed, in *' "$(tail -n 1 "$S/now")"
 	is 'the board has colours' grep -q "$escape\[[0-9;]*m" "$S/b.out"
@@ -114,7 +114,7 @@ interrupted() {
 	sim 1
 	lines "$S/held a" "echo two"
 	terminal b 80
-	wait_until "shows '^  2  echo two .*needs'"
+	wait_until "shows '^ *2  echo two .*needs'"
 	lines "$S/held a" "[gpu=1] echo two"
 	is 'an error message stands above the board' \
 		wait_until "shows '^gpulease: .*line 2' &&
@@ -168,7 +168,7 @@ sent_back() {
 	lines "[name=guest] $S/held a"
 	batch_begin b --preemptible --priority -5
 	is 'the board says why the first attempt waits' wait_until \
-		'grep -q "^  1 *guest .*needs 1 GPU" "$W/status.txt"'
+		'grep -q "^ *1 *guest .*needs 1 GPU" "$W/status.txt"'
 	go f
 	await_on a
 	wait_until 'grep -q "^jobs: 1 running" "$W/status.txt"'
@@ -177,7 +177,7 @@ sent_back() {
 	is 'a preempted job is not counted as running' wait_until 'on h &&
 		grep -q "^jobs: 0 running, 1 waiting" "$W/status.txt"'
 	is 'the board says why the second attempt waits' \
-		wait_until 'grep -q "^  1 *guest .*for attempt 2: needs 1 GPU" \
+		wait_until 'grep -q "^ *1 *guest .*for attempt 2: needs 1 GPU" \
 		"$W/status.txt"'
 	rm -rf "$S/a.on"
 	go h
@@ -219,11 +219,11 @@ others() {
 	is 'with NO_COLOR the board has no colours' \
 		[ -z "$(grep "$escape\[[0-9;]*m" "$S/b.out")" ]
 	plain 'a dumb terminal gets only lines' TERM=dumb
-	is 'a dumb terminal gets all lines' [ "$(grep -c '^[0-9:]* job ' "$S/out")" = 4 ]
+	is 'a dumb terminal gets all lines' [ "$(grep -c '^[0-9:]* entry ' "$S/out")" = 4 ]
 	plain 'a terminal with an empty TERM gets only lines' TERM=
 	plain 'with --json a terminal gets only events' TERM=xterm --json
 	is 'with --json the first line on a terminal is an event in JSON' \
-		[ "$(head -n 1 "$S/out" | "$TOOLS/jsoncheck" event)" = seen ]
+		[ "$(head -n 1 "$S/out" | "$TOOLS/jsoncheck" event)" = batch ]
 	plain 'with -Q a terminal gets no board' TERM=xterm -Q
 	is 'with -Q a terminal gets nothing at all' [ ! -s "$S/out" ]
 	clean

@@ -23,6 +23,9 @@ for word; do echo "<\$word>" >>"$S/ran"; done
 END
 chmod +x "$S/path/python"
 PATH=$S/path:$PATH
+cd "$S" || bail 'no scratch directory'
+: >train.py
+: >serve.py
 cat >"$S/say.sh" <<END
 echo "shell \$*" >>"$S/ran"
 END
@@ -84,6 +87,77 @@ run 'a jobs file of command lines is not read as a table' \
 	125 '' 'gpulease: *jobs, line 1: *' table
 run 'an unknown --batch-format is refused' 125 '' '*neither lines nor csv*' \
 	"$GPULEASE" --batch "$J" --batch-format=xml
+
+# --- what is a table ---------------------------------------------------------------------
+
+clean
+lines '' '# a remark' "$title" '1,train.py,,,'
+run 'a file whose first line is the title is a table' 0 '*1 finished*' '' batch
+run 'lines from a pipe are a table after the title' 0 '*1 finished*' '' \
+	sh -c '"$1" --batch - --log-dir "$2" <"$3"' sh "$GPULEASE" "$W.pipe" "$J"
+clean
+lines '1,train.py,,,'
+run 'a row without a title is refused with the option' 125 '' \
+	'gpulease: *jobs, line 1: this is a table; add --batch-format csv' batch
+cp "$J" "$J.csv"
+run 'a file whose name ends in .csv is a table' 0 '*1 finished*' '' \
+	"$GPULEASE" --batch "$J.csv"
+lines '[] 1,2'
+run 'a command that looks like a row can be written after []' 127 '*1 failed*' '' batch
+lines "$title" '1,train.py,,,'
+run '--batch-format lines is obeyed' 125 '' '*this is a table*' batch --batch-format lines
+run '--inject is accepted for a table' 0 '*1 finished*' '' batch --inject=--cuda --fresh
+is '--inject adds its option to the row' grep -q '^<--cuda>$' "$S/ran"
+clean
+lines 'train.py'
+run '--inject is refused for lines' 125 '' '*--inject*{gpus} there' batch --inject=--cuda
+is 'a refused --inject makes no folder' [ ! -e "$W" ]
+
+# --- scripts -----------------------------------------------------------------------------
+
+clean
+sim 1
+lines "$title" '1,gone.py,,,' '2,train.py,,,' "3,$S/no/gone.sh,,-x," '4,./gone,,,'
+run 'rows whose scripts are missing cannot run' 127 \
+	"*entry 1 cannot run: there is no script 'gone.py'*1 finished, 3 failed*" '' batch
+is 'the other rows run' grep -q 'python 1 on 0' "$S/ran"
+is 'a missing script takes no GPU and no ticket' \
+	[ "$(count '"event": "started"' "$W/journal.jsonl")" = 1 ]
+: >gone.py
+: >gone
+mkdir no
+: >no/gone.sh
+chmod +x gone
+run 'the next run finds the scripts' 0 '*4 finished*' '' batch
+rm -rf gone gone.py no
+clean
+lines 'python gone.py' 'python -c 1' 'python gone.py;true' '[setup="cd path"] sh ./python a' \
+	'D=x; sh "$D/gone" || true' './gone? || true' './gone&&x || true' 'sh gone || true'
+run 'in a line, a missing script is found where it is knowable' 127 \
+	"*entry 1 cannot run: there is no script 'gone.py'*" '' batch --jobs 1
+is 'a line that may mean another file is run' \
+	[ "$(count '"event": "started"' "$W/journal.jsonl")" = 6 ]
+clean
+mkdir sub
+lines 'sh there.sh'
+: >sub/there.sh
+run 'a script is looked for in the directory of -D' 0 '*1 finished*' '' batch -D "$S/sub"
+rm -rf sub
+lines 'sh ~/home.sh'
+echo 'echo home >>'"$S/ran" >home.sh
+run 'a script is looked for in the home directory' 0 '*1 finished*' '' env HOME="$S" "$GPULEASE" --batch "$J"
+
+# --- not a jobs file ---------------------------------------------------------------------
+
+clean
+printf '#!/bin/bash\n#SBATCH --gpus 1\npython train.py\n' >"$J"
+run 'a script is refused as a jobs file' 125 '' \
+	'gpulease: *jobs, line 1: this is a script and not *gpulease --submit*' batch
+lines '# a remark' '#SBATCH -n 1' 'true'
+run 'lines for sbatch are refused in a jobs file' 125 '' \
+	'gpulease: *jobs, line 2: this is a script and not *gpulease --submit*' batch
+lines '#!/usr/bin/env -S gpulease --batch' 'true'
+run 'a jobs file may name gpulease as its program' 0 '*1 finished*' '' batch
 
 # --- models ------------------------------------------------------------------------------
 

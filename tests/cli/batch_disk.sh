@@ -60,7 +60,7 @@ a_new_line() {
 	ended b
 	batch_begin c
 	is 'the next runner finds the new line running' \
-		wait_until 'grep -q "still at work: 1" "$S/c.out"'
+		wait_until 'grep -q "have not ended: [0-9]*$" "$S/c.out"'
 	go a
 	ended c
 	is 'the next runner does not run the new line again' \
@@ -78,7 +78,7 @@ an_end() {
 	no_room 40 "$(pid_of b)" "$(supervisor 1)"
 	go a
 	is 'without room in the journal the end of a job is still printed' \
-		wait_until 'grep -q "job 1 ended: exit status 0" "$S/b.out"'
+		wait_until 'grep -q "entry 1 ended: exit status 0" "$S/b.out"'
 	is 'without room the end is not in the journal' [ -z "$(event ended 1)" ]
 	room "$(pid_of b)"
 	is 'with room again the end is written to the journal' \
@@ -109,7 +109,7 @@ an_end_by_hand() {
 	go b
 	ended b
 	is 'the runner prints an error when it cannot write the end, either' \
-		grep -q 'lacks the ends of jobs 2: ' "$S/b.err"
+		grep -q 'lacks the ends of entries 2: ' "$S/b.err"
 	rm -rf "$S"/*.on
 	run 'the next run is complete after an end was lost' 0 '*2 finished*' '' batch
 	is 'the next run runs only the job that lost its end' \
@@ -125,7 +125,7 @@ a_start() {
 	no_room 0 "$(pid_of b)" # and the processes that it starts from now on
 	go a
 	is 'without room in the journal the start of a job is put off' wait_until \
-		'grep -q "cannot start job 2 .*now: cannot write the journal of the batch" "$S/b.err"'
+		'grep -q "cannot start entry 2 .*now: cannot write the journal of the batch" "$S/b.err"'
 	is 'a job that is put off is not run' [ ! -s "$S/ran" ]
 	room "$(pid_of b)"
 	ended b
@@ -168,7 +168,7 @@ few_descriptors() {
 		echo "[gpus=0] until [ -e $S/all.go ]; do sleep 0.2; done; echo $each >>$S/ran"
 	done >>"$J"
 	is 'when descriptors run out the other lines are put off' wait_until \
-		'grep -q "cannot start job .*: \(Too many open files\|No file descriptors\)" "$S/b.err"'
+		'grep -q "cannot start entry .*: \(Too many open files\|No file descriptors\)" "$S/b.err"'
 	go a all
 	ended b
 	is 'after descriptors ran out all lines are run' \

@@ -98,8 +98,13 @@ bad_options() {
 	run '--models with a relative path is opened in the folder of -D' \
 		125 '' "gpulease: cannot read the models in '/*models'*" \
 		sh -c 'cd "$2" && "$1" --batch jobs -D / --models models' sh "$GPULEASE" "$S"
+	run '--gpus 0, which means GPU 0 elsewhere, is refused' \
+		125 '' '*--gpus 0*--allow 0*' batch --gpus 0
+	run 'a list of GPUs as their number is refused' \
+		125 '' "*--gpus: '0,1,3'*--allow*" batch --gpus 0,1,3
 	is 'with a wrong option no line is run' [ ! -s "$S/ran" ]
 	is 'with a wrong option no folder for logs is made' [ ! -e "$W" ]
+	run '-n 0 is accepted' 0 '*without a GPU*2 finished*' '' batch -n 0 --fresh
 	run '--models with a relative path is found in the folder of -D' \
 		0 '*2 finished*' '' \
 		sh -c 'cd / && "$1" --batch "$2/jobs" -D "$2" --models models' \

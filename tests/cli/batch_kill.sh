@@ -76,7 +76,7 @@ sweep 'a runner is killed while it takes over running jobs' '
 	ended p
 	# the jobs end once the runner waits for them
 	: >"$S/k.out"
-	(wait_until "grep -q \"still at work\" \"$S/k.out\""; go a b c) &
+	(wait_until "grep -q \"have not ended\" \"$S/k.out\""; go a b c) &
 	started="$started $!"' a b c
 
 finish

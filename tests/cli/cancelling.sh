@@ -190,7 +190,7 @@ again() {
 # obeys OPTION…: whether such a job says that it was cancelled; a slow one is ended by a signal
 obeys() {
 	again "$@" && "$GPULEASE" --cancel "$id" && ended care &&
-		grep -q "ticket $id was cancelled by " "$S/care.err"
+		grep -q "job $id was cancelled by " "$S/care.err"
 }
 
 for options in '-n 1' '-n 0'; do

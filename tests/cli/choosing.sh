@@ -41,10 +41,10 @@ anew() {
 
 # --- lists -------------------------------------------------------------------------------
 
-anew '--gpu-ids leases exactly these GPUs' 1,3 --gpu-ids 3,1
+anew '--gpu-ids leases exactly these GPUs' 3,1 --gpu-ids 3,1
 anew '--gpu-ids takes a range' 1,2,3 --gpu-ids 1-3
 anew '--gpu-ids takes a UUID' 2 --gpu-ids GPU-00000002-1111-2222-3333-444444444444
-anew '--gpu-ids takes the beginning of a UUID' 1,2 --gpu-ids GPU-00000002,1
+anew '--gpu-ids takes the beginning of a UUID' 2,1 --gpu-ids GPU-00000002,1
 anew '-n may repeat the number of GPUs in --gpu-ids' 0,2 -n 2 --gpu-ids 0,2
 anew 'a share of the GPU in --gpu-ids is leased' 3 -n 0.5 --gpu-ids 3
 anew 'memory of the GPUs in --gpu-ids is leased' 2,3 --vram 1G --gpu-ids 2-3
@@ -53,12 +53,12 @@ anew '--allow leases fewer GPUs than it lists' 2 --allow 3,2
 anew '--except leases any GPUs but those it lists' 0,3 -n 2 --except 1,2
 anew '--allow and --except together leave the difference' 3 --allow 1-3 --except 1-2
 anew 'a GPU that a list names twice counts once' 1 --allow 1,1,0-1 --except 0,0
-anew '--prefer leases the GPUs that it lists first' 2 --prefer 2,1
-anew '--prefer takes the GPUs in the order of the list' 1,2,3 -n 3 --prefer 3,2,1
-anew '--prefer takes other GPUs after those it lists' 0,3 -n 2 --prefer 3
-anew '--prefer does not lease an excepted GPU' 0 --prefer 3 --except 3
+anew '--prefer-gpus leases the GPUs that it lists first' 2 --prefer-gpus 2,1
+anew '--prefer-gpus takes the GPUs in the order of the list' 1,2,3 -n 3 --prefer-gpus 3,2,1
+anew '--prefer-gpus takes other GPUs after those it lists' 0,3 -n 2 --prefer-gpus 3
+anew '--prefer-gpus does not lease an excepted GPU' 0 --prefer-gpus 3 --except 3
 holder taken --gpu-ids 2
-gets '--prefer does not wait for a leased GPU' 1 --prefer 2,1
+gets '--prefer-gpus does not wait for a leased GPU' 1 --prefer-gpus 2,1
 run 'a job waits for the GPU in --gpu-ids, though others are free' 124 '' \
 	'gpulease: not available at once: needs 1 GPU, none is free' \
 	"$GPULEASE" --gpu-ids 2 -I true
@@ -72,7 +72,7 @@ is 'the waiter gets exactly the GPUs in its --gpu-ids' [ "$(gpus_of exact)" = 1,
 release_all exact
 
 cards 4
-for option in --gpu-ids --allow --except --prefer; do
+for option in --gpu-ids --allow --except --prefer-gpus; do
 	refused "$option refuses an index without a GPU" "$option: there is no GPU 4" \
 		"$option" 0,4
 	refused "$option refuses a UUID that no GPU has" \
@@ -94,8 +94,8 @@ refused '--gpu-ids refuses an index that it has twice' "--gpu-ids: '0,0' names '
 	--gpu-ids 0,0
 refused '--gpu-ids refuses a GPU by UUID and by index' "--gpu-ids* names *" \
 	--gpu-ids GPU-00000001,1
-refused '--prefer refuses more GPUs than it has room for' \
-	'--prefer: * names more than 16 GPUs' --prefer 0-16
+refused '--prefer-gpus refuses more GPUs than it has room for' \
+	'--prefer-gpus: * names more than 16 GPUs' --prefer-gpus 0-16
 
 # --- contradictions ----------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ refused 'a share of several GPUs is refused' \
 refused '-n 0 with --gpu-ids is refused' \
 	'-n asks for 0 GPUs and --gpu-ids names 1; leave one out' \
 	-n 0 --gpu-ids 0
-run 'with -n 0 a list of GPUs does no harm' 0 '' '' "$GPULEASE" -n 0 --allow 0 --prefer 1 true
+run 'with -n 0 a list of GPUs does no harm' 0 '' '' "$GPULEASE" -n 0 --allow 0 --prefer-gpus 1 true
 
 # --- cards -------------------------------------------------------------------------------
 
@@ -154,14 +154,14 @@ refused '--min-vram above the largest GPU is refused' \
 	'cannot lease 1 GPU: --min-vram 96G leaves none of 4; the largest has 80G' \
 	--min-vram 96G
 refused '--min-vram and --model that contradict each other are refused' \
-	'cannot lease 1 GPU: --min-vram 17000MiB leaves none of 1; the largest has 15G' \
+	'cannot lease 1 GPU: --min-vram 16.7G leaves none of 1; the largest has 15G' \
 	--model t4 --min-vram 17000
 mixed
 gets '--vram leases a GPU with enough memory' 1 --vram 30G
 mixed
 gets '--vram leases the GPU with the least memory left over' 2 --vram 10G
 refused '--vram on more GPUs than have the memory is refused' \
-	'cannot lease 3 GPUs: --vram 30G leaves only 2 of 4; the largest has 80G, of which 512MiB stay free' \
+	'cannot lease 3 GPUs: --vram 30G leaves only 2 of 4; the largest has 80G, of which 0.5G stay free' \
 	-n 3 --vram 30G
 for each in 0 '' -1 lots; do
 	refused "--min-vram refuses '$each'" "--min-vram: '$each' is *" --min-vram "$each"
@@ -174,7 +174,7 @@ export CUDA_VISIBLE_DEVICES=2,3
 gets 'CUDA_VISIBLE_DEVICES limits the choice' 2
 gets 'CUDA_VISIBLE_DEVICES limits the choice for a share' '[23]' -n 0.5
 gets 'CUDA_VISIBLE_DEVICES and --except both limit the choice' 3 --except 2
-gets '--prefer does not lead out of CUDA_VISIBLE_DEVICES' '[23]' --prefer 0
+gets '--prefer-gpus does not lead out of CUDA_VISIBLE_DEVICES' '[23]' --prefer-gpus 0
 refused '--gpu-ids outside CUDA_VISIBLE_DEVICES is refused' \
 	'cannot lease 1 GPU: CUDA_VISIBLE_DEVICES 2,3 leaves none of 1' --gpu-ids 0
 refused 'more GPUs than CUDA_VISIBLE_DEVICES lists are refused' \
@@ -193,7 +193,7 @@ program=$GPULEASE
 configured
 echo 'prefer = 3,1' >"$S/conf"
 gets 'prefer in the configuration holds for all jobs' 3
-gets '--prefer of a job replaces that of the configuration' 0 --prefer 0
+gets '--prefer-gpus of a job replaces that of the configuration' 0 --prefer-gpus 0
 echo 'prefer = 9,2' >"$S/conf"
 gets 'prefer in the configuration may name a missing GPU' '?'
 GPULEASE=$program
@@ -232,8 +232,8 @@ holder next
 is 'a job with one GPU takes it from the broken pair' [ "$(gpus_of next)" = 2 ]
 gets 'the other pair stays whole for a job with two GPUs' 1,3 -n 2
 release_all single next
-gets '--prefer comes before the links' 0,3 -n 2 --prefer 3,0
-gets 'a preferred GPU is leased with its partner' 1,3 -n 2 --prefer 1
+gets '--prefer-gpus comes before the links' 0,3 -n 2 --prefer-gpus 3,0
+gets 'a preferred GPU is leased with its partner' 1,3 -n 2 --prefer-gpus 1
 gets '--allow may leave no pair with a link' 0,1 -n 2 --allow 0-1
 gets '--except leaves the pair without the excepted GPU' 1,3 -n 2 --except 0
 is 'the topology is asked for once since the boot' [ "$(topos)" -eq 1 ]

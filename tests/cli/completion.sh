@@ -47,15 +47,16 @@ each_word() {
 	run "$shell: a GPU" 0 '1' '' complete gpulease --allow 1
 	run "$shell: a GPU to pause" 0 '1' '' complete gpulease --pause 1
 	run "$shell: mine" 0 'mine' '' complete gpulease --wait-for mi
+	run "$shell: all" 0 'all' '' complete gpulease --cancel al
 	run "$shell: a user" 0 'root' '' complete gpulease --history --user roo
 	is "$shell: no refused option" eval '! complete gpulease --multi | grep -q multi'
 	holder a
-	for verb in --cancel --log --follow --signal-job -a --after; do
+	for verb in --status --log --follow --signal-job -a --after; do
 		run "$shell: $verb is followed by the id of a running job" 0 "$(id_of a)" '' \
 			complete gpulease "$verb" ''
 	done
 	release_all a
-	run "$shell: an ended job is not offered" 0 '' '' complete gpulease --cancel ''
+	run "$shell: an ended job is not offered" 0 '' '' complete gpulease --log ''
 }
 
 sim 2

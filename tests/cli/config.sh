@@ -146,18 +146,19 @@ is '--show-config --json has null for a key without a value' [ \
 
 cp "$sample" "$conf"
 try with --show-config
-is 'the sample sets nothing' [ "$rc $(grep -c "$conf" "$S/out")" = '0 0' ]
+is 'the sample sets record-ends alone' [ "$rc $(grep "$conf" "$S/out" | cut -d ' ' -f 1-3)" = \
+	'0 record-ends = yes' ]
 sed 's/^#\([a-z[]\)/\1/' "$sample" >"$conf"
 try with --show-config
 is 'every key of the sample can be set' [ "$rc" -eq 0 ]
 is 'the models of the sample are in force' grep -qx 'llama-3.1-8b = 18G' "$S/out"
 sed -n '/^\[models\]/q; s/^#\{0,1\} \{0,1\}\([a-z-]* =\).*/\1/p' "$S/out" | sort >"$S/keys"
-sed -n '/^#\[models\]/q; s/^#\([a-z-]* =\).*/\1/p' "$sample" | sort | cmp -s "$S/keys" - &&
+sed -n '/^#\[models\]/q; s/^#\{0,1\}\([a-z-]* =\).*/\1/p' "$sample" | sort | cmp -s "$S/keys" - &&
 	ok 'the sample has every key' || not_ok 'the sample has every key' "$(cat "$S/keys")"
 sed -n 's/^\([a-z-]* = .*[^ ]\) *# .*/\1/p' "$S/out" |
-	grep -v -e ^directory -e ^nvidia-smi -e ^admin-group -e ^prefer | sort >"$S/uncommented"
+	grep -v -e ^directory -e ^nvidia-smi -e ^admin-group -e ^prefer -e ^record-ends | sort >"$S/uncommented"
 conf ''
-with --show-config | sed -n 's/^\([a-z-]* = .*[^ ]\) *# default$/\1/p' | sort |
+with --show-config | sed -n 's/^\([a-z-]* = .*[^ ]\) *# default$/\1/p' | grep -v ^record-ends | sort |
 	cmp -s "$S/uncommented" - &&
 	ok 'the sample has the default of every key' || not_ok \
 		'the sample has the default of every key' "$(cat "$S/uncommented")"
@@ -310,6 +311,14 @@ hidden 'show-commands: --history hides the commands of other users' --history
 for verb in --status --queue --history; do
 	hidden "show-commands: $verb --json hides the commands of other users" "$verb" --json
 done
+# the job that has ended, the one that runs and the one that waits
+hidden 'show-commands: --status ID hides the commands of other users' --status 1 2 3
+hidden 'show-commands: --status ID --json hides the commands of other users' --status 1 2 3 --json
+is 'and where their output goes' [ -z "$(sees --status 1 2 3 | grep '^log')" ]
+mkdir -p "$S/nobody/gpulease/logs" && : >"$S/nobody/gpulease/logs/2.log"
+chown -R 65534 "$S/nobody"
+is 'a log of their own with that id is none of the job' [ -z "$(XDG_STATE_HOME="$S/nobody" sees --status 2 | grep '^log')" ]
+is 'root sees where it goes' like "*log        $S/secret.out*" "$(with --status 2)"
 verb=--status
 is 'show-commands: --status --json has null for a hidden command' [ \
 	"$(members gpus.0.command gpus.0.name gpus.0.user queue.0.command)" = \

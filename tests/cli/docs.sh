@@ -17,6 +17,38 @@ run '--help=batch names the attributes of a line' 0 '*--batch FILE*Attributes*gp
 	"$GPULEASE" --help=batch
 is 'no line of --help=batch is wider than a terminal' test -z \
 	"$("$GPULEASE" --help=batch | awk 'length > 80')"
+
+# --- the lines for agents ------------------------------------------------------------------
+
+"$GPULEASE" --help=agents >"$S/agents"
+is '--help=agents has 25 lines, none wider than a terminal' \
+	[ "$(wc -l <"$S/agents") $(awk 'length > 80' "$S/agents")" = '25 ' ]
+grep '^    ' "$S/agents" >"$S/commands"
+mkdir "$S/bin"
+printf '#!/bin/sh\necho "python $*"\n' >"$S/bin/python"
+chmod +x "$S/bin/python"
+ln -s "$GPULEASE" "$S/bin/gpulease"
+echo 'python a.py' >"$S/jobs.txt"
+agent() (cd "$S" && PATH=$S/bin:$PATH && eval "$1")
+id=$("$GPULEASE" --submit "$S/bin/python" train.py)
+while read -r line; do
+	case $line in
+	*--cancel*) id=$("$GPULEASE" --submit sleep 600) ;;
+	esac
+	is "a line for agents runs: $line" agent "$line" </dev/null
+done <"$S/commands"
+is 'each option in the lines for agents was run' [ "$(wc -l <"$S/commands")" -ge 11 ]
+
+# --- a message at the end, as README and manual show it --------------------------------------
+
+printf '#!/bin/sh\necho "$*" >"%s/posted"\n' "$S" >"$S/bin/curl"
+chmod +x "$S/bin/curl"
+grep -o 'gpulease --submit -n 0 .*' "$readme" >"$S/recipe"
+id=$("$GPULEASE" --submit sh -c 'exit 3')
+agent "$(sed "s/12/$id/g" "$S/recipe")" >"$S/id"
+is 'the job that posts the message ends well' "$GPULEASE" --wait-for "$(cat "$S/id")"
+is 'the message has the exit status of the job' grep -q "job $id: status 3" "$S/posted"
+
 for topic in '--help status' --help=status; do
 	# shellcheck disable=SC2086 # words of a line
 	run "$topic, an unknown topic, is answered by a list of the topics" 125 '' \

@@ -76,7 +76,7 @@ simulated() {
 	release_all some more
 	"$GPULEASE" -n 1 -- sh -c 'sleep 1000 & echo $! >"$1"' sh "$S/left" </dev/null >/dev/null 2>&1
 	examine 0 "$GPULEASE"
-	finds 'a lingering lease is shown' ok leases 'ticket * has ended, but lingers*'
+	finds 'a lingering lease is shown' ok leases 'job * has ended, but lingers*'
 	kill -KILL "$(cat "$S/left")"
 }
 
@@ -192,7 +192,7 @@ outside() {
 	printf '0 %s 4000\n' "$(cat "$S/tagless")" >"$FAKE_SMI_DIR/procs"
 	examine 0 "$GPULEASE"
 	finds 'a process without any sign of a lease is outside use' warn 'use outside leases' \
-		"GPU 0, leased to ticket *, is also used by pid $(cat "$S/tagless") *"
+		"GPU 0, leased to job *, is also used by pid $(cat "$S/tagless") *"
 	is 'with outside use no line says none' [ \
 		-z "$(printf '%s\n' "$out" | grep 'leases: none')" ]
 	printf '0 %s 4000\n0 %s 700\n1 %s 5000\n' "$job_command" "$user" "$user" \
@@ -201,7 +201,7 @@ outside() {
 	finds 'a process on a free GPU is outside use' warn 'use outside leases' \
 		"GPU 1 is used outside gpulease by pid $user ($(id -un), sleep); *"
 	finds 'a foreign process on a leased GPU is outside use' warn 'use outside leases' \
-		"GPU 0, leased to ticket *, is also used by pid $user ($(id -un), sleep); *"
+		"GPU 0, leased to job *, is also used by pid $user ($(id -un), sleep); *"
 	is 'the process of the lease is no outside use beside a foreign one' [ \
 		-z "$(printf '%s\n' "$out" |
 		grep "pid $job_command ")" ]
@@ -345,7 +345,7 @@ directories() {
 	fresh
 	examine 1 env GPULEASE_DIR="$S/none" "$GPULEASE"
 	finds 'a missing state directory is a failure' fail 'state directory' \
-		"cannot open *'$S/none'*; mkdir -m 2770 $S/none"
+		"cannot open *'$S/none'*; mkdir -m 0700 -p $S/none makes it *"
 	finds 'without a state directory its file system is not known' warn 'file system' \
 		'not known without *'
 	finds 'without a state directory its free space is not known' warn 'free space' \
@@ -427,6 +427,9 @@ kernels() {
 		finds "a kernel without pidfds is a warning: $way" warn pidfd \
 			'pidfd_open: *; *5.3*'
 	done
+	try "$TOOLS/nopidfd" noexit "$GPULEASE" --doctor
+	finds 'a kernel that tells no exit status is a warning' warn pidfd \
+		'pidfds do not tell how a process ended: *; *6.15*--report'
 }
 
 # user COMMAND…: runs it as a user without a name and without groups

@@ -16,6 +16,8 @@ for program in python torchrun; do
 	chmod 0755 "$S/bin/$program"
 done
 
+: >"$S/train.py"
+
 # example N: prints the commands of example N, without prompts.  Job 42 becomes the job that
 # example 6 submits, the jobs file gets five lines, and only root asks for a high priority.
 example() {
@@ -44,7 +46,7 @@ is 'example 6: in the background' test "$id" -gt 0
 run 'example 6: the output of the job in the background' 0 'python train.py on [0-3],[0-3]*' \
 	'*' "$GPULEASE" --follow "$id"
 runs_example 7 'after another job' 'python eval.py on [0-3]'
-runs_example 8 '--status, --history and --cancel' '*STATE*TICKET*STATUS*'
+runs_example 8 '--status, --history and --cancel' '*STATE*JOB*STATUS*'
 runs_example 9 'a job that makes way' '*demo.py on [0-3]*'
 runs_example 10 'a jobs file' '*5 jobs: 5 finished*'
 for n in 1 2 3 4 5 6 7 8 9 10; do

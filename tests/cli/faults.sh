@@ -15,7 +15,7 @@ run 'a share of more than one GPU: the message has what is possible' 125 '' \
 run 'more GPUs than there are: the message has their number' 125 '' \
 	'gpulease: cannot lease 9 GPUs: this machine has 8' "$GPULEASE" -n 9 true
 run 'gpulease without a command is refused' 125 '' 'gpulease: no command*' "$GPULEASE" -n 1
-run 'an unknown option: the message has the nearest option' 125 '' "*'--stauts'*'--status'*" \
+run 'an unknown option: the message has the nearest option' 125 '' "*'--stauts'*--status[?]" \
 	"$GPULEASE" --stauts
 run 'an unknown option without a near one is refused' 125 '' \
 	"gpulease: unknown option '--future'*" \
@@ -34,8 +34,22 @@ chmod 0770 "$S/bad"
 run 'a shared state directory without the set-group-ID bit is refused' 125 '' '*chmod g+s*' \
 	env GPULEASE_DIR="$S/bad" "$GPULEASE" true
 run 'a state directory that does not exist is refused' 125 '' \
-	"gpulease: cannot open state directory '/no/such': *" \
+	"gpulease: cannot open state directory '/no/such': *; mkdir -m 0700 -p /no/such makes it *" \
 	env GPULEASE_DIR=/no/such "$GPULEASE" true
+# makes DIR NAME…: a result, good if the command of the message makes the directory for `true`
+makes() {
+	run "the message for '$1' gives the command that makes it" 125 '' '*; mkdir -m 0700 -p *' \
+		env GPULEASE_DIR="$1" "$GPULEASE" -n 0 true
+	made=${err##*No such file or directory; }
+	try sh -c "${made%% makes it*}"
+	run "the command makes '$1'" 0 700 '' stat -c %a "./$1"
+	run "a job runs with '$1'" 0 '' '' env GPULEASE_DIR="$1" "$GPULEASE" -n 0 true
+}
+cd "$S" || bail 'no scratch directory'
+makes 'plain/dir'
+makes "it's a \$HOME; directory"
+makes '-p'
+cd "$OLDPWD" || bail 'the script was started in a directory that is gone'
 echo file >"$S/file"
 run 'a file in the place of the state directory is refused' 125 '' \
 	"gpulease: cannot open state directory*" \

@@ -31,6 +31,11 @@ share_gpus() {
 	run 'a waiting user sees which job and which user has the GPUs' 0 \
 		"*$(id_of a)*$((UID_BASE + 1))*" '' \
 		"$U2" --status
+	run '--status ID shows a user where their job writes' 0 "*log        $S/a.out*" '' \
+		"$U1" --status "$(id_of a)"
+	run 'and other users only the job' 0 "*user *$((UID_BASE + 1))*started*" '' \
+		"$U2" --status "$(id_of a)"
+	! grep '^log' "$S/out" || not_ok 'the log of another user is shown'
 	run '--queue shows the waiting jobs to every user' 0 "*$((UID_BASE + 2))*" '' "$U3" \
 		--queue
 	id=$("$ROOT" --queue --json | "$TOOLS/jsoncheck" queue.0.ticket)
@@ -294,6 +299,11 @@ foreign_paths() {
 		--dir "$S/open/dir" -n 1 true
 	is 'an ignored directory stays empty' [ -z "$(ls -A "$S/open/dir")" ]
 	echo 'nvidia-smi = /no/such' >"$S/open/conf"
+	# a guess at what was meant would tell that the file is there
+	: >"$M/state/jobs.txt"
+	run 'the message for a file in the state does not say whether it is there' 126 '' \
+		"gpulease: cannot execute '*jobs.txt': Permission denied" "$U1" "$M/state/jobs.txt"
+	rm "$M/state/jobs.txt"
 	run '--config is ignored, with a warning' 0 '' '*--config is ignored*' "$U1" \
 		--config "$S/open/conf" -n 2 true
 }

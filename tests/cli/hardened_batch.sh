@@ -91,7 +91,7 @@ a_life() {
 		'[ "$(queued)" = 0 ]'
 	by 1 batch_begin b
 	is 'the next runner finds the job that still runs' wait_until \
-		'grep -q "still at work: 1" "$S/b.out"'
+		'grep -q "have not ended: [0-9]*$" "$S/b.out"'
 	as 1 kill -INT "$(pid_of b)"
 	ended b
 	is 'an interrupt of the next runner ends that job' [ "$rc $(words "$S/ends")" = '130 ' ]
@@ -237,7 +237,7 @@ lies() {
 	forge
 	by 1 batch_begin b --grace 100ms
 	is 'a runner with a forged journal waits for the other user'"'"'s job' \
-		wait_until 'grep -q "still at work: 1" "$S/b.out"'
+		wait_until 'grep -q "have not ended: [0-9]*$" "$S/b.out"'
 	lines "[cancel] $line" "echo read >>$S/ran"
 	is 'with a forged journal the word cancel is read' wait_until 'grep -q read "$S/ran"'
 	as 1 kill -INT "$(pid_of b)"

@@ -18,7 +18,7 @@ shows() {
 	shows_text=$1 shows_ids=$2
 	shift 2
 	try "$GPULEASE" --history "$@"
-	is "$shows_text" [ "$(awk 'NR > 1 { printf "%s ", $1 }' "$S/out")" = "$shows_ids" ]
+	is "$shows_text" [ "$(awk '$1 ~ /^[0-9]/ { printf "%s ", $1 }' "$S/out")" = "$shows_ids" ]
 }
 
 # --- filters ---------------------------------------------------------------------------
@@ -81,10 +81,10 @@ run '--since without a verb is refused' 125 '' '*--since*' "$GPULEASE" --since t
 
 try "$GPULEASE" --history all
 is '--history shows its titles' like \
-	'TICKET*TRY*USER*GPUS*STATE*STARTED*WAITED*RAN*PEAK*UTIL*STATUS*NAME*COMMAND' \
+	'JOB*TRY*USER*GPUS*STATE*STARTED*WAITED*RAN*PEAK*UTIL*STATUS*NAME*COMMAND' \
 	"$(head -n 1 "$S/out")"
 is '--history shows a job with all its columns' grep -q \
-	'^ *1  *-  alice  0,1  *finished  *2023-11-14 22:13  *1m30s  *1s  17582MiB  *87%  *0  train  a$' \
+	'^ *1  *-  alice  0,1  *finished  *2023-11-14 22:13  *1m30s  *1s  17.2G  *87%  *0  train  a$' \
 	"$S/out"
 is '--history shows the number of an attempt' grep -q '^ *4  *2  bob .* timed-out ' "$S/out"
 is '--history shows which user cancelled a job' grep -q ' cancelled by root ' "$S/out"
@@ -146,7 +146,7 @@ run 'another job ends while the history is full' 0 '' '' "$GPULEASE" --config "$
 is 'the full history is put aside' wait_until '[ -e "$S/dir/history.1" ]'
 is 'a new history begins with the next record' wait_until \
 	'[ "$(stat -c %s "$S/dir/history" 2>/dev/null)" = 512 ]'
-is '--history shows the records of both files' [ "$("$GPULEASE" --history all | wc -l)" -eq 2050 ]
+is '--history shows the records of both files' [ "$("$GPULEASE" --history all | grep -c '^ *[0-9]')" -eq 2049 ]
 is 'both files of the history have the mode 0660' [ \
 	"$(stat -c %a "$S/dir/history" "$S/dir/history.1" |
 	tr '\n' ' ')" = '660 660 ' ]

@@ -71,6 +71,25 @@ else
 	is "the program is at most 480 KiB ($size)" test "$size" -le 491520
 fi
 run 'install over itself succeeds' 0 '*' '' in_root install
+is 'install over itself has nothing new to say about the settings' three_lines
+kept=$root/etc/gpulease.conf
+cp "$kept" "$S/kept"
+printf '%s\n' '#record-ends = no' '  margin=1G' '# max-time is 2d' '#settle-time	= 5m' >"$kept"
+cp "$kept" "$S/old"
+run 'install over older settings says which are new' 0 "$kept stays as it is; new *" '' in_root install
+is 'install over older settings keeps them' cmp -s "$S/old" "$kept"
+# the new settings are all that the installed file has, without the two that the old one has
+{
+	echo 'record-ends = yes'
+	sed -n '/^#.models/q; s/^\(#[a-z-]* = .*\)/\1/p' "$S/kept" | grep -v -e '^#margin ' -e '^#settle-time '
+} | sort >"$S/new"
+printf '%s\n' "$out" | sed -n 's/^	//p' | sort >"$S/said"
+run 'the new settings are those that the old file neither sets nor mentions' 0 '' '' \
+	diff "$S/new" "$S/said"
+echo 'record-ends = no' >"$kept"
+try in_root install
+is 'a setting that the old file refuses is not new' [ "${out#*record-ends}" = "$out" ]
+cp "$S/kept" "$kept"
 
 run 'install-srun makes a link named srun in a directory of its own' 0 \
 	'*/usr/lib/gpulease/bin*' '' \
@@ -81,6 +100,8 @@ run 'the link named srun is gpulease' 0 '0,1' '' env PATH="$root/usr/lib/gpuleas
 	srun -n 2 sh -c 'echo $CUDA_VISIBLE_DEVICES'
 run 'uninstall succeeds' 0 '*' '' in_root uninstall
 run 'uninstall leaves no file' 0 '' '' files
+run 'install-srun without a program to link to is refused' 2 '*' \
+	'gpulease: */bin/gpulease does not exist; make install makes it*' in_root install-srun
 run 'uninstall leaves no directory of gpulease' 1 '' '' test -e "$root/usr/lib/gpulease"
 run 'MODE=private installs the program alone' 0 '*MODE=private*' '' in_root MODE=private install
 is 'MODE=private makes no configuration' test ! -e "$root/etc/gpulease.conf"

@@ -143,7 +143,7 @@ scratch() {
 	trap 'exit 143' TERM
 	unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES GPULEASE_ID GPULEASE_TOKEN \
 		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_SHARE GPULEASE_VRAM_MIB GPULEASE_DIR \
-		GPULEASE_ALLOCATION
+		GPULEASE_ALLOCATION COLUMNS
 	# a surrounding Slurm allocation must not change the results
 	for each in $(env | sed -n 's/^\(SLURM[A-Z]*_[A-Za-z0-9_]*\)=.*/\1/p'); do
 		unset "$each"
@@ -205,11 +205,16 @@ others_can_run() {
 	[ -z "$others_why" ]
 }
 
-# without_pidfds: from now on $GPULEASE is the same program as under an old kernel.
+# old_kernel WAY: from now on $GPULEASE is the same program as under an old kernel.  The ways are
+# those of tests/tools/nopidfd.c.
+old_kernel() {
+	printf '#!/bin/sh\nexec "%s" %s "%s" "$@"\n' "$TOOLS/nopidfd" "$1" "$GPULEASE" >"$S/$1"
+	chmod +x "$S/$1"
+	GPULEASE=$S/$1
+}
+
 without_pidfds() {
-	printf '#!/bin/sh\nexec "%s" enosys "%s" "$@"\n' "$TOOLS/nopidfd" "$GPULEASE" >"$S/without"
-	chmod +x "$S/without"
-	GPULEASE=$S/without
+	old_kernel enosys
 }
 
 # with_driver: from now on the simulated driver tests/bin/nvidia-smi, which files in $FAKE_SMI_DIR
@@ -367,7 +372,7 @@ gpus_of() {
 
 # ticket_of NAME: the number of its ticket, once it has said that it waits
 ticket_of() {
-	sed -n 's/.*ticket \([0-9]*\) waits.*/\1/p' "$S/$1.err" | head -n 1
+	sed -n 's/.*job \([0-9]*\) waits.*/\1/p' "$S/$1.err" | head -n 1
 }
 
 # release NAME [STATUS]: lets its command end, now or as soon as it runs.

@@ -71,9 +71,9 @@ waiter high --priority 7
 waiter same --priority=7
 waiter zero --priority 0
 is 'a later job of a higher priority waits for the lease' like \
-	'gpulease: ticket 4 waits, 1st in the queue: needs 1 GPU, none is free' "$(said high)"
+	'gpulease: job 4 waits, 1st in the queue: needs 1 GPU, none is free' "$(said high)"
 is 'a later job of the same priority waits behind the earlier one' like \
-	'gpulease: ticket 5 waits, 2nd in the queue: behind ticket 4, which waits for 1 GPU' \
+	'gpulease: job 5 waits, 2nd in the queue: behind job 4, which waits for 1 GPU' \
 	"$(said same)"
 release_all first
 in_order 'jobs of higher priority start first, equal ones in order of arrival' high same plain \
@@ -83,6 +83,8 @@ for each in x '' 1.5 1000001 -1000001 99999999999999999999 +1 --1; do
 		"gpulease: --priority: '$each' is not a priority; *" \
 		"$GPULEASE" "--priority=$each" true
 done
+run 'in a queue of their own a user may ask for any priority' 0 0 '' env -u GPULEASE_DIR \
+	GPULEASE_SIM=1 "$program" --priority 1000000 sh -c "$show"
 
 # A job with a share and a high priority, and a job with a whole GPU and a lower priority.
 cards 1
@@ -90,7 +92,7 @@ holder half -n 0.5
 waiter whole
 waiter high -n 0.75 --priority 1
 run 'the job of the highest priority is the head' 124 '' \
-	'*behind ticket 3, which waits for 0.75 of a GPU' \
+	'*behind job 3, which waits for 0.75 of a GPU' \
 	"$GPULEASE" -n 0.5 -I true
 run 'a job of a still higher priority starts first' 0 0 '' \
 	"$GPULEASE" -n 0.5 --priority 2 -I sh -c "$show"
@@ -110,10 +112,10 @@ is 'the head says when it starts at the latest' like \
 	'*needs 2 GPUs, 1 is free; at the latest about *' \
 	"$(said head)"
 run 'the other GPU is kept for the head' 124 '' \
-	'*behind ticket 2, which waits for 2 GPUs until about *' "$GPULEASE" -I true
-run 'the rest of the shared GPU is kept for the head' 124 '' '*behind ticket 2, *' \
+	'*behind job 2, which waits for 2 GPUs until about *' "$GPULEASE" -I true
+run 'the rest of the shared GPU is kept for the head' 124 '' '*behind job 2, *' \
 	"$GPULEASE" -n 0.5 -I true
-run 'a job that could run past the head'"'"'s start does not start' 124 '' '*behind ticket 2, *' \
+run 'a job that could run past the head'"'"'s start does not start' 124 '' '*behind job 2, *' \
 	"$GPULEASE" -n 0.5 --time 2h -I true
 # The lease of a job with a limit is over a moment later, once its watchdog has ended.
 run 'a job that ends before the head'"'"'s start goes past the head' 0 0 '' \
@@ -133,7 +135,7 @@ cards 2
 holder half -n 0.5
 waiter head -n 2
 run 'no job goes past a head without a known start' 124 '' \
-	'*behind ticket 2, which waits for 2 GPUs' "$GPULEASE" -n 0.1 --time 1m -I true
+	'*behind job 2, which waits for 2 GPUs' "$GPULEASE" -n 0.1 --time 1m -I true
 release_all half head
 
 # A process that a job has left may end at any moment: its GPU is kept for the head as well.
@@ -160,12 +162,12 @@ holder other -n 0.5
 echo 20000 >"$FAKE_SMI_DIR/base.0"
 waiter head -n 0.5
 release_all other
-wait_until '"$GPULEASE" --queue | grep -q "was just left by a job, but its memory is still held$"'
+wait_until '"$GPULEASE" --queue | grep -q "was just left by a job, but its memory is still held "'
 is 'a head that waits for memory of an ended job says so' [ "$?" -eq 0 ]
 run 'a head that waits for memory stays the head' 124 '' \
-	'*behind ticket 3, which waits for 0.5 of a GPU' \
+	'*behind job 3, which waits for 0.5 of a GPU' \
 	"$GPULEASE" --vram 10G -I true
-run 'the head stays protected after a later look at the GPU' 124 '' '*behind ticket 3, *' \
+run 'the head stays protected after a later look at the GPU' 124 '' '*behind job 3, *' \
 	"$GPULEASE" -n 0.2 -I true
 rm "$FAKE_SMI_DIR/base.0"
 is 'the head starts when the memory is free' wait_until 'runs head'
@@ -193,7 +195,7 @@ holder most -n 0.4 --time 1h
 holder other -n 0.4
 waiter head -n 0.6
 run 'a share that the head needs is not leased' 124 '' \
-	'*behind ticket *, which waits for 0.6 of a GPU *' \
+	'*behind job *, which waits for 0.6 of a GPU *' \
 	"$GPULEASE" -n 0.2 -I true
 release_all most other head
 
@@ -235,7 +237,7 @@ cards 2
 holder first
 waiter second --after "$(id_of first)"
 is '--after: the waiter names the job that it waits for' like \
-	'gpulease: ticket 2 waits, 1st in the queue: comes after job 1, which has not ended' \
+	'gpulease: job 2 waits, 1st in the queue: comes after job 1, which has not ended' \
 	"$(said second)"
 run '--after: the waiter keeps no GPU from other jobs' 0 1 '' "$GPULEASE" -I sh -c "$show"
 release_all first
@@ -300,7 +302,7 @@ usual
 cards 2
 run 'a job ends, and its status is not recorded' 0 1 '' "$GPULEASE" sh -c 'echo $GPULEASE_ID'
 run '--after-ok of a job without a recorded status gives up' 124 '' \
-	'*gpulease: gave up: the exit status of job 1 is not recorded' "$GPULEASE" --after-ok 1 true
+	'*gpulease: gave up: the exit status of job 1 is not recorded: it needs *--report' "$GPULEASE" --after-ok 1 true
 
 cards 2
 holder first
@@ -358,7 +360,7 @@ cards 2
 holder one --name nightly --singleton -n 0.25
 waiter two --name nightly --singleton -n 0.25
 is '--singleton: only one job of a name runs at a time' like \
-	'gpulease: ticket 2 waits, 1st in the queue: job 1 of the same name comes first' \
+	'gpulease: job 2 waits, 1st in the queue: job 1 of the same name comes first' \
 	"$(said two)"
 waiter three --name nightly --singleton -n 0.25
 run '--singleton: a job of another name runs at once' 0 0 '' \
@@ -456,7 +458,7 @@ conf 'all-gpus = 5'
 holder first --gpu-ids 0
 waiter head --gpu-ids 0-2
 run 'no job takes the head'"'"'s part of a limit' 124 '' \
-	"$not_now behind ticket 2, which waits for 3 GPUs" "$GPULEASE" -n 2 -I true
+	"$not_now behind job 2, which waits for 3 GPUs" "$GPULEASE" -n 2 -I true
 run 'a job that goes past the head may use the rest of the limit' 0 3 '' "$GPULEASE" -I \
 	sh -c "$show"
 release_all first
@@ -473,12 +475,12 @@ holder one --gpu-ids 1 --time 1h
 waiter head --gpu-ids 0
 waiter big --gpu-ids 1,2
 is 'the second in the queue waits for its own GPUs' like \
-	'gpulease: ticket 4 waits, 2nd in the queue: needs 2 GPUs, 1 is free; starts *' "$(said big)"
+	'gpulease: job 4 waits, 2nd in the queue: needs 2 GPUs, 1 is free; starts *' "$(said big)"
 run 'no small job goes past the second in the queue' 124 '' \
-	"$not_now behind ticket 4, which waits for 2 GPUs" \
+	"$not_now behind job 4, which waits for 2 GPUs" \
 	"$GPULEASE" --gpu-ids 2 -I true
 run 'no job on any GPU goes past the first in the queue' 124 '' \
-	"$not_now behind ticket 3, which waits for 1 GPU" \
+	"$not_now behind job 3, which waits for 1 GPU" \
 	"$GPULEASE" -I true
 run 'a job that ends in time goes past the second in the queue' 0 2 '' "$GPULEASE" --time 30m \
 	-I sh -c "$show"
@@ -502,8 +504,13 @@ run 'a job without a time limit gets default-time' 0 ' limit=3600000' '' "$GPULE
 	"tr '\\0' '\\n' <\$GPULEASE_DIR/gpu/slot.\$CUDA_VISIBLE_DEVICES | grep -o ' limit=[0-9]*'"
 conf 'default-time = 1s'
 run 'a job is ended at default-time' 143 '' '*' "$GPULEASE" sleep 1000
+run '--on-limit requeue counts for default-time, too' 124 '' \
+	'*job * has reached its time limit *job * has reached its time limit *' \
+	"$GPULEASE" --on-limit requeue --max-requeues 1 sleep 1000
 run 'a job with its own time limit does not get default-time' 0 ' limit=7200000' '' \
 	"$GPULEASE" --time 2h sh -c \
+	"tr '\\0' '\\n' <\$GPULEASE_DIR/gpu/slot.\$CUDA_VISIBLE_DEVICES | grep -o ' limit=[0-9]*'"
+run 'a bare number in --time is minutes' 0 ' limit=36000000' '' "$GPULEASE" --time 600 sh -c \
 	"tr '\\0' '\\n' <\$GPULEASE_DIR/gpu/slot.\$CUDA_VISIBLE_DEVICES | grep -o ' limit=[0-9]*'"
 for none in 0 UNLIMITED; do
 	run "a job with --time $none does not get default-time" 0 '' '' "$GPULEASE" -t "$none" \
@@ -541,7 +548,7 @@ run '--dry-run: a job without GPUs would start' 0 'would start now, without GPUs
 holder half -n 0.5
 waiter head -n 2
 run '--dry-run: a job would wait' 124 \
-	'would wait, 2nd in the queue: behind ticket 2, which waits for 2 GPUs' '' \
+	'would wait, 2nd in the queue: behind job 2, which waits for 2 GPUs' '' \
 	"$GPULEASE" -n 0.5 --dry-run touch "$S/ran"
 run '--dry-run: a job of a higher priority would start' 0 'would start now on GPU 0' '' \
 	"$GPULEASE" -n 0.5 --priority 1 --dry-run touch "$S/ran"

@@ -36,6 +36,11 @@ mkdir "$S/deb"
 cp "$build/gpulease" "$build/gpulease-simjob" "$S/deb"
 run 'a package is built' 0 "$S/deb/gpulease_1.0_$architecture.deb" '' deb 1.0
 cp "$package" "$S/deb/first.deb"
+# the package as it was with other settings
+dpkg-deb -R "$package" "$S/older"
+sed -i 's/^Version:.*/Version: 0.9/' "$S/older/DEBIAN/control"
+sed -i 's/^record-ends.*/#record-ends = no/' "$S/older/etc/gpulease.conf"
+try dpkg-deb -b "$S/older" "$S/deb/older.deb"
 wait_until "[ \"\$(date +%s)\" -gt $(date +%s) ]" # so that a recorded time would differ
 run 'the same package is built again, later and in another environment' 0 '*' '' env TZ=Asia/Tokyo sh -c 'umask 077; exec "$@"' sh make -s \
 	--no-print-directory "B=$S/deb" VERSION=1.0 -o "$S/deb/gpulease" \
@@ -124,7 +129,10 @@ modes() {
 hardened="root:gpulease:2755 $program
 root:gpulease:2770 $state"
 
+run 'dpkg installs a package with other settings' 0 '' '' do_dpkg -i "$S/deb/older.deb"
 run 'dpkg installs the package' 0 '' '' do_dpkg -i "$package"
+run 'settings that were not changed are those of the new package' 0 'record-ends = yes' '' \
+	grep ^record-ends /etc/gpulease.conf
 run 'the program and the state directory have the hardened modes' 0 "$hardened" '' modes
 run 'a statoverride keeps the mode of the program' 0 "root gpulease 2755 $program" '' dpkg-statoverride --list "$program"
 run 'the manual is installed' 0 '*GPULEASE(1)*' '*' sh -c 'zcat "$1" | { mandoc || cat; }' sh \

@@ -98,11 +98,11 @@ is 'a job without --report gets no report' [ "$(cat "$S/plain.err")" = '' ]
 id=$(id_of within)
 release_all within over under alone share
 is 'a job with --report has a report at its end' like \
-	"gpulease: job $id 'within' ended: exit status 0, after *, waited *, 2000MiB of a GPU, *
+	"gpulease: job $id 'within' ended: exit status 0, after *, waited *, 2G of a GPU, *
 gpulease: job $id, GPU 0: peak 1.9G of 2.0G declared, within 10 %; utilization * %, * % at most" \
 	"$(sed 's/on average/%/; s/% %/%/' "$S/within.err")"
 is 'the report says that a job declared too much' like \
-	'*GPU 2: peak 1000MiB of 2.0G declared, under by more than 10 %; *' "$(cat "$S/under.err")"
+	'*GPU 2: peak 1.0G of 2.0G declared, under by more than 10 %; *' "$(cat "$S/under.err")"
 is 'the report has a line for each GPU' like '* 2 GPUs, *
 *GPU 3: peak 4.9G of the card'"'"'s 79.6G; utilization * on average, 80 % at most
 *GPU 4: peak 6.8G of the card'"'"'s 79.6G; utilization * on average, 90 % at most' \

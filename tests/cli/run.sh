@@ -56,6 +56,51 @@ done
 run 'a command in quotes: 127, with advice' 127 '' \
 	"gpulease: command 'sh -c true' was not found; remove the quotes around it" \
 	"$GPULEASE" 'sh -c true'
+# unlike a command with its words in quotes, these need a shell, or env
+for line in 'echo a | cat' 'no-such >log' 'cd / && pwd' 'A=1 echo'; do
+	run "a line for a shell: $line" 127 '' \
+		"gpulease: command '$line' was not found; put sh -c before it" "$GPULEASE" "$line"
+done
+run 'a variable before the command' 127 '' \
+	"gpulease: command 'A=1' was not found; put env before it" "$GPULEASE" A=1 echo
+# the words of other queues, where no program has that name
+for word in 'jobs did you mean --status, or --queue for what waits?' \
+	'squeue did you mean --status, or --queue for what waits?' \
+	'screens did you mean --sessions?' 'run leave it out, and write the command'; do
+	run "a word of another queue: ${word%% *}" 127 '' \
+		"gpulease: command '${word%% *}' was not found; ${word#* }" \
+		env PATH="$S/empty" "$GPULEASE" "${word%% *}"
+done
+mkdir "$S/bin" "$S/here"
+printf '#!/bin/sh\necho a program\n' >"$S/bin/squeue"
+chmod +x "$S/bin/squeue"
+run 'a list of two words' 127 '' \
+	"gpulease: command '1' was not found; write a list as one word: 0,1" "$GPULEASE" --gpu-ids 0 1 true
+run 'a size of two words' 127 '' \
+	"gpulease: command 'GB' was not found; write a size as one word: 8G" "$GPULEASE" --vram 8 GB true
+run 'a program of that name runs' 0 'a program' '' env PATH="$S/bin:$PATH" "$GPULEASE" squeue
+# files that are no programs, or not in PATH
+cp "$S/bin/squeue" "$S/here/list"
+(cd "$S/here" && : >'my jobs.txt' && : >jobs.txt && : >train.py && : >job.sh && : >notes && mkdir d.txt)
+for file in 'jobs.txt --batch jobs.txt' 'train.py python3 train.py' 'job.sh sh job.sh' \
+	'list ./list'; do
+	run "a file: ${file%% *}" 127 '' \
+		"gpulease: command '${file%% *}' was not found; did you mean ${file#* }?" \
+		sh -c 'cd "$1/here" && "$2" "$3"' - "$S" "$GPULEASE" "${file%% *}"
+done
+run 'a file with a blank in its name' 127 '' "*did you mean --batch 'my jobs.txt'?" \
+	sh -c 'cd "$1/here" && "$2" "my jobs.txt"' - "$S" "$GPULEASE"
+for file in notes d.txt; do
+	run "no guess for $file" 127 '' "gpulease: command '$file' was not found" \
+		sh -c 'cd "$1/here" && "$2" "$3"' - "$S" "$GPULEASE" "$file"
+done
+long=$S/here/$(printf '%064d' 0)
+: >"$long"
+run 'a long path is shown whole' 126 '' "gpulease: cannot execute '$long': Permission denied" \
+	"$GPULEASE" "$long"
+run 'a path to a jobs file: 126' 126 '' \
+	"gpulease: cannot execute '*': Permission denied; did you mean --batch *here/jobs.txt?" \
+	"$GPULEASE" "$S/here/jobs.txt"
 run 'an unknown command in quotes: 127' 127 '' \
 	"gpulease: command 'no-such a' was not found" "$GPULEASE" 'no-such a'
 printf '#! /no/such/sh -e\n' >"$S/script"
@@ -67,13 +112,44 @@ run 'a file that is not executable: 126' 126 '' "gpulease: cannot execute '/etc/
 	"$GPULEASE" /etc/passwd
 run 'a directory is not executable: 126' 126 '' 'gpulease: cannot execute*' "$GPULEASE" /
 
+# Lines for sbatch are read by sbatch alone.
+printf '#!/bin/sh\n# a job\n#SBATCH -n 2\necho ran\n' >"$S/job.slurm"
+chmod +x "$S/job.slurm"
+unread="gpulease: the #SBATCH lines of 'job.slurm' are not read; *"
+run 'a script with lines for sbatch runs, and a note says that they are not read' \
+	0 ran "$unread" "$GPULEASE" "$S/job.slurm"
+is 'the note is one line' [ "$(grep -c . "$S/err")" = 1 ]
+run 'sh runs it with the note' 0 ran "$unread" "$GPULEASE" sh "$S/job.slurm"
+run 'the note is for the script in the directory of -D' 0 ran "$unread" \
+	"$GPULEASE" -D "$S" ./job.slurm
+run '--submit prints the note on the terminal, before the id' 0 '[0-9]*' "$unread" \
+	"$GPULEASE" --submit "$S/job.slurm"
+run '-Q leaves the note out' 0 ran '' "$GPULEASE" -Q "$S/job.slurm"
+run 'a command with the script as an argument gives no note' 0 "$S/job.slurm" '' \
+	"$GPULEASE" echo "$S/job.slurm"
+mkfifo "$S/fifo"
+printf 'echo fifo\n#SBATCH\n' >"$S/fifo" &
+run 'a script in a FIFO is left to the command' 0 fifo '' "$GPULEASE" sh "$S/fifo"
+printf '#!/bin/sh\necho ran\necho "#SBATCH"\n' >"$S/job.slurm"
+run 'a script that only names such lines gives no note' 0 'ran
+#SBATCH' '' "$GPULEASE" "$S/job.slurm"
+if [ "$(id -u)" = 0 ]; then
+	skip 'a script that cannot be read is left to the command' 'root can read it'
+else
+	printf '#SBATCH\n#SBATCH\n' >"$S/job.slurm"
+	chmod 0111 "$S/job.slurm"
+	try "$GPULEASE" sh "$S/job.slurm"
+	is 'a script that cannot be read is left to the command' \
+		[ "${err%SBATCH*}" = "$err" ]
+fi
+
 # --- waiting -----------------------------------------------------------------------------
 
 holder all -n 8
 run 'no GPU free, with --immediate: 124 and the reason' 124 '' \
 	'gpulease: not available at once: needs 1 GPU, none is free' "$GPULEASE" -I true
 run 'no GPU free within --max-wait: 124 and the reason' 124 '' \
-	'gpulease: ticket * waits, 1st in the queue: needs 2 GPUs, none is free
+	'gpulease: job * waits, 1st in the queue: needs 2 GPUs, none is free
 gpulease: gave up after <1s: needs 2 GPUs, none is free' \
 	"$GPULEASE" -n 2 --max-wait 100ms true
 run '--immediate with a time waits that long' 124 '' '*gave up after*' \
@@ -83,7 +159,7 @@ run 'a job without GPUs does not wait' 0 'ran' '' "$GPULEASE" -n 0 echo ran
 waiter first -n 8
 waiter second -n 1
 is 'the line of a waiting job names the ticket ahead' \
-	like "gpulease: ticket * waits, 2nd in the queue: behind ticket *, which waits for 8 GPUs" \
+	like "gpulease: job * waits, 2nd in the queue: behind job *, which waits for 8 GPUs" \
 	"$(cat "$S/second.err")"
 release_all all
 wait_until 'runs first' || not_ok 'the first waiter starts'
@@ -101,13 +177,20 @@ release_all one two
 
 "$GPULEASE" -n 8 sh -c 'sleep 1000 & echo $! >"$0"' "$S/child" </dev/null >/dev/null 2>&1
 run 'GPUs of a job whose child lives on are not given away' 124 '' \
-	'*GPU 0 is kept by processes that ticket * left running' "$GPULEASE" -I true
+	'*GPU 0 is kept by processes that job * left running' "$GPULEASE" -I true
 kill "$(cat "$S/child")"
 run 'the GPUs are given away when that child has ended' 0 '' '*' "$GPULEASE" -n 8 true
 begin killed -n 8
 wait_until 'runs killed'
 kill -KILL "$(pid_of killed)"
 run 'a killed job frees its GPUs' 0 '' '*' "$GPULEASE" -n 8 true
+holder all -n 8
+waiter killed -n 8
+waiter next -n 8
+kill -KILL "$(pid_of killed)"
+release_all all
+is 'a killed waiter holds up no other waiter' wait_until 'runs next'
+release_all next
 
 # --- steps -------------------------------------------------------------------------------
 
@@ -117,7 +200,7 @@ run 'a step with -n 2 uses the first two GPUs of its job' 0 '0,1' '' \
 	"$GPULEASE" -n 3 "$GPULEASE" -n 2 sh -c 'echo $CUDA_VISIBLE_DEVICES'
 run 'a step with -n 0 uses no GPU' 0 '[]' '' "$GPULEASE" -n 3 "$GPULEASE" -n 0 sh -c 'echo "[$CUDA_VISIBLE_DEVICES]"'
 run 'a step cannot have more GPUs than its job' 125 '' \
-	'gpulease: cannot use 4 GPUs: the lease around this step (ticket *) has 3' \
+	'gpulease: cannot use 4 GPUs: the lease around this step (job *) has 3' \
 	"$GPULEASE" -n 3 "$GPULEASE" -n 4 true
 show='echo "$CUDA_VISIBLE_DEVICES"'
 run 'a step with --gpu-ids uses these GPUs of its job' 0 1 '' "$GPULEASE" -n 2 "$GPULEASE" --gpu-ids 1 sh -c "$show"
@@ -134,7 +217,7 @@ lacks() {
 	run "$lacks_text" 125 '' "gpulease: $lacks_reason" "$GPULEASE" -n 2 "$GPULEASE" "$@" true
 }
 
-of_it='of the lease around this step (ticket *)'
+of_it='of the lease around this step (job *)'
 lacks 'a step cannot have a GPU that its job does not have' "cannot use 1 GPU: --gpu-ids 3 leaves none of 2 $of_it" --gpu-ids 3
 lacks 'a step cannot have a GPU of its job and another one' "cannot use 2 GPUs: --gpu-ids 1,3 leaves only 1 of 2 $of_it" --gpu-ids 1,3
 lacks 'a step cannot have a GPU that does not exist' '--gpu-ids: there is no GPU 9*' --gpu-ids 9
@@ -149,7 +232,7 @@ run 'a step on a shared GPU cannot be exclusive' 125 '' 'gpulease: this is a ste
 'GPU is shared with others; leave --exclusive out' \
 	"$GPULEASE" --vram 4G "$GPULEASE" --exclusive true
 for option in --shell --lease-only --report --preemptible --retries=2 --oom-retries=2 \
-	--signal=USR1 --on-limit=requeue --after=1 --after-ok=1 --singleton --prefer=1; do
+	--signal=USR1 --on-limit=requeue --after=1 --after-ok=1 --singleton --prefer-gpus=1; do
 	case $option in
 	--shell | --lease-only) set -- ;;
 	--signal* | --on-limit*) set -- --time 1h true ;;

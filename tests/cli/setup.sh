@@ -126,7 +126,7 @@ set_up() { "$GPULEASE" -n 0 "$@"; }
 
 run 'a program with a blank in its name is no shell line' 0 '<>' '' sh -c '
 	mkdir -p "a b" && cp args "a b/a c" && exec "$1" -n 0 --setup : "a b/a c"' sh "$GPULEASE"
-run 'without --setup a word with blanks is no shell line' 127 '' "gpulease: command 'echo a && echo b' was not found; remove the quotes around it" \
+run 'without --setup a word with blanks is no shell line' 127 '' "gpulease: command 'echo a && echo b' was not found; put sh -c before it" \
 	set_up 'echo a && echo b'
 run 'the set-up runs in the directory of -D' 0 '/' '' "$GPULEASE" -n 0 -D / --setup 'A=$PWD; export A' sh -c 'echo $A'
 run 'placeholders in a shell line are replaced' 0 '0,1 2' '' "$GPULEASE" -n 2 --setup : 'echo {gpus} {ngpus}'

@@ -70,7 +70,7 @@ run 'a third half finds no room' 124 '' "$not_now needs 0.5 of a GPU, none is fr
 	"$GPULEASE" -n 0.5 -I true
 waiter third -n 0.5
 is 'the third job says what it waits for' like \
-	'gpulease: ticket * waits, 1st in the queue: needs 0.5 of a GPU, none is free' \
+	'gpulease: job * waits, 1st in the queue: needs 0.5 of a GPU, none is free' \
 	"$(cat "$S/third.err")"
 release_all half
 is 'the third job starts when the first ends' wait_until 'runs third'
@@ -148,7 +148,7 @@ holder d --gpu-ids 1 --vram 30G
 run 'memory is taken on the fullest GPU that has room' 0 1 '' "$GPULEASE" --vram 40G -I sh -c "$show"
 run 'a job too large for the fullest GPU gets the other' 0 0 '' "$GPULEASE" --vram 60G -I sh -c "$show"
 run 'the refusal of a job too large for both says how much is free' 124 '' \
-	"$not_now needs 70G of a GPU, at most 62615MiB of one is free" \
+	"$not_now needs 70G of a GPU, at most 61.1G of one is free" \
 	"$GPULEASE" --vram 70G -I true
 run '--vram holds on each of two GPUs' 0 0,1 '' "$GPULEASE" -n 2 --vram 18G -I sh -c "$show"
 run 'a job starts on none when one of its two GPUs lacks memory' 124 '' "$not_now needs 60G of each of 2 GPUs, 1 is free" \
@@ -158,14 +158,14 @@ release_all a d
 cards 1
 run 'a job can declare a whole card less the margin' 0 0 '' "$GPULEASE" --vram 81047 -I sh -c "$show"
 run 'a job that declares more than that is refused' 125 '' \
-	'gpulease: cannot lease 1 GPU: --vram 81048MiB leaves none of 1; the largest has 81559MiB, of which 512MiB stay free' \
+	'gpulease: cannot lease 1 GPU: --vram 79.2G leaves none of 1; the largest has 79.6G, of which 0.5G stay free' \
 	"$GPULEASE" --vram 81048 -I true
 run 'an exclusive job can declare the whole card' 0 0 '' \
 	"$GPULEASE" --vram 81559 --exclusive -I sh -c "$show"
 holder first --vram 40000
 run 'declared memory counts before the job allocates any' 0 '' '' \
 	"$GPULEASE" --vram 41047 -I true
-run 'the margin also stays free beside another job' 124 '' '*needs 41048MiB of a GPU, *' \
+run 'the margin also stays free beside another job' 124 '' '*needs 40.1G of a GPU, *' \
 	"$GPULEASE" --vram 41048 -I true
 release_all first
 for each in "0:'0' is no memory*" "-1:'-1' is not a size*" "1e3:'1e3' is not a size*" \
@@ -182,7 +182,7 @@ holder half -n 0.5
 holder memory --vram 20G
 is 'a share and declared memory go on the same GPU' [ "$(where half memory)" = '0 0 ' ]
 run 'a share without --vram counts as that part of the memory' 124 '' \
-	'*needs 20G of a GPU, at most 19788MiB of one is free' "$GPULEASE" --vram 20G -I true
+	'*needs 20G of a GPU, at most 19.3G of one is free' "$GPULEASE" --vram 20G -I true
 release_all half
 run 'a share with --vram counts as the declared memory' 0 0 '' \
 	"$GPULEASE" -n 0.9 --vram 1G -I sh -c "$show"
@@ -225,14 +225,14 @@ cards 1
 holder grows --vram 10G
 used "0 $(command_of grows) 9000"
 run 'a job that uses less than it declared counts as declared' 124 '' \
-	'*at most 70807MiB of one is free' "$GPULEASE" --vram 70G --gpu-ids 0 -n 0.99 -I true
+	'*at most 69.1G of one is free' "$GPULEASE" --vram 70G --gpu-ids 0 -n 0.99 -I true
 used "0 $(command_of grows) 20000"
 run 'a job that uses more counts as used plus a tenth' 124 '' \
-	'*needs 59048MiB of a GPU, *' "$GPULEASE" --vram 59048 -I true
+	'*needs 57.7G of a GPU, *' "$GPULEASE" --vram 59048 -I true
 run 'a job that uses more counts as no MiB more than that' 0 '' '' "$GPULEASE" --vram 59047 -I true
 is 'a job that starts there records the peak of the other lease' [ "$(peaks)" = 'peak=20000 ' ]
 used "0 $(command_of grows) 3000"
-run 'a recorded peak counts after the job uses less again' 124 '' '*needs 59048MiB of a GPU, *' "$GPULEASE" --vram 59048 -I true
+run 'a recorded peak counts after the job uses less again' 124 '' '*needs 57.7G of a GPU, *' "$GPULEASE" --vram 59048 -I true
 run 'a recorded peak counts to the MiB' 0 '' '' "$GPULEASE" --vram 59047 -I true
 is 'the peak stays in the lease' [ "$(peaks)" = 'peak=20000 ' ]
 release_all grows
@@ -242,7 +242,7 @@ run 'the peak counts no longer once the job has ended' 0 '' '*' "$GPULEASE" --vr
 cards 1
 holder half -n 0.5
 used "0 $(command_of half) 45000"
-run 'a share that uses too much memory leaves less for shares' 124 '' '*at most 32059MiB of one is free' \
+run 'a share that uses too much memory leaves less for shares' 124 '' '*at most 31.3G of one is free' \
 	"$GPULEASE" -n 0.5 -I true
 run 'the rest of that GPU can be leased as a share' 0 0 '' "$GPULEASE" -n 0.39 -I sh -c "$show"
 release_all half
@@ -261,7 +261,7 @@ started="$started $!"
 started="$started $!"
 wait_until '[ -s "$S/child" ] && [ -s "$S/orphan" ]' || bail 'no processes'
 used "0 $(cat "$S/child") 30000" "0 $(cat "$S/orphan") 500"
-run 'memory of a child process counts for the lease of its job' 124 '' '*needs 47024MiB of a GPU, *' \
+run 'memory of a child process counts for the lease of its job' 124 '' '*needs 46G of a GPU, *' \
 	"$GPULEASE" --gpu-ids 0 --vram 47024 -I true
 run 'memory of a child process counts only once' 0 0 '' "$GPULEASE" --gpu-ids 0 --vram 47023 -I sh -c "$show"
 run 'children and orphans of a job do not count as outside gpulease' 0 0 '' "$GPULEASE" --gpu-ids 0 -n 0.01 -I sh -c "$show"
@@ -282,13 +282,13 @@ run 'a whole GPU is not given while a process outside uses it' 124 '' "$not_now 
 run 'a share is not given while a process outside uses the GPU' 124 '' "$not_now needs 0.5 of a GPU, none is free; $by" \
 	"$GPULEASE" -n 0.5 -I true
 run 'declared memory is given beside a process outside' 0 0 '' "$GPULEASE" --vram 48047 -I sh -c "$show"
-run 'a process outside counts as its memory plus a tenth' 124 '' "*needs 48048MiB of a GPU, *$by" \
+run 'a process outside counts as its memory plus a tenth' 124 '' "*needs 47G of a GPU, *$by" \
 	"$GPULEASE" --vram 48048 -I true
 used "0 $stranger 10000"
-run 'a process outside still counts as its peak' 124 '' '*needs 48048MiB of a GPU, *' \
+run 'a process outside still counts as its peak' 124 '' '*needs 47G of a GPU, *' \
 	"$GPULEASE" --vram 48048 -I true
 used "0 $stranger 40000"
-run 'a new peak of a process outside counts from then on' 124 '' '*needs 37048MiB of a GPU, *' \
+run 'a new peak of a process outside counts from then on' 124 '' '*needs 36.2G of a GPU, *' \
 	"$GPULEASE" --vram 37048 -I true
 waiter memory --vram 60G
 waiter alone
@@ -299,23 +299,75 @@ is 'the job that wants a whole GPU starts afterwards' wait_until 'runs alone'
 release_all alone
 
 # The peak of a process outside counts while that process lives, even if no process uses the GPU
-# now.
+# now, and for every kind of job.
+cards 1
+stranger
+used "0 $stranger 60000"
+used "0 $stranger 10"
+by="GPU 0 is used outside gpulease by pid $stranger (*sleep), seen with 60000MiB"
+for each in '-n 1' '--vram 60G' '-n 0.5'; do
+	# shellcheck disable=SC2086 # an option and what it is given
+	run "$each: not beside the peak of a process outside" 124 '' "$not_now *; $by" \
+		"$GPULEASE" $each -I true
+done
+run '--dry-run says so' 124 "would wait, 1st in the queue: needs 1 GPU, none is free; $by" '' "$GPULEASE" --dry-run true
+run '--status says so' 0 "*external*
+GPU 0: used outside gpulease by pid $stranger (*sleep), seen with 60000MiB*" '' "$GPULEASE" --status
+is '--status --json says so' sh -c '"$1" --status --json | grep -q "\"why\": \"is .*, seen with 60000MiB\""' \
+	- "$GPULEASE"
+is '--doctor says so' like "*outside*$by*" "$("$GPULEASE" --doctor)"
+run 'declared memory that fits beside the peak is given' 0 0 '' "$GPULEASE" --vram 10G -I sh -c "$show"
+waiter whole
+is 'the waiting line says so' like "gpulease: ticket * waits, 1st in the queue: *; $by" "$(cat "$S/whole.err")"
+run 'a job that waits for that process keeps nothing from a later job' 0 0 '' \
+	"$GPULEASE" --vram 10G -I sh -c "$show"
+kill "$stranger"
+is 'the job that wants a whole GPU starts when the process outside ends' wait_until 'runs whole'
+release_all whole
 for each in '--vram 60G' '-n 0.5'; do
 	cards 1
 	stranger
 	used "0 $stranger 60000"
 	used "0 $stranger 10"
-	# shellcheck disable=SC2086 # an option and what it is given
-	run "$each: not beside the peak of a process outside" 124 '' \
-		"*; GPU 0 is used outside gpulease by pid $stranger (*sleep)" \
-		"$GPULEASE" $each -I true
-	run 'a whole GPU is given while the process outside uses hardly any' 0 0 '' "$GPULEASE" -I sh -c "$show"
 	# shellcheck disable=SC2086
 	waiter part $each
 	kill "$stranger"
-	is 'the job starts when the process outside ends' wait_until 'runs part'
+	is "$each: the job starts when the process outside ends" wait_until 'runs part'
 	release_all part
 done
+cards 1
+stranger
+used "0 $stranger 200"
+used "0 $stranger 10"
+run 'a peak at the idle threshold does not count for a whole GPU' 0 0 '' "$GPULEASE" -I sh -c "$show"
+used "0 $stranger 201"
+used "0 $stranger 10"
+run 'a peak above the idle threshold does' 124 '' '*, seen with 201MiB' "$GPULEASE" -I true
+kill "$stranger"
+
+# A process that a job has left behind is judged by the linger time, which looks at present use.
+cards 1
+unconfigured=$GPULEASE
+echo 'linger-time = 1s' >"$S/conf"
+configured
+cat >"$S/leaves" <<'END'
+sleep 1000 &
+echo $! >"$1"
+read -r line <"$2"
+END
+mkfifo "$S/hold"
+"$GPULEASE" -n 0.5 sh "$S/leaves" "$S/remains" "$S/hold" &
+wait_until '[ -s "$S/remains" ]' || bail 'no child'
+left=$(cat "$S/remains")
+started="$started $left"
+used "0 $left 60000"
+echo >"$S/hold"
+used "0 $left 10"
+run 'after the linger time, the peak of a process that a job has left does not count' 0 0 '' \
+	"$GPULEASE" -Q --max-wait 60s sh -c "$show"
+run 'it does not count for the job after the next either' 0 0 '' "$GPULEASE" -I sh -c "$show"
+is 'the process left behind keeps running' kill "$left"
+GPULEASE=$unconfigured
 
 cards 1
 holder half -n 0.25
@@ -372,7 +424,7 @@ echo $! >"$1"
 END
 run 'a job with a share leaves a process behind' 0 '' '' "$GPULEASE" -n 0.5 sh "$S/parent" "$S/child"
 run 'the share of the process left behind stays taken' 124 '' \
-	'*at most 0.5 of one is free; GPU 0 is kept by processes that ticket 1 left running' \
+	'*at most 0.5 of one is free; GPU 0 is kept by processes that job 1 left running' \
 	"$GPULEASE" -n 0.6 -I true
 run 'the rest of the GPU is not taken' 0 0 '' "$GPULEASE" -n 0.5 -I sh -c "$show"
 kill "$(cat "$S/child")"
@@ -382,7 +434,7 @@ is 'the share is free when the process left behind has ended' wait_until '"$GPUL
 
 cards 2
 run 'a step runs on the share of its job' 0 0 '' "$GPULEASE" -n 0.5 "$GPULEASE" -n 0.25 sh -c "$show"
-run 'a step cannot have more GPUs than its job' 125 '' 'gpulease: cannot use 2 GPUs: the lease around this step (ticket *) has 1' \
+run 'a step cannot have more GPUs than its job' 125 '' 'gpulease: cannot use 2 GPUs: the lease around this step (job *) has 1' \
 	"$GPULEASE" -n 0.5 "$GPULEASE" -n 2 true
 run 'a step with --dry-run does not run' 0 'would *' '' \
 	"$GPULEASE" -n 0.5 "$GPULEASE" --dry-run echo ran

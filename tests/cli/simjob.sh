@@ -22,7 +22,8 @@ job() {
 
 # shows GPU MIB [STATE]: whether --status shows that memory in use on the GPU.
 shows() {
-	"$GPULEASE" --status | grep -q "^ *$1 .* $2/24576 MiB .*${3-}"
+	"$GPULEASE" --status --json | "$TOOLS/jsoncheck" "gpus.$1.memory_used_mib" \
+		"gpus.$1.state" | tr '\n' ' ' | grep -q "^$2 ${3-}"
 }
 
 # simjobs: the files of the simjobs that show memory.
@@ -92,7 +93,7 @@ is 'each report has the peak of its own simjob' like '*, GPU 0: peak 2.4G of 2.0
 ended both
 is 'the report of a whole GPU has the peak' like '*: exit status 5, *, GPU 1: peak 1.0G of the card*' \
 	"$(tr '\n' ' ' <"$S/both.err")"
-run 'the GPUs are idle again' 0 '*0 *0/24576 MiB *idle*1 *0/24576 MiB *idle*' '' \
+run 'the GPUs are idle again' 0 '*0 *0.0G *idle*1 *0.0G *idle*' '' \
 	"$GPULEASE" --status
 run '--status has removed the files of the killed simjobs' 0 '' '' simjobs
 
@@ -144,22 +145,22 @@ for logs in "$S/logs" "$S/logs.2" "$S/logs.3"; do
 	tour "$logs"
 	[ "$(echo "$out" | grep -c ' job [234] started on GPU 0, ')" -ne 3 ] || break
 done
-is 'the tour ends with the highest exit status' test "$rc" -eq 125
+is 'the tour ends with the highest exit status' test "$rc" -eq 124
 is 'the tour ends with a summary' said '9 jobs: 6 finished, 3 failed, in .*'
 for number in 2 3 4; do
-	is "job $number of the tour shares GPU 0" said "job $number started on GPU 0, .*"
+	is "job $number of the tour shares GPU 0" said "entry $number started on GPU 0, .*"
 done
 is 'job 5 of the tour runs out of memory and is tried again' \
-	said "job 5 'grows' ended: out of GPU memory (exit status 1) after .*, tried again with 2500MiB.*"
-is 'job 5 of the tour succeeds in its second attempt' said "job 5 'grows' ended: exit status 0 after .*"
-is 'job 6 of the tour gets both GPUs' said "job 6 'both' started on GPUs 0,1, .*"
-is 'job 7 of the tour fails' said 'job 7 ended: exit status 3 after .*'
-is 'job 8 of the tour cannot run' said 'job 8 cannot run: .*3 GPUs.*'
-is 'job 9 of the tour reaches its time limit' said 'job 9 ended: time limit after .*'
+	said "entry 5 'grows' ended: out of GPU memory (exit status 1) after .*, tried again with 2500MiB.*"
+is 'job 5 of the tour succeeds in its second attempt' said "entry 5 'grows' ended: exit status 0 after .*"
+is 'job 6 of the tour gets both GPUs' said "entry 6 'both' started on GPUs 0,1, .*"
+is 'job 7 of the tour fails' said 'entry 7 ended: exit status 3 after .*'
+is 'job 8 of the tour cannot run' said 'entry 8 cannot run: .*3 GPUs.*'
+is 'job 9 of the tour reaches its time limit' said 'entry 9 ended: time limit after .*'
 tour "$logs"
-is 'the tour, run again, starts no job' test "$rc" -eq 125 -a -z "$(echo "$out" | grep started)"
+is 'the tour, run again, starts no job' test "$rc" -eq 124 -a -z "$(echo "$out" | grep started)"
 cd "$examples/../.." || bail 'no source'
-run 'the jobs of the example table run, the lowest number first' 0 '*job 2 started*3 jobs: 3 finished*' '*' \
+run 'the jobs of the example table run, the lowest number first' 0 '*entry 2 started*3 jobs: 3 finished*' '*' \
 	"$GPULEASE" --batch-format=csv --batch gpulease/examples/jobs.csv --log-dir "$S/table"
 is 'a job of the table gets its arguments unchanged' grep -qx 'epochs: 3, tags: small,first' "$S/table"/*.log
 

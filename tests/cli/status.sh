@@ -60,7 +60,8 @@ stranger() {
 # --- simulated GPUs ------------------------------------------------------------------------
 
 idle_and_leased() {
-	run '--status shows idle GPUs and that no job waits' 0 '*GPU*MODEL*MEMORY*STATE*TICKET*idle*no job waits' '' \
+	run '--status shows idle GPUs and that no job waits' 0 '4 x Simulated GPU, 24.0G each
+GPU*MEMORY*STATE*JOB*idle*no job waits' '' \
 		"$GPULEASE" --status
 	says '--status --json shows an idle GPU' '0 Simulated GPU 24576 0 0 idle null null null null' \
 		gpus.0.index gpus.0.model gpus.0.memory_total_mib gpus.0.memory_used_mib \
@@ -75,7 +76,7 @@ idle_and_leased() {
 	says '--status --json shows the job that waits' "1 $me $(pid_of b) 4 3600000 false false needs 4 GPUs, 2 are free" \
 		queue.0.position queue.0.user queue.0.pid queue.0.gpus queue.0.limit_ms \
 		queue.0.can_start queue.0.stopped queue.0.why
-	run '--queue shows the job that waits' 0 "POS*WHY*1*$me*4*needs 4 GPUs, 2 are free" '' "$GPULEASE" --queue
+	run '--queue shows the job that waits' 0 "POS*WHY*1*$me*4*needs 4 GPUs, 2 are free *sh -c*" '' "$GPULEASE" --queue
 	is '--queue shows no GPUs' [ -z "$(printf '%s\n' "$out" | grep Simulated)" ]
 	run '--status with a leased GPU' 0 '*' '' "$GPULEASE" --status
 	is 'the row of a leased GPU has its ticket, user, pid and command' like "1  *leased *$(id_of a)  $me *$(pid_of a) *first*sh -c*" \
@@ -121,10 +122,10 @@ ends() {
 	wait_until 'runs b' || bail 'job b does not start'
 	release_all b
 	# without pidfds its watchdog sees the end a moment later
-	wait_until '[ "$("$GPULEASE" --history | wc -l)" -eq 3 ]' || bail 'the end of b is not seen'
-	run '--history shows the ended jobs' 0 "TICKET*$me*0,1*ended*first*sh -c*$me*0,1,2,3*" '' \
+	wait_until '[ "$("$GPULEASE" --history | grep -c "^ *[0-9]")" -eq 2 ]' || bail 'the end of b is not seen'
+	run '--history shows the ended jobs' 0 "JOB*$me*0,1*ended*first*sh -c*$me*0,1,2,3*" '' \
 		sh -c '"$1" --history | sed s/finished/ended/' sh "$GPULEASE"
-	run '--history 1 shows the last job' 0 "TICKET*$me*0,1,2,3*" '' "$GPULEASE" --history 1
+	run '--history 1 shows the last job' 0 "JOB*$me*0,1,2,3*" '' "$GPULEASE" --history 1
 	is '--history 1 shows one job' [ "$(printf '%s\n' "$out" | grep -c "$me")" -eq 1 ]
 	"$GPULEASE" --history --json | "$TOOLS/jsoncheck" jobs.0.name jobs.0.gpus.1 jobs.1.name \
 		jobs.1.gpus.3 jobs.0.how >"$S/ends"
@@ -160,7 +161,7 @@ shares() {
 	says '--status --json shows the lease of a share with memory' "$(id_of b) $me 0.25 6144" gpus.0.leases.1.ticket \
 		gpus.0.leases.1.user gpus.0.leases.1.share gpus.0.leases.1.vram_mib
 	says '--status --json shows the free share and memory of an idle GPU' '1 24064 0' gpus.1.free_share gpus.1.free_mib gpus.1.foreign_mib
-	run '--status has a row for each lease' 0 "GPU*STATE*SHARE*TICKET*
+	run '--status has a row for each lease' 0 "4 x *GPU*STATE*SHARE*JOB*
   0*leased *0.5 *$(id_of a) *half*
    *leased *0.25+6G *$(id_of b) *
   1*idle *-*no job waits" '' "$GPULEASE" --status
@@ -174,11 +175,11 @@ shares() {
 without_gpus() {
 	holder bare -n 0 --name prep -t 1h
 	run '--status shows a job without a GPU' 0 \
-		"GPU*TICKET*
+		"4 x *GPU*JOB*
 no job waits
 
 running without a GPU:
-TICKET *USER *PID *AGE *NAME *COMMAND
+JOB *USER *PID *AGE *LEFT *NAME *COMMAND
  *$(id_of bare) *$me *$(pid_of bare) *prep *sh -c *" '' "$GPULEASE" --status
 	run '--queue shows a job without a GPU' 0 "no job waits*without a GPU:*prep*" '' "$GPULEASE" --queue
 	says '--status --json shows a job without a GPU' "$(id_of bare) 1 prep $me $(pid_of bare) 3600000" \
@@ -200,8 +201,8 @@ wishes() {
 	says '--status --json names the kind of each reason for waiting' "leased null leased null behind $of_c" queue.0.reason_kind \
 		queue.0.behind queue.1.reason_kind queue.1.behind queue.2.reason_kind queue.2.behind
 	run '--queue shows priorities, sizes, reasons and starting times' 0 "*PRIO*
-  1 *$of_c *  2 *  0 *needs 2 GPUs, none is free; at the latest about ??:??
-  2 *  0.5 *  0 *needs 0.5 of a GPU, at most 0.25 of one is free; starts about ??:??
+  1 *$of_c *  2 *  0 *needs 2 GPUs, none is free; at the latest about ??:?? *
+  2 *  0.5 *  0 *needs 0.5 of a GPU, at most 0.25 of one is free; starts about ??:?? *
   3 *$of_d *2x8G *  -5 *" '' sh -c '"$1" --queue | sed "s/about 20..-..-.. /about /g"' sh "$GPULEASE"
 	is 'the head of the queue starts when leases end' starts_in 0 3500 3620
 	is 'the second job of the queue starts when leases end' starts_in 1 3500 7300
@@ -228,7 +229,7 @@ lingers() {
 	"$GPULEASE" -n 1 -- sh -c 'sleep 1000 & echo $! >"$1"' sh "$S/left" \
 		</dev/null >/dev/null 2>&1
 	says 'a job that left a process behind lingers' 'lingering null' gpus.0.state gpus.0.pid
-	run '--status says that processes were left behind' 0 '*GPU 0: kept by processes that ticket * left running*' '' \
+	run '--status says that processes were left behind' 0 '*GPU 0: kept by processes that job * left running*' '' \
 		"$GPULEASE" --status
 	kill -KILL "$(cat "$S/left")"
 	is 'the GPU is idle when the process left behind has ended' wait_until '[ "$(value gpus.0.state)" = idle ]'
@@ -359,7 +360,7 @@ used_outside() {
 	says '--status --json shows an idle GPU with its model and bus' 'idle NVIDIA H200 0000:01:00.0' gpus.0.state gpus.0.model \
 		gpus.0.bus_id
 	run '--status names a GPU in an unknown state' 0 '*GPU 2: in an unknown state: *' '' "$GPULEASE" --status
-	is 'the row of a GPU that is used outside names the process' like "1  *5000/81920 MiB *37% *external *$me *$background *sleep 1000" \
+	is 'the row of a GPU that is used outside names the process' like "1  *4.9G *37% *external *$me *$background *sleep 1000" \
 		"$(row 1)"
 }
 
@@ -384,8 +385,8 @@ hangs() {
 	run '--queue works while nvidia-smi hangs' 0 'no job waits' '' "$GPULEASE" --queue
 	rm "$S/dir/probe"
 	run '--status without any answer of nvidia-smi' 0 '*nvidia-smi: no answer yet*' '' "$GPULEASE" --status
-	is '--status without an answer shows a leased GPU' like '0  NVIDIA H200 *[?]/81920 MiB *leased*' "$(row 0)"
-	is '--status without an answer shows other GPUs as unknown' like '1  NVIDIA H200 *[?]/81920 MiB *unknown*' "$(row 1)"
+	is '--status without an answer shows a leased GPU' like '0  *[?]G *leased*' "$(row 0)"
+	is '--status without an answer shows other GPUs as unknown' like '1  *[?]G *unknown*' "$(row 1)"
 	run '--status with a lease but without nvidia-smi' 0 '*leased*unknown*nvidia-smi: not in PATH*' '' \
 		env PATH=/nonexistent "$GPULEASE" --status
 	rm "$S/smi/hang"
@@ -415,8 +416,8 @@ shared_outside() {
 	says 'memory used outside is not free' '0 48712 leased' gpus.0.free_share gpus.0.free_mib gpus.0.state
 	says 'the peak of a lease is shown' '20480 21000' gpus.0.leases.0.vram_mib \
 		gpus.0.leases.0.peak_mib
-	why="leased to ticket $(id_of a) ($me) and 1 other, and is also used outside gpulease by"
-	why="$why pid $background ($me, sleep), counted as 5500MiB"
+	why="leased to job $(id_of a) ($me) and 1 other, and is also used outside gpulease by"
+	why="$why pid $background ($me, sleep), counted as 5.4G"
 	says '--status --json says which process uses a shared GPU outside' "is $why" gpus.0.why
 	run '--status says which process uses a shared GPU outside' 0 "*leased *20G *$(id_of a) *GPU 0: $why*" '' "$GPULEASE" --status
 	says 'no memory is used outside on another GPU' 'idle 0' gpus.1.state gpus.1.foreign_mib

@@ -177,7 +177,7 @@ run 'the script that called gpulease is not ended with the job' 0 'rc 124' '' sh
 # shellcheck disable=SC2016,SC2086
 run 'a process that a job leaves behind is not killed' 0 '' '' "$GPULEASE" $S8 \
 	sh -c 'sleep 1000 & echo $! >"$S/left"'
-run 'the process left behind keeps the GPUs' 124 '' '*is kept by processes that ticket * left running' \
+run 'the process left behind keeps the GPUs' 124 '' '*is kept by processes that job * left running' \
 	"$GPULEASE" -I true
 is 'the process left behind runs' wait_until '[ "$(process_state "$(cat "$S/left")")" = S ]'
 kill "$(cat "$S/left")"

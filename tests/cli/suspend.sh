@@ -65,7 +65,7 @@ is 'a waiting job with --max-wait has such a timer' \
 waiter endless -n 1
 is 'a waiting job without --max-wait has no timer' \
 	wait_until 'has_no_timer "$(pid_of endless)"'
-"$GPULEASE" --wait-for --max-wait 2h "$(sed -n 's/.*ticket \([0-9]*\) waits.*/\1/p' "$S/endless.err")" \
+"$GPULEASE" --wait-for --max-wait 2h "$(sed -n 's/.*job \([0-9]*\) waits.*/\1/p' "$S/endless.err")" \
 	>"$S/asker.out" 2>"$S/asker.err" &
 asker=$!
 started="$started $asker"

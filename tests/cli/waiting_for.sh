@@ -106,7 +106,8 @@ release_all a
 ended known
 is '--wait-for with an existing and a missing id exits with 1' [ "$rc" -eq 1 ]
 run '--wait-for with a word that is no id' 125 '' 'gpulease: --wait-for: *' "$GPULEASE" --wait-for x
-run '--wait-for with a job whose end is not recorded' 1 '' 'gpulease: job 1 has ended, but its exit status is not recorded' \
+run '--wait-for with a job whose end is not recorded' 1 '' \
+	'gpulease: job 1 has ended, but its exit status is not recorded: it needs *--report' \
 	"$GPULEASE" --wait-for 1
 
 try "$GPULEASE" --report -- sh -c 'echo $GPULEASE_ID; exit 5'

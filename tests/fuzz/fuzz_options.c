@@ -18,7 +18,7 @@ static void check_settings(const struct settings *s)
 	assert(strlen(s->request.model) < sizeof(s->request.model));
 	assert(s->ignored_count <= IGNORED_MAX);
 	for (unsigned i = 0; i < s->ignored_count; i++)
-		assert(s->ignored[i]);
+		assert(s->ignored[i].name);
 	if (s->verb.kind == VERB_RUN)
 		assert(s->environment.command && s->environment.command[0]);
 	assert(s->request.share_percent < 100 &&
@@ -36,7 +36,7 @@ static uint64_t walk(struct operand_walk walk)
 	int r;
 
 	while ((r = operand_next(&walk, &operand, NULL)) == 0) {
-		assert(operand.uuid || operand.first <= operand.last);
+		assert(operand.word || operand.first <= operand.last);
 		assert(!operand.has_instance || operand.first == operand.last);
 		count += operand.last - operand.first + 1;
 	}
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (settings.verb.kind == VERB_RUN)
 		walk_lists(&settings);
 	if (settings.verb.kind == VERB_CANCEL)
-		walk_operands(&settings, OPERAND_JOB);
+		walk_operands(&settings, OPERAND_JOBS);
 	if (settings.verb.kind == VERB_PAUSE || settings.verb.kind == VERB_RESUME)
 		walk_operands(&settings, OPERAND_GPU);
 	return 0;

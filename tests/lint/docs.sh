@@ -59,4 +59,24 @@ result 'the manuals that the README names are there' "$(
 		[ -e "$file" ] || echo "$file"
 	done
 )"
+
+# `| promise | `FILE` RESULT · RESULT · `FILE` RESULT |`
+sed -n '/^## What the tests show/,/^## Write/s/^| .* | \(`.*\) |$/\1/p' tests/README.md |
+	sed 's/ · /\n/g' >"$place/promises"
+result 'the results that tests/README.md names are there' "$(
+	[ -s "$place/promises" ] || echo none
+	while read -r text; do
+		case $text in
+		'`'*)
+			file=${text%%'` '*}
+			file=${file#'`'} text=${text#*'` '}
+			;;
+		esac
+		case $file in
+		*.sh) path=tests/cli/$file ;;
+		*) path=tests/$file ;;
+		esac
+		grep -qF -e "$text" "$path" || echo "$path: $text"
+	done <"$place/promises"
+)"
 finish

@@ -1,0 +1,15 @@
+#include <stddef.h>
+
+#include "owner.h"
+#include "unknown_status.h"
+
+const char *unknown_status_remedy(void)
+{
+	static const char *remedy;
+
+	if (!remedy)
+		remedy = pidfd_can_tell_exit()
+				 ? "it needs record-ends in gpulease.conf(5), or --report"
+				 : "it needs Linux 6.15 or --report";
+	return remedy;
+}

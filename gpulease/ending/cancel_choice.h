@@ -1,0 +1,32 @@
+/*
+ * The operands of --cancel that can name several jobs: `mine`, `all`, a range of ids, a name.  They
+ * choose among the jobs that wait or run, as far as the user may end these.  Pure.
+ */
+#ifndef GPULEASE_CANCEL_CHOICE_H
+#define GPULEASE_CANCEL_CHOICE_H
+
+#include "live_jobs.h"
+#include "operands.h"
+
+enum choice_kind { CHOICE_RANGE, CHOICE_NAME, CHOICE_MINE, CHOICE_ALL };
+
+struct cancel_choice {
+	enum choice_kind kind;
+	uint32_t uid;             /* of the user who cancels */
+	uint64_t first, last;     /* CHOICE_RANGE */
+	char name[NAME_SIZE_MAX]; /* CHOICE_NAME; cut as the names in records are */
+};
+
+/* Makes the choice that user @uid has written as @operand, which is not one id. */
+struct cancel_choice cancel_choice_of(const struct operand *operand, uint32_t uid);
+
+/*
+ * Whether the choice includes @job.  A range and a name include the user's own jobs, and for root
+ * those of all users.  `all` includes nothing unless the user is root.
+ */
+bool cancel_choice_admits(const struct cancel_choice *choice, const struct live_job *job);
+
+/* Sets @why to the message for a choice that includes no job. */
+void cancel_choice_explain_none(const struct cancel_choice *choice, struct why *why);
+
+#endif

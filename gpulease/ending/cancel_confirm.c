@@ -1,0 +1,20 @@
+#include <unistd.h>
+
+#include "cancel_confirm.h"
+#include "fdio.h"
+
+enum { QUESTION_SIZE = 512 };
+
+bool cancel_confirm(size_t count, const struct text *jobs)
+{
+	char bytes[QUESTION_SIZE], answer;
+	struct text question = TEXT_ON(bytes);
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return true;
+	text_addf(&question, "gpulease: cancel %zu jobs (", count);
+	text_add_printable(&question, jobs->at, jobs->used);
+	text_addf(&question, "%s)? [y/N] ", jobs->cut ? ", ..." : "");
+	return write(STDERR_FILENO, question.at, question.used) >= 0 &&
+	       read(STDIN_FILENO, &answer, 1) == 1 && (answer | 0x20) == 'y';
+}

@@ -1,0 +1,103 @@
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "diag.h"
+#include "exitcodes.h"
+#include "find_program.h"
+#include "missing_program.h"
+#include "option_table.h"
+#include "rights.h"
+#include "suggestion.h"
+#include "words.h"
+
+/* How a file runs that is no program, by the end of its name. */
+static const struct {
+	const char *end, *before;
+} kinds[] = {
+	{ ".py", "python3 " },
+	{ ".sh", "sh " },
+	{ ".slurm", "sh " },
+	{ ".txt", "--batch " },
+	{ ".csv", "--batch " },
+	{ ".jobs", "--batch " },
+};
+
+/* Whether @word begins with `NAME=`, as a shell has it before a command. */
+static bool is_assignment(const char *word)
+{
+	size_t size = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+				   "0123456789");
+
+	return size && !is_digit(word[0]) && word[size] == '=';
+}
+
+/* Whether @word is a whole line for a shell: it has blanks, and what only a shell understands. */
+static bool is_shell_line(const char *word)
+{
+	return strpbrk(word, " \t\n") &&
+	       (strpbrk(word, "|&;<>$`") || is_assignment(word));
+}
+
+/* Whether the first of the words in @line is a program. */
+static bool is_first_word_found(const char *line)
+{
+	char program[PATH_MAX];
+	autofree char *first = strndup(line, strcspn(line, " \t\n"));
+
+	return first && find_program(first, program) == 0;
+}
+
+/* Adds to @why how the file @name can run.  Returns false if it is none of a known kind. */
+static bool suggest_for_file(const char *name, struct why *why)
+{
+	struct stat st = { .st_mode = 0 };
+	size_t size = strlen(name);
+	const char *before = NULL;
+	char quoted[128];
+	struct text text = TEXT_ON(quoted);
+
+	rights_as_user_begin(); /* a lent group could see folders that are closed to the user */
+	if (stat(name, &st) == 0 && S_ISREG(st.st_mode) && access(name, X_OK) == 0)
+		before = "./";
+	rights_as_user_end();
+	for (size_t i = 0; !before && S_ISREG(st.st_mode) && i < ARRAY_SIZE(kinds); i++) {
+		size_t end = strlen(kinds[i].end);
+
+		if (size > end && strcmp(name + size - end, kinds[i].end) == 0)
+			before = kinds[i].before;
+	}
+	words_add_quoted(&text, name);
+	if (!before || text.cut)
+		return false;
+	why_add_remedy(why, "did you mean %s%s?", before, quoted);
+	return true;
+}
+
+/* Adds to @why what @word in the place of a command was meant to be, if there is a guess. */
+static void suggest(const char *word, struct why *why)
+{
+	if (suggest_for_file(word, why) || suggestion_for_word(option_table, word, why))
+		return;
+	if (*word && !word[strspn(word, "0123456789,-")])
+		why_add_remedy(why, "write a list as one word: 0,1");
+	else if (is_shell_line(word))
+		why_add_remedy(why, "put sh -c before it");
+	else if (is_assignment(word))
+		why_add_remedy(why, "put env before it");
+	else if (strpbrk(word, " \t\n") && is_first_word_found(word))
+		why_add_remedy(why, "remove the quotes around it");
+}
+
+int missing_program_refuse(const char *word, int error)
+{
+	struct why guess = WHY_NONE; /* a remedy without a reason: the word may be long */
+
+	suggest(word, &guess);
+	if (error == -EACCES) {
+		diag("cannot execute '%s': %s%s", word, strerror(EACCES), guess.text);
+		return EXIT_CANNOT_EXECUTE;
+	}
+	diag("command '%s' was not found%s", word, guess.text);
+	return EXIT_NOT_FOUND;
+}
