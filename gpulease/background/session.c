@@ -125,12 +125,11 @@ int session_begin(void)
 		listen_fd = r = session_socket_listen(session.token);
 	(void)snprintf(session.name, sizeof(session.name), SESSION_PREFIX "new-%s",
 		session.token);
-	for (int i = 0; r >= 0 && i < SESSION_PROGRAMS; i++) {
+	for (unsigned i = 0; listen_fd >= 0 && i < SESSION_PROGRAMS; i++) {
 		session.program = (enum session_program)i;
 		r = session_start_relay(listen_fd);
 		if (r != -ENOENT)
 			break;
-		r = i + 1 < SESSION_PROGRAMS ? 0 : r;
 	}
 	rlimits_obey_terminal();
 	if (r == 0)
