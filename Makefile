@@ -3,7 +3,7 @@
 #	make                 build/gpulease and build/gpulease-simjob
 #	make demo            two jobs that wait for each other, and a status
 #	make deps check      install the tools of the tests, run the quick tests (5 minutes)
-#	make deps-extra      install Slurm, which some tests use
+#	make deps-extra      install Slurm, zsh and fish, which some tests use
 #	make check-one T=name    tests/test_name.c and tests/cli/name.sh; with F=text of the first only
 #	                     the functions whose names contain the text
 #	make check-slow      the long tests: every kill and stop point, torture, mutants.  They end
@@ -15,7 +15,7 @@
 #	make install-srun    a symbolic link srun in PREFIX/lib/gpulease/bin
 #	make uninstall       removes the files of install and install-srun
 #	make deb             a Debian package, in build/
-#	make dist            a tar.gz of the last commit, in build/
+#	make dist            a tar.gz of the last commit and a static program of it, in build/
 #
 # SANITIZE=address,undefined builds and checks in build-san; B names another directory.
 # CHECK_SECONDS=N: skip the tests and lint checks that have not ended after N seconds.
@@ -269,13 +269,10 @@ uninstall:
 
 # Needs no root: the installation of the package sets the group and the set-group-ID bit.
 deb: $(B)/gpulease $(SIMJOB)
-	@BUILT='$(B)/gpulease' VERSION='$(VERSION)' OUT='$(B)' sh gpulease/packaging/deb.sh
+	@BUILT='$(B)/gpulease' VERSION='$(VERSION)' OUT='$(B)' CC='$(CC)' sh gpulease/packaging/deb.sh
 
 dist:
-	@mkdir -p $(B)
-	git archive --format=tar.gz --prefix=gpulease-$(VERSION)/ \
-		-o $(B)/gpulease-$(VERSION).tar.gz HEAD
-	@echo $(B)/gpulease-$(VERSION).tar.gz
+	@VERSION='$(VERSION)' OUT='$(B)' sh gpulease/packaging/dist.sh
 
 clean:
 	rm -rf build build-*

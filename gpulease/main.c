@@ -37,6 +37,7 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_HELP] = verb_help,
 	[VERB_VERSION] = verb_version,
 	[VERB_LIST_OPTIONS] = verb_list_options,
+	[VERB_COMPLETE] = verb_complete,
 };
 
 /*
@@ -52,6 +53,30 @@ static void open_standard_fds(void)
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	close_fd(&fd);
+}
+
+/* Says in one line which of the options promise what gpulease does not do; with -v names all. */
+static void note_ignored(const struct settings *settings)
+{
+	char words[640];
+	struct text text = TEXT_ON(words);
+
+	for (unsigned i = 0; i < settings->ignored_count; i++) {
+		const struct ignored_option *option = &settings->ignored[i];
+		const char *next =
+			i + 1 < settings->ignored_count ? option[1].note : NULL;
+
+		if (!option->note) {
+			verbose("--%s is accepted and ignored", option->name);
+			continue;
+		}
+		text_addf(&text, "%s--%s", text.used ? ", " : "", option->name);
+		/* neighbours in the table of options share their note */
+		if (!next || strcmp(next, option->note) != 0)
+			text_addf(&text, " (%s)", option->note);
+	}
+	if (text.used)
+		note("no effect here: %s", words);
 }
 
 int main(int argc, char **argv)
@@ -71,12 +96,7 @@ int main(int argc, char **argv)
 		return EXIT_MISUSE;
 	}
 	diag_setup(settings.output.verbose, settings.output.quiet);
-	for (unsigned i = 0; i < settings.ignored_count; i++)
-		if (settings.ignored[i].note)
-			note("--%s %s", settings.ignored[i].name,
-				settings.ignored[i].note);
-		else
-			verbose("--%s is accepted and ignored", settings.ignored[i].name);
+	note_ignored(&settings);
 	status = verbs[settings.verb.kind](&settings);
 	shared_state_note_history_error();
 	if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -4,7 +4,7 @@
 #
 #	tests/deps.sh		that
 #	tests/deps.sh arm64	what builds gpulease for arm64, and runs it elsewhere
-#	tests/deps.sh extra	what tests use that most machines can do without: Slurm
+#	tests/deps.sh extra	what tests use that most machines can do without: Slurm, zsh, fish
 
 set -u
 
@@ -38,7 +38,9 @@ needs='
 	slurmctld:slurmctld
 	slurmd:slurmd
 	srun:slurm-client
-	munged:munge'
+	munged:munge
+	zsh:zsh
+	fish:fish'
 
 is_there() {
 	case $1 in

@@ -44,7 +44,7 @@ copy_source() {
 
 # What scripts need beside the program.
 tools=
-for each in attack closing fakesmi forge jsoncheck nopidfd onterminal sysfault; do
+for each in attack closing fakesmi forge jobcontrol jsoncheck nopidfd onterminal sysfault; do
 	tools="$tools b/tests/tools/$each"
 done
 
@@ -313,6 +313,12 @@ mutant shifted-append-not-seen ticket \
 
 mutant every-user-cancels queue \
 	-- '(cancel->uid == 0 || cancel->uid == owner_uid)' '(owner_uid || true)'
+mutant a-name-cancels-others cancel_choice \
+	-- 'return (is_own || is_root) && strcmp(' 'return strcmp('
+mutant all-is-for-every-user cancel_choice \
+	-- 'return is_root;' 'return true;'
+mutant cancel-asks-no-more cancelling_many.sh \
+	-- 'settings->verb.yes || cancel.chosen < 2' 'true'
 mutant head-not-protected policy turn \
 	-- 'struct gpuset reserved = gpuset_and(&room, &plan->reserved);' \
 	'struct gpuset reserved = GPUSET_NONE;'
@@ -406,8 +412,14 @@ mutant own-thresholds-hold-others-back turn \
 mutant own-thresholds-are-not-announced turn \
 	-- 'if (r == 0 && !gpuset_is_empty(&more))' 'if (false)'
 mutant own-thresholds-send-jobs-back thresholds.sh \
-	-- '	if (broker->input.own_usage)
-		return 0;' ''
+	-- 'return !broker->input.own_usage &&' 'return'
+mutant preemption-is-not-foreseen preempting.sh \
+	-- 'return may_send_back(broker) ? with_aside(broker, &could_start, choose_and_name)' \
+	'return false ? with_aside(broker, &could_start, choose_and_name)'
+mutant preemption-is-foreseen-by-one-of-many preempting.sh \
+	-- 'if (view->leases[i].aside == ASIDE_NEEDED)
+			text_addf' 'if (view->leases[i].aside == ASIDE_NEEDED && !ids.used)
+			text_addf'
 mutant own-thresholds-may-be-laxer own_thresholds \
 	-- 'if (own == most || (own > most) == threshold->is_floor)' 'if (own <= most || most)'
 mutant own-thresholds-judge-other-jobs stricter \
@@ -543,7 +555,15 @@ mutant batch-interrupted-is-done batch_child batch_resume.sh \
 	-- 'event->is_interrupted = was_stopped_by_runner(own, news->end);' \
 	'event->is_interrupted = false && was_stopped_by_runner(own, news->end);'
 mutant batch-wait-stays-in-the-log batch_live.sh batch_resume.sh \
-	-- '(void)!ftruncate(STDERR_FILENO, own->log_size);' '(void)own->log_size;'
+	-- '(void)!ftruncate(background_log(STDERR_FILENO), own->log_size);' '(void)own->log_size;'
+mutant session-of-any-user hardened_sessions.sh \
+	-- 'peer.uid == getuid();' 'true;'
+mutant session-log-lags sessions.sh \
+	-- 'session_flush(); at->end.is_oom' 'at->end.is_oom'
+mutant session-relay-blocks sessions.sh \
+	-- '(void)fcntl(job, F_SETFL, O_NONBLOCK);' ''
+mutant session-begun-once sessions.sh \
+	-- 'START_TRIES = 10' 'START_TRIES = 1'
 mutant batch-oom-bump-forgotten batch_jobs \
 	-- '		job->vram_mib = event->next_mib;' '		(void)job;'
 mutant batch-memory-of-attempts-forgotten batch_jobs batch_resume.sh \
@@ -555,6 +575,17 @@ mutant batch-word-cancel-forgotten batch_jobs batch_resume.sh \
 mutant batch-a-done-job-keeps-the-line batch_match \
 	-- 'return job->state == BATCH_ENDED ? RANK_ENDED : RANK_LIVE;' \
 	'return job->state == BATCH_ENDED ? RANK_LIVE : RANK_ENDED;'
+mutant batch-environment-is-no-identity batch_match batch_identity.sh \
+	-- 'if (claims[i].is_matched || !batch_is_open(job))' 'if (claims[i].is_matched)'
+mutant batch-once-ignores-the-environment batch_plan batch_identity.sh \
+	-- 'other->number == job->number || !is_same_environment(other, job)' \
+	'other->number == job->number'
+mutant batch-environment-not-recorded batch_jobs batch_event \
+	-- 'OF_HEX, environment, ON(SEEN) | ON(STARTED)' 'OF_HEX, environment, ON(SEEN)'
+mutant batch-script-not-looked-for batch_csv.sh \
+	-- 'if (!environment->line || environment->setup ||' 'if (environment->line || environment->setup ||'
+mutant batch-impossible-line-is-125 batch.sh \
+	-- 'if (has_run && not_run == EXIT_MISUSE)' 'if (!has_run && not_run == EXIT_MISUSE)'
 mutant batch-priority-does-not-count batch_plan batch.sh \
 	-- 'return a->priority > b->priority ? -1 : 1;' 'return a->at < b->at ? -1 : 1;'
 mutant batch-order-not-kept batch_live.sh \
@@ -578,6 +609,8 @@ mutant batch-no-ticket-is-failure hardened_batch.sh \
 mutant batch-board-erased-by-a-row-less batch_board.sh \
 	-- 'text_addf(&text, "\r\033[%uA\033[J", show->rows_shown);' \
 	'text_addf(&text, "\r\033[%uA\033[J", show->rows_shown - 1);'
+mutant log-of-another-user-shown config.sh \
+	-- '!job->log[0] && job->uid == getuid()' '!job->log[0]'
 mutant batch-folder-opened-with-all-rights hardened_batch.sh \
 	-- '	r = journal_open_folder(&journal, why);' \
 	'	rights_as_user_end(); r = journal_open_folder(&journal, why);'

@@ -301,6 +301,7 @@ static void what_decides_the_result_is_the_environment(void **state)
 		assert_true(environment_of(options[i][0], options[i][1], "/here",
 				    &none) == seen[2 + 2 * i]);
 	assert_true(environment_of("-n", "2", "/here", &none) == seen[0]);
+	assert_true(environment_of("--export", "ALL", "/here", &none) == seen[0]);
 	assert_true(environment_of("--conda", "z", "/here", &others[0]) == seen[2]);
 }
 

@@ -46,8 +46,8 @@ static void other_variables_pass_unchanged(void **state)
 
 static void changes_replace_add_and_remove(void **state)
 {
-	static const struct childenv_change changes[] = { { "B", "two" }, { "C", NULL },
-		{ "NEW", "" }, { "NONE", NULL } };
+	static const struct childenv_change changes[] = { { "B", "two", false },
+		{ "C", NULL, false }, { "NEW", "", false }, { "NONE", NULL, false } };
 	char *const from[] = { ENTRY("A=1"), ENTRY("B=1"), ENTRY("C=1"), ENTRY("BB=1"),
 		ENTRY("B=again"), NULL };
 	const char *const wanted[] = { "A=1", "BB=1", "B=two", "NEW=", NULL };
@@ -56,9 +56,29 @@ static void changes_replace_add_and_remove(void **state)
 	check_made(from, "SLURM_", changes, ARRAY_SIZE(changes), wanted);
 }
 
+static void a_default_gives_way_to_a_value_of_the_user(void **state)
+{
+	static const struct childenv_change changes[] = { { "A", "own", false },
+		{ "B", "own", true } };
+	char *const with[] = { ENTRY("A=1"), ENTRY("B="), ENTRY("BB=1"), NULL };
+	char *const without[] = { ENTRY("BB=1"), NULL };
+	const char *const kept_one[] = { "B=", "BB=1", "A=own", NULL };
+	const char *const set[] = { "BB=1", "A=own", "B=own", NULL };
+	const char *const listed[] = { "PATH=/usr/local/bin:/usr/bin:/bin", "B=x",
+		"A=own", NULL };
+	const char *const not_passed[] = { "PATH=/usr/local/bin:/usr/bin:/bin", "A=own",
+		"B=own", NULL };
+
+	(void)state;
+	check_made(with, "SLURM_", changes, ARRAY_SIZE(changes), kept_one);
+	check_made(without, "SLURM_", changes, ARRAY_SIZE(changes), set);
+	check_made_of(with, "SLURM_", "B=x", changes, ARRAY_SIZE(changes), listed);
+	check_made_of(with, "SLURM_", "NONE", changes, ARRAY_SIZE(changes), not_passed);
+}
+
 static void variables_with_the_prefix_are_left_out(void **state)
 {
-	static const struct childenv_change changes[] = { { "SLURM_MINE", "1" } };
+	static const struct childenv_change changes[] = { { "SLURM_MINE", "1", false } };
 	char *const from[] = { ENTRY("SLURM_JOB_ID=7"), ENTRY("SLURM="),
 		ENTRY("A=SLURM_"), ENTRY("SLURM_=1"), ENTRY("slurm_x=1"), NULL };
 	const char *const wanted[] = { "SLURM=", "A=SLURM_", "slurm_x=1", "SLURM_MINE=1",
@@ -82,8 +102,8 @@ static void many_and_long_values_fit(void **state)
 	enum { MANY = 300 };
 	static char entries[MANY][32], values[3][5000];
 	static char *from[MANY + 1];
-	struct childenv_change changes[3] = { { "X", values[0] }, { "Y", values[1] },
-		{ "Z", values[2] } };
+	struct childenv_change changes[3] = { { "X", values[0], false },
+		{ "Y", values[1], false }, { "Z", values[2], false } };
 	char **made = NULL;
 
 	(void)state;
@@ -113,7 +133,7 @@ struct list_row {
 
 static void a_list_chooses_the_variables(void **state)
 {
-	static const struct childenv_change changes[] = { { "GPU", "7" } };
+	static const struct childenv_change changes[] = { { "GPU", "7", false } };
 	char *const from[] = { ENTRY("A=1"), ENTRY("B=2"), ENTRY("PATH=/mine"),
 		ENTRY("HOME=/h"), ENTRY("SLURM_X=1"), ENTRY("GPU=old"), NULL };
 	static const char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
@@ -196,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(other_variables_pass_unchanged),
 		cmocka_unit_test(changes_replace_add_and_remove),
+		cmocka_unit_test(a_default_gives_way_to_a_value_of_the_user),
 		cmocka_unit_test(variables_with_the_prefix_are_left_out),
 		cmocka_unit_test(kept_variables_pass_whatever_the_list_says),
 		cmocka_unit_test(an_empty_environment_works),

@@ -146,6 +146,8 @@ static void engines_of_containers_ignore_the_variable(void **state)
 		{ "docker run --gpus \"count=2\" image", GPUS },
 		{ "docker --context far container run -v /a:/b --gpus all image", GPUS },
 		{ "docker run -v/a:/b --ipc=host --name run --gpus all image", GPUS },
+		{ "docker run -v/a:/b --gpus all image", GPUS },
+		{ "docker run -itv /a:/b --gpus all image", GPUS },
 		{ "docker run --init=false --gpus all image", GPUS },
 		{ "sudo docker run --gpus all image", GPUS },
 		{ "sudo -E docker run --gpus all image", GPUS },

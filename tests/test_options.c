@@ -81,6 +81,7 @@ static void describe_care(const struct settings *s, struct text *out)
 	add_number(out, "report", s->output.report, 0);
 	add_number(out, "submit", s->environment.submit, 0);
 	add_number(out, "follow", s->environment.follow, 0);
+	add_number(out, "unbuffered", s->environment.unbuffered, 0);
 	add_number(out, "screen", s->environment.screen, 0);
 	add_text(out, "setup", s->environment.setup);
 	add_text(out, "conda", s->environment.conda);
@@ -101,7 +102,7 @@ static void describe(const struct settings *s, struct text *out)
 		"cancel", "pause", "resume", "doctor", "show-config", "docker-args",
 		"log", "follow", "wait-for", "signal-job", "attach", "sessions",
 		"enter-session", "accounting", "batch", "add", "help", "version",
-		"list-options" };
+		"list-options", "complete" };
 
 	text_add(out, verbs[s->verb.kind]);
 	if (s->request.gpus_given)
@@ -330,6 +331,8 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 			"--status and --queue are two things to do" },
 		{ "gpulease --status -n 2", "--status and -n do not go together" },
 		{ "gpulease --status --mem=4G", "--status and --mem do not go together" },
+		{ "gpulease --resume 1 --reason x",
+			"--resume and --reason do not go together" },
 		{ "gpulease --cancel 1 --reason x",
 			"--cancel and --reason do not go together" },
 		{ "gpulease --pause 1 --json", "--pause and --json do not go together" },
@@ -338,8 +341,7 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 		{ "gpulease --json x",
 			"--json goes only with --dry-run, --batch and reports such as "
 			"--status, --queue and --history" },
-		{ "gpulease --reason y x",
-			"--reason goes only with --pause or --resume" },
+		{ "gpulease --reason y x", "--reason goes only with --pause" },
 		{ "gpulease --status python",
 			"--status takes no command or operand, not 'python'" },
 		{ "gpulease --history 1 2",
@@ -405,7 +407,9 @@ static void an_unknown_option_suggests_a_similar_one(void **state)
 		{ "gpulease --xubmit x",
 			"unknown option '--xubmit'; did you mean --submit?" },
 		{ "gpulease --xyzzy x", "unknown option '--xyzzy'; see gpulease --help" },
-		{ "gpulease --requeue x", "unknown option '--requeue'; see" },
+		{ "gpulease --hurry x", "unknown option '--hurry'; see" },
+		{ "gpulease --requeue x",
+			"unknown option '--requeue'; did you mean --retries N?" },
 		{ "gpulease -Z x", "unknown option '-Z'; see gpulease --help" },
 		{ "gpulease -vZ x", "unknown option '-Z' in '-vZ'" },
 		{ "gpulease --=x x", "unknown option '--'; see" },
@@ -429,11 +433,11 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"run gpus=4 [torchrun --nproc_per_node=4 train.py]" },
 		{ "srun --gres=gpu:4 --ntasks=1 --cpus-per-task=8 --mem=64G -p gpu -t "
 		  "2:00:00 torchrun --standalone --nproc-per-node 4 train.py",
-			"run gpus=4 limit=7200000 ~cpus-per-task ~mem! ~partition "
+			"run gpus=4 limit=7200000 ~cpus-per-task! ~mem! ~partition "
 			"[torchrun --standalone --nproc-per-node 4 train.py]" },
 		{ "srun -N 1 -n 1 -c 16 --gpus-per-node=a100:8 --cpu-bind=none "
 		  "--mpi=none accelerate launch --num_processes 8 run.py",
-			"run gpus=8 model=a100 ~nodes ~cpus-per-task ~cpu-bind ~mpi "
+			"run gpus=8 model=a100 ~nodes ~cpus-per-task! ~cpu-bind! ~mpi "
 			"[accelerate launch --num_processes 8 run.py]" },
 		{ "srun --nodes=1 --ntasks-per-node=1 --gres=gpu:a100:2 "
 		  "--job-name=llama-ft --output=logs/%x-%j.out --error=logs/%x-%j.err "
@@ -443,7 +447,7 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"--num_gpus 2 ft.py]" },
 		{ "srun --gres=gpu:1 --pty bash -i", "run gpus=1 [bash -i]" },
 		{ "srun -A proj -q high -p a100 -G 1 -u -l python -u train.py --lr 1e-4",
-			"run gpus=1 ~partition ~account ~qos ~unbuffered ~label [python "
+			"run gpus=1 unbuffered=1 ~label! ~partition ~account ~qos [python "
 			"-u train.py --lr 1e-4]" },
 		{ "srun --kill-on-bad-exit=1 --export=ALL -D /data/exp1 "
 		  "--gres=gpu:v100:1 -J pl python lit.py --trainer.devices 1",
@@ -451,8 +455,8 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"~kill-on-bad-exit [python lit.py --trainer.devices 1]" },
 		{ "srun -K --wait=60 --ntasks=1 --gpus-per-task=4 --hint=nomultithread "
 		  "--mem-per-gpu=32G -t 1-00:00:00 ./run.sh",
-			"run gpus=4 limit=86400000 ~mem-per-gpu! ~kill-on-bad-exit ~wait "
-			"~hint [./run.sh]" },
+			"run gpus=4 limit=86400000 ~mem-per-gpu! ~hint! ~kill-on-bad-exit "
+			"~wait [./run.sh]" },
 		{ "srun --overlap -W 0 -I60 -Q --gpus=h100:2 apptainer exec --nv "
 		  "img.sif python t.py",
 			"run gpus=2 model=h100 immediate=60000 quiet=1 ~overlap ~wait "
@@ -464,10 +468,10 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"run gpus=0 ~mem! [python prepare.py]" },
 		{ "srun -G2 --gpu-bind=closest --cpus-per-gpu=8 -k -s -m block:cyclic "
 		  "--open-mode=truncate --nice --propagate=ALL --comment x a",
-			"run gpus=2 ~cpus-per-gpu ~gpu-bind ~distribution ~oversubscribe "
-			"~no-kill ~nice ~comment ~propagate ~open-mode [a]" },
+			"run gpus=2 ~cpus-per-gpu! ~gpu-bind! ~nice! ~distribution "
+			"~oversubscribe ~no-kill ~comment ~propagate ~open-mode [a]" },
 		{ "srun -K0 --mem-bind=local --ntasks 1 hostname",
-			"run ~mem-bind ~kill-on-bad-exit [hostname]" },
+			"run ~mem-bind! ~kill-on-bad-exit [hostname]" },
 	};
 
 	(void)state;
@@ -748,7 +752,7 @@ static void options_for_the_supervisor_are_read(void **state)
 		{ "gpulease --submit --follow x --log 1",
 			"run submit=1 follow=1 [x --log 1]" },
 		{ "gpulease --follow --submit -- x -v", "run submit=1 follow=1 [x -v]" },
-		{ "gpulease --screen --name a x", "run name=a screen=1 [x]" },
+		{ "gpulease --screen --name a x", "run name=a submit=1 screen=1 [x]" },
 		{ "gpulease --setup a --conda b x", "run setup=a conda=b [x]" },
 		{ "gpulease --inject=--cuda --inject-style physical x",
 			"run inject=--cuda inject-style=1 [x]" },

@@ -309,6 +309,40 @@ static void columns_are_cut_to_their_good_widths_first(void **state)
 	}
 }
 
+static void wide_characters_take_two_columns(void **state)
+{
+	static const struct table_column two[] = {
+		{ .title = "NAME", .least = 4 },
+		{ .title = "COMMAND" },
+	};
+	static const struct {
+		unsigned width;
+		const char *text;
+	} cases[] = {
+		{ 0, "NAME    COMMAND\n模型ab  x\nb       y\n" },
+		{ 14, "NAME   COMMAND\n模型…  x\nb      y\n" },
+		{ 13, "NAME  COMMAND\n模…   x\nb     y\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct table_style style = { .width = cases[i].width };
+		struct table table = TABLE_ON(two);
+		struct page page;
+
+		page_begin(&page);
+		table_row(&table);
+		table_put(&table, 0, "模型ab");
+		table_put(&table, 1, "x");
+		table_row(&table);
+		table_put(&table, 0, "b");
+		table_put(&table, 1, "y");
+		assert_int_equal(table_print(&table, &style, page.out), 0);
+		table_release(&table);
+		page_is(&page, cases[i].text);
+	}
+}
+
 static void a_cell_below_a_text_is_left_blank(void **state)
 {
 	struct table_style style = { .width = 0 };
@@ -405,6 +439,7 @@ int main(void)
 		cmocka_unit_test(tables_fit_the_width),
 		cmocka_unit_test(columns_are_dropped_by_rank_and_folded),
 		cmocka_unit_test(columns_are_cut_to_their_good_widths_first),
+		cmocka_unit_test(wide_characters_take_two_columns),
 		cmocka_unit_test(a_cell_below_a_text_is_left_blank),
 		cmocka_unit_test(no_line_is_wider_than_the_terminal),
 		cmocka_unit_test(colours_are_used_only_if_the_style_has_them),

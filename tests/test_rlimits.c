@@ -126,6 +126,30 @@ static bool is_treated(int signal, void (*handler)(int))
 	return sigaction(signal, NULL, &seen) == 0 && seen.sa_handler == handler;
 }
 
+static int check_obeying(const struct scratch *s)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTSTP };
+
+	(void)s;
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		(void)signal(signals[i], SIG_IGN);
+	rlimits_raise();
+	rlimits_ignore_hangup();
+	rlimits_obey_terminal();
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		if (!is_treated(signals[i], SIG_DFL))
+			return BAD;
+	/* so does the command */
+	rlimits_restore();
+	return is_treated(SIGHUP, SIG_DFL) ? GOOD : BAD;
+}
+
+static void a_job_with_a_terminal_obeys_its_signals(void **state)
+{
+	(void)state;
+	assert_int_equal(run_apart(check_obeying, NULL), GOOD);
+}
+
 static int check_ignoring(const struct scratch *s)
 {
 	static const struct {
@@ -250,6 +274,7 @@ int main(void)
 		cmocka_unit_test(an_unlimited_limit_stays_unlimited),
 		cmocka_unit_test(sigxfsz_is_ignored_until_the_limits_are_restored),
 		cmocka_unit_test(sigchld_is_not_ignored_until_the_limits_are_restored),
+		cmocka_unit_test(a_job_with_a_terminal_obeys_its_signals),
 		cmocka_unit_test(ignored_signals_are_restored),
 		SCRATCH_TEST(under_a_limit_an_append_is_whole_or_nothing),
 		cmocka_unit_test(the_tag_is_the_soft_limit_if_the_hard_one_allows),

@@ -576,6 +576,7 @@ static void a_job_that_has_ended_shows_its_last_attempt_first(void **state)
 					      .attempt = 2,
 					      .user = "bob",
 					      .gpus = "1,2",
+					      .gpu_count = 2,
 					      .waited_ms = 300000,
 					      .since_ms = INT64_C(1699999900000),
 					      .alive_ms = INT64_C(1699999960000),
@@ -606,6 +607,7 @@ static void a_job_that_has_ended_shows_its_last_attempt_first(void **state)
 		"waited     5m00s\n"
 		"started    22:11:40\n"
 		"ended      22:12:50, 30s ago\n"
+		"GPU time   2m00s\n"
 		"peak       17.2G of 18.0G declared\n"
 		"busy       87%, at most 100%\n"
 		"attempt    2\n"

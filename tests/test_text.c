@@ -129,6 +129,9 @@ static void columns_are_characters(void **state)
 	assert_int_equal(text_columns("abc", 3), 3);
 	assert_int_equal(text_columns("\xc3\xa4\xe2\x82\xac", 5), 2);
 	assert_int_equal(text_columns("abc", 2), 2);
+	assert_int_equal(text_columns("モデル", strlen("モデル")), 6);
+	assert_int_equal(text_columns("模型 한국 🚀", strlen("模型 한국 🚀")), 12);
+	assert_int_equal(text_columns("naïve…", strlen("naïve…")), 6);
 }
 
 static void a_base_name_is_what_comes_after_the_last_slash(void **state)

@@ -16,19 +16,27 @@
 #include "redirect.h"
 #include "rights.h"
 #include "job_step.h"
+#include "session.h"
 
 static struct {
 	bool is_here;  /* this process is the one in the background */
 	bool has_logs; /* there is a folder for logs; else -o names the file */
 	int caller_fd; /* a socket to the caller, which waits for the id; -1: none */
-} background = { .caller_fd = -1 };
+	int terminal;  /* of the session that shows the job; -1: none */
+	int log_fd;    /* where the session logs what the terminal shows; -1: nowhere */
+} background = { .caller_fd = -1, .terminal = -1, .log_fd = -1 };
 
 /* What stdout and stderr are already, see background_become(); "": not yet. */
 static char log_path[PATH_MAX];
 
 bool is_in_background(void)
 {
-	return background.is_here;
+	return background.is_here && background.terminal < 0;
+}
+
+int background_log(int fd)
+{
+	return background.log_fd >= 0 && isatty(fd) ? background.log_fd : fd;
 }
 
 /* --- before the fork --------------------------------------------------------------- */
@@ -163,12 +171,15 @@ static int await_job(const struct context *context, pid_t child, int *fd)
 
 bool background_begin(const struct context *context, int *ret_status)
 {
+	bool has_session = context->settings->environment.screen;
 	int ends[2], r;
 	pid_t child;
 
 	*ret_status = 0;
-	if (is_in_background())
-		return true;
+	if (background.is_here) {
+		*ret_status = has_session ? session_begin() : 0;
+		return *ret_status == 0;
+	}
 	*ret_status = background_check_output(context);
 	if (*ret_status != 0)
 		return false;
@@ -182,9 +193,10 @@ bool background_begin(const struct context *context, int *ret_status)
 		close_fd(&ends[0]);
 		background.caller_fd = ends[1];
 		r = background_become(NULL);
-		if (r == 0)
+		if (r == 0 && (!has_session || session_begin() == 0))
 			return true;
-		diag("cannot go into the background: %s", strerror(-r));
+		if (r < 0)
+			diag("cannot go into the background: %s", strerror(-r));
 		_exit(EXIT_MISUSE);
 	}
 	r = errno;
@@ -249,8 +261,47 @@ static void background_close_files(struct redirection *files)
 	if (files->fds[STDERR_FILENO] == files->fds[STDOUT_FILENO])
 		files->fds[STDERR_FILENO] = -1;
 	for (int i = 0; i < 3; i++)
-		if (files->fds[i] > STDERR_FILENO)
+		if (files->fds[i] > STDERR_FILENO &&
+			files->fds[i] != background.terminal &&
+			files->fds[i] != background.log_fd)
 			close_fd(&files->fds[i]);
+}
+
+/* Writes the name for the session of the job: of --name, the log of a batch, or the command. */
+static void background_name_session(const struct settings *settings, char out[64])
+{
+	const char *log = strchr(text_base_name(log_path), '-');
+	struct text text = text_on(out, 64);
+
+	if (settings->request.name)
+		text_add(&text, settings->request.name);
+	else if (log) /* 12-train.py.log */
+		text_add_bytes(&text, log + 1, strlen(log + 1) - strlen(".log"));
+	else
+		text_add(&text, text_base_name(settings->environment.command[0]));
+}
+
+/*
+ * Shows the job in its session: the terminal takes the place of the log, which gets what the
+ * terminal shows, and of each file that is not given.
+ */
+static int background_enter_session(
+	const struct context *context, uint64_t job, struct redirection *files)
+{
+	const struct settings *settings = context->settings;
+	char name[64];
+
+	if (log_path[0])
+		background.log_fd =
+			fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	else if (!settings->output.out)
+		background.log_fd = files->fds[STDOUT_FILENO];
+	background_name_session(settings, name);
+	background.terminal = session_enter(context, job, name, background.log_fd);
+	for (int i = 0; i < 3; i++)
+		if (files->fds[i] < 0 || files->fds[i] == background.log_fd)
+			files->fds[i] = background.terminal;
+	return background.terminal;
 }
 
 /* Links LOGS/ID.log to the log that exists already.  The job goes on without the link. */
@@ -283,21 +334,22 @@ static bool send_id(uint64_t job)
 
 int background_announce(const struct context *context, uint64_t job)
 {
-	struct redirection files;
-	int r;
+	struct redirection files = REDIRECTION_NONE;
+	int r = 0;
 
-	if (log_path[0]) {
+	if (log_path[0])
 		background_link_log(context, job);
-		return 0;
-	}
-	r = background_open_files(context, job, &files);
-	if (r == 0)
+	else
+		r = background_open_files(context, job, &files);
+	if (r >= 0 && context->settings->environment.screen)
+		r = background_enter_session(context, job, &files);
+	if (r >= 0)
 		r = redirect_apply(&files);
 	if (r < 0)
 		return EXIT_MISUSE;
 	background_close_files(&files);
 	/* only now, with none of the caller's files open any more: the caller ends after this */
-	if (send_id(job))
+	if (log_path[0] || send_id(job))
 		return 0;
 	diag("gave up: the gpulease that submitted job %llu has not printed its id",
 		(unsigned long long)job);

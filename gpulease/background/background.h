@@ -11,6 +11,8 @@
  * token and tag, and has a process name at which the search for a lease among ancestors stops
  * (process_lease.h).  So that lease ends without it, does not end it, and it gets GPUs of its own.
  *
+ * With --screen the process has a terminal, which a session shows (session.h).
+ *
  * No id, no job: if the caller is killed before it has printed the id, or cannot print it, the job
  * gives up.  Killed just after it has printed the id, the caller may leave the id of a job that has
  * given up.
@@ -26,7 +28,9 @@
  * new one has its ticket and its log, or has ended.  *@ret_status is then the exit status, 0 with
  * the id printed.  With ->follow the log was shown until the end, and the status is the job's.
  *
- * In a process that is in the background already it does nothing and returns true.
+ * In a process that is in the background already it does not fork.
+ *
+ * With ->screen it also begins the session of the job.
  */
 bool background_begin(const struct context *context, int *ret_status);
 
@@ -45,7 +49,10 @@ MUST_CHECK int background_announce(const struct context *context, uint64_t job);
  */
 MUST_CHECK int background_become(const char *log);
 
-/* Whether this process is in the background. */
+/* Whether this process is in the background, and has no terminal of a session (session.h). */
 bool is_in_background(void);
+
+/* Returns the log if @fd is the terminal of a session, which writes it; else @fd. */
+int background_log(int fd);
 
 #endif

@@ -116,8 +116,8 @@ static int refuse_without_log(void)
 
 	if (log_of.has_ticket)
 		why_set(&why,
-			"job %llu has no log: it was not started with --submit, or its "
-			"log was removed",
+			"job %llu has no log: it was not started with --submit or "
+			"--screen, or its log was removed",
 			(unsigned long long)log_of.job);
 	else
 		outcome_explain_no_job(log_of.job, &why);

@@ -2,175 +2,173 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 
-#include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
-#include "fdio.h"
-#include "job_environment.h"
+#include "find_program.h"
+#include "job_step.h"
 #include "owner.h"
 #include "privilege.h"
+#include "rights.h"
+#include "rlimits.h"
 #include "session.h"
 #include "session_list.h"
-#include "job_step.h"
-#include "text.h"
-
-/* Text for stderr comes through the FIFO, and once the job's id between these two bytes. */
-enum { ID_BEGINS = '\x01', ID_ENDS = '\n' };
+#include "session_socket.h"
 
 enum {
 	START_MS = 10000, /* for tmux or screen to begin the session */
+	START_TRIES = 10, /* a server of tmux that is about to end fails its clients … */
+	AGAIN_MS = 100,   /* … so there is another try after this time */
+	FLUSH_MS = 2000,
 	NAMED_TRIES = 3,
+	/* exit statuses of the process that runs tmux or screen: theirs, or one of these */
+	RUN_FAILED = 126,
+	RUN_NOT_FOUND = 127,
 };
 
-/* The session that is being begun. */
+static const char no_program[] = "--screen needs tmux or screen, and neither is in PATH; "
+				 "install one, or use --submit";
+
+/* The session of this process. */
 static struct {
-	char here[PATH_MAX]; /* the current directory; "": unknown */
-	char folder[PATH_MAX], start[PATH_MAX + 16], fifo[PATH_MAX + 16];
-	char name[SESSION_NAME_SIZE], exe[PATH_MAX];
+	char name[SESSION_NAME_SIZE], token[TOKEN_SIZE];
 	enum session_program program;
-	uint32_t queue; /* identifies the state directory, see session_list.h */
-	int fd;         /* of the FIFO */
-	char id[24];    /* "" until it is known */
-	size_t id_size;
-	bool is_in_id;   /* ID_BEGINS has come */
-	bool has_output; /* a message of the job was printed */
-} session;
+	int relay_fd; /* the socket; -1: there is no session */
+} session = { .relay_fd = -1 };
 
-/* --- the folder -------------------------------------------------------------------- */
+/* --- beginning --------------------------------------------------------------------- */
 
-/*
- * Writes the file from which --enter-session makes the same call of gpulease.  Strings, each ended
- * by a NUL: directory, umask, program, the environment, an empty string, the arguments.
- */
-static int session_write_start_file(void)
+int session_check(struct why *why)
 {
-	autofd int fd =
-		open(session.start, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	autofd int arguments = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-	char bytes[4096];
-	ssize_t n;
-	int failed;
+	char path[PATH_MAX];
 
-	if (!out)
-		return -errno;
-	(void)take_fd(&fd);
-	(void)fprintf(out, "%s%c%u%c%s%c", session.here, 0, (unsigned)privilege_mask(), 0,
-		session.exe, 0);
-	for (char **variable = privilege_environment(); *variable; variable++)
-		if (**variable)
-			(void)fwrite(*variable, 1, strlen(*variable) + 1, out);
-	(void)fputc('\0', out);
-	while ((n = read(arguments, bytes, sizeof(bytes))) > 0)
-		(void)fwrite(bytes, 1, (size_t)n, out);
-	failed = ferror(out);
-	return fclose(out) != 0 || failed ? -EIO : 0;
+	for (size_t i = 0; i < SESSION_PROGRAMS; i++)
+		if (find_program(session_programs[i], path) == 0)
+			return 0;
+	why_set(why, "%s", no_program);
+	return -ENOENT;
 }
 
-void session_prepare(void)
+/* Runs tmux or screen, which then starts the relay.  Returns as session_run() does. */
+static int session_run_program(void)
 {
-	if (!getcwd(session.here, sizeof(session.here)))
-		session.here[0] = '\0';
-}
-
-static int session_make_folder(void)
-{
-	const char *base = getenv("XDG_RUNTIME_DIR");
-	ssize_t size = readlink("/proc/self/exe", session.exe, sizeof(session.exe) - 1);
-	int r;
-
-	if (size < 0)
-		return -errno;
-	session.exe[size] = '\0';
-	if (!base || !*base || access(base, W_OK) < 0)
-		base = getenv("TMPDIR");
-	if (!base || !*base)
-		base = "/tmp";
-	(void)snprintf(
-		session.folder, sizeof(session.folder), "%s/gpulease-XXXXXX", base);
-	if (!mkdtemp(session.folder))
-		return -errno;
-	(void)snprintf(session.start, sizeof(session.start), "%s/start", session.folder);
-	(void)snprintf(session.fifo, sizeof(session.fifo), "%s/said", session.folder);
-	r = session_write_start_file();
-	if (r == 0 && mkfifo(session.fifo, 0600) < 0)
-		r = -errno;
-	if (r < 0)
-		return r;
-	session.fd = open(session.fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return session.fd < 0 ? -errno : 0;
-}
-
-static void session_remove_folder(void)
-{
-	close_fd(&session.fd);
-	(void)unlink(session.start);
-	(void)unlink(session.fifo);
-	(void)rmdir(session.folder);
-}
-
-/* --- the session ------------------------------------------------------------------- */
-
-static int session_begin_tmux(void)
-{
-	char *const argv[] = { (char *)"tmux", (char *)"new-session", (char *)"-d",
-		(char *)"-s", session.name, session.exe, (char *)"--enter-session",
-		session.folder, NULL };
-
-	return session_run(argv, NULL, 0);
-}
-
-static int session_begin_screen(void)
-{
-	char *const argv[] = { (char *)"screen", (char *)"-d", (char *)"-m", (char *)"-S",
-		session.name, session.exe, (char *)"--enter-session", session.folder,
+	static char exe[PATH_MAX];
+	char *const tmux[] = { (char *)"tmux", (char *)"new-session", (char *)"-d",
+		(char *)"-s", session.name, exe, (char *)"--enter-session", session.token,
+		NULL };
+	char *const screen[] = { (char *)"screen", (char *)"-d", (char *)"-m",
+		(char *)"-S", session.name, exe, (char *)"--enter-session", session.token,
 		NULL };
 
-	return session_run(argv, NULL, 0);
+	if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
+		return -errno;
+	return session_run(session.program == SESSION_TMUX ? tmux : screen, NULL, 0);
 }
 
 /*
- * Begins a session in tmux, or in screen if there is no tmux.  The session has a random name until
- * the job has its id.  Returns 0, the exit status of the program, or a negative errno (-ENOENT:
- * neither is there).
+ * Calls @act in a new process that has the user's rights alone and belongs to no lease: programs
+ * and folders that the user names come into play.  Returns what @act returns: an exit status or a
+ * negative errno, of which only -ENOENT is exact.
  */
-static int session_begin_any(void)
+static int session_act_as_user(int (*act)(void))
 {
-	char token[TOKEN_SIZE];
-	int r = token_make(token);
+	pid_t child = fork();
+	int status = 0, r;
 
-	if (r < 0)
-		return r;
-	(void)snprintf(
-		session.name, sizeof(session.name), SESSION_PREFIX "new-%s", token);
-	session.program = SESSION_TMUX;
-	r = session_begin_tmux();
-	if (r != -ENOENT)
-		return r;
-	session.program = SESSION_SCREEN;
-	return session_begin_screen();
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		r = privilege_drop();
+		job_step_leave();
+		if (r == 0)
+			r = act();
+		_exit(r == -ENOENT ? RUN_NOT_FOUND : r < 0 ? RUN_FAILED : r);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == RUN_FAILED)
+		return -EIO;
+	return WEXITSTATUS(status) == RUN_NOT_FOUND ? -ENOENT : WEXITSTATUS(status);
 }
 
 /*
- * Makes the name gpulease-ID-NAME.  A character of the job's name that tmux or screen would treat
- * specially becomes "_".
+ * Begins a session in ->program and waits for its relay.  Returns 0, the exit status of the
+ * program, or a negative errno (-ENOENT: the program is not there).
+ */
+static int session_start_relay(int listen_fd)
+{
+	int r = 0;
+
+	for (unsigned tries = 0; tries < START_TRIES; tries++) {
+		r = session_act_as_user(session_run_program);
+		if (r < 0)
+			return r;
+		session.relay_fd =
+			session_socket_accept(listen_fd, r == 0 ? START_MS : AGAIN_MS);
+		if (session.relay_fd >= 0)
+			return 0;
+		if (r == 0)
+			return take_fd(&session.relay_fd);
+	}
+	return r;
+}
+
+int session_begin(void)
+{
+	autofd int listen_fd = -1;
+	int r = token_make(session.token);
+
+	if (r == 0)
+		listen_fd = r = session_socket_listen(session.token);
+	(void)snprintf(session.name, sizeof(session.name), SESSION_PREFIX "new-%s",
+		session.token);
+	for (unsigned i = 0; listen_fd >= 0 && i < SESSION_PROGRAMS; i++) {
+		session.program = (enum session_program)i;
+		r = session_start_relay(listen_fd);
+		if (r != -ENOENT)
+			break;
+	}
+	rlimits_obey_terminal();
+	if (r == 0)
+		return 0;
+	if (r == -ENOENT)
+		diag("%s", no_program);
+	else if (r > 0)
+		diag("%s could not begin a session (exit status %d)",
+			session_programs[session.program], r);
+	else
+		diag("the session in %s has not begun: %s",
+			session_programs[session.program], strerror(-r));
+	return EXIT_MISUSE;
+}
+
+/* --- the name ---------------------------------------------------------------------- */
+
+/* What session_rename() needs; set before the fork. */
+static struct {
+	uint64_t job;
+	char wanted[SESSION_NAME_SIZE];
+} renaming;
+
+/*
+ * Makes the name gpulease-ID-NAME.  A character of @name that tmux or screen would treat specially
+ * becomes "_".
  */
 static void session_choose_name(
-	const struct context *context, char wanted[SESSION_NAME_SIZE])
+	const struct context *context, uint64_t job, const char *name)
 {
-	const struct settings *settings = context->settings;
-	const char *name = settings->request.name
-				   ? settings->request.name
-				   : text_base_name(settings->environment.command[0]);
-	char mark[16] = "";
+	uint32_t queue = session_queue(context);
+	struct text text = TEXT_ON(renaming.wanted);
 
-	if (session.queue)
-		(void)snprintf(mark, sizeof(mark), "_%06x", session.queue);
-	(void)snprintf(wanted, SESSION_NAME_SIZE, SESSION_PREFIX "%s%s-%.40s", session.id,
-		mark, name);
-	for (char *at = wanted; *at; at++)
+	renaming.job = job;
+	text_addf(&text, SESSION_PREFIX "%llu", (unsigned long long)job);
+	if (queue)
+		text_addf(&text, "_%06x", queue);
+	text_addf(&text, "-%.40s", name);
+	for (char *at = renaming.wanted; *at; at++)
 		if (!strchr("-_", *at) && !(*at >= '0' && *at <= '9') &&
 			!((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z'))
 			*at = '_';
@@ -203,138 +201,80 @@ static bool session_rename_to(char *wanted)
 	       session_run(session.program == SESSION_TMUX ? tmux : screen, NULL, 0) == 0;
 }
 
-/* Names the session by the job's id; with a random suffix if that name is taken. */
-static void session_rename(const struct context *context)
+/* Names the session by the job's id; with a random suffix if that name is taken.  Returns 0. */
+static int session_rename(void)
 {
-	char wanted[SESSION_NAME_SIZE], other[SESSION_NAME_SIZE], token[TOKEN_SIZE];
+	char other[SESSION_NAME_SIZE], token[TOKEN_SIZE];
 
-	session_choose_name(context, wanted);
-	text_copy(other, sizeof(other), wanted);
+	text_copy(other, sizeof(other), renaming.wanted);
 	for (unsigned tries = 0; tries < NAMED_TRIES; tries++) {
 		struct text text;
 
 		if (session_rename_to(other))
-			return;
+			return 0;
 		text = TEXT_ON(other);
 		if (token_make(token) == 0)
-			text_addf(&text, "%s-%.4s", wanted, token);
+			text_addf(&text, "%s-%.4s", renaming.wanted, token);
 	}
-	note("cannot rename the session of job %s to '%s'; its name is '%s'", session.id,
-		wanted, session.name);
+	note("cannot rename the session of job %llu to '%s'; its name is '%s'",
+		(unsigned long long)renaming.job, renaming.wanted, session.name);
+	return 0;
 }
 
-/* --- until the job has its ticket -------------------------------------------------- */
-
-/* Passes messages of the job on to stderr and collects its id.  True once the id is complete. */
-static bool session_read_fifo_bytes(const char *bytes, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		if (session.is_in_id && bytes[i] == ID_ENDS)
-			return true;
-		if (session.is_in_id && session.id_size < sizeof(session.id) - 1)
-			session.id[session.id_size++] = bytes[i];
-		else if (bytes[i] == ID_BEGINS)
-			session.is_in_id = true;
-		else if (write(STDERR_FILENO, &bytes[i], 1) == 1)
-			session.has_output = true;
-	}
-	return false;
-}
+/* --- the terminal ------------------------------------------------------------------ */
 
 /*
- * Waits for the job's id.  Returns 0; -ETIMEDOUT: the session has not begun; -ENODATA: the job
- * ended without an id; or another negative errno.
+ * Opens a pseudoterminal and makes it the controlling terminal of this process.  Returns the
+ * terminal, and the end of the relay in *@ret_relay_end; or a negative errno.
  */
-static int session_wait_for_id(void)
+static int session_open_terminal(int *ret_relay_end)
 {
-	struct pollfd poll_fd = { .fd = session.fd, .events = POLLIN };
-	int timeout_ms = START_MS;
-	char bytes[512];
+	char name[64];
+	int terminal = -1;
 
-	for (;;) {
-		int ready = poll(&poll_fd, 1, timeout_ms);
-		ssize_t n;
-
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (ready <= 0)
-			return ready < 0 ? -errno : -ETIMEDOUT;
-		/* the session has begun; a probe may keep the job long before it has its ticket */
-		timeout_ms = -1;
-		n = read(session.fd, bytes, sizeof(bytes));
-		if (n > 0 && session_read_fifo_bytes(bytes, (size_t)n))
-			return 0;
-		if (n == 0)
-			return -ENODATA;
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return -errno;
-	}
+	rights_as_user_begin(); /* so that its group is not the lent one */
+	*ret_relay_end = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*ret_relay_end >= 0 && unlockpt(*ret_relay_end) == 0 &&
+		ptsname_r(*ret_relay_end, name, sizeof(name)) == 0)
+		terminal = open(name, O_RDWR | O_CLOEXEC);
+	if (terminal < 0)
+		terminal = -errno;
+	rights_as_user_end();
+	return terminal;
 }
 
-/* Prints why there is no session.  Returns the exit status. */
-static int session_explain_failure(int r)
+int session_enter(const struct context *context, uint64_t job, const char *name, int log)
 {
-	const char *program = session_programs[session.program];
+	autofd int relay_end = -1;
+	autofd int terminal = session_open_terminal(&relay_end);
+	int r = terminal;
 
-	if (r == -ENOENT)
-		diag("--screen needs tmux or screen, and neither is in PATH; install one, or "
-		     "use --submit");
-	else if (r > 0)
-		diag("%s could not begin a session (exit status %d)", program, r);
-	else if (r != -ENODATA || !session.has_output)
-		diag("the session in %s has not begun: %s", program,
-			r == -ENODATA ? "it ended at once" : strerror(-r));
-	return EXIT_MISUSE;
-}
-
-int session_begin(struct context *context)
-{
-	int r;
-
-	session.fd = -1;
-	session.queue = session_queue(context);
-	/*
-	 * before anything is done in folders that the user names: no file of the state stays open
-	 */
-	statedir_release(&context->dir);
-	if (privilege_drop() < 0)
-		return EXIT_MISUSE;
-	job_step_leave();
-	r = session_make_folder();
+	if (r >= 0)
+		r = session_socket_send(session.relay_fd, (int[]){ relay_end, log });
 	if (r < 0) {
-		diag("cannot prepare a session in '%s': %s", session.folder,
+		diag("cannot show job %llu in its session: %s", (unsigned long long)job,
 			strerror(-r));
-		session_remove_folder();
-		return EXIT_MISUSE;
+		return r;
 	}
-	r = session_begin_any();
-	if (r == 0)
-		r = session_wait_for_id();
-	if (r == 0)
-		session_rename(context);
-	session_remove_folder();
-	if (r != 0)
-		return session_explain_failure(r);
-	printf("%s\n", session.id);
-	return EXIT_DONE;
+	/* the terminal then has the size of the session */
+	session_flush();
+	session_choose_name(context, job, name);
+	(void)!session_act_as_user(session_rename);
+	return take_fd(&terminal);
 }
 
-/* --- inside ------------------------------------------------------------------------ */
-
-bool is_in_session(void)
+void session_flush(void)
 {
-	return getenv(SESSION_VARIABLE) != NULL;
-}
+	struct pollfd fds = { .fd = session.relay_fd, .events = POLLIN };
+	char byte = 0;
 
-void session_announce(uint64_t job)
-{
-	char line[32];
-	int size = snprintf(line, sizeof(line), "%c%llu%c", ID_BEGINS,
-		(unsigned long long)job, ID_ENDS);
-
-	if (write(STDERR_FILENO, line, (size_t)size) < 0)
-		note("cannot send the id of job %llu: the gpulease that began the session "
-		     "has ended",
-			(unsigned long long)job);
-	(void)dup2(STDOUT_FILENO, STDERR_FILENO);
+	if (session.relay_fd < 0)
+		return;
+	/* an answer that came too late for an earlier question */
+	while (recv(session.relay_fd, &byte, 1, MSG_DONTWAIT) == 1)
+		;
+	if (send(session.relay_fd, &byte, 1, MSG_NOSIGNAL) != 1)
+		return;
+	while (poll(&fds, 1, FLUSH_MS) < 0 && errno == EINTR)
+		;
 }

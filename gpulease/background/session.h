@@ -1,42 +1,45 @@
 /*
- * --screen: runs a job in a session of tmux or screen, with a terminal of its own.
+ * --screen: a job in the background (background.h) that has a terminal, which a session of tmux or
+ * screen shows.
  *
- *	gpulease --screen …         makes a folder with the job's arguments, environment and
- *	                            directory, and a FIFO; has tmux or screen begin a session
- *	gpulease --enter-session …  inside the session: executes gpulease with these
- *	                            arguments; its stderr is the FIFO until it has its ticket
+ *	gpulease --screen …         the job: has tmux or screen begin a session; once it has
+ *	                            its ticket, opens a pseudoterminal and passes it on
+ *	gpulease --enter-session …  the relay, in the session: passes on what the user types
+ *	                            to the job, and its output to the session and the log
  *
- * Through the FIFO the first process prints what goes wrong before that.  Once it reads the job's
- * id, it names the session by the id, removes the folder, prints the id, and ends.
+ * A socket connects them (session_socket.h).  The session ends with the process of the job, which
+ * closes the socket.  When the session ends first, the terminal hangs up, as any terminal does.
  *
- * All of this is done with the user's rights alone, outside of any lease that --screen was called
- * in.  A crash leaves the folder gpulease-XXXXXX in $XDG_RUNTIME_DIR or $TMPDIR, and a session
- * without the job's id in its name.
+ * tmux and screen are started with the user's rights alone, outside of any lease that gpulease was
+ * called in.  A crash leaves nothing: the relay ends with the socket.
  */
 #ifndef GPULEASE_SESSION_H
 #define GPULEASE_SESSION_H
 
 #include "context.h"
 
-/*
- * Notes the current directory, from which the session is to begin.  Call it before -D changes the
- * directory: the gpulease inside the session obeys -D once more.
- */
-void session_prepare(void);
+/* Checks that tmux or screen is there.  Returns 0, or -ENOENT with the remedy in @why. */
+MUST_CHECK int session_check(struct why *why);
 
 /*
- * Begins the session of a job and prints the job's id.  Closes the state directory.  Returns the
- * exit status, after it has printed the reason.
+ * In the job, before it has a ticket: begins a session with a random name.  From now on the job
+ * obeys the signals of a terminal.  Returns 0, or an exit status after it has printed the reason.
  */
-MUST_CHECK int session_begin(struct context *context);
+MUST_CHECK int session_begin(void);
 
 /*
- * In the job inside the session, which has its ticket: sends the id through stderr, which is the
- * FIFO, and makes stderr the terminal.
+ * In the job, which has the ticket of @job: opens its terminal, which the session shows from now
+ * on, and names the session gpulease-ID-@name.  What the terminal shows is appended to the file
+ * @log; -1: none.  Returns the terminal, which stays open, or a negative errno after it has printed
+ * the reason.
  */
-void session_announce(uint64_t job);
+MUST_CHECK int session_enter(
+	const struct context *context, uint64_t job, const char *name, int log);
 
-/* Whether this process was started by session_begin(). */
-bool is_in_session(void);
+/*
+ * Waits, for 2 s at most, until all that was written to the terminal is in the log.  Does nothing
+ * in a job without a session.
+ */
+void session_flush(void);
 
 #endif

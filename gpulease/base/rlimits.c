@@ -60,6 +60,16 @@ void rlimits_ignore_broken_pipe(void)
 	rlimits_ignore_signal(SIGPIPE);
 }
 
+void rlimits_obey_terminal(void)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTSTP };
+	struct sigaction usual = { .sa_handler = SIG_DFL };
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		(void)sigaction(signals[i], &usual, NULL);
+	before.hangup_action = usual;
+}
+
 void rlimits_restore(void)
 {
 	if (!before.is_raised)

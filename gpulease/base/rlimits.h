@@ -27,6 +27,12 @@ void rlimits_ignore_hangup(void);
  */
 void rlimits_ignore_broken_pipe(void);
 
+/*
+ * Obeys the signals of a terminal from now on, and so does the command: for a job that gets a
+ * terminal of its own, also if gpulease was started with these signals ignored, as by nohup(1).
+ */
+void rlimits_obey_terminal(void);
+
 /* Restores what rlimits_raise() has changed, SIGHUP and SIGPIPE included. */
 void rlimits_restore(void);
 

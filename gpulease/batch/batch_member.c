@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "background.h"
 #include "batch_journal.h"
 #include "batch_member.h"
 #include "clock.h"
@@ -391,7 +392,7 @@ void batch_member_end(struct batch_member *own, int status)
 		return;
 	if (was_recalled && !own->is_begun) {
 		/* it never ran: remove what was logged while it waited */
-		(void)!ftruncate(STDERR_FILENO, own->log_size);
+		(void)!ftruncate(background_log(STDERR_FILENO), own->log_size);
 		return;
 	}
 	event = own->has_attempt ? own->last : member_event(own, BATCH_OVER);

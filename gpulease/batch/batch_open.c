@@ -13,6 +13,7 @@
 #include "exitcodes.h"
 #include "find_program.h"
 #include "rlimits.h"
+#include "session.h"
 #include "model_need.h"
 #include "rights.h"
 #include "text.h"
@@ -225,6 +226,8 @@ static int open_everything(struct batch_runner *runner, struct why *why)
 	/* errors that would make every job fail */
 	int r = open_check_chdir(&settings->environment, why);
 
+	if (r == 0 && settings->environment.screen)
+		r = session_check(why);
 	if (r == 0)
 		r = model_need_check(
 			settings->request.models, settings->environment.chdir, why);

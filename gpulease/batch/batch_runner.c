@@ -415,8 +415,7 @@ static int runner_exit_status(const struct batch_runner *runner)
 
 		if (!job->line && job->is_from_earlier)
 			continue;
-		has_run = has_run ||
-			  (job->was_started && job->cause != BATCH_NOT_RUN);
+		has_run = has_run || (job->was_started && job->cause != BATCH_NOT_RUN);
 		if (batch_is_failed(job) && job->status > *worst)
 			*worst = job->status;
 	}

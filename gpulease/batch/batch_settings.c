@@ -1,3 +1,5 @@
+#include <strings.h>
+
 #include "batch_settings.h"
 #include "setup.h"
 
@@ -106,7 +108,10 @@ uint64_t batch_environment(const struct settings *defaults, const char *director
 {
 	const struct run_environment *given = &defaults->environment;
 	const struct batch_attributes *said = &line->attributes;
-	const char *const parts[] = { directory, given->export_list,
+	const char *exported = given->export_list;
+	/* all variables are exported without the option, too */
+	bool is_all = exported && strcasecmp(exported, "ALL") == 0;
+	const char *const parts[] = { directory, is_all ? NULL : exported,
 		said->given & 1u << BATCH_CONDA ? said->conda : given->conda,
 		said->given & 1u << BATCH_SETUP ? said->setup : given->setup };
 	uint64_t hash = TEXT_HASH_BEGIN;

@@ -112,6 +112,8 @@ static int command_line_settle(
 		r = gpu_options_settle(line, result, why);
 	if (r < 0)
 		return r;
+	/* a session shows what a job in the background prints */
+	line->settings.environment.submit |= line->settings.environment.screen;
 	return result->verb ? verb_operands_settle(&line->settings, result, why)
 			    : command_line_set_command(&line->settings, result, why);
 }

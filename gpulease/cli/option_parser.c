@@ -204,8 +204,7 @@ static int option_scan_long(struct option_scan *scan, char *word)
 		   : option_scan_unknown(scan, word);
 }
 
-static const struct option_def *options_find_letter(
-	const struct option_def *table, char letter)
+const struct option_def *options_find_letter(const struct option_def *table, char letter)
 {
 	for (const struct option_def *def = table; def->kind; def++)
 		if (def->letter == letter)

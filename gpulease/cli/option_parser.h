@@ -87,6 +87,9 @@ struct option_spelling option_spell(const struct option_def *def, bool by_letter
 const struct option_def *options_find(
 	const struct option_def *table, const char *name, size_t size);
 
+/* The row with @letter, or NULL. */
+const struct option_def *options_find_letter(const struct option_def *table, char letter);
+
 /* Whether a value may, must or must not follow; for verbs, whether operands do. */
 enum option_takes option_takes(const struct option_def *def);
 

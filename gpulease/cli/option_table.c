@@ -36,8 +36,10 @@
 		GROUP_IGNORED, RUN)
 #define NOTED(letter_, name_, metavar_, note_)                                          \
 	OPTION(OPTION_NOTED, letter_, name_, metavar_, note_, 0, GROUP_IGNORED, RUN)
-#define HOST_MEMORY                                                                     \
-	"is host memory, as in srun, and has no effect here; for GPU memory give --vram SIZE"
+#define HOST_MEMORY "host memory, as in srun; for GPU memory give --vram SIZE"
+#define CPUS "no CPUs are reserved"
+#define BINDING "--bind keeps the job near its GPUs"
+#define MAIL "no mail is sent"
 #define REFUSED(letter_, name_, metavar_, instead)                                      \
 	OPTION(OPTION_REFUSED, letter_, name_, metavar_, instead, 0, GROUP_REFUSED, RUN)
 
@@ -119,12 +121,12 @@ const struct option_def option_table[] = {
 
 	OPTION(OPTION_COMMAND, 0, "submit", NULL, "run the job in the background and print its id",
 		AT(environment.submit), GROUP_BACK, RUN | BIT(VERB_FOLLOW)),
-	OPTION(OPTION_COMMAND, 0, "screen", NULL, "run the job in a session of tmux or screen",
-		AT(environment.screen), GROUP_BACK, RUN),
+	OPTION(OPTION_FLAG, 0, "screen", NULL, "run the job in a session of tmux or screen",
+		AT(environment.screen), GROUP_BACK, RUN | BATCH),
 	VERB(OPTION_VERB, 0, "log", "ID", "print the log of a job", VERB_LOG, GROUP_BACK),
 	VERB(OPTION_VERB, 0, "follow", "ID", "print the log as it grows; Ctrl-C ends the printing",
 		VERB_FOLLOW, GROUP_BACK),
-	VERB(OPTION_VERB, 0, "wait-for", "ID...", "wait until these jobs have ended, or all, or mine",
+	VERB(OPTION_VERB, 0, "wait-for", "ID...|all|mine", "wait until these jobs have ended",
 		VERB_WAIT_FOR, GROUP_BACK),
 	VERB(OPTION_VERB, 0, "signal-job", "ID SIG", "send a signal to the command of a job",
 		VERB_SIGNAL_JOB, GROUP_BACK),
@@ -179,7 +181,7 @@ const struct option_def option_table[] = {
 		read_last, AT(verb.history_count), GROUP_LOOK, BIT(VERB_HISTORY)),
 	VERB(OPTION_VERB, 0, "accounting", NULL, "show GPU time and waits per user",
 		VERB_ACCOUNTING, GROUP_LOOK),
-	OPTION(OPTION_TEXT, 0, "user", "NAME", "with these two: select one user",
+	OPTION(OPTION_TEXT, 0, "user", "USER", "with these two: select one user",
 		AT(verb.user), GROUP_LOOK, ENDED),
 	CUSTOM(0, "since", "WHEN", "select from WHEN on: 2026-11-20, 10:30, 7d (ago)",
 		read_when, AT(verb.from_ms), GROUP_LOOK, ENDED),
@@ -211,7 +213,7 @@ const struct option_def option_table[] = {
 	VERB(OPTION_VERB, 0, "resume", "GPU...", "return GPUs to service",
 		VERB_RESUME, GROUP_ACT),
 	OPTION(OPTION_TEXT, 0, "reason", "TEXT", "say why GPUs are paused",
-		AT(verb.reason), GROUP_ACT, PAUSE),
+		AT(verb.reason), GROUP_ACT, BIT(VERB_PAUSE)),
 
 	CUSTOM(0, "sim", "N[xSIZE]",
 		"use N simulated GPUs (of 24G), apart from real ones",
@@ -231,6 +233,7 @@ const struct option_def option_table[] = {
 	VERB(OPTION_VERB, 0, "enter-session", "FOLDER", NULL, VERB_ENTER_SESSION,
 		GROUP_HIDDEN),
 	VERB(OPTION_STOP, 0, "list-options", NULL, NULL, VERB_LIST_OPTIONS, GROUP_HIDDEN),
+	VERB(OPTION_VERB, 0, "complete", "WORD...", NULL, VERB_COMPLETE, GROUP_HIDDEN),
 
 	CUSTOM(0, "gres", "gpu[:TYPE][:N]", "same as --gpus; only GPUs are allowed",
 		read_gres, LINE(gpus[FROM_GRES]), GROUP_SRUN, RUN),
@@ -254,6 +257,8 @@ const struct option_def option_table[] = {
 		read_file, AT(output.err), GROUP_SRUN, RUN),
 	CUSTOM('i', "input", "FILE", "read stdin from FILE",
 		read_file, AT(output.in), GROUP_SRUN, RUN),
+	OPTION(OPTION_FLAG, 'u', "unbuffered", NULL, "have Python write its output at once",
+		AT(environment.unbuffered), GROUP_SRUN, RUN),
 	OPTION(OPTION_NOTHING, 0, "pty", "[FD]", "no effect: the command has your terminal anyway",
 		0, GROUP_SRUN, RUN),
 	CUSTOM(0, "export", "LIST", "pass on variables: ALL, NONE, NAME, NAME=VALUE",
@@ -263,34 +268,33 @@ const struct option_def option_table[] = {
 		GROUP_IGNORED, RUN),
 	CUSTOM(0, "ntasks-per-node", "1", "accepted, does nothing", read_one_task, 0,
 		GROUP_IGNORED, RUN),
-	IGNORED('c', "cpus-per-task", "N"),
+	NOTED('c', "cpus-per-task", "N", CPUS),
+	NOTED(0, "cpus-per-gpu", "N", CPUS),
+	NOTED(0, "threads-per-core", "N", CPUS),
 	NOTED(0, "mem", "SIZE", HOST_MEMORY),
 	NOTED(0, "mem-per-cpu", "SIZE", HOST_MEMORY),
 	NOTED(0, "mem-per-gpu", "SIZE", HOST_MEMORY),
-	IGNORED(0, "mem-bind", "HOW"),
+	NOTED(0, "mem-bind", "HOW", BINDING),
+	NOTED(0, "cpu-bind", "HOW", BINDING),
+	NOTED(0, "gpu-bind", "HOW", BINDING),
+	NOTED(0, "hint", "TYPE", BINDING),
+	NOTED(0, "mail-type", "LIST", MAIL),
+	NOTED(0, "mail-user", "NAME", MAIL),
+	NOTED(0, "nice", "[N]", "to let other jobs go first give --priority=-N"),
+	NOTED('l', "label", NULL, "lines get no number"),
 	IGNORED('p', "partition", "NAME"),
 	IGNORED('A', "account", "NAME"),
 	IGNORED('q', "qos", "NAME"),
-	IGNORED('u', "unbuffered", NULL),
-	IGNORED('l', "label", NULL),
 	IGNORED('K', "kill-on-bad-exit", "[0|1]"),
-	IGNORED(0, "cpu-bind", "HOW"),
-	IGNORED(0, "cpus-per-gpu", "N"),
-	IGNORED(0, "gpu-bind", "HOW"),
 	IGNORED('m', "distribution", "HOW"),
-	IGNORED(0, "threads-per-core", "N"),
 	IGNORED(0, "mpi", "TYPE"),
 	IGNORED(0, "overlap", NULL),
 	IGNORED('s', "oversubscribe", NULL),
 	IGNORED(0, "exact", NULL),
 	IGNORED('W', "wait", "SECONDS"),
 	IGNORED('k', "no-kill", "[off]"),
-	IGNORED(0, "hint", "TYPE"),
-	IGNORED(0, "nice", "[N]"),
 	IGNORED(0, "comment", "TEXT"),
 	IGNORED(0, "propagate", "[LIMITS]"),
-	IGNORED(0, "mail-type", "LIST"),
-	IGNORED(0, "mail-user", "NAME"),
 	CUSTOM(0, "open-mode", "truncate", "accepted, does nothing", read_open_mode, 0,
 		GROUP_IGNORED, RUN),
 

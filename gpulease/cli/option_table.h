@@ -3,8 +3,8 @@
  * check of the manual.
  *
  * To add an option: add a row here, a field in settings.h, and, if no option_kind fits the value,
- * a reader in option_values.c.  `make lint` names the places in man/ and completion/ that are then
- * missing.
+ * a reader in option_values.c.  `make lint` names the place in man/ that is then missing.  The
+ * shells complete its value by its metavar; completion.c has the words for both.
  */
 #ifndef GPULEASE_OPTION_TABLE_H
 #define GPULEASE_OPTION_TABLE_H

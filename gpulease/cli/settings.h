@@ -33,6 +33,7 @@ enum verb {
 	VERB_HELP,
 	VERB_VERSION,
 	VERB_LIST_OPTIONS,
+	VERB_COMPLETE,
 };
 
 enum { MODEL_SIZE = 48, IGNORED_MAX = 40 };
@@ -120,7 +121,8 @@ struct run_environment {
 	const char *line;
 	bool submit;       /* run in the background */
 	bool follow;       /* with ->submit: print its log meanwhile */
-	bool screen;       /* run in a session of tmux or screen */
+	bool screen;       /* run in a session of tmux or screen; sets ->submit, too */
+	bool unbuffered;   /* -u: Python writes its output at once */
 	const char *chdir; /* NULL: stay */
 	enum bind_wish bind;
 	const char *setup, *conda; /* NULL */

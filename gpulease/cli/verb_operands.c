@@ -192,6 +192,8 @@ int verb_operands_settle(
 	case VERB_HISTORY:
 	case VERB_DOCKER_ARGS:
 		return verb_operands_read_optional(verb, name, why);
+	case VERB_COMPLETE:
+		return 0;
 	case VERB_ENTER_SESSION:
 		return verb_operands_check_most(verb, name, 1, why);
 	default:

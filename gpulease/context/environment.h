@@ -12,7 +12,7 @@
  *	CUDA_VISIBLE_DEVICES			selection.c, slurm_allocation.c
  *	CUDA_MPS_PIPE_DIRECTORY			mps.c
  *	MAMBA_ROOT_PREFIX, CONDA_*		conda.c
- *	XDG_RUNTIME_DIR, TMPDIR, TMUX		session.c, verb_sessions.c
+ *	TMUX					verb_sessions.c
  *	COLUMNS, NO_COLOR, TERM			terminal.c, batch_show.c
  *	TZ					date_time.c
  *

@@ -76,13 +76,18 @@ static int check_limit_options(const struct settings *settings)
 	return EXIT_MISUSE;
 }
 
-static int check_priority(const struct run_request *request, const struct config *config)
+/* Limits the priority, except for root and in a queue that the user shares with no other. */
+static int check_priority(
+	const struct run_request *request, const struct context *context)
 {
-	if (getuid() == 0 || request->priority <= (int64_t)config->max_priority)
+	unsigned most = context->config.max_priority;
+
+	if (getuid() == 0 || context->dir.is_private ||
+		request->priority <= (int64_t)most)
 		return 0;
 	diag("priority %lld is too high: users may have %u at most (max-priority in the "
 	     "configuration)",
-		(long long)request->priority, config->max_priority);
+		(long long)request->priority, most);
 	return EXIT_MISUSE;
 }
 
@@ -109,7 +114,7 @@ int request_make(
 	if (r == 0)
 		r = check_limit_options(settings);
 	if (r == 0)
-		r = check_priority(&settings->request, &context->config);
+		r = check_priority(&settings->request, context);
 	if (r != 0)
 		return r;
 	*ret = (struct request){

@@ -3,57 +3,56 @@
 /* What happens to CUDA_VISIBLE_DEVICES when a program starts another one. */
 enum caveat_kind {
 	CAVEAT_NONE,   /* it is passed on */
-	CAVEAT_KEEP,   /* it is dropped, except with ->letter */
-	CAVEAT_LOGIN,  /* it is dropped with ->letter */
+	CAVEAT_KEEP,   /* it is dropped, except with -E */
+	CAVEAT_LOGIN,  /* it is dropped with -l, or - */
 	CAVEAT_ENGINE, /* options of a container engine decide instead */
+	CAVEAT_PODMAN, /* the same */
 };
 
-/* A program that starts another one. */
+/* The message for each kind, after the name of the program. */
+static const char *const remedies[] = {
+	[CAVEAT_KEEP] =
+		"drops CUDA_VISIBLE_DEVICES (unless sudoers keeps it) and the tag of the "
+		"lease: write sudo gpulease ..., or sudo "
+		"--preserve-env=CUDA_VISIBLE_DEVICES ...",
+	[CAVEAT_LOGIN] = "drops CUDA_VISIBLE_DEVICES for a login shell: leave out the -, "
+			 "or start gpulease as that user, see gpulease-job(7)",
+	[CAVEAT_ENGINE] = "write --gpus '\"device={uuids}\"', or use gpulease "
+			  "--docker-args, see gpulease-container(7)",
+	[CAVEAT_PODMAN] = "use gpulease --docker-args podman, see gpulease-container(7)",
+};
+
+/* A program that starts another one.  Without pointers, which would have to be relocated. */
 struct starter {
-	const char *name;
-	enum caveat_kind kind;
-	unsigned operands; /* before the command */
-	/* the short options that take a value, and the long ones, each between blanks */
-	const char *letters, *longs;
-	char letter; /* an option of which ->kind speaks; 0: none */
-	const char *remedy;
+	char name[8];
+	char letters[14]; /* its short options that take a value */
+	uint8_t operands; /* before the command */
+	uint8_t kind;     /* enum caveat_kind */
 };
-
-#define SU_LONGS \
-	" command session-command group supp-group shell whitelist-environment user "
-#define SU_REMEDY                                                                   \
-	" for a login shell: leave out the -, or start gpulease as that user, see " \
-	"gpulease-job(7)"
-#define GPUS_REMEDY                                                              \
-	"write --gpus '\"device={uuids}\"', or use gpulease --docker-args, see " \
-	"gpulease-container(7)"
 
 static const struct starter starters[] = {
-	{ "env", CAVEAT_NONE, 0, "uCS", " unset chdir split-string ", 0, "" },
-	{ "nice", CAVEAT_NONE, 0, "n", " adjustment ", 0, "" },
-	{ "time", CAVEAT_NONE, 0, "fo", " format output ", 0, "" },
-	{ "nohup", CAVEAT_NONE, 0, "", "", 0, "" },
-	{ "timeout", CAVEAT_NONE, 1, "ks", " kill-after signal ", 0, "" },
-	{ "sudo", CAVEAT_KEEP, 0, "CDghpRrTtuU",
-		" close-from chdir group host prompt chroot role command-timeout type "
-		"user other-user ",
-		'E',
-		" (unless sudoers keeps it) and the tag of the lease: write sudo "
-		"gpulease ..., or sudo --preserve-env=CUDA_VISIBLE_DEVICES ..." },
-	{ "su", CAVEAT_LOGIN, 1, "cCgGsw", SU_LONGS, 'l', SU_REMEDY },
-	{ "runuser", CAVEAT_LOGIN, 1, "cCgGsuw", SU_LONGS, 'l', SU_REMEDY },
-	{ "docker", CAVEAT_ENGINE, 0, "", "", 0, GPUS_REMEDY },
-	{ "nerdctl", CAVEAT_ENGINE, 0, "", "", 0, GPUS_REMEDY },
-	{ "podman", CAVEAT_ENGINE, 0, "", "", 0,
-		"use gpulease --docker-args podman, see gpulease-container(7)" },
+	{ "env", "uCS", 0, CAVEAT_NONE },
+	{ "nice", "n", 0, CAVEAT_NONE },
+	{ "time", "fo", 0, CAVEAT_NONE },
+	{ "nohup", "", 0, CAVEAT_NONE },
+	{ "timeout", "ks", 1, CAVEAT_NONE },
+	{ "sudo", "CDghpRrTtuU", 0, CAVEAT_KEEP },
+	{ "su", "cCgGsw", 1, CAVEAT_LOGIN },
+	{ "runuser", "cCgGsuw", 1, CAVEAT_LOGIN },
+	{ "docker", "", 0, CAVEAT_ENGINE },
+	{ "nerdctl", "", 0, CAVEAT_ENGINE },
+	{ "podman", "", 0, CAVEAT_PODMAN },
 };
+
+/* The long options that take a value, of all these programs: no two disagree on one. */
+static const char longs[] =
+	" unset chdir adjustment format output kill-after signal group host prompt chroot "
+	"role type user command shell ";
 
 static const struct starter *starter_find(const char *word)
 {
-	const char *slash = strrchr(word, '/');
-
 	for (size_t i = 0; i < ARRAY_SIZE(starters); i++)
-		if (strcmp(slash ? slash + 1 : word, starters[i].name) == 0)
+		if (strcmp(text_base_name(word), starters[i].name) == 0)
 			return &starters[i];
 	return NULL;
 }
@@ -69,16 +68,16 @@ static bool list_has(const char *list, const char *word)
 
 /* --- programs that pass arguments on ------------------------------------------------ */
 
-/* Whether the option @word is, or has among its letters, that of which ->kind speaks. */
+/* Whether the option @word is, or has among its letters, that of which the kind speaks. */
 static bool option_is_meant(const struct starter *starter, const char *word)
 {
-	const char *name = starter->letter == 'E' ? "--preserve-env" : "--login";
-	size_t flags = strcspn(word + 1, starter->letters);
+	bool is_login = starter->kind == CAVEAT_LOGIN;
 
-	if (!starter->letter || word[1] == '-')
-		return starter->letter && strcmp(word, name) == 0;
-	return !word[1] ? starter->kind == CAVEAT_LOGIN
-			: memchr(word + 1, starter->letter, flags) != NULL;
+	if (word[1] == '-')
+		return strcmp(word, is_login ? "--login" : "--preserve-env") == 0;
+	return word[1] ? memchr(word + 1, is_login ? 'l' : 'E',
+				 strcspn(word + 1, starter->letters)) != NULL
+		       : is_login;
 }
 
 /* Whether the value of the option @word is the next word. */
@@ -87,7 +86,7 @@ static bool option_takes_next(const struct starter *starter, const char *word)
 	const char *letter;
 
 	if (word[1] == '-')
-		return !strchr(word, '=') && list_has(starter->longs, word + 2);
+		return !strchr(word, '=') && list_has(longs, word + 2);
 	letter = strpbrk(word + 1, starter->letters);
 	return letter && !letter[1];
 }
@@ -132,23 +131,20 @@ static bool option_asks_for_gpus(const char *word, const char *value)
 static const char *engine_find_option(char *const *words)
 {
 	/* the options of `run` without a value; an engine reads `--init=false`, too */
-	static const char flags[] =
-		" -d --detach -i --interactive -t --tty -it -ti -dit -itd -P "
-		"--publish-all -q --quiet --rm --init --privileged --read-only "
-		"--no-healthcheck --no-hosts --oom-kill-disable --replace --rmi "
-		"--sig-proxy --disable-content-trust ";
+	static const char flags[] = " detach interactive tty publish-all quiet rm init "
+				    "privileged read-only replace ";
 
 	while (*words && strcmp(*words, "run") != 0)
 		words++;
 	for (words += *words != NULL; *words && **words == '-'; words++) {
-		const char *word = *words, *value = strchr(word, '=');
+		const char *word = *words, *equals = strchr(word, '='), *value;
+		size_t size = strspn(word, "-ditPq");
 
-		if (list_has(flags, word))
+		/* flags, or a letter with its value in the same word */
+		if (word[1] == '-' ? list_has(flags, word + 2)
+				   : !word[size] || word[size + 1])
 			continue;
-		if (value && word[1] == '-')
-			value++;
-		else
-			value = words[1];
+		value = equals && word[1] == '-' ? equals + 1 : words[1];
 		if (!value)
 			break;
 		if (option_asks_for_gpus(word, value))
@@ -194,7 +190,7 @@ bool command_caveat(char *const *command, struct text *out)
 	if (!*command || !starter_find(*command) || is_seen_to(command))
 		return false;
 	while (*command && (starter = starter_find(*command))) {
-		if (starter->kind == CAVEAT_ENGINE) {
+		if (starter->kind >= CAVEAT_ENGINE) {
 			option = engine_find_option(command);
 			drops = option ? starter : NULL;
 			break;
@@ -205,11 +201,9 @@ bool command_caveat(char *const *command, struct text *out)
 	}
 	if (!drops)
 		return false;
-	text_add(out, drops->name);
+	text_addf(out, "%s%s ", drops->name, option ? ":" : "");
 	if (option)
-		text_addf(out, ": %s asks for GPUs outside the lease: ", option);
-	else
-		text_add(out, " drops CUDA_VISIBLE_DEVICES");
-	text_add(out, drops->remedy);
+		text_addf(out, "%s asks for GPUs outside the lease: ", option);
+	text_add(out, remedies[drops->kind]);
 	return true;
 }

@@ -24,6 +24,18 @@ void job_environment_list_gpus(
 	}
 }
 
+/*
+ * Whether Python, which knows no terminal there, should write each line of its output at once: the
+ * output goes to a log that the user reads while the job runs, and a KILL must not lose its end.
+ */
+static bool is_output_wanted_at_once(const struct settings *settings)
+{
+	const struct run_environment *environment = &settings->environment;
+
+	return environment->command[0] &&
+	       (environment->submit || environment->unbuffered || settings->output.out);
+}
+
 const struct childenv_change *job_environment_variables(
 	const struct launch *launch, size_t *ret_count)
 {
@@ -51,13 +63,12 @@ const struct childenv_change *job_environment_variables(
 		attempt, sizeof(attempt), "%u", launch->attempt ? launch->attempt : 1);
 	(void)snprintf(sim, sizeof(sim), "%ux%llu", machine->sim_gpus,
 		(unsigned long long)machine->sim_mib);
-#define SET(name, value) changes[count++] = (struct childenv_change){ (name), (value) }
+#define SET(name, value) changes[count++] = (struct childenv_change){ name, value, false }
 	SET("CUDA_VISIBLE_DEVICES", cuda);
 	SET("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
 	SET("NVIDIA_VISIBLE_DEVICES", none ? "none" : cuda);
 	SET("GPULEASE_ID", id);
 	SET("GPULEASE_ATTEMPT", attempt);
-	SET(SESSION_VARIABLE, NULL);
 	SET(PROCESS_LEASE_TOKEN_VARIABLE, launch->owner->token);
 	SET("GPULEASE_GPUS", names);
 	SET("GPULEASE_UUIDS", uuids);
@@ -77,6 +88,9 @@ const struct childenv_change *job_environment_variables(
 		if (mps.threads[0])
 			SET("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", mps.threads);
 	}
+	if (is_output_wanted_at_once(launch->context->settings))
+		changes[count++] =
+			(struct childenv_change){ "PYTHONUNBUFFERED", "1", true };
 #undef SET
 	*ret_count = count;
 	return changes;

@@ -11,9 +11,6 @@
 struct childenv_change;
 struct launch;
 
-/* Set by --screen for the gpulease inside the session (session.h); never passed to the command. */
-#define SESSION_VARIABLE "GPULEASE_SESSION"
-
 /* How a GPU is named in a list. */
 enum gpu_list_form {
 	GPU_LIST_NAMES, /* "0", "1:0": as gpulease prints GPUs */

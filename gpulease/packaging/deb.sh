@@ -48,9 +48,9 @@ fill() {
 }
 
 files() {
-	BUILT=$BUILT PREFIX=/usr DESTDIR=$root MODE=private \
-		sh "$here/setup.sh" install >/dev/null
-	strip --remove-section=.comment --remove-section=.note "$root"/usr/bin/*
+	BUILT=$BUILT STRIP=$strip ZSH_FUNCTIONS=vendor-completions PREFIX=/usr DESTDIR=$root \
+		MODE=private sh "$here/setup.sh" install >/dev/null
+	"$strip" --remove-section=.comment --remove-section=.note "$root"/usr/bin/*
 	install -D -m 0644 "$here/gpulease.conf" "$root/etc/gpulease.conf"
 	doc=$root/usr/share/doc/gpulease
 	install -d "$doc"
@@ -70,8 +70,18 @@ control() {
 	chmod 0644 "$root/DEBIAN/md5sums" "$root/DEBIAN/control"
 }
 
+# machine_of PROGRAM: for which kind of CPU it is
+machine_of() {
+	LC_ALL=C readelf -h "$1" | grep -e Class: -e Machine:
+}
+
 command -v dpkg-deb >/dev/null 2>&1 || die 'make deb needs dpkg-deb; install the package dpkg'
-architecture=$(dpkg --print-architecture)
+architecture=$(dpkg --print-architecture) strip=strip
+if [ "$(machine_of "$BUILT")" != "$(machine_of "$(command -v dpkg-deb)")" ]; then
+	triplet=$("${CC:-cc}" -dumpmachine) strip=$triplet-strip
+	architecture=$(dpkg-architecture -f -t "$triplet" -q DEB_HOST_ARCH) ||
+		die 'make deb needs dpkg-architecture for another machine; install the package dpkg-dev'
+fi
 : "${SOURCE_DATE_EPOCH:=$(date_of_source)}"
 export SOURCE_DATE_EPOCH
 files

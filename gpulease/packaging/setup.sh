@@ -27,6 +27,16 @@ die() {
 	exit 1
 }
 
+# completion_of SHELL: where that shell looks for the completion; a package has a place of its own
+# for zsh
+completion_of() {
+	case $1 in
+	bash) echo "$share/bash-completion/completions/gpulease" ;;
+	zsh) echo "$share/zsh/${ZSH_FUNCTIONS:-site-functions}/_gpulease" ;;
+	fish) echo "$share/fish/vendor_completions.d/gpulease.fish" ;;
+	esac
+}
+
 is_root() {
 	[ "$(id -u)" -eq 0 ]
 }
@@ -117,10 +127,10 @@ make_state() {
 # replaces the old program in one step, so that there is always a complete one with the right mode,
 # and running jobs keep theirs.
 install_program() {
-	install -s -m 0755 "$BUILT-simjob" "$bin/gpulease-simjob"
+	install -s ${STRIP:+"--strip-program=$STRIP"} -m 0755 "$BUILT-simjob" "$bin/gpulease-simjob"
 	new=$bin/.gpulease.new.$$
 	trap 'rm -f "$new"' EXIT
-	install -s -m 0755 "$BUILT" "$new"
+	install -s ${STRIP:+"--strip-program=$STRIP"} -m 0755 "$BUILT" "$new"
 	if [ $# -gt 0 ]; then
 		chown "root:$1" "$new"
 		chmod 2755 "$new"
@@ -132,13 +142,14 @@ install_program() {
 }
 
 install_texts() {
-	install -d "$bin" "$share/bash-completion/completions"
+	install -d "$bin"
 	for page in "$source"/man/*.[1578]; do
 		install -d "$share/man/man${page##*.}"
 		install -m 0644 "$page" "$share/man/man${page##*.}"
 	done
-	install -m 0644 "$source/gpulease/completion/gpulease.bash" \
-		"$share/bash-completion/completions/gpulease"
+	for shell in bash zsh fish; do
+		install -D -m 0644 "$source/gpulease/completion/gpulease.$shell" "$(completion_of "$shell")"
+	done
 }
 
 # Installs the configuration.  One that is there belongs to the administrator: it stays as it is.
@@ -303,7 +314,9 @@ install_all() {
 		;;
 	*) die "MODE=$MODE: write hardened, lab or private" ;;
 	esac
-	for directory in "$bin" "$share/bash-completion/completions" "$share/man/man1"; do
+	for directory in "$bin" "$(dirname "$(completion_of bash)")" \
+		"$(dirname "$(completion_of zsh)")" "$(dirname "$(completion_of fish)")" \
+		"$share/man/man1"; do
 		is_root || check_writable "$directory"
 	done
 	if [ -z "$MODE" ] && { is_root || [ -n "$DESTDIR" ]; }; then
@@ -319,8 +332,8 @@ install_all() {
 # --- removing ----------------------------------------------------------------------------
 
 uninstall() {
-	rm -f "$bin/gpulease" "$bin/gpulease-simjob" "$share/bash-completion/completions/gpulease" \
-		"$DESTDIR$PREFIX/lib/gpulease/bin/srun"
+	rm -f "$bin/gpulease" "$bin/gpulease-simjob" "$(completion_of bash)" "$(completion_of zsh)" \
+		"$(completion_of fish)" "$DESTDIR$PREFIX/lib/gpulease/bin/srun"
 	for page in "$source"/man/*.[1578]; do
 		rm -f "$share/man/man${page##*.}/${page##*/}"
 	done

@@ -226,7 +226,8 @@ static size_t print_cut(const char *text, size_t width, FILE *out)
 
 	if (is_cut) {
 		size = bytes_of_columns(text, width - 1);
-		columns = width;
+		columns =
+			text_columns(text, size) + 1; /* a wide one may leave one free */
 	}
 	(void)fprintf(out, "%.*s%s", (int)size, text, is_cut ? ELLIPSIS : "");
 	return columns;

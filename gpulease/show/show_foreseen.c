@@ -20,8 +20,12 @@ void show_foreseen(const struct foreseen *foreseen, FILE *out)
 		(void)fprintf(out, "%s%s", between,
 			snapshot_gpu_name(foreseen->view, foreseen->gpus.slots[i]).text);
 	if (foreseen->step_of)
-		(void)fprintf(out, ", as a step of ticket %llu",
+		(void)fprintf(out, ", as a step of job %llu",
 			(unsigned long long)foreseen->step_of);
+	if (foreseen->sends_back && *foreseen->sends_back)
+		(void)fprintf(out, "; job%s %s would be sent back into the queue",
+			strchr(foreseen->sends_back, ',') ? "s" : "",
+			foreseen->sends_back);
 	(void)fputc('\n', out);
 }
 
@@ -44,6 +48,15 @@ void show_foreseen_json(const struct foreseen *foreseen, FILE *out)
 	json_begin_array(&json);
 	for (unsigned i = 0; i < foreseen->gpus.count; i++)
 		json_text(&json, view->gpus[foreseen->gpus.slots[i]].file.gpu.uuid);
+	json_end(&json);
+	json_key(&json, "sends_back");
+	json_begin_array(&json);
+	for (const char *at = foreseen->sends_back; at && *at;) {
+		char *end;
+
+		json_unsigned(&json, strtoull(at, &end, 10));
+		at = *end ? end + 1 : end;
+	}
 	json_end(&json);
 	member_number_if(&json, "step_of", foreseen->step_of, foreseen->step_of);
 	member_number_if(&json, "position", foreseen->position, foreseen->position);

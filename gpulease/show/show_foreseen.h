@@ -15,7 +15,9 @@ struct foreseen {
 	uint64_t step_of;      /* the id of the job around the step; 0: it is a job */
 	unsigned position;     /* in the queue; this and ->why only if it would wait */
 	int64_t start_ms;      /* CLOCK_BOOTTIME; 0: unknown */
-	const char *why;       /* in words */
+	const char *
+		sends_back; /* the ids of the jobs that would be sent back, "3,5"; or NULL */
+	const char *why;    /* in words */
 };
 
 void show_foreseen(const struct foreseen *foreseen, FILE *out);

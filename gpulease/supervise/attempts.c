@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "attempts.h"
+#include "background.h"
 #include "clock.h"
 #include "diag.h"
 #include "end_record.h"
@@ -11,6 +12,7 @@
 #include "privacy.h"
 #include "report.h"
 #include "request.h"
+#include "session.h"
 #include "shared_state.h"
 #include "supervise.h"
 
@@ -213,8 +215,8 @@ static int attempt_open_output(
 		return r < 0 ? EXIT_MISUSE : 0;
 	out = at->redirection.fds[STDOUT_FILENO];
 	err = at->redirection.fds[STDERR_FILENO];
-	r = output_mark(out < 0 ? STDOUT_FILENO : out, err < 0 ? STDERR_FILENO : err,
-		&at->output);
+	r = output_mark(out < 0 ? background_log(STDOUT_FILENO) : out,
+		err < 0 ? background_log(STDERR_FILENO) : err, &at->output);
 	if (r < 0 && settings->care.oom_retries)
 		note("--oom-retries has no effect: the output goes to no file that can be "
 		     "read");
@@ -305,6 +307,7 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 		return attempt_give_up(
 			at, broker, launch, r == -ECANCELED ? EXIT_GAVE_UP : EXIT_MISUSE);
 	at->end.peak_mib = sampler_peak_mib(&at->sampler);
+	session_flush(); /* the output of the attempt is in the log */
 	at->end.is_oom = at->end.wait_status != 0 && output_says_oom(&at->output);
 	(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
 	at->next = retry_policy_apply(&at->care, &at->end, chance, &at->delay_ms);
@@ -432,6 +435,7 @@ int attempts_run(const struct attempts *attempts)
 		if (r != 0)
 			return r;
 		attempt_report(&attempt, broker);
+		session_flush(); /* so is the report, before others learn of the end */
 		attempt_notify(&attempt, observer);
 		if (attempt.next == RETRY_NEXT_NOTHING)
 			break;

@@ -51,8 +51,7 @@ static void note_caveat(const struct settings *settings)
 	char words[256];
 	struct text text = TEXT_ON(words);
 
-	/* the caller of --screen has said it on the user's terminal */
-	if (settings->request.gpus && !is_in_session() &&
+	if (settings->request.gpus &&
 		command_caveat(settings->environment.command, &text))
 		note("%s", words);
 }
@@ -159,7 +158,7 @@ static int run_step(const struct settings *settings, const struct snapshot_lease
 		return print_foreseen(&(struct foreseen){ .verdict = VERDICT_START,
 			.gpus = gpu_order_of(step.view, &step.gpus, step.order),
 			.start_ms = clock_boot_ms(),
-			.step_of = step.ticket });
+			.step_of = lease_job(&around->lease) });
 	verbose("a step of job %llu", (unsigned long long)lease_job(&around->lease));
 	return launch(&step);
 }
@@ -194,6 +193,7 @@ static int dry_run(const struct run_request *request)
 		foreseen.gpus =
 			gpu_order_of(&broker->view, &verdict->gpus, request->gpu_ids);
 		foreseen.start_ms = clock_boot_ms();
+		foreseen.sends_back = broker->result.sends_back;
 		return print_foreseen(&foreseen);
 	}
 	foreseen.position = broker_position(broker);
@@ -204,15 +204,13 @@ static int dry_run(const struct run_request *request)
 }
 
 /*
- * Reports the ticket number to whatever started the job: the caller of --screen or --submit, an
- * observer.  Returns 0, or an exit status if the job must not go on.
+ * Reports the ticket number to whatever started the job: the caller of --submit, an observer.
+ * Returns 0, or an exit status if the job must not go on.
  */
 static int report_ticket(const struct run_environment *environment)
 {
 	verbose("job %llu in '%s'", (unsigned long long)job.broker.number,
 		job.context.dir.path);
-	if (is_in_session())
-		session_announce(job.broker.number);
 	if (job.queueing.observer)
 		job.queueing.observer->queued(
 			job.queueing.observer->context, job.broker.number);
@@ -312,20 +310,6 @@ static int run_leased(struct settings *settings)
 	return r != 0 ? r : run_granted(settings, &own);
 }
 
-/*
- * Starts another process for the job if --screen or --submit wants one.  Returns true in this
- * process once that is done, with this process's exit status in *@ret_status.  Returns false in the
- * process that has to run the job.
- */
-static bool runs_elsewhere(const struct run_environment *environment, int *ret_status)
-{
-	if (environment->screen && !is_in_session()) {
-		*ret_status = session_begin(&job.context);
-		return true;
-	}
-	return environment->submit && !background_begin(&job.context, ret_status);
-}
-
 /* Runs the job; see run_job(). */
 static int run_anywhere(struct settings *settings)
 {
@@ -334,13 +318,11 @@ static int run_anywhere(struct settings *settings)
 
 	rlimits_raise();
 	r = context_open(settings, &job.context);
-	/* before check_command(), which changes to the folder of -D */
-	if (settings->environment.screen)
-		session_prepare();
 	if (r == 0)
 		r = check_command(settings);
 	/* the checks above print on the user's terminal; what follows may run in the background */
-	if (r != 0 || runs_elsewhere(&settings->environment, &r))
+	if (r != 0 ||
+		(settings->environment.submit && !background_begin(&job.context, &r)))
 		return r;
 	rlimits_ignore_broken_pipe();
 	r = broker_init(&job.broker, &job.context.dir, &job.context.prober);
@@ -357,8 +339,8 @@ static int run_anywhere(struct settings *settings)
 			strerror(-r));
 		return EXIT_MISUSE;
 	}
-	/* inside a lease, a command becomes a step; --submit and --screen still make a new job */
-	if (!settings->environment.submit && !settings->environment.screen)
+	/* inside a lease, a command becomes a step; --submit still makes a new job */
+	if (!settings->environment.submit)
 		around = job_step_find_lease(&job.broker.view);
 	return around ? run_step(settings, around) : run_leased(settings);
 }
@@ -373,5 +355,6 @@ int run_job(struct settings *settings, const struct job_observer *observer)
 		.line = &job.line,
 		.observer = observer };
 	r = run_anywhere(settings);
+	session_flush();
 	return settings->request.shell ? lease_shell_fail(&settings->request, r) : r;
 }

@@ -1,138 +1,197 @@
 /*
- * --enter-session FOLDER: the first process in a session of --screen; users do not call it.
- * Executes gpulease with the arguments, environment, directory and umask of the process that made
- * the session, which has saved them in FOLDER/start (session.c).
+ * --enter-session TOKEN: the relay, the first process in a session of --screen (session.h); users
+ * do not call it.  It gets the other end of the job's terminal, and the log, through the socket of
+ * TOKEN.  What the user types goes to the job.  What the job prints goes to the session and, with
+ * plain line ends, to the log.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <termios.h>
 
 #include "diag.h"
 #include "exitcodes.h"
-#include "fdio.h"
-#include "job_environment.h"
-#include "rlimits.h"
-#include "parse.h"
 #include "privilege.h"
-#include "session.h"
+#include "session_socket.h"
 #include "verbs.h"
 
-enum { START_MAX = 8 * 1024 * 1024 };
+enum {
+	KEYS, /* indexes of the array for poll(2): what the user types, */
+	SIZE, /* a change of the size of the window, */
+	JOB,  /* output of the job, */
+	PEER, /* questions of the job's process */
+	RELAY_FDS,
 
-/* The rest of the strings of a file, each of which ends with NUL. */
-struct strings {
-	char *at, *end;
+	CHUNK = 4096,
+	CHUNKS_AT_END = 256, /* a process that the job has left may print without end */
 };
 
-/* Takes the next string; NULL if there is none. */
-static char *strings_next(struct strings *strings)
-{
-	char *string = strings->at;
-	size_t size = strnlen(string, (size_t)(strings->end - string));
+static struct {
+	struct pollfd fds[RELAY_FDS];
+	int log;         /* -1: none */
+	bool is_full;    /* the log could not be written */
+	bool has_return; /* a \r was read, and is not in the log yet */
+	/* what the job has not read yet: it may print before it reads, so writing must not block */
+	char typed[CHUNK];
+	size_t typed_size;
+} relay;
 
-	if (string + size >= strings->end)
-		return NULL;
-	strings->at += size + 1;
-	return string;
+/* Writes all bytes, also to a terminal that another process has made non-blocking. */
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, bytes, size);
+		struct pollfd out = { .fd = fd, .events = POLLOUT };
+
+		if (n < 0 && errno == EAGAIN)
+			(void)poll(&out, 1, -1);
+		else if (n < 0 && errno != EINTR)
+			return -errno;
+		bytes += n > 0 ? n : 0;
+		size -= n > 0 ? (size_t)n : 0;
+	}
+	return 0;
 }
 
-/*
- * Reads the file @path, which must belong to this user.  Returns 0 or a negative errno.  ->at of
- * *@ret is never freed.
- */
-static int strings_read(const char *path, struct strings *ret)
+/* Appends output to the log; the terminal has made each \n of the job \r\n. */
+static void relay_log(const char *bytes, size_t size)
 {
-	autofd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct stat st;
+	char lines[2 * CHUNK];
 	size_t used = 0;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != getuid() || st.st_size > START_MAX)
-		return -EINVAL;
-	ret->at = malloc((size_t)st.st_size + 1);
-	if (!ret->at)
-		return -ENOMEM;
-	r = fdio_pread(fd, ret->at, (size_t)st.st_size, 0, &used);
-	ret->end = ret->at + used;
-	return r;
+	for (size_t i = 0; i < size; i++) {
+		if (relay.has_return && bytes[i] != '\n')
+			lines[used++] = '\r';
+		relay.has_return = bytes[i] == '\r';
+		if (!relay.has_return)
+			lines[used++] = bytes[i];
+	}
+	r = relay.log < 0 ? 0 : write_all(relay.log, lines, used);
+	if (r < 0 && !relay.is_full)
+		diag("cannot write the log: %s; it lacks what follows\r", strerror(-r));
+	relay.is_full = r < 0;
 }
 
-/*
- * Takes the strings up to an empty one, or with @to_the_end all that are left.  Returns them as a
- * NULL-terminated array with room for one more, or NULL without memory.
- */
-static char **strings_list(struct strings *strings, bool to_the_end)
+/* Passes on a chunk of output.  False if there is none now, or no more. */
+static bool relay_output(void)
 {
-	size_t count = 0;
-	char **out, *string;
+	char bytes[CHUNK];
+	ssize_t n = read(relay.fds[JOB].fd, bytes, sizeof(bytes));
 
-	for (const char *at = strings->at; at < strings->end; at++)
-		count += *at == '\0';
-	out = calloc(count + 2, sizeof(*out));
-	for (count = 0;
-		out && (string = strings_next(strings)) && (*string || to_the_end);)
-		out[count++] = string;
-	return out;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		relay.fds[JOB].fd = -1;
+		return false;
+	}
+	relay_log(bytes, (size_t)n);
+	return write_all(STDOUT_FILENO, bytes, (size_t)n) == 0;
 }
 
-/*
- * Makes the FIFO @path stderr: the process that made the session reads it until there is a ticket.
- */
-static void session_redirect_stderr(const char *path)
+/* Answers a question of the job's process once all output is passed on.  False if it has ended. */
+static bool relay_answer(void)
 {
-	int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	char byte;
+	bool is_asked = recv(relay.fds[PEER].fd, &byte, 1, 0) == 1;
 
-	if (fd < 0)
-		return;
-	(void)fcntl(fd, F_SETFL, 0);
-	(void)dup2(fd, STDERR_FILENO);
-	close_fd(&fd);
-}
-
-/* Executes the saved command line.  Returns only on failure: a negative errno. */
-static int session_start(const char *folder)
-{
-	char path[PATH_MAX], **arguments, **environment;
-	const char *directory, *mask, *program;
-	struct strings strings;
-	uint64_t bits;
-	int r;
-
-	(void)snprintf(path, sizeof(path), "%s/said", folder);
-	session_redirect_stderr(path);
-	(void)snprintf(path, sizeof(path), "%s/start", folder);
-	r = strings_read(path, &strings);
-	if (r < 0)
-		return r;
-	directory = strings_next(&strings);
-	mask = strings_next(&strings);
-	program = strings_next(&strings);
-	environment = program ? strings_list(&strings, false) : NULL;
-	arguments = environment ? strings_list(&strings, true) : NULL;
-	if (!arguments || !arguments[0] || parse_u64(mask, 0777, &bits, NULL) < 0)
-		return -EINVAL;
-	/* the server of tmux or screen has the tag of a lease if it was started in one */
-	rlimits_untag();
-	for (r = 0; environment[r]; r++)
+	for (int i = 0; i < CHUNKS_AT_END && relay.fds[JOB].fd >= 0 && relay_output();
+		i++)
 		;
-	environment[r] = (char *)SESSION_VARIABLE "=1";
-	if (*directory && chdir(directory) < 0)
-		return -errno;
-	(void)umask((mode_t)bits);
-	(void)execve(program, arguments, environment);
-	return -errno;
+	return is_asked && send(relay.fds[PEER].fd, &byte, 1, MSG_NOSIGNAL) == 1;
+}
+
+static void relay_resize(int job)
+{
+	struct winsize window;
+
+	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &window) == 0)
+		(void)ioctl(job, TIOCSWINSZ, &window);
+}
+
+/* Passes on what the user types.  False if the session has no terminal any more. */
+static bool relay_keys(void)
+{
+	ssize_t n;
+
+	if (relay.fds[KEYS].revents && !relay.typed_size) {
+		n = read(STDIN_FILENO, relay.typed, sizeof(relay.typed));
+		if (n <= 0)
+			return n < 0 && errno == EINTR;
+		relay.typed_size = (size_t)n;
+	}
+	n = relay.typed_size ? write(relay.fds[JOB].fd, relay.typed, relay.typed_size)
+			     : 0;
+	if (n > 0) {
+		relay.typed_size -= (size_t)n;
+		memmove(relay.typed, relay.typed + n, relay.typed_size);
+	}
+	return true;
+}
+
+static void relay_run(void)
+{
+	struct signalfd_siginfo info;
+
+	for (;;) {
+		relay.fds[KEYS].events = relay.typed_size ? 0 : POLLIN;
+		relay.fds[JOB].events = relay.typed_size ? POLLIN | POLLOUT : POLLIN;
+		if (poll(relay.fds, RELAY_FDS, -1) < 0 && errno != EINTR)
+			return;
+		if (relay.fds[SIZE].revents) {
+			(void)!read(relay.fds[SIZE].fd, &info, sizeof(info));
+			relay_resize(relay.fds[JOB].fd);
+		}
+		if (relay.fds[JOB].revents & (POLLIN | POLLHUP | POLLERR))
+			(void)relay_output();
+		if (!relay_keys() || (relay.fds[PEER].revents && !relay_answer()))
+			return;
+	}
+}
+
+/* Gives the job's terminal the modes and the size of the session, whose own becomes raw. */
+static void relay_prepare(int job)
+{
+	struct termios modes;
+	sigset_t resized;
+
+	(void)sigemptyset(&resized);
+	(void)sigaddset(&resized, SIGWINCH);
+	(void)sigprocmask(SIG_BLOCK, &resized, NULL);
+	relay.fds[SIZE].fd = signalfd(-1, &resized, SFD_CLOEXEC | SFD_NONBLOCK);
+	relay_resize(job);
+	if (tcgetattr(STDIN_FILENO, &modes) == 0) {
+		(void)tcsetattr(job, TCSANOW, &modes);
+		cfmakeraw(&modes);
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &modes);
+	}
+	(void)fcntl(job, F_SETFL, O_NONBLOCK);
 }
 
 int verb_enter_session(struct settings *settings)
 {
-	int r = privilege_drop();
+	int peer = -1, ends[SESSION_FDS], r = privilege_drop();
 
 	if (r == 0)
-		r = session_start(
+		peer = r = session_socket_connect(
 			settings->verb.operand_count ? settings->verb.operands[0] : "");
-	diag("cannot start the job of this session: %s", strerror(-r));
-	return EXIT_MISUSE;
+	if (r >= 0)
+		r = session_socket_receive(peer, ends);
+	if (r < 0) {
+		diag("cannot show the job of this session: %s", strerror(-r));
+		return EXIT_MISUSE;
+	}
+	for (size_t i = 0; i < RELAY_FDS; i++)
+		relay.fds[i].events = POLLIN;
+	relay.fds[KEYS].fd = STDIN_FILENO;
+	relay.fds[JOB].fd = ends[SESSION_TERMINAL];
+	relay.fds[PEER].fd = peer;
+	relay.log = ends[SESSION_LOG];
+	relay_prepare(relay.fds[JOB].fd);
+	relay_run();
+	return EXIT_DONE;
 }

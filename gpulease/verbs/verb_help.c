@@ -1,7 +1,9 @@
 /*
- * --help, --version and --list-options: print text that is made from the table of options.
+ * --help, --version, --list-options and --complete: print text that is made from the table of
+ * options.
  */
 #include "batch_attributes.h"
+#include "completion.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "help.h"
@@ -49,5 +51,11 @@ int verb_list_options(struct settings *settings)
 {
 	(void)settings;
 	options_print(stdout);
+	return EXIT_DONE;
+}
+
+int verb_complete(struct settings *settings)
+{
+	completion_print(settings->verb.operands, settings->verb.operand_count, stdout);
 	return EXIT_DONE;
 }

@@ -137,7 +137,7 @@ static const struct session *attach_find(
 	if (found)
 		return found;
 	diag("job %llu has no session of yours; --sessions lists those there are, and --log "
-	     "and --follow show what a job of --submit writes",
+	     "and --follow show what a job has printed",
 		(unsigned long long)job);
 	return NULL;
 }

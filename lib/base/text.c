@@ -140,8 +140,15 @@ size_t text_columns(const char *string, size_t size)
 {
 	size_t columns = 0;
 
-	for (size_t i = 0; i < size; i++)
-		columns += ((unsigned char)string[i] & 0xc0) != 0x80;
+	for (size_t i = 0; i < size; i++) {
+		unsigned char byte = (unsigned char)string[i];
+		bool is_first = (byte & 0xc0) != 0x80;
+		/* U+3000 to U+DFFF and from U+10000 on: Chinese, Japanese, Korean, emoji */
+		bool is_wide = byte >= 0xe3 && byte != 0xee && byte != 0xef;
+
+		if (is_first)
+			columns += is_wide ? 2 : 1;
+	}
 	return columns;
 }
 

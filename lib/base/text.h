@@ -44,7 +44,10 @@ static inline bool is_digit(char c)
 /* Returns the part of @path after its last slash: @path itself if it has none. */
 const char *text_base_name(const char *path);
 
-/* Returns the columns that the first @size bytes of @string need: one per UTF-8 character. */
+/*
+ * Returns the columns that the first @size bytes of @string need: one per UTF-8 character, and two
+ * per character of Chinese, Japanese and Korean and per emoji, as their first bytes tell.
+ */
 size_t text_columns(const char *string, size_t size);
 
 /*

@@ -93,6 +93,8 @@ struct broker_result {
 	/* the GPUs that only ->input.own_usage refuses now; the request does not allow them */
 	struct gpuset refused;
 	uint32_t cancelled_by; /* the uid of the user who cancelled the job */
+	/* the jobs that would be sent back for this one, "3,5"; "": none; broker_foresee() */
+	char sends_back[64];
 	uint64_t preempted_by; /* the id of the job that asked for the GPUs */
 	bool has_rejoined; /* the ticket file was lost in this turn: ->number is new */
 };
@@ -267,10 +269,12 @@ int64_t broker_ending_ms(const struct broker *broker);
 MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
 
 /*
- * Plans @request without a ticket, as if its ticket were the last of its priority.  If it can
- * choose between several GPUs it first waits for their links to be known, at most until @until_ms.
- * 0 with ->result.verdict; BROKER_HOPELESS; or a negative errno, with the reason in @why if the
- * request is at fault (-EDQUOT, -ENOENT as in broker_join()).
+ * Plans @request without a ticket, as if its ticket were the last of its priority.  If the job
+ * could start only in the place of jobs that it may send back, plans as if these had ended, and
+ * ->result.sends_back names them.  If it can choose between several GPUs it first waits for their
+ * links to be known, at most until @until_ms.  0 with ->result.verdict; BROKER_HOPELESS; or a
+ * negative errno, with the reason in @why if the request is at fault (-EDQUOT, -ENOENT as in
+ * broker_join()).
  */
 MUST_CHECK int broker_foresee(struct broker *broker, const struct request *request,
 	int64_t until_ms, struct why *why);

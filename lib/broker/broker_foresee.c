@@ -43,7 +43,7 @@ int broker_foresee(struct broker *broker, const struct request *request, int64_t
 		broker_tell_stuck(broker, false);
 		if (r != 0 || broker->result.verdict.kind != VERDICT_START ||
 			broker->state.now_ms >= until_ms || !broker_wants_links(broker))
-			return r;
+			return r == 0 ? broker_foresee_preemption(broker) : r;
 		broker->state.wake_ms = INT64_MAX;
 		r = broker_wait(broker, until_ms);
 	}

@@ -132,6 +132,13 @@ MUST_CHECK int broker_mark_sent_back(struct broker *broker);
  */
 MUST_CHECK int broker_preempt(struct broker *broker, bool *could_start);
 
+/*
+ * After a plan without a ticket that has to wait: if jobs would be sent back for the ticket, makes
+ * ->result.verdict its start in their place, and names them in ->result.sends_back.  0 or a
+ * negative errno.
+ */
+MUST_CHECK int broker_foresee_preemption(struct broker *broker);
+
 /* --- broker_ahead.c ------------------------------------------------------------- */
 
 /*

@@ -107,19 +107,45 @@ static bool is_kept_for(const struct verdict *verdict)
 }
 
 /*
- * Sends preemption requests.  If the plan keeps nothing for our ticket it does so only if one job
- * holds every GPU needed; otherwise other tickets could take the first GPUs before the rest is
- * free.  Returns as broker_preempt().
+ * With all preemptible leases set aside: marks those as ASIDE_NEEDED that have to end, if that is
+ * enough for our ticket.  If the plan keeps nothing for our ticket, one job must hold every GPU
+ * needed; otherwise other tickets could take the first GPUs before the rest is free.  1 with
+ * *@ret_verdict, the start in their place, and *@ret_rest, its GPUs that are free now; 0: it is not
+ * enough; or a negative errno.
  */
-static int ask_owners(struct broker *broker, const struct verdict *verdict)
+static int choose_owners(struct broker *broker, bool *could_start,
+	struct verdict *ret_verdict, struct gpuset *ret_rest)
 {
 	size_t count;
-	struct gpuset left = gpus_to_leave(&broker->view, &count);
-	struct gpuset rest = gpuset_minus(&verdict->gpus, &left);
+	struct gpuset left;
+	int r = plan_without_aside(broker, ret_verdict);
 
-	if (!is_kept_for(&broker->result.verdict) &&
-		(count != 1 || !gpuset_is_empty(&rest)))
+	if (r < 0)
+		return r;
+	if (ret_verdict->kind != VERDICT_START) {
+		*could_start = *could_start || broker_could_start(broker);
 		return 0;
+	}
+	r = preempt_choose(&broker->preempt, &broker->view, can_start, broker);
+	if (r == 0)
+		r = plan_without_aside(broker, ret_verdict);
+	if (r < 0 || ret_verdict->kind != VERDICT_START)
+		return r;
+	left = gpus_to_leave(&broker->view, &count);
+	*ret_rest = gpuset_minus(&ret_verdict->gpus, &left);
+	return is_kept_for(&broker->result.verdict) ||
+	       (count == 1 && gpuset_is_empty(ret_rest));
+}
+
+/* Chooses jobs to end, and asks their owners.  Returns as broker_preempt(). */
+static int choose_and_ask(struct broker *broker, bool *could_start)
+{
+	struct verdict verdict;
+	struct gpuset rest;
+	int r = choose_owners(broker, could_start, &verdict, &rest);
+
+	if (r <= 0)
+		return r;
 	if (!broker_is_probe_fresh(broker, &rest)) {
 		prober_want(&broker->prober, broker->state.now_ms);
 		return BROKER_LOOKS_FIRST;
@@ -130,53 +156,74 @@ static int ask_owners(struct broker *broker, const struct verdict *verdict)
 		       : BROKER_ASKED;
 }
 
-/*
- * With all preemptible leases set aside: chooses which of them have to end, if that is enough for
- * our ticket, and asks their owners.  Returns as broker_preempt().
- */
-static int choose_and_ask(struct broker *broker, bool *could_start)
+/* Chooses jobs to end, and writes their ids into ->result.  0 or a negative errno. */
+static int choose_and_name(struct broker *broker, bool *could_start)
 {
+	struct text ids = TEXT_ON(broker->result.sends_back);
+	const struct snapshot *view = &broker->view;
 	struct verdict verdict;
-	int r = plan_without_aside(broker, &verdict);
+	struct gpuset rest;
+	int r = choose_owners(broker, could_start, &verdict, &rest);
 
-	if (r < 0)
+	if (r <= 0)
 		return r;
-	if (verdict.kind != VERDICT_START) {
-		*could_start = *could_start || broker_could_start(broker);
-		return 0;
-	}
-	r = preempt_choose(&broker->preempt, &broker->view, can_start, broker);
-	if (r == 0)
-		r = plan_without_aside(broker, &verdict);
-	if (r < 0 || verdict.kind != VERDICT_START)
-		return r;
-	return ask_owners(broker, &verdict);
+	broker->result.verdict = verdict;
+	for (size_t i = 0; i < view->lease_count; i++)
+		if (view->leases[i].aside == ASIDE_NEEDED)
+			text_addf(&ids, "%s%llu", ids.used ? "," : "",
+				(unsigned long long)lease_job(&view->leases[i].lease));
+	return 0;
 }
 
-int broker_preempt(struct broker *broker, bool *could_start)
+/* Whether the ticket waits for something that jobs sent back could give it. */
+static bool may_send_back(const struct broker *broker)
+{
+	enum verdict_kind kind = broker->result.verdict.kind;
+
+	/* its own thresholds may refuse the GPUs once they are free, again and again */
+	return !broker->input.own_usage &&
+	       (kind == VERDICT_LEASED || kind == VERDICT_BEHIND ||
+		       kind == VERDICT_LIMIT);
+}
+
+/*
+ * Returns what @act returns, which it calls with all leases set aside that our ticket may preempt;
+ * 0 if there are none.
+ */
+static int with_aside(struct broker *broker, bool *could_start,
+	int (*act)(struct broker *broker, bool *could_start))
 {
 	struct snapshot *view = &broker->view;
-	enum verdict_kind kind = broker->result.verdict.kind;
-	int64_t pending_ms;
 	int r, found;
 
-	preempt_forget_ended(&broker->preempt, view);
-	/* its own thresholds may refuse the GPUs once they are free, again and again */
-	if (broker->input.own_usage)
-		return 0;
-	if (kind != VERDICT_LEASED && kind != VERDICT_BEHIND && kind != VERDICT_LIMIT)
-		return 0;
-	/* jobs that were asked before still have time to end */
-	pending_ms = preempt_pending_until_ms(&broker->preempt, broker->state.now_ms);
-	if (pending_ms) {
-		broker->state.wake_ms = min_i64(broker->state.wake_ms, pending_ms);
-		return 0;
-	}
 	if (!preempt_set_aside(view, &broker->ticket.request))
 		return 0;
-	r = choose_and_ask(broker, could_start);
+	r = act(broker, could_start);
 	/* the facts are those of the present again, for the steps of the turn that follow */
 	preempt_put_back(view);
 	found = snapshot_find_facts(view, broker->state.now_ms);
 	return found < 0 ? found : r;
+}
+
+int broker_preempt(struct broker *broker, bool *could_start)
+{
+	int64_t pending_ms;
+
+	preempt_forget_ended(&broker->preempt, &broker->view);
+	if (!may_send_back(broker))
+		return 0;
+	/* jobs that were asked before still have time to end */
+	pending_ms = preempt_pending_until_ms(&broker->preempt, broker->state.now_ms);
+	if (!pending_ms)
+		return with_aside(broker, could_start, choose_and_ask);
+	broker->state.wake_ms = min_i64(broker->state.wake_ms, pending_ms);
+	return 0;
+}
+
+int broker_foresee_preemption(struct broker *broker)
+{
+	bool could_start = false;
+
+	return may_send_back(broker) ? with_aside(broker, &could_start, choose_and_name)
+				     : 0;
 }

@@ -101,7 +101,8 @@ static bool filter_changes(const struct filter *filter, const char *entry)
 	for (size_t i = 0; i < filter->count; i++) {
 		const char *name = filter->changes[i].name;
 
-		if (entry_sets(entry, name, strlen(name)))
+		if (!filter->changes[i].is_default &&
+			entry_sets(entry, name, strlen(name)))
 			return true;
 	}
 	return false;
@@ -168,11 +169,21 @@ static bool filter_has_all(const char *list)
 	return false;
 }
 
+/* Whether one of the @count entries at @entries sets the variable @name. */
+static bool entries_have(char *const *entries, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (entry_sets(entries[i], name, strlen(name)))
+			return true;
+	return false;
+}
+
 /* Writes the entries to @out, and the texts of the new ones to @text; both have room. */
 static void filter_fill(
 	char *const from[], const struct filter *filter, char **out, char *text)
 {
 	const char *rest = filter->list;
+	char **begin = out;
 	struct item item;
 
 	for (; *from; from++)
@@ -189,7 +200,9 @@ static void filter_fill(
 		const struct childenv_change *change = &filter->changes[i];
 		size_t size = strlen(change->name);
 
-		if (!change->value)
+		if (!change->value ||
+			(change->is_default &&
+				entries_have(begin, (size_t)(out - begin), change->name)))
 			continue;
 		*out++ = memcpy(text, change->name, size);
 		text[size++] = '=';

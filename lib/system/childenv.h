@@ -15,6 +15,7 @@
 struct childenv_change {
 	const char *name;
 	const char *value; /* NULL: the variable is removed */
+	bool is_default;   /* only if the variable would be missing otherwise */
 };
 
 /* Checks the form of the filter @list.  Returns 0, or -EINVAL with the reason in @why. */
@@ -23,7 +24,7 @@ MUST_CHECK int childenv_check(const char *list, struct why *why);
 /*
  * Makes the NULL-terminated environment *@ret from @from, in this order of precedence:
  *
- * 1. the @count changes in @changes;
+ * 1. the @count changes in @changes, except defaults, which come last;
  * 2. the values in @list, and the variables that it names; the last item for a name counts;
  * 3. the variables that @kept names are kept.  It may be NULL; its last entry is NULL; "NAME*" is
  *    every name that begins with NAME;

@@ -15,7 +15,7 @@ run 'a share of more than one GPU: the message has what is possible' 125 '' \
 run 'more GPUs than there are: the message has their number' 125 '' \
 	'gpulease: cannot lease 9 GPUs: this machine has 8' "$GPULEASE" -n 9 true
 run 'gpulease without a command is refused' 125 '' 'gpulease: no command*' "$GPULEASE" -n 1
-run 'an unknown option: the message has the nearest option' 125 '' "*'--stauts'*'--status'*" \
+run 'an unknown option: the message has the nearest option' 125 '' "*'--stauts'*--status[?]" \
 	"$GPULEASE" --stauts
 run 'an unknown option without a near one is refused' 125 '' \
 	"gpulease: unknown option '--future'*" \

@@ -79,6 +79,22 @@ is_quick() {
 is 'only the first later process waits for the stopped one' sometimes is_quick
 end_all
 
+# --- no lock meanwhile -------------------------------------------------------------------
+
+fresh
+holder first -n 2
+waiter next -n 2
+touch "$FAKE_SMI_DIR/hang"
+rm -f "$GPULEASE_DIR/probe"
+release_all first
+wait_until '[ "$(alive)" -ge 2 ]' || bail 'the waiter does not run nvidia-smi'
+locked=
+for each in "$GPULEASE_DIR"/gpu/*.lease; do
+	flock -n "$each" true || locked="$locked $each"
+done
+is 'while a waiter runs nvidia-smi no lease file is locked' [ -z "$locked" ]
+end_all
+
 # --- what cannot be ended ----------------------------------------------------------------
 
 fresh

@@ -31,6 +31,11 @@ share_gpus() {
 	run 'a waiting user sees which job and which user has the GPUs' 0 \
 		"*$(id_of a)*$((UID_BASE + 1))*" '' \
 		"$U2" --status
+	run '--status ID shows a user where their job writes' 0 "*log        $S/a.out*" '' \
+		"$U1" --status "$(id_of a)"
+	run 'and other users only the job' 0 "*user *$((UID_BASE + 1))*started*" '' \
+		"$U2" --status "$(id_of a)"
+	! grep '^log' "$S/out" || not_ok 'the log of another user is shown'
 	run '--queue shows the waiting jobs to every user' 0 "*$((UID_BASE + 2))*" '' "$U3" \
 		--queue
 	id=$("$ROOT" --queue --json | "$TOOLS/jsoncheck" queue.0.ticket)

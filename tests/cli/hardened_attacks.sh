@@ -213,7 +213,9 @@ for folder in $3; do
 			"$gpulease" --batch lines --log-dir "$p" ;;
 		add) "$gpulease" --add "$p" true; "$gpulease" --add "$p/evil" true ;;
 		home) HOME=$p XDG_STATE_HOME=$p "$gpulease" -n 0 --submit -- sh -c "$evil" ;;
-		screen) XDG_RUNTIME_DIR='' TMPDIR=$p "$gpulease" -n 0 --screen -- true ;;
+		screen) export TMUX_TMPDIR="$PWD" SHELL=/bin/sh
+			"$gpulease" -n 0 --screen -o "$p" -- sh -c "$evil"
+			HOME=$p XDG_STATE_HOME=$p "$gpulease" -n 0 --screen -- sh -c "$evil" ;;
 		log) mkdir -p state/gpulease/logs; ln -sf "$p" state/gpulease/logs/1.log
 			XDG_STATE_HOME=$PWD/state "$gpulease" --log 1 ;;
 		esac </dev/null >>said 2>&1
@@ -261,7 +263,7 @@ descriptors() {
 	reopen logs '--log-dir'
 	reopen add '--add'
 	reopen home 'the folder for logs'
-	reopen screen 'the folder of a session'
+	reopen screen '-o and the log of a session'
 	reopen log '--log'
 	release_all a
 	goes_on 'after the descriptors other users get GPUs'

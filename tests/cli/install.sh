@@ -52,7 +52,9 @@ run 'install makes these files' 0 "./etc/gpulease.conf
 ./usr/bin/gpulease
 ./usr/bin/gpulease-simjob
 ./usr/share/bash-completion/completions/gpulease
-$manuals" '' files
+./usr/share/fish/vendor_completions.d/gpulease.fish
+$manuals
+./usr/share/zsh/site-functions/_gpulease" '' files
 run 'the installed program runs' 0 'gpulease *' '' "$root/usr/bin/gpulease" --version
 if [ "$(id -u)" -ne 0 ] || ! getent group gpulease >/dev/null; then
 	is 'the program is executable for all, writable for root only' \

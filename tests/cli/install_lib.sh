@@ -25,7 +25,8 @@ at_source() {
 # files_of_machine: all files that an installation could leave.  Other programs write to /var/lib
 # meanwhile, and an overlay shows that, so there only names with gpulease count.
 files_of_machine() {
-	find /usr/local /usr/bin /usr/share/man /usr/share/doc /usr/share/bash-completion /etc \
+	find /usr/local /usr/bin /usr/share/man /usr/share/doc /usr/share/bash-completion \
+		/usr/share/zsh /usr/share/fish /etc \
 		! -type d ! -path '/etc/*-' ! -path '/etc/.pwd.lock' 2>/dev/null | sort
 	find /var/lib -name '*gpulease*' ! -path '/var/lib/apt/*' ! -path '/var/lib/dpkg/*' \
 		2>/dev/null | sort

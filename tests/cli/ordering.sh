@@ -83,6 +83,8 @@ for each in x '' 1.5 1000001 -1000001 99999999999999999999 +1 --1; do
 		"gpulease: --priority: '$each' is not a priority; *" \
 		"$GPULEASE" "--priority=$each" true
 done
+run 'in a queue of their own a user may ask for any priority' 0 0 '' env -u GPULEASE_DIR \
+	GPULEASE_SIM=1 "$program" --priority 1000000 sh -c "$show"
 
 # A job with a share and a high priority, and a job with a whole GPU and a lower priority.
 cards 1
@@ -502,8 +504,13 @@ run 'a job without a time limit gets default-time' 0 ' limit=3600000' '' "$GPULE
 	"tr '\\0' '\\n' <\$GPULEASE_DIR/gpu/slot.\$CUDA_VISIBLE_DEVICES | grep -o ' limit=[0-9]*'"
 conf 'default-time = 1s'
 run 'a job is ended at default-time' 143 '' '*' "$GPULEASE" sleep 1000
+run '--on-limit requeue counts for default-time, too' 124 '' \
+	'*job * has reached its time limit *job * has reached its time limit *' \
+	"$GPULEASE" --on-limit requeue --max-requeues 1 sleep 1000
 run 'a job with its own time limit does not get default-time' 0 ' limit=7200000' '' \
 	"$GPULEASE" --time 2h sh -c \
+	"tr '\\0' '\\n' <\$GPULEASE_DIR/gpu/slot.\$CUDA_VISIBLE_DEVICES | grep -o ' limit=[0-9]*'"
+run 'a bare number in --time is minutes' 0 ' limit=36000000' '' "$GPULEASE" --time 600 sh -c \
 	"tr '\\0' '\\n' <\$GPULEASE_DIR/gpu/slot.\$CUDA_VISIBLE_DEVICES | grep -o ' limit=[0-9]*'"
 for none in 0 UNLIMITED; do
 	run "a job with --time $none does not get default-time" 0 '' '' "$GPULEASE" -t "$none" \

@@ -48,6 +48,11 @@ run 'the same package is built again, later and in another environment' 0 '*' ''
 is 'both builds of the package are identical' cmp -s "$package" "$S/deb/first.deb"
 run 'all files in the package belong to root' 0 'root/root' '' sh -c 'dpkg-deb -c "$1" | cut -d " " -f 2 | sort -u' sh \
 	"$package"
+dpkg-deb -c "$package" >"$S/list"
+for each in bash-completion/completions/gpulease zsh/vendor-completions/_gpulease \
+	fish/vendor_completions.d/gpulease.fish; do
+	is "the package has $each" grep -q " ./usr/share/$each\$" "$S/list"
+done
 run 'the package depends on passwd' 0 '*passwd' '' dpkg-deb -f "$package" Depends
 if ! is_static "$build/gpulease"; then
 	is 'the package depends on a version of libc' like 'libc6 (>= [0-9]*.[0-9]*), *' "$out"
@@ -59,6 +64,28 @@ elif command -v lintian >/dev/null 2>&1; then
 		env "TMPDIR=$S/deb" lintian --allow-root --fail-on error,warning "$package"
 else
 	skip 'lintian finds neither errors nor warnings' 'lintian is not installed'
+fi
+
+# a program for another machine, as far as its header says so: e_machine of ELF is 183 on arm64
+if ! command -v dpkg-architecture >/dev/null 2>&1; then
+	skip 'a package for another machine' 'dpkg-architecture is not installed'
+else
+	mkdir "$S/cross"
+	for each in gpulease gpulease-simjob; do
+		{
+			head -c 18 "$build/$each"
+			printf '\267\000'
+			tail -c +21 "$build/$each"
+		} >"$S/cross/$each"
+	done
+	printf '#!/bin/sh\necho aarch64-linux-gnu\n' >"$S/cross/cc"
+	printf '#!/bin/sh\n:\n' >"$S/cross/aarch64-linux-gnu-strip"
+	chmod +x "$S/cross"/*
+	run 'a package for another machine is built' 0 "$S/cross/gpulease_1.0_arm64.deb" '' \
+		env PATH="$S/cross:$PATH" make -s --no-print-directory "B=$S/cross" VERSION=1.0 \
+		"CC=$S/cross/cc" -o "$S/cross/gpulease" -o "$S/cross/gpulease-simjob" deb
+	run 'the package for another machine says so' 0 arm64 '' \
+		dpkg-deb -f "$S/cross/gpulease_1.0_arm64.deb" Architecture
 fi
 
 # --- on the machine ----------------------------------------------------------------------

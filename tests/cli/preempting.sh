@@ -45,6 +45,11 @@ cards 1
 holder low --preemptible
 id=$(id_of low)
 begun low
+run '--dry-run names the job that would be sent back' 0 \
+	"would start now on GPU 0; job $id would be sent back into the queue" '' \
+	"$GPULEASE" --dry-run --priority 5 true
+run '--dry-run of an equal priority waits' 124 'would wait, *' '' "$GPULEASE" --dry-run true
+is '--dry-run sends no preemption request' [ "$(controls 2)" -eq 0 ]
 begin high --priority 5
 is 'a job of higher priority gets the GPU of a preemptible one' wait_until 'runs high'
 is 'the preempted job says for which job it is preempted' like "*job $(id_of high), which has a higher priority, $back*" "$(said low)"
@@ -89,6 +94,8 @@ release_all low same lower
 cards 2
 holder low --preemptible --gpu-ids 0
 holder plain --gpu-ids 1
+run '--dry-run waits if the end of a job would not be enough' 124 'would wait, *' '' \
+	"$GPULEASE" --dry-run -n 2 --priority 5 true
 begin high -n 2 --priority 5
 says high 'needs 2 GPUs'
 is 'no request is sent to a job whose end would not be enough' [ "$(controls 2)" -eq 0 ]
@@ -105,6 +112,8 @@ cards 3
 printf '%s\n' 'max-priority = 1000' 'all-gpus = 2' >"$conf"
 holder low --preemptible -n 2
 begun low
+run '--dry-run foresees it for a limit, too' 0 "would start now on GPU 0; job 1 would be *" '' \
+	"$GPULEASE" --dry-run --priority 5 true
 begin high --priority 5
 is 'a job is preempted when only a limit for all is in the way' wait_until 'runs high'
 is 'one request is sent for a limit' [ "$(controls 2)" -eq 1 ]
@@ -120,6 +129,8 @@ holder a --preemptible --priority 1
 holder b --preemptible
 begun a
 begun b
+run '--dry-run names no job that need not end' 0 "*; job 2 would be sent back *" '' \
+	"$GPULEASE" --dry-run -n 2 --priority 5 true
 begin high -n 2 --priority 5
 is 'a job for two GPUs takes a free GPU and a preempted one' wait_until 'runs high'
 is 'the job of the lowest priority is preempted' like "*$back*" "$(said b)"
@@ -131,6 +142,9 @@ holder a --preemptible -n 0.5
 holder b --preemptible -n 0.5
 begun a
 begun b
+run '--dry-run names all jobs that would be sent back' 0 \
+	"would start now on GPU 0; jobs 1,2 would be sent back into the queue" '' \
+	"$GPULEASE" --dry-run --priority 5 true
 begin high --priority 5
 is 'all jobs on a shared GPU make room for a job that wants it alone' wait_until 'runs high'
 is 'none of the preempted jobs starts meanwhile' eval '! runs a && ! runs b'

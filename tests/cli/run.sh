@@ -184,6 +184,13 @@ begin killed -n 8
 wait_until 'runs killed'
 kill -KILL "$(pid_of killed)"
 run 'a killed job frees its GPUs' 0 '' '*' "$GPULEASE" -n 8 true
+holder all -n 8
+waiter killed -n 8
+waiter next -n 8
+kill -KILL "$(pid_of killed)"
+release_all all
+is 'a killed waiter holds up no other waiter' wait_until 'runs next'
+release_all next
 
 # --- steps -------------------------------------------------------------------------------
 

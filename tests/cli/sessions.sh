@@ -5,19 +5,9 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 scratch
-export GPULEASE_SIM=1 TERM=xterm-256color
-# servers of the test's own, apart from the sessions of the user who runs it
-export TMUX_TMPDIR="$S/tmux-dir" SCREENDIR="$S/screen-dir"
-mkdir -m 0700 "$TMUX_TMPDIR" "$SCREENDIR"
-unset TMUX STY XDG_RUNTIME_DIR
-# tmux hands a command line to the user's shell, and that of "nobody" refuses all
-export SHELL=/bin/sh
-
-end_sessions() {
-	tmux kill-server
-	screen -ls | sed -n 's/^[[:space:]]*\([0-9]*\)\..*/\1/p' | xargs -r kill
-} >/dev/null 2>&1
-at_exit end_sessions
+# shellcheck source=tests/cli/session_lib.sh
+. "$CLI/session_lib.sh"
+sim 1
 
 # The command "job $S/NAME": notes its surroundings in $S/NAME.found, and ends with the status that
 # it reads from the FIFO $S/NAME.hold.
@@ -36,19 +26,6 @@ read -r status <"$1.hold"
 exit "$status"
 END
 chmod +x "$S/job"
-
-# only PROGRAM: from now on $S/bin has this one of tmux and screen
-only() {
-	rm -rf "${S:?}/bin"
-	mkdir "$S/bin"
-	for only_program in tmux screen; do
-		[ "$only_program" = "$1" ] || continue
-		ln -s "$(command -v "$1")" "$S/bin/$1"
-	done
-	for only_program in sh cat sed mkfifo mv tty env; do
-		ln -s "$(command -v "$only_program")" "$S/bin/$only_program"
-	done
-}
 
 # keep_server: keeps a session.  A server of tmux ends with its last session, and fails a client
 # that connects at that moment.
@@ -136,11 +113,6 @@ fi
 
 # --- from within a lease, and of several queues --------------------------------------------------
 
-# names: the names of the sessions
-names() {
-	PATH=$S/bin "$GPULEASE" --sessions | grep -o 'gpulease-[^ ]*' | sort
-}
-
 for program in tmux screen; do
 	command -v "$program" >/dev/null 2>&1 || continue
 	only "$program"
@@ -199,6 +171,138 @@ for program in tmux screen; do
 done
 sim 1
 
+# --- the log, the terminal and the user --------------------------------------------------------
+
+# screen_job OPTION… COMMAND…: runs it in a session; sets $id
+screen_job() {
+	try env PATH="$S/bin" "$GPULEASE" --screen "$@"
+	id=$out
+	[ "$rc" -eq 0 ] || bail "no session: $err"
+}
+
+# logged PATTERN: whether the log matches now; a condition for wait_until
+logged() {
+	like "$1" "$("$GPULEASE" --log "$id")"
+}
+
+# ends: waits until the job has ended; fails as it does
+ends() {
+	timeout -k 5 "$DEADLINE" "$GPULEASE" --wait-for "$id"
+}
+
+# own: the lines of the log that are not from gpulease
+own() {
+	"$GPULEASE" --log "$id" | grep -v '^gpulease: '
+}
+
+for program in tmux screen; do
+	command -v "$program" >/dev/null 2>&1 || continue
+	only "$program"
+	end_sessions
+	sim 2
+	screen_job -n 1 sh -c 'echo one; read -r word; echo "got <$word>"; exit 5'
+	is "$program: --log shows what a running job has printed" wait_until 'logged "one*"'
+	type_in "$(names)" 'some words'
+	run "$program: --follow shows the rest until the job ends" 0 '*got <some words>*exit status 5*' '' \
+		timeout -k 5 "$DEADLINE" "$GPULEASE" --follow "$id"
+	is "$program: the log keeps what was printed and typed, with plain line ends" [ "$(own)" = 'one
+some words
+got <some words>' ]
+	log=$(echo "$XDG_STATE_HOME"/gpulease/sim-2x*/logs/"$id".log)
+	is "$program: only the user can read the log" [ "$(stat -c %a "$log")" = 600 ]
+	is "$program: the history has the status" ended_with "$id" 5
+
+	screen_job -n 1 sh -c 'seq 30000; exit 3'
+	ends
+	seq 30000 >"$S/numbers"
+	own >"$S/own"
+	is "$program: all of a long output is in the log once the job has ended" cmp "$S/numbers" "$S/own"
+
+	screen_job -n 1 -o "$S/file-%j" sh -c 'test -t 0 && ! test -t 1 && echo in the file'
+	ends
+	is "$program: -o gets the output, and --log shows it" [ "$(own)" = "$(grep -v '^gpulease: ' "$S/file-$id")" ]
+	is "$program: with -o only the input is a terminal" [ "$(own)" = 'in the file' ]
+
+	rm -rf "$S/tried"
+	screen_job -n 1 --vram 1G --oom-retries 1 sh -c 'if mkdir "$1"; then
+		echo "CUDA error: out of memory"; exit 1; fi; echo "with $GPULEASE_VRAM_MIB"' sh "$S/tried"
+	is "$program: a job that is out of memory is tried again in its session" wait_until 'logged "*with 1280*"'
+
+	screen_job -n 1 sh -c 'echo ready; exec sleep 1000'
+	wait_until 'logged "ready*"'
+	type_in "$(names)" "$(printf '\003')"
+	is "$program: Ctrl-C ends the job" ended_with "$id" 130
+	screen_job -n 1 sh -c 'echo ready; exec sleep 1000'
+	wait_until 'logged "ready*"'
+	end_sessions
+	is "$program: the end of the session hangs the terminal up" ended_with "$id" 129
+	(
+		trap '' HUP
+		exec env PATH="$S/bin" "$GPULEASE" --screen -n 1 sh -c 'echo ready; exec sleep 1000'
+	) >"$S/nohup"
+	id=$(cat "$S/nohup")
+	wait_until 'logged "ready*"'
+	end_sessions
+	is "$program: also for a job that was started with nohup" ended_with "$id" 129
+done
+
+if command -v tmux >/dev/null 2>&1; then
+	only tmux
+	program=tmux
+	end_sessions
+	screen_job -n 1 sh -c 'stty size; trap "stty size; exit" WINCH; while :; do sleep 0.1; done'
+	is 'a job knows the size of its session from the start' wait_until 'logged "24 80*"'
+	tmux resize-window -x 100 -y 30
+	is 'a job learns of a new size' wait_until 'logged "24 80*30 100*"'
+	ends
+
+	# the terminal of a job that does not read takes 4 KiB
+	screen_job -n 1 sh -c 'stty raw -echo; echo ready; read -r go <"$1"; seq 30000; exec cat >/dev/null' \
+		sh "$(mkfifo "$S/go" && echo "$S/go")"
+	wait_until 'logged "ready*"'
+	seq 20000 | tmux load-buffer - && tmux paste-buffer -t "$(tmux list-sessions -F '#{session_name}')"
+	echo >"$S/go"
+	is 'a job prints while the user pastes more than it reads' wait_until 'logged "*30000*"'
+	"$GPULEASE" --cancel "$id"
+	ends
+
+	# tmux stands still, and so the relay, whose terminal is full: the last line is not in the log
+	# yet when the command ends
+	rm -rf "$S/tried"
+	screen_job -n 1 --vram 1G --oom-retries 1 sh -c 'mkdir "$1" || exit 0
+		server=$(tmux display-message -p "#{pid}")
+		kill -STOP "$server"
+		seq 3500
+		echo "CUDA error: out of memory"
+		(trap "" HUP; sleep 0.3; kill -CONT "$server") &
+		exit 1' sh "$S/tried"
+	ends
+	is 'a message that is in the log late causes a retry, too' [ $? -eq 0 ]
+
+	# the server of tmux ends with its last session, and fails a client that comes at this moment
+	mkdir "$S/real"
+	mv "$S/bin/tmux" "$S/real/tmux"
+	cat >"$S/bin/tmux" <<END
+#!/bin/sh
+[ "\$1" != new-session ] || read -r left 2>/dev/null <"$S/left" && [ "\$left" -gt 0 ] || exec "$S/real/tmux" "\$@"
+echo \$((left - 1)) >"$S/left"
+echo 'server exited unexpectedly' >&2
+exit 1
+END
+	chmod +x "$S/bin/tmux"
+	echo 3 >"$S/left"
+	screen_job -n 1 sh -c 'echo begun'
+	is 'a server of tmux that is about to end is tried again' [ "$rc:$err" = 0: ]
+	ends
+	is 'the job has run in the session of the new server' [ "$(own)" = begun ]
+	# a client may fail after its session was begun
+	printf '#!/bin/sh\n"%s" "$@"\n[ "$1" != new-session ]\n' "$S/real/tmux" >"$S/bin/tmux"
+	screen_job -n 1 sh -c 'echo begun'
+	is 'a session that has begun although tmux failed is used' [ "$rc:$err" = 0: ]
+	ends
+fi
+sim 1
+
 # --- what goes wrong -------------------------------------------------------------------------
 
 only none
@@ -221,6 +325,6 @@ if command -v tmux >/dev/null 2>&1; then
 	run '--screen reports that tmux failed' 125 '' 'gpulease: tmux could not begin a session (exit status 3)' \
 		env PATH="$S/bin" "$GPULEASE" --screen sh
 fi
-run '--enter-session with a missing folder is refused' 125 '' 'gpulease: cannot start the job of this session: *' \
+run '--enter-session without its job is refused' 125 '' 'gpulease: cannot show the job of this session: *' \
 	"$GPULEASE" --enter-session "$S/nowhere"
 finish

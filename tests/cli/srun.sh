@@ -31,16 +31,16 @@ run 'a line with accelerate' 0 '2 launch train.py' '' \
 run 'a line with deepspeed' 0 '8 --num_gpus 8 run.py' '' \
 	"$GPULEASE" --nodes=1 --ntasks-per-node=1 --gpus-per-node=8 deepspeed --num_gpus 8 run.py
 run 'a line for lightning' 0 '1 fit.py' '' \
-	"$GPULEASE" --gpus-per-task=1 -c 4 --cpu-bind=none --mpi=none python fit.py
+	"$GPULEASE" -Q --gpus-per-task=1 -c 4 --cpu-bind=none --mpi=none python fit.py
 run 'a line with -u, -l and -K' 0 '1 -u main.py' '' \
-	"$GPULEASE" -u -l -K -G 1 python -u main.py
+	"$GPULEASE" -Q -u -l -K -G 1 python -u main.py
 run 'a line with a partition, an account and a quality of service' 0 '2 a.py' '' \
 	"$GPULEASE" -p a100 -A lab -q high --gres=gpu:2 python a.py
 run 'a line with --pty' 0 '1 -i' '' "$GPULEASE" --pty --gres=gpu:1 -t 60 python -i
 run 'a line with --overlap, --wait and --hint' 0 '1 b.py' '' \
-	"$GPULEASE" --overlap --wait=60 --hint=nomultithread --export=ALL python b.py
+	"$GPULEASE" -Q --overlap --wait=60 --hint=nomultithread --export=ALL python b.py
 run 'a line with binding, comment and mail' 0 '2 e.py' '' \
-	"$GPULEASE" -G 2 --gpu-bind=closest --cpus-per-gpu 8 -m block --threads-per-core=1 --exact \
+	"$GPULEASE" -Q -G 2 --gpu-bind=closest --cpus-per-gpu 8 -m block --threads-per-core=1 --exact \
 	-k -s --comment='a b' --nice=5 --propagate --mail-type=END --mail-user=a --open-mode=truncate \
 	python e.py
 run 'a line with --exclusive=user' 0 '1 d.py' '' \
@@ -89,15 +89,46 @@ release_all all
 run '-v names the options that are ignored' 0 '' '*--qos is accepted and ignored*' \
 	"$GPULEASE" -v --qos=high true
 
-# --- memory that is another one in mgpu ----------------------------------------------------
+# --- what is promised and not done --------------------------------------------------------
 
+# unmet NAME REASON OPTION…: the line about these options, which -Q silences
+unmet() {
+	unmet_text=$1 unmet_reason=$2
+	shift 2
+	run "$unmet_text says what is not done" 0 x "gpulease: no effect here: $unmet_text ($unmet_reason)" \
+		"$GPULEASE" "$@" echo x
+	run "-Q silences it: $unmet_text" 0 x '' "$GPULEASE" -Q "$@" echo x
+}
+
+memory='host memory, as in srun; for GPU memory give --vram SIZE'
 for each in --mem --mem-per-gpu --mem-per-cpu; do
-	run "$each says which memory it is, and how to ask for the other" 0 x \
-		"gpulease: $each is host memory, as in srun, and has no effect here; *give --vram SIZE" \
-		"$GPULEASE" "$each" 8000 echo x
-	run "-Q silences it: $each" 0 x '' "$GPULEASE" -Q "$each=4G" echo x
+	unmet "$each" "$memory" "$each" 8000
 done
-run 'a background job says it once' 0 '[0-9]*' 'gpulease: --mem is *' "$GPULEASE" --submit --mem 4G true
+for each in --cpus-per-task --cpus-per-gpu --threads-per-core; do
+	unmet "$each" 'no CPUs are reserved' "$each" 8
+done
+for each in --mem-bind --cpu-bind --gpu-bind --hint; do
+	unmet "$each" '--bind keeps the job near its GPUs' "$each" none
+done
+unmet --nice 'to let other jobs go first give --priority=-N' --nice=5
+unmet --label 'lines get no number' -l
+unmet '--mail-type, --mail-user' 'no mail is sent' --mail-user=a --mail-type=END
+run 'one line for several options, each reason once' 0 x \
+	"gpulease: no effect here: --cpus-per-task (no CPUs are reserved), --mem, --mem-per-gpu ($memory), --label (*)" \
+	"$GPULEASE" -l --mem 4G -p gpu --mem-per-gpu=1G -c 8 echo x
+run 'options that only say where a job goes on a cluster are quiet' 0 x '' \
+	"$GPULEASE" -p gpu -A lab -q high --comment=a -K -m block --mpi=none --overlap -s --exact -W 60 \
+	-k --propagate --open-mode=truncate -N 1 --ntasks-per-node=1 echo x
+run 'a background job says it once' 0 '[0-9]*' 'gpulease: no effect here: --mem (*)' \
+	"$GPULEASE" --submit --mem 4G true
+# what would change when or where the job runs is refused, with the way out
+for each in '--begin=now+1hour|*at(1)*' '--deadline=noon|*--max-wait*--time*' \
+	'--constraint=a100|*--model*--min-vram*' '-C a100|*--model*' '--test-only|*--dry-run*' \
+	'--reservation=x|*leave it out*'; do
+	# shellcheck disable=SC2086 # words of a line
+	run "refused, with the way out: ${each%|*}" 125 '' "gpulease: unknown option ${each#*|}" \
+		"$GPULEASE" ${each%|*} true
+done
 
 # --- refused -----------------------------------------------------------------------------
 

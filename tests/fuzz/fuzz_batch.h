@@ -21,6 +21,7 @@ static inline int fuzz_batch(enum batch_format format, const uint8_t *data, size
 	int r = batch_list_parse(
 		format, "x", (const char *)data, size, "python", NULL, &list, &why);
 
+	(void)batch_format_of(BATCH_AUTO, "x", (const char *)data, size);
 	if (r < 0)
 		fuzz_check_line_reason(&why);
 	for (size_t i = 0; i < list.count; i++)

@@ -28,10 +28,7 @@ awk '$3 != "refused" { print $1 }' "$place/table" | sort >"$place/usable"
 cat $manuals | grep '^\.It .*Fl ' | grep -o 'Fl [^ ]*' | sed 's/Fl /-/' | sort >"$place/manual"
 result 'each option is in one place of the manuals' "$(differ options manual)"
 
-# shellcheck disable=SC2016 # for bash
-bash -c '. gpulease/completion/gpulease.bash
-	printf "%s\n" $_gpulease_plain $_gpulease_valued $_gpulease_verbs' |
-	sort >"$place/completion"
+"$gpulease" --complete -- - | cut -f 1 | sort >"$place/completion"
 result 'options and completion' "$(differ usable completion)"
 
 sed -n 's/^[[:space:]]*ROW(EXIT_[A-Z_]*, \([0-9]*\).*/\1/p' gpulease/base/exitcodes.h |
@@ -61,5 +58,25 @@ result 'the manuals that the README names are there' "$(
 	grep -oE 'man/[a-z.-]+\.[0-9]' README.md | sort -u | while read -r file; do
 		[ -e "$file" ] || echo "$file"
 	done
+)"
+
+# `| promise | `FILE` RESULT · RESULT · `FILE` RESULT |`
+sed -n '/^## What the tests show/,/^## Write/s/^| .* | \(`.*\) |$/\1/p' tests/README.md |
+	sed 's/ · /\n/g' >"$place/promises"
+result 'the results that tests/README.md names are there' "$(
+	[ -s "$place/promises" ] || echo none
+	while read -r text; do
+		case $text in
+		'`'*)
+			file=${text%%'` '*}
+			file=${file#'`'} text=${text#*'` '}
+			;;
+		esac
+		case $file in
+		*.sh) path=tests/cli/$file ;;
+		*) path=tests/$file ;;
+		esac
+		grep -qF -e "$text" "$path" || echo "$path: $text"
+	done <"$place/promises"
 )"
 finish
