@@ -34,7 +34,7 @@ static struct follow {
 	int fd, inotify_fd; /* -1 while not open */
 	off_t at;           /* printed up to here */
 	bool is_deletion_told;
-} log_of = { .tickets = { -1, -1 }, .fd = -1, .inotify_fd = -1 };
+} log_of;
 
 static char log_path[PATH_MAX];
 
@@ -74,7 +74,9 @@ static int find_job(const struct context *context, uint64_t job)
 	struct text text = TEXT_ON(name);
 	int r;
 
-	log_of.context = context;
+	log_of = (struct follow){
+		.context = context, .tickets = TICKET_FILE_NONE, .fd = -1, .inotify_fd = -1
+	};
 	log_of.job = job;
 	log_of.lives = LIVENESS_SET_ON(&context->dir);
 	r = ticket_open_to_read(context->dir.fd, &log_of.tickets);

@@ -308,7 +308,7 @@ static void json_put_leases(
 static void json_put_gpu(
 	struct json *json, const struct view *view, const struct view_gpu *gpu)
 {
-	static const struct view_holder no_holder = { .age_ms = VIEW_UNKNOWN };
+	const struct view_holder no_holder = { .age_ms = VIEW_UNKNOWN };
 
 	json_begin_object(json);
 	json_put_card(json, gpu);
