@@ -44,7 +44,7 @@ copy_source() {
 
 # What scripts need beside the program.
 tools=
-for each in attack closing fakesmi forge jsoncheck nopidfd onterminal sysfault; do
+for each in attack closing fakesmi forge jobcontrol jsoncheck nopidfd onterminal sysfault; do
 	tools="$tools b/tests/tools/$each"
 done
 
@@ -313,6 +313,12 @@ mutant shifted-append-not-seen ticket \
 
 mutant every-user-cancels queue \
 	-- '(cancel->uid == 0 || cancel->uid == owner_uid)' '(owner_uid || true)'
+mutant a-name-cancels-others cancel_choice \
+	-- 'return (is_own || is_root) && strcmp(' 'return strcmp('
+mutant all-is-for-every-user cancel_choice \
+	-- 'return is_root;' 'return true;'
+mutant cancel-asks-no-more cancelling_many.sh \
+	-- 'settings->verb.yes || cancel.chosen < 2' 'true'
 mutant head-not-protected policy turn \
 	-- 'struct gpuset reserved = gpuset_and(&room, &plan->reserved);' \
 	'struct gpuset reserved = GPUSET_NONE;'
@@ -608,6 +614,28 @@ mutant log-of-another-user-shown config.sh \
 mutant batch-folder-opened-with-all-rights hardened_batch.sh \
 	-- '	r = journal_open_folder(&journal, why);' \
 	'	rights_as_user_end(); r = journal_open_folder(&journal, why);'
+
+
+# --- memory that jobs use -------------------------------------------------------------------
+
+mutant few-samples-are-compared use_verdict report report.sh \
+	-- 'if (!is_spanned || !seen_mib)' 'if (!seen_mib)'
+mutant memory-that-is-not-seen-is-compared use_verdict \
+	-- 'if (!is_spanned || !seen_mib)' 'if (!is_spanned)'
+mutant the-end-is-not-unseen sampler report \
+	-- 'sample_gpu_unseen_ms(sampler, gpu, sampler->begun_ms + life_ms), life_ms,' \
+	'gpu->unseen_ms, life_ms,'
+mutant no-sample-soon-after-the-start sampler report.sh \
+	-- 'if (sampler->begun_ms + early_ms[i] > at_ms)' 'if (false)'
+mutant excess-is-told-at-each-sample sampler -- 'gpu->has_exceeded = true;' '(void)gpu;'
+mutant batch-excess-is-not-told batch_child \
+	-- 'member_send_use(own, BATCH_EXCESS, &event);' '(void)event;'
+mutant batch-board-stands-still batch_show \
+	-- 'return has_running_job(board) ? show->written_ms + IDLE_WRITE_MS : INT64_MAX;' \
+	'return INT64_MAX;'
+mutant batch-board-is-written-for-nothing batch_show \
+	-- 'return has_running_job(board) ? show->written_ms + IDLE_WRITE_MS : INT64_MAX;' \
+	'return show->written_ms + IDLE_WRITE_MS;'
 
 echo "1..$number"
 [ "$missed" -eq 0 ]

@@ -188,6 +188,7 @@ static void an_end_has_the_report(void **state)
 	event.ran_ms = 86000;
 	event.peak_mib = 18330;
 	event.vram_mib = 18 * 1024;
+	event.spans_run = true;
 	event.busy_mean = 96;
 	event.busy_peak = 100;
 	tells(&event, NULL,
@@ -207,6 +208,21 @@ static void an_end_has_the_report(void **state)
 	tells(&event, NULL,
 		"00:18:35 entry 3 'train' ended: exit status 0 after 1m26s; peak 1.0G; "
 		"utilization 0 %");
+	event.spans_run = false;
+	tells(&event, NULL,
+		"00:18:35 entry 3 'train' ended: exit status 0 after 1m26s; peak at least "
+		"1.0G; utilization 0 %");
+	event.vram_mib = 18 * 1024;
+	event.busy_mean = -1;
+	tells(&event, NULL,
+		"00:18:35 entry 3 'train' ended: exit status 0 after 1m26s; peak at least "
+		"1.0G of 18.0G declared, too few samples to compare");
+	event.peak_mib = 0;
+	tells(&event, NULL, "00:18:35 entry 3 'train' ended: exit status 0 after 1m26s");
+	event.busy_mean = 50; /* it was sampled, but no process of it was seen */
+	tells(&event, NULL,
+		"00:18:35 entry 3 'train' ended: exit status 0 after 1m26s; peak n/a of "
+		"18.0G declared, none of its processes was seen; utilization 50 %");
 }
 
 static void an_interrupted_job_is_not_a_failure(void **state)
@@ -264,8 +280,15 @@ static void other_events_are_short_or_not_shown(void **state)
 	struct batch_event event = event_of(BATCH_MEMORY);
 
 	(void)state;
-	event.peak_mib = 4300;
+	event.used_mib = 4300;
+	event.peak_mib = 5300;
 	tells(&event, NULL, "00:18:35 entry 3 uses 4.2G");
+	event.kind = BATCH_EXCESS;
+	event.vram_mib = 3000;
+	text_copy(event.gpus, sizeof(event.gpus), "1\033");
+	tells(&event, NULL,
+		"00:18:35 entry 3 uses 4.2G on GPU 1? and declared 2.9G: its neighbors may "
+		"run out of memory");
 	event = event_of(BATCH_NOTE);
 	text_copy(event.text, sizeof(event.text), "what\x9b is\r");
 	tells(&event, NULL, "00:18:35 entry 3: what? is?");
@@ -279,6 +302,7 @@ static void other_events_are_short_or_not_shown(void **state)
 			[BATCH_ATTEMPT] = true,
 			[BATCH_OVER] = true,
 			[BATCH_MEMORY] = true,
+			[BATCH_EXCESS] = true,
 			[BATCH_NOTE] = true,
 			[BATCH_SUMMARY] = true,
 		};
@@ -449,9 +473,13 @@ static void fill(void)
 	struct batch_job *job;
 
 	running("train", "0", 12 * MINUTE_MS, HOUR_MS);
+	jobs.all[0].used_mib = 12000;
 	jobs.all[0].peak_mib = 18330;
 	jobs.all[0].vram_mib = 18 * 1024;
 	running("", "1,2", 5000, 0);
+	jobs.all[1].used_mib = jobs.all[1].peak_mib = 2048;
+	jobs.all[1].vram_mib = 1024;
+	jobs.all[1].is_over = true;
 	running("late", "3", 2 * HOUR_MS, HOUR_MS);
 	waiting("python a.py", "behind job 12", 20);
 	waiting("python b.py", NULL, 0);
@@ -473,8 +501,8 @@ static void the_board_shows_jobs_that_run_wait_and_are_done(void **state)
 		"since 21:13:35\n"
 		"ENTRY  RUNNING          GPU  TIME                         MEMORY\n"
 		"    3  late             3    [##########] 2h00m of 1h00m  -\n"
-		"    2  python train.py  1,2  5s                           -\n"
-		"    1  train            0    [##........] 12m of 1h00m    17.9G of 18.0G\n"
+		"    2  python train.py  1,2  5s                           2.0G of 1.0G, over\n"
+		"    1  train            0    [##........] 12m of 1h00m    11.7G of 18.0G\n"
 		"ENTRY  WAITING      JOB  WHY\n"
 		"    6  python c.py   21  in the queue\n"
 		"    5  python b.py    -  not in the queue yet\n"

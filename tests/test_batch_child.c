@@ -692,11 +692,12 @@ static void a_recall_at_the_last_moment_counts(void **state)
 	assert_exited(&told, 0);
 }
 
-static void memory_is_reported_as_it_grows(void **state)
+static void memory_is_reported_as_it_changes(void **state)
 {
-	static const uint64_t peaks[] = { 0, 100, 300, 400, 555, 556, 556, 5000 };
-	static const uint64_t worth[] = { 300, 556, 5000 };
+	static const uint64_t used[] = { 0, 100, 300, 355, 356, 356, 101, 100, 5000, 0 };
+	static const uint64_t worth[] = { 100, 356, 100, 5000, 0 };
 	static struct sampler sampler = { .gpu_count = 1 };
+	const struct batch_event *event;
 	struct told told = { .job = { .number = 3 } };
 	int ends[2];
 
@@ -705,22 +706,38 @@ static void memory_is_reported_as_it_grows(void **state)
 	told.job.fd = ends[0];
 	told.job.pid = fork();
 	if (told.job.pid == 0) {
-		struct batch_member member = { .number = 3,
-			.runner_fd = ends[1],
-			.journal_fd = -1,
-			.lock_fd = -1,
-			.reports_memory = true };
+		struct batch_member member = {
+			.number = 3, .runner_fd = ends[1], .journal_fd = -1, .lock_fd = -1
+		};
 
 		batch_member_begin(&member);
-		for (size_t i = 0; i < ARRAY_SIZE(peaks); i++) {
-			sampler.gpus[0].peak_mib = peaks[i];
+		member.last = BATCH_EVENT_OF(BATCH_STARTED, 3);
+		member.last.ticket = 7;
+		member.last.vram_mib = 4000;
+		text_copy(member.last.gpus, sizeof(member.last.gpus), "0,1");
+		sampler.gpus[0].peak_mib = 6000;
+		for (size_t i = 0; i < ARRAY_SIZE(used); i++) {
+			sampler.gpus[0].now_mib = used[i];
 			member.observer.sampled(&member, &sampler);
 		}
+		sampler.gpus[0].now_mib = 5500;
+		text_copy(sampler.gpus[0].name.text, sizeof(sampler.gpus[0].name.text),
+			"1");
+		member.observer.exceeds(&member, &sampler.gpus[0]);
 		_exit(0);
 	}
 	close_fd(&ends[1]);
-	for (size_t i = 0; i < ARRAY_SIZE(worth); i++)
-		assert_int_equal(hear_until(&told, BATCH_MEMORY)->peak_mib, worth[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(worth); i++) {
+		event = hear_until(&told, BATCH_MEMORY);
+		assert_int_equal(event->used_mib, worth[i]);
+		assert_int_equal(event->peak_mib, 6000);
+		assert_int_equal(event->ticket, 7);
+	}
+	event = hear_until(&told, BATCH_EXCESS);
+	assert_string_equal(event->gpus, "1");
+	assert_int_equal(event->used_mib, 5500);
+	assert_int_equal(event->vram_mib, 4000);
+	assert_int_equal(event->ticket, 7);
 	assert_null(hear(&told));
 	close_fd(&told.job.fd);
 	await(&told);
@@ -748,7 +765,7 @@ int main(void)
 		TEST(the_command_inherits_nothing_of_the_runner),
 		TEST(no_start_without_a_journal),
 		TEST(a_recall_at_the_last_moment_counts),
-		TEST(memory_is_reported_as_it_grows),
+		TEST(memory_is_reported_as_it_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,9 @@ static struct batch_event full(enum batch_event_kind kind, enum batch_cause caus
 	event.key = UINT64_C(0xfedcba9876543210);
 	event.environment = 0x1f;
 	event.next_mib = 3000;
+	event.used_mib = 1500;
 	event.peak_mib = 1999;
+	event.spans_run = true;
 	event.ran_ms = INT64_MAX;
 	event.delay_ms = 77;
 	event.status = 137;
@@ -138,6 +140,8 @@ static void members_get_the_values_of_the_line(void **state)
 	assert_int_equal(out.busy_mean, 0);
 	assert_int_equal(out.ran_ms, INT64_MAX);
 	assert_int_equal(out.peak_mib, 1999);
+	assert_int_equal(out.used_mib, 0);
+	assert_true(out.spans_run);
 	assert_true(out.is_interrupted);
 	assert_string_equal(out.text, in.text);
 	assert_string_equal(out.command, ""); /* only "seen" has a command */
@@ -147,6 +151,12 @@ static void members_get_the_values_of_the_line(void **state)
 	assert_string_equal(out.name, in.name);
 	assert_string_equal(out.command, in.command);
 	assert_int_equal(out.environment, 0x1f);
+	in = full(BATCH_EXCESS, BATCH_ITSELF);
+	out = parsed(written(&in));
+	assert_int_equal(out.used_mib, 1500);
+	assert_int_equal(out.vram_mib, in.vram_mib);
+	assert_string_equal(out.gpus, in.gpus);
+	assert_false(batch_event_is_kept(BATCH_EXCESS));
 	in = full(BATCH_STARTED, BATCH_ITSELF);
 	out = parsed(written(&in));
 	assert_int_equal(out.environment, 0x1f);

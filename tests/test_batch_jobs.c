@@ -153,9 +153,16 @@ static void a_job_waits_runs_and_ends(void **state)
 	assert_int_equal(job->vram_mib, 20);
 	assert_int_equal(job->limit_ms, 30);
 	assert_int_equal(job->waited_ms, 40);
-	apply("{\"event\": \"memory\", \"job\": 1, \"peak_mib\": 256}");
-	apply("{\"event\": \"memory\", \"job\": 1, \"peak_mib\": 200}");
+	apply("{\"event\": \"memory\", \"job\": 1, \"used_mib\": 256, \"peak_mib\": 256}");
+	apply("{\"event\": \"memory\", \"job\": 1, \"used_mib\": 7, \"peak_mib\": 200}");
+	assert_int_equal(job->used_mib, 7);
 	assert_int_equal(job->peak_mib, 256);
+	assert_false(job->is_over);
+	apply("{\"event\": \"excess\", \"job\": 1, \"used_mib\": 280, \"peak_mib\": 280}");
+	assert_true(job->is_over);
+	apply("{\"event\": \"memory\", \"job\": 1, \"used_mib\": 270, \"peak_mib\": 280}");
+	assert_true(job->is_over);
+	assert_int_equal(job->used_mib, 270);
 	apply("{\"event\": \"ended\", \"at\": 9000, \"job\": 1, \"status\": 3, "
 	      "\"ran_ms\": 4000, \"peak_mib\": 300, \"busy_mean\": 50, "
 	      "\"text\": \"exit 3\"}");
@@ -164,6 +171,7 @@ static void a_job_waits_runs_and_ends(void **state)
 	assert_int_equal(job->status, 3);
 	assert_int_equal(job->ran_ms, 4000);
 	assert_int_equal(job->peak_mib, 300);
+	assert_false(job->spans_run);
 	assert_int_equal(job->busy_mean, 50);
 	assert_int_equal(job->busy_peak, -1);
 	assert_string_equal(job->reason, "exit 3");

@@ -35,7 +35,9 @@ static void begin(bool is_json, bool is_quiet)
 	assert_true(out >= 0);
 	(void)fflush(stdout);
 	assert_true(dup2(out, STDOUT_FILENO) == STDOUT_FILENO);
-	batch_show_begin(&show, is_json, is_quiet, 10, &journal);
+	batch_show_begin(&show,
+		&(struct output_settings){ .json = is_json, .quiet = is_quiet }, 10,
+		&journal);
 }
 
 static int setup(void **state)
@@ -146,6 +148,34 @@ static void quiet_it_prints_nothing(void **state)
 	end(T0_MS);
 	assert_string_equal(output(), "");
 	assert_true(has_status());
+}
+
+static void changes_of_memory_are_printed_only_with_verbose(void **state)
+{
+	(void)state;
+	begin(false, false);
+	happens(BATCH_MEMORY, 1);
+	(void)step(T0_MS);
+	assert_string_equal(output(), "");
+	show.is_verbose = true;
+	happens(BATCH_MEMORY, 1);
+	(void)step(T0_MS);
+	assert_string_equal(output(), "00:00:00 entry 1 uses 0.0G\n");
+	show.is_verbose = false;
+	happens(BATCH_EXCESS, 1);
+	(void)step(T0_MS);
+	assert_non_null(strstr(output(), "entry 1 uses 0.0G on GPU "));
+	end(T0_MS);
+	restore_stdout();
+	assert_int_equal(ftruncate(out, 0), 0);
+	close_fd(&out);
+	begin(true, false);
+	happens(BATCH_MEMORY, 1);
+	happens(BATCH_EXCESS, 1);
+	(void)step(T0_MS);
+	assert_non_null(strstr(output(), "{\"event\": \"memory\", \"job\": 1}\n"
+					 "{\"event\": \"excess\", \"job\": 1}\n"));
+	end(T0_MS);
 }
 
 static void with_json_each_event_is_a_line(void **state)
@@ -390,6 +420,37 @@ static void the_status_file_is_written_four_times_a_second_at_most(void **state)
 	assert_true(has_status());
 }
 
+static void the_status_file_is_written_every_five_seconds_while_a_job_runs(void **state)
+{
+	char text[4096];
+
+	(void)state;
+	begin(false, true);
+	jobs.all[0].state = BATCH_RUNNING;
+	assert_true(step(T0_MS) == T0_MS + 5000);
+	assert_true(has_status());
+	assert_true(step(T0_MS + 4999) == T0_MS + 5000);
+	assert_false(has_status());
+	board.now_ms += 5000;
+	jobs.all[0].used_mib = jobs.all[0].peak_mib = 2048;
+	assert_true(step(T0_MS + 5000) == T0_MS + 10000);
+	assert_int_equal(
+		fdio_read_text(scratch->dirfd, "status.txt", text, sizeof(text)), 0);
+	assert_non_null(strstr(text, " 5s    2.0G\n"));
+	assert_true(has_status());
+	/* a change comes earlier; then the time counts from there */
+	batch_show_changed(&show);
+	assert_true(step(T0_MS + 5100) == T0_MS + 5250);
+	assert_true(step(T0_MS + 5250) == T0_MS + 10250);
+	/* a job that waits for its next attempt does not run: nothing is on a timer */
+	jobs.all[0].is_between = true;
+	assert_true(step(T0_MS + 11000) == INT64_MAX);
+	jobs.all[0].state = BATCH_ENDED;
+	jobs.all[0].is_between = false;
+	assert_true(step(T0_MS + 60000) == INT64_MAX);
+	end(T0_MS + 60000);
+}
+
 static void a_failed_status_file_is_reported_once(void **state)
 {
 	autofd int own = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3), err = -1;
@@ -415,6 +476,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SHOW_TEST(lines_come_with_the_next_step),
 		SHOW_TEST(quiet_it_prints_nothing),
+		SHOW_TEST(changes_of_memory_are_printed_only_with_verbose),
 		SHOW_TEST(with_json_each_event_is_a_line),
 		SHOW_TEST(no_output_stays_in_a_buffer_that_a_child_inherits),
 		SHOW_TEST(a_slow_reader_is_not_waited_for),
@@ -424,6 +486,7 @@ int main(void)
 		SHOW_TEST(the_board_shows_time_passing_while_a_job_runs),
 		SHOW_TEST(the_status_file_is_written_after_a_change),
 		SHOW_TEST(the_status_file_is_written_four_times_a_second_at_most),
+		SHOW_TEST(the_status_file_is_written_every_five_seconds_while_a_job_runs),
 		SHOW_TEST(a_failed_status_file_is_reported_once),
 	};
 

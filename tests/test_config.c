@@ -101,6 +101,7 @@ static void keys_that_are_not_set_have_their_default(void **state)
 		"show-commands = all",
 		"record-ends = no",
 		"history-size = 16MiB",
+		"sample-interval = 5s",
 		"tolerance = 10%",
 		"retry-delay = 5s",
 		"retry-delay-max = 5m",
@@ -125,6 +126,7 @@ static void keys_that_are_not_set_have_their_default(void **state)
 	assert_true(config.max_time_ms == 0 && config.default_time_ms == 0);
 	assert_true(config.max_priority == 0 && !config.binds);
 	assert_true(config.history_mib == 16 && config.tolerance_percent == 10);
+	assert_int_equal(config.sample_interval_ms, 5000);
 	assert_true(config.retry_delay_ms == 5000);
 	assert_true(config.retry_delay_max_ms == 300000);
 	assert_string_equal(config.prefer, "");
@@ -187,6 +189,8 @@ static const char *const good_lines[][2] = {
 	{ "record-ends = no", NULL },
 	{ "history-size = 1MiB", NULL },
 	{ "history-size = 1T", "history-size = 1048576MiB" },
+	{ "sample-interval = 1s", NULL },
+	{ "sample-interval = 1h", NULL },
 	{ "tolerance = 0%", NULL },
 	{ "tolerance = 100%", NULL },
 	{ "retry-delay = 0", "retry-delay = 0s" },

@@ -12,6 +12,8 @@
 
 #define EXITED(status) ((status) << 8)
 
+enum { LIFE_MS = 3725000 };
+
 static struct sampler sampler;
 
 static void seen(unsigned at, const char *name, uint64_t peak_mib, unsigned busy_mean,
@@ -21,7 +23,8 @@ static void seen(unsigned at, const char *name, uint64_t peak_mib, unsigned busy
 
 	*gpu = (struct sample_gpu){ .slot = at,
 		.total_mib = 24 * 1024,
-		.count = 4,
+		.seen_ms = 1000 + LIFE_MS,
+		.unseen_ms = 5000,
 		.now_mib = peak_mib,
 		.peak_mib = peak_mib,
 		.busy_count = 4,
@@ -33,7 +36,11 @@ static void seen(unsigned at, const char *name, uint64_t peak_mib, unsigned busy
 static int setup(void **state)
 {
 	(void)state;
-	sampler = (struct sampler){ .tolerance_percent = 10, .count = 4, .gpu_count = 2 };
+	sampler = (struct sampler){ .tolerance_percent = 10,
+		.begun_ms = 1000,
+		.interval_ms = 5000,
+		.count = 4,
+		.gpu_count = 2 };
 	seen(0, "0", 18 * 1024, 87, 100);
 	seen(1, "3", 20480, 0, 0);
 	return 0;
@@ -71,7 +78,7 @@ static void ends_with(const struct report *report, const char *wanted)
 
 static void it_says_what_the_job_got_used_and_how_it_ended(void **state)
 {
-	struct report report = report_of((struct attempt_end){ .ran_ms = 3725000 });
+	struct report report = report_of((struct attempt_end){ .ran_ms = LIFE_MS });
 
 	(void)state;
 	report.name = "train";
@@ -110,12 +117,14 @@ static void it_compares_with_what_was_declared(void **state)
 		{ 18000, 16200, "peak 15.8G of 17.6G declared, within 10 %" },
 		{ 18000, 16199, "peak 15.8G of 17.6G declared, under by more than 10 %" },
 		{ 500, 1024, "peak 1.0G of 0.5G declared, over by more than 10 %" },
-		{ 2000, 0, "peak 0.0G of 2.0G declared, under by more than 10 %" },
+		{ 2000, 0, "peak n/a of 2.0G declared, none of its processes was seen" },
+		{ 0, 0, "peak n/a, none of its processes was seen" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct report report = report_of((struct attempt_end){ .ran_ms = 0 });
+		struct report report =
+			report_of((struct attempt_end){ .ran_ms = LIFE_MS });
 		char wanted[512];
 
 		seen(0, "0:1", cases[i].peak_mib, 0, 0);
@@ -127,6 +136,52 @@ static void it_compares_with_what_was_declared(void **state)
 			(struct need){ .percent = 50, .mib = cases[i].declared_mib };
 		(void)snprintf(wanted, sizeof(wanted), "\njob 12, GPU 0:1: %s\n",
 			cases[i].words);
+		ends_with(&report, wanted);
+	}
+}
+
+static void few_samples_are_not_compared(void **state)
+{
+	static const struct {
+		uint64_t declared_mib, peak_mib;
+		const char *words;
+	} cases[] = {
+		{ 18000, 18000,
+			"peak at least 17.6G of 17.6G declared, too few samples to compare" },
+		{ 18000, 900,
+			"peak at least 0.9G of 17.6G declared, too few samples to compare" },
+		{ 18000, 19801,
+			"peak at least 19.3G of 17.6G declared, over by more than 10 %" },
+		{ 0, 900, "peak at least 0.9G of the card's 24.0G" },
+		{ 18000, 0,
+			"peak n/a of 17.6G declared, none of its processes was seen" },
+	};
+	/* a gap between two samples; the last sample long before the end; one early sample */
+	static const struct {
+		int64_t unseen_ms, last_ms, life_ms;
+	} gaps[] = {
+		{ 10001, LIFE_MS, LIFE_MS },
+		{ 5000, LIFE_MS - 10001, LIFE_MS },
+		{ 500, 500, 3000 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases) * ARRAY_SIZE(gaps); i++) {
+		size_t gap = i % ARRAY_SIZE(gaps), at = i / ARRAY_SIZE(gaps);
+		struct report report =
+			report_of((struct attempt_end){ .ran_ms = gaps[gap].life_ms });
+		char wanted[512];
+
+		seen(0, "0", cases[at].peak_mib, 0, 0);
+		sampler.gpus[0].busy_count = 0;
+		sampler.gpus[0].unseen_ms = gaps[gap].unseen_ms;
+		sampler.gpus[0].seen_ms = sampler.begun_ms + gaps[gap].last_ms;
+		sampler.gpu_count = 1;
+		report.sampler = &sampler;
+		report.need =
+			(struct need){ .percent = 50, .mib = cases[at].declared_mib };
+		(void)snprintf(
+			wanted, sizeof(wanted), "\njob 12, GPU 0: %s\n", cases[at].words);
 		ends_with(&report, wanted);
 	}
 }
@@ -217,14 +272,15 @@ static void a_job_that_was_not_sampled_says_so(void **state)
 	writes(&report,
 		"job 12 ended: exit status 0, after 4s, waited 3m00s, 1 GPU, "
 		"4.9 GPU-seconds\n"
-		"job 12: its use of the GPUs was not sampled: it ran for less than 5 s\n");
+		"job 12: its use of the GPUs was not sampled: it ended before the first "
+		"sample\n");
 	report.end.ran_ms = 5000;
 	writes(&report, "job 12 ended: exit status 0, after 5s, waited 3m00s, 1 GPU, "
 			"5.0 GPU-seconds\n"
 			"job 12: its use of the GPUs was not sampled\n");
 	sampler.count = 1;
 	sampler.gpu_count = 1;
-	sampler.gpus[0].count = sampler.gpus[0].busy_count = 0;
+	sampler.gpus[0].seen_ms = sampler.gpus[0].busy_count = 0;
 	writes(&report, "job 12 ended: exit status 0, after 5s, waited 3m00s, 1 GPU, "
 			"5.0 GPU-seconds\n"
 			"job 12, GPU 0: nvidia-smi gave no data about it\n");
@@ -271,15 +327,16 @@ static void it_says_what_comes_next(void **state)
 	}
 }
 
-static void a_warning_names_the_gpu_that_is_used_most(void **state)
+static void a_warning_names_the_gpu_and_what_may_happen(void **state)
 {
 	char line[256];
 	struct text text = TEXT_ON(line);
 
 	(void)state;
-	sampler.declared_mib = 18 * 1024;
-	report_excess(12, &sampler, &text);
-	assert_string_equal(line, "job 12 uses 20.0G on GPU 3, declared 18.0G");
+	report_excess(11981, "3\033", 7987, &text);
+	assert_string_equal(line,
+		" uses 11.7G on GPU 3? and declared 7.8G: its neighbors "
+		"may run out of memory");
 }
 
 /* --- while it runs ------------------------------------------------------------------ */
@@ -317,8 +374,9 @@ static void a_job_that_uses_too_much_is_named_once(void **state)
 	(void)state;
 	page_begin(&page);
 	show_excess(&view, &style, page.out);
-	page_is(&page, "job 7 (al?ice) uses 20.1G on one of GPU 0,1,3:2, declared 18.0G\n"
-		       "job 8 (carol) uses 0.8G on GPU 1, declared 0.5G\n");
+	page_is(&page,
+		"job 7 (al?ice) uses 20.1G on one of GPU 0,1,3:2 and declared 18.0G\n"
+		"job 8 (carol) uses 0.8G on GPU 1 and declared 0.5G\n");
 	page_begin(&page);
 	show_queue_json(&view, page.out);
 	page_has(&page, "\"over_declared\": [\n    7,\n    8\n  ]");
@@ -337,12 +395,13 @@ int main(void)
 			it_says_what_the_job_got_used_and_how_it_ended, setup),
 		cmocka_unit_test(a_name_begins_no_line),
 		cmocka_unit_test_setup(it_compares_with_what_was_declared, setup),
+		cmocka_unit_test_setup(few_samples_are_not_compared, setup),
 		cmocka_unit_test_setup(it_says_why_it_ended, setup),
 		cmocka_unit_test_setup(
 			the_time_on_gpus_counts_shares_as_their_part, setup),
 		cmocka_unit_test_setup(a_job_that_was_not_sampled_says_so, setup),
 		cmocka_unit_test_setup(it_says_what_comes_next, setup),
-		cmocka_unit_test_setup(a_warning_names_the_gpu_that_is_used_most, setup),
+		cmocka_unit_test(a_warning_names_the_gpu_and_what_may_happen),
 		cmocka_unit_test(a_job_that_uses_too_much_is_named_once),
 	};
 

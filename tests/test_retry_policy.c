@@ -250,35 +250,6 @@ static void the_exit_status_says_how_the_attempt_ended(void **state)
 		assert_int_equal(attempt_exit_status(&cases[i].end), cases[i].status);
 }
 
-static void memory_use_is_within_over_or_under_the_declaration(void **state)
-{
-	static const struct {
-		uint64_t declared, seen;
-		unsigned tolerance;
-		enum use_verdict verdict;
-	} cases[] = {
-		{ 1000, 1000, 10, USE_WITHIN },
-		{ 1000, 1100, 10, USE_WITHIN },
-		{ 1000, 1101, 10, USE_OVER },
-		{ 1000, 900, 10, USE_WITHIN },
-		{ 1000, 899, 10, USE_UNDER },
-		{ 15, 16, 10, USE_WITHIN }, /* 16.5 */
-		{ 15, 17, 10, USE_OVER },
-		{ 15, 14, 10, USE_WITHIN }, /* 13.5 */
-		{ 15, 13, 10, USE_UNDER },
-		{ 1000, 1001, 0, USE_OVER },
-		{ 1000, 999, 0, USE_UNDER },
-		{ 1000, 0, 100, USE_WITHIN },
-		{ 1u << 30, (1u << 30) + 1, 0, USE_OVER },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		if (use_compare(cases[i].declared, cases[i].seen, cases[i].tolerance) !=
-			cases[i].verdict)
-			fail_msg("case %zu", i);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,7 +262,6 @@ int main(void)
 		cmocka_unit_test(a_job_at_its_limit_is_requeued_as_often_as_allowed),
 		cmocka_unit_test(a_preempted_job_is_always_requeued),
 		cmocka_unit_test(the_exit_status_says_how_the_attempt_ended),
-		cmocka_unit_test(memory_use_is_within_over_or_under_the_declaration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

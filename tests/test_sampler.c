@@ -11,13 +11,14 @@
 #include "fixture.h"
 #include "sim_memory.h"
 
-enum { TOTAL_MIB = 24576 };
+enum { TOTAL_MIB = 24576, SAMPLE_MS = 5000 }; /* the default */
 
 static struct statedir dir;
 static struct broker broker;
 static struct sampler sampler;
 static struct probe probe;
 static struct prober_config config;
+static struct config settings;
 
 /* --- a machine with two GPUs, both leased by the job --------------------------------- */
 
@@ -62,6 +63,7 @@ static int set_up(struct scratch *here)
 	add_gpu("GPU-a", 0);
 	add_gpu("GPU-b", 1);
 	memset(&broker, 0, sizeof(broker));
+	config_default(&settings);
 	config = (struct prober_config){ .nvidia_smi = "/nonexistent",
 		.usage = USAGE_POLICY_DEFAULT };
 	assert_int_equal(broker_init(&broker, &dir, &config), 0);
@@ -87,12 +89,27 @@ static struct fixture fixture = { .dir = &dir, .set_up = set_up, .tear_down = te
 
 #define TEST(f) FIXTURE_TEST(f, fixture)
 
-static void begin(uint64_t declared_mib)
+static void begin_now(uint64_t declared_mib)
 {
 	struct gpuset both = fixture_set("01");
 
-	sampler_begin(
-		&sampler, &broker, broker.ticket.owner.token, &both, declared_mib, 10);
+	sampler_begin(&sampler, &broker, broker.ticket.owner.token, &both, declared_mib,
+		&settings);
+}
+
+/* Begins, and goes on to a moment for all jobs, more than 20 s after the start. */
+static void begin(uint64_t declared_mib)
+{
+	begin_now(declared_mib);
+	sampler.due_ms = sampler.look_ms = (sampler.begun_ms / SAMPLE_MS + 5) * SAMPLE_MS;
+}
+
+/* Whether the next excess that the sampler tells of is on the GPU with that name. */
+static bool exceeds_on(const char *name)
+{
+	const struct sample_gpu *gpu = sampler_take_excess(&sampler);
+
+	return gpu ? strcmp(gpu->name.text, name) == 0 : !name[0];
 }
 
 /* --- results of nvidia-smi ---------------------------------------------------------- */
@@ -119,7 +136,7 @@ static void saw_process(uint32_t row, pid_t pid, uint64_t mib)
 static void share(int64_t started_ms)
 {
 	probe.started_ms = started_ms;
-	probe.finished_ms = started_ms + 100;
+	probe.finished_ms = started_ms; /* one from the future would not serve */
 	assert_int_equal(probe_store(&dir, &config.usage, NULL, &probe), 0);
 }
 
@@ -136,27 +153,101 @@ static void saw(int64_t started_ms, uint64_t a_mib, uint64_t b_mib)
 static void all_samplers_use_the_same_moments(void **state)
 {
 	struct pollfd fds[PROBE_POLL_FDS];
-	int64_t before_ms = clock_boot_ms(), due_ms;
+	int64_t due_ms;
 
 	(void)state;
 	begin(0);
 	due_ms = sampler_wake_ms(&sampler);
-	sampler.begun_ms = due_ms - 1000;
-	assert_int_equal(due_ms % SAMPLE_MS, 0);
-	assert_in_range(due_ms, before_ms + 1, clock_boot_ms() + SAMPLE_MS);
 	assert_int_equal(sampler_poll_fds(&sampler, fds), 0);
 	/* nothing is due before */
 	saw(due_ms - 1000, 5000, 5000);
-	assert_false(sampler_step(&sampler, due_ms - 1));
+	sampler_step(&sampler, due_ms - 1);
 	assert_int_equal(sampler.count, 0);
 	assert_int_equal(sampler_wake_ms(&sampler), due_ms);
-	assert_false(sampler_step(&sampler, due_ms + 7));
+	sampler_step(&sampler, due_ms + 7);
 	assert_int_equal(sampler.count, 1);
 	assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
 	/* a sampler that was stopped meanwhile uses them again */
-	assert_false(sampler_step(&sampler, due_ms + 3600 * 1000 + 2000));
+	sampler_step(&sampler, due_ms + 3600 * 1000 + 2000);
 	assert_int_equal(sampler_wake_ms(&sampler), due_ms + 3600 * 1000 + SAMPLE_MS);
 	assert_false(prober_is_busy(&broker.prober));
+}
+
+static void a_job_is_sampled_soon_after_its_start_and_then_with_all_others(void **state)
+{
+	/* how long after a moment for all jobs it starts */
+	static const int64_t offsets_ms[] = { 0, 1, 2600, 3500, 4200, 4999 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(offsets_ms); i++) {
+		begin_now(0);
+		sampler.begun_ms =
+			(sampler.begun_ms / SAMPLE_MS + 10 * (int64_t)i) * SAMPLE_MS +
+			offsets_ms[i];
+		sampler.due_ms = sampler.begun_ms;
+		for (int64_t ms = 1; ms <= 20000; ms++) {
+			bool is_early =
+				ms == 500 || ms == 1000 || ms == 2000 || ms == 5000;
+
+			if (!is_early && (offsets_ms[i] + ms) % SAMPLE_MS)
+				continue;
+			saw(sampler.due_ms, 300, 300);
+			sampler_step(&sampler, sampler.due_ms);
+			assert_int_equal(sampler.due_ms, sampler.begun_ms + ms);
+			assert_int_equal(sampler_wake_ms(&sampler), sampler.due_ms);
+		}
+	}
+}
+
+static void the_first_moment_is_half_a_second_after_the_start(void **state)
+{
+	(void)state;
+	begin_now(0);
+	assert_in_range(sampler.due_ms - sampler.begun_ms, 1, 500);
+	if (sampler.due_ms - sampler.begun_ms < 500)
+		assert_int_equal(sampler.due_ms % SAMPLE_MS, 0);
+	assert_int_equal(sampler_wake_ms(&sampler), sampler.due_ms);
+}
+
+static void early_samples_need_younger_results(void **state)
+{
+	(void)state;
+	begin_now(0);
+	sampler.due_ms = sampler.look_ms = sampler.begun_ms + 2000;
+	saw(sampler.begun_ms + 1499, 300, 300);
+	sampler_step(&sampler, sampler.due_ms);
+	assert_int_equal(sampler.count, 1);
+	assert_true(broker.prober.run.is_running);
+	begin_now(0);
+	sampler.begun_ms += 100000;
+	sampler.due_ms = sampler.look_ms = sampler.begun_ms + 2000;
+	prober_release(&broker.prober);
+	saw(sampler.begun_ms + 1500, 300, 300);
+	sampler_step(&sampler, sampler.due_ms);
+	assert_int_equal(sampler.count, 1);
+	assert_true(sampler.due_ms > sampler.begun_ms + 2000);
+}
+
+static void the_interval_is_configured(void **state)
+{
+	int64_t due_ms;
+
+	(void)state;
+	settings.sample_interval_ms = 60000;
+	begin_now(0);
+	sampler.due_ms = sampler.look_ms = due_ms =
+		(sampler.begun_ms / 60000 + 2) * 60000;
+	saw(due_ms - 2500, 300,
+		300); /* an interval does not make an older result fresh */
+	sampler_step(&sampler, due_ms);
+	assert_int_equal(sampler_wake_ms(&sampler), due_ms + 60000);
+	settings.sample_interval_ms = 1000;
+	begin(0);
+	saw(sampler.due_ms - 501, 300, 300);
+	due_ms = sampler.due_ms;
+	sampler_step(&sampler, due_ms);
+	assert_int_equal(sampler.due_ms, due_ms);
+	assert_true(broker.prober.run.is_running);
 }
 
 static void a_recent_result_is_used_and_counts_once(void **state)
@@ -172,14 +263,14 @@ static void a_recent_result_is_used_and_counts_once(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		due_ms = sampler.due_ms = sampler.due_ms + SAMPLE_MS;
 		saw(due_ms - cases[i].before_ms, 300, 300);
-		assert_false(sampler_step(&sampler, due_ms));
+		sampler_step(&sampler, due_ms);
 		assert_int_equal(sampler.count, i + 1);
 		assert_false(prober_is_busy(&broker.prober));
 		assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
 	}
 	/* the same result does not count twice, so a new one is asked for */
 	due_ms = sampler.due_ms;
-	assert_false(sampler_step(&sampler, due_ms));
+	sampler_step(&sampler, due_ms);
 	assert_int_equal(sampler.count, ARRAY_SIZE(cases));
 	assert_true(broker.prober.run.is_running);
 }
@@ -190,7 +281,7 @@ static void an_older_result_counts_but_is_not_enough(void **state)
 	begin(0);
 	sampler.due_ms += SAMPLE_MS;
 	saw(sampler.due_ms - 2501, 300, 300);
-	assert_false(sampler_step(&sampler, sampler.due_ms));
+	sampler_step(&sampler, sampler.due_ms);
 	assert_int_equal(sampler.count, 1);
 	assert_true(broker.prober.run.is_running);
 }
@@ -201,7 +292,7 @@ static void results_older_than_the_lease_do_not_count(void **state)
 	saw(clock_boot_ms() - 10, 5000, 5000);
 	begin(0);
 	sampler.begun_ms = sampler.due_ms - 1; /* as late as possible */
-	assert_false(sampler_step(&sampler, sampler.due_ms));
+	sampler_step(&sampler, sampler.due_ms);
 	assert_int_equal(sampler.count, 0);
 	assert_int_equal(sampler_peak_mib(&sampler), 0);
 	assert_true(broker.prober.run.is_running);
@@ -215,17 +306,16 @@ static void one_sampler_probes_and_the_others_use_its_result(void **state)
 	(void)state;
 	begin(0);
 	due_ms = sampler.due_ms;
-	sampler.begun_ms = due_ms - 1;
 	other = fixture_lock_probe(dir.fd, 0);
 	assert_true(other >= 0);
-	assert_false(sampler_step(&sampler, due_ms));
+	sampler_step(&sampler, due_ms);
 	assert_false(broker.prober.run.is_running);
 	assert_int_equal(sampler_wake_ms(&sampler), due_ms + 250);
-	assert_false(sampler_step(&sampler, due_ms + 250));
+	sampler_step(&sampler, due_ms + 250);
 	assert_int_equal(sampler_wake_ms(&sampler), due_ms + 500);
 	saw(due_ms + 3, 300, 300);
 	close_fd(&other);
-	assert_false(sampler_step(&sampler, due_ms + 500));
+	sampler_step(&sampler, due_ms + 500);
 	assert_int_equal(sampler.count, 1);
 	assert_false(broker.prober.run.is_running);
 	assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
@@ -243,7 +333,7 @@ static void a_slow_prober_is_awaited_but_not_a_stopped_one(void **state)
 	for (unsigned i = 0; i < 4; i++) { /* results come 4 s later */
 		due_ms = sampler.due_ms;
 		for (int64_t now_ms = due_ms; now_ms <= due_ms + 1750; now_ms += 250)
-			assert_false(sampler_step(&sampler, now_ms));
+			sampler_step(&sampler, now_ms);
 		assert_int_equal(sampler_wake_ms(&sampler), due_ms + SAMPLE_MS);
 		saw(due_ms + 1, 300, 300);
 	}
@@ -251,11 +341,11 @@ static void a_slow_prober_is_awaited_but_not_a_stopped_one(void **state)
 	assert_int_equal(sampler.count, 3);
 	due_ms = sampler.due_ms;
 	for (int64_t now_ms = due_ms; now_ms <= due_ms + 1750; now_ms += 250)
-		assert_false(sampler_step(&sampler, now_ms));
+		sampler_step(&sampler, now_ms);
 	assert_int_equal(sampler.count, 4);
 	assert_false(broker.prober.run.is_running);
 	/* no result has come since */
-	assert_false(sampler_step(&sampler, sampler.due_ms));
+	sampler_step(&sampler, sampler.due_ms);
 	assert_true(broker.prober.run.is_running);
 }
 
@@ -268,7 +358,7 @@ static void a_driver_that_shows_nothing_is_asked_ever_less_often(void **state)
 	for (unsigned i = 0; i < 10; i++) {
 		due_ms = sampler.due_ms;
 		saw(due_ms, PROBE_MIB_UNKNOWN, PROBE_MIB_UNKNOWN);
-		assert_false(sampler_step(&sampler, due_ms));
+		sampler_step(&sampler, due_ms);
 		assert_true(sampler.due_ms - due_ms >= gap_ms);
 		gap_ms = sampler.due_ms - due_ms;
 		assert_int_equal(sampler.due_ms % SAMPLE_MS, 0);
@@ -279,10 +369,10 @@ static void a_driver_that_shows_nothing_is_asked_ever_less_often(void **state)
 	assert_int_equal(sampler.count, 0);
 	due_ms = sampler.due_ms;
 	saw(due_ms, 300, PROBE_MIB_UNKNOWN);
-	assert_false(sampler_step(&sampler, due_ms));
+	sampler_step(&sampler, due_ms);
 	assert_int_equal(sampler.count, 1);
-	assert_int_equal(sampler.gpus[0].count, 1);
-	assert_int_equal(sampler.gpus[1].count, 0);
+	assert_int_equal(sampler.gpus[0].seen_ms, due_ms);
+	assert_int_equal(sampler.gpus[1].seen_ms, 0);
 	assert_int_equal(sampler.due_ms - due_ms, SAMPLE_MS);
 }
 
@@ -295,10 +385,10 @@ static void without_gpus_nothing_is_sampled(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		broker.prober.config.nvidia_smi = i == 1 ? NULL : "/nonexistent";
 		sampler_begin(&sampler, &broker, broker.ticket.owner.token,
-			i == 0 ? &none : &both, 1000, 10);
+			i == 0 ? &none : &both, 1000, &settings);
 		assert_true(sampler_wake_ms(&sampler) == INT64_MAX);
 		assert_int_equal(sampler_poll_fds(&sampler, fds), 0);
-		assert_false(sampler_step(&sampler, clock_boot_ms() + 86400000));
+		sampler_step(&sampler, clock_boot_ms() + 86400000);
 		assert_false(prober_is_busy(&broker.prober));
 	}
 }
@@ -318,26 +408,26 @@ static void simulated_gpus_are_sampled_every_second(void **state)
 	prober_refresh(&broker.prober, clock_boot_ms(), &probe, &has_probe);
 	add_gpu(probe.gpus[0].uuid, 0);
 	assert_int_equal(snapshot_read(&broker.view, clock_boot_ms()), 0);
-	sampler_begin(
-		&sampler, &broker, broker.ticket.owner.token, &first, TOTAL_MIB, 10);
-	due_ms = sampler_wake_ms(&sampler);
-	assert_int_equal(due_ms % SAMPLE_SIMULATED_MS, 0);
+	sampler_begin(&sampler, &broker, broker.ticket.owner.token, &first, TOTAL_MIB,
+		&settings);
+	due_ms = sampler.due_ms = sampler.look_ms =
+		(sampler.begun_ms / SAMPLE_SIMULATED_MS + 10) * SAMPLE_SIMULATED_MS;
 	/* without a process that shows its use there is no sample; the next is due as soon */
 	for (unsigned i = 0; i < 3; i++, due_ms += SAMPLE_SIMULATED_MS) {
 		assert_int_equal(sampler_wake_ms(&sampler), due_ms);
-		assert_false(sampler_step(&sampler, due_ms));
+		sampler_step(&sampler, due_ms);
 		assert_int_equal(sampler.count, 0);
 		assert_false(prober_is_busy(&broker.prober));
 	}
 	assert_int_equal(sim_memory_begin(&dir, &shown, &memory), 0);
 	assert_int_equal(sim_memory_show(&memory, 3000, 91), 0);
-	assert_false(sampler_step(&sampler, due_ms));
+	sampler_step(&sampler, due_ms);
 	sim_memory_end(&memory);
 	assert_int_equal(sampler.count, 1);
 	assert_int_equal(sampler_peak_mib(&sampler), 3000);
 	assert_int_equal(sampler.gpus[0].busy_peak, 91);
 	/* once a process has shown its use, no use counts as a sample */
-	assert_false(sampler_step(&sampler, due_ms + SAMPLE_SIMULATED_MS));
+	sampler_step(&sampler, due_ms + SAMPLE_SIMULATED_MS);
 	assert_int_equal(sampler.count, 2);
 	assert_int_equal(sampler.gpus[0].now_mib, 0);
 }
@@ -351,14 +441,14 @@ static void a_probe_that_began_while_the_job_waited_is_finished(void **state)
 	(void)state;
 	prober_want(&broker.prober, clock_boot_ms());
 	assert_true(broker.prober.run.is_running);
-	sampler_begin(&sampler, &broker, broker.ticket.owner.token, &none, 0, 10);
+	sampler_begin(&sampler, &broker, broker.ticket.owner.token, &none, 0, &settings);
 	while (broker.prober.run.is_running && clock_boot_ms() < until_ms) {
 		unsigned count = sampler_poll_fds(&sampler, fds);
 
 		assert_true(count > 0);
 		assert_true(sampler_wake_ms(&sampler) < INT64_MAX);
 		(void)poll(fds, count, 100);
-		assert_false(sampler_step(&sampler, clock_boot_ms()));
+		sampler_step(&sampler, clock_boot_ms());
 	}
 	assert_int_equal(sampler_poll_fds(&sampler, fds), 0);
 	assert_true(sampler_wake_ms(&sampler) == INT64_MAX);
@@ -382,7 +472,7 @@ static void only_processes_of_the_job_count(void **state)
 	saw_process(1, child.pid, PROBE_MIB_UNKNOWN);
 	saw_process(1, 0, 700);
 	share(sampler.due_ms);
-	assert_false(sampler_step(&sampler, sampler.due_ms));
+	sampler_step(&sampler, sampler.due_ms);
 	assert_int_equal(sampler.gpus[0].now_mib, 1000);
 	assert_int_equal(sampler.gpus[1].now_mib, 3500);
 	assert_int_equal(sampler_peak_mib(&sampler), 3500);
@@ -413,7 +503,7 @@ static void alone_and_without_processes_all_memory_in_use_counts(void **state)
 		saw_gpu("GPU-a", cases[i].used_mib, 0);
 		saw_process(0, 1, 100); /* the container's */
 		share(sampler.due_ms);
-		assert_false(sampler_step(&sampler, sampler.due_ms));
+		sampler_step(&sampler, sampler.due_ms);
 		assert_int_equal(sampler.count, 1);
 		if (sampler.gpus[0].now_mib != cases[i].counts_mib)
 			fail_msg("case %zu", i);
@@ -423,7 +513,7 @@ static void alone_and_without_processes_all_memory_in_use_counts(void **state)
 	begin(1000);
 	sampler.due_ms += 10 * (int64_t)SAMPLE_MS;
 	saw(sampler.due_ms, 8000, 8000);
-	assert_false(sampler_step(&sampler, sampler.due_ms));
+	sampler_step(&sampler, sampler.due_ms);
 	assert_int_equal(sampler_peak_mib(&sampler), 0);
 }
 
@@ -445,16 +535,72 @@ static void peak_and_mean_are_kept(void **state)
 		saw_gpu("GPU-a", samples[i].a_mib, samples[i].a);
 		saw_gpu("GPU-b", samples[i].b_mib, samples[i].b);
 		share(sampler.due_ms);
-		assert_false(sampler_step(&sampler, sampler.due_ms));
+		sampler_step(&sampler, sampler.due_ms);
 	}
 	assert_int_equal(sampler.count, 3);
 	assert_int_equal(sampler.gpus[0].peak_mib, 3000);
 	assert_int_equal(sampler.gpus[0].now_mib, 2000);
 	assert_int_equal(sampler.gpus[1].peak_mib, 700);
 	assert_int_equal(sampler.gpus[1].busy_count, 0);
-	sampler_describe(&sampler, &facts);
+	sampler_describe(&sampler, 30000, &facts);
 	assert_string_equal(facts.peaks, "3000,700");
 	assert_string_equal(facts.utilization, "50/100");
+}
+
+static void samples_span_a_run_without_long_gaps(void **state)
+{
+	struct end_facts facts = { .status = 0 };
+	int64_t begun_ms;
+
+	(void)state;
+	begin_now(0);
+	begun_ms = sampler.begun_ms;
+	assert_false(sampler_is_spanned(&sampler, 100));
+	sampler.due_ms = begun_ms + 500;
+	saw(sampler.due_ms, 900, PROBE_MIB_UNKNOWN);
+	sampler_step(&sampler, sampler.due_ms);
+	assert_false(sample_gpu_is_spanned(&sampler, &sampler.gpus[0], 600));
+	for (int64_t at_ms = 3500; at_ms <= 30500; at_ms += 3000) {
+		sampler.due_ms = begun_ms + at_ms;
+		saw(sampler.due_ms, 1000, at_ms == 18500 ? 700 : PROBE_MIB_UNKNOWN);
+		sampler_step(&sampler, sampler.due_ms);
+	}
+	assert_true(sample_gpu_is_spanned(&sampler, &sampler.gpus[0], 32000));
+	assert_false(sample_gpu_is_spanned(&sampler, &sampler.gpus[0], 41000));
+	/* of the other GPU there was one sample */
+	assert_false(sample_gpu_is_spanned(&sampler, &sampler.gpus[1], 32000));
+	assert_false(sampler_is_spanned(&sampler, 32000));
+	sampler_describe(&sampler, 32000, &facts);
+	assert_false(facts.spans_run);
+	sampler.gpu_count = 1;
+	assert_true(sampler_is_spanned(&sampler, 32000));
+	sampler_describe(&sampler, 32000, &facts);
+	assert_true(facts.spans_run);
+	/* a gap in the middle, with samples before and after it */
+	sampler.due_ms = begun_ms + 42000;
+	saw(sampler.due_ms, 1000, 700);
+	sampler_step(&sampler, sampler.due_ms);
+	assert_false(sampler_is_spanned(&sampler, 42000));
+}
+
+static void without_any_of_its_processes_the_peak_is_unknown(void **state)
+{
+	struct end_facts facts = { .status = 0 };
+
+	(void)state;
+	broker.ticket.request.vram_mib = 1000;
+	begin(1000);
+	probe_begin(&probe, 0, 0);
+	saw_gpu("GPU-a", 8000, 7);
+	saw_gpu("GPU-b", 0, 9);
+	saw_process(0, 1, 7000);
+	share(sampler.due_ms);
+	sampler_step(&sampler, sampler.due_ms);
+	assert_int_equal(sampler.count, 1);
+	sampler_describe(&sampler, 30000, &facts);
+	assert_string_equal(facts.peaks, "");
+	assert_false(facts.spans_run);
+	assert_string_equal(facts.utilization, "8/9");
 }
 
 static void a_number_that_does_not_fit_is_left_out_whole(void **state)
@@ -463,7 +609,7 @@ static void a_number_that_does_not_fit_is_left_out_whole(void **state)
 
 	(void)state;
 	begin(0);
-	sampler_describe(&sampler, &facts);
+	sampler_describe(&sampler, 30000, &facts);
 	assert_string_equal(facts.peaks, "");
 	assert_string_equal(facts.utilization, "");
 	sampler.count = 1;
@@ -473,7 +619,7 @@ static void a_number_that_does_not_fit_is_left_out_whole(void **state)
 			.busy_count = 1,
 			.busy_sum = 100,
 			.busy_peak = 100 };
-	sampler_describe(&sampler, &facts);
+	sampler_describe(&sampler, 30000, &facts);
 	assert_string_equal(facts.peaks, "10000,10001,10002,10003,10004,10005,10006,"
 					 "10007,10008,10009");
 	assert_string_equal(facts.utilization, "100/100");
@@ -481,10 +627,37 @@ static void a_number_that_does_not_fit_is_left_out_whole(void **state)
 
 /* --- the peak in the lease ----------------------------------------------------------- */
 
+/* Whether the job is then first seen to exceed what it has declared. */
 static bool step_with(uint64_t mib)
 {
 	saw(sampler.due_ms, mib, 300);
-	return sampler_step(&sampler, sampler.due_ms);
+	sampler_step(&sampler, sampler.due_ms);
+	return sampler_take_excess(&sampler) != NULL;
+}
+
+static void each_gpu_of_which_it_uses_too_much_is_told_once(void **state)
+{
+	(void)state;
+	begin(10000);
+	text_copy(sampler.gpus[1].name.text, sizeof(sampler.gpus[1].name.text), "1");
+	saw(sampler.due_ms, 11000, 11000);
+	sampler_step(&sampler, sampler.due_ms);
+	assert_true(exceeds_on(""));
+	saw(sampler.due_ms, 11000, 11001);
+	sampler_step(&sampler, sampler.due_ms);
+	assert_true(exceeds_on("1"));
+	assert_true(exceeds_on(""));
+	saw(sampler.due_ms, 11001, 11002);
+	sampler_step(&sampler, sampler.due_ms);
+	assert_true(exceeds_on("0"));
+	assert_true(exceeds_on(""));
+	begin(10000); /* the next attempt */
+	saw(sampler.due_ms, 12000, 12000);
+	sampler_step(&sampler, sampler.due_ms);
+	assert_true(exceeds_on("0"));
+	assert_true(exceeds_on("1"));
+	assert_true(exceeds_on(""));
+	assert_int_equal(sampler_now_mib(&sampler), 12000);
 }
 
 static void it_warns_once_and_notes_the_peak_in_the_lease(void **state)
@@ -549,6 +722,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(all_samplers_use_the_same_moments),
+		TEST(a_job_is_sampled_soon_after_its_start_and_then_with_all_others),
+		TEST(the_first_moment_is_half_a_second_after_the_start),
+		TEST(early_samples_need_younger_results),
+		TEST(the_interval_is_configured),
 		TEST(a_recent_result_is_used_and_counts_once),
 		TEST(an_older_result_counts_but_is_not_enough),
 		TEST(results_older_than_the_lease_do_not_count),
@@ -561,7 +738,10 @@ int main(void)
 		TEST(only_processes_of_the_job_count),
 		TEST(alone_and_without_processes_all_memory_in_use_counts),
 		TEST(peak_and_mean_are_kept),
+		TEST(samples_span_a_run_without_long_gaps),
+		TEST(without_any_of_its_processes_the_peak_is_unknown),
 		TEST(a_number_that_does_not_fit_is_left_out_whole),
+		TEST(each_gpu_of_which_it_uses_too_much_is_told_once),
 		TEST(it_warns_once_and_notes_the_peak_in_the_lease),
 		TEST(small_growth_is_not_written),
 		TEST(a_locked_lease_file_is_not_awaited),

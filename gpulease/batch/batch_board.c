@@ -64,6 +64,7 @@ static void row_put_elapsed(
 	table_putf(table, column, "[%s] %s of %s", bar, elapsed, limit);
 }
 
+/* Puts the memory that the job uses now, or has used at most, of what it declared. */
 static void row_put_memory(
 	struct table *table, unsigned column, const struct batch_job *job)
 {
@@ -72,13 +73,16 @@ static void row_put_memory(
 
 	if (!job->peak_mib)
 		return;
-	report_add_size(job->peak_mib, &text);
+	report_add_size(
+		job->state == BATCH_RUNNING ? job->used_mib : job->peak_mib, &text);
 	if (job->vram_mib) {
 		text_add(&text, " of ");
 		report_add_size(job->vram_mib, &text);
 	}
+	if (job->is_over)
+		text_add(&text, ", over");
 	table_put(table, column, cell);
-	if (job->vram_mib && job->peak_mib > job->vram_mib)
+	if (job->is_over)
 		table_tint(table, column, TINT_YELLOW);
 }
 

@@ -132,7 +132,6 @@ static _Noreturn void child_run(const struct batch_launcher *launcher,
 		.runner_fd = TO_RUNNER,
 		.journal_fd = TO_JOURNAL,
 		.lock_fd = TO_LOCK,
-		.reports_memory = defaults->output.verbose || defaults->output.json,
 	};
 	struct settings settings;
 	char *words[4];

@@ -32,8 +32,9 @@ enum batch_event_kind {
 	/* not kept: */
 	BATCH_QUEUED,  /* the job has its ticket */
 	BATCH_WAITING, /* text: why it waits */
-	BATCH_MEMORY,  /* peak_mib has grown */
-	BATCH_NOTE,    /* text: a message for people; ->job may be 0 */
+	BATCH_MEMORY,  /* used_mib has changed, or peak_mib has grown */
+	BATCH_EXCESS, /* it uses more of the GPU ->gpus than it declared; once for each */
+	BATCH_NOTE,   /* text: a message for people; ->job may be 0 */
 	BATCH_SUMMARY, /* the runner ends: counts, also as text, and the exit status */
 	BATCH_KINDS,
 };
@@ -73,12 +74,14 @@ struct batch_event {
 	uint64_t
 		vram_mib; /* what the attempt declared; out of memory may have raised it */
 	uint64_t next_mib; /* BATCH_ATTEMPT: what the next attempt declares */
+	uint64_t used_mib; /* now, the most on one GPU; BATCH_EXCESS: on ->gpus */
 	uint64_t peak_mib; /* the most on one GPU; 0: no memory was seen */
 	int64_t limit_ms;
 	int64_t ran_ms, waited_ms, delay_ms;
 	int32_t status;               /* exit status, or 128 + the number of a signal */
 	int32_t busy_mean, busy_peak; /* percent; -1: unknown */
 	enum batch_cause cause;
+	bool spans_run;             /* the samples of peak_mib span the attempt */
 	bool is_interrupted;        /* because the runner stopped: to be run again */
 	bool is_by_line;            /* BATCH_BY_CANCEL: by the word in its line */
 	struct batch_counts counts; /* BATCH_SUMMARY */

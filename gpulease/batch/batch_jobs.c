@@ -171,7 +171,8 @@ static void job_forget_end(struct batch_job *job)
 {
 	job->is_from_earlier = job->is_between = job->is_listed = false;
 	job->ended_ms = job->ran_ms = 0;
-	job->peak_mib = 0;
+	job->used_mib = job->peak_mib = 0;
+	job->is_over = job->spans_run = false;
 	job->status = 0;
 	job->busy_mean = job->busy_peak = -1;
 	job->cause = BATCH_ITSELF;
@@ -199,6 +200,8 @@ static int on_started(struct batch_job *job, const struct batch_event *event)
 
 static int on_memory(struct batch_job *job, const struct batch_event *event)
 {
+	job->used_mib = event->used_mib;
+	job->is_over = job->is_over || event->kind == BATCH_EXCESS;
 	if (job->peak_mib < event->peak_mib)
 		job->peak_mib = event->peak_mib;
 	return 0;
@@ -255,6 +258,7 @@ static int on_over(struct batch_job *job, const struct batch_event *event)
 	job->is_dropped = event->cause == BATCH_NOT_RUN && event->status == 0;
 	job->ran_ms = event->ran_ms;
 	job->peak_mib = event->peak_mib ? event->peak_mib : job->peak_mib;
+	job->spans_run = event->spans_run;
 	job->busy_mean = event->busy_mean;
 	job->busy_peak = event->busy_peak;
 	return job_set_reason(job, event->text);
@@ -275,6 +279,7 @@ int batch_jobs_apply(struct batch_jobs *jobs, const struct batch_event *event)
 		[BATCH_QUEUED] = on_queued,
 		[BATCH_WAITING] = on_waiting,
 		[BATCH_MEMORY] = on_memory,
+		[BATCH_EXCESS] = on_memory,
 	};
 	struct batch_job *job;
 

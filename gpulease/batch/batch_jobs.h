@@ -53,7 +53,9 @@ struct batch_job {
 	int64_t started_ms, ended_ms; /* CLOCK_REALTIME */
 	int64_t ran_ms, waited_ms, limit_ms;
 	/* as in the events; ->vram_mib is what the next attempt declares */
-	uint64_t declared_mib, vram_mib, peak_mib;
+	uint64_t declared_mib, vram_mib, used_mib, peak_mib;
+	bool spans_run;                 /* as in the event of its end */
+	bool is_over;                   /* it was seen to use more than it declared */
 	unsigned oom_count, fail_count; /* attempts that ended so, over all runs */
 	int32_t status, busy_mean, busy_peak;
 	enum batch_cause cause;

@@ -14,7 +14,7 @@
 
 enum {
 	LINE_SIZE = 8 * 1024,
-	WORTH_MIB = 256, /* memory is reported again after it has grown by this */
+	WORTH_MIB = 256, /* memory is reported again after it has changed by this */
 	/* with more unread bytes in the socket, only events that are kept are sent */
 	UNREAD_MAX = 32 * 1024,
 	END_TRIES = 20, /* retries to write an end to the journal */
@@ -253,20 +253,38 @@ static int member_starts(void *member, const struct broker *broker,
 	return 0;
 }
 
+/* Sends an event about the memory of the running command; *@event is that of its start. */
+static void member_send_use(const struct batch_member *own, enum batch_event_kind kind,
+	struct batch_event *event)
+{
+	event->kind = kind;
+	event->at_ms = clock_real_ms();
+	(void)!member_send(own, event);
+}
+
 static void member_sampled(void *member, const struct sampler *sampler)
 {
 	struct batch_member *own = member;
-	struct batch_event event;
-	uint64_t peak_mib;
+	struct batch_event event = own->last;
+	uint64_t now_mib = sampler_now_mib(sampler), told_mib = own->reported_mib;
 
-	if (!own->reports_memory)
+	if (now_mib == told_mib || (told_mib && now_mib < told_mib + WORTH_MIB &&
+					   told_mib < now_mib + WORTH_MIB))
 		return;
-	peak_mib = sampler_peak_mib(sampler);
-	if (peak_mib < own->reported_mib + WORTH_MIB)
-		return;
-	event = member_event(own, BATCH_MEMORY);
-	event.peak_mib = own->reported_mib = peak_mib;
-	(void)!member_send(own, &event);
+	event.used_mib = own->reported_mib = now_mib;
+	event.peak_mib = sampler_peak_mib(sampler);
+	member_send_use(own, BATCH_MEMORY, &event);
+}
+
+static void member_exceeds(void *member, const struct sample_gpu *gpu)
+{
+	struct batch_member *own = member;
+	struct batch_event event = own->last;
+
+	text_copy(event.gpus, sizeof(event.gpus), gpu->name.text);
+	event.used_mib = gpu->now_mib;
+	event.peak_mib = gpu->peak_mib;
+	member_send_use(own, BATCH_EXCESS, &event);
 }
 
 /* --- ends -------------------------------------------------------------------------- */
@@ -333,6 +351,8 @@ static void member_attempt_ended(void *member, const struct attempt_news *news)
 	event->status = status_of_end(news->end);
 	event->ran_ms = news->end->ran_ms;
 	event->peak_mib = news->end->peak_mib;
+	event->spans_run =
+		event->peak_mib && sampler_is_spanned(news->sampler, event->ran_ms);
 	if (sampler_utilization(news->sampler, &mean, &peak)) {
 		event->busy_mean = (int32_t)mean;
 		event->busy_peak = (int32_t)peak;
@@ -409,6 +429,7 @@ void batch_member_begin(struct batch_member *own)
 		.cancelled = member_note_cancel,
 		.starts = member_starts,
 		.sampled = member_sampled,
+		.exceeds = member_exceeds,
 		.attempt_ended = member_attempt_ended,
 		.ended = member_has_no_retry,
 	};

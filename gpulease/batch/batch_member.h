@@ -33,7 +33,6 @@ struct batch_member {
 	uint64_t declared_mib; /* as its line said */
 	uint64_t environment;  /* batch_environment() */
 	int runner_fd, journal_fd, lock_fd;
-	bool reports_memory; /* report growth of memory */
 
 	/* for run_job(); batch_member_begin() sets it and all below */
 	struct job_observer observer;
@@ -57,8 +56,8 @@ struct batch_member {
  *
  * ->observer reports, and does two things more.  ->starts writes the start to the journal before
  * the command runs, and then closes ->lock_fd; it returns -ECANCELED if the job was recalled, or
- * is put off because the journal cannot be written.  ->sampled sends an event when memory has
- * grown by 256 MiB.
+ * is put off because the journal cannot be written.  ->sampled sends an event when the memory in
+ * use has changed by 256 MiB.
  */
 void batch_member_begin(struct batch_member *member);
 

@@ -288,7 +288,7 @@ int batch_open(struct batch_runner *runner, struct settings *settings)
 	runner->board.jobs = &runner->jobs;
 	runner->board.begun_ms = clock_real_ms();
 	runner->board.is_watching = settings->batch.watch;
-	batch_show_begin(&runner->show, settings->output.json, settings->output.quiet,
+	batch_show_begin(&runner->show, &settings->output,
 		runner->context.config.tolerance_percent, &runner->journal);
 	return 0;
 }

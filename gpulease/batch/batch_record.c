@@ -77,6 +77,7 @@ static struct batch_event record_end_of(const struct batch_job *job)
 	event.declared_mib = job->declared_mib;
 	event.vram_mib = job->vram_mib;
 	event.peak_mib = job->peak_mib;
+	event.spans_run = job->spans_run;
 	event.limit_ms = job->limit_ms;
 	event.waited_ms = job->waited_ms;
 	event.ran_ms = job->ran_ms;

@@ -92,9 +92,12 @@ void batch_report_add_end(const struct batch_end *end, struct text *out)
 static void line_add_use(
 	const struct batch_event *event, unsigned tolerance_percent, struct text *out)
 {
-	if (event->peak_mib) {
+	/* utilization: its GPUs were sampled */
+	if (event->peak_mib || (event->vram_mib && event->busy_mean >= 0)) {
 		text_add(out, "; ");
-		report_add_peak(event->peak_mib, event->vram_mib, tolerance_percent, out);
+		report_add_peak(&(struct report_peak){ event->peak_mib, event->vram_mib,
+					tolerance_percent, event->spans_run },
+			out);
 	}
 	if (event->busy_mean >= 0)
 		text_addf(out, "; utilization %d %%", event->busy_mean);
@@ -190,7 +193,13 @@ static void line_add_end(const struct log_line *line, struct text *out)
 static void line_add_memory(const struct log_line *line, struct text *out)
 {
 	text_add(out, " uses ");
-	report_add_size(line->event->peak_mib, out);
+	report_add_size(line->event->used_mib, out);
+}
+
+static void line_add_excess(const struct log_line *line, struct text *out)
+{
+	report_excess(
+		line->event->used_mib, line->event->gpus, line->event->vram_mib, out);
 }
 
 static void line_add_note(const struct log_line *line, struct text *out)
@@ -215,6 +224,7 @@ void batch_report_event(const struct batch_event *event, const struct batch_job 
 		[BATCH_ATTEMPT] = line_add_end,
 		[BATCH_OVER] = line_add_end,
 		[BATCH_MEMORY] = line_add_memory,
+		[BATCH_EXCESS] = line_add_excess,
 		[BATCH_NOTE] = line_add_note,
 		[BATCH_SUMMARY] = line_add_note,
 	};

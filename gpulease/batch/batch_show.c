@@ -12,9 +12,10 @@
 #include "terminal.h"
 
 enum {
-	DRAW_MS = 100,  /* between two boards, if something has changed */
-	TICK_MS = 1000, /* between two boards, if only time has passed */
-	WRITE_MS = 250, /* between two versions of status.txt */
+	DRAW_MS = 100,        /* between two boards, if something has changed */
+	TICK_MS = 1000,       /* between two boards, if only time has passed */
+	WRITE_MS = 250,       /* between two versions of status.txt */
+	IDLE_WRITE_MS = 5000, /* between two of them, if only time has passed */
 	RETRY_MS = 250, /* until output is tried again for which there was no room */
 	LAST_MS = 5000, /* how long to wait for room, at the end */
 	PENDING_MAX = 16 * 1024 * 1024,
@@ -243,14 +244,16 @@ static void show_add_json_head(struct batch_show *show)
 	show_add_output(show, line, text.used);
 }
 
-void batch_show_begin(struct batch_show *show, bool is_json, bool is_quiet,
+void batch_show_begin(struct batch_show *show, const struct output_settings *output,
 	unsigned tolerance_percent, const struct batch_journal *journal)
 {
+	bool is_json = output->json, is_quiet = output->quiet;
 	const char *term = getenv("TERM");
 
 	*show = (struct batch_show){
 		.is_json = is_json,
 		.is_quiet = is_quiet,
+		.is_verbose = output->verbose,
 		.is_live = !is_json && !is_quiet && isatty(STDOUT_FILENO) && term &&
 			   term[0] && strcmp(term, "dumb") != 0,
 		.tolerance_percent = tolerance_percent,
@@ -289,7 +292,8 @@ void batch_show_event(struct batch_show *show, const struct batch_event *event,
 	batch_show_changed(show);
 	if (show->is_json)
 		show_add_json(show, event);
-	if (show->is_json || show->is_quiet)
+	if (show->is_json || show->is_quiet ||
+		(event->kind == BATCH_MEMORY && !show->is_verbose))
 		return;
 	if (event->kind == BATCH_STARTED)
 		counts = batch_count(board->jobs);
@@ -345,20 +349,26 @@ static int64_t show_print_due(
 	return show->pending_size || at_ms <= now_ms ? now_ms + RETRY_MS : at_ms;
 }
 
+/* Returns when to write status.txt next, CLOCK_BOOTTIME; INT64_MAX: not before a change. */
+static int64_t show_write_due_ms(
+	const struct batch_show *show, const struct batch_board *board)
+{
+	if (show->written_ms == INT64_MIN)
+		return INT64_MIN;
+	if (show->has_changed)
+		return show->written_ms + WRITE_MS;
+	return has_running_job(board) ? show->written_ms + IDLE_WRITE_MS : INT64_MAX;
+}
+
 int64_t batch_show_step(struct batch_show *show, const struct batch_board *board,
 	int64_t now_ms, bool is_last)
 {
-	bool is_due = is_last || show->written_ms == INT64_MIN ||
-		      now_ms >= show->written_ms + WRITE_MS;
-	int64_t wake_ms;
-
-	if (show->has_changed && is_due)
+	if (is_last ? show->has_changed : now_ms >= show_write_due_ms(show, board))
 		show_write_status(show, board, now_ms);
 	if (is_last) {
 		show_finish(show);
 		return INT64_MAX;
 	}
-	wake_ms = show_print_due(show, board, now_ms);
-	return show->has_changed ? min_i64(wake_ms, show->written_ms + WRITE_MS)
-				 : wake_ms;
+	return min_i64(
+		show_print_due(show, board, now_ms), show_write_due_ms(show, board));
 }

@@ -1,6 +1,7 @@
 /*
  * Where a batch is shown: log lines and a board on a terminal, log lines alone elsewhere, events
- * with --json, and always FOLDER/status.txt, at most four times a second.
+ * with --json, and always FOLDER/status.txt: after a change, at most four times a second, and every
+ * 5 s while a job runs.
  *
  * The runner never waits for a reader of stdout: output is kept in memory, up to 16 MiB, until
  * there is room, and is dropped beyond that.  Between two calls stdio has nothing in its buffer
@@ -13,9 +14,11 @@
 
 #include "batch_board.h"
 #include "batch_log.h"
+#include "settings.h"
 
 struct batch_show {
 	bool is_json, is_quiet;
+	bool is_verbose;  /* changes of memory are printed, too */
 	bool is_live;     /* stdout is a terminal that shows the board */
 	bool is_closed;   /* stdout cannot be written any more */
 	bool has_dropped; /* output was dropped, for want of memory or of a reader */
@@ -32,10 +35,9 @@ struct batch_show {
 };
 
 /*
- * Sets up *@show; @is_json and @is_quiet are those of the settings.  Looks what stdout is.
- * @journal has to stay.
+ * Sets up *@show for --json, -Q and -v of @output.  Looks what stdout is.  @journal has to stay.
  */
-void batch_show_begin(struct batch_show *show, bool is_json, bool is_quiet,
+void batch_show_begin(struct batch_show *show, const struct output_settings *output,
 	unsigned tolerance_percent, const struct batch_journal *journal);
 
 /* Shows @event of @job (NULL: it has none).  It is printed with the next step. */

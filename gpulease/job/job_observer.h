@@ -11,6 +11,7 @@
 
 struct broker;
 struct launch;
+struct sample_gpu;
 struct sampler;
 
 /* How an attempt has ended, and what comes after it. */
@@ -62,6 +63,9 @@ struct job_observer {
 
 	/* The memory that the running command uses may have changed. */
 	void (*sampled)(void *context, const struct sampler *sampler);
+
+	/* The running command uses more memory of @gpu than it has declared; once for each GPU. */
+	void (*exceeds)(void *context, const struct sample_gpu *gpu);
 
 	/* The attempt that was started last has ended. */
 	void (*attempt_ended)(void *context, const struct attempt_news *news);

@@ -14,18 +14,6 @@ int attempt_exit_status(const struct attempt_end *end)
 					     : WEXITSTATUS(end->wait_status);
 }
 
-enum use_verdict use_compare(
-	uint64_t declared_mib, uint64_t seen_mib, unsigned tolerance_percent)
-{
-	/* in hundredths of a MiB, so that nothing is rounded */
-	uint64_t declared = declared_mib * 100;
-	uint64_t tolerance = declared_mib * tolerance_percent;
-
-	if (seen_mib * 100 > declared + tolerance)
-		return USE_OVER;
-	return seen_mib * 100 + tolerance < declared ? USE_UNDER : USE_WITHIN;
-}
-
 /* Whether the command was ended from the keyboard; shells exit with 130 and 131 then. */
 static bool attempt_was_interrupted(const struct attempt_end *end)
 {

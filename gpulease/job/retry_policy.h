@@ -58,13 +58,6 @@ enum retry_next {
 enum retry_next retry_policy_apply(struct retry_policy *care,
 	const struct attempt_end *end, uint32_t chance, int64_t *ret_delay_ms);
 
-/* How the memory that a job used compares with what it declared. */
-enum use_verdict { USE_WITHIN, USE_OVER, USE_UNDER };
-
-/* USE_OVER, USE_UNDER: by more than @tolerance_percent of @declared_mib. */
-enum use_verdict use_compare(
-	uint64_t declared_mib, uint64_t seen_mib, unsigned tolerance_percent);
-
 /* The exit status after @end: that of the command; 124 at the limit; 128 + N after signal N. */
 int attempt_exit_status(const struct attempt_end *end);
 

@@ -1,13 +1,13 @@
-#include "retry_policy.h"
 #include "clock.h"
 #include "instance.h"
 #include "sampler.h"
 #include "usage.h"
+#include "use_verdict.h"
 
 enum {
 	FRESH_MS =
-		SAMPLE_MS / 2, /* a probe that began so long before the moment counts */
-	LOOK_MS = 250,         /* between looks for the result of another job */
+		2500,  /* a probe that began so long before the moment counts, at most */
+	LOOK_MS = 250, /* between looks for the result of another job */
 	/* for that result, before the moment is skipped; the prober asks by itself only later */
 	PATIENCE_MS = 1750,
 	SKIPS_MAX = 60,  /* moments to skip if nothing is shown, at most */
@@ -17,18 +17,35 @@ enum {
 
 /* --- when -------------------------------------------------------------------------- */
 
-static int64_t sampler_gap_ms(const struct sampler *sampler)
+/*
+ * Returns the first moment after @at_ms: a multiple of the interval, at which all jobs look, or one
+ * of the moments soon after the start of this job.
+ */
+static int64_t sampler_next_moment_ms(const struct sampler *sampler, int64_t at_ms)
 {
-	return sampler->is_simulated ? SAMPLE_SIMULATED_MS : SAMPLE_MS;
+	static const int64_t early_ms[] = { 500, 1000, 2000, 5000 };
+	int64_t next_ms = (at_ms / sampler->interval_ms + 1) * sampler->interval_ms;
+
+	for (size_t i = 0; i < ARRAY_SIZE(early_ms); i++)
+		if (sampler->begun_ms + early_ms[i] > at_ms)
+			return min_i64(next_ms, sampler->begun_ms + early_ms[i]);
+	return next_ms;
 }
 
-static int64_t sampler_next_moment_ms(const struct sampler *sampler, int64_t now_ms)
+/*
+ * Returns when a probe must have begun to serve for the due moment.  Soon after the start of the
+ * job it must be younger, because the memory in use grows fast then.
+ */
+static int64_t sampler_fresh_from_ms(const struct sampler *sampler)
 {
-	return (now_ms / sampler_gap_ms(sampler) + 1) * sampler_gap_ms(sampler);
+	int64_t most_ms = min_i64(FRESH_MS, sampler->interval_ms / 2);
+
+	return sampler->due_ms -
+	       min_i64(most_ms, (sampler->due_ms - sampler->begun_ms) / 4);
 }
 
 void sampler_begin(struct sampler *sampler, struct broker *broker, const char *token,
-	const struct gpuset *gpus, uint64_t declared_mib, unsigned tolerance_percent)
+	const struct gpuset *gpus, uint64_t declared_mib, const struct config *settings)
 {
 	const struct prober_config *config = &broker->prober.config;
 	struct need need = request_need(&broker->ticket.request);
@@ -37,9 +54,11 @@ void sampler_begin(struct sampler *sampler, struct broker *broker, const char *t
 	*sampler = (struct sampler){
 		.broker = broker,
 		.is_simulated = config->sim_gpus != 0,
+		.interval_ms = config->sim_gpus ? (int64_t)SAMPLE_SIMULATED_MS
+						: settings->sample_interval_ms,
 		.is_alone = need_is_whole(&need),
 		.declared_mib = declared_mib,
-		.tolerance_percent = tolerance_percent,
+		.tolerance_percent = settings->tolerance_percent,
 		.due_ms = INT64_MAX,
 		.begun_ms = now_ms,
 	};
@@ -81,9 +100,8 @@ static void sampler_await_next(struct sampler *sampler, int64_t now_ms)
 
 	for (unsigned i = 0; i < sampler->misses && skips < SKIPS_MAX; i++)
 		skips = min_i64(2 * skips + 1, SKIPS_MAX);
-	sampler->due_ms =
-		sampler_next_moment_ms(sampler, now_ms) + skips * sampler_gap_ms(sampler);
-	sampler->look_ms = sampler->due_ms;
+	sampler->due_ms = sampler->look_ms =
+		sampler_next_moment_ms(sampler, now_ms + skips * sampler->interval_ms);
 }
 
 /* --- what is seen ------------------------------------------------------------------ */
@@ -139,6 +157,14 @@ static uint64_t sampler_measure_mib(const struct sampler *sampler, int row, bool
 	return used_mib;
 }
 
+/* Returns the longest stretch until @at_ms in which no sample showed the GPU. */
+static int64_t sample_gpu_unseen_ms(
+	const struct sampler *sampler, const struct sample_gpu *gpu, int64_t at_ms)
+{
+	return max_i64(gpu->unseen_ms,
+		at_ms - (gpu->seen_ms ? gpu->seen_ms : sampler->begun_ms));
+}
+
 /* Counts one GPU of a result.  False if the result does not show it. */
 static bool sample_gpu_count(struct sampler *sampler, struct sample_gpu *gpu)
 {
@@ -153,7 +179,8 @@ static bool sample_gpu_count(struct sampler *sampler, struct sample_gpu *gpu)
 	if (row < 0 || !view->probe.gpus[row].is_known)
 		return false;
 	seen = &view->probe.gpus[row];
-	gpu->count++;
+	gpu->unseen_ms = sample_gpu_unseen_ms(sampler, gpu, view->probe.started_ms);
+	gpu->seen_ms = view->probe.started_ms;
 	gpu->now_mib = sampler_measure_mib(sampler, row, is_part);
 	if (gpu->now_mib > gpu->peak_mib)
 		gpu->peak_mib = gpu->now_mib;
@@ -171,8 +198,7 @@ static bool sample_gpu_count(struct sampler *sampler, struct sample_gpu *gpu)
 /* Whether @mib is more than the job has declared, plus the tolerance. */
 static bool sampler_exceeds_declared(const struct sampler *sampler, uint64_t mib)
 {
-	return sampler->declared_mib && use_compare(sampler->declared_mib, mib,
-						sampler->tolerance_percent) == USE_OVER;
+	return use_exceeds(sampler->declared_mib, mib, sampler->tolerance_percent);
 }
 
 /*
@@ -239,28 +265,24 @@ static void sampler_note_peak(struct sampler *sampler)
 
 /* --- sampling ---------------------------------------------------------------------- */
 
-/* Counts the newest result, if it is new.  Returns whether the job exceeds what it has declared. */
-static bool sampler_count_result(struct sampler *sampler)
+/* Counts the newest result, if it is new. */
+static void sampler_count_result(struct sampler *sampler)
 {
 	struct snapshot *view = &sampler->broker->view;
-	bool is_seen = false, is_over = false;
+	bool is_seen = false;
 
 	if (!view->has_probe || view->probe.started_ms <= sampler->seen_ms ||
 		view->probe.started_ms < sampler->begun_ms)
-		return false;
+		return;
 	sampler->seen_ms = view->probe.started_ms;
 	if (sampler->is_simulated && !sampler->broker->prober.sees_use)
-		return false;
-	for (unsigned i = 0; i < sampler->gpu_count; i++) {
+		return;
+	for (unsigned i = 0; i < sampler->gpu_count; i++)
 		is_seen = sample_gpu_count(sampler, &sampler->gpus[i]) || is_seen;
-		is_over = is_over ||
-			  sampler_exceeds_declared(sampler, sampler->gpus[i].now_mib);
-	}
 	sampler->count += is_seen;
 	sampler->misses = is_seen ? 0 : sampler->misses + 1;
 	prober_trust_again(&sampler->broker->prober);
 	sampler_note_peak(sampler);
-	return is_over;
 }
 
 /* Asks for a result for the due moment; skips the moment if another job's result takes too long. */
@@ -281,27 +303,62 @@ static void sampler_request_result(struct sampler *sampler, int64_t now_ms)
 	sampler->look_ms = prober->look_again_ms <= now_ms ? now_ms : now_ms + LOOK_MS;
 }
 
-bool sampler_step(struct sampler *sampler, int64_t now_ms)
+void sampler_step(struct sampler *sampler, int64_t now_ms)
 {
 	struct prober *prober = &sampler->broker->prober;
 	struct snapshot *view = &sampler->broker->view;
-	bool is_over, is_news;
 
 	prober_step(prober, now_ms, &view->probe, &view->has_probe);
 	if (now_ms < sampler->due_ms)
-		return false;
+		return;
 	prober_refresh(prober, now_ms, &view->probe, &view->has_probe);
-	is_over = sampler_count_result(sampler);
-	if (sampler->seen_ms >= sampler->due_ms - FRESH_MS)
+	sampler_count_result(sampler);
+	if (sampler->seen_ms >= sampler_fresh_from_ms(sampler))
 		sampler_await_next(sampler, now_ms);
 	else
 		sampler_request_result(sampler, now_ms);
-	is_news = is_over && !sampler->has_warned;
-	sampler->has_warned = sampler->has_warned || is_over;
-	return is_news;
 }
 
 /* --- results ----------------------------------------------------------------------- */
+
+const struct sample_gpu *sampler_take_excess(struct sampler *sampler)
+{
+	for (unsigned i = 0; i < sampler->gpu_count; i++) {
+		struct sample_gpu *gpu = &sampler->gpus[i];
+
+		if (gpu->has_exceeded || !sampler_exceeds_declared(sampler, gpu->now_mib))
+			continue;
+		gpu->has_exceeded = true;
+		return gpu;
+	}
+	return NULL;
+}
+
+bool sample_gpu_is_spanned(
+	const struct sampler *sampler, const struct sample_gpu *gpu, int64_t life_ms)
+{
+	return use_is_spanned(
+		sample_gpu_unseen_ms(sampler, gpu, sampler->begun_ms + life_ms), life_ms,
+		sampler->interval_ms);
+}
+
+bool sampler_is_spanned(const struct sampler *sampler, int64_t life_ms)
+{
+	for (unsigned i = 0; i < sampler->gpu_count; i++)
+		if (!sample_gpu_is_spanned(sampler, &sampler->gpus[i], life_ms))
+			return false;
+	return sampler->gpu_count > 0;
+}
+
+uint64_t sampler_now_mib(const struct sampler *sampler)
+{
+	uint64_t now_mib = 0;
+
+	for (unsigned i = 0; i < sampler->gpu_count; i++)
+		if (sampler->gpus[i].now_mib > now_mib)
+			now_mib = sampler->gpus[i].now_mib;
+	return now_mib;
+}
 
 uint64_t sampler_peak_mib(const struct sampler *sampler)
 {
@@ -334,12 +391,15 @@ bool sampler_utilization(
 	return true;
 }
 
-void sampler_describe(const struct sampler *sampler, struct end_facts *ret)
+void sampler_describe(
+	const struct sampler *sampler, int64_t life_ms, struct end_facts *ret)
 {
 	struct text peaks = TEXT_ON(ret->peaks), busy = TEXT_ON(ret->utilization);
+	bool has_peak = sampler_peak_mib(sampler) != 0;
 	unsigned mean, peak;
 
-	for (unsigned i = 0; i < sampler->gpu_count && sampler->count; i++) {
+	ret->spans_run = has_peak && sampler_is_spanned(sampler, life_ms);
+	for (unsigned i = 0; i < sampler->gpu_count && has_peak; i++) {
 		char number[24];
 		int size = snprintf(number, sizeof(number), "%s%llu", i ? "," : "",
 			(unsigned long long)sampler->gpus[i].peak_mib);

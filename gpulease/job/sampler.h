@@ -1,7 +1,8 @@
 /*
- * Samples of the memory and the utilization that a running job has on its GPUs, every 5 s, taken
- * from the shared probe.  All jobs look at the same moments (multiples of 5 s), so one nvidia-smi
- * serves them all.
+ * Samples of the memory and the utilization that a running job has on its GPUs, taken from the
+ * shared probe: 0.5, 1, 2 and 5 s after the start of the job, and at all multiples of the
+ * `sample-interval` of the configuration.  At these, all jobs look, so one nvidia-smi serves them
+ * all.
  *
  * At such a moment a result that began shortly before is used.  Otherwise one of the jobs asks
  * nvidia-smi and the others use its result; if that takes too long, they skip the moment.  If the
@@ -21,17 +22,20 @@
 #define GPULEASE_SAMPLER_H
 
 #include "broker.h"
+#include "config.h"
 #include "end_record.h"
 
-enum { SAMPLE_MS = 5000, SAMPLE_SIMULATED_MS = 1000 };
+enum { SAMPLE_SIMULATED_MS = 1000 };
 
 /* One of the job's GPUs. */
 struct sample_gpu {
 	unsigned slot;
 	struct gpu_name name;
 	uint64_t total_mib;         /* 0: unknown */
-	unsigned count;             /* samples that show this GPU */
-	uint64_t now_mib, peak_mib; /* of the job's processes */
+	int64_t seen_ms;            /* the last sample that shows this GPU; 0: none */
+	int64_t unseen_ms;          /* the longest stretch without one before that */
+	uint64_t now_mib, peak_mib; /* of the job's processes; 0: none of them is seen */
+	bool has_exceeded;          /* as sampler_take_excess() has returned */
 	unsigned busy_count, busy_peak;
 	uint64_t busy_sum; /* percent, over ->busy_count samples */
 };
@@ -40,11 +44,11 @@ struct sampler {
 	struct broker *broker;
 	char token[TOKEN_SIZE];
 	bool is_simulated;     /* its GPUs are */
+	int64_t interval_ms;   /* between two moments for all jobs */
 	bool is_alone;         /* on its GPUs */
 	uint64_t declared_mib; /* on each GPU; 0: none */
 	unsigned tolerance_percent;
-	bool has_warned; /* that the job uses more than it has declared */
-	int64_t due_ms;  /* the next moment, CLOCK_BOOTTIME; INT64_MAX: never */
+	int64_t due_ms; /* the next moment, CLOCK_BOOTTIME; INT64_MAX: never */
 	int64_t look_ms; /* after that moment: when to see whether another job has a result */
 	int64_t begun_ms;   /* older results say nothing about the job */
 	int64_t seen_ms;    /* start of the newest probe that was counted; 0: none */
@@ -58,10 +62,10 @@ struct sampler {
 /*
  * Begins sampling for the lease with @token on @gpus, of which the job has declared @declared_mib
  * each.  With an empty set it never samples.  Uses @broker's view and prober from now on; the
- * caller must not use them otherwise meanwhile.
+ * caller must not use them otherwise meanwhile.  @settings: interval and tolerance.
  */
 void sampler_begin(struct sampler *sampler, struct broker *broker, const char *token,
-	const struct gpuset *gpus, uint64_t declared_mib, unsigned tolerance_percent);
+	const struct gpuset *gpus, uint64_t declared_mib, const struct config *settings);
 
 /*
  * The descriptors, and the time at the latest, that the caller is to wait for with its own events.
@@ -70,14 +74,28 @@ unsigned sampler_poll_fds(
 	const struct sampler *sampler, struct pollfd fds[PROBE_POLL_FDS]);
 int64_t sampler_wake_ms(const struct sampler *sampler);
 
-/*
- * Does what is due; call it after each wait.  Returns true once: when the job is first seen to use
- * more of a GPU than declared plus tolerance.  The peak is then in the lease, where all readers
- * find it.
- */
-bool sampler_step(struct sampler *sampler, int64_t now_ms);
+/* Does what is due; call it after each wait. */
+void sampler_step(struct sampler *sampler, int64_t now_ms);
 
-/* Returns the highest peak on any of the GPUs; 0: nothing was seen. */
+/*
+ * Returns a GPU of which the job was just seen to use more than declared plus tolerance; each GPU
+ * once.  NULL: there is no other.
+ */
+const struct sample_gpu *sampler_take_excess(struct sampler *sampler);
+
+/*
+ * Whether the samples of the GPU, or of all GPUs, span the run of a job that has ended after
+ * @life_ms (use_verdict.h).
+ */
+bool sample_gpu_is_spanned(
+	const struct sampler *sampler, const struct sample_gpu *gpu, int64_t life_ms);
+bool sampler_is_spanned(const struct sampler *sampler, int64_t life_ms);
+
+/*
+ * Return the most on any of the GPUs: that the last sample has shown, and ever; 0: nothing was
+ * seen.
+ */
+uint64_t sampler_now_mib(const struct sampler *sampler);
 uint64_t sampler_peak_mib(const struct sampler *sampler);
 
 /*
@@ -87,8 +105,10 @@ bool sampler_utilization(
 	const struct sampler *sampler, unsigned *ret_mean, unsigned *ret_peak);
 
 /*
- * Fills in the peaks ("18000,17990") and the utilization ("87/100") for the history; "": unknown.
+ * Fills in the peaks ("18000,17990"), whether the samples span the @life_ms of the job, and the
+ * utilization ("87/100") for the history; "": unknown.
  */
-void sampler_describe(const struct sampler *sampler, struct end_facts *ret);
+void sampler_describe(
+	const struct sampler *sampler, int64_t life_ms, struct end_facts *ret);
 
 #endif

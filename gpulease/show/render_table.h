@@ -25,11 +25,9 @@ struct table_column {
 	bool is_right;    /* aligned to the right, for numbers */
 	bool is_optional; /* left out if all its cells are empty */
 	bool is_folded;   /* without room beside the others, it stands below its row */
-	unsigned
-		rank; /* from 1, the columns are shown in this order while there is room; 0: always */
-	unsigned
-		good; /* a column of lower rank takes no room from this width; 0: its own */
-	unsigned least; /* it may be cut to this width; 0: it is not cut */
+	uint8_t rank; /* its place among those that are shown while there is room; 0: always */
+	uint8_t good;  /* no column with a rank narrows it below this; 0: nor at all */
+	uint8_t least; /* it may be cut to this width; 0: it is not cut */
 };
 
 enum table_tint {

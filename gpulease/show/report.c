@@ -3,6 +3,7 @@
 #include "parse.h"
 #include "report.h"
 #include "signals.h"
+#include "use_verdict.h"
 #include "wait_reason.h"
 
 void report_add_size(uint64_t mib, struct text *out)
@@ -106,46 +107,60 @@ static void report_add_end(const struct report *report, struct text *out)
 
 /* --- what it used ------------------------------------------------------------------ */
 
-void report_add_peak(uint64_t peak_mib, uint64_t declared_mib, unsigned tolerance_percent,
-	struct text *out)
+void report_add_peak(const struct report_peak *peak, struct text *out)
 {
 	static const char *const verdicts[] = {
+		[USE_UNKNOWN] = "too few samples to compare",
 		[USE_WITHIN] = "within",
 		[USE_OVER] = "over by more than",
 		[USE_UNDER] = "under by more than",
 	};
+	enum use_verdict verdict = use_compare(peak->declared_mib, peak->seen_mib,
+		peak->is_spanned, peak->tolerance_percent);
 
-	text_add(out, "peak ");
-	report_add_size(peak_mib, out);
-	if (!declared_mib)
-		return;
-	text_add(out, " of ");
-	report_add_size(declared_mib, out);
-	text_addf(out, " declared, %s %u %%",
-		verdicts[use_compare(declared_mib, peak_mib, tolerance_percent)],
-		tolerance_percent);
-}
-
-static void report_add_memory(
-	const struct report *report, const struct sample_gpu *gpu, struct text *out)
-{
-	report_add_peak(
-		gpu->peak_mib, report->need.mib, report->sampler->tolerance_percent, out);
-	if (!report->need.mib && gpu->total_mib) {
-		text_add(out, " of the card's ");
-		report_add_size(gpu->total_mib, out);
+	if (!peak->seen_mib)
+		text_add(out, "peak n/a");
+	else {
+		text_add(out, peak->is_spanned ? "peak " : "peak at least ");
+		report_add_size(peak->seen_mib, out);
 	}
+	if (peak->declared_mib) {
+		text_add(out, " of ");
+		report_add_size(peak->declared_mib, out);
+		text_add(out, " declared");
+	}
+	if (!peak->seen_mib)
+		text_add(out, ", none of its processes was seen");
+	else if (peak->declared_mib)
+		text_addf(out, ", %s", verdicts[verdict]);
+	if (peak->declared_mib && verdict != USE_UNKNOWN)
+		text_addf(out, " %u %%", peak->tolerance_percent);
 }
 
 static void report_add_gpu(
 	const struct report *report, const struct sample_gpu *gpu, struct text *out)
 {
+	const struct sampler *sampler = report->sampler;
+
 	report_add_job(report, out);
 	text_addf(out, ", GPU %s: ", gpu->name.text);
-	if (gpu->count)
-		report_add_memory(report, gpu, out);
-	else
+	if (gpu->seen_ms) {
+		report_add_peak(
+			&(struct report_peak){
+				.seen_mib = gpu->peak_mib,
+				.declared_mib = report->need.mib,
+				.tolerance_percent = sampler->tolerance_percent,
+				.is_spanned = sample_gpu_is_spanned(
+					sampler, gpu, report->end.ran_ms),
+			},
+			out);
+		if (!report->need.mib && gpu->peak_mib && gpu->total_mib) {
+			text_add(out, " of the card's ");
+			report_add_size(gpu->total_mib, out);
+		}
+	} else {
 		text_add(out, "nvidia-smi gave no data about it");
+	}
 	if (gpu->busy_count)
 		text_addf(out, "; utilization %llu %% on average, %u %% at most",
 			(unsigned long long)((gpu->busy_sum + gpu->busy_count / 2) /
@@ -168,8 +183,8 @@ static void report_add_use(const struct report *report, struct text *out)
 	report_add_job(report, out);
 	text_add(out, ": its use of the GPUs was not sampled");
 	if (sampler && sampler->gpu_count && !sampler->is_simulated &&
-		report->end.ran_ms < SAMPLE_MS)
-		text_addf(out, ": it ran for less than %d s", SAMPLE_MS / 1000);
+		report->end.ran_ms < sampler->interval_ms)
+		text_add(out, ": it ended before the first sample");
 	text_add(out, "\n");
 }
 
@@ -206,15 +221,14 @@ void report_write(const struct report *report, struct text *out)
 	report_add_next(report, out);
 }
 
-void report_excess(uint64_t job, const struct sampler *sampler, struct text *out)
+void report_excess(
+	uint64_t used_mib, const char *gpu, uint64_t declared_mib, struct text *out)
 {
-	const struct sample_gpu *worst = &sampler->gpus[0];
-
-	for (unsigned i = 1; i < sampler->gpu_count; i++)
-		if (sampler->gpus[i].now_mib > worst->now_mib)
-			worst = &sampler->gpus[i];
-	text_addf(out, "job %llu uses ", (unsigned long long)job);
-	report_add_size(worst->now_mib, out);
-	text_addf(out, " on GPU %s, declared ", worst->name.text);
-	report_add_size(sampler->declared_mib, out);
+	text_add(out, " uses ");
+	report_add_size(used_mib, out);
+	text_add(out, " on GPU ");
+	text_add_printable(out, gpu, strlen(gpu));
+	text_add(out, " and declared ");
+	report_add_size(declared_mib, out);
+	text_add(out, ": its neighbors may run out of memory");
 }

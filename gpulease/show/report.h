@@ -30,8 +30,9 @@ struct report {
 /* Appends the lines of the report, each with its newline. */
 void report_write(const struct report *report, struct text *out);
 
-/* Appends a line, without newline, that says how much more than declared @job uses. */
-void report_excess(uint64_t job, const struct sampler *sampler, struct text *out);
+/* Appends that a job, whose name the caller has written, uses more of @gpu than it declared. */
+void report_excess(
+	uint64_t used_mib, const char *gpu, uint64_t declared_mib, struct text *out);
 
 /* Appends a size for people: "0.5G", "18.5G". */
 void report_add_size(uint64_t mib, struct text *out);
@@ -39,8 +40,17 @@ void report_add_size(uint64_t mib, struct text *out);
 /* Appends a span for people: "2h13m". */
 void report_add_span(int64_t ms, struct text *out);
 
-/* Appends "peak 17.9G of 18.0G declared, within 10 %"; @declared_mib 0: nothing was declared. */
-void report_add_peak(uint64_t peak_mib, uint64_t declared_mib, unsigned tolerance_percent,
-	struct text *out);
+/* The memory that a job was seen to use, and what it declared; 0: none. */
+struct report_peak {
+	uint64_t seen_mib, declared_mib;
+	unsigned tolerance_percent;
+	bool is_spanned; /* the samples span its life (use_verdict.h) */
+};
+
+/*
+ * Appends "peak 17.9G of 18.0G declared, within 10 %".  If the samples do not span the life of the
+ * job, the peak is "at least" so much, and is only compared if it is over.
+ */
+void report_add_peak(const struct report_peak *peak, struct text *out);
 
 #endif

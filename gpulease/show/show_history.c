@@ -221,6 +221,7 @@ static void json_put_use(struct json *json, const struct history_end *end)
 	int64_t least, most;
 
 	json_put_numbers(json, "peak_mib", end->peaks);
+	member_bool(json, "spans_run", end->spans_run);
 	member_number_if(json, "utilization_mean_percent", is_known, mean);
 	member_number_if(json, "utilization_peak_percent", is_known, peak);
 	json_key(json, "gpu_seconds");

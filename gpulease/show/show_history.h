@@ -31,7 +31,8 @@
  *	    by              string | null: the user that cancelled it
  *	    status          integer | null: its exit status, 128 + a signal's number
  *	    peak_mib        array of integers: the most memory seen in use on each GPU, in their
- *	                    order; empty if it was not sampled
+ *	                    order; empty if no memory of its processes was seen
+ *	    spans_run       boolean: the samples of peak_mib span the run
  *	    utilization_mean_percent, utilization_peak_percent    integer | null: likewise
  *	    gpu_seconds     number | null: GPUs, or parts of one, times ran_at_least_ms
  *	    log_is_full     boolean: some of its output was lost

@@ -1,5 +1,3 @@
-#include <stdarg.h>
-
 #include "accounting.h"
 #include "json_members.h"
 #include "parse.h"
@@ -12,12 +10,14 @@
 #include "wait_reason.h"
 #include "waiting_line.h"
 
-/* The lines that are being printed. */
+/* The lines that are being printed.  ->line is the next one without its label. */
 struct sheet {
 	const struct view *view;
 	const struct job_view *job;
 	const struct table_style *style;
 	FILE *out;
+	char words[1024];
+	struct text line;
 };
 
 static void put_text(const struct sheet *sheet, const char *label, const char *text)
@@ -26,17 +26,12 @@ static void put_text(const struct sheet *sheet, const char *label, const char *t
 		line_print_labelled(label, text, sheet->style, sheet->out);
 }
 
-static void putf(const struct sheet *sheet, const char *label, const char *format, ...)
-	PRINTF_LIKE(3, 4);
-static void putf(const struct sheet *sheet, const char *label, const char *format, ...)
+/* Prints the line, unless it is empty, and begins the next one. */
+static void put_line(struct sheet *sheet, const char *label)
 {
-	char words[512];
-	va_list args;
-
-	va_start(args, format);
-	if (vsnprintf(words, sizeof(words), format, args) >= 0)
-		put_text(sheet, label, words);
-	va_end(args);
+	if (sheet->line.used)
+		put_text(sheet, label, sheet->words);
+	sheet->line = TEXT_ON(sheet->words);
 }
 
 static const char *job_state(const struct job_view *job)
@@ -71,52 +66,51 @@ static unsigned add_gpus(const struct sheet *sheet, struct text *out)
 	return count;
 }
 
-static void put_limit(const struct sheet *sheet, int64_t limit_ms, int64_t ran_ms)
+static void put_limit(struct sheet *sheet, int64_t limit_ms, int64_t ran_ms)
 {
-	char limit[DURATION_SIZE], left[DURATION_SIZE];
-
 	if (limit_ms <= 0)
 		return;
-	format_duration(limit_ms, limit);
-	format_duration(limit_ms - ran_ms, left);
-	if (ran_ms >= 0)
-		putf(sheet, "limit", "%s, %s left", limit, left);
-	else
-		put_text(sheet, "limit", limit);
+	report_add_span(limit_ms, &sheet->line);
+	if (ran_ms >= 0) {
+		text_add(&sheet->line, ", ");
+		report_add_span(limit_ms - ran_ms, &sheet->line);
+		text_add(&sheet->line, " left");
+	}
+	put_line(sheet, "limit");
 }
 
 /* "10:24:33, 5m ago" */
-static void put_moment(const struct sheet *sheet, const char *label, int64_t age_ms)
+static void put_moment(struct sheet *sheet, const char *label, int64_t age_ms)
 {
 	int64_t now_ms = sheet->view->real_ms;
-	char words[64], age[DURATION_SIZE];
-	struct text text = TEXT_ON(words);
 
 	if (age_ms < 0)
 		return;
-	show_add_time(&text, now_ms - age_ms, now_ms);
-	format_duration(age_ms, age);
-	putf(sheet, label, "%s, %s ago", words, age);
+	show_add_time(&sheet->line, now_ms - age_ms, now_ms);
+	text_add(&sheet->line, ", ");
+	report_add_span(age_ms, &sheet->line);
+	text_add(&sheet->line, " ago");
+	put_line(sheet, label);
 }
 
 /* --- a job that waits -------------------------------------------------------------- */
 
-static void put_waiting(const struct sheet *sheet)
+static void put_waiting(struct sheet *sheet)
 {
 	const struct view_job *job = sheet->job->waits;
 	unsigned position = (unsigned)(job - sheet->view->jobs) + 1;
-	char words[128];
-	struct text needs = TEXT_ON(words);
 
-	putf(sheet, "state", "waiting, %u%s in the queue", position,
+	text_addf(&sheet->line, "waiting, %u%s in the queue", position,
 		ordinal_suffix(position));
+	put_line(sheet, "state");
 	put_text(sheet, "why", job->why);
 	put_text(sheet, "user", job->user);
 	put_text(sheet, "command", sheet->job->command);
-	explain_need(&job->need, job->gpus, &needs);
-	put_text(sheet, "needs", words);
+	explain_need(&job->need, job->gpus, &sheet->line);
+	put_line(sheet, "needs");
 	if (job->priority)
-		putf(sheet, "priority", "%lld", (long long)job->priority);
+		text_addf(&sheet->line, "%lld", (long long)job->priority);
+	put_line(sheet, "priority");
 	put_text(sheet, "after", job->after);
 	put_text(sheet, "after ok", job->after_ok);
 	put_moment(sheet, "queued", job->waits_ms);
@@ -126,63 +120,59 @@ static void put_waiting(const struct sheet *sheet)
 /* --- a job that runs --------------------------------------------------------------- */
 
 /* What a GPU of the job has in use; jobs that share it are counted together. */
-static void put_use(const struct sheet *sheet, const struct view_gpu *gpu)
+static void put_use(struct sheet *sheet, const struct view_gpu *gpu)
 {
 	char label[32], used[GIB_TEXT_SIZE] = "?", total[GIB_TEXT_SIZE] = "?";
-	char words[128];
-	struct text text = TEXT_ON(words);
 
 	(void)snprintf(label, sizeof(label), "GPU %s", view_gpu_name(gpu).text);
 	if (gpu->used_mib != PROBE_MIB_UNKNOWN)
 		format_gib(gpu->used_mib, used);
 	if (gpu->total_mib)
 		format_gib(gpu->total_mib, total);
-	text_addf(&text, "%s/%sG in use", used, total);
+	text_addf(&sheet->line, "%s/%sG in use", used, total);
 	if (gpu->holder_count > 1)
-		text_addf(&text, " by %zu jobs", gpu->holder_count);
+		text_addf(&sheet->line, " by %zu jobs", gpu->holder_count);
 	if (gpu->utilization >= 0)
-		text_addf(&text, ", %d%% busy", gpu->utilization);
-	put_text(sheet, label, words);
+		text_addf(&sheet->line, ", %d%% busy", gpu->utilization);
+	put_line(sheet, label);
 }
 
 static void put_peak(
-	const struct sheet *sheet, uint64_t peak_mib, uint64_t declared_mib, bool is_over)
+	struct sheet *sheet, uint64_t peak_mib, uint64_t declared_mib, bool is_over)
 {
-	char words[128];
-	struct text text = TEXT_ON(words);
-
 	if (!peak_mib)
 		return;
-	report_add_size(peak_mib, &text);
+	report_add_size(peak_mib, &sheet->line);
 	if (declared_mib) {
-		text_add(&text, " of ");
-		report_add_size(declared_mib, &text);
-		text_addf(&text, " declared%s", is_over ? ", over" : "");
+		text_add(&sheet->line, " of ");
+		report_add_size(declared_mib, &sheet->line);
+		text_add(&sheet->line, is_over ? " declared, over" : " declared");
 	}
-	put_text(sheet, "peak", words);
+	put_line(sheet, "peak");
 }
 
-static void put_running(const struct sheet *sheet)
+static void put_running(struct sheet *sheet)
 {
 	const struct view_holder *job = sheet->job->runs;
-	char words[512], need[128];
-	struct text gpus = TEXT_ON(words), needs = TEXT_ON(need);
+	char words[512];
+	struct text gpus = TEXT_ON(words);
 	unsigned count = add_gpus(sheet, &gpus);
 
-	putf(sheet, "state", "%s %s%s%s", job_state(sheet->job),
+	text_addf(&sheet->line, "%s %s%s%s", job_state(sheet->job),
 		count ? "on GPU " : "without a GPU", words,
 		job->is_lingering ? ": it has ended, but processes that it left run"
 				  : "");
+	put_line(sheet, "state");
 	put_text(sheet, "user", job->user);
 	put_text(sheet, "command", sheet->job->command);
-	if (count) {
-		explain_need(&job->need, count, &needs);
-		put_text(sheet, "needs", need);
-	}
+	if (count)
+		explain_need(&job->need, count, &sheet->line);
+	put_line(sheet, "needs");
 	put_moment(sheet, "started", job->age_ms);
 	put_limit(sheet, job->limit_ms, job->age_ms);
 	if (job->pid)
-		putf(sheet, "pid", "%u", job->pid);
+		text_addf(&sheet->line, "%u", job->pid);
+	put_line(sheet, "pid");
 	put_peak(sheet, job->peak_mib, job->need.mib, job->is_over_declared);
 	for (size_t i = 0; i < sheet->view->gpu_count; i++)
 		if (lease_on(&sheet->view->gpus[i], sheet->job))
@@ -193,47 +183,43 @@ static void put_running(const struct sheet *sheet)
 
 /* "failed, exit status 1, ran 5m29s" */
 static void put_outcome(
-	const struct sheet *sheet, const char *label, const struct history_end *end)
+	struct sheet *sheet, const char *label, const struct history_end *end)
 {
-	char words[256];
-	struct text text = TEXT_ON(words);
 	int64_t least, most;
 
-	ended_add_state(end, &text);
+	ended_add_state(end, &sheet->line);
 	if (end->status[0])
-		text_addf(&text, ", exit status %s", end->status);
+		text_addf(&sheet->line, ", exit status %s", end->status);
 	if (ended_span_ms(end, &least, &most)) {
-		text_add(&text, ", ran ");
-		ended_add_ran(end, &text);
+		text_add(&sheet->line, ", ran ");
+		ended_add_ran(end, &sheet->line);
 	}
-	put_text(sheet, label, words);
+	put_line(sheet, label);
 }
 
-static void put_ended(const struct sheet *sheet)
+static void put_ended(struct sheet *sheet)
 {
 	const struct history_end *end = sheet->job->ends;
 	int64_t now_ms = sheet->view->real_ms;
-	char words[64], span[DURATION_SIZE];
-	struct text text = TEXT_ON(words);
 	unsigned mean, peak;
-	uint64_t gpu_ms;
+	uint64_t gpu_ms = ended_gpu_ms(end, end->since_ms, end->alive_ms);
 
 	put_outcome(sheet, "state", end);
 	put_text(sheet, "user", end->user);
 	put_text(sheet, "command", sheet->job->command);
 	put_text(sheet, "on GPU", end->gpus);
-	format_duration(end->waited_ms, span);
-	put_text(sheet, "waited", span);
-	show_add_time(&text, end->since_ms, now_ms);
-	put_text(sheet, "started", words);
+	report_add_span(end->waited_ms, &sheet->line);
+	put_line(sheet, "waited");
+	show_add_time(&sheet->line, end->since_ms, now_ms);
+	put_line(sheet, "started");
 	put_moment(sheet, "ended", now_ms - end->gone_ms);
-	gpu_ms = ended_gpu_ms(end, end->since_ms, end->alive_ms);
-	format_duration((int64_t)gpu_ms, span);
 	if (gpu_ms)
-		put_text(sheet, "GPU time", span);
+		report_add_span((int64_t)gpu_ms, &sheet->line);
+	put_line(sheet, "GPU time");
 	put_peak(sheet, ended_peak_mib(end), end->vram_mib, false);
 	if (ended_utilization(end, &mean, &peak))
-		putf(sheet, "busy", "%u%%, at most %u%%", mean, peak);
+		text_addf(&sheet->line, "%u%%, at most %u%%", mean, peak);
+	put_line(sheet, "busy");
 }
 
 /* --- the sheet --------------------------------------------------------------------- */
@@ -250,13 +236,15 @@ static const char *job_name(const struct job_view *job)
 void show_job(const struct view *view, const struct job_view *job,
 	const struct table_style *style, FILE *out)
 {
-	struct sheet sheet = { view, job, style, out };
+	struct sheet sheet = { .view = view, .job = job, .style = style, .out = out };
 	const char *name = job_name(job);
 	uint32_t attempt = 0;
 	size_t last = 0;
 
-	putf(&sheet, "job", name[0] ? "%llu '%s'" : "%llu", (unsigned long long)job->id,
-		name);
+	sheet.line = TEXT_ON(sheet.words);
+	text_addf(&sheet.line, name[0] ? "%llu '%s'" : "%llu",
+		(unsigned long long)job->id, name);
+	put_line(&sheet, "job");
 	if (job->waits) {
 		put_waiting(&sheet);
 		attempt = job->waits->attempt;
@@ -274,7 +262,8 @@ void show_job(const struct view *view, const struct job_view *job,
 	}
 	put_text(&sheet, "log", job->log);
 	if (attempt > 1)
-		putf(&sheet, "attempt", "%u", attempt);
+		text_addf(&sheet.line, "%u", attempt);
+	put_line(&sheet, "attempt");
 	for (size_t i = job->end_count; i-- > last;) {
 		char label[32];
 

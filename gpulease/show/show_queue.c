@@ -157,7 +157,7 @@ static void excess_print(const struct view *view, size_t first,
 		if (excess_on(&view->gpus[i], holder->ticket))
 			text_addf(&text, "%s%s", count++ ? "," : "",
 				view_gpu_name(&view->gpus[i]).text);
-	text_add(&text, ", declared ");
+	text_add(&text, " and declared ");
 	report_add_size(holder->need.mib, &text);
 	line_print(line, style, out);
 }

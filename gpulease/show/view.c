@@ -2,7 +2,7 @@
 
 #include "gpu_reason.h"
 #include "privacy.h"
-#include "retry_policy.h"
+#include "use_verdict.h"
 #include "clock.h"
 #include "instance.h"
 #include "inventory.h"
@@ -32,8 +32,7 @@ static void holder_fill_lease(const struct state_reader *reader,
 	out->need = lease_need(lease);
 	out->peak_mib = lease->peak_mib;
 	out->is_over_declared =
-		lease->vram_mib && use_compare(lease->vram_mib, lease->peak_mib,
-					   tolerance_percent) == USE_OVER;
+		use_exceeds(lease->vram_mib, lease->peak_mib, tolerance_percent);
 	out->age_ms = max_i64(0, reader->now_ms - lease->since_ms);
 	out->limit_ms =
 		held->is_orphaned ? 0 : lease->limit_ms; /* no process enforces it */

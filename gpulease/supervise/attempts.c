@@ -95,7 +95,7 @@ static void attempt_record(
 
 	attempt_name_canceller(at, by);
 	facts.by = by;
-	sampler_describe(&at->sampler, &facts);
+	sampler_describe(&at->sampler, at->end.ran_ms, &facts);
 	if (gpuset_is_empty(&launch->gpus)) {
 		attempt_record_leaseless(at, broker, gone_ms, &facts);
 		return;
@@ -294,7 +294,7 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 	output_mark_again(&at->output);
 	attempt_rewind_input(at, &settings->output);
 	sampler_begin(&at->sampler, broker, launch->owner->token, &sampled,
-		broker->ticket.request.vram_mib, context->config.tolerance_percent);
+		broker->ticket.request.vram_mib, &context->config);
 	/* while the command is watched, no message may block on a slow stderr */
 	diag_hurry(true);
 	r = supervise(&supervision, &at->end);

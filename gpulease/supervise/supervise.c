@@ -327,20 +327,30 @@ static void watched_reap_command(struct watched *watched)
 
 /* --- the loop ---------------------------------------------------------------------- */
 
-/* Prints that the job uses more GPU memory than it has declared. */
-static void report_excess_use(const struct sampler *sampler)
+/* Samples, and reports of which GPUs the job uses more memory than it has declared. */
+static void watched_sample(const struct watched *watched)
 {
-	char line[256];
-	struct text text = TEXT_ON(line);
+	const struct job_observer *observer = watched->order->observer;
+	struct sampler *sampler = watched->order->sampler;
+	const struct sample_gpu *gpu;
 
-	report_excess(broker_job(sampler->broker), sampler, &text);
-	note("%s", line);
+	sampler_step(sampler, clock_boot_ms());
+	if (observer)
+		observer->sampled(observer->context, sampler);
+	while ((gpu = sampler_take_excess(sampler))) {
+		char line[256];
+		struct text text = TEXT_ON(line);
+
+		report_excess(gpu->now_mib, gpu->name.text, sampler->declared_mib, &text);
+		note("job %llu%s", (unsigned long long)broker_job(watched->broker), line);
+		if (observer)
+			observer->exceeds(observer->context, gpu);
+	}
 }
 
 /* Sleeps until an event or @wake_ms, then samples and obeys signals and requests. */
 static int watched_wait(struct watched *watched, int64_t wake_ms)
 {
-	const struct job_observer *observer = watched->order->observer;
 	struct sampler *sampler = watched->order->sampler;
 	struct pollfd fds[OWN_FDS + PROBE_POLL_FDS] = {
 		[SIGNAL_FD] = { watched->signal_fd, POLLIN, 0 },
@@ -352,10 +362,8 @@ static int watched_wait(struct watched *watched, int64_t wake_ms)
 
 	if (poll(fds, count, timeout) < 0 && errno != EINTR)
 		return -errno;
-	if (sampler && sampler_step(sampler, clock_boot_ms()))
-		report_excess_use(sampler);
-	if (sampler && observer)
-		observer->sampled(observer->context, sampler);
+	if (sampler)
+		watched_sample(watched);
 	watched_read_signals(watched);
 	if (fds[BELL_FD].revents)
 		(void)watched_obey_requests(watched);

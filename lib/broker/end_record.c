@@ -102,6 +102,7 @@ void end_record_add_facts(const struct end_facts *facts, struct history_end *end
 	text_copy(end->how, sizeof(end->how), facts->how ? facts->how : "");
 	text_copy(end->by, sizeof(end->by), facts->by ? facts->by : "");
 	end->log_is_full = facts->log_is_full;
+	end->spans_run = facts->spans_run;
 	text_copy(end->peaks, sizeof(end->peaks), facts->peaks);
 	text_copy(end->utilization, sizeof(end->utilization), facts->utilization);
 }

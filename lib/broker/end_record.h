@@ -29,7 +29,7 @@ void end_record_describe(const struct snapshot *view, const struct snapshot_leas
 struct end_facts {
 	int status;
 	const char *how, *by; /* as in the history */
-	bool log_is_full;
+	bool log_is_full, spans_run;
 	char peaks[HISTORY_PEAKS_SIZE], utilization[8];
 };
 

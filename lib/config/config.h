@@ -39,6 +39,7 @@ enum config_key {
 	CONFIG_SHOW_COMMANDS,
 	CONFIG_RECORD_ENDS,
 	CONFIG_HISTORY_SIZE,
+	CONFIG_SAMPLE_INTERVAL,
 	CONFIG_TOLERANCE,
 	CONFIG_RETRY_DELAY,
 	CONFIG_RETRY_DELAY_MAX,
@@ -73,7 +74,8 @@ struct config {
 	char model_option[CONFIG_OPTION_SIZE];
 	bool shows_own_commands_only;
 	bool records_ends;
-	uint64_t history_mib; /* the size at which `history` becomes `history.1` */
+	uint64_t history_mib;       /* the size at which `history` becomes `history.1` */
+	int64_t sample_interval_ms; /* of the memory of supervised jobs */
 	/* a declaration may differ from the use by this much */
 	unsigned tolerance_percent;
 	int64_t retry_delay_ms, retry_delay_max_ms; /* the first is at most the second */

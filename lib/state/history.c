@@ -38,6 +38,7 @@ static const struct record_field fields[] = {
 	{ "alive", RECORD_I64, AT(alive_ms), 0 },
 	{ "gone", RECORD_I64, AT(gone_ms), 0 },
 	{ "peaks", RECORD_TEXT, AT(peaks), HISTORY_PEAKS_SIZE },
+	{ "spans", RECORD_U32, AT(spans_run), 0 },
 	{ "busy", RECORD_TEXT, AT(utilization), 8 },
 	{ "logfull", RECORD_U32, AT(log_is_full), 0 },
 	{ "how", RECORD_TEXT, AT(how), 16 },
@@ -205,6 +206,7 @@ static int history_encode(const struct history_end *end, char raw[RECORD_SIZE])
 	if (r != -EMSGSIZE)
 		return r;
 	shorter.peaks[0] = '\0';
+	shorter.spans_run = 0;
 	return record_encode(&schema, &shorter, raw);
 }
 

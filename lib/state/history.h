@@ -51,6 +51,7 @@ struct history_end {
 	 * ->gpus, "18000,17990"; how busy the GPUs were, mean and peak in percent, "87/100".
 	 */
 	char peaks[HISTORY_PEAKS_SIZE];
+	uint32_t spans_run; /* the samples of ->peaks span its run */
 	char utilization[8];
 	uint32_t log_is_full; /* of a background job: output was lost */
 	/* a line of the process that replaced the lease of a recorder; the recorder's own line */

@@ -336,6 +336,33 @@ memory() {
 		grep -q 'entry 1 ended.*2.9G of .*declared, over by more than' "$S/b.out"
 	is 'the journal has the highest memory of the job' \
 		[ "$(event ended 1 | member peak_mib)" = 3000 ]
+	rm -rf "$W" "$S"/a.*
+	batch_begin b
+	is 'a job that uses more than it declared is reported' wait_until 'grep -q \
+		"^[0-9:]* entry 1 uses 2.9G on GPU [01] and declared 1.0G: its neighbors may run out of memory$" \
+		"$S/b.out"'
+	is 'the board shows what the job uses, and that it is too much' \
+		wait_until 'grep -q "^ *1 .* 2.9G of 1.0G, over$" "$W/status.txt"'
+	# from now on nothing happens but time
+	# shellcheck disable=SC2034 # by the condition
+	board=$(tail -n 1 "$W/status.txt")
+	is 'the board is written again while a job runs' \
+		wait_until '[ "$(tail -n 1 "$W/status.txt")" != "$board" ]'
+	is 'it is reported once, and without -v nothing else is said of its memory' \
+		[ "$(grep -c ' uses ' "$S/b.out")" = 1 ]
+	is 'the log of the job says so, too' grep -q \
+		'^gpulease: job [0-9]* uses 2.9G on GPU [01] and declared 1.0G: ' "$W"/1-*.log
+	go a
+	ended b
+	is 'the board shows it when the job has ended' \
+		grep -q '^ *1 .* 2.9G of 1.0G, over$' "$W/status.txt"
+	rm -rf "$W" "$S"/a.*
+	batch_begin b --json
+	is 'it is an event, with the GPU and what the job uses there' wait_until 'grep -q \
+		"\"event\": \"excess\".* \"job\": 1,.* \"gpus\": \"[01]\",.* \"vram_mib\": 1000, \"used_mib\": 3000, " \
+		"$S/b.out"'
+	go a
+	ended b
 }
 
 # --- beside others -----------------------------------------------------------------------

@@ -49,6 +49,9 @@ refused 'a limit of 0 that no job could keep' \
 conf 'max-time = 1h' '' 'default-time = 2h'
 refused 'times that contradict each other' \
 	"$conf, line 3: default-time: is longer than max-time, which is 1h"
+conf 'sample-interval = 100ms'
+refused 'an interval in which nvidia-smi hardly answers' \
+	"$conf, line 1: sample-interval: '100ms' is out of range; write 1s to 1h"
 conf 'max-priority = -1'
 refused 'a priority below the default' "$conf, line 1: max-priority: '-1' is not a number; *"
 conf 'prefer = 3-0'

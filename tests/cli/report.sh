@@ -65,6 +65,9 @@ echo 7000 >"$FAKE_SMI_DIR/base.4" # of a container, whose processes nvidia-smi d
 	echo "2 1 4000"
 	echo "3 $(command_of alone) 5000"
 } >"$S/procs"
+# soon after its start a job is sampled by its own clock, and later with all others
+last=$(now)
+wait_until '[ "$(now)" -gt $((last + 5)) ]'
 since=$(now)
 before=$(asked "$smi")
 mv "$S/procs" "$FAKE_SMI_DIR/procs"
@@ -76,9 +79,10 @@ is "nvidia-smi runs once per interval, not once per job" \
 	[ "$probes" -le $((moments + 1)) ]
 
 id=$(id_of over)
-over="job $id (*) uses 2.2G on GPU 1, declared 2.0G"
-is 'a job that uses more than it declared is warned' wait_until \
-	'grep -q "^gpulease: job $id uses 2.2G on GPU 1, declared 2.0G$" "$S/over.err"'
+over="job $id (*) uses 2.2G on GPU 1 and declared 2.0G"
+excess="uses 2.2G on GPU 1 and declared 2.0G: its neighbors may run out of memory"
+is 'a job that uses more than it declared is reported' wait_until \
+	'grep -q "^gpulease: job $id $excess$" "$S/over.err"'
 run '--queue names the job that uses more than it declared' 0 "no job waits
 $over" '' "$GPULEASE" --queue
 run '--status names the job that uses more than it declared' 0 "*$over" '' "$GPULEASE" --status
@@ -99,20 +103,69 @@ id=$(id_of within)
 release_all within over under alone share
 is 'a job with --report has a report at its end' like \
 	"gpulease: job $id 'within' ended: exit status 0, after *, waited *, 2G of a GPU, *
-gpulease: job $id, GPU 0: peak 1.9G of 2.0G declared, within 10 %; utilization * %, * % at most" \
+gpulease: job $id, GPU 0: peak *1.9G of 2.0G declared, *; utilization * %, * % at most" \
 	"$(sed 's/on average/%/; s/% %/%/' "$S/within.err")"
-is 'the report says that a job declared too much' like \
-	'*GPU 2: peak 1.0G of 2.0G declared, under by more than 10 %; *' "$(cat "$S/under.err")"
+is 'the report has the peak of the processes of the job alone' like \
+	'*GPU 2: peak *1.0G of 2.0G declared, *' "$(cat "$S/under.err")"
 is 'the report has a line for each GPU' like '* 2 GPUs, *
-*GPU 3: peak 4.9G of the card'"'"'s 79.6G; utilization * on average, 80 % at most
-*GPU 4: peak 6.8G of the card'"'"'s 79.6G; utilization * on average, 90 % at most' \
+*GPU 3: peak *4.9G of the card'"'"'s 79.6G; utilization * on average, 80 % at most
+*GPU 4: peak *6.8G of the card'"'"'s 79.6G; utilization * on average, 90 % at most' \
 	"$(cat "$S/alone.err")"
-is 'the report of a job with a share' like '*, 0.3 of a GPU, *GPU 1: peak 2.9G of *' "$(cat "$S/share.err")"
+is 'the report of a job with a share' like '*, 0.3 of a GPU, *GPU 1: peak *2.9G of *' "$(cat "$S/share.err")"
 is 'a job that was warned gets no report without --report' [ "$(grep -c . "$S/over.err")" = 1 ]
 ends_of "$(id_of alone)" >"$S/end"
 is 'the history has the peaks and the utilization' grep -q ' peaks=5000,7000 busy=[0-9]*/90 ' "$S/end"
 ends_of "$(id_of over)" >"$S/end"
 is 'the history has the peak of a job without --report' grep -q ' peaks=2300 busy=' "$S/end"
+
+# --- what the samples allow to say -------------------------------------------------------
+
+# seen MIB: whether the lease of this job has that peak, for use in the command of a job
+seen='seen() { tr "\\0" " " <"$GPULEASE_DIR/gpu/slot.0" | grep -aq " peak=$1 "; }'
+# sampled COUNT: whether nvidia-smi was asked so often since this job has begun
+sampled='begun=$(wc -l <"$FAKE_SMI_DIR/count")
+	sampled() { [ $(($(wc -l <"$FAKE_SMI_DIR/count") - begun)) -ge "$1" ]; }'
+
+# uses MIB COMMAND: a job that uses so much memory until the command succeeds
+uses() {
+	rm -f "$FAKE_SMI_DIR/procs"
+	timeout "$DEADLINE" "$GPULEASE" --report --gpu-ids 0 --vram 2000 sh -c "$seen
+		$sampled
+		echo \"0 \$\$ $1\" >\"\$FAKE_SMI_DIR/procs\"
+		until $2; do sleep 0.02; done"
+}
+
+fresh
+gpus 1
+echo 'sample-interval = 1h' >"$S/conf"
+plain=$GPULEASE
+configured
+run 'a job is sampled soon after its start, and one sample is not compared' 0 '' \
+	'*GPU 0: peak at least 1.9G of 2.0G declared, too few samples to compare; *' \
+	uses 1900 'seen 1900'
+run 'one sample is enough to say that a job used too much' 0 '' \
+	'*uses 2.9G on GPU 0 and declared 2.0G: its neighbors may run out of memory
+*GPU 0: peak at least 2.9G of 2.0G declared, over by more than 10 %; *' uses 3000 'seen 3000'
+echo 'sample-interval = 1s' >"$S/conf"
+compared() {
+	like "*GPU 0: peak $2 of 2.0G declared, $3 10 %; *" "$(uses "$1" 'sampled 16' 2>&1)"
+}
+is 'samples that span the run are compared: within' sometimes compared 1900 1.9G within
+is 'samples that span the run are compared: under' sometimes compared 1000 1.0G 'under by more than'
+"$plain" --history 1 --json >"$S/end"
+is 'the history says that the samples span the run' grep -q '"spans_run": true' "$S/end"
+
+# a process outside gpulease, or of a container
+unseen() {
+	echo '0 1 1500' >"$FAKE_SMI_DIR/procs"
+	timeout "$DEADLINE" "$GPULEASE" --report --gpu-ids 0 --vram 2000 sh -c "$sampled
+		until sampled 6; do sleep 0.02; done"
+}
+run 'memory that is not seen to be of the job is not compared' 0 '' \
+	'*GPU 0: peak n/a of 2.0G declared, none of its processes was seen; *' unseen
+"$plain" --history 1 --json | tr -d ' \n' >"$S/end"
+is 'the history has no peak of that job' grep -q '"peak_mib":\[\],"spans_run":false' "$S/end"
+GPULEASE=$plain
 
 # --- how the job ended -------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ job over --report --vram 2000 --gpu-ids 0 -- gpulease-simjob --vram 2500 --ramp 
 is '--status adds up two simjobs on one GPU' wait_until 'shows 0 5500 leased && noted 0 2500'
 is 'each lease has the peak of its own simjob' noted 0 3000
 is 'a simjob that uses more than declared is warned' wait_until \
-	'grep -q "^gpulease: job .* uses 2.4G on GPU 0, declared 2.0G$" "$S/over.err"'
+	'grep -q "^gpulease: job .* uses 2.4G on GPU 0 and declared 2.0G: its n.* memory$" "$S/over.err"'
 is 'the other GPU is idle' shows 1 0 idle
 job both --report --gpu-ids 1 -- sh -c 'gpulease-simjob "$@" --vram 1G --ramp 0; exit 5' sh
 is 'a simjob that a shell has started counts for its job' wait_until 'noted 1 1024'
@@ -85,17 +85,30 @@ for each in $(simjobs); do
 done
 ended within
 is 'the report of a simjob that a signal ended has its peak' like 'gpulease: job * ended: signal TERM, *
-gpulease: job *, GPU 0: peak 2.9G of 4.0G declared, under by more than 10 %; utilization * at most' \
+gpulease: job *, GPU 0: peak *2.9G of 4.0G declared, *; utilization * at most' \
 	"$(cat "$S/within.err")"
 ended over
-is 'each report has the peak of its own simjob' like '*, GPU 0: peak 2.4G of 2.0G declared, over by more than 10 %; utilization *' \
+is 'each report has the peak of its own simjob' like '*, GPU 0: peak *2.4G of 2.0G declared, over by more than 10 %; utilization *' \
 	"$(cat "$S/over.err")"
 ended both
-is 'the report of a whole GPU has the peak' like '*: exit status 5, *, GPU 1: peak 1.0G of the card*' \
+is 'the report of a whole GPU has the peak' like '*: exit status 5, *, GPU 1: peak *1.0G of the card*' \
 	"$(tr '\n' ' ' <"$S/both.err")"
 run 'the GPUs are idle again' 0 '*0 *0.0G *idle*1 *0.0G *idle*' '' \
 	"$GPULEASE" --status
 run '--status has removed the files of the killed simjobs' 0 '' '' simjobs
+
+# The line that says that the job uses too much has no room.
+mkfifo "$S/full"
+exec 9<>"$S/full"
+dd if=/dev/zero bs=4096 oflag=nonblock >&9 2>/dev/null
+run 'the end of a job is seen although stderr is a full pipe' 0 '' '' timeout -s KILL "$DEADLINE" sh -c '
+	exec 9>&-
+	exec "$@" 2>"$0"' "$S/full" "$GPULEASE" --retries 1 --gpu-ids 0 --vram 1000 sh -c '
+	exec 2>/dev/null # only gpulease writes to the pipe
+	gpulease-simjob --vram 3000 --ramp 0 --hold 1h >/dev/null &
+	until tr "\\0" " " <"$1" | grep -aq " peak=3000 "; do sleep 0.02; done
+	kill $!' sh "$(state_dir)/gpu/slot.0"
+exec 9>&-
 
 # --- out of memory ---------------------------------------------------------------------------
 
