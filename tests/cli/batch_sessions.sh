@@ -38,7 +38,7 @@ each_program() {
 	is "$program: each job that runs has a session of its own, named by id and line" \
 		wait_until '[ "$(plain_names)" = "gpulease-1-held gpulease-2-my_b gpulease-3-read" ]'
 	is "$program: a line that waits says so in its session and its log" wait_until \
-		'grep -q "ticket 3 waits" "$W"/3-*.log'
+		'grep -q "job 3 waits" "$W"/3-*.log'
 	go a
 	type_in "$(names | grep -- '-read$')" 'typed words'
 	go b
@@ -96,7 +96,7 @@ again
 		'[ "$(names | wc -l)" -eq 1 ]'
 	batch_begin c --screen
 	is "$program: the next runner finds the job of the session" wait_until \
-		'grep -q "still at work: 1" "$S/c.out"'
+		'grep -q "of an earlier run" "$S/c.out"'
 	go a
 	ended c
 	is "$program: the next runner learns of the end" [ "$rc:$(words "$S/ran")" = 6:two ]

@@ -89,7 +89,7 @@ else
 	each_word
 	run 'fish: a value after =' 0 '--on-limit=requeue' '' complete gpulease --on-limit=r
 	run 'fish: a signal after the id' 0 'TERM' '' complete gpulease --signal-job 12 TER
-	run 'fish: explanations' 0 '--status	show the GPUs and the queue' '' fish --no-config -c \
+	run 'fish: explanations' 0 '--status	show the GPUs*' '' fish --no-config -c \
 		'source $argv[1]; complete -C "gpulease --statu"' "$source/gpulease.fish"
 fi
 
