@@ -74,9 +74,10 @@ static int find_job(const struct context *context, uint64_t job)
 	struct text text = TEXT_ON(name);
 	int r;
 
-	log_of = (struct follow){
-		.context = context, .tickets = TICKET_FILE_NONE, .fd = -1, .inotify_fd = -1
-	};
+	log_of = (struct follow){ .context = context,
+		.tickets = TICKET_FILE_NONE,
+		.fd = -1,
+		.inotify_fd = -1 };
 	log_of.job = job;
 	log_of.lives = LIVENESS_SET_ON(&context->dir);
 	r = ticket_open_to_read(context->dir.fd, &log_of.tickets);

@@ -37,20 +37,20 @@ enum option_kind {
 enum option_takes { TAKES_NONE, TAKES_OPTIONAL, TAKES_REQUIRED, TAKES_OPERANDS };
 
 struct option_def {
-	enum option_kind kind;
-	char letter;      /* 0: none */
 	const char *name; /* without dashes; NULL: none */
 	/* the value's name, "N"; NULL: takes none; all of it in [ ]: may be left out */
 	const char *metavar;
 	const char *help;
-	size_t offset; /* of the result in the settings */
 	/* OPTION_CUSTOM: @value is NULL where it was left out; 0 or -EINVAL */
 	int (*read)(const char *value, void *at, struct why *why);
-	int value; /* OPTION_VERB, OPTION_STOP */
-	unsigned
-		leads; /* OPTION_VERB: a command follows after this many operands; 0: never */
-	unsigned group; /* for --help */
-	unsigned verbs; /* 1u << VERB for each verb that the option goes with */
+	unsigned verbs;        /* 1u << VERB for each verb that the option goes with */
+	unsigned short offset; /* of the result in the settings */
+	unsigned char kind;    /* enum option_kind */
+	char letter;           /* 0: none */
+	unsigned char value;   /* OPTION_VERB, OPTION_STOP */
+	/* OPTION_VERB: a command follows after this many operands; 0: never */
+	unsigned char leads;
+	unsigned char group; /* for --help */
 };
 
 enum { OPTIONS_MAX = 160 };

@@ -322,7 +322,7 @@ void show_jobs_json(const struct job_views *jobs, FILE *out)
 {
 	struct json json = JSON_ON(out);
 
-	document_begin(&json, "gpulease-job/1", jobs->view.real_ms, jobs->view.directory);
+	document_begin(&json, "job", jobs->view.real_ms, jobs->view.directory);
 	json_key(&json, "jobs");
 	json_begin_array(&json);
 	for (size_t i = 0; i < jobs->count; i++)

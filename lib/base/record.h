@@ -35,9 +35,9 @@ enum record_kind {
 
 struct record_field {
 	const char *key;
-	enum record_kind kind;
-	size_t offset;
-	size_t size; /* of texts: the size of the array */
+	uint8_t kind; /* enum record_kind */
+	uint16_t offset;
+	uint16_t size; /* of texts: the size of the array */
 };
 
 struct record_schema {

@@ -28,7 +28,8 @@ mkdir "$S/bin"
 printf '#!/bin/sh\necho "python $*"\n' >"$S/bin/python"
 chmod +x "$S/bin/python"
 ln -s "$GPULEASE" "$S/bin/gpulease"
-echo 'python a.py' >"$S/jobs.txt"
+echo 'python train.py' >"$S/jobs.txt"
+: >"$S/train.py"
 agent() (cd "$S" && PATH=$S/bin:$PATH && eval "$1")
 id=$("$GPULEASE" --submit "$S/bin/python" train.py)
 while read -r line; do

@@ -172,7 +172,7 @@ for gpus in 1 0; do
 	wait "$(pid_of runner)" 2>/dev/null
 	batch_begin later
 	is "gpus=$gpus: a later runner finds the command at work" \
-		wait_until 'grep -q "of an earlier run still at work: 1" "$S/later.out" "$S/later.err"'
+		wait_until 'grep -q "of an earlier run that have not ended: 1" "$S/later.out" "$S/later.err"'
 	: >"$S/line.go"
 	ended later
 	is "gpus=$gpus: a later runner does not run the line twice" [ \

@@ -318,7 +318,7 @@ is '--status --json says so' sh -c '"$1" --status --json | grep -q "\"why\": \"i
 is '--doctor says so' like "*outside*$by*" "$("$GPULEASE" --doctor)"
 run 'declared memory that fits beside the peak is given' 0 0 '' "$GPULEASE" --vram 10G -I sh -c "$show"
 waiter whole
-is 'the waiting line says so' like "gpulease: ticket * waits, 1st in the queue: *; $by" "$(cat "$S/whole.err")"
+is 'the waiting line says so' like "gpulease: job * waits, 1st in the queue: *; $by" "$(cat "$S/whole.err")"
 run 'a job that waits for that process keeps nothing from a later job' 0 0 '' \
 	"$GPULEASE" --vram 10G -I sh -c "$show"
 kill "$stranger"
