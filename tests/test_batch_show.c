@@ -166,9 +166,11 @@ static void changes_of_memory_are_printed_only_with_verbose(void **state)
 	(void)step(T0_MS);
 	assert_non_null(strstr(output(), "entry 1 uses 0.0G on GPU "));
 	end(T0_MS);
-	restore_stdout();
-	assert_int_equal(ftruncate(out, 0), 0);
-	close_fd(&out);
+}
+
+static void with_json_changes_of_memory_are_always_printed(void **state)
+{
+	(void)state;
 	begin(true, false);
 	happens(BATCH_MEMORY, 1);
 	happens(BATCH_EXCESS, 1);
@@ -477,6 +479,7 @@ int main(void)
 		SHOW_TEST(lines_come_with_the_next_step),
 		SHOW_TEST(quiet_it_prints_nothing),
 		SHOW_TEST(changes_of_memory_are_printed_only_with_verbose),
+		SHOW_TEST(with_json_changes_of_memory_are_always_printed),
 		SHOW_TEST(with_json_each_event_is_a_line),
 		SHOW_TEST(no_output_stays_in_a_buffer_that_a_child_inherits),
 		SHOW_TEST(a_slow_reader_is_not_waited_for),

@@ -62,7 +62,7 @@ static struct {
 /* Prints why the job cannot be cancelled. */
 static int refuse_job(uint64_t job, const char *because)
 {
-	diag("ticket %llu %s", (unsigned long long)job, because);
+	diag("job %llu %s", (unsigned long long)job, because);
 	return EXIT_NOT_DONE;
 }
 
@@ -146,7 +146,7 @@ static bool target_check_user(const struct target *target, uint64_t id)
 	if (getuid() == 0 || getuid() == uid)
 		return true;
 	describe_user(uid, target->ticket.user, &text);
-	diag("ticket %llu belongs to %s; only they and root may cancel it",
+	diag("job %llu belongs to %s; only they and root may cancel it",
 		(unsigned long long)id, name);
 	return false;
 }
@@ -302,7 +302,7 @@ static int target_request(const struct target *target)
 	text_copy(control.boot, sizeof(control.boot), cancel.context.dir.boot);
 	r = ticket_append_control(&cancel.queue.file, &control);
 	if (r < 0)
-		diag("cannot cancel ticket %llu: %s", (unsigned long long)target->job,
+		diag("cannot cancel job %llu: %s", (unsigned long long)target->job,
 			strerror(-r));
 	return r < 0 ? EXIT_MISUSE : 0;
 }

@@ -20,7 +20,7 @@ says_who() {
 }
 is 'the cancelled waiter says which user cancelled it' sometimes says_who
 run 'a second --cancel of a job says that the job has finished' 1 '' \
-	"gpulease: ticket $(ticket_of one) has finished" \
+	"gpulease: job $(ticket_of one) has finished" \
 	"$GPULEASE" --cancel "$(ticket_of one)"
 run 'an id that was never given out cannot be cancelled' 1 '' 'gpulease: job 4711 is unknown; --status and --history list the jobs' \
 	"$GPULEASE" --cancel 4711

@@ -83,7 +83,7 @@ told "$id" 'the history has the waiter as cancelled' \
 try "$GPULEASE" --history
 is '--history shows the cancelled waiter' like '*cancelled by *' "$out"
 run 'a second --cancel of the waiter says that it has finished' 1 '' \
-	"gpulease: ticket $id has finished" "$GPULEASE" --cancel "$id"
+	"gpulease: job $id has finished" "$GPULEASE" --cancel "$id"
 run '--wait-for knows the status of the cancelled waiter' 143 '' '' "$GPULEASE" --wait-for "$id"
 
 waiter stopped
@@ -335,7 +335,7 @@ if wait_until '[ -e "$S/lease.id" ]' && [ -n "$(cat "$S/lease.id")" ]; then
 	told "$id" 'the history has the lease of the shell as cancelled' '*"state":"cancelled",*'
 	release lease
 	run 'a second --cancel of the shell'"'"'s lease says that it has finished' 1 '' \
-		"gpulease: ticket $id has finished" "$GPULEASE" --cancel "$id"
+		"gpulease: job $id has finished" "$GPULEASE" --cancel "$id"
 	wait "$watcher"
 	is 'a --wait-for of the cancelled lease ends' [ $? -ne 0 ]
 else
