@@ -198,6 +198,8 @@ mutant locks-in-order-of-slots commit \
 	'for (; false && strcmp(view->gpus[slots[at - 1]].file.gpu.uuid,'
 mutant names-of-singletons-not-locked turn \
 	-- 'if (!request->is_singleton) return lock_and_take' 'return lock_and_take'
+mutant deleted-file-keeps-the-grant turn \
+	-- 'if (commit_is_current(&broker->view, set)) return 0;' 'return 0;'
 mutant one-record-shows-one-gpu snapshot turn \
 	-- '			!gpuset_has(&lease->lease.gpus, slot))' \
 	'			!gpuset_has(&lease->seen, slot))' \

@@ -836,6 +836,51 @@ static void a_singleton_waits_while_its_name_is_locked(void **state)
 	ticket_release(&file);
 }
 
+/* --- the lease files are deleted ---------------------------------------------------- */
+
+/* Deletes all lease files; then the other job takes a turn with new ones. */
+static void another_job_takes_the_gpu(void)
+{
+	struct request request = broker.ticket.request;
+	struct why why = WHY_NONE;
+	char name[64];
+
+	if (--reads_left) {
+		after_leases = another_job_takes_the_gpu;
+		return;
+	}
+	for (unsigned slot = 0; slot < GPUS; slot++) {
+		(void)snprintf(name, sizeof(name), "%s.lease", files[slot].gpu.uuid);
+		assert_int_equal(unlinkat(dir.gpu_fd, name, 0), 0);
+		(void)snprintf(name, sizeof(name), "slot.%u", slot);
+		assert_int_equal(unlinkat(dir.gpu_fd, name, 0), 0);
+	}
+	assert_int_equal(fixture_broker_open(&other, &dir, &config), 0);
+	request.priority = 1; /* it does not wait for the first */
+	fixture_join(&other, &request);
+	other_turn = broker_turn(&other, &why);
+}
+
+static void no_gpu_is_given_twice_whenever_the_lease_files_are_deleted(void **state)
+{
+	for (unsigned at = 1;; at++) {
+		struct request request = request_of(2, "01");
+		struct why why = WHY_NONE;
+		int first;
+
+		fixture_again(state);
+		fixture_join(&broker, &request);
+		reads_left = at;
+		after_leases = another_job_takes_the_gpu;
+		first = broker_turn(&broker, &why);
+		after_leases = NULL;
+		if (reads_left)
+			break;
+		assert_false(first == BROKER_GRANTED && other_turn == BROKER_GRANTED);
+		broker_release(&other);
+	}
+}
+
 static void damage_gpu_0(void)
 {
 	damage(0);
@@ -908,6 +953,7 @@ int main(void)
 		TEST(a_lost_lease_is_waited_for_without_probes),
 		TEST(one_of_two_singletons_starts_whenever_the_second_comes),
 		TEST(a_singleton_waits_while_its_name_is_locked),
+		TEST(no_gpu_is_given_twice_whenever_the_lease_files_are_deleted),
 		TEST(damage_at_the_last_moment_counts),
 		TEST(a_slot_that_moved_to_another_gpu_is_not_taken),
 	};

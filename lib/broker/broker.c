@@ -280,11 +280,6 @@ static void make_lease(const struct broker *broker, struct lease *lease)
  */
 void broker_finish(struct broker *broker)
 {
-	broker->ticket.state = TICKET_GRANTED;
-	broker->ticket.stuck[0] = '\0';
-	broker->ticket.turn++;
-	broker->ticket.turn_ms = clock_boot_ms();
-	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
 	/* a request to preempt that was appended before this was meant for an earlier lease */
 	broker->state.orders_from = broker->queue.end;
 	/* a preemptible job keeps its bell, by which it is asked to end */
@@ -321,18 +316,41 @@ static void note_cancels(struct broker *broker)
 	}
 }
 
+/* Writes the state into the job's ticket, as a turn. */
+static void write_state(struct broker *broker, uint32_t state)
+{
+	broker->ticket.state = state;
+	broker->ticket.stuck[0] = '\0';
+	broker->ticket.turn++;
+	broker->ticket.turn_ms = clock_boot_ms();
+	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
+}
+
 int broker_write_lease(struct broker *broker, struct why *why)
 {
+	const struct gpuset *set = &broker->result.verdict.gpus;
 	struct lease lease;
 	int r;
 
 	make_lease(broker, &lease);
 	note_cancels(broker);
-	r = commit_write(&broker->view, &broker->result.verdict.gpus, &lease);
-	if (r < 0)
+	r = commit_write(&broker->view, set, &lease);
+	if (r < 0) {
 		why_set(why, "cannot write a lease in '%s/gpu': %s", broker->dir->path,
 			strerror(-r));
-	return r;
+		return r;
+	}
+	write_state(broker, TICKET_GRANTED);
+	/*
+	 * From now on, others miss the lease of this ticket if they cannot read it (integrity.h).
+	 * A file that was deleted before shows the lease to nobody, and the GPU may be another's.
+	 */
+	if (commit_is_current(&broker->view, set))
+		return 0;
+	write_state(broker, TICKET_WAITING);
+	commit_erase(&broker->view, set, lease.owner.token);
+	bell_ring_all(broker->dir);
+	return BROKER_AGAIN;
 }
 
 /*
@@ -357,8 +375,7 @@ static int take_locked(struct broker *broker, struct why *why)
 		!broker_is_probe_fresh(broker, &set) ||
 		snapshot_wants_look(&broker->view, &set))
 		return BROKER_AGAIN;
-	r = broker_write_lease(broker, why);
-	return r < 0 ? r : BROKER_GRANTED;
+	return broker_write_lease(broker, why);
 }
 
 /* Locks the lease files of the verdict's GPUs and takes them.  Returns as take_locked(). */

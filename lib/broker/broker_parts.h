@@ -35,12 +35,14 @@ enum broker_step {
 MUST_CHECK int broker_look(struct broker *broker);
 
 /*
- * Writes the lease for ->result.verdict.  The files of its GPUs must be locked, and everything must
- * have been read since then.  0, or a negative errno with the reason in @why.
+ * Writes the lease for ->result.verdict and marks the ticket as granted.  The files of its GPUs
+ * must be locked, and everything must have been read since then.  0 (BROKER_GRANTED); BROKER_AGAIN:
+ * one of the files was deleted meanwhile, and the lease is taken back; or a negative errno with the
+ * reason in @why.
  */
 MUST_CHECK int broker_write_lease(struct broker *broker, struct why *why);
 
-/* To be called after that, without the locks: marks the ticket as granted and tidies up. */
+/* To be called after that, without the locks: tidies up. */
 void broker_finish(struct broker *broker);
 
 /* Whether the last probe is new enough to hand out the GPUs of @set. */

@@ -279,6 +279,34 @@ int commit_write(
 	return r;
 }
 
+bool commit_is_current(const struct snapshot *view, const struct gpuset *set)
+{
+	gpuset_for_each (slot, set)
+		if (!lease_file_is_current(view->dir, &view->gpus[slot].file))
+			return false;
+	return true;
+}
+
+void commit_erase(struct snapshot *view, const struct gpuset *set, const char *token)
+{
+	static char raw[LEASE_FILE_BYTES];
+
+	gpuset_for_each (slot, set) {
+		struct lease_file *file = &view->gpus[slot].file;
+		unsigned records = 0;
+
+		if (lease_read(file, raw, &records) < 0)
+			continue;
+		for (unsigned at = 1; at <= records; at++) {
+			struct lease lease;
+
+			if (lease_decode(raw, at, &lease) == LEASE_RECORD &&
+				strcmp(lease.owner.token, token) == 0)
+				(void)!lease_clear(file, at);
+		}
+	}
+}
+
 /* Does the work of commit_forget_slot() in the file of slot @at_slot. */
 static int forget_slot_in(struct snapshot *view, unsigned at_slot, unsigned slot)
 {

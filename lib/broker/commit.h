@@ -51,6 +51,15 @@ bool commit_mend(struct snapshot *view);
 MUST_CHECK int commit_write(
 	struct snapshot *view, const struct gpuset *set, const struct lease *lease);
 
+/* Whether the names of all files of @set still lead to the files that are open in @view. */
+bool commit_is_current(const struct snapshot *view, const struct gpuset *set);
+
+/*
+ * Removes the lease with @token from the files of @set, which must be locked, as if it had never
+ * been written there.
+ */
+void commit_erase(struct snapshot *view, const struct gpuset *set, const char *token);
+
 /*
  * Removes from the files of @set the leases that name @slot and are over, with a line in the
  * history.  The files must be locked, and @view read since then.  0 or a negative errno.
