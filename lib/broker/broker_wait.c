@@ -39,12 +39,14 @@ static bool is_silent(const struct broker *broker, unsigned slot)
 	enum verdict_kind kind = broker->result.verdict.kind;
 	struct need need = request_need(request);
 
+	if (!gpu->exists)
+		return false;
 	/* then our ticket waits for some lease to end, on whatever GPU: only lingering is silent */
 	if (kind == VERDICT_HELD || kind == VERDICT_LIMIT)
-		return gpu->exists && gpu->lingers;
+		return gpu->lingers;
 	if (gpuset_has(&broker->result.refused, slot))
-		return gpu->exists;
-	return gpu->exists && gpuset_has(&request->allow, slot) &&
+		return true;
+	return gpuset_has(&request->allow, slot) &&
 	       (gpu_state_is_silent(gpu->state) ||
 		       (!need_is_whole(&need) &&
 			       (has_memory_beside_leases(gpu) ||
