@@ -109,13 +109,12 @@ enum batch_format batch_format_of(
 	if (size >= 3 && memcmp(text, byte_order_mark, 3) == 0)
 		at += 3;
 	/* skip blank lines and remarks */
-	while (at < end && (strchr(" \t\r\n", *at) || *at == '#')) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
+	for (; at < end && *at && strchr("# \t\r\n", *at); at++)
+		if (*at == '#') {
+			const char *newline = memchr(at, '\n', (size_t)(end - at));
 
-		if (*at == '#')
 			at = newline ? newline : end - 1;
-		at++;
-	}
+		}
 	return (size_t)(end - at) >= sizeof(csv_title) - 1 && is_csv_title(at)
 		       ? BATCH_CSV
 		       : BATCH_LINES;
