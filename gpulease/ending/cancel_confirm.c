@@ -3,11 +3,15 @@
 #include "cancel_confirm.h"
 #include "fdio.h"
 
-enum { QUESTION_SIZE = 512 };
+enum {
+	QUESTION_SIZE = 512,
+	/* of a terminal: what is not read goes to the shell, as a command */
+	LINE_SIZE = 4096,
+};
 
 bool cancel_confirm(size_t count, const struct text *jobs)
 {
-	char bytes[QUESTION_SIZE], answer;
+	char bytes[QUESTION_SIZE], answer[LINE_SIZE];
 	struct text question = TEXT_ON(bytes);
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
@@ -16,5 +20,6 @@ bool cancel_confirm(size_t count, const struct text *jobs)
 	text_add_printable(&question, jobs->at, jobs->used);
 	text_addf(&question, "%s)? [y/N] ", jobs->cut ? ", ..." : "");
 	return write(STDERR_FILENO, question.at, question.used) >= 0 &&
-	       read(STDIN_FILENO, &answer, 1) == 1 && (answer | 0x20) == 'y';
+	       read(STDIN_FILENO, answer, sizeof(answer)) > 0 &&
+	       (answer[0] | 0x20) == 'y';
 }

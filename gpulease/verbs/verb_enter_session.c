@@ -162,6 +162,7 @@ static void relay_prepare(int job)
 	(void)sigemptyset(&resized);
 	(void)sigaddset(&resized, SIGWINCH);
 	(void)sigprocmask(SIG_BLOCK, &resized, NULL);
+	(void)signal(SIGXFSZ, SIG_IGN); /* the log may be full; the job goes on */
 	relay.fds[SIZE].fd = signalfd(-1, &resized, SFD_CLOEXEC | SFD_NONBLOCK);
 	relay_resize(job);
 	if (tcgetattr(STDIN_FILENO, &modes) == 0) {

@@ -99,6 +99,11 @@ run 'Ctrl-C cancels nothing' 0 '' '' "$TOOLS/jobcontrol" 'see:[y/N]' 'type:^C' e
 is 'all jobs live on' [ "$(live)" = "$a $b $c $d" ]
 run 'y cancels them' 0 '' '' "$TOOLS/jobcontrol" 'see:cancel 2 jobs (' 'type:y^J' \
 	'see:gpulease: cancelled 2 jobs' end:0 -- "$GPULEASE" --cancel train
+job train
+job train
+run 'the shell does not get the rest of the answer' 0 '' '' "$TOOLS/jobcontrol" 'see:[y/N]' \
+	'type:yes^J' 'see:gpulease: cancelled 2 jobs' 'type:next^J' 'see:read: next.' end:0 \
+	-- sh -c '"$1" --cancel train; read -r word; echo "read: $word."' sh "$GPULEASE"
 run 'one job needs no question' 0 '' '' "$TOOLS/jobcontrol" 'see:gpulease: cancelled 1 job' \
 	end:0 'count:0:[y/N]' -- "$GPULEASE" --cancel eval
 job train

@@ -244,6 +244,13 @@ got <some words>' ]
 	wait_until 'logged "ready*"'
 	end_sessions
 	is "$program: also for a job that was started with nohup" ended_with "$id" 129
+	(
+		ulimit -f 200
+		exec env PATH="$S/bin" "$GPULEASE" --screen -n 1 sh -c 'seq 30000; exit 6'
+	) >"$S/limited"
+	id=$(cat "$S/limited")
+	is "$program: a job goes on when its log may not grow" ended_with "$id" 6
+	end_sessions
 done
 
 if command -v tmux >/dev/null 2>&1; then
