@@ -274,10 +274,11 @@ static bool targets_confirm(const struct settings *settings)
 		return true;
 	for (size_t i = 0; i < cancel.count; i++) {
 		const struct target *target = &cancel.targets[i];
+		const char *title = target->ticket.request.name;
 		struct text user = TEXT_ON(name);
 
-		text_addf(&jobs, "%s%llu %s", i ? ", " : "",
-			(unsigned long long)target->job, target->ticket.request.name);
+		text_addf(&jobs, "%s%llu%s%s", i ? ", " : "",
+			(unsigned long long)target->job, *title ? " " : "", title);
 		if (target->termination.owner.uid == getuid())
 			continue;
 		describe_user(target->termination.owner.uid, target->ticket.user, &user);

@@ -117,6 +117,9 @@ is 'the jobs that were named by id are cancelled' [ -z "$(live)" ]
 four
 run 'no question if stderr is no terminal' 0 '' '' "$TOOLS/jobcontrol" end:0 'count:0:[y/N]' \
 	-- sh -c '"$1" --cancel "$2-$3" 2>"$4"' sh "$GPULEASE" "$a" "$b" "$S/many.err"
+a=$("$GPULEASE" --submit sleep 600) b=$("$GPULEASE" --submit sleep 600)
+run 'jobs without names are asked for by their ids' 0 '' '' "$TOOLS/jobcontrol" \
+	"see:$a, $b" 'type:y^J' end:0 -- "$GPULEASE" --cancel "$a-$b"
 run 'no question if stdin is no terminal' 0 '' '' "$TOOLS/jobcontrol" \
 	'see:gpulease: cancelled 2 jobs' end:0 'count:0:[y/N]' \
 	-- sh -c 'echo n | "$1" --cancel mine' sh "$GPULEASE"
