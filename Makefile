@@ -1,6 +1,6 @@
 # gpulease: GPU leases on a shared machine.  GNU make; no configure step.
 #
-#	make                 build/gpulease and build/gpulease-simjob
+#	make                 build/gpulease, build/gpulease-simjob and build/gpulease-slurm
 #	make demo            two jobs that wait for each other, and a status
 #	make deps check      install the tools of the tests, run the quick tests (5 minutes)
 #	make deps-extra      install Slurm, zsh and fish, which some tests use
@@ -12,7 +12,7 @@
 #	make fuzz            the fuzz targets, FUZZ_SECONDS each; needs clang
 #	make bench           time and memory of gpulease and of similar programs
 #	make install         for all users; MODE=lab GROUP=name or MODE=private; PREFIX, DESTDIR
-#	make install-srun    a symbolic link srun in PREFIX/lib/gpulease/bin
+#	make install-srun    symbolic links srun and sbatch in PREFIX/lib/gpulease/bin
 #	make uninstall       removes the files of install and install-srun
 #	make deb             a Debian package, in build/
 #	make dist            a tar.gz of the last commit and a static program of it, in build/
@@ -53,36 +53,48 @@ RELRO   = $(if $(SANITIZE),,-Wl,-z,relro,-z,now)
 # Unwind tables are a seventh of the program; C has no exceptions, and gdb reads those of -g.  The
 # linker leaves out the sections of functions that only tests call.
 LEAN    = $(if $(SANITIZE),,-fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections)
+# A look at the whole program saves a fortieth; the link takes 7 s.  `make LTO=` does without.  Only
+# gpulease is linked so: the objects also have ordinary code, for the tests.
+LTO    := $(if $(SANITIZE),,$(shell mkdir -p $(B) && echo 'int main(void) { return 0; }' | \
+	  $(CC) -Werror -flto=auto -ffat-lto-objects -x c -o $(B)/try - >/dev/null 2>&1 && \
+	  echo -flto=auto -ffat-lto-objects))
 # Packed relocations save a fifteenth, if linker and libc (glibc 2.36, musl 1.2.4) support them.
 RELR    = -Wl,-z,pack-relative-relocs
 DENSE   = $(if $(SANITIZE),,-Wl,-z,noseparate-code,--gc-sections $(shell mkdir -p $(B) && \
 	  echo 'int main(void) { return 0; }' | $(CC) $(CFLAGS) $(LDFLAGS) $(RELR) -x c -o $(B)/try - 2>$(B)/try.log && \
 	  ! test -s $(B)/try.log && $(B)/try && echo '$(RELR)'))
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -DGPULEASE_VERSION='"$(VERSION)"' $(INCLUDES) -MMD -MP \
-	  $(WARN) $(SAN) $(HARDEN) $(LEAN) $(CFLAGS)
-ALL_LDFLAGS = $(SAN) $(RELRO) $(CFLAGS) $(LDFLAGS)
+	  $(WARN) $(SAN) $(HARDEN) $(LEAN) $(WHOLE) $(CFLAGS)
+ALL_LDFLAGS = $(SAN) $(RELRO) $(LINK) $(CFLAGS) $(LDFLAGS)
+LINK        = $(if $(LTO),-fno-lto)
 
 # Each folder is a layer (lib/README.md).  Headers are included without the name of the folder.
 LIB_FOLDERS  := $(patsubst %/,%,$(sort $(dir $(wildcard lib/*/*.c))))
-MAIN_FOLDERS := gpulease $(filter-out %/simjob,$(patsubst %/,%,$(sort $(dir $(wildcard gpulease/*/*.c)))))
+MAIN_FOLDERS := gpulease $(filter-out %/simjob %/slurm,$(patsubst %/,%,$(sort $(dir $(wildcard gpulease/*/*.c)))))
 INCLUDES     := $(LIB_FOLDERS:%=-I%) $(MAIN_FOLDERS:%=-I%)
 LIB_OBJECTS  := $(patsubst %.c,$(B)/o/%.o,$(wildcard $(LIB_FOLDERS:%=%/*.c)))
 MAIN_OBJECTS := $(patsubst %.c,$(B)/o/%.o,$(wildcard $(MAIN_FOLDERS:%=%/*.c)))
+$(LIB_OBJECTS) $(MAIN_OBJECTS): WHOLE = $(LTO)
 $(LIB_OBJECTS): INCLUDES := $(LIB_FOLDERS:%=-I%)
+# The parts of gpulease-slurm, without its main(), for the unit tests.
+SLURM_PARTS  := $(patsubst %.c,$(B)/o/%.o,$(filter-out %_main.c,$(wildcard gpulease/slurm/*.c)))
+$(SLURM_PARTS) $(B)/o/tests/%.o: INCLUDES += -Igpulease/slurm
 UNIT_TESTS   := $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c))
 TEST_FILTER  := $(B)/o/tests/filter.o
 HELPERS      := $(patsubst %.c,$(B)/o/%.o,$(filter-out tests/test_%.c tests/filter.c,$(wildcard tests/*.c)))
 TOOLS        := $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
 SIMULATE     := $(B)/tests/simulate
 SIMJOB       := $(B)/gpulease-simjob
+SLURM        := $(B)/gpulease-slurm
 FUZZERS      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS      := $(FUZZERS:%=$(B)/tests/fuzz/fuzz_%)
 CLI_TESTS    := $(filter-out %/lib.sh %_lib.sh %/own_mounts.sh,$(wildcard tests/cli/*.sh))
 
-all: $(B)/gpulease $(SIMJOB)
+all: $(B)/gpulease $(SIMJOB) $(SLURM)
 
 # --- building -----------------------------------------------------------------------------
 
+$(B)/gpulease: LINK = $(HARDEN) $(LEAN) $(LTO)
 $(B)/gpulease: $(B)/o/gpulease/main.o $(B)/libcommand.a $(B)/libgpulease.a
 	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
 
@@ -90,6 +102,11 @@ $(B)/gpulease: $(B)/o/gpulease/main.o $(B)/libcommand.a $(B)/libgpulease.a
 $(SIMJOB): $(B)/o/gpulease/simjob/simjob.o $(B)/libcommand.a $(B)/libgpulease.a
 	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
 
+# Executed by gpulease, which has then given up its group.
+$(SLURM): $(B)/o/gpulease/slurm/slurm_main.o $(B)/libslurm.a $(B)/libcommand.a $(B)/libgpulease.a
+	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
+
+$(B)/libslurm.a: $(SLURM_PARTS)
 $(B)/libgpulease.a: $(LIB_OBJECTS)
 # The command without main(), for the unit tests.
 $(B)/libcommand.a: $(filter-out %/main.o,$(MAIN_OBJECTS))
@@ -105,7 +122,7 @@ $(B)/o/%.o: %.c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # WRAP names the functions that a unit test replaces, to make system calls fail.
-$(B)/tests/test_%: $(B)/o/tests/test_%.o $(TEST_FILTER) $(B)/libhelpers.a $(B)/libcommand.a $(B)/libgpulease.a
+$(B)/tests/test_%: $(B)/o/tests/test_%.o $(TEST_FILTER) $(B)/libhelpers.a $(B)/libslurm.a $(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(WRAP:%=-Wl,--wrap=%) -o $@ $(filter %.o %.a,$^) -lcmocka
 -include tests/wrap.mk
@@ -121,11 +138,12 @@ $(SIMULATE): $(patsubst %.c,$(B)/o/%.o,$(wildcard tests/simulate/*.c)) $(B)/libg
 
 # Fuzz targets have an LLVMFuzzerTestOneInput; replay.c feeds them files, with any compiler.
 $(B)/tests/fuzz/fuzz_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/o/tests/fuzz/replay.o \
-		$(B)/libcommand.a $(B)/libgpulease.a
+		$(B)/libslurm.a $(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 # A fuzz target with libFuzzer instead of replay.c.
-$(B)/tests/fuzz/search_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/libcommand.a $(B)/libgpulease.a
+$(B)/tests/fuzz/search_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/libslurm.a $(B)/libcommand.a \
+		$(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^
 
@@ -256,7 +274,7 @@ SRUN  = $(DESTDIR)$(PREFIX)/lib/gpulease/bin
 SETUP = BUILT='$(B)/gpulease' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' MODE='$(MODE)' \
 	GROUP='$(GROUP)' sh gpulease/packaging/setup.sh
 
-install: $(B)/gpulease $(SIMJOB)
+install: all
 	@$(SETUP) install
 
 # Not in PREFIX/bin: programs that find srun in PATH believe that they run inside Slurm.
@@ -265,13 +283,14 @@ install-srun:
 		{ echo 'gpulease: $(PREFIX)/bin/gpulease does not exist; make install makes it' >&2; exit 1; }
 	@install -d $(SRUN)
 	@ln -sfn ../../../bin/gpulease $(SRUN)/srun
+	@ln -sfn ../gpulease-slurm $(SRUN)/sbatch
 	@echo "To use it: PATH=$(PREFIX)/lib/gpulease/bin:\$$PATH"
 
 uninstall:
 	@$(SETUP) uninstall
 
 # Needs no root: the installation of the package sets the group and the set-group-ID bit.
-deb: $(B)/gpulease $(SIMJOB)
+deb: all
 	@BUILT='$(B)/gpulease' VERSION='$(VERSION)' OUT='$(B)' CC='$(CC)' sh gpulease/packaging/deb.sh
 
 dist:

@@ -3,13 +3,13 @@
  * the function of the verb.
  */
 #include <errno.h>
-#include <fcntl.h>
 
 #include "command_line.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "privilege.h"
 #include "shared_state.h"
+#include "standard_fds.h"
 #include "verbs.h"
 
 /* The function of each verb; to add a verb: a row here and in cli/option_table.c. */
@@ -41,21 +41,9 @@ static int (*const verbs[])(struct settings *) = {
 };
 
 /*
- * Opens /dev/null for each closed descriptor among 0, 1 and 2: else a state file could get that
- * number, and a message or the command would write into it.  Close-on-exec, so that the command
- * gets closed what was closed.
+ * Prints one line about the given options of srun that promise what gpulease does not do.  With -v
+ * it also names the other options without effect.
  */
-static void open_standard_fds(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	close_fd(&fd);
-}
-
-/* Says in one line which of the options promise what gpulease does not do; with -v names all. */
 static void note_ignored(const struct settings *settings)
 {
 	char words[640];
@@ -77,6 +65,20 @@ static void note_ignored(const struct settings *settings)
 	}
 	if (text.used)
 		note("no effect here: %s", words);
+	if (settings->tasks.note)
+		note("%s", settings->tasks.note);
+}
+
+/*
+ * Prints for `eval "$(gpulease --shell ...)"` what makes the eval fail: an empty output would be a
+ * success, and what follows would run without GPUs.
+ */
+static void fail_shell(char *const *argv)
+{
+	while (*argv && strcmp(*argv, "--shell") != 0)
+		argv++;
+	if (*argv && !isatty(STDOUT_FILENO))
+		(void)printf("(exit %d);\n", EXIT_MISUSE);
 }
 
 int main(int argc, char **argv)
@@ -85,7 +87,7 @@ int main(int argc, char **argv)
 	struct why why = WHY_NONE;
 	int status;
 
-	open_standard_fds();
+	standard_fds_open();
 	if (privilege_begin(argc, argv) < 0) {
 		diag("must not be set-user-ID; install it again with make install, which makes "
 		     "it set-group-ID");
@@ -93,6 +95,7 @@ int main(int argc, char **argv)
 	}
 	if (command_line_parse(argv, &settings, &why) < 0) {
 		diag("%s", why.text);
+		fail_shell(argv);
 		return EXIT_MISUSE;
 	}
 	diag_setup(settings.output.verbose, settings.output.quiet);

@@ -53,12 +53,12 @@ build() {
 	targets=
 	for test in "$@"; do
 		case $test in
-		*.sh) targets="$targets b/gpulease $tools" ;;
+		*.sh) targets="$targets b/gpulease b/gpulease-simjob b/gpulease-slurm $tools" ;;
 		*) targets="$targets b/tests/test_$test" ;;
 		esac
 	done
 	# shellcheck disable=SC2086 # one word each
-	make -C "$copy" -s B=b SANITIZE= CFLAGS=-O1 WERROR= $targets >"$work/log" 2>&1
+	make -C "$copy" -s B=b SANITIZE= LTO= CFLAGS=-O1 WERROR= $targets >"$work/log" 2>&1
 }
 
 # A script has failed with its first bad result, however long the others would wait.
@@ -585,7 +585,13 @@ mutant batch-once-ignores-the-environment batch_plan batch_identity.sh \
 mutant batch-environment-not-recorded batch_jobs batch_event \
 	-- 'OF_HEX, environment, ON(SEEN) | ON(STARTED)' 'OF_HEX, environment, ON(SEEN)'
 mutant batch-script-not-looked-for batch_csv.sh \
-	-- 'if (!environment->line || environment->setup ||' 'if (environment->line || environment->setup ||'
+	-- 'if (environment->line) {' 'if (!environment->line) {'
+mutant missing-script-takes-a-gpu missing_script.sh \
+	-- '(!environment->line && script == *command))' '!environment->line)'
+mutant script-of-a-setup-looked-for missing_script.sh \
+	-- 'if (!script || environment->setup ||' 'if (!script ||'
+mutant batch-inject-keeps-the-value batch_settings batch_csv.sh \
+	-- 'words_take(&value, &taken) && inject_is_value(word.at))' 'false)'
 mutant batch-impossible-line-is-125 batch.sh \
 	-- 'if (has_run && not_run == EXIT_MISUSE)' 'if (!has_run && not_run == EXIT_MISUSE)'
 mutant batch-priority-does-not-count batch_plan batch.sh \
@@ -632,7 +638,7 @@ mutant no-sample-soon-after-the-start sampler report.sh \
 mutant excess-is-told-at-each-sample sampler -- 'gpu->has_exceeded = true;' '(void)gpu;'
 mutant batch-excess-is-not-told batch_child \
 	-- 'member_send_use(own, BATCH_EXCESS, &event);' '(void)event;'
-mutant batch-board-stands-still batch_show \
+mutant batch-board-stands-still batch_show batch.sh \
 	-- 'return has_running_job(board) ? show->written_ms + IDLE_WRITE_MS : INT64_MAX;' \
 	'return INT64_MAX;'
 mutant batch-board-is-written-for-nothing batch_show \

@@ -263,7 +263,7 @@ static void an_attempt_says_what_follows(void **state)
 	event.next_mib = 2500;
 	tells(&event, NULL,
 		"00:18:35 entry 3 ended: out of GPU memory (exit status 1) after 3s, tried "
-		"again with 2500MiB");
+		"again with 2.5G");
 	event.cause = BATCH_ITSELF;
 	event.next_mib = 2000;
 	event.delay_ms = 5000;

@@ -528,7 +528,7 @@ static void a_file_that_is_too_large_is_refused(void **state)
 	put("jobs.txt", "");
 	fd = open_to_append("jobs.txt");
 	assert_int_equal(ftruncate(fd, BATCH_FILE_MAX + 1), 0);
-	refuses(path, -EFBIG, "larger than 16 MiB");
+	refuses(path, -EFBIG, "larger than 16M");
 	assert_int_equal(ftruncate(fd, BATCH_FILE_MAX), 0);
 	begin_with(path);
 }

@@ -89,7 +89,7 @@ static void a_line_is_a_command_with_attributes_before_it(void **state)
 		{ "[ ]a", "1 [] a" },
 		{ "  [gpus=2]a", "1 [gpus=2] a" },
 		{ "[ gpus=2\tvram=18G ]  a", "1 [gpus=2 vram=18G] a" },
-		{ "[gpus=0.5 vram=18000] a", "1 [gpus=0.5 vram=18000MiB] a" },
+		{ "[gpus=0.5 vram=18000] a", "1 [gpus=0.5 vram=18000M] a" },
 		{ "[gpus=0.05] a", "1 [gpus=0.05] a" },
 		{ "[gpus=0] a", "1 [gpus=0] a" },
 		{ "[timeout=90] a", "1 [timeout=90s] a" },
@@ -130,14 +130,14 @@ static void a_line_is_a_command_with_attributes_before_it(void **state)
 static void a_line_that_is_wrong_is_named_with_what_is_allowed(void **state)
 {
 	static const struct row rows[] = {
-		{ "a\n\n[gpu=2] b",
-			"line 3: 'gpu' is not an attribute; the attributes are gpus, vram, "
+		{ "a\n\n[go=2] b",
+			"line 3: 'go' is not an attribute; the attributes are gpus, vram, "
 			"timeout, retries, fail-retries, priority, allow, "
 			"after, after-ok, name, conda, setup, cancel (" },
 		{ "[g=2] b", "'g' is not an attribute" },
 		{ "a \\", "it ends with a backslash; a command has to be on one line" },
 		{ "b\na \\\\\\\n c", "line 2: it ends with a backslash" },
-		{ "[gpuss=2] b", "'gpuss' is not an attribute" },
+		{ "[gpuss=2] b", "'gpuss' is not an attribute; did you mean gpus? (for" },
 		{ "[gpus=2 =3] b", "'' is not an attribute" },
 		{ "[ a = b ] && c", "write test" },
 		{ "[gpus=3x] a",
@@ -183,14 +183,43 @@ static void a_line_that_is_wrong_is_named_with_what_is_allowed(void **state)
 	check_all(BATCH_LINES, rows, ARRAY_SIZE(rows), check_refused);
 }
 
+static void an_unknown_attribute_is_answered_by_the_one_that_was_meant(void **state)
+{
+	static const struct row rows[] = {
+		{ "[gpu=2] b", "'gpu' is not an attribute; did you mean gpus?" },
+		{ "[mem=8G] b", "did you mean vram?" },
+		{ "[time=1h] b", "did you mean timeout?" },
+		{ "[time_limit=1h] b",
+			"'time_limit' is not an attribute; did you mean timeout?" },
+		{ "[failretries=1] b", "did you mean fail-retries?" },
+		{ "[conda_env=ml] b", "did you mean conda?" },
+		{ "[ t = b ] && c",
+			"did you mean timeout? (for the shell's [ write test)" },
+		{ "[model=a100] b", "the attributes are gpus" },
+		{ "[b=12345678901234567890123456789012345] b",
+			"the attributes are gpus" },
+		{ "[b12345678901234567890123456789012345=2] b",
+			"the attributes are gpus" },
+	};
+
+	(void)state;
+	check_all(BATCH_LINES, rows, ARRAY_SIZE(rows), check_refused);
+}
+
 static void a_table_is_distinguished_from_wrong_lines(void **state)
 {
+	static const char table[] = "# x\nPriority,script,a,b,c\n1,a.sh,,,";
+
 	(void)state;
-	assert_int_equal(parse(BATCH_LINES, "# x\nPriority,script,a,b,c\n1,a.sh,,,"),
-		-EMEDIUMTYPE);
+	assert_int_equal(parse(BATCH_AUTO, table), -EMEDIUMTYPE);
 	assert_string_equal(
 		why.text, "jobs.txt, line 2: this is a table; add --batch-format csv");
 	assert_null(list.lines);
+	/* the user has said that these are lines */
+	assert_int_equal(parse(BATCH_LINES, table), 0);
+	assert_int_equal(list.count, 2);
+	assert_string_equal(list.lines[1].command, "1,a.sh,,,");
+	batch_list_release(&list);
 }
 
 static void the_format_is_that_of_the_name_or_of_the_first_line(void **state)
@@ -201,17 +230,17 @@ static void the_format_is_that_of_the_name_or_of_the_first_line(void **state)
 	} rows[] = {
 		{ "a.csv", "echo a", BATCH_CSV },
 		{ "dir.csv/a.CSV", "", BATCH_CSV },
-		{ ".csv", "", BATCH_LINES },
-		{ "a.csv.txt", "", BATCH_LINES },
+		{ ".csv", "", BATCH_AUTO },
+		{ "a.csv.txt", "", BATCH_AUTO },
 		{ "-", "priority,script,conda_env,arguments,allowed_gpus", BATCH_CSV },
 		{ "a", "\xef\xbb\xbf \r\n\n # x,y\n#\n\tPriority,Script_path,x",
 			BATCH_CSV },
-		{ "a", "echo a\npriority,script", BATCH_LINES },
-		{ "a", "#", BATCH_LINES },
-		{ "a", "# priority,script", BATCH_LINES },
-		{ "a", "\n", BATCH_LINES },
-		{ "a", "priority,scrip", BATCH_LINES },
-		{ "a", "", BATCH_LINES },
+		{ "a", "echo a\npriority,script", BATCH_AUTO },
+		{ "a", "#", BATCH_AUTO },
+		{ "a", "# priority,script", BATCH_AUTO },
+		{ "a", "\n", BATCH_AUTO },
+		{ "a", "priority,scrip", BATCH_AUTO },
+		{ "a", "", BATCH_AUTO },
 	};
 
 	(void)state;
@@ -245,11 +274,11 @@ static void scripts_and_rows_are_no_lines(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		assert_int_equal(parse(BATCH_LINES, rows[i].text), -EMEDIUMTYPE);
+		assert_int_equal(parse(BATCH_AUTO, rows[i].text), -EMEDIUMTYPE);
 		assert_non_null(strstr(why.text, rows[i].why));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		assert_int_equal(parse(BATCH_LINES, lines[i]), 0);
+		assert_int_equal(parse(BATCH_AUTO, lines[i]), 0);
 		assert_int_equal(list.count, 1);
 		batch_list_release(&list);
 	}
@@ -504,7 +533,7 @@ static int write_line(enum batch_format format, const struct batch_attributes *a
 
 	why = WHY_NONE;
 	text_add(&text, "before ");
-	return batch_line_write(format, attributes, words, &text, &why);
+	return batch_line_write(format, attributes, NULL, words, &text, &why);
 }
 
 static void check_written(enum batch_format format,
@@ -620,12 +649,13 @@ static void a_line_that_is_too_long_is_not_written(void **state)
 	out = text_on(at, SIZE);
 	memset(word, 'a', BATCH_LINE_MAX + 1);
 	word[BATCH_LINE_MAX + 1] = '\0';
-	assert_int_equal(
-		batch_line_write(BATCH_LINES, &nothing, words, &out, &why), -EINVAL);
+	assert_int_equal(batch_line_write(BATCH_LINES, &nothing, NULL, words, &out, &why),
+		-EINVAL);
 	assert_string_equal(why.text, "it has more than 100000 bytes");
 	assert_int_equal(out.used, 0);
 	word[BATCH_LINE_MAX] = '\0';
-	assert_int_equal(batch_line_write(BATCH_LINES, &nothing, words, &out, &why), 0);
+	assert_int_equal(
+		batch_line_write(BATCH_LINES, &nothing, NULL, words, &out, &why), 0);
 }
 
 static void the_table_gets_script_and_arguments(void **state)
@@ -679,6 +709,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_is_a_command_with_attributes_before_it),
 		cmocka_unit_test(a_line_that_is_wrong_is_named_with_what_is_allowed),
+		cmocka_unit_test(
+			an_unknown_attribute_is_answered_by_the_one_that_was_meant),
 		cmocka_unit_test(a_table_is_distinguished_from_wrong_lines),
 		cmocka_unit_test(the_format_is_that_of_the_name_or_of_the_first_line),
 		cmocka_unit_test(scripts_and_rows_are_no_lines),

@@ -216,17 +216,27 @@ static void an_option_gets_the_gpus_as_its_value(void **state)
 		{ NULL, "a", "a", { 0 } },
 		{ "--cuda", "a -b", "a -b --cuda {gpus}", { 0 } },
 		{ "--cuda=", "a -b", "a -b --cuda={gpus}", { 0 } },
-		/* the option is there already */
-		{ "--cuda", "a --cuda 0", "a --cuda 0", { 0 } },
-		{ "--cuda", "a --cuda=0", "a --cuda=0", { 0 } },
-		{ "--cuda=", "a --cuda", "a --cuda", { 0 } },
-		{ "--cuda", "--cuda 0 a", "--cuda 0 a", { 0 } },
+		/* the option is there already, with GPUs of another run or without */
+		{ "--cuda", "a --cuda 7 -b", "a --cuda {gpus} -b", { 0 } },
+		{ "--cuda", "a --cuda=7 -b", "a --cuda={gpus} -b", { 0 } },
+		{ "--cuda", "a --cuda", "a --cuda {gpus}", { 0 } },
+		{ "--cuda", "a --cuda -b", "a --cuda {gpus} -b", { 0 } },
+		{ "--cuda", "a --cuda -1", "a --cuda {gpus}", { 0 } },
+		{ "--cuda", "a --cuda '1, 2' b", "a --cuda {gpus} b", { 0 } },
+		{ "--cuda", "a --cuda; b", "a --cuda {gpus}; b", { 0 } },
+		{ "--cuda", "a --cuda 1 --cuda 2 b", "a --cuda {gpus}  b", { 0 } },
+		{ "--cuda=", "a --cuda", "a --cuda --cuda={gpus}", { 0 } },
+		{ "--cuda=", "a --cuda=3", "a --cuda={gpus}", { 0 } },
+		{ "gpus=", "a gpus=3 x", "a gpus={gpus} x", { 0 } },
+		/* it is a part of another word */
+		{ "--cuda", "a '-m --cuda 0'", "a '-m --cuda 0' --cuda {gpus}", { 0 } },
 		/* another option is there */
 		{ "--cuda", "a --cudas 0", "a --cudas 0 --cuda {gpus}", { 0 } },
 		{ "--cuda", "a x--cuda 0", "a x--cuda 0 --cuda {gpus}", { 0 } },
-		{ "--cuda", "a --cudas --cuda 1", "a --cudas --cuda 1", { 0 } },
+		{ "--cuda", "a --cudas --cuda 1", "a --cudas --cuda {gpus}", { 0 } },
 		/* no GPU, no value */
 		{ "--cuda", "a", "a", { GIVEN(GPUS), .gpus = 0 } },
+		{ "--cuda", "a --cuda 7", "a ", { GIVEN(GPUS), .gpus = 0 } },
 		{ "--cuda", "a", "a --cuda {gpus}", { GIVEN(GPUS), .gpus = 2 } },
 	};
 

@@ -77,6 +77,14 @@ static void a_choice_without_a_job_is_explained(void **state)
 		{ "a\nb", ADA,
 			"no job of yours named 'a?b' waits or runs; --queue and --status show "
 			"the jobs" },
+		{ "3-", ADA,
+			"no job of yours named '3-' waits or runs; an id is written 12, a range "
+			"3-12" },
+		{ "1-2-3", ROOT,
+
+			"no job named '1-2-3' waits or runs; an id is written 12, a range 3-12" },
+		{ "3x", ROOT,
+			"no job named '3x' waits or runs; --queue and --status show the jobs" },
 		{ "3-12", ADA, "no job of yours from 3 to 12 waits or runs" },
 		{ "3-12", ROOT, "no job from 3 to 12 waits or runs" },
 	};

@@ -144,6 +144,8 @@ static void engines_of_containers_ignore_the_variable(void **state)
 		{ "docker run --gpus=all image", ": --gpus=all asks for GPUs" },
 		{ "docker run --gpus 2 image", GPUS },
 		{ "docker run --gpus \"count=2\" image", GPUS },
+		{ "docker run --gpus \"device={gpus}\" image", GPUS },
+		{ "docker run --gpus device=0 image", GPUS },
 		{ "docker --context far container run -v /a:/b --gpus all image", GPUS },
 		{ "docker run -v/a:/b --ipc=host --name run --gpus all image", GPUS },
 		{ "docker run -v/a:/b --gpus all image", GPUS },

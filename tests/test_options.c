@@ -116,6 +116,14 @@ static void describe(const struct settings *s, struct text *out)
 	add_number(out, "limit", s->care.limit_ms, 0);
 	add_number(out, "grace", s->care.grace_ms, 10000);
 	describe_care(s, out);
+	add_number(out, "tasks", s->tasks.count, 1);
+	add_number(out, "per-node", s->tasks.per_node, 0);
+	add_text(out, "cpus", s->tasks.cpus);
+	add_text(out, "gpu-bind", s->tasks.bind);
+	add_number(out, "label", s->tasks.labels, 0);
+	add_number(out, "kills", s->tasks.kills, 0);
+	add_number(out, "wait", s->tasks.wait_ms, 0);
+	add_text(out, "note", s->tasks.note ? "yes" : NULL);
 	add_text(out, "chdir", s->environment.chdir);
 	add_text(out, "output", s->output.out);
 	add_text(out, "error", s->output.err);
@@ -343,9 +351,9 @@ static void a_wrong_command_line_with_a_verb_is_refused_with_advice(void **state
 			"--status, --queue and --history" },
 		{ "gpulease --reason y x", "--reason goes only with --pause" },
 		{ "gpulease --queue python",
-			"--queue takes no command or operand, not 'python'" },
+			"operand, not 'python'; --status ID shows one job" },
 		{ "gpulease --status python",
-			"--status: 'python' is not the id of a job" },
+			"--status: 'python' is not the id of a job; see gpulease --status" },
 		{ "gpulease --history 1 2",
 			"--history takes no command or operand, not '2'" },
 		{ "gpulease --batch", "--batch needs the name of a jobs file" },
@@ -396,13 +404,11 @@ static void an_unknown_option_suggests_a_similar_one(void **state)
 		{ "gpulease -log 3", "unknown option '-log'; did you mean --log?" },
 		{ "gpulease -time=5 x", "unknown option '-time'; did you mean --time?" },
 		{ "gpulease --max-wiat=5 x", "'--max-wiat'; did you mean --max-wait?" },
-		{ "gpulease --max_wait 5 x", "did you mean --max-wait?" },
-		{ "gpulease --gpu 2 x", "did you mean --gpus?" },
+		{ "gpulease --gpu 2 x", "did you mean --gpus N for " },
 		{ "gpulease --tiem 2 x", "did you mean --time?" },
 		{ "gpulease --cancle 2", "did you mean --cancel?" },
-		{ "gpulease --cpu_bind=none x", "did you mean --cpu-bind?" },
 		{ "gpulease --nodelits=a x",
-			"unknown option '--nodelits'; see gpulease --help" },
+			"unknown option '--nodelits'; did you mean --nodelist?" },
 		{ "gpulease --list-option", "unknown option '--list-option'; see" },
 		{ "gpulease --vrma 5G x", "did you mean --vram?" },
 		{ "gpulease --prioritiy 1 x", "did you mean --priority?" },
@@ -432,37 +438,29 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 {
 	static const struct row rows[] = {
 		{ "srun -n 4 torchrun --nproc_per_node=4 train.py",
-			"run gpus=4 [torchrun --nproc_per_node=4 train.py]" },
+			"run gpus=4 note=yes [torchrun --nproc_per_node=4 train.py]" },
 		{ "srun --gres=gpu:4 --ntasks=1 --cpus-per-task=8 --mem=64G -p gpu -t "
 		  "2:00:00 torchrun --standalone --nproc-per-node 4 train.py",
-			"run gpus=4 limit=7200000 ~cpus-per-task! ~mem! ~partition "
-			"[torchrun --standalone --nproc-per-node 4 train.py]" },
+			"run gpus=4 limit=7200000 cpus=8 ~cpus-per-task! ~mem! ~partition [torchrun --standalone --nproc-per-node 4 train.py]" },
 		{ "srun -N 1 -n 1 -c 16 --gpus-per-node=a100:8 --cpu-bind=none "
 		  "--mpi=none accelerate launch --num_processes 8 run.py",
-			"run gpus=8 model=a100 ~nodes ~cpus-per-task! ~cpu-bind! ~mpi "
-			"[accelerate launch --num_processes 8 run.py]" },
+			"run gpus=8 model=a100 cpus=16 ~nodes ~cpus-per-task! ~cpu-bind! ~mpi [accelerate launch --num_processes 8 run.py]" },
 		{ "srun --nodes=1 --ntasks-per-node=1 --gres=gpu:a100:2 "
 		  "--job-name=llama-ft --output=logs/%x-%j.out --error=logs/%x-%j.err "
 		  "deepspeed --num_gpus 2 ft.py",
-			"run gpus=2 model=a100 name=llama-ft output=logs/%x-%j.out "
-			"error=logs/%x-%j.err ~nodes ~ntasks-per-node [deepspeed "
-			"--num_gpus 2 ft.py]" },
+			"run gpus=2 model=a100 name=llama-ft per-node=1 output=logs/%x-%j.out error=logs/%x-%j.err ~nodes [deepspeed --num_gpus 2 ft.py]" },
 		{ "srun --gres=gpu:1 --pty bash -i", "run gpus=1 [bash -i]" },
 		{ "srun -A proj -q high -p a100 -G 1 -u -l python -u train.py --lr 1e-4",
-			"run gpus=1 unbuffered=1 ~label! ~partition ~account ~qos [python "
-			"-u train.py --lr 1e-4]" },
+			"run gpus=1 unbuffered=1 label=1 ~partition ~account ~qos [python -u train.py --lr 1e-4]" },
 		{ "srun --kill-on-bad-exit=1 --export=ALL -D /data/exp1 "
 		  "--gres=gpu:v100:1 -J pl python lit.py --trainer.devices 1",
-			"run gpus=1 model=v100 name=pl chdir=/data/exp1 "
-			"~kill-on-bad-exit [python lit.py --trainer.devices 1]" },
+			"run gpus=1 model=v100 name=pl kills=1 chdir=/data/exp1 [python lit.py --trainer.devices 1]" },
 		{ "srun -K --wait=60 --ntasks=1 --gpus-per-task=4 --hint=nomultithread "
 		  "--mem-per-gpu=32G -t 1-00:00:00 ./run.sh",
-			"run gpus=4 limit=86400000 ~mem-per-gpu! ~hint! ~kill-on-bad-exit "
-			"~wait [./run.sh]" },
+			"run gpus=4 limit=86400000 kills=1 wait=60000 ~mem-per-gpu! ~hint! [./run.sh]" },
 		{ "srun --overlap -W 0 -I60 -Q --gpus=h100:2 apptainer exec --nv "
 		  "img.sif python t.py",
-			"run gpus=2 model=h100 immediate=60000 quiet=1 ~overlap ~wait "
-			"[apptainer exec --nv img.sif python t.py]" },
+			"run gpus=2 model=h100 immediate=60000 quiet=1 ~overlap [apptainer exec --nv img.sif python t.py]" },
 		{ "srun -v -n1 -G2 --mem-per-cpu 4G -i none bash -c train",
 			"run gpus=2 input=/dev/null verbose=1 ~mem-per-cpu! [bash -c "
 			"train]" },
@@ -470,10 +468,9 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"run gpus=0 ~mem! [python prepare.py]" },
 		{ "srun -G2 --gpu-bind=closest --cpus-per-gpu=8 -k -s -m block:cyclic "
 		  "--open-mode=truncate --nice --propagate=ALL --comment x a",
-			"run gpus=2 ~cpus-per-gpu! ~gpu-bind! ~nice! ~distribution "
-			"~oversubscribe ~no-kill ~comment ~propagate ~open-mode [a]" },
+			"run gpus=2 gpu-bind=closest ~cpus-per-gpu! ~nice! ~distribution ~oversubscribe ~no-kill ~comment ~propagate ~open-mode [a]" },
 		{ "srun -K0 --mem-bind=local --ntasks 1 hostname",
-			"run ~mem-bind! ~kill-on-bad-exit [hostname]" },
+			"run note=yes ~mem-bind! [hostname]" },
 	};
 
 	(void)state;
@@ -483,31 +480,23 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 static void n_counts_gpus_unless_a_gpu_option_is_given(void **state)
 {
 	static const struct row good[] = {
-		{ "srun -n 4 x", "run gpus=4 [x]" },
+		{ "srun -n 4 x", "run gpus=4 note=yes [x]" },
 		{ "srun -n 1 --gres=gpu:4 x", "run gpus=4 [x]" },
 		{ "srun --gres=gpu:4 -n1 x", "run gpus=4 [x]" },
-		{ "srun -n 4 --ntasks=1 x", "run gpus=4 [x]" },
+		{ "srun -n 4 --ntasks=1 x", "run gpus=4 note=yes [x]" },
 		{ "srun --gres gpu x", "run gpus=1 [x]" },
 		{ "srun --gres gpu:tesla x", "run gpus=1 model=tesla [x]" },
 		{ "srun --gres=gpu:4090:1 x", "run gpus=1 model=4090 [x]" },
 		{ "srun --gres=gpu:0 x", "run gpus=0 [x]" },
 		{ "srun -G 2 --gres=gpu:2 x", "run gpus=2 [x]" },
 		{ "srun -G 2 -G 4 x", "run gpus=4 [x]" },
-		{ "srun -N 1-4 x", "run ~nodes [x]" },
+		{ "srun -N 1-4 x", "run note=yes ~nodes [x]" },
 	};
 	static const struct row bad[] = {
-		{ "srun -n 4 --gres=gpu:4 x",
-			"gpulease starts one process, not 4 tasks; " },
-		{ "srun -G 4 -n 4 x", "gpulease starts one process, not 4 tasks" },
-		{ "srun -n 2 --gpus-per-node=2 x",
-			"gpulease starts one process, not 2 tasks" },
-		{ "srun -n 256 --gpus-per-task=1 x", "one process, not 256 tasks" },
-		{ "srun -n 0 --gpus=1 x", "one process, not 0 tasks" },
+		{ "srun -n 0 --gpus=1 x", "-n: 0 is no number of tasks; write 1 to 512" },
+		{ "srun -n 513 --gpus=1 x", "-n: 513 is no number of tasks" },
+		{ "srun -n 256 --gpus-per-task=1 x", "need 256 GPUs; at most 128" },
 		{ "srun -n a --gpus=1 x", "-n: 'a' is not a number" },
-		{ "srun --ntasks=4 x",
-			"--ntasks: gpulease starts one process, not 4 tasks; write -n" },
-		{ "srun --ntasks-per-node=4 x",
-			"gpulease starts one process, not 4 tasks" },
 		{ "srun -G 2 --gres=gpu:4 x", "-G and --gres ask for different GPUs" },
 		{ "srun --gpus 2 --gpus-per-node=a:2 x",
 			"--gpus and --gpus-per-node ask for" },
@@ -533,6 +522,79 @@ static void n_counts_gpus_unless_a_gpu_option_is_given(void **state)
 
 	(void)state;
 	CHECK_LINES(good);
+	CHECK_REFUSALS(bad);
+}
+
+static void tasks_are_counted_as_srun_counts_them(void **state)
+{
+	static const struct row good[] = {
+		{ "srun -n 4 --gres=gpu:4 x", "run gpus=4 tasks=4 [x]" },
+		{ "srun -G 4 -n 4 x", "run gpus=4 tasks=4 [x]" },
+		{ "srun --ntasks 2 --gpus-per-node=8 x", "run gpus=8 tasks=2 [x]" },
+		{ "srun --ntasks-per-node=8 --gres=gpu:8 x",
+			"run gpus=8 tasks=8 per-node=8 [x]" },
+		{ "srun --tasks-per-node=2 -G 2 x", "run gpus=2 tasks=2 per-node=2 [x]" },
+		{ "srun -n 4 --ntasks-per-node=8 -G 2 x",
+			"run gpus=2 tasks=4 per-node=8 [x]" },
+		{ "srun -n 2 --gpus-per-task=3 x",
+			"run gpus=6 tasks=2 gpu-bind=per_task:3 [x]" },
+		{ "srun -n 2 --gpus-per-task=a100:1 --gpus=a100:2 x",
+			"run gpus=2 model=a100 tasks=2 gpu-bind=per_task:1 [x]" },
+		{ "srun --gpus=4 --gpus-per-task=2 x",
+			"run gpus=4 tasks=2 gpu-bind=per_task:2 [x]" },
+		{ "srun --gpus=2 --ntasks-per-gpu=3 x",
+			"run gpus=2 tasks=6 gpu-bind=single:3 [x]" },
+		{ "srun -n 6 --ntasks-per-gpu=3 x",
+			"run gpus=2 tasks=6 gpu-bind=single:3 [x]" },
+		{ "srun --ntasks=6 --ntasks-per-gpu=3 x",
+			"run gpus=2 tasks=6 gpu-bind=single:3 [x]" },
+		{ "srun --ntasks=6 --ntasks-per-gpu=3 --gpu-bind=none x",
+			"run gpus=2 tasks=6 gpu-bind=none [x]" },
+		{ "srun -n 2 --gpus-per-task=0 x",
+			"run gpus=0 tasks=2 gpu-bind=per_task:0 [x]" },
+		{ "srun --ntasks=4 x", "run tasks=4 note=yes [x]" },
+		{ "gpulease --ntasks=4 x", "run tasks=4 [x]" },
+		{ "gpulease --ntasks=4 --gpu-ids 0,1 x", "run (2) ids=0,1 tasks=4 [x]" },
+		{ "srun -G 1 -l -c 3 -K -W 5 -n 2 x",
+			"run gpus=1 tasks=2 cpus=3 label=1 kills=1 wait=5000 "
+			"~cpus-per-task! [x]" },
+		{ "srun -G 1 -n 2 -o 1 x", "run gpus=1 tasks=2 output=1 [x]" },
+		{ "srun -G 1 -o 0 x", "run gpus=1 [x]" },
+		{ "srun -G 1 -w localhost --cpu_bind=v --accel-bind=gn x",
+			"run gpus=1 ~cpu-bind! ~nodelist ~accel-bind [x]" },
+		{ "srun -G 1 --mpi=pmix x", "run gpus=1 note=yes ~mpi [x]" },
+		{ "srun -G 1 --mpi=none --cpus_per_task 2 x",
+			"run gpus=1 cpus=2 ~cpus-per-task! ~mpi [x]" },
+	};
+
+	(void)state;
+	CHECK_LINES(good);
+}
+
+static void tasks_that_do_not_fit_are_refused(void **state)
+{
+	static const struct row bad[] = {
+		{ "srun -n 16 --ntasks-per-node=8 -G 8 x",
+			"-n 16 with --ntasks-per-node 8" },
+		{ "srun -n 2 --ntasks=3 -G 8 x",
+			"-n and --ntasks ask for different tasks" },
+		{ "srun --ntasks=2 --ntasks-per-gpu=2 -G 8 x",
+			"2 tasks with --ntasks-per-gpu 2 do not fit 8 GPUs" },
+		{ "srun --ntasks=3 --ntasks-per-gpu=2 x", "do not fit 1 GPU" },
+		{ "srun -n 2 --gpus-per-task=3 --gpus=4 x", "ask for different GPUs" },
+		{ "srun -n 2 -G 0.5 x", "several tasks cannot share a part of a GPU" },
+		{ "srun --ntasks=b x", "--ntasks: 'b' is not a number" },
+		{ "srun --ntasks-per-gpu=0 -G 2 x", "--ntasks-per-gpu: 0 is no number" },
+		{ "srun -n 2 -G 2 -o 2 x",
+			"-o: '2' is the number of a task, and there are 2" },
+		{ "srun -G 128 --ntasks-per-gpu=5 x", "tasks are too many" },
+		{ "gpulease --ntasks 2 --inject --cuda x", "--inject gives one process" },
+		{ "gpulease -G 2 -n 2 --batch jobs",
+			"a line of a jobs file is one task" },
+		{ "gpulease -K2 x", "-K: '2' is too large" },
+	};
+
+	(void)state;
 	CHECK_REFUSALS(bad);
 }
 
@@ -672,17 +734,17 @@ static void options_for_the_order_are_read(void **state)
 		{ "gpulease --after 1234567890123456789,1234567890123456789 x",
 			"run after=1234567890123456789,1234567890123456789 [x]" },
 		{ "gpulease --singleton --name a x", "run singleton=1 name=a [x]" },
-		{ "srun -d singleton -J a x", "run singleton=1 name=a [x]" },
+		{ "srun -d singleton -J a x", "run singleton=1 name=a note=yes [x]" },
 		{ "gpulease --singleton --name 12345678901234567890123456789012 x",
 			"run singleton=1 name=12345678901234567890123456789012 [x]" },
 		{ "gpulease --name 12345678901234567890123456789012+ x",
 			"run name=12345678901234567890123456789012+ [x]" },
-		{ "srun -d afterany:12 x", "run after=12 [x]" },
+		{ "srun -d afterany:12 x", "run after=12 note=yes [x]" },
 		{ "srun --dependency=afterok:12:13,afterany:7,afterany:8 x",
-			"run after=7,8 after-ok=12,13 [x]" },
+			"run after=7,8 after-ok=12,13 note=yes [x]" },
 		{ "srun --after 1 -d afterok:2,singleton --after-ok 3 -J n x",
-			"run after=1 after-ok=3 singleton=1 name=n [x]" },
-		{ "srun -dafterany:1 -dafterany:2 x", "run after=2 [x]" },
+			"run after=1 after-ok=3 singleton=1 name=n note=yes [x]" },
+		{ "srun -dafterany:1 -dafterany:2 x", "run after=2 note=yes [x]" },
 	};
 
 	(void)state;
@@ -742,7 +804,7 @@ static void options_for_the_supervisor_are_read(void **state)
 	static const struct row rows[] = {
 		{ "gpulease --signal USR1@30 x", "run signal=10 before=30000 [x]" },
 		{ "gpulease --signal=sigterm x", "run signal=15 [x]" },
-		{ "srun --signal=R:12@2m x", "run signal=12 before=120000 [x]" },
+		{ "srun --signal=R:12@2m x", "run signal=12 before=120000 note=yes [x]" },
 		{ "gpulease --preemptible --done-status 0 x",
 			"run done-status=0 preemptible=1 [x]" },
 		{ "gpulease --on-limit requeue --max-requeues 3 -t 5 x",
@@ -765,6 +827,7 @@ static void options_for_the_supervisor_are_read(void **state)
 		{ "gpulease --follow=12", "follow operands[12]" },
 		{ "gpulease --wait-for 12,13 15", "wait-for operands[12,13 15]" },
 		{ "gpulease --wait-for mine", "wait-for operands[mine]" },
+		{ "gpulease --wait-for all 3", "wait-for operands[all 3]" },
 		{ "gpulease --signal-job 12 usr1",
 			"signal-job sig=10 operands[12 usr1]" },
 		{ "gpulease -a 12", "attach operands[12]" },
@@ -806,7 +869,6 @@ static void wrong_options_for_the_supervisor_are_refused(void **state)
 			"'12' is not an option; the command comes" },
 		{ "gpulease --log", "--log needs the id of a job" },
 		{ "gpulease --log 1 2", "--log takes one job, not '2' as well" },
-		{ "gpulease --wait-for all 3", "--wait-for: " },
 		{ "gpulease --signal-job 12", "needs the id of a job and a signal" },
 		{ "gpulease --signal-job 12 NO",
 			"--signal-job: there is no signal 'NO'" },
@@ -816,6 +878,64 @@ static void wrong_options_for_the_supervisor_are_refused(void **state)
 
 	(void)state;
 	check_refusals(wrong, ARRAY_SIZE(wrong));
+}
+
+static void options_without_effect_are_refused(void **state)
+{
+	static const struct row wrong[] = {
+		{ "gpulease --gpu-ids 1 --prefer-gpus 2 x",
+			"--gpu-ids and --prefer-gpus exclude each other; give one" },
+		{ "gpulease --vram 4G --exclusive --margin 1G x",
+			"--exclusive and --margin exclude each other" },
+		{ "gpulease --batch a --margin 1G --exclusive",
+			"--exclusive and --margin exclude each other" },
+		{ "gpulease --submit --pty x", "--submit and --pty exclude each other" },
+		{ "gpulease --batch a --fail-fast --keep-going",
+			"--keep-going and --fail-fast exclude each other" },
+		{ "gpulease --accounting --csv --json", "--json and --csv exclude each" },
+		{ "gpulease --batch - --watch", "read to its end; leave out --watch" },
+		{ "gpulease --history 5 --last 20",
+			"--history: --last gives the number, too" },
+		{ "gpulease --inject-style physical x {id}", "and neither is given" },
+		{ "gpulease --lease-only -D /", "no command to set up; leave out" },
+		{ "gpulease --lease-only -o a", "no command to set up; leave out" },
+		{ "gpulease --lease-only -e a", "no command to set up; leave out" },
+		{ "gpulease --lease-only -i a", "no command to set up; leave out" },
+		{ "gpulease --shell --export NONE", "no command to set up; leave out" },
+		{ "gpulease --shell --bind", "no command to set up; leave out" },
+		{ "gpulease --shell --inject-style physical", "no command to set up" },
+		{ "gpulease --lease-only --pid 9 --model A", "options that choose GPUs" },
+		{ "gpulease --lease-only --pid 9 --min-vram 8G", "options that choose" },
+		{ "gpulease --lease-only --pid 9 --idle-threshold 0", "that choose" },
+		{ "gpulease --lease-only --pid 9 --after 3", "options that choose" },
+	};
+
+	(void)state;
+	check_refusals(wrong, ARRAY_SIZE(wrong));
+}
+
+static void options_without_effect_are_noted(void **state)
+{
+	static const struct row rows[] = {
+		{ "gpulease -n 0 --bind --min-vram 8G x",
+			"run gpus=0 min-vram=8192 bind=yes ~min-vram! ~bind! [x]" },
+		{ "srun --gres=none --exclusive x",
+			"run gpus=0 exclusive=1 ~exclusive! [x]" },
+		{ "gpulease --add a -n 0 --allow 1 x", "add gpus=0 allow=1 ~allow! [x]"
+						       " operands[a x]" },
+		/* a line of the file may ask for GPUs */
+		{ "gpulease --batch a -n 0 --bind", "batch gpus=0 bind=yes operands[a]" },
+		{ "gpulease --models m -n 1 x", "run gpus=1 models=m ~models! [x]" },
+		{ "gpulease --models m --batch a --vram 4G",
+			"batch vram=4096 models=m ~models! operands[a]" },
+		{ "gpulease --models m x", "run models=m [x]" },
+		{ "gpulease --inject-style physical x a={gpus}",
+			"run inject-style=1 [x a={gpus}]" },
+		{ "gpulease --shell --pid 9 --model A", "run model=A shell=1 pid=9 []" },
+	};
+
+	(void)state;
+	check_lines(rows, ARRAY_SIZE(rows));
 }
 
 static void srun_options_that_one_machine_cannot_honour_are_refused(void **state)
@@ -828,13 +948,14 @@ static void srun_options_that_one_machine_cannot_honour_are_refused(void **state
 		{ "srun -N0 x", "-N: gpulease knows only this machine, not 0 nodes" },
 		{ "srun -Nx x", "-N: 'x' is not a number of nodes" },
 		{ "srun -N 1-0 x", "-N: gpulease knows only this machine" },
-		{ "srun -w node1 x", "-w: gpulease knows only this machine; run it on" },
+		{ "srun -w node1 x", "-w: gpulease knows only this machine, " },
+		{ "srun --nodelist= x", "--nodelist: its value is empty" },
 		{ "srun --nodelist=node1 x",
 			"--nodelist: gpulease knows only this machine" },
 		{ "srun -xnode1 x", "-x: gpulease knows only this machine; leave" },
 		{ "srun --exclude node1 x", "--exclude: gpulease knows only" },
 		{ "srun --multi-prog conf", "--multi-prog: gpulease starts one command" },
-		{ "srun --jobid=12 x", "--jobid: gpulease cannot join another job" },
+		{ "srun --jobid 12 x", "--jobid: gpulease cannot join another job" },
 		{ "srun --export=NONE,A x", "--export: NONE must be the only item" },
 		{ "srun --export=ALL,A=1,2 x", "--export: '2' is not ALL, NONE" },
 	};
@@ -857,11 +978,12 @@ static void rows_of_the_table_behave_as_their_group_says(void **state)
 			char line[128], expected[128];
 			bool value = option_takes(def) == TAKES_REQUIRED;
 
-			(void)snprintf(line, sizeof(line), "srun %s%s%s x",
+			(void)snprintf(line, sizeof(line), "gpulease %s%s%s x",
 				option_spell(def, by_letter).text, value ? " " : "",
 				value ? def->metavar : "");
-			(void)snprintf(expected, sizeof(expected), "run ~%s%s [x]",
-				def->name, def->kind == OPTION_NOTED ? "!" : "");
+			(void)snprintf(expected, sizeof(expected), "run%s ~%s%s [x]",
+				def->letter == 'c' ? " cpus=N" : "", def->name,
+				def->kind == OPTION_NOTED ? "!" : "");
 			if (def->group == GROUP_IGNORED)
 				check_line(line, expected);
 			if (def->group == GROUP_REFUSED)
@@ -967,6 +1089,30 @@ static void jobs_are_ids_ranges_and_words(void **state)
 	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
 }
 
+static void one_job_is_an_id_or_a_name(void **state)
+{
+	char list[] = "12,train,3-x";
+	struct operand_walk walk = OPERAND_LIST(list, OPERAND_NAME);
+	static const char *const none[] = { "3-12", "3-", "1:2", "", "," };
+	struct operand o;
+
+	(void)state;
+	assert_int_equal(operand_next(&walk, &o, NULL), 0);
+	assert_true(!o.word && o.first == 12);
+	assert_int_equal(operand_next(&walk, &o, NULL), 0);
+	assert_true(o.word == list + 3 && o.word_size == 5);
+	assert_int_equal(operand_next(&walk, &o, NULL), 0);
+	assert_true(o.word == list + 9 && o.word_size == 3);
+	assert_int_equal(operand_next(&walk, &o, NULL), OPERAND_DONE);
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		struct why why;
+
+		walk = (struct operand_walk)OPERAND_LIST(none[i], OPERAND_NAME);
+		assert_int_equal(operand_next(&walk, &o, &why), -EINVAL);
+		assert_non_null(strstr(why.text, "' is not the id of a job"));
+	}
+}
+
 static void lists_are_walked_counted_and_compared(void **state)
 {
 	struct operand_walk walk = OPERAND_LIST("1-2,GPU-5", OPERAND_GPU);
@@ -1004,8 +1150,9 @@ static void patterns_are_filled_in(void **state)
 	static const struct row rows[] = { { "plain", "plain" }, { "%j", "42" },
 		{ "%5j.txt", "00042.txt" }, { "%x-%u@%h", "llama-ada@gpu1" },
 		{ "%3x", "llama" }, { "100%%", "100%" }, { "%t", "0" }, { "%3t", "000" },
-		{ "%99999999999j", "0000000042" } };
-	static const char *const bad[] = { "%", "a%", "%T", "%5", "%J", "%N", "% j" };
+		{ "%99999999999j", "0000000042" }, { "%J %A %N", "42.0 42 gpu1" },
+		{ "%n%s%a", "004294967294" } };
+	static const char *const bad[] = { "%", "a%", "%T", "%5", "%H", "% j" };
 	char out[32];
 
 	(void)state;
@@ -1038,6 +1185,8 @@ int main(void)
 		cmocka_unit_test(an_unknown_option_suggests_a_similar_one),
 		cmocka_unit_test(srun_lines_of_training_scripts_are_understood),
 		cmocka_unit_test(n_counts_gpus_unless_a_gpu_option_is_given),
+		cmocka_unit_test(tasks_are_counted_as_srun_counts_them),
+		cmocka_unit_test(tasks_that_do_not_fit_are_refused),
 		cmocka_unit_test(needs_are_shares_and_memory),
 		cmocka_unit_test(gpus_are_named_in_lists),
 		cmocka_unit_test(a_malformed_list_of_gpus_is_refused),
@@ -1045,6 +1194,8 @@ int main(void)
 		cmocka_unit_test(malformed_options_for_the_order_are_refused),
 		cmocka_unit_test(options_for_the_supervisor_are_read),
 		cmocka_unit_test(wrong_options_for_the_supervisor_are_refused),
+		cmocka_unit_test(options_without_effect_are_refused),
+		cmocka_unit_test(options_without_effect_are_noted),
 		cmocka_unit_test(srun_options_that_one_machine_cannot_honour_are_refused),
 		cmocka_unit_test(rows_of_the_table_behave_as_their_group_says),
 		cmocka_unit_test(no_two_rows_share_a_spelling),
@@ -1052,6 +1203,7 @@ int main(void)
 		cmocka_unit_test(help_on_all_has_every_option),
 		cmocka_unit_test(operands_are_walked_item_by_item),
 		cmocka_unit_test(jobs_are_ids_ranges_and_words),
+		cmocka_unit_test(one_job_is_an_id_or_a_name),
 		cmocka_unit_test(lists_are_walked_counted_and_compared),
 		cmocka_unit_test(patterns_are_filled_in),
 	};

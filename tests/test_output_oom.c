@@ -145,6 +145,12 @@ static void write_filler(int fd, size_t size)
 		assert_int_equal(write(fd, line, sizeof(line)), (ssize_t)sizeof(line));
 }
 
+static void close_mark(struct output_mark *mark)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(mark->fds); i++)
+		close_fd(&mark->fds[i]);
+}
+
 static void output_of_an_earlier_attempt_does_not_count(void **state)
 {
 	autofd int fd = open_log(*state, "log");
@@ -162,7 +168,7 @@ static void output_of_an_earlier_attempt_does_not_count(void **state)
 	assert_false(output_says_oom(&mark));
 	write_text(fd, "AssertionError\n");
 	assert_false(output_says_oom(&mark));
-	output_release(&mark);
+	close_mark(&mark);
 	assert_false(output_says_oom(&mark));
 }
 
@@ -176,7 +182,7 @@ static void either_output_counts(void **state)
 		assert_false(output_says_oom(&mark));
 		write_text(fds[at], says_so);
 		assert_true(output_says_oom(&mark));
-		output_release(&mark);
+		close_mark(&mark);
 		close_fd(&fds[0]);
 		close_fd(&fds[1]);
 	}
@@ -195,7 +201,7 @@ static void only_the_last_16_kib_count(void **state)
 	assert_false(output_says_oom(&mark));
 	write_text(fd, says_so);
 	assert_true(output_says_oom(&mark));
-	output_release(&mark);
+	close_mark(&mark);
 }
 
 static void a_truncated_file_counts_as_new(void **state)
@@ -209,7 +215,7 @@ static void a_truncated_file_counts_as_new(void **state)
 	assert_false(output_says_oom(&mark));
 	write_text(fd, says_so);
 	assert_true(output_says_oom(&mark));
-	output_release(&mark);
+	close_mark(&mark);
 }
 
 static void a_deleted_file_is_still_read(void **state)
@@ -223,7 +229,7 @@ static void a_deleted_file_is_still_read(void **state)
 	assert_int_equal(scratch_write(scratch, "log", "harmless\n"), 0);
 	write_text(fd, says_so);
 	assert_true(output_says_oom(&mark));
-	output_release(&mark);
+	close_mark(&mark);
 }
 
 static void only_regular_files_are_read(void **state)
@@ -239,7 +245,7 @@ static void only_regular_files_are_read(void **state)
 	assert_int_equal(output_mark(ends[1], file, &mark), 0);
 	write_text(ends[1], says_so);
 	assert_false(output_says_oom(&mark));
-	output_release(&mark);
+	close_mark(&mark);
 	if (geteuid() != 0) { /* root reads everything */
 		assert_int_equal(fchmod(file, 0200), 0);
 		assert_int_equal(output_mark(file, file, &mark), -ENOENT);

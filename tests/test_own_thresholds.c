@@ -48,16 +48,16 @@ static void a_laxer_value_is_refused_with_that_of_the_machine(void **state)
 		const char *value, *why;
 	} cases[] = {
 		{ "", OWN_MARGIN, "511M",
-			"--margin 511M is laxer than this machine's 512MiB; give 512MiB or "
+			"--margin 511M is laxer than this machine's 512M; give 512M or "
 			"more" },
 		{ "margin = 2G", OWN_MARGIN, "1G",
-			"--margin 1G is laxer than this machine's 2048MiB; give 2048MiB or more" },
+			"--margin 1G is laxer than this machine's 2G; give 2G or more" },
 		{ "", OWN_SPIKE_BUFFER, "9%",
 			"--spike-buffer 9% is laxer than this machine's 10%; give 10% or "
 			"more" },
-		{ "", OWN_IDLE_THRESHOLD, "201MiB",
-			"--idle-threshold 201MiB is laxer than this machine's 200MiB; give "
-			"200MiB or less" },
+		{ "", OWN_IDLE_THRESHOLD, "201M",
+			"--idle-threshold 201M is laxer than this machine's 200M; give "
+			"200M or less" },
 		{ "idle-threshold = 2%", OWN_IDLE_THRESHOLD, "3%",
 			"--idle-threshold 3% is laxer than this machine's 2%; give 2% or "
 			"less" },
@@ -66,11 +66,11 @@ static void a_laxer_value_is_refused_with_that_of_the_machine(void **state)
 			"less" },
 		/* of cards of different sizes, one could be laxer and the other stricter */
 		{ "", OWN_IDLE_THRESHOLD, "1%",
-			"--idle-threshold: give a size: this machine's is 200MiB" },
+			"--idle-threshold: give a size: this machine's is 200M" },
 		{ "idle-threshold = 2%", OWN_IDLE_THRESHOLD, "1M",
 			"--idle-threshold: give a percentage: this machine's is 2%" },
 		{ "", OWN_MARGIN, "much",
-			"--margin: 'much' is not a size; write a size, like 512MiB, or 0" },
+			"--margin: 'much' is not a size; write a size, like 512M, or 0" },
 		{ "", OWN_TOLERANCE, "101%",
 			"--tolerance: '101%' is out of range; write 0% to 100%" },
 	};

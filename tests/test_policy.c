@@ -559,11 +559,14 @@ static void the_strongest_reason_is_named(void **state)
 	(void)state;
 	assert_int_equal(verdict.state, GPU_PAUSED);
 	assert_int_equal(verdict.slot, 3);
+	assert_true(gpuset_is_empty(&verdict.others));
 	row.allow = set_of("0145");
 	row.gpus = 4;
 	verdict = plan_next(&plan, &row);
 	assert_int_equal(verdict.state, GPU_EXTERNAL);
 	assert_int_equal(verdict.slot, 1); /* the first that has it */
+	row.allow = set_of("4");
+	assert_true(gpuset_equals(&verdict.others, &row.allow));
 }
 
 static void a_silent_state_ends_without_an_event(void **state)
@@ -674,7 +677,7 @@ static void a_ticket_that_waits_for_a_part_gets_the_best_room(void **state)
 	plan_begin(&plan, &facts);
 	verdict = next_part(&plan, 1, 50, 0);
 	assert_int_equal(verdict.kind, VERDICT_LEASED);
-	assert_int_equal(verdict.best.percent, 100);
+	assert_int_equal(verdict.best.percent, 30);
 	/* not what is free beside the share of 70 %, which is of no use to it */
 	assert_int_equal(verdict.best.mib, CARD_MIB - 70000);
 	assert_int_equal(verdict.best.leases, ROOM_LEASES - 1);

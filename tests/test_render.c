@@ -278,35 +278,49 @@ static void columns_are_dropped_by_rank_and_folded(void **state)
 	}
 }
 
+/* What a table is in a width; 0: unlimited. */
+struct width_case {
+	unsigned width;
+	const char *text;
+};
+
+/* Checks the table with two columns and these rows in each of the widths. */
+static void check_widths(const struct table_column columns[2],
+	const char *const rows[][2], size_t row_count, const struct width_case *cases,
+	size_t case_count)
+{
+	for (size_t i = 0; i < case_count; i++) {
+		struct table_style style = { .width = cases[i].width };
+		struct table table = { .columns = columns, .column_count = 2 };
+		struct page page;
+
+		page_begin(&page);
+		for (size_t row = 0; row < row_count; row++) {
+			table_row(&table);
+			table_put(&table, 0, rows[row][0]);
+			table_put(&table, 1, rows[row][1]);
+		}
+		assert_int_equal(table_print(&table, &style, page.out), 0);
+		table_release(&table);
+		page_is(&page, cases[i].text);
+	}
+}
+
 static void columns_are_cut_to_their_good_widths_first(void **state)
 {
 	static const struct table_column two[] = {
 		{ .title = "NAME", .good = 8, .least = 4 },
 		{ .title = "COMMAND", .good = 10, .least = 4 },
 	};
-	static const struct {
-		unsigned width;
-		const char *text;
-	} cases[] = {
+	static const char *const rows[][2] = { { "abcdefghijkl", "abcdefghijklmnop" } };
+	static const struct width_case cases[] = {
 		{ 24, "NAME          COMMAND\nabcdefghijkl  abcdefghi…\n" },
 		{ 20, "NAME      COMMAND\nabcdefg…  abcdefghi…\n" },
 		{ 16, "NAME      COMMA…\nabcdefg…  abcde…\n" },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct table_style style = { .width = cases[i].width };
-		struct table table = TABLE_ON(two);
-		struct page page;
-
-		page_begin(&page);
-		table_row(&table);
-		table_put(&table, 0, "abcdefghijkl");
-		table_put(&table, 1, "abcdefghijklmnop");
-		assert_int_equal(table_print(&table, &style, page.out), 0);
-		table_release(&table);
-		page_is(&page, cases[i].text);
-	}
+	check_widths(two, rows, ARRAY_SIZE(rows), cases, ARRAY_SIZE(cases));
 }
 
 static void wide_characters_take_two_columns(void **state)
@@ -315,32 +329,15 @@ static void wide_characters_take_two_columns(void **state)
 		{ .title = "NAME", .least = 4 },
 		{ .title = "COMMAND" },
 	};
-	static const struct {
-		unsigned width;
-		const char *text;
-	} cases[] = {
+	static const char *const rows[][2] = { { "模型ab", "x" }, { "b", "y" } };
+	static const struct width_case cases[] = {
 		{ 0, "NAME    COMMAND\n模型ab  x\nb       y\n" },
 		{ 14, "NAME   COMMAND\n模型…  x\nb      y\n" },
 		{ 13, "NAME  COMMAND\n模…   x\nb     y\n" },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct table_style style = { .width = cases[i].width };
-		struct table table = TABLE_ON(two);
-		struct page page;
-
-		page_begin(&page);
-		table_row(&table);
-		table_put(&table, 0, "模型ab");
-		table_put(&table, 1, "x");
-		table_row(&table);
-		table_put(&table, 0, "b");
-		table_put(&table, 1, "y");
-		assert_int_equal(table_print(&table, &style, page.out), 0);
-		table_release(&table);
-		page_is(&page, cases[i].text);
-	}
+	check_widths(two, rows, ARRAY_SIZE(rows), cases, ARRAY_SIZE(cases));
 }
 
 static void a_cell_below_a_text_is_left_blank(void **state)

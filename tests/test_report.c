@@ -298,7 +298,7 @@ static void it_says_what_comes_next(void **state)
 		{ 0, RETRY_NEXT_RETRY, 20000, 2000, "is tried again in 20s (attempt 2)" },
 		{ 2, RETRY_NEXT_RETRY, 300000, 0, "is tried again in 5m00s (attempt 3)" },
 		{ 1, RETRY_NEXT_OOM, 0, 2500,
-			"is tried again (attempt 2) and declares 2.4G" },
+			"is tried again (attempt 2) and declares 2.5G" },
 		{ 1, RETRY_NEXT_OOM, 0, 0, "is tried again (attempt 2)" },
 		{ 5, RETRY_NEXT_REQUEUE, 0, 2500,
 			"goes back into the queue (attempt 6)" },

@@ -104,7 +104,7 @@ static void begin(uint64_t declared_mib)
 	sampler.due_ms = sampler.look_ms = (sampler.begun_ms / SAMPLE_MS + 5) * SAMPLE_MS;
 }
 
-/* Whether the next excess that the sampler tells of is on the GPU with that name. */
+/* Whether sampler_take_excess() returns the GPU with that name next. */
 static bool exceeds_on(const char *name)
 {
 	const struct sample_gpu *gpu = sampler_take_excess(&sampler);

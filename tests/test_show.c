@@ -316,6 +316,23 @@ static void the_queue_shows_what_each_job_wants(void **state)
 		"-\n");
 }
 
+static void the_queue_says_how_many_jobs_run(void **state)
+{
+	static const char *const lines[] = { "no job waits\n",
+		"no job waits; 1 job runs: see --status\n",
+		"no job waits; 2 jobs run: see --status\n" };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct view view = { .running = i };
+		struct page page;
+
+		page_begin(&page);
+		assert_int_equal(show_queue(&view, &plain, page.out), 0);
+		page_is(&page, lines[i]);
+	}
+}
+
 static void jobs_without_a_gpu_have_a_table_of_their_own(void **state)
 {
 	static struct view_holder jobs[] = {
@@ -896,6 +913,7 @@ int main(void)
 		cmocka_unit_test(a_shared_gpu_has_a_row_for_each_lease),
 		cmocka_unit_test(a_column_without_values_is_left_out),
 		cmocka_unit_test(the_queue_shows_what_each_job_wants),
+		cmocka_unit_test(the_queue_says_how_many_jobs_run),
 		cmocka_unit_test(jobs_without_a_gpu_have_a_table_of_their_own),
 		cmocka_unit_test(the_columns_fit_the_terminal),
 		cmocka_unit_test(cards_of_one_model_and_two_sizes_are_listed_each),

@@ -85,7 +85,7 @@ static void only_what_the_own_thresholds_refuse_is_taken_out(void **state)
 	assert_int_equal(view.gpus[2].culprit, stranger.pid);
 	own.idle_mib = 100;
 	check(own, &whole, "12");
-	/* what the job may not have, or the machine refuses as well, is not its own matter */
+	/* a GPU that the job may not have, or that the machine refuses as well, is not listed */
 	whole.allow = fixture_set("01");
 	check(own, &whole, "1");
 	probe(stranger.pid, 150, 450);

@@ -44,8 +44,19 @@ static void options_of_other_systems_have_a_name_here(void **state)
 	static const struct row rows[] = {
 		{ "num-gpus", "x; did you mean -n N?" },
 		{ "time-limit",
-			"did you mean --time 600s (a bare number means minutes)?" },
+			"did you mean --time LIMIT (5 means minutes, 5s seconds)?" },
+		{ "timeout", "did you mean --time LIMIT (5 means minutes, 5s " },
+		{ "gpu", "--gpus N for so many, or --gpu-ids 0 for GPU 0?" },
+		{ "g", "--gpus N for so many, or --gpu-ids 0 for GPU 0?" },
+		{ "allowed_gpus", "did you mean --allow LIST?" },
+		{ "memory", "did you mean --vram SIZE?" },
+		{ "gpu-memory", "did you mean --vram SIZE?" },
+		{ "conda-env", "did you mean --conda?" },
+		{ "depends", "did you mean --after ID, or --after-ok ID?" },
+		{ "kill", "did you mean --cancel?" }, /* not --kill-on-bad-exit */
+		{ "reboot", "x; leave it out" },      /* not --report */
 		{ "env-setup-cmd", "did you mean --setup?" },
+		{ "max-job-time", "see max-time in gpulease.conf(5)" },
 		{ "env_setup_cmd", "did you mean --setup?" },
 		{ "interactive", "x; leave it out, the command has your terminal" },
 		{ "background", "did you mean --submit?" },
@@ -83,32 +94,38 @@ static void commands_of_other_systems_have_an_option_here(void **state)
 	check(rows, ARRAY_SIZE(rows), true);
 }
 
+/* The string after @text. */
+static const char *next(const char *text)
+{
+	return text + strlen(text) + 1;
+}
+
 /* An option that is renamed has to be renamed in the table, too. */
 static void every_option_that_is_suggested_exists(void **state)
 {
 	(void)state;
-	for (const struct foreign_name *row = foreign_names; row->names; row++)
-		for (const char *at = row->instead; (at = strstr(at, "--")); at += 2) {
+	for (const char *names = foreign_names; *names; names = next(next(names)))
+		for (const char *at = next(names); (at = strstr(at, "--")); at += 2) {
 			size_t size = strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-");
 
 			if (!options_find(option_table, at + 2, size))
-				fail_msg("%s: there is no %s", row->names, at);
+				fail_msg("%s: there is no %s", names, at);
 		}
 }
 
 static void each_name_leads_to_the_text_of_its_row(void **state)
 {
 	(void)state;
-	for (const struct foreign_name *row = foreign_names; row->names; row++) {
+	for (const char *row = foreign_names; *row; row = next(next(row))) {
 		char names[128], *rest = names, *name;
 
-		text_copy(names, sizeof(names), row->names);
-		assert_string_equal(names, row->names);
+		text_copy(names, sizeof(names), row);
+		assert_string_equal(names, row);
 		assert_null(strchr(names, '_')); /* a given `_` is read as `-` */
 		while ((name = strsep(&rest, " "))) {
 			struct why why = suggestion_for(name, true);
 
-			if (!*name || !strstr(why.text, row->instead))
+			if (!*name || !strstr(why.text, next(row)))
 				fail_msg("%s: '%s'", name, why.text);
 		}
 	}

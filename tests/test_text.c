@@ -187,9 +187,18 @@ static void a_reason_keeps_its_remedy_after_a_prefix(void **state)
 	assert_int_equal(inner.remedy_at, 0);
 }
 
+static void items_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(text_count_items(""), 0);
+	assert_int_equal(text_count_items("0"), 1);
+	assert_int_equal(text_count_items("0,1,MIG-a"), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(items_are_counted),
 		cmocka_unit_test(text_that_does_not_fit_is_cut_and_marked),
 		cmocka_unit_test(a_format_that_does_not_fit_is_cut),
 		cmocka_unit_test(a_text_of_one_byte_holds_nothing),

@@ -573,7 +573,7 @@ static void the_end_of_a_foreign_process_starts_a_probe(void **state)
 	other_end(&holder);
 }
 
-/* Other tickets do not wait for it there, and a later one hears of that at once. */
+/* Other tickets do not wait for it there, and a later one is woken at once. */
 static void a_gpu_that_its_own_thresholds_refuse_is_left_to_others(void **state)
 {
 	static const struct usage_policy own = { .idle_mib = 100, .settle_ms = 60000 };

@@ -267,7 +267,10 @@ static void background_close_files(struct redirection *files)
 			close_fd(&files->fds[i]);
 }
 
-/* Writes the name for the session of the job: of --name, the log of a batch, or the command. */
+/*
+ * Writes the name for the session of the job: that of --name, of the log of the job in a batch, or
+ * of the command.
+ */
 static void background_name_session(const struct settings *settings, char out[64])
 {
 	const char *log = strchr(text_base_name(log_path), '-');
@@ -315,8 +318,8 @@ static void background_link_log(const struct context *context, uint64_t job)
 }
 
 /*
- * Sends the id to the caller and waits until it is printed.  False if the caller has ended before,
- * or could not print it.
+ * Sends the id to the caller and waits until it is printed.  Returns false if the caller has ended
+ * before, or could not print it.
  */
 static bool send_id(uint64_t job)
 {

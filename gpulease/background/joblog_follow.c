@@ -64,15 +64,16 @@ static void read_latest_ticket(void)
 }
 
 /*
- * Reads the job's latest ticket, which names its owner and the process to watch.  Returns 0, or an
- * exit status if the job belongs to another user.
+ * Finds the job that @job, the number of any of its tickets, means, and reads its latest ticket,
+ * which names its owner and the process to watch.  Returns 0, or an exit status if the job belongs
+ * to another user.
  */
 static int find_job(const struct context *context, uint64_t job)
 {
 	const struct ticket *ticket = &log_of.ticket;
 	char name[64];
 	struct text text = TEXT_ON(name);
-	int r;
+	uint64_t end;
 
 	log_of = (struct follow){ .context = context,
 		.tickets = TICKET_FILE_NONE,
@@ -80,8 +81,10 @@ static int find_job(const struct context *context, uint64_t job)
 		.inotify_fd = -1 };
 	log_of.job = job;
 	log_of.lives = LIVENESS_SET_ON(&context->dir);
-	r = ticket_open_to_read(context->dir.fd, &log_of.tickets);
-	if (r == 0)
+	/* a log outlives its ticket, so a number that means no job is an id as well */
+	if (ticket_open_to_read(context->dir.fd, &log_of.tickets) == 0 &&
+		ticket_end(&log_of.tickets, &end) == 0 &&
+		outcome_find_job(&log_of.tickets, end, job, &log_of.job) == 0)
 		read_latest_ticket();
 	if (!log_of.has_ticket || ticket->owner.uid == getuid())
 		return 0;

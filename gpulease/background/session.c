@@ -23,9 +23,8 @@ enum {
 	AGAIN_MS = 100,   /* … so there is another try after this time */
 	FLUSH_MS = 2000,
 	NAMED_TRIES = 3,
-	/* exit statuses of the process that runs tmux or screen: theirs, or one of these */
-	RUN_FAILED = 126,
-	RUN_NOT_FOUND = 127,
+	/* exit statuses of the process that runs tmux or screen: up to this theirs, else + errno */
+	RUN_FAILED = 127,
 };
 
 static const char no_program[] = "--screen needs tmux or screen, and neither is in PATH; "
@@ -55,9 +54,11 @@ int session_check(struct why *why)
 static int session_run_program(void)
 {
 	static char exe[PATH_MAX];
+	/* the user's configuration may end each session that no client shows */
 	char *const tmux[] = { (char *)"tmux", (char *)"new-session", (char *)"-d",
 		(char *)"-s", session.name, exe, (char *)"--enter-session", session.token,
-		NULL };
+		(char *)";", (char *)"set-option", (char *)"-t", session.name,
+		(char *)"destroy-unattached", (char *)"off", NULL };
 	char *const screen[] = { (char *)"screen", (char *)"-d", (char *)"-m",
 		(char *)"-S", session.name, exe, (char *)"--enter-session", session.token,
 		NULL };
@@ -68,9 +69,9 @@ static int session_run_program(void)
 }
 
 /*
- * Calls @act in a new process that has the user's rights alone and belongs to no lease: programs
- * and folders that the user names come into play.  Returns what @act returns: an exit status or a
- * negative errno, of which only -ENOENT is exact.
+ * Calls @act in a new process that has the user's rights alone and belongs to no lease, because
+ * @act uses programs and folders that the user names.  Returns what @act returns: an exit status or
+ * a negative errno.
  */
 static int session_act_as_user(int (*act)(void))
 {
@@ -84,14 +85,15 @@ static int session_act_as_user(int (*act)(void))
 		job_step_leave();
 		if (r == 0)
 			r = act();
-		_exit(r == -ENOENT ? RUN_NOT_FOUND : r < 0 ? RUN_FAILED : r);
+		_exit(r < 0 ? RUN_FAILED - r : r > RUN_FAILED ? RUN_FAILED : r);
 	}
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) == RUN_FAILED)
+	if (!WIFEXITED(status))
 		return -EIO;
-	return WEXITSTATUS(status) == RUN_NOT_FOUND ? -ENOENT : WEXITSTATUS(status);
+	status = WEXITSTATUS(status);
+	return status > RUN_FAILED ? RUN_FAILED - status : status;
 }
 
 /*
@@ -137,10 +139,10 @@ int session_begin(void)
 	if (r == -ENOENT)
 		diag("%s", no_program);
 	else if (r > 0)
-		diag("%s could not begin a session (exit status %d)",
+		diag("%s could not begin a session (exit status %d); --submit needs none",
 			session_programs[session.program], r);
 	else
-		diag("the session in %s has not begun: %s",
+		diag("the session in %s has not begun: %s; --submit needs none",
 			session_programs[session.program], strerror(-r));
 	return EXIT_MISUSE;
 }
@@ -232,7 +234,7 @@ static int session_open_terminal(int *ret_relay_end)
 	char name[64];
 	int terminal = -1;
 
-	rights_as_user_begin(); /* so that its group is not the lent one */
+	rights_as_user_begin(); /* the terminal must not get the lent group */
 	*ret_relay_end = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (*ret_relay_end >= 0 && unlockpt(*ret_relay_end) == 0 &&
 		ptsname_r(*ret_relay_end, name, sizeof(name)) == 0)
@@ -256,25 +258,26 @@ int session_enter(const struct context *context, uint64_t job, const char *name,
 			strerror(-r));
 		return r;
 	}
-	/* the terminal then has the size of the session */
-	session_flush();
+	/* after this, the terminal has the size of the session */
+	(void)session_flush();
 	session_choose_name(context, job, name);
 	(void)!session_act_as_user(session_rename);
 	return take_fd(&terminal);
 }
 
-void session_flush(void)
+bool session_flush(void)
 {
 	struct pollfd fds = { .fd = session.relay_fd, .events = POLLIN };
 	char byte = 0;
 
 	if (session.relay_fd < 0)
-		return;
-	/* an answer that came too late for an earlier question */
+		return true;
+	/* drop an answer that came too late for an earlier question */
 	while (recv(session.relay_fd, &byte, 1, MSG_DONTWAIT) == 1)
 		;
 	if (send(session.relay_fd, &byte, 1, MSG_NOSIGNAL) != 1)
-		return;
+		return true;
 	while (poll(&fds, 1, FLUSH_MS) < 0 && errno == EINTR)
 		;
+	return recv(session.relay_fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 1 || !byte;
 }

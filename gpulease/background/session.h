@@ -8,7 +8,7 @@
  *	                            to the job, and its output to the session and the log
  *
  * A socket connects them (session_socket.h).  The session ends with the process of the job, which
- * closes the socket.  When the session ends first, the terminal hangs up, as any terminal does.
+ * closes the socket.  If the session ends first, the terminal hangs up, as any terminal does.
  *
  * tmux and screen are started with the user's rights alone, outside of any lease that gpulease was
  * called in.  A crash leaves nothing: the relay ends with the socket.
@@ -37,9 +37,9 @@ MUST_CHECK int session_enter(
 	const struct context *context, uint64_t job, const char *name, int log);
 
 /*
- * Waits, for 2 s at most, until all that was written to the terminal is in the log.  Does nothing
- * in a job without a session.
+ * Waits, for 2 s at most, until all that was written to the terminal is in the log.  Returns false
+ * if the log could not be written, now or before.  Does nothing in a job without a session.
  */
-void session_flush(void);
+bool session_flush(void);
 
 #endif

@@ -5,11 +5,12 @@
 #include "diag.h"
 #include "text.h"
 
-enum { LINE_SIZE = 1024, HURRY_MS = 100 };
+enum { LINE_SIZE = 1024 };
 
 static const char own_name[] = "gpulease: ", ellipsis[] = "\xe2\x80\xa6";
 
-static bool is_verbose, is_quiet, is_hurried;
+static bool is_verbose, is_quiet;
+static int patience_ms = -1;
 static char last_line[LINE_SIZE + sizeof(ellipsis)];
 
 void diag_setup(unsigned verbose_times, bool quiet)
@@ -18,36 +19,38 @@ void diag_setup(unsigned verbose_times, bool quiet)
 	is_quiet = quiet;
 }
 
-void diag_hurry(bool hurries)
+void diag_hurry(int ms)
 {
-	is_hurried = hurries;
+	patience_ms = ms;
 }
 
 /*
- * Whether a line can be written without waiting.  A pipe that polls writable has 4096 bytes free.
+ * Waits until a line can be written without waiting.  False: the patience has ended.  A pipe that
+ * polls writable has 4096 bytes free.
  */
 static bool diag_has_room(void)
 {
 	struct pollfd fd = { STDERR_FILENO, POLLOUT, 0 };
 
-	return !is_hurried || poll(&fd, 1, HURRY_MS) != 0;
+	return patience_ms < 0 || poll(&fd, 1, patience_ms) != 0;
 }
 
-static bool diag_write(const char *bytes, size_t size)
+/* Returns 0, -EAGAIN if there is no room, or a negative errno: stderr is gone. */
+static int diag_write(const char *bytes, size_t size)
 {
 	if (!diag_has_room())
-		return false;
+		return -EAGAIN;
 	while (size) {
 		ssize_t n = write(STDERR_FILENO, bytes, size);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return false; /* stderr is gone, so no message can say so */
+			return -EIO;
 		bytes += n;
 		size -= (size_t)n;
 	}
-	return true;
+	return 0;
 }
 
 PRINTF_LIKE(2, 0)
@@ -66,7 +69,7 @@ static void diag_print(bool is_kept, const char *format, va_list args)
 			text_copy(last_line, sizeof(last_line),
 				line + sizeof(own_name) - 1);
 		text_add(&text, "\n");
-		(void)diag_write(line, text.used);
+		(void)!diag_write(line, text.used);
 	}
 	errno = saved;
 }
@@ -107,20 +110,22 @@ void verbose(const char *format, ...)
 	va_end(args);
 }
 
-bool note_lines(const char *lines)
+int note_lines(const char **lines)
 {
-	bool good = true;
+	int r = 0;
 
-	while (*lines && !is_quiet) {
-		size_t size = strcspn(lines, "\n");
+	while (**lines && !is_quiet) {
+		size_t size = strcspn(*lines, "\n");
 		char line[LINE_SIZE];
 		struct text text = TEXT_ON(line);
 
 		text_add(&text, own_name);
-		text_add_printable(&text, lines, size);
+		text_add_printable(&text, *lines, size);
 		text_add(&text, "\n");
-		good = diag_write(line, text.used) && good;
-		lines += size + (lines[size] != '\0');
+		r = diag_write(line, text.used);
+		if (r < 0)
+			break;
+		*lines += size + ((*lines)[size] != '\0');
 	}
-	return good;
+	return r;
 }

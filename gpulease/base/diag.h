@@ -17,17 +17,28 @@ void diag(const char *format, ...) PRINTF_LIKE(1, 2);
 /* Prints what the user should know although it is no error; prints nothing with -Q. */
 void note(const char *format, ...) PRINTF_LIKE(1, 2);
 
-/* The last line that diag() or note() printed, without "gpulease: "; "" if there was none. */
+/*
+ * Returns the last line that diag() or note() printed, without "gpulease: "; "" if there was none.
+ */
 const char *diag_last(void);
 
-/* Prints a note of several lines.  Returns false if one of them could not be written. */
-bool note_lines(const char *lines);
+/*
+ * Prints a note of several lines, and moves *@lines past those that are printed.  Returns 0,
+ * -EAGAIN if diag_hurry() would drop the next line, or another negative errno.
+ */
+MUST_CHECK int note_lines(const char **lines);
 
 /*
- * With @hurries, drops a line from now on if stderr is a pipe that stays full for 100 ms.  For a
- * process that looks after jobs, and so must not wait for the reader of its stderr.
+ * From now on, drops a line for which stderr has no room for @ms: a full pipe, or a terminal that
+ * Ctrl-S has stopped.  -1: a line waits as long as it takes, as at the start.  For a process that
+ * has a lease or looks after jobs, and so must not wait for the reader of its stderr.
  */
-void diag_hurry(bool hurries);
+void diag_hurry(int ms);
+
+enum {
+	DIAG_HURRY_MS = 100,     /* while there is something to watch */
+	DIAG_PATIENCE_MS = 2000, /* before the end of a process that has GPUs */
+};
 
 /* Prints a detail; only with -v. */
 void verbose(const char *format, ...) PRINTF_LIKE(1, 2);

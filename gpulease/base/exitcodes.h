@@ -14,7 +14,7 @@
 	ROW(EXIT_GAVE_UP, 124, "gave up waiting")                             \
 	ROW(EXIT_MISUSE, 125, "gpulease itself failed or was misused")        \
 	ROW(EXIT_CANNOT_EXECUTE, 126, "the command cannot be executed")       \
-	ROW(EXIT_NOT_FOUND, 127, "the command was not found")
+	ROW(EXIT_NOT_FOUND, 127, "the command or its script was not found")
 
 #define EXIT_CODES_NAME(name, status, meaning) name = (status),
 enum exit_status { EXIT_CODES(EXIT_CODES_NAME) };

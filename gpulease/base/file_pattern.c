@@ -5,6 +5,14 @@
 
 enum { WIDTH_MAX = 10 };
 
+/* Slurm's number of an array's task, for a job that is no array. */
+static const uint64_t NO_ARRAY = 4294967294;
+
+static void add_number(struct text *out, int width, uint64_t number)
+{
+	text_addf(out, "%0*llu", width, (unsigned long long)number);
+}
+
 /*
  * Appends the value of the `%` at *@at, and moves *@at past it.  Returns false if it has no
  * meaning.
@@ -23,7 +31,22 @@ static bool file_pattern_add_value(
 	}
 	switch (*letter) {
 	case 'j':
-		text_addf(out, "%0*llu", width, (unsigned long long)values->job);
+	case 'A':
+		add_number(out, width, values->job);
+		break;
+	case 'J':
+		add_number(out, width, values->job);
+		text_add(out, ".0");
+		break;
+	case 't':
+		add_number(out, width, values->task);
+		break;
+	case 'n':
+	case 's':
+		add_number(out, width, 0);
+		break;
+	case 'a':
+		add_number(out, width, NO_ARRAY);
 		break;
 	case 'x':
 		text_add(out, values->name);
@@ -32,11 +55,8 @@ static bool file_pattern_add_value(
 		text_add(out, values->user);
 		break;
 	case 'h':
+	case 'N':
 		text_add_bytes(out, values->host, strcspn(values->host, "."));
-		break;
-	case 't':
-		/* the number of the task: gpulease starts one */
-		text_addf(out, "%0*d", width, 0);
 		break;
 	case '%':
 		text_add(out, "%");
@@ -62,7 +82,7 @@ int file_pattern_expand(const char *pattern, const struct file_pattern_values *v
 		if (*at && !file_pattern_add_value(&at, values, &text)) {
 			why_set(why,
 				"'%s' has a %% that stands for nothing; write %%j (job "
-				"id), %%x (job name), %%u (user), %%h (host), %%t (task: 0) or "
+				"id), %%x (job name), %%u (user), %%h (host), %%t (task) or "
 				"%%%%",
 				quote(pattern).text);
 			return -EINVAL;

@@ -18,9 +18,9 @@ void local_user_name(uid_t uid, char *out, size_t size);
 bool local_user_number(const char *name, uint32_t *ret);
 
 /*
- * The home of the user: $HOME if that is an absolute path, else what the system's list of users
- * has; this one asks a name service.  So all jobs of a user meet in one directory, however they
- * are started.  NULL: none is known.
+ * Returns the home of the user: $HOME if that is an absolute path, else what the system's list of
+ * users has; this one asks a name service.  So all jobs of a user meet in one directory, however
+ * they are started.  Returns NULL if none is known.
  */
 const char *local_user_home(void);
 

@@ -1,6 +1,6 @@
 /*
- * What gpulease does when it is installed for users who need not trust each other: set-group-ID,
- * with the group of the state directory.
+ * What gpulease does if it is installed set-group-ID, with the group of the state directory.  This
+ * form is for users that need not trust each other.
  *
  * The command gets the whole environment of the user, also the variables that the dynamic loader
  * removes from a set-group-ID program, and it does not get the group.  The process dumps no core,
@@ -11,22 +11,24 @@
 #ifndef GPULEASE_PRIVILEGE_H
 #define GPULEASE_PRIVILEGE_H
 
+#include <sys/types.h>
+
 #include "base.h"
 
 /*
- * To be called first in main(), with its @argc and @argv: the user's environment follows them
- * in memory.  Sets the umask to 077.  Returns 0, or -EPERM when the program is set-user-ID, which
- * it must not be.
+ * Call this first in main(), with its @argc and @argv: the user's environment follows them in
+ * memory.  Sets the umask to 077.  Returns 0, or -EPERM when the program is set-user-ID, which it
+ * must not be.
  */
 MUST_CHECK int privilege_begin(int argc, char **argv);
 
-/* The umask with which the program was started. */
+/* Returns the umask with which the program was started. */
 mode_t privilege_mask(void);
 
 /* Restores the umask with which the program was started. */
 void privilege_restore_mask(void);
 
-/* The environment with which the program was started, for the command. */
+/* Returns the environment with which the program was started, for the command. */
 char **privilege_environment(void);
 
 /*

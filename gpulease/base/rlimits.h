@@ -17,19 +17,19 @@ void rlimits_raise(void);
 
 /*
  * Ignores SIGHUP from now on, for a process that outlives the login; rlimits_restore() restores it.
- * To be called after rlimits_raise().
+ * Call this after rlimits_raise().
  */
 void rlimits_ignore_hangup(void);
 
 /*
  * Ignores SIGPIPE from now on: a supervisor must not die when the reader of its messages has ended.
- * Its write fails, and it continues.  To be called after rlimits_raise().
+ * Its write fails, and it continues.  Call this after rlimits_raise().
  */
 void rlimits_ignore_broken_pipe(void);
 
 /*
- * Obeys the signals of a terminal from now on, and so does the command: for a job that gets a
- * terminal of its own, also if gpulease was started with these signals ignored, as by nohup(1).
+ * Resets the signals of a terminal to their defaults, also for the command.  A job with a terminal
+ * of its own needs this if gpulease was started with these signals ignored, as by nohup(1).
  */
 void rlimits_obey_terminal(void);
 

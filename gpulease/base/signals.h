@@ -6,14 +6,14 @@
 
 #include "text.h"
 
-/* The number of the signal @name: "TERM", "SIGTERM", "term" or "15"; 0 if there is none. */
+/* Returns the number of the signal @name: "TERM", "SIGTERM", "term" or "15"; 0 if there is none. */
 int signal_number(const char *name);
 
 struct signal_name {
 	char text[12];
 };
 
-/* The name of signal @number, "TERM"; its digits if it has no name, "34". */
+/* Returns the name of signal @number, "TERM"; its digits if it has no name, "34". */
 struct signal_name signal_name(int number);
 
 #endif

@@ -19,8 +19,8 @@ void batch_adopt_all(struct batch_runner *runner);
 
 /*
  * Looks after all jobs at work that are not children: takes over what the journal says of them,
- * records the end of those that are dead, and adds what to wait for to ->watch.  To be called at
- * each turn of the runner.
+ * records the end of those that are dead, and adds what to wait for to ->watch.  Call this at each
+ * turn of the runner.
  */
 void batch_adopt_check(struct batch_runner *runner);
 

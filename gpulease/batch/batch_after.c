@@ -158,7 +158,10 @@ static int graph_report_cycle(
 	return -EINVAL;
 }
 
-/* Searches for a cycle from @group on, unless an earlier search has passed it.  0 or -EINVAL. */
+/*
+ * Searches for a cycle from @group on, unless an earlier search has passed it.  Returns 0 or
+ * -EINVAL.
+ */
 static int graph_search(struct graph *graph, struct group *group)
 {
 	if (group->state != GROUP_NEW)

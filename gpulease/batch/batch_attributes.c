@@ -4,6 +4,7 @@
 #include "option_values.h"
 #include "parse.h"
 #include "parse_gpus.h"
+#include "suggestion.h"
 
 static const char blanks[] = " \t";
 
@@ -31,10 +32,7 @@ static void attribute_write_count(const void *at, struct text *out)
 
 static void attribute_write_size(const void *at, struct text *out)
 {
-	char size[MIB_TEXT_SIZE];
-
-	format_mib(*(const uint64_t *)at, size);
-	text_add(out, size);
+	text_add_mib(*(const uint64_t *)at, out);
 }
 
 static int attribute_read_duration(const char *value, void *at, struct why *why)
@@ -194,7 +192,7 @@ static const struct attribute {
 	/* as in option_values.h; @at is the attributes + ->offset; NULL: a word without a value */
 	int (*read)(const char *value, void *at, struct why *why);
 	void (*write)(const void *at, struct text *out);
-	size_t offset;
+	uint16_t offset;
 	bool is_list; /* blanks around its commas are removed */
 } attributes_known[BATCH_ATTRIBUTES] = {
 	ROW(GPUS, "gpus", "2", "lease this many GPUs: 0.5 is half of one, 0 none",
@@ -255,16 +253,55 @@ static const struct attribute *attribute_find(const char *name, size_t size)
 	return NULL;
 }
 
+/* Finds the attribute that was probably meant by the @size bytes at @name.  NULL: none. */
+static const struct attribute *attribute_guess(const char *name, size_t size)
+{
+	/* what options and other systems call some attributes */
+	static const struct {
+		uint8_t which;
+		char names[19];
+	} others[] = {
+		{ BATCH_GPUS, "n num-gpus gres" },
+		{ BATCH_VRAM, "mem memory" },
+		{ BATCH_TIMEOUT, "t time-limit limit" },
+		{ BATCH_RETRIES, "oom-retries retry" },
+		{ BATCH_ALLOW, "gpu-ids devices" },
+		{ BATCH_AFTER, "dependency" },
+		{ BATCH_NAME, "J job-name" },
+		{ BATCH_CONDA, "env conda-env" },
+	};
+	const struct attribute *nearest = NULL;
+	unsigned least = SUGGESTION_FAR;
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (suggestion_is_one_of(others[i].names, name, size))
+			return &attributes_known[others[i].which];
+	for (unsigned i = 0; i < BATCH_ATTRIBUTES; i++) {
+		unsigned distance =
+			suggestion_distance(name, size, attributes_known[i].name);
+
+		if (distance < least) {
+			least = distance;
+			nearest = &attributes_known[i];
+		}
+	}
+	return nearest;
+}
+
 static int attribute_refuse_unknown(const char *name, size_t size, struct why *why)
 {
-	char list[128];
-	struct text known = TEXT_ON(list);
+	const struct attribute *guess = attribute_guess(name, size);
+	char words[160];
+	struct text text = TEXT_ON(words);
 
-	for (unsigned i = 0; i < BATCH_ATTRIBUTES; i++)
-		text_addf(&known, "%s%s", i ? ", " : "", attributes_known[i].name);
-	why_set(why,
-		"'%s' is not an attribute; the attributes are %s (for the shell's [ write test)",
-		quote_bytes(name, size).text, list);
+	if (guess)
+		text_addf(&text, "did you mean %s?", guess->name);
+	else
+		text_add(&text, "the attributes are ");
+	for (unsigned i = 0; !guess && i < BATCH_ATTRIBUTES; i++)
+		text_addf(&text, "%s%s", i ? ", " : "", attributes_known[i].name);
+	why_set(why, "'%s' is not an attribute; %s (for the shell's [ write test)",
+		quote_bytes(name, size).text, words);
 	return -EINVAL;
 }
 
@@ -295,7 +332,8 @@ bool batch_has_attributes(const char *line)
 }
 
 /*
- * Unquotes the value at *@from to @to, and moves *@from after it.  False: the quote is not closed.
+ * Unquotes the value at *@from to @to, and moves *@from after it.  Returns false if the quote is
+ * not closed.
  */
 static bool attribute_unquote(char *to, char **from)
 {
@@ -346,7 +384,7 @@ static int attribute_take_value(const struct attribute *row, char **at, struct w
 	return 0;
 }
 
-/* Reads one attribute at *@at and moves *@at after it.  0 or -EINVAL. */
+/* Reads one attribute at *@at and moves *@at after it.  Returns 0 or -EINVAL. */
 static int attribute_take(char **at, struct batch_attributes *ret, struct why *why)
 {
 	size_t size = strcspn(*at, " \t=]");

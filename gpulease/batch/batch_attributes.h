@@ -37,7 +37,7 @@ void batch_attributes_explain(unsigned column, struct text *out);
 /* Appends the attributes in ->given, "[gpus=2 cancel]"; "[]" if there are none. */
 void batch_attributes_write(const struct batch_attributes *attributes, struct text *out);
 
-/* Whether the @size bytes of an item of `after` are the number of a job: digits only. */
+/* Whether the @size bytes of an item of `after` are the number of an entry: digits only. */
 bool batch_is_job_number(const char *item, size_t size);
 
 /* Removes the blanks around the commas of @list and at both ends, in place. */

@@ -104,7 +104,10 @@ static uint64_t child_declared_mib(
 	return settings.request.vram_mib;
 }
 
-/* Makes @path absolute, because the job may change to the folder of -D.  0 or a negative errno. */
+/*
+ * Makes @path absolute, because the job may change to the folder of -D.  Returns 0 or a negative
+ * errno.
+ */
 static int child_make_absolute(char path[PATH_MAX])
 {
 	char here[PATH_MAX], full[PATH_MAX];
@@ -242,7 +245,8 @@ void batch_child_stop(struct batch_job *job)
 /* --- cancelling -------------------------------------------------------------------- */
 
 /*
- * The new process that cancels.  Its output is discarded: "already finished" is not an error here.
+ * Returns the new process that cancels.  Its output is discarded: "already finished" is not an
+ * error here.
  */
 static _Noreturn void child_cancel_jobs(
 	const struct batch_launcher *launcher, char *operands[], int64_t grace_ms)

@@ -4,6 +4,7 @@
 #include "batch_attributes.h"
 #include "batch_csv.h"
 #include "parse.h"
+#include "script.h"
 #include "words.h"
 
 enum csv_column {
@@ -34,7 +35,10 @@ static char *csv_trim(char *text)
 	return begin;
 }
 
-/* Unquotes the field at *@at in place, and moves *@at after it.  NULL: the quote is not closed. */
+/*
+ * Unquotes the field at *@at in place, and moves *@at after it.  Returns NULL if the quote is not
+ * closed.
+ */
 static char *csv_unquote(char **at)
 {
 	char *begin = *at + 1, *to = begin, *from = begin;
@@ -52,7 +56,7 @@ static char *csv_unquote(char **at)
 
 /*
  * Takes the field at *@rest, and moves *@rest after its comma, or sets it to NULL after the last
- * field.  With @is_rest commas are part of the field.  0 or -EINVAL.
+ * field.  With @is_rest commas are part of the field.  Returns 0 or -EINVAL.
  */
 static int csv_take_field(char **rest, bool is_rest, char **ret, struct why *why)
 {
@@ -107,26 +111,11 @@ static bool is_title(char *const fields[CSV_COLUMNS])
 
 /* --- commands ---------------------------------------------------------------------- */
 
-static bool has_ending(const char *text, const char *ending)
-{
-	size_t size = strlen(text), least = strlen(ending);
-
-	return size > least && strcmp(text + size - least, ending) == 0;
-}
-
-/* Returns the program that runs @script; NULL: it runs itself. */
-static const char *csv_interpreter(const char *script, const char *python)
-{
-	if (has_ending(script, ".py"))
-		return python;
-	return has_ending(script, ".sh") ? "bash" : NULL;
-}
-
 static void csv_add_command(
 	const char *script, const char *arguments, const char *python, struct text *out)
 {
 	static const char home[] = "~/";
-	const char *runner = csv_interpreter(script, python);
+	const char *runner = script_runner(script, python);
 	size_t tilde = strncmp(script, home, 2) == 0 && script[2] ? 2 : 0;
 
 	if (runner)
@@ -237,7 +226,7 @@ static void csv_add_field(const char *field, struct text *out)
 	text_add(out, "\"");
 }
 
-/* Refuses attributes that have no column.  0 or -EINVAL. */
+/* Refuses attributes that have no column.  Returns 0 or -EINVAL. */
 static int csv_check_columns(unsigned given, struct why *why)
 {
 	given &= ~(1u << BATCH_PRIORITY | 1u << BATCH_CONDA | 1u << BATCH_ALLOW);
@@ -261,7 +250,7 @@ static const char *csv_take_script(const char **command, char *words, size_t siz
 	*command = at;
 	if (!words_take(&at, &second))
 		return first.at;
-	runner = csv_interpreter(second.at, python);
+	runner = script_runner(second.at, python);
 	if (!runner || strcmp(first.at, runner) != 0)
 		return first.at;
 	*command = at;

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "array.h"
 #include "batch_edit.h"
 #include "batch_match.h"
 #include "batch_record.h"
@@ -76,7 +77,10 @@ static void edit_recall(struct batch_runner *runner, struct batch_job *job)
 	batch_show_changed(&runner->show);
 }
 
-/* Cancels a running job because of its line.  Marked first, so that the end knows its cause. */
+/*
+ * Cancels a running job because of its line.  Marks the job first, so that its end is recorded with
+ * this cause.
+ */
 static void edit_cancel(struct batch_runner *runner, struct batch_job *job)
 {
 	if (job->is_cancelling || job->state != BATCH_RUNNING)
@@ -136,8 +140,8 @@ static void edit_review_active(struct batch_runner *runner)
 }
 
 /*
- * Whether @job has started in another environment than its line has now: the line was edited at
- * that moment.  The job then is not the line's.
+ * Whether @job has started in another environment than its line has now, because the line was
+ * edited at that moment.  Then the job does not belong to the line.
  */
 static bool is_astray(const struct batch_job *job)
 {
@@ -180,18 +184,59 @@ static void edit_revive(struct batch_runner *runner, struct batch_job *job)
 		batch_jobs_renew(job);
 }
 
+/* The command of a job that has finished. */
+struct finished {
+	uint64_t key, environment;
+};
+
+static int compare_finished(const void *left, const void *right)
+{
+	const struct finished *a = left, *b = right;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->environment < b->environment ? -1 : a->environment > b->environment;
+}
+
+static bool has_lower_key(const void *item, const void *key)
+{
+	return ((const struct finished *)item)->key < *(const uint64_t *)key;
+}
+
 /*
- * Whether one of the first @count jobs has finished with the key of @line, but in another
+ * Whether one of the @count commands at @all, which are sorted, is that of @line in another
  * environment.
  */
 static bool is_finished_elsewhere(
-	const struct batch_jobs *jobs, size_t count, const struct batch_line *line)
+	const struct finished *all, size_t count, const struct batch_line *line)
 {
-	for (size_t i = 0; i < count; i++)
-		if (jobs->all[i].key == line->key && batch_is_finished(&jobs->all[i]) &&
-			jobs->all[i].environment != line->environment)
+	for (size_t i = array_lower_bound(
+		     all, sizeof(*all), count, &line->key, has_lower_key);
+		i < count && all[i].key == line->key; i++)
+		if (all[i].environment != line->environment)
 			return true;
 	return false;
+}
+
+/* Returns the number of new lines that repeat a command finished in another environment. */
+static unsigned edit_count_repeats(const struct batch_jobs *jobs,
+	const struct batch_list *list, const uint64_t *numbers)
+{
+	autofree struct finished *all = calloc(jobs->count + 1, sizeof(*all));
+	size_t count = 0;
+	unsigned repeats = 0;
+
+	if (!all) /* only the note is lost */
+		return 0;
+	for (size_t i = 0; i < jobs->count; i++)
+		if (batch_is_finished(&jobs->all[i]))
+			all[count++] = (struct finished){ jobs->all[i].key,
+				jobs->all[i].environment };
+	qsort(all, count, sizeof(*all), compare_finished);
+	for (size_t i = 0; i < list->count; i++)
+		repeats +=
+			!numbers[i] && is_finished_elsewhere(all, count, &list->lines[i]);
+	return repeats;
 }
 
 static void edit_note_repeats(struct batch_runner *runner, unsigned count)
@@ -216,7 +261,6 @@ static int edit_find_jobs(
 	struct batch_runner *runner, const struct batch_list *list, uint64_t **ret)
 {
 	uint64_t *numbers = NULL;
-	size_t known = runner->jobs.count;
 	unsigned repeats = 0;
 	int r;
 
@@ -225,12 +269,11 @@ static int edit_find_jobs(
 			runner->context.settings, runner->directory, &list->lines[i]);
 	r = batch_match(&runner->jobs, runner->board.order, runner->board.order_count,
 		list, &numbers);
-	for (size_t i = 0; r == 0 && i < list->count; i++) {
-		if (numbers[i])
-			continue;
-		repeats += is_finished_elsewhere(&runner->jobs, known, &list->lines[i]);
-		r = edit_add_job(runner, &list->lines[i], &numbers[i]);
-	}
+	if (r == 0)
+		repeats = edit_count_repeats(&runner->jobs, list, numbers);
+	for (size_t i = 0; r == 0 && i < list->count; i++)
+		if (!numbers[i])
+			r = edit_add_job(runner, &list->lines[i], &numbers[i]);
 	edit_note_repeats(runner, repeats);
 	if (r == 0)
 		*ret = numbers;
@@ -281,7 +324,7 @@ static bool is_known_name(const void *arg, const char *name, size_t size)
 
 /*
  * Puts @list in force and takes it over from the caller.  The journal is written first, so that no
- * job starts that the next runner does not know.  Returns 0, or a negative errno; if the journal
+ * job starts that the next runner cannot find.  Returns 0, or a negative errno; if the journal
  * could not be written, the list before stays in force.
  */
 static int edit_take_over(struct batch_runner *runner, struct batch_list *list)

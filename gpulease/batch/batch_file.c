@@ -17,7 +17,7 @@ static int file_refuse(const struct batch_file *file, int error, struct why *why
 		why_set(why, "'%s' is not a regular file; '-' reads standard input",
 			name);
 	else if (error == -EFBIG)
-		why_set(why, "'%s' is larger than %d MiB", name,
+		why_set(why, "'%s' is larger than %dM", name,
 			BATCH_FILE_MAX / 1024 / 1024);
 	else
 		why_set(why, "cannot read '%s': %s", name, strerror(-error));

@@ -67,9 +67,9 @@ int64_t batch_file_wake_ms(const struct batch_file *file);
 enum batch_file_outcome { BATCH_FILE_CHANGED = 1 };
 
 /*
- * To be called after each wait.  Returns BATCH_FILE_CHANGED if the file has changed and was read;
- * 0 if not; or a negative errno with the reason in @why if the file cannot be read or is gone,
- * once for each state of the file.
+ * Call this after each wait.  Returns BATCH_FILE_CHANGED if the file has changed and was read; 0 if
+ * not; or a negative errno with the reason in @why if the file cannot be read or is gone, once for
+ * each state of the file.
  */
 MUST_CHECK int batch_file_step(struct batch_file *file, int64_t now_ms, struct why *why);
 

@@ -2,7 +2,8 @@
  * The jobs of a batch, and what has become of each according to the events so far.  Pure but for
  * memory.
  *
- * Messages call a job with its number in the batch an entry, as "job N" is the id for other verbs.
+ * Messages say "entry N" for a job with its number in the batch, because "job N" is the id that
+ * other verbs take.
  *
  * A job gets its number when its line is seen for the first time, and keeps it: an edit of other
  * attributes, a deleted line and a restart of the runner do not change it.
@@ -31,7 +32,7 @@ enum batch_section {
 struct batch_job {
 	uint64_t number; /* from 1 */
 	uint64_t key;    /* batch_key() of its line */
-	/* in which it was started last, or else that of its line; 0: unknown */
+	/* of its last start; before its first start, that of its line; 0: unknown */
 	uint64_t environment;
 	const struct batch_line
 		*line;        /* in the list in force; NULL: not in the file any more */

@@ -95,7 +95,7 @@ struct holder {
 	uint64_t pid, since_ms;
 };
 
-/* Reads the text of the lock file.  False: it has none that can be read. */
+/* Reads the text of the lock file.  Returns false if it has none that can be read. */
 static bool holder_read(const struct batch_journal *journal, struct holder *ret)
 {
 	char text[64], *blank, *end;

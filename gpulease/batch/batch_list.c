@@ -117,10 +117,10 @@ enum batch_format batch_format_of(
 		}
 	return (size_t)(end - at) >= sizeof(csv_title) - 1 && is_csv_title(at)
 		       ? BATCH_CSV
-		       : BATCH_LINES;
+		       : BATCH_AUTO;
 }
 
-/* Reads the attributes and the command at @at into @line.  0 or -EINVAL. */
+/* Reads the attributes and the command at @at into @line.  Returns 0 or -EINVAL. */
 static int line_read_command(char *at, struct batch_line *line, struct why *why)
 {
 	if (batch_has_attributes(at)) {
@@ -141,7 +141,7 @@ static int line_read_command(char *at, struct batch_line *line, struct why *why)
 	return 0;
 }
 
-/* Reads the line @at, which ends with a NUL.  0, LINE_SKIPPED, -EINVAL or -EMEDIUMTYPE. */
+/* Reads the line @at, which ends with a NUL.  Returns 0, LINE_SKIPPED, -EINVAL or -EMEDIUMTYPE. */
 static int reading_read_line(struct reading *reading, char *at, struct batch_line *line)
 {
 	int r;
@@ -156,7 +156,7 @@ static int reading_read_line(struct reading *reading, char *at, struct batch_lin
 	if (!*at || *at == '#')
 		return LINE_SKIPPED;
 	*line = (struct batch_line){ .number = reading->number };
-	if (reading->format != BATCH_CSV && (is_csv_title(at) || is_csv_row(at))) {
+	if (reading->format == BATCH_AUTO && (is_csv_title(at) || is_csv_row(at))) {
 		why_set(&reading->reason, "this is a table; add --batch-format csv");
 		return -EMEDIUMTYPE;
 	}
@@ -177,7 +177,7 @@ static int reading_read_line(struct reading *reading, char *at, struct batch_lin
 
 /* --- all lines --------------------------------------------------------------------- */
 
-/* Takes the next line and puts a NUL in the place of its newline.  0 or -EINVAL. */
+/* Takes the next line and puts a NUL in the place of its newline.  Returns 0 or -EINVAL. */
 static int reading_take_line(struct reading *reading, char **ret)
 {
 	char *begin = reading->rest;
@@ -319,10 +319,13 @@ void batch_list_release(struct batch_list *list)
 
 /* --- writing ----------------------------------------------------------------------- */
 
-/* Returns @command as one shell command, to be freed by the caller; NULL without memory. */
-static char *list_command_text(char *const command[])
+/*
+ * Returns @command after the word @before (NULL: none) as one shell command, to be freed by the
+ * caller; NULL without memory.
+ */
+static char *list_command_text(const char *before, char *const command[])
 {
-	size_t size = 1;
+	size_t size = before ? strlen(before) + 2 : 1;
 	struct text text;
 	char *at;
 
@@ -332,6 +335,8 @@ static char *list_command_text(char *const command[])
 	if (!at)
 		return NULL;
 	text = text_on(at, size);
+	if (before)
+		text_addf(&text, "%s ", before);
 	if (!command[1])
 		text_add(&text, command[0] + strspn(command[0], blanks));
 	else
@@ -376,7 +381,7 @@ static bool is_read_as(enum batch_format format, const char *read, const char *c
 	       (size == before + tail && strcmp(read + before, command) == 0);
 }
 
-/* Checks that the line that was written is read as @command.  0, -EINVAL or -ENOMEM. */
+/* Checks that the line that was written is read as @command.  Returns 0, -EINVAL or -ENOMEM. */
 static int list_check_written(enum batch_format format, const char *written,
 	const char *command, struct why *why)
 {
@@ -403,9 +408,9 @@ static int list_check_written(enum batch_format format, const char *written,
 }
 
 int batch_line_write(enum batch_format format, const struct batch_attributes *attributes,
-	char *const command[], struct text *out, struct why *why)
+	const char *before, char *const command[], struct text *out, struct why *why)
 {
-	autofree char *text = list_command_text(command);
+	autofree char *text = list_command_text(before, command);
 	size_t begin = out->used;
 	int r = -EINVAL;
 
@@ -438,7 +443,8 @@ uint64_t batch_line_hash(const struct batch_line *line)
 	char *const command[] = { (char *)line->command, NULL };
 	struct why why = WHY_NONE;
 
-	return batch_line_write(BATCH_LINES, &line->attributes, command, &text, &why) < 0
+	return batch_line_write(
+		       BATCH_LINES, &line->attributes, NULL, command, &text, &why) < 0
 		       ? line->key
 		       : batch_key(all, NULL);
 }

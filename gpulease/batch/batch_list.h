@@ -90,20 +90,21 @@ struct batch_known {
 #define BATCH_LIST_NONE ((struct batch_list){ .lines = NULL })
 
 /*
- * Returns @asked, or for BATCH_AUTO the format of the file @file with the @size bytes at @text: a
- * table if its name ends in .csv or its first line is the title of one, else lines.
+ * Returns BATCH_CSV for BATCH_AUTO if the file @file, with the @size bytes at @text, is a table:
+ * its name ends in .csv, or its first line is the title of one.  Else returns @asked.
  */
 enum batch_format batch_format_of(
 	enum batch_format asked, const char *file, const char *text, size_t size);
 
 /*
- * Parses the @size bytes at @text, the contents of the file @file, in @format.  @python is the
- * program that runs a script of a table without a conda environment: python or python3.  @known
- * (NULL: none) knows more names for `after`.
+ * Parses the @size bytes at @text, the contents of the file @file, in @format.  BATCH_AUTO means
+ * lines, none of which may look like a row of a table.  @python is the program that runs a script
+ * of a table without a conda environment: python or python3.  @known (NULL: none) knows more names
+ * for `after`.
  *
  * Returns 0 and sets *@ret, which batch_list_release() frees and which does not refer to @text.
  * Otherwise the reason is in @why: -EINVAL, "FILE, line N: what is wrong and what is allowed" for
- * the first error; -EMEDIUMTYPE, the same, if the text is a script, or a table and @format another;
+ * the first error; -EMEDIUMTYPE, the same, if the text is a script, or with BATCH_AUTO a table;
  * -ENOMEM.
  */
 MUST_CHECK int batch_list_parse(enum batch_format format, const char *file,
@@ -124,16 +125,16 @@ uint64_t batch_key(const char *command, const char *name);
 
 /*
  * Appends the line, without a newline, that batch_list_parse() reads as @command with @attributes.
- * If @command has one word, that is a line for a shell; several words are quoted for it.  For a
- * table, @command may be a script with arguments, which batch_list_parse() reads as the program
- * that runs the script and @command.
+ * If @command has one word, that is a line for a shell; several words are quoted for it.  @before
+ * is a word that comes before them; NULL: none.  For a table, @command may be a script with
+ * arguments, which batch_list_parse() reads as the program that runs the script and @command.
  *
  * Returns 0, or -EINVAL with the reason in @why if @format cannot express it; then @out is as
  * before.
  */
 MUST_CHECK int batch_line_write(enum batch_format format,
-	const struct batch_attributes *attributes, char *const command[],
-	struct text *out, struct why *why);
+	const struct batch_attributes *attributes, const char *before,
+	char *const command[], struct text *out, struct why *why);
 
 /* Returns a hash of all that @line says, which changes when any attribute does.  Not reentrant. */
 uint64_t batch_line_hash(const struct batch_line *line);

@@ -4,18 +4,18 @@
  * A socket connects it with the runner.  The process sends events through it, one line per
  * message.  The runner sends single bytes:
  *	BATCH_RECALL	its line was deleted or changed; counts only while no command runs
- *	BATCH_STOP	the end that follows is the runner's doing
+ *	BATCH_STOP	the runner causes the end that follows
  *	BATCH_BY_LINE	the word `cancel` in its line cancels it
  * When the runner dies the socket reports the end of file.  A job then gives up if its command has
  * not started; a running command goes on.
  *
- * If the socket is full, a message is dropped: the journal has every event that matters, and the
- * runner learns of the end of its child by SIGCHLD.  If an event could not be written to the
+ * If the socket is full, a message is dropped: the journal has every event that matters, and
+ * SIGCHLD reports the end of the process to the runner.  If an event could not be written to the
  * journal (an end is tried for some seconds), BATCH_UNWRITTEN goes before its line, and the runner
  * writes it.
  *
- * A crash of this process leaves the last event that it wrote: the runner, or the next one, finds
- * out what became of the job (batch_adopt.h).
+ * After a crash of this process, its last event is in the journal.  The runner, or the next runner,
+ * finds out how the job ended (batch_adopt.h).
  */
 #ifndef GPULEASE_BATCH_MEMBER_H
 #define GPULEASE_BATCH_MEMBER_H
@@ -46,7 +46,7 @@ struct batch_member {
 	struct batch_event last; /* the last event of its attempts */
 	uint64_t reported_mib;   /* the memory that was reported last */
 	off_t log_size;          /* before it waited */
-	char by[64];             /* the user who cancelled it while it waited */
+	char by[64];             /* the user that cancelled it while it waited */
 };
 
 /*
@@ -62,9 +62,9 @@ struct batch_member {
 void batch_member_begin(struct batch_member *member);
 
 /*
- * To be called when the process is about to end with @status and no command of it runs.  Reports
- * the final end if none was reported yet: that the job was cancelled while it waited, or that it
- * cannot run (again), with the last error message as the reason.
+ * Call this when the process is about to end with @status and no command of it runs.  Reports the
+ * final end if none was reported yet: that the job was cancelled while it waited, or that it cannot
+ * run (again), with the last error message as the reason.
  *
  * A job that was recalled has no end.  Before its first attempt nothing is reported, and its log is
  * cut to its size before it waited; after an attempt it is reported as interrupted.

@@ -26,7 +26,7 @@ void batch_add_number(uint64_t number, bool is_last, uint64_t range[2], struct t
 	}
 }
 
-/* Reads a number from 1 at *@at and moves *@at after it.  0 or -EINVAL. */
+/* Reads a number from 1 at *@at and moves *@at after it.  Returns 0 or -EINVAL. */
 static int range_read_number(const char **at, const char *end, uint64_t *ret)
 {
 	uint64_t number = 0;
@@ -42,7 +42,10 @@ static int range_read_number(const char **at, const char *end, uint64_t *ret)
 	return number ? 0 : -EINVAL;
 }
 
-/* Reads a number or a range, and the comma after it, which needs another one.  0 or -EINVAL. */
+/*
+ * Reads a number or a range, and the comma after it, which needs another one.  Returns 0 or
+ * -EINVAL.
+ */
 static int range_read(const char **at, const char *end, uint64_t range[2])
 {
 	if (range_read_number(at, end, &range[0]) < 0)

@@ -11,15 +11,17 @@
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
-#include "find_program.h"
 #include "rlimits.h"
+#include "script.h"
 #include "session.h"
 #include "model_need.h"
 #include "rights.h"
 #include "text.h"
 #include "userfile.h"
 
-/* Blocks the signals of the runner and opens the descriptor that reads them.  0 or -errno. */
+/*
+ * Blocks the signals of the runner and opens the descriptor that reads them.  Returns 0 or -errno.
+ */
 static int open_signal_fd(struct batch_runner *runner)
 {
 	static const int wanted[] = { SIGCHLD, SIGINT, SIGTERM, SIGQUIT };
@@ -140,7 +142,9 @@ static int open_check_lines(const struct batch_runner *runner, struct why *why)
 	return r;
 }
 
-/* Opens and reads the journal, and adopts the jobs that still run.  0 or a negative errno. */
+/*
+ * Opens and reads the journal, and adopts the jobs that still run.  Returns 0 or a negative errno.
+ */
 static int open_journal(struct batch_runner *runner, struct why *why)
 {
 	uint64_t *list = NULL;
@@ -218,7 +222,7 @@ static void open_find_directory(struct batch_runner *runner)
 
 /*
  * Opens everything.  The steps that create nothing come first, so that their errors leave no trace:
- * options, jobs file, then folder and journal.  0 or a negative errno.
+ * options, jobs file, then folder and journal.  Returns 0 or a negative errno.
  */
 static int open_everything(struct batch_runner *runner, struct why *why)
 {
@@ -248,13 +252,6 @@ static int open_everything(struct batch_runner *runner, struct why *why)
 	return r;
 }
 
-static const char *open_find_python(void)
-{
-	char program[PATH_MAX];
-
-	return find_program("python", program) == 0 ? "python" : "python3";
-}
-
 int batch_open(struct batch_runner *runner, struct settings *settings)
 {
 	struct why why = WHY_NONE;
@@ -274,7 +271,7 @@ int batch_open(struct batch_runner *runner, struct settings *settings)
 	if (r != 0)
 		return r;
 	runner->liveness = LIVENESS_SET_ON(&runner->context.dir);
-	runner->python = open_find_python();
+	runner->python = script_python();
 	runner->launcher.defaults = settings;
 	runner->launcher.journal = &runner->journal;
 	r = open_everything(runner, &why);

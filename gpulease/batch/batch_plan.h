@@ -35,14 +35,14 @@ enum batch_step {
 };
 
 /*
- * Plans anew for the @count jobs with the numbers at @order, in the order of the file.  To be
- * called whenever the file was read again; keeps ->once.  The plan refers to @jobs, which has to
- * stay.  Returns 0, or -ENOMEM; then the plan is as before.
+ * Plans anew for the @count jobs with the numbers at @order, in the order of the file.  Call this
+ * whenever the file was read again; keeps ->once.  The plan refers to @jobs, which has to stay.
+ * Returns 0, or -ENOMEM; then the plan is as before.
  */
 MUST_CHECK int batch_plan_begin(struct batch_plan *plan, const struct batch_jobs *jobs,
 	const uint64_t *order, size_t count);
 
-/* To be called when a job that was at work is new again: looks at all jobs from the first on. */
+/* Call this when a job that was at work is new again: looks at all jobs from the first on. */
 void batch_plan_rescan(struct batch_plan *plan);
 
 /*

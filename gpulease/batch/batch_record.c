@@ -52,7 +52,7 @@ int batch_record_event(struct batch_runner *runner, struct batch_event *event)
 		event->at_ms = clock_real_ms();
 	if (batch_event_is_kept(event->kind))
 		r = record_write(runner, event);
-	/* the next runner would not know this job, so it must not exist: its line stays new */
+	/* the next runner could not find this job, so it must not exist: its line stays new */
 	if (r < 0 && event->kind == BATCH_SEEN)
 		return r;
 	batch_record_apply(runner, event);
@@ -91,7 +91,7 @@ static struct batch_event record_end_of(const struct batch_job *job)
 
 /*
  * Whether the journal lacks the end of @job.  A job that is to be run again needs no event, because
- * the journal does not know that it has ended.
+ * the journal has no end of it.
  */
 static bool has_missing_end(const struct batch_job *job)
 {

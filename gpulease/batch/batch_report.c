@@ -3,9 +3,9 @@
 
 #include "batch_log.h"
 #include "batch_report.h"
-#include "parse.h"
 #include "report.h"
 #include "signals.h"
+#include "wait_reason.h"
 
 /* --- the parts of a line ----------------------------------------------------------- */
 
@@ -121,12 +121,10 @@ void batch_report_add_retry(enum batch_cause cause, int status, struct text *out
 /* Appends what follows an attempt that is not the last. */
 static void line_add_next(const struct batch_event *event, struct text *out)
 {
-	char size[MIB_TEXT_SIZE];
-
 	line_add_consequence(event->cause, out);
 	if (event->next_mib && event->next_mib != event->vram_mib) {
-		format_mib(event->next_mib, size);
-		text_addf(out, " with %s", size);
+		text_add(out, " with ");
+		explain_size(event->next_mib, true, out);
 	}
 	if (event->delay_ms) {
 		text_add(out, " in ");

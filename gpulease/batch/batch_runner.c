@@ -208,7 +208,8 @@ static void runner_start_jobs(struct batch_runner *runner)
 			break;
 		case BATCH_STEP_DROP:
 			job->is_dropped = true;
-			batch_record_end(runner, job, BATCH_NOT_RUN, 0, "done before");
+			batch_record_end(runner, job, BATCH_NOT_RUN, 0,
+				"an equal line has finished");
 			break;
 		case BATCH_STEP_GIVE_UP:
 			(void)snprintf(text, sizeof(text), "entry %llu has failed",
@@ -224,7 +225,7 @@ static bool can_lines_come(struct batch_runner *runner)
 {
 	if (is_input_abandoned(runner))
 		return false;
-	return (runner->context.settings->batch.watch && !runner->file.is_pipe) ||
+	return runner->context.settings->batch.watch ||
 	       batch_file_has_more(&runner->file, clock_boot_ms());
 }
 
@@ -368,18 +369,21 @@ static void runner_list_failures(struct batch_runner *runner)
 static void runner_note_earlier(struct batch_runner *runner)
 {
 	struct batch_counts counts = batch_count(&runner->jobs);
-	char ids[256];
-	struct text text = TEXT_ON(ids);
+	unsigned ended = counts.all - counts.running - counts.waiting;
+	char ids[256], ends[128];
+	struct text text = TEXT_ON(ids), how = TEXT_ON(ends);
 
 	batch_report_add_jobs(&runner->jobs, runner->active, runner->active_count, &text);
 	if (runner->active_count)
 		runner_note(runner, "jobs of an earlier run that have not ended: %s%s",
 			ids, text.cut ? "…" : "");
-	if (counts.finished || counts.failed || counts.cancelled)
+	counts.running = counts.waiting = 0;
+	batch_report_add_counts(&counts, false, &how);
+	if (ended)
 		runner_note(runner,
-			"done before: %u finished, %u failed, %u cancelled, of %u; "
-			"--fresh runs all lines again, a new name= in a line runs that line",
-			counts.finished, counts.failed, counts.cancelled, counts.all);
+			"ended in an earlier run and now skipped: %u of %u lines (%s); "
+			"--fresh runs all lines again, a new name= runs its line again",
+			ended, counts.all, ends);
 	runner_list_failures(runner);
 }
 
@@ -400,8 +404,8 @@ static void runner_write_last_ends(struct batch_runner *runner)
 
 /*
  * Returns the exit status: EXIT_INTERRUPTED after a signal, else the highest status of the failed
- * jobs that are in the file or have ended in this run.  EXIT_MISUSE says that nothing has run, so
- * beside others a job that could not be run counts as one that gave up.
+ * jobs that are in the file or have ended in this run.  EXIT_MISUSE means that nothing has run.  So
+ * if other jobs have run, a job that could not be run counts as one that gave up.
  */
 static int runner_exit_status(const struct batch_runner *runner)
 {
@@ -452,7 +456,9 @@ int batch_runner_run(struct batch_runner *runner)
 		return EXIT_MISUSE;
 	}
 	runner_note_earlier(runner);
+	diag_hurry(DIAG_HURRY_MS);
 	r = runner_loop(runner);
+	diag_hurry(-1);
 	if (r < 0)
 		diag("cannot go on: %s", strerror(-r));
 	runner_write_last_ends(runner);

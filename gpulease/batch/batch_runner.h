@@ -9,7 +9,7 @@
  * The runner is one thread and acts only after an event: a signal, a change of the file, a message
  * of a child, the end of a process, or a moment that it has set itself.
  *
- * A crash loses nothing: all that the runner knows is in the journal or in the jobs file.  Jobs
+ * A crash loses nothing: the whole state of the runner is in the journal or in the jobs file.  Jobs
  * that run go on, and the next runner finds them by the journal (batch_adopt.h).  Jobs that wait
  * notice that the runner is dead and leave the queue.  status.txt stays as it was written last.
  *

@@ -1,7 +1,9 @@
 #include <strings.h>
 
 #include "batch_settings.h"
+#include "inject.h"
 #include "setup.h"
+#include "words.h"
 
 /* Returns the number of GPUs; a job that declares memory gets at least one. */
 static unsigned settings_count_gpus(
@@ -121,42 +123,70 @@ uint64_t batch_environment(const struct settings *defaults, const char *director
 
 		hash = text_hash(hash, part, strlen(part) + 1);
 	}
+	/* without these options the hash is that of earlier versions */
+	if (given->inject)
+		hash = text_hash(hash, given->inject, strlen(given->inject) + 1);
+	if (given->inject_style == INJECT_PHYSICAL)
+		hash = text_hash(hash, "physical", sizeof("physical"));
 	return hash ? hash : 1;
 }
 
 /* --- the GPUs as the value of an option -------------------------------------------- */
 
-/* Whether @line has the word of @size bytes at @option, alone or followed by `=`. */
-static bool has_option_word(const char *line, const char *option, size_t size)
+/*
+ * Finds the first word at or after @at that is @option in one of its forms; @size is the length of
+ * @option without a final `=`.  Sets *@ret_end to the end of its value.  @word has room for each
+ * word.  NULL: there is none.
+ */
+static const char *find_option(const char *at, const char *option, size_t size,
+	struct text word, const char **ret_end)
 {
-	static const char blanks[] = " \t", ends[] = " \t=";
-	const char *at = line;
+	struct text taken = word;
 
-	while ((at = memmem(at, strlen(at), option, size))) {
-		if ((at == line || strchr(blanks, at[-1])) &&
-			(!at[size] || strchr(ends, at[size])))
-			return true;
-		at++;
+	for (const char *begin = at; words_take(&at, &taken); begin = at, taken = word) {
+		const char *value = at + strspn(at, " \t");
+
+		if (strncmp(word.at, option, size) != 0 ||
+			(word.at[size] != '=' && word.at[size] != option[size]))
+			continue;
+		taken = word;
+		if (!word.at[size] && !strchr("#;|&<>()", *value) &&
+			words_take(&value, &taken) && inject_is_value(word.at))
+			at = value;
+		*ret_end = at;
+		return begin + strspn(begin, " \t;|&<>()");
 	}
-	return false;
+	return NULL;
 }
 
 char *batch_inject(const struct settings *defaults, const struct batch_line *line)
 {
 	static const char gpus[] = "{gpus}";
-	const struct batch_attributes *said = &line->attributes;
-	const char *option = defaults->environment.inject, *command = line->command;
-	bool has_gpus = settings_count_gpus(said, &defaults->request) > 0;
-	size_t size = option ? strcspn(option, "=") : 0;
-	size_t room = strlen(command) + (option ? strlen(option) : 0) + sizeof(gpus) + 2;
-	char *out = malloc(room);
-	struct text text;
+	const char *option = defaults->environment.inject, *at = line->command, *found;
+	bool is_wanted = settings_count_gpus(&line->attributes, &defaults->request) > 0;
+	size_t size, room = strlen(at) + 1, grown;
+	char *made;
+	struct text out;
 
-	if (!out)
+	if (!option)
+		return strdup(at);
+	size = strcspn(option, "=");
+	grown = room + strlen(option) + sizeof(gpus) + 2;
+	made = malloc(grown + room);
+	if (!made)
 		return NULL;
-	text = text_on(out, room);
-	text_add(&text, command);
-	if (option && has_gpus && !has_option_word(command, option, size))
-		text_addf(&text, " %s%s%s", option, option[size] ? "" : " ", gpus);
-	return out;
+	out = text_on(made, grown);
+	do {
+		const char *end = at;
+
+		found = find_option(at, option, size, text_on(made + grown, room), &end);
+		text_add_bytes(&out, at, found ? (size_t)(found - at) : strlen(at));
+		if (is_wanted)
+			text_addf(&out, "%s%.*s%s%s", found ? "" : " ", (int)size, option,
+				option[size] || (found && found[size] == '=') ? "=" : " ",
+				gpus);
+		is_wanted = false;
+		at = end;
+	} while (found);
+	return made;
 }

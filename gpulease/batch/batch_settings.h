@@ -17,15 +17,16 @@ void batch_settings(const struct settings *defaults, const struct batch_line *li
 
 /*
  * Returns a hash of what decides, besides the command and the name of @line, what the command does:
- * the conda environment, the setup, --export, and the @directory that it runs in.  Never 0.
+ * the conda environment, the setup, --export, --inject and its style, and the @directory that it
+ * runs in.  Never 0.
  */
 uint64_t batch_environment(const struct settings *defaults, const char *directory,
 	const struct batch_line *line);
 
 /*
  * Returns the command of @line, to be freed by the caller, or NULL without memory.  With --inject
- * the option and `{gpus}` as its value are appended, unless the command has the option already or
- * the job gets no GPU.
+ * the value of the option becomes `{gpus}`; a missing option is appended.  If the job gets no GPU,
+ * the option and its value are removed.
  */
 char *batch_inject(const struct settings *defaults, const struct batch_line *line);
 

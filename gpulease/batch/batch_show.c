@@ -227,7 +227,7 @@ static void show_write_status(
 
 /* --- the beginning ----------------------------------------------------------------- */
 
-/* What the objects of other verbs begin with; each event after it is without these members. */
+/* Prints the members with which the objects of other verbs begin.  Later events lack them. */
 static void show_add_json_head(struct batch_show *show)
 {
 	const char *host = document_host();

@@ -44,7 +44,7 @@ void batch_show_begin(struct batch_show *show, const struct output_settings *out
 void batch_show_event(struct batch_show *show, const struct batch_event *event,
 	const struct batch_job *job, const struct batch_board *board);
 
-/* To be called when something that the board shows has changed. */
+/* Call this when something that the board shows has changed. */
 void batch_show_changed(struct batch_show *show);
 
 /*

@@ -40,7 +40,7 @@ struct batch_watch {
 void batch_watch_begin(struct batch_watch *watch);
 
 /*
- * Watches the file that @path names now, instead of the one before.  To be called with the user's
+ * Watches the file that @path names now, instead of the one before.  Call this with the user's
  * rights and before the file is looked at, so that no later change is missed.
  */
 void batch_watch_renew(struct batch_watch *watch, const char *path);

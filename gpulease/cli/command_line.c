@@ -7,6 +7,7 @@
 #include "option_table.h"
 #include "option_values.h"
 #include "parse.h"
+#include "process_lease.h"
 #include "verb_operands.h"
 
 /* What a command line without options asks for. */
@@ -14,6 +15,7 @@ static const struct command_line DEFAULTS = {
 	.settings = {
 		.verb = { .kind = VERB_RUN, .history_count = 20, .until_ms = INT64_MAX },
 		.request = { .gpus = 1, .max_wait_ms = -1 },
+		.tasks = { .count = 1 },
 		.care = {
 			.grace_ms = 10 * 1000,
 			.warn_ms = 60 * 1000,
@@ -86,19 +88,33 @@ static int command_line_read_after(struct command_line *line, struct why *why)
 	return 0;
 }
 
-/* Lists the given options of srun that have no effect here, with the notes on them. */
+/*
+ * Lists the given options that have no effect here, with the notes on them: options of srun, and
+ * what chooses GPUs for a job that gets none.  Lines of a jobs file may have another number.
+ */
 static void command_line_list_ignored(
 	struct settings *s, const struct options_result *result)
 {
-	for (const struct option_def *def = option_table; def->kind; def++)
-		if (def->group == GROUP_IGNORED && option_use_of(result, def)->times &&
-			s->ignored_count < IGNORED_MAX)
+	static const char no_gpu[] = "no GPU is leased";
+	size_t models = offsetof(struct command_line, settings.request.models);
+	bool has_gpus = s->request.gpus || s->verb.kind == VERB_BATCH;
+
+	for (const struct option_def *def = option_table; def->kind; def++) {
+		const char *note = def->kind == OPTION_NOTED ? def->help : NULL;
+
+		if (def->group == GROUP_CHOOSE && !has_gpus)
+			note = no_gpu;
+		else if (def->offset == models && s->request.need_given)
+			note = "-n, --gpus or --vram says what a job needs";
+		else if (def->group != GROUP_IGNORED)
+			continue;
+		if (option_use_of(result, def)->times && s->ignored_count < IGNORED_MAX)
 			s->ignored[s->ignored_count++] =
-				(struct ignored_option){ def->name,
-					def->kind == OPTION_NOTED ? def->help : NULL };
+				(struct ignored_option){ def->name, note };
+	}
 }
 
-/* Checks what the options mean together, and sets what follows from it.  0 or -EINVAL. */
+/* Checks what the options mean together, and sets what follows from it.  Returns 0 or -EINVAL. */
 static int command_line_settle(
 	struct command_line *line, const struct options_result *result, struct why *why)
 {
@@ -107,7 +123,7 @@ static int command_line_settle(
 	if (r == 0)
 		r = command_line_read_after(line, why);
 	if (r == 0)
-		r = option_conflicts_check_pairs(&line->settings, why);
+		r = option_conflicts_check_pairs(result, &line->settings, why);
 	if (r == 0)
 		r = gpu_options_settle(line, result, why);
 	if (r < 0)
@@ -119,7 +135,8 @@ static int command_line_settle(
 }
 
 /* Points at the copies in @s itself, which is why this comes after the last copy of it. */
-static void command_line_set_after(struct settings *s, const struct command_line *line)
+static void command_line_point_at_copies(
+	struct settings *s, const struct command_line *line)
 {
 	struct run_request *request = &s->request;
 	bool is_add = s->verb.kind == VERB_ADD;
@@ -130,6 +147,8 @@ static void command_line_set_after(struct settings *s, const struct command_line
 		request->after = line->after;
 		request->after_ok = line->after_ok;
 	}
+	if (s->tasks.bind_text[0])
+		s->tasks.bind = s->tasks.bind_text;
 }
 
 int command_line_parse(char **argv, struct settings *ret, struct why *why)
@@ -141,6 +160,8 @@ int command_line_parse(char **argv, struct settings *ret, struct why *why)
 
 	if (r < 0)
 		return r;
+	line.is_srun = strcmp(text_base_name(argv[0]), "srun") == 0;
+	line.is_in_lease = getenv(PROCESS_LEASE_TOKEN_VARIABLE) != NULL;
 	s->verb.kind = result.verb ? (enum verb)result.verb->value : VERB_RUN;
 	/* `--submit --follow` runs a command and follows its log: --follow is no verb then */
 	if (s->verb.kind == VERB_FOLLOW && s->environment.submit) {
@@ -158,6 +179,6 @@ int command_line_parse(char **argv, struct settings *ret, struct why *why)
 	}
 	command_line_list_ignored(s, &result);
 	*ret = line.settings;
-	command_line_set_after(ret, &line);
+	command_line_point_at_copies(ret, &line);
 	return 0;
 }

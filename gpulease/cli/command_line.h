@@ -1,5 +1,7 @@
 /*
- * Reads a command line into struct settings.  Pure: reads argv and nothing else.
+ * Reads a command line into struct settings.  Pure, except that it looks whether $GPULEASE_TOKEN is
+ * set: then srun runs a step of a job, and its -n counts tasks; and at the variables of a job
+ * script.
  *
  * The steps and their files: option_parser.c reads the words by the table in option_table.c;
  * option_values.c reads the value of each option; option_conflicts.c rejects options that

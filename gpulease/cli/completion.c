@@ -28,7 +28,7 @@ static const struct {
 	{ "USER", "@users" },
 };
 
-/* The values of options whose names do not say it. */
+/* The values of options that share the name of their value with other options. */
 static const struct {
 	int (*read)(const char *value, void *at, struct why *why);
 	const char *lines;
@@ -54,7 +54,10 @@ static void completion_print_topics(FILE *out)
 	(void)fputc('\n', out);
 }
 
-/* Prints the value with the name of @size bytes at @name; one in small letters is itself. */
+/*
+ * Prints what the name of a value stands for, the @size bytes at @name.  A name in small letters
+ * stands for itself.
+ */
 static void completion_print_name(const char *name, size_t size, FILE *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -119,8 +122,8 @@ static const struct option_def *completion_find_option(const char *word)
 }
 
 /*
- * Handles the option words[@at].  @last is the word to complete.  Returns the last word of the
- * option.
+ * Handles the option words[@at].  @last is the index of the word to complete.  Returns the index of
+ * the last word of the option.
  */
 static unsigned completion_pass_option(
 	struct place *place, char **words, unsigned at, unsigned last)

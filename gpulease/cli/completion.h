@@ -1,6 +1,6 @@
 /*
- * What can come next on a command line, from the table of options: for the completion of the
- * shells, which do the rest (gpulease/completion).  Pure but for the output.
+ * Finds out from the table of options what can come next on a command line.  The completion of the
+ * shells (gpulease/completion) calls it, and does the rest.  Pure but for the output.
  */
 #ifndef GPULEASE_COMPLETION_H
 #define GPULEASE_COMPLETION_H

@@ -21,7 +21,10 @@ static unsigned days_in_month(int year, int month)
 	return days[month - 1] + (month == 2 && is_leap ? 1u : 0u);
 }
 
-/* Sets *@ret to the seconds by which local time is ahead of UTC at @at.  False: not known. */
+/*
+ * Sets *@ret to the seconds by which local time is ahead of UTC at @at.  Returns false if that is
+ * not known.
+ */
 static bool date_time_offset(int64_t at, int64_t *ret)
 {
 	time_t time = (time_t)at;

@@ -7,7 +7,7 @@
 
 /* --- states ------------------------------------------------------------------------ */
 
-/* The bit of the state with the name of @size bytes at @word; 0 if there is none. */
+/* Returns the bit of the state with the name of @size bytes at @word; 0 if there is none. */
 static unsigned ended_filter_state_bit(const char *word, size_t size)
 {
 	for (unsigned state = 0; state < END_STATES; state++)

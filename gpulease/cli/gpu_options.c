@@ -6,8 +6,9 @@
 #include "operands.h"
 #include "parse.h"
 #include "parse_gpus.h"
+#include "task_options.h"
 
-/* The place in struct command_line of what the option @source asks for. */
+/* Returns the place in struct command_line of what the option @source asks for. */
 static size_t gpu_options_offset(int source)
 {
 	return offsetof(struct command_line, gpus) +
@@ -46,29 +47,8 @@ static int gpu_options_agree(const struct command_line *line,
 }
 
 /*
- * Checks that @text, the value of the option @spelled, is one task: gpulease starts one process.
- * @instead says what to write.
- */
-static int gpu_options_check_tasks(
-	const char *spelled, const char *text, const char *instead, struct why *why)
-{
-	struct why reason = WHY_NONE;
-	uint64_t tasks;
-
-	if (parse_u64(text, UINT32_MAX, &tasks, &reason) < 0) {
-		why_set(why, "%s: %s", spelled, reason.text);
-		return -EINVAL;
-	}
-	if (tasks == 1)
-		return 0;
-	why_set(why, "%s: gpulease starts one process, not %llu tasks; %s", spelled,
-		(unsigned long long)tasks, instead);
-	return -EINVAL;
-}
-
-/*
- * Refuses a number of 0 for all lines of a jobs file, by an option which other programs use for the
- * index of a GPU: the lines would run without one.
+ * Refuses the number 0 for all lines of a jobs file, if the option @spelled sets it.  Other
+ * programs use such an option for the index of a GPU, and the lines would run without a GPU.
  */
 static int gpu_options_check_lines(
 	const struct settings *s, unsigned count, const char *spelled, struct why *why)
@@ -108,11 +88,6 @@ static int gpu_options_set_count(struct command_line *line,
 	const struct options_result *result, struct option_spelling *ret_spelled,
 	struct why *why)
 {
-	static const char beside[] =
-		"with a GPU option beside it -n counts tasks: leave it out and let the "
-		"command start its processes, as torchrun does";
-	static const char ntasks[] = "write -n for GPUs, and let the command start its "
-				     "processes, as torchrun does";
 	struct run_request *request = &line->settings.request;
 	struct why reason = WHY_NONE;
 	int source;
@@ -120,20 +95,15 @@ static int gpu_options_set_count(struct command_line *line,
 	*ret_spelled = (struct option_spelling){ .text = "-n" };
 	if (gpu_options_agree(line, result, &source, why) < 0)
 		return -EINVAL;
-	if (line->tasks &&
-		gpu_options_check_tasks("--ntasks", line->tasks, ntasks, why) < 0)
-		return -EINVAL;
 	if (source >= 0) {
 		*ret_spelled = option_given_spelling(result, gpu_options_offset(source));
-		if (line->n && gpu_options_check_tasks("-n", line->n, beside, why) < 0)
-			return -EINVAL;
 		if (gpu_options_check_lines(&line->settings, line->gpus[source].count,
 			    ret_spelled->text, why) < 0)
 			return -EINVAL;
 		return gpu_options_set_wish(
 			request, &line->gpus[source], ret_spelled->text, why);
 	}
-	if (!line->n)
+	if (!line->n || task_options_own_n(line))
 		return 0;
 	request->gpus_given = true;
 	if (parse_gpu_count(line->n, &request->gpus, &request->share_percent, &reason) ==
@@ -195,6 +165,8 @@ int gpu_options_settle(
 	struct run_request *request = &line->settings.request;
 	struct option_spelling spelled;
 
+	if (task_options_settle(line, result, why) < 0)
+		return -EINVAL;
 	if (gpu_options_set_count(line, result, &spelled, why) < 0)
 		return -EINVAL;
 	request->need_given = request->gpus_given || request->vram_mib;

@@ -52,7 +52,51 @@ int option_conflicts_check_verb(
 
 /* --- pairs of options --------------------------------------------------------------- */
 
-/* One rule: @is_broken says that the command line breaks it, @message what to do. */
+/* Long names of options of which one would have no effect beside the other, or contradicts it. */
+static const struct {
+	char first[12], second[12];
+} excluding[] = {
+	{ "verbose", "quiet" },
+	{ "immediate", "max-wait" },
+	{ "submit", "screen" },
+	{ "submit", "dry-run" },
+	{ "submit", "pty" },
+	{ "screen", "dry-run" },
+	{ "lease-only", "shell" },
+	{ "gpu-ids", "prefer-gpus" },
+	{ "exclusive", "margin" },
+	{ "keep-going", "fail-fast" },
+	{ "json", "csv" },
+};
+
+/* Sets *@ret to the option with the long name @name as the user spelled it, if it was given. */
+static bool option_conflicts_is_given(const struct options_result *result,
+	const char *name, struct option_spelling *ret)
+{
+	const struct option_def *def = options_find(option_table, name, strlen(name));
+	const struct option_use *use = option_use_of(result, def);
+
+	*ret = option_spell(def, use->by_letter);
+	return use->times;
+}
+
+static int option_conflicts_check_excluding(
+	const struct options_result *result, struct why *why)
+{
+	struct option_spelling first, second;
+
+	for (size_t i = 0; i < ARRAY_SIZE(excluding); i++) {
+		if (!option_conflicts_is_given(result, excluding[i].first, &first) ||
+			!option_conflicts_is_given(result, excluding[i].second, &second))
+			continue;
+		why_set(why, "%s and %s exclude each other; give one", first.text,
+			second.text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* A rule about values: @is_broken says that the command line breaks it, @message what to do. */
 struct option_rule {
 	bool is_broken;
 	const char *message;
@@ -76,53 +120,76 @@ static bool option_conflicts_has_attempts(const struct run_care *care)
 	       care->oom_retries;
 }
 
-/* The rules for verbs and commands alike. */
-static int option_conflicts_check_common(const struct settings *s, struct why *why)
+/* Whether an option is given for a command: how it starts, or where its output goes. */
+static bool option_conflicts_has_command_options(const struct settings *s)
 {
-	const struct option_rule rules[] = {
-		{ s->output.verbose && s->output.quiet,
-			"-v and -Q exclude each other; give one" },
-		{ s->request.immediate && s->request.max_wait_ms >= 0,
-			"--immediate and --max-wait exclude each other; give one" },
-		{ s->request.singleton && !s->request.name,
-			"--singleton needs --name: it waits for jobs of that name" },
-	};
-	int r = option_conflicts_apply(rules, ARRAY_SIZE(rules), why);
+	const struct run_environment *environment = &s->environment;
 
+	return environment->setup || environment->conda || environment->inject ||
+	       environment->inject_style != INJECT_LOCAL || environment->chdir ||
+	       environment->export_list || environment->bind == BIND_YES ||
+	       s->output.out || s->output.err || s->output.in;
+}
+
+/* Whether an option chooses GPUs or waits for jobs. */
+static bool option_conflicts_has_choice(const struct run_request *request)
+{
+	return request->gpu_ids || request->allow || request->except || request->prefer ||
+	       request->model[0] || request->min_vram_mib || has_own_usage(request) ||
+	       request->after_ids[0] || request->after_ok_ids[0] || request->singleton;
+}
+
+/* Whether @command has numbers of GPUs in its arguments; see inject.h. */
+static bool option_conflicts_has_gpus(char *const *command)
+{
+	while (*command)
+		if (strstr(*command++, "{gpus}"))
+			return true;
+	return false;
+}
+
+static int option_conflicts_check_singleton(
+	const struct run_request *request, struct why *why)
+{
+	if (!request->singleton)
+		return 0;
+	if (!request->name)
+		why_set(why, "--singleton needs --name: it waits for jobs of that name");
 	/* a record keeps NAME_SIZE_MAX - 1 bytes: two longer names could look the same */
-	if (r == 0 && s->request.singleton && strlen(s->request.name) >= NAME_SIZE_MAX) {
+	else if (strlen(request->name) >= NAME_SIZE_MAX)
 		why_set(why,
 			"--singleton: '%s' has %zu bytes, and jobs are told apart by the "
 			"first %d of their names; shorten it",
-			quote(s->request.name).text, strlen(s->request.name),
+			quote(request->name).text, strlen(request->name),
 			NAME_SIZE_MAX - 1);
-		return -EINVAL;
-	}
-	return r;
+	else
+		return 0;
+	return -EINVAL;
 }
 
-/* The rules for running a command, or leasing without one. */
-static int option_conflicts_check_run(const struct settings *s, struct why *why)
+/* The rules for running @command, or leasing without one. */
+static int option_conflicts_check_run(
+	const struct settings *s, char *const *command, struct why *why)
 {
 	const struct run_request *request = &s->request;
-	const struct run_environment *environment = &s->environment;
-	const char *inject = environment->inject;
+	const char *inject = s->environment.inject;
 	bool no_command = request->lease_only || request->shell;
+	bool adopts = request->lease_only && request->adopt_pid;
 	const struct option_rule rules[] = {
-		{ environment->submit && environment->screen,
-			"--submit and --screen exclude each other; give one" },
-		{ request->lease_only && request->shell,
-			"--lease-only and --shell exclude each other; give one" },
 		{ request->adopt_pid && !no_command,
 			"--pid goes only with --lease-only and --shell" },
 		{ no_command && is_supervision_wanted(s),
 			"there is no command to supervise; leave out --submit, --retries "
 			"and the like" },
-		{ no_command && (environment->setup || environment->conda || inject),
-			"there is no command to set up; leave out --setup, --conda and "
-			"--inject" },
+		{ no_command && option_conflicts_has_command_options(s),
+			"there is no command to set up; leave out --setup, -D, -o, --bind "
+			"and the like" },
 		{ inject && !inject[strspn(inject, "=")],
 			"--inject: its value is not an option; write --inject=--cuda" },
+		{ s->environment.inject_style != INJECT_LOCAL && !inject &&
+				!option_conflicts_has_gpus(command),
+			"--inject-style is for the numbers of --inject and {gpus}, and "
+			"neither is given" },
 		{ s->care.max_requeues != UINT_MAX &&
 				s->care.on_limit != ON_LIMIT_REQUEUE,
 			"--max-requeues goes only with --on-limit requeue" },
@@ -132,15 +199,11 @@ static int option_conflicts_check_run(const struct settings *s, struct why *why)
 		{ s->output.json && !request->dry_run,
 			"--json goes only with --dry-run, --batch and reports such as "
 			"--status, --queue and --history" },
-		{ environment->submit && request->dry_run,
-			"--submit and --dry-run exclude each other; give one" },
-		{ environment->screen && request->dry_run,
-			"--screen and --dry-run exclude each other; give one" },
-		{ request->lease_only && request->adopt_pid && request->dry_run,
+		{ adopts && request->dry_run,
 			"--lease-only --pid and --dry-run exclude each other; give one" },
-		{ request->lease_only && request->adopt_pid && has_own_usage(request),
-			"--lease-only --pid takes the GPUs that the process uses already; "
-			"leave out --margin, --spike-buffer and --idle-threshold" },
+		{ adopts && option_conflicts_has_choice(request),
+			"--pid leases the GPUs that the process uses already, at once; "
+			"leave out options that choose GPUs or wait for jobs" },
 		{ request->thresholds[OWN_TOLERANCE] && !is_supervision_wanted(s),
 			"--tolerance is for a job that is watched; add --report" },
 	};
@@ -148,11 +211,14 @@ static int option_conflicts_check_run(const struct settings *s, struct why *why)
 	return option_conflicts_apply(rules, ARRAY_SIZE(rules), why);
 }
 
-int option_conflicts_check_pairs(const struct settings *s, struct why *why)
+int option_conflicts_check_pairs(
+	const struct options_result *result, const struct settings *s, struct why *why)
 {
-	int r = option_conflicts_check_common(s, why);
+	int r = option_conflicts_check_excluding(result, why);
 
+	if (r == 0)
+		r = option_conflicts_check_singleton(&s->request, why);
 	if (r == 0 && s->verb.kind == VERB_RUN)
-		r = option_conflicts_check_run(s, why);
+		r = option_conflicts_check_run(s, result->rest, why);
 	return r;
 }

@@ -21,7 +21,7 @@ MUST_CHECK int option_conflicts_check_verb(
  * Checks which options exclude each other, or need each other.  Returns 0, or -EINVAL with the
  * message in @why.
  */
-MUST_CHECK int option_conflicts_check_pairs(
+MUST_CHECK int option_conflicts_check_pairs(const struct options_result *result,
 	const struct settings *settings, struct why *why);
 
 #endif

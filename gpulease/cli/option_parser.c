@@ -113,8 +113,11 @@ static int option_store(
 		if (value)
 			*(const char **)at = value;
 		return 0;
-	case OPTION_NOTHING:
 	case OPTION_NOTED:
+		if (def->offset)
+			*(const char **)at = value;
+		return 0;
+	case OPTION_NOTHING:
 	case OPTION_VERB:
 	case OPTION_END:
 		break;
@@ -183,12 +186,21 @@ static int option_scan_use(struct option_scan *scan, const struct option_def *de
 	return option_scan_set_verb(scan, def);
 }
 
+/* Whether the @size bytes at @given spell @name: srun takes an underscore for a dash. */
+static bool option_is_named(const char *name, const char *given, size_t size)
+{
+	size_t same = 0;
+
+	while (same < size && (given[same] == '_' ? '-' : given[same]) == name[same])
+		same++;
+	return same == size && !name[size];
+}
+
 const struct option_def *options_find(
 	const struct option_def *table, const char *name, size_t size)
 {
 	for (const struct option_def *def = table; def->kind; def++)
-		if (def->name && strlen(def->name) == size &&
-			memcmp(def->name, name, size) == 0)
+		if (def->name && option_is_named(def->name, name, size))
 			return def;
 	return NULL;
 }

@@ -2,10 +2,11 @@
  * Parses a command line by a table with a row for each option.  It does not know what the options
  * mean.  Pure: it neither prints nor exits nor allocates.
  *
- * The forms are `--name VALUE`, `--name=VALUE`, `-n VALUE` and `-nVALUE`.  Letters without a value
- * can be bundled (`-vQ`), unless the bundle reads like a long option (`-log`).  Long options
- * cannot be abbreviated.  An optional value is taken only from the same word (`--immediate=5`,
- * `-I5`), except for options such as --help, which take the next word, too (`--help srun`).
+ * The forms are `--name VALUE`, `--name=VALUE`, `-n VALUE` and `-nVALUE`.  In a long name `_` is
+ * `-`.  Letters without a value can be bundled (`-vQ`), unless the bundle reads like a long option
+ * (`-log`).  Long options cannot be abbreviated.  An optional value is taken only from the same
+ * word (`--immediate=5`, `-I5`), except for options such as --help, which take the next word, too
+ * (`--help srun`).
  *
  * Options end at `--` or at the first other word, which begins the command.  After a verb such
  * words are its operands, and options may stand between them.  If an option is given twice, the
@@ -26,7 +27,8 @@ enum option_kind {
 	OPTION_LIMIT,    /* int64_t, milliseconds; a time limit as srun writes it */
 	OPTION_CUSTOM,   /* ->read stores the value */
 	OPTION_NOTHING,  /* accepted with any value; stores nothing */
-	OPTION_NOTED, /* the same, but ->help is a note for the user: what has no effect */
+	/* the same, but ->help is a note on what has no effect; with ->offset: const char * */
+	OPTION_NOTED,
 	OPTION_REFUSED, /* an error: ->help says what to do instead */
 	OPTION_VERB, /* what to do, instead of running a command; ->value is its number */
 	/* const char *: its value; a verb after which the rest is ignored, such as --help */
@@ -83,11 +85,11 @@ struct option_spelling {
 /* Spells @def by its letter or its long name; by the one that it has if it has only one. */
 struct option_spelling option_spell(const struct option_def *def, bool by_letter);
 
-/* The row with the long name of @size bytes at @name, or NULL. */
+/* Returns the row with the long name of @size bytes at @name, where `_` is `-`, or NULL. */
 const struct option_def *options_find(
 	const struct option_def *table, const char *name, size_t size);
 
-/* The row with @letter, or NULL. */
+/* Returns the row with @letter, or NULL. */
 const struct option_def *options_find_letter(const struct option_def *table, char letter);
 
 /* Whether a value may, must or must not follow; for verbs, whether operands do. */

@@ -2,9 +2,9 @@
  * The table of all options.  One row drives parsing, --help, the completion for the shells and the
  * check of the manual.
  *
- * To add an option: add a row here, a field in settings.h, and, if no option_kind fits the value,
- * a reader in option_values.c.  `make lint` names the place in man/ that is then missing.  The
- * shells complete its value by its metavar; completion.c has the words for both.
+ * To add an option: add a row here, a field in settings.h, and, if no option_kind fits the value, a
+ * reader in option_values.c.  `make lint` names the place in man/ that is then missing.  For the
+ * shells, completion.c turns its ->metavar, or its ->read, into the values that can follow.
  */
 #ifndef GPULEASE_OPTION_TABLE_H
 #define GPULEASE_OPTION_TABLE_H
@@ -47,22 +47,24 @@ enum gpu_source { FROM_GPUS, FROM_GRES, FROM_PER_NODE, FROM_PER_TASK, GPU_SOURCE
  */
 struct command_line {
 	struct settings settings;
-	const char *n;                /* of -n: GPUs; beside a GPU option, srun's tasks */
-	const char *tasks;            /* of --ntasks: always tasks */
-	const char *after, *after_ok; /* as given */
+	const char *n;     /* of -n: GPUs; beside a GPU option, srun's tasks */
+	const char *tasks; /* of --ntasks: always tasks */
+	const char *per_node, *per_gpu; /* of --ntasks-per-node, --ntasks-per-gpu */
+	bool is_srun, is_in_lease;      /* the name of the program, and where it runs */
+	const char *after, *after_ok;   /* as given */
 	struct gpu_wish gpus[GPU_SOURCES];
 };
 
 /* Ends with a row of kind OPTION_END. */
 extern const struct option_def option_table[];
 
-/* How the row @def was used on the command line that gave @result. */
+/* Returns how the row @def was used on the command line that gave @result. */
 const struct option_use *option_use_of(
 	const struct options_result *result, const struct option_def *def);
 
 /*
- * The first given option that writes to @offset of struct command_line, as the user spelled it;
- * "" when none was given.
+ * Returns the first given option that writes to @offset of struct command_line, as the user spelled
+ * it; "" when none was given.
  */
 struct option_spelling option_given_spelling(
 	const struct options_result *result, size_t offset);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <strings.h>
 
 #include "childenv.h"
@@ -157,21 +158,60 @@ int read_nodes(const char *value, void *unused, struct why *why)
 	return -EINVAL;
 }
 
-int read_one_task(const char *value, void *unused, struct why *why)
+/* A list of one host: this one. */
+int read_nodelist(const char *value, void *unused, struct why *why)
 {
-	uint64_t tasks;
-	int r = parse_u64(value, UINT32_MAX, &tasks, why);
+	const char *node = getenv("SLURMD_NODENAME");
+	char host[HOST_NAME_MAX + 1] = "";
 
 	(void)unused;
-	if (r < 0)
-		return r;
-	if (tasks == 1)
+	if (!*value) {
+		why_set(why, "its value is empty");
+		return -EINVAL;
+	}
+	(void)gethostname(host, sizeof(host) - 1);
+	if (strcmp(value, host) == 0 || strcmp(value, "localhost") == 0 ||
+		(node && strcmp(value, node) == 0))
+		return 0;
+	host[strcspn(host, ".")] = '\0';
+	if (strcmp(value, host) == 0)
 		return 0;
 	why_set(why,
-		"gpulease starts one process, not %llu tasks; leave the option out and "
-		"let the command start its own, as torchrun does",
-		(unsigned long long)tasks);
+		"gpulease knows only this machine, %s; run it on the other one: ssh HOST "
+		"gpulease ...",
+		host);
 	return -EINVAL;
+}
+
+int read_jobid(const char *value, void *unused, struct why *why)
+{
+	const char *own = getenv("GPULEASE_ID");
+
+	(void)unused;
+	if (own && strcmp(value, own) == 0)
+		return 0;
+	why_set(why, "gpulease cannot join another job; what a job itself starts with "
+		     "gpulease runs on that job's GPUs");
+	return -EINVAL;
+}
+
+int read_mpi(const char *value, void *note, struct why *why)
+{
+	(void)why;
+	if (strncmp(value, "pmi", 3) == 0)
+		*(const char **)note =
+			"--mpi: there is no PMI here; MPI programs need mpirun";
+	return 0;
+}
+
+int read_kills(const char *value, void *flag, struct why *why)
+{
+	uint64_t yes = 1;
+	int r = value ? parse_u64(value, 1, &yes, why) : 0;
+
+	if (r == 0)
+		*(bool *)flag = yes != 0;
+	return r;
 }
 
 /* Files of --output are always truncated, srun's default; so its other word is an error. */
@@ -198,8 +238,8 @@ int read_export(const char *value, void *at, struct why *why)
 }
 
 /*
- * srun's file patterns and its words: `all` is no redirection, `none` is /dev/null, a number means
- * the output of that task alone, of which 0 is the only one.
+ * srun's file patterns and its words: `all` is no redirection, `none` is /dev/null.  A number means
+ * that task alone; task_options.c checks it.
  */
 int read_file(const char *value, void *at, struct why *why)
 {
@@ -209,20 +249,13 @@ int read_file(const char *value, void *at, struct why *why)
 		why_set(why, "its value is empty");
 		return -EINVAL;
 	}
-	if (strcmp(value, "all") == 0 || strcmp(value, "0") == 0) {
+	if (strcmp(value, "all") == 0) {
 		*pattern = NULL;
 		return 0;
 	}
 	if (strcmp(value, "none") == 0) {
 		*pattern = "/dev/null";
 		return 0;
-	}
-	if (value[strspn(value, "0123456789")] == '\0') {
-		why_set(why,
-			"'%s' is the number of a task, and the only one is 0; for a file "
-			"of that name write ./%s",
-			quote(value).text, quote(value).text);
-		return -EINVAL;
 	}
 	if (file_pattern_check(value, why) < 0)
 		return -EINVAL;

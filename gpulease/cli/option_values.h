@@ -1,6 +1,7 @@
 /*
  * The readers of option values, as the table of options names them.  Pure, except that read_when()
- * reads the clock and $TZ.
+ * reads the clock and $TZ, and read_nodelist() and
+ * read_jobid() the names of this host and of the job around this process.
  *
  * Each reader gets the value as the user wrote it, NULL when an optional value was left out, and
  * the place in struct command_line that its row in option_table.c names.  It returns 0, or
@@ -54,7 +55,10 @@ int read_jobs(const char *value, void *count, struct why *why);
 int read_pid(const char *value, void *pid, struct why *why);
 MUST_CHECK int read_sim(const char *value, void *machine, struct why *why);
 int read_nodes(const char *value, void *unused, struct why *why);
-int read_one_task(const char *value, void *unused, struct why *why);
+int read_nodelist(const char *value, void *unused, struct why *why);
+int read_jobid(const char *value, void *unused, struct why *why);
+int read_mpi(const char *value, void *note, struct why *why);
+int read_kills(const char *value, void *flag, struct why *why);
 int read_open_mode(const char *value, void *unused, struct why *why);
 
 #endif

@@ -7,6 +7,11 @@ bool is_supervision_wanted(const struct settings *s)
 	       s->output.report || s->environment.submit || s->environment.screen;
 }
 
+bool are_tasks_wanted(const struct settings *s)
+{
+	return s->tasks.count > 1 || s->tasks.labels || s->tasks.in_script;
+}
+
 bool has_own_usage(const struct run_request *request)
 {
 	for (unsigned i = 0; i < OWN_THRESHOLDS; i++)

@@ -36,7 +36,7 @@ enum verb {
 	VERB_COMPLETE,
 };
 
-enum { MODEL_SIZE = 48, IGNORED_MAX = 40 };
+enum { MODEL_SIZE = 48, IGNORED_MAX = 48, TASKS_MAX = 512 };
 
 /* What happens to a job at its time limit. */
 enum on_limit { ON_LIMIT_KILL, ON_LIMIT_REQUEUE };
@@ -119,10 +119,12 @@ struct run_environment {
 	char **command;
 	/* the line of a jobs file that ->command runs in a shell; NULL: it is not of a jobs file */
 	const char *line;
-	bool submit;       /* run in the background */
-	bool follow;       /* with ->submit: print its log meanwhile */
-	bool screen;       /* run in a session of tmux or screen; sets ->submit, too */
-	bool unbuffered;   /* -u: Python writes its output at once */
+	const char
+		*shown;  /* what tables show in the place of ->command; NULL: ->command */
+	bool submit;     /* run in the background */
+	bool follow;     /* with ->submit: print its log meanwhile */
+	bool screen;     /* run in a session of tmux or screen; sets ->submit, too */
+	bool unbuffered; /* -u: Python writes its output at once */
 	const char *chdir; /* NULL: stay */
 	enum bind_wish bind;
 	const char *setup, *conda; /* NULL */
@@ -131,11 +133,26 @@ struct run_environment {
 	enum inject_style inject_style;
 };
 
+/* Several processes for one command, as srun starts them. */
+struct task_settings {
+	unsigned count;     /* 1 */
+	unsigned per_node;  /* as given; 0 */
+	const char *cpus;   /* as given; NULL */
+	const char *bind;   /* --gpu-bind; NULL */
+	char bind_text[24]; /* what --gpus-per-task and --ntasks-per-gpu ask for; "" */
+	bool labels;        /* number the lines of the output */
+	bool kills;         /* one bad status ends all */
+	bool in_script;   /* srun in a job script: with one task, too, what tasks have */
+	const char *note; /* what a user of srun should know; NULL */
+	int64_t wait_ms;  /* from the end of the first to the end of all; 0: no bound */
+};
+
 /* Where the command's output goes, and how gpulease prints its own. */
 struct output_settings {
 	/*
 	 * Checked file patterns (file_pattern.h); NULL: inherited.  srun's word `none` is stored as
-	 * /dev/null.  If only ->out is set, stderr goes there, too, as with srun.
+	 * /dev/null, and with several tasks the number of a task stands for itself.  If only ->out
+	 * is set, stderr goes there, too, as with srun.
 	 */
 	const char *out, *err, *in;
 	bool report; /* what the job used, at its end */
@@ -177,7 +194,7 @@ struct machine_settings {
 	uint64_t sim_mib;   /* memory of each simulated GPU */
 };
 
-/* A given option of srun without effect. */
+/* A given option without effect. */
 struct ignored_option {
 	const char *name; /* the long one, without dashes */
 	const char *note; /* what the user should know; NULL: nothing, for -v */
@@ -188,6 +205,7 @@ struct settings {
 	struct run_request request;
 	struct run_care care;
 	struct run_environment environment;
+	struct task_settings tasks;
 	struct output_settings output;
 	struct batch_options batch;
 	struct machine_settings machine;
@@ -198,6 +216,9 @@ struct settings {
 
 /* Whether a threshold is given that decides which GPUs are free: any but --tolerance. */
 bool has_own_usage(const struct run_request *request);
+
+/* Whether gpulease-slurm runs the command, as several tasks or with numbered lines. */
+bool are_tasks_wanted(const struct settings *settings);
 
 /*
  * Whether an option asks for something that gpulease itself has to do while the command runs or

@@ -5,57 +5,69 @@
  * words that many queues have.
  */
 /* clang-format off */
-const struct foreign_name foreign_names[] = {
-	{ "num-gpus", "-n N" },
-	{ "time-limit timeout", "--time 600s (a bare number means minutes)" },
-	{ "env-setup-cmd", "--setup" },
-	{ "llm-config", "--models" },
-	{ "state-file", "--dir" },
-	{ "sbatch background detach", "--submit" },
-	{ "sattach", "--attach" },
-	{ "screens", "--sessions" },
-	{ "monitor", "--follow" },
-	{ "logs", "--log" },
-	{ "wait", "--wait-for" },
-	{ "scancel mgpu-cancel stop delete", "--cancel" },
-	{ "squeue mgpu-queue list jobs", "--status, or --queue for what waits" },
-	{ "sinfo show gpus", "--status" },
-	{ "sacct", "--history" },
-	{ "sreport", "--accounting" },
-	{ "salloc", "--shell" },
-	{ "gpusched start add-file jobs-file array", "--batch FILE" },
-	{ "output-file", "--add FILE" },
-	{ "begin", "start it with at(1), or with --after ID" },
-	{ "deadline", "--max-wait DUR and --time LIMIT" },
-	{ "constraint C", "--model TEXT or --min-vram SIZE" },
-	{ "requeue", "--retries N" },
-	{ "test-only", "--dry-run" },
-	{ "reservation clusters licenses L tmp mincpus",
-		"leave it out, gpulease leases the GPUs of this machine" },
-	{ "args", "write the arguments after the command" },
-	{ "wrap", "write the command itself, or sh -c 'LINE'" },
-	{ "parsable", "leave it out, --submit prints only the id" },
-	{ "interactive", "leave it out, the command has your terminal" },
-	{ "distributed pytorch-distributed",
-		"leave it out, and start torchrun as the command" },
-	{ "poll monitor-interval state-interval max-assign-attempts assign-retry-wait",
-		"leave it out, gpulease does not poll" },
-	{ "mem-threshold load-threshold",
-		"see idle-threshold and busy-utilization in gpulease.conf(5)" },
-	{ "srun mgpu-srun run", "leave it out, and write the command" },
+#define ROW(names, instead) names "\0" instead "\0"
+const char foreign_names[] =
+	ROW("num-gpus ngpus ngpu gpu-count", "-n N")
+	ROW("gpu g device devices", "--gpus N for so many, or --gpu-ids 0 for GPU 0")
+	ROW("allowed-gpus gpu-list visible-devices", "--allow LIST")
+	ROW("fraction share", "-n 0.5")
+	ROW("memory gpu-memory gpu-mem vmem", "--vram SIZE")
+	ROW("time-limit timeout walltime", "--time LIMIT (5 means minutes, 5s seconds)")
+	ROW("context-switch", "--on-limit requeue")
+	ROW("env-setup-cmd", "--setup")
+	ROW("conda-env", "--conda")
+	ROW("depends depends-on afterany", "--after ID, or --after-ok ID")
+	ROW("llm-config", "--models")
+	ROW("max-job-time", "see max-time in gpulease.conf(5)")
+	ROW("state-file", "--dir")
+	ROW("sbatch background detach", "--submit")
+	ROW("sattach", "--attach")
+	ROW("screens", "--sessions")
+	ROW("monitor", "--follow")
+	ROW("logs", "--log")
+	ROW("log-file stdout", "--output FILE")
+	ROW("wait", "--wait-for")
+	ROW("scancel mgpu-cancel stop delete remove kill", "--cancel")
+	ROW("squeue mgpu-queue list jobs", "--status, or --queue for what waits")
+	ROW("sinfo show gpus", "--status")
+	ROW("sacct", "--history")
+	ROW("sreport", "--accounting")
+	ROW("salloc", "--shell")
+	ROW("pause-gpu", "--pause")
+	ROW("resume-gpu", "--resume")
+	ROW("gpusched start add-file jobs-file array", "--batch FILE")
+	ROW("output-file", "--add FILE")
+	ROW("begin", "start it with at(1), or with --after ID")
+	ROW("deadline", "--max-wait DUR and --time LIMIT")
+	ROW("constraint C", "--model TEXT or --min-vram SIZE")
+	ROW("requeue retry max-retries", "--retries N")
+	ROW("test-only", "--dry-run")
+	ROW("reservation clusters licenses L tmp mincpus overcommit O contiguous network reboot",
+		", gpulease leases the GPUs of this machine")
+	ROW("container container-image", "see gpulease-container(7)")
+	ROW("args llm", "write the arguments after the command")
+	ROW("wrap", "write the command itself, or sh -c 'LINE'")
+	ROW("parsable", ", --submit prints only the id")
+	ROW("interactive", ", the command has your terminal")
+	ROW("distributed pytorch-distributed",
+		", and start torchrun as the command")
+	ROW("poll poll-interval interval monitor-interval state-interval max-assign-attempts "
+		"assign-retry-wait",
+		", gpulease does not poll")
+	ROW("mem-threshold load-threshold",
+		"see --idle-threshold, and busy-utilization in gpulease.conf(5)")
+	ROW("srun mgpu-srun tgpu run", ", and write the command")
 
-	/* what is no program here, but a word of the shell, or the second one of a value */
-	{ "python", "did you mean python3?" },
-	{ "GB GiB MB MiB", "write a size as one word: 8G" },
-	{ "cd", "--chdir" },
-	{ "source", "--setup 'source FILE'" },
-	{ "export", "env NAME=VALUE" },
-	{ NULL, NULL },
-};
+	/* words that are no programs here: words of the shell, or the second word of a value */
+	ROW("python", "did you mean python3?")
+	ROW("GB GiB MB MiB", "write a size as one word: 8G")
+	ROW("cd cwd workdir", "--chdir")
+	ROW("source", "--setup 'source FILE'")
+	ROW("export", "env NAME=VALUE");
+#undef ROW
 /* clang-format on */
 
-/* Whether the @size bytes at @name are one of @names.  Other systems spell some names with `_`. */
-static bool is_one_of(const char *names, const char *name, size_t size)
+bool suggestion_is_one_of(const char *names, const char *name, size_t size)
 {
 	for (size_t length; *names; names += length + (names[length] == ' ')) {
 		size_t same = 0;
@@ -73,23 +85,31 @@ static bool is_one_of(const char *names, const char *name, size_t size)
 /* Adds the row for the @size bytes at @name.  Returns false if there is none. */
 static bool suggestion_add_foreign(const char *name, size_t size, struct why *why)
 {
-	for (const struct foreign_name *row = foreign_names; row->names; row++) {
-		bool is_option = row->instead[0] == '-';
+	const char *names, *instead;
 
-		if (!is_one_of(row->names, name, size))
+	for (names = foreign_names; *names; names = instead + strlen(instead) + 1) {
+		const char *before = "", *after = "";
+
+		instead = names + strlen(names) + 1;
+		if (!suggestion_is_one_of(names, name, size))
 			continue;
-		why_add_remedy(why, "%s%s%s", is_option ? "did you mean " : "",
-			row->instead, is_option ? "?" : "");
+		if (*instead == '-') {
+			before = "did you mean ";
+			after = "?";
+		} else if (*instead == ',') {
+			before = "leave it out";
+		}
+		why_add_remedy(why, "%s%s%s", before, instead, after);
 		return true;
 	}
 	return false;
 }
 
-enum { NAME_MAX_SIZE = 32, NEAR = 2 };
+enum { NAME_MAX_SIZE = 32 };
 
 /*
- * The fewest steps from @a to @b, each shorter than NAME_MAX_SIZE, where a step inserts, removes or
- * replaces a letter, or swaps two neighbours (Damerau's distance).
+ * Returns the fewest steps from @a to @b, each shorter than NAME_MAX_SIZE, where a step inserts,
+ * removes or replaces a letter, or swaps two neighbours (Damerau's distance).
  */
 static unsigned edit_distance(const char *a, size_t a_size, const char *b, size_t b_size)
 {
@@ -121,29 +141,33 @@ static unsigned edit_distance(const char *a, size_t a_size, const char *b, size_
 	return rows[a_size % 3][b_size];
 }
 
-/*
- * Finds the option that was probably meant by the @size bytes at @name: its name begins with them,
- * or differs by at most two edits, and by at most one for every three letters.  NULL: none.
- */
+unsigned suggestion_distance(const char *name, size_t size, const char *known)
+{
+	size_t length = strlen(known);
+	unsigned distance;
+
+	if (size >= NAME_MAX_SIZE || length >= NAME_MAX_SIZE)
+		return SUGGESTION_FAR;
+	distance = edit_distance(name, size, known, length);
+	if (size >= 3 && size < length && memcmp(name, known, size) == 0)
+		distance = 1;
+	return distance * 3 <= length ? distance : SUGGESTION_FAR;
+}
+
+/* Finds the option that was probably meant by the @size bytes at @name.  NULL: none. */
 static const struct option_def *options_find_nearest(
 	const struct option_def *table, const char *name, size_t size)
 {
 	const struct option_def *nearest = NULL;
-	unsigned least = NEAR + 1;
+	unsigned least = SUGGESTION_FAR;
 
-	if (size >= NAME_MAX_SIZE)
-		return NULL;
 	for (const struct option_def *def = table; def->kind; def++) {
-		size_t length = def->name ? strlen(def->name) : 0;
 		unsigned distance;
 
-		if (!length || length >= NAME_MAX_SIZE || def->kind == OPTION_REFUSED ||
-			!def->help)
+		if (!def->name || def->kind == OPTION_REFUSED || !def->help)
 			continue;
-		distance = edit_distance(name, size, def->name, length);
-		if (size >= 3 && size < length && memcmp(name, def->name, size) == 0)
-			distance = 1;
-		if (distance < least && distance * 3 <= length) {
+		distance = suggestion_distance(name, size, def->name);
+		if (distance < least) {
 			least = distance;
 			nearest = def;
 		}

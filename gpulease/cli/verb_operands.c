@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include "operands.h"
+#include "option_table.h"
 #include "option_values.h"
 #include "parse.h"
 #include "signals.h"
@@ -46,20 +47,13 @@ static int verb_operands_check_most(const struct verb_settings *verb, const char
 {
 	if (verb->operand_count <= most)
 		return 0;
-	why_set(why, "--%s takes no command or operand, not '%s'", name,
-		quote(verb->operands[most]).text);
+	why_set(why, "--%s takes no command or operand, not '%s'%s", name,
+		quote(verb->operands[most]).text,
+		verb->kind == VERB_QUEUE ? "; --status ID shows one job" : "");
 	return -EINVAL;
 }
 
 /* --- jobs ---------------------------------------------------------------------------- */
-
-/* Whether the operand is a word for jobs, as --wait-for takes it. */
-static bool verb_operands_is_word(const struct verb_settings *verb)
-{
-	return verb->operand_count == 1 &&
-	       (strcmp(verb->operands[0], "all") == 0 ||
-		       strcmp(verb->operands[0], "mine") == 0);
-}
 
 /* ID SIGNAL, for --signal-job. */
 static int verb_operands_set_signal(
@@ -88,7 +82,8 @@ static int verb_operands_check_one_job(
 			quote(verb->operands[1]).text);
 		return -EINVAL;
 	}
-	return verb_operands_check_all(verb, name, OPERAND_JOB, why);
+	return verb_operands_check_all(
+		verb, name, verb->kind == VERB_ATTACH ? OPERAND_JOB : OPERAND_NAME, why);
 }
 
 /* --- jobs files ---------------------------------------------------------------------- */
@@ -119,6 +114,12 @@ static int verb_operands_check_file(struct settings *s, const char *name, struct
 	}
 	if (s->verb.kind == VERB_ADD)
 		return verb_operands_set_added(s, why);
+	if (s->batch.watch && strcmp(s->verb.operands[0], "-") == 0) {
+		why_set(why,
+			"standard input is read to its end; leave out --watch, or give "
+			"a file to edit");
+		return -EINVAL;
+	}
 	if (s->verb.operand_count > 1) {
 		why_set(why, "--batch takes one file, not '%s' as well",
 			quote(s->verb.operands[1]).text);
@@ -142,8 +143,10 @@ static int verb_operands_read_engine(const char *value, bool *ret_podman, struct
 
 /* Reads an operand that may be left out, for --history and --docker-args. */
 static int verb_operands_read_optional(
-	struct verb_settings *verb, const char *name, struct why *why)
+	struct verb_settings *verb, const struct options_result *result, struct why *why)
 {
+	const size_t count = offsetof(struct command_line, settings.verb.history_count);
+	const char *name = result->verb->name;
 	struct why reason = WHY_NONE;
 	int r = verb_operands_check_most(verb, name, 1, why);
 
@@ -152,7 +155,9 @@ static int verb_operands_read_optional(
 	verb->operand_count = 0;
 	if (verb->kind == VERB_DOCKER_ARGS)
 		return verb_operands_read_engine(verb->operands[0], &verb->podman, why);
-	if (read_last(verb->operands[0], &verb->history_count, &reason) == 0)
+	if (option_given_spelling(result, count).text[0])
+		why_set(&reason, "--last gives the number, too; give it once");
+	else if (read_last(verb->operands[0], &verb->history_count, &reason) == 0)
 		return 0;
 	why_set(why, "--history: %s", reason.text);
 	return -EINVAL;
@@ -168,9 +173,7 @@ int verb_operands_settle(
 	verb->operand_count = result->rest_count;
 	switch (verb->kind) {
 	case VERB_WAIT_FOR:
-		return verb_operands_is_word(verb)
-			       ? 0
-			       : verb_operands_check_all(verb, name, OPERAND_JOB, why);
+		return verb_operands_check_all(verb, name, OPERAND_NAME, why);
 	case VERB_STATUS:
 		return verb->operand_count
 			       ? verb_operands_check_all(verb, name, OPERAND_JOB, why)
@@ -191,7 +194,7 @@ int verb_operands_settle(
 		return verb_operands_check_file(s, name, why);
 	case VERB_HISTORY:
 	case VERB_DOCKER_ARGS:
-		return verb_operands_read_optional(verb, name, why);
+		return verb_operands_read_optional(verb, result, why);
 	case VERB_COMPLETE:
 		return 0;
 	case VERB_ENTER_SESSION:

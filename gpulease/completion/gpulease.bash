@@ -7,6 +7,12 @@ _gpulease_numbers()
 		sed -n 's/^ *"'"$1"'": \([0-9][0-9]*\),*$/\1/p' | sort -nu
 }
 
+# Has readline quote the names of files and end those of folders with a slash.
+_gpulease_names_files()
+{
+	compopt -o filenames 2>/dev/null # fails if readline did not call the function
+}
+
 # Completes the command that begins with COMP_WORDS[$1] as if it stood alone.
 _gpulease_command()
 {
@@ -15,6 +21,7 @@ _gpulease_command()
 	elif (($1 == COMP_CWORD)); then
 		mapfile -t COMPREPLY < <(compgen -c -- "$2")
 	else
+		_gpulease_names_files
 		mapfile -t COMPREPLY < <(compgen -f -- "$2")
 	fi
 }
@@ -36,8 +43,8 @@ _gpulease()
 			return ;;
 		@jobs) options+=(-W "$(_gpulease_numbers ticket)") ;;
 		@gpus) options+=(-W "$(_gpulease_numbers index)") ;;
-		@files) options=(-f) ;;
-		@folders) options=(-d) ;;
+		@files) options=(-f) && _gpulease_names_files ;;
+		@folders) options=(-d) && _gpulease_names_files ;;
 		@users) options=(-u) ;;
 		@signals) options=(-A signal) ;;
 		*) options=(-W "${options[1]} ${line%%$'\t'*}") ;;

@@ -46,7 +46,10 @@ MUST_CHECK int context_load_config(
 /* Finds nvidia-smi and sets ->prober.  Cannot fail: ->nvidia_smi is "" if there is none. */
 void context_find_driver(struct context *context);
 
-/* How long to wait for a probe if nothing can be done without one: longer than its own deadline. */
+/*
+ * Returns how long to wait for a probe if nothing can be done without one: longer than its own
+ * deadline.
+ */
 int64_t context_patience_ms(const struct context *context);
 
 /* Prints that there are no GPUs, and what helps; returns the exit status. */

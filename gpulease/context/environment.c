@@ -28,11 +28,13 @@ int environment_read_sim(struct machine_settings *machine, struct why *why)
 	const char *sim = getenv("GPULEASE_SIM");
 	struct why reason;
 
-	if (machine->sim_gpus || !sim || !*sim)
-		return 0;
-	if (read_sim(sim, machine, &reason) < 0) {
+	if (!machine->sim_gpus && sim && *sim && read_sim(sim, machine, &reason) < 0) {
 		why_set(why, "GPULEASE_SIM: %s", reason.text);
 		return -EINVAL;
 	}
-	return 0;
+	if (!machine->sim_gpus || !machine->dir)
+		return 0;
+	why_set(why, "simulated GPUs have a directory of their own; leave out --dir, or "
+		     "--sim and GPULEASE_SIM");
+	return -EINVAL;
 }

@@ -31,8 +31,8 @@
 const char *environment_directory(struct machine_settings *machine);
 
 /*
- * Reads GPULEASE_SIM into @machine, unless --sim was given.  Returns 0, or -EINVAL with the message
- * in @why.
+ * Reads GPULEASE_SIM into @machine, unless --sim was given.  Simulated GPUs do not go with --dir.
+ * Returns 0, or -EINVAL with the message in @why.
  */
 MUST_CHECK int environment_read_sim(struct machine_settings *machine, struct why *why);
 

@@ -41,7 +41,7 @@ struct gpu_order gpu_order_of(
 	struct gpu_order named = { .count = 0 }, order = { .count = 0 };
 	struct why why;
 
-	/* a list that somebody has changed is no reason to fail: the order is then another */
+	/* a step reads the list from its environment; a changed list only changes the order */
 	if (list && list[0])
 		(void)!gpu_order_read(view, list, &named, &why);
 	for (unsigned i = 0; i < named.count; i++)

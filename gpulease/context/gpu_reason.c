@@ -1,6 +1,5 @@
 #include "gpu_reason.h"
 #include "instance.h"
-#include "parse.h"
 #include "privacy.h"
 #include "wait_reason.h"
 
@@ -102,15 +101,14 @@ static void explain_external(
 	const struct snapshot *view, const struct snapshot_gpu *gpu, struct text *out)
 {
 	const struct probe_gpu *seen = &view->probe.gpus[gpu->row];
-	char size[MIB_TEXT_SIZE];
 
 	text_add(out, "used outside gpulease");
 	if (gpu_is_instance(&gpu->file.gpu)) /* nvidia-smi names the card only */
 		text_add(out, " (this instance or another one of its GPU)");
 	gpu_add_culprit(gpu, " by a process that nvidia-smi does not show", out);
 	if (gpu->past_mib) {
-		format_mib(gpu->past_mib, size);
-		text_addf(out, ", seen with %s", size);
+		text_add(out, ", seen with ");
+		explain_size(gpu->past_mib, true, out);
 	}
 	if (usage_is_busy(&view->usage, seen))
 		text_addf(out, ", its utilization is %d%%", seen->utilization);

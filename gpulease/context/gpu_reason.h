@@ -8,7 +8,7 @@
 
 #include "snapshot.h"
 
-/* The word for a state in --status and JSON: "idle", "leased" … */
+/* Returns the word for a state in --status and JSON: "idle", "leased" … */
 const char *state_word(enum gpu_state state);
 
 /*

@@ -53,41 +53,71 @@ bool job_step_is_inside(const struct snapshot *view)
 				job_step_has_tag(&lease->lease.owner, locks.rlim_cur));
 }
 
+/* Why an option is refused in a step. */
+enum { FOR_JOBS, HAS_GPUS, NO_WAIT };
+
+static const char reasons[][32] = {
+	[FOR_JOBS] = "this option is for whole jobs",
+	[HAS_GPUS] = "it has its GPUs already",
+	[NO_WAIT] = "a step does not wait",
+};
+
+#define ROW(name_, field, reason_)                             \
+	{                                                      \
+		.name = (name_), .reason = (reason_),          \
+		.offset = offsetof(struct settings, field),    \
+		.size = sizeof(((struct settings *)0)->field), \
+	}
+
+/* The options that a step refuses; one that was not given has only zeros in its field. */
+static const struct {
+	char name[15];
+	unsigned char reason;
+	unsigned short offset;
+	unsigned char size;
+} refused[] = {
+	ROW("signal", care.warn_signal, FOR_JOBS),
+	ROW("on-limit", care.on_limit, FOR_JOBS),
+	ROW("preemptible", care.preemptible, FOR_JOBS),
+	ROW("retries", care.retries, FOR_JOBS),
+	ROW("oom-retries", care.oom_retries, FOR_JOBS),
+	ROW("report", output.report, FOR_JOBS),
+	ROW("lease-only", request.lease_only, HAS_GPUS),
+	ROW("shell", request.shell, HAS_GPUS),
+	ROW("prefer-gpus", request.prefer, HAS_GPUS),
+	ROW("models", request.models, HAS_GPUS),
+	ROW("margin", request.thresholds[OWN_MARGIN], HAS_GPUS),
+	ROW("spike-buffer", request.thresholds[OWN_SPIKE_BUFFER], HAS_GPUS),
+	ROW("idle-threshold", request.thresholds[OWN_IDLE_THRESHOLD], HAS_GPUS),
+	ROW("after", request.after_ids[0], NO_WAIT),
+	ROW("after-ok", request.after_ok_ids[0], NO_WAIT),
+	ROW("singleton", request.singleton, NO_WAIT),
+};
+
+static int job_step_refuse(uint64_t job, const char *reason, const char *name)
+{
+	diag("this is a step of job %llu, and %s; leave --%s out",
+		(unsigned long long)job, reason, name);
+	return EXIT_MISUSE;
+}
+
 int job_step_check(const struct settings *s, const struct lease *around)
 {
-	static const char per_job[] = "this option is for whole jobs";
-	static const char leased[] = "it has its GPUs already";
-	static const char no_wait[] = "a step does not wait";
+	static const char zeros[8];
 	struct need need = lease_need(around);
-	const struct {
-		bool given;
-		const char *name, *because;
-	} refused[] = {
-		{ s->care.warn_signal, "--signal", per_job },
-		{ s->care.on_limit != ON_LIMIT_KILL, "--on-limit", per_job },
-		{ s->care.done_status >= 0, "--done-status", per_job },
-		{ s->care.preemptible, "--preemptible", per_job },
-		{ s->care.retries, "--retries", per_job },
-		{ s->care.oom_retries, "--oom-retries", per_job },
-		{ s->output.report, "--report", per_job },
-		{ s->request.lease_only, "--lease-only", leased },
-		{ s->request.shell, "--shell", leased },
-		{ s->request.prefer, "--prefer-gpus", leased },
-		{ s->request.exclusive && !need_is_whole(&need), "--exclusive",
-			"its GPU is shared with others" },
-		{ s->request.after_ids[0], "--after", no_wait },
-		{ s->request.after_ok_ids[0], "--after-ok", no_wait },
-		{ s->request.singleton, "--singleton", no_wait },
-	};
+	uint64_t job = lease_job(around);
 
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
-		if (!refused[i].given)
-			continue;
-		diag("this is a step of job %llu, and %s; leave %s out",
-			(unsigned long long)lease_job(around), refused[i].because,
-			refused[i].name);
-		return EXIT_MISUSE;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+		if (memcmp((const char *)s + refused[i].offset, zeros, refused[i].size) !=
+			0)
+			return job_step_refuse(
+				job, reasons[refused[i].reason], refused[i].name);
+	if (s->request.exclusive && !need_is_whole(&need))
+		return job_step_refuse(job, "its GPU is shared with others", "exclusive");
+	if (s->request.exclusive)
+		note("no effect here: --exclusive (other steps of the job may use its GPUs)");
+	if (s->request.name)
+		verbose("--name is accepted and ignored: a step has the name of its job");
 	return 0;
 }
 

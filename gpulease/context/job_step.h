@@ -8,8 +8,8 @@
 #include "snapshot.h"
 
 /*
- * The live lease of this user in @view to which this process belongs, by the token, the tag or an
- * ancestor (process_lease.h); NULL if there is none.
+ * Returns the live lease of this user in @view to which this process belongs, by the token, the tag
+ * or an ancestor (process_lease.h); NULL if there is none.
  */
 const struct snapshot_lease *job_step_find_lease(const struct snapshot *view);
 

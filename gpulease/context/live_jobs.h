@@ -1,5 +1,5 @@
 /*
- * The jobs that wait or run: by `all`, `mine`, a name or a range of ids, verbs choose among them.
+ * The jobs that wait or run.  Verbs choose among them by `all`, `mine`, a name or a range of ids.
  */
 #ifndef GPULEASE_LIVE_JOBS_H
 #define GPULEASE_LIVE_JOBS_H
@@ -13,12 +13,12 @@ struct live_job {
 	const char *name; /* as records keep it: the beginning of a long one; "": none */
 };
 
-/* Returns 0 to go on. */
+/* Handles one job.  Returns 0 to continue. */
 typedef int live_job_fn(void *arg, const struct live_job *job);
 
 /*
- * Calls @each for every job that waits or runs, until @each returns something but 0.  A job may
- * come twice.  The caller has called queue_begin() and snapshot_read().  Returns what @each
+ * Calls @each for every job that waits or runs, until @each returns another value than 0.  A job
+ * may come twice.  The caller has called queue_begin() and snapshot_read().  Returns what @each
  * returned, 0 after all jobs, or a negative errno.
  */
 MUST_CHECK int live_jobs_each(

@@ -50,7 +50,7 @@ static void model_need_copy(struct run_request *request, const struct model_need
 		request->vram_mib = need->vram_mib;
 }
 
-/* The model that the command names; NULL: none.  May use @out to hold it. */
+/* Returns the model that the command names; NULL: none.  May use @out to hold it. */
 static const char *model_need_find_name(const struct run_environment *environment,
 	const char *option, char out[MODELS_VALUE_SIZE])
 {
@@ -90,8 +90,13 @@ int model_need_apply(struct run_request *request,
 	if (r < 0 || request->need_given)
 		return r;
 	name = model_need_find_name(environment, context->config.model_option, value);
-	if (!name)
+	if (!name) {
+		/* with --batch, other lines may name one */
+		if (request->models && !environment->line)
+			note("--models has no effect: the command has no %s MODEL",
+				context->config.model_option);
 		return 0;
+	}
 	r = models_find(&table, name, &need, why);
 	if (r == MODELS_UNKNOWN) {
 		verbose("the table of models has neither '%s' nor a default", name);

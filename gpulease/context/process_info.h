@@ -14,9 +14,9 @@
 bool process_info_command(uint32_t pid, char *out, size_t size);
 
 /*
- * Completes the command in the @size bytes at @command from the command line of process @pid, if
- * it ends with `…` because its record had no room for the rest.  What has no room in @command
- * either leaves a `…`.  @pid 0: the process is not known.
+ * Completes the command in the @size bytes at @command from the command line of process @pid, if it
+ * ends with `…` because its record had no room for the rest.  If @command has no room for all of
+ * it, it still ends with `…`.  @pid is 0 if the process is not known.
  */
 void process_info_complete(uint32_t pid, char *command, size_t size);
 

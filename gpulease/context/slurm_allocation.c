@@ -3,7 +3,7 @@
 #include "slurm_allocation.h"
 #include "diag.h"
 
-/* The value of a variable; NULL if it is not set or empty. */
+/* Returns the value of a variable; NULL if it is not set or empty. */
 static const char *slurm_allocation_variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -11,7 +11,10 @@ static const char *slurm_allocation_variable(const char *name)
 	return value && value[0] ? value : NULL;
 }
 
-/* The GPUs, perhaps "", that an outer gpulease passed on for @job; NULL: there is no outer one. */
+/*
+ * Returns the GPUs, perhaps "", that an outer gpulease passed on for @job; NULL: there is no outer
+ * one.
+ */
 static const char *slurm_allocation_passed_gpus(const char *job)
 {
 	const char *passed = slurm_allocation_variable(ALLOCATION_VARIABLE);

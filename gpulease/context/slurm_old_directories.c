@@ -67,7 +67,10 @@ static void slurm_old_mark_job(uint32_t pid, struct slurm_old *old, unsigned cou
 			old[i].is_alive = true;
 }
 
-/* Marks the jobs that have a live process.  False: /proc cannot be read, or shows too many. */
+/*
+ * Marks the jobs that have a live process.  Returns false if /proc cannot be read, or shows too
+ * many.
+ */
 static bool slurm_old_mark_living(struct slurm_old *old, unsigned count)
 {
 	autofree uint32_t *pids = NULL;

@@ -1,6 +1,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "end_record.h"
 #include "gpu_reason.h"
 #include "passover.h"
 #include "parse.h"
@@ -106,6 +107,23 @@ static void snapshot_add_sent_back(const struct snapshot *view, struct text *out
 	}
 }
 
+/*
+ * Appends what keeps the first of the GPUs that no lease keeps, and names the others.  The user may
+ * be able to do something about them.
+ */
+static void explain_blamed(
+	const struct snapshot *view, const struct verdict *verdict, struct text *out)
+{
+	char others[256];
+
+	text_addf(out, "; GPU %s ", snapshot_gpu_name(view, verdict->slot).text);
+	(void)explain_gpu_state(view, verdict->slot, verdict->state, out);
+	if (gpuset_is_empty(&verdict->others))
+		return;
+	end_record_name_gpus(view, &verdict->others, others, sizeof(others));
+	text_addf(out, "; also %s: GPU %s", state_word(verdict->state), others);
+}
+
 static void explain_lack(
 	const struct snapshot *view, const struct verdict *verdict, struct text *out)
 {
@@ -122,11 +140,8 @@ static void explain_lack(
 	if (verdict->kind == VERDICT_LEASED && verdict->behind)
 		text_addf(out, " besides those reserved for job %llu",
 			(unsigned long long)verdict->behind);
-	/* a GPU that no lease keeps: the user may be able to do something about it */
-	if (verdict->state != GPU_FREE && verdict->state != GPU_LEASED) {
-		text_addf(out, "; GPU %s ", snapshot_gpu_name(view, verdict->slot).text);
-		(void)explain_gpu_state(view, verdict->slot, verdict->state, out);
-	}
+	if (verdict->state != GPU_FREE && verdict->state != GPU_LEASED)
+		explain_blamed(view, verdict, out);
 	snapshot_add_sent_back(view, out);
 	if (verdict->start_ms) {
 		text_add(out, "; at the latest ");

@@ -42,7 +42,7 @@ struct doctor {
 void doctor_examine(struct doctor *doctor, struct settings *settings);
 void doctor_release(struct doctor *doctor);
 
-/* What nvidia-smi has answered now; NULL if it failed or was not run. */
+/* Returns what nvidia-smi has answered now; NULL if it failed or was not run. */
 const struct probe *doctor_probe(const struct doctor *doctor);
 
 #endif

@@ -79,7 +79,7 @@ void check_driver(struct doctor *doctor)
 
 /* --- the GPUs ---------------------------------------------------------------------- */
 
-/* The answer of nvidia-smi; without one, NULL after adding a finding that says so. */
+/* Returns the answer of nvidia-smi; without one, NULL after adding a finding that says so. */
 static const struct probe *probe_or_finding(struct doctor *doctor)
 {
 	const struct probe *probe = doctor_probe(doctor);
@@ -90,7 +90,7 @@ static const struct probe *probe_or_finding(struct doctor *doctor)
 	return probe;
 }
 
-/* "GPU 3", or its UUID or bus id if nvidia-smi gives no index. */
+/* Writes "GPU 3", or its UUID or bus id if nvidia-smi gives no index. */
 static void gpu_describe(const struct probe_gpu *gpu, char *out, size_t size)
 {
 	if (gpu->index >= 0)

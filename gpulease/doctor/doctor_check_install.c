@@ -37,7 +37,7 @@ void check_configuration(struct doctor *doctor)
 
 /* --- the state directory ----------------------------------------------------------- */
 
-/* The name of a group by /etc/group, without a name service; its number if it has none. */
+/* Writes the name of a group by /etc/group, without a name service; its number if it has none. */
 static void local_group_name(gid_t gid, char *out, size_t size)
 {
 	FILE *file = fopen("/etc/group", "re");
@@ -53,7 +53,7 @@ static void local_group_name(gid_t gid, char *out, size_t size)
 		(void)fclose(file);
 }
 
-/* The user's name by /etc/passwd, or its number. */
+/* Writes the name of the user by /etc/passwd, or its number. */
 static void local_user_name_or_id(uid_t uid, char *out, size_t size)
 {
 	local_user_name(uid, out, size);
@@ -170,8 +170,8 @@ static void setid_report_members(struct doctor *doctor, const char *group)
 	group_add_members(doctor->setid_group, &text);
 	if (text.used)
 		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
-				      "group %s has members, who can forge and "
-				      "erase all leases: %s",
+				      "members of group %s can forge and erase all "
+				      "leases: %s",
 				      group, members),
 			"remove each of them: gpasswd -d USER %s", group);
 }

@@ -61,7 +61,10 @@ struct file_counts {
 
 static struct file_counts files;
 
-/* The type that @name in @folder must have: S_IFREG or S_IFDIR; 0: gpulease does not use it. */
+/*
+ * Returns the type that @name in @folder must have: S_IFREG or S_IFDIR; 0: gpulease does not use
+ * it.
+ */
 static mode_t file_type(const char *folder, const char *name)
 {
 	static const struct {

@@ -62,17 +62,13 @@ void check_file_system(struct doctor *doctor)
 		"in /etc/gpulease.conf, set directory to one on a local disk");
 }
 
-/* "12 GiB"; below 10 GiB in MiB, below 1 MiB in KiB. */
+/* Writes "12G"; below 10 GiB in M, below 1 MiB in K. */
 static void format_bytes(uint64_t bytes, char *out, size_t size)
 {
-	uint64_t mib = bytes >> 20;
+	unsigned unit = bytes >> 20 >= 10240 ? 2 : bytes >> 20 ? 1 : 0;
 
-	if (mib >= 10240)
-		(void)snprintf(out, size, "%llu GiB", (unsigned long long)mib >> 10);
-	else if (mib)
-		(void)snprintf(out, size, "%llu MiB", (unsigned long long)mib);
-	else
-		(void)snprintf(out, size, "%llu KiB", (unsigned long long)bytes >> 10);
+	(void)snprintf(out, size, "%llu%c",
+		(unsigned long long)bytes >> (10 * (unit + 1)), "KMG"[unit]);
 }
 
 void check_space(struct doctor *doctor)

@@ -4,7 +4,9 @@
 
 /* --- the driver -------------------------------------------------------------------- */
 
-/* The first word that is a number with a point in it: after "Kernel Module" in all forms. */
+/*
+ * Returns the first word that is a number with a point in it: after "Kernel Module" in all forms.
+ */
 bool driver_version(const char *text, char *out, size_t size)
 {
 	for (const char *word = text; *word && *word != '\n';) {

@@ -60,7 +60,7 @@ void directory_remedy(const struct stat *st, const char *path,
 
 /*
  * Returns what is wrong with @st, which must be a file or folder (@type: S_IFREG, S_IFDIR) in the
- * state directory; @directory is the stat of that directory.  NULL: nothing is wrong.
+ * state directory; @directory is the stat of that directory.  Returns NULL if nothing is wrong.
  */
 const char *state_file_trouble(
 	const struct stat *st, mode_t type, const struct stat *directory);

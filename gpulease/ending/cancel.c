@@ -119,7 +119,7 @@ static int target_check_permission(const struct target *target)
 	return r;
 }
 
-/* The target for job @job, which may be a new one; NULL without memory. */
+/* Returns the target for job @job, perhaps a new one; NULL without memory. */
 static struct target *target_find(uint64_t job)
 {
 	struct target *targets;
@@ -136,7 +136,9 @@ static struct target *target_find(uint64_t job)
 	return &targets[cancel.count];
 }
 
-/* Whether the user is root or owns the job; else prints that this is not so. */
+/*
+ * Returns true if the user is root or owns the job; otherwise prints that only they may cancel it.
+ */
 static bool target_check_user(const struct target *target, uint64_t id)
 {
 	uint32_t uid = target->termination.owner.uid;
@@ -152,8 +154,8 @@ static bool target_check_user(const struct target *target, uint64_t id)
 }
 
 /*
- * Adds job @job, which the user has named @id.  If a word or range has chosen it, that the job is
- * over by now is no error.  Returns 0 or an exit status.
+ * Adds job @job, which the user has named @id.  If a word or a range has chosen the job, it is no
+ * error if the job has ended meanwhile.  Returns 0 or an exit status.
  */
 static int target_add(
 	const struct settings *settings, uint64_t job, uint64_t id, bool is_chosen)
@@ -263,7 +265,8 @@ static int read_operands(const struct settings *settings)
 }
 
 /*
- * Asks the user before several jobs end that they have not named by id.  Returns whether to go on.
+ * Asks the user if several jobs would end that the user has not named by their ids.  Returns
+ * whether to continue.
  */
 static bool targets_confirm(const struct settings *settings)
 {
@@ -354,7 +357,7 @@ static void target_fail(struct target *target, const char *because)
  * Gives back the lease in the name of the shell that owns it.  Returns false if a lease file is
  * locked: then try again.
  */
-static bool shell_give_back(const struct target *target)
+static bool target_give_back(const struct target *target)
 {
 	int r = commit_release(
 		&cancel.view, target->termination.owner.token, &target->gpus, NULL);
@@ -385,7 +388,7 @@ static int64_t shell_end_lease(struct target *target, int64_t now_ms)
 		end->begun_ms = now_ms;
 	left = process_lease_signal(end->owner.token, end->owner.uid, signal,
 		end->owner.pid, PROCESS_LEASE_BUT_CALLERS);
-	if (!left && shell_give_back(target)) {
+	if (!left && target_give_back(target)) {
 		target->is_done = true;
 		target_record(target);
 	}
@@ -503,7 +506,7 @@ static struct liveness *target_judge(const struct target *target, int64_t now_ms
 		&cancel.view.lives, &target->termination.owner, &target->runs, now_ms);
 }
 
-/* Adds the target's end to @watch.  False if its end raises no event. */
+/* Adds the target's end to @watch.  Returns false if its end raises no event. */
 static bool target_watch(struct watch *watch, const struct target *target, int64_t now_ms)
 {
 	const struct liveness *life = target_judge(target, now_ms);

@@ -24,10 +24,10 @@
 
 /*
  * Cancels the jobs ->verb.operands and waits until they are over; a job that cannot be cancelled
- * does not keep the others from it.  Asks first if words or ranges choose several jobs and there is
- * a terminal.  Returns the worst exit status: 0; EXIT_NOT_DONE if a job does not exist, has
- * finished, belongs to another user or cannot be ended, if a word or range chooses no job, or if
- * the user has said no; EXIT_MISUSE.  Every failure has been printed.
+ * does not affect the others.  Asks first if words or ranges choose several jobs and there is a
+ * terminal.  Returns the worst exit status: 0; EXIT_NOT_DONE if a job does not exist, has finished,
+ * belongs to another user or cannot be ended, if a word or range chooses no job, or if the user has
+ * said no; EXIT_MISUSE.  Every failure has been printed.
  */
 int cancel_jobs(struct settings *settings);
 

@@ -51,10 +51,11 @@ void cancel_choice_explain_none(const struct cancel_choice *choice, struct why *
 				       "--cancel mine cancels yours");
 		break;
 	case CHOICE_NAME:
-		why_set(why,
-			"no job%s named '%s' waits or runs; --queue and --status show the "
-			"jobs",
-			whose, quote(choice->name).text);
+		why_set(why, "no job%s named '%s' waits or runs; %s", whose,
+			quote(choice->name).text,
+			choice->name[strspn(choice->name, "0123456789-:")]
+				? "--queue and --status show the jobs"
+				: "an id is written 12, a range 3-12");
 		break;
 	case CHOICE_RANGE:
 		why_set(why, "no job%s from %llu to %llu waits or runs", whose,

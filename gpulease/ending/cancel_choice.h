@@ -1,6 +1,6 @@
 /*
  * The operands of --cancel that can name several jobs: `mine`, `all`, a range of ids, a name.  They
- * choose among the jobs that wait or run, as far as the user may end these.  Pure.
+ * choose among the jobs that wait or run and that the user may end.  Pure.
  */
 #ifndef GPULEASE_CANCEL_CHOICE_H
 #define GPULEASE_CANCEL_CHOICE_H

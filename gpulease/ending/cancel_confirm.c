@@ -5,7 +5,9 @@
 
 enum {
 	QUESTION_SIZE = 512,
-	/* of a terminal: what is not read goes to the shell, as a command */
+	/*
+	 * the longest line of a terminal: the shell would run the rest of the answer as a command
+	 */
 	LINE_SIZE = 4096,
 };
 

@@ -8,8 +8,8 @@
 
 /*
  * Asks on the terminal whether to cancel @count jobs; @jobs are their ids and names.  Returns
- * whether to go on: also true if there is nobody to ask, because stdin or stderr is no terminal.
- * Nothing has happened yet while this process waits for the answer, so Ctrl-C cancels nothing.
+ * whether to continue.  If stdin or stderr is no terminal, asks nothing and returns true.  While
+ * this process waits for the answer, no job has been cancelled yet, so Ctrl-C cancels nothing.
  */
 MUST_CHECK bool cancel_confirm(size_t count, const struct text *jobs);
 

@@ -25,7 +25,7 @@ struct cancelled {
  * known.  Does nothing if the job has recorded its end itself.
  *
  * A crash before this call leaves a job without GPUs without a line in the history.  The end of a
- * lease is still recorded by the process that replaces the lease, which knows less.
+ * lease is still recorded by the process that replaces the lease, with fewer facts.
  */
 void cancel_record(const struct cancelled *cancelled);
 

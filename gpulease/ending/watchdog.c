@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "bell.h"
 #include "end_notice.h"
 #include "clock.h"
 #include "commit.h"
@@ -26,12 +25,11 @@ enum {
 };
 
 enum {
-	YIELD_MS = 200,  /* lets --cancel, which knows more, record an end first */
-	REAP_MS = 4000,  /* for the job's parent to reap it; later its status is lost */
-	STAY_MS = 5000,  /* a process that outlives KILL by so much cannot be killed */
-	LOCK_TRIES = 20, /* each waits up to 50 ms for locked files */
-	LOOK_MS = 50,    /* between two searches for processes that the job has left */
-	NOTICE_MS = 64,  /* the longest sleep until the notice is written: 1, 2, 4 … */
+	YIELD_MS = 200, /* lets --cancel, which has more facts, record an end first */
+	REAP_MS = 4000, /* for the job's parent to reap it; later its status is lost */
+	STAY_MS = 5000, /* a process that outlives KILL by so much cannot be killed */
+	LOOK_MS = 50,   /* between two searches for processes that the job has left */
+	NOTICE_MS = 64, /* the longest sleep until the notice is written: 1, 2, 4 … */
 
 	/* at most, between two checks of a job, if its end raises no event */
 	UNWATCHABLE_MS = 1000,
@@ -219,18 +217,13 @@ static void shell_end_processes(const struct watchdog_order *order)
 	}
 }
 
-/* Gives the shell's lease back and wakes the waiters. */
+/* Gives the shell's lease back; while a process that cannot be killed lives, it keeps the GPUs. */
 static void shell_give_back(const struct watchdog_order *order)
 {
 	struct owner left;
 	bool is_left = leftover_find_of(&order->owner, view.dir->pidns, &left) > 0;
 
-	/* a process that cannot be killed still uses the GPUs: it keeps the lease */
-	for (int tries = LOCK_TRIES; tries > 0; tries--)
-		if (commit_release(&view, order->owner.token, &order->gpus,
-			    is_left ? &left : NULL) != COMMIT_LOCKED)
-			break;
-	bell_ring_all(view.dir);
+	commit_give_back(&view, order->owner.token, &order->gpus, is_left ? &left : NULL);
 }
 
 /* --- the job ----------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ struct attempt_news {
 	enum retry_next next;
 	int64_t delay_ms;  /* before the next attempt */
 	uint64_t next_mib; /* the memory that the next attempt declares */
-	const char *by;    /* the name of the user who cancelled it, "" */
+	const char *by;    /* the name of the user that cancelled it; "": none */
 };
 
 struct job_observer {
@@ -64,7 +64,10 @@ struct job_observer {
 	/* The memory that the running command uses may have changed. */
 	void (*sampled)(void *context, const struct sampler *sampler);
 
-	/* The running command uses more memory of @gpu than it has declared; once for each GPU. */
+	/*
+	 * The running command uses more memory of @gpu than it has declared; called once for each
+	 * GPU.
+	 */
 	void (*exceeds)(void *context, const struct sample_gpu *gpu);
 
 	/* The attempt that was started last has ended. */

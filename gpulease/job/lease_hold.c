@@ -30,18 +30,6 @@ int lease_hold_check(const struct settings *s)
 	if (!s->request.gpus)
 		return refuse_options(
 			"-n 0 asks for no GPU, so there is nothing to hold");
-	if (s->output.out || s->output.err || s->output.in)
-		return refuse_options(
-			"-o, -e and -i redirect a command, and there is none; "
-			"leave them out");
-	if (s->request.adopt_pid && !s->request.shell &&
-		(s->request.gpu_ids || s->request.allow || s->request.except ||
-			s->request.prefer || s->request.after || s->request.after_ok ||
-			s->request.singleton))
-		return refuse_options(
-			"--pid leases the GPUs that the process uses already, "
-			"at once; leave out options that choose GPUs or "
-			"wait for jobs");
 	if (s->request.shell && !s->request.dry_run && isatty(STDOUT_FILENO))
 		return refuse_options(
 			"--shell prints what a shell is to evaluate; write: "
@@ -132,6 +120,7 @@ int lease_hold(const struct launch *launch, struct broker *broker)
 	struct text text = TEXT_ON(ordered);
 	int r = signals < 0 ? -errno : 0;
 
+	diag_hurry(DIAG_HURRY_MS);
 	end_record_name_gpus(launch->view, &launch->gpus, names, sizeof(names));
 	job_environment_list_gpus(launch, GPU_LIST_NAMES, &text);
 	if (r == 0 && (printf("%s\n", ordered) < 0 || fflush(stdout) != 0))

@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "bell.h"
 #include "childenv.h"
 #include "commit.h"
 #include "diag.h"
@@ -88,18 +87,6 @@ static int print_variables(const struct launch *launch)
 	return fflush(stdout) != 0 || ferror(stdout) ? -EIO : 0;
 }
 
-/* Gives the lease back, because the shell will not learn of it.  20 tries of 50 ms for its lock. */
-static void shell_give_back(struct broker *broker)
-{
-	const struct gpuset gpus = broker->result.verdict.gpus;
-
-	for (int left = 20; left > 0; left--)
-		if (commit_release(&broker->view, broker->input.heir->token, &gpus,
-			    NULL) != COMMIT_LOCKED)
-			break;
-	bell_ring_all(broker->dir);
-}
-
 int lease_shell_give(const struct launch *launch, struct broker *broker)
 {
 	struct launch own = *launch;
@@ -119,8 +106,9 @@ int lease_shell_give(const struct launch *launch, struct broker *broker)
 		diag("cannot print the variables for the shell; the lease is given back");
 		r = EXIT_MISUSE;
 	}
-	if (r != 0)
-		shell_give_back(broker);
+	if (r != 0) /* the shell does not get the variables of the lease */
+		commit_give_back(&broker->view, own.owner->token,
+			&broker->result.verdict.gpus, NULL);
 	broker_leave(broker);
 	return r;
 }

@@ -11,9 +11,9 @@
 #include "suggestion.h"
 #include "words.h"
 
-/* How a file runs that is no program, by the end of its name. */
+/* How a file runs that is no program, by the end of its name.  Without pointers to relocate. */
 static const struct {
-	const char *end, *before;
+	char end[7], before[9];
 } kinds[] = {
 	{ ".py", "python3 " },
 	{ ".sh", "sh " },
@@ -48,7 +48,7 @@ static bool is_first_word_found(const char *line)
 	return first && find_program(first, program) == 0;
 }
 
-/* Adds to @why how the file @name can run.  Returns false if it is none of a known kind. */
+/* Adds to @why how the file @name can run.  Returns false if its kind is not known. */
 static bool suggest_for_file(const char *name, struct why *why)
 {
 	struct stat st = { .st_mode = 0 };
@@ -74,7 +74,7 @@ static bool suggest_for_file(const char *name, struct why *why)
 	return true;
 }
 
-/* Adds to @why what @word in the place of a command was meant to be, if there is a guess. */
+/* Adds to @why a guess at what @word, in the place of a command, was meant to be. */
 static void suggest(const char *word, struct why *why)
 {
 	if (suggest_for_file(word, why) || suggestion_for_word(option_table, word, why))

@@ -170,7 +170,9 @@ static int queueing_obey_signal(const struct queueing *queueing)
 	return 128 + (int)info.ssi_signo;
 }
 
-/* Whether the observer wants the job to leave the queue.  A change of this ends broker_wait(). */
+/*
+ * Whether the observer has recalled the job from the queue.  A change of this ends broker_wait().
+ */
 static bool queueing_is_recalled(const struct queueing *queueing)
 {
 	const struct job_observer *observer = queueing->observer;
@@ -244,16 +246,21 @@ static int wait_in_queue(const struct queueing *queueing)
 int queueing_wait(const struct queueing *queueing)
 {
 	struct broker *broker = queueing->broker;
+	/* a plain job that leaves the queue is not in the history: a signal may end it at once */
+	bool holds = broker->ticket.request.is_supervised;
 	int r;
 
-	/* a plain job that leaves the queue is not in the history: a signal may end it at once */
-	if (!broker->ticket.request.is_supervised)
-		return wait_in_queue(queueing);
-	queueing_hold_signals(queueing->signals);
-	broker->input.signal_fd =
-		signalfd(-1, &queueing->signals->set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (holds) {
+		queueing_hold_signals(queueing->signals);
+		broker->input.signal_fd =
+			signalfd(-1, &queueing->signals->set, SFD_CLOEXEC | SFD_NONBLOCK);
+	}
+	diag_hurry(DIAG_HURRY_MS);
 	r = wait_in_queue(queueing);
-	close_fd(&broker->input.signal_fd);
-	queueing_release_signals(queueing->signals);
+	diag_hurry(DIAG_PATIENCE_MS);
+	if (holds) {
+		close_fd(&broker->input.signal_fd);
+		queueing_release_signals(queueing->signals);
+	}
 	return r;
 }

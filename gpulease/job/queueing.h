@@ -1,6 +1,7 @@
 /*
- * A job's wait in the queue, as its user sees it: the waiting line, --max-wait and --immediate, a
- * cancel request, signals.  The broker does the work in the state directory (broker.h).
+ * The wait of a job in the queue, as its user sees it: the waiting line, --max-wait and
+ * --immediate, a cancel request, signals.  The broker does the work in the state directory
+ * (broker.h).
  */
 #ifndef GPULEASE_QUEUEING_H
 #define GPULEASE_QUEUEING_H
@@ -28,26 +29,27 @@ struct queueing {
 };
 
 /*
- * Waits until the ticket is granted: returns 0.  Otherwise returns the exit status, after it has
- * printed the reason and given the ticket up: EXIT_GAVE_UP; 128 + SIGTERM if the job was cancelled;
- * 128 + the signal; EXIT_MISUSE.  --max-wait counts from the time at which the ticket may start;
- * --immediate holds for the first attempt only.
+ * Waits until the ticket is granted, and then returns 0.  Otherwise returns the exit status, after
+ * it has printed the reason and given the ticket up: EXIT_GAVE_UP; 128 + SIGTERM if the job was
+ * cancelled; 128 + the signal; EXIT_MISUSE.  --max-wait counts from the time at which the ticket
+ * may start; --immediate holds for the first attempt only.
  *
  * A supervised job gets a line in the history in all these cases, also if a signal ends this
- * process meanwhile: the signals are held until the line is written, and released before this
- * returns.
+ * process meanwhile.  The signals are blocked until the line is written, and released before this
+ * function returns.
  *
- * Killed while it waits, it leaves a ticket with a dead owner, which the next processes sweep.
+ * A process that is killed while it waits leaves a ticket with a dead owner, which the next
+ * processes sweep.
  */
 MUST_CHECK int queueing_wait(const struct queueing *queueing);
 
-/* Holds the signals back, and lets them act again.  Each may be called twice. */
+/* Block the signals, and release them.  Each function may be called twice. */
 void queueing_hold_signals(struct queueing_signals *signals);
 void queueing_release_signals(struct queueing_signals *signals);
 
 /*
- * A job that this one depends on did not end well: gives the ticket up, prints why, and returns
- * EXIT_GAVE_UP.
+ * Gives the ticket up, because a job that this job depends on did not end well.  Prints the reason
+ * and returns EXIT_GAVE_UP.
  */
 int queueing_dependency_failed(struct broker *broker);
 

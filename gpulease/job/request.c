@@ -76,7 +76,23 @@ static int check_limit_options(const struct settings *settings)
 	return EXIT_MISUSE;
 }
 
-/* Limits the priority, except for root and in a queue that the user shares with no other. */
+/*
+ * Refuses options that count declared memory if the job declares none, also not by its model.  The
+ * options of --batch are for the lines that do.
+ */
+static int check_memory_options(const struct settings *settings)
+{
+	const char *const *given = settings->request.thresholds;
+
+	if (settings->request.vram_mib || settings->environment.line ||
+		(!given[OWN_MARGIN] && !given[OWN_TOLERANCE]))
+		return 0;
+	diag("--%s is about declared memory; add --vram",
+		given[OWN_MARGIN] ? "margin" : "tolerance");
+	return EXIT_MISUSE;
+}
+
+/* Refuses a priority above max-priority, unless the user is root or has the queue alone. */
 static int check_priority(
 	const struct run_request *request, const struct context *context)
 {
@@ -114,6 +130,8 @@ int request_make(
 	if (r == 0)
 		r = check_limit_options(settings);
 	if (r == 0)
+		r = check_memory_options(settings);
+	if (r == 0)
 		r = check_priority(&settings->request, context);
 	if (r != 0)
 		return r;
@@ -144,6 +162,9 @@ int request_make(
 	if (settings->request.lease_only || settings->request.shell)
 		text_copy(ret->command, sizeof(ret->command),
 			settings->request.shell ? "--shell" : "--lease-only");
+	else if (settings->environment.shown)
+		text_copy(
+			ret->command, sizeof(ret->command), settings->environment.shown);
 	else if (settings->environment.line)
 		text_copy(ret->command, sizeof(ret->command), settings->environment.line);
 	else

@@ -36,7 +36,10 @@ static int64_t retry_policy_delay(const struct retry_policy *care, uint32_t chan
 	return delay_ms * 3 / 4 + delay_ms / 2 * (int64_t)(chance % 1024) / 1023;
 }
 
-/* Raises ->vram_mib to 1.25 times what the job used or declared.  False: no card has more. */
+/*
+ * Raises ->vram_mib to 1.25 times what the job used or declared.  Returns false if no card has
+ * more.
+ */
 static bool retry_policy_raise_vram(
 	struct retry_policy *care, const struct attempt_end *end)
 {

@@ -58,7 +58,10 @@ enum retry_next {
 enum retry_next retry_policy_apply(struct retry_policy *care,
 	const struct attempt_end *end, uint32_t chance, int64_t *ret_delay_ms);
 
-/* The exit status after @end: that of the command; 124 at the limit; 128 + N after signal N. */
+/*
+ * Returns the exit status after @end: that of the command; 124 at the limit; 128 + N after signal
+ * N.
+ */
 int attempt_exit_status(const struct attempt_end *end);
 
 #endif

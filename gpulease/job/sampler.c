@@ -165,7 +165,7 @@ static int64_t sample_gpu_unseen_ms(
 		at_ms - (gpu->seen_ms ? gpu->seen_ms : sampler->begun_ms));
 }
 
-/* Counts one GPU of a result.  False if the result does not show it. */
+/* Counts one GPU of a result.  Returns false if the result does not show it. */
 static bool sample_gpu_count(struct sampler *sampler, struct sample_gpu *gpu)
 {
 	struct snapshot *view = &sampler->broker->view;

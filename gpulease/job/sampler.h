@@ -1,15 +1,15 @@
 /*
  * Samples of the memory and the utilization that a running job has on its GPUs, taken from the
  * shared probe: 0.5, 1, 2 and 5 s after the start of the job, and at all multiples of the
- * `sample-interval` of the configuration.  At these, all jobs look, so one nvidia-smi serves them
- * all.
+ * `sample-interval` of the configuration.  All jobs sample at these multiples, so one nvidia-smi
+ * serves them all.
  *
  * At such a moment a result that began shortly before is used.  Otherwise one of the jobs asks
  * nvidia-smi and the others use its result; if that takes too long, they skip the moment.  If the
  * driver shows nothing of the job's GPUs, the job looks less and less often, in the end every 5
  * minutes.
  *
- * Counted is the memory of the job's processes (usage.h).  If none of its processes is shown on a
+ * The memory of the job's processes is counted (usage.h).  If none of its processes is shown on a
  * GPU that the job has alone, all memory in use there is counted: in a container, say, the kernel
  * hides which processes they are.
  *
@@ -33,9 +33,9 @@ struct sample_gpu {
 	struct gpu_name name;
 	uint64_t total_mib;         /* 0: unknown */
 	int64_t seen_ms;            /* the last sample that shows this GPU; 0: none */
-	int64_t unseen_ms;          /* the longest stretch without one before that */
+	int64_t unseen_ms;          /* the longest stretch without such a sample before */
 	uint64_t now_mib, peak_mib; /* of the job's processes; 0: none of them is seen */
-	bool has_exceeded;          /* as sampler_take_excess() has returned */
+	bool has_exceeded;          /* sampler_take_excess() has returned this GPU */
 	unsigned busy_count, busy_peak;
 	uint64_t busy_sum; /* percent, over ->busy_count samples */
 };
@@ -68,7 +68,8 @@ void sampler_begin(struct sampler *sampler, struct broker *broker, const char *t
 	const struct gpuset *gpus, uint64_t declared_mib, const struct config *settings);
 
 /*
- * The descriptors, and the time at the latest, that the caller is to wait for with its own events.
+ * Return the descriptors, and the latest time, that the caller has to wait for together with its
+ * own events.
  */
 unsigned sampler_poll_fds(
 	const struct sampler *sampler, struct pollfd fds[PROBE_POLL_FDS]);
@@ -79,7 +80,7 @@ void sampler_step(struct sampler *sampler, int64_t now_ms);
 
 /*
  * Returns a GPU of which the job was just seen to use more than declared plus tolerance; each GPU
- * once.  NULL: there is no other.
+ * once.  Returns NULL if there is no other.
  */
 const struct sample_gpu *sampler_take_excess(struct sampler *sampler);
 
@@ -92,14 +93,15 @@ bool sample_gpu_is_spanned(
 bool sampler_is_spanned(const struct sampler *sampler, int64_t life_ms);
 
 /*
- * Return the most on any of the GPUs: that the last sample has shown, and ever; 0: nothing was
- * seen.
+ * Return the most memory on any of the GPUs: in the last sample, and in any sample; 0: no memory
+ * was seen.
  */
 uint64_t sampler_now_mib(const struct sampler *sampler);
 uint64_t sampler_peak_mib(const struct sampler *sampler);
 
 /*
- * Sets how busy the GPUs were, in percent: on average over all GPUs, and at most.  False: unknown.
+ * Sets how busy the GPUs were, in percent: on average over all GPUs, and at most.  Returns false if
+ * that is unknown.
  */
 bool sampler_utilization(
 	const struct sampler *sampler, unsigned *ret_mean, unsigned *ret_peak);

@@ -278,6 +278,8 @@ static int refuse_wish(
 		text_addf(&text, " of the lease around this step (job %llu)",
 			(unsigned long long)lease_job(selection->around));
 	add_largest(selection, wish, &before, &text);
+	if (wish->apply == keep_visible && !selection->allocation)
+		text_add(&text, "; unset it to have all GPUs");
 	if (left < gpuset_count(&selection->left))
 		text_add(&text, "; CUDA sees one MIG instance at a time");
 	diag("cannot %s %u GPU%s: %s %s leaves %s", selection->around ? "use" : "lease",

@@ -48,7 +48,7 @@ int bind_read_cpulist(const char *text, struct bind_cpus *cpus)
 	return 0;
 }
 
-/* Reads the attribute @name of the device.  False if it cannot be read. */
+/* Reads the attribute @name of the device.  Returns false if it cannot be read. */
 static bool device_read_attribute(
 	const char *sysfs, const char *bus_id, const char *name, char out[TEXT_SIZE])
 {
@@ -65,7 +65,7 @@ static bool device_read_attribute(
 	return fdio_read_text(AT_FDCWD, path, out, TEXT_SIZE) == 0;
 }
 
-/* Collects the CPUs near any of the devices.  False if those of one device are unknown. */
+/* Collects the CPUs near any of the devices.  Returns false if those of one device are unknown. */
 static bool devices_find_cpus(const char *const bus_ids[], unsigned count,
 	const char *sysfs, struct bind_cpus *cpus)
 {

@@ -22,7 +22,9 @@ static const char *const remedies[] = {
 	[CAVEAT_PODMAN] = "use gpulease --docker-args podman, see gpulease-container(7)",
 };
 
-/* A program that starts another one.  Without pointers, which would have to be relocated. */
+/*
+ * A program that starts another one.  It has arrays, because pointers would have to be relocated.
+ */
 struct starter {
 	char name[8];
 	char letters[14]; /* its short options that take a value */
@@ -44,7 +46,10 @@ static const struct starter starters[] = {
 	{ "podman", "", 0, CAVEAT_PODMAN },
 };
 
-/* The long options that take a value, of all these programs: no two disagree on one. */
+/*
+ * The long options that take a value in one of these programs.  The other programs that have them
+ * take a value, too.
+ */
 static const char longs[] =
 	" unset chdir adjustment format output kill-after signal group host prompt chroot "
 	"role type user command shell ";
@@ -68,7 +73,7 @@ static bool list_has(const char *list, const char *word)
 
 /* --- programs that pass arguments on ------------------------------------------------ */
 
-/* Whether the option @word is, or has among its letters, that of which the kind speaks. */
+/* Whether @word is, or contains, the option that decides for this kind: -E; or -l and `-`. */
 static bool option_is_meant(const struct starter *starter, const char *word)
 {
 	bool is_login = starter->kind == CAVEAT_LOGIN;
@@ -91,7 +96,10 @@ static bool option_takes_next(const struct starter *starter, const char *word)
 	return letter && !letter[1];
 }
 
-/* Returns the command that @words, without their first, starts; sets *@ret_is_meant. */
+/*
+ * Returns the command that @starter, the first of @words, starts.  Sets *@ret_is_meant if
+ * option_is_meant() is true for one of its options.
+ */
 static char *const *starter_skip(
 	const struct starter *starter, char *const *words, bool *ret_is_meant)
 {
@@ -122,8 +130,10 @@ static char *const *starter_skip(
 /* Whether an option of `docker run` asks for other GPUs than those of the lease. */
 static bool option_asks_for_gpus(const char *word, const char *value)
 {
+	/* the engine counts GPUs as the machine does, not as the command sees them */
 	if (list_has(" --gpus ", word))
-		return !strstr(value, "device=") && strcmp(value, "0") != 0;
+		return !strstr(value, "{uuids}") && !strstr(value, "GPU-") &&
+		       !strstr(value, "MIG-") && strcmp(value, "0") != 0;
 	return list_has(" --device ", word) && strcmp(value, "nvidia.com/gpu=all") == 0;
 }
 
@@ -172,7 +182,7 @@ static bool word_starts_gpulease(const char *word)
 	return false;
 }
 
-/* Whether the user has seen to it: the words name the variable, or are of a gpulease inside. */
+/* Whether the command takes care of the GPUs itself: it names the variable, or starts gpulease. */
 static bool is_seen_to(char *const *words)
 {
 	for (; *words; words++)

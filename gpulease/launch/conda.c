@@ -16,8 +16,8 @@ enum { LIST_MAX = 64 * 1024 }; /* bytes of conda's list of environments that are
 /* --- paths ------------------------------------------------------------------------- */
 
 /*
- * Makes @out: @path, with $HOME for a `~` at its beginning, and @suffix.  False if HOME is not set
- * or the result is too long.
+ * Makes @out: @path, with $HOME for a `~` at its beginning, and @suffix.  Returns false if HOME is
+ * not set or the result is too long.
  */
 static bool path_expand(const char *path, const char *suffix, char out[PATH_MAX])
 {

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 
 #include "docker_args.h"
+#include "words.h"
 
 /* Two paths, each with all of its quotes doubled. */
 enum { WORD_SIZE = 4 * PATH_MAX + 256 };
@@ -18,14 +19,7 @@ void docker_args_quote(const char *word, struct text *out)
 		text_add(out, word);
 		return;
 	}
-	text_add(out, "'");
-	for (; *word; word++) {
-		if (*word == '\'')
-			text_add(out, "'\\''");
-		else
-			text_add_bytes(out, word, 1);
-	}
-	text_add(out, "'");
+	words_add_in_quotes(out, word);
 }
 
 static void add_word(struct text *out, const char *word)
@@ -147,8 +141,8 @@ static void add_groups(const struct docker_args *args, struct text *out)
 }
 
 /*
- * Adds the variables by which a gpulease inside knows its lease.  No indices: the container numbers
- * its GPUs from 0, unlike the host.
+ * Adds the variables by which a gpulease inside finds its lease.  Adds no indices, because the
+ * container numbers its GPUs from 0, unlike the host.
  */
 static void add_environment(const struct docker_args *args, struct text *out)
 {

@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include "inject.h"
+#include "text.h"
 
 /* --- placeholders ------------------------------------------------------------------ */
 
@@ -72,10 +73,9 @@ struct injected {
 	bool is_always_joined; /* the option ends in `=` */
 };
 
-/* Whether the word after an option can be its value: no option; `-1` is a number. */
-static bool is_value(const char *word)
+bool inject_is_value(const char *word)
 {
-	return word && (word[0] != '-' || (word[1] >= '0' && word[1] <= '9'));
+	return word[0] != '-' || is_digit(word[1]);
 }
 
 /* Adds the option in one of its forms, if there are GPUs.  Returns the end of the list. */
@@ -109,7 +109,7 @@ static void injected_set(char **from, const struct injected *injected, char **ou
 		}
 		is_there = true;
 		out = injected_add(out, injected, is_joined);
-		if (!is_joined && is_value(from[1]))
+		if (!is_joined && from[1] && inject_is_value(from[1]))
 			from++;
 	}
 	if (!is_there)

@@ -30,4 +30,7 @@ struct inject_values {
 MUST_CHECK int inject_arguments(char **words, size_t fixed, const char *option,
 	const struct inject_values *values, char ***ret);
 
+/* Whether @word can be the value of the option before it: it is no option; `-1` is a number. */
+bool inject_is_value(const char *word);
+
 #endif

@@ -25,15 +25,16 @@ void job_environment_list_gpus(
 }
 
 /*
- * Whether Python, which knows no terminal there, should write each line of its output at once: the
- * output goes to a log that the user reads while the job runs, and a KILL must not lose its end.
+ * Whether Python should write each line at once, although its output is no terminal.  The user
+ * reads the log while the job runs, and a KILL must not lose the end of the output.
  */
 static bool is_output_wanted_at_once(const struct settings *settings)
 {
 	const struct run_environment *environment = &settings->environment;
 
 	return environment->command[0] &&
-	       (environment->submit || environment->unbuffered || settings->output.out);
+	       (are_tasks_wanted(settings) || environment->submit ||
+		       environment->unbuffered || settings->output.out);
 }
 
 const struct childenv_change *job_environment_variables(
@@ -106,11 +107,16 @@ int job_environment_make(const struct launch *launch, char ***ret)
 	static const char *const kept[] = { "SLURM_CONF*", "SLURM_JWT", "SLURM_JOB_ID",
 		"SLURM_JOBID", "SLURM_CLUSTER_NAME", NULL };
 	static const char *const kept_outside[] = { "SLURM_CONF*", "SLURM_JWT", NULL };
+	/* a step of a job script has the variables of the script, and its own */
+	static const char *const kept_in_script[] = { "SLURM_*", NULL };
+	const struct settings *settings = launch->context->settings;
 	bool is_inside = launch->context->allocation.job != NULL;
 	size_t count;
 	const struct childenv_change *changes = job_environment_variables(launch, &count);
 
 	return childenv_make(privilege_environment(), "SLURM_",
-		is_inside ? kept : kept_outside,
-		launch->context->settings->environment.export_list, changes, count, ret);
+		settings->tasks.in_script ? kept_in_script
+		: is_inside               ? kept
+					  : kept_outside,
+		settings->environment.export_list, changes, count, ret);
 }

@@ -5,6 +5,7 @@
 #include "settings.h"
 #include "diag.h"
 #include "end_record.h"
+#include "execute.h"
 #include "exitcodes.h"
 #include "fdio.h"
 #include "inject.h"
@@ -81,7 +82,7 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 	return r < 0 ? r : watchdog_start(&order);
 }
 
-void launch_witness(const struct launch *launch)
+void launch_witness(const struct launch *launch, int64_t left_ms)
 {
 	struct owner left;
 	struct watchdog_order order = {
@@ -91,6 +92,8 @@ void launch_witness(const struct launch *launch)
 		.gpus = launch->gpus,
 		.live_fd = launch->live_fd,
 		.is_told = true,
+		.limit_ms = left_ms,
+		.grace_ms = launch->context->settings->care.grace_ms,
 	};
 
 	if (launch->live_fd < 0 || gpuset_is_empty(&launch->gpus) ||
@@ -119,67 +122,6 @@ static void launch_bind(const struct launch *launch)
 		note("cannot bind the job to the CPUs near its GPUs: %s",
 			r < 0 ? strerror(-r)
 			      : "this machine does not show which they are");
-}
-
-/*
- * Executes a script without `#!` by /bin/sh, as a shell or env(1) does.  Returns only if that
- * fails.
- */
-static void launch_execute_script(
-	const struct launch *launch, char **command, char **environment)
-{
-	static char shell[] = "/bin/sh";
-	size_t words = 0;
-	char **script;
-
-	while (command[words])
-		words++;
-	script = calloc(words + 2, sizeof(*script));
-	if (!script)
-		return;
-	script[0] = shell;
-	script[1] = (char *)launch->program;
-	memcpy(script + 2, command + 1, words * sizeof(*script));
-	(void)execve(script[0], script, environment);
-	free(script);
-}
-
-/*
- * Explains ENOENT for a program that exists: its interpreter after `#!` is missing, or, for a
- * binary, the dynamic loader that it names.
- */
-static void refuse_interpreter(const char *program)
-{
-	autofd int fd = open(program, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	char head[256] = "";
-	ssize_t size = fd < 0 ? 0 : read(fd, head, sizeof(head) - 1);
-	char *name = head + 2, *end;
-
-	if (size < 2 || head[0] != '#' || head[1] != '!') {
-		diag("cannot execute '%s': its dynamic loader does not exist", program);
-		return;
-	}
-	head[size] = '\0';
-	name += strspn(name, " \t");
-	end = name + strcspn(name, " \t\n");
-	diag("cannot execute '%s': its interpreter '%s' does not exist", program,
-		quote_bytes(name, (size_t)(end - name)).text);
-}
-
-/* Executes the command.  Returns the exit status if that fails, after it has printed the reason. */
-static int launch_execute(const struct launch *launch, char **command, char **environment)
-{
-	int error;
-
-	(void)execve(launch->program, command, environment);
-	error = errno;
-	if (error == ENOEXEC)
-		launch_execute_script(launch, command, environment);
-	if (error == ENOENT && access(launch->program, F_OK) == 0)
-		refuse_interpreter(launch->program);
-	else
-		diag("cannot execute '%s': %s", launch->program, strerror(error));
-	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 }
 
 /*
@@ -238,6 +180,7 @@ int launch(const struct launch *launch)
 	autofree char **environment = NULL;
 	struct redirection own = REDIRECTION_NONE;
 	autofree char **command = NULL;
+	struct why why = WHY_NONE;
 	int r = job_environment_make(launch, &environment);
 
 	if (r == 0)
@@ -262,5 +205,7 @@ int launch(const struct launch *launch)
 	if (launch->live_fd >= 0)
 		rlimits_tag(launch->owner->token);
 	rlimits_restore();
-	return launch_execute(launch, command, environment);
+	r = execute(launch->program, command, environment, &why);
+	diag("%s", why.text);
+	return r;
 }

@@ -48,9 +48,10 @@ const char *launch_recorder(const struct context *context);
 /*
  * For a supervisor that is about to end because its command has ended: starts a witness
  * (watchdog.h) if the command has left processes.  The lease is then not over for readers that
- * cannot see these processes.  Does nothing if the FIFO was given up (->live_fd is -1).
+ * cannot see these processes.  After @left_ms the time limit of the job ends, and the witness ends
+ * them; 0: there is no limit.  Does nothing if the FIFO was given up (->live_fd is -1).
  */
-void launch_witness(const struct launch *launch);
+void launch_witness(const struct launch *launch, int64_t left_ms);
 
 /*
  * Sets the environment, redirects, and executes the command in place of this process.  Returns only

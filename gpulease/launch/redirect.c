@@ -58,7 +58,8 @@ static int check_file(const struct context *context, const char *pattern, bool i
 	char path[PATH_MAX], other[PATH_MAX], place[PATH_MAX];
 	int r;
 
-	if (!pattern)
+	/* the number of a task is no file */
+	if (!pattern || !pattern[strspn(pattern, "0123456789")])
 		return 0;
 	if (redirect_name(context, 0, pattern, path) < 0 ||
 		redirect_name(context, 1, pattern, other) < 0)
@@ -146,6 +147,9 @@ int redirect_open(const struct context *context, uint64_t job, struct redirectio
 	int r = 0;
 
 	*ret = REDIRECTION_NONE;
+	/* each task may have files of its own: gpulease-slurm opens them */
+	if (are_tasks_wanted(context->settings))
+		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(files) && r == 0; i++)
 		if (files[i].pattern)
 			r = open_one(context, job, files[i].pattern, files[i].flags,

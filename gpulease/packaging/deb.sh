@@ -12,6 +12,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/gpulease-deb.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 root=$work/root
+lib=$root/usr/lib/gpulease
 umask 022
 
 die() {
@@ -28,12 +29,12 @@ date_of_source() {
 
 # Prints which libc the programs need: "libc6 (>= 2.34), "; nothing for a static program.
 depends_on_libc() {
-	case $(LC_ALL=C readelf -d "$root"/usr/bin/* | grep NEEDED) in
+	case $(LC_ALL=C readelf -d "$root"/usr/bin/* "$lib"/* | grep NEEDED) in
 	*'[libc.so.6]'*) ;;
 	'') return ;;
 	*) die 'the program was not built with glibc, which Debian has; build it again' ;;
 	esac
-	versions=$(LC_ALL=C readelf -V "$root"/usr/bin/*)
+	versions=$(LC_ALL=C readelf -V "$root"/usr/bin/* "$lib"/*)
 	highest=$(echo "$versions" | grep -o 'GLIBC_[0-9][0-9.]*' | sort -Vu | tail -n 1)
 	case $versions in # the linker's mark: a program with DT_RELR needs glibc 2.36
 	*GLIBC_ABI_DT_RELR*) highest=$(printf '%s\n' "$highest" GLIBC_2.36 | sort -V | tail -n 1) ;;
@@ -50,7 +51,7 @@ fill() {
 files() {
 	BUILT=$BUILT STRIP=$strip ZSH_FUNCTIONS=vendor-completions PREFIX=/usr DESTDIR=$root \
 		MODE=private sh "$here/setup.sh" install >/dev/null
-	"$strip" --remove-section=.comment --remove-section=.note "$root"/usr/bin/*
+	"$strip" --remove-section=.comment --remove-section=.note "$root"/usr/bin/* "$lib"/*
 	install -D -m 0644 "$here/gpulease.conf" "$root/etc/gpulease.conf"
 	doc=$root/usr/share/doc/gpulease
 	install -d "$doc"

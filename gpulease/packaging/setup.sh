@@ -3,8 +3,8 @@
 #
 #	setup.sh install | uninstall
 #
-# make sets BUILT, the program, with gpulease-simjob beside it, and passes on PREFIX, DESTDIR, MODE
-# and GROUP.  There are three forms: hardened (the program is set-group-ID, and its group has no
+# make sets BUILT, the program, with gpulease-simjob and gpulease-slurm beside it, and passes on
+# PREFIX, DESTDIR, MODE and GROUP.  There are three forms: hardened (the program is set-group-ID, and its group has no
 # members), lab (the members of a group share the directory and trust each other) and private (the
 # program alone).  All checks come before the first change.
 
@@ -15,6 +15,7 @@ OWN_GROUP=gpulease
 STATE=/var/lib/gpulease
 CONF=/etc/gpulease.conf
 bin=$DESTDIR$PREFIX/bin
+lib=$DESTDIR$PREFIX/lib/gpulease
 share=$DESTDIR$PREFIX/share
 state=$DESTDIR$STATE
 conf=$DESTDIR$CONF
@@ -128,6 +129,8 @@ make_state() {
 # and running jobs keep theirs.
 install_program() {
 	install -s ${STRIP:+"--strip-program=$STRIP"} -m 0755 "$BUILT-simjob" "$bin/gpulease-simjob"
+	install -d "$lib"
+	install -s ${STRIP:+"--strip-program=$STRIP"} -m 0755 "$BUILT-slurm" "$lib/gpulease-slurm"
 	new=$bin/.gpulease.new.$$
 	trap 'rm -f "$new"' EXIT
 	install -s ${STRIP:+"--strip-program=$STRIP"} -m 0755 "$BUILT" "$new"
@@ -217,15 +220,15 @@ install_private() {
 
 install_lab() {
 	[ "${GROUP:-none}" != "$OWN_GROUP" ] || die "GROUP=$OWN_GROUP is the group of" \
-		"MODE=hardened, which has no members; name the group of those who share the GPUs"
+		"MODE=hardened, which has no members; name the group of the users of the GPUs"
 	[ -n "$GROUP" ] || [ ! -e "$state" ] || ! is_own ||
-		die "$STATE is that of MODE=hardened; for MODE=lab, name the group of those who" \
-			"share the GPUs, GROUP=NAME, or keep this form: make install"
+		die "$STATE is that of MODE=hardened; for MODE=lab, name the group of the users of" \
+			"the GPUs, GROUP=NAME, or keep this form: make install"
 	# an existing directory stays as it is, unless another group is named
 	if [ -z "$GROUP" ] && [ -e "$state" ]; then
 		GROUP=$(stat -L -c %G "$state")
 	else
-		[ -n "$GROUP" ] || die "MODE=lab needs GROUP=NAME, the group of those who share the GPUs"
+		[ -n "$GROUP" ] || die "MODE=lab needs GROUP=NAME, the group of the users of the GPUs"
 		check_state "$GROUP"
 		make_group "$GROUP"
 		make_state "$GROUP"
@@ -234,7 +237,7 @@ install_lab() {
 	install_conf
 	install_program
 	echo "Installed in $PREFIX, with $CONF and $STATE of group $GROUP.$(say_kept)"
-	echo "Its members trust each other. Add each user, who then has to log in again: usermod -aG $GROUP USER"
+	echo "Its members trust each other. Each user has to be added, and then to log in again: usermod -aG $GROUP USER"
 	undo_line "$STATE${kept:+ $kept}"
 }
 
@@ -316,7 +319,7 @@ install_all() {
 	esac
 	for directory in "$bin" "$(dirname "$(completion_of bash)")" \
 		"$(dirname "$(completion_of zsh)")" "$(dirname "$(completion_of fish)")" \
-		"$share/man/man1"; do
+		"$share/man/man1" "$lib"; do
 		is_root || check_writable "$directory"
 	done
 	if [ -z "$MODE" ] && { is_root || [ -n "$DESTDIR" ]; }; then
@@ -333,11 +336,11 @@ install_all() {
 
 uninstall() {
 	rm -f "$bin/gpulease" "$bin/gpulease-simjob" "$(completion_of bash)" "$(completion_of zsh)" \
-		"$(completion_of fish)" "$DESTDIR$PREFIX/lib/gpulease/bin/srun"
+		"$(completion_of fish)" "$lib/bin/srun" "$lib/bin/sbatch" "$lib/gpulease-slurm"
 	for page in "$source"/man/*.[1578]; do
 		rm -f "$share/man/man${page##*.}/${page##*/}"
 	done
-	rmdir "$DESTDIR$PREFIX/lib/gpulease/bin" "$DESTDIR$PREFIX/lib/gpulease" 2>/dev/null || :
+	rmdir "$lib/bin" "$lib" 2>/dev/null || :
 	[ -n "$DESTDIR" ] || is_root || return 0
 	rest='' again=''
 	if cmp -s "$conf" "$sample"; then

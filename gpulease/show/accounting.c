@@ -79,7 +79,7 @@ void accounting_release(struct accounting *accounting)
 	*accounting = (struct accounting){ .filter = accounting->filter };
 }
 
-/* The row of the user, which is added if it is new; NULL without memory. */
+/* Returns the row of the user, which is added if it is new; NULL without memory. */
 static struct accounting_row *accounting_row_of(
 	struct accounting *accounting, const struct history_end *end)
 {
@@ -248,7 +248,7 @@ int64_t accounting_mean_wait_ms(const struct accounting_row *row)
 	return row->wait_count ? (int64_t)(sum / row->wait_count) : -1;
 }
 
-/* The smallest wait that 95 percent of the waits do not exceed. */
+/* Returns the smallest wait that 95 percent of the waits do not exceed. */
 int64_t accounting_p95_wait_ms(const struct accounting_row *row)
 {
 	size_t rank = (row->wait_count * 95 + 99) / 100;

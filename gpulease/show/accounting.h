@@ -64,7 +64,7 @@ int64_t accounting_p95_wait_ms(const struct accounting_row *row);
 int accounting_utilization(const struct accounting_row *row); /* percent */
 
 /*
- * The least GPU time of the row as a part of all GPU time of the machine in the period, in
+ * Returns the least GPU time of the row as a part of all GPU time of the machine in the period, in
  * hundredths of a percent; -1 if the machine has no GPU time.
  */
 int64_t accounting_share(
@@ -77,7 +77,7 @@ int64_t accounting_share(
 bool ended_utilization(
 	const struct history_end *end, unsigned *ret_mean, unsigned *ret_peak);
 
-/* The GPU time of @end between two moments, as above, in milliseconds. */
+/* Returns the GPU time of @end between two moments, as above, in milliseconds. */
 uint64_t ended_gpu_ms(const struct history_end *end, int64_t from_ms, int64_t to_ms);
 
 #endif

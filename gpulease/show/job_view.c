@@ -14,7 +14,10 @@ enum { CLOCK_SET_MS = 60 * 1000 }; /* the real-time clock may have been set by s
 
 /* --- which jobs -------------------------------------------------------------------- */
 
-/* Adds the job that @number means.  A job of this boot has its ticket; 0 or a negative errno. */
+/*
+ * Adds the job that @number means.  If it is a job of this boot, its ticket names the user and the
+ * time of its arrival.  Returns 0 or a negative errno.
+ */
 static int jobs_add(struct job_views *jobs, const struct statedir *dir,
 	struct ticket_file *tickets, uint64_t end, uint64_t number)
 {
@@ -88,8 +91,8 @@ struct end_taker {
 };
 
 /*
- * Whether @end is an attempt of @job.  An earlier ticket file may have had another job of that id;
- * the ends come latest first, so the attempts count down.
+ * Whether @end is an attempt of @job.  An earlier ticket file may have had another job with this
+ * id.  The ends come in order, the latest first, so the numbers of the attempts must fall.
  */
 static bool job_has_end(const struct job_view *job, const struct history_end *end)
 {
@@ -161,7 +164,7 @@ static bool is_log_of(const struct job_view *job, const char *path)
 
 /*
  * Finds the file with the job's output: what its command has as standard output, else the log of
- * --submit.  Works with the user's rights, so another user's log is found by root only.
+ * --submit.  Works with the user's rights, so only root finds the log of another user.
  */
 static void job_find_log(struct job_view *job, const struct context *context)
 {

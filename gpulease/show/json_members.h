@@ -20,9 +20,9 @@ enum { DOCUMENT_SCHEMA = 1 };
 const char *document_host(void);
 
 /*
- * Begins and finishes a document, which is one object.  It begins with what it is (@kind, as in
- * "status"), which program on which machine has written it, and when; then the state directory,
- * null if @directory is "", left out if it is NULL.
+ * Begins and finishes a document, which is one object.  Its first members are the format (from
+ * @kind, as in "status"), the version, the host and the time.  Then comes the state directory: null
+ * if @directory is "", left out if @directory is NULL.
  */
 void document_begin(
 	struct json *json, const char *kind, int64_t now_ms, const char *directory);
@@ -32,22 +32,22 @@ void member_text(struct json *json, const char *key, const char *text);
 void member_bool(struct json *json, const char *key, bool value);
 void member_number(struct json *json, const char *key, uint64_t value);
 
-/* A number, or null unless @is_known. */
+/* Prints a number, or null unless @is_known. */
 void member_number_if(struct json *json, const char *key, bool is_known, uint64_t value);
 
-/* A span, or null if it is negative. */
+/* Prints a span, or null if it is negative. */
 void member_span(struct json *json, const char *key, int64_t value);
 
-/* A time, or null if it is 0 or negative. */
+/* Prints a time, or null if it is 0 or negative. */
 void member_time(struct json *json, const char *key, int64_t value);
 
-/* A share of a GPU: @percent / 100, or null unless @is_known. */
+/* Prints a share of a GPU: @percent / 100, or null unless @is_known. */
 void member_share(struct json *json, const char *key, bool is_known, int64_t percent);
 
-/* How many lines of the history are missing, and when the last of them was due. */
+/* Prints how many lines of the history are missing, and when the last of them was due. */
 void member_gap(struct json *json, const struct history_gap *gap);
 
-/* What a job has, or wants to have, of each GPU: share, vram_mib, exclusive. */
+/* Prints what a job has, or needs, of each GPU: share, vram_mib, exclusive. */
 void member_need(struct json *json, const struct need *need);
 
 #endif

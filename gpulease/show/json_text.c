@@ -1,7 +1,7 @@
 #include "json_read.h"
 #include "json_text.h"
 
-/* The length of the UTF-8 character that begins with @lead; 0: none begins with it. */
+/* Returns the length of the UTF-8 character that begins with @lead; 0: none begins with it. */
 static size_t length_by_lead(unsigned char lead)
 {
 	static const struct {
@@ -14,7 +14,7 @@ static size_t length_by_lead(unsigned char lead)
 	return 0;
 }
 
-/* The code point of the UTF-8 character at @in. */
+/* Returns the code point of the UTF-8 character at @in. */
 static uint32_t utf8_decode(const unsigned char *in, size_t length)
 {
 	uint32_t point = length == 1 ? in[0] : in[0] & (0x7fu >> length);

@@ -52,7 +52,7 @@ void json_hundredths(struct json *json, uint64_t value); /* 50 is written as 0.5
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
-/* A member with its key: the text, or null if it is NULL or "". */
+/* Prints a member with its key: the text, or null if it is NULL or "". */
 void json_put_text(struct json *json, const char *key, const char *text);
 
 /* Ends the last line.  Every level has to be ended before. */

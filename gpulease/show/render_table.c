@@ -100,7 +100,7 @@ static const char *cell_text(const struct table *table, size_t row, unsigned col
 	return text ? text : "-";
 }
 
-/* The width of the widest text in the column; 0: the column is left out. */
+/* Returns the width of the widest text in the column; 0: the column is left out. */
 static size_t natural_width(const struct table *table, unsigned column)
 {
 	const char *title = table->columns[column].title;
@@ -203,7 +203,7 @@ static const char *const tint_codes[TINTS] = {
 	[TINT_BLUE] = "\033[34m",
 };
 
-/* The size in bytes of the first @columns columns of @text. */
+/* Returns the size in bytes of the first @columns columns of @text. */
 static size_t bytes_of_columns(const char *text, size_t columns)
 {
 	size_t size = 0;
@@ -226,8 +226,8 @@ static size_t print_cut(const char *text, size_t width, FILE *out)
 
 	if (is_cut) {
 		size = bytes_of_columns(text, width - 1);
-		columns =
-			text_columns(text, size) + 1; /* a wide one may leave one free */
+		/* a wide character may leave a column free */
+		columns = text_columns(text, size) + 1;
 	}
 	(void)fprintf(out, "%.*s%s", (int)size, text, is_cut ? ELLIPSIS : "");
 	return columns;
@@ -285,7 +285,7 @@ static void print_line(const struct table *table, const struct layout *layout,
 	(void)fputc('\n', out);
 }
 
-/* The size of what fits into @width columns, up to a blank if there is one. */
+/* Returns the size of the text that fits into @width columns, up to a blank if there is one. */
 static size_t wrap_at(const char *text, size_t width)
 {
 	size_t size = bytes_of_columns(text, width);
@@ -300,7 +300,8 @@ static size_t wrap_at(const char *text, size_t width)
 
 /*
  * Ends a line in which @used columns are printed with @text.  What does not fit into the width goes
- * on in further lines, behind @indent blanks.  A width with little room beside them is unlimited.
+ * on in further lines, behind @indent blanks.  A width that leaves little room beside them counts
+ * as unlimited.
  */
 static void print_wrapped(const char *text, size_t used, size_t indent,
 	const struct table_style *style, FILE *out)

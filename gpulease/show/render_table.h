@@ -7,8 +7,8 @@
  * The texts of cells come from other users, so any byte that a terminal could obey becomes `?`
  * (text_add_printable()).  An empty cell is printed as `-`.
  *
- * A table that is too wide loses columns by their `rank`.  A column that folds stands below its row
- * then.  What is still too wide is cut: the columns, the last one first, each down to its `good`
+ * A table that is too wide loses columns by their `rank`.  A lost column that folds stands below
+ * its row.  What is still too wide is cut: the columns, the last one first, each down to its `good`
  * width, then to its `least`; then the ends of the lines.  A cut is marked with `…`.
  */
 #ifndef GPULEASE_RENDER_TABLE_H
@@ -25,8 +25,8 @@ struct table_column {
 	bool is_right;    /* aligned to the right, for numbers */
 	bool is_optional; /* left out if all its cells are empty */
 	bool is_folded;   /* without room beside the others, it stands below its row */
-	uint8_t rank; /* its place among those that are shown while there is room; 0: always */
-	uint8_t good;  /* no column with a rank narrows it below this; 0: nor at all */
+	uint8_t rank; /* the order in which columns get the room that there is; 0: always shown */
+	uint8_t good;  /* columns with a rank leave it this width; 0: its whole width */
 	uint8_t least; /* it may be cut to this width; 0: it is not cut */
 };
 

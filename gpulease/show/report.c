@@ -37,7 +37,7 @@ static void report_add_status(const struct attempt_end *end, struct text *out)
 		text_addf(out, "exit status %d", WEXITSTATUS(end->wait_status));
 }
 
-/* The cause of the end, if the status does not say it all: "cancelled by bob, ". */
+/* Appends the cause of the end, if the status does not say it all: "cancelled by bob, ". */
 static void report_add_cause(const struct report *report, struct text *out)
 {
 	switch (report->end.cause) {
@@ -204,7 +204,7 @@ static void report_add_next(const struct report *report, struct text *out)
 	text_addf(out, " (attempt %u)", report->attempt ? report->attempt + 1 : 2);
 	if (report->next == RETRY_NEXT_OOM && report->next_vram_mib) {
 		text_add(out, " and declares ");
-		report_add_size(report->next_vram_mib, out);
+		explain_size(report->next_vram_mib, true, out);
 	}
 	text_add(out, "\n");
 }

@@ -30,7 +30,7 @@ struct report {
 /* Appends the lines of the report, each with its newline. */
 void report_write(const struct report *report, struct text *out);
 
-/* Appends that a job, whose name the caller has written, uses more of @gpu than it declared. */
+/* Appends that a job uses more of @gpu than it declared.  The caller has appended its name. */
 void report_excess(
 	uint64_t used_mib, const char *gpu, uint64_t declared_mib, struct text *out);
 
@@ -49,7 +49,7 @@ struct report_peak {
 
 /*
  * Appends "peak 17.9G of 18.0G declared, within 10 %".  If the samples do not span the life of the
- * job, the peak is "at least" so much, and is only compared if it is over.
+ * job, the text says "at least", and compares the peak only if it is over.
  */
 void report_add_peak(const struct report_peak *peak, struct text *out);
 

@@ -5,7 +5,7 @@
 
 enum { NUMBER_SIZE = 32 };
 
-/* "12.34", from hundredths. */
+/* Writes hundredths as "12.34". */
 static void format_hundredths(uint64_t hundredths, char out[NUMBER_SIZE])
 {
 	(void)snprintf(out, NUMBER_SIZE, "%llu.%02u",
@@ -179,7 +179,7 @@ void show_accounting_json(const struct accounting *accounting, int64_t now_ms,
 
 /* --- for spreadsheets -------------------------------------------------------------- */
 
-/* A field of any bytes, quoted if it has a comma or a quote. */
+/* Prints a field of any bytes, quoted if it has a comma or a quote. */
 static void csv_write_field(const char *text, FILE *out)
 {
 	char printable[4 * USER_SIZE];

@@ -33,7 +33,7 @@ static bool config_row_is_valid(enum config_key key, const struct config_row *ro
 	return strcmp(again, row->value) == 0;
 }
 
-/* The source of an nvidia-smi that the configuration does not set. */
+/* Returns the source of an nvidia-smi that the configuration does not set. */
 static const char *nvidia_smi_source(const struct config_view *view)
 {
 	if (view->is_simulated)
@@ -99,7 +99,7 @@ static void config_row_print(const struct config_row *row, size_t width, FILE *o
 	(void)fprintf(out, "%s\n", line);
 }
 
-/* The table of models, as it stands in the file. */
+/* Prints the table of models, as it stands in the file. */
 static void print_models(const struct config_view *view, FILE *out)
 {
 	const struct model_table *models = &view->config->models;

@@ -48,7 +48,8 @@ bool ended_span_ms(const struct history_end *end, int64_t *ret_least, int64_t *r
 	return true;
 }
 
-const char *ended_how(const struct history_end *end)
+/* Returns the recorded way in which it ended; "ended" if none is recorded. */
+static const char *ended_how(const struct history_end *end)
 {
 	return end->how[0] ? end->how : "ended";
 }
@@ -188,7 +189,7 @@ void show_gap(const struct history_gap *gap, const struct table_style *style, FI
 
 /* --- JSON -------------------------------------------------------------------------- */
 
-/* The numbers of a list such as "0,3"; anything else in it is left out. */
+/* Prints the numbers of a list such as "0,3"; anything else in it is left out. */
 static void json_put_numbers(struct json *json, const char *key, const char *list)
 {
 	uint64_t number;

@@ -58,7 +58,7 @@ void show_history_json(const struct history_end *ends, size_t count,
 /* Prints an object of ->jobs above. */
 void json_put_end(struct json *json, const struct history_end *end);
 
-/* Appends what became of the job, "cancelled by root". */
+/* Appends how the job ended: "cancelled by root". */
 void ended_add_state(const struct history_end *end, struct text *out);
 
 /* Appends how long it ran: "up to" if its end was found late; nothing if that is not known. */
@@ -75,8 +75,5 @@ void show_gap(const struct history_gap *gap, const struct table_style *style, FI
  * unknown.
  */
 bool ended_span_ms(const struct history_end *end, int64_t *ret_least, int64_t *ret_most);
-
-/* The recorded way in which it ended; "ended" if none is recorded. */
-const char *ended_how(const struct history_end *end);
 
 #endif

@@ -10,7 +10,7 @@
 #include "wait_reason.h"
 #include "waiting_line.h"
 
-/* The lines that are being printed.  ->line is the next one without its label. */
+/* The state of the printing.  ->line is the next line, without its label. */
 struct sheet {
 	const struct view *view;
 	const struct job_view *job;
@@ -43,7 +43,7 @@ static const char *job_state(const struct job_view *job)
 	return end_state_names[job->end_count ? history_state(job->ends) : END_UNKNOWN];
 }
 
-/* Whether the job has a lease on @gpu; then *@ret is that. */
+/* Returns the lease of the job on @gpu, or NULL. */
 static const struct view_holder *lease_on(
 	const struct view_gpu *gpu, const struct job_view *job)
 {
@@ -79,7 +79,7 @@ static void put_limit(struct sheet *sheet, int64_t limit_ms, int64_t ran_ms)
 	put_line(sheet, "limit");
 }
 
-/* "10:24:33, 5m ago" */
+/* Prints "10:24:33, 5m ago". */
 static void put_moment(struct sheet *sheet, const char *label, int64_t age_ms)
 {
 	int64_t now_ms = sheet->view->real_ms;
@@ -119,7 +119,7 @@ static void put_waiting(struct sheet *sheet)
 
 /* --- a job that runs --------------------------------------------------------------- */
 
-/* What a GPU of the job has in use; jobs that share it are counted together. */
+/* Prints how much of a GPU of the job is in use, by all jobs that share it. */
 static void put_use(struct sheet *sheet, const struct view_gpu *gpu)
 {
 	char label[32], used[GIB_TEXT_SIZE] = "?", total[GIB_TEXT_SIZE] = "?";
@@ -181,7 +181,7 @@ static void put_running(struct sheet *sheet)
 
 /* --- attempts that have ended ------------------------------------------------------- */
 
-/* "failed, exit status 1, ran 5m29s" */
+/* Prints "failed, exit status 1, ran 5m29s". */
 static void put_outcome(
 	struct sheet *sheet, const char *label, const struct history_end *end)
 {

@@ -35,7 +35,7 @@ static const struct table_column job_columns[] = {
 	[JOB_COMMAND] = { .title = "COMMAND", .good = 30, .least = 8 },
 };
 
-/* "2", "0.5", "18G", "2x18G" */
+/* Puts "2", "0.5", "18G" or "2x18G". */
 static void job_put_gpus(struct table *table, const struct view_job *job)
 {
 	char wish[MIB_TEXT_SIZE + 24];
@@ -128,7 +128,7 @@ static int show_gpuless(
 
 /* --- jobs that use more than they have declared ------------------------------------ */
 
-/* The lease of job @ticket on @gpu if it uses more than declared; else NULL. */
+/* Returns the lease of job @ticket on @gpu if it uses more than declared; else NULL. */
 static const struct view_holder *excess_on(const struct view_gpu *gpu, uint64_t ticket)
 {
 	for (size_t i = 0; i < gpu->holder_count; i++)
@@ -196,14 +196,15 @@ void show_excess(const struct view *view, const struct table_style *style, FILE 
 
 /* --- the tables -------------------------------------------------------------------- */
 
-int show_queue(const struct view *view, const struct table_style *style, FILE *out)
+int show_waiting(const struct view *view, const char *if_none,
+	const struct table_style *style, FILE *out)
 {
 	struct table table = TABLE_ON(job_columns);
 	bool has_priority = has_priorities(view);
 	int r;
 
 	if (!view->job_count) {
-		line_print("no job waits", style, out);
+		line_print(if_none, style, out);
 		show_excess(view, style, out);
 		return show_gpuless(view, style, out);
 	}
@@ -216,9 +217,18 @@ int show_queue(const struct view *view, const struct table_style *style, FILE *o
 	return r < 0 ? r : show_gpuless(view, style, out);
 }
 
+int show_queue(const struct view *view, const struct table_style *style, FILE *out)
+{
+	char line[80];
+
+	(void)snprintf(line, sizeof(line), "no job waits; %u job%s: see --status",
+		view->running, view->running == 1 ? " runs" : "s run");
+	return show_waiting(view, view->running ? line : NO_JOB_WAITS, style, out);
+}
+
 /* --- JSON -------------------------------------------------------------------------- */
 
-/* The ids in the list of a request. */
+/* Prints the ids in the list of a request. */
 static void json_put_ids(struct json *json, const char *key, const char *list)
 {
 	struct operand_walk walk = OPERAND_LIST(list, OPERAND_JOB);

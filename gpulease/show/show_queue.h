@@ -15,10 +15,10 @@
  *	    name            string | null
  *	    user            string
  *	    pid             integer | null
- *	    gpus            integer: how many it wants
+ *	    gpus            integer: how many it needs
  *	    share           number | null: the part of each, below 1; null: none declared
  *	    vram_mib        integer | null: declared memory of each
- *	    exclusive       boolean: it wants whole GPUs
+ *	    exclusive       boolean: it needs whole GPUs
  *	    priority        integer; a higher one comes earlier
  *	    after, after_ok    arrays of integers: jobs that have to end first
  *	    singleton       boolean: earlier jobs of its user and name have to end first
@@ -54,7 +54,16 @@
 #include "render_table.h"
 #include "view.h"
 
-/* Prints the tables.  Returns 0, or -ENOMEM after part of it was printed. */
+#define NO_JOB_WAITS "no job waits"
+
+/*
+ * Prints the tables, or @if_none in the place of the first one if no job waits.  Returns 0, or
+ * -ENOMEM after part of it was printed.
+ */
+MUST_CHECK int show_waiting(const struct view *view, const char *if_none,
+	const struct table_style *style, FILE *out);
+
+/* Likewise for --queue, which says how many jobs run if no job waits. */
 MUST_CHECK int show_queue(
 	const struct view *view, const struct table_style *style, FILE *out);
 
@@ -64,16 +73,16 @@ void show_excess(const struct view *view, const struct table_style *style, FILE 
 /* Prints the JSON above. */
 void show_queue_json(const struct view *view, FILE *out);
 
-/* The member reason_kind. */
+/* Prints the member reason_kind. */
 void member_reason(struct json *json, enum verdict_kind verdict);
 
-/* The members queue, queue_is_cut and running_without_gpus of the object that is open. */
+/* Prints the members queue, queue_is_cut and running_without_gpus of the object that is open. */
 void member_queue(struct json *json, const struct view *view);
 
 /* Prints an object of ->queue. */
 void json_put_job(struct json *json, const struct view *view, const struct view_job *job);
 
-/* The members ticket, attempt, name, user, pid, command and times of a job that runs. */
+/* Prints the members ticket, attempt, name, user, pid, command and times of a job that runs. */
 void member_holder(
 	struct json *json, const struct view *view, const struct view_holder *holder);
 

@@ -55,7 +55,7 @@ static const enum table_tint state_tints[GPU_STATES] = {
 	[GPU_PAUSED] = TINT_YELLOW,
 };
 
-/* Whether all GPUs are the same card: a line above the table says what it is. */
+/* Whether all GPUs are the same card.  Then a line above the table names it. */
 static bool gpus_are_equal(const struct view *view)
 {
 	const struct view_gpu *first = &view->gpus[0];
@@ -68,7 +68,7 @@ static bool gpus_are_equal(const struct view *view)
 	return true;
 }
 
-/* "8 x NVIDIA H100 80GB HBM3, 79.6G each" */
+/* Prints "8 x NVIDIA H100 80GB HBM3, 79.6G each". */
 static void status_print_card(
 	const struct view *view, const struct table_style *style, FILE *out)
 {
@@ -81,7 +81,7 @@ static void status_print_card(
 	line_print(words, style, out);
 }
 
-/* "3.1/79.6G", or "3.1G" if all cards are equal. */
+/* Puts "3.1/79.6G", or "3.1G" if all cards are equal. */
 static void gpu_put_memory(
 	struct table *table, const struct view_gpu *gpu, bool all_are_equal)
 {
@@ -164,17 +164,20 @@ static void gpu_put_rows(
 		gpu_put_sharer(table, gpu, i);
 }
 
-/* The note below the table that explains the state of @gpu; "": the table says it all. */
+/* Returns the note below the table that explains the state of @gpu; "": the table says it all. */
 static const char *gpu_note(const struct view_gpu *gpu)
 {
-	/* the columns USER, PID and COMMAND show the process that uses it, MEMORY how much */
+	/*
+	 * the columns USER, PID and COMMAND show the process that uses it, and MEMORY how much it
+	 * uses
+	 */
 	if (gpu->state == GPU_EXTERNAL && gpu->holder_count && gpu->holders->pid &&
 		!gpu->is_paused && !gpu->is_past_use)
 		return "";
 	return gpu->why + gpu->why_verb_size;
 }
 
-/* A line for each different note, with all the GPUs that it holds for. */
+/* Prints a line for each different note, with all the GPUs that it holds for. */
 static void status_print_notes(
 	const struct view *view, const struct table_style *style, FILE *out)
 {
@@ -199,7 +202,7 @@ static void status_print_notes(
 	}
 }
 
-/* A line about the source of the states, unless that is a recent answer of nvidia-smi. */
+/* Prints a line about the source of the states, unless that is a recent answer of nvidia-smi. */
 static void status_print_source(
 	const struct view *view, const struct table_style *style, FILE *out)
 {
@@ -244,7 +247,7 @@ int show_status(const struct view *view, const struct table_style *style, FILE *
 	}
 	status_print_source(view, style, out);
 	(void)fputc('\n', out);
-	return r < 0 ? r : show_queue(view, style, out);
+	return r < 0 ? r : show_waiting(view, NO_JOB_WAITS, style, out);
 }
 
 /* --- JSON -------------------------------------------------------------------------- */

@@ -64,7 +64,7 @@ MUST_CHECK int state_reader_read(struct state_reader *reader, struct why *why);
  */
 bool state_reader_is_doubtful(const struct state_reader *reader);
 
-/* The owner's pid in this pid namespace; 0 if the owner is in another one. */
+/* Returns the owner's pid in this pid namespace; 0 if the owner is in another one. */
 uint32_t state_reader_pid(const struct state_reader *reader, const struct owner *owner);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum { WIDTH_UNKNOWN = 80, WIDTH_MAX = 10000 };
 
-/* The width in $COLUMNS, which watch(1) sets for a command that it runs; 0: none. */
+/* Returns the width in $COLUMNS, which watch(1) sets for a command that it runs; 0: none. */
 static unsigned width_from_environment(void)
 {
 	const char *columns = getenv("COLUMNS");

@@ -221,13 +221,18 @@ static int compare_gpus(const void *a, const void *b)
 	return strcmp(x->uuid, y->uuid);
 }
 
-/* Returns the most holders that all GPUs together can have; see fill_holders(). */
-static size_t count_holders(const struct snapshot *from)
+/*
+ * Returns the most holders that all GPUs together can have; see fill_holders().  Counts the jobs
+ * that run in *@running.
+ */
+static size_t count_holders(const struct snapshot *from, unsigned *running)
 {
 	size_t count = from->slots;
 
-	for (size_t i = 0; i < from->lease_count; i++)
+	for (size_t i = 0; i < from->lease_count; i++) {
 		count += gpuset_count(&from->leases[i].lease.gpus);
+		*running += !from->leases[i].is_dead;
+	}
 	return count;
 }
 
@@ -237,7 +242,8 @@ static int view_fill_gpus(const struct state_reader *reader, struct view *view)
 	size_t used = 0;
 
 	view->gpus = calloc(from->slots + 1, sizeof(*view->gpus));
-	view->holders = calloc(count_holders(from) + 1, sizeof(*view->holders));
+	view->holders =
+		calloc(count_holders(from, &view->running) + 1, sizeof(*view->holders));
 	if (!view->gpus || !view->holders)
 		return -ENOMEM;
 	for (unsigned slot = 0; slot < from->slots; slot++) {

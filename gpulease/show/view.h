@@ -106,6 +106,7 @@ struct view {
 	struct view_job *jobs;
 	size_t job_count;
 	bool has_more_jobs;
+	unsigned running; /* jobs that have GPUs; not what ended jobs have left */
 	struct view_holder *gpuless; /* jobs that run on no GPU */
 	size_t gpuless_count;
 };
@@ -120,7 +121,7 @@ MUST_CHECK int view_take(
 	const struct context *context, struct view *ret, struct why *why);
 void view_release(struct view *view);
 
-/* "3", or "3:1" for a MIG instance. */
+/* Returns "3", or "3:1" for a MIG instance. */
 struct gpu_name view_gpu_name(const struct view_gpu *gpu);
 
 #endif

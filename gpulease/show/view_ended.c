@@ -9,6 +9,8 @@
 #include "parse.h"
 #include "view_ended.h"
 
+enum { MOVES_MAX = 256 };
+
 /* --- all ends ---------------------------------------------------------------------- */
 
 /*
@@ -91,9 +93,10 @@ static int taker_take_leases(const struct state_reader *reader, struct view_take
 	if (!ret->all)
 		return -ENOMEM;
 	ret->count = describe_leases(reader, taker->wants_running, ret->all);
-	for (size_t i = 0; i < ret->count && r == 0; i++)
+	/* all of them, whatever VIEW_ENOUGH says: leases are not in the order of their ends */
+	for (size_t i = 0; i < ret->count && r >= 0; i++)
 		r = taker_take(taker, &ret->all[i].end, ret->all[i].is_running);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /* Whether the end in this line of the history was already taken from its lease. */
@@ -175,22 +178,41 @@ struct collection {
 	size_t count, room, most;
 };
 
+/*
+ * The place among the latest ends for one that is recorded before all of them.  Past MOVES_MAX
+ * others it does not move, so a clock that was set back costs no more than that.
+ */
+static size_t collection_place(const struct collection *all, int64_t gone_ms)
+{
+	size_t at = all->count;
+
+	while (at && all->count - at < MOVES_MAX && all->ends[at - 1].gone_ms < gone_ms)
+		at--;
+	return at;
+}
+
 static int collection_add(
 	struct view_taker *taker, const struct history_end *end, bool is_running)
 {
 	struct collection *all = (struct collection *)taker;
 	struct history_end *ends;
+	bool is_full = all->count >= all->most;
+	size_t at;
 
 	(void)is_running;
-	if (all->count >= all->most)
+	if (is_full &&
+		end->gone_ms + VIEW_ENDED_LATE_MS < all->ends[all->count - 1].gone_ms)
 		return VIEW_ENOUGH;
+	at = collection_place(all, end->gone_ms);
 	if (!ended_filter_admits(all->filter, end))
 		return 0;
 	ends = array_grow(all->ends, sizeof(*ends), all->count, &all->room);
 	if (!ends)
 		return -ENOMEM;
 	all->ends = ends;
-	ends[all->count++] = *end;
+	memmove(&ends[at + 1], &ends[at], (all->count - at) * sizeof(*ends));
+	ends[at] = *end;
+	all->count += !is_full; /* else the oldest end falls out */
 	return 0;
 }
 

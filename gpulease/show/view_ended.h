@@ -12,7 +12,10 @@
 #include "ended_filter.h"
 #include "history.h"
 
-enum { VIEW_ENDED_MAX = 65536 }; /* ends that view_ended() returns at most */
+enum {
+	VIEW_ENDED_MAX = 65536, /* ends that view_ended() returns at most */
+	VIEW_ENDED_LATE_MS = 60000,
+};
 
 /* What view_each_ended() calls, and what it finds besides. */
 struct view_taker {
@@ -34,17 +37,24 @@ struct view_taker {
 enum view_taken { VIEW_ENOUGH = 1 };
 
 /*
- * Calls @taker for each job that has ended, the latest first.  Returns 0, also after VIEW_ENOUGH,
- * or a negative errno with the reason in @why.
+ * Calls @taker for each job that has ended: for the leases, then for the history, the end that was
+ * recorded last first.  Returns 0, also after VIEW_ENOUGH, or a negative errno with the reason in
+ * @why.
  */
 MUST_CHECK int view_each_ended(
 	const struct context *context, struct view_taker *taker, struct why *why);
 
 /*
  * Sets *@ret to a new array, which the caller frees, of the *@ret_count newest ends that pass
- * @filter, oldest first: at most @most and at most VIEW_ENDED_MAX.  Users have names.  Sets
- * *@ret_gap to the lines that are missing among them.  Returns 0, or a negative errno with the
- * reason in @why.
+ * @filter, oldest first: at most @most, which is not 0, and at most VIEW_ENDED_MAX.  Users have
+ * names.  Sets *@ret_gap to the lines that are missing among them.  Returns 0, or a negative errno
+ * with the reason in @why.
+ *
+ * The time at which a job was first seen over decides the order, and which ends are the newest.  As
+ * ends may be recorded in another order, the walk goes on when there are enough, up to the first
+ * end that is VIEW_ENDED_LATE_MS older than all of them.  So the result is exact if each end was
+ * recorded within that time.  An end that has to move past more than 256 others does not reach its
+ * place.
  */
 MUST_CHECK int view_ended(const struct context *context,
 	const struct ended_filter *filter, uint64_t most, struct history_end **ret,

@@ -70,7 +70,7 @@ static void describe_ticket(const struct state_reader *reader,
 	text_copy(job->command, sizeof(job->command), request->command);
 }
 
-/* The verdict on a ticket in a copy of the plan, where it takes and reserves nothing. */
+/* Returns the verdict on a ticket in a copy of the plan, where it takes and reserves nothing. */
 static struct verdict judge_in_copy(
 	const struct queue_walk *walk, const struct plan_row *planned)
 {

@@ -29,14 +29,15 @@ enum {
 
 static const char usage[] =
 	"usage: gpulease-simjob --vram SIZE [OPTION...]\n"
-	"Uses memory on the simulated GPUs of a job of gpulease --sim, as a training job would.\n"
+	"Uses memory on the simulated GPUs of a job of gpulease --sim, as a training job\n"
+	"would.\n"
 	"\n"
-	"  --vram SIZE       use SIZE of memory on each GPU: 18G, 8000MiB\n"
+	"  --vram SIZE       use SIZE of memory on each GPU: 18G, 8000M\n"
 	"  --ramp TIME       reach SIZE after TIME: 5s (default 1s)\n"
 	"  --hold TIME       then keep the memory for TIME (default 1s)\n"
 	"  --exit N          exit with status N (default 0)\n"
-	"  --oom-once FILE   if FILE does not exist: create it after the ramp, and fail as if\n"
-	"                    GPU memory had run out\n"
+	"  --oom-once FILE   if FILE does not exist: create it after the ramp, and fail\n"
+	"                    as if GPU memory had run out\n"
 	"  --help, --version\n";
 
 /* What to do, and how far it has come. */
@@ -187,7 +188,7 @@ static int simjob_open_memory(struct simjob *job, const char *sim, struct why *w
 
 /* --- the work ----------------------------------------------------------------------- */
 
-/* How many of @of equal parts of @all_ms have passed after @past_ms. */
+/* Returns how many of @of equal parts of @all_ms have passed after @past_ms. */
 static unsigned simjob_parts(int64_t past_ms, int64_t all_ms, unsigned of)
 {
 	return past_ms >= all_ms ? of : (unsigned)((double)past_ms / (double)all_ms * of);

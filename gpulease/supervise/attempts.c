@@ -8,8 +8,10 @@
 #include "diag.h"
 #include "end_record.h"
 #include "exitcodes.h"
+#include "fdio.h"
 #include "output_oom.h"
 #include "privacy.h"
+#include "privilege.h"
 #include "report.h"
 #include "request.h"
 #include "session.h"
@@ -35,6 +37,8 @@ struct attempt {
 	uint32_t number; /* of the attempt, as in its ticket */
 	int64_t delay_ms, waited_ms;
 	bool log_is_full; /* a report could not be written */
+	const char *
+		unsaid; /* the rest of the last report, for report_later(); NULL: nothing */
 };
 
 /* --- reporting an end -------------------------------------------------------------- */
@@ -128,7 +132,11 @@ static void attempt_notify(const struct attempt *at, const struct job_observer *
 	observer->attempt_ended(observer->context, &news);
 }
 
-/* Writes the report of --report to stderr; a background job always has one, in its log. */
+/*
+ * Writes the report of --report to stderr; a background job always has one, in its log.  If stderr
+ * is a full pipe, the lines that are left of the last report are for report_later(); those of an
+ * earlier one are lost.
+ */
 static void attempt_report(struct attempt *at, const struct broker *broker)
 {
 	static char lines[REPORT_SIZE];
@@ -151,12 +159,33 @@ static void attempt_report(struct attempt *at, const struct broker *broker)
 		.sampler = &at->sampler,
 		.log_is_full = at->log_is_full, /* an earlier report was lost */
 	};
+	int r;
 
 	if (!settings->output.report && !settings->environment.submit)
 		return;
 	attempt_name_canceller(at, by);
 	report_write(&report, &text);
-	at->log_is_full = !note_lines(lines);
+	at->unsaid = lines;
+	r = note_lines(&at->unsaid);
+	if (r != -EAGAIN || at->next != RETRY_NEXT_NOTHING)
+		at->unsaid = NULL;
+	at->log_is_full = r < 0 && !at->unsaid;
+}
+
+/*
+ * Leaves the rest of the report to a child, which waits for the reader of stderr and holds nothing
+ * of the lease.  The lease ends with this process.
+ */
+static void report_later(const char *unsaid)
+{
+	if (!unsaid || fork() != 0)
+		return;
+	fdio_close_from(STDERR_FILENO + 1);
+	(void)close(STDOUT_FILENO); /* its reader waits for the end of the job's output */
+	diag_hurry(-1);
+	if (privilege_drop() == 0)
+		(void)!note_lines(&unsaid);
+	_exit(EXIT_DONE);
 }
 
 /* --- one attempt ------------------------------------------------------------------- */
@@ -295,10 +324,7 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 	attempt_rewind_input(at, &settings->output);
 	sampler_begin(&at->sampler, broker, launch->owner->token, &sampled,
 		broker->ticket.request.vram_mib, &context->config);
-	/* while the command is watched, no message may block on a slow stderr */
-	diag_hurry(true);
 	r = supervise(&supervision, &at->end);
-	diag_hurry(false);
 	/* until the end is recorded, and also while the job waits in the queue again */
 	queueing_hold_signals(at->all->queueing->signals);
 	if (r < 0 && r != -ECANCELED)
@@ -307,7 +333,8 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 		return attempt_give_up(
 			at, broker, launch, r == -ECANCELED ? EXIT_GAVE_UP : EXIT_MISUSE);
 	at->end.peak_mib = sampler_peak_mib(&at->sampler);
-	session_flush(); /* the output of the attempt is in the log */
+	/* from here on, the log has the output of the attempt */
+	(void)session_flush();
 	at->end.is_oom = at->end.wait_status != 0 && output_says_oom(&at->output);
 	(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
 	at->next = retry_policy_apply(&at->care, &at->end, chance, &at->delay_ms);
@@ -417,6 +444,14 @@ static void attempt_init(struct attempt *at, const struct attempts *attempts)
 	};
 }
 
+/* Returns the time that the job's limit leaves to what the command has started; 0: no limit. */
+static int64_t attempt_left_ms(const struct attempt *at, const struct broker *broker)
+{
+	int64_t limit_ms = broker->ticket.request.limit_ms;
+
+	return limit_ms ? max_i64(1, limit_ms - at->end.ran_ms) : 0;
+}
+
 int attempts_run(const struct attempts *attempts)
 {
 	static struct attempt attempt; /* too big for the stack */
@@ -431,11 +466,14 @@ int attempts_run(const struct attempts *attempts)
 		return attempt_give_up(&attempt, broker, attempts->launch, r);
 	supervise_prepare();
 	for (;;) {
+		/* with a lease, no message may block on a slow stderr */
+		diag_hurry(DIAG_HURRY_MS);
 		r = attempt_run(&attempt, broker, attempts->launch);
 		if (r != 0)
 			return r;
 		attempt_report(&attempt, broker);
-		session_flush(); /* so is the report, before others learn of the end */
+		/* the log has the report before the end is announced */
+		attempt.log_is_full |= !session_flush();
 		attempt_notify(&attempt, observer);
 		if (attempt.next == RETRY_NEXT_NOTHING)
 			break;
@@ -456,7 +494,8 @@ int attempts_run(const struct attempts *attempts)
 	 * for readers that cannot see them
 	 */
 	attempts->launch->live_fd = broker->live_fd; /* -1: the teardown has closed it */
-	launch_witness(attempts->launch);
+	launch_witness(attempts->launch, attempt_left_ms(&attempt, broker));
 	queueing_release_signals(attempts->queueing->signals);
+	report_later(attempt.unsaid);
 	return supervise_exit_like(&attempt.end);
 }

@@ -81,7 +81,9 @@ bool text_says_oom(const char *text, size_t size)
 
 /* --- the files --------------------------------------------------------------------- */
 
-/* Opens the file of @fd anew for reading.  -1 if it is no regular file or may not be read. */
+/*
+ * Opens the file of @fd anew for reading.  Returns -1 if it is no regular file or may not be read.
+ */
 static int reopen_to_read(int fd)
 {
 	char path[32];
@@ -147,11 +149,4 @@ bool output_says_oom(const struct output_mark *mark)
 		if (file_says_oom(mark->fds[i], mark->sizes[i]))
 			return true;
 	return false;
-}
-
-void output_release(struct output_mark *mark)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(mark->fds); i++)
-		close_fd(&mark->fds[i]);
-	*mark = OUTPUT_MARK_NONE;
 }

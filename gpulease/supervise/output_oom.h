@@ -18,8 +18,8 @@ struct output_mark {
 /*
  * Opens the files that @out and @err are open on for reading, with the user's rights, and notes
  * their sizes; if both are one file, opens it once.  A renamed or deleted file stays the one that
- * is read.  Returns 0, or -ENOENT if neither is a regular file that the user may read.  The caller
- * releases *@ret.
+ * is read.  Returns 0, or -ENOENT if neither is a regular file that the user may read.  The files
+ * stay open as long as this process.
  */
 MUST_CHECK int output_mark(int out, int err, struct output_mark *ret);
 
@@ -37,7 +37,5 @@ bool output_says_oom(const struct output_mark *mark);
  * upper or lower case.  A lack of host memory does not count.  Pure.
  */
 bool text_says_oom(const char *text, size_t size);
-
-void output_release(struct output_mark *mark);
 
 #endif

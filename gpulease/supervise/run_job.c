@@ -25,6 +25,7 @@
 #include "session.h"
 #include "script.h"
 #include "setup.h"
+#include "task_words.h"
 #include "show_foreseen.h"
 #include "job_step.h"
 #include "userfile.h"
@@ -45,7 +46,7 @@ static struct {
 
 /* --- before the queue -------------------------------------------------------------- */
 
-/* Says if the command will not use the GPUs of the lease. */
+/* Prints a note if the command will not use the GPUs of the lease. */
 static void note_caveat(const struct settings *settings)
 {
 	char words[256];
@@ -57,17 +58,18 @@ static void note_caveat(const struct settings *settings)
 }
 
 /*
- * Refuses a line of a jobs file whose script does not exist, unless its setup may go to the script.
- * A script that a command line names is not gpulease's: the command itself looks for it.
+ * Refuses a command whose script does not exist.  If the job waits for other jobs, they may still
+ * write the script.
  */
-static int check_script(const struct run_environment *environment)
+static int check_script(const struct settings *settings)
 {
+	const struct run_request *request = &settings->request;
 	char script[PATH_MAX];
 	struct text text = TEXT_ON(script);
 
-	script_note_directives(environment->command);
-	if (!environment->line || environment->setup ||
-		!script_is_missing(environment->line, &text))
+	script_note_directives(settings->environment.command);
+	if (request->after || request->after_ok || request->singleton ||
+		!script_is_missing(&settings->environment, &text))
 		return 0;
 	diag("there is no script '%s'", script);
 	return EXIT_NOT_FOUND;
@@ -80,6 +82,7 @@ static int check_script(const struct run_environment *environment)
  */
 static int check_command(const struct settings *settings)
 {
+	struct run_environment environment = settings->environment;
 	int r = settings->environment.chdir ? userfile_chdir(settings->environment.chdir)
 					    : 0;
 
@@ -95,16 +98,22 @@ static int check_command(const struct settings *settings)
 		r = EXIT_MISUSE;
 	if (r != 0)
 		return r;
-	job.command = settings->environment.command;
-	if (setup_is_wanted(&settings->environment)) {
-		r = setup_wrap(&settings->environment, &job.command);
+	if (are_tasks_wanted(settings) && !setup_is_wanted(&environment)) {
+		r = find_program(environment.command[0], job.program);
 		if (r != 0)
-			return r;
+			return missing_program_refuse(environment.command[0], r);
 	}
+	if (are_tasks_wanted(settings))
+		r = task_words_wrap(settings, &environment.command);
+	job.command = environment.command;
+	if (r == 0 && setup_is_wanted(&environment))
+		r = setup_wrap(&environment, &job.command);
+	if (r != 0)
+		return r;
 	r = find_program(job.command[0], job.program);
 	if (r == 0) {
 		note_caveat(settings);
-		return check_script(&settings->environment);
+		return check_script(settings);
 	}
 	return missing_program_refuse(job.command[0], r);
 }
@@ -330,6 +339,8 @@ static int run_anywhere(struct settings *settings)
 	job.broker.input.all_waiting = job.context.config.all_waiting;
 	if (has_own_usage(&settings->request))
 		job.broker.input.own_usage = &job.context.usage;
+	job.broker.input.sends_none_back =
+		settings->request.immediate && !settings->request.immediate_ms;
 	job.broker.input.recorder = launch_recorder(&job.context);
 	job.broker.view.limits = request_limits(&job.context.config);
 	if (r == 0)
@@ -355,6 +366,6 @@ int run_job(struct settings *settings, const struct job_observer *observer)
 		.line = &job.line,
 		.observer = observer };
 	r = run_anywhere(settings);
-	session_flush();
+	(void)session_flush();
 	return settings->request.shell ? lease_shell_fail(&settings->request, r) : r;
 }

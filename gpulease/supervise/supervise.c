@@ -327,7 +327,10 @@ static void watched_reap_command(struct watched *watched)
 
 /* --- the loop ---------------------------------------------------------------------- */
 
-/* Samples, and reports of which GPUs the job uses more memory than it has declared. */
+/*
+ * Takes a sample if one is due.  Reports each GPU of which the job uses more memory than it has
+ * declared.
+ */
 static void watched_sample(const struct watched *watched)
 {
 	const struct job_observer *observer = watched->order->observer;
@@ -509,7 +512,9 @@ static int command_fork(struct watched *watched)
 	return watched->command < 0 ? -error : 0;
 }
 
-/* Asks the observer for its consent, sets the limit and starts the command.  0 or -errno. */
+/*
+ * Asks the observer for its consent, sets the limit and starts the command.  Returns 0 or -errno.
+ */
 static int watched_start(struct watched *watched)
 {
 	const struct supervision *order = watched->order;

@@ -81,13 +81,8 @@ int verb_accounting(struct settings *settings)
 		.filter = &filter,
 	};
 	struct why why = WHY_NONE;
-	int r;
+	int r = context_open(settings, &context);
 
-	if (settings->output.json && settings->output.csv) {
-		diag("--json and --csv exclude each other; give one");
-		return EXIT_MISUSE;
-	}
-	r = context_open(settings, &context);
 	if (r != 0)
 		return r;
 	if (ended_filter_make(settings, &filter, &why) < 0 ||

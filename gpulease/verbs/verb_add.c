@@ -18,6 +18,7 @@
 #include "parse.h"
 #include "privilege.h"
 #include "rights.h"
+#include "script.h"
 #include "userfile.h"
 #include "verbs.h"
 
@@ -41,7 +42,7 @@ static void add_mark_given(
 	attributes->given |= (unsigned)is_given << which;
 }
 
-/* The attributes of the line, by the options. */
+/* Returns the attributes of the line, by the options. */
 static struct batch_attributes add_attributes(const struct settings *s)
 {
 	struct batch_attributes attributes = {
@@ -75,11 +76,13 @@ static struct batch_attributes add_attributes(const struct settings *s)
 	return attributes;
 }
 
-/* Writes the line for a file of @format.  Returns 0, or -EINVAL with the message in @why. */
+/* Makes the line for a file of @format.  Returns 0, or -EINVAL with the message in @why. */
 static int add_make_line(const struct settings *s, enum batch_format format,
 	struct text *line, struct why *why)
 {
+	const struct run_environment *environment = &s->environment;
 	struct batch_attributes attributes = add_attributes(s);
+	const char *runner = NULL;
 
 	if (s->request.model[0]) {
 		why_set(why,
@@ -88,7 +91,12 @@ static int add_make_line(const struct settings *s, enum batch_format format,
 			quote(s->request.model).text);
 		return -EINVAL;
 	}
-	return batch_line_write(format, &attributes, s->environment.command, line, why);
+	/* what runs a script of a table */
+	if (format != BATCH_CSV)
+		runner = script_lacks_runner(environment->command[0],
+			environment->conda ? "python" : script_python());
+	return batch_line_write(
+		format, &attributes, runner, environment->command, line, why);
 }
 
 /* --- the file ------------------------------------------------------------------------ */
@@ -171,7 +179,7 @@ static int jobs_file_open_locked(struct jobs_file *file)
 
 /* --- adding --------------------------------------------------------------------------- */
 
-static const char too_big[] = "it would be bigger than 16 MiB";
+static const char too_big[] = "it would be bigger than 16M";
 
 /* Reads the whole file to memory with room for @room more bytes.  Returns 0 or a negative errno. */
 static int jobs_file_read(struct jobs_file *file, size_t room)
@@ -191,15 +199,16 @@ static int jobs_file_read(struct jobs_file *file, size_t room)
 }
 
 /*
- * Parses the first @size bytes.  Returns 0; -EINVAL when they have an error, with the message in
+ * Parses the first @size bytes.  A table gets no line of another form, even if @format says that it
+ * is none.  Returns 0; -EINVAL when they have an error, with the message in
  * @why; or another negative errno.
  */
 static int jobs_file_parse(const struct jobs_file *file, enum batch_format format,
 	size_t size, struct why *why)
 {
 	struct batch_list list = BATCH_LIST_NONE;
-	int r = batch_list_parse(
-		format, file->path, file->text, size, "python", NULL, &list, why);
+	int r = batch_list_parse(format == BATCH_CSV ? BATCH_CSV : BATCH_AUTO, file->path,
+		file->text, size, "python", NULL, &list, why);
 
 	batch_list_release(&list);
 	return r;
@@ -256,8 +265,9 @@ static int jobs_file_add(
 }
 
 /*
- * Writes the line and adds it to the file.  The name of the file shows its format, or its contents
- * do: a wrong line should not create a file, so the line is written before the file is opened.
+ * Makes the line and adds it to the file.  The line is made before the file is opened, because a
+ * wrong line should not create a file.  If the contents of the file show another format than its
+ * name, the line is made again.
  */
 static int add_to_file(
 	const struct settings *s, struct jobs_file *file, struct text *line)

@@ -42,7 +42,7 @@ static int docker_args_read_lease(struct docker_args *args)
 	return 0;
 }
 
-/* The group that shares the directory; 0 if it is private. */
+/* Returns the group that shares the directory; 0 if it is private. */
 static gid_t docker_args_group(const struct statedir *dir)
 {
 	struct stat st;

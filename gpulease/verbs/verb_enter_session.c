@@ -32,8 +32,9 @@ enum {
 
 static struct {
 	struct pollfd fds[RELAY_FDS];
-	int log;         /* -1: none */
-	bool is_full;    /* the log could not be written */
+	int log;       /* -1: none */
+	bool is_full;  /* the log could not be written … */
+	char has_lost; /* … now or before: what answers questions of the job's process */
 	bool has_return; /* a \r was read, and is not in the log yet */
 	/* what the job has not read yet: it may print before it reads, so writing must not block */
 	char typed[CHUNK];
@@ -57,7 +58,10 @@ static int write_all(int fd, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Appends output to the log; the terminal has made each \n of the job \r\n. */
+/*
+ * Appends output to the log.  The terminal has changed each \n of the job to \r\n, which becomes \n
+ * again.
+ */
 static void relay_log(const char *bytes, size_t size)
 {
 	char lines[2 * CHUNK];
@@ -75,9 +79,10 @@ static void relay_log(const char *bytes, size_t size)
 	if (r < 0 && !relay.is_full)
 		diag("cannot write the log: %s; it lacks what follows\r", strerror(-r));
 	relay.is_full = r < 0;
+	relay.has_lost |= relay.is_full;
 }
 
-/* Passes on a chunk of output.  False if there is none now, or no more. */
+/* Passes on a chunk of output.  Returns false if there is none now, or no more. */
 static bool relay_output(void)
 {
 	char bytes[CHUNK];
@@ -93,7 +98,10 @@ static bool relay_output(void)
 	return write_all(STDOUT_FILENO, bytes, (size_t)n) == 0;
 }
 
-/* Answers a question of the job's process once all output is passed on.  False if it has ended. */
+/*
+ * Answers a question of the job's process once all output is passed on.  Returns false if it has
+ * ended.
+ */
 static bool relay_answer(void)
 {
 	char byte;
@@ -102,7 +110,8 @@ static bool relay_answer(void)
 	for (int i = 0; i < CHUNKS_AT_END && relay.fds[JOB].fd >= 0 && relay_output();
 		i++)
 		;
-	return is_asked && send(relay.fds[PEER].fd, &byte, 1, MSG_NOSIGNAL) == 1;
+	return is_asked &&
+	       send(relay.fds[PEER].fd, &relay.has_lost, 1, MSG_NOSIGNAL) == 1;
 }
 
 static void relay_resize(int job)
@@ -113,7 +122,7 @@ static void relay_resize(int job)
 		(void)ioctl(job, TIOCSWINSZ, &window);
 }
 
-/* Passes on what the user types.  False if the session has no terminal any more. */
+/* Passes on what the user types.  Returns false if the session has no terminal any more. */
 static bool relay_keys(void)
 {
 	ssize_t n;
@@ -153,7 +162,10 @@ static void relay_run(void)
 	}
 }
 
-/* Gives the job's terminal the modes and the size of the session, whose own becomes raw. */
+/*
+ * Gives the job's terminal the modes and the size of the session's terminal, and makes that one
+ * raw.
+ */
 static void relay_prepare(int job)
 {
 	struct termios modes;

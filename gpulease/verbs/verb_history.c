@@ -13,7 +13,7 @@
 #include "verbs.h"
 #include "view_ended.h"
 
-/* Says what the status of a job needs, if one of the jobs lacks it. */
+/* Prints what the status of a job needs, if one of the jobs lacks it. */
 static void show_what_a_status_needs(
 	const struct history_end *ends, size_t count, const struct table_style *style)
 {

@@ -116,7 +116,10 @@ static int attach_enter(const struct session *session)
 	return attach_execute(getenv("TMUX") ? change : attach);
 }
 
-/* The session of job @job in queue @queue; NULL, after a message, if there is none or several. */
+/*
+ * Returns the session of job @job in queue @queue; NULL, after a message, if there is none or
+ * several.
+ */
 static const struct session *attach_find(
 	const struct session *all, size_t count, uint64_t job, uint32_t queue)
 {

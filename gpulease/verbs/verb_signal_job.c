@@ -83,8 +83,8 @@ static int signal_job_check_owner(const struct owner *owner)
 /* --- the process --------------------------------------------------------------------- */
 
 /*
- * The command that the supervisor started last.  A lease is newer than the ticket, so it decides if
- * it names a command.
+ * Returns the command that the supervisor started last.  A lease is newer than the ticket, so it
+ * decides if it names a command.
  */
 static const struct command *signal_job_command(void)
 {
@@ -137,7 +137,7 @@ static int signal_job_open_command(const struct owner *owner)
 	return -ESRCH;
 }
 
-/* The real user id that the process must have; with --force any. */
+/* Returns the real user id that the process must have; with --force any. */
 static uint32_t signal_job_user(const struct owner *owner)
 {
 	return target.context.settings->verb.force ? PROCESS_ANY_USER : owner->uid;

@@ -7,10 +7,12 @@
 #include <errno.h>
 
 #include "array.h"
+#include "cancel_choice.h"
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "live_jobs.h"
+#include "named_job.h"
 #include "process_lease.h"
 #include "operands.h"
 #include "outcome.h"
@@ -65,8 +67,8 @@ static int wait_for_add_job(uint64_t job)
 }
 
 /*
- * The job that this process is a part of, 0 if none.  A job for 0 GPUs has no lease; its token in
- * the environment then has to be that of the ticket in GPULEASE_ID.
+ * Returns the job that this process is a part of, 0 if none.  A job for 0 GPUs has no lease; its
+ * token in the environment then has to be that of the ticket in GPULEASE_ID.
  */
 static uint64_t wait_for_find_own_job(void)
 {
@@ -90,40 +92,9 @@ static uint64_t wait_for_find_own_job(void)
 }
 
 /*
- * Adds the job of ticket @number.  An unknown one is reported; this process waits for the others.
+ * Adds @job if it belongs to user *@arg (UINT32_MAX: to any user) and is not the job of this
+ * process.
  */
-static int wait_for_add_number(uint64_t number)
-{
-	struct why why;
-	uint64_t job;
-	int r = outcome_find_job(&wait_for.queue.file, wait_for.queue.end, number, &job);
-
-	if (r == OUTCOME_NO_JOB) {
-		outcome_explain_no_job(number, &why);
-		diag("%s", why.text);
-		wait_for_note_status(EXIT_NOT_DONE);
-	} else if (r == 0 && job == wait_for.own_job) {
-		wait_for_report(
-			number, "is this one; it would wait for itself, so leave it out");
-	} else if (r == 0) {
-		r = wait_for_add_job(job);
-	}
-	return r < 0 ? r : 0;
-}
-
-static int wait_for_add_numbers(const struct verb_settings *verb)
-{
-	struct operand_walk walk =
-		OPERAND_WALK(verb->operands, verb->operand_count, OPERAND_JOB);
-	struct operand operand;
-	int r = 0;
-
-	while (r == 0 && operand_next(&walk, &operand, NULL) == 0)
-		r = wait_for_add_number(operand.first);
-	return r;
-}
-
-/* Adds @job, if it is of user *@arg (UINT32_MAX: of any) and not our own. */
 static int wait_for_add_live(void *arg, const struct live_job *job)
 {
 	const uint32_t *uid = arg;
@@ -141,14 +112,50 @@ static int wait_for_add_all(uint32_t uid)
 	return r < 0 ? r : 0;
 }
 
-static int wait_for_find_jobs(const struct verb_settings *verb)
+/*
+ * Adds the job of ticket or name @operand, or the jobs of a word.  An unknown one is reported; this
+ * process waits for the others.
+ */
+static int wait_for_add_operand(struct operand *operand)
 {
-	const char *word = verb->operands[0];
+	struct cancel_choice choice = cancel_choice_of(operand, getuid());
+	struct why why;
+	uint64_t job;
+	int r;
 
-	if (strcmp(word, "all") == 0)
-		return wait_for_add_all(UINT32_MAX);
-	return strcmp(word, "mine") == 0 ? wait_for_add_all(getuid())
-					 : wait_for_add_numbers(verb);
+	if (choice.kind == CHOICE_MINE || choice.kind == CHOICE_ALL)
+		return wait_for_add_all(
+			choice.kind == CHOICE_ALL ? UINT32_MAX : choice.uid);
+	r = named_job_find(&wait_for.context, &wait_for.queue, &wait_for.view, operand);
+	if (r != 0) {
+		wait_for_note_status(r);
+		return 0;
+	}
+	r = outcome_find_job(
+		&wait_for.queue.file, wait_for.queue.end, operand->first, &job);
+	if (r == OUTCOME_NO_JOB) {
+		outcome_explain_no_job(operand->first, &why);
+		diag("%s", why.text);
+		wait_for_note_status(EXIT_NOT_DONE);
+	} else if (r == 0 && job == wait_for.own_job) {
+		wait_for_report(operand->first,
+			"is this one; it would wait for itself, so leave it out");
+	} else if (r == 0) {
+		r = wait_for_add_job(job);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int wait_for_add_operands(const struct verb_settings *verb)
+{
+	struct operand_walk walk =
+		OPERAND_WALK(verb->operands, verb->operand_count, OPERAND_NAME);
+	struct operand operand;
+	int r = 0;
+
+	while (r == 0 && operand_next(&walk, &operand, NULL) == 0)
+		r = wait_for_add_operand(&operand);
+	return r;
 }
 
 /* --- waiting ----------------------------------------------------------------------- */
@@ -170,8 +177,8 @@ static void wait_for_report_end(const struct outcome *job)
 }
 
 /*
- * Judges whether @job has ended, and reports its end once its status is known.  0 or a negative
- * errno.
+ * Judges whether @job has ended, and reports its end once its status is known.  Returns 0 or a
+ * negative errno.
  */
 static int wait_for_look_at(struct outcome *job)
 {
@@ -250,7 +257,7 @@ static int wait_for_begin(struct settings *settings)
 		return r;
 	wait_for.watch = WATCH_NONE;
 	wait_for.own_job = wait_for_find_own_job();
-	r = wait_for_find_jobs(&settings->verb);
+	r = wait_for_add_operands(&settings->verb);
 	return r == 0 ? 0 : shared_state_report(&wait_for.context, r);
 }
 

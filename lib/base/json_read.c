@@ -2,17 +2,13 @@
 
 #include "hex.h"
 #include "json_read.h"
+#include "text.h"
 
 enum { DEPTH_MAX = 8 }; /* of objects and arrays in a value */
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 static void skip_blanks(struct json_walk *walk)
 {
-	while (walk->at < walk->end && is_blank(*walk->at))
+	while (walk->at < walk->end && (is_blank(*walk->at) || *walk->at == '\n'))
 		walk->at++;
 }
 
@@ -31,7 +27,7 @@ bool json_take(struct json_walk *walk, char c)
 	return true;
 }
 
-/* The value of the 4 hexadecimal digits at @at, or -EINVAL. */
+/* Returns the value of the 4 hexadecimal digits at @at, or -EINVAL. */
 static int read_hex4(const char *at, const char *end)
 {
 	uint64_t point;
@@ -41,7 +37,7 @@ static int read_hex4(const char *at, const char *end)
 	return (int)point;
 }
 
-/* The length of the escape that has its backslash at @at; 0: it is not an escape. */
+/* Returns the length of the escape that has its backslash at @at; 0: it is not an escape. */
 static size_t escape_length(const char *at, const char *end)
 {
 	if (end - at < 2 || !at[1] || !strchr("\"\\/bfnrtu", at[1]))
@@ -217,7 +213,7 @@ size_t json_plain_length(const char *in, size_t size)
 	return i;
 }
 
-/* The number of bytes at @in that are not ASCII: whole characters, or broken ones. */
+/* Returns the number of bytes at @in that are not ASCII: whole characters, or broken ones. */
 static size_t wide_length(const char *in, size_t size)
 {
 	size_t i = 0;

@@ -18,13 +18,18 @@ static int operand_read_number(const char *at, size_t size, uint64_t max, uint64
 	return parse_u64(digits, max, ret, NULL);
 }
 
+/* Reads `12`, or, if @has_names, a word that is not as ids and ranges are. */
 static int operand_read_job(
-	const char *at, size_t size, struct operand *ret, struct why *why)
+	const char *at, size_t size, bool has_names, struct operand *ret, struct why *why)
 {
 	uint64_t id;
 
+	if (has_names && strspn(at, "0123456789-:") < size) {
+		*ret = (struct operand){ .word = at, .word_size = size };
+		return 0;
+	}
 	if (operand_read_number(at, size, INT64_MAX, &id) < 0) {
-		why_set(why, "'%s' is not the id of a job; see gpulease --queue",
+		why_set(why, "'%s' is not the id of a job; see gpulease --status",
 			quote_bytes(at, size).text);
 		return -EINVAL;
 	}
@@ -88,8 +93,6 @@ static int operand_read_jobs(
 {
 	struct operand jobs = { 0 };
 
-	if (!size)
-		return operand_read_job(at, size, ret, why);
 	if (operand_read_numbers(at, size, INT64_MAX, &jobs) < 0 || jobs.has_instance)
 		jobs = (struct operand){ .word = at, .word_size = size };
 	*ret = jobs;
@@ -130,8 +133,8 @@ int operand_next(struct operand_walk *walk, struct operand *ret, struct why *why
 	at = walk->at;
 	size = strcspn(at, ",");
 	walk->at = at[size] ? at + size + 1 : NULL;
-	if (walk->kind == OPERAND_JOB)
-		return operand_read_job(at, size, ret, why);
+	if (walk->kind <= OPERAND_NAME || (walk->kind == OPERAND_JOBS && !size))
+		return operand_read_job(at, size, walk->kind == OPERAND_NAME, ret, why);
 	if (walk->kind == OPERAND_JOBS)
 		return operand_read_jobs(at, size, ret, why);
 	return operand_read_gpu(at, size, ret, why);

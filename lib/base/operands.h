@@ -22,8 +22,11 @@ struct operand {
 	size_t word_size;
 };
 
-/* OPERAND_JOBS: a job, several (12-15), or a word that names some. */
-enum operand_kind { OPERAND_JOB, OPERAND_JOBS, OPERAND_GPU };
+/*
+ * OPERAND_NAME: a job, or a word that names one.  OPERAND_JOBS: a job, several (12-15), or a
+ * word that names some.
+ */
+enum operand_kind { OPERAND_JOB, OPERAND_NAME, OPERAND_JOBS, OPERAND_GPU };
 enum operand_outcome { OPERAND_DONE = 1 };
 
 /* A walk over operands.  It allocates nothing and does not change the words. */

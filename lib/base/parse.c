@@ -339,11 +339,14 @@ int parse_size_mib(const char *text, uint64_t *ret_mib, struct why *why)
 	return 0;
 }
 
-void format_mib(uint64_t mib, char out[MIB_TEXT_SIZE])
+void text_add_mib(uint64_t mib, struct text *out)
 {
-	bool is_whole = mib && mib % 1024 == 0;
+	bool is_whole = mib % 1024 == 0;
 
-	(void)snprintf(out, MIB_TEXT_SIZE, is_whole ? "%lluG" : "%lluMiB",
+	text_addf(out,
+		!mib       ? "0"
+		: is_whole ? "%lluG"
+			   : "%lluM",
 		(unsigned long long)(is_whole ? mib / 1024 : mib));
 }
 

@@ -47,9 +47,16 @@ MUST_CHECK int parse_time_limit_ms(const char *text, int64_t *ret_ms, struct why
  */
 MUST_CHECK int parse_size_mib(const char *text, uint64_t *ret_mib, struct why *why);
 
-/* Writes @mib as parse_size_mib() reads it: "18G", or "18000MiB" if it is no whole number of G. */
+/*
+ * Sizes are printed with G or M, never with GiB or MiB: a line then has one spelling for what the
+ * user wrote and for what the program adds.  explain_size() (wait_reason.h) writes a need or what
+ * is free, report_add_size() (report.h) what was measured, both in G.  text_add_mib() writes a size
+ * that has to stay exact: a line of a jobs file, a value of the configuration.
+ */
+
+/* Appends @mib as parse_size_mib() reads it: "18G"; "18000M" if it is no whole number of G; "0". */
 enum { MIB_TEXT_SIZE = 24 };
-void format_mib(uint64_t mib, char out[MIB_TEXT_SIZE]);
+void text_add_mib(uint64_t mib, struct text *out);
 
 /* Writes @mib for people, in G without the unit: "0.5", "17.6". */
 enum { GIB_TEXT_SIZE = 24 };

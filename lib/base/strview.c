@@ -1,4 +1,5 @@
 #include "strview.h"
+#include "text.h"
 
 bool strview_is(struct strview view, const char *text)
 {
@@ -6,11 +7,6 @@ bool strview_is(struct strview view, const char *text)
 
 	return strview_size(view) == size &&
 	       (!size || memcmp(view.begin, text, size) == 0);
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
 }
 
 struct strview strview_trim(struct strview view)

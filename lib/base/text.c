@@ -58,6 +58,15 @@ void text_copy(char *out, size_t size, const char *string)
 	text_add(&text, string);
 }
 
+unsigned text_count_items(const char *list)
+{
+	unsigned count = *list != '\0';
+
+	for (; *list; list++)
+		count += *list == ',';
+	return count;
+}
+
 const char *text_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

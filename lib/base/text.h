@@ -41,12 +41,22 @@ static inline bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+/* Whether @c is a blank inside a line. */
+static inline bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* Returns the part of @path after its last slash: @path itself if it has none. */
 const char *text_base_name(const char *path);
 
+/* Returns the number of items in @list, which has commas between them; 0 for "". */
+unsigned text_count_items(const char *list);
+
 /*
  * Returns the columns that the first @size bytes of @string need: one per UTF-8 character, and two
- * per character of Chinese, Japanese and Korean and per emoji, as their first bytes tell.
+ * per emoji and per character of Chinese, Japanese or Korean.  Only the first byte of a character
+ * decides.
  */
 size_t text_columns(const char *string, size_t size);
 

@@ -82,8 +82,8 @@ static int read_new_files(struct broker *broker)
 }
 
 /*
- * Judges the GPUs, and takes those that only the job's own thresholds refuse out of the request.
- * 0 or a negative errno.
+ * Judges the GPUs, and removes from the request those that only the job's own thresholds refuse.
+ * Returns 0 or a negative errno.
  */
 static int judge_gpus(struct broker *broker)
 {
@@ -100,9 +100,9 @@ static int judge_gpus(struct broker *broker)
 }
 
 /*
- * Puts the GPUs that the job's own thresholds have refused back into the request: they are judged
- * anew.  Removes from it the slots that now belong to other GPUs: the user named GPUs, not slots.
- * Before the ticket was appended nothing kept other processes from reusing these slots.
+ * Puts back into the request the GPUs that the job's own thresholds have refused, because they are
+ * judged anew.  Removes from the request the slots that now belong to other GPUs, because the user
+ * named GPUs, not slots.  Until the ticket was appended, other processes could reuse these slots.
  */
 static void forget_moved_slots(struct broker *broker)
 {
@@ -194,7 +194,8 @@ int broker_probe(struct broker *broker, int64_t until_ms)
 /*
  * Reads everything and plans.  Reads the tickets first, then the leases, and judges owners last: in
  * another order, a ticket that is granted in between would be seen neither as waiting nor as a
- * lease.  0 with *@ret, BROKER_AGAIN, BROKER_CANCELLED, BROKER_HOPELESS, or a negative errno.
+ * lease.  Returns 0 with *@ret, BROKER_AGAIN, BROKER_CANCELLED, BROKER_HOPELESS, or a negative
+ * errno.
  */
 static int read_and_plan(struct broker *broker, struct verdict *ret, struct why *why)
 {
@@ -316,7 +317,7 @@ static void note_cancels(struct broker *broker)
 	}
 }
 
-/* Writes the state into the job's ticket, as a turn. */
+/* Writes @state into the job's ticket, which counts as a turn. */
 static void write_state(struct broker *broker, uint32_t state)
 {
 	broker->ticket.state = state;
@@ -342,8 +343,9 @@ int broker_write_lease(struct broker *broker, struct why *why)
 	}
 	write_state(broker, TICKET_GRANTED);
 	/*
-	 * From now on, others miss the lease of this ticket if they cannot read it (integrity.h).
-	 * A file that was deleted before shows the lease to nobody, and the GPU may be another's.
+	 * From now on, other processes find out if they cannot read the lease of this ticket
+	 * (integrity.h).  If a lease file was deleted before, no process can read the lease in it,
+	 * and another job may have the GPU.
 	 */
 	if (commit_is_current(&broker->view, set))
 		return 0;
@@ -439,7 +441,7 @@ static int end_turn(struct broker *broker, bool is_spinning)
 	broker->ticket.turn_ms = clock_boot_ms();
 	r = ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
 	broker->state.told = broker->result.refused;
-	/* nothing else tells later waiters that this ticket keeps those GPUs no more */
+	/* later waiters have no other sign that this ticket no longer keeps those GPUs */
 	if (r == 0 && !gpuset_is_empty(&more))
 		broker_ring_behind(broker);
 	return r;

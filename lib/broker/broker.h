@@ -46,7 +46,7 @@ enum broker_outcome {
 	BROKER_LOCKED = 104,
 };
 
-/* What others want of a job that has its lease. */
+/* What other processes ask of a job that has its lease. */
 enum broker_order {
 	BROKER_ORDER_NONE = 0,
 	BROKER_ORDER_CANCEL = 120,  /* ->result.cancelled_by has cancelled the job */
@@ -82,6 +82,7 @@ struct broker_input {
 	int leash_fd;
 	/* the thresholds of this job, stricter than the machine's; NULL: it has none of its own */
 	const struct usage_policy *own_usage;
+	bool sends_none_back; /* the job does not wait until a job that it sends back has ended */
 	int signal_fd; /* a signalfd(2); broker_wait() returns when it is readable; -1: none */
 };
 
@@ -110,7 +111,7 @@ struct broker_state {
 	uint64_t broken_ticket;  /* the first record that cannot be read; 0: none */
 	int64_t broken_since_ms; /* since when it cannot be read */
 
-	struct gpuset told; /* ->result.refused as the ticket in the file knows it */
+	struct gpuset told; /* ->result.refused when the ticket was last written */
 
 	/* since when only tickets ahead keep it from starting (broker_ahead.c); 0: they do not */
 	int64_t ahead_since_ms;
@@ -161,26 +162,28 @@ struct broker {
 
 /*
  * Prepares the zeroed @broker for a job and opens the ticket file.  @dir and the objects that
- * @config points to stay the caller's and must outlive @broker.  0 or a negative errno.
+ * @config points to stay the caller's and must outlive @broker.  Returns 0 or a negative errno.
  */
 MUST_CHECK int broker_init(struct broker *broker, const struct statedir *dir,
 	const struct prober_config *config);
 
 /*
  * Reads GPUs, leases and the last probe into ->view, without a ticket and without waiting.  Makes
- * lease files for GPUs that only the last probe knows.  0 or a negative errno.
+ * lease files for GPUs that only the last probe shows.  Returns 0 or a negative errno.
  */
 MUST_CHECK int broker_survey(struct broker *broker);
 
 /*
  * Waits for a probe that ends after the time of the call, at most until @until_ms, and then calls
- * broker_survey().  0, also if no probe ended in time (see ->view.has_probe), or a negative errno.
+ * broker_survey().  Returns 0, also if no probe ended in time (see ->view.has_probe), or a negative
+ * errno.
  */
 MUST_CHECK int broker_probe(struct broker *broker, int64_t until_ms);
 
 /*
- * Takes a ticket for @request of @user.  0, or a negative errno with the reason in @why: -EDQUOT:
- * too many tickets wait already; -ENOENT: a job that @request depends on has never existed.
+ * Takes a ticket for @request of @user.  Returns 0, or a negative errno with the reason in @why:
+ * -EDQUOT: too many tickets wait already; -ENOENT: a job that @request depends on has never
+ * existed.
  */
 MUST_CHECK int broker_join(struct broker *broker, const struct request *request,
 	const char *user, struct why *why);
@@ -191,46 +194,46 @@ MUST_CHECK int broker_join(struct broker *broker, const struct request *request,
  * (CLOCK_BOOTTIME; 0: at once).  The new ticket names the job's first ticket, and the first ticket
  * names the new one.  The old lease is kept until broker_give_back().
  *
- * 0, or a negative errno with the reason in @why: then the job has its old ticket and lease as
- * before, but no bell.  A crash leaves tickets and a lease with a dead owner.
+ * Returns 0, or a negative errno with the reason in @why: then the job has its old ticket and lease
+ * as before, but no bell.  A crash leaves tickets and a lease with a dead owner.
  */
 MUST_CHECK int broker_requeue(struct broker *broker, const struct request *request,
 	int64_t not_before_ms, struct why *why);
 
 /*
- * Gives ->input.heir a lease on the GPUs that it and its descendants use already, as the last
- * probe shows (call broker_probe() first).  Never waits in the queue.  @request says what the job
- * needs of each GPU; its number of GPUs must be the number in use, or 0.
+ * Gives ->input.heir a lease on the GPUs that it and its descendants use already, as the last probe
+ * shows (call broker_probe() first).  Never waits in the queue.  @request says what the job needs
+ * of each GPU; its number of GPUs must be the number in use, or 0.
  *
- * 0 with the GPUs in ->result.verdict; -ENODEV: the heir uses no GPU; or another negative errno;
- * an error comes with the reason in @why.  The ticket that this process takes for the lease is void
- * once this process ends; the lease lives as long as the heir.
+ * Returns 0 with the GPUs in ->result.verdict; -ENODEV: the heir uses no GPU; or another negative
+ * errno; an error comes with the reason in @why.  The ticket that this process takes for the lease
+ * is void once this process ends; the lease lives as long as the heir.
  */
 MUST_CHECK int broker_adopt(struct broker *broker, const struct request *request,
 	const char *user, struct why *why);
 
 /*
  * Gives back the lease of the previous attempt, of which no process runs any more, and rings all
- * waiters.  0, also if there is no such lease; BROKER_LOCKED or a negative errno: it is not given
- * back yet.  Then the next turns retry, and take no GPUs before that succeeds.
+ * waiters.  Returns 0, also if there is no such lease; BROKER_LOCKED or a negative errno: it is not
+ * given back yet.  Then the next turns retry, and take no GPUs before that succeeds.
  */
 int broker_give_back(struct broker *broker);
 
 /*
  * Writes the command into the job's ticket and lease, so that both outlive this process (a
- * supervisor) as long as the command lives.  0; BROKER_LOCKED: some lease files do not have it yet,
- * call again after a moment; or a negative errno.
+ * supervisor) as long as the command lives.  Returns 0; BROKER_LOCKED: some lease files do not have
+ * it yet, call again after a moment; or a negative errno.
  */
 MUST_CHECK int broker_note_command(struct broker *broker, const struct command *runs);
 
 /*
- * Reads what others want of the job, which has its lease and an owner that stays.  To be called
- * when ->bell_fd (of a preemptible job) is readable or a signal has come.  A broker_order or a
- * negative errno.
+ * Reads what other processes ask of the job, which has its lease and an owner that stays.  Call
+ * this when ->bell_fd (of a preemptible job) is readable or a signal has come.  Returns a
+ * broker_order or a negative errno.
  */
 MUST_CHECK int broker_read_orders(struct broker *broker);
 
-/* The id of the job: the number of its first ticket. */
+/* Returns the id of the job: the number of its first ticket. */
 static inline uint64_t broker_job(const struct broker *broker)
 {
 	return ticket_job(broker->number, &broker->ticket);
@@ -264,7 +267,7 @@ int64_t broker_ending_ms(const struct broker *broker);
 
 /*
  * Waits until an event can have changed the verdict, at most until @until_ms.  Once the job has a
- * ticket, ->input.leash_fd and ->input.signal_fd count as events, too.  0 or -errno.
+ * ticket, ->input.leash_fd and ->input.signal_fd count as events, too.  Returns 0 or -errno.
  */
 MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
 
@@ -272,26 +275,29 @@ MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
  * Plans @request without a ticket, as if its ticket were the last of its priority.  If the job
  * could start only in the place of jobs that it may send back, plans as if these had ended, and
  * ->result.sends_back names them.  If it can choose between several GPUs it first waits for their
- * links to be known, at most until @until_ms.  0 with ->result.verdict; BROKER_HOPELESS; or a
- * negative errno, with the reason in @why if the request is at fault (-EDQUOT, -ENOENT as in
+ * links to be known, at most until @until_ms.  Returns 0 with ->result.verdict; BROKER_HOPELESS; or
+ * a negative errno, with the reason in @why if the request is at fault (-EDQUOT, -ENOENT as in
  * broker_join()).
  */
 MUST_CHECK int broker_foresee(struct broker *broker, const struct request *request,
 	int64_t until_ms, struct why *why);
 
 /*
- * When the job would start if all jobs ran to their time limits, as of the last turn
+ * Returns when the job would start if all jobs ran to their time limits, as of the last turn
  * (CLOCK_BOOTTIME); 0: unknown.
  */
 int64_t broker_estimate(struct broker *broker);
 
-/* The ticket's position in the queue: 1 for the first; 0 if that cannot be computed. */
+/* Returns the ticket's position in the queue: 1 for the first; 0 if that cannot be computed. */
 unsigned broker_position(struct broker *broker);
 
 /* Gives up the ticket: removes its FIFOs, so that no other process has to find them. */
 void broker_leave(struct broker *broker);
 
-/* Frees what @broker holds.  It leaves the FIFOs of the ticket in place. */
+/*
+ * Frees what @broker holds.  It leaves the FIFOs of the ticket in place.  Only tests call it: in
+ * the program, a broker lives as long as its process.
+ */
 void broker_release(struct broker *broker);
 
 #endif

@@ -39,7 +39,7 @@ static int find_probed_slot(const struct snapshot *view, uint32_t row, struct wh
 	return slot;
 }
 
-/* Finds the GPUs that the heir and its descendants use.  0, or -ENODEV. */
+/* Finds the GPUs that the heir and its descendants use.  Returns 0, or -ENODEV. */
 static int find_used(const struct broker *broker, struct gpuset *ret, struct why *why)
 {
 	const struct snapshot *view = &broker->view;
@@ -70,7 +70,7 @@ static int find_used(const struct broker *broker, struct gpuset *ret, struct why
 
 /*
  * Whether the leases on GPU @slot leave room for @need.  The memory of the heir itself does not
- * count (->view.adoptee).  0, or -EBUSY.
+ * count (->view.adoptee).  Returns 0, or -EBUSY.
  */
 static int check_gpu_room(const struct snapshot *view, unsigned slot,
 	const struct need *need, struct why *why)
@@ -94,7 +94,7 @@ static int check_gpu_room(const struct snapshot *view, unsigned slot,
 	return -EBUSY;
 }
 
-/* Whether the heir may have a lease on its GPUs.  0, or a negative errno. */
+/* Whether the heir may have a lease on its GPUs.  Returns 0, or a negative errno. */
 static int check_all(struct broker *broker, struct why *why)
 {
 	const struct plan_facts *facts = &broker->view.facts;
@@ -127,7 +127,7 @@ static int check_all(struct broker *broker, struct why *why)
 
 /* --- taking them ---------------------------------------------------------------- */
 
-/* Reads controls, leases and probe.  0 or a negative errno. */
+/* Reads controls, leases and probe.  Returns 0 or a negative errno. */
 static int read_state(struct broker *broker, struct why *why)
 {
 	int r = queue_begin(&broker->queue, broker->number);
@@ -143,8 +143,8 @@ static int read_state(struct broker *broker, struct why *why)
 }
 
 /*
- * With the locks held: reads and checks everything again and writes the lease.  0, BROKER_AGAIN,
- * or a negative errno.
+ * With the locks held: reads and checks everything again and writes the lease.  Returns 0,
+ * BROKER_AGAIN, or a negative errno.
  */
 static int adopt_locked(struct broker *broker, struct why *why)
 {
@@ -167,7 +167,10 @@ static int adopt_locked(struct broker *broker, struct why *why)
 	return r < 0 ? r : broker_write_lease(broker, why);
 }
 
-/* One try.  0; BROKER_AGAIN: a lease file is locked, missing or changed; or a negative errno. */
+/*
+ * Tries once to give the heir its lease.  Returns 0; BROKER_AGAIN: a lease file is locked, missing
+ * or changed; or a negative errno.
+ */
 static int adopt_once(struct broker *broker, struct why *why)
 {
 	int r = commit_look(&broker->view, &broker->result.verdict.gpus);

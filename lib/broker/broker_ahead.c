@@ -74,7 +74,7 @@ static int count_ahead(struct broker *broker, struct ahead *ret)
 	return r < 0 ? r : 0;
 }
 
-/* When a waiter that is not among the eight checks them again. */
+/* Returns when a waiter that is not among the eight checks them again. */
 static int64_t next_look_ms(const struct broker *broker, const struct ahead *ahead)
 {
 	int64_t since_ms = broker->state.ahead_since_ms;

@@ -30,7 +30,7 @@ enum broker_step {
 
 /*
  * Reads leases, liveness and probe into ->view and judges the GPUs; makes lease files for new GPUs.
- * To be called between liveness_set_begin() and liveness_set_end().  0 or a negative errno.
+ * Call this between liveness_set_begin() and liveness_set_end().  Returns 0 or a negative errno.
  */
 MUST_CHECK int broker_look(struct broker *broker);
 
@@ -42,7 +42,7 @@ MUST_CHECK int broker_look(struct broker *broker);
  */
 MUST_CHECK int broker_write_lease(struct broker *broker, struct why *why);
 
-/* To be called after that, without the locks: tidies up. */
+/* Tidies up after broker_write_lease().  Call it without the locks. */
 void broker_finish(struct broker *broker);
 
 /* Whether the last probe is new enough to hand out the GPUs of @set. */
@@ -54,20 +54,20 @@ bool broker_is_probe_fresh(const struct broker *broker, const struct gpuset *set
 enum { BROKER_SWEEP_EVERY = 64 };
 
 /*
- * The state of a new ticket for @request: TICKET_GRANTED if it needs no GPU and no other job has
- * to end first, else TICKET_WAITING.  Pure.
+ * Returns the state of a new ticket for @request: TICKET_GRANTED if it needs no GPU and no other
+ * job has to end first, else TICKET_WAITING.  Pure.
  */
 uint32_t broker_first_state(const struct request *request);
 
 /*
  * Makes the missing FIFOs and then appends the ticket, so that a ticket that can be read has its
- * FIFOs.  0, or a negative errno with the reason in @why: then it has removed the FIFOs.
+ * FIFOs.  Returns 0, or a negative errno with the reason in @why: then it has removed the FIFOs.
  */
 MUST_CHECK int broker_take_ticket(struct broker *broker, struct why *why);
 
 /*
- * Takes a new ticket at the end of the new ticket file, because the old file was lost.  0, or a
- * negative errno with the reason in @why.
+ * Takes a new ticket at the end of the new ticket file, because the old file was lost.  Returns 0,
+ * or a negative errno with the reason in @why.
  */
 MUST_CHECK int broker_rejoin(struct broker *broker, struct why *why);
 
@@ -76,19 +76,19 @@ void broker_mend(struct broker *broker);
 
 /*
  * Whether one more ticket may wait in addition to the tickets before number @before (UINT64_MAX:
- * all tickets).  0, or -EDQUOT with the reason in @why.
+ * all tickets).  Returns 0, or -EDQUOT with the reason in @why.
  */
 MUST_CHECK int broker_check_quota(
 	struct broker *broker, uint64_t before, struct why *why);
 
 /* --- broker_plan.c -------------------------------------------------------------- */
 
-/* The place of this ticket in the order of the queue. */
+/* Returns the place of this ticket in the order of the queue. */
 struct queue_place broker_place(const struct broker *broker);
 
 /*
  * *@ret_life is the liveness of a waiting ticket's owner; NULL: the ticket does not wait (any
- * more).  0, or -ENOMEM.
+ * more).  Returns 0, or -ENOMEM.
  */
 MUST_CHECK int broker_judge_waiting(
 	struct broker *broker, const struct queue_row *row, struct liveness **ret_life);
@@ -100,17 +100,17 @@ MUST_CHECK int broker_judge_waiting(
 bool broker_counts(struct broker *broker, const struct queue_row *row);
 
 /*
- * Plans the tickets up to our own, @own, or until no later ticket can start.  To be called after
+ * Plans the tickets up to our own, @own, or until no later ticket can start.  Call this after
  * queue_begin() and snapshot_judge().  Marks an owner as watched if its end can change the verdict,
- * and sets ->state.hint and ->result.held.  0 with *@ret_verdict; BROKER_HOPELESS; or a negative
- * errno.
+ * and sets ->state.hint and ->result.held.  Returns 0 with *@ret_verdict; BROKER_HOPELESS; or a
+ * negative errno.
  */
 MUST_CHECK int broker_plan(
 	struct broker *broker, const struct queue_row *own, struct verdict *ret_verdict);
 
 /*
  * Plans again in the same turn, over ->view.facts as they are now and with ->result.held as it was
- * found.  0 with *@ret_verdict, or a negative errno.
+ * found.  Returns 0 with *@ret_verdict, or a negative errno.
  */
 MUST_CHECK int broker_replan(struct broker *broker, struct verdict *ret_verdict);
 
@@ -122,22 +122,22 @@ bool broker_could_start(struct broker *broker);
 /*
  * Marks the leases of ->view that tickets of higher priority have rightly asked to end.  The plan
  * counts on their end; otherwise the GPUs that they leave would go to other tickets than the head.
- * 0 or a negative errno.
+ * Returns 0 or a negative errno.
  */
 MUST_CHECK int broker_mark_sent_back(struct broker *broker);
 
 /*
  * After a turn that has to wait: asks preemptible jobs to end if the ticket could then start at
- * once, see preempt.h.  0: it asked none, or none yet (->state.wake_ms is set); BROKER_ASKED;
- * BROKER_LOOKS_FIRST; or a negative errno.  Sets *@could_start if only tickets ahead keep the
- * ticket from starting in their place.
+ * once, see preempt.h.  Returns 0: it asked none, or none yet (->state.wake_ms is set);
+ * BROKER_ASKED; BROKER_LOOKS_FIRST; or a negative errno.  Sets *@could_start if only tickets ahead
+ * keep the ticket from starting in their place.
  */
 MUST_CHECK int broker_preempt(struct broker *broker, bool *could_start);
 
 /*
- * After a plan without a ticket that has to wait: if jobs would be sent back for the ticket, makes
- * ->result.verdict its start in their place, and names them in ->result.sends_back.  0 or a
- * negative errno.
+ * Call this after a plan without a ticket.  If the job would have to wait, and jobs would be sent
+ * back for it, sets ->result.verdict to its start in their place, and names them in
+ * ->result.sends_back.  Returns 0 or a negative errno.
  */
 MUST_CHECK int broker_foresee_preemption(struct broker *broker);
 

@@ -121,7 +121,7 @@ enum plan_purpose { PLAN_TO_ACT, PLAN_TO_ASK };
 
 /*
  * Plans one ticket ahead.  GPUs that it gets are gone for later tickets.  Marks its owner as
- * watched if the owner's end could let our ticket start.  0 or a negative errno.
+ * watched if the owner's end could let our ticket start.  Returns 0 or a negative errno.
  */
 static int plan_row_ahead(
 	struct broker *broker, const struct queue_row *row, enum plan_purpose purpose)
@@ -161,7 +161,7 @@ static struct plan_row own_row(const struct broker *broker)
 /*
  * Plans all tickets ahead in their order, until no later one can start.  If ours is a singleton it
  * goes on after that: a ticket ahead with the same user and name holds ours back, even if it cannot
- * start itself.  0 or a negative errno.
+ * start itself.  Returns 0 or a negative errno.
  */
 static int plan_ahead(struct broker *broker, enum plan_purpose purpose)
 {

@@ -78,7 +78,7 @@ static int can_start(void *arg)
 	return r < 0 ? r : verdict.kind == VERDICT_START;
 }
 
-/* The GPUs of the *@ret_count leases that have to end for our ticket. */
+/* Returns the GPUs of the *@ret_count leases that have to end for our ticket. */
 static struct gpuset gpus_to_leave(const struct snapshot *view, size_t *ret_count)
 {
 	struct gpuset out = GPUSET_NONE;
@@ -107,11 +107,11 @@ static bool is_kept_for(const struct verdict *verdict)
 }
 
 /*
- * With all preemptible leases set aside: marks those as ASIDE_NEEDED that have to end, if that is
- * enough for our ticket.  If the plan keeps nothing for our ticket, one job must hold every GPU
- * needed; otherwise other tickets could take the first GPUs before the rest is free.  1 with
- * *@ret_verdict, the start in their place, and *@ret_rest, its GPUs that are free now; 0: it is not
- * enough; or a negative errno.
+ * With all preemptible leases set aside: marks as ASIDE_NEEDED the leases that have to end for our
+ * ticket.  If the plan keeps nothing for our ticket, one job must hold every GPU needed; otherwise
+ * other tickets could take the first GPUs before the rest is free.  Returns 1 with *@ret_verdict,
+ * the start in the place of these leases, and *@ret_rest, its GPUs that are free now; 0 if the end
+ * of all preemptible leases is not enough; or a negative errno.
  */
 static int choose_owners(struct broker *broker, bool *could_start,
 	struct verdict *ret_verdict, struct gpuset *ret_rest)
@@ -156,7 +156,7 @@ static int choose_and_ask(struct broker *broker, bool *could_start)
 		       : BROKER_ASKED;
 }
 
-/* Chooses jobs to end, and writes their ids into ->result.  0 or a negative errno. */
+/* Chooses jobs to end, and writes their ids into ->result.  Returns 0 or a negative errno. */
 static int choose_and_name(struct broker *broker, bool *could_start)
 {
 	struct text ids = TEXT_ON(broker->result.sends_back);
@@ -175,20 +175,22 @@ static int choose_and_name(struct broker *broker, bool *could_start)
 	return 0;
 }
 
-/* Whether the ticket waits for something that jobs sent back could give it. */
+/*
+ * Whether the ticket waits for GPUs that other jobs have, so that sending jobs back could help it.
+ */
 static bool may_send_back(const struct broker *broker)
 {
 	enum verdict_kind kind = broker->result.verdict.kind;
 
 	/* its own thresholds may refuse the GPUs once they are free, again and again */
-	return !broker->input.own_usage &&
+	return !broker->input.own_usage && !broker->input.sends_none_back &&
 	       (kind == VERDICT_LEASED || kind == VERDICT_BEHIND ||
 		       kind == VERDICT_LIMIT);
 }
 
 /*
- * Returns what @act returns, which it calls with all leases set aside that our ticket may preempt;
- * 0 if there are none.
+ * Sets aside all leases that our ticket may preempt, and calls @act.  Returns what @act returns, or
+ * 0 if there are no such leases.
  */
 static int with_aside(struct broker *broker, bool *could_start,
 	int (*act)(struct broker *broker, bool *could_start))

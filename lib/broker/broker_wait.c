@@ -28,7 +28,7 @@ static bool has_memory_beside_leases(const struct snapshot_gpu *gpu)
 
 /*
  * Whether our ticket waits for the GPU and the GPU may become free without an event.  That is so if
- * its state changes without one.  It is also so if the job wants a part of the GPU and some memory
+ * its state changes without one.  It is also so if the job needs a part of the GPU and some memory
  * on it becomes free without an event: memory of no lease, of a lease that has just ended, or of a
  * lingering lease on a shared GPU.
  */
@@ -56,8 +56,8 @@ static bool is_silent(const struct broker *broker, unsigned slot)
 /* --- the alarm ------------------------------------------------------------------ */
 
 /*
- * When the next probe is due for GPUs that become free without an event.  @has_lingering: a lease
- * lingers on one of them; only probes at short intervals show that its GPU stays idle.
+ * Returns when the next probe is due for GPUs that become free without an event.  @has_lingering: a
+ * lease lingers on one of them; only probes at short intervals show that its GPU stays idle.
  * @has_others: one of them is kept by something else; for these the interval begins at 1 s and
  * doubles, because memory that settles is mostly free soon.
  */
@@ -76,10 +76,10 @@ static int64_t next_probe_ms(
 }
 
 /*
- * When to look again at a GPU that is withheld because its lease file is damaged.  No probe can
- * clear that up.  The end of the job that may have lost its lease raises an event; this look is for
- * a job that cannot be watched.  The interval is the time for which the GPU has been withheld, so
- * it doubles, from 1 s to 30 s.
+ * Returns when to look again at a GPU that is withheld because its lease file is damaged.  No probe
+ * can clear that up.  The end of the job that may have lost its lease raises an event; this look is
+ * for a job that cannot be watched.  The interval is the time for which the GPU has been withheld,
+ * so it doubles, from 1 s to 30 s.
  */
 static int64_t next_integrity_ms(const struct broker *broker)
 {

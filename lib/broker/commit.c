@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "bell.h"
 #include "clock.h"
 #include "commit.h"
 #include "end_record.h"
@@ -15,6 +16,7 @@
 enum {
 	LOCK_TRY_MS = 50,
 	LOCKED_FOR_MS = 1000, /* how long a GPU counts as locked after a failed try */
+	GIVE_BACK_TRIES = 20, /* of LOCK_TRY_MS for locked files */
 };
 
 /* --- locks ---------------------------------------------------------------------- */
@@ -143,7 +145,7 @@ static int restore_leases(
 
 /*
  * Makes the locked, doubtful file whole: record 0, its unreadable records, missing leases.  A crash
- * in between leaves the file doubtful.  0 or a negative errno.
+ * in between leaves the file doubtful.  Returns 0 or a negative errno.
  */
 static int mend_file(
 	struct snapshot *view, struct lease_file *file, const char *raw, unsigned records)
@@ -199,7 +201,7 @@ bool commit_mend(struct snapshot *view)
 
 /*
  * Keeps the record of a live lease that shares the GPU.  If this process has seen a higher memory
- * peak of that lease it writes the peak into the record.  0 or a negative errno.
+ * peak of that lease it writes the peak into the record.  Returns 0 or a negative errno.
  */
 static int keep_record(struct lease_file *file, unsigned at, const struct lease *old,
 	const struct snapshot_lease *live)
@@ -214,7 +216,7 @@ static int keep_record(struct lease_file *file, unsigned at, const struct lease 
 
 /*
  * Removes the leases that are over from the file of @slot and writes @lease into the first free
- * record, *@ret_at.  0 or a negative errno; then *@ret_at may be set, too.
+ * record, *@ret_at.  Returns 0 or a negative errno; then *@ret_at may be set, too.
  */
 static int write_lease_of(
 	struct snapshot *view, unsigned slot, const struct lease *lease, unsigned *ret_at)
@@ -352,7 +354,7 @@ struct lease_change {
 	const char *left;           /* the leftover process, as in the record; "": none */
 };
 
-/* Changes the records of the lease in the locked file.  0 or a negative errno. */
+/* Changes the records of the lease in the locked file.  Returns 0 or a negative errno. */
 static int change_locked(struct lease_file *file, const struct lease_change *change)
 {
 	static char raw[LEASE_FILE_BYTES];
@@ -379,7 +381,7 @@ static int change_locked(struct lease_file *file, const struct lease_change *cha
 
 /*
  * Changes the lease in the file of @slot.  A file that is missing or cannot be used needs no
- * change, because no process reads the lease there.  0, COMMIT_LOCKED, or a negative errno.
+ * change, because no process reads the lease there.  Returns 0, COMMIT_LOCKED, or a negative errno.
  */
 static int change_in_file(
 	struct snapshot *view, unsigned slot, const struct lease_change *change)
@@ -427,6 +429,15 @@ int commit_release(struct snapshot *view, const char *token, const struct gpuset
 	return change_in_files(view, set,
 		&(struct lease_change){
 			.token = token, .is_released = true, .left = text });
+}
+
+void commit_give_back(struct snapshot *view, const char *token, const struct gpuset *set,
+	const struct owner *left)
+{
+	for (int tries = GIVE_BACK_TRIES; tries > 0; tries--)
+		if (commit_release(view, token, set, left) != COMMIT_LOCKED)
+			break;
+	bell_ring_all(view->dir);
 }
 
 int commit_note_command(struct snapshot *view, const char *token,

@@ -1,5 +1,5 @@
 /*
- * Writes leases.  A process locks the lease files of the GPUs that it wants, reads and plans
+ * Writes leases.  A process locks the lease files of the GPUs that it takes, reads and plans
  * everything again with the locks held, and then writes its lease into each file.  The locks are
  * held for this alone, never while a process waits for an event.  A process that is stopped while
  * it holds them withholds only these GPUs.
@@ -18,9 +18,8 @@ enum commit_outcome {
 
 /*
  * Locks the lease files of @set in ascending order of their uuids, within 50 ms for all of them.
- * 0 with all locked; COMMIT_LOCKED: some could not be locked, none is locked now, and
- * ->locked_until_ms of these is set in @view; -EBADF: a file is missing; or another negative
- * errno.
+ * Returns 0 with all locked; COMMIT_LOCKED: some could not be locked, none is locked now, and
+ * ->locked_until_ms of these is set in @view; -EBADF: a file is missing; or another negative errno.
  */
 MUST_CHECK int commit_lock(struct snapshot *view, const struct gpuset *set);
 
@@ -46,7 +45,7 @@ bool commit_mend(struct snapshot *view);
 /*
  * Writes @lease into each file of @set.  The files must be locked, and @view read since then.
  * Before that it removes leases that are over from these files, with a line in the history, and
- * mends doubtful files.  0, or a negative errno; then no record of @lease is left.
+ * mends doubtful files.  Returns 0, or a negative errno; then no record of @lease is left.
  */
 MUST_CHECK int commit_write(
 	struct snapshot *view, const struct gpuset *set, const struct lease *lease);
@@ -62,15 +61,15 @@ void commit_erase(struct snapshot *view, const struct gpuset *set, const char *t
 
 /*
  * Removes from the files of @set the leases that name @slot and are over, with a line in the
- * history.  The files must be locked, and @view read since then.  0 or a negative errno.
+ * history.  The files must be locked, and @view read since then.  Returns 0 or a negative errno.
  */
 MUST_CHECK int commit_forget_slot(
 	struct snapshot *view, const struct gpuset *set, unsigned slot);
 
 /*
  * Writes the command of a supervisor into the records of its lease, with @token on the GPUs of
- * @set, so that the lease outlives the supervisor as long as the command lives.  0; COMMIT_LOCKED:
- * the files that were locked do not have it yet; or a negative errno.
+ * @set, so that the lease outlives the supervisor as long as the command lives.  Returns 0;
+ * COMMIT_LOCKED: the files that were locked do not have it yet; or a negative errno.
  */
 MUST_CHECK int commit_note_command(struct snapshot *view, const char *token,
 	const struct gpuset *set, const struct command *runs);
@@ -78,18 +77,25 @@ MUST_CHECK int commit_note_command(struct snapshot *view, const char *token,
 /*
  * Gives back the lease with @token in each file of the GPUs of @set that has it, for an owner that
  * lives on.  The lease is over at once or, if @left is not NULL, when @left has ended: a leftover
- * process of the job.  The caller rings the waiters.  0; COMMIT_LOCKED: the lease still stands in
- * the files that were locked; or a negative errno.  A crash in between leaves some of the records
- * with a dead owner.
+ * process of the job.  The caller rings the waiters.  Returns 0; COMMIT_LOCKED: the lease still
+ * stands in the files that were locked; or a negative errno.  A crash in between leaves some of the
+ * records with a dead owner.
  */
 MUST_CHECK int commit_release(struct snapshot *view, const char *token,
 	const struct gpuset *set, const struct owner *left);
 
 /*
- * To be called before a job locks the files of @set.  Looks for leftover processes of the leases
- * there that seem to be over (snapshot_look()), and of leases that are ->is_unclear.  Notes such a
- * process in the lease's record, so that other waiters watch it.  0: all these leases are over;
- * COMMIT_LEFT: some are not; or a negative errno.  Does nothing if no lease needs a look.
+ * Gives a lease back as commit_release() does, for a process that is about to end: tries again
+ * while files are locked, at most 20 times, and then rings the waiters.
+ */
+void commit_give_back(struct snapshot *view, const char *token, const struct gpuset *set,
+	const struct owner *left);
+
+/*
+ * Call this before a job locks the files of @set.  Looks for leftover processes of the leases there
+ * that seem to be over (snapshot_look()), and of leases that are ->is_unclear.  Notes such a
+ * process in the lease's record, so that other waiters watch it.  Returns 0: all these leases are
+ * over; COMMIT_LEFT: some are not; or a negative errno.  Does nothing if no lease needs a look.
  */
 MUST_CHECK int commit_look(struct snapshot *view, const struct gpuset *set);
 

@@ -125,7 +125,7 @@ static int find_record(struct end_recorder *recorder, struct lease *ret, unsigne
 	return r < 0 ? r : 0;
 }
 
-/* Appends one line to the open history.  0 or a negative errno. */
+/* Appends one line to the open history.  Returns 0 or a negative errno. */
 static int append_end(struct end_recorder *recorder, const struct lease *lease,
 	int64_t gone_ms, const struct end_facts *facts, bool is_exact)
 {

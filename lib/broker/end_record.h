@@ -2,9 +2,9 @@
  * Records in the history how a lease ended.  Normally the process that replaces the lease's record
  * in the file of its lowest GPU writes this line, so it is written once.
  *
- * A process that saw the end knows more: the recorder (the watchdog or supervisor that the lease
- * names), --cancel, or the waiter that declared the lease over.  It writes the line itself and
- * marks the lease's record, so that no other process writes one.
+ * A process that saw the end has more facts for the line: the recorder (the watchdog or supervisor
+ * that the lease names), --cancel, or the waiter that declared the lease over.  It writes the line
+ * itself and marks the lease's record, so that no other process writes one.
  *
  * If the lease names a recorder, its line is the exact one.  The line of any other process is then
  * provisional, and the recorder writes the exact line even if the record is gone.
@@ -39,8 +39,8 @@ void end_record_add_facts(const struct end_facts *facts, struct history_end *end
 /*
  * Records the end of a job without a lease, with ticket @ticket, number @number.  It needed no GPU
  * and ran since @since_ms (CLOCK_BOOTTIME); or it gave up or was cancelled before it started (0).
- * To be called by the ticket's owner, or by the process that has ended the owner.  A crash before
- * it leaves no line.
+ * The caller is the ticket's owner, or the process that has ended the owner.  A crash before it
+ * leaves no line.
  */
 void end_record_append_leaseless(const struct statedir *dir, uint64_t number,
 	const struct ticket *ticket, int64_t since_ms, const struct end_facts *facts);
@@ -75,8 +75,8 @@ struct end_recorder {
 };
 
 /*
- * Opens the files for the lease with @token on @gpus; @names are the names of these GPUs.  0 or a
- * negative errno; then nothing is open.
+ * Opens the files for the lease with @token on @gpus; @names are the names of these GPUs.  Returns
+ * 0 or a negative errno; then nothing is open.
  */
 MUST_CHECK int end_recorder_open(const struct statedir *dir, const struct gpuset *gpus,
 	const char *names, const char *token, struct end_recorder *ret);
@@ -85,8 +85,9 @@ void end_recorder_release(struct end_recorder *recorder);
 /*
  * Records that the lease ended at @gone_ms (CLOCK_BOOTTIME), unless its end is recorded already.
  * Waits for the lock of its file until @until_ms, as lease_lock() does.  If the lock cannot be had
- * or the record was replaced, a recorder still writes the exact line.  0, or the negative errno of
- * the history; then the record is not marked, and the process that replaces it tries again.
+ * or the record was replaced, a recorder still writes the exact line.  Returns 0, or the negative
+ * errno of the history; then the record is not marked, and the process that replaces it tries
+ * again.
  */
 MUST_CHECK int end_recorder_write(struct end_recorder *recorder, int64_t gone_ms,
 	const struct end_facts *facts, int64_t until_ms);

@@ -3,6 +3,7 @@
 
 #include "instance.h"
 #include "inventory.h"
+#include "model_name.h"
 #include "parse.h"
 #include "slots.h"
 
@@ -207,7 +208,7 @@ struct gpuset inventory_by_model(const struct snapshot *view, const char *model)
 	struct gpuset out = inventory_all(view);
 
 	gpuset_for_each (slot, &out)
-		if (!strcasestr(view->gpus[slot].file.gpu.model, model))
+		if (!model_name_matches(view->gpus[slot].file.gpu.model, model))
 			gpuset_remove(&out, (unsigned)slot);
 	return out;
 }

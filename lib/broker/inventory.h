@@ -21,54 +21,58 @@
 MUST_CHECK int inventory_adopt(struct snapshot *view, const char *token);
 
 /*
- * The slots of inventory_all() with @model in the name of the model; upper and lower case are the
- * same.
+ * Returns the slots of inventory_all() with @model in the name of the model; upper and lower case
+ * are the same.
  */
 struct gpuset inventory_by_model(const struct snapshot *view, const char *model);
 
 /*
- * The slots that a list names as CUDA_VISIBLE_DEVICES does: indices or uuids (whole, or a unique
- * prefix).  The first invalid entry ends the list.  A GPU with MIG enabled stands for its first
- * instance.
+ * Returns the slots that a list names as CUDA_VISIBLE_DEVICES does: indices or uuids (whole, or a
+ * unique prefix).  The first invalid entry ends the list.  A GPU with MIG enabled stands for its
+ * first instance.
  */
 struct gpuset inventory_by_visible(const struct snapshot *view, const char *list);
 
 /*
- * How many GPUs and instances of the probe cannot be leased because all 128 slots are taken, some
- * of them by GPUs that are gone.
+ * Returns how many GPUs and instances of the probe cannot be leased because all 128 slots are
+ * taken, some of them by GPUs that are gone.
  */
 unsigned inventory_count_slotless(const struct snapshot *view);
 
 /*
- * The slots of all GPUs and MIG instances that exist in this boot and can be leased.  A GPU with
- * MIG enabled cannot; its instances are leased instead.
+ * Returns the slots of all GPUs and MIG instances that exist in this boot and can be leased.  A GPU
+ * with MIG enabled cannot; its instances are leased instead.
  */
 struct gpuset inventory_all(const struct snapshot *view);
 
 /*
- * How many GPUs of @set a job that wants @gpus could get.  A job for several GPUs gets no MIG
+ * Returns how many GPUs of @set a job for @gpus GPUs could get.  A job for several GPUs gets no MIG
  * instances.
  */
 unsigned inventory_count_for(
 	const struct snapshot *view, const struct gpuset *set, unsigned gpus);
 
-/* The slot of the GPU with nvidia-smi's index @index; -1: there is none. */
+/* Returns the slot of the GPU with nvidia-smi's index @index; -1: there is none. */
 int inventory_by_index(const struct snapshot *view, uint32_t index);
 
 /*
  * Adds the slots that @operand names to @set: GPUs (with its instances, if a GPU has MIG enabled),
- * or one instance.  0; or -ENOENT with the reason in @why: one of them does not exist.
+ * or one instance.  Returns 0; or -ENOENT with the reason in @why: one of them does not exist.
  */
 MUST_CHECK int inventory_by_operand(const struct snapshot *view,
 	const struct operand *operand, struct gpuset *set, struct why *why);
 
-/* The slots of the MIG instances of the GPU with index @index. */
+/* Returns the slots of the MIG instances of the GPU with index @index. */
 struct gpuset inventory_instances(const struct snapshot *view, uint32_t index);
 
-/* The slot of the instance that nvidia-smi numbers @device on that GPU; -1: there is none. */
+/*
+ * Returns the slot of the instance that nvidia-smi numbers @device on that GPU; -1: there is none.
+ */
 int inventory_by_instance(const struct snapshot *view, uint32_t index, uint32_t device);
 
-/* The slot of the one GPU with a uuid that begins with @text; -1: none, or more than one. */
+/*
+ * Returns the slot of the one GPU with a uuid that begins with @text; -1: none, or more than one.
+ */
 int inventory_by_uuid(const struct snapshot *view, const char *text);
 
 #endif

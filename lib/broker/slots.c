@@ -89,7 +89,9 @@ static bool is_slot_gone(const struct snapshot *view, unsigned slot)
 
 /* --- reusing one ---------------------------------------------------------------- */
 
-/* The slots of the files in which a lease names @slot, and @slot itself if it has a file. */
+/*
+ * Returns the slots of the files in which a lease names @slot, and @slot itself if it has a file.
+ */
 static struct gpuset files_that_name(const struct snapshot *view, unsigned slot)
 {
 	struct gpuset out = GPUSET_NONE;
@@ -104,7 +106,7 @@ static struct gpuset files_that_name(const struct snapshot *view, unsigned slot)
 
 /*
  * With @files locked: reads again, removes the records that name the slot, and makes its link lead
- * to @uuid.  0; SLOTS_NONE: the state has changed; or a negative errno.
+ * to @uuid.  Returns 0; SLOTS_NONE: the state has changed; or a negative errno.
  */
 static int reuse_locked(struct snapshot *view, unsigned slot, const struct gpuset *files,
 	const char *uuid)

@@ -29,7 +29,7 @@ enum slots_outcome {
 /*
  * Gives GPU @uuid, which has a lease file, the slot of a GPU that is gone according to @view and
  * its probe.  @token is that of this process's job, or "".  It reads @view again, and so must the
- * caller.  0, SLOTS_NONE, or a negative errno.
+ * caller.  Returns 0, SLOTS_NONE, or a negative errno.
  */
 MUST_CHECK int slots_reuse(struct snapshot *view, const char *uuid, const char *token);
 

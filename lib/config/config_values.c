@@ -117,10 +117,8 @@ static int read_size(const struct config_key_def *def, const char *value, void *
 static void format_size(
 	const struct config_key_def *def, const void *at, struct text *out)
 {
-	uint64_t mib = *(const uint64_t *)at;
-
 	(void)def;
-	text_addf(out, mib ? "%lluMiB" : "%llu", (unsigned long long)mib);
+	text_add_mib(*(const uint64_t *)at, out);
 }
 
 /* unsigned; a whole number followed by `%` */

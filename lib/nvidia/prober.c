@@ -357,7 +357,7 @@ static void step_topology(
 void prober_step(
 	struct prober *prober, int64_t now_ms, struct probe *probe, bool *has_probe)
 {
-	/* the check is due now; a caller that still wants a result calls prober_want() again */
+	/* the check is due now; a caller that still needs a result calls prober_want() again */
 	if (now_ms >= prober->look_again_ms)
 		prober->look_again_ms = 0;
 	if (now_ms >= prober->topology.look_again_ms)

@@ -1,8 +1,8 @@
 /*
- * Finds out the state of the GPUs for one of many processes that want to know it: by the newest
- * shared result or, if that is too old, by a new one.  For a new result this process probes, or
- * waits for a probe that another process has begun.  Never blocks: the caller polls the prober's
- * descriptors until the prober's deadline.
+ * Finds out the state of the GPUs for one of many processes that need it: by the newest shared
+ * result or, if that is too old, by a new one.  For a new result this process probes, or waits for
+ * a probe that another process has begun.  Never blocks: the caller polls the prober's descriptors
+ * until the prober's deadline.
  *
  * It also finds out how the GPUs are linked, but only for a caller that asks for that.
  */

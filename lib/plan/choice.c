@@ -2,7 +2,10 @@
 
 #include "choice.h"
 
-/* The place of the slot in the preference of the job.  Slots that are not in it come after it. */
+/*
+ * Returns the place of the slot in the preference of the job.  Slots that are not in it come after
+ * it.
+ */
 static unsigned choice_wish(const struct choice *choice, unsigned slot)
 {
 	const struct preference *prefer = choice->prefer;
@@ -31,8 +34,8 @@ static unsigned add_pull(unsigned pull, unsigned link)
 }
 
 /*
- * How strongly each slot to choose from is linked to free GPUs.  To take a slot with much pull
- * would leave the rest with worse links.
+ * Measures how strongly each slot to choose from is linked to free GPUs.  To take a slot with much
+ * pull would leave the rest with worse links.
  */
 static void measure_pull(const struct choice *choice, unsigned pull[GPUSET_MAX])
 {
@@ -48,7 +51,7 @@ static void measure_pull(const struct choice *choice, unsigned pull[GPUSET_MAX])
 
 /* --- one GPU at a time -------------------------------------------------------------- */
 
-/* What the job would leave of the GPU; a job that needs the whole GPU leaves nothing. */
+/* Returns what the job would leave of the GPU; a job that needs the whole GPU leaves nothing. */
 static uint64_t left_over(const struct choice *choice, unsigned slot)
 {
 	const struct room *room = &choice->room[slot];
@@ -155,7 +158,7 @@ static void growth_add(const struct choice *choice, struct growth *growth, unsig
 	}
 }
 
-/* The slot that makes the set best. */
+/* Returns the slot that makes the set best. */
 static unsigned growth_next_slot(const struct choice *choice, const struct growth *growth,
 	const unsigned pull[GPUSET_MAX])
 {
@@ -193,7 +196,7 @@ static struct growth growth_begin(const struct choice *choice)
 	return growth;
 }
 
-/* The links from the set to GPUs that stay free, which these GPUs lose. */
+/* Returns the links from the set to GPUs that stay free, which these GPUs lose. */
 static unsigned measure_cut(const struct choice *choice, const struct growth *growth)
 {
 	struct gpuset stay = gpuset_minus(&choice->free, &growth->set);

@@ -104,7 +104,9 @@ static bool future_start_all(struct future *future, int64_t *ret_start_ms)
 
 /* --- what ends ---------------------------------------------------------------------- */
 
-/* The first time at which a row with DEPENDENCY_UNTIL may start; 0: there is no such row. */
+/*
+ * Returns the first time at which a row with DEPENDENCY_UNTIL may start; 0: there is no such row.
+ */
 static int64_t future_next_hold_end(const struct future *future)
 {
 	int64_t next_ms = 0;
@@ -120,8 +122,8 @@ static int64_t future_next_hold_end(const struct future *future)
 }
 
 /*
- * The next time at which a lease ends, or a row is no longer held; 0: not known.  A lease that is
- * overdue ends at once.
+ * Returns the next time at which a lease ends, or a row is no longer held; 0: not known.  A lease
+ * that is overdue ends at once.
  */
 static int64_t future_next_end(const struct future *future)
 {

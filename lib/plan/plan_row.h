@@ -32,7 +32,7 @@ struct plan_row {
 /* Makes the row of @ticket, number @number, with no dependency. */
 struct plan_row plan_row_of(uint64_t number, const struct ticket *ticket);
 
-/* What the request needs of each of its GPUs. */
+/* Returns what the request needs of each of its GPUs. */
 struct need request_need(const struct request *request);
 
 #endif

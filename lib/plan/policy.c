@@ -73,8 +73,8 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts)
 /* --- where a row fits -------------------------------------------------------------- */
 
 /*
- * The GPUs of @set that the job may have.  A job of several GPUs gets no MIG instance, because CUDA
- * shows a process only one.
+ * Returns the GPUs of @set that the job may have.  A job of several GPUs gets no MIG instance,
+ * because CUDA shows a process only one.
  */
 static struct gpuset may_have(
 	const struct plan *plan, const struct plan_row *row, const struct gpuset *set)
@@ -85,8 +85,8 @@ static struct gpuset may_have(
 }
 
 /*
- * The GPUs of @set on which the job would fit if all leases had ended.  For a job that needs parts
- * of GPUs, stops after @most of them: the search is slow, and callers need no more.
+ * Returns the GPUs of @set on which the job would fit if all leases had ended.  For a job that
+ * needs parts of GPUs, stops after @most of them: the search is slow, and callers need no more.
  */
 static struct gpuset find_candidates(const struct plan *plan, const struct plan_row *row,
 	const struct gpuset *set, unsigned most)
@@ -110,7 +110,7 @@ static struct gpuset find_candidates(const struct plan *plan, const struct plan_
 	return out;
 }
 
-/* The GPUs on which the job fits now, reserved or not. */
+/* Returns the GPUs on which the job fits now, reserved or not. */
 static struct gpuset find_room(const struct plan *plan, const struct plan_row *row)
 {
 	struct gpuset out = may_have(plan, row, &plan->open);
@@ -144,7 +144,10 @@ static bool ends_before_all(const struct plan *plan, const struct plan_row *row)
 	return policy_ends_before(plan, row, plan->backfill_ms);
 }
 
-/* The GPUs of @room on which @row may start: not reserved, or their head loses nothing by it. */
+/*
+ * Returns the GPUs of @room on which @row may start: not reserved, or their head loses nothing by
+ * it.
+ */
 static struct gpuset past_heads(
 	const struct plan *plan, const struct plan_row *row, struct gpuset room)
 {
@@ -219,10 +222,10 @@ static void plan_start(struct plan *plan, const struct plan_row *row,
 }
 
 /*
- * The state that keeps @row from the GPU.  As a rule it is the state of the GPU.  But on a free or
- * leased GPU, a row that needs a part may lack memory that no live lease has.  Then the obstacle is
- * the process outside gpulease that holds this memory (or had it, and may take it again), or the
- * lease that has just ended, with memory that is not free yet.
+ * Returns the state that keeps @row from the GPU.  As a rule it is the state of the GPU.  But on a
+ * free or leased GPU, a row that needs a part may lack memory that no live lease has.  Then the
+ * obstacle is the process outside gpulease that holds this memory (or had it, and may take it
+ * again), or the lease that has just ended, with memory that is not free yet.
  */
 static enum gpu_state plan_obstacle(
 	const struct plan *plan, const struct plan_row *row, unsigned slot)
@@ -237,8 +240,8 @@ static enum gpu_state plan_obstacle(
 }
 
 /*
- * Notes in @verdict the strongest state that keeps @row from a GPU of @from, and the first GPU with
- * that state.  A live lease is not noted: the kind of the verdict says it.
+ * Notes in @verdict the strongest state that keeps @row from a GPU of @from, and the GPUs with that
+ * state.  A live lease is not noted: the kind of the verdict says it.
  */
 static void verdict_blame(const struct plan *plan, const struct plan_row *row,
 	struct gpuset from, struct verdict *verdict)
@@ -249,8 +252,22 @@ static void verdict_blame(const struct plan *plan, const struct plan_row *row,
 		if (state > verdict->state && state != GPU_LEASED) {
 			verdict->state = state;
 			verdict->slot = (uint32_t)slot;
+			verdict->others = GPUSET_NONE;
+		} else if (state == verdict->state) {
+			gpuset_add(&verdict->others, (unsigned)slot);
 		}
 	}
+}
+
+/* The largest share that fits there.  A share without --vram takes as much of the memory. */
+static unsigned largest_share(
+	const struct room *room, const struct plan_gpu *gpu, const struct need *need)
+{
+	uint64_t percent = room->percent;
+
+	if (!need->mib && gpu->total_mib && room->mib * 100 / gpu->total_mib < percent)
+		percent = room->mib * 100 / gpu->total_mib;
+	return (unsigned)percent;
 }
 
 /*
@@ -261,15 +278,17 @@ static void verdict_find_best(
 	const struct plan *plan, struct gpuset from, struct verdict *verdict)
 {
 	gpuset_for_each (slot, &from) {
+		const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 		const struct room *room = &plan->now[slot];
+		unsigned share = largest_share(room, gpu, &verdict->need);
 
-		if (!gpu_admits(&plan->facts->gpus[slot], &verdict->need, true))
+		if (!gpu_admits(gpu, &verdict->need, true))
 			continue;
 		/* it has room, but no record for a further lease */
 		if (!room->leases && room->percent)
 			verdict->slot = (uint32_t)slot;
-		if (room->percent > verdict->best.percent)
-			verdict->best.percent = room->percent;
+		if (share > verdict->best.percent)
+			verdict->best.percent = share;
 		if (room->mib > verdict->best.mib &&
 			room->percent >= verdict->need.percent)
 			verdict->best.mib = room->mib;
@@ -278,7 +297,7 @@ static void verdict_find_best(
 	}
 }
 
-/* The first head that has reserved a GPU of @set; NULL: none has. */
+/* Returns the first head that has reserved a GPU of @set; NULL: none has. */
 static const struct plan_head *plan_first_head_on(
 	const struct plan *plan, const struct gpuset *set)
 {
@@ -314,8 +333,9 @@ static void plan_add_head(struct plan *plan, const struct plan_row *row,
 }
 
 /*
- * The first head that has reserved GPUs on which @row would fit if all leases had ended.  NULL: it
- * would fit on fewer than @missing of all reserved GPUs, so it does not wait for the heads alone.
+ * Returns the first head that has reserved GPUs on which @row would fit if all leases had ended.
+ * Returns NULL if it would fit on fewer than @missing of all reserved GPUs, so it does not wait for
+ * the heads alone.
  */
 static const struct plan_head *plan_find_head(
 	const struct plan *plan, const struct plan_row *row, unsigned missing)

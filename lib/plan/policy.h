@@ -64,7 +64,7 @@ struct verdict {
 	unsigned wanted;
 	unsigned free; /* GPUs with room now; VERDICT_LEASED: without those reserved */
 	struct need need;
-	/* the most room on one GPU: percent, and MiB where there is that percent */
+	/* the most room on one GPU: the largest share that fits, and MiB beside need.percent */
 	struct room best;
 
 	/*
@@ -90,6 +90,7 @@ struct verdict {
 	/* what keeps a GPU besides live leases; GPU_FREE: nothing */
 	enum gpu_state state;
 	uint32_t slot; /* of that GPU; or of one that has room but too many leases */
+	struct gpuset others; /* further GPUs that ->state keeps */
 
 	enum dependency hold;
 	uint64_t held_by;

@@ -18,7 +18,10 @@ enum remains { REMAINS_STAY, REMAINS_GO };
 		start != &(plan)->starts[PLAN_NO_START];                                 \
 		start = &(plan)->starts[start->next])
 
-/* The room on a GPU at that time, beside the leases and the tickets that start in this plan. */
+/*
+ * Returns the room on a GPU at that time, beside the leases and the tickets that start in this
+ * plan.
+ */
 static struct room room_then(
 	const struct plan *plan, unsigned slot, int64_t at_ms, enum remains remains)
 {
@@ -33,7 +36,7 @@ static struct room room_then(
 	return room;
 }
 
-/* The next time after @at_ms at which a lease on the GPU must end; INT64_MAX: none. */
+/* Returns the next time after @at_ms at which a lease on the GPU must end; INT64_MAX: none. */
 static int64_t next_end_ms(const struct plan *plan, unsigned slot, int64_t at_ms)
 {
 	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
@@ -50,7 +53,7 @@ static int64_t next_end_ms(const struct plan *plan, unsigned slot, int64_t at_ms
 	return next_ms;
 }
 
-/* The latest time at which @row fits on the GPU; INT64_MAX: not known. */
+/* Returns the latest time at which @row fits on the GPU; INT64_MAX: not known. */
 static int64_t fits_ms(const struct plan *plan, const struct plan_row *row, unsigned slot,
 	enum remains remains)
 {
@@ -72,7 +75,10 @@ static int64_t fits_ms(const struct plan *plan, const struct plan_row *row, unsi
 	return at_ms;
 }
 
-/* The room that head @row leaves on the GPU when it starts at @at_ms; none if that is INT64_MAX. */
+/*
+ * Returns the room that head @row leaves on the GPU when it starts at @at_ms; none if that is
+ * INT64_MAX.
+ */
 static struct room beside_head(
 	const struct plan *plan, const struct plan_row *row, unsigned slot, int64_t at_ms)
 {

@@ -56,11 +56,11 @@ struct quota {
 	struct plan_user users[PLAN_USERS_MAX];
 };
 
-/* Returns the entry of user @uid, which is added if need be.  NULL: there are too many users. */
+/* Returns the entry of user @uid, which it adds if need be, or NULL if there are too many users. */
 struct plan_user *plan_user_enter(
 	struct plan_user users[PLAN_USERS_MAX], size_t *count, uint32_t uid);
 
-/* The percent that a lease of @gpus GPUs with @need counts. */
+/* Returns the percent that a lease of @gpus GPUs with @need counts. */
 unsigned quota_percent(unsigned gpus, const struct need *need);
 
 /* Begins with the @count users that have leases.  The caller keeps @limits. */
@@ -80,7 +80,7 @@ bool quota_forbids(const struct quota *quota, uint32_t uid, unsigned gpus,
  */
 void quota_hold(struct quota *quota, uint32_t uid, enum limit_kind kind, uint64_t ticket);
 
-/* The ticket before which no job of user @uid with @gpus GPUs may start; 0: none. */
+/* Returns the ticket before which no job of user @uid with @gpus GPUs may start; 0: none. */
 uint64_t quota_held(const struct quota *quota, uint32_t uid, unsigned gpus);
 
 /* Counts one more lease. */

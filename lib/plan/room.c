@@ -8,7 +8,7 @@ uint64_t need_mib(const struct need *need, uint64_t total_mib)
 				   total_mib % 100 * need->percent / 100;
 }
 
-/* The room on the GPU without any lease. */
+/* Returns the room on the GPU without any lease. */
 static struct room room_of(const struct plan_gpu *gpu)
 {
 	struct room room = { .percent = WHOLE_PERCENT, .leases = ROOM_LEASES };

@@ -70,7 +70,7 @@ struct room {
 	unsigned leases; /* how many more leases it may have */
 };
 
-/* The need of a job that declares this.  A job that declares nothing needs a whole GPU. */
+/* Returns the need of a job that declares this.  A job that declares nothing needs a whole GPU. */
 static inline struct need need_declared(unsigned percent, uint64_t mib)
 {
 	return percent || mib ? (struct need){ .percent = percent, .mib = mib }
@@ -83,12 +83,12 @@ static inline bool need_is_whole(const struct need *need)
 	return need->percent == WHOLE_PERCENT;
 }
 
-/* The MiB that @need counts with on a GPU of @total_mib. */
+/* Returns the MiB that @need counts with on a GPU of @total_mib. */
 uint64_t need_mib(const struct need *need, uint64_t total_mib);
 
 /*
- * The room that leases which have not ended by @at_ms leave.  INT64_MIN: that all leases leave.
- * INT64_MAX: the room when all leases have ended and no memory settles.
+ * Returns the room that leases which have not ended by @at_ms leave.  INT64_MIN: that all leases
+ * leave.  INT64_MAX: the room when all leases have ended and no memory settles.
  */
 struct room room_at(const struct plan_gpu *gpu, int64_t at_ms);
 

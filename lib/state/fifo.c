@@ -97,7 +97,7 @@ static bool is_dead_temporary(const char *name, uint64_t my_pidns)
 	       owner_judge(&maker, my_pidns, NULL) == OWNER_DEAD;
 }
 
-/* The index of the share, one of @shares about equal ones, that the name belongs to. */
+/* Returns the index of the share, one of @shares about equal ones, that the name belongs to. */
 static unsigned share_of(const char *name, unsigned shares)
 {
 	return (unsigned)(text_hash(TEXT_HASH_BEGIN, name, strlen(name)) % shares);

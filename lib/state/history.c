@@ -254,7 +254,10 @@ int history_append(const struct statedir *dir, const struct history_end *end)
 
 /* --- what is missing --------------------------------------------------------------- */
 
-/* Counts one more missing line in the last line of @fd that can be read.  False: there is none. */
+/*
+ * Counts one more missing line in the last line of @fd that can be read.  Returns false if there is
+ * none.
+ */
 static bool history_mark_last_line(int fd)
 {
 	struct history_end end;
@@ -534,7 +537,7 @@ static int reader_find(struct history_reader *reader, uint64_t ticket, int64_t s
 			break;
 		/*
 		 * Decode only the lines of this ticket, which are few.  After the first one, only a
-		 * line of the same attempt that knows the status is better.
+		 * line of the same attempt that has the status is better.
 		 */
 		if (memcmp(raw, beginning, strlen(beginning)) != 0 ||
 			record_decode(&schema, raw, &end) != 0 ||

@@ -14,7 +14,7 @@
  * the file that it has open, as long as that has any name.
  *
  * If the lease names a recorder (lease.h), the process that replaces the lease appends a
- * provisional line.  The recorder knows more and appends the exact line, whether the lease still
+ * provisional line.  The recorder has all facts and appends the exact line, whether the lease still
  * stands or not.  Readers show both as one end (history_book.h).  If the recorder was killed, only
  * the provisional line is there.
  *
@@ -79,7 +79,7 @@ enum end_state {
 	END_STATES
 };
 
-/* What became of the job of @end.  Pure. */
+/* Returns how the job of @end ended.  Pure. */
 enum end_state history_state(const struct history_end *end);
 
 /* "finished", "timed-out" … */
@@ -192,7 +192,7 @@ struct history_key history_key(const struct history_end *end);
 /* Whether both keys name the same end; the clock may have been set in between.  Pure. */
 bool history_key_is_same(const struct history_key *a, const struct history_key *b);
 
-/* How many GPUs the job had.  Records of earlier versions have only their names.  Pure. */
+/* Returns how many GPUs the job had.  Records of earlier versions have only their names.  Pure. */
 uint32_t history_gpu_count(const struct history_end *end);
 
 /* Describes the end of @lease: last seen alive and first seen over at these CLOCK_BOOTTIMEs. */

@@ -45,7 +45,7 @@ static bool has_lower_ticket(const void *item, const void *ticket)
 	       *(const uint64_t *)ticket;
 }
 
-/* The index of the first entry of @ticket, or else of the next ticket. */
+/* Returns the index of the first entry of @ticket, or else of the next ticket. */
 static size_t book_find(const struct history_book *book, uint64_t ticket)
 {
 	return array_lower_bound(book->entries, sizeof(*book->entries), book->count,
@@ -68,7 +68,9 @@ static void end_add(struct history_end *end, const struct history_entry *other)
 	end->alive_ms = min_i64(end->alive_ms, end->gone_ms);
 }
 
-/* The entries of @ticket, of any attempt, user and time: *@ret_count of them; NULL: none. */
+/*
+ * Returns the entries of @ticket, of any attempt, user and time: *@ret_count of them; NULL: none.
+ */
 static struct history_entry *book_find_entries(
 	struct history_book *book, uint64_t ticket, size_t *ret_count)
 {

@@ -1,8 +1,8 @@
 /*
  * The lines of the history that record the same end.  If the lease of a job names a recorder, the
  * job may have two lines.  The process that took its GPUs appends a provisional line, because it
- * does not know all.  The recorder appends the exact line, as a rule later.  Together they record
- * one end.  Pure but for memory.
+ * lacks some of the facts.  The recorder appends the exact line, as a rule later.  Together they
+ * record one end.  Pure but for memory.
  *
  *	zeroed -> history_book_note … -> history_book_settle -> history_book_merge … -> _release
  */
@@ -32,7 +32,7 @@ void history_book_settle(struct history_book *book);
 
 /*
  * Whether a walk over all lines has to show the line @end.  It shows just one of the lines that
- * record one end.  Adds to @end what only the other lines know: the user that has cancelled the
+ * record one end.  Adds to @end what only the other lines have: the user that has cancelled the
  * job, that a process was left, the status, and the earlier time at which the job was over.
  */
 bool history_book_merge(struct history_book *book, struct history_end *end);

@@ -218,7 +218,7 @@ static int lease_make_file(int gpu_fd, const char *name, const struct gpu_record
 		gpu_fd, name, temporary, bytes, sizeof(bytes), FDIO_MODE_SHARED);
 }
 
-/* The slot with a link to @name, or -ENOENT.  Looks at all slots: a link may be missing. */
+/* Returns the slot with a link to @name, or -ENOENT.  Looks at all slots: a link may be missing. */
 static int lease_find_slot(int gpu_fd, const char *name)
 {
 	char taken[PATH_SIZE];
@@ -330,8 +330,8 @@ void lease_unlock(struct lease_file *file)
 }
 
 /*
- * The device number by which /proc/locks lists the file: that of its mount.  On overlayfs and
- * Btrfs, fstat(2) may give another number.
+ * Returns the device number by which /proc/locks lists the file: that of its mount.  On overlayfs
+ * and Btrfs, fstat(2) may give another number.
  */
 static dev_t lock_device(int fd, const struct stat *st)
 {
@@ -412,7 +412,10 @@ void lease_name_slot(const struct lease_file *file, char out[SLOT_TEXT_SIZE])
 	(void)snprintf(out, SLOT_TEXT_SIZE, "%u", file->slot & 0xff);
 }
 
-/* Reads record 0 into @file->gpu.  False: it is broken, or of another GPU than the file's name. */
+/*
+ * Reads record 0 into @file->gpu.  Returns false if it is broken, or is that of another GPU than
+ * the file's name.
+ */
 static bool lease_read_gpu(struct lease_file *file, const char *raw)
 {
 	char named[PATH_SIZE], said[PATH_SIZE];

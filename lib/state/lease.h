@@ -90,7 +90,7 @@ struct lease {
 	char command[COMMAND_SIZE_MAX];
 };
 
-/* The id of the job that has the lease.  Pure. */
+/* Returns the id of the job that has the lease.  Pure. */
 static inline uint64_t lease_job(const struct lease *lease)
 {
 	return lease->job ? lease->job : lease->ticket;
@@ -163,7 +163,7 @@ MUST_CHECK int lease_reuse_slot(
 MUST_CHECK int lease_lock(struct lease_file *file, int64_t until_ms);
 void lease_unlock(struct lease_file *file);
 
-/* The pid of the process that holds the file's flock, by /proc/locks; 0: not listed. */
+/* Returns the pid of the process that holds the file's flock, by /proc/locks; 0: not listed. */
 uint32_t lease_lock_holder(const struct lease_file *file);
 
 /*

@@ -100,6 +100,7 @@ MUST_CHECK int passover_consider_starts(struct passover *passover, bool could_st
 	const struct passover_means *means, int64_t now_ms, bool *ret_wants_probe,
 	int64_t *ret_wake_ms);
 
+/* Frees what @passover holds; part of broker_release(). */
 void passover_release(struct passover *passover);
 
 #endif

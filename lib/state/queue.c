@@ -61,7 +61,8 @@ static int queue_add_cancel(struct queue *queue, const struct control *control)
 
 /*
  * Finds where to note the request of ticket @by to preempt @job: in place of its earlier request,
- * in a new item, or, if there are too many, in place of the oldest request.  NULL: no memory.
+ * in a new item, or, if there are too many, in place of the oldest request.  Returns NULL without
+ * memory.
  */
 static struct queue_preempt *queue_find_preempt(
 	struct queue *queue, uint64_t job, uint64_t by)
@@ -155,7 +156,9 @@ static int queue_raw_record(struct queue *queue, uint64_t number, const char **r
 	return 0;
 }
 
-/* The record to look at after the void record @number.  Skips pages that were given back. */
+/*
+ * Returns the record to look at after the void record @number.  Skips pages that were given back.
+ */
 static uint64_t queue_skip_void(const struct queue *queue, uint64_t number)
 {
 	/* a hole begins at a page, so ask the file system only there */

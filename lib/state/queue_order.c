@@ -28,7 +28,7 @@ static bool is_place_before(const void *item, const void *place)
 		*(const struct queue_place *)item, *(const struct queue_place *)place);
 }
 
-/* The index of the first ranked ticket that does not come before @place. */
+/* Returns the index of the first ranked ticket that does not come before @place. */
 static size_t queue_find_rank(const struct queue *queue, struct queue_place place)
 {
 	return array_lower_bound(queue->ranked, sizeof(*queue->ranked),

@@ -139,7 +139,10 @@ static uint64_t page_of(uint64_t number)
 	return number / PAGE_RECORDS * PAGE_RECORDS;
 }
 
-/* The first group from the cursor on that holds data.  It may reach past the end of the file. */
+/*
+ * Returns the first group from the cursor on that holds data.  It may reach past the end of the
+ * file.
+ */
 static uint64_t sweep_find_group(const struct queue *queue)
 {
 	return page_of(ticket_skip_hole(&queue->file, page_of(queue->header.swept)));

@@ -168,7 +168,7 @@ static int statedir_check(
 enum { FOLDERS = 3 };
 static const char *const folder_names[FOLDERS] = { "gpu", FIFO_LIVE, FIFO_BELL };
 
-/* Where @dir keeps the descriptor of folder @i. */
+/* Returns where @dir keeps the descriptor of folder @i. */
 static int *folder_fd(struct statedir *dir, size_t i)
 {
 	return i == 0 ? &dir->gpu_fd : i == 1 ? &dir->live_fd : &dir->bell_fd;

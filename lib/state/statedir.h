@@ -55,7 +55,7 @@ struct statedir {
 #define STATEDIR_NONE \
 	((struct statedir){ .fd = -1, .gpu_fd = -1, .live_fd = -1, .bell_fd = -1 })
 
-/* MISSING: there is no shared directory, and the caller wants no private one. */
+/* MISSING: there is no shared directory, and the caller allows no private one. */
 enum statedir_outcome { STATEDIR_MISSING = 1 };
 
 /*
@@ -88,7 +88,7 @@ MUST_CHECK int statedir_repair(const struct statedir *dir);
 
 void statedir_release(struct statedir *dir);
 
-/* The name of the file system of @fd if other machines may use it, too; else NULL. */
+/* Returns the name of the file system of @fd if other machines may use it, too; else NULL. */
 const char *statedir_unshared_name(int fd);
 
 #endif

@@ -6,7 +6,10 @@
 
 enum { ROUND_MS = 50, ROUND_MAX_MS = 1000 };
 
-/* The process that is the job itself: the owner, or the command of a supervisor that is dead. */
+/*
+ * Returns the process that is the job itself: the owner, or the command of a supervisor that is
+ * dead.
+ */
 static struct owner terminate_find_process(
 	const struct termination *termination, const struct liveness *job)
 {

@@ -492,7 +492,7 @@ int ticket_write_header(struct ticket_file *file, const struct ticket_header *he
 
 /* --- locks on names ---------------------------------------------------------------- */
 
-/* Where the bytes that stand for names begin: no file is so large. */
+/* The bytes that stand for names begin here, because no file is so large. */
 static const uint64_t NAME_RANGES = UINT64_C(1) << 62;
 
 static struct flock name_range(uint32_t uid, const char *name, short type)

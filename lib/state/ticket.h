@@ -3,9 +3,9 @@
  *
  * A process takes a ticket by one O_APPEND write of a record.  The offset / 512 is the number of
  * the ticket, and so the order of arrival.  Only the owner writes the ticket again, in place: every
- * turn ends with a new turn number and time there.  Another process that wants to cancel or preempt
- * a job appends a control record.  Record 0 is the header with the hint, the number of a record:
- * no waiting ticket with a live owner lies before that record.  Processes move the hint forward; an
+ * turn ends with a new turn number and time there.  To cancel or preempt a job, another process
+ * appends a control record.  Record 0 is the header with the hint, the number of a record: no
+ * waiting ticket with a live owner lies before that record.  Processes move the hint forward; an
  * old hint costs time, nothing else.
  *
  * There is no lock.  A crash leaves a ticket with a dead owner, which is void.  An append that was
@@ -126,7 +126,7 @@ enum ticket_kind {
 MUST_CHECK int ticket_open(int dirfd, struct ticket_file *file);
 void ticket_release(struct ticket_file *file);
 
-/* The id of the job that has taken @ticket, number @number.  Pure. */
+/* Returns the id of the job that has taken @ticket, number @number.  Pure. */
 static inline uint64_t ticket_job(uint64_t number, const struct ticket *ticket)
 {
 	return ticket->job ? ticket->job : number;
@@ -183,8 +183,8 @@ MUST_CHECK int ticket_read_raw(struct ticket_file *file, uint64_t number, size_t
 	char *raw, size_t *ret_count);
 
 /*
- * The first record from @number on that is not in a hole.  Returns @number if the file system does
- * not tell, and a number past the end if only holes follow.
+ * Returns the first record from @number on that is not in a hole.  Returns @number if the file
+ * system does not tell, and a number past the end if only holes follow.
  */
 uint64_t ticket_skip_hole(const struct ticket_file *file, uint64_t number);
 
@@ -207,13 +207,13 @@ MUST_CHECK int ticket_each(struct ticket_file *file, uint64_t number, uint64_t e
 enum ticket_kind ticket_decode(
 	const char *raw, struct ticket *ticket, struct control *control);
 
-/* What the record at @raw is by its first bytes; does not check its sum.  Pure. */
+/* Returns what the record at @raw is by its first bytes; does not check its sum.  Pure. */
 enum ticket_kind ticket_glance(const char *raw);
 
 /*
- * The priority of the ticket at @raw, by its first bytes.  They never change while the ticket
- * exists, so they are right even while the owner rewrites the record.  INT64_MAX: it is no number,
- * so the caller has to decode the record.  Pure.
+ * Returns the priority of the ticket at @raw, by its first bytes.  They never change while the
+ * ticket exists, so they are right even while the owner rewrites the record.  INT64_MAX: it is no
+ * number, so the caller has to decode the record.  Pure.
  */
 int64_t ticket_glance_priority(const char *raw);
 

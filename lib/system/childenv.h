@@ -15,7 +15,7 @@
 struct childenv_change {
 	const char *name;
 	const char *value; /* NULL: the variable is removed */
-	bool is_default;   /* only if the variable would be missing otherwise */
+	bool is_default;   /* set only if the variable would be missing otherwise */
 };
 
 /* Checks the form of the filter @list.  Returns 0, or -EINVAL with the reason in @why. */

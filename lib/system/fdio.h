@@ -10,8 +10,8 @@
 
 #include "base.h"
 
-/* The modes of files and folders that all users of the state directory share. */
-enum { FDIO_MODE_SHARED = 0660, FDIO_MODE_FOLDER = 02770 };
+/* The mode of files that all users of the state directory share. */
+enum { FDIO_MODE_SHARED = 0660 };
 
 /*
  * Reads up to @size bytes of a regular file at @offset; fewer only at the end of the file.  Sets

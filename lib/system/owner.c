@@ -28,7 +28,7 @@ enum { PIDFS_MAGIC = 0x50494446 };
 
 /*
  * struct pidfd_info in its first form (Linux 6.13).  The caller sets the bits of ->mask for the
- * fields that it wants; the kernel sets those for the fields that it has filled in.
+ * fields that it needs; the kernel sets those for the fields that it has filled in.
  */
 struct exit_info {
 	uint64_t mask, cgroup;

@@ -112,7 +112,7 @@ bool pidfd_has_ended(int pidfd);
 enum pidfd_outcome { PIDFD_NOT_REAPED = 1 };
 MUST_CHECK int pidfd_exit_status(int pidfd, int *ret_status);
 
-/* Whether the kernel tells other processes than the parent how a process ended: tries it out. */
+/* Tests whether the kernel tells a process that is not the parent how a process ended. */
 bool pidfd_can_tell_exit(void);
 
 /* Returns a pidfd of process @pid, or a negative errno (-ENOSYS, -EPERM: no pidfds here). */

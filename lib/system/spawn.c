@@ -54,7 +54,10 @@ static void default_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Raises the soft limit to @enough, or to the hard limit if that is lower.  True if it changed. */
+/*
+ * Raises the soft limit to @enough, or to the hard limit if that is lower.  Returns true if it
+ * changed.
+ */
 static bool raise_soft(struct rlimit *limit, rlim_t enough)
 {
 	rlim_t wanted = enough < limit->rlim_max ? enough : limit->rlim_max;
@@ -261,7 +264,10 @@ bool spawn_is_gone(struct spawn *spawn)
 	return true;
 }
 
-/* Makes room for @size more bytes.  False: no memory, or more than SPAWN_OUTPUT_MAX. */
+/*
+ * Makes room for @size more bytes.  Returns false without memory, or for more than
+ * SPAWN_OUTPUT_MAX.
+ */
 static bool output_make_room(struct spawn_output *output, size_t size)
 {
 	size_t room = output->room ? output->room : CHUNK;

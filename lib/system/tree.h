@@ -4,8 +4,7 @@
  * its own, nor closing all descriptors removes a process from the tree.
  *
  * Reading takes time in proportion to all processes of the machine.  A process that starts
- * meanwhile is missing, so a caller that wants to end all descendants reads again until none is
- * left.
+ * meanwhile is missing, so a caller that ends all descendants reads again until none is left.
  */
 #ifndef GPULEASE_TREE_H
 #define GPULEASE_TREE_H

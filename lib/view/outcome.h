@@ -3,14 +3,14 @@
  * programs that follow its log.
  *
  * A job is followed by its latest ticket.  The job has ended when that ticket is void or of another
- * boot.  It has also ended when the ticket's owner is dead, no process that it left holds its
- * FIFO, and the job has no lease.  A supervisor that tries again first appends the new ticket and
- * names it in the first ticket, and then gives the old lease back.  So a process that finds the old
+ * boot.  It has also ended when the ticket's owner is dead, no process that it left holds its FIFO,
+ * and the job has no lease.  A supervisor that tries again first appends the new ticket and names
+ * it in the first ticket, and then gives the old lease back.  So a process that finds the old
  * ticket over reads the first ticket again.  Between two attempts the job has not ended.
  *
- * A process that watched the job's owner knows how the job ended (since Linux 6.15): the owner's
- * status is the job's.  Otherwise the history knows, if the end was recorded there; only the line
- * of the latest attempt counts.
+ * A process that watched the job's owner can read how the job ended (since Linux 6.15): the owner's
+ * status is the job's.  Otherwise the history has the status, if the end was recorded there; only
+ * the line of the latest attempt counts.
  *
  * Nothing is written: a crash leaves nothing.
  */

@@ -89,6 +89,7 @@ enum preempt_outcome { PREEMPT_RIGHTLY = 1 };
 MUST_CHECK int preempt_judge(
 	struct queue *queue, const struct lease *lease, uint64_t since, uint64_t *ret_by);
 
+/* Frees what @preempt holds; part of broker_release(). */
 void preempt_release(struct preempt *preempt);
 
 #endif

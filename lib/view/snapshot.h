@@ -73,7 +73,7 @@ struct snapshot_gpu {
 	int64_t released_ms;   /* when the last void lease in its file was seen over */
 	/* the process that causes GPU_EXTERNAL or GPU_SETTLING, 0: unknown */
 	uint32_t culprit;
-	/* the GPU is not in use, but the culprit was seen with so much; 0: it is in use, or free */
+	/* of a GPU not in use: how much the culprit was seen with; 0: it is in use, or free */
 	uint64_t past_mib;
 	enum gpu_state state; /* as the plan sees it */
 };
@@ -167,9 +167,9 @@ MUST_CHECK int snapshot_look(
 MUST_CHECK int snapshot_read_and_look(struct snapshot *snapshot, int64_t now_ms);
 
 /*
- * The second step, after the caller has renewed ->probe if it wants to: judges the states of all
- * GPUs and sets ->plan and ->facts.  GPUs that only the probe shows get the next slots, for this
- * snapshot only.  Returns 0 or a negative errno.
+ * The second step.  The caller may renew ->probe before it.  Judges the states of all GPUs and sets
+ * ->plan and ->facts.  GPUs that only the probe shows get the next slots, for this snapshot only.
+ * Returns 0 or a negative errno.
  */
 MUST_CHECK int snapshot_judge(struct snapshot *snapshot, int64_t now_ms);
 

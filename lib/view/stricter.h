@@ -1,9 +1,10 @@
 /*
  * A job may have thresholds of its own that are stricter than the machine's: `struct usage_policy`.
  *
- * Every process plans all tickets by the machine's thresholds, so plans agree, and strictness takes
- * no job's turn.  The job itself takes the GPUs that only its own thresholds refuse out of ->allow
- * of its request, in every turn, and so in its ticket.  So other tickets do not wait for it there.
+ * Every process plans all tickets by the machine's thresholds, so all plans agree, and a strict job
+ * does not overtake other jobs.  In every turn, the job itself removes the GPUs that only its own
+ * thresholds refuse from ->allow of its request, and so of its ticket.  So other tickets do not
+ * wait for it there.
  */
 #ifndef GPULEASE_STRICTER_H
 #define GPULEASE_STRICTER_H

@@ -82,6 +82,9 @@ run 'a paused GPU is paused again with another reason' 0 '' '' "$GPULEASE" --pau
 	--reason 'a new fan'
 run 'the new reason replaces the earlier one' 0 '*GPU 0,1: paused by *: a new fan*' '' \
 	"$GPULEASE" --status
+run 'a refusal names all GPUs that are paused' 124 '' \
+	'*; GPU 0 is paused by *: a new fan; also paused: GPU 1,2,3,4,5' \
+	"$GPULEASE" -n 8 -I true
 long=$(printf '%0160d' 0)
 run 'a reason that is too long is refused' 125 '' \
 	'gpulease: --reason has 160 bytes, and 159 are kept; shorten it' \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # --add: lines that are appended to a jobs file, what they say, and what is refused.
-# shellcheck disable=SC2016,SC2317 # functions and conditions that are called by others
+# shellcheck disable=SC2016,SC2088,SC2317 # what others call or expand
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -109,7 +109,7 @@ run 'a link to a jobs file is followed' 0 '' '' "$GPULEASE" --add link -- true
 is 'the line is in the file that the link leads to' like true "$(cat target)"
 truncate -s 16777214 big
 run 'a jobs file of the maximal size is refused' 125 '' \
-	"gpulease: --add: cannot add to 'big': it would be bigger than 16 MiB" \
+	"gpulease: --add: cannot add to 'big': it would be bigger than 16M" \
 	"$GPULEASE" --add big -- true
 rm -f big
 
@@ -214,7 +214,26 @@ is 'a script alone is a row of the table' file_has \
 jobs=new.CSV
 adds 'a new file is a table if its name ends in .csv' '0,./x.py,,' -- ./x.py
 jobs=jobs.txt
-adds 'a new file of another name has lines' train.py -- train.py
+mkdir programs
+printf '#!/bin/sh\n' >programs/python
+cp programs/python programs/tool.py
+cp programs/python own.sh
+chmod +x programs/* own.sh
+PATH=$S/programs:$PATH
+: >there.py
+adds 'a new file of another name has lines' 'python train.py' -- train.py
+adds 'a script with arguments gets what runs it' '[gpus=2] python there.py --lr '\''a b'\' \
+	-n 2 -- there.py --lr 'a b'
+adds 'a script in a line for the shell gets what runs it' 'bash ~/eval.sh >out' -- '~/eval.sh >out'
+adds 'the python of a conda environment is called so' '[conda=ml] python x/a.py' --conda ml -- x/a.py
+adds 'a script that can be executed stays as it is' './own.sh a' -- ./own.sh a
+adds 'a script in PATH stays as it is' tool.py -- tool.py
+adds 'a name that the shell expands stays as it is' '$D/a.py' -- '$D/a.py'
+adds 'a script of another kind stays as it is' train.jl -- train.jl
+rm programs/python
+run 'python3 runs a script where there is no python' 0 '' '' \
+	env PATH="$S/programs" "$GPULEASE" --add new.txt -- train.py
+is 'the line has python3' grep -qx 'python3 train.py' new.txt
 printf '#!/bin/sh\n#SBATCH -n 1\n' >job.slurm
 cp job.slurm before
 run 'a line is not added to a script' 125 '' \

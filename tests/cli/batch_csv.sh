@@ -105,9 +105,16 @@ run 'a file whose name ends in .csv is a table' 0 '*1 finished*' '' \
 lines '[] 1,2'
 run 'a command that looks like a row can be written after []' 127 '*1 failed*' '' batch
 lines "$title" '1,train.py,,,'
-run '--batch-format lines is obeyed' 125 '' '*this is a table*' batch --batch-format lines
+cp "$J" "$J.csv"
+run '--batch-format lines is obeyed' 127 '*2 failed*' '' \
+	"$GPULEASE" --batch-format lines --batch "$J.csv" --log-dir "$S/as-lines"
 run '--inject is accepted for a table' 0 '*1 finished*' '' batch --inject=--cuda --fresh
 is '--inject adds its option to the row' grep -q '^<--cuda>$' "$S/ran"
+clean
+lines "$title" '1,train.py,,--cuda 7 -b,'
+run '--inject is accepted for a row with its option' 0 '*1 finished*' '' batch --inject=--cuda
+is '--inject replaces the value in the row' like 'python * <train.py> <--cuda> <0> <-b>' \
+	"$(words "$S/ran")"
 clean
 lines 'train.py'
 run '--inject is refused for lines' 125 '' '*--inject*{gpus} there' batch --inject=--cuda

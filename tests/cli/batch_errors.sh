@@ -231,6 +231,19 @@ failing_fast() {
 	is 'with --keep-going the other jobs are run' [ "$(words "$S/ran")" = on ]
 }
 
+unread() {
+	clean
+	lines "echo one >>$S/ran" "echo two >>$S/ran"
+	mkdir -p "$W/status.txt/x" # for a message
+	mkfifo "$S/full"
+	exec 9<>"$S/full"
+	dd if=/dev/zero bs=4096 oflag=nonblock >&9 2>/dev/null
+	timeout -k 5 "$DEADLINE" sh -c 'exec 9>&-; exec "$@" 2>"$0"' "$S/full" \
+		"$GPULEASE" --batch "$J" --jobs 1 >"$S/out"
+	is 'a batch goes on although nothing reads stderr' [ "$? $(words "$S/ran")" = '0 one two' ]
+	exec 9>&-
+}
+
 bad_lines
 no_files
 bad_options
@@ -239,4 +252,5 @@ stopped_by INT
 stopped_by TERM
 stubborn
 failing_fast
+unread
 finish

@@ -38,6 +38,16 @@ setup() {
 		ran 1 1 2 3
 }
 
+# The numbers of the GPUs in the arguments decide the result, too.
+inject() {
+	clean
+	lines 'echo {gpus} >>'"$S/ran"
+	run 'a line with the numbers of its GPUs is run' 0 '*1 finished*' '' batch
+	run 'with --inject-style physical it is run again' 0 '*1 finished*' '' \
+		batch --inject-style physical
+	is 'it has run twice' [ "$(wc -l <"$S/ran")" -eq 2 ]
+}
+
 # What the command line says of all lines.
 command_line() {
 	clean
@@ -112,6 +122,7 @@ old_journal() {
 }
 
 setup
+inject
 command_line
 live
 old_journal

@@ -21,9 +21,9 @@ again() {
 	lines "$(say one)" "$(say two); exit 5" "$(say three)"
 	run 'a batch with a job that fails ends' 5 '*' '' batch
 	lines "$(say one)" "$(say two); exit 5" "$(say three)" "$(say four)"
+	skipped='ended in an earlier run and now skipped: 3 of 4 lines (2 finished, 1 failed); '
 	run 'the next run lists the job that has failed' \
-		5 '*done before*failed earlier: entry 2*2-*.log*' '' \
-		batch
+		5 "*$skipped*failed earlier: entry 2*2-*.log*" '' batch
 	is 'the next run runs only the new line' \
 		[ "$(sort "$S/ran" | words /dev/stdin)" = 'four one three two' ]
 	run 'a job that failed counts in the status of a later run' 5 '*' '' batch
@@ -35,7 +35,7 @@ again() {
 	is 'with --fresh all lines are run again' \
 		[ "$(words "$S/ran")" = 'one three four' ]
 	is 'with --fresh the old journal is renamed' [ -s "$W/journal.jsonl~" ]
-	run 'after --fresh the next run finds all jobs done' 0 '*done before*' '' batch
+	run 'after --fresh the next run finds all jobs done' 0 '*ended in an earlier run*' '' batch
 	is 'after --fresh the next run runs nothing' \
 		[ "$(words "$S/ran")" = 'one three four' ]
 	clean
@@ -45,7 +45,8 @@ again() {
 	run 'a third equal line is accepted in the next run' 0 '*' '' batch
 	is 'a third equal line is run once' [ "$(count same "$S/ran")" = 3 ]
 	lines "$(say same)" "$(say same)" "$(say same)" "$(say same)"
-	run 'with --once a fourth equal line is dropped' 0 '*dropped*' '' batch --once
+	run 'with --once a fourth equal line is dropped' \
+		0 '*entry 5 dropped: an equal line has finished*' '' batch --once
 	is 'with --once a fourth equal line is not run' [ "$(count same "$S/ran")" = 3 ]
 }
 
@@ -226,7 +227,7 @@ killed() {
 	kill_runner b
 	go a
 	wait_until '[ -n "$(event ended 1)" ]'
-	run 'a job that ended without a runner counts as done' 0 '*done before*' '' batch
+	run 'a job that ended without a runner counts as done' 0 '*ended in an earlier run*' '' batch
 	is 'a job that ended without a runner is not run again' \
 		[ "$(words "$S/starts")" = a ]
 }

@@ -48,6 +48,13 @@ run 'a name may look like the beginning of a number' 0 '' 'gpulease: cancelled 1
 run 'a name that no job has is reported' 1 '' \
 	"gpulease: no job* named 'train' waits or runs; --queue and --status show the jobs" \
 	"$GPULEASE" --cancel train
+job 3-
+run 'a name may look like half a range' 0 '' 'gpulease: cancelled 1 job' "$GPULEASE" --cancel 3-
+for each in 3- 1-2-3 3:4; do
+	run "what no id looks like is refused as one: $each" 1 '' \
+		"gpulease: no job* named '$each' waits or runs; an id is written 12, a range 3-12" \
+		"$GPULEASE" --cancel "$each"
+done
 run 'a word that chooses nothing does not keep the others from it' 1 '' \
 	"gpulease: no job* named 'none' waits or runs;*
 gpulease: cancelled 1 job" "$GPULEASE" --cancel "none,eval"

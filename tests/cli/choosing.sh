@@ -119,7 +119,12 @@ refused 'a share of several GPUs is refused' \
 refused '-n 0 with --gpu-ids is refused' \
 	'-n asks for 0 GPUs and --gpu-ids names 1; leave one out' \
 	-n 0 --gpu-ids 0
-run 'with -n 0 a list of GPUs does no harm' 0 '' '' "$GPULEASE" -n 0 --allow 0 --prefer-gpus 1 true
+run 'with -n 0 a choice of GPUs does no harm, and a line says that it has no effect' 0 '' \
+	'gpulease: no effect here: --min-vram, --allow, --prefer-gpus (no GPU is leased)' \
+	"$GPULEASE" -n 0 --min-vram 900G --allow 0 --prefer-gpus 1 true
+echo 'true' >"$S/no-gpu"
+run 'a jobs file with -n 0 has no such line: its lines may ask for GPUs' 0 '*' '' \
+	"$GPULEASE" --batch "$S/no-gpu" -n 0 --except 0
 
 # --- cards -------------------------------------------------------------------------------
 
@@ -176,9 +181,9 @@ gets 'CUDA_VISIBLE_DEVICES limits the choice for a share' '[23]' -n 0.5
 gets 'CUDA_VISIBLE_DEVICES and --except both limit the choice' 3 --except 2
 gets '--prefer-gpus does not lead out of CUDA_VISIBLE_DEVICES' '[23]' --prefer-gpus 0
 refused '--gpu-ids outside CUDA_VISIBLE_DEVICES is refused' \
-	'cannot lease 1 GPU: CUDA_VISIBLE_DEVICES 2,3 leaves none of 1' --gpu-ids 0
+	'cannot lease 1 GPU: CUDA_VISIBLE_DEVICES 2,3 leaves none of 1; unset it to have all GPUs' --gpu-ids 0
 refused 'more GPUs than CUDA_VISIBLE_DEVICES lists are refused' \
-	'cannot lease 3 GPUs: CUDA_VISIBLE_DEVICES 2,3 leaves only 2 of 4' -n 3
+	'cannot lease 3 GPUs: CUDA_VISIBLE_DEVICES 2,3 leaves only 2 of 4; unset it to have all GPUs' -n 3
 holder both -n 2
 run 'the reason for waiting names CUDA_VISIBLE_DEVICES' 124 '' \
 	'*none is free; limited to GPUs 2,3 by CUDA_VISIBLE_DEVICES' \
@@ -337,7 +342,8 @@ bind_jobs() {
 		--gpu-ids 1 sh -c "$affinity"
 	run '--bind binds a job to the CPUs near any of its GPUs' 0 "${first}[-,]$last" '' \
 		"$GPULEASE" --bind -n 2 sh -c "$affinity"
-	run '--bind does not bind a job without GPUs' 0 "$all" '' "$GPULEASE" --bind -n 0 \
+	run '--bind does not bind a job without GPUs' 0 "$all" \
+		'gpulease: no effect here: --bind (no GPU is leased)' "$GPULEASE" --bind -n 0 \
 		sh -c "$affinity"
 	GPULEASE=$S/configured
 	echo 'bind = yes' >"$S/conf"

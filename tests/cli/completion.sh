@@ -76,6 +76,20 @@ else
 	run 'bash: all values after =' 0 'kill
 requeue' '' complete gpulease --on-limit =
 	run 'bash: a signal after the id' 0 'SIGTERM' '' complete gpulease --signal-job 12 SIGTE
+
+	# readline itself, on a terminal: it runs the line that it has completed
+	mkdir "$S/place/a folder"
+	echo 'what the file says' >"$S/place/a folder/some text"
+	printf '%s\n' 'PS1=rea; PS1=${PS1}dy' ". '$source/gpulease.bash'" "cd '$S/place'" >"$S/rc"
+	on_terminal() {
+		run "$1" 0 '' '' env HISTFILE= INPUTRC=/dev/null "$TOOLS/jobcontrol" see:ready \
+			"type:$2^J" 'see:what the file says' 'type:exit^J' end:0 -- \
+			bash --noprofile --rcfile "$S/rc" -i
+	}
+	on_terminal 'bash: blanks in names are quoted, and a folder ends with a slash' \
+		'gpulease cat a^Iso^I'
+	on_terminal 'bash: also as the value of an option' 'gpulease -i a^Iso^I cat'
+	on_terminal 'bash: also for a folder as the value of an option' "gpulease -D a^I cat 'some text'"
 fi
 
 if ! command -v fish >/dev/null 2>&1; then

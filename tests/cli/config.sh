@@ -124,6 +124,18 @@ try env PATH=/usr/bin:/bin "$GPULEASE" --config "$conf" --show-config
 grep -q 'nvidia-smi = ' "$S/out" || shows '--show-config shows that no nvidia-smi was found' '# nvidia-smi =  *# not found in PATH'
 try env GPULEASE_SIM=2 "$GPULEASE" --config "$conf" --show-config
 shows '--show-config shows simulated GPUs' '# --sim: .*'
+for each in '--sim 2' 'GPULEASE_SIM=2'; do
+	case $each in
+	--sim*) set -- env -u GPULEASE_SIM "$GPULEASE" --sim 2 ;;
+	*) set -- env "$each" "$GPULEASE" ;;
+	esac
+	for verb in --status '-n 0 true'; do
+		# shellcheck disable=SC2086 # words
+		run "--dir with $each is refused: $verb" 125 '' \
+			'gpulease: simulated GPUs have a directory of their own; leave out --dir*' \
+			"$@" --dir "$S" $verb
+	done
+done
 is '--show-config --json has the values' [ \
 	"$(member config.idle-threshold.value config.linger-time.value |
 	tr '\n' ' ')" = '5% 1m ' ]

@@ -30,8 +30,10 @@ chmod +x "$S/bin/python"
 ln -s "$GPULEASE" "$S/bin/gpulease"
 echo 'python train.py' >"$S/jobs.txt"
 : >"$S/train.py"
-agent() (cd "$S" && PATH=$S/bin:$PATH && eval "$1")
-id=$("$GPULEASE" --submit "$S/bin/python" train.py)
+touch "$S/eval.py" "$S/serve.py" "$S/big.py"
+PATH=$S/bin:$PATH
+agent() (cd "$S" && eval "$1")
+id=$(agent 'gpulease --submit python train.py')
 while read -r line; do
 	case $line in
 	*--cancel*) id=$("$GPULEASE" --submit sleep 600) ;;
@@ -60,6 +62,12 @@ run '--help to where nothing can be written' 125 '' '*cannot write*' \
 	sh -c '"$1" --help >/dev/full' - "$GPULEASE"
 is 'no line of --help is wider than a terminal' test -z \
 	"$("$GPULEASE" --help | awk 'length > 80')"
+if [ -x "${GPULEASE%/*}/gpulease-simjob" ]; then
+	is 'no line of gpulease-simjob --help is wider than a terminal' test -z \
+		"$("${GPULEASE%/*}/gpulease-simjob" --help | awk 'length > 80')"
+else
+	skip 'the width of gpulease-simjob --help' 'no gpulease-simjob'
+fi
 
 # every option that the README shows is one
 grep -oE '(^|[ `(])--[a-z][a-z-]*' "$readme" | grep -oE -- '--[a-z-]+' | sort -u >"$S/shown"
@@ -69,6 +77,13 @@ printf '%s\n' --nproc-per-node --lr --llm --ramp --hold --array --time-limit --e
 	--jobs-file >>"$S/known"
 sort -o "$S/known" "$S/known"
 run 'the README knows no other options' 0 '' '' comm -23 "$S/shown" "$S/known"
+
+# a short option that the README shows is one that a newcomer finds in --help
+grep '^\$ gpulease ' "$readme" | sed 's/ sh -c .*//' | grep -oE ' -[A-Za-z]' | sort -u >"$S/shown"
+"$GPULEASE" --help | grep -oE '^ +-[A-Za-z]' | tr -s ' ' | sort -u >"$S/known"
+run 'each short option of the examples in the README is in --help' 0 '' '' \
+	comm -23 "$S/shown" "$S/known"
+is 'the examples in the README show short options' test -s "$S/shown"
 
 for target in demo deps check check-slow lint fuzz bench install install-srun uninstall deb; do
 	grep -q "make [a-z ]*$target" "$readme" || echo "$target"
@@ -84,6 +99,60 @@ awk '/^\$ gpulease --sim 4 -n 2 -- sh/ { getline; print }' "$readme" >"$S/shown"
 run 'the first example of the README prints what the README shows' 0 "$(cat "$S/shown")" '' \
 	"$GPULEASE" --sim 4 -n 2 -- sh -c 'echo I have GPUs $CUDA_VISIBLE_DEVICES'
 is 'the README has the first example' test -s "$S/shown"
+
+# --- longer examples of the README -----------------------------------------------------------
+
+# readme_block FIRST: prints the block of the README that begins with the line FIRST.  Its job of
+# six seconds lasts here until it is cancelled.
+readme_block() {
+	awk -v first="$1" '$0 == first { on = 1 } $0 == "```" { on = 0 } on' "$readme" |
+		sed 's/sleep 6/sleep 600/'
+}
+
+# same FILE: prints FILE without what differs between two runs: the user, pids, times, the widths of
+# columns, and the column IDLE, which a GPU has that has been idle for some seconds.
+same() {
+	sed -E -e "s/ (root|$user) +/ USER /" -e 's/(USER +)[0-9]{3,} /\1PID /' \
+		-e 's/[0-9]{2}:[0-9]{2}(:[0-9]{2})?/TIME/g' \
+		-e 's/ IDLE / /' "$1" | tr -s ' ' |
+		sed -E 's/( (-|<1s|[0-9]+m|([0-9]+m)?[0-9]+s))+ / - /g'
+}
+
+# Types the commands of $S/block, and writes them and what they print to $S/typed.
+type_block() {
+	job=0
+	: >"$S/typed"
+	while IFS= read -r typed <&3; do
+		[ "$typed" = "${typed#'$ '}" ] && continue
+		echo "$typed" >>"$S/typed"
+		eval "${typed#??}" >>"$S/typed" 2>&1 3<&-
+		[ "$typed" = "${typed%&*}" ] && continue
+		job=$((job + 1))
+		wait_until 'grep -q "^gpulease: job $job waits" "$S/typed" ||
+			gpulease --status "$job" 2>/dev/null | grep -q "^pid"'
+	done 3<"$S/block"
+}
+
+# shows TEXT FIRST: the block that begins with FIRST has what its commands print.
+shows() {
+	export XDG_STATE_HOME="$S/$2.d"
+	readme_block "$2" >"$S/block"
+	(cd "$S" && type_block && cp typed printed && gpulease --cancel mine --yes 2>/dev/null)
+	same "$S/block" >"$S/shown"
+	run "$1" 0 "$(cat "$S/shown")" '' same "$S/printed"
+}
+
+printf '#!/bin/sh\nexec sleep 600\n' >"$S/bin/python"
+cd "$S" || bail "no directory"
+for each in train serve big; do
+	: >"$each.py"
+done
+user=$(id -un)
+export COLUMNS=$((80 + ${#user})) GPULEASE_SIM=2x80G # as at 80 columns for root and short pids
+shows 'the README shows how jobs share a GPU' \
+	'$ gpulease -n 0.5 python serve.py &          # half of a GPU'
+shows 'the README shows how a job waits' '$ export GPULEASE_SIM=4'
+unset COLUMNS GPULEASE_SIM
 
 # the README shows lines of this file; "..." stands for those that it leaves out
 tour=gpulease/examples/tour.txt

@@ -168,7 +168,7 @@ run 'CUDA_VISIBLE_DEVICES limits the choice' 0 '1' '' \
 run 'CUDA_VISIBLE_DEVICES takes the beginning of a UUID' 0 '1' '' \
 	env CUDA_VISIBLE_DEVICES=GPU-00000001 "$GPULEASE" sh -c 'echo $CUDA_VISIBLE_DEVICES'
 run 'the first invalid entry ends the list of CUDA_VISIBLE_DEVICES' 125 '' \
-	'gpulease: cannot lease 2 GPUs: CUDA_VISIBLE_DEVICES 0,-1,1 leaves only 1 of 2' \
+	'gpulease: cannot lease 2 GPUs: CUDA_VISIBLE_DEVICES 0,-1,1 leaves only 1 of 2; unset it to have all GPUs' \
 	env CUDA_VISIBLE_DEVICES=0,-1,1 "$GPULEASE" -n 2 true
 holder first -n 2
 export CUDA_VISIBLE_DEVICES=1

@@ -16,7 +16,9 @@ for program in python torchrun; do
 	chmod 0755 "$S/bin/$program"
 done
 
-: >"$S/train.py"
+for file in train serve check eval demo; do
+	: >"$S/$file.py"
+done
 
 # example N: prints the commands of example N, without prompts.  Job 42 becomes the job that
 # example 6 submits, the jobs file gets five lines, and only root asks for a high priority.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# --gpu-ids 3,1: the command sees its GPUs in that order, wherever it learns of them.
+# --gpu-ids 3,1: the command sees its GPUs in that order, wherever they are listed.
 # shellcheck disable=SC2016 # texts for other shells
 
 # shellcheck source=tests/cli/lib.sh

@@ -105,6 +105,12 @@ drop_rights() {
 		-- "$TOOLS/attack" rights "$GROUP"
 	run 'the command of a step has no right of the group' 0 '' '' \
 		"$U1" -n 1 -- "$ROOT" -n 1 -- "$TOOLS/attack" rights "$GROUP"
+	run 'several tasks have no right of the group' 0 '' '' \
+		"$U1" -G 1 -n 2 -- "$TOOLS/attack" rights "$GROUP"
+	# shellcheck disable=SC2016 # for the shell of the task
+	run 'the program that runs the tasks has not the group, either' 0 none '' \
+		"$U1" -G 1 -n 2 -o 0 -- sh -c 'grep -E "^(Gid|Groups):" "/proc/$PPID/status" |
+			grep -qw "$0" || echo none' "$GROUP"
 	run 'the command of a simulated job has no right of the group' 0 '' '' env \
 		XDG_STATE_HOME="$S/open/home1" \
 		"$U1" --sim 2 -n 1 -- "$TOOLS/attack" rights "$GROUP"

@@ -58,7 +58,7 @@ a_user() {
 	say_more="echo more >>$S/ran"
 	echo "$say_more" >>"$J"
 	run 'the next run of the batch runs only the new line' 3 \
-		'*done before: 2 finished, 1 failed*' '' by 1 batch
+		'*ended in an earlier run*(2 finished, 1 failed)*' '' by 1 batch
 	is 'the next run of the batch has run the new line' [ "$(words "$S/ran")" = more ]
 	run 'another user cannot use the folder of the batch' 125 '' '*Permission denied*' by \
 		2 batch

@@ -51,7 +51,11 @@ mkdir "$S/open/bin"
 cat >"$S/open/bin/tmux" <<END
 #!/bin/sh
 if [ "\$1" = new-session ]; then
-	for token; do :; done
+	before=
+	for each; do
+		[ "\$before" != --enter-session ] || token=\$each
+		before=\$each
+	done
 	echo "\$token" >"$S/open/begun.new" && mv "$S/open/begun.new" "$S/open/begun"
 	until [ -e "$S/open/there" ]; do sleep 0.05; done
 fi

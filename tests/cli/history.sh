@@ -130,6 +130,20 @@ else
 	chgrp -R 0 "$S/dir" && find "$S/dir" -type d -exec chmod 0700 {} +
 fi
 
+# --- the order ---------------------------------------------------------------------------
+
+rm -f "$S/dir/history"
+for each in 1:10000 2:5000 3:200000 4:150000 5:140001; do
+	tell ticket="${each%:*}" uid=1 user=alice since=$DAY gone=$((DAY + ${each#*:})) command=x
+done
+shows '--history has the order of the ends, not of the records' '2 1 5 4 3 ' all
+shows '--history 1 shows the job that ended last' '3 ' 1
+shows '--history 2 shows the two jobs that ended last' '4 3 ' 2
+shows '--user with a number shows the job of that user that ended last' '3 ' 1 --user alice
+tell ticket=6 uid=1 user=alice since=$DAY gone=$((DAY + 1000)) command=x
+shows 'an end that was recorded late takes the place of no later end' '5 4 3 ' 3
+shows 'an end that was recorded late has its place' '6 2 1 5 4 3 ' all
+
 # --- its size --------------------------------------------------------------------------
 
 echo 'history-size = 1MiB

@@ -23,7 +23,7 @@ fi
 # do_make TARGET…: make with the programs that are built already.
 do_make() {
 	make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-		-o "$build/gpulease-simjob" "$@"
+		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" "$@"
 }
 
 # in_root TARGET…: make as for a package.
@@ -51,6 +51,7 @@ is 'the message of install has three lines' three_lines
 run 'install makes these files' 0 "./etc/gpulease.conf
 ./usr/bin/gpulease
 ./usr/bin/gpulease-simjob
+./usr/lib/gpulease/gpulease-slurm
 ./usr/share/bash-completion/completions/gpulease
 ./usr/share/fish/vendor_completions.d/gpulease.fish
 $manuals
@@ -97,7 +98,13 @@ run 'install-srun makes a link named srun in a directory of its own' 0 \
 # shellcheck disable=SC2016
 run 'the link named srun is gpulease' 0 '0,1' '' env PATH="$root/usr/lib/gpulease/bin:$PATH" \
 	GPULEASE_SIM=8 \
-	srun -n 2 sh -c 'echo $CUDA_VISIBLE_DEVICES'
+	srun --gpus=2 sh -c 'echo $CUDA_VISIBLE_DEVICES'
+echo '#!/bin/sh
+srun sh -c "echo \$SLURM_PROCID; exit 3"' >"$S/job.sh"
+run 'the link named sbatch runs a job script, and its srun is the link beside it' 3 'Submitted batch job *' '' \
+	env PATH="$root/usr/lib/gpulease/bin:$PATH" GPULEASE_SIM=8 HOME="$S" \
+	sbatch --wait -G 2 -n 2 -o "$S/job.out" "$S/job.sh"
+is 'the script has two tasks' [ "$(grep '^[01]$' "$S/job.out" | sort | tr '\n' ' ')" = '0 1 ' ]
 run 'uninstall succeeds' 0 '*' '' in_root uninstall
 run 'uninstall leaves no file' 0 '' '' files
 run 'install-srun without a program to link to is refused' 2 '*' \
@@ -133,19 +140,19 @@ if ! { as_nobody test -w "$own" && as_nobody test -r "$build/gpulease" &&
 else
 	run 'install as a user says what is missing' 0 '*not as root*' '' \
 		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-		-o "$build/gpulease-simjob" "PREFIX=$own/prefix" install
+		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" "PREFIX=$own/prefix" install
 	is 'the message of install as a user has three lines' three_lines
 	is 'install as a user installs the program' test -x "$own/prefix/bin/gpulease"
 	run 'MODE=lab as a user is refused' 2 '' 'gpulease: MODE=lab needs root;*' \
 		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-		-o "$build/gpulease-simjob" "PREFIX=$own/other" MODE=lab install
+		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" "PREFIX=$own/other" MODE=lab install
 	# as root the directories belong to another user than as_nobody; else their mode closes them
 	mkdir -m 755 "$own/shut" "$own/shut/share"
 	[ "$(id -u)" -eq 0 ] || chmod 555 "$own/shut" "$own/shut/share"
 	run 'install without write permission says what to do' 2 '' \
 		"gpulease: cannot write to $own/shut; try: sudo make install, or *.local*" \
 		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-		-o "$build/gpulease-simjob" "PREFIX=$own/shut" install
+		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" "PREFIX=$own/shut" install
 	chmod 755 "$own/shut" "$own/shut/share"
 	run 'uninstall as a user succeeds' 0 '' '' as_nobody make -s \
 		--no-print-directory "B=$build" \
@@ -179,7 +186,7 @@ run 'install as root is hardened, whatever the environment' 0 "Installed in /usr
 To undo, when no job runs: make uninstall PREFIX=/usr/local; rm -r $state; groupdel gpulease" '' \
 	env MODE=lab GROUP=users sh -c 'umask 0777; exec "$@"' sh \
 	make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-	-o "$build/gpulease-simjob" install
+	-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" install
 is 'hardened: the message has three lines' three_lines
 run 'hardened: owners, groups and modes' 0 "root:gpulease:2755 $program
 root:gpulease:2770 $state

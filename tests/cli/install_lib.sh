@@ -39,6 +39,7 @@ pristine() {
 	overlay "$@"
 	rm -rf /var/lib/gpulease*
 	rm -f /usr/local/bin/gpulease /usr/local/bin/gpulease-simjob /etc/gpulease.conf
+	rm -rf /usr/local/lib/gpulease
 	! getent group gpulease >/dev/null || groupdel gpulease
 	unset GPULEASE_SIM
 	mkdir -m 0700 "$M/home"

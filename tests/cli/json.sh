@@ -36,7 +36,8 @@ begins status "$GPULEASE" --status --json
 begins queue "$GPULEASE" --queue --json
 begins history "$GPULEASE" --history --json
 begins accounting "$GPULEASE" --accounting --json
-begins sessions "$GPULEASE" --sessions --json
+# even a tmux that only lists makes a folder for its sockets
+begins sessions env TMUX_TMPDIR="$S" "$GPULEASE" --sessions --json
 begins config "$GPULEASE" --show-config --json
 begins doctor "$GPULEASE" --doctor --json
 begins dry-run "$GPULEASE" --dry-run --json -n 2 touch "$S/ran"
@@ -94,5 +95,6 @@ is 'none of them has run' [ ! -e "$S/ran" ]
 try "$GPULEASE" --history --json --last 1
 is '--last 1 shows one job' [ "$(grep -c '"ticket"' "$S/out")" -eq 1 ]
 try "$GPULEASE" --history --json --last all
-is '--last all shows all' like '*"first"*"second"*' "$out"
+# in either order: the ends that no process recorded are known only when the GPUs are taken again
+is '--last all shows all' eval 'like "*\"first\"*" "$out" && like "*\"second\"*" "$out"'
 finish

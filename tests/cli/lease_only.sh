@@ -113,7 +113,7 @@ is 'a killed --lease-only holds no GPU' wait_until is_free
 run '--lease-only takes no command' 125 '' '*--lease-only takes no command, not *true*' \
 	"$GPULEASE" --lease-only true
 run '--lease-only refuses -n 0' 125 '' '*-n 0 asks for no GPU*' "$GPULEASE" --lease-only -n 0
-run '--lease-only refuses a file for output' 125 '' '*-o, -e and -i redirect a command*' \
+run '--lease-only refuses a file for output' 125 '' '*there is no command to set up; leave out *-o*' \
 	"$GPULEASE" --lease-only -o "$S/file"
 run '--lease-only inside a lease is refused' 125 '' '*step of job*' \
 	"$GPULEASE" "$GPULEASE" --lease-only
@@ -236,6 +236,10 @@ is 'after the failed --shell the GPU is free' is_free
 keep kept -n 2
 run '--shell that gives up makes eval fail' 7 '' '*gave up*' \
 	sh -c 'eval "$("$GPULEASE" --max-wait 1s --shell)" || exit $(($? - 117))' -
+for each in --typo '-o file'; do
+	run "--shell with a wrong command line makes eval fail: $each" 125 '' 'gpulease: *' \
+		sh -ec 'eval "$("$GPULEASE" --shell '"$each"')"; echo goes on'
+done
 run '--shell that fails ends a script under sh -e' 124 '' '*not available at once*' \
 	sh -ec 'eval "$("$GPULEASE" -I --shell)"; echo goes on'
 kill -TERM "$(pid_of kept)"

@@ -322,6 +322,17 @@ prepare one
 "$GPULEASE" -n 2 -- "$GPULEASE" -n 1 -- "$PYTHON" "$S/launch.py" popen "$S/one" >/dev/null 2>&1
 waits_for_it 'a process left by a step' one
 
+# --- a time limit ----------------------------------------------------------------------------
+
+# The command ends; what it has started may stay to the limit and no longer.
+"$GPULEASE" -Q --report -t 2s --grace 1s -n 1 sh -c \
+	'sleep 1000 >/dev/null 2>&1 3>&- & echo $! >"$0"' "$S/rest" >/dev/null 2>&1 </dev/null
+read -r rest <"$S/rest"
+started="$started $rest"
+# shellcheck disable=SC2016 # for wait_until
+wait_until '[ ! -e "/proc/$rest" ] || like "[ZX]" "$(process_state "$rest")"'
+is 'a process left by a supervised job ends at the time limit of the job' [ $? = 0 ]
+
 # --- nothing left ----------------------------------------------------------------------------
 
 # The watchdog holds the FIFO until it has examined the processes; that stops no job.

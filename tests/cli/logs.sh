@@ -88,6 +88,33 @@ live() {
 	is 'the follower prints nothing on stderr' [ ! -s "$S/f.err" ]
 }
 
+named() {
+	"$GPULEASE" --submit -n 0 --name two sleep 1000 >"$S/two"
+	two=$(cat "$S/two")
+	talker a -n 1 --name one
+	tell a 'echo one'
+	wait_until '[ "$("$GPULEASE" --log "$id")" = one ]'
+	run '--log takes the name of a job' 0 one '' "$GPULEASE" --log one
+	follower f --follow one
+	is '--follow takes the name of a job' wait_until 'shows f one'
+	tell a exit
+	ended f
+	is 'the follower of a name ends with the job' [ "$rc" = 0 ]
+	run 'an ended job is not found by its name' 1 '' \
+		'gpulease: no job* named '"'one'"' waits or runs; *' "$GPULEASE" --log one
+	id=$("$GPULEASE" --submit -n 0 --name two sleep 1000)
+	for option in --log --follow --wait-for; do
+		run "a name of several jobs is refused with their ids: $option" 1 '' \
+			"gpulease: 'two' means several jobs, as *; give an id" \
+			"$GPULEASE" "$option" two
+		is 'the message has both ids' eval 'like "* $id *" " $(tr \; " " <"$S/err")" &&
+			like "* $two *" " $(tr \; " " <"$S/err")"'
+		run "a range is no job: $option" 125 '' \
+			"gpulease: $option: '1-2' is not the id of a job*" "$GPULEASE" "$option" 1-2
+	done
+	"$GPULEASE" --cancel "$id,$two"
+}
+
 waiting() {
 	holder a -n 8
 	talker b -n 1
@@ -161,6 +188,11 @@ attempts() {
 		--submit --follow -n 1 --retries 2 -- sh -c 'echo try $GPULEASE_ATTEMPT; exit 2'
 	is 'all attempts write into one log' [ "$(grep -c '^try [123]$' "$S/out")" = 3 ]
 	is 'the log of all attempts is followed to the end' like '*try 1*try 2*try 3*' "$out"
+	id=$(sed -n 's/^gpulease: job \([0-9]*\)$/\1/p' "$S/err")
+	run 'the ticket of a later attempt finds the log of the job' 0 '*try 1*try 3*' '' \
+		"$GPULEASE" --log $((id + 2))
+	run 'the ticket of a later attempt is followed' 0 '*try 1*try 3*' '' \
+		"$GPULEASE" --follow $((id + 1))
 }
 
 both() {
@@ -216,6 +248,7 @@ last_lines() {
 
 nothing_there
 live
+named
 waiting
 if env --default-signal=INT true 2>/dev/null; then
 	interrupted

@@ -180,7 +180,7 @@ run 'a new instance is leased beside one in use' 0 'MIG-dddddddd-0000 *' '' \
 release_all stays
 instances
 run 'without a list of instances no instance is leased' 124 '' \
-	'*GPU 0:? is in an unknown state: nvidia-smi does not list it' \
+	'*GPU 0:? is in an unknown state: nvidia-smi does not list it; also unknown: GPU 0:?' \
 	"$GPULEASE" -I true
 
 finish

@@ -54,6 +54,7 @@ needs 'the model'"'"'s option may have an equals sign' '1 share=50' -- "$S/need"
 needs 'the model'"'"'s option may stand among other words' '1 share=50' -- "$S/need" -x 1 \
 	--llm qwen2.5-3b-inst --y z
 needs 'a model can need memory' '1 vram=18432' -- "$S/need" --llm Llama/8B
+needs '--margin counts with a model that needs memory' '1 vram=18432' --margin 1G -- "$S/need" --llm Llama/8B
 needs 'a model can need several GPUs' 3 -- "$S/need" --llm big
 needs 'a need above 1 is rounded up to whole GPUs' 2 -- "$S/need" --llm odd
 needs 'a need below 0.01 is rounded up to 0.01' '1 share=1' -- "$S/need" --llm tiny
@@ -94,6 +95,12 @@ cat >"$table" <<'END'
 qwen2.5-3b-inst = 0.25
 wide = 4
 END
+run '--models without a model in the command says so' 0 1 \
+	'gpulease: --models has no effect: the command has no --llm MODEL' \
+	"$GPULEASE" --models "$table" "$S/need"
+run '--models beside a number of GPUs says so' 0 2 \
+	'gpulease: no effect here: --models (-n, --gpus or --vram says what a job needs)' \
+	"$GPULEASE" --models "$table" -n 2 "$S/need" --llm big
 needs '--models takes the place of the table' '1 share=25' --models "$table" -- "$S/need" \
 	--llm qwen2.5-3b-inst
 needs '--models takes the place of the table'"'"'s default, too' 1 --models "$table" -- "$S/need" --llm big

@@ -105,7 +105,7 @@ attempt 1  failed, exit status 3, ran *" '' "$GPULEASE" --status "$id"
 		"$GPULEASE" --status $((id + 1))
 	is 'the attempts as JSON' [ "$(of "$id" state log ended.0.attempt ended.1.attempt ended.1.status)" = \
 		"failed $log 1 2 3" ]
-	# the log of an older job with this id is none of this job
+	# the log of an older job with this id does not belong to this job
 	touch -d 2001-01-01 "$log"
 	is 'an older log is not shown' [ "$(of "$id" log)" = null ]
 	"$GPULEASE" -Q -n 0 -- sh -c 'echo "$GPULEASE_ID"' >"$S/bare"
@@ -149,7 +149,7 @@ state      running on GPU 0
 	is 'it has ended with its runner' wait_until '! state "$id" running'
 }
 
-# The numbers begin anew with a new ticket file.
+# With a new ticket file the numbers start again from 1.
 another_queue() {
 	rm "$(state_dir)/tickets"
 	holder a -n 1 --name newer

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The exit status of a plain job, which gpulease has become: what knows it, and what the user is told
-# where it is not known.
+# The exit status of a plain job, which gpulease has become: which commands show it, and what they
+# print if it is not known.
 # shellcheck disable=SC2016 # commands of the jobs
 
 # shellcheck source=tests/cli/lib.sh

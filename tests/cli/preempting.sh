@@ -49,7 +49,10 @@ run '--dry-run names the job that would be sent back' 0 \
 	"would start now on GPU 0; job $id would be sent back into the queue" '' \
 	"$GPULEASE" --dry-run --priority 5 true
 run '--dry-run of an equal priority waits' 124 'would wait, *' '' "$GPULEASE" --dry-run true
-is '--dry-run sends no preemption request' [ "$(controls 2)" -eq 0 ]
+run '--dry-run of --immediate, which does not wait for a job that is sent back' 124 \
+	'would wait, *' '' "$GPULEASE" --dry-run -I --priority 5 true
+run '--immediate sends no job back' 124 '' '*not available at once*' "$GPULEASE" -I --priority 5 true
+is '--dry-run sends no preemption request, nor does --immediate' [ "$(controls 2)" -eq 0 ]
 begin high --priority 5
 is 'a job of higher priority gets the GPU of a preemptible one' wait_until 'runs high'
 is 'the preempted job says for which job it is preempted' like "*job $(id_of high), which has a higher priority, $back*" "$(said low)"

@@ -83,7 +83,7 @@ over="job $id (*) uses 2.2G on GPU 1 and declared 2.0G"
 excess="uses 2.2G on GPU 1 and declared 2.0G: its neighbors may run out of memory"
 is 'a job that uses more than it declared is reported' wait_until \
 	'grep -q "^gpulease: job $id $excess$" "$S/over.err"'
-run '--queue names the job that uses more than it declared' 0 "no job waits
+run '--queue names the job that uses more than it declared' 0 "no job waits; 5 jobs run: see --status
 $over" '' "$GPULEASE" --queue
 run '--status names the job that uses more than it declared' 0 "*$over" '' "$GPULEASE" --status
 run '--queue --json names the job that uses more than it declared' 0 "*\"over_declared\": \[
@@ -190,6 +190,25 @@ run 'the report names lack of memory if the output shows it' 1 '*' '*ended: out 
 	"$GPULEASE" --report -o "$S/oom.out" sh -c "cat '$S/text'; exit 1"
 run 'lack of memory in the output does not count if the command succeeds' 0 '*' '*ended: exit status 0, *' \
 	"$GPULEASE" --report -o "$S/oom.out" cat "$S/text"
+
+# A report that finds no room on a pipe is left to a child: the lease ends with the job.
+mkfifo "$S/full"
+exec 9<>"$S/full"
+dd if=/dev/zero bs=4096 oflag=nonblock >&9 2>/dev/null
+run 'a job ends although its report finds a full pipe' 3 '' '' timeout -s KILL "$DEADLINE" sh -c '
+	exec 9>&-
+	exec "$@" 2>"$0"' "$S/full" "$GPULEASE" --report -n 2 sh -c 'exit 3'
+run 'the reader of its standard output sees the end' 0 'out' '' timeout -s KILL "$DEADLINE" sh -c '
+	exec 9>&-
+	"$@" 2>"$0" | cat' "$S/full" "$GPULEASE" --report -n 2 echo out
+run 'its GPUs are free before the report is read' 0 '' '' "$GPULEASE" -I30s -n 2 true
+exec 8<"$S/full" 9>&-
+tr -d '\0' <&8 >"$S/late"
+exec 8<&-
+is 'the report is there for the reader of the pipe' [ "$(grep -c '^gpulease: job .* ended: exit status 3, ' \
+	"$S/late")" = 1 ]
+is 'the history does not say that output of these jobs was lost' [ "$("$GPULEASE" --history 3 --json |
+	grep -c '"log_is_full": false')" = 3 ]
 
 # On a full disk the last output is lost: then the history says so.
 GPULEASE_DIR=$(state_dir)

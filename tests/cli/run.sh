@@ -110,6 +110,21 @@ run 'a script without its interpreter: 127, and its name' 127 '' \
 run '--wait without a command suggests --wait-for' 125 '' '*no command given; *--wait-for ID*' "$GPULEASE" --wait 3
 run 'a file that is not executable: 126' 126 '' "gpulease: cannot execute '/etc/passwd': *" \
 	"$GPULEASE" /etc/passwd
+mkdir -m 0 "$S/closed"
+unable= # root without its capabilities is kept out as well
+[ "$(id -u)" -ne 0 ] || unable='setpriv --bounding-set=-all'
+if $unable ls "$S/closed" >/dev/null 2>&1 || ! $unable true 2>/dev/null; then
+	skip 'a folder of PATH that is closed holds no program: 127' 'no folder is closed to root'
+else
+	# shellcheck disable=SC2086
+	run 'a folder of PATH that is closed holds no program: 127' 127 '' \
+		"gpulease: command 'no-such' was not found" \
+		env PATH="$S/closed:$PATH" $unable "$GPULEASE" no-such
+	# shellcheck disable=SC2086
+	run 'a path through a closed folder: 126' 126 '' \
+		"gpulease: cannot execute '$S/closed/no-such': Permission denied" \
+		$unable "$GPULEASE" "$S/closed/no-such"
+fi
 run 'a directory is not executable: 126' 126 '' 'gpulease: cannot execute*' "$GPULEASE" /
 
 # Lines for sbatch are read by sbatch alone.
@@ -177,7 +192,7 @@ release_all one two
 
 "$GPULEASE" -n 8 sh -c 'sleep 1000 & echo $! >"$0"' "$S/child" </dev/null >/dev/null 2>&1
 run 'GPUs of a job whose child lives on are not given away' 124 '' \
-	'*GPU 0 is kept by processes that job * left running' "$GPULEASE" -I true
+	'*GPU 0 is kept by processes that job * left running; also lingering: GPU 1,2,3,4,5,6,7' "$GPULEASE" -I true
 kill "$(cat "$S/child")"
 run 'the GPUs are given away when that child has ended' 0 '' '*' "$GPULEASE" -n 8 true
 begin killed -n 8
@@ -232,7 +247,8 @@ run 'a step on a shared GPU cannot be exclusive' 125 '' 'gpulease: this is a ste
 'GPU is shared with others; leave --exclusive out' \
 	"$GPULEASE" --vram 4G "$GPULEASE" --exclusive true
 for option in --shell --lease-only --report --preemptible --retries=2 --oom-retries=2 \
-	--signal=USR1 --on-limit=requeue --after=1 --after-ok=1 --singleton --prefer-gpus=1; do
+	--signal=USR1 --on-limit=requeue --after=1 --after-ok=1 --singleton --prefer-gpus=1 \
+	--models=/dev/null --margin=1G --spike-buffer=20% --idle-threshold=1M; do
 	case $option in
 	--shell | --lease-only) set -- ;;
 	--signal* | --on-limit*) set -- --time 1h true ;;
@@ -243,6 +259,11 @@ for option in --shell --lease-only --report --preemptible --retries=2 --oom-retr
 		"gpulease: this is a step of job *, and *; leave ${option%%=*} out" \
 		"$GPULEASE" -n 2 "$GPULEASE" "$option" "$@"
 done
+run 'a step with --exclusive says that other steps may use its GPUs' 0 0 \
+	'gpulease: no effect here: --exclusive (other steps of the job may use its GPUs)' \
+	"$GPULEASE" "$GPULEASE" --exclusive -J step sh -c 'echo $CUDA_VISIBLE_DEVICES'
+run 'a step with -v says that it has no name' 0 '' '*--name is accepted and ignored: a step *' \
+	"$GPULEASE" "$GPULEASE" -v -J step true
 run 'a step is recognized without GPULEASE_TOKEN' 0 '0,1,2' '' \
 	"$GPULEASE" -n 3 env -u GPULEASE_TOKEN setsid -w "$GPULEASE" \
 	sh -c 'echo $CUDA_VISIBLE_DEVICES'

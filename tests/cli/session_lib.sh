@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# What the scripts of --screen share; read in after lib.sh and scratch.
+# Functions of the tests of --screen.  Source this file after lib.sh and `scratch`.
 #
 #	$program	tmux or screen, after `only`
 #	$S/bin		a PATH with this one of the two

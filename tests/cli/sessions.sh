@@ -8,6 +8,7 @@ scratch
 # shellcheck source=tests/cli/session_lib.sh
 . "$CLI/session_lib.sh"
 sim 1
+unset PYTHONUNBUFFERED # images often set it
 
 # The command "job $S/NAME": notes its surroundings in $S/NAME.found, and ends with the status that
 # it reads from the FIFO $S/NAME.hold.
@@ -20,6 +21,7 @@ mkfifo "$1.hold"
 	echo "${MARK-none} ${GPULEASE_SESSION-none} $GPULEASE_ID $CUDA_VISIBLE_DEVICES"
 	umask
 	printf '%s|' "$@"
+	printf '\n%s\n' "${PYTHONUNBUFFERED-none}"
 } >"$1.new"
 mv "$1.new" "$1.found"
 read -r status <"$1.hold"
@@ -67,6 +69,7 @@ for program in tmux screen; do
 		[ "$(sed -n 3p "$S/one.found")" = "a  b none $id 0" ]
 	is "$program: the job has the umask of its caller" [ "$(sed -n 4p "$S/one.found")" = "$(umask)" ]
 	is "$program: the job gets its arguments unchanged" [ "$(sed -n 5p "$S/one.found")" = "$S/one|c  d||" ]
+	is "$program: Python writes its output at once" [ "$(sed -n 6p "$S/one.found")" = 1 ]
 
 	try env PATH="$S/bin" "$GPULEASE" --sessions
 	is "$program: --sessions lists the session" like "*$id*gpulease-${id}_??????-my_job*$program*no" "$out"
@@ -250,6 +253,8 @@ got <some words>' ]
 	) >"$S/limited"
 	id=$(cat "$S/limited")
 	is "$program: a job goes on when its log may not grow" ended_with "$id" 6
+	is "$program: the history has that the log is full" \
+		grep -aq "ticket=$id .*logfull=1 .*status=6 " "$(echo "$XDG_STATE_HOME"/gpulease/sim-2x*/history)"
 	end_sessions
 done
 
@@ -285,6 +290,24 @@ if command -v tmux >/dev/null 2>&1; then
 		exit 1' sh "$S/tried"
 	ends
 	is 'a message that is in the log late causes a retry, too' [ $? -eq 0 ]
+
+	end_sessions
+	mkdir "$S/home"
+	echo 'set-option -g destroy-unattached on' >"$S/home/.tmux.conf"
+	(
+		export HOME="$S/home"
+		screen_job -n 1 sh -c 'echo ready; read -r word; echo "$word"'
+		echo "$id $rc $err" >"$S/unattached"
+	)
+	id=$(cut -d ' ' -f 1 "$S/unattached")
+	is 'a session begins although the configuration of tmux ends what no client shows' \
+		[ "$(cat "$S/unattached")" = "$id 0 " ]
+	wait_until 'logged "ready*"' && type_in "$(names)" word
+	ends
+	is 'such a session lives on' [ "$(own)" = 'ready
+word
+word' ]
+	end_sessions
 
 	# the server of tmux ends with its last session, and fails a client that comes at this moment
 	mkdir "$S/real"
@@ -329,7 +352,10 @@ if command -v tmux >/dev/null 2>&1; then
 	mv "$S/bin/broken" "$S/bin/tmux"
 	run '--screen with a file that cannot be opened is refused' 125 '' "gpulease: cannot open '/no/such': *" \
 		env PATH="$S/bin" "$GPULEASE" --screen -o /no/such true
-	run '--screen reports that tmux failed' 125 '' 'gpulease: tmux could not begin a session (exit status 3)' \
+	run '--screen reports that tmux failed' 125 '' 'gpulease: tmux could not begin a session (exit status 3); --submit needs none' \
+		env PATH="$S/bin" "$GPULEASE" --screen sh
+	printf '\177ELF' >"$S/bin/tmux"
+	run '--screen reports why tmux cannot be run' 125 '' 'gpulease: the session in tmux has not begun: Exec format error; --submit needs none' \
 		env PATH="$S/bin" "$GPULEASE" --screen sh
 fi
 run '--enter-session without its job is refused' 125 '' 'gpulease: cannot show the job of this session: *' \

@@ -93,6 +93,15 @@ run 'a GPU whose shares add up to 1 takes no further share' 124 '' "$not_now nee
 	"$GPULEASE" -n 0.01 -I true
 release_all 1 2 3 last
 
+cards 1
+holder half -n 0.5
+holder some --vram 18G
+run 'the refusal of a share counts the memory that the share needs' 124 '' \
+	"$not_now needs 0.5 of a GPU, at most 0.27 of one is free" "$GPULEASE" -n 0.5 -I true
+run 'a job that needs exactly that share starts' 0 0 '' "$GPULEASE" -n 0.27 -I sh -c "$show"
+run 'a job that needs one hundredth more than that does not' 124 '' '*' "$GPULEASE" -n 0.28 -I true
+release_all half some
+
 cards 2
 holder whole
 holder half -n 0.5
@@ -242,7 +251,7 @@ run 'the peak counts no longer once the job has ended' 0 '' '*' "$GPULEASE" --vr
 cards 1
 holder half -n 0.5
 used "0 $(command_of half) 45000"
-run 'a share that uses too much memory leaves less for shares' 124 '' '*at most 31.3G of one is free' \
+run 'a share that uses too much memory leaves less for shares' 124 '' '*at most 0.39 of one is free' \
 	"$GPULEASE" -n 0.5 -I true
 run 'the rest of that GPU can be leased as a share' 0 0 '' "$GPULEASE" -n 0.39 -I sh -c "$show"
 release_all half
@@ -304,7 +313,7 @@ cards 1
 stranger
 used "0 $stranger 60000"
 used "0 $stranger 10"
-by="GPU 0 is used outside gpulease by pid $stranger (*sleep), seen with 60000MiB"
+by="GPU 0 is used outside gpulease by pid $stranger (*sleep), seen with 58.6G"
 for each in '-n 1' '--vram 60G' '-n 0.5'; do
 	# shellcheck disable=SC2086 # an option and what it is given
 	run "$each: not beside the peak of a process outside" 124 '' "$not_now *; $by" \
@@ -312,8 +321,8 @@ for each in '-n 1' '--vram 60G' '-n 0.5'; do
 done
 run '--dry-run says so' 124 "would wait, 1st in the queue: needs 1 GPU, none is free; $by" '' "$GPULEASE" --dry-run true
 run '--status says so' 0 "*external*
-GPU 0: used outside gpulease by pid $stranger (*sleep), seen with 60000MiB*" '' "$GPULEASE" --status
-is '--status --json says so' sh -c '"$1" --status --json | grep -q "\"why\": \"is .*, seen with 60000MiB\""' \
+GPU 0: used outside gpulease by pid $stranger (*sleep), seen with 58.6G*" '' "$GPULEASE" --status
+is '--status --json says so' sh -c '"$1" --status --json | grep -q "\"why\": \"is .*, seen with 58.6G\""' \
 	- "$GPULEASE"
 is '--doctor says so' like "*outside*$by*" "$("$GPULEASE" --doctor)"
 run 'declared memory that fits beside the peak is given' 0 0 '' "$GPULEASE" --vram 10G -I sh -c "$show"
@@ -342,7 +351,7 @@ used "0 $stranger 10"
 run 'a peak at the idle threshold does not count for a whole GPU' 0 0 '' "$GPULEASE" -I sh -c "$show"
 used "0 $stranger 201"
 used "0 $stranger 10"
-run 'a peak above the idle threshold does' 124 '' '*, seen with 201MiB' "$GPULEASE" -I true
+run 'a peak above the idle threshold does' 124 '' '*, seen with 0.2G' "$GPULEASE" -I true
 kill "$stranger"
 
 # A process that a job has left behind is judged by the linger time, which looks at present use.
@@ -399,7 +408,7 @@ ended killed
 is 'the share of a killed job is free for the next job' wait_until 'runs next'
 is 'the other jobs on the GPU keep running' wait_until \
 	'[ "$(process_state "$(pid_of stays)")$(process_state "$(pid_of memory)")" = SS ]'
-run 'the shares of the jobs that run still count' 124 '' '*at most 0.25 of one is free' "$GPULEASE" -n 0.26 -I true
+run 'the shares of the jobs that run still count' 124 '' '*at most 0.12 of one is free' "$GPULEASE" -n 0.26 -I true
 release_all stays memory next
 
 cards 1

@@ -114,7 +114,7 @@ exec 9>&-
 
 run 'a simjob with --oom-once is tried again with more memory' 0 '' \
 	'*: out of GPU memory, exit status 1, *
-gpulease: job * is tried again (attempt 2) and declares 2.4G
+gpulease: job * is tried again (attempt 2) and declares 2.5G
 *, attempt 2, ended: exit status 0, *' "$GPULEASE" --report --vram 2000 --oom-retries 1 \
 	-o "$S/log" gpulease-simjob --vram 2000 --ramp 0 --hold 0 --oom-once "$S/once"
 is 'the first attempt prints the message of PyTorch' grep -q '^torch.OutOfMemoryError: CUDA out of memory. ' "$S/log"
@@ -164,7 +164,7 @@ for number in 2 3 4; do
 	is "job $number of the tour shares GPU 0" said "entry $number started on GPU 0, .*"
 done
 is 'job 5 of the tour runs out of memory and is tried again' \
-	said "entry 5 'grows' ended: out of GPU memory (exit status 1) after .*, tried again with 2500MiB.*"
+	said "entry 5 'grows' ended: out of GPU memory (exit status 1) after .*, tried again with 2.5G.*"
 is 'job 5 of the tour succeeds in its second attempt' said "entry 5 'grows' ended: exit status 0 after .*"
 is 'job 6 of the tour gets both GPUs' said "entry 6 'both' started on GPUs 0,1, .*"
 is 'job 7 of the tour fails' said 'entry 7 ended: exit status 3 after .*'

@@ -63,7 +63,7 @@ run 'numbers of the node are translated if all its GPUs are visible' 0 0,1,2,3 '
 	in_job 7 SLURM_JOB_GPUS=4-7 -n 4 sh -c "$seen"
 run 'numbers of GPUs that do not exist are refused' 125 '' '*SLURM_JOB_GPUS 6,7 leaves none of 4' \
 	in_job 7 SLURM_JOB_GPUS=6,7 true
-run 'NoDevFiles of older Slurm means no GPU' 125 '' '*CUDA_VISIBLE_DEVICES NoDevFiles leaves none*' \
+run 'NoDevFiles of older Slurm means no GPU' 125 '' '*CUDA_VISIBLE_DEVICES NoDevFiles leaves none of 4' \
 	in_job 7 CUDA_VISIBLE_DEVICES=NoDevFiles true
 
 # --- not on its nodes ----------------------------------------------------------------------

@@ -187,7 +187,7 @@ JOB *USER *PID *AGE *LEFT *NAME *COMMAND
 		running_without_gpus.0.name running_without_gpus.0.user \
 		running_without_gpus.0.pid running_without_gpus.0.limit_ms
 	release_all bare
-	run '--queue does not show it once it has ended' 0 'no job waits' '' "$GPULEASE" --queue
+	run '--queue does not show it once it has ended' 0 'no job waits; 3 jobs run: see --status' '' "$GPULEASE" --queue
 }
 
 wishes() {
@@ -382,7 +382,7 @@ hangs() {
 		'try "$GPULEASE" --status; like "*nvidia-smi: last answer * ago*" "$out"'
 	is '--status shows the states of the last answer' like "*leased *$(id_of a)*external *$background *unknown*" "$out"
 	says '--status --json marks the last answer as old' 'true true' nvidia_smi.found nvidia_smi.is_old
-	run '--queue works while nvidia-smi hangs' 0 'no job waits' '' "$GPULEASE" --queue
+	run '--queue works while nvidia-smi hangs' 0 'no job waits; 1 job runs: see --status' '' "$GPULEASE" --queue
 	rm "$S/dir/probe"
 	run '--status without any answer of nvidia-smi' 0 '*nvidia-smi: no answer yet*' '' "$GPULEASE" --status
 	is '--status without an answer shows a leased GPU' like '0  *[?]G *leased*' "$(row 0)"

@@ -83,10 +83,20 @@ is 'the history says timed-out' told 'timed-out'
 mkfifo "$S/full"
 exec 9<>"$S/full"
 dd if=/dev/zero bs=4096 oflag=nonblock >&9 2>/dev/null
-# shellcheck disable=SC2016
-run 'the limit is kept although stderr is a full pipe' 124 '' '' timeout -s KILL "$DEADLINE" sh -c '
-	exec 9>&-
-	exec "$@" 2>"$0"' "$S/full" "$GPULEASE" --retries 1 --time 100ms sleep 1000
+# full OPTION… COMMAND…: gpulease, whose stderr is the full pipe
+full() {
+	# shellcheck disable=SC2016
+	timeout -s KILL "$DEADLINE" sh -c 'exec 9>&-; exec "$@" 2>"$0"' "$S/full" "$GPULEASE" "$@"
+}
+
+run 'the limit is kept although stderr is a full pipe' 124 '' '' \
+	full --retries 1 --time 100ms sleep 1000
+run 'a job whose report finds a full pipe ends' 3 '' '' full --report sh -c 'exit 3'
+run 'the limit of a held lease is kept although stderr is a full pipe' 124 '[0-9]*' '' \
+	full --lease-only --time 100ms
+holder busy -n 8
+run '--max-wait is kept although stderr is a full pipe' 124 '' '' full -n 1 --max-wait 100ms true
+release_all busy
 exec 9>&-
 # shellcheck disable=SC2016
 limited 'like "ready*" "$out"' --signal USR1@150ms sh -c '
@@ -177,7 +187,7 @@ run 'the script that called gpulease is not ended with the job' 0 'rc 124' '' sh
 # shellcheck disable=SC2016,SC2086
 run 'a process that a job leaves behind is not killed' 0 '' '' "$GPULEASE" $S8 \
 	sh -c 'sleep 1000 & echo $! >"$S/left"'
-run 'the process left behind keeps the GPUs' 124 '' '*is kept by processes that job * left running' \
+run 'the process left behind keeps the GPUs' 124 '' '*is kept by processes that job * left running; also lingering: GPU 1,2,3,4,5,6,7' \
 	"$GPULEASE" -I true
 is 'the process left behind runs' wait_until '[ "$(process_state "$(cat "$S/left")")" = S ]'
 kill "$(cat "$S/left")"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Thresholds of one job: --margin, --spike-buffer, --idle-threshold, --tolerance.  They may be
-# stricter than the machine's, never laxer, and keep nothing from other jobs.  The cards have
+# stricter than the machine's, never laxer, and do not affect other jobs.  The cards have
 # 81559 MiB.
 # shellcheck disable=SC2016,SC2317 # functions and conditions that are called by others
 
@@ -32,29 +32,36 @@ stranger() {
 # --- laxer than the machine --------------------------------------------------------------
 
 cards 1
-for each in '--margin:511M:512MiB; give 512MiB or more' '--spike-buffer:9%:10%; give 10% or more' \
-	'--idle-threshold:201MiB:200MiB; give 200MiB or less' '--tolerance:11%:10%; give 10% or less'; do
+for each in '--margin:511M:512M; give 512M or more' '--spike-buffer:9%:10%; give 10% or more' \
+	'--idle-threshold:201M:200M; give 200M or less' '--tolerance:11%:10%; give 10% or less'; do
 	option=${each%%:*} rest=${each#*:}
 	run "$option: a laxer value is refused with the machine's" 125 '' \
 		"gpulease: $option ${rest%%:*} is laxer than this machine's ${rest#*:}" \
 		"$GPULEASE" --report "$option" "${rest%%:*}" true
 done
 run 'a value of another kind is refused with the kind' 125 '' \
-	"gpulease: --margin: 'much' is not a size; write a size, like 512MiB, or 0" \
+	"gpulease: --margin: 'much' is not a size; write a size, like 512M, or 0" \
 	"$GPULEASE" --margin much true
 run 'a threshold in another unit is refused with the unit' 125 '' \
-	"gpulease: --idle-threshold: give a size: this machine's is 200MiB" \
+	"gpulease: --idle-threshold: give a size: this machine's is 200M" \
 	"$GPULEASE" --idle-threshold 1% true
 unconfigured=$GPULEASE
 printf 'margin = 1G\nidle-threshold = 2%%\n' >"$S/conf"
 configured
-run "the machine's value is that of the configuration" 125 '' '*laxer than this machine'\''s 1024MiB; *' \
+run "the machine's value is that of the configuration" 125 '' '*laxer than this machine'\''s 1G; *' \
 	"$GPULEASE" --margin 600M true
 run 'a percentage is compared with a percentage' 0 '' '' "$GPULEASE" --idle-threshold 1% true
 GPULEASE=$unconfigured
 run '--tolerance needs a job that is watched' 125 '' \
 	'gpulease: --tolerance is for a job that is watched; add --report' "$GPULEASE" --tolerance 1% true
-run 'a process that uses its GPUs already has no choice' 125 '' '*leave out --margin, *' \
+run '--margin needs declared memory' 125 '' 'gpulease: --margin is about declared memory; add --vram' \
+	"$GPULEASE" -n 0.5 --margin 1G true
+run '--tolerance needs declared memory' 125 '' 'gpulease: --tolerance is about declared memory; add --vram' \
+	"$GPULEASE" --report --tolerance 1% true
+printf '%s\n' true '[vram=1G] true' >"$S/jobs"
+run 'a jobs file may have lines without declared memory' 0 '*2 finished*' '' \
+	"$GPULEASE" --batch "$S/jobs" --margin 1G --tolerance 1%
+run 'a process that uses its GPUs already has no choice' 125 '' '*leave out options that choose GPUs *' \
 	"$GPULEASE" --lease-only --pid $$ --margin 1G
 
 # --- stricter than the machine -----------------------------------------------------------
@@ -97,7 +104,7 @@ release_all second
 is 'the third job does not wait for it either' wait_until 'runs third'
 waiter fourth
 kill "$stranger"
-# The turn in which the job finds that out: since then it has its reservation again.
+# In this turn the job finds that out.  Then it has its reservation again.
 wait_until '! "$GPULEASE" --queue | grep -q thresholds' || bail 'the stricter job still waits for the process'
 release_all third
 is 'the stricter job starts in its place once the process outside ends' wait_until 'runs strict'

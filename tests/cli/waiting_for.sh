@@ -105,7 +105,19 @@ waits_for known "$(id_of a),4711"
 release_all a
 ended known
 is '--wait-for with an existing and a missing id exits with 1' [ "$rc" -eq 1 ]
-run '--wait-for with a word that is no id' 125 '' 'gpulease: --wait-for: *' "$GPULEASE" --wait-for x
+run '--wait-for with the name of no job' 1 '' "gpulease: no job* named 'x' waits or runs; *" \
+	"$GPULEASE" --wait-for x
+holder a --name train
+holder b
+waits_for named "train,$(id_of b)"
+waits_for words mine 1
+release_all a
+is '--wait-for with a name and an id waits for both' still_waits named
+release_all b
+ended named
+status '--wait-for ends with the job of a name' 0
+ended words
+is '--wait-for takes mine beside an id' like '*job 1 has ended, *' "$(cat "$S/words.err")"
 run '--wait-for with a job whose end is not recorded' 1 '' \
 	'gpulease: job 1 has ended, but its exit status is not recorded: it needs *--report' \
 	"$GPULEASE" --wait-for 1

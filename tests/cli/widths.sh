@@ -68,7 +68,7 @@ shows 'and reasons have a column, too' '*WAITS *NAME *WHY *COMMAND
 try "$GPULEASE" --status
 shows 'without a terminal nothing is cut' "*PID *IDLE *resnet50-baseline-augmentation *SINCE *WHY *COMMAND*"
 is 'nor a command' like '*read -r status* job *' "$(sed -n 3p "$S/out")"
-# as watch(1) does it
+# watch(1) sets COLUMNS in this way
 COLUMNS=80 "$GPULEASE" --status >"$S/out"
 is 'COLUMNS is the width of any output' fits 80
 ! grep -q PID "$S/out" || not_ok 'COLUMNS is not used'

@@ -38,7 +38,8 @@ static void check_again(const struct batch_line *line)
 
 	assert(at);
 	out = text_on(at, 2 * BATCH_LINE_MAX);
-	if (batch_line_write(BATCH_LINES, &line->attributes, words, &out, &why) < 0) {
+	if (batch_line_write(BATCH_LINES, &line->attributes, NULL, words, &out, &why) <
+		0) {
 		/* a line of the greatest length may become longer when it is written */
 		assert(strstr(why.text, "it has more than"));
 		free(at);
@@ -47,7 +48,8 @@ static void check_again(const struct batch_line *line)
 	out.used = 0;
 	alone.attributes.given &= ~(1u << BATCH_AFTER | 1u << BATCH_AFTER_OK);
 	alone.attributes.after = alone.attributes.after_ok = NULL;
-	assert(batch_line_write(BATCH_LINES, &alone.attributes, words, &out, &why) == 0);
+	assert(batch_line_write(
+		       BATCH_LINES, &alone.attributes, NULL, words, &out, &why) == 0);
 	assert(batch_list_parse(
 		       BATCH_LINES, "x", at, out.used, "python", NULL, &list, &why) == 0);
 	assert(list.count == 1);

@@ -19,7 +19,7 @@ static void check_again(const struct batch_line *line)
 
 	assert(at && line->key);
 	out = text_on(at, 2 * BATCH_LINE_MAX);
-	if (batch_line_write(BATCH_CSV, a, words, &out, &why) == 0) {
+	if (batch_line_write(BATCH_CSV, a, NULL, words, &out, &why) == 0) {
 		assert(batch_list_parse(BATCH_CSV, "x", at, out.used, "python", NULL,
 			       &list, &why) == 0);
 		assert(list.count == 1 && list.lines[0].key == line->key);

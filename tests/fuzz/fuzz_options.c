@@ -95,6 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		walk_lists(&settings);
 	if (settings.verb.kind == VERB_CANCEL)
 		walk_operands(&settings, OPERAND_JOBS);
+	if (settings.verb.kind == VERB_WAIT_FOR)
+		walk_operands(&settings, OPERAND_NAME);
 	if (settings.verb.kind == VERB_PAUSE || settings.verb.kind == VERB_RESUME)
 		walk_operands(&settings, OPERAND_GPU);
 	return 0;

@@ -2,7 +2,7 @@
  * Feeds files, and the files in directories, to a fuzz target, so that its corpus is a test with
  * any compiler.  The target aborts on a failure; prints a line of TAP for each file.
  *
- *
+ *	fuzz_smi [FILE | DIRECTORY]…
  */
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  * simulate: compares the order in which gpulease starts jobs with other orders, on a realistic
  * mix of jobs.
  *
- *
+ *	simulate [--jobs N] [--seed N] [--gpus N] [--load PERCENT] [--shares] [--markdown]
  *
  * Prints a table: strictly first in, first out; every job that fits starts (skip-ahead); and the
  * plan of gpulease itself, without and with a default time limit for the fifth of the jobs that

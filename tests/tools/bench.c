@@ -2,7 +2,7 @@
  * bench: measures the figures that gpulease promises, beside those of other programs for the same
  * task.
  *
- *
+ *	bench [--rounds N] [--only TEXT]
  *
  * --only: only the rows whose name has TEXT.  Programs that are compared are measured in turns in
  * the same run.  A figure that is worse than promised does not change the exit status, which is 0

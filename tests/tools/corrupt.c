@@ -3,7 +3,7 @@
  * may be killed by that or hang, each prints at most one clear line, and, by the oracle of
  * torture, no GPU ever has two owners.
  *
- *
+ *	corrupt [--seed S] [--count N] [--keep] [-v]
  *
  * Makes N damages (1000), a few in each scene: a new directory with jobs that run, wait and have
  * died.  Some scenes have simulated GPUs, some a driver, which is this tool as nvidia-smi.  In

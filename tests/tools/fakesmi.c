@@ -5,15 +5,15 @@
  * Its settings are in the file NAME.conf beside its own file NAME, as its environment is empty;
  * one per line, all optional:
  *
- *
- *
- *
- *
- *
- *
- *
- *
- *
+ *	gpus N		the number of idle GPUs of 80 GiB (default 2)
+ *	first N		the first GPU has the UUID that GPU N has without this line
+ *	process GPU PID	process PID uses 5000 MiB of that GPU; one such line at most
+ *	delay MS	waits so many milliseconds before each answer
+ *	wait FILE	answers when FILE exists
+ *	stuck		never answers, in state D
+ *	refuse UID	has no permission if this user runs it
+ *	need MIB	fails if it cannot map so much memory
+ *	log FILE	first appends a line "PID gpus|procs|list|topo" to the existing FILE
  */
 #include <fcntl.h>
 #include <limits.h>

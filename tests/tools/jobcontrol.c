@@ -2,25 +2,25 @@
  * jobcontrol: a minimal shell with job control on a terminal of its own, and a simulated user who
  * types there.
  *
- *
- *
- *
- *
- *
- *
+ *	jobcontrol STEP… -- command…	does the steps in turn; exits with 0, or names the
+ *					step that failed and exits with 1
+ *	jobcontrol --listen		a command to try: prints `ready`, what it reads
+ *					(`read WORD`) and its signals (`got NAME`); ends
+ *					when it reads `exit N`
+ *	jobcontrol --bare command…	becomes the command, with no descriptor open
  *
  * The shell starts the command as a job: a process group of its own, in the foreground.
  *
- *
- *
- *
- *
- *
- *
- *
- *
- *
- *
+ *	type:TEXT	types TEXT; ^C is Ctrl-C, ^I a tab, and ^J a newline
+ *	see:TEXT	waits until TEXT has come after what the last `see` saw
+ *	count:N:TEXT	fails unless TEXT has come N times in all
+ *	stop:NAME	waits until the shell sees the job stopped by this signal
+ *	end:WHAT	waits until the shell sees the job end with this exit status or signal
+ *	asleep		waits until all processes of the job sleep or are stopped
+ *	fg, bg		continues the job as a shell does
+ *	kill:NAME	sends the signal to the process that the shell has started
+ *	killpg:NAME	sends the signal to the job, as `kill %1` does
+ *	hangup		closes the terminal
  */
 #include "tool.h"
 

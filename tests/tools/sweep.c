@@ -2,8 +2,8 @@
  * sweep: kills, and stops, one gpulease at each of its system calls, and checks that the other
  * clients go on.
  *
- *
- *
+ *	sweep [--quick] [--situation TEXT] [--mode kill|stop] [--point N] [--users UID,DIR]
+ *		[--every N] [-v]
  *
  * --users: gpulease is the set-group-ID program whose state directory is DIR; the victim runs as
  * user UID; the holder, the waiter and the other clients run as the users after it.  Needs root

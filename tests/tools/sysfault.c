@@ -1,11 +1,11 @@
 /*
  * sysfault: kills or stops a command right before its N-th system call.
  *
- *
- *
- *
- *
- *
+ *	sysfault --kill N command…	exits with 0 when the command was killed there
+ *	sysfault --stop N command…	exits with 0 and leaves the command stopped (state T)
+ *	sysfault --count command…	prints how many calls the command makes until it
+ *					becomes another program or ends; waits for its end
+ *	--pid FILE			writes the pid of the command to FILE
  *
  * Calls are counted from the first after the command's own execve.  Exits with 1 if the command
  * ended or became another program before its N-th call.

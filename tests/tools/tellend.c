@@ -1,7 +1,7 @@
 /*
  * tellend: writes entries into a history, as if jobs had ended.
  *
- *
+ *	tellend DIR [-s BYTES] [-n TIMES] KEY=VALUE…
  *
  * The keys are those of a line of the history, numbers are decimal; missing keys are 0 or empty.
  * -n: writes TIMES entries, each with the next ticket and a minute later.  -s: the size at which

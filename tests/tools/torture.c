@@ -2,9 +2,9 @@
  * torture: many concurrent gpulease clients, killed, stopped, cancelled and paused at random, and
  * an oracle that knows nothing of gpulease.
  *
- *
- *
- *
+ *	torture [--seed S] [--clients N] [--jobs N] [--gpus N] [--seconds S] [--shares PERCENT]
+ *		[--crowd] [--preempt PERCENT] [--card MIB] [--nopidfd enosys|eperm]
+ *		[--users UID,DIR] [-v]
  *
  * Runs N clients (50) at a time until there were N jobs (300; with --seconds any number), or
  * until S seconds are over.  The same seed gives the same jobs with the same fates; which of them

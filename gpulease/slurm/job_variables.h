@@ -1,0 +1,37 @@
+/*
+ * The variables by which Slurm describes a job on one node to its processes.
+ */
+#ifndef GPULEASE_JOB_VARIABLES_H
+#define GPULEASE_JOB_VARIABLES_H
+
+#include "childenv.h"
+
+enum { JOB_VARIABLES_MAX = 48 };
+
+/* Changes of an environment, and the texts of their numbers.  {} is the empty value. */
+struct job_variables {
+	struct childenv_change changes[JOB_VARIABLES_MAX];
+	char numbers[JOB_VARIABLES_MAX][12];
+	size_t count;
+};
+
+/* The value of a variable of this process; "" if it is not set. */
+const char *job_variables_value_of(const char *name);
+
+/* Append one variable.  @value has to stay as it is until the environment is made. */
+void job_variables_set(
+	struct job_variables *variables, const char *name, const char *value);
+void job_variables_set_number(
+	struct job_variables *variables, const char *name, unsigned value);
+
+/*
+ * Appends what is the same in a job script and in each task: the ids of the job, its one node, its
+ * GPUs, its @name, and the @folder where it was submitted.
+ */
+void job_variables_describe(
+	struct job_variables *variables, const char *name, const char *folder);
+
+/* Appends the place of a process in its step: task @task, on node 0. */
+void job_variables_set_task(struct job_variables *variables, unsigned task);
+
+#endif

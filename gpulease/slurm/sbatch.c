@@ -1,0 +1,409 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "command_line.h"
+#include "diag.h"
+#include "directives.h"
+#include "exitcodes.h"
+#include "parse.h"
+#include "sbatch.h"
+#include "sbatch_options.h"
+#include "sbatch_script.h"
+#include "slurm_programs.h"
+#include "spool.h"
+#include "words.h"
+
+enum { WORDS_MAX = SBATCH_ROWS_MAX + 32 };
+
+/* One submission.  What it points to stays until this process ends. */
+struct sbatch {
+	struct sbatch_options options;
+	struct sbatch_script script;
+	char **arguments;         /* of the script */
+	struct settings settings; /* what gpulease makes of the options */
+	char gpulease[PATH_MAX], own[PATH_MAX], spool[PATH_MAX], folder[PATH_MAX],
+		host[HOST_NAME_MAX + 1];
+	uint64_t id;
+};
+
+static const char *value_of(const struct sbatch *sbatch, const char *name)
+{
+	return sbatch_options_value(&sbatch->options, name);
+}
+
+/* --- reading ------------------------------------------------------------------------- */
+
+/* Reads the #SBATCH lines. */
+static int read_directives(struct sbatch *sbatch, struct why *why)
+{
+	struct directives directives;
+	struct directive line;
+	struct why reason = WHY_NONE;
+	/* the words are made of a second copy, and options point to it */
+	char *text = malloc(sbatch->script.size + 1);
+	int r;
+
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, sbatch->script.text, sbatch->script.size + 1);
+	r = directives_begin(&directives, text, sbatch->script.size, &reason);
+	if (r < 0) {
+		why_wrap(why, &reason, "%s: ", quote(sbatch->script.name).text);
+		return r;
+	}
+	while ((r = directives_take(&directives, &line, &reason)) == 0) {
+		r = sbatch_options_read_line(line.words, &sbatch->options, &reason);
+		if (r < 0)
+			break;
+	}
+	if (r < 0)
+		why_wrap(why, &reason, "%s, line %u: ", quote(sbatch->script.name).text,
+			directives.line);
+	return r < 0 ? r : 0;
+}
+
+/* Whether the value of --signal asks for a signal to the script: B: or RB: before its name. */
+static bool is_for_script(const char *value)
+{
+	size_t size = strcspn(value, ":");
+
+	return value[size] && memchr(value, 'B', size);
+}
+
+/* Sets what sbatch does without an option. */
+static void set_defaults(struct sbatch *sbatch)
+{
+	struct sbatch_options *options = &sbatch->options;
+	const char *signal = value_of(sbatch, "signal");
+
+	if (!value_of(sbatch, "job-name"))
+		sbatch_options_set(
+			options, "job-name", text_base_name(sbatch->script.name));
+	if (!value_of(sbatch, "output"))
+		sbatch_options_set(options, "output", "slurm-%j.out");
+	if (signal && !value_of(sbatch, "time")) {
+		note("--signal has no effect without a time limit; add --time");
+		sbatch_options_set(options, "signal", NULL);
+	} else if (signal && !is_for_script(signal)) {
+		note("--signal without B: is for the steps, which get no signal here; for the "
+		     "script write --signal=B:%s",
+			signal);
+		sbatch_options_set(options, "signal", NULL);
+	}
+}
+
+/* Reads everything: the command line wins over the variables, and these over the script. */
+static int read_all(struct sbatch *sbatch, const struct sbatch_options *given,
+	char **rest, struct why *why)
+{
+	const char *wrap = sbatch_options_value(given, "wrap");
+	int r;
+
+	if (wrap && *rest) {
+		why_set(why, "--wrap takes no script, not '%s'", quote(*rest).text);
+		return -EINVAL;
+	}
+	r = wrap ? sbatch_script_wrap(wrap, &sbatch->script)
+		 : sbatch_script_read(*rest, &sbatch->script, why);
+	sbatch->arguments = *rest ? rest + 1 : rest;
+	if (r == 0)
+		r = read_directives(sbatch, why);
+	if (r == 0)
+		r = sbatch_options_read_variables(&sbatch->options, why);
+	sbatch_options_overlay(&sbatch->options, given);
+	return r;
+}
+
+static bool has_gpu_option(const struct sbatch *sbatch)
+{
+	static const char *const names[] = { "gpus", "gres", "gpus-per-node",
+		"gpus-per-task", "ntasks-per-gpu" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (value_of(sbatch, names[i]))
+			return true;
+	return false;
+}
+
+/* Has gpulease's own parser check the options and count the GPUs and tasks. */
+static int settle(struct sbatch *sbatch, struct why *why)
+{
+	static char name[] = "gpulease", no_gpu[] = "--gpus=0", end[] = "--",
+		    script[] = "script";
+	static char *words[WORDS_MAX];
+	char **next = words;
+
+	*next++ = name;
+	next = sbatch_options_write(&sbatch->options, SBATCH_PASSED, next);
+	if (next)
+		next = sbatch_options_write(&sbatch->options, SBATCH_COUNTED, next);
+	if (!next)
+		return -ENOMEM;
+	if (!has_gpu_option(sbatch))
+		*next++ = no_gpu;
+	*next++ = end;
+	*next = script;
+	return command_line_parse(words, &sbatch->settings, why);
+}
+
+/* --- submitting ---------------------------------------------------------------------- */
+
+/* Appends "--name=value" to the words at @next, or nothing if there is no value. */
+static char **add(char **next, const char *name, const char *value)
+{
+	if (next && value && asprintf(next++, "--%s=%s", name, value) < 0)
+		return NULL;
+	return next;
+}
+
+/* Writes what the user has submitted, as tables show it: the script and its arguments. */
+static void describe(const struct sbatch *sbatch, struct text *out)
+{
+	const char *wrap = value_of(sbatch, "wrap");
+
+	text_add(out, wrap ? wrap : sbatch->script.name);
+	for (char **at = sbatch->arguments; *at; at++) {
+		text_add(out, " ");
+		words_add_quoted(out, *at);
+	}
+}
+
+/* Makes the command that submits the job.  NULL: there is no memory. */
+static char **submit_words(struct sbatch *sbatch)
+{
+	static char submit[] = "--submit", end[] = "--", part[] = "script";
+	const struct settings *settings = &sbatch->settings;
+	bool has_tasks = value_of(sbatch, "ntasks") ||
+			 value_of(sbatch, "ntasks-per-node") ||
+			 value_of(sbatch, "tasks-per-node") || settings->tasks.count > 1;
+	const char *per_node = value_of(sbatch, "ntasks-per-node");
+	char gpus[16], tasks[16], shown[512], **words, **next;
+	struct text text = TEXT_ON(shown);
+	size_t count = 0;
+
+	if (!per_node)
+		per_node = value_of(sbatch, "tasks-per-node");
+	while (sbatch->arguments[count])
+		count++;
+	words = next = calloc(WORDS_MAX + count, sizeof(*words));
+	if (!words)
+		return NULL;
+	if (settings->request.share_percent)
+		(void)snprintf(gpus, sizeof(gpus), "0.%02u",
+			settings->request.share_percent % 100);
+	else
+		(void)snprintf(gpus, sizeof(gpus), "%u", settings->request.gpus);
+	(void)snprintf(tasks, sizeof(tasks), "%u", settings->tasks.count);
+	*next++ = sbatch->gpulease;
+	*next++ = submit;
+	next = sbatch_options_write(&sbatch->options, SBATCH_PASSED, next);
+	next = add(next, "gpus", gpus);
+	describe(sbatch, &text);
+	next = add(next, "shown-command", shown);
+	if (*settings->request.model)
+		next = add(next, "model", settings->request.model);
+	if (!next)
+		return NULL;
+	*next++ = end;
+	*next++ = sbatch->own;
+	*next++ = part;
+	next = add(next, "name", value_of(sbatch, "job-name"));
+	next = add(next, "submit-dir", *sbatch->folder ? sbatch->folder : NULL);
+	next = add(next, "submit-host", *sbatch->host ? sbatch->host : NULL);
+	next = add(next, "ntasks", has_tasks ? tasks : NULL);
+	next = add(next, "per-node", per_node);
+	next = add(next, "per-gpu", value_of(sbatch, "ntasks-per-gpu"));
+	next = add(next, "gpus-per-task", value_of(sbatch, "gpus-per-task"));
+	next = add(next, "cpus", value_of(sbatch, "cpus-per-task"));
+	next = add(next, "gpus", value_of(sbatch, "gpus"));
+	next = add(next, "gpus-per-node", value_of(sbatch, "gpus-per-node"));
+	if (!next)
+		return NULL;
+	*next++ = end;
+	*next++ = sbatch->spool;
+	memcpy(next, sbatch->arguments, count * sizeof(*next));
+	return words;
+}
+
+static int await(pid_t child)
+{
+	int status = 0;
+
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_MISUSE;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Runs @words and reads the id that it prints; 0: none.  Returns its exit status. */
+static int run(char **words, uint64_t *ret_id)
+{
+	char text[32] = "";
+	size_t used = 0;
+	ssize_t n = 1;
+	int ends[2], status;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0) {
+		diag("cannot start gpulease: %s", strerror(errno));
+		return EXIT_MISUSE;
+	}
+	if (child == 0) {
+		if (dup2(ends[1], STDOUT_FILENO) >= 0)
+			(void)execv(words[0], words);
+		diag("cannot execute '%s': %s", words[0], strerror(errno));
+		_exit(EXIT_MISUSE);
+	}
+	(void)close(ends[1]);
+	while (n != 0 && used < sizeof(text) - 1) {
+		n = read(ends[0], text + used, sizeof(text) - 1 - used);
+		if (n > 0)
+			used += (size_t)n;
+		else if (n < 0 && errno != EINTR)
+			break;
+	}
+	(void)close(ends[0]);
+	text[strcspn(text, "\n")] = '\0';
+	status = await(child);
+	if (parse_u64(text, UINT64_MAX, ret_id, NULL) < 0)
+		*ret_id = 0;
+	return status;
+}
+
+/* Cancels the job: its user does not know its id, and would submit it again. */
+static void cancel(struct sbatch *sbatch)
+{
+	static char option[] = "--cancel", quiet[] = "-Q", id[24];
+	char *words[] = { sbatch->gpulease, quiet, option, id, NULL };
+	uint64_t none;
+
+	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)sbatch->id);
+	(void)run(words, &none);
+}
+
+/* Prints the id.  If that fails, there is no job. */
+static int report(struct sbatch *sbatch)
+{
+	const char *words = value_of(sbatch, "parsable") ? "" : "Submitted batch job ";
+
+	if (*words && value_of(sbatch, "quiet"))
+		return 0;
+	if (printf("%s%llu\n", words, (unsigned long long)sbatch->id) >= 0 &&
+		fflush(stdout) == 0)
+		return 0;
+	diag("cannot print the id of job %llu, which is therefore cancelled: %s",
+		(unsigned long long)sbatch->id, strerror(errno));
+	cancel(sbatch);
+	return EXIT_MISUSE;
+}
+
+/* Becomes `gpulease --wait-for ID`. */
+static int wait_for(struct sbatch *sbatch)
+{
+	static char option[] = "--wait-for", id[24];
+	char *words[] = { sbatch->gpulease, option, id, NULL };
+
+	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)sbatch->id);
+	(void)execv(words[0], words);
+	diag("cannot execute '%s': %s", words[0], strerror(errno));
+	return EXIT_MISUSE;
+}
+
+static int submit(struct sbatch *sbatch)
+{
+	struct why why = WHY_NONE;
+	char **words;
+	int r;
+
+	if (slurm_programs_own(sbatch->own) < 0 ||
+		slurm_programs_gpulease(sbatch->gpulease) < 0) {
+		diag("cannot find gpulease; install it again: make install");
+		return EXIT_MISUSE;
+	}
+	(void)gethostname(sbatch->host, sizeof(sbatch->host) - 1);
+	if (!getcwd(sbatch->folder, sizeof(sbatch->folder)))
+		sbatch->folder[0] = '\0';
+	r = spool_write(sbatch->script.text, sbatch->script.size, sbatch->spool, &why);
+	if (r < 0) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	words = submit_words(sbatch);
+	if (!words)
+		diag("cannot submit the script: %s", strerror(ENOMEM));
+	r = words ? run(words, &sbatch->id) : EXIT_MISUSE;
+	if (r == 0 && !sbatch->id) {
+		diag("cannot submit the script: '%s' has printed no id",
+			sbatch->gpulease);
+		r = EXIT_MISUSE;
+	}
+	if (r == 0)
+		r = report(sbatch);
+	else
+		(void)unlink(sbatch->spool);
+	return r == 0 && value_of(sbatch, "wait") ? wait_for(sbatch) : r;
+}
+
+/* Names the options that have no effect: those on which the user may rely, and with -v all. */
+static void list_noise(const struct sbatch *sbatch)
+{
+	char words[160];
+	struct text text = TEXT_ON(words);
+
+	for (size_t i = 0; sbatch_table[i].name; i++) {
+		const struct sbatch_row *row = &sbatch_table[i];
+
+		if (sbatch->options.values[i] && row->use == SBATCH_NOISE)
+			verbose("--%s is accepted and ignored", row->name);
+		if (sbatch->options.values[i] && row->use == SBATCH_UNMET)
+			text_addf(&text, "%s--%s (%s)", text.used ? ", " : "", row->name,
+				row->as);
+	}
+	if (text.used)
+		note("no effect here: %s", words);
+}
+
+/* Does what needs no script.  Returns false if there is a script to submit. */
+static bool is_answered(const struct sbatch_options *given)
+{
+	if (sbatch_options_value(given, "version"))
+		(void)puts("gpulease " GPULEASE_VERSION);
+	else if (sbatch_options_value(given, "help") ||
+		 sbatch_options_value(given, "usage"))
+		(void)puts("usage: sbatch [options] [script [arguments]]\n"
+			   "Submits a job script to gpulease; see gpulease-srun(7).");
+	else
+		return false;
+	return true;
+}
+
+int sbatch_main(char **argv)
+{
+	static struct sbatch sbatch;
+	static struct sbatch_options given;
+	struct why why = WHY_NONE;
+	char **rest;
+	int r = sbatch_options_read(argv, &given, &rest, &why);
+
+	if (r == 0 && is_answered(&given))
+		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_MISUSE;
+	if (r == 0)
+		r = read_all(&sbatch, &given, rest, &why);
+	diag_setup(
+		value_of(&sbatch, "verbose") != NULL, value_of(&sbatch, "quiet") != NULL);
+	if (r == 0) {
+		set_defaults(&sbatch);
+		r = settle(&sbatch, &why);
+	}
+	if (r < 0) {
+		diag("%s", why.text[0] ? why.text : strerror(-r));
+		return EXIT_MISUSE;
+	}
+	list_noise(&sbatch);
+	if (!has_gpu_option(&sbatch))
+		note("the script asks for no GPU and gets none; for one add --gpus=1");
+	return submit(&sbatch);
+}

@@ -1,0 +1,78 @@
+#include <errno.h>
+
+#include "option_parser.h"
+#include "parse.h"
+#include "task_order.h"
+
+static int read_count(const char *value, void *count, struct why *why)
+{
+	uint64_t number;
+	int r = parse_u64(value, TASKS_MAX, &number, why);
+
+	if (r == 0)
+		*(unsigned *)count = (unsigned)number;
+	return r;
+}
+
+#define AT(field) offsetof(struct task_order, field)
+#define COUNT(name_, field)                                                         \
+	{                                                                           \
+		.kind = OPTION_CUSTOM, .name = (name_), .metavar = "N", .verbs = 1, \
+		.read = read_count, .offset = AT(field)                             \
+	}
+#define TEXT(name_, field)                                                           \
+	{                                                                            \
+		.kind = OPTION_TEXT, .name = (name_), .metavar = "TEXT", .verbs = 1, \
+		.offset = AT(field)                                                  \
+	}
+#define FLAG(name_, field)                                                            \
+	{                                                                             \
+		.kind = OPTION_FLAG, .name = (name_), .verbs = 1, .offset = AT(field) \
+	}
+
+/* clang-format off */
+static const struct option_def table[] = {
+	COUNT("ntasks", count),
+	COUNT("cpus", cpus),
+	COUNT("per-node", per_node),
+	TEXT("bind", bind),
+	TEXT("output", out),
+	TEXT("error", err),
+	TEXT("input", in),
+	TEXT("name", name),
+	{ .kind = OPTION_DURATION, .name = "wait", .metavar = "DUR", .verbs = 1, .offset = AT(wait_ms) },
+	FLAG("label", labels),
+	FLAG("unbuffered", unbuffered),
+	FLAG("kill-on-bad-exit", kills),
+	FLAG("quiet", quiet),
+	{ .kind = OPTION_END },
+};
+/* clang-format on */
+
+int task_order_read(char **argv, struct task_order *ret, struct why *why)
+{
+	struct options_result result;
+	int r;
+
+	*ret = (struct task_order){ .count = 1 };
+	r = options_parse(table, argv, ret, &result, why);
+	if (r < 0)
+		return r;
+	if (!ret->count || !result.rest_count) {
+		why_set(why,
+			"gpulease starts this program itself: gpulease --ntasks 2 command");
+		return -EINVAL;
+	}
+	ret->command = result.rest;
+	return 0;
+}
+
+bool task_order_is_number(const char *text, unsigned task, bool *ret_is_of)
+{
+	uint64_t number;
+
+	if (!text || parse_u64(text, UINT32_MAX, &number, NULL) < 0)
+		return false;
+	*ret_is_of = number == task;
+	return true;
+}

@@ -1,0 +1,281 @@
+#!/bin/sh
+# Job scripts of sbatch: their options, their environment, their steps, and what is refused.
+# shellcheck disable=SC2016 # code of scripts
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+
+# As it is installed, with the links: sbatch finds gpulease, and the script finds srun.
+for folder in bin lib lib/gpulease lib/gpulease/bin work; do
+	mkdir "$S/$folder"
+done
+install -m 0755 "$GPULEASE" "$S/bin/gpulease"
+install -m 0755 "$(dirname "$GPULEASE")/gpulease-slurm" "$S/lib/gpulease/gpulease-slurm"
+ln -s ../../../bin/gpulease "$S/lib/gpulease/bin/srun"
+ln -s ../gpulease-slurm "$S/lib/gpulease/bin/sbatch"
+SBATCH=$S/lib/gpulease/bin/sbatch
+for each in $(env | sed -n 's/^\(SBATCH_[A-Z_]*\)=.*/\1/p'); do
+	unset "$each"
+done
+cd "$S/work" || bail "no directory"
+node=$(hostname -s 2>/dev/null || hostname)
+node=${node%%.*}
+
+# script NAME: stdin is a script for sbatch, after `#!/bin/sh`
+script() {
+	{
+		echo '#!/bin/sh'
+		cat
+	} >"$1"
+}
+
+# printed FILE: what the job has printed
+printed() {
+	grep -v '^gpulease: ' "$1"
+}
+
+queued() {
+	wc -c <"$(state_dir)/tickets"
+}
+
+copies() {
+	# shellcheck disable=SC2012 # names without blanks
+	ls "$XDG_STATE_HOME/gpulease/scripts" 2>/dev/null | wc -l
+}
+
+# --- a script, end to end ----------------------------------------------------------------
+
+script fit.slurm <<'EOF'
+#SBATCH --job-name="a name"      # with a comment
+#SBATCH --gres=gpu:2 --ntasks-per-node=2
+#SBATCH -c 3 --time=01:00:00
+#SBATCH --partition=a100 --account=lab --qos=high --mem=64G --mail-type=END,FAIL
+#SBATCH --constraint='a&b' --reservation=r --nice --requeue
+
+echo "$# $1 $2"
+echo "$CUDA_VISIBLE_DEVICES $PWD"
+echo $SLURM_JOB_NAME, $SLURM_NTASKS $SLURM_NPROCS $SLURM_NTASKS_PER_NODE $SLURM_TASKS_PER_NODE
+echo $SLURM_CPUS_PER_TASK $SLURM_CPUS_ON_NODE $SLURM_GPUS_ON_NODE $SLURM_NNODES \
+	$SLURM_JOB_NUM_NODES $SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID
+echo $SLURM_JOB_NODELIST $SLURM_NODELIST $SLURMD_NODENAME $SLURM_SUBMIT_DIR
+[ "$SLURM_JOB_ID" = "$GPULEASE_ID" ] && [ "$SLURM_JOBID" = "$GPULEASE_ID" ] && echo ids
+tail -n 1 "$0"
+exit 3 # the end
+EOF
+run 'a script is submitted; --wait gives its exit status' 3 'Submitted batch job 1' \
+	'gpulease: no effect here: --mail-type (no mail is sent), --nice (it waits as others do)' \
+	"$SBATCH" --wait fit.slurm 'a b' c
+run 'its output is in slurm-ID.out: its arguments, GPUs and variables' 0 "2 a b c
+0,1 $S/work
+a name, 2 2 2 2
+3 6 2 1 1 0 0 0
+$node $node $node $S/work
+ids
+exit 3 # the end" '' printed slurm-1.out
+run 'the history shows the script and its arguments' 0 "*fit.slurm 'a b' c" '*' "$GPULEASE" --history
+run '-v lists the options without effect, and -Q keeps quiet' 0 '' '' "$SBATCH" -Q --wrap true
+run '-v lists them' 0 'Submitted*' '*--partition is accepted and ignored*--mem-per-cpu*' \
+	"$SBATCH" -v -G 1 --mem-per-cpu=1 -p gpu --wrap true
+run '--parsable prints the id alone' 0 4 '' "$SBATCH" --parsable --gpus=1 --wrap true
+run 'under the name gpulease-slurm, sbatch is the first word' 0 5 '' \
+	"$S/lib/gpulease/gpulease-slurm" sbatch --parsable --gpus=1 --wrap true
+
+# --- where options come from -------------------------------------------------------------
+
+script order <<'EOF'
+#SBATCH -J first --gpus=1
+#SBATCH -J second -o out-%x
+echo "$SLURM_JOB_NAME ${SLURM_NTASKS-none} $SLURM_TASKS_PER_NODE"
+#SBATCH -J late
+EOF
+run 'a later line wins, and no line counts after a command' 0 '?' '' \
+	"$SBATCH" --wait --parsable order
+is '-o names the file, and tasks are not told unless asked for' \
+	[ "$(printed out-second)" = 'second none 1' ]
+run 'SBATCH_JOB_NAME wins over the script' 0 '?' '' \
+	env SBATCH_JOB_NAME=third SBATCH_WAIT=yes "$SBATCH" --parsable order
+is 'the name is that of SBATCH_JOB_NAME' [ "$(printed out-third)" = 'third none 1' ]
+run 'the command line wins over SBATCH_JOB_NAME' 0 '?' '' \
+	env SBATCH_JOB_NAME=third SBATCH_OUTPUT=no "$SBATCH" -W --parsable -J fourth -o out4 order
+is 'the name is that of the command line' [ "$(printed out4)" = 'fourth none 1' ]
+run 'a script from stdin' 0 '?' '' \
+	sh -c '(echo "#!/bin/sh"; echo "echo \$SLURM_JOB_NAME \$1") | "$@"' sh \
+	"$SBATCH" -W --parsable -G 1 -o stdin.out - word
+is 'its name is sbatch, and it has its arguments' [ "$(printed stdin.out)" = 'sbatch word' ]
+run '--wrap makes a script' 0 '??' '' \
+	"$SBATCH" -W --parsable -G 1 -o wrap.out --wrap 'echo "$SLURM_JOB_NAME  $0" | tr "/" "\n" | head -n 1'
+is 'its name is wrap' [ "$(printed wrap.out)" = 'wrap  ' ]
+mkdir sub
+run '-D changes the directory, -e separates the errors, --export filters' 0 '??' '' env A=a B=b \
+	"$SBATCH" -W --parsable -G 1 -D sub -o out -e err --export=A,C=c \
+	--wrap 'echo "$SLURM_SUBMIT_DIR $PWD $A$B$C"; echo e >&2'
+is 'the files are in the new directory' \
+	[ "$(printed sub/out) $(printed sub/err)" = "$S/work $S/work/sub ac e" ]
+run 'without a GPU option the job gets no GPU, and one line says so' 0 '??' \
+	'gpulease: the script asks for no GPU and gets none*' \
+	"$SBATCH" -W --parsable -o none.out --wrap 'echo "<$CUDA_VISIBLE_DEVICES>"'
+is 'it has none' [ "$(printed none.out)" = '<>' ]
+
+run '-d singleton takes the name of the script' 0 '??' '' \
+	"$SBATCH" -W --parsable -G 1 -d singleton --wrap true
+run '--signal without a time limit has no effect, and one line says so' 0 '??' \
+	'gpulease: --signal has no effect without a time limit*' \
+	"$SBATCH" -W --parsable -G 1 --signal=B:USR1@60 --wrap true
+echo 'trap "echo warned; exit 0" USR1; while :; do sleep 0.1; done' | script warned
+run '--signal with a time limit reaches the script' 0 '??' '' \
+	"$SBATCH" -W --parsable -G 1 -t 2s --signal=B:USR1@1s -o warned.out warned
+is 'its trap runs' [ "$(printed warned.out)" = warned ]
+run '--signal for the steps is not sent to the script, and one line says so' 0 '??' \
+	'gpulease: --signal without B: is for the steps*' \
+	"$SBATCH" -W --parsable -G 1 -t 2s --signal=USR1@1990ms -o warned.out --wrap 'sleep 0.2; echo whole'
+is 'the script ends by itself' [ "$(printed warned.out)" = whole ]
+echo 'srun sh -c "echo \"<\$CUDA_VISIBLE_DEVICES>\""' | script none
+run 'a step of a script without GPUs has none' 0 '??' '*asks for no GPU*' \
+	"$SBATCH" -W --parsable -o none.out none
+is 'its step sees no GPU' [ "$(printed none.out)" = '<>' ]
+echo 'srun --ntasks-per-gpu=1 sh -c "echo \$SLURM_NTASKS"' | script pergpu
+run 'tasks for each GPU of a step without a number of GPUs' 0 '??' '' \
+	"$SBATCH" -W --parsable --gres=gpu:2 -o pergpu.out pergpu
+is 'there is one for each GPU of the job' [ "$(printed pergpu.out | tr '\n' ' ')" = '2 2 ' ]
+
+# --- the number of GPUs ------------------------------------------------------------------
+
+# gpus EXPECTED OPTION…
+gpus_are() {
+	expected=$1
+	shift
+	run "$* gives $expected" 0 '*' '' "$SBATCH" -W --parsable -o gpus.out "$@" --wrap \
+		'echo "${SLURM_GPUS_ON_NODE-no} ${SLURM_NTASKS-none}"'
+	is "these are there: $*" [ "$(printed gpus.out)" = "$expected" ]
+}
+gpus_are '3 none' --gpus=3
+gpus_are 'no none' --gpus=0
+gpus_are '2 none' --gres=gpu:simulated:2
+gpus_are '2 4' --gpus-per-node=2 -n 4
+gpus_are '6 3' --gpus-per-task=2 -n 3
+gpus_are '2 4' --ntasks-per-gpu=2 -n 4
+gpus_are '2 4' --ntasks-per-gpu=2 --gpus=2
+
+# --- steps -------------------------------------------------------------------------------
+
+script steps <<'EOF'
+#SBATCH -n 2 --gpus-per-task=1 -J fit -c 3
+show='echo $SLURM_PROCID/$SLURM_NTASKS $CUDA_VISIBLE_DEVICES $SLURM_JOB_NAME $SLURM_CPUS_PER_TASK'
+srun sh -c "$show" | sort
+srun -n 1 sh -c "$show"
+srun -n 1 --gpus=2 sh -c "$show"
+srun --ntasks=2 --gpus=2 -l sh -c 'echo $CUDA_VISIBLE_DEVICES' | sort
+"$GPULEASE" -n 1 sh -c 'echo ${SLURM_PROCID-none}'
+EOF
+run 'steps of a script' 0 '*' '' env CUDA_VISIBLE_DEVICES=0,1 "$SBATCH" -W --parsable -o steps.out steps
+run 'srun runs the tasks of the script, with the GPUs of a task each' 0 \
+	'0/2 0 fit 3
+1/2 1 fit 3
+*' '' printed steps.out
+run 'variables of options that scripts pass on' 0 '??' '' "$SBATCH" -W --parsable \
+	--gpus=2 --gpus-per-node=2 -o told.out --wrap 'echo $SLURM_GPUS $SLURM_GPUS_PER_NODE $SLURM_JOB_GPUS | cut -c 1-4'
+is 'they are those of the options' [ "$(printed told.out)" = '2 2 ' ]
+run 'srun has options of its own; gpulease sets nothing' 0 '*
+0/1 0 fit 3
+0/1 0,1 fit 3
+0: 0,1
+1: 0,1
+none' '' printed steps.out
+script two <<'EOF'
+#SBATCH --gpus=2 --ntasks-per-gpu=1
+srun sh -c 'echo $SLURM_PROCID $CUDA_VISIBLE_DEVICES' | sort
+EOF
+run 'a script with --ntasks-per-gpu' 0 '*' '' \
+	env CUDA_VISIBLE_DEVICES=0,1 "$SBATCH" -W --parsable -o two.out two
+is 'its tasks have a GPU each' [ "$(printed two.out)" = '0 0
+1 1' ]
+script again <<'EOF'
+#SBATCH --gpus=1 -o again.out
+[ -n "${1-}" ] || sbatch -W --parsable -o second.out "$0" second
+echo "$GPULEASE_ID $1"
+EOF
+run 'a script submits itself' 0 '*' '' "$SBATCH" -W --parsable again
+is 'that is a job of its own' like '[0-9]* second' "$(printed second.out)"
+
+# --- dependencies ------------------------------------------------------------------------
+
+bad=$("$SBATCH" --parsable --gpus=1 --wrap 'exit 1')
+is 'afterany: the job starts' "$SBATCH" -W -Q --gpus=1 -d "afterany:$bad" --wrap true
+run 'afterok: the job does not start' 124 'Submitted*' '' \
+	"$SBATCH" -W --gpus=1 -d "afterok:$bad" --wrap true
+
+# --- what is refused ---------------------------------------------------------------------
+
+before=$(queued) copies_before=$(copies)
+# refused PATTERN WORD…
+refused() {
+	pattern=$1
+	shift
+	run "refused: $*" 125 '' "gpulease: $pattern" "$SBATCH" "$@"
+	is "one line: $*" [ "$(printf '%s\n' "$err" | wc -l)" -eq 1 ]
+}
+refused "cannot read the script 'missing': No such file*" missing
+refused "cannot read the script '/': *" /
+echo 'echo hi' >plain
+refused "plain: its first line must name the interpreter*" plain
+: >empty
+refused 'empty: it is empty' empty
+printf '#!/bin/sh\r\n#SBATCH -J a\r\n' >dos
+refused 'dos: its lines end as in DOS*' dos
+printf '#!/bin/sh\na\0b\n' >nul
+refused 'nul: it has a NUL*' nul
+echo '#SBATCH --gpus=1 --foo' | script unknown
+refused "unknown, line 2: unknown option '--foo'*" unknown
+printf '\n# c\n#SBATCH --gpus\n#SBATCH -J a\n' | script valueless
+refused 'valueless, line 4: --gpus needs a value*' valueless
+echo '#SBATCH --gpus=1 stray' | script stray
+refused "stray, line 2: 'stray' is no option" stray
+echo '#SBATCH -J "open' | script quote
+refused 'quote, line 2: the quote " is not closed' quote
+echo '#SBATCH --array=0-9' | script array
+refused 'array, line 2: --array: gpulease has no arrays*' array
+refused '--nodes: *' -N 2 order
+refused '-L: *' -L matlab order
+refused '--begin: *' --begin=now order
+refused '--hold: *' --hold order
+refused "*'afternotok:1' is not supported*" -d afternotok:1 order
+refused "--open-mode: 'append'*" --open-mode=append order
+refused "--time: 'soon' is not*" -t soon order
+refused '--name: its value is empty' --job-name= order
+refused "--wrap takes no script, not 'order'" --wrap true order
+refused '*this machine has 8*' --gpus=9 order
+run 'refused: a variable' 125 '' 'gpulease: SBATCH_ARRAY_INX: *' \
+	env SBATCH_ARRAY_INX=1-3 "$SBATCH" order
+is 'nothing is queued' [ "$(queued)" -eq "$before" ]
+is 'no copy is left of what was refused' [ "$(copies)" -eq "$copies_before" ]
+
+run 'an id that cannot be printed: the job is cancelled' 125 '' \
+	'*cannot print the id of job *, which is therefore cancelled*' \
+	sh -c '"$1" --gpus=1 --wrap "exec sleep 1000" >/dev/full' sh "$SBATCH"
+last=${err#*job } last=${last%%,*}
+run 'that job has ended' 143 '' '*' timeout "$DEADLINE" "$GPULEASE" --wait-for "$last"
+
+# --- copies ------------------------------------------------------------------------------
+
+echo 'read -r line <'"$S/hold"'; tail -n 1 "$0"' | script holds
+mkfifo "$S/hold"
+id=$("$SBATCH" --parsable --gpus=8 -o holds.out holds)
+waiting=$("$SBATCH" --parsable --gpus=8 -o waiting.out holds)
+rm holds
+touch -d '2 hours ago' "$XDG_STATE_HOME"/gpulease/scripts/*
+is 'a later submission' "$SBATCH" -Q --gpus=0 --wait --wrap true
+if [ -r /proc/1/cmdline ]; then
+	is 'it removes the old copies, but not those that are needed' [ "$(copies)" -eq 3 ]
+else
+	skip 'it removes the old copies, but not those that are needed' '/proc hides processes'
+fi
+run 'the copies are for the user alone' 0 '-rwx------' '' \
+	sh -c 'ls -l "$1" | cut -c 1-10 | sed 1d | sort -u' sh "$XDG_STATE_HOME/gpulease/scripts"
+for each in $id $waiting; do
+	timeout "$DEADLINE" sh -c 'echo go >"$1"' sh "$S/hold"
+	"$GPULEASE" --wait-for "$each" >/dev/null
+done
+is 'the jobs ran the script as it was submitted' like '*tail -n 1 "$0"tail*' \
+	"$(printed holds.out | tr -d '\n')$(printed waiting.out | tr -d '\n')tail"
+finish
