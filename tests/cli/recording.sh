@@ -143,8 +143,10 @@ is 'the watchdog of a cancelled job ends' wait_until '[ -z "$(watchdogs)" ]'
 is 'the history has the end of a cancelled job once' shows "$(id_of one)" cancelled 143
 release_all next
 
-begin late -n 2 -t 3s
+holder one -n 2
+waiter late -n 2 -t 300ms
 waiter next -n 2
+release_all one
 is 'a job starts when the one before reaches its limit' wait_until 'runs next'
 is 'the history says timed-out, with the status' wait_until 'shows "$(cut -d " " -f 2 "$S/late.runs")" timed-out 143'
 release_all next
