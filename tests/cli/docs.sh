@@ -139,7 +139,8 @@ shows() {
 	readme_block "$2" >"$S/block"
 	(cd "$S" && type_block && cp typed printed && gpulease --cancel mine --yes 2>/dev/null)
 	same "$S/block" >"$S/shown"
-	run "$1" 0 "$(cat "$S/shown")" '' same "$S/printed"
+	same "$S/printed" >"$S/found"
+	run "$1" 0 '' '' diff "$S/shown" "$S/found"
 }
 
 printf '#!/bin/sh\nexec sleep 600\n' >"$S/bin/python"
