@@ -15,8 +15,8 @@ enum {
 	/* a pipe that can be written takes at least so much without blocking: pipe(7) */
 	WRITE_MAX = 4096,
 	READ_MAX = 64 * 1024,
-	PIPE_MAX = 1024 *
-		   1024, /* that a pipe holds, unless root has made it larger: pipe(7) */
+	/* what a pipe holds, unless root has made it larger: pipe(7) */
+	PIPE_MAX = 1024 * 1024,
 };
 
 /* --- opening ----------------------------------------------------------------------- */
