@@ -15,10 +15,13 @@
 void slurm_format_line(const char *format, const struct slurm_jobs *jobs,
 	const struct slurm_job *job, struct text *out);
 
-/* Finds the next field of @format that is not known, and moves *@format behind it.  Its letter; 0. */
+/*
+ * Finds the next field of *@format that is not known, and moves *@format behind it.  Returns its
+ * letter, or 0.  After a field without a letter there is none.
+ */
 char slurm_format_next_unknown(const char **format);
 
-/* Appends a span as squeue does: 0:07, 1:02:03, 4-00:00:00; @is_long: as scontrol does, 00:00:07. */
+/* Appends a span as squeue does: 0:07, 1:02:03, 4-00:00:00; if @is_long as scontrol: 00:00:07. */
 void slurm_format_span(int64_t ms, bool is_long, struct text *out);
 
 /* Appends a time, 2026-11-23T19:07:26, or @if_none if it is not known. */

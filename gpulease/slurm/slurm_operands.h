@@ -7,8 +7,9 @@
 #include "text.h"
 
 /*
- * Returns the first item of @list, which has commas, that is no id of a job: digits, for a task of an
- * array with `_` and its number, `*` or a list in brackets behind them.  NULL: all are.
+ * Returns the first item of @list, which has commas, that is not the id of a job; NULL: all are.
+ * An id has digits.  For tasks of an array a `_` follows, and a number, a `*`, or a list in
+ * brackets.
  */
 const char *slurm_find_bad_id(const char *list);
 

@@ -14,7 +14,7 @@ struct slurm_answer {
 };
 
 /*
- * Runs gpulease with @words, of which the first is left free for its name.  Returns 0, or a negative
+ * Runs gpulease with @words, and sets the first of them to its path.  Returns 0, or a negative
  * errno after a message.
  */
 MUST_CHECK int slurm_query_run(char **words, struct slurm_answer *ret);

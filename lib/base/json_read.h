@@ -68,7 +68,7 @@ enum json_step { JSON_MEMBER = 1 };
 MUST_CHECK int json_next(
 	struct json_walk *walk, struct json_value *ret_key, struct json_value *ret_value);
 
-/* The same for the next element of the one array that is all of the text: JSON_MEMBER, 0, -EINVAL. */
+/* The same for the next element of the one array that is all of the text. */
 MUST_CHECK int json_element(struct json_walk *walk, struct json_value *ret);
 
 /* --- values ---------------------------------------------------------------------------------- */
