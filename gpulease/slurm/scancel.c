@@ -29,9 +29,10 @@ static const struct slurm_option options[] = {
 	{ "help", NULL, NULL, SLURM_NO_VALUE, 0 },
 	{ "hurry", NULL, NULL, SLURM_NO_VALUE, 'H' },
 	{ "interactive", NULL, NULL, SLURM_NO_VALUE, 'i' },
-	{ "jobname", NULL, NULL, SLURM_VALUE, 0 },
+	
 	{ "me", NULL, NULL, SLURM_NO_VALUE, 0 },
 	{ "name", NULL, "SCANCEL_NAME", SLURM_VALUE, 'n' },
+	{ "jobname", NULL, NULL, SLURM_VALUE, 'n' },
 	{ "nodelist", NO_CLUSTER, NULL, SLURM_VALUE, 'w' },
 	{ "partition", NO_CLUSTER, "SCANCEL_PARTITION", SLURM_VALUE, 'p' },
 	{ "qos", NO_CLUSTER, "SCANCEL_QOS", SLURM_VALUE, 'q' },
@@ -178,8 +179,7 @@ static int read_all(struct scancel *scancel, char **rest)
 		read_signal(scancel) < 0)
 		return -EINVAL;
 	scancel->name = value_of(scancel, "name");
-	if (value_of(scancel, "jobname"))
-		scancel->name = value_of(scancel, "jobname");
+
 	scancel->has_filter = scancel->name || scancel->state >= 0 ||
 			      value_of(scancel, "user") || value_of(scancel, "me");
 	if (!*scancel->ids && !scancel->has_filter) {
@@ -228,21 +228,23 @@ static bool may_act(struct scancel *scancel, const struct slurm_job *job)
 }
 
 /*
- * Says that the job with @id is not there.  As with Slurm that is an error only together with
- * filters; else -v says it.
+ * Says that the job with @id is not there.  As with Slurm that is an error only together with one
+ * of these options; else -v says it.
  */
 static void miss(struct scancel *scancel, int64_t id)
 {
 	const struct slurm_job *job = slurm_jobs_find(&scancel->jobs, id);
+	bool is_error = scancel->has_filter || value_of(scancel, "signal") ||
+			value_of(scancel, "batch") || value_of(scancel, "interactive");
 	int status = scancel->status;
 
-	if (scancel->has_filter || value_of(scancel, "verbose"))
+	if (is_error || value_of(scancel, "verbose"))
 		refuse(scancel, (long long)id,
 			job && is_slurm_job_known(&scancel->jobs, job)
 				? "Job/step already completing or completed"
 				: "Invalid job id specified",
 			EXIT_NOT_DONE);
-	if (!scancel->has_filter)
+	if (!is_error)
 		scancel->status = status;
 }
 

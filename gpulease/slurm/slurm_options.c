@@ -14,20 +14,6 @@ static const char colons[][3] = {
 	[SLURM_NO_VALUE] = "", [SLURM_VALUE] = ":", [SLURM_OPTIONAL_VALUE] = "::"
 };
 
-/* Makes the tables of getopt_long(3). */
-static void prepare(
-	const struct slurm_option *table, struct option *options, struct text *letters)
-{
-	for (size_t i = 0; table[i].name; i++) {
-		options[i] = (struct option){ .name = table[i].name,
-			.has_arg = table[i].value,
-			.val = ROWS_BEGIN + (int)i };
-		if (table[i].letter)
-			text_addf(
-				letters, "%c%s", table[i].letter, colons[table[i].value]);
-	}
-}
-
 /* The row of what getopt_long(3) has returned. */
 static size_t row_of(const struct slurm_option *table, int found)
 {
@@ -38,6 +24,21 @@ static size_t row_of(const struct slurm_option *table, int found)
 	while (table[row].letter != found)
 		row++;
 	return row;
+}
+
+/* Makes the tables of getopt_long(3). */
+static void prepare(
+	const struct slurm_option *table, struct option *options, struct text *letters)
+{
+	for (size_t i = 0; table[i].name; i++) {
+		char letter = table[i].letter;
+
+		options[i] = (struct option){ .name = table[i].name,
+			.has_arg = table[i].value,
+			.val = letter ? letter : ROWS_BEGIN + (int)i };
+		if (letter && row_of(table, letter) == i)
+			text_addf(letters, "%c%s", letter, colons[table[i].value]);
+	}
 }
 
 static void read_variables(const struct slurm_option *table, const char **values)

@@ -9,7 +9,10 @@
 
 enum slurm_option_value { SLURM_NO_VALUE, SLURM_VALUE, SLURM_OPTIONAL_VALUE };
 
-/* One option.  A table of them ends with a row without a name. */
+/*
+ * One option.  A table of them ends with a row without a name.  Rows with the same letter are names
+ * of one option, whose value belongs to the first of them.
+ */
 struct slurm_option {
 	const char *name;
 	const char *

@@ -19,7 +19,7 @@
 /* clang-format off */
 static const struct slurm_option options[] = {
 	{ "account", NULL, NULL, SLURM_VALUE, 'A' },
-	{ "accounts", NULL, NULL, SLURM_VALUE, 0 },
+	{ "accounts", NULL, NULL, SLURM_VALUE, 'A' },
 	{ "all", NULL, NULL, SLURM_NO_VALUE, 'a' },
 	{ "array", NULL, NULL, SLURM_NO_VALUE, 'r' },
 	{ "array-unique", NULL, NULL, SLURM_NO_VALUE, 0 },
@@ -38,9 +38,9 @@ static const struct slurm_option options[] = {
 	{ "me", NULL, NULL, SLURM_NO_VALUE, 0 },
 	{ "name", NULL, "SQUEUE_NAMES", SLURM_VALUE, 'n' },
 	{ "noconvert", NULL, NULL, SLURM_NO_VALUE, 0 },
-	{ "node", NULL, NULL, SLURM_VALUE, 0 },
+	{ "node", NULL, NULL, SLURM_VALUE, 'w' },
 	{ "nodelist", NULL, NULL, SLURM_VALUE, 'w' },
-	{ "nodes", NULL, NULL, SLURM_VALUE, 0 },
+	{ "nodes", NULL, NULL, SLURM_VALUE, 'w' },
 	{ "noheader", NULL, NULL, SLURM_NO_VALUE, 'h' },
 	{ "partition", NULL, NULL, SLURM_VALUE, 'p' },
 	{ "priority", NULL, NULL, SLURM_NO_VALUE, 'P' },
@@ -53,7 +53,7 @@ static const struct slurm_option options[] = {
 	{ "steps", NO_STEPS, NULL, SLURM_OPTIONAL_VALUE, 's' },
 	{ "usage", NULL, NULL, SLURM_NO_VALUE, 0 },
 	{ "user", NULL, "SQUEUE_USERS", SLURM_VALUE, 'u' },
-	{ "users", NULL, NULL, SLURM_VALUE, 0 },
+	{ "users", NULL, NULL, SLURM_VALUE, 'u' },
 	{ "verbose", NULL, NULL, SLURM_NO_VALUE, 'v' },
 	{ "version", NULL, NULL, SLURM_NO_VALUE, 'V' },
 	{ "yaml", USE_JSON, NULL, SLURM_NO_VALUE, 0 },
@@ -137,8 +137,6 @@ static int choose_users(struct squeue *squeue)
 {
 	const char *list = value_of(squeue, "user");
 
-	if (value_of(squeue, "users"))
-		list = value_of(squeue, "users");
 	if (value_of(squeue, "me"))
 		return slurm_users_add_own(&squeue->users);
 	if (!list)

@@ -95,6 +95,8 @@ run 'an unknown field is named, and stands for itself' 0 '1 %!' \
 is '-j: several ids, twice or missing' [ "$(listed -j 1,99,2,1)" = '2 1 ' ]
 is 'the list of -j may be joined, or follow other options' \
 	[ "$(listed -j1)$(listed --jobs=1)$(listed --job 1)$(squeue -j -h -o %i 1) " = '1 1 1 1 ' ]
+is 'a long option may be abbreviated, also one with two names' \
+	[ "$(squeue --use "$me" --form %i --noh --stat R)" = 1 ]
 is '-u: names and numbers' [ "$(listed -u "$me,$(id -u)")" = '2 3 4 1 ' ]
 is '--me' [ "$(listed --me)" = '2 3 4 1 ' ]
 is '-n: several names' [ "$(listed -n "late,a long name")" = '2 4 1 ' ]
@@ -151,6 +153,8 @@ run 'an id that no job has' 0 '' '' scancel 99
 run '-v says so' 0 '' 'scancel: error: Kill job error on job id 99: Invalid job id specified' scancel -v 99
 run 'with filters it is an error' 1 '' \
 	'scancel: error: Kill job error on job id 99: Invalid job id specified' scancel -n late 99
+run 'and with a signal' 1 '' '*job id 99: Invalid job id specified' scancel -s TERM 99
+run '-Q says nothing' 1 '' '' scancel -Qb 99
 run 'tasks of arrays and filters' 1 '' 'scancel: error: a task of an array is named *' \
 	scancel -t PD 1_2
 run '-i asks; the end of stdin means no' 0 \
@@ -160,7 +164,7 @@ is 'nothing of this has ended a job' [ "$(listed)" = '2 3 4 1 ' ]
 
 run '-n and -t together' 0 '' '' scancel -n late -t PENDING --me
 is 'end the jobs that both mean' [ "$(listed)" = '3 1 ' ]
-run '-i: yes, and several ids' 0 'Cancel job_id=3 *' '' sh -c 'echo y | scancel -i 99 3'
+run '-i: yes, and several ids' 1 'Cancel job_id=3 *' '*job id 99: Invalid job id specified' sh -c 'echo y | scancel -i 99 3'
 is 'end that job' [ "$(listed)" = '1 ' ]
 run 'scancel ends a running job' 0 '' '' scancel -Q 1
 is 'it has left the queue' [ -z "$(listed)" ]
