@@ -121,6 +121,27 @@ static void each_reason_has_slurms_word(void **state)
 	}
 }
 
+static void a_task_of_an_array_has_the_id_of_the_array(void **state)
+{
+	struct slurm_jobs jobs =
+		jobs_of("{\"queue\":[{\"ticket\":6,\"name\":\"4_2\",\"user\":\"ann\"},"
+			"{\"ticket\":7,\"name\":\"4_3\",\"user\":\"bob\"},"
+			"{\"ticket\":8,\"name\":\"9_1\",\"user\":\"ann\"}],"
+			"\"running_without_gpus\":[{\"ticket\":4,\"name\":\"sweep\","
+			"\"user\":\"ann\",\"started_unix_ms\":1}]}");
+	const struct slurm_job *job = slurm_jobs_find(&jobs, 6);
+
+	(void)state;
+	assert_lines(&jobs, "%i %j %F %K %A",
+		"4_2 sweep 4 2 6/7 4_3 7 N/A 7/8 9_1 8 N/A 8/4 sweep 4 N/A 4");
+	assert_true(is_slurm_job_named(job, "4_2", 3));
+	assert_true(is_slurm_job_named(job, "4", 1));
+	assert_true(is_slurm_job_named(job, "6", 1));
+	assert_false(is_slurm_job_named(job, "4_3", 3));
+	assert_false(is_slurm_job_named(slurm_jobs_find(&jobs, 7), "4", 1));
+	slurm_jobs_release(&jobs);
+}
+
 static void what_is_no_status_is_refused(void **state)
 {
 	static const char *const texts[] = { "", "[]", "{\"queue\":[{]}",
@@ -200,6 +221,7 @@ int main(void)
 		cmocka_unit_test(jobs_of_a_status_are_those_of_squeue),
 		cmocka_unit_test(a_job_by_its_id_has_its_latest_end),
 		cmocka_unit_test(each_reason_has_slurms_word),
+		cmocka_unit_test(a_task_of_an_array_has_the_id_of_the_array),
 		cmocka_unit_test(what_is_no_status_is_refused),
 		cmocka_unit_test(a_format_has_widths_and_other_text),
 		cmocka_unit_test(unknown_fields_are_found),

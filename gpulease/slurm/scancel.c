@@ -286,7 +286,7 @@ static int call_begin(const struct scancel *scancel, struct call *call)
 	if (!call->words)
 		return -ENOMEM;
 	call->count = 1; /* the first is the program */
-	if (value_of(scancel, "quiet"))
+	if (!value_of(scancel, "verbose"))
 		call->words[call->count++] = quiet;
 	if (!scancel->signal)
 		call->words[call->count++] = yes;

@@ -33,11 +33,36 @@ void slurm_format_time(int64_t unix_ms, const char *if_none, struct text *out)
 
 /* --- fields -------------------------------------------------------------------------- */
 
-static void put_id(
+static void put_number(
 	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
 {
 	(void)jobs;
 	text_addf(out, "%lld", (long long)job->id);
+}
+
+static void put_array(
+	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
+{
+	(void)jobs;
+	text_addf(out, "%lld", (long long)(job->array >= 0 ? job->array : job->id));
+}
+
+static void put_task(
+	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
+{
+	(void)jobs;
+	if (job->array >= 0)
+		text_addf(out, "%lld", (long long)job->task);
+	else
+		text_add(out, "N/A");
+}
+
+static void put_id(
+	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
+{
+	put_array(jobs, job, out);
+	if (job->array >= 0)
+		text_addf(out, "_%lld", (long long)job->task);
 }
 
 static void put_name(
@@ -239,12 +264,12 @@ struct field {
 };
 
 static const struct field fields[] = {
-	{ 'A', "JOBID", put_id },
+	{ 'A', "JOBID", put_number },
 	{ 'B', "EXEC_HOST", put_host },
 	{ 'C', "CPUS", put_one },
 	{ 'D', "NODES", put_one },
-	{ 'F', "ARRAY_JOB_ID", put_id },
-	{ 'K', "ARRAY_TASK_ID", put_unknown },
+	{ 'F', "ARRAY_JOB_ID", put_array },
+	{ 'K', "ARRAY_TASK_ID", put_task },
 	{ 'L', "TIME_LEFT", put_left },
 	{ 'M', "TIME", put_ran },
 	{ 'N', "NODELIST", put_node },

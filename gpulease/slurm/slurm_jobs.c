@@ -2,6 +2,7 @@
 #include <strings.h>
 
 #include "array.h"
+#include "parse.h"
 #include "slurm_jobs.h"
 #include "words.h"
 
@@ -195,6 +196,8 @@ static int add_job(
 		.ended_ms = -1,
 		.starts_ms = -1,
 		.held_by = -1,
+		.array = -1,
+		.task = -1,
 		.state = state,
 		.place = jobs->count };
 	struct slurm_job *list, *before = NULL;
@@ -317,6 +320,61 @@ static int read_top(const struct json_value *key, const struct json_value *value
 	return 0;
 }
 
+/* Whether @text is N_i, two numbers; sets them. */
+static bool is_task_name(const char *text, int64_t *ret_array, int64_t *ret_task)
+{
+	size_t size = strcspn(text, "_");
+	char digits[24];
+	uint64_t array, task;
+
+	if (size >= sizeof(digits) || !text[size])
+		return false;
+	(void)snprintf(digits, sizeof(digits), "%.*s", (int)size, text);
+	if (parse_u64(digits, INT64_MAX, &array, NULL) < 0 ||
+		parse_u64(text + size + 1, INT64_MAX, &task, NULL) < 0)
+		return false;
+	*ret_array = (int64_t)array;
+	*ret_task = (int64_t)task;
+	return true;
+}
+
+/* Finds the tasks of arrays, and gives them the names of the arrays. */
+static void find_tasks(struct slurm_jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->count; i++) {
+		struct slurm_job *job = &jobs->list[i];
+		const struct slurm_job *whole;
+		int64_t array, task;
+
+		if (!is_task_name(job->name, &array, &task))
+			continue;
+		whole = slurm_jobs_find(jobs, array);
+		if (!whole || whole->gpus > 0 || whole->state != SLURM_RUNNING ||
+			strcmp(whole->user, job->user) != 0)
+			continue;
+		job->array = array;
+		job->task = task;
+		text_copy(job->name, sizeof(job->name), whole->name);
+	}
+}
+
+bool is_slurm_job_named(const struct slurm_job *job, const char *text, size_t size)
+{
+	char id[24], task[48] = "", array[24] = "";
+
+	(void)snprintf(id, sizeof(id), "%lld", (long long)job->id);
+	if (job->array >= 0) {
+		(void)snprintf(array, sizeof(array), "%lld", (long long)job->array);
+		(void)snprintf(
+			task, sizeof(task), "%s_%lld", array, (long long)job->task);
+	}
+	for (const char *const *each = (const char *const[]){ id, array, task, NULL };
+		*each; each++)
+		if (**each && strlen(*each) == size && memcmp(*each, text, size) == 0)
+			return true;
+	return false;
+}
+
 int slurm_jobs_read(const char *text, size_t size, struct slurm_jobs *jobs)
 {
 	struct json_walk walk = JSON_WALK(text, size);
@@ -328,6 +386,7 @@ int slurm_jobs_read(const char *text, size_t size, struct slurm_jobs *jobs)
 		if (r < 0)
 			return r;
 	}
+	find_tasks(jobs);
 	return r;
 }
 

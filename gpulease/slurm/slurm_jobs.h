@@ -42,8 +42,9 @@ struct slurm_job {
 	int64_t ran_ms, limit_ms;
 	/* since 1970 */
 	int64_t submitted_ms, started_ms, ended_ms, starts_ms;
-	int64_t held_by; /* the id of the job that has to end first */
-	size_t place;    /* in the order in which gpulease lists jobs */
+	int64_t held_by;     /* the id of the job that has to end first */
+	size_t place;        /* in the order in which gpulease lists jobs */
+	int64_t array, task; /* of a task of an array: the id of the array, the number */
 	enum slurm_state state;
 	bool is_lingering, is_stopped;
 	char name[64], user[64], command[512], log[1024], reason[16];
@@ -59,8 +60,11 @@ struct slurm_jobs {
 
 /*
  * Adds the jobs of what `gpulease --status`, `--status ID` or `--history` has printed, the @size
- * bytes at @text.  Of a job that @jobs has already, the latest attempt counts.
- * Returns 0, -ENOMEM, or -EINVAL if the text is no such object.
+ * bytes at @text.  Of a job that @jobs has already, the latest attempt counts.  Returns 0, -ENOMEM,
+ * or -EINVAL if the text is no such object.
+ *
+ * A task of an array is a job with the name N_i, while the same user's job N stands for the array:
+ * it runs without a GPU.  The task gets its name.
  */
 MUST_CHECK int slurm_jobs_read(const char *text, size_t size, struct slurm_jobs *jobs);
 
@@ -68,6 +72,9 @@ void slurm_jobs_release(struct slurm_jobs *jobs);
 
 /* Sorts as squeue does: by state, waiting jobs in the order of the queue, others by id. */
 void slurm_jobs_sort(struct slurm_jobs *jobs);
+
+/* Whether the @size bytes at @text, an id, mean the job: N, and for a task N_i or its array N. */
+bool is_slurm_job_named(const struct slurm_job *job, const char *text, size_t size);
 
 /* Returns the job with this id, or NULL. */
 struct slurm_job *slurm_jobs_find(const struct slurm_jobs *jobs, int64_t id);

@@ -198,29 +198,56 @@ static bool has_ended_states(const struct squeue *squeue)
 	return false;
 }
 
+/* Whether the user asks for the job: without -j for all. */
+static bool is_asked_for(const struct squeue *squeue, const struct slurm_job *job)
+{
+	const char *at = squeue->ids;
+
+	if (!at)
+		return true;
+	for (size_t size; *at; at += size + (at[size] != '\0')) {
+		size = slurm_id_length(at);
+		if (is_slurm_job_named(job, at, size))
+			return true;
+	}
+	return false;
+}
+
+static size_t count_known(const struct squeue *squeue)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < squeue->jobs.count; i++)
+		count += is_asked_for(squeue, &squeue->jobs.list[i]) &&
+			 is_slurm_job_known(&squeue->jobs, &squeue->jobs.list[i]);
+	return count;
+}
+
+/* Loads the jobs.  Only for a job that does not live is gpulease called once more. */
 static int load(struct squeue *squeue)
 {
-	const struct slurm_job *only;
 	int r;
 
 	if (squeue->ids && !slurm_count_ids(squeue->ids))
 		return 0;
-	r = slurm_query_jobs(squeue->ids, &squeue->jobs);
-	if (r == 0 && !squeue->ids && has_ended_states(squeue))
+	r = slurm_query_jobs(NULL, &squeue->jobs);
+	if (r == 0 && squeue->ids && !strchr(squeue->ids, '_') &&
+		count_known(squeue) < slurm_count_ids(squeue->ids))
+		r = slurm_query_jobs(squeue->ids, &squeue->jobs);
+	else if (r == 0 && has_ended_states(squeue))
 		r = slurm_query_ended(&squeue->jobs);
-	if (r < 0 || !squeue->ids || slurm_count_ids(squeue->ids) != 1)
+	if (r < 0 || !squeue->ids || slurm_count_ids(squeue->ids) != 1 ||
+		count_known(squeue))
 		return r;
 	/* Slurm complains of an id only if it is the only one */
-	only = squeue->jobs.count ? &squeue->jobs.list[0] : NULL;
-	if (only && is_slurm_job_known(&squeue->jobs, only))
-		return 0;
 	slurm_line("slurm_load_jobs error: Invalid job id specified");
 	return -ENOENT;
 }
 
 static bool is_listed(const struct squeue *squeue, const struct slurm_job *job)
 {
-	return squeue->states[job->state] && is_slurm_job_known(&squeue->jobs, job) &&
+	return squeue->states[job->state] && is_asked_for(squeue, job) &&
+	       is_slurm_job_known(&squeue->jobs, job) &&
 	       has_slurm_user(&squeue->users, job->user) &&
 	       (!squeue->names || is_in_slurm_list(squeue->names, job->name));
 }

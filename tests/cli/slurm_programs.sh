@@ -191,6 +191,23 @@ run 'a signal by name and number, to the script' 0 '' '' scancel -b --signal=10 
 wait_until '[ -z "$(squeue -h)" ]'
 run 'reaches the command' 0 "JobId=$id *JobState=FAILED *ExitCode=0:10*" '' scontrol show job "$id"
 
+# --- arrays ------------------------------------------------------------------------------
+
+# Tasks of an array are jobs with the names N_i beside the job N.
+holder array -n 0 --name sweep
+N=$(id_of array)
+holder task -n 1 --name "${N}_3"
+task=$(id_of task)
+is 'squeue lists the task of an array with the id of the array' [ "$(listed)" = "$N ${N}_3 " ]
+is '-j takes the id of the task' [ "$(listed -j "${N}_3")" = "${N}_3 " ]
+is '-j takes the id of the array for all' [ "$(listed -j "$N")" = "$N ${N}_3 " ]
+run 'the fields of a task' 0 "$N 3 $task sweep" '' squeue -h -j "${N}_3" -o '%F %K %A %j'
+run 'a task that there is not' 1 '' 'slurm_load_jobs error: Invalid job id specified' \
+	squeue -j "${N}_4"
+run 'scancel passes the id of a task on' 0 '' '' scancel "${N}_3"
+is 'which ends the task alone' [ "$(listed)" = "$N " ]
+release_all array
+
 # --- names that other users choose -------------------------------------------------------
 
 holder hostile -n 1 --name "$(printf 'a\033[2J\nb')"
