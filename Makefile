@@ -12,7 +12,8 @@
 #	make fuzz            the fuzz targets, FUZZ_SECONDS each; needs clang
 #	make bench           time and memory of gpulease and of similar programs
 #	make install         for all users; MODE=lab GROUP=name or MODE=private; PREFIX, DESTDIR
-#	make install-srun    symbolic links srun and sbatch in PREFIX/lib/gpulease/bin
+#	make install-srun    symbolic links srun, sbatch, scancel, squeue and scontrol in
+#	                     PREFIX/lib/gpulease/bin; OVER_SLURM=yes: also where Slurm is installed
 #	make uninstall       removes the files of install and install-srun
 #	make deb             a Debian package, in build/
 #	make dist            a tar.gz of the last commit and a static program of it, in build/
@@ -29,6 +30,7 @@ VERSION := 0.1
 # Not from the environment: tcsh exports the user's own group as GROUP.
 MODE  =
 GROUP =
+OVER_SLURM =
 T     =
 F     =
 
@@ -270,7 +272,6 @@ demo: all
 
 # --- installing ---------------------------------------------------------------------------
 
-SRUN  = $(DESTDIR)$(PREFIX)/lib/gpulease/bin
 SETUP = BUILT='$(B)/gpulease' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' MODE='$(MODE)' \
 	GROUP='$(GROUP)' sh gpulease/packaging/setup.sh
 
@@ -279,12 +280,7 @@ install: all
 
 # Not in PREFIX/bin: programs that find srun in PATH believe that they run inside Slurm.
 install-srun:
-	@test -e $(DESTDIR)$(PREFIX)/bin/gpulease || \
-		{ echo 'gpulease: $(PREFIX)/bin/gpulease does not exist; make install makes it' >&2; exit 1; }
-	@install -d $(SRUN)
-	@ln -sfn ../../../bin/gpulease $(SRUN)/srun
-	@ln -sfn ../gpulease-slurm $(SRUN)/sbatch
-	@echo "To use it: PATH=$(PREFIX)/lib/gpulease/bin:\$$PATH"
+	@OVER_SLURM='$(OVER_SLURM)' $(SETUP) install-srun
 
 uninstall:
 	@$(SETUP) uninstall

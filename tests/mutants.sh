@@ -624,6 +624,17 @@ mutant batch-folder-opened-with-all-rights hardened_batch.sh \
 	'	rights_as_user_end(); r = journal_open_folder(&journal, why);'
 
 
+# --- the commands of Slurm ------------------------------------------------------------------
+
+mutant scancel-of-all-users slurm_programs.sh \
+	-- '(!user && !*scancel->ids)' 'false'
+mutant scancel-of-any-name slurm_programs.sh \
+	-- '(!scancel->name || strcmp(scancel->name, job->name) == 0)' 'true'
+mutant squeue-of-old-jobs slurm_jobs \
+	-- 'jobs->now_ms - job->ended_ms < SLURM_MEMORY_MS' 'true'
+mutant hostlist-without-end hostlist \
+	-- 'if (!fault && count > HOSTLIST_HOSTS_MAX)' 'if (false)'
+
 # --- memory that jobs use -------------------------------------------------------------------
 
 mutant few-samples-are-compared use_verdict report report.sh \

@@ -143,11 +143,35 @@ static void numbers_have_a_range(void **state)
 	}
 }
 
+static void elements_come_in_order(void **state)
+{
+	static const char *const wrong[] = { "", "{}", "[", "[1", "[1,", "[1 2]", "[] x",
+		"[,1]" };
+	struct json_walk walk = walk_of(" [ 1, \"a]\" ,[2],\n{\"b\":[]}] ");
+	static const size_t sizes[] = { 1, 2, 3, 8 };
+	struct json_value value;
+	int r;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		assert_int_equal(json_element(&walk, &value), JSON_MEMBER);
+		assert_int_equal(value.size, sizes[i]);
+	}
+	assert_int_equal(json_element(&walk, &value), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		walk = walk_of(wrong[i]);
+		while ((r = json_element(&walk, &value)) == JSON_MEMBER)
+			;
+		assert_int_equal(r, -EINVAL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(members_come_in_order),
 		cmocka_unit_test(what_is_no_object_is_refused),
+		cmocka_unit_test(elements_come_in_order),
 		cmocka_unit_test(a_string_says_where_its_fault_is),
 		cmocka_unit_test(escapes_are_decoded),
 		cmocka_unit_test(numbers_have_a_range),

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Installs and uninstalls gpulease, for `make install` and `make uninstall`.
+# Installs and uninstalls gpulease, for `make install`, `make install-srun` and `make uninstall`.
 #
-#	setup.sh install | uninstall
+#	setup.sh install | install-srun | uninstall
 #
 # make sets BUILT, the program, with gpulease-simjob and gpulease-slurm beside it, and passes on
-# PREFIX, DESTDIR, MODE and GROUP.  There are three forms: hardened (the program is set-group-ID, and its group has no
+# PREFIX, DESTDIR, MODE, GROUP and OVER_SLURM.  There are three forms: hardened (the program is set-group-ID, and its group has no
 # members), lab (the members of a group share the directory and trust each other) and private (the
 # program alone).  All checks come before the first change.
 
 set -eu
 
-: "${BUILT:?}" "${PREFIX:?}" "${DESTDIR=}" "${MODE=}" "${GROUP=}"
+: "${BUILT:?}" "${PREFIX:?}" "${DESTDIR=}" "${MODE=}" "${GROUP=}" "${OVER_SLURM=}"
 OWN_GROUP=gpulease
 STATE=/var/lib/gpulease
 CONF=/etc/gpulease.conf
@@ -332,11 +332,61 @@ install_all() {
 	fi
 }
 
+# --- the names of Slurm ------------------------------------------------------------------
+
+SLURM_PARTS='sbatch scancel squeue scontrol' # of gpulease-slurm; srun is gpulease itself
+
+# slurm_commands: prints the commands of a real Slurm in PATH.  Links to gpulease are none.
+slurm_commands() {
+	for name in srun $SLURM_PARTS; do
+		(
+			IFS=:
+			set -f
+			# shellcheck disable=SC2086 # it is split at colons
+			set -- $PATH
+			for folder; do
+				[ -f "$folder/$name" ] && [ -x "$folder/$name" ] || continue
+				case $(readlink -f "$folder/$name") in
+				*/gpulease | */gpulease-slurm) ;;
+				*) printf ' %s' "$folder/$name" ;;
+				esac
+			done
+		)
+	done
+}
+
+# Not in PREFIX/bin: programs that find srun in PATH believe that they run inside Slurm.
+install_srun() {
+	[ -e "$bin/gpulease" ] || die "$PREFIX/bin/gpulease does not exist; make install makes it"
+	# a package or an image is for another machine
+	found=
+	[ -n "$DESTDIR" ] || found=$(slurm_commands)
+	case $OVER_SLURM in
+	yes) ;;
+	'' | no)
+		[ -z "$found" ] || die "Slurm is installed here:$found; to link these names to" \
+			"gpulease nevertheless: make install-srun OVER_SLURM=yes"
+		;;
+	*) die "OVER_SLURM=$OVER_SLURM: write yes or no" ;;
+	esac
+	[ -n "$DESTDIR" ] || is_root || check_writable "$lib"
+	install -d "$lib/bin"
+	ln -sfn ../../../bin/gpulease "$lib/bin/srun"
+	for name in $SLURM_PARTS; do
+		ln -sfn ../gpulease-slurm "$lib/bin/$name"
+	done
+	[ -z "$found" ] || echo "These hide the commands of Slurm:$found"
+	echo "To use it: PATH=$PREFIX/lib/gpulease/bin:\$PATH"
+}
+
 # --- removing ----------------------------------------------------------------------------
 
 uninstall() {
 	rm -f "$bin/gpulease" "$bin/gpulease-simjob" "$(completion_of bash)" "$(completion_of zsh)" \
-		"$(completion_of fish)" "$lib/bin/srun" "$lib/bin/sbatch" "$lib/gpulease-slurm"
+		"$(completion_of fish)" "$lib/bin/srun" "$lib/gpulease-slurm"
+	for name in $SLURM_PARTS; do
+		rm -f "$lib/bin/$name"
+	done
 	for page in "$source"/man/*.[1578]; do
 		rm -f "$share/man/man${page##*.}/${page##*/}"
 	done
@@ -358,6 +408,7 @@ uninstall() {
 
 case ${1-} in
 install) install_all ;;
+install-srun) install_srun ;;
 uninstall) uninstall ;;
-*) die 'usage: setup.sh install | uninstall' ;;
+*) die 'usage: setup.sh install | install-srun | uninstall' ;;
 esac

@@ -1,14 +1,17 @@
 /*
  * gpulease-slurm: what users of Slurm expect and what needs no rights.  gpulease executes it with
  * the user's rights alone, and it is never set-group-ID.  The part of it that runs is named by
- * the name of a link to it, as for sbatch, or by the first word.
+ * the name of a link to it, as for sbatch and squeue, or by the first word.
  */
 #include <string.h>
 
 #include "diag.h"
 #include "exitcodes.h"
 #include "sbatch.h"
+#include "scancel.h"
+#include "scontrol.h"
 #include "script_part.h"
+#include "squeue.h"
 #include "standard_fds.h"
 #include "tasks.h"
 #include "text.h"
@@ -18,7 +21,10 @@ static const struct {
 	int (*main)(char **argv);
 } parts[] = {
 	{ "sbatch", sbatch_main },
+	{ "scancel", scancel_main },
+	{ "scontrol", scontrol_main },
 	{ "script", script_main },
+	{ "squeue", squeue_main },
 	{ "tasks", tasks_main },
 };
 

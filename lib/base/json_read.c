@@ -161,6 +161,20 @@ int json_next(
 	return JSON_MEMBER;
 }
 
+int json_element(struct json_walk *walk, struct json_value *ret)
+{
+	bool is_first = !walk->has_begun;
+
+	if (is_first && !json_take(walk, '['))
+		return -EINVAL;
+	walk->has_begun = true;
+	if (json_take(walk, ']'))
+		return json_is_at_end(walk) ? 0 : -EINVAL;
+	if ((!is_first && !json_take(walk, ',')) || read_value(walk, ret) < 0)
+		return -EINVAL;
+	return JSON_MEMBER;
+}
+
 /* --- values ------------------------------------------------------------------------ */
 
 /* Writes @point as UTF-8.  Returns how many bytes it has. */

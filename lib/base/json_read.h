@@ -1,5 +1,5 @@
 /*
- * Reads JSON: token by token, or the members of one object.  Pure; allocates nothing.
+ * Reads JSON: token by token, or the members of one object or array.  Pure; allocates nothing.
  *
  *	struct json_walk walk = JSON_WALK(line, size);
  *
@@ -24,7 +24,7 @@ struct json_value {
 /* A position in a text, which moves past every token that is read. */
 struct json_walk {
 	const char *at, *end;
-	bool has_begun; /* of json_next(): the object's `{` has been read */
+	bool has_begun; /* of json_next() and json_element(): the first bracket has been read */
 };
 
 #define JSON_WALK(text, text_size) \
@@ -56,7 +56,7 @@ MUST_CHECK int json_take_string(struct json_walk *walk, struct json_value *ret);
  */
 struct json_value json_take_number(struct json_walk *walk);
 
-/* --- objects --------------------------------------------------------------------------------- */
+/* --- objects and arrays ---------------------------------------------------------------------- */
 
 enum json_step { JSON_MEMBER = 1 };
 
@@ -67,6 +67,9 @@ enum json_step { JSON_MEMBER = 1 };
  */
 MUST_CHECK int json_next(
 	struct json_walk *walk, struct json_value *ret_key, struct json_value *ret_value);
+
+/* The same for the next element of the one array that is all of the text. */
+MUST_CHECK int json_element(struct json_walk *walk, struct json_value *ret);
 
 /* --- values ---------------------------------------------------------------------------------- */
 

@@ -104,11 +104,49 @@ srun sh -c "echo \$SLURM_PROCID; exit 3"' >"$S/job.sh"
 run 'the link named sbatch runs a job script, and its srun is the link beside it' 3 'Submitted batch job *' '' \
 	env PATH="$root/usr/lib/gpulease/bin:$PATH" GPULEASE_SIM=8 HOME="$S" \
 	sbatch --wait -G 2 -n 2 -o "$S/job.out" "$S/job.sh"
+run 'the other links are parts of gpulease-slurm' 0 '*JOBID*
+n1
+n2' '' env PATH="$root/usr/lib/gpulease/bin:$PATH" GPULEASE_SIM=8 HOME="$S" \
+	sh -c 'squeue && scancel --me && scontrol show hostnames "n[1-2]"'
 is 'the script has two tasks' [ "$(grep '^[01]$' "$S/job.out" | sort | tr '\n' ' ')" = '0 1 ' ]
 run 'uninstall succeeds' 0 '*' '' in_root uninstall
 run 'uninstall leaves no file' 0 '' '' files
 run 'install-srun without a program to link to is refused' 2 '*' \
 	'gpulease: */bin/gpulease does not exist; make install makes it*' in_root install-srun
+
+# Where Slurm is installed.  A link to gpulease is no Slurm.
+mkdir "$S/slurm" "$S/links"
+for each in squeue scontrol; do
+	printf '#!/bin/sh\n' >"$S/slurm/$each"
+	chmod 0755 "$S/slurm/$each"
+done
+mine=$S/mine
+mkdir -p "$mine/bin" "$mine/lib/gpulease"
+install -m 0755 "$GPULEASE" "$mine/bin/gpulease"
+install -m 0755 "$build/gpulease-slurm" "$mine/lib/gpulease/gpulease-slurm"
+ln -s "$mine/lib/gpulease/gpulease-slurm" "$S/links/sbatch"
+# install_srun WORD…: with no Slurm in PATH but that of the test
+install_srun() {
+	tools=$S/tools
+	mkdir -p "$tools"
+	for each in make sh ln install id readlink dirname basename mkdir cc cat sed uname; do
+		ln -sfn "$(command -v "$each")" "$tools/$each"
+	done
+	env "PATH=$S/slurm:$S/links:$tools" make -s --no-print-directory "B=$build" \
+		DESTDIR= "PREFIX=$mine" "$@" install-srun
+}
+run 'install-srun names the commands of a real Slurm, and asks for a flag' 2 '' \
+	"gpulease: Slurm is installed here: $S/slurm/squeue $S/slurm/scontrol; *make install-srun OVER_SLURM=yes
+make: *" install_srun
+run 'it has made nothing' 1 '' '' test -e "$mine/lib/gpulease/bin"
+run 'a flag that is no answer is refused' 2 '' 'gpulease: OVER_SLURM=y: write yes or no*' \
+	install_srun OVER_SLURM=y
+run 'with the flag it makes the links' 0 \
+	"These hide the commands of Slurm: $S/slurm/squeue $S/slurm/scontrol
+To use it: PATH=$mine/lib/gpulease/bin:*" '' install_srun OVER_SLURM=yes
+is 'they are there' [ "$(cd "$mine/lib/gpulease/bin" && echo *)" = 'sbatch scancel scontrol squeue srun' ]
+rm "$S"/slurm/*
+run 'without Slurm there is nothing to ask' 0 'To use it: *' '' install_srun
 run 'uninstall leaves no directory of gpulease' 1 '' '' test -e "$root/usr/lib/gpulease"
 run 'MODE=private installs the program alone' 0 '*MODE=private*' '' in_root MODE=private install
 is 'MODE=private makes no configuration' test ! -e "$root/etc/gpulease.conf"

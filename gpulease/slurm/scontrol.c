@@ -1,0 +1,335 @@
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "exitcodes.h"
+#include "hostlist.h"
+#include "scontrol.h"
+#include "slurm_format.h"
+#include "slurm_message.h"
+#include "slurm_operands.h"
+#include "slurm_options.h"
+#include "slurm_query.h"
+
+/* clang-format off */
+static const struct slurm_option options[] = {
+	{ "all", NULL, NULL, SLURM_NO_VALUE, 'a' },
+	{ "cluster", "gpulease knows only this machine; leave the option out", NULL, SLURM_VALUE, 'M' },
+	{ "details", NULL, NULL, SLURM_NO_VALUE, 'd' },
+	{ "future", NULL, NULL, SLURM_NO_VALUE, 'F' },
+	{ "help", NULL, NULL, SLURM_NO_VALUE, 'h' },
+	{ "hide", NULL, NULL, SLURM_NO_VALUE, 0 },
+	{ "local", NULL, NULL, SLURM_NO_VALUE, 0 },
+	{ "oneliner", NULL, NULL, SLURM_NO_VALUE, 'o' },
+	{ "quiet", NULL, NULL, SLURM_NO_VALUE, 'Q' },
+	{ "verbose", NULL, NULL, SLURM_NO_VALUE, 'v' },
+	{ "version", NULL, NULL, SLURM_NO_VALUE, 'V' },
+	{ .name = NULL },
+};
+/* clang-format on */
+
+static const char USAGE[] = "Usage: scontrol show hostnames|hostlist [list]\n"
+			    "       scontrol [-o] show job [id]\n"
+			    "Shows hosts, and jobs of gpulease; see gpulease-srun(7).";
+
+/* What one machine has in the place of a command of scontrol. */
+static const struct {
+	const char *word, *instead;
+} others[] = {
+	{ "cancel_reboot", "gpulease does not start machines" },
+	{ "create", "gpulease is set up in gpulease.conf(5)" },
+	{ "delete", "gpulease is set up in gpulease.conf(5)" },
+	{ "hold",
+		"gpulease does not hold jobs; cancel the job with scancel, and submit it later" },
+	{ "notify", "the output of a job is in its log; see gpulease --log" },
+	{ "ping", "there is no daemon; to check the installation run gpulease --doctor" },
+	{ "power", "gpulease does not start machines" },
+	{ "reboot", "gpulease does not start machines" },
+	{ "reconfigure", "there is no daemon; gpulease.conf(5) is read by each command" },
+	{ "release", "gpulease does not hold jobs; a job starts when it can" },
+	{ "requeue", "gpulease runs a job again with --retries or --on-limit requeue" },
+	{ "requeuehold",
+		"gpulease runs a job again with --retries or --on-limit requeue" },
+	{ "resume", "write gpulease --signal-job ID CONT" },
+	{ "shutdown", "there is no daemon" },
+	{ "suspend", "write gpulease --signal-job ID STOP" },
+	{ "top", "a job comes before others if it is submitted with --priority" },
+	{ "uhold",
+		"gpulease does not hold jobs; cancel the job with scancel, and submit it later" },
+	{ "update",
+		"a job cannot be changed; cancel it with scancel, and submit it again" },
+	{ "wait_job", "write gpulease --wait-for ID" },
+	{ "write",
+		"the configuration is in gpulease.conf(5); see gpulease --show-config" },
+};
+
+static const struct {
+	const char *word, *instead;
+} other_entities[] = {
+	{ "config", "write gpulease --show-config" },
+	{ "daemons", "there is no daemon" },
+	{ "node", "write gpulease --status, which shows the GPUs of this machine" },
+	{ "nodes", "write gpulease --status, which shows the GPUs of this machine" },
+	{ "partition",
+		"one machine has no partitions; gpulease --status shows its GPUs" },
+	{ "partitions",
+		"one machine has no partitions; gpulease --status shows its GPUs" },
+	{ "reservation", "gpulease takes a GPU out of service with --pause" },
+	{ "reservations", "gpulease takes a GPU out of service with --pause" },
+	{ "step", "gpulease lists jobs, not steps; write scontrol show job" },
+	{ "steps", "gpulease lists jobs, not steps; write scontrol show job" },
+};
+
+/* --- hosts --------------------------------------------------------------------------- */
+
+/* The list in @word or, without it, that of the job around; NULL after a message. */
+static const char *list_of(const char *word)
+{
+	static const char *const variables[] = { "SLURM_JOB_NODELIST", "SLURM_NODELIST" };
+
+	for (size_t i = 0; !word && i < ARRAY_SIZE(variables); i++) {
+		word = getenv(variables[i]);
+		if (word && !*word)
+			word = NULL;
+	}
+	if (!word)
+		slurm_error("host list is empty");
+	return word;
+}
+
+static void print_host(const char *name, void *context)
+{
+	(void)context;
+	(void)puts(name);
+}
+
+static void fold_host(const char *name, void *context)
+{
+	hostlist_fold(context, name);
+}
+
+static int show_hostnames(char **words, bool is_oneliner)
+{
+	const char *list = list_of(*words);
+	struct why why = WHY_NONE;
+	size_t count;
+
+	(void)is_oneliner;
+	if (!list)
+		return EXIT_NOT_DONE;
+	if (hostlist_expand(list, print_host, NULL, &count, &why) == 0)
+		return EXIT_DONE;
+	slurm_error("%s", why.text);
+	return EXIT_NOT_DONE;
+}
+
+static int show_hostlist(char **words, bool is_oneliner)
+{
+	struct hostlist_fold fold = { .out = stdout };
+	const char *list = list_of(*words);
+	struct why why = WHY_NONE;
+	size_t count;
+
+	(void)is_oneliner;
+	if (!list)
+		return EXIT_NOT_DONE;
+	if (hostlist_expand(list, fold_host, &fold, &count, &why) < 0) {
+		slurm_error("%s", why.text);
+		return EXIT_NOT_DONE;
+	}
+	hostlist_fold_end(&fold);
+	(void)puts("");
+	return EXIT_DONE;
+}
+
+/* --- a job --------------------------------------------------------------------------- */
+
+static void add_user(const struct slurm_job *job, struct text *out)
+{
+	const struct passwd *entry = getpwnam(job->user);
+
+	text_addf(out, "UserId=%s", job->user);
+	if (entry)
+		text_addf(out, "(%lu)", (unsigned long)entry->pw_uid);
+}
+
+static void add_times(const struct slurm_job *job, const char *gap, struct text *out)
+{
+	int64_t end_ms = job->ended_ms;
+
+	text_addf(out, "%sRunTime=", gap);
+	slurm_format_span(job->state == SLURM_PENDING ? 0 : job->ran_ms, true, out);
+	text_add(out, " TimeLimit=");
+	if (job->limit_ms > 0)
+		slurm_format_span(job->limit_ms, true, out);
+	else
+		text_add(out, "UNLIMITED");
+	text_addf(out, "%sSubmitTime=", gap);
+	slurm_format_time(job->submitted_ms, "Unknown", out);
+	text_addf(out, "%sStartTime=", gap);
+	slurm_format_time(job->state == SLURM_PENDING ? job->starts_ms : job->started_ms,
+		"Unknown", out);
+	if (is_slurm_job_live(job) && job->started_ms >= 0 && job->limit_ms > 0)
+		end_ms = job->started_ms + job->limit_ms;
+	text_add(out, " EndTime=");
+	slurm_format_time(end_ms, "Unknown", out);
+}
+
+/* The exit status as Slurm writes it, the signal behind a colon. */
+static void add_exit(const struct slurm_job *job, struct text *out)
+{
+	long long status = job->status > 0 ? (long long)job->status : 0;
+
+	text_addf(out, " ExitCode=%lld:%lld", status > 128 ? 0 : status,
+		status > 128 ? status - 128 : 0);
+}
+
+static void print_job(
+	const struct slurm_jobs *jobs, const struct slurm_job *job, bool is_oneliner)
+{
+	const char *gap = is_oneliner ? " " : "\n   ";
+	char sheet[8 * 1024];
+	struct text text = TEXT_ON(sheet);
+
+	text_addf(&text, "JobId=%lld JobName=%s%s", (long long)job->id, job->name, gap);
+	add_user(job, &text);
+	text_addf(&text, "%sPriority=%lld Account=(null) QOS=(null)", gap,
+		(long long)job->priority);
+	text_addf(&text, "%sJobState=%s Reason=%s Dependency=", gap,
+		slurm_states[job->state].name, slurm_job_reason(job));
+	if (job->held_by >= 0)
+		text_addf(&text, "afterany:%lld(unfulfilled)", (long long)job->held_by);
+	else
+		text_add(&text, "(null)");
+	text_addf(&text, "%sBatchFlag=%d", gap, job->log[0] != '\0');
+	add_exit(job, &text);
+	add_times(job, gap, &text);
+	text_addf(&text, "%sPartition=gpulease", gap);
+	text_addf(&text, "%sNodeList=%s", gap,
+		job->state != SLURM_PENDING && job->started_ms >= 0 ? jobs->host : "");
+	text_addf(&text, "%sNumNodes=1", gap);
+	if (job->command[0])
+		text_addf(&text, "%sCommand=%s", gap, job->command);
+	if (job->log[0])
+		text_addf(&text, "%sStdErr=%s%sStdOut=%s", gap, job->log, gap, job->log);
+	if (job->gpus > 0)
+		text_addf(
+			&text, "%sTresPerNode=gres:gpu:%lld", gap, (long long)job->gpus);
+	(void)printf("%s\n%s", sheet, is_oneliner ? "" : "\n");
+}
+
+static int show_job(char **words, bool is_oneliner)
+{
+	struct slurm_jobs jobs = { .count = 0 };
+	size_t count = 0;
+
+	if (*words && (slurm_find_bad_id(*words) || slurm_count_ids(*words) != 1)) {
+		slurm_line("scontrol_print_job error: Invalid job id specified");
+		return EXIT_NOT_DONE;
+	}
+	if (slurm_query_jobs(*words, &jobs) < 0)
+		return EXIT_NOT_DONE;
+	for (size_t i = 0; i < jobs.count; i++)
+		if (is_slurm_job_known(&jobs, &jobs.list[i])) {
+			print_job(&jobs, &jobs.list[i], is_oneliner);
+			count++;
+		}
+	slurm_jobs_release(&jobs);
+	if (!count && !*words) {
+		(void)puts("No jobs in the system");
+		return EXIT_DONE;
+	}
+	if (!count)
+		slurm_line("slurm_load_jobs error: Invalid job id specified");
+	return count ? EXIT_DONE : EXIT_NOT_DONE;
+}
+
+/* --- words --------------------------------------------------------------------------- */
+
+static const struct {
+	const char *word;
+	size_t least; /* letters of an abbreviation */
+	int (*show)(char **words, bool is_oneliner);
+} entities[] = {
+	{ "hostnames", 5, show_hostnames },
+	{ "hostlist", 5, show_hostlist },
+	{ "jobid", 1, show_job },
+	{ "jobs", 1, show_job },
+};
+
+/* Whether @text is @word or, with @least letters, its beginning. */
+static bool is_short_for(const char *text, const char *word, size_t least)
+{
+	size_t size = strlen(text);
+
+	return size >= least && strncasecmp(text, word, size) == 0;
+}
+
+static int show(char **words, bool is_oneliner)
+{
+	char *equals, *rest[] = { NULL, NULL };
+
+	if (!*words) {
+		slurm_line("too few arguments for keyword:show");
+		return EXIT_NOT_DONE;
+	}
+	equals = strchr(*words, '=');
+	if (equals) { /* as in job=12 */
+		*equals = '\0';
+		rest[0] = equals + 1;
+	} else {
+		rest[0] = words[1];
+	}
+	if (words[1] && (equals || words[2])) {
+		slurm_line("too many arguments for keyword:show");
+		return EXIT_NOT_DONE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(entities); i++)
+		if (is_short_for(*words, entities[i].word, entities[i].least))
+			return entities[i].show(rest, is_oneliner);
+	for (size_t i = 0; i < ARRAY_SIZE(other_entities); i++)
+		if (strcasecmp(*words, other_entities[i].word) == 0) {
+			slurm_error("show %s: %s", *words, other_entities[i].instead);
+			return EXIT_NOT_DONE;
+		}
+	slurm_line("invalid entity:%s for keyword:show", *words);
+	return EXIT_NOT_DONE;
+}
+
+static int run(char **words, bool is_oneliner)
+{
+	if (!*words) {
+		slurm_error("scontrol needs a command, as in: scontrol show hostnames");
+		return EXIT_NOT_DONE;
+	}
+	if (is_short_for(*words, "show", 3))
+		return show(words + 1, is_oneliner);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (strcasecmp(*words, others[i].word) == 0) {
+			slurm_error("%s: %s", *words, others[i].instead);
+			return EXIT_NOT_DONE;
+		}
+	slurm_line("invalid keyword: %s", *words);
+	return EXIT_NOT_DONE;
+}
+
+int scontrol_main(char **argv)
+{
+	const char *values[SLURM_OPTIONS_MAX] = { NULL };
+	int status = EXIT_DONE;
+	char **rest;
+
+	slurm_message_begin("scontrol");
+	if (slurm_options_read(options, argv, values, &rest) < 0)
+		return EXIT_NOT_DONE;
+	if (slurm_options_value(options, values, "version"))
+		(void)puts("gpulease " GPULEASE_VERSION);
+	else if (slurm_options_value(options, values, "help"))
+		(void)puts(USAGE);
+	else
+		status = run(
+			rest, slurm_options_value(options, values, "oneliner") != NULL);
+	return slurm_finish(status);
+}

@@ -1,0 +1,30 @@
+/*
+ * The lines of squeue: the format of -o, and times as Slurm writes them.  Pure, except that the
+ * time zone is the user's.
+ */
+#ifndef GPULEASE_SLURM_FORMAT_H
+#define GPULEASE_SLURM_FORMAT_H
+
+#include "slurm_jobs.h"
+
+/*
+ * Appends the line of @job in @jobs that @format asks for, or with NULL the headings.  A field is a
+ * `%`, perhaps a `.` to align to the right, perhaps a width, and a letter; the rest of the format
+ * stands for itself.  A field whose letter is not known stands for itself, too.
+ */
+void slurm_format_line(const char *format, const struct slurm_jobs *jobs,
+	const struct slurm_job *job, struct text *out);
+
+/*
+ * Finds the next field of *@format that is not known, and moves *@format behind it.  Returns its
+ * letter, or 0.  After a field without a letter there is none.
+ */
+char slurm_format_next_unknown(const char **format);
+
+/* Appends a span as squeue does: 0:07, 1:02:03, 4-00:00:00; if @is_long as scontrol: 00:00:07. */
+void slurm_format_span(int64_t ms, bool is_long, struct text *out);
+
+/* Appends a time, 2026-11-23T19:07:26, or @if_none if it is not known. */
+void slurm_format_time(int64_t unix_ms, const char *if_none, struct text *out);
+
+#endif
