@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "container.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "sbatch.h"
@@ -17,6 +18,7 @@ static const struct {
 	const char *name;
 	int (*main)(char **argv);
 } parts[] = {
+	{ "container", container_main },
 	{ "sbatch", sbatch_main },
 	{ "script", script_main },
 	{ "tasks", tasks_main },

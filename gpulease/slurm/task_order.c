@@ -44,6 +44,7 @@ static const struct option_def table[] = {
 	FLAG("label", labels),
 	FLAG("unbuffered", unbuffered),
 	FLAG("kill-on-bad-exit", kills),
+	FLAG("disable-status", forwards),
 	FLAG("quiet", quiet),
 	{ .kind = OPTION_END },
 };

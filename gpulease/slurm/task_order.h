@@ -20,6 +20,7 @@ struct task_order {
 	bool labels;      /* number the lines of the output */
 	bool unbuffered;  /* the tasks write to the outputs themselves */
 	bool kills;       /* one bad status ends all tasks */
+	bool forwards;    /* the first Ctrl-C goes to the tasks */
 	bool quiet;
 	char **command; /* NULL-terminated, in argv */
 };

@@ -132,7 +132,10 @@ static void report_running(const struct tasks *tasks)
 		tasks->left == 1 ? "s" : "", tasks->left == 1 ? "it" : "them");
 }
 
-/* Ctrl-C: the first says what runs, the second ends the tasks, the third kills them. */
+/*
+ * Ctrl-C: the first says what runs, or with --disable-status is passed on; the second ends the tasks, the
+ * third kills them.
+ */
 static void obey_interrupt(struct tasks *tasks)
 {
 	int64_t now_ms = clock_boot_ms();
@@ -141,6 +144,8 @@ static void obey_interrupt(struct tasks *tasks)
 		tasks->kill_at_ms = now_ms;
 	else if (tasks->interrupt_ms && now_ms - tasks->interrupt_ms <= ABORT_MS)
 		end_all(tasks, SIGINT);
+	else if (tasks->order.forwards)
+		signal_all(tasks, SIGINT);
 	else
 		report_running(tasks);
 	tasks->interrupt_ms = now_ms;
