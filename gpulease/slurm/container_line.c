@@ -8,11 +8,11 @@
 #include "parse.h"
 #include "words.h"
 
-/* Appends to @out the options of podman that give it the GPUs of one task; of docker; */
+/* For a script: options that give docker, or podman, the GPUs of one task … */
 #define BOUND_DOCKER " --gpus \"\\\"device=$CUDA_VISIBLE_DEVICES\\\"\""
 #define BOUND_PODMAN \
 	" $(echo \",$CUDA_VISIBLE_DEVICES\" | sed \"s:,: --device=nvidia.com/gpu=:g\")"
-/* and those that pass on the variables of a task. */
+/* … and options that pass on the variables of a task */
 #define TASK_VARIABLES \
 	" $(env | sed -n \"s/^\\(SLURM[A-Z_]*\\)=.*/--env \\1/p\" | tr \"\\n\" \" \")"
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "container.h"
+#include "container_part.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "sbatch.h"

@@ -133,8 +133,8 @@ static void report_running(const struct tasks *tasks)
 }
 
 /*
- * Ctrl-C: the first says what runs, or with --disable-status is passed on; the second ends the tasks, the
- * third kills them.
+ * Ctrl-C: the first says what runs, or with --disable-status is passed on; the second ends the
+ * tasks, the third kills them.
  */
 static void obey_interrupt(struct tasks *tasks)
 {

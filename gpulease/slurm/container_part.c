@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "command_line.h"
-#include "container.h"
+#include "container_part.h"
 #include "container_line.h"
 #include "diag.h"
 #include "exitcodes.h"
