@@ -41,6 +41,7 @@ int task_words_wrap(const struct settings *s, char ***command)
 		{ s->output.in, "--input", s->output.in },
 		{ s->request.name, "--name", s->request.name },
 		{ s->output.quiet, "--quiet", NULL },
+		{ s->environment.submit, "--submit", NULL },
 	};
 	size_t size = 0;
 	char **words, **next;
