@@ -98,15 +98,14 @@ static void note_kept(const char *word, const char *next, struct container_words
 int container_options_read(char **argv, struct container_wish *wish,
 	struct container_words *ret, const char **ret_first, struct why *why)
 {
-	struct container_words words = { .count = 0 };
 	const char *first = NULL;
 	size_t count = 0;
 	char **at = argv[0] ? argv + 1 : argv;
 
 	while (argv[count])
 		count++;
-	words.options = calloc(count + 1, sizeof(*words.options));
-	if (!words.options)
+	*ret = (struct container_words){ .options = calloc(count + 1, sizeof(char *)) };
+	if (!ret->options)
 		return -ENOMEM;
 	for (; *at && at[0][0] == '-' && at[0][1]; at++) {
 		const struct option_def *def = NULL;
@@ -129,12 +128,11 @@ int container_options_read(char **argv, struct container_wish *wish,
 			at += r - 1;
 			continue;
 		}
-		note_kept(*at, at[1], &words);
-		words.options[words.count++] = *at;
+		note_kept(*at, at[1], ret);
+		ret->options[ret->count++] = *at;
 		if (takes_next(*at) && at[1])
-			words.options[words.count++] = *++at;
+			ret->options[ret->count++] = *++at;
 	}
-	words.command = at;
-	*ret = words;
+	ret->command = at;
 	return 0;
 }

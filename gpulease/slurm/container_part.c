@@ -65,7 +65,7 @@ static int settle(char *program, const struct container_words *words,
 
 	while (words->command[count])
 		count++;
-	/* not freed: the settings point to it */
+	/* the settings point to it, to the end of this process */
 	line = next = calloc(words->count + count + 3, sizeof(*line));
 	if (!line)
 		return -ENOMEM;
@@ -75,7 +75,10 @@ static int settle(char *program, const struct container_words *words,
 	*next++ = end;
 	memcpy(next, words->command, count * sizeof(*next));
 	r = command_line_parse(line, settings, why);
-	if (r < 0 || settings->verb.kind == VERB_RUN)
+	if (r == 0 && settings->verb.kind == VERB_RUN)
+		return 0;
+	free(line);
+	if (r < 0)
 		return r;
 	why_set(why, "--%s goes only with a command", first);
 	return -EINVAL;
@@ -126,8 +129,9 @@ static const char *name_gpulease(const char *program)
 static int print_line(char **argv, struct why *why)
 {
 	struct container_wish wish = { .image = NULL };
-	struct container_words words;
+	static struct container_words words;
 	struct container_place place = { .program = argv[0], .variables = environ };
+	/* to the end of this process: it frees nothing */
 	static struct settings settings;
 	static char folder[PATH_MAX], line[512 * 1024];
 	struct text text = TEXT_ON(line);
