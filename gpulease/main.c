@@ -38,6 +38,7 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_VERSION] = verb_version,
 	[VERB_LIST_OPTIONS] = verb_list_options,
 	[VERB_COMPLETE] = verb_complete,
+	[VERB_CONTAINER] = verb_container,
 };
 
 /*

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "completion.h"
+#include "option_table.h"
 #include "page.h"
 #include "split.h"
 
@@ -149,5 +150,6 @@ int main(void)
 		cmocka_unit_test(the_help_has_topics),
 	};
 
+	option_table_make();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

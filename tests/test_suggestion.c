@@ -54,7 +54,7 @@ static void options_of_other_systems_have_a_name_here(void **state)
 		{ "conda-env", "did you mean --conda?" },
 		{ "depends", "did you mean --after ID, or --after-ok ID?" },
 		{ "kill", "did you mean --cancel?" }, /* not --kill-on-bad-exit */
-		{ "reboot", "x; leave it out" },      /* not --report */
+		{ "parsable", "x; leave it out, --submit prints only the id" },
 		{ "env-setup-cmd", "did you mean --setup?" },
 		{ "max-job-time", "see max-time in gpulease.conf(5)" },
 		{ "env_setup_cmd", "did you mean --setup?" },
@@ -140,5 +140,6 @@ int main(void)
 		cmocka_unit_test(each_name_leads_to_the_text_of_its_row),
 	};
 
+	option_table_make();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

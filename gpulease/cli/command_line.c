@@ -156,8 +156,10 @@ int command_line_parse(char **argv, struct settings *ret, struct why *why)
 	struct command_line line = DEFAULTS;
 	struct settings *s = &line.settings;
 	struct options_result result;
-	int r = options_parse(option_table, argv, &line, &result, why);
+	int r;
 
+	option_table_make();
+	r = options_parse(option_table, argv, &line, &result, why);
 	if (r < 0)
 		return r;
 	line.is_srun = strcmp(text_base_name(argv[0]), "srun") == 0;
@@ -177,7 +179,10 @@ int command_line_parse(char **argv, struct settings *ret, struct why *why)
 		if (r < 0)
 			return r;
 	}
-	command_line_list_ignored(s, &result);
+	if (s->verb.kind == VERB_CONTAINER)
+		s->environment.command = argv;
+	else
+		command_line_list_ignored(s, &result);
 	*ret = line.settings;
 	command_line_point_at_copies(ret, &line);
 	return 0;

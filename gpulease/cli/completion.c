@@ -98,7 +98,7 @@ static void completion_print_values(
 static void completion_print_options(const struct option_def *verb, FILE *out)
 {
 	for (const struct option_def *def = option_table; def->kind; def++) {
-		if (def->group == GROUP_HIDDEN || def->kind == OPTION_REFUSED ||
+		if (def->group == GROUP_HIDDEN || def->group == GROUP_REFUSED ||
 			(verb && (def->kind == OPTION_VERB ||
 					 !(def->verbs & verb->verbs))))
 			continue;

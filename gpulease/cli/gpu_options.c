@@ -159,6 +159,25 @@ static int gpu_options_check_share(
 	return 0;
 }
 
+/* Checks the numbers of --gpu-bind=map_gpu:LIST, if the number of GPUs is known yet. */
+static int gpu_options_check_map(const struct settings *s, struct why *why)
+{
+	const char *bind = s->tasks.bind,
+		   *at = bind && s->request.gpus_given ? strstr(bind, "map_gpu:") : NULL;
+	unsigned number = 0;
+
+	for (; at && *at; at++) {
+		number = is_digit(*at) ? number * 10 + (unsigned)(*at - '0') : 0;
+		if (number < s->request.gpus || !number)
+			continue;
+		why_set(why, "--gpu-bind: '%s' has GPU %u, and there %s %u, from 0 on",
+			bind, number, s->request.gpus == 1 ? "is" : "are",
+			s->request.gpus);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int gpu_options_settle(
 	struct command_line *line, const struct options_result *result, struct why *why)
 {
@@ -172,5 +191,7 @@ int gpu_options_settle(
 	request->need_given = request->gpus_given || request->vram_mib;
 	if (request->gpu_ids && gpu_options_set_ids(request, spelled.text, why) < 0)
 		return -EINVAL;
-	return gpu_options_check_share(request, spelled.text, why);
+	if (gpu_options_check_share(request, spelled.text, why) < 0)
+		return -EINVAL;
+	return gpu_options_check_map(&line->settings, why);
 }

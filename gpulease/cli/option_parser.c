@@ -299,7 +299,7 @@ int options_parse(const struct option_def *table, char **argv, void *settings,
 	}
 	if (scan.commanded && scan.kept)
 		scan.result.stray = argv[1];
-	if (option_scan_wants_operands(&scan)) {
+	if (option_scan_wants_operands(&scan) && !scan.stopped) {
 		scan.result.rest = argv + 1;
 		scan.result.rest_count = scan.kept;
 		if (argv[0])

@@ -31,19 +31,10 @@
 #define SAME(kind_, letter_, name_, metavar_, same_as, offset_)                         \
 	OPTION(kind_, letter_, name_, metavar_, "same as " same_as, offset_,            \
 		GROUP_SRUN, RUN)
-#define IGNORED(letter_, name_, metavar_)                                               \
-	OPTION(OPTION_NOTHING, letter_, name_, metavar_, "accepted, does nothing", 0,   \
-		GROUP_IGNORED, RUN)
-#define NOTED(letter_, name_, metavar_, note_)                                          \
-	OPTION(OPTION_NOTED, letter_, name_, metavar_, note_, 0, GROUP_IGNORED, RUN)
-#define HOST_MEMORY "host memory, as in srun; for GPU memory give --vram SIZE"
 #define CPUS "no CPUs are reserved"
-#define BINDING "--bind keeps the job near its GPUs"
-#define MAIL "no mail is sent"
-#define REFUSED(letter_, name_, metavar_, instead)                                      \
-	OPTION(OPTION_REFUSED, letter_, name_, metavar_, instead, 0, GROUP_REFUSED, RUN)
+#define NOTHING "accepted, does nothing"
 
-const struct option_def option_table[] = {
+static const struct option_def rows[] = {
 	OPTION(OPTION_TEXT, 'n', NULL, "N", "lease N GPUs (default 1; 0: none; 0.5: half of one)",
 		LINE(n), GROUP_RUN, RUN | LINES),
 	CUSTOM('G', "gpus", "[TYPE:]N", "lease N GPUs with TYPE in their model name",
@@ -283,53 +274,199 @@ const struct option_def option_table[] = {
 	CUSTOM(0, "export", "LIST", "pass on variables: ALL, NONE, NAME, NAME=VALUE",
 		read_export, AT(environment.export_list), GROUP_SRUN, RUN | BATCH),
 
-	CUSTOM('N', "nodes", "1", "accepted, does nothing", read_nodes, 0,
-		GROUP_IGNORED, RUN),
+	CUSTOM('N', "nodes", "1", NOTHING, read_nodes, 0, GROUP_IGNORED, RUN),
+	CUSTOM(0, "mpi", "TYPE", NOTHING, read_mpi, AT(tasks.note), GROUP_IGNORED, RUN),
+	CUSTOM('w', "nodelist", "localhost", NOTHING, read_nodelist, 0, GROUP_IGNORED, RUN),
+	CUSTOM(0, "open-mode", "truncate", NOTHING, read_open_mode, 0, GROUP_IGNORED, RUN),
 	{ .kind = OPTION_NOTED, .letter = 'c', .name = "cpus-per-task", .metavar = "N",
 	  .help = CPUS, .offset = AT(tasks.cpus), .group = GROUP_IGNORED, .verbs = RUN },
-	NOTED(0, "cpus-per-gpu", "N", CPUS),
-	NOTED(0, "threads-per-core", "N", CPUS),
-	NOTED(0, "mem", "SIZE", HOST_MEMORY),
-	NOTED(0, "mem-per-cpu", "SIZE", HOST_MEMORY),
-	NOTED(0, "mem-per-gpu", "SIZE", HOST_MEMORY),
-	NOTED(0, "mem-bind", "HOW", BINDING),
-	NOTED(0, "cpu-bind", "HOW", BINDING),
-	NOTED(0, "hint", "TYPE", BINDING),
-	NOTED(0, "mail-type", "LIST", MAIL),
-	NOTED(0, "mail-user", "NAME", MAIL),
-	NOTED(0, "nice", "[N]", "to let other jobs go first give --priority=-N"),
-	IGNORED('p', "partition", "NAME"),
-	IGNORED('A', "account", "NAME"),
-	IGNORED('q', "qos", "NAME"),
-	IGNORED('m', "distribution", "HOW"),
-	CUSTOM(0, "mpi", "TYPE", "accepted, does nothing", read_mpi, AT(tasks.note),
-		GROUP_IGNORED, RUN),
-	CUSTOM('w', "nodelist", "localhost", "accepted, does nothing", read_nodelist, 0, GROUP_IGNORED,
-		RUN),
-	IGNORED(0, "accel-bind", "HOW"),
-	IGNORED(0, "quotatype", "TYPE"),
-	NOTED(0, "async", NULL, "it waits for the command; --submit runs it in the background"),
-	IGNORED(0, "overlap", NULL),
-	IGNORED('s', "oversubscribe", NULL),
-	IGNORED(0, "exact", NULL),
-	IGNORED('k', "no-kill", "[off]"),
-	IGNORED(0, "comment", "TEXT"),
-	IGNORED(0, "propagate", "[LIMITS]"),
-	CUSTOM(0, "open-mode", "truncate", "accepted, does nothing", read_open_mode, 0,
-		GROUP_IGNORED, RUN),
-
-	REFUSED('x', "exclude", "HOSTS",
-		"gpulease knows only this machine; leave the option out"),
-	REFUSED(0, "prefer", "LIST",
-		"with srun these are features of nodes, and gpulease knows only this "
-		"machine; for GPUs write --prefer-gpus LIST"),
-	REFUSED(0, "multi-prog", NULL,
-		"gpulease starts one command; start gpulease once for each program"),
-	{ .kind = OPTION_END },
 };
+
+/*
+ * Options of srun that need neither a field nor a function.  A row above takes 48 bytes of the
+ * program, so these are packed: strings, one after the other.  A string that begins with the number
+ * of a kind opens a group, and the rest is ->help of the options that follow.  In their strings the
+ * first byte says whether there is a value, and the second is the letter, or a blank.
+ */
+#define FORWARD "\001"
+#define IGNORE "\010"
+#define NOTE "\011"
+#define REFUSE "\012"
+#define HAND_ON "\014"
+_Static_assert(OPTION_FLAG == 1 && OPTION_NOTHING == 010 && OPTION_NOTED == 011 && OPTION_REFUSED == 012 &&
+		OPTION_STOP == 014, "the numbers in the strings");
+#define GROUP(kind_, help_) kind_ help_ "\0"
+#define PLAIN(letter_, name_) "-" letter_ name_ "\0"
+#define VALUED(letter_, name_) "=" letter_ name_ "\0"
+#define OPTIONAL(letter_, name_) "?" letter_ name_ "\0"
+#define NO " " /* letter */
+
+static const char packed[] =
+	GROUP(NOTE, CPUS)
+	VALUED(NO, "cpus-per-gpu")
+	VALUED(NO, "threads-per-core")
+	GROUP(NOTE, "host memory, as in srun; for GPU memory give --vram SIZE")
+	VALUED(NO, "mem")
+	VALUED(NO, "mem-per-cpu")
+	VALUED(NO, "mem-per-gpu")
+	GROUP(NOTE, "--bind keeps the job near its GPUs")
+	VALUED(NO, "mem-bind")
+	VALUED(NO, "cpu-bind")
+	VALUED(NO, "hint")
+	GROUP(NOTE, "no mail is sent")
+	VALUED(NO, "mail-type")
+	VALUED(NO, "mail-user")
+	GROUP(NOTE, "to let other jobs go first give --priority=-N")
+	OPTIONAL(NO, "nice")
+	GROUP(NOTE, "it waits for the command; --submit runs it in the background")
+	PLAIN(NO, "async")
+	GROUP(NOTE, "for a kind of GPU give --model TEXT or --min-vram SIZE")
+	VALUED("C", "constraint")
+	GROUP(NOTE, "no clock is set")
+	VALUED(NO, "cpu-freq")
+	VALUED(NO, "gpu-freq")
+
+	GROUP(IGNORE, NOTHING)
+	VALUED("p", "partition")
+	VALUED("A", "account")
+	VALUED("q", "qos")
+	VALUED("m", "distribution")
+	VALUED(NO, "accel-bind")
+	VALUED(NO, "quotatype")
+	PLAIN(NO, "overlap")
+	PLAIN("s", "oversubscribe")
+	PLAIN(NO, "exact")
+	OPTIONAL("k", "no-kill")
+	VALUED(NO, "comment")
+	OPTIONAL(NO, "propagate")
+	VALUED("B", "extra-node-info")
+	PLAIN("O", "overcommit")
+	VALUED("S", "core-spec")
+	VALUED("T", "threads")
+	VALUED(NO, "acctg-freq")
+	OPTIONAL(NO, "bcast")
+	VALUED(NO, "bcast-exclude")
+	VALUED(NO, "cluster-constraint")
+	OPTIONAL(NO, "compress")
+	PLAIN(NO, "contiguous")
+	VALUED(NO, "cores-per-socket")
+	VALUED(NO, "delay-boot")
+	VALUED(NO, "gres-flags")
+	VALUED(NO, "mcs-label")
+	VALUED(NO, "mincpus")
+	VALUED(NO, "network")
+	VALUED(NO, "ntasks-per-core")
+	VALUED(NO, "ntasks-per-socket")
+	VALUED(NO, "power")
+	VALUED(NO, "profile")
+	PLAIN(NO, "reboot")
+	VALUED(NO, "reservation")
+	OPTIONAL(NO, "resv-ports")
+	OPTIONAL(NO, "send-libs")
+	VALUED(NO, "slurmd-debug")
+	VALUED(NO, "sockets-per-node")
+	PLAIN(NO, "spread-job")
+	VALUED(NO, "switches")
+	VALUED(NO, "thread-spec")
+	VALUED(NO, "time-min")
+	VALUED(NO, "tmp")
+	PLAIN(NO, "use-min-nodes")
+	VALUED(NO, "wckey")
+	OPTIONAL(NO, "x11")
+
+	GROUP(FORWARD, "pass the first Ctrl-C on to the tasks")
+	PLAIN("X", "disable-status")
+	PLAIN(NO, "quit-on-interrupt")
+
+	GROUP(REFUSE, "gpulease knows only this machine; leave the option out")
+	PLAIN("x", "exclude")
+	PLAIN("r", "relative")
+	PLAIN("F", "nodefile")
+	PLAIN("M", "clusters")
+	PLAIN(NO, "het-group")
+	GROUP(REFUSE, "with srun these are features of nodes, and gpulease knows only this "
+		"machine; for GPUs write --prefer-gpus LIST")
+	PLAIN(NO, "prefer")
+	GROUP(REFUSE, "gpulease starts one command; start gpulease once for each program")
+	PLAIN(NO, "multi-prog")
+	GROUP(REFUSE, "gpulease starts one command; write sh -c 'program; command'")
+	PLAIN(NO, "prolog")
+	PLAIN(NO, "epilog")
+	PLAIN(NO, "task-prolog")
+	PLAIN(NO, "task-epilog")
+	GROUP(REFUSE, "a job starts when GPUs are free; for later there is at(1)")
+	PLAIN("b", "begin")
+	PLAIN("H", "hold")
+	GROUP(REFUSE, "write --max-wait DUR and --time LIMIT")
+	PLAIN(NO, "deadline")
+	GROUP(REFUSE, "gpulease leases GPUs and nothing else; leave the option out")
+	PLAIN("L", "licenses")
+	PLAIN(NO, "bb")
+	PLAIN(NO, "bbf")
+	GROUP(REFUSE, "write --gpus N, the number of all GPUs")
+	PLAIN(NO, "gpus-per-socket")
+	GROUP(REFUSE, "write --gpu-bind HOW")
+	PLAIN(NO, "tres-bind")
+	GROUP(REFUSE, "write -n N, and the options that the variables stand for")
+	PLAIN("E", "preserve-env")
+	GROUP(REFUSE, "write --gpus=0 for a command without a lease")
+	PLAIN("Z", "no-allocate")
+	GROUP(REFUSE, "start gpulease as that user")
+	PLAIN(NO, "uid")
+	PLAIN(NO, "gid")
+	GROUP(REFUSE, "write --help")
+	PLAIN(NO, "usage")
+
+	GROUP(HAND_ON, "run in a container")
+	VALUED(NO, "container")
+	VALUED(NO, "container-image")
+	VALUED(NO, "container-mounts")
+	VALUED(NO, "container-workdir")
+	VALUED(NO, "container-name")
+	VALUED(NO, "container-save")
+	VALUED(NO, "container-env")
+	PLAIN(NO, "container-mount-home")
+	PLAIN(NO, "no-container-mount-home")
+	PLAIN(NO, "container-remap-root")
+	PLAIN(NO, "no-container-remap-root")
+	PLAIN(NO, "container-entrypoint")
+	PLAIN(NO, "no-container-entrypoint")
+	PLAIN(NO, "container-entrypoint-log")
+	PLAIN(NO, "container-writable")
+	PLAIN(NO, "container-readonly");
 /* clang-format on */
 
-_Static_assert(ARRAY_SIZE(option_table) <= OPTIONS_MAX, "each has its struct option_use");
+struct option_def option_table[OPTIONS_MAX];
+
+void option_table_make(void)
+{
+	struct option_def like = { 0 }, *next = option_table + ARRAY_SIZE(rows);
+
+	memcpy(option_table, rows, sizeof(rows));
+	for (const char *at = packed; *at; at += strlen(at) + 1) {
+		if (*at < ' ') {
+			like.kind = (unsigned char)*at;
+			like.help = at + 1;
+			like.verbs = RUN;
+			like.group = GROUP_IGNORED;
+			if (like.kind >= OPTION_REFUSED)
+				like.group = GROUP_REFUSED;
+			if (like.kind == OPTION_FLAG) {
+				like.group = GROUP_SRUN;
+				like.offset = AT(tasks.forwards);
+			}
+			if (like.kind == OPTION_STOP) {
+				like.offset = AT(verb.topic);
+				like.value = VERB_CONTAINER;
+			}
+			continue;
+		}
+		*next = like;
+		next->metavar = *at == '-' ? NULL : *at == '=' ? "VALUE" : "[VALUE]";
+		next->letter = at[1] == ' ' ? '\0' : at[1];
+		next++->name = at + 2;
+	}
+}
 
 const struct option_use *option_use_of(
 	const struct options_result *result, const struct option_def *def)

@@ -2,9 +2,9 @@
  * The table of all options.  One row drives parsing, --help, the completion for the shells and the
  * check of the manual.
  *
- * To add an option: add a row here, a field in settings.h, and, if no option_kind fits the value, a
- * reader in option_values.c.  `make lint` names the place in man/ that is then missing.  For the
- * shells, completion.c turns its ->metavar, or its ->read, into the values that can follow.
+ * To add an option: add a row to option_table.c, a field in settings.h, and, if no option_kind fits
+ * the value, a reader in option_values.c.  `make lint` names the place in man/ that is missing.
+ * For the shells, completion.c turns its ->metavar, or its ->read, into the values that can follow.
  */
 #ifndef GPULEASE_OPTION_TABLE_H
 #define GPULEASE_OPTION_TABLE_H
@@ -56,7 +56,10 @@ struct command_line {
 };
 
 /* Ends with a row of kind OPTION_END. */
-extern const struct option_def option_table[];
+extern struct option_def option_table[OPTIONS_MAX];
+
+/* Fills the table; call this before anything that reads it.  A second call changes nothing. */
+void option_table_make(void);
 
 /* Returns how the row @def was used on the command line that gave @result. */
 const struct option_use *option_use_of(

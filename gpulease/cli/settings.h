@@ -34,6 +34,7 @@ enum verb {
 	VERB_VERSION,
 	VERB_LIST_OPTIONS,
 	VERB_COMPLETE,
+	VERB_CONTAINER, /* say how to run a line with options for containers */
 };
 
 enum { MODEL_SIZE = 48, IGNORED_MAX = 48, TASKS_MAX = 512 };
@@ -142,6 +143,7 @@ struct task_settings {
 	char bind_text[24]; /* what --gpus-per-task and --ntasks-per-gpu ask for; "" */
 	bool labels;        /* number the lines of the output */
 	bool kills;         /* one bad status ends all */
+	bool forwards;      /* the first Ctrl-C goes to the tasks */
 	bool in_script;   /* srun in a job script: with one task, too, what tasks have */
 	const char *note; /* what a user of srun should know; NULL */
 	int64_t wait_ms;  /* from the end of the first to the end of all; 0: no bound */

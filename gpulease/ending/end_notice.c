@@ -2,14 +2,14 @@
 #include "diag.h"
 #include "parse.h"
 
-void end_notice_limit(uint64_t job, int64_t limit_ms, int64_t grace_ms)
+void end_notice_limit(uint64_t job, bool is_step, int64_t limit_ms, int64_t grace_ms)
 {
 	char limit[DURATION_SIZE], grace[DURATION_SIZE];
 
 	format_duration(limit_ms, limit);
 	format_duration(grace_ms, grace);
-	note("job %llu has reached its time limit of %s: TERM now, KILL after %s",
-		(unsigned long long)job, limit, grace);
+	note("%sjob %llu has reached its time limit of %s: TERM now, KILL after %s",
+		is_step ? "a step of " : "", (unsigned long long)job, limit, grace);
 }
 
 void end_notice_preemption(uint64_t job)

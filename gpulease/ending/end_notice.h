@@ -7,8 +7,11 @@
 
 #include "base.h"
 
-/* Prints "job 7 has reached its time limit of 2h: TERM now, KILL after 30s". */
-void end_notice_limit(uint64_t job, int64_t limit_ms, int64_t grace_ms);
+/*
+ * Prints "job 7 has reached its time limit of 2h: TERM now, KILL after 30s"; of a step, which is a
+ * command inside the job, "a step of job 7 has reached …".
+ */
+void end_notice_limit(uint64_t job, bool is_step, int64_t limit_ms, int64_t grace_ms);
 
 /* Prints that job @job, which has a higher priority, gets the job's GPUs. */
 void end_notice_preemption(uint64_t job);

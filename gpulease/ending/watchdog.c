@@ -98,7 +98,8 @@ static void job_notify_of_limit(const struct watchdog_order *order)
 	child = fork();
 	if (child == 0) {
 		if (dup2(fd, STDERR_FILENO) >= 0)
-			end_notice_limit(order->job, order->limit_ms, order->grace_ms);
+			end_notice_limit(order->job, order->is_step, order->limit_ms,
+				order->grace_ms);
 		_exit(0);
 	}
 	(void)close(fd);

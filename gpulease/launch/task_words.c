@@ -34,12 +34,14 @@ int task_words_wrap(const struct settings *s, char ***command)
 		{ s->tasks.wait_ms, "--wait", wait },
 		{ s->tasks.labels, "--label", NULL },
 		{ s->tasks.kills, "--kill-on-bad-exit", NULL },
+		{ s->tasks.forwards, "--disable-status", NULL },
 		{ s->environment.unbuffered, "--unbuffered", NULL },
 		{ s->output.out, "--output", s->output.out },
 		{ s->output.err, "--error", s->output.err },
 		{ s->output.in, "--input", s->output.in },
 		{ s->request.name, "--name", s->request.name },
 		{ s->output.quiet, "--quiet", NULL },
+		{ s->environment.submit, "--submit", NULL },
 	};
 	size_t size = 0;
 	char **words, **next;
@@ -47,8 +49,8 @@ int task_words_wrap(const struct settings *s, char ***command)
 	/* in the folder of a build, or in PREFIX/lib/gpulease, where make install puts it */
 	if (find_program_beside("gpulease-slurm", runner) < 0 &&
 		find_program_beside("../lib/gpulease/gpulease-slurm", runner) < 0) {
-		diag("several tasks need gpulease-slurm, which is not installed; install "
-		     "gpulease again: make install");
+		diag("this needs gpulease-slurm, which is not installed; install gpulease "
+		     "again: make install");
 		return EXIT_MISUSE;
 	}
 	while ((*command)[size])
@@ -61,7 +63,7 @@ int task_words_wrap(const struct settings *s, char ***command)
 	(void)snprintf(count, sizeof(count), "%u", s->tasks.count);
 	(void)snprintf(per_node, sizeof(per_node), "%u", s->tasks.per_node);
 	(void)snprintf(wait, sizeof(wait), "%lldms", (long long)s->tasks.wait_ms);
-	next = add(next, runner, "tasks");
+	next = add(next, runner, s->verb.kind == VERB_CONTAINER ? "container" : "tasks");
 	for (size_t i = 0; i < ARRAY_SIZE(wishes); i++)
 		if (wishes[i].is_given)
 			next = add(next, wishes[i].option, wishes[i].value);

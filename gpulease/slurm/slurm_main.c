@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "container_part.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "sbatch.h"
@@ -20,6 +21,7 @@ static const struct {
 	const char *name;
 	int (*main)(char **argv);
 } parts[] = {
+	{ "container", container_main },
 	{ "sbatch", sbatch_main },
 	{ "scancel", scancel_main },
 	{ "scontrol", scontrol_main },

@@ -23,16 +23,18 @@ static int open_one(struct task_input *input, unsigned task, struct why *why)
 	const char *wish = input->order->in;
 	bool is_of = true;
 	bool is_number = task_order_is_number(wish, task, &is_of);
-	int ends[2];
+	char path[PATH_MAX];
+	int ends[2], r;
 
 	input->fds[task] = input->pipes[task] = -1;
-	if (wish && !is_number)
-		return open_file(wish, &input->fds[task], why);
+	if (wish && !is_number) {
+		r = task_order_expand(input->order, wish, task, path, why);
+		return r < 0 ? r : open_file(path, &input->fds[task], why);
+	}
 	if (!is_of)
 		return open_file("/dev/null", &input->fds[task], why);
 	if (pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0) {
-		int r = -errno;
-
+		r = -errno;
 		why_set(why, "cannot make a pipe: %s", strerror(-r));
 		return r;
 	}

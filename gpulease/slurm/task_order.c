@@ -1,5 +1,7 @@
 #include <errno.h>
 
+#include "file_pattern.h"
+#include "local_user.h"
 #include "option_parser.h"
 #include "parse.h"
 #include "task_order.h"
@@ -44,7 +46,9 @@ static const struct option_def table[] = {
 	FLAG("label", labels),
 	FLAG("unbuffered", unbuffered),
 	FLAG("kill-on-bad-exit", kills),
+	FLAG("disable-status", forwards),
 	FLAG("quiet", quiet),
+	FLAG("submit", has_log),
 	{ .kind = OPTION_END },
 };
 /* clang-format on */
@@ -65,6 +69,27 @@ int task_order_read(char **argv, struct task_order *ret, struct why *why)
 	}
 	ret->command = result.rest;
 	return 0;
+}
+
+int task_order_expand(const struct task_order *order, const char *pattern, unsigned task,
+	char out[PATH_MAX], struct why *why)
+{
+	char host[HOST_NAME_MAX + 1] = "", user[64];
+	const char *id = getenv("GPULEASE_ID");
+	uint64_t job = 0;
+	struct file_pattern_values values = {
+		.name = order->name ? order->name : text_base_name(order->command[0]),
+		.user = user,
+		.host = host,
+		.task = task,
+	};
+
+	/* gpulease has set it */
+	if (id && parse_u64(id, UINT64_MAX, &job, NULL) == 0)
+		values.job = job;
+	(void)gethostname(host, sizeof(host) - 1);
+	local_user_name(getuid(), user, sizeof(user));
+	return file_pattern_expand(pattern, &values, out, PATH_MAX, why);
 }
 
 bool task_order_is_number(const char *text, unsigned task, bool *ret_is_of)

@@ -5,6 +5,8 @@
 #ifndef GPULEASE_TASK_ORDER_H
 #define GPULEASE_TASK_ORDER_H
 
+#include <limits.h>
+
 #include "settings.h"
 
 struct task_order {
@@ -20,7 +22,9 @@ struct task_order {
 	bool labels;      /* number the lines of the output */
 	bool unbuffered;  /* the tasks write to the outputs themselves */
 	bool kills;       /* one bad status ends all tasks */
+	bool forwards;    /* the first Ctrl-C goes to the tasks */
 	bool quiet;
+	bool has_log;   /* stderr is the log of a job in the background */
 	char **command; /* NULL-terminated, in argv */
 };
 
@@ -29,6 +33,13 @@ struct task_order {
  * @why.
  */
 MUST_CHECK int task_order_read(char **argv, struct task_order *ret, struct why *why);
+
+/*
+ * Replaces what begins with % in @pattern, for task @task.  Returns 0 with the name of a file in
+ * @out, or a negative errno: @why then says what is wrong with the pattern.
+ */
+MUST_CHECK int task_order_expand(const struct task_order *order, const char *pattern,
+	unsigned task, char out[PATH_MAX], struct why *why);
 
 /*
  * Whether @text, the value of --output and the like, is the number of a task and no file name.  If

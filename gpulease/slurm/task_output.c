@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "diag.h"
-#include "file_pattern.h"
-#include "local_user.h"
 #include "parse.h"
 #include "task_output.h"
 #include "userfile.h"
@@ -20,27 +18,6 @@ enum {
 };
 
 /* --- opening ----------------------------------------------------------------------- */
-
-static int expand(const struct task_order *order, const char *pattern, unsigned task,
-	char out[PATH_MAX], struct why *why)
-{
-	char host[HOST_NAME_MAX + 1] = "", user[64];
-	const char *id = getenv("GPULEASE_ID");
-	uint64_t job = 0;
-	struct file_pattern_values values = {
-		.name = order->name ? order->name : text_base_name(order->command[0]),
-		.user = user,
-		.host = host,
-		.task = task,
-	};
-
-	/* gpulease has set it */
-	if (id && parse_u64(id, UINT64_MAX, &job, NULL) == 0)
-		values.job = job;
-	(void)gethostname(host, sizeof(host) - 1);
-	local_user_name(getuid(), user, sizeof(user));
-	return file_pattern_expand(pattern, &values, out, PATH_MAX, why);
-}
 
 static int open_file(const char *path, int *ret, struct why *why)
 {
@@ -115,9 +92,9 @@ static int open_stream(struct task_output *output, unsigned task, unsigned which
 		stream->sink = &output->sinks[which];
 		return open_pipe(stream, why);
 	}
-	r = expand(order, pattern, task, path, why);
+	r = task_order_expand(order, pattern, task, path, why);
 	if (r == 0)
-		r = expand(order, pattern, task + 1, next, why);
+		r = task_order_expand(order, pattern, task + 1, next, why);
 	if (r < 0)
 		return r;
 	if (order->labels || strcmp(path, next) == 0) {

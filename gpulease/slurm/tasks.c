@@ -132,7 +132,10 @@ static void report_running(const struct tasks *tasks)
 		tasks->left == 1 ? "s" : "", tasks->left == 1 ? "it" : "them");
 }
 
-/* Ctrl-C: the first says what runs, the second ends the tasks, the third kills them. */
+/*
+ * Ctrl-C: the first says what runs, or with --disable-status is passed on; the second ends the
+ * tasks, the third kills them.
+ */
 static void obey_interrupt(struct tasks *tasks)
 {
 	int64_t now_ms = clock_boot_ms();
@@ -141,6 +144,8 @@ static void obey_interrupt(struct tasks *tasks)
 		tasks->kill_at_ms = now_ms;
 	else if (tasks->interrupt_ms && now_ms - tasks->interrupt_ms <= ABORT_MS)
 		end_all(tasks, SIGINT);
+	else if (tasks->order.forwards)
+		signal_all(tasks, SIGINT);
 	else
 		report_running(tasks);
 	tasks->interrupt_ms = now_ms;
@@ -314,6 +319,27 @@ static int highest_status(const struct tasks *tasks)
 	return highest;
 }
 
+/* Says in the log of a job in the background where the output of the tasks is. */
+static void note_output(const struct task_order *order)
+{
+	char folder[PATH_MAX] = "", first[PATH_MAX], last[PATH_MAX];
+	struct why why = WHY_NONE;
+	bool is_of;
+
+	if (!order->has_log || !order->out ||
+		task_order_is_number(order->out, 0, &is_of) ||
+		task_order_expand(order, order->out, 0, first, &why) < 0 ||
+		task_order_expand(order, order->out, order->count - 1, last, &why) < 0)
+		return;
+	if (*first != '/' && !getcwd(folder, sizeof(folder)))
+		return;
+	if (strcmp(first, last) == 0)
+		note("the tasks write to %s%s%s", folder, *folder ? "/" : "", first);
+	else
+		note("the tasks write to %s%s%s ... %s", folder, *folder ? "/" : "",
+			first, last);
+}
+
 /* Raises the limit of open files, for the pipes of many tasks; they get back their own. */
 static void raise_descriptors(struct rlimit *before)
 {
@@ -348,6 +374,23 @@ static int tasks_open(struct tasks *tasks)
 	return r;
 }
 
+/*
+ * The shell of --setup becomes this program, so a command that is a line for a shell has not met
+ * one.  Such a line is one word with blanks or operators of a shell, and no program.
+ */
+static void find_line(struct task_order *order)
+{
+	static char shell[] = "sh", minus_c[] = "-c";
+	static char *words[] = { shell, minus_c, NULL, NULL };
+	char *line = order->command[0], program[PATH_MAX];
+
+	if (order->command[1] || !line[strcspn(line, " \t\n|&;<>()$`")] ||
+		find_program(line, program) == 0)
+		return;
+	words[2] = line;
+	order->command = words;
+}
+
 int tasks_main(char **argv)
 {
 	static struct tasks tasks = { .end_at_ms = INT64_MAX, .kill_at_ms = INT64_MAX };
@@ -360,6 +403,7 @@ int tasks_main(char **argv)
 		return EXIT_MISUSE;
 	}
 	diag_setup(0, tasks.order.quiet);
+	find_line(&tasks.order);
 	r = find_program(tasks.order.command[0], program);
 	if (r < 0) {
 		diag("cannot execute '%s': %s", tasks.order.command[0], strerror(-r));
@@ -367,6 +411,7 @@ int tasks_main(char **argv)
 	}
 	if (tasks_open(&tasks) < 0)
 		return EXIT_MISUSE;
+	note_output(&tasks.order);
 	for (unsigned i = 0; r == 0 && i < tasks.order.count; i++)
 		r = start_one(&tasks, i, program);
 	if (r < 0)

@@ -93,8 +93,8 @@ static int watched_open_signals(struct watched *watched)
 static void watched_begin_ending(struct watched *watched, enum end_cause cause)
 {
 	if (cause == CAUSE_LIMIT)
-		end_notice_limit(broker_job(watched->broker), watched->order->limit_ms,
-			watched->order->grace_ms);
+		end_notice_limit(broker_job(watched->broker), false,
+			watched->order->limit_ms, watched->order->grace_ms);
 	watched->end->cause = cause;
 	watched->is_ending = true;
 }

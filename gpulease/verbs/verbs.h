@@ -31,5 +31,6 @@ int verb_help(struct settings *settings);
 int verb_version(struct settings *settings);
 int verb_list_options(struct settings *settings);
 int verb_complete(struct settings *settings);
+int verb_container(struct settings *settings);
 
 #endif

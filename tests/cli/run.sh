@@ -291,6 +291,9 @@ run 'processes that a job left behind are killed at its limit' 0 '' '*' sh -c '
 	exec "$0" -n 8 true' "$GPULEASE"
 run 'the message about the limit is written into a pipe, too' 0 'gpulease: job * has reached its time limit *' '*' \
 	sh -c '"$0" --time 200ms sleep 1000 2>&1 >/dev/null | cat' "$GPULEASE"
+run 'the message about the limit of a step is about the step' 0 \
+	'gpulease: a step of job * has reached its time limit *' '*' \
+	sh -c '"$0" sh -c "\"\$0\" --time 200ms sleep 1000" "$0" 2>&1 >/dev/null | cat' "$GPULEASE"
 run '-Q suppresses the message about the limit' 0 '' '*' \
 	sh -c '"$0" -Q --time 200ms sleep 1000 2>&1 >/dev/null | cat' "$GPULEASE"
 try sh -c '"$0" --time 300ms sh -c "exec 2>\"\$0\"; exec sleep 1000" "$1" 2>&1 | cat' \

@@ -114,6 +114,10 @@ for each in --mem-bind --cpu-bind --hint; do
 	unmet "$each" '--bind keeps the job near its GPUs' "$each" none
 done
 unmet --nice 'to let other jobs go first give --priority=-N' --nice=5
+unmet --constraint 'for a kind of GPU give --model TEXT or --min-vram SIZE' -C a100
+for each in --cpu-freq --gpu-freq; do
+	unmet "$each" 'no clock is set' "$each" high
+done
 unmet '--mail-type, --mail-user' 'no mail is sent' --mail-user=a --mail-type=END
 run 'one line for several options, each reason once' 0 x \
 	"gpulease: no effect here: --cpus-per-task (no CPUs are reserved), --mem, --mem-per-gpu ($memory)" \
@@ -124,11 +128,10 @@ run 'options that only say where a job goes on a cluster are quiet' 0 x '' \
 run 'a background job says it once' 0 '[0-9]*' 'gpulease: no effect here: --mem (*)' \
 	"$GPULEASE" --submit --mem 4G true
 # what would change when or where the job runs is refused, with the way out
-for each in '--begin=now+1hour|*at(1)*' '--deadline=noon|*--max-wait*--time*' \
-	'--constraint=a100|*--model*--min-vram*' '-C a100|*--model*' '--test-only|*--dry-run*' \
-	'--reservation=x|*leave it out*'; do
+for each in '--begin=now+1hour|--begin: *at(1)*' '--deadline=noon|--deadline: *--max-wait*--time*' \
+	'--test-only|unknown option *--dry-run*' '-H|-H: *at(1)*'; do
 	# shellcheck disable=SC2086 # words of a line
-	run "refused, with the way out: ${each%|*}" 125 '' "gpulease: unknown option ${each#*|}" \
+	run "refused, with the way out: ${each%|*}" 125 '' "gpulease: ${each#*|}" \
 		"$GPULEASE" ${each%|*} true
 done
 

@@ -25,7 +25,7 @@ own_job() {
 }
 
 # A line runs as srun's user means it, or it says what is different, or it is refused.
-same=0 told=0 plain=0
+same=0 told=0 plain=0 lines=0
 # a tab would be one separator with the tab behind it, where a column is empty
 tr '\t' '\037' <"$CLI/srun-lines.tsv" >"$S/lines"
 separator=$(printf '\037')
@@ -77,6 +77,9 @@ while IFS="$separator" read -r repository file options _ tasks gpus _ needs; do
 		echo "$repository $file: srun $options: $is, not $tasks $gpus" >>"$S/silent"
 	fi
 	echo "$kind $container $needs | $options | $is | $err" >>"$S/table"
+	case $container.$kind.$err in
+	yes.refused.*' does the same with '*) lines=$((lines + 1)) ;;
+	esac
 	case $container.$kind in
 	no.same) same=$((same + 1)) ;;
 	no.told) told=$((told + 1)) ;;
@@ -91,4 +94,7 @@ is 'each refusal says why' test ! -s "$S/mute"
 # machine, 1 for 16 GPUs, and 1 has an option that no Slurm has
 is "of $plain lines without containers 56 run: $same as meant, $told with a line on what differs" \
 	test $((same + told)) -eq 56
+# of the 12, 1 ends in the middle of an option, 1 begins with -N without its value, 1 has a mount
+# without a path, and 1 has words that a shell takes for a redirection
+is "$lines lines with containers are answered with a line that does the same" test $lines -eq 8
 finish

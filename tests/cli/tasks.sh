@@ -34,6 +34,9 @@ run '--ntasks-per-gpu: two tasks on each GPU' 0 '0/4 0
 3/4 1' '' "$S/sorted" --gpus=2 --gpu-ids 0,1 --ntasks-per-gpu=2 sh -c "$where"
 run '--gpu-bind=map_gpu chooses' 0 '0/2 1
 1/2 0' '' "$S/sorted" --gpus=2 --gpu-ids 0,1 -n 2 --gpu-bind=map_gpu:1,0 sh -c "$where"
+run 'a GPU that --gpu-bind=map_gpu names must be there: refused before there is a job' 125 '' \
+	"gpulease: --gpu-bind: 'map_gpu:0,2' has GPU 2, and there are 2, from 0 on" \
+	"$GPULEASE" --gpus=2 -n 2 --gpu-bind=map_gpu:0,2 true
 run 'more GPUs than the tasks have by --gpu-bind: refused' 125 '' '*task 1 would have GPU number 3 of 2*' \
 	"$GPULEASE" --gpus=2 -n 2 --gpu-bind=per_task:2 true
 run 'without a GPU option -n is the number of GPUs' 0 'none 0,1,2,3' '' \
@@ -53,6 +56,9 @@ run 'one ticket and one lease for all tasks' 0 2 '' "$GPULEASE" -G 2 -n 2 -o 0 s
 run 'a set-up runs once, before the tasks' 0 'set up
 a
 a' '' "$GPULEASE" -G 1 -n 2 --setup 'echo set up; export A=a' sh -c 'echo $A'
+# shellcheck disable=SC2016 # a line for the shells of the tasks
+run '--setup before a line for a shell' 0 '0: a
+1: a' '' "$S/sorted" -G 1 -n 2 -l --setup 'export A=a' 'echo $A; true'
 
 # --- output and input --------------------------------------------------------------------
 
@@ -76,6 +82,11 @@ run 'stdin reaches each task' 0 '0: a
 run '-i 1: stdin reaches task 1 alone' 0 '1: a' '' \
 	sh -c 'echo a | "$1" -G 1 -n 2 -l -i 1 cat' sh "$S/sorted"
 echo file >in
+echo other >in.1
+mv in in.0
+run '-i FILE.%t: each task reads a file of its own' 0 '0: file
+1: other' '' "$S/sorted" -G 1 -n 2 -l -i in.%t cat
+mv in.0 in
 run '-i FILE: each task reads the file' 0 'file
 file' '' "$GPULEASE" -G 1 -n 2 -i in cat
 run 'a megabyte passes through each task' 0 2000000 '' \
@@ -160,8 +171,8 @@ run 'tasks that have left the group end, too' 143 '' '*task 0: exit status 4*tas
 	"$GPULEASE" -G 1 -n 2 -K sh -c '[ $SLURM_PROCID = 1 ] || {
 		until [ -e "$S/apart" ]; do sleep 0.05; done; exit 4; }
 	exec setsid sh -c ": >$S/apart; exec sleep 1000"'
-run 'no task can be started' 125 '' '*task 0 would have GPU number 10 of 1' \
-	"$GPULEASE" -G 1 -n 2 --gpu-bind=map_gpu:9 true
+run 'no task can be started' 125 '' '*task 0 would have GPU number 2 of 1' \
+	"$GPULEASE" -G 1 -n 2 --gpu-bind=per_task:9 true
 
 # --- signals -----------------------------------------------------------------------------
 
@@ -203,6 +214,9 @@ rm -f "$S"/up.* "$S"/got.*
 run 'Ctrl-C says what runs, and a second one ends the tasks' 0 '' '' "$TOOLS/jobcontrol" \
 	see:ready see:ready 'type:^C' 'see:tasks 0-1 still run' 'type:^C' end:130 -- \
 	"$GPULEASE" -G 1 -n 2 sh -c 'echo ready; exec sleep 1000'
+run '-X: the first Ctrl-C reaches the tasks' 0 '' '' "$TOOLS/jobcontrol" \
+	see:ready see:ready 'type:^C' 'see:got INT' 'see:got INT' end:3 -- \
+	"$GPULEASE" -X -G 1 -n 2 sh -c 'trap "echo got INT; exit 3" INT; echo ready; while :; do sleep 0.1; done'
 run 'Ctrl-Z suspends the tasks, fg continues them' 0 '' '' "$TOOLS/jobcontrol" \
 	see:ready see:ready 'type:^Z' stop:STOP asleep fg 'type:word^J' 'see:got word' \
 	'see:got word' end:0 -- \
@@ -213,6 +227,12 @@ run 'Ctrl-Z suspends the tasks, fg continues them' 0 '' '' "$TOOLS/jobcontrol" \
 run 'in the background' 0 '[0-9]*' '' "$GPULEASE" --submit -G 1 -n 2 -l echo a
 job=$out
 run 'the background job ends' 0 '*' '*' "$GPULEASE" --wait-for "$job"
+for each in 'log.%t|log.0 ... log.1' 'log.all|log.all'; do
+	other=$("$GPULEASE" --submit -G 1 -n 2 -o "${each%|*}" echo a)
+	run "a background job with -o ${each%|*} ends" 0 '*' '*' "$GPULEASE" --wait-for "$other"
+	run "its log says where its output is" 0 "gpulease: the tasks write to $PWD/${each#*|}*" '' \
+		"$GPULEASE" --log "$other"
+done
 run 'its log has the lines of its tasks' 0 '[01]: a
 [01]: a
 *' '' "$GPULEASE" --log "$job"
