@@ -312,6 +312,7 @@ const struct option_def option_table[] = {
 	IGNORED(0, "overlap", NULL),
 	IGNORED('s', "oversubscribe", NULL),
 	IGNORED(0, "exact", NULL),
+	IGNORED('O', "overcommit", NULL),
 	IGNORED('k', "no-kill", "[off]"),
 	IGNORED(0, "comment", "TEXT"),
 	IGNORED(0, "propagate", "[LIMITS]"),

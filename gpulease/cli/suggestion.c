@@ -42,7 +42,7 @@ const char foreign_names[] =
 	ROW("constraint C", "--model TEXT or --min-vram SIZE")
 	ROW("requeue retry max-retries", "--retries N")
 	ROW("test-only", "--dry-run")
-	ROW("reservation clusters licenses L tmp mincpus overcommit O contiguous network reboot",
+	ROW("reservation clusters licenses L tmp mincpus contiguous network reboot",
 		", gpulease leases the GPUs of this machine")
 	ROW("container container-image", "see gpulease-container(7)")
 	ROW("args llm", "write the arguments after the command")
