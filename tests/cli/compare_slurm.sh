@@ -191,6 +191,7 @@ run_real() {
 			export PATH STILL='one more within 1 sec to abort'
 			run_line real "$number" "$slurm_node" "$code"
 		)
+		# shellcheck disable=SC2016 # for wait_until
 		wait_until '[ -z "$(squeue -h)" ]' || echo "# Slurm still has a job after line $number"
 	done <"$S/lines"
 }
