@@ -210,8 +210,8 @@ static int settle_file(const struct options_result *result, size_t offset, unsig
 
 /*
  * Whether this process belongs to a job script of sbatch.  Only there, and in the tasks,
- * SLURM_JOB_ID is the id of the job.  Inside an allocation of Slurm that variable is Slurm's.  There
- * gpulease sets SLURM_PROCID for a script, and Slurm sets SLURM_STEP_ID with it.
+ * SLURM_JOB_ID is the id of the job.  Inside an allocation of Slurm that variable is Slurm's.
+ * There gpulease sets SLURM_PROCID for a script, and Slurm sets SLURM_STEP_ID with it.
  */
 static bool is_in_script(void)
 {
