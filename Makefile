@@ -223,6 +223,7 @@ check-slow: everything
 			"$(SWEEP) --situation $(part)") \
 		"env LOG_RUNS=1000 sh tests/cli/logs.sh" \
 		"env BATCH_EVERY=1 sh tests/cli/batch_kill.sh" \
+		"env COMPARE=real sh tests/cli/compare_slurm.sh" \
 		$(foreach part,alone holder waiter dead lower beside torture, \
 			"tests/cli/hardened_sweep.sh $(part)") \
 		"$(TORTURE) --clients 200 --jobs 2000" "$(TORTURE) --seconds $(TORTURE_SECONDS)" \

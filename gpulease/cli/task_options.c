@@ -209,20 +209,34 @@ static int settle_file(const struct options_result *result, size_t offset, unsig
 }
 
 /*
+ * Whether this process belongs to a job script of sbatch.  Only there, and in the tasks,
+ * SLURM_JOB_ID is the id of the job.  Inside an allocation of Slurm that variable is Slurm's.
+ * There gpulease sets SLURM_PROCID for a script, and Slurm sets SLURM_STEP_ID with it.
+ */
+static bool is_in_script(void)
+{
+	const char *job = getenv("SLURM_JOB_ID"), *own = getenv("GPULEASE_ID");
+
+	if (!job || !own)
+		return false;
+	return strcmp(job, own) == 0 ||
+	       (getenv("GPULEASE_ALLOCATION") && getenv("SLURM_PROCID") &&
+		       !getenv("SLURM_STEP_ID"));
+}
+
+/*
  * Inside a job script of sbatch srun takes the tasks, and their GPUs, as the script asked for them.
- * Only there, and in the tasks, SLURM_JOB_ID is the id of the job.
  */
 static int read_script(struct command_line *line, struct task_wish *wish, struct why *why)
 {
-	const char *job = getenv("SLURM_JOB_ID"), *own = getenv("GPULEASE_ID"),
-		   *per_task = getenv("SLURM_GPUS_PER_TASK"),
+	const char *per_task = getenv("SLURM_GPUS_PER_TASK"),
 		   *gpus = getenv("GPULEASE_GPUS");
 	struct settings *s = &line->settings;
 	bool is_counted = wish->tasks || wish->per_node || wish->per_gpu;
 	int r = 0;
 
-	s->tasks.in_script = line->is_srun && line->is_in_lease && job && own &&
-			     strcmp(job, own) == 0 && s->verb.kind == VERB_RUN;
+	s->tasks.in_script = line->is_srun && line->is_in_lease && is_in_script() &&
+			     s->verb.kind == VERB_RUN;
 	if (!s->tasks.in_script)
 		return 0;
 	/* a script without GPUs has steps without GPUs */

@@ -6,6 +6,7 @@
 #include "execute.h"
 #include "exitcodes.h"
 #include "job_variables.h"
+#include "login_shell.h"
 #include "option_parser.h"
 #include "parse.h"
 #include "script_part.h"
@@ -109,7 +110,7 @@ int script_main(char **argv)
 	struct script_order order = { .name = NULL };
 	struct options_result result;
 	struct why why = WHY_NONE;
-	char **environment = NULL;
+	char **environment = NULL, **command, folder[PATH_MAX];
 	int r = options_parse(table, argv, &order, &result, &why);
 
 	if (r == 0 && !result.rest_count) {
@@ -125,7 +126,11 @@ int script_main(char **argv)
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
-	r = execute(result.rest[0], result.rest, environment, &why);
+	command = result.rest;
+	if (slurm_programs_links(folder) == 0 &&
+		login_shell_wrap(result.rest, folder, &command) < 0)
+		command = result.rest;
+	r = execute(command[0], command, environment, &why);
 	diag("%s", why.text);
 	return r;
 }

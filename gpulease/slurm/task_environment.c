@@ -29,8 +29,10 @@ int task_environment_make(
 		return r;
 	if (!getcwd(folder, sizeof(folder)))
 		folder[0] = '\0';
-	if (!job_name)
-		job_name = order->name ? order->name : text_base_name(order->command[0]);
+	if (order->name)
+		job_name = order->name;
+	else if (!job_name)
+		job_name = text_base_name(order->command[0]);
 	job_variables_set(&variables, "CUDA_VISIBLE_DEVICES", seen);
 	job_variables_set(&variables, "NVIDIA_VISIBLE_DEVICES", *seen ? seen : "none");
 	job_variables_describe(&variables, job_name, job_folder ? job_folder : folder);

@@ -306,14 +306,24 @@ static int watch(struct tasks *tasks)
 	return r;
 }
 
-/* The highest status of a task, and of what went wrong here. */
+/*
+ * The highest status of a task, and of what went wrong here.  As with srun, a signal counts more
+ * than any exit status.
+ */
 static int highest_status(const struct tasks *tasks)
 {
 	int highest = tasks->output.has_failed ? EXIT_MISUSE : 0;
+	bool has_signal = false;
 
-	for (unsigned i = 0; i < tasks->order.count; i++)
-		if (task_end_status(tasks->statuses[i]) > highest)
-			highest = task_end_status(tasks->statuses[i]);
+	for (unsigned i = 0; i < tasks->order.count; i++) {
+		bool is_signal = WIFSIGNALED(tasks->statuses[i]);
+		int status = task_end_status(tasks->statuses[i]);
+
+		if (is_signal > has_signal ||
+			(is_signal == has_signal && status > highest))
+			highest = status;
+		has_signal |= is_signal;
+	}
 	if (tasks->given_up && highest < 128 + tasks->given_up)
 		highest = 128 + tasks->given_up;
 	return highest;

@@ -130,6 +130,32 @@ run 'a step without GPUs in an allocation with GPUs is refused' 125 '' '*' timeo
 run 'srun works inside a job of gpulease' 0 'inner of [1-9]*' '' step --gpus=2 sh -c ". '$S/begin'
 	exec '$GPULEASE' -n 1 srun --overlap -n1 sh -c 'echo inner of \$SLURM_JOB_ID'"
 
+# Our srun in that job has the GPUs of the lease, and the id of Slurm's job, of which Slurm's srun
+# makes a step.
+plain=$(sed -n 's/^exec "\([^"]*\)".*/\1/p' "$GPULEASE")
+ln -s "$plain" "$S/srun"
+cat >"$S/both.sh" <<'END'
+sorted() { "$@" | sort; }
+sorted "$S/srun" -n 2 sh -c 'echo "ours $SLURM_PROCID of $SLURM_NTASKS: $CUDA_VISIBLE_DEVICES, $SLURM_JOB_ID"'
+sorted srun --overlap -n 2 sh -c 'echo "theirs $SLURM_PROCID of $SLURM_NTASKS: $SLURM_JOB_ID"'
+sorted "$S/srun" -n 2 srun --overlap -n 1 sh -c 'echo "theirs in ours $SLURM_PROCID of $SLURM_NTASKS: $SLURM_JOB_ID"'
+sorted srun --overlap -n 1 "$S/srun" -n 2 sh -c 'echo "ours in theirs $SLURM_PROCID of $SLURM_NTASKS: $SLURM_JOB_ID"'
+echo "job: $SLURM_JOB_ID"
+END
+job ours '"$GPULEASE" -n 2 sh "$S/both.sh"'
+begin_job ours 1 -n2 --gpus=2
+end_job ours 1
+id=${out##*: }
+is 'both sruns work in a job of gpulease in an allocation' [ "$out" = "ours 0 of 2: 0,1, $id
+ours 1 of 2: 0,1, $id
+theirs 0 of 2: $id
+theirs 1 of 2: $id
+theirs in ours 0 of 1: $id
+theirs in ours 0 of 1: $id
+ours in theirs 0 of 2: $id
+ours in theirs 1 of 2: $id
+job: $id" ]
+
 # --- directories of ended jobs -----------------------------------------------------------
 
 wait_until '[ -z "$(timeout 5 squeue -h)" ]'

@@ -679,6 +679,7 @@ static void row_idle(void)
 	tool_kill(&idle.holder);
 }
 
+#include "bench_tasks.h"
 #include "bench_care.h"
 #include "bench_batch.h"
 
@@ -870,6 +871,7 @@ static const struct {
 	{ "supervised", rows_supervised },
 	{ "background", rows_background },
 	{ "batch", batch_rows },
+	{ "tasks", rows_tasks },
 };
 
 int main(int argc, char **argv)
