@@ -10,6 +10,7 @@
 #include "sbatch.h"
 #include "script_part.h"
 #include "standard_fds.h"
+#include "step_parent.h"
 #include "tasks.h"
 #include "text.h"
 
@@ -19,6 +20,7 @@ static const struct {
 } parts[] = {
 	{ "sbatch", sbatch_main },
 	{ "script", script_main },
+	{ "step", step_parent_main },
 	{ "tasks", tasks_main },
 };
 

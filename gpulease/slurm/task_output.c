@@ -5,6 +5,7 @@
 
 #include "diag.h"
 #include "file_pattern.h"
+#include "job_variables.h"
 #include "local_user.h"
 #include "parse.h"
 #include "task_output.h"
@@ -32,6 +33,7 @@ static int expand(const struct task_order *order, const char *pattern, unsigned 
 		.user = user,
 		.host = host,
 		.task = task,
+		.step = job_variables_step(),
 	};
 
 	/* gpulease has set it */
