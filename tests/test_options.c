@@ -53,6 +53,8 @@ static void describe_sharing(const struct settings *s, struct text *out)
 	if (s->request.need_given != (s->request.gpus_given || s->request.vram_mib))
 		text_add(out, " need-given is wrong");
 	add_number(out, "exclusive", s->request.exclusive, 0);
+	add_number(out, "overlap", s->request.overlap, 0);
+	add_number(out, "job", (int64_t)s->request.job, 0);
 	add_number(out, "min-vram", (int64_t)s->request.min_vram_mib, 0);
 	add_text(out, "ids", s->request.gpu_ids);
 	add_text(out, "allow", s->request.allow);
@@ -458,9 +460,11 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 		{ "srun -K --wait=60 --ntasks=1 --gpus-per-task=4 --hint=nomultithread "
 		  "--mem-per-gpu=32G -t 1-00:00:00 ./run.sh",
 			"run gpus=4 limit=86400000 kills=1 wait=60000 ~mem-per-gpu! ~hint! [./run.sh]" },
+		{ "srun --overlap --jobid 12 -n 2 x",
+			"run overlap=1 job=12 tasks=2 [x]" },
 		{ "srun --overlap -W 0 -I60 -Q --gpus=h100:2 apptainer exec --nv "
 		  "img.sif python t.py",
-			"run gpus=2 model=h100 immediate=60000 quiet=1 ~overlap [apptainer exec --nv img.sif python t.py]" },
+			"run gpus=2 overlap=1 model=h100 immediate=60000 quiet=1 [apptainer exec --nv img.sif python t.py]" },
 		{ "srun -v -n1 -G2 --mem-per-cpu 4G -i none bash -c train",
 			"run gpus=2 input=/dev/null verbose=1 ~mem-per-cpu! [bash -c "
 			"train]" },
@@ -889,6 +893,10 @@ static void options_without_effect_are_refused(void **state)
 			"--exclusive and --margin exclude each other" },
 		{ "gpulease --batch a --margin 1G --exclusive",
 			"--exclusive and --margin exclude each other" },
+		{ "srun --exclusive --overlap x",
+			"--exclusive and --overlap exclude each other" },
+		{ "gpulease --submit --jobid 12 x",
+			"--submit and --jobid exclude each other" },
 		{ "gpulease --submit --pty x", "--submit and --pty exclude each other" },
 		{ "gpulease --batch a --fail-fast --keep-going",
 			"--keep-going and --fail-fast exclude each other" },
@@ -955,7 +963,7 @@ static void srun_options_that_one_machine_cannot_honour_are_refused(void **state
 		{ "srun -xnode1 x", "-x: gpulease knows only this machine; leave" },
 		{ "srun --exclude node1 x", "--exclude: gpulease knows only" },
 		{ "srun --multi-prog conf", "--multi-prog: gpulease starts one command" },
-		{ "srun --jobid 12 x", "--jobid: gpulease cannot join another job" },
+		{ "srun --jobid node1 x", "--jobid: 'node1' is not " },
 		{ "srun --export=NONE,A x", "--export: NONE must be the only item" },
 		{ "srun --export=ALL,A=1,2 x", "--export: '2' is not ALL, NONE" },
 	};

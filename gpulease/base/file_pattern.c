@@ -36,13 +36,15 @@ static bool file_pattern_add_value(
 		break;
 	case 'J':
 		add_number(out, width, values->job);
-		text_add(out, ".0");
+		text_addf(out, ".%u", values->step);
 		break;
 	case 't':
 		add_number(out, width, values->task);
 		break;
-	case 'n':
 	case 's':
+		add_number(out, width, values->step);
+		break;
+	case 'n':
 		add_number(out, width, 0);
 		break;
 	case 'a':

@@ -65,6 +65,8 @@ static const struct {
 	{ "lease-only", "shell" },
 	{ "gpu-ids", "prefer-gpus" },
 	{ "exclusive", "margin" },
+	{ "exclusive", "overlap" },
+	{ "submit", "jobid" },
 	{ "keep-going", "fail-fast" },
 	{ "json", "csv" },
 };

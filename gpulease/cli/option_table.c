@@ -269,8 +269,10 @@ static const struct option_def rows[] = {
 		AT(tasks.bind), GROUP_SRUN, RUN),
 	OPTION(OPTION_NOTHING, 0, "pty", "[FD]", "no effect: the command has your terminal anyway",
 		0, GROUP_SRUN, RUN),
-	CUSTOM(0, "jobid", "ID", "run a step of job ID: the job around it",
-		read_jobid, 0, GROUP_SRUN, RUN),
+	CUSTOM(0, "jobid", "ID", "run a step of job ID; of another job with --overlap",
+		read_jobid, AT(request.job), GROUP_SRUN, RUN),
+	OPTION(OPTION_FLAG, 0, "overlap", NULL, "share GPUs with other steps of the job",
+		AT(request.overlap), GROUP_SRUN, RUN),
 	CUSTOM(0, "export", "LIST", "pass on variables: ALL, NONE, NAME, NAME=VALUE",
 		read_export, AT(environment.export_list), GROUP_SRUN, RUN | BATCH),
 
@@ -333,7 +335,6 @@ static const char packed[] =
 	VALUED("m", "distribution")
 	VALUED(NO, "accel-bind")
 	VALUED(NO, "quotatype")
-	PLAIN(NO, "overlap")
 	PLAIN("s", "oversubscribe")
 	PLAIN(NO, "exact")
 	OPTIONAL("k", "no-kill")

@@ -183,16 +183,16 @@ int read_nodelist(const char *value, void *unused, struct why *why)
 	return -EINVAL;
 }
 
-int read_jobid(const char *value, void *unused, struct why *why)
+/* The job around this process needs no option: what it starts is a step of it anyway. */
+int read_jobid(const char *value, void *at, struct why *why)
 {
 	const char *own = getenv("GPULEASE_ID");
+	uint64_t *job = at;
+	int r = parse_u64(value, UINT64_MAX, job, why);
 
-	(void)unused;
-	if (own && strcmp(value, own) == 0)
-		return 0;
-	why_set(why, "gpulease cannot join another job; what a job itself starts with "
-		     "gpulease runs on that job's GPUs");
-	return -EINVAL;
+	if (r == 0 && own && strcmp(value, own) == 0)
+		*job = 0;
+	return r;
 }
 
 int read_mpi(const char *value, void *note, struct why *why)

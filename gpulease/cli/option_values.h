@@ -56,7 +56,7 @@ int read_pid(const char *value, void *pid, struct why *why);
 MUST_CHECK int read_sim(const char *value, void *machine, struct why *why);
 int read_nodes(const char *value, void *unused, struct why *why);
 int read_nodelist(const char *value, void *unused, struct why *why);
-int read_jobid(const char *value, void *unused, struct why *why);
+int read_jobid(const char *value, void *job, struct why *why);
 int read_mpi(const char *value, void *note, struct why *why);
 int read_kills(const char *value, void *flag, struct why *why);
 int read_open_mode(const char *value, void *unused, struct why *why);

@@ -263,7 +263,11 @@ int task_options_settle(
 	struct settings *s = &line->settings;
 	struct task_wish wish = { .tasks = 0 };
 	unsigned gpus_per_task;
-	int r = read_wish(line, &wish, why);
+	int r;
+
+	/* the lease that it joins */
+	line->is_in_lease |= s->request.job != 0;
+	r = read_wish(line, &wish, why);
 
 #define FILE_OF(field)                                                            \
 	settle_file(result, offsetof(struct command_line, settings.output.field), \

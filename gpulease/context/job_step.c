@@ -6,6 +6,8 @@
 #include "rlimits.h"
 #include "job_step.h"
 
+enum { LEVEL_MAX = 1000 };
+
 static bool job_step_has_token(const struct owner *owner, const char *token)
 {
 	return token && strcmp(owner->token, token) == 0;
@@ -114,11 +116,18 @@ int job_step_check(const struct settings *s, const struct lease *around)
 				job, reasons[refused[i].reason], refused[i].name);
 	if (s->request.exclusive && !need_is_whole(&need))
 		return job_step_refuse(job, "its GPU is shared with others", "exclusive");
-	if (s->request.exclusive)
-		note("no effect here: --exclusive (other steps of the job may use its GPUs)");
 	if (s->request.name)
 		verbose("--name is accepted and ignored: a step has the name of its job");
 	return 0;
+}
+
+unsigned job_step_level(void)
+{
+	const char *step = getenv("GPULEASE_STEP");
+	unsigned level;
+
+	return step && sscanf(step, "%*u.%u", &level) == 1 && level < LEVEL_MAX ? level
+										: 0;
 }
 
 /* Overwrites the token in place: /proc/PID/environ shows the memory of the environment at exec. */

@@ -26,6 +26,9 @@ bool job_step_is_inside(const struct snapshot *view);
 MUST_CHECK int job_step_check(
 	const struct settings *settings, const struct lease *around);
 
+/* Returns how many exclusive steps are around this process. */
+unsigned job_step_level(void);
+
 /*
  * Takes this process, and what it starts from now on, out of the lease around it: removes the token
  * and the tag, and the bound to the GPUs of the lease.  For a job in the background, which has to

@@ -295,9 +295,11 @@ static int selection_apply(struct selection *selection)
 	int r = selection->around ? 0 : check_machine(selection);
 
 	list_wishes(selection->asked, selection->allocation, sizes, wishes);
-	/* inside a lease, gpulease itself has set CUDA_VISIBLE_DEVICES to the lease's GPUs */
+	/* gpulease has set this to the GPUs of the step or task around; another job has others */
 	if (selection->around)
-		wishes[WISHES - 1].value = NULL;
+		wishes[WISHES - 1] = (struct wish){ "GPULEASE_UUIDS",
+			selection->asked->job ? NULL : getenv("GPULEASE_UUIDS"),
+			keep_visible };
 	for (unsigned i = 0; i < WISHES && r == 0; i++) {
 		struct gpuset before = selection->left;
 
@@ -451,20 +453,23 @@ int selection_choose(const struct run_request *asked, const struct context *cont
 }
 
 int selection_choose_step(const struct run_request *asked, const struct snapshot *view,
-	const struct lease *around, struct gpuset *ret)
+	const struct lease *around, struct gpu_order *ret, unsigned *ret_wanted)
 {
 	struct selection selection = {
 		.asked = asked, .view = view, .around = around, .left = around->gpus
 	};
-	int r = selection_apply(&selection);
-	struct gpu_order order =
-		gpu_order_of(view, &selection.left, job_step_order(asked));
+	unsigned has = gpuset_count(&around->gpus);
+	int r;
 
+	if (asked->gpus_given && asked->gpus > has) {
+		diag("cannot use %u GPUs: the lease around this step (job %llu) has %u",
+			asked->gpus, (unsigned long long)lease_job(around), has);
+		return EXIT_MISUSE;
+	}
+	r = selection_apply(&selection);
 	if (r != 0)
 		return r;
-	*ret = selection.left;
-	/* with -n the first of them */
-	while ((asked->gpus_given || asked->gpu_ids) && order.count > asked->gpus)
-		gpuset_remove(ret, order.slots[--order.count]);
+	*ret = gpu_order_of(view, &selection.left, job_step_order(asked));
+	*ret_wanted = asked->gpus_given || asked->gpu_ids ? asked->gpus : ret->count;
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "broker.h"
 #include "context.h"
+#include "gpu_order.h"
 
 enum { LIMITED_SIZE = 96 };
 
@@ -22,11 +23,12 @@ MUST_CHECK int selection_choose(const struct run_request *asked,
 	char limited[LIMITED_SIZE]);
 
 /*
- * Chooses the GPUs of a step of the lease @around: of the lease's GPUs as many as -n says, the
- * first in the order of the lease, else all.  Returns 0 with *@ret, or EXIT_MISUSE after it has
- * printed what the lease lacks.
+ * Finds the GPUs that a step of the lease @around may have, in the order of the lease, and how many
+ * of them it wants: as many as -n says, else all.  Returns 0 with *@ret and *@ret_wanted, or
+ * EXIT_MISUSE after it has printed what the lease lacks.
  */
 MUST_CHECK int selection_choose_step(const struct run_request *asked,
-	const struct snapshot *view, const struct lease *around, struct gpuset *ret);
+	const struct snapshot *view, const struct lease *around, struct gpu_order *ret,
+	unsigned *ret_wanted);
 
 #endif

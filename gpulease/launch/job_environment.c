@@ -37,12 +37,26 @@ static bool is_output_wanted_at_once(const struct settings *settings)
 		       environment->unbuffered || settings->output.out);
 }
 
+/*
+ * Returns the number of a step, and how many exclusive steps it is in: for the tasks of the step,
+ * and for exclusive steps inside it.
+ */
+static const char *job_environment_step(const struct launch *launch)
+{
+	static char text[24];
+
+	if (!launch->step)
+		return NULL;
+	(void)snprintf(text, sizeof(text), "%u.%u", launch->step->number, launch->level);
+	return text;
+}
+
 const struct childenv_change *job_environment_variables(
 	const struct launch *launch, size_t *ret_count)
 {
 	static char cuda[GPU_LIST_SIZE], names[GPU_LIST_SIZE], uuids[GPU_LIST_SIZE];
 	static char id[24], sim[48], share[8], vram[24], attempt[12];
-	static struct childenv_change changes[18];
+	static struct childenv_change changes[20];
 	static struct mps_limits mps;
 	const struct machine_settings *machine = &launch->context->settings->machine;
 	struct text cuda_text = TEXT_ON(cuda), name_text = TEXT_ON(names),
@@ -73,6 +87,7 @@ const struct childenv_change *job_environment_variables(
 	SET(PROCESS_LEASE_TOKEN_VARIABLE, launch->owner->token);
 	SET("GPULEASE_GPUS", names);
 	SET("GPULEASE_UUIDS", uuids);
+	SET("GPULEASE_STEP", job_environment_step(launch));
 	/* so that the program can stay within the share and memory that were declared for it */
 	SET("GPULEASE_SHARE", is_part ? share : NULL);
 	SET("GPULEASE_VRAM_MIB", need->mib ? vram : NULL);

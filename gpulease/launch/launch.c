@@ -17,6 +17,7 @@
 #include "redirect.h"
 #include "rights.h"
 #include "setup.h"
+#include "task_words.h"
 #include "watchdog.h"
 
 enum { LIVE_FD_MIN = 100 };
@@ -64,7 +65,7 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 		.gpus = launch->gpus,
 		.gpu_names = names,
 		.live_fd = launch->owner->is_adopted ? -1 : launch->live_fd,
-		.is_step = launch->live_fd < 0,
+		.is_step = launch->step != NULL,
 		.is_shell = is_shell,
 		.limit_ms = care->limit_ms,
 		.grace_ms = care->grace_ms,
@@ -180,6 +181,7 @@ int launch(const struct launch *launch)
 	autofree char **environment = NULL;
 	struct redirection own = REDIRECTION_NONE;
 	autofree char **command = NULL;
+	const char *program = launch->program;
 	struct why why = WHY_NONE;
 	int r = job_environment_make(launch, &environment);
 
@@ -193,6 +195,11 @@ int launch(const struct launch *launch)
 		diag("cannot start the command: %s", strerror(-r));
 		return EXIT_MISUSE;
 	}
+	if (launch->step && launch->step->count) {
+		r = task_words_add_parent(launch->step, &program, &command);
+		if (r != 0)
+			return r;
+	}
 	r = launch_become_user(launch->redirection);
 	if (r == 0 && launch->redirection == NULL)
 		r = redirect_open(launch->context, launch->ticket, &own);
@@ -205,7 +212,7 @@ int launch(const struct launch *launch)
 	if (launch->live_fd >= 0)
 		rlimits_tag(launch->owner->token);
 	rlimits_restore();
-	r = execute(launch->program, command, environment, &why);
+	r = execute(program, command, environment, &why);
 	diag("%s", why.text);
 	return r;
 }

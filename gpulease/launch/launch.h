@@ -14,6 +14,7 @@
 #include "context.h"
 #include "redirect.h"
 #include "snapshot.h"
+#include "step_lock.h"
 
 /* What the command gets: of its job's own lease, or of the lease that it is a step of. */
 struct launch {
@@ -26,6 +27,9 @@ struct launch {
 	const char *order; /* a list, for gpu_order_of(): how the command sees the GPUs */
 	struct need need;  /* on each of the GPUs */
 	int live_fd; /* the lease's FIFO, which the command inherits; -1: a step inherits it */
+	const struct step_lock
+		*step;  /* its number and its locks; NULL: this is no step */
+	unsigned level; /* how many exclusive steps the command is in */
 	const char *program;
 	char **command;
 	bool is_supervised;                    /* a supervisor does the watchdog's work */

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -19,10 +20,42 @@ static char **add(char **words, const char *option, const char *value)
 	return words;
 }
 
+/*
+ * Returns room for the words of gpulease-slurm and of @command, of which the first two are set; or
+ * NULL after it has printed the reason.
+ */
+static char **begin(const char *part, char **command)
+{
+	static char runner[PATH_MAX];
+	size_t size = 0;
+	char **words;
+
+	/* in the folder of a build, or in PREFIX/lib/gpulease, where make install puts it */
+	if (find_program_beside("gpulease-slurm", runner) < 0 &&
+		find_program_beside("../lib/gpulease/gpulease-slurm", runner) < 0) {
+		diag("this needs gpulease-slurm, which is not installed; install gpulease "
+		     "again: make install");
+		return NULL;
+	}
+	while (command[size])
+		size++;
+	words = calloc(WORDS_MAX + size + 1, sizeof(*words));
+	if (words)
+		(void)add(words, runner, part);
+	else
+		diag("cannot start the command: %s", strerror(ENOMEM));
+	return words;
+}
+
+static void append(char **words, char **command)
+{
+	while (*command)
+		*words++ = *command++;
+}
+
 int task_words_wrap(const struct settings *s, char ***command)
 {
-	static char runner[PATH_MAX], count[NUMBER_SIZE], per_node[NUMBER_SIZE],
-		wait[NUMBER_SIZE];
+	static char count[NUMBER_SIZE], per_node[NUMBER_SIZE], wait[NUMBER_SIZE];
 	const struct {
 		bool is_given;
 		const char *option, *value;
@@ -43,32 +76,39 @@ int task_words_wrap(const struct settings *s, char ***command)
 		{ s->output.quiet, "--quiet", NULL },
 		{ s->environment.submit, "--submit", NULL },
 	};
-	size_t size = 0;
-	char **words, **next;
+	bool is_container = s->verb.kind == VERB_CONTAINER;
+	char **words = begin(is_container ? "container" : "tasks", *command),
+	     **next = words + 2;
 
-	/* in the folder of a build, or in PREFIX/lib/gpulease, where make install puts it */
-	if (find_program_beside("gpulease-slurm", runner) < 0 &&
-		find_program_beside("../lib/gpulease/gpulease-slurm", runner) < 0) {
-		diag("this needs gpulease-slurm, which is not installed; install gpulease "
-		     "again: make install");
+	if (!words)
 		return EXIT_MISUSE;
-	}
-	while ((*command)[size])
-		size++;
-	words = next = calloc(WORDS_MAX + size + 1, sizeof(*words));
-	if (!words) {
-		diag("cannot start the tasks: %s", strerror(ENOMEM));
-		return EXIT_MISUSE;
-	}
 	(void)snprintf(count, sizeof(count), "%u", s->tasks.count);
 	(void)snprintf(per_node, sizeof(per_node), "%u", s->tasks.per_node);
 	(void)snprintf(wait, sizeof(wait), "%lldms", (long long)s->tasks.wait_ms);
-	next = add(next, runner, s->verb.kind == VERB_CONTAINER ? "container" : "tasks");
 	for (size_t i = 0; i < ARRAY_SIZE(wishes); i++)
 		if (wishes[i].is_given)
 			next = add(next, wishes[i].option, wishes[i].value);
 	*next++ = (char *)"--";
-	memcpy(next, *command, size * sizeof(*words));
+	append(next, *command);
+	*command = words;
+	return 0;
+}
+
+int task_words_add_parent(
+	const struct step_lock *lock, const char **program, char ***command)
+{
+	static char locks[GPUSET_MAX * NUMBER_SIZE];
+	struct text text = TEXT_ON(locks);
+	char **words = begin("step", *command);
+
+	if (!words)
+		return EXIT_MISUSE;
+	for (unsigned i = 0; i < lock->count; i++) {
+		(void)fcntl(lock->fds[i], F_SETFD, 0);
+		text_addf(&text, i ? ",%d" : "%d", lock->fds[i]);
+	}
+	append(add(words + 2, locks, *program), *command);
+	*program = words[0];
 	*command = words;
 	return 0;
 }

@@ -11,6 +11,15 @@ const char *job_variables_value_of(const char *name)
 	return value ? value : "";
 }
 
+unsigned job_variables_step(void)
+{
+	unsigned number;
+
+	return sscanf(job_variables_value_of("GPULEASE_STEP"), "%u.", &number) == 1
+		       ? number
+		       : 0;
+}
+
 /* The name of this host up to its first dot, as Slurm names nodes. */
 static const char *node_name(void)
 {

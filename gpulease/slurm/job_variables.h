@@ -18,6 +18,9 @@ struct job_variables {
 /* The value of a variable of this process; "" if it is not set. */
 const char *job_variables_value_of(const char *name);
 
+/* The number of this step of its job, from GPULEASE_STEP: "NUMBER.LEVEL". */
+unsigned job_variables_step(void);
+
 /* Append one variable.  @value has to stay as it is until the environment is made. */
 void job_variables_set(
 	struct job_variables *variables, const char *name, const char *value);

@@ -14,6 +14,7 @@
 #include "script_part.h"
 #include "squeue.h"
 #include "standard_fds.h"
+#include "step_parent.h"
 #include "tasks.h"
 #include "text.h"
 
@@ -27,6 +28,7 @@ static const struct {
 	{ "scontrol", scontrol_main },
 	{ "script", script_main },
 	{ "squeue", squeue_main },
+	{ "step", step_parent_main },
 	{ "tasks", tasks_main },
 };
 

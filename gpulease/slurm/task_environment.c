@@ -8,10 +8,24 @@
 
 extern char **environ;
 
+/* Sets *@ret, which the caller frees, to what @task gets of the list in the variable @name. */
+static int share_list(const struct task_order *order, unsigned task, const char *name,
+	char **ret, struct why *why)
+{
+	const char *list = job_variables_value_of(name);
+	size_t room = strlen(list) + 1;
+	struct text text;
+
+	*ret = calloc(1, room);
+	if (!*ret)
+		return -ENOMEM;
+	text = text_on(*ret, room);
+	return task_gpus(order->bind, list, task, &text, why);
+}
+
 int task_environment_make(
 	const struct task_order *order, unsigned task, char ***ret, struct why *why)
 {
-	const char *gpus = job_variables_value_of("CUDA_VISIBLE_DEVICES");
 	/* gpulease lets these through to the steps of a job script alone */
 	const char *job_name = getenv("SLURM_JOB_NAME"),
 		   *job_folder = getenv("SLURM_SUBMIT_DIR"),
@@ -19,12 +33,14 @@ int task_environment_make(
 		   *job_per_node = getenv("SLURM_NTASKS_PER_NODE");
 	struct job_variables variables = { .count = 0 };
 	char folder[PATH_MAX] = "";
-	/* a part of $CUDA_VISIBLE_DEVICES */
-	size_t room = strlen(gpus) + 1;
-	autofree char *seen = calloc(1, room);
-	struct text list = text_on(seen, room);
-	int r = seen ? task_gpus(order->bind, gpus, task, &list, why) : -ENOMEM;
+	autofree char *seen = NULL, *names = NULL, *uuids = NULL;
+	int r = share_list(order, task, "CUDA_VISIBLE_DEVICES", &seen, why);
 
+	/* all three list the GPUs in one order; a gpulease in the task chooses among its uuids */
+	if (r == 0)
+		r = share_list(order, task, "GPULEASE_GPUS", &names, why);
+	if (r == 0)
+		r = share_list(order, task, "GPULEASE_UUIDS", &uuids, why);
 	if (r < 0)
 		return r;
 	if (!getcwd(folder, sizeof(folder)))
@@ -35,6 +51,8 @@ int task_environment_make(
 		job_name = text_base_name(order->command[0]);
 	job_variables_set(&variables, "CUDA_VISIBLE_DEVICES", seen);
 	job_variables_set(&variables, "NVIDIA_VISIBLE_DEVICES", *seen ? seen : "none");
+	job_variables_set(&variables, "GPULEASE_GPUS", names);
+	job_variables_set(&variables, "GPULEASE_UUIDS", uuids);
 	job_variables_describe(&variables, job_name, job_folder ? job_folder : folder);
 	job_variables_set_task(&variables, task);
 	job_variables_set_number(&variables, "SLURM_NTASKS", order->count);
@@ -43,8 +61,8 @@ int task_environment_make(
 		job_variables_set_number(&variables, "SLURM_NTASKS_PER_NODE",
 			order->per_node ? order->per_node : order->count);
 	job_variables_set_number(&variables, "SLURM_TASKS_PER_NODE", order->count);
-	job_variables_set(&variables, "SLURM_STEP_ID", "0");
-	job_variables_set(&variables, "SLURM_STEPID", "0");
+	job_variables_set_number(&variables, "SLURM_STEP_ID", job_variables_step());
+	job_variables_set_number(&variables, "SLURM_STEPID", job_variables_step());
 	if (order->cpus || !job_cpus)
 		job_variables_set_number(
 			&variables, "SLURM_CPUS_PER_TASK", order->cpus ? order->cpus : 1);

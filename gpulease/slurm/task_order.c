@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include "file_pattern.h"
+#include "job_variables.h"
 #include "local_user.h"
 #include "option_parser.h"
 #include "parse.h"
@@ -82,6 +83,7 @@ int task_order_expand(const struct task_order *order, const char *pattern, unsig
 		.user = user,
 		.host = host,
 		.task = task,
+		.step = job_variables_step(),
 	};
 
 	/* gpulease has set it */

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "context.h"
 #include "diag.h"
+#include "exclusive_step.h"
 #include "exitcodes.h"
 #include "launch.h"
 #include "lease_adopt.h"
@@ -17,6 +18,7 @@
 #include "missing_program.h"
 #include "parse.h"
 #include "redirect.h"
+#include "other_job.h"
 #include "request.h"
 #include "selection.h"
 #include "queueing.h"
@@ -39,6 +41,8 @@ static struct {
 	char user[USER_SIZE];
 	struct context context;
 	char program[PATH_MAX];
+	struct step_lock lock; /* of a step */
+	int live_fd;           /* the FIFO of another job that this process joins; -1 */
 	struct broker broker;
 	struct queueing_signals signals;
 	struct queueing queueing;
@@ -132,43 +136,72 @@ static int print_foreseen(struct foreseen *foreseen)
 }
 
 /*
- * Runs the command as a step of the lease @around, on its GPUs or some of them.  Steps do not wait
- * for each other: several may use the same GPU.
+ * Chooses the GPUs of a step: the first of those that it may have, or, for an exclusive step, the
+ * first that no other exclusive step has; waits for them if need be.  A step with tasks gets a
+ * number.  Returns 0 or an exit status.
  */
+static int choose_for_step(
+	const struct settings *settings, const struct lease *around, struct launch *step)
+{
+	const struct run_request *request = &settings->request;
+	struct step_lock *lock = &job.lock;
+	struct gpu_order order;
+	unsigned wanted;
+	int r = selection_choose_step(request, step->view, around, &order, &wanted);
+
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; i < wanted && i < order.count; i++)
+		gpuset_add(&step->gpus, order.slots[i]);
+	if (request->dry_run || !(request->exclusive || are_tasks_wanted(settings)))
+		return 0;
+	lock->dir = &job.context.dir;
+	lock->token = around->owner.token;
+	lock->level = step->level;
+	if (request->exclusive && wanted) {
+		lock->slots = order.slots;
+		lock->slot_count = order.count;
+		lock->wanted = wanted;
+		step->level++;
+		r = exclusive_step_wait(&job.context, lock, step->ticket);
+		lock->slots = NULL; /* they end with this function */
+		step->gpus = lock->gpus;
+	} else {
+		(void)!step_lock_try(lock); /* for its number alone */
+	}
+	return r;
+}
+
+/* Runs the command as a step of the lease @around, on its GPUs or some of them. */
 static int run_step(const struct settings *settings, const struct snapshot_lease *around)
 {
+	const struct lease *lease = &around->lease;
 	struct launch step = {
 		.context = &job.context,
 		.view = &job.broker.view,
-		.owner = &around->lease.owner,
-		.ticket = lease_job(&around->lease),
-		.attempt = around->lease.attempt,
-		.gpus = around->lease.gpus,
+		.owner = &lease->owner,
+		.ticket = lease_job(lease),
+		.attempt = lease->attempt,
 		.order = job_step_order(&settings->request),
-		.need = lease_need(&around->lease),
-		.live_fd = -1,
+		.need = lease_need(lease),
+		.step = &job.lock,
+		.level = settings->request.job ? 0 : job_step_level(),
+		.live_fd = job.live_fd,
 		.program = job.program,
 		.command = job.command,
 	};
-	unsigned has = gpuset_count(&around->lease.gpus);
+	int r = job_step_check(settings, lease);
 
-	if (job_step_check(settings, &around->lease) != 0)
-		return EXIT_MISUSE;
-	if (settings->request.gpus_given && settings->request.gpus > has) {
-		diag("cannot use %u GPUs: the lease around this step (job %llu) has %u",
-			settings->request.gpus,
-			(unsigned long long)lease_job(&around->lease), has);
-		return EXIT_MISUSE;
-	}
-	if (selection_choose_step(&settings->request, &job.broker.view, &around->lease,
-		    &step.gpus) != 0)
-		return EXIT_MISUSE;
+	if (r == 0)
+		r = choose_for_step(settings, lease, &step);
+	if (r != 0)
+		return r;
 	if (settings->request.dry_run)
 		return print_foreseen(&(struct foreseen){ .verdict = VERDICT_START,
 			.gpus = gpu_order_of(step.view, &step.gpus, step.order),
 			.start_ms = clock_boot_ms(),
-			.step_of = lease_job(&around->lease) });
-	verbose("a step of job %llu", (unsigned long long)lease_job(&around->lease));
+			.step_of = step.ticket });
+	verbose("a step of job %llu", (unsigned long long)step.ticket);
 	return launch(&step);
 }
 
@@ -351,8 +384,14 @@ static int run_anywhere(struct settings *settings)
 		return EXIT_MISUSE;
 	}
 	/* inside a lease, a command becomes a step; --submit still makes a new job */
-	if (!settings->environment.submit)
+	job.live_fd = -1;
+	if (settings->request.job) {
+		r = other_job_join(settings, &job.broker, &around, &job.live_fd);
+		if (r != 0)
+			return r;
+	} else if (!settings->environment.submit) {
 		around = job_step_find_lease(&job.broker.view);
+	}
 	return around ? run_step(settings, around) : run_leased(settings);
 }
 

@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "fifo.h"
 #include "statedir.h"
+#include "step_lock.h"
 
 enum {
 	NAME_SIZE = 160,
@@ -120,11 +121,15 @@ void fifo_sweep_folder(int folder_fd, uint64_t my_pidns,
 	rewinddir(names);
 	while ((entry = readdir(names))) {
 		const char *name = entry->d_name;
+		char token[TOKEN_SIZE];
 
 		if (name[0] == '.' || share_of(name, shares) != share)
 			continue;
-		if (is_token(name) ? is_dead(folder_fd, name)
-				   : is_dead_temporary(name, my_pidns))
+		text_copy(token, sizeof(token), name);
+		if (step_lock_is_name(name) && is_dead(folder_fd, token))
+			step_lock_sweep(folder_fd, name);
+		else if (is_token(name) ? is_dead(folder_fd, name)
+					: is_dead_temporary(name, my_pidns))
 			(void)unlinkat(folder_fd, name, 0);
 	}
 	(void)closedir(names);

@@ -43,7 +43,8 @@ DIR *fifo_list(int folder_fd);
 
 /*
  * Removes the names in @folder_fd that crashes have left: FIFOs for which @is_dead returns true,
- * and temporary names of processes that are dead.  In a folder with many names one call looks at
+ * locks of steps (step_lock.h) for whose token it returns true, and temporary names of processes
+ * that are dead.  In a folder with many names one call looks at
  * about a thousand of them, chosen by chance.  @my_pidns is the caller's pid namespace.
  */
 void fifo_sweep_folder(int folder_fd, uint64_t my_pidns,

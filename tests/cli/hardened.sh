@@ -123,6 +123,37 @@ drop_rights() {
 		'! grep -w "$0" /proc/self/status' "$GROUP"
 }
 
+exclusive_steps() {
+	mkfifo "$S/open/end"
+	chmod 0666 "$S/open/end"
+	# the first holds its GPU until the second has one
+	run 'exclusive steps of a user have GPUs of their own' 0 '0
+1
+none is left' '' "$U1" -n 2 -- sh -c '
+		"$0" -Q --exclusive -n 1 -- sh -c "echo \$CUDA_VISIBLE_DEVICES >\"$1.gpu\"; read -r end <\"$1\"" &
+		until [ -s "$1.gpu" ]; do sleep 0.02; done
+		cat "$1.gpu"
+		"$0" --exclusive -n 1 -- sh -c "echo \$CUDA_VISIBLE_DEVICES
+			\"$0\" -Q --exclusive -I -n 1 true"
+		"$0" -Q --exclusive -I -n 2 -- true || echo none is left
+		echo >"$1"; wait' "$ROOT" "$S/open/end"
+	run 'the command of an exclusive step has no right of the group' 0 '' '' \
+		"$U1" -n 1 -- "$ROOT" --exclusive -- "$TOOLS/attack" rights "$GROUP"
+	run 'its parent has not the group, either' 0 none '' \
+		"$U1" -n 1 -- "$ROOT" --exclusive -- sh -c \
+		'grep -E "^(Gid|Groups):" "/proc/$PPID/status" | grep -qw "$0" || echo none' "$GROUP"
+	run 'the command has only the FIFO of the lease' 0 1 '' "$U1" -n 1 -- "$ROOT" --exclusive -- \
+		sh -c 'readlink /proc/$$/fd/* | grep -c "^$0/"' "$M/state"
+	by 1 holder a -n 1
+	run 'no user joins a job of another user' 125 '' "*cannot join job $(id_of a): it is another user's" \
+		"$U2" --overlap --jobid "$(id_of a)" true
+	run 'a user joins a job of their own' 0 "$(gpus_of a)" '' \
+		"$U1" --overlap --jobid "$(id_of a)" -- sh -c 'echo $CUDA_VISIBLE_DEVICES'
+	run 'what joins a job has no right of the group' 0 '' '' \
+		"$U1" --overlap --jobid "$(id_of a)" -- "$TOOLS/attack" rights "$GROUP"
+	release_all a
+}
+
 # The descriptors of a command, except those that the runner of this script leaves open.
 open_files() {
 	list='cd /proc/$$/fd && echo *'
@@ -513,6 +544,7 @@ share_gpus
 cancel_jobs
 pause_gpus
 drop_rights
+exclusive_steps
 open_files
 watchdog
 environment

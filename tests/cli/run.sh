@@ -259,9 +259,6 @@ for option in --shell --lease-only --report --preemptible --retries=2 --oom-retr
 		"gpulease: this is a step of job *, and *; leave ${option%%=*} out" \
 		"$GPULEASE" -n 2 "$GPULEASE" "$option" "$@"
 done
-run 'a step with --exclusive says that other steps may use its GPUs' 0 0 \
-	'gpulease: no effect here: --exclusive (other steps of the job may use its GPUs)' \
-	"$GPULEASE" "$GPULEASE" --exclusive -J step sh -c 'echo $CUDA_VISIBLE_DEVICES'
 run 'a step with -v says that it has no name' 0 '' '*--name is accepted and ignored: a step *' \
 	"$GPULEASE" "$GPULEASE" -v -J step true
 run 'a step is recognized without GPULEASE_TOKEN' 0 '0,1,2' '' \

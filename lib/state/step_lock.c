@@ -1,0 +1,151 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "clock.h"
+#include "fdio.h"
+#include "leftover.h"
+#include "statedir.h"
+#include "step_lock.h"
+
+enum {
+	NAME_SIZE = 40,
+	RECHECK_MS = 500, /* between two tries if no event shows the end of a holder */
+};
+
+/*
+ * Opens the file @name in live/ and locks it with @how.  Returns 0, or STEP_LOCK_BUSY if another
+ * process has locked it; *@ret_fd is the open file in both cases, and *@ret_size its size.  Else a
+ * negative errno.
+ */
+static int step_lock_file(const struct step_lock *lock, const char *name, int how,
+	int *ret_fd, off_t *ret_size)
+{
+	for (;;) {
+		autofd int fd = fdio_open_shared(lock->dir->live_fd, name, O_RDWR);
+		struct stat st;
+		int r = 0;
+
+		if (fd < 0)
+			return fd;
+		if (flock(fd, how) < 0)
+			r = errno == EWOULDBLOCK ? STEP_LOCK_BUSY : -errno;
+		if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+			r = -EINVAL;
+		/* a sweep may have removed it before it was locked: then the lock guards nothing */
+		if (r == 0 && !st.st_nlink)
+			continue;
+		*ret_size = st.st_size;
+		*ret_fd = take_fd(&fd);
+		return r;
+	}
+}
+
+/* Adds to ->watch the process that the file @fd names. */
+static void step_lock_watch(struct step_lock *lock, int fd)
+{
+	char text[LEFTOVER_TEXT_SIZE];
+	struct owner holder;
+	int pidfd = -1;
+
+	if (fdio_read_text_of(fd, text, sizeof(text)) == 0 &&
+		leftover_parse(text, &holder) == 0 &&
+		owner_judge(&holder, lock->dir->pidns, &pidfd) == OWNER_ALIVE &&
+		pidfd >= 0 && watch_add(&lock->watch, pidfd, POLLIN) == 0)
+		return;
+	close_fd(&pidfd);
+	watch_until(&lock->watch, clock_boot_ms() + RECHECK_MS);
+}
+
+/* Forgets the processes that the last try has found. */
+static void step_lock_begin_watch(struct step_lock *lock)
+{
+	for (size_t i = 0; i < lock->watch.count; i++)
+		(void)close(lock->watch.fds[i].fd);
+	watch_begin(&lock->watch);
+}
+
+static void step_lock_drop(struct step_lock *lock)
+{
+	while (lock->count)
+		(void)close(lock->fds[--lock->count]);
+	lock->gpus = GPUSET_NONE;
+}
+
+/* Locks the GPU in @slot for the process @text, or adds its holder to ->watch. */
+static int step_lock_gpu(struct step_lock *lock, unsigned slot, const char *text)
+{
+	char name[NAME_SIZE];
+	autofd int fd = -1;
+	off_t size;
+	int r;
+
+	(void)snprintf(name, sizeof(name), "%s.%u", lock->token,
+		slot + lock->level * GPUSET_MAX);
+	r = step_lock_file(lock, name, LOCK_EX | LOCK_NB, &fd, &size);
+	if (r == STEP_LOCK_BUSY) {
+		step_lock_watch(lock, fd);
+		return 0;
+	}
+	if (r == 0)
+		r = fdio_pwrite(fd, text, LEFTOVER_TEXT_SIZE, 0);
+	if (r < 0)
+		return r;
+	lock->fds[lock->count++] = take_fd(&fd);
+	gpuset_add(&lock->gpus, slot);
+	return 0;
+}
+
+int step_lock_try(struct step_lock *lock)
+{
+	char name[NAME_SIZE], text[LEFTOVER_TEXT_SIZE] = "";
+	struct owner self;
+	autofd int turn = -1; /* locked until this function returns */
+	off_t number;
+	int r = owner_self(&self);
+
+	step_lock_begin_watch(lock);
+	leftover_format(&self, text);
+	(void)snprintf(name, sizeof(name), "%s.steps", lock->token);
+	if (r == 0)
+		r = step_lock_file(lock, name, LOCK_EX, &turn, &number);
+	for (unsigned i = 0; r == 0 && lock->count < lock->wanted && i < lock->slot_count;
+		i++)
+		r = step_lock_gpu(lock, lock->slots[i], text);
+	if (r == 0 && lock->count < lock->wanted)
+		r = STEP_LOCK_BUSY;
+	if (r != 0) {
+		step_lock_drop(lock);
+		return r;
+	}
+	lock->number = (unsigned)number;
+	(void)!ftruncate(turn, number + 1);
+	return 0;
+}
+
+void step_lock_release(struct step_lock *lock)
+{
+	step_lock_drop(lock);
+	step_lock_begin_watch(lock);
+	watch_release(&lock->watch);
+}
+
+bool step_lock_is_name(const char *name)
+{
+	char token[TOKEN_SIZE];
+
+	text_copy(token, sizeof(token), name);
+	return is_token(token) && name[TOKEN_SIZE - 1] == '.';
+}
+
+void step_lock_sweep(int live_fd, const char *name)
+{
+	autofd int fd =
+		openat(live_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+
+	/* with the lock, so that no step takes it before the name is gone */
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0)
+		(void)unlinkat(live_fd, name, 0);
+}

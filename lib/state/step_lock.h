@@ -1,0 +1,61 @@
+/*
+ * The GPUs of exclusive steps: steps of one lease that each want GPUs for themselves.
+ *
+ *	live/TOKEN.N		one GPU of the lease; locked with flock(2) by the parent of the step
+ *	live/TOKEN.steps	its size is the number of the next step; locked while a step chooses
+ *
+ * N is the slot of the GPU.  Steps inside an exclusive step lock the GPU once more: their N is
+ * higher by 128, or by 256 inside an exclusive step in another, and so on.
+ *
+ * The file of a GPU names the process that has locked it, so that a waiting step can wait for the
+ * end of that process.  A step takes all its GPUs or none, and only one step of a lease chooses at
+ * a time, so steps do not block each other.  They have no promised order.
+ *
+ * The kernel drops a lock with the process that holds it, so a crash leaves no GPU locked.  It
+ * leaves the files, which live_fifo_sweep() removes after the end of the lease.  In the wrong place
+ * of such a file, anything but a regular file is an error.
+ */
+#ifndef GPULEASE_STEP_LOCK_H
+#define GPULEASE_STEP_LOCK_H
+
+#include "gpuset.h"
+#include "watch.h"
+
+struct statedir;
+
+enum { STEP_LOCK_BUSY = 1 };
+
+struct step_lock {
+	/* the caller sets these; ->dir and ->token must outlive the struct */
+	const struct statedir *dir;
+	const char *token;    /* of the lease */
+	unsigned level;       /* how many exclusive steps are around this one */
+	const uint8_t *slots; /* to choose from, in the order of preference */
+	unsigned slot_count, wanted;
+
+	/* what step_lock_try() has taken */
+	unsigned number; /* of the step in its lease: 0, 1, 2 … */
+	struct gpuset gpus;
+	int fds[GPUSET_MAX]; /* close-on-exec; each holds the lock of one GPU */
+	unsigned count;      /* of ->fds */
+
+	struct watch watch; /* what a step that has to wait waits for */
+};
+
+/*
+ * Locks ->wanted of the GPUs, and numbers the step.  With ->wanted 0 it only numbers it.  Returns
+ * 0; STEP_LOCK_BUSY: too few are free, no lock is held, and ->watch reports when that may have
+ * changed; or a negative errno.  May be called again after STEP_LOCK_BUSY.
+ */
+MUST_CHECK int step_lock_try(struct step_lock *lock);
+
+/* Unlocks the GPUs and frees what @lock holds. */
+void step_lock_release(struct step_lock *lock);
+
+/* Whether @name is the name of such a file. */
+bool step_lock_is_name(const char *name);
+
+/* Removes the file @name in the folder @live_fd, unless it is locked. */
+void step_lock_sweep(int live_fd, const char *name);
+
+#endif
