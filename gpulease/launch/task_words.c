@@ -4,7 +4,7 @@
 
 #include "diag.h"
 #include "exitcodes.h"
-#include "find_program.h"
+#include "slurm_program.h"
 #include "task_words.h"
 #include "text.h"
 
@@ -39,14 +39,13 @@ int task_words_wrap(const struct settings *s, char ***command)
 		{ s->output.err, "--error", s->output.err },
 		{ s->output.in, "--input", s->output.in },
 		{ s->request.name, "--name", s->request.name },
+		{ s->output.append, "--append", NULL },
 		{ s->output.quiet, "--quiet", NULL },
 	};
 	size_t size = 0;
 	char **words, **next;
 
-	/* in the folder of a build, or in PREFIX/lib/gpulease, where make install puts it */
-	if (find_program_beside("gpulease-slurm", runner) < 0 &&
-		find_program_beside("../lib/gpulease/gpulease-slurm", runner) < 0) {
+	if (slurm_program_find(runner) < 0) {
 		diag("several tasks need gpulease-slurm, which is not installed; install "
 		     "gpulease again: make install");
 		return EXIT_MISUSE;
