@@ -1,13 +1,16 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 
+#include "array_record.h"
 #include "diag.h"
 #include "execute.h"
 #include "exitcodes.h"
 #include "job_variables.h"
 #include "option_parser.h"
 #include "parse.h"
+#include "run_gpulease.h"
 #include "script_part.h"
 #include "slurm_programs.h"
 
@@ -15,8 +18,10 @@
 struct script_order {
 	const char *name, *folder, *host;
 	/* as given; NULL: not given */
-	const char *tasks, *per_node, *per_gpu, *gpus_per_task, *cpus, *gpus,
-		*gpus_per_node;
+	const char *tasks, *per_node, *per_gpu, *gpus_per_task, *cpus, *cpus_per_gpu,
+		*gpus, *gpus_per_node;
+	const char *not_ok; /* jobs that have to fail; NULL: none */
+	char *array;        /* "N,i,count,min,max,step,RECORD": a task of an array */
 };
 
 #define TEXT(name_, field)                                                           \
@@ -35,8 +40,11 @@ static const struct option_def table[] = {
 	TEXT("per-gpu", per_gpu),
 	TEXT("gpus-per-task", gpus_per_task),
 	TEXT("cpus", cpus),
+	TEXT("cpus-per-gpu", cpus_per_gpu),
 	TEXT("gpus", gpus),
 	TEXT("gpus-per-node", gpus_per_node),
+	TEXT("array", array),
+	TEXT("after-not-ok", not_ok),
 	{ .kind = OPTION_END },
 };
 /* clang-format on */
@@ -46,8 +54,62 @@ static unsigned number_in(const char *text, unsigned otherwise)
 {
 	uint64_t number;
 
-	return text && parse_u64(text, UINT16_MAX, &number, NULL) == 0 ? (unsigned)number
+	return text && parse_u64(text, UINT32_MAX, &number, NULL) == 0 ? (unsigned)number
 								       : otherwise;
+}
+
+/* The CPUs that a job on a node of Slurm would have.  None are reserved here. */
+static unsigned count_cpus(const struct script_order *order, unsigned tasks)
+{
+	unsigned gpus = text_count_items(job_variables_value_of("GPULEASE_GPUS"));
+
+	if (!order->cpus && order->cpus_per_gpu && gpus)
+		return gpus * number_in(order->cpus_per_gpu, 1);
+	return tasks * number_in(order->cpus, 1);
+}
+
+/* Whether the script @path is one for a login shell: its first line is as in #!/bin/bash -l. */
+static bool is_login_script(const char *path)
+{
+	autofd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char line[256] = "", *option;
+	ssize_t size = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
+
+	line[size > 0 ? size : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	option = strstr(line, "bash -");
+	if (!option)
+		return false;
+	option += strlen("bash -");
+	return *option == '-' ? strncmp(option, "-login", strlen("-login")) == 0
+			      : option[strcspn(option, "l ")] == 'l';
+}
+
+/*
+ * Defines the links as functions of bash.  A login shell reads /etc/profile, which sets $PATH anew,
+ * but keeps the functions of its environment.
+ */
+static void set_functions(struct job_variables *variables)
+{
+	static const char *const links[] = { "srun", "sbatch", "scancel", "squeue",
+		"scontrol" };
+	static char names[ARRAY_SIZE(links)][32],
+		bodies[ARRAY_SIZE(links)][PATH_MAX + 32];
+	char folder[PATH_MAX], path[PATH_MAX];
+
+	/* the path stands between quotes */
+	if (slurm_programs_links(folder) < 0 || strchr(folder, '\''))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
+		struct text text = TEXT_ON(path);
+
+		text_addf(&text, "%s/%s", folder, links[i]);
+		if (text.cut || access(path, X_OK) < 0)
+			continue;
+		(void)snprintf(names[i], sizeof(names[i]), "BASH_FUNC_%s%%%%", links[i]);
+		(void)snprintf(bodies[i], sizeof(bodies[i]), "() { '%s' \"$@\"\n}", path);
+		job_variables_set(variables, names[i], bodies[i]);
+	}
 }
 
 /* Writes $PATH with the folder of the links first, if there is an srun in it. */
@@ -63,7 +125,27 @@ static void set_path(struct job_variables *variables, char *path, size_t size)
 		job_variables_set(variables, "PATH", path);
 }
 
-static int make_environment(const struct script_order *order, char ***ret)
+/* Sets the variables of a task of an array, and records that it has started. */
+static void set_array(struct job_variables *variables, char *array)
+{
+	static const char *const names[] = { "JOB_ID", "TASK_ID", "TASK_COUNT",
+		"TASK_MIN", "TASK_MAX", "TASK_STEP" };
+	static char full[ARRAY_SIZE(names)][32];
+	const char *values[ARRAY_SIZE(names)];
+	uint64_t job = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		values[i] = array ? strsep(&array, ",") : "";
+		(void)snprintf(full[i], sizeof(full[i]), "SLURM_ARRAY_%s", names[i]);
+		job_variables_set(variables, full[i], values[i]);
+	}
+	if (array && parse_u64(job_variables_value_of("GPULEASE_ID"), INT64_MAX, &job,
+			     NULL) == 0)
+		array_record_note(array, ARRAY_STARTED, number_in(values[1], 0), job);
+}
+
+static int make_environment(
+	const struct script_order *order, const char *script, char ***ret)
 {
 	static char path[128 * 1024];
 	extern char **environ;
@@ -78,11 +160,12 @@ static int make_environment(const struct script_order *order, char ***ret)
 		{ "SLURM_NTASKS_PER_GPU", order->per_gpu },
 		{ "SLURM_GPUS_PER_TASK", order->gpus_per_task },
 		{ "SLURM_CPUS_PER_TASK", order->cpus },
+		{ "SLURM_CPUS_PER_GPU", order->cpus_per_gpu },
 		{ "SLURM_GPUS", order->gpus },
 		{ "SLURM_GPUS_PER_NODE", order->gpus_per_node },
 		{ "SLURM_JOB_GPUS", gpus },
 	};
-	unsigned tasks = number_in(order->tasks, 1);
+	unsigned tasks = number_in(order->tasks, 1), cpus = count_cpus(order, tasks);
 
 	job_variables_describe(&variables, order->name ? order->name : "sbatch",
 		order->folder ? order->folder : "");
@@ -91,15 +174,17 @@ static int make_environment(const struct script_order *order, char ***ret)
 		if (given[i].value && *given[i].value)
 			job_variables_set(&variables, given[i].name, given[i].value);
 	job_variables_set_number(&variables, "SLURM_TASKS_PER_NODE", tasks);
-	job_variables_set_number(
-		&variables, "SLURM_CPUS_ON_NODE", tasks * number_in(order->cpus, 1));
-	job_variables_set_number(
-		&variables, "SLURM_JOB_CPUS_PER_NODE", tasks * number_in(order->cpus, 1));
+	job_variables_set_number(&variables, "SLURM_CPUS_ON_NODE", cpus);
+	job_variables_set_number(&variables, "SLURM_JOB_CPUS_PER_NODE", cpus);
 	job_variables_set(
 		&variables, "SLURM_SUBMIT_HOST", order->host ? order->host : "");
 	job_variables_set_number(&variables, "SLURM_JOB_UID", getuid());
 	job_variables_set(&variables, "ENVIRONMENT", "BATCH");
+	if (order->array)
+		set_array(&variables, order->array);
 	set_path(&variables, path, sizeof(path));
+	if (is_login_script(script))
+		set_functions(&variables);
 	return childenv_make(environ, "SLURM_TASK_", NULL, NULL, variables.changes,
 		variables.count, ret);
 }
@@ -117,7 +202,7 @@ int script_main(char **argv)
 		r = -EINVAL;
 	}
 	if (r == 0) {
-		r = make_environment(&order, &environment);
+		r = make_environment(&order, result.rest[0], &environment);
 		if (r < 0)
 			why_set(&why, "cannot start the script: %s", strerror(-r));
 	}
@@ -125,6 +210,9 @@ int script_main(char **argv)
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
+	r = order.not_ok ? run_gpulease_check_failed(order.not_ok) : 0;
+	if (r != 0)
+		return r;
 	r = execute(result.rest[0], result.rest, environment, &why);
 	diag("%s", why.text);
 	return r;

@@ -5,6 +5,8 @@
  */
 #include <string.h>
 
+#include "array_ids.h"
+#include "array_part.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "sbatch.h"
@@ -17,8 +19,11 @@ static const struct {
 	const char *name;
 	int (*main)(char **argv);
 } parts[] = {
+	{ "array", array_main },
+	{ "ids", array_ids_main },
 	{ "sbatch", sbatch_main },
 	{ "script", script_main },
+	{ "submit", sbatch_submit_main },
 	{ "tasks", tasks_main },
 };
 
