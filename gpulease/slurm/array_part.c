@@ -10,6 +10,7 @@
 #include "array_part.h"
 #include "array_record.h"
 #include "array_words.h"
+#include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "option_parser.h"
@@ -35,7 +36,8 @@ struct array {
 	bool is_asked[ARRAY_TASKS_MAX]; /* its end was requested */
 	unsigned live, waiting;
 	unsigned failures;
-	bool is_cancelled, is_delayed;
+	bool is_cancelled;
+	int64_t again_ms; /* no task is submitted before */
 };
 
 #define TEXT(name_, field)                                                           \
@@ -98,7 +100,7 @@ static void await_task(unsigned place)
 		return;
 	}
 	diag("cannot wait for task %u: %s", index_of(place), strerror(-child));
-	array.is_delayed = true;
+	array.again_ms = clock_boot_ms() + AGAIN_MS;
 }
 
 /*
@@ -146,7 +148,7 @@ static void submit_task(unsigned place)
 		diag("task %u could not be submitted", index_of(place));
 		end_task(place, EXIT_MISUSE);
 	} else {
-		array.is_delayed = true;
+		array.again_ms = clock_boot_ms() + AGAIN_MS;
 	}
 }
 
@@ -168,7 +170,7 @@ static bool has_room(void)
 	unsigned limit = array.record.list.limit;
 
 	return array.live < (limit && limit < LIVE_MAX ? limit : LIVE_MAX) &&
-	       array.waiting < WAITING_MAX && !array.is_delayed;
+	       array.waiting < WAITING_MAX && clock_boot_ms() >= array.again_ms;
 }
 
 /* Requests the end of the tasks that are cancelled and live. */
@@ -237,6 +239,7 @@ static void reap(void)
 				/* one that was killed says nothing of its task */
 				if (WIFEXITED(status))
 					end_task(i, WEXITSTATUS(status));
+				array.again_ms = 0; /* there may be room now */
 			}
 }
 
@@ -270,10 +273,10 @@ static void await_change(int signals, int changes)
 	struct pollfd fds[] = { { signals, POLLIN, 0 }, { changes, POLLIN, 0 } };
 	struct signalfd_siginfo signal;
 	char events[4096];
-	int timeout = array.is_delayed ? AGAIN_MS : changes < 0 ? LOOK_MS : -1;
+	int64_t left_ms = array.again_ms - clock_boot_ms();
+	int timeout = left_ms > 0 ? (int)left_ms : changes < 0 ? LOOK_MS : -1;
 
 	(void)poll(fds, ARRAY_SIZE(fds), timeout);
-	array.is_delayed = false;
 	while (read(signals, &signal, sizeof(signal)) == sizeof(signal))
 		if (signal.ssi_signo != SIGCHLD)
 			array.is_cancelled = true;

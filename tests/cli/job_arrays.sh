@@ -182,6 +182,7 @@ grep -v '^[js] 0 ' "$record" >"$S/record"
 echo 't 1 0' >>"$S/record"
 cat "$S/record" >"$record"
 kill -9 "$runner"
+wait_until 'grep -q "^n 1" "$record"'
 go 0 1 2
 run 'what a killed process has begun is found, or done' 0 '' '' "$GPULEASE" --wait-for "$N"
 is 'each task ran once' [ "$(numbers starts)" = '0 1 2 ' ]
