@@ -9,6 +9,7 @@
 #include "exitcodes.h"
 #include "privilege.h"
 #include "shared_state.h"
+#include "slurm_program.h"
 #include "standard_fds.h"
 #include "verbs.h"
 
@@ -35,6 +36,7 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_BATCH] = verb_batch,
 	[VERB_ADD] = verb_add,
 	[VERB_HELP] = verb_help,
+	[VERB_SCRIPT] = verb_script,
 	[VERB_VERSION] = verb_version,
 	[VERB_LIST_OPTIONS] = verb_list_options,
 	[VERB_COMPLETE] = verb_complete,
@@ -94,6 +96,7 @@ int main(int argc, char **argv)
 		     "it set-group-ID");
 		return EXIT_MISUSE;
 	}
+	slurm_program_keep(argv);
 	if (command_line_parse(argv, &settings, &why) < 0) {
 		diag("%s", why.text);
 		fail_shell(argv);

@@ -103,8 +103,8 @@ static void describe(const struct settings *s, struct text *out)
 	static const char *const verbs[] = { "run", "status", "queue", "history",
 		"cancel", "pause", "resume", "doctor", "show-config", "docker-args",
 		"log", "follow", "wait-for", "signal-job", "attach", "sessions",
-		"enter-session", "accounting", "batch", "add", "help", "version",
-		"list-options", "complete" };
+		"enter-session", "accounting", "batch", "add", "help", "script",
+		"version", "list-options", "complete" };
 
 	text_add(out, verbs[s->verb.kind]);
 	if (s->request.gpus_given)
@@ -472,7 +472,7 @@ static void srun_lines_of_training_scripts_are_understood(void **state)
 			"run gpus=0 ~mem! [python prepare.py]" },
 		{ "srun -G2 --gpu-bind=closest --cpus-per-gpu=8 -k -s -m block:cyclic "
 		  "--open-mode=truncate --nice --propagate=ALL --comment x a",
-			"run gpus=2 gpu-bind=closest ~open-mode ~cpus-per-gpu! ~nice! ~distribution ~oversubscribe ~no-kill ~comment ~propagate [a]" },
+			"run gpus=2 gpu-bind=closest ~cpus-per-gpu! ~nice! ~distribution ~oversubscribe ~no-kill ~comment ~propagate [a]" },
 		{ "srun -K0 --mem-bind=local --ntasks 1 hostname",
 			"run note=yes ~mem-bind! [hostname]" },
 	};

@@ -179,10 +179,7 @@ int command_line_parse(char **argv, struct settings *ret, struct why *why)
 		if (r < 0)
 			return r;
 	}
-	if (s->verb.kind == VERB_CONTAINER)
-		s->environment.command = argv;
-	else
-		command_line_list_ignored(s, &result);
+	command_line_list_ignored(s, &result);
 	*ret = line.settings;
 	command_line_point_at_copies(ret, &line);
 	return 0;

@@ -214,16 +214,15 @@ int read_kills(const char *value, void *flag, struct why *why)
 	return r;
 }
 
-/* Files of --output are always truncated, srun's default; so its other word is an error. */
-int read_open_mode(const char *value, void *unused, struct why *why)
+int read_open_mode(const char *value, void *is_append, struct why *why)
 {
-	(void)unused;
-	if (strcmp(value, "truncate") == 0 || strcmp(value, "t") == 0)
-		return 0;
-	why_set(why,
-		"'%s' is not truncate, and files of --output are always written anew; "
-		"append with >> instead",
-		quote(value).text);
+	static const char *const words[] = { "append", "a", "truncate", "t" };
+
+	*(bool *)is_append = *value == 'a';
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcmp(value, words[i]) == 0)
+			return 0;
+	why_set(why, "'%s' is not append or truncate", quote(value).text);
 	return -EINVAL;
 }
 

@@ -59,6 +59,6 @@ int read_nodelist(const char *value, void *unused, struct why *why);
 int read_jobid(const char *value, void *job, struct why *why);
 int read_mpi(const char *value, void *note, struct why *why);
 int read_kills(const char *value, void *flag, struct why *why);
-int read_open_mode(const char *value, void *unused, struct why *why);
+int read_open_mode(const char *value, void *is_append, struct why *why);
 
 #endif

@@ -31,6 +31,7 @@ enum verb {
 	VERB_BATCH,
 	VERB_ADD,
 	VERB_HELP,
+	VERB_SCRIPT,
 	VERB_VERSION,
 	VERB_LIST_OPTIONS,
 	VERB_COMPLETE,
@@ -159,6 +160,7 @@ struct output_settings {
 	 * is set, stderr goes there, too, as with srun.
 	 */
 	const char *out, *err, *in;
+	bool append; /* to ->out and ->err, instead of writing them anew */
 	bool report; /* what the job used, at its end */
 	bool json, csv;
 	unsigned verbose; /* how often */

@@ -18,6 +18,7 @@
 #include "operands.h"
 #include "outcome.h"
 #include "shared_state.h"
+#include "slurm_program.h"
 #include "job_step.h"
 #include "terminate.h"
 
@@ -239,6 +240,7 @@ static int targets_add_choice(
 		return shared_state_report(&cancel.context, r);
 	if (choosing.has_found)
 		return choosing.status;
+	slurm_program_ask(choosing.choice.name);
 	cancel_choice_explain_none(&choosing.choice, &why);
 	diag("%s", why.text);
 	return EXIT_NOT_DONE;

@@ -4,6 +4,7 @@
 #include "named_job.h"
 #include "parse.h"
 #include "shared_state.h"
+#include "slurm_program.h"
 
 /* What a word has chosen so far. */
 struct naming {
@@ -39,6 +40,8 @@ int named_job_find(const struct context *context, struct queue *queue,
 	operand->first = naming.first;
 	if (naming.first && !naming.last)
 		return 0;
+	if (!naming.first)
+		slurm_program_ask(naming.choice.name);
 	if (naming.first)
 		why_set(&why, "'%s' means several jobs, as %llu and %llu; give an id",
 			quote(naming.choice.name).text, (unsigned long long)naming.first,

@@ -230,7 +230,8 @@ static int wait_in_queue(const struct queueing *queueing)
 		/* even --immediate needs one completed probe */
 		if (now_ms >= until_ms && !(only_now && r == BROKER_PROBING))
 			return queueing_give_up(queueing);
-		if (r == BROKER_WAITING && !only_now)
+		if (r == BROKER_WAITING && !only_now &&
+			!queueing->context->settings->environment.shown)
 			wake_ms = waiting_line_show(queueing->line, broker,
 				queueing->observer, clock_boot_ms());
 		r = broker_wait(

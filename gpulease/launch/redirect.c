@@ -134,15 +134,15 @@ static void share_one_file(int out, int *err)
 
 int redirect_open(const struct context *context, uint64_t job, struct redirection *ret)
 {
-	enum { FOR_READING = O_RDONLY, FOR_WRITING = O_WRONLY | O_CREAT | O_TRUNC };
 	const struct output_settings *output = &context->settings->output;
+	int for_writing = O_WRONLY | O_CREAT | (output->append ? O_APPEND : O_TRUNC);
 	const struct {
 		const char *pattern;
 		int flags;
 	} files[] = {
-		{ output->in, FOR_READING },
-		{ output->out, FOR_WRITING },
-		{ output->err, FOR_WRITING },
+		{ output->in, O_RDONLY },
+		{ output->out, for_writing },
+		{ output->err, for_writing },
 	};
 	int r = 0;
 

@@ -5,7 +5,7 @@
 
 #include "diag.h"
 #include "exitcodes.h"
-#include "find_program.h"
+#include "slurm_program.h"
 #include "task_words.h"
 #include "text.h"
 
@@ -30,9 +30,7 @@ static char **begin(const char *part, char **command)
 	size_t size = 0;
 	char **words;
 
-	/* in the folder of a build, or in PREFIX/lib/gpulease, where make install puts it */
-	if (find_program_beside("gpulease-slurm", runner) < 0 &&
-		find_program_beside("../lib/gpulease/gpulease-slurm", runner) < 0) {
+	if (slurm_program_find(runner) < 0) {
 		diag("this needs gpulease-slurm, which is not installed; install gpulease "
 		     "again: make install");
 		return NULL;
@@ -73,12 +71,11 @@ int task_words_wrap(const struct settings *s, char ***command)
 		{ s->output.err, "--error", s->output.err },
 		{ s->output.in, "--input", s->output.in },
 		{ s->request.name, "--name", s->request.name },
+		{ s->output.append, "--append", NULL },
 		{ s->output.quiet, "--quiet", NULL },
 		{ s->environment.submit, "--submit", NULL },
 	};
-	bool is_container = s->verb.kind == VERB_CONTAINER;
-	char **words = begin(is_container ? "container" : "tasks", *command),
-	     **next = words + 2;
+	char **words = begin("tasks", *command), **next = words + 2;
 
 	if (!words)
 		return EXIT_MISUSE;

@@ -170,9 +170,7 @@ int container_main(char **argv)
 	struct why why = WHY_NONE;
 	int r;
 
-	while (*argv && strcmp(*argv, "--") != 0)
-		argv++;
-	if (!*argv || !argv[1]) {
+	if (!argv[1]) {
 		diag("gpulease starts this program itself");
 		return EXIT_MISUSE;
 	}

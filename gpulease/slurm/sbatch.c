@@ -2,13 +2,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
+#include "array_record.h"
 #include "command_line.h"
+#include "dependency_list.h"
 #include "diag.h"
 #include "directives.h"
 #include "exitcodes.h"
 #include "parse.h"
+#include "process_lease.h"
+#include "run_gpulease.h"
 #include "sbatch.h"
 #include "sbatch_options.h"
 #include "sbatch_script.h"
@@ -16,7 +19,7 @@
 #include "spool.h"
 #include "words.h"
 
-enum { WORDS_MAX = SBATCH_ROWS_MAX + 32 };
+enum { WORDS_MAX = SBATCH_ROWS_MAX + 40 };
 
 /* One submission.  What it points to stays until this process ends. */
 struct sbatch {
@@ -25,7 +28,8 @@ struct sbatch {
 	char **arguments;         /* of the script */
 	struct settings settings; /* what gpulease makes of the options */
 	char gpulease[PATH_MAX], own[PATH_MAX], spool[PATH_MAX], folder[PATH_MAX],
-		host[HOST_NAME_MAX + 1];
+		host[HOST_NAME_MAX + 1], record[PATH_MAX + 8];
+	struct dependency_list dependency;
 	uint64_t id;
 };
 
@@ -51,16 +55,17 @@ static int read_directives(struct sbatch *sbatch, struct why *why)
 	memcpy(text, sbatch->script.text, sbatch->script.size + 1);
 	r = directives_begin(&directives, text, sbatch->script.size, &reason);
 	if (r < 0) {
-		why_wrap(why, &reason, "%s: ", quote(sbatch->script.name).text);
+		why_wrap(why, &reason, "sbatch: %s: ", quote(sbatch->script.name).text);
 		return r;
 	}
 	while ((r = directives_take(&directives, &line, &reason)) == 0) {
-		r = sbatch_options_read_line(line.words, &sbatch->options, &reason);
+		r = sbatch_options_read_line(
+			line.words, directives.line, &sbatch->options, &reason);
 		if (r < 0)
 			break;
 	}
 	if (r < 0)
-		why_wrap(why, &reason, "%s, line %u: ", quote(sbatch->script.name).text,
+		why_wrap(why, &reason, "sbatch: %s:%u: ", quote(sbatch->script.name).text,
 			directives.line);
 	return r < 0 ? r : 0;
 }
@@ -83,7 +88,8 @@ static void set_defaults(struct sbatch *sbatch)
 		sbatch_options_set(
 			options, "job-name", text_base_name(sbatch->script.name));
 	if (!value_of(sbatch, "output"))
-		sbatch_options_set(options, "output", "slurm-%j.out");
+		sbatch_options_set(options, "output",
+			value_of(sbatch, "array") ? "slurm-%A_%a.out" : "slurm-%j.out");
 	if (signal && !value_of(sbatch, "time")) {
 		note("--signal has no effect without a time limit; add --time");
 		sbatch_options_set(options, "signal", NULL);
@@ -115,6 +121,28 @@ static int read_all(struct sbatch *sbatch, const struct sbatch_options *given,
 		r = sbatch_options_read_variables(&sbatch->options, why);
 	sbatch_options_overlay(&sbatch->options, given);
 	return r;
+}
+
+/* Reads the options whose values are lists. */
+static int read_lists(struct sbatch *sbatch, struct why *why)
+{
+	static struct array_list list;
+	struct why reason = WHY_NONE;
+	const char *array = value_of(sbatch, "array"),
+		   *dependency = value_of(sbatch, "dependency");
+
+	if (array && array_list_read(array, &list, &reason) < 0) {
+		why_wrap(why, &reason, "--array: ");
+		return -EINVAL;
+	}
+	if (!dependency)
+		return 0;
+	if (dependency_list_read(dependency, &sbatch->dependency, &reason) < 0) {
+		why_wrap(why, &reason, "--dependency: ");
+		return -EINVAL;
+	}
+	sbatch_options_set(&sbatch->options, "dependency", sbatch->dependency.passed);
+	return 0;
 }
 
 static bool has_gpu_option(const struct sbatch *sbatch)
@@ -151,6 +179,11 @@ static int settle(struct sbatch *sbatch, struct why *why)
 
 /* --- submitting ---------------------------------------------------------------------- */
 
+static const char *text_or_null(const char *text)
+{
+	return *text ? text : NULL;
+}
+
 /* Appends "--name=value" to the words at @next, or nothing if there is no value. */
 static char **add(char **next, const char *name, const char *value)
 {
@@ -179,7 +212,8 @@ static char **submit_words(struct sbatch *sbatch)
 	bool has_tasks = value_of(sbatch, "ntasks") ||
 			 value_of(sbatch, "ntasks-per-node") ||
 			 value_of(sbatch, "tasks-per-node") || settings->tasks.count > 1;
-	const char *per_node = value_of(sbatch, "ntasks-per-node");
+	const char *per_node = value_of(sbatch, "ntasks-per-node"),
+		   *not_ok = text_or_null(sbatch->dependency.not_ok);
 	char gpus[16], tasks[16], shown[512], **words, **next;
 	struct text text = TEXT_ON(shown);
 	size_t count = 0;
@@ -218,6 +252,8 @@ static char **submit_words(struct sbatch *sbatch)
 	next = add(next, "per-gpu", value_of(sbatch, "ntasks-per-gpu"));
 	next = add(next, "gpus-per-task", value_of(sbatch, "gpus-per-task"));
 	next = add(next, "cpus", value_of(sbatch, "cpus-per-task"));
+	next = add(next, "cpus-per-gpu", value_of(sbatch, "cpus-per-gpu"));
+	next = add(next, "after-not-ok", not_ok);
 	next = add(next, "gpus", value_of(sbatch, "gpus"));
 	next = add(next, "gpus-per-node", value_of(sbatch, "gpus-per-node"));
 	if (!next)
@@ -228,51 +264,6 @@ static char **submit_words(struct sbatch *sbatch)
 	return words;
 }
 
-static int await(pid_t child)
-{
-	int status = 0;
-
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return EXIT_MISUSE;
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/* Runs @words and reads the id that it prints; 0: none.  Returns its exit status. */
-static int run(char **words, uint64_t *ret_id)
-{
-	char text[32] = "";
-	size_t used = 0;
-	ssize_t n = 1;
-	int ends[2], status;
-	pid_t child;
-
-	if (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0) {
-		diag("cannot start gpulease: %s", strerror(errno));
-		return EXIT_MISUSE;
-	}
-	if (child == 0) {
-		if (dup2(ends[1], STDOUT_FILENO) >= 0)
-			(void)execv(words[0], words);
-		diag("cannot execute '%s': %s", words[0], strerror(errno));
-		_exit(EXIT_MISUSE);
-	}
-	(void)close(ends[1]);
-	while (n != 0 && used < sizeof(text) - 1) {
-		n = read(ends[0], text + used, sizeof(text) - 1 - used);
-		if (n > 0)
-			used += (size_t)n;
-		else if (n < 0 && errno != EINTR)
-			break;
-	}
-	(void)close(ends[0]);
-	text[strcspn(text, "\n")] = '\0';
-	status = await(child);
-	if (parse_u64(text, UINT64_MAX, ret_id, NULL) < 0)
-		*ret_id = 0;
-	return status;
-}
-
 /* Cancels the job: its user does not know its id, and would submit it again. */
 static void cancel(struct sbatch *sbatch)
 {
@@ -281,7 +272,7 @@ static void cancel(struct sbatch *sbatch)
 	uint64_t none;
 
 	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)sbatch->id);
-	(void)run(words, &none);
+	(void)run_gpulease(words, &none);
 }
 
 /* Prints the id.  If that fails, there is no job. */
@@ -312,10 +303,114 @@ static int wait_for(struct sbatch *sbatch)
 	return EXIT_MISUSE;
 }
 
+/* --- arrays -------------------------------------------------------------------------- */
+
+/* Whether gpulease would take the job of one task.  It says why not. */
+static int array_try(char **task_words)
+{
+	static char dry_run[] = "--dry-run";
+	autofd int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	char *submit = task_words[1];
+	pid_t child;
+
+	task_words[1] = dry_run;
+	child = run_gpulease_start(task_words, null);
+	task_words[1] = submit;
+	if (child >= 0)
+		return run_gpulease_await(child);
+	diag("cannot start gpulease: %s", strerror(-child));
+	return EXIT_MISUSE;
+}
+
+/*
+ * Makes the command that submits the job of the array, which submits the tasks by @task_words.
+ * NULL: there is no memory.
+ */
+static char **array_words(struct sbatch *sbatch, char **task_words)
+{
+	static char submit[] = "--submit", end[] = "--", part[] = "array";
+	/* inside a lease gpulease has set it */
+	const char *devices = getenv(PROCESS_LEASE_TOKEN_VARIABLE)
+				      ? NULL
+				      : getenv("CUDA_VISIBLE_DEVICES");
+	const char *passed = text_or_null(sbatch->dependency.passed),
+		   *not_ok = text_or_null(sbatch->dependency.not_ok);
+	char shown[512], **words, **next;
+	struct text text = TEXT_ON(shown);
+	size_t count = 0;
+
+	while (task_words[count])
+		count++;
+	words = next = calloc(WORDS_MAX + count, sizeof(*words));
+	if (!words)
+		return NULL;
+	describe(sbatch, &text);
+	*next++ = sbatch->gpulease;
+	*next++ = submit;
+	next = add(next, "gpus", "0");
+	next = add(next, "name", value_of(sbatch, "job-name"));
+	next = add(next, "shown-command", shown);
+	next = add(next, "dependency", passed);
+	if (!next)
+		return NULL;
+	*next++ = end;
+	*next++ = sbatch->own;
+	*next++ = part;
+	next = add(next, "record", sbatch->record);
+	next = add(next, "after-not-ok", not_ok);
+	next = add(next, "devices", devices);
+	if (!next)
+		return NULL;
+	*next++ = end;
+	memcpy(next, task_words, count * sizeof(*next));
+	return words;
+}
+
+/* Submits the array; see submit_job(). */
+static int submit_array(struct sbatch *sbatch)
+{
+	struct dependency_list dependency = sbatch->dependency;
+	char **words;
+	int r;
+
+	/* the tasks start once the job of the array does */
+	sbatch_options_set(&sbatch->options, "dependency", NULL);
+	sbatch->dependency.not_ok[0] = '\0';
+	words = submit_words(sbatch);
+	r = words ? array_try(words) : 0;
+	if (r != 0)
+		return r;
+	(void)snprintf(sbatch->record, sizeof(sbatch->record), "%s.array", sbatch->spool);
+	sbatch->dependency = dependency;
+	words = words ? array_words(sbatch, words) : NULL;
+	r = array_record_create(sbatch->record, value_of(sbatch, "array"));
+	if (!words || r < 0) {
+		diag("cannot submit the array: %s", strerror(words ? -r : ENOMEM));
+		return EXIT_MISUSE;
+	}
+	r = run_gpulease(words, &sbatch->id);
+	/* without the link the tasks run, but their ids N_i mean only tasks in the queue */
+	if (r == 0)
+		(void)!array_record_link(sbatch->record, sbatch->id);
+	return r;
+}
+
+/* --- the order of it ----------------------------------------------------------------- */
+
+/* Runs the gpulease that submits the job.  Returns its exit status, or EXIT_MISUSE. */
+static int submit_job(struct sbatch *sbatch)
+{
+	char **words = submit_words(sbatch);
+
+	if (words)
+		return run_gpulease(words, &sbatch->id);
+	diag("cannot submit the script: %s", strerror(ENOMEM));
+	return EXIT_MISUSE;
+}
+
 static int submit(struct sbatch *sbatch)
 {
 	struct why why = WHY_NONE;
-	char **words;
 	int r;
 
 	if (slurm_programs_own(sbatch->own) < 0 ||
@@ -331,10 +426,7 @@ static int submit(struct sbatch *sbatch)
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
-	words = submit_words(sbatch);
-	if (!words)
-		diag("cannot submit the script: %s", strerror(ENOMEM));
-	r = words ? run(words, &sbatch->id) : EXIT_MISUSE;
+	r = value_of(sbatch, "array") ? submit_array(sbatch) : submit_job(sbatch);
 	if (r == 0 && !sbatch->id) {
 		diag("cannot submit the script: '%s' has printed no id",
 			sbatch->gpulease);
@@ -344,6 +436,8 @@ static int submit(struct sbatch *sbatch)
 		r = report(sbatch);
 	else
 		(void)unlink(sbatch->spool);
+	if (r != 0 && sbatch->record[0])
+		(void)unlink(sbatch->record);
 	return r == 0 && value_of(sbatch, "wait") ? wait_for(sbatch) : r;
 }
 
@@ -396,14 +490,42 @@ int sbatch_main(char **argv)
 		value_of(&sbatch, "verbose") != NULL, value_of(&sbatch, "quiet") != NULL);
 	if (r == 0) {
 		set_defaults(&sbatch);
-		r = settle(&sbatch, &why);
+		r = read_lists(&sbatch, &why);
 	}
+	if (r == 0)
+		r = settle(&sbatch, &why);
 	if (r < 0) {
-		diag("%s", why.text[0] ? why.text : strerror(-r));
+		unsigned line = sbatch_options_line_of(&sbatch.options, why.text);
+
+		if (line)
+			diag("sbatch: %s:%u: %s", quote(sbatch.script.name).text, line,
+				why.text);
+		else
+			diag("%s", why.text[0] ? why.text : strerror(-r));
 		return EXIT_MISUSE;
 	}
 	list_noise(&sbatch);
 	if (!has_gpu_option(&sbatch))
 		note("the script asks for no GPU and gets none; for one add --gpus=1");
 	return submit(&sbatch);
+}
+
+int sbatch_submit_main(char **argv)
+{
+	static char name[] = "sbatch", script[] = "--script", submit[] = "--submit";
+	char **next = argv + 1, **at = argv + 1;
+
+	*next++ = name;
+	while (*++at && strncmp(*at, script, sizeof(script) - 1) != 0)
+		if (strcmp(*at, submit) != 0)
+			*next++ = *at;
+	/* --script FILE, or --script=FILE */
+	if (*at && (*at)[sizeof(script) - 1])
+		*at += sizeof(script);
+	else if (*at)
+		at++;
+	while (*at)
+		*next++ = *at++;
+	*next = NULL;
+	return sbatch_main(argv + 1);
 }

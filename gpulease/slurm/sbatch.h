@@ -8,4 +8,7 @@
 /* @argv begins with a name.  Returns the exit status. */
 int sbatch_main(char **argv);
 
+/* The same for `submit`, `gpulease`, and the words of `gpulease --submit --script FILE`. */
+int sbatch_submit_main(char **argv);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "option_parser.h"
 #include "parse.h"
+#include "sbatch_abbreviation.h"
 #include "sbatch_options.h"
 
 /* clang-format off */
@@ -47,6 +48,8 @@ const struct sbatch_row sbatch_table[] = {
 	COUNTED(0, "ntasks-per-gpu", "N", NULL, "ntasks-per-gpu"),
 
 	OWN('c', "cpus-per-task", "N", "CPUS_PER_TASK"),
+	OWN(0, "cpus-per-gpu", "N", "CPUS_PER_GPU"),
+	OWN('a', "array", "LIST", "ARRAY_INX"),
 	OWN('W', "wait", NULL, "WAIT"),
 	OWN(0, "wrap", "COMMAND", NULL),
 	OWN(0, "parsable", NULL, NULL),
@@ -67,7 +70,6 @@ const struct sbatch_row sbatch_table[] = {
 	NOISE(0, "mem-per-cpu", "SIZE", "MEM_PER_CPU"),
 	NOISE(0, "mem-per-gpu", "SIZE", "MEM_PER_GPU"),
 	NOISE(0, "mem-bind", "HOW", "MEM_BIND"),
-	NOISE(0, "cpus-per-gpu", "N", "CPUS_PER_GPU"),
 	NOISE(0, "mincpus", "N", NULL),
 	NOISE(0, "cores-per-socket", "N", NULL),
 	NOISE(0, "sockets-per-node", "N", NULL),
@@ -91,7 +93,7 @@ const struct sbatch_row sbatch_table[] = {
 	NOISE(0, "priority", "N", NULL),
 	NOISE(0, "requeue", NULL, "REQUEUE"),
 	NOISE(0, "no-requeue", NULL, "NO_REQUEUE"),
-	NOISE('x', "exclude", "HOSTS", NULL),
+	{ "exclude", "HOSTS", NULL, "this machine is the only one", SBATCH_UNMET, 'x' },
 	NOISE('m', "distribution", "HOW", "DISTRIBUTION"),
 	NOISE('k', "no-kill", "[off]", "NO_KILL"),
 	NOISE('O', "overcommit", NULL, "OVERCOMMIT"),
@@ -112,9 +114,6 @@ const struct sbatch_row sbatch_table[] = {
 	NOISE(0, "ignore-pbs", NULL, "IGNORE_PBS"),
 	NOISE(0, "reboot", NULL, NULL),
 
-	REFUSED('a', "array", "LIST", "ARRAY_INX",
-		"gpulease has no arrays; submit a script for each, or give a list of commands "
-		"to gpulease --batch"),
 	REFUSED('b', "begin", "TIME", NULL, NOT_YET),
 	REFUSED('H', "hold", NULL, NULL, NOT_YET),
 	REFUSED(0, "deadline", "TIME", NULL, "for the time to wait there is gpulease --max-wait"),
@@ -185,20 +184,37 @@ void sbatch_options_set(
 	options->values[row_of(name)] = value;
 }
 
+/* The parser of gpulease points at its own --help, which does not list the options of sbatch. */
+static void point_at_manual(struct why *why)
+{
+	static const char help[] = "see gpulease --help", page[] = "see gpulease-srun(7)";
+	char *at = strstr(why->text, help);
+
+	if (at)
+		(void)snprintf(
+			at, sizeof(why->text) - (size_t)(at - why->text), "%s", page);
+}
+
 int sbatch_options_read(
 	char **argv, struct sbatch_options *options, char ***ret_rest, struct why *why)
 {
 	struct options_result result;
-	int r = options_parse(parser_table(), argv, options->values, &result, why);
+	const struct option_def *table = parser_table();
+	int r = sbatch_abbreviation_expand(table, argv, why);
 
 	if (r == 0)
+		r = options_parse(table, argv, options->values, &result, why);
+	if (r == 0)
 		*ret_rest = result.rest;
+	else
+		point_at_manual(why);
 	return r;
 }
 
 int sbatch_options_read_line(
-	char **words, struct sbatch_options *options, struct why *why)
+	char **words, unsigned line, struct sbatch_options *options, struct why *why)
 {
+	struct sbatch_options read = { .values = { NULL } };
 	static char name[] = "sbatch";
 	char *argv[OPTIONS_MAX] = { name }, **rest;
 	size_t count = 0;
@@ -208,7 +224,10 @@ int sbatch_options_read_line(
 		argv[count + 1] = words[count];
 		count++;
 	}
-	r = sbatch_options_read(argv, options, &rest, why);
+	r = sbatch_options_read(argv, &read, &rest, why);
+	for (size_t i = 0; i < SBATCH_ROWS_MAX; i++)
+		read.lines[i] = line;
+	sbatch_options_overlay(options, &read);
 	if (r < 0 || !*rest)
 		return r;
 	why_set(why, "'%s' is no option", quote(*rest).text);
@@ -242,6 +261,7 @@ int sbatch_options_read_variables(struct sbatch_options *options, struct why *wh
 			return -EINVAL;
 		}
 		options->values[i] = row->metavar ? value : "";
+		options->lines[i] = 0;
 	}
 	return 0;
 }
@@ -250,8 +270,27 @@ void sbatch_options_overlay(
 	struct sbatch_options *options, const struct sbatch_options *over)
 {
 	for (size_t i = 0; i < SBATCH_ROWS_MAX; i++)
-		if (over->values[i])
+		if (over->values[i]) {
 			options->values[i] = over->values[i];
+			options->lines[i] = over->lines[i];
+		}
+}
+
+unsigned sbatch_options_line_of(const struct sbatch_options *options, const char *message)
+{
+	size_t size = strcspn(message, ": ");
+
+	if (strncmp(message, "--", 2) != 0 || message[size] != ':')
+		return 0;
+	for (size_t i = 0; sbatch_table[i].name; i++) {
+		const struct sbatch_row *row = &sbatch_table[i];
+		const char *name = row->use <= SBATCH_COUNTED ? row->as : row->name;
+
+		if (options->values[i] && strlen(name) == size - 2 &&
+			memcmp(name, message + 2, size - 2) == 0)
+			return options->lines[i];
+	}
+	return 0;
 }
 
 char **sbatch_options_write(

@@ -33,10 +33,11 @@ extern const struct sbatch_row sbatch_table[];
 
 /*
  * The options as given, one value for each row of the table: NULL is not given, "" is given without
- * a value.
+ * a value.  ->lines has the lines of the script where they stand; 0: elsewhere.
  */
 struct sbatch_options {
 	const char *values[SBATCH_ROWS_MAX];
+	unsigned lines[SBATCH_ROWS_MAX];
 };
 
 /* The value of the option @name, which the table has. */
@@ -53,9 +54,16 @@ void sbatch_options_set(
 MUST_CHECK int sbatch_options_read(
 	char **argv, struct sbatch_options *options, char ***ret_rest, struct why *why);
 
-/* The same for one #SBATCH line: words after the options are an error. */
+/* The same for the #SBATCH line @line of a script: words after the options are an error. */
 MUST_CHECK int sbatch_options_read_line(
-	char **words, struct sbatch_options *options, struct why *why);
+	char **words, unsigned line, struct sbatch_options *options, struct why *why);
+
+/*
+ * The line of the script that has the option with which @message begins, as in "--time: ..."; 0:
+ * none.
+ */
+unsigned sbatch_options_line_of(
+	const struct sbatch_options *options, const char *message);
 
 /* Reads the variables SBATCH_* of this process over what @options has.  0 or -EINVAL. */
 MUST_CHECK int sbatch_options_read_variables(

@@ -1,7 +1,9 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 
+#include "array_record.h"
 #include "diag.h"
 #include "execute.h"
 #include "exitcodes.h"
@@ -9,6 +11,7 @@
 #include "login_shell.h"
 #include "option_parser.h"
 #include "parse.h"
+#include "run_gpulease.h"
 #include "script_part.h"
 #include "slurm_programs.h"
 
@@ -16,8 +19,10 @@
 struct script_order {
 	const char *name, *folder, *host;
 	/* as given; NULL: not given */
-	const char *tasks, *per_node, *per_gpu, *gpus_per_task, *cpus, *gpus,
-		*gpus_per_node;
+	const char *tasks, *per_node, *per_gpu, *gpus_per_task, *cpus, *cpus_per_gpu,
+		*gpus, *gpus_per_node;
+	const char *not_ok; /* jobs that have to fail; NULL: none */
+	char *array;        /* "N,i,count,min,max,step,RECORD": a task of an array */
 };
 
 #define TEXT(name_, field)                                                           \
@@ -36,8 +41,11 @@ static const struct option_def table[] = {
 	TEXT("per-gpu", per_gpu),
 	TEXT("gpus-per-task", gpus_per_task),
 	TEXT("cpus", cpus),
+	TEXT("cpus-per-gpu", cpus_per_gpu),
 	TEXT("gpus", gpus),
 	TEXT("gpus-per-node", gpus_per_node),
+	TEXT("array", array),
+	TEXT("after-not-ok", not_ok),
 	{ .kind = OPTION_END },
 };
 /* clang-format on */
@@ -47,8 +55,18 @@ static unsigned number_in(const char *text, unsigned otherwise)
 {
 	uint64_t number;
 
-	return text && parse_u64(text, UINT16_MAX, &number, NULL) == 0 ? (unsigned)number
+	return text && parse_u64(text, UINT32_MAX, &number, NULL) == 0 ? (unsigned)number
 								       : otherwise;
+}
+
+/* The CPUs that a job on a node of Slurm would have.  None are reserved here. */
+static unsigned count_cpus(const struct script_order *order, unsigned tasks)
+{
+	unsigned gpus = text_count_items(job_variables_value_of("GPULEASE_GPUS"));
+
+	if (!order->cpus && order->cpus_per_gpu && gpus)
+		return gpus * number_in(order->cpus_per_gpu, 1);
+	return tasks * number_in(order->cpus, 1);
 }
 
 /* Writes $PATH with the folder of the links first, if there is an srun in it. */
@@ -62,6 +80,25 @@ static void set_path(struct job_variables *variables, char *path, size_t size)
 	text_addf(&text, "%s:%s", folder, job_variables_value_of("PATH"));
 	if (!text.cut)
 		job_variables_set(variables, "PATH", path);
+}
+
+/* Sets the variables of a task of an array, and records that it has started. */
+static void set_array(struct job_variables *variables, char *array)
+{
+	static const char *const names[] = { "JOB_ID", "TASK_ID", "TASK_COUNT",
+		"TASK_MIN", "TASK_MAX", "TASK_STEP" };
+	static char full[ARRAY_SIZE(names)][32];
+	const char *values[ARRAY_SIZE(names)];
+	uint64_t job = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		values[i] = array ? strsep(&array, ",") : "";
+		(void)snprintf(full[i], sizeof(full[i]), "SLURM_ARRAY_%s", names[i]);
+		job_variables_set(variables, full[i], values[i]);
+	}
+	if (array && parse_u64(job_variables_value_of("GPULEASE_ID"), INT64_MAX, &job,
+			     NULL) == 0)
+		array_record_note(array, ARRAY_STARTED, number_in(values[1], 0), job);
 }
 
 static int make_environment(const struct script_order *order, char ***ret)
@@ -79,11 +116,12 @@ static int make_environment(const struct script_order *order, char ***ret)
 		{ "SLURM_NTASKS_PER_GPU", order->per_gpu },
 		{ "SLURM_GPUS_PER_TASK", order->gpus_per_task },
 		{ "SLURM_CPUS_PER_TASK", order->cpus },
+		{ "SLURM_CPUS_PER_GPU", order->cpus_per_gpu },
 		{ "SLURM_GPUS", order->gpus },
 		{ "SLURM_GPUS_PER_NODE", order->gpus_per_node },
 		{ "SLURM_JOB_GPUS", gpus },
 	};
-	unsigned tasks = number_in(order->tasks, 1);
+	unsigned tasks = number_in(order->tasks, 1), cpus = count_cpus(order, tasks);
 
 	job_variables_describe(&variables, order->name ? order->name : "sbatch",
 		order->folder ? order->folder : "");
@@ -92,14 +130,14 @@ static int make_environment(const struct script_order *order, char ***ret)
 		if (given[i].value && *given[i].value)
 			job_variables_set(&variables, given[i].name, given[i].value);
 	job_variables_set_number(&variables, "SLURM_TASKS_PER_NODE", tasks);
-	job_variables_set_number(
-		&variables, "SLURM_CPUS_ON_NODE", tasks * number_in(order->cpus, 1));
-	job_variables_set_number(
-		&variables, "SLURM_JOB_CPUS_PER_NODE", tasks * number_in(order->cpus, 1));
+	job_variables_set_number(&variables, "SLURM_CPUS_ON_NODE", cpus);
+	job_variables_set_number(&variables, "SLURM_JOB_CPUS_PER_NODE", cpus);
 	job_variables_set(
 		&variables, "SLURM_SUBMIT_HOST", order->host ? order->host : "");
 	job_variables_set_number(&variables, "SLURM_JOB_UID", getuid());
 	job_variables_set(&variables, "ENVIRONMENT", "BATCH");
+	if (order->array)
+		set_array(&variables, order->array);
 	set_path(&variables, path, sizeof(path));
 	return childenv_make(environ, "SLURM_TASK_", NULL, NULL, variables.changes,
 		variables.count, ret);
@@ -126,6 +164,9 @@ int script_main(char **argv)
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
+	r = order.not_ok ? run_gpulease_check_failed(order.not_ok) : 0;
+	if (r != 0)
+		return r;
 	command = result.rest;
 	if (slurm_programs_links(folder) == 0 &&
 		login_shell_wrap(result.rest, folder, &command) < 0)

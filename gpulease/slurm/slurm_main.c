@@ -5,6 +5,8 @@
  */
 #include <string.h>
 
+#include "array_ids.h"
+#include "array_part.h"
 #include "container_part.h"
 #include "diag.h"
 #include "exitcodes.h"
@@ -22,13 +24,16 @@ static const struct {
 	const char *name;
 	int (*main)(char **argv);
 } parts[] = {
+	{ "array", array_main },
 	{ "container", container_main },
+	{ "ids", array_ids_main },
 	{ "sbatch", sbatch_main },
 	{ "scancel", scancel_main },
 	{ "scontrol", scontrol_main },
 	{ "script", script_main },
 	{ "squeue", squeue_main },
 	{ "step", step_parent_main },
+	{ "submit", sbatch_submit_main },
 	{ "tasks", tasks_main },
 };
 

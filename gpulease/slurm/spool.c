@@ -59,22 +59,41 @@ static void set_prefix(char out[NAME_MAX + 1])
 		out, NAME_MAX + 1, "%.100s.%llu.", host, (unsigned long long)st.st_ino);
 }
 
+int spool_path(const char *name, char out[PATH_MAX])
+{
+	char folder[PATH_MAX], prefix[NAME_MAX + 1];
+	struct text text = text_on(out, PATH_MAX);
+	int r = folder_path(folder);
+
+	set_prefix(prefix);
+	if (r == 0)
+		text_addf(&text, "%s/%s%s", folder, prefix, name);
+	return r == 0 && text.cut ? -ENAMETOOLONG : r;
+}
+
+/* Whether the file goes with the next sweep unless a process needs it. */
+static bool is_old(int folder, const char *name)
+{
+	time_t now = time(NULL);
+	struct stat st;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	/* a link from the id of an array goes with the record */
+	return S_ISLNK(st.st_mode) ? fstatat(folder, name, &st, 0) < 0
+				   : st.st_mtime < now - OLD_S;
+}
+
 /* Finds the old copies of this host in the folder. */
 static void sweep_find(struct sweep *sweep, DIR *folder, const char *prefix)
 {
-	time_t now = time(NULL);
 	struct dirent *entry;
 
-	while (sweep->count < SWEEP_MAX && (entry = readdir(folder))) {
-		struct stat st;
-
+	while (sweep->count < SWEEP_MAX && (entry = readdir(folder)))
 		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
-			fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ==
-				0 &&
-			st.st_mtime < now - OLD_S)
+			is_old(dirfd(folder), entry->d_name))
 			text_copy(sweep->names[sweep->count++], NAME_MAX + 1,
 				entry->d_name);
-	}
 }
 
 /* Marks the copies that the command line of process @pid names. */

@@ -7,6 +7,8 @@
  * submission removes the copies that are an hour old and that no process of this host names in its
  * command line: that of the gpulease that waits for GPUs or looks after the job, or that of the
  * script's interpreter.
+ *
+ * The record of an array (array_record.h) is RANDOM.array beside the copy.
  */
 #ifndef GPULEASE_SPOOL_H
 #define GPULEASE_SPOOL_H
@@ -21,5 +23,11 @@
  */
 MUST_CHECK int spool_write(
 	const char *script, size_t size, char path[PATH_MAX], struct why *why);
+
+/*
+ * Writes the path of the file @name of this host in the folder, HOST.NS.NAME; makes the folder.
+ * Returns 0 or a negative errno (-ENOENT: there is no home directory).
+ */
+MUST_CHECK int spool_path(const char *name, char out[PATH_MAX]);
 
 #endif

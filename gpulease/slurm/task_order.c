@@ -46,6 +46,7 @@ static const struct option_def table[] = {
 	{ .kind = OPTION_DURATION, .name = "wait", .metavar = "DUR", .verbs = 1, .offset = AT(wait_ms) },
 	FLAG("label", labels),
 	FLAG("unbuffered", unbuffered),
+	FLAG("append", appends),
 	FLAG("kill-on-bad-exit", kills),
 	FLAG("disable-status", forwards),
 	FLAG("quiet", quiet),

@@ -21,6 +21,7 @@ struct task_order {
 	int64_t wait_ms;  /* from the first end to the end of all; 0: no bound */
 	bool labels;      /* number the lines of the output */
 	bool unbuffered;  /* the tasks write to the outputs themselves */
+	bool appends;     /* to ->out and ->err, instead of writing them anew */
 	bool kills;       /* one bad status ends all tasks */
 	bool forwards;    /* the first Ctrl-C goes to the tasks */
 	bool quiet;

@@ -19,9 +19,12 @@ enum {
 
 /* --- opening ----------------------------------------------------------------------- */
 
-static int open_file(const char *path, int *ret, struct why *why)
+static int open_file(
+	const struct task_order *order, const char *path, int *ret, struct why *why)
 {
-	int fd = userfile_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int fd = userfile_open(path,
+		O_WRONLY | O_CREAT | O_CLOEXEC | (order->appends ? O_APPEND : O_TRUNC),
+		0666);
 
 	if (fd < 0) {
 		why_set(why, "cannot open '%s': %s", path, strerror(-fd));
@@ -46,7 +49,7 @@ static int find_sink(
 	*sink = (struct sink){ .fd = -1, .path = strdup(path) };
 	if (!sink->path)
 		return -ENOMEM;
-	r = open_file(path, &sink->fd, why);
+	r = open_file(output->order, path, &sink->fd, why);
 	if (r == 0) {
 		output->sink_count++;
 		*ret = sink;
@@ -85,7 +88,7 @@ static int open_stream(struct task_output *output, unsigned task, unsigned which
 	if (order->labels)
 		task_lines_label(&stream->lines, task, order->count);
 	if (!is_of)
-		return open_file("/dev/null", &stream->write_fd, why);
+		return open_file(output->order, "/dev/null", &stream->write_fd, why);
 	if (!pattern || is_number) {
 		if (order->unbuffered && !order->labels)
 			return 0;
@@ -107,7 +110,7 @@ static int open_stream(struct task_output *output, unsigned task, unsigned which
 		stream->write_fd = fcntl(other->write_fd, F_DUPFD_CLOEXEC, 0);
 		return stream->write_fd < 0 ? -errno : 0;
 	}
-	return open_file(path, &stream->write_fd, why);
+	return open_file(output->order, path, &stream->write_fd, why);
 }
 
 int task_output_open(

@@ -142,6 +142,9 @@ static void attempt_report(struct attempt *at, const struct broker *broker)
 	static char lines[REPORT_SIZE];
 	struct text text = TEXT_ON(lines);
 	const struct settings *settings = at->all->queueing->context->settings;
+	/* the log of a job script has what Slurm writes there, too: who has cancelled it */
+	bool is_plain = settings->environment.shown != NULL,
+	     is_cancelled = at->end.cause == CAUSE_CANCEL;
 	char by[BY_SIZE];
 	struct report report = {
 		.job = broker_job(broker),
@@ -161,10 +164,13 @@ static void attempt_report(struct attempt *at, const struct broker *broker)
 	};
 	int r;
 
-	if (!settings->output.report && !settings->environment.submit)
+	if (!settings->output.report &&
+		(!settings->environment.submit || (is_plain && !is_cancelled)))
 		return;
 	attempt_name_canceller(at, by);
 	report_write(&report, &text);
+	if (is_plain)
+		lines[strcspn(lines, "\n")] = '\0';
 	at->unsaid = lines;
 	r = note_lines(&at->unsaid);
 	if (r != -EAGAIN || at->next != RETRY_NEXT_NOTHING)

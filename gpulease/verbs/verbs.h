@@ -28,6 +28,7 @@ int verb_accounting(struct settings *settings);
 int verb_batch(struct settings *settings);
 int verb_add(struct settings *settings);
 int verb_help(struct settings *settings);
+int verb_script(struct settings *settings);
 int verb_version(struct settings *settings);
 int verb_list_options(struct settings *settings);
 int verb_complete(struct settings *settings);

@@ -6,43 +6,8 @@
 . "$(dirname "$0")/lib.sh"
 scratch
 
-# As it is installed, with the links: sbatch finds gpulease, and the script finds srun.
-for folder in bin lib lib/gpulease lib/gpulease/bin work; do
-	mkdir "$S/$folder"
-done
-install -m 0755 "$GPULEASE" "$S/bin/gpulease"
-install -m 0755 "$(dirname "$GPULEASE")/gpulease-slurm" "$S/lib/gpulease/gpulease-slurm"
-ln -s ../../../bin/gpulease "$S/lib/gpulease/bin/srun"
-ln -s ../gpulease-slurm "$S/lib/gpulease/bin/sbatch"
-SBATCH=$S/lib/gpulease/bin/sbatch
-for each in $(env | sed -n 's/^\(SBATCH_[A-Z_]*\)=.*/\1/p'); do
-	unset "$each"
-done
-cd "$S/work" || bail "no directory"
-node=$(hostname -s 2>/dev/null || hostname)
-node=${node%%.*}
-
-# script NAME: stdin is a script for sbatch, after `#!/bin/sh`
-script() {
-	{
-		echo '#!/bin/sh'
-		cat
-	} >"$1"
-}
-
-# printed FILE: what the job has printed
-printed() {
-	grep -v '^gpulease: ' "$1"
-}
-
-queued() {
-	wc -c <"$(state_dir)/tickets"
-}
-
-copies() {
-	# shellcheck disable=SC2012 # names without blanks
-	ls "$XDG_STATE_HOME/gpulease/scripts" 2>/dev/null | wc -l
-}
+# shellcheck source=tests/cli/job_lib.sh
+. "$(dirname "$0")/job_lib.sh"
 
 # --- a script, end to end ----------------------------------------------------------------
 
@@ -205,6 +170,83 @@ is 'afterany: the job starts' "$SBATCH" -W -Q --gpus=1 -d "afterany:$bad" --wrap
 run 'afterok: the job does not start' 124 'Submitted*' '' \
 	"$SBATCH" -W --gpus=1 -d "afterok:$bad" --wrap true
 
+run 'afternotok: the job starts after one that failed' 0 '' '' \
+	"$SBATCH" -W -Q --gpus=1 -d "afternotok:$bad" --wrap true
+good=$("$SBATCH" --parsable --gpus=1 --wrap true)
+run 'afternotok: the job does not start after one that did not fail' 124 '' '' \
+	"$SBATCH" -W -Q --gpus=1 -o notok.out -d "afterany:$bad,afternotok:$bad:$good" --wrap 'echo ran'
+run 'its output says why' 0 "gpulease: gave up: job $good has ended with status 0" '' \
+	cat notok.out
+run 'so also for an array' 124 '' '' \
+	"$SBATCH" -W -Q --gpus=1 -a 0-1 -d "afternotok:$good" --wrap 'echo ran'
+
+# --- CPUs ----------------------------------------------------------------------------------
+
+run 'the CPUs of a node are those that were asked for' 0 '*' '' "$SBATCH" -W -Q -G 2 \
+	--cpus-per-gpu=3 -o cpus.out --wrap 'echo $SLURM_CPUS_ON_NODE $SLURM_CPUS_PER_GPU'
+is 'for each GPU' [ "$(cat cpus.out)" = '6 3' ]
+
+# --- other ways to write it --------------------------------------------------------------
+
+run 'long options can be abbreviated' 0 '*' '' \
+	"$SBATCH" --wait --pars --gpus-per-n=1 --outp short.out --job_n j --wra 'echo "$SLURM_JOB_NAME"'
+is 'they have their effect' [ "$(cat short.out)" = j ]
+printf '#SBATCH --gpu-b=none --gpus-per-n 2 --out=lines.out\necho $SLURM_GPUS_ON_NODE' | script lines
+run 'also in the script' 0 '*' '' "$SBATCH" -W -Q lines
+is 'with their effect' [ "$(cat lines.out)" = 2 ]
+run 'a value that looks like an abbreviation is a value' 0 '*' '' \
+	"$SBATCH" -W -Q -G 1 -J --wra --comment --out -o value.out --wrap 'echo "$SLURM_JOB_NAME"'
+is 'it is the name' [ "$(cat value.out)" = --wra ]
+run 'another host to leave out has no effect, and one line says so' 0 '' \
+	'gpulease: no effect here: --exclude (this machine is the only one)' \
+	sh -c '"$@" >/dev/null' sh "$SBATCH" -W -G 1 -x other --wrap true
+
+echo old >mode.out
+for mode in append a; do
+	"$SBATCH" -W -Q -G 1 -o mode.out --open-mode=$mode --wrap 'echo new; echo err >&2'
+done
+is '--open-mode=append keeps what is there' [ "$(tr '\n' ' ' <mode.out)" = 'old new err new err ' ]
+for mode in truncate t; do
+	"$SBATCH" -W -Q -G 1 -o mode.out --open-mode=$mode --wrap "echo $mode"
+done
+is '--open-mode=truncate writes anew, as without it' [ "$(cat mode.out)" = t ]
+"$SBATCH" -W -Q -G 1 -o mode.out --wrap 'echo new'
+is 'without it, too' [ "$(cat mode.out)" = new ]
+run 'several tasks append' 0 '' '' \
+	"$GPULEASE" --gpus=1 -n 2 -o tasks.%t --open-mode=append sh -c 'echo $SLURM_PROCID'
+run 'and append again' 0 '' '' \
+	"$GPULEASE" --gpus=1 -n 2 -o tasks.%t --open-mode=append sh -c 'echo $SLURM_PROCID'
+is 'their files have both' [ "$(cat tasks.0 tasks.1 | tr '\n' ' ')" = '0 0 1 1 ' ]
+
+run 'gpulease --submit --script' 0 'Submitted batch job *' '' \
+	"$GPULEASE" --submit -J named --script=order word
+is 'it reads the lines of the script' wait_until 'grep -q "named none 1" out-named 2>/dev/null'
+run 'its errors are those of sbatch' 125 '' "gpulease: cannot read the script 'missing': *" \
+	"$GPULEASE" --submit --script missing
+run 'it needs a file' 125 '' 'gpulease: --script needs a value: --script FILE' \
+	"$GPULEASE" --submit --script
+
+# --- what gpulease writes into the output ------------------------------------------------
+
+holder all -n 8
+plain=$("$SBATCH" --parsable -G 1 -o plain.out --wrap 'echo only; exit 3')
+wait_until '"$GPULEASE" --queue | grep -q wrap'
+release all
+ended all
+run 'a job waits, and fails' 3 '' '' "$GPULEASE" --wait-for "$plain"
+is 'its output has only what it printed' [ "$(cat plain.out)" = only ]
+run 'a job reaches its time limit' 124 '*' '' \
+	"$SBATCH" -W -Q -G 1 -t 1s -o limit.out --wrap 'exec sleep 1000'
+is 'its output has one line about that' like 'gpulease: job * has reached its time limit of 1s*' \
+	"$(cat limit.out)"
+ended=$("$SBATCH" --parsable -G 1 -o cancel.out --wrap 'echo runs; exec sleep 1000')
+wait_until 'grep -q runs cancel.out 2>/dev/null'
+"$GPULEASE" -Q --cancel "$ended"
+"$GPULEASE" --wait-for "$ended"
+is 'that of a job that was cancelled says who did it' \
+	like "runs gpulease: job $ended 'wrap' ended: cancelled by *" "$(tr '\n' ' ' <cancel.out)"
+is 'in one line' [ "$(wc -l <cancel.out)" -eq 2 ]
+
 # --- what is refused ---------------------------------------------------------------------
 
 before=$(queued) copies_before=$(copies)
@@ -218,35 +260,47 @@ refused() {
 refused "cannot read the script 'missing': No such file*" missing
 refused "cannot read the script '/': *" /
 echo 'echo hi' >plain
-refused "plain: its first line must name the interpreter*" plain
+refused "sbatch: plain: its first line must name the interpreter*" plain
 : >empty
-refused 'empty: it is empty' empty
+refused 'sbatch: empty: it is empty' empty
 printf '#!/bin/sh\r\n#SBATCH -J a\r\n' >dos
-refused 'dos: its lines end as in DOS*' dos
+refused 'sbatch: dos: its lines end as in DOS*' dos
 printf '#!/bin/sh\na\0b\n' >nul
-refused 'nul: it has a NUL*' nul
+refused 'sbatch: nul: it has a NUL*' nul
 echo '#SBATCH --gpus=1 --foo' | script unknown
-refused "unknown, line 2: unknown option '--foo'*" unknown
+refused "sbatch: unknown:2: unknown option '--foo'; see gpulease-srun(7)" unknown
 printf '\n# c\n#SBATCH --gpus\n#SBATCH -J a\n' | script valueless
-refused 'valueless, line 4: --gpus needs a value*' valueless
+refused 'sbatch: valueless:4: --gpus needs a value*' valueless
 echo '#SBATCH --gpus=1 stray' | script stray
-refused "stray, line 2: 'stray' is no option" stray
+refused "sbatch: stray:2: 'stray' is no option" stray
 echo '#SBATCH -J "open' | script quote
-refused 'quote, line 2: the quote " is not closed' quote
-echo '#SBATCH --array=0-9' | script array
-refused 'array, line 2: --array: gpulease has no arrays*' array
+refused 'sbatch: quote:2: the quote " is not closed' quote
+echo '#SBATCH --array=0-1000000' | script array
+refused "sbatch: array:2: --array: '0-1000000' has more than 1000 tasks*" array
+printf '#SBATCH --gpus=1\n#SBATCH --time=soon\n' | script soon
+refused "sbatch: soon:3: --time: 'soon' is not*" soon
+echo '#SBATCH --ntas=2' | script abbreviated
+refused "sbatch: abbreviated:2: option '--ntas' is ambiguous: --ntasks, --ntasks-per-node*" abbreviated
+refused "unknown option '--foo'; see gpulease-srun(7)" --foo order
+refused "unknown option '-Z'; see gpulease-srun(7)" -Z order
+refused "option '--no' is ambiguous: --nodes,*" --no=1 order
+refused '--gpus needs a value*' --gpus
 refused '--nodes: *' -N 2 order
 refused '-L: *' -L matlab order
 refused '--begin: *' --begin=now order
 refused '--hold: *' --hold order
-refused "*'afternotok:1' is not supported*" -d afternotok:1 order
-refused "--open-mode: 'append'*" --open-mode=append order
+refused "--dependency: 'afterok:1?afterany:2': *write commas*" -d 'afterok:1?afterany:2' order
+refused "--dependency: 'aftercorr:1': *write afterok:ID*" -d aftercorr:1 order
+refused "--dependency: 'after:1': *write afterany:ID*" -d after:1 order
+refused "--dependency: 'other:1' is not supported*" -d other:1 order
+refused "--dependency: '' is not the id of a job*" -d afternotok: order
+refused "--open-mode: 'other' is not append or truncate" --open-mode=other order
 refused "--time: 'soon' is not*" -t soon order
 refused '--name: its value is empty' --job-name= order
 refused "--wrap takes no script, not 'order'" --wrap true order
 refused '*this machine has 8*' --gpus=9 order
-run 'refused: a variable' 125 '' 'gpulease: SBATCH_ARRAY_INX: *' \
-	env SBATCH_ARRAY_INX=1-3 "$SBATCH" order
+run 'refused: a variable' 125 '' 'gpulease: SBATCH_CLUSTERS: *' \
+	env SBATCH_CLUSTERS=other "$SBATCH" order
 is 'nothing is queued' [ "$(queued)" -eq "$before" ]
 is 'no copy is left of what was refused' [ "$(copies)" -eq "$copies_before" ]
 
@@ -271,7 +325,7 @@ else
 	skip 'it removes the old copies, but not those that are needed' '/proc hides processes'
 fi
 run 'the copies are for the user alone' 0 '-rwx------' '' \
-	sh -c 'ls -l "$1" | cut -c 1-10 | sed 1d | sort -u' sh "$XDG_STATE_HOME/gpulease/scripts"
+	sh -c 'ls -l "$1" | sed "1d; /^l/d" | cut -c 1-10 | sort -u' sh "$XDG_STATE_HOME/gpulease/scripts"
 for each in $id $waiting; do
 	timeout "$DEADLINE" sh -c 'echo go >"$1"' sh "$S/hold"
 	"$GPULEASE" --wait-for "$each" >/dev/null

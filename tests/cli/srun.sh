@@ -138,7 +138,7 @@ done
 # --- refused -----------------------------------------------------------------------------
 
 for line in '-N 2' '--nodes=2' '-w host' '--nodelist=host' '-x host' '--exclude=host' '-a 1' \
-	'--multi-prog' '--jobid=5' '--open-mode=append' '-n 0 --gres=gpu:4' \
+	'--multi-prog' '--jobid=5' '--open-mode=other' '-n 0 --gres=gpu:4' \
 	'--export=NONE,A' '--gres=shard:1' '--gpus=2 --gres=gpu:4' '-d afternotok:1' '-d singleton' \
 	'-d after:1' '-d afterany:' '--dependency=afterok:1?afterok:2'; do
 	# shellcheck disable=SC2086 # words of a line

@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		last = directives.line;
 		check_words(&line, text, text + size + 1);
 		why = WHY_NONE;
-		if (sbatch_options_read_line(line.words, &options, &why) < 0)
+		if (sbatch_options_read_line(
+			    line.words, directives.line, &options, &why) < 0)
 			MUST(why.text[0]);
 	}
 	free(text);

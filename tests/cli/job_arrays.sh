@@ -1,0 +1,225 @@
+#!/bin/sh
+# Arrays of sbatch: their tasks and files, the limit, cancelling and waiting by N_i, and what
+# becomes of them when their processes are killed.
+# shellcheck disable=SC2016,SC2317 # code of scripts, and functions that others call
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+scratch
+# shellcheck source=tests/cli/job_lib.sh
+. "$(dirname "$0")/job_lib.sh"
+
+# The tasks of "$SBATCH … held" note that they run in starts and wait for go.I; status.I is theirs.
+script held <<'EOF'
+echo "$SLURM_ARRAY_TASK_ID" >>starts
+until [ -e "go.$SLURM_ARRAY_TASK_ID" ]; do sleep 0.05; done
+echo "$SLURM_ARRAY_TASK_ID" >>ends
+exit "$(cat "status.$SLURM_ARRAY_TASK_ID" 2>/dev/null || echo 0)"
+EOF
+
+anew() {
+	rm -f starts ends go.* status.*
+	: >starts
+	: >ends
+}
+
+# started COUNT: so many tasks have started.
+started() {
+	wait_until "[ \$(wc -l <starts) -ge $1 ]"
+}
+
+# starts FILE: its numbers, in order
+numbers() {
+	sort -n "$1" | tr '\n' ' '
+}
+
+go() {
+	for each in "$@"; do
+		: >"go.$each"
+	done
+}
+
+# --- an array, end to end ----------------------------------------------------------------
+
+script fit <<'EOF'
+#SBATCH --array=1,3,5-9:2%2 --gpus=1 -J train
+echo $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_MIN $SLURM_ARRAY_TASK_MAX \
+	$SLURM_ARRAY_TASK_STEP $SLURM_ARRAY_JOB_ID $SLURM_JOB_NAME $#
+[ "$SLURM_JOB_ID" = "$GPULEASE_ID" ] && [ "$SLURM_JOB_ID" != "$SLURM_ARRAY_JOB_ID" ] && echo ids
+echo $SLURM_GPUS_ON_NODE
+exit "$SLURM_ARRAY_TASK_ID"
+EOF
+run 'an array is submitted; --wait gives the highest exit status' 9 'Submitted batch job 1' '' \
+	"$SBATCH" --wait fit 'a b' c
+for each in 1 3 5 7 9; do
+	run "task $each has its variables and its file" 0 "$each 5 1 9 2 1 train 2
+ids
+1" '' printed "slurm-1_$each.out"
+done
+run 'the log of the array names the tasks that failed' 0 \
+	'*exit status is not 0: 1 (1), 3 (3), 5 (5), 7 (7), 9 (9)*' '' "$GPULEASE" --log 1
+run 'the history has the tasks by their names' 0 '*1_9 *fit*a b*' '' "$GPULEASE" --history
+run '%A, %a and %x in -o and -e' 0 '*' '' "$SBATCH" --wait -Q --array=2 -G 0 -J name \
+	-o '%x.%A.%3a.%%' -e 'err.%a' --wrap 'echo out; echo err >&2'
+is 'the files have these names' [ "$(printed name.*.002.%) $(printed err.2)" = 'out err' ]
+run 'the GPUs of CUDA_VISIBLE_DEVICES' 0 '*' '' env CUDA_VISIBLE_DEVICES=5 \
+	"$SBATCH" --wait -Q --array=0-1 -G 1 -o seen --open-mode=append \
+	--wrap 'echo "$CUDA_VISIBLE_DEVICES"'
+is 'each task has this one' [ "$(printed seen | tr '\n' ' ')" = '5 5 ' ]
+run '--export and -D are for the tasks' 0 '*' '' env A=a B=b "$SBATCH" --wait -Q -a 0 -G 0 \
+	-D / --export=A -o "$S/work/exported" --wrap 'echo "$A$B $PWD"'
+is 'they have an effect' [ "$(printed exported)" = 'a /' ]
+
+# --- how many at a time ------------------------------------------------------------------
+
+anew
+N=$("$SBATCH" --parsable --array=0-4%2 -G 1 held)
+is 'two tasks start' started 2
+go 1
+is 'when one ends, the next one starts' started 3
+is 'they are the first ones' [ "$(numbers starts)" = '0 1 2 ' ]
+go 0 2 3 4
+run 'the others follow' 0 '' '' "$GPULEASE" --wait-for "$N"
+is 'each ran once' [ "$(numbers starts)$(numbers ends)" = '0 1 2 3 4 0 1 2 3 4 ' ]
+
+anew
+N=$("$SBATCH" --parsable --array=1-40 -G 1 held)
+is 'without a limit the GPUs are the limit' started 8
+is '16 tasks wait in the queue, no more' wait_until \
+	'[ "$("$GPULEASE" --queue | grep -c "${N}_")" -eq 16 ]'
+for each in $(seq 40); do
+	go "$each"
+done
+run 'all of them run' 0 '' '' "$GPULEASE" --wait-for "$N"
+is 'each of them once' [ "$(sort -n starts | uniq | wc -l) $(wc -l <ends)" = '40 40' ]
+
+# --- ids of tasks ------------------------------------------------------------------------
+
+anew
+echo 7 >status.2
+N=$("$SBATCH" --parsable --array=0-5%1 -G 1 held)
+is 'the first task runs' started 1
+run 'a task that is not in the queue is cancelled' 0 '' '' "$GPULEASE" --cancel "${N}_1"
+run 'and several of them' 0 '' '' "$GPULEASE" --cancel "${N}_[3-4],${N}_5"
+run 'a task that runs is cancelled' 0 '' '*' "$GPULEASE" --cancel "${N}_0"
+run 'waiting for one gives its status' 143 '' '' "$GPULEASE" --wait-for "${N}_0"
+run 'also for one that was never in the queue' 143 '' '' "$GPULEASE" --wait-for "${N}_[1,3]"
+is 'another task starts' started 2
+go 2
+run 'waiting for a task that runs, or has ended' 7 '' '' "$GPULEASE" --wait-for "${N}_2"
+run 'waiting for the array' 143 '' '' "$GPULEASE" --wait-for "$N"
+is 'the tasks that were cancelled did not run' [ "$(numbers starts)" = '0 2 ' ]
+run 'a task that the array does not have' 1 '' "gpulease: array $N has no task 6" \
+	"$GPULEASE" --cancel "${N}_6"
+run 'an array that there is not' 1 '' 'gpulease: no such job*' "$GPULEASE" --cancel 999_6
+run 'the same for --wait-for' 1 '' 'gpulease: no such job*' "$GPULEASE" --wait-for 999_6
+
+anew
+N=$("$SBATCH" --parsable --array=0-2%1 -G 1 held)
+is 'one task runs' started 1
+"$GPULEASE" --wait-for "${N}_1" >"$S/late" 2>&1 &
+late=$!
+run 'so is a time to wait at most' 124 '' '' "$GPULEASE" --max-wait 10ms --wait-for "${N}_2"
+go 0 1
+wait "$late"
+is 'waiting for a task begins before it is in the queue' [ $?"$(cat "$S/late")" = 0 ]
+go 2
+"$GPULEASE" --wait-for "$N"
+
+holder other -n 8
+"$GPULEASE" --name 12_3 --submit -n 1 true >"$S/id"
+run 'a job with such a name is no task' 0 '' '*' "$GPULEASE" --cancel 12_3
+release other
+ended other
+
+anew
+N=$("$SBATCH" --parsable --array=0-5%2 -G 1 held)
+is 'two tasks run' started 2
+run 'the whole array is cancelled' 0 '' '*' "$GPULEASE" --cancel "$N"
+run 'its status' 143 '' '' "$GPULEASE" --wait-for "$N"
+run 'that of a task that ran' 143 '' '' "$GPULEASE" --wait-for "${N}_1"
+run 'that of a task that did not' 143 '' '' "$GPULEASE" --wait-for "${N}_5"
+is 'no other task has started' [ "$(numbers starts)" = '0 1 ' ]
+
+anew
+N=$("$SBATCH" --parsable --array=0-1 -G 1 held)
+M=$("$SBATCH" --parsable -d "afterok:$N" --array=2-3 -G 1 held)
+is 'an array starts after another one' started 2
+go 0 1 2 3
+run 'the second one ends' 0 '' '' "$GPULEASE" --wait-for "$M"
+is 'in this order' [ "$(sort ends | tr '\n' ' ')" = '0 1 2 3 ' ]
+
+# --- killed processes --------------------------------------------------------------------
+
+# processes ARRAY: those of the array: gpulease, the watching one, the one that runs it
+processes() {
+	grep -lz -- "^--record=$S/" /proc/[0-9]*/cmdline 2>/dev/null | tr -dc '0-9\n' | sort -n
+}
+
+for nth in 1 2 3; do
+	anew
+	N=$("$SBATCH" --parsable --array=0-3%2 -G 1 held)
+	is "$nth: two tasks run" started 2
+	wait_until '[ "$(processes | wc -l)" -eq 3 ]'
+	kill -9 "$(processes | sed -n "${nth}p")"
+	go 0 1 2 3
+	is "$nth: when a process of an array was killed, all tasks run" \
+		wait_until '[ "$(wc -l <ends)" -eq 4 ]'
+	run "$nth: the last of them is known" 0 '' '' "$GPULEASE" --wait-for "${N}_3"
+	is "$nth: each ran once" [ "$(numbers starts)" = '0 1 2 3 ' ]
+	is "$nth: nothing of it is left" wait_until '[ -z "$(processes)" ]'
+done
+
+anew
+N=$("$SBATCH" --parsable --array=0-2%1 -G 1 held)
+is 'one task runs' started 1
+wait_until '[ "$(processes | wc -l)" -eq 3 ]'
+runner=$(processes | sed -n 3p)
+record=$(tr '\0' '\n' <"/proc/$runner/cmdline" | sed -n 's/^--record=//p')
+# as if it were killed before it could record the job of task 0, and before task 1 had one
+kill -STOP "$runner"
+grep -v '^[js] 0 ' "$record" >"$S/record"
+echo 't 1 0' >>"$S/record"
+cat "$S/record" >"$record"
+kill -9 "$runner"
+wait_until 'grep -q "^n 1" "$record"'
+go 0 1 2
+run 'what a killed process has begun is found, or done' 0 '' '' "$GPULEASE" --wait-for "$N"
+is 'each task ran once' [ "$(numbers starts)" = '0 1 2 ' ]
+
+# --- what is refused ---------------------------------------------------------------------
+
+before=$(queued) files_before=$(copies)
+# refused PATTERN WORD…
+refused() {
+	pattern=$1
+	shift
+	run "refused: $*" 125 '' "gpulease: $pattern" "$SBATCH" "$@"
+	is "one line: $*" [ "$(printf '%s\n' "$err" | wc -l)" -eq 1 ]
+}
+refused "--array: '0-1000000' has more than 1000 tasks*" --array=0-1000000 held
+refused "--array: '3-1' is no list of indices*" --array=3-1 held
+refused "--array: '' is no list of indices*" --array= held
+refused '*this machine has 8*' --array=0-3 --gpus=9 held
+run 'refused: a variable' 125 '' "gpulease: --array: 'a' is no list*" \
+	env SBATCH_ARRAY_INX=a "$SBATCH" held
+is 'nothing is queued' [ "$(queued)" -eq "$before" ]
+is 'no file is left of what was refused' [ "$(copies)" -eq "$files_before" ]
+
+# --- files -------------------------------------------------------------------------------
+
+if [ -r /proc/1/cmdline ]; then
+	anew
+	N=$("$SBATCH" --parsable --array=0-1%1 -G 1 held)
+	is 'an array runs' started 1
+	touch -h -d '2 hours ago' "$XDG_STATE_HOME"/gpulease/scripts/*
+	"$SBATCH" -Q --gpus=0 --wait --wrap true
+	"$SBATCH" -Q --gpus=0 --wait --wrap true
+	is 'later submissions leave its copy, its record and the link to it' \
+		[ "$(find "$XDG_STATE_HOME/gpulease/scripts" -mmin +60 | wc -l)" -eq 3 ]
+	go 0 1
+	run 'it ends' 0 '' '' "$GPULEASE" --wait-for "$N"
+else
+	skip 'later submissions leave its files' '/proc hides processes'
+fi
+finish
