@@ -112,15 +112,12 @@ done
 END
 cat >"$S/tools/signalled" <<'END'
 #!/bin/sh
-# signalled NAME TIMES COMMAND: a signal to the command, which has two tasks; and its status
-name=$1 times=$2
-shift 2
+# signalled NAME COMMAND: a signal to the command, which has two tasks; and its status
+name=$1
+shift
 env --default-signal=INT,QUIT "$@" listen >out 2>/dev/null &
 await up.0 up.1
-while [ $times -gt 0 ]; do
-	kill "-$name" $!
-	times=$((times - 1))
-done
+kill "-$name" $!
 wait $! 2>/dev/null
 code=$?
 sort out
@@ -167,7 +164,7 @@ node=${node%%.*}
 user=$(id -un)
 # shellcheck disable=SC2030,SC2031 # each line has an environment of its own
 run_ours() {
-	running=0
+	running=''
 	while IFS="$separator" read -r number _ _ code; do
 		(
 			PATH=$S/lib/gpulease/bin:$S/tools:$PATH
@@ -175,10 +172,12 @@ run_ours() {
 			mkdir "$XDG_STATE_HOME"
 			run_line ours "$number" "$node" "$code"
 		) &
-		running=$((running + 1))
-		[ $((running % AT_ONCE)) -ne 0 ] || wait
+		running="$running $!" # wait alone would wait for the daemons of Slurm, too
+		# shellcheck disable=SC2086 # numbers
+		[ "$(echo $running | wc -w)" -lt $AT_ONCE ] || { wait $running; running=; }
 	done <"$S/lines"
-	wait
+	# shellcheck disable=SC2086 # numbers
+	[ -z "$running" ] || wait $running
 }
 
 # One after the other, so that each line gets the first GPUs.
