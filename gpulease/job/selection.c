@@ -309,6 +309,10 @@ static int selection_apply(struct selection *selection)
 			diag("%s: %s", wishes[i].name, selection->why.text);
 			return EXIT_MISUSE;
 		}
+		/* a value that names no GPU of the lease is not gpulease's */
+		if (i == WISHES - 1 && selection->around &&
+			gpuset_count(&selection->left) == 0)
+			selection->left = before;
 		if (i == 0 && !selection->around)
 			r = check_exact(selection);
 		if (r == 0 && inventory_count_for(selection->view, &selection->left,

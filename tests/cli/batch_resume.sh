@@ -345,8 +345,9 @@ adopted() {
 	batch_begin b
 	await_on a
 	kill_runner b
+	rm "$W/status.txt"
 	batch_begin c "$@"
-	wait_until 'grep -q "have not ended: [0-9]*$" "$S/c.out"'
+	wait_until '[ -e "$W/status.txt" ]'
 }
 
 # What a runner prints about jobs of an earlier runner is what the journal has of them.

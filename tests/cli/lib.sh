@@ -291,13 +291,17 @@ run() {
 	fi
 }
 
-# wait_until CONDITION: until the shell code succeeds.  Fails after $DEADLINE seconds.
+# wait_until CONDITION: until the shell code succeeds.  Fails after $DEADLINE seconds, and says so: a
+# script that does not ask for the result would only be slow.
 wait_until() {
 	read -r wait_now _ </proc/uptime
 	wait_end=$((${wait_now%.*} + DEADLINE + 1)) # the second that has begun is not whole
 	until eval "$1"; do
 		read -r wait_now _ </proc/uptime
-		[ "${wait_now%.*}" -lt "$wait_end" ] || return 1
+		[ "${wait_now%.*}" -lt "$wait_end" ] || {
+			echo "# waited in vain: $1" >&2
+			return 1
+		}
 		sleep 0.02
 	done
 }
