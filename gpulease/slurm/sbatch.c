@@ -305,21 +305,24 @@ static int wait_for(struct sbatch *sbatch)
 
 /* --- arrays -------------------------------------------------------------------------- */
 
-/* Whether gpulease would take the job of one task.  It says why not. */
+/* Whether gpulease would take the job of one task, now or later.  If not, it says why. */
 static int array_try(char **task_words)
 {
 	static char dry_run[] = "--dry-run";
 	autofd int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	char *submit = task_words[1];
 	pid_t child;
+	int status;
 
 	task_words[1] = dry_run;
 	child = run_gpulease_start(task_words, null);
 	task_words[1] = submit;
-	if (child >= 0)
-		return run_gpulease_await(child);
-	diag("cannot start gpulease: %s", strerror(-child));
-	return EXIT_MISUSE;
+	if (child < 0) {
+		diag("cannot start gpulease: %s", strerror(-child));
+		return EXIT_MISUSE;
+	}
+	status = run_gpulease_await(child);
+	return status == EXIT_GAVE_UP ? 0 : status; /* it would have to wait */
 }
 
 /*

@@ -206,6 +206,18 @@ run 'refused: a variable' 125 '' "gpulease: --array: 'a' is no list*" \
 is 'nothing is queued' [ "$(queued)" -eq "$before" ]
 is 'no file is left of what was refused' [ "$(copies)" -eq "$files_before" ]
 
+# --- while no GPU is free ----------------------------------------------------------------
+
+holder all -n 8
+run 'an array is submitted while no GPU is free' 0 '[1-9]*' '' \
+	"$SBATCH" --parsable --array=0-1 --gpus=1 -o late.%a --wrap 'echo ran'
+N=$out
+is 'its tasks wait' wait_until '[ "$("$GPULEASE" --queue --json | grep -c "\"name\": \"${N}_")" = 2 ]'
+release_all all
+run 'its tasks run then' 0 '' '' "$GPULEASE" --wait-for "$N"
+is 'both of them' [ "$(cat late.0 late.1)" = 'ran
+ran' ]
+
 # --- files -------------------------------------------------------------------------------
 
 if [ -r /proc/1/cmdline ]; then
