@@ -11,6 +11,7 @@
 #include "exitcodes.h"
 #include "find_program.h"
 #include "option_table.h"
+#include "parse.h"
 
 extern char **environ;
 
@@ -37,9 +38,12 @@ static enum container_engine choose_engine(const char *image)
 static int check_wish(
 	const struct container_wish *wish, const char *first, struct why *why)
 {
-	if (wish->image)
+	if (wish->image && wish->image[0] != '-')
 		return 0;
-	if (wish->bundle)
+	if (wish->image)
+		why_set(why, "--container-image: '%s' is not the name of an image",
+			quote(wish->image).text);
+	else if (wish->bundle)
 		why_set(why, "--container: this is a bundle for runc(8); for docker give "
 			     "--container-image IMAGE");
 	else if (wish->name)

@@ -19,8 +19,7 @@
 #define REFUSED(letter, name, metavar, variable, instead) \
 	{ name, metavar, variable, instead, SBATCH_REFUSED, letter }
 #define ONE_MACHINE "gpulease knows only this machine; leave the option out"
-#define NO_CONTAINER "write the container's command into the script: docker run " \
-	"$(gpulease --docker-args) IMAGE ..."
+#define NO_CONTAINER "give it to srun in the script, which says how to run the container"
 #define NOT_YET "gpulease does not do that; submit the job when it may start"
 
 const struct sbatch_row sbatch_table[] = {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "array_record.h"
 #include "exitcodes.h"
 #include "parse.h"
 #include "scancel.h"
@@ -134,14 +135,18 @@ static int read_user(struct scancel *scancel)
 
 	if (slurm_users_add_own(&scancel->own) < 0)
 		return -EINVAL;
-	if (value_of(scancel, "me") || (!user && !*scancel->ids)) {
+	if (!user && (value_of(scancel, "me") || !*scancel->ids))
 		scancel->users = scancel->own;
-		return 0;
+	if (user && slurm_users_add(user, strlen(user), &scancel->users) < 0) {
+		slurm_error("Invalid user name: %s", user);
+		return -EINVAL;
 	}
-	if (!user || slurm_users_add(user, strlen(user), &scancel->users) == 0)
-		return 0;
-	slurm_error("Invalid user name: %s", user);
-	return -EINVAL;
+	if (value_of(scancel, "me") &&
+		!has_slurm_user(&scancel->users, scancel->own.names[0])) {
+		slurm_error("--me and --user=%s are different users", user);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int read_signal(struct scancel *scancel)
@@ -186,7 +191,7 @@ static int read_all(struct scancel *scancel, char **rest)
 		slurm_error("No job identification provided");
 		return -EINVAL;
 	}
-	if (!strchr(scancel->ids, '_') ||
+	if (!strchr(scancel->ids, '_') || scancel->signal ||
 		(!scancel->has_filter && !value_of(scancel, "interactive")))
 		return 0;
 	slurm_error(
@@ -210,10 +215,60 @@ static bool is_wanted(const struct scancel *scancel, const struct slurm_job *job
 	return fgets(answer, sizeof(answer), stdin) && strcasecmp(answer, "y\n") == 0;
 }
 
-static bool is_selected(const struct scancel *scancel, const struct slurm_job *job)
+/* Opens the record of the array for which the job stands.  Whether it is one of this user. */
+static bool open_array(const struct scancel *scancel, const struct slurm_job *job,
+	struct array_record *ret)
 {
-	return is_slurm_job_live(job) &&
-	       (scancel->state < 0 || (int)job->state == scancel->state) &&
+	return has_slurm_user(&scancel->own, job->user) &&
+	       array_record_open_id((uint64_t)job->id, ret) == 0;
+}
+
+/* Whether @id means the job: N means also all tasks of an array, N_[1-3] some of them. */
+static bool means(const char *id, size_t size, const struct slurm_job *job)
+{
+	struct array_list tasks;
+	uint64_t array;
+
+	if (!is_slurm_array_id(id, size))
+		return is_slurm_job_named(job, id, size);
+	return array_list_read_id(id, size, &array, &tasks) && job->array >= 0 &&
+	       job->array == (int64_t)array &&
+	       array_list_find(&tasks, (unsigned)job->task) >= 0;
+}
+
+/* Whether the ids mean the job; without ids all are meant. */
+static bool is_meant(const struct scancel *scancel, const struct slurm_job *job)
+{
+	const char *at = scancel->ids;
+	bool is = !*at;
+
+	for (size_t size; *at && !is; at += size + (at[size] != '\0')) {
+		size = slurm_id_length(at);
+		is = size && means(at, size, job);
+	}
+	return is;
+}
+
+/*
+ * Whether the job has the state that is asked for.  A job that stands for an array gets no signal,
+ * those of its tasks do that run; and it only waits, for the tasks that are not submitted yet.
+ */
+static bool has_state(
+	const struct scancel *scancel, const struct slurm_job *job, bool is_array)
+{
+	if (is_array)
+		return scancel->state < 0 ? !scancel->signal
+					  : scancel->state == SLURM_PENDING;
+	if (scancel->signal && job->array >= 0 && job->state == SLURM_PENDING)
+		return false;
+	return scancel->state < 0 || (int)job->state == scancel->state;
+}
+
+static bool is_selected(
+	const struct scancel *scancel, const struct slurm_job *job, bool is_array)
+{
+	return is_slurm_job_live(job) && is_meant(scancel, job) &&
+	       has_state(scancel, job, is_array) &&
 	       has_slurm_user(&scancel->users, job->user) &&
 	       (!scancel->name || strcmp(scancel->name, job->name) == 0);
 }
@@ -370,17 +425,77 @@ static int act(struct scancel *scancel, struct call *call, const char *id, size_
 	return 0;
 }
 
-/* Acts on tasks of arrays, which gpulease finds itself. */
+/* Cancels the tasks of an array that are not submitted yet. */
+static void cancel_open(const struct array_record *record)
+{
+	for (unsigned i = 0; i < record->list.count; i++)
+		if (!record->tasks[i].job && !record->tasks[i].has_ended)
+			(void)array_record_add(
+				record, ARRAY_CANCELLED, record->list.indices[i], 0);
+}
+
+/* Whether all tasks of the array that @id means have ended, or there is no such array. */
+static bool have_ended(const struct scancel *scancel, const char *id, size_t size)
+{
+	static struct array_record record;
+	struct array_list tasks;
+	bool have = true;
+	uint64_t array;
+
+	if (!array_list_read_id(id, size, &array, &tasks))
+		return false;
+	if (array_record_open_id(array, &record) < 0)
+		return true;
+	for (unsigned i = 0; i < tasks.count; i++) {
+		int place = array_list_find(&record.list, tasks.indices[i]);
+		const struct array_task *task = place < 0 ? NULL : &record.tasks[place];
+		const struct slurm_job *job =
+			task ? slurm_jobs_find(&scancel->jobs, (int64_t)task->job) : NULL;
+
+		have = have && task &&
+		       (task->has_ended ||
+			       (task->job && !(job && is_slurm_job_live(job))));
+	}
+	close_fd(&record.fd);
+	return have;
+}
+
+/* Cancels tasks of arrays, which gpulease finds itself. */
 static int act_on_arrays(struct scancel *scancel, struct call *call)
 {
 	const char *at = scancel->ids;
 
 	for (size_t size; *at; at += size + (at[size] != '\0')) {
 		size = slurm_id_length(at);
-		if (is_slurm_array_id(at, size) && act(scancel, call, at, size) < 0)
+		if (!is_slurm_array_id(at, size))
+			continue;
+		if (have_ended(scancel, at, size))
+			miss(scancel, strtoll(at, NULL, 10));
+		else if (!scancel->signal && act(scancel, call, at, size) < 0)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* Acts on the job if the options select it. */
+static int act_on_job(
+	struct scancel *scancel, struct call *call, const struct slurm_job *job)
+{
+	static struct array_record record;
+	bool is_array = open_array(scancel, job, &record);
+	char id[24];
+	int size = snprintf(id, sizeof(id), "%lld", (long long)job->id), r = 0;
+
+	if (is_selected(scancel, job, is_array) && is_wanted(scancel, job) &&
+		may_act(scancel, job)) {
+		if (is_array && scancel->state >= 0)
+			cancel_open(&record);
+		else
+			r = act(scancel, call, id, (size_t)size);
+	}
+	if (is_array)
+		close_fd(&record.fd);
+	return r;
 }
 
 static int act_on_all(struct scancel *scancel)
@@ -391,16 +506,9 @@ static int act_on_all(struct scancel *scancel)
 	if (call_begin(scancel, &call) < 0)
 		return -ENOMEM;
 	fixed = call.count;
-	for (size_t i = 0; i < scancel->jobs.count; i++) {
-		const struct slurm_job *job = &scancel->jobs.list[i];
-		char id[24];
-		int size = snprintf(id, sizeof(id), "%lld", (long long)job->id);
-
-		if (is_selected(scancel, job) && is_wanted(scancel, job) &&
-			may_act(scancel, job) &&
-			act(scancel, &call, id, (size_t)size) < 0)
+	for (size_t i = 0; i < scancel->jobs.count; i++)
+		if (act_on_job(scancel, &call, &scancel->jobs.list[i]) < 0)
 			return -ENOMEM;
-	}
 	if (act_on_arrays(scancel, &call) < 0)
 		return -ENOMEM;
 	if (!scancel->signal && call.count > fixed)
@@ -408,7 +516,7 @@ static int act_on_all(struct scancel *scancel)
 	return 0;
 }
 
-/* Loads the jobs: those with the ids, or all. */
+/* Loads the jobs: those with the ids; or all, of which some may be tasks of an array. */
 static int load(struct scancel *scancel)
 {
 	autofree char *plain = strdup(scancel->ids);
@@ -416,8 +524,11 @@ static int load(struct scancel *scancel)
 
 	if (!plain)
 		return -ENOMEM;
+	if ((!*plain || scancel->signal || scancel->state >= 0 || strchr(plain, '_')) &&
+		slurm_query_jobs(NULL, &scancel->jobs) < 0)
+		return -EINVAL;
 	if (!*plain)
-		return slurm_query_jobs(NULL, &scancel->jobs);
+		return 0;
 	text = text_on(plain, strlen(plain) + 1);
 	for (const char *at = scancel->ids; *at;) {
 		size_t size = slurm_id_length(at);

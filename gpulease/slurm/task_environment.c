@@ -51,6 +51,10 @@ int task_environment_make(
 		job_name = text_base_name(order->command[0]);
 	job_variables_set(&variables, "CUDA_VISIBLE_DEVICES", seen);
 	job_variables_set(&variables, "NVIDIA_VISIBLE_DEVICES", *seen ? seen : "none");
+	/* libraries take the variables as a sign of Slurm */
+	if (order->count == 1 && !job_name)
+		return childenv_make(environ, "SLURM_TASK_", NULL, NULL,
+			variables.changes, variables.count, ret);
 	job_variables_set(&variables, "GPULEASE_GPUS", names);
 	job_variables_set(&variables, "GPULEASE_UUIDS", uuids);
 	job_variables_describe(&variables, job_name, job_folder ? job_folder : folder);

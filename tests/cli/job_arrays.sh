@@ -218,6 +218,43 @@ run 'its tasks run then' 0 '' '' "$GPULEASE" --wait-for "$N"
 is 'both of them' [ "$(cat late.0 late.1)" = 'ran
 ran' ]
 
+# --- scancel -----------------------------------------------------------------------------
+
+scancel=$S/lib/gpulease/bin/scancel
+ln -s ../gpulease-slurm "$scancel"
+anew
+N=$("$SBATCH" --parsable --array=0-3%2 -G 1 held)
+is 'two tasks of an array run' started 2
+run '-t PENDING cancels the tasks that are not submitted yet' 0 '' '' "$scancel" -t PENDING "$N"
+go 0 1 2 3
+"$GPULEASE" --wait-for "$N"
+is 'the others run to their end' [ "$(numbers ends)" = '0 1 ' ]
+anew
+N=$("$SBATCH" --parsable --array=0-3%2 -G 1 held)
+is 'two tasks of the next array run' started 2
+run '-t RUNNING ends the tasks that run' 0 '' '' "$scancel" --me -t RUNNING
+is 'the others are submitted' started 4
+go 2 3
+"$GPULEASE" --wait-for "$N"
+is 'and run to their end' [ "$(numbers ends)" = '2 3 ' ]
+script signalled <<'EOF'
+trap 'echo "$SLURM_ARRAY_TASK_ID" >>ends; exit 0' USR1
+echo "$SLURM_ARRAY_TASK_ID" >>starts
+until [ -e go.end ]; do sleep 0.05; done
+EOF
+anew
+N=$("$SBATCH" --parsable --array=0-2%2 -G 1 signalled)
+is 'two tasks wait for a signal' started 2
+run 'a signal to an array goes to its tasks' 0 '' '' "$scancel" -s USR1 "$N"
+is 'the next task starts' started 3
+run 'a signal to one task' 0 '' '' "$scancel" -s USR1 "${N}_2"
+run 'the array ends as its tasks do' 0 '' '' "$GPULEASE" --wait-for "$N"
+is 'each has had the signal' [ "$(numbers ends)" = '0 1 2 ' ]
+run 'to cancel a task that has ended is no error' 0 '' '' "$scancel" "${N}_1"
+run 'nor tasks of no array' 0 '' '' "$scancel" 999_1
+run '--me and another user' 1 '' 'scancel: error: --me and --user=daemon are different users' \
+	"$scancel" --me -u daemon
+
 # --- files -------------------------------------------------------------------------------
 
 if [ -r /proc/1/cmdline ]; then
