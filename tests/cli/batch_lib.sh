@@ -4,6 +4,7 @@
 #	$J	the jobs file
 #	$W	its folder, with logs and journal
 
+: "${S:?scratch sets it}"
 J=$S/jobs W=$S/jobs.logs
 
 # A command of a line: "held NAME [STATUS]" notes that it runs in $S/starts, waits for

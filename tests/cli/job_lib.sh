@@ -5,6 +5,8 @@
 #	$S/work	the folder, which is the working directory
 #	$node	this host, as Slurm names it
 
+: "${S:?scratch sets it}"
+
 # As it is installed, with the links: sbatch finds gpulease, and the script finds srun.
 for folder in bin lib lib/gpulease lib/gpulease/bin work; do
 	mkdir "$S/$folder"

@@ -4,6 +4,7 @@
 #	$program	tmux or screen, after `only`
 #	$S/bin		a PATH with this one of the two
 
+: "${S:?scratch sets it}"
 export TERM=xterm-256color
 # servers of the test's own, apart from the sessions of the user who runs it
 export TMUX_TMPDIR="$S/tmux-dir" SCREENDIR="$S/screen-dir"
