@@ -719,6 +719,41 @@ static void a_half_seen_lease_with_a_strange_slot_is_unknown(void **state)
 	other_end(&other);
 }
 
+/* Has the file of @slot say which slot it has, as it does once gpulease has written it. */
+static void name_slot(unsigned slot)
+{
+	struct lease_file file;
+	struct gpu_record gpu;
+
+	assert_int_equal(lease_open_slot(&dir, slot, &file), 0);
+	gpu = view.gpus[slot].file.gpu;
+	lease_name_slot(&file, gpu.slot);
+	assert_int_equal(lease_write_gpu(&file, &gpu), 0);
+	lease_release(&file);
+}
+
+static void a_lease_whose_slots_have_got_other_gpus_is_unknown(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct lease lease = lease_of(&other.owner, "02");
+
+	(void)state;
+	look();
+	for (unsigned slot = 0; slot < GPUS; slot++)
+		name_slot(slot);
+	/* its GPUs were those of slots 0 and 2; one of them is slot 1 now, the other is which? */
+	write_to(1, 1, &lease);
+	break_record(2, 5);
+	probe_idle(NOW);
+	look();
+	assert_true(view.has_unknown_job);
+	/* with a record for each of its GPUs nothing is missing */
+	write_to(0, 1, &lease);
+	look();
+	assert_false(view.has_unknown_job);
+	other_end(&other);
+}
+
 static void a_file_that_is_no_lease_file_stops_no_other(void **state)
 {
 	(void)state;
@@ -785,6 +820,7 @@ int main(void)
 		TEST(a_damaged_file_withholds_its_gpu_while_a_job_is_unknown),
 		TEST(a_lease_after_a_broken_gpu_record_still_counts),
 		TEST(a_half_seen_lease_with_a_strange_slot_is_unknown),
+		TEST(a_lease_whose_slots_have_got_other_gpus_is_unknown),
 		TEST(a_file_that_is_no_lease_file_stops_no_other),
 		TEST(a_slot_that_leads_to_another_gpu_is_followed),
 	};

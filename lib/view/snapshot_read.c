@@ -255,13 +255,17 @@ static int read_gpu_slot(struct snapshot *snapshot, unsigned slot, int64_t now_m
 
 /*
  * Sets ->is_placed of a lease.  If the files of some of its GPUs lack its record, the lease names
- * these GPUs only by their slots, and a slot may have got another GPU since.
+ * these GPUs only by their slots, and a slot may have got another GPU since: certainly so if the
+ * record is in the file of a slot that the lease does not name.
  */
 static void check_placement(const struct snapshot *snapshot, struct snapshot_lease *lease)
 {
-	struct gpuset missing = gpuset_minus(&lease->lease.gpus, &lease->seen);
+	const struct gpuset *gpus = &lease->lease.gpus, *seen = &lease->seen;
+	struct gpuset missing = gpuset_minus(gpus, seen),
+		      strange = gpuset_minus(seen, gpus);
 
-	lease->is_placed = true;
+	lease->is_placed =
+		gpuset_is_empty(&strange) || gpuset_count(seen) >= gpuset_count(gpus);
 	gpuset_for_each (slot, &missing) {
 		const struct snapshot_gpu *gpu = &snapshot->gpus[slot];
 
