@@ -75,13 +75,14 @@ int task_words_wrap(const struct settings *s, char ***command)
 		{ s->output.quiet, "--quiet", NULL },
 		{ s->environment.submit, "--submit", NULL },
 	};
-	char **words = begin("tasks", *command), **next = words + 2;
+	char **words = begin("tasks", *command), **next;
 
 	if (!words)
 		return EXIT_MISUSE;
 	(void)snprintf(count, sizeof(count), "%u", s->tasks.count);
 	(void)snprintf(per_node, sizeof(per_node), "%u", s->tasks.per_node);
 	(void)snprintf(wait, sizeof(wait), "%lldms", (long long)s->tasks.wait_ms);
+	next = words + 2;
 	for (size_t i = 0; i < ARRAY_SIZE(wishes); i++)
 		if (wishes[i].is_given)
 			next = add(next, wishes[i].option, wishes[i].value);

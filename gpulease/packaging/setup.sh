@@ -345,7 +345,7 @@ slurm_commands() {
 			# shellcheck disable=SC2086 # it is split at colons
 			set -- $PATH
 			for folder; do
-				[ -f "$folder/$name" ] && [ -x "$folder/$name" ] || continue
+				{ [ -f "$folder/$name" ] && [ -x "$folder/$name" ]; } || continue
 				case $(readlink -f "$folder/$name") in
 				*/gpulease | */gpulease-slurm) ;;
 				*) printf ' %s' "$folder/$name" ;;

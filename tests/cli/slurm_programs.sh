@@ -25,7 +25,8 @@ for each in $(env | sed -n 's/^\(\(SQUEUE\|SCANCEL\|SBATCH\)_[A-Z_]*\)=.*/\1/p')
 done
 cd "$S" || bail "no directory"
 me=$(id -un)
-stranger=$([ "$(id -u)" -ne 0 ] && echo root || id -un 65534) # has no job
+stranger=root # has no job
+[ "$(id -u)" -ne 0 ] || stranger=$(id -un 65534)
 node=$(hostname -s 2>/dev/null || hostname)
 node=${node%%.*}
 
