@@ -627,7 +627,7 @@ mutant batch-folder-opened-with-all-rights hardened_batch.sh \
 # --- the commands of Slurm ------------------------------------------------------------------
 
 mutant scancel-of-all-users slurm_programs.sh \
-	-- '(!user && !*scancel->ids)' 'false'
+	-- '(value_of(scancel, "me") || !*scancel->ids)' 'value_of(scancel, "me")'
 mutant scancel-of-any-name slurm_programs.sh \
 	-- '(!scancel->name || strcmp(scancel->name, job->name) == 0)' 'true'
 mutant squeue-of-old-jobs slurm_jobs \
