@@ -295,7 +295,8 @@ static void read_host(const struct json_value *value, struct slurm_jobs *jobs)
 {
 	struct text host = TEXT_ON(jobs->host);
 
-	json_unescape(value, &host);
+	if (value->kind == JSON_STRING)
+		json_unescape(value, &host);
 	jobs->host[strcspn(jobs->host, ".")] = '\0';
 }
 
