@@ -41,6 +41,51 @@ static void prepare(
 	}
 }
 
+/* Whether both rows are one option with two names. */
+static bool is_same(const struct slurm_option *a, const struct slurm_option *b)
+{
+	return a == b || (a->letter && a->letter == b->letter);
+}
+
+/*
+ * Returns the only option whose name begins with the @size bytes at @name, or NULL.  To musl's
+ * getopt_long(3), two names of one option are ambiguous.
+ */
+static const struct slurm_option *find_abbreviated(
+	const struct slurm_option *table, const char *name, size_t size)
+{
+	const struct slurm_option *found = NULL;
+
+	for (; table->name; table++) {
+		if (strncmp(table->name, name, size) != 0)
+			continue;
+		if (!table->name[size])
+			return table;
+		if (found && !is_same(found, table))
+			return NULL;
+		found = found ? found : table;
+	}
+	return found;
+}
+
+/* Writes abbreviated options in full. */
+static int complete(const struct slurm_option *table, char **argv)
+{
+	for (; *argv && strcmp(*argv, "--") != 0; argv++) {
+		const struct slurm_option *found;
+		size_t size;
+
+		if (strncmp(*argv, "--", 2) != 0)
+			continue;
+		size = strcspn(*argv + 2, "=");
+		found = find_abbreviated(table, *argv + 2, size);
+		if (found && found->name[size] &&
+			asprintf(argv, "--%s%s", found->name, *argv + 2 + size) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static void read_variables(const struct slurm_option *table, const char **values)
 {
 	for (size_t i = 0; table[i].name; i++) {
@@ -61,6 +106,8 @@ int slurm_options_read(const struct slurm_option *table, char **argv, const char
 	int count = 0, found;
 
 	prepare(table, options, &letters);
+	if (complete(table, argv + 1) < 0)
+		return -ENOMEM;
 	while (argv[count])
 		count++;
 	argv[0] = (char *)(uintptr_t)program; /* as getopt_long(3) names it */

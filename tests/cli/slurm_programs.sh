@@ -114,7 +114,7 @@ run 'what is no id' 1 '' 'squeue: error: Invalid job id: foo' squeue -j 1,foo,2
 run 'a user that does not exist' 0 '' 'squeue: error: Invalid user: no-such' squeue -h -u no-such
 run 'a state that does not exist' 1 '' 'squeue: error: Invalid job state specified: foo
 squeue: error: Valid job states include: PENDING,RUNNING,*' squeue -t foo
-run 'an unknown option' 1 '' "squeue: unrecognized option *--foo*
+run 'an unknown option' 1 '' "squeue: unrecognized option*foo*
 Try \"squeue --help\" for more information" squeue --foo
 run 'a word too many' 1 '' 'squeue: error: Unrecognized option: bar*' squeue bar
 run '-O is refused' 1 '' 'squeue: error: --Format: write -o *' squeue -O name
