@@ -15,11 +15,18 @@ static int take_fds(const int fds[3])
 	return 0;
 }
 
-static _Noreturn void run(const struct task_start *start, pid_t parent)
+int task_execute(const struct task_start *start)
 {
 	struct why why = WHY_NONE;
-	int status;
+	int status =
+		execute(start->program, start->order->command, start->environment, &why);
 
+	diag("task %u: %s", start->task, why.text);
+	return status;
+}
+
+static _Noreturn void run(const struct task_start *start, pid_t parent)
+{
 	(void)setpgid(0, start->group);
 	/* a parent that ended before this call sends no signal */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
@@ -29,9 +36,7 @@ static _Noreturn void run(const struct task_start *start, pid_t parent)
 		_exit(EXIT_FAILURE);
 	if (start->descriptors.rlim_max)
 		(void)setrlimit(RLIMIT_NOFILE, &start->descriptors);
-	status = execute(start->program, start->order->command, start->environment, &why);
-	diag("task %u: %s", start->task, why.text);
-	_exit(status);
+	_exit(task_execute(start));
 }
 
 pid_t task_start(const struct task_start *start)

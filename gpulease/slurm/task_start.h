@@ -24,8 +24,15 @@ struct task_start {
 };
 
 /*
- * Forks.  The child executes the program; if it cannot, it prints the reason with the task's number
- * and exits with 126 or 127.  Returns the pid, or a negative errno.
+ * Executes the program in place of this process, which gives the program all that it has, except for
+ * the environment.  Returns only if that fails: 126 or 127, after it has printed the reason with the
+ * task's number.
+ */
+MUST_CHECK int task_execute(const struct task_start *start);
+
+/*
+ * Forks.  The child executes the program; if it cannot, it prints the reason as task_execute() does
+ * and exits with its status.  Returns the pid, or a negative errno.
  */
 MUST_CHECK pid_t task_start(const struct task_start *start);
 

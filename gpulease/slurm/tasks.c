@@ -401,6 +401,26 @@ static void find_line(struct task_order *order)
 	order->command = words;
 }
 
+/* Whether nothing stands between the one task and the terminal, the files and the shell. */
+static bool is_alone(const struct task_order *order)
+{
+	return order->count == 1 && !order->labels && !order->out && !order->err &&
+	       !order->in;
+}
+
+/* Becomes the one task, as gpulease becomes a command without tasks.  Returns if that fails. */
+static int become_task(const struct task_order *order, const char *program)
+{
+	struct why why = WHY_NONE;
+	struct task_start start = { .order = order, .program = program };
+	int r = task_environment_make(order, 0, &start.environment, &why);
+
+	if (r == 0)
+		return task_execute(&start);
+	diag("%s", why.text[0] ? why.text : strerror(-r));
+	return EXIT_MISUSE;
+}
+
 int tasks_main(char **argv)
 {
 	static struct tasks tasks = { .end_at_ms = INT64_MAX, .kill_at_ms = INT64_MAX };
@@ -419,6 +439,8 @@ int tasks_main(char **argv)
 		diag("cannot execute '%s': %s", tasks.order.command[0], strerror(-r));
 		return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 	}
+	if (is_alone(&tasks.order))
+		return become_task(&tasks.order, program);
 	if (tasks_open(&tasks) < 0)
 		return EXIT_MISUSE;
 	note_output(&tasks.order);

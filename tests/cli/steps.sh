@@ -139,6 +139,17 @@ release_all a b outer
 leave
 enter lease
 
+mkdir "$S/bin" && ln -s "$GPULEASE" "$S/bin/srun"
+echo '#!/nonexistent/interpreter' >"$S/bad" && chmod +x "$S/bad"
+run 'in a job script the one task takes the place of srun' 0 'srun 0 of 1' '' "$GPULEASE" -Q -n 1 sh -c '
+	SLURM_JOB_ID=$GPULEASE_ID "$S/bin/srun" sh -c "echo \$\$ \$SLURM_PROCID of \$SLURM_NTASKS" >"$S/one" &
+	wait; read -r pid task <"$S/one"; [ "$pid" = $! ] && echo "srun $task"'
+run 'with its lines numbered it does not' 0 'child' '' "$GPULEASE" -Q -n 1 sh -c '
+	SLURM_JOB_ID=$GPULEASE_ID "$S/bin/srun" -l sh -c "echo \$\$" >"$S/one" &
+	wait; read -r label pid <"$S/one"; [ "$label" = 0: ] && [ "$pid" != $! ] && echo child'
+run 'a task that cannot be executed is named' 127 '' "gpulease: task 0: cannot execute '*': *" \
+	"$GPULEASE" -Q -n 1 sh -c 'SLURM_JOB_ID=$GPULEASE_ID "$S/bin/srun" "$1"' sh "$S/bad"
+
 # --- two steps that need two GPUs of three -----------------------------------------------
 
 release_all lease
