@@ -783,7 +783,8 @@ static void malformed_options_for_the_order_are_refused(void **state)
 		{ "gpulease --after 1,,2 x", "'' is not the id of a job" },
 		{ "gpulease --after-ok '' x", "--after-ok: its value is empty" },
 		{ "gpulease --after 1,2,3,4,5,6,7 x",
-			"--after: '1,2,3,4,5,6,7' names too many jobs; at most 6" },
+			"--after: '1,2,3,4,5,6,7' names too many jobs; at most 6, in 47 "
+			"characters; let jobs with -n 0 wait for some of them" },
 		{ "gpulease --after 1234567890123456789,1234567890123456789,"
 		  "1234567890123456789,1234567890123456789 x",
 			"names too many jobs" },

@@ -370,7 +370,9 @@ static int append_ids(char *ids, const char *list, struct why *why)
 	if (r == 0) /* record 0 is the header of the ticket file */
 		why_set(why, "'0' is not the id of a job; they begin at 1");
 	else if (r == OPERAND_DONE && (count > AFTER_MAX || text.cut))
-		why_set(why, "'%s' names too many jobs; at most %d, in %d characters",
+		why_set(why,
+			"'%s' names too many jobs; at most %d, in %d characters; let jobs "
+			"with -n 0 wait for some of them",
 			quote(list).text, AFTER_MAX, AFTER_SIZE - 1);
 	else
 		return r < 0 ? r : 0;
