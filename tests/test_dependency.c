@@ -289,6 +289,95 @@ static void a_malformed_list_in_a_ticket_holds_no_ticket(void **state)
 	check_holds(append_after("x,,-1", ","), NOW, DEPENDENCY_NONE, 0);
 }
 
+/* --- after the start ---------------------------------------------------------------- */
+
+/* Appends a ticket of this process that waits for these jobs, by @start only for their starts. */
+static uint64_t append_after_start(const char *after, uint32_t start)
+{
+	struct ticket ticket = ticket_of(&(struct owner){ .pid = (uint32_t)getpid() });
+
+	assert_int_equal(owner_self(&ticket.owner), 0);
+	text_copy(ticket.request.after, AFTER_SIZE, after);
+	ticket.request.after_start = start;
+	return append(&ticket);
+}
+
+static void a_start_holds_until_the_job_runs_or_is_over(void **state)
+{
+	struct other one = other_start(dir.fd, OTHER_LIVE);
+	struct other two = other_start(dir.fd, OTHER_LIVE);
+	struct ticket first = ticket_of(&one.owner), second = ticket_of(&two.owner);
+	uint64_t mine;
+
+	(void)state;
+	(void)append(&first);
+	(void)append(&second);
+	mine = append_after_start("1,2", 3);
+	check_holds(mine, NOW, DEPENDENCY_START, 1);
+	assert_true(is_watched(&one.owner));
+	assert_in_range(book.look.wake_ms, NOW + 1, NOW + 10000);
+	first.state = TICKET_GRANTED;
+	assert_int_equal(ticket_rewrite(&queue.file, 1, &first), 0);
+	check_holds(mine, NOW, DEPENDENCY_START, 2);
+	other_kill(&two); /* without having started */
+	check_holds(mine, NOW, DEPENDENCY_NONE, 0);
+	assert_true(book.look.wake_ms == INT64_MAX);
+	other_end(&one);
+}
+
+static void one_job_has_to_end_and_another_to_start(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	uint64_t number = append_granted(&job.owner);
+
+	(void)state;
+	check_holds(append_after_start("1", 1), NOW, DEPENDENCY_NONE, 0);
+	check_holds(append_after_start("1,1", 1), NOW, DEPENDENCY_AFTER, number);
+	check_holds(append_after_start("1,1", 2), NOW, DEPENDENCY_AFTER, number);
+	/* bits without a job; a list that is longer than any of gpulease */
+	check_holds(append_after_start("1", UINT32_MAX), NOW, DEPENDENCY_NONE, 0);
+	check_holds(append_after_start("1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1",
+			    UINT32_MAX >> 1),
+		NOW, DEPENDENCY_NONE, 0);
+	other_end(&job);
+}
+
+static void a_job_has_started_in_whatever_attempt_it_is(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct ticket first = ticket_of(&job.owner), second = ticket_of(&job.owner);
+	uint64_t mine;
+
+	(void)state;
+	first.state = TICKET_LEFT;
+	first.latest = 2;
+	(void)append(&first);
+	second.job = 1;
+	second.attempt = 2;
+	(void)append(&second); /* it waits */
+	mine = append_after_start("1", 1);
+	check_holds(mine, NOW, DEPENDENCY_NONE, 0);
+	other_end(&job);
+}
+
+static void a_lease_shows_the_start_if_the_ticket_cannot_be_read(void **state)
+{
+	struct other job = other_start(dir.fd, OTHER_LIVE);
+	struct ticket ticket = ticket_of(&job.owner);
+	uint64_t mine;
+
+	(void)state;
+	(void)append(&ticket);
+	mine = append_after_start("1", 1);
+	assert_int_equal(pwrite(queue.file.fd, "#", 1, RECORD_SIZE + 50), 1);
+	check_holds(mine, NOW, DEPENDENCY_START, 1);
+	leases[0] = (struct snapshot_lease){ .is_of_this_boot = true,
+		.lease = { .ticket = 1, .owner = job.owner, .since_ms = 600 } };
+	view.lease_count = 1;
+	check_holds(mine, NOW, DEPENDENCY_NONE, 0);
+	other_end(&job);
+}
+
 /* --- after-ok ----------------------------------------------------------------------- */
 
 static void the_status_of_a_watched_job_is_known(void **state)
@@ -921,6 +1010,10 @@ int main(void)
 		TEST(a_ticket_that_cannot_be_read_holds_for_a_moment),
 		TEST(jobs_of_a_lost_ticket_file_do_not_hold),
 		TEST(a_malformed_list_in_a_ticket_holds_no_ticket),
+		TEST(a_start_holds_until_the_job_runs_or_is_over),
+		TEST(one_job_has_to_end_and_another_to_start),
+		TEST(a_job_has_started_in_whatever_attempt_it_is),
+		TEST(a_lease_shows_the_start_if_the_ticket_cannot_be_read),
 		TEST(the_status_of_a_watched_job_is_known),
 		TEST(a_recorded_status_is_known),
 		TEST(an_unrecorded_end_is_waited_for_a_moment),

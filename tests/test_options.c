@@ -65,6 +65,7 @@ static void describe_sharing(const struct settings *s, struct text *out)
 	if (s->request.priority_given)
 		text_addf(out, " priority=%lld", (long long)s->request.priority);
 	add_text(out, "after", s->request.after);
+	add_number(out, "start", s->request.after_start, 0);
 	add_text(out, "after-ok", s->request.after_ok);
 	add_number(out, "singleton", s->request.singleton, 0);
 	add_number(out, "dry-run", s->request.dry_run, 0);
@@ -749,6 +750,13 @@ static void options_for_the_order_are_read(void **state)
 		{ "srun --after 1 -d afterok:2,singleton --after-ok 3 -J n x",
 			"run after=1 after-ok=3 singleton=1 name=n note=yes [x]" },
 		{ "srun -dafterany:1 -dafterany:2 x", "run after=2 note=yes [x]" },
+		{ "srun -d after:5 x", "run after=5 start=1 note=yes [x]" },
+		{ "srun -d afterok:1,afterany:2,after:3:4,afterany:5,after:6 x",
+			"run after=2,3,4,5,6 start=22 after-ok=1 note=yes [x]" },
+		{ "srun -d after:1 -d afterok:2 x",
+			"run after=1 start=1 after-ok=2 note=yes [x]" },
+		{ "srun -d after:1 -d afterany:2 x", "run after=2 note=yes [x]" },
+		{ "srun -d after:1 --after 2 x", "run after=2 note=yes [x]" },
 	};
 
 	(void)state;
@@ -775,7 +783,8 @@ static void malformed_options_for_the_order_are_refused(void **state)
 		{ "gpulease --after 1,,2 x", "'' is not the id of a job" },
 		{ "gpulease --after-ok '' x", "--after-ok: its value is empty" },
 		{ "gpulease --after 1,2,3,4,5,6,7 x",
-			"--after: '1,2,3,4,5,6,7' names too many jobs; at most 6" },
+			"--after: '1,2,3,4,5,6,7' names too many jobs; at most 6, in 47 "
+			"characters; let jobs with -n 0 wait for some of them" },
 		{ "gpulease --after 1234567890123456789,1234567890123456789,"
 		  "1234567890123456789,1234567890123456789 x",
 			"names too many jobs" },
@@ -788,8 +797,9 @@ static void malformed_options_for_the_order_are_refused(void **state)
 		{ "srun -d singleton x", "--singleton needs --name" },
 		{ "srun -d afternotok:5 x",
 			"-d: 'afternotok:5' is not supported; write singleton, "
-			"afterany:ID or afterok:ID" },
-		{ "srun -d after:5 x", "'after:5' is not supported" },
+			"after:ID, afterany:ID or afterok:ID" },
+		{ "srun -d after:5+1 x", "-d: '5+1' is not the id of a job" },
+		{ "srun -d after x", "'after' is not supported" },
 		{ "srun --dependency afterany:1?afterok:2 x",
 			"--dependency: 'afterany:1?afterok:2' is not supported" },
 		{ "srun -d afterany x", "'afterany' is not supported" },

@@ -25,7 +25,17 @@ static void a_dependency_is_split(void **state)
 		{ "", "", "" },
 		{ "afterok:1?afterok:2", NULL, NULL },
 		{ "aftercorr:1", NULL, NULL },
+		{ "after:1:2,afternotok:3", "after:1:2,afterany:3", "3" },
+		{ "afterok:17_3,afternotok:17_4:5", "afterok:17_3,afterany:17_4:5",
+			"17_4,5" },
 		{ "after:1+5", NULL, NULL },
+		{ "afterok:1,after:1:2+0", NULL, NULL },
+		{ "afterok:1:2:3:4:5:6,after:1:2:3,afterany:4:5,singleton,afternotok:6",
+			"afterok:1:2:3:4:5:6,after:1:2:3,afterany:4:5,singleton,"
+			"afterany:6",
+			"6" },
+		{ "afterok:1:2:3,singleton,afterok:4:5:6:7", NULL, NULL },
+		{ "after:1:2:3,afterany:4:5,afternotok:6:7", NULL, NULL },
 		{ "afterok:1,expand:2", NULL, NULL },
 	};
 

@@ -199,6 +199,7 @@ static void all_fields_come_back(void **state)
 	ticket.request.grace_ms = 10000;
 	ticket.request.is_singleton = 1;
 	text_copy(ticket.request.after, AFTER_SIZE, "3,15");
+	ticket.request.after_start = 2;
 	text_copy(ticket.request.after_ok, AFTER_SIZE, "7");
 	text_copy(ticket.request.prefer, PREFER_SIZE, "0102");
 	ticket.request.allow = GPUSET_ALL;
@@ -220,6 +221,7 @@ static void all_fields_come_back(void **state)
 	assert_int_equal(seen.request.limit_ms, 3600000);
 	assert_int_equal(seen.request.is_singleton, 1);
 	assert_string_equal(seen.request.after, "3,15");
+	assert_int_equal(seen.request.after_start, 2);
 	assert_string_equal(seen.request.after_ok, "7");
 	assert_string_equal(seen.request.prefer, "0102");
 	assert_int_equal(seen.job, 17);
@@ -294,6 +296,36 @@ static size_t command_left(
 	assert_string_equal(seen.request.prefer, ticket.request.prefer);
 	assert_string_equal(seen.request.name, ticket.request.name);
 	return strlen(seen.request.command);
+}
+
+static void no_two_fields_have_the_same_key(void **state)
+{
+	struct ticket_file file = open_file(*state);
+	struct ticket ticket = longest_ticket();
+	char raw[RECORD_SIZE], keys[2 * RECORD_SIZE], *rest = raw, *word;
+	struct text text = TEXT_ON(keys);
+	uint64_t number;
+	size_t count = 0;
+
+	fill_with(ticket.request.name, 2, "n");
+	text_copy(ticket.request.after, AFTER_SIZE, "1");
+	ticket.request.after_start = 1;
+	text_copy(ticket.request.after_ok, AFTER_SIZE, "2");
+	assert_int_equal(ticket_append(&file, &ticket, &number), 0);
+	assert_int_equal(ticket_read_raw(&file, number, 1, raw, &count), 0);
+	raw[RECORD_SIZE - 1] = '\0';
+	while ((word = strsep(&rest, " "))) {
+		char key[RECORD_SIZE];
+
+		if (!strchr(word, '='))
+			continue;
+		(void)snprintf(key, sizeof(key), " %.*s ", (int)strcspn(word, "="), word);
+		assert_null(strstr(keys, key));
+		text_add(&text, key);
+	}
+	assert_non_null(strstr(keys, " afterstart "));
+	assert_non_null(strstr(keys, " start "));
+	ticket_release(&file);
 }
 
 static void the_longest_ticket_leaves_room_for_the_command(void **state)
@@ -878,6 +910,7 @@ int main(void)
 		TEST(a_ticket_is_rewritten_in_its_place),
 		TEST(all_fields_come_back),
 		TEST(fields_that_are_not_set_are_not_written),
+		TEST(no_two_fields_have_the_same_key),
 		TEST(the_longest_ticket_leaves_room_for_the_command),
 		TEST(the_lists_leave_room_for_the_command),
 		TEST(lists_that_leave_no_room_are_refused_at_once),

@@ -76,6 +76,8 @@ static int command_line_read_after(struct command_line *line, struct why *why)
 	char *const ids[] = { line->settings.request.after_ids,
 		line->settings.request.after_ok_ids };
 
+	if (line->after) /* it replaces the list of --dependency */
+		line->settings.request.after_start = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
 		struct why reason = WHY_NONE;
 

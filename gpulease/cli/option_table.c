@@ -247,7 +247,7 @@ static const struct option_def rows[] = {
 		LINE(per_gpu), GROUP_SRUN, RUN),
 	SAME(OPTION_TEXT, 'J', "job-name", "TEXT", "--name", AT(request.name)),
 	CUSTOM('d', "dependency", "LIST",
-		"singleton, afterany:ID[:ID], afterok:ID[:ID]",
+		"singleton, after:ID[:ID], afterany:ID, afterok:ID",
 		read_dependency, AT(request), GROUP_SRUN, RUN),
 	OPTION(OPTION_TEXT, 'D', "chdir", "DIR", "change to DIR first",
 		AT(environment.chdir), GROUP_SRUN, RUN | BATCH),

@@ -370,7 +370,9 @@ static int append_ids(char *ids, const char *list, struct why *why)
 	if (r == 0) /* record 0 is the header of the ticket file */
 		why_set(why, "'0' is not the id of a job; they begin at 1");
 	else if (r == OPERAND_DONE && (count > AFTER_MAX || text.cut))
-		why_set(why, "'%s' names too many jobs; at most %d, in %d characters",
+		why_set(why,
+			"'%s' names too many jobs; at most %d, in %d characters; let jobs "
+			"with -n 0 wait for some of them",
 			quote(list).text, AFTER_MAX, AFTER_SIZE - 1);
 	else
 		return r < 0 ? r : 0;
@@ -388,26 +390,34 @@ int read_after(const char *value, void *at, struct why *why)
 /* One item of srun's list, `singleton` or `KIND:ID[:ID…]`. */
 static int read_condition(struct run_request *request, char *item, struct why *why)
 {
-	static const char any[] = "afterany:", ok[] = "afterok:";
+	static const char start[] = "after:", any[] = "afterany:", ok[] = "afterok:";
 	char *ids = strchr(item, ':');
-	bool is_any = strncmp(item, any, sizeof(any) - 1) == 0;
+	bool is_start = strncmp(item, start, sizeof(start) - 1) == 0,
+	     is_ok = strncmp(item, ok, sizeof(ok) - 1) == 0;
+	unsigned count = text_count_items(request->after_ids);
+	int r;
 
 	if (strcmp(item, "singleton") == 0) {
 		request->singleton = true;
 		return 0;
 	}
 	/* srun separates conditions by `?` when one of them is enough: not supported */
-	if (strchr(item, '?') || (!is_any && strncmp(item, ok, sizeof(ok) - 1) != 0)) {
+	if (strchr(item, '?') ||
+		(!is_start && !is_ok && strncmp(item, any, sizeof(any) - 1) != 0)) {
 		why_set(why,
-			"'%s' is not supported; write singleton, afterany:ID or "
-			"afterok:ID, commas between them",
+			"'%s' is not supported; write singleton, after:ID, afterany:ID "
+			"or afterok:ID, commas between them",
 			quote(item).text);
 		return -EINVAL;
 	}
 	for (char *at = ++ids; *at; at++)
 		if (*at == ':')
 			*at = ',';
-	return append_ids(is_any ? request->after_ids : request->after_ok_ids, ids, why);
+	r = append_ids(is_ok ? request->after_ok_ids : request->after_ids, ids, why);
+	if (r == 0 && is_start)
+		request->after_start |=
+			(1u << text_count_items(request->after_ids)) - (1u << count);
+	return r;
 }
 
 int read_dependency(const char *value, void *at, struct why *why)
@@ -424,8 +434,10 @@ int read_dependency(const char *value, void *at, struct why *why)
 		if (read_condition(&read, item, why) < 0)
 			return -EINVAL;
 	request->singleton = read.singleton;
-	if (read.after_ids[0])
+	if (read.after_ids[0]) {
 		memcpy(request->after_ids, read.after_ids, AFTER_SIZE);
+		request->after_start = read.after_start;
+	}
 	if (read.after_ok_ids[0])
 		memcpy(request->after_ok_ids, read.after_ok_ids, AFTER_SIZE);
 	return 0;

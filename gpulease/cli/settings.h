@@ -86,6 +86,7 @@ struct run_request {
 	const char *after, *after_ok;
 	char after_ids[AFTER_SIZE],
 		after_ok_ids[AFTER_SIZE]; /* what these two point to */
+	uint32_t after_start;             /* as in the ticket */
 	bool singleton;                   /* needs ->name */
 	const char *name;     /* NULL; for --history and --accounting a filter */
 	int64_t max_wait_ms;  /* -1: no bound */

@@ -173,6 +173,7 @@ static void explain_held(
 		const char *before, *after;
 	} texts[] = {
 		[DEPENDENCY_AFTER] = { "comes after job", ", which has not ended" },
+		[DEPENDENCY_START] = { "comes after job", ", which has not started" },
 		[DEPENDENCY_STATUS] = { "comes after job",
 			", which is not known to have succeeded" },
 		[DEPENDENCY_SINGLETON] = { "job", " of the same name comes first" },

@@ -146,6 +146,7 @@ int request_make(
 		.grace_ms = settings->care.limit_ms || is_supervision_wanted(settings)
 				    ? settings->care.grace_ms
 				    : 0,
+		.after_start = settings->request.after_start,
 		.is_singleton = settings->request.singleton,
 		.is_supervised = is_supervision_wanted(settings),
 		.is_preemptible = settings->care.preemptible,

@@ -20,7 +20,7 @@
  *	    vram_mib        integer | null: declared memory of each
  *	    exclusive       boolean: it needs whole GPUs
  *	    priority        integer; a higher one comes earlier
- *	    after, after_ok    arrays of integers: jobs that have to end first
+ *	    after, after_ok    arrays of integers: jobs that have to end or start first
  *	    singleton       boolean: earlier jobs of its user and name have to end first
  *	    limit_ms        integer | null
  *	    since_unix_ms, waits_ms    integer

@@ -7,7 +7,7 @@
 
 #include "text.h"
 
-enum { DEPENDENCY_SIZE = 512 };
+enum { DEPENDENCY_SIZE = 4096 };
 
 struct dependency_list {
 	char passed[DEPENDENCY_SIZE]; /* for gpulease --dependency; "": nothing */
@@ -16,8 +16,8 @@ struct dependency_list {
 };
 
 /*
- * Reads `afterok:1:2,afternotok:3,singleton`.  What it does not know it leaves to gpulease, which
- * refuses it.  Returns 0, or -EINVAL with the reason in @why.
+ * Reads `after:1,afterok:2:3,afternotok:4,singleton`.  What it does not know it leaves to gpulease,
+ * which refuses it.  Returns 0, or -EINVAL with the reason in @why.
  */
 MUST_CHECK int dependency_list_read(
 	const char *value, struct dependency_list *ret, struct why *why);

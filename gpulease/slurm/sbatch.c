@@ -6,6 +6,7 @@
 #include "array_record.h"
 #include "command_line.h"
 #include "dependency_list.h"
+#include "dependency_tasks.h"
 #include "diag.h"
 #include "directives.h"
 #include "exitcodes.h"
@@ -29,7 +30,9 @@ struct sbatch {
 	struct settings settings; /* what gpulease makes of the options */
 	char gpulease[PATH_MAX], own[PATH_MAX], spool[PATH_MAX], folder[PATH_MAX],
 		host[HOST_NAME_MAX + 1], record[PATH_MAX + 8];
+	const char *conditions; /* of --dependency, as given; NULL: none */
 	struct dependency_list dependency;
+	struct dependency_waiters waiters;
 	uint64_t id;
 };
 
@@ -123,25 +126,46 @@ static int read_all(struct sbatch *sbatch, const struct sbatch_options *given,
 	return r;
 }
 
+/*
+ * Sets --dependency to what gpulease checks.  With @gpulease, the path of the program, submits what
+ * waits for tasks of arrays that have no jobs yet.  Returns as dependency_tasks_resolve().
+ */
+static int set_dependency(struct sbatch *sbatch, const char *gpulease, struct why *why)
+{
+	static char resolved[DEPENDENCY_SIZE];
+	struct dependency_list *list = &sbatch->dependency;
+	int r;
+
+	if (!sbatch->conditions)
+		return 0;
+	/* first as the user has written it, because a message quotes it */
+	r = dependency_list_read(sbatch->conditions, list, why);
+	if (r == 0)
+		r = dependency_tasks_resolve(
+			sbatch->conditions, gpulease, &sbatch->waiters, resolved, why);
+	if (r == 0)
+		r = dependency_list_read(resolved, list, why);
+	if (r == 0)
+		sbatch_options_set(&sbatch->options, "dependency", list->passed);
+	return r;
+}
+
 /* Reads the options whose values are lists. */
 static int read_lists(struct sbatch *sbatch, struct why *why)
 {
 	static struct array_list list;
 	struct why reason = WHY_NONE;
-	const char *array = value_of(sbatch, "array"),
-		   *dependency = value_of(sbatch, "dependency");
+	const char *array = value_of(sbatch, "array");
 
 	if (array && array_list_read(array, &list, &reason) < 0) {
 		why_wrap(why, &reason, "--array: ");
 		return -EINVAL;
 	}
-	if (!dependency)
-		return 0;
-	if (dependency_list_read(dependency, &sbatch->dependency, &reason) < 0) {
+	sbatch->conditions = value_of(sbatch, "dependency");
+	if (set_dependency(sbatch, NULL, &reason) < 0) {
 		why_wrap(why, &reason, "--dependency: ");
 		return -EINVAL;
 	}
-	sbatch_options_set(&sbatch->options, "dependency", sbatch->dependency.passed);
 	return 0;
 }
 
@@ -264,14 +288,13 @@ static char **submit_words(struct sbatch *sbatch)
 	return words;
 }
 
-/* Cancels the job: its user does not know its id, and would submit it again. */
-static void cancel(struct sbatch *sbatch)
+static void cancel(struct sbatch *sbatch, uint64_t job)
 {
 	static char option[] = "--cancel", quiet[] = "-Q", id[24];
 	char *words[] = { sbatch->gpulease, quiet, option, id, NULL };
 	uint64_t none;
 
-	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)sbatch->id);
+	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)job);
 	(void)run_gpulease(words, &none);
 }
 
@@ -287,7 +310,8 @@ static int report(struct sbatch *sbatch)
 		return 0;
 	diag("cannot print the id of job %llu, which is therefore cancelled: %s",
 		(unsigned long long)sbatch->id, strerror(errno));
-	cancel(sbatch);
+	/* its user does not know its id, and would submit it again */
+	cancel(sbatch, sbatch->id);
 	return EXIT_MISUSE;
 }
 
@@ -429,7 +453,13 @@ static int submit(struct sbatch *sbatch)
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
-	r = value_of(sbatch, "array") ? submit_array(sbatch) : submit_job(sbatch);
+	r = set_dependency(sbatch, sbatch->gpulease, &why);
+	if (r < 0)
+		diag("--dependency: %s", why.text[0] ? why.text : strerror(-r));
+	if (r != 0)
+		r = r < 0 ? EXIT_MISUSE : r;
+	else
+		r = value_of(sbatch, "array") ? submit_array(sbatch) : submit_job(sbatch);
 	if (r == 0 && !sbatch->id) {
 		diag("cannot submit the script: '%s' has printed no id",
 			sbatch->gpulease);
@@ -439,6 +469,8 @@ static int submit(struct sbatch *sbatch)
 		r = report(sbatch);
 	else
 		(void)unlink(sbatch->spool);
+	while (r != 0 && sbatch->waiters.count)
+		cancel(sbatch, sbatch->waiters.ids[--sbatch->waiters.count]);
 	if (r != 0 && sbatch->record[0])
 		(void)unlink(sbatch->record);
 	return r == 0 && value_of(sbatch, "wait") ? wait_for(sbatch) : r;

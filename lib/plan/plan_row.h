@@ -11,6 +11,7 @@
 enum dependency {
 	DEPENDENCY_NONE,
 	DEPENDENCY_AFTER, /* job ->held_by has not ended */
+	DEPENDENCY_START, /* job ->held_by has not started */
 	DEPENDENCY_STATUS, /* job ->held_by has ended, but its status is wrong or unknown */
 	DEPENDENCY_SINGLETON, /* job ->held_by of the same user and name comes first */
 	DEPENDENCY_UNTIL,     /* the ticket may not start before ->held_until_ms */

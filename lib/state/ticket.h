@@ -54,6 +54,7 @@ struct request {
 	uint32_t is_preemptible; /* a job of higher priority may send it back */
 	int64_t leave_ms; /* how long it may take to end then: its warning and its grace */
 	char after[AFTER_SIZE];    /* jobs that must have ended */
+	uint32_t after_start;      /* bit i: for place i in ->after the start is enough */
 	char after_ok[AFTER_SIZE]; /* jobs that must have ended with status 0 */
 	char prefer[PREFER_SIZE];
 	struct gpuset allow; /* the slots that may be chosen */

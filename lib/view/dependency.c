@@ -111,11 +111,14 @@ static void forget_unused_jobs(struct dependency_book *book)
  */
 enum job_verdict { JOB_IS_OVER = 0, JOB_IS_UNFINISHED = 3, JOB_STATUS_UNKNOWN = 4 };
 
+/* What a job has to have done. */
+enum job_need { NEEDS_START, NEEDS_END, NEEDS_OK };
+
 /*
- * Judges one job.  With @needs_ok it must have ended with status 0.  Sets *@ret_status if the
- * status is known.  Returns a job_verdict, a dependency_outcome, or a negative errno.
+ * Judges one job.  Sets *@ret_status if the status is known.  Returns a job_verdict, a
+ * dependency_outcome, or a negative errno.
  */
-static int judge_job(struct dependency_book *book, uint64_t number, bool needs_ok,
+static int judge_job(struct dependency_book *book, uint64_t number, enum job_need need,
 	bool is_own, int *ret_status)
 {
 	struct outcome *job = find_known_job(book, number);
@@ -124,9 +127,11 @@ static int judge_job(struct dependency_book *book, uint64_t number, bool needs_o
 	if (!job)
 		return -ENOMEM;
 	r = outcome_judge(job, &book->look, is_own);
+	if (r == 0 && need == NEEDS_START)
+		r = outcome_judge_start(job, &book->look, is_own);
 	if (r <= 0)
 		return r < 0 ? r : JOB_IS_UNFINISHED;
-	if (!needs_ok)
+	if (need != NEEDS_OK)
 		return JOB_IS_OVER;
 	r = outcome_learn_status(job, &book->look, is_own);
 	if (r < 0)
@@ -152,24 +157,27 @@ static int judge_ids(struct dependency_book *book, const struct queue_row *row,
 		OPERAND_LIST(needs_ok ? request->after_ok : request->after, OPERAND_JOB);
 	uint64_t number;
 
-	while (next_job_id(&walk, &number)) {
+	for (unsigned place = 0; next_job_id(&walk, &number); place++) {
+		bool is_start = request->after_start >> place & 1;
+		enum job_need need = needs_ok   ? NEEDS_OK
+				     : is_start ? NEEDS_START
+						: NEEDS_END;
 		int status = -1, r;
 
 		/* a later job: the id is from a ticket file that was lost since */
 		if (number >= row->number)
 			r = needs_ok ? DEPENDENCY_UNRECORDED : JOB_IS_OVER;
 		else
-			r = judge_job(book, number, needs_ok, is_own, &status);
+			r = judge_job(book, number, need, is_own, &status);
 		if (r < 0)
 			return r;
 		if (r == JOB_IS_OVER || (outcome && r >= outcome))
 			continue;
 		outcome = r;
-		*ret = (struct dependency_verdict){ .hold = r == JOB_IS_UNFINISHED
-								    ? DEPENDENCY_AFTER
-								    : DEPENDENCY_STATUS,
-			.by = number,
-			.status = status };
+		*ret = (struct dependency_verdict){ .by = number, .status = status };
+		ret->hold = r != JOB_IS_UNFINISHED ? DEPENDENCY_STATUS
+			    : need == NEEDS_START  ? DEPENDENCY_START
+						   : DEPENDENCY_AFTER;
 	}
 	return outcome;
 }

@@ -1,8 +1,9 @@
 /*
- * Whether a ticket must wait for something other than GPUs.  That can be jobs that have to end
- * first, named by their ids (after, after_ok) or by their user and name (is_singleton); or a time
- * before which an attempt must not start.  Every waiter judges all tickets, each for itself.  A
- * ticket that is held back takes no GPUs and is in no other ticket's way.
+ * Whether a ticket must wait for something other than GPUs.  That can be jobs that have to end or
+ * to start first, named by their ids (after, after_start, after_ok) or by their user and name
+ * (is_singleton); or a time before which an attempt must not start.  Every waiter judges all
+ * tickets, each for itself.  A ticket that is held back takes no GPUs and is in no other ticket's
+ * way.
  *
  * There are no wait cycles.  Jobs named by their ids are older than the ticket.  By its name, a
  * ticket waits only for running jobs and for tickets before it in the queue that do not wait for

@@ -244,6 +244,25 @@ int outcome_judge(struct outcome *job, struct outcome_look *look, bool is_own)
 	return r;
 }
 
+int outcome_judge_start(const struct outcome *job, struct outcome_look *look, bool is_own)
+{
+	struct ticket ticket = { .state = TICKET_WAITING };
+	int kind = ticket_read(
+		&look->queue->file, job->has_owner ? job->latest : job->job, &ticket);
+
+	if (kind < 0)
+		return kind;
+	/* the lease also tells if the ticket is damaged */
+	if (job->attempt > 1 || ticket.state != TICKET_WAITING ||
+		outcome_find_lease(look->view, job->job))
+		return 1;
+	/* the longer the caller waits, the later it looks again */
+	if (is_own)
+		outcome_look_again(
+			look, max_i64(job->since_ms, look->now_ms - SILENT_MS));
+	return 0;
+}
+
 /* --- how --------------------------------------------------------------------------- */
 
 /* Returns the lease of the job's latest ticket if its record is still there, or NULL. */

@@ -82,6 +82,13 @@ void outcome_explain_no_job(uint64_t number, struct why *why);
  */
 MUST_CHECK int outcome_judge(struct outcome *job, struct outcome_look *look, bool is_own);
 
+/*
+ * Judges whether a job that is not over has started, also if it waits for its next attempt by now.
+ * Returns 1, 0, or a negative errno.  No event tells of a start, so ->wake_ms is set if @is_own.
+ */
+MUST_CHECK int outcome_judge_start(
+	const struct outcome *job, struct outcome_look *look, bool is_own);
+
 /* Returns the lease of job @job that is not over, or NULL. */
 const struct lease *outcome_find_lease(const struct snapshot *view, uint64_t job);
 

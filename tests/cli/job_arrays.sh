@@ -149,6 +149,64 @@ go 0 1 2 3
 run 'the second one ends' 0 '' '' "$GPULEASE" --wait-for "$M"
 is 'in this order' [ "$(sort ends | tr '\n' ' ')" = '0 1 2 3 ' ]
 
+# --- dependencies on tasks ---------------------------------------------------------------
+
+# waiters COUNT: so many jobs wait for tasks that have no jobs
+waiters() {
+	[ "$("$GPULEASE" --status | grep -c 'gpulease --wait-for')" = "$1" ]
+}
+
+anew
+echo 3 >status.1
+N=$("$SBATCH" --parsable --array=0-3%2 -G 1 held)
+is 'two tasks run' started 2
+A=$("$SBATCH" --parsable -d "afterok:${N}_0" -o a.out --wrap 'echo ran')
+B=$("$SBATCH" --parsable -d "afternotok:${N}_1" -o b.out --wrap 'echo ran')
+run 'a task that runs has a job, which is waited for' 0 "$((N + 3)) $((N + 4))" '' echo "$A" "$B"
+C=$("$SBATCH" --parsable -d "afterany:${N}_0,afternotok:${N}_2" -o c.out --wrap 'echo ran')
+D=$("$SBATCH" --parsable -d "after:${N}_0,afterok:${N}_3" -o d.out --wrap 'echo ran')
+run 'a task that has none yet is waited for by a job' 0 "$((N + 6)) $((N + 8))" '' echo "$C" "$D"
+is 'there is one for each of them' waiters 2
+run 'after: a task that has started' 0 '' '' "$SBATCH" -W -Q -d "after:${N}_0:${N}_1" --wrap true
+run 'after: one that is not in the queue is refused' 125 '' \
+	"gpulease: --dependency: 'after:${N}_3': this task is not in the queue yet; *" \
+	"$SBATCH" -d "after:${N}_3" --wrap true
+run 'after: so is a whole array' 125 '' \
+	"gpulease: --dependency: 'after:$N': *write after:${N}_I for task I" \
+	"$SBATCH" -d "after:$N" --wrap true
+run 'a task that there is not is refused' 125 '' \
+	"gpulease: --dependency: '${N}_4': the array has no task 4" \
+	"$SBATCH" -d "afterok:${N}_4" --wrap true
+go 0
+run 'afterok: the job starts after the task' 0 '' '' "$GPULEASE" --wait-for "$A"
+E=$("$SBATCH" --parsable -d "afterany:${N}_*" -o e.out --wrap 'cat ends')
+go 1
+run 'afternotok: the job starts after a task that failed' 0 '' '' "$GPULEASE" --wait-for "$B"
+go 2 3
+is 'these end with the tasks' wait_until 'waiters 0'
+run 'afternotok: it does not after one that did not' 124 '' '' "$GPULEASE" --wait-for "$C"
+run 'afterok: the job starts after a task that had no job' 0 '' '' "$GPULEASE" --wait-for "$D"
+run 'all tasks end before a job with ID_*' 0 '' '' "$GPULEASE" --wait-for "$E"
+is 'it is the last' [ "$(printed e.out | sort | tr '\n' ' ')" = '0 1 2 3 ' ]
+run 'a job that waits for ended tasks starts at once' 0 '' '' \
+	"$SBATCH" -W -Q -d "afterok:${N}_0:${N}_3,afternotok:${N}_1,after:${N}_2" --wrap true
+run 'afterok of an array with a task that failed' 124 '' '' \
+	"$SBATCH" -W -Q -d "afterok:$N" --wrap true
+run 'afternotok of it' 0 '' '' "$SBATCH" -W -Q -d "afternotok:$N" --wrap true
+
+anew
+N=$("$SBATCH" --parsable --array=0-1%1 -G 1 held)
+is 'one task runs' started 1
+run 'a job that cannot be submitted' 125 '' '*99 GPUs*' \
+	"$SBATCH" -d "afterok:${N}_1" -G 99 --wrap true
+is 'it leaves no job that waits for a task' wait_until 'waiters 0'
+"$GPULEASE" --cancel "${N}_1"
+run 'afterany: a task that is cancelled before it has a job' 0 '' '' \
+	"$SBATCH" -W -Q -d "afterany:${N}_1" --wrap true
+go 0
+"$GPULEASE" --wait-for "$N" 2>/dev/null
+run 'after: a task that ended without a job' 0 '' '' "$SBATCH" -W -Q -d "after:${N}_1" --wrap true
+
 # --- killed processes --------------------------------------------------------------------
 
 # processes ARRAY: those of the array: gpulease, the watching one, the one that runs it

@@ -180,6 +180,17 @@ run 'its output says why' 0 "gpulease: gave up: job $good has ended with status 
 run 'so also for an array' 124 '' '' \
 	"$SBATCH" -W -Q --gpus=1 -a 0-1 -d "afternotok:$good" --wrap 'echo ran'
 
+id=$("$SBATCH" --parsable --gpus=8 --wrap 'until [ -e go ]; do sleep 0.05; done')
+last=$("$SBATCH" --parsable --gpus=8 --wrap true)
+run 'after: the job starts beside one that runs' 0 '' '' \
+	"$SBATCH" -W -Q -d "after:$id" --wrap true
+begun=$("$SBATCH" --parsable -d "after:$last" --wrap true)
+run 'after: the job waits for one that has not started' 124 '' '' \
+	"$GPULEASE" -Q --max-wait 10ms --wait-for "$begun"
+: >go
+run 'after: it starts then' 0 '' '' "$GPULEASE" --wait-for "$begun"
+run 'after: the job starts when that has ended' 0 '' '' "$SBATCH" -W -Q -d "after:$last:$id" --wrap true
+
 # --- CPUs ----------------------------------------------------------------------------------
 
 run 'the CPUs of a node are those that were asked for' 0 '*' '' "$SBATCH" -W -Q -G 2 \
@@ -291,7 +302,11 @@ refused '--begin: *' --begin=now order
 refused '--hold: *' --hold order
 refused "--dependency: 'afterok:1?afterany:2': *write commas*" -d 'afterok:1?afterany:2' order
 refused "--dependency: 'aftercorr:1': *write afterok:ID*" -d aftercorr:1 order
-refused "--dependency: 'after:1': *write afterany:ID*" -d after:1 order
+refused "--dependency: 'after:1+5': *leave '+5' out" -d after:1+5 order
+refused "--dependency: '1x' is not the id of a job*" -d after:1x order
+refused "--dependency: 7 jobs are too many: there can be 6 *" -d afterok:1:2:3:4:5:6:7 order
+refused "--dependency: '9_1': no array of yours has the id 9" -d afterok:9_1 order
+refused "--dependency: '9_\[1-2\]' is not the id of a job*" -d 'afterok:9_[1-2]' order
 refused "--dependency: 'other:1' is not supported*" -d other:1 order
 refused "--dependency: '' is not the id of a job*" -d afternotok: order
 refused "--open-mode: 'other' is not append or truncate" --open-mode=other order

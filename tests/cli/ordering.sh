@@ -258,6 +258,26 @@ release_all second
 is '--after several jobs: starts after all of them' wait_until 'runs both'
 release_all both
 
+cards 2
+holder first -n 2
+waiter second -n 2
+waiter third -n 0 -d "after:1:$(ticket_of second)"
+is '-d after: the waiter names the job that has not started' like \
+	'gpulease: job 3 waits, 2nd in the queue: comes after job 2, which has not started' \
+	"$(said third)"
+release_all first
+is '-d after: the waiter starts when that job has started' wait_until 'runs third'
+is '-d after: that job has not ended then' kill -0 "$(pid_of second)"
+run '-d after of a job that runs starts at once' 0 '' '' "$GPULEASE" -d after:2 -n 0 -I true
+waiter fourth -n 1
+waiter fifth -n 0 -d after:5
+"$GPULEASE" --cancel 5
+ended fourth
+is '-d after: the waiter starts when that job was cancelled' wait_until 'runs fifth'
+release_all second third fifth
+run '-d after of jobs that have ended starts at once' 0 '' '' \
+	"$GPULEASE" -d after:2:5 -n 0 -I true
+
 after_ok() {
 	cards 2
 	holder good

@@ -140,12 +140,12 @@ done
 for line in '-N 2' '--nodes=2' '-w host' '--nodelist=host' '-x host' '--exclude=host' '-a 1' \
 	'--multi-prog' '--jobid=5' '--open-mode=other' '-n 0 --gres=gpu:4' \
 	'--export=NONE,A' '--gres=shard:1' '--gpus=2 --gres=gpu:4' '-d afternotok:1' '-d singleton' \
-	'-d after:1' '-d afterany:' '--dependency=afterok:1?afterok:2'; do
+	'-d after:1+5' '-d after:x' '-d afterany:' '--dependency=afterok:1?afterok:2'; do
 	# shellcheck disable=SC2086 # words of a line
 	run "refused: $line" 125 '' "gpulease: *" "$GPULEASE" $line true
 done
 run 'the refusal of a dependency explains itself' 125 '' \
-	"gpulease: -d: 'aftercorr:7' is not supported; write singleton, afterany:ID or *" \
+	"gpulease: -d: 'aftercorr:7' is not supported; write singleton, after:ID, afterany:ID or *" \
 	"$GPULEASE" -d aftercorr:7 true
 run 'a kind of GPU that does not exist is refused' 125 '' \
 	'gpulease: cannot lease 1 GPU*h100*' \
