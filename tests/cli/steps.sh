@@ -138,6 +138,32 @@ run 'a third one finds none free' 124 '' '' "$GPULEASE" -Q --exclusive -I -n 1 t
 release_all a b outer
 leave
 enter lease
+holder beside --exclusive --gpu-ids 0
+# lost NAME…: the GPUs of an exclusive step in a step with the GPUs 2 and 3, without these variables
+lost() {
+	lost_words=
+	for each in "$@"; do
+		lost_words="$lost_words -u $each"
+	done
+	# shellcheck disable=SC2086 # the words of env
+	timeout -s KILL "$DEADLINE" "$GPULEASE" --exclusive --gpu-ids 3,2 \
+		env -u CUDA_VISIBLE_DEVICES $lost_words "$GPULEASE" --exclusive ${lost_n-} \
+		sh -c 'echo "$CUDA_VISIBLE_DEVICES level ${GPULEASE_STEP#*.}"'
+}
+variables='GPULEASE_STEP GPULEASE_UUIDS GPULEASE_GPUS GPULEASE_ID'
+run 'a step that has lost its GPUs in the environment does not wait for the step around it' \
+	0 '2,3 level 2' '' lost GPULEASE_UUIDS
+run 'or all but the token' 0 '2,3 level 2' '' eval "lost $variables"
+lost_n='-n 1'
+run 'it has no GPU that another step has' 0 '2 level 2' '' lost GPULEASE_UUIDS
+run 'nor one beside the step around it' 0 '2 level 2' '' eval "lost $variables"
+run 'the step around it is found without the number of the steps' 0 '3 level 2' '' \
+	lost GPULEASE_STEP
+lost_n='-n 3'
+run 'more than the step around it has is refused' 125 '' \
+	"gpulease: cannot use 3 GPUs: the exclusive step around this one (job [0-9]*) has only 2" \
+	lost GPULEASE_UUIDS
+release_all beside
 
 mkdir "$S/bin" && ln -s "$GPULEASE" "$S/bin/srun"
 echo '#!/nonexistent/interpreter' >"$S/bad" && chmod +x "$S/bad"
