@@ -242,6 +242,31 @@ run 'cancel ends the step of an ended job' 0 '*' '*' "$GPULEASE" --cancel "$id"
 is 'the step ends' has_gone "$(pid_of joined)"
 run 'then its GPUs are free' 0 5 '' "$GPULEASE" --gpu-ids 5 sh -c "$show"
 
+# --- the end of the job ------------------------------------------------------------------
+
+: >"$S/began"
+mkfifo "$S/end"
+echo 'echo $$ >>"$S/began"; read -r word <"$S/end"' >"$S/until-end"
+"$GPULEASE" --gpu-ids 3 sh -c 'echo "$GPULEASE_ID" >"$S/id"; for each in 1 2 3; do
+	"$GPULEASE" --exclusive sh "$S/until-end" & done; wait' 2>"$S/waits" &
+script=$!
+started="$started $script"
+# began N: whether so many of the steps have started
+began() {
+	[ "$(grep -c . "$S/began")" = "$1" ]
+}
+wait_until 'began 1 && [ "$(grep -c " waits for 1 of its 1 " "$S/waits")" = 2 ]' ||
+	bail "the steps do not wait: $(cat "$S/waits")"
+kill -KILL "$script"
+wait "$script" 2>/dev/null
+is 'the command of a job was killed' [ $? = 137 ]
+echo >"$S/end"
+is 'a step that waits starts nevertheless' wait_until 'began 2'
+run 'it keeps the lease' 124 '' '*' "$GPULEASE" -I --gpu-ids 3 true
+run '--cancel ends the steps that run and wait' 0 '' '*' "$GPULEASE" --cancel "$(cat "$S/id")" --grace 1ms
+run 'their GPU is free' 0 3 '' "$GPULEASE" -I --gpu-ids 3 sh -c "$show"
+is 'none is left' [ -z "$(grep -lz "$S/[u]ntil-end" /proc/[0-9]*/cmdline 2>/dev/null)" ]
+
 # --- files -------------------------------------------------------------------------------
 
 live=$(state_dir)/live
