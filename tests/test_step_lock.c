@@ -12,7 +12,7 @@
 static struct statedir dir;
 static struct fixture fixture = { .dir = &dir };
 
-static const uint8_t four[] = { 3, 0, 1, 2 };
+static uint8_t four[] = { 3, 0, 1, 2 };
 static const char token[] = "0123456789abcdef";
 
 /* Whether flock(2) is to check that no other step can choose just now. */
@@ -91,6 +91,35 @@ static void a_step_takes_all_or_nothing(void **state)
 	step_lock_release(&third);
 }
 
+static void a_step_below_the_holder_of_its_gpus_chooses_among_them(void **state)
+{
+	uint8_t slots[] = { 3, 0, 1, 2 };
+	struct step_lock beside = make_lock(1, 1), outer = make_lock(4, 2), inner;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(step_lock_try(&beside), 0); /* has 3 */
+	assert_int_equal(step_lock_try(&outer), 0);  /* has 0 and 1 */
+	step_lock_release(&beside);
+	pid = fork();
+	if (pid == 0) {
+		(void)alarm(LAST_RESORT_S);
+		inner = make_lock(4, 1);
+		inner.slots = slots;
+		/* although 3 is free, and comes first */
+		status = step_lock_try(&inner) != STEP_LOCK_INSIDE || inner.count ||
+			 inner.slot_count != 2 || inner.level != 1 ||
+			 step_lock_try(&inner) != 0 || !gpuset_has(&inner.gpus, 0) ||
+			 inner.count != 1;
+		_exit(status);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(has_file("128"));
+	step_lock_release(&outer);
+}
+
 static void a_file_that_is_swept_meanwhile_is_made_again(void **state)
 {
 	struct step_lock first = make_lock(1, 1), second = make_lock(1, 1);
@@ -114,7 +143,7 @@ static void steps_choose_one_after_another(void **state)
 	assert_int_equal(step_lock_try(&first), 0);
 	assert_int_equal(step_lock_try(&second), STEP_LOCK_BUSY);
 	is_turn_checked = false;
-	assert_int_equal(checks, 5);
+	assert_int_equal(checks, 6);
 	step_lock_release(&first);
 	step_lock_release(&second);
 }
@@ -270,6 +299,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FIXTURE_TEST(a_step_takes_the_first_free_gpus_of_its_list, fixture),
 		FIXTURE_TEST(a_step_takes_all_or_nothing, fixture),
+		FIXTURE_TEST(
+			a_step_below_the_holder_of_its_gpus_chooses_among_them, fixture),
 		FIXTURE_TEST(steps_choose_one_after_another, fixture),
 		FIXTURE_TEST(a_file_that_is_swept_meanwhile_is_made_again, fixture),
 		FIXTURE_TEST(the_end_of_a_holder_ends_the_wait, fixture),

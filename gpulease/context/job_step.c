@@ -126,8 +126,10 @@ unsigned job_step_level(void)
 	const char *step = getenv("GPULEASE_STEP");
 	unsigned level;
 
-	return step && sscanf(step, "%*u.%u", &level) == 1 && level < LEVEL_MAX ? level
-										: 0;
+	/* without the list of its GPUs, those of the whole lease would be taken for the step's */
+	if (!step || !getenv("GPULEASE_UUIDS"))
+		return 0;
+	return sscanf(step, "%*u.%u", &level) == 1 && level < LEVEL_MAX ? level : 0;
 }
 
 /* Overwrites the token in place: /proc/PID/environ shows the memory of the environment at exec. */

@@ -4,6 +4,22 @@
 #include "exitcodes.h"
 #include "statedir.h"
 
+/*
+ * Bounds the step to the GPUs of the exclusive step around it, which are all that @lock has now.
+ * Returns 0, or EXIT_MISUSE after a message.
+ */
+static int exclusive_step_go_inside(
+	const struct run_request *request, struct step_lock *lock, uint64_t job)
+{
+	if (!request->gpus_given && !request->gpu_ids)
+		lock->wanted = lock->slot_count;
+	if (lock->wanted <= lock->slot_count)
+		return 0;
+	diag("cannot use %u GPUs: the exclusive step around this one (job %llu) has only %u",
+		lock->wanted, (unsigned long long)job, lock->slot_count);
+	return EXIT_MISUSE;
+}
+
 int exclusive_step_wait(
 	const struct context *context, struct step_lock *lock, uint64_t job)
 {
@@ -15,9 +31,15 @@ int exclusive_step_wait(
 	bool is_told = false;
 	int r;
 
-	while ((r = step_lock_try(lock)) == STEP_LOCK_BUSY) {
+	while ((r = step_lock_try(lock)) > 0) {
 		bool is_late = clock_boot_ms() >= until_ms;
 
+		if (r == STEP_LOCK_INSIDE) {
+			r = exclusive_step_go_inside(request, lock, job);
+			if (r != 0)
+				return r;
+			continue;
+		}
 		if (is_late || !is_told)
 			note("a step of job %llu %s %u of its %u GPUs: others have them with "
 			     "--exclusive",

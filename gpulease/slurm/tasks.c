@@ -379,7 +379,11 @@ static int tasks_open(struct tasks *tasks)
 		r = task_output_open(&tasks->output, &tasks->order, &why);
 	if (r == 0)
 		r = task_input_open(&tasks->input, &tasks->order, &why);
-	if (r < 0)
+	if (r == -EMFILE)
+		diag("cannot start %zu tasks: their pipes and files are more than the hard limit of "
+		     "%llu open files (ulimit -Hn); raise it, or run fewer tasks",
+			count, (unsigned long long)tasks->descriptors.rlim_max);
+	else if (r < 0)
 		diag("%s", why.text[0] ? why.text : strerror(-r));
 	return r;
 }

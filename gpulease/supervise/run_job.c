@@ -162,10 +162,10 @@ static int choose_for_step(
 		lock->slots = order.slots;
 		lock->slot_count = order.count;
 		lock->wanted = wanted;
-		step->level++;
 		r = exclusive_step_wait(&job.context, lock, step->ticket);
 		lock->slots = NULL; /* they end with this function */
 		step->gpus = lock->gpus;
+		step->level = lock->level + 1;
 	} else {
 		(void)!step_lock_try(lock); /* for its number alone */
 	}

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "fdio.h"
 #include "leftover.h"
+#include "process_lease.h"
 #include "statedir.h"
 #include "step_lock.h"
 
@@ -43,20 +44,24 @@ static int step_lock_file(const struct step_lock *lock, const char *name, int ho
 	}
 }
 
-/* Adds to ->watch the process that the file @fd names. */
-static void step_lock_watch(struct step_lock *lock, int fd)
+/*
+ * Adds to ->watch the process that the file @fd names.  Returns whether that is an ancestor of this
+ * process.
+ */
+static bool step_lock_watch(struct step_lock *lock, int fd)
 {
 	char text[LEFTOVER_TEXT_SIZE];
 	struct owner holder;
 	int pidfd = -1;
+	bool lives = fdio_read_text_of(fd, text, sizeof(text)) == 0 &&
+		     leftover_parse(text, &holder) == 0 &&
+		     owner_judge(&holder, lock->dir->pidns, &pidfd) == OWNER_ALIVE;
 
-	if (fdio_read_text_of(fd, text, sizeof(text)) == 0 &&
-		leftover_parse(text, &holder) == 0 &&
-		owner_judge(&holder, lock->dir->pidns, &pidfd) == OWNER_ALIVE &&
-		pidfd >= 0 && watch_add(&lock->watch, pidfd, POLLIN) == 0)
-		return;
-	close_fd(&pidfd);
-	watch_until(&lock->watch, clock_boot_ms() + RECHECK_MS);
+	if (pidfd < 0 || watch_add(&lock->watch, pidfd, POLLIN) < 0) {
+		close_fd(&pidfd);
+		watch_until(&lock->watch, clock_boot_ms() + RECHECK_MS);
+	}
+	return lives && process_lease_is_descendant((uint32_t)getppid(), holder.pid);
 }
 
 /* Forgets the processes that the last try has found. */
@@ -74,8 +79,12 @@ static void step_lock_drop(struct step_lock *lock)
 	lock->gpus = GPUSET_NONE;
 }
 
-/* Locks the GPU in @slot for the process @text, or adds its holder to ->watch. */
-static int step_lock_gpu(struct step_lock *lock, unsigned slot, const char *text)
+/*
+ * Locks the GPU in @slot for the process @text if more GPUs are wanted.  If another process has
+ * locked it, adds that to ->watch, and the GPU to @around if the process is an ancestor.
+ */
+static int step_lock_gpu(
+	struct step_lock *lock, unsigned slot, const char *text, struct gpuset *around)
 {
 	char name[NAME_SIZE];
 	autofd int fd = -1;
@@ -86,11 +95,13 @@ static int step_lock_gpu(struct step_lock *lock, unsigned slot, const char *text
 		slot + lock->level * GPUSET_MAX);
 	r = step_lock_file(lock, name, LOCK_EX | LOCK_NB, &fd, &size);
 	if (r == STEP_LOCK_BUSY) {
-		step_lock_watch(lock, fd);
+		if (step_lock_watch(lock, fd))
+			gpuset_add(around, slot);
 		return 0;
 	}
-	if (r == 0)
-		r = fdio_pwrite(fd, text, LEFTOVER_TEXT_SIZE, 0);
+	if (r < 0 || lock->count == lock->wanted)
+		return r;
+	r = fdio_pwrite(fd, text, LEFTOVER_TEXT_SIZE, 0);
 	if (r < 0)
 		return r;
 	lock->fds[lock->count++] = take_fd(&fd);
@@ -98,9 +109,22 @@ static int step_lock_gpu(struct step_lock *lock, unsigned slot, const char *text
 	return 0;
 }
 
+/* Leaves only the GPUs in @around to choose from, which are locked once more by steps inside. */
+static void step_lock_go_inside(struct step_lock *lock, const struct gpuset *around)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < lock->slot_count; i++)
+		if (gpuset_has(around, lock->slots[i]))
+			lock->slots[count++] = lock->slots[i];
+	lock->slot_count = count;
+	lock->level++;
+}
+
 int step_lock_try(struct step_lock *lock)
 {
 	char name[NAME_SIZE], text[LEFTOVER_TEXT_SIZE] = "";
+	struct gpuset around = GPUSET_NONE;
 	struct owner self;
 	autofd int turn = -1; /* locked until this function returns */
 	off_t number;
@@ -111,11 +135,15 @@ int step_lock_try(struct step_lock *lock)
 	(void)snprintf(name, sizeof(name), "%s.steps", lock->token);
 	if (r == 0)
 		r = step_lock_file(lock, name, LOCK_EX, &turn, &number);
-	for (unsigned i = 0; r == 0 && lock->count < lock->wanted && i < lock->slot_count;
-		i++)
-		r = step_lock_gpu(lock, lock->slots[i], text);
+	/* also those behind the ->wanted ones, since an ancestor may have locked them */
+	for (unsigned i = 0; r == 0 && i < lock->slot_count; i++)
+		r = step_lock_gpu(lock, lock->slots[i], text, &around);
 	if (r == 0 && lock->count < lock->wanted)
 		r = STEP_LOCK_BUSY;
+	if (r >= 0 && !gpuset_is_empty(&around)) {
+		step_lock_go_inside(lock, &around);
+		r = STEP_LOCK_INSIDE;
+	}
 	if (r != 0) {
 		step_lock_drop(lock);
 		return r;

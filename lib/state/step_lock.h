@@ -23,14 +23,15 @@
 
 struct statedir;
 
-enum { STEP_LOCK_BUSY = 1 };
+enum { STEP_LOCK_BUSY = 1, STEP_LOCK_INSIDE };
 
 struct step_lock {
 	/* the caller sets these; ->dir and ->token must outlive the struct */
 	const struct statedir *dir;
-	const char *token;    /* of the lease */
-	unsigned level;       /* how many exclusive steps are around this one */
-	const uint8_t *slots; /* to choose from, in the order of preference */
+	const char *token; /* of the lease */
+	unsigned
+		level; /* how many exclusive steps are around this one, as far as known */
+	uint8_t *slots; /* to choose from, in the order of preference */
 	unsigned slot_count, wanted;
 
 	/* what step_lock_try() has taken */
@@ -44,8 +45,11 @@ struct step_lock {
 
 /*
  * Locks ->wanted of the GPUs, and numbers the step.  With ->wanted 0 it only numbers it.  Returns
- * 0; STEP_LOCK_BUSY: too few are free, no lock is held, and ->watch reports when that may have
- * changed; or a negative errno.  May be called again after STEP_LOCK_BUSY.
+ * 0, a negative errno, or one of these, after which no lock is held and it may be called again:
+ *
+ * STEP_LOCK_BUSY	too few are free, and ->watch reports when that may have changed
+ * STEP_LOCK_INSIDE	ancestors of this process have some, so this step is inside theirs and would
+ *			wait for itself; ->slots and ->level are now those of a step inside
  */
 MUST_CHECK int step_lock_try(struct step_lock *lock);
 

@@ -138,6 +138,32 @@ run 'a third one finds none free' 124 '' '' "$GPULEASE" -Q --exclusive -I -n 1 t
 release_all a b outer
 leave
 enter lease
+holder beside --exclusive --gpu-ids 0
+# lost NAME…: the GPUs of an exclusive step in a step with the GPUs 2 and 3, without these variables
+lost() {
+	lost_words=
+	for each in "$@"; do
+		lost_words="$lost_words -u $each"
+	done
+	# shellcheck disable=SC2086 # the words of env
+	timeout -s KILL "$DEADLINE" "$GPULEASE" --exclusive --gpu-ids 3,2 \
+		env -u CUDA_VISIBLE_DEVICES $lost_words "$GPULEASE" --exclusive ${lost_n-} \
+		sh -c 'echo "$CUDA_VISIBLE_DEVICES level ${GPULEASE_STEP#*.}"'
+}
+variables='GPULEASE_STEP GPULEASE_UUIDS GPULEASE_GPUS GPULEASE_ID'
+run 'a step that has lost its GPUs in the environment does not wait for the step around it' \
+	0 '2,3 level 2' '' lost GPULEASE_UUIDS
+run 'or all but the token' 0 '2,3 level 2' '' eval "lost $variables"
+lost_n='-n 1'
+run 'it has no GPU that another step has' 0 '2 level 2' '' lost GPULEASE_UUIDS
+run 'nor one beside the step around it' 0 '2 level 2' '' eval "lost $variables"
+run 'the step around it is found without the number of the steps' 0 '3 level 2' '' \
+	lost GPULEASE_STEP
+lost_n='-n 3'
+run 'more than the step around it has is refused' 125 '' \
+	"gpulease: cannot use 3 GPUs: the exclusive step around this one (job [0-9]*) has only 2" \
+	lost GPULEASE_UUIDS
+release_all beside
 
 mkdir "$S/bin" && ln -s "$GPULEASE" "$S/bin/srun"
 echo '#!/nonexistent/interpreter' >"$S/bad" && chmod +x "$S/bad"
@@ -215,6 +241,31 @@ run 'a job that has ended cannot be joined' 125 '' "gpulease: --jobid: cannot jo
 run 'cancel ends the step of an ended job' 0 '*' '*' "$GPULEASE" --cancel "$id"
 is 'the step ends' has_gone "$(pid_of joined)"
 run 'then its GPUs are free' 0 5 '' "$GPULEASE" --gpu-ids 5 sh -c "$show"
+
+# --- the end of the job ------------------------------------------------------------------
+
+: >"$S/began"
+mkfifo "$S/end"
+echo 'echo $$ >>"$S/began"; read -r word <"$S/end"' >"$S/until-end"
+"$GPULEASE" --gpu-ids 3 sh -c 'echo "$GPULEASE_ID" >"$S/id"; for each in 1 2 3; do
+	"$GPULEASE" --exclusive sh "$S/until-end" & done; wait' 2>"$S/waits" &
+script=$!
+started="$started $script"
+# began N: whether so many of the steps have started
+began() {
+	[ "$(grep -c . "$S/began")" = "$1" ]
+}
+wait_until 'began 1 && [ "$(grep -c " waits for 1 of its 1 " "$S/waits")" = 2 ]' ||
+	bail "the steps do not wait: $(cat "$S/waits")"
+kill -KILL "$script"
+wait "$script" 2>/dev/null
+is 'the command of a job was killed' [ $? = 137 ]
+echo >"$S/end"
+is 'a step that waits starts nevertheless' wait_until 'began 2'
+run 'it keeps the lease' 124 '' '*' "$GPULEASE" -I --gpu-ids 3 true
+run '--cancel ends the steps that run and wait' 0 '' '*' "$GPULEASE" --cancel "$(cat "$S/id")" --grace 1ms
+run 'their GPU is free' 0 3 '' "$GPULEASE" -I --gpu-ids 3 sh -c "$show"
+is 'none is left' [ -z "$(grep -lz "$S/[u]ntil-end" /proc/[0-9]*/cmdline 2>/dev/null)" ]
 
 # --- files -------------------------------------------------------------------------------
 

@@ -123,6 +123,13 @@ run 'gpulease-slurm without stdin, stdout and stderr' 0 '' '' sh -c \
 	'"$(dirname "$GPULEASE")/gpulease-slurm" tasks --ntasks 2 -- true <&- >&- 2>&-'
 run 'more tasks than the soft limit of open files, which they keep' 0 ' 40 64' '' sh -c \
 	'ulimit -Sn 64; "$GPULEASE" -G 1 -n 40 sh -c "ulimit -Sn" | uniq -c | sed "s/^ */ /"'
+run 'more than the hard limit: no task starts' 125 '' \
+	'gpulease: cannot start 40 tasks: their pipes and files are more than the hard limit of 128 open files (ulimit -Hn); raise it, or run fewer tasks' \
+	sh -c 'ulimit -n 128; "$GPULEASE" -G 1 -n 40 echo started'
+run 'the files of tasks count, too' 125 '' 'gpulease: cannot start 60 tasks: * the hard limit of 128 open files *' \
+	sh -c 'cd "$S" && ulimit -n 128 && "$GPULEASE" -G 1 -n 60 -i none -o many-%t -e many-e-%t echo started'
+run 'without pipes as many start' 0 '60' '' \
+	sh -c 'ulimit -n 128; "$GPULEASE" -u -G 1 -n 60 -i none echo started | wc -l'
 
 # Task 0 writes more than the fifo takes, but not more than fifo and pipe together, and leaves a
 # process that keeps its stdout open.
