@@ -165,10 +165,6 @@ int read_nodelist(const char *value, void *unused, struct why *why)
 	char host[HOST_NAME_MAX + 1] = "";
 
 	(void)unused;
-	if (!*value) {
-		why_set(why, "its value is empty");
-		return -EINVAL;
-	}
 	(void)gethostname(host, sizeof(host) - 1);
 	if (strcmp(value, host) == 0 || strcmp(value, "localhost") == 0 ||
 		(node && strcmp(value, node) == 0))
@@ -244,10 +240,6 @@ int read_file(const char *value, void *at, struct why *why)
 {
 	const char **pattern = at;
 
-	if (!*value) {
-		why_set(why, "its value is empty");
-		return -EINVAL;
-	}
 	if (strcmp(value, "all") == 0) {
 		*pattern = NULL;
 		return 0;
@@ -271,9 +263,8 @@ int read_size(const char *value, void *at, struct why *why)
 
 int read_model(const char *value, void *at, struct why *why)
 {
-	if (!*value || strlen(value) >= MODEL_SIZE) {
-		why_set(why, "'%s' is %s", quote(value).text,
-			*value ? "too long" : "in every name; leave the option out");
+	if (strlen(value) >= MODEL_SIZE) {
+		why_set(why, "'%s' is too long", quote(value).text);
 		return -EINVAL;
 	}
 	text_copy(at, MODEL_SIZE, value);

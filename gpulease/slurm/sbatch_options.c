@@ -159,6 +159,10 @@ static const struct option_def *parser_table(void)
 			.kind = row->use == SBATCH_REFUSED ? OPTION_REFUSED
 							   : OPTION_CUSTOM,
 			.letter = row->letter };
+		/* as with srun, an option without effect may have an empty value */
+		if ((row->use == SBATCH_NOISE || row->use == SBATCH_UNMET) &&
+			option_takes(&table[i]) == TAKES_REQUIRED)
+			table[i].kind = OPTION_NOTED;
 	}
 	return table;
 }
@@ -298,13 +302,10 @@ char **sbatch_options_write(
 	for (size_t i = 0; sbatch_table[i].name; i++) {
 		const struct sbatch_row *row = &sbatch_table[i];
 		const char *value = options->values[i];
-		bool is_alone =
-			value && !*value && (!row->metavar || *row->metavar == '[');
 
 		if (!value || row->use != use)
 			continue;
-		if (asprintf(words++, "--%s%s%s", row->as, is_alone ? "" : "=", value) <
-			0)
+		if (asprintf(words++, "--%s%s%s", row->as, *value ? "=" : "", value) < 0)
 			return NULL;
 	}
 	return words;

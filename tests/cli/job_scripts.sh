@@ -296,7 +296,11 @@ refused "--dependency: 'other:1' is not supported*" -d other:1 order
 refused "--dependency: '' is not the id of a job*" -d afternotok: order
 refused "--open-mode: 'other' is not append or truncate" --open-mode=other order
 refused "--time: 'soon' is not*" -t soon order
-refused '--name: its value is empty' --job-name= order
+for each in job-name gpus gres gpus-per-task ntasks cpus-per-task cpus-per-gpu dependency signal array \
+	wrap; do
+	refused "--$each needs a value: --$each *" "--$each=" order
+done
+refused '--wrap needs a value: --wrap COMMAND' --wrap ''
 refused "--wrap takes no script, not 'order'" --wrap true order
 refused '*this machine has 8*' --gpus=9 order
 run 'refused: a variable' 125 '' 'gpulease: SBATCH_CLUSTERS: *' \

@@ -199,7 +199,7 @@ with docker
 for each in '--container-mounts=/a|*--container-mounts goes only with --container-image' \
 	'--container-image=x --container-mounts=/a:|*/a:*write SRC:DST' \
 	'--container-image=x --container-mounts=/a:/b:nodev|*docker has no flag*nodev*' \
-	'--container-image=|*--container-image: its value is empty' \
+	'--container-image=|*--container-image needs a value: *' \
 	'--container=/bundle|*runc(8)*--container-image IMAGE' \
 	'--container-name=a|*--container-name: *--container-image IMAGE' \
 	'--container-image=x --nodes=2|*--nodes*' \

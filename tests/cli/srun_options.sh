@@ -124,4 +124,14 @@ refused -E '*-n N*'
 refused -Z '*--gpus=0*'
 refused --uid=1 '*as that user*'
 refused --usage '*--help*'
+
+# --- empty values -----------------------------------------------------------------------------
+
+for each in gpus gres ntasks gpus-per-task ntasks-per-gpu dependency time output mpi; do
+	run "an empty value: --$each" 125 '' "gpulease: --$each needs a value: --$each *" \
+		"$GPULEASE" "--$each=" true
+done
+run 'an empty value in the next word' 125 '' 'gpulease: -d needs a value: -d *' "$GPULEASE" -d '' true
+run 'an option without effect may have an empty value' 0 '' '*--mem*' \
+	"$GPULEASE" --partition= --mem= true
 finish
