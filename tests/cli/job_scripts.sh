@@ -303,6 +303,7 @@ done
 refused '--wrap needs a value: --wrap COMMAND' --wrap ''
 refused "--wrap takes no script, not 'order'" --wrap true order
 refused '*this machine has 8*' --gpus=9 order
+refused "cannot open 'missing/%x-%j.out': *" --gpus=1 -o missing/%x-%j.out order
 run 'refused: a variable' 125 '' 'gpulease: SBATCH_CLUSTERS: *' \
 	env SBATCH_CLUSTERS=other "$SBATCH" order
 is 'nothing is queued' [ "$(queued)" -eq "$before" ]
