@@ -225,6 +225,12 @@ run 'its errors are those of sbatch' 125 '' "gpulease: cannot read the script 'm
 	"$GPULEASE" --submit --script missing
 run 'it needs a file' 125 '' 'gpulease: --script needs a value: --script FILE' \
 	"$GPULEASE" --submit --script
+for each in '--array 0' '-a 0' '--array=0 --parsable' '--requeue -A me' --wait; do
+	# shellcheck disable=SC2086 # words of a line
+	run "options of sbatch alone: $each" 0 '*[0-9]' '' "$GPULEASE" --submit $each -G1 --script order
+done
+run 'a command may have an option --script' 125 '' "gpulease: unknown option '--array'; did you mean *" \
+	"$GPULEASE" --submit --array=0 "$SBATCH" --script order
 
 # --- what gpulease writes into the output ------------------------------------------------
 
