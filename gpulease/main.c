@@ -84,24 +84,6 @@ static void fail_shell(char *const *argv)
 		(void)printf("(exit %d);\n", EXIT_MISUSE);
 }
 
-/*
- * Whether --script FILE comes before a command.  Options before it may be those of sbatch alone, such as
- * --array=0-3, or --wait without a value.
- */
-static bool has_script(char *const *argv)
-{
-	bool may_be_value = false;
-
-	while (*++argv) {
-		if (strncmp(*argv, "--script", 8) == 0)
-			return (*argv)[8] || argv[1];
-		if (**argv != '-' && !may_be_value)
-			return false;
-		may_be_value = **argv == '-' && !strchr(*argv, '=');
-	}
-	return false;
-}
-
 int main(int argc, char **argv)
 {
 	struct settings settings;
@@ -116,8 +98,7 @@ int main(int argc, char **argv)
 	}
 	slurm_program_keep(argv);
 	if (command_line_parse(argv, &settings, &why) < 0) {
-		if (has_script(argv))
-			slurm_program_become("submit");
+		slurm_program_try_line();
 		diag("%s", why.text);
 		fail_shell(argv);
 		return EXIT_MISUSE;
