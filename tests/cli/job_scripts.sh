@@ -235,6 +235,8 @@ run 'a command may have an option --script' 125 '' "gpulease: unknown option '--
 # --- what gpulease writes into the output ------------------------------------------------
 
 holder all -n 8
+run '--test-only: a job that would wait' 0 '' 'would wait, *needs 8 GPUs*' \
+	"$SBATCH" --test-only --gpus=8 --parsable --wait order
 plain=$("$SBATCH" --parsable -G 1 -o plain.out --wrap 'echo only; exit 3')
 wait_until '"$GPULEASE" --queue | grep -q wrap'
 release all
@@ -310,6 +312,12 @@ refused '--wrap needs a value: --wrap COMMAND' --wrap ''
 refused "--wrap takes no script, not 'order'" --wrap true order
 refused '*this machine has 8*' --gpus=9 order
 refused "cannot open 'missing/%x-%j.out': *" --gpus=1 -o missing/%x-%j.out order
+run '--test-only: a job that would start' 0 '' 'would start now on GPU [0-7],[0-7]' \
+	"$SBATCH" --test-only --gpus=2 order
+run '--test-only: a task of an array' 0 '' 'would start now on GPU [0-7]' \
+	"$SBATCH" --test-only --gpus=1 --array=0-1 --wrap true
+refused '*this machine has 8*' --test-only --gpus=9 order
+refused "sbatch: soon:3: --time: 'soon' is not*" --test-only soon
 run 'refused: a variable' 125 '' 'gpulease: SBATCH_CLUSTERS: *' \
 	env SBATCH_CLUSTERS=other "$SBATCH" order
 is 'nothing is queued' [ "$(queued)" -eq "$before" ]
