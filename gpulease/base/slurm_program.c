@@ -54,6 +54,8 @@ void slurm_program_try_line(void)
 		if (!has_command && strncmp(*at, "--script", 8) == 0 &&
 			((*at)[8] || at[1]))
 			slurm_program_become("submit");
+		if (!has_command && strcmp(*at, "--mpi=list") == 0)
+			slurm_program_become("mpi");
 		has_command |= **at != '-' && !may_be_value;
 		may_be_value = **at == '-' && !strchr(*at, '=');
 	}

@@ -193,11 +193,15 @@ int read_jobid(const char *value, void *at, struct why *why)
 
 int read_mpi(const char *value, void *note, struct why *why)
 {
-	(void)why;
+	static const char no_pmi[] =
+		"--mpi: there is no PMI here; MPI programs need mpirun";
+
 	if (strncmp(value, "pmi", 3) == 0)
-		*(const char **)note =
-			"--mpi: there is no PMI here; MPI programs need mpirun";
-	return 0;
+		*(const char **)note = no_pmi;
+	if (strcmp(value, "list") != 0)
+		return 0;
+	why_set(why, "%s", no_pmi + strlen("--mpi: ")); /* gpulease-slurm prints it */
+	return -EINVAL;
 }
 
 int read_kills(const char *value, void *flag, struct why *why)

@@ -125,6 +125,15 @@ refused -Z '*--gpus=0*'
 refused --uid=1 '*as that user*'
 refused --usage '*--help*'
 
+for each in '' true; do
+	# shellcheck disable=SC2086 # a command, or none
+	run "--mpi=list${each:+ $each}" 0 'MPI plugin types are...
+	none' '' "$GPULEASE" --gpus=1 --mpi=list $each
+done
+run '--mpi=list after a command is an argument' 0 '--mpi=list' '' "$GPULEASE" echo --mpi=list
+run 'in another word it is refused' 125 '' 'gpulease: --mpi: there is no PMI here; *' \
+	"$GPULEASE" --mpi list
+
 # --- empty values -----------------------------------------------------------------------------
 
 for each in gpus gres ntasks gpus-per-task ntasks-per-gpu dependency time output mpi; do
