@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "job_variables.h"
 #include "option_parser.h"
 #include "parse.h"
 #include "sbatch_abbreviation.h"
@@ -237,15 +238,6 @@ int sbatch_options_read_line(
 	return -EINVAL;
 }
 
-/* Whether @value of a variable sets an option without a value: it is empty, "yes" or a number. */
-static bool is_set(const char *value)
-{
-	uint64_t number;
-
-	return !*value || strcmp(value, "yes") == 0 ||
-	       (parse_u64(value, UINT32_MAX, &number, NULL) == 0 && number);
-}
-
 int sbatch_options_read_variables(struct sbatch_options *options, struct why *why)
 {
 	for (size_t i = 0; sbatch_table[i].name; i++) {
@@ -257,7 +249,7 @@ int sbatch_options_read_variables(struct sbatch_options *options, struct why *wh
 			continue;
 		(void)snprintf(name, sizeof(name), "SBATCH_%s", row->variable);
 		value = getenv(name);
-		if (!value || !(row->metavar ? *value : is_set(value)))
+		if (!value || !(row->metavar ? *value : is_job_variable_on(value)))
 			continue;
 		if (row->use == SBATCH_REFUSED) {
 			why_set(why, "%s: %s", name, row->as);

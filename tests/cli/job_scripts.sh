@@ -351,4 +351,38 @@ for each in $id $waiting; do
 done
 is 'the jobs ran the script as it was submitted' like '*tail -n 1 "$0"tail*' \
 	"$(printed holds.out | tr -d '\n')$(printed waiting.out | tr -d '\n')tail"
+
+# --- variables of srun -------------------------------------------------------------------
+
+# in_script STATUS OUTPUT LINE…: a result, good if a script with LINE… ends and prints so
+in_script() {
+	in_script_rc=$1 in_script_out=$2
+	shift 2
+	printf '%s\n' "$@" | script variables
+	"$SBATCH" -W -Q --gpus=2 -n 2 -o variables.out variables
+	in_script_is=$?
+	if [ $in_script_is = "$in_script_rc" ] && like "$in_script_out" "$(sort variables.out)"; then
+		ok "in a script: $1"
+	else
+		not_ok "in a script: $1" "status: $in_script_is" "$(cat variables.out)"
+	fi
+}
+in_script 0 '0: hi
+1: hi' 'export SLURM_LABELIO=1' 'srun echo hi'
+in_script 0 'hi
+hi' 'export SLURM_LABELIO=0 SLURM_UNBUFFEREDIO=1' 'srun echo hi'
+ends='srun sh -c "[ \$SLURM_PROCID = 0 ] || exec sleep 1000; exit 3"'
+in_script 143 '*task 1: *' 'export SLURM_KILL_BAD_EXIT=1' "$ends"
+in_script 143 '*task 1: *' 'export SLURM_KILL_BAD_EXIT=' "$ends"
+in_script 143 '*task 1: *' 'export SLURM_WAIT=1' "$ends"
+in_script 143 '*task 1: *' 'export SLURM_WAIT=1000' "srun --wait=1 ${ends#srun }"
+in_script 125 "gpulease: SLURM_WAIT: 'x' is not a number*" 'export SLURM_WAIT=x' 'srun echo hi'
+in_script 125 "gpulease: SLURM_KILL_BAD_EXIT: *" 'export SLURM_KILL_BAD_EXIT=2' 'srun echo hi'
+export SLURM_LABELIO=1
+in_script 0 'hi
+hi' 'srun echo hi'
+unset SLURM_LABELIO
+run 'without a script they have no effect' 0 'hi
+hi' '' env SLURM_LABELIO=1 SLURM_WAIT=x "$S/lib/gpulease/bin/srun" --gpus=1 -n 2 echo hi
+
 finish
