@@ -24,8 +24,8 @@ struct task_start {
 };
 
 /*
- * Executes the program in place of this process, which gives the program all that it has, except for
- * the environment.  Returns only if that fails: 126 or 127, after it has printed the reason with the
+ * Executes the program in place of this process, with all that this process has but its
+ * environment.  Returns only if that fails: 126 or 127, after it has printed the reason with the
  * task's number.
  */
 MUST_CHECK int task_execute(const struct task_start *start);
