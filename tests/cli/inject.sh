@@ -38,7 +38,8 @@ run '--inject works for a job with a supervisor' 0 '<--cuda><0>' '*' "$GPULEASE"
 	--inject=--cuda "$S/args"
 run '--inject-style refuses an unknown style' 125 '' "*neither local nor physical" \
 	"$GPULEASE" --inject-style none true
-run '--inject refuses an empty option' 125 '' 'gpulease: --inject: *' "$GPULEASE" --inject= true
+run '--inject refuses an empty option' 125 '' 'gpulease: --inject needs a value: *' \
+	"$GPULEASE" --inject= true
 run '--inject refuses an option that is only an equals sign' 125 '' 'gpulease: --inject: *' \
 	"$GPULEASE" --inject== true
 release_all first

@@ -346,6 +346,10 @@ run 'that job has ended' 143 '' '*' timeout "$DEADLINE" "$GPULEASE" --wait-for "
 
 # --- copies ------------------------------------------------------------------------------
 
+rm -f "$XDG_STATE_HOME"/gpulease/scripts/* # of the jobs before; a sweep removes a few
+for each in 1 2 3; do
+	"$SBATCH" -Q --gpus=0 --wait --wrap true
+done
 echo 'read -r line <'"$S/hold"'; tail -n 1 "$0"' | script holds
 mkfifo "$S/hold"
 id=$("$SBATCH" --parsable --gpus=8 -o holds.out holds)

@@ -78,7 +78,9 @@ is 'a later job of the same priority waits behind the earlier one' like \
 release_all first
 in_order 'jobs of higher priority start first, equal ones in order of arrival' high same plain \
 	zero low
-for each in x '' 1.5 1000001 -1000001 99999999999999999999 +1 --1; do
+run "--priority '' is refused" 125 '' 'gpulease: --priority needs a value: --priority N' \
+	"$GPULEASE" --priority= true
+for each in x 1.5 1000001 -1000001 99999999999999999999 +1 --1; do
 	run "--priority '$each' is refused" 125 '' \
 		"gpulease: --priority: '$each' is not a priority; *" \
 		"$GPULEASE" "--priority=$each" true
@@ -336,7 +338,7 @@ for option in --after --after-ok; do
 		"gpulease: $option: * names too many jobs; at most 6*" \
 		"$GPULEASE" $option 1,1,1,1,1,1,1 true
 	for each in x '' '1,' ',1' 1-2 -1 '1 2' 99999999999999999999; do
-		run "$option '$each' is refused" 125 '' "gpulease: $option: *" "$GPULEASE" \
+		run "$option '$each' is refused" 125 '' "gpulease: $option*: *" "$GPULEASE" \
 			"$option=$each" true
 	done
 done

@@ -299,7 +299,7 @@ run '--export works under a supervisor' 0 ':3:0' '*' "$GPULEASE" --report --expo
 	sh -c 'echo "${MINE-}:$NEW:$CUDA_VISIBLE_DEVICES"'
 run '--export works together with --setup' 0 ':1' '' set_up --export=NONE --setup 'export A=1' sh -c 'echo "${MINE-}:$A"'
 for list in '' 'A,' '1A' 'NONE,A' 'A-B=1'; do
-	run "refused: --export=$list" 125 '' 'gpulease: --export: *' get "$list"
+	run "refused: --export=$list" 125 '' 'gpulease: --export*: *' get "$list"
 done
 run 'a comma in a value is explained' 125 '' \
 	"gpulease: --export: '2' is not *a value here cannot contain a comma; *" get A=1,2
