@@ -98,6 +98,7 @@ int main(int argc, char **argv)
 	}
 	slurm_program_keep(argv);
 	if (command_line_parse(argv, &settings, &why) < 0) {
+		slurm_program_try_line();
 		diag("%s", why.text);
 		fail_shell(argv);
 		return EXIT_MISUSE;

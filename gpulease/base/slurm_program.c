@@ -42,3 +42,21 @@ void slurm_program_ask(const char *name)
 	if (digits && name[digits] == '_')
 		slurm_program_become("ids");
 }
+
+void slurm_program_try_line(void)
+{
+	bool has_command = false, has_status = false, may_be_value = false;
+
+	for (char **at = words ? words + 3 : NULL; at && *at; at++) {
+		if (has_status)
+			slurm_program_ask(*at);
+		has_status |= strcmp(*at, "--status") == 0;
+		if (!has_command && strncmp(*at, "--script", 8) == 0 &&
+			((*at)[8] || at[1]))
+			slurm_program_become("submit");
+		if (!has_command && strcmp(*at, "--mpi=list") == 0)
+			slurm_program_become("mpi");
+		has_command |= **at != '-' && !may_be_value;
+		may_be_value = **at == '-' && !strchr(*at, '=');
+	}
+}

@@ -26,4 +26,11 @@ void slurm_program_become(const char *part);
  */
 void slurm_program_ask(const char *name);
 
+/*
+ * The same for a command line that cannot be read, if --script FILE or --mpi=list comes before a
+ * command, or --status before such a name.  Options before --script may be those of sbatch alone,
+ * such as --array=0-3, or --wait without a value.
+ */
+void slurm_program_try_line(void);
+
 #endif

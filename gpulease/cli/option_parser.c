@@ -74,16 +74,6 @@ static int option_scan_bad_value(
 	return -EINVAL;
 }
 
-static int option_store_text(const char *value, const char **at, struct why *why)
-{
-	if (!*value) {
-		why_set(why, "its value is empty");
-		return -EINVAL;
-	}
-	*at = value;
-	return 0;
-}
-
 /* Stores @value at ->offset of @settings, by the kind of the option. */
 static int option_store(
 	const struct option_def *def, const char *value, void *settings, struct why *why)
@@ -99,7 +89,8 @@ static int option_store(
 		++*(unsigned *)at;
 		return 0;
 	case OPTION_TEXT:
-		return option_store_text(value, (const char **)at, why);
+		*(const char **)at = value;
+		return 0;
 	case OPTION_DURATION:
 		return parse_duration_ms(value, (int64_t *)at, why);
 	case OPTION_LIMIT:
@@ -140,6 +131,13 @@ static int option_scan_set_verb(struct option_scan *scan, const struct option_de
 	return 0;
 }
 
+/* Whether there is a value that is not empty.  An option without effect may have an empty one. */
+static bool has_value(const struct option_def *def, const char *value)
+{
+	return value &&
+	       (*value || def->kind == OPTION_NOTHING || def->kind == OPTION_NOTED);
+}
+
 /*
  * Handles the option @def of the word argv[at].  @value is the value in the same word, or NULL; if
  * the option needs one it is taken from the next word.
@@ -164,12 +162,12 @@ static int option_scan_use(struct option_scan *scan, const struct option_def *de
 	}
 	if (!value && takes == TAKES_REQUIRED) {
 		value = scan->argv[scan->at + 1];
-		if (!value) {
-			why_set(scan->why, "%s needs a value: %s %s", spelling.text,
-				spelling.text, def->metavar);
-			return -EINVAL;
-		}
-		scan->at++;
+		scan->at += value != NULL;
+	}
+	if (takes == TAKES_REQUIRED && !has_value(def, value)) {
+		why_set(scan->why, "%s needs a value: %s %s", spelling.text,
+			spelling.text, def->metavar);
+		return -EINVAL;
 	}
 	use->by_letter = by_letter;
 	if (use->times < UINT16_MAX)

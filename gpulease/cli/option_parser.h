@@ -6,7 +6,8 @@
  * `-`.  Letters without a value can be bundled (`-vQ`), unless the bundle reads like a long option
  * (`-log`).  Long options cannot be abbreviated.  An optional value is taken only from the same
  * word (`--immediate=5`, `-I5`), except for options such as --help, which take the next word, too
- * (`--help srun`).
+ * (`--help srun`).  A value that has to be given is not empty, except for OPTION_NOTHING and
+ * OPTION_NOTED.
  *
  * Options end at `--` or at the first other word, which begins the command.  After a verb such
  * words are its operands, and options may stand between them.  If an option is given twice, the
@@ -22,7 +23,7 @@ enum option_kind {
 	OPTION_FLAG,     /* bool: true */
 	OPTION_COMMAND,  /* bool: true; a command follows, even after a verb */
 	OPTION_TALLY,    /* unsigned: how often it was given */
-	OPTION_TEXT,     /* const char *, into argv; not empty */
+	OPTION_TEXT,     /* const char *, into argv */
 	OPTION_DURATION, /* int64_t, milliseconds */
 	OPTION_LIMIT,    /* int64_t, milliseconds; a time limit as srun writes it */
 	OPTION_CUSTOM,   /* ->read stores the value */

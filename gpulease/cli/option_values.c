@@ -165,10 +165,6 @@ int read_nodelist(const char *value, void *unused, struct why *why)
 	char host[HOST_NAME_MAX + 1] = "";
 
 	(void)unused;
-	if (!*value) {
-		why_set(why, "its value is empty");
-		return -EINVAL;
-	}
 	(void)gethostname(host, sizeof(host) - 1);
 	if (strcmp(value, host) == 0 || strcmp(value, "localhost") == 0 ||
 		(node && strcmp(value, node) == 0))
@@ -197,11 +193,15 @@ int read_jobid(const char *value, void *at, struct why *why)
 
 int read_mpi(const char *value, void *note, struct why *why)
 {
-	(void)why;
+	static const char no_pmi[] =
+		"--mpi: there is no PMI here; MPI programs need mpirun";
+
 	if (strncmp(value, "pmi", 3) == 0)
-		*(const char **)note =
-			"--mpi: there is no PMI here; MPI programs need mpirun";
-	return 0;
+		*(const char **)note = no_pmi;
+	if (strcmp(value, "list") != 0)
+		return 0;
+	why_set(why, "%s", no_pmi + strlen("--mpi: ")); /* gpulease-slurm prints it */
+	return -EINVAL;
 }
 
 int read_kills(const char *value, void *flag, struct why *why)
@@ -244,10 +244,6 @@ int read_file(const char *value, void *at, struct why *why)
 {
 	const char **pattern = at;
 
-	if (!*value) {
-		why_set(why, "its value is empty");
-		return -EINVAL;
-	}
 	if (strcmp(value, "all") == 0) {
 		*pattern = NULL;
 		return 0;
@@ -271,9 +267,8 @@ int read_size(const char *value, void *at, struct why *why)
 
 int read_model(const char *value, void *at, struct why *why)
 {
-	if (!*value || strlen(value) >= MODEL_SIZE) {
-		why_set(why, "'%s' is %s", quote(value).text,
-			*value ? "too long" : "in every name; leave the option out");
+	if (strlen(value) >= MODEL_SIZE) {
+		why_set(why, "'%s' is too long", quote(value).text);
 		return -EINVAL;
 	}
 	text_copy(at, MODEL_SIZE, value);

@@ -51,11 +51,13 @@ static void path_cut_to_folder(char *path)
 
 /*
  * Checks one file.  The id is not known yet: if the expansions for two ids differ in what is to be
- * checked (an input file, the folder of an output file), the check is left to redirect_open().
+ * checked (an input file, the folder of an output file), the check is left to redirect_open().  A
+ * message has the name as it was given if the id is a part of it.
  */
 static int check_file(const struct context *context, const char *pattern, bool is_input)
 {
 	char path[PATH_MAX], other[PATH_MAX], place[PATH_MAX];
+	bool has_id;
 	int r;
 
 	/* the number of a task is no file */
@@ -64,6 +66,7 @@ static int check_file(const struct context *context, const char *pattern, bool i
 	if (redirect_name(context, 0, pattern, path) < 0 ||
 		redirect_name(context, 1, pattern, other) < 0)
 		return -EINVAL;
+	has_id = strcmp(path, other) != 0;
 	text_copy(place, sizeof(place), path);
 	if (!is_input) {
 		path_cut_to_folder(place);
@@ -79,7 +82,7 @@ static int check_file(const struct context *context, const char *pattern, bool i
 	rights_as_user_end();
 	if (r == 0)
 		return 0;
-	diag("cannot open '%s': %s", path, strerror(-r));
+	diag("cannot open '%s': %s", has_id ? pattern : path, strerror(-r));
 	return r;
 }
 

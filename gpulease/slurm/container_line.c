@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "container_line.h"
 #include "parse.h"
@@ -22,6 +23,8 @@ const char *const container_engine_names[ENGINES] = {
 	[ENGINE_ENROOT] = "enroot",
 	[ENGINE_APPTAINER] = "apptainer",
 };
+
+enum { NAME_SIZE = 256 }; /* of a variable */
 
 /* A line being written. */
 struct line {
@@ -228,19 +231,119 @@ static void add_workdir(struct line *line, const char *name)
 static const char *const passed[] = { "MASTER_", "NCCL_", "TORCH_", "OMP_", "WANDB_",
 	"HF_" };
 
-/* Adds an option for each name of @list, `NAME[=VALUE],NAME`. */
-static void add_names(struct line *line, const char *list)
+/* Removes the first item, `NAME` or `NAME=VALUE`, from *@list.  Returns its size, 0 at the end. */
+static size_t take_item(const char **list, const char **ret_item, char name[NAME_SIZE])
 {
-	for (size_t size; list && *list; list += size + (list[size] == ',')) {
-		char name[256];
+	size_t size;
 
-		size = strcspn(list, ",");
-		(void)snprintf(name, sizeof(name), "%.*s", (int)size, list);
-		name[strcspn(name, "=")] = '\0';
-		if (*name && strcmp(name, "ALL") != 0 && strcmp(name, "NONE") != 0 &&
-			strcmp(name, "NIL") != 0)
+	if (!*list)
+		return 0;
+	*list += strspn(*list, ",");
+	*ret_item = *list;
+	size = strcspn(*list, ",");
+	*list += size;
+	(void)snprintf(name, NAME_SIZE, "%.*s", (int)size, *ret_item);
+	name[strcspn(name, "=")] = '\0';
+	return size;
+}
+
+/* Whether @name is one of the @count words, in any case. */
+static bool is_word(const char *const *words, size_t count, const char *name)
+{
+	while (count)
+		if (strcasecmp(words[--count], name) == 0)
+			return true;
+	return false;
+}
+
+/* Words of --export that are no names. */
+static const char *const word_all[] = { "ALL" }, *const none[] = { "NONE", "NIL" };
+
+/* Variables that an image sets itself: pyxis leaves them as they are there. */
+static const char *const of_image[] = { "PATH", "LD_LIBRARY_PATH" };
+
+static bool has_all(const char *list)
+{
+	const char *item;
+	char name[NAME_SIZE];
+
+	while (take_item(&list, &item, name))
+		if (is_word(word_all, 1, name))
+			return true;
+	return false;
+}
+
+/* Adds an option for each variable that --export names. */
+static void add_exported(struct line *line)
+{
+	const char *list = line->words->exported, *item;
+	char name[NAME_SIZE];
+
+	while (take_item(&list, &item, name))
+		if (!is_word(word_all, 1, name) &&
+			!is_word(none, ARRAY_SIZE(none), name) &&
+			!is_word(of_image, ARRAY_SIZE(of_image), name))
 			add_option(line, "--env", name);
+}
+
+/*
+ * Adds --export.  A container gets only the variables for which there is an option, except with
+ * apptainer.  The other programs, and the shell that starts them, need the PATH of the user, and
+ * other variables such as DOCKER_HOST.  So here --export only sets values.
+ */
+static void add_export(struct line *line)
+{
+	const char *list = line->words->exported, *item;
+	autofree char *value = NULL;
+	char name[NAME_SIZE];
+	struct text text;
+	size_t size;
+	bool has_value = is_apptainer(line);
+
+	if (!list)
+		return;
+	size = strlen(list) + 16;
+	value = malloc(size);
+	if (!value) {
+		line->out->cut = true;
+		return;
 	}
+	text = text_on(value, size);
+	text_addf(&text, "--export=%s", has_value ? list : word_all[0]);
+	while (!is_apptainer(line) && (size = take_item(&list, &item, name))) {
+		if (!memchr(item, '=', size) ||
+			is_word(of_image, ARRAY_SIZE(of_image), name))
+			continue;
+		text_addf(&text, ",%.*s", (int)size, item);
+		has_value = true;
+	}
+	if (has_value)
+		add(line, value);
+}
+
+/* Adds an option for each name of --container-env. */
+static void add_names(struct line *line)
+{
+	const char *list = line->wish->variables, *item;
+	char name[NAME_SIZE];
+
+	while (take_item(&list, &item, name))
+		add_option(line, "--env", name);
+}
+
+/* Adds an option for each variable of the caller that programs on several GPUs read. */
+static void add_passed(struct line *line)
+{
+	for (char **at = line->place->variables; at && *at; at++)
+		for (size_t i = 0; i < ARRAY_SIZE(passed); i++) {
+			char name[NAME_SIZE];
+
+			if (strncmp(*at, passed[i], strlen(passed[i])) != 0)
+				continue;
+			text_copy(name, sizeof(name), *at);
+			name[strcspn(name, "=")] = '\0';
+			add_option(line, "--env", name);
+		}
 }
 
 static void add_variables(struct line *line)
@@ -252,18 +355,10 @@ static void add_variables(struct line *line)
 		add_option(line, "--env", "NVIDIA_VISIBLE_DEVICES");
 	if (line->wish->has_home)
 		add_option(line, "--env", "HOME");
-	add_names(line, line->words->exported);
-	add_names(line, line->wish->variables);
-	for (char **at = line->place->variables; at && *at; at++)
-		for (size_t i = 0; i < ARRAY_SIZE(passed); i++) {
-			char name[256];
-
-			if (strncmp(*at, passed[i], strlen(passed[i])) != 0)
-				continue;
-			text_copy(name, sizeof(name), *at);
-			name[strcspn(name, "=")] = '\0';
-			add_option(line, "--env", name);
-		}
+	add_exported(line);
+	add_names(line);
+	if (!line->words->exported || has_all(line->words->exported))
+		add_passed(line);
 }
 
 /* --- the engines --------------------------------------------------------------------- */
@@ -398,6 +493,7 @@ int container_line_write(enum container_engine engine, const struct container_wi
 	add(&line, place->program);
 	for (char **at = words->options; *at; at++)
 		add(&line, *at);
+	add_export(&line);
 	add(&line, "--");
 	r = engines[engine](&line);
 	if (r < 0)

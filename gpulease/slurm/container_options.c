@@ -80,19 +80,30 @@ static bool takes_next(const char *word)
 	return *word && !word[1] && def && option_takes(def) == TAKES_REQUIRED;
 }
 
-/* Notes the option @word, which gpulease keeps, where the line for the container has to know it. */
-static void note_kept(const char *word, const char *next, struct container_words *words)
+/* Whether @word is the long option @name of gpulease, perhaps with a value. */
+static bool is_option(const char *word, const char *name)
 {
 	const struct option_def *def = NULL;
 
 	if (word[1] == '-')
 		def = options_find(option_table, word + 2, strcspn(word + 2, "="));
-	if (!def)
-		return;
-	if (strcmp(def->name, "pty") == 0)
-		words->has_pty = true;
-	if (strcmp(def->name, "export") == 0)
-		words->exported = strchr(word, '=') ? strchr(word, '=') + 1 : next;
+	return def && strcmp(def->name, name) == 0;
+}
+
+/* Takes the words of the option at @at, which is not of pyxis.  Returns the last of them. */
+static char **take_kept(char **at, struct container_words *ret)
+{
+	char *word = *at, *next = takes_next(word) ? at[1] : NULL;
+
+	if (is_option(word, "export") && (next || strchr(word, '='))) {
+		ret->exported = next ? next : strchr(word, '=') + 1;
+		return next ? at + 1 : at;
+	}
+	ret->has_pty |= is_option(word, "pty");
+	ret->options[ret->count++] = word;
+	if (next)
+		ret->options[ret->count++] = next;
+	return next ? at + 1 : at;
 }
 
 int container_options_read(char **argv, struct container_wish *wish,
@@ -128,10 +139,7 @@ int container_options_read(char **argv, struct container_wish *wish,
 			at += r - 1;
 			continue;
 		}
-		note_kept(*at, at[1], ret);
-		ret->options[ret->count++] = *at;
-		if (takes_next(*at) && at[1])
-			ret->options[ret->count++] = *++at;
+		at = take_kept(at, ret);
 	}
 	ret->command = at;
 	return 0;

@@ -16,14 +16,14 @@ struct container_wish {
 };
 
 /*
- * The words of a command line: ->options are those that are not of pyxis, ->command is what they
- * run.  Both end with NULL and point into argv.
+ * The words of a command line: ->options are those that are neither of pyxis nor --export, and
+ * ->command is what they run.  Both end with NULL and point into argv.
  */
 struct container_words {
 	char **options, **command;
 	unsigned count;       /* of the options */
 	bool has_pty;         /* --pty is one of the options */
-	const char *exported; /* the value of --export; NULL */
+	const char *exported; /* the value of the last --export; NULL */
 };
 
 /*

@@ -12,6 +12,7 @@
 #include "find_program.h"
 #include "option_table.h"
 #include "parse.h"
+#include "slurm_programs.h"
 
 extern char **environ;
 
@@ -64,18 +65,21 @@ static int settle(char *program, const struct container_words *words,
 {
 	static char end[] = "--";
 	size_t count = 0;
-	char **line, **next;
+	char **line, **next, *export = NULL;
 	int r;
 
 	while (words->command[count])
 		count++;
 	/* the settings point to it, to the end of this process */
-	line = next = calloc(words->count + count + 3, sizeof(*line));
-	if (!line)
+	line = next = calloc(words->count + count + 4, sizeof(*line));
+	if (!line || (words->exported &&
+			     asprintf(&export, "--export=%s", words->exported) < 0))
 		return -ENOMEM;
 	*next++ = program;
 	memcpy(next, words->options, words->count * sizeof(*next));
 	next += words->count;
+	if (export)
+		*next++ = export;
 	*next++ = end;
 	memcpy(next, words->command, count * sizeof(*next));
 	r = command_line_parse(line, settings, why);
@@ -121,13 +125,18 @@ static bool is_binding(const struct settings *settings)
 /* The name of gpulease for a script: @program, if it is that and needs no quotes. */
 static const char *name_gpulease(const char *program)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	static const char name[] = "gpulease",
+			  plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789_-+./";
+	static char path[PATH_MAX];
 
-	return strcmp(text_base_name(program), "srun") == 0 ||
-			       program[strspn(program, plain)]
-		       ? "gpulease"
-		       : program;
+	if (strcmp(text_base_name(program), "srun") != 0 &&
+		!program[strspn(program, plain)])
+		return program;
+	return find_program(name, path) == 0 || slurm_programs_gpulease(path) < 0 ||
+			       path[strspn(path, plain)]
+		       ? name
+		       : path;
 }
 
 static int print_line(char **argv, struct why *why)

@@ -3,12 +3,21 @@
 #include <string.h>
 
 #include "job_variables.h"
+#include "parse.h"
 
 const char *job_variables_value_of(const char *name)
 {
 	const char *value = getenv(name);
 
 	return value ? value : "";
+}
+
+bool is_job_variable_on(const char *value)
+{
+	uint64_t number;
+
+	return !*value || strcmp(value, "yes") == 0 ||
+	       (parse_u64(value, UINT32_MAX, &number, NULL) == 0 && number);
 }
 
 unsigned job_variables_step(void)

@@ -18,6 +18,12 @@ struct job_variables {
 /* The value of a variable of this process; "" if it is not set. */
 const char *job_variables_value_of(const char *name);
 
+/*
+ * Whether @value of a variable sets an option without a value: it is empty, "yes" or a number other
+ * than 0.
+ */
+bool is_job_variable_on(const char *value);
+
 /* The number of this step of its job, from GPULEASE_STEP: "NUMBER.LEVEL". */
 unsigned job_variables_step(void);
 

@@ -327,20 +327,20 @@ static int wait_for(struct sbatch *sbatch)
 	return EXIT_MISUSE;
 }
 
-/* --- arrays -------------------------------------------------------------------------- */
-
-/* Whether gpulease would take the job of one task, now or later.  If not, it says why. */
-static int array_try(char **task_words)
+/*
+ * Whether gpulease would take the job that @words submit, now or later.  If not, it says why.  @out
+ * gets what it says otherwise.
+ */
+static int try_words(char **words, int out)
 {
 	static char dry_run[] = "--dry-run";
-	autofd int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	char *submit = task_words[1];
+	char *submit = words[1];
 	pid_t child;
 	int status;
 
-	task_words[1] = dry_run;
-	child = run_gpulease_start(task_words, null);
-	task_words[1] = submit;
+	words[1] = dry_run;
+	child = run_gpulease_start(words, out);
+	words[1] = submit;
 	if (child < 0) {
 		diag("cannot start gpulease: %s", strerror(-child));
 		return EXIT_MISUSE;
@@ -348,6 +348,19 @@ static int array_try(char **task_words)
 	status = run_gpulease_await(child);
 	return status == EXIT_GAVE_UP ? 0 : status; /* it would have to wait */
 }
+
+/* --test-only: says when the job, or a task of the array, would start. */
+static int test_job(struct sbatch *sbatch)
+{
+	char **words = submit_words(sbatch);
+
+	if (words)
+		return try_words(words, STDERR_FILENO);
+	diag("cannot test the script: %s", strerror(ENOMEM));
+	return EXIT_MISUSE;
+}
+
+/* --- arrays -------------------------------------------------------------------------- */
 
 /*
  * Makes the command that submits the job of the array, which submits the tasks by @task_words.
@@ -397,6 +410,7 @@ static char **array_words(struct sbatch *sbatch, char **task_words)
 static int submit_array(struct sbatch *sbatch)
 {
 	struct dependency_list dependency = sbatch->dependency;
+	autofd int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	char **words;
 	int r;
 
@@ -404,7 +418,7 @@ static int submit_array(struct sbatch *sbatch)
 	sbatch_options_set(&sbatch->options, "dependency", NULL);
 	sbatch->dependency.not_ok[0] = '\0';
 	words = submit_words(sbatch);
-	r = words ? array_try(words) : 0;
+	r = words ? try_words(words, null) : 0;
 	if (r != 0)
 		return r;
 	(void)snprintf(sbatch->record, sizeof(sbatch->record), "%s.array", sbatch->spool);
@@ -448,6 +462,8 @@ static int submit(struct sbatch *sbatch)
 	(void)gethostname(sbatch->host, sizeof(sbatch->host) - 1);
 	if (!getcwd(sbatch->folder, sizeof(sbatch->folder)))
 		sbatch->folder[0] = '\0';
+	if (value_of(sbatch, "test-only"))
+		return test_job(sbatch);
 	r = spool_write(sbatch->script.text, sbatch->script.size, sbatch->spool, &why);
 	if (r < 0) {
 		diag("%s", why.text);

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "job_variables.h"
 #include "option_parser.h"
 #include "parse.h"
 #include "sbatch_abbreviation.h"
@@ -52,6 +53,7 @@ const struct sbatch_row sbatch_table[] = {
 	OWN('W', "wait", NULL, "WAIT"),
 	OWN(0, "wrap", "COMMAND", NULL),
 	OWN(0, "parsable", NULL, NULL),
+	OWN(0, "test-only", NULL, NULL),
 	OWN('Q', "quiet", NULL, NULL),
 	OWN('v', "verbose", NULL, NULL),
 	OWN('h', "help", NULL, NULL),
@@ -116,7 +118,6 @@ const struct sbatch_row sbatch_table[] = {
 	REFUSED('b', "begin", "TIME", NULL, NOT_YET),
 	REFUSED('H', "hold", NULL, NULL, NOT_YET),
 	REFUSED(0, "deadline", "TIME", NULL, "for the time to wait there is gpulease --max-wait"),
-	REFUSED(0, "test-only", NULL, NULL, "write gpulease --dry-run -n N command"),
 	REFUSED('L', "licenses", "LIST", NULL, "gpulease leases GPUs only; leave the option out"),
 	REFUSED('M', "clusters", "LIST", "CLUSTERS", ONE_MACHINE),
 	REFUSED('F', "nodefile", "FILE", NULL, ONE_MACHINE),
@@ -159,6 +160,10 @@ static const struct option_def *parser_table(void)
 			.kind = row->use == SBATCH_REFUSED ? OPTION_REFUSED
 							   : OPTION_CUSTOM,
 			.letter = row->letter };
+		/* as with srun, an option without effect may have an empty value */
+		if ((row->use == SBATCH_NOISE || row->use == SBATCH_UNMET) &&
+			option_takes(&table[i]) == TAKES_REQUIRED)
+			table[i].kind = OPTION_NOTED;
 	}
 	return table;
 }
@@ -233,15 +238,6 @@ int sbatch_options_read_line(
 	return -EINVAL;
 }
 
-/* Whether @value of a variable sets an option without a value: it is empty, "yes" or a number. */
-static bool is_set(const char *value)
-{
-	uint64_t number;
-
-	return !*value || strcmp(value, "yes") == 0 ||
-	       (parse_u64(value, UINT32_MAX, &number, NULL) == 0 && number);
-}
-
 int sbatch_options_read_variables(struct sbatch_options *options, struct why *why)
 {
 	for (size_t i = 0; sbatch_table[i].name; i++) {
@@ -253,7 +249,7 @@ int sbatch_options_read_variables(struct sbatch_options *options, struct why *wh
 			continue;
 		(void)snprintf(name, sizeof(name), "SBATCH_%s", row->variable);
 		value = getenv(name);
-		if (!value || !(row->metavar ? *value : is_set(value)))
+		if (!value || !(row->metavar ? *value : is_job_variable_on(value)))
 			continue;
 		if (row->use == SBATCH_REFUSED) {
 			why_set(why, "%s: %s", name, row->as);
@@ -298,13 +294,10 @@ char **sbatch_options_write(
 	for (size_t i = 0; sbatch_table[i].name; i++) {
 		const struct sbatch_row *row = &sbatch_table[i];
 		const char *value = options->values[i];
-		bool is_alone =
-			value && !*value && (!row->metavar || *row->metavar == '[');
 
 		if (!value || row->use != use)
 			continue;
-		if (asprintf(words++, "--%s%s%s", row->as, is_alone ? "" : "=", value) <
-			0)
+		if (asprintf(words++, "--%s%s%s", row->as, *value ? "=" : "", value) < 0)
 			return NULL;
 	}
 	return words;

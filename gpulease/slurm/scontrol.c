@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "array_record.h"
 #include "exitcodes.h"
 #include "hostlist.h"
 #include "scontrol.h"
@@ -193,7 +194,11 @@ static void print_job(
 	char sheet[8 * 1024];
 	struct text text = TEXT_ON(sheet);
 
-	text_addf(&text, "JobId=%lld JobName=%s%s", (long long)job->id, job->name, gap);
+	text_addf(&text, "JobId=%lld", (long long)job->id);
+	if (job->array >= 0)
+		text_addf(&text, " ArrayJobId=%lld ArrayTaskId=%lld",
+			(long long)job->array, (long long)job->task);
+	text_addf(&text, " JobName=%s%s", job->name, gap);
 	add_user(job, &text);
 	text_addf(&text, "%sPriority=%lld Account=(null) QOS=(null)", gap,
 		(long long)job->priority);
@@ -220,16 +225,82 @@ static void print_job(
 	(void)printf("%s\n%s", sheet, is_oneliner ? "" : "\n");
 }
 
-static int show_job(char **words, bool is_oneliner)
+/* A task of an array, as its user names it: 17_3. */
+struct task_id {
+	uint64_t array;
+	unsigned index;
+};
+
+/*
+ * Finds the job of the task: in the record of the array, which only its user can read, or among the
+ * jobs that wait and run.  0: there is none.
+ */
+static uint64_t find_task(const struct task_id *id)
+{
+	static struct array_record record;
+	struct slurm_jobs jobs = { .count = 0 };
+	uint64_t found = 0;
+
+	if (array_record_open_id(id->array, &record) == 0) {
+		int place = array_list_find(&record.list, id->index);
+
+		found = place >= 0 ? record.tasks[place].job : 0;
+		close_fd(&record.fd);
+	}
+	if (found || slurm_query_jobs(NULL, &jobs) < 0)
+		return found;
+	for (size_t i = 0; i < jobs.count && !found; i++)
+		if (jobs.list[i].array == (int64_t)id->array &&
+			jobs.list[i].task == id->index)
+			found = (uint64_t)jobs.list[i].id;
+	slurm_jobs_release(&jobs);
+	return found;
+}
+
+static int say_unknown(void)
+{
+	slurm_line("slurm_load_jobs error: Invalid job id specified");
+	return EXIT_NOT_DONE;
+}
+
+static int show_task(const struct task_id *task, bool is_oneliner)
+{
+	struct slurm_jobs jobs = { .count = 0 };
+	const struct slurm_job *whole;
+	struct slurm_job *job;
+	long long id = (long long)find_task(task);
+	char ids[48];
+	int status = EXIT_NOT_DONE;
+
+	if (!id)
+		return say_unknown();
+	(void)snprintf(
+		ids, sizeof(ids), "%llu,%lld", (unsigned long long)task->array, id);
+	if (slurm_query_jobs(ids, &jobs) < 0)
+		return EXIT_NOT_DONE;
+	whole = slurm_jobs_find(&jobs, (int64_t)task->array);
+	job = slurm_jobs_find(&jobs, id);
+	if (job && is_slurm_job_known(&jobs, job)) {
+		job->array = (int64_t)task->array;
+		job->task = task->index;
+		if (whole)
+			text_copy(job->name, sizeof(job->name), whole->name);
+		print_job(&jobs, job, is_oneliner);
+		status = EXIT_DONE;
+	} else {
+		status = say_unknown();
+	}
+	slurm_jobs_release(&jobs);
+	return status;
+}
+
+/* @id is one of a job, or NULL for all. */
+static int show_jobs(const char *id, bool is_oneliner)
 {
 	struct slurm_jobs jobs = { .count = 0 };
 	size_t count = 0;
 
-	if (*words && (slurm_find_bad_id(*words) || slurm_count_ids(*words) != 1)) {
-		slurm_line("scontrol_print_job error: Invalid job id specified");
-		return EXIT_NOT_DONE;
-	}
-	if (slurm_query_jobs(*words, &jobs) < 0)
+	if (slurm_query_jobs(id, &jobs) < 0)
 		return EXIT_NOT_DONE;
 	for (size_t i = 0; i < jobs.count; i++)
 		if (is_slurm_job_known(&jobs, &jobs.list[i])) {
@@ -237,13 +308,32 @@ static int show_job(char **words, bool is_oneliner)
 			count++;
 		}
 	slurm_jobs_release(&jobs);
-	if (!count && !*words) {
-		(void)puts("No jobs in the system");
-		return EXIT_DONE;
-	}
+	if (!count && id)
+		return say_unknown();
 	if (!count)
-		slurm_line("slurm_load_jobs error: Invalid job id specified");
-	return count ? EXIT_DONE : EXIT_NOT_DONE;
+		(void)puts("No jobs in the system");
+	return EXIT_DONE;
+}
+
+static int show_job(char **words, bool is_oneliner)
+{
+	const char *id = *words;
+	struct task_id task;
+	struct array_list list;
+
+	if (!id)
+		return show_jobs(NULL, is_oneliner);
+	if (!slurm_find_bad_id(id) && slurm_count_ids(id) == 1) {
+		if (!is_slurm_array_id(id, strlen(id)))
+			return show_jobs(id, is_oneliner);
+		if (array_list_read_id(id, strlen(id), &task.array, &list) &&
+			list.count == 1) {
+			task.index = list.indices[0];
+			return show_task(&task, is_oneliner);
+		}
+	}
+	slurm_line("scontrol_print_job error: Invalid job id specified");
+	return EXIT_NOT_DONE;
 }
 
 /* --- words --------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "container_part.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "mpi_list.h"
 #include "sbatch.h"
 #include "scancel.h"
 #include "scontrol.h"
@@ -27,6 +28,7 @@ static const struct {
 	{ "array", array_main },
 	{ "container", container_main },
 	{ "ids", array_ids_main },
+	{ "mpi", mpi_list_main },
 	{ "sbatch", sbatch_main },
 	{ "scancel", scancel_main },
 	{ "scontrol", scontrol_main },

@@ -55,13 +55,48 @@ static const struct option_def table[] = {
 };
 /* clang-format on */
 
+/* Reads the number in the variable @name, at most @most.  Leaves *@ret if there is none. */
+static int read_variable(const char *name, uint64_t most, uint64_t *ret, struct why *why)
+{
+	const char *value = getenv(name);
+	struct why reason = WHY_NONE;
+
+	if (!value || !*value || parse_u64(value, most, ret, &reason) == 0)
+		return 0;
+	why_wrap(why, &reason, "%s: ", name);
+	return -EINVAL;
+}
+
+/*
+ * Reads the variables that stand for options of srun.  Only a job script and its tasks have them:
+ * gpulease takes them away from other commands.
+ */
+static int read_variables(struct task_order *order, struct why *why)
+{
+	const char *label = getenv("SLURM_LABELIO"),
+		   *unbuffered = getenv("SLURM_UNBUFFEREDIO"),
+		   *kill = getenv("SLURM_KILL_BAD_EXIT");
+	uint64_t kills = kill && !*kill, wait_s = 0;
+	int r = read_variable("SLURM_KILL_BAD_EXIT", 1, &kills, why);
+
+	if (r == 0)
+		r = read_variable("SLURM_WAIT", UINT32_MAX, &wait_s, why);
+	order->labels = label && is_job_variable_on(label);
+	order->unbuffered = unbuffered && is_job_variable_on(unbuffered);
+	order->kills = kills != 0;
+	order->wait_ms = (int64_t)wait_s * 1000;
+	return r;
+}
+
 int task_order_read(char **argv, struct task_order *ret, struct why *why)
 {
 	struct options_result result;
 	int r;
 
 	*ret = (struct task_order){ .count = 1 };
-	r = options_parse(table, argv, ret, &result, why);
+	r = read_variables(ret, why);
+	if (r == 0)
+		r = options_parse(table, argv, ret, &result, why);
 	if (r < 0)
 		return r;
 	if (!ret->count || !result.rest_count) {

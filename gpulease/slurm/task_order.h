@@ -30,7 +30,8 @@ struct task_order {
 };
 
 /*
- * Reads @argv, which begins with the name of the program.  Returns 0, or -EINVAL with the reason in
+ * Reads @argv, which begins with the name of the program, and the variables of srun that stand for
+ * options, which a job script may set.  Returns 0, or -EINVAL with the reason in
  * @why.
  */
 MUST_CHECK int task_order_read(char **argv, struct task_order *ret, struct why *why);

@@ -86,7 +86,7 @@ for option in --gpu-ids --allow --except --prefer-gpus; do
 	refused "$option refuses a range in the wrong order" \
 		"$option: '3-0' is the wrong way round; write 0-3" \
 		"$option" 3-0
-	for list in '' ',' '0,' ',0' 0- -1 0--1 ' 0' '0 1' a 0x1 99999999999 0-99999 gpu-0; do
+	for list in ',' '0,' ',0' 0- -1 0--1 ' 0' '0 1' a 0x1 99999999999 0-99999 gpu-0; do
 		refused "$option refuses '$list'" "$option: '*' is not a GPU; *" "$option" "$list"
 	done
 done
@@ -149,7 +149,7 @@ refused 'more GPUs than have the model are refused' \
 refused 'a model that no GPU has is refused' 'cannot lease 1 GPU: * leaves none of 4' --model h200
 refused 'a model in -G and another in --model are refused' \
 	'-G asks for * and --model for *; give one' -G h100:1 --model a100
-refused 'an empty --model is refused' "--model: '' is in every name; leave the option out" \
+refused 'an empty --model is refused' '--model needs a value: --model TEXT' \
 	--model ''
 mixed
 gets '--min-vram leases GPUs of the size that they are sold as' 1,3 -n 2 --min-vram 80G
@@ -168,7 +168,7 @@ gets '--vram leases the GPU with the least memory left over' 2 --vram 10G
 refused '--vram on more GPUs than have the memory is refused' \
 	'cannot lease 3 GPUs: --vram 30G leaves only 2 of 4; the largest has 80G, of which 0.5G stay free' \
 	-n 3 --vram 30G
-for each in 0 '' -1 lots; do
+for each in 0 -1 lots; do
 	refused "--min-vram refuses '$each'" "--min-vram: '$each' is *" --min-vram "$each"
 done
 

@@ -8,6 +8,7 @@
 scratch
 # shellcheck source=tests/cli/job_lib.sh
 . "$(dirname "$0")/job_lib.sh"
+ln -s "$S/lib/gpulease/gpulease-slurm" "$S/scontrol"
 
 # The tasks of "$SBATCH … held" note that they run in starts and wait for go.I; status.I is theirs.
 script held <<'EOF'
@@ -135,9 +136,29 @@ ended other
 anew
 N=$("$SBATCH" --parsable --array=0-5%2 -G 1 held)
 is 'two tasks run' started 2
+job=$(sed -n "s/^s 1 //p" "$XDG_STATE_HOME"/gpulease/scripts/*.array-"$N")
+run '--status takes a task' 0 "job *$job '${N}_1'*" '' "$GPULEASE" --status "${N}_1"
+run 'and tasks in JSON' 0 "*\"${N}_0\"*\"${N}_1\"*" '' "$GPULEASE" --json --status "${N}_[0-1]"
+run 'one that is not in the queue yet' 1 '' "gpulease: job ${N}_5 is not in the queue yet" \
+	"$GPULEASE" --status "${N}_5"
+run 'one that the array does not have' 1 '' "gpulease: array $N has no task 6" \
+	"$GPULEASE" --status "${N}_6"
+run 'one of an array that there is not' 1 '' 'gpulease: no such job*' "$GPULEASE" --status 999_6
+run 'what is no id' 125 '' "gpulease: --status: '1x' is not the id of a job*" "$GPULEASE" --status 1x
+shows="JobId=$job ArrayJobId=$N ArrayTaskId=1 JobName=held *"
+run 'scontrol show job: a task' 0 "$shows JobState=RUNNING *StdOut=$PWD/slurm-${N}_1.out*" '' \
+	"$S/scontrol" -o show job "${N}_1"
+for each in "${N}_5" "${N}_6" 999_6; do
+	run "none in the queue: ${each#"$N"}" 1 '' 'slurm_load_jobs error: Invalid job id specified' \
+		"$S/scontrol" show job "$each"
+done
+run 'several tasks' 1 '' 'scontrol_print_job error: Invalid job id specified' \
+	"$S/scontrol" show job "${N}_[0-1]"
 run 'the whole array is cancelled' 0 '' '*' "$GPULEASE" --cancel "$N"
 run 'its status' 143 '' '' "$GPULEASE" --wait-for "$N"
 run 'that of a task that ran' 143 '' '' "$GPULEASE" --wait-for "${N}_1"
+run 'scontrol show job: a task that has ended' 0 "$shows JobState=CANCELLED *" '' \
+	"$S/scontrol" -o show job "${N}_1"
 run 'that of a task that did not' 143 '' '' "$GPULEASE" --wait-for "${N}_5"
 is 'no other task has started' [ "$(numbers starts)" = '0 1 ' ]
 
@@ -257,7 +278,8 @@ refused() {
 }
 refused "--array: '0-1000000' has more than 1000 tasks*" --array=0-1000000 held
 refused "--array: '3-1' is no list of indices*" --array=3-1 held
-refused "--array: '' is no list of indices*" --array= held
+refused '--array needs a value: *' --array= held
+refused "cannot open 'missing/%A_%a.out': *" --gpus=1 --array=1 -o missing/%A_%a.out held
 refused '*this machine has 8*' --array=0-3 --gpus=9 held
 run 'refused: a variable' 125 '' "gpulease: --array: 'a' is no list*" \
 	env SBATCH_ARRAY_INX=a "$SBATCH" held

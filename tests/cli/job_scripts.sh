@@ -236,10 +236,18 @@ run 'its errors are those of sbatch' 125 '' "gpulease: cannot read the script 'm
 	"$GPULEASE" --submit --script missing
 run 'it needs a file' 125 '' 'gpulease: --script needs a value: --script FILE' \
 	"$GPULEASE" --submit --script
+for each in '--array 0' '-a 0' '--array=0 --parsable' '--requeue -A me' --wait; do
+	# shellcheck disable=SC2086 # words of a line
+	run "options of sbatch alone: $each" 0 '*[0-9]' '' "$GPULEASE" --submit $each -G1 --script order
+done
+run 'a command may have an option --script' 125 '' "gpulease: unknown option '--array'; did you mean *" \
+	"$GPULEASE" --submit --array=0 "$SBATCH" --script order
 
 # --- what gpulease writes into the output ------------------------------------------------
 
 holder all -n 8
+run '--test-only: a job that would wait' 0 '' 'would wait, *needs 8 GPUs*' \
+	"$SBATCH" --test-only --gpus=8 --parsable --wait order
 plain=$("$SBATCH" --parsable -G 1 -o plain.out --wrap 'echo only; exit 3')
 wait_until '"$GPULEASE" --queue | grep -q wrap'
 release all
@@ -311,9 +319,20 @@ refused "--dependency: 'other:1' is not supported*" -d other:1 order
 refused "--dependency: '' is not the id of a job*" -d afternotok: order
 refused "--open-mode: 'other' is not append or truncate" --open-mode=other order
 refused "--time: 'soon' is not*" -t soon order
-refused '--name: its value is empty' --job-name= order
+for each in job-name gpus gres gpus-per-task ntasks cpus-per-task cpus-per-gpu dependency signal array \
+	wrap; do
+	refused "--$each needs a value: --$each *" "--$each=" order
+done
+refused '--wrap needs a value: --wrap COMMAND' --wrap ''
 refused "--wrap takes no script, not 'order'" --wrap true order
 refused '*this machine has 8*' --gpus=9 order
+refused "cannot open 'missing/%x-%j.out': *" --gpus=1 -o missing/%x-%j.out order
+run '--test-only: a job that would start' 0 '' 'would start now on GPU [0-7],[0-7]' \
+	"$SBATCH" --test-only --gpus=2 order
+run '--test-only: a task of an array' 0 '' 'would start now on GPU [0-7]' \
+	"$SBATCH" --test-only --gpus=1 --array=0-1 --wrap true
+refused '*this machine has 8*' --test-only --gpus=9 order
+refused "sbatch: soon:3: --time: 'soon' is not*" --test-only soon
 run 'refused: a variable' 125 '' 'gpulease: SBATCH_CLUSTERS: *' \
 	env SBATCH_CLUSTERS=other "$SBATCH" order
 is 'nothing is queued' [ "$(queued)" -eq "$before" ]
@@ -347,4 +366,38 @@ for each in $id $waiting; do
 done
 is 'the jobs ran the script as it was submitted' like '*tail -n 1 "$0"tail*' \
 	"$(printed holds.out | tr -d '\n')$(printed waiting.out | tr -d '\n')tail"
+
+# --- variables of srun -------------------------------------------------------------------
+
+# in_script STATUS OUTPUT LINE…: a result, good if a script with LINE… ends and prints so
+in_script() {
+	in_script_rc=$1 in_script_out=$2
+	shift 2
+	printf '%s\n' "$@" | script variables
+	"$SBATCH" -W -Q --gpus=2 -n 2 -o variables.out variables
+	in_script_is=$?
+	if [ $in_script_is = "$in_script_rc" ] && like "$in_script_out" "$(sort variables.out)"; then
+		ok "in a script: $1"
+	else
+		not_ok "in a script: $1" "status: $in_script_is" "$(cat variables.out)"
+	fi
+}
+in_script 0 '0: hi
+1: hi' 'export SLURM_LABELIO=1' 'srun echo hi'
+in_script 0 'hi
+hi' 'export SLURM_LABELIO=0 SLURM_UNBUFFEREDIO=1' 'srun echo hi'
+ends='srun sh -c "[ \$SLURM_PROCID = 0 ] || exec sleep 1000; exit 3"'
+in_script 143 '*task 1: *' 'export SLURM_KILL_BAD_EXIT=1' "$ends"
+in_script 143 '*task 1: *' 'export SLURM_KILL_BAD_EXIT=' "$ends"
+in_script 143 '*task 1: *' 'export SLURM_WAIT=1' "$ends"
+in_script 143 '*task 1: *' 'export SLURM_WAIT=1000' "srun --wait=1 ${ends#srun }"
+in_script 125 "gpulease: SLURM_WAIT: 'x' is not a number*" 'export SLURM_WAIT=x' 'srun echo hi'
+in_script 125 "gpulease: SLURM_KILL_BAD_EXIT: *" 'export SLURM_KILL_BAD_EXIT=2' 'srun echo hi'
+export SLURM_LABELIO=1
+in_script 0 'hi
+hi' 'srun echo hi'
+unset SLURM_LABELIO
+run 'without a script they have no effect' 0 'hi
+hi' '' env SLURM_LABELIO=1 SLURM_WAIT=x "$S/lib/gpulease/bin/srun" --gpus=1 -n 2 echo hi
+
 finish

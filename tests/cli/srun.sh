@@ -77,6 +77,8 @@ run '--export passes only the named variables' 0 '1  3' '' \
 run '-i reads the input from a file' 0 'out' '' "$GPULEASE" -i o cat
 run 'an output file that cannot be opened is refused' 125 '' "gpulease: cannot open '/no/such': *" \
 	"$GPULEASE" -o /no/such true
+run 'before there is an id the message has the name as it was given' 125 '' \
+	"gpulease: cannot open '/no/such.%j': *" "$GPULEASE" -o /no/such.%j true
 holder all -n 8
 for option in -i -o -e; do
 	run "a file that cannot be opened is refused before a wait: $option" 125 '' "gpulease: cannot open '/no/such': *" \

@@ -115,7 +115,19 @@ prints 'no home directory, the last one wins' '*<-i><--entrypoint><><x><true> ' 
 	srun --gpus=1 --container-mount-home --no-container-mount-home --container-image x true
 prints 'variables' '*<--env><A><--env><B_C><--env><D>*<--entrypoint><><x><true> ' \
 	srun --gpus=1 --export=ALL,A=1,B_C --container-env D --container-image x true
+for each in FOO NONE FOO,PATH; do
+	prints "the line runs with --export=$each" "$one*" \
+		srun --gpus=1 --export $each --container-image x true
+	is "docker has the variables of the caller: --export=$each" \
+		eval '! like "*--export*" "$line"'
+done
+is 'the image has a PATH of its own' eval '! like "*--env PATH*" "$line"'
+prints 'a value of --export is set' '*<--env><A><--env><FOO>*' \
+	srun --gpus=1 --export=A=1,FOO,PATH=/none --container-image x true
+is 'the line sets it' like 'srun --gpus=1 --export=ALL,A=1 -- *' "$line"
 export NCCL_DEBUG=secret MASTER_ADDR=me
+prints 'without ALL other variables do not pass' '*<-i><--env><FOO><--entrypoint>*' \
+	srun --gpus=1 --export=FOO --container-image x true
 prints 'variables of the caller for several GPUs' \
 	'*<--env><MASTER_ADDR>*' srun --gpus=1 --container-image x true
 is 'and those of NCCL' like '*--env NCCL_DEBUG*' "$line"
@@ -182,11 +194,22 @@ is 'the message says what docker cannot do' like \
 prints 'enroot and tasks' 'enroot:<start><--env><SLURM*<--rw><--env><NVID*<./i.sqsh><true> 0
 enroot:*<./i.sqsh><true> 1' srun --gpus=2 -n 2 --no-container-remap-root \
 	--container-image ./i.sqsh true
+prints 'enroot, tasks and --export' 'enroot:*0
+enroot:*1' srun --gpus=2 -n 2 --export=FOO --container-image ./i.sqsh true
 with docker apptainer
 prints 'or for apptainer' \
 	'apptainer:<exec><--nv><--no-home><--writable-tmpfs><--bind></a:/b:ro><--pwd></w><i.sqsh><true> ' \
 	srun --gpus=1 --container-mounts=/a:/b:ro --container-workdir=/w \
 	--container-image=i.sqsh true
+
+prints 'apptainer passes on what --export says' 'apptainer:*' \
+	srun --gpus=1 --export=FOO,SHOWN --container-image=i.sqsh true
+is 'the line keeps it' like 'srun --gpus=1 --export=FOO,SHOWN -- apptainer *' "$line"
+
+with docker
+rm "$S/none/gpulease"
+prints 'a gpulease that is not in PATH' "$one*" "$S/bin/srun" --gpus=1 --container-image x true
+ln -s "$S/bin/gpulease" "$S/none/gpulease"
 
 with
 run 'it says if the program is missing' 125 '' \
@@ -199,10 +222,11 @@ with docker
 for each in '--container-mounts=/a|*--container-mounts goes only with --container-image' \
 	'--container-image=x --container-mounts=/a:|*/a:*write SRC:DST' \
 	'--container-image=x --container-mounts=/a:/b:nodev|*docker has no flag*nodev*' \
-	'--container-image=|*--container-image: its value is empty' \
+	'--container-image=|*--container-image needs a value: *' \
 	'--container=/bundle|*runc(8)*--container-image IMAGE' \
 	'--container-name=a|*--container-name: *--container-image IMAGE' \
 	'--container-image=x --nodes=2|*--nodes*' \
+	'--container-image=x --export=A,,B|*--export: *' \
 	'--container-image=x -w elsewhere|-w: gpulease knows only this machine*' \
 	'--container-image=x --contain|*unknown option*--contain*'; do
 	# shellcheck disable=SC2086 # words of a line

@@ -124,4 +124,23 @@ refused -E '*-n N*'
 refused -Z '*--gpus=0*'
 refused --uid=1 '*as that user*'
 refused --usage '*--help*'
+
+for each in '' true; do
+	# shellcheck disable=SC2086 # a command, or none
+	run "--mpi=list${each:+ $each}" 0 'MPI plugin types are...
+	none' '' "$GPULEASE" --gpus=1 --mpi=list $each
+done
+run '--mpi=list after a command is an argument' 0 '--mpi=list' '' "$GPULEASE" echo --mpi=list
+run 'in another word it is refused' 125 '' 'gpulease: --mpi: there is no PMI here; *' \
+	"$GPULEASE" --mpi list
+
+# --- empty values -----------------------------------------------------------------------------
+
+for each in gpus gres ntasks gpus-per-task ntasks-per-gpu dependency time output mpi; do
+	run "an empty value: --$each" 125 '' "gpulease: --$each needs a value: --$each *" \
+		"$GPULEASE" "--$each=" true
+done
+run 'an empty value in the next word' 125 '' 'gpulease: -d needs a value: -d *' "$GPULEASE" -d '' true
+run 'an option without effect may have an empty value' 0 '' '*--mem*' \
+	"$GPULEASE" --partition= --mem= true
 finish
