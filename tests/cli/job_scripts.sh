@@ -77,6 +77,26 @@ run '-D changes the directory, -e separates the errors, --export filters' 0 '??'
 	--wrap 'echo "$SLURM_SUBMIT_DIR $PWD $A$B$C"; echo e >&2'
 is 'the files are in the new directory' \
 	[ "$(printed sub/out) $(printed sub/err)" = "$S/work $S/work/sub ac e" ]
+script login <<'EOF'
+echo "$USER $LOGNAME $HOME $SHELL$A"
+echo "$SLURM_EXPORT_ENV $(srun -n 1 sh -c 'echo $USER $SLURM_EXPORT_ENV')"
+exec "$1" -W -Q -G 1 -o login2.out --wrap 'echo "<$SLURM_EXPORT_ENV>"'
+EOF
+run '--export=NONE leaves the variables of a login' 0 '??' '' env -u USER -u LOGNAME -u HOME -u SHELL \
+	A=a "$SBATCH" -W --parsable -G 1 -o login.out --export=NONE login "$SBATCH"
+login=$(getent passwd "$(id -u)")
+shell=${login##*:}
+login=${login%:*}
+is 'they are those of the user' [ "$(printed login.out)" = "$(id -un) $(id -un) ${login##*:} $shell
+NONE $(id -un) NONE" ]
+is 'a job that the script submits exports all again' [ "$(printed login2.out)" = '<>' ]
+run 'what --export sets wins' 0 '??' '' env -u USER "$SBATCH" -W --parsable -G 1 -o login.out \
+	--export=USER=ann,B --wrap 'echo "$USER $LOGNAME $SLURM_EXPORT_ENV"'
+is 'the other variables are those of the user' \
+	[ "$(printed login.out)" = "ann ${LOGNAME:-$(id -un)} USER=ann,B" ]
+run '--export=ALL adds none' 0 '??' '' env -u USER "$SBATCH" -W --parsable -G 1 -o login.out \
+	--export=ALL --wrap 'echo "<$USER$SLURM_EXPORT_ENV>"'
+is 'there is none' [ "$(printed login.out)" = '<>' ]
 run 'without a GPU option the job gets no GPU, and one line says so' 0 '??' \
 	'gpulease: the script asks for no GPU and gets none*' \
 	"$SBATCH" -W --parsable -o none.out --wrap 'echo "<$CUDA_VISIBLE_DEVICES>"'
@@ -346,6 +366,9 @@ run 'that job has ended' 143 '' '*' timeout "$DEADLINE" "$GPULEASE" --wait-for "
 
 # --- copies ------------------------------------------------------------------------------
 
+# one submission removes 64 old copies at most
+rm -f "$XDG_STATE_HOME"/gpulease/scripts/*
+is 'an earlier submission' "$SBATCH" -Q --gpus=0 --wait --wrap true
 echo 'read -r line <'"$S/hold"'; tail -n 1 "$0"' | script holds
 mkfifo "$S/hold"
 id=$("$SBATCH" --parsable --gpus=8 -o holds.out holds)
