@@ -203,8 +203,9 @@ is 'squeue lists the task of an array with the id of the array' [ "$(listed)" = 
 is '-j takes the id of the task' [ "$(listed -j "${N}_3")" = "${N}_3 " ]
 is '-j takes the id of the array for all' [ "$(listed -j "$N")" = "$N ${N}_3 " ]
 run 'the fields of a task' 0 "$N 3 $task sweep" '' squeue -h -j "${N}_3" -o '%F %K %A %j'
-run 'a task that there is not' 1 '' 'slurm_load_jobs error: Invalid job id specified' \
-	squeue -j "${N}_4"
+run 'a task that there is not' 0 '' '' squeue -h -j "${N}_4"
+run 'a task of an array that there is not' 1 '' \
+	'slurm_load_jobs error: Invalid job id specified' squeue -j 99_1
 run 'scancel passes the id of a task on' 0 '' '' scancel "${N}_3"
 is 'which ends the task alone' [ "$(listed)" = "$N " ]
 release_all array
