@@ -353,6 +353,11 @@ run '--test-only: a task of an array' 0 '' 'would start now on GPU [0-7]' \
 	"$SBATCH" --test-only --gpus=1 --array=0-1 --wrap true
 refused '*this machine has 8*' --test-only --gpus=9 order
 refused "sbatch: soon:3: --time: 'soon' is not*" --test-only soon
+run 'refused: no folder for the copy of the script' 125 '' \
+	"gpulease: cannot copy the script to '$PWD/order/gpulease/scripts': Not a directory; *" \
+	env XDG_STATE_HOME="$PWD/order" "$SBATCH" --gpus=1 order
+run 'refused: no home' 125 '' 'gpulease: HOME is not set, so there is no folder *' \
+	env -u HOME -u XDG_STATE_HOME "$SBATCH" --gpus=1 order
 run 'refused: a variable' 125 '' 'gpulease: SBATCH_CLUSTERS: *' \
 	env SBATCH_CLUSTERS=other "$SBATCH" order
 is 'nothing is queued' [ "$(queued)" -eq "$before" ]

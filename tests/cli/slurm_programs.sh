@@ -250,4 +250,8 @@ run 'another user lists it' 0 '1 root' '' $other squeue -h -o '%i %u'
 # shellcheck disable=SC2086 # words
 run '--me leaves it out' 0 '' '' $other squeue -h --me
 release_all root
+# shellcheck disable=SC2086 # words
+run 'sbatch in a home that its user cannot make names the folder and the reason' 125 '' \
+	"gpulease: cannot copy the script to '/nonexistent/.local/*': Permission denied; *set XDG_STATE_HOME *" \
+	$other env -u XDG_STATE_HOME sbatch --gpus=1 --wrap true
 finish
