@@ -187,8 +187,10 @@ static void a_format_has_widths_and_other_text(void **state)
 		{ "x", "x", "x" },
 		{ "", "", "" },
 		{ "a%ib", "aJOBIDb", "a7b" },
-		{ "%i %", "JOBID %", "7 %" },
+		{ "%i %", "JOBID ", "7 " },
+		{ "%%%i%%%%n%", "JOBIDREQ_NODES", "7" },
 		{ "%i %,%5", "JOBID %,%5", "7 %,%5" },
+		{ "%.%5%2i", "%.%5JO", "%.%57 " },
 	};
 	struct slurm_jobs jobs =
 		jobs_of("{\"queue\":[{\"ticket\":7,\"name\":\"n\xc3\xa4me 7\"}]}");
@@ -209,12 +211,13 @@ static void a_format_has_widths_and_other_text(void **state)
 
 static void unknown_fields_are_found(void **state)
 {
-	const char *at = "%i %5w%.18i% %";
+	const char *at = "%i %5!%.18i% %%%5%j%";
 
 	(void)state;
-	assert_int_equal(slurm_format_next_unknown(&at), 'w');
+	assert_int_equal(slurm_format_next_unknown(&at), '!');
 	assert_int_equal(slurm_format_next_unknown(&at), ' ');
 	assert_int_equal(slurm_format_next_unknown(&at), 0);
+	assert_int_equal(slurm_format_next_unknown(&at), -1);
 }
 
 static void ids_are_digits_and_tasks_of_arrays(void **state)

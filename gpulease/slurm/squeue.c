@@ -154,15 +154,16 @@ static int choose_users(struct squeue *squeue)
 static void choose_format(struct squeue *squeue)
 {
 	const char *format = value_of(squeue, "format"), *at;
-	char letter;
+	int letter;
 
 	if (value_of(squeue, "start") && !format)
 		format = FORMAT_START;
 	if (value_of(squeue, "long") && !format)
 		format = FORMAT_LONG;
 	squeue->format = at = format ? format : FORMAT;
-	while ((letter = slurm_format_next_unknown(&at)))
-		slurm_error("Invalid job format specification: %c", letter);
+	while ((letter = slurm_format_next_unknown(&at)) >= 0)
+		slurm_error("Invalid job format specification: %.1s",
+			(const char[]){ (char)letter, '\0' });
 }
 
 /* Reads the options and the list of jobs, which may stand behind the options. */
