@@ -551,8 +551,10 @@ int sbatch_main(char **argv)
 		value_of(&sbatch, "verbose") != NULL, value_of(&sbatch, "quiet") != NULL);
 	if (r == 0) {
 		set_defaults(&sbatch);
-		r = read_lists(&sbatch, &why);
+		r = sbatch_options_check(&sbatch.options, &why);
 	}
+	if (r == 0)
+		r = read_lists(&sbatch, &why);
 	if (r == 0)
 		r = settle(&sbatch, &why);
 	if (r < 0) {

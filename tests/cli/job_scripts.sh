@@ -317,6 +317,8 @@ refused 'sbatch: quote:2: the quote " is not closed' quote
 echo '#SBATCH --array=0-1000000' | script array
 refused "sbatch: array:2: --array: '0-1000000' has more than 1000 tasks*" array
 printf '#SBATCH --gpus=1\n#SBATCH --time=soon\n' | script soon
+echo '#SBATCH --mem=much' | script memory
+refused "sbatch: memory:2: --mem: 'much' is not a size; *" memory
 refused "sbatch: soon:3: --time: 'soon' is not*" soon
 echo '#SBATCH --ntas=2' | script abbreviated
 refused "sbatch: abbreviated:2: option '--ntas' is ambiguous: --ntasks, --ntasks-per-node*" abbreviated
@@ -339,6 +341,15 @@ refused "--dependency: 'other:1' is not supported*" -d other:1 order
 refused "--dependency: '' is not the id of a job*" -d afternotok: order
 refused "--open-mode: 'other' is not append or truncate" --open-mode=other order
 refused "--time: 'soon' is not*" -t soon order
+for each in cpus-per-task=abc cpus-per-task=0 cpus-per-gpu=1k; do
+	refused "--${each%=*}: '${each#*=}' is not a number of CPUs; write 1 or more" "--$each" order
+done
+for each in mem=abc mem=1.5G mem=1GiB mem=1B mem=-1 mem-per-cpu=G mem-per-gpu=1GBs; do
+	refused "--${each%=*}: '${each#*=}' is not a size; write 500M, 64G or 0" "--$each" order
+done
+for each in 0 500 1K 64g 64GB 1Tb 1m ''; do
+	run "--mem=$each" 0 '' '*' "$SBATCH" --test-only --gpus=1 "--mem=$each" --wrap true
+done
 for each in job-name gpus gres gpus-per-task ntasks cpus-per-task cpus-per-gpu dependency signal array \
 	wrap; do
 	refused "--$each needs a value: --$each *" "--$each=" order
