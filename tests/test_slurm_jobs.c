@@ -137,8 +137,26 @@ static void a_task_of_an_array_has_the_id_of_the_array(void **state)
 	assert_true(is_slurm_job_named(job, "4_2", 3));
 	assert_true(is_slurm_job_named(job, "4", 1));
 	assert_true(is_slurm_job_named(job, "6", 1));
+	assert_true(is_slurm_job_named(job, "4_[0-2]", 7));
+	assert_true(is_slurm_job_named(job, "4_*", 3));
 	assert_false(is_slurm_job_named(job, "4_3", 3));
+	assert_false(is_slurm_job_named(job, "4_[0-1,3]", 9));
+	assert_false(is_slurm_job_named(job, "5_*", 3));
 	assert_false(is_slurm_job_named(slurm_jobs_find(&jobs, 7), "4", 1));
+	slurm_jobs_release(&jobs);
+}
+
+static void a_task_outlives_its_array_in_the_history(void **state)
+{
+	struct slurm_jobs jobs = jobs_of(
+		"{\"jobs\":[{\"ticket\":4,\"name\":\"sweep\",\"user\":\"ann\","
+		"\"state\":\"failed\",\"gpu_count\":0},"
+		"{\"ticket\":6,\"name\":\"4_2\",\"user\":\"ann\",\"gpu_count\":1},"
+		"{\"ticket\":7,\"name\":\"6_1\",\"user\":\"ann\",\"gpu_count\":1},"
+		"{\"ticket\":8,\"name\":\"7_1\",\"user\":\"ann\"}]}");
+
+	(void)state;
+	assert_lines(&jobs, "%i %j", "4_2 sweep/7 6_1/8 7_1/4 sweep");
 	slurm_jobs_release(&jobs);
 }
 
@@ -169,8 +187,10 @@ static void a_format_has_widths_and_other_text(void **state)
 		{ "x", "x", "x" },
 		{ "", "", "" },
 		{ "a%ib", "aJOBIDb", "a7b" },
-		{ "%i %", "JOBID %", "7 %" },
+		{ "%i %", "JOBID ", "7 " },
+		{ "%%%i%%%%n%", "JOBIDREQ_NODES", "7" },
 		{ "%i %,%5", "JOBID %,%5", "7 %,%5" },
+		{ "%.%5%2i", "%.%5JO", "%.%57 " },
 	};
 	struct slurm_jobs jobs =
 		jobs_of("{\"queue\":[{\"ticket\":7,\"name\":\"n\xc3\xa4me 7\"}]}");
@@ -191,12 +211,13 @@ static void a_format_has_widths_and_other_text(void **state)
 
 static void unknown_fields_are_found(void **state)
 {
-	const char *at = "%i %5w%.18i% %";
+	const char *at = "%i %5!%.18i% %%%5%j%";
 
 	(void)state;
-	assert_int_equal(slurm_format_next_unknown(&at), 'w');
+	assert_int_equal(slurm_format_next_unknown(&at), '!');
 	assert_int_equal(slurm_format_next_unknown(&at), ' ');
 	assert_int_equal(slurm_format_next_unknown(&at), 0);
+	assert_int_equal(slurm_format_next_unknown(&at), -1);
 }
 
 static void ids_are_digits_and_tasks_of_arrays(void **state)
@@ -222,6 +243,7 @@ int main(void)
 		cmocka_unit_test(a_job_by_its_id_has_its_latest_end),
 		cmocka_unit_test(each_reason_has_slurms_word),
 		cmocka_unit_test(a_task_of_an_array_has_the_id_of_the_array),
+		cmocka_unit_test(a_task_outlives_its_array_in_the_history),
 		cmocka_unit_test(what_is_no_status_is_refused),
 		cmocka_unit_test(a_format_has_widths_and_other_text),
 		cmocka_unit_test(unknown_fields_are_found),

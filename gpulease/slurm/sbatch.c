@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "array_record.h"
 #include "command_line.h"
@@ -228,6 +229,14 @@ static void describe(const struct sbatch *sbatch, struct text *out)
 	}
 }
 
+/* What --export filters by; NULL: all variables are exported, as without the option. */
+static const char *export_list(const struct sbatch *sbatch)
+{
+	const char *list = value_of(sbatch, "export");
+
+	return list && strcasecmp(list, "ALL") != 0 ? list : NULL;
+}
+
 /* Makes the command that submits the job.  NULL: there is no memory. */
 static char **submit_words(struct sbatch *sbatch)
 {
@@ -271,6 +280,7 @@ static char **submit_words(struct sbatch *sbatch)
 	next = add(next, "name", value_of(sbatch, "job-name"));
 	next = add(next, "submit-dir", *sbatch->folder ? sbatch->folder : NULL);
 	next = add(next, "submit-host", *sbatch->host ? sbatch->host : NULL);
+	next = add(next, "export", export_list(sbatch));
 	next = add(next, "ntasks", has_tasks ? tasks : NULL);
 	next = add(next, "per-node", per_node);
 	next = add(next, "per-gpu", value_of(sbatch, "ntasks-per-gpu"));
@@ -541,8 +551,10 @@ int sbatch_main(char **argv)
 		value_of(&sbatch, "verbose") != NULL, value_of(&sbatch, "quiet") != NULL);
 	if (r == 0) {
 		set_defaults(&sbatch);
-		r = read_lists(&sbatch, &why);
+		r = sbatch_options_check(&sbatch.options, &why);
 	}
+	if (r == 0)
+		r = read_lists(&sbatch, &why);
 	if (r == 0)
 		r = settle(&sbatch, &why);
 	if (r < 0) {

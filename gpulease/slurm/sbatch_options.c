@@ -271,6 +271,44 @@ void sbatch_options_overlay(
 		}
 }
 
+/* Whether @text is a size as Slurm reads it: a whole number, perhaps with a unit. */
+static bool is_size(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	const char *unit = text + digits;
+
+	if (digits && *unit && strchr("KMGTkmgt", *unit))
+		unit += unit[1] == 'B' || unit[1] == 'b' ? 2 : 1;
+	return digits && !*unit;
+}
+
+int sbatch_options_check(const struct sbatch_options *options, struct why *why)
+{
+	static const char *const cpus[] = { "cpus-per-task", "cpus-per-gpu" },
+				 *const sizes[] = { "mem", "mem-per-cpu", "mem-per-gpu" };
+	uint64_t count;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cpus); i++) {
+		const char *value = sbatch_options_value(options, cpus[i]);
+
+		if (!value || (parse_u64(value, UINT32_MAX, &count, NULL) == 0 && count))
+			continue;
+		why_set(why, "--%s: '%s' is not a number of CPUs; write 1 or more",
+			cpus[i], quote(value).text);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		const char *value = sbatch_options_value(options, sizes[i]);
+
+		if (!value || !*value || is_size(value))
+			continue;
+		why_set(why, "--%s: '%s' is not a size; write 500M, 64G or 0", sizes[i],
+			quote(value).text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 unsigned sbatch_options_line_of(const struct sbatch_options *options, const char *message)
 {
 	size_t size = strcspn(message, ": ");

@@ -59,6 +59,13 @@ MUST_CHECK int sbatch_options_read_line(
 	char **words, unsigned line, struct sbatch_options *options, struct why *why);
 
 /*
+ * Checks the numbers of CPUs and the sizes of memory, which gpulease does not read, by Slurm's
+ * rules.  A size may be empty.  0 or -EINVAL.
+ */
+MUST_CHECK int sbatch_options_check(
+	const struct sbatch_options *options, struct why *why);
+
+/*
  * The line of the script that has the option with which @message begins, as in "--time: ..."; 0:
  * none.
  */

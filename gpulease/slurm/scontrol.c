@@ -204,10 +204,7 @@ static void print_job(
 		(long long)job->priority);
 	text_addf(&text, "%sJobState=%s Reason=%s Dependency=", gap,
 		slurm_states[job->state].name, slurm_job_reason(job));
-	if (job->held_by >= 0)
-		text_addf(&text, "afterany:%lld(unfulfilled)", (long long)job->held_by);
-	else
-		text_add(&text, "(null)");
+	slurm_format_dependency(job, &text);
 	text_addf(&text, "%sBatchFlag=%d", gap, job->log[0] != '\0');
 	add_exit(job, &text);
 	add_times(job, gap, &text);

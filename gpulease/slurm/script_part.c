@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 
 #include "array_record.h"
@@ -21,8 +22,9 @@ struct script_order {
 	/* as given; NULL: not given */
 	const char *tasks, *per_node, *per_gpu, *gpus_per_task, *cpus, *cpus_per_gpu,
 		*gpus, *gpus_per_node;
-	const char *not_ok; /* jobs that have to fail; NULL: none */
-	char *array;        /* "N,i,count,min,max,step,RECORD": a task of an array */
+	const char *exported; /* the list of --export; NULL: all variables are exported */
+	const char *not_ok;   /* jobs that have to fail; NULL: none */
+	char *array;          /* "N,i,count,min,max,step,RECORD": a task of an array */
 };
 
 #define TEXT(name_, field)                                                           \
@@ -45,6 +47,7 @@ static const struct option_def table[] = {
 	TEXT("gpus", gpus),
 	TEXT("gpus-per-node", gpus_per_node),
 	TEXT("array", array),
+	TEXT("export", exported),
 	TEXT("after-not-ok", not_ok),
 	{ .kind = OPTION_END },
 };
@@ -101,6 +104,28 @@ static void set_array(struct job_variables *variables, char *array)
 		array_record_note(array, ARRAY_STARTED, number_in(values[1], 0), job);
 }
 
+/*
+ * Sets what a script has although --export leaves it out: with Slurm the variables of a login of
+ * the user.  sbatch may have been called without them.
+ */
+static void set_login(struct job_variables *variables, const char *exported)
+{
+	const struct passwd *entry = getpwuid(getuid());
+	const struct {
+		const char *name, *value;
+	} login[] = {
+		{ "USER", entry ? entry->pw_name : NULL },
+		{ "LOGNAME", entry ? entry->pw_name : NULL },
+		{ "HOME", entry ? entry->pw_dir : NULL },
+		{ "SHELL", entry ? entry->pw_shell : NULL },
+	};
+
+	job_variables_set(variables, "SLURM_EXPORT_ENV", exported);
+	for (size_t i = 0; i < ARRAY_SIZE(login); i++)
+		if (login[i].value && !getenv(login[i].name))
+			job_variables_set(variables, login[i].name, login[i].value);
+}
+
 static int make_environment(const struct script_order *order, char ***ret)
 {
 	static char path[128 * 1024];
@@ -138,6 +163,8 @@ static int make_environment(const struct script_order *order, char ***ret)
 	job_variables_set(&variables, "ENVIRONMENT", "BATCH");
 	if (order->array)
 		set_array(&variables, order->array);
+	if (order->exported)
+		set_login(&variables, order->exported);
 	set_path(&variables, path, sizeof(path));
 	return childenv_make(environ, "SLURM_TASK_", NULL, NULL, variables.changes,
 		variables.count, ret);

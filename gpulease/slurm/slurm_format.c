@@ -1,3 +1,4 @@
+#include <grp.h>
 #include <pwd.h>
 #include <time.h>
 
@@ -29,6 +30,14 @@ void slurm_format_time(int64_t unix_ms, const char *if_none, struct text *out)
 		text_add(out, if_none);
 	else
 		text_add(out, text);
+}
+
+void slurm_format_dependency(const struct slurm_job *job, struct text *out)
+{
+	if (job->held_by >= 0)
+		text_addf(out, "afterany:%lld(unfulfilled)", (long long)job->held_by);
+	else
+		text_add(out, "(null)");
 }
 
 /* --- fields -------------------------------------------------------------------------- */
@@ -174,38 +183,6 @@ static void put_reason(
 	text_add(out, slurm_job_reason(job));
 }
 
-static void put_partition(
-	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
-{
-	(void)jobs;
-	(void)job;
-	text_add(out, "gpulease");
-}
-
-static void put_one(
-	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
-{
-	(void)jobs;
-	(void)job;
-	text_add(out, "1");
-}
-
-static void put_null(
-	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
-{
-	(void)jobs;
-	(void)job;
-	text_add(out, "(null)");
-}
-
-static void put_unknown(
-	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
-{
-	(void)jobs;
-	(void)job;
-	text_add(out, "N/A");
-}
-
 static void put_submitted(
 	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
 {
@@ -256,45 +233,106 @@ static void put_command(
 	text_add(out, job->command[0] ? job->command : "(null)");
 }
 
+static void put_gid(
+	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
+{
+	const struct passwd *entry = getpwnam(job->user);
+
+	(void)jobs;
+	if (entry)
+		text_addf(out, "%lu", (unsigned long)entry->pw_gid);
+	else
+		text_add(out, "N/A");
+}
+
+static void put_group(
+	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
+{
+	const struct passwd *entry = getpwnam(job->user);
+	const struct group *group = entry ? getgrgid(entry->pw_gid) : NULL;
+
+	if (group)
+		text_add(out, group->gr_name);
+	else
+		put_gid(jobs, job, out);
+}
+
+static void put_dependency(
+	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
+{
+	(void)jobs;
+	slurm_format_dependency(job, out);
+}
+
+/* The priority as a part of 1. */
+static void put_priority_part(
+	const struct slurm_jobs *jobs, const struct slurm_job *job, struct text *out)
+{
+	(void)jobs;
+	text_addf(out, "%.14f", (double)max_i64(0, job->priority) / 4294967296.0);
+}
+
 struct field {
 	char letter;
 	const char *heading;
 	void (*put)(const struct slurm_jobs *jobs, const struct slurm_job *job,
 		struct text *out);
+	const char *always; /* without ->put: what each job has */
 };
 
 static const struct field fields[] = {
-	{ 'A', "JOBID", put_number },
-	{ 'B', "EXEC_HOST", put_host },
-	{ 'C', "CPUS", put_one },
-	{ 'D', "NODES", put_one },
-	{ 'F', "ARRAY_JOB_ID", put_array },
-	{ 'K', "ARRAY_TASK_ID", put_task },
-	{ 'L', "TIME_LEFT", put_left },
-	{ 'M', "TIME", put_ran },
-	{ 'N', "NODELIST", put_node },
-	{ 'P', "PARTITION", put_partition },
-	{ 'Q', "PRIORITY", put_priority },
-	{ 'R', "NODELIST(REASON)", put_node_or_reason },
-	{ 'S', "START_TIME", put_start },
-	{ 'T', "STATE", put_state },
-	{ 'U', "UID", put_uid },
-	{ 'V', "SUBMIT_TIME", put_submitted },
-	{ 'Y', "SCHEDNODES", put_scheduled_node },
-	{ 'Z', "WORK_DIR", put_unknown },
-	{ 'a', "ACCOUNT", put_null },
-	{ 'b', "TRES_PER_NODE", put_gpus },
-	{ 'e', "END_TIME", put_end },
-	{ 'i', "JOBID", put_id },
-	{ 'j', "NAME", put_name },
-	{ 'k', "COMMENT", put_null },
-	{ 'l', "TIME_LIMIT", put_limit },
-	{ 'o', "COMMAND", put_command },
-	{ 'q', "QOS", put_null },
-	{ 'r', "REASON", put_reason },
-	{ 't', "ST", put_letters },
-	{ 'u', "USER", put_user },
-	{ 'v', "RESERVATION", put_null },
+	{ 'A', "JOBID", put_number, NULL },
+	{ 'B', "EXEC_HOST", put_host, NULL },
+	{ 'C', "CPUS", NULL, "1" },
+	{ 'D', "NODES", NULL, "1" },
+	{ 'E', "DEPENDENCY", put_dependency, NULL },
+	{ 'F', "ARRAY_JOB_ID", put_array, NULL },
+	{ 'G', "GROUP", put_gid, NULL },
+	{ 'H', "SOCKETS_PER_NODE", NULL, "*" },
+	{ 'I', "CORES_PER_SOCKET", NULL, "*" },
+	{ 'J', "THREADS_PER_CORE", NULL, "*" },
+	{ 'K', "ARRAY_TASK_ID", put_task, NULL },
+	{ 'L', "TIME_LEFT", put_left, NULL },
+	{ 'M', "TIME", put_ran, NULL },
+	{ 'N', "NODELIST", put_node, NULL },
+	{ 'O', "CONTIGUOUS", NULL, "0" },
+	{ 'P', "PARTITION", NULL, "gpulease" },
+	{ 'Q', "PRIORITY", put_priority, NULL },
+	{ 'R', "NODELIST(REASON)", put_node_or_reason, NULL },
+	{ 'S', "START_TIME", put_start, NULL },
+	{ 'T', "STATE", put_state, NULL },
+	{ 'U', "UID", put_uid, NULL },
+	{ 'V', "SUBMIT_TIME", put_submitted, NULL },
+	{ 'W', "LICENSES", NULL, "(null)" },
+	{ 'X', "CORE_SPEC", NULL, "N/A" },
+	{ 'Y', "SCHEDNODES", put_scheduled_node, NULL },
+	{ 'Z', "WORK_DIR", NULL, "N/A" },
+	{ 'a', "ACCOUNT", NULL, "(null)" },
+	{ 'b', "TRES_PER_NODE", put_gpus, NULL },
+	{ 'c', "MIN_CPUS", NULL, "1" },
+	{ 'd', "MIN_TMP_DISK", NULL, "0" },
+	{ 'e', "END_TIME", put_end, NULL },
+	{ 'f', "FEATURES", NULL, "(null)" },
+	{ 'g', "GROUP", put_group, NULL },
+	{ 'h', "OVER_SUBSCRIBE", NULL, "OK" },
+	{ 'i', "JOBID", put_id, NULL },
+	{ 'j', "NAME", put_name, NULL },
+	{ 'k', "COMMENT", NULL, "(null)" },
+	{ 'l', "TIME_LIMIT", put_limit, NULL },
+	{ 'm', "MIN_MEMORY", NULL, "0" },
+	{ 'n', "REQ_NODES", NULL, "" },
+	{ 'o', "COMMAND", put_command, NULL },
+	{ 'p', "PRIORITY", put_priority_part, NULL },
+	{ 'q', "QOS", NULL, "(null)" },
+	{ 'r', "REASON", put_reason, NULL },
+	{ 's', "", NULL, "" },
+	{ 't', "ST", put_letters, NULL },
+	{ 'u', "USER", put_user, NULL },
+	{ 'v', "RESERVATION", NULL, "(null)" },
+	{ 'w', "WCKEY", NULL, "(null)" },
+	{ 'x', "EXC_NODES", NULL, "" },
+	{ 'y', "NICE", NULL, "0" },
+	{ 'z', "S:C:T", NULL, "*:*:*" },
 };
 
 /* --- lines --------------------------------------------------------------------------- */
@@ -304,7 +342,7 @@ enum { WIDTH_MAX = 512 };
 /* A field as it stands in a format, at its `%`. */
 struct part {
 	const struct field *field; /* NULL: the letter is not known */
-	char letter;
+	char letter;               /* 0: there is none */
 	bool is_right;
 	size_t width; /* 0: as wide as the text */
 	const char *end;
@@ -321,7 +359,9 @@ static struct part part_at(const char *at)
 	if (part.width > WIDTH_MAX)
 		part.width = WIDTH_MAX;
 	part.letter = *at;
-	part.end = *at ? at + 1 : at;
+	if (*at == '%') /* which begins the next field */
+		part.letter = '\0';
+	part.end = part.letter ? at + 1 : at;
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		if (fields[i].letter == part.letter)
 			part.field = &fields[i];
@@ -357,10 +397,12 @@ static void put_part(const struct part *part, const struct slurm_jobs *jobs,
 	struct text text = TEXT_ON(cell);
 	size_t size, columns;
 
-	if (job)
+	if (!job)
+		text_add(&text, part->field->heading);
+	else if (part->field->put)
 		part->field->put(jobs, job, &text);
 	else
-		text_add(&text, part->field->heading);
+		text_add(&text, part->field->always);
 	size = part->width ? fitting(cell, part->width) : text.used;
 	columns = text_columns(cell, size);
 	if (part->is_right && columns < part->width)
@@ -368,6 +410,12 @@ static void put_part(const struct part *part, const struct slurm_jobs *jobs,
 	text_add_bytes(out, cell, size);
 	if (!part->is_right && columns < part->width)
 		put_blanks(part->width - columns, out);
+}
+
+/* Whether the `%` at @at stands before another one, or at the end: then it means nothing. */
+static bool is_lone(const char *at)
+{
+	return at[0] == '%' && (!at[1] || at[1] == '%');
 }
 
 void slurm_format_line(const char *format, const struct slurm_jobs *jobs,
@@ -378,7 +426,9 @@ void slurm_format_line(const char *format, const struct slurm_jobs *jobs,
 
 		if (*format == '%')
 			part = part_at(format);
-		if (part.field)
+		if (is_lone(format))
+			part.end = format + 1;
+		else if (part.field)
 			put_part(&part, jobs, job, out);
 		else
 			text_add_bytes(out, format, (size_t)(part.end - format));
@@ -386,14 +436,15 @@ void slurm_format_line(const char *format, const struct slurm_jobs *jobs,
 	}
 }
 
-char slurm_format_next_unknown(const char **format)
+int slurm_format_next_unknown(const char **format)
 {
 	while ((*format = strchr(*format, '%'))) {
 		struct part part = part_at(*format);
+		bool is_unknown = !is_lone(*format) && !part.field;
 
 		*format = part.end;
-		if (!part.field)
-			return part.letter;
+		if (is_unknown)
+			return (unsigned char)part.letter;
 	}
-	return '\0';
+	return -1;
 }

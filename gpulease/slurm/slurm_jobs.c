@@ -2,6 +2,7 @@
 #include <strings.h>
 
 #include "array.h"
+#include "array_list.h"
 #include "parse.h"
 #include "slurm_jobs.h"
 #include "words.h"
@@ -350,13 +351,30 @@ static void find_tasks(struct slurm_jobs *jobs)
 		if (!is_task_name(job->name, &array, &task))
 			continue;
 		whole = slurm_jobs_find(jobs, array);
-		if (!whole || whole->gpus > 0 || whole->state != SLURM_RUNNING ||
+		if (!whole || whole->gpus > 0 || whole->state == SLURM_PENDING ||
 			strcmp(whole->user, job->user) != 0)
 			continue;
 		job->array = array;
 		job->task = task;
 		text_copy(job->name, sizeof(job->name), whole->name);
 	}
+}
+
+/* Whether the @size bytes at @text are N_[LIST] or N_*, and mean the task. */
+static bool is_in_task_list(const struct slurm_job *job, const char *text, size_t size)
+{
+	struct array_list list;
+	char all[32];
+	uint64_t array;
+
+	if (job->array < 0)
+		return false;
+	(void)snprintf(all, sizeof(all), "%lld_*", (long long)job->array);
+	if (strlen(all) == size && memcmp(all, text, size) == 0)
+		return true;
+	return array_list_read_id(text, size, &array, &list) &&
+	       (int64_t)array == job->array &&
+	       array_list_find(&list, (unsigned)job->task) >= 0;
 }
 
 bool is_slurm_job_named(const struct slurm_job *job, const char *text, size_t size)
@@ -373,7 +391,7 @@ bool is_slurm_job_named(const struct slurm_job *job, const char *text, size_t si
 		*each; each++)
 		if (**each && strlen(*each) == size && memcmp(*each, text, size) == 0)
 			return true;
-	return false;
+	return is_in_task_list(job, text, size);
 }
 
 int slurm_jobs_read(const char *text, size_t size, struct slurm_jobs *jobs)

@@ -64,7 +64,7 @@ struct slurm_jobs {
  * or -EINVAL if the text is no such object.
  *
  * A task of an array is a job with the name N_i, while the same user's job N stands for the array:
- * it runs without a GPU.  The task gets its name.
+ * it runs, or has run, without a GPU.  The task gets its name.
  */
 MUST_CHECK int slurm_jobs_read(const char *text, size_t size, struct slurm_jobs *jobs);
 
@@ -73,7 +73,10 @@ void slurm_jobs_release(struct slurm_jobs *jobs);
 /* Sorts as squeue does: by state, waiting jobs in the order of the queue, others by id. */
 void slurm_jobs_sort(struct slurm_jobs *jobs);
 
-/* Whether the @size bytes at @text, an id, mean the job: N, and for a task N_i or its array N. */
+/*
+ * Whether the @size bytes at @text, an id, mean the job: N; for a task also N_i, N_[LIST], N_*, and
+ * its array N.
+ */
 bool is_slurm_job_named(const struct slurm_job *job, const char *text, size_t size);
 
 /* Returns the job with this id, or NULL. */

@@ -22,17 +22,26 @@ struct sweep {
 	size_t count;
 };
 
-/* Makes the folder and those above it, like mkdir -p; new ones are for this user alone. */
+/*
+ * Makes the folder and those above it, like mkdir -p; new ones are for this user alone.  If that
+ * fails, the reason is that of the first folder that cannot be made.
+ */
 static int make_folders(char *path)
 {
+	int reason = 0;
+
 	for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
 		*at = '\0';
-		(void)mkdir(path, 0700);
+		if (mkdir(path, 0700) < 0 && errno != EEXIST && !reason)
+			reason = -errno;
 		*at = '/';
 	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return 0;
+	return reason ? reason : -errno;
 }
 
+/* Names the folder.  Returns 0, -ENOENT: there is no home directory, or -ENAMETOOLONG. */
 static int folder_path(char out[PATH_MAX])
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -44,7 +53,7 @@ static int folder_path(char out[PATH_MAX])
 		text_addf(&text, "%s/.local/state/gpulease/scripts", home);
 	else
 		return -ENOENT;
-	return text.cut ? -ENAMETOOLONG : make_folders(out);
+	return text.cut ? -ENAMETOOLONG : 0;
 }
 
 /* How the names of this host begin; /proc shows only the processes of this pid namespace. */
@@ -65,6 +74,8 @@ int spool_path(const char *name, char out[PATH_MAX])
 	struct text text = text_on(out, PATH_MAX);
 	int r = folder_path(folder);
 
+	if (r == 0)
+		r = make_folders(folder);
 	set_prefix(prefix);
 	if (r == 0)
 		text_addf(&text, "%s/%s%s", folder, prefix, name);
@@ -153,6 +164,8 @@ int spool_write(const char *script, size_t size, char path[PATH_MAX], struct why
 			"HOME is not set, so there is no folder for the copy of the script");
 		return r;
 	}
+	if (r == 0)
+		r = make_folders(folder);
 	set_prefix(prefix);
 	text_addf(&text, "%s/%sXXXXXX", folder, prefix);
 	if (r == 0 && text.cut)
@@ -167,6 +180,9 @@ int spool_write(const char *script, size_t size, char path[PATH_MAX], struct why
 			(void)unlink(path);
 	}
 	if (r < 0)
-		why_set(why, "cannot copy the script to '%s': %s", folder, strerror(-r));
+		why_set(why,
+			"cannot copy the script to '%s': %s; to copy it elsewhere, set "
+			"XDG_STATE_HOME to another folder",
+			folder, strerror(-r));
 	return r;
 }

@@ -154,15 +154,16 @@ static int choose_users(struct squeue *squeue)
 static void choose_format(struct squeue *squeue)
 {
 	const char *format = value_of(squeue, "format"), *at;
-	char letter;
+	int letter;
 
 	if (value_of(squeue, "start") && !format)
 		format = FORMAT_START;
 	if (value_of(squeue, "long") && !format)
 		format = FORMAT_LONG;
 	squeue->format = at = format ? format : FORMAT;
-	while ((letter = slurm_format_next_unknown(&at)))
-		slurm_error("Invalid job format specification: %c", letter);
+	while ((letter = slurm_format_next_unknown(&at)) >= 0)
+		slurm_error("Invalid job format specification: %.1s",
+			(const char[]){ (char)letter, '\0' });
 }
 
 /* Reads the options and the list of jobs, which may stand behind the options. */
@@ -213,17 +214,36 @@ static bool is_asked_for(const struct squeue *squeue, const struct slurm_job *jo
 	return false;
 }
 
-static size_t count_known(const struct squeue *squeue)
+/*
+ * Whether @id means a job that is known so far.  As with Slurm, the id of a task means one if there
+ * is its array.
+ */
+static bool is_id_known(const struct squeue *squeue, const char *id, size_t size)
 {
-	size_t count = 0;
+	size_t digits = strcspn(id, "_");
 
+	size = digits < size ? digits : size;
 	for (size_t i = 0; i < squeue->jobs.count; i++)
-		count += is_asked_for(squeue, &squeue->jobs.list[i]) &&
-			 is_slurm_job_known(&squeue->jobs, &squeue->jobs.list[i]);
-	return count;
+		if (is_slurm_job_named(&squeue->jobs.list[i], id, size) &&
+			is_slurm_job_known(&squeue->jobs, &squeue->jobs.list[i]))
+			return true;
+	return false;
 }
 
-/* Loads the jobs.  Only for a job that does not live is gpulease called once more. */
+/* Whether an item of -j means no such job. */
+static bool lacks_ids(const struct squeue *squeue)
+{
+	const char *at = squeue->ids ? squeue->ids : "";
+
+	for (size_t size; *at; at += size + (at[size] != '\0')) {
+		size = slurm_id_length(at);
+		if (size && !is_id_known(squeue, at, size))
+			return true;
+	}
+	return false;
+}
+
+/* Loads the jobs.  Only for jobs that do not live is gpulease called once more. */
 static int load(struct squeue *squeue)
 {
 	int r;
@@ -231,13 +251,14 @@ static int load(struct squeue *squeue)
 	if (squeue->ids && !slurm_count_ids(squeue->ids))
 		return 0;
 	r = slurm_query_jobs(NULL, &squeue->jobs);
-	if (r == 0 && squeue->ids && !strchr(squeue->ids, '_') &&
-		count_known(squeue) < slurm_count_ids(squeue->ids))
-		r = slurm_query_jobs(squeue->ids, &squeue->jobs);
-	else if (r == 0 && has_ended_states(squeue))
+	/* only the history tells which jobs the ended tasks of an array were */
+	if (r == 0 && (has_ended_states(squeue) ||
+			      (lacks_ids(squeue) && strchr(squeue->ids, '_'))))
 		r = slurm_query_ended(&squeue->jobs);
+	else if (r == 0 && lacks_ids(squeue))
+		r = slurm_query_jobs(squeue->ids, &squeue->jobs);
 	if (r < 0 || !squeue->ids || slurm_count_ids(squeue->ids) != 1 ||
-		count_known(squeue))
+		!lacks_ids(squeue))
 		return r;
 	/* Slurm complains of an id only if it is the only one */
 	slurm_line("slurm_load_jobs error: Invalid job id specified");

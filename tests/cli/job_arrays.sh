@@ -9,6 +9,7 @@ scratch
 # shellcheck source=tests/cli/job_lib.sh
 . "$(dirname "$0")/job_lib.sh"
 ln -s "$S/lib/gpulease/gpulease-slurm" "$S/scontrol"
+ln -s "$S/lib/gpulease/gpulease-slurm" "$S/squeue"
 
 # The tasks of "$SBATCH … held" note that they run in starts and wait for go.I; status.I is theirs.
 script held <<'EOF'
@@ -60,6 +61,22 @@ done
 run 'the log of the array names the tasks that failed' 0 \
 	'*exit status is not 0: 1 (1), 3 (3), 5 (5), 7 (7), 9 (9)*' '' "$GPULEASE" --log 1
 run 'the history has the tasks by their names' 0 '*1_9 *fit*a b*' '' "$GPULEASE" --history
+# ended_tasks EXPECTED ID: squeue knows the tasks, but lists them only with -t all
+ended_tasks() {
+	run "squeue: ended tasks are known as $2" 0 '' '' "$S/squeue" -h -j "$2"
+	run "squeue -t all: $2" 0 "$1" '' "$S/squeue" -h -t all -o '%i %j %t' -j "$2"
+}
+ended_tasks '1_3 train F' 1_3
+ended_tasks '1_3 train F
+1_5 train F' '1_[3-6]'
+ended_tasks '1_1 train F
+1_3 train F
+1_5 train F
+1_7 train F
+1_9 train F' '1_*'
+ended_tasks '' 1_2
+run 'squeue: a task of an array that there is not' 1 '' \
+	'slurm_load_jobs error: Invalid job id specified' "$S/squeue" -h -j 99_1
 run '%A, %a and %x in -o and -e' 0 '*' '' "$SBATCH" --wait -Q --array=2 -G 0 -J name \
 	-o '%x.%A.%3a.%%' -e 'err.%a' --wrap 'echo out; echo err >&2'
 is 'the files have these names' [ "$(printed name.*.002.%) $(printed err.2)" = 'out err' ]
@@ -79,6 +96,10 @@ is 'two tasks start' started 2
 go 1
 is 'when one ends, the next one starts' started 3
 is 'they are the first ones' [ "$(numbers starts)" = '0 1 2 ' ]
+run 'squeue: a task that has ended before its array' 0 '' '' "$S/squeue" -h -j "${N}_1"
+run 'squeue -t all lists it' 0 "${N}_0 R
+${N}_1 CD" '' "$S/squeue" -h -t all -o '%i %t' -j "${N}_[0-1]"
+run 'squeue: a task that is not in the queue yet' 0 '' '' "$S/squeue" -h -j "${N}_4"
 go 0 2 3 4
 run 'the others follow' 0 '' '' "$GPULEASE" --wait-for "$N"
 is 'each ran once' [ "$(numbers starts)$(numbers ends)" = '0 1 2 3 4 0 1 2 3 4 ' ]

@@ -77,6 +77,26 @@ run '-D changes the directory, -e separates the errors, --export filters' 0 '??'
 	--wrap 'echo "$SLURM_SUBMIT_DIR $PWD $A$B$C"; echo e >&2'
 is 'the files are in the new directory' \
 	[ "$(printed sub/out) $(printed sub/err)" = "$S/work $S/work/sub ac e" ]
+script login <<'EOF'
+echo "$USER $LOGNAME $HOME $SHELL$A"
+echo "$SLURM_EXPORT_ENV $(srun -n 1 sh -c 'echo $USER $SLURM_EXPORT_ENV')"
+exec "$1" -W -Q -G 1 -o login2.out --wrap 'echo "<$SLURM_EXPORT_ENV>"'
+EOF
+run '--export=NONE leaves the variables of a login' 0 '??' '' env -u USER -u LOGNAME -u HOME -u SHELL \
+	A=a "$SBATCH" -W --parsable -G 1 -o login.out --export=NONE login "$SBATCH"
+login=$(getent passwd "$(id -u)")
+shell=${login##*:}
+login=${login%:*}
+is 'they are those of the user' [ "$(printed login.out)" = "$(id -un) $(id -un) ${login##*:} $shell
+NONE $(id -un) NONE" ]
+is 'a job that the script submits exports all again' [ "$(printed login2.out)" = '<>' ]
+run 'what --export sets wins' 0 '??' '' env -u USER "$SBATCH" -W --parsable -G 1 -o login.out \
+	--export=USER=ann,B --wrap 'echo "$USER $LOGNAME $SLURM_EXPORT_ENV"'
+is 'the other variables are those of the user' \
+	[ "$(printed login.out)" = "ann ${LOGNAME:-$(id -un)} USER=ann,B" ]
+run '--export=ALL adds none' 0 '??' '' env -u USER "$SBATCH" -W --parsable -G 1 -o login.out \
+	--export=ALL --wrap 'echo "<$USER$SLURM_EXPORT_ENV>"'
+is 'there is none' [ "$(printed login.out)" = '<>' ]
 run 'without a GPU option the job gets no GPU, and one line says so' 0 '??' \
 	'gpulease: the script asks for no GPU and gets none*' \
 	"$SBATCH" -W --parsable -o none.out --wrap 'echo "<$CUDA_VISIBLE_DEVICES>"'
@@ -297,6 +317,8 @@ refused 'sbatch: quote:2: the quote " is not closed' quote
 echo '#SBATCH --array=0-1000000' | script array
 refused "sbatch: array:2: --array: '0-1000000' has more than 1000 tasks*" array
 printf '#SBATCH --gpus=1\n#SBATCH --time=soon\n' | script soon
+echo '#SBATCH --mem=much' | script memory
+refused "sbatch: memory:2: --mem: 'much' is not a size; *" memory
 refused "sbatch: soon:3: --time: 'soon' is not*" soon
 echo '#SBATCH --ntas=2' | script abbreviated
 refused "sbatch: abbreviated:2: option '--ntas' is ambiguous: --ntasks, --ntasks-per-node*" abbreviated
@@ -319,6 +341,15 @@ refused "--dependency: 'other:1' is not supported*" -d other:1 order
 refused "--dependency: '' is not the id of a job*" -d afternotok: order
 refused "--open-mode: 'other' is not append or truncate" --open-mode=other order
 refused "--time: 'soon' is not*" -t soon order
+for each in cpus-per-task=abc cpus-per-task=0 cpus-per-gpu=1k; do
+	refused "--${each%=*}: '${each#*=}' is not a number of CPUs; write 1 or more" "--$each" order
+done
+for each in mem=abc mem=1.5G mem=1GiB mem=1B mem=-1 mem-per-cpu=G mem-per-gpu=1GBs; do
+	refused "--${each%=*}: '${each#*=}' is not a size; write 500M, 64G or 0" "--$each" order
+done
+for each in 0 500 1K 64g 64GB 1Tb 1m ''; do
+	run "--mem=$each" 0 '' '*' "$SBATCH" --test-only --gpus=1 "--mem=$each" --wrap true
+done
 for each in job-name gpus gres gpus-per-task ntasks cpus-per-task cpus-per-gpu dependency signal array \
 	wrap; do
 	refused "--$each needs a value: --$each *" "--$each=" order
@@ -333,6 +364,11 @@ run '--test-only: a task of an array' 0 '' 'would start now on GPU [0-7]' \
 	"$SBATCH" --test-only --gpus=1 --array=0-1 --wrap true
 refused '*this machine has 8*' --test-only --gpus=9 order
 refused "sbatch: soon:3: --time: 'soon' is not*" --test-only soon
+run 'refused: no folder for the copy of the script' 125 '' \
+	"gpulease: cannot copy the script to '$PWD/order/gpulease/scripts': Not a directory; *" \
+	env XDG_STATE_HOME="$PWD/order" "$SBATCH" --gpus=1 order
+run 'refused: no home' 125 '' 'gpulease: HOME is not set, so there is no folder *' \
+	env -u HOME -u XDG_STATE_HOME "$SBATCH" --gpus=1 order
 run 'refused: a variable' 125 '' 'gpulease: SBATCH_CLUSTERS: *' \
 	env SBATCH_CLUSTERS=other "$SBATCH" order
 is 'nothing is queued' [ "$(queued)" -eq "$before" ]
@@ -346,10 +382,9 @@ run 'that job has ended' 143 '' '*' timeout "$DEADLINE" "$GPULEASE" --wait-for "
 
 # --- copies ------------------------------------------------------------------------------
 
-rm -f "$XDG_STATE_HOME"/gpulease/scripts/* # of the jobs before; a sweep removes a few
-for each in 1 2 3; do
-	"$SBATCH" -Q --gpus=0 --wait --wrap true
-done
+# one submission removes 64 old copies at most
+rm -f "$XDG_STATE_HOME"/gpulease/scripts/*
+is 'an earlier submission' "$SBATCH" -Q --gpus=0 --wait --wrap true
 echo 'read -r line <'"$S/hold"'; tail -n 1 "$0"' | script holds
 mkfifo "$S/hold"
 id=$("$SBATCH" --parsable --gpus=8 -o holds.out holds)

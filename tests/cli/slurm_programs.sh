@@ -89,10 +89,24 @@ run '-l prints the date, and is wider' 0 "* 20??
              JOBID PARTITION     NAME     USER    STATE       TIME TIME_LIMI  NODES NODELIST(REASON)
                  1  gpulease a long n $user  RUNNING       ?:??   1:00:00      1 $node" '' squeue -l -j 1
 run '-h with -l leaves the date out' 0 '*PENDING       0:00 2-00:00:0 *' '' squeue -hl -j2
-run '-o chooses the fields' 0 'JOBID|  NAME|USE|STATE|TRES_PER_NODE|%
-1|a long|'"$(printf '%3.3s' "$me")"'|RUNNING|gres:gpu:8|%' '' squeue -j 1 -o '%i|%.6j|%3u|%T|%b|%'
+run '-o chooses the fields' 0 'JOBID|  NAME|USE|STATE|TRES_PER_NODE|
+1|a long|'"$(printf '%3.3s' "$me")"'|RUNNING|gres:gpu:8|' '' squeue -j 1 -o '%i|%.6j|%3u|%T|%b|%'
 run 'an unknown field is named, and stands for itself' 0 '1 %!' \
 	'squeue: error: Invalid job format specification: !' squeue -h -j 1 -o '%i %!'
+run 'a field without a letter, too' 0 '1 %51' \
+	'squeue: error: Invalid job format specification: ' squeue -h -j 1 -o '%i %5%%%i'
+run 'a % before another one means nothing' 0 'a long name1' '' squeue -h -j 1 -o '%j%%%i%%'
+run 'fields of which gpulease knows nothing' 0 \
+	'(null) * * * 0 (null) N/A N/A 1 0 (null) OK 0 <> <> <> (null) 0 *:*:*' '' \
+	squeue -h -j 1 -o '%E %H %I %J %O %W %X %Z %c %d %f %h %m <%n> <%s> <%x> %w %y %z'
+run 'the group, the dependency and the priority' 0 \
+	"$(id -g) $(id -gn) afterany:1(unfulfilled) 0.00000000000000" '' \
+	squeue -h -j 3 -o '%G %g %E %p'
+for each in A B C D E F G H I J K L M N O P Q R S T U V W X Y Z \
+	a b c d e f g h i j k l m n o p q r s t u v w x y z; do
+	formats="${formats-}%$each"
+done
+run 'each letter is a field' 0 '*' '' squeue -h -j 1 -o "$formats"
 is '-j: several ids, twice or missing' [ "$(listed -j 1,99,2,1)" = '2 1 ' ]
 is 'the list of -j may be joined, or follow other options' \
 	[ "$(listed -j1)$(listed --jobs=1)$(listed --job 1)$(squeue -j -h -o %i 1) " = '1 1 1 1 ' ]
@@ -203,8 +217,9 @@ is 'squeue lists the task of an array with the id of the array' [ "$(listed)" = 
 is '-j takes the id of the task' [ "$(listed -j "${N}_3")" = "${N}_3 " ]
 is '-j takes the id of the array for all' [ "$(listed -j "$N")" = "$N ${N}_3 " ]
 run 'the fields of a task' 0 "$N 3 $task sweep" '' squeue -h -j "${N}_3" -o '%F %K %A %j'
-run 'a task that there is not' 1 '' 'slurm_load_jobs error: Invalid job id specified' \
-	squeue -j "${N}_4"
+run 'a task that there is not' 0 '' '' squeue -h -j "${N}_4"
+run 'a task of an array that there is not' 1 '' \
+	'slurm_load_jobs error: Invalid job id specified' squeue -j 99_1
 run 'scancel passes the id of a task on' 0 '' '' scancel "${N}_3"
 is 'which ends the task alone' [ "$(listed)" = "$N " ]
 release_all array
@@ -249,4 +264,8 @@ run 'another user lists it' 0 '1 root' '' $other squeue -h -o '%i %u'
 # shellcheck disable=SC2086 # words
 run '--me leaves it out' 0 '' '' $other squeue -h --me
 release_all root
+# shellcheck disable=SC2086 # words
+run 'sbatch in a home that its user cannot make names the folder and the reason' 125 '' \
+	"gpulease: cannot copy the script to '/nonexistent/.local/*': Permission denied; *set XDG_STATE_HOME *" \
+	$other env -u XDG_STATE_HOME sbatch --gpus=1 --wrap true
 finish

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	format_size = strlen(all);
 	text_add_printable(&printable, all, format_size < 200 ? format_size : 200);
 	at = format;
-	while (slurm_format_next_unknown(&at))
+	while (slurm_format_next_unknown(&at) >= 0)
 		MUST(at > format && at <= format + printable.used);
 	if (format_size < size)
 		(void)!slurm_jobs_read(
