@@ -1170,6 +1170,9 @@ static void patterns_are_filled_in(void **state)
 		{ "%3x", "llama" }, { "100%%", "100%" }, { "%t", "0" }, { "%3t", "000" },
 		{ "%99999999999j", "0000000042" }, { "%J %A %N", "42.0 42 gpu1" },
 		{ "%n%s%a", "004294967294" } };
+	static const struct file_pattern_values in_array = {
+		.job = 44, .array = 42, .index = 3, .name = "", .user = "", .host = ""
+	};
 	static const char *const bad[] = { "%", "a%", "%T", "%5", "%H", "% j" };
 	char out[32];
 
@@ -1181,6 +1184,9 @@ static void patterns_are_filled_in(void **state)
 		assert_string_equal(out, rows[i].expected);
 		assert_int_equal(file_pattern_check(rows[i].line, NULL), 0);
 	}
+	assert_int_equal(
+		file_pattern_expand("%A_%3a %j", &in_array, out, sizeof(out), NULL), 0);
+	assert_string_equal(out, "42_003 44");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct why why = WHY_NONE;
 

@@ -30,8 +30,10 @@ static bool file_pattern_add_value(
 			width = WIDTH_MAX;
 	}
 	switch (*letter) {
-	case 'j':
 	case 'A':
+		add_number(out, width, values->array ? values->array : values->job);
+		break;
+	case 'j':
 		add_number(out, width, values->job);
 		break;
 	case 'J':
@@ -48,7 +50,7 @@ static bool file_pattern_add_value(
 		add_number(out, width, 0);
 		break;
 	case 'a':
-		add_number(out, width, NO_ARRAY);
+		add_number(out, width, values->array ? values->index : NO_ARRAY);
 		break;
 	case 'x':
 		text_add(out, values->name);

@@ -1,9 +1,10 @@
 /*
  * The file names of -o, -e and -i.  In a name `%j` is the id of the job (`%5j`: padded with zeros
  * to 5 digits), `%x` its name, `%u` the user, `%h` the host up to its first dot, `%t` the number
- * of the task, and `%%` is a `%`.  For srun `%N` is the host, `%A` the id, `%J` the id and the
- * number of the step, `%s` this number, `%n` the number of the host among those of the job (0
- * here), and `%a` what Slurm writes for a job that is no array.  Pure.
+ * of the task, and `%%` is a `%`.  For srun `%N` is the host, `%A` the id of the array, `%a` the
+ * index in it, `%J` the id and the number of the step, `%s` this number, and `%n` the number of the
+ * host among those of the job (0 here).  For a job that is no array, `%A` is the id of the job, and
+ * `%a` what Slurm writes then.  Pure.
  */
 #ifndef GPULEASE_FILE_PATTERN_H
 #define GPULEASE_FILE_PATTERN_H
@@ -12,6 +13,7 @@
 
 struct file_pattern_values {
 	uint64_t job;
+	uint64_t array, index; /* ->array is 0: no array */
 	unsigned task, step;
 	const char *name, *user, *host;
 };

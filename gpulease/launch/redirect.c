@@ -60,8 +60,9 @@ static int check_file(const struct context *context, const char *pattern, bool i
 	bool has_id;
 	int r;
 
-	/* the number of a task is no file */
-	if (!pattern || !pattern[strspn(pattern, "0123456789")])
+	/* the number of a task is no file; gpulease-slurm knows the array and the script's name */
+	if (!pattern || !pattern[strspn(pattern, "0123456789")] ||
+		(context->settings->tasks.in_script && strchr(pattern, '%')))
 		return 0;
 	if (redirect_name(context, 0, pattern, path) < 0 ||
 		redirect_name(context, 1, pattern, other) < 0)

@@ -108,23 +108,40 @@ int task_order_read(char **argv, struct task_order *ret, struct why *why)
 	return 0;
 }
 
+/* Returns the number in the variable @name; 0 if there is none. */
+static uint64_t number_of(const char *name)
+{
+	uint64_t number;
+
+	return parse_u64(job_variables_value_of(name), UINT64_MAX, &number, NULL) == 0
+		       ? number
+		       : 0;
+}
+
+/* The name of the job: that of -J, of the job script around it, or of the program. */
+static const char *name_of(const struct task_order *order)
+{
+	const char *name = order->name ? order->name : getenv("SLURM_JOB_NAME");
+
+	return name ? name : text_base_name(order->command[0]);
+}
+
 int task_order_expand(const struct task_order *order, const char *pattern, unsigned task,
 	char out[PATH_MAX], struct why *why)
 {
 	char host[HOST_NAME_MAX + 1] = "", user[64];
-	const char *id = getenv("GPULEASE_ID");
-	uint64_t job = 0;
+	/* gpulease passes on Slurm's variables to the steps of a job script alone */
 	struct file_pattern_values values = {
-		.name = order->name ? order->name : text_base_name(order->command[0]),
+		.job = number_of("GPULEASE_ID"),
+		.array = number_of("SLURM_ARRAY_JOB_ID"),
+		.index = number_of("SLURM_ARRAY_TASK_ID"),
+		.name = name_of(order),
 		.user = user,
 		.host = host,
 		.task = task,
 		.step = job_variables_step(),
 	};
 
-	/* gpulease has set it */
-	if (id && parse_u64(id, UINT64_MAX, &job, NULL) == 0)
-		values.job = job;
 	(void)gethostname(host, sizeof(host) - 1);
 	local_user_name(getuid(), user, sizeof(user));
 	return file_pattern_expand(pattern, &values, out, PATH_MAX, why);

@@ -80,6 +80,18 @@ run 'squeue: a task of an array that there is not' 1 '' \
 run '%A, %a and %x in -o and -e' 0 '*' '' "$SBATCH" --wait -Q --array=2 -G 0 -J name \
 	-o '%x.%A.%3a.%%' -e 'err.%a' --wrap 'echo out; echo err >&2'
 is 'the files have these names' [ "$(printed name.*.002.%) $(printed err.2)" = 'out err' ]
+mkdir -p of_5 of_6
+echo five >of_5/in
+echo six >of_6/in
+run 'srun: %A and %a in -o, -e and -i are those of the array' 0 '*' '' "$SBATCH" --wait -Q \
+	--array=5-6 -G 1 -J name -o /dev/null \
+	--wrap 'srun -n 1 -i of_%a/in -o step.%x.%A.%3a -e of_%a/%A.err sh -c "cat; echo \$SLURM_ARRAY_JOB_ID; echo err >&2"'
+for each in 5 6; do
+	id=$(printed step.name.*.00$each | tail -n 1)
+	is "its files have these names in task $each" \
+		[ "$(head -n 1 "step.name.$id.00$each") $(printed "of_$each/$id.err")" = \
+		"$(cat of_$each/in) err" ]
+done
 run 'the GPUs of CUDA_VISIBLE_DEVICES' 0 '*' '' env CUDA_VISIBLE_DEVICES=5 \
 	"$SBATCH" --wait -Q --array=0-1 -G 1 -o seen --open-mode=append \
 	--wrap 'echo "$CUDA_VISIBLE_DEVICES"'
