@@ -377,22 +377,24 @@ static void add_docker_shell(struct line *line)
 	const char *name = container_engine_names[line->engine];
 	const struct container_place *place = line->place;
 	bool is_podman = line->engine == ENGINE_PODMAN;
-	char script[PATH_MAX + 1024], run[256];
+	char script[4 * PATH_MAX + 1024], run[256];
 	struct text text = TEXT_ON(script);
 
 	/* tasks in several containers share memory by NCCL, which needs the pids of the machine */
 	(void)snprintf(run, sizeof(run), "exec %s run%s%s --network host --ipc host",
 		name, line->wish->name && place->count == 1 ? "" : " --rm",
 		place->count > 1 ? " --pid host" : " --init");
-	if (place->is_bound)
+	if (place->is_bound) {
 		text_addf(&text, "%s%s%s \"$@\"", run,
 			is_podman ? BOUND_PODMAN : BOUND_DOCKER,
 			place->has_tasks ? TASK_VARIABLES : "");
-	else
-		text_addf(&text,
-			"args=$(%s --docker-args%s) && eval \"%s $args%s \\\"\\$@\\\"\"",
-			place->gpulease, is_podman ? " podman" : "", run,
+	} else {
+		text_add(&text, "args=$(");
+		words_add_quoted(&text, place->gpulease);
+		text_addf(&text, " --docker-args%s) && eval \"%s $args%s \\\"\\$@\\\"\"",
+			is_podman ? " podman" : "", run,
 			place->has_tasks ? TASK_VARIABLES : "");
+	}
 	add(line, "sh");
 	add_option(line, "-c", script);
 	add(line, name);

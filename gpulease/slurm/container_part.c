@@ -122,21 +122,16 @@ static bool is_binding(const struct settings *settings)
 	       strcmp(bind, "closest") != 0;
 }
 
-/* The name of gpulease for a script: @program, if it is that and needs no quotes. */
+/* The name of gpulease for a script: @program, if it is that. */
 static const char *name_gpulease(const char *program)
 {
-	static const char name[] = "gpulease",
-			  plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_-+./";
+	static const char name[] = "gpulease";
 	static char path[PATH_MAX];
 
-	if (strcmp(text_base_name(program), "srun") != 0 &&
-		!program[strspn(program, plain)])
+	if (strcmp(text_base_name(program), "srun") != 0)
 		return program;
-	return find_program(name, path) == 0 || slurm_programs_gpulease(path) < 0 ||
-			       path[strspn(path, plain)]
-		       ? name
-		       : path;
+	return find_program(name, path) == 0 || slurm_programs_gpulease(path) < 0 ? name
+										  : path;
 }
 
 static int print_line(char **argv, struct why *why)
