@@ -106,6 +106,14 @@ int read_immediate(const char *value, void *at, struct why *why)
 	return value ? parse_duration_ms(value, &request->immediate_ms, why) : 0;
 }
 
+int read_pty(const char *value, void *at, struct why *why)
+{
+	(void)value; /* the terminal of this process, whatever its descriptor */
+	(void)why;
+	*(bool *)at = true;
+	return 0;
+}
+
 /* `N[xSIZE]`. */
 int read_sim(const char *value, void *at, struct why *why)
 {

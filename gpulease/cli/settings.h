@@ -148,6 +148,7 @@ struct task_settings {
 	bool labels;        /* number the lines of the output */
 	bool kills;         /* one bad status ends all */
 	bool forwards;      /* the first Ctrl-C goes to the tasks */
+	bool pty;           /* only task 0 has the terminal */
 	bool in_script;   /* srun in a job script: with one task, too, what tasks have */
 	const char *note; /* what a user of srun should know; NULL */
 	int64_t wait_ms;  /* from the end of the first to the end of all; 0: no bound */

@@ -225,6 +225,23 @@ static bool is_in_script(void)
 }
 
 /*
+ * Reads how many tasks a job script has.  Beside this number --ntasks-per-node is a limit, and, as
+ * with Slurm, one that is too low does not count.
+ */
+static int read_script_tasks(
+	struct task_settings *tasks, struct task_wish *wish, struct why *why)
+{
+	int r = read_number("SLURM_NTASKS", getenv("SLURM_NTASKS"), &wish->tasks, why);
+
+	if (wish->per_node < wish->tasks && wish->per_node) {
+		wish->per_node = 0;
+		tasks->note = "--ntasks-per-node is less than the job's tasks, and is "
+			      "ignored; for fewer tasks give -n";
+	}
+	return r;
+}
+
+/*
  * Inside a job script of sbatch srun takes the tasks, and their GPUs, as the script asked for them.
  */
 static int read_script(struct command_line *line, struct task_wish *wish, struct why *why)
@@ -232,7 +249,7 @@ static int read_script(struct command_line *line, struct task_wish *wish, struct
 	const char *per_task = getenv("SLURM_GPUS_PER_TASK"),
 		   *gpus = getenv("GPULEASE_GPUS");
 	struct settings *s = &line->settings;
-	bool is_counted = wish->tasks || wish->per_node || wish->per_gpu;
+	bool is_counted = wish->tasks || wish->per_gpu;
 	int r = 0;
 
 	s->tasks.in_script = line->is_srun && line->is_in_lease && is_in_script() &&
@@ -251,10 +268,7 @@ static int read_script(struct command_line *line, struct task_wish *wish, struct
 		r = read_number("SLURM_NTASKS_PER_GPU", getenv("SLURM_NTASKS_PER_GPU"),
 			&wish->per_gpu, why);
 	}
-	if (r == 0 && !is_counted)
-		r = read_number(
-			"SLURM_NTASKS", getenv("SLURM_NTASKS"), &wish->tasks, why);
-	return r;
+	return r == 0 && !is_counted ? read_script_tasks(&s->tasks, wish, why) : r;
 }
 
 int task_options_settle(

@@ -66,6 +66,7 @@ int task_words_wrap(const struct settings *s, char ***command)
 		{ s->tasks.labels, "--label", NULL },
 		{ s->tasks.kills, "--kill-on-bad-exit", NULL },
 		{ s->tasks.forwards, "--disable-status", NULL },
+		{ s->tasks.pty, "--pty", NULL },
 		{ s->environment.unbuffered, "--unbuffered", NULL },
 		{ s->output.out, "--output", s->output.out },
 		{ s->output.err, "--error", s->output.err },

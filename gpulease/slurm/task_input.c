@@ -33,6 +33,8 @@ static int open_one(struct task_input *input, unsigned task, struct why *why)
 	}
 	if (!is_of)
 		return open_file("/dev/null", &input->fds[task], why);
+	if (input->order->pty)
+		return 0;
 	if (pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0) {
 		r = -errno;
 		why_set(why, "cannot make a pipe: %s", strerror(-r));

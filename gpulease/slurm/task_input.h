@@ -1,7 +1,7 @@
 /*
  * The input of the tasks.  As with srun, each task gets all of stdin; --input N gives it to task N
  * alone, a file name gives each task the file.  A task that does not read holds up the others only
- * when its pipe is full.
+ * when its pipe is full.  With --pty task 0 reads stdin itself.
  */
 #ifndef GPULEASE_TASK_INPUT_H
 #define GPULEASE_TASK_INPUT_H

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <unistd.h>
 
 #include "file_pattern.h"
 #include "job_variables.h"
@@ -49,6 +50,7 @@ static const struct option_def table[] = {
 	FLAG("append", appends),
 	FLAG("kill-on-bad-exit", kills),
 	FLAG("disable-status", forwards),
+	FLAG("pty", pty),
 	FLAG("quiet", quiet),
 	FLAG("submit", has_log),
 	{ .kind = OPTION_END },
@@ -105,6 +107,15 @@ int task_order_read(char **argv, struct task_order *ret, struct why *why)
 		return -EINVAL;
 	}
 	ret->command = result.rest;
+	/* as with srun */
+	ret->pty = ret->pty && isatty(STDIN_FILENO);
+	if (ret->pty) {
+		static const char terminal[] = "0"; /* the number of the task */
+
+		ret->out = ret->err = ret->in = terminal;
+		ret->unbuffered = true;
+		ret->labels = false;
+	}
 	return 0;
 }
 
@@ -118,11 +129,13 @@ static uint64_t number_of(const char *name)
 		       : 0;
 }
 
-/* The name of the job: that of -J, of the job script around it, or of the program. */
+/* The name of the job: of the job script around it, as with Slurm also if -J names the step. */
 static const char *name_of(const struct task_order *order)
 {
-	const char *name = order->name ? order->name : getenv("SLURM_JOB_NAME");
+	const char *name = getenv("SLURM_JOB_NAME");
 
+	if (!name)
+		name = order->name;
 	return name ? name : text_base_name(order->command[0]);
 }
 

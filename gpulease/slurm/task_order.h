@@ -24,6 +24,7 @@ struct task_order {
 	bool appends;     /* to ->out and ->err, instead of writing them anew */
 	bool kills;       /* one bad status ends all tasks */
 	bool forwards;    /* the first Ctrl-C goes to the tasks */
+	bool pty;         /* task 0 has the terminal, the others have /dev/null */
 	bool quiet;
 	bool has_log;   /* stderr is the log of a job in the background */
 	char **command; /* NULL-terminated, in argv */

@@ -27,7 +27,7 @@ int task_execute(const struct task_start *start)
 
 static _Noreturn void run(const struct task_start *start, pid_t parent)
 {
-	(void)setpgid(0, start->group);
+	(void)(start->is_apart ? setsid() : setpgid(0, start->group));
 	/* a parent that ended before this call sends no signal */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(EXIT_FAILURE);
@@ -48,6 +48,7 @@ pid_t task_start(const struct task_start *start)
 	if (child < 0)
 		return -errno;
 	/* both processes set it, because either may be the first to run */
-	(void)setpgid(child, start->group ? start->group : child);
+	if (!start->is_apart)
+		(void)setpgid(child, start->group ? start->group : child);
 	return child;
 }

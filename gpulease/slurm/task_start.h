@@ -17,7 +17,8 @@ struct task_start {
 	const char *program; /* the file to execute */
 	char **environment;
 	pid_t group; /* 0: the new process begins the group */
-	int fds[3];  /* stdin, stdout, stderr; -1: inherited */
+	bool is_apart; /* in a session of its own, without a terminal; ->group has no effect */
+	int fds[3]; /* stdin, stdout, stderr; -1: inherited */
 	/* what gpulease-slurm was started with: its signal mask, its limit of open files */
 	sigset_t mask;
 	struct rlimit descriptors;

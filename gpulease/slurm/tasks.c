@@ -29,7 +29,7 @@ struct tasks {
 	pid_t *pids;   /* 0: it has ended */
 	int *statuses; /* of waitpid(2), for those that have ended */
 	unsigned left; /* that have not ended */
-	pid_t group;   /* of all tasks; 0: none was started */
+	pid_t group;   /* of all tasks; 0: none was started, or --pty */
 	int signal_fd;
 	int given_up; /* the signal that came once only the output was left; 0: none */
 	struct rlimit descriptors;     /* that this process was started with */
@@ -162,6 +162,10 @@ static void obey_stop(struct tasks *tasks)
 
 static void obey_signal(struct tasks *tasks, const struct signalfd_siginfo *info)
 {
+	/* from the terminal, not from kill(1) */
+	bool is_key = info->ssi_code == SI_KERNEL &&
+		      (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT);
+
 	switch (info->ssi_signo) {
 	case SIGWINCH:
 		signal_all(tasks, SIGWINCH);
@@ -179,8 +183,10 @@ static void obey_signal(struct tasks *tasks, const struct signalfd_siginfo *info
 	default:
 		if (!tasks->left)
 			tasks->given_up = (int)info->ssi_signo;
-		else if (info->ssi_signo == SIGINT && info->ssi_code == SI_KERNEL)
-			obey_interrupt(tasks); /* from a terminal, not from kill(1) */
+		else if (is_key && tasks->order.pty)
+			break; /* task 0 got it, too */
+		else if (is_key && info->ssi_signo == SIGINT)
+			obey_interrupt(tasks);
 		else
 			signal_all(tasks, (int)info->ssi_signo);
 	}
@@ -230,7 +236,10 @@ static int start_one(struct tasks *tasks, unsigned task, const char *program)
 		.order = &tasks->order,
 		.task = task,
 		.program = program,
-		.group = tasks->group,
+		/* an interactive shell without stdin would stop for the terminal */
+		.is_apart = tasks->order.pty && task != 0,
+		/* the terminal belongs to the group of this process */
+		.group = tasks->order.pty ? getpgrp() : tasks->group,
 		.fds = { tasks->input.fds[task], streams[0].write_fd,
 			streams[1].write_fd },
 		.mask = tasks->mask,
@@ -251,7 +260,7 @@ static int start_one(struct tasks *tasks, unsigned task, const char *program)
 	}
 	tasks->pids[task] = pid;
 	tasks->left++;
-	if (!tasks->group)
+	if (!tasks->group && !tasks->order.pty)
 		tasks->group = pid;
 	task_input_started(&tasks->input, task);
 	task_output_started(&tasks->output, task);
@@ -408,8 +417,8 @@ static void find_line(struct task_order *order)
 /* Whether nothing stands between the one task and the terminal, the files and the shell. */
 static bool is_alone(const struct task_order *order)
 {
-	return order->count == 1 && !order->labels && !order->out && !order->err &&
-	       !order->in;
+	return order->count == 1 && (order->pty || (!order->labels && !order->out &&
+							   !order->err && !order->in));
 }
 
 /* Becomes the one task, as gpulease becomes a command without tasks.  Returns if that fails. */

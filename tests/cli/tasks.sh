@@ -229,6 +229,25 @@ run 'Ctrl-Z suspends the tasks, fg continues them' 0 '' '' "$TOOLS/jobcontrol" \
 	'see:got word' end:0 -- \
 	"$GPULEASE" -G 1 -n 2 sh -c 'echo ready; read -r word; echo got $word'
 
+# with_pty TEXT STEP…: two tasks of which one has the terminal
+mkfifo "$S/other"
+with_pty() {
+	pty_text=$1
+	shift
+	run "--pty: $pty_text" 0 '' '' "$TOOLS/jobcontrol" see:ready "$@" -- \
+		"$GPULEASE" -Q -G 1 -n 2 --pty sh -c '
+		[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && : <"$S/other" && exec "$1" --listen
+		(: </dev/tty) 2>/dev/null && : >"$S/tty"
+		trap "" TERM; : >"$S/other"; exec cat' sh "$TOOLS/jobcontrol"
+}
+with_pty 'task 0 alone reads the terminal' 'type:word^J' 'see:read word' 'count:1:read word' 'type:exit 4^J' end:4
+with_pty 'Ctrl-C reaches task 0 once, and nothing is said' 'type:^C' 'see:got INT' asleep 'type:^C' \
+	'count:0:still run' 'type:exit 0^J' end:0
+with_pty 'Ctrl-Z suspends it, fg continues it' 'type:^Z' stop:STOP asleep fg \
+	'see:got CONT' 'type:exit 0^J' end:0
+with_pty 'TERM reaches it' kill:TERM 'see:got TERM' 'type:exit 0^J' end:0
+is '--pty: an interactive shell as another task finds no terminal to wait for' [ ! -e "$S/tty" ]
+
 # --- with everything else ----------------------------------------------------------------
 
 run 'in the background' 0 '[0-9]*' '' "$GPULEASE" --submit -G 1 -n 2 -l echo a
