@@ -1,8 +1,8 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/inotify.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "array_ids.h"
@@ -41,16 +41,22 @@ static void await_task(struct array_record *record, uint64_t array, unsigned pla
 {
 	static char quiet[] = "-Q", option[] = "--wait-for", id[24];
 	char *words[] = { ids.gpulease, quiet, option, id, NULL };
-	autofd int changes = inotify_init1(IN_CLOEXEC), process = -1;
+	autofd int changes = inotify_init1(IN_CLOEXEC), process = -1, stdout_of_it = -1;
+	int ends[2];
 	pid_t child;
 
+	/* the pipe shows the end of the process, also where the kernel has no pidfds */
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return;
+	process = ends[0];
+	stdout_of_it = ends[1];
 	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)array);
 	if (changes >= 0)
 		(void)inotify_add_watch(changes, record->path, IN_MODIFY);
-	child = run_gpulease_start(words, -1);
+	child = run_gpulease_start(words, stdout_of_it);
 	if (child < 0)
 		return;
-	process = (int)syscall(SYS_pidfd_open, child, 0);
+	close_fd(&stdout_of_it);
 	while (array_record_read(record) == 0 && is_open(&record->tasks[place])) {
 		struct pollfd fds[] = { { process, POLLIN, 0 }, { changes, POLLIN, 0 } };
 		char events[4096];
@@ -60,9 +66,8 @@ static void await_task(struct array_record *record, uint64_t array, unsigned pla
 			note_status(EXIT_GAVE_UP);
 			break;
 		}
-		if (process < 0 ||
-			poll(fds, ARRAY_SIZE(fds),
-				left_ms > INT_MAX ? -1 : (int)left_ms) < 0 ||
+		if (poll(fds, ARRAY_SIZE(fds), left_ms > INT_MAX ? -1 : (int)left_ms) <
+				0 ||
 			fds[0].revents)
 			break;
 		if (fds[1].revents && read(changes, events, sizeof(events)) < 0)
