@@ -109,6 +109,11 @@ int task_order_read(char **argv, struct task_order *ret, struct why *why)
 	ret->command = result.rest;
 	/* as with srun */
 	ret->pty = ret->pty && isatty(STDIN_FILENO);
+	if (ret->pty && (ret->out || ret->err || ret->in)) {
+		why_set(why, "--pty leaves task 0 the terminal, so -o, -e and -i cannot "
+			     "be given with it");
+		return -EINVAL;
+	}
 	if (ret->pty) {
 		static const char terminal[] = "0"; /* the number of the task */
 

@@ -9,6 +9,7 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "find_program.h"
+#include "job_control.h"
 #include "task_end.h"
 #include "task_environment.h"
 #include "task_input.h"
@@ -32,20 +33,24 @@ struct tasks {
 	pid_t group;   /* of all tasks; 0: none was started, or --pty */
 	int signal_fd;
 	int given_up; /* the signal that came once only the output was left; 0: none */
-	struct rlimit descriptors;     /* that this process was started with */
-	sigset_t mask;                 /* that this process was started with */
-	int64_t interrupt_ms;          /* the last Ctrl-C; 0: none */
-	int64_t end_at_ms, kill_at_ms; /* CLOCK_BOOTTIME; INT64_MAX: never */
+	struct rlimit descriptors;      /* that this process was started with */
+	sigset_t mask;                  /* that this process was started with */
+	int64_t interrupt_ms;           /* the last Ctrl-C; 0: none */
+	int64_t end_at_ms, kill_at_ms;  /* CLOCK_BOOTTIME; INT64_MAX: never */
+	struct job_control job_control; /* --pty */
 };
 
 /* --- ending ------------------------------------------------------------------------ */
 
-/* Sends @signal to all tasks: to their group, and to those that have left it as by setsid(1). */
-static void signal_all(const struct tasks *tasks, int signal)
+/*
+ * Sends @signal to the tasks from @first on: to their group, and to those that have left it as by
+ * setsid(1).
+ */
+static void signal_from(const struct tasks *tasks, unsigned first, int signal)
 {
 	bool has_group = false;
 
-	for (unsigned i = 0; i < tasks->order.count; i++) {
+	for (unsigned i = first; i < tasks->order.count; i++) {
 		pid_t pid = tasks->pids[i], group = pid ? getpgid(pid) : 0;
 
 		if (group && group == tasks->group)
@@ -55,6 +60,11 @@ static void signal_all(const struct tasks *tasks, int signal)
 	}
 	if (has_group)
 		(void)kill(-tasks->group, signal);
+}
+
+static void signal_all(const struct tasks *tasks, int signal)
+{
+	signal_from(tasks, 0, signal);
 }
 
 /* Sends @signal to all tasks, and KILL later; does nothing if that is on its way. */
@@ -95,17 +105,37 @@ static void report_ends(const struct tasks *tasks, bool *is_new)
 	}
 }
 
+/*
+ * Reaps task @task.  Returns whether it has ended.  If it has the terminal and has stopped, stops
+ * this process as well, so that the shell notices and takes the terminal back.
+ */
+static bool reap_one(struct tasks *tasks, unsigned task)
+{
+	bool has_terminal = tasks->order.pty && task == 0;
+	int status;
+
+	if (!tasks->pids[task] || waitpid(tasks->pids[task], &status,
+					  WNOHANG | (has_terminal ? WUNTRACED : 0)) <= 0)
+		return false;
+	if (WIFSTOPPED(status)) {
+		job_control_stop(tasks->pids[task], WSTOPSIG(status),
+			min_i64(tasks->end_at_ms, tasks->kill_at_ms), -1);
+		return false;
+	}
+	tasks->statuses[task] = status;
+	tasks->pids[task] = 0;
+	tasks->left--;
+	return true;
+}
+
 /* Reaps the tasks that have ended. */
 static void reap(struct tasks *tasks)
 {
 	bool is_new[TASKS_MAX] = { false }, has_new = false, has_bad = false;
 
 	for (unsigned i = 0; i < tasks->order.count; i++) {
-		if (!tasks->pids[i] || waitpid(tasks->pids[i], &tasks->statuses[i],
-					       WNOHANG) != tasks->pids[i])
+		if (!reap_one(tasks, i))
 			continue;
-		tasks->pids[i] = 0;
-		tasks->left--;
 		is_new[i] = has_new = true;
 		has_bad |= is_bad(tasks->statuses[i]);
 	}
@@ -160,12 +190,32 @@ static void obey_stop(struct tasks *tasks)
 	task_input_continue(&tasks->input);
 }
 
+/*
+ * Passes a signal on while task 0 has the terminal.  The keys are for that task, and what the shell
+ * sends to the group of this process has reached it already.
+ */
+static void obey_beside_terminal(struct tasks *tasks, const struct signalfd_siginfo *info)
+{
+	int signal = (int)info->ssi_signo;
+	bool has_got = job_control_reached_all(&tasks->job_control, tasks->pids[0], info);
+
+	if (info->ssi_code == SI_KERNEL &&
+		(signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP ||
+			signal == SIGWINCH))
+		return;
+	if (!has_got)
+		(void)kill(tasks->pids[0], signal);
+	/* the others have no terminal, and run on while task 0 is stopped */
+	if (signal != SIGTSTP)
+		signal_from(tasks, 1, signal);
+}
+
 static void obey_signal(struct tasks *tasks, const struct signalfd_siginfo *info)
 {
-	/* from the terminal, not from kill(1) */
-	bool is_key = info->ssi_code == SI_KERNEL &&
-		      (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT);
-
+	if (tasks->order.pty && tasks->pids[0] && info->ssi_signo != SIGCHLD) {
+		obey_beside_terminal(tasks, info);
+		return;
+	}
 	switch (info->ssi_signo) {
 	case SIGWINCH:
 		signal_all(tasks, SIGWINCH);
@@ -183,10 +233,8 @@ static void obey_signal(struct tasks *tasks, const struct signalfd_siginfo *info
 	default:
 		if (!tasks->left)
 			tasks->given_up = (int)info->ssi_signo;
-		else if (is_key && tasks->order.pty)
-			break; /* task 0 got it, too */
-		else if (is_key && info->ssi_signo == SIGINT)
-			obey_interrupt(tasks);
+		else if (info->ssi_signo == SIGINT && info->ssi_code == SI_KERNEL)
+			obey_interrupt(tasks); /* from a terminal, not from kill(1) */
 		else
 			signal_all(tasks, (int)info->ssi_signo);
 	}
@@ -198,6 +246,7 @@ static void read_signals(struct tasks *tasks)
 
 	while (read(tasks->signal_fd, &info, sizeof(info)) == sizeof(info))
 		obey_signal(tasks, &info);
+	job_control_has_read_all(&tasks->job_control);
 }
 
 /*
@@ -262,6 +311,8 @@ static int start_one(struct tasks *tasks, unsigned task, const char *program)
 	tasks->left++;
 	if (!tasks->group && !tasks->order.pty)
 		tasks->group = pid;
+	if (tasks->order.pty && task == 0)
+		job_control_begin(&tasks->job_control);
 	task_input_started(&tasks->input, task);
 	task_output_started(&tasks->output, task);
 	return 0;
@@ -312,6 +363,7 @@ static int watch(struct tasks *tasks)
 		if (tasks->left)
 			task_input_step(&tasks->input);
 	}
+	job_control_end(&tasks->job_control);
 	return r;
 }
 

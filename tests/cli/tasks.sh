@@ -243,9 +243,26 @@ with_pty() {
 with_pty 'task 0 alone reads the terminal' 'type:word^J' 'see:read word' 'count:1:read word' 'type:exit 4^J' end:4
 with_pty 'Ctrl-C reaches task 0 once, and nothing is said' 'type:^C' 'see:got INT' asleep 'type:^C' \
 	'count:0:still run' 'type:exit 0^J' end:0
-with_pty 'Ctrl-Z suspends it, fg continues it' 'type:^Z' stop:STOP asleep fg \
-	'see:got CONT' 'type:exit 0^J' end:0
+with_pty 'Ctrl-\ reaches it once' 'type:^\' 'see:got QUIT' asleep 'count:1:got QUIT' 'type:exit 0^J' end:0
+with_pty 'Ctrl-Z suspends it, fg continues it' 'type:^Z' stop:TSTP asleep fg \
+	'see:got CONT' 'type:word^J' 'see:read word' 'count:1:got CONT' 'type:exit 0^J' end:0
+with_pty 'after Ctrl-Z and bg it stops where it reads' 'type:^Z' stop:TSTP bg 'see:got CONT' \
+	stop:TTIN fg 'type:exit 0^J' end:0
+with_pty 'INT from kill(1) reaches it, also after a Ctrl-C' 'type:^C' 'see:got INT' asleep \
+	kill:INT 'see:got INT' 'type:exit 0^J' end:0
+with_pty 'a signal to the group reaches it once' killpg:TERM 'see:got TERM' asleep \
+	'count:1:got TERM' 'type:exit 0^J' end:0
 with_pty 'TERM reaches it' kill:TERM 'see:got TERM' 'type:exit 0^J' end:0
+run '--pty with a file for the output is refused' 0 '' '' "$TOOLS/jobcontrol" see:--pty end:125 -- \
+	"$GPULEASE" -Q -G 1 -n 2 --pty -o file true
+run '--pty: an interactive shell has jobs of its own, and can suspend itself' 0 '' '' env PS1='prompt: ' \
+	"$TOOLS/jobcontrol" see:prompt: "type:echo g''o; cat^J" see:go 'type:word^J' see:word see:word \
+	'type:^Z' see:Stopped see:prompt: 'type:fg^J' see:fg see:cat 'type:again^J' see:again see:again \
+	'type:^C' see:prompt: 'type:suspend^J' stop:STOP fg 'type:exit 4^J' end:4 -- \
+	"$GPULEASE" -Q -G 1 -n 2 --pty bash --norc --noprofile -i
+run '--pty: once task 0 has ended, Ctrl-C ends the others as without --pty' 0 '' '' "$TOOLS/jobcontrol" \
+	see:ready asleep 'type:^C' 'see:task 1 still runs' 'type:^C' end:130 -- "$GPULEASE" -G 1 -n 2 --pty \
+	sh -c '[ $SLURM_PROCID = 0 ] || exec sleep 1000; echo ready'
 is '--pty: an interactive shell as another task finds no terminal to wait for' [ ! -e "$S/tty" ]
 
 # --- with everything else ----------------------------------------------------------------
