@@ -41,7 +41,7 @@ static void await_task(struct array_record *record, uint64_t array, unsigned pla
 {
 	static char quiet[] = "-Q", option[] = "--wait-for", id[24];
 	char *words[] = { ids.gpulease, quiet, option, id, NULL };
-	autofd int changes = inotify_init1(IN_CLOEXEC), process = -1, stdout_of_it = -1;
+	autofd int changes = inotify_init1(IN_CLOEXEC), process = -1, its_stdout = -1;
 	int ends[2];
 	pid_t child;
 
@@ -49,26 +49,25 @@ static void await_task(struct array_record *record, uint64_t array, unsigned pla
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return;
 	process = ends[0];
-	stdout_of_it = ends[1];
+	its_stdout = ends[1];
 	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)array);
 	if (changes >= 0)
 		(void)inotify_add_watch(changes, record->path, IN_MODIFY);
-	child = run_gpulease_start(words, stdout_of_it);
+	child = run_gpulease_start(words, its_stdout);
 	if (child < 0)
 		return;
-	close_fd(&stdout_of_it);
+	close_fd(&its_stdout);
 	while (array_record_read(record) == 0 && is_open(&record->tasks[place])) {
 		struct pollfd fds[] = { { process, POLLIN, 0 }, { changes, POLLIN, 0 } };
 		char events[4096];
 		int64_t left_ms = ids.until_ms - clock_boot_ms();
+		int timeout_ms = left_ms > INT_MAX ? -1 : (int)left_ms;
 
 		if (left_ms <= 0) {
 			note_status(EXIT_GAVE_UP);
 			break;
 		}
-		if (poll(fds, ARRAY_SIZE(fds), left_ms > INT_MAX ? -1 : (int)left_ms) <
-				0 ||
-			fds[0].revents)
+		if (poll(fds, ARRAY_SIZE(fds), timeout_ms) < 0 || fds[0].revents)
 			break;
 		if (fds[1].revents && read(changes, events, sizeof(events)) < 0)
 			break;

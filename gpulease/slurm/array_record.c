@@ -140,6 +140,21 @@ int array_record_open_id(uint64_t array, struct array_record *ret)
 	return r < 0 ? r : array_record_open(link, ret);
 }
 
+int array_record_find_task(uint64_t array, unsigned index, struct array_task *ret)
+{
+	static struct array_record record;
+	int place, r = array_record_open_id(array, &record);
+
+	if (r < 0)
+		return r;
+	close_fd(&record.fd);
+	place = array_list_find(&record.list, index);
+	if (place < 0)
+		return -ESRCH;
+	*ret = record.tasks[place];
+	return 0;
+}
+
 static int add_line(int fd, enum array_event event, unsigned index, uint64_t value)
 {
 	char line[64];

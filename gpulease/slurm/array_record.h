@@ -59,6 +59,13 @@ MUST_CHECK int array_record_link(const char *path, uint64_t array);
 MUST_CHECK int array_record_open(const char *path, struct array_record *ret);
 MUST_CHECK int array_record_open_id(uint64_t array, struct array_record *ret);
 
+/*
+ * Reads from the record of @array what has become of its task @index.  Returns 0, what
+ * array_record_open_id() returns, or -ESRCH: the array has no such task.
+ */
+MUST_CHECK int array_record_find_task(
+	uint64_t array, unsigned index, struct array_task *ret);
+
 /* Reads what was appended.  Returns 0 or a negative errno. */
 MUST_CHECK int array_record_read(struct array_record *record);
 

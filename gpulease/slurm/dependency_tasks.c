@@ -60,24 +60,20 @@ static int find_job(struct resolving *to, const struct array_task *task, const c
 static int add_task(struct resolving *to, uint64_t array, unsigned index, bool is_start,
 	struct why *why)
 {
-	static struct array_record record;
+	struct array_task task;
 	char name[40];
 	uint64_t id = 0;
-	int place, r = array_record_open_id(array, &record);
+	int r = array_record_find_task(array, index, &task);
 
 	(void)snprintf(name, sizeof(name), "%llu_%u", (unsigned long long)array, index);
-	if (r < 0) {
+	if (r == -ESRCH)
+		why_set(why, "'%s': the array has no task %u", name, index);
+	else if (r < 0)
 		why_set(why, "'%s': no array of yours has the id %llu", name,
 			(unsigned long long)array);
+	if (r < 0)
 		return r;
-	}
-	close_fd(&record.fd);
-	place = array_list_find(&record.list, index);
-	if (place < 0) {
-		why_set(why, "'%s': the array has no task %u", name, index);
-		return -EINVAL;
-	}
-	r = find_job(to, &record.tasks[place], name, is_start, &id, why);
+	r = find_job(to, &task, name, is_start, &id, why);
 	text_addf(&to->out, ":%llu", (unsigned long long)(id ? id : array));
 	return r;
 }

@@ -480,12 +480,12 @@ static int submit(struct sbatch *sbatch)
 		return EXIT_MISUSE;
 	}
 	r = set_dependency(sbatch, sbatch->gpulease, &why);
-	if (r < 0)
+	if (r < 0) {
 		diag("--dependency: %s", why.text[0] ? why.text : strerror(-r));
-	if (r != 0)
-		r = r < 0 ? EXIT_MISUSE : r;
-	else
+		r = EXIT_MISUSE;
+	} else if (r == 0) {
 		r = value_of(sbatch, "array") ? submit_array(sbatch) : submit_job(sbatch);
+	}
 	if (r == 0 && !sbatch->id) {
 		diag("cannot submit the script: '%s' has printed no id",
 			sbatch->gpulease);

@@ -234,16 +234,12 @@ struct task_id {
  */
 static uint64_t find_task(const struct task_id *id)
 {
-	static struct array_record record;
 	struct slurm_jobs jobs = { .count = 0 };
+	struct array_task task;
 	uint64_t found = 0;
 
-	if (array_record_open_id(id->array, &record) == 0) {
-		int place = array_list_find(&record.list, id->index);
-
-		found = place >= 0 ? record.tasks[place].job : 0;
-		close_fd(&record.fd);
-	}
+	if (array_record_find_task(id->array, id->index, &task) == 0)
+		found = task.job;
 	if (found || slurm_query_jobs(NULL, &jobs) < 0)
 		return found;
 	for (size_t i = 0; i < jobs.count && !found; i++)

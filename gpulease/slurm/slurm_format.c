@@ -426,11 +426,9 @@ void slurm_format_line(const char *format, const struct slurm_jobs *jobs,
 
 		if (*format == '%')
 			part = part_at(format);
-		if (is_lone(format))
-			part.end = format + 1;
-		else if (part.field)
+		if (part.field)
 			put_part(&part, jobs, job, out);
-		else
+		else if (!is_lone(format))
 			text_add_bytes(out, format, (size_t)(part.end - format));
 		format = part.end;
 	}

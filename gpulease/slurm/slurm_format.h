@@ -10,8 +10,8 @@
 /*
  * Appends the line of @job in @jobs that @format asks for, or with NULL the headings.  A field is a
  * `%`, perhaps a `.` to align to the right, perhaps a width, and a letter; the rest of the format
- * stands for itself.  A field whose letter is missing or not known stands for itself, too.  As with
- * Slurm, a `%` before another one or at the end means nothing.
+ * stands for itself.  So does a field that has no letter, or one that is not known.  A `%` before
+ * another one or at the end means nothing, as with Slurm.
  */
 void slurm_format_line(const char *format, const struct slurm_jobs *jobs,
 	const struct slurm_job *job, struct text *out);

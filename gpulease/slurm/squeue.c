@@ -162,7 +162,7 @@ static void choose_format(struct squeue *squeue)
 		format = FORMAT_LONG;
 	squeue->format = at = format ? format : FORMAT;
 	while ((letter = slurm_format_next_unknown(&at)) >= 0)
-		slurm_error("Invalid job format specification: %.1s",
+		slurm_error("Invalid job format specification: %s",
 			(const char[]){ (char)letter, '\0' });
 }
 
