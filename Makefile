@@ -1,6 +1,6 @@
 # gpulease: GPU leases on a shared machine.  GNU make; no configure step.
 #
-#	make                 build/gpulease, build/gpulease-simjob and build/gpulease-slurm
+#	make                 build/gpulease, and beside it -simjob, -slurm and -view
 #	make demo            two jobs that wait for each other, and a status
 #	make deps check      install the tools of the tests, run the quick tests (5 minutes)
 #	make deps-extra      install Slurm, zsh and fish, which some tests use
@@ -76,15 +76,18 @@ LINK        = $(if $(LTO),-fno-lto)
 
 # Each folder is a layer (lib/README.md).  Headers are included without the name of the folder.
 LIB_FOLDERS  := $(patsubst %/,%,$(sort $(dir $(wildcard lib/*/*.c))))
-MAIN_FOLDERS := gpulease $(filter-out %/simjob %/slurm,$(patsubst %/,%,$(sort $(dir $(wildcard gpulease/*/*.c)))))
+MAIN_FOLDERS := gpulease $(filter-out %/simjob %/slurm %/view,$(patsubst %/,%,$(sort $(dir $(wildcard gpulease/*/*.c)))))
 INCLUDES     := $(LIB_FOLDERS:%=-I%) $(MAIN_FOLDERS:%=-I%)
 LIB_OBJECTS  := $(patsubst %.c,$(B)/o/%.o,$(wildcard $(LIB_FOLDERS:%=%/*.c)))
 MAIN_OBJECTS := $(patsubst %.c,$(B)/o/%.o,$(wildcard $(MAIN_FOLDERS:%=%/*.c)))
 $(LIB_OBJECTS) $(MAIN_OBJECTS): WHOLE = $(LTO)
 $(LIB_OBJECTS): INCLUDES := $(LIB_FOLDERS:%=-I%)
-# The parts of gpulease-slurm, without its main(), for the unit tests.
+# The parts of gpulease-slurm and gpulease-view, without their main(), for the unit tests.
 SLURM_PARTS  := $(patsubst %.c,$(B)/o/%.o,$(filter-out %_main.c,$(wildcard gpulease/slurm/*.c)))
-$(SLURM_PARTS) $(B)/o/tests/%.o: INCLUDES += -Igpulease/slurm
+VIEW_PARTS   := $(patsubst %.c,$(B)/o/%.o,$(filter-out %_main.c,$(wildcard gpulease/view/*.c)))
+$(SLURM_PARTS): INCLUDES += -Igpulease/slurm
+$(VIEW_PARTS): INCLUDES += -Igpulease/view
+$(B)/o/tests/%.o: INCLUDES += -Igpulease/slurm -Igpulease/view
 UNIT_TESTS   := $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c))
 TEST_FILTER  := $(B)/o/tests/filter.o
 HELPERS      := $(patsubst %.c,$(B)/o/%.o,$(filter-out tests/test_%.c tests/filter.c,$(wildcard tests/*.c)))
@@ -92,11 +95,12 @@ TOOLS        := $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
 SIMULATE     := $(B)/tests/simulate
 SIMJOB       := $(B)/gpulease-simjob
 SLURM        := $(B)/gpulease-slurm
+VIEW         := $(B)/gpulease-view
 FUZZERS      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS      := $(FUZZERS:%=$(B)/tests/fuzz/fuzz_%)
 CLI_TESTS    := $(filter-out %/lib.sh %_lib.sh %/own_mounts.sh,$(wildcard tests/cli/*.sh))
 
-all: $(B)/gpulease $(SIMJOB) $(SLURM)
+all: $(B)/gpulease $(SIMJOB) $(SLURM) $(VIEW)
 
 # --- building -----------------------------------------------------------------------------
 
@@ -112,7 +116,11 @@ $(SIMJOB): $(B)/o/gpulease/simjob/simjob.o $(B)/libcommand.a $(B)/libgpulease.a
 $(SLURM): $(B)/o/gpulease/slurm/slurm_main.o $(B)/libslurm.a $(B)/libcommand.a $(B)/libgpulease.a
 	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
 
+$(VIEW): $(B)/o/gpulease/view/view_main.o $(B)/libview.a $(B)/libcommand.a $(B)/libgpulease.a
+	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
+
 $(B)/libslurm.a: $(SLURM_PARTS)
+$(B)/libview.a: $(VIEW_PARTS)
 $(B)/libgpulease.a: $(LIB_OBJECTS)
 # The command without main(), for the unit tests.
 $(B)/libcommand.a: $(filter-out %/main.o,$(MAIN_OBJECTS))
@@ -128,7 +136,7 @@ $(B)/o/%.o: %.c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # WRAP names the functions that a unit test replaces, to make system calls fail.
-$(B)/tests/test_%: $(B)/o/tests/test_%.o $(TEST_FILTER) $(B)/libhelpers.a $(B)/libslurm.a $(B)/libcommand.a $(B)/libgpulease.a
+$(B)/tests/test_%: $(B)/o/tests/test_%.o $(TEST_FILTER) $(B)/libhelpers.a $(B)/libslurm.a $(B)/libview.a $(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(WRAP:%=-Wl,--wrap=%) -o $@ $(filter %.o %.a,$^) -lcmocka
 -include tests/wrap.mk
@@ -144,12 +152,12 @@ $(SIMULATE): $(patsubst %.c,$(B)/o/%.o,$(wildcard tests/simulate/*.c)) $(B)/libg
 
 # Fuzz targets have an LLVMFuzzerTestOneInput; replay.c feeds them files, with any compiler.
 $(B)/tests/fuzz/fuzz_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/o/tests/fuzz/replay.o \
-		$(B)/libslurm.a $(B)/libcommand.a $(B)/libgpulease.a
+		$(B)/libslurm.a $(B)/libview.a $(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 # A fuzz target with libFuzzer instead of replay.c.
-$(B)/tests/fuzz/search_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/libslurm.a $(B)/libcommand.a \
-		$(B)/libgpulease.a
+$(B)/tests/fuzz/search_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/libslurm.a $(B)/libview.a \
+		$(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^
 

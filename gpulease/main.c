@@ -41,6 +41,9 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_LIST_OPTIONS] = verb_list_options,
 	[VERB_COMPLETE] = verb_complete,
 	[VERB_CONTAINER] = verb_container,
+	[VERB_TOP] = verb_view,
+	[VERB_TIMELINE] = verb_view,
+	[VERB_METRICS] = verb_view,
 };
 
 /*
@@ -96,7 +99,7 @@ int main(int argc, char **argv)
 		     "it set-group-ID");
 		return EXIT_MISUSE;
 	}
-	slurm_program_keep(argv);
+	other_program_keep(argv);
 	if (command_line_parse(argv, &settings, &why) < 0) {
 		slurm_program_try_line();
 		diag("%s", why.text);
@@ -105,7 +108,8 @@ int main(int argc, char **argv)
 	}
 	diag_setup(settings.output.verbose, settings.output.quiet);
 	note_ignored(&settings);
-	status = verbs[settings.verb.kind](&settings);
+	status = settings.look.hosts ? verb_view(&settings)
+				     : verbs[settings.verb.kind](&settings);
 	shared_state_note_history_error();
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		diag("cannot write the output: %s", strerror(errno));

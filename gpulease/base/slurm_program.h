@@ -4,25 +4,14 @@
 #ifndef GPULEASE_SLURM_PROGRAM_H
 #define GPULEASE_SLURM_PROGRAM_H
 
-#include <limits.h>
+#include "other_program.h"
 
-#include "base.h"
-
-/* Finds the program.  Returns 0 with its path in @ret, or -ENOENT. */
-MUST_CHECK int slurm_program_find(char ret[PATH_MAX]);
-
-/* Keeps the words of @argv for slurm_program_become(), before the parser moves them. */
-void slurm_program_keep(char *const *argv);
+#define SLURM_PROGRAM "gpulease-slurm"
 
 /*
- * Executes `gpulease-slurm PART` with the words of this command line, in place of this process and
- * without its rights.  Returns only if that fails.
- */
-void slurm_program_become(const char *part);
-
-/*
- * The same for a @name of which no job is known, if it can be a task of an array, such as 17_3 or
- * 17_[1-3].  gpulease-slurm then executes gpulease again, with ids in their place.
+ * Becomes gpulease-slurm (other_program_become()) for a @name of which no job is known, if it can be
+ * a task of an array, such as 17_3 or 17_[1-3].  gpulease-slurm then executes gpulease again, with
+ * ids in their place.
  */
 void slurm_program_ask(const char *name);
 

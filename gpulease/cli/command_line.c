@@ -16,6 +16,7 @@ static const struct command_line DEFAULTS = {
 		.verb = { .kind = VERB_RUN, .history_count = 20, .until_ms = INT64_MAX },
 		.request = { .gpus = 1, .max_wait_ms = -1 },
 		.tasks = { .count = 1 },
+		.look = { .interval_ms = 2000 },
 		.care = {
 			.grace_ms = 10 * 1000,
 			.warn_ms = 60 * 1000,

@@ -10,13 +10,16 @@
 	(BIT(VERB_STATUS) | BIT(VERB_QUEUE) | BIT(VERB_HISTORY) | BIT(VERB_DOCTOR) |    \
 		BIT(VERB_SHOW_CONFIG) | BIT(VERB_ACCOUNTING) | BIT(VERB_SESSIONS))
 #define ENDED (BIT(VERB_HISTORY) | BIT(VERB_ACCOUNTING))
+#define TIMELINE BIT(VERB_TIMELINE)
+#define VIEW (BIT(VERB_TOP) | TIMELINE | BIT(VERB_METRICS))
+#define HOSTS (BIT(VERB_STATUS) | BIT(VERB_QUEUE) | BIT(VERB_HISTORY) | BIT(VERB_TOP) | TIMELINE)
 #define BACK                                                                            \
 	(BIT(VERB_LOG) | BIT(VERB_FOLLOW) | BIT(VERB_WAIT_FOR) |                         \
 		BIT(VERB_SIGNAL_JOB) | BIT(VERB_ATTACH))
 #define BATCH BIT(VERB_BATCH)
 #define LINES (BATCH | BIT(VERB_ADD)) /* attributes of a line; with --batch defaults */
 #define PAUSE (BIT(VERB_PAUSE) | BIT(VERB_RESUME))
-#define ANY (RUN | LOOK | BACK | PAUSE | LINES | BIT(VERB_CANCEL) | BIT(VERB_DOCKER_ARGS))
+#define ANY (RUN | LOOK | VIEW | BACK | PAUSE | LINES | BIT(VERB_CANCEL) | BIT(VERB_DOCKER_ARGS))
 
 #define OPTION(kind_, letter_, name_, metavar_, help_, offset_, group_, verbs_)         \
 	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
@@ -176,15 +179,29 @@ static const struct option_def rows[] = {
 	VERB(OPTION_VERB, 0, "accounting", NULL, "show GPU time and waits per user",
 		VERB_ACCOUNTING, GROUP_LOOK),
 	OPTION(OPTION_TEXT, 0, "user", "USER", "with these two: select one user",
-		AT(verb.user), GROUP_LOOK, ENDED),
+		AT(verb.user), GROUP_LOOK, ENDED | BIT(VERB_TOP) | TIMELINE),
 	CUSTOM(0, "since", "WHEN", "select from WHEN on: 2026-11-20, 10:30, 7d (ago)",
-		read_when, AT(verb.from_ms), GROUP_LOOK, ENDED),
+		read_when, AT(verb.from_ms), GROUP_LOOK, ENDED | TIMELINE),
 	CUSTOM(0, "until", "WHEN", "select up to WHEN",
 		read_when, AT(verb.until_ms), GROUP_LOOK, ENDED),
 	CUSTOM(0, "state", "LIST", "select states: finished, failed, cancelled, ...",
 		read_states, AT(verb.states), GROUP_LOOK, ENDED),
 	OPTION(OPTION_FLAG, 0, "csv", NULL, "with --accounting: print CSV",
 		AT(output.csv), GROUP_LOOK, BIT(VERB_ACCOUNTING)),
+	VERB(OPTION_VERB, 0, "top", "[look]", "show GPUs and queue live; look: act on no job",
+		VERB_TOP, GROUP_LOOK),
+	OPTION(OPTION_DURATION, 0, "interval", "DUR", "with --top: look every DUR (default 2s)",
+		AT(look.interval_ms), GROUP_LOOK, BIT(VERB_TOP)),
+	VERB(OPTION_VERB, 0, "timeline", NULL, "show who had which GPU when (default --since 7d)",
+		VERB_TIMELINE, GROUP_LOOK),
+	OPTION(OPTION_TEXT, 0, "svg", "FILE", "with --timeline: write a picture",
+		AT(look.svg), GROUP_LOOK, TIMELINE),
+	OPTION(OPTION_TEXT, 0, "html", "FILE", "with --timeline: write a web page",
+		AT(look.html), GROUP_LOOK, TIMELINE),
+	VERB(OPTION_VERB, 0, "metrics", "[FILE]", "print metrics for Prometheus, or write FILE",
+		VERB_METRICS, GROUP_LOOK),
+	OPTION(OPTION_TEXT, 0, "host", "HOST,...", "look at these machines, by ssh",
+		AT(look.hosts), GROUP_LOOK, HOSTS),
 	VERB(OPTION_VERB, 0, "doctor", NULL, "check the driver, the directory and the install",
 		VERB_DOCTOR, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "show-config", NULL, "show the configuration and its source",

@@ -36,6 +36,9 @@ enum verb {
 	VERB_LIST_OPTIONS,
 	VERB_COMPLETE,
 	VERB_CONTAINER, /* say how to run a line with options for containers */
+	VERB_TOP,
+	VERB_TIMELINE,
+	VERB_METRICS,
 };
 
 enum { MODEL_SIZE = 48, IGNORED_MAX = 48, TASKS_MAX = 512 };
@@ -186,6 +189,14 @@ struct verb_settings {
 	const char *topic;         /* of --help, NULL */
 };
 
+/* What gpulease-view shows, and how. */
+struct look_settings {
+	const char *hosts;      /* names with commas; NULL: this machine */
+	const char *svg, *html; /* files of --timeline; NULL: none */
+	int64_t interval_ms;    /* of --top; 2 s */
+	bool is_look;           /* --top=look: it acts on no job */
+};
+
 /* --batch and --add; the first operand is the jobs file. */
 struct batch_options {
 	enum batch_format format;
@@ -215,6 +226,7 @@ struct settings {
 	struct run_environment environment;
 	struct task_settings tasks;
 	struct output_settings output;
+	struct look_settings look;
 	struct batch_options batch;
 	struct machine_settings machine;
 

@@ -163,6 +163,21 @@ static int verb_operands_read_optional(
 	return -EINVAL;
 }
 
+/* `look`, for --top. */
+static int verb_operands_read_look(struct settings *s, struct why *why)
+{
+	struct verb_settings *verb = &s->verb;
+	int r = verb_operands_check_most(verb, "top", 1, why);
+
+	if (r != 0 || !verb->operand_count)
+		return r;
+	s->look.is_look = strcmp(verb->operands[0], "look") == 0;
+	if (s->look.is_look)
+		return 0;
+	why_set(why, "--top: '%s' is not look", quote(verb->operands[0]).text);
+	return -EINVAL;
+}
+
 int verb_operands_settle(
 	struct settings *s, const struct options_result *result, struct why *why)
 {
@@ -197,6 +212,10 @@ int verb_operands_settle(
 		return verb_operands_read_optional(verb, result, why);
 	case VERB_COMPLETE:
 		return 0;
+	case VERB_TOP:
+		return verb_operands_read_look(s, why);
+	case VERB_METRICS:
+		return verb_operands_check_most(verb, name, 1, why);
 	case VERB_ENTER_SESSION:
 		return verb_operands_check_most(verb, name, 1, why);
 	default:

@@ -30,7 +30,7 @@ static char **begin(const char *part, char **command)
 	size_t size = 0;
 	char **words;
 
-	if (slurm_program_find(runner) < 0) {
+	if (other_program_find(SLURM_PROGRAM, runner) < 0) {
 		diag("this needs gpulease-slurm, which is not installed; install gpulease "
 		     "again: make install");
 		return NULL;

@@ -34,4 +34,7 @@ int verb_list_options(struct settings *settings);
 int verb_complete(struct settings *settings);
 int verb_container(struct settings *settings);
 
+/* gpulease-view shows this.  Returns only if it cannot be executed. */
+int verb_view(struct settings *settings);
+
 #endif

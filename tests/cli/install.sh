@@ -23,7 +23,7 @@ fi
 # do_make TARGET…: make with the programs that are built already.
 do_make() {
 	make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" "$@"
+		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" -o "$build/gpulease-view" "$@"
 }
 
 # in_root TARGET…: make as for a package.
@@ -52,6 +52,7 @@ run 'install makes these files' 0 "./etc/gpulease.conf
 ./usr/bin/gpulease
 ./usr/bin/gpulease-simjob
 ./usr/lib/gpulease/gpulease-slurm
+./usr/lib/gpulease/gpulease-view
 ./usr/share/bash-completion/completions/gpulease
 ./usr/share/fish/vendor_completions.d/gpulease.fish
 $manuals
@@ -178,19 +179,22 @@ if ! { as_nobody test -w "$own" && as_nobody test -r "$build/gpulease" &&
 else
 	run 'install as a user says what is missing' 0 '*not as root*' '' \
 		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" "PREFIX=$own/prefix" install
+		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" \
+		-o "$build/gpulease-view" "PREFIX=$own/prefix" install
 	is 'the message of install as a user has three lines' three_lines
 	is 'install as a user installs the program' test -x "$own/prefix/bin/gpulease"
 	run 'MODE=lab as a user is refused' 2 '' 'gpulease: MODE=lab needs root;*' \
 		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" "PREFIX=$own/other" MODE=lab install
+		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" \
+		-o "$build/gpulease-view" "PREFIX=$own/other" MODE=lab install
 	# as root the directories belong to another user than as_nobody; else their mode closes them
 	mkdir -m 755 "$own/shut" "$own/shut/share"
 	[ "$(id -u)" -eq 0 ] || chmod 555 "$own/shut" "$own/shut/share"
 	run 'install without write permission says what to do' 2 '' \
 		"gpulease: cannot write to $own/shut; try: sudo make install, or *.local*" \
 		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" "PREFIX=$own/shut" install
+		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" \
+		-o "$build/gpulease-view" "PREFIX=$own/shut" install
 	chmod 755 "$own/shut" "$own/shut/share"
 	run 'uninstall as a user succeeds' 0 '' '' as_nobody make -s \
 		--no-print-directory "B=$build" \

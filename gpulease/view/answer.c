@@ -1,0 +1,282 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "answer.h"
+#include "clock.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "find_program.h"
+
+/* --- a child --------------------------------------------------------------------------- */
+
+static _Noreturn void child_main(char *const *words, int out, int err)
+{
+	sigset_t none;
+	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)setpgid(0, 0);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
+	if (null_fd >= 0 && dup2(null_fd, STDIN_FILENO) >= 0 &&
+		dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0)
+		(void)execvp(words[0], words);
+	(void)dprintf(
+		STDERR_FILENO, "cannot execute '%s': %s\n", words[0], strerror(errno));
+	_exit(EXIT_NOT_FOUND);
+}
+
+int answer_begin(struct answer *answer, char *const *words)
+{
+	int out[2], err[2], r;
+
+	answer_end(answer);
+	answer->size = answer->error_size = 0;
+	answer->error[0] = '\0';
+	answer->status = answer->fault = 0;
+	if (pipe2(out, O_CLOEXEC) < 0)
+		return -errno;
+	if (pipe2(err, O_CLOEXEC) < 0) {
+		r = -errno;
+		(void)close(out[0]);
+		(void)close(out[1]);
+		return r;
+	}
+	answer->pid = fork();
+	r = -errno;
+	if (answer->pid == 0)
+		child_main(words, out[1], err[1]);
+	(void)close(out[1]);
+	(void)close(err[1]);
+	answer->out_fd = out[0];
+	answer->err_fd = err[0];
+	(void)fcntl(out[0], F_SETFL, O_NONBLOCK);
+	(void)fcntl(err[0], F_SETFL, O_NONBLOCK);
+	if (answer->pid > 0)
+		return 0;
+	answer->pid = 0;
+	answer_end(answer);
+	return r;
+}
+
+static void close_end(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+void answer_end(struct answer *answer)
+{
+	close_end(&answer->out_fd);
+	close_end(&answer->err_fd);
+	if (answer->pid <= 0)
+		return;
+	(void)kill(-answer->pid, SIGKILL);
+	(void)kill(answer->pid, SIGKILL);
+	while (waitpid(answer->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	answer->pid = 0;
+}
+
+void answer_release(struct answer *answer)
+{
+	answer_end(answer);
+	free(answer->text);
+	*answer = ANSWER_NONE;
+}
+
+/* --- its output ------------------------------------------------------------------------- */
+
+/* Makes room for more output.  Returns false, with ->fault, if there is none. */
+static bool make_room(struct answer *answer)
+{
+	size_t room = answer->room ? 2 * answer->room : 64 * 1024;
+	char *text;
+
+	if (answer->room - answer->size > 1)
+		return true;
+	text = room > ANSWER_MAX ? NULL : realloc(answer->text, room);
+	if (!text) {
+		answer->fault = room > ANSWER_MAX ? -EFBIG : -ENOMEM;
+		return false;
+	}
+	answer->text = text;
+	answer->room = room;
+	return true;
+}
+
+static void take_out(struct answer *answer)
+{
+	while (answer->out_fd >= 0) {
+		ssize_t n;
+
+		if (!make_room(answer)) {
+			answer_end(answer);
+			return;
+		}
+		n = read(answer->out_fd, answer->text + answer->size,
+			answer->room - answer->size - 1);
+		if (n > 0)
+			answer->size += (size_t)n;
+		else if (n == 0)
+			close_end(&answer->out_fd);
+		else if (errno != EINTR)
+			break;
+	}
+	if (answer->text)
+		answer->text[answer->size] = '\0';
+}
+
+/* Keeps the first line that is not empty. */
+static void keep_error(struct answer *answer, const char *bytes, size_t size)
+{
+	char *line = answer->error;
+
+	for (size_t i = 0; i < size; i++) {
+		if (bytes[i] == '\n' && answer->error_size)
+			answer->error_size = sizeof(answer->error); /* no more */
+		if (bytes[i] == '\n' || answer->error_size + 1 >= sizeof(answer->error))
+			continue;
+		line[answer->error_size++] = bytes[i];
+		line[answer->error_size] = '\0';
+	}
+}
+
+static void take_error(struct answer *answer)
+{
+	char bytes[512];
+
+	while (answer->err_fd >= 0) {
+		ssize_t n = read(answer->err_fd, bytes, sizeof(bytes));
+
+		if (n > 0)
+			keep_error(answer, bytes, (size_t)n);
+		else if (n == 0)
+			close_end(&answer->err_fd);
+		else if (errno != EINTR)
+			break;
+	}
+}
+
+void answer_take(struct answer *answer)
+{
+	take_out(answer);
+	take_error(answer);
+}
+
+/* Makes the line of stderr safe for a terminal. */
+static void clean_error(struct answer *answer)
+{
+	char line[sizeof(answer->error)];
+	struct text text = TEXT_ON(line);
+
+	text_add_printable(&text, answer->error, strlen(answer->error));
+	text_copy(answer->error, sizeof(answer->error), line);
+}
+
+bool answer_is_complete(struct answer *answer)
+{
+	int status = 0;
+	pid_t pid;
+
+	if (answer->pid == 0)
+		return true;
+	if (answer->out_fd >= 0 || answer->err_fd >= 0)
+		return false;
+	while ((pid = waitpid(answer->pid, &status, WNOHANG)) < 0 && errno == EINTR)
+		;
+	if (pid == 0)
+		return false;
+	answer->pid = 0;
+	answer->status =
+		WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	clean_error(answer);
+	return true;
+}
+
+void answer_wait(struct answer *answer, int64_t deadline_ms)
+{
+	int64_t until_ms = clock_boot_ms() + deadline_ms;
+
+	for (;;) {
+		struct pollfd fds[] = { { .fd = answer->out_fd, .events = POLLIN },
+			{ .fd = answer->err_fd, .events = POLLIN } };
+		int64_t left_ms = until_ms - clock_boot_ms();
+		bool is_closed = answer->out_fd < 0 && answer->err_fd < 0;
+
+		answer_take(answer);
+		if (answer->fault || answer_is_complete(answer))
+			return;
+		if (left_ms <= 0) {
+			answer_end(answer);
+			answer->fault = -ETIMEDOUT;
+			return;
+		}
+		/* both pipes are closed a moment before the process can be reaped */
+		(void)poll(fds, 2, (int)(is_closed ? 1 : left_ms));
+	}
+}
+
+/* --- gpulease --------------------------------------------------------------------------- */
+
+void gpulease_words_add(struct gpulease_words *words, const char *word)
+{
+	if (words->count < ANSWER_WORDS_MAX)
+		words->list[words->count++] = (char *)word;
+	words->list[words->count] = NULL;
+}
+
+int gpulease_words_begin(struct gpulease_words *words, const struct settings *settings)
+{
+	const struct machine_settings *machine = &settings->machine;
+
+	words->count = 0;
+	if (find_program_beside("gpulease", words->program) < 0 &&
+		find_program_beside("../../bin/gpulease", words->program) < 0) {
+		diag("cannot find gpulease; install it again: make install");
+		return EXIT_MISUSE;
+	}
+	gpulease_words_add(words, words->program);
+	if (machine->config) {
+		gpulease_words_add(words, "--config");
+		gpulease_words_add(words, machine->config);
+	}
+	if (machine->dir) {
+		gpulease_words_add(words, "--dir");
+		gpulease_words_add(words, machine->dir);
+	}
+	if (machine->sim_gpus) {
+		(void)snprintf(words->sim, sizeof(words->sim), "--sim=%ux%llu",
+			machine->sim_gpus, (unsigned long long)machine->sim_mib);
+		gpulease_words_add(words, words->sim);
+	}
+	return 0;
+}
+
+int gpulease_words_run(
+	struct gpulease_words *words, int64_t deadline_ms, struct answer *ret)
+{
+	int r;
+
+	*ret = ANSWER_NONE;
+	r = answer_begin(ret, words->list);
+	if (r == 0) {
+		answer_wait(ret, deadline_ms);
+		r = ret->fault;
+	}
+	if (r == 0 && ret->status <= EXIT_NOT_DONE)
+		return 0;
+	if (r < 0)
+		diag("cannot run gpulease: %s", strerror(-r));
+	else if (ret->error[0]) /* it begins with `gpulease: ` already */
+		(void)fprintf(stderr, "%s\n", ret->error);
+	else
+		diag("gpulease has failed with status %d", ret->status);
+	answer_release(ret);
+	return EXIT_MISUSE;
+}

@@ -1,0 +1,80 @@
+/*
+ * What a program prints, read by a process that has other things to wait for: gpulease on this
+ * machine, or ssh with gpulease on another.
+ *
+ *	answer_begin -> poll ->out_fd and ->err_fd, answer_take … -> answer_is_complete -> answer_release
+ *
+ * The program runs in a process group of its own, without the terminal as its stdin.  If this
+ * process dies, a pipe breaks and the program ends at its next write.
+ */
+#ifndef GPULEASE_ANSWER_H
+#define GPULEASE_ANSWER_H
+
+#include <sys/types.h>
+
+#include "settings.h"
+
+/* Of one answer; a larger one is an error (-EFBIG). */
+enum { ANSWER_MAX = 128 * 1024 * 1024, ANSWER_WORDS_MAX = 32 };
+
+struct answer {
+	pid_t pid;          /* 0: no program runs */
+	int out_fd, err_fd; /* -1: read to its end */
+	char *text; /* of stdout, with a NUL behind it; kept for the next answer */
+	size_t size, room;
+	char error[320]; /* the first line of stderr, printable */
+	size_t error_size;
+	int status; /* once it is complete: the exit status, or 128 and the number of a signal */
+	int fault; /* a negative errno of this process; 0: none */
+};
+
+#define ANSWER_NONE ((struct answer){ .out_fd = -1, .err_fd = -1 })
+
+/*
+ * Starts @words, which ends with NULL.  Returns 0, or a negative errno; nothing runs then.  What
+ * @answer had before is gone, but its memory is used again.
+ */
+MUST_CHECK int answer_begin(struct answer *answer, char *const *words);
+
+/* Reads what has come, without waiting.  Call it after each poll(2). */
+void answer_take(struct answer *answer);
+
+/* Whether the program has ended and all of its output is there.  Reaps it. */
+bool answer_is_complete(struct answer *answer);
+
+/* Waits until the answer is complete, for @deadline_ms at most; then it is ended, with -ETIMEDOUT. */
+void answer_wait(struct answer *answer, int64_t deadline_ms);
+
+/* Kills the program, if it still runs, and reaps it. */
+void answer_end(struct answer *answer);
+
+/* The same, and frees the memory. */
+void answer_release(struct answer *answer);
+
+/* --- the words of gpulease ----------------------------------------------------------- */
+
+/* The words of a command that runs gpulease. */
+struct gpulease_words {
+	char *list[ANSWER_WORDS_MAX + 1];
+	size_t count;
+	char program[4096], sim[48];
+};
+
+/*
+ * Begins with the path of gpulease and the options of @settings that say which machine it is:
+ * --config, --dir, --sim.  Returns 0, or EXIT_MISUSE after a message.
+ */
+MUST_CHECK int gpulease_words_begin(
+	struct gpulease_words *words, const struct settings *settings);
+
+/* Appends a word, which has to stay. */
+void gpulease_words_add(struct gpulease_words *words, const char *word);
+
+/*
+ * Runs the words and waits, for @deadline_ms at most.  Returns 0 with the answer, which the caller
+ * releases, or EXIT_MISUSE after a message: its own, or that of gpulease.
+ */
+MUST_CHECK int gpulease_words_run(
+	struct gpulease_words *words, int64_t deadline_ms, struct answer *ret);
+
+#endif

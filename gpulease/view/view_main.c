@@ -1,0 +1,56 @@
+/*
+ * gpulease-view: shows what gpulease knows.  gpulease executes it with the user's rights alone, and
+ * it is never set-group-ID: it reads the JSON that gpulease prints (machine_read.h), and acts by
+ * running gpulease.  Its command line is that of gpulease.
+ */
+#include <errno.h>
+
+#include "command_line.h"
+#include "diag.h"
+#include "exitcodes.h"
+#include "hosts.h"
+#include "metrics.h"
+#include "standard_fds.h"
+#include "timeline.h"
+#include "top.h"
+
+static int show(const struct settings *settings)
+{
+	switch (settings->verb.kind) {
+	case VERB_TOP:
+		return top_main(settings);
+	case VERB_TIMELINE:
+		return timeline_main(settings);
+	case VERB_METRICS:
+		return metrics_main(settings);
+	default:
+		if (settings->look.hosts)
+			return hosts_main(settings);
+		diag("gpulease-view is a part of gpulease and is started by it; "
+		     "try gpulease --top");
+		return EXIT_MISUSE;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct settings settings;
+	struct why why = WHY_NONE;
+	int status;
+
+	standard_fds_open();
+	/* gpulease puts the word `view` between the name of this program and its own */
+	if (argc > 2 && strcmp(argv[1], "view") == 0)
+		argv += 2;
+	if (command_line_parse(argv, &settings, &why) < 0) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	diag_setup(settings.output.verbose, settings.output.quiet);
+	status = show(&settings);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		diag("cannot write the output: %s", strerror(errno));
+		return EXIT_MISUSE;
+	}
+	return status;
+}
