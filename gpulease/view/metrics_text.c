@@ -153,6 +153,13 @@ static bool is_unknown(const struct machine_gpu *gpu)
 	return strcmp(gpu->state, "unknown") == 0;
 }
 
+/* Whether the two have the same label (label_gpu()). */
+static bool is_same_index(const struct machine_gpu *a, const struct machine_gpu *b)
+{
+	return a->index == b->index &&
+	       max_i64(a->instance, -1) == max_i64(b->instance, -1);
+}
+
 /*
  * Whether the GPU at @at has samples.  The instances of a divided GPU have them in its place.
  * Indices can repeat after a GPU was taken out of the machine; of two GPUs with one index, the one
@@ -167,8 +174,7 @@ static bool is_shown(const struct machine *machine, size_t at)
 		bool is_worse = is_unknown(gpu) && !is_unknown(other);
 		bool is_equal = is_unknown(gpu) == is_unknown(other);
 
-		if (i != at && !other->is_divided && other->index == gpu->index &&
-			other->instance == gpu->instance &&
+		if (i != at && !other->is_divided && is_same_index(gpu, other) &&
 			(is_worse || (is_equal && i < at)))
 			return false;
 	}
@@ -304,6 +310,15 @@ static void print_probe_age(
 			family, NULL, (double)sums->machine->answer_age_ms / 1000, out);
 }
 
+/* An nvidia-smi that fails after it has printed its rows leaves all GPUs without used memory. */
+static bool has_used_memory(const struct machine *machine)
+{
+	for (size_t i = 0; i < machine->gpu_count; i++)
+		if (machine->gpus[i].used_mib >= 0)
+			return true;
+	return machine->gpu_count == 0;
+}
+
 static void print_probe_success(
 	const struct family *family, const struct sums *sums, FILE *out)
 {
@@ -311,7 +326,7 @@ static void print_probe_success(
 
 	print_sample(family, NULL,
 		machine->answer_age_ms >= 0 && !machine->is_answer_old &&
-			!machine->trouble[0],
+			!machine->trouble[0] && has_used_memory(machine),
 		out);
 }
 
