@@ -100,6 +100,8 @@ int metrics_main(const struct settings *settings)
 	r = gpulease_words_run(&words, DEADLINE_MS, &answer);
 	if (r)
 		return r;
+	if (answer.error[0]) /* a warning of gpulease, such as that it ignores --config */
+		(void)fprintf(stderr, "%s\n", answer.error);
 	r = machine_read(answer.text, answer.size, &machine);
 	answer_release(&answer);
 	if (r == 0)
