@@ -186,10 +186,17 @@ is 'values that are not known are left out' \
 	[ "$(samples gpulease_gpu_memory_used_bytes) $(samples gpulease_gpu_utilization_ratio)" = '0 0' ]
 cp "$S/out" "$S/failed.prom"
 rm "$FAKE_SMI_DIR/exit" "$FAKE_SMI_DIR/stdout"
-: >"$FAKE_SMI_DIR/hang"
 rm -f "$GPULEASE_DIR/probe"
-run 'when nvidia-smi hangs, there are metrics' 0 '# TYPE *# EOF' '' "$GPULEASE" --metrics
-has 'they do not call that a success' 'gpulease_probe_success 0'
+try "$GPULEASE" --metrics
+has 'when it answers again, that is a success' 'gpulease_probe_success 1'
+: >"$FAKE_SMI_DIR/hang"
+# hung: whether the metrics no longer rest on an answer that is recent enough
+hung() {
+	try "$GPULEASE" --metrics
+	[ "$rc" -eq 0 ] && like '*gpulease_probe_success 0*' "$out"
+}
+is 'when nvidia-smi hangs, there are metrics that say so' wait_until hung
+has 'they have the values of the last answer' 'gpulease_gpu_utilization_ratio{gpu="1"} 0.37'
 rm "$FAKE_SMI_DIR/hang"
 
 # --- the parsers of Prometheus -------------------------------------------------------------
