@@ -44,7 +44,7 @@ static double weight(double share)
 	return share > 0 && share < 1 ? share : 1;
 }
 
-/* Whether a lease before the one at @at is of the same job: a job has a lease of each of its GPUs. */
+/* Whether a lease before the one at @at is of the same job, which has one for each of its GPUs. */
 static bool is_counted(const struct machine *machine, size_t at)
 {
 	for (size_t i = 0; i < at; i++)

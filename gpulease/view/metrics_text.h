@@ -4,7 +4,7 @@
  * The text is OpenMetrics 1.0 and at the same time the Prometheus text format 0.0.4, which is all
  * that the textfile collector of node_exporter reads: every type is `gauge`, which both have, and
  * the lines `# UNIT` and `# EOF` are comments in 0.0.4.  There are no timestamps, which the
- * collector refuses, and no sample comes twice, as one repeated sample makes the whole text invalid.
+ * collector refuses.  No sample comes twice: a repeated sample makes the whole text invalid.
  */
 #ifndef GPULEASE_METRICS_TEXT_H
 #define GPULEASE_METRICS_TEXT_H

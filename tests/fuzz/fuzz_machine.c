@@ -1,6 +1,6 @@
 /*
- * Any bytes as the JSON of --status and of --history: all texts that are read are printable, and the
- * metrics of the machine are lines of the right form, each sample once.
+ * Any bytes as the JSON of --status and of --history: all texts that are read are printable, and
+ * the metrics of the machine are lines of the right form, each sample once.
  */
 #include "metrics_text.h"
 #include "fuzz.h"
