@@ -4,7 +4,8 @@
 #
 #	tests/deps.sh		that
 #	tests/deps.sh arm64	what builds gpulease for arm64, and runs it elsewhere
-#	tests/deps.sh extra	what tests use that most machines can do without: Slurm, zsh, fish
+#	tests/deps.sh extra	what tests use that most machines can do without: Slurm,
+#				zsh, fish, the parsers of Prometheus
 
 set -u
 
@@ -39,6 +40,8 @@ needs='
 	slurmd:slurmd
 	srun:slurm-client
 	munged:munge
+	promtool:prometheus
+	/usr/lib/python3/dist-packages/prometheus_client:python3-prometheus-client
 	zsh:zsh
 	fish:fish'
 

@@ -60,7 +60,7 @@ hardened() {
 install_hardened() {
 	cp "$GPULEASE" "$M/bin/gpulease"
 	# beside the program, as in the folder of a build
-	install -m 0755 "${GPULEASE%/*}/gpulease-slurm" "$M/bin/"
+	install -m 0755 "${GPULEASE%/*}/gpulease-slurm" "${GPULEASE%/*}/gpulease-view" "$M/bin/"
 	chgrp "$GROUP" "$M/bin/gpulease"
 	chmod 2755 "$M/bin/gpulease"
 	mv "$M/bin/fakesmi" "$M/bin/nvidia-smi"
