@@ -6,8 +6,10 @@
 #include <errno.h>
 
 #include "command_line.h"
+#include "completion.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "help.h"
 #include "hosts.h"
 #include "metrics.h"
 #include "standard_fds.h"
@@ -23,6 +25,15 @@ static int show(const struct settings *settings)
 		return timeline_main(settings);
 	case VERB_METRICS:
 		return metrics_main(settings);
+	case VERB_HELP:
+		return help_main(settings);
+	case VERB_LIST_OPTIONS:
+		options_print(stdout);
+		return EXIT_DONE;
+	case VERB_COMPLETE:
+		completion_print(
+			settings->verb.operands, settings->verb.operand_count, stdout);
+		return EXIT_DONE;
 	default:
 		if (settings->look.hosts)
 			return hosts_main(settings);
