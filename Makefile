@@ -58,8 +58,11 @@ accepted = $(shell mkdir -p $(B) && echo 'int main(void) { return 0; }' | \
 # Unwind tables are a seventh of the program; C has no exceptions, and gdb reads those of -g.  The
 # linker leaves out the sections of functions that only tests call.  Data is aligned as the ABI
 # asks, and not to cache lines.  A value that a loop keeps in a register costs more room than one
-# that it computes anew.
-NARROW := $(call accepted,-malign-data=abi) $(call accepted,-fno-move-loop-invariants)
+# that it computes anew, and so do a value that is saved around a call, a call at the end of a
+# function that becomes a jump, and the optimizations that gcc calls expensive.
+NARROW := $(call accepted,-malign-data=abi) $(call accepted,-fno-move-loop-invariants) \
+	  $(call accepted,-fno-tree-loop-im -fno-caller-saves -fno-optimize-sibling-calls \
+	  -fno-expensive-optimizations)
 LEAN    = $(if $(SANITIZE),,-fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections $(NARROW))
 # A look at the whole program saves a fortieth; the link takes 7 s.  `make LTO=` does without.  Only
 # gpulease is linked so: the objects also have ordinary code, for the tests.
