@@ -5,7 +5,8 @@
  *
  * To add an option: add a row to option_table.c, a field in settings.h, and, if no option_kind fits
  * the value, a reader in option_values.c.  `make lint` names the place in man/ that is missing.
- * For the shells, view/completion.c turns its ->metavar, or its ->read, into the values that can follow.
+ * For the shells, view/completion.c turns its ->metavar, or its ->read, into the values that can
+ * follow.
  */
 #ifndef GPULEASE_OPTION_TABLE_H
 #define GPULEASE_OPTION_TABLE_H
