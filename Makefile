@@ -16,7 +16,7 @@
 #	                     PREFIX/lib/gpulease/bin; OVER_SLURM=yes: also where Slurm is installed
 #	make uninstall       removes the files of install and install-srun
 #	make deb             a Debian package, in build/
-#	make dist            a tar.gz of the last commit and a static program of it, in build/
+#	make dist            a tar.gz of the last commit and static programs of it, in build/
 #
 # SANITIZE=address,undefined builds and checks in build-san; B names another directory.
 # CHECK_SECONDS=N: skip the tests and lint checks that have not ended after N seconds.
@@ -58,8 +58,11 @@ accepted = $(shell mkdir -p $(B) && echo 'int main(void) { return 0; }' | \
 # Unwind tables are a seventh of the program; C has no exceptions, and gdb reads those of -g.  The
 # linker leaves out the sections of functions that only tests call.  Data is aligned as the ABI
 # asks, and not to cache lines.  A value that a loop keeps in a register costs more room than one
-# that it computes anew.
-NARROW := $(call accepted,-malign-data=abi) $(call accepted,-fno-move-loop-invariants)
+# that it computes anew, and so do a value that is saved around a call, a call at the end of a
+# function that becomes a jump, and the optimizations that gcc calls expensive.
+NARROW := $(call accepted,-malign-data=abi) $(call accepted,-fno-move-loop-invariants) \
+	  $(call accepted,-fno-tree-loop-im -fno-caller-saves -fno-optimize-sibling-calls \
+	  -fno-expensive-optimizations)
 LEAN    = $(if $(SANITIZE),,-fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections $(NARROW))
 # A look at the whole program saves a fortieth; the link takes 7 s.  `make LTO=` does without.  Only
 # gpulease is linked so: the objects also have ordinary code, for the tests.
@@ -80,7 +83,9 @@ MAIN_FOLDERS := gpulease $(filter-out %/simjob %/slurm %/view,$(patsubst %/,%,$(
 INCLUDES     := $(LIB_FOLDERS:%=-I%) $(MAIN_FOLDERS:%=-I%)
 LIB_OBJECTS  := $(patsubst %.c,$(B)/o/%.o,$(wildcard $(LIB_FOLDERS:%=%/*.c)))
 MAIN_OBJECTS := $(patsubst %.c,$(B)/o/%.o,$(wildcard $(MAIN_FOLDERS:%=%/*.c)))
-$(LIB_OBJECTS) $(MAIN_OBJECTS): WHOLE = $(LTO)
+# gpulease prints no help: it has these tables without the texts, which gpulease-view has.
+BARE         := $(patsubst %,$(B)/o/gpulease/%_bare.o,cli/option_table batch/batch_attributes)
+$(LIB_OBJECTS) $(MAIN_OBJECTS) $(BARE): WHOLE = $(LTO)
 $(LIB_OBJECTS): INCLUDES := $(LIB_FOLDERS:%=-I%)
 # The parts of gpulease-slurm and gpulease-view, without their main(), for the unit tests.
 SLURM_PARTS  := $(patsubst %.c,$(B)/o/%.o,$(filter-out %_main.c,$(wildcard gpulease/slurm/*.c)))
@@ -105,7 +110,8 @@ all: $(B)/gpulease $(SIMJOB) $(SLURM) $(VIEW)
 # --- building -----------------------------------------------------------------------------
 
 $(B)/gpulease: LINK = $(HARDEN) $(LEAN) $(LTO)
-$(B)/gpulease: $(B)/o/gpulease/main.o $(B)/libcommand.a $(B)/libgpulease.a
+# The tables come before the library, so that the linker does not look for them there.
+$(B)/gpulease: $(B)/o/gpulease/main.o $(BARE) $(B)/libcommand.a $(B)/libgpulease.a
 	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
 
 # A job for simulated GPUs.  It shares with the command what reads GPULEASE_SIM.
@@ -134,6 +140,10 @@ $(B)/lib%.a:
 $(B)/o/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+$(B)/o/%_bare.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -DWITHOUT_HELP -c -o $@ $<
 
 # WRAP names the functions that a unit test replaces, to make system calls fail.
 $(B)/tests/test_%: $(B)/o/tests/test_%.o $(TEST_FILTER) $(B)/libhelpers.a $(B)/libslurm.a $(B)/libview.a $(B)/libcommand.a $(B)/libgpulease.a

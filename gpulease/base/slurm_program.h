@@ -9,9 +9,9 @@
 #define SLURM_PROGRAM "gpulease-slurm"
 
 /*
- * Becomes gpulease-slurm (other_program_become()) for a @name of which no job is known, if it can be
- * a task of an array, such as 17_3 or 17_[1-3].  gpulease-slurm then executes gpulease again, with
- * ids in their place.
+ * Becomes gpulease-slurm (other_program_become()) for a @name of which no job is known, if it can
+ * be a task of an array, such as 17_3 or 17_[1-3].  gpulease-slurm then executes gpulease again,
+ * with ids in their place.
  */
 void slurm_program_ask(const char *name);
 

@@ -181,6 +181,8 @@ int command_line_parse(char **argv, struct settings *ret, struct why *why)
 		r = command_line_settle(&line, &result, why);
 		if (r < 0)
 			return r;
+	} else {
+		s->look.hosts = NULL;
 	}
 	command_line_list_ignored(s, &result);
 	*ret = line.settings;

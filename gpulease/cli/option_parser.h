@@ -39,11 +39,21 @@ enum option_kind {
 /* What follows an option. */
 enum option_takes { TAKES_NONE, TAKES_OPTIONAL, TAKES_REQUIRED, TAKES_OPERANDS };
 
+/*
+ * A text that only gpulease-view prints.  It is empty in gpulease itself (BARE in the Makefile),
+ * which has little room.  Empty is not NULL, which means that an option is hidden.
+ */
+#ifdef WITHOUT_HELP
+#define HELP(text) ""
+#else
+#define HELP(text) text
+#endif
+
 struct option_def {
 	const char *name; /* without dashes; NULL: none */
 	/* the value's name, "N"; NULL: takes none; all of it in [ ]: may be left out */
 	const char *metavar;
-	const char *help;
+	const char *help; /* NULL: hidden; HELP() if the parser does not print it */
 	/* OPTION_CUSTOM: @value is NULL where it was left out; 0 or -EINVAL */
 	int (*read)(const char *value, void *at, struct why *why);
 	unsigned verbs;        /* 1u << VERB for each verb that the option goes with */

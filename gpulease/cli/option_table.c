@@ -23,14 +23,17 @@
 
 #define OPTION(kind_, letter_, name_, metavar_, help_, offset_, group_, verbs_)         \
 	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
-	  .help = (help_), .offset = (offset_), .group = (group_), .verbs = (verbs_) }
+	  .help = HELP(help_), .offset = (offset_), .group = (group_), .verbs = (verbs_) }
 #define CUSTOM(letter_, name_, metavar_, help_, reader, offset_, group_, verbs_)        \
 	{ .kind = OPTION_CUSTOM, .letter = (letter_), .name = (name_),                  \
-	  .metavar = (metavar_), .help = (help_), .read = (reader), .offset = (offset_), \
-	  .group = (group_), .verbs = (verbs_) }
+	  .metavar = (metavar_), .help = HELP(help_), .read = (reader),                 \
+	  .offset = (offset_), .group = (group_), .verbs = (verbs_) }
 #define VERB(kind_, letter_, name_, metavar_, help_, value_, group_)                    \
 	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
-	  .help = (help_), .value = (value_), .group = (group_), .verbs = BIT(value_) }
+	  .help = HELP(help_), .value = (value_), .group = (group_), .verbs = BIT(value_) }
+#define HIDDEN_VERB(kind_, name_, metavar_, value_)                                     \
+	{ .kind = (kind_), .name = (name_), .metavar = (metavar_), .value = (value_),   \
+	  .group = GROUP_HIDDEN, .verbs = BIT(value_) }
 #define SAME(kind_, letter_, name_, metavar_, same_as, offset_)                         \
 	OPTION(kind_, letter_, name_, metavar_, "same as " same_as, offset_,            \
 		GROUP_SRUN, RUN)
@@ -118,7 +121,7 @@ static const struct option_def rows[] = {
 	OPTION(OPTION_FLAG, 0, "screen", NULL, "run the job in a session of tmux or screen",
 		AT(environment.screen), GROUP_BACK, RUN | BATCH),
 	{ .kind = OPTION_STOP, .name = "script", .metavar = "FILE",
-	  .help = "with --submit: submit a job script as sbatch", .offset = AT(verb.topic),
+	  .help = HELP("with --submit: submit a job script as sbatch"), .offset = AT(verb.topic),
 	  .value = VERB_SCRIPT, .group = GROUP_BACK, .verbs = BIT(VERB_SCRIPT) },
 	VERB(OPTION_VERB, 0, "log", "ID|NAME", "print the log of a job", VERB_LOG, GROUP_BACK),
 	VERB(OPTION_VERB, 0, "follow", "ID|NAME", "print the log as it grows; Ctrl-C ends the printing",
@@ -134,7 +137,7 @@ static const struct option_def rows[] = {
 	VERB(OPTION_VERB, 0, "batch", "FILE", "run the lines of FILE as jobs; -: standard input",
 		VERB_BATCH, GROUP_BATCH),
 	{ .kind = OPTION_VERB, .name = "add", .metavar = "FILE",
-	  .help = "append a line to FILE: --add FILE -n 2 command", .value = VERB_ADD, .leads = 1,
+	  .help = HELP("append a line to FILE: --add FILE -n 2 command"), .value = VERB_ADD, .leads = 1,
 	  .group = GROUP_BATCH, .verbs = BIT(VERB_ADD) },
 	CUSTOM(0, "batch-format", "FORM", "read FILE as lines or csv (default: as it looks)",
 		read_batch_format, AT(batch.format), GROUP_BATCH, LINES),
@@ -190,18 +193,6 @@ static const struct option_def rows[] = {
 		AT(output.csv), GROUP_LOOK, BIT(VERB_ACCOUNTING)),
 	VERB(OPTION_VERB, 0, "top", "[look]", "show GPUs and queue live; look: act on no job",
 		VERB_TOP, GROUP_LOOK),
-	OPTION(OPTION_DURATION, 0, "interval", "DUR", "with --top: look every DUR (default 2s)",
-		AT(look.interval_ms), GROUP_LOOK, BIT(VERB_TOP)),
-	VERB(OPTION_VERB, 0, "timeline", NULL, "show who had which GPU when (default --since 7d)",
-		VERB_TIMELINE, GROUP_LOOK),
-	OPTION(OPTION_TEXT, 0, "svg", "FILE", "with --timeline: write a picture",
-		AT(look.svg), GROUP_LOOK, TIMELINE),
-	OPTION(OPTION_TEXT, 0, "html", "FILE", "with --timeline: write a web page",
-		AT(look.html), GROUP_LOOK, TIMELINE),
-	VERB(OPTION_VERB, 0, "metrics", "[FILE]", "print metrics for Prometheus, or write FILE",
-		VERB_METRICS, GROUP_LOOK),
-	OPTION(OPTION_TEXT, 0, "host", "HOST,...", "look at these machines, by ssh",
-		AT(look.hosts), GROUP_LOOK, HOSTS),
 	VERB(OPTION_VERB, 0, "doctor", NULL, "check the driver, the directory and the install",
 		VERB_DOCTOR, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "show-config", NULL, "show the configuration and its source",
@@ -211,6 +202,19 @@ static const struct option_def rows[] = {
 
 	VERB(OPTION_VERB, 0, "docker-args", "[podman]",
 		"print arguments for docker (or podman) run", VERB_DOCKER_ARGS, GROUP_LOOK),
+
+	OPTION(OPTION_DURATION, 0, "interval", "DUR", "with --top: look every DUR (default 2s)",
+		AT(look.interval_ms), GROUP_VIEW, BIT(VERB_TOP)),
+	VERB(OPTION_VERB, 0, "timeline", NULL, "show who had which GPU when (default --since 7d)",
+		VERB_TIMELINE, GROUP_VIEW),
+	OPTION(OPTION_TEXT, 0, "svg", "FILE", "with --timeline: write a picture",
+		AT(look.svg), GROUP_VIEW, TIMELINE),
+	OPTION(OPTION_TEXT, 0, "html", "FILE", "with --timeline: write a web page",
+		AT(look.html), GROUP_VIEW, TIMELINE),
+	VERB(OPTION_VERB, 0, "metrics", "[FILE]", "print metrics for Prometheus, or write FILE",
+		VERB_METRICS, GROUP_VIEW),
+	OPTION(OPTION_TEXT, 0, "host", "HOST,...", "look at these machines, by ssh",
+		AT(look.hosts), GROUP_VIEW, HOSTS),
 
 	VERB(OPTION_VERB, 0, "cancel", "JOB...", "end jobs: 12, 3-12, a NAME, mine, all",
 		VERB_CANCEL, GROUP_ACT),
@@ -238,15 +242,14 @@ static const struct option_def rows[] = {
 	OPTION(OPTION_FLAG, 'Q', "quiet", NULL, "print only errors",
 		AT(output.quiet), GROUP_ANY, ANY),
 	{ .kind = OPTION_STOP, .letter = 'h', .name = "help", .metavar = "[TOPIC]",
-	  .help = "show this text, or help on TOPIC", .offset = AT(verb.topic), .value = VERB_HELP,
+	  .help = HELP("show this text, or help on TOPIC"), .offset = AT(verb.topic), .value = VERB_HELP,
 	  .group = GROUP_ANY, .verbs = BIT(VERB_HELP) },
 	VERB(OPTION_STOP, 'V', "version", NULL, "print the version", VERB_VERSION, GROUP_ANY),
-	VERB(OPTION_VERB, 0, "enter-session", "FOLDER", NULL, VERB_ENTER_SESSION,
-		GROUP_HIDDEN),
-	OPTION(OPTION_TEXT, 0, "shown-command", "TEXT", NULL, AT(environment.shown),
-		GROUP_HIDDEN, RUN),
-	VERB(OPTION_STOP, 0, "list-options", NULL, NULL, VERB_LIST_OPTIONS, GROUP_HIDDEN),
-	VERB(OPTION_VERB, 0, "complete", "WORD...", NULL, VERB_COMPLETE, GROUP_HIDDEN),
+	HIDDEN_VERB(OPTION_VERB, "enter-session", "FOLDER", VERB_ENTER_SESSION),
+	{ .kind = OPTION_TEXT, .name = "shown-command", .metavar = "TEXT",
+	  .offset = AT(environment.shown), .group = GROUP_HIDDEN, .verbs = RUN },
+	HIDDEN_VERB(OPTION_STOP, "list-options", NULL, VERB_LIST_OPTIONS),
+	HIDDEN_VERB(OPTION_VERB, "complete", "WORD...", VERB_COMPLETE),
 
 	CUSTOM(0, "gres", "gpu[:TYPE][:N]", "same as --gpus; only GPUs are allowed",
 		read_gres, LINE(gpus[FROM_GRES]), GROUP_SRUN, RUN),
@@ -349,7 +352,7 @@ static const char packed[] =
 	VALUED(NO, "cpu-freq")
 	VALUED(NO, "gpu-freq")
 
-	GROUP(IGNORE, NOTHING)
+	GROUP(IGNORE, HELP(NOTHING))
 	VALUED("p", "partition")
 	VALUED("A", "account")
 	VALUED("q", "qos")
@@ -396,7 +399,7 @@ static const char packed[] =
 	VALUED(NO, "wckey")
 	OPTIONAL(NO, "x11")
 
-	GROUP(FORWARD, "pass the first Ctrl-C on to the tasks")
+	GROUP(FORWARD, HELP("pass the first Ctrl-C on to the tasks"))
 	PLAIN("X", "disable-status")
 	PLAIN(NO, "quit-on-interrupt")
 
@@ -439,7 +442,7 @@ static const char packed[] =
 	GROUP(REFUSE, "write --help")
 	PLAIN(NO, "usage")
 
-	GROUP(HAND_ON, "run in a container")
+	GROUP(HAND_ON, HELP("run in a container"))
 	VALUED(NO, "container")
 	VALUED(NO, "container-image")
 	VALUED(NO, "container-mounts")

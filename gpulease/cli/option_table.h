@@ -1,10 +1,12 @@
 /*
  * The table of all options.  One row drives parsing, --help, the completion for the shells and the
- * check of the manual.
+ * check of the manual.  gpulease has the table without the texts of HELP(); gpulease-view, which
+ * prints the help and the completion, has all of it.
  *
  * To add an option: add a row to option_table.c, a field in settings.h, and, if no option_kind fits
  * the value, a reader in option_values.c.  `make lint` names the place in man/ that is missing.
- * For the shells, completion.c turns its ->metavar, or its ->read, into the values that can follow.
+ * For the shells, view/completion.c turns its ->metavar, or its ->read, into the values that can
+ * follow.
  */
 #ifndef GPULEASE_OPTION_TABLE_H
 #define GPULEASE_OPTION_TABLE_H
@@ -12,7 +14,7 @@
 #include "option_parser.h"
 #include "settings.h"
 
-/* How --help groups the rows; the titles are in help.c. */
+/* How --help groups the rows; the titles are in view/help.c. */
 enum option_group {
 	GROUP_RUN,
 	GROUP_CHOOSE,
@@ -23,6 +25,7 @@ enum option_group {
 	GROUP_SETUP,
 	GROUP_LEASE,
 	GROUP_LOOK,
+	GROUP_VIEW,
 	GROUP_ACT,
 	GROUP_ANY,
 	GROUP_SRUN, /* options of srun with an effect */

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Makes OUT/gpulease-VERSION.tar.gz of the last commit, and from this archive the static program
-# OUT/gpulease-VERSION-linux-MACHINE, which runs with every libc, for `make dist`.
+# Makes OUT/gpulease-VERSION.tar.gz of the last commit, and from this archive the static programs
+# OUT/gpulease-view-VERSION-linux-MACHINE and OUT/gpulease-VERSION-linux-MACHINE, which run with
+# every libc, for `make dist`.  Without gpulease-view in its folder gpulease has no --help and no
+# --top.
 
 set -eu
 
@@ -21,8 +23,11 @@ trap 'exit 1' HUP INT TERM
 tar -xzf "$OUT/$name.tar.gz" -C "$work"
 # the variables of the make that called this are for its own build
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
-make -s -j 2 -C "$work/$name" B=build "CC=$compiler" LDFLAGS=-static "VERSION=$VERSION" build/gpulease
+make -s -j 2 -C "$work/$name" B=build "CC=$compiler" LDFLAGS=-static "VERSION=$VERSION" \
+	build/gpulease build/gpulease-view
 machine=$("$compiler" -dumpmachine)
-program=$OUT/$name-linux-${machine%%-*}
-"${STRIP:-strip}" -o "$program" "$work/$name/build/gpulease"
-echo "$program"
+for part in gpulease-view gpulease; do
+	program=$OUT/$part-$VERSION-linux-${machine%%-*}
+	"${STRIP:-strip}" -o "$program" "$work/$name/build/$part"
+	echo "$program"
+done

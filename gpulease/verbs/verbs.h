@@ -30,7 +30,6 @@ int verb_add(struct settings *settings);
 int verb_help(struct settings *settings);
 int verb_script(struct settings *settings);
 int verb_version(struct settings *settings);
-int verb_list_options(struct settings *settings);
 int verb_complete(struct settings *settings);
 int verb_container(struct settings *settings);
 

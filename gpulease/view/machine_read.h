@@ -77,8 +77,8 @@ struct machine {
 #define MACHINE_NONE ((struct machine){ .taken_unix_ms = -1, .answer_age_ms = -1 })
 
 /*
- * Reads the @size bytes at @json into @machine, over what it had; its memory is used again.  Returns
- * 0, -ENOMEM, or -EINVAL if this is no such object; @machine is then empty.
+ * Reads the @size bytes at @json into @machine, over what it had; its memory is used again.
+ * Returns 0, -ENOMEM, or -EINVAL if this is no such object; @machine is then empty.
  */
 MUST_CHECK int machine_read(const char *json, size_t size, struct machine *machine);
 

@@ -6,8 +6,10 @@
 #include <errno.h>
 
 #include "command_line.h"
+#include "completion.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "help.h"
 #include "hosts.h"
 #include "metrics.h"
 #include "standard_fds.h"
@@ -23,11 +25,19 @@ static int show(const struct settings *settings)
 		return timeline_main(settings);
 	case VERB_METRICS:
 		return metrics_main(settings);
+	case VERB_HELP:
+		return help_main(settings);
+	case VERB_LIST_OPTIONS:
+		options_print(stdout);
+		return EXIT_DONE;
+	case VERB_COMPLETE:
+		completion_print(
+			settings->verb.operands, settings->verb.operand_count, stdout);
+		return EXIT_DONE;
 	default:
 		if (settings->look.hosts)
 			return hosts_main(settings);
-		diag("gpulease-view is a part of gpulease and is started by it; "
-		     "try gpulease --top");
+		diag("this is a matter of gpulease itself; run gpulease");
 		return EXIT_MISUSE;
 	}
 }
@@ -42,6 +52,11 @@ int main(int argc, char **argv)
 	/* gpulease puts the word `view` between the name of this program and its own */
 	if (argc > 2 && strcmp(argv[1], "view") == 0)
 		argv += 2;
+	if (argc < 2) {
+		diag("gpulease-view is a part of gpulease and is started by it; "
+		     "try gpulease --top");
+		return EXIT_MISUSE;
+	}
 	if (command_line_parse(argv, &settings, &why) < 0) {
 		diag("%s", why.text);
 		return EXIT_MISUSE;

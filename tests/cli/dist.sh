@@ -1,5 +1,5 @@
 #!/bin/sh
-# make dist: an archive of the last commit, and a static program of it.  The compiler is a stand-in
+# make dist: an archive of the last commit, and static programs of it.  The compiler is a stand-in
 # that notes how it is called; CI runs the real one.
 
 # shellcheck source=tests/cli/lib.sh
@@ -46,9 +46,12 @@ done
 [ -z "\${out-}" ] || if [ "\${compiles-}" ]; then : >"\$out"; else cp "$program" "\$out"; fi
 END
 chmod +x "$S/cc"
-run 'make dist names the archive and the static program' 0 "$S/dist/gpulease-1.0.tar.gz
+run 'make dist names the archive and the static programs' 0 "$S/dist/gpulease-1.0.tar.gz
+$S/dist/gpulease-view-1.0-linux-cpu
 $S/dist/gpulease-1.0-linux-cpu" '*' dist "$S/cc"
-is 'the static program is linked statically' grep -q -- '-static.* -o build/gpulease ' "$S/calls"
+for part in gpulease gpulease-view; do
+	is "the static $part is linked statically" grep -q -- "-static.* -o build/$part " "$S/calls"
+done
 is 'the static program has no symbols' \
 	[ "$(stat -c %s "$S/dist/gpulease-1.0-linux-cpu")" -lt "$(stat -c %s "$build/gpulease")" ]
 run 'the static program runs' 0 'gpulease *' '' "$S/dist/gpulease-1.0-linux-cpu" --version

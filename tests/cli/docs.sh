@@ -58,6 +58,20 @@ for topic in '--help status' --help=status; do
 		"gpulease: there is no help on 'status'; the topics are run, choose, *, all" \
 		"$GPULEASE" $topic
 done
+
+# a copy of the program alone, as somebody may put it into a container
+cp "$GPULEASE" "$S/gpulease"
+run 'without gpulease-view --help says where to read on' 0 'Usage: gpulease *man gpulease*' '' \
+	"$S/gpulease" --help
+run 'without gpulease-view --help=TOPIC says it, too' 0 '*gpulease-view*' '' \
+	"$S/gpulease" --help=srun
+run 'without gpulease-view the shell is offered nothing' 0 '' '' "$S/gpulease" --complete -- -
+run 'without gpulease-view --list-options fails' 125 '' '*gpulease-view, which is not installed*' \
+	"$S/gpulease" --list-options
+run 'without gpulease-view there is --version' 0 'gpulease [0-9]*' '' "$S/gpulease" --version
+is 'gpulease itself has none of the texts of --help' \
+	[ "$(grep -c 'accepted, does nothing' "$S/gpulease")" -eq 0 ]
+
 run '--help to where nothing can be written' 125 '' '*cannot write*' \
 	sh -c '"$1" --help >/dev/full' - "$GPULEASE"
 is 'no line of --help is wider than a terminal' test -z \

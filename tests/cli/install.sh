@@ -228,7 +228,7 @@ run 'install as root is hardened, whatever the environment' 0 "Installed in /usr
 To undo, when no job runs: make uninstall PREFIX=/usr/local; rm -r $state; groupdel gpulease" '' \
 	env MODE=lab GROUP=users sh -c 'umask 0777; exec "$@"' sh \
 	make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-	-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" install
+	-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" -o "$build/gpulease-view" install
 is 'hardened: the message has three lines' three_lines
 run 'hardened: owners, groups and modes' 0 "root:gpulease:2755 $program
 root:gpulease:2770 $state

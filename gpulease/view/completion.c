@@ -182,7 +182,7 @@ void completion_print(char **words, unsigned count, FILE *out)
 	bool is_command = place.at < last;
 	const char *word = is_command || place.is_last || !count ? "" : words[last];
 
-	if (word[0] == '-' && word[1] == '-' && strchr(word, '='))
+	if (strncmp(word, "--", 2) == 0 && strchr(word, '='))
 		place.valued = completion_find_option(word);
 	if (place.valued)
 		completion_print_values(place.valued, 0, out);

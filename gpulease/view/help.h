@@ -1,15 +1,12 @@
 /*
- * --help, --version and --list-options, made from the table of options.  The caller checks @out for
- * errors.
+ * --help and --list-options, made from the table of options.  The caller checks @out for errors.
  */
 #ifndef GPULEASE_HELP_H
 #define GPULEASE_HELP_H
 
 #include <stdio.h>
 
-#include "text.h"
-
-enum { HELP_COLUMN = 28 }; /* the column of the explanations */
+#include "settings.h"
 
 /*
  * Prints the options that a new user needs; with @topic those of that group, or all for "all".
@@ -20,7 +17,8 @@ MUST_CHECK int help_print(const char *topic, FILE *out);
 /* Appends the list of topics: "run, choose, ..., all". */
 void help_add_topics(struct text *out);
 
-void version_print(FILE *out);
+/* Prints the help that the command line asks for.  Returns an exit status. */
+int help_main(const struct settings *settings);
 
 /*
  * Prints a line for each spelling of an option: the spelling, what it takes (none, optional,

@@ -1,10 +1,13 @@
 #include <errno.h>
 
-#include "option_table.h"
+#include "batch_attributes.h"
+#include "diag.h"
 #include "exitcodes.h"
 #include "help.h"
+#include "option_table.h"
+#include "parse.h"
 
-enum { WIDTH = 78 };
+enum { WIDTH = 78, COLUMN = 28 }; /* of a line, and before the explanations */
 
 static const struct {
 	const char *name, *title;
@@ -20,6 +23,8 @@ static const struct {
 	[GROUP_SETUP] = { "setup", "What the command gets", true, false },
 	[GROUP_LEASE] = { "lease", "A lease without a command", true, false },
 	[GROUP_LOOK] = { "look", "Looking", true, true },
+	[GROUP_VIEW] = { "view", "Live view, pictures, metrics, several machines", true,
+		false },
 	[GROUP_ACT] = { "act", "Acting", true, true },
 	[GROUP_ANY] = { "any", "With all of them", true, true },
 	[GROUP_SRUN] = { "srun", "Options of srun", true, false },
@@ -86,7 +91,7 @@ static void help_print_rows(FILE *out, unsigned group)
 		if (def->group != group)
 			continue;
 		help_add_synopsis(&text, def);
-		(void)fprintf(out, "  %-*s%s\n", HELP_COLUMN - 2, synopsis, def->help);
+		(void)fprintf(out, "  %-*s%s\n", COLUMN - 2, synopsis, def->help);
 	}
 }
 
@@ -153,12 +158,24 @@ static void help_print_topics(FILE *out)
 	(void)fprintf(out, "\nMore:\n");
 	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++)
 		if (groups[group].by_row && !groups[group].is_first)
-			(void)fprintf(out, "  --help=%-*s%s\n", HELP_COLUMN - 9,
+			(void)fprintf(out, "  --help=%-*s%s\n", COLUMN - 9,
 				groups[group].name, groups[group].title);
-	(void)fprintf(out, "  --help=%-*s%s\n", HELP_COLUMN - 9, "agents",
+	(void)fprintf(out, "  --help=%-*s%s\n", COLUMN - 9, "agents",
 		"Lines for the AGENTS.md of coding agents and scripts");
-	(void)fprintf(out, "  --help=%-*s%s\n", HELP_COLUMN - 9, "all",
+	(void)fprintf(out, "  --help=%-*s%s\n", COLUMN - 9, "all",
 		"all options; for the manual: man gpulease");
+}
+
+/* Prints the attributes of a line of a jobs file, which are not in the table of options. */
+static void help_print_attributes(FILE *out)
+{
+	char lines[2048];
+	struct text text = TEXT_ON(lines);
+
+	batch_attributes_explain(COLUMN, &text);
+	(void)fprintf(out,
+		"\nAttributes of a line of the file, as in [gpus=2 name=big] COMMAND:\n%s",
+		lines);
 }
 
 void help_add_topics(struct text *out)
@@ -179,6 +196,8 @@ int help_print(const char *topic, FILE *out)
 		}
 	if (topic && strcmp(topic, "agents") == 0)
 		found = fputs(agents, out) >= 0;
+	if (topic && strcmp(topic, "batch") == 0)
+		help_print_attributes(out);
 	if (found)
 		return 0;
 	if (topic && !is_all)
@@ -196,12 +215,22 @@ int help_print(const char *topic, FILE *out)
 	if (!is_all)
 		help_print_topics(out);
 	help_print_exit_codes(out);
+	if (is_all)
+		help_print_attributes(out);
 	return 0;
 }
 
-void version_print(FILE *out)
+int help_main(const struct settings *settings)
 {
-	(void)fprintf(out, "gpulease %s\n", GPULEASE_VERSION);
+	char topics[160];
+	struct text text = TEXT_ON(topics);
+
+	if (help_print(settings->verb.topic, stdout) == 0)
+		return EXIT_DONE;
+	help_add_topics(&text);
+	diag("there is no help on '%s'; the topics are %s",
+		quote(settings->verb.topic).text, topics);
+	return EXIT_MISUSE;
 }
 
 void options_print(FILE *out)
