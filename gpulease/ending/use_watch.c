@@ -24,7 +24,7 @@ void use_words_make(const struct context *context, uint64_t job, struct use_word
 		*next++ = config;
 		*next++ = words->config;
 	}
-	if (machine->dir && realpath(machine->dir, words->dir)) {
+	if (context->named && realpath(context->named, words->dir)) {
 		*next++ = dir;
 		*next++ = words->dir;
 	}
