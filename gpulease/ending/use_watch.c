@@ -118,4 +118,6 @@ int use_watch_step(struct use_watch *watch, int64_t now_ms, char ret_line[USE_LI
 void use_watch_end(struct use_watch *watch)
 {
 	spawn_release(&watch->child);
+	watch->words = NULL;
+	watch->due_ms = INT64_MAX;
 }

@@ -56,7 +56,7 @@ enum use_outcome { USE_WATCH_TOLD = 1, USE_WATCH_ENDS };
  */
 int use_watch_step(struct use_watch *watch, int64_t now_ms, char ret_line[USE_LINE_SIZE]);
 
-/* Ends the child, if there is one. */
+/* Ends the child, if there is one, and takes no more samples; ->last stays. */
 void use_watch_end(struct use_watch *watch);
 
 #endif
