@@ -44,6 +44,7 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_TOP] = verb_view,
 	[VERB_TIMELINE] = verb_view,
 	[VERB_METRICS] = verb_view,
+	[VERB_SAMPLE] = verb_sample,
 };
 
 /*

@@ -296,6 +296,7 @@ static enum batch_cause cause_of_end(const struct attempt_end *end)
 		[CAUSE_LIMIT] = BATCH_BY_LIMIT,
 		[CAUSE_CANCEL] = BATCH_BY_CANCEL,
 		[CAUSE_PREEMPT] = BATCH_BY_PREEMPT,
+		[CAUSE_UNUSED] = BATCH_BY_LIMIT,
 	};
 
 	return end->is_oom && end->cause == CAUSE_ITSELF ? BATCH_BY_OOM

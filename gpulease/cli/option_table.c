@@ -19,7 +19,7 @@
 #define BATCH BIT(VERB_BATCH)
 #define LINES (BATCH | BIT(VERB_ADD)) /* attributes of a line; with --batch defaults */
 #define PAUSE (BIT(VERB_PAUSE) | BIT(VERB_RESUME))
-#define ANY (RUN | LOOK | VIEW | BACK | PAUSE | LINES | BIT(VERB_CANCEL) | BIT(VERB_DOCKER_ARGS))
+#define ANY (RUN | LOOK | VIEW | BACK | PAUSE | LINES | BIT(VERB_CANCEL) | BIT(VERB_DOCKER_ARGS) | BIT(VERB_SAMPLE))
 
 #define OPTION(kind_, letter_, name_, metavar_, help_, offset_, group_, verbs_)         \
 	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
@@ -107,6 +107,8 @@ static const struct option_def rows[] = {
 	OPTION(OPTION_FLAG, 0, "preemptible", NULL,
 		"let a job of higher priority send this one back",
 		AT(care.preemptible), GROUP_CARE, RUN | BATCH),
+	CUSTOM(0, "idle-ok", "[DUR]", "let the GPUs be unused for DUR, or as long as it runs",
+		read_idle_ok, AT(care.unused_ok_ms), GROUP_CARE, RUN | BATCH),
 	CUSTOM(0, "retries", "N", "try again N times on failure: after 5s, 10s, 20s ...",
 		read_times, AT(care.retries), GROUP_CARE, RUN | LINES),
 	CUSTOM(0, "oom-retries", "N", "try again N times with 1.25 times the GPU memory",
@@ -245,6 +247,7 @@ static const struct option_def rows[] = {
 	  .help = HELP("show this text, or help on TOPIC"), .offset = AT(verb.topic), .value = VERB_HELP,
 	  .group = GROUP_ANY, .verbs = BIT(VERB_HELP) },
 	VERB(OPTION_STOP, 'V', "version", NULL, "print the version", VERB_VERSION, GROUP_ANY),
+	HIDDEN_VERB(OPTION_VERB, "sample", "ID", VERB_SAMPLE),
 	HIDDEN_VERB(OPTION_VERB, "enter-session", "FOLDER", VERB_ENTER_SESSION),
 	{ .kind = OPTION_TEXT, .name = "shown-command", .metavar = "TEXT",
 	  .offset = AT(environment.shown), .group = GROUP_HIDDEN, .verbs = RUN },

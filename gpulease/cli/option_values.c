@@ -106,6 +106,16 @@ int read_immediate(const char *value, void *at, struct why *why)
 	return value ? parse_duration_ms(value, &request->immediate_ms, why) : 0;
 }
 
+int read_idle_ok(const char *value, void *at, struct why *why)
+{
+	int64_t *ok_ms = at;
+
+	*ok_ms = -1;
+	if (!value)
+		return 0;
+	return parse_duration_ms(value, ok_ms, why);
+}
+
 int read_pty(const char *value, void *at, struct why *why)
 {
 	(void)value; /* the terminal of this process, whatever its descriptor */

@@ -40,6 +40,7 @@ int read_times(const char *value, void *count, struct why *why);
 /* What the command gets. */
 int read_export(const char *value, void *list, struct why *why);
 int read_file(const char *value, void *pattern, struct why *why);
+int read_idle_ok(const char *value, void *ok_ms, struct why *why);
 int read_pty(const char *value, void *is_pty, struct why *why);
 int read_style(const char *value, void *style, struct why *why);
 

@@ -39,6 +39,7 @@ enum verb {
 	VERB_TOP,
 	VERB_TIMELINE,
 	VERB_METRICS,
+	VERB_SAMPLE, /* take a sample of how a job uses its GPUs */
 };
 
 enum { MODEL_SIZE = 48, IGNORED_MAX = 48, TASKS_MAX = 512 };
@@ -113,7 +114,8 @@ struct run_care {
 	int64_t warn_ms; /* 60 s */
 	enum on_limit on_limit; /* kill */
 	unsigned max_requeues;  /* at the limit; UINT_MAX: any number */
-	int done_status; /* a command that exits with it is not retried; -1: none */
+	int done_status;      /* a command that exits with it is not retried; -1: none */
+	int64_t unused_ok_ms; /* --idle-ok; 0: not given; -1: for as long as it runs */
 	bool preemptible;
 	unsigned retries, oom_retries; /* 0 */
 	bool retries_given, oom_retries_given;

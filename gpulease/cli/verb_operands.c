@@ -73,7 +73,7 @@ static int verb_operands_set_signal(
 	return -EINVAL;
 }
 
-/* One ID, for --log, --follow and --attach. */
+/* One ID, for --log, --follow, --attach and --sample. */
 static int verb_operands_check_one_job(
 	const struct verb_settings *verb, const char *name, struct why *why)
 {
@@ -82,8 +82,10 @@ static int verb_operands_check_one_job(
 			quote(verb->operands[1]).text);
 		return -EINVAL;
 	}
-	return verb_operands_check_all(
-		verb, name, verb->kind == VERB_ATTACH ? OPERAND_JOB : OPERAND_NAME, why);
+	return verb_operands_check_all(verb, name,
+		verb->kind == VERB_LOG || verb->kind == VERB_FOLLOW ? OPERAND_NAME
+								    : OPERAND_JOB,
+		why);
 }
 
 /* --- jobs files ---------------------------------------------------------------------- */
@@ -203,6 +205,7 @@ int verb_operands_settle(
 	case VERB_LOG:
 	case VERB_FOLLOW:
 	case VERB_ATTACH:
+	case VERB_SAMPLE:
 		return verb_operands_check_one_job(verb, name, why);
 	case VERB_BATCH:
 	case VERB_ADD:

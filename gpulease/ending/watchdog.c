@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "diag.h"
 #include "end_notice.h"
 #include "clock.h"
 #include "commit.h"
@@ -57,9 +58,10 @@ static int stderr_keep(void)
 }
 
 /*
- * Returns a descriptor for the job's stderr, or a negative errno.  A pipe or terminal is opened
- * only now, through /proc/PID/fd: had the watchdog kept it open, a reader of the pipe would wait
- * for the watchdog as well.  It is used only if it is still what the job began with.
+ * Returns a descriptor for the job's stderr, which the caller closes, or a negative errno.  A pipe
+ * or terminal is opened only now, through /proc/PID/fd: had the watchdog kept it open, a reader of
+ * the pipe would wait for the watchdog as well.  It is used only if it is still what the job began
+ * with.
  */
 static int stderr_open(uint32_t pid)
 {
@@ -67,8 +69,10 @@ static int stderr_open(uint32_t pid)
 	struct stat now;
 	autofd int place = -1;
 
-	if (S_ISREG(job_stderr.st_mode))
-		return LOG_FD;
+	if (S_ISREG(job_stderr.st_mode)) {
+		place = fcntl(LOG_FD, F_DUPFD_CLOEXEC, LOG_FD + 1);
+		return place < 0 ? -errno : take_fd(&place);
+	}
 	(void)snprintf(path, sizeof(path), "/proc/%u/fd/2", pid);
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
@@ -81,11 +85,11 @@ static int stderr_open(uint32_t pid)
 }
 
 /*
- * Writes the notice to the job's stderr, before the first signal.  A child writes it: the write may
- * block (a file server that does not answer) or raise SIGPIPE (the pipe's reader has just ended),
- * and neither may keep this process from ending the job.
+ * Writes @line to the job's stderr; NULL: that the time limit is reached.  A child writes it: the
+ * write may block (a file server that does not answer) or raise SIGPIPE (the pipe's reader has just
+ * ended), and neither may keep this process from ending the job.
  */
-static void job_notify_of_limit(const struct watchdog_order *order)
+static void job_notify(const struct watchdog_order *order, const char *line)
 {
 	pid_t child;
 	int fd;
@@ -97,9 +101,13 @@ static void job_notify_of_limit(const struct watchdog_order *order)
 		return;
 	child = fork();
 	if (child == 0) {
-		if (dup2(fd, STDERR_FILENO) >= 0)
-			end_notice_limit(order->job, order->is_step, order->limit_ms,
-				order->grace_ms);
+		if (dup2(fd, STDERR_FILENO) >= 0) {
+			if (line)
+				note("%s", line);
+			else
+				end_notice_limit(order->job, order->is_step,
+					order->limit_ms, order->grace_ms);
+		}
 		_exit(0);
 	}
 	(void)close(fd);
@@ -163,6 +171,22 @@ static int watchdog_detach(const struct watchdog_order *order, struct statedir *
 	return r;
 }
 
+/* The samples of how the job uses its GPUs. */
+static struct use_watch use = { .due_ms = INT64_MAX };
+
+/* Adds what the samples wait for. */
+static int watchdog_add_sample(struct watch *watch)
+{
+	struct pollfd fds[SPAWN_POLL_FDS];
+	unsigned count = use_watch_poll_fds(&use, fds);
+	int r = 0;
+
+	for (unsigned i = 0; i < count && r == 0; i++)
+		r = watch_add(watch, fds[i].fd, fds[i].events);
+	watch_until(watch, use_watch_wake_ms(&use));
+	return r;
+}
+
 /* Waits until the job may have ended, or until @until_ms.  @begun_ms: when the job began. */
 static void watchdog_wait(const struct watchdog_order *order, struct watch *watch,
 	const struct liveness *life, int64_t begun_ms, int64_t until_ms)
@@ -178,7 +202,8 @@ static void watchdog_wait(const struct watchdog_order *order, struct watch *watc
 						    max_i64(5, (now_ms - begun_ms) / 8)));
 	if (watch_add(watch, life->pidfd, POLLIN) == 0 &&
 		watch_add(watch, fifo_fd, 0) == 0 &&
-		watch_add(watch, life->left_fd, POLLIN) == 0)
+		watch_add(watch, life->left_fd, POLLIN) == 0 &&
+		watchdog_add_sample(watch) == 0)
 		(void)!watch_wait(watch);
 }
 
@@ -271,6 +296,21 @@ static bool job_has_ended(const struct watchdog_order *order, struct liveness_se
 	return !life || (life->rest != LIVENESS_UNKNOWN && liveness_is_over(life));
 }
 
+/* How this process ends the job. */
+static const char limit_how[] = HISTORY_LIMIT;
+static const char *ended_how = limit_how;
+
+/* Takes a sample if one is due.  Returns whether the job is to be ended. */
+static bool job_sample(const struct watchdog_order *order, int64_t now_ms)
+{
+	char line[USE_LINE_SIZE];
+	int r = use_watch_step(&use, now_ms, line);
+
+	if (r != 0)
+		job_notify(order, line);
+	return r == USE_WATCH_ENDS;
+}
+
 /* Watches the job until it is over.  Returns whether this process has ended it. */
 static bool watchdog_watch(const struct watchdog_order *order, struct liveness_set *lives)
 {
@@ -290,15 +330,21 @@ static bool watchdog_watch(const struct watchdog_order *order, struct liveness_s
 		if (job_has_ended(order, lives, now_ms, &wake_ms))
 			break;
 		life = liveness_set_find(lives, order->owner.token);
+		if (now_ms < limit_at_ms && job_sample(order, now_ms)) {
+			limit_at_ms = wake_ms = now_ms;
+			ended_how = HISTORY_UNUSED;
+		}
+		if (now_ms >= limit_at_ms)
+			use_watch_end(&use);
+		if (now_ms >= limit_at_ms && order->is_shell && !shell_has_lease(order))
+			break;
+		if (now_ms >= limit_at_ms && !termination.begun_ms &&
+			ended_how == limit_how)
+			job_notify(order, NULL);
 		if (now_ms >= limit_at_ms && order->is_shell) {
-			if (!shell_has_lease(order))
-				break;
-			job_notify_of_limit(order);
 			shell_end_processes(order);
 			return true;
 		}
-		if (now_ms >= limit_at_ms && !termination.begun_ms)
-			job_notify_of_limit(order);
 		if (now_ms >= limit_at_ms &&
 			terminate_step(&termination, life, lives->dir->pidns, now_ms,
 				&wake_ms) != TERMINATE_LATER)
@@ -335,8 +381,9 @@ static void job_record_end(const struct watchdog_order *order, struct liveness_s
 	if (!was_us && (status < 0 || status >= 128))
 		(void)poll(NULL, 0, YIELD_MS);
 	(void)!end_recorder_write(recorder, gone_ms,
-		&(struct end_facts){
-			.status = status, .how = was_us ? HISTORY_LIMIT : NULL },
+		&(struct end_facts){ .status = status,
+			.how = was_us ? ended_how : NULL,
+			.use = use.last },
 		INT64_MAX);
 }
 
@@ -372,8 +419,12 @@ static int watchdog_prepare(const struct watchdog_order *order)
 
 static _Noreturn void watchdog_main(const struct watchdog_order *order)
 {
-	bool was_us = watchdog_watch(order, &opened.lives);
+	bool was_us;
 
+	if (order->use)
+		use_watch_begin(&use, order->use, order->job, order->use_interval_ms);
+	was_us = watchdog_watch(order, &opened.lives);
+	use_watch_end(&use);
 	/* the history comes before the lease is replaced, see lib/README.md */
 	if (opened.can_tell)
 		job_record_end(order, &opened.lives, &opened.recorder, was_us);

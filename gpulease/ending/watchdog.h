@@ -19,6 +19,7 @@
 
 #include "gpuset.h"
 #include "statedir.h"
+#include "use_watch.h"
 
 struct watchdog_order {
 	const struct statedir *dir;
@@ -32,6 +33,8 @@ struct watchdog_order {
 	bool is_shell; /* the owner is a shell: it survives; what it started and the lease end */
 	bool is_told;               /* the job's end is in the history already */
 	int64_t limit_ms, grace_ms; /* limit 0: none */
+	struct use_words *use;      /* NULL: the use of the GPUs is not watched */
+	int64_t use_interval_ms;
 };
 
 /*

@@ -151,6 +151,7 @@ int request_make(
 		.is_supervised = is_supervision_wanted(settings),
 		.is_preemptible = settings->care.preemptible,
 		.leave_ms = request_leave_ms(&settings->care),
+		.unused_ok_ms = settings->care.unused_ok_ms,
 		.allow = GPUSET_ALL,
 	};
 	if (settings->request.name)

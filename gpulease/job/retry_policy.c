@@ -8,7 +8,7 @@
 
 int attempt_exit_status(const struct attempt_end *end)
 {
-	if (end->cause == CAUSE_LIMIT)
+	if (end->cause == CAUSE_LIMIT || end->cause == CAUSE_UNUSED)
 		return EXIT_GAVE_UP;
 	return WIFSIGNALED(end->wait_status) ? 128 + WTERMSIG(end->wait_status)
 					     : WEXITSTATUS(end->wait_status);
@@ -81,6 +81,7 @@ enum retry_next retry_policy_apply(struct retry_policy *care,
 		return RETRY_NEXT_NOTHING;
 	switch (end->cause) {
 	case CAUSE_CANCEL:
+	case CAUSE_UNUSED:
 		return RETRY_NEXT_NOTHING;
 	case CAUSE_PREEMPT:
 		return RETRY_NEXT_REQUEUE;

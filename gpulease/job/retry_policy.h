@@ -17,9 +17,16 @@
 #ifndef GPULEASE_RETRY_POLICY_H
 #define GPULEASE_RETRY_POLICY_H
 
+#include "lease_use.h"
 #include "settings.h"
 
-enum end_cause { CAUSE_ITSELF, CAUSE_LIMIT, CAUSE_CANCEL, CAUSE_PREEMPT };
+enum end_cause {
+	CAUSE_ITSELF,
+	CAUSE_LIMIT,
+	CAUSE_CANCEL,
+	CAUSE_PREEMPT,
+	CAUSE_UNUSED /* it did not use its GPUs (use_rule.h) */
+};
 
 /* How an attempt has ended. */
 struct attempt_end {
@@ -31,6 +38,7 @@ struct attempt_end {
 	bool is_oom;       /* its output says that GPU memory ran out */
 	uint64_t peak_mib; /* the most memory that it was seen to use on one GPU */
 	int64_t ran_ms;
+	struct lease_use use; /* of its GPUs */
 };
 
 /* What the job may still do, and what it has done. */

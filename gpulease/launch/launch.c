@@ -56,6 +56,7 @@ const char *launch_recorder(const struct context *context)
 int launch_watchdog(const struct launch *launch, bool is_shell)
 {
 	const struct run_care *care = &launch->context->settings->care;
+	static struct use_words use;
 	char names[64];
 	/* an adopted process does not hold the FIFO, so its lease has no witness */
 	struct watchdog_order order = {
@@ -69,6 +70,7 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 		.is_shell = is_shell,
 		.limit_ms = care->limit_ms,
 		.grace_ms = care->grace_ms,
+		.use_interval_ms = launch->context->config.idle_interval_ms,
 	};
 	int r = 0;
 
@@ -80,6 +82,10 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 	/* of a step this process is watched, not the owner of the lease around it */
 	if (order.is_step)
 		r = owner_self(&order.owner);
+	else if (!gpuset_is_empty(&launch->gpus)) {
+		use_words_make(launch->context, launch->ticket, &use);
+		order.use = &use;
+	}
 	return r < 0 ? r : watchdog_start(&order);
 }
 

@@ -165,6 +165,14 @@ static int row_add(struct accounting_row *row, const struct accounting *accounti
 		row->busy = capped_sum(row->busy, capped_product(least_ms, mean));
 		row->measured_ms = capped_sum(row->measured_ms, least_ms);
 	}
+	if (end->use_samples) {
+		int64_t unused_ms =
+			min_i64(end->unused_ms, max_i64(0, alive_ms - from_ms));
+
+		row->has_unused = true;
+		row->unused_gpu_ms = capped_sum(row->unused_gpu_ms,
+			ended_gpu_ms(end, from_ms, from_ms + unused_ms));
+	}
 	return row_add_wait(row, end->waited_ms);
 }
 

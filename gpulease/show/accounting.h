@@ -24,6 +24,8 @@ struct accounting_row {
 	uint64_t gpu_least_ms, gpu_most_ms;
 	/* the sum of percent times milliseconds, and of the milliseconds measured */
 	uint64_t busy, measured_ms;
+	uint64_t unused_gpu_ms; /* GPU time at 0 %, as far as it was sampled */
+	bool has_unused;
 	int64_t *waits_ms; /* of each attempt; sorted by accounting_finish() */
 	size_t wait_count, wait_room;
 };

@@ -48,6 +48,9 @@ static void report_add_cause(const struct report *report, struct text *out)
 	case CAUSE_LIMIT:
 		text_add(out, "time limit, ");
 		return;
+	case CAUSE_UNUSED:
+		text_add(out, "GPU not used, ");
+		return;
 	case CAUSE_CANCEL:
 		text_add(out, "cancelled");
 		if (report->by && report->by[0])
@@ -137,6 +140,17 @@ void report_add_peak(const struct report_peak *peak, struct text *out)
 		text_addf(out, " %u %%", peak->tolerance_percent);
 }
 
+/* How long the GPUs of the job were at 0 %, on average. */
+static void report_add_unused(const struct lease_use *use, struct text *out)
+{
+	char span[DURATION_SIZE];
+
+	if (use->unused_ms <= 0)
+		return;
+	format_duration(use->unused_ms, span);
+	text_addf(out, "; at 0 %% for %s", span);
+}
+
 static void report_add_gpu(
 	const struct report *report, const struct sample_gpu *gpu, struct text *out)
 {
@@ -166,6 +180,7 @@ static void report_add_gpu(
 			(unsigned long long)((gpu->busy_sum + gpu->busy_count / 2) /
 					     gpu->busy_count),
 			gpu->busy_peak);
+	report_add_unused(&report->end.use, out);
 	text_add(out, "\n");
 }
 

@@ -29,6 +29,7 @@ enum {
 	SUM_WAIT,
 	SUM_P95,
 	SUM_UTILIZATION,
+	SUM_UNUSED,
 	SUM_SHARE,
 };
 
@@ -42,6 +43,7 @@ static const struct table_column columns[] = {
 	[SUM_WAIT] = { .title = "WAIT", .is_right = true },
 	[SUM_P95] = { .title = "P95", .is_right = true },
 	[SUM_UTILIZATION] = { .title = "UTIL", .is_right = true, .is_optional = true },
+	[SUM_UNUSED] = { .title = "AT 0%", .is_right = true, .is_optional = true },
 	[SUM_SHARE] = { .title = "SHARE", .is_right = true },
 };
 
@@ -75,6 +77,12 @@ static void sum_put_row(struct table *table, const struct accounting *accounting
 	show_put_span(table, SUM_P95, accounting_p95_wait_ms(row));
 	if (busy >= 0)
 		table_putf(table, SUM_UTILIZATION, "%d%%", busy);
+	if (row->has_unused) {
+		char unused[NUMBER_SIZE];
+
+		format_hundredths(hundredths_of_hours(row->unused_gpu_ms), unused);
+		table_put(table, SUM_UNUSED, unused);
+	}
 	if (share >= 0)
 		table_putf(table, SUM_SHARE, "%lld.%lld%%", (long long)share / 100,
 			(long long)share % 100 / 10);
@@ -144,6 +152,8 @@ static void json_put_sums(struct json *json, const struct accounting *accounting
 	member_span(json, "wait_mean_ms", accounting_mean_wait_ms(row));
 	member_span(json, "wait_p95_ms", accounting_p95_wait_ms(row));
 	member_span(json, "utilization_mean_percent", accounting_utilization(row));
+	member_hundredths(json, "unused_gpu_hours",
+		row->has_unused ? (int64_t)hundredths_of_hours(row->unused_gpu_ms) : -1);
 	member_hundredths(
 		json, "machine_share_percent", accounting_share(accounting, row));
 }
@@ -231,6 +241,9 @@ static void csv_write_row(
 	else
 		(void)fputc(',', out);
 	csv_write_hundredths(accounting_share(accounting, row), out);
+	csv_write_hundredths(
+		row->has_unused ? (int64_t)hundredths_of_hours(row->unused_gpu_ms) : -1,
+		out);
 	(void)fputs("\r\n", out);
 }
 
@@ -238,7 +251,7 @@ void show_accounting_csv(const struct accounting *accounting, FILE *out)
 {
 	(void)fputs("user,uid,jobs,attempts,running,gpu_hours_least,gpu_hours_most,"
 		    "wait_mean_seconds,wait_p95_seconds,utilization_mean_percent,"
-		    "machine_share_percent\r\n",
+		    "machine_share_percent,unused_gpu_hours\r\n",
 		out);
 	for (size_t i = 0; i < accounting->count; i++)
 		csv_write_row(accounting, &accounting->rows[i], out);

@@ -18,6 +18,7 @@ enum {
 	END_RAN,
 	END_PEAK,
 	END_UTILIZATION,
+	END_UNUSED,
 	END_STATUS,
 	END_NAME,
 	END_COMMAND,
@@ -34,6 +35,7 @@ static const struct table_column end_columns[] = {
 	[END_RAN] = { .title = "RAN", .is_right = true, .rank = 2 },
 	[END_PEAK] = { "PEAK", .is_right = true, .is_optional = true, .rank = 4 },
 	[END_UTILIZATION] = { "UTIL", .is_right = true, .is_optional = true, .rank = 5 },
+	[END_UNUSED] = { "AT 0%", .is_right = true, .is_optional = true, .rank = 7 },
 	[END_STATUS] = { .title = "STATUS", .is_right = true, .is_optional = true },
 	[END_NAME] = { .title = "NAME", .is_optional = true, .good = 12, .least = 6 },
 	[END_COMMAND] = { .title = "COMMAND", .good = 14, .least = 8 },
@@ -72,6 +74,7 @@ void ended_add_state(const struct history_end *end, struct text *out)
 	} known[] = {
 		{ HISTORY_LINGERED, ", given up" },
 		{ HISTORY_REBOOT, " by reboot" },
+		{ HISTORY_UNUSED, ", unused" },
 	};
 
 	text_add(out, end_state_names[history_state(end)]);
@@ -155,6 +158,8 @@ static void end_put_row(
 	}
 	if (ended_utilization(end, &mean, &peak))
 		table_putf(table, END_UTILIZATION, "%u%%", mean);
+	if (end->use_samples && end->unused_ms > 0)
+		show_put_span(table, END_UNUSED, end->unused_ms);
 	table_put(table, END_STATUS, end->status);
 	table_put(table, END_NAME, end->name);
 	table_put(table, END_COMMAND, end->command);
@@ -225,6 +230,9 @@ static void json_put_use(struct json *json, const struct history_end *end)
 	member_bool(json, "spans_run", end->spans_run);
 	member_number_if(json, "utilization_mean_percent", is_known, mean);
 	member_number_if(json, "utilization_peak_percent", is_known, peak);
+	member_span(json, "unused_ms", end->use_samples ? end->unused_ms : -1);
+	member_span(
+		json, "unused_at_end_ms", end->use_samples ? end->unused_at_end_ms : -1);
 	json_key(json, "gpu_seconds");
 	if (ended_span_ms(end, &least, &most))
 		json_hundredths(json,

@@ -177,6 +177,32 @@ static const char *gpu_note(const struct view_gpu *gpu)
 	return gpu->why + gpu->why_verb_size;
 }
 
+/* Prints a line for each lease with a GPU that is unused, or that no process watches any more. */
+static void status_print_use(
+	const struct view *view, const struct table_style *style, FILE *out)
+{
+	char line[160], span[DURATION_SIZE];
+
+	for (size_t i = 0; i < view->gpu_count; i++)
+		for (size_t at = 0; at < view->gpus[i].holder_count; at++) {
+			const struct view_holder *holder = &view->gpus[i].holders[at];
+			struct text text = TEXT_ON(line);
+
+			text_addf(&text, "GPU %s: job %llu ",
+				view_gpu_name(&view->gpus[i]).text,
+				(unsigned long long)holder->ticket);
+			format_duration(holder->unused_for_ms, span);
+			if (holder->is_unused)
+				text_addf(&text, "has not used it for %s", span);
+			else if (holder->ticket && !holder->is_lingering &&
+				 holder->unused_ms >= 0 && !holder->is_watched)
+				text_add(&text, "is not watched any more");
+			else
+				continue;
+			line_print(line, style, out);
+		}
+}
+
 /* Prints a line for each different note, with all the GPUs that it holds for. */
 static void status_print_notes(
 	const struct view *view, const struct table_style *style, FILE *out)
@@ -242,6 +268,7 @@ int show_status(const struct view *view, const struct table_style *style, FILE *
 			gpu_put_rows(&table, &view->gpus[i], all_are_equal);
 		r = show_and_release(&table, style, out);
 		status_print_notes(view, style, out);
+		status_print_use(view, style, out);
 	} else {
 		line_print("no GPU is known", style, out);
 	}
@@ -294,6 +321,14 @@ void json_put_lease(
 	member_need(json, &holder->need);
 	member_number_if(json, "peak_mib", holder->peak_mib, holder->peak_mib);
 	member_bool(json, "over_declared", holder->is_over_declared);
+	member_span(json, "utilization_mean_percent", holder->mean_percent);
+	member_span(json, "unused_for_ms", holder->unused_for_ms);
+	member_span(json, "unused_ms", holder->unused_ms);
+	member_bool(json, "unused", holder->is_unused);
+	member_bool(json, "unused_ok", holder->unused_ok_ms != 0);
+	member_number_if(json, "unused_ok_ms", holder->unused_ok_ms > 0,
+		(uint64_t)holder->unused_ok_ms);
+	member_bool(json, "watched", holder->is_watched);
 	json_end(json);
 }
 

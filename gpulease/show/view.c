@@ -6,18 +6,57 @@
 #include "clock.h"
 #include "instance.h"
 #include "inventory.h"
+#include "lease_use.h"
 #include "process_info.h"
 #include "request.h"
 #include "state_reader.h"
+#include "use_rule.h"
 #include "view.h"
 #include "view_queue.h"
 
-enum { PROBE_FRESH_MS = 1000 }; /* a result this young needs no new nvidia-smi */
+enum {
+	PROBE_FRESH_MS = 1000, /* a result this young needs no new nvidia-smi */
+	WATCHED_TIMES = 3,     /* intervals without a sample: the job is not watched */
+};
 
 /* --- GPUs -------------------------------------------------------------------------- */
 
+/* Fills in how the job uses the GPU in @slot. */
+static void holder_fill_use(const struct state_reader *reader,
+	const struct snapshot_lease *held, unsigned slot, struct view_holder *out)
+{
+	const struct config *config = &reader->context->config;
+	const struct lease *lease = &held->lease;
+	struct lease_use use;
+	struct use_limits limits = use_limits_of_job(&(struct use_limits){
+		.after_ms = config->idle_after_ms, .ok_ms = lease->unused_ok_ms });
+	unsigned at = 0;
+
+	lease_use_read(reader->snapshot.dir, lease->owner.token, &use);
+	out->unused_ok_ms = lease->unused_ok_ms;
+	out->is_watched = lease->recorded_by[0] && !held->is_orphaned &&
+			  reader->now_ms - max_i64(use.seen_ms, lease->since_ms) <
+				  WATCHED_TIMES * config->idle_interval_ms;
+	if (lease_use_peak_mib(&use) > out->peak_mib)
+		out->peak_mib = lease_use_peak_mib(&use);
+	out->mean_percent = lease_use_mean(&use);
+	out->unused_ms = out->unused_for_ms = VIEW_UNKNOWN;
+	if (!use.samples)
+		return;
+	out->unused_ms = use.unused_ms;
+	gpuset_for_each (each, &lease->gpus)
+		at += (unsigned)each < slot;
+	/* without samples, nothing is known of the time since the last one */
+	if (!out->is_watched)
+		return;
+	out->unused_for_ms = lease_use_unused_ms(&use, at, lease->since_ms);
+	if (out->unused_for_ms)
+		out->unused_for_ms += max_i64(0, reader->now_ms - use.seen_ms);
+	out->is_unused = limits.after_ms && out->unused_for_ms >= limits.after_ms;
+}
+
 static void holder_fill_lease(const struct state_reader *reader,
-	const struct snapshot_lease *held, struct view_holder *out)
+	const struct snapshot_lease *held, unsigned slot, struct view_holder *out)
 {
 	const struct lease *lease = &held->lease;
 	unsigned tolerance_percent = reader->context->config.tolerance_percent;
@@ -36,6 +75,7 @@ static void holder_fill_lease(const struct state_reader *reader,
 	out->age_ms = max_i64(0, reader->now_ms - lease->since_ms);
 	out->limit_ms =
 		held->is_orphaned ? 0 : lease->limit_ms; /* no process enforces it */
+	holder_fill_use(reader, held, slot, out);
 	describe_user(lease->owner.uid, lease->user, &user);
 	if (!may_show_commands_of(lease->owner.uid))
 		return;
@@ -74,7 +114,7 @@ static size_t fill_holders(
 	for (size_t i = 0; i < from->lease_count; i++)
 		if (!from->leases[i].is_over &&
 			gpuset_has(&from->leases[i].lease.gpus, slot))
-			holder_fill_lease(reader, &from->leases[i], &out[count++]);
+			holder_fill_lease(reader, &from->leases[i], slot, &out[count++]);
 	qsort(out, count, sizeof(*out), compare_holders);
 	if (!count && gpu->culprit && gpu->state != GPU_FREE)
 		holder_fill_process(gpu->culprit, &out[count++]);

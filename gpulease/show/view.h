@@ -34,8 +34,15 @@ struct view_holder {
 	struct need need;      /* what the lease has of the GPU */
 	uint64_t peak_mib;     /* the most memory seen in use; 0: none, or not sampled */
 	bool is_over_declared; /* ->peak_mib is more than it declared plus the tolerance */
-	int64_t age_ms;        /* of the lease, or VIEW_UNKNOWN */
-	int64_t limit_ms;      /* 0: none */
+	/* how it uses the GPUs, by samples of its own (lease_use.h); or VIEW_UNKNOWN */
+	int mean_percent;
+	int64_t unused_for_ms;           /* of this GPU, until now; 0: it is used */
+	int64_t unused_ms;               /* in all, the mean of its GPUs */
+	int64_t unused_ok_ms;            /* as in the request */
+	bool is_unused;                  /* this GPU, for longer than `idle-after` */
+	bool is_watched;                 /* a process takes these samples */
+	int64_t age_ms;                  /* of the lease, or VIEW_UNKNOWN */
+	int64_t limit_ms;                /* 0: none */
 	char command[VIEW_COMMAND_SIZE]; /* like ->name, "" if it may not be shown */
 };
 

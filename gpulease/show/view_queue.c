@@ -112,6 +112,27 @@ static int judge_ticket(struct queue_walk *walk, const struct queue_row *row,
 	return 0;
 }
 
+/* Names the jobs that have GPUs and do not use them, for the first ticket that waits for leases. */
+static void explain_unused(const struct queue_walk *walk, struct text *why)
+{
+	const struct view *view = walk->view;
+	const char *word = "; unused: ";
+
+	for (size_t i = 0; i < view->gpu_count; i++)
+		for (size_t at = 0; at < view->gpus[i].holder_count; at++) {
+			const struct view_holder *holder = &view->gpus[i].holders[at];
+			char span[DURATION_SIZE];
+
+			if (!holder->is_unused)
+				continue;
+			format_duration(holder->unused_for_ms, span);
+			text_addf(why, "%sGPU %s of job %llu for %s", word,
+				view_gpu_name(&view->gpus[i]).text,
+				(unsigned long long)holder->ticket, span);
+			word = ", ";
+		}
+}
+
 static int fill_job(struct queue_walk *walk, const struct queue_row *row)
 {
 	struct view_job *job = &walk->view->jobs[walk->view->job_count];
@@ -132,6 +153,8 @@ static int fill_job(struct queue_walk *walk, const struct queue_row *row)
 		explain_can_start(walk->reader, &row->ticket, job, &why);
 	else
 		explain_verdict(&walk->reader->snapshot, &verdict, &why);
+	if (verdict.kind == VERDICT_LEASED && verdict.is_first)
+		explain_unused(walk, &why);
 	if (job->is_stopped)
 		text_add(&why, "; its process is stopped");
 	if (job->stuck[0]) {

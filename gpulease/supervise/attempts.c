@@ -51,6 +51,7 @@ static const char *attempt_how(const struct attempt *at)
 		[CAUSE_LIMIT] = HISTORY_LIMIT,
 		[CAUSE_CANCEL] = HISTORY_CANCEL,
 		[CAUSE_PREEMPT] = HISTORY_PREEMPT,
+		[CAUSE_UNUSED] = HISTORY_UNUSED,
 	};
 
 	return at->end.is_oom && at->end.cause == CAUSE_ITSELF ? HISTORY_OOM
@@ -93,6 +94,7 @@ static void attempt_record(
 		.status = attempt_exit_status(&at->end),
 		.how = attempt_how(at),
 		.log_is_full = at->log_is_full,
+		.use = at->end.use,
 	};
 	char names[64], by[BY_SIZE];
 	struct end_recorder recorder;
@@ -309,10 +311,13 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 	const struct job_observer *observer = at->all->queueing->observer;
 	const struct context *context = at->all->queueing->context;
 	const struct settings *settings = context->settings;
+	static struct use_words use;
 	struct supervision supervision = {
 		.launch = launch,
 		.broker = broker,
 		.sampler = &at->sampler,
+		.use = gpuset_is_empty(&launch->gpus) ? NULL : &use,
+		.use_interval_ms = context->config.idle_interval_ms,
 		.observer = observer,
 		.limit_ms = broker->ticket.request.limit_ms,
 		.grace_ms = settings->care.grace_ms,
@@ -325,6 +330,7 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 	uint32_t chance = 0; /* spreads the delays of jobs that failed together */
 	int r;
 
+	use_words_make(context, broker_job(broker), &use);
 	supervision.waited_ms = at->waited_ms;
 	output_mark_again(&at->output);
 	attempt_rewind_input(at, &settings->output);

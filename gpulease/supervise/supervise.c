@@ -45,6 +45,7 @@ struct watched {
 	bool is_ending; /* the teardown has begun, because of ->end->cause */
 	struct teardown teardown;
 	struct alarm alarm; /* for the next of the times above */
+	struct use_watch use;
 };
 
 /* --- signals ----------------------------------------------------------------------- */
@@ -95,6 +96,7 @@ static void watched_begin_ending(struct watched *watched, enum end_cause cause)
 	if (cause == CAUSE_LIMIT)
 		end_notice_limit(broker_job(watched->broker), false,
 			watched->order->limit_ms, watched->order->grace_ms);
+	use_watch_end(&watched->use);
 	watched->end->cause = cause;
 	watched->is_ending = true;
 }
@@ -236,17 +238,18 @@ static void watched_close_signals(struct watched *watched)
 
 /*
  * Reaps the leftover processes of the command that have ended.  Stops at the command itself, which
- * may just have ended, and at an nvidia-smi: their exit statuses belong to watched_reap_command()
- * and the prober, which read them soon.
+ * may just have ended, at an nvidia-smi, and at the child that takes a sample: their exit statuses
+ * belong to watched_reap_command(), the prober and use_watch_step(), which read them soon.
  */
 static void reap_orphans(struct broker *broker, struct watched *watched)
 {
 	for (;;) {
-		uint32_t known[PROBER_CHILDREN + 1];
+		uint32_t known[PROBER_CHILDREN + 2];
 		unsigned count = prober_children(&broker->prober, known);
 		siginfo_t info = { .si_pid = 0 };
 
 		known[count++] = watched ? (uint32_t)watched->command : 0;
+		known[count++] = watched ? (uint32_t)watched->use.child.pid : 0;
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
 			info.si_pid == 0)
 			return;
@@ -287,6 +290,7 @@ static int64_t watched_wake_ms(const struct watched *watched)
 	int64_t wake_ms = min_i64(watched->limit_at_ms, watched->warn_at_ms);
 
 	wake_ms = min_i64(wake_ms, watched->note_ms);
+	wake_ms = min_i64(wake_ms, use_watch_wake_ms(&watched->use));
 	if (watched->order->sampler)
 		wake_ms = min_i64(wake_ms, sampler_wake_ms(watched->order->sampler));
 	return wake_ms;
@@ -351,22 +355,38 @@ static void watched_sample(const struct watched *watched)
 	}
 }
 
+/* Looks at how the job uses its GPUs, tells the job what that leads to, and ends it if it must. */
+static void watched_watch_use(struct watched *watched)
+{
+	char line[USE_LINE_SIZE];
+	int r = 0;
+
+	if (!watched->is_ending && watched->command)
+		r = use_watch_step(&watched->use, clock_boot_ms(), line);
+	if (r != 0)
+		note("%s", line);
+	if (r == USE_WATCH_ENDS)
+		watched_begin_ending(watched, CAUSE_UNUSED);
+}
+
 /* Sleeps until an event or @wake_ms, then samples and obeys signals and requests. */
 static int watched_wait(struct watched *watched, int64_t wake_ms)
 {
 	struct sampler *sampler = watched->order->sampler;
-	struct pollfd fds[OWN_FDS + PROBE_POLL_FDS] = {
+	struct pollfd fds[OWN_FDS + SPAWN_POLL_FDS + PROBE_POLL_FDS] = {
 		[SIGNAL_FD] = { watched->signal_fd, POLLIN, 0 },
 		[BELL_FD] = { watched->broker->bell_fd, POLLIN, 0 },
 	};
-	unsigned count =
-		OWN_FDS + (sampler ? sampler_poll_fds(sampler, fds + OWN_FDS) : 0);
+	unsigned count = OWN_FDS + use_watch_poll_fds(&watched->use, fds + OWN_FDS);
 	int timeout = alarm_set(&watched->alarm, wake_ms, &fds[ALARM_FD]);
+
+	count += sampler ? sampler_poll_fds(sampler, fds + count) : 0;
 
 	if (poll(fds, count, timeout) < 0 && errno != EINTR)
 		return -errno;
 	if (sampler)
 		watched_sample(watched);
+	watched_watch_use(watched);
 	watched_read_signals(watched);
 	if (fds[BELL_FD].revents)
 		(void)watched_obey_requests(watched);
@@ -440,7 +460,7 @@ static void watched_find_cause(struct watched *watched)
 		watched->limit_cause == CAUSE_PREEMPT || watched->order->is_sent_back;
 	bool is_users;
 
-	if (end->cause == CAUSE_CANCEL)
+	if (end->cause == CAUSE_CANCEL || end->cause == CAUSE_UNUSED)
 		return;
 	end->is_done = done_status >= 0 && WIFEXITED(status) &&
 		       WEXITSTATUS(status) == done_status &&
@@ -526,6 +546,9 @@ static int watched_start(struct watched *watched)
 			order->launch, order->waited_ms);
 	if (r < 0)
 		return r;
+	if (order->use)
+		use_watch_begin(&watched->use, order->use, broker_job(order->broker),
+			order->use_interval_ms);
 	if (order->limit_ms) {
 		watched->limit_at_ms = begun_ms + order->limit_ms;
 		if (order->warn_signal)
@@ -551,6 +574,7 @@ int supervise(const struct supervision *supervision, struct attempt_end *ret)
 		.warn_at_ms = INT64_MAX,
 		.limit_cause = CAUSE_LIMIT,
 		.teardown = TEARDOWN_OF(supervision->broker, supervision->grace_ms),
+		.use = USE_WATCH_NONE,
 	};
 	int r;
 
@@ -569,6 +593,8 @@ int supervise(const struct supervision *supervision, struct attempt_end *ret)
 	job_control_end(&watched.job_control);
 	watched_close_signals(&watched);
 	teardown_release(&watched.teardown);
+	use_watch_end(&watched.use);
+	ret->use = watched.use.last;
 	alarm_release(&watched.alarm);
 	return r;
 }
@@ -624,7 +650,8 @@ static void die_of_signal(int number)
 
 int supervise_exit_like(const struct attempt_end *end)
 {
-	if (end->cause != CAUSE_LIMIT && WIFSIGNALED(end->wait_status))
+	if (end->cause != CAUSE_LIMIT && end->cause != CAUSE_UNUSED &&
+		WIFSIGNALED(end->wait_status))
 		die_of_signal(WTERMSIG(end->wait_status));
 	return attempt_exit_status(end);
 }

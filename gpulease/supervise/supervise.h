@@ -23,11 +23,14 @@
 #include "job_observer.h"
 #include "launch.h"
 #include "sampler.h"
+#include "use_watch.h"
 
 struct supervision {
 	const struct launch *launch; /* what the command gets */
 	struct broker *broker;       /* of the lease; also reads requests about the job */
 	struct sampler *sampler;     /* NULL: the GPUs are not sampled */
+	const struct use_words *use; /* NULL: the use of its GPUs is not watched */
+	int64_t use_interval_ms;
 	const struct job_observer *observer; /* NULL: none */
 	int64_t waited_ms;                   /* in the queue, for the observer */
 	int64_t limit_ms;                    /* time limit; 0: none */

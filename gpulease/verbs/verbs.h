@@ -33,6 +33,9 @@ int verb_version(struct settings *settings);
 int verb_complete(struct settings *settings);
 int verb_container(struct settings *settings);
 
+/* Takes a sample of how a job uses its GPUs, for its watchdog or supervisor (use_watch.h). */
+int verb_sample(struct settings *settings);
+
 /* gpulease-view shows this.  Returns only if it cannot be executed. */
 int verb_view(struct settings *settings);
 

@@ -264,6 +264,7 @@ static void make_lease(const struct broker *broker, struct lease *lease)
 		.is_supervised = ticket->request.is_supervised,
 		.is_preemptible = ticket->request.is_preemptible,
 		.leave_ms = ticket->request.leave_ms,
+		.unused_ok_ms = ticket->request.unused_ok_ms,
 		.is_shell = broker->input.heir && broker->input.heir_is_shell,
 	};
 	if (broker->input.recorder)

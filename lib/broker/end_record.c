@@ -96,6 +96,19 @@ void end_record_append(const struct snapshot *view, const struct snapshot_lease 
 	(void)!history_append(view->dir, &end);
 }
 
+/* Adds what samples have shown of the use of the GPUs. */
+static void add_use(const struct lease_use *use, struct history_end *end)
+{
+	text_copy(end->peaks, sizeof(end->peaks), use->peaks);
+	if (!use->samples)
+		return;
+	(void)snprintf(end->utilization, sizeof(end->utilization), "%u/%u",
+		(unsigned)lease_use_mean(use) % 101, use->busy_peak % 101);
+	end->use_samples = use->samples;
+	end->unused_ms = use->unused_ms;
+	end->unused_at_end_ms = use->unused_now_ms;
+}
+
 void end_record_add_facts(const struct end_facts *facts, struct history_end *end)
 {
 	set_status(facts->status, end);
@@ -103,8 +116,11 @@ void end_record_add_facts(const struct end_facts *facts, struct history_end *end
 	text_copy(end->by, sizeof(end->by), facts->by ? facts->by : "");
 	end->log_is_full = facts->log_is_full;
 	end->spans_run = facts->spans_run;
-	text_copy(end->peaks, sizeof(end->peaks), facts->peaks);
-	text_copy(end->utilization, sizeof(end->utilization), facts->utilization);
+	add_use(&facts->use, end);
+	if (facts->peaks[0])
+		text_copy(end->peaks, sizeof(end->peaks), facts->peaks);
+	if (facts->utilization[0])
+		text_copy(end->utilization, sizeof(end->utilization), facts->utilization);
 }
 
 /*

@@ -15,6 +15,7 @@
 #define GPULEASE_END_RECORD_H
 
 #include "history.h"
+#include "lease_use.h"
 #include "snapshot.h"
 
 /*
@@ -31,6 +32,8 @@ struct end_facts {
 	const char *how, *by; /* as in the history */
 	bool log_is_full, spans_run;
 	char peaks[HISTORY_PEAKS_SIZE], utilization[8];
+	/* what samples have shown (->samples 0: nothing); ->peaks and ->utilization win over it */
+	struct lease_use use;
 };
 
 /* Adds @facts to *@end, which describes the lease already. */

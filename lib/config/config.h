@@ -41,6 +41,10 @@ enum config_key {
 	CONFIG_HISTORY_SIZE,
 	CONFIG_SAMPLE_INTERVAL,
 	CONFIG_TOLERANCE,
+	CONFIG_IDLE_AFTER,
+	CONFIG_IDLE_END,
+	CONFIG_IDLE_BELOW,
+	CONFIG_IDLE_INTERVAL,
 	CONFIG_RETRY_DELAY,
 	CONFIG_RETRY_DELAY_MAX,
 	CONFIG_SLURM_ALLOCATION,
@@ -78,6 +82,10 @@ struct config {
 	int64_t sample_interval_ms; /* of the memory of supervised jobs */
 	/* a declaration may differ from the use by this much */
 	unsigned tolerance_percent;
+	/* of jobs that do not use their GPUs, see use_rule.h; 0: none */
+	int64_t idle_after_ms, idle_end_ms;
+	unsigned idle_below_percent;
+	int64_t idle_interval_ms;                   /* between two samples for that */
 	int64_t retry_delay_ms, retry_delay_max_ms; /* the first is at most the second */
 	bool shares_in_slurm; /* a Slurm allocation gets no state directory of its own */
 	/* part of the text that was read; ->text NULL: no table */

@@ -40,6 +40,9 @@ static const struct record_field fields[] = {
 	{ "peaks", RECORD_TEXT, AT(peaks), HISTORY_PEAKS_SIZE },
 	{ "spans", RECORD_U32, AT(spans_run), 0 },
 	{ "busy", RECORD_TEXT, AT(utilization), 8 },
+	{ "samples", RECORD_U32, AT(use_samples), 0 },
+	{ "unused", RECORD_I64, AT(unused_ms), 0 },
+	{ "zero", RECORD_I64, AT(unused_at_end_ms), 0 },
 	{ "logfull", RECORD_U32, AT(log_is_full), 0 },
 	{ "how", RECORD_TEXT, AT(how), 16 },
 	{ "by", RECORD_TEXT, AT(by), USER_SIZE },
@@ -594,6 +597,7 @@ enum end_state history_state(const struct history_end *end)
 	} words[] = {
 		{ HISTORY_CANCEL, END_CANCELLED },
 		{ HISTORY_LIMIT, END_TIMED_OUT },
+		{ HISTORY_UNUSED, END_TIMED_OUT },
 		{ HISTORY_OOM, END_OOM },
 		{ HISTORY_PREEMPT, END_PREEMPTED },
 		{ HISTORY_REBOOT, END_LOST },

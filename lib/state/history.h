@@ -53,6 +53,9 @@ struct history_end {
 	char peaks[HISTORY_PEAKS_SIZE];
 	uint32_t spans_run; /* the samples of ->peaks span its run */
 	char utilization[8];
+	/* known if there are samples; see lease_use.h */
+	uint32_t use_samples;
+	int64_t unused_ms, unused_at_end_ms;
 	uint32_t log_is_full; /* of a background job: output was lost */
 	/* a line of the process that replaced the lease of a recorder; the recorder's own line */
 	uint32_t is_provisional, is_exact;
@@ -88,6 +91,7 @@ extern const char *const end_state_names[END_STATES];
 /* The words of ->how.  HISTORY_LINGERED does not decide the state: the status does. */
 #define HISTORY_CANCEL "cancel"
 #define HISTORY_LIMIT "limit"
+#define HISTORY_UNUSED "unused" /* ended as at a limit, because it did not use its GPUs */
 #define HISTORY_OOM "oom"
 #define HISTORY_PREEMPT "preempt"
 #define HISTORY_REBOOT "reboot"

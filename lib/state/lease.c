@@ -55,6 +55,7 @@ static const struct record_field lease_fields[] = {
 	{ "supervised", RECORD_U32, AT(is_supervised), 0 },
 	{ "preemptible", RECORD_U32, AT(is_preemptible), 0 },
 	{ "leave", RECORD_I64, AT(leave_ms), 0 },
+	{ "idleok", RECORD_I64, AT(unused_ok_ms), 0 },
 	{ "shell", RECORD_U32, AT(is_shell), 0 },
 	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
 	{ "name", RECORD_TEXT, AT(name), NAME_SIZE_MAX },

@@ -82,6 +82,7 @@ struct lease {
 	int64_t priority;
 	uint32_t is_supervised, is_preemptible; /* as in the request */
 	int64_t leave_ms;
+	int64_t unused_ok_ms; /* as in the request */
 	/* the owner is a shell: ending the job also ends what the shell has started */
 	uint32_t is_shell;
 	char user[USER_SIZE];

@@ -51,6 +51,7 @@ static const struct record_field ticket_fields[] = {
 	{ "supervised", RECORD_U32, AT(request.is_supervised), 0 },
 	{ "preemptible", RECORD_U32, AT(request.is_preemptible), 0 },
 	{ "leave", RECORD_I64, AT(request.leave_ms), 0 },
+	{ "idleok", RECORD_I64, AT(request.unused_ok_ms), 0 },
 	{ "after", RECORD_TEXT, AT(request.after), AFTER_SIZE },
 	{ "afterstart", RECORD_U32, AT(request.after_start), 0 },
 	{ "afterok", RECORD_TEXT, AT(request.after_ok), AFTER_SIZE },

@@ -52,6 +52,7 @@ struct request {
 	uint32_t is_singleton;   /* waits for jobs of the same user and name */
 	uint32_t is_supervised;  /* the owner stays as the parent of the command */
 	uint32_t is_preemptible; /* a job of higher priority may send it back */
+	int64_t unused_ok_ms; /* --idle-ok: for so long its GPUs may be unused; -1: always */
 	int64_t leave_ms; /* how long it may take to end then: its warning and its grace */
 	char after[AFTER_SIZE];    /* jobs that must have ended */
 	uint32_t after_start;      /* bit i: for place i in ->after the start is enough */
