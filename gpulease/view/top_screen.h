@@ -71,7 +71,7 @@ struct top_frame {
 
 /*
  * Draws the screen of @view into @frame: at most ->rows rows of ->columns columns.  If the terminal
- * is too small, one row that says so.
+ * is too small, one row that says so.  There is at least one host.
  */
 void top_screen_draw(const struct top_host *hosts, size_t host_count,
 	const struct top_view *view, struct top_frame *frame);
