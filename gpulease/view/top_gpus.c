@@ -329,10 +329,10 @@ static void peak_cell(
 static void add_other_state(const struct machine_gpu *gpu, struct text *out)
 {
 	if (gpu && gpu->is_paused)
-		text_add(out, "paused, ");
+		text_add(out, "paused: ");
 	else if (gpu && strcmp(gpu->state, "leased") != 0 &&
 		 strcmp(gpu->state, "lingering") != 0)
-		text_addf(out, "%s, ", gpu->state);
+		text_addf(out, "%s: ", gpu->state);
 }
 
 static bool is_not_watched(const struct machine_lease *lease)
@@ -371,17 +371,17 @@ static const struct top_column gpu_columns[] = {
 	{ .title = "MODEL", .cell = model_cell, .most = 12, .least = 6, .is_wide_only = true,
 		.is_optional = true },
 	{ .title = "MEMORY", .cell = bar_cell, .most = 10 },
-	{ .title = "", .cell = used_cell, .most = 5, .is_right = true },
+	{ .title = "", .cell = used_cell, .most = 5, .usual = 4, .is_right = true },
 	{ .title = "UTIL", .cell = utilization_cell, .most = 4, .is_right = true },
 	{ .title = "5 MINUTES", .cell = samples_cell, .most = 15, .is_wide_only = true },
 	{ .title = "USER", .cell = user_cell, .most = 8, .wide_most = 12, .least = 6 },
-	{ .title = "JOB", .cell = job_cell, .most = 10, .is_right = true },
+	{ .title = "JOB", .cell = job_cell, .most = 10, .usual = 4, .is_right = true },
 	{ .title = "NAME", .cell = name_cell, .most = 12, .wide_most = 20, .least = 6 },
 	{ .title = "SHARE", .cell = share_cell, .most = 9, .is_wide_only = true,
 		.is_optional = true },
-	{ .title = "RUNS", .cell = runs_cell, .clock_title = "SINCE", .most = 11,
+	{ .title = "RUNS", .cell = runs_cell, .clock_title = "SINCE", .most = 11, .usual = 5,
 		.is_wide_only = true, .is_right = true },
-	{ .title = "LEFT", .cell = left_cell, .clock_title = "ENDS", .most = 11,
+	{ .title = "LEFT", .cell = left_cell, .clock_title = "ENDS", .most = 11, .usual = 5,
 		.is_right = true },
 	{ .title = "PEAK", .cell = peak_cell, .most = 6, .is_wide_only = true,
 		.is_optional = true, .is_right = true },

@@ -53,7 +53,7 @@ static void add_machine(struct text *out, const struct top_sheet *sheet)
 	const struct machine *machine = sheet->machine;
 
 	text_add(out, top_host_name(sheet->host));
-	text_add(out, machine->is_simulated ? " (simulated)   " : "   ");
+	text_add(out, machine->is_simulated ? " (sim)   " : "   ");
 	if (machine->taken_unix_ms <= 0) {
 		text_add(out, "no answer yet");
 		return;
@@ -76,7 +76,7 @@ void top_draw_title(const struct top_sheet *sheet)
 
 	if (!pen_begin(&pen, sheet->frame, sheet->view, false))
 		return;
-	text_add(&text, " gpulease on ");
+	text_add(&text, width < 62 ? " " : " gpulease on ");
 	if (sheet->view->are_hosts)
 		text_addf(&text, "%zu machine%s", sheet->host_count,
 			sheet->host_count == 1 ? "" : "s");
@@ -177,13 +177,16 @@ static void tally_fill(struct tally *tally, const struct top_sheet *sheet)
 	}
 }
 
-/* Takes the user with the most GPU hours out of the tally.  Returns its index; TALLY_MAX: none. */
+/*
+ * Takes the user with the most GPU hours out of the tally.  Returns its index; TALLY_MAX: no user
+ * has 0.05 or more.
+ */
 static size_t tally_take(struct tally *tally, double *ret_hours)
 {
 	size_t most = TALLY_MAX;
 
 	for (size_t i = 0; i < tally->count; i++)
-		if (tally->of[i].gpu_ms > 0 &&
+		if (tally->of[i].gpu_ms >= HOUR_MS / 20 &&
 			(most == TALLY_MAX ||
 				tally->of[i].gpu_ms > tally->of[most].gpu_ms))
 			most = i;
@@ -196,13 +199,14 @@ static size_t tally_take(struct tally *tally, double *ret_hours)
 
 void top_draw_today(const struct top_sheet *sheet)
 {
+	bool has_any = false;
 	struct tally tally;
 	struct pen pen;
 	double hours;
 	size_t i;
 
 	tally_fill(&tally, sheet);
-	if (!tally.count || !pen_begin(&pen, sheet->frame, sheet->view, false))
+	if (!pen_begin(&pen, sheet->frame, sheet->view, false))
 		return;
 	pen_put(&pen, "TODAY", INK_BOLD);
 	pen_put(&pen, "  GPU hours:", INK_NONE);
@@ -214,7 +218,9 @@ void top_draw_today(const struct top_sheet *sheet)
 		if (!pen_has_room(&pen, words))
 			break;
 		pen_put(&pen, words, INK_NONE);
+		has_any = true;
 	}
+	pen_put(&pen, has_any ? "" : "  none", INK_NONE);
 	pen_end(&pen);
 }
 

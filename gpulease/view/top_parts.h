@@ -50,6 +50,7 @@ struct top_column {
 	const char
 		*clock_title; /* with clock times in the place of spans; NULL: ->title */
 	uint8_t most, wide_most; /* columns; 0: all that are left */
+	uint8_t usual; /* at least, so that columns do not move with each frame */
 	uint8_t least; /* without room, it is cut down to this width; 0: it is not cut */
 	bool is_right;
 	bool is_wide_only, is_optional; /* left out if it is empty in all rows */

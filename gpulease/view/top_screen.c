@@ -81,18 +81,26 @@ struct shares {
 };
 
 /* Takes up to @wanted of the *@left rows. */
-static unsigned take(unsigned *left, size_t wanted)
+static unsigned take(unsigned *left, unsigned wanted)
 {
-	unsigned taken = wanted < *left ? (unsigned)wanted : *left;
+	unsigned taken = wanted < *left ? wanted : *left;
 
 	*left -= taken;
 	return taken;
 }
 
 /* A list without lines takes no rows. */
-static size_t rows_of(const struct extent *extent)
+static unsigned rows_of(const struct extent *extent)
 {
-	return extent->count ? extent->count + 1 : 0;
+	return extent->count ? (unsigned)extent->count + 1 : 0;
+}
+
+/* What a list may keep although there is not enough room for all: a third, with its titles. */
+static unsigned kept_rows(const struct extent *extent, unsigned left)
+{
+	unsigned third = left / 3 > 3 ? left / 3 : 3;
+
+	return rows_of(extent) < third ? rows_of(extent) : third;
 }
 
 static void share_rows(
@@ -107,9 +115,8 @@ static void share_rows(
 	shares->ended = left >= 10 ? take(&left, has_ended) : 0;
 	shares->today = left >= 14 ? take(&left, sheet->is_wide) : 0;
 	shares->log = left >= 20 ? take(&left, log < left / 5 ? log : left / 5) : 0;
-	/* the queue keeps a third, so that the GPUs of a large machine do not hide it */
-	queue = take(
-		&left, min_i64((int64_t)rows_of(&shares->queue), max_i64(3, left / 3)));
+	/* so that the GPUs of a large machine do not hide the queue */
+	queue = take(&left, kept_rows(&shares->queue, left));
 	shares->gpus.rows = take(&left, rows_of(&shares->gpus));
 	left += queue;
 	shares->queue.rows = take(&left, rows_of(&shares->queue));

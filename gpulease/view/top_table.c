@@ -86,13 +86,14 @@ static void layout_trim(const struct top_sheet *sheet, struct layout *layout)
 		const struct top_column *column = layout->columns[i];
 		unsigned most = sheet->is_wide && column->wide_most ? column->wide_most
 								    : column->most;
-		unsigned title = (unsigned)strlen(title_of(sheet, column));
+		int64_t title = (int64_t)strlen(title_of(sheet, column));
+		int64_t floor = max_i64(title, column->usual);
 
 		if (column->is_optional && !layout->widths[i])
 			continue;
 		layout->columns[kept] = column;
 		layout->widths[kept++] =
-			(unsigned)max_i64(title, min_i64(most, layout->widths[i]));
+			(unsigned)max_i64(floor, min_i64(most, layout->widths[i]));
 	}
 	layout->count = kept;
 }
