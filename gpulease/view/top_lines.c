@@ -53,7 +53,10 @@ static void add_machine(struct text *out, const struct top_sheet *sheet)
 	const struct machine *machine = sheet->machine;
 
 	text_add(out, top_host_name(sheet->host));
-	text_add(out, machine->is_simulated ? " (sim)   " : "   ");
+	text_add(out, machine->is_simulated ? " (sim)" : "");
+	if (sheet->only)
+		text_addf(out, ", only %s", sheet->only);
+	text_add(out, "   ");
 	if (machine->taken_unix_ms <= 0) {
 		text_add(out, "no answer yet");
 		return;
@@ -62,8 +65,25 @@ static void add_machine(struct text *out, const struct top_sheet *sheet)
 	if (machine->queue_count)
 		text_addf(out, "   %zu%s wait", machine->queue_count,
 			machine->is_queue_cut ? "+" : "");
-	if (sheet->only)
-		text_addf(out, "   only %s", sheet->only);
+}
+
+static void add_title(struct text *out, const struct top_sheet *sheet)
+{
+	if (sheet->view->are_hosts)
+		text_addf(out, "%zu machine%s", sheet->host_count,
+			sheet->host_count == 1 ? "" : "s");
+	else
+		add_machine(out, sheet);
+}
+
+/* Without enough room, the machine is named without the program. */
+static const char *title_that_fits(
+	const struct top_sheet *sheet, const char *title, unsigned width)
+{
+	static const char prefix[] = " gpulease on";
+
+	return top_columns(sheet->view, title) > width ? title + sizeof(prefix) - 1
+						       : title;
 }
 
 void top_draw_title(const struct top_sheet *sheet)
@@ -76,13 +96,9 @@ void top_draw_title(const struct top_sheet *sheet)
 
 	if (!pen_begin(&pen, sheet->frame, sheet->view, false))
 		return;
-	text_add(&text, width < 62 ? " " : " gpulease on ");
-	if (sheet->view->are_hosts)
-		text_addf(&text, "%zu machine%s", sheet->host_count,
-			sheet->host_count == 1 ? "" : "s");
-	else
-		add_machine(&text, sheet);
-	pen_cell(&pen, words, width, false, INK_BOLD);
+	text_add(&text, " gpulease on ");
+	add_title(&text, sheet);
+	pen_cell(&pen, title_that_fits(sheet, words, width), width, false, INK_BOLD);
 	text = TEXT_ON(words);
 	text_add(&text, " ");
 	top_add_clock(&text, sheet->view, sheet->view->now_unix_ms);
@@ -246,7 +262,7 @@ static void end_words_make(
 {
 	struct text before = TEXT_ON(words->before), behind = TEXT_ON(words->behind);
 
-	text_addf(&before, "  %lld %s%s%s ", (long long)job->job, job->user,
+	text_addf(&before, "%lld %s%s%s ", (long long)job->job, job->user,
 		*job->name ? " " : "", job->name);
 	text_add(&behind, " ");
 	top_add_time(&behind, view,
@@ -256,7 +272,6 @@ static void end_words_make(
 		top_add_span(&behind, job->ran_least_ms);
 		text_add(&behind, ")");
 	}
-	text_add(&behind, " ");
 }
 
 /* Draws the job, unless the row has no room for it.  The first job of a row is cut. */
@@ -267,9 +282,10 @@ static bool draw_end(struct pen *pen, const struct ended_job *job, bool is_first
 	struct end_words words;
 
 	end_words_make(job, pen->view, &words);
-	text_addf(&text, "%s%s%s", words.before, job->state, words.behind);
+	text_addf(&text, "   %s%s%s", words.before, job->state, words.behind);
 	if (!is_first && !pen_has_room(pen, whole))
 		return false;
+	pen_skip(pen, is_first ? 2 : 3);
 	pen_put(pen, words.before, INK_NONE);
 	pen_put(pen, job->state, end_ink(job->state));
 	pen_put(pen, words.behind, INK_NONE);
