@@ -46,9 +46,10 @@ static int read_field(
 		return 0;
 	switch (field->kind) {
 	case FIELD_TEXT:
+		if (value->kind != JSON_STRING)
+			return 0;
 		text = text_on(at, field->size);
-		if (value->kind == JSON_STRING)
-			json_unescape(value, &text);
+		json_unescape(value, &text);
 		return 0;
 	case FIELD_NUMBER:
 		if (value->kind == JSON_NUMBER)
