@@ -13,6 +13,11 @@
 
 enum { TOP_CELL_SIZE = 640, TOP_TABLE_COLUMNS = 20 };
 
+/* Which jobs ->frame may have already: a bit for each remainder of the id. */
+struct noted_jobs {
+	uint64_t bits[128];
+};
+
 /* What is drawn, and for whom. */
 struct top_sheet {
 	const struct top_host *hosts;
@@ -24,6 +29,7 @@ struct top_sheet {
 	bool is_wide;
 	bool models_differ; /* of the GPUs; otherwise the first row names the model */
 	struct top_frame *frame;
+	struct noted_jobs *noted;
 };
 
 /* A row of a list. */

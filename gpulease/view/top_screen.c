@@ -197,6 +197,7 @@ static const char *only_user(const struct top_view *view)
 void top_screen_draw(const struct top_host *hosts, size_t host_count,
 	const struct top_view *view, struct top_frame *frame)
 {
+	struct noted_jobs noted = { .bits = { 0 } };
 	const struct top_host *host = &hosts[view->host < host_count ? view->host : 0];
 	struct top_sheet sheet = { .hosts = hosts,
 		.host_count = host_count,
@@ -205,7 +206,8 @@ void top_screen_draw(const struct top_host *hosts, size_t host_count,
 		.view = view,
 		.only = only_user(view),
 		.is_wide = view->columns >= TOP_WIDE_COLUMNS,
-		.frame = frame };
+		.frame = frame,
+		.noted = &noted };
 	unsigned bottom = (unsigned)min_i64(view->rows, TOP_ROWS_MAX) - 1;
 
 	frame->rows = 0;

@@ -2,9 +2,17 @@
 
 /* --- which lines ----------------------------------------------------------------- */
 
-static void note_job(struct top_frame *frame, int64_t job)
+/* Appends to the jobs of the frame, unless @job is one of them. */
+static void note_job(const struct top_sheet *sheet, int64_t job)
 {
-	for (size_t i = frame->job_count; i-- > 0;)
+	struct top_frame *frame = sheet->frame;
+	unsigned bit = (unsigned)job % (64 * ARRAY_SIZE(sheet->noted->bits));
+	uint64_t *word = &sheet->noted->bits[bit / 64];
+	bool is_new = !(*word & UINT64_C(1) << bit % 64);
+
+	/* without this bit, the search would take most of the time of a frame */
+	*word |= UINT64_C(1) << bit % 64;
+	for (size_t i = is_new ? 0 : frame->job_count; i-- > 0;)
 		if (frame->jobs[i] == job)
 			return;
 	if (frame->job_count < ARRAY_SIZE(frame->jobs))
@@ -14,7 +22,7 @@ static void note_job(struct top_frame *frame, int64_t job)
 void top_walk_add(struct top_walk *walk, struct top_line line, int64_t job)
 {
 	if (job >= 0 && walk->has_jobs)
-		note_job(walk->sheet->frame, job);
+		note_job(walk->sheet, job);
 	if (job >= 0 && job == walk->sheet->view->chosen_job)
 		line.is_chosen = true;
 	if (line.is_chosen && walk->chosen == NO_ITEM)

@@ -80,7 +80,8 @@ int json_fields_read(
 
 	while ((r = json_next(&walk, &key, &value)) == JSON_MEMBER)
 		for (const struct json_field *field = fields; field->key; field++) {
-			if (strlen(field->key) != key.size ||
+			/* the first letter alone tells most of them apart */
+			if (field->key[0] != *key.at || strlen(field->key) != key.size ||
 				memcmp(field->key, key.at, key.size) != 0)
 				continue;
 			r = read_field(field, &value, record);
