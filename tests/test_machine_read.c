@@ -152,7 +152,7 @@ static const char whole_machine[] =
 	"\"utilization_mean_percent\":50,\"unused_for_ms\":1,\"unused_ms\":2,"
 	"\"unused_ok_ms\":3,\"unused\":true,\"watched\":true},{\"ticket\":413}],\"mig\":[]},"
 	"{\"index\":1,\"instance\":null,\"state\":\"unknown\",\"mig\":[{\"device\":0}]},"
-	"{\"index\":1,\"instance\":0,\"memory_used_mib\":null,\"leases\":[{\"ticket\":414}]}],"
+	"{\"index\":1,\"instance\":0,\"memory_used_mib\":null,\"mig\":[{\"device\":0}],\"leases\":[{\"ticket\":414}]}],"
 	"\"queue\":[{\"position\":1,\"ticket\":420,\"attempt\":1,\"name\":null,\"user\":"
 	"\"dave\",\"pid\":9,\"gpus\":4,\"share\":0.5,\"vram_mib\":1,\"exclusive\":true,"
 	"\"priority\":-3,\"limit_ms\":7,\"since_unix_ms\":8,\"waits_ms\":9,"
@@ -183,6 +183,7 @@ static void check_gpus(const struct machine *machine)
 	assert_string_equal(gpu->command, "a");
 	assert_false(gpu->is_divided);
 	assert_true(gpu[1].is_divided);
+	assert_false(gpu[2].is_divided);
 	assert_int_equal(gpu[2].instance, 0);
 	assert_int_equal(gpu[2].used_mib, -1);
 	assert_int_equal(gpu[2].idle_for_ms, -1);

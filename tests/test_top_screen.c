@@ -265,6 +265,14 @@ static void wide_columns_begin_at_120(void **state)
 		resize(119, 40);
 		has_not(wide[i]);
 	}
+	/* the models are equal, and no job has a peak: columns without a cell are left out */
+	machine_is(
+		&hosts[0], GPU(0, 0, "leased", LEASES(LEASE(1, "x", "x", ""))), "", "");
+	resize(140, 24);
+	has_not("MODEL");
+	has_not("SHARE");
+	has_not("PEAK");
+	has("RUNS");
 }
 
 static void models_that_differ_have_a_column(void **state)
@@ -339,7 +347,7 @@ static void mig_instances_have_rows(void **state)
 	machine_is(&hosts[0],
 		GPU(0, 0, "unknown", ",\"mig\":[{\"device\":1},{\"device\":2}]") "," GPU(
 			0, 5120, "leased",
-			",\"instance\":1,\"memory_total_mib\":10240" LEASES(
+			",\"instance\":1,\"memory_total_mib\":10240,\"model\":\"A MIG 1g.10gb\"" LEASES(
 				LEASE(7, "bob", "x", ""))) "," GPU(0, null, "idle",
 			",\"instance\":2,\"memory_used_mib\":null"),
 		"", "");
@@ -349,6 +357,8 @@ static void mig_instances_have_rows(void **state)
 	has("divided into MIG instances");
 	has("0:1 █████░░░░░   5G  44% bob     7 x");
 	has("0:2 ░░░░░░░░░░    -  44% -       - idle");
+	resize(140, 24);
+	has("0:1 MIG 1g.10gb ");
 }
 
 static void a_job_without_a_gpu_is_shown(void **state)
@@ -588,7 +598,12 @@ static void only_the_jobs_of_a_user_are_shown(void **state)
 	has(" 4  ██░░░░░░░░  17G  44% carol  418 serve");
 	has_not("llama");
 	has_not("POS");
+	has_not("ENDED");
 	assert_int_equal(frame.job_count, 2);
+	view.user = "erin";
+	draw();
+	has("ENDED  407 erin sweep oom 15:31 (2h04m)");
+	has_not("bob sweep");
 }
 
 /* --- colours, characters --------------------------------------------------------- */
@@ -871,6 +886,19 @@ static void any_machine(void)
 		top_host_sample(&hosts[0]);
 }
 
+/* A line of a log, which no reader has made printable: a byte pattern, many times. */
+static void any_log_line(char line[TOP_LOG_LINE_SIZE])
+{
+	static const char *const patterns[] = { "\xf0\x9f\x94\xa5 \033[2J", "\xff",
+		"\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+		"\xe2\x80\xae", "\xc2\x9b", "\x7f\x01\t", "\xf0\x9f", "loss 0.1 " };
+	struct text text = text_on(line, TOP_LOG_LINE_SIZE);
+	const char *pattern = patterns[below(ARRAY_SIZE(patterns))];
+
+	while (!text.cut)
+		text_add(&text, pattern);
+}
+
 static void any_view(void)
 {
 	static const char *const users[] = { "alice", "x", "" };
@@ -892,8 +920,7 @@ static void any_view(void)
 				  : -1;
 	view.log_count = below(TOP_LOG_LINES + 1);
 	for (unsigned i = 0; i < view.log_count; i++)
-		text_copy(view.log[i], TOP_LOG_LINE_SIZE,
-			"\xf0\x9f\x94\xa5 a log \033[2J\xff");
+		any_log_line(view.log[i]);
 	text_copy(view.notice, sizeof(view.notice), below(5) ? "" : "\xe8\xae\xad? y/n");
 }
 
@@ -953,6 +980,9 @@ static void check_frame(bool has_locale)
 
 		assert_true(strlen(frame.row[i]) < TOP_ROW_SIZE - 1);
 		strip(frame.row[i], &text);
+		/* a C1 control character, and one that turns the direction of text */
+		assert_null(strstr(plain, "\xc2\x9b"));
+		assert_null(strstr(plain, "\xe2\x80\xae"));
 		if (text_columns(plain, text.used) > view.columns ||
 			(has_locale && terminal_columns(plain) > view.columns))
 			fail_msg("%u columns, row %u: %s", view.columns, i, plain);

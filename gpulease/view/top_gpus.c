@@ -106,9 +106,12 @@ static void index_cell(
 
 void top_add_model(struct text *out, const char *model)
 {
-	static const char maker[] = "NVIDIA ";
+	static const char maker[] = "NVIDIA ", mig[] = " MIG ";
+	const char *profile = strstr(model, mig);
 
-	if (strncmp(model, maker, sizeof(maker) - 1) == 0)
+	if (profile)
+		model = profile + 1;
+	else if (strncmp(model, maker, sizeof(maker) - 1) == 0)
 		model += sizeof(maker) - 1;
 	text_add(out, model);
 }
@@ -368,7 +371,7 @@ static void command_cell(
 /* clang-format off */
 static const struct top_column gpu_columns[] = {
 	{ .title = "GPU", .cell = index_cell, .most = 7 },
-	{ .title = "MODEL", .cell = model_cell, .most = 12, .least = 6, .is_wide_only = true,
+	{ .title = "MODEL", .cell = model_cell, .most = 16, .least = 6, .is_wide_only = true,
 		.is_optional = true },
 	{ .title = "MEMORY", .cell = bar_cell, .most = 10 },
 	{ .title = "", .cell = used_cell, .most = 5, .usual = 4, .is_right = true },

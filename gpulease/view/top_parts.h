@@ -91,7 +91,7 @@ extern const struct top_list top_gpu_list, top_queue_list, top_host_list, top_he
 /* Whether jobs of @user are shown. */
 bool top_is_shown(const struct top_sheet *sheet, const char *user);
 
-/* Appends the model of a GPU without its maker. */
+/* Appends the model of a GPU without its maker; of a MIG instance, its profile: "MIG 3g.40gb". */
 void top_add_model(struct text *out, const char *model);
 
 /* How much is in use on a machine. */
