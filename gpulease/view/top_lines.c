@@ -1,5 +1,6 @@
 /*
- * The single rows of the screen: the title, what is wrong, GPU hours, ended jobs, the log, the keys.
+ * The single rows of the screen: the title, what is wrong, GPU hours, ended jobs, the log, and the
+ * keys.
  */
 #include "top_parts.h"
 

@@ -49,8 +49,8 @@ struct top_view {
 	size_t host;        /* index of the shown machine */
 	int64_t chosen_job; /* -1: none; the row is highlighted */
 	/*
-	 * How far the lists are scrolled, in rows: first the GPUs, then the queue.  The chosen job is
-	 * always visible.
+	 * How far the lists are scrolled, in rows: first the GPUs, then the queue.  The chosen
+	 * job is always visible.
 	 */
 	unsigned first_row;
 	/* the last line asks or tells something: it replaces the line of keys; "": neither */
