@@ -733,6 +733,7 @@ static void keys_depend_on_rights_and_room(void **state)
 	resize(80, 24);
 	has_not("cancel");
 	has("scroll the lists");
+	has(" OTHER ");
 	view.can_act = true;
 	draw();
 	has("cancel the chosen job");

@@ -203,7 +203,7 @@ static size_t tally_take(struct tally *tally, double *ret_hours)
 	size_t most = TALLY_MAX;
 
 	for (size_t i = 0; i < tally->count; i++)
-		if (tally->of[i].gpu_ms >= HOUR_MS / 20 &&
+		if (tally->of[i].gpu_ms >= 0.05 * HOUR_MS &&
 			(most == TALLY_MAX ||
 				tally->of[i].gpu_ms > tally->of[most].gpu_ms))
 			most = i;

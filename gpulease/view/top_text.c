@@ -1,3 +1,5 @@
+#include <inttypes.h>
+
 #include "parse.h"
 #include "top_text.h"
 
@@ -322,7 +324,7 @@ void top_add_size(struct text *out, int64_t mib)
 	else if (tenths < 100 && tenths % 10)
 		text_addf(out, "%d.%dG", (int)(tenths / 10), (int)(tenths % 10));
 	else
-		text_addf(out, "%lldG", (long long)(mib / 1024 + (mib % 1024 >= 512)));
+		text_addf(out, "%" PRId64 "G", mib / 1024 + (mib % 1024 >= 512));
 }
 
 void top_add_need(struct text *out, double share, int64_t vram_mib)
