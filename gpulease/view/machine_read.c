@@ -135,9 +135,8 @@ static int add_gpu(const struct json_value *object, void *record)
 		return -ENOMEM;
 	machine->gpus = list;
 	r = json_fields_read(gpu_fields, object, &place);
-	/* the row of an instance has the list of its GPU */
-	if (place.gpu.instance >= 0)
-		place.gpu.is_divided = false;
+	/* an instance lists the instances of its GPU, too */
+	place.gpu.is_divided = place.gpu.is_divided && place.gpu.instance < 0;
 	list[machine->gpu_count++] = place.gpu;
 	return r;
 }

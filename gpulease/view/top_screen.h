@@ -33,6 +33,7 @@ struct top_host {
 	/* the utilization of the GPUs, the oldest first; -1: unknown */
 	signed char samples[TOP_GPUS_MAX][TOP_SAMPLES];
 	unsigned sample_count;
+	uint64_t sampled; /* which GPUs they are of; top_host_sample() sets it */
 };
 
 /* What the user has chosen, and what the terminal is like. */
@@ -47,7 +48,11 @@ struct top_view {
 	bool is_mine, is_clock, is_help, are_hosts, can_act;
 	size_t host;        /* index of the shown machine */
 	int64_t chosen_job; /* -1: none; the row is highlighted */
-	unsigned first_row; /* how far the lists are scrolled, in rows */
+	/*
+	 * How far the lists are scrolled, in rows: first the GPUs, then the queue.  The chosen
+	 * job is always visible.
+	 */
+	unsigned first_row;
 	/* the last line asks or tells something: it replaces the line of keys; "": neither */
 	char notice[256];
 	/* the last lines of the chosen job's log, printable */
@@ -61,11 +66,12 @@ struct top_frame {
 	/* the jobs that can be chosen, in the order of the rows, each once; for the arrow keys */
 	int64_t jobs[1024];
 	size_t job_count;
+	unsigned last_first_row; /* with a larger ->first_row the screen is the same */
 };
 
 /*
  * Draws the screen of @view into @frame: at most ->rows rows of ->columns columns.  If the terminal
- * is too small, one row that says so.
+ * is too small, one row that says so.  There is at least one host.
  */
 void top_screen_draw(const struct top_host *hosts, size_t host_count,
 	const struct top_view *view, struct top_frame *frame);

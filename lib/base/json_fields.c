@@ -46,9 +46,10 @@ static int read_field(
 		return 0;
 	switch (field->kind) {
 	case FIELD_TEXT:
+		if (value->kind != JSON_STRING)
+			return 0;
 		text = text_on(at, field->size);
-		if (value->kind == JSON_STRING)
-			json_unescape(value, &text);
+		json_unescape(value, &text);
 		return 0;
 	case FIELD_NUMBER:
 		if (value->kind == JSON_NUMBER)
@@ -79,7 +80,8 @@ int json_fields_read(
 
 	while ((r = json_next(&walk, &key, &value)) == JSON_MEMBER)
 		for (const struct json_field *field = fields; field->key; field++) {
-			if (strlen(field->key) != key.size ||
+			/* the first letter alone tells most of them apart */
+			if (field->key[0] != *key.at || strlen(field->key) != key.size ||
 				memcmp(field->key, key.at, key.size) != 0)
 				continue;
 			r = read_field(field, &value, record);
