@@ -140,11 +140,15 @@ static void take_out(struct answer *answer)
 		answer->text[answer->size] = '\0';
 }
 
-static bool is_of_gpulease(const char *line)
+/* Whether the line is a message of gpulease or ssh, and not one of a login script. */
+static bool is_message(const char *line)
 {
-	static const char own[] = "gpulease: ";
+	static const char *const begins[] = { "gpulease: ", "ssh: " };
 
-	return strncmp(line, own, sizeof(own) - 1) == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
+		if (strncmp(line, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
 }
 
 static bool has_letter(const char *line)
@@ -155,11 +159,11 @@ static bool has_letter(const char *line)
 	return false;
 }
 
-/* Ends the line that is read.  Login scripts may print lines before that of gpulease. */
+/* Ends the line that is read.  Login scripts may print lines before the message. */
 static void settle_line(struct answer *answer)
 {
-	if (is_of_gpulease(answer->line) ? !is_of_gpulease(answer->error)
-					 : !answer->error[0] && has_letter(answer->line))
+	if (is_message(answer->line) ? !is_message(answer->error)
+				     : !answer->error[0] && has_letter(answer->line))
 		text_copy(answer->error, sizeof(answer->error), answer->line);
 	answer->line_size = 0;
 	answer->line[0] = '\0';

@@ -25,8 +25,8 @@ struct answer {
 	char *text; /* of stdout, with a NUL behind it; kept for the next answer */
 	size_t size, room;
 	/*
-	 * once it is complete, a line of stderr, printable: the first of gpulease, else the first
-	 * with a letter
+	 * once it is complete, a line of stderr, printable: the first message of gpulease or ssh,
+	 * else the first line with a letter
 	 */
 	char error[320];
 	char line[320]; /* of stderr, which is still read */

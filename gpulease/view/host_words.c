@@ -61,7 +61,7 @@ int host_list_read(const char *list, struct host_list *ret, struct why *why)
 
 /* --- the words of ssh -------------------------------------------------------------------- */
 
-void host_words_begin(struct host_words *words, const char *host)
+void host_words_begin(struct host_words *words)
 {
 	static const char *const ssh[] = { "ssh", "-axT", "-oBatchMode=yes",
 		"-oConnectTimeout=5",
@@ -75,11 +75,17 @@ void host_words_begin(struct host_words *words, const char *host)
 		words->list[count] = (char *)ssh[count];
 		count++;
 	}
-	words->list[count++] = (char *)host;
+	words->host_at = count;
+	words->list[count++] = NULL;
 	words->list[count++] = words->command;
 	words->list[count] = NULL;
 	words->text = TEXT_ON(words->command);
 	text_add(&words->text, "gpulease");
+}
+
+void host_words_aim(struct host_words *words, const char *host)
+{
+	words->list[words->host_at] = (char *)host;
 }
 
 void host_words_add(struct host_words *words, const char *word)

@@ -1,7 +1,8 @@
 /*
  * The machines of --host, and the words for ssh that run gpulease on one of them.  Pure.
  *
- *	host_words_begin -> host_words_add … -> answer_begin(…, words.list) -> host_trouble, host_find
+ *	host_words_begin -> host_words_add … -> host_words_aim -> answer_begin(…, words.list)
+ *		-> host_find, host_trouble
  *
  * ssh asks for nothing (BatchMode), and forwards nothing.  It reads the user's ssh_config(5), so
  * names, users, ports, keys and jumps are there.
@@ -32,15 +33,19 @@ struct host_list {
  */
 MUST_CHECK int host_list_read(const char *list, struct host_list *ret, struct why *why);
 
-/* The words of one ssh.  The struct must not be copied: ->list points into it. */
+/* The words of ssh.  The struct must not be copied: ->list points into it. */
 struct host_words {
 	char *list[HOST_WORDS_MAX + 1]; /* for answer_begin() */
+	size_t host_at;                 /* the place of the host in ->list */
 	char command[HOST_COMMAND_SIZE];
 	struct text text; /* on ->command; ->cut: the words are too long */
 };
 
-/* Begins with `ssh … HOST gpulease`.  @host has to stay. */
-void host_words_begin(struct host_words *words, const char *host);
+/* Begins with `ssh … HOST gpulease`, still without the host. */
+void host_words_begin(struct host_words *words);
+
+/* Sets the host, which has to stay.  The same words can be aimed at one host after the other. */
+void host_words_aim(struct host_words *words, const char *host);
 
 /* Appends a word to the command of gpulease, quoted for the shell of the host. */
 void host_words_add(struct host_words *words, const char *word);
