@@ -4,7 +4,7 @@
 #
 #	tests/deps.sh		that
 #	tests/deps.sh arm64	what builds gpulease for arm64, and runs it elsewhere
-#	tests/deps.sh extra	what tests use that most machines can do without: Slurm, zsh, fish
+#	tests/deps.sh extra	what tests use that most machines can do without: Slurm, zsh, fish, sshd
 
 set -u
 
@@ -40,7 +40,9 @@ needs='
 	srun:slurm-client
 	munged:munge
 	zsh:zsh
-	fish:fish'
+	fish:fish
+	/usr/sbin/sshd:openssh-server
+	ssh:openssh-client'
 
 is_there() {
 	case $1 in

@@ -415,7 +415,8 @@ static void the_message_is_found_among_other_lines(void **state)
 		"printf '\\n @@@@\\nfirst\\033\\ngpulease: own\\ngpulease: next' >&2; exit 3",
 		"", 3, "gpulease: own");
 	run_code("printf '@@\\nfirst\\033\\nlast\\n' >&2", "", 0, "first?");
-	run_code("printf 'x\\nssh: no route' >&2; exit 255", "", 255, "ssh: no route");
+	run_code("printf 'x\\r\\nssh: no route\\r\\n' >&2; exit 255", "", 255,
+		"ssh: no route");
 }
 
 static void slow_hosts_are_given_up_and_others_are_not(void **state)

@@ -162,6 +162,9 @@ static bool has_letter(const char *line)
 /* Ends the line that is read.  Login scripts may print lines before the message. */
 static void settle_line(struct answer *answer)
 {
+	/* ssh ends its lines with both */
+	if (answer->line_size && answer->line[answer->line_size - 1] == '\r')
+		answer->line[answer->line_size - 1] = '\0';
 	if (is_message(answer->line) ? !is_message(answer->error)
 				     : !answer->error[0] && has_letter(answer->line))
 		text_copy(answer->error, sizeof(answer->error), answer->line);

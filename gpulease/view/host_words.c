@@ -144,7 +144,7 @@ static void copy_message(const char *message, char *out, size_t size)
 
 	message += strspn(message, "@ ");
 	text_copy(out, size, message);
-	for (length = strlen(out); length && strchr("@ \r", out[length - 1]); length--)
+	for (length = strlen(out); length && strchr("@ ", out[length - 1]); length--)
 		out[length - 1] = '\0';
 }
 
