@@ -76,7 +76,7 @@ static void words_are_quoted_for_the_shell_of_the_host(void **state)
 	size_t i = 0;
 
 	(void)state;
-	host_words_begin(&words);
+	host_words_begin(&words, "other");
 	host_words_add(&words, "--user");
 	host_words_add(&words, "a'b; reboot $(x)");
 	host_words_next(&words);

@@ -61,7 +61,7 @@ int host_list_read(const char *list, struct host_list *ret, struct why *why)
 
 /* --- the words of ssh -------------------------------------------------------------------- */
 
-void host_words_begin(struct host_words *words)
+void host_words_begin(struct host_words *words, const char *host)
 {
 	static const char *const ssh[] = { "ssh", "-axT", "-oBatchMode=yes",
 		"-oConnectTimeout=5",
@@ -76,7 +76,7 @@ void host_words_begin(struct host_words *words)
 		count++;
 	}
 	words->host_at = count;
-	words->list[count++] = NULL;
+	words->list[count++] = (char *)host;
 	words->list[count++] = words->command;
 	words->list[count] = NULL;
 	words->text = TEXT_ON(words->command);

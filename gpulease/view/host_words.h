@@ -1,8 +1,7 @@
 /*
  * The machines of --host, and the words for ssh that run gpulease on one of them.  Pure.
  *
- *	host_words_begin -> host_words_add … -> host_words_aim -> answer_begin(…, words.list)
- *		-> host_find, host_trouble
+ *	host_words_begin -> host_words_add … -> answer_begin(…, words.list) -> host_find, host_trouble
  *
  * ssh asks for nothing (BatchMode), and forwards nothing.  It reads the user's ssh_config(5), so
  * names, users, ports, keys and jumps are there.
@@ -41,10 +40,10 @@ struct host_words {
 	struct text text; /* on ->command; ->cut: the words are too long */
 };
 
-/* Begins with `ssh … HOST gpulease`, still without the host. */
-void host_words_begin(struct host_words *words);
+/* Begins with `ssh … HOST gpulease`.  @host has to stay; NULL: host_words_aim() sets it. */
+void host_words_begin(struct host_words *words, const char *host);
 
-/* Sets the host, which has to stay.  The same words can be aimed at one host after the other. */
+/* Sets another host, so the same words can be aimed at one host after the other. */
 void host_words_aim(struct host_words *words, const char *host);
 
 /* Appends a word to the command of gpulease, quoted for the shell of the host. */

@@ -145,7 +145,7 @@ int hosts_main(const struct settings *settings)
 		diag("%s", why.text);
 		return EXIT_MISUSE;
 	}
-	host_words_begin(&words);
+	host_words_begin(&words, NULL);
 	hosts_add_words(&words, kind);
 	if (kind == HOSTS_HISTORY)
 		add_filter(&words, settings);

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # What hosts.sh and hosts_sshd.sh share, after scratch: gpulease here in $S/bin, where a script of
 # the name ssh goes, and gpulease as other machines have it in $S/far.
-# shellcheck disable=SC2034 # for the scripts
+# shellcheck disable=SC2034,SC2154 # variables of the scripts and of lib.sh
 
 built=$(dirname "$GPULEASE")/gpulease
 [ -e "$built-view" ] || built=${TOOLS%/tests/tools}/gpulease
