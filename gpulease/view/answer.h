@@ -58,7 +58,10 @@ bool answer_is_complete(struct answer *answer);
  */
 int answer_poll_ms(const struct answer *answer);
 
-/* Waits until the answer is complete, for @deadline_ms at most; then it is ended, with -ETIMEDOUT. */
+/*
+ * Waits until the answer is complete, for @deadline_ms at most.  Then the program is ended, with
+ * -ETIMEDOUT as ->fault.
+ */
 void answer_wait(struct answer *answer, int64_t deadline_ms);
 
 /* Kills the program, if it still runs, and reaps it. */

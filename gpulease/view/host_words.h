@@ -1,7 +1,8 @@
 /*
  * The machines of --host, and the words for ssh that run gpulease on one of them.  Pure.
  *
- *	host_words_begin -> host_words_add … -> answer_begin(…, words.list) -> host_find, host_trouble
+ *	host_words_begin -> host_words_add … -> answer_begin(…, words.list)
+ *		-> host_find, host_trouble
  *
  * ssh asks for nothing (BatchMode), and forwards nothing.  It reads the user's ssh_config(5), so
  * names, users, ports, keys and jumps are there.
