@@ -354,6 +354,23 @@ static void texts_of_other_machines_are_printable(void **state)
 		       "more jobs wait on lab1\n");
 }
 
+static void only_the_reasons_that_there_are_stand_below_their_rows(void **state)
+{
+	struct table_style style = { .width = 60 };
+	struct page page;
+
+	(void)state;
+	page_begin(&page);
+	read_two("{\"format\":\"gpulease-status/1\",\"taken_unix_ms\":1}", "",
+		HOSTS_STATUS);
+	assert_int_equal(hosts_table_status(&states, &style, page.out), 0);
+	release_two();
+	page_is(&page, "HOST  GPUS  FREE  LEASED  WAIT  NEXT FREE  1 GPU  4 GPUS\n"
+		       "lab1     0     0       0     0          -      -       -\n"
+		       "lab2     -     -       -     -          -      -       -\n"
+		       "    its answer cannot be read\n");
+}
+
 #define ENDED(id, gone) "{\"ticket\":" id ",\"gone_unix_ms\":" gone ",\"status\":0}"
 
 static void ended_jobs_of_all_machines_are_in_the_order_of_their_ends(void **state)
@@ -461,6 +478,7 @@ int main(void)
 		cmocka_unit_test(starts_are_those_of_the_clock_there),
 		cmocka_unit_test(what_cannot_be_read_is_told),
 		cmocka_unit_test(a_machine_without_an_answer_has_a_row),
+		cmocka_unit_test(only_the_reasons_that_there_are_stand_below_their_rows),
 		cmocka_unit_test(texts_of_other_machines_are_printable),
 		cmocka_unit_test(
 			ended_jobs_of_all_machines_are_in_the_order_of_their_ends),
