@@ -5,7 +5,7 @@
 #	tests/deps.sh		that
 #	tests/deps.sh arm64	what builds gpulease for arm64, and runs it elsewhere
 #	tests/deps.sh extra	what tests use that most machines can do without: Slurm,
-#				zsh, fish, the parsers of Prometheus
+#				zsh, fish, sshd, the parsers of Prometheus
 
 set -u
 
@@ -43,7 +43,9 @@ needs='
 	promtool:prometheus
 	/usr/lib/python3/dist-packages/prometheus_client:python3-prometheus-client
 	zsh:zsh
-	fish:fish'
+	fish:fish
+	/usr/sbin/sshd:openssh-server
+	ssh:openssh-client'
 
 is_there() {
 	case $1 in

@@ -144,6 +144,12 @@ void json_null(struct json *json)
 	(void)fputs("null", json->out);
 }
 
+void json_verbatim(struct json *json, const char *bytes, size_t size)
+{
+	json_begin_value(json);
+	(void)fwrite(bytes, 1, size, json->out);
+}
+
 void json_put_text(struct json *json, const char *key, const char *text)
 {
 	json_key(json, key);

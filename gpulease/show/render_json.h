@@ -52,6 +52,9 @@ void json_hundredths(struct json *json, uint64_t value); /* 50 is written as 0.5
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
+/* Writes bytes that are a JSON value already. */
+void json_verbatim(struct json *json, const char *bytes, size_t size);
+
 /* Prints a member with its key: the text, or null if it is NULL or "". */
 void json_put_text(struct json *json, const char *key, const char *text);
 

@@ -340,10 +340,11 @@ int table_print(const struct table *table, const struct table_style *style, FILE
 	layout_fit(table, style->width, &layout);
 	print_line(table, &layout, style, NULL, out);
 	for (size_t row = 0; row < table->rows; row++) {
-		print_line(table, &layout, style,
-			&table->cells[row * table->column_count], out);
-		if (layout.folded != NO_COLUMN)
-			print_folded(cell_text(table, row, layout.folded), style, out);
+		const struct table_cell *cells = &table->cells[row * table->column_count];
+
+		print_line(table, &layout, style, cells, out);
+		if (layout.folded != NO_COLUMN && cells[layout.folded].text)
+			print_folded(cells[layout.folded].text, style, out);
 	}
 	return 0;
 }

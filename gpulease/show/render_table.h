@@ -8,8 +8,9 @@
  * (text_add_printable()).  An empty cell is printed as `-`.
  *
  * A table that is too wide loses columns by their `rank`.  A lost column that folds stands below
- * its row.  What is still too wide is cut: the columns, the last one first, each down to its `good`
- * width, then to its `least`; then the ends of the lines.  A cut is marked with `…`.
+ * its row; an empty cell of it does not.  What is still too wide is cut: the columns, the last one
+ * first, each down to its `good` width, then to its `least`; then the ends of the lines.  A cut is
+ * marked with `…`.
  */
 #ifndef GPULEASE_RENDER_TABLE_H
 #define GPULEASE_RENDER_TABLE_H

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "answer.h"
@@ -11,14 +12,20 @@
 #include "exitcodes.h"
 #include "find_program.h"
 
+enum { REAP_MS = 2 }; /* stdout is closed a moment before the process can be reaped */
+
 /* --- a child --------------------------------------------------------------------------- */
 
-static _Noreturn void child_main(char *const *words, int out, int err)
+static _Noreturn void child_main(char *const *words, int out, int err, pid_t parent)
 {
 	sigset_t none;
 	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	(void)setpgid(0, 0);
+	/* an ssh that waits for a dead host would stay */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(EXIT_MISUSE);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
@@ -32,11 +39,12 @@ static _Noreturn void child_main(char *const *words, int out, int err)
 
 int answer_begin(struct answer *answer, char *const *words)
 {
+	pid_t parent = getpid();
 	int out[2], err[2], r;
 
 	answer_end(answer);
-	answer->size = answer->error_size = 0;
-	answer->error[0] = '\0';
+	answer->size = answer->line_size = 0;
+	answer->error[0] = answer->line[0] = '\0';
 	answer->status = answer->fault = 0;
 	if (pipe2(out, O_CLOEXEC) < 0)
 		return -errno;
@@ -49,7 +57,7 @@ int answer_begin(struct answer *answer, char *const *words)
 	answer->pid = fork();
 	r = -errno;
 	if (answer->pid == 0)
-		child_main(words, out[1], err[1]);
+		child_main(words, out[1], err[1], parent);
 	(void)close(out[1]);
 	(void)close(err[1]);
 	answer->out_fd = out[0];
@@ -132,18 +140,47 @@ static void take_out(struct answer *answer)
 		answer->text[answer->size] = '\0';
 }
 
-/* Keeps the first line that is not empty. */
+/* Whether the line is a message of gpulease or ssh, and not one of a login script. */
+static bool is_message(const char *line)
+{
+	static const char *const begins[] = { "gpulease: ", "ssh: " };
+
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
+		if (strncmp(line, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool has_letter(const char *line)
+{
+	for (; *line; line++)
+		if ((*line | 0x20) >= 'a' && (*line | 0x20) <= 'z')
+			return true;
+	return false;
+}
+
+/* Ends the line that is read.  Login scripts may print lines before the message. */
+static void settle_line(struct answer *answer)
+{
+	/* ssh ends its lines with both */
+	if (answer->line_size && answer->line[answer->line_size - 1] == '\r')
+		answer->line[answer->line_size - 1] = '\0';
+	if (is_message(answer->line) ? !is_message(answer->error)
+				     : !answer->error[0] && has_letter(answer->line))
+		text_copy(answer->error, sizeof(answer->error), answer->line);
+	answer->line_size = 0;
+	answer->line[0] = '\0';
+}
+
 static void keep_error(struct answer *answer, const char *bytes, size_t size)
 {
-	char *line = answer->error;
-
 	for (size_t i = 0; i < size; i++) {
-		if (bytes[i] == '\n' && answer->error_size)
-			answer->error_size = sizeof(answer->error); /* no more */
-		if (bytes[i] == '\n' || answer->error_size + 1 >= sizeof(answer->error))
-			continue;
-		line[answer->error_size++] = bytes[i];
-		line[answer->error_size] = '\0';
+		if (bytes[i] == '\n') {
+			settle_line(answer);
+		} else if (answer->line_size + 1 < sizeof(answer->line)) {
+			answer->line[answer->line_size++] = bytes[i];
+			answer->line[answer->line_size] = '\0';
+		}
 	}
 }
 
@@ -169,12 +206,15 @@ void answer_take(struct answer *answer)
 	take_error(answer);
 }
 
-/* Makes the line of stderr safe for a terminal. */
-static void clean_error(struct answer *answer)
+/* Takes what is left of stderr, and makes its line safe for a terminal. */
+static void finish_error(struct answer *answer)
 {
 	char line[sizeof(answer->error)];
 	struct text text = TEXT_ON(line);
 
+	take_error(answer);
+	close_end(&answer->err_fd);
+	settle_line(answer);
 	text_add_printable(&text, answer->error, strlen(answer->error));
 	text_copy(answer->error, sizeof(answer->error), line);
 }
@@ -186,7 +226,7 @@ bool answer_is_complete(struct answer *answer)
 
 	if (answer->pid == 0)
 		return true;
-	if (answer->out_fd >= 0 || answer->err_fd >= 0)
+	if (answer->out_fd >= 0)
 		return false;
 	while ((pid = waitpid(answer->pid, &status, WNOHANG)) < 0 && errno == EINTR)
 		;
@@ -195,8 +235,13 @@ bool answer_is_complete(struct answer *answer)
 	answer->pid = 0;
 	answer->status =
 		WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-	clean_error(answer);
+	finish_error(answer);
 	return true;
+}
+
+int answer_poll_ms(const struct answer *answer)
+{
+	return answer->pid > 0 && answer->out_fd < 0 ? REAP_MS : -1;
 }
 
 void answer_wait(struct answer *answer, int64_t deadline_ms)
@@ -204,21 +249,22 @@ void answer_wait(struct answer *answer, int64_t deadline_ms)
 	int64_t until_ms = clock_boot_ms() + deadline_ms;
 
 	for (;;) {
-		struct pollfd fds[] = { { .fd = answer->out_fd, .events = POLLIN },
-			{ .fd = answer->err_fd, .events = POLLIN } };
 		int64_t left_ms = until_ms - clock_boot_ms();
-		bool is_closed = answer->out_fd < 0 && answer->err_fd < 0;
+		struct pollfd fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
+		int most_ms;
 
 		answer_take(answer);
 		if (answer->fault || answer_is_complete(answer))
 			return;
+		fds[0].fd = answer->out_fd;
+		fds[1].fd = answer->err_fd;
 		if (left_ms <= 0) {
 			answer_end(answer);
 			answer->fault = -ETIMEDOUT;
 			return;
 		}
-		/* both pipes are closed a moment before the process can be reaped */
-		(void)poll(fds, 2, (int)(is_closed ? 1 : left_ms));
+		most_ms = answer_poll_ms(answer);
+		(void)poll(fds, 2, most_ms >= 0 ? most_ms : (int)left_ms);
 	}
 }
 

@@ -69,8 +69,7 @@ int json_take_string(struct json_walk *walk, struct json_value *ret)
 	return 0;
 }
 
-/* Reads an object or array up to its last bracket, matching brackets and skipping strings. */
-static int read_nested(struct json_walk *walk, struct json_value *ret)
+int json_take_nested(struct json_walk *walk, struct json_value *ret)
 {
 	char ends[DEPTH_MAX];
 	unsigned depth = 0;
@@ -137,7 +136,7 @@ static int read_value(struct json_walk *walk, struct json_value *ret)
 	if (json_take(walk, '"'))
 		return json_take_string(walk, ret) == 0 ? 0 : -EINVAL;
 	if (walk->at < walk->end && (*walk->at == '[' || *walk->at == '{'))
-		return read_nested(walk, ret);
+		return json_take_nested(walk, ret);
 	if (walk->at < walk->end && *walk->at >= 'f')
 		return read_word(walk, ret);
 	*ret = json_take_number(walk);

@@ -56,6 +56,13 @@ MUST_CHECK int json_take_string(struct json_walk *walk, struct json_value *ret);
  */
 struct json_value json_take_number(struct json_walk *walk);
 
+/*
+ * Reads the object or array that begins at ->at, up to its last bracket.  Matches brackets to a
+ * depth of 8 and skips strings; checks nothing else.  Returns 0, or -EINVAL; ->at is then anywhere
+ * in it.
+ */
+MUST_CHECK int json_take_nested(struct json_walk *walk, struct json_value *ret);
+
 /* --- objects and arrays ---------------------------------------------------------------------- */
 
 enum json_step { JSON_MEMBER = 1 };
