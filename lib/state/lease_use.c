@@ -88,7 +88,7 @@ static void add_memory(struct lease_use *use, const struct use_sample *sample)
 		use->peaks[0] = '\0';
 }
 
-/* Judges GPU @at.  Returns since when it is unused, in seconds after the lease began; -1: it is used. */
+/* Judges GPU @at.  Returns since when it is unused, in seconds after the lease; -1: it is used. */
 static int64_t judge(const struct use_sample *sample, unsigned at, int64_t since_s)
 {
 	int percent = at < USE_GPUS_MAX ? sample->percents[at] : USE_NOT_KNOWN;
