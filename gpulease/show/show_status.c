@@ -194,8 +194,8 @@ static void status_print_use(
 			format_duration(holder->unused_for_ms, span);
 			if (holder->is_unused)
 				text_addf(&text, "has not used it for %s", span);
-			else if (holder->ticket && !holder->is_lingering &&
-				 holder->unused_ms >= 0 && !holder->is_watched)
+			else if (holder->has_use && !holder->is_watched &&
+				 !holder->is_lingering)
 				text_add(&text, "is not watched any more");
 			else
 				continue;
@@ -315,15 +315,18 @@ static void json_put_migs(
 void json_put_lease(
 	struct json *json, const struct view *view, const struct view_holder *holder)
 {
+	bool has_use = holder->has_use;
+
 	json_begin_object(json);
 	member_holder(json, view, holder);
 	member_bool(json, "lingering", holder->is_lingering);
 	member_need(json, &holder->need);
 	member_number_if(json, "peak_mib", holder->peak_mib, holder->peak_mib);
 	member_bool(json, "over_declared", holder->is_over_declared);
-	member_span(json, "utilization_mean_percent", holder->mean_percent);
-	member_span(json, "unused_for_ms", holder->unused_for_ms);
-	member_span(json, "unused_ms", holder->unused_ms);
+	member_span(
+		json, "utilization_mean_percent", has_use ? holder->mean_percent : -1);
+	member_span(json, "unused_for_ms", has_use ? holder->unused_for_ms : -1);
+	member_span(json, "unused_ms", has_use ? holder->unused_ms : -1);
 	member_bool(json, "unused", holder->is_unused);
 	member_bool(json, "unused_ok", holder->unused_ok_ms != 0);
 	member_number_if(json, "unused_ok_ms", holder->unused_ok_ms > 0,

@@ -39,11 +39,12 @@ static void holder_fill_use(const struct state_reader *reader,
 				  WATCHED_TIMES * config->idle_interval_ms;
 	if (lease_use_peak_mib(&use) > out->peak_mib)
 		out->peak_mib = lease_use_peak_mib(&use);
-	out->mean_percent = lease_use_mean(&use);
-	out->unused_ms = out->unused_for_ms = VIEW_UNKNOWN;
-	if (!use.samples)
+	out->has_use = use.samples > 0;
+	if (!out->has_use)
 		return;
+	out->mean_percent = lease_use_mean(&use);
 	out->unused_ms = use.unused_ms;
+	out->unused_for_ms = VIEW_UNKNOWN;
 	gpuset_for_each (each, &lease->gpus)
 		at += (unsigned)each < slot;
 	/* without samples, nothing is known of the time since the last one */

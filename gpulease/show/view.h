@@ -34,7 +34,8 @@ struct view_holder {
 	struct need need;      /* what the lease has of the GPU */
 	uint64_t peak_mib;     /* the most memory seen in use; 0: none, or not sampled */
 	bool is_over_declared; /* ->peak_mib is more than it declared plus the tolerance */
-	/* how it uses the GPUs, by samples of its own (lease_use.h); or VIEW_UNKNOWN */
+	/* how it uses the GPUs, by samples of its own (lease_use.h): known if ->has_use */
+	bool has_use;
 	int mean_percent;
 	int64_t unused_for_ms;           /* of this GPU, until now; 0: it is used */
 	int64_t unused_ms;               /* in all, the mean of its GPUs */
