@@ -1,4 +1,5 @@
 #include "parse.h"
+#include "timeline_colours.h"
 #include "timeline_html.h"
 #include "timeline_ticks.h"
 
@@ -36,7 +37,7 @@ static void add_head(const struct timeline *timeline, const struct timeline_word
 	timeline_svg_title(timeline, words, out);
 	markup_add(out, "</title>\n<style>\n");
 	markup_add(out, page_style);
-	timeline_svg_style(timeline, out);
+	timeline_style(timeline, out);
 	markup_add(out, "</style>\n</head>\n");
 }
 
@@ -86,9 +87,13 @@ static void put_hours(const struct timeline *timeline, const struct timeline_use
 static void put_most(const struct timeline *timeline, const struct timeline_user *user,
 	char out[TIMELINE_HOURS_SIZE])
 {
+	char least[TIMELINE_HOURS_SIZE];
+
 	(void)timeline;
-	if (user->most != user->least)
-		timeline_format_hours(user->most, out);
+	timeline_format_hours(user->least, least);
+	timeline_format_hours(user->most, out);
+	if (strcmp(least, out) == 0)
+		out[0] = '\0';
 }
 
 static void put_share(const struct timeline *timeline, const struct timeline_user *user,
@@ -142,15 +147,27 @@ static const struct figure figures[] = {
 	{ "Hours at 0 %", false, put_unused },
 };
 
+/* Whether the total has the figure: without it, no user has. */
+static bool has_figure(const struct timeline *timeline, const struct figure *figure)
+{
+	char text[TIMELINE_HOURS_SIZE] = "";
+
+	figure->format(timeline, &timeline->total, text);
+	return text[0] != '\0';
+}
+
 static void add_figures(const struct timeline *timeline, const struct timeline_user *user,
 	struct markup *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(figures); i++) {
 		char text[TIMELINE_HOURS_SIZE] = "";
 
+		if (!has_figure(timeline, &figures[i]))
+			continue;
 		figures[i].format(timeline, user, text);
-		markup_addf(out, "<td%s>%s</td>",
-			figures[i].is_optional ? " class=\"o\"" : "", text);
+		markup_add(out, figures[i].is_optional ? "<td class=\"o\">" : "<td>");
+		markup_text(out, text); /* "<1s" */
+		markup_add(out, "</td>");
 	}
 	markup_add(out, "</tr>\n");
 }
@@ -161,7 +178,7 @@ static void add_user(const struct timeline *timeline, size_t user, struct markup
 
 	markup_add(out, "<tr><th scope=\"row\"><svg width=\"12\" height=\"12\" "
 			"aria-hidden=\"true\">");
-	timeline_svg_swatch(place, "0", 0, out);
+	timeline_swatch(place, "0", 0, out);
 	markup_addf(out, "</svg><kbd>%c</kbd>", timeline_letter(place));
 	markup_text(out, timeline->users[user].name);
 	markup_add(out, "</th>");
@@ -189,8 +206,10 @@ static void add_table(const struct timeline *timeline, struct markup *out)
 			"<caption id=\"users\">Use by user</caption>\n"
 			"<thead><tr><th scope=\"col\">User</th>");
 	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
-		markup_addf(out, "<th scope=\"col\"%s>%s</th>",
-			figures[i].is_optional ? " class=\"o\"" : "", figures[i].title);
+		if (has_figure(timeline, &figures[i]))
+			markup_addf(out, "<th scope=\"col\"%s>%s</th>",
+				figures[i].is_optional ? " class=\"o\"" : "",
+				figures[i].title);
 	markup_add(out, "</tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < timeline->user_count && i < TIMELINE_TABLE_USERS; i++)
 		add_user(timeline, i, out);

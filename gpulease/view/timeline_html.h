@@ -8,7 +8,7 @@
 #include "timeline_svg.h"
 
 /* Users in the table; one row sums up the others. */
-enum { TIMELINE_TABLE_USERS = 200 };
+enum { TIMELINE_TABLE_USERS = 100 };
 
 /* Appends the page. */
 void timeline_html(const struct timeline *timeline, const struct timeline_words *words,

@@ -1,7 +1,10 @@
+#include <errno.h>
+
 #include "timeline_marks.h"
 
 enum {
-	GROUPS_MAX = 64,  /* that are open at the same time, in lanes beside each other */
+	GROUPS_MAX = 64, /* that are open at the same time, in lanes beside each other */
+	SECOND_MS = 1000,
 	GROUP_LENGTH = 4, /* a group is at most so many times as long as what it merges */
 };
 
@@ -153,4 +156,108 @@ void timeline_marks(const struct timeline *timeline, const struct timeline_row *
 		mark_span(&marker, &timeline->spans[row->first + i]);
 	for (size_t i = 0; i < GROUPS_MAX; i++)
 		close_group(&marker, &marker.groups[i]);
+}
+
+/* --- columns ---------------------------------------------------------------------------- */
+
+/* Of a cell; what is less has come from rounding. */
+static const double ROUNDING = 1e-9;
+
+/* Adds what the part from @from_ms to @until_ms, in percent of a GPU, has of each cell. */
+static void add_part(const struct timeline *timeline, struct timeline_cell *cells,
+	size_t columns, const struct timeline_span *span, unsigned part)
+{
+	double length_ms = (double)(timeline->until_ms - timeline->from_ms);
+	double scale = (double)columns / length_ms;
+	double from = (double)(timeline_part_ms(span, part) - timeline->from_ms) * scale;
+	double until =
+		(double)(timeline_part_ms(span, part + 1) - timeline->from_ms) * scale;
+	size_t place = timeline_place(span->user);
+
+	for (size_t i = (size_t)from; i < columns && (double)i < until; i++) {
+		double begin = from > (double)i ? from : (double)i;
+		double end = until < (double)(i + 1) ? until : (double)(i + 1);
+
+		if (end - begin > ROUNDING)
+			cells[i].time[place][part] += (end - begin) * span->percent;
+	}
+}
+
+int timeline_cells(const struct timeline *timeline, const struct timeline_row *row,
+	size_t count, struct timeline_cell **ret)
+{
+	struct timeline_cell *cells = calloc(count + 1, sizeof(*cells));
+
+	if (!cells)
+		return -ENOMEM;
+	for (size_t i = 0; i < row->count; i++)
+		for (unsigned part = 0; part < TIMELINE_PARTS; part++)
+			add_part(timeline, cells, count, &timeline->spans[row->first + i],
+				part);
+	*ret = cells;
+	return 0;
+}
+
+static bool cell_is_equal(const struct timeline_cell *a, const struct timeline_cell *b)
+{
+	const double ALMOST = 1e-6; /* percent of a GPU */
+
+	for (size_t i = 0; i < (size_t)TIMELINE_PLACES * TIMELINE_PARTS; i++) {
+		double more = a->time[i / TIMELINE_PARTS][i % TIMELINE_PARTS] -
+			      b->time[i / TIMELINE_PARTS][i % TIMELINE_PARTS];
+
+		if (more > ALMOST || more < -ALMOST)
+			return false;
+	}
+	return true;
+}
+
+/* Hands on the rectangles of a cell, one below the other. */
+static void take_cell(const struct timeline_cell *cell, int64_t from_ms, int64_t until_ms,
+	void (*take)(const struct timeline_mark *mark, void *taker), void *taker)
+{
+	double y = 0;
+
+	for (size_t i = 0; i < (size_t)TIMELINE_PLACES * TIMELINE_PARTS; i++) {
+		double height = cell->time[i / TIMELINE_PARTS][i % TIMELINE_PARTS];
+		struct timeline_mark mark = {
+			.from_ms = from_ms,
+			.until_ms = until_ms,
+			.y = y,
+			.height = height,
+			.place = i / TIMELINE_PARTS,
+			.part = (enum timeline_part)(i % TIMELINE_PARTS),
+			.gpu_time = (uint64_t)(height * (double)(until_ms - from_ms)),
+		};
+
+		y += height;
+		if (height > 0)
+			take(&mark, taker);
+	}
+}
+
+int timeline_columns(const struct timeline *timeline, const struct timeline_row *row,
+	size_t count, void (*take)(const struct timeline_mark *mark, void *taker),
+	void *taker)
+{
+	double length_ms = (double)(timeline->until_ms - timeline->from_ms);
+	struct timeline_cell *cells;
+
+	if (count > (size_t)length_ms / SECOND_MS + 1) /* the edges are rounded to 1 ms */
+		count = (size_t)length_ms / SECOND_MS + 1;
+	if (timeline_cells(timeline, row, count, &cells) < 0)
+		return -ENOMEM;
+	for (size_t first = 0, next; first < count; first = next) {
+		next = first + 1;
+		while (next < count && cell_is_equal(&cells[first], &cells[next]))
+			next++;
+		take_cell(&cells[first],
+			timeline->from_ms +
+				(int64_t)(length_ms * (double)first / (double)count),
+			timeline->from_ms +
+				(int64_t)(length_ms * (double)next / (double)count),
+			take, taker);
+	}
+	free(cells);
+	return 0;
 }

@@ -14,7 +14,7 @@ struct timeline_mark {
 	size_t place;     /* of the user: timeline_place() */
 	enum timeline_part part;
 	const struct timeline_span *span; /* NULL: it stands for several */
-	unsigned spans;                   /* how many */
+	unsigned spans;                   /* how many; 0: not known */
 	uint64_t gpu_time;                /* in percent times milliseconds */
 };
 
@@ -25,5 +25,25 @@ struct timeline_mark {
 void timeline_marks(const struct timeline *timeline, const struct timeline_row *row,
 	int64_t merge_ms, void (*take)(const struct timeline_mark *mark, void *taker),
 	void *taker);
+
+/* The GPU time in a part of the period, in percent of its length. */
+struct timeline_cell {
+	double time[TIMELINE_PLACES][TIMELINE_PARTS];
+};
+
+/*
+ * Divides the period into @count cells, and sets *@ret to what the row has in each of them; the
+ * caller frees it.  Returns 0 or -ENOMEM.
+ */
+MUST_CHECK int timeline_cells(const struct timeline *timeline,
+	const struct timeline_row *row, size_t count, struct timeline_cell **ret);
+
+/*
+ * Calls @take for each rectangle of the row as @count columns, in each of which the users lie one
+ * below the other; of a short period fewer.  Equal columns beside each other are one.  Returns 0 or -ENOMEM.
+ */
+MUST_CHECK int timeline_columns(const struct timeline *timeline,
+	const struct timeline_row *row, size_t count,
+	void (*take)(const struct timeline_mark *mark, void *taker), void *taker);
 
 #endif

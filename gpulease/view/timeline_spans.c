@@ -583,6 +583,18 @@ size_t timeline_place(size_t user)
 	return user < TIMELINE_LETTERS ? user : TIMELINE_REST;
 }
 
+size_t timeline_places(const struct timeline *timeline)
+{
+	return timeline->user_count < TIMELINE_PLACES ? timeline->user_count
+						      : TIMELINE_PLACES;
+}
+
+double timeline_x(const struct timeline *timeline, int64_t at_ms)
+{
+	return (double)(at_ms - timeline->from_ms) * 100 /
+	       (double)(timeline->until_ms - timeline->from_ms);
+}
+
 char timeline_letter(size_t place)
 {
 	return place < TIMELINE_LETTERS ? (char)('a' + place) : '+';

@@ -80,6 +80,12 @@ void timeline_release(struct timeline *timeline);
 /* The place of a user among the letters: its index, or TIMELINE_REST. */
 size_t timeline_place(size_t user);
 
+/* Returns how many places there are: one for each user, or TIMELINE_PLACES. */
+size_t timeline_places(const struct timeline *timeline);
+
+/* Returns where a moment of the period is, in percent of the width. */
+double timeline_x(const struct timeline *timeline, int64_t at_ms);
+
 /* Returns 'a' to 'z', or '+' for TIMELINE_REST. */
 char timeline_letter(size_t place);
 

@@ -2,6 +2,7 @@
 
 #include "parse.h"
 #include "timeline_colours.h"
+#include "timeline_marks.h"
 #include "timeline_text.h"
 #include "timeline_ticks.h"
 
@@ -9,38 +10,13 @@ enum {
 	WIDTH_DEFAULT = 80,
 	WIDTH_LEAST = 30,
 	WIDTH_MOST = 1000,
-	TICK_COLUMNS = 10, /* of a tick with its label */
+	TICK_COLUMNS = 8, /* of a tick with its label */
 };
 
 /* --- cells ------------------------------------------------------------------------------ */
 
-/* The GPU time in a cell. */
-struct cell {
-	double time[TIMELINE_PLACES][TIMELINE_PARTS];
-};
-
-/* Adds what the part from @from_ms to @until_ms, in percent of a GPU, has of each cell. */
-static void add_part(const struct timeline *timeline, struct cell *cells, size_t columns,
-	const struct timeline_span *span, unsigned part)
-{
-	double length_ms = (double)(timeline->until_ms - timeline->from_ms);
-	double scale = (double)columns / length_ms;
-	double from = (double)(timeline_part_ms(span, part) - timeline->from_ms) * scale;
-	double until =
-		(double)(timeline_part_ms(span, part + 1) - timeline->from_ms) * scale;
-	size_t place = timeline_place(span->user);
-
-	for (size_t i = (size_t)from; i < columns && (double)i < until; i++) {
-		double begin = from > (double)i ? from : (double)i;
-		double end = until < (double)(i + 1) ? until : (double)(i + 1);
-
-		if (end > begin)
-			cells[i].time[place][part] += (end - begin) * span->percent;
-	}
-}
-
 /* Returns the character of a cell, and sets *@ret_place. */
-static char cell_letter(const struct cell *cell, unsigned char *ret_place)
+static char cell_letter(const struct timeline_cell *cell, unsigned char *ret_place)
 {
 	double most = 0;
 	size_t best = 0;
@@ -69,25 +45,16 @@ static char cell_letter(const struct cell *cell, unsigned char *ret_place)
 	return letter;
 }
 
-int timeline_cells(const struct timeline *timeline, const struct timeline_row *row,
-	size_t columns, char *cells, unsigned char *places)
+int timeline_letters(const struct timeline *timeline, const struct timeline_row *row,
+	size_t columns, char *letters, unsigned char *places)
 {
-	struct cell *sums = calloc(columns + 1, sizeof(*sums));
+	struct timeline_cell *cells;
 
-	if (!sums)
+	if (timeline_cells(timeline, row, columns, &cells) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < row->count; i++)
-		for (unsigned part = 0; part < TIMELINE_PARTS; part++)
-			add_part(timeline, sums, columns,
-				&timeline->spans[row->first + i], part);
-	for (size_t i = 0; i < columns; i++) {
-		unsigned char place;
-
-		cells[i] = cell_letter(&sums[i], &place);
-		if (places)
-			places[i] = place;
-	}
-	free(sums);
+	for (size_t i = 0; i < columns; i++)
+		letters[i] = cell_letter(&cells[i], &places[i]);
+	free(cells);
 	return 0;
 }
 
@@ -154,8 +121,8 @@ static int print_rows(const struct timeline *timeline, size_t label, size_t colu
 	for (size_t i = 0; i < timeline->row_count; i++) {
 		char text[TIMELINE_LABEL_SIZE];
 
-		if (timeline_cells(timeline, &timeline->rows[i], columns, cells, places) <
-			0)
+		if (timeline_letters(
+			    timeline, &timeline->rows[i], columns, cells, places) < 0)
 			return -ENOMEM;
 		format_label(&timeline->rows[i], text);
 		(void)fprintf(out, "%-*s ", (int)label, text);
