@@ -163,37 +163,57 @@ void timeline_marks(const struct timeline *timeline, const struct timeline_row *
 /* Of a cell; what is less has come from rounding. */
 static const double ROUNDING = 1e-9;
 
-/* Adds what the part from @from_ms to @until_ms, in percent of a GPU, has of each cell. */
-static void add_part(const struct timeline *timeline, struct timeline_cell *cells,
-	size_t columns, const struct timeline_span *span, unsigned part)
+/* Moves @at to the edge of a cell that is closer than @snap. */
+static double snapped(double at, double snap)
 {
-	double length_ms = (double)(timeline->until_ms - timeline->from_ms);
-	double scale = (double)columns / length_ms;
-	double from = (double)(timeline_part_ms(span, part) - timeline->from_ms) * scale;
-	double until =
-		(double)(timeline_part_ms(span, part + 1) - timeline->from_ms) * scale;
+	double edge = (double)(int64_t)(at + 0.5);
+	double off = at > edge ? at - edge : edge - at;
+
+	return off < snap ? edge : at;
+}
+
+/* Returns where a moment is, in cells. */
+static double cell_at(const struct timeline *timeline, size_t columns, int64_t at_ms)
+{
+	return timeline_x(timeline, at_ms) * (double)columns / 100;
+}
+
+/* Adds what the span has of each cell. */
+static void add_span(const struct timeline *timeline, struct timeline_cell *cells,
+	size_t columns, const struct timeline_span *span, double snap)
+{
 	size_t place = timeline_place(span->user);
 
-	for (size_t i = (size_t)from; i < columns && (double)i < until; i++) {
-		double begin = from > (double)i ? from : (double)i;
-		double end = until < (double)(i + 1) ? until : (double)(i + 1);
+	/* a span that would vanish stays as it is */
+	if (snapped(cell_at(timeline, columns, span->from_ms), snap) >=
+		snapped(cell_at(timeline, columns, span->until_ms), snap))
+		snap = 0;
+	for (unsigned part = 0; part < TIMELINE_PARTS; part++) {
+		int64_t from_ms = timeline_part_ms(span, part);
+		int64_t until_ms = timeline_part_ms(span, part + 1);
+		double from = snapped(cell_at(timeline, columns, from_ms), snap);
+		double until = snapped(cell_at(timeline, columns, until_ms), snap);
 
-		if (end - begin > ROUNDING)
-			cells[i].time[place][part] += (end - begin) * span->percent;
+		for (size_t i = (size_t)from; i < columns && (double)i < until; i++) {
+			double begin = from > (double)i ? from : (double)i;
+			double end = until < (double)(i + 1) ? until : (double)(i + 1);
+
+			if (end - begin > ROUNDING)
+				cells[i].time[place][part] +=
+					(end - begin) * span->percent;
+		}
 	}
 }
 
 int timeline_cells(const struct timeline *timeline, const struct timeline_row *row,
-	size_t count, struct timeline_cell **ret)
+	size_t count, double snap, struct timeline_cell **ret)
 {
 	struct timeline_cell *cells = calloc(count + 1, sizeof(*cells));
 
 	if (!cells)
 		return -ENOMEM;
 	for (size_t i = 0; i < row->count; i++)
-		for (unsigned part = 0; part < TIMELINE_PARTS; part++)
-			add_part(timeline, cells, count, &timeline->spans[row->first + i],
-				part);
+		add_span(timeline, cells, count, &timeline->spans[row->first + i], snap);
 	*ret = cells;
 	return 0;
 }
@@ -245,7 +265,7 @@ int timeline_columns(const struct timeline *timeline, const struct timeline_row 
 
 	if (count > (size_t)length_ms / SECOND_MS + 1) /* the edges are rounded to 1 ms */
 		count = (size_t)length_ms / SECOND_MS + 1;
-	if (timeline_cells(timeline, row, count, &cells) < 0)
+	if (timeline_cells(timeline, row, count, 0, &cells) < 0)
 		return -ENOMEM;
 	for (size_t first = 0, next; first < count; first = next) {
 		next = first + 1;

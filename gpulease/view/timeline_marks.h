@@ -36,7 +36,8 @@ struct timeline_cell {
  * caller frees it.  Returns 0 or -ENOMEM.
  */
 MUST_CHECK int timeline_cells(const struct timeline *timeline,
-	const struct timeline_row *row, size_t count, struct timeline_cell **ret);
+	const struct timeline_row *row, size_t count, double snap,
+	struct timeline_cell **ret);
 
 /*
  * Calls @take for each rectangle of the row as @count columns, in each of which the users lie one

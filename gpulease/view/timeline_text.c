@@ -13,6 +13,8 @@ enum {
 	TICK_COLUMNS = 8, /* of a tick with its label */
 };
 
+static const double SNAP = 0.2; /* of a cell */
+
 /* --- cells ------------------------------------------------------------------------------ */
 
 /* Returns the character of a cell, and sets *@ret_place. */
@@ -50,7 +52,7 @@ int timeline_letters(const struct timeline *timeline, const struct timeline_row 
 {
 	struct timeline_cell *cells;
 
-	if (timeline_cells(timeline, row, columns, &cells) < 0)
+	if (timeline_cells(timeline, row, columns, SNAP, &cells) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < columns; i++)
 		letters[i] = cell_letter(&cells[i], &places[i]);
