@@ -40,7 +40,9 @@ needs='
 	srun:slurm-client
 	munged:munge
 	zsh:zsh
-	fish:fish'
+	fish:fish
+	xmllint:libxml2-utils
+	chromium:chromium'
 
 is_there() {
 	case $1 in
