@@ -521,6 +521,25 @@ static void a_week_of_5000_jobs_has_at_most_400_kilobytes(void **state)
 	assert_in_range(check_painted(), 50 * 1024, 400 * 1024);
 }
 
+static void so_has_a_week_of_any_number_of_jobs(void **state)
+{
+	(void)state;
+	have_gpus(GPUS, "");
+	for (unsigned count = 500; count <= 5500; count += 500) {
+		end_count = 0;
+		for (unsigned i = 0; i < count; i++) {
+			double from = 168.0 * i / count;
+			char gpu[8], name[16];
+
+			(void)snprintf(gpu, sizeof(gpu), "%u", i % 2 ? 0 : i / 2 % GPUS);
+			(void)snprintf(name, sizeof(name), "user%u", i % 13);
+			(void)ran(name, gpu, from, from + 0.8 * 168 * GPUS / count);
+		}
+		make(0, 180);
+		assert_in_range(check_painted(), 10 * 1024, 400 * 1024);
+	}
+}
+
 static void so_has_a_week_of_5000_users(void **state)
 {
 	(void)state;
@@ -672,6 +691,7 @@ int main(void)
 		TEST(areas_stay_exact_however_much_is_merged),
 		TEST(no_two_rectangles_lie_over_each_other),
 		TEST(a_week_of_5000_jobs_has_at_most_400_kilobytes),
+		TEST(so_has_a_week_of_any_number_of_jobs),
 		TEST(so_has_a_week_of_5000_users),
 		TEST(markup_of_others_is_escaped),
 		TEST(hostile_names_stay_names),

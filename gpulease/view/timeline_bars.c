@@ -38,16 +38,6 @@ double timeline_pixels(double percent)
 	return percent * TIMELINE_BAR / 100;
 }
 
-double timeline_bars_height(const struct timeline *timeline)
-{
-	double height = 0;
-
-	for (size_t i = 0; i < timeline->row_count; i++)
-		height += TIMELINE_LABEL + timeline_pixels(timeline->rows[i].height) +
-			  TIMELINE_GAP;
-	return height;
-}
-
 /* --- bars ------------------------------------------------------------------------------- */
 
 static void add_moments(const struct timeline_mark *mark, struct markup *out)
@@ -296,17 +286,6 @@ static void draw_bars(struct drawing *drawing, unsigned level)
 	draw_paths(drawing);
 }
 
-/* Draws the row, up to the largest size.  Returns the bytes that it needs. */
-static size_t draw_whole(struct drawing *drawing, unsigned level)
-{
-	size_t begin = drawing->out->used;
-
-	drawing->end = begin + TIMELINE_BARS_MAX;
-	add_row_label(drawing);
-	draw_bars(drawing, level);
-	return drawing->out->used - begin;
-}
-
 /* Draws the row in as much detail as @size bytes allow. */
 static void draw_row(struct drawing *drawing, size_t size)
 {
@@ -345,44 +324,71 @@ static size_t share_bytes(const size_t *sizes, size_t count, size_t all)
 	return share;
 }
 
-/* Sets @sizes to the bytes of the rows at this level.  Returns the sum. */
-static size_t measure_rows(struct drawing *drawing, unsigned level, size_t *sizes)
+/* Goes to the row @at, of which the bar is at the height @top. */
+static void go_to_row(struct drawing *drawing, size_t at, double top)
 {
-	const struct timeline *timeline = drawing->timeline;
-	size_t begin = drawing->out->used, sum = 0;
+	drawing->row = &drawing->timeline->rows[at];
+	drawing->top = top + TIMELINE_LABEL;
+}
 
-	for (size_t i = 0; i < timeline->row_count; i++) {
-		drawing->row = &timeline->rows[i];
-		sizes[i] = draw_whole(drawing, level);
-		sum += sizes[i];
+static double row_height(const struct timeline_row *row)
+{
+	return TIMELINE_LABEL + timeline_pixels(row->height) + TIMELINE_GAP;
+}
+
+/*
+ * Sets @sizes to the bytes of the rows at this level, of those that had more than @least.  The rows
+ * are drawn and forgotten.
+ */
+static void measure_rows(
+	struct drawing *drawing, double top, unsigned level, size_t least, size_t *sizes)
+{
+	size_t begin = drawing->out->used;
+
+	for (size_t i = 0; i < drawing->timeline->row_count; i++) {
+		go_to_row(drawing, i, top);
+		top += row_height(drawing->row);
+		if (sizes[i] <= least)
+			continue;
+		drawing->end = begin + TIMELINE_BARS_MAX;
+		add_row_label(drawing);
+		draw_bars(drawing, level);
+		sizes[i] = drawing->out->used - begin;
 		drawing->out->used = begin;
 	}
-	return sum;
 }
 
 /* Draws all rows: first to see how large they are, then as large as they may be. */
 static void draw_rows(struct drawing *drawing, double top)
 {
-	const struct timeline *timeline = drawing->timeline;
-	size_t count = timeline->row_count, share;
+	size_t count = drawing->timeline->row_count, share;
 	size_t *sizes = calloc(count + 1, sizeof(*sizes));
-	double y = top;
 
 	if (!sizes) {
 		drawing->out->is_short_of_memory = true;
 		return;
 	}
-	if (measure_rows(drawing, LEVEL_JOBS, sizes) > TIMELINE_BARS_MAX)
-		(void)measure_rows(drawing, LEVEL_PATHS, sizes);
+	for (size_t i = 0; i < count; i++)
+		sizes[i] = SIZE_MAX;
+	measure_rows(drawing, top, LEVEL_JOBS, 0, sizes);
+	share = share_bytes(sizes, count, TIMELINE_BARS_MAX);
+	measure_rows(drawing, top, LEVEL_PATHS, share, sizes);
 	share = share_bytes(sizes, count, TIMELINE_BARS_MAX);
 	for (size_t i = 0; i < count; i++) {
-		drawing->row = &timeline->rows[i];
-		drawing->top = y + TIMELINE_LABEL;
-		draw_row(drawing, share);
-		y += TIMELINE_LABEL + timeline_pixels(drawing->row->height) +
-		     TIMELINE_GAP;
+		go_to_row(drawing, i, top);
+		draw_row(drawing, sizes[i] < share ? sizes[i] : share);
+		top += row_height(drawing->row);
 	}
 	free(sizes);
+}
+
+double timeline_bars_height(const struct timeline *timeline)
+{
+	double height = 0;
+
+	for (size_t i = 0; i < timeline->row_count; i++)
+		height += row_height(&timeline->rows[i]);
+	return height;
 }
 
 void timeline_bars(const struct timeline *timeline, double top, struct markup *out)

@@ -33,7 +33,8 @@ struct timeline_cell {
 
 /*
  * Divides the period into @count cells, and sets *@ret to what the row has in each of them; the
- * caller frees it.  Returns 0 or -ENOMEM.
+ * caller frees it.  A time that is closer than @snap cells to the edge of a cell counts as there,
+ * so that a cell shows no job that is hardly in it; 0: exact times.  Returns 0 or -ENOMEM.
  */
 MUST_CHECK int timeline_cells(const struct timeline *timeline,
 	const struct timeline_row *row, size_t count, double snap,

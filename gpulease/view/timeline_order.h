@@ -1,6 +1,6 @@
 /*
- * The order of a timeline that is being made: of its users and rows, and where each span lies in its
- * row.  Pure but for memory.
+ * The order of a timeline that is being made: of its users and rows, and where each span lies in
+ * its row.  Pure but for memory.
  */
 #ifndef GPULEASE_TIMELINE_ORDER_H
 #define GPULEASE_TIMELINE_ORDER_H
