@@ -494,7 +494,7 @@ static void areas_stay_exact_however_much_is_merged(void **state)
 	}
 }
 
-static void no_two_rectangles_lie_over_each_other(void **state)
+static void no_two_spans_lie_over_each_other(void **state)
 {
 	(void)state;
 	have_gpus(GPUS, "");
@@ -519,6 +519,57 @@ static void a_week_of_5000_jobs_has_at_most_400_kilobytes(void **state)
 	run_random_jobs(5000, 40, 4);
 	make(0, 168);
 	assert_in_range(check_painted(), 50 * 1024, 400 * 1024);
+}
+
+struct rectangles {
+	struct timeline_mark list[4096];
+	size_t count;
+};
+
+static void keep_rectangle(const struct timeline_mark *mark, void *taker)
+{
+	struct rectangles *rectangles = taker;
+
+	assert_true(rectangles->count < ARRAY_SIZE(rectangles->list));
+	rectangles->list[rectangles->count++] = *mark;
+}
+
+static void check_apart(const struct rectangles *rectangles)
+{
+	for (size_t i = 0; i < rectangles->count; i++)
+		for (size_t j = 0; j < i; j++) {
+			const struct timeline_mark *a = &rectangles->list[i],
+						   *b = &rectangles->list[j];
+
+			assert_false(a->from_ms < b->until_ms &&
+				     b->from_ms < a->until_ms &&
+				     a->y < b->y + b->height - 1e-6 &&
+				     b->y < a->y + a->height - 1e-6);
+		}
+}
+
+static void merged_rectangles_do_not_lie_over_each_other(void **state)
+{
+	static struct rectangles rectangles;
+
+	(void)state;
+	have_gpus(GPUS, "");
+	run_random_jobs(400, 10, 10);
+	make(0, 168);
+	for (size_t row = 0; row < timeline.row_count; row++) {
+		for (int64_t merge_ms = 0; merge_ms < 100 * HOUR_MS;
+			merge_ms = 3 * merge_ms + HOUR_MS) {
+			rectangles.count = 0;
+			timeline_marks(&timeline, &timeline.rows[row], merge_ms,
+				keep_rectangle, &rectangles);
+			check_apart(&rectangles);
+		}
+		rectangles.count = 0;
+		assert_int_equal(timeline_columns(&timeline, &timeline.rows[row], 50,
+					 keep_rectangle, &rectangles),
+			0);
+		check_apart(&rectangles);
+	}
 }
 
 static void so_has_a_week_of_any_number_of_jobs(void **state)
@@ -589,6 +640,27 @@ static void hostile_names_stay_names(void **state)
 	assert_null(strstr(out.at, "<script"));
 	assert_non_null(strstr(out.at, "&lt;script&gt;"));
 	assert_non_null(strstr(out.at, "]]&gt;&amp;x"));
+	markup_release(&out);
+}
+
+static void a_tooltip_says_what_the_job_was(void **state)
+{
+	struct markup out = MARKUP_EMPTY;
+
+	(void)state;
+	have_gpus(1, "");
+	ran("alice", "0", 1, 5)->attempt = 2;
+	text_copy(ends[0].name, sizeof(ends[0].name), "sft");
+	make(0, 10);
+	ended.list[0].unused_at_end_ms = HOUR_MS;
+	timeline_release(&timeline);
+	assert_int_equal(timeline_make(&ended, &machine, hour(0), NULL, &timeline), 0);
+	timeline_svg(&timeline, &words, true, &out);
+	assert_non_null(strstr(out.at,
+		"<rect class=\"ua\" x=\"10.000%\" y=\"66\" width=\"30%\" height=\"20\">"
+		"<title>alice: job 1, attempt 2 sft, 4h00m, "
+		"Nov 15 01:00 to Nov 15 05:00</title></rect>"));
+	assert_non_null(strstr(out.at, "Nov 15 05:00; at 0 % for 1h00m</title>"));
 	markup_release(&out);
 }
 
@@ -689,12 +761,14 @@ int main(void)
 		TEST(attempts_of_a_job_count_as_one_job),
 		TEST(painted_areas_are_the_gpu_hours_of_accounting),
 		TEST(areas_stay_exact_however_much_is_merged),
-		TEST(no_two_rectangles_lie_over_each_other),
+		TEST(no_two_spans_lie_over_each_other),
+		TEST(merged_rectangles_do_not_lie_over_each_other),
 		TEST(a_week_of_5000_jobs_has_at_most_400_kilobytes),
 		TEST(so_has_a_week_of_any_number_of_jobs),
 		TEST(so_has_a_week_of_5000_users),
 		TEST(markup_of_others_is_escaped),
 		TEST(hostile_names_stay_names),
+		TEST(a_tooltip_says_what_the_job_was),
 		TEST(ticks_are_round_local_times),
 		TEST(nothing_in_the_period_is_said),
 		TEST(colours_come_only_to_a_terminal_that_has_them),

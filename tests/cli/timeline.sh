@@ -120,8 +120,14 @@ ln -s "$S/secret" "$S/link"
 timeline --svg "$S/link"
 is 'the file behind a symbolic link is replaced' [ -L "$S/link" ]
 is 'no temporary file is left' [ -z "$(find "$S" -mindepth 1 -maxdepth 1 -name '*.??????')" ]
-timeline --svg /dev/null
-is 'a device stays a device' [ -c /dev/null ]
+mkfifo "$S/pipe"
+cat "$S/pipe" >"$S/piped" &
+reader=$!
+started="$started $reader"
+timeline --svg "$S/pipe"
+is 'a pipe stays a pipe' [ -p "$S/pipe" ]
+[ -p "$S/pipe" ] && wait "$reader"
+is 'the picture comes through the pipe' grep -q '^</svg>' "$S/piped"
 run '--svg - prints the picture' 0 '<svg xmlns*</svg>' '' timeline --svg -
 run 'a folder cannot be written' 125 '' "gpulease: cannot write '$S': Is a directory" \
 	timeline --svg "$S"
@@ -136,10 +142,14 @@ run 'a period in the future is refused' 125 '' \
 is 'the page asks for nothing from elsewhere' [ \
 	"$(grep -c -e 'src=' -e '@import' -e '<script' -e '<link' "$S/page")" -eq 0 ]
 
+(cd "$S" && timeline --user nobody-here --html ./relative)
+is 'a user without jobs has an empty page' grep -q 'No job had a GPU in this time' "$S/relative"
+
 # --- what runs ----------------------------------------------------------------------------
 
 holder now -n 1
 wait_until 'timeline --svg "$S/picture"; grep -q "to now<" "$S/picture"'
+run '--user shows no running job of others' 0 '*no job had a GPU in this time' '' timeline --user dave
 run 'a running job is in the picture up to now' 0 "*<title>$(id -un): job *now</title>*" '' cat "$S/picture"
 release_all now
 
