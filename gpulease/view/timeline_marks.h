@@ -42,7 +42,8 @@ MUST_CHECK int timeline_cells(const struct timeline *timeline,
 
 /*
  * Calls @take for each rectangle of the row as @count columns, in each of which the users lie one
- * below the other; of a short period fewer.  Equal columns beside each other are one.  Returns 0 or -ENOMEM.
+ * below the other; a short period has fewer columns.  Equal columns beside each other become one.
+ * Returns 0 or -ENOMEM.
  */
 MUST_CHECK int timeline_columns(const struct timeline *timeline,
 	const struct timeline_row *row, size_t count,

@@ -85,7 +85,8 @@ static void draw_legend(const struct timeline *timeline, double top, struct mark
 
 	for (size_t i = 0; i < timeline_places(timeline); i++) {
 		const char *x = columns[i % LEGEND_COLUMNS];
-		double y = top + (double)(i / LEGEND_COLUMNS * LEGEND_LINE);
+		size_t line = i / LEGEND_COLUMNS;
+		double y = top + (double)(line * LEGEND_LINE);
 
 		timeline_swatch(i, x, y, out);
 		markup_addf(out, "<text x=\"%s\" y=\"%g\" dx=\"18\">%c ", x, y + 10,
