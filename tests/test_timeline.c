@@ -262,6 +262,21 @@ static void a_gpu_that_is_not_recorded_has_a_row(void **state)
 	assert_true(hundredths(timeline.total.least) == 3000);
 }
 
+static void a_gpu_that_is_gone_has_a_row_and_does_not_count(void **state)
+{
+	(void)state;
+	have_gpus(2, "");
+	(void)ran("alice", "5", 0, 5);
+	(void)ran("alice", "0:1", 5, 10);
+	make(0, 10);
+	assert_int_equal(timeline.row_count, 4);
+	assert_int_equal(timeline_gpus(&timeline), 2);
+	assert_int_equal(timeline.rows[1].instance, 1);
+	check_letters(1, ".....aaaaa");
+	assert_int_equal(timeline.rows[3].index, 5);
+	check_letters(3, "aaaaa.....");
+}
+
 static void attempts_of_a_job_count_as_one_job(void **state)
 {
 	(void)state;
@@ -758,6 +773,7 @@ int main(void)
 		TEST(a_job_that_ends_between_the_two_readings_counts_once),
 		TEST(further_users_share_a_letter),
 		TEST(a_gpu_that_is_not_recorded_has_a_row),
+		TEST(a_gpu_that_is_gone_has_a_row_and_does_not_count),
 		TEST(attempts_of_a_job_count_as_one_job),
 		TEST(painted_areas_are_the_gpu_hours_of_accounting),
 		TEST(areas_stay_exact_however_much_is_merged),

@@ -83,10 +83,10 @@ static int add_rows_of_machine(struct timeline *timeline, const struct machine *
 		if (row_find(timeline, gpu->index, gpu->instance, &at) < 0)
 			return -ENOMEM;
 		row = &timeline->rows[at];
+		row->is_present = true;
 		row->is_paused = gpu->is_paused;
 		row->is_divided = gpu->is_divided;
 		text_copy(row->paused_by, sizeof(row->paused_by), gpu->paused_by);
-		text_copy(row->model, sizeof(row->model), gpu->model);
 	}
 	return 0;
 }
@@ -463,7 +463,7 @@ uint64_t timeline_gpus(const struct timeline *timeline)
 	uint64_t gpus = 0;
 
 	for (size_t i = 0; i < timeline->row_count; i++)
-		gpus += timeline->rows[i].index >= 0 && !timeline->rows[i].is_divided;
+		gpus += timeline->rows[i].is_present && !timeline->rows[i].is_divided;
 	return gpus;
 }
 

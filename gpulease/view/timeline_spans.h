@@ -38,8 +38,9 @@ struct timeline_span {
 
 struct timeline_row {
 	int64_t index, instance; /* ->index -1: of GPUs that are not recorded */
+	bool is_present;         /* the machine has it now */
 	bool is_paused, is_divided;
-	char paused_by[MACHINE_NAME_SIZE], model[MACHINE_NAME_SIZE];
+	char paused_by[MACHINE_NAME_SIZE];
 	uint32_t height;     /* in percent of a GPU: 100, or more if jobs share it */
 	size_t first, count; /* its spans */
 	uint64_t least;      /* GPU time, in percent times milliseconds */
@@ -68,8 +69,9 @@ struct timeline {
 #define TIMELINE_NONE ((struct timeline){ .from_ms = 0 })
 
 /*
- * Makes the timeline from @from_ms on, up to when @ended was read.  @user: only of this user; NULL:
- * of all.  @ended and @machine have to stay.  Returns 0 or -ENOMEM; *@ret is released in any case.
+ * Makes the timeline from @from_ms on, up to when @ended was read.  @user: which user's running jobs
+ * to show; NULL: all.  @ended has the jobs to show.  Both have to stay.  Returns 0, or -ENOMEM with
+ * nothing to release in *@ret.
  */
 MUST_CHECK int timeline_make(const struct ended_jobs *ended,
 	const struct machine *machine, int64_t from_ms, const char *user,
@@ -104,7 +106,7 @@ int timeline_utilization(const struct timeline_user *user);
 int64_t timeline_permille(
 	const struct timeline *timeline, uint64_t gpu_time, uint64_t gpus);
 
-/* How many rows count as a GPU: those that are not divided into others, and have an index. */
+/* Returns how many GPUs the machine has, as --accounting counts them: instances, not their GPU. */
 uint64_t timeline_gpus(const struct timeline *timeline);
 
 /* Writes hours, as "12.34". */
