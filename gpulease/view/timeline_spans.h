@@ -69,9 +69,9 @@ struct timeline {
 #define TIMELINE_NONE ((struct timeline){ .from_ms = 0 })
 
 /*
- * Makes the timeline from @from_ms on, up to when @ended was read: of all jobs in @ended, and of the
- * running jobs of @user, or of all users if it is NULL.  @ended and @machine have to stay.  Returns
- * 0, or -ENOMEM with nothing to release in *@ret.
+ * Makes the timeline from @from_ms up to when @ended was read.  It shows all jobs in @ended, and
+ * the running jobs of @user, or of all users if @user is NULL.  @ended and @machine have to stay.
+ * Returns 0, or -ENOMEM with nothing to release in *@ret.
  */
 MUST_CHECK int timeline_make(const struct ended_jobs *ended,
 	const struct machine *machine, int64_t from_ms, const char *user,
