@@ -45,7 +45,9 @@ needs='
 	zsh:zsh
 	fish:fish
 	/usr/sbin/sshd:openssh-server
-	ssh:openssh-client'
+	ssh:openssh-client
+	xmllint:libxml2-utils
+	chromium:chromium'
 
 is_there() {
 	case $1 in
