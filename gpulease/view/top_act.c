@@ -136,9 +136,11 @@ static void obey(struct foreground *job, int number)
 {
 	if (number == SIGCONT)
 		resume(job);
-	if (number != SIGTERM && number != SIGHUP && number != SIGINT)
+	if (number != SIGTERM && number != SIGHUP && number != SIGQUIT &&
+		number != SIGINT)
 		return;
-	job->signal = number;
+	if (number != SIGINT) /* Ctrl-C is for the program alone */
+		job->signal = number;
 	(void)kill(-job->pid, number);
 	(void)kill(-job->pid, SIGCONT);
 }
@@ -185,7 +187,8 @@ int top_act_wait_for_enter(int tty_fd, int signal_fd)
 			continue;
 		if (info.ssi_signo == SIGINT)
 			return 0;
-		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP)
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP ||
+			info.ssi_signo == SIGQUIT)
 			return (int)info.ssi_signo;
 		if (info.ssi_signo == SIGTSTP)
 			top_act_stop(SIGTSTP);

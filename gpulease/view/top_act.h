@@ -31,7 +31,7 @@ MUST_CHECK int top_action_cancel(struct top_action *action,
 /*
  * Runs the words as a job of the terminal @tty_fd, in the foreground and in a process group of its
  * own, and waits for the end.  Ctrl-Z stops the program and this process.  @signal_fd is a
- * signalfd(2) with at least CHLD; CONT continues the program, and TERM, HUP and INT end it.
+ * signalfd(2) with at least CHLD; CONT continues the program, and it gets TERM, HUP, QUIT and INT.
  * Returns 0, or a negative errno.  Sets *@ret_status to the status of waitpid(2), and *@ret_signal
  * to the signal that this process should end by, or 0.
  */

@@ -191,13 +191,14 @@ static void ask_to_cancel(struct top *top)
 static void cancel(struct top *top)
 {
 	const char *remote = top->sources[top->view.host].remote;
+	struct top_action *action = &top->cancelling;
 	int64_t job = top->cancel_job;
 	int r;
 
 	clear_notice(top);
-	if (top_action_cancel(&top->action, top->settings, remote, job) != 0)
+	if (top_action_cancel(action, top->settings, remote, job) != 0)
 		return;
-	r = answer_begin(&top->cancel, top->action.words);
+	r = answer_begin(&top->cancel, action->words);
 	top->cancel_until_ms = clock_boot_ms() + CANCEL_MS;
 	top->is_cancelling = r == 0;
 	top_notice(top, r < 0 ? strerror(-r) : "cancelling ...");
@@ -209,6 +210,7 @@ static void tell_cancelled(struct top *top)
 	const struct answer *answer = &top->cancel;
 	char text[sizeof(answer->error)];
 
+	(void)snprintf(text, sizeof(text), "job %s is cancelled", top->cancelling.job);
 	if (answer->fault == -ETIMEDOUT)
 		top_notice(top, "gpulease --cancel does not end");
 	else if (answer->fault)
@@ -216,7 +218,7 @@ static void tell_cancelled(struct top *top)
 	else if (answer->error[0])
 		top_notice(top, answer->error);
 	else if (answer->status == 0)
-		top_notice(top, "cancelled");
+		top_notice(top, text);
 	else {
 		(void)snprintf(text, sizeof(text),
 			"gpulease --cancel has failed with status %d", answer->status);
@@ -241,8 +243,8 @@ void top_control_step(struct top *top, int64_t now_ms)
 	}
 	top->is_cancelling = false;
 	tell_cancelled(top);
-	for (size_t i = 0; i < top->count; i++)
-		top->sources[i].next_ms = now_ms; /* show what has become of it */
+	for (size_t i = 0; i < top->count; i++) /* show what has become of it */
+		top->sources[i].next_ms = top->sources[i].next_ended_ms = now_ms;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */

@@ -4,18 +4,30 @@
 #include "top_source.h"
 
 enum {
-	ANSWER_MS = 15 * 1000,      /* how long gpulease may take on this machine */
-	ENDED_LEAST_MS = 10 * 1000, /* between two questions for ended jobs */
-	ENDED_MOST_MS = 60 * 1000,
+	ANSWER_MS = 15 * 1000,     /* how long gpulease may take on this machine */
+	ENDED_MOST_MS = 60 * 1000, /* between two questions for ended jobs */
+	DAY_MS = 24 * 60 * 60 * 1000,
 	SCHEMA = 1, /* of the members that machine_read.h knows */
 };
 
+/*
+ * How many of the latest ended jobs are asked for, and how long after the last question a change of
+ * the jobs is worth another one.  The GPU hours of today need all ends of a day.
+ */
 static const struct {
-	const char *format, *words[4];
+	unsigned count;
+	const char *text;
+	int64_t least_ms;
+} ends[] = {
+	{ 200, "200", 10 * 1000 },
+	{ 2000, "2000", 30 * 1000 },
+};
+
+static const struct {
+	const char *format, *words[3];
 } questions[] = {
-	[TOP_ASKS_STATUS] = { "gpulease-status/", { "--status", "--json" } },
-	[TOP_ASKS_ENDED] = { "gpulease-history/",
-		{ "--history", "--json", "--last", "200" } },
+	[TOP_ASKS_STATUS] = { "gpulease-status/", { "--json", "--status" } },
+	[TOP_ASKS_ENDED] = { "gpulease-history/", { "--json", "--history", "--last" } },
 	[TOP_ASKS_LOG] = { "gpulease-job/", { "--json", "--status" } },
 };
 
@@ -50,6 +62,8 @@ static void ask(struct top_source *source, enum top_question question, int64_t n
 	(void)snprintf(job, sizeof(job), "%lld", (long long)source->log_job);
 	if (question == TOP_ASKS_LOG)
 		add_word(source, job);
+	if (question == TOP_ASKS_ENDED)
+		add_word(source, ends[source->has_many_ends].text);
 	r = answer_begin(&source->answer,
 		source->remote ? source->words.there.list : source->words.here.list);
 	if (r < 0) {
@@ -73,11 +87,9 @@ static uint64_t hash_running(const struct machine *machine)
 
 static bool is_ended_due(const struct top_source *source, int64_t now_ms)
 {
-	int64_t age_ms = now_ms - source->ended_ms;
-
-	if (source->ended_ms < 0 || age_ms >= ENDED_MOST_MS)
+	if (source->ended_ms < 0 || now_ms - source->ended_ms >= ENDED_MOST_MS)
 		return true;
-	return age_ms >= ENDED_LEAST_MS &&
+	return now_ms >= source->next_ended_ms &&
 	       hash_running(&source->host->machine) != source->running;
 }
 
@@ -95,6 +107,7 @@ static void ask_next(struct top_source *source, int64_t now_ms)
 		ask(source, TOP_ASKS_LOG, now_ms);
 	else if (is_well && is_ended_due(source, now_ms)) {
 		source->ended_ms = now_ms;
+		source->next_ended_ms = now_ms + ends[source->has_many_ends].least_ms;
 		source->running = hash_running(&source->host->machine);
 		ask(source, TOP_ASKS_ENDED, now_ms);
 	} else if (now_ms >= source->next_ms) {
@@ -121,6 +134,16 @@ static int take_status(struct top_source *source, const struct json_value *json)
 	return 0;
 }
 
+/* Whether more jobs have ended within a day than the usual question asks for. */
+static bool has_many(const struct ended_jobs *ended)
+{
+	size_t usual = ends[0].count;
+
+	return ended->count >= usual &&
+	       ended->taken_unix_ms - ended->list[ended->count - usual].gone_unix_ms <
+		       DAY_MS;
+}
+
 static int take_ended(struct top_source *source, const struct json_value *json)
 {
 	struct ended_jobs shown = source->host->ended;
@@ -130,6 +153,9 @@ static int take_ended(struct top_source *source, const struct json_value *json)
 		return r;
 	source->host->ended = source->ended;
 	source->ended = shown;
+	if (has_many(&source->host->ended) && !source->has_many_ends)
+		source->ended_ms = -1; /* ask at once for all of them */
+	source->has_many_ends = has_many(&source->host->ended);
 	return 0;
 }
 
@@ -247,6 +273,7 @@ void top_source_restart(struct top_source *source)
 	answer_end(&source->answer);
 	source->question = TOP_ASKS_NOTHING;
 	source->next_ms = 0;
+	source->ended_ms = -1;
 }
 
 int top_source_begin(struct top_source *source, const struct settings *settings,

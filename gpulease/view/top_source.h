@@ -26,10 +26,12 @@ struct top_source {
 	struct answer answer;
 	enum top_question question;
 	int64_t begun_ms, next_ms; /* by the boot clock; ->next_ms: of the next state */
+	int64_t next_ended_ms;     /* when a change of the jobs is worth a question */
 	int64_t ended_ms;          /* when the ended jobs were asked for; -1: never */
 	uint64_t running;          /* a hash of the jobs that ran then */
 	bool has_machine;          /* there was an answer */
-	bool has_ended; /* the ended jobs were asked for, with or without an answer */
+	bool has_many_ends; /* a day has more of them than the usual question asks for */
+	bool has_ended;     /* the ended jobs were asked for, with or without an answer */
 	/* what is read, before it takes the place of what is shown */
 	struct machine machine;
 	struct ended_jobs ended;

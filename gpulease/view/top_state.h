@@ -24,7 +24,7 @@ struct top {
 	int64_t notice_ms; /* when the notice vanishes; INT64_MAX: with the answer to it */
 	int64_t cancel_job; /* the job that the notice asks about; -1: it asks nothing */
 	int64_t cancel_until_ms;
-	struct top_action action;
+	struct top_action action, cancelling;
 	struct answer cancel;
 	bool is_cancelling;
 	int signal_fd;

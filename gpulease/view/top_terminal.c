@@ -18,7 +18,8 @@ enum {
  * become narrower, must not continue in the next row: lines are not wrapped.
  */
 #define SEQUENCE_ENTER "\033[?1049h\033[?25l\033[?7l\033[0m\033[2J"
-#define SEQUENCE_LEAVE "\033[0m\033[?7h\033[?25h\033[?1049l"
+/* In the last row: a terminal that has no other screen goes on below the frame. */
+#define SEQUENCE_LEAVE "\033[999;1H\033[0m\033[K\033[?7h\033[?25h\033[?1049l"
 
 /* --- life ----------------------------------------------------------------------------------- */
 
