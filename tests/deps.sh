@@ -39,6 +39,7 @@ needs='
 	slurmd:slurmd
 	srun:slurm-client
 	munged:munge
+	/usr/lib/python3/dist-packages/pyte/screens.py:python3-pyte
 	zsh:zsh
 	fish:fish'
 

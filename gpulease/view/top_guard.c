@@ -26,7 +26,7 @@ static void restore(int tty_fd, const struct termios *usual,
 	(void)!write(tty_fd, leave, strlen(leave));
 }
 
-/* A signal for the group of the viewer must not end its guard, nor a change of the modes stop it. */
+/* No signal for the group of the viewer ends its guard, and no change of the modes stops it. */
 static void be_alone(int pipe_fd, int tty_fd)
 {
 	sigset_t all;

@@ -52,7 +52,6 @@ static void add_line(struct top_view *view, const char *line, const char *end)
 void top_log_take(struct top_view *view, const char *bytes, size_t size, bool is_cut)
 {
 	const char *end = bytes + size;
-	unsigned spare;
 
 	view->log_count = 0;
 	while (end > bytes && view->log_count < TOP_LOG_LINES) {
@@ -65,8 +64,9 @@ void top_log_take(struct top_view *view, const char *bytes, size_t size, bool is
 			add_line(view, line, end);
 		end = line;
 	}
-	spare = TOP_LOG_LINES - view->log_count;
-	memmove(view->log[0], view->log[spare], view->log_count * sizeof(view->log[0]));
+	if (view->log_count) /* they are at the end of ->log */
+		memmove(view->log[0], view->log[TOP_LOG_LINES - view->log_count],
+			view->log_count * sizeof(view->log[0]));
 }
 
 void top_log_read(struct top_view *view, const char *path)

@@ -46,8 +46,8 @@ struct top_source {
 };
 
 /*
- * @host, @remote and @settings have to stay.  Returns 0, or EXIT_MISUSE after a message: gpulease is
- * not there.
+ * @host, @remote and @settings have to stay.  Returns 0, or EXIT_MISUSE after a message: gpulease
+ * is not there.
  */
 MUST_CHECK int top_source_begin(struct top_source *source,
 	const struct settings *settings, struct top_host *host, const char *remote);

@@ -50,7 +50,7 @@ talks() {
 	wait_until '"$GPULEASE" --log "$talks" | grep -q line'
 }
 talks
-evil=$("$GPULEASE" --submit --name evil -- sh -c 'sleep 1000' "$(printf 'a\033]0;evil\007\033[2Jb\302\233c\342\200\256')")
+try "$GPULEASE" --submit --name evil -- sh -c 'sleep 1000' "$(printf 'a\033]0;evil\007\033[2Jb\302\233c\342\200\256')"
 wait_until '"$GPULEASE" --status --json | grep -q "\"leases\".*evil\|\"name\": \"evil\""'
 waiter c -n 8 --name gnn
 a=$(id_of a) b=$(id_of b) c=$(ticket_of c)

@@ -99,6 +99,7 @@ def be_shell(slave, reports, orders, command):
             break
         os.tcsetpgrp(slave, job)
         os.killpg(job, signal.SIGCONT)
+        os.write(reports, b"fg\n")
     os.read(orders, 1)  # until the terminal is no longer needed
     os._exit(0)
 
@@ -246,8 +247,8 @@ class Desk:
         self.wait(lambda: self.told.splitlines()[-1].startswith(b"stop"), "stopped")
 
     def do_fg(self, _):
-        self.told += b"fg\n"
         os.write(self.orders, b"f")
+        self.wait(lambda: self.told.splitlines()[-1] == b"fg", "fg")
 
     def do_end(self, what):
         self.wait(lambda: b"end " in self.told, "end:" + what)
