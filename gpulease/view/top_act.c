@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <termios.h>
 
 #include "exitcodes.h"
 #include "top_act.h"
@@ -151,6 +152,8 @@ int top_act_run(
 	struct foreground job = { .tty_fd = tty_fd };
 	struct pollfd fd = { .fd = signal_fd, .events = POLLIN };
 	struct signalfd_siginfo info;
+	struct termios modes;
+	bool has_modes = tcgetattr(tty_fd, &modes) == 0;
 
 	job.pid = fork();
 	if (job.pid < 0)
@@ -165,6 +168,8 @@ int top_act_run(
 			obey(&job, (int)info.ssi_signo);
 	}
 	give_terminal(tty_fd, getpgrp());
+	if (has_modes) /* a program that was killed may have left others */
+		(void)tcsetattr(tty_fd, TCSANOW, &modes);
 	*ret_status = job.status;
 	*ret_signal = job.signal;
 	return 0;

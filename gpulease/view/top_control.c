@@ -92,6 +92,26 @@ void top_control_settle(struct top *top)
 		top->view.chosen_job = -1;
 }
 
+/* Returns the chosen job; -1, after a notice, if none is chosen. */
+static int64_t chosen_job(struct top *top)
+{
+	if (has_jobs(top) && top->view.chosen_job >= 0)
+		return top->view.chosen_job;
+	top_notice(top, "choose a job with the arrow keys first");
+	return -1;
+}
+
+/* Shows another machine, in which no job is chosen. */
+static void show_host(struct top *top, size_t host)
+{
+	if (host == top->view.host)
+		return;
+	top->view.host = host;
+	top->view.chosen_job = -1;
+	top->view.first_row = 0;
+	top->chosen_at = 0;
+}
+
 /* Chooses the job @step rows below the chosen one, or above it. */
 static void choose(struct top *top, int64_t step)
 {
@@ -101,7 +121,7 @@ static void choose(struct top *top, int64_t step)
 
 	if (view->are_hosts) {
 		at = (int64_t)view->host + step;
-		view->host = (size_t)max_i64(0, min_i64(at, (int64_t)top->count - 1));
+		show_host(top, (size_t)max_i64(0, min_i64(at, (int64_t)top->count - 1)));
 		return;
 	}
 	if (!has_jobs(top) || last < 0)
@@ -150,13 +170,11 @@ static int run_on_terminal(struct top *top, const char *verb)
 /* @shows_end: also if the program has not failed, as its last lines may be of interest. */
 static void use_terminal(struct top *top, const char *verb, bool shows_end)
 {
-	int64_t job = top->view.chosen_job;
+	int64_t job = chosen_job(top);
 	int status;
 
-	if (job < 0) {
-		top_notice(top, "choose a job with the arrow keys first");
+	if (job < 0)
 		return;
-	}
 	top_terminal_leave(&top->terminal);
 	status = run_on_terminal(top, verb);
 	if (!top->end_signal && status != 128 + SIGINT && (shows_end || status))
@@ -172,12 +190,10 @@ static void ask_to_cancel(struct top *top)
 {
 	char question[sizeof(top->view.notice)];
 	const char *user, *name;
-	int64_t job = top->view.chosen_job;
+	int64_t job = chosen_job(top);
 
-	if (job < 0 || !find_job(top, job, &user, &name)) {
-		top_notice(top, "choose a job with the arrow keys first");
+	if (job < 0 || !find_job(top, job, &user, &name))
 		return;
-	}
 	if (top->cancel.pid > 0) {
 		top_notice(top, "another job is being cancelled");
 		return;
@@ -327,23 +343,14 @@ static void key_enter(struct top *top)
 	top->view.are_hosts = false;
 }
 
-/* Shows the machine @step places further on. */
-static void next_host(struct top *top, size_t step)
-{
-	top->view.host = (top->view.host + step) % top->count;
-	top->view.chosen_job = -1;
-	top->view.first_row = 0;
-	top->chosen_at = 0;
-}
-
 static void key_right(struct top *top)
 {
-	next_host(top, 1);
+	show_host(top, (top->view.host + 1) % top->count);
 }
 
 static void key_left(struct top *top)
 {
-	next_host(top, top->count - 1);
+	show_host(top, (top->view.host + top->count - 1) % top->count);
 }
 
 static void key_help(struct top *top)

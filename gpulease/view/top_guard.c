@@ -23,6 +23,7 @@ static void restore(int tty_fd, const struct termios *usual,
 	if (tcgetattr(tty_fd, &now) < 0 || !is_same(&now, changed))
 		return;
 	(void)tcsetattr(tty_fd, TCSANOW, usual);
+	(void)tcflush(tty_fd, TCOFLUSH); /* so that there is room */
 	(void)!write(tty_fd, leave, strlen(leave));
 }
 

@@ -18,8 +18,11 @@ enum {
  * become narrower, must not continue in the next row: lines are not wrapped.
  */
 #define SEQUENCE_ENTER "\033[?1049h\033[?25l\033[?7l\033[0m\033[2J"
-/* In the last row: a terminal that has no other screen goes on below the frame. */
-#define SEQUENCE_LEAVE "\033[999;1H\033[0m\033[K\033[?7h\033[?25h\033[?1049l"
+/*
+ * CAN ends a sequence that was written in part.  In the last row, a terminal that has no other
+ * screen goes on below the frame.
+ */
+#define SEQUENCE_LEAVE "\030\033[999;1H\033[0m\033[K\033[?7h\033[?25h\033[?1049l"
 
 /* --- life ----------------------------------------------------------------------------------- */
 
@@ -114,14 +117,14 @@ void top_terminal_leave(struct top_terminal *terminal)
 {
 	int64_t until_ms = clock_boot_ms() + LEAVE_MS;
 	struct pollfd fd = { .fd = terminal->fd, .events = POLLOUT };
-	bool is_cut = top_terminal_is_busy(terminal);
 
 	if (!terminal->is_entered)
 		return;
+	if (top_terminal_is_busy(terminal)) /* nobody needs the rest of the frame */
+		(void)tcflush(terminal->fd, TCOFLUSH);
 	terminal->out_at = 0;
-	/* CAN ends a sequence that was written in part */
-	terminal->out_size = (size_t)snprintf(
-		terminal->out, OUT_ROOM, "%s" SEQUENCE_LEAVE, is_cut ? "\030" : "");
+	terminal->out_size = strlen(SEQUENCE_LEAVE);
+	memcpy(terminal->out, SEQUENCE_LEAVE, terminal->out_size);
 	while (top_terminal_flush(terminal) == 0 && top_terminal_is_busy(terminal) &&
 		clock_boot_ms() < until_ms)
 		(void)poll(&fd, 1, LEAVE_MS);

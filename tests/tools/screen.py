@@ -19,6 +19,8 @@ with 1.  The screen is that of python3-pyte.  Steps that wait do so for $DEADLIN
 	usual		waits until the modes are as before the command, the cursor is visible and
 			the other screen is left
 	kill:NAME	sends the signal to the command
+	deaf:NAME	takes no output until the terminal has no room for more, sends the signal,
+			and waits for the end
 	stopped		waits until the shell sees the command stopped
 	fg		continues it as a shell does
 	end:N		waits for the exit status N; of a signal: its name
@@ -242,6 +244,17 @@ class Desk:
 
     def do_kill(self, name):
         os.kill(self.job, signal.Signals["SIG" + name])
+
+    def do_deaf(self, name):
+        for _ in range(100):
+            os.write(self.master, b"\x0c")  # Ctrl-L: a whole frame
+            time.sleep(0.01)
+        self.do_kill(name)
+        until = time.monotonic() + DEADLINE
+        while b"end " not in self.told:
+            if not select.select([self.reports], [], [], max(0, until - time.monotonic()))[0]:
+                raise Failed("deaf:" + name)
+            self.told += os.read(self.reports, 4096)
 
     def do_stopped(self, _):
         self.wait(lambda: self.told.splitlines()[-1].startswith(b"stop"), "stopped")
