@@ -22,7 +22,7 @@ with 1.  The screen is that of python3-pyte.  Steps that wait do so for $DEADLIN
 	deaf:NAME	takes no output until the terminal has no room for more, sends the signal,
 			and waits for the end
 	stopped		waits until the shell sees the command stopped
-	fg		continues it as a shell does
+	fg		continues it as a shell does, which has used the terminal
 	end:N		waits for the exit status N; of a signal: its name
 	do:COMMAND	runs a command of the shell sh; fails if that fails
 	until:COMMAND	runs it until it succeeds
@@ -75,6 +75,7 @@ def set_size(fd, columns, rows):
 
 def be_shell(slave, reports, orders, command):
     """The shell of the session: starts the job, reports its stops and its end, obeys `fg`."""
+    modes = termios.tcgetattr(slave)
     os.setsid()
     fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
     for number in (signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP, signal.SIGINT):
@@ -96,6 +97,7 @@ def be_shell(slave, reports, orders, command):
         if not os.WIFSTOPPED(status):
             os.write(reports, b"end %d\n" % status)
             break
+        termios.tcsetattr(slave, termios.TCSANOW, modes)  # for its own line of input
         os.write(reports, b"stop %d\n" % status)
         if not os.read(orders, 1):
             break
@@ -260,6 +262,7 @@ class Desk:
         self.wait(lambda: self.told.splitlines()[-1].startswith(b"stop"), "stopped")
 
     def do_fg(self, _):
+        self.screen.reset()  # the shell has used the screen
         os.write(self.orders, b"f")
         self.wait(lambda: self.told.splitlines()[-1] == b"fg", "fg")
 
