@@ -126,8 +126,8 @@ static void choose(struct top *top, int64_t step)
 	}
 	if (!has_jobs(top) || last < 0)
 		return;
-	if (view->chosen_job >= 0)
-		at += step;
+	if (view->chosen_job >= 0 || step < -1 || step > 1)
+		at += step; /* else the first arrow chooses the job where it is */
 	at = max_i64(0, min_i64(at, last));
 	view->chosen_job = top->frame->jobs[at];
 	top->chosen_at = (size_t)at;

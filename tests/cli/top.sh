@@ -134,6 +134,18 @@ screen 'a job without a log cannot be followed, and the reason stays' 80 24 'see
 	'see:press Enter' 'type:^M' "last:$keys" type:q end:0 usual -- "$GPULEASE" --top
 screen 'a job without a session cannot be entered' 80 24 'see:llama-sft' type:ja \
 	'see:press Enter' 'type:^M' "last:$keys" type:q end:0 usual -- "$GPULEASE" --top
+if ! command -v tmux >/dev/null 2>&1; then
+	skip 'a enters the session of the job, and its detach key returns' 'tmux is not installed'
+else
+	# a server of the script's own
+	export TMUX_TMPDIR="$S" SHELL=/bin/sh
+	unset TMUX STY
+	at_exit 'tmux kill-server 2>/dev/null'
+	"$GPULEASE" --screen -n 0 --name session -- sh -c 'echo "in the $1"; exec sleep 1000' sh session >"$S/session"
+	screen 'a enters the session of the job, and its detach key returns' 80 24 "see:session " 'type:\e[Fka' \
+		'see:in the session' 'see:[gpulease' 'type:^Bd' "last:$keys" type:q end:0 usual -- "$GPULEASE" --top
+	"$GPULEASE" --cancel "$(cat "$S/session")" --yes
+fi
 screen 'c and n cancel nothing' 80 24 'see:talks' type:jjjc 'last:cancel job *' type:n "last:$keys" type:q end:0 \
 	do:"'$GPULEASE' --status --json | grep -q '\"ticket\": $talks,'" -- "$GPULEASE" --top
 screen 'c and y cancel the job' 80 24 'see:talks' type:jjjc "last:cancel job $talks of $user (talks)[?] y/n" \
