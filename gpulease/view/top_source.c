@@ -20,7 +20,7 @@ static const struct {
 	int64_t least_ms;
 } ends[] = {
 	{ 200, "200", 10 * 1000 },
-	{ 2000, "2000", 30 * 1000 },
+	{ 1000, "1000", 45 * 1000 },
 };
 
 static const struct {
