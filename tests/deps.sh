@@ -42,6 +42,7 @@ needs='
 	munged:munge
 	promtool:prometheus
 	/usr/lib/python3/dist-packages/prometheus_client:python3-prometheus-client
+	/usr/lib/python3/dist-packages/pyte/screens.py:python3-pyte
 	zsh:zsh
 	fish:fish
 	/usr/sbin/sshd:openssh-server
