@@ -155,13 +155,19 @@ static void a_gap_between_two_samples_proves_nothing(void **state)
 	add_equal(&use, 1, 11, 1, 0);
 	add_equal(&use, 13, 13, 1, 0); /* one sample is missing: no gap yet */
 	assert_int_equal(use.unused_now_ms, 12 * MINUTE_MS);
-	add_equal(&use, 16, 16, 1, 0); /* the machine was suspended */
+	use.warned_ms = 5;
+	use.warnings = 1;
+	add_equal(&use, 14, 14, 1, 0);
+	assert_int_equal(use.warnings, 1);
+	add_equal(&use, 17, 17, 1, 0); /* the machine was suspended */
+	assert_int_equal(use.warned_ms, 0);
+	assert_int_equal(use.warnings, 0);
 	assert_int_equal(use.unused_now_ms, 0);
-	assert_int_equal(use.unused_ms, 12 * MINUTE_MS);
-	assert_int_equal(gpu_unused_min(&use, 0), 0);
-	add_equal(&use, 17, 17, 1, 0);
-	assert_int_equal(use.unused_now_ms, MINUTE_MS);
 	assert_int_equal(use.unused_ms, 13 * MINUTE_MS);
+	assert_int_equal(gpu_unused_min(&use, 0), 0);
+	add_equal(&use, 18, 18, 1, 0);
+	assert_int_equal(use.unused_now_ms, MINUTE_MS);
+	assert_int_equal(use.unused_ms, 14 * MINUTE_MS);
 }
 
 static void an_older_sample_changes_nothing(void **state)
