@@ -128,4 +128,6 @@ void use_watch_end(struct use_watch *watch)
 	close_fd(&child->err.fd);
 	close_fd(&child->exec_fd);
 	spawn_release(child);
+	watch->words = NULL;
+	watch->due_ms = INT64_MAX;
 }

@@ -58,9 +58,10 @@ static int stderr_keep(void)
 }
 
 /*
- * Returns a descriptor for the job's stderr, which the caller closes, or a negative errno.  A pipe or terminal is opened
- * only now, through /proc/PID/fd: had the watchdog kept it open, a reader of the pipe would wait
- * for the watchdog as well.  It is used only if it is still what the job began with.
+ * Returns a descriptor for the job's stderr, which the caller closes, or a negative errno.  A pipe
+ * or terminal is opened only now, through /proc/PID/fd: had the watchdog kept it open, a reader of
+ * the pipe would wait for the watchdog as well.  It is used only if it is still what the job began
+ * with.
  */
 static int stderr_open(uint32_t pid)
 {
@@ -333,6 +334,8 @@ static bool watchdog_watch(const struct watchdog_order *order, struct liveness_s
 			limit_at_ms = wake_ms = now_ms;
 			ended_how = HISTORY_UNUSED;
 		}
+		if (now_ms >= limit_at_ms)
+			use_watch_end(&use);
 		if (now_ms >= limit_at_ms && order->is_shell && !shell_has_lease(order))
 			break;
 		if (now_ms >= limit_at_ms && !termination.begun_ms &&

@@ -194,7 +194,8 @@ static void status_print_use(
 			format_duration(holder->unused_for_ms, span);
 			if (holder->is_unused)
 				text_addf(&text, "has not used it for %s", span);
-			else if (holder->unused_ms >= 0 && !holder->is_watched)
+			else if (holder->ticket && !holder->is_lingering &&
+				 holder->unused_ms >= 0 && !holder->is_watched)
 				text_add(&text, "is not watched any more");
 			else
 				continue;

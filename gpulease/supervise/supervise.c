@@ -96,6 +96,7 @@ static void watched_begin_ending(struct watched *watched, enum end_cause cause)
 	if (cause == CAUSE_LIMIT)
 		end_notice_limit(broker_job(watched->broker), false,
 			watched->order->limit_ms, watched->order->grace_ms);
+	use_watch_end(&watched->use);
 	watched->end->cause = cause;
 	watched->is_ending = true;
 }
