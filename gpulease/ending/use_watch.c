@@ -4,7 +4,8 @@
 #include "rights.h"
 #include "use_watch.h"
 
-enum { DEADLINE_MS = 30 * 1000 };
+/* how much longer than nvidia-smi a child may take */
+enum { PATIENCE_MS = 30 * 1000 };
 
 extern char **environ;
 
@@ -15,6 +16,7 @@ void use_words_make(const struct context *context, uint64_t job, struct use_word
 		    config[] = "--config", dir[] = "--dir";
 	char **next = words->list;
 
+	words->patience_ms = context->config.probe_deadline_ms + PATIENCE_MS;
 	(void)snprintf(words->job, sizeof(words->job), "%llu", (unsigned long long)job);
 	*next++ = own;
 	*next++ = sample;
@@ -51,6 +53,7 @@ void use_watch_begin(struct use_watch *watch, const struct use_words *words, uin
 {
 	*watch = USE_WATCH_NONE;
 	watch->words = words->list;
+	watch->patience_ms = words->patience_ms;
 	watch->interval_ms = interval_ms;
 	watch->due_ms = next_moment_ms(watch, job, clock_boot_ms());
 }
@@ -109,7 +112,7 @@ int use_watch_step(struct use_watch *watch, int64_t now_ms, char ret_line[USE_LI
 	watch->due_ms +=
 		(now_ms - watch->due_ms) / watch->interval_ms * watch->interval_ms +
 		watch->interval_ms;
-	watch->deadline_ms = now_ms + DEADLINE_MS;
+	watch->deadline_ms = now_ms + watch->patience_ms;
 	if (spawn_start(watch->words[0], watch->words, environ, &watch->child) < 0)
 		spawn_release(&watch->child);
 	return r;
@@ -117,7 +120,14 @@ int use_watch_step(struct use_watch *watch, int64_t now_ms, char ret_line[USE_LI
 
 void use_watch_end(struct use_watch *watch)
 {
-	spawn_release(&watch->child);
+	struct spawn *child = &watch->child;
+
+	/* a killed child would leave an nvidia-smi that hangs; by itself it ends both in time */
+	child->pid = 0;
+	close_fd(&child->out.fd);
+	close_fd(&child->err.fd);
+	close_fd(&child->exec_fd);
+	spawn_release(child);
 	watch->words = NULL;
 	watch->due_ms = INT64_MAX;
 }

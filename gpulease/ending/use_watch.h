@@ -22,12 +22,13 @@ enum { USE_LINE_SIZE = 256 };
 struct use_words {
 	char job[24], sim[32], config[PATH_MAX], dir[PATH_MAX];
 	char *list[9];
+	int64_t patience_ms; /* after which a child that hangs is killed */
 };
 
 struct use_watch {
 	struct spawn child;
 	char *const *words; /* NULL: no samples are taken */
-	int64_t interval_ms, due_ms;
+	int64_t interval_ms, due_ms, patience_ms;
 	int64_t deadline_ms;   /* of the running child */
 	struct lease_use last; /* what the last sample has shown; zeros: there was none */
 };
@@ -56,7 +57,10 @@ enum use_outcome { USE_WATCH_TOLD = 1, USE_WATCH_ENDS };
  */
 int use_watch_step(struct use_watch *watch, int64_t now_ms, char ret_line[USE_LINE_SIZE]);
 
-/* Ends the child, if there is one, and takes no more samples; ->last stays. */
+/*
+ * Forgets the child, if there is one, without waiting, and takes no more samples; ->last stays.  The
+ * child ends by itself, at the latest once it has given nvidia-smi up (`probe-deadline`).
+ */
 void use_watch_end(struct use_watch *watch);
 
 #endif

@@ -109,8 +109,10 @@ void lease_use_add(struct lease_use *use, const struct use_sample *sample)
 	if (passed_ms <= 0 || sample->at_ms < sample->since_ms)
 		return;
 	text_copy(before, sizeof(before), use->unused_since);
-	if (passed_ms >= sample->gap_ms)
+	if (passed_ms >= sample->gap_ms) {
 		before[0] = '\0';
+		use->warned_ms = use->warnings = 0;
+	}
 	after = TEXT_ON(use->unused_since);
 	for (unsigned i = 0; i < sample->count; i++) {
 		int64_t since_s = list_take(&list);
