@@ -536,9 +536,9 @@ static void the_sums_are_lines_of_csv(void **state)
 	show_accounting_csv(&sums, page.out);
 	page_is(&page, "user,uid,jobs,attempts,running,gpu_hours_least,gpu_hours_most,"
 		       "wait_mean_seconds,wait_p95_seconds,utilization_mean_percent,"
-		       "machine_share_percent\r\n"
-		       "\"a,\"\"b?\",2,1,1,0,6.00,8.00,61.234,61.234,,\r\n"
-		       "user1,1,1,2,0,3.00,3.00,0.000,0.000,80,\r\n");
+		       "machine_share_percent,unused_gpu_hours\r\n"
+		       "\"a,\"\"b?\",2,1,1,0,6.00,8.00,61.234,61.234,,,\r\n"
+		       "user1,1,1,2,0,3.00,3.00,0.000,0.000,80,,\r\n");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

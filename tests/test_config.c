@@ -103,6 +103,10 @@ static void keys_that_are_not_set_have_their_default(void **state)
 		"history-size = 16M",
 		"sample-interval = 5s",
 		"tolerance = 10%",
+		"idle-after = 30m",
+		"idle-end = none",
+		"idle-below = 1%",
+		"idle-interval = 1m",
 		"retry-delay = 5s",
 		"retry-delay-max = 5m",
 		"slurm-allocation = own",
@@ -192,6 +196,11 @@ static const char *const good_lines[][2] = {
 	{ "history-size = 1T", "history-size = 1024G" },
 	{ "sample-interval = 1s", NULL },
 	{ "sample-interval = 1h", NULL },
+	{ "idle-after = 1s", NULL },
+	{ "idle-after = none", NULL },
+	{ "idle-end = 2h", NULL },
+	{ "idle-below = 100%", NULL },
+	{ "idle-interval = 100ms", NULL },
 	{ "tolerance = 0%", NULL },
 	{ "tolerance = 100%", NULL },
 	{ "retry-delay = 0", "retry-delay = 0s" },
@@ -323,6 +332,11 @@ static const char *const bad_values[][2] = {
 	{ "history-size = 0", "'0' is out of range; write a size, like 16M, from 1M" },
 	{ "history-size = 1048577", "'1048577' is out of range" },
 	{ "history-size = big", "'big' is not a size" },
+	{ "idle-after = 999ms",
+		"out of range; write one like 30m or 2h, at least 1s, or none" },
+	{ "idle-end = 0", "out of range; write one like 2h, at least 1s, or none" },
+	{ "idle-below = 0%", "out of range; write 1% to 100%" },
+	{ "idle-interval = 99ms", "out of range; write 100ms to 1h" },
 	{ "tolerance = 10", "'10' is not a percentage; write 0% to 100%" },
 	{ "retry-delay = often", "'often' is not a duration; write one like 5s or 1m" },
 	{ "record-ends = \x1b[2J", "'?[2J' is not a choice" },
@@ -435,7 +449,7 @@ static void an_unknown_key_is_answered_with_similar_keys(void **state)
 {
 	static const char *const bad[][2] = {
 		{ "\n\nidle = 5",
-			"x.conf, line 3: unknown key 'idle'; is it idle-threshold? "
+			"x.conf, line 3: unknown key 'idle'; is it idle-threshold, idle-after, idle-end, idle-below, idle-interval? "
 			"see gpulease.conf(5)" },
 		{ "Margin = 1",
 			"'Margin'; is it margin, max-waiting, max-time, max-priority, "

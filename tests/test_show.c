@@ -730,6 +730,12 @@ static void squeeze(struct page *page)
 	*out = '\0';
 }
 
+/* Members of a lease that no process has sampled. */
+#define UNKNOWN_USE                                                 \
+	"\"utilization_mean_percent\":null,\"unused_for_ms\":null," \
+	"\"unused_ms\":null,\"unused\":false,\"unused_ok\":false,"  \
+	"\"unused_ok_ms\":null,\"watched\":false"
+
 static void the_json_shows_shares(void **state)
 {
 	static const char *const parts[] = {
@@ -738,11 +744,15 @@ static void the_json_shows_shares(void **state)
 		"\"limit_ms\":null,\"free_share\":0.07,\"free_mib\":1000,"
 		"\"foreign_mib\":2200,\"leases\":[{\"ticket\":14,\"attempt\":1,",
 		"\"lingering\":false,\"share\":0.5,\"vram_mib\":null,\"exclusive\":false,"
-		"\"peak_mib\":300,\"over_declared\":false},{\"ticket\":15,\"attempt\":1,",
+		"\"peak_mib\":300,\"over_declared\":false," UNKNOWN_USE
+		"},{\"ticket\":15,"
+		"\"attempt\":1,",
 		"\"lingering\":true,\"share\":0.25,\"vram_mib\":18432,\"exclusive\":false,"
-		"\"peak_mib\":null,\"over_declared\":false},{\"ticket\":16,\"attempt\":1,",
+		"\"peak_mib\":null,\"over_declared\":false," UNKNOWN_USE
+		"},{\"ticket\":16,"
+		"\"attempt\":1,",
 		"\"share\":null,\"vram_mib\":18000,\"exclusive\":false,\"peak_mib\":null,"
-		"\"over_declared\":false}],"
+		"\"over_declared\":false," UNKNOWN_USE "}],"
 		"\"mig\":[]",
 		"\"share\":0.5,\"vram_mib\":null,\"exclusive\":false,\"priority\":-2,"
 		"\"after\":[],\"after_ok\":[],\"singleton\":false,",
@@ -785,7 +795,7 @@ static void the_json_shows_whole_gpus(void **state)
 		"\"free_share\":0,\"free_mib\":0,\"foreign_mib\":null,\"leases\":[{"
 		"\"ticket\":7,\"attempt\":1,",
 		"\"share\":null,\"vram_mib\":null,\"exclusive\":true,\"peak_mib\":null,"
-		"\"over_declared\":false}],",
+		"\"over_declared\":false," UNKNOWN_USE "}],",
 		"\"ticket\":null,\"attempt\":null,\"name\":null,\"user\":null,\"pid\":null,\"command\":null,"
 		"\"age_ms\":null,\"started_unix_ms\":null,\"limit_ms\":null,"
 		"\"free_share\":null,\"free_mib\":null,\"foreign_mib\":0,\"leases\":[],",

@@ -107,7 +107,7 @@ static const struct option_def rows[] = {
 	OPTION(OPTION_FLAG, 0, "preemptible", NULL,
 		"let a job of higher priority send this one back",
 		AT(care.preemptible), GROUP_CARE, RUN | BATCH),
-	CUSTOM(0, "idle-ok", "[DUR]", "let the GPUs be unused for DUR, or as long as it runs",
+	CUSTOM(0, "idle-ok", "[DUR]", "let it leave its GPUs unused for DUR, or always",
 		read_idle_ok, AT(care.unused_ok_ms), GROUP_CARE, RUN | BATCH),
 	CUSTOM(0, "retries", "N", "try again N times on failure: after 5s, 10s, 20s ...",
 		read_times, AT(care.retries), GROUP_CARE, RUN | LINES),
