@@ -4,10 +4,10 @@
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
-#include "hosts.h"
 #include "replace_file.h"
 #include "terminal.h"
 #include "timeline.h"
+#include "timeline_hosts.h"
 #include "timeline_html.h"
 #include "timeline_text.h"
 
@@ -155,7 +155,7 @@ int timeline_main(const struct settings *settings)
 		return EXIT_MISUSE;
 	}
 	if (settings->look.hosts)
-		return hosts_main(settings);
+		return timeline_hosts(settings, period_begin(settings, clock_real_ms()));
 	/* the status first: a job that ends in between is in both, and its end counts */
 	r = read_machine(settings, &machine);
 	if (r == 0)

@@ -84,7 +84,7 @@ bob,3,3,4,0,4.00,4.00,1.000,3.000,,20.00*
 carola,6,1,1,0,0.00,3.00,0.000,0.000,,0.00*' '' "$GPULEASE" --accounting --csv --until $until
 is 'the lines of the CSV end with CR LF' [ "$(tr -dc '\r' <"$S/out" | wc -c)" -eq 4 ]
 is 'the lines of the CSV have equally many fields' [ \
-	"$(awk -F, '{ print NF }' "$S/out" | sort -u)" = 11 ]
+	"$(awk -F, '{ print NF }' "$S/out" | sort -u)" = 12 ]
 
 # --- filters and misuse ----------------------------------------------------------------
 

@@ -35,7 +35,7 @@ refused() {
 }
 conf '# one' 'idle-treshold = 5%'
 refused 'an unknown key: file, line, key, and the nearest key' \
-	"$conf, line 2: unknown key 'idle-treshold'; is it idle-threshold[?] see gpulease.conf(5)"
+	"$conf, line 2: unknown key 'idle-treshold'; is it idle-threshold, idle-after, idle-end, idle-below, idle-interval[?] see gpulease.conf(5)"
 run '--status refuses a wrong configuration' 125 '' "gpulease: $conf, line 2: *" with --status
 run 'a job refuses a wrong configuration' 125 '' "gpulease: $conf, line 2: *" with true
 conf '' '' 'max-waiting = lots'

@@ -1,7 +1,7 @@
 #!/bin/sh
-# --host with --status, --queue and --history: what several machines say, and what is said of one
-# that does not answer.  A file $S/hosts/NAME is what a host of this name runs in the place of a
-# shell; hosts_sshd.sh asks a real sshd.
+# --host with --status, --queue, --history and --timeline: what several machines say, and what is
+# said of one that does not answer.  A file $S/hosts/NAME is what a host of this name runs in the
+# place of a shell; hosts_sshd.sh asks a real sshd.
 # shellcheck disable=SC2016 # code of scripts
 
 # shellcheck source=tests/cli/lib.sh
@@ -219,5 +219,20 @@ run 'a directory of this machine' 125 '' 'gpulease: --sim, --dir and --config ar
 mkdir "$S/none"
 run 'a machine without ssh' 1 "HOST*cannot execute 'ssh': No such file or directory" '' \
 	env PATH="$S/none" "$GPULEASE" --status --host lab1
+
+# --- --timeline ---------------------------------------------------------------------------------
+
+try "$GPULEASE" --timeline --since 1h --host lab1,refused,lab2
+is 'the timeline of each machine that answers, and 1' [ "$rc" -eq 1 ]
+is 'each machine has its GPUs' [ "$(grep -c '^GPU [0-9]' "$S/out")" -eq 10 ]
+is 'a machine that does not answer is named on stderr' like \
+	'gpulease: refused: ssh: connect to host refused port 22: Connection refused' "$err"
+run 'a picture is of one machine' 125 '' \
+	'gpulease: --svg and --html show one machine; give one to --host' \
+	"$GPULEASE" --timeline --host lab1,lab2 --svg "$S/x.svg"
+run 'the picture of another machine' 0 '<svg *' '' \
+	"$GPULEASE" --timeline --host lab1 --svg -
+run 'another directory is for this machine' 125 '' 'gpulease: --sim, --dir and --config are *' \
+	"$GPULEASE" --timeline --sim 2 --host lab1
 
 finish
