@@ -58,8 +58,8 @@ enum use_outcome { USE_WATCH_TOLD = 1, USE_WATCH_ENDS };
 int use_watch_step(struct use_watch *watch, int64_t now_ms, char ret_line[USE_LINE_SIZE]);
 
 /*
- * Forgets the child, if there is one, without waiting, and takes no more samples; ->last stays.  The
- * child ends by itself, at the latest once it has given nvidia-smi up (`probe-deadline`).
+ * Forgets the child, if there is one, without waiting, and takes no more samples; ->last stays.
+ * The child ends by itself, at the latest once it has given nvidia-smi up (`probe-deadline`).
  */
 void use_watch_end(struct use_watch *watch);
 
