@@ -16,6 +16,13 @@
 #include "timeline.h"
 #include "top.h"
 
+static int refuse(void)
+{
+	diag("gpulease-view is a part of gpulease and is started by it; "
+	     "try gpulease --top");
+	return EXIT_MISUSE;
+}
+
 static int show(const struct settings *settings)
 {
 	switch (settings->verb.kind) {
@@ -37,8 +44,7 @@ static int show(const struct settings *settings)
 	default:
 		if (settings->look.hosts)
 			return hosts_main(settings);
-		diag("this is a matter of gpulease itself; run gpulease");
-		return EXIT_MISUSE;
+		return refuse();
 	}
 }
 
@@ -52,11 +58,8 @@ int main(int argc, char **argv)
 	/* gpulease puts the word `view` between the name of this program and its own */
 	if (argc > 2 && strcmp(argv[1], "view") == 0)
 		argv += 2;
-	if (argc < 2) {
-		diag("gpulease-view is a part of gpulease and is started by it; "
-		     "try gpulease --top");
-		return EXIT_MISUSE;
-	}
+	if (argc < 2)
+		return refuse();
 	if (command_line_parse(argv, &settings, &why) < 0) {
 		diag("%s", why.text);
 		return EXIT_MISUSE;

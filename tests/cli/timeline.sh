@@ -132,7 +132,7 @@ run '--svg - prints the picture' 0 '<svg xmlns*</svg>' '' timeline --svg -
 run 'a folder cannot be written' 125 '' "gpulease: cannot write '$S': Is a directory" \
 	timeline --svg "$S"
 run 'a file in no folder cannot be written' 125 '' \
-	"gpulease: cannot write '$S/none/page': No such file or directory" \
+	"gpulease: cannot write '*': No such file or directory" \
 	timeline --html "$S/none/page"
 run '--svg and --html exclude each other' 125 '' \
 	'gpulease: --svg and --html exclude each other; give one' timeline --svg - --html -
