@@ -44,7 +44,8 @@ else
 fi
 release_all limited
 holder recorded --config "$S/conf" -n 1
-is 'a watchdog that only records the end has no timer' wait_until 'has_no_timer "$(watchdog)"'
+is 'a watchdog that only records the end sleeps until the next sample of the use' \
+	wait_until 'counts_suspend "$(watchdog)"'
 release_all recorded
 
 holder watched -n 1 -t 2h --retries 1
@@ -52,7 +53,8 @@ is 'the supervisor of a job with a limit has such a timer' \
 	wait_until 'counts_suspend "$(pid_of watched)"'
 release_all watched
 holder reported -n 1 --retries 1
-is 'the supervisor of a job without a limit has no timer' wait_until 'has_no_timer "$(pid_of reported)"'
+is 'the supervisor of a job without a limit sleeps until the next sample' \
+	wait_until 'counts_suspend "$(pid_of reported)"'
 release_all reported
 
 "$GPULEASE" -n 1 -t 2h --lease-only >"$S/held.out" 2>"$S/held.err" &
