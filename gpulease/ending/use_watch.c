@@ -38,14 +38,15 @@ void use_words_make(const struct context *context, uint64_t job, struct use_word
 	*next = NULL;
 }
 
-/* Returns the first moment after @now_ms at which the job is looked at. */
-static int64_t next_moment_ms(const struct use_watch *watch, uint64_t job, int64_t now_ms)
+/* Returns the first moment after @from_ms at which the job is looked at. */
+static int64_t next_moment_ms(
+	const struct use_watch *watch, uint64_t job, int64_t from_ms)
 {
 	/* the golden ratio spreads ids that follow each other */
 	int64_t phase_ms = (int64_t)(job * 618 % 1000) * watch->interval_ms / 1000;
-	int64_t begun_ms = now_ms - now_ms % watch->interval_ms + phase_ms;
+	int64_t moment_ms = from_ms - from_ms % watch->interval_ms + phase_ms;
 
-	return begun_ms > now_ms ? begun_ms : begun_ms + watch->interval_ms;
+	return moment_ms > from_ms ? moment_ms : moment_ms + watch->interval_ms;
 }
 
 void use_watch_begin(struct use_watch *watch, const struct use_words *words, uint64_t job,
@@ -55,7 +56,8 @@ void use_watch_begin(struct use_watch *watch, const struct use_words *words, uin
 	watch->words = words->list;
 	watch->patience_ms = words->patience_ms;
 	watch->interval_ms = interval_ms;
-	watch->due_ms = next_moment_ms(watch, job, clock_boot_ms());
+	/* a short job is not worth a look */
+	watch->due_ms = next_moment_ms(watch, job, clock_boot_ms() + interval_ms / 2);
 }
 
 unsigned use_watch_poll_fds(

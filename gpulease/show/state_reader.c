@@ -26,6 +26,7 @@ void state_reader_init(
 	memset(reader, 0, sizeof(*reader)); /* too big for a value on the stack */
 	reader->context = context;
 	reader->begun_ms = clock_boot_ms();
+	reader->patience_ms = STATE_READER_PROBE_MS;
 	reader->rows_max = rows_max;
 	reader->queue.file = TICKET_FILE_NONE;
 	config.is_hasty = true;
@@ -87,7 +88,7 @@ static int wait_for_probe(struct state_reader *reader, int64_t until_ms)
 int state_reader_probe(struct state_reader *reader, int64_t oldest_ms)
 {
 	const struct prober_config *config = &reader->prober.config;
-	int64_t until_ms = reader->begun_ms + STATE_READER_PROBE_MS;
+	int64_t until_ms = reader->begun_ms + reader->patience_ms;
 	bool can_probe = config->nvidia_smi || config->sim_gpus;
 	int r = 0;
 

@@ -21,6 +21,7 @@ enum {
 struct state_reader {
 	const struct context *context;
 	int64_t begun_ms, now_ms; /* CLOCK_BOOTTIME */
+	int64_t patience_ms;      /* to wait for nvidia-smi; a caller may set it */
 	struct prober prober;
 	struct watch watch;
 	/* ->gpus and ->plan are as the last state_reader_read() left them */
@@ -44,8 +45,8 @@ void state_reader_init(
 void state_reader_release(struct state_reader *reader);
 
 /*
- * Gets a result of an nvidia-smi that ended at @oldest_ms or later.  Gives up
- * STATE_READER_PROBE_MS after state_reader_init(); ->is_probe_old then says so.  Returns 0 in both
+ * Gets a result of an nvidia-smi that ended at @oldest_ms or later.  Gives up ->patience_ms after
+ * state_reader_init(); ->is_probe_old then says so.  Returns 0 in both
  * cases, or a negative errno.
  */
 MUST_CHECK int state_reader_probe(struct state_reader *reader, int64_t oldest_ms);

@@ -499,6 +499,8 @@ int attempts_run(const struct attempts *attempts)
 		attempt_begin(&attempt, broker, attempts->launch);
 	}
 	attempt_record(&attempt, broker, attempts->launch);
+	/* an nvidia-smi that hangs would outlive this process */
+	prober_release(&broker->prober);
 	if (observer)
 		observer->ended(observer->context);
 	/*

@@ -216,22 +216,16 @@ static struct snapshot_lease *find_lease(uint64_t job)
 	return NULL;
 }
 
-int verb_sample(struct settings *settings)
+/* Reads the state, and samples the job.  Returns an exit status. */
+static int sample_job(const struct context *context, uint64_t job)
 {
-	static struct context context;
+	const struct config *config = &context->config;
 	struct snapshot_lease *held;
 	struct why why = WHY_NONE;
-	uint64_t job = 0;
-	int r = context_open(settings, &context);
-
-	if (r != 0)
-		return r;
-	(void)!parse_u64(settings->verb.operands[0], UINT64_MAX, &job, NULL);
-	state_reader_init(&reader, &context, VIEW_JOBS_MAX);
-	reader.snapshot.limits = request_limits(&context.config);
 	/* the first sample of each interval asks nvidia-smi, the others use its answer */
-	r = state_reader_probe(&reader,
-		reader.begun_ms - reader.begun_ms % context.config.idle_interval_ms);
+	int r = state_reader_probe(
+		&reader, reader.begun_ms - reader.begun_ms % config->idle_interval_ms);
+
 	if (r == 0)
 		r = state_reader_read(&reader, &why);
 	if (r < 0) {
@@ -241,6 +235,23 @@ int verb_sample(struct settings *settings)
 	held = find_lease(job);
 	if (!held)
 		return EXIT_NOT_DONE;
-	return reader.snapshot.has_probe ? sample_lease(held, &context.config)
-					 : EXIT_DONE;
+	return reader.snapshot.has_probe ? sample_lease(held, config) : EXIT_DONE;
+}
+
+int verb_sample(struct settings *settings)
+{
+	static struct context context;
+	uint64_t job = 0;
+	int r = context_open(settings, &context);
+
+	if (r != 0)
+		return r;
+	(void)!parse_u64(settings->verb.operands[0], UINT64_MAX, &job, NULL);
+	state_reader_init(&reader, &context, VIEW_JOBS_MAX);
+	reader.patience_ms = context_patience_ms(&context);
+	reader.snapshot.limits = request_limits(&context.config);
+	r = sample_job(&context, job);
+	/* ends an nvidia-smi that has not answered */
+	state_reader_release(&reader);
+	return r;
 }
