@@ -303,6 +303,17 @@ static struct lease_use longest(void)
 	return use;
 }
 
+/* Not all bytes: those between the fields are undefined. */
+static void check_same(const struct lease_use *a, const struct lease_use *b)
+{
+	assert_true(a->seen_ms == b->seen_ms && a->unused_ms == b->unused_ms);
+	assert_true(a->unused_now_ms == b->unused_now_ms && a->samples == b->samples);
+	assert_true(a->busy == b->busy && a->busy_peak == b->busy_peak);
+	assert_true(a->warned_ms == b->warned_ms && a->warnings == b->warnings);
+	assert_string_equal(a->unused_since, b->unused_since);
+	assert_string_equal(a->peaks, b->peaks);
+}
+
 static void the_longest_values_fit_into_one_record(void **state)
 {
 	struct lease_use use = longest(), read;
@@ -312,7 +323,7 @@ static void the_longest_values_fit_into_one_record(void **state)
 	lease_use_encode(&use, raw);
 	assert_int_equal(record_judge(raw), RECORD_GOOD);
 	lease_use_decode(raw, &read);
-	assert_memory_equal(&use, &read, sizeof(use));
+	check_same(&use, &read);
 }
 
 static void the_file_is_read_as_it_was_written(void **state)
@@ -322,13 +333,13 @@ static void the_file_is_read_as_it_was_written(void **state)
 
 	assert_int_equal(lease_use_write(&dir, TOKEN, &use), 0);
 	lease_use_read(&dir, TOKEN, &read);
-	assert_memory_equal(&use, &read, sizeof(use));
+	check_same(&use, &read);
 	use.samples = 3;
 	use.peaks[0] = '\0';
 	memset(use.peaks, 0, sizeof(use.peaks));
 	assert_int_equal(lease_use_write(&dir, TOKEN, &use), 0);
 	lease_use_read(&dir, TOKEN, &read);
-	assert_memory_equal(&use, &read, sizeof(use));
+	check_same(&use, &read);
 	statedir_release(&dir);
 }
 

@@ -263,8 +263,10 @@ fi
 # --- the example for systemd ---------------------------------------------------------------
 
 mkdir "$S/units"
+# a path without blanks
+ln -s "$GPULEASE" "$S/units/gpulease"
 for each in service timer; do
-	sed "s,^ExecStart=/usr/local/bin/gpulease,ExecStart=$GPULEASE," \
+	sed "s,^ExecStart=/usr/local/bin/gpulease,ExecStart=$S/units/gpulease," \
 		"$CLI/../../gpulease/examples/gpulease-metrics.$each" \
 		>"$S/units/gpulease-metrics.$each"
 done

@@ -72,7 +72,7 @@ is 'it is ASCII' is_ascii
 TERM=dumb run 'on a terminal that knows no sequences, too' 0 '*llama-sft*' '' \
 	timeout "$DEADLINE" "$TOOLS/onterminal" 80 "$GPULEASE" --top
 is 'it has no colours, either' [ "${out#*"$esc"}" = "$out" ]
-run 'another user has no jobs' 0 '*' '' "$GPULEASE" --top --user nobody
+run 'another user has no jobs' 0 '*' '' "$GPULEASE" --top --user no-such-user
 is 'so none of them is named' [ "${out#*llama*}" = "$out" ]
 
 for each in 0 49ms; do

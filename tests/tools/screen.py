@@ -218,10 +218,12 @@ class Desk:
         while self.take(0):
             pass
         os.write(self.master, b"\x0c")  # Ctrl-L: a whole frame
-        frames = self.raw.count(WHOLE) + 2
-        self.wait(lambda: self.take(0.02, 300), "size-within:" + text)
+        before = self.raw.count(WHOLE)
+        until = time.monotonic() + DEADLINE
+        while self.raw.count(WHOLE) == before and time.monotonic() < until:
+            self.take(0.02, 300)  # no more than the beginning of that frame
         self.do_size(text)
-        self.wait(lambda: self.raw.count(WHOLE) >= frames, "size-within:" + text)
+        self.wait(lambda: self.raw.count(WHOLE) >= before + 2, "size-within:" + text)
 
     def do_fits(self, _):
         self.check(True, "fits")
