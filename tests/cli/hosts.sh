@@ -162,8 +162,8 @@ is 'and makes it 1, too' [ "$rc" -eq 1 ]
 run 'queues without a job' 0 'no job waits' '' "$GPULEASE" --queue --host lab2,empty
 run 'no queue at all' 1 '' 'gpulease: refused: *' "$GPULEASE" --queue --host refused
 
-on lab1 --cancel all --yes >/dev/null 2>&1
-GPULEASE_SIM=2 on lab2 --cancel all --yes >/dev/null 2>&1
+on lab1 --cancel mine --yes >/dev/null 2>&1
+GPULEASE_SIM=2 on lab2 --cancel mine --yes >/dev/null 2>&1
 wait_until '[ "$(on lab1 --history | grep -c cancelled)" -eq 2 ]'
 wait_until 'GPULEASE_SIM=2 on lab2 --history | grep -q cancelled'
 # each has ended before the next begins

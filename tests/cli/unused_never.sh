@@ -81,7 +81,7 @@ machine 1
 wait_until '[ "$(seen_at)" ]'
 : >"$FAKE_SMI_DIR/hang"
 wait_until 'strays_run nvidia-smi || [ "$(calls)" -ge 3 ]'
-"$GPULEASE" --cancel all --yes >/dev/null 2>&1
+"$GPULEASE" --cancel mine --yes >/dev/null 2>&1
 rm "$FAKE_SMI_DIR/hang"
 is 'a hanging sample does not delay the end of a background job' wait_until \
 	'"$GPULEASE" -I true 2>/dev/null'
