@@ -129,10 +129,9 @@ static void lanes_place(struct lanes *lanes, struct timeline_span *span)
 	}
 	if (lanes->count == LANES_MAX)
 		return;
-	memmove(&lanes->list[at + 1], &lanes->list[at],
-		(lanes->count - at) * sizeof(lanes->list[0]));
+	for (size_t i = lanes->count++; i > at; i--)
+		lanes->list[i] = lanes->list[i - 1];
 	lanes->list[at] = span;
-	lanes->count++;
 }
 
 static void place_spans(struct timeline *timeline)
