@@ -37,7 +37,7 @@ busy 0 0
 is 'it is told again when it does not use it again' wait_until \
 	'[ "$(told one "has not used")" -eq 2 ]'
 release_all one
-is 'the history has an end by itself' wait_until "[ \"\$(ended_as $id)\" = 'ended finished 0' ]"
+is 'the history has an end by itself' wait_until "has_ended $id ended finished 0"
 is '--history --json has the time at 0 %' [ "$(past "$id" unused_ms)" -ge 3000 ]
 is '--history has the column' like '*AT 0%*' "$("$GPULEASE" --history all)"
 is '--accounting has the column' like '*AT 0%*' "$("$GPULEASE" --accounting)"
@@ -61,7 +61,7 @@ ended one
 is 'an unused job is ended while a job waits for its GPUs' [ "$rc" -eq 143 ]
 is 'it is warned twice' [ "$(told one 'other jobs wait: it ends in .* unless it uses the GPU; to give it back: gpulease --cancel')" -eq 2 ]
 is 'it is told the end' [ "$(told one 'and other jobs wait: TERM now')" -eq 1 ]
-is 'the history says how' wait_until "[ \"\$(ended_as $id)\" = 'unused timed-out 143' ]"
+is 'the history says how' wait_until "has_ended $id unused timed-out 143"
 is '--history says why' like '*timed-out, unused*' "$("$GPULEASE" --history all)"
 is '--history --json has the time at the end' [ "$(past "$id" unused_at_end_ms)" -ge 3000 ]
 is 'the busy job runs' kill -0 "$(pid_of two)"
@@ -113,7 +113,7 @@ id=$("$GPULEASE" --submit --retries 2 -o "$S/log" -- sleep 1000)
 is 'a background job is told in its log' wait_until \
 	'grep -sq "job $id has not used GPU 0 for 1s; to give" "$S/log"'
 waiter next
-is 'a background job is ended' wait_until '[ "$(ended_as "$id")" = "unused timed-out 124" ]'
+is 'a background job is ended' wait_until "has_ended $id unused timed-out 124"
 is 'its log has two warnings' [ "$(grep -c 'it ends in' "$S/log")" -eq 2 ]
 is 'its log has the end' [ "$(grep -c 'TERM now' "$S/log")" -eq 1 ]
 wait_until 'runs next'

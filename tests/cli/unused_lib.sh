@@ -62,9 +62,15 @@ past() {
 		sed -n "s/^\"ticket\":$1,.*\"$2\":\"*\([^\",]*\).*/\1/p"
 }
 
-# ended_as ID: "HOW STATE STATUS" in the history
-ended_as() {
-	echo "$(past "$1" how) $(past "$1" state) $(past "$1" status)"
+# has_ended ID HOW STATE STATUS: whether the history says so, in the line of the recorder.  The status of a job without a
+# supervisor is known only where the kernel tells it (recording.sh); the state depends on it.
+has_ended() {
+	[ "$(past "$1" unused_ms)" -ge 0 ] 2>/dev/null && [ "$(past "$1" how)" = "$2" ] &&
+		case $(past "$1" status) in
+		"$4") [ "$(past "$1" state)" = "$3" ] ;;
+		null) [ "$2" != unused ] || [ "$(past "$1" state)" = "$3" ] ;;
+		*) false ;;
+		esac
 }
 
 # guards: the pids of the watchdogs of this script

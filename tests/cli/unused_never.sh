@@ -69,7 +69,8 @@ sees 1
 wait_until 'strays_run sleep' # the nvidia-smi that hangs
 id=$(id_of one)
 release_all one
-is 'a hanging sample does not delay the end of the job' wait_until "[ \"\$(ended_as $id)\" = 'ended finished 0' ]"
+is 'a hanging sample does not delay the end of the job' wait_until \
+	"has_ended $id ended finished 0"
 is 'no watchdog is left' wait_until '[ -z "$(guards)" ]'
 is 'no sample is left' wait_until '! strays_run gpulease'
 is 'no nvidia-smi is left' wait_until '! strays_run sleep'
