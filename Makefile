@@ -79,20 +79,25 @@ LINK        = $(if $(LTO),-fno-lto)
 
 # Each folder is a layer (lib/README.md).  Headers are included without the name of the folder.
 LIB_FOLDERS  := $(patsubst %/,%,$(sort $(dir $(wildcard lib/*/*.c))))
-MAIN_FOLDERS := gpulease $(filter-out %/simjob %/slurm %/view,$(patsubst %/,%,$(sort $(dir $(wildcard gpulease/*/*.c)))))
+MAIN_FOLDERS := gpulease $(filter-out %/simjob %/slurm %/view %/engine,$(patsubst %/,%,$(sort $(dir $(wildcard gpulease/*/*.c)))))
 INCLUDES     := $(LIB_FOLDERS:%=-I%) $(MAIN_FOLDERS:%=-I%)
 LIB_OBJECTS  := $(patsubst %.c,$(B)/o/%.o,$(wildcard $(LIB_FOLDERS:%=%/*.c)))
 MAIN_OBJECTS := $(patsubst %.c,$(B)/o/%.o,$(wildcard $(MAIN_FOLDERS:%=%/*.c)))
-# gpulease prints no help: it has these tables without the texts, which gpulease-view has.
-BARE         := $(patsubst %,$(B)/o/gpulease/%_bare.o,cli/option_table batch/batch_attributes)
+# gpulease prints no help, and no message about a command line that it cannot read: it has these
+# modules without the texts, which gpulease-view has (cli/no_messages.h).
+BARE         := $(patsubst %,$(B)/o/gpulease/%_bare.o,batch/batch_attributes \
+	  $(addprefix cli/,option_table command_line option_parser option_conflicts gpu_options task_options \
+	  verb_operands) job/missing_program)
 $(LIB_OBJECTS) $(MAIN_OBJECTS) $(BARE): WHOLE = $(LTO)
 $(LIB_OBJECTS): INCLUDES := $(LIB_FOLDERS:%=-I%)
-# The parts of gpulease-slurm and gpulease-view, without their main(), for the unit tests.
+# The parts of gpulease-slurm, gpulease-view and gpulease-engine, without their main(), for the unit tests.
 SLURM_PARTS  := $(patsubst %.c,$(B)/o/%.o,$(filter-out %_main.c,$(wildcard gpulease/slurm/*.c)))
 VIEW_PARTS   := $(patsubst %.c,$(B)/o/%.o,$(filter-out %_main.c,$(wildcard gpulease/view/*.c)))
+ENGINE_PARTS := $(patsubst %.c,$(B)/o/%.o,$(filter-out %_main.c,$(wildcard gpulease/engine/*.c)))
 $(SLURM_PARTS): INCLUDES += -Igpulease/slurm
 $(VIEW_PARTS): INCLUDES += -Igpulease/view
-$(B)/o/tests/%.o: INCLUDES += -Igpulease/slurm -Igpulease/view
+$(ENGINE_PARTS) $(B)/o/gpulease/engine/engine_main.o: INCLUDES += -Igpulease/slurm -Igpulease/engine
+$(B)/o/tests/%.o: INCLUDES += -Igpulease/slurm -Igpulease/view -Igpulease/engine
 UNIT_TESTS   := $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c))
 TEST_FILTER  := $(B)/o/tests/filter.o
 HELPERS      := $(patsubst %.c,$(B)/o/%.o,$(filter-out tests/test_%.c tests/filter.c,$(wildcard tests/*.c)))
@@ -101,11 +106,12 @@ SIMULATE     := $(B)/tests/simulate
 SIMJOB       := $(B)/gpulease-simjob
 SLURM        := $(B)/gpulease-slurm
 VIEW         := $(B)/gpulease-view
+ENGINE       := $(B)/gpulease-engine
 FUZZERS      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS      := $(FUZZERS:%=$(B)/tests/fuzz/fuzz_%)
 CLI_TESTS    := $(filter-out %/lib.sh %_lib.sh %/own_mounts.sh,$(wildcard tests/cli/*.sh))
 
-all: $(B)/gpulease $(SIMJOB) $(SLURM) $(VIEW)
+all: $(B)/gpulease $(SIMJOB) $(SLURM) $(VIEW) $(ENGINE)
 
 # --- building -----------------------------------------------------------------------------
 
@@ -125,6 +131,10 @@ $(SLURM): $(B)/o/gpulease/slurm/slurm_main.o $(B)/libslurm.a $(B)/libcommand.a $
 $(VIEW): $(B)/o/gpulease/view/view_main.o $(B)/libview.a $(B)/libcommand.a $(B)/libgpulease.a
 	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
 
+$(ENGINE): $(B)/o/gpulease/engine/engine_main.o $(B)/libengine.a $(B)/libslurm.a $(B)/libcommand.a $(B)/libgpulease.a
+	$(CC) $(ALL_LDFLAGS) $(DENSE) -o $@ $^
+
+$(B)/libengine.a: $(ENGINE_PARTS)
 $(B)/libslurm.a: $(SLURM_PARTS)
 $(B)/libview.a: $(VIEW_PARTS)
 $(B)/libgpulease.a: $(LIB_OBJECTS)
@@ -146,7 +156,7 @@ $(B)/o/%_bare.o: %.c
 	$(CC) $(ALL_CFLAGS) -DWITHOUT_HELP -c -o $@ $<
 
 # WRAP names the functions that a unit test replaces, to make system calls fail.
-$(B)/tests/test_%: $(B)/o/tests/test_%.o $(TEST_FILTER) $(B)/libhelpers.a $(B)/libslurm.a $(B)/libview.a $(B)/libcommand.a $(B)/libgpulease.a
+$(B)/tests/test_%: $(B)/o/tests/test_%.o $(TEST_FILTER) $(B)/libhelpers.a $(B)/libengine.a $(B)/libslurm.a $(B)/libview.a $(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(WRAP:%=-Wl,--wrap=%) -o $@ $(filter %.o %.a,$^) -lcmocka
 -include tests/wrap.mk
@@ -162,11 +172,11 @@ $(SIMULATE): $(patsubst %.c,$(B)/o/%.o,$(wildcard tests/simulate/*.c)) $(B)/libg
 
 # Fuzz targets have an LLVMFuzzerTestOneInput; replay.c feeds them files, with any compiler.
 $(B)/tests/fuzz/fuzz_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/o/tests/fuzz/replay.o \
-		$(B)/libslurm.a $(B)/libview.a $(B)/libcommand.a $(B)/libgpulease.a
+		$(B)/libengine.a $(B)/libslurm.a $(B)/libview.a $(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 # A fuzz target with libFuzzer instead of replay.c.
-$(B)/tests/fuzz/search_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/libslurm.a $(B)/libview.a \
+$(B)/tests/fuzz/search_%: $(B)/o/tests/fuzz/fuzz_%.o $(B)/libengine.a $(B)/libslurm.a $(B)/libview.a \
 		$(B)/libcommand.a $(B)/libgpulease.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^
@@ -189,7 +199,7 @@ everything: all unit-tests $(TOOLS) $(SIMULATE) $(REPLAYS)
 BUILT    = $(if $(filter /%,$(firstword $(B))),,$(CURDIR)/)$(B)
 GPULEASE = $(BUILT)/gpulease
 ENVIRONMENT = GPULEASE='$(GPULEASE)' TOOLS='$(BUILT)/tests/tools'
-RUN   = $(ENVIRONMENT) sh tests/run -j 3 -t 900 $(if $(CHECK_SECONDS),--budget $(CHECK_SECONDS))
+RUN   = $(ENVIRONMENT) sh tests/run -j $(if $(SANITIZE),4,6) -t 900 $(if $(CHECK_SECONDS),--budget $(CHECK_SECONDS))
 SWEEP = $(B)/tests/tools/sweep
 TORTURE = $(B)/tests/tools/torture
 STORM = $(B)/tests/tools/storm
@@ -209,7 +219,7 @@ deps:
 deps-extra:
 	@sh tests/deps.sh extra
 
-# The longest tests come first.  Tests mostly wait, so three at a time keep two cores busy.
+# The longest tests come first.  Tests mostly wait, so six at a time keep two cores busy.
 check: everything
 	@$(RUN) "$(QUICK_SWEEP)" "$(TORTURE) --jobs 150" "$(STORM) --jobs 300" \
 		"$(STORM) --plain --jobs 100" $(CORRUPT) $(CLI_RUNS) \
@@ -240,12 +250,13 @@ VALGRIND   = $(if $(shell command -v valgrind),valgrind -q --error-exitcode=9 --
 
 check-slow: everything
 	$(if $(VALGRIND),,@echo "valgrind is not installed: the tests under it are left out")
-	@$(RUN) -t 1200 --budget $(SLOW_SECONDS) --rotate $(ROTATE) \
+	@$(RUN) -j 3 -t 1200 --budget $(SLOW_SECONDS) --rotate $(ROTATE) \
 		$(foreach part,alone behind sharer reclaim submit supervisor while, \
 			"$(SWEEP) --situation $(part)") \
 		"env LOG_RUNS=1000 sh tests/cli/logs.sh" \
 		"env BATCH_EVERY=1 sh tests/cli/batch_kill.sh" \
 		"env COMPARE=real sh tests/cli/compare_slurm.sh" \
+		"env ENGINE_MINUTE=yes sh tests/cli/engine_run.sh" \
 		$(foreach part,alone holder waiter dead lower beside torture, \
 			"tests/cli/hardened_sweep.sh $(part)") \
 		"$(TORTURE) --clients 200 --jobs 2000" "$(TORTURE) --seconds $(TORTURE_SECONDS)" \

@@ -6,6 +6,7 @@
 
 #include "command_line.h"
 #include "diag.h"
+#include "engine_choice.h"
 #include "exitcodes.h"
 #include "privilege.h"
 #include "shared_state.h"
@@ -18,8 +19,12 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_RUN] = verb_run,
 	[VERB_STATUS] = verb_status,
 	[VERB_QUEUE] = verb_queue,
+	[VERB_WINDOWS] = verb_windows,
 	[VERB_HISTORY] = verb_history,
 	[VERB_CANCEL] = verb_cancel,
+	[VERB_NOTE] = verb_note,
+	[VERB_RELEASE] = verb_release,
+	[VERB_EXTEND] = verb_extend,
 	[VERB_PAUSE] = verb_pause,
 	[VERB_RESUME] = verb_resume,
 	[VERB_DOCTOR] = verb_doctor,
@@ -30,11 +35,11 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_WAIT_FOR] = verb_wait_for,
 	[VERB_SIGNAL_JOB] = verb_signal_job,
 	[VERB_ATTACH] = verb_attach,
-	[VERB_SESSIONS] = verb_sessions,
+	[VERB_SESSIONS] = verb_view,
 	[VERB_ENTER_SESSION] = verb_enter_session,
 	[VERB_ACCOUNTING] = verb_accounting,
 	[VERB_BATCH] = verb_batch,
-	[VERB_ADD] = verb_add,
+	[VERB_ADD] = verb_view,
 	[VERB_HELP] = verb_help,
 	[VERB_SCRIPT] = verb_script,
 	[VERB_VERSION] = verb_version,
@@ -45,36 +50,16 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_TIMELINE] = verb_view,
 	[VERB_METRICS] = verb_view,
 	[VERB_SAMPLE] = verb_sample,
+	[VERB_SET_PRIORITY] = verb_set_priority,
 };
 
 /*
- * Prints one line about the given options of srun that promise what gpulease does not do.  With -v
- * it also names the other options without effect.
+ * The verbs that mean this machine whatever the engine: gpulease starts itself by them, or the
+ * configuration is that of this machine.
  */
-static void note_ignored(const struct settings *settings)
-{
-	char words[640];
-	struct text text = TEXT_ON(words);
-
-	for (unsigned i = 0; i < settings->ignored_count; i++) {
-		const struct ignored_option *option = &settings->ignored[i];
-		const char *next =
-			i + 1 < settings->ignored_count ? option[1].note : NULL;
-
-		if (!option->note) {
-			verbose("--%s is accepted and ignored", option->name);
-			continue;
-		}
-		text_addf(&text, "%s--%s", text.used ? ", " : "", option->name);
-		/* neighbours in the table of options share their note */
-		if (!next || strcmp(next, option->note) != 0)
-			text_addf(&text, " (%s)", option->note);
-	}
-	if (text.used)
-		note("no effect here: %s", words);
-	if (settings->tasks.note)
-		note("%s", settings->tasks.note);
-}
+#define LOCAL_VERBS                                             \
+	(VERB_BIT(VERB_SAMPLE) | VERB_BIT(VERB_ENTER_SESSION) | \
+		VERB_BIT(VERB_SHOW_CONFIG))
 
 /*
  * Prints for `eval "$(gpulease --shell ...)"` what makes the eval fail: an empty output would be a
@@ -86,6 +71,7 @@ static void fail_shell(char *const *argv)
 		argv++;
 	if (*argv && !isatty(STDOUT_FILENO))
 		(void)printf("(exit %d);\n", EXIT_MISUSE);
+	(void)fflush(stdout);
 }
 
 int main(int argc, char **argv)
@@ -102,13 +88,17 @@ int main(int argc, char **argv)
 	}
 	other_program_keep(argv);
 	if (command_line_parse(argv, &settings, &why) < 0) {
+		engine_try_line();
 		slurm_program_try_line();
-		diag("%s", why.text);
 		fail_shell(argv);
+		other_program_become(VIEW_PROGRAM, "view"); /* which says what is wrong */
+		diag("cannot read this command line; " VIEW_PROGRAM
+		     ", which would say what is wrong with it, is not installed");
 		return EXIT_MISUSE;
 	}
 	diag_setup(settings.output.verbose, settings.output.quiet);
-	note_ignored(&settings);
+	if (LOCAL_VERBS & VERB_BIT(settings.verb.kind))
+		settings.machine.engine = ENGINE_LOCAL;
 	status = settings.look.hosts ? verb_view(&settings)
 				     : verbs[settings.verb.kind](&settings);
 	shared_state_note_history_error();

@@ -38,8 +38,12 @@ needs='
 [ "${1-}" != extra ] || needs='
 	slurmctld:slurmctld
 	slurmd:slurmd
+	slurmdbd:slurmdbd
+	mariadbd:mariadb-server
 	srun:slurm-client
 	munged:munge
+	/usr/sbin/slurmdbd:slurmdbd
+	/usr/sbin/mariadbd:mariadb-server
 	promtool:prometheus
 	/usr/lib/python3/dist-packages/prometheus_client:python3-prometheus-client
 	/usr/lib/python3/dist-packages/pyte/screens.py:python3-pyte

@@ -44,7 +44,8 @@ copy_source() {
 
 # What scripts need beside the program.
 tools=
-for each in attack closing fakesmi forge jobcontrol jsoncheck nopidfd onterminal sysfault; do
+for each in attack closing fakesmi forge jobcontrol jsoncheck nopidfd onterminal sysfault \
+	tellend; do
 	tools="$tools b/tests/tools/$each"
 done
 
@@ -53,7 +54,8 @@ build() {
 	targets=
 	for test in "$@"; do
 		case $test in
-		*.sh) targets="$targets b/gpulease b/gpulease-simjob b/gpulease-slurm $tools" ;;
+		*.sh) targets="$targets b/gpulease b/gpulease-simjob b/gpulease-slurm b/gpulease-view \
+			b/gpulease-engine $tools" ;;
 		*) targets="$targets b/tests/test_$test" ;;
 		esac
 	done
@@ -314,7 +316,7 @@ mutant shifted-append-not-seen ticket \
 # --- rights ---------------------------------------------------------------------
 
 mutant every-user-cancels queue \
-	-- '(cancel->uid == 0 || cancel->uid == owner_uid)' '(owner_uid || true)'
+	-- '(demand->uid == 0 || demand->uid == owner_uid)' '(owner_uid || true)'
 mutant a-name-cancels-others cancel_choice \
 	-- 'return (is_own || is_root) && strcmp(' 'return strcmp('
 mutant all-is-for-every-user cancel_choice \
@@ -381,16 +383,44 @@ mutant closed-too-early policy \
 
 # --- the order, and what holds back ---------------------------------------------------------
 
-order='return a.priority != b.priority ? a.priority > b.priority : a.number < b.number;'
+order='return a.priority > b.priority;
+	return a.order_ms != b.order_ms ? a.order_ms < b.order_ms : a.number < b.number;'
 mutant priority-does-not-count queue \
 	-- "$order" \
-	'return a.number < b.number;'
+	'return a.number < b.number; return a.number < b.number;'
 mutant lower-priority-first queue \
 	-- "$order" \
-	'return a.priority != b.priority ? a.priority < b.priority : a.number < b.number;'
+	'return a.priority < b.priority; return a.number < b.number;'
 mutant equals-by-chance queue \
 	-- "$order" \
-	'return a.priority != b.priority ? a.priority > b.priority : a.number > b.number;'
+	'return a.priority > b.priority; return a.number > b.number;'
+mutant order-does-not-count queue renew \
+	-- 'if (order_ms < since_ms) {' 'if (false && order_ms < since_ms) {'
+mutant renewed-misses-a-cancel renew \
+	-- '(void)!queue_begin(&broker->queue, number);' ''
+mutant renewed-counts-as-started renew \
+	-- 'ticket.state == TICKET_LEFT) {' 'ticket.state == TICKET_LEFT && false) {'
+mutant any-user-changes-a-priority renew \
+	-- '(control->uid != 0 && control->uid != wish->uid))' 'false)'
+mutant an-early-time-stays renew \
+	-- 'if (now_ms - broker->ticket.since_ms <= ARRIVAL_MS)' 'if (now_ms)'
+mutant a-first-ticket-is-swept queue_sweep \
+	-- '(ticket.latest && number_may_live(queue, ticket.latest, &latest)))' \
+	'(false && number_may_live(queue, ticket.latest, &latest)))'
+mutant fair-share-without-a-limit share -- 'return min_i64(
+		(int64_t)(gpu_s * (uint64_t)share->rate_ms / 3600), share->most_ms);' \
+	'return (int64_t)(gpu_s * (uint64_t)share->rate_ms / 3600);'
+mutant fair-share-can-be-stopped share \
+	-- 'clock_boot_ms() - ticket->since_ms >= LATE_MS);' 'false && LATE_MS);'
+mutant fair-share-counts-again share -- 'broker->state.is_late = true;
+	if (!counts.late_ms)' 'if (!counts.late_ms)'
+mutant an-end-counts-twice share -- '&& !lease->is_recorded)
+			gpu_ms += gpu_hours_weigh' ')
+			gpu_ms += gpu_hours_weigh'
+mutant hours-are-lost-behind-a-lock gpu_hours \
+	-- 'return r < 0 ? r : append_day(fd, raw);' 'return r;'
+mutant old-hours-count gpu_hours \
+	-- 'day.day < search->day || day.day > search->latest' 'day.day > search->latest'
 mutant a-held-ticket-starts policy \
 	-- '	if (row->hold != DEPENDENCY_NONE) {' '	if (false) {'
 
@@ -398,8 +428,16 @@ mutant a-held-ticket-starts policy \
 
 mutant limits-do-not-bind policy \
 	-- 'if (!use->most || use->used + use->more <= use->most)' 'if (use)'
+mutant lent-group-counts-as-own hardened_limits.sh \
+	-- 'groups[0] = getgid();' 'groups[0] = getegid();'
+mutant unknown-names-bind-nobody user_limits \
+	-- 'if (*is_unnamed) tighten(&line, ret);' ''
+mutant limits-of-tickets-ignored room \
+	-- 'return own ? own : key;' 'return key;'
+mutant no-line-of-limits-in-the-ticket user_limits.sh \
+	-- '.most_gpus = context->most_gpus,' ''
 mutant root-is-bound room \
-	-- 'unsigned user_percent = uid ? limits->user_percent : 0;' 'unsigned user_percent = limits->user_percent;'
+	-- 'if (!uid || own == PLAN_NO_LIMIT)' 'if (own == PLAN_NO_LIMIT)'
 mutant a-start-is-not-counted policy \
 	-- 'quota->all.percent += percent;' '(void)percent;' \
 	-- 'user->percent += percent;' '(void)user;'
@@ -605,7 +643,7 @@ mutant batch-never-run-again batch_live.sh \
 	-- 'if (job->line_hash != batch_line_hash(job->line) ||' \
 	'if ((false && batch_line_hash(job->line)) ||'
 mutant batch-queue-is-full-of-it batch.sh \
-	-- 'return waiting < QUEUE_MAX &&' 'return waiting < QUEUE_MAX + 1 &&'
+	-- 'return (waiting < QUEUE_MAX ||' 'return (waiting < QUEUE_MAX + 1 ||'
 mutant batch-queue-is-full-of-attempts batch.sh \
 	-- 'job->state == BATCH_IN_QUEUE || job->is_between;' 'job->state == BATCH_IN_QUEUE;'
 mutant batch-ends-with-lines-unread batch_file batch_live.sh \
@@ -655,6 +693,172 @@ mutant batch-board-stands-still batch_show batch.sh \
 mutant batch-board-is-written-for-nothing batch_show \
 	-- 'return has_running_job(board) ? show->written_ms + IDLE_WRITE_MS : INT64_MAX;' \
 	'return show->written_ms + IDLE_WRITE_MS;'
+
+# --- the use of GPUs, and what shows it -----------------------------------------------------
+
+mutant use-goes-on-across-a-gap lease_use \
+	-- 'if (passed_ms >= sample->gap_ms) {' 'if (false) {'
+mutant use-of-an-old-sample lease_use \
+	-- 'if (passed_ms <= 0 || sample->at_ms < sample->since_ms)' 'if (false)'
+mutant use-of-a-share-is-judged unused_never.sh \
+	-- 'gpu_is_instance(&gpu->file.gpu) || !need_is_whole(&need) ||' \
+	'gpu_is_instance(&gpu->file.gpu) ||'
+mutant use-ends-a-job-for-nobody use_rule \
+	-- 'if (limits->end_ms && now->is_waited_for &&' 'if (limits->end_ms &&'
+mutant use-ends-a-job-after-one-warning use_rule \
+	-- 'if (now->warnings == 1)' 'if (false)'
+mutant use-of-another-user-is-sampled hardened_unused.sh \
+	-- '(held->lease.owner.uid == getuid() || getuid() == 0))' 'true)'
+mutant view-keeps-the-group hardened_view.sh \
+	-- 'other_program_find(name, path) < 0 || privilege_drop() < 0)' \
+	'other_program_find(name, path) < 0)'
+mutant markup-is-not-escaped timeline \
+	-- "['<'] = \"&lt;\"," "['<'] = \"<\","
+mutant hosts-that-send-escapes hosts \
+	-- 'if (!json_is_clean(object)) return -EINVAL;' ''
+mutant top-leaves-the-terminal top.sh \
+	-- 'if (!is_dismissed(fds[0]) &&' 'if (false && !is_dismissed(fds[0]) &&'
+mutant top-draws-before-all-ends top.sh \
+	-- 'source->has_ended = source->ended_ms >= 0;' 'source->has_ended = true;'
+
+# --- the engine -----------------------------------------------------------------------------
+
+mutant engine-in-a-job-of-slurm engine_choice.sh \
+	-- 'if ((job && *job) || (sim && *sim)' 'if ((sim && *sim)'
+mutant engine-with-simulated-gpus engine_choice.sh \
+	-- '(sim && *sim) || machine->sim_gpus)' 'false)'
+mutant engine-by-a-word-of-the-command engine_choice.sh \
+	-- 'if (r == 0 && !is_chosen(&line))' 'if (false)'
+mutant engine-lets-refused-options-pass engine_choice.sh \
+	-- 'if (r == 0) r = check_refused(ret, why);' ''
+mutant engine-doctor-asks-a-silent-controller engine_doctor.sh \
+	-- 'if (!doctor->has_programs || !engine_check_controller(doctor))' \
+	'(void)engine_check_controller(doctor); if (!doctor->has_programs)'
+mutant engine-believes-names-of-jobs cluster_jobs \
+	-- 'strcmp(fields[JOB_MARK], mark) != 0 ||' ''
+mutant engine-believes-gpus-in-names cluster_view \
+	-- 'if (!node || reading->marks[node - reading->nodes->list] != reading->job + 1)' \
+	'if (!node)'
+mutant engine-joins-jobs-with-one-id cluster_ended \
+	-- 'before->end.ticket == end->end.ticket && before->goes_on &&' \
+	'before->end.ticket == end->end.ticket &&'
+
+# what is read of the cluster
+mutant engine-takes-the-first-of-several-types engine_words \
+	-- 'if (found == 1) return 0;' 'if (found) return 0;'
+mutant engine-counts-gpus-twice cluster_gres \
+	-- 'return has_total ? total : count;' 'return total + count;'
+mutant engine-counts-a-node-in-each-partition cluster_view \
+	-- 'nodes->list[nodes->by_name[i]].first = SIZE_MAX;' ';'
+mutant engine-uses-nodes-that-do-not-answer cluster_view \
+	-- "if (strchr(text + size, '*')) node->phase = NODE_DOWN; else if" 'if'
+mutant engine-shows-gpus-of-hidden-jobs-as-free cluster_view \
+	-- 'gpu->holder_count || gpuset_has(&node->used, index) ||' 'gpu->holder_count ||'
+mutant engine-gives-a-gpu-to-two-jobs cluster_view \
+	-- 'if (places->taken[gpu]) return;' ''
+mutant engine-takes-a-later-state-for-an-end engine_poll cluster_jobs \
+	-- '{ "", SLURM_RUNS, 0, -1, NULL };' '{ "", SLURM_ENDED, END_FAILED, -1, NULL };'
+mutant engine-shows-names-of-jobs-raw render engine_answers.sh \
+	-- 'text_add_printable(&out, text, strlen(text));' 'text_add(&out, text);'
+mutant engine-history-has-jobs-that-run engine_accounting.sh \
+	-- 'count += end->is_over && ended_filter_admits(filter, &end->end);' \
+	'count += ended_filter_admits(filter, &end->end);' \
+	-- 'if (!end->is_over || !ended_filter_admits(filter, &end->end))' \
+	'if (!ended_filter_admits(filter, &end->end))'
+
+mutant engine-reason-with-details-is-unknown cluster_jobs \
+	-- 'return strcspn(text, ",(:");' 'return strlen(text);'
+
+# questions to Slurm
+mutant engine-waits-for-a-silent-program slurm_ask \
+	-- 'answer_wait(ret, deadline_ms); if (ret->fault == 0)' \
+	'answer_wait(ret, INT32_MAX); if (ret->fault == 0)'
+mutant engine-passes-variables-of-slurm-on slurm_ask \
+	-- 'if (!is_of_slurm(*at))' 'if (true)'
+mutant engine-takes-silence-for-the-end engine_answers.sh \
+	-- 'if (answer->status != 0 && (is_own || !knows_none(answer)))' 'if (false)'
+mutant engine-believes-that-a-requeued-job-has-ended engine_poll \
+	-- 'return now_ms - job->doubtful_ms >= POLL_DOUBT_MS;' 'return true;'
+mutant engine-takes-the-end-of-an-earlier-job engine_poll \
+	-- 'return (int64_t)number_of(fields[ROW_SUBMIT]) >= job->submit_s;' 'return true;'
+mutant engine-waits-for-a-stopped-process engine_poll \
+	-- 'if (!is_stopped(fd, now_real_ms))' 'if (true)'
+
+# what is asked for
+mutant engine-limit-becomes-none engine_words \
+	-- '(long long)(limit_ms + MINUTE_MS - 1) / MINUTE_MS' '(long long)limit_ms / MINUTE_MS'
+mutant engine-share-becomes-nothing engine_words \
+	-- '(percent * all + 99) / 100' 'percent * all / 100'
+mutant engine-line-adds-to-the-gpus-of-the-batch engine_entry \
+	-- 'if (given & 1u << BATCH_GPUS && is_one_of(name, of_gpus, ARRAY_SIZE(of_gpus)))' \
+	'if (false)'
+mutant engine-state-in-another-folder engine_submit \
+	-- "return name[0] && name[0] != '.' && !strchr(name, '/');" 'return name[0];'
+
+# background jobs
+mutant engine-takes-a-job-with-another-token engine_answers.sh \
+	-- 'if (strncmp(fields[1], mark, strlen(mark)) == 0 && count < TOKENS_MOST &&' \
+	'if (count < TOKENS_MOST &&'
+mutant engine-submits-again-without-a-look engine_answers.sh \
+	-- 'r = submission_find(job->token, FIND_MS, ret_id); if (r == SUBMISSION_NONE) {' \
+	'r = SUBMISSION_NONE; {'
+mutant engine-submits-a-line-again engine_answers.sh \
+	-- 'r = is_new ? SUBMISSION_NONE' 'r = true ? SUBMISSION_NONE'
+mutant engine-submits-a-job-whose-output-is-lost engine_answers.sh \
+	-- 'return access(path, W_OK | X_OK) == 0 ? 0 : -errno;' 'return 0;'
+mutant engine-forgets-the-status-in-its-script engine_answers.sh \
+	-- '"echo \"$token $status\" >\"$record\" 2>/dev/null\n"' ''
+mutant engine-shows-the-log-of-another-job engine_answers.sh \
+	-- 'if (reader->fd < 0 && !engine_state_has_old_log(reader->id))' 'if (reader->fd < 0)'
+mutant engine-follow-forgets-the-status engine_answers.sh \
+	-- 'return job->status < 0 ? EXIT_NOT_DONE : job->status;' 'return 0;'
+mutant engine-the-last-status-counts engine_answers.sh \
+	-- 'if (status > waiting.status)' 'if (true)'
+mutant engine-waits-for-unknown-jobs engine_answers.sh \
+	-- 'if (!known.jobs[i].is_unknown) continue;' 'continue;'
+mutant engine-cancels-without-a-question engine_answers.sh \
+	-- 'if (settings->verb.yes || targets.chosen < 2) return true; for' 'return true; for'
+mutant engine-sends-a-signal-that-no-script-takes engine_answers.sh \
+	-- '{ SIGKILL, SIGPROF },' '{ SIGKILL, SIGKILL },'
+mutant engine-takes-the-first-of-several-jobs engine_answers.sh \
+	-- "if (found) { diag(\"'%s' means several jobs, as" \
+	"if (false) { diag(\"'%s' means several jobs, as"
+
+# the foreground
+mutant engine-waits-for-ever engine_answers.sh \
+	-- 'if (reason->is_for_ever' 'if (false && reason->is_for_ever'
+mutant engine-leaves-srun-behind engine_answers.sh \
+	-- '(void)prctl(PR_SET_PDEATHSIG, SIGQUIT);' ''
+mutant engine-max-wait-leaves-srun engine_answers.sh \
+	-- 'if (fg->srun.pid) (void)kill(fg->srun.pid, SIGTERM);' ''
+mutant engine-signal-for-another-step engine_answers.sh \
+	-- 'if (fg->has_step)' 'if (false)'
+mutant engine-doubtful-success-is-a-success engine_answers.sh \
+	-- 'return status ? status : EXIT_MISUSE;' 'return status;'
+mutant engine-removes-output-of-the-command srun_messages \
+	-- 'if (!*begins_line || !end ||' 'if (!end ||'
+
+# on the node
+mutant engine-command-without-gpus-sees-all engine_node.sh \
+	-- 'if (!*gpus) SET("CUDA_VISIBLE_DEVICES", "", true);' ''
+mutant engine-nothing-is-killed-at-the-limit engine_node.sh \
+	-- 's->kill_at_ms = now_ms + s->order->grace_ms;' 's->kill_at_ms = INT64_MAX;'
+mutant engine-retries-what-was-told-to-end engine_node.sh \
+	-- '.was_told = s->was_told,' '.was_told = false,' \
+	-- 'while (!s->was_told && !s->is_at_limit && clock_boot_ms() < until_ms)' \
+	'while (clock_boot_ms() < until_ms)' \
+	-- 'return !s->was_told && !s->is_at_limit;' 'return true;'
+mutant engine-node-skips-words-that-it-does-not-know engine_words engine_node.sh \
+	-- 'if (read_word(*words, ret) == 0) continue;' 'if (read_word(*words, ret) != 1) continue;'
+
+# a batch
+mutant engine-batch-in-a-folder-of-all engine_answers.sh \
+	-- 'return st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EACCES;' 'return 0;'
+mutant engine-tries-a-cancelled-line-again engine_answers.sh \
+	-- 'member->observer.is_stopped = is_stopped;' '(void)is_stopped;'
+mutant engine-member-outlives-its-parent engine_answers.sh \
+	-- '(void)prctl(PR_SET_PDEATHSIG, SIGKILL); return getppid() == (pid_t)pid' \
+	'return getppid() == (pid_t)pid'
 
 echo "1..$number"
 [ "$missed" -eq 0 ]

@@ -93,6 +93,7 @@ static const char *const defaults[CONFIG_KEYS] = {
 	"max-time = none",
 	"default-time = none",
 	"max-priority = 0",
+	"fair-share = none",
 	"prefer = ",
 	"bind = no",
 	"model-option = --llm",
@@ -108,6 +109,7 @@ static const char *const defaults[CONFIG_KEYS] = {
 	"retry-delay = 5s",
 	"retry-delay-max = 5m",
 	"slurm-allocation = own",
+	"engine = local",
 };
 
 static void keys_that_are_not_set_have_their_default(void **state)
@@ -181,6 +183,10 @@ static const char *const good_lines[][2] = {
 	{ "default-time = none", NULL },
 	{ "max-priority = 0", NULL },
 	{ "max-priority = 1000000", NULL },
+	{ "fair-share = none", NULL },
+	{ "fair-share = 15m/7d/1d", NULL },
+	{ "fair-share = 15m/168h/24h", "fair-share = 15m/7d/1d" },
+	{ "fair-share = 1s/30d/1000d", NULL },
 	{ "prefer = 3", NULL },
 	{ "prefer = 0-15", NULL },
 	{ "prefer = 7,0:1,GPU-5ab1,MIG-GPU-1/2/3,0-3", NULL },
@@ -209,6 +215,8 @@ static const char *const good_lines[][2] = {
 	{ "retry-delay-max = 1d", NULL },
 	{ "slurm-allocation = own", NULL },
 	{ "slurm-allocation = shared", NULL },
+	{ "engine = local", NULL },
+	{ "engine = slurm", NULL },
 };
 
 static void every_key_is_read_and_written(void **state)
@@ -313,6 +321,18 @@ static const char *const bad_values[][2] = {
 	{ "max-priority = -1", "'-1' is not a number; write 0 to 1000000" },
 	{ "max-priority = none", "'none' is not a number" },
 	{ "max-priority = 1000001", "'1000001' is out of range" },
+	{ "fair-share = 15m",
+		"'15m' is not three durations; write one like 15m/7d/24h, or none" },
+	{ "fair-share = 15m/7d", "'15m/7d' is not three durations" },
+	{ "fair-share = 15m/7d/1d/1d", "is not three durations" },
+	{ "fair-share = 15m/7d/", "is not three durations" },
+	{ "fair-share = /7d/1d", "is not three durations" },
+	{ "fair-share = 15m/x/1d", "is not three durations" },
+	{ "fair-share = 15m/111111111111111111111111111d/1d", "is not three durations" },
+	{ "fair-share = 0/7d/1d", "'0/7d/1d' is out of range" },
+	{ "fair-share = 15m/7d/0", "'15m/7d/0' is out of range" },
+	{ "fair-share = 15m/7h/1d", "'15m/7h/1d' is out of range" },
+	{ "fair-share = 15m/31d/1d", "'15m/31d/1d' is out of range" },
 	{ "prefer = x", "'x' is not a list of GPUs; write at most 16, as 3,0-2" },
 	{ "prefer = 3-0", "'3-0' is not a list of GPUs" },
 	{ "prefer = 1,", "'1,' is not a list of GPUs" },
@@ -497,8 +517,8 @@ static void a_section_ends_the_keys(void **state)
 	static const char text[] = "margin = 1G\n [models] # of all\n\n"
 				   "qwen = 0.5\nmargins = 2\ndefault = 18G\n";
 	static const char *const bad[][2] = {
-		{ "[gpus]", "x.conf, line 1: unknown section '[gpus]'; the only one is "
-			    "[models]" },
+		{ "[gpus]", "x.conf, line 1: unknown section '[gpus]'; there may be one "
+			    "[limits], and after it [models]" },
 		{ "margin = 1G\n[Models]", "line 2: unknown section '[Models]'" },
 		{ "[models", "unknown section '[models'" },
 		{ "[models]\na = 1\n[other]",

@@ -9,6 +9,7 @@
 #include "fixture.h"
 #include "history.h"
 #include "dependency.h"
+#include "estimate.h"
 
 enum { NOW = 1000000, TELL = 2000 };
 
@@ -570,6 +571,32 @@ static void a_later_attempt_is_held_until_its_time(void **state)
 	assert_true(book.look.wake_ms == INT64_MAX);
 }
 
+static void a_held_ticket_waits_without_a_time(void **state)
+{
+	struct ticket ticket = ticket_of(&(struct owner){ .pid = (uint32_t)getpid() });
+	struct dependency_verdict held;
+	struct plan_row row;
+	uint64_t mine;
+
+	(void)state;
+	assert_int_equal(owner_self(&ticket.owner), 0);
+	ticket.not_before_ms = TICKET_HELD;
+	mine = append(&ticket);
+	held = judge(mine, NOW, 0);
+	assert_int_equal(held.hold, DEPENDENCY_UNTIL);
+	assert_true(held.until_ms == TICKET_HELD);
+	assert_true(book.look.wake_ms == INT64_MAX);
+	row = dependency_row(mine, &ticket, &held);
+	assert_false(estimate_wants(&row));
+	/* an attempt says which it is */
+	ticket.not_before_ms = NOW + 5;
+	ticket.attempt = 3;
+	held = judge(append(&ticket), NOW, 0);
+	assert_int_equal(held.by, 3);
+	row = dependency_row(mine, &ticket, &held);
+	assert_true(estimate_wants(&row));
+}
+
 static void an_attempt_holds_as_its_job(void **state)
 {
 	struct other job = other_start(dir.fd, OTHER_LIVE);
@@ -1023,6 +1050,7 @@ int main(void)
 		TEST(knowledge_outlives_a_second_pass_in_the_same_turn),
 		TEST(other_tickets_set_no_watch_and_no_timer),
 		TEST(a_later_attempt_is_held_until_its_time),
+		TEST(a_held_ticket_waits_without_a_time),
 		TEST(an_attempt_holds_as_its_job),
 		TEST(a_job_that_never_existed_is_an_error),
 		TEST(a_singleton_is_held_by_a_ticket_before_it),

@@ -108,13 +108,16 @@ static void docker_gets_the_gpus_of_the_lease(void **state)
 		.directory = "/var/lib/gpulease",
 		.config = "/etc/gpulease.conf",
 		.program = "/usr/bin/gpulease",
+		.view = "/usr/lib/gpulease/gpulease-view",
 		.group = 123 };
 	static const char *const wanted[] = { "--gpus", "\"device=GPU-1,GPU-2\"",
 		"--group-add", "123", "--volume", "/var/lib/gpulease:/var/lib/gpulease",
 		"--volume", "/etc/gpulease.conf:/etc/gpulease.conf:ro", "--volume",
-		"/usr/bin/gpulease:/usr/local/bin/gpulease:ro", "--env", "GPULEASE_ID=7",
-		"--env", "GPULEASE_TOKEN=abc", "--env", "GPULEASE_UUIDS=GPU-1,GPU-2",
-		NULL };
+		"/usr/bin/gpulease:/usr/local/bin/gpulease:ro", "--volume",
+		"/usr/lib/gpulease/gpulease-view:"
+		"/usr/local/lib/gpulease/gpulease-view:ro",
+		"--env", "GPULEASE_ID=7", "--env", "GPULEASE_TOKEN=abc", "--env",
+		"GPULEASE_UUIDS=GPU-1,GPU-2", NULL };
 
 	(void)state;
 	check_args(&args, wanted);

@@ -117,6 +117,9 @@ static void the_object_is_found_among_other_lines(void **state)
 		"{\"format\": \"gpulease-status/1\",\n \"a\": {\"b\": \"}\"}\n}\n"
 		"{\"format\":\"gpulease-status/12\"} bye\n{\"format\":\"gpulease-status/\"}\n"
 		"{\"format\":\"gpulease-status/1x\"}\n{\"format\":\"gpulease-status/1\", ";
+	/* behind an object without an end no other one is looked for */
+	static const char open[] = "{\"format\":\"gpulease-status/1\", [\n"
+				   "{\"format\":\"gpulease-status/1\"}\n";
 	struct json_value found;
 	uint64_t schema;
 	size_t at = 0;
@@ -128,6 +131,10 @@ static void the_object_is_found_among_other_lines(void **state)
 	assert_false(host_find(
 		text, sizeof(text) - 1, "gpulease-status/", &at, &found, &schema));
 	assert_int_equal(at, sizeof(text) - 1);
+	at = 0;
+	assert_false(host_find(
+		open, sizeof(open) - 1, "gpulease-status/", &at, &found, &schema));
+	assert_int_equal(at, sizeof(open) - 1);
 	at = 0;
 	assert_false(host_find(NULL, 0, "gpulease-status/", &at, &found, &schema));
 }

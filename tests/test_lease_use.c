@@ -91,6 +91,7 @@ static void the_threshold_is_not_below_itself(void **state)
 	add_equal(&use, 1, 5, 1, 1);
 	assert_int_equal(use.unused_now_ms, 0);
 	assert_int_equal(use.unused_ms, 0);
+	assert_int_equal(lease_use_unused_ms(&use, 0, BEGAN_MS), 0);
 }
 
 static void unknown_is_never_unused(void **state)
@@ -119,7 +120,7 @@ static void unknown_is_never_unused(void **state)
 		add(&use, minute, 2, half);
 	assert_int_equal(use.unused_now_ms, 0);
 	assert_int_equal(gpu_unused_min(&use, 0), 10);
-	assert_int_equal(gpu_unused_min(&use, 1), 0);
+	assert_int_equal(lease_use_unused_ms(&use, 1, BEGAN_MS), USE_NOT_KNOWN);
 	assert_int_equal(use.samples, 0);
 }
 
@@ -137,7 +138,8 @@ static void each_gpu_has_its_own_time(void **state)
 	assert_int_equal(gpu_unused_min(&use, 0), 3);
 	assert_int_equal(gpu_unused_min(&use, 1), 1);
 	assert_int_equal(gpu_unused_min(&use, 2), 0);
-	assert_int_equal(gpu_unused_min(&use, 3), 0); /* the job has no such GPU */
+	/* the job has no such GPU */
+	assert_int_equal(lease_use_unused_ms(&use, 3, BEGAN_MS), USE_NOT_KNOWN);
 	assert_int_equal(use.unused_now_ms, 0);
 	assert_int_equal(use.busy_peak, 80);
 	assert_string_equal(use.unused_since, "60,180,-");
@@ -194,7 +196,7 @@ static void a_job_without_a_gpu_is_never_unused(void **state)
 	assert_int_equal(use.samples, 0);
 }
 
-static void more_gpus_than_are_watched_count_as_used(void **state)
+static void the_use_of_more_gpus_than_are_watched_is_not_known(void **state)
 {
 	struct lease_use use = { 0 };
 
@@ -202,7 +204,8 @@ static void more_gpus_than_are_watched_count_as_used(void **state)
 	add_equal(&use, 1, 3, USE_GPUS_MAX + 1, 0);
 	assert_int_equal(use.unused_now_ms, 0);
 	assert_int_equal(gpu_unused_min(&use, 0), 2);
-	assert_int_equal(gpu_unused_min(&use, USE_GPUS_MAX), 0);
+	assert_int_equal(
+		lease_use_unused_ms(&use, USE_GPUS_MAX, BEGAN_MS), USE_NOT_KNOWN);
 	assert_int_equal(use.samples, 0);
 	use = (struct lease_use){ 0 };
 	add_equal(&use, 1, 3, 128, 0);
@@ -392,7 +395,7 @@ int main(void)
 		cmocka_unit_test(a_gap_between_two_samples_proves_nothing),
 		cmocka_unit_test(an_older_sample_changes_nothing),
 		cmocka_unit_test(a_job_without_a_gpu_is_never_unused),
-		cmocka_unit_test(more_gpus_than_are_watched_count_as_used),
+		cmocka_unit_test(the_use_of_more_gpus_than_are_watched_is_not_known),
 		cmocka_unit_test(a_list_that_does_not_fit_ends_with_whole_numbers),
 		cmocka_unit_test(memory_has_a_peak_for_each_gpu),
 		cmocka_unit_test(peaks_that_do_not_fit_are_left_out),

@@ -285,6 +285,23 @@ static void labels_are_escaped(void **state)
 	page_end(&page);
 }
 
+static void gpus_of_a_cluster_have_their_nodes(void **state)
+{
+	struct page page;
+
+	(void)state;
+	metrics_begin(&page,
+		"\"engine\": \"slurm\", \"gpus\": ["
+		"{\"node\": \"n1\", \"index\": 0, \"uuid\": \"n1/0\", \"state\": \"idle\"},"
+		"{\"node\": \"n2\", \"index\": 0, \"uuid\": \"n2/0\", \"state\": \"leased\"}]");
+	HAS_LINES(&page,
+		"gpulease_gpu_info{gpu=\"n1/0\",uuid=\"n1/0\",model=\"\",node=\"n1\"} 1",
+		"gpulease_gpu_state{gpu=\"n1/0\",state=\"idle\"} 1",
+		"gpulease_gpu_state{gpu=\"n2/0\",state=\"leased\"} 1");
+	assert_null(strstr(page.text, "\ngpulease_probe_success"));
+	page_end(&page);
+}
+
 /* machine_read() replaces a line feed, but the text must not depend on that. */
 static void a_line_feed_in_a_label_is_escaped(void **state)
 {
@@ -312,6 +329,7 @@ int main(void)
 		cmocka_unit_test(leases_are_added_up_by_user),
 		cmocka_unit_test(waiting_jobs_are_added_up_by_reason),
 		cmocka_unit_test(labels_are_escaped),
+		cmocka_unit_test(gpus_of_a_cluster_have_their_nodes),
 		cmocka_unit_test(a_line_feed_in_a_label_is_escaped),
 	};
 

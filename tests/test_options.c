@@ -105,7 +105,8 @@ static void describe(const struct settings *s, struct text *out)
 		"cancel", "pause", "resume", "doctor", "show-config", "docker-args",
 		"log", "follow", "wait-for", "signal-job", "attach", "sessions",
 		"enter-session", "accounting", "batch", "add", "help", "script",
-		"version", "list-options", "complete" };
+		"version", "list-options",
+		"complete", [VERB_SET_PRIORITY] = "set-priority" };
 
 	text_add(out, verbs[s->verb.kind]);
 	if (s->request.gpus_given)
@@ -844,6 +845,10 @@ static void options_for_the_supervisor_are_read(void **state)
 		{ "gpulease --wait-for all 3", "wait-for operands[all 3]" },
 		{ "gpulease --signal-job 12 usr1",
 			"signal-job sig=10 operands[12 usr1]" },
+		{ "gpulease --set-priority 12 5",
+			"set-priority priority=5 operands[12 5]" },
+		{ "gpulease --set-priority=12 -5 -Q",
+			"set-priority priority=-5 quiet=1 operands[12 -5]" },
 		{ "gpulease -a 12", "attach operands[12]" },
 		{ "gpulease --sessions --json", "sessions json=1" },
 		{ "gpulease --accounting --csv --user eva", "accounting csv=1 user=eva" },
@@ -887,6 +892,14 @@ static void wrong_options_for_the_supervisor_are_refused(void **state)
 		{ "gpulease --signal-job 12 NO",
 			"--signal-job: there is no signal 'NO'" },
 		{ "gpulease --signal-job 12 999", "there is no signal '999'" },
+		{ "gpulease --set-priority 12", "needs the id of a job and a priority" },
+		{ "gpulease --set-priority 12 5 6",
+			"needs the id of a job and a priority" },
+		{ "gpulease --set-priority 12 x",
+			"--set-priority: 'x' is not a priority; write a whole number from "
+			"-1000000 to 1000000" },
+		{ "gpulease --set-priority 12 1000001", "is not a priority" },
+		{ "gpulease --set-priority a 5", "--set-priority: 'a' is not" },
 		{ "gpulease --sessions 3", "--sessions takes no command or operand" },
 	};
 
@@ -1035,6 +1048,37 @@ static char *help_on(const char *topic, size_t *ret_lines)
 		if (strcspn(at, "\n") > 80)
 			fail_msg("too wide: %.100s", at);
 	return text;
+}
+
+/* A default of the configuration counts only for an option that was not given. */
+static void a_given_option_is_told_from_another(void **state)
+{
+	static const struct {
+		const char *line;
+		bool limit, grace, retries, oom_retries;
+	} rows[] = {
+		{ "gpulease x", false, false, false, false },
+		{ "gpulease -t 0 x", true, false, false, false },
+		{ "gpulease --signal USR1 x", false, false, false, false },
+		{ "gpulease --grace 1s x", false, true, false, false },
+		{ "gpulease --retries 1 x", false, false, true, false },
+		{ "gpulease --oom-retries 1 x", false, false, false, true },
+		{ "gpulease --idle-ok x", false, false, false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct words words;
+		struct settings settings;
+		struct why why = WHY_NONE;
+
+		split(rows[i].line, &words);
+		assert_int_equal(command_line_parse(words.argv, &settings, &why), 0);
+		assert_int_equal(settings.care.limit_given, rows[i].limit);
+		assert_int_equal(settings.care.grace_given, rows[i].grace);
+		assert_int_equal(settings.care.retries_given, rows[i].retries);
+		assert_int_equal(settings.care.oom_retries_given, rows[i].oom_retries);
+	}
 }
 
 static void help_fits_a_terminal(void **state)
@@ -1223,6 +1267,7 @@ int main(void)
 		cmocka_unit_test(srun_options_that_one_machine_cannot_honour_are_refused),
 		cmocka_unit_test(rows_of_the_table_behave_as_their_group_says),
 		cmocka_unit_test(no_two_rows_share_a_spelling),
+		cmocka_unit_test(a_given_option_is_told_from_another),
 		cmocka_unit_test(help_fits_a_terminal),
 		cmocka_unit_test(help_on_all_has_every_option),
 		cmocka_unit_test(operands_are_walked_item_by_item),

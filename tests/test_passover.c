@@ -244,7 +244,8 @@ static void tickets_ahead_are_those_before_in_the_order(void **state)
 		struct ahead ahead = join_with(NOW - 1, table[i].ahead),
 			     me = join_with(NOW, table[i].own),
 			     behind = join_with(NOW - 1, table[i].behind);
-		struct queue_place own = { table[i].own, me.number };
+		struct queue_place own = { .priority = table[i].own,
+			.number = me.number };
 
 		passover_release(&passover);
 		(void)consider_at(own, true, now_ms, 0);

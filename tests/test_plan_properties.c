@@ -185,6 +185,25 @@ static void random_row(unsigned i)
 	}
 }
 
+/* The tickets of some users have limits of their own, all tickets of a user the same ones. */
+static void random_own_limits(void)
+{
+	struct {
+		unsigned percent, leases;
+	} users[USERS];
+
+	for (unsigned i = 0; i < USERS; i++) {
+		users[i].percent = chance(50) ? 100 + below(400) : 0;
+		users[i].leases = chance(30) ? 1 + below(5) : 0;
+		if (chance(10))
+			users[i].percent = users[i].leases = PLAN_NO_LIMIT;
+	}
+	for (unsigned i = 0; i < m.count; i++) {
+		m.rows[i].most_percent = users[m.rows[i].uid].percent;
+		m.rows[i].most_leases = users[m.rows[i].uid].leases;
+	}
+}
+
 static void run_plan(struct verdict verdicts[ROWS])
 {
 	plan_begin(&m.plan, &m.facts);
@@ -210,13 +229,17 @@ static void random_round(unsigned round)
 		.users = m.users,
 		.user_count = USERS };
 	for (unsigned i = 0; i < USERS; i++)
-		m.users[i] = (struct plan_user){ i, below(300), below(3), 0 };
+		m.users[i] = (struct plan_user){
+			.uid = i, .percent = below(300), .leases = below(3)
+		};
 	if (chance(30))
 		m.facts.limits = (struct plan_limits){ below(500), below(5), below(900),
 			below(12) };
 	m.count = 1 + below(ROWS);
 	for (unsigned i = 0; i < m.count; i++)
 		random_row(i);
+	if (chance(25))
+		random_own_limits();
 	run_plan(m.verdicts);
 }
 
@@ -381,6 +404,21 @@ static unsigned limit_percent(const struct plan_row *row)
 	return row->gpus * (row->need.percent ? row->need.percent : WHOLE_PERCENT);
 }
 
+/* The limits of the row's user: those of its ticket, else those of the configuration; 0: none. */
+static unsigned most_percent_of(const struct plan_row *row)
+{
+	if (row->most_percent == PLAN_NO_LIMIT)
+		return 0;
+	return row->most_percent ? row->most_percent : m.facts.limits.user_percent;
+}
+
+static unsigned most_leases_of(const struct plan_row *row)
+{
+	if (row->most_leases == PLAN_NO_LIMIT)
+		return 0;
+	return row->most_leases ? row->most_leases : m.facts.limits.user_leases;
+}
+
 /* Whether @used percent and @leases leave @row what the limits allow; 0: any number. */
 static bool limits_leave(const struct plan_row *row, const struct plan_user *used,
 	unsigned percent, unsigned leases)
@@ -418,8 +456,8 @@ static bool head_is_allowed(size_t head, int64_t at_ms, size_t from, size_t to)
 		}
 	}
 	return limits_leave(row, &all, limits->all_percent, limits->all_leases) &&
-	       (row->uid == 0 || limits_leave(row, &own, limits->user_percent,
-					 limits->user_leases));
+	       (row->uid == 0 || limits_leave(row, &own, most_percent_of(row),
+					 most_leases_of(row)));
 }
 
 /* Whether the row @head has its GPUs at @at_ms, beside started rows [@from, @to). */
@@ -676,10 +714,12 @@ static void check_limits(void)
 		CHECK(!limits->all_leases || all.leases <= limits->all_leases, "%zu", i);
 		if (user->uid == 0)
 			continue;
-		CHECK(!limits->user_percent || user->percent <= limits->user_percent,
+		CHECK(!most_percent_of(&m.rows[i]) ||
+				user->percent <= most_percent_of(&m.rows[i]),
 			"%zu", i);
-		CHECK(!limits->user_leases || user->leases <= limits->user_leases, "%zu",
-			i);
+		CHECK(!most_leases_of(&m.rows[i]) ||
+				user->leases <= most_leases_of(&m.rows[i]),
+			"%zu", i);
 	}
 }
 
@@ -776,6 +816,9 @@ static bool is_kept_by_more_than_leases(void)
 
 	for (unsigned slot = 0; slot < SLOTS; slot++)
 		if (m.gpus[slot].state <= GPU_LEASED && m.gpus[slot].foreign_mib)
+			return true;
+	for (size_t i = 0; i < m.count; i++)
+		if (m.rows[i].most_percent || m.rows[i].most_leases)
 			return true;
 	return limits->user_percent || limits->user_leases || limits->all_percent ||
 	       limits->all_leases;

@@ -28,6 +28,12 @@ ssize_t __wrap_pread(int fd, void *out, size_t size, off_t offset)
 	return n;
 }
 
+/* The place of a plain ticket. */
+#define PLACE(priority_, number_)                            \
+	{                                                    \
+		.priority = (priority_), .number = (number_) \
+	}
+
 static struct statedir dir;
 static struct queue queue;
 static struct owner myself;
@@ -268,9 +274,10 @@ static size_t count_in_order(void)
 
 static void places_are_compared_by_priority_and_then_number(void **state)
 {
-	static const struct queue_place order[] = { { INT64_MAX, 1 }, { INT64_MAX, 7 },
-		{ 1, 9 }, { 0, 1 }, { 0, 2 }, { 0, UINT64_MAX }, { -1, 1 },
-		{ INT64_MIN, 3 }, { INT64_MIN, UINT64_MAX } };
+	static const struct queue_place order[] = { PLACE(INT64_MAX, 1),
+		PLACE(INT64_MAX, 7), PLACE(1, 9), PLACE(0, 1), PLACE(0, 2),
+		PLACE(0, UINT64_MAX), PLACE(-1, 1), PLACE(INT64_MIN, 3),
+		PLACE(INT64_MIN, UINT64_MAX) };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
@@ -326,8 +333,8 @@ static void every_waiter_sees_the_tickets_before_its_place(void **state)
 						   ? 0
 						   : rand_r(&seed) % spread - spread / 2;
 
-			sorted[i] =
-				(struct queue_place){ priority, append_with(priority) };
+			sorted[i] = (struct queue_place)PLACE(
+				priority, append_with(priority));
 		}
 		qsort(sorted, count, sizeof(*sorted), by_place);
 		for (size_t i = 0; i < count; i++)
@@ -337,6 +344,261 @@ static void every_waiter_sees_the_tickets_before_its_place(void **state)
 			numbers[i] = 0;
 			check_order_until(sorted[i], numbers);
 		}
+	}
+}
+
+/* --- the order, with tickets that have an order of their own ------------------------- */
+
+enum { MIX_MOST = 60 };
+
+/* Tickets as they were appended, and which of them wait. */
+struct mix {
+	struct queue_place places[MIX_MOST];
+	bool waits[MIX_MOST];
+	size_t count;
+};
+
+static uint64_t append_placed(struct queue_place place)
+{
+	struct ticket ticket = ranked_ticket(place.priority);
+	uint64_t number = 0;
+
+	ticket.order_ms = place.order_ms;
+	ticket.since_ms = place.since_ms;
+	assert_int_equal(ticket_append(&queue.file, &ticket, &number), 0);
+	return number;
+}
+
+static void mix_add(struct mix *mix, int64_t priority, int64_t since_ms, int64_t order_ms)
+{
+	struct queue_place *place = &mix->places[mix->count];
+
+	*place = (struct queue_place){
+		.priority = priority, .order_ms = order_ms, .since_ms = since_ms
+	};
+	place->number = append_placed(*place);
+	mix->waits[mix->count++] = true;
+}
+
+/* Random tickets; the times of plain ones may be inverted by less than @inverted_ms. */
+static void mix_draw(struct mix *mix, unsigned *seed, int64_t inverted_ms)
+{
+	size_t count = (size_t)rand_r(seed) % MIX_MOST;
+	int spread = rand_r(seed) % 4 ? 1 : 3, ordered = rand_r(seed) % 5;
+
+	mix->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		int64_t since_ms =
+			1000 + (int64_t)i * 10 + rand_r(seed) % (int)inverted_ms;
+		bool is_ordered = rand_r(seed) % 4 < ordered;
+
+		mix_add(mix, rand_r(seed) % spread - spread / 2, since_ms,
+			is_ordered ? since_ms + rand_r(seed) % 500 : 0);
+	}
+}
+
+/* The first waiting ticket from *@at on of one kind and priority; or ->count. */
+static size_t mix_find(const struct mix *mix, int64_t priority, bool is_ordered,
+	const struct queue_place *after)
+{
+	size_t best = mix->count;
+
+	for (size_t i = 0; i < mix->count; i++) {
+		const struct queue_place *one = &mix->places[i];
+
+		if (!mix->waits[i] || one->priority != priority ||
+			(one->order_ms != 0) != is_ordered ||
+			(after && !queue_comes_before(*after, *one)))
+			continue;
+		if (best == mix->count || queue_comes_before(*one, mix->places[best]))
+			best = i;
+	}
+	return best;
+}
+
+/* The numbers of the waiting tickets in their order, by the definition in queue_order.h. */
+static size_t mix_sort(const struct mix *mix, uint64_t *numbers)
+{
+	size_t count = 0;
+
+	for (int64_t priority = 5; priority >= -5; priority--) {
+		size_t plain = mix_find(mix, priority, false, NULL);
+		size_t ordered = mix_find(mix, priority, true, NULL);
+
+		while (plain < mix->count || ordered < mix->count) {
+			bool is_next = ordered < mix->count &&
+				       (plain == mix->count ||
+					       mix->places[ordered].order_ms <
+						       mix->places[plain].since_ms);
+			size_t *next = is_next ? &ordered : &plain;
+
+			numbers[count++] = mix->places[*next].number;
+			*next = mix_find(mix, priority, is_next, &mix->places[*next]);
+		}
+	}
+	return count;
+}
+
+static struct queue_place mix_place(const struct mix *mix, uint64_t number)
+{
+	return mix->places[number - 1];
+}
+
+/* Every waiter sees the same order, up to its own place; and then what comes after it. */
+static void check_mix(const struct mix *mix)
+{
+	uint64_t numbers[MIX_MOST + 1] = { 0 }, before[MIX_MOST + 1] = { 0 };
+	size_t count = mix_sort(mix, numbers);
+
+	check_order_until(QUEUE_LAST, numbers);
+	for (size_t i = 0; i < count; i++) {
+		struct queue_place own = mix_place(mix, numbers[i]);
+		struct queue_cursor cursor;
+		struct queue_row row;
+
+		begin(own.number);
+		check_order_until(own, before);
+		before[i] = numbers[i];
+		queue_order_begin(&cursor, own);
+		while (queue_next_in_order(&queue, &cursor, &row) == 0)
+			;
+		cursor.until = QUEUE_LAST;
+		for (size_t k = i; k < count; k++) {
+			assert_int_equal(queue_next_in_order(&queue, &cursor, &row), 0);
+			assert_int_equal(row.number, numbers[k]);
+		}
+	}
+}
+
+static void an_order_of_its_own_is_compared_with_the_time_of_plain_tickets(void **state)
+{
+	struct mix mix = { .count = 0 };
+
+	(void)state;
+	mix_add(&mix, 0, 100, 0);
+	mix_add(&mix, 0, 101, 301);
+	mix_add(&mix, 0, 200, 0);
+	mix_add(&mix, 0, 300, 0);
+	mix_add(&mix, 0, 301, 0);
+	mix_add(&mix, 0, 302, 0);
+	mix_add(&mix, 2, 400, 500);
+	mix_add(&mix, 2, 450, 0);
+	mix_add(&mix, -1, 90, 95);
+	mix_add(&mix, 0, 90, 95);
+	begin(0);
+	CHECK_ORDER(8, 7, 10, 1, 3, 4, 5, 2, 6, 9);
+	check_mix(&mix);
+	/* a ticket that would be appended next */
+	check_order_until((struct queue_place){ .number = 11, .since_ms = 900 },
+		(const uint64_t[]){ 8, 7, 10, 1, 3, 4, 5, 2, 6, 0 });
+	check_order_until((struct queue_place){ .number = 11, .order_ms = 300 },
+		(const uint64_t[]){ 8, 7, 10, 1, 3, 4, 0 });
+}
+
+/* Two plain tickets stand in the order of their numbers, even if their times are inverted. */
+static void plain_tickets_keep_their_order(void **state)
+{
+	struct mix mix = { .count = 0 };
+
+	(void)state;
+	mix_add(&mix, 0, 102, 0);
+	mix_add(&mix, 0, 100, 0);
+	mix_add(&mix, 0, 50, 101);
+	begin(0);
+	CHECK_ORDER(3, 1, 2);
+	check_mix(&mix);
+	rewrite_as(1, TICKET_GRANTED, 0);
+	begin(0);
+	CHECK_ORDER(2, 3);
+}
+
+static void all_waiters_see_one_order(void **state)
+{
+	unsigned seed = 17;
+
+	for (unsigned round = 0; round < 30; round++) {
+		static struct mix mix;
+
+		fixture_again(state);
+		mix_draw(&mix, &seed, round % 2 ? 25 : 1);
+		begin(0);
+		check_mix(&mix);
+		for (size_t i = 0; i < mix.count; i++)
+			if (rand_r(&seed) % 3 == 0) {
+				struct queue_place *place = &mix.places[i];
+				struct ticket ticket = ranked_ticket(place->priority);
+
+				ticket.state = TICKET_LEFT;
+				ticket.order_ms = place->order_ms;
+				assert_int_equal(ticket_rewrite(&queue.file,
+							 place->number, &ticket),
+					0);
+				mix.waits[i] = false;
+			}
+		begin(0);
+		check_mix(&mix);
+		/* a process that reads the file for the first time */
+		queue_release(&queue);
+		assert_int_equal(queue_open(&queue, &dir), 0);
+		begin(0);
+		check_mix(&mix);
+	}
+}
+
+/* mix_draw() makes a ticket later by less than 500 ms. */
+static void no_ticket_is_passed_by_one_that_came_later_than_the_maximum(void **state)
+{
+	unsigned seed = 4, passed = 0;
+
+	for (unsigned round = 0; round < 40; round++) {
+		uint64_t numbers[MIX_MOST];
+		static struct mix mix;
+		size_t count;
+
+		fixture_again(state);
+		mix_draw(&mix, &seed, 1);
+		count = mix_sort(&mix, numbers);
+		for (size_t i = 0; i < count; i++)
+			for (size_t k = i + 1; k < count; k++) {
+				struct queue_place first = mix_place(&mix, numbers[i]);
+				struct queue_place then = mix_place(&mix, numbers[k]);
+				int64_t gap_ms = first.since_ms - then.since_ms;
+
+				assert_true(
+					first.priority != then.priority || gap_ms < 500);
+				passed += first.priority == then.priority && gap_ms > 0;
+			}
+	}
+	assert_true(passed > 100);
+}
+
+static void a_damaged_order_is_read_once_it_is_mended(void **state)
+{
+	static const char *const damage[] = { "ticket/1 order=x", "ticket/1 order=9 ",
+		"ticket/1 order=-", "ticket/1 order=99999999999999999999",
+		"ticket/1 st" };
+	struct mix mix;
+
+	for (size_t i = 0; i < ARRAY_SIZE(damage); i++) {
+		char raw[RECORD_SIZE];
+		size_t count;
+
+		fixture_again(state);
+		mix.count = 0;
+		mix_add(&mix, 0, 100, 0);
+		mix_add(&mix, 0, 100, 150);
+		mix_add(&mix, 0, 200, 0);
+		assert_int_equal(ticket_read_raw(&queue.file, 2, 1, raw, &count), 0);
+		assert_true(pwrite(queue.file.fd, damage[i], strlen(damage[i]),
+				    2 * RECORD_SIZE) > 0);
+		begin(0);
+		CHECK_ORDER(1, 3);
+		assert_int_equal(pwrite(queue.file.fd, raw, sizeof(raw), 2 * RECORD_SIZE),
+			RECORD_SIZE);
+		begin(0);
+		assert_int_equal(count_in_order(), 3);
+		begin(0);
+		assert_int_equal(count_in_order(), 3);
 	}
 }
 
@@ -452,7 +714,7 @@ static void priorities_between_the_hint_and_me_count(void **state)
 	(void)append_with(8);
 	set_hint(2);
 	begin(4);
-	check_order_until((struct queue_place){ 4, 4 }, (const uint64_t[]){ 2, 5, 0 });
+	check_order_until((struct queue_place)PLACE(4, 4), (const uint64_t[]){ 2, 5, 0 });
 	queue_release(&queue);
 	assert_int_equal(queue_open(&queue, &dir), 0);
 	/* the hint has passed me: what is before it counts from me on */
@@ -521,7 +783,7 @@ static void a_cancel_half_copied_is_seen_in_the_next_turn(void **state)
 	assert_int_equal(queue_find(&queue, 1, &row), 0);
 	assert_true(row.is_cancelled);
 	begin(0);
-	assert_int_equal(queue.cancel_count, 1);
+	assert_int_equal(queue.demand_count, 1);
 }
 
 static void a_ruined_file_costs_no_more_than_a_few_looks_a_turn(void **state)
@@ -628,6 +890,33 @@ static void a_cancel_counts_if_its_uid_may(void **state)
 	}
 }
 
+static void a_release_counts_if_its_uid_may_and_cancels_nothing(void **state)
+{
+	static const struct {
+		uint32_t owner, releaser;
+		bool counts;
+	} table[] = { { 1000, 1000, true }, { 1000, 0, true }, { 1000, 1001, false },
+		{ 0, 1000, false } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct owner owner = myself;
+		struct queue_row row;
+		uint64_t number;
+
+		owner.uid = table[i].owner;
+		number = append_of(&owner, TICKET_WAITING, dir.boot);
+		append_cancel(number, table[i].owner, CONTROL_CANCEL + 8, dir.boot);
+		append_cancel(number, table[i].releaser, CONTROL_RELEASE, dir.boot);
+		begin(0);
+		assert_int_equal(queue_find(&queue, number, &row), 0);
+		assert_true(row.is_waiting);
+		assert_int_equal(queue_is_released(&queue, number, table[i].owner),
+			table[i].counts);
+		assert_false(queue_is_released(&queue, number + 7, table[i].owner));
+	}
+}
+
 static void a_cancel_of_another_boot_or_kind_is_ignored(void **state)
 {
 	struct queue_row row;
@@ -706,6 +995,11 @@ int main(void)
 		TEST(places_are_compared_by_priority_and_then_number),
 		TEST(the_higher_priority_comes_first_and_then_the_earlier),
 		TEST(every_waiter_sees_the_tickets_before_its_place),
+		TEST(an_order_of_its_own_is_compared_with_the_time_of_plain_tickets),
+		TEST(plain_tickets_keep_their_order),
+		TEST(all_waiters_see_one_order),
+		TEST(no_ticket_is_passed_by_one_that_came_later_than_the_maximum),
+		TEST(a_damaged_order_is_read_once_it_is_mended),
 		TEST(the_order_is_read_no_further_than_it_is_asked_for),
 		TEST(a_ticket_that_waits_no_more_is_forgotten),
 		TEST(tickets_of_another_boot_have_no_place),
@@ -720,6 +1014,7 @@ int main(void)
 		TEST(a_hint_beyond_the_end_is_no_trouble),
 		TEST(the_hint_only_moves_forward),
 		TEST(a_cancel_counts_if_its_uid_may),
+		TEST(a_release_counts_if_its_uid_may_and_cancels_nothing),
 		TEST(a_cancel_of_another_boot_or_kind_is_ignored),
 		TEST(many_cancels_and_later_ones_are_seen),
 		TEST(a_lost_file_is_noticed),

@@ -125,6 +125,31 @@ static void pages_that_no_process_needs_are_given_back(void **state)
 	assert_int_equal(kind_of(5 * GROUP), TICKET_RECORD); /* no whole group yet */
 }
 
+/* The owner of a job in another pid namespace shows that it lives only by its latest FIFO. */
+static void the_first_ticket_of_a_job_stays_as_long_as_its_latest(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct ticket first = { .state = TICKET_LEFT, .owner = other.owner };
+
+	(void)state;
+	other.owner.pidns++;
+	fill_to(GROUP + 1);
+	first.latest = append_of(&other.owner, TICKET_WAITING, dir.boot);
+	first.owner = other.owner;
+	text_copy(first.owner.token, sizeof(first.owner.token), dead.token);
+	text_copy(first.boot, sizeof(first.boot), dir.boot);
+	assert_int_equal(ticket_rewrite(&queue.file, 20, &first), 0);
+	fill_to(2 * GROUP + 1);
+	sweep(5);
+	check_page(20, true);
+	check_page(40, false);
+	other_kill(&other);
+	fill_to(3 * GROUP + 1);
+	sweep(5);
+	check_page(20, false);
+	other_end(&other);
+}
+
 static void a_few_tickets_cost_nothing(void **state)
 {
 	(void)state;
@@ -359,6 +384,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(pages_that_no_process_needs_are_given_back),
+		TEST(the_first_ticket_of_a_job_stays_as_long_as_its_latest),
 		TEST(a_few_tickets_cost_nothing),
 		TEST(tickets_that_die_before_the_cursor_are_found_in_the_next_lap),
 		TEST(fifos_go_also_where_the_page_stays),

@@ -233,71 +233,110 @@ static void one_process_at_a_time_is_one_lease(void **state)
 
 /* --- limits ------------------------------------------------------------------------- */
 
-static void limits_count_gpus_and_leases(void **state)
+/* User 7 has 150 % in 2 leases, user 8 100 % in 1. */
+struct limit_case {
+	struct plan_limits limits;
+	uint32_t uid;
+	unsigned gpus, percent;
+	int kind; /* -1: allowed */
+	unsigned used;
+	unsigned own_percent, own_leases; /* as the ticket says */
+};
+
+static void check_limit(const struct limit_case *with, size_t number)
 {
-	static const struct {
-		struct plan_limits limits;
-		uint32_t uid;
-		unsigned gpus, percent;
-		int kind; /* -1: allowed */
-		unsigned used;
-	} table[] = {
-		/* user 7 has 150 % in 2 leases, user 8 100 % in 1 */
-		{ { 0 }, 7, 100, 100, -1, 0 },
-		{ { .user_percent = 200 }, 7, 1, 50, -1, 0 },
-		{ { .user_percent = 200 }, 7, 1, 51, LIMIT_USER_GPUS, 150 },
-		{ { .user_percent = 200 }, 8, 1, 100, -1, 0 },
-		{ { .user_percent = 200 }, 8, 2, 100, LIMIT_USER_GPUS, 100 },
-		{ { .user_percent = 200 }, 8, 1, 0, -1, 0 }, /* memory: a whole one */
-		{ { .user_percent = 199 }, 8, 1, 0, LIMIT_USER_GPUS, 100 },
-		{ { .user_percent = 200 }, 9, 2, 100, -1, 0 },
-		{ { .user_percent = 200 }, 9, 3, 100, LIMIT_USER_GPUS, 0 },
-		{ { .user_percent = 100 }, 0, 8, 100, -1, 0 }, /* root */
-		{ { .user_percent = 100 }, 7, 0, 100, -1, 0 }, /* no GPU */
-		{ { .user_leases = 2 }, 7, 1, 1, LIMIT_USER_LEASES, 2 },
-		{ { .user_leases = 2 }, 8, 1, 1, -1, 0 },
-		{ { .all_percent = 350 }, 9, 1, 100, -1, 0 },
-		{ { .all_percent = 349 }, 9, 1, 100, LIMIT_ALL_GPUS, 250 },
-		{ { .all_percent = 300 }, 0, 1, 100, LIMIT_ALL_GPUS, 250 },
-		{ { .all_leases = 3 }, 0, 1, 1, LIMIT_ALL_LEASES, 3 },
-		{ { .all_leases = 4 }, 0, 1, 1, -1, 0 },
-	};
 	static const struct plan_user users[] = {
 		{ .uid = 7, .percent = 150, .leases = 2 },
 		{ .uid = 8, .percent = 100, .leases = 1 }
 	};
+	struct plan_row row = { .uid = with->uid,
+		.gpus = with->gpus,
+		.need = { .percent = with->percent, .mib = 1 },
+		.most_percent = with->own_percent,
+		.most_leases = with->own_leases,
+		.limits_line = 12 };
+	struct quota_excess excess = { .most = 0 };
+	struct quota quota;
+	bool is_forbidden, is_own;
+
+	quota_begin(&quota, &with->limits, users, ARRAY_SIZE(users));
+	is_forbidden = quota_forbids(&quota, &row, &excess);
+	if (is_forbidden != (with->kind >= 0))
+		fail_msg("row %zu", number);
+	if (!is_forbidden)
+		return;
+	assert_int_equal(excess.kind, with->kind);
+	assert_int_equal(excess.used, with->used);
+	/* the line is named if its limit is what forbids the job */
+	is_own = (with->kind == LIMIT_USER_GPUS && with->own_percent) ||
+		 (with->kind == LIMIT_USER_LEASES && with->own_leases);
+	assert_int_equal(excess.line, is_own ? 12 : 0);
+}
+
+static void limits_count_gpus_and_leases(void **state)
+{
+	static const struct limit_case table[] = {
+		{ { 0 }, 7, 100, 100, -1, 0, 0, 0 },
+		{ { .user_percent = 200 }, 7, 1, 50, -1, 0, 0, 0 },
+		{ { .user_percent = 200 }, 7, 1, 51, LIMIT_USER_GPUS, 150, 0, 0 },
+		{ { .user_percent = 200 }, 8, 1, 100, -1, 0, 0, 0 },
+		{ { .user_percent = 200 }, 8, 2, 100, LIMIT_USER_GPUS, 100, 0, 0 },
+		{ { .user_percent = 200 }, 8, 1, 0, -1, 0, 0,
+			0 }, /* memory: a whole one */
+		{ { .user_percent = 199 }, 8, 1, 0, LIMIT_USER_GPUS, 100, 0, 0 },
+		{ { .user_percent = 200 }, 9, 2, 100, -1, 0, 0, 0 },
+		{ { .user_percent = 200 }, 9, 3, 100, LIMIT_USER_GPUS, 0, 0, 0 },
+		{ { .user_percent = 100 }, 0, 8, 100, -1, 0, 0, 0 }, /* root */
+		{ { .user_percent = 100 }, 7, 0, 100, -1, 0, 0, 0 }, /* no GPU */
+		{ { .user_leases = 2 }, 7, 1, 1, LIMIT_USER_LEASES, 2, 0, 0 },
+		{ { .user_leases = 2 }, 8, 1, 1, -1, 0, 0, 0 },
+		{ { .all_percent = 350 }, 9, 1, 100, -1, 0, 0, 0 },
+		{ { .all_percent = 349 }, 9, 1, 100, LIMIT_ALL_GPUS, 250, 0, 0 },
+		{ { .all_percent = 300 }, 0, 1, 100, LIMIT_ALL_GPUS, 250, 0, 0 },
+		{ { .all_leases = 3 }, 0, 1, 1, LIMIT_ALL_LEASES, 3, 0, 0 },
+		{ { .all_leases = 4 }, 0, 1, 1, -1, 0, 0, 0 },
+	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		struct need need = { .percent = table[i].percent, .mib = 1 };
-		struct quota_excess excess = { .most = 0 };
-		struct quota quota;
-		bool is_forbidden;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		check_limit(&table[i], i);
+}
 
-		quota_begin(&quota, &table[i].limits, users, ARRAY_SIZE(users));
-		is_forbidden = quota_forbids(
-			&quota, table[i].uid, table[i].gpus, &need, &excess);
-		if (is_forbidden != (table[i].kind >= 0))
-			fail_msg("row %zu", i);
-		if (!is_forbidden)
-			continue;
-		assert_int_equal(excess.kind, table[i].kind);
-		assert_int_equal(excess.used, table[i].used);
-	}
+static void limits_of_the_ticket_count_in_place_of_those_for_each_user(void **state)
+{
+	static const struct limit_case table[] = {
+		{ { 0 }, 7, 1, 51, LIMIT_USER_GPUS, 150, 200, 0 },
+		{ { .user_percent = 900 }, 7, 1, 51, LIMIT_USER_GPUS, 150, 200, 0 },
+		{ { .user_percent = 100 }, 7, 1, 50, -1, 0, 200, 0 },
+		{ { .user_percent = 100 }, 7, 9, 100, -1, 0, PLAN_NO_LIMIT, 0 },
+		{ { .user_leases = 9 }, 7, 1, 1, LIMIT_USER_LEASES, 2, 0, 2 },
+		{ { .user_leases = 1 }, 7, 1, 1, -1, 0, 0, 3 },
+		{ { .user_leases = 1 }, 7, 1, 1, -1, 0, 0, PLAN_NO_LIMIT },
+		/* one that the ticket does not name stays as it is, and so do those for all */
+		{ { .user_leases = 2 }, 7, 1, 1, LIMIT_USER_LEASES, 2, 900, 0 },
+		{ { .user_percent = 200 }, 7, 1, 51, LIMIT_USER_GPUS, 150, 0, 9 },
+		{ { .all_leases = 3 }, 9, 1, 1, LIMIT_ALL_LEASES, 3, 900, 9 },
+		{ { 0 }, 0, 9, 100, -1, 0, 100, 1 }, /* root */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		check_limit(&table[i], i);
 }
 
 static void starts_count_and_a_waiting_ticket_holds_the_others(void **state)
 {
 	struct plan_limits limits = { .user_percent = 200, .all_leases = 9 };
-	struct need whole = NEED_WHOLE;
+	struct plan_row row = { .uid = 7, .gpus = 2, .need = NEED_WHOLE };
 	struct quota_excess excess;
 	struct quota quota;
 
 	(void)state;
 	quota_begin(&quota, &limits, NULL, 0);
-	assert_false(quota_forbids(&quota, 7, 2, &whole, &excess));
-	quota_count(&quota, 7, 2, &whole);
-	assert_true(quota_forbids(&quota, 7, 1, &whole, &excess));
+	assert_false(quota_forbids(&quota, &row, &excess));
+	quota_count(&quota, 7, 2, &row.need);
+	row.gpus = 1;
+	assert_true(quota_forbids(&quota, &row, &excess));
 	assert_int_equal(excess.used, 200);
 	assert_int_equal(quota_held(&quota, 7, 1), 0);
 	quota_hold(&quota, 7, excess.kind, 31);
@@ -308,6 +347,41 @@ static void starts_count_and_a_waiting_ticket_holds_the_others(void **state)
 	quota_hold(&quota, 8, LIMIT_ALL_LEASES, 33);
 	assert_int_equal(quota_held(&quota, 9, 1), 33);
 	assert_int_equal(quota_held(&quota, 0, 1), 33);
+}
+
+/* 300 users with leases, and more who start: each is counted, and found again in a copy. */
+static void each_of_many_users_is_counted(void **state)
+{
+	enum { USERS = 300, FIRST = 100000, STEP = 256, LATER = PLAN_USERS_MAX - USERS };
+	static struct plan_user users[USERS];
+	static struct quota quota, copy;
+	struct plan_limits limits = { .user_leases = 2 };
+	struct plan_row row = { .gpus = 1, .need = NEED_WHOLE };
+	struct quota_excess excess;
+
+	(void)state;
+	for (unsigned i = 0; i < USERS; i++)
+		users[i] = (struct plan_user){ .uid = FIRST + i * STEP, .leases = 1 };
+	quota_begin(&quota, &limits, users, USERS);
+	for (unsigned i = 0; i < USERS; i += 2)
+		quota_count(&quota, FIRST + i * STEP, 1, &row.need);
+	for (unsigned i = 0; i < LATER; i++)
+		for (int twice = 0; twice < 2; twice++)
+			quota_count(&quota, 1 + i, 1, &row.need);
+	quota_copy(&copy, &quota);
+	for (unsigned i = 0; i < USERS; i++) {
+		row.uid = FIRST + i * STEP;
+		assert_true(quota_forbids(&copy, &row, &excess) == (i % 2 == 0));
+	}
+	for (unsigned i = 0; i < LATER; i++) {
+		row.uid = 1 + i;
+		assert_true(quota_forbids(&copy, &row, &excess));
+	}
+	/* no room is left: all that is lost is the count of this user */
+	quota_count(&quota, 1 + LATER, 1, &row.need);
+	quota_hold(&quota, 1 + LATER, LIMIT_USER_GPUS, 31);
+	assert_int_equal(quota_held(&quota, 1 + LATER, 1), 0);
+	assert_int_equal(quota.all.leases, USERS + USERS / 2 + 2 * LATER + 1);
 }
 
 int main(void)
@@ -325,7 +399,10 @@ int main(void)
 		cmocka_unit_test(settling_memory_takes_room_until_all_leases_have_ended),
 		cmocka_unit_test(one_process_at_a_time_is_one_lease),
 		cmocka_unit_test(limits_count_gpus_and_leases),
+		cmocka_unit_test(
+			limits_of_the_ticket_count_in_place_of_those_for_each_user),
 		cmocka_unit_test(starts_count_and_a_waiting_ticket_holds_the_others),
+		cmocka_unit_test(each_of_many_users_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,6 +208,7 @@ static struct view_job sharing_jobs[] = {
 		.need = { .percent = 5, .mib = 1000 },
 		.user = "dave",
 		.verdict = VERDICT_LIMIT,
+		.limit_line = 12,
 		.why = "limit" },
 	{ .ticket = 23,
 		.attempt = 1,
@@ -734,7 +735,7 @@ static void squeeze(struct page *page)
 #define UNKNOWN_USE                                                 \
 	"\"utilization_mean_percent\":null,\"unused_for_ms\":null," \
 	"\"unused_ms\":null,\"unused\":false,\"unused_ok\":false,"  \
-	"\"unused_ok_ms\":null,\"watched\":false"
+	"\"unused_ok_ms\":null,\"watched\":false,\"note\":null"
 
 static void the_json_shows_shares(void **state)
 {
@@ -764,7 +765,8 @@ static void the_json_shows_shares(void **state)
 		"\"start_at_unix_ms\":null,\"can_start\":false,\"stopped\":false,\"stuck\":null,"
 		"\"reason_kind\":\"held\",\"behind\":null,\"held_by\":14,",
 		"\"share\":0.05,\"vram_mib\":1000,\"exclusive\":false,",
-		"\"reason_kind\":\"limit\"",
+		"\"reason_kind\":\"limit\",\"behind\":null,\"held_by\":null,"
+		"\"limit_line\":12,",
 		"\"share\":null,\"vram_mib\":1024,\"exclusive\":true,",
 		"\"reason_kind\":\"gpu\"",
 	};

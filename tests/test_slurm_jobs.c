@@ -163,8 +163,7 @@ static void a_task_outlives_its_array_in_the_history(void **state)
 static void what_is_no_status_is_refused(void **state)
 {
 	static const char *const texts[] = { "", "[]", "{\"queue\":[{]}",
-		"{\"queue\":{}}", "{\"gpus\":[{\"leases\":[{\"ticket\":\"x\"}]}]}",
-		"{\"taken_unix_ms\":\"1\"}" };
+		"{\"jobs\":[1]}", "{\"gpus\":[{\"leases\":[2]}]}" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {

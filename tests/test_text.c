@@ -59,6 +59,9 @@ static void a_copy_always_ends(void **state)
 	(void)state;
 	text_copy(out, sizeof(out), "abcdef");
 	assert_string_equal(out, "abc");
+	text_copy(
+		out, sizeof(out), "ab\xe2\x82\xac"); /* its last character does not fit */
+	assert_string_equal(out, "ab");
 	text_copy(out, sizeof(out), "");
 	assert_string_equal(out, "");
 }

@@ -405,7 +405,7 @@ static void lists_that_leave_no_room_are_refused_at_once(void **state)
 	ticket_release(&file);
 }
 
-static void the_priority_is_read_at_a_glance(void **state)
+static void the_place_is_read_at_a_glance(void **state)
 {
 	static const int64_t good[] = { 0, 1, -1, 9, -10, 1000000, INT64_MAX - 1,
 		INT64_MIN };
@@ -416,20 +416,33 @@ static void the_priority_is_read_at_a_glance(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		struct ticket ticket = make_ticket(1);
-		char raw[RECORD_SIZE];
-		uint64_t number;
-		size_t count;
 
 		ticket.request.priority = good[i];
-		assert_int_equal(ticket_append(&file, &ticket, &number), 0);
-		assert_int_equal(ticket_read_raw(&file, number, 1, raw, &count), 0);
-		assert_true(ticket_glance_priority(raw) == good[i]);
+		for (size_t k = 0; k < ARRAY_SIZE(good); k++) {
+			char raw[RECORD_SIZE];
+			uint64_t number;
+			size_t count;
+			int64_t priority, order_ms;
+
+			ticket.order_ms = good[k];
+			ticket.late_ms = good[i];
+			assert_int_equal(ticket_append(&file, &ticket, &number), 0);
+			assert_int_equal(
+				ticket_read_raw(&file, number, 1, raw, &count), 0);
+			ticket_glance_place(raw, &priority, &order_ms);
+			assert_true(priority == good[i] && order_ms == good[k]);
+		}
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		char raw[RECORD_SIZE] = { 0 };
+		int64_t priority, order_ms;
 
 		(void)snprintf(raw, sizeof(raw), "ticket/1 priority=%s", bad[i]);
-		assert_true(ticket_glance_priority(raw) == INT64_MAX);
+		ticket_glance_place(raw, &priority, &order_ms);
+		assert_true(priority == INT64_MAX && order_ms == 0);
+		(void)snprintf(raw, sizeof(raw), "ticket/1 priority=7 order=%s", bad[i]);
+		ticket_glance_place(raw, &priority, &order_ms);
+		assert_true(priority == 7 && order_ms == 1);
 	}
 	ticket_release(&file);
 }
@@ -914,7 +927,7 @@ int main(void)
 		TEST(the_longest_ticket_leaves_room_for_the_command),
 		TEST(the_lists_leave_room_for_the_command),
 		TEST(lists_that_leave_no_room_are_refused_at_once),
-		TEST(the_priority_is_read_at_a_glance),
+		TEST(the_place_is_read_at_a_glance),
 		TEST(a_control_and_a_ticket_are_told_apart),
 		TEST(a_ticket_without_a_token_is_broken),
 		TEST(the_header_says_where_to_begin),

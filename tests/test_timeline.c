@@ -262,6 +262,32 @@ static void a_gpu_that_is_not_recorded_has_a_row(void **state)
 	assert_true(hundredths(timeline.total.least) == 3000);
 }
 
+/* The order is that of Slurm: n10 follows n9. */
+static void gpus_of_several_nodes_have_rows_of_their_own(void **state)
+{
+	static const char cluster[] =
+		"{\"host\": \"login\", \"engine\": \"slurm\", \"taken_unix_ms\": 1, \"gpus\": ["
+		"{\"node\": \"n9\", \"index\": 0, \"leases\": []},"
+		"{\"node\": \"n9\", \"index\": 1, \"leases\": []},"
+		"{\"node\": \"n10\", \"index\": 0, \"leases\": [{\"ticket\": 7, "
+		"\"attempt\": 1, \"user\": \"alice\", \"started_unix_ms\": 1700010000000}]}]}";
+	char label[TIMELINE_LABEL_SIZE];
+
+	(void)state;
+	assert_int_equal(machine_read(cluster, sizeof(cluster) - 1, &machine), 0);
+	ran("bob", "2 on n[9-10]", 0, 1)->gpu_count = 2;
+	make(0, 2);
+	assert_int_equal(timeline.row_count, 4);
+	timeline_format_row(&timeline.rows[0], label);
+	assert_string_equal(label, "GPU n9/0");
+	timeline_format_row(&timeline.rows[2], label);
+	assert_string_equal(label, "GPU n10/0");
+	assert_int_equal(timeline.rows[2].count, 1);
+	timeline_format_row(&timeline.rows[3], label);
+	assert_string_equal(label, "GPU not recorded");
+	assert_int_equal(timeline.rows[3].height, 200);
+}
+
 static void a_gpu_that_is_gone_has_a_row_and_does_not_count(void **state)
 {
 	(void)state;
@@ -773,6 +799,7 @@ int main(void)
 		TEST(a_job_that_ends_between_the_two_readings_counts_once),
 		TEST(further_users_share_a_letter),
 		TEST(a_gpu_that_is_not_recorded_has_a_row),
+		TEST(gpus_of_several_nodes_have_rows_of_their_own),
 		TEST(a_gpu_that_is_gone_has_a_row_and_does_not_count),
 		TEST(attempts_of_a_job_count_as_one_job),
 		TEST(painted_areas_are_the_gpu_hours_of_accounting),

@@ -295,6 +295,7 @@ static void each_state_says_why(void **state)
 		const char *gpu, *row;
 	} cases[] = {
 		{ GPU(3, 0, "idle", ""), " - idle" },
+		{ GPU(3, 0, "idle", ",\"idle_for_ms\":0"), " - idle" },
 		{ GPU(3, 0, "external",
 			  ",\"user\":\"zoe\",\"pid\":77,\"command\":\"jupyter\""),
 			"zoe     - external: pid 77 jupyter" },
@@ -338,6 +339,7 @@ static void each_state_says_why(void **state)
 		draw();
 		has(cases[i].row);
 		has(" 3  ");
+		has_not("idle <1s"); /* seen idle once only: the time is not known */
 	}
 }
 
@@ -691,6 +693,58 @@ static void the_gpu_hours_of_today_are_added(void **state)
 	has("TODAY  GPU hours:  none");
 }
 
+static void gpu_hours_are_a_least_value_if_ends_are_missing(void **state)
+{
+	struct ended_job *list = calloc(TOP_ENDED_MOST, sizeof(*list));
+
+	(void)state;
+	assert_non_null(list);
+	for (size_t i = 0; i < TOP_ENDED_MOST; i++)
+		list[i] = (struct ended_job){ .user = "dora",
+			.gpu_seconds = 36,
+			.started_unix_ms = NOW - 36000,
+			.alive_unix_ms = NOW,
+			.gone_unix_ms = NOW };
+	machine_is(&hosts[0], "", "", "");
+	hosts[0].ended = (struct ended_jobs){
+		.list = list, .count = TOP_ENDED_MOST, .room = TOP_ENDED_MOST
+	};
+	resize(140, 40);
+	has("TODAY  GPU hours, at least:  dora 10.0");
+	list[0].gone_unix_ms =
+		NOW - 24 * 3600 * 1000; /* the list goes back beyond midnight */
+	draw();
+	has("TODAY  GPU hours:  dora 10.0");
+	list[0].gone_unix_ms = NOW;
+	hosts[0].ended.count--; /* the history has no more */
+	draw();
+	has("TODAY  GPU hours:  dora 10.0");
+	ended_jobs_release(&hosts[0].ended);
+}
+
+static void users_of_today_without_room_are_not_silent(void **state)
+{
+	struct ended_job *list = calloc(40, sizeof(*list));
+
+	(void)state;
+	assert_non_null(list);
+	for (unsigned i = 0; i < 40; i++) {
+		list[i] = (struct ended_job){ .gpu_seconds = 36000 + i,
+			.started_unix_ms = NOW - 36000,
+			.alive_unix_ms = NOW,
+			.gone_unix_ms = NOW };
+		(void)snprintf(list[i].user, sizeof(list[i].user), "user%02u", i);
+	}
+	machine_is(&hosts[0], "", "", "");
+	hosts[0].ended = (struct ended_jobs){ .list = list, .count = 40, .room = 40 };
+	for (unsigned columns = TOP_WIDE_COLUMNS; columns < TOP_WIDE_COLUMNS + 14;
+		columns++) {
+		resize(columns, 40);
+		has(" 10.0  …");
+	}
+	ended_jobs_release(&hosts[0].ended);
+}
+
 static void the_log_of_the_chosen_job_is_at_the_bottom(void **state)
 {
 	(void)state;
@@ -1036,6 +1090,8 @@ int main(void)
 		cmocka_unit_test(without_utf8_all_is_ascii),
 		cmocka_unit_test(wide_names_keep_the_columns),
 		cmocka_unit_test(the_gpu_hours_of_today_are_added),
+		cmocka_unit_test(gpu_hours_are_a_least_value_if_ends_are_missing),
+		cmocka_unit_test(users_of_today_without_room_are_not_silent),
 		cmocka_unit_test(the_log_of_the_chosen_job_is_at_the_bottom),
 		cmocka_unit_test(a_notice_replaces_the_keys),
 		cmocka_unit_test(keys_depend_on_rights_and_room),

@@ -175,8 +175,8 @@ static void a_later_process_with_the_same_pid_is_not_signaled(void **state)
 	end_family(&family);
 }
 
-/* Starts a child with the name of a supervisor of a background job; sets *@ret_pid. */
-static void start_submitted(bool has_session, pid_t *ret_pid)
+/* Starts a child with the name @name; sets *@ret_pid. */
+static void start_named(const char *name, bool has_session, pid_t *ret_pid)
 {
 	int ends[2];
 	char byte;
@@ -186,7 +186,7 @@ static void start_submitted(bool has_session, pid_t *ret_pid)
 	if (*ret_pid == 0) {
 		if (has_session)
 			(void)setsid();
-		(void)prctl(PR_SET_NAME, PROCESS_LEASE_SUBMITTED);
+		(void)prctl(PR_SET_NAME, name);
 		(void)!write(ends[1], "x", 1);
 		for (;;)
 			(void)pause();
@@ -198,18 +198,22 @@ static void start_submitted(bool has_session, pid_t *ret_pid)
 
 static void a_job_in_the_background_is_apart_but_not_the_fork_of_one(void **state)
 {
-	pid_t job, fork_of_one;
+	pid_t job, notifier, fork_of_one;
 
 	(void)state;
-	start_submitted(true, &job);
-	start_submitted(false, &fork_of_one);
+	start_named(PROCESS_LEASE_SUBMITTED, true, &job);
+	start_named(PROCESS_LEASE_NOTIFIER, true, &notifier);
+	start_named(PROCESS_LEASE_SUBMITTED, false, &fork_of_one);
 	assert_int_equal(tree_read(&tree, NULL, 0), 0);
 	assert_false(is_below(job));
+	assert_false(is_below(notifier));
 	assert_true(is_below(fork_of_one));
 	assert_int_equal(tree_signal(&tree, SIGKILL, 0), 1);
 	assert_int_equal(signal_of(fork_of_one), SIGKILL);
 	(void)kill(job, SIGKILL);
 	assert_int_equal(signal_of(job), SIGKILL);
+	(void)kill(notifier, SIGKILL);
+	assert_int_equal(signal_of(notifier), SIGKILL);
 }
 
 int main(void)

@@ -310,6 +310,140 @@ static void a_ticket_waits_until_the_time_of_its_next_attempt(void **state)
 	}
 }
 
+/* Appends that @uid lets our job go. */
+static void release_me(uint32_t uid)
+{
+	struct control control = {
+		.verb = CONTROL_RELEASE, .ticket = broker_job(&broker), .uid = uid
+	};
+
+	text_copy(control.boot, sizeof(control.boot), dir.boot);
+	assert_int_equal(ticket_append_control(&broker.queue.file, &control), 0);
+}
+
+/* Checks that our job has a new ticket after @other, and that its first ticket leads there. */
+static void check_joined_anew(uint64_t first, uint64_t other)
+{
+	struct ticket ticket;
+
+	assert_int_equal(broker_job(&broker), first);
+	assert_true(broker.number > other);
+	assert_int_equal(ticket_read(&broker.queue.file, first, &ticket), TICKET_RECORD);
+	assert_int_equal(ticket.state, TICKET_LEFT);
+	assert_int_equal(ticket.latest, broker.number);
+	assert_int_equal(
+		ticket_read(&broker.queue.file, broker.number, &ticket), TICKET_RECORD);
+	assert_int_equal(ticket.job, first);
+	assert_int_equal(ticket.not_before_ms, 0);
+	assert_int_equal(ticket.attempt, 1);
+	assert_string_equal(ticket.owner.token, broker.ticket.owner.token);
+}
+
+static void a_held_job_comes_when_it_is_released(void **state)
+{
+	for (uint32_t wanted = 0; wanted < 2; wanted++) {
+		struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+		uint64_t first, number;
+
+		fixture_again(state);
+		broker.input.is_held = true;
+		join(wanted, "01");
+		first = broker.number;
+		check_turn(BROKER_WAITING);
+		assert_int_equal(broker.result.held.hold, DEPENDENCY_UNTIL);
+		assert_true(broker.result.verdict.start_ms == TICKET_HELD);
+		assert_true(broker.state.wake_ms == INT64_MAX);
+		release_me((uint32_t)getuid() + 1); /* another user */
+		check_turn(BROKER_WAITING);
+		assert_int_equal(broker.number, first);
+		number = append_ticket(&other.owner, 2, "01");
+		release_me((uint32_t)getuid());
+		/* the job that came meanwhile goes first */
+		check_turn(wanted ? BROKER_WAITING : BROKER_GRANTED);
+		check_joined_anew(first, number);
+		other_end(&other);
+		if (wanted)
+			check_turn(BROKER_GRANTED);
+		assert_string_equal(
+			holder_of(0), wanted ? broker.ticket.owner.token : "");
+	}
+}
+
+/* Cancels our job, and moves the hint past that, as if our ticket waited no more. */
+static void cancel_me_before_the_hint(void)
+{
+	struct ticket_header header;
+	uint64_t end;
+
+	cancel_me();
+	ticket_read_header(&broker.queue.file, &header);
+	assert_int_equal(ticket_end(&broker.queue.file, &end), 0);
+	header.hint = end;
+	assert_int_equal(ticket_write_header(&broker.queue.file, &header), 0);
+}
+
+static void a_cancel_before_a_released_job_joins_anew_counts(void **state)
+{
+	(void)state;
+	broker.input.is_held = true;
+	join(1, "01");
+	check_turn(BROKER_WAITING);
+	release_me((uint32_t)getuid());
+	after_leases = cancel_me_before_the_hint;
+	check_turn(BROKER_CANCELLED);
+	assert_null(after_leases);
+}
+
+static void a_job_that_begins_later_comes_then(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+	int64_t soon_ms = clock_boot_ms() + 3600 * 1000;
+	uint64_t first, number;
+
+	(void)state;
+	broker.input.begin_ms = soon_ms;
+	join(1, "01");
+	first = broker.number;
+	check_turn(BROKER_WAITING);
+	assert_int_equal(broker.result.verdict.start_ms, soon_ms);
+	assert_int_equal(broker.result.verdict.held_by, 0);
+	assert_int_equal(broker.state.wake_ms, soon_ms);
+	number = append_ticket(&other.owner, 2, "01");
+	/* as if the time had come */
+	broker.ticket.not_before_ms = clock_boot_ms();
+	check_turn(BROKER_WAITING);
+	check_joined_anew(first, number);
+	other_end(&other);
+	check_turn(BROKER_GRANTED);
+	/* a further attempt, too, waits for its own time alone */
+	try_again(soon_ms);
+	check_turn(BROKER_WAITING);
+	assert_int_equal(broker_job(&broker), first);
+	assert_int_equal(broker.result.verdict.held_by, 2);
+	number = broker.number;
+	broker.ticket.not_before_ms = clock_boot_ms();
+	check_turn(BROKER_WAITING); /* which writes it into the record */
+	check_turn(BROKER_GRANTED);
+	assert_int_equal(broker.number, number);
+}
+
+static void a_released_job_still_begins_at_its_time(void **state)
+{
+	int64_t soon_ms = clock_boot_ms() + 3600 * 1000;
+	uint64_t first;
+
+	(void)state;
+	broker.input.is_held = true;
+	broker.input.begin_ms = soon_ms;
+	join(1, "01");
+	first = broker.number;
+	check_turn(BROKER_WAITING);
+	release_me(0);
+	check_turn(BROKER_WAITING);
+	assert_int_equal(broker.number, first);
+	assert_int_equal(broker.result.verdict.start_ms, soon_ms);
+}
+
 static void instead_of_a_locked_gpu_another_one_is_taken(void **state)
 {
 	(void)state;
@@ -929,6 +1063,10 @@ int main(void)
 		TEST(a_cancel_at_the_last_moment_counts_in_a_later_attempt),
 		TEST(a_cancel_before_the_new_ticket_counts),
 		TEST(a_ticket_waits_until_the_time_of_its_next_attempt),
+		TEST(a_held_job_comes_when_it_is_released),
+		TEST(a_cancel_before_a_released_job_joins_anew_counts),
+		TEST(a_job_that_begins_later_comes_then),
+		TEST(a_released_job_still_begins_at_its_time),
 		TEST(instead_of_a_locked_gpu_another_one_is_taken),
 		TEST(an_earlier_ticket_starts_first),
 		TEST(free_gpus_that_the_head_needs_are_not_taken),

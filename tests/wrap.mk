@@ -13,6 +13,7 @@ $(B)/tests/test_fdio: WRAP = pread pwrite openat
 $(B)/tests/test_watch: WRAP = timerfd_create
 $(B)/tests/test_token_index: WRAP = calloc
 $(B)/tests/test_step_lock: WRAP = flock
+$(B)/tests/test_gpu_hours: WRAP = clock_real_ms
 $(B)/tests/test_turn: WRAP = flock pread
 $(B)/tests/test_batch_file: WRAP = inotify_init1 realpath clock_real_ms
 $(B)/tests/test_batch_journal: WRAP = poll clock_boot_ms

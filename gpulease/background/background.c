@@ -312,6 +312,9 @@ static void background_link_log(const struct context *context, uint64_t job)
 {
 	struct why why = WHY_NONE;
 
+	/* the engine links it by the id in Slurm; this id may be that of another job here */
+	if (context->settings->environment.is_standin)
+		return;
 	if (joblog_prepare(context, &why) < 0 ||
 		joblog_link(context, job, log_path, &why) < 0)
 		verbose("%s", why.text);

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
+#include "fdio.h"
 #include "joblog_follow.h"
 #include "joblog.h"
 #include "liveness.h"
@@ -187,24 +188,11 @@ static int open_log(void)
 
 static int write_out(const char *bytes, size_t size)
 {
-	while (size) {
-		ssize_t n = write(STDOUT_FILENO, bytes, size);
+	int r = fdio_write(STDOUT_FILENO, bytes, size);
 
-		if (n < 0 && errno == EAGAIN) {
-			/* another process has made our terminal non-blocking */
-			struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
-
-			(void)poll(&out, 1, -1);
-		} else if (n < 0 && errno != EINTR) {
-			diag("cannot write the output: %s", strerror(errno));
-			return EXIT_MISUSE;
-		}
-		if (n > 0) {
-			bytes += n;
-			size -= (size_t)n;
-		}
-	}
-	return 0;
+	if (r < 0)
+		diag("cannot write the output: %s", strerror(-r));
+	return r < 0 ? EXIT_MISUSE : 0;
 }
 
 /* Reports once that the log was deleted; begins again if it was truncated. */

@@ -9,6 +9,8 @@
 
 #include "base.h"
 
+#define VIEW_PROGRAM "gpulease-view"
+
 /*
  * Finds the program @name, in the folder of a build or in PREFIX/lib/gpulease.  Returns 0 with its
  * path in @ret, or -ENOENT.

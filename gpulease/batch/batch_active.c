@@ -72,7 +72,7 @@ void batch_active_start(struct batch_runner *runner, struct batch_job *job)
 	}
 	/* from here until BATCH_STARTED is in the journal a crash leaves the job to be run again */
 	job->is_recalled = job->is_cancelling = false;
-	job->ticket = 0;
+	job->ticket = job->slurm_job = 0;
 	free(job->reason);
 	job->reason = NULL;
 	job->line_hash = batch_line_hash(job->line);
@@ -144,9 +144,9 @@ static void active_put_off_as_reported(
 	struct batch_runner *runner, const struct batch_job *job)
 {
 	active_put_off(runner, job,
-		!job->reason  ? "its process cannot begin"
-		: job->ticket ? job->reason
-			      : NULL);
+		!job->reason                              ? "its process cannot begin"
+		: job->ticket || runner->launcher.prepare ? job->reason
+							  : NULL);
 }
 
 /*
@@ -164,14 +164,19 @@ static void active_take_exit(
 	if (job->state == BATCH_RUNNING)
 		return; /* killed without a report: its command may still run (batch_adopt.h) */
 	is_to_come_again = job->is_recalled || runner->stop_count;
+	/* a process that was killed has not cancelled its job of Slurm, so another one finds it */
+	if (job->state == BATCH_IN_QUEUE && !is_to_come_again &&
+		runner->launcher.prepare && WIFSIGNALED(status)) {
+		active_put_off(runner, job, "its process was killed");
+		is_to_come_again = true;
+	}
 	if (job->state == BATCH_IN_QUEUE && !is_to_come_again && WIFEXITED(status) &&
 		WEXITSTATUS(status) == EXIT_GAVE_UP) {
 		active_put_off_as_reported(runner, job);
 		is_to_come_again = true;
 	}
 	if (job->state == BATCH_IN_QUEUE && is_to_come_again) {
-		job->state = BATCH_NEW;
-		job->ticket = 0;
+		batch_jobs_return(job);
 	} else if (job->state == BATCH_IN_QUEUE) {
 		batch_record_end(runner, job, BATCH_NOT_RUN,
 			WIFSIGNALED(status)   ? 128 + WTERMSIG(status)

@@ -84,7 +84,7 @@ static int adopt_read_last(struct batch_runner *runner, const struct batch_job *
  * Finds the end of a job of which no process is known to live.  First reads the journal, which may
  * have the end by now, or the start of another attempt with another lease.  If it has neither, the
  * supervisor died without a word, and the runner records the end itself, with @status (-1:
- * unknown).
+ * unknown).  A job of Slurm goes on without its supervisor, so it gets another one.
  */
 static void adopt_find_end(struct batch_runner *runner, struct batch_job *job, int status)
 {
@@ -98,7 +98,10 @@ static void adopt_find_end(struct batch_runner *runner, struct batch_job *job, i
 		    : adopt_read_last(runner, job);
 	if (r < 0 || job->state != BATCH_RUNNING || strcmp(token, job->owner.token) != 0)
 		return;
-	if (status < 0)
+	if (runner->launcher.prepare && !runner->stop_count) {
+		batch_jobs_return(job);
+		batch_plan_rescan(&runner->plan);
+	} else if (status < 0)
 		batch_record_end(runner, job, BATCH_IS_LOST, 128 + SIGKILL, "");
 	else
 		batch_record_end(runner, job, BATCH_ITSELF, status, "");
@@ -255,8 +258,7 @@ static void adopt_settle(struct batch_runner *runner, struct batch_job *job)
 	job->is_adopted = false;
 	if (job->state == BATCH_ENDED)
 		return;
-	job->state = BATCH_NEW;
-	job->ticket = 0;
+	batch_jobs_return(job);
 }
 
 void batch_adopt_all(struct batch_runner *runner)

@@ -93,8 +93,10 @@ enum { COLUMN_TICKET = 2, COLUMN_GPUS, COLUMN_TIME, COLUMN_MEMORY, COLUMN_WHY = 
 /* Puts the id, by which --cancel and the reasons of other jobs name the job. */
 static void row_put_ticket(struct table *table, const struct batch_job *job)
 {
-	if (job->ticket)
-		table_putf(table, COLUMN_TICKET, "%llu", (unsigned long long)job->ticket);
+	uint64_t id = batch_job_id(job);
+
+	if (id)
+		table_putf(table, COLUMN_TICKET, "%llu", (unsigned long long)id);
 }
 
 static const struct table_column running_columns[] = {
@@ -129,7 +131,7 @@ static void board_add_reason(const struct batch_job *job, struct text *out)
 	const struct batch_attributes *line = &job->line->attributes;
 	const char *after = line->after ? line->after : line->after_ok;
 
-	if (job->ticket)
+	if (batch_job_id(job))
 		text_add(out, "in the queue");
 	else if (after)
 		text_addf(out, "after %s", after);

@@ -152,7 +152,11 @@ static _Noreturn void child_run(const struct batch_launcher *launcher,
 		r = background_become(log);
 	if (r == 0) {
 		child_settings(defaults, job, &line, words, &settings);
-		status = run_job(&settings, &member.observer);
+		status = launcher->prepare ? launcher->prepare(launcher, &line, log,
+						     &member, &settings)
+					   : 0;
+		if (status == 0)
+			status = run_job(&settings, &member.observer);
 	} else {
 		diag("cannot go into the background: %s", strerror(-r));
 	}

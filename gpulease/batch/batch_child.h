@@ -11,12 +11,27 @@
 
 #include "batch_log.h"
 
-/* What all children have in common. */
+struct batch_member;
+
+/*
+ * What all children have in common.
+ *
+ * With ->prepare the jobs are jobs of Slurm, each of which a job without GPUs stands for here.  A
+ * job whose processes were killed is started again, and ->prepare then finds its job of Slurm.
+ */
 struct batch_launcher {
 	const struct settings
 		*defaults; /* the command line; attributes of a line win over it */
 	const struct batch_journal *journal;
 	sigset_t mask; /* the signal mask that gpulease was started with */
+	/*
+	 * NULL: none.  In the new process: waits until the job of @line has been started by Slurm,
+	 * and changes @settings to those of the job that stands for it.  @log is the path of its
+	 * log.  Returns 0, or the exit status of a job that does not run.
+	 */
+	int (*prepare)(const struct batch_launcher *launcher,
+		const struct batch_line *line, const char *log,
+		struct batch_member *member, struct settings *settings);
 };
 
 /*

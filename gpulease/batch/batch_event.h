@@ -44,6 +44,7 @@ enum batch_cause {
 	BATCH_ITSELF,     /* by itself, with any status */
 	BATCH_BY_OOM,     /* by itself, because GPU memory ran out */
 	BATCH_BY_LIMIT,   /* its time limit */
+	BATCH_BY_UNUSED,  /* it did not use its GPUs, and another job waited for them */
 	BATCH_BY_CANCEL,  /* --cancel, or the word in the file */
 	BATCH_BY_PREEMPT, /* sent back for a job of higher priority */
 	BATCH_NOT_RUN,    /* it cannot start, or not again: ->text says why */
@@ -63,7 +64,8 @@ struct batch_event {
 	uint64_t key; /* batch_key(); hexadecimal in the line */
 	uint64_t
 		environment; /* batch_environment(), as ->key; 0: an earlier version wrote it */
-	uint64_t ticket; /* the job's id in the queue */
+	uint64_t ticket;    /* the job's id in the queue */
+	uint64_t slurm_job; /* its id in Slurm, if it is a job there; else 0 */
 	struct owner
 		owner; /* of the lease, the supervisor; ->is_adopted is not written */
 	uint32_t attempt;

@@ -156,6 +156,7 @@ static int on_listed(struct batch_jobs *jobs, const struct batch_event *event)
 static int on_queued(struct batch_job *job, const struct batch_event *event)
 {
 	job->ticket = event->ticket;
+	job->slurm_job = event->slurm_job;
 	if (job->state != BATCH_RUNNING)
 		job->state = BATCH_IN_QUEUE;
 	return 0;
@@ -185,6 +186,7 @@ static int on_started(struct batch_job *job, const struct batch_event *event)
 	job->was_started = true;
 	job->is_recalled = false; /* the recall came too late */
 	job->ticket = event->ticket;
+	job->slurm_job = event->slurm_job;
 	job->environment = event->environment;
 	job->owner = event->owner;
 	text_copy(job->boot, sizeof(job->boot), event->boot);
@@ -223,6 +225,17 @@ static int on_attempt(struct batch_job *job, const struct batch_event *event)
 	return job_set_reason(job, "");
 }
 
+uint64_t batch_job_id(const struct batch_job *job)
+{
+	return job->slurm_job ? job->slurm_job : job->ticket;
+}
+
+void batch_jobs_return(struct batch_job *job)
+{
+	job->state = BATCH_NEW;
+	job->ticket = job->slurm_job = 0;
+}
+
 /*
  * Makes @job new.  The counts of its attempts and the memory that they have shown to be needed
  * stay.
@@ -230,8 +243,7 @@ static int on_attempt(struct batch_job *job, const struct batch_event *event)
 static int job_begin_again(struct batch_job *job)
 {
 	job_forget_end(job);
-	job->state = BATCH_NEW;
-	job->ticket = 0;
+	batch_jobs_return(job);
 	job->owner = (struct owner){ .pid = 0 };
 	job->boot[0] = job->gpus[0] = '\0';
 	job->attempt = 0;

@@ -47,6 +47,7 @@ struct batch_job {
 	/* running, but it waits for its next attempt; ->cause and ->status are the last one's */
 	bool is_between;
 	uint64_t ticket;    /* 0: none */
+	uint64_t slurm_job; /* its id in Slurm, if it is a job there; else 0 */
 	struct owner owner; /* of the lease of its last attempt */
 	char boot[BOOT_SIZE];
 	uint32_t attempt;
@@ -98,6 +99,12 @@ struct batch_job *batch_jobs_find(const struct batch_jobs *jobs, uint64_t number
  * -EINVAL if the event cannot follow what is known; or -ENOMEM.
  */
 MUST_CHECK int batch_jobs_apply(struct batch_jobs *jobs, const struct batch_event *event);
+
+/* Returns the id by which --cancel and the reasons of other jobs name @job; 0: none. */
+uint64_t batch_job_id(const struct batch_job *job);
+
+/* Makes @job new after its process has ended and before it is started again. */
+void batch_jobs_return(struct batch_job *job);
 
 /* Makes an ended job new again, because the reason why it was not run may be gone. */
 void batch_jobs_renew(struct batch_job *job);

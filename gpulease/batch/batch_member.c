@@ -129,6 +129,7 @@ static struct batch_event member_event(
 	struct batch_event event = BATCH_EVENT_OF(kind, own->number);
 
 	event.at_ms = clock_real_ms();
+	event.slurm_job = own->slurm_job;
 	return event;
 }
 
@@ -296,7 +297,7 @@ static enum batch_cause cause_of_end(const struct attempt_end *end)
 		[CAUSE_LIMIT] = BATCH_BY_LIMIT,
 		[CAUSE_CANCEL] = BATCH_BY_CANCEL,
 		[CAUSE_PREEMPT] = BATCH_BY_PREEMPT,
-		[CAUSE_UNUSED] = BATCH_BY_LIMIT,
+		[CAUSE_UNUSED] = BATCH_BY_UNUSED,
 	};
 
 	return end->is_oom && end->cause == CAUSE_ITSELF ? BATCH_BY_OOM

@@ -33,6 +33,7 @@ struct batch_member {
 	uint64_t declared_mib; /* as its line said */
 	uint64_t environment;  /* batch_environment() */
 	int runner_fd, journal_fd, lock_fd;
+	uint64_t slurm_job; /* its id in Slurm once it has one, for the events; else 0 */
 
 	/* for run_job(); batch_member_begin() sets it and all below */
 	struct job_observer observer;

@@ -61,27 +61,20 @@ static void open_name_pipe_folder(char out[PATH_MAX])
 		(void)snprintf(out, PATH_MAX, "batch-%d-%u.logs", (int)getpid(), i);
 }
 
-/*
- * Names the folder: --log-dir, or FILE.logs beside the file.  If FILE is a symbolic link, that is
- * beside the file that it leads to, so that two runners of one file find each other's lock.
- */
-static void open_name_folder(struct batch_runner *runner)
+void batch_open_folder(const struct settings *settings, char out[PATH_MAX])
 {
-	const struct settings *settings = runner->context.settings;
+	const char *operand = settings->verb.operands[0];
 	char file[PATH_MAX];
-	struct text text = TEXT_ON(runner->folder);
+	struct text text = text_on(out, PATH_MAX);
 
 	rights_as_user_begin();
 	if (settings->batch.log_dir)
 		text_add(&text, settings->batch.log_dir);
-	else if (runner->file.is_pipe)
-		open_name_pipe_folder(runner->folder);
+	else if (strcmp(operand, "-") == 0)
+		open_name_pipe_folder(out);
 	else
 		text_addf(&text, "%s.logs",
-			is_symlink(settings->verb.operands[0]) &&
-					realpath(settings->verb.operands[0], file)
-				? file
-				: settings->verb.operands[0]);
+			is_symlink(operand) && realpath(operand, file) ? file : operand);
 	rights_as_user_end();
 }
 
@@ -237,7 +230,7 @@ static int open_everything(struct batch_runner *runner, struct why *why)
 			settings->request.models, settings->environment.chdir, why);
 	if (r == 0)
 		r = batch_file_open(settings->verb.operands[0], &runner->file, why);
-	open_name_folder(runner);
+	batch_open_folder(settings, runner->folder);
 	open_find_directory(runner);
 	if (r == 0 && !runner->file.is_pipe)
 		r = batch_file_read(&runner->file, why);

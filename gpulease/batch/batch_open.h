@@ -15,4 +15,11 @@
  */
 MUST_CHECK int batch_open(struct batch_runner *runner, struct settings *settings);
 
+/*
+ * Writes the name of the folder of a batch: --log-dir, or FILE.logs beside the file.  If FILE is a
+ * symbolic link, that is beside the file that it leads to, so that two runners of one file find
+ * each other's lock.  For standard input it is a new one for each run.
+ */
+void batch_open_folder(const struct settings *settings, char out[PATH_MAX]);
+
 #endif

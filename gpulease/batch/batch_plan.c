@@ -369,11 +369,12 @@ struct batch_job *batch_plan_find_early(struct batch_plan *plan)
 				  plan_step_of(plan, job, &other) == BATCH_STEP_START;
 		if (job->state == BATCH_IN_QUEUE && job->is_recalled)
 			has_gap = has_gap || !job->line->attributes.is_cancelled;
-		if (job->state != BATCH_IN_QUEUE || job->is_recalled || !job->ticket)
+		if (job->state != BATCH_IN_QUEUE || job->is_recalled ||
+			!batch_job_id(job))
 			continue;
-		if (has_gap || job->ticket < last)
+		if (has_gap || batch_job_id(job) < last)
 			return job;
-		last = job->ticket;
+		last = batch_job_id(job);
 	}
 	return NULL;
 }

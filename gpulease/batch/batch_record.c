@@ -73,6 +73,7 @@ static struct batch_event record_end_of(const struct batch_job *job)
 	event.status = job->status;
 	event.is_by_line = job->is_by_line;
 	event.ticket = job->ticket;
+	event.slurm_job = job->slurm_job;
 	event.attempt = job->attempt;
 	event.declared_mib = job->declared_mib;
 	event.vram_mib = job->vram_mib;

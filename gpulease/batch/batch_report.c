@@ -64,6 +64,7 @@ void batch_report_add_end(const struct batch_end *end, struct text *out)
 	static const char *const words[BATCH_CAUSES] = {
 		[BATCH_BY_OOM] = "out of GPU memory",
 		[BATCH_BY_LIMIT] = "time limit",
+		[BATCH_BY_UNUSED] = "GPU not used",
 		[BATCH_BY_CANCEL] = "cancelled",
 		[BATCH_BY_PREEMPT] = "sent back for a job of higher priority",
 		[BATCH_NOT_RUN] = "cannot run",
@@ -154,9 +155,10 @@ static void line_add_start(const struct log_line *line, struct text *out)
 		text_add(out, strpbrk(event->gpus, ",-") ? " on GPUs " : " on GPU ");
 		batch_report_add_text(event->gpus, out);
 	} else {
-		text_add(out, " without a GPU");
+		text_add(out, event->slurm_job ? " in Slurm" : " without a GPU");
 	}
-	text_addf(out, ", job %" PRIu64 " (%u of %u)", event->ticket,
+	text_addf(out, ", job %" PRIu64 " (%u of %u)",
+		event->slurm_job ? event->slurm_job : event->ticket,
 		counts->all - counts->waiting - counts->dropped, counts->all);
 	if (line->job && line->job->command) {
 		text_add(out, ": ");
@@ -211,7 +213,8 @@ void batch_report_add_jobs(const struct batch_jobs *jobs, const uint64_t *number
 {
 	for (size_t i = 0; i < count; i++)
 		text_addf(out, "%s%llu", i ? ", " : "",
-			(unsigned long long)batch_jobs_find(jobs, numbers[i])->ticket);
+			(unsigned long long)batch_job_id(
+				batch_jobs_find(jobs, numbers[i])));
 }
 
 void batch_report_event(const struct batch_event *event, const struct batch_job *job,

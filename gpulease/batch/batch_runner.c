@@ -50,14 +50,18 @@ static void runner_kill_all(struct batch_runner *runner)
 
 	runner->kill_ms = INT64_MAX;
 	runner->leave_ms = clock_boot_ms() + LEAVE_MS;
-	/* a job with a ticket is cancelled without grace, which also ends what it has started */
+	/*
+	 * A job with a ticket is cancelled without grace, which also ends what it has started.  The
+	 * process of a job that waits in Slurm's queue was told to cancel it, and goes on with
+	 * that.
+	 */
 	for (size_t i = 0; tickets && i < runner->active_count; i++) {
 		const struct batch_job *job =
 			batch_jobs_find(&runner->jobs, runner->active[i]);
 
 		if (job->ticket)
 			tickets[count++] = job->ticket;
-		else if (job->pid)
+		else if (job->pid && !runner->launcher.prepare)
 			(void)kill(job->pid, SIGKILL);
 	}
 	if (count)
@@ -178,11 +182,13 @@ static bool can_start_job(const struct batch_runner *runner)
 		 * another one is about to get its ticket, or is recalled and may have to
 		 * queue again before it.
 		 */
-		if (job->state == BATCH_IN_QUEUE && (!job->ticket || job->is_recalled))
+		if (job->state == BATCH_IN_QUEUE &&
+			(!batch_job_id(job) || job->is_recalled))
 			return false;
 		waiting += job->state == BATCH_IN_QUEUE || job->is_between;
 	}
-	return waiting < QUEUE_MAX &&
+	/* the waiting jobs of Slurm wait there, and ->jobs_at_once bounds them */
+	return (waiting < QUEUE_MAX || runner->launcher.prepare) &&
 	       runner->active_count < (at_once ? at_once : ACTIVE_MAX);
 }
 

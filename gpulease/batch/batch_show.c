@@ -269,15 +269,19 @@ void batch_show_begin(struct batch_show *show, const struct output_settings *out
 
 /* --- events and steps -------------------------------------------------------------- */
 
+/* ->ticket in the line is the id by which --cancel names the job. */
 static void show_add_json(struct batch_show *show, const struct batch_event *event)
 {
+	struct batch_event shown = *event;
 	autofree char *line = malloc(BATCH_EVENT_SIZE);
 	struct text text;
 
 	if (!line)
 		return;
 	text = text_on(line, BATCH_EVENT_SIZE);
-	batch_event_write(event, &text);
+	if (event->slurm_job)
+		shown.ticket = event->slurm_job;
+	batch_event_write(&shown, &text);
 	if (!text.cut)
 		show_add_output(show, line, text.used);
 }

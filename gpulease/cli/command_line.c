@@ -10,6 +10,8 @@
 #include "process_lease.h"
 #include "verb_operands.h"
 
+#include "no_messages.h" /* the last one */
+
 /* What a command line without options asks for. */
 static const struct command_line DEFAULTS = {
 	.settings = {

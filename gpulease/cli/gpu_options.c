@@ -8,6 +8,8 @@
 #include "parse_gpus.h"
 #include "task_options.h"
 
+#include "no_messages.h" /* the last one */
+
 /* Returns the place in struct command_line of what the option @source asks for. */
 static size_t gpu_options_offset(int source)
 {

@@ -5,6 +5,8 @@
 #include "option_table.h"
 #include "parse.h"
 
+#include "no_messages.h" /* the last one */
+
 /* Writes the verbs that @option goes with: "--pause or --resume". */
 static void option_conflicts_list_verbs(const struct option_def *option, struct text *out)
 {
@@ -31,7 +33,7 @@ int option_conflicts_check_verb(
 		char list[128];
 		struct text verbs = TEXT_ON(list);
 
-		if (!use->times || def->verbs & 1u << verb)
+		if (!use->times || def->verbs & VERB_BIT(verb))
 			continue;
 		option_conflicts_list_verbs(def, &verbs);
 		if (verb == VERB_RUN)
@@ -138,7 +140,8 @@ static bool option_conflicts_has_choice(const struct run_request *request)
 {
 	return request->gpu_ids || request->allow || request->except || request->prefer ||
 	       request->model[0] || request->min_vram_mib || has_own_usage(request) ||
-	       request->after_ids[0] || request->after_ok_ids[0] || request->singleton;
+	       request->after_ids[0] || request->after_ok_ids[0] || request->singleton ||
+	       request->begin_ms || request->hold;
 }
 
 /* Whether @command has numbers of GPUs in its arguments; see inject.h. */
@@ -201,6 +204,8 @@ static int option_conflicts_check_run(
 		{ s->output.json && !request->dry_run,
 			"--json goes only with --dry-run, --batch and reports such as "
 			"--status, --queue and --history" },
+		{ adopts && s->environment.notify,
+			"--lease-only --pid and --notify exclude each other; give one" },
 		{ adopts && request->dry_run,
 			"--lease-only --pid and --dry-run exclude each other; give one" },
 		{ adopts && option_conflicts_has_choice(request),

@@ -2,7 +2,8 @@
 
 #include "option_parser.h"
 #include "parse.h"
-#include "suggestion.h"
+
+#include "no_messages.h" /* the last one */
 
 /* The state of options_parse(). */
 struct option_scan {
@@ -253,6 +254,12 @@ static int option_scan_letters(struct option_scan *scan, char *word)
 
 /* --- the line ---------------------------------------------------------------------- */
 
+/* No option is a digit, so a negative number may be an operand: --set-priority 12 -5. */
+static bool is_number(const char *word)
+{
+	return word[strspn(word, "0123456789")] == '\0';
+}
+
 /* Takes argv[@from] and all words after it as the command, or as operands of the verb. */
 static void option_scan_keep_rest(struct option_scan *scan, unsigned from)
 {
@@ -283,7 +290,8 @@ int options_parse(const struct option_def *table, char **argv, void *settings,
 		}
 		if (word[0] == '-' && word[1] == '-') {
 			r = option_scan_long(&scan, word);
-		} else if (word[0] == '-' && word[1]) {
+		} else if (word[0] == '-' && word[1] &&
+			   !(scan.kept && is_number(word + 1))) {
 			r = option_scan_letters(&scan, word);
 		} else if (option_scan_wants_operands(&scan) &&
 			   !option_scan_has_operands(&scan)) {

@@ -56,7 +56,7 @@ struct option_def {
 	const char *help; /* NULL: hidden; HELP() if the parser does not print it */
 	/* OPTION_CUSTOM: @value is NULL where it was left out; 0 or -EINVAL */
 	int (*read)(const char *value, void *at, struct why *why);
-	unsigned verbs;        /* 1u << VERB for each verb that the option goes with */
+	uint64_t verbs;        /* a bit for each verb that the option goes with */
 	unsigned short offset; /* of the result in the settings */
 	unsigned char kind;    /* enum option_kind */
 	char letter;           /* 0: none */

@@ -4,10 +4,10 @@
 /* clang-format off */
 #define LINE(field) offsetof(struct command_line, field)
 #define AT(field) LINE(settings.field)
-#define BIT(verb) (1u << (verb))
+#define BIT(verb) VERB_BIT(verb)
 #define RUN BIT(VERB_RUN)
 #define LOOK                                                                            \
-	(BIT(VERB_STATUS) | BIT(VERB_QUEUE) | BIT(VERB_HISTORY) | BIT(VERB_DOCTOR) |    \
+	(BIT(VERB_STATUS) | BIT(VERB_QUEUE) | BIT(VERB_HISTORY) | BIT(VERB_DOCTOR) | BIT(VERB_WINDOWS) | \
 		BIT(VERB_SHOW_CONFIG) | BIT(VERB_ACCOUNTING) | BIT(VERB_SESSIONS))
 #define ENDED (BIT(VERB_HISTORY) | BIT(VERB_ACCOUNTING))
 #define TIMELINE BIT(VERB_TIMELINE)
@@ -19,7 +19,7 @@
 #define BATCH BIT(VERB_BATCH)
 #define LINES (BATCH | BIT(VERB_ADD)) /* attributes of a line; with --batch defaults */
 #define PAUSE (BIT(VERB_PAUSE) | BIT(VERB_RESUME))
-#define ANY (RUN | LOOK | VIEW | BACK | PAUSE | LINES | BIT(VERB_CANCEL) | BIT(VERB_DOCKER_ARGS) | BIT(VERB_SAMPLE))
+#define ANY (RUN | LOOK | VIEW | BACK | PAUSE | LINES | BIT(VERB_CANCEL) | BIT(VERB_RELEASE) | BIT(VERB_EXTEND) | BIT(VERB_DOCKER_ARGS) | BIT(VERB_SAMPLE) | BIT(VERB_NOTE) | BIT(VERB_SET_PRIORITY))
 
 #define OPTION(kind_, letter_, name_, metavar_, help_, offset_, group_, verbs_)         \
 	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
@@ -93,6 +93,10 @@ static const struct option_def rows[] = {
 		LINE(after), GROUP_ORDER, RUN | BIT(VERB_ADD)),
 	OPTION(OPTION_TEXT, 0, "after-ok", "ID[,ID]", "start only if these jobs exit with status 0",
 		LINE(after_ok), GROUP_ORDER, RUN | BIT(VERB_ADD)),
+	CUSTOM('b', "begin", "WHEN", "start later: 22:00, 'fri 9:00', now+2hours",
+		read_begin, AT(request.begin_ms), GROUP_ORDER, RUN),
+	OPTION(OPTION_FLAG, 'H', "hold", NULL, "do not start before --release ID",
+		AT(request.hold), GROUP_ORDER, RUN),
 	OPTION(OPTION_FLAG, 0, "singleton", NULL, "run one job of this user and --name at a time",
 		AT(request.singleton), GROUP_ORDER, RUN),
 
@@ -117,6 +121,8 @@ static const struct option_def rows[] = {
 		AT(request.thresholds[OWN_TOLERANCE]), GROUP_CARE, RUN | BATCH),
 	OPTION(OPTION_FLAG, 0, "report", NULL, "say at the end what the job used",
 		AT(output.report), GROUP_CARE, RUN),
+	OPTION(OPTION_TEXT, 0, "notify", "CMD", "run CMD when it starts, ends, waits long ...",
+		AT(environment.notify), GROUP_CARE, RUN | BATCH),
 
 	OPTION(OPTION_COMMAND, 0, "submit", NULL, "run the job in the background and print its id",
 		AT(environment.submit), GROUP_BACK, RUN | BIT(VERB_FOLLOW)),
@@ -180,19 +186,19 @@ static const struct option_def rows[] = {
 	VERB(OPTION_VERB, 0, "history", "[N]", "show the last N ended jobs (default 20), or all",
 		VERB_HISTORY, GROUP_LOOK),
 	CUSTOM(0, "last", "N", "with --history: show the last N, or all",
-		read_last, AT(verb.history_count), GROUP_LOOK, BIT(VERB_HISTORY)),
+		read_last, AT(verb.history_count), GROUP_ENDED, BIT(VERB_HISTORY)),
 	VERB(OPTION_VERB, 0, "accounting", NULL, "show GPU time and waits per user",
 		VERB_ACCOUNTING, GROUP_LOOK),
-	OPTION(OPTION_TEXT, 0, "user", "USER", "with these two: select one user",
-		AT(verb.user), GROUP_LOOK, ENDED | BIT(VERB_TOP) | TIMELINE),
+	OPTION(OPTION_TEXT, 0, "user", "USER", "select one user; also with --top, --timeline",
+		AT(verb.user), GROUP_ENDED, ENDED | BIT(VERB_TOP) | TIMELINE),
 	CUSTOM(0, "since", "WHEN", "select from WHEN on: 2026-11-20, 10:30, 7d (ago)",
-		read_when, AT(verb.from_ms), GROUP_LOOK, ENDED | TIMELINE),
+		read_when, AT(verb.from_ms), GROUP_ENDED, ENDED | TIMELINE),
 	CUSTOM(0, "until", "WHEN", "select up to WHEN",
-		read_when, AT(verb.until_ms), GROUP_LOOK, ENDED),
+		read_when, AT(verb.until_ms), GROUP_ENDED, ENDED),
 	CUSTOM(0, "state", "LIST", "select states: finished, failed, cancelled, ...",
-		read_states, AT(verb.states), GROUP_LOOK, ENDED),
+		read_states, AT(verb.states), GROUP_ENDED, ENDED),
 	OPTION(OPTION_FLAG, 0, "csv", NULL, "with --accounting: print CSV",
-		AT(output.csv), GROUP_LOOK, BIT(VERB_ACCOUNTING)),
+		AT(output.csv), GROUP_ENDED, BIT(VERB_ACCOUNTING)),
 	VERB(OPTION_VERB, 0, "top", "[look]", "show GPUs and queue live; look: act on no job",
 		VERB_TOP, GROUP_LOOK),
 	VERB(OPTION_VERB, 0, "doctor", NULL, "check the driver, the directory and the install",
@@ -225,16 +231,34 @@ static const struct option_def rows[] = {
 	OPTION(OPTION_FLAG, 0, "force", NULL,
 		"signal a process even without proof of its job", AT(verb.force), GROUP_ACT,
 		BIT(VERB_CANCEL) | BIT(VERB_SIGNAL_JOB)),
+	VERB(OPTION_VERB, 0, "note", "TEXT", "in a job: show TEXT beside it in --status",
+		VERB_NOTE, GROUP_ACT),
+	VERB(OPTION_VERB, 0, "release", "ID...", "let jobs start that were submitted with --hold",
+		VERB_RELEASE, GROUP_ORDER),
+	VERB(OPTION_VERB, 0, "extend", "ID... DUR", "let running jobs run longer by DUR",
+		VERB_EXTEND, GROUP_CARE),
+	VERB(OPTION_VERB, 0, "set-priority", "ID N", "give a waiting job priority N",
+		VERB_SET_PRIORITY, GROUP_ORDER),
 	VERB(OPTION_VERB, 0, "pause", "GPU...",
 		"take GPUs out of service: 0, 0-3,5, UUID", VERB_PAUSE, GROUP_ACT),
 	VERB(OPTION_VERB, 0, "resume", "GPU...", "return GPUs to service",
 		VERB_RESUME, GROUP_ACT),
 	OPTION(OPTION_TEXT, 0, "reason", "TEXT", "say why GPUs are paused",
 		AT(verb.reason), GROUP_ACT, BIT(VERB_PAUSE)),
+	CUSTOM(0, "at", "WHEN", "pause later: 22:00, 'fri 9:00', now+2hours",
+		read_at, AT(verb.at_ms), GROUP_WINDOWS, BIT(VERB_PAUSE)),
+	OPTION(OPTION_DURATION, 0, "for", "DUR", "pause for DUR: 90m, 3h; then go on",
+		AT(verb.for_ms), GROUP_WINDOWS, BIT(VERB_PAUSE)),
+	OPTION(OPTION_TEXT, 0, "but", "USER,...", "pause for all users but these",
+		AT(verb.but), GROUP_WINDOWS, BIT(VERB_PAUSE)),
+	VERB(OPTION_VERB, 0, "windows", NULL, "show pauses with --at, --for or --but",
+		VERB_WINDOWS, GROUP_WINDOWS),
 
 	CUSTOM(0, "sim", "N[xSIZE]",
 		"use N simulated GPUs (of 24G), apart from real ones",
 		read_sim, AT(machine), GROUP_ANY, ANY),
+	CUSTOM(0, "engine", "local|slurm", "run jobs on this machine, or on a Slurm cluster",
+		read_engine, AT(machine.engine), GROUP_ANY, ANY),
 	OPTION(OPTION_TEXT, 0, "config", "FILE", "read FILE instead of /etc/gpulease.conf",
 		AT(machine.config), GROUP_ANY, ANY),
 	OPTION(OPTION_TEXT, 0, "dir", "DIR", "use the state directory DIR, as GPULEASE_DIR",
@@ -406,43 +430,40 @@ static const char packed[] =
 	PLAIN("X", "disable-status")
 	PLAIN(NO, "quit-on-interrupt")
 
-	GROUP(REFUSE, "gpulease knows only this machine; leave the option out")
+	GROUP(REFUSE, HELP("gpulease knows only this machine; leave the option out"))
 	PLAIN("x", "exclude")
 	PLAIN("r", "relative")
 	PLAIN("F", "nodefile")
 	PLAIN("M", "clusters")
 	PLAIN(NO, "het-group")
-	GROUP(REFUSE, "with srun these are features of nodes, and gpulease knows only this "
-		"machine; for GPUs write --prefer-gpus LIST")
+	GROUP(REFUSE, HELP("with srun these are features of nodes, and gpulease knows only this "
+		"machine; for GPUs write --prefer-gpus LIST"))
 	PLAIN(NO, "prefer")
-	GROUP(REFUSE, "gpulease starts one command; start gpulease once for each program")
+	GROUP(REFUSE, HELP("gpulease starts one command; start gpulease once for each program"))
 	PLAIN(NO, "multi-prog")
-	GROUP(REFUSE, "gpulease starts one command; write sh -c 'program; command'")
+	GROUP(REFUSE, HELP("gpulease starts one command; write sh -c 'program; command'"))
 	PLAIN(NO, "prolog")
 	PLAIN(NO, "epilog")
 	PLAIN(NO, "task-prolog")
 	PLAIN(NO, "task-epilog")
-	GROUP(REFUSE, "a job starts when GPUs are free; for later there is at(1)")
-	PLAIN("b", "begin")
-	PLAIN("H", "hold")
-	GROUP(REFUSE, "write --max-wait DUR and --time LIMIT")
+	GROUP(REFUSE, HELP("write --max-wait DUR and --time LIMIT"))
 	PLAIN(NO, "deadline")
-	GROUP(REFUSE, "gpulease leases GPUs and nothing else; leave the option out")
+	GROUP(REFUSE, HELP("gpulease leases GPUs and nothing else; leave the option out"))
 	PLAIN("L", "licenses")
 	PLAIN(NO, "bb")
 	PLAIN(NO, "bbf")
-	GROUP(REFUSE, "write --gpus N, the number of all GPUs")
+	GROUP(REFUSE, HELP("write --gpus N, the number of all GPUs"))
 	PLAIN(NO, "gpus-per-socket")
-	GROUP(REFUSE, "write --gpu-bind HOW")
+	GROUP(REFUSE, HELP("write --gpu-bind HOW"))
 	PLAIN(NO, "tres-bind")
-	GROUP(REFUSE, "write -n N, and the options that the variables stand for")
+	GROUP(REFUSE, HELP("write -n N, and the options that the variables stand for"))
 	PLAIN("E", "preserve-env")
-	GROUP(REFUSE, "write --gpus=0 for a command without a lease")
+	GROUP(REFUSE, HELP("write --gpus=0 for a command without a lease"))
 	PLAIN("Z", "no-allocate")
-	GROUP(REFUSE, "start gpulease as that user")
+	GROUP(REFUSE, HELP("start gpulease as that user"))
 	PLAIN(NO, "uid")
 	PLAIN(NO, "gid")
-	GROUP(REFUSE, "write --help")
+	GROUP(REFUSE, HELP("write --help"))
 	PLAIN(NO, "usage")
 
 	GROUP(HAND_ON, HELP("run in a container"))
@@ -470,6 +491,8 @@ void option_table_make(void)
 {
 	struct option_def like = { 0 }, *next = option_table + ARRAY_SIZE(rows);
 
+	if (option_table[0].kind)
+		return;
 	memcpy(option_table, rows, sizeof(rows));
 	for (const char *at = packed; *at; at += strlen(at) + 1) {
 		if (*at < ' ') {

@@ -25,8 +25,10 @@ enum option_group {
 	GROUP_SETUP,
 	GROUP_LEASE,
 	GROUP_LOOK,
+	GROUP_ENDED,
 	GROUP_VIEW,
 	GROUP_ACT,
+	GROUP_WINDOWS,
 	GROUP_ANY,
 	GROUP_SRUN, /* options of srun with an effect */
 	GROUP_IGNORED, /* options of srun without effect; -v, or a note, names the given ones */
@@ -61,7 +63,10 @@ struct command_line {
 /* Ends with a row of kind OPTION_END. */
 extern struct option_def option_table[OPTIONS_MAX];
 
-/* Fills the table; call this before anything that reads it.  A second call changes nothing. */
+/*
+ * Fills the table; call this before anything that reads it.  A second call changes nothing, so that
+ * a program can have its own way with some rows (engine_line.c).
+ */
 void option_table_make(void);
 
 /* Returns how the row @def was used on the command line that gave @result. */

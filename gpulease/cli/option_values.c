@@ -5,6 +5,7 @@
 #include "childenv.h"
 #include "choice.h"
 #include "clock.h"
+#include "begin_time.h"
 #include "date_time.h"
 #include "ended_filter.h"
 #include "file_pattern.h"
@@ -539,6 +540,17 @@ int read_style(const char *value, void *at, struct why *why)
 	return 0;
 }
 
+int read_engine(const char *value, void *at, struct why *why)
+{
+	enum engine *engine = at;
+
+	*engine = strcmp(value, "slurm") == 0 ? ENGINE_SLURM : ENGINE_LOCAL;
+	if (*engine == ENGINE_SLURM || strcmp(value, "local") == 0)
+		return 0;
+	why_set(why, "'%s' is neither local nor slurm", quote(value).text);
+	return -EINVAL;
+}
+
 int read_pid(const char *value, void *at, struct why *why)
 {
 	uint64_t pid;
@@ -609,6 +621,22 @@ int read_last(const char *value, void *at, struct why *why)
 	}
 	*(uint64_t *)at = count;
 	return 0;
+}
+
+int read_begin(const char *value, void *at, struct why *why)
+{
+	int64_t now_ms = clock_real_ms(), at_ms, *begin_ms = at;
+
+	if (begin_time_parse(value, now_ms, &at_ms, why) < 0)
+		return -EINVAL;
+	/* as in Slurm, a time that has passed means now */
+	*begin_ms = at_ms > now_ms ? clock_boot_ms() + at_ms - now_ms : 0;
+	return 0;
+}
+
+int read_at(const char *value, void *at, struct why *why)
+{
+	return begin_time_parse(value, clock_real_ms(), at, why);
 }
 
 int read_when(const char *value, void *at, struct why *why)

@@ -44,6 +44,9 @@ int read_idle_ok(const char *value, void *ok_ms, struct why *why);
 int read_pty(const char *value, void *is_pty, struct why *why);
 int read_style(const char *value, void *style, struct why *why);
 
+int read_begin(const char *value, void *boot_ms, struct why *why); /* 0: at once */
+int read_at(const char *value, void *real_ms, struct why *why);
+
 /* Which ended jobs to show. */
 int read_when(const char *value, void *real_ms, struct why *why);
 int read_last(const char *value, void *count, struct why *why); /* `all`: UINT64_MAX */
@@ -54,6 +57,7 @@ int read_batch_format(const char *value, void *format, struct why *why);
 int read_jobs(const char *value, void *count, struct why *why);
 
 /* Everything else. */
+int read_engine(const char *value, void *at, struct why *why);
 int read_pid(const char *value, void *pid, struct why *why);
 MUST_CHECK int read_sim(const char *value, void *machine, struct why *why);
 int read_nodes(const char *value, void *unused, struct why *why);

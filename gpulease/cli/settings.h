@@ -39,8 +39,16 @@ enum verb {
 	VERB_TOP,
 	VERB_TIMELINE,
 	VERB_METRICS,
+	VERB_RELEASE,
+	VERB_EXTEND,
 	VERB_SAMPLE, /* take a sample of how a job uses its GPUs */
+	VERB_NOTE,
+	VERB_SET_PRIORITY,
+	VERB_WINDOWS,
 };
+
+/* The bit of a verb, of which there are more than 32. */
+#define VERB_BIT(verb) (UINT64_C(1) << (verb))
 
 enum { MODEL_SIZE = 48, IGNORED_MAX = 48, TASKS_MAX = 512 };
 
@@ -96,6 +104,8 @@ struct run_request {
 	int64_t max_wait_ms;  /* -1: no bound */
 	bool immediate;       /* give up unless GPUs are free after one probe… */
 	int64_t immediate_ms; /* …or within this time */
+	int64_t begin_ms;     /* CLOCK_BOOTTIME: not before; 0: at once */
+	bool hold;            /* not before --release */
 	bool dry_run;
 	const char *thresholds[OWN_THRESHOLDS]; /* as given; NULL: the machine's */
 
@@ -106,12 +116,13 @@ struct run_request {
 
 /* What the supervisor does while the job runs and after an attempt; see retry_policy.h. */
 struct run_care {
+	/* first: --signal stores both, and no option may have the offset of another field */
+	int64_t warn_ms;  /* 60 s */
+	int warn_signal;  /* sent to the command ->warn_ms before its limit; 0: none */
 	int64_t limit_ms; /* 0: none */
 	bool limit_given; /* tells --time 0, no limit, from no option */
 	int64_t grace_ms; /* between TERM and KILL, also for --cancel; 10 s */
 	bool grace_given;
-	int warn_signal; /* sent to the command ->warn_ms before its limit; 0: none */
-	int64_t warn_ms; /* 60 s */
 	enum on_limit on_limit; /* kill */
 	unsigned max_requeues;  /* at the limit; UINT_MAX: any number */
 	int done_status;      /* a command that exits with it is not retried; -1: none */
@@ -132,12 +143,14 @@ struct run_environment {
 	const char
 		*shown;  /* what tables show in the place of ->command; NULL: ->command */
 	bool submit;     /* run in the background */
+	bool is_standin; /* of a job of Slurm, whose id the user knows and --log takes */
 	bool follow;     /* with ->submit: print its log meanwhile */
 	bool screen;     /* run in a session of tmux or screen; sets ->submit, too */
 	bool unbuffered; /* -u: Python writes its output at once */
 	const char *chdir; /* NULL: stay */
 	enum bind_wish bind;
 	const char *setup, *conda; /* NULL */
+	const char *notify;        /* the command of --notify; NULL */
 	const char *export_list;   /* the checked value of --export; NULL: all */
 	const char *inject; /* the option of the command that gets the GPUs; NULL */
 	enum inject_style inject_style;
@@ -181,9 +194,13 @@ struct verb_settings {
 	unsigned operand_count;
 	uint64_t history_count; /* 20; UINT64_MAX for `all` */
 	const char *reason;     /* NULL */
-	int signal;             /* --signal-job */
-	bool force;             /* --signal-job, --cancel */
-	bool yes;               /* --cancel: do not ask */
+	/* of --pause: a window.  CLOCK_REALTIME, 0: from now; 0: until --resume; NULL: none */
+	int64_t at_ms, for_ms;
+	const char *but;
+	int64_t extend_ms; /* --extend */
+	int signal;        /* --signal-job */
+	bool force;        /* --signal-job, --cancel */
+	bool yes;          /* --cancel: do not ask */
 	/* for --history and --accounting; see ended_filter.h */
 	const char *user, *states; /* NULL: any */
 	int64_t from_ms, until_ms; /* CLOCK_REALTIME; 0, INT64_MAX */
@@ -207,12 +224,16 @@ struct batch_options {
 	const char *log_dir; /* NULL: beside the file */
 };
 
+/* What runs the jobs; ENGINE_AS_CONFIGURED: the option was not given. */
+enum engine { ENGINE_AS_CONFIGURED, ENGINE_LOCAL, ENGINE_SLURM };
+
 /* Which machine: real or simulated GPUs, its configuration and its state. */
 struct machine_settings {
 	const char *config; /* the file of --config; NULL: the machine's */
 	const char *dir;    /* the state directory of --dir; NULL */
 	unsigned sim_gpus;  /* number of simulated GPUs; 0: the real ones */
 	uint64_t sim_mib;   /* memory of each simulated GPU */
+	enum engine engine;
 };
 
 /* A given option without effect. */

@@ -6,6 +6,8 @@
 #include "parse.h"
 #include "task_options.h"
 
+#include "no_messages.h" /* the last one */
+
 /* What the options say; 0: nothing. */
 struct task_wish {
 	unsigned tasks, per_node, per_gpu;

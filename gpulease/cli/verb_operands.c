@@ -7,6 +7,8 @@
 #include "signals.h"
 #include "verb_operands.h"
 
+#include "no_messages.h" /* the last one */
+
 /*
  * Checks that there are operands, and that the first @count can be read as jobs or GPUs, as @kind
  * says.  @verb is for the message.
@@ -71,6 +73,40 @@ static int verb_operands_set_signal(
 		why_set(why, "--signal-job needs the id of a job and a signal: "
 			     "--signal-job 12 USR1");
 	return -EINVAL;
+}
+
+/* ID... DUR, for --extend.  A number without a unit is refused: --time and others differ. */
+static int verb_operands_set_span(
+	struct verb_settings *verb, const char *name, struct why *why)
+{
+	unsigned count = verb->operand_count;
+	const char *span = count > 1 ? verb->operands[count - 1] : "";
+
+	if (span[strspn(span, "0123456789.")] &&
+		parse_time_limit_ms(span, &verb->extend_ms, NULL) == 0 && verb->extend_ms)
+		return verb_operands_check(
+			verb->operands, count - 1, name, OPERAND_JOB, why);
+	why_set(why, "--extend needs the id of a job and a time: --extend 12 2h, 90m or "
+		     "1:30:00");
+	return -EINVAL;
+}
+
+/* ID N, for --set-priority. */
+static int verb_operands_set_priority(
+	struct settings *s, const char *name, struct why *why)
+{
+	struct why reason = WHY_NONE;
+
+	if (s->verb.operand_count != 2) {
+		why_set(why, "--set-priority needs the id of a job and a priority: "
+			     "--set-priority 12 5");
+		return -EINVAL;
+	}
+	if (read_priority(s->verb.operands[1], &s->request, &reason) < 0) {
+		why_wrap(why, &reason, "--%s: ", name);
+		return -EINVAL;
+	}
+	return verb_operands_check(s->verb.operands, 1, name, OPERAND_JOB, why);
 }
 
 /* One ID, for --log, --follow, --attach and --sample. */
@@ -180,6 +216,15 @@ static int verb_operands_read_look(struct settings *s, struct why *why)
 	return -EINVAL;
 }
 
+/* TEXT, for --note. */
+static int verb_operands_check_text(const struct verb_settings *verb, struct why *why)
+{
+	if (verb->operand_count == 1)
+		return 0;
+	why_set(why, "--note needs one text: --note \"epoch 5/100\"; \"\" removes it");
+	return -EINVAL;
+}
+
 int verb_operands_settle(
 	struct settings *s, const struct options_result *result, struct why *why)
 {
@@ -197,11 +242,19 @@ int verb_operands_settle(
 			       : 0;
 	case VERB_CANCEL:
 		return verb_operands_check_all(verb, name, OPERAND_JOBS, why);
+	case VERB_NOTE:
+		return verb_operands_check_text(verb, why);
 	case VERB_PAUSE:
 	case VERB_RESUME:
 		return verb_operands_check_all(verb, name, OPERAND_GPU, why);
+	case VERB_RELEASE:
+		return verb_operands_check_all(verb, name, OPERAND_JOB, why);
+	case VERB_EXTEND:
+		return verb_operands_set_span(verb, name, why);
 	case VERB_SIGNAL_JOB:
 		return verb_operands_set_signal(verb, name, why);
+	case VERB_SET_PRIORITY:
+		return verb_operands_set_priority(s, name, why);
 	case VERB_LOG:
 	case VERB_FOLLOW:
 	case VERB_ATTACH:

@@ -4,9 +4,12 @@
 #include "context.h"
 #include "diag.h"
 #include "directory_choice.h"
+#include "engine_choice.h"
 #include "environment.h"
 #include "exitcodes.h"
 #include "find_program.h"
+#include "ignored_options.h"
+#include "own_limits.h"
 #include "own_thresholds.h"
 #include "privacy.h"
 #include "rights.h"
@@ -33,6 +36,10 @@ int context_load_config(
 		config_default(&context->config);
 	if (context->config.shows_own_commands_only)
 		privacy_hide_others();
+	if (r == 0)
+		r = engine_become(&settings->machine, &context->config, why);
+	if (r == 0) /* on a cluster they have an effect */
+		ignored_options_note(settings);
 	return r;
 }
 
@@ -123,6 +130,8 @@ int context_open(struct settings *settings, struct context *context)
 	struct why why = WHY_NONE;
 	int r = context_load_config(settings, context, &why);
 
+	if (r == 0)
+		own_limits_apply(context);
 	if (r == 0)
 		r = context_read_thresholds(context, &why);
 	if (r == 0)

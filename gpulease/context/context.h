@@ -14,8 +14,11 @@
 struct context {
 	struct settings *settings;
 	struct config
-		config;  /* with --tolerance; the job's other thresholds are in ->usage */
+		config;  /* with --tolerance; the job's other thresholds are in ->usage;
+			    with the time and the priority of [limits] */
 	bool has_config; /* there is a configuration file */
+	/* what [limits] gives the user at once, as in a ticket (ticket.h) */
+	uint32_t most_gpus, most_jobs, limits_line;
 	const char *named; /* the directory that the user names, NULL: none */
 	struct slurm_allocation allocation;
 	bool has_allocation; /* ->dir belongs to that allocation alone */
@@ -37,8 +40,9 @@ MUST_CHECK int context_open(struct settings *settings, struct context *context);
  * The steps one by one, for callers that continue after a failure; between these two
  * directory_choice_open() opens ->dir.
  *
- * Loads the configuration and reads the environment.  Returns 0, or a negative errno with the
- * message in @why; ->config then has the defaults.
+ * Loads the configuration and reads the environment.  Does not return if Slurm runs the jobs
+ * (engine_choice.h).  Returns 0, or a negative errno with the message in @why; ->config then has
+ * the defaults.
  */
 MUST_CHECK int context_load_config(
 	struct settings *settings, struct context *context, struct why *why);

@@ -168,6 +168,7 @@ int directory_choice_open(struct context *context, struct why *why)
 	if (r == STATEDIR_MISSING)
 		r = directory_choice_open_private(context, &choice, why);
 	context->dir.history_bytes = context->config.history_mib << 20;
+	context->dir.counts_usage = context->config.share.rate_ms != 0;
 	context->dir.view = directory_choice_view(&context->allocation);
 	/* access to the shared directory was denied: find a cause that the user can mend */
 	if (r == -EACCES && !context->named && !machine->sim_gpus &&

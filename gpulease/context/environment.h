@@ -8,12 +8,13 @@
  *	HOME, XDG_STATE_HOME			directory_choice.c, local_user.c, joblog.c
  *	SLURM_*, GPULEASE_ALLOCATION		slurm_allocation.c
  *	GPULEASE_TOKEN, GPULEASE_STEP		job_step.c
+ *	GPULEASE_NOTIFY				notifier.c
  *	GPULEASE_ID				verb_docker_args.c, verb_wait_for.c, option_values.c
  *	GPULEASE_UUIDS				verb_docker_args.c, job_step.c, selection.c
  *	CUDA_VISIBLE_DEVICES			selection.c, slurm_allocation.c
  *	CUDA_MPS_PIPE_DIRECTORY			mps.c
  *	MAMBA_ROOT_PREFIX, CONDA_*		conda.c
- *	TMUX					verb_sessions.c
+ *	TMUX					verb_attach.c
  *	COLUMNS, NO_COLOR, TERM			terminal.c, batch_show.c
  *	TZ					date_time.c
  *

@@ -14,6 +14,7 @@ const char *state_word(enum gpu_state state)
 		[GPU_EXTERNAL] = "external",
 		[GPU_UNKNOWN] = "unknown",
 		[GPU_PAUSED] = "paused",
+		[GPU_KEPT] = "kept",
 	};
 
 	return words[state];

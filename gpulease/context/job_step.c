@@ -84,6 +84,7 @@ static const struct {
 	ROW("retries", care.retries, FOR_JOBS),
 	ROW("oom-retries", care.oom_retries, FOR_JOBS),
 	ROW("report", output.report, FOR_JOBS),
+	ROW("notify", environment.notify, FOR_JOBS),
 	ROW("lease-only", request.lease_only, HAS_GPUS),
 	ROW("shell", request.shell, HAS_GPUS),
 	ROW("prefer-gpus", request.prefer, HAS_GPUS),
@@ -94,6 +95,8 @@ static const struct {
 	ROW("after", request.after_ids[0], NO_WAIT),
 	ROW("after-ok", request.after_ok_ids[0], NO_WAIT),
 	ROW("singleton", request.singleton, NO_WAIT),
+	ROW("begin", request.begin_ms, NO_WAIT),
+	ROW("hold", request.hold, NO_WAIT),
 };
 
 static int job_step_refuse(uint64_t job, const char *reason, const char *name)

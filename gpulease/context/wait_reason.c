@@ -3,7 +3,9 @@
 #include "clock.h"
 #include "end_record.h"
 #include "gpu_reason.h"
+#include "own_limits.h"
 #include "passover.h"
+#include "privacy.h"
 #include "parse.h"
 #include "wait_reason.h"
 
@@ -41,11 +43,12 @@ void explain_need(const struct need *need, unsigned gpus, struct text *out)
 		text_addf(out, " of each of %u GPUs", gpus);
 }
 
-void explain_when(int64_t at_ms, struct text *out)
+void explain_time(int64_t at_ms, struct text *out)
 {
 	int64_t real_ms = clock_real_ms();
 	time_t now = (time_t)(real_ms / 1000);
-	time_t at = (time_t)((real_ms + at_ms - clock_boot_ms()) / 1000);
+	/* to the nearest second: a time that was given in words must read as it was given */
+	time_t at = (time_t)((real_ms + at_ms - clock_boot_ms() + 500) / 1000);
 	struct tm then, today;
 	char words[32];
 	bool is_today;
@@ -54,7 +57,56 @@ void explain_when(int64_t at_ms, struct text *out)
 		return;
 	is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
 	if (strftime(words, sizeof(words), is_today ? "%H:%M" : "%Y-%m-%d %H:%M", &then))
-		text_addf(out, "about %s", words);
+		text_add(out, words);
+}
+
+void explain_when(int64_t at_ms, struct text *out)
+{
+	text_add(out, "about ");
+	explain_time(at_ms, out);
+}
+
+/* Two times that are closer are shown as one. */
+enum { SAME_MS = 60000 };
+
+void explain_usually(
+	const struct foretold *foretold, bool is_after_time, struct text *out)
+{
+	if (!foretold->runs)
+		return;
+	text_add(out, is_after_time ? "; usually " : "; usually starts ");
+	explain_time(foretold->from_ms, out);
+	if (foretold->to_ms - foretold->from_ms >= SAME_MS) {
+		text_add(out, " to ");
+		explain_time(foretold->to_ms, out);
+	}
+	text_addf(out, " (%u runs)", foretold->runs);
+}
+
+static void add_gpu_hours(uint64_t gpu_ms, struct text *out)
+{
+	uint64_t tenths = gpu_ms / 360000;
+
+	text_addf(out, "%llu.%u", (unsigned long long)(tenths / 10),
+		(unsigned)(tenths % 10));
+}
+
+void explain_fair_share(const struct config_share *share,
+	const struct broker_share *counts, struct text *out)
+{
+	char window[DURATION_SIZE], late[DURATION_SIZE];
+
+	format_exact_duration(share->window_ms, window);
+	format_duration(counts->late_ms, late);
+	text_add(out, "had ");
+	add_gpu_hours(counts->had_ms, out);
+	text_addf(out, " GPU-hours in %s", window);
+	if (counts->waits_ms) {
+		text_add(out, " and asked for ");
+		add_gpu_hours(counts->waits_ms, out);
+		text_add(out, " more");
+	}
+	text_addf(out, ", which counts as %s later", late);
 }
 
 /* --- for each kind of verdict ------------------------------------------------------ */
@@ -107,6 +159,56 @@ static void snapshot_add_sent_back(const struct snapshot *view, struct text *out
 	}
 }
 
+/* Appends the names of the users: "alice,1001". */
+static void window_add_users(const struct window *window, struct text *out)
+{
+	for (const char *at = window->but; *at;) {
+		size_t size = strcspn(at, ",");
+		uint64_t uid;
+		char number[12];
+
+		(void)snprintf(number, sizeof(number), "%.*s", (int)size, at);
+		if (parse_u64(number, UINT32_MAX, &uid, NULL) == 0)
+			describe_user((uint32_t)uid, NULL, out);
+		at += size;
+		if (*at)
+			text_add(out, ",");
+		at += *at == ',';
+	}
+}
+
+void explain_window(const struct window *window, int64_t at_ms, struct text *out)
+{
+	bool has_begun = window->begin_ms <= at_ms, ends = window->end_ms != INT64_MAX;
+	char span[DURATION_SIZE];
+
+	text_add(out, "kept");
+	if (!has_begun) {
+		text_add(out, " from ");
+		explain_time(window->begin_ms, out);
+		format_duration(window->until_ms - window->from_ms, span);
+		if (ends)
+			text_addf(out, " for %s", span);
+		else
+			text_add(out, " on");
+	} else if (ends) {
+		text_add(out, " until ");
+		explain_time(window->end_ms, out);
+	}
+	if (window->but[0]) {
+		text_add(out, " but for ");
+		window_add_users(window, out);
+	}
+	if (window->by[0]) {
+		text_add(out, " by ");
+		text_add_printable(out, window->by, strlen(window->by));
+	}
+	if (window->reason[0]) {
+		text_add(out, ": ");
+		text_add_printable(out, window->reason, strlen(window->reason));
+	}
+}
+
 /*
  * Appends what keeps the first of the GPUs that no lease keeps, and names the others.  The user may
  * be able to do something about them.
@@ -118,6 +220,12 @@ static void explain_blamed(
 
 	text_addf(out, "; GPU %s ", snapshot_gpu_name(view, verdict->slot).text);
 	(void)explain_gpu_state(view, verdict->slot, verdict->state, out);
+	/* the windows may have been read again since the verdict */
+	if (verdict->window && verdict->window <= view->windows.count) {
+		text_add(out, "is ");
+		explain_window(
+			&view->windows.all[verdict->window - 1], view->facts.now_ms, out);
+	}
 	if (gpuset_is_empty(&verdict->others))
 		return;
 	end_record_name_gpus(view, &verdict->others, others, sizeof(others));
@@ -127,6 +235,8 @@ static void explain_blamed(
 static void explain_lack(
 	const struct snapshot *view, const struct verdict *verdict, struct text *out)
 {
+	char under[DURATION_SIZE];
+
 	text_add(out, "needs ");
 	explain_need(&verdict->need, verdict->wanted, out);
 	text_add(out, ", ");
@@ -142,6 +252,10 @@ static void explain_lack(
 			(unsigned long long)verdict->behind);
 	if (verdict->state != GPU_FREE && verdict->state != GPU_LEASED)
 		explain_blamed(view, verdict, out);
+	if (verdict->under_ms) {
+		format_duration(verdict->under_ms, under);
+		text_addf(out, "; a limit under %s would start now", under);
+	}
 	snapshot_add_sent_back(view, out);
 	if (verdict->start_ms) {
 		text_add(out, "; at the latest ");
@@ -181,6 +295,15 @@ static void explain_held(
 	char span[DURATION_SIZE];
 
 	(void)view;
+	if (verdict->hold == DEPENDENCY_UNTIL && verdict->start_ms == TICKET_HELD) {
+		text_add(out, "is held; gpulease --release ID lets it go");
+		return;
+	}
+	if (verdict->hold == DEPENDENCY_UNTIL && !verdict->held_by) {
+		text_add(out, "begins ");
+		explain_time(verdict->start_ms, out);
+		return;
+	}
 	if (verdict->hold == DEPENDENCY_UNTIL) {
 		format_duration(max_i64(0, verdict->start_ms - clock_boot_ms()), span);
 		text_addf(out, "is tried again in %s", span);
@@ -205,8 +328,15 @@ static void explain_limit(
 	const struct quota_excess *limit = &verdict->limit;
 	unsigned per = limits[limit->kind].per, most = limit->most / per;
 
-	text_addf(out, "limit: %u %s%s %s, ", most, limits[limit->kind].noun,
-		most == 1 ? "" : "s", limits[limit->kind].scope);
+	text_addf(out, "limit: %u %s%s ", most, limits[limit->kind].noun,
+		most == 1 ? "" : "s");
+	if (limit->line) {
+		text_add(out, "by ");
+		own_limits_add_line(limit->line, out);
+	} else {
+		text_add(out, limits[limit->kind].scope);
+	}
+	text_add(out, ", ");
 	if (limit->used % per)
 		explain_share(limit->used, out);
 	else

@@ -1,103 +1,82 @@
-#include <errno.h>
-#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include "clock.h"
-#include "directory_choice.h"
-#include "doctor.h"
+#include "diag.h"
+#include "doctor_checks.h"
+#include "exitcodes.h"
+#include "fdio.h"
+#include "terminal.h"
 
-enum { JOBS_MAX = 16384 }; /* waiting tickets to count; the check then says "and more" */
+static struct doctor doctor; /* too big for the stack */
 
-/* Sets ->path and ->stat, also for a directory that could not be opened. */
-static void doctor_find_directory(struct doctor *doctor)
+const struct doctor_item *doctor_next(
+	const struct doctor *from, unsigned kinds, size_t *at)
 {
-	const struct context *context = &doctor->context;
-	const char *path = "";
+	while (*at < from->state.item_count) {
+		const struct doctor_item *item = &from->items[(*at)++];
 
-	if (context->dir.path[0])
-		path = context->dir.path;
-	else if (!doctor->settings->machine.sim_gpus && !context->dir.is_fallback &&
-		 !context->has_allocation)
-		path = context->named ? context->named : context->config.directory;
-	text_copy(doctor->path, sizeof(doctor->path), path);
-	if (doctor->directory_error == 0)
-		doctor->has_stat = fstat(context->dir.fd, &doctor->stat) == 0;
+		if (kinds >> item->kind & 1)
+			return item;
+	}
+	return NULL;
+}
+
+const struct probe *doctor_probe(const struct doctor *from)
+{
+	const struct doctor_state *state = &from->state;
+	bool is_there = state->has_run || state->sim_gpus;
+
+	return is_there && !state->probe.trouble.text[0] ? &state->probe : NULL;
+}
+
+/* Whether stdin has what a gpulease of this build has told, all of it. */
+static bool read_told(void)
+{
+	struct doctor_state *state = &doctor.state;
+	size_t size, got;
+	struct stat st;
+
+	if (fstat(STDIN_FILENO, &st) < 0 || !S_ISREG(st.st_mode) ||
+		fdio_pread(STDIN_FILENO, state, sizeof(*state), 0, &got) < 0 ||
+		got != sizeof(*state) ||
+		strncmp(state->version, GPULEASE_VERSION, sizeof(state->version)) != 0 ||
+		(size_t)st.st_size < sizeof(*state))
+		return false;
+	size = (size_t)st.st_size - sizeof(*state);
+	if (size % sizeof(*doctor.items) != 0 ||
+		size / sizeof(*doctor.items) != state->item_count)
+		return false;
+	doctor.items = malloc(size + 1);
+	return doctor.items &&
+	       fdio_pread(STDIN_FILENO, doctor.items, size, sizeof(*state), &got) == 0 &&
+	       got == size;
+}
+
+int doctor_main(const struct settings *settings)
+{
+	const struct doctor_report *report = &doctor.report;
+	struct table_style style = terminal_style();
+	int status;
+
+	if (!read_told()) {
+		diag("--doctor needs the gpulease that belongs to this gpulease-view, and "
+		     "some memory; install gpulease again: make install");
+		return EXIT_MISUSE;
+	}
+	doctor_check_all(&doctor);
+	if (settings->output.json)
+		doctor_print_json(report,
+			doctor.state.directory_error == 0 ? doctor.state.path : NULL,
+			clock_real_ms(), stdout);
 	else
-		doctor->has_stat = path[0] && stat(path, &doctor->stat) == 0;
-}
-
-/*
- * Runs nvidia-smi even if there is a recent shared result, to measure how long it takes.  Its
- * deadline ends it.
- */
-static void doctor_run_nvidia_smi(struct doctor *doctor)
-{
-	const struct prober_config *config = &doctor->context.prober;
-	struct probe *probe = &doctor->reader.snapshot.probe;
-	struct probe_run run = PROBE_RUN_INIT;
-
-	probe_run_start(&run, config->nvidia_smi, config->environment, config->limit_ms,
-		clock_boot_ms());
-	while (probe_run_step(&run, clock_boot_ms(), probe) == PROBE_RUNNING) {
-		struct pollfd fds[PROBE_POLL_FDS];
-		unsigned count = probe_run_poll_fds(&run, fds);
-		int64_t left_ms = probe_run_deadline_ms(&run) - clock_boot_ms();
-
-		(void)poll(fds, count, (int)min_i64(max_i64(left_ms, 0), 1000));
+		doctor_print(report, &style, stdout);
+	status = doctor_worst(report) == DOCTOR_FAIL ? EXIT_NOT_DONE : EXIT_DONE;
+	if (report->is_short_of_memory) {
+		diag("not enough memory to show everything");
+		status = EXIT_MISUSE;
 	}
-	probe_run_release(&run);
-	doctor->has_run = true;
-	doctor->run_ms = probe->finished_ms - probe->started_ms;
-	doctor->reader.snapshot.has_probe = true;
-}
-
-static void doctor_probe_gpus(struct doctor *doctor)
-{
-	const struct statedir *dir = &doctor->context.dir;
-	struct snapshot *view = &doctor->reader.snapshot;
-
-	if (doctor->context.prober.sim_gpus) {
-		prober_refresh(&doctor->reader.prober, clock_boot_ms(), &view->probe,
-			&view->has_probe);
-		return;
-	}
-	if (!doctor->context.nvidia_smi[0])
-		return;
-	doctor_run_nvidia_smi(doctor);
-	/* other processes can use the answer; failing to store it does not matter here */
-	if (doctor->directory_error == 0)
-		(void)!probe_store(
-			dir, &doctor->context.prober.usage, NULL, &view->probe);
-}
-
-void doctor_examine(struct doctor *doctor, struct settings *settings)
-{
-	struct context *context = &doctor->context;
-
-	doctor->settings = settings;
-	(void)!context_load_config(settings, context, &doctor->config_trouble);
-	/* before the directory is opened: a private one makes the program give up its group */
-	doctor->setid = setid_look(&doctor->setid_group);
-	doctor->directory_error =
-		directory_choice_open(context, &doctor->directory_trouble);
-	doctor_find_directory(doctor);
-	context_find_driver(context);
-	state_reader_init(&doctor->reader, context, JOBS_MAX);
-	doctor_probe_gpus(doctor);
-	if (doctor->directory_error == 0)
-		doctor->has_view =
-			state_reader_read(&doctor->reader, &doctor->view_trouble) == 0;
-}
-
-void doctor_release(struct doctor *doctor)
-{
-	state_reader_release(&doctor->reader);
-	doctor_report_release(&doctor->report);
-}
-
-const struct probe *doctor_probe(const struct doctor *doctor)
-{
-	const struct probe *probe = &doctor->reader.snapshot.probe;
-	bool is_there = doctor->has_run || doctor->settings->machine.sim_gpus;
-
-	return is_there && !probe->trouble.text[0] ? probe : NULL;
+	free(doctor.items);
+	doctor_report_release(&doctor.report);
+	return status;
 }

@@ -1,48 +1,30 @@
 /*
- * What the checks of --doctor look at: the configuration, the state directory, the answer of
- * nvidia-smi, the queue and the leases.
- *
- *	doctor_examine -> doctor_check_all (doctor_checks.h) -> doctor_release
- *
- * doctor_examine() tries each part apart from the others, so that one fault does not hide another.
- * It takes no lock.  It writes only the shared result of nvidia-smi and, like every gpulease, makes
- * missing folders of the state directory.  It takes no longer than one nvidia-smi may.
+ * --doctor in gpulease-view: checks what gpulease has told (doctor_state.h), and what a process
+ * with the user's rights alone can see itself; then prints the findings.
  */
 #ifndef GPULEASE_DOCTOR_H
 #define GPULEASE_DOCTOR_H
 
-#include <sys/stat.h>
-
 #include "doctor_report.h"
-#include "setid.h"
-#include "state_reader.h"
+#include "doctor_state.h"
 
 struct doctor {
-	struct settings *settings;
-	struct context context;
+	struct doctor_state state;
+	struct doctor_item *items; /* ->state.item_count */
 	struct doctor_report report;
-
-	struct why config_trouble, directory_trouble, view_trouble; /* "": none */
-	/* as they were before opening a private directory gave the group up */
-	enum setid_state setid;
-	gid_t setid_group;
-	int directory_error; /* a negative errno: the directory is not open; 0: it is */
-
-	char path[PATH_MAX]; /* of the directory, open or not; "": unknown */
-	bool has_stat;       /* ->stat is that of ->path */
-	struct stat stat;
-
-	bool has_run;   /* nvidia-smi was run now, whatever it answered */
-	int64_t run_ms; /* how long that took */
-	bool has_view;  /* ->reader has read and judged the state */
-	struct state_reader reader;
 };
 
-/* Opens and reads everything that the checks look at.  What fails is recorded in *@doctor. */
-void doctor_examine(struct doctor *doctor, struct settings *settings);
-void doctor_release(struct doctor *doctor);
+/*
+ * Returns the next item of the kinds @kinds, a set of bits 1 << enum doctor_item_kind, or NULL.
+ * *@at is 0 at first.
+ */
+const struct doctor_item *doctor_next(
+	const struct doctor *doctor, unsigned kinds, size_t *at);
 
 /* Returns what nvidia-smi has answered now; NULL if it failed or was not run. */
 const struct probe *doctor_probe(const struct doctor *doctor);
+
+/* Reads from stdin what gpulease has told.  Returns the exit status. */
+int doctor_main(const struct settings *settings);
 
 #endif

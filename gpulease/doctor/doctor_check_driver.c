@@ -2,16 +2,11 @@
  * Checks of nvidia-smi, of the driver, and of what nvidia-smi says about the GPUs.  Declared in
  * doctor_checks.h.
  */
-#include <errno.h>
 #include <fcntl.h>
 
 #include "doctor_checks.h"
 #include "doctor_facts.h"
 #include "fdio.h"
-#include "gpu_reason.h"
-#include "instance.h"
-#include "privacy.h"
-#include "process_lease.h"
 
 #define DRIVER_VERSION "/proc/driver/nvidia/version"
 
@@ -22,7 +17,7 @@ enum { SLOW_MS = 1000 }; /* an nvidia-smi that takes longer delays starts */
 /* Whether the GPUs are simulated; adds the finding that the check is not needed then. */
 static bool is_simulated(struct doctor *doctor)
 {
-	unsigned gpus = doctor->settings->machine.sim_gpus;
+	unsigned gpus = doctor->state.sim_gpus;
 
 	if (gpus)
 		(void)doctor_add(&doctor->report, DOCTOR_OK, "not needed: simulated");
@@ -31,13 +26,13 @@ static bool is_simulated(struct doctor *doctor)
 
 void check_nvidia_smi(struct doctor *doctor)
 {
-	const struct probe *probe = &doctor->reader.snapshot.probe;
-	const char *path = doctor->context.nvidia_smi;
+	const struct probe *probe = &doctor->state.probe;
+	const char *path = doctor->state.nvidia_smi;
 	struct doctor_finding *finding;
 
 	if (is_simulated(doctor))
 		return;
-	if (!doctor->has_run) {
+	if (!doctor->state.has_run) {
 		doctor_remedy(
 			doctor_add(&doctor->report, DOCTOR_FAIL, "not found in PATH"),
 			"install the NVIDIA driver, or name the program as nvidia-smi in "
@@ -51,9 +46,9 @@ void check_nvidia_smi(struct doctor *doctor)
 		return;
 	}
 	finding = doctor_add(&doctor->report,
-		doctor->run_ms > SLOW_MS ? DOCTOR_WARN : DOCTOR_OK, "'%s' took %lld ms",
-		path, (long long)doctor->run_ms);
-	if (doctor->run_ms > SLOW_MS)
+		doctor->state.run_ms > SLOW_MS ? DOCTOR_WARN : DOCTOR_OK,
+		"'%s' took %lld ms", path, (long long)doctor->state.run_ms);
+	if (doctor->state.run_ms > SLOW_MS)
 		doctor_remedy(finding, "turn on persistence mode: nvidia-smi -pm 1, or "
 				       "run nvidia-persistenced");
 }
@@ -121,19 +116,13 @@ static bool gpu_check(struct doctor *doctor, const struct probe_gpu *gpu)
 /* Adds a finding for each GPU that was there in this boot and that nvidia-smi no longer lists. */
 static void check_missing_gpus(struct doctor *doctor)
 {
-	const struct snapshot *view = &doctor->reader.snapshot;
+	const struct doctor_item *item;
+	size_t at = 0;
 
-	for (unsigned slot = 0; doctor->has_view && slot < view->slots; slot++) {
-		const struct snapshot_gpu *gpu = &view->gpus[slot];
-
-		if (!gpu->exists ||
-			(gpu_is_instance(&gpu->file.gpu) ? gpu->mig : gpu->row) >= 0)
-			continue;
+	while ((item = doctor_next(doctor, 1u << DOCTOR_MISSING, &at)))
 		doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
-				      "nvidia-smi no longer lists GPU %s",
-				      snapshot_gpu_name(view, slot).text),
+				      "nvidia-smi no longer lists GPU %s", item->gpu),
 			"look for Xid errors in dmesg; a reboot may bring it back");
-	}
 }
 
 void check_gpus(struct doctor *doctor)
@@ -185,93 +174,34 @@ void check_compute_mode(struct doctor *doctor)
 
 /* --- use outside leases ------------------------------------------------------------ */
 
-/* Whether @process belongs to a lease on @slot; true if that cannot be decided. */
-static bool is_of_lease(
-	const struct snapshot *view, unsigned slot, const struct probe_process *process)
-{
-	uint32_t pid = (uint32_t)process->pid;
-	struct process_stat stat;
-	struct process_lease found;
-
-	/* hidden, or of another pid namespace; the MPS server works for all leases */
-	if (process->pid <= 0 || process_stat_read(pid, &stat) < 0 ||
-		strncmp(stat.comm, "nvidia-cuda-mps-server", 15) == 0)
-		return true;
-	process_lease_read(pid, &found);
-	for (size_t i = 0; i < view->lease_count; i++) {
-		const struct snapshot_lease *lease = &view->leases[i];
-		struct owner job = snapshot_lease_process(lease);
-
-		if (!gpuset_has(&lease->lease.gpus, slot))
-			continue;
-		if (job.pidns != view->dir->pidns ||
-			process_lease_descends(&found, &job) ||
-			process_lease_belongs(&found, &job))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Adds a finding for each process on a leased GPU that belongs to no lease on it.  Returns how
- * many there are.
- */
-static unsigned check_intruders(struct doctor *doctor, unsigned slot)
-{
-	const struct snapshot *view = &doctor->reader.snapshot;
-	const struct snapshot_gpu *gpu = &view->gpus[slot];
-	unsigned count = 0;
-
-	for (uint32_t i = 0; gpu->row >= 0 && i < view->probe.process_count; i++) {
-		const struct probe_process *process = &view->probe.processes[i];
-		struct doctor_finding *finding;
-		char user[160] = "";
-		struct text text = TEXT_ON(user);
-
-		if ((int)process->gpu != gpu->row || is_of_lease(view, slot, process))
-			continue;
-		describe_process((uint32_t)process->pid, &text);
-		finding = doctor_add(&doctor->report, DOCTOR_WARN,
-			"GPU %s, leased to job %llu, is also used by pid %d (%s)",
-			snapshot_gpu_name(view, slot).text,
-			(unsigned long long)view->leases[gpu->lease].lease.ticket,
-			process->pid, user);
-		doctor_remedy(finding,
-			"ask its user: it may run in a container that this job "
-			"has started, else it disturbs the job");
-		count++;
-	}
-	return count;
-}
-
 void check_outside_use(struct doctor *doctor)
 {
-	const struct snapshot *view = &doctor->reader.snapshot;
-	unsigned count = 0;
+	const struct doctor_item *item;
+	size_t at = 0;
+	bool is_used = false;
 
-	if (!doctor->has_view || !doctor_probe(doctor)) {
+	if (!doctor->state.has_view || !doctor_probe(doctor)) {
 		(void)doctor_add(&doctor->report, DOCTOR_WARN,
 			"not known without nvidia-smi and the state directory");
 		return;
 	}
-	for (unsigned slot = 0; slot < view->slots; slot++) {
-		struct doctor_finding *finding;
-		char why[320] = "";
-		struct text text = TEXT_ON(why);
-
-		/* nvidia-smi shows the processes of all instances of a GPU together */
-		if (view->gpus[slot].lease >= 0 &&
-			!gpu_is_instance(&view->gpus[slot].file.gpu))
-			count += check_intruders(doctor, slot);
-		if (!view->gpus[slot].exists || view->gpus[slot].state != GPU_EXTERNAL)
-			continue;
-		(void)explain_gpu(view, slot, &text);
-		finding = doctor_add(&doctor->report, DOCTOR_WARN, "GPU %s %s",
-			snapshot_gpu_name(view, slot).text, why);
-		doctor_remedy(finding, "the GPU can be leased once that ends; start "
-				       "such jobs with gpulease");
-		count++;
+	while ((item = doctor_next(
+			doctor, 1u << DOCTOR_INTRUDER | 1u << DOCTOR_OUTSIDE, &at))) {
+		is_used = true;
+		if (item->kind == DOCTOR_INTRUDER)
+			doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
+					      "GPU %s, leased to job %llu, is also used "
+					      "by pid %d (%s)",
+					      item->gpu, (unsigned long long)item->number,
+					      (int)item->pid, item->text),
+				"ask its user: it may run in a container that this job "
+				"has started, else it disturbs the job");
+		else
+			doctor_remedy(doctor_add(&doctor->report, DOCTOR_WARN,
+					      "GPU %s %s", item->gpu, item->text),
+				"the GPU can be leased once that ends; start such jobs "
+				"with gpulease");
 	}
-	if (count == 0)
+	if (!is_used)
 		(void)doctor_add(&doctor->report, DOCTOR_OK, "none");
 }

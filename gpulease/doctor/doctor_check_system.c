@@ -9,28 +9,15 @@
 #include <sys/vfs.h>
 
 #include "container.h"
-#include "directory_choice.h"
 #include "doctor_checks.h"
 #include "doctor_facts.h"
 #include "fdio.h"
 
 /* --- the file system --------------------------------------------------------------- */
 
-/* Whether the file system cannot free blocks inside a file: tries it on a nameless file. */
-static bool lacks_holes(const struct doctor *doctor)
-{
-	autofd int fd = doctor->directory_error != 0
-				? -1
-				: openat(doctor->context.dir.fd, ".",
-					  O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	return fd >= 0 && ftruncate(fd, 8192) == 0 &&
-	       fdio_punch(fd, 0, 4096) == -EOPNOTSUPP;
-}
-
 void check_file_system(struct doctor *doctor)
 {
-	const char *name, *path = doctor->path;
+	const char *name, *path = doctor->state.path;
 	bool is_local = true;
 	struct statfs fs;
 	char number[24];
@@ -44,9 +31,9 @@ void check_file_system(struct doctor *doctor)
 	(void)snprintf(number, sizeof(number), "0x%08x", (unsigned)fs.f_type);
 	if (!name[0])
 		name = number;
-	if (is_local && doctor->directory_error != -ENOTSUP) {
+	if (is_local && doctor->state.directory_error != -ENOTSUP) {
 		(void)doctor_add(&doctor->report, DOCTOR_OK, "'%s' is on %s", path, name);
-		if (lacks_holes(doctor))
+		if (doctor->state.lacks_holes)
 			doctor_remedy(
 				doctor_add(&doctor->report, DOCTOR_WARN,
 					"%s cannot make holes in files: while a ticket "
@@ -79,7 +66,7 @@ void check_space(struct doctor *doctor)
 	uint64_t bytes;
 	bool is_short;
 
-	if (!doctor->path[0] || statvfs(doctor->path, &fs) < 0) {
+	if (!doctor->state.path[0] || statvfs(doctor->state.path, &fs) < 0) {
 		(void)doctor_add(&doctor->report, DOCTOR_WARN,
 			"not known without the state directory");
 		return;
@@ -96,7 +83,7 @@ void check_space(struct doctor *doctor)
 		doctor_remedy(finding,
 			"make space on the file system of '%s': without it no job can "
 			"queue",
-			doctor->path);
+			doctor->state.path);
 }
 
 /* --- the kernel -------------------------------------------------------------------- */
@@ -177,21 +164,20 @@ void check_proc(struct doctor *doctor)
 
 void check_container(struct doctor *doctor)
 {
-	const struct context *context = &doctor->context;
-	bool sees_host = doctor->directory_error == 0 && !context->dir.is_fallback &&
-			 !context->has_allocation &&
-			 container_has_mounted(context->dir.fd);
+	const struct doctor_state *state = &doctor->state;
+	bool sees_host =
+		state->sees_host && !state->is_fallback && !state->has_allocation;
 	struct doctor_finding *finding = NULL;
 
 	if (!container_is_inside())
 		(void)doctor_add(&doctor->report, DOCTOR_OK, "this is not a container");
-	else if (doctor->settings->machine.sim_gpus)
+	else if (state->sim_gpus)
 		(void)doctor_add(&doctor->report, DOCTOR_OK,
 			"in a container, which simulates its own GPUs");
 	else if (!sees_host)
 		finding = doctor_add(&doctor->report, DOCTOR_WARN,
 			"in a container that does not see the host's queue");
-	else if (!context->has_config)
+	else if (!state->has_config)
 		finding = doctor_add(&doctor->report, DOCTOR_WARN,
 			"in a container that has the host's queue but not its configuration");
 	else
@@ -206,21 +192,17 @@ void check_container(struct doctor *doctor)
 
 void check_slurm(struct doctor *doctor)
 {
-	const struct context *context = &doctor->context;
-	bool is_short = context->has_allocation &&
-			!slurm_allocation_has_gpus(&context->allocation);
+	const struct doctor_state *state = &doctor->state;
+	bool is_short = state->is_allocation_short;
 	struct doctor_finding *finding;
-	char text[480];
-	struct text words = TEXT_ON(text);
 
-	if (!context->allocation.job) {
+	if (!state->allocation[0]) {
 		(void)doctor_add(
 			&doctor->report, DOCTOR_OK, "not inside a Slurm allocation");
 		return;
 	}
-	directory_choice_explain_slurm(context, &words);
-	finding = doctor_add(
-		&doctor->report, is_short ? DOCTOR_WARN : DOCTOR_OK, "%s", text);
+	finding = doctor_add(&doctor->report, is_short ? DOCTOR_WARN : DOCTOR_OK, "%s",
+		state->allocation);
 	if (is_short)
 		doctor_remedy(finding,
 			"start gpulease on a node of the allocation that has "

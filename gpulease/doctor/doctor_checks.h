@@ -6,8 +6,9 @@
  *	doctor_check_driver.c    nvidia-smi, the driver and the GPUs
  *	doctor_check_state.c     what lies in the state directory
  *
- * A new check is a function there, a line here, and a row of the table in doctor_checks.c.  Each
- * check adds one finding or more to ->report (doctor_report.h); doctor_facts.h has the pure parts.
+ * They run in gpulease-view.  A new check is a function there, a line here, and a row of the table
+ * in doctor_checks.c; what only gpulease can know, doctor_state.h tells.  Each check adds one
+ * finding or more to ->report (doctor_report.h); doctor_facts.h has the pure parts.
  */
 #ifndef GPULEASE_DOCTOR_CHECKS_H
 #define GPULEASE_DOCTOR_CHECKS_H

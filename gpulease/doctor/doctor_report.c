@@ -104,25 +104,30 @@ void doctor_print(
 		print_finding(&report->findings[i], style->has_colour, out);
 }
 
+void doctor_put_findings(const struct doctor_report *report, struct json *json)
+{
+	json_put_text(json, "result", results[doctor_worst(report)].word);
+	json_key(json, "checks");
+	json_begin_array(json);
+	for (size_t i = 0; i < report->count; i++) {
+		const struct doctor_finding *finding = &report->findings[i];
+
+		json_begin_object(json);
+		json_put_text(json, "name", finding->name);
+		json_put_text(json, "result", results[finding->result].word);
+		json_put_text(json, "text", finding->text);
+		json_put_text(json, "remedy", finding->remedy);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 void doctor_print_json(const struct doctor_report *report, const char *directory,
 	int64_t now_ms, FILE *out)
 {
 	struct json json = JSON_ON(out);
 
 	document_begin(&json, "doctor", now_ms, directory ? directory : "");
-	json_put_text(&json, "result", results[doctor_worst(report)].word);
-	json_key(&json, "checks");
-	json_begin_array(&json);
-	for (size_t i = 0; i < report->count; i++) {
-		const struct doctor_finding *finding = &report->findings[i];
-
-		json_begin_object(&json);
-		json_put_text(&json, "name", finding->name);
-		json_put_text(&json, "result", results[finding->result].word);
-		json_put_text(&json, "text", finding->text);
-		json_put_text(&json, "remedy", finding->remedy);
-		json_end(&json);
-	}
-	json_end(&json);
+	doctor_put_findings(report, &json);
 	document_finish(&json);
 }

@@ -22,6 +22,7 @@
 #ifndef GPULEASE_DOCTOR_REPORT_H
 #define GPULEASE_DOCTOR_REPORT_H
 
+#include "render_json.h"
 #include "render_table.h"
 
 /* A worse result has a greater value. */
@@ -64,6 +65,9 @@ enum doctor_result doctor_worst(const struct doctor_report *report);
 /* Prints a line for each finding, neither cut nor folded, so that users can copy commands. */
 void doctor_print(
 	const struct doctor_report *report, const struct table_style *style, FILE *out);
+
+/* Prints the members ->result and ->checks of the JSON above. */
+void doctor_put_findings(const struct doctor_report *report, struct json *json);
 
 /* Prints the JSON above.  @directory is NULL if the state directory cannot be used. */
 void doctor_print_json(const struct doctor_report *report, const char *directory,

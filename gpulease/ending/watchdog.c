@@ -11,6 +11,7 @@
 #include "commit.h"
 #include "end_record.h"
 #include "fdio.h"
+#include "notifier.h"
 #include "process_lease.h"
 #include "rights.h"
 #include "terminate.h"
@@ -23,10 +24,12 @@ enum {
 	DIRECTORY_FD = 3, /* of the state */
 	LIVE_FD,          /* the FIFO that it holds as the witness */
 	LOG_FD,           /* the job's stderr, if that is a file */
+	NOTIFIER_FD,      /* the way to the notifier, if there is one */
 };
 
 enum {
 	YIELD_MS = 200, /* lets --cancel, which has more facts, record an end first */
+	TELL_MS = 1000, /* the same if the user is told; a busy machine is slow */
 	REAP_MS = 4000, /* for the job's parent to reap it; later its status is lost */
 	STAY_MS = 5000, /* a process that outlives KILL by so much cannot be killed */
 	LOOK_MS = 50,   /* between two searches for processes that the job has left */
@@ -84,12 +87,15 @@ static int stderr_open(uint32_t pid)
 	return userfile_open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY, 0);
 }
 
+/* The time limit of the job, as far as this process knows; 0: none. */
+static int64_t limit_ms;
+
 /*
  * Writes @line to the job's stderr; NULL: that the time limit is reached.  A child writes it: the
  * write may block (a file server that does not answer) or raise SIGPIPE (the pipe's reader has just
  * ended), and neither may keep this process from ending the job.
  */
-static void job_notify(const struct watchdog_order *order, const char *line)
+static void job_tell(const struct watchdog_order *order, const char *line)
 {
 	pid_t child;
 	int fd;
@@ -105,8 +111,8 @@ static void job_notify(const struct watchdog_order *order, const char *line)
 			if (line)
 				note("%s", line);
 			else
-				end_notice_limit(order->job, order->is_step,
-					order->limit_ms, order->grace_ms);
+				end_notice_limit(order->job, order->is_step, limit_ms,
+					order->grace_ms);
 		}
 		_exit(0);
 	}
@@ -130,6 +136,7 @@ static int watchdog_keep_descriptors(
 			      ? -1
 			      : fcntl(order->live_fd, F_DUPFD_CLOEXEC, LOG_FD + 1);
 
+	notifier_move_above(NOTIFIER_FD);
 	*dir = *order->dir;
 	if (dup3(order->dir->fd, DIRECTORY_FD, O_CLOEXEC) < 0 && errno != EINVAL)
 		return -errno;
@@ -142,10 +149,22 @@ static int watchdog_keep_descriptors(
 	return 0;
 }
 
+/* Closes the descriptors from @first on, except the way to the notifier, which gets its number. */
+static void watchdog_close_from(int first)
+{
+	if (notifier_is_there()) {
+		if (first == LOG_FD)
+			(void)close(LOG_FD);
+		notifier_keep_as(NOTIFIER_FD);
+		first = NOTIFIER_FD + 1;
+	}
+	fdio_close_from(first);
+}
+
 /*
- * Gives up all that this process shares with the job, except the FIFO and a regular file that is
- * its stderr: terminal, pipes, process group, folder, signal handlers.  A pipe that stayed open
- * here would keep its reader waiting after the job has ended.
+ * Gives up all that this process shares with the job, except the FIFO, the notifier, and a regular
+ * file that is its stderr: terminal, pipes, process group, folder, signal handlers.  A pipe that
+ * stayed open here would keep its reader waiting after the job has ended.
  */
 static int watchdog_detach(const struct watchdog_order *order, struct statedir *dir)
 {
@@ -154,7 +173,7 @@ static int watchdog_detach(const struct watchdog_order *order, struct statedir *
 	if (r < 0)
 		return r;
 	(void)setsid();
-	fdio_close_from(stderr_keep());
+	watchdog_close_from(stderr_keep());
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd < 3 && r == 0; fd++)
 		if (null_fd < 0 || dup2(null_fd, fd) < 0)
@@ -296,6 +315,14 @@ static bool job_has_ended(const struct watchdog_order *order, struct liveness_se
 	return !life || (life->rest != LIVENESS_UNKNOWN && liveness_is_over(life));
 }
 
+/* What the watchdog has opened in the state directory. */
+static struct {
+	struct statedir dir;
+	struct liveness_set lives;
+	struct end_recorder recorder;
+	bool can_tell;
+} opened;
+
 /* How this process ends the job. */
 static const char limit_how[] = HISTORY_LIMIT;
 static const char *ended_how = limit_how;
@@ -306,9 +333,22 @@ static bool job_sample(const struct watchdog_order *order, int64_t now_ms)
 	char line[USE_LINE_SIZE];
 	int r = use_watch_step(&use, now_ms, line);
 
-	if (r != 0)
-		job_notify(order, line);
+	if (r != 0) {
+		job_tell(order, line);
+		notifier_tell(NOTIFIER_IDLE, order->job, 0, line);
+	}
 	return r == USE_WATCH_ENDS;
+}
+
+/*
+ * Returns when the job has to end, at the limit that its record has now.  The record of a step is
+ * that of the job around it, and has another limit.
+ */
+static int64_t watchdog_limit_at_ms(int64_t begun_ms)
+{
+	if (opened.can_tell)
+		limit_ms = end_recorder_limit_ms(&opened.recorder, limit_ms);
+	return begun_ms + limit_ms;
 }
 
 /* Watches the job until it is over.  Returns whether this process has ended it. */
@@ -320,13 +360,17 @@ static bool watchdog_watch(const struct watchdog_order *order, struct liveness_s
 		.is_forced = true,
 		.grace_ms = order->grace_ms };
 	int64_t begun_ms = clock_boot_ms();
-	int64_t limit_at_ms = order->limit_ms ? begun_ms + order->limit_ms : INT64_MAX;
+	int64_t limit_at_ms = limit_ms ? begun_ms + limit_ms : INT64_MAX;
 	struct watch watch = WATCH_NONE;
 
 	for (;;) {
-		int64_t now_ms = clock_boot_ms(), wake_ms = limit_at_ms;
+		int64_t now_ms = clock_boot_ms(), wake_ms;
 		struct liveness *life;
 
+		if (now_ms >= limit_at_ms && !termination.begun_ms &&
+			ended_how == limit_how)
+			limit_at_ms = watchdog_limit_at_ms(begun_ms);
+		wake_ms = limit_at_ms;
 		if (job_has_ended(order, lives, now_ms, &wake_ms))
 			break;
 		life = liveness_set_find(lives, order->owner.token);
@@ -340,7 +384,7 @@ static bool watchdog_watch(const struct watchdog_order *order, struct liveness_s
 			break;
 		if (now_ms >= limit_at_ms && !termination.begun_ms &&
 			ended_how == limit_how)
-			job_notify(order, NULL);
+			job_tell(order, NULL);
 		if (now_ms >= limit_at_ms && order->is_shell) {
 			shell_end_processes(order);
 			return true;
@@ -370,30 +414,43 @@ static int job_find_status(const struct watchdog_order *order, struct liveness_s
 	}
 }
 
-/* Records the job's end in the history; without effect if another process has recorded it. */
+/*
+ * Tells the notifier how the job has ended, as the history says it: a process that has cancelled
+ * the job has recorded the end, and says for which user.
+ */
+static void job_tell_end(const struct watchdog_order *order,
+	const struct history_file *history, struct end_facts *facts)
+{
+	struct history_end end;
+
+	if (notifier_is_there() && history_find_in(history, order->job, &end) == 0 &&
+		end.how[0]) {
+		facts->how = end.how;
+		facts->by = end.by;
+	}
+	notifier_ended(order->job, facts);
+}
+
+/*
+ * Records the job's end in the history, unless another process has recorded it.  A job without GPUs
+ * has no lease: only the notifier gets to know its end.
+ */
 static void job_record_end(const struct watchdog_order *order, struct liveness_set *lives,
 	struct end_recorder *recorder, bool was_us)
 {
 	int64_t gone_ms = clock_boot_ms();
 	int status = job_find_status(order, lives);
+	struct end_facts facts = {
+		.status = status, .how = was_us ? ended_how : NULL, .use = use.last
+	};
 
 	/* perhaps --cancel sent the signal; it knows for which user, so it records the end first */
 	if (!was_us && (status < 0 || status >= 128))
-		(void)poll(NULL, 0, YIELD_MS);
-	(void)!end_recorder_write(recorder, gone_ms,
-		&(struct end_facts){ .status = status,
-			.how = was_us ? ended_how : NULL,
-			.use = use.last },
-		INT64_MAX);
+		(void)poll(NULL, 0, notifier_is_there() ? TELL_MS : YIELD_MS);
+	if (recorder->file.fd >= 0)
+		(void)!end_recorder_write(recorder, gone_ms, &facts, INT64_MAX);
+	job_tell_end(order, &recorder->history, &facts);
 }
-
-/* What the watchdog has opened in the state directory. */
-static struct {
-	struct statedir dir;
-	struct liveness_set lives;
-	struct end_recorder recorder;
-	bool can_tell;
-} opened;
 
 /*
  * Detaches, and opens all that shows the job's end and all that is needed to record it.  This comes
@@ -410,6 +467,9 @@ static int watchdog_prepare(const struct watchdog_order *order)
 	opened.can_tell = !order->is_step && !order->is_told &&
 			  end_recorder_open(&opened.dir, &order->gpus, order->gpu_names,
 				  order->owner.token, &opened.recorder) == 0;
+	if (!opened.can_tell && notifier_is_there())
+		opened.can_tell =
+			history_open(&opened.dir, &opened.recorder.history) == 0;
 	/* the first call opens what shows the owner's end */
 	(void)!liveness_set_judge(
 		&opened.lives, &order->owner, !order->is_step, clock_boot_ms());
@@ -421,6 +481,7 @@ static _Noreturn void watchdog_main(const struct watchdog_order *order)
 {
 	bool was_us;
 
+	limit_ms = order->limit_ms;
 	if (order->use)
 		use_watch_begin(&use, order->use, order->job, order->use_interval_ms);
 	was_us = watchdog_watch(order, &opened.lives);

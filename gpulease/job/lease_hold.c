@@ -9,6 +9,7 @@
 #include "exitcodes.h"
 #include "job_environment.h"
 #include "lease_hold.h"
+#include "notifier.h"
 #include "privacy.h"
 #include "rlimits.h"
 #include "rights.h"
@@ -68,10 +69,12 @@ static int held_open_signals(void)
 }
 
 /* Sleeps until a signal or the time limit.  Returns 0 with *@end, or a negative errno. */
-static int held_wait(
-	struct broker *broker, int64_t limit_ms, int signals, struct held_end *end)
+static int held_wait(const struct launch *launch, struct broker *broker, int signals,
+	struct held_end *end)
 {
-	int64_t until_ms = limit_ms ? clock_boot_ms() + limit_ms : INT64_MAX;
+	int64_t begun_ms = clock_boot_ms();
+	int64_t limit_ms = launch->context->settings->care.limit_ms;
+	int64_t until_ms = limit_ms ? begun_ms + limit_ms : INT64_MAX;
 	struct pollfd fds[2] = { { .fd = signals, .events = POLLIN } };
 	struct alarm alarm = { .at_ms = 0 };
 	struct text by = TEXT_ON(end->by);
@@ -81,6 +84,11 @@ static int held_wait(
 
 		if (poll(fds, ARRAY_SIZE(fds), timeout) < 0 && errno != EINTR)
 			return -errno;
+		/* --extend may have prolonged it */
+		if (clock_boot_ms() >= until_ms)
+			until_ms =
+				begun_ms + end_record_limit_ms(broker->dir, &launch->gpus,
+						   launch->owner->token, limit_ms);
 	} while (!fds[0].revents && clock_boot_ms() < until_ms);
 	alarm_release(&alarm);
 	if (!fds[0].revents) {
@@ -104,6 +112,7 @@ static void held_record_end(
 	int64_t gone_ms = clock_boot_ms();
 	struct end_recorder recorder;
 
+	notifier_ended(launch->ticket, &facts);
 	if (end_recorder_open(&launch->context->dir, &launch->gpus, names,
 		    launch->owner->token, &recorder) < 0)
 		return;
@@ -127,8 +136,7 @@ int lease_hold(const struct launch *launch, struct broker *broker)
 		r = -errno;
 	if (r == 0) {
 		note("job %llu has GPU %s; Ctrl-C gives it back", job, ordered);
-		r = held_wait(
-			broker, launch->context->settings->care.limit_ms, signals, &end);
+		r = held_wait(launch, broker, signals, &end);
 	}
 	if (r < 0) {
 		diag("cannot hold the lease: %s", strerror(-r));

@@ -7,9 +7,25 @@
 #include "find_program.h"
 #include "missing_program.h"
 #include "option_table.h"
+#include "other_program.h"
 #include "rights.h"
 #include "suggestion.h"
 #include "words.h"
+
+#ifdef WITHOUT_HELP
+
+/* Becomes gpulease-view.  If that is not installed, there is no guess. */
+static void suggest(const char *word, int error, struct why *why)
+{
+	autofree char *part = NULL;
+
+	(void)why;
+	if (asprintf(&part, MISSING_PROGRAM_PART "%c%s", error == -EACCES ? 'x' : '-',
+		    word) >= 0)
+		other_program_become("gpulease-view", part);
+}
+
+#else
 
 /* How a file runs that is no program, by the end of its name.  Without pointers to relocate. */
 static const struct {
@@ -75,8 +91,9 @@ static bool suggest_for_file(const char *name, struct why *why)
 }
 
 /* Adds to @why a guess at what @word, in the place of a command, was meant to be. */
-static void suggest(const char *word, struct why *why)
+static void suggest(const char *word, int error, struct why *why)
 {
+	(void)error;
 	if (suggest_for_file(word, why) || suggestion_for_word(option_table, word, why))
 		return;
 	if (*word && !word[strspn(word, "0123456789,-")])
@@ -89,15 +106,24 @@ static void suggest(const char *word, struct why *why)
 		why_add_remedy(why, "remove the quotes around it");
 }
 
+#endif
+
 int missing_program_refuse(const char *word, int error)
 {
 	struct why guess = WHY_NONE; /* a remedy without a reason: the word may be long */
 
-	suggest(word, &guess);
+	suggest(word, error, &guess);
 	if (error == -EACCES) {
 		diag("cannot execute '%s': %s%s", word, strerror(EACCES), guess.text);
 		return EXIT_CANNOT_EXECUTE;
 	}
 	diag("command '%s' was not found%s", word, guess.text);
 	return EXIT_NOT_FOUND;
+}
+
+int missing_program_main(const char *rest)
+{
+	option_table_make(); /* nothing has read the command line */
+	return missing_program_refuse(
+		rest + (*rest != '\0'), *rest == 'x' ? -EACCES : -ENOENT);
 }

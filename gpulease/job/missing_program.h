@@ -1,5 +1,7 @@
 /*
- * Refuses a command that is no program, and says what the user probably meant.
+ * Refuses a command that is no program, and says what the user probably meant.  gpulease itself has
+ * no such texts (BARE in the Makefile): it becomes gpulease-view, which calls
+ * missing_program_main().
  */
 #ifndef GPULEASE_MISSING_PROGRAM_H
 #define GPULEASE_MISSING_PROGRAM_H
@@ -9,5 +11,11 @@
  * status.
  */
 int missing_program_refuse(const char *word, int error);
+
+/* What gpulease-view is started with: this, `x` if the word is a file, else `-`, and the word. */
+#define MISSING_PROGRAM_PART "missing="
+
+/* Prints the message for @rest, which comes behind that.  Returns the exit status. */
+int missing_program_main(const char *rest);
 
 #endif

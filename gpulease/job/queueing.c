@@ -6,6 +6,7 @@
 #include "diag.h"
 #include "end_record.h"
 #include "exitcodes.h"
+#include "notifier.h"
 #include "parse.h"
 #include "privacy.h"
 #include "queueing.h"
@@ -18,9 +19,12 @@
  */
 static void leave_queue(struct broker *broker, int status)
 {
+	const struct end_facts facts = { .status = status };
+
 	if (broker->ticket.request.is_supervised && broker->number)
-		end_record_append_leaseless(broker->dir, broker->number, &broker->ticket,
-			0, &(struct end_facts){ .status = status });
+		end_record_append_leaseless(
+			broker->dir, broker->number, &broker->ticket, 0, &facts);
+	notifier_ended(broker_job(broker), &facts);
 	broker_leave(broker);
 }
 
@@ -51,11 +55,14 @@ static int queueing_obey_cancel(const struct queueing *queueing)
 	struct broker *broker = queueing->broker;
 	char name[64];
 	struct text text = TEXT_ON(name);
+	const struct end_facts facts = {
+		.status = 128 + SIGTERM, .how = HISTORY_CANCEL, .by = name
+	};
 
 	describe_user(broker->result.cancelled_by, NULL, &text);
-	end_record_append_leaseless(broker->dir, broker->number, &broker->ticket, 0,
-		&(struct end_facts){
-			.status = 128 + SIGTERM, .how = HISTORY_CANCEL, .by = name });
+	end_record_append_leaseless(
+		broker->dir, broker->number, &broker->ticket, 0, &facts);
+	notifier_ended(broker_job(broker), &facts);
 	broker_leave(broker);
 	if (observer)
 		observer->cancelled(observer->context, name);
@@ -79,14 +86,17 @@ int queueing_dependency_failed(struct broker *broker)
 }
 
 /*
- * Returns the time (CLOCK_BOOTTIME) by which this attempt has to start.  --immediate binds only
- * the first attempt: a job that has started at once may wait for its next attempt.
+ * Returns the time (CLOCK_BOOTTIME) by which this attempt has to start; INT64_MAX: no bound, or it
+ * is not released yet.  The time counts from the moment at which it may start.  --immediate binds
+ * only the first attempt: a job that has started at once may wait for its next attempt.
  */
 static int64_t patience_until_ms(
 	const struct run_request *request, const struct ticket *ticket)
 {
 	int64_t from_ms = max_i64(clock_boot_ms(), ticket->not_before_ms);
 
+	if (from_ms == TICKET_HELD)
+		return INT64_MAX;
 	if (request->immediate && ticket->attempt <= 1)
 		return from_ms + request->immediate_ms;
 	return request->max_wait_ms < 0 ? INT64_MAX : from_ms + request->max_wait_ms;
@@ -183,6 +193,24 @@ static bool queueing_is_recalled(const struct queueing *queueing)
 	return recalled;
 }
 
+/* Takes a turn.  If the job was released in it, sets *@until_ms, and *@now_ms to the time then. */
+static int take_turn(const struct queueing *queueing, int64_t *until_ms, int64_t *now_ms,
+	struct why *why)
+{
+	struct broker *broker = queueing->broker;
+	bool was_held = broker->ticket.not_before_ms == TICKET_HELD;
+	int r = broker_turn(broker, why);
+
+	if (was_held && broker->ticket.not_before_ms != TICKET_HELD) {
+		*until_ms = patience_until_ms(
+			&queueing->context->settings->request, &broker->ticket);
+		*now_ms = clock_boot_ms();
+	}
+	queueing_report_broken_records(queueing);
+	queueing_report_new_ticket(queueing);
+	return r;
+}
+
 /* Takes turns until the ticket is granted; see queueing_wait(). */
 static int wait_in_queue(const struct queueing *queueing)
 {
@@ -205,9 +233,7 @@ static int wait_in_queue(const struct queueing *queueing)
 		r = queueing_obey_signal(queueing);
 		if (r != 0)
 			return r;
-		r = broker_turn(broker, &why);
-		queueing_report_broken_records(queueing);
-		queueing_report_new_ticket(queueing);
+		r = take_turn(queueing, &until_ms, &now_ms, &why);
 		if (r == BROKER_GRANTED) {
 			shared_state_note_history_error();
 			return 0;
@@ -247,8 +273,8 @@ static int wait_in_queue(const struct queueing *queueing)
 int queueing_wait(const struct queueing *queueing)
 {
 	struct broker *broker = queueing->broker;
-	/* a plain job that leaves the queue is not in the history: a signal may end it at once */
-	bool holds = broker->ticket.request.is_supervised;
+	/* a signal may end the others at once: their end here is neither recorded nor told */
+	bool holds = broker->ticket.request.is_supervised || notifier_is_there();
 	int r;
 
 	if (holds) {

@@ -2,6 +2,7 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "model_need.h"
+#include "own_limits.h"
 #include "parse.h"
 #include "request.h"
 
@@ -20,39 +21,53 @@ static void join_command(char *const command[], char *out, size_t size)
 	}
 }
 
-/* Tells which time limit the configuration has set. */
-static void report_limit(const struct run_care *care, const char *key)
-{
-	char limit[DURATION_SIZE];
+enum { SOURCE_SIZE = 256 };
 
+/* Writes what has set @key: the key, or a line of [limits]. */
+static void limit_source(
+	const struct config *config, enum config_key key, char out[SOURCE_SIZE])
+{
+	struct text text = text_on(out, SOURCE_SIZE);
+
+	own_limits_add_source(config->lines[key], config_key_name(key), &text);
+}
+
+/* Tells which time limit the configuration has set. */
+static void report_limit(
+	const struct run_care *care, const struct config *config, enum config_key key)
+{
+	char limit[DURATION_SIZE], source[SOURCE_SIZE];
+
+	limit_source(config, key, source);
 	format_duration(care->limit_ms, limit);
-	verbose("the time limit is %s: %s in the configuration", limit, key);
+	verbose("the time limit is %s: %s", limit, source);
 }
 
 /*
  * Sets the time limit.  Without --time it is default-time of the configuration; --time 0 means
  * none. max-time binds users, not root: a longer limit is refused, and no limit becomes max-time.
+ * [limits] may have other values for this user.
  */
 static int set_time_limit(struct run_care *care, const struct config *config)
 {
-	char asked[DURATION_SIZE], most[DURATION_SIZE];
+	char asked[DURATION_SIZE], most[DURATION_SIZE], source[SOURCE_SIZE];
 
 	if (!care->limit_given && config->default_time_ms) {
 		care->limit_ms = config->default_time_ms;
-		report_limit(care, "default-time");
+		report_limit(care, config, CONFIG_DEFAULT_TIME);
 	}
 	if (!config->max_time_ms || getuid() == 0)
 		return 0;
 	if (!care->limit_ms) {
 		care->limit_ms = config->max_time_ms;
-		report_limit(care, "max-time");
+		report_limit(care, config, CONFIG_MAX_TIME);
 	}
 	if (care->limit_ms <= config->max_time_ms)
 		return 0;
 	format_duration(care->limit_ms, asked);
 	format_duration(config->max_time_ms, most);
-	diag("a time limit of %s is too long: max-time in the configuration allows %s",
-		asked, most);
+	limit_source(config, CONFIG_MAX_TIME, source);
+	diag("a time limit of %s is too long: %s allows %s", asked, source, most);
 	return EXIT_MISUSE;
 }
 
@@ -92,18 +107,16 @@ static int check_memory_options(const struct settings *settings)
 	return EXIT_MISUSE;
 }
 
-/* Refuses a priority above max-priority, unless the user is root or has the queue alone. */
-static int check_priority(
-	const struct run_request *request, const struct context *context)
+int request_check_priority(int64_t priority, const struct context *context)
 {
 	unsigned most = context->config.max_priority;
+	char source[SOURCE_SIZE];
 
-	if (getuid() == 0 || context->dir.is_private ||
-		request->priority <= (int64_t)most)
+	if (getuid() == 0 || context->dir.is_private || priority <= (int64_t)most)
 		return 0;
-	diag("priority %lld is too high: users may have %u at most (max-priority in the "
-	     "configuration)",
-		(long long)request->priority, most);
+	limit_source(&context->config, CONFIG_MAX_PRIORITY, source);
+	diag("priority %lld is too high: users may have %u at most (%s)",
+		(long long)priority, most, source);
 	return EXIT_MISUSE;
 }
 
@@ -113,6 +126,29 @@ static int64_t request_leave_ms(const struct run_care *care)
 	if (!care->preemptible)
 		return 0;
 	return care->grace_ms + (care->warn_signal ? care->warn_ms : 0);
+}
+
+/* Fills in the name, the jobs that come first, and the command. */
+static void copy_texts(const struct settings *settings, struct request *ret)
+{
+	if (settings->request.name)
+		text_copy(ret->name, sizeof(ret->name), settings->request.name);
+	if (settings->request.after)
+		text_copy(ret->after, sizeof(ret->after), settings->request.after);
+	if (settings->request.after_ok)
+		text_copy(
+			ret->after_ok, sizeof(ret->after_ok), settings->request.after_ok);
+	if (settings->request.lease_only || settings->request.shell)
+		text_copy(ret->command, sizeof(ret->command),
+			settings->request.shell ? "--shell" : "--lease-only");
+	else if (settings->environment.shown)
+		text_copy(
+			ret->command, sizeof(ret->command), settings->environment.shown);
+	else if (settings->environment.line)
+		text_copy(ret->command, sizeof(ret->command), settings->environment.line);
+	else
+		join_command(settings->environment.command, ret->command,
+			sizeof(ret->command));
 }
 
 int request_make(
@@ -132,7 +168,7 @@ int request_make(
 	if (r == 0)
 		r = check_memory_options(settings);
 	if (r == 0)
-		r = check_priority(&settings->request, context);
+		r = request_check_priority(settings->request.priority, context);
 	if (r != 0)
 		return r;
 	*ret = (struct request){
@@ -153,25 +189,11 @@ int request_make(
 		.leave_ms = request_leave_ms(&settings->care),
 		.unused_ok_ms = settings->care.unused_ok_ms,
 		.allow = GPUSET_ALL,
+		.most_gpus = context->most_gpus,
+		.most_jobs = context->most_jobs,
+		.limits_line = context->limits_line,
 	};
-	if (settings->request.name)
-		text_copy(ret->name, sizeof(ret->name), settings->request.name);
-	if (settings->request.after)
-		text_copy(ret->after, sizeof(ret->after), settings->request.after);
-	if (settings->request.after_ok)
-		text_copy(
-			ret->after_ok, sizeof(ret->after_ok), settings->request.after_ok);
-	if (settings->request.lease_only || settings->request.shell)
-		text_copy(ret->command, sizeof(ret->command),
-			settings->request.shell ? "--shell" : "--lease-only");
-	else if (settings->environment.shown)
-		text_copy(
-			ret->command, sizeof(ret->command), settings->environment.shown);
-	else if (settings->environment.line)
-		text_copy(ret->command, sizeof(ret->command), settings->environment.line);
-	else
-		join_command(settings->environment.command, ret->command,
-			sizeof(ret->command));
+	copy_texts(settings, ret);
 	return 0;
 }
 

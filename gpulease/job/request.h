@@ -16,6 +16,12 @@
 MUST_CHECK int request_make(
 	struct settings *settings, const struct context *context, struct request *ret);
 
+/*
+ * Refuses a priority above max-priority, unless the user is root or has the queue alone.  Returns
+ * 0, or EXIT_MISUSE after it has printed the reason.
+ */
+MUST_CHECK int request_check_priority(int64_t priority, const struct context *context);
+
 /* Returns the limits of the configuration in the form that the plan uses. */
 struct plan_limits request_limits(const struct config *config);
 

@@ -7,6 +7,7 @@
 #include "parse.h"
 #include "request.h"
 #include "job_step.h"
+#include "own_limits.h"
 #include "selection.h"
 #include "wait_reason.h"
 
@@ -333,15 +334,24 @@ static const char *const limit_keys[LIMIT_KINDS] = {
 static int check_limits(const struct request *request, const struct config *config)
 {
 	struct plan_limits limits = request_limits(config);
-	struct need need = request_need(request);
+	const struct ticket ticket = { .owner.uid = getuid(), .request = *request };
+	struct plan_row row = plan_row_of(0, &ticket);
+	char by[256];
+	struct text source = TEXT_ON(by);
+	bool is_own;
 	struct quota_excess excess;
 	struct quota quota;
 
 	quota_begin(&quota, &limits, NULL, 0);
-	if (!quota_forbids(&quota, getuid(), request->gpus, &need, &excess))
+	if (!quota_forbids(&quota, &row, &excess))
 		return 0;
-	diag("cannot lease %u GPU%s: %s in the configuration allows %u at once",
-		request->gpus, request->gpus == 1 ? "" : "s", limit_keys[excess.kind],
+	is_own = excess.kind == LIMIT_USER_GPUS     ? row.most_percent
+		 : excess.kind == LIMIT_USER_LEASES ? row.most_leases
+						    : false;
+	own_limits_add_source(
+		excess.line, is_own ? "[limits]" : limit_keys[excess.kind], &source);
+	diag("cannot lease %u GPU%s: %s allows %u at once", request->gpus,
+		request->gpus == 1 ? "" : "s", by,
 		excess.kind == LIMIT_USER_GPUS || excess.kind == LIMIT_ALL_GPUS
 			? excess.most / WHOLE_PERCENT
 			: excess.most);

@@ -14,6 +14,10 @@ void waiting_line_reason(
 	}
 	if (line->limited[0])
 		text_addf(out, "; %s", line->limited);
+	if (broker->result.share.late_ms) {
+		text_add(out, "; you have ");
+		explain_fair_share(&broker->input.share, &broker->result.share, out);
+	}
 }
 
 const char *ordinal_suffix(unsigned number)
@@ -39,14 +43,16 @@ int64_t waiting_line_start_ms(struct broker *broker)
 	return said_ms ? said_ms : broker_estimate(broker);
 }
 
-void waiting_line_estimate(struct broker *broker, struct text *out)
+void waiting_line_estimate(
+	struct broker *broker, const struct foretold *foretold, struct text *out)
 {
 	int64_t start_ms = waiting_line_start_ms(broker);
 
-	if (!start_ms || waiting_line_said_ms(broker))
-		return;
-	text_add(out, "; starts ");
-	explain_when(start_ms, out);
+	if (start_ms && !waiting_line_said_ms(broker)) {
+		text_add(out, "; starts ");
+		explain_when(start_ms, out);
+	}
+	explain_usually(foretold, start_ms != 0, out);
 }
 
 /*
@@ -69,6 +75,7 @@ int64_t waiting_line_show(struct waiting_line *line, struct broker *broker,
 	const struct job_observer *observer, int64_t now_ms)
 {
 	uint64_t key[5];
+	struct foretold foretold;
 	char words[512];
 	struct text text = TEXT_ON(words);
 	unsigned position;
@@ -81,7 +88,8 @@ int64_t waiting_line_show(struct waiting_line *line, struct broker *broker,
 	if (is_too_early && !observer)
 		return line->shown_ms + EVERY_MS;
 	waiting_line_reason(line, broker, &text);
-	waiting_line_estimate(broker, &text);
+	broker_foretell(broker, &foretold);
+	waiting_line_estimate(broker, &foretold, &text);
 	/* the 10 s are for a terminal; the observer gets every change */
 	if (observer)
 		observer->waits(observer->context, words);

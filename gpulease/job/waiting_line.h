@@ -27,8 +27,12 @@ int64_t waiting_line_show(struct waiting_line *line, struct broker *broker,
 /* Returns when the job is estimated to start (CLOCK_BOOTTIME); 0: unknown. */
 int64_t waiting_line_start_ms(struct broker *broker);
 
-/* Appends when the job is estimated to start, if that is known and the reason does not say it. */
-void waiting_line_estimate(struct broker *broker, struct text *out);
+/*
+ * Appends when the job is estimated to start, if that is known and the reason does not say it, and
+ * when it will usually start.
+ */
+void waiting_line_estimate(
+	struct broker *broker, const struct foretold *foretold, struct text *out);
 
 /* Returns the end of an ordinal number: "st" for 1, "th" for 11. */
 const char *ordinal_suffix(unsigned number);

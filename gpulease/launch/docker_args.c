@@ -174,5 +174,7 @@ void docker_args_format(const struct docker_args *args, struct text *out)
 		add_mount(out, args->config, "/etc/gpulease.conf", true);
 	if (args->program)
 		add_mount(out, args->program, "/usr/local/bin/gpulease", true);
+	if (args->view)
+		add_mount(out, args->view, "/usr/local/lib/gpulease/gpulease-view", true);
 	add_environment(args, out);
 }

@@ -19,7 +19,8 @@ struct docker_args {
 	bool is_directory_named; /* inside, gpulease needs GPULEASE_DIR to find it */
 	const char *config;      /* mounted as /etc/gpulease.conf */
 	const char *program;     /* mounted as /usr/local/bin/gpulease */
-	gid_t group; /* that shares the directory; 0: it is not shared by a group */
+	const char *view; /* gpulease-view, mounted where this gpulease looks for it */
+	gid_t group;      /* that shares the directory; 0: it is not shared by a group */
 };
 
 /*

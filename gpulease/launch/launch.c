@@ -11,6 +11,7 @@
 #include "inject.h"
 #include "job_environment.h"
 #include "launch.h"
+#include "notifier.h"
 #include "rlimits.h"
 #include "parse.h"
 #include "privilege.h"
@@ -40,7 +41,11 @@ static int launch_keep_live_fd(int fd)
 /* Whether a job with GPUs needs a watchdog if this process becomes its command. */
 static bool launch_needs_watchdog(const struct context *context)
 {
-	return context->settings->care.limit_ms || context->config.records_ends;
+	const struct settings *settings = context->settings;
+
+	/* for fair-share, too, the end of each job has to be known */
+	return settings->care.limit_ms || context->config.records_ends ||
+	       context->dir.counts_usage || settings->environment.notify;
 }
 
 const char *launch_recorder(const struct context *context)
@@ -74,9 +79,13 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 	};
 	int r = 0;
 
-	/* a step, or a job without GPUs, has no lease to record the end of: only a limit counts */
+	/*
+	 * a step, or a job without GPUs, has no lease to record the end of: only a limit counts,
+	 * and a notifier
+	 */
 	if (!launch_needs_watchdog(launch->context) ||
-		(!care->limit_ms && (order.is_step || gpuset_is_empty(&launch->gpus))))
+		(!care->limit_ms && !notifier_is_there() &&
+			(order.is_step || gpuset_is_empty(&launch->gpus))))
 		return 0;
 	end_record_name_gpus(launch->view, &launch->gpus, names, sizeof(names));
 	/* of a step this process is watched, not the owner of the lease around it */

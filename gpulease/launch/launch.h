@@ -37,9 +37,9 @@ struct launch {
 };
 
 /*
- * Starts the watchdog of the lease, or of the step, if one is needed: the job has a time limit, or
- * the history is to say how it ends.  @is_shell: see struct watchdog_order.  Returns 0, also if
- * none is needed, or a negative errno; no watchdog runs then.
+ * Starts the watchdog of the lease, or of the step, if one is needed: the job has a time limit or
+ * a notifier, or the history is to say how it ends.  @is_shell: see struct watchdog_order.  Returns
+ * 0, also if none is needed, or a negative errno; no watchdog runs then.
  */
 MUST_CHECK int launch_watchdog(const struct launch *launch, bool is_shell);
 

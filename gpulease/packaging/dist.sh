@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes OUT/gpulease-VERSION.tar.gz of the last commit, and from this archive the static programs
-# OUT/gpulease-view-VERSION-linux-MACHINE and OUT/gpulease-VERSION-linux-MACHINE, which run with
-# every libc, for `make dist`.  Without gpulease-view in its folder gpulease has no --help and no
-# --top.
+# OUT/PROGRAM-VERSION-linux-MACHINE, which run with every libc, for `make dist`.  Without
+# gpulease-view in its folder gpulease has no --help, --doctor and --top; without gpulease-engine it
+# has no --engine slurm.
 
 set -eu
 
@@ -24,9 +24,9 @@ tar -xzf "$OUT/$name.tar.gz" -C "$work"
 # the variables of the make that called this are for its own build
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 make -s -j 2 -C "$work/$name" B=build "CC=$compiler" LDFLAGS=-static "VERSION=$VERSION" \
-	build/gpulease build/gpulease-view
+	build/gpulease build/gpulease-view build/gpulease-engine
 machine=$("$compiler" -dumpmachine)
-for part in gpulease-view gpulease; do
+for part in gpulease-view gpulease-engine gpulease; do
 	program=$OUT/$part-$VERSION-linux-${machine%%-*}
 	"${STRIP:-strip}" -o "$program" "$work/$name/build/$part"
 	echo "$program"

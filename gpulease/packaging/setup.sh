@@ -3,7 +3,7 @@
 #
 #	setup.sh install | install-srun | uninstall
 #
-# make sets BUILT, the program, with -simjob, -slurm and -view beside it, and passes on
+# make sets BUILT, the program, with -simjob, -slurm, -view and -engine beside it, and passes on
 # PREFIX, DESTDIR, MODE, GROUP and OVER_SLURM.  There are three forms: hardened (the program is set-group-ID, and its group has no
 # members), lab (the members of a group share the directory and trust each other) and private (the
 # program alone).  All checks come before the first change.
@@ -130,7 +130,7 @@ make_state() {
 install_program() {
 	install -s ${STRIP:+"--strip-program=$STRIP"} -m 0755 "$BUILT-simjob" "$bin/gpulease-simjob"
 	install -d "$lib"
-	for name in slurm view; do
+	for name in slurm view engine; do
 		install -s ${STRIP:+"--strip-program=$STRIP"} -m 0755 "$BUILT-$name" "$lib/gpulease-$name"
 	done
 	new=$bin/.gpulease.new.$$
@@ -386,7 +386,7 @@ install_srun() {
 uninstall() {
 	rm -f "$bin/gpulease" "$bin/gpulease-simjob" "$(completion_of bash)" "$(completion_of zsh)" \
 		"$(completion_of fish)" "$lib/bin/srun" "$lib/gpulease-slurm" \
-		"$lib/gpulease-view"
+		"$lib/gpulease-view" "$lib/gpulease-engine"
 	for name in $SLURM_PARTS; do
 		rm -f "$lib/bin/$name"
 	done

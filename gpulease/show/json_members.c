@@ -63,6 +63,31 @@ void member_need(struct json *json, const struct need *need)
 	member_bool(json, "exclusive", is_whole);
 }
 
+void member_foretold(
+	struct json *json, const struct foretold *foretold, int64_t to_real_ms)
+{
+	bool is_known = foretold->runs;
+
+	member_time(json, "usual_start_from_unix_ms",
+		is_known ? foretold->from_ms + to_real_ms : 0);
+	member_time(json, "usual_start_to_unix_ms",
+		is_known ? foretold->to_ms + to_real_ms : 0);
+	member_number_if(json, "usual_start_runs", is_known, foretold->runs);
+}
+
+void member_usual(struct json *json, const struct usual *usual)
+{
+	bool is_known = usual->runs >= USUAL_LEAST;
+
+	member_number_if(json, "usual_runs", is_known, usual->runs);
+	member_time(json, "usual_p50_ms", usual_run_ms(usual, 50, 0));
+	member_time(json, "usual_p90_ms", usual_run_ms(usual, 90, 0));
+	member_time(json, "usual_p50_mib", usual_peak_mib(usual, 50));
+	member_time(json, "usual_p90_mib", usual_peak_mib(usual, 90));
+}
+
+const char *document_engine;
+
 const char *document_host(void)
 {
 	static struct utsname name;
@@ -81,6 +106,8 @@ void document_begin(
 	member_number(json, "schema", DOCUMENT_SCHEMA);
 	member_text(json, "version", GPULEASE_VERSION);
 	member_text(json, "host", document_host());
+	if (document_engine)
+		member_text(json, "engine", document_engine);
 	member_time(json, "taken_unix_ms", now_ms);
 	if (directory)
 		json_put_text(json, "state_directory", directory);

@@ -9,12 +9,16 @@
 #ifndef GPULEASE_JSON_MEMBERS_H
 #define GPULEASE_JSON_MEMBERS_H
 
+#include "foretell.h"
 #include "history.h"
 #include "room.h"
 #include "render_json.h"
 
 /* The version of the members of all documents, and of the events of a batch. */
 enum { DOCUMENT_SCHEMA = 1 };
+
+/* The engine, if it is another one than this machine: the member `engine`; NULL: there is none. */
+extern const char *document_engine;
 
 /* Returns the name of this machine. */
 const char *document_host(void);
@@ -49,5 +53,15 @@ void member_gap(struct json *json, const struct history_gap *gap);
 
 /* Prints what a job has, or needs, of each GPU: share, vram_mib, exclusive. */
 void member_need(struct json *json, const struct need *need);
+
+/*
+ * Prints between which times a job usually starts, and the runs that this rests on: null if that is
+ * not known.  @to_real_ms leads from the clock of @foretold to CLOCK_REALTIME.
+ */
+void member_foretold(
+	struct json *json, const struct foretold *foretold, int64_t to_real_ms);
+
+/* Prints how long jobs like this one run, and the memory that they use: null if not known. */
+void member_usual(struct json *json, const struct usual *usual);
 
 #endif

@@ -66,12 +66,8 @@ static void report_add_cause(const struct report *report, struct text *out)
 	text_add(out, ", ");
 }
 
-/* GPU time; a share of a GPU counts as its part. */
-static void report_add_gpu_time(const struct report *report, struct text *out)
+static void report_add_gpu_span(int64_t gpu_ms, struct text *out)
 {
-	unsigned percent =
-		report->need.percent ? report->need.percent : (unsigned)WHOLE_PERCENT;
-	int64_t gpu_ms = report->end.ran_ms * report->gpu_count * percent / WHOLE_PERCENT;
 	int64_t hundredths = (gpu_ms + 18000) / 36000; /* of an hour */
 
 	if (gpu_ms < 60 * 60 * 1000)
@@ -80,6 +76,22 @@ static void report_add_gpu_time(const struct report *report, struct text *out)
 	else
 		text_addf(out, "%lld.%02lld GPU-hours", (long long)(hundredths / 100),
 			(long long)(hundredths % 100));
+}
+
+/* GPU time, and the part of it at 0 %; a share of a GPU counts as its part. */
+static void report_add_gpu_time(const struct report *report, struct text *out)
+{
+	unsigned percent =
+		report->need.percent ? report->need.percent : (unsigned)WHOLE_PERCENT;
+
+	text_add(out, ", ");
+	report_add_gpu_span(
+		report->end.ran_ms * report->gpu_count * percent / WHOLE_PERCENT, out);
+	if (report->end.use.unused_ms <= 0) /* the mean of its GPUs */
+		return;
+	text_add(out, ", ");
+	report_add_gpu_span(report->end.use.unused_ms * report->gpu_count, out);
+	text_add(out, " at 0 %");
 }
 
 static void report_add_end(const struct report *report, struct text *out)
@@ -102,7 +114,6 @@ static void report_add_end(const struct report *report, struct text *out)
 	if (report->gpu_count) {
 		text_add(out, ", ");
 		explain_need(&report->need, report->gpu_count, out);
-		text_add(out, ", ");
 		report_add_gpu_time(report, out);
 	}
 	text_add(out, "\n");
@@ -140,17 +151,6 @@ void report_add_peak(const struct report_peak *peak, struct text *out)
 		text_addf(out, " %u %%", peak->tolerance_percent);
 }
 
-/* How long the GPUs of the job were at 0 %, on average. */
-static void report_add_unused(const struct lease_use *use, struct text *out)
-{
-	char span[DURATION_SIZE];
-
-	if (use->unused_ms <= 0)
-		return;
-	format_duration(use->unused_ms, span);
-	text_addf(out, "; at 0 %% for %s", span);
-}
-
 static void report_add_gpu(
 	const struct report *report, const struct sample_gpu *gpu, struct text *out)
 {
@@ -180,7 +180,6 @@ static void report_add_gpu(
 			(unsigned long long)((gpu->busy_sum + gpu->busy_count / 2) /
 					     gpu->busy_count),
 			gpu->busy_peak);
-	report_add_unused(&report->end.use, out);
 	text_add(out, "\n");
 }
 

@@ -99,24 +99,69 @@ static void config_row_print(const struct config_row *row, size_t width, FILE *o
 	(void)fprintf(out, "%s\n", line);
 }
 
-/* Prints the table of models, as it stands in the file. */
-static void print_models(const struct config_view *view, FILE *out)
+/* Prints the lines of a section as they stand in the file, up to the next section. */
+static void print_section(const char *name, struct strview rest, FILE *out)
 {
-	const struct model_table *models = &view->config->models;
-	struct strview rest = { models->text, models->text + models->size };
 	char line[PATH_MAX + 64];
 
-	if (!models->text)
-		return;
-	(void)fprintf(out, "[models]\n");
+	(void)fprintf(out, "%s\n", name);
 	while (rest.begin < rest.end) {
 		struct strview part = strview_take_line(&rest);
 		struct text text = TEXT_ON(line);
 
+		if (strview_is(part, "[models]"))
+			return;
 		text_add_printable(&text, part.begin, strview_size(part));
 		if (text.used)
 			(void)fprintf(out, "%s\n", line);
 	}
+}
+
+/* The keys for which [limits] may have other values; default-time is at most max-time. */
+static const enum config_key limited_keys[] = { CONFIG_USER_GPUS, CONFIG_USER_JOBS,
+	CONFIG_MAX_TIME, CONFIG_DEFAULT_TIME, CONFIG_MAX_PRIORITY };
+
+/* Finds the next line of [limits] whose name has no number. */
+static bool next_unknown(const struct config_view *view, struct limits_line *line)
+{
+	while (limits_next(&view->config->limits, line))
+		if (!limits_is_known(line, view->process))
+			return true;
+	return false;
+}
+
+/* Prints [limits] and, as comments, what it means for this user. */
+static void print_limits(const struct config_view *view, size_t width, FILE *out)
+{
+	const struct limits_table *table = &view->config->limits;
+	struct limits_line line = { .number = 0 };
+	struct config_view own = *view;
+	struct config_row row;
+
+	if (!table->line)
+		return;
+	print_section("[limits]", table->text, out);
+	while (next_unknown(view, &line))
+		(void)fprintf(out, "# line %u: %s has no such name\n", line.number,
+			line.is_group ? "/etc/group" : "/etc/passwd");
+	own.config = view->own;
+	(void)fprintf(out, own.config ? "# what binds you:\n" : "# root is not bound\n");
+	for (size_t i = 0; i < ARRAY_SIZE(limited_keys) && own.config; i++) {
+		config_row_make(&own, limited_keys[i], &row);
+		row.is_valid = false; /* a comment */
+		config_row_print(&row, width, out);
+	}
+}
+
+/* Prints the table of models, as it stands in the file. */
+static void print_models(const struct config_view *view, FILE *out)
+{
+	const struct model_table *models = &view->config->models;
+
+	if (models->text)
+		print_section("[models]",
+			(struct strview){ models->text, models->text + models->size },
+			out);
 }
 
 void show_config(const struct config_view *view, FILE *out)
@@ -142,30 +187,62 @@ void show_config(const struct config_view *view, FILE *out)
 		config_row_make(view, (enum config_key)key, &row);
 		config_row_print(&row, width, out);
 	}
+	print_limits(view, width, out);
 	print_models(view, out);
 }
 
 /* --- as JSON ----------------------------------------------------------------------- */
 
+static void json_put_key(
+	struct json *json, const struct config_view *view, enum config_key key)
+{
+	struct config_row row;
+
+	config_row_make(view, key, &row);
+	json_key(json, row.key);
+	json_begin_object(json);
+	json_put_text(json, "value", row.value);
+	json_put_text(json, "source", row.source);
+	json_end(json);
+}
+
+static void member_limits(struct json *json, const struct config_view *view)
+{
+	struct limits_line line = { .number = 0 };
+	struct config_view own = *view;
+
+	own.config = view->own;
+	member_number_if(json, "limits_line", view->config->limits.line,
+		view->config->limits.line);
+	json_key(json, "own_limits");
+	if (own.config) {
+		json_begin_object(json);
+		for (size_t i = 0; i < ARRAY_SIZE(limited_keys); i++)
+			json_put_key(json, &own, limited_keys[i]);
+		json_end(json);
+	} else {
+		json_null(json);
+	}
+	json_key(json, "unknown_names");
+	json_begin_array(json);
+	while (next_unknown(view, &line))
+		json_unsigned(json, line.number);
+	json_end(json);
+}
+
 void show_config_json(const struct config_view *view, int64_t now_ms, FILE *out)
 {
 	struct json json = JSON_ON(out);
-	struct config_row row;
 
 	document_begin(&json, "config", now_ms, NULL);
 	json_put_text(&json, "file", view->has_file ? view->file : "");
 	member_bool(&json, "simulated", view->is_simulated);
 	json_key(&json, "config");
 	json_begin_object(&json);
-	for (int key = 0; key < CONFIG_KEYS; key++) {
-		config_row_make(view, (enum config_key)key, &row);
-		json_key(&json, row.key);
-		json_begin_object(&json);
-		json_put_text(&json, "value", row.value);
-		json_put_text(&json, "source", row.source);
-		json_end(&json);
-	}
+	for (int key = 0; key < CONFIG_KEYS; key++)
+		json_put_key(&json, view, (enum config_key)key);
 	json_end(&json);
+	member_limits(&json, view);
 	member_number_if(&json, "models_line", view->config->models.text,
 		view->config->models.line);
 	document_finish(&json);

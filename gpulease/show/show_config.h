@@ -11,6 +11,11 @@
  *	    source          string: "default", "FILE, line N", "--dir", "GPULEASE_DIR",
  *	                    "SLURM_JOB_ID", "found in PATH", "not found in PATH", "not
  *	                    looked for"
+ *	limits_line         number | null: the line [limits]; null: there is none
+ *	own_limits          object | null: what binds this user, as ->config has it for the
+ *	                    keys user-gpus, user-jobs, max-time, default-time and
+ *	                    max-priority; null: [limits] is missing, or the user is root
+ *	unknown_names       array of numbers: lines of [limits] whose name has no number
  *	models_line         number | null: the first line after [models]; null: there is none
  */
 #ifndef GPULEASE_SHOW_CONFIG_H
@@ -18,10 +23,13 @@
 
 #include <stdio.h>
 
-#include "config.h"
+#include "user_limits.h"
 
 struct config_view {
 	const struct config *config;
+	/* with the limits of [limits] for this process; NULL: it is root, or there are none */
+	const struct config *own;
+	const struct limits_process *process; /* this one, as the lines see it */
 	const char *file;      /* that was read, or would be if it existed */
 	bool has_file;         /* it exists */
 	const char *directory; /* that the user has named instead, absolute; NULL: none */

@@ -1,8 +1,33 @@
 #include "clock.h"
 #include "json_members.h"
+#include "parse.h"
+#include "report.h"
 #include "show_foreseen.h"
 #include "show_queue.h"
 #include "waiting_line.h"
+
+/* Says how jobs like this one usually run, if that is known. */
+static void show_usual(const struct usual *usual, FILE *out)
+{
+	int64_t half_ms = usual_run_ms(usual, 50, 0);
+	int64_t half_mib = usual_peak_mib(usual, 50);
+	char line[160], span[DURATION_SIZE], longer[DURATION_SIZE];
+	struct text text = TEXT_ON(line);
+
+	if (!half_ms)
+		return;
+	format_duration(half_ms, span);
+	format_duration(usual_run_ms(usual, 90, 0), longer);
+	text_addf(&text, "usually runs %s", span);
+	if (strcmp(span, longer) != 0)
+		text_addf(&text, " to %s", longer);
+	if (half_mib) {
+		text_add(&text, " and uses ");
+		report_add_size((uint64_t)usual_peak_mib(usual, 90), &text);
+		text_add(&text, " of each GPU at most");
+	}
+	(void)fprintf(out, "%s (%u runs)\n", line, usual->runs);
+}
 
 void show_foreseen(const struct foreseen *foreseen, FILE *out)
 {
@@ -12,6 +37,7 @@ void show_foreseen(const struct foreseen *foreseen, FILE *out)
 		(void)fprintf(out, "would wait, %u%s in the queue: %s\n",
 			foreseen->position, ordinal_suffix(foreseen->position),
 			foreseen->why);
+		show_usual(&foreseen->usual, out);
 		return;
 	}
 	(void)fprintf(
@@ -27,6 +53,7 @@ void show_foreseen(const struct foreseen *foreseen, FILE *out)
 			strchr(foreseen->sends_back, ',') ? "s" : "",
 			foreseen->sends_back);
 	(void)fputc('\n', out);
+	show_usual(&foreseen->usual, out);
 }
 
 void show_foreseen_json(const struct foreseen *foreseen, FILE *out)
@@ -61,6 +88,9 @@ void show_foreseen_json(const struct foreseen *foreseen, FILE *out)
 	member_number_if(&json, "step_of", foreseen->step_of, foreseen->step_of);
 	member_number_if(&json, "position", foreseen->position, foreseen->position);
 	member_reason(&json, foreseen->verdict);
+	member_number_if(&json, "limit_line", foreseen->limit_line, foreseen->limit_line);
 	json_put_text(&json, "why", foreseen->why);
+	member_foretold(&json, &foreseen->foretold, now_ms - clock_boot_ms());
+	member_usual(&json, &foreseen->usual);
 	document_finish(&json);
 }

@@ -122,8 +122,11 @@ static void put_waiting(struct sheet *sheet)
 /* Prints how much of a GPU of the job is in use, by all jobs that share it. */
 static void put_use(struct sheet *sheet, const struct view_gpu *gpu)
 {
-	char label[32], used[GIB_TEXT_SIZE] = "?", total[GIB_TEXT_SIZE] = "?";
+	char label[sizeof(struct gpu_name) + 8], used[GIB_TEXT_SIZE] = "?",
+						 total[GIB_TEXT_SIZE] = "?";
 
+	if (gpu->node) /* Slurm does not know it */
+		return;
 	(void)snprintf(label, sizeof(label), "GPU %s", view_gpu_name(gpu).text);
 	if (gpu->used_mib != PROBE_MIB_UNKNOWN)
 		format_gib(gpu->used_mib, used);

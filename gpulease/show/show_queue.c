@@ -4,6 +4,7 @@
 #include "report.h"
 #include "show_cells.h"
 #include "show_queue.h"
+#include "wait_reason.h"
 
 /* --- the table of the queue -------------------------------------------------------- */
 
@@ -196,6 +197,19 @@ void show_excess(const struct view *view, const struct table_style *style, FILE 
 
 /* --- the tables -------------------------------------------------------------------- */
 
+static void show_shares(
+	const struct view *view, const struct table_style *style, FILE *out)
+{
+	for (size_t i = 0; i < view->share_count; i++) {
+		char line[256];
+		struct text text = TEXT_ON(line);
+
+		text_addf(&text, "%s has ", view->shares[i].user);
+		explain_fair_share(&view->share, &view->shares[i].counts, &text);
+		line_print(line, style, out);
+	}
+}
+
 int show_waiting(const struct view *view, const char *if_none,
 	const struct table_style *style, FILE *out)
 {
@@ -213,6 +227,7 @@ int show_waiting(const struct view *view, const char *if_none,
 	r = show_and_release(&table, style, out);
 	if (view->has_more_jobs)
 		line_print("more jobs wait after these", style, out);
+	show_shares(view, style, out);
 	show_excess(view, style, out);
 	return r < 0 ? r : show_gpuless(view, style, out);
 }
@@ -275,6 +290,9 @@ void json_put_job(struct json *json, const struct view *view, const struct view_
 	member_time(json, "limit_ms", job->limit_ms);
 	member_time(json, "since_unix_ms", view->real_ms - job->waits_ms);
 	member_span(json, "waits_ms", job->waits_ms);
+	member_time(json, "begin_at_unix_ms", job->begin_ms);
+	member_bool(json, "on_hold", job->is_on_hold);
+	member_span(json, "late_ms", job->late_ms);
 	member_time(json, "start_at_unix_ms", job->start_ms);
 	member_bool(json, "can_start", job->verdict == VERDICT_START);
 	member_bool(json, "stopped", job->is_stopped);
@@ -282,7 +300,9 @@ void json_put_job(struct json *json, const struct view *view, const struct view_
 	member_reason(json, job->verdict);
 	member_number_if(json, "behind", job->behind, job->behind);
 	member_number_if(json, "held_by", job->held_by, job->held_by);
+	member_number_if(json, "limit_line", job->limit_line, job->limit_line);
 	member_text(json, "why", job->why);
+	member_foretold(json, &job->foretold, 0);
 	json_put_text(json, "command", job->command);
 	json_end(json);
 }
@@ -322,6 +342,19 @@ void member_queue(struct json *json, const struct view *view)
 		json_put_job(json, view, &view->jobs[i]);
 	json_end(json);
 	member_bool(json, "queue_is_cut", view->has_more_jobs);
+	json_key(json, "fair_share");
+	json_begin_array(json);
+	for (size_t i = 0; i < view->share_count; i++) {
+		const struct broker_share *counts = &view->shares[i].counts;
+
+		json_begin_object(json);
+		member_text(json, "user", view->shares[i].user);
+		member_number(json, "had_gpu_ms", counts->had_ms);
+		member_number(json, "waiting_gpu_ms", counts->waits_ms);
+		member_span(json, "late_ms", counts->late_ms);
+		json_end(json);
+	}
+	json_end(json);
 	json_put_gpuless(json, view);
 }
 

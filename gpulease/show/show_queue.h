@@ -24,6 +24,8 @@
  *	    singleton       boolean: earlier jobs of its user and name have to end first
  *	    limit_ms        integer | null
  *	    since_unix_ms, waits_ms    integer
+ *	    begin_at_unix_ms    integer | null: the time of --begin
+ *	    on_hold         boolean: it does not start before --release
  *	    start_at_unix_ms    integer | null: when it would start if all others ran to
  *	                    their limits; null: cannot be known
  *	    can_start       boolean: nothing keeps it from starting
@@ -38,6 +40,7 @@
  *	                    limit of the configuration | null: it can start
  *	    behind          integer | null: the ticket that comes first
  *	    held_by         integer | null: the job that has to end first
+ *	    limit_line      integer | null: the line of [limits] whose limit keeps it
  *	    why             string: why it waits, in words
  *	    command         string | null: may not be shown to this user
  *	queue_is_cut        boolean: more tickets wait than are listed

@@ -23,6 +23,7 @@ enum {
 	GPU_LEFT,
 	GPU_IDLE,
 	GPU_NAME,
+	GPU_NOTE,
 	GPU_COMMAND,
 };
 
@@ -41,6 +42,7 @@ static const struct table_column gpu_columns[] = {
 	[GPU_LEFT] = { "LEFT", .is_right = true, .is_optional = true, .rank = 1 },
 	[GPU_IDLE] = { "IDLE", .is_right = true, .is_optional = true, .rank = 7 },
 	[GPU_NAME] = { .title = "NAME", .is_optional = true, .good = 12, .least = 6 },
+	[GPU_NOTE] = { "NOTE", .is_optional = true, .rank = 8, .good = 14, .least = 6 },
 	[GPU_COMMAND] = { .title = "COMMAND", .good = 14, .least = 8 },
 };
 
@@ -122,6 +124,7 @@ static void gpu_put_holder(struct table *table, const struct view_holder *holder
 	show_put_span(table, GPU_AGE, holder->age_ms);
 	show_put_left(table, GPU_LEFT, holder);
 	table_put(table, GPU_NAME, holder->name);
+	table_put(table, GPU_NOTE, holder->note);
 	table_put(table, GPU_COMMAND, holder->command);
 }
 
@@ -177,6 +180,12 @@ static const char *gpu_note(const struct view_gpu *gpu)
 	return gpu->why + gpu->why_verb_size;
 }
 
+/* Whether the job does not use the GPU and has --idle-ok. */
+static bool is_unused_ok(const struct view_holder *holder)
+{
+	return holder->unused_ok_ms && holder->unused_for_ms > 0;
+}
+
 /* Prints a line for each lease with a GPU that is unused, or that no process watches any more. */
 static void status_print_use(
 	const struct view *view, const struct table_style *style, FILE *out)
@@ -192,13 +201,15 @@ static void status_print_use(
 				view_gpu_name(&view->gpus[i]).text,
 				(unsigned long long)holder->ticket);
 			format_duration(holder->unused_for_ms, span);
-			if (holder->is_unused)
+			if (holder->is_unused || is_unused_ok(holder))
 				text_addf(&text, "has not used it for %s", span);
 			else if (holder->has_use && !holder->is_watched &&
 				 !holder->is_lingering)
 				text_add(&text, "is not watched any more");
 			else
 				continue;
+			if (is_unused_ok(holder) && !holder->is_unused)
+				text_add(&text, ", as its --idle-ok allows");
 			line_print(line, style, out);
 		}
 }
@@ -254,6 +265,26 @@ static void status_print_source(
 		line_print(line, style, out);
 }
 
+static void status_print_windows(
+	const struct view *view, const struct table_style *style, FILE *out)
+{
+	char line[VIEW_WHY_SIZE + sizeof(view->windows->gpus) + 8];
+
+	for (size_t i = 0; i < view->window_count; i++) {
+		(void)snprintf(line, sizeof(line), "GPU %s: %s", view->windows[i].gpus,
+			view->windows[i].why);
+		line_print(line, style, out);
+	}
+}
+
+int show_windows(const struct view *view, const struct table_style *style, FILE *out)
+{
+	if (!view->window_count)
+		line_print("no GPU is kept", style, out);
+	status_print_windows(view, style, out);
+	return 0;
+}
+
 int show_status(const struct view *view, const struct table_style *style, FILE *out)
 {
 	struct table table = TABLE_ON(gpu_columns);
@@ -269,6 +300,7 @@ int show_status(const struct view *view, const struct table_style *style, FILE *
 		r = show_and_release(&table, style, out);
 		status_print_notes(view, style, out);
 		status_print_use(view, style, out);
+		status_print_windows(view, style, out);
 	} else {
 		line_print("no GPU is known", style, out);
 	}
@@ -281,6 +313,8 @@ int show_status(const struct view *view, const struct table_style *style, FILE *
 
 static void json_put_card(struct json *json, const struct view_gpu *gpu)
 {
+	if (gpu->node)
+		member_text(json, "node", gpu->node);
 	member_number(json, "index", gpu->index);
 	member_span(json, "instance", gpu->instance);
 	json_put_text(json, "parent", gpu->parent);
@@ -332,6 +366,7 @@ void json_put_lease(
 	member_number_if(json, "unused_ok_ms", holder->unused_ok_ms > 0,
 		(uint64_t)holder->unused_ok_ms);
 	member_bool(json, "watched", holder->is_watched);
+	json_put_text(json, "note", holder->note);
 	json_end(json);
 }
 
@@ -379,6 +414,36 @@ static void json_put_probe(struct json *json, const struct view *view)
 	json_end(json);
 }
 
+static void member_windows(struct json *json, const struct view *view)
+{
+	json_key(json, "windows");
+	json_begin_array(json);
+	for (size_t i = 0; i < view->window_count; i++) {
+		const struct view_window *window = &view->windows[i];
+
+		json_begin_object(json);
+		member_number(json, "id", window->id);
+		member_text(json, "gpus", window->gpus);
+		member_bool(json, "has_begun", window->has_begun);
+		member_time(json, "from_unix_ms", window->from_ms);
+		member_time(json, "until_unix_ms", window->until_ms);
+		json_put_text(json, "but", window->but);
+		json_put_text(json, "by", window->by);
+		json_put_text(json, "reason", window->reason);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+void show_windows_json(const struct view *view, FILE *out)
+{
+	struct json json = JSON_ON(out);
+
+	document_begin(&json, "windows", view->real_ms, view->directory);
+	member_windows(&json, view);
+	document_finish(&json);
+}
+
 void show_status_json(const struct view *view, FILE *out)
 {
 	struct json json = JSON_ON(out);
@@ -394,5 +459,6 @@ void show_status_json(const struct view *view, FILE *out)
 		json_put_gpu(&json, view, &view->gpus[i]);
 	json_end(&json);
 	member_queue(&json, view);
+	member_windows(&json, view);
 	document_finish(&json);
 }

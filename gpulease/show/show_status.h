@@ -7,6 +7,7 @@
  *
  * JSON, an object (json_members.h says what holds for all JSON of gpulease):
  *	format              "gpulease-status/1"
+ *	engine              string: "slurm" for a cluster, else there is no such member
  *	taken_unix_ms       integer
  *	state_directory     string
  *	simulated           boolean
@@ -18,6 +19,7 @@
  *	broken_records      integer: records that could not be read and were skipped
  *	without_slot        integer: GPUs that are not listed, because all 128 slots are used
  *	gpus                array of objects, by index; MIG instances follow their GPU
+ *	    node            string: of a GPU of a cluster, else there is no such member
  *	    index           integer; of a MIG instance its GPU's
  *	    instance        integer | null: nvidia-smi's number of the instance on that GPU
  *	    parent          string | null: the uuid of that GPU
@@ -56,6 +58,14 @@
  *	        profile     string: "3g.40gb"
  *	        uuid        string
  *	queue, queue_is_cut, running_without_gpus    as in show_queue.h
+ *	windows             array of objects: when GPUs are kept, by --pause with --at, --for, --but
+ *	    id              integer
+ *	    gpus            string: their indices, "0,1"
+ *	    has_begun       boolean
+ *	    from_unix_ms    integer
+ *	    until_unix_ms   integer | null: until they are resumed
+ *	    but             string | null: the uids of users that it does not bind, "1000,1001"
+ *	    by, reason      string | null
  */
 #ifndef GPULEASE_SHOW_STATUS_H
 #define GPULEASE_SHOW_STATUS_H
@@ -70,6 +80,11 @@
  */
 MUST_CHECK int show_status(
 	const struct view *view, const struct table_style *style, FILE *out);
+
+/* Prints the windows alone, and as JSON: format "gpulease-windows/1" with the member windows. */
+MUST_CHECK int show_windows(
+	const struct view *view, const struct table_style *style, FILE *out);
+void show_windows_json(const struct view *view, FILE *out);
 
 /* Prints an object of ->leases above. */
 void json_put_lease(

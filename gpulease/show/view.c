@@ -4,6 +4,7 @@
 #include "privacy.h"
 #include "use_verdict.h"
 #include "clock.h"
+#include "end_record.h"
 #include "instance.h"
 #include "inventory.h"
 #include "lease_use.h"
@@ -13,6 +14,7 @@
 #include "use_rule.h"
 #include "view.h"
 #include "view_queue.h"
+#include "wait_reason.h"
 
 enum {
 	PROBE_FRESH_MS = 1000, /* a result this young needs no new nvidia-smi */
@@ -51,7 +53,7 @@ static void holder_fill_use(const struct state_reader *reader,
 	if (!out->is_watched)
 		return;
 	out->unused_for_ms = lease_use_unused_ms(&use, at, lease->since_ms);
-	if (out->unused_for_ms)
+	if (out->unused_for_ms > 0)
 		out->unused_for_ms += max_i64(0, reader->now_ms - use.seen_ms);
 	out->is_unused = limits.after_ms && out->unused_for_ms >= limits.after_ms;
 }
@@ -81,6 +83,7 @@ static void holder_fill_lease(const struct state_reader *reader,
 	if (!may_show_commands_of(lease->owner.uid))
 		return;
 	text_copy(out->name, sizeof(out->name), lease->name);
+	text_copy(out->note, sizeof(out->note), lease->note);
 	text_copy(out->command, sizeof(out->command), lease->command);
 	process_info_complete(out->pid, out->command, sizeof(out->command));
 }
@@ -224,6 +227,7 @@ static size_t view_fill_gpu(const struct state_reader *reader, unsigned slot,
 
 	view_fill_card(from, gpu, out);
 	view_fill_room(from, slot, out);
+	out->slot = slot;
 	out->index = snapshot_gpu_index(from, slot);
 	out->instance = snapshot_gpu_device(from, slot);
 	out->has_mig = gpu_is_parent(from, gpu);
@@ -312,6 +316,53 @@ static int view_fill_migs(const struct state_reader *reader, struct view *view)
 	return 0;
 }
 
+/* --- windows ------------------------------------------------------------------------- */
+
+/* The GPUs with a record of the window with number @id. */
+static struct gpuset window_gpus(const struct snapshot *from, uint64_t id)
+{
+	struct gpuset set = GPUSET_NONE;
+
+	for (size_t i = 0; i < from->windows.count; i++)
+		if (from->windows.all[i].id == id && from->windows.all[i].slot >= 0)
+			gpuset_add(&set, (unsigned)from->windows.all[i].slot);
+	return set;
+}
+
+static int view_fill_windows(const struct state_reader *reader, struct view *view)
+{
+	const struct snapshot *from = &reader->snapshot;
+	int64_t now_ms = from->facts.now_ms;
+
+	if (!from->windows.count)
+		return 0;
+	view->windows = calloc(from->windows.count, sizeof(*view->windows));
+	if (!view->windows)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->windows.count; i++) {
+		const struct window *window = &from->windows.all[i];
+		struct gpuset gpus = window_gpus(from, window->id);
+		struct view_window *out = &view->windows[view->window_count];
+		struct text why = TEXT_ON(out->why);
+
+		/* the first of its records shows it */
+		if (window->end_ms <= now_ms || window->slot != gpuset_next(&gpus, 0) ||
+			window->slot < 0)
+			continue;
+		view->window_count++;
+		out->id = window->id;
+		out->has_begun = window->begin_ms <= now_ms;
+		out->from_ms = window->from_ms;
+		out->until_ms = window->until_ms;
+		end_record_name_gpus(from, &gpus, out->gpus, sizeof(out->gpus));
+		text_copy(out->but, sizeof(out->but), window->but);
+		text_copy(out->by, sizeof(out->by), window->by);
+		text_copy(out->reason, sizeof(out->reason), window->reason);
+		explain_window(window, now_ms, &why);
+	}
+	return 0;
+}
+
 /* --- all of it --------------------------------------------------------------------- */
 
 static void view_fill_probe(const struct state_reader *reader, struct view *view)
@@ -357,6 +408,8 @@ static int view_read(struct state_reader *reader, struct view *view, struct why 
 	if (r == 0)
 		r = view_fill_jobs(reader, view);
 	if (r == 0)
+		r = view_fill_windows(reader, view);
+	if (r == 0)
 		r = view_fill_gpuless(reader, view);
 	return r;
 }
@@ -389,6 +442,7 @@ void view_release(struct view *view)
 	free(view->migs);
 	free(view->jobs);
 	free(view->gpuless);
+	free(view->windows);
 	*view = VIEW_NONE;
 }
 
@@ -397,6 +451,8 @@ struct gpu_name view_gpu_name(const struct view_gpu *gpu)
 	struct gpu_name name;
 	struct text text = TEXT_ON(name.text);
 
+	if (gpu->node)
+		text_addf(&text, "%s/", gpu->node);
 	text_addf(&text, "%u", gpu->index);
 	if (gpu->instance >= 0)
 		text_addf(&text, ":%lld", (long long)gpu->instance);

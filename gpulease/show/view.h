@@ -13,7 +13,9 @@
 #ifndef GPULEASE_VIEW_H
 #define GPULEASE_VIEW_H
 
+#include "broker.h"
 #include "context.h"
+#include "foretell.h"
 #include "snapshot.h"
 
 enum {
@@ -44,12 +46,16 @@ struct view_holder {
 	bool is_watched;                 /* a process takes these samples */
 	int64_t age_ms;                  /* of the lease, or VIEW_UNKNOWN */
 	int64_t limit_ms;                /* 0: none */
+	char note[NOTE_SIZE];            /* like ->name */
 	char command[VIEW_COMMAND_SIZE]; /* like ->name, "" if it may not be shown */
 };
 
 /* A GPU or a MIG instance. */
 struct view_gpu {
+	unsigned slot;
 	uint32_t index;
+	const char *
+		node; /* of a cluster, which ->index is on; NULL: it is of this machine */
 	int64_t instance; /* its number on GPU ->index; VIEW_UNKNOWN: this is a GPU */
 	char parent[UUID_SIZE]; /* of an instance: the GPU's uuid, "" if unknown */
 	bool has_mig;           /* its instances are leased instead of it */
@@ -87,13 +93,37 @@ struct view_job {
 	char user[64];
 	char name[NAME_SIZE_MAX];
 	int64_t waits_ms, limit_ms;
+	int64_t late_ms;        /* by so much it counts as having come later */
 	bool is_stopped;        /* its process is stopped, so the plan passes over it */
 	char stuck[STUCK_SIZE]; /* why its process cannot act (passover.h); "": it can */
 	enum verdict_kind verdict; /* VERDICT_START: nothing keeps it from starting */
 	uint64_t behind, held_by;  /* the ticket, the job that comes first; 0: none */
+	uint32_t limit_line;       /* of [limits], whose limit keeps it; 0: none does */
+	/* CLOCK_REALTIME: it does not start before; 0: it may, or is tried again */
+	int64_t begin_ms;
+	bool is_on_hold; /* it does not start before its release */
 	int64_t start_ms; /* CLOCK_REALTIME, if all others run to their limits; 0: unknown */
+	struct foretold foretold;       /* CLOCK_REALTIME: when it usually starts */
 	char why[VIEW_WHY_SIZE];        /* why it waits, in words */
 	char command[COMMAND_SIZE_MAX]; /* like ->name, "" if it may not be shown */
+};
+
+/* A user with waiting jobs that count as having come later, by fair-share. */
+struct view_share {
+	char user[64];
+	struct broker_share counts; /* for a job that would come now */
+};
+
+enum { VIEW_SHARES_MAX = 16 }; /* further users are left out */
+
+/* GPUs that are kept for a time: all records of one window. */
+struct view_window {
+	uint64_t id;
+	char gpus[256]; /* as explained, "0,1" */
+	bool has_begun;
+	int64_t from_ms, until_ms; /* CLOCK_REALTIME; until 0: not known */
+	char but[WINDOW_USERS_SIZE], by[USER_SIZE], reason[REASON_SIZE];
+	char why[VIEW_WHY_SIZE]; /* as explain_window() says it */
 };
 
 struct view {
@@ -113,10 +143,15 @@ struct view {
 	size_t mig_count;
 	struct view_job *jobs;
 	size_t job_count;
+	struct view_share shares[VIEW_SHARES_MAX];
+	size_t share_count;
+	struct config_share share; /* as configured */
 	bool has_more_jobs;
 	unsigned running; /* jobs that have GPUs; not what ended jobs have left */
 	struct view_holder *gpuless; /* jobs that run on no GPU */
 	size_t gpuless_count;
+	struct view_window *windows; /* which are not over */
+	size_t window_count;
 };
 
 #define VIEW_NONE ((struct view){ .gpus = NULL })
@@ -129,7 +164,7 @@ MUST_CHECK int view_take(
 	const struct context *context, struct view *ret, struct why *why);
 void view_release(struct view *view);
 
-/* Returns "3", or "3:1" for a MIG instance. */
+/* Returns "3", "3:1" for a MIG instance, or "n1/3" on a node of a cluster. */
 struct gpu_name view_gpu_name(const struct view_gpu *gpu);
 
 #endif

@@ -21,6 +21,7 @@ struct queue_walk {
 	struct plan plan;
 	/* the first tickets with an estimated start, and their places among the jobs */
 	struct plan_row rows[ESTIMATE_ROWS];
+	struct usual_kind kinds[ESTIMATE_ROWS];
 	size_t jobs[ESTIMATE_ROWS], row_count;
 };
 
@@ -57,6 +58,7 @@ static void describe_ticket(const struct state_reader *reader,
 	job->pid = state_reader_pid(reader, &ticket->owner);
 	job->waits_ms = max_i64(0, reader->now_ms - ticket->since_ms);
 	job->limit_ms = request->limit_ms;
+	job->late_ms = max_i64(ticket->late_ms, 0);
 	job->is_stopped = job->pid && process_info_is_stopped(job->pid);
 	text_copy(job->stuck, sizeof(job->stuck), ticket->stuck);
 	/* a record has no blanks inside a value */
@@ -106,14 +108,16 @@ static int judge_ticket(struct queue_walk *walk, const struct queue_row *row,
 		return 0;
 	if (walk->row_count < ESTIMATE_ROWS && estimate_wants(&planned)) {
 		walk->rows[walk->row_count] = planned;
+		walk->kinds[walk->row_count] = foretell_kind(&row->ticket);
 		walk->jobs[walk->row_count++] = walk->view->job_count;
 	}
 	*ret = plan_next(&walk->plan, &planned);
 	return 0;
 }
 
-/* Names the jobs that have GPUs and do not use them, for the first ticket that waits for leases. */
-static void explain_unused(const struct queue_walk *walk, struct text *why)
+/* Names the jobs that have GPUs in @allow, which a ticket may choose, and do not use them. */
+static void explain_unused(
+	const struct queue_walk *walk, const struct gpuset *allow, struct text *why)
 {
 	const struct view *view = walk->view;
 	const char *word = "; unused: ";
@@ -123,7 +127,7 @@ static void explain_unused(const struct queue_walk *walk, struct text *why)
 			const struct view_holder *holder = &view->gpus[i].holders[at];
 			char span[DURATION_SIZE];
 
-			if (!holder->is_unused)
+			if (!holder->is_unused || !gpuset_has(allow, view->gpus[i].slot))
 				continue;
 			format_duration(holder->unused_for_ms, span);
 			text_addf(why, "%sGPU %s of job %llu for %s", word,
@@ -147,19 +151,32 @@ static int fill_job(struct queue_walk *walk, const struct queue_row *row)
 	job->verdict = verdict.kind;
 	if (verdict.kind == VERDICT_BEHIND)
 		job->behind = verdict.behind;
-	if (verdict.kind == VERDICT_HELD)
+	if (verdict.kind == VERDICT_HELD && verdict.hold != DEPENDENCY_UNTIL)
 		job->held_by = verdict.held_by;
+	else if (verdict.kind == VERDICT_HELD && verdict.start_ms == TICKET_HELD)
+		job->is_on_hold = true;
+	else if (verdict.kind == VERDICT_HELD && !verdict.held_by)
+		job->begin_ms =
+			walk->view->real_ms - walk->reader->now_ms + verdict.start_ms;
+	if (verdict.kind == VERDICT_LIMIT)
+		job->limit_line = verdict.limit.line;
 	if (verdict.kind == VERDICT_START)
 		explain_can_start(walk->reader, &row->ticket, job, &why);
 	else
 		explain_verdict(&walk->reader->snapshot, &verdict, &why);
 	if (verdict.kind == VERDICT_LEASED && verdict.is_first)
-		explain_unused(walk, &why);
+		explain_unused(walk, &row->ticket.request.allow, &why);
 	if (job->is_stopped)
 		text_add(&why, "; its process is stopped");
 	if (job->stuck[0]) {
 		text_add(&why, "; ");
 		explain_stuck(job->stuck, &why);
+	}
+	if (job->late_ms) {
+		char late[DURATION_SIZE];
+
+		format_duration(job->late_ms, late);
+		text_addf(&why, "; counts as %s later", late);
 	}
 	/* the verdict on a head has its start; estimate_jobs() finds that of the others */
 	job->start_ms = verdict.kind == VERDICT_LEASED ? verdict.start_ms : 0;
@@ -167,28 +184,71 @@ static int fill_job(struct queue_walk *walk, const struct queue_row *row)
 	return 0;
 }
 
-/* Adds the estimated start of each job for which the plan has found none. */
+/* Adds when the job starts at the latest, unless the plan has found that, and when usually. */
+static void add_start(struct view_job *job, const struct plan_row *row, int64_t start_ms,
+	const struct foretold *foretold)
+{
+	size_t used = strlen(job->why);
+	struct text why = text_on(job->why + used, sizeof(job->why) - used);
+
+	if (!job->start_ms && start_ms) {
+		job->start_ms = start_ms;
+		/* a job that begins later says that already */
+		if (job->verdict == VERDICT_START || start_ms == row->held_until_ms)
+			return;
+		text_add(&why, "; starts ");
+		explain_when(start_ms, &why);
+	}
+	explain_usually(foretold, job->start_ms != 0, &why);
+	job->foretold = *foretold;
+}
+
+/* Adds the starts of the jobs that are not known from the plan alone. */
 static int estimate_jobs(struct queue_walk *walk)
 {
+	struct snapshot *snapshot = &walk->reader->snapshot;
 	int64_t starts_ms[ESTIMATE_ROWS];
-	int r = walk->row_count ? estimate_starts(&walk->reader->snapshot.facts,
-					  walk->rows, walk->row_count, starts_ms)
-				: 0;
+	struct foretold foretold[ESTIMATE_ROWS];
+	int r;
 
-	for (size_t i = 0; i < walk->row_count && r == 0; i++) {
-		struct view_job *job = &walk->view->jobs[walk->jobs[i]];
-		size_t used = strlen(job->why);
-		struct text why = text_on(job->why + used, sizeof(job->why) - used);
-
-		if (job->start_ms || !starts_ms[i])
-			continue;
-		job->start_ms = starts_ms[i];
-		if (job->verdict == VERDICT_START)
-			continue;
-		text_add(&why, "; starts ");
-		explain_when(starts_ms[i], &why);
-	}
+	if (!walk->row_count)
+		return 0;
+	r = estimate_starts(&snapshot->facts, walk->rows, walk->row_count, starts_ms);
+	if (r == 0)
+		r = foretell_starts(snapshot, walk->reader->now_ms, walk->rows,
+			walk->kinds, walk->row_count, foretold);
+	for (size_t i = 0; i < walk->row_count && r == 0; i++)
+		add_start(&walk->view->jobs[walk->jobs[i]], &walk->rows[i], starts_ms[i],
+			&foretold[i]);
 	return r;
+}
+
+/* Finds the users of the waiting jobs that count as having come later. */
+static void fill_shares(struct queue_walk *walk)
+{
+	struct state_reader *reader = walk->reader;
+	uint32_t uids[VIEW_SHARES_MAX];
+	struct view *view = walk->view;
+
+	view->share = reader->context->config.share;
+	for (size_t i = 0; i < reader->row_count && view->share.rate_ms; i++) {
+		const struct ticket *ticket = &reader->rows[i].ticket;
+		struct view_share *one = &view->shares[view->share_count];
+		uint32_t uid = ticket->owner.uid;
+		struct text user;
+		size_t at = 0;
+
+		while (at < view->share_count && uids[at] != uid)
+			at++;
+		if (ticket->late_ms <= 0 || at < view->share_count ||
+			at == VIEW_SHARES_MAX)
+			continue;
+		uids[view->share_count++] = uid;
+		user = TEXT_ON(one->user);
+		describe_user(uid, ticket->user, &user);
+		one->counts = broker_share_of(
+			&view->share, &reader->queue, &reader->snapshot, uid, 0);
+	}
 }
 
 static int fill_jobs(struct queue_walk *walk)
@@ -208,9 +268,15 @@ static int fill_jobs(struct queue_walk *walk)
 	}
 	if (r == 0)
 		r = estimate_jobs(walk);
-	for (size_t i = 0; i < view->job_count; i++)
-		if (view->jobs[i].start_ms)
-			view->jobs[i].start_ms += view->real_ms - reader->now_ms;
+	fill_shares(walk);
+	for (size_t i = 0; i < view->job_count; i++) {
+		struct view_job *job = &view->jobs[i];
+		int64_t to_real_ms = view->real_ms - reader->now_ms;
+
+		job->start_ms += job->start_ms ? to_real_ms : 0;
+		job->foretold.from_ms += to_real_ms;
+		job->foretold.to_ms += to_real_ms;
+	}
 	return r;
 }
 

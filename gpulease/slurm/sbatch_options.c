@@ -21,7 +21,6 @@
 	{ name, metavar, variable, instead, SBATCH_REFUSED, letter }
 #define ONE_MACHINE "gpulease knows only this machine; leave the option out"
 #define NO_CONTAINER "give it to srun in the script, which says how to run the container"
-#define NOT_YET "gpulease does not do that; submit the job when it may start"
 
 const struct sbatch_row sbatch_table[] = {
 	PASSED('J', "job-name", "TEXT", "JOB_NAME", "name"),
@@ -31,6 +30,8 @@ const struct sbatch_row sbatch_table[] = {
 	PASSED('i', "input", "FILE", "INPUT", "input"),
 	PASSED('D', "chdir", "DIR", NULL, "chdir"),
 	PASSED('d', "dependency", "LIST", NULL, "dependency"),
+	PASSED('b', "begin", "WHEN", NULL, "begin"),
+	PASSED('H', "hold", NULL, NULL, "hold"),
 	PASSED(0, "export", "LIST", "EXPORT", "export"),
 	PASSED(0, "signal", "SIG[@DUR]", "SIGNAL", "signal"),
 	PASSED(0, "exclusive", "[HOW]", "EXCLUSIVE", "exclusive"),
@@ -115,8 +116,6 @@ const struct sbatch_row sbatch_table[] = {
 	NOISE(0, "ignore-pbs", NULL, "IGNORE_PBS"),
 	NOISE(0, "reboot", NULL, NULL),
 
-	REFUSED('b', "begin", "TIME", NULL, NOT_YET),
-	REFUSED('H', "hold", NULL, NULL, NOT_YET),
 	REFUSED(0, "deadline", "TIME", NULL, "for the time to wait there is gpulease --max-wait"),
 	REFUSED('L', "licenses", "LIST", NULL, "gpulease leases GPUs only; leave the option out"),
 	REFUSED('M', "clusters", "LIST", "CLUSTERS", ONE_MACHINE),

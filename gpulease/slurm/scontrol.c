@@ -12,6 +12,7 @@
 #include "slurm_message.h"
 #include "slurm_operands.h"
 #include "slurm_options.h"
+#include "slurm_programs.h"
 #include "slurm_query.h"
 
 /* clang-format off */
@@ -31,9 +32,12 @@ static const struct slurm_option options[] = {
 };
 /* clang-format on */
 
-static const char USAGE[] = "Usage: scontrol show hostnames|hostlist [list]\n"
-			    "       scontrol [-o] show job [id]\n"
-			    "Shows hosts, and jobs of gpulease; see gpulease-srun(7).";
+static const char USAGE[] =
+	"Usage: scontrol show hostnames|hostlist [list]\n"
+	"       scontrol [-o] show job [id]\n"
+	"       scontrol release id...\n"
+	"       scontrol update JobId=id TimeLimit=+time\n"
+	"Shows hosts, shows and changes jobs of gpulease; see gpulease-srun(7).";
 
 /* What one machine has in the place of a command of scontrol. */
 static const struct {
@@ -43,13 +47,12 @@ static const struct {
 	{ "create", "gpulease is set up in gpulease.conf(5)" },
 	{ "delete", "gpulease is set up in gpulease.conf(5)" },
 	{ "hold",
-		"gpulease does not hold jobs; cancel the job with scancel, and submit it later" },
+		"a job is held from the start, by --hold; cancel it, and submit it with that" },
 	{ "notify", "the output of a job is in its log; see gpulease --log" },
 	{ "ping", "there is no daemon; to check the installation run gpulease --doctor" },
 	{ "power", "gpulease does not start machines" },
 	{ "reboot", "gpulease does not start machines" },
 	{ "reconfigure", "there is no daemon; gpulease.conf(5) is read by each command" },
-	{ "release", "gpulease does not hold jobs; a job starts when it can" },
 	{ "requeue", "gpulease runs a job again with --retries or --on-limit requeue" },
 	{ "requeuehold",
 		"gpulease runs a job again with --retries or --on-limit requeue" },
@@ -58,9 +61,7 @@ static const struct {
 	{ "suspend", "write gpulease --signal-job ID STOP" },
 	{ "top", "a job comes before others if it is submitted with --priority" },
 	{ "uhold",
-		"gpulease does not hold jobs; cancel the job with scancel, and submit it later" },
-	{ "update",
-		"a job cannot be changed; cancel it with scancel, and submit it again" },
+		"a job is held from the start, by --hold; cancel it, and submit it with that" },
 	{ "wait_job", "write gpulease --wait-for ID" },
 	{ "write",
 		"the configuration is in gpulease.conf(5); see gpulease --show-config" },
@@ -77,8 +78,10 @@ static const struct {
 		"one machine has no partitions; gpulease --status shows its GPUs" },
 	{ "partitions",
 		"one machine has no partitions; gpulease --status shows its GPUs" },
-	{ "reservation", "gpulease takes a GPU out of service with --pause" },
-	{ "reservations", "gpulease takes a GPU out of service with --pause" },
+	{ "reservation",
+		"gpulease --pause GPU --at WHEN keeps GPUs; --windows lists that" },
+	{ "reservations",
+		"gpulease --pause GPU --at WHEN keeps GPUs; --windows lists that" },
 	{ "step", "gpulease lists jobs, not steps; write scontrol show job" },
 	{ "steps", "gpulease lists jobs, not steps; write scontrol show job" },
 };
@@ -381,6 +384,76 @@ static int show(char **words, bool is_oneliner)
 	return EXIT_NOT_DONE;
 }
 
+/* --- changes -------------------------------------------------------------------------- */
+
+enum { WORDS_MOST = 256 };
+
+/* Becomes gpulease, with @option and @words. */
+static int become_gpulease(char *option, char **words)
+{
+	static char path[PATH_MAX], *all[WORDS_MOST] = { path };
+	size_t count = 1;
+
+	if (slurm_programs_gpulease(path) < 0) {
+		slurm_error("cannot find gpulease; install it again: make install");
+		return EXIT_NOT_DONE;
+	}
+	all[count++] = option;
+	while (*words && count < WORDS_MOST - 1)
+		all[count++] = *words++;
+	if (*words)
+		slurm_error("too many jobs; give fewer at once");
+	else if (execv(path, all) < 0)
+		slurm_error("cannot execute '%s': %s", path, strerror(errno));
+	return EXIT_NOT_DONE;
+}
+
+static int release(char **words)
+{
+	static char option[] = "--release";
+
+	if (!*words) {
+		slurm_line("too few arguments for keyword:release");
+		return EXIT_NOT_DONE;
+	}
+	return become_gpulease(option, words);
+}
+
+/* Returns what follows @name and "=" in @word, or NULL. */
+static char *value_in(char *word, const char *name)
+{
+	size_t size = strlen(name);
+
+	return strncasecmp(word, name, size) == 0 && word[size] == '=' ? word + size + 1
+								       : NULL;
+}
+
+/* JobId=ID TimeLimit=+TIME: a number means minutes, as in Slurm. */
+static int update(char **words)
+{
+	static char option[] = "--extend", span[64];
+	char *id = NULL, *limit = NULL, *of_word, *rest[] = { NULL, span, NULL };
+
+	for (; *words; words++) {
+		of_word = value_in(*words, "JobId");
+		of_word = of_word ? of_word : value_in(*words, "Job");
+		id = of_word ? of_word : id;
+		limit = of_word ? limit : value_in(*words, "TimeLimit");
+		if (!of_word && !limit)
+			break;
+	}
+	if (*words || !id || !limit || *limit != '+') {
+		slurm_error("update: only a time limit can be changed, as in: scontrol "
+			    "update JobId=12 TimeLimit=+60");
+		return EXIT_NOT_DONE;
+	}
+	limit++;
+	(void)snprintf(span, sizeof(span), "%s%s", limit,
+		limit[strspn(limit, "0123456789")] ? "" : "m");
+	rest[0] = id;
+	return become_gpulease(option, rest);
+}
+
 static int run(char **words, bool is_oneliner)
 {
 	if (!*words) {
@@ -389,6 +462,10 @@ static int run(char **words, bool is_oneliner)
 	}
 	if (is_short_for(*words, "show", 3))
 		return show(words + 1, is_oneliner);
+	if (is_short_for(*words, "release", 3))
+		return release(words + 1);
+	if (is_short_for(*words, "update", 1))
+		return update(words + 1);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		if (strcasecmp(*words, others[i].word) == 0) {
 			slurm_error("%s: %s", *words, others[i].instead);

@@ -3,6 +3,7 @@
 
 #include "array.h"
 #include "array_list.h"
+#include "json_fields.h"
 #include "parse.h"
 #include "slurm_jobs.h"
 #include "words.h"
@@ -50,47 +51,6 @@ int slurm_state_find(const char *text, size_t size)
 
 /* --- members ------------------------------------------------------------------------- */
 
-enum member_kind { NUMBER, NUMBER_OR_COUNT, TRUTH, TEXT, STATE };
-
-struct member {
-	const char *key;
-	enum member_kind kind;
-	size_t offset, size;
-};
-
-#define AT(field) offsetof(struct slurm_job, field)
-#define TEXT_AT(field) TEXT, AT(field), sizeof(((struct slurm_job *)NULL)->field)
-
-/* Of an entry of leases, of queue, of the jobs of --status ID, and of a line of the history. */
-static const struct member members[] = {
-	{ "ticket", NUMBER, AT(id), 0 },
-	{ "state", STATE, 0, 0 },
-	{ "name", TEXT_AT(name) },
-	{ "user", TEXT_AT(user) },
-	{ "command", TEXT_AT(command) },
-	{ "log", TEXT_AT(log) },
-	{ "reason_kind", TEXT_AT(reason) },
-	{ "gpus", NUMBER_OR_COUNT, AT(gpus), 0 },
-	{ "gpu_count", NUMBER, AT(gpus), 0 },
-	{ "priority", NUMBER, AT(priority), 0 },
-	{ "status", NUMBER, AT(status), 0 },
-	{ "age_ms", NUMBER, AT(ran_ms), 0 },
-	{ "ran_at_least_ms", NUMBER, AT(ran_ms), 0 },
-	{ "limit_ms", NUMBER, AT(limit_ms), 0 },
-	{ "since_unix_ms", NUMBER, AT(submitted_ms), 0 },
-	{ "started_unix_ms", NUMBER, AT(started_ms), 0 },
-	{ "gone_unix_ms", NUMBER, AT(ended_ms), 0 },
-	{ "start_at_unix_ms", NUMBER, AT(starts_ms), 0 },
-	{ "held_by", NUMBER, AT(held_by), 0 },
-	{ "lingering", TRUTH, AT(is_lingering), 0 },
-	{ "stopped", TRUTH, AT(is_stopped), 0 },
-};
-
-static bool has_key(const struct json_value *key, const char *name)
-{
-	return key->size == strlen(name) && memcmp(key->at, name, key->size) == 0;
-}
-
 static int64_t count_elements(const struct json_value *array)
 {
 	struct json_walk walk = JSON_WALK(array->at, array->size);
@@ -102,71 +62,100 @@ static int64_t count_elements(const struct json_value *array)
 	return count;
 }
 
-static void read_state(const struct json_value *value, struct slurm_job *job)
+/* A number, or in the history the list of them. */
+static int read_gpus(const struct json_value *value, void *record)
 {
+	struct slurm_job *job = record;
+
+	if (value->kind == JSON_NESTED)
+		job->gpus = count_elements(value);
+	else if (value->kind == JSON_NUMBER)
+		(void)!json_read_signed(value, INT64_MIN, INT64_MAX, &job->gpus);
+	return 0;
+}
+
+static int read_state(const struct json_value *value, void *record)
+{
+	struct slurm_job *job = record;
+
 	for (int i = 0; i < SLURM_STATES; i++)
-		if (has_key(value, slurm_states[i].word))
+		if (value->size == strlen(slurm_states[i].word) &&
+			memcmp(value->at, slurm_states[i].word, value->size) == 0)
 			job->state = (enum slurm_state)i;
+	return 0;
 }
 
-static void read_member(const struct member *member, const struct json_value *value,
-	struct slurm_job *job)
-{
-	char *at = (char *)job + member->offset;
-	struct text text;
+static int read_attempt(const struct json_value *value, void *job);
+static int read_last_end(const struct json_value *value, void *job);
 
-	if (member->kind == NUMBER_OR_COUNT && value->kind == JSON_NESTED)
-		*(int64_t *)(void *)at = count_elements(value);
-	else if (member->kind <= NUMBER_OR_COUNT && value->kind == JSON_NUMBER)
-		(void)!json_read_signed(
-			value, INT64_MIN, INT64_MAX, (int64_t *)(void *)at);
-	else if (member->kind == TRUTH && value->kind == JSON_BOOL)
-		*(bool *)at = *value->at == 't';
-	else if (member->kind == STATE && value->kind == JSON_STRING)
-		read_state(value, job);
-	else if (member->kind == TEXT && value->kind == JSON_STRING) {
-		text = text_on(at, member->size);
-		json_unescape(value, &text);
+#define ROW(kind, field, key)                                         \
+	{                                                             \
+		key, kind, offsetof(struct slurm_job, field), 0, NULL \
 	}
+#define TEXT_ROW(field, key)                                         \
+	{                                                            \
+		key, FIELD_TEXT, offsetof(struct slurm_job, field),  \
+			sizeof(((struct slurm_job *)0)->field), NULL \
+	}
+#define WHOLE(key, reader)                     \
+	{                                      \
+		key, FIELD_WHOLE, 0, 0, reader \
+	}
+#define END                                  \
+	{                                    \
+		NULL, FIELD_TEXT, 0, 0, NULL \
+	}
+
+/* clang-format off */
+/* Of an entry of leases, of queue, of the jobs of --status ID, and of a line of the history. */
+static const struct json_field job_fields[] = {
+	ROW(FIELD_NUMBER, id, "ticket"),
+	WHOLE("state", read_state),
+	TEXT_ROW(name, "name"),
+	TEXT_ROW(user, "user"),
+	TEXT_ROW(command, "command"),
+	TEXT_ROW(log, "log"),
+	TEXT_ROW(reason, "reason_kind"),
+	WHOLE("gpus", read_gpus),
+	ROW(FIELD_NUMBER, gpus, "gpu_count"),
+	ROW(FIELD_NUMBER, priority, "priority"),
+	ROW(FIELD_NUMBER, status, "status"),
+	ROW(FIELD_NUMBER, ran_ms, "age_ms"),
+	ROW(FIELD_NUMBER, ran_ms, "ran_at_least_ms"),
+	ROW(FIELD_NUMBER, limit_ms, "limit_ms"),
+	ROW(FIELD_NUMBER, submitted_ms, "since_unix_ms"),
+	ROW(FIELD_NUMBER, started_ms, "started_unix_ms"),
+	ROW(FIELD_NUMBER, ended_ms, "gone_unix_ms"),
+	ROW(FIELD_NUMBER, starts_ms, "start_at_unix_ms"),
+	ROW(FIELD_NUMBER, held_by, "held_by"),
+	ROW(FIELD_BOOL, is_lingering, "lingering"),
+	ROW(FIELD_BOOL, is_stopped, "stopped"),
+	ROW(FIELD_BOOL, is_on_hold, "on_hold"),
+	WHOLE("waiting", read_attempt),
+	WHOLE("running", read_attempt),
+	WHOLE("ended", read_last_end),
+	END
+};
+/* clang-format on */
+
+/* Reads the attempt of a job of --status ID that waits or runs. */
+static int read_attempt(const struct json_value *value, void *job)
+{
+	return value->kind == JSON_NESTED ? json_fields_read(job_fields, value, job) : 0;
 }
 
-static int read_job(const struct json_value *object, struct slurm_job *job);
-
-/* Reads what stands inside a job of --status ID: its last end, or what it has now. */
-static int read_inner(const struct json_value *key, const struct json_value *value,
-	struct slurm_job *job)
+/* Reads the last end of a job of --status ID that neither waits nor runs. */
+static int read_last_end(const struct json_value *value, void *job)
 {
 	struct json_walk walk = JSON_WALK(value->at, value->size);
 	struct json_value element, last = { .size = 0 };
 	int r;
 
-	if (value->kind != JSON_NESTED)
-		return 0;
-	if (has_key(key, "waiting") || has_key(key, "running"))
-		return read_job(value, job);
-	if (!has_key(key, "ended") || is_slurm_job_live(job))
+	if (value->kind != JSON_NESTED || is_slurm_job_live(job))
 		return 0;
 	while ((r = json_element(&walk, &element)) == JSON_MEMBER)
 		last = element;
-	return r == 0 && last.size ? read_job(&last, job) : r;
-}
-
-/* Reads the members of @object over what @job has. */
-static int read_job(const struct json_value *object, struct slurm_job *job)
-{
-	struct json_walk walk = JSON_WALK(object->at, object->size);
-	struct json_value key, value;
-	int r;
-
-	while ((r = json_next(&walk, &key, &value)) == JSON_MEMBER) {
-		r = read_inner(&key, &value, job);
-		if (r < 0)
-			return r;
-		for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-			if (has_key(&key, members[i].key))
-				read_member(&members[i], &value, job);
-	}
-	return r;
+	return r == 0 && last.size ? json_fields_read(job_fields, &last, job) : r;
 }
 
 /* --- jobs ---------------------------------------------------------------------------- */
@@ -202,7 +191,7 @@ static int add_job(
 		.state = state,
 		.place = jobs->count };
 	struct slurm_job *list, *before = NULL;
-	int r = read_job(object, &job);
+	int r = json_fields_read(job_fields, object, &job);
 
 	if (r < 0 || job.id < 0)
 		return r;
@@ -224,39 +213,34 @@ static int add_job(
 	return 0;
 }
 
-/* Adds the jobs in an array. */
-static int add_jobs(
-	struct slurm_jobs *jobs, const struct json_value *array, enum slurm_state state)
+static int add_waiting(const struct json_value *object, void *jobs)
 {
-	struct json_walk walk = JSON_WALK(array->at, array->size);
-	struct json_value element;
-	int r;
+	return add_job(jobs, object, SLURM_PENDING);
+}
 
-	while ((r = json_element(&walk, &element)) == JSON_MEMBER) {
-		r = add_job(jobs, &element, state);
-		if (r < 0)
-			break;
-	}
-	return r;
+static int add_running(const struct json_value *object, void *jobs)
+{
+	return add_job(jobs, object, SLURM_RUNNING);
+}
+
+static int add_ended(const struct json_value *object, void *jobs)
+{
+	return add_job(jobs, object, SLURM_COMPLETED);
 }
 
 /* Adds the job of a lease on a GPU, or counts the GPU if the job is there. */
-static int add_lease(struct slurm_jobs *jobs, const struct json_value *lease)
+static int add_lease(const struct json_value *lease, void *record)
 {
-	struct json_walk walk = JSON_WALK(lease->at, lease->size);
-	struct json_value key, value;
+	static const struct json_field fields[] = {
+		{ "ticket", FIELD_NUMBER, 0, 0, NULL },
+		END,
+	};
+	struct slurm_jobs *jobs = record;
 	struct slurm_job *job;
 	int64_t id = -1;
-	int r;
+	int r = json_fields_read(fields, lease, &id);
 
-	while ((r = json_next(&walk, &key, &value)) == JSON_MEMBER)
-		if (has_key(&key, "ticket") &&
-			json_read_signed(&value, 0, INT64_MAX, &id) < 0)
-			return -EINVAL;
-	if (r < 0)
-		return r;
-	job = slurm_jobs_find(jobs, id);
-	if (!job)
+	if (r == 0 && !slurm_jobs_find(jobs, id))
 		r = add_job(jobs, lease, SLURM_RUNNING);
 	job = slurm_jobs_find(jobs, id);
 	if (job)
@@ -264,62 +248,14 @@ static int add_lease(struct slurm_jobs *jobs, const struct json_value *lease)
 	return r;
 }
 
-/* Adds the jobs of the leases of the GPUs in an array. */
-static int add_gpus(struct slurm_jobs *jobs, const struct json_value *array)
+static int add_gpu(const struct json_value *gpu, void *jobs)
 {
-	struct json_walk walk = JSON_WALK(array->at, array->size);
-	struct json_value gpu, key, value, lease;
-	int r;
+	static const struct json_field fields[] = {
+		{ "leases", FIELD_EACH, 0, 0, add_lease },
+		END,
+	};
 
-	while ((r = json_element(&walk, &gpu)) == JSON_MEMBER) {
-		struct json_walk inner = JSON_WALK(gpu.at, gpu.size);
-
-		while ((r = json_next(&inner, &key, &value)) == JSON_MEMBER) {
-			struct json_walk leases = JSON_WALK(value.at, value.size);
-
-			if (!has_key(&key, "leases"))
-				continue;
-			while ((r = json_element(&leases, &lease)) == JSON_MEMBER)
-				if ((r = add_lease(jobs, &lease)) < 0)
-					return r;
-			if (r < 0)
-				return r;
-		}
-		if (r < 0)
-			return r;
-	}
-	return r;
-}
-
-/* Slurm names a node by its host up to the first dot. */
-static void read_host(const struct json_value *value, struct slurm_jobs *jobs)
-{
-	struct text host = TEXT_ON(jobs->host);
-
-	if (value->kind == JSON_STRING)
-		json_unescape(value, &host);
-	jobs->host[strcspn(jobs->host, ".")] = '\0';
-}
-
-/* Reads a member of the whole object. */
-static int read_top(const struct json_value *key, const struct json_value *value,
-	struct slurm_jobs *jobs)
-{
-	if (has_key(key, "taken_unix_ms"))
-		return json_read_signed(value, 0, INT64_MAX, &jobs->now_ms);
-	if (has_key(key, "queue_is_cut"))
-		jobs->is_cut = *value->at == 't';
-	else if (has_key(key, "host"))
-		read_host(value, jobs);
-	else if (has_key(key, "gpus"))
-		return add_gpus(jobs, value);
-	else if (has_key(key, "queue"))
-		return add_jobs(jobs, value, SLURM_PENDING);
-	else if (has_key(key, "running_without_gpus"))
-		return add_jobs(jobs, value, SLURM_RUNNING);
-	else if (has_key(key, "jobs"))
-		return add_jobs(jobs, value, SLURM_COMPLETED);
-	return 0;
+	return json_fields_read(fields, gpu, jobs);
 }
 
 /* Whether @text is N_i, two numbers; sets them. */
@@ -396,16 +332,26 @@ bool is_slurm_job_named(const struct slurm_job *job, const char *text, size_t si
 
 int slurm_jobs_read(const char *text, size_t size, struct slurm_jobs *jobs)
 {
-	struct json_walk walk = JSON_WALK(text, size);
-	struct json_value key, value;
-	int r;
+	static const struct json_field fields[] = {
+		{ "taken_unix_ms", FIELD_NUMBER, offsetof(struct slurm_jobs, now_ms), 0,
+			NULL },
+		{ "queue_is_cut", FIELD_BOOL, offsetof(struct slurm_jobs, is_cut), 0,
+			NULL },
+		{ "host", FIELD_TEXT, offsetof(struct slurm_jobs, host),
+			sizeof(jobs->host), NULL },
+		{ "gpus", FIELD_EACH, 0, 0, add_gpu },
+		{ "queue", FIELD_EACH, 0, 0, add_waiting },
+		{ "running_without_gpus", FIELD_EACH, 0, 0, add_running },
+		{ "jobs", FIELD_EACH, 0, 0, add_ended },
+		END,
+	};
+	struct json_value whole = { .kind = JSON_NESTED, .at = text, .size = size };
+	int r = json_fields_read(fields, &whole, jobs);
 
-	while ((r = json_next(&walk, &key, &value)) == JSON_MEMBER) {
-		r = read_top(&key, &value, jobs);
-		if (r < 0)
-			return r;
-	}
-	find_tasks(jobs);
+	/* Slurm names a node by its host up to the first dot */
+	jobs->host[strcspn(jobs->host, ".")] = '\0';
+	if (r == 0)
+		find_tasks(jobs);
 	return r;
 }
 
@@ -457,12 +403,12 @@ const char *slurm_job_reason(const struct slurm_job *job)
 	} reasons[] = {
 		{ "leased", "Resources" }, { "gpu", "Resources" },
 		{ "behind", "Priority" }, { "limit", "QOSMaxGRESPerUser" },
-		{ "held", "BeginTime" }, /* a later attempt does not start before it */
+		{ "held", "BeginTime" }, /* --begin, or a later attempt that is not due */
 	};
 
 	if (job->state != SLURM_PENDING)
 		return "None";
-	if (job->is_stopped)
+	if (job->is_stopped || job->is_on_hold)
 		return "JobHeldUser";
 	if (job->held_by >= 0)
 		return "Dependency";

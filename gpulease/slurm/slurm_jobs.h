@@ -46,7 +46,7 @@ struct slurm_job {
 	size_t place;        /* in the order in which gpulease lists jobs */
 	int64_t array, task; /* of a task of an array: the id of the array, the number */
 	enum slurm_state state;
-	bool is_lingering, is_stopped;
+	bool is_lingering, is_stopped, is_on_hold;
 	char name[64], user[64], command[512], log[1024], reason[16];
 };
 

@@ -9,6 +9,7 @@
 #include "end_record.h"
 #include "exitcodes.h"
 #include "fdio.h"
+#include "notifier.h"
 #include "output_oom.h"
 #include "privacy.h"
 #include "privilege.h"
@@ -115,6 +116,18 @@ static void attempt_record(
 	shared_state_note_history_error();
 }
 
+/* Tells the notifier that the job has ended. */
+static void attempt_tell_end(const struct attempt *at, const struct broker *broker)
+{
+	char by[BY_SIZE];
+
+	attempt_name_canceller(at, by);
+	notifier_ended(broker_job(broker),
+		&(struct end_facts){ .status = attempt_exit_status(&at->end),
+			.how = attempt_how(at),
+			.by = by });
+}
+
 /* Tells the observer, if there is one, that the attempt has ended. */
 static void attempt_notify(const struct attempt *at, const struct job_observer *observer)
 {
@@ -166,8 +179,9 @@ static void attempt_report(struct attempt *at, const struct broker *broker)
 	};
 	int r;
 
-	if (!settings->output.report &&
-		(!settings->environment.submit || (is_plain && !is_cancelled)))
+	if (settings->environment.is_standin ||
+		(!settings->output.report &&
+			(!settings->environment.submit || (is_plain && !is_cancelled))))
 		return;
 	attempt_name_canceller(at, by);
 	report_write(&report, &text);
@@ -299,6 +313,7 @@ static int attempt_give_up(struct attempt *at, struct broker *broker,
 {
 	at->end = (struct attempt_end){ .wait_status = status << 8 }; /* as of wait(2) */
 	attempt_record(at, broker, launch);
+	attempt_tell_end(at, broker);
 	return status;
 }
 
@@ -336,6 +351,8 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 	attempt_rewind_input(at, &settings->output);
 	sampler_begin(&at->sampler, broker, launch->owner->token, &sampled,
 		broker->ticket.request.vram_mib, &context->config);
+	notifier_started(
+		broker_job(broker), &broker->view, &launch->gpus, supervision.limit_ms);
 	r = supervise(&supervision, &at->end);
 	/* until the end is recorded, and also while the job waits in the queue again */
 	queueing_hold_signals(at->all->queueing->signals);
@@ -372,6 +389,7 @@ static int attempt_requeue(
 	struct launch ended = *launch;
 	struct why why = WHY_NONE;
 	int64_t not_before_ms = at->delay_ms ? clock_boot_ms() + at->delay_ms : 0;
+	uint64_t preempted_by = broker->result.preempted_by;
 	int r;
 
 	at->request.vram_mib = at->care.vram_mib;
@@ -383,6 +401,9 @@ static int attempt_requeue(
 		return r;
 	}
 	attempt_record(at, broker, &ended);
+	notifier_tell(
+		at->end.cause == CAUSE_PREEMPT ? NOTIFIER_PREEMPTED : NOTIFIER_REQUEUED,
+		broker_job(broker), (int64_t)preempted_by, "");
 	(void)broker_give_back(
 		broker); /* if a lease file is locked, the next turn does it */
 	return 0;
@@ -499,6 +520,7 @@ int attempts_run(const struct attempts *attempts)
 		attempt_begin(&attempt, broker, attempts->launch);
 	}
 	attempt_record(&attempt, broker, attempts->launch);
+	attempt_tell_end(&attempt, broker);
 	/* an nvidia-smi that hangs would outlive this process */
 	prober_release(&broker->prober);
 	if (observer)

@@ -13,9 +13,11 @@
 #include "exitcodes.h"
 #include "launch.h"
 #include "lease_adopt.h"
+#include "generous_limit.h"
 #include "lease_hold.h"
 #include "lease_shell.h"
 #include "missing_program.h"
+#include "notifier.h"
 #include "parse.h"
 #include "redirect.h"
 #include "other_job.h"
@@ -213,6 +215,7 @@ static int dry_run(const struct run_request *request)
 	const struct verdict *verdict = &broker->result.verdict;
 	char words[512] = "";
 	struct foreseen foreseen = { .why = words };
+	struct usual_kind kind;
 	struct text text = TEXT_ON(words);
 	struct why why = WHY_NONE;
 	int r = request->gpus ? broker_probe(broker, until_ms) : 0;
@@ -231,6 +234,8 @@ static int dry_run(const struct run_request *request)
 		return EXIT_MISUSE;
 	}
 	foreseen.verdict = verdict->kind;
+	kind = foretell_kind(&broker->ticket);
+	(void)!foretell_usual(job.context.dir.fd, &kind, 1, &foreseen.usual);
 	if (verdict->kind == VERDICT_START) {
 		foreseen.gpus =
 			gpu_order_of(&broker->view, &verdict->gpus, request->gpu_ids);
@@ -238,10 +243,13 @@ static int dry_run(const struct run_request *request)
 		foreseen.sends_back = broker->result.sends_back;
 		return print_foreseen(&foreseen);
 	}
+	if (verdict->kind == VERDICT_LIMIT)
+		foreseen.limit_line = verdict->limit.line;
 	foreseen.position = broker_position(broker);
 	foreseen.start_ms = waiting_line_start_ms(broker);
 	waiting_line_reason(&job.line, broker, &text);
-	waiting_line_estimate(broker, &text);
+	broker_foretell(broker, &foreseen.foretold);
+	waiting_line_estimate(broker, &foreseen.foretold, &text);
 	return print_foreseen(&foreseen);
 }
 
@@ -256,6 +264,8 @@ static int report_ticket(const struct run_environment *environment)
 	if (job.queueing.observer)
 		job.queueing.observer->queued(
 			job.queueing.observer->context, job.broker.number);
+	else if (environment->submit)
+		generous_limit_note(job.context.dir.fd, &job.broker.ticket);
 	return environment->submit ? background_announce(&job.context, job.broker.number)
 				   : 0;
 }
@@ -269,14 +279,24 @@ static int run_granted(const struct settings *settings, struct launch *own)
 		.launch = own,
 		.keeps_output = settings->environment.submit,
 	};
+	int r;
 
-	own->ticket = job.broker.number;
+	own->ticket = broker_job(&job.broker);
 	own->live_fd = job.broker.live_fd;
+	if (!is_supervision_wanted(settings))
+		notifier_started(
+			own->ticket, own->view, &own->gpus, settings->care.limit_ms);
 	if (settings->request.lease_only)
-		return lease_hold(own, &job.broker);
-	if (settings->request.shell)
-		return lease_shell_give(own, &job.broker);
-	return is_supervision_wanted(settings) ? attempts_run(&attempts) : launch(own);
+		r = lease_hold(own, &job.broker);
+	else if (settings->request.shell)
+		r = lease_shell_give(own, &job.broker);
+	else
+		r = is_supervision_wanted(settings) ? attempts_run(&attempts)
+						    : launch(own);
+	/* nothing has started, unless the end was told already; the watchdog of a shell tells it */
+	if (r != 0)
+		notifier_ended(own->ticket, &(struct end_facts){ .status = r });
+	return r;
 }
 
 /*
@@ -322,6 +342,8 @@ static int run_leased(struct settings *settings)
 		return r;
 	if (settings->request.dry_run)
 		return dry_run(&settings->request);
+	notifier_read_variable(settings);
+	job.broker.input.recorder = launch_recorder(&job.context);
 	/* before the ticket: the owner of the lease must be known when the job is granted */
 	if (settings->request.shell)
 		r = lease_shell_find(&settings->request, &job.broker);
@@ -343,6 +365,8 @@ static int run_leased(struct settings *settings)
 	r = report_ticket(&settings->environment);
 	if (r != 0)
 		broker_leave(&job.broker);
+	else
+		notifier_start(settings, job.broker.number);
 	/* a job without GPUs that waits for no other job was granted when it joined */
 	if (r == 0 && broker_has_to_wait(&job.broker)) {
 		r = queueing_wait(&job.queueing);
@@ -369,12 +393,14 @@ static int run_anywhere(struct settings *settings)
 	rlimits_ignore_broken_pipe();
 	r = broker_init(&job.broker, &job.context.dir, &job.context.prober);
 	job.broker.input.max_waiting = job.context.config.max_waiting;
+	job.broker.input.share = job.context.config.share;
 	job.broker.input.all_waiting = job.context.config.all_waiting;
 	if (has_own_usage(&settings->request))
 		job.broker.input.own_usage = &job.context.usage;
+	job.broker.input.begin_ms = settings->request.begin_ms;
+	job.broker.input.is_held = settings->request.hold;
 	job.broker.input.sends_none_back =
 		settings->request.immediate && !settings->request.immediate_ms;
-	job.broker.input.recorder = launch_recorder(&job.context);
 	job.broker.view.limits = request_limits(&job.context.config);
 	if (r == 0)
 		r = broker_survey(&job.broker);

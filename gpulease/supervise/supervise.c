@@ -7,11 +7,13 @@
 
 #include "alarm.h"
 #include "end_notice.h"
+#include "end_record.h"
 #include "background.h"
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "job_control.h"
+#include "notifier.h"
 #include "report.h"
 #include "supervise.h"
 #include "teardown.h"
@@ -39,6 +41,7 @@ struct watched {
 	int signal_fd;
 	sigset_t before; /* the signal mask that gpulease was started with */
 	struct job_control job_control;
+	int64_t begun_ms, limit_ms;      /* ->limit_ms 0: none */
 	int64_t limit_at_ms, warn_at_ms; /* CLOCK_BOOTTIME; INT64_MAX: never */
 	enum end_cause limit_cause;      /* why the command ends at ->limit_at_ms */
 	bool has_warned;
@@ -94,8 +97,8 @@ static int watched_open_signals(struct watched *watched)
 static void watched_begin_ending(struct watched *watched, enum end_cause cause)
 {
 	if (cause == CAUSE_LIMIT)
-		end_notice_limit(broker_job(watched->broker), false,
-			watched->order->limit_ms, watched->order->grace_ms);
+		end_notice_limit(broker_job(watched->broker), false, watched->limit_ms,
+			watched->order->grace_ms);
 	use_watch_end(&watched->use);
 	watched->end->cause = cause;
 	watched->is_ending = true;
@@ -124,6 +127,33 @@ static void command_warn(struct watched *watched)
 	/* also safe without a pidfd: until this process reaps the command, its pid is not reused */
 	watched->has_warned = process_signal((uint32_t)watched->command, pidfd,
 				      PROCESS_ANY_USER, watched->order->warn_signal) == 0;
+}
+
+/* Sets when the limit and the warning are due. */
+static void watched_set_limit(struct watched *watched)
+{
+	if (!watched->limit_ms)
+		return;
+	watched->limit_at_ms = watched->begun_ms + watched->limit_ms;
+	if (watched->order->warn_signal)
+		watched->warn_at_ms = watched->limit_at_ms - watched->order->warn_ms;
+}
+
+/*
+ * The limit or the warning is due: reads the limit again, which --extend may have changed.  A
+ * command that was warned before the old limit and has not ended by then is warned anew.
+ */
+static void watched_read_limit(struct watched *watched)
+{
+	const struct launch *launch = watched->order->launch;
+	int64_t limit_ms = end_record_limit_ms(watched->broker->dir, &launch->gpus,
+		launch->owner->token, watched->limit_ms);
+
+	if (limit_ms == watched->limit_ms)
+		return;
+	watched->limit_ms = watched->broker->ticket.request.limit_ms = limit_ms;
+	watched->has_warned = false;
+	watched_set_limit(watched);
 }
 
 /*
@@ -363,8 +393,10 @@ static void watched_watch_use(struct watched *watched)
 
 	if (!watched->is_ending && watched->command)
 		r = use_watch_step(&watched->use, clock_boot_ms(), line);
-	if (r != 0)
+	if (r != 0) {
 		note("%s", line);
+		notifier_tell(NOTIFIER_IDLE, broker_job(watched->broker), 0, line);
+	}
 	if (r == USE_WATCH_ENDS)
 		watched_begin_ending(watched, CAUSE_UNUSED);
 }
@@ -405,6 +437,9 @@ static bool watched_step(struct watched *watched, int64_t now_ms, int64_t *ret_w
 		return false;
 	if (now_ms >= watched->note_ms)
 		watched_note_command(watched);
+	if (!watched->is_ending && watched->limit_cause == CAUSE_LIMIT &&
+		now_ms >= min_i64(watched->limit_at_ms, watched->warn_at_ms))
+		watched_read_limit(watched);
 	if (now_ms >= watched->warn_at_ms)
 		command_warn(watched);
 	if (!watched->is_ending && now_ms >= watched->limit_at_ms)
@@ -538,7 +573,6 @@ static int command_fork(struct watched *watched)
 static int watched_start(struct watched *watched)
 {
 	const struct supervision *order = watched->order;
-	int64_t begun_ms = clock_boot_ms();
 	int r = 0;
 
 	if (order->observer)
@@ -549,11 +583,8 @@ static int watched_start(struct watched *watched)
 	if (order->use)
 		use_watch_begin(&watched->use, order->use, broker_job(order->broker),
 			order->use_interval_ms);
-	if (order->limit_ms) {
-		watched->limit_at_ms = begun_ms + order->limit_ms;
-		if (order->warn_signal)
-			watched->warn_at_ms = watched->limit_at_ms - order->warn_ms;
-	}
+	watched->limit_ms = order->limit_ms;
+	watched_set_limit(watched);
 	return command_fork(watched);
 }
 
@@ -564,11 +595,11 @@ void supervise_prepare(void)
 
 int supervise(const struct supervision *supervision, struct attempt_end *ret)
 {
-	int64_t begun_ms = clock_boot_ms();
 	struct watched watched = {
 		.order = supervision,
 		.broker = supervision->broker,
 		.end = ret,
+		.begun_ms = clock_boot_ms(),
 		.note_ms = INT64_MAX,
 		.limit_at_ms = INT64_MAX,
 		.warn_at_ms = INT64_MAX,
@@ -589,7 +620,7 @@ int supervise(const struct supervision *supervision, struct attempt_end *ret)
 	if (r == 0)
 		r = watched_run(&watched);
 	watched_find_cause(&watched);
-	ret->ran_ms = clock_boot_ms() - begun_ms;
+	ret->ran_ms = clock_boot_ms() - watched.begun_ms;
 	job_control_end(&watched.job_control);
 	watched_close_signals(&watched);
 	teardown_release(&watched.teardown);

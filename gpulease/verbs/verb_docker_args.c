@@ -10,6 +10,7 @@
 #include "diag.h"
 #include "docker_args.h"
 #include "exitcodes.h"
+#include "other_program.h"
 #include "process_lease.h"
 #include "verbs.h"
 
@@ -50,11 +51,11 @@ static gid_t docker_args_group(const struct statedir *dir)
 	return dir->is_private || fstat(dir->fd, &st) < 0 ? 0 : st.st_gid;
 }
 
-/* Adds what a gpulease in the container needs: the directory, the configuration, the program. */
+/* Adds what a gpulease in the container needs: the directory, the configuration, the programs. */
 static void docker_args_add_gpulease(
 	const struct context *context, struct docker_args *args)
 {
-	static char config[PATH_MAX], program[PATH_MAX];
+	static char config[PATH_MAX], program[PATH_MAX], view[PATH_MAX], found[PATH_MAX];
 	const char *file = context->settings->machine.config;
 
 	args->directory = context->dir.path;
@@ -67,6 +68,8 @@ static void docker_args_add_gpulease(
 	args->program = docker_args_full_path("/proc/self/exe", program);
 	if (!args->program)
 		note("the file of this gpulease was removed or replaced, so the container gets none");
+	else if (other_program_find(VIEW_PROGRAM, found) == 0)
+		args->view = docker_args_full_path(found, view);
 }
 
 int verb_docker_args(struct settings *settings)

@@ -15,6 +15,7 @@
 
 #include "diag.h"
 #include "exitcodes.h"
+#include "fdio.h"
 #include "privilege.h"
 #include "session_socket.h"
 #include "verbs.h"
@@ -41,23 +42,6 @@ static struct {
 	size_t typed_size;
 } relay;
 
-/* Writes all bytes, also to a terminal that another process has made non-blocking. */
-static int write_all(int fd, const char *bytes, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, bytes, size);
-		struct pollfd out = { .fd = fd, .events = POLLOUT };
-
-		if (n < 0 && errno == EAGAIN)
-			(void)poll(&out, 1, -1);
-		else if (n < 0 && errno != EINTR)
-			return -errno;
-		bytes += n > 0 ? n : 0;
-		size -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
 /*
  * Appends output to the log.  The terminal has changed each \n of the job to \r\n, which becomes \n
  * again.
@@ -75,7 +59,7 @@ static void relay_log(const char *bytes, size_t size)
 		if (!relay.has_return)
 			lines[used++] = bytes[i];
 	}
-	r = relay.log < 0 ? 0 : write_all(relay.log, lines, used);
+	r = relay.log < 0 ? 0 : fdio_write(relay.log, lines, used);
 	if (r < 0 && !relay.is_full)
 		diag("cannot write the log: %s; it lacks what follows\r", strerror(-r));
 	relay.is_full = r < 0;
@@ -95,7 +79,7 @@ static bool relay_output(void)
 		return false;
 	}
 	relay_log(bytes, (size_t)n);
-	return write_all(STDOUT_FILENO, bytes, (size_t)n) == 0;
+	return fdio_write(STDOUT_FILENO, bytes, (size_t)n) == 0;
 }
 
 /*

@@ -11,7 +11,7 @@
 int verb_help(struct settings *settings)
 {
 	(void)settings;
-	other_program_become("gpulease-view", "view");
+	other_program_become(VIEW_PROGRAM, "view");
 	(void)printf(
 		"Usage: gpulease [options] [--] command [argument ...]\n"
 		"       gpulease --status | --queue | --cancel JOB ... | ...\n"
@@ -24,7 +24,7 @@ int verb_help(struct settings *settings)
 int verb_complete(struct settings *settings)
 {
 	(void)settings;
-	other_program_become("gpulease-view", "view");
+	other_program_become(VIEW_PROGRAM, "view");
 	return EXIT_DONE;
 }
 

@@ -28,9 +28,9 @@ int verb_script(struct settings *settings)
 	return hand_over(SLURM_PROGRAM, "submit");
 }
 
-/* --top, --timeline and --metrics, and the verbs that go with --host. */
+/* --top, --timeline, --metrics, --add and --sessions, and the verbs that go with --host. */
 int verb_view(struct settings *settings)
 {
 	(void)settings;
-	return hand_over("gpulease-view", "view");
+	return hand_over(VIEW_PROGRAM, "view");
 }

@@ -1,9 +1,11 @@
 /*
  * --pause and --resume: forbid and allow that GPUs are leased.  A pause is kept in record 0 of the
- * lease file of the GPU, the only record that is valid after a reboot.
+ * lease file of the GPU, the only record that is valid after a reboot.  A pause with a time, or
+ * that exempts users, is a window (windows.h).
  */
 #include <errno.h>
 #include <grp.h>
+#include <pwd.h>
 
 #include "bell.h"
 #include "broker.h"
@@ -19,6 +21,7 @@
 #include "operands.h"
 #include "parse.h"
 #include "verbs.h"
+#include "windows.h"
 
 enum { LOCK_MS = 2000 };
 
@@ -164,9 +167,117 @@ static int pause_open(struct settings *settings)
 	return r < 0 ? EXIT_MISUSE : 0;
 }
 
+/* --- windows ----------------------------------------------------------------------- */
+
+/* Returns the number of user @name, which may be a number; -1: there is no such user. */
+static int64_t pause_user_number(const char *name)
+{
+	const struct passwd *entry;
+	uint64_t number;
+
+	if (parse_u64(name, UINT32_MAX - 1, &number, NULL) == 0)
+		return (int64_t)number;
+	entry = getpwnam(name);
+	return entry ? (int64_t)entry->pw_uid : -1;
+}
+
+/* Reads the users of --but into @window.  Returns 0, or an exit status after a message. */
+static int pause_read_users(const char *list, struct window *window)
+{
+	struct text but = TEXT_ON(window->but);
+
+	for (unsigned count = 0; list && *list; count++) {
+		size_t size = strcspn(list, ",");
+		char name[64];
+		int64_t uid;
+
+		if (count == WINDOW_USERS_MAX) {
+			diag("--but names more than %d users", WINDOW_USERS_MAX);
+			return EXIT_MISUSE;
+		}
+		(void)snprintf(name, sizeof(name), "%.*s", (int)size, list);
+		uid = size < sizeof(name) ? pause_user_number(name) : -1;
+		if (uid < 0) {
+			diag("--but: there is no user '%s'; write names or numbers: "
+			     "alice,1001",
+				quote(name).text);
+			return EXIT_NOT_DONE;
+		}
+		text_addf(&but, "%s%lld", count ? "," : "", (long long)uid);
+		list += size + (list[size] == ',');
+	}
+	return 0;
+}
+
+/* Sets what --pause asks for, except for the GPU.  Returns 0, or an exit status. */
+static int pause_make_window(const struct verb_settings *verb, struct window *window)
+{
+	struct text by = TEXT_ON(window->by);
+
+	window->from_ms = verb->at_ms ? verb->at_ms : clock_real_ms();
+	if (verb->for_ms)
+		window->until_ms = window->from_ms + verb->for_ms;
+	if (window->until_ms && window->until_ms <= clock_real_ms()) {
+		diag("that window is over; give a later --at or a longer --for");
+		return EXIT_MISUSE;
+	}
+	describe_user(getuid(), NULL, &by);
+	text_copy(
+		window->reason, sizeof(window->reason), verb->reason ? verb->reason : "");
+	return pause_read_users(verb->but, window);
+}
+
+/*
+ * Removes the windows of the GPUs in @set that are to be resumed, or adds @added (NULL: none) for
+ * each of them.  Returns 0, or an exit status after a message.
+ */
+static int pause_change_windows(const struct gpuset *set, const struct window *added)
+{
+	struct windows windows = WINDOWS_NONE;
+	struct window window = added ? *added : (struct window){ .id = 0 };
+	int64_t real_ms = clock_real_ms();
+	size_t removed = 0;
+	int r;
+
+	/* nothing to remove: a resumed GPU mostly has no window */
+	if (!added && !broker.view.windows.count)
+		return 0;
+	r = windows_lock(&context.dir, clock_boot_ms() + LOCK_MS);
+	if (r == 0)
+		r = windows_read(&context.dir, &windows);
+	if (r == 0)
+		(void)windows_remove(&windows, NULL, real_ms);
+	window.id = windows_next_id(&windows);
+	gpuset_for_each (slot, set) {
+		const char *uuid = broker.view.gpus[slot].file.gpu.uuid;
+
+		text_copy(window.uuid, sizeof(window.uuid), uuid);
+		if (r == 0 && added)
+			r = windows_add(&windows, &window);
+		else if (r == 0)
+			removed += windows_remove(&windows, uuid, real_ms);
+	}
+	if (r == 0)
+		r = windows_write(&context.dir, &windows);
+	windows_unlock(&context.dir);
+	windows_release(&windows);
+	if (r < 0)
+		diag("cannot change the windows: %s",
+			r == -ENOSPC ? "there are too many; resume some" : strerror(-r));
+	else if (removed)
+		note("removed %zu window%s of these GPUs", removed,
+			removed == 1 ? "" : "s");
+	return r < 0 ? EXIT_MISUSE : 0;
+}
+
+/* --- all of it --------------------------------------------------------------------- */
+
 static int pause_change_all(struct settings *settings, bool pause)
 {
+	const struct verb_settings *verb = &settings->verb;
+	bool is_window = verb->at_ms || verb->for_ms || verb->but;
 	struct gpuset set = GPUSET_NONE;
+	struct window window = { .id = 0 };
 	int r;
 
 	if (settings->verb.reason && strlen(settings->verb.reason) >= REASON_SIZE) {
@@ -176,10 +287,16 @@ static int pause_change_all(struct settings *settings, bool pause)
 	}
 	r = pause_open(settings);
 	if (r == 0)
-		r = pause_read_operands(&settings->verb, &set);
+		r = pause_read_operands(verb, &set);
+	if (r == 0 && is_window)
+		r = pause_make_window(verb, &window);
+	if (r == 0 && (is_window || !pause))
+		r = pause_change_windows(&set, is_window ? &window : NULL);
 	if (r != 0)
 		return r;
 	gpuset_for_each (slot, &set) {
+		if (is_window)
+			break;
 		r = pause_change((unsigned)slot, pause, settings->verb.reason);
 		if (r != 0)
 			break;

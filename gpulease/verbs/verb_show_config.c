@@ -8,6 +8,7 @@
 #include "diag.h"
 #include "directory_choice.h"
 #include "exitcodes.h"
+#include "own_limits.h"
 #include "rights.h"
 #include "show_config.h"
 #include "verbs.h"
@@ -28,6 +29,7 @@ static void show_config_make_absolute(const char *named, char out[PATH_MAX])
 int verb_show_config(struct settings *settings)
 {
 	static struct context context;
+	static struct config own;
 	static char directory[PATH_MAX];
 	struct config_view view = { .config = &context.config };
 	struct why why = WHY_NONE;
@@ -42,6 +44,11 @@ int verb_show_config(struct settings *settings)
 	view.is_simulated = settings->machine.sim_gpus != 0;
 	view.nvidia_smi = context.nvidia_smi;
 	view.is_searched = !rights_are_lent();
+	if (context.config.limits.line) {
+		view.process = own_limits_process();
+		view.own = view.process->uid ? &own : NULL;
+		limits_find(&context.config, view.process, &own);
+	}
 	if (context.named) {
 		show_config_make_absolute(context.named, directory);
 		view.directory = directory;

@@ -9,75 +9,18 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "signal_permission.h"
-#include "clock.h"
-#include "diag.h"
 #include "exitcodes.h"
+#include "job_target.h"
 #include "operands.h"
-#include "outcome.h"
-#include "privacy.h"
-#include "shared_state.h"
+#include "signal_permission.h"
 #include "verbs.h"
 
-static struct {
-	struct context context;
-	struct queue queue;
-	struct snapshot view;
-	struct outcome_look look;
-	struct outcome job;
-	struct ticket ticket;      /* of the job's latest attempt */
-	const struct lease *lease; /* NULL: it has none */
-} target;
+static struct job_target target;
 
 /* Reports that the job cannot be signalled because it @problem; returns the exit status. */
 static int signal_job_refuse(const char *problem)
 {
-	diag("job %llu %s", (unsigned long long)target.job.job, problem);
-	return EXIT_NOT_DONE;
-}
-
-/* --- the job ------------------------------------------------------------------------- */
-
-/* Fills in ->job, ->ticket and ->lease.  Returns 0, or an exit status after a message. */
-static int signal_job_find(uint64_t number)
-{
-	struct why why;
-	uint64_t job;
-	int r = outcome_find_job(&target.queue.file, target.queue.end, number, &job);
-
-	target.job = OUTCOME_OF(number);
-	if (r == OUTCOME_NO_JOB) {
-		outcome_explain_no_job(number, &why);
-		diag("%s", why.text);
-		return EXIT_NOT_DONE;
-	}
-	outcome_begin(&target.look, &target.queue, &target.view, clock_boot_ms());
-	if (r == 0)
-		r = outcome_judge(&target.job, &target.look, false);
-	if (r > 0)
-		return signal_job_refuse("has finished");
-	if (r == 0 && (!target.job.has_owner ||
-			      ticket_read(&target.queue.file, target.job.latest,
-				      &target.ticket) != TICKET_RECORD))
-		return signal_job_refuse("has a ticket that cannot be read");
-	if (r < 0)
-		return signal_job_refuse(strerror(-r));
-	target.lease = outcome_find_lease(&target.view, target.job.job);
-	return 0;
-}
-
-/* Checks that this user may signal the job.  Returns 0, or an exit status after a message. */
-static int signal_job_check_owner(const struct owner *owner)
-{
-	char name[64];
-	struct text text = TEXT_ON(name);
-
-	if (getuid() == 0 || getuid() == owner->uid)
-		return 0;
-	describe_user(owner->uid, target.ticket.user, &text);
-	diag("job %llu belongs to %s; only they and root may signal it",
-		(unsigned long long)target.job.job, name);
-	return EXIT_NOT_DONE;
+	return job_target_refuse(&target, problem);
 }
 
 /* --- the process --------------------------------------------------------------------- */
@@ -206,20 +149,16 @@ int verb_signal_job(struct settings *settings)
 	struct operand_walk walk = OPERAND_WALK(settings->verb.operands, 1, OPERAND_JOB);
 	const struct owner *owner;
 	struct operand operand;
-	int r = shared_state_open(
-		settings, false, &target.context, &target.queue, &target.view);
+	int r = job_target_open(settings, &target);
 
 	if (r != 0)
 		return r;
 	if (operand_next(&walk, &operand, NULL) != 0)
 		return EXIT_MISUSE;
-	r = signal_job_find(operand.first);
+	r = job_target_find(&target, operand.first, "signal");
 	if (r != 0)
 		return r;
-	owner = target.lease ? &target.lease->owner : &target.ticket.owner;
-	r = signal_job_check_owner(owner);
-	if (r != 0)
-		return r;
+	owner = job_target_owner(&target);
 	if (!target.lease && target.ticket.state == TICKET_WAITING)
 		return signal_job_refuse(target.job.attempt > 1
 						 ? "waits to be tried again"

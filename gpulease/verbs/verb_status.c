@@ -1,5 +1,6 @@
 /*
  * --status and --queue: show the GPUs and the jobs that wait for them.  --status ID: shows a job.
+ * --windows: shows when GPUs are kept.
  */
 #include <errno.h>
 
@@ -96,6 +97,12 @@ int verb_status(struct settings *settings)
 		return status_print_jobs(settings);
 	return status_print(
 		settings, &(struct status_printer){ show_status, show_status_json });
+}
+
+int verb_windows(struct settings *settings)
+{
+	return status_print(
+		settings, &(struct status_printer){ show_windows, show_windows_json });
 }
 
 int verb_queue(struct settings *settings)

@@ -40,6 +40,7 @@ static const struct {
 	{ read_batch_format, "lines\ncsv" },
 	{ read_style, "local\nphysical" },
 	{ read_export, "ALL\nNONE" },
+	{ read_begin, "now+1hour\ntomorrow\nmidnight\nnoon" },
 };
 
 static void completion_print_topics(FILE *out)

@@ -2,6 +2,7 @@
 
 #include "batch_attributes.h"
 #include "diag.h"
+#include "engine_help.h"
 #include "exitcodes.h"
 #include "help.h"
 #include "option_table.h"
@@ -23,9 +24,13 @@ static const struct {
 	[GROUP_SETUP] = { "setup", "What the command gets", true, false },
 	[GROUP_LEASE] = { "lease", "A lease without a command", true, false },
 	[GROUP_LOOK] = { "look", "Looking", true, true },
+	[GROUP_ENDED] = { "ended", "Which ended jobs --history and --accounting show",
+		true, false },
 	[GROUP_VIEW] = { "view", "Live view, pictures, metrics, several machines", true,
 		false },
 	[GROUP_ACT] = { "act", "Acting", true, true },
+	[GROUP_WINDOWS] = { "windows", "Pauses that begin later, or not for all", true,
+		false },
 	[GROUP_ANY] = { "any", "With all of them", true, true },
 	[GROUP_SRUN] = { "srun", "Options of srun", true, false },
 	[GROUP_IGNORED] = { "ignored", "Options of srun without effect:", false, false },
@@ -91,7 +96,12 @@ static void help_print_rows(FILE *out, unsigned group)
 		if (def->group != group)
 			continue;
 		help_add_synopsis(&text, def);
-		(void)fprintf(out, "  %-*s%s\n", COLUMN - 2, synopsis, def->help);
+		/* without room for a blank between them, the explanation has a line of its own */
+		if (text.used > COLUMN - 3)
+			(void)fprintf(
+				out, "  %s\n%*s%s\n", synopsis, COLUMN, "", def->help);
+		else
+			(void)fprintf(out, "  %-*s%s\n", COLUMN - 2, synopsis, def->help);
 	}
 }
 
@@ -160,10 +170,30 @@ static void help_print_topics(FILE *out)
 		if (groups[group].by_row && !groups[group].is_first)
 			(void)fprintf(out, "  --help=%-*s%s\n", COLUMN - 9,
 				groups[group].name, groups[group].title);
+	(void)fprintf(out, "  --help=%-*s%s\n", COLUMN - 9, "slurm",
+		"What becomes of each option on a Slurm cluster");
 	(void)fprintf(out, "  --help=%-*s%s\n", COLUMN - 9, "agents",
 		"Lines for the AGENTS.md of coding agents and scripts");
 	(void)fprintf(out, "  --help=%-*s%s\n", COLUMN - 9, "all",
 		"all options; for the manual: man gpulease");
+}
+
+/* Prints --help=slurm, with a part for each group. */
+static void help_print_engine(FILE *out)
+{
+	static const char *const other_titles[] = {
+		[GROUP_IGNORED] = "Options of srun without effect on one machine",
+		[GROUP_REFUSED] = "More options of srun",
+	};
+
+	engine_help_print_title(out);
+	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++) {
+		const char *title = groups[group].title;
+
+		if (group < ARRAY_SIZE(other_titles) && other_titles[group])
+			title = other_titles[group];
+		engine_help_print_group(group, title, out);
+	}
 }
 
 /* Prints the attributes of a line of a jobs file, which are not in the table of options. */
@@ -182,7 +212,7 @@ void help_add_topics(struct text *out)
 {
 	for (unsigned group = 0; group < ARRAY_SIZE(groups); group++)
 		text_addf(out, "%s, ", groups[group].name);
-	text_add(out, "agents, all");
+	text_add(out, "slurm, agents, all");
 }
 
 int help_print(const char *topic, FILE *out)
@@ -194,6 +224,10 @@ int help_print(const char *topic, FILE *out)
 			help_print_group(out, group);
 			found = true;
 		}
+	if (topic && strcmp(topic, "slurm") == 0) {
+		help_print_engine(out);
+		found = true;
+	}
 	if (topic && strcmp(topic, "agents") == 0)
 		found = fputs(agents, out) >= 0;
 	if (topic && strcmp(topic, "batch") == 0)
@@ -241,9 +275,12 @@ void options_print(FILE *out)
 		if (def->group == GROUP_HIDDEN)
 			continue;
 		for (int by_letter = 1; by_letter >= 0; by_letter--)
-			if (by_letter ? def->letter != 0 : def->name != NULL)
-				(void)fprintf(out, "%s\t%s\t%s\n",
+			if (by_letter ? def->letter != 0 : def->name != NULL) {
+				(void)fprintf(out, "%s\t%s\t%s\t",
 					option_spell(def, by_letter).text, takes,
 					groups[def->group].name);
+				engine_help_print_fields(def, out);
+				(void)fputc('\n', out);
+			}
 	}
 }

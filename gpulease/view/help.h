@@ -22,8 +22,8 @@ int help_main(const struct settings *settings);
 
 /*
  * Prints a line for each spelling of an option: the spelling, what it takes (none, optional,
- * required, operands) and its group (run, look, …), with tabs between them.  The checks of the
- * completion and the manual read this.
+ * required, operands), its group (run, look, …) and the two fields of engine_help.h, with tabs
+ * between them.  The checks of the completion, the manual and the engine read this.
  */
 void options_print(FILE *out);
 

@@ -101,24 +101,30 @@ void host_words_next(struct host_words *words)
 
 /* --- the answer -------------------------------------------------------------------------- */
 
-/* Whether @object begins with "format", of this @format. */
+/* Whether an object that begins with "format", of this @format, begins at @text. */
 static bool has_format(
-	const struct json_value *object, const char *format, uint64_t *ret_schema)
+	const char *text, size_t size, const char *format, uint64_t *ret_schema)
 {
-	struct json_walk walk = JSON_WALK(object->at, object->size);
+	struct json_walk walk = JSON_WALK(text, size);
 	struct json_value key, value;
-	size_t size = strlen(format);
+	size_t length = strlen(format);
 	char schema[24];
 
-	if (json_next(&walk, &key, &value) != JSON_MEMBER || key.size != 6 ||
-		memcmp(key.at, "format", 6) != 0 || value.kind != JSON_STRING ||
-		value.size <= size || memcmp(value.at, format, size) != 0)
+	if (!json_take(&walk, '{') || !json_take(&walk, '"') ||
+		json_take_string(&walk, &key) != 0 || key.size != 6 ||
+		memcmp(key.at, "format", 6) != 0 || !json_take(&walk, ':') ||
+		!json_take(&walk, '"') || json_take_string(&walk, &value) != 0 ||
+		value.size <= length || memcmp(value.at, format, length) != 0)
 		return false;
-	(void)snprintf(schema, sizeof(schema), "%.*s", (int)(value.size - size),
-		value.at + size);
+	(void)snprintf(schema, sizeof(schema), "%.*s", (int)(value.size - length),
+		value.at + length);
 	return parse_u64(schema, UINT64_MAX, ret_schema, NULL) == 0;
 }
 
+/*
+ * The end of an object may be far away.  So it is looked for only in the object that is wanted, and
+ * once: an answer of 128 MB that is full of brackets must not hold up the other hosts.
+ */
 bool host_find(const char *text, size_t size, const char *format, size_t *at,
 	struct json_value *ret, uint64_t *ret_schema)
 {
@@ -127,14 +133,27 @@ bool host_find(const char *text, size_t size, const char *format, size_t *at,
 		const char *end = memchr(line, '\n', size - *at);
 		struct json_walk walk = JSON_WALK(line, size - *at);
 
-		if (*line == '{' && json_take_nested(&walk, ret) == 0 &&
-			has_format(ret, format, ret_schema)) {
-			*at = (size_t)(walk.at - text);
-			return true;
+		if (*line == '{' && has_format(line, size - *at, format, ret_schema)) {
+			bool is_whole = json_take_nested(&walk, ret) == 0;
+
+			*at = is_whole ? (size_t)(walk.at - text) : size;
+			return is_whole;
 		}
 		*at = end ? (size_t)(end + 1 - text) : size;
 	}
 	return false;
+}
+
+/*
+ * Copies the first line of stdout: nologin(8) and the commands of keys say there why there is no
+ * login.
+ */
+static void copy_line(const struct answer *answer, char *out, size_t size)
+{
+	struct text text = text_on(out, size);
+
+	text_addf(&text, "status %d: ", answer->status);
+	text_add_printable(&text, answer->text, strcspn(answer->text, "\r\n"));
 }
 
 /* Copies the message without what ssh frames its loudest one with. */
@@ -171,6 +190,8 @@ void host_trouble(const struct answer *answer, char *out, size_t size)
 		copy_message(answer->error, out, size);
 	else if (answer->status > 128 && answer->status != SSH_FAILED)
 		(void)snprintf(out, size, "ended by signal %d", answer->status - 128);
+	else if (answer->status != SSH_FAILED && answer->size)
+		copy_line(answer, out, size);
 	else
 		(void)snprintf(
 			out, size, "ssh has failed with status %d", answer->status);

@@ -104,6 +104,7 @@ static const struct json_field gpu_fields[] = {
 	ROW(FIELD_NUMBER, gpu_place, gpu.pid, "pid"),
 	ROW(FIELD_BOOL, gpu_place, gpu.is_paused, "paused"),
 	TEXT_ROW(gpu_place, gpu.state, "state"),
+	TEXT_ROW(gpu_place, gpu.node, "node"),
 	TEXT_ROW(gpu_place, gpu.uuid, "uuid"),
 	TEXT_ROW(gpu_place, gpu.model, "model"),
 	TEXT_ROW(gpu_place, gpu.user, "user"),
@@ -218,6 +219,7 @@ static int read_nvidia_smi(const struct json_value *object, void *machine)
 static const struct json_field machine_fields[] = {
 	TEXT_ROW(machine, version, "version"),
 	TEXT_ROW(machine, host, "host"),
+	TEXT_ROW(machine, engine, "engine"),
 	ROW(FIELD_NUMBER, machine, taken_unix_ms, "taken_unix_ms"),
 	ROW(FIELD_BOOL, machine, is_simulated, "simulated"),
 	ROW(FIELD_BOOL, machine, is_queue_cut, "queue_is_cut"),

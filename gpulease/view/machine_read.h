@@ -16,7 +16,8 @@ enum {
 };
 
 struct machine_gpu {
-	int64_t index, instance; /* ->instance -1: no MIG instance */
+	char node[MACHINE_NAME_SIZE]; /* of a cluster, which ->index is on */
+	int64_t index, instance;      /* ->instance -1: no MIG instance */
 	int64_t total_mib, used_mib, utilization_percent;
 	int64_t idle_for_ms; /* how long it has been seen idle; of a GPU without a lease */
 	bool is_paused, is_divided; /* into MIG instances, which have rows of their own */
@@ -62,6 +63,7 @@ struct machine {
 	char host[MACHINE_NAME_SIZE], version[24];
 	int64_t taken_unix_ms;
 	bool is_simulated, is_queue_cut;
+	char engine[16]; /* "slurm": this is a cluster; "": a machine */
 	bool has_nvidia_smi, is_answer_old;
 	int64_t answer_age_ms;
 	char trouble[MACHINE_WHY_SIZE];

@@ -156,7 +156,7 @@ static bool is_unknown(const struct machine_gpu *gpu)
 /* Whether the two have the same label (label_gpu()). */
 static bool is_same_index(const struct machine_gpu *a, const struct machine_gpu *b)
 {
-	return a->index == b->index &&
+	return a->index == b->index && strcmp(a->node, b->node) == 0 &&
 	       max_i64(a->instance, -1) == max_i64(b->instance, -1);
 }
 
@@ -181,13 +181,15 @@ static bool is_shown(const struct machine *machine, size_t at)
 	return !gpu->is_divided;
 }
 
-enum { GPU_LABEL_SIZE = 48 };
+enum { GPU_LABEL_SIZE = MACHINE_NAME_SIZE + 48 };
 
-/* The index, or `0:1` for the MIG instance 1 of GPU 0. */
+/* The index, `0:1` for the MIG instance 1 of GPU 0, or `n1/0` for GPU 0 of the node n1. */
 static void label_gpu(const struct machine_gpu *gpu, char label[GPU_LABEL_SIZE])
 {
 	struct text text = text_on(label, GPU_LABEL_SIZE);
 
+	if (gpu->node[0])
+		text_addf(&text, "%s/", gpu->node);
 	text_addf(&text, "%lld", (long long)gpu->index);
 	if (gpu->instance >= 0)
 		text_addf(&text, ":%lld", (long long)gpu->instance);
@@ -205,6 +207,7 @@ static void print_gpu_info(
 			print_sample(family,
 				(const struct label[]){ { "gpu", index },
 					{ "uuid", gpu->uuid }, { "model", gpu->model },
+					{ gpu->node[0] ? "node" : NULL, gpu->node },
 					{ NULL, NULL } },
 				1, out);
 	}
@@ -324,6 +327,8 @@ static void print_probe_success(
 {
 	const struct machine *machine = sums->machine;
 
+	if (machine->engine[0]) /* a cluster is not asked through nvidia-smi */
+		return;
 	print_sample(family, NULL,
 		machine->answer_age_ms >= 0 && !machine->is_answer_old &&
 			!machine->trouble[0] && has_used_memory(machine),

@@ -6,23 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "parse.h"
+#include "fdio.h"
 #include "replace_file.h"
-
-static int write_all(int fd, const char *text, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, text, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
 
 static mode_t mode_by_umask(void)
 {
@@ -37,7 +22,7 @@ static int write_to(const char *path, const char *text, size_t size)
 {
 	autofd int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 
-	return fd < 0 ? -errno : write_all(fd, text, size);
+	return fd < 0 ? -errno : fdio_write(fd, text, size);
 }
 
 static int replace(const char *path, const char *text, size_t size, int mode)
@@ -50,7 +35,7 @@ static int replace(const char *path, const char *text, size_t size, int mode)
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = write_all(fd, text, size);
+	r = fdio_write(fd, text, size);
 	if (r == 0 &&
 		fchmod(fd, mode == MODE_BY_UMASK ? mode_by_umask() : (mode_t)mode) < 0)
 		r = -errno;
@@ -70,13 +55,17 @@ int replace_file(
 	struct stat st;
 	int r;
 
-	if (strcmp(path, "-") == 0)
-		r = write_all(STDOUT_FILENO, text, size);
-	else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+	if (strcmp(path, "-") == 0) {
+		r = fdio_write(STDOUT_FILENO, text, size);
+		if (r < 0)
+			why_set(why, "cannot write the output: %s", strerror(-r));
+		return r;
+	}
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		r = write_to(path, text, size);
 	else
 		r = replace(realpath(path, target) ? target : path, text, size, mode);
 	if (r < 0)
-		why_set(why, "cannot write '%s': %s", quote(path).text, strerror(-r));
+		why_set(why, "cannot write '%s': %s", path, strerror(-r));
 	return r;
 }

@@ -1,6 +1,6 @@
 #include <errno.h>
 
-#include "answer.h"
+#include "gpulease_words.h"
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"

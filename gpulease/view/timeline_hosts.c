@@ -2,7 +2,7 @@
 
 #include "diag.h"
 #include "exitcodes.h"
-#include "hosts_ask.h"
+#include "hosts_read.h"
 #include "timeline.h"
 #include "timeline_hosts.h"
 
@@ -41,41 +41,28 @@ static void add_words(
 	host_words_add(words, settings->verb.user);
 }
 
-/* Finds and reads both objects.  Returns whether they are there. */
-static bool read_answer(
-	const struct host_answer *from, struct machine *machine, struct ended_jobs *ended)
+/* Shows one machine, below those that *@shown counts.  Returns the exit status. */
+static int show(const struct settings *settings, const struct host_answer *answer,
+	unsigned *shown)
 {
-	const struct answer *answer = &from->answer;
-	struct json_value status, history;
-	uint64_t schema;
-	size_t at = 0;
-
-	return answer->text && !answer->fault &&
-	       host_find(answer->text, answer->size, "gpulease-status/", &at, &status,
-		       &schema) &&
-	       schema == 1 && machine_read(status.at, status.size, machine) == 0 &&
-	       host_find(answer->text, answer->size, "gpulease-history/", &at, &history,
-		       &schema) &&
-	       schema == 1 && ended_jobs_read(history.at, history.size, ended) == 0;
-}
-
-/* Shows one machine.  Returns the exit status. */
-static int show(const struct settings *settings, const struct host_answer *answer)
-{
-	struct machine machine = MACHINE_NONE;
-	struct ended_jobs ended = ENDED_JOBS_NONE;
-	char trouble[MACHINE_WHY_SIZE] = "its answer cannot be read";
+	struct host_state status, history;
+	const char *trouble;
 	int r = EXIT_NOT_DONE;
 
-	if (read_answer(answer, &machine, &ended)) {
-		r = timeline_show(settings, &ended, &machine);
-	} else {
-		if (answer->answer.fault || answer->answer.status != EXIT_DONE)
-			host_trouble(&answer->answer, trouble, sizeof(trouble));
+	host_state_read(answer, HOSTS_STATUS, &status);
+	host_state_read(answer, HOSTS_HISTORY, &history);
+	trouble = status.trouble[0] ? status.trouble : history.trouble;
+	if (*trouble) {
 		diag("%s: %s", answer->host, trouble);
+	} else {
+		if ((*shown)++)
+			(void)putchar('\n');
+		/* as --host names it: several machines may have one name of their own */
+		text_copy(status.machine.host, sizeof(status.machine.host), answer->host);
+		r = timeline_show(settings, &history.ended, &status.machine);
 	}
-	machine_release(&machine);
-	ended_jobs_release(&ended);
+	host_state_release(&status);
+	host_state_release(&history);
 	return r;
 }
 
@@ -86,6 +73,7 @@ int timeline_hosts(const struct settings *settings, int64_t from_ms)
 	static struct host_words words;
 	struct why why = WHY_NONE;
 	const char *misuse;
+	unsigned shown = 0;
 	int status = EXIT_DONE;
 
 	if (host_list_read(settings->look.hosts, &hosts, &why) < 0) {
@@ -102,11 +90,8 @@ int timeline_hosts(const struct settings *settings, int64_t from_ms)
 	}
 	hosts_ask(&hosts, &words, &answers);
 	for (size_t i = 0; i < answers.count; i++) {
-		int r;
+		int r = show(settings, &answers.list[i], &shown);
 
-		if (i)
-			(void)putchar('\n');
-		r = show(settings, &answers.list[i]);
 		status = r > status ? r : status;
 	}
 	hosts_forget(&answers);

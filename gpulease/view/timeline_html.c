@@ -21,6 +21,7 @@ static const char page_style[] =
 	"th svg{vertical-align:-1px;margin-right:6px}kbd{font:inherit;margin-right:6px}\n"
 	".scroll{overflow-x:auto}.note{color:#666;font-size:.87em;margin-top:8px}\n"
 	"@media (max-width:640px){.o{display:none}th,td{padding:4px 6px}"
+	"thead th{white-space:normal;vertical-align:bottom}th:first-child{max-width:8em}"
 	"body{padding:12px;font-size:14px}}\n"
 	"@media (prefers-color-scheme:dark){body{color:#e4e4e4;background:#161616}"
 	"th,td{border-color:#3a3a3a}.note{color:#a8a8a8}}\n";

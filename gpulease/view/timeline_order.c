@@ -59,6 +59,8 @@ static int compare_rows(const void *a, const void *b)
 	const struct timeline_row *x = &((const struct moving_row *)a)->row;
 	const struct timeline_row *y = &((const struct moving_row *)b)->row;
 
+	if (x->node[0] && y->node[0])
+		return COMPARE(x->place, y->place);
 	/* -1, not recorded, is the largest number as one without a sign */
 	if (x->index != y->index)
 		return COMPARE((uint64_t)x->index, (uint64_t)y->index);

@@ -32,13 +32,14 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 /* --- rows and users -------------------------------------------------------------------- */
 
 /* Finds the row, or adds it.  Returns 0 or -ENOMEM. */
-static int row_find(
-	struct timeline *timeline, int64_t index, int64_t instance, size_t *ret)
+static int row_find(struct timeline *timeline, const char *node, int64_t index,
+	int64_t instance, size_t *ret)
 {
 	struct timeline_row *rows = timeline->rows;
 
 	for (size_t i = 0; i < timeline->row_count; i++)
-		if (rows[i].index == index && rows[i].instance == instance) {
+		if (rows[i].index == index && rows[i].instance == instance &&
+			strcmp(rows[i].node, node) == 0) {
 			*ret = i;
 			return 0;
 		}
@@ -47,7 +48,7 @@ static int row_find(
 		return -ENOMEM;
 	timeline->rows = rows;
 	rows[timeline->row_count] = (struct timeline_row){
-		.index = index, .instance = instance, .height = 100
+		.node = node, .index = index, .instance = instance, .height = 100
 	};
 	*ret = timeline->row_count++;
 	return 0;
@@ -80,9 +81,10 @@ static int add_rows_of_machine(struct timeline *timeline, const struct machine *
 		struct timeline_row *row;
 		size_t at;
 
-		if (row_find(timeline, gpu->index, gpu->instance, &at) < 0)
+		if (row_find(timeline, gpu->node, gpu->index, gpu->instance, &at) < 0)
 			return -ENOMEM;
 		row = &timeline->rows[at];
+		row->place = i;
 		row->is_present = true;
 		row->is_paused = gpu->is_paused;
 		row->is_divided = gpu->is_divided;
@@ -175,13 +177,13 @@ static int ended_add_spans(struct timeline *timeline, const struct ended_job *jo
 	uint32_t percent = span->percent;
 
 	for (size_t i = 0; i < listed; i++)
-		if (row_find(timeline, job->gpus[i], job->instance, &span->row) < 0 ||
+		if (row_find(timeline, "", job->gpus[i], job->instance, &span->row) < 0 ||
 			span_add(timeline, span) < 0)
 			return -ENOMEM;
 	if (listed == gpus)
 		return 0;
 	span->percent = (uint32_t)(percent * (gpus - listed));
-	if (row_find(timeline, -1, -1, &span->row) < 0)
+	if (row_find(timeline, "", -1, -1, &span->row) < 0)
 		return -ENOMEM;
 	return span_add(timeline, span);
 }
@@ -288,7 +290,7 @@ static int lease_add(struct making *making, const struct machine *machine, size_
 	if (!span_clip(timeline, &span))
 		return 0;
 	if (user_find(timeline, lease->user, &span.user) < 0 ||
-		row_find(timeline, gpu->index, gpu->instance, &span.row) < 0)
+		row_find(timeline, gpu->node, gpu->index, gpu->instance, &span.row) < 0)
 		return -ENOMEM;
 	user = &timeline->users[span.user];
 	user_add_attempt(
@@ -483,7 +485,8 @@ void timeline_format_row(const struct timeline_row *row, char out[TIMELINE_LABEL
 		text_add(&text, "GPU not recorded");
 		return;
 	}
-	text_addf(&text, "GPU %lld", (long long)row->index);
+	text_addf(&text, "GPU %s%s%lld", row->node, row->node[0] ? "/" : "",
+		(long long)row->index);
 	if (row->instance >= 0)
 		text_addf(&text, ":%lld", (long long)row->instance);
 }

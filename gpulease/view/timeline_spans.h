@@ -37,6 +37,8 @@ struct timeline_span {
 };
 
 struct timeline_row {
+	const char *node; /* of a cluster, in what the timeline was made of; "": none */
+	size_t place; /* among the GPUs of the machine; of a cluster, by which rows are sorted */
 	int64_t index, instance; /* ->index -1: of GPUs that are not recorded */
 	bool is_present;         /* the machine has it now */
 	bool is_paused, is_divided;
@@ -114,7 +116,7 @@ enum { TIMELINE_HOURS_SIZE = 32 };
 void timeline_format_hours(uint64_t gpu_time, char out[TIMELINE_HOURS_SIZE]);
 
 /* Writes the name of a row: "GPU 3", "GPU 0:1", "GPU not recorded". */
-enum { TIMELINE_LABEL_SIZE = 48 };
+enum { TIMELINE_LABEL_SIZE = 48 }; /* a long name of a node is cut */
 void timeline_format_row(const struct timeline_row *row, char out[TIMELINE_LABEL_SIZE]);
 
 #endif

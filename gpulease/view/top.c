@@ -304,8 +304,11 @@ static int show_once(struct top *top)
 	top_screen_draw(top->hosts, top->count, &top->view, top->frame);
 	print(top->frame);
 	for (size_t i = 0; i < top->count; i++)
-		if (top->hosts[i].trouble[0])
+		if (top->hosts[i].trouble[0]) {
+			if (i != top->view.host) /* the frame says it of that one */
+				diag("%s: %s", top->hosts[i].name, top->hosts[i].trouble);
 			status = EXIT_NOT_DONE;
+		}
 	return status;
 }
 
@@ -390,7 +393,7 @@ int top_main(const struct settings *settings)
 	top.settings = settings;
 	top.cancel = ANSWER_NONE;
 	top.cancel_job = -1;
-	top.notice_ms = INT64_MAX;
+	top.notice_ms = top.tick_ms = INT64_MAX;
 	r = top_terminal_open(&top.terminal);
 	if (r < 0 && r != -ENOTTY) {
 		diag("cannot open the terminal: %s", strerror(-r));

@@ -5,7 +5,7 @@
 #ifndef GPULEASE_TOP_ACT_H
 #define GPULEASE_TOP_ACT_H
 
-#include "answer.h"
+#include "gpulease_words.h"
 #include "host_words.h"
 
 /* The words of one action.  The struct must not be copied. */

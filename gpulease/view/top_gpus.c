@@ -95,7 +95,9 @@ static void index_cell(
 {
 	const struct machine_gpu *gpu = gpu_of(sheet, line);
 
-	if (gpu && gpu->instance >= 0)
+	if (gpu && gpu->node[0])
+		text_addf(&out->text, "%s/%lld", gpu->node, (long long)gpu->index);
+	else if (gpu && gpu->instance >= 0)
 		text_addf(&out->text, "%lld:%lld", (long long)gpu->index,
 			(long long)gpu->instance);
 	else if (gpu && gpu->index >= 0)
@@ -134,7 +136,7 @@ static void bar_cell(
 	unsigned width = top_width(sheet->view) < 72 ? 5 : 10;
 	double part = 0;
 
-	if (!gpu)
+	if (!gpu || gpu->node[0])
 		return;
 	if (gpu->total_mib > 0 && gpu->used_mib > 0)
 		part = (double)gpu->used_mib / (double)gpu->total_mib;
@@ -152,7 +154,7 @@ static void used_cell(
 	const struct machine_gpu *gpu = gpu_of(sheet, line);
 	const struct machine_lease *lease = lease_of(sheet, line);
 
-	if (gpu)
+	if (gpu && !gpu->node[0])
 		top_add_size(&out->text, gpu->used_mib);
 	else if (line->is_further && lease->peak_mib >= 0)
 		top_add_size(&out->text, lease->peak_mib);
@@ -166,7 +168,7 @@ static void utilization_cell(
 	if (gpu && gpu->utilization_percent >= 0)
 		text_addf(&out->text, "%lld%%",
 			(long long)min_i64(gpu->utilization_percent, 100));
-	else if (gpu)
+	else if (gpu && !gpu->node[0])
 		text_add(&out->text, "-");
 }
 
@@ -198,7 +200,8 @@ static void samples_cell(
 	unsigned count = (unsigned)min_i64(host->sample_count, TOP_SAMPLES);
 	unsigned missing = TOP_SAMPLES - count;
 
-	if (line->is_further || line->gpu >= TOP_GPUS_MAX)
+	if (line->is_further || line->gpu >= TOP_GPUS_MAX ||
+		sheet->machine->gpus[line->gpu].node[0])
 		return;
 	for (unsigned i = 0; i < WIDTH; i++) {
 		unsigned from = (unsigned)max_i64(i * PER_CELL, missing) - missing;
@@ -251,7 +254,7 @@ static void add_state(const struct machine_gpu *gpu, struct top_cell *out)
 	if (strncmp(why, gpu->state, size) != 0)
 		text_add(&out->text, *gpu->state ? gpu->state : "unknown");
 	if (strcmp(gpu->state, "idle") == 0) {
-		if (gpu->idle_for_ms >= 0) {
+		if (gpu->idle_for_ms > 0) { /* 0: seen idle once only */
 			text_add(&out->text, " ");
 			top_add_span(&out->text, gpu->idle_for_ms);
 		}
@@ -368,15 +371,19 @@ static void command_cell(
 		text_add(&out->text, lease->command);
 }
 
+/* Slurm knows neither the memory nor the use of the GPUs of a cluster. */
 /* clang-format off */
 static const struct top_column gpu_columns[] = {
-	{ .title = "GPU", .cell = index_cell, .most = 7 },
+	{ .title = "GPU", .cell = index_cell, .most = 24, .least = 7 },
 	{ .title = "MODEL", .cell = model_cell, .most = 16, .least = 6, .is_wide_only = true,
 		.is_optional = true },
-	{ .title = "MEMORY", .cell = bar_cell, .most = 10 },
-	{ .title = "", .cell = used_cell, .most = 5, .usual = 4, .is_right = true },
-	{ .title = "UTIL", .cell = utilization_cell, .most = 4, .is_right = true },
-	{ .title = "5 MINUTES", .cell = samples_cell, .most = 15, .is_wide_only = true },
+	{ .title = "MEMORY", .cell = bar_cell, .most = 10, .is_optional = true },
+	{ .title = "", .cell = used_cell, .most = 5, .usual = 4, .is_right = true,
+		.is_optional = true },
+	{ .title = "UTIL", .cell = utilization_cell, .most = 4, .is_right = true,
+		.is_optional = true },
+	{ .title = "5 MINUTES", .cell = samples_cell, .most = 15, .is_wide_only = true,
+		.is_optional = true },
 	{ .title = "USER", .cell = user_cell, .most = 8, .wide_most = 12, .least = 6 },
 	{ .title = "JOB", .cell = job_cell, .most = 10, .usual = 4, .is_right = true },
 	{ .title = "NAME", .cell = name_cell, .most = 12, .wide_most = 20, .least = 6 },

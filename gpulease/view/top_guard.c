@@ -15,15 +15,28 @@ static bool is_same(const struct termios *a, const struct termios *b)
 	       a->c_lflag == b->c_lflag && memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0;
 }
 
+/*
+ * Whether no other program uses the terminal: the group @viewer has it, or already that of a shell,
+ * which is @shell or leads the session.
+ */
+static bool is_free(int tty_fd, pid_t viewer, pid_t shell)
+{
+	pid_t now = tcgetpgrp(tty_fd);
+
+	return now < 0 || now == viewer || now == shell || now == getsid(0);
+}
+
 static void restore(int tty_fd, const struct termios *usual,
 	const struct termios *changed, const char *leave)
 {
 	struct termios now;
 
-	if (tcgetattr(tty_fd, &now) < 0 || !is_same(&now, changed))
+	if (tcgetattr(tty_fd, &now) < 0)
 		return;
-	(void)tcsetattr(tty_fd, TCSANOW, usual);
-	(void)tcflush(tty_fd, TCOFLUSH); /* so that there is room */
+	if (is_same(&now, changed)) { /* else the shell was faster, and has set its own */
+		(void)tcsetattr(tty_fd, TCSANOW, usual);
+		(void)tcflush(tty_fd, TCOFLUSH); /* so that there is room */
+	}
 	(void)!write(tty_fd, leave, strlen(leave));
 }
 
@@ -55,6 +68,7 @@ static bool is_dismissed(int pipe_fd)
 void top_guard_begin(struct top_guard *guard, int tty_fd, const struct termios *usual,
 	const struct termios *changed, const char *leave)
 {
+	pid_t viewer = getpgrp(), shell = getpgid(getppid());
 	int fds[2];
 
 	*guard = TOP_GUARD_NONE;
@@ -63,7 +77,7 @@ void top_guard_begin(struct top_guard *guard, int tty_fd, const struct termios *
 	guard->pid = fork();
 	if (guard->pid == 0) {
 		be_alone(fds[0], tty_fd);
-		if (!is_dismissed(fds[0]))
+		if (!is_dismissed(fds[0]) && is_free(tty_fd, viewer, shell))
 			restore(tty_fd, usual, changed, leave);
 		_exit(0);
 	}

@@ -4,8 +4,9 @@
  *
  * The guard reads a pipe.  A byte means that it is no longer needed.  At the end of the pipe this
  * process has died, and the guard restores the terminal.  The kernel closes the pipe before the
- * shell learns of the death.  The shell may nevertheless be faster, so the guard changes nothing
- * unless the modes are still those that this process has set.
+ * shell learns of the death.  The shell may nevertheless be faster.  So the guard changes the modes
+ * only if they are still those that this process has set.  A shell never leaves the screen, so the
+ * guard does that in any case, unless another program has the terminal.
  *
  * A guard that is killed leaves nothing behind; the terminal then is no longer guarded.
  */

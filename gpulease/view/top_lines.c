@@ -146,6 +146,15 @@ struct tally {
 	} of[TALLY_MAX];
 };
 
+/* Returns whether more jobs may have ended today than were asked for. */
+static bool tally_is_partial(const struct top_sheet *sheet)
+{
+	const struct ended_jobs *ended = &sheet->host->ended;
+
+	return ended->count >= TOP_ENDED_MOST &&
+	       ended->list[0].gone_unix_ms >= sheet->view->today_unix_ms;
+}
+
 static void tally_add(struct tally *tally, const char *user, double gpu_ms)
 {
 	size_t i = 0;
@@ -216,6 +225,7 @@ static size_t tally_take(struct tally *tally, double *ret_hours)
 
 void top_draw_today(const struct top_sheet *sheet)
 {
+	const char *more = sheet->view->has_utf8 ? "  …" : "  ...";
 	bool has_any = false;
 	struct tally tally;
 	struct pen pen;
@@ -226,16 +236,23 @@ void top_draw_today(const struct top_sheet *sheet)
 	if (!pen_begin(&pen, sheet->frame, sheet->view, false))
 		return;
 	pen_put(&pen, "TODAY", INK_BOLD);
-	pen_put(&pen, "  GPU hours:", INK_NONE);
+	pen_put(&pen, tally_is_partial(sheet) ? "  GPU hours, at least:" : "  GPU hours:",
+		INK_NONE);
 	while ((i = tally_take(&tally, &hours)) != TALLY_MAX) {
 		char words[MACHINE_NAME_SIZE + 32];
 		struct text text = TEXT_ON(words);
+		size_t size;
 
-		text_addf(&text, "  %s %.1f", tally.of[i].user, hours);
-		if (!pen_has_room(&pen, words))
-			break;
-		pen_put(&pen, words, INK_NONE);
 		has_any = true;
+		text_addf(&text, "  %s %.1f", tally.of[i].user, hours);
+		size = text.used;
+		text_add(&text, more); /* there has to be room for it, too */
+		if (!pen_has_room(&pen, words)) {
+			pen_put(&pen, more, INK_NONE);
+			break;
+		}
+		words[size] = '\0';
+		pen_put(&pen, words, INK_NONE);
 	}
 	pen_put(&pen, has_any ? "" : "  none", INK_NONE);
 	pen_end(&pen);

@@ -20,6 +20,7 @@ enum {
 	TOP_SAMPLES = 150,      /* of utilization: five minutes, one every 2 s */
 	TOP_GPUS_MAX = 128,
 	TOP_LOG_LINES = 8,
+	TOP_ENDED_MOST = 1000, /* no more of the latest ends are asked for */
 	TOP_LOG_LINE_SIZE = 512,
 };
 

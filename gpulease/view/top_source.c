@@ -6,6 +6,8 @@
 enum {
 	ANSWER_MS = 15 * 1000,     /* how long gpulease may take on this machine */
 	ENDED_MOST_MS = 60 * 1000, /* between two questions for ended jobs */
+	CLUSTER_LEAST_MS =
+		10 * 1000, /* between two looks: each costs the controller time */
 	DAY_MS = 24 * 60 * 60 * 1000,
 	SCHEMA = 1, /* of the members that machine_read.h knows */
 };
@@ -20,7 +22,7 @@ static const struct {
 	int64_t least_ms;
 } ends[] = {
 	{ 200, "200", 10 * 1000 },
-	{ 1000, "1000", 45 * 1000 },
+	{ TOP_ENDED_MOST, "1000", 45 * 1000 },
 };
 
 static const struct {
@@ -59,9 +61,12 @@ static void ask(struct top_source *source, enum top_question question, int64_t n
 	for (size_t i = 0; i < ARRAY_SIZE(questions[question].words); i++)
 		if (questions[question].words[i])
 			add_word(source, questions[question].words[i]);
-	(void)snprintf(job, sizeof(job), "%lld", (long long)source->log_job);
-	if (question == TOP_ASKS_LOG)
+	if (question == TOP_ASKS_LOG) {
+		source->log_asked =
+			source->log_job; /* the next key may choose another one */
+		(void)snprintf(job, sizeof(job), "%lld", (long long)source->log_asked);
 		add_word(source, job);
+	}
 	if (question == TOP_ASKS_ENDED)
 		add_word(source, ends[source->has_many_ends].text);
 	r = answer_begin(&source->answer,
@@ -98,6 +103,15 @@ static bool is_log_due(const struct top_source *source)
 	return source->log_job >= 0 && source->log_job != source->log_known;
 }
 
+/* How long after one look at the machine the next one is due. */
+static int64_t interval_ms(const struct top_source *source)
+{
+	int64_t interval_ms = source->settings->look.interval_ms;
+
+	return source->host->machine.engine[0] ? max_i64(interval_ms, CLUSTER_LEAST_MS)
+					       : interval_ms;
+}
+
 /* Asks the next question that is due. */
 static void ask_next(struct top_source *source, int64_t now_ms)
 {
@@ -111,7 +125,7 @@ static void ask_next(struct top_source *source, int64_t now_ms)
 		source->running = hash_running(&source->host->machine);
 		ask(source, TOP_ASKS_ENDED, now_ms);
 	} else if (now_ms >= source->next_ms) {
-		source->next_ms = now_ms + source->settings->look.interval_ms;
+		source->next_ms = now_ms + interval_ms(source);
 		ask(source, TOP_ASKS_STATUS, now_ms);
 	}
 }
@@ -131,6 +145,8 @@ static int take_status(struct top_source *source, const struct json_value *json)
 	source->machine = shown;
 	source->has_machine = true;
 	top_host_sample(source->host);
+	source->next_ms =
+		max_i64(source->next_ms, source->begun_ms + interval_ms(source));
 	return 0;
 }
 
@@ -211,7 +227,7 @@ static void finish(struct top_source *source)
 
 	source->question = TOP_ASKS_NOTHING;
 	if (question == TOP_ASKS_LOG) {
-		source->log_known = source->log_job;
+		source->log_known = source->log_asked;
 		source->log[0] = '\0';
 	}
 	if (!source->answer.fault &&
@@ -219,8 +235,9 @@ static void finish(struct top_source *source)
 			questions[question].format, &at, &json, &schema) &&
 		schema == SCHEMA)
 		r = takers[question](source, &json);
+	/* an ->ended_ms of -1: more ends are asked for at once */
 	if (question == TOP_ASKS_ENDED)
-		source->has_ended = true;
+		source->has_ended = source->ended_ms >= 0;
 	if (question != TOP_ASKS_STATUS)
 		return;
 	if (r == 0)

@@ -8,7 +8,7 @@
 #ifndef GPULEASE_TOP_SOURCE_H
 #define GPULEASE_TOP_SOURCE_H
 
-#include "answer.h"
+#include "gpulease_words.h"
 #include "host_words.h"
 #include "top_screen.h"
 
@@ -31,12 +31,13 @@ struct top_source {
 	uint64_t running;          /* a hash of the jobs that ran then */
 	bool has_machine;          /* there was an answer */
 	bool has_many_ends; /* a day has more of them than the usual question asks for */
-	bool has_ended;     /* the ended jobs were asked for, with or without an answer */
+	bool has_ended;     /* no question for ended jobs is open, answered or not */
 	/* what is read, before it takes the place of what is shown */
 	struct machine machine;
 	struct ended_jobs ended;
-	int64_t log_job,
-		log_known; /* the job whose log is wanted, and that of ->log; -1 */
+	int64_t log_job;   /* the job whose log is wanted; -1 */
+	int64_t log_asked; /* the job of the last question for one */
+	int64_t log_known; /* the job of ->log; -1 */
 	char log[4096];    /* its path; "": it has none */
 	union {
 		struct gpulease_words here;

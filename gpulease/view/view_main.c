@@ -1,17 +1,25 @@
 /*
  * gpulease-view: shows what gpulease knows.  gpulease executes it with the user's rights alone, and
  * it is never set-group-ID: it reads the JSON that gpulease prints (machine_read.h), and acts by
- * running gpulease.  Its command line is that of gpulease.
+ * running gpulease; only for --doctor gpulease has told it before what it has found.  Its command
+ * line is that of gpulease.
  */
 #include <errno.h>
+#include <signal.h>
 
+#include "add.h"
 #include "command_line.h"
 #include "completion.h"
 #include "diag.h"
+#include "doctor.h"
 #include "exitcodes.h"
 #include "help.h"
+#include "hook_runner.h"
 #include "hosts.h"
 #include "metrics.h"
+#include "missing_program.h"
+#include "notifier.h"
+#include "sessions.h"
 #include "standard_fds.h"
 #include "timeline.h"
 #include "top.h"
@@ -32,6 +40,12 @@ static int show(const struct settings *settings)
 		return timeline_main(settings);
 	case VERB_METRICS:
 		return metrics_main(settings);
+	case VERB_SESSIONS:
+		return sessions_main(settings);
+	case VERB_ADD:
+		return add_main(settings);
+	case VERB_DOCTOR:
+		return doctor_main(settings);
 	case VERB_HELP:
 		return help_main(settings);
 	case VERB_LIST_OPTIONS:
@@ -55,9 +69,15 @@ int main(int argc, char **argv)
 	int status;
 
 	standard_fds_open();
+	(void)signal(SIGCHLD, SIG_DFL); /* if it is ignored, no exit status is left */
 	/* gpulease puts the word `view` between the name of this program and its own */
 	if (argc > 2 && strcmp(argv[1], "view") == 0)
 		argv += 2;
+	else if (argc > 2 && strncmp(argv[1], MISSING_PROGRAM_PART,
+				     sizeof(MISSING_PROGRAM_PART) - 1) == 0)
+		return missing_program_main(argv[1] + sizeof(MISSING_PROGRAM_PART) - 1);
+	else if (argc > 2 && strcmp(argv[1], NOTIFIER_PART) == 0)
+		return hook_main(argv + 2);
 	if (argc < 2)
 		return refuse();
 	if (command_line_parse(argv, &settings, &why) < 0) {

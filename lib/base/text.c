@@ -54,8 +54,14 @@ void text_addf(struct text *text, const char *format, ...)
 void text_copy(char *out, size_t size, const char *string)
 {
 	struct text text = text_on(out, size);
+	size_t most = strnlen(string, size);
 
-	text_add(&text, string);
+	/* the first byte that is left out begins a character of UTF-8 */
+	if (most == size)
+		do
+			most--;
+		while (most && ((unsigned char)string[most] & 0xc0) == 0x80);
+	text_add_bytes(&text, string, most);
 }
 
 unsigned text_count_items(const char *list)

@@ -26,7 +26,10 @@ void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const char *bytes, size_t size);
 void text_addf(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Copies as much of @string as fits to the @size bytes at @out, always with a NUL. */
+/*
+ * Copies as much of @string as fits to the @size bytes at @out, up to the end of a character of
+ * UTF-8, always with a NUL.
+ */
 void text_copy(char *out, size_t size, const char *string);
 
 /*

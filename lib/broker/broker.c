@@ -5,6 +5,7 @@
  *	  broker_give_back	the lease of an earlier attempt comes first
  *	  turn_once		repeated while it comes to BROKER_AGAIN, 64 times at most
  *	    read_and_plan	tickets, leases, liveness, probe -> a verdict
+ *	    broker_is_due	a job that was to begin later joins the queue anew
  *	    commit_mend		damaged lease files
  *	    try_to_start	if the verdict is to start:
  *	      commit_look	  are there leftover processes of an ended job?
@@ -215,6 +216,11 @@ static int read_and_plan(struct broker *broker, struct verdict *ret, struct why 
 		broker->result.cancelled_by = own.cancelled_by;
 		return BROKER_CANCELLED;
 	}
+	r = broker_obey_wish(broker);
+	if (r == 0 && broker_is_share_due(broker))
+		r = broker_take_share(broker, why);
+	if (r != 0)
+		return r;
 	liveness_set_begin(&broker->view.lives);
 	r = broker_look(broker);
 	if (r < 0)
@@ -523,14 +529,28 @@ static int prepare_to_wait(struct broker *broker)
 static int turn_once(struct broker *broker, struct why *why)
 {
 	int r = read_and_plan(broker, &broker->result.verdict, why);
+	enum verdict_kind kind;
 
-	broker->state.wake_ms = INT64_MAX;
+	/* a window may open or close GPUs to a ticket, which raises no event */
+	broker->state.wake_ms = r == 0 ? broker->plan.changes_ms : INT64_MAX;
 	if (r != 0)
 		return r;
+	if (broker_is_due(broker))
+		return BROKER_AGAIN;
 	if (commit_mend(&broker->view))
 		return BROKER_AGAIN;
-	return broker->result.verdict.kind == VERDICT_START ? try_to_start(broker, why)
-							    : prepare_to_wait(broker);
+	kind = broker->result.verdict.kind;
+	/*
+	 * a job that starts at once, or waits for a GPU that no job has, pays nothing; one that may
+	 * not begin yet does not compete
+	 */
+	broker->state.waits =
+		broker->state.waits ||
+		(kind != VERDICT_START && kind != VERDICT_GPU && kind != VERDICT_HELD);
+	if (kind != VERDICT_HELD && broker_is_share_due(broker))
+		return BROKER_AGAIN;
+	return kind == VERDICT_START ? try_to_start(broker, why)
+				     : prepare_to_wait(broker);
 }
 
 /*

@@ -22,7 +22,9 @@
 #ifndef GPULEASE_BROKER_H
 #define GPULEASE_BROKER_H
 
+#include "config.h"
 #include "dependency.h"
+#include "foretell.h"
 #include "passover.h"
 #include "preempt.h"
 #include "prober.h"
@@ -82,8 +84,19 @@ struct broker_input {
 	int leash_fd;
 	/* the thresholds of this job, stricter than the machine's; NULL: it has none of its own */
 	const struct usage_policy *own_usage;
+	/* the job begins at this time at the earliest (CLOCK_BOOTTIME); 0: it may at once */
+	int64_t begin_ms;
+	bool is_held; /* it waits until a user that may do so has released it */
+	struct config_share
+		share; /* fair-share, see broker_share.c; zeros: it does not count */
 	bool sends_none_back; /* the job does not wait until a job that it sends back has ended */
 	int signal_fd; /* a signalfd(2); broker_wait() returns when it is readable; -1: none */
+};
+
+/* What a user had and waits for, in GPU-milliseconds, and by how much that makes a job later. */
+struct broker_share {
+	uint64_t had_ms, waits_ms;
+	int64_t late_ms;
 };
 
 /* Outcome: what the last call found; the caller reads it. */
@@ -96,7 +109,8 @@ struct broker_result {
 	uint32_t cancelled_by; /* the uid of the user who cancelled the job */
 	/* the jobs that would be sent back for this one, "3,5"; "": none; broker_foresee() */
 	char sends_back[64];
-	uint64_t preempted_by; /* the id of the job that asked for the GPUs */
+	uint64_t preempted_by;     /* the id of the job that asked for the GPUs */
+	struct broker_share share; /* for which the job counts as having come later */
 	bool has_rejoined; /* the ticket file was lost in this turn: ->number is new */
 };
 
@@ -125,7 +139,10 @@ struct broker_state {
 
 	/* a job that has gone back into the queue */
 	struct broker_debt debt; /* the lease that it still has to give back */
+	bool waits;              /* other jobs keep this attempt from starting */
+	bool is_late;            /* fair-share has been counted for this attempt */
 	uint64_t orders_from;    /* controls before this record precede the lease */
+	uint64_t wish_done; /* ->queue.wish up to this control was obeyed, or is void */
 };
 
 /*
@@ -199,6 +216,18 @@ MUST_CHECK int broker_join(struct broker *broker, const struct request *request,
  */
 MUST_CHECK int broker_requeue(struct broker *broker, const struct request *request,
 	int64_t not_before_ms, struct why *why);
+
+/*
+ * Changes the place of a waiting job in the queue: takes a new ticket with @priority, which stands
+ * as if the job had come @late_ms later than it did (queue_order.h).  The job keeps its id and its
+ * time of arrival.  The new ticket names the job's first ticket, and the first ticket names the new
+ * one; the old ticket is left, and its FIFOs are removed.
+ *
+ * Returns 0, or a negative errno with the reason in @why: then the job waits with its old ticket.
+ * A crash leaves tickets with a dead owner.
+ */
+MUST_CHECK int broker_renew(
+	struct broker *broker, int64_t priority, int64_t late_ms, struct why *why);
 
 /*
  * Gives ->input.heir a lease on the GPUs that it and its descendants use already, as the last probe
@@ -288,8 +317,21 @@ MUST_CHECK int broker_foresee(struct broker *broker, const struct request *reque
  */
 int64_t broker_estimate(struct broker *broker);
 
+/*
+ * Sets *@ret to when the job will usually start, as of the last turn; ->runs 0: that cannot be
+ * foretold.  Reads the history, which takes a few milliseconds.
+ */
+void broker_foretell(struct broker *broker, struct foretold *ret);
+
 /* Returns the ticket's position in the queue: 1 for the first; 0 if that cannot be computed. */
 unsigned broker_position(struct broker *broker);
+
+/*
+ * Returns what counts by fair-share for a job of user @uid that comes now.  Ticket @but does not
+ * count.  The queue and the leases of @view were read.
+ */
+struct broker_share broker_share_of(const struct config_share *share, struct queue *queue,
+	struct snapshot *view, uint32_t uid, uint64_t but);
 
 /* Gives up the ticket: removes its FIFOs, so that no other process has to find them. */
 void broker_leave(struct broker *broker);

@@ -99,19 +99,20 @@ static int check_all(struct broker *broker, struct why *why)
 {
 	const struct plan_facts *facts = &broker->view.facts;
 	const struct gpuset *set = &broker->result.verdict.gpus;
-	struct need need = request_need(&broker->ticket.request);
+	struct plan_row row = plan_row_of(broker->number, &broker->ticket);
 	struct quota_excess excess;
 	struct quota quota;
 	int r = 0;
 
 	gpuset_for_each (slot, set)
 		if (r == 0)
-			r = check_gpu_room(&broker->view, (unsigned)slot, &need, why);
+			r = check_gpu_room(&broker->view, (unsigned)slot, &row.need, why);
 	if (r < 0)
 		return r;
+	row.uid = broker->input.heir->uid;
+	row.gpus = gpuset_count(set);
 	quota_begin(&quota, &facts->limits, facts->users, facts->user_count);
-	if (quota_forbids(
-		    &quota, broker->input.heir->uid, gpuset_count(set), &need, &excess)) {
+	if (quota_forbids(&quota, &row, &excess)) {
 		why_set(why, "a limit of the configuration is reached (%s)",
 			excess.kind == LIMIT_USER_GPUS || excess.kind == LIMIT_USER_LEASES
 				? "user-gpus, user-jobs"

@@ -117,12 +117,14 @@ void broker_ring_behind(struct broker *broker)
 	struct queue_cursor cursor;
 	struct queue_row row;
 
-	queue_order_begin(&cursor, QUEUE_LAST);
-	while (queue_next_in_order(&broker->queue, &cursor, &row) == 0) {
-		/* a ticket ahead is not rung: its owner does not act, and stays passed over */
-		if (queue_comes_before(broker_place(broker), queue_place_of(&row)))
+	/* a ticket ahead is not rung: its owner does not act, and stays passed over */
+	queue_order_begin(&cursor, broker_place(broker));
+	while (queue_next_in_order(&broker->queue, &cursor, &row) == 0)
+		;
+	cursor.until = QUEUE_LAST;
+	while (queue_next_in_order(&broker->queue, &cursor, &row) == 0)
+		if (row.number != broker->number)
 			bell_ring(broker->dir, row.ticket.owner.token);
-	}
 }
 
 /* --- owners that take turns and start nothing ----------------------------------- */

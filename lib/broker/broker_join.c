@@ -10,12 +10,19 @@
 #include "live_fifo.h"
 #include "queue_sweep.h"
 
-uint32_t broker_first_state(const struct request *request)
-{
-	bool has_to_wait = request->gpus || request->after[0] || request->after_ok[0] ||
-			   request->is_singleton;
+enum { ARRIVAL_MS = 1000 }; /* the most that ->since_ms may be too early */
 
-	return has_to_wait ? TICKET_WAITING : TICKET_GRANTED;
+void broker_first_state(struct broker *broker)
+{
+	struct ticket *ticket = &broker->ticket;
+	const struct request *request = &ticket->request;
+	bool has_to_wait;
+
+	ticket->not_before_ms =
+		broker->input.is_held ? TICKET_HELD : broker->input.begin_ms;
+	has_to_wait = request->gpus || request->after[0] || request->after_ok[0] ||
+		      request->is_singleton || ticket->not_before_ms;
+	ticket->state = has_to_wait ? TICKET_WAITING : TICKET_GRANTED;
 }
 
 /*
@@ -77,8 +84,21 @@ int broker_take_ticket(struct broker *broker, struct why *why)
 				? "the lists of its GPUs and jobs do not fit into one record"
 				: strerror(-r));
 		broker_leave(broker);
+		return r;
 	}
-	return r;
+	broker->queue.wish.job = broker_job(broker);
+	broker->queue.wish.uid = broker->ticket.owner.uid;
+	return 0;
+}
+
+void broker_settle_arrival(struct broker *broker)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	if (now_ms - broker->ticket.since_ms <= ARRIVAL_MS)
+		return;
+	broker->ticket.since_ms = now_ms;
+	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
 }
 
 /*
@@ -136,8 +156,8 @@ int broker_join(struct broker *broker, const struct request *request, const char
 	struct ticket *ticket = &broker->ticket;
 	int r;
 
-	*ticket = (struct ticket){ .request = *request,
-		.state = broker_first_state(request) };
+	*ticket = (struct ticket){ .request = *request };
+	broker_first_state(broker);
 	/* @request names slots as they were read last: note only later changes of slots */
 	broker->view.moved = GPUSET_NONE;
 	text_copy(ticket->boot, sizeof(ticket->boot), broker->dir->boot);
@@ -155,6 +175,7 @@ int broker_join(struct broker *broker, const struct request *request, const char
 		r = broker_take_ticket(broker, why);
 	if (r < 0)
 		return r;
+	broker_settle_arrival(broker);
 	/* other processes may have joined after the check: if these are too many, the last leave */
 	r = broker_check_quota(broker, broker->number, why);
 	if (r < 0)
@@ -177,6 +198,7 @@ int broker_rejoin(struct broker *broker, struct why *why)
 	broker->result.has_rejoined = true;
 	/* the new file counts its tickets from the beginning, so old numbers mean nothing */
 	broker->ticket.job = broker->ticket.latest = 0;
+	broker->state.wish_done = 0;
 	return broker_take_ticket(broker, why);
 }
 

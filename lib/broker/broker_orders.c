@@ -1,6 +1,7 @@
 /*
- * What the broker does once its job has a lease: reads requests to cancel or preempt the job, and
- * puts the job back into the queue for a further attempt.  Declared in broker.h.
+ * Further tickets of a job, and what other processes ask of it.  Once the job has a lease, this
+ * file reads requests to cancel or preempt it, and puts the job back into the queue for a further
+ * attempt.  While the job waits, it takes another ticket for another place.  Declared in broker.h.
  *
  * The order of a further attempt: the new ticket, the new ticket's number in the first ticket, and
  * only then the end of the old lease.  A reader that finds the old lease over therefore finds the
@@ -10,10 +11,11 @@
 #include "broker_parts.h"
 #include "clock.h"
 #include "commit.h"
+#include "queue_sweep.h"
 
 /*
- * Writes the number of the new ticket into the first ticket of the job.  If the ticket file was
- * replaced meanwhile, the record of that number is not ours, and stays as it is.
+ * Writes the number of the new ticket, and of its attempt, into the first ticket of the job.  If
+ * the ticket file was replaced meanwhile, the record of that number is not ours, and stays so.
  */
 static void point_to_latest(struct broker *broker)
 {
@@ -25,7 +27,43 @@ static void point_to_latest(struct broker *broker)
 		first.owner.start != broker->ticket.owner.start)
 		return;
 	first.latest = broker->number;
+	first.attempt = broker->ticket.attempt;
 	(void)!ticket_rewrite(&broker->queue.file, broker->ticket.job, &first);
+}
+
+/*
+ * Takes a further ticket of the job, as ->ticket says, with a token and FIFOs of its own.  The
+ * caller keeps the descriptors of the old ones.  On failure, the job has its ticket @before again.
+ */
+static int take_further_ticket(
+	struct broker *broker, const struct ticket *before, struct why *why)
+{
+	uint64_t number = broker->number;
+	int r;
+
+	broker->ticket.state = TICKET_WAITING;
+	broker->ticket.job = broker_job(broker);
+	broker->ticket.latest = broker->ticket.turn = 0;
+	broker->ticket.turn_ms = clock_boot_ms();
+	broker->live_fd = broker->bell_fd = -1;
+	r = token_make(broker->ticket.owner.token);
+	if (r == 0)
+		r = broker_take_ticket(broker, why);
+	if (r < 0) {
+		broker->ticket = *before;
+		broker->number = number;
+		return r;
+	}
+	point_to_latest(broker);
+	return 0;
+}
+
+/* Forgets what fair-share has counted: the next ticket stands where its number puts it. */
+static void forget_share(struct broker *broker)
+{
+	broker->ticket.order_ms = broker->ticket.late_ms = 0;
+	broker->state.waits = broker->state.is_late = false;
+	broker->result.share = (struct broker_share){ .late_ms = 0 };
 }
 
 int broker_requeue(struct broker *broker, const struct request *request,
@@ -43,47 +81,90 @@ int broker_requeue(struct broker *broker, const struct request *request,
 	 * the hint may have passed that control.  So read all controls now.
 	 */
 	(void)!queue_begin(&broker->queue, debt.number);
-	broker->ticket.state = TICKET_WAITING;
-	broker->ticket.job = broker_job(broker);
+	broker->state.wish_done = broker->queue.wish.number; /* for the attempt before */
 	broker->ticket.attempt = before.attempt ? before.attempt + 1 : 2;
-	broker->ticket.latest = broker->ticket.turn = 0;
 	broker->ticket.runs = COMMAND_NONE;
 	broker->ticket.request = *request;
-	broker->ticket.since_ms = broker->ticket.turn_ms = clock_boot_ms();
+	broker->ticket.request.priority = before.request.priority; /* as it is by now */
+	broker->ticket.since_ms = clock_boot_ms();
 	broker->ticket.not_before_ms = not_before_ms;
-	broker->live_fd = -1; /* @debt keeps it open; the new ticket gets another */
+	forget_share(broker);
 	if (broker->bell_fd >= 0) {
 		fifo_remove(broker->dir, FIFO_BELL, before.owner.token);
 		close_fd(&broker->bell_fd);
 	}
-	/* a token of its own, so the FIFOs of the new ticket do not keep the old lease alive */
-	r = token_make(broker->ticket.owner.token);
-	if (r == 0)
-		r = broker_take_ticket(broker, why);
+	/* the FIFOs of the new ticket do not keep the old lease alive; @debt has the old one */
+	r = take_further_ticket(broker, &before, why);
 	if (r < 0) {
-		broker->ticket = before;
-		broker->number = debt.number;
 		broker->live_fd = debt.live_fd;
 		return r;
 	}
-	point_to_latest(broker);
+	broker_settle_arrival(broker);
 	broker->state.debt = debt;
 	return 0;
 }
 
 /*
- * Marks the ticket of the lease that was given back as TICKET_LEFT.  Otherwise integrity_find()
- * would look for its lease and take the lease for lost.
+ * Marks the job's earlier ticket @number as TICKET_LEFT: it does not wait any more.  If its lease
+ * was given back, integrity_find() would look for the lease otherwise, and take it for lost.
  */
-static void mark_ticket_left(struct broker *broker, const struct broker_debt *debt)
+static void mark_ticket_left(struct broker *broker, uint64_t number, const char *token)
 {
 	struct ticket before;
 
-	if (ticket_read(&broker->queue.file, debt->number, &before) != TICKET_RECORD ||
-		strcmp(before.owner.token, debt->token) != 0)
+	if (ticket_read(&broker->queue.file, number, &before) != TICKET_RECORD ||
+		strcmp(before.owner.token, token) != 0)
 		return;
 	before.state = TICKET_LEFT;
-	(void)!ticket_rewrite(&broker->queue.file, debt->number, &before);
+	(void)!ticket_rewrite(&broker->queue.file, number, &before);
+}
+
+int broker_renew(
+	struct broker *broker, int64_t priority, int64_t late_ms, struct why *why)
+{
+	struct ticket before = broker->ticket;
+	uint64_t number = broker->number;
+	int live_fd = broker->live_fd, bell_fd = broker->bell_fd, r;
+
+	/* outcome.h tells a further attempt by its number from another ticket of the first */
+	if (!before.attempt)
+		broker->ticket.attempt = 1;
+	broker->ticket.request.priority = priority;
+	broker->ticket.late_ms = late_ms;
+	broker->ticket.order_ms = before.since_ms + late_ms;
+	r = take_further_ticket(broker, &before, why);
+	if (r < 0) {
+		broker->live_fd = live_fd;
+		broker->bell_fd = bell_fd;
+		return r;
+	}
+	/* a cancel that came before the new ticket: later turns may read only what is behind it */
+	(void)!queue_begin(&broker->queue, number);
+	/* from now on the new ticket counts, and not before: the job always has one that waits */
+	mark_ticket_left(broker, number, before.owner.token);
+	fifo_remove(broker->dir, FIFO_BELL, before.owner.token);
+	fifo_remove(broker->dir, FIFO_LIVE, before.owner.token);
+	close_fd(&bell_fd);
+	close_fd(&live_fd);
+	/* requests to preempt count as long as the ticket that asks waits: ask again */
+	broker->preempt.count = 0;
+	return 0;
+}
+
+int broker_obey_wish(struct broker *broker)
+{
+	const struct queue_wish *wish = &broker->queue.wish;
+	struct why why;
+
+	if (wish->number <= broker->state.wish_done)
+		return 0;
+	broker->state.wish_done = wish->number;
+	if (wish->priority == broker->ticket.request.priority ||
+		broker_renew(broker, wish->priority, broker->ticket.late_ms, &why) < 0)
+		return 0; /* without a new ticket it waits as before */
+	/* after the change: tickets that it has let pass, or holds back now, plan anew */
+	bell_ring_all(broker->dir);
+	return BROKER_AGAIN;
 }
 
 /*
@@ -114,7 +195,7 @@ int broker_give_back(struct broker *broker)
 		r = release_lease(broker, debt);
 	if (r != 0)
 		return r < 0 ? r : BROKER_LOCKED;
-	mark_ticket_left(broker, debt);
+	mark_ticket_left(broker, debt->number, debt->token);
 	/* close this last: it wakes watchers that have no bell */
 	close_fd(&debt->live_fd);
 	bell_ring_all(broker->dir);
@@ -166,4 +247,62 @@ int broker_read_orders(struct broker *broker)
 	if (r < 0)
 		return r;
 	return r == PREEMPT_RIGHTLY ? BROKER_ORDER_PREEMPT : BROKER_ORDER_NONE;
+}
+
+/* --- a job that was to begin later ------------------------------------------------ */
+
+/*
+ * The job begins now: it takes a new ticket, so that its place is that of a job which comes now.
+ * Otherwise a held job would be a place in the queue that its user keeps for as long as they like.
+ * The new ticket has the token and the FIFOs of the old one.  Without a new ticket (the disk is
+ * full) the job goes on with the old one.
+ */
+static void join_anew(struct broker *broker)
+{
+	struct ticket *ticket = &broker->ticket;
+	uint64_t before = broker->number, number;
+
+	ticket->job = broker_job(broker);
+	/* outcome.h tells a further attempt by its number from another ticket of the first */
+	ticket->attempt = 1;
+	ticket->latest = ticket->turn = 0;
+	ticket->since_ms = ticket->turn_ms = clock_boot_ms();
+	ticket->not_before_ms = 0;
+	forget_share(broker);
+	queue_sweep(&broker->queue);
+	if (ticket_append(&broker->queue.file, ticket, &number) < 0) {
+		if (ticket->job == before)
+			ticket->job = 0;
+		(void)!ticket_rewrite(&broker->queue.file, before, ticket);
+		return;
+	}
+	broker->number = number;
+	broker_settle_arrival(broker);
+	point_to_latest(broker);
+	/* a cancel that came before the new ticket: later turns may read only what is behind it */
+	(void)!queue_begin(&broker->queue, before);
+	mark_ticket_left(broker, before, ticket->owner.token);
+}
+
+bool broker_is_due(struct broker *broker)
+{
+	struct ticket *ticket = &broker->ticket;
+
+	/* a further attempt, which waits before it is tried again, has its ticket already */
+	if (!ticket->not_before_ms || ticket->attempt > 1)
+		return false;
+	if (ticket->not_before_ms == TICKET_HELD) {
+		if (!queue_is_released(
+			    &broker->queue, broker_job(broker), ticket->owner.uid))
+			return false;
+		ticket->not_before_ms = broker->input.begin_ms;
+		/* the turn reads the record, not this copy */
+		if (ticket->not_before_ms > broker->state.now_ms)
+			return ticket_rewrite(
+				       &broker->queue.file, broker->number, ticket) == 0;
+	}
+	if (ticket->not_before_ms > broker->state.now_ms)
+		return false;
+	join_anew(broker);
+	return true;
 }

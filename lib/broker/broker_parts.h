@@ -10,6 +10,7 @@
  *	broker_preempt.c   preemptible jobs that could make room
  *	broker_wait.c      which events and timers end the wait
  *	broker_orders.c    after the lease: orders of others, a further attempt, giving back
+ *	broker_share.c     fair-share: by how much the job counts as having come later
  *	broker_adopt.c     a lease for a process that runs already
  */
 #ifndef GPULEASE_BROKER_PARTS_H
@@ -54,10 +55,10 @@ bool broker_is_probe_fresh(const struct broker *broker, const struct gpuset *set
 enum { BROKER_SWEEP_EVERY = 64 };
 
 /*
- * Returns the state of a new ticket for @request: TICKET_GRANTED if it needs no GPU and no other
- * job has to end first, else TICKET_WAITING.  Pure.
+ * Sets when the ticket of a new job may start, and its state: TICKET_GRANTED if the job needs no
+ * GPU and has nothing to wait for, else TICKET_WAITING.  Pure.
  */
-uint32_t broker_first_state(const struct request *request);
+void broker_first_state(struct broker *broker);
 
 /*
  * Makes the missing FIFOs and then appends the ticket, so that a ticket that can be read has its
@@ -71,6 +72,13 @@ MUST_CHECK int broker_take_ticket(struct broker *broker, struct why *why);
  */
 MUST_CHECK int broker_rejoin(struct broker *broker, struct why *why);
 
+/*
+ * Call this after a ticket was taken.  Its time was read before it was appended, and its owner may
+ * have been stopped in between.  Corrects a time that is more than a second too early: the order of
+ * other tickets depends on it (queue_order.h).
+ */
+void broker_settle_arrival(struct broker *broker);
+
 /* Makes the FIFOs of this process again if they were removed.  The next damage check retries. */
 void broker_mend(struct broker *broker);
 
@@ -80,6 +88,32 @@ void broker_mend(struct broker *broker);
  */
 MUST_CHECK int broker_check_quota(
 	struct broker *broker, uint64_t before, struct why *why);
+
+/* --- broker_orders.c ------------------------------------------------------------ */
+
+/*
+ * After queue_begin(), in a job that waits: takes a new ticket if its user, or root, has asked for
+ * another priority.  Returns 0, or BROKER_AGAIN: the job has another place now.
+ */
+MUST_CHECK int broker_obey_wish(struct broker *broker);
+
+/*
+ * After the queue was read in a turn: if the job was released, or its time to begin has come, takes
+ * a new ticket for it.  A crash leaves tickets with a dead owner.  Returns whether the ticket has
+ * changed, so that the turn has to read and plan again.
+ */
+bool broker_is_due(struct broker *broker);
+
+/* --- broker_share.c ------------------------------------------------------------- */
+
+/* Whether fair-share has to be counted now: the attempt does not start at once. */
+bool broker_is_share_due(const struct broker *broker);
+
+/*
+ * Counts fair-share, and takes a new ticket if the job counts as having come later.  Returns 0,
+ * BROKER_AGAIN: the job has another place now; or a negative errno with the reason in @why.
+ */
+MUST_CHECK int broker_take_share(struct broker *broker, struct why *why);
 
 /* --- broker_plan.c -------------------------------------------------------------- */
 

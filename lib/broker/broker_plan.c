@@ -48,8 +48,12 @@ static void bound_hint(struct broker *broker)
 
 struct queue_place broker_place(const struct broker *broker)
 {
-	return (struct queue_place){ .priority = broker->ticket.request.priority,
-		.number = broker->number };
+	const struct ticket *ticket = &broker->ticket;
+
+	return (struct queue_place){ .priority = ticket->request.priority,
+		.number = broker->number,
+		.order_ms = ticket->order_ms,
+		.since_ms = ticket->since_ms };
 }
 
 /*

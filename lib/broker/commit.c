@@ -351,7 +351,10 @@ struct lease_change {
 	const char *token;
 	bool is_released;
 	const struct command *runs; /* NULL: keep the command that is noted */
-	const char *left;           /* the leftover process, as in the record; "": none */
+	int64_t limit_ms;           /* 0: keep the limit, which never becomes less */
+	/* the leftover process, as in the record; "": none; NULL: keep it */
+	const char *left;
+	const char *note; /* NULL: keep it */
 };
 
 /* Changes the records of the lease in the locked file.  Returns 0 or a negative errno. */
@@ -373,7 +376,11 @@ static int change_locked(struct lease_file *file, const struct lease_change *cha
 			lease.released_ms = clock_boot_ms();
 		if (change->runs)
 			lease.runs = *change->runs;
-		text_copy(lease.left, sizeof(lease.left), change->left);
+		lease.limit_ms = max_i64(lease.limit_ms, change->limit_ms);
+		if (change->left)
+			text_copy(lease.left, sizeof(lease.left), change->left);
+		if (change->note)
+			text_copy(lease.note, sizeof(lease.note), change->note);
 		r = lease_write(file, at, &lease);
 	}
 	return r < 0 ? r : 0;
@@ -440,11 +447,25 @@ void commit_give_back(struct snapshot *view, const char *token, const struct gpu
 	bell_ring_all(view->dir);
 }
 
+int commit_note_limit(struct snapshot *view, const char *token, const struct gpuset *set,
+	int64_t limit_ms)
+{
+	return change_in_files(view, set,
+		&(struct lease_change){ .token = token, .limit_ms = limit_ms });
+}
+
 int commit_note_command(struct snapshot *view, const char *token,
 	const struct gpuset *set, const struct command *runs)
 {
 	return change_in_files(view, set,
 		&(struct lease_change){ .token = token, .runs = runs, .left = "" });
+}
+
+int commit_note_text(struct snapshot *view, const char *token, const struct gpuset *set,
+	const char *note)
+{
+	return change_in_files(
+		view, set, &(struct lease_change){ .token = token, .note = note });
 }
 
 /*

@@ -75,6 +75,20 @@ MUST_CHECK int commit_note_command(struct snapshot *view, const char *token,
 	const struct gpuset *set, const struct command *runs);
 
 /*
+ * Writes what the job says of itself into the records of its lease; "": nothing.  @note is shorter
+ * than NOTE_SIZE.  Returns as commit_note_command().
+ */
+MUST_CHECK int commit_note_text(struct snapshot *view, const char *token,
+	const struct gpuset *set, const char *note);
+
+/*
+ * Writes the time limit @limit_ms into the records of a lease, where it is longer than that in the
+ * record.  Returns as commit_note_command() does.
+ */
+MUST_CHECK int commit_note_limit(struct snapshot *view, const char *token,
+	const struct gpuset *set, int64_t limit_ms);
+
+/*
  * Gives back the lease with @token in each file of the GPUs of @set that has it, for an owner that
  * lives on.  The lease is over at once or, if @left is not NULL, when @left has ended: a leftover
  * process of the job.  The caller rings the waiters.  Returns 0; COMMIT_LOCKED: the lease still

@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "end_record.h"
+#include "gpu_hours.h"
 
 enum { LOCK_TRY_MS = 50 };
 
@@ -94,6 +95,12 @@ void end_record_append(const struct snapshot *view, const struct snapshot_lease 
 	/* a recorder of an earlier boot is dead and will write no exact line */
 	end.is_provisional = over->is_of_this_boot && over->lease.recorded_by[0];
 	(void)!history_append(view->dir, &end);
+	if (view->dir->counts_usage && over->is_of_this_boot) {
+		autofd int fd = gpu_hours_open(view->dir);
+
+		if (fd >= 0)
+			(void)!gpu_hours_add(fd, &over->lease, over->alive_ms);
+	}
 }
 
 /* Adds what samples have shown of the use of the GPUs. */
@@ -191,6 +198,9 @@ static int record_locked(
 	r = append_end(recorder, &lease, gone_ms, facts, false);
 	if (r < 0)
 		return r;
+	/* the time counts with this line, and not with the exact line of append_exact_end() */
+	if (recorder->usage_fd >= 0)
+		(void)!gpu_hours_add(recorder->usage_fd, &lease, gone_ms);
 	lease.is_recorded = 1;
 	(void)!lease_write(&recorder->file, at, &lease); /* a failure repeats the line */
 	return 0;
@@ -215,8 +225,9 @@ int end_recorder_open(const struct statedir *dir, const struct gpuset *gpus,
 	struct lease lease;
 	unsigned at;
 
-	*ret = (struct end_recorder){ .file = { .fd = -1 },
-		.history = HISTORY_FILE_NONE };
+	*ret = (struct end_recorder){
+		.file = { .fd = -1 }, .history = HISTORY_FILE_NONE, .usage_fd = -1
+	};
 	if (slot < 0) /* no GPU, so no lease */
 		return -ENOENT;
 	r = lease_open_slot(dir, (uint32_t)slot, &ret->file);
@@ -227,6 +238,8 @@ int end_recorder_open(const struct statedir *dir, const struct gpuset *gpus,
 		end_recorder_release(ret);
 		return r;
 	}
+	if (dir->counts_usage)
+		ret->usage_fd = gpu_hours_open(dir);
 	text_copy(ret->token, sizeof(ret->token), token);
 	text_copy(ret->gpus, sizeof(ret->gpus), names);
 	/* a copy for append_exact_end(): the record may be gone when the job ends */
@@ -236,10 +249,37 @@ int end_recorder_open(const struct statedir *dir, const struct gpuset *gpus,
 	return 0;
 }
 
+int64_t end_recorder_limit_ms(struct end_recorder *recorder, int64_t limit_ms)
+{
+	struct lease lease;
+	unsigned at = 0;
+	/* without the lock a record that is just being written would seem to be broken */
+	bool is_locked = lease_lock(&recorder->file, clock_boot_ms() + LOCK_TRY_MS) == 0;
+
+	if (find_record(recorder, &lease, &at) == 0 && at)
+		limit_ms = max_i64(limit_ms, lease.limit_ms);
+	if (is_locked)
+		lease_unlock(&recorder->file);
+	return limit_ms;
+}
+
+int64_t end_record_limit_ms(const struct statedir *dir, const struct gpuset *gpus,
+	const char *token, int64_t limit_ms)
+{
+	struct end_recorder recorder;
+
+	if (end_recorder_open(dir, gpus, "", token, &recorder) < 0)
+		return limit_ms;
+	limit_ms = end_recorder_limit_ms(&recorder, limit_ms);
+	end_recorder_release(&recorder);
+	return limit_ms;
+}
+
 void end_recorder_release(struct end_recorder *recorder)
 {
 	lease_release(&recorder->file);
 	history_release(&recorder->history);
+	close_fd(&recorder->usage_fd);
 }
 
 void end_record_write(

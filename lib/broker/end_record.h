@@ -71,6 +71,7 @@ void end_record_write(
 struct end_recorder {
 	struct lease_file file; /* of the lease's lowest GPU */
 	struct history_file history;
+	int usage_fd;       /* gpu_hours.h; -1: the time of leases is not counted */
 	struct lease lease; /* as it was in the file; zeroed: it was not there */
 	bool is_beside;     /* this process is not the recorder that the lease may name */
 	char token[TOKEN_SIZE];
@@ -84,6 +85,16 @@ struct end_recorder {
 MUST_CHECK int end_recorder_open(const struct statedir *dir, const struct gpuset *gpus,
 	const char *names, const char *token, struct end_recorder *ret);
 void end_recorder_release(struct end_recorder *recorder);
+
+/*
+ * Returns the time limit of the lease, which another process may have prolonged, as its record says
+ * now; @limit_ms if the record is gone or cannot be read.
+ */
+int64_t end_recorder_limit_ms(struct end_recorder *recorder, int64_t limit_ms);
+
+/* The same for a process that can still open files, and has no recorder. */
+int64_t end_record_limit_ms(const struct statedir *dir, const struct gpuset *gpus,
+	const char *token, int64_t limit_ms);
 
 /*
  * Records that the lease ended at @gone_ms (CLOCK_BOOTTIME), unless its end is recorded already.

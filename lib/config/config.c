@@ -4,6 +4,7 @@
 #include "gpuset.h"
 #include "parse.h"
 #include "strview.h"
+#include "user_limits.h"
 
 /* --- the keys ---------------------------------------------------------------------- */
 
@@ -54,6 +55,8 @@ static const struct config_key_def keys[CONFIG_KEYS] = {
 		.range = { 1000, INT64_MAX } },
 	[CONFIG_MAX_PRIORITY] = { KEY("max-priority", config_count, max_priority, "0",
 		"0 to 1000000"), .range = { 0, MANY } },
+	[CONFIG_FAIR_SHARE] = { KEY("fair-share", config_share, share, "none",
+		"one like 15m/7d/24h, or none"), .range = { 1, 30 } },
 	[CONFIG_PREFER] = { KEY("prefer", config_gpus, prefer, NULL,
 		"at most 16, as 3,0-2 or UUIDs"), .range = { 1, 16 } },
 	[CONFIG_BIND] = { KEY("bind", config_choice, binds, "no", "no or yes"),
@@ -84,6 +87,8 @@ static const struct config_key_def keys[CONFIG_KEYS] = {
 		retry_delay_max_ms, "5m", "one like 5m or 1h"), .range = { 0, INT64_MAX } },
 	[CONFIG_SLURM_ALLOCATION] = { KEY("slurm-allocation", config_choice, shares_in_slurm,
 		"own", "own or shared"), .words = { "own", "shared" } },
+	[CONFIG_ENGINE] = { KEY("engine", config_choice, uses_slurm, "local",
+		"local or slurm"), .words = { "local", "slurm" } },
 #undef KEY
 };
 /* clang-format on */
@@ -91,6 +96,11 @@ static const struct config_key_def keys[CONFIG_KEYS] = {
 static void *config_field(struct config *config, const struct config_key_def *def)
 {
 	return (char *)config + def->offset;
+}
+
+const struct config_key_def *config_find_def(enum config_key key)
+{
+	return &keys[key];
 }
 
 static const struct config_key_def *config_find_key(struct strview name)
@@ -119,8 +129,7 @@ static int config_explain_unknown(struct strview name, struct why *why)
 
 /* --- lines ------------------------------------------------------------------------- */
 
-/* Reads the value @text of a key.  Returns 0 or -EINVAL. */
-static int config_set_value(struct config *config, const struct config_key_def *def,
+int config_read_value(struct config *config, const struct config_key_def *def,
 	struct strview text, struct why *why)
 {
 	const char *noun = def->kind->noun;
@@ -155,7 +164,7 @@ static int config_set_value(struct config *config, const struct config_key_def *
 int config_set(
 	struct config *config, enum config_key key, const char *value, struct why *why)
 {
-	return config_set_value(config, &keys[key],
+	return config_read_value(config, &keys[key],
 		(struct strview){ value, value + strlen(value) }, why);
 }
 
@@ -180,7 +189,7 @@ static int config_read_setting(
 		return -EINVAL;
 	}
 	*first = number;
-	return config_set_value(config, def,
+	return config_read_value(config, def,
 		strview_trim((struct strview){ left.end + 1, text.end }), why);
 }
 
@@ -225,12 +234,13 @@ static int config_check_models(const struct model_table *models, struct why *why
 	struct strview rest = { models->text, models->text + models->size };
 
 	for (unsigned line = models->line; rest.begin < rest.end; line++) {
-		const struct config_key_def *def = config_find_key(
-			strview_trim(strview_before(strview_take_line(&rest), '=')));
+		struct strview text = strview_take_line(&rest);
+		const struct config_key_def *def =
+			config_find_key(strview_trim(strview_before(text, '=')));
 
-		if (def) {
+		if (def || strview_is(text, "[limits]")) {
 			why_set(why, "%s, line %u: %s: is a key, not a model",
-				models->file, line, def->name);
+				models->file, line, def ? def->name : "[limits]");
 			why_add_remedy(why, "write keys above [models]");
 			return -EINVAL;
 		}
@@ -242,19 +252,26 @@ enum config_line_outcome { CONFIG_LINE_MODELS = 1 };
 
 /*
  * Reads one line that is not empty.  Returns 0; CONFIG_LINE_MODELS if the table of models begins
- * after it; or -EINVAL.
+ * after it; or -EINVAL.  ->limits.text has to end where the text ends.
  */
-
 static int config_read_line(
 	struct strview text, unsigned number, struct config *config, struct why *why)
 {
+	struct limits_table *limits = &config->limits;
+
 	if (*text.begin != '[')
-		return config_read_setting(text, number, config, why);
+		return limits->line ? limits_check(config, text, number, why)
+				    : config_read_setting(text, number, config, why);
 	if (strview_is(text, "[models]"))
 		return CONFIG_LINE_MODELS;
+	if (strview_is(text, "[limits]") && !limits->line) {
+		limits->text.begin = text.end;
+		limits->line = number;
+		return 0;
+	}
 	why_set(why, "unknown section '%s'",
 		quote_bytes(text.begin, strview_size(text)).text);
-	why_add_remedy(why, "the only one is [models]");
+	why_add_remedy(why, "there may be one [limits], and after it [models]");
 	return -EINVAL;
 }
 
@@ -266,6 +283,7 @@ int config_parse(const char *file, const char *text, size_t size, struct config 
 	unsigned number = 0, wrong;
 	int r = 0;
 
+	config->limits = (struct limits_table){ .file = file, .text.end = text + size };
 	while (r == 0 && rest.begin < rest.end) {
 		struct strview line = strview_take_line(&rest);
 
@@ -306,4 +324,16 @@ const char *config_key_name(enum config_key key)
 void config_format(const struct config *config, enum config_key key, struct text *out)
 {
 	keys[key].kind->format(&keys[key], (const char *)config + keys[key].offset, out);
+}
+
+int64_t config_share_late_ms(const struct config_share *share, uint64_t gpu_ms)
+{
+	/* whole seconds, and no more of them than make the maximum: the product stays small */
+	uint64_t gpu_s = gpu_ms / 1000;
+	uint64_t most_s = (uint64_t)(share->most_ms / share->rate_ms + 1) * 3600;
+
+	if (gpu_s > most_s)
+		gpu_s = most_s;
+	return min_i64(
+		(int64_t)(gpu_s * (uint64_t)share->rate_ms / 3600), share->most_ms);
 }

@@ -5,6 +5,8 @@
 #include "operands.h"
 #include "parse.h"
 
+enum { DAY_MS = 24 * 3600 * 1000 };
+
 /* --- texts --------------------------------------------------------------- */
 
 static int read_path(const struct config_key_def *def, const char *value, void *at)
@@ -98,6 +100,49 @@ static void format_milliseconds_or_none(
 		format_milliseconds(def, at, out);
 	else
 		text_add(out, "none");
+}
+
+/*
+ * struct config_share: three durations with slashes between them, RATE/DAYS/MOST; `none` is zeros.
+ * The range is that of the days.
+ */
+static int read_share(const struct config_key_def *def, const char *value, void *at)
+{
+	struct config_share share = { .rate_ms = 0 };
+	int64_t *const parts[] = { &share.rate_ms, &share.window_ms, &share.most_ms };
+	char part[DURATION_SIZE];
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts) && strcmp(value, "none") != 0; i++) {
+		size_t size = strcspn(value, "/");
+
+		if (size >= sizeof(part) || !value[size] != (i == 2))
+			return -EINVAL;
+		text_copy(part, size + 1, value);
+		if (parse_duration_ms(part, parts[i], NULL) < 0)
+			return -EINVAL;
+		if (!*parts[i] || share.window_ms % DAY_MS ||
+			share.window_ms > def->range.most * DAY_MS)
+			return -ERANGE;
+		value += size + (i < 2);
+	}
+	memcpy(at, &share, sizeof(share));
+	return 0;
+}
+
+static void format_share(
+	const struct config_key_def *def, const void *at, struct text *out)
+{
+	const struct config_share *share = at;
+
+	if (!share->rate_ms) {
+		text_add(out, "none");
+		return;
+	}
+	format_milliseconds(def, &share->rate_ms, out);
+	text_add(out, "/");
+	format_milliseconds(def, &share->window_ms, out);
+	text_add(out, "/");
+	format_milliseconds(def, &share->most_ms, out);
 }
 
 /* uint64_t, in MiB; `0` without a unit is no memory */
@@ -259,4 +304,5 @@ KIND(config_count_or_none, "a number", count_or_none, count_or_none);
 KIND(config_choice, "a choice", choice, choice);
 KIND(config_gpus, "a list of GPUs", gpus, text);
 KIND(config_option, "an option", option, text);
+KIND(config_share, "three durations", share, share);
 #undef KIND

@@ -1,6 +1,6 @@
 /*
  * The kinds of values in the configuration, each with its reader and its writer.  Only config.c,
- * which has the table of keys, uses this.  Pure.
+ * which has the table of keys, and user_limits.c use this.  Pure.
  */
 #ifndef GPULEASE_CONFIG_VALUES_H
 #define GPULEASE_CONFIG_VALUES_H
@@ -31,9 +31,19 @@ struct config_kind {
 		const struct config_key_def *def, const void *at, struct text *out);
 };
 
+/* Returns the row of @key. */
+const struct config_key_def *config_find_def(enum config_key key);
+
+/*
+ * Reads the value @text of a key into @config.  Returns 0; or -EINVAL, and @why names ->name of
+ * @def and the allowed values.
+ */
+MUST_CHECK int config_read_value(struct config *config, const struct config_key_def *def,
+	struct strview text, struct why *why);
+
 extern const struct config_kind config_path, config_group, config_duration,
 	config_duration_or_none, config_size, config_percentage, config_percentage_or_off,
 	config_use, config_count, config_count_or_none, config_choice, config_gpus,
-	config_option;
+	config_option, config_share;
 
 #endif

@@ -122,13 +122,16 @@ static int64_t future_next_hold_end(const struct future *future)
 }
 
 /*
- * Returns the next time at which a lease ends, or a row is no longer held; 0: not known.  A lease
- * that is overdue ends at once.
+ * Returns the next time at which a lease ends, a row is no longer held, or a window changes what
+ * the last plan has said; 0: not known.  A lease that is overdue ends at once.
  */
 static int64_t future_next_end(const struct future *future)
 {
 	int64_t next_ms = future_next_hold_end(future);
+	int64_t window_ms = future->plan.changes_ms;
 
+	if (window_ms != INT64_MAX && (!next_ms || window_ms < next_ms))
+		next_ms = window_ms;
 	for (unsigned slot = 0; slot < GPUSET_MAX; slot++)
 		for (unsigned i = 0; i < future->gpus[slot].use_count; i++) {
 			int64_t end_ms = future->uses[slot][i].end_ms;

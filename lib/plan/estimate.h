@@ -14,12 +14,13 @@
 enum { ESTIMATE_ROWS = 64 };
 
 /*
- * Whether the caller should hand in @row.  A row that waits for another job has no estimate, and
- * until then keeps no other row waiting.  Pure.
+ * Whether the caller should hand in @row.  A row that waits for another job, or for its release,
+ * has no estimate, and until then keeps no other row waiting.  Pure.
  */
 static inline bool estimate_wants(const struct plan_row *row)
 {
-	return row->hold == DEPENDENCY_NONE || row->hold == DEPENDENCY_UNTIL;
+	return row->hold == DEPENDENCY_NONE ||
+	       (row->hold == DEPENDENCY_UNTIL && row->held_until_ms != TICKET_HELD);
 }
 
 /*

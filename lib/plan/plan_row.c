@@ -28,6 +28,11 @@ struct plan_row plan_row_of(uint64_t number, const struct ticket *ticket)
 		.need = request_need(request),
 		.limit_ms = request->limit_ms,
 		.grace_ms = request->grace_ms,
+		.most_percent = request->most_gpus > GPUSET_MAX
+					? PLAN_NO_LIMIT
+					: request->most_gpus * WHOLE_PERCENT,
+		.most_leases = request->most_jobs,
+		.limits_line = request->limits_line,
 		.allow = request->allow,
 	};
 

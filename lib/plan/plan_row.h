@@ -14,8 +14,15 @@ enum dependency {
 	DEPENDENCY_START, /* job ->held_by has not started */
 	DEPENDENCY_STATUS, /* job ->held_by has ended, but its status is wrong or unknown */
 	DEPENDENCY_SINGLETON, /* job ->held_by of the same user and name comes first */
-	DEPENDENCY_UNTIL,     /* the ticket may not start before ->held_until_ms */
+	/*
+	 * the ticket may not start before ->held_until_ms (TICKET_HELD: before its release);
+	 * ->held_by is the number of a further attempt, 0: it is the first
+	 */
+	DEPENDENCY_UNTIL,
 };
+
+/* A limit that a line of [limits] lifts. */
+#define PLAN_NO_LIMIT UINT32_MAX
 
 struct plan_row {
 	uint64_t ticket; /* the id of its job */
@@ -23,6 +30,12 @@ struct plan_row {
 	uint32_t gpus;
 	struct need need;           /* of each GPU */
 	int64_t limit_ms, grace_ms; /* limit 0: none */
+	/*
+	 * What the user may have at once by line ->limits_line of [limits], in percent of GPUs and
+	 * in leases.  0: as the configuration of the reader says; PLAN_NO_LIMIT: any number.
+	 */
+	unsigned most_percent, most_leases;
+	uint32_t limits_line;
 	struct gpuset allow;
 	struct preference prefer;
 	enum dependency hold;

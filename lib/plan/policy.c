@@ -5,10 +5,12 @@
  * - ->later, of each reserved GPU, the room that is left once its head has started;
  * - ->free and ->open, the GPUs with room for a whole job, or for any job.  These only save time.
  *
- * policy_reserve.c decides what a head reserves.
+ * policy_reserve.c decides what a head reserves, policy_windows.c which GPUs windows keep from a
+ * row.
  */
 #include "policy.h"
 #include "policy_reserve.h"
+#include "policy_windows.h"
 
 bool gpu_state_is_silent(enum gpu_state state)
 {
@@ -60,6 +62,8 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts)
 	plan->facts = facts;
 	plan->present = plan->usable = plan->free = GPUSET_NONE;
 	plan->open = plan->reserved = plan->instances = GPUSET_NONE;
+	plan->closed = GPUSET_NONE;
+	plan->changes_ms = INT64_MAX;
 	plan->is_cut = false;
 	plan->first_blocked = 0;
 	plan->backfill_ms = 0;
@@ -74,13 +78,14 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts)
 
 /*
  * Returns the GPUs of @set that the job may have.  A job of several GPUs gets no MIG instance,
- * because CUDA shows a process only one.
+ * because CUDA shows a process only one.  No job gets a GPU that a window keeps from it.
  */
 static struct gpuset may_have(
 	const struct plan *plan, const struct plan_row *row, const struct gpuset *set)
 {
 	struct gpuset out = gpuset_and(set, &row->allow);
 
+	out = gpuset_minus(&out, &plan->closed);
 	return row->gpus > 1 ? gpuset_minus(&out, &plan->instances) : out;
 }
 
@@ -166,8 +171,7 @@ static bool leaves_quota(const struct plan *plan, const struct plan_row *row)
 {
 	struct quota_excess excess;
 
-	return !plan->head_count || !quota_forbids(&plan->later_quota, row->uid,
-					    row->gpus, &row->need, &excess);
+	return !plan->head_count || !quota_forbids(&plan->later_quota, row, &excess);
 }
 
 /* --- verdicts ---------------------------------------------------------------------- */
@@ -232,6 +236,8 @@ static enum gpu_state plan_obstacle(
 {
 	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 
+	if (gpuset_has(&plan->closed, slot))
+		return GPU_KEPT;
 	if (!(gpu->foreign_mib || gpu->settling_mib) || gpu->state > GPU_LINGERING ||
 		need_is_whole(&row->need) ||
 		would_fit(plan, slot, &plan->now[slot], row->need))
@@ -318,7 +324,7 @@ static void plan_add_head(struct plan *plan, const struct plan_row *row,
 	struct gpuset candidates, struct gpuset kept, struct verdict *verdict)
 {
 	const struct plan_head *before = plan_first_head_on(plan, &kept), *head;
-	struct gpuset allowed = gpuset_and(&plan->present, &row->allow);
+	struct gpuset allowed = may_have(plan, row, &plan->present);
 
 	verdict->kind = VERDICT_LEASED;
 	verdict->free -= gpuset_count(&kept);
@@ -373,7 +379,7 @@ static void plan_refuse_by_gpu(
 
 	verdict->kind = VERDICT_GPU;
 	if (!need_is_whole(&row->need))
-		verdict_find_best(plan, allowed, verdict);
+		verdict_find_best(plan, gpuset_minus(&allowed, &plan->closed), verdict);
 	verdict_blame(plan, row, allowed, verdict);
 }
 
@@ -430,6 +436,36 @@ static void plan_refuse_by_limit(
 	verdict->behind = plan->head_count ? plan->heads[0].ticket : 0;
 }
 
+/*
+ * Notes in @verdict, of a row that does not start, what windows keep from it: the longest time
+ * limit with which it would start now.
+ */
+static void verdict_name_window(
+	struct plan *plan, const struct plan_row *row, struct verdict *verdict)
+{
+	struct gpuset closed = plan->closed, room, kept;
+	struct plan_row shorter = *row;
+
+	/* as if the limit were so short that no window which begins later keeps a GPU */
+	plan->closed = policy_begun(plan, row);
+	room = find_room(plan, row);
+	kept = gpuset_and(&room, &closed);
+	shorter.limit_ms = policy_limit_before(plan, row, &kept);
+	room = past_heads(plan, &shorter, room);
+	if (shorter.limit_ms > 0 && gpuset_count(&room) >= row->gpus &&
+		(ends_before_all(plan, &shorter) || leaves_quota(plan, row))) {
+		verdict->under_ms = shorter.limit_ms;
+		/* there may be leased GPUs, too; but this the user can do something about */
+		verdict->state = GPU_KEPT;
+		verdict->slot = (uint32_t)gpuset_next(&kept, 0);
+		verdict->others = kept;
+		gpuset_remove(&verdict->others, verdict->slot);
+	}
+	plan->closed = closed;
+	if (verdict->state == GPU_KEPT)
+		verdict->window = policy_window_of(plan, row, verdict->slot);
+}
+
 struct verdict plan_next(struct plan *plan, const struct plan_row *row)
 {
 	struct verdict out = { .wanted = row->gpus, .need = row->need };
@@ -448,9 +484,10 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row)
 		out.kind = VERDICT_BEHIND;
 		return out;
 	}
+	plan->closed = policy_closed(plan, row);
 	room = find_room(plan, row);
 	out.free = gpuset_count(&room);
-	if (quota_forbids(&plan->quota, row->uid, row->gpus, &row->need, &out.limit)) {
+	if (quota_forbids(&plan->quota, row, &out.limit)) {
 		plan_refuse_by_limit(plan, row, &out);
 		return out;
 	}
@@ -461,16 +498,20 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row)
 		plan_start(plan, row, offered, &out);
 	else
 		plan_refuse(plan, row, gpuset_minus(&room, &offered), &out);
+	if (out.kind != VERDICT_START && !gpuset_is_empty(&plan->closed))
+		verdict_name_window(plan, row, &out);
 	return out;
 }
 
-bool plan_could_start(const struct plan *plan, const struct plan_row *row)
+bool plan_could_start(struct plan *plan, const struct plan_row *row)
 {
-	struct gpuset room = find_room(plan, row);
+	struct gpuset room;
 	struct quota_excess excess;
 
+	plan->closed = policy_closed(plan, row);
+	room = find_room(plan, row);
 	return row->hold == DEPENDENCY_NONE && gpuset_count(&room) >= row->gpus &&
-	       !quota_forbids(&plan->quota, row->uid, row->gpus, &row->need, &excess);
+	       !quota_forbids(&plan->quota, row, &excess);
 }
 
 bool plan_is_closed(const struct plan *plan)

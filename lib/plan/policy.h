@@ -18,6 +18,11 @@
  * GPU is paused, broken, locked or used outside gpulease.  The ticket keeps its place and reserves
  * nothing, even if a limit holds it back as well.  So a broken card does not stop the machine.
  *
+ * A window (windows.h) keeps its GPUs from each ticket that it binds: while it lasts, and before if
+ * the job could still run when it begins.  To the plan such a GPU is as if it were paused for this
+ * ticket alone.  So a ticket that waits for the end of a window reserves none of these GPUs, and
+ * jobs pass it that end before the window begins; it could not start there before either.
+ *
  * A ticket gets a reserved GPU only if its job is certain to have ended before the head of that
  * GPU could start (backfill), or if it leaves that head enough.  So no later ticket delays a
  * head.
@@ -37,6 +42,7 @@
 #include "choice.h"
 #include "plan_row.h"
 #include "quota.h"
+#include "windows.h"
 
 /* The facts that a plan rests on.  The caller keeps them until the plan is no longer used. */
 struct plan_facts {
@@ -47,6 +53,8 @@ struct plan_facts {
 	struct plan_limits limits;
 	const struct plan_user *users; /* the users that have leases */
 	size_t user_count;
+	const struct window *windows; /* placed (window_place()) */
+	size_t window_count;
 };
 
 enum verdict_kind {
@@ -91,6 +99,8 @@ struct verdict {
 	enum gpu_state state;
 	uint32_t slot; /* of that GPU; or of one that has room but too many leases */
 	struct gpuset others; /* further GPUs that ->state keeps */
+	unsigned window; /* GPU_KEPT: 1 + the index of the window of ->slot; 0: none */
+	int64_t under_ms; /* with a time limit of at most this it would start now; 0: unknown */
 
 	enum dependency hold;
 	uint64_t held_by;
@@ -127,7 +137,9 @@ struct plan {
 	struct gpuset free;      /* can be given away whole now */
 	struct gpuset open;      /* have room now for some kind of job */
 	struct gpuset reserved;  /* by any head; a part of a GPU may be free */
-	bool is_cut;             /* plan_cut() was called */
+	struct gpuset closed;    /* windows keep these from the latest row */
+	int64_t changes_ms; /* when a window next changes a verdict; INT64_MAX: never */
+	bool is_cut;        /* plan_cut() was called */
 	unsigned head_count, start_count;
 	int64_t backfill_ms; /* the least of all heads; 0: some head lets no job pass */
 	uint64_t first_blocked; /* the first ticket that waits for GPUs; 0: none */
@@ -150,7 +162,7 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts);
 struct verdict plan_next(struct plan *plan, const struct plan_row *row);
 
 /* Whether @row could start now if it were the first row.  @plan has no row yet. */
-bool plan_could_start(const struct plan *plan, const struct plan_row *row);
+bool plan_could_start(struct plan *plan, const struct plan_row *row);
 
 /* Whether no later ticket can start, whatever it asks for. */
 bool plan_is_closed(const struct plan *plan);

@@ -1,8 +1,5 @@
 #include "policy_reserve.h"
 
-/* A backfilled job has to be gone this long before the head could start. */
-enum { BACKFILL_MARGIN_MS = 5000 };
-
 /*
  * Which of two cases is planned: memory and processes that ended leases have left stay, or they are
  * gone at once.  policy_reserve.h says why both are.

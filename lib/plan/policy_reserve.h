@@ -12,6 +12,9 @@
 
 #include "policy.h"
 
+/* A job that has to be gone before a bound has to end this long before. */
+enum { BACKFILL_MARGIN_MS = 5000 };
+
 /*
  * Makes @row the next head of @plan, and returns the head.  @candidates are at least as many GPUs
  * as @row needs.  @row would fit on them had all leases ended, and none of them is reserved.  The

@@ -5,24 +5,62 @@ unsigned quota_percent(unsigned gpus, const struct need *need)
 	return gpus * (need->percent ? need->percent : WHOLE_PERCENT);
 }
 
-static bool limits_are_set(const struct plan_limits *limits)
+/* --- the users --------------------------------------------------------------------- */
+
+void plan_users_begin(struct plan_users *users)
 {
-	return limits->user_percent || limits->user_leases || limits->all_percent ||
-	       limits->all_leases;
+	/* ->all is not cleared: its pages are touched only as far as there are users */
+	users->count = 0;
+	memset(users->chains, 0, sizeof(users->chains));
 }
+
+/* The chain of a user: the upper bits of a product, as numbers often come in steps. */
+static unsigned chain_of(uint32_t uid)
+{
+	return uid * 2654435761u >> 24;
+}
+
+/* Returns the index of the user plus 1; 0: it has no entry. */
+static unsigned users_find(const struct plan_users *users, uint32_t uid)
+{
+	unsigned at = users->chains[chain_of(uid)];
+
+	while (at && users->all[at - 1].uid != uid)
+		at = users->all[at - 1].next;
+	return at;
+}
+
+struct plan_user *plan_users_enter(struct plan_users *users, uint32_t uid)
+{
+	uint16_t *chain = &users->chains[chain_of(uid)];
+	unsigned at = users_find(users, uid);
+
+	if (at)
+		return &users->all[at - 1];
+	if (users->count == PLAN_USERS_MAX)
+		return NULL;
+	users->all[users->count] = (struct plan_user){ .uid = uid, .next = *chain };
+	*chain = (uint16_t)++users->count;
+	return &users->all[*chain - 1];
+}
+
+/* --- what they have ---------------------------------------------------------------- */
 
 void quota_begin(struct quota *quota, const struct plan_limits *limits,
 	const struct plan_user *users, size_t count)
 {
-	/* the array is not cleared: mostly there are no limits, and it is not touched */
 	quota->limits = limits;
 	quota->all = (struct plan_user){ .leases = 0 };
-	quota->user_count = 0;
-	for (size_t i = 0; limits_are_set(limits) && i < count; i++) {
+	plan_users_begin(&quota->users);
+	for (size_t i = 0; i < count; i++) {
+		struct plan_user *user = plan_users_enter(&quota->users, users[i].uid);
+
 		quota->all.percent += users[i].percent;
 		quota->all.leases += users[i].leases;
-		if (quota->user_count < PLAN_USERS_MAX)
-			quota->users[quota->user_count++] = users[i];
+		if (!user)
+			continue;
+		user->percent += users[i].percent;
+		user->leases += users[i].leases;
 	}
 }
 
@@ -30,72 +68,75 @@ void quota_copy(struct quota *to, const struct quota *from)
 {
 	to->limits = from->limits;
 	to->all = from->all;
-	to->user_count = from->user_count;
-	for (size_t i = 0; i < from->user_count; i++)
-		to->users[i] = from->users[i];
+	to->users.count = from->users.count;
+	memcpy(to->users.chains, from->users.chains, sizeof(to->users.chains));
+	for (size_t i = 0; i < from->users.count; i++)
+		to->users.all[i] = from->users.all[i];
 }
 
 static struct plan_user quota_find_user(const struct quota *quota, uint32_t uid)
 {
-	for (size_t i = 0; i < quota->user_count; i++)
-		if (quota->users[i].uid == uid)
-			return quota->users[i];
-	return (struct plan_user){ .uid = uid };
+	unsigned at = users_find(&quota->users, uid);
+
+	return at ? quota->users.all[at - 1] : (struct plan_user){ .uid = uid };
 }
 
-/* A limit, how much of it is used, and how much one more lease would add. */
+/* --- what the limits say ----------------------------------------------------------- */
+
+/* Returns the limit of one user: @own that of its ticket, else @key; 0: none.  Root has none. */
+static unsigned limit_of_user(uint32_t uid, unsigned own, unsigned key)
+{
+	if (!uid || own == PLAN_NO_LIMIT)
+		return 0;
+	return own ? own : key;
+}
+
+/*
+ * A limit, how much of it is used, how much one more lease would add, and the line of the
+ * configuration if the ticket has the limit.
+ */
 struct limit_use {
 	unsigned most, used, more;
+	uint32_t line;
 };
 
-bool quota_forbids(const struct quota *quota, uint32_t uid, unsigned gpus,
-	const struct need *need, struct quota_excess *ret)
+bool quota_forbids(
+	const struct quota *quota, const struct plan_row *row, struct quota_excess *ret)
 {
 	const struct plan_limits *limits = quota->limits;
-	const struct plan_user user = quota_find_user(quota, uid), *all = &quota->all;
-	unsigned percent = quota_percent(gpus, need);
-	unsigned user_percent = uid ? limits->user_percent : 0;
-	unsigned user_leases = uid ? limits->user_leases : 0;
+	const struct plan_user user = quota_find_user(quota, row->uid),
+			       *all = &quota->all;
+	unsigned percent = quota_percent(row->gpus, &row->need);
 	const struct limit_use uses[LIMIT_KINDS] = {
-		[LIMIT_USER_GPUS] = { user_percent, user.percent, percent },
-		[LIMIT_USER_LEASES] = { user_leases, user.leases, 1 },
-		[LIMIT_ALL_GPUS] = { limits->all_percent, all->percent, percent },
-		[LIMIT_ALL_LEASES] = { limits->all_leases, all->leases, 1 },
+		[LIMIT_USER_GPUS] = { limit_of_user(row->uid, row->most_percent,
+					      limits->user_percent),
+			user.percent, percent, row->most_percent ? row->limits_line : 0 },
+		[LIMIT_USER_LEASES] = { limit_of_user(row->uid, row->most_leases,
+						limits->user_leases),
+			user.leases, 1, row->most_leases ? row->limits_line : 0 },
+		[LIMIT_ALL_GPUS] = { limits->all_percent, all->percent, percent, 0 },
+		[LIMIT_ALL_LEASES] = { limits->all_leases, all->leases, 1, 0 },
 	};
 
-	for (unsigned kind = 0; kind < LIMIT_KINDS && gpus; kind++) {
+	for (unsigned kind = 0; kind < LIMIT_KINDS && row->gpus; kind++) {
 		const struct limit_use *use = &uses[kind];
 
 		if (!use->most || use->used + use->more <= use->most)
 			continue;
 		*ret = (struct quota_excess){ .kind = (enum limit_kind)kind,
 			.most = use->most,
-			.used = use->used };
+			.used = use->used,
+			.line = use->line };
 		return true;
 	}
 	return false;
 }
 
-struct plan_user *plan_user_enter(
-	struct plan_user users[PLAN_USERS_MAX], size_t *count, uint32_t uid)
-{
-	size_t at = 0;
-
-	while (at < *count && users[at].uid != uid)
-		at++;
-	if (at == PLAN_USERS_MAX)
-		return NULL;
-	if (at == *count)
-		users[(*count)++] = (struct plan_user){ .uid = uid };
-	return &users[at];
-}
-
 void quota_hold(struct quota *quota, uint32_t uid, enum limit_kind kind, uint64_t ticket)
 {
-	struct plan_user *user =
-		limit_is_for_all(kind)
-			? &quota->all
-			: plan_user_enter(quota->users, &quota->user_count, uid);
+	struct plan_user *user = limit_is_for_all(kind)
+					 ? &quota->all
+					 : plan_users_enter(&quota->users, uid);
 
 	if (user && !user->held)
 		user->held = ticket;
@@ -103,7 +144,7 @@ void quota_hold(struct quota *quota, uint32_t uid, enum limit_kind kind, uint64_
 
 uint64_t quota_held(const struct quota *quota, uint32_t uid, unsigned gpus)
 {
-	if (!gpus || !limits_are_set(quota->limits))
+	if (!gpus)
 		return 0;
 	return quota->all.held ? quota->all.held : quota_find_user(quota, uid).held;
 }
@@ -114,11 +155,11 @@ void quota_count(
 	unsigned percent = quota_percent(gpus, need);
 	struct plan_user *user;
 
-	if (!gpus || !limits_are_set(quota->limits))
+	if (!gpus)
 		return;
 	quota->all.percent += percent;
 	quota->all.leases++;
-	user = plan_user_enter(quota->users, &quota->user_count, uid);
+	user = plan_users_enter(&quota->users, uid);
 	if (user) {
 		user->percent += percent;
 		user->leases++;

@@ -2,6 +2,10 @@
  * Quotas: how much the users may have at once by the limits of the administrator, and how much they
  * have.  Pure.
  *
+ * The configuration of the reader limits all users together, and each user.  A ticket may carry
+ * limits of its user (plan_row.h): these count in place of those of each user, so that every reader
+ * plans with the same ones.
+ *
  * GPUs count in percent: half a GPU as 50.  Declared memory alone is no part of a GPU that could be
  * added up, so it counts as a whole GPU.  The limits of one user do not bind root.  No limit binds
  * a job without GPUs.
@@ -12,11 +16,11 @@
 #ifndef GPULEASE_QUOTA_H
 #define GPULEASE_QUOTA_H
 
-#include "room.h"
+#include "plan_row.h"
 
 /* The most at once; 0: any number. */
 struct plan_limits {
-	unsigned user_percent, user_leases; /* of one user */
+	unsigned user_percent, user_leases; /* of one user, if the ticket has no others */
 	unsigned all_percent, all_leases;   /* of all together */
 };
 
@@ -24,7 +28,22 @@ struct plan_limits {
 struct plan_user {
 	uint32_t uid;
 	unsigned percent, leases;
+	uint16_t next; /* in its chain, as in struct plan_users */
 	uint64_t held; /* the first ticket that waits for a limit, 0: none */
+};
+
+/*
+ * There cannot be more leases and heads, so each user that has one is counted.  If tickets have
+ * limits that not even their first lease may keep to, users without a lease are noted as well, and
+ * beyond this number they are not.
+ */
+enum { PLAN_USERS_MAX = GPUSET_MAX * (ROOM_LEASES + 1), PLAN_CHAINS = 256 };
+
+/* Users in the order in which they came, found by chains: an index in ->all plus 1, 0: no more. */
+struct plan_users {
+	size_t count;
+	uint16_t chains[PLAN_CHAINS];
+	struct plan_user all[PLAN_USERS_MAX]; /* only what is in use is touched */
 };
 
 enum limit_kind {
@@ -44,21 +63,21 @@ static inline bool limit_is_for_all(enum limit_kind kind)
 struct quota_excess {
 	enum limit_kind kind;
 	unsigned most, used;
+	uint32_t
+		line; /* of the configuration, if the limit is that of the ticket; 0: it is not */
 };
-
-/* Of so many users at once, each is counted.  Further users count only towards all together. */
-enum { PLAN_USERS_MAX = 128 };
 
 struct quota {
 	const struct plan_limits *limits;
 	struct plan_user all;
-	size_t user_count;
-	struct plan_user users[PLAN_USERS_MAX];
+	struct plan_users users;
 };
 
+/* Begins without users. */
+void plan_users_begin(struct plan_users *users);
+
 /* Returns the entry of user @uid, which it adds if need be, or NULL if there are too many users. */
-struct plan_user *plan_user_enter(
-	struct plan_user users[PLAN_USERS_MAX], size_t *count, uint32_t uid);
+struct plan_user *plan_users_enter(struct plan_users *users, uint32_t uid);
 
 /* Returns the percent that a lease of @gpus GPUs with @need counts. */
 unsigned quota_percent(unsigned gpus, const struct need *need);
@@ -70,9 +89,9 @@ void quota_begin(struct quota *quota, const struct plan_limits *limits,
 /* Copies *@from to *@to, of the array of users only what is in use. */
 void quota_copy(struct quota *to, const struct quota *from);
 
-/* Whether a limit forbids user @uid one more lease.  Sets *@ret to the limit if it returns true. */
-bool quota_forbids(const struct quota *quota, uint32_t uid, unsigned gpus,
-	const struct need *need, struct quota_excess *ret);
+/* Whether a limit forbids the job one more lease.  Sets *@ret to the limit if it returns true. */
+bool quota_forbids(
+	const struct quota *quota, const struct plan_row *row, struct quota_excess *ret);
 
 /*
  * Notes that a limit of that kind holds back @ticket of user @uid.  Later tickets that the limit

@@ -26,6 +26,7 @@ enum gpu_state {
 	GPU_EXTERNAL, /* used outside gpulease */
 	GPU_UNKNOWN,  /* nvidia-smi shows no certain state of it */
 	GPU_PAUSED,
+	GPU_KEPT, /* a window keeps it from this job; only a verdict says so */
 	GPU_STATES
 };
 

@@ -255,6 +255,25 @@ int history_append(const struct statedir *dir, const struct history_end *end)
 	return r;
 }
 
+int history_find_in(
+	const struct history_file *file, uint64_t ticket, struct history_end *ret)
+{
+	char raw[RECORD_SIZE];
+	struct stat st;
+	off_t at;
+
+	if (fstat(file->fd, &st) < 0)
+		return HISTORY_NONE;
+	at = st.st_size / RECORD_SIZE * RECORD_SIZE;
+	for (int i = 0; i < HISTORY_CHUNK && at > 0; i++) {
+		at -= RECORD_SIZE;
+		if (pread(file->fd, raw, sizeof(raw), at) == sizeof(raw) &&
+			record_decode(&schema, raw, ret) == 0 && ret->ticket == ticket)
+			return 0;
+	}
+	return HISTORY_NONE;
+}
+
 /* --- what is missing --------------------------------------------------------------- */
 
 /*
@@ -444,6 +463,36 @@ static int reader_next_line(struct history_reader *reader, struct history_end *r
 	if (r == 0)
 		reader_note_missing(reader, ret);
 	return r;
+}
+
+/* Returns the user in the line at @raw, at a glance.  A field that is 0 is not written. */
+static uint32_t line_uid(const char *raw)
+{
+	static const char key[] = " uid=";
+	const char *at = memmem(raw, RECORD_SIZE, key, strlen(key));
+	uint32_t uid = 0;
+
+	if (!at)
+		return 0;
+	for (at += strlen(key); at < raw + RECORD_SIZE && *at >= '0' && *at <= '9'; at++)
+		uid = uid * 10 + (uint32_t)(*at - '0');
+	return uid;
+}
+
+int history_next_line_of(struct history_reader *reader, history_wants_fn *wants,
+	const void *arg, size_t *left, struct history_end *ret)
+{
+	while (*left) {
+		const char *raw;
+		int r = reader_next_raw(reader, &raw);
+
+		--*left;
+		if (r != 0)
+			return r;
+		if (wants(arg, line_uid(raw)) && record_decode(&schema, raw, ret) == 0)
+			return 0;
+	}
+	return HISTORY_NONE;
 }
 
 /*

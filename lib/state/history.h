@@ -121,6 +121,13 @@ MUST_CHECK int history_open(const struct statedir *dir, struct history_file *ret
 MUST_CHECK int history_write(struct history_file *file, const struct history_end *end);
 void history_release(struct history_file *file);
 
+/*
+ * Finds the newest line of ticket @ticket among the last lines of the open file, for a process that
+ * cannot open files any more.  Returns 0 with *@ret, or HISTORY_NONE.
+ */
+MUST_CHECK int history_find_in(
+	const struct history_file *file, uint64_t ticket, struct history_end *ret);
+
 /* Marks in the last line of the file that one more is missing.  A failure is ignored. */
 void history_mark_missing(const struct history_file *file);
 
@@ -167,6 +174,16 @@ enum history_outcome { HISTORY_NONE = 1 };
  * HISTORY_NONE after the oldest, or a negative errno.
  */
 MUST_CHECK int history_next(struct history_reader *reader, struct history_end *ret);
+
+/*
+ * Reads the next line of a user for which @wants returns true, even if it records the same end as
+ * another line.  Unlike history_next() it never reads the whole history, and it decodes only lines
+ * that are wanted.  Subtracts the lines that it reads from *@left, and reads no more than that.
+ * Returns as history_next().
+ */
+typedef bool history_wants_fn(const void *arg, uint32_t uid);
+MUST_CHECK int history_next_line_of(struct history_reader *reader,
+	history_wants_fn *wants, const void *arg, size_t *left, struct history_end *ret);
 
 /*
  * Finds the newest line of ticket @ticket among the newest HISTORY_SEARCHED, or an older line of

@@ -58,6 +58,7 @@ static const struct record_field lease_fields[] = {
 	{ "idleok", RECORD_I64, AT(unused_ok_ms), 0 },
 	{ "shell", RECORD_U32, AT(is_shell), 0 },
 	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
+	{ "note", RECORD_TEXT, AT(note), NOTE_SIZE },
 	{ "name", RECORD_TEXT, AT(name), NAME_SIZE_MAX },
 	{ "", RECORD_EXTRA, AT(extra), 48 },
 	{ "command", RECORD_REST, AT(command), COMMAND_SIZE_MAX },

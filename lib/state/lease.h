@@ -32,7 +32,8 @@ enum {
 	MODEL_NAME_SIZE = 96,
 	REASON_SIZE = 160,
 	SLOT_TEXT_SIZE = 4,
-	RECORDER_SIZE = 12
+	RECORDER_SIZE = 12,
+	NOTE_SIZE = 64
 };
 
 /* The values of ->recorded_by: the process that writes the exact line of the end (end_record.h). */
@@ -85,6 +86,7 @@ struct lease {
 	int64_t unused_ok_ms; /* as in the request */
 	/* the owner is a shell: ending the job also ends what the shell has started */
 	uint32_t is_shell;
+	char note[NOTE_SIZE]; /* what the job says of itself (--note) */
 	char user[USER_SIZE];
 	char name[NAME_SIZE_MAX];
 	char extra[48];

@@ -24,28 +24,32 @@ static const struct record_schema schema = RECORD_SCHEMA("use/1", fields);
 
 /* --- lists with a number for each GPU ----------------------------------------------------- */
 
-enum { NUMBER_MAX = 12 }; /* digits and the comma */
+enum {
+	NUMBER_MAX = 12, /* digits and the comma */
+	IS_USED = -1,
+	IS_NOT_KNOWN = -2, /* of a GPU, in the place of its number */
+};
 
-/* Reads the next number of a list and moves *@list on; -1: there is none. */
+/* Reads the next number of a list and moves *@list on; or returns IS_USED or IS_NOT_KNOWN. */
 static int64_t list_take(const char **list)
 {
-	long long number = -1;
+	long long number = IS_NOT_KNOWN;
 
 	if (sscanf(*list, "%10lld", &number) != 1 || number < 0)
-		number = -1;
+		number = **list == '-' ? IS_USED : IS_NOT_KNOWN;
 	*list += strcspn(*list, ",");
 	*list += **list == ',';
 	return number;
 }
 
-/* Appends a number, "-" if it is negative; nothing if there is no room for a whole one. */
+/* Appends a number, "-" for IS_USED, "?" for IS_NOT_KNOWN; nothing if there is no room for it. */
 static void list_add(struct text *list, bool is_first, int64_t number)
 {
 	if (list->used + NUMBER_MAX >= list->size)
 		return;
 	text_add(list, is_first ? "" : ",");
 	if (number < 0)
-		text_add(list, "-");
+		text_add(list, number == IS_USED ? "-" : "?");
 	else
 		text_addf(list, "%lld", (long long)number);
 }
@@ -88,13 +92,18 @@ static void add_memory(struct lease_use *use, const struct use_sample *sample)
 		use->peaks[0] = '\0';
 }
 
-/* Judges GPU @at.  Returns since when it is unused, in seconds after the lease; -1: it is used. */
+/*
+ * Judges GPU @at.  Returns since when it is unused, in seconds after the lease; or IS_USED or
+ * IS_NOT_KNOWN.
+ */
 static int64_t judge(const struct use_sample *sample, unsigned at, int64_t since_s)
 {
 	int percent = at < USE_GPUS_MAX ? sample->percents[at] : USE_NOT_KNOWN;
 
-	if (percent < 0 || (unsigned)percent >= sample->below_percent)
-		return -1;
+	if (percent < 0)
+		return IS_NOT_KNOWN;
+	if ((unsigned)percent >= sample->below_percent)
+		return IS_USED;
 	return since_s >= 0 ? since_s : (sample->at_ms - sample->since_ms) / 1000;
 }
 
@@ -139,11 +148,13 @@ void lease_use_add(struct lease_use *use, const struct use_sample *sample)
 int64_t lease_use_unused_ms(const struct lease_use *use, unsigned at, int64_t since_ms)
 {
 	const char *list = use->unused_since;
-	int64_t since_s = -1;
+	int64_t since_s = IS_NOT_KNOWN;
 
 	for (unsigned i = 0; i <= at; i++)
 		since_s = list_take(&list);
-	return since_s < 0 ? 0 : max_i64(0, use->seen_ms - since_ms - since_s * 1000);
+	if (since_s < 0)
+		return since_s == IS_USED ? 0 : USE_NOT_KNOWN;
+	return max_i64(0, use->seen_ms - since_ms - since_s * 1000);
 }
 
 int lease_use_mean(const struct lease_use *use)

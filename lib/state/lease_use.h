@@ -60,7 +60,7 @@ void lease_use_add(struct lease_use *use, const struct use_sample *sample);
 
 /*
  * Returns for how long GPU @at of the job, in the order of the slots, had been unused at the last
- * sample; 0: it was used, or its use is unknown.  @since_ms: when the lease began.  Pure.
+ * sample; 0: it was used; USE_NOT_KNOWN.  @since_ms: when the lease began.  Pure.
  */
 int64_t lease_use_unused_ms(const struct lease_use *use, unsigned at, int64_t since_ms);
 

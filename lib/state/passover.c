@@ -62,7 +62,9 @@ static int passover_ask(struct passover *passover, struct queue *queue,
 		bool is_recent = row.ticket.turn_ms >= passover->since_ms &&
 				 clock_age_ms(now_ms, row.ticket.turn_ms) <= RECENT_MS;
 
-		if (is_recent || passover_includes(passover, &row))
+		/* a ticket that is held back by its time is in no other ticket's way */
+		if (is_recent || row.ticket.not_before_ms > now_ms ||
+			passover_includes(passover, &row))
 			continue;
 		r = passover_add(&passover->asked, row.number, row.ticket.turn, false);
 		if (r < 0)

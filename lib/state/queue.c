@@ -13,8 +13,9 @@ static void queue_init(struct queue *queue, const struct statedir *dir)
 	queue->dir = dir;
 	queue->file = TICKET_FILE_NONE;
 	queue->scanned = queue->end = 0;
-	queue->cancel_count = queue->ranked_count = queue->unread_count = 0;
+	queue->demand_count = queue->ranked_count = queue->unread_count = 0;
 	queue->preempt_count = 0;
+	queue->wish = (struct queue_wish){ .job = 0 };
 	queue->chunk_count = 0;
 }
 
@@ -33,9 +34,9 @@ int queue_open_to_read(struct queue *queue, const struct statedir *dir)
 void queue_release(struct queue *queue)
 {
 	ticket_release(&queue->file);
-	free(queue->cancels);
-	queue->cancels = NULL;
-	queue->cancel_count = queue->cancel_room = 0;
+	free(queue->demands);
+	queue->demands = NULL;
+	queue->demand_count = queue->demand_room = 0;
 	free(queue->preempts);
 	queue->preempts = NULL;
 	queue->preempt_count = queue->preempt_room = 0;
@@ -46,16 +47,17 @@ void queue_release(struct queue *queue)
 
 /* --- controls: requests of other processes about tickets ---------------------------- */
 
-static int queue_add_cancel(struct queue *queue, const struct control *control)
+static int queue_add_demand(struct queue *queue, const struct control *control)
 {
-	struct queue_cancel *cancels = array_grow(queue->cancels, sizeof(*cancels),
-		queue->cancel_count, &queue->cancel_room);
+	struct queue_demand *demands = array_grow(queue->demands, sizeof(*demands),
+		queue->demand_count, &queue->demand_room);
 
-	if (!cancels)
+	if (!demands)
 		return -ENOMEM;
-	queue->cancels = cancels;
-	queue->cancels[queue->cancel_count++] =
-		(struct queue_cancel){ .ticket = control->ticket, .uid = control->uid };
+	queue->demands = demands;
+	queue->demands[queue->demand_count++] = (struct queue_demand){
+		.ticket = control->ticket, .uid = control->uid, .verb = control->verb
+	};
 	return 0;
 }
 
@@ -102,33 +104,62 @@ static int queue_add_preempt(
 	return 0;
 }
 
+static void queue_note_wish(
+	struct queue_wish *wish, uint64_t number, const struct control *control)
+{
+	/* any user can append a control: only root and the job's owner may change its priority */
+	if (control->ticket != wish->job || !wish->job || number < wish->number ||
+		(control->uid != 0 && control->uid != wish->uid))
+		return;
+	wish->number = number;
+	wish->priority = control->priority;
+}
+
 /* Remembers @control, which is record @number.  Returns 0 or -ENOMEM. */
 static int queue_note_control(
 	struct queue *queue, uint64_t number, const struct control *control)
 {
 	if (strcmp(control->boot, queue->dir->boot) != 0)
 		return 0; /* an earlier boot: its job is dead */
-	if (control->verb == CONTROL_CANCEL)
-		return queue_add_cancel(queue, control);
+	if (control->verb == CONTROL_CANCEL || control->verb == CONTROL_RELEASE)
+		return queue_add_demand(queue, control);
+	if (control->verb == CONTROL_PRIORITY)
+		queue_note_wish(&queue->wish, number, control);
 	return control->verb == CONTROL_PREEMPT
 		       ? queue_add_preempt(queue, number, control)
 		       : 0;
 }
 
-bool queue_is_cancelled(
-	const struct queue *queue, uint64_t number, uint32_t owner_uid, uint32_t *ret_uid)
+/*
+ * Whether a user that may do so asks for @verb.  Any user can append a control: only root and the
+ * job's owner count.
+ */
+static bool queue_has_demand(const struct queue *queue, uint32_t verb, uint64_t number,
+	uint32_t owner_uid, uint32_t *ret_uid)
 {
-	for (size_t i = 0; i < queue->cancel_count; i++) {
-		const struct queue_cancel *cancel = &queue->cancels[i];
+	for (size_t i = 0; i < queue->demand_count; i++) {
+		const struct queue_demand *demand = &queue->demands[i];
 
-		/* any user can append a control: only root and the job's owner may cancel it */
-		if (cancel->ticket == number &&
-			(cancel->uid == 0 || cancel->uid == owner_uid)) {
-			*ret_uid = cancel->uid;
+		if (demand->ticket == number && demand->verb == verb &&
+			(demand->uid == 0 || demand->uid == owner_uid)) {
+			*ret_uid = demand->uid;
 			return true;
 		}
 	}
 	return false;
+}
+
+bool queue_is_cancelled(
+	const struct queue *queue, uint64_t number, uint32_t owner_uid, uint32_t *ret_uid)
+{
+	return queue_has_demand(queue, CONTROL_CANCEL, number, owner_uid, ret_uid);
+}
+
+bool queue_is_released(const struct queue *queue, uint64_t number, uint32_t owner_uid)
+{
+	uint32_t uid;
+
+	return queue_has_demand(queue, CONTROL_RELEASE, number, owner_uid, &uid);
 }
 
 /* --- reading ----------------------------------------------------------------------- */
@@ -189,16 +220,16 @@ static int queue_glance_other(struct queue *queue, uint64_t number, const char *
 
 /*
  * Notes what a waiter needs from record @number even if its walk never reaches the record: a
- * control, or a priority, which changes the order of the queue.
+ * control, or a priority or an order, which change the order of the queue.
  */
 static int queue_glance(struct queue *queue, uint64_t number, const char *raw)
 {
-	int64_t priority;
+	struct queue_place place = { .number = number };
 
 	if (ticket_glance(raw) != TICKET_RECORD)
 		return queue_glance_other(queue, number, raw);
-	priority = ticket_glance_priority(raw);
-	return priority ? queue_rank(queue, (struct queue_place){ priority, number }) : 0;
+	ticket_glance_place(raw, &place.priority, &place.order_ms);
+	return queue_rank(queue, place);
 }
 
 /*

@@ -3,9 +3,9 @@
  * needs.
  *
  * What does not change is not read twice.  Each record is glanced at once, when it is new, for
- * controls and priorities; a ticket keeps its priority for life.  A record is decoded when the
- * walk over the queue reaches it.  queue_order.h walks in the order of the queue, queue_sweep.h
- * removes what dead tickets leave.
+ * controls and places; a ticket keeps its priority and its order for life.  A record is decoded
+ * when the walk over the queue reaches it.  queue_order.h walks in the order of the queue,
+ * queue_sweep.h removes what dead tickets leave.
  */
 #ifndef GPULEASE_QUEUE_H
 #define GPULEASE_QUEUE_H
@@ -16,10 +16,11 @@
 /* Records that are read at once. */
 enum { QUEUE_CHUNK = 64 };
 
-/* A request to cancel a job. */
-struct queue_cancel {
+/* A request to cancel or to release a job. */
+struct queue_demand {
 	uint64_t ticket;
-	uint32_t uid; /* of the user that asks for it */
+	uint32_t uid;  /* of the user that asks for it */
+	uint32_t verb; /* CONTROL_CANCEL, CONTROL_RELEASE */
 };
 
 /* A waiting ticket asks that job @job be sent back.  Only its latest request is kept. */
@@ -28,17 +29,37 @@ struct queue_preempt {
 	int64_t at_ms;
 };
 
+/* A request for another priority of one job. */
+struct queue_wish {
+	uint64_t
+		job; /* set by the caller, and then ->uid: whose requests are remembered */
+	uint32_t uid;
+	uint64_t
+		number; /* the latest request: the number of the control; 0: there is none */
+	int64_t priority;
+};
+
 /* The most preemption requests that are remembered; a further one replaces the oldest. */
 enum { QUEUE_PREEMPTS_MAX = 1024 };
 
-/* A place in the order. */
+/*
+ * A place in the order, see queue_order.h.  A ticket with ->order_ms has an order of its own; the
+ * other tickets are plain.
+ */
 struct queue_place {
 	int64_t priority;
 	uint64_t number;
+	int64_t order_ms; /* CLOCK_BOOTTIME; 0: a plain ticket */
+	int64_t since_ms; /* when a plain ticket was taken */
 };
 
 /* The place after every ticket. */
-#define QUEUE_LAST ((struct queue_place){ .priority = INT64_MIN, .number = UINT64_MAX })
+#define QUEUE_LAST                     \
+	((struct queue_place){         \
+		.priority = INT64_MIN, \
+		.number = UINT64_MAX,  \
+		.since_ms = INT64_MAX, \
+	})
 
 /*
  * The most unreadable records that are looked at again every turn.  If the file has more, controls
@@ -53,11 +74,13 @@ struct queue {
 	uint64_t from, end;    /* this turn's records */
 	uint64_t scanned;      /* every record before this one has been glanced at */
 	uint64_t first_broken; /* the first unreadable record from ->from on, 0: none */
-	struct queue_cancel *cancels;
-	size_t cancel_count, cancel_room;
+	struct queue_demand *demands;
+	size_t demand_count, demand_room;
 	struct queue_preempt *preempts; /* preempt.h judges which of them count */
 	size_t preempt_count, preempt_room;
-	struct queue_place *ranked; /* tickets with a priority, in the order */
+	struct queue_wish wish;
+	/* tickets with a priority or an order of their own; queue_order.c sorts them */
+	struct queue_place *ranked;
 	size_t ranked_count, ranked_room;
 	uint64_t unread[QUEUE_UNREAD_MAX]; /* records that could not be read yet */
 	size_t unread_count;
@@ -107,6 +130,9 @@ MUST_CHECK int queue_find(struct queue *queue, uint64_t number, struct queue_row
  */
 bool queue_is_cancelled(const struct queue *queue, uint64_t number, uint32_t owner_uid,
 	uint32_t *ret_uid);
+
+/* Whether a user that may do so has released ticket @number; as queue_is_cancelled(). */
+bool queue_is_released(const struct queue *queue, uint64_t number, uint32_t owner_uid);
 
 /*
  * Moves the hint to @hint.  The caller makes sure that no waiting ticket with a live owner lies

@@ -6,29 +6,51 @@
 /* What a step of queue_next_in_order() also returns: no ticket found yet, take another step. */
 enum { ORDER_GO_ON = QUEUE_REPLACED + 1 };
 
+/* A place has at most this, so that INT64_MAX can mean that there is no such ticket. */
+static const int64_t ORDER_MOST_MS = INT64_MAX - 1;
+
 /* From so many remembered tickets on, those that wait no more are pruned before more are added. */
 enum { PRUNE_FROM = 1024 };
 
 bool queue_comes_before(struct queue_place a, struct queue_place b)
 {
-	return a.priority != b.priority ? a.priority > b.priority : a.number < b.number;
+	if (a.priority != b.priority)
+		return a.priority > b.priority;
+	if (!a.order_ms != !b.order_ms)
+		return a.order_ms ? a.order_ms < b.since_ms : a.since_ms <= b.order_ms;
+	return a.order_ms != b.order_ms ? a.order_ms < b.order_ms : a.number < b.number;
 }
 
 struct queue_place queue_place_of(const struct queue_row *row)
 {
-	return (struct queue_place){ .priority = row->ticket.request.priority,
-		.number = row->number };
+	const struct ticket *ticket = &row->ticket;
+
+	return (struct queue_place){ .priority = ticket->request.priority,
+		.number = row->number,
+		.order_ms = min_i64(max_i64(ticket->order_ms, 0), ORDER_MOST_MS),
+		.since_ms = ticket->since_ms };
 }
 
-/* --- the tickets with a priority ---------------------------------------------------- */
+/* --- the tickets with a priority or an order of their own --------------------------- */
+
+/*
+ * Whether ranked ticket @a is before @b in ->ranked: by priority; the plain ones first, by number;
+ * and then the others, by order and number.
+ */
+static bool is_ranked_before(struct queue_place a, struct queue_place b)
+{
+	if (a.priority != b.priority)
+		return a.priority > b.priority;
+	return a.order_ms != b.order_ms ? a.order_ms < b.order_ms : a.number < b.number;
+}
 
 static bool is_place_before(const void *item, const void *place)
 {
-	return queue_comes_before(
+	return is_ranked_before(
 		*(const struct queue_place *)item, *(const struct queue_place *)place);
 }
 
-/* Returns the index of the first ranked ticket that does not come before @place. */
+/* Returns the index of the first ranked ticket that is not before @place in ->ranked. */
 static size_t queue_find_rank(const struct queue *queue, struct queue_place place)
 {
 	return array_lower_bound(queue->ranked, sizeof(*queue->ranked),
@@ -39,7 +61,7 @@ static bool is_ranked(const struct queue *queue, struct queue_place place)
 {
 	size_t at = queue_find_rank(queue, place);
 
-	return at < queue->ranked_count && !queue_comes_before(place, queue->ranked[at]);
+	return at < queue->ranked_count && !is_ranked_before(place, queue->ranked[at]);
 }
 
 static void queue_drop_rank(struct queue *queue, size_t at)
@@ -119,7 +141,8 @@ int queue_rank(struct queue *queue, struct queue_place place)
 	size_t at;
 	int r;
 
-	if (is_ranked(queue, place))
+	place.order_ms = max_i64(place.order_ms, 0);
+	if ((!place.priority && !place.order_ms) || is_ranked(queue, place))
 		return 0;
 	r = queue_make_room(queue);
 	if (r < 0)
@@ -134,73 +157,179 @@ int queue_rank(struct queue *queue, struct queue_place place)
 
 /* --- the walk ----------------------------------------------------------------------- */
 
-void queue_order_begin(struct queue_cursor *cursor, struct queue_place until)
+/* Sets the cursor before all tickets of @priority. */
+static void enter_priority(struct queue_cursor *cursor, int64_t priority)
 {
-	*cursor = (struct queue_cursor){ .next = { .priority = INT64_MAX },
-		.until = until };
+	cursor->plain = (struct queue_place){ .priority = priority };
+	cursor->ordered = (struct queue_place){ .priority = priority, .order_ms = 1 };
 }
 
-/* Takes the ranked ticket at @place.  Returns as queue_next_in_order(), or ORDER_GO_ON. */
-static int queue_step_ranked(struct queue *queue, struct queue_cursor *cursor,
-	struct queue_place place, struct queue_row *row)
+void queue_order_begin(struct queue_cursor *cursor, struct queue_place until)
 {
-	int64_t priority;
-	int kind;
+	cursor->until = until;
+	enter_priority(cursor, INT64_MAX);
+}
 
-	cursor->next = place;
-	if (!queue_comes_before(place, cursor->until))
-		return QUEUE_END;
-	cursor->next.number++;
-	kind = ticket_read(&queue->file, place.number, &row->ticket);
+/*
+ * Reads the ranked ticket at @place.  Returns 0 if it waits; ORDER_GO_ON if not, and then *@next is
+ * behind it; or a negative errno.
+ */
+static int read_ranked(struct queue *queue, struct queue_place place,
+	struct queue_place *next, struct queue_row *row)
+{
+	struct queue_place real;
+	int kind = ticket_read(&queue->file, place.number, &row->ticket);
+
+	*next = place;
 	if (kind < 0)
 		return kind;
-	if (kind == TICKET_BROKEN) {
+	if (kind == TICKET_BROKEN)
 		queue_note_broken(queue, place.number);
-		return ORDER_GO_ON;
-	}
 	if (kind == TICKET_RECORD)
 		queue_judge_row(queue, place.number, row);
-	priority = row->ticket.request.priority;
-	if (kind == TICKET_RECORD && row->is_waiting && priority == place.priority)
+	real = queue_place_of(row);
+	if (kind == TICKET_RECORD && row->is_waiting && real.priority == place.priority &&
+		real.order_ms == place.order_ms)
 		return 0;
-	queue_forget(queue, place.number);
-	if (kind != TICKET_RECORD || !row->is_waiting || priority == 0)
+	next->number++;
+	if (kind == TICKET_BROKEN)
 		return ORDER_GO_ON;
-	/* it was damaged when its priority was glanced at, and has been mended: rank it anew */
-	place.priority = priority;
-	kind = queue_rank(queue, place);
+	queue_forget(queue, place.number);
+	if (kind != TICKET_RECORD || !row->is_waiting)
+		return ORDER_GO_ON;
+	/* it was damaged when its place was glanced at, and has been mended: rank it anew */
+	kind = queue_rank(queue, real);
 	return kind < 0 ? kind : ORDER_GO_ON;
 }
 
-/* Takes the next ticket with priority 0, in the order of the file.  Returns as the step above. */
-static int queue_step_in_file(
-	struct queue *queue, struct queue_cursor *cursor, struct queue_row *row)
+/* Whether @place is that of the walk's end, or comes after it in ->ranked. */
+static bool is_past_end(const struct queue_cursor *cursor, struct queue_place place)
 {
-	uint64_t number = cursor->next.priority == 0 ? cursor->next.number : 0;
-	uint64_t limit = cursor->until.priority == 0 ? cursor->until.number : UINT64_MAX;
-	struct queue_place place;
-	int r;
+	return !is_ranked_before(place, cursor->until);
+}
 
-	if (cursor->until.priority > 0 || number >= limit)
-		return QUEUE_END;
+/*
+ * Reads the next plain ticket of priority 0 before number @limit, in the order of the file.
+ * Returns as find_plain().
+ */
+static int find_in_file(struct queue *queue, struct queue_cursor *cursor, uint64_t limit,
+	struct queue_row *row)
+{
+	uint64_t number = cursor->plain.number;
+	struct queue_place place;
+	int r = QUEUE_END;
+
 	if (number < queue->from)
 		number = queue->from;
-	r = queue_next(queue, &number, row);
-	cursor->next = (struct queue_place){ .number = number };
-	/* after the file come the tickets with a negative priority */
-	if (r == QUEUE_END)
-		cursor->next.priority = -1, cursor->next.number = 0;
+	if (number < limit)
+		r = queue_next(queue, &number, row);
+	cursor->plain.number = number;
 	if (r != 0)
-		return r < 0 ? r : ORDER_GO_ON;
+		return r;
+	cursor->plain.number = row->number;
+	if (row->number >= limit)
+		return QUEUE_END;
 	place = queue_place_of(row);
-	/* a ranked ticket has its place elsewhere in the order */
-	if (!row->is_waiting || is_ranked(queue, place))
-		return ORDER_GO_ON;
 	/*
-	 * A ticket with a priority that is not ranked: it was forgotten as dead, or could not be
-	 * read and was mended.  It comes too late in the order, but is not left out.
+	 * A ranked ticket has its place elsewhere in the order.  If the ticket should be ranked and
+	 * is not, it was forgotten as dead, or could not be read and was mended.  It comes too late
+	 * in the order, but is not left out.
 	 */
-	return queue_comes_before(place, cursor->until) ? 0 : ORDER_GO_ON;
+	if (row->is_waiting && ((!place.priority && !place.order_ms) ||
+				       (!is_ranked(queue, place) &&
+					       queue_comes_before(place, cursor->until))))
+		return 0;
+	cursor->plain.number++;
+	return ORDER_GO_ON;
+}
+
+/*
+ * Reads the next plain ticket of the cursor's priority before the walk's end, and leaves the
+ * cursor before it.  Returns 0; QUEUE_END: there is none; ORDER_GO_ON: none found yet; or -errno.
+ */
+static int find_plain(
+	struct queue *queue, struct queue_cursor *cursor, struct queue_row *row)
+{
+	const struct queue_place *until = &cursor->until;
+	struct queue_place place;
+	size_t at;
+
+	if (!cursor->plain.priority)
+		return find_in_file(queue, cursor,
+			!until->priority && !until->order_ms ? until->number : UINT64_MAX,
+			row);
+	at = queue_find_rank(queue, cursor->plain);
+	if (at == queue->ranked_count)
+		return QUEUE_END;
+	place = queue->ranked[at];
+	if (place.priority != cursor->plain.priority || place.order_ms ||
+		is_past_end(cursor, place))
+		return QUEUE_END;
+	return read_ranked(queue, place, &cursor->plain, row);
+}
+
+/*
+ * Moves the cursor on to the next lower priority that some ticket has.  Returns ORDER_GO_ON, or
+ * QUEUE_END.
+ */
+static int leave_priority(const struct queue *queue, struct queue_cursor *cursor)
+{
+	int64_t before = cursor->plain.priority, next = INT64_MIN;
+	size_t at;
+
+	if (before == INT64_MIN)
+		return QUEUE_END;
+	at = queue_find_rank(queue, (struct queue_place){ .priority = before - 1 });
+	if (at < queue->ranked_count)
+		next = queue->ranked[at].priority;
+	/* at 0 come the tickets that are not ranked */
+	enter_priority(cursor, before > 0 ? max_i64(next, 0) : next);
+	return ORDER_GO_ON;
+}
+
+/* Takes one step of the walk.  Returns as queue_next_in_order(), or ORDER_GO_ON. */
+static int take_step(
+	struct queue *queue, struct queue_cursor *cursor, struct queue_row *row)
+{
+	const struct queue_place *until = &cursor->until;
+	bool is_last = cursor->plain.priority == until->priority;
+	int64_t since_ms = INT64_MAX, order_ms = INT64_MAX;
+	struct queue_place place = QUEUE_LAST;
+	bool is_end = false;
+	size_t at;
+	int r;
+
+	if (cursor->plain.priority < until->priority)
+		return QUEUE_END;
+	r = find_plain(queue, cursor, row);
+	if (r == 0)
+		since_ms = row->ticket.since_ms;
+	else if (r != QUEUE_END)
+		return r;
+	else if (is_last && !until->order_ms)
+		since_ms = until->since_ms; /* the walk's end is the next plain ticket */
+	at = queue_find_rank(queue, cursor->ordered);
+	if (at < queue->ranked_count)
+		place = queue->ranked[at];
+	if (place.priority == cursor->plain.priority && place.order_ms)
+		order_ms = place.order_ms;
+	if (is_last && until->order_ms &&
+		(order_ms == INT64_MAX || is_past_end(cursor, place))) {
+		order_ms = until->order_ms;
+		is_end = true;
+	}
+	if (order_ms < since_ms) {
+		if (is_end)
+			return QUEUE_END;
+		r = read_ranked(queue, place, &cursor->ordered, row);
+		if (r == 0)
+			cursor->ordered.number++;
+		return r;
+	}
+	if (r != 0)
+		return is_last ? QUEUE_END : leave_priority(queue, cursor);
+	cursor->plain.number++;
+	return 0;
 }
 
 int queue_next_in_order(
@@ -208,18 +337,7 @@ int queue_next_in_order(
 {
 	int r = ORDER_GO_ON;
 
-	while (r == ORDER_GO_ON) {
-		size_t at = queue_find_rank(queue, cursor->next);
-		bool is_left = at < queue->ranked_count;
-
-		/* above 0 come ranked tickets, at 0 the file, below 0 ranked tickets again */
-		if (cursor->next.priority >= 0 &&
-			!(is_left && queue->ranked[at].priority > 0))
-			r = queue_step_in_file(queue, cursor, row);
-		else if (is_left)
-			r = queue_step_ranked(queue, cursor, queue->ranked[at], row);
-		else
-			r = QUEUE_END;
-	}
+	while (r == ORDER_GO_ON)
+		r = take_step(queue, cursor, row);
 	return r;
 }

@@ -64,13 +64,15 @@ static void remove_fifos(const struct queue *queue, const struct owner *owner)
 static enum sweep_found sweep_record(struct queue *queue, const char *raw)
 {
 	struct control control;
-	struct ticket ticket;
+	struct ticket ticket, latest;
 
 	switch (ticket_decode(raw, &ticket, &control)) {
 	case TICKET_VOID:
 		return SWEEP_NOTHING;
 	case TICKET_RECORD:
-		if (ticket_may_live(queue->dir, &ticket))
+		/* the first ticket of a job leads to the latest; its own FIFO may be gone */
+		if (ticket_may_live(queue->dir, &ticket) ||
+			(ticket.latest && number_may_live(queue, ticket.latest, &latest)))
 			return SWEEP_LIVE;
 		remove_fifos(queue, &ticket.owner);
 		return SWEEP_DEAD;

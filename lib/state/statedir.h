@@ -46,9 +46,10 @@ struct statedir {
 	bool is_hardened; /* users reach the files only through gpulease */
 	char boot[BOOT_SIZE];
 	uint64_t pidns; /* the pid namespace of this process */
-	/* the caller sets these two */
+	/* the caller sets these three */
 	uint64_t history_bytes; /* size at which the history is renamed, 0: the default */
-	uint64_t view;          /* differs where a process sees other GPUs, see probe.h */
+	bool counts_usage; /* the ends of leases count for fair-share (gpu_hours.h) */
+	uint64_t view;     /* differs where a process sees other GPUs, see probe.h */
 	char path[PATH_MAX];
 };
 

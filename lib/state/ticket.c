@@ -27,8 +27,10 @@ static const int64_t TURN_MS_MOST = 999999999999;
 
 #define AT(field) offsetof(struct ticket, field)
 static const struct record_field ticket_fields[] = {
-	/* first, where ticket_glance_priority() finds it */
+	/* these two first, where ticket_glance_place() finds them */
 	{ "priority", RECORD_I64, AT(request.priority), 0 },
+	{ "order", RECORD_I64, AT(order_ms), 0 },
+	{ "late", RECORD_I64, AT(late_ms), 0 },
 	{ "state", RECORD_U32, AT(state), 0 },
 	{ "turn", RECORD_U64, AT(turn), 0 },
 	{ "at", RECORD_I64, AT(turn_ms), 0 },
@@ -55,6 +57,9 @@ static const struct record_field ticket_fields[] = {
 	{ "after", RECORD_TEXT, AT(request.after), AFTER_SIZE },
 	{ "afterstart", RECORD_U32, AT(request.after_start), 0 },
 	{ "afterok", RECORD_TEXT, AT(request.after_ok), AFTER_SIZE },
+	{ "mostgpus", RECORD_U32, AT(request.most_gpus), 0 },
+	{ "mostjobs", RECORD_U32, AT(request.most_jobs), 0 },
+	{ "limitsline", RECORD_U32, AT(request.limits_line), 0 },
 	{ "prefer", RECORD_TEXT, AT(request.prefer), PREFER_SIZE },
 	{ "allow", RECORD_SET, AT(request.allow), 0 },
 	{ "name", RECORD_TEXT, AT(request.name), NAME_SIZE_MAX },
@@ -69,6 +74,7 @@ static const struct record_field control_fields[] = {
 	{ "by", RECORD_U64, offsetof(struct control, by), 0 },
 	{ "at", RECORD_I64, offsetof(struct control, at_ms), 0 },
 	{ "boot", RECORD_TEXT, offsetof(struct control, boot), BOOT_SIZE },
+	{ "priority", RECORD_I64, offsetof(struct control, priority), 0 },
 };
 
 static const struct record_field header_fields[] = {
@@ -342,29 +348,43 @@ enum ticket_kind ticket_glance(const char *raw)
 	return record_is(raw, control_schema.type) ? TICKET_CONTROL : TICKET_OTHER;
 }
 
-int64_t ticket_glance_priority(const char *raw)
+/*
+ * If the field @key is at *@at, returns its number and moves *@at behind the field; 0: it is not.
+ * INT64_MAX: it is no number.
+ */
+static int64_t glance_number(const char **at, const char *key)
 {
-	static const char key[] = "priority=";
-	const char *at = raw + strlen(ticket_schema.type) + 1;
+	size_t size = strlen(key);
+	const char *digits = *at + size;
 	bool is_negative;
 	int64_t value = 0;
 
-	if (memcmp(at, key, strlen(key)) != 0)
+	if (memcmp(*at, key, size) != 0)
 		return 0;
-	at += strlen(key);
-	is_negative = *at == '-';
-	at += is_negative;
+	is_negative = *digits == '-';
+	digits += is_negative;
 	do {
-		int digit = *at - '0';
+		int digit = *digits - '0';
 
 		/* count down: INT64_MIN has no positive counterpart */
 		if (digit < 0 || digit > 9 || __builtin_mul_overflow(value, 10, &value) ||
 			__builtin_sub_overflow(value, digit, &value))
 			return INT64_MAX;
-	} while (*++at != ' ');
+	} while (*++digits != ' ');
+	*at = digits + 1;
 	if (is_negative)
 		return value;
 	return value == INT64_MIN ? INT64_MAX : -value;
+}
+
+void ticket_glance_place(const char *raw, int64_t *ret_priority, int64_t *ret_order_ms)
+{
+	const char *at = raw + strlen(ticket_schema.type) + 1;
+
+	*ret_priority = glance_number(&at, "priority=");
+	*ret_order_ms = glance_number(&at, "order=");
+	if (*ret_order_ms == INT64_MAX)
+		*ret_order_ms = 1;
 }
 
 enum ticket_kind ticket_decode(

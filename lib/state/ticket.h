@@ -23,10 +23,13 @@ struct statedir;
 
 enum { USER_SIZE = 33, NAME_SIZE_MAX = 33, COMMAND_SIZE_MAX = 400 };
 
+/* In the place of a time: the ticket waits for its release (CONTROL_RELEASE). */
+#define TICKET_HELD INT64_MAX
+
 /* A ticket has room for at least so many bytes of the command. */
 enum { COMMAND_LEAST = 64 };
 
-/* LEFT: the lease was given back, and the job goes on with another ticket. */
+/* LEFT: the lease was given back, or the place given up; the job goes on with another ticket. */
 enum { TICKET_WAITING = 1, TICKET_GRANTED = 2, TICKET_LEFT = 3 };
 
 /* The ids of the jobs that a job waits for, "12,15": six ids of seven digits. */
@@ -57,6 +60,11 @@ struct request {
 	char after[AFTER_SIZE];    /* jobs that must have ended */
 	uint32_t after_start;      /* bit i: for place i in ->after the start is enough */
 	char after_ok[AFTER_SIZE]; /* jobs that must have ended with status 0 */
+	/*
+	 * How many GPUs and leases the user may have at once, by line ->limits_line of [limits].
+	 * 0: no line says it, so each reader goes by its configuration; UINT32_MAX: any number.
+	 */
+	uint32_t most_gpus, most_jobs, limits_line;
 	char prefer[PREFER_SIZE];
 	struct gpuset allow; /* the slots that may be chosen */
 	char name[NAME_SIZE_MAX];
@@ -64,20 +72,27 @@ struct request {
 };
 
 /*
- * A job that is retried, or was sent back into the queue, takes a new ticket for each attempt.  Its
- * id is the number of its first ticket.
+ * A job that is retried, or was sent back into the queue, takes a new ticket for each attempt.  A
+ * waiting job takes a new ticket to change its place in the queue.  The id of a job is the number
+ * of its first ticket.
  */
 struct ticket {
-	uint32_t state;   /* TICKET_… */
-	uint32_t attempt; /* 2, 3 …; 0: the first */
-	uint64_t job;     /* the number of the job's first ticket, 0: this one */
-	uint64_t latest;  /* in the first ticket: the number of the latest, 0: this one */
+	uint32_t state; /* TICKET_… */
+	uint32_t
+		attempt; /* 2, 3 …; 0, 1: the first; in a ticket with ->latest: of that one */
+	uint64_t job;    /* the number of the job's first ticket, 0: this one */
+	uint64_t latest; /* in the first ticket: the number of the latest, 0: this one */
 	struct command runs; /* of a supervised job: the command that was started last */
 	uint64_t turn;
 	int64_t turn_ms, since_ms; /* CLOCK_BOOTTIME */
+	/*
+	 * CLOCK_BOOTTIME: where the ticket stands among those of its priority (queue_order.h), and
+	 * by how much that is later than ->since_ms.  ->order_ms 0: by its number.
+	 */
+	int64_t order_ms, late_ms;
 	/* why the owner could not act in its last turn; "": it could */
 	char stuck[STUCK_SIZE];
-	int64_t not_before_ms; /* CLOCK_BOOTTIME; 0: at once */
+	int64_t not_before_ms; /* CLOCK_BOOTTIME; 0: at once; TICKET_HELD: once released */
 	struct owner owner;
 	char boot[BOOT_SIZE];
 	char user[USER_SIZE];
@@ -85,16 +100,23 @@ struct ticket {
 };
 
 /*
- * A request about a job, which any process may append.  Readers obey a request to cancel if ->uid
- * may do that.  They obey a request to preempt while the ticket ->by waits.
+ * A request about a job, which any process may append.  Readers obey a request to cancel or to
+ * release if ->uid may do that.  They obey a request to preempt while the ticket ->by waits.  The
+ * owner of a waiting job obeys a request for another priority if ->uid may ask for it.
  */
-enum { CONTROL_CANCEL = 1, CONTROL_PREEMPT = 2 };
+enum {
+	CONTROL_CANCEL = 1,
+	CONTROL_PREEMPT = 2,
+	CONTROL_PRIORITY = 3,
+	CONTROL_RELEASE = 4
+};
 
 struct control {
 	uint32_t verb; /* CONTROL_… */
 	uint32_t uid;
-	uint64_t ticket; /* the id of the job */
-	uint64_t by;     /* CONTROL_PREEMPT: the ticket that waits */
+	uint64_t ticket;  /* the id of the job */
+	uint64_t by;      /* CONTROL_PREEMPT: the ticket that waits */
+	int64_t priority; /* CONTROL_PRIORITY: of the job from now on */
 	int64_t at_ms;
 	char boot[BOOT_SIZE];
 };
@@ -213,11 +235,11 @@ enum ticket_kind ticket_decode(
 enum ticket_kind ticket_glance(const char *raw);
 
 /*
- * Returns the priority of the ticket at @raw, by its first bytes.  They never change while the
- * ticket exists, so they are right even while the owner rewrites the record.  INT64_MAX: it is no
- * number, so the caller has to decode the record.  Pure.
+ * Reads the priority and the order of the ticket at @raw from its first bytes.  They never change
+ * while the ticket exists, so they are right even while the owner rewrites the record.  A priority
+ * of INT64_MAX or an order of 1: it is no number, so the caller has to decode the record.  Pure.
  */
-int64_t ticket_glance_priority(const char *raw);
+void ticket_glance_place(const char *raw, int64_t *ret_priority, int64_t *ret_order_ms);
 
 /* Whether the owner of @ticket, its command, or a process that holds its FIFO may live. */
 bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket);

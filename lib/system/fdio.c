@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -80,6 +81,24 @@ int fdio_read_all(int dirfd, const char *name, size_t least, size_t most, char *
 	*ret_size = size;
 	*ret = bytes;
 	bytes = NULL;
+	return 0;
+}
+
+int fdio_write(int fd, const void *in, size_t size)
+{
+	const char *bytes = in;
+
+	while (size) {
+		ssize_t n = write(fd, bytes, size);
+		struct pollfd out = { .fd = fd, .events = POLLOUT };
+
+		if (n < 0 && errno == EAGAIN)
+			(void)poll(&out, 1, -1);
+		else if (n < 0 && errno != EINTR)
+			return -errno;
+		bytes += n > 0 ? n : 0;
+		size -= n > 0 ? (size_t)n : 0;
+	}
 	return 0;
 }
 

@@ -39,6 +39,12 @@ enum fdio_outcome { FDIO_NONE = 1 };
 MUST_CHECK int fdio_read_all(int dirfd, const char *name, size_t least, size_t most,
 	char **ret, size_t *ret_size);
 
+/*
+ * Writes all @size bytes at the position of @fd.  Waits for room if another process has made the
+ * terminal or pipe non-blocking.  Returns 0 or a negative errno.
+ */
+MUST_CHECK int fdio_write(int fd, const void *in, size_t size);
+
 /* Writes all @size bytes at @offset.  Returns 0 or a negative errno. */
 MUST_CHECK int fdio_pwrite(int fd, const void *in, size_t size, off_t offset);
 

@@ -94,6 +94,12 @@ bool process_lease_is_of(uint32_t pid, const struct owner *owner)
 	       proc_find_real_user(pid, &uid) == 0 && uid == owner->uid;
 }
 
+bool process_lease_is_apart(const char *name)
+{
+	return strcmp(name, PROCESS_LEASE_SUBMITTED) == 0 ||
+	       strcmp(name, PROCESS_LEASE_NOTIFIER) == 0;
+}
+
 bool process_lease_is_descendant(uint32_t pid, uint32_t ancestor)
 {
 	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
@@ -102,7 +108,7 @@ bool process_lease_is_descendant(uint32_t pid, uint32_t ancestor)
 		if (pid == ancestor)
 			return true;
 		if (process_stat_read(pid, &stat) < 0 ||
-			strcmp(stat.comm, PROCESS_LEASE_SUBMITTED) == 0)
+			process_lease_is_apart(stat.comm))
 			return false;
 		pid = stat.parent;
 	}

@@ -67,6 +67,12 @@ bool process_lease_is_of(uint32_t pid, const struct owner *owner);
  */
 #define PROCESS_LEASE_SUBMITTED "gpulease-job"
 
+/* The same for the process that runs the command of --notify for a job. */
+#define PROCESS_LEASE_NOTIFIER "gpulease-notify"
+
+/* Whether @name is one of the two. */
+bool process_lease_is_apart(const char *name);
+
 /*
  * Whether process @pid is @ancestor or a descendant of it.  The search ends at the supervisor of a
  * submitted job: ancestors above it do not count.

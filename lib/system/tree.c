@@ -31,7 +31,7 @@ static int tree_add(struct tree *tree, uint32_t pid)
 		.parent = stat.parent,
 		.start = stat.start,
 		/* a child of it has its name until exec, but is no session leader */
-		.is_apart = strcmp(stat.comm, PROCESS_LEASE_SUBMITTED) == 0 &&
+		.is_apart = process_lease_is_apart(stat.comm) &&
 			    getsid((pid_t)pid) == (pid_t)pid,
 		.is_dead = process_has_ended(&stat),
 	};

@@ -291,6 +291,7 @@ static void judge_start_time(struct dependency_book *book, const struct queue_ro
 	if (ret->hold != DEPENDENCY_NONE || until_ms <= book->look.now_ms)
 		return;
 	*ret = (struct dependency_verdict){ .hold = DEPENDENCY_UNTIL,
+		.by = row->ticket.attempt > 1 ? row->ticket.attempt : 0,
 		.until_ms = until_ms };
 	if (is_own)
 		book->look.wake_ms = min_i64(book->look.wake_ms, until_ms);

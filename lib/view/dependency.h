@@ -40,10 +40,13 @@ struct dependency_book {
 /* Why one ticket is held back. */
 struct dependency_verdict {
 	enum dependency hold;
-	/* the ticket waits for this job, or its outcome keeps the ticket from starting; 0: none */
+	/*
+	 * the ticket waits for this job, or its outcome keeps the ticket from starting; 0: none.
+	 * With DEPENDENCY_UNTIL as in struct plan_row
+	 */
 	uint64_t by;
 	int status;       /* DEPENDENCY_FAILED: the exit status of that job */
-	int64_t until_ms; /* DEPENDENCY_UNTIL: CLOCK_BOOTTIME */
+	int64_t until_ms; /* DEPENDENCY_UNTIL: CLOCK_BOOTTIME, or TICKET_HELD */
 };
 
 /*

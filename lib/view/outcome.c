@@ -134,8 +134,11 @@ static int read_owner(struct outcome *job, struct outcome_look *look)
 		return 0;
 	}
 	note_latest(job, job->job, &first);
-	/* a sweep may have removed the latest ticket and not the first: the pages differ */
-	if (first.latest > job->job && kind == TICKET_VOID && job->attempt < 2)
+	/*
+	 * A sweep may have removed the latest ticket and not the first: the pages differ.  Earlier
+	 * versions did not write the number of the latest attempt into the first ticket.
+	 */
+	if (first.latest > job->job && kind == TICKET_VOID && !first.attempt)
 		job->attempt = 2;
 	return 0;
 }
@@ -244,12 +247,18 @@ int outcome_judge(struct outcome *job, struct outcome_look *look, bool is_own)
 	return r;
 }
 
-int outcome_judge_start(const struct outcome *job, struct outcome_look *look, bool is_own)
+int outcome_judge_start(struct outcome *job, struct outcome_look *look, bool is_own)
 {
 	struct ticket ticket = { .state = TICKET_WAITING };
 	int kind = ticket_read(
 		&look->queue->file, job->has_owner ? job->latest : job->job, &ticket);
 
+	/* the job has a later ticket: for its next attempt, or for another place in the queue */
+	if (kind == TICKET_RECORD && ticket.state == TICKET_LEFT) {
+		kind = read_owner(job, look);
+		if (kind >= 0)
+			kind = ticket_read(&look->queue->file, job->latest, &ticket);
+	}
 	if (kind < 0)
 		return kind;
 	/* the lease also tells if the ticket is damaged */

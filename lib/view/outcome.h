@@ -87,7 +87,7 @@ MUST_CHECK int outcome_judge(struct outcome *job, struct outcome_look *look, boo
  * Returns 1, 0, or a negative errno.  No event tells of a start, so ->wake_ms is set if @is_own.
  */
 MUST_CHECK int outcome_judge_start(
-	const struct outcome *job, struct outcome_look *look, bool is_own);
+	struct outcome *job, struct outcome_look *look, bool is_own);
 
 /* Returns the lease of job @job that is not over, or NULL. */
 const struct lease *outcome_find_lease(const struct snapshot *view, uint64_t job);

@@ -16,6 +16,7 @@ void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
 	snapshot->broken_records = 0;
 	snapshot->moved = GPUSET_NONE;
 	snapshot->names = (struct snapshot_names){ .inode = 0 };
+	snapshot->windows = WINDOWS_NONE;
 	snapshot->has_unknown_job = false;
 	snapshot->unknown_since_ms = 0;
 	snapshot->has_probe = false;
@@ -32,6 +33,7 @@ void snapshot_release(struct snapshot *snapshot)
 		lease_release(&snapshot->gpus[slot].file);
 	snapshot->known = snapshot->slots = 0;
 	liveness_set_release(&snapshot->lives);
+	windows_release(&snapshot->windows);
 	free(snapshot->leases);
 	free(snapshot->uses);
 	snapshot->uses = NULL;

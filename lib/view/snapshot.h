@@ -20,6 +20,7 @@
 #include "liveness.h"
 #include "policy.h"
 #include "probe_data.h"
+#include "windows.h"
 
 /*
  * Whether the plan goes on as if the lease had ended, see preempt.h.  NOT: it does not.  MAYBE: it
@@ -43,6 +44,7 @@ struct snapshot_lease {
 	bool is_unclear;
 	enum aside aside;
 	int64_t sent_back_ms; /* when it has to end, because it is preempted; 0: it is not */
+	int64_t usual_end_ms; /* while foretell.h plans: when such jobs end; 0: by its limit */
 	bool is_cancelled; /* set by the caller: user ->cancelled_by has cancelled the job */
 	uint32_t cancelled_by;
 	/* what the probe shows of it on GPUs that it shares; see usage.h */
@@ -119,6 +121,7 @@ struct snapshot {
 		bool is_sure; /* ->changed is so old that the next change makes it differ */
 		unsigned changes;
 	} names;
+	struct windows windows;    /* as they were when ->names were last read */
 	bool has_probe, has_links; /* ->probe and ->links are set */
 	struct plan_facts facts;   /* what the plan reads: ->plan, ->users, ->links … */
 	struct plan_use *uses;
@@ -129,7 +132,7 @@ struct snapshot {
 	 * Mostly only the beginning of these arrays is touched.  They come last, the smallest
 	 * first, so that the process does not hold memory for the rest.
 	 */
-	struct plan_user users[PLAN_USERS_MAX];
+	struct plan_users users;
 	struct plan_gpu plan[GPUSET_MAX];
 	struct snapshot_gpu gpus[GPUSET_MAX]; /* by slot; not even zeroed after ->known */
 	struct probe probe;
@@ -225,7 +228,7 @@ int64_t snapshot_gpu_device(const struct snapshot *snapshot, unsigned slot);
 
 /* The name of a GPU for people: its index, "0"; of instance 1 on it, "0:1". */
 struct gpu_name {
-	char text[24];
+	char text[80]; /* a node of a cluster may be before it (view.h) */
 };
 struct gpu_name snapshot_gpu_name(const struct snapshot *snapshot, unsigned slot);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "array.h"
+#include "clock.h"
 #include "instance.h"
 #include "prober.h"
 #include "snapshot.h"
@@ -28,6 +29,8 @@ static int64_t lease_end_ms(const struct snapshot_lease *lease)
 		return 0;
 	if (lease->sent_back_ms)
 		end_ms = min_i64(end_ms, lease->sent_back_ms);
+	if (lease->usual_end_ms)
+		end_ms = min_i64(end_ms, lease->usual_end_ms);
 	return end_ms == INT64_MAX ? 0 : end_ms;
 }
 
@@ -87,21 +90,21 @@ static void count_users(struct snapshot *snapshot)
 {
 	struct plan_facts *facts = &snapshot->facts;
 
-	facts->users = snapshot->users;
-	facts->user_count = 0;
+	plan_users_begin(&snapshot->users);
 	for (size_t i = 0; i < snapshot->lease_count; i++) {
 		const struct snapshot_lease *lease = &snapshot->leases[i];
 		struct need need = lease_need(&lease->lease);
 		struct plan_user *user = NULL;
 
 		if (!lease->is_over && lease->aside == ASIDE_NOT)
-			user = plan_user_enter(snapshot->users, &facts->user_count,
-				lease->lease.owner.uid);
+			user = plan_users_enter(&snapshot->users, lease->lease.owner.uid);
 		if (!user)
 			continue;
 		user->leases++;
 		user->percent += quota_percent(gpuset_count(&lease->lease.gpus), &need);
 	}
+	facts->users = snapshot->users.all;
+	facts->user_count = snapshot->users.count;
 }
 
 /*
@@ -176,6 +179,18 @@ static void fill_plan_gpu(struct snapshot *snapshot, unsigned slot, int64_t now_
 	plan->is_busy = usage_is_busy(&snapshot->usage, seen) && gpu->lease < 0;
 }
 
+/* Places the windows: on which GPU, and when by the clock of the plan. */
+static void place_windows(struct snapshot *snapshot, int64_t now_ms)
+{
+	const struct windows *windows = &snapshot->windows;
+	int64_t real_ms = windows->count ? clock_real_ms() : 0;
+
+	for (size_t i = 0; i < windows->count; i++)
+		window_place(&windows->all[i],
+			snapshot_find_gpu(snapshot, windows->all[i].uuid), real_ms,
+			now_ms);
+}
+
 int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms)
 {
 	/* only ->known: later pages were never touched, and should stay so */
@@ -188,7 +203,10 @@ int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms)
 		.now_ms = now_ms,
 		.margin_mib = snapshot->usage.margin_mib,
 		.limits = snapshot->limits,
+		.windows = snapshot->windows.all,
+		.window_count = snapshot->windows.count,
 	};
+	place_windows(snapshot, now_ms);
 	count_users(snapshot);
 	return fill_uses(snapshot);
 }

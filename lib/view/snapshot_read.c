@@ -155,18 +155,21 @@ bool snapshot_has_new_names(const struct snapshot *snapshot)
 }
 
 /*
- * If the folder gpu/ has changed, closes the files of slots that lead to other files now.  A slot
- * gets another GPU when it is reused (slots.h), or after damage.  Two processes that disagreed
- * about a slot would undo each other's records without end.
+ * If the folder gpu/ has changed, closes the files of slots that lead to other files now, and reads
+ * the windows again.  A slot gets another GPU when it is reused (slots.h), or after damage.  Two
+ * processes that disagreed about a slot would undo each other's records without end.
+ *
+ * Returns 0 or a negative errno: without the windows no job may start.
  */
-static void follow_names(struct snapshot *snapshot)
+static int follow_names(struct snapshot *snapshot)
 {
 	struct snapshot_names *names = &snapshot->names;
 	struct stat st = { 0 };
+	int r;
 
 	if (fstat(snapshot->dir->gpu_fd, &st) == 0 && names->is_sure &&
 		is_same_folder(names, &st))
-		return;
+		return 0;
 	names->inode = st.st_ino;
 	names->changed = st.st_mtim;
 	names->is_sure = clock_age_ms(clock_real_ms(),
@@ -178,6 +181,10 @@ static void follow_names(struct snapshot *snapshot)
 		if (file->fd >= 0 && !lease_slot_is_current(snapshot->dir, file))
 			lease_release(file);
 	}
+	/* after the time stamp was taken: a later change makes it differ, and is read then */
+	r = windows_read(snapshot->dir, &snapshot->windows);
+	names->is_sure = names->is_sure && r == 0;
+	return r;
 }
 
 /* Opens the file of @slot unless it is open; LEASE_NO_SLOT after the last slot. */
@@ -302,10 +309,12 @@ static int read_slots(struct snapshot *snapshot, int64_t now_ms)
 
 	snapshot->lease_count = 0;
 	token_index_reset(&snapshot->lease_index);
-	snapshot->broken_records = 0;
 	snapshot->is_any_unclear = false;
 	snapshot->slots = 0;
-	follow_names(snapshot);
+	r = follow_names(snapshot);
+	if (r < 0)
+		return r;
+	snapshot->broken_records = snapshot->windows.broken;
 	for (unsigned slot = 0; slot < GPUSET_MAX; slot++) {
 		r = read_gpu_slot(snapshot, slot, now_ms);
 		if (r == LEASE_NO_SLOT)

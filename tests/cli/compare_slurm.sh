@@ -13,12 +13,10 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cli/slurm_lib.sh
 . "$CLI/slurm_lib.sh"
-# shellcheck source=tests/cli/slurm_bed_lib.sh
-. "$CLI/slurm_bed_lib.sh"
+# shellcheck source=tests/cli/cluster_lib.sh
+. "$CLI/cluster_lib.sh"
 scratch
 sim 8
-# shellcheck disable=SC2317 # without device cgroups, so that the GPUs keep their numbers in tasks
-slurm_can_limit() { false; }
 results_file=$CLI/compare_slurm.results
 manual=$CLI/../../man/gpulease-srun.7
 AT_ONCE=3 # lines of gpulease that run at the same time
@@ -188,7 +186,7 @@ run_real() {
 			unset GPULEASE_SIM
 			PATH=$S/tools:$PATH
 			export PATH STILL='one more within 1 sec to abort'
-			run_line real "$number" "$slurm_node" "$code"
+			run_line real "$number" "$cluster_node" "$code"
 		)
 		# shellcheck disable=SC2016 # for wait_until
 		wait_until '[ -z "$(squeue -h)" ]' || echo "# Slurm still has a job after line $number"
@@ -255,17 +253,18 @@ real=no
 case ${COMPARE-} in
 real | record)
 	cards 8
-	if slurm_bed 8; then
+	# without device cgroups, so that the GPUs keep their numbers in tasks
+	if cluster_of_cards 8 none; then
 		real=yes
 		run_real
 	else
-		skip 'a real Slurm' "$slurm_why"
+		skip 'a real Slurm' "$cluster_why"
 	fi
 	;;
 esac
 run_ours
 case ${COMPARE-}.$real in
-record.no) bail "no results without Slurm: $slurm_why" ;;
+record.no) bail "no results without Slurm: $cluster_why" ;;
 record.yes | ours.*)
 	record >"$S/results"
 	cp "$S/results" "$results_file"

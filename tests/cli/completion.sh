@@ -43,6 +43,9 @@ each_word() {
 	run "$shell: an option of a batch" 0 '--log-dir' '' complete gpulease --batch jobs.txt --log-d
 	run "$shell: one of two values" 0 'csv' '' complete gpulease --batch-format c
 	run "$shell: a topic of the help" 0 'srun' '' complete gpulease --help sr
+	run "$shell: the topic of the engine" 0 'slurm' '' complete gpulease --help sl
+	run "$shell: an engine" 0 'slurm' '' complete gpulease --engine sl
+	run "$shell: the other engine" 0 'local' '' complete gpulease --engine lo
 	run "$shell: a state" 0 'timed-out' '' complete gpulease --history --state ti
 	run "$shell: a GPU" 0 '1' '' complete gpulease --allow 1
 	run "$shell: a GPU to pause" 0 '1' '' complete gpulease --pause 1

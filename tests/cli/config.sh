@@ -56,12 +56,14 @@ conf 'max-priority = -1'
 refused 'a priority below the default' "$conf, line 1: max-priority: '-1' is not a number; *"
 conf 'prefer = 3-0'
 refused 'a bad list of GPUs' "$conf, line 1: prefer: '3-0' is not a list of GPUs; write *"
+conf 'engine = pbs'
+refused 'an unknown engine' "$conf, line 1: engine: 'pbs' is not a choice; write local or slurm"
 conf 'bind = on'
 refused 'an unknown choice' "$conf, line 1: bind: 'on' is not a choice; write no or yes"
 conf 'model-option = llm'
 refused 'an option without dashes' "$conf, line 1: model-option: 'llm' is not an option; *"
 conf '[gpus]'
-refused 'an unknown section' "$conf, line 1: unknown section '[[]gpus]'; the only one is *"
+refused 'an unknown section' "$conf, line 1: unknown section '[[]gpus]'; there may be one *"
 conf '[models]' 'qwen = 0.5' 'llama = lots'
 refused 'a bad need of a model' "$conf, line 3: llama: 'lots' is not a number of GPUs; *"
 run 'a job refuses a bad need of a model' 125 '' "gpulease: $conf, line 3: llama: *" with true
@@ -122,6 +124,10 @@ try env GPULEASE_DIR= "$GPULEASE" --config "$conf" --show-config
 shows '--show-config shows the default directory' 'directory = /var/lib/gpulease  *# default'
 try env PATH=/usr/bin:/bin "$GPULEASE" --config "$conf" --show-config
 grep -q 'nvidia-smi = ' "$S/out" || shows '--show-config shows that no nvidia-smi was found' '# nvidia-smi =  *# not found in PATH'
+echo 'engine = slurm' >"$S/engine.conf"
+try "$GPULEASE" --config "$S/engine.conf" --show-config
+shows '--show-config shows the engine, also if it is not this machine' \
+	"engine = slurm  *# $S/engine.conf, line 1"
 try env GPULEASE_SIM=2 "$GPULEASE" --config "$conf" --show-config
 shows '--show-config shows simulated GPUs' '# --sim: .*'
 for each in '--sim 2' 'GPULEASE_SIM=2'; do

@@ -67,6 +67,7 @@ for dir in usr proc dev bin sbin lib lib32 lib64 libx32; do
 done
 [ ! -e /etc/ld.so.cache ] || cp /etc/ld.so.cache "$R/etc"
 cp "$M/plain" "$R/bin.own/gpulease"
+cp "$M/bin/gpulease-view" "$R/bin.own/gpulease-view"
 cp "$M/bin/nvidia-smi" "$R/bin.own/nvidia-smi"
 own=/var/lib/gpulease chroot=$(command -v chroot)
 
@@ -152,6 +153,8 @@ $M/state:$M/state
 /etc/gpulease.conf:/etc/gpulease.conf:ro
 --volume
 $M/bin/gpulease:/usr/local/bin/gpulease:ro
+--volume
+$M/bin/gpulease-view:/usr/local/lib/gpulease/gpulease-view:ro
 --env
 GPULEASE_ID=*
 --env

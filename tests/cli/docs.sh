@@ -68,9 +68,16 @@ run 'without gpulease-view --help=TOPIC says it, too' 0 '*gpulease-view*' '' \
 run 'without gpulease-view the shell is offered nothing' 0 '' '' "$S/gpulease" --complete -- -
 run 'without gpulease-view --list-options fails' 125 '' '*gpulease-view, which is not installed*' \
 	"$S/gpulease" --list-options
+run 'without gpulease-view a wrong command line is refused' 125 '' \
+	'gpulease: cannot read this command line; gpulease-view, *, is not installed' \
+	"$S/gpulease" --gpuz
+run 'without gpulease-view a wrong --shell makes the eval fail, too' 125 '(exit 125);' 'gpulease: *' \
+	"$S/gpulease" --shell --gpuz
 run 'without gpulease-view there is --version' 0 'gpulease [0-9]*' '' "$S/gpulease" --version
 is 'gpulease itself has none of the texts of --help' \
 	[ "$(grep -c 'accepted, does nothing' "$S/gpulease")" -eq 0 ]
+is 'and none of the messages about a command line' \
+	[ "$(grep -c 'two things to do\|write --max-wait DUR and --time LIMIT' "$S/gpulease")" -eq 0 ]
 
 run '--help to where nothing can be written' 125 '' '*cannot write*' \
 	sh -c '"$1" --help >/dev/full' - "$GPULEASE"

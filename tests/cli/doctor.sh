@@ -93,6 +93,14 @@ for_programs() {
 		'1 fail' ]
 	is 'JSON: a failure has its text' like "*cannot open configuration*" \
 		"$("$TOOLS/jsoncheck" checks.0.text <"$S/out")"
+	view=${GPULEASE%/*}/gpulease-view
+	run 'gpulease-view without what gpulease tells it shows nothing' 125 '' \
+		'gpulease: --doctor needs the gpulease that *' \
+		sh -c '"$1" view gpulease --doctor </dev/null' sh "$view"
+	head -c 200000 /dev/zero >"$S/zeros"
+	run 'gpulease-view refuses what another build tells it' 125 '' \
+		'gpulease: --doctor needs the gpulease that *' \
+		sh -c '"$1" view gpulease --doctor <"$2"' sh "$view" "$S/zeros"
 }
 
 terminals() {
@@ -450,6 +458,7 @@ installed() {
 	mkdir "$M/bin" "$M/state" "$M/home"
 	chown 54321 "$M/home"
 	install -m 0755 "$GPULEASE" "$M/bin/gpulease"
+	install -m 0755 "${GPULEASE%/*}/gpulease-view" "$M/bin/"
 	install -m 0755 "$CLI/../bin/nvidia-smi" "$M/bin/nvidia-smi"
 	mkdir "$M/bin/fake-smi"
 	chmod 0777 "$M/bin/fake-smi"
@@ -498,6 +507,10 @@ installed() {
 	run 'a copy of the installed program is refused' 125 '' \
 		"gpulease: cannot use *is not the installed one; use '$M/bin/gpulease'" \
 		user "$M/copy" -n 0 true
+	run '--doctor of a copy of the program alone names the installed one' 125 '' \
+		"*needs gpulease-view*is not the installed one; use '$M/bin/gpulease'" \
+		user "$M/copy" --doctor
+	cp "$M/bin/gpulease-view" "$M/gpulease-view"
 	examine 1 user "$M/copy"
 	finds '--doctor of a copy of the program names the installed one' fail 'state directory' \
 		"*is not the installed one; use '$M/bin/gpulease'"

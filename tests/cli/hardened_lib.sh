@@ -12,6 +12,8 @@
 #
 #	by N COMMAND…	a function of lib.sh; user N (1, 2, 3) starts its gpulease
 #	as N COMMAND…	any command as that user
+#	teller PROGRAM	$M/bin/PROGRAM tells its rights from now on; the real one is $S/PROGRAM
+#	$HERS		what it tells to user 2 of its groups if it has only that of the user
 #	$U1 $U2 $U3	for `run` and the like: gpulease as that user; $ROOT: as root
 #
 # The users are bare numbers: no account is needed, and none of them is in the group.
@@ -60,7 +62,9 @@ hardened() {
 install_hardened() {
 	cp "$GPULEASE" "$M/bin/gpulease"
 	# beside the program, as in the folder of a build
-	install -m 0755 "${GPULEASE%/*}/gpulease-slurm" "${GPULEASE%/*}/gpulease-view" "$M/bin/"
+	for hardened_part in slurm view engine; do
+		install -m 0755 "${GPULEASE%/*}/gpulease-$hardened_part" "$M/bin/"
+	done
 	chgrp "$GROUP" "$M/bin/gpulease"
 	chmod 2755 "$M/bin/gpulease"
 	mv "$M/bin/fakesmi" "$M/bin/nvidia-smi"
@@ -106,6 +110,29 @@ as() {
 	as_uid=$((UID_BASE + $1))
 	shift
 	setpriv --reuid="$as_uid" --regid="$as_uid" --clear-groups -- "$@"
+}
+
+# It is no shell script: some shells drop such a group.
+teller() {
+	mv "$M/bin/$1" "$S/$1"
+	cat >"$M/bin/$1" <<-END
+		#!$(command -v awk) -f
+		BEGIN {
+			while ((getline line <"/proc/self/status") > 0)
+				if (line ~ /^(Gid|Groups|Umask):/)
+					print line
+			print "path " ENVIRON["LD_LIBRARY_PATH"] " " ENVIRON["TMPDIR"]
+			for (i = 1; i < ARGC; i++)
+				print "word " ARGV[i]
+			print "opens " ((getline line <"$M/state/tickets") >= 0)
+			system("stat -L -c 'stdin %u:%g' /proc/self/fd/0; echo descriptors /proc/self/fd/*")
+			exit
+		}
+	END
+	chmod 0755 "$M/bin/$1"
+	teller_user=$((UID_BASE + 2)) teller_tab=$(printf '\t')
+	HERS="Gid:$teller_tab$teller_user$teller_tab$teller_user$teller_tab$teller_user$teller_tab$teller_user
+Groups:$teller_tab "
 }
 
 # own_guards: the pids of the guards of user 1's time limits that belong to this script

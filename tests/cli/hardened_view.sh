@@ -24,29 +24,14 @@ run 'the group of gpulease writes no file' 125 '' \
 run '--config is ignored as by any other verb, with its message' 0 '*# EOF' \
 	'gpulease: *--config is ignored*' "$U2" --config "$S/open/conf" --metrics
 
-# A gpulease-view that tells what it is.  It is no shell script: some shells drop such a group.
-cat >"$M/bin/gpulease-view.new" <<END
-#!$(command -v awk) -f
-BEGIN {
-	while ((getline line <"/proc/self/status") > 0)
-		if (line ~ /^(Gid|Groups|Umask):/)
-			print line
-	print "path " ENVIRON["LD_LIBRARY_PATH"] " " ENVIRON["TMPDIR"]
-	for (i = 1; i < ARGC; i++)
-		print "word " ARGV[i]
-	print "opens " ((getline line <"$M/state/tickets") >= 0)
-	exit
-}
-END
-chmod 0755 "$M/bin/gpulease-view.new"
-mv "$M/bin/gpulease-view.new" "$M/bin/gpulease-view"
+teller gpulease-view
 user=$((UID_BASE + 2)) tab=$(printf '\t')
-for option in --metrics --top --timeline; do
+for option in --metrics --top --timeline --doctor; do
 	run "with $option it has the user's group alone" 0 "Umask:*
-Gid:$tab$user$tab$user$tab$user$tab$user
-Groups:$tab 
+$HERS
 *
-opens 0" '' "$U2" "$option"
+opens 0
+*" '' "$U2" "$option"
 done
 run 'it has the words of the user' 0 "*
 word view
@@ -54,7 +39,12 @@ word $M/bin/gpulease
 word --status
 word --host
 word x
-opens 0" '' "$U2" --status --host x
+opens 0
+*" '' "$U2" --status --host x
+"$U2" --metrics >"$S/metrics"
+run 'what --doctor has found is its stdin, with the group of the user; it gets nothing else' 0 "*
+stdin $user:$user
+$(grep '^descriptors ' "$S/metrics")" '' "$U2" --doctor
 run 'the environment and the umask of the user are restored' 0 "Umask:${tab}0027
 *
 path /a/lib /a/tmp

@@ -101,8 +101,15 @@ END
 host silent <<'END'
 exit 255
 END
+host nologin <<'END'
+printf 'This \033account is currently not available.\n'
+exit 1
+END
 host huge <<'END'
 head -c 150000000 /dev/zero | tr '\000' x
+END
+host loud <<'END'
+exec cat /dev/zero >&2
 END
 host later <<'END'
 echo '{"format":"gpulease-status/2","taken_unix_ms":1,"gpus":[{"index":0,"state":"idle"}]}'
@@ -119,7 +126,7 @@ host raw <<'END'
 printf '{"format":"gpulease-status/1","taken_unix_ms":1,"x":"\302\23331m"}\n'
 END
 try "$GPULEASE" --status --host \
-	banner,missing,broken,slow,cut,killed,silent,huge,later,other,hostile,raw
+	banner,missing,broken,slow,cut,killed,silent,nologin,huge,loud,later,other,hostile,raw
 is 'bad answers make it 1' [ "$rc" -eq 1 ]
 is 'bad answers are told in the table only' [ -z "$err" ]
 row 'lines around the answer are skipped' banner '8 8 0 0 - now now -'
@@ -131,7 +138,10 @@ row 'a host that hangs' slow '- * no answer within 5s'
 row 'an answer that is cut' cut '- * its answer cannot be read'
 row 'an ssh that is killed' killed '- * ended by signal 9'
 row 'an ssh that says nothing' silent '- * ssh has failed with status 255'
+row 'a login that is closed says so on stdout' nologin \
+	'- * status 1: This ?account is currently not available.'
 row 'an answer without end' huge '- * its answer is too large'
+row 'messages without end' loud '- * no answer within 5s'
 row 'the answer of an incompatible version' later \
 	'- * its gpulease prints gpulease-status/2; this gpulease reads gpulease-status/1'
 row 'members that are missing or new' other '2 1 1 0 - - - -'
@@ -149,6 +159,14 @@ kill -KILL "$asker"
 is 'no ssh outlives gpulease' \
 	wait_until 'like "[ZX]" "$(process_state "$(cat "$S/slow.pid")")" ||
 		[ ! -e "/proc/$(cat "$S/slow.pid")" ]'
+
+if command -v perl >/dev/null 2>&1; then
+	try perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$GPULEASE" --status --host missing
+	row 'the status of ssh is seen by a program that was started with SIGCHLD ignored' missing \
+		'- * gpulease is not installed there, or not in PATH for ssh'
+else
+	skip 'SIGCHLD that is ignored' 'perl is not installed'
+fi
 
 # --- --queue and --history --------------------------------------------------------------------
 
@@ -227,6 +245,12 @@ is 'the timeline of each machine that answers, and 1' [ "$rc" -eq 1 ]
 is 'each machine has its GPUs' [ "$(grep -c '^GPU [0-9]' "$S/out")" -eq 10 ]
 is 'a machine that does not answer is named on stderr' like \
 	'gpulease: refused: ssh: connect to host refused port 22: Connection refused' "$err"
+is 'each has the name that --host gives it' [ "$(sed -n 's/: .* GPUs, .*//p' "$S/out" |
+	tr '\n' ' ')" = 'lab1 lab2 ' ]
+run 'no empty line stands for a machine that does not answer' 1 'lab2: *' 'gpulease: refused: *' \
+	"$GPULEASE" --timeline --since 1h --host refused,lab2
+run 'a machine of a later version says so' 1 '' 'gpulease: later: its gpulease prints *' \
+	"$GPULEASE" --timeline --host later
 run 'a picture is of one machine' 125 '' \
 	'gpulease: --svg and --html show one machine; give one to --host' \
 	"$GPULEASE" --timeline --host lab1,lab2 --svg "$S/x.svg"

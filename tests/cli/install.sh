@@ -23,7 +23,8 @@ fi
 # do_make TARGET…: make with the programs that are built already.
 do_make() {
 	make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" -o "$build/gpulease-view" "$@"
+		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" -o "$build/gpulease-view" \
+		-o "$build/gpulease-engine" "$@"
 }
 
 # in_root TARGET…: make as for a package.
@@ -51,6 +52,7 @@ is 'the message of install has three lines' three_lines
 run 'install makes these files' 0 "./etc/gpulease.conf
 ./usr/bin/gpulease
 ./usr/bin/gpulease-simjob
+./usr/lib/gpulease/gpulease-engine
 ./usr/lib/gpulease/gpulease-slurm
 ./usr/lib/gpulease/gpulease-view
 ./usr/share/bash-completion/completions/gpulease
@@ -180,13 +182,13 @@ else
 	run 'install as a user says what is missing' 0 '*not as root*' '' \
 		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
 		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" \
-		-o "$build/gpulease-view" "PREFIX=$own/prefix" install
+		-o "$build/gpulease-view" -o "$build/gpulease-engine" "PREFIX=$own/prefix" install
 	is 'the message of install as a user has three lines' three_lines
 	is 'install as a user installs the program' test -x "$own/prefix/bin/gpulease"
 	run 'MODE=lab as a user is refused' 2 '' 'gpulease: MODE=lab needs root;*' \
 		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
 		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" \
-		-o "$build/gpulease-view" "PREFIX=$own/other" MODE=lab install
+		-o "$build/gpulease-view" -o "$build/gpulease-engine" "PREFIX=$own/other" MODE=lab install
 	# as root the directories belong to another user than as_nobody; else their mode closes them
 	mkdir -m 755 "$own/shut" "$own/shut/share"
 	[ "$(id -u)" -eq 0 ] || chmod 555 "$own/shut" "$own/shut/share"
@@ -194,7 +196,7 @@ else
 		"gpulease: cannot write to $own/shut; try: sudo make install, or *.local*" \
 		as_nobody make -s --no-print-directory "B=$build" -o "$build/gpulease" \
 		-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" \
-		-o "$build/gpulease-view" "PREFIX=$own/shut" install
+		-o "$build/gpulease-view" -o "$build/gpulease-engine" "PREFIX=$own/shut" install
 	chmod 755 "$own/shut" "$own/shut/share"
 	run 'uninstall as a user succeeds' 0 '' '' as_nobody make -s \
 		--no-print-directory "B=$build" \
@@ -228,7 +230,8 @@ run 'install as root is hardened, whatever the environment' 0 "Installed in /usr
 To undo, when no job runs: make uninstall PREFIX=/usr/local; rm -r $state; groupdel gpulease" '' \
 	env MODE=lab GROUP=users sh -c 'umask 0777; exec "$@"' sh \
 	make -s --no-print-directory "B=$build" -o "$build/gpulease" \
-	-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" -o "$build/gpulease-view" install
+	-o "$build/gpulease-simjob" -o "$build/gpulease-slurm" -o "$build/gpulease-view" \
+	-o "$build/gpulease-engine" install
 is 'hardened: the message has three lines' three_lines
 run 'hardened: owners, groups and modes' 0 "root:gpulease:2755 $program
 root:gpulease:2770 $state

@@ -351,14 +351,17 @@ go 2 3
 "$GPULEASE" --wait-for "$N"
 is 'and run to their end' [ "$(numbers ends)" = '2 3 ' ]
 script signalled <<'EOF'
-trap 'echo "$SLURM_ARRAY_TASK_ID" >>ends; exit 0' USR1
+trap signalled=yes USR1
 echo "$SLURM_ARRAY_TASK_ID" >>starts
-until [ -e go.end ]; do sleep 0.05; done
+until [ "$signalled" ] && [ -e go.after ]; do sleep 0.05; done
+echo "$SLURM_ARRAY_TASK_ID" >>ends
 EOF
 anew
 N=$("$SBATCH" --parsable --array=0-2%2 -G 1 signalled)
 is 'two tasks wait for a signal' started 2
+# a task that started meanwhile would get it, too
 run 'a signal to an array goes to its tasks' 0 '' '' "$scancel" -s USR1 "$N"
+go after
 is 'the next task starts' started 3
 run 'a signal to one task' 0 '' '' "$scancel" -s USR1 "${N}_2"
 run 'the array ends as its tasks do' 0 '' '' "$GPULEASE" --wait-for "$N"

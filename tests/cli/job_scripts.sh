@@ -328,8 +328,7 @@ refused "option '--no' is ambiguous: --nodes,*" --no=1 order
 refused '--gpus needs a value*' --gpus
 refused '--nodes: *' -N 2 order
 refused '-L: *' -L matlab order
-refused '--begin: *' --begin=now order
-refused '--hold: *' --hold order
+refused "--begin: 'soon' is not a time to begin; *" --begin=soon order
 refused "--dependency: 'afterok:1?afterany:2': *write commas*" -d 'afterok:1?afterany:2' order
 refused "--dependency: 'aftercorr:1': *write afterok:ID*" -d aftercorr:1 order
 refused "--dependency: 'after:1+5': *leave '+5' out" -d after:1+5 order
@@ -358,9 +357,9 @@ refused '--wrap needs a value: --wrap COMMAND' --wrap ''
 refused "--wrap takes no script, not 'order'" --wrap true order
 refused '*this machine has 8*' --gpus=9 order
 refused "cannot open 'missing/%x-%j.out': *" --gpus=1 -o missing/%x-%j.out order
-run '--test-only: a job that would start' 0 '' 'would start now on GPU [0-7],[0-7]' \
+run '--test-only: a job that would start' 0 '' 'would start now on GPU [0-7],[0-7]*' \
 	"$SBATCH" --test-only --gpus=2 order
-run '--test-only: a task of an array' 0 '' 'would start now on GPU [0-7]' \
+run '--test-only: a task of an array' 0 '' 'would start now on GPU [0-7]*' \
 	"$SBATCH" --test-only --gpus=1 --array=0-1 --wrap true
 refused '*this machine has 8*' --test-only --gpus=9 order
 refused "sbatch: soon:3: --time: 'soon' is not*" --test-only soon

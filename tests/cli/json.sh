@@ -9,24 +9,12 @@ sim 4
 host=$(uname -n)
 version=$("$GPULEASE" --version | cut -d ' ' -f 2)
 
-# has TEXT VALUES PATH…: a result: the JSON in $S/out has these values at the paths
-has() {
-	text=$1 values=$2
-	shift 2
-	seen=$("$TOOLS/jsoncheck" "$@" <"$S/out" | paste -sd ' ' -)
-	if [ "$seen" = "$values" ]; then
-		ok "$text"
-	else
-		not_ok "$text" "not '$values': '$seen'" "$(head -n 40 "$S/out")"
-	fi
-}
-
 # begins KIND COMMAND…: a result: the object says what it is and where it comes from
 begins() {
 	kind=$1
 	shift
 	try "$@"
-	has "$* says what it is" "gpulease-$kind/1 1 $version $host" format schema version host
+	has_json "$* says what it is" "gpulease-$kind/1 1 $version $host" format schema version host
 	is "$* says when" [ "$("$TOOLS/jsoncheck" taken_unix_ms <"$S/out")" -gt 1700000000000 ]
 }
 
@@ -46,7 +34,7 @@ echo true >"$S/jobs"
 try "$GPULEASE" --batch "$S/jobs" --json
 sed -n 1p "$S/out" >"$S/first"
 mv "$S/first" "$S/out"
-has 'the first event of a batch says what they are' "batch gpulease-batch/1 1 $version $host" \
+has_json 'the first event of a batch says what they are' "batch gpulease-batch/1 1 $version $host" \
 	event format schema version host
 is 'the journal has no such event' [ "$(grep -c '"batch"' "$S/jobs.logs/journal.jsonl")" = 0 ]
 
@@ -54,10 +42,10 @@ is 'the journal has no such event' [ "$(grep -c '"batch"' "$S/jobs.logs/journal.
 
 try "$GPULEASE" --dry-run --json --gpu-ids 0-1 touch "$S/ran"
 is 'a job that would start: exit status 0' [ "$rc" -eq 0 ]
-has 'a job that would start' 'true 0 1 null null null null' \
+has_json 'a job that would start' 'true 0 1 null null null null' \
 	can_start gpus.0 gpus.1 step_of position reason_kind why
 uuids=$("$GPULEASE" --gpu-ids 0-1 sh -c 'echo "$GPULEASE_UUIDS"')
-has 'the UUIDs are those of the job' "$(echo "$uuids" | tr ',' ' ')" uuids.0 uuids.1
+has_json 'the UUIDs are those of the job' "$(echo "$uuids" | tr ',' ' ')" uuids.0 uuids.1
 is 'it would start now' \
 	[ "$("$TOOLS/jsoncheck" start_at_unix_ms <"$S/out")" = \
 	"$("$TOOLS/jsoncheck" taken_unix_ms <"$S/out")" ]
@@ -67,7 +55,7 @@ is 'a job without GPUs gets none' like '*"can_start": true*"gpus": \[\]*' "$out"
 holder busy -n 4 --time 1h
 try "$GPULEASE" --dry-run --json -n 2 touch "$S/ran"
 is 'a job that would wait: exit status 124' [ "$rc" -eq 124 ]
-has 'a job that would wait' 'false 1 leased' can_start position reason_kind
+has_json 'a job that would wait' 'false 1 leased' can_start position reason_kind
 is 'a job that would wait has no GPUs' like '*"gpus": \[\],*"uuids": \[\],*' "$out"
 why=$("$TOOLS/jsoncheck" why <"$S/out")
 at=$("$TOOLS/jsoncheck" start_at_unix_ms <"$S/out")
@@ -80,11 +68,11 @@ release_all busy
 
 holder open -n 4
 try "$GPULEASE" --dry-run --json touch "$S/ran"
-has 'without a limit the start is not known' 'false null' can_start start_at_unix_ms
+has_json 'without a limit the start is not known' 'false null' can_start start_at_unix_ms
 release_all open
 
 try "$GPULEASE" --gpu-ids 0-1 "$GPULEASE" --dry-run --json -n 1 touch "$S/ran"
-has 'a step would start on a GPU of its job' 'true 0' can_start gpus.0
+has_json 'a step would start on a GPU of its job' 'true 0' can_start gpus.0
 is 'a step names its job' [ "$("$TOOLS/jsoncheck" step_of <"$S/out")" -gt 0 ]
 run 'what can never start prints no JSON' 125 '' 'gpulease: cannot lease 5 GPUs*' \
 	"$GPULEASE" --dry-run --json -n 5 true

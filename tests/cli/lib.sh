@@ -86,6 +86,18 @@ like() {
 	return 1
 }
 
+# has_json TEXT VALUES PATH…: a result: the JSON in $S/out has these values at the paths
+has_json() {
+	has_text=$1 has_values=$2
+	shift 2
+	has_seen=$("$TOOLS/jsoncheck" "$@" <"$S/out" | paste -sd ' ' -)
+	if [ "$has_seen" = "$has_values" ]; then
+		ok "$has_text"
+	else
+		not_ok "$has_text" "not '$has_values': '$has_seen'" "$(head -n 40 "$S/out")"
+	fi
+}
+
 # is_sanitized FILE: whether the program was built with sanitizers.  They read the environment
 # and trace their own process, so a set-group-ID program hangs with them.
 is_sanitized() {
@@ -143,7 +155,7 @@ scratch() {
 	trap 'exit 143' TERM
 	unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES GPULEASE_ID GPULEASE_TOKEN \
 		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_SHARE GPULEASE_VRAM_MIB GPULEASE_DIR \
-		GPULEASE_ALLOCATION COLUMNS
+		GPULEASE_ALLOCATION GPULEASE_ENGINE COLUMNS
 	# a surrounding Slurm allocation must not change the results
 	for each in $(env | sed -n 's/^\(SLURM[A-Z]*_[A-Za-z0-9_]*\)=.*/\1/p'); do
 		unset "$each"

@@ -80,15 +80,15 @@ is 'the new file is another file with the mode' \
 cd "$S" || bail 'no place'
 
 run 'a folder that is not there is named' 125 '' \
-	"gpulease: cannot write '$S/none/x.prom': No such file or directory" \
-	"$GPULEASE" --metrics "$S/none/x.prom"
+	"gpulease: cannot write 'none/x.prom': No such file or directory" \
+	"$GPULEASE" --metrics none/x.prom
 run 'a folder is not replaced' 125 '' \
-	"gpulease: cannot write '$S/folder': it is no regular file; name a file, or \`-\` to print" \
-	"$GPULEASE" --metrics "$S/folder"
-ln -s "$S/target" "$S/link"
-run 'a symbolic link is not replaced, so /dev/stdout is not' 125 '' \
-	'gpulease: *no regular file*' "$GPULEASE" --metrics "$S/link"
-is 'the link is there, and not its target' test -h "$S/link" -a ! -e "$S/target"
+	"gpulease: cannot write 'folder': Is a directory" "$GPULEASE" --metrics folder
+ln -s "$prom" "$S/link"
+run 'the file that a symbolic link leads to is written' 0 '' '' write 0 "$S/link"
+is 'the link stays' [ -h "$S/link" ]
+run 'what is no file, such as /dev/stdout, is written to' 0 '*# EOF' '' \
+	sh -c '"$1" --metrics /dev/stdout | cat' - "$GPULEASE"
 run 'two files are refused' 125 '' 'gpulease: *--metrics*' "$GPULEASE" --metrics a b
 
 cp "$prom" "$S/kept"
@@ -115,10 +115,10 @@ else
 		[ "$call" -gt $((calls - 25)) ] || call=$((calls + 5))
 	done
 	is 'a process that is killed leaves a whole file' [ -z "$broken" ]
-	is 'at one of the calls it leaves a new file, too' like '.gpulease-metrics.*' "$left"
+	is 'at one of the calls it leaves a new file, too' like 'gpulease.prom*gpulease.prom.??????' "$left"
 	is 'the name of such a file does not end in .prom' [ "$(cd "$S/folder" &&
 		echo *.prom .*.prom)" = 'gpulease.prom .*.prom' ]
-	rm -f "$S/folder"/.gpulease-metrics.*
+	rm -f "$S/folder"/gpulease.prom.??????
 fi
 
 # The reader reads all the time; the file is replaced 20 times meanwhile.

@@ -5,6 +5,8 @@
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cli/users_lib.sh
+. "$(dirname "$0")/users_lib.sh"
 scratch
 with_driver
 conf=$S/conf
@@ -588,43 +590,11 @@ run '--dry-run takes no ticket' 0 3 '' "$GPULEASE" sh -c 'echo $GPULEASE_ID'
 
 # --- several users -------------------------------------------------------------------------
 
-# Users that trust each other, members of one group; all are bare numbers.
-UID_BASE=54330
-
 users() {
-	end_all
-	umask 0
-	chmod 0777 "$S" "$S/tmp"
-	mkdir "$S/bin"
-	install -m 0755 "$program" "$S/bin/gpulease"
+	group_users 54330
 	install -m 0755 "$CLI/../bin/nvidia-smi" "$S/bin/nvidia-smi"
 	PATH=$S/bin:$PATH
-	for user in 1 2; do
-		printf '#!/bin/sh\nexec setpriv --reuid=%d --regid=%d --clear-groups -- %s --config %s "$@"\n' \
-			$((UID_BASE + user)) $UID_BASE "$S/bin/gpulease" "$conf" >"$S/user$user"
-		chmod 0755 "$S/user$user"
-	done
 	conf '' && chmod 0644 "$conf"
-	U1=$S/user1 U2=$S/user2
-}
-
-# shared N: a state directory for these users, and N GPUs
-shared() {
-	cards "$1"
-	chgrp $UID_BASE "$GPULEASE_DIR"
-	chmod 2770 "$GPULEASE_DIR"
-	chmod 0777 "$FAKE_SMI_DIR"
-	: >"$FAKE_SMI_DIR/count"
-	chmod 0666 "$FAKE_SMI_DIR/count"
-}
-
-# by N FUNCTION…: runs the function with the gpulease of user N
-by() {
-	by_before=$GPULEASE
-	GPULEASE=$S/user$1
-	shift
-	"$@"
-	GPULEASE=$by_before
 }
 
 among_users() {
@@ -645,9 +615,32 @@ among_users() {
 	by 2 waiter plain
 	by 1 waiter high --priority 10
 	waiter root --priority 11
+	run 'a user may not set more than max-priority' 125 '' \
+		'gpulease: priority 11 is too high: users may have 10 at most *' \
+		"$U1" --set-priority "$(ticket_of low)" 11
+	run 'a user may not change the priority of the job of another' 1 '' \
+		"gpulease: job $(ticket_of plain) belongs to *; only they and root may change the priority of it" \
+		"$U1" --set-priority "$(ticket_of plain)" 1
+	run 'a user may change the priority of a job of their own' 0 '' '' \
+		"$U1" --set-priority "$(ticket_of high)" 9
+	run 'root may set any priority of any job' 0 '' '' \
+		"$GPULEASE" --set-priority "$(ticket_of plain)" 1000
+	"$GPULEASE" --set-priority "$(ticket_of plain)" 0
 	release_all running
 	in_order 'jobs of several users start in the order of their priorities' root high \
 		plain low
+
+	shared 1
+	conf 'fair-share = 1h/7d/24h'
+	by 1 holder running
+	by 1 waiter first --time 9h
+	by 1 waiter second
+	by 2 waiter other
+	release_all running
+	in_order 'fair-share: a job of a user who asks for little passes one of a user who asks for much' \
+		first other second
+	is 'the hours of each user are counted apart' wait_until \
+		'[ "$(tr " " "\n" <"$GPULEASE_DIR/usage" | grep -c ^uid=)" = 2 ]'
 
 	shared 2
 	conf 'user-gpus = 1' 'user-jobs = 1' 'max-time = 1s' 'max-priority = 0'

@@ -30,11 +30,12 @@ deb() {
 	mkdir -p "$S/deb"
 	make -s --no-print-directory "B=$S/deb" "VERSION=$1" -o "$S/deb/gpulease" \
 		-o "$S/deb/gpulease-simjob" -o "$S/deb/gpulease-slurm" \
-		-o "$S/deb/gpulease-view" deb
+		-o "$S/deb/gpulease-view" -o "$S/deb/gpulease-engine" deb
 }
 
 mkdir "$S/deb"
-cp "$build/gpulease" "$build/gpulease-simjob" "$build/gpulease-slurm" "$build/gpulease-view" "$S/deb"
+cp "$build/gpulease" "$build/gpulease-simjob" "$build/gpulease-slurm" "$build/gpulease-view" \
+	"$build/gpulease-engine" "$S/deb"
 run 'a package is built' 0 "$S/deb/gpulease_1.0_$architecture.deb" '' deb 1.0
 cp "$package" "$S/deb/first.deb"
 # the package as it was with other settings
@@ -46,7 +47,7 @@ wait_until "[ \"\$(date +%s)\" -gt $(date +%s) ]" # so that a recorded time woul
 run 'the same package is built again, later and in another environment' 0 '*' '' env TZ=Asia/Tokyo sh -c 'umask 077; exec "$@"' sh make -s \
 	--no-print-directory "B=$S/deb" VERSION=1.0 -o "$S/deb/gpulease" \
 	-o "$S/deb/gpulease-simjob" -o "$S/deb/gpulease-slurm" \
-		-o "$S/deb/gpulease-view" deb
+		-o "$S/deb/gpulease-view" -o "$S/deb/gpulease-engine" deb
 is 'both builds of the package are identical' cmp -s "$package" "$S/deb/first.deb"
 run 'all files in the package belong to root' 0 'root/root' '' sh -c 'dpkg-deb -c "$1" | cut -d " " -f 2 | sort -u' sh \
 	"$package"
@@ -73,7 +74,7 @@ if ! command -v dpkg-architecture >/dev/null 2>&1; then
 	skip 'a package for another machine' 'dpkg-architecture is not installed'
 else
 	mkdir "$S/cross"
-	for each in gpulease gpulease-simjob gpulease-slurm gpulease-view; do
+	for each in gpulease gpulease-simjob gpulease-slurm gpulease-view gpulease-engine; do
 		{
 			head -c 18 "$build/$each"
 			printf '\267\000'
@@ -86,7 +87,8 @@ else
 	run 'a package for another machine is built' 0 "$S/cross/gpulease_1.0_arm64.deb" '' \
 		env PATH="$S/cross:$PATH" make -s --no-print-directory "B=$S/cross" VERSION=1.0 \
 		"CC=$S/cross/cc" -o "$S/cross/gpulease" -o "$S/cross/gpulease-simjob" \
-		-o "$S/cross/gpulease-slurm" -o "$S/cross/gpulease-view" deb
+		-o "$S/cross/gpulease-slurm" -o "$S/cross/gpulease-view" \
+		-o "$S/cross/gpulease-engine" deb
 	run 'the package for another machine says so' 0 arm64 '' \
 		dpkg-deb -f "$S/cross/gpulease_1.0_arm64.deb" Architecture
 fi

@@ -5,13 +5,13 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/cli/slurm_lib.sh
 . "$CLI/slurm_lib.sh"
-# shellcheck source=tests/cli/slurm_bed_lib.sh
-. "$CLI/slurm_bed_lib.sh"
+# shellcheck source=tests/cli/cluster_lib.sh
+. "$CLI/cluster_lib.sh"
 scratch
 unset GPULEASE_SIM
 cards 4
-if ! slurm_bed 4; then
-	skip 'a real Slurm' "$slurm_why"
+if ! cluster_of_cards 4; then
+	skip 'a real Slurm' "$cluster_why"
 	finish
 fi
 mkdir -m 0700 "$S/shared"
@@ -24,7 +24,7 @@ host=$(uname -n)
 # The beginning of every job script.  Without cgroups the variables of Slurm say which cards the job
 # sees.
 cat >"$S/begin" <<'END'
-[ -n "$slurm_limits" ] || {
+[ -n "$cluster_limits" ] || {
 	TEST_CARDS=$(echo "${SLURM_STEP_GPUS-${SLURM_JOB_GPUS-}}" | tr , ' ')
 	CUDA_VISIBLE_DEVICES=$(seq -s , 0 $(($(echo $TEST_CARDS | wc -w) - 1)))
 	export TEST_CARDS CUDA_VISIBLE_DEVICES
@@ -38,8 +38,8 @@ eight() {
 	wait
 }
 END
-export slurm_limits S
-[ -n "$slurm_limits" ] || skip 'cards hidden by a device cgroup' 'no device cgroups: the variables of Slurm choose the cards'
+export cluster_limits S
+[ -n "$cluster_limits" ] || skip 'cards hidden by a device cgroup' 'no device cgroups: the variables of Slurm choose the cards'
 
 # job NAME SCRIPT: a script for sbatch; when the job has ended, $S/NAME.N.rc has its exit status
 job() {
@@ -92,7 +92,7 @@ end_job two 2
 is 'two allocations of one user end' [ "$first_rc $rc" = '0 0' ]
 is 'two allocations: 16 jobs on the cards of their leases' cards_were_right 16
 # shellcheck disable=SC2012
-is 'each allocation has a state directory of its own' [ "$(ls -d "$own"/slurm-*-bed@"$host" | wc -l)" -eq 2 ]
+is 'each allocation has a state directory of its own' [ "$(ls -d "$own"/slurm-*-testbed@"$host" | wc -l)" -eq 2 ]
 is 'no allocation uses the state directory of the machine' [ ! -e "$S/shared/tickets" ]
 
 # Steps of one allocation also have cards of their own, but share its state directory.
@@ -162,5 +162,5 @@ wait_until '[ -z "$(timeout 5 squeue -h)" ]'
 run 'a later job of Slurm gets a GPU' 0 '' '' step --gpus=1 sh -c ". '$S/begin'; exec '$GPULEASE' true"
 # shellcheck disable=SC2012
 is 'a later job of Slurm removes the directories of ended jobs' \
-	[ "$(ls -d "$own"/slurm-*-bed@"$host" | wc -l)" -eq 1 ]
+	[ "$(ls -d "$own"/slurm-*-testbed@"$host" | wc -l)" -eq 1 ]
 finish

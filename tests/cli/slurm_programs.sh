@@ -63,7 +63,11 @@ run 'hostlist folds names' 0 'a[[]1-3],b7' '' scontrol show hostlist a1,a2,a3,b7
 run 'an unknown word' 1 '' 'invalid entity:foo for keyword:show' scontrol show foo
 run 'an unknown command' 1 '' 'invalid keyword: foo' scontrol foo
 run 'a command without a meaning here says what to do instead' 1 '' \
-	'scontrol: error: update: a job cannot be changed; *' scontrol update jobid=1 timelimit=1
+	'scontrol: error: hold: a job is held from the start, *' scontrol hold 1
+run 'update changes a limit alone' 1 '' 'scontrol: error: update: only a time limit can be changed, *' \
+	scontrol update jobid=1 timelimit=1
+run 'of a job' 1 '' 'scontrol: error: update: only *' scontrol update timelimit=+1 jobname=x
+run 'release needs a job' 1 '' 'too few arguments for keyword:release' scontrol release
 run 'show nodes, too' 1 '' 'scontrol: error: show nodes: write gpulease --status*' scontrol show nodes
 run 'an output that cannot be written is an error' 1 '' 'scontrol: error: cannot write the output: *' \
 	sh -c 'scontrol show hostnames a >/dev/full'
@@ -269,4 +273,26 @@ release_all root
 run 'sbatch in a home that its user cannot make names the folder and the reason' 125 '' \
 	"gpulease: cannot copy the script to '/nonexistent/.local/*': Permission denied; *set XDG_STATE_HOME *" \
 	$other env -u XDG_STATE_HOME sbatch --gpus=1 --wrap true
+
+# --- jobs that begin later, are held, or get more time ------------------------------------
+
+printf '#!/bin/sh\n#SBATCH --hold -G 1 -J held\n#SBATCH --output=%s/held.log\necho hi\n' "$S" >"$S/held"
+run 'a script is held by its line' 0 'Submitted batch job *' '' sbatch "$S/held"
+held=${out##* }
+run 'squeue says so' 0 "$held PD JobHeldUser" '' squeue -h -o '%i %t %r'
+run 'scontrol releases it' 0 '' '' scontrol release "$held"
+is 'and it runs' wait_until '[ "$(cat "$S/held.log" 2>/dev/null)" = hi ]'
+run 'a script begins later' 0 'Submitted batch job *' '' sbatch --begin=now+1hour "$S/held"
+later=${out##* }
+run 'which the line of the script holds still' 0 "$later PD JobHeldUser" '' squeue -h -o '%i %t %r'
+scontrol release "$later"
+is 'squeue says that it begins later' wait_until \
+	'[ "$(squeue -h -o "%i %t %r")" = "$later PD BeginTime" ]'
+scancel "$later"
+holder long -n 1 -t 60
+run 'scontrol prolongs a limit, in minutes' 0 '' '*, 1h30m in all' scontrol update \
+	"JobId=$(id_of long)" TimeLimit=+30
+run 'or in hours' 0 '' '*, 2h30m in all' scontrol update timelimit=+1:00:00 "job=$(id_of long)"
+run 'as squeue says' 0 '2:30:00' '' squeue -h -o %l
+release_all long
 finish

@@ -130,8 +130,8 @@ run 'options that only say where a job goes on a cluster are quiet' 0 x '' \
 run 'a background job says it once' 0 '[0-9]*' 'gpulease: no effect here: --mem (*)' \
 	"$GPULEASE" --submit --mem 4G true
 # what would change when or where the job runs is refused, with the way out
-for each in '--begin=now+1hour|--begin: *at(1)*' '--deadline=noon|--deadline: *--max-wait*--time*' \
-	'--test-only|unknown option *--dry-run*' '-H|-H: *at(1)*'; do
+for each in '--deadline=noon|--deadline: *--max-wait*--time*' \
+	'--test-only|unknown option *--dry-run*'; do
 	# shellcheck disable=SC2086 # words of a line
 	run "refused, with the way out: ${each%|*}" 125 '' "gpulease: ${each#*|}" \
 		"$GPULEASE" ${each%|*} true

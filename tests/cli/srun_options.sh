@@ -32,7 +32,7 @@ known() {
 	shift
 	try "$GPULEASE" --dry-run "$@" true
 	case $rc.$err in
-	0.* | 125.gpulease:*)
+	0.* | 124. | 125.gpulease:*) # 124: it would wait, as with --hold
 		if like '*unknown option*' "$err"; then
 			not_ok "$known_text" "$err"
 		else

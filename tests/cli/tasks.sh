@@ -213,8 +213,8 @@ parent=$!
 wait_until '[ -s "$S/up.0" ] && [ -s "$S/up.1" ]' || bail 'the tasks do not start'
 kill -KILL "$parent"
 # shellcheck disable=SC2016 # for wait_until
-wait_until 'for pid in $(cat "$S/up.0" "$S/up.1"); do
-	like "[ZX]" "$(process_state "$pid")" || [ ! -e "/proc/$pid" ] || exit 1; done'
+wait_until '(for pid in $(cat "$S/up.0" "$S/up.1"); do
+	like "[ZX]" "$(process_state "$pid")" || [ ! -e "/proc/$pid" ] || exit 1; done)'
 is 'a killed parent leaves no task' [ $? = 0 ]
 rm -f "$S"/up.* "$S"/got.*
 

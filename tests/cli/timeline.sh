@@ -187,8 +187,8 @@ fi
 
 # --- a browser ----------------------------------------------------------------------------
 
-# browse WIDTH: prints what a browser says of the page in a frame of that width: `fits` or `wide`, and
-# how many bars can be seen
+# browse WIDTH: prints what a browser says of the page in a frame of that width: how many bars can be
+# seen, and whether `fits`; else `wide`, or `cut`: a part of the table is seen only when it is scrolled
 browse() {
 	{
 		printf '<html><body><iframe id="f" width="%s" height="800" srcdoc="' "$1"
@@ -200,8 +200,9 @@ browse() {
 				d.querySelectorAll("figure [class^=u]").forEach(function (bar) {
 					n += bar.getBoundingClientRect().width > 0 && getComputedStyle(bar).fill != "rgb(0, 0, 0)"
 				})
-				document.body.textContent = "seen: " + n + " " +
-					(d.documentElement.scrollWidth <= d.documentElement.clientWidth ? "fits" : "wide")
+				function fits(each) { return each.scrollWidth <= each.clientWidth }
+				document.body.textContent = "seen: " + n + " " + (!fits(d.documentElement) ? "wide" :
+					fits(d.querySelector(".scroll")) ? "fits" : "cut")
 			}
 			</script></body></html>
 		END
@@ -222,6 +223,6 @@ for width in 400 1280; do
 	fi
 	seen=$(browse $width)
 	is "a browser shows the bars at $width pixels" [ "${seen% *}" -gt 5 ]
-	is "the page is not wider than $width pixels" [ "${seen#* }" = fits ]
+	is "the page and its table are not wider than $width pixels" [ "${seen#* }" = fits ]
 done
 finish

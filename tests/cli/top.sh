@@ -46,7 +46,7 @@ holder a -n 2 --name llama-sft -t 4h
 holder b --name eval
 # a job that prints a line, and one whose command has sequences for the terminal
 talks() {
-	talks=$("$GPULEASE" --submit --name talks -- sh -c 'echo "the $1 line"; exec sleep 1000' sh first)
+	talks=$("$GPULEASE" --submit --name talks -- sh -c 'echo "the $1 line"; exec sleep 1000' sh "${1:-first}")
 	wait_until '"$GPULEASE" --log "$talks" | grep -q line'
 }
 talks
@@ -161,6 +161,8 @@ for each in $signals; do
 	screen "after $each the terminal is as before" 80 24 'see:llama-sft' "kill:$each" "end:$each" usual \
 		-- "$GPULEASE" --top
 done
+screen 'also after a KILL that the shell sees before the guard of the terminal' 80 24 'see:llama-sft' late:KILL \
+	end:KILL usual -- "$GPULEASE" --top
 screen 'after Ctrl-C, too' 80 24 'see:llama-sft' 'type:^C' end:INT usual -- "$GPULEASE" --top
 screen 'Ctrl-Z gives the terminal back, and fg draws the screen again' 80 24 'see:llama-sft' 'type:^Z' stopped \
 	usual fg "last:$keys" 'see:llama-sft' type:q end:0 usual -- "$GPULEASE" --top
@@ -191,6 +193,19 @@ case \$* in
 esac
 case \$how in
 kill) kill -KILL \$\$ ;;
+slow)
+	sleep 1
+	exec "$GPULEASE" "\$@"
+	;;
+slow-log)
+	case \$* in
+	*--status\ [0-9]*)
+		echo \$\$ >>"$S/fake/pid"
+		read -r _ <"$S/fake/go"
+		;;
+	esac
+	exec "$GPULEASE" "\$@"
+	;;
 hang)
 	echo \$\$ >"$S/fake/pid"
 	exec sleep 1000
@@ -214,6 +229,13 @@ run 'the view runs the gpulease beside it' 0 '*llama-sft*' '' $top
 fake fail
 # shellcheck disable=SC2086
 run 'without a terminal the reason is printed' 125 '' 'gpulease: it is ?\[2Jbroken' $top
+
+fake slow
+# shellcheck disable=SC2086
+(try $top && times >"$S/times")
+# hundredths of a second of all that ran for the frame
+is 'one frame uses no processor while it waits' [ "$(tail -n 1 "$S/times" | tr 'ms' '  ' |
+	awk '{ print int(100 * (60 * ($1 + $3) + $2 + $4)) }')" -lt 30 ]
 
 for each in 'kill:signal 9' 'half:cannot be read' 'fail:it is ?[2Jbroken'; do
 	fake ''
@@ -267,6 +289,8 @@ chmod +x "$S/ssh/ssh"
 PATH=$S/ssh:$PATH
 run '--host shows what gpulease says on another machine' 0 '* lab1 *llama-sft*' '' "$GPULEASE" --top --host lab1
 run 'a host that cannot be asked says why, and the status is 1' 1 '*Connection refused*' '' "$GPULEASE" --top --host down
+run 'one frame is of the first machine; what is wrong with another one goes to stderr' 1 \
+	'* lab1 *llama-sft*' 'gpulease: down: ssh: *Connection refused' "$GPULEASE" --top --host lab1,down
 screen 'h lists the machines, and Enter shows one' 80 24 'see:llama-sft' type:h 'see:ssh: connect to host down' 'type:j^M' \
 	'row:1: gpulease on down *' 'lose:llama-sft' type:h 'type:k^M' 'see:llama-sft' type:q end:0 usual \
 	-- "$GPULEASE" --top --host lab1,down,slow
@@ -279,9 +303,35 @@ screen 'f follows on the other machine' 80 24 'see:talks' type:jjf 'see:the firs
 	"last:$keys" type:q end:0 usual -- "$GPULEASE" --top --host lab1
 "$GPULEASE" --cancel "$talks" --yes
 
-# --- probes --------------------------------------------------------------------------------------
+# --- the log of the chosen job ---------------------------------------------------------------------
+
+talks
+first=$talks
+talks second
+fake slow-log
+mkfifo "$S/fake/go"
+rm -f "$S/fake/pid"
+# shellcheck disable=SC2086
+screen 'the log is that of the chosen job, also if another one was chosen while gpulease was asked' 140 40 \
+	see:talks type:jjj "until:[ -s '$S/fake/pid' ]" type:kc "last:cancel job $first of *" type:n "do:echo >'$S/fake/go'" \
+	"until:[ \$(wc -l <'$S/fake/pid') -eq 2 ]" "do:echo >'$S/fake/go'" 'see:the first line' \
+	'lose:the second line' type:q end:0 -- $top
+"$GPULEASE" --cancel "$first" "$talks" --yes
+
+# --- the GPU hours of today ------------------------------------------------------------------------
 
 with_driver
+fresh
+now=$(date +%s)
+hour=$(date -u +%H)
+"$TOOLS/tellend" "$S/dir" -n 300 ticket=1000 uid=7 user=dave gpus=0 count=1 since=$(((now - 240) * 1000)) \
+	alive=$((now * 1000)) gone=$((now * 1000)) status=0
+# in a zone in which it is noon
+COLUMNS=140 TZ=X$((${hour#0} - 12)) run 'one frame counts all ends of today' 0 '*GPU hours:  dave 20.0*' '' \
+	"$GPULEASE" --top
+
+# --- probes --------------------------------------------------------------------------------------
+
 fresh
 read -r begun _ </proc/uptime
 for each in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

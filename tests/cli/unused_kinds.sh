@@ -45,13 +45,30 @@ release_all $many
 
 machine 1
 sed -i 's/idle-end.*/idle-end = none/' "$S/conf"
-holder one
-id=$(id_of one)
-"$GPULEASE" --join "$id" -- sleep 1000 2>/dev/null &
-started="$started $!"
-wait_until '[ "$(told one "has not used")" -eq 1 ]'
-is 'a job with a step is told once' [ "$(told one 'has not used')" -eq 1 ]
-release_all one
+"$GPULEASE" sh -c '"$0" sh -c "echo 1 >\"\$0\"; exec sleep 1000" "$1" & wait' "$GPULEASE" "$S/step" \
+	2>"$S/outer.err" &
+outer=$!
+started="$started $outer"
+wait_until '[ -s "$S/step" ]'
+wait_until '[ "$(span_of 0 unused_for_ms)" -ge 2000 ]'
+is 'a job with a step is told once' [ "$(told outer 'has not used')" -eq 1 ]
+is 'a step has no watchdog of its own' [ "$(guards | wc -l)" -eq 1 ]
+"$GPULEASE" --cancel mine --yes >/dev/null 2>&1
+wait "$outer"
+
+machine 1
+echo 'sleep 1000' >"$S/jobs"
+"$GPULEASE" --batch "$S/jobs" >"$S/batch.out" 2>&1 &
+batch=$!
+started="$started $batch"
+wait_until '[ "$(span_of 0 unused_for_ms)" -ge 200 ]'
+waiter next
+wait "$batch"
+is 'a batch with an unused job exits with 124' [ $? -eq 124 ]
+is 'the batch says why the job has ended' grep -q '^failed: entry 1, GPU not used, ' "$S/batch.out"
+is 'the journal has the cause' grep -q '"cause": "unused"' "$S/jobs.logs/journal.jsonl"
+wait_until 'runs next'
+release_all next
 
 machine 1
 sleep 1000 &

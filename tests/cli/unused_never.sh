@@ -56,6 +56,7 @@ sees 3
 echo 9 >"$FAKE_SMI_DIR/exit"
 : >"$FAKE_SMI_DIR/gpus.raw"
 survives 'an nvidia-smi that fails'
+is 'an nvidia-smi that fails: --json does not call the GPU used' [ "$(shown 0 unused_for_ms)" = null ]
 rm "$FAKE_SMI_DIR/exit" "$FAKE_SMI_DIR/gpus.raw"
 is 'once nvidia-smi answers, the job is told' wait_until '[ "$(told one "has not used")" -ge 1 ]'
 release_all one
@@ -67,12 +68,13 @@ holder one
 sees 1
 : >"$FAKE_SMI_DIR/hang"
 wait_until 'strays_run sleep' # the nvidia-smi that hangs
+is 'the sample is there' strays_run exe
 id=$(id_of one)
 release_all one
 is 'a hanging sample does not delay the end of the job' wait_until \
 	"has_ended $id ended finished 0"
 is 'no watchdog is left' wait_until '[ -z "$(guards)" ]'
-is 'no sample is left' wait_until '! strays_run gpulease'
+is 'no sample is left' wait_until '! strays_run exe' # as it is run through /proc/self/exe
 is 'no nvidia-smi is left' wait_until '! strays_run sleep'
 rm "$FAKE_SMI_DIR/hang"
 run 'the GPU is free' 0 '' '' "$GPULEASE" -I true

@@ -27,7 +27,7 @@ else
 	here=${build#"$PWD"/}
 	run 'make install succeeds' 0 '*' '' make -s --no-print-directory "B=$here" \
 		-o "$here/gpulease" -o "$here/gpulease-simjob" -o "$here/gpulease-slurm" \
-		-o "$here/gpulease-view" "DESTDIR=$S/root" PREFIX=/usr MODE=private install
+		-o "$here/gpulease-view" -o "$here/gpulease-engine" "DESTDIR=$S/root" PREFIX=/usr MODE=private install
 	run 'make install puts it where gpulease finds it' 0 '*# EOF' '' \
 		"$S/root/usr/bin/gpulease" --metrics
 	is 'it is not beside gpulease' test ! -e "$S/root/usr/bin/gpulease-view" -a \

@@ -1,11 +1,12 @@
 /*
- * Any text as a moment: a moment that is read lies in its range and is the same when it is read
- * again; a refusal has a reason of one printable line.
+ * Any text as a moment, or as the time to begin a job: a moment that is read lies in its range and
+ * is the same when it is read again; a refusal has a reason of one printable line.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "begin_time.h"
 #include "date_time.h"
 #include "fuzz.h"
 
@@ -26,6 +27,19 @@ static void check(const char *text, int64_t now_ms)
 	assert(date_time_parse(text, now_ms, &again_ms, NULL) == 0 && at_ms == again_ms);
 }
 
+static void check_begin(const char *text, int64_t now_ms)
+{
+	int64_t at_ms = -1, again_ms = -2;
+	struct why why = WHY_NONE;
+
+	if (begin_time_parse(text, now_ms, &at_ms, &why) < 0) {
+		assert(at_ms == -1);
+		fuzz_check_reason(&why);
+		return;
+	}
+	assert(begin_time_parse(text, now_ms, &again_ms, NULL) == 0 && at_ms == again_ms);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	autofree char *text = fuzz_string(data, size);
@@ -36,5 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	tzset();
 	check(text, NOW_MS);
 	check(text, (int64_t)NOW_MS * 1000);
+	check_begin(text, NOW_MS);
+	check_begin(text, (int64_t)NOW_MS * 1000);
 	return 0;
 }

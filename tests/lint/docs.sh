@@ -45,6 +45,22 @@ sed -n '/^\.Sh ATTRIBUTES/,/^\.Sh COMMANDS/s/^\.It Li \([a-z-]*\).*/\1/p' \
 result 'attributes of a jobs file and manual' "$(differ attributes entries)"
 result 'the help has attributes' "$([ -s "$place/attributes" ] || echo none)"
 
+# What the engine refuses, and what has no effect there.
+for fate in refuse ignore; do
+	case $fate in
+	refuse) section='What is refused' ;;
+	*) section='What has no effect' ;;
+	esac
+	awk -F '\t' -v fate=$fate '$4 == fate && $1 ~ /^--/ { print $1 }' "$place/table" | sort \
+		>"$place/$fate"
+	sed -n "/^\.Ss $section/,/^\.S[hs] [^W]/p" man/gpulease-slurm.7 |
+		sed "1d; /^\.Ss/,\$d" | grep -E '^\.(It )?Li "?--' | sed 's/ Ta .*//' |
+		grep -oE -- '--[a-z-]+' | sort >"$place/$fate-manual"
+	result "what the engine does with options, and the manual: $fate" \
+		"$(differ "$fate" "$fate-manual")"
+	result "the table has options of that kind: $fate" "$([ -s "$place/$fate" ] || echo none)"
+done
+
 # a `.Xr` to a page of this project leads to a page that is there
 # shellcheck disable=SC2086 # a list of files
 result 'the pages that the manuals name are there' "$(

@@ -9,7 +9,8 @@
 lib_order='lib/base lib/system lib/config lib/state lib/plan lib/nvidia lib/view lib/broker'
 gpulease_order='gpulease/base gpulease/cli gpulease/context gpulease/ending gpulease/launch
 	gpulease/background gpulease/job gpulease/show gpulease/supervise gpulease/batch
-	gpulease/doctor gpulease/verbs gpulease gpulease/simjob gpulease/slurm gpulease/view'
+	gpulease/doctor gpulease/verbs gpulease gpulease/simjob gpulease/slurm gpulease/view
+	gpulease/engine'
 order="$lib_order $gpulease_order"
 
 # height FOLDER: its place in the order, from 1; 0 where it has none.

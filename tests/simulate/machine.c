@@ -1,7 +1,11 @@
+#include "estimate.h"
 #include "machine.h"
 #include "../tools/tool.h"
 
-enum { MARGIN_MIB = 512, BOX = 8, SLOWDOWN_MS = 60000 };
+enum { MARGIN_MIB = 512, BOX = 8, SLOWDOWN_MS = 60000, MINUTE_MS = 60000 };
+
+/* With more jobs ahead nothing is foretold, as in broker_foretell(). */
+enum { FORETELL_AHEAD = 15 };
 
 /* CLOCK_BOOTTIME at the beginning; 0 would mean unknown. */
 #define BOOT_MS INT64_C(1000)
@@ -15,8 +19,14 @@ struct machine {
 	struct job *jobs;
 	size_t *queue, queued, *running, run;
 	int64_t default_limit_ms;
+	bool is_fair, foretells;
+	struct usual usual[KINDS + 1]; /* of each kind */
 	unsigned overfull;
 };
+
+const struct config_share machine_share = { .rate_ms = 15 * 60000,
+	.window_ms = 7 * DEFAULT_LIMIT_MS,
+	.most_ms = DEFAULT_LIMIT_MS };
 
 /* --- jobs come and go ----------------------------------------------------------------- */
 
@@ -65,8 +75,30 @@ static void start(struct machine *machine, size_t i, const struct gpuset *on)
 	}
 }
 
+/* Keeps the lengths of the last runs of each kind, as usual_note() finds them in the history. */
+static void note_run(struct machine *machine, const struct job *job)
+{
+	struct usual *usual = &machine->usual[job->kind];
+	unsigned at;
+
+	if (job->fails)
+		return;
+	/* the oldest is not known here: a random one goes, which is the same on average */
+	if (usual->runs == USUAL_RUNS) {
+		at = (unsigned)(job->run_ms % USUAL_RUNS);
+		memmove(&usual->ran_ms[at], &usual->ran_ms[at + 1],
+			(USUAL_RUNS - 1 - at) * sizeof(*usual->ran_ms));
+		usual->runs--;
+	}
+	at = usual->runs++;
+	for (; at > 0 && usual->ran_ms[at - 1] > job->run_ms; at--)
+		usual->ran_ms[at] = usual->ran_ms[at - 1];
+	usual->ran_ms[at] = job->run_ms;
+}
+
 static void end(struct machine *machine, size_t i)
 {
+	note_run(machine, &machine->jobs[i]);
 	gpuset_for_each (slot, &machine->jobs[i].on) {
 		struct plan_gpu *gpu = &machine->gpus[slot];
 		unsigned at = 0;
@@ -185,6 +217,151 @@ static void start_all(struct machine *machine, enum order order)
 	}
 }
 
+/* --- fair-share ------------------------------------------------------------------------- */
+
+/* What the job had of the days that count: for whole days, as in the file. */
+static uint64_t had_gpu_ms(const struct machine *machine, const struct job *job)
+{
+	int64_t now_ms = machine->facts.now_ms;
+	int64_t first_ms = (now_ms / DEFAULT_LIMIT_MS - 6) * DEFAULT_LIMIT_MS;
+	int64_t end_ms = min_i64(job->start_ms + job->run_ms, now_ms);
+
+	return job->start_ms < 0
+		       ? 0
+		       : (uint64_t)max_i64(0, end_ms - max_i64(job->start_ms, first_ms)) *
+				 job->gpus;
+}
+
+/* By how much job @i counts as later: for what its user had, and for what waits already. */
+static int64_t late_of(const struct machine *machine, size_t i)
+{
+	uint64_t gpu_ms = 0;
+
+	for (size_t k = 0; k < i; k++)
+		if (machine->jobs[k].uid == machine->jobs[i].uid)
+			gpu_ms += had_gpu_ms(machine, &machine->jobs[k]);
+	for (size_t at = 0; at < machine->queued; at++) {
+		const struct job *job = &machine->jobs[machine->queue[at]];
+
+		if (job->uid == machine->jobs[i].uid && machine->queue[at] != i)
+			gpu_ms += (uint64_t)limit_of(machine, job) * job->gpus;
+	}
+	return config_share_late_ms(&machine_share, gpu_ms);
+}
+
+static int64_t place_of(const struct machine *machine, size_t i)
+{
+	return machine->jobs[i].arrival_ms + machine->jobs[i].late_ms;
+}
+
+/* Moves the last job of the queue, which has just come, to its place. */
+static void take_place(struct machine *machine)
+{
+	size_t i = machine->queue[machine->queued - 1], at = machine->queued - 1;
+
+	machine->jobs[i].is_late = true;
+	machine->jobs[i].late_ms = late_of(machine, i);
+	for (; at > 0 && place_of(machine, machine->queue[at - 1]) > place_of(machine, i);
+		at--)
+		machine->queue[at] = machine->queue[at - 1];
+	machine->queue[at] = i;
+}
+
+/* A job has come, first in the order of arrival; if it has to wait it takes its place. */
+static void come_fairly(struct machine *machine, size_t i)
+{
+	size_t at = machine->queued;
+
+	/* those that count as later stand behind it at first */
+	for (; at > 0 && place_of(machine, machine->queue[at - 1]) > place_of(machine, i);
+		at--)
+		machine->queue[at] = machine->queue[at - 1];
+	machine->queue[at] = i;
+	machine->queued++;
+	start_all(machine, ORDER_PLAN);
+	if (machine->jobs[i].start_ms >= 0)
+		return;
+	for (at = 0; machine->queue[at] != i; at++)
+		;
+	memmove(&machine->queue[at], &machine->queue[at + 1],
+		(machine->queued - at - 1) * sizeof(*machine->queue));
+	machine->queue[machine->queued - 1] = i;
+	take_place(machine);
+}
+
+/* --- the usual start -------------------------------------------------------------------- */
+
+/*
+ * Estimates when the last job of the queue starts if @percent of the jobs end in time; 0: unknown.
+ */
+static int64_t usual_start_ms(const struct machine *machine, unsigned percent)
+{
+	static struct plan_use uses[GPUSET_MAX][ROOM_LEASES];
+	struct plan_gpu gpus[GPUSET_MAX];
+	struct plan_facts facts = machine->facts;
+	struct plan_row rows[FORETELL_AHEAD + 1];
+	int64_t starts_ms[FORETELL_AHEAD + 1], run_ms;
+
+	memcpy(gpus, machine->gpus, sizeof(gpus));
+	memcpy(uses, machine->uses, sizeof(uses));
+	facts.gpus = gpus;
+	for (unsigned slot = 0; slot < GPUSET_MAX; slot++) {
+		gpus[slot].uses = uses[slot];
+		for (unsigned i = 0; i < gpus[slot].use_count; i++) {
+			const struct job *job = &machine->jobs[machine->owners[slot][i]];
+			int64_t *end_ms = &uses[slot][i].end_ms;
+
+			run_ms = usual_run_ms(&machine->usual[job->kind], percent,
+				facts.now_ms - job->start_ms);
+			if (run_ms && (!*end_ms || job->start_ms + run_ms < *end_ms))
+				*end_ms = job->start_ms + run_ms;
+		}
+	}
+	for (size_t i = 0; i < machine->queued; i++) {
+		const struct job *job = &machine->jobs[machine->queue[i]];
+
+		rows[i] = row_of(machine, machine->queue[i]);
+		run_ms = usual_run_ms(&machine->usual[job->kind], percent, 0);
+		if (run_ms && (!rows[i].limit_ms || run_ms < rows[i].limit_ms))
+			rows[i].limit_ms = run_ms, rows[i].grace_ms = 0;
+	}
+	if (estimate_starts(&facts, rows, machine->queued, starts_ms) < 0)
+		die("no memory");
+	return starts_ms[machine->queued - 1];
+}
+
+/* Job @i has come and has to wait, the last of the queue. */
+static void tell_start(struct machine *machine, size_t i)
+{
+	struct job *job = &machine->jobs[i];
+	int64_t early_ms, late_ms;
+
+	if (machine->queued > FORETELL_AHEAD + 1)
+		return;
+	early_ms = usual_start_ms(machine, 10);
+	late_ms = usual_start_ms(machine, 90);
+	if (early_ms <= machine->facts.now_ms || late_ms <= machine->facts.now_ms)
+		return;
+	job->from_ms = min_i64(early_ms, late_ms);
+	job->to_ms = max_i64(early_ms, late_ms);
+}
+
+struct foretold_count machine_count_foretold(const struct job *jobs, size_t count)
+{
+	struct foretold_count ret = { .in = 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		if (!jobs[i].to_ms)
+			continue;
+		/* people are told minutes */
+		ret.before += jobs[i].start_ms < jobs[i].from_ms - MINUTE_MS;
+		ret.after += jobs[i].start_ms > jobs[i].to_ms + MINUTE_MS;
+		ret.in += jobs[i].start_ms >= jobs[i].from_ms - MINUTE_MS &&
+			  jobs[i].start_ms <= jobs[i].to_ms + MINUTE_MS;
+	}
+	return ret;
+}
+
 /* --- time ------------------------------------------------------------------------------ */
 
 static int64_t end_of(const struct machine *machine, size_t i)
@@ -220,7 +397,7 @@ static int64_t next_end(const struct machine *machine)
 
 static void run_all(struct machine *machine, size_t count, enum order order)
 {
-	size_t come = 0;
+	size_t come = 0, told = 0;
 
 	for (;;) {
 		int64_t next_ms = next_end(machine);
@@ -234,9 +411,17 @@ static void run_all(struct machine *machine, size_t count, enum order order)
 		end_due(machine);
 		for (; come < count &&
 			BOOT_MS + machine->jobs[come].arrival_ms <= next_ms;
-			come++)
-			machine->queue[machine->queued++] = come;
+			come++) {
+			if (machine->is_fair)
+				come_fairly(machine, come);
+			else
+				machine->queue[machine->queued++] = come;
+		}
 		start_all(machine, order);
+		if (machine->foretells && machine->queued && told < come &&
+			machine->queue[machine->queued - 1] == come - 1)
+			tell_start(machine, come - 1);
+		told = come;
 		check(machine);
 	}
 }
@@ -310,9 +495,38 @@ struct outcome machine_run(
 	machine->jobs = jobs;
 	machine->queue = queue;
 	machine->running = running;
-	machine->default_limit_ms = order == ORDER_PLAN ? DEFAULT_LIMIT_MS : 0;
+	machine->default_limit_ms =
+		order == ORDER_PLAN || order == ORDER_FAIR ? DEFAULT_LIMIT_MS : 0;
+	machine->foretells = order == ORDER_FORETOLD;
+	machine->is_fair = order == ORDER_FAIR;
 	run_all(machine, workload->jobs, order);
 	outcome = sum_up(workload, jobs);
 	outcome.overfull = machine->overfull;
 	return outcome;
+}
+
+struct waits machine_waits(const struct job *jobs, size_t count, bool is_flooder)
+{
+	autofree int64_t *waits = calloc(count, sizeof(*waits));
+	struct waits ret = { .mean_s = 0 };
+	size_t found = 0;
+
+	if (!waits)
+		die("no memory");
+	for (size_t i = 0; i < count; i++) {
+		const struct job *job = &jobs[i];
+		int64_t waited_ms = job->start_ms - BOOT_MS - job->arrival_ms;
+
+		if (job->start_ms < 0 || (job->uid == FLOODER) != is_flooder)
+			continue;
+		waits[found++] = waited_ms;
+		ret.mean_s += (double)waited_ms / 1000;
+	}
+	if (!found)
+		return ret;
+	qsort(waits, found, sizeof(*waits), compare_waits);
+	ret.mean_s /= (double)found;
+	ret.median_s = (double)waits[found / 2] / 1000;
+	ret.longest_s = (double)waits[found - 1] / 1000;
+	return ret;
 }

@@ -2,13 +2,21 @@
  * simulate: compares the order in which gpulease starts jobs with other orders, on a realistic
  * mix of jobs.
  *
- *	simulate [--jobs N] [--seed N] [--gpus N] [--load PERCENT] [--shares] [--markdown]
+ *	simulate [--jobs N] [--seed N] [--gpus N] [--load PERCENT] [--shares] [--fair]
+ *		[--foretold] [--markdown]
  *
  * Prints a table: strictly first in, first out; every job that fits starts (skip-ahead); and the
  * plan of gpulease itself, without and with a default time limit for the fifth of the jobs that
  * have none: while a job without a limit runs, no job can be started before the head.  --gpus:
  * without it 8, 64 and 128.  --shares: half of the jobs declare a share or memory; skip-ahead is
  * left out.  --markdown: only the table.
+ *
+ * A second table is about fair-share: 3 x 28 days on 8 GPUs, on which one user submits 70 jobs each
+ * morning; the waits of this user and of all others, without and with fair-share = 15m/7d/24h.
+ * --fair: only this table.
+ *
+ * A third table says how often the usual start that a waiting job is told (foretell.h) comes true.
+ * --foretold: only this table.
  *
  * The results, as TAP: with the default limit the utilization is at least 97 % of skip-ahead's;
  * the longest wait is at most a quarter above that of strict FIFO, as orders differ in their
@@ -33,7 +41,7 @@ static struct workload workload = {
 	.seed = SEED,
 	.load_percent = LOAD_PERCENT,
 };
-static bool is_markdown;
+static bool is_markdown, is_only_fair, is_only_foretold;
 
 static void print_head(void)
 {
@@ -108,6 +116,142 @@ static void run_orders(void)
 		judge(outcomes);
 }
 
+/* --- fair-share ------------------------------------------------------------------------- */
+
+enum { ROUNDS = 3 };
+
+static void print_fair_row(
+	unsigned round, bool is_fair, double utilization, const struct waits waits[2])
+{
+	const char *form = is_markdown
+				   ? "| %u | %s | %.1f %% | %.2f h | %.2f h | %.1f h | "
+				     "%.2f h | %.2f h | %.1f h |\n"
+				   : "%5u  %-10s %10.1f %% %10.2f h %8.2f h %9.1f h "
+				     "%14.2f h %8.2f h %9.1f h\n";
+
+	/* the form is one of two constants */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	(void)printf(form, round + 1, is_fair ? "15m/7d/24h" : "none", 100 * utilization,
+		waits[0].median_s / 3600, waits[0].mean_s / 3600,
+		waits[0].longest_s / 3600, waits[1].median_s / 3600,
+		waits[1].mean_s / 3600, waits[1].longest_s / 3600);
+#pragma GCC diagnostic pop
+}
+
+static void print_fair_head(void)
+{
+	if (is_markdown)
+		(void)printf(
+			"\n| round | fair-share | utilization | others: median wait | mean "
+			"| longest | the flooder: median wait | mean | longest |\n"
+			"|---|---|---|---|---|---|---|---|---|\n");
+	else
+		(void)printf("round  fair-share  utilization  others: median     mean    "
+			     "longest  flooder: median     mean    longest\n");
+}
+
+/* The outcome of all rounds, without ([0]) and with ([1]) fair-share. */
+struct fair_sums {
+	double utilization[2];
+	struct waits waits[2][2]; /* of the others ([0]) and the flooder ([1]) */
+	unsigned faults;
+};
+
+static void add_round(struct fair_sums *sums, unsigned fair,
+	const struct outcome *outcome, const struct waits waits[2])
+{
+	sums->utilization[fair] += outcome->utilization;
+	sums->faults += outcome->overfull + outcome->stranded;
+	for (unsigned who = 0; who < 2; who++) {
+		sums->waits[fair][who].median_s += waits[who].median_s;
+		sums->waits[fair][who].mean_s += waits[who].mean_s;
+	}
+}
+
+static void judge_fair(const struct fair_sums *sums)
+{
+	const struct waits *before = sums->waits[0], *after = sums->waits[1];
+
+	(void)tap_result(after[0].median_s <= 0.5 * before[0].median_s,
+		"fair-share: the others' median wait is at most half of that without");
+	(void)tap_result(after[0].mean_s <= 0.9 * before[0].mean_s,
+		"fair-share: the others' mean wait is at most 0.9 times that without");
+	(void)tap_result(after[1].median_s <= 2 * before[1].median_s,
+		"fair-share: the flooder's median wait is at most twice that without");
+	(void)tap_result(sums->utilization[1] >= 0.97 * sums->utilization[0],
+		"fair-share: the GPUs are used at most 3 %% less");
+	(void)tap_result(
+		!sums->faults, "fair-share: no GPU is overfull, and all jobs start");
+}
+
+static void run_fair(void)
+{
+	autofree struct job *jobs = calloc(FLOOD_JOBS, sizeof(*jobs));
+	struct workload flood = { .jobs = FLOOD_JOBS, .gpus = 8 };
+	struct fair_sums sums = { .faults = 0 };
+
+	if (!jobs)
+		die("no memory");
+	print_fair_head();
+	for (unsigned i = 0; i < 2 * ROUNDS; i++) {
+		unsigned round = i / 2, fair = i % 2;
+		struct outcome outcome;
+		struct waits waits[2];
+
+		workload_make_flood(workload.seed + round, jobs);
+		outcome = machine_run(&flood, jobs, fair ? ORDER_FAIR : ORDER_PLAN);
+		for (unsigned who = 0; who < 2; who++)
+			waits[who] = machine_waits(jobs, FLOOD_JOBS, who == 1);
+		print_fair_row(round, fair, outcome.utilization, waits);
+		add_round(&sums, fair, &outcome, waits);
+	}
+	if (!is_markdown)
+		judge_fair(&sums);
+}
+
+/* --- the usual start -------------------------------------------------------------------- */
+
+/* Foretells the starts on machines of 8 to 128 GPUs, and judges how many came true. */
+static void run_foretold(void)
+{
+	static const unsigned machines[] = { 8, 64, 128 };
+	autofree struct job *jobs = calloc(workload.jobs, sizeof(*jobs));
+	struct workload kinds = workload;
+
+	if (!jobs)
+		die("no memory");
+	(void)printf(
+		is_markdown
+			? "\n| GPUs | jobs that were told | earlier | in time | later |\n"
+			  "|---|---|---|---|---|\n"
+			: "GPUs    told  earlier  in time    later\n");
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
+		struct foretold_count count;
+		double all;
+
+		kinds.gpus = machines[i];
+		workload_make_kinds(&kinds, jobs);
+		(void)machine_run(&kinds, jobs, ORDER_FORETOLD);
+		count = machine_count_foretold(jobs, kinds.jobs);
+		all = count.before + count.in + count.after;
+		(void)printf(is_markdown ? "| %u | %.0f | %.0f %% | %.0f %% | %.0f %% |\n"
+					 : "%4u  %6.0f  %5.0f %%  %5.0f %%  %5.0f %%\n",
+			kinds.gpus, all, 100 * count.before / all, 100 * count.in / all,
+			100 * count.after / all);
+		if (is_markdown)
+			continue;
+		(void)tap_result(count.before + count.in >= 0.7 * all,
+			"%u GPUs: of ten jobs that are told their usual start, seven "
+			"start by its later time",
+			kinds.gpus);
+		if (kinds.gpus > 8)
+			(void)tap_result(count.in >= 0.75 * all,
+				"%u GPUs: three of four start between its two times",
+				kinds.gpus);
+	}
+}
+
 static bool take_options(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -116,6 +260,8 @@ static bool take_options(int argc, char **argv)
 		{ "gpus", required_argument, NULL, 'g' },
 		{ "load", required_argument, NULL, 'l' },
 		{ "shares", no_argument, NULL, 'p' },
+		{ "fair", no_argument, NULL, 'f' },
+		{ "foretold", no_argument, NULL, 't' },
 		{ "markdown", no_argument, NULL, 'm' },
 		{ 0 },
 	};
@@ -132,6 +278,10 @@ static bool take_options(int argc, char **argv)
 			workload.load_percent = (unsigned)number(optarg, "load");
 		else if (option == 'p')
 			workload.has_shares = true;
+		else if (option == 'f')
+			is_only_fair = true;
+		else if (option == 't')
+			is_only_foretold = true;
 		else if (option == 'm')
 			is_markdown = true;
 		else
@@ -150,13 +300,20 @@ int main(int argc, char **argv)
 	if (!take_options(argc, argv) ||
 		(workload.gpus && (workload.gpus < 8 || workload.gpus > GPUSET_MAX)))
 		return TOOL_MISUSE;
-	print_head();
+	if (!is_only_fair && !is_only_foretold)
+		print_head();
 	if (workload.gpus)
 		run_orders();
-	for (size_t i = 0; !workload.gpus && i < ARRAY_SIZE(machines); i++) {
+	for (size_t i = 0; !is_only_fair && !is_only_foretold && !workload.gpus &&
+			   i < ARRAY_SIZE(machines);
+		i++) {
 		workload.gpus = machines[i];
 		run_orders();
 		workload.gpus = 0;
 	}
+	if (!workload.has_shares && !is_only_foretold)
+		run_fair();
+	if (!workload.has_shares && !is_only_fair && !workload.gpus)
+		run_foretold();
 	return is_markdown ? 0 : tap_end();
 }

@@ -126,3 +126,71 @@ void workload_make(const struct workload *workload, struct job *jobs)
 	}
 	spread(workload, jobs);
 }
+
+/*
+ * Of 20 jobs 17 take about the usual time of their kind, two fail early, and one takes up to three
+ * times as long.
+ */
+static int64_t random_length(const struct job *kind, bool *ret_fails)
+{
+	unsigned at = below(20);
+	double ms = (double)kind->run_ms;
+
+	*ret_fails = at < 2;
+	if (*ret_fails)
+		return (int64_t)(ms * factor(0.02, 0.5));
+	ms *= at < 19 ? exp(0.2 * normal()) : factor(1.2, 3);
+	return kind->limit_ms ? min_i64((int64_t)ms, kind->limit_ms) : (int64_t)ms;
+}
+
+void workload_make_kinds(const struct workload *workload, struct job *jobs)
+{
+	struct job kinds[KINDS] = { { .gpus = 0 } };
+
+	random_state = (workload->seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	for (unsigned i = 0; i < KINDS; i++) {
+		kinds[i] = (struct job){ .gpus = random_gpus(),
+			.run_ms = random_run_ms(),
+			.need = NEED_WHOLE,
+			.uid = 1 + below(WORKLOAD_USERS),
+			.kind = i + 1,
+			.start_ms = -1 };
+		if (chance(80))
+			kinds[i].limit_ms =
+				(int64_t)((double)kinds[i].run_ms * factor(1.5, 10));
+	}
+	for (size_t i = 0; i < workload->jobs; i++) {
+		jobs[i] = kinds[below(1 + below(KINDS))];
+		jobs[i].run_ms = random_length(&jobs[i], &jobs[i].fails);
+	}
+	spread(workload, jobs);
+}
+
+static int compare_arrivals(const void *a, const void *b)
+{
+	const struct job *x = a, *y = b;
+
+	return (x->arrival_ms > y->arrival_ms) - (x->arrival_ms < y->arrival_ms);
+}
+
+void workload_make_flood(uint64_t seed, struct job jobs[FLOOD_JOBS])
+{
+	random_state = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	for (size_t i = 0; i < FLOOD_JOBS; i++) {
+		int64_t day = (int64_t)i / (FLOOD + OTHERS),
+			at = (int64_t)(i % (FLOOD + OTHERS));
+
+		/* one job a second from nine o'clock on; the others from eight to eight */
+		jobs[i] = (struct job){ .gpus = random_gpus(),
+			.run_ms = random_run_ms(),
+			.need = NEED_WHOLE,
+			.uid = at < FLOOD ? FLOODER : 1 + below(WORKLOAD_USERS),
+			.arrival_ms = day * DAY_MS,
+			.start_ms = -1 };
+		jobs[i].arrival_ms +=
+			at < FLOOD ? 9 * 60 * MINUTE_MS + at * 1000
+				   : 8 * 60 * MINUTE_MS + below(12 * 60 * MINUTE_MS);
+		random_limit(&jobs[i]);
+	}
+	qsort(jobs, FLOOD_JOBS, sizeof(*jobs), compare_arrivals);
+}

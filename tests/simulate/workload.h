@@ -21,6 +21,12 @@ struct job {
 	unsigned gpus;
 	struct need need; /* of each */
 	int64_t start_ms; /* -1: not started */
+	int64_t late_ms;  /* by so much it counts as having come later */
+	bool is_late;     /* that is settled: it had to wait */
+	unsigned kind;    /* jobs of a kind take about the same time; 0: it is of none */
+	bool fails;       /* it ends early, and says nothing of its kind */
+	/* when it was foretold to start usually, once it had to wait; 0: that was not known */
+	int64_t from_ms, to_ms;
 	struct gpuset on;
 };
 
@@ -34,6 +40,21 @@ struct workload {
 
 /* Fills @jobs, in the order of their arrival. */
 void workload_make(const struct workload *workload, struct job *jobs);
+
+/*
+ * Fills @jobs with those of DAYS days, of which user FLOODER submits FLOOD at once on each morning,
+ * and the other users OTHERS in the course of each day.
+ */
+enum { FLOOD_DAYS = 28, FLOOD = 70, OTHERS = 16, FLOODER = 100 };
+enum { FLOOD_JOBS = FLOOD_DAYS * (FLOOD + OTHERS) };
+void workload_make_flood(uint64_t seed, struct job jobs[FLOOD_JOBS]);
+
+/*
+ * As workload_make(), but each job is of one of KINDS kinds, which has its number of GPUs, its
+ * limit, and a usual length.
+ */
+enum { KINDS = 48 };
+void workload_make_kinds(const struct workload *workload, struct job *jobs);
 
 /* How many GPUs the job takes from others: by memory or by share, whichever is more. */
 double job_weight(const struct job *job);

@@ -21,6 +21,8 @@ with 1.  The screen is that of python3-pyte.  Steps that wait do so for $DEADLIN
 	kill:NAME	sends the signal to the command
 	deaf:NAME	takes no output until the terminal has no room for more, sends the signal,
 			and waits for the end
+	late:NAME	sends the signal to the command, and lets its guard of the terminal go on only
+			when a shell has set its own modes
 	stopped		waits until the shell sees the command stopped
 	fg		continues it as a shell does, which has used the terminal
 	end:N		waits for the exit status N; of a signal: its name
@@ -259,6 +261,27 @@ class Desk:
             if not select.select([self.reports], [], [], max(0, until - time.monotonic()))[0]:
                 raise Failed("deaf:" + name)
             self.told += os.read(self.reports, 4096)
+
+    def guard(self):
+        """Returns the process that guards the terminal; 0: there is none."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/stat" % pid, encoding="ascii", errors="replace") as file:
+                    words = file.read().split()
+            except OSError:  # it has ended
+                continue
+            if words[1] == "(gpulease-guard)" and words[3] == str(self.job):
+                return int(pid)
+        return 0
+
+    def do_late(self, name):
+        self.wait(self.guard, "late:" + name)
+        guard = self.guard()
+        os.kill(guard, signal.SIGSTOP)
+        self.do_kill(name)
+        self.wait(lambda: b"end " in self.told, "late:" + name)
+        termios.tcsetattr(self.master, termios.TCSANOW, self.before)
+        os.kill(guard, signal.SIGCONT)
 
     def do_stopped(self, _):
         self.wait(lambda: self.told.splitlines()[-1].startswith(b"stop"), "stopped")

@@ -17,7 +17,10 @@
  * killed, on all.  If it joins another job on a GPU, the lease of that job stays the same, byte
  * for byte, and just the rest of that GPU can be leased (oracle.h).
  */
+#include "clock.h"
+#include "gpu_hours.h"
 #include "oracle.h"
+#include "statedir.h"
 #include "trace.h"
 
 #include <getopt.h>
@@ -46,12 +49,18 @@ static const struct situation {
 	bool submits;        /* the victim submits its job to the background */
 	bool follows;        /* the background process is halted, not its caller */
 	enum { PLAIN, REPORTED, RETRIED } care; /* the supervisor of the victim's job */
+	bool fair; /* the victim counts as having come later, and takes a new ticket */
 	const char *verb;   /* the victim's, instead of a job of 4 GPUs */
 	const char *others; /* GPUs that it leaves to the others wherever it is stopped */
 } situations[] = {
 	{ .name = "alone", .quick = true, .fresh = true, .others = "4" },
 	{ .name = "behind a holder", .quick = true, .holder = true, .others = "4" },
 	{ .name = "with a waiter behind", .holder = true, .behind = true, .others = "4" },
+	{ .name = "taking another place in the queue",
+		.holder = true,
+		.behind = true,
+		.fair = true,
+		.others = "4" },
 	{ .name = "behind, but of lower priority",
 		.holder = true,
 		.behind = true,
@@ -177,7 +186,7 @@ static void use_users(void)
 /* A configuration with which jobs are tried again at once. */
 static void write_config(const char *place)
 {
-	static const char text[] = "retry-delay = 1ms\n";
+	static const char text[] = "retry-delay = 1ms\nfair-share = 1h/7d/24h\n";
 	static char path[SCRATCH_SIZE + 16];
 	autofd int fd = -1;
 
@@ -426,6 +435,27 @@ static bool read_lease(struct stage *s, off_t at, char record[512])
 	return true;
 }
 
+/* The victim's user has had ten GPU-hours today. */
+static bool add_hours(struct stage *s)
+{
+	int64_t now_ms = clock_boot_ms();
+	struct lease lease = { .owner.uid = (uint32_t)getuid(),
+		.since_ms = now_ms - 10 * 3600 * 1000 };
+	struct statedir dir = STATEDIR_NONE;
+	char path[SCRATCH_SIZE + 64];
+	autofd int fd = -1;
+
+	state_path(".", path, sizeof(path));
+	dir.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	gpuset_add(&lease.gpus, 0);
+	if (dir.fd >= 0)
+		fd = gpu_hours_open(&dir);
+	close_fd(&dir.fd);
+	if (fd < 0 || gpu_hours_add(fd, &lease, now_ms) < 0)
+		return fail(s, "cannot write '%s/usage'", path);
+	return true;
+}
+
 /* Starts a job with 40 percent of GPU 0; before it perhaps one with 30 percent, which is killed. */
 static bool start_sharer(struct stage *s)
 {
@@ -485,6 +515,8 @@ static bool set_up(struct stage *s)
 		return false;
 	if (situation->shares && !start_sharer(s))
 		return false;
+	if (situation->fair && !add_hours(s))
+		return false;
 	if (situation->cancels == TARGET_WAITER)
 		return start_waiter(s) && last_ticket(s);
 	return true;
@@ -500,6 +532,7 @@ static void start_victim(struct stage *s)
 		NULL };
 	static const char *const reported[] = { "-Q", "--report", "-n", "4", "--", "true",
 		NULL };
+	const char *const late[] = { "--config", config, "-n", "4", "--", "true", NULL };
 	const char *const retried[] = { "-Q", "--config", config, "--retries", "2", "-n",
 		"4", "--", "sh", "-c", "[ $GPULEASE_ATTEMPT = 2 ]", NULL };
 	const char *const *job = s->situation->shares             ? share
@@ -507,6 +540,7 @@ static void start_victim(struct stage *s)
 				 : s->situation->care == RETRIED  ? retried
 				 : s->situation->submits          ? back
 				 : s->situation->low              ? low
+				 : s->situation->fair             ? late
 								  : whole;
 	const char *const verb[] = { s->situation->verb,
 		s->situation->cancels ? s->id : "0", NULL };
@@ -827,7 +861,8 @@ static bool is_chosen(const struct situation *situation, const struct choice *ch
 {
 	return strstr(situation->name, choice->situation) &&
 	       (!choice->quick || situation->quick) &&
-	       (!users.victim || (!situation->verb && !situation->care));
+	       (!users.victim ||
+		       (!situation->verb && !situation->care && !situation->fair));
 }
 
 static struct choice parse(int argc, char **argv)

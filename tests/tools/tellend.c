@@ -40,6 +40,7 @@ static const struct {
 	NUMBER("alive", alive_ms),
 	NUMBER("gone", gone_ms),
 	TEXT("peaks", peaks),
+	NUMBER("spans", spans_run),
 	TEXT("busy", utilization),
 	NUMBER("logfull", log_is_full),
 	NUMBER("provisional", is_provisional),

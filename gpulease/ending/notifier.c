@@ -1,0 +1,135 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "clock.h"
+#include "diag.h"
+#include "fdio.h"
+#include "notifier.h"
+#include "other_program.h"
+#include "privilege.h"
+#include "process_lease.h"
+#include "rlimits.h"
+
+extern char **environ;
+
+static int to_notifier = -1;
+
+void notifier_read_variable(struct settings *settings)
+{
+	const char *command = getenv("GPULEASE_NOTIFY");
+
+	/* --notify is refused for a process that runs already */
+	if (!settings->environment.notify && command && *command &&
+		!(settings->request.lease_only && settings->request.adopt_pid))
+		settings->environment.notify = command;
+}
+
+/* In the child: becomes the notifier, which reads from @fd. */
+static _Noreturn void become_notifier(char *path, const struct settings *settings, int fd)
+{
+	static char part[] = NOTIFIER_PART, no_name[] = "";
+	char is_verbose[] = { settings->output.verbose ? '1' : '0', '\0' };
+	const char *name = settings->request.name;
+	char *words[] = { path, part, is_verbose, name ? (char *)name : no_name, NULL };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, PROCESS_LEASE_NOTIFIER);
+	if (null < 0 || dup2(fd, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+		privilege_drop() < 0)
+		_exit(1);
+	fdio_close_from(STDERR_FILENO + 1);
+	privilege_restore_mask();
+	rlimits_restore();
+	rlimits_untag();
+	(void)unsetenv(PROCESS_LEASE_TOKEN_VARIABLE);
+	/* not among the words, which all users can read: it may have a password */
+	if (setenv("GPULEASE_NOTIFY", settings->environment.notify, 1) == 0)
+		(void)execve(path, words, environ);
+	_exit(1);
+}
+
+void notifier_start(const struct settings *settings, uint64_t job)
+{
+	char path[PATH_MAX];
+	int ends[2];
+	pid_t child;
+
+	if (!settings->environment.notify)
+		return;
+	if (other_program_find(VIEW_PROGRAM, path) < 0) {
+		diag("this needs %s, which is not installed; install gpulease again: "
+		     "make install",
+			VIEW_PROGRAM);
+		return;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return;
+	/* forked twice: this process may become the command, which expects no child */
+	child = fork();
+	if (child == 0) {
+		if (fork() == 0)
+			become_notifier(path, settings, ends[1]);
+		_exit(0);
+	}
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	(void)close(ends[1]);
+	to_notifier = ends[0];
+	notifier_tell(NOTIFIER_QUEUED, job, 0, "");
+}
+
+bool notifier_is_there(void)
+{
+	return to_notifier >= 0;
+}
+
+void notifier_tell(
+	enum notifier_event event, uint64_t job, int64_t number, const char *text)
+{
+	char bytes[512];
+	struct text line = TEXT_ON(bytes);
+
+	if (to_notifier < 0)
+		return;
+	text_addf(&line, "%c %llu %lld %lld %.400s\n", event, (unsigned long long)job,
+		(long long)clock_boot_ms(), (long long)number, text);
+	(void)!send(to_notifier, bytes, line.used, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void notifier_started(uint64_t job, const struct snapshot *view,
+	const struct gpuset *gpus, int64_t limit_ms)
+{
+	char names[GPUSET_MAX * 8];
+
+	if (to_notifier < 0)
+		return;
+	end_record_name_gpus(view, gpus, names, sizeof(names));
+	notifier_tell(NOTIFIER_STARTED, job, limit_ms, names);
+}
+
+void notifier_ended(uint64_t job, const struct end_facts *facts)
+{
+	char bytes[128];
+	struct text text = TEXT_ON(bytes);
+
+	text_addf(
+		&text, "%s %s", facts->how ? facts->how : "", facts->by ? facts->by : "");
+	notifier_tell(NOTIFIER_ENDED, job, facts->status, bytes);
+	close_fd(&to_notifier);
+}
+
+void notifier_move_above(int at)
+{
+	if (to_notifier >= 0)
+		to_notifier = fcntl(to_notifier, F_DUPFD_CLOEXEC, at + 1);
+}
+
+void notifier_keep_as(int at)
+{
+	(void)!dup3(to_notifier, at, O_CLOEXEC);
+	to_notifier = at;
+}
