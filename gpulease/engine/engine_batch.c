@@ -430,6 +430,9 @@ static int prepare(const struct batch_launcher *launcher, const struct batch_lin
 			diag("cannot use '%s': %s", own.entry.path, strerror(-r));
 			return EXIT_MISUSE;
 		}
+		/* what an earlier runner has stopped may be shown as running there */
+		if (own.entry.stop != STOP_NONE)
+			waiting.poll.since_real_ms = clock_real_ms();
 		r = start_job(&waiting);
 		if (r == STOPPED_BY_US)
 			entry_forget_job(&own.entry, true);

@@ -371,7 +371,8 @@ static bool try_shared(
 	if (answer.is_silent)
 		least_ms = max_i64(least_ms, SILENT_MS);
 	age_ms = clock_age_ms(clock_real_ms(), answer.at_ms);
-	is_used = age_ms < least_ms && use_shared(poll, &answer, age_ms, now_ms, ret);
+	is_used = age_ms < least_ms && answer.at_ms >= poll->since_real_ms &&
+		  use_shared(poll, &answer, age_ms, now_ms, ret);
 	free(answer.memory);
 	return is_used;
 }

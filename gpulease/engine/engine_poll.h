@@ -52,12 +52,13 @@ enum poll_question { POLL_NOTHING, POLL_OWN, POLL_SOME, POLL_SACCT };
 struct engine_poll {
 	struct polled_job *jobs;
 	size_t count, room;
-	int64_t least_ms;    /* the shortest interval; 0: 100 */
-	size_t left;         /* jobs that have not ended, as far as known */
-	bool has_changed;    /* the last step has learnt something of a job */
-	bool has_answer;     /* the controller has answered once */
-	int64_t silent_ms;   /* since when it does not answer; 0: it does */
-	int fd;              /* poll it for POLLIN; -1: only the time matters */
+	int64_t least_ms;      /* the shortest interval; 0: 100 */
+	int64_t since_real_ms; /* CLOCK_REALTIME: an answer from before this is too old */
+	size_t left;           /* jobs that have not ended, as far as known */
+	bool has_changed;      /* the last step has learnt something of a job */
+	bool has_answer;       /* the controller has answered once */
+	int64_t silent_ms;     /* since when it does not answer; 0: it does */
+	int fd;                /* poll it for POLLIN; -1: only the time matters */
 	int64_t wake_ms;     /* CLOCK_BOOTTIME: when the next step is due at the latest */
 	int64_t interval_ms; /* 100 growing to 10000 */
 	/* for engine_poll.c: */
