@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Time is played forward through so many ends.  Starts after these are not known. */
 enum { ENDS_MOST = 256 };
@@ -17,9 +18,26 @@ struct future {
 	bool is_started[ESTIMATE_ROWS];
 	/* of started rows; 0: not known, or already over */
 	int64_t end_ms[ESTIMATE_ROWS];
-	/* not on the stack: a waiting process would keep the stack's pages */
 	struct plan plan;
 };
+
+/*
+ * Returns a future of zeros, mostly not touched; NULL: no memory.  It has pages of its own, because
+ * a process that estimates and then waits would keep those of its stack and of its heap.
+ */
+static struct future *future_new(void)
+{
+	struct future *future = mmap(NULL, sizeof(*future), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return future == MAP_FAILED ? NULL : future;
+}
+
+static void future_release(struct future **future)
+{
+	if (*future)
+		(void)munmap(*future, sizeof(**future));
+}
 
 /* --- what starts -------------------------------------------------------------------- */
 
@@ -215,7 +233,7 @@ int estimate_starts(const struct plan_facts *facts, const struct plan_row *rows,
 	size_t count, int64_t *ret_start_ms)
 {
 	size_t looked_at = count < ESTIMATE_ROWS ? count : ESTIMATE_ROWS;
-	autofree struct future *future = calloc(1, sizeof(*future));
+	__attribute__((cleanup(future_release))) struct future *future = future_new();
 	autofree struct plan_user *users = NULL;
 	autofree struct plan_use *uses = NULL;
 	size_t room = 1;
