@@ -192,18 +192,69 @@ static void row_uncontended(void)
 	others_uncontended();
 }
 
-static void row_recorded(void)
+/* Writes a configuration; its name begins with @name. */
+static const char *write_conf(const char *name, const char *text)
 {
-	char conf[SCRATCH_SIZE + 16];
-	const char *const argv[] = { tool_gpulease(), "--config", conf, "-n", "1", "--",
-		"true", NULL };
+	static char path[2][SCRATCH_SIZE + 16];
+	static unsigned count;
+	char *conf = path[count++ % ARRAY_SIZE(path)];
 	autofd int fd = -1;
 
-	(void)snprintf(conf, sizeof(conf), "%s/conf", place);
+	(void)snprintf(conf, sizeof(path[0]), "%s/%s.conf", place, name);
 	fd = open(conf, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (dprintf(fd, "record-ends = yes\n") < 0)
+	if (dprintf(fd, "%s", text) < 0)
 		die("cannot write '%s': %s", conf, strerror(errno));
+	return conf;
+}
+
+static const char *write_ends_conf(void)
+{
+	return write_conf("ends", "record-ends = yes\n");
+}
+
+/* Of what orders the queue and limits its users, as much as there can be. */
+static const char *write_all_conf(void)
+{
+	return write_conf("all", "record-ends = yes\nfair-share = 15m/7d/24h\n[limits]\n"
+				 "group 4294967 = gpus 1\nuser 4294967 = jobs 4\n"
+				 "user 0 = gpus 8, jobs 800, time 48h\n");
+}
+
+static void row_recorded(void)
+{
+	const char *const argv[] = { tool_gpulease(), "--config", write_ends_conf(), "-n",
+		"1", "--", "true", NULL };
+
 	start_beside_flock(argv, "the same with record-ends = yes", "at most 2 x", 2);
+}
+
+/*
+ * What fair-share, limits, windows, earlier runs and --notify cost together.  The notifier is a
+ * process of its own, so its command is not waited for.
+ */
+static void row_everything(void)
+{
+	const char *const pause[] = { tool_gpulease(), "--pause", "7", "--at",
+		"now+8hours", "--for", "1h", "--reason", "demo", NULL };
+	const char *const ends[] = { tool_gpulease(), "--config", write_ends_conf(), "-n",
+		"1", "--", "true", NULL };
+	const char *const all[] = { tool_gpulease(), "--config", write_all_conf(),
+		"--notify", ":", "--name", "bench", "--time", "1h", "-n", "1", "--",
+		"true", NULL };
+	struct contender c[] = {
+		{ .name = "everything", .argv = all },
+		{ .name = "record-ends", .argv = ends },
+	};
+	double more;
+
+	(void)fresh_state("8");
+	(void)measure_process(pause);
+	measure_processes(c, ARRAY_SIZE(c), 2 * rounds);
+	more = sample_median(&c[0].samples) - sample_median(&c[1].samples);
+	table_row("order, limits, windows and notices: a start", "at most 1 ms +", more,
+		"ms", 0, more <= 1 ? VERDICT_MET : VERDICT_MISSED);
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++)
+		table_detail(c[i].name, &c[i].samples);
 }
 
 static void row_start(void)
@@ -651,10 +702,8 @@ static pid_t hold_all(void)
 	return holding;
 }
 
-static void idle_begin(void)
+static void idle_begin(const char *const waiter[])
 {
-	const char *const waiter[] = { tool_gpulease(), "-Qn1", "--", "true", NULL };
-
 	idle.holder = hold_all();
 	idle.waiter = tool_spawn(waiter, -1, -1, -1);
 	settle(&idle.waiter, 1);
@@ -663,20 +712,38 @@ static void idle_begin(void)
 	idle.ticks = ticks_of(idle.waiter);
 }
 
-static void row_idle(void)
+/* Ends 30 s after idle_begin(). */
+static void idle_end(const char *figure)
 {
 	double ticks, kib;
 
-	idle_begin();
 	doze_until(idle.since_ns + 30 * NS_PER_S);
 	ticks = (double)(ticks_of(idle.waiter) - idle.ticks);
 	kib = memory_kib(idle.waiter, "RssAnon");
-	table_row("30 s behind a live lease: CPU after 1 s", "0 ticks", ticks, "ticks", 0,
+	table_row(figure, "0 ticks", ticks, "ticks", 0,
 		ticks <= 0 ? VERDICT_MET : VERDICT_MISSED);
 	table_row("  its RssAnon", "at most 256 KiB", kib, "KiB", 0,
 		kib <= 256 ? VERDICT_MET : VERDICT_MISSED);
 	tool_kill(&idle.waiter);
 	tool_kill(&idle.holder);
+}
+
+static void row_idle(void)
+{
+	const char *const waiter[] = { tool_gpulease(), "-Qn1", "--", "true", NULL };
+
+	idle_begin(waiter);
+	idle_end("30 s behind a live lease: CPU after 1 s");
+}
+
+static void row_idle_everything(void)
+{
+	const char *const waiter[] = { tool_gpulease(), "--config", write_all_conf(),
+		"--notify", ":", "--name", "bench", "--time", "1h", "-Qn1", "--", "true",
+		NULL };
+
+	idle_begin(waiter);
+	idle_end("the same with order, limits and notices");
 }
 
 #include "bench_tasks.h"
@@ -855,10 +922,12 @@ static const struct {
 } rows[] = {
 	{ "uncontended", row_uncontended },
 	{ "recorded", row_recorded },
+	{ "everything", row_everything },
 	{ "driver", row_driver },
 	{ "hand-off", row_hand_off },
 	{ "herd", row_herd },
 	{ "idle", row_idle },
+	{ "idle everything", row_idle_everything },
 	{ "stopped", row_stopped },
 	{ "crowd", row_crowd },
 	{ "burst", row_burst },
