@@ -367,6 +367,7 @@ waiter() {
 	begin "$@"
 	wait_until "[ -s '$S/$1.err' ] || runs $1" || bail "job $1 does not say that it waits"
 	! runs "$1" || bail "job $1 did not have to wait"
+	kill -0 "$(pid_of "$1")" || bail "job $1 does not wait: $(cat "$S/$1.err")"
 }
 
 # runs NAME: whether its command has started.

@@ -433,17 +433,19 @@ conf 'retry-delay = 0s'
 cards 1
 mkfifo "$S/tried.hold"
 "$GPULEASE" --name nightly --singleton --retries 1 -- sh -c '
-	[ "$GPULEASE_ATTEMPT" = 1 ] || exit 0
+	[ "$GPULEASE_ATTEMPT" = 1 ] || { echo again >"$1.again"; exit 0; }
 	exec 3<>"$1.hold"
-	echo "$$ $GPULEASE_ID" >"$1.runs"
+	echo "$$ $GPULEASE_ID" >"$1.new"
+	mv "$1.new" "$1.runs"
 	read -r status <&3
 	exit "$status"' job "$S/tried" 2>"$S/tried.err" &
 echo $! >"$S/tried.pid"
 started="$started $!"
 wait_until 'runs tried' || bail 'the job does not start'
 waiter next --name nightly --after "$(id_of tried)"
-release_all tried 1
+release tried 1
 is 'a singleton that is tried again does not wait for such a job' wait_until 'runs next'
+is 'which waits for the last attempt' [ -e "$S/tried.again" ]
 release_all next
 usual
 
