@@ -11,7 +11,6 @@
 #include "broker_parts.h"
 #include "clock.h"
 #include "commit.h"
-#include "queue_sweep.h"
 
 /*
  * Writes the number of the new ticket, and of its attempt, into the first ticket of the job.  If
@@ -119,20 +118,20 @@ static void mark_ticket_left(struct broker *broker, uint64_t number, const char 
 	(void)!ticket_rewrite(&broker->queue.file, number, &before);
 }
 
-int broker_renew(
-	struct broker *broker, int64_t priority, int64_t late_ms, struct why *why)
+/*
+ * Takes a ticket for another place in the queue, as ->ticket says; @before is the ticket so far.
+ * On failure, the job has that one again.
+ */
+static int move_in_queue(
+	struct broker *broker, const struct ticket *before, struct why *why)
 {
-	struct ticket before = broker->ticket;
 	uint64_t number = broker->number;
 	int live_fd = broker->live_fd, bell_fd = broker->bell_fd, r;
 
 	/* outcome.h tells a further attempt by its number from another ticket of the first */
-	if (!before.attempt)
+	if (!before->attempt)
 		broker->ticket.attempt = 1;
-	broker->ticket.request.priority = priority;
-	broker->ticket.late_ms = late_ms;
-	broker->ticket.order_ms = before.since_ms + late_ms;
-	r = take_further_ticket(broker, &before, why);
+	r = take_further_ticket(broker, before, why);
 	if (r < 0) {
 		broker->live_fd = live_fd;
 		broker->bell_fd = bell_fd;
@@ -141,14 +140,25 @@ int broker_renew(
 	/* a cancel that came before the new ticket: later turns may read only what is behind it */
 	(void)!queue_begin(&broker->queue, number);
 	/* from now on the new ticket counts, and not before: the job always has one that waits */
-	mark_ticket_left(broker, number, before.owner.token);
-	fifo_remove(broker->dir, FIFO_BELL, before.owner.token);
-	fifo_remove(broker->dir, FIFO_LIVE, before.owner.token);
+	mark_ticket_left(broker, number, before->owner.token);
+	fifo_remove(broker->dir, FIFO_BELL, before->owner.token);
+	fifo_remove(broker->dir, FIFO_LIVE, before->owner.token);
 	close_fd(&bell_fd);
 	close_fd(&live_fd);
 	/* requests to preempt count as long as the ticket that asks waits: ask again */
 	broker->preempt.count = 0;
 	return 0;
+}
+
+int broker_renew(
+	struct broker *broker, int64_t priority, int64_t late_ms, struct why *why)
+{
+	struct ticket before = broker->ticket;
+
+	broker->ticket.request.priority = priority;
+	broker->ticket.late_ms = late_ms;
+	broker->ticket.order_ms = before.since_ms + late_ms;
+	return move_in_queue(broker, &before, why);
 }
 
 int broker_obey_wish(struct broker *broker)
@@ -254,34 +264,23 @@ int broker_read_orders(struct broker *broker)
 /*
  * The job begins now: it takes a new ticket, so that its place is that of a job which comes now.
  * Otherwise a held job would be a place in the queue that its user keeps for as long as they like.
- * The new ticket has the token and the FIFOs of the old one.  Without a new ticket (the disk is
- * full) the job goes on with the old one.
+ * Without a new ticket (the disk is full) the job goes on with the old one.
  */
 static void join_anew(struct broker *broker)
 {
-	struct ticket *ticket = &broker->ticket;
-	uint64_t before = broker->number, number;
+	struct ticket before = broker->ticket;
+	struct why why;
 
-	ticket->job = broker_job(broker);
-	/* outcome.h tells a further attempt by its number from another ticket of the first */
-	ticket->attempt = 1;
-	ticket->latest = ticket->turn = 0;
-	ticket->since_ms = ticket->turn_ms = clock_boot_ms();
-	ticket->not_before_ms = 0;
+	broker->ticket.since_ms = clock_boot_ms();
+	broker->ticket.not_before_ms = 0;
 	forget_share(broker);
-	queue_sweep(&broker->queue);
-	if (ticket_append(&broker->queue.file, ticket, &number) < 0) {
-		if (ticket->job == before)
-			ticket->job = 0;
-		(void)!ticket_rewrite(&broker->queue.file, before, ticket);
+	if (move_in_queue(broker, &before, &why) < 0) {
+		broker->ticket.not_before_ms = 0;
+		(void)!ticket_rewrite(
+			&broker->queue.file, broker->number, &broker->ticket);
 		return;
 	}
-	broker->number = number;
 	broker_settle_arrival(broker);
-	point_to_latest(broker);
-	/* a cancel that came before the new ticket: later turns may read only what is behind it */
-	(void)!queue_begin(&broker->queue, before);
-	mark_ticket_left(broker, before, ticket->owner.token);
 }
 
 bool broker_is_due(struct broker *broker)
