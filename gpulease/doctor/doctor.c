@@ -6,6 +6,7 @@
 #include "doctor_checks.h"
 #include "exitcodes.h"
 #include "fdio.h"
+#include "show_config.h"
 #include "terminal.h"
 
 static struct doctor doctor; /* too big for the stack */
@@ -60,10 +61,12 @@ int doctor_main(const struct settings *settings)
 	int status;
 
 	if (!read_told()) {
-		diag("--doctor needs the gpulease that belongs to this gpulease-view, and "
-		     "some memory; install gpulease again: make install");
+		diag("this needs the gpulease that belongs to this gpulease-view, and some "
+		     "memory; install gpulease again: make install");
 		return EXIT_MISUSE;
 	}
+	if (settings->verb.kind == VERB_SHOW_CONFIG)
+		return show_config(settings, &doctor.state);
 	doctor_check_all(&doctor);
 	if (settings->output.json)
 		doctor_print_json(report,

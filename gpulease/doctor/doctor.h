@@ -1,6 +1,7 @@
 /*
  * --doctor in gpulease-view: checks what gpulease has told (doctor_state.h), and what a process
- * with the user's rights alone can see itself; then prints the findings.
+ * with the user's rights alone can see itself; then prints the findings.  For --show-config it
+ * prints the configuration (show_config.h).
  */
 #ifndef GPULEASE_DOCTOR_H
 #define GPULEASE_DOCTOR_H

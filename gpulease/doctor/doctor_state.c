@@ -17,6 +17,7 @@
 #include "live_fifo.h"
 #include "privacy.h"
 #include "process_lease.h"
+#include "rights.h"
 #include "state_reader.h"
 
 enum {
@@ -64,6 +65,7 @@ static void look_at_configuration(struct settings *settings)
 {
 	(void)!context_load_config(settings, &context, &state.config_trouble);
 	state.sim_gpus = settings->machine.sim_gpus;
+	state.is_named = context.named != NULL;
 	text_copy(state.config_file, PATH_MAX,
 		settings->machine.config ? settings->machine.config : CONFIG_FILE);
 	state.has_config = context.has_config;
@@ -107,7 +109,6 @@ static void look_at_directory(void)
 	state.directory_error = directory_choice_open(&context, &state.directory_trouble);
 	look_at_path();
 	text_copy(state.shared, PATH_MAX, context.config.directory);
-	state.is_named = context.named != NULL;
 	state.is_copy = context.is_copy;
 	state.is_fallback = dir->is_fallback;
 	state.is_hardened = dir->is_hardened;
@@ -154,7 +155,6 @@ static void look_at_gpus(void)
 {
 	struct snapshot *view = &reader.snapshot;
 
-	text_copy(state.nvidia_smi, PATH_MAX, context.nvidia_smi);
 	if (state.sim_gpus) {
 		prober_refresh(
 			&reader.prober, clock_boot_ms(), &view->probe, &view->has_probe);
@@ -398,6 +398,7 @@ static void look_at_view(void)
 
 const struct doctor_state *doctor_state_tell(struct settings *settings, int fd)
 {
+	bool is_doctor = settings->verb.kind == VERB_DOCTOR;
 	struct gpu_hours had;
 
 	out = fd;
@@ -405,11 +406,15 @@ const struct doctor_state *doctor_state_tell(struct settings *settings, int fd)
 	(void)!fdio_write(fd, &state, sizeof(state));
 	text_copy(state.version, sizeof(state.version), GPULEASE_VERSION);
 	look_at_configuration(settings);
-	look_at_directory();
+	if (is_doctor || (context.allocation.job && !context.named))
+		look_at_directory();
+	state.is_searched = !rights_are_lent();
 	context_find_driver(&context);
+	text_copy(state.nvidia_smi, PATH_MAX, context.nvidia_smi);
 	state_reader_init(&reader, &context, JOBS_MAX);
-	look_at_gpus();
-	if (state.directory_error == 0) {
+	if (is_doctor)
+		look_at_gpus();
+	if (is_doctor && state.directory_error == 0) {
 		bool has_view = state_reader_read(&reader, &state.view_trouble) == 0;
 
 		if (state.has_stat) {

@@ -1,9 +1,9 @@
 /*
- * What gpulease tells gpulease-view for --doctor: all that only gpulease may read or can know.
+ * What gpulease tells gpulease-view for --doctor and --show-config: what only it can know.
  *
  * gpulease writes a struct doctor_state and then ->item_count structs doctor_item to a file in
  * memory, gives up its group, and becomes gpulease-view with that file as stdin.  gpulease-view
- * does the checks, and prints them (doctor_checks.h).  Both programs are of one build.
+ * prints its checks (doctor_checks.h) or the configuration.  Both programs are of one build.
  *
  * The structs have no pointers.  They have nothing that the user may not know: what --doctor
  * prints, names of files of the state directory, and the answer of nvidia-smi.
@@ -54,6 +54,7 @@ struct doctor_state {
 	char allocation[480];                     /* in words; "": there is none */
 
 	char nvidia_smi[PATH_MAX]; /* "": not found */
+	bool is_searched;          /* in $PATH, unless the configuration names it */
 	bool has_run;              /* it was run now, whatever it answered */
 	int64_t run_ms;            /* how long that took */
 	struct probe probe;
@@ -95,8 +96,9 @@ struct doctor_item {
 };
 
 /*
- * Finds out everything and writes it to @fd, which is at its beginning.  Returns the state, for the
- * messages in it; what cannot be written, gpulease-view notices.
+ * Finds out everything and writes it to @fd, which is at its beginning; for --show-config without
+ * the GPUs, and outside of Slurm without opening a directory, which may be what does not work.
+ * Returns the state, for the messages in it; what cannot be written, gpulease-view notices.
  */
 const struct doctor_state *doctor_state_tell(struct settings *settings, int fd);
 

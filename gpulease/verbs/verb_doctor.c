@@ -1,5 +1,5 @@
 /*
- * --doctor: gpulease finds out what only it can, and gpulease-view checks and prints it.
+ * --doctor and --show-config: gpulease finds out what only it can, and gpulease-view prints it.
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -19,7 +19,6 @@ int verb_extend(struct settings *settings);
 int verb_pause(struct settings *settings);
 int verb_resume(struct settings *settings);
 int verb_doctor(struct settings *settings);
-int verb_show_config(struct settings *settings);
 int verb_docker_args(struct settings *settings);
 int verb_log(struct settings *settings);
 int verb_follow(struct settings *settings);

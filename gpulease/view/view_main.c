@@ -1,8 +1,8 @@
 /*
  * gpulease-view: shows what gpulease knows.  gpulease executes it with the user's rights alone, and
  * it is never set-group-ID: it reads the JSON that gpulease prints (machine_read.h), and acts by
- * running gpulease; only for --doctor gpulease has told it before what it has found.  Its command
- * line is that of gpulease.
+ * running gpulease; only for --doctor and --show-config gpulease has told it what it found.  Its
+ * command line is that of gpulease.
  */
 #include <errno.h>
 #include <signal.h>
@@ -45,6 +45,7 @@ static int show(const struct settings *settings)
 	case VERB_ADD:
 		return add_main(settings);
 	case VERB_DOCTOR:
+	case VERB_SHOW_CONFIG:
 		return doctor_main(settings);
 	case VERB_HELP:
 		return help_main(settings);

@@ -66,8 +66,10 @@ run 'without gpulease-view --help says where to read on' 0 'Usage: gpulease *man
 run 'without gpulease-view --help=TOPIC says it, too' 0 '*gpulease-view*' '' \
 	"$S/gpulease" --help=srun
 run 'without gpulease-view the shell is offered nothing' 0 '' '' "$S/gpulease" --complete -- -
-run 'without gpulease-view --list-options fails' 125 '' '*gpulease-view, which is not installed*' \
-	"$S/gpulease" --list-options
+for option in --list-options --show-config; do
+	run "without gpulease-view $option fails" 125 '' \
+		'gpulease: this needs gpulease-view, which is not installed; *' "$S/gpulease" $option
+done
 run 'without gpulease-view a wrong command line is refused' 125 '' \
 	'gpulease: cannot read this command line; gpulease-view, *, is not installed' \
 	"$S/gpulease" --gpuz

@@ -95,11 +95,11 @@ for_programs() {
 		"$("$TOOLS/jsoncheck" checks.0.text <"$S/out")"
 	view=${GPULEASE%/*}/gpulease-view
 	run 'gpulease-view without what gpulease tells it shows nothing' 125 '' \
-		'gpulease: --doctor needs the gpulease that *' \
+		'gpulease: this needs the gpulease that *' \
 		sh -c '"$1" view gpulease --doctor </dev/null' sh "$view"
 	head -c 200000 /dev/zero >"$S/zeros"
 	run 'gpulease-view refuses what another build tells it' 125 '' \
-		'gpulease: --doctor needs the gpulease that *' \
+		'gpulease: this needs the gpulease that *' \
 		sh -c '"$1" view gpulease --doctor <"$2"' sh "$view" "$S/zeros"
 }
 

@@ -24,9 +24,17 @@ run 'the group of gpulease writes no file' 125 '' \
 run '--config is ignored as by any other verb, with its message' 0 '*# EOF' \
 	'gpulease: *--config is ignored*' "$U2" --config "$S/open/conf" --metrics
 
+echo "directory = $M/state" >/etc/gpulease.conf
+run '--show-config says what the jobs of all users use, whatever the user names' 0 "*
+nvidia-smi = /usr/bin/nvidia-smi *# default
+*" 'gpulease: *--config is ignored*' env GPULEASE_DIR="$S/open" PATH="$M/bin:$PATH" \
+	"$U2" --config "$S/open/conf" --show-config
+is 'the directory is that of all users' grep -q "^directory = $M/state .*line 1" "$S/out"
+configure
+
 teller gpulease-view
 user=$((UID_BASE + 2)) tab=$(printf '\t')
-for option in --metrics --top --timeline --doctor; do
+for option in --metrics --top --timeline --doctor --show-config; do
 	run "with $option it has the user's group alone" 0 "Umask:*
 $HERS
 *
@@ -42,9 +50,11 @@ word x
 opens 0
 *" '' "$U2" --status --host x
 "$U2" --metrics >"$S/metrics"
-run 'what --doctor has found is its stdin, with the group of the user; it gets nothing else' 0 "*
+for option in --doctor --show-config; do
+	run "what $option has found is its stdin, with the user's group; it gets nothing else" 0 "*
 stdin $user:$user
-$(grep '^descriptors ' "$S/metrics")" '' "$U2" --doctor
+$(grep '^descriptors ' "$S/metrics")" '' "$U2" "$option"
+done
 run 'the environment and the umask of the user are restored' 0 "Umask:${tab}0027
 *
 path /a/lib /a/tmp

@@ -14,7 +14,7 @@ group_users() {
 	umask 0
 	chmod 0777 "$S" "$S/tmp"
 	mkdir "$S/bin"
-	install -m 0755 "$program" "$S/bin/gpulease"
+	install -m 0755 "$program" "${program%/*}/gpulease-view" "$S/bin"
 	for user in 1 2; do
 		groups=--clear-groups
 		[ "$user" -eq 2 ] || [ -z "${2-}" ] || groups="--groups $2"

@@ -1,8 +1,20 @@
-#include <limits.h>
-
-#include "strview.h"
+#include "clock.h"
+#include "config_file.h"
+#include "diag.h"
+#include "exitcodes.h"
 #include "json_members.h"
+#include "own_limits.h"
 #include "show_config.h"
+#include "strview.h"
+
+struct config_view {
+	const struct doctor_state *state;
+	const struct config *config;
+	/* with the limits of [limits] for this process; NULL: it is root, or there are none */
+	const struct config *own;
+	const char *directory; /* in place of the configured one, absolute; NULL: none */
+	const char *directory_by; /* "--dir", "GPULEASE_DIR" or "SLURM_JOB_ID" */
+};
 
 enum { WIDTH_MAX = 48 }; /* wider settings do not move the column of the comments */
 
@@ -36,11 +48,11 @@ static bool config_row_is_valid(enum config_key key, const struct config_row *ro
 /* Returns the source of an nvidia-smi that the configuration does not set. */
 static const char *nvidia_smi_source(const struct config_view *view)
 {
-	if (view->is_simulated)
+	if (view->state->sim_gpus)
 		return "not looked for";
-	if (!view->is_searched)
+	if (!view->state->is_searched)
 		return "default";
-	return view->nvidia_smi[0] ? "found in PATH" : "not found in PATH";
+	return view->state->nvidia_smi[0] ? "found in PATH" : "not found in PATH";
 }
 
 static void config_row_make(
@@ -54,18 +66,19 @@ static void config_row_make(
 		text_add(&value, view->directory);
 		text_add(&source, view->directory_by);
 	} else if (key == CONFIG_NVIDIA_SMI && !line) {
-		text_add(&value, view->nvidia_smi);
+		text_add(&value, view->state->nvidia_smi);
 		text_add(&source, nvidia_smi_source(view));
 	} else {
 		config_format(view->config, key, &value);
 		if (line)
-			text_addf(&source, "%s, line %u", view->file, line);
+			text_addf(&source, "%s, line %u", view->state->config_file, line);
 		else
 			text_add(&source, row->value[0] ? "default" : "default: none");
 	}
 	/* an nvidia-smi that was found in one user's PATH is no setting for all users */
-	row->is_valid = !(key == CONFIG_NVIDIA_SMI && !line && view->is_searched) &&
-			config_row_is_valid(key, row);
+	row->is_valid =
+		!(key == CONFIG_NVIDIA_SMI && !line && view->state->is_searched) &&
+		config_row_is_valid(key, row);
 }
 
 /* --- as text ----------------------------------------------------------------------- */
@@ -125,7 +138,7 @@ static const enum config_key limited_keys[] = { CONFIG_USER_GPUS, CONFIG_USER_JO
 static bool next_unknown(const struct config_view *view, struct limits_line *line)
 {
 	while (limits_next(&view->config->limits, line))
-		if (!limits_is_known(line, view->process))
+		if (!limits_is_known(line, own_limits_process()))
 			return true;
 	return false;
 }
@@ -164,7 +177,7 @@ static void print_models(const struct config_view *view, FILE *out)
 			out);
 }
 
-void show_config(const struct config_view *view, FILE *out)
+static void print_config(const struct config_view *view, FILE *out)
 {
 	char line[PATH_MAX + 64];
 	struct text missing = TEXT_ON(line);
@@ -176,11 +189,12 @@ void show_config(const struct config_view *view, FILE *out)
 		if (config_row_width(&row) <= WIDTH_MAX && config_row_width(&row) > width)
 			width = config_row_width(&row);
 	}
-	if (!view->has_file) {
-		text_add_printable(&missing, view->file, strlen(view->file));
+	if (!view->state->has_config) {
+		text_add_printable(&missing, view->state->config_file,
+			strlen(view->state->config_file));
 		(void)fprintf(out, "# there is no %s\n", line);
 	}
-	if (view->is_simulated)
+	if (view->state->sim_gpus)
 		(void)fprintf(
 			out, "# --sim: neither the directory nor nvidia-smi is used\n");
 	for (int key = 0; key < CONFIG_KEYS; key++) {
@@ -230,13 +244,14 @@ static void member_limits(struct json *json, const struct config_view *view)
 	json_end(json);
 }
 
-void show_config_json(const struct config_view *view, int64_t now_ms, FILE *out)
+static void print_json(const struct config_view *view, FILE *out)
 {
 	struct json json = JSON_ON(out);
 
-	document_begin(&json, "config", now_ms, NULL);
-	json_put_text(&json, "file", view->has_file ? view->file : "");
-	member_bool(&json, "simulated", view->is_simulated);
+	document_begin(&json, "config", clock_real_ms(), NULL);
+	json_put_text(
+		&json, "file", view->state->has_config ? view->state->config_file : "");
+	member_bool(&json, "simulated", view->state->sim_gpus);
 	json_key(&json, "config");
 	json_begin_object(&json);
 	for (int key = 0; key < CONFIG_KEYS; key++)
@@ -246,4 +261,59 @@ void show_config_json(const struct config_view *view, int64_t now_ms, FILE *out)
 	member_number_if(&json, "models_line", view->config->models.text,
 		view->config->models.line);
 	document_finish(&json);
+}
+
+/* --- both -------------------------------------------------------------------------- */
+
+/* Writes the absolute path of the directory @named to @out, or @named if there is none. */
+static void make_absolute(const char *named, char out[PATH_MAX])
+{
+	char here[PATH_MAX];
+
+	if (realpath(named, out))
+		return;
+	if (named[0] == '/' || !getcwd(here, sizeof(here)) ||
+		snprintf(out, PATH_MAX, "%s/%s", here, named) >= PATH_MAX)
+		text_copy(out, PATH_MAX, named);
+}
+
+/* Sets ->directory if it is not the configured one. */
+static void find_directory(const char *option, struct config_view *view)
+{
+	static char directory[PATH_MAX];
+	const struct doctor_state *state = view->state;
+
+	if (state->is_named) {
+		make_absolute(option ? option : getenv("GPULEASE_DIR"), directory);
+		view->directory = directory;
+		view->directory_by = option ? "--dir" : "GPULEASE_DIR";
+	} else if (state->has_allocation && state->directory_error == 0) {
+		view->directory = state->path;
+		view->directory_by = "SLURM_JOB_ID";
+	}
+}
+
+int show_config(const struct settings *settings, const struct doctor_state *state)
+{
+	static struct config config, own;
+	struct config_view view = { .state = state, .config = &config };
+	struct why why = state->config_trouble;
+
+	config_default(&config);
+	if (!why.text[0] && state->has_config)
+		(void)!config_file_load(state->config_file, &config, NULL, &why);
+	if (why.text[0]) {
+		diag("%s", why.text);
+		return EXIT_MISUSE;
+	}
+	if (config.limits.line && getuid() != 0) {
+		view.own = &own;
+		limits_find(&config, own_limits_process(), &own);
+	}
+	find_directory(settings->machine.dir, &view);
+	if (settings->output.json)
+		print_json(&view, stdout);
+	else
+		print_config(&view, stdout);
+	return EXIT_DONE;
 }

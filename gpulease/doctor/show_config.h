@@ -1,6 +1,6 @@
 /*
  * --show-config: the configuration in force and the source of each value, as lines that are valid
- * configuration again, and as JSON.  Pure.
+ * configuration again, and as JSON.
  *
  * JSON, an object (json_members.h says what holds for all JSON of gpulease):
  *	format              "gpulease-config/1"
@@ -21,26 +21,9 @@
 #ifndef GPULEASE_SHOW_CONFIG_H
 #define GPULEASE_SHOW_CONFIG_H
 
-#include <stdio.h>
+#include "doctor_state.h"
 
-#include "user_limits.h"
-
-struct config_view {
-	const struct config *config;
-	/* with the limits of [limits] for this process; NULL: it is root, or there are none */
-	const struct config *own;
-	const struct limits_process *process; /* this one, as the lines see it */
-	const char *file;      /* that was read, or would be if it existed */
-	bool has_file;         /* it exists */
-	const char *directory; /* that the user has named instead, absolute; NULL: none */
-	const char *directory_by; /* "--dir", "GPULEASE_DIR" or "SLURM_JOB_ID" */
-	const char
-		*nvidia_smi; /* that is used if none is configured; "": none was found */
-	bool is_searched;    /* ->nvidia_smi was searched for in $PATH */
-	bool is_simulated;
-};
-
-void show_config(const struct config_view *view, FILE *out);
-void show_config_json(const struct config_view *view, int64_t now_ms, FILE *out);
+/* Prints it, by what gpulease has told.  Returns the exit status. */
+int show_config(const struct settings *settings, const struct doctor_state *state);
 
 #endif
