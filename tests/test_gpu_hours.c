@@ -145,6 +145,24 @@ static void a_process_that_holds_the_lock_loses_no_time(void **state)
 	check(1000, 7, 3 * HOUR_MS);
 }
 
+static void a_user_that_keeps_the_lock_does_not_fill_the_file(void **state)
+{
+	int held = openat(dir.fd, "usage", O_RDWR | O_CLOEXEC);
+
+	(void)state;
+	add(1001, "0", 100, HOUR_MS);
+	assert_int_equal(flock(held, LOCK_EX), 0);
+	for (int i = 0; i < 100; i++)
+		add(1000, "0", 100, HOUR_MS / 100);
+	assert_in_range(records(), 2, 12);
+	add(1002, "0", 100, HOUR_MS);
+	add(1001, "0", 100, HOUR_MS);
+	(void)close(held);
+	check(1000, 7, HOUR_MS);
+	check(1001, 7, 2 * HOUR_MS);
+	check(1002, 7, HOUR_MS);
+}
+
 static void without_a_file_nothing_was_used(void **state)
 {
 	(void)state;
@@ -160,6 +178,7 @@ int main(void)
 		TEST(old_records_are_used_again),
 		TEST(damaged_records_are_skipped_and_counted),
 		TEST(a_process_that_holds_the_lock_loses_no_time),
+		TEST(a_user_that_keeps_the_lock_does_not_fill_the_file),
 		TEST(without_a_file_nothing_was_used),
 	};
 

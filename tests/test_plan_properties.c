@@ -234,7 +234,7 @@ static void random_round(unsigned round)
 		};
 	if (chance(30))
 		m.facts.limits = (struct plan_limits){ below(500), below(5), below(900),
-			below(12) };
+			below(12), below(100000) };
 	m.count = 1 + below(ROWS);
 	for (unsigned i = 0; i < m.count; i++)
 		random_row(i);

@@ -324,6 +324,35 @@ static void limits_of_the_ticket_count_in_place_of_those_for_each_user(void **st
 		check_limit(&table[i], i);
 }
 
+static void a_share_counts_as_much_as_its_memory(void **state)
+{
+	static const struct {
+		unsigned percent;
+		uint64_t mib, gpu_mib;
+		unsigned counts;
+	} cases[] = {
+		{ 100, 0, 81920, 100 },
+		{ 0, 1024, 81920, 100 },
+		{ 50, 0, 81920, 50 },
+		{ 50, 40960, 81920, 50 },
+		/* a GPU has a little less than its name says */
+		{ 50, 40960, 81559, 50 },
+		{ 1, 79 * 1024, 81920, 98 },
+		{ 1, 200000, 81920, 100 },
+		{ 1, 79 * 1024, 0, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct need need = { cases[i].percent, cases[i].mib };
+
+		assert_int_equal(
+			quota_percent(1, &need, cases[i].gpu_mib), cases[i].counts);
+		assert_int_equal(
+			quota_percent(3, &need, cases[i].gpu_mib), 3 * cases[i].counts);
+	}
+}
+
 static void starts_count_and_a_waiting_ticket_holds_the_others(void **state)
 {
 	struct plan_limits limits = { .user_percent = 200, .all_leases = 9 };
@@ -401,6 +430,7 @@ int main(void)
 		cmocka_unit_test(limits_count_gpus_and_leases),
 		cmocka_unit_test(
 			limits_of_the_ticket_count_in_place_of_those_for_each_user),
+		cmocka_unit_test(a_share_counts_as_much_as_its_memory),
 		cmocka_unit_test(starts_count_and_a_waiting_ticket_holds_the_others),
 		cmocka_unit_test(each_of_many_users_is_counted),
 	};

@@ -280,6 +280,16 @@ static void make_lease(const struct broker *broker, struct lease *lease)
 	text_copy(lease->user, sizeof(lease->user), ticket->user);
 	text_copy(lease->name, sizeof(lease->name), ticket->request.name);
 	text_copy(lease->command, sizeof(lease->command), ticket->request.command);
+	gpuset_for_each (slot, &lease->gpus) {
+		const struct plan_gpu *gpu = &broker->view.plan[slot];
+		struct need need = request_need(&ticket->request);
+		unsigned percent = gpu->is_solo ? WHOLE_PERCENT
+						: quota_percent(1, &need, gpu->total_mib);
+
+		if (need.percent && percent > need.percent &&
+			percent > lease->counts_percent)
+			lease->counts_percent = percent;
+	}
 }
 
 /*
@@ -540,13 +550,7 @@ static int turn_once(struct broker *broker, struct why *why)
 	if (commit_mend(&broker->view))
 		return BROKER_AGAIN;
 	kind = broker->result.verdict.kind;
-	/*
-	 * a job that starts at once, or waits for a GPU that no job has, pays nothing; one that may
-	 * not begin yet does not compete
-	 */
-	broker->state.waits =
-		broker->state.waits ||
-		(kind != VERDICT_START && kind != VERDICT_GPU && kind != VERDICT_HELD);
+	broker->state.waits = broker->state.waits || broker_competes(broker, kind);
 	if (kind != VERDICT_HELD && broker_is_share_due(broker))
 		return BROKER_AGAIN;
 	return kind == VERDICT_START ? try_to_start(broker, why)

@@ -43,8 +43,7 @@ int broker_foresee(struct broker *broker, const struct request *request, int64_t
 			r = left;
 		}
 		/* a job that has to wait takes its place by fair-share first */
-		if (r == 0 && broker->result.verdict.kind != VERDICT_START &&
-			broker->input.share.rate_ms && !broker->state.is_late) {
+		if (r == 0 && broker_competes(broker, broker->result.verdict.kind)) {
 			broker->result.share = broker_share_of(&broker->input.share,
 				&broker->queue, &broker->view, ticket->owner.uid, 0);
 			ticket->late_ms = broker->result.share.late_ms;

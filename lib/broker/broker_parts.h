@@ -106,7 +106,14 @@ bool broker_is_due(struct broker *broker);
 
 /* --- broker_share.c ------------------------------------------------------------- */
 
-/* Whether fair-share has to be counted now: the attempt does not start at once. */
+/*
+ * Whether the verdict @kind of the attempt makes fair-share count: the job has to wait for others,
+ * or would start before a job that fair-share has put behind it.  It does not compete if it waits
+ * for a GPU that no job has, or may not begin yet.
+ */
+bool broker_competes(struct broker *broker, enum verdict_kind kind);
+
+/* Whether fair-share has to be counted now: the attempt competes, or has waited for long. */
 bool broker_is_share_due(const struct broker *broker);
 
 /*

@@ -1,8 +1,9 @@
 /*
  * Fair-share: a job that has to wait counts as having come later, by so much for each GPU-hour
  * that its user had in the last days or already waits for.  It takes a new ticket for that, once
- * for each attempt, so every reader sees one order, and a job that starts at once pays nothing.
- * Declared in broker.h and broker_parts.h.
+ * for each attempt, so every reader sees one order, and a job that starts at once pays nothing,
+ * unless it would start before a job that came earlier and counts as having come later.  Declared
+ * in broker.h and broker_parts.h.
  *
  * What a user had is in the file of gpu_hours.h; leases that have not ended count up to now.  A
  * waiting ticket counts with its time limit.  The configuration can give all jobs a limit; a job
@@ -31,13 +32,12 @@ static uint64_t count_leases(const struct snapshot *view, uint32_t uid, int64_t 
 	for (size_t i = 0; i < view->lease_count; i++) {
 		const struct snapshot_lease *seen = &view->leases[i];
 		const struct lease *lease = &seen->lease;
-		int64_t end_ms = seen->is_over ? seen->alive_ms : now_ms;
 
 		if (lease->owner.uid == uid && seen->is_of_this_boot &&
 			!lease->is_recorded)
 			gpu_ms += gpu_hours_weigh(gpuset_count(&lease->gpus),
-				lease->share_percent,
-				min_i64(end_ms - lease->since_ms, window_ms));
+				lease_counts_percent(lease),
+				min_i64(now_ms - lease->since_ms, window_ms));
 	}
 	return gpu_ms;
 }
@@ -51,6 +51,7 @@ static uint64_t count_tickets(
 
 	while (queue_next(queue, &number, &row) == 0) {
 		const struct request *request = &row.ticket.request;
+		const struct need need = request_need(request);
 		struct liveness *life;
 
 		if (!row.is_waiting || row.number == but || row.ticket.owner.uid != uid)
@@ -58,7 +59,8 @@ static uint64_t count_tickets(
 		life = liveness_set_judge(
 			&view->lives, &row.ticket.owner, false, clock_boot_ms());
 		if (life && !liveness_is_dead(life))
-			gpu_ms += gpu_hours_weigh(request->gpus, request->share_percent,
+			gpu_ms += gpu_hours_weigh(request->gpus,
+				quota_percent(1, &need, view->facts.limits.gpu_mib),
 				request->limit_ms > 0 ? request->limit_ms : HOUR_MS);
 	}
 	return gpu_ms;
@@ -78,6 +80,39 @@ struct broker_share broker_share_of(const struct config_share *share, struct que
 	ret.waits_ms = count_tickets(queue, view, uid, but);
 	ret.late_ms = config_share_late_ms(share, ret.had_ms + ret.waits_ms);
 	return ret;
+}
+
+/*
+ * Whether a ticket waits that came before ours, and that only fair-share has put behind it: then our
+ * place has to be found in the same way.
+ */
+static bool is_any_put_behind(struct broker *broker)
+{
+	const struct ticket *own = &broker->ticket;
+	struct queue_cursor cursor;
+	struct queue_row row;
+
+	queue_order_begin(&cursor, QUEUE_LAST);
+	while (queue_next_in_order(&broker->queue, &cursor, &row) == 0) {
+		const struct ticket *ticket = &row.ticket;
+
+		if (row.number != broker->number && ticket->late_ms &&
+			ticket->since_ms <= own->since_ms &&
+			ticket->order_ms > own->since_ms &&
+			ticket->request.priority >= own->request.priority &&
+			broker_counts(broker, &row))
+			return true;
+	}
+	return false;
+}
+
+bool broker_competes(struct broker *broker, enum verdict_kind kind)
+{
+	if (!broker->input.share.rate_ms || broker->state.is_late ||
+		!broker->ticket.request.gpus || kind == VERDICT_GPU ||
+		kind == VERDICT_HELD)
+		return false;
+	return kind != VERDICT_START || is_any_put_behind(broker);
 }
 
 bool broker_is_share_due(const struct broker *broker)

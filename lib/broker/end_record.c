@@ -98,8 +98,9 @@ void end_record_append(const struct snapshot *view, const struct snapshot_lease 
 	if (view->dir->counts_usage && over->is_of_this_boot) {
 		autofd int fd = gpu_hours_open(view->dir);
 
+		/* a job that lets nobody see its end counts in full, up to now */
 		if (fd >= 0)
-			(void)!gpu_hours_add(fd, &over->lease, over->alive_ms);
+			(void)!gpu_hours_add(fd, &over->lease, clock_boot_ms());
 	}
 }
 

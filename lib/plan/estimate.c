@@ -54,6 +54,11 @@ static struct plan_user *future_user(struct future *future, uint32_t uid)
 	return &future->users[i];
 }
 
+static unsigned future_percent(const struct future *future, const struct plan_row *row)
+{
+	return quota_percent(row->gpus, &row->need, future->facts.limits.gpu_mib);
+}
+
 static void future_start(struct future *future, size_t i, const struct gpuset *gpus)
 {
 	const struct plan_row *row = &future->rows[i];
@@ -62,7 +67,7 @@ static void future_start(struct future *future, size_t i, const struct gpuset *g
 	future->is_started[i] = true;
 	if (row->limit_ms)
 		future->end_ms[i] = future->facts.now_ms + row->limit_ms + row->grace_ms;
-	user->percent += quota_percent(row->gpus, &row->need);
+	user->percent += future_percent(future, row);
 	user->leases++;
 	gpuset_for_each (slot, gpus) {
 		struct plan_gpu *gpu = &future->gpus[slot];
@@ -196,7 +201,7 @@ static bool future_advance(struct future *future)
 			struct plan_user *user = future_user(future, row->uid);
 
 			future->end_ms[i] = 0;
-			user->percent -= quota_percent(row->gpus, &row->need);
+			user->percent -= future_percent(future, row);
 			user->leases--;
 		}
 	return true;

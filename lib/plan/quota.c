@@ -1,8 +1,14 @@
 #include "quota.h"
 
-unsigned quota_percent(unsigned gpus, const struct need *need)
+unsigned quota_percent(unsigned gpus, const struct need *need, uint64_t gpu_mib)
 {
-	return gpus * (need->percent ? need->percent : WHOLE_PERCENT);
+	uint64_t part = need->percent ? need->percent : WHOLE_PERCENT, mib = need->mib;
+
+	if (gpu_mib && mib >= gpu_mib)
+		part = WHOLE_PERCENT;
+	else if (gpu_mib && mib * WHOLE_PERCENT / gpu_mib > part)
+		part = mib * WHOLE_PERCENT / gpu_mib;
+	return gpus * (unsigned)part;
 }
 
 /* --- the users --------------------------------------------------------------------- */
@@ -106,7 +112,7 @@ bool quota_forbids(
 	const struct plan_limits *limits = quota->limits;
 	const struct plan_user user = quota_find_user(quota, row->uid),
 			       *all = &quota->all;
-	unsigned percent = quota_percent(row->gpus, &row->need);
+	unsigned percent = quota_percent(row->gpus, &row->need, limits->gpu_mib);
 	const struct limit_use uses[LIMIT_KINDS] = {
 		[LIMIT_USER_GPUS] = { limit_of_user(row->uid, row->most_percent,
 					      limits->user_percent),
@@ -152,7 +158,7 @@ uint64_t quota_held(const struct quota *quota, uint32_t uid, unsigned gpus)
 void quota_count(
 	struct quota *quota, uint32_t uid, unsigned gpus, const struct need *need)
 {
-	unsigned percent = quota_percent(gpus, need);
+	unsigned percent = quota_percent(gpus, need, quota->limits->gpu_mib);
 	struct plan_user *user;
 
 	if (!gpus)

@@ -7,7 +7,8 @@
  * plans with the same ones.
  *
  * GPUs count in percent: half a GPU as 50.  Declared memory alone is no part of a GPU that could be
- * added up, so it counts as a whole GPU.  The limits of one user do not bind root.  No limit binds
+ * added up, so it counts as a whole GPU.  A share with more memory than its part counts as the part
+ * that the memory is: of the GPU that the lease has, and before that of the largest GPU.  The limits of one user do not bind root.  No limit binds
  * a job without GPUs.
  *
  * No ticket overtakes a ticket that a limit holds back, if the limit binds both.  Else small jobs
@@ -22,6 +23,7 @@
 struct plan_limits {
 	unsigned user_percent, user_leases; /* of one user, if the ticket has no others */
 	unsigned all_percent, all_leases;   /* of all together */
+	uint64_t gpu_mib; /* the memory of the largest GPU; 0: not known */
 };
 
 /* The live leases of user ->uid. */
@@ -79,8 +81,8 @@ void plan_users_begin(struct plan_users *users);
 /* Returns the entry of user @uid, which it adds if need be, or NULL if there are too many users. */
 struct plan_user *plan_users_enter(struct plan_users *users, uint32_t uid);
 
-/* Returns the percent that a lease of @gpus GPUs with @need counts. */
-unsigned quota_percent(unsigned gpus, const struct need *need);
+/* Returns the percent that a lease of @gpus GPUs of @gpu_mib (0: not known) with @need counts. */
+unsigned quota_percent(unsigned gpus, const struct need *need, uint64_t gpu_mib);
 
 /* Begins with the @count users that have leases.  The caller keeps @limits. */
 void quota_begin(struct quota *quota, const struct plan_limits *limits,

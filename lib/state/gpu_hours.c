@@ -14,9 +14,13 @@
 enum {
 	CHUNK = 64,
 	LOCK_TRIES = 10, /* of 1 ms each: the lock is held for less */
+	DAY_RECORDS = 8, /* that one user and day may have beside the first */
 };
 
 static const int64_t DAY_MS = 24 * 3600 * 1000;
+/* The most that all leases there can be have on a day, whatever a record claims. */
+static const uint64_t DAY_MOST_MS =
+	(uint64_t)GPUSET_MAX * (LEASES_PER_GPU + 1) * 24 * 3600 * 1000;
 
 /* One record. */
 struct day {
@@ -33,13 +37,13 @@ static const struct record_field fields[] = {
 
 static const struct record_schema schema = RECORD_SCHEMA("usage/1", fields);
 
-uint64_t gpu_hours_weigh(unsigned gpus, unsigned share_percent, int64_t ms)
+uint64_t gpu_hours_weigh(unsigned gpus, unsigned percent, int64_t ms)
 {
-	if (!share_percent || share_percent > 100)
-		share_percent = 100;
+	if (!percent || percent > 100)
+		percent = 100;
 	if (gpus > GPUSET_MAX) /* a record may claim any number */
 		gpus = GPUSET_MAX;
-	return (uint64_t)max_i64(ms, 0) * gpus * share_percent / 100;
+	return (uint64_t)max_i64(ms, 0) * gpus * percent / 100;
 }
 
 /* --- reading ----------------------------------------------------------------------- */
@@ -49,9 +53,10 @@ struct search {
 	uint32_t uid, day; /* the records of this user, from this day on */
 	uint32_t latest;   /* and up to this one */
 	struct gpu_hours sum;
-	uint64_t first,
-		free; /* the first of them; one that may be used again; or ->end */
-	uint64_t end; /* the number after the last record */
+	unsigned count;
+	uint64_t first, last; /* of them, if ->count is not 0 */
+	uint64_t free;        /* one that may be used again, or ->end */
+	uint64_t end;         /* the number after the last record */
 };
 
 static void search_record(struct search *search, uint64_t number, const char *raw)
@@ -69,9 +74,10 @@ static void search_record(struct search *search, uint64_t number, const char *ra
 	}
 	if (day.uid != search->uid || day.day < search->day || day.day > search->latest)
 		return;
-	search->sum.gpu_ms += day.gpu_ms;
-	if (search->first == search->end)
+	search->sum.gpu_ms += day.gpu_ms < DAY_MOST_MS ? day.gpu_ms : DAY_MOST_MS;
+	if (!search->count++)
 		search->first = number;
+	search->last = number;
 }
 
 static int search_file(int fd, struct search *search)
@@ -82,7 +88,7 @@ static int search_file(int fd, struct search *search)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	search->end = (uint64_t)min_i64(st.st_size / RECORD_SIZE, GPU_HOURS_RECORDS);
-	search->first = search->free = search->end;
+	search->free = search->end;
 	for (uint64_t at = 0; at < search->end;) {
 		size_t bytes = 0, count;
 		int r = fdio_pread(fd, raw, sizeof(raw), (off_t)at * RECORD_SIZE, &bytes);
@@ -146,48 +152,46 @@ static int append_day(int fd, const char raw[RECORD_SIZE])
 	return r;
 }
 
-/* With the lock: adds @day to the record of that user and day, or writes one. */
-static int add_locked(int fd, const struct day *day)
+/* Adds @day to record @at, which is of that user and day, or of none. */
+static int add_to(int fd, uint64_t at, const struct day *day)
 {
-	struct search search = { .uid = day->uid, .day = day->day, .latest = day->day };
-	struct day sum = *day;
+	struct day sum = { .uid = 0 };
 	char raw[RECORD_SIZE];
 	size_t bytes = 0;
-	uint64_t at;
-	int r = search_file(fd, &search);
+	off_t offset = (off_t)at * RECORD_SIZE;
+	int r = fdio_pread(fd, raw, RECORD_SIZE, offset, &bytes);
 
-	if (r < 0)
-		return r;
-	at = search.first < search.end ? search.first : search.free;
-	if (search.first < search.end &&
-		fdio_pread(fd, raw, RECORD_SIZE, (off_t)at * RECORD_SIZE, &bytes) == 0 &&
-		bytes == RECORD_SIZE && record_decode(&schema, raw, &sum) == 0)
-		sum.gpu_ms += day->gpu_ms;
-	r = record_encode(&schema, &sum, raw);
-	if (r < 0)
-		return r;
-	return at < search.end
-		       ? fdio_pwrite(fd, raw, RECORD_SIZE, (off_t)at * RECORD_SIZE)
-		       : append_day(fd, raw);
+	if (r == 0 && (bytes != RECORD_SIZE || record_decode(&schema, raw, &sum) < 0 ||
+			      sum.uid != day->uid || sum.day != day->day))
+		sum = (struct day){ .uid = day->uid, .day = day->day };
+	sum.gpu_ms += day->gpu_ms;
+	if (r == 0)
+		r = record_encode(&schema, &sum, raw);
+	return r == 0 ? fdio_pwrite(fd, raw, RECORD_SIZE, offset) : r;
 }
 
 static int add_day(int fd, const struct day *day)
 {
+	struct search found = { .uid = day->uid, .day = day->day, .latest = day->day };
 	char raw[RECORD_SIZE];
-	int r = -EWOULDBLOCK;
+	bool is_locked = false;
+	int r;
 
-	for (int i = 0; i < LOCK_TRIES && r < 0; i++) {
-		r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
-		if (r < 0)
+	for (int i = 0; i < LOCK_TRIES && !is_locked; i++) {
+		is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+		if (!is_locked)
 			(void)poll(NULL, 0, 1);
 	}
-	if (r == 0) {
-		r = add_locked(fd, day);
+	r = search_file(fd, &found);
+	if (r == 0 && is_locked && (found.count || found.free < found.end))
+		r = add_to(fd, found.count ? found.first : found.free, day);
+	else if (r == 0 && found.count > DAY_RECORDS)
+		r = add_to(fd, found.last, day);
+	else if (r == 0 && (r = record_encode(&schema, day, raw)) == 0)
+		r = append_day(fd, raw);
+	if (is_locked)
 		(void)flock(fd, LOCK_UN);
-		return r;
-	}
-	r = record_encode(&schema, day, raw);
-	return r < 0 ? r : append_day(fd, raw);
+	return r;
 }
 
 int gpu_hours_add(int fd, const struct lease *lease, int64_t end_ms)
@@ -202,7 +206,7 @@ int gpu_hours_add(int fd, const struct lease *lease, int64_t end_ms)
 		struct day day = { .uid = lease->owner.uid,
 			.day = (uint32_t)(from_ms / DAY_MS),
 			.gpu_ms = gpu_hours_weigh(gpuset_count(&lease->gpus),
-				lease->share_percent, next_ms - from_ms) };
+				lease_counts_percent(lease), next_ms - from_ms) };
 
 		r = add_day(fd, &day);
 		from_ms = next_ms;

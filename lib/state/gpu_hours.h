@@ -5,9 +5,11 @@
  *
  * A record of 512 bytes has the time of one user on one day (UTC).  Several records may have the
  * same user and day: readers add them.  A writer adds to the first of them, in place, under the
- * flock of the file; if it cannot have the lock in time, it appends a record.  So no process waits
- * for a stopped one, and no time is lost.  Records of days that no longer count are used again.  A
- * damaged record is skipped.  A crash leaves the record as it was before or after.
+ * flock of the file.  If it cannot have the lock in time, it appends a record, and once the user and
+ * day have several, adds to the last of them.  So no process waits for a stopped one, a process that
+ * keeps the lock makes nobody's time disappear, and no user can fill the file.  Records of days that
+ * no longer count are used again.  A damaged record is skipped.  A crash leaves the record as it was
+ * before or after.
  */
 #ifndef GPULEASE_GPU_HOURS_H
 #define GPULEASE_GPU_HOURS_H
@@ -39,7 +41,7 @@ struct gpu_hours {
 MUST_CHECK int gpu_hours_read(
 	const struct statedir *dir, uint32_t uid, unsigned days, struct gpu_hours *ret);
 
-/* Returns @ms of a lease or request in GPU-milliseconds; declared memory alone counts as a GPU. */
-uint64_t gpu_hours_weigh(unsigned gpus, unsigned share_percent, int64_t ms);
+/* Returns @ms of GPUs in GPU-milliseconds; a part of 0 % counts as a GPU. */
+uint64_t gpu_hours_weigh(unsigned gpus, unsigned percent, int64_t ms);
 
 #endif

@@ -41,6 +41,7 @@ static const struct record_field lease_fields[] = {
 	{ "boot", RECORD_TEXT, AT(boot), BOOT_SIZE },
 	{ "gpus", RECORD_SET, AT(gpus), 0 },
 	{ "share", RECORD_U32, AT(share_percent), 0 },
+	{ "counts", RECORD_U32, AT(counts_percent), 0 },
 	{ "recorded", RECORD_U32, AT(is_recorded), 0 },
 	{ "recorded-by", RECORD_TEXT, AT(recorded_by), RECORDER_SIZE },
 	{ "vram", RECORD_U64, AT(vram_mib), 0 },

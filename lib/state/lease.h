@@ -69,6 +69,8 @@ struct lease {
 	char boot[BOOT_SIZE];
 	struct gpuset gpus;
 	uint32_t share_percent;
+	uint32_t
+		counts_percent; /* what each GPU counts for limits and fair-share; 0: as ->share_percent */
 	uint32_t is_recorded; /* its end is in the history */
 	/* RECORDER_…; "": the process that replaces the record */
 	char recorded_by[RECORDER_SIZE];
@@ -97,6 +99,12 @@ struct lease {
 static inline uint64_t lease_job(const struct lease *lease)
 {
 	return lease->job ? lease->job : lease->ticket;
+}
+
+/* Returns what each GPU of the lease counts, in percent.  Pure. */
+static inline unsigned lease_counts_percent(const struct lease *lease)
+{
+	return lease->counts_percent ? lease->counts_percent : lease->share_percent;
 }
 
 /* Whether the lease was given back or declared over, and no leftover process keeps it.  Pure. */

@@ -93,7 +93,7 @@ static void count_users(struct snapshot *snapshot)
 	plan_users_begin(&snapshot->users);
 	for (size_t i = 0; i < snapshot->lease_count; i++) {
 		const struct snapshot_lease *lease = &snapshot->leases[i];
-		struct need need = lease_need(&lease->lease);
+		struct need counts = { .percent = lease_counts_percent(&lease->lease) };
 		struct plan_user *user = NULL;
 
 		if (!lease->is_over && lease->aside == ASIDE_NOT)
@@ -101,7 +101,8 @@ static void count_users(struct snapshot *snapshot)
 		if (!user)
 			continue;
 		user->leases++;
-		user->percent += quota_percent(gpuset_count(&lease->lease.gpus), &need);
+		user->percent +=
+			quota_percent(gpuset_count(&lease->lease.gpus), &counts, 0);
 	}
 	facts->users = snapshot->users.all;
 	facts->user_count = snapshot->users.count;
@@ -206,6 +207,9 @@ int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms)
 		.windows = snapshot->windows.all,
 		.window_count = snapshot->windows.count,
 	};
+	for (unsigned slot = 0; slot < snapshot->slots; slot++)
+		if (snapshot->plan[slot].total_mib > snapshot->facts.limits.gpu_mib)
+			snapshot->facts.limits.gpu_mib = snapshot->plan[slot].total_mib;
 	place_windows(snapshot, now_ms);
 	count_users(snapshot);
 	return fill_uses(snapshot);

@@ -50,6 +50,17 @@ printf '%0512d' 0 | tr 0 x >>"$usage"
 run '--doctor tells of damage' 0 "*1 record of '*/usage' cannot be read and do not count*" '*' \
 	"$GPULEASE" --doctor
 
+sim 2
+printf '%s\n' 'fair-share = 24h/7d/7d' >"$S/conf"
+holder first -n 1
+waiter held --hold --time 24h
+waiter both -n 2
+run 'a job that could start at once does not pass one that fair-share has put behind it' 124 '' \
+	'*behind job *' "$GPULEASE" -I -n 1 true
+run '--dry-run knows that' 124 'would wait*' '' "$GPULEASE" --dry-run -n 1 true
+release_all first both
+"$GPULEASE" --cancel "$(ticket_of held)"
+
 printf '%s\n' 'fair-share = 15m/7d' >"$S/conf"
 run 'a bad value is refused' 125 '' \
 	"gpulease: */conf, line 1: fair-share: '15m/7d' is not three durations; write one like 15m/7d/24h, or none" \

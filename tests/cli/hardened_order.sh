@@ -48,6 +48,19 @@ is 'the job of a user who asks for less comes before the second of one who asks 
 release_all busy much little more
 is 'the hours of all users are counted' wait_until \
 	'like "* $((UID_BASE + 1)) $((UID_BASE + 2)) $((UID_BASE + 3)) *" " $(fields uid) "'
+# had USER: the GPU-milliseconds of a user
+had() {
+	tr '\0' ' ' <"$usage" | sed -n "s/.*uid=$((UID_BASE + $1)) .*gpums=\([0-9]*\).*/\1/p" | head -n 1
+}
+
+by 1 holder unseen -n 2
+before=$(had 1)
+# shellcheck disable=SC2046 # pids
+kill -KILL $(pgrep -u $((UID_BASE + 1)) -x gpulease-limit)
+release_all unseen
+run 'the next job starts' 0 '' '' "$U3" -n 2 true
+is 'a job whose user has killed its watchdog counts' [ "$(had 1)" -gt "$before" ]
+
 for user in 1 2 3; do
 	run "user $user cannot read the hours" '1' '' '*' as $user cat "$usage"
 	run "user $user cannot change the hours" 1 '' '*' as $user \
