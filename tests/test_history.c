@@ -579,6 +579,10 @@ static void the_state_follows_from_how_and_status(void **state)
 		{ HISTORY_LOST, "", "lost" },
 		{ HISTORY_LINGERED, "", "ended" },
 		{ HISTORY_LINGERED, "0", "finished" },
+		{ HISTORY_PAUSE, "", "paused" },
+		{ HISTORY_RESUME, "", "resumed" },
+		{ HISTORY_WINDOW, "", "window-set" },
+		{ HISTORY_NO_WINDOW, "", "window-removed" },
 		{ "of a later version", "2", "failed" },
 	};
 
@@ -876,10 +880,61 @@ static void the_status_of_an_earlier_attempt_is_not_found(void **state)
 	assert_string_equal(end.status, "");
 }
 
+/* --- events ------------------------------------------------------------------------ */
+
+/* Appends an event of this kind, as a later version may. */
+static void append_event_of(const struct scratch *s, const char *how)
+{
+	static const struct record_field fields[] = { { "how", RECORD_TEXT, 0, 16 } };
+	static const struct record_schema schema = RECORD_SCHEMA("event/1", fields);
+	autofd int fd = openat(s->dirfd, "history", O_WRONLY | O_APPEND | O_CLOEXEC);
+	char raw[RECORD_SIZE], word[16];
+
+	text_copy(word, sizeof(word), how);
+	assert_int_equal(record_encode(&schema, word, raw), 0);
+	assert_int_equal(write(fd, raw, sizeof(raw)), sizeof(raw));
+}
+
+static void an_event_is_read_only_by_a_reader_that_asks(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end event = { .gone_ms = 50, .since_ms = 70, .until_ms = 90 },
+			   read;
+	static struct history_reader reader;
+
+	append(s, 1);
+	text_copy(event.how, sizeof(event.how), HISTORY_WINDOW);
+	text_copy(event.but, sizeof(event.but), "1000,1001");
+	text_copy(event.command, sizeof(event.command), "a demo");
+	assert_true(history_is_event(&event));
+	assert_int_equal(tell(s, &event), 0);
+	append_event_of(s, "of-later");
+	append(s, 2);
+	check_newest(s, 10, 2, 1);
+	check_found(s, 0, 0, NULL);
+	assert_int_equal(history_reader_open(s->dirfd, &reader), 0);
+	reader.wants_events = true;
+	assert_int_equal(history_next(&reader, &read), 0);
+	assert_int_equal(read.ticket, 2);
+	assert_false(history_is_event(&read));
+	assert_int_equal(history_next(&reader, &read), 0);
+	assert_int_equal(history_state(&read), END_WINDOW_SET);
+	assert_int_equal(read.gone_ms, 50);
+	assert_int_equal(read.since_ms, 70);
+	assert_int_equal(read.until_ms, 90);
+	assert_string_equal(read.but, "1000,1001");
+	assert_string_equal(read.command, "a demo");
+	assert_int_equal(history_next(&reader, &read), 0);
+	assert_int_equal(read.ticket, 1);
+	assert_int_equal(history_next(&reader, &read), HISTORY_NONE);
+	history_reader_release(&reader);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCRATCH_TEST(an_end_is_read_as_it_was_written),
+		SCRATCH_TEST(an_event_is_read_only_by_a_reader_that_asks),
 		SCRATCH_TEST(the_newest_are_read_oldest_first),
 		SCRATCH_TEST(no_history_is_an_empty_one),
 		SCRATCH_TEST(broken_lines_and_halves_are_left_out),

@@ -83,7 +83,10 @@ static bool ended_filter_has_span(const struct ended_filter *filter)
 static bool ended_filter_has_time(
 	const struct ended_filter *filter, const struct history_end *end)
 {
-	int64_t begun_ms = end->since_ms > 0 ? end->since_ms : end->gone_ms;
+	/* a window is set before it begins */
+	int64_t begun_ms = end->since_ms > 0 && end->since_ms < end->gone_ms
+				   ? end->since_ms
+				   : end->gone_ms;
 
 	if (!ended_filter_has_span(filter))
 		return true;

@@ -26,7 +26,8 @@ MUST_CHECK int ended_filter_make(
 
 /*
  * Whether the filter lets @end through.  A job is in a span of time if it ran or waited during any
- * part of it; a job without a recorded time is in none.  @end must hold only what this user may be
+ * part of it; a job without a recorded time is in none.  An event has neither a name nor one of
+ * the states.  @end must hold only what this user may be
  * shown, or the filter would reveal the rest.  Pure.
  */
 bool ended_filter_admits(

@@ -1,9 +1,12 @@
 #include "accounting.h"
+#include "clock.h"
 #include "json_members.h"
 #include "parse.h"
 #include "report.h"
 #include "show_cells.h"
 #include "show_history.h"
+#include "view.h"
+#include "wait_reason.h"
 
 enum { SAME_END_MS = 2000 }; /* an end that is known to within this counts as exact */
 
@@ -132,6 +135,33 @@ uint64_t ended_peak_mib(const struct history_end *end)
 	return most;
 }
 
+/*
+ * Puts when the event was and what it is; of a window also from when to when, and for which users.
+ */
+static void event_put_row(
+	struct table *table, const struct history_end *end, int64_t now_ms)
+{
+	enum end_state state = history_state(end);
+	struct window window = { .from_ms = end->since_ms, .until_ms = end->until_ms };
+	char words[VIEW_WHY_SIZE];
+	struct text text = TEXT_ON(words);
+	int64_t boot_ms = clock_boot_ms();
+
+	text_copy(window.but, sizeof(window.but), end->but);
+	text_copy(window.reason, sizeof(window.reason), end->command);
+	window_place(&window, 0, now_ms, boot_ms);
+	table_row(table);
+	table_put(table, END_USER, end->user);
+	table_put(table, END_GPUS, end->gpus);
+	table_put(table, END_STATE, end_state_names[state]);
+	show_put_time(table, END_STARTED, end->gone_ms, now_ms);
+	if (state == END_WINDOW_SET || state == END_WINDOW_REMOVED)
+		explain_window(&window, end->gone_ms - now_ms + boot_ms, &text);
+	else
+		text_add(&text, end->command);
+	table_put(table, END_COMMAND, words);
+}
+
 static void end_put_row(
 	struct table *table, const struct history_end *end, int64_t now_ms)
 {
@@ -175,7 +205,8 @@ int show_history(const struct history_end *ends, size_t count, int64_t now_ms,
 		return 0;
 	}
 	for (size_t i = 0; i < count; i++)
-		end_put_row(&table, &ends[i], now_ms);
+		(history_is_event(&ends[i]) ? event_put_row : end_put_row)(
+			&table, &ends[i], now_ms);
 	return show_and_release(&table, style, out);
 }
 
@@ -271,6 +302,21 @@ void json_put_end(struct json *json, const struct history_end *end)
 	json_end(json);
 }
 
+static void json_put_event(struct json *json, const struct history_end *event)
+{
+	json_begin_object(json);
+	member_text(json, "kind", end_state_names[history_state(event)]);
+	member_time(json, "at_unix_ms", event->gone_ms);
+	member_text(json, "user", event->user);
+	member_number(json, "uid", event->uid);
+	member_text(json, "gpus", event->gpus);
+	member_time(json, "from_unix_ms", event->since_ms);
+	member_time(json, "until_unix_ms", event->until_ms);
+	json_put_text(json, "but", event->but);
+	json_put_text(json, "reason", event->command);
+	json_end(json);
+}
+
 void show_history_json(const struct history_end *ends, size_t count,
 	const struct history_gap *gap, int64_t now_ms, const char *directory, FILE *out)
 {
@@ -280,7 +326,14 @@ void show_history_json(const struct history_end *ends, size_t count,
 	json_key(&json, "jobs");
 	json_begin_array(&json);
 	for (size_t i = 0; i < count; i++)
-		json_put_end(&json, &ends[i]);
+		if (!history_is_event(&ends[i]))
+			json_put_end(&json, &ends[i]);
+	json_end(&json);
+	json_key(&json, "events");
+	json_begin_array(&json);
+	for (size_t i = 0; i < count; i++)
+		if (history_is_event(&ends[i]))
+			json_put_event(&json, &ends[i]);
 	json_end(&json);
 	member_gap(&json, gap);
 	document_finish(&json);

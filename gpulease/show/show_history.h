@@ -1,6 +1,6 @@
 /*
- * --history: the jobs that have ended, as a table and as JSON.  Pure but for memory; local times
- * follow $TZ.
+ * --history: the jobs that have ended, as a table and as JSON, and the events between them.  Pure
+ * but for memory and the clocks of windows; local times follow $TZ.
  *
  * The columns of the table are end_columns[] in show_history.c.
  *
@@ -37,6 +37,13 @@
  *	    gpu_seconds     number | null: GPUs, or parts of one, times ran_at_least_ms
  *	    log_is_full     boolean: some of its output was lost
  *	    command         string | null: may not be shown to this user
+ *	events              array of objects, the latest last: what administrators did meanwhile
+ *	    kind            "paused" | "resumed" | "window-set" | "window-removed"
+ *	    at_unix_ms      integer: when
+ *	    user            string
+ *	    uid             integer
+ *	    gpus            string: indices, "0,3"
+ *	    from_unix_ms, until_unix_ms, but, reason    as of a window (show_status.h)
  *	missing_lines       integer: lines among these that could not be written
  *	missing_unix_ms     integer | null: when the last of them was due
  */

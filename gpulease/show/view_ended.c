@@ -73,7 +73,8 @@ static size_t describe_leases(
 /* Hands on an end without what may not be shown, so that no filter can compare with it either. */
 static int taker_take(struct view_taker *taker, struct history_end *end, bool is_running)
 {
-	if (!may_show_commands_of(end->uid))
+	/* --status shows the reason of a pause, too */
+	if (!history_is_event(end) && !may_show_commands_of(end->uid))
 		end->name[0] = end->command[0] = '\0';
 	return taker->take(taker, end, is_running);
 }
@@ -123,6 +124,7 @@ static int taker_take_history(
 
 	if (r < 0)
 		return r;
+	reader.wants_events = taker->wants_events;
 	while ((r = history_next(&reader, &end)) == 0) {
 		r = was_taken(leased, &end) ? 0 : taker_take(taker, &end, false);
 		if (r != 0)
@@ -175,7 +177,8 @@ struct collection {
 	struct view_taker taker;
 	const struct ended_filter *filter;
 	struct history_end *ends; /* the latest first */
-	size_t count, room, most;
+	size_t count, room;
+	size_t jobs, most; /* ->jobs of them are no events */
 };
 
 /*
@@ -191,12 +194,27 @@ static size_t collection_place(const struct collection *all, int64_t gone_ms)
 	return at;
 }
 
+/*
+ * Lets the oldest job fall out if there are too many, and the events that are older than all jobs.
+ */
+static void collection_trim(struct collection *all)
+{
+	while (all->jobs >= all->most) {
+		bool is_event = history_is_event(&all->ends[all->count - 1]);
+
+		if (!is_event && all->jobs == all->most)
+			return;
+		all->jobs -= !is_event;
+		all->count--;
+	}
+}
+
 static int collection_add(
 	struct view_taker *taker, const struct history_end *end, bool is_running)
 {
 	struct collection *all = (struct collection *)taker;
 	struct history_end *ends;
-	bool is_full = all->count >= all->most;
+	bool is_full = all->jobs >= all->most;
 	size_t at;
 
 	(void)is_running;
@@ -212,7 +230,9 @@ static int collection_add(
 	all->ends = ends;
 	memmove(&ends[at + 1], &ends[at], (all->count - at) * sizeof(*ends));
 	ends[at] = *end;
-	all->count += !is_full; /* else the oldest end falls out */
+	all->count++;
+	all->jobs += !history_is_event(end);
+	collection_trim(all);
 	return 0;
 }
 
@@ -246,7 +266,7 @@ int view_ended(const struct context *context, const struct ended_filter *filter,
 	struct history_gap *ret_gap, struct why *why)
 {
 	struct collection all = {
-		.taker.take = collection_add,
+		.taker = { .take = collection_add, .wants_events = true },
 		.filter = filter,
 		.most = most < VIEW_ENDED_MAX ? (size_t)most : VIEW_ENDED_MAX,
 	};

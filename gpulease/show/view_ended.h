@@ -26,6 +26,7 @@ struct view_taker {
 	int (*take)(
 		struct view_taker *taker, const struct history_end *end, bool is_running);
 	bool wants_running; /* also live leases, as if they ended now, before all others */
+	bool wants_events;  /* also events, where they stand in the history */
 	/* set before the first call */
 	unsigned
 		gpu_count; /* of the machine in this boot; MIG instances instead of their GPU */
@@ -46,9 +47,10 @@ MUST_CHECK int view_each_ended(
 
 /*
  * Sets *@ret to a new array, which the caller frees, of the *@ret_count newest ends that pass
- * @filter, oldest first: at most @most, which is not 0, and at most VIEW_ENDED_MAX.  Users have
- * names.  Sets *@ret_gap to the lines that are missing among them.  Returns 0, or a negative errno
- * with the reason in @why.
+ * @filter, oldest first: at most @most, which is not 0, and at most VIEW_ENDED_MAX.  The events
+ * since the oldest of them, which do not count for @most, stand between them.  Users have names.
+ * Sets *@ret_gap to the lines that are missing among them.  Returns 0, or a negative errno with
+ * the reason in @why.
  *
  * The time at which a job was first seen over decides the order, and which ends are the newest.  As
  * ends may be recorded in another order, the walk goes on when there are enough, up to the first

@@ -1,5 +1,5 @@
 /*
- * --history: lists the jobs that ended last.
+ * --history: lists the jobs that ended last, and the pauses between them.
  */
 #include <errno.h>
 

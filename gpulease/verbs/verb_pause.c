@@ -1,7 +1,7 @@
 /*
  * --pause and --resume: forbid and allow that GPUs are leased.  A pause is kept in record 0 of the
  * lease file of the GPU, the only record that is valid after a reboot.  A pause with a time, or
- * that exempts users, is a window (windows.h).
+ * that exempts users, is a window (windows.h).  Each change leaves an event in the history.
  */
 #include <errno.h>
 #include <grp.h>
@@ -14,7 +14,9 @@
 #include "config_file.h"
 #include "context.h"
 #include "diag.h"
+#include "end_record.h"
 #include "exitcodes.h"
+#include "history.h"
 #include "inventory.h"
 #include "privacy.h"
 #include "rlimits.h"
@@ -79,31 +81,58 @@ static int pause_read_operands(const struct verb_settings *verb, struct gpuset *
 	return r < 0 ? EXIT_MISUSE : 0;
 }
 
-/* Changes @gpu.  A second pause without a reason keeps the user and the reason of the first. */
-static void pause_set(struct gpu_record *gpu, bool pause, const char *reason)
+/*
+ * Leaves the event @how in the history: the GPUs, and what @window says.  A failure to write it
+ * changes nothing (history.h).
+ */
+static void pause_record(
+	const char *how, const struct gpuset *gpus, const struct window *window)
 {
-	struct text by;
+	struct history_end event = {
+		.uid = (uint32_t)getuid(),
+		.gpu_count = gpuset_count(gpus),
+		.gone_ms = clock_real_ms(),
+		.since_ms = window->from_ms,
+		.until_ms = window->until_ms,
+	};
+	struct text user = TEXT_ON(event.user);
 
-	if (pause && gpu->is_paused && !reason)
+	if (gpuset_is_empty(gpus))
 		return;
+	text_copy(event.how, sizeof(event.how), how);
+	describe_user(event.uid, NULL, &user);
+	text_copy(event.but, sizeof(event.but), window->but);
+	text_copy(event.command, sizeof(event.command), window->reason);
+	end_record_name_gpus(&broker.view, gpus, event.gpus, sizeof(event.gpus));
+	(void)!history_append(&context.dir, &event);
+}
+
+/*
+ * Changes @gpu.  A second pause without a reason keeps the user and the reason of the first.
+ * Returns whether anything has changed.
+ */
+static bool pause_set(struct gpu_record *gpu, bool pause, const struct window *as)
+{
+	if (!gpu->is_paused == !pause && !(pause && as->reason[0]))
+		return false;
 	gpu->is_paused = pause;
-	by = TEXT_ON(gpu->paused_by); /* clears it */
-	gpu->reason[0] = '\0';
-	if (!pause)
-		return;
-	describe_user(getuid(), NULL, &by);
-	text_copy(gpu->reason, sizeof(gpu->reason), reason ? reason : "");
+	text_copy(gpu->paused_by, sizeof(gpu->paused_by), pause ? as->by : "");
+	text_copy(gpu->reason, sizeof(gpu->reason), pause ? as->reason : "");
+	return true;
 }
 
 /*
  * Pauses or resumes one GPU.  Reads record 0 again under the lock, so that its other fields keep
- * what other processes wrote meanwhile.  Returns 0, or an exit status after a message.
+ * what other processes wrote meanwhile.  Adds the GPU to @changed if it was not as it should be.
+ * Returns 0, or an exit status after a message.
  */
-static int pause_change(unsigned slot, bool pause, const char *reason)
+static int pause_change(
+	unsigned slot, bool pause, const struct window *as, struct gpuset *changed)
 {
 	static char raw[LEASE_FILE_BYTES];
 	struct lease_file *file = &broker.view.gpus[slot].file;
 	struct gpu_record *gpu = &file->gpu;
+	bool is_changed = false;
 	unsigned records;
 	int r = file->fd < 0 ? -ENOENT : lease_lock(file, clock_boot_ms() + LOCK_MS);
 
@@ -120,13 +149,15 @@ static int pause_change(unsigned slot, bool pause, const char *reason)
 	if (r == 0)
 		r = lease_read(file, raw, &records);
 	if (r == 0) {
-		pause_set(gpu, pause, reason);
+		is_changed = pause_set(gpu, pause, as);
 		r = lease_write_gpu(file, gpu);
 	}
 	/* a pause must survive a crash of the machine */
 	if (r == 0 && fdatasync(file->fd) < 0)
 		r = -errno;
 	lease_unlock(file);
+	if (r == 0 && is_changed)
+		gpuset_add(changed, slot);
 	if (r != 0)
 		diag("cannot change GPU %s: %s",
 			snapshot_gpu_name(&broker.view, slot).text,
@@ -228,12 +259,35 @@ static int pause_make_window(const struct verb_settings *verb, struct window *wi
 }
 
 /*
+ * Records that the windows in @before of the GPUs in @set were removed: an event for each window.
+ */
+static void pause_record_removed(struct windows *before, const struct gpuset *set)
+{
+	for (size_t i = 0; i < before->count; i++) {
+		struct window window = before->all[i];
+		struct gpuset gpus = GPUSET_NONE;
+
+		for (size_t k = i; k < before->count && window.id; k++) {
+			struct window *other = &before->all[k];
+			int slot = snapshot_find_gpu(&broker.view, other->uuid);
+
+			if (other->id != window.id || slot < 0 ||
+				!gpuset_has(set, (unsigned)slot))
+				continue;
+			gpuset_add(&gpus, (unsigned)slot);
+			other->id = 0;
+		}
+		pause_record(HISTORY_NO_WINDOW, &gpus, &window);
+	}
+}
+
+/*
  * Removes the windows of the GPUs in @set that are to be resumed, or adds @added (NULL: none) for
  * each of them.  Returns 0, or an exit status after a message.
  */
 static int pause_change_windows(const struct gpuset *set, const struct window *added)
 {
-	struct windows windows = WINDOWS_NONE;
+	struct windows windows = WINDOWS_NONE, before = WINDOWS_NONE;
 	struct window window = added ? *added : (struct window){ .id = 0 };
 	int64_t real_ms = clock_real_ms();
 	size_t removed = 0;
@@ -244,9 +298,11 @@ static int pause_change_windows(const struct gpuset *set, const struct window *a
 		return 0;
 	r = windows_lock(&context.dir, clock_boot_ms() + LOCK_MS);
 	if (r == 0)
-		r = windows_read(&context.dir, &windows);
+		r = windows_read(&context.dir, &before);
 	if (r == 0)
-		(void)windows_remove(&windows, NULL, real_ms);
+		r = windows_read(&context.dir, &windows);
+	(void)windows_remove(&before, NULL, real_ms);
+	(void)windows_remove(&windows, NULL, real_ms);
 	window.id = windows_next_id(&windows);
 	gpuset_for_each (slot, set) {
 		const char *uuid = broker.view.gpus[slot].file.gpu.uuid;
@@ -260,6 +316,11 @@ static int pause_change_windows(const struct gpuset *set, const struct window *a
 	if (r == 0)
 		r = windows_write(&context.dir, &windows);
 	windows_unlock(&context.dir);
+	if (r == 0 && added)
+		pause_record(HISTORY_WINDOW, set, added);
+	else if (r == 0)
+		pause_record_removed(&before, set);
+	windows_release(&before);
 	windows_release(&windows);
 	if (r < 0)
 		diag("cannot change the windows: %s",
@@ -271,6 +332,25 @@ static int pause_change_windows(const struct gpuset *set, const struct window *a
 }
 
 /* --- all of it --------------------------------------------------------------------- */
+
+/*
+ * Pauses or resumes the GPUs in @set, and records which of them were not as they should be.
+ * Returns 0, or an exit status after a message.
+ */
+static int pause_change_gpus(
+	const struct gpuset *set, bool pause, const struct window *as)
+{
+	struct gpuset changed = GPUSET_NONE;
+	int r = 0;
+
+	gpuset_for_each (slot, set) {
+		r = pause_change((unsigned)slot, pause, as, &changed);
+		if (r != 0)
+			break;
+	}
+	pause_record(pause ? HISTORY_PAUSE : HISTORY_RESUME, &changed, as);
+	return r;
+}
 
 static int pause_change_all(struct settings *settings, bool pause)
 {
@@ -288,19 +368,14 @@ static int pause_change_all(struct settings *settings, bool pause)
 	r = pause_open(settings);
 	if (r == 0)
 		r = pause_read_operands(verb, &set);
-	if (r == 0 && is_window)
+	if (r == 0)
 		r = pause_make_window(verb, &window);
 	if (r == 0 && (is_window || !pause))
 		r = pause_change_windows(&set, is_window ? &window : NULL);
 	if (r != 0)
 		return r;
-	gpuset_for_each (slot, &set) {
-		if (is_window)
-			break;
-		r = pause_change((unsigned)slot, pause, settings->verb.reason);
-		if (r != 0)
-			break;
-	}
+	if (!is_window)
+		r = pause_change_gpus(&set, pause, &window);
 	bell_ring_all(
 		&context.dir); /* after the change: waiters look as soon as they wake */
 	return r;

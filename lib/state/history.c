@@ -49,12 +49,15 @@ static const struct record_field fields[] = {
 	{ "missing", RECORD_U32, AT(missing), 0 },
 	{ "missed", RECORD_I64, AT(missing_ms), 0 },
 	{ "status", RECORD_TEXT, AT(status), 4 },
+	{ "until", RECORD_I64, AT(until_ms), 0 },
+	{ "but", RECORD_TEXT, AT(but), WINDOW_USERS_SIZE },
 	{ "name", RECORD_TEXT, AT(name), NAME_SIZE_MAX },
 	{ "command", RECORD_REST, AT(command), COMMAND_SIZE_MAX },
 };
 #undef AT
 
 static const struct record_schema schema = RECORD_SCHEMA("ended/1", fields);
+static const struct record_schema event_schema = RECORD_SCHEMA("event/1", fields);
 
 static int trouble; /* the errno of the last line that this process could not write */
 
@@ -203,14 +206,15 @@ static int history_append_raw(int fd, const char raw[RECORD_SIZE])
 /* Encodes the line.  If it is too long, leaves out the peaks. */
 static int history_encode(const struct history_end *end, char raw[RECORD_SIZE])
 {
+	const struct record_schema *as = history_is_event(end) ? &event_schema : &schema;
 	struct history_end shorter = *end;
-	int r = record_encode(&schema, end, raw);
+	int r = record_encode(as, end, raw);
 
 	if (r != -EMSGSIZE)
 		return r;
 	shorter.peaks[0] = '\0';
 	shorter.spans_run = 0;
-	return record_encode(&schema, &shorter, raw);
+	return record_encode(as, &shorter, raw);
 }
 
 /* Appends the line to the file that has the name.  Returns 0 or a negative errno. */
@@ -378,6 +382,7 @@ int history_reader_open(int dirfd, struct history_reader *reader)
 	reader->fds[0] = reader->fds[1] = -1;
 	reader->left[0] = reader->left[1] = 0;
 	reader->ready = 0;
+	reader->wants_events = false;
 	reader->gap = (struct history_gap){ .missing = 0 };
 	reader->book = NULL;
 	/* a file that is renamed between the two opens would be read twice, or not at all */
@@ -451,6 +456,17 @@ static void reader_note_missing(
 	reader->gap.last_ms = max_i64(reader->gap.last_ms, end->missing_ms);
 }
 
+/* Whether @raw is a line that the reader wants; sets *@ret then. */
+static bool reader_decode(
+	const struct history_reader *reader, const char *raw, struct history_end *ret)
+{
+	if (record_decode(&schema, raw, ret) == 0)
+		return true;
+	/* a later version may know other events */
+	return reader->wants_events && record_decode(&event_schema, raw, ret) == 0 &&
+	       history_is_event(ret);
+}
+
 /* Reads the next line, even if other lines record the same end. */
 static int reader_next_line(struct history_reader *reader, struct history_end *ret)
 {
@@ -459,7 +475,7 @@ static int reader_next_line(struct history_reader *reader, struct history_end *r
 
 	do
 		r = reader_next_raw(reader, &raw);
-	while (r == 0 && record_decode(&schema, raw, ret) != 0);
+	while (r == 0 && !reader_decode(reader, raw, ret));
 	if (r == 0)
 		reader_note_missing(reader, ret);
 	return r;
@@ -627,7 +643,7 @@ int history_find_of_boot(
 
 /* --- what an end is ---------------------------------------------------------------- */
 
-const char *const end_state_names[END_STATES] = {
+const char *const end_state_names[END_WORDS] = {
 	[END_UNKNOWN] = "ended",
 	[END_FINISHED] = "finished",
 	[END_FAILED] = "failed",
@@ -636,6 +652,10 @@ const char *const end_state_names[END_STATES] = {
 	[END_OOM] = "oom",
 	[END_PREEMPTED] = "preempted",
 	[END_LOST] = "lost",
+	[END_PAUSED] = "paused",
+	[END_RESUMED] = "resumed",
+	[END_WINDOW_SET] = "window-set",
+	[END_WINDOW_REMOVED] = "window-removed",
 };
 
 enum end_state history_state(const struct history_end *end)
@@ -651,6 +671,10 @@ enum end_state history_state(const struct history_end *end)
 		{ HISTORY_PREEMPT, END_PREEMPTED },
 		{ HISTORY_REBOOT, END_LOST },
 		{ HISTORY_LOST, END_LOST },
+		{ HISTORY_PAUSE, END_PAUSED },
+		{ HISTORY_RESUME, END_RESUMED },
+		{ HISTORY_WINDOW, END_WINDOW_SET },
+		{ HISTORY_NO_WINDOW, END_WINDOW_REMOVED },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
@@ -659,6 +683,11 @@ enum end_state history_state(const struct history_end *end)
 	if (!end->status[0])
 		return END_UNKNOWN;
 	return strcmp(end->status, "0") == 0 ? END_FINISHED : END_FAILED;
+}
+
+bool history_is_event(const struct history_end *end)
+{
+	return history_state(end) >= END_STATES;
 }
 
 struct history_key history_key(const struct history_end *end)

@@ -18,6 +18,10 @@
  * stands or not.  Readers show both as one end (history_book.h).  If the recorder was killed, only
  * the provisional line is there.
  *
+ * An event is a line of another type: GPUs were paused or resumed, or a window of theirs was set or
+ * removed.  Only a reader that asks for events finds them.  So no other reader, also no earlier
+ * version, takes them for jobs.
+ *
  * A crash while a process renames leaves nothing.  A crash before the new file is made leaves no
  * `history`; the next process that records an end makes it.  A crash while it is made leaves
  * `tmp.history.TOKEN`, which may be removed.  A line that was cut (a full disk) is skipped.
@@ -27,6 +31,7 @@
 
 #include "lease.h"
 #include "statedir.h"
+#include "windows.h"
 
 enum { HISTORY_PEAKS_SIZE = 64 };
 
@@ -67,6 +72,13 @@ struct history_end {
 	char status[4]; /* its exit status, 128 + the signal's number; "": unknown */
 	char name[NAME_SIZE_MAX];
 	char command[COMMAND_SIZE_MAX];
+	/*
+	 * Of an event: when it was is ->gone_ms, ->uid did it, the GPUs are kept from ->since_ms
+	 * to ->until_ms (0: until they are resumed), but for the users ->but (windows.h).  The
+	 * reason is the ->command.
+	 */
+	int64_t until_ms;
+	char but[WINDOW_USERS_SIZE];
 };
 
 /* What became of a job. */
@@ -79,14 +91,23 @@ enum end_state {
 	END_OOM,       /* failed, and its output says that GPU memory ran out */
 	END_PREEMPTED, /* sent back into the queue for a job of higher priority */
 	END_LOST,      /* the machine went down, or the supervisor was killed */
-	END_STATES
+	END_STATES,
+	/* events */
+	END_PAUSED = END_STATES,
+	END_RESUMED,
+	END_WINDOW_SET,
+	END_WINDOW_REMOVED,
+	END_WORDS
 };
 
-/* Returns how the job of @end ended.  Pure. */
+/* Returns how the job of @end ended, or what the event is.  Pure. */
 enum end_state history_state(const struct history_end *end);
 
+/* Whether @end is no end of a job, but an event.  Pure. */
+bool history_is_event(const struct history_end *end);
+
 /* "finished", "timed-out" … */
-extern const char *const end_state_names[END_STATES];
+extern const char *const end_state_names[END_WORDS];
 
 /* The words of ->how.  HISTORY_LINGERED does not decide the state: the status does. */
 #define HISTORY_CANCEL "cancel"
@@ -97,6 +118,12 @@ extern const char *const end_state_names[END_STATES];
 #define HISTORY_REBOOT "reboot"
 #define HISTORY_LOST "lost"
 #define HISTORY_LINGERED "lingered"
+
+/* ->how of an event */
+#define HISTORY_PAUSE "pause"
+#define HISTORY_RESUME "resume"
+#define HISTORY_WINDOW "window"
+#define HISTORY_NO_WINDOW "no-window"
 
 /*
  * Appends @end.  Returns 0 or a negative errno.  If there is no room it marks the line before, in
@@ -157,6 +184,7 @@ struct history_reader {
 	size_t all[2];             /* records of each when it was opened */
 	size_t left[2];            /* of these, how many are still to be read */
 	size_t ready;              /* records in ->raw; the last one is the next */
+	bool wants_events;         /* history_next() also returns events */
 	struct history_gap gap;    /* in the lines that were read */
 	struct history_book *book; /* lines that record one end; NULL: not needed yet */
 	char raw[HISTORY_CHUNK * RECORD_SIZE];

@@ -23,6 +23,11 @@ run 'a user cannot remove it' 1 '' 'gpulease: only root may pause and resume GPU
 run 'even if it exempts them' 1 '' 'gpulease: only root may pause and resume GPUs;*' "$U1" --resume 0
 run 'all see it' 0 'GPU 0: kept until * but for * by root: demo' '' "$U2" --windows
 run 'the file is not theirs' 1 '' '*Permission denied*' as 2 cat "$M/state/gpu/windows"
+is 'the history has what root did, and nothing of what others tried' [ \
+	"$("$U2" --history | sed -n 's/.* \(root\) .*\(window-set\|window-removed\|paused\|resumed\) .*: \(.*\)/\1 \2 \3/p')" = \
+	'root window-set demo' ]
+run 'nor can a user write such a line' 2 '' '*Permission denied*' \
+	as 2 sh -c 'echo "event/1 how=pause" >>"$1"' sh "$M/state/history"
 run 'root removes it' 0 '' 'gpulease: removed 1 window of these GPUs' "$ROOT" --resume 0
 
 run 'a GPU is kept later' 0 '' '' "$ROOT" --pause 0 --at now+1hour --for 1h --but $((UID_BASE + 1))

@@ -102,4 +102,44 @@ run 'a damaged record has no effect' 0 'GPU 1: kept until *' '*skipped in*: 1 un
 is '--doctor says so' like "*gpu/windows' cannot be read*" "$("$GPULEASE" --doctor)"
 run 'and the next change removes it' 0 '' '*' "$GPULEASE" --resume 1
 run 'with all that was there' 0 'no GPU is kept' '' "$GPULEASE" --windows
+
+# --- the history -------------------------------------------------------------------------------
+
+sim 4
+"$GPULEASE" --report true 2>/dev/null
+run 'GPUs are paused' 0 '' '' "$GPULEASE" --pause 1-2 --reason "$(printf 'loud \033[31mfan')"
+run 'a pause without a reason changes nothing' 0 '' '' "$GPULEASE" --pause 1
+run 'nor does the resumption of a GPU that is not paused' 0 '' '' "$GPULEASE" --resume 0
+"$GPULEASE" --report true 2>/dev/null
+run 'GPUs are kept' 0 '' '' "$GPULEASE" --pause 0,1,3 --at now+1hour --for 3h --but $someone --reason demo
+run 'some of all that are resumed' 0 '' 'gpulease: removed 2 windows*' "$GPULEASE" --resume 0-1
+try "$GPULEASE" --history
+is 'the history has the jobs and the events in their order' like "*finished *true
+* 1,2 *paused *loud ?\[31mfan
+*finished *true
+* 0,1,3 *window-set *kept from $at for 3h00m but for *: demo
+* 0,1 *window-removed *kept from $at for 3h00m but for *: demo
+* 1 *resumed *" "$out"
+is 'and no other' [ "$(echo "$out" | wc -l)" -eq 7 ]
+"$GPULEASE" --history --json >"$S/out"
+has_json 'the JSON has the jobs alone' '1 2' jobs.0.ticket jobs.1.ticket
+is 'only these' [ "$(grep -c '"ticket"' "$S/out")" -eq 2 ]
+has_json 'and the events' "paused $(id -u) 1,2 null null window-set 0,1,3 $someone demo window-removed 0,1 demo resumed 1" \
+	events.0.kind events.0.uid events.0.gpus events.0.until_unix_ms events.0.but events.1.kind \
+	events.1.gpus events.1.but events.1.reason events.2.kind events.2.gpus events.2.reason \
+	events.3.kind events.3.gpus
+is 'of a window they have the times' [ \
+	"$("$TOOLS/jsoncheck" events.1.from_unix_ms <"$S/out")" -eq $((\
+		$("$TOOLS/jsoncheck" events.1.until_unix_ms <"$S/out") - 3 * 3600 * 1000)) ]
+has_json 'a removed window has them, too' "$("$TOOLS/jsoncheck" events.1.from_unix_ms <"$S/out")" \
+	events.2.from_unix_ms
+is 'the number counts jobs' [ "$("$GPULEASE" --history 1 | wc -l)" -eq 5 ]
+is 'a filter for states or names shows no events' [ \
+	"$("$GPULEASE" --history --state finished | wc -l)$("$GPULEASE" --history --name x | grep -c set)" = 30 ]
+is 'a filter for users or times does' [ \
+	"$("$GPULEASE" --history --user "$(id -u)" | wc -l)$("$GPULEASE" --history --until now |
+		grep -c set)$("$GPULEASE" --history --until 1h | grep -c set)" = 710 ]
+"$GPULEASE" --accounting --csv >"$S/out"
+is '--accounting does not count them' like '*,2,*' "$(sed -n 2p "$S/out")"
+"$GPULEASE" --resume 2-3 2>/dev/null
 finish
