@@ -142,7 +142,7 @@ static void an_end_says_why(void **state)
 		{ BATCH_BY_CANCEL, 143, 0, "", "ended: cancelled" },
 		{ BATCH_BY_CANCEL, 143, 5000, "bob", "ended: cancelled by bob after 5s" },
 		{ BATCH_BY_PREEMPT, 143, 5000, "",
-			"ended: sent back for a job of higher priority after 5s" },
+			"ended: sent back for another job or a window after 5s" },
 		{ BATCH_NOT_RUN, 125, 0, "there are \033[1mtwo\n",
 			"cannot run: there are ?[1mtwo?" },
 		{ BATCH_IS_LOST, 137, 0, "", "lost: its supervisor was killed" },
@@ -548,7 +548,7 @@ static void between_two_attempts_a_job_waits(void **state)
 	shows(0, 0,
 		"jobs.txt: 0 running, 2 waiting, 0 finished, of 2; since 21:13:35\n"
 		"ENTRY  WAITING  JOB  WHY\n"
-		"    2  big        8  sent back for a job of higher priority, goes back "
+		"    2  big        8  sent back for another job or a window, goes back "
 		"into the queue\n"
 		"    1  train      7  out of GPU memory (exit status 1), tried again\n");
 	jobs.all[0].reason = strdup("behind job 9");

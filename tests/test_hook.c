@@ -88,11 +88,14 @@ static void a_job_that_is_sent_back_waits_again(void **state)
 	assert_true(hook_take(&job, "s 7 1000 60000 0", &event));
 	assert_told(&job, "p 7 31000 9 ", "preempted", "waiting",
 		"job 7 was sent back into the queue, for job 9, after 30s");
+	assert_true(hook_take(&job, "s 7 32000 60000 0", &event));
+	assert_told(&job, "p 7 42000 0 ", "preempted", "waiting",
+		"job 7 was sent back into the queue by a window, after 10s");
 	/* the limit of the attempt that is over is not told any more */
-	assert_int_equal(hook_wake_ms(&job), 31000 + HOOK_LONG_MS);
-	assert_told(&job, "e 7 32000 143 cancel bob", "ended", "cancelled",
+	assert_int_equal(hook_wake_ms(&job), 42000 + HOOK_LONG_MS);
+	assert_told(&job, "e 7 43000 143 cancel bob", "ended", "cancelled",
 		"job 7 was cancelled by bob, while it waited to start again");
-	assert_int_equal(event.ran_ms, 30000);
+	assert_int_equal(event.ran_ms, 10000);
 
 	job = new_job("");
 	assert_true(hook_take(&job, "s 7 1000 0 0", &event));

@@ -548,6 +548,37 @@ static void it_obeys_a_waiter_with_a_higher_priority(void **state)
 	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_CANCEL);
 }
 
+static void write_window(const char *uuid, int64_t from_ms)
+{
+	struct windows windows = WINDOWS_NONE;
+	struct window window = { .id = 1, .from_ms = from_ms };
+
+	text_copy(window.uuid, sizeof(window.uuid), uuid);
+	assert_int_equal(windows_read(&dir, &windows), 0);
+	assert_int_equal(windows_add(&windows, &window), 0);
+	assert_int_equal(windows_write(&dir, &windows), 0);
+	windows_release(&windows);
+}
+
+static void it_knows_when_a_window_begins(void **state)
+{
+	int64_t ahead_ms = 3600 * 1000, real_ms = clock_real_ms(), boot_ms;
+
+	(void)state;
+	run_preemptible(4);
+	assert_int_equal(broker_window_ms(&broker), INT64_MAX);
+	write_window(broker.view.gpus[2].file.gpu.uuid, real_ms); /* another GPU */
+	assert_int_equal(broker_window_ms(&broker), INT64_MAX);
+	write_window(broker.view.gpus[1].file.gpu.uuid, real_ms + ahead_ms);
+	boot_ms = broker_window_ms(&broker);
+	assert_true(boot_ms > clock_boot_ms() + ahead_ms - 60000);
+	assert_true(boot_ms <= clock_boot_ms() + ahead_ms + 1);
+	write_window(broker.view.gpus[0].file.gpu.uuid, real_ms - 1000);
+	assert_true(broker_window_ms(&broker) <= clock_boot_ms());
+	broker.ticket.request.is_preemptible = 0;
+	assert_int_equal(broker_window_ms(&broker), INT64_MAX);
+}
+
 static void it_obeys_no_other_request(void **state)
 {
 	struct request same = request_of(1, "1", 4), none = request_of(0, "1", 5),
@@ -657,6 +688,7 @@ int main(void)
 		TEST(gpus_freed_first_are_kept_for_the_head),
 		TEST(it_obeys_a_waiter_with_a_higher_priority),
 		TEST(it_obeys_no_other_request),
+		TEST(it_knows_when_a_window_begins),
 		TEST(requests_to_the_earlier_attempt_are_void),
 		TEST(a_job_that_is_not_preemptible_has_no_bell_and_obeys_no_request),
 		TEST(the_latest_request_of_each_is_remembered),

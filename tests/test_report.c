@@ -191,24 +191,23 @@ static void it_says_why_it_ended(void **state)
 	static const struct {
 		struct attempt_end end;
 		const char *by;
-		uint64_t preempted_by;
 		const char *words;
 	} cases[] = {
-		{ { .wait_status = EXITED(0) }, NULL, 0, "exit status 0" },
-		{ { .wait_status = EXITED(3) }, NULL, 0, "exit status 3" },
-		{ { .wait_status = SIGSEGV }, NULL, 0, "signal SEGV" },
-		{ { .wait_status = EXITED(1), .is_oom = true }, NULL, 0,
+		{ { .wait_status = EXITED(0) }, NULL, "exit status 0" },
+		{ { .wait_status = EXITED(3) }, NULL, "exit status 3" },
+		{ { .wait_status = SIGSEGV }, NULL, "signal SEGV" },
+		{ { .wait_status = EXITED(1), .is_oom = true }, NULL,
 			"out of GPU memory, exit status 1" },
 		{ { .cause = CAUSE_LIMIT, .wait_status = SIGTERM, .is_oom = true }, NULL,
-			0, "time limit, signal TERM" },
-		{ { .cause = CAUSE_CANCEL, .wait_status = SIGKILL }, "bob", 0,
+			"time limit, signal TERM" },
+		{ { .cause = CAUSE_CANCEL, .wait_status = SIGKILL }, "bob",
 			"cancelled by bob, signal KILL" },
-		{ { .cause = CAUSE_CANCEL, .wait_status = EXITED(0) }, "", 0,
+		{ { .cause = CAUSE_CANCEL, .wait_status = EXITED(0) }, "",
 			"cancelled, exit status 0" },
-		{ { .cause = CAUSE_PREEMPT, .wait_status = SIGTERM }, NULL, 31,
-			"preempted for job 31, signal TERM" },
-		{ { .cause = CAUSE_PREEMPT, .wait_status = SIGTERM }, NULL, 0,
-			"preempted, signal TERM" },
+		{ { .cause = CAUSE_PREEMPT, .preempted_by = 31, .wait_status = SIGTERM },
+			NULL, "preempted for job 31, signal TERM" },
+		{ { .cause = CAUSE_PREEMPT, .wait_status = SIGTERM }, NULL,
+			"preempted by a window, signal TERM" },
 	};
 
 	(void)state;
@@ -217,7 +216,6 @@ static void it_says_why_it_ended(void **state)
 		char wanted[256];
 
 		report.by = cases[i].by;
-		report.preempted_by = cases[i].preempted_by;
 		report.gpu_count = 0;
 		(void)snprintf(wanted, sizeof(wanted),
 			"job 12 ended: %s, after <1s, waited 3m00s\n", cases[i].words);

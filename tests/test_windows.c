@@ -67,6 +67,29 @@ static void windows_are_read_as_they_were_written(void **state)
 	windows_release(&windows);
 }
 
+static void the_next_window_is_the_first_that_binds(void **state)
+{
+	struct window all[] = { { .slot = 1, .begin_ms = 50, .end_ms = 60 },
+		{ .slot = 0, .begin_ms = 300, .end_ms = INT64_MAX },
+		{ .slot = 1, .begin_ms = 200, .end_ms = 250, .but = "7,1000" },
+		{ .slot = 2, .begin_ms = 20, .end_ms = INT64_MAX },
+		{ .slot = -1, .begin_ms = 10, .end_ms = INT64_MAX } };
+	struct windows windows = { .all = all, .count = ARRAY_SIZE(all) };
+	struct gpuset gpus = GPUSET_NONE;
+
+	(void)state;
+	assert_int_equal(windows_begin_ms(&windows, &gpus, 1001, 0), INT64_MAX);
+	gpuset_add(&gpus, 0);
+	gpuset_add(&gpus, 1);
+	assert_int_equal(windows_begin_ms(&windows, &gpus, 1001, 59), 50);
+	/* it is over */
+	assert_int_equal(windows_begin_ms(&windows, &gpus, 1001, 60), 200);
+	/* it has begun */
+	assert_int_equal(windows_begin_ms(&windows, &gpus, 1001, 249), 200);
+	/* it does not bind this user */
+	assert_int_equal(windows_begin_ms(&windows, &gpus, 1000, 60), 300);
+}
+
 static void a_damaged_record_is_skipped(void **state)
 {
 	struct windows windows = WINDOWS_NONE;
@@ -447,6 +470,7 @@ int main(void)
 		FIXTURE_TEST(files_of_a_writer_that_was_killed_do_no_harm, fixture),
 		FIXTURE_TEST(there_are_not_too_many, fixture),
 		FIXTURE_TEST(one_process_at_a_time_writes, fixture),
+		cmocka_unit_test(the_next_window_is_the_first_that_binds),
 		cmocka_unit_test(users_are_exempt_by_their_whole_number),
 		cmocka_unit_test(a_job_starts_if_it_ends_before_the_window),
 		cmocka_unit_test(during_the_window_only_exempt_users_start),

@@ -66,7 +66,7 @@ void batch_report_add_end(const struct batch_end *end, struct text *out)
 		[BATCH_BY_LIMIT] = "time limit",
 		[BATCH_BY_UNUSED] = "GPU not used",
 		[BATCH_BY_CANCEL] = "cancelled",
-		[BATCH_BY_PREEMPT] = "sent back for a job of higher priority",
+		[BATCH_BY_PREEMPT] = "sent back for another job or a window",
 		[BATCH_NOT_RUN] = "cannot run",
 		[BATCH_IS_LOST] = "lost: its supervisor was killed",
 	};

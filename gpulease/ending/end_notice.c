@@ -14,7 +14,11 @@ void end_notice_limit(uint64_t job, bool is_step, int64_t limit_ms, int64_t grac
 
 void end_notice_preemption(uint64_t job)
 {
-	note("job %llu, which has a higher priority, gets the GPUs; this job goes back "
-	     "into the queue",
-		(unsigned long long)job);
+	char whose[64] = "a window begins on";
+
+	if (job)
+		(void)snprintf(whose, sizeof(whose),
+			"job %llu, which has a higher priority, gets",
+			(unsigned long long)job);
+	note("%s the GPUs; this job goes back into the queue", whose);
 }

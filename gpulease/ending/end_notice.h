@@ -1,6 +1,6 @@
 /*
  * What gpulease prints on a job's stderr before it ends the job: that the time limit is reached, or
- * that another job preempts it.
+ * that another job or a window preempts it.
  */
 #ifndef GPULEASE_END_NOTICE_H
 #define GPULEASE_END_NOTICE_H
@@ -14,6 +14,7 @@
 void end_notice_limit(uint64_t job, bool is_step, int64_t limit_ms, int64_t grace_ms);
 
 /* Prints that job @job, which has a higher priority, gets the job's GPUs. */
+/* 0: a window begins. */
 void end_notice_preemption(uint64_t job);
 
 #endif

@@ -9,7 +9,7 @@
  *   declared, whichever is more, but at most what a card has.  If it cannot declare more, it has
  *   failed as above.
  * - The time limit ended it: it is requeued if --on-limit and --max-requeues allow it.
- * - A job of higher priority preempted it: it is always requeued.
+ * - A job of higher priority, or a window, preempted it: it is always requeued.
  * - The command exited with the status of --done-status: the job is done in any case.
  * - The job was cancelled, or ended from the keyboard (INT, QUIT, or the statuses that shells make
  *   of them): it is not retried.
@@ -31,8 +31,10 @@ enum end_cause {
 /* How an attempt has ended. */
 struct attempt_end {
 	enum end_cause cause;
-	uint32_t by;       /* CAUSE_CANCEL: the uid that cancelled it */
-	int wait_status;   /* of the command, from waitpid(2) */
+	uint32_t by; /* CAUSE_CANCEL: the uid that cancelled it */
+	uint64_t
+		preempted_by; /* CAUSE_PREEMPT: the job that gets the GPUs; 0: a window */
+	int wait_status;      /* of the command, from waitpid(2) */
 	bool was_told;     /* the supervisor got TERM, HUP, INT or QUIT before the end */
 	bool is_done;      /* the command has exited with the status of --done-status */
 	bool is_oom;       /* its output says that GPU memory ran out */

@@ -58,9 +58,11 @@ static void report_add_cause(const struct report *report, struct text *out)
 		break;
 	case CAUSE_PREEMPT:
 		text_add(out, "preempted");
-		if (report->preempted_by)
+		if (report->end.preempted_by)
 			text_addf(out, " for job %llu",
-				(unsigned long long)report->preempted_by);
+				(unsigned long long)report->end.preempted_by);
+		else
+			text_add(out, " by a window");
 		break;
 	}
 	text_add(out, ", ");

@@ -13,9 +13,7 @@ struct report {
 	uint32_t attempt; /* 0 or 1: the first attempt */
 	const char *name; /* of the job, "": none */
 	struct attempt_end end;
-	const char *by; /* CAUSE_CANCEL: the user that cancelled it, "": unknown */
-	uint64_t
-		preempted_by; /* CAUSE_PREEMPT: the ticket that gets the GPUs, 0: unknown */
+	const char *by;       /* CAUSE_CANCEL: the user that cancelled it, "": unknown */
 	enum retry_next next; /* what comes after this attempt */
 	int64_t next_delay_ms;
 	uint64_t

@@ -28,7 +28,7 @@
  *	    ran_at_least_ms, ran_at_most_ms    integer | null: equal if its end was seen
  *	    how             "ended" | "limit" | "cancel" | "oom" | "preempt" | "lingered" |
  *	                    "reboot" | "lost"
- *	    by              string | null: the user that cancelled it
+ *	    by              string | null: who cancelled it; "window" if one has sent it back
  *	    status          integer | null: its exit status, 128 + a signal's number
  *	    peak_mib        array of integers: the most memory seen in use on each GPU, in their
  *	                    order; empty if no memory of its processes was seen

@@ -102,6 +102,8 @@ static void attempt_record(
 
 	attempt_name_canceller(at, by);
 	facts.by = by;
+	if (at->end.cause == CAUSE_PREEMPT && !at->end.preempted_by)
+		facts.by = HISTORY_BY_WINDOW;
 	sampler_describe(&at->sampler, at->end.ran_ms, &facts);
 	if (gpuset_is_empty(&launch->gpus)) {
 		attempt_record_leaseless(at, broker, gone_ms, &facts);
@@ -167,7 +169,6 @@ static void attempt_report(struct attempt *at, const struct broker *broker)
 		.name = broker->ticket.request.name,
 		.end = at->end,
 		.by = by,
-		.preempted_by = broker->result.preempted_by,
 		.next = at->next,
 		.next_delay_ms = at->delay_ms,
 		.next_vram_mib = at->care.vram_mib,
@@ -389,7 +390,6 @@ static int attempt_requeue(
 	struct launch ended = *launch;
 	struct why why = WHY_NONE;
 	int64_t not_before_ms = at->delay_ms ? clock_boot_ms() + at->delay_ms : 0;
-	uint64_t preempted_by = broker->result.preempted_by;
 	int r;
 
 	at->request.vram_mib = at->care.vram_mib;
@@ -403,7 +403,7 @@ static int attempt_requeue(
 	attempt_record(at, broker, &ended);
 	notifier_tell(
 		at->end.cause == CAUSE_PREEMPT ? NOTIFIER_PREEMPTED : NOTIFIER_REQUEUED,
-		broker_job(broker), (int64_t)preempted_by, "");
+		broker_job(broker), (int64_t)at->end.preempted_by, "");
 	(void)broker_give_back(
 		broker); /* if a lease file is locked, the next turn does it */
 	return 0;

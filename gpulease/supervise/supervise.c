@@ -43,6 +43,7 @@ struct watched {
 	struct job_control job_control;
 	int64_t begun_ms, limit_ms;      /* ->limit_ms 0: none */
 	int64_t limit_at_ms, warn_at_ms; /* CLOCK_BOOTTIME; INT64_MAX: never */
+	int64_t window_at_ms;            /* when a window sends the job back, likewise */
 	enum end_cause limit_cause;      /* why the command ends at ->limit_at_ms */
 	bool has_warned;
 	bool is_ending; /* the teardown has begun, because of ->end->cause */
@@ -157,10 +158,11 @@ static void watched_read_limit(struct watched *watched)
 }
 
 /*
- * Obeys a preemption request: moves the time limit to now, or to the end of the warning time, and
- * makes preemption the cause.  A limit that comes earlier anyway stays.
+ * Obeys a preemption request of job @by, or a window (0): moves the time limit to now, or to the
+ * end of the warning time, and makes preemption the cause.  A limit that comes earlier anyway
+ * stays.
  */
-static void watched_obey_preemption(struct watched *watched)
+static void watched_obey_preemption(struct watched *watched, uint64_t by)
 {
 	const struct supervision *order = watched->order;
 	int64_t at_ms = clock_boot_ms() + (order->warn_signal ? order->warn_ms : 0);
@@ -168,11 +170,22 @@ static void watched_obey_preemption(struct watched *watched)
 	if (watched->is_ending || watched->limit_cause == CAUSE_PREEMPT ||
 		watched->limit_at_ms <= at_ms || !command_is_alive(watched))
 		return;
-	end_notice_preemption(watched->broker->result.preempted_by);
+	end_notice_preemption(by);
+	watched->end->preempted_by = by;
 	watched->limit_at_ms = at_ms;
 	watched->limit_cause = CAUSE_PREEMPT;
 	if (!watched->has_warned)
 		command_warn(watched);
+}
+
+/* Reads the windows: obeys one that has begun, or sets when the next begins. */
+static void watched_obey_windows(struct watched *watched)
+{
+	watched->window_at_ms = broker_window_ms(watched->broker);
+	if (watched->window_at_ms > clock_boot_ms())
+		return;
+	watched->window_at_ms = INT64_MAX;
+	watched_obey_preemption(watched, 0);
 }
 
 /* Obeys requests of other processes about the job.  Returns whether it is cancelled. */
@@ -181,7 +194,9 @@ static bool watched_obey_requests(struct watched *watched)
 	int order = broker_read_orders(watched->broker);
 
 	if (order == BROKER_ORDER_PREEMPT)
-		watched_obey_preemption(watched);
+		watched_obey_preemption(watched, watched->broker->result.preempted_by);
+	/* the bell tells of windows, too */
+	watched_obey_windows(watched);
 	if (order != BROKER_ORDER_CANCEL)
 		return false;
 	watched->end->by = watched->broker->result.cancelled_by;
@@ -314,10 +329,17 @@ static void watched_note_command(struct watched *watched)
 	watched->note_ms = clock_boot_ms() + watched->note_wait_ms;
 }
 
+/* Returns when the limit, the warning or a window is due. */
+static int64_t watched_end_ms(const struct watched *watched)
+{
+	return min_i64(watched->window_at_ms,
+		min_i64(watched->limit_at_ms, watched->warn_at_ms));
+}
+
 /* Returns the time at which the next step is due, apart from those of the teardown. */
 static int64_t watched_wake_ms(const struct watched *watched)
 {
-	int64_t wake_ms = min_i64(watched->limit_at_ms, watched->warn_at_ms);
+	int64_t wake_ms = watched_end_ms(watched);
 
 	wake_ms = min_i64(wake_ms, watched->note_ms);
 	wake_ms = min_i64(wake_ms, use_watch_wake_ms(&watched->use));
@@ -340,13 +362,12 @@ static void watched_reap_command(struct watched *watched)
 		if (WIFSTOPPED(status)) {
 			/*
 			 * Stops this process as well, and returns when it is continued.  The guard
-			 * wakes it for the limit and the warning, but for no sample: a stopped job
-			 * uses the memory that it used before.
+			 * wakes it for the limit, the warning and a window, but for no sample: a
+			 * stopped job uses the memory that it used before.
 			 */
 			if (!watched->is_ending && command_is_stopped(watched))
 				job_control_stop(watched->command, WSTOPSIG(status),
-					min_i64(watched->limit_at_ms,
-						watched->warn_at_ms),
+					watched_end_ms(watched),
 					watched->broker->bell_fd);
 			continue;
 		}
@@ -437,6 +458,8 @@ static bool watched_step(struct watched *watched, int64_t now_ms, int64_t *ret_w
 		return false;
 	if (now_ms >= watched->note_ms)
 		watched_note_command(watched);
+	if (now_ms >= watched->window_at_ms)
+		watched_obey_windows(watched);
 	if (!watched->is_ending && watched->limit_cause == CAUSE_LIMIT &&
 		now_ms >= min_i64(watched->limit_at_ms, watched->warn_at_ms))
 		watched_read_limit(watched);
@@ -447,7 +470,7 @@ static bool watched_step(struct watched *watched, int64_t now_ms, int64_t *ret_w
 	*ret_wake_ms = watched_wake_ms(watched);
 	if (!watched->is_ending)
 		return true;
-	watched->limit_at_ms = watched->warn_at_ms = INT64_MAX;
+	watched->limit_at_ms = watched->warn_at_ms = watched->window_at_ms = INT64_MAX;
 	watched->teardown.command = watched->command;
 	watched->teardown.helper = (uint32_t)watched->job_control.witness.pid;
 	if (teardown_step(&watched->teardown, now_ms, &wake_ms) != TEARDOWN_LATER)
@@ -585,7 +608,10 @@ static int watched_start(struct watched *watched)
 			order->use_interval_ms);
 	watched->limit_ms = order->limit_ms;
 	watched_set_limit(watched);
-	return command_fork(watched);
+	r = command_fork(watched);
+	if (r == 0)
+		watched_obey_windows(watched);
+	return r;
 }
 
 void supervise_prepare(void)
@@ -603,6 +629,7 @@ int supervise(const struct supervision *supervision, struct attempt_end *ret)
 		.note_ms = INT64_MAX,
 		.limit_at_ms = INT64_MAX,
 		.warn_at_ms = INT64_MAX,
+		.window_at_ms = INT64_MAX,
 		.limit_cause = CAUSE_LIMIT,
 		.teardown = TEARDOWN_OF(supervision->broker, supervision->grace_ms),
 		.use = USE_WATCH_NONE,

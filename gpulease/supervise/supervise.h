@@ -16,6 +16,13 @@
  * (broker_note_command()), or another process that holds the FIFO.
  *
  * It sleeps until an event, or until a time at which something is due.
+ *
+ * A window sends a preemptible job back when it begins.  No process acts for the window, so each
+ * supervisor of such a job reads the windows itself: once its command runs, and whenever the bell
+ * is rung, because a process that has changed the windows rings all bells.  It then sets its alarm
+ * for the begin of the first window that binds its user on its GPUs, and reads the windows again
+ * at that time.  From there on all is as if a job of higher priority had asked.  The job's new
+ * ticket waits, because the plan keeps the GPUs from it (policy_windows.h).
  */
 #ifndef GPULEASE_SUPERVISE_H
 #define GPULEASE_SUPERVISE_H
@@ -46,9 +53,9 @@ void supervise_prepare(void);
 
 /*
  * Starts the command and returns when it has ended.  At the limit, when cancelled, or when
- * preempted, ends the command with all that it has started: TERM, after the grace KILL
- * (teardown.h).  A preempted job with a ->warn_signal first gets that signal and ->warn_ms of
- * time, as before a limit.
+ * preempted by a job or a window, ends the command with all that it has started: TERM, after the
+ * grace KILL (teardown.h).  A preempted job with a ->warn_signal first gets that signal and
+ * ->warn_ms of time, as before a limit.
  *
  * A command counts as warned once ->warn_signal was sent to it while it lived.  Its handler may
  * save and exit.  So whatever its status is then, also 0, only the attempt has ended: the cause is

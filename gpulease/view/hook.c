@@ -141,6 +141,8 @@ static bool take_return(
 	text_add(&text, " was sent back into the queue");
 	if (line->number > 0)
 		text_addf(&text, ", for job %llu", (unsigned long long)line->number);
+	else
+		text_add(&text, " by a window");
 	say_duration(&text, ", after ", ret->ran_ms);
 	return true;
 }

@@ -262,6 +262,12 @@ MUST_CHECK int broker_note_command(struct broker *broker, const struct command *
  */
 MUST_CHECK int broker_read_orders(struct broker *broker);
 
+/*
+ * Returns when (CLOCK_BOOTTIME) the next window begins that sends the running job back; INT64_MAX:
+ * none does, or the job is not preemptible.  Reads the windows.
+ */
+int64_t broker_window_ms(const struct broker *broker);
+
 /* Returns the id of the job: the number of its first ticket. */
 static inline uint64_t broker_job(const struct broker *broker)
 {

@@ -259,6 +259,28 @@ int broker_read_orders(struct broker *broker)
 	return r == PREEMPT_RIGHTLY ? BROKER_ORDER_PREEMPT : BROKER_ORDER_NONE;
 }
 
+/* If the windows cannot be read, they are read again after this time. */
+enum { WINDOWS_AGAIN_MS = 60000 };
+
+int64_t broker_window_ms(const struct broker *broker)
+{
+	struct windows windows = WINDOWS_NONE;
+	int64_t real_ms = clock_real_ms(), now_ms = clock_boot_ms(), begin_ms;
+
+	if (!broker->ticket.request.is_preemptible)
+		return INT64_MAX;
+	if (windows_read(broker->dir, &windows) < 0)
+		return now_ms + WINDOWS_AGAIN_MS;
+	for (size_t i = 0; i < windows.count; i++)
+		window_place(&windows.all[i],
+			snapshot_find_gpu(&broker->view, windows.all[i].uuid), real_ms,
+			now_ms);
+	begin_ms = windows_begin_ms(
+		&windows, &broker->result.verdict.gpus, broker->ticket.owner.uid, now_ms);
+	windows_release(&windows);
+	return begin_ms;
+}
+
 /* --- a job that was to begin later ------------------------------------------------ */
 
 /*

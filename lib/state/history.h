@@ -65,7 +65,7 @@ struct history_end {
 	/* a line of the process that replaced the lease of a recorder; the recorder's own line */
 	uint32_t is_provisional, is_exact;
 	char how[16];       /* HISTORY_CANCEL …, "" where unknown */
-	char by[USER_SIZE]; /* the user that cancelled it */
+	char by[USER_SIZE]; /* the user that cancelled it; HISTORY_BY_WINDOW */
 	/* how many lines after this one could not be written; when the last of them was due */
 	uint32_t missing;
 	int64_t missing_ms;
@@ -88,9 +88,9 @@ enum end_state {
 	END_FAILED,
 	END_CANCELLED,
 	END_TIMED_OUT,
-	END_OOM,       /* failed, and its output says that GPU memory ran out */
-	END_PREEMPTED, /* sent back into the queue for a job of higher priority */
-	END_LOST,      /* the machine went down, or the supervisor was killed */
+	END_OOM, /* failed, and its output says that GPU memory ran out */
+	END_PREEMPTED, /* sent back into the queue for a job of higher priority, or by a window */
+	END_LOST, /* the machine went down, or the supervisor was killed */
 	END_STATES,
 	/* events */
 	END_PAUSED = END_STATES,
@@ -118,6 +118,9 @@ extern const char *const end_state_names[END_WORDS];
 #define HISTORY_REBOOT "reboot"
 #define HISTORY_LOST "lost"
 #define HISTORY_LINGERED "lingered"
+
+/* ->by of a job that a window has sent back */
+#define HISTORY_BY_WINDOW "window"
 
 /* ->how of an event */
 #define HISTORY_PAUSE "pause"

@@ -62,6 +62,21 @@ void window_place(struct window *window, int slot, int64_t real_ms, int64_t boot
 		window->until_ms ? window->until_ms - real_ms + boot_ms : INT64_MAX;
 }
 
+int64_t windows_begin_ms(const struct windows *windows, const struct gpuset *gpus,
+	uint32_t uid, int64_t now_ms)
+{
+	int64_t begin_ms = INT64_MAX;
+
+	for (size_t i = 0; i < windows->count; i++) {
+		const struct window *window = &windows->all[i];
+
+		if (window->slot >= 0 && gpuset_has(gpus, (unsigned)window->slot) &&
+			window->end_ms > now_ms && !window_exempts(window, uid))
+			begin_ms = min_i64(begin_ms, window->begin_ms);
+	}
+	return begin_ms;
+}
+
 /* --- reading --------------------------------------------------------------------------- */
 
 int windows_add(struct windows *windows, const struct window *window)

@@ -52,6 +52,13 @@ bool window_exempts(const struct window *window, uint32_t uid);
 void window_place(struct window *window, int slot, int64_t real_ms, int64_t boot_ms);
 
 /*
+ * Returns when the first window begins that is not over at @now_ms and keeps a GPU of @gpus from
+ * user @uid; INT64_MAX: there is none.  The windows are placed.  Pure.
+ */
+int64_t windows_begin_ms(const struct windows *windows, const struct gpuset *gpus,
+	uint32_t uid, int64_t now_ms);
+
+/*
  * Reads the windows.  Returns 0, also if there are none, or a negative errno; then @windows is
  * unchanged.  The caller releases @windows.
  */

@@ -40,4 +40,15 @@ by 1 holder his -n 1 --time 10m
 run 'the exempt user may run into it' 0 '' '*may run until*' "$U1" --extend "$(id_of his)" 2h
 release_all his
 run 'the GPU is free' 0 '' '*' "$ROOT" --resume 0
+
+by 1 holder his -n 1 --preemptible
+run 'a window that exempts its user does not send a job back' 0 '' '' \
+	"$ROOT" --pause 0 --for 1h --but $((UID_BASE + 1))
+run 'another window does' 0 '' '' "$ROOT" --pause 0 --for 1h --but $((UID_BASE + 2)) --reason demo
+is 'which the job says' wait_until 'like "*a window begins*waits, *GPU 0 is kept until * but for *" "$(cat "$S/his.err")"'
+is 'it was sent back once' [ "$(grep -c 'this job goes back' "$S/his.err")" -eq 1 ]
+rm -f "$S/his.runs"
+run 'the windows are removed' 0 '' '*removed 2 windows*' "$ROOT" --resume 0
+is 'and the job starts again' wait_until 'runs his'
+release_all his
 finish

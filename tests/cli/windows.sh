@@ -103,6 +103,64 @@ is '--doctor says so' like "*gpu/windows' cannot be read*" "$("$GPULEASE" --doct
 run 'and the next change removes it' 0 '' '*' "$GPULEASE" --resume 1
 run 'with all that was there' 0 'no GPU is kept' '' "$GPULEASE" --windows
 
+# --- jobs that are sent back ---------------------------------------------------------------------
+
+# sent_back NAME: whether the job was sent back by a window
+sent_back() {
+	like '*a window begins on the GPUs; this job goes back into the queue*' "$(cat "$S/$1.err")"
+}
+
+sim 3
+holder f --preemptible --report --gpu-ids 0
+holder g --preemptible --gpu-ids 1
+id=$(id_of f)
+rm "$S/f.runs"
+run 'a pause sends no job back' 0 '' '' "$GPULEASE" --pause 0
+run 'nor does its end' 0 '' '' "$GPULEASE" --resume 0
+run 'nor does a window that exempts the user' 0 '' '' "$GPULEASE" --pause 0 --for 1h --but "$(id -u)"
+"$GPULEASE" --resume 0 2>/dev/null
+run 'a window that begins now' 0 '' '' "$GPULEASE" --pause 0 --for 1h --reason demo
+is 'sends a preemptible job back' wait_until 'sent_back f'
+is 'it waits again under its id' wait_until \
+	'like "*job $id waits, *GPU 0 is kept until *: demo*" "$(cat "$S/f.err")"'
+is 'it was sent back once' [ "$(grep -c 'this job goes back' "$S/f.err")" -eq 1 ]
+is 'its report names the window' like '*: preempted by a window, *' "$(cat "$S/f.err")"
+is 'the history does' like '*preempted by window*' "$("$GPULEASE" --history)"
+"$GPULEASE" --history --json >"$S/out"
+has_json 'and its JSON' 'preempted preempt window' jobs.0.state jobs.0.how jobs.0.by
+is 'it does not start meanwhile' eval '! runs f'
+is 'a job on another GPU runs on' eval '! sent_back g'
+run 'the window is removed' 0 '' '*removed 1 window*' "$GPULEASE" --resume 0
+is 'and the job starts again' wait_until 'runs f'
+is 'under the same id' [ "$(id_of f)" = "$id" ]
+
+# of two windows in the future, one is removed; when the other begins, the first would have begun
+"$GPULEASE" --pause 0 --at now+2 --for 1h
+"$GPULEASE" --pause 1 --at now+3 --for 1h
+"$GPULEASE" --windows --json >"$S/out"
+from=$("$TOOLS/jsoncheck" windows.1.from_unix_ms <"$S/out")
+"$GPULEASE" --resume 0 2>/dev/null
+is 'a job is sent back when the window begins' wait_until 'sent_back g'
+is 'and not before' wait_until '[ "$("$GPULEASE" --history --json --last 1 |
+	"$TOOLS/jsoncheck" jobs.0.alive_unix_ms)" -ge "$from" ]'
+is 'a window that was removed sends none back' [ "$(grep -c 'this job goes back' "$S/f.err")" -eq 1 ]
+release_all f
+rm "$S/g.runs"
+"$GPULEASE" --resume 1 2>/dev/null
+is 'the other starts again after it' wait_until 'runs g'
+release_all g
+
+"$GPULEASE" --preemptible --gpu-ids 0 --signal USR1@1 -- sh -c 'trap "echo saved >\"$1.saved\"" USR1
+	echo $$ >"$1.runs"; while :; do sleep 0.1; done' job "$S/careful" 2>"$S/careful.err" &
+echo $! >"$S/careful.pid"
+started="$started $!"
+wait_until 'runs careful'
+"$GPULEASE" --pause 0 --for 1h
+is 'a job with --signal is warned first' wait_until '[ -e "$S/careful.saved" ]'
+is 'and then goes back' wait_until 'like "*waits, *" "$(cat "$S/careful.err")"'
+kill -TERM "$(pid_of careful)"
+ended careful
+
 # --- the history -------------------------------------------------------------------------------
 
 sim 4
