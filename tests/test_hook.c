@@ -121,26 +121,17 @@ static void a_long_wait_is_told_once(void **state)
 	assert_int_equal(hook_wake_ms(&job), INT64_MAX);
 }
 
-static void the_limit_is_told_a_tenth_before(void **state)
+static void a_near_limit_is_told(void **state)
 {
 	struct hook_job job = new_job("");
 
 	(void)state;
-	assert_int_equal(hook_soon_ms(60000), 6000);
-	assert_int_equal(hook_soon_ms(2000), 1000);
-	assert_int_equal(hook_soon_ms(INT64_C(86400000)), 600000);
-	assert_true(hook_take(&job, "s 7 1000 60000 0", &event));
-	assert_int_equal(hook_wake_ms(&job), 55000);
-	assert_false(hook_tick(&job, 54999, &event));
-	assert_true(hook_tick(&job, 55002, &event));
-	assert_string_equal(event.name, "limit-soon");
-	assert_string_equal(event.text, "job 7 reaches its time limit in 6s");
+	assert_true(hook_take(&job, "s 7 1000 0 0", &event));
+	assert_told(&job, "l 7 55002 5998 ", "limit-soon", "running",
+		"job 7 reaches its time limit in 6s");
 	assert_int_equal(event.ran_ms, 54002);
-	assert_false(hook_tick(&job, 56000, &event));
-
-	/* a limit of a second has no time before it */
-	job = new_job("");
-	assert_true(hook_take(&job, "s 7 1000 1000 0", &event));
+	assert_told(&job, "l 7 60999 1 ", "limit-soon", "running",
+		"job 7 reaches its time limit in 1s");
 	assert_int_equal(hook_wake_ms(&job), INT64_MAX);
 }
 
@@ -177,7 +168,7 @@ int main(void)
 		cmocka_unit_test(a_job_may_end_without_a_start),
 		cmocka_unit_test(a_job_that_is_sent_back_waits_again),
 		cmocka_unit_test(a_long_wait_is_told_once),
-		cmocka_unit_test(the_limit_is_told_a_tenth_before),
+		cmocka_unit_test(a_near_limit_is_told),
 		cmocka_unit_test(names_cannot_break_the_line),
 		cmocka_unit_test(a_line_that_is_not_understood_changes_nothing),
 	};

@@ -15,7 +15,11 @@
 
 extern char **environ;
 
+/* The part of the time limit that is left when it is near, within these bounds. */
+enum { SOON_PART = 10, SOON_MIN_MS = 1000, SOON_MAX_MS = 10 * 60 * 1000 };
+
 static int to_notifier = -1;
+static int64_t told_limit_at_ms; /* the limit that was told to be near, CLOCK_BOOTTIME */
 
 void notifier_read_variable(struct settings *settings)
 {
@@ -100,15 +104,36 @@ void notifier_tell(
 	(void)!send(to_notifier, bytes, line.used, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void notifier_started(uint64_t job, const struct snapshot *view,
-	const struct gpuset *gpus, int64_t limit_ms)
+void notifier_started(
+	uint64_t job, const struct snapshot *view, const struct gpuset *gpus)
 {
 	char names[GPUSET_MAX * 8];
 
 	if (to_notifier < 0)
 		return;
 	end_record_name_gpus(view, gpus, names, sizeof(names));
-	notifier_tell(NOTIFIER_STARTED, job, limit_ms, names);
+	notifier_tell(NOTIFIER_STARTED, job, 0, names);
+}
+
+int64_t notifier_soon_ms(int64_t begun_ms, int64_t limit_ms)
+{
+	int64_t left_ms =
+		max_i64(SOON_MIN_MS, min_i64(limit_ms / SOON_PART, (int64_t)SOON_MAX_MS));
+	int64_t at_ms = begun_ms + limit_ms;
+
+	return to_notifier < 0 || limit_ms <= left_ms || at_ms == told_limit_at_ms
+		       ? INT64_MAX
+		       : at_ms - left_ms;
+}
+
+void notifier_tell_soon(uint64_t job, int64_t begun_ms, int64_t limit_ms)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	if (now_ms < notifier_soon_ms(begun_ms, limit_ms))
+		return;
+	told_limit_at_ms = begun_ms + limit_ms;
+	notifier_tell(NOTIFIER_SOON, job, told_limit_at_ms - now_ms, "");
 }
 
 void notifier_ended(uint64_t job, const struct end_facts *facts)

@@ -22,12 +22,12 @@
 /* What happens; the first letter of a line that the notifier gets (see hook.h). */
 enum notifier_event {
 	NOTIFIER_QUEUED = 'q',
-	NOTIFIER_STARTED =
-		's', /* number: the time limit in ms, 0: none; text: the GPUs */
+	NOTIFIER_STARTED = 's', /* text: the GPUs */
 	NOTIFIER_PREEMPTED =
 		'p', /* it waits again; number: the job that it gives way to */
 	NOTIFIER_REQUEUED = 'r', /* it waits again, for another reason */
 	NOTIFIER_IDLE = 'i',     /* text: what the job is told */
+	NOTIFIER_SOON = 'l',     /* number: how long until the time limit, in ms */
 	NOTIFIER_ENDED = 'e',    /* number: the exit status, -1: unknown; text: HOW BY */
 };
 
@@ -41,8 +41,17 @@ void notifier_read_variable(struct settings *settings);
 void notifier_start(const struct settings *settings, uint64_t job);
 
 /* Tells it that the job, or another attempt of it, starts on @gpus. */
-void notifier_started(uint64_t job, const struct snapshot *view,
-	const struct gpuset *gpus, int64_t limit_ms);
+void notifier_started(
+	uint64_t job, const struct snapshot *view, const struct gpuset *gpus);
+
+/*
+ * Returns when the notifier is to be told that the time limit @limit_ms (0: none) of an attempt that
+ * began at @begun_ms is near; INT64_MAX: never, or it was told.  Times of CLOCK_BOOTTIME.
+ */
+int64_t notifier_soon_ms(int64_t begun_ms, int64_t limit_ms);
+
+/* Tells it if that time has come.  The caller has just read the limit, which --extend may change. */
+void notifier_tell_soon(uint64_t job, int64_t begun_ms, int64_t limit_ms);
 
 void notifier_tell(
 	enum notifier_event event, uint64_t job, int64_t number, const char *text);

@@ -341,13 +341,14 @@ static bool job_sample(const struct watchdog_order *order, int64_t now_ms)
 }
 
 /*
- * Returns when the job has to end, at the limit that its record has now.  The record of a step is
- * that of the job around it, and has another limit.
+ * Returns when the job has to end, at the limit that its record has now, and tells the notifier if
+ * that is soon.  The record of a step is that of the job around it, and has another limit.
  */
-static int64_t watchdog_limit_at_ms(int64_t begun_ms)
+static int64_t watchdog_limit_at_ms(const struct watchdog_order *order, int64_t begun_ms)
 {
 	if (opened.can_tell)
 		limit_ms = end_recorder_limit_ms(&opened.recorder, limit_ms);
+	notifier_tell_soon(order->job, begun_ms, limit_ms);
 	return begun_ms + limit_ms;
 }
 
@@ -365,12 +366,14 @@ static bool watchdog_watch(const struct watchdog_order *order, struct liveness_s
 
 	for (;;) {
 		int64_t now_ms = clock_boot_ms(), wake_ms;
+		bool has_limit = !termination.begun_ms && ended_how == limit_how;
 		struct liveness *life;
 
-		if (now_ms >= limit_at_ms && !termination.begun_ms &&
-			ended_how == limit_how)
-			limit_at_ms = watchdog_limit_at_ms(begun_ms);
-		wake_ms = limit_at_ms;
+		if (has_limit && now_ms >= min_i64(limit_at_ms,
+						   notifier_soon_ms(begun_ms, limit_ms)))
+			limit_at_ms = watchdog_limit_at_ms(order, begun_ms);
+		wake_ms = min_i64(limit_at_ms,
+			has_limit ? notifier_soon_ms(begun_ms, limit_ms) : INT64_MAX);
 		if (job_has_ended(order, lives, now_ms, &wake_ms))
 			break;
 		life = liveness_set_find(lives, order->owner.token);

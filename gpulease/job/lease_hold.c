@@ -80,15 +80,18 @@ static int held_wait(const struct launch *launch, struct broker *broker, int sig
 	struct text by = TEXT_ON(end->by);
 
 	do {
-		int timeout = alarm_set(&alarm, until_ms, &fds[1]);
+		int64_t soon_ms = notifier_soon_ms(begun_ms, limit_ms);
+		int timeout = alarm_set(&alarm, min_i64(until_ms, soon_ms), &fds[1]);
 
 		if (poll(fds, ARRAY_SIZE(fds), timeout) < 0 && errno != EINTR)
 			return -errno;
 		/* --extend may have prolonged it */
-		if (clock_boot_ms() >= until_ms)
-			until_ms =
-				begun_ms + end_record_limit_ms(broker->dir, &launch->gpus,
-						   launch->owner->token, limit_ms);
+		if (clock_boot_ms() >= min_i64(until_ms, soon_ms)) {
+			limit_ms = end_record_limit_ms(broker->dir, &launch->gpus,
+				launch->owner->token, limit_ms);
+			until_ms = begun_ms + limit_ms;
+			notifier_tell_soon(launch->ticket, begun_ms, limit_ms);
+		}
 	} while (!fds[0].revents && clock_boot_ms() < until_ms);
 	alarm_release(&alarm);
 	if (!fds[0].revents) {

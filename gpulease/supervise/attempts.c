@@ -352,8 +352,7 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 	attempt_rewind_input(at, &settings->output);
 	sampler_begin(&at->sampler, broker, launch->owner->token, &sampled,
 		broker->ticket.request.vram_mib, &context->config);
-	notifier_started(
-		broker_job(broker), &broker->view, &launch->gpus, supervision.limit_ms);
+	notifier_started(broker_job(broker), &broker->view, &launch->gpus);
 	r = supervise(&supervision, &at->end);
 	/* until the end is recorded, and also while the job waits in the queue again */
 	queueing_hold_signals(at->all->queueing->signals);

@@ -284,8 +284,7 @@ static int run_granted(const struct settings *settings, struct launch *own)
 	own->ticket = broker_job(&job.broker);
 	own->live_fd = job.broker.live_fd;
 	if (!is_supervision_wanted(settings))
-		notifier_started(
-			own->ticket, own->view, &own->gpus, settings->care.limit_ms);
+		notifier_started(own->ticket, own->view, &own->gpus);
 	if (settings->request.lease_only)
 		r = lease_hold(own, &job.broker);
 	else if (settings->request.shell)

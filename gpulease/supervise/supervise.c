@@ -141,7 +141,7 @@ static void watched_set_limit(struct watched *watched)
 }
 
 /*
- * The limit or the warning is due: reads the limit again, which --extend may have changed.  A
+ * The limit, the warning or the notice of it is due: reads the limit again, which --extend may have changed.  A
  * command that was warned before the old limit and has not ended by then is warned anew.
  */
 static void watched_read_limit(struct watched *watched)
@@ -150,11 +150,12 @@ static void watched_read_limit(struct watched *watched)
 	int64_t limit_ms = end_record_limit_ms(watched->broker->dir, &launch->gpus,
 		launch->owner->token, watched->limit_ms);
 
-	if (limit_ms == watched->limit_ms)
-		return;
-	watched->limit_ms = watched->broker->ticket.request.limit_ms = limit_ms;
-	watched->has_warned = false;
-	watched_set_limit(watched);
+	if (limit_ms != watched->limit_ms) {
+		watched->limit_ms = watched->broker->ticket.request.limit_ms = limit_ms;
+		watched->has_warned = false;
+		watched_set_limit(watched);
+	}
+	notifier_tell_soon(broker_job(watched->broker), watched->begun_ms, limit_ms);
 }
 
 /*
@@ -329,11 +330,20 @@ static void watched_note_command(struct watched *watched)
 	watched->note_ms = clock_boot_ms() + watched->note_wait_ms;
 }
 
-/* Returns when the limit, the warning or a window is due. */
+/* Returns when the limit, the warning or the notice of it is due. */
+static int64_t watched_limit_due_ms(const struct watched *watched)
+{
+	int64_t due_ms = min_i64(watched->limit_at_ms, watched->warn_at_ms);
+
+	if (watched->is_ending || watched->limit_cause != CAUSE_LIMIT)
+		return due_ms;
+	return min_i64(due_ms, notifier_soon_ms(watched->begun_ms, watched->limit_ms));
+}
+
+/* Returns when one of these, or a window, is due. */
 static int64_t watched_end_ms(const struct watched *watched)
 {
-	return min_i64(watched->window_at_ms,
-		min_i64(watched->limit_at_ms, watched->warn_at_ms));
+	return min_i64(watched->window_at_ms, watched_limit_due_ms(watched));
 }
 
 /* Returns the time at which the next step is due, apart from those of the teardown. */
@@ -461,7 +471,7 @@ static bool watched_step(struct watched *watched, int64_t now_ms, int64_t *ret_w
 	if (now_ms >= watched->window_at_ms)
 		watched_obey_windows(watched);
 	if (!watched->is_ending && watched->limit_cause == CAUSE_LIMIT &&
-		now_ms >= min_i64(watched->limit_at_ms, watched->warn_at_ms))
+		now_ms >= watched_limit_due_ms(watched))
 		watched_read_limit(watched);
 	if (now_ms >= watched->warn_at_ms)
 		command_warn(watched);

@@ -13,13 +13,6 @@ struct hook_line {
 	const char *text;
 };
 
-int64_t hook_soon_ms(int64_t limit_ms)
-{
-	int64_t soon_ms = limit_ms / HOOK_SOON_PART;
-
-	return max_i64(HOOK_SOON_MIN_MS, min_i64(soon_ms, HOOK_SOON_MAX_MS));
-}
-
 /* --- words ------------------------------------------------------------------------- */
 
 /* Begins the sentence: "job 12 'train'".  Returns the text to go on with. */
@@ -106,16 +99,10 @@ static bool take_start(
 {
 	struct text text;
 
-	job->waits_ms = job->ends_ms = job->soon_ms = 0;
+	job->waits_ms = 0;
 	job->started_ms = line->at_ms;
 	job->has_started = true;
 	text_copy(job->gpus, sizeof(job->gpus), line->text);
-	if (line->number > 0) {
-		job->ends_ms = line->at_ms + line->number;
-		job->soon_ms = job->ends_ms - hook_soon_ms(line->number);
-	}
-	if (job->soon_ms <= line->at_ms)
-		job->soon_ms = 0; /* the limit is shorter than that */
 	event_begin(job, "started", line->at_ms, ret);
 	text = say_job(job, ret);
 	if (job->gpus[0])
@@ -134,7 +121,7 @@ static bool take_return(
 	event_begin(job, "preempted", line->at_ms, ret);
 	ret->state = "waiting";
 	job->waits_ms = line->at_ms;
-	job->started_ms = job->soon_ms = 0;
+	job->started_ms = 0;
 	if (line->event != NOTIFIER_PREEMPTED)
 		return false;
 	text = say_job(job, ret);
@@ -154,6 +141,18 @@ static bool take_idle(
 
 	event_begin(job, "idle", line->at_ms, ret);
 	text_add_printable(&text, line->text, strlen(line->text));
+	return true;
+}
+
+static bool take_soon(
+	struct hook_job *job, const struct hook_line *line, struct hook_event *ret)
+{
+	struct text text;
+
+	event_begin(job, "limit-soon", line->at_ms, ret);
+	text = say_job(job, ret);
+	say_duration(&text, " reaches its time limit in ",
+		max_i64(1, (line->number + 500) / 1000) * 1000);
 	return true;
 }
 
@@ -188,6 +187,7 @@ bool hook_take(struct hook_job *job, const char *line, struct hook_event *ret)
 		{ NOTIFIER_PREEMPTED, take_return },
 		{ NOTIFIER_REQUEUED, take_return },
 		{ NOTIFIER_IDLE, take_idle },
+		{ NOTIFIER_SOON, take_soon },
 		{ NOTIFIER_ENDED, take_end },
 	};
 	struct hook_line parts = { .event = line[0] };
@@ -214,16 +214,10 @@ bool hook_take(struct hook_job *job, const char *line, struct hook_event *ret)
 
 /* --- the clock --------------------------------------------------------------------- */
 
-/* Returns when the job has waited for long; INT64_MAX: never. */
-static int64_t long_wait_ms(const struct hook_job *job)
+int64_t hook_wake_ms(const struct hook_job *job)
 {
 	return job->waits_ms && !job->has_waited_long ? job->waits_ms + job->long_ms
 						      : INT64_MAX;
-}
-
-int64_t hook_wake_ms(const struct hook_job *job)
-{
-	return min_i64(long_wait_ms(job), job->soon_ms ? job->soon_ms : INT64_MAX);
 }
 
 bool hook_tick(struct hook_job *job, int64_t now_ms, struct hook_event *ret)
@@ -232,17 +226,9 @@ bool hook_tick(struct hook_job *job, int64_t now_ms, struct hook_event *ret)
 
 	if (now_ms < hook_wake_ms(job))
 		return false;
-	if (now_ms >= long_wait_ms(job)) {
-		job->has_waited_long = true;
-		event_begin(job, "waits-long", now_ms, ret);
-		text = say_job(job, ret);
-		say_duration(&text, " has waited for ", now_ms - job->waits_ms);
-		return true;
-	}
-	job->soon_ms = 0;
-	event_begin(job, "limit-soon", now_ms, ret);
+	job->has_waited_long = true;
+	event_begin(job, "waits-long", now_ms, ret);
 	text = say_job(job, ret);
-	say_duration(&text, " reaches its time limit in ",
-		max_i64(1, (job->ends_ms - now_ms + 500) / 1000) * 1000);
+	say_duration(&text, " has waited for ", now_ms - job->waits_ms);
 	return true;
 }

@@ -5,8 +5,8 @@
  *
  *	EVENT JOB AT NUMBER TEXT
  *
- * AT is the time of CLOCK_BOOTTIME in ms.  Two events come from the clock alone: the job has waited
- * for long, and its time limit is near.
+ * AT is the time of CLOCK_BOOTTIME in ms.  One event comes from the clock alone: the job has waited
+ * for long.
  */
 #ifndef GPULEASE_HOOK_H
 #define GPULEASE_HOOK_H
@@ -16,11 +16,6 @@
 enum {
 	HOOK_LONG_MS = 10 * 60 * 1000, /* a job that waits for so long waits long */
 	HOOK_KILL_MS = 30 * 1000,      /* after so long the command is killed */
-
-	/* the part of the time limit that is left at `limit-soon`, within these bounds */
-	HOOK_SOON_PART = 10,
-	HOOK_SOON_MIN_MS = 1000,
-	HOOK_SOON_MAX_MS = 10 * 60 * 1000,
 
 	HOOK_TEXT_SIZE = 640,
 };
@@ -34,8 +29,6 @@ struct hook_job {
 	int64_t waits_ms;   /* since when it waits; 0: it does not wait */
 	int64_t started_ms; /* when its attempt has started; 0: it does not run */
 	int64_t ran_ms;     /* how long the last attempt ran */
-	int64_t ends_ms;    /* the time limit of this attempt; 0: none */
-	int64_t soon_ms;    /* when that limit is near; 0: never, or it was told */
 	bool has_started, has_waited_long, has_ended;
 };
 
@@ -47,9 +40,6 @@ struct hook_event {
 	int64_t ran_ms;
 	char text[HOOK_TEXT_SIZE];
 };
-
-/* Returns how long before the limit @limit_ms `limit-soon` is told. */
-int64_t hook_soon_ms(int64_t limit_ms);
 
 /*
  * Notes in @job what @line says.  Returns whether the command is to be run, and fills in *@ret

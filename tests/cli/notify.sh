@@ -186,6 +186,25 @@ try "$GPULEASE" -t 2s --notify "$tell" sleep 1000
 is 'a job that reaches its limit' tells 'ended timed-out 143 job * was ended at its time limit, after 2s'
 is 'this was told before' [ "$(sed -n 's/^limit-soon running ? job [0-9]* //p' "$events")" = 'reaches its time limit in 1s' ]
 
+# The limit after --extend counts: with a watchdog, with a supervisor, and in a process that holds a
+# lease alone.
+forget
+soon='[ "$GPULEASE_EVENT" != limit-soon ] || echo "$GPULEASE_RAN" >>'"$S"
+holder plain -n 0.3 -t 3s --notify "$soon/plain.soon"
+holder tried -n 0.3 -t 3s --retries 1 --notify "$soon/tried.soon"
+"$GPULEASE" --lease-only -n 0.3 -t 3s --notify "$soon/held.soon" >"$S/held" 2>&1 &
+started="$started $!"
+wait_until '[ -s "$S/held" ]'
+for each in "$(id_of plain)" "$(id_of tried)" "$(sed -n 's/.* job \([0-9]*\) .*/\1/p' "$S/held")"; do
+	run 'a limit is made longer' 0 '' '*, 4s in all' "$GPULEASE" --extend "$each" 1s
+done
+ended plain
+ended tried
+wait_until '[ -z "$(notifiers)" ]'
+for each in plain tried held; do
+	is "$each: it is told once, when it is near" [ "$(cat "$S/$each.soon")" = 3 ]
+done
+
 # --- supervised jobs ---------------------------------------------------------------------
 
 forget
