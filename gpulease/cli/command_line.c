@@ -15,12 +15,13 @@
 /* What a command line without options asks for. */
 static const struct command_line DEFAULTS = {
 	.settings = {
-		.verb = { .kind = VERB_RUN, .history_count = 20, .until_ms = INT64_MAX },
+		.verb = { .kind = VERB_RUN, .history_count = 20, .until_ms = INT64_MAX,
+			.for_ms = -1 },
 		.request = { .gpus = 1, .max_wait_ms = -1 },
 		.tasks = { .count = 1 },
 		.look = { .interval_ms = 2000 },
 		.care = {
-			.grace_ms = 10 * 1000,
+			.grace_ms = GRACE_DEFAULT_MS,
 			.warn_ms = 60 * 1000,
 			.max_requeues = UINT_MAX,
 			.done_status = -1,

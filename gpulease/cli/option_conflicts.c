@@ -60,6 +60,7 @@ static const struct {
 } excluding[] = {
 	{ "verbose", "quiet" },
 	{ "immediate", "max-wait" },
+	{ "immediate", "hold" },
 	{ "submit", "screen" },
 	{ "submit", "dry-run" },
 	{ "submit", "pty" },

@@ -195,7 +195,7 @@ struct verb_settings {
 	uint64_t history_count; /* 20; UINT64_MAX for `all` */
 	const char *reason;     /* NULL */
 	/* of --pause: a window.  CLOCK_REALTIME, 0: from now; 0: until --resume; NULL: none */
-	int64_t at_ms, for_ms;
+	int64_t at_ms, for_ms; /* at 0, for -1: not given */
 	const char *but;
 	int64_t extend_ms; /* --extend */
 	int signal;        /* --signal-job */

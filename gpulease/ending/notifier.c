@@ -56,7 +56,7 @@ static _Noreturn void become_notifier(char *path, const struct settings *setting
 	_exit(1);
 }
 
-void notifier_start(const struct settings *settings, uint64_t job)
+void notifier_start(const struct settings *settings, const struct broker *broker)
 {
 	char path[PATH_MAX];
 	int ends[2];
@@ -83,7 +83,8 @@ void notifier_start(const struct settings *settings, uint64_t job)
 		continue;
 	(void)close(ends[1]);
 	to_notifier = ends[0];
-	notifier_tell(NOTIFIER_QUEUED, job, 0, "");
+	if (!broker->ticket.not_before_ms)
+		notifier_tell(NOTIFIER_QUEUED, broker_job(broker), 0, "");
 }
 
 bool notifier_is_there(void)

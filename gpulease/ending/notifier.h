@@ -16,12 +16,13 @@
 #ifndef GPULEASE_NOTIFIER_H
 #define GPULEASE_NOTIFIER_H
 
+#include "broker.h"
 #include "end_record.h"
 #include "settings.h"
 
 /* What happens; the first letter of a line that the notifier gets (see hook.h). */
 enum notifier_event {
-	NOTIFIER_QUEUED = 'q',
+	NOTIFIER_QUEUED = 'q',  /* it waits, and may begin */
 	NOTIFIER_STARTED = 's', /* text: the GPUs */
 	NOTIFIER_PREEMPTED =
 		'p', /* it waits again; number: the job that it gives way to */
@@ -37,8 +38,8 @@ enum notifier_event {
 /* Takes GPULEASE_NOTIFY as the value of --notify, unless that was given. */
 void notifier_read_variable(struct settings *settings);
 
-/* Starts the notifier of job @job, which waits in the queue now, if the job wants one. */
-void notifier_start(const struct settings *settings, uint64_t job);
+/* Starts the notifier of the job, which is in the queue now, if the job wants one. */
+void notifier_start(const struct settings *settings, const struct broker *broker);
 
 /* Tells it that the job, or another attempt of it, starts on @gpus. */
 void notifier_started(

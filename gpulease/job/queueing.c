@@ -198,10 +198,12 @@ static int take_turn(const struct queueing *queueing, int64_t *until_ms, int64_t
 	struct why *why)
 {
 	struct broker *broker = queueing->broker;
-	bool was_held = broker->ticket.not_before_ms == TICKET_HELD;
+	int64_t before_ms = broker->ticket.not_before_ms;
 	int r = broker_turn(broker, why);
 
-	if (was_held && broker->ticket.not_before_ms != TICKET_HELD) {
+	if (before_ms && !broker->ticket.not_before_ms)
+		notifier_tell(NOTIFIER_QUEUED, broker_job(broker), 0, "");
+	if (before_ms == TICKET_HELD && broker->ticket.not_before_ms != TICKET_HELD) {
 		*until_ms = patience_until_ms(
 			&queueing->context->settings->request, &broker->ticket);
 		*now_ms = clock_boot_ms();

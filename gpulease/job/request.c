@@ -21,11 +21,7 @@ static void join_command(char *const command[], char *out, size_t size)
 	}
 }
 
-enum { SOURCE_SIZE = 256 };
-
-/* Writes what has set @key: the key, or a line of [limits]. */
-static void limit_source(
-	const struct config *config, enum config_key key, char out[SOURCE_SIZE])
+void limit_source(const struct config *config, enum config_key key, char out[SOURCE_SIZE])
 {
 	struct text text = text_on(out, SOURCE_SIZE);
 

@@ -16,6 +16,11 @@
 MUST_CHECK int request_make(
 	struct settings *settings, const struct context *context, struct request *ret);
 
+/* Writes what has set @key: the key in the configuration, or a line of [limits]. */
+enum { SOURCE_SIZE = 256 };
+void limit_source(
+	const struct config *config, enum config_key key, char out[SOURCE_SIZE]);
+
 /*
  * Refuses a priority above max-priority, unless the user is root or has the queue alone.  Returns
  * 0, or EXIT_MISUSE after it has printed the reason.

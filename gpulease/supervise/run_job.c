@@ -365,7 +365,7 @@ static int run_leased(struct settings *settings)
 	if (r != 0)
 		broker_leave(&job.broker);
 	else
-		notifier_start(settings, job.broker.number);
+		notifier_start(settings, &job.broker);
 	/* a job without GPUs that waits for no other job was granted when it joined */
 	if (r == 0 && broker_has_to_wait(&job.broker)) {
 		r = queueing_wait(&job.queueing);

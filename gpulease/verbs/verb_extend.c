@@ -16,6 +16,7 @@
 #include "parse.h"
 #include "policy_reserve.h"
 #include "report.h"
+#include "request.h"
 #include "verbs.h"
 #include "view.h"
 #include "wait_reason.h"
@@ -29,7 +30,7 @@ static int extend_check(int64_t limit_ms)
 {
 	int64_t most_ms = target.context.config.max_time_ms;
 	const struct lease *lease = target.lease;
-	char most[DURATION_SIZE], problem[80];
+	char most[DURATION_SIZE], source[SOURCE_SIZE], problem[SOURCE_SIZE + 64];
 
 	if (!lease)
 		return job_target_refuse(&target,
@@ -44,8 +45,9 @@ static int extend_check(int64_t limit_ms)
 	if (!most_ms || getuid() == 0 || limit_ms <= most_ms)
 		return 0;
 	format_duration(most_ms, most);
-	(void)snprintf(problem, sizeof(problem),
-		"may run for %s in all: max-time in the configuration", most);
+	limit_source(&target.context.config, CONFIG_MAX_TIME, source);
+	(void)snprintf(
+		problem, sizeof(problem), "may run for %s in all: %s", most, source);
 	return job_target_refuse(&target, problem);
 }
 

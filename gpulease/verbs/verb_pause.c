@@ -246,7 +246,7 @@ static int pause_make_window(const struct verb_settings *verb, struct window *wi
 	struct text by = TEXT_ON(window->by);
 
 	window->from_ms = verb->at_ms ? verb->at_ms : clock_real_ms();
-	if (verb->for_ms)
+	if (verb->for_ms >= 0)
 		window->until_ms = window->from_ms + verb->for_ms;
 	if (window->until_ms && window->until_ms <= clock_real_ms()) {
 		diag("that window is over; give a later --at or a longer --for");
@@ -324,7 +324,7 @@ static int pause_change_windows(const struct gpuset *set, const struct window *a
 	windows_release(&windows);
 	if (r < 0)
 		diag("cannot change the windows: %s",
-			r == -ENOSPC ? "there are too many; resume some" : strerror(-r));
+			r == -E2BIG ? "there are too many; resume some" : strerror(-r));
 	else if (removed)
 		note("removed %zu window%s of these GPUs", removed,
 			removed == 1 ? "" : "s");
@@ -355,7 +355,7 @@ static int pause_change_gpus(
 static int pause_change_all(struct settings *settings, bool pause)
 {
 	const struct verb_settings *verb = &settings->verb;
-	bool is_window = verb->at_ms || verb->for_ms || verb->but;
+	bool is_window = verb->at_ms || verb->for_ms >= 0 || verb->but;
 	struct gpuset set = GPUSET_NONE;
 	struct window window = { .id = 0 };
 	int r;

@@ -52,6 +52,9 @@ int64_t policy_limit_before(
 	const struct plan *plan, const struct plan_row *row, const struct gpuset *set)
 {
 	const struct plan_facts *facts = plan->facts;
+	/* with a limit, a job that has none now would have a grace, too */
+	int64_t grace_ms =
+		row->limit_ms ? row->grace_ms : max_i64(row->grace_ms, GRACE_DEFAULT_MS);
 	int64_t least_ms = INT64_MAX;
 
 	for (size_t i = 0; i < facts->window_count; i++) {
@@ -63,7 +66,7 @@ int64_t policy_limit_before(
 	}
 	return least_ms == INT64_MAX
 		       ? 0
-		       : least_ms - facts->now_ms - row->grace_ms - BACKFILL_MARGIN_MS;
+		       : least_ms - facts->now_ms - grace_ms - BACKFILL_MARGIN_MS;
 }
 
 unsigned policy_window_of(

@@ -26,6 +26,9 @@ enum { USER_SIZE = 33, NAME_SIZE_MAX = 33, COMMAND_SIZE_MAX = 400 };
 /* In the place of a time: the ticket waits for its release (CONTROL_RELEASE). */
 #define TICKET_HELD INT64_MAX
 
+/* Between TERM and KILL at a time limit, unless a job asks for another grace. */
+enum { GRACE_DEFAULT_MS = 10 * 1000 };
+
 /* A ticket has room for at least so many bytes of the command. */
 enum { COMMAND_LEAST = 64 };
 

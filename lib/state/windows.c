@@ -84,7 +84,7 @@ int windows_add(struct windows *windows, const struct window *window)
 	struct window *all;
 
 	if (windows->count >= WINDOWS_MAX)
-		return -ENOSPC;
+		return -E2BIG;
 	all = array_grow(windows->all, sizeof(*all), windows->count, &windows->room);
 	if (!all)
 		return -ENOMEM;

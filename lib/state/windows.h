@@ -72,7 +72,7 @@ void windows_release(struct windows *windows);
 MUST_CHECK int windows_lock(const struct statedir *dir, int64_t until_ms);
 void windows_unlock(const struct statedir *dir);
 
-/* Adds a copy of @window.  Returns 0, -ENOMEM, or -ENOSPC: there are too many. */
+/* Adds a copy of @window.  Returns 0, -ENOMEM, or -E2BIG: there are too many. */
 MUST_CHECK int windows_add(struct windows *windows, const struct window *window);
 
 /* Returns a number that no window has. */

@@ -70,12 +70,26 @@ queue
 has_json 'the JSON, too' 'held true null null' queue.0.reason_kind queue.0.on_hold \
 	queue.0.begin_at_unix_ms queue.0.start_at_unix_ms
 run 'a held job delays no other' 0 'x' '' "$GPULEASE" -I echo x
+# A stand-in for the notifier keeps what it is told.
+mkdir "$S/told"
+cp "$GPULEASE" "$S/told/gpulease"
+printf '#!/bin/sh\nexec cat >>%s\n' "$S/told/lines" >"$S/told/gpulease-view"
+chmod +x "$S/told/gpulease-view"
+run 'a held job with a notifier' 0 '[0-9]*' '' "$S/told/gpulease" --submit --hold --notify : true
+told=$out
+wait_until '"$GPULEASE" --queue | grep -q "^ *[0-9]* *$told "'
+before=$(awk '{printf "%.0f", $1 * 1000}' /proc/uptime)
+"$GPULEASE" --release "$told"
+is 'its wait is told from its release on' wait_until 'grep -q "^e" "$S/told/lines"'
+is 'and not before' [ "$(sed -n 's/^q [0-9]* \([0-9]*\) .*/\1/p' "$S/told/lines")" -ge "$((before - 10))" ]
+
 holder f
 waiter g
 run 'a job that is not held cannot be released' 1 '' "gpulease: job $(ticket_of g) is not held" \
 	"$GPULEASE" --release "$(ticket_of g)"
 run 'nor one that runs' 1 '' "gpulease: job $(id_of f) is not held" "$GPULEASE" --release "$(id_of f)"
 run 'nor one that is unknown' 1 '' 'gpulease: job 9999 is unknown;*' "$GPULEASE" --release 9999
+run 'a held job cannot have to start at once' 125 '' '*-I and --hold exclude each other*' "$GPULEASE" -I --hold true
 run '--release needs an id' 125 '' 'gpulease: --release needs the id of a job*' "$GPULEASE" --release
 is 'it has not run' [ ! -e "$S/ran" ]
 run 'it is released' 0 '' '' "$GPULEASE" --release "$held"

@@ -88,6 +88,9 @@ run 'no line binds root' 0 '?,?,?' '' "$GPULEASE" -n 3 -t 3d --priority 99 -I sh
 shared 4
 by 1 holder one
 by 1 waiter two
+run 'a job cannot be given more time than the line allows' 1 '' \
+	"gpulease: job $(id_of one) may run for 8h00m in all: $of_group" \
+	"$U1" --extend "$(id_of one)" 1h
 is 'a job that waits for a limit names the line' like \
 	"*limit: 1 GPU by $of_group, 1 in use" "$(said two)"
 run '--dry-run names it, too' 124 \

@@ -85,6 +85,7 @@ ended d
 
 run 'the forms of a time are named' 125 '' "gpulease: --at: '9am' is not a time to begin; write 22:00, *" \
 	"$GPULEASE" --pause 0 --at 9am
+run 'a window of no length is refused' 125 '' '*that window is over*' "$GPULEASE" --pause 0 --for 0
 run 'a window that is over is refused' 125 '' 'gpulease: that window is over; give a later --at or a longer --for' \
 	"$GPULEASE" --pause 0 --at 2020-01-01 --for 1h
 run 'so is an unknown user' 1 '' "gpulease: --but: there is no user 'no-such'; write names or numbers: alice,1001" \
