@@ -46,8 +46,8 @@ void notifier_started(
 	uint64_t job, const struct snapshot *view, const struct gpuset *gpus);
 
 /*
- * Returns when the notifier is to be told that the time limit @limit_ms (0: none) of an attempt that
- * began at @begun_ms is near; INT64_MAX: never, or it was told.  Times of CLOCK_BOOTTIME.
+ * Returns when the notifier is to be told that the time limit @limit_ms (0: none) of an attempt
+ * that began at @begun_ms is near; INT64_MAX: never, or it was told.  Times of CLOCK_BOOTTIME.
  */
 int64_t notifier_soon_ms(int64_t begun_ms, int64_t limit_ms);
 

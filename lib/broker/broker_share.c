@@ -83,8 +83,8 @@ struct broker_share broker_share_of(const struct config_share *share, struct que
 }
 
 /*
- * Whether a ticket waits that came before ours, and that only fair-share has put behind it: then our
- * place has to be found in the same way.
+ * Whether a ticket waits that came before ours, and that only fair-share has put behind it: then
+ * our place has to be found in the same way.
  */
 static bool is_any_put_behind(struct broker *broker)
 {

@@ -6,10 +6,10 @@
  * limits of its user (plan_row.h): these count in place of those of each user, so that every reader
  * plans with the same ones.
  *
- * GPUs count in percent: half a GPU as 50.  Declared memory alone is no part of a GPU that could be
- * added up, so it counts as a whole GPU.  A share with more memory than its part counts as the part
- * that the memory is: of the GPU that the lease has, and before that of the largest GPU.  The limits of one user do not bind root.  No limit binds
- * a job without GPUs.
+ * GPUs count in percent: half a GPU as 50.  Declared memory alone is no part of a GPU that could
+ * be added up, so it counts as a whole GPU.  A share with more memory than its part counts as the
+ * part that the memory is: of the GPU that the lease has, and before that of the largest GPU.  The
+ * limits of one user do not bind root.  No limit binds a job without GPUs.
  *
  * No ticket overtakes a ticket that a limit holds back, if the limit binds both.  Else small jobs
  * could keep a big one waiting for ever.

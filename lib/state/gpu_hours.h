@@ -5,11 +5,11 @@
  *
  * A record of 512 bytes has the time of one user on one day (UTC).  Several records may have the
  * same user and day: readers add them.  A writer adds to the first of them, in place, under the
- * flock of the file.  If it cannot have the lock in time, it appends a record, and once the user and
- * day have several, adds to the last of them.  So no process waits for a stopped one, a process that
- * keeps the lock makes nobody's time disappear, and no user can fill the file.  Records of days that
- * no longer count are used again.  A damaged record is skipped.  A crash leaves the record as it was
- * before or after.
+ * flock of the file.  If it cannot have the lock in time, it appends a record, and once the user
+ * and day have several, adds to the last of them.  So no process waits for a stopped one, a process
+ * that keeps the lock makes nobody's time disappear, and no user can fill the file.  Records of
+ * days that no longer count are used again.  A damaged record is skipped.  A crash leaves the
+ * record as it was before or after.
  */
 #ifndef GPULEASE_GPU_HOURS_H
 #define GPULEASE_GPU_HOURS_H
