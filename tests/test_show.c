@@ -555,6 +555,7 @@ static void a_job_that_runs_shows_its_gpus_and_their_use(void **state)
 	holders[1].is_lingering = false;
 	holders[1].peak_mib = 20 * 1024;
 	holders[1].is_over_declared = true;
+	text_copy(holders[1].note, sizeof(holders[1].note), "epoch\n 1");
 	gpus[2].holders = holders;
 	gpus[2].holder_count = 3;
 	gpus[3].holders = &holders[1];
@@ -566,6 +567,7 @@ static void a_job_that_runs_shows_its_gpus_and_their_use(void **state)
 		"job        15\n"
 		"state      running on GPU 2,3:1\n"
 		"user       erin\n"
+		"note       epoch? 1\n"
 		"needs      0.25 and 18G of each of 2 GPUs\n"
 		"started    22:13:18, 2s ago\n"
 		"limit      1m00s, 58s left\n"
@@ -577,6 +579,7 @@ static void a_job_that_runs_shows_its_gpus_and_their_use(void **state)
 	gpus[3].holder_count = 0;
 	gpus[4].holders = &holders[1];
 	holders[1].age_ms = holders[1].limit_ms = 0;
+	holders[1].note[0] = '\0';
 	holders[1].peak_mib = 0;
 	show_one(&view, &job, 0,
 		"job        15\n"

@@ -168,6 +168,7 @@ static void put_running(struct sheet *sheet)
 	put_line(sheet, "state");
 	put_text(sheet, "user", job->user);
 	put_text(sheet, "command", sheet->job->command);
+	put_text(sheet, "note", job->note);
 	if (count)
 		explain_need(&job->need, count, &sheet->line);
 	put_line(sheet, "needs");

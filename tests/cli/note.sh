@@ -19,6 +19,11 @@ is 'as long as a record can hold' noted "${long}ü" "${long}ü"
 is 'what is longer is cut at a character' noted "${long}2ü" "${long}2"
 run '--status has a column for it' 0 '*NAME*NOTE*COMMAND*train*5/100*' '' "$GPULEASE" --name train \
 	sh -c '"$0" --note 5/100 && "$0" --status' "$GPULEASE"
+run '--status ID has a line for it' 0 '*command *
+note       epoch 5/100
+needs *' '' "$GPULEASE" sh -c '"$0" --note "epoch 5/100" && "$0" --status "$GPULEASE_ID"' "$GPULEASE"
+run 'without a note there is no such line' 0 '*command *
+needs *' '' "$GPULEASE" sh -c '"$0" --status "$GPULEASE_ID"' "$GPULEASE"
 run 'without a note there is no such column' 0 '*COMMAND*' '' "$GPULEASE" sh -c '"$0" --status' "$GPULEASE"
 is 'not even an empty one' [ "$(echo "$out" | grep -c NOTE)" -eq 0 ]
 run 'a note may have any character, and none reaches a terminal raw' 0 '*"note": "a=\\"%\\u001b\[31m"*' '' \
