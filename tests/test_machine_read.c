@@ -158,7 +158,11 @@ static const char whole_machine[] =
 	"\"priority\":-3,\"limit_ms\":7,\"since_unix_ms\":8,\"waits_ms\":9,"
 	"\"start_at_unix_ms\":10,\"can_start\":true,\"stopped\":true,\"reason_kind\":"
 	"\"behind\",\"behind\":419,\"held_by\":418,\"why\":\"behind job 419\",\"command\":"
-	"null}],\"queue_is_cut\":true,\"running_without_gpus\":[{\"ticket\":500,"
+	"null}],\"windows\":[{\"id\":1,\"gpus\":\"0,1:0\",\"has_begun\":true,"
+	"\"from_unix_ms\":11,\"until_unix_ms\":12,\"but\":\"1000,1001\",\"by\":\"root\","
+	"\"reason\":\"demo\"},{\"id\":2,\"gpus\":\"1\",\"has_begun\":false,"
+	"\"from_unix_ms\":13,\"until_unix_ms\":null,\"but\":null,\"by\":null,"
+	"\"reason\":null}],\"queue_is_cut\":true,\"running_without_gpus\":[{\"ticket\":500,"
 	"\"user\":\"erin\",\"age_ms\":4}]}";
 
 static void check_gpus(const struct machine *machine)
@@ -245,6 +249,23 @@ static void check_queue(const struct machine *machine)
 	assert_string_equal(ticket->why, "behind job 419");
 }
 
+static void check_windows(const struct machine *machine)
+{
+	const struct machine_window *window = machine->windows;
+
+	assert_int_equal(machine->window_count, 2);
+	assert_string_equal(window->gpus, "0,1:0");
+	assert_true(window->has_begun);
+	assert_int_equal(window->from_unix_ms, 11);
+	assert_int_equal(window->until_unix_ms, 12);
+	assert_string_equal(window->but, "1000,1001");
+	assert_string_equal(window->by, "root");
+	assert_string_equal(window->reason, "demo");
+	assert_false(window[1].has_begun);
+	assert_int_equal(window[1].until_unix_ms, -1);
+	assert_string_equal(window[1].by, "");
+}
+
 static void all_members_of_a_machine_are_read(void **state)
 {
 	struct machine machine = MACHINE_NONE;
@@ -262,6 +283,7 @@ static void all_members_of_a_machine_are_read(void **state)
 	check_gpus(&machine);
 	check_leases(&machine);
 	check_queue(&machine);
+	check_windows(&machine);
 	machine_release(&machine);
 	assert_null(machine.gpus);
 	machine_release(&machine);
@@ -317,6 +339,7 @@ static void a_machine_replaces_the_one_before(void **state)
 	assert_string_equal(machine.gpus[0].model, "");
 	assert_int_equal(machine.lease_count, 0);
 	assert_int_equal(machine.queue_count, 0);
+	assert_int_equal(machine.window_count, 0);
 	assert_false(machine.is_queue_cut || machine.is_simulated);
 	assert_string_equal(machine.trouble, "");
 	assert_string_equal(machine.host, "");

@@ -205,6 +205,26 @@ static void an_index_has_one_gpu(void **state)
 	page_end(&page);
 }
 
+static void a_window_that_has_begun_keeps_its_gpus(void **state)
+{
+	struct page page;
+
+	(void)state;
+	metrics_begin(&page,
+		"\"gpus\": [{\"index\": 0}, {\"index\": 1}, {\"index\": 11}, "
+		"{\"index\": 2, \"instance\": 3}, {\"index\": 4}], "
+		"\"windows\": [{\"gpus\": \"11,2:3\", \"has_begun\": true}, "
+		"{\"gpus\": \"0\", \"has_begun\": false}, "
+		"{\"gpus\": \"4\", \"has_begun\": true}]");
+	HAS_LINES(&page, "gpulease_gpu_window{gpu=\"0\"} 0",
+		"gpulease_gpu_window{gpu=\"1\"} 0", "gpulease_gpu_window{gpu=\"11\"} 1",
+		"gpulease_gpu_window{gpu=\"2:3\"} 1", "gpulease_gpu_window{gpu=\"4\"} 1");
+	page_end(&page);
+	metrics_begin(&page, "\"engine\": \"slurm\", \"gpus\": [{\"index\": 0}]");
+	assert_int_equal(samples_of(&page, "gpulease_gpu_window"), 0);
+	page_end(&page);
+}
+
 #define LEASE(job, user, more) "{\"ticket\": " #job ", \"user\": \"" user "\"" more "}"
 
 static void leases_are_added_up_by_user(void **state)
@@ -326,6 +346,7 @@ int main(void)
 		cmocka_unit_test(only_a_recent_answer_with_gpus_is_a_success),
 		cmocka_unit_test(instances_stand_for_a_divided_gpu),
 		cmocka_unit_test(an_index_has_one_gpu),
+		cmocka_unit_test(a_window_that_has_begun_keeps_its_gpus),
 		cmocka_unit_test(leases_are_added_up_by_user),
 		cmocka_unit_test(waiting_jobs_are_added_up_by_reason),
 		cmocka_unit_test(labels_are_escaped),

@@ -198,6 +198,36 @@ static int add_ticket(const struct json_value *object, void *record)
 	return json_fields_read(ticket_fields, object, ticket);
 }
 
+/* --- windows ------------------------------------------------------------------------------ */
+
+/* clang-format off */
+static const struct json_field window_fields[] = {
+	TEXT_ROW(machine_window, gpus, "gpus"),
+	TEXT_ROW(machine_window, but, "but"),
+	TEXT_ROW(machine_window, by, "by"),
+	TEXT_ROW(machine_window, reason, "reason"),
+	ROW(FIELD_NUMBER, machine_window, from_unix_ms, "from_unix_ms"),
+	ROW(FIELD_NUMBER, machine_window, until_unix_ms, "until_unix_ms"),
+	ROW(FIELD_BOOL, machine_window, has_begun, "has_begun"),
+	END
+};
+/* clang-format on */
+
+static int add_window(const struct json_value *object, void *record)
+{
+	struct machine *machine = record;
+	struct machine_window *list = array_grow(machine->windows, sizeof(*list),
+		machine->window_count, &machine->window_room);
+	struct machine_window *window;
+
+	if (!list)
+		return -ENOMEM;
+	machine->windows = list;
+	window = &list[machine->window_count++];
+	*window = (struct machine_window){ .from_unix_ms = -1, .until_unix_ms = -1 };
+	return json_fields_read(window_fields, object, window);
+}
+
 /* --- the machine -------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -226,6 +256,7 @@ static const struct json_field machine_fields[] = {
 	{ "nvidia_smi", FIELD_WHOLE, 0, 0, read_nvidia_smi },
 	EACH("gpus", add_gpu),
 	EACH("queue", add_ticket),
+	EACH("windows", add_window),
 	EACH("running_without_gpus", add_job_without_gpu),
 	END
 };
@@ -242,6 +273,8 @@ static void machine_empty(struct machine *machine)
 	empty.lease_room = machine->lease_room;
 	empty.queue = machine->queue;
 	empty.queue_room = machine->queue_room;
+	empty.windows = machine->windows;
+	empty.window_room = machine->window_room;
 	*machine = empty;
 }
 
@@ -264,6 +297,7 @@ void machine_release(struct machine *machine)
 	free(machine->gpus);
 	free(machine->leases);
 	free(machine->queue);
+	free(machine->windows);
 	*machine = MACHINE_NONE;
 }
 

@@ -58,6 +58,15 @@ struct machine_ticket {
 	char why[MACHINE_WHY_SIZE], command[MACHINE_COMMAND_SIZE];
 };
 
+/* GPUs that are kept for some users, or for none. */
+struct machine_window {
+	char gpus[256]; /* their names, "0,1" */
+	char but[96];   /* the numbers of the users whom it does not bind, "1000,1001" */
+	char by[MACHINE_NAME_SIZE], reason[MACHINE_WHY_SIZE];
+	int64_t from_unix_ms, until_unix_ms; /* ->until_unix_ms -1: until it is removed */
+	bool has_begun;
+};
+
 /* From `gpulease --status --json`. */
 struct machine {
 	char host[MACHINE_NAME_SIZE], version[24];
@@ -74,6 +83,8 @@ struct machine {
 	size_t lease_count, lease_room;
 	struct machine_ticket *queue;
 	size_t queue_count, queue_room;
+	struct machine_window *windows; /* which are not over */
+	size_t window_count, window_room;
 };
 
 #define MACHINE_NONE ((struct machine){ .taken_unix_ms = -1, .answer_age_ms = -1 })

@@ -234,6 +234,51 @@ static void print_gpu_state(
 			print_state(family, &sums->machine->gpus[i], out);
 }
 
+/* Whether the list of names, "0,1:2", has @name. */
+static bool is_named(const char *names, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (const char *at = names; *at;) {
+		size_t length = strcspn(at, ",");
+
+		if (length == size && memcmp(at, name, size) == 0)
+			return true;
+		at += length;
+		at += *at == ',';
+	}
+	return false;
+}
+
+/* Whether a window that has begun keeps the GPU with this label, which is its name there, too. */
+static bool is_kept(const struct machine *machine, const char *label)
+{
+	for (size_t i = 0; i < machine->window_count; i++)
+		if (machine->windows[i].has_begun &&
+			is_named(machine->windows[i].gpus, label))
+			return true;
+	return false;
+}
+
+static void print_gpu_window(
+	const struct family *family, const struct sums *sums, FILE *out)
+{
+	const struct machine *machine = sums->machine;
+
+	if (machine->engine[0]) /* the windows of a cluster are not known */
+		return;
+	for (size_t i = 0; i < machine->gpu_count; i++) {
+		char index[GPU_LABEL_SIZE];
+
+		label_gpu(&machine->gpus[i], index);
+		if (is_shown(machine, i))
+			print_sample(family,
+				(const struct label[]){
+					{ "gpu", index }, { NULL, NULL } },
+				is_kept(machine, index), out);
+	}
+}
+
 /* ->offset: of an int64_t in a struct machine_gpu; the unit says by how much it is multiplied */
 static void print_gpu_number(
 	const struct family *family, const struct sums *sums, FILE *out)
@@ -343,6 +388,9 @@ static const struct family families[] = {
 		print_gpu_info, 0 },
 	{ "gpulease_gpu_state", NULL, "1 for the state that the GPU is in, 0 for the others.",
 		print_gpu_state, 0 },
+	{ "gpulease_gpu_window", NULL,
+		"1 if a window that has begun keeps the GPU, for some users or for none, else 0.",
+		print_gpu_window, 0 },
 	{ "gpulease_gpu_memory_bytes", "bytes", "Memory of the GPU.",
 		print_gpu_number, offsetof(struct machine_gpu, total_mib) },
 	{ "gpulease_gpu_memory_used_bytes", "bytes", "Memory in use on the GPU.",

@@ -41,6 +41,11 @@ has 'an idle machine has states, memory and nothing by user' \
 	'gpulease_gpu_state{gpu="0",state="idle"} 1' 'gpulease_gpu_state{gpu="1",state="leased"} 0' \
 	'gpulease_gpu_memory_bytes{gpu="1"} 25769803776' 'gpulease_longest_wait_seconds 0' \
 	'gpulease_probe_success 1'
+"$GPULEASE" --pause 1 --for 1h --but "$me"
+try "$GPULEASE" --metrics
+has 'a window that has begun keeps a GPU, which is idle nevertheless' 'gpulease_gpu_window{gpu="0"} 0' \
+	'gpulease_gpu_window{gpu="1"} 1' 'gpulease_gpu_state{gpu="1",state="idle"} 1'
+"$GPULEASE" --resume 1 2>/dev/null
 is 'without jobs no user has a sample' [ "$(samples gpulease_leased_gpus)" -eq 0 ]
 run 'the FILE - is stdout' 0 '# TYPE *# EOF' '' "$GPULEASE" --metrics -
 is 'no file is named -' test ! -e ./-
@@ -232,7 +237,7 @@ text = sys.stdin.read()
 old = list(parser.text_string_to_metric_families(text))
 new = list(openmetrics.text_string_to_metric_families(text))
 assert [f.name for f in old] == [f.name for f in new]
-assert len(new) == 14
+assert len(new) == 15
 for before, now in zip(old, new):
     assert now.type == before.type == 'gauge', now.name
     assert now.documentation == before.documentation != '', now.name
