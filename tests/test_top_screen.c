@@ -208,6 +208,32 @@ static void a_lab_is_one_screen(void **state)
 		"? q");
 }
 
+#define WINDOW(gpus, begun, until, more)                                                 \
+	"{\"gpus\":\"" gpus "\",\"has_begun\":" begun ",\"from_unix_ms\":1795524790000," \
+	"\"until_unix_ms\":" until more "}"
+
+static void windows_are_below_the_gpus(void **state)
+{
+	(void)state;
+	machine_is(&hosts[0], lab_gpus, lab_queue,
+		",\"windows\":[" WINDOW("7", "false", "null", "") "," WINDOW("0,1",
+			"true", "1795538770000",
+			",\"but\":\"1000,1001\",\"by\":\"root\",\"reason\":\"demo\"") "]");
+	draw();
+	row_is(row_with(" 7  ") + 1,
+		"GPU 0,1: kept until 18:46 but for uid 1000,1001 by root: demo");
+	row_is(row_with(" 7  ") + 2, "GPU 7: kept from 14:53");
+	row_is(row_with("POS TICKET") - 1, "");
+	resize(80, 12);
+	has("(+1 more) GPU 0,1: kept until");
+	has_not("GPU 7: kept");
+	has("POS TICKET");
+	resize(60, 10);
+	has("(+1 more) GPU 0,1: kept until");
+	has("GPU MEM");
+	has("POS TICKET");
+}
+
 static void every_size_has_title_and_keys(void **state)
 {
 	static const struct {
@@ -929,6 +955,11 @@ static void any_machine(void)
 	any_list(&text, 20, true);
 	text_add(&text, "],\"queue\":[");
 	any_list(&text, 30, false);
+	text_add(&text, "],\"windows\":[");
+	for (unsigned i = below(6); i > 0; i--)
+		text_addf(&text, "{\"gpus\":\"%s\",\"has_begun\":%s,\"by\":\"%s\"}%s",
+			any_text(), below(2) ? "true" : "false", any_text(),
+			i > 1 ? "," : "");
 	text_addf(&text, "],\"nvidia_smi\":{\"trouble\":\"%s\"}}", any_text());
 	assert_false(text.cut);
 	assert_int_equal(machine_read(json, text.used, &hosts[0].machine), 0);
@@ -1069,6 +1100,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lab_is_one_screen),
+		cmocka_unit_test(windows_are_below_the_gpus),
 		cmocka_unit_test(every_size_has_title_and_keys),
 		cmocka_unit_test(a_small_terminal_has_one_line),
 		cmocka_unit_test(wide_columns_begin_at_120),

@@ -134,6 +134,50 @@ void top_draw_trouble(const struct top_sheet *sheet)
 	pen_row(sheet->frame, sheet->view, words, INK_RED);
 }
 
+/* --- windows --------------------------------------------------------------------- */
+
+/* Appends "GPU 0,1: kept until 18:46 but for uid 1000 by root: demo". */
+static void add_window(struct text *out, const struct top_view *view,
+	const struct machine_window *window)
+{
+	text_addf(out, "GPU %s: kept", window->gpus);
+	if (!window->has_begun) {
+		text_add(out, " from ");
+		top_add_time(out, view, window->from_unix_ms);
+	}
+	if (window->until_unix_ms >= 0) {
+		text_add(out, " until ");
+		top_add_time(out, view, window->until_unix_ms);
+	}
+	/* the numbers are those of the shown machine, which may not be this one */
+	if (window->but[0])
+		text_addf(out, " but for uid %s", window->but);
+	if (window->by[0])
+		text_addf(out, " by %s", window->by);
+	if (window->reason[0])
+		text_addf(out, ": %s", window->reason);
+}
+
+void top_draw_windows(const struct top_sheet *sheet, unsigned rows)
+{
+	const struct machine *machine = sheet->machine;
+	size_t count = machine->window_count, drawn = 0;
+
+	for (size_t i = 0; i < 2 * count && drawn < rows; i++) {
+		const struct machine_window *window = &machine->windows[i % count];
+		char words[1024];
+		struct text text = TEXT_ON(words);
+
+		if (window->has_begun != (i < count))
+			continue;
+		if (++drawn == rows && count > rows)
+			text_addf(&text, "(+%zu more) ", count - rows);
+		add_window(&text, sheet->view, window);
+		pen_row(sheet->frame, sheet->view, words,
+			window->has_begun ? INK_YELLOW : INK_FAINT);
+	}
+}
+
 /* --- GPU hours of today ---------------------------------------------------------- */
 
 enum { TALLY_MAX = 64, HOUR_MS = 3600 * 1000 };

@@ -113,6 +113,8 @@ const char *top_host_trouble(const struct top_host *host);
 void top_draw_title(const struct top_sheet *sheet);
 void top_draw_trouble(const struct top_sheet *sheet);
 bool top_has_trouble(const struct top_sheet *sheet);
+/* In @rows rows, the windows that have begun first; the last row counts those without a row. */
+void top_draw_windows(const struct top_sheet *sheet, unsigned rows);
 void top_draw_today(const struct top_sheet *sheet);
 void top_draw_log(const struct top_sheet *sheet, unsigned rows);
 void top_draw_keys(const struct top_sheet *sheet);

@@ -73,10 +73,12 @@ static void extent_draw(const struct top_sheet *sheet, const struct extent *exte
 
 /* --- the parts of the screen ----------------------------------------------------- */
 
+enum { WINDOWS_SHOWN = 3 };
+
 /* The rows that each part gets. */
 struct shares {
 	struct extent gpus, queue;
-	unsigned ended, today, log;
+	unsigned windows, ended, today, log;
 	unsigned gap_below_title, gap_below_gpus, gap_below_queue;
 };
 
@@ -112,6 +114,9 @@ static void share_rows(
 			: 0;
 	unsigned queue, has_ended = top_has_ended(sheet);
 
+	shares->windows =
+		take(&left, (unsigned)min_i64((int64_t)sheet->machine->window_count,
+				    left < 14 ? 1 : WINDOWS_SHOWN));
 	shares->ended = left >= 10 ? take(&left, has_ended) : 0;
 	shares->today = left >= 14 ? take(&left, sheet->is_wide) : 0;
 	shares->log = left >= 20 ? take(&left, log < left / 5 ? log : left / 5) : 0;
@@ -146,6 +151,7 @@ static void draw_machine(const struct top_sheet *sheet, unsigned left)
 	extent_place(sheet, &shares.queue, &scroll);
 	draw_gap(sheet, shares.gap_below_title);
 	extent_draw(sheet, &shares.gpus);
+	top_draw_windows(sheet, shares.windows);
 	draw_gap(sheet, shares.gap_below_gpus);
 	extent_draw(sheet, &shares.queue);
 	draw_gap(sheet, shares.gap_below_queue);

@@ -53,6 +53,7 @@ is 'and no file is left' [ ! -e "$(state_dir)/gpu/windows" ]
 run 'a window may begin now' 0 '' '' "$GPULEASE" --pause 0-1 --for 2s
 waiter b
 is 'the line has its end' like "*GPU 0 is kept until $at by *" "$(cat "$S/b.err")"
+is '--top has a line for it below the GPUs' like "*GPU 0,1: kept until $at by *" "$("$GPULEASE" --top)"
 is 'no limit is short enough' [ -z "$(grep -o 'a limit under' "$S/b.err")" ]
 is 'the job starts by itself when it is over' wait_until 'runs b'
 run 'a window that is over is not shown' 0 'no GPU is kept' '' "$GPULEASE" --windows
