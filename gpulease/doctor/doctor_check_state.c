@@ -186,8 +186,10 @@ void check_pauses(struct doctor *doctor)
 			item->gpu);
 		is_paused = true;
 	}
+	/* gpulease does not tell the windows that have begun */
 	if (!is_paused)
-		(void)doctor_add(&doctor->report, DOCTOR_OK, "none");
+		(void)doctor_add(&doctor->report, DOCTOR_OK,
+			"none, apart from those that gpulease --windows lists");
 }
 
 /* --- the queue --------------------------------------------------------------------- */

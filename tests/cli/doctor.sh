@@ -73,6 +73,8 @@ simulated() {
 	finds 'waiting tickets are counted' ok queue '1 ticket waits'
 	finds 'a pause is shown' ok 'paused gpus' 'GPU 7 is paused by *: the fan, until *--resume 7'
 	"$GPULEASE" --resume 7
+	examine 0 "$GPULEASE"
+	finds 'without a pause it names what lists windows' ok 'paused gpus' 'none, *gpulease --windows*'
 	release_all some more
 	"$GPULEASE" -n 1 -- sh -c 'sleep 1000 & echo $! >"$1"' sh "$S/left" </dev/null >/dev/null 2>&1
 	examine 0 "$GPULEASE"
