@@ -43,7 +43,6 @@ static void words_are_those_of_sbatch(void **state)
 		{ "#SBATCH -J 'a b'c\\\\d\n", "[-J][a bc\\d]" },
 		{ "#SBATCH -J 'a\\\\b'\n", "[-J][a\\b]" },
 		{ "#SBATCH -J \"a\\\"b\"\n", "[-J][a\"b]" },
-		{ "#SBATCH -J a\\ b\n", "[-J][a][b]" },
 		{ "#SBATCH -J a\\\n#SBATCH -n 2\n", "[-J][a][-n][2]" },
 		{ "#SBATCH -J $HOME;`x`*\n", "[-J][$HOME;`x`*]" },
 		{ "#SBATCH --comment=\"\" ''\n", "[--comment=][]" },
@@ -52,6 +51,12 @@ static void words_are_those_of_sbatch(void **state)
 		{ "#SBATCH\n#SBATCH # nothing\n#SBATCH -H", "[-H]" },
 		{ "#SBATCH -J \"open\n", "!" },
 		{ "#SBATCH -J 'open\"\n#SBATCH -H\n", "!" },
+		/* sbatch splits these: what it does then, no user means */
+		{ "#SBATCH -J a\\ b\n", "[-J][a b]" },
+		{ "#SBATCH -b fri\\ 9:00 -H\n", "[-b][fri 9:00][-H]" },
+		{ "#SBATCH --begin=fri\\\t9:00\n", "[--begin=fri\t9:00]" },
+		{ "#SBATCH -J a\\  b\n", "[-J][a ][b]" },
+		{ "#SBATCH -J a\\ \t\n#SBATCH -n 2\n", "[-J][a][-n][2]" },
 		/* what is no line of options */
 		{ " #SBATCH -J a\n##SBATCH -J a\n# SBATCH -J a\n#sbatch -J a\n", "" },
 		{ "\n \t\n  # comment\n#SBATCH -J a\n", "[-J][a]" },

@@ -36,13 +36,18 @@ static bool is_open(const struct array_task *task)
 	return !task->job && !task->has_ended;
 }
 
-/* Waits until the task @place has its job or has ended, or the array @array has ended. */
+/*
+ * Waits until the task @place has its job or has ended, or the array @array has ended.  If that was
+ * cancelled before it could begin, its status is that of the task.
+ */
 static void await_task(struct array_record *record, uint64_t array, unsigned place)
 {
 	static char quiet[] = "-Q", option[] = "--wait-for", id[24];
 	char *words[] = { ids.gpulease, quiet, option, id, NULL };
 	autofd int changes = inotify_init1(IN_CLOEXEC), process = -1, its_stdout = -1;
-	int ends[2];
+	struct array_task *task = &record->tasks[place];
+	int ends[2], status;
+	bool is_over = false;
 	pid_t child;
 
 	/* the pipe shows the end of the process, also where the kernel has no pidfds */
@@ -57,7 +62,7 @@ static void await_task(struct array_record *record, uint64_t array, unsigned pla
 	if (child < 0)
 		return;
 	close_fd(&its_stdout);
-	while (array_record_read(record) == 0 && is_open(&record->tasks[place])) {
+	while (!is_over && array_record_read(record) == 0 && is_open(task)) {
 		struct pollfd fds[] = { { process, POLLIN, 0 }, { changes, POLLIN, 0 } };
 		char events[4096];
 		int64_t left_ms = ids.until_ms - clock_boot_ms();
@@ -67,14 +72,21 @@ static void await_task(struct array_record *record, uint64_t array, unsigned pla
 			note_status(EXIT_GAVE_UP);
 			break;
 		}
-		if (poll(fds, ARRAY_SIZE(fds), timeout_ms) < 0 || fds[0].revents)
+		if (poll(fds, ARRAY_SIZE(fds), timeout_ms) < 0)
 			break;
+		is_over = fds[0].revents != 0;
 		if (fds[1].revents && read(changes, events, sizeof(events)) < 0)
 			break;
 	}
-	(void)kill(child, SIGKILL);
-	(void)run_gpulease_await(child);
+	if (!is_over)
+		(void)kill(child, SIGKILL);
+	status = run_gpulease_await(child);
 	(void)!array_record_read(record);
+	/* the status 1 would also be that of an array that is unknown */
+	if (is_over && is_open(task) && status > EXIT_NOT_DONE) {
+		task->has_ended = true;
+		task->status = status;
+	}
 }
 
 /* Does what is to be done with a task that has no job.  Its name is for messages. */

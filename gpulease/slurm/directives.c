@@ -39,8 +39,8 @@ static char *take_word(char **at, char *ret_quote)
 		return NULL;
 	for (; *from && (quote || !strchr(BLANKS, *from)); from++) {
 		if (*from == '\\') {
-			/* outside quotes it does not keep a blank */
-			if (from[1] && (quote || !strchr(BLANKS, from[1])))
+			/* at the end of the line, perhaps before blanks, it keeps nothing */
+			if (from[1 + strspn(from + 1, BLANKS)])
 				*to++ = *++from;
 		} else if (quote && *from == quote) {
 			quote = '\0';

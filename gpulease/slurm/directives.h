@@ -5,7 +5,8 @@
  * comment.  Nothing is expanded.  Pure.
  *
  * sbatch joins the words of all lines, so an option without its value there takes an option of the
- * next line for it.  Here each line is read by itself.
+ * next line for it.  Here each line is read by itself.  In sbatch a backslash outside quotes keeps
+ * no blank: the word ends, and sbatch ignores the options after the next word.
  */
 #ifndef GPULEASE_DIRECTIVES_H
 #define GPULEASE_DIRECTIVES_H

@@ -31,7 +31,8 @@ struct sbatch {
 	struct settings settings; /* what gpulease makes of the options */
 	char gpulease[PATH_MAX], own[PATH_MAX], spool[PATH_MAX], folder[PATH_MAX],
 		host[HOST_NAME_MAX + 1], record[PATH_MAX + 8];
-	const char *conditions; /* of --dependency, as given; NULL: none */
+	const char *conditions;   /* of --dependency, as given; NULL: none */
+	const char *begin, *hold; /* for which the job of an array waits */
 	struct dependency_list dependency;
 	struct dependency_waiters waiters;
 	uint64_t id;
@@ -378,7 +379,8 @@ static int test_job(struct sbatch *sbatch)
  */
 static char **array_words(struct sbatch *sbatch, char **task_words)
 {
-	static char submit[] = "--submit", end[] = "--", part[] = "array";
+	static char submit[] = "--submit", hold[] = "--hold", end[] = "--",
+		    part[] = "array";
 	/* inside a lease gpulease has set it */
 	const char *devices = getenv(PROCESS_LEASE_TOKEN_VARIABLE)
 				      ? NULL
@@ -401,8 +403,11 @@ static char **array_words(struct sbatch *sbatch, char **task_words)
 	next = add(next, "name", value_of(sbatch, "job-name"));
 	next = add(next, "shown-command", shown);
 	next = add(next, "dependency", passed);
+	next = add(next, "begin", sbatch->begin);
 	if (!next)
 		return NULL;
+	if (sbatch->hold)
+		*next++ = hold;
 	*next++ = end;
 	*next++ = sbatch->own;
 	*next++ = part;
@@ -416,6 +421,15 @@ static char **array_words(struct sbatch *sbatch, char **task_words)
 	return words;
 }
 
+/* Removes the option @name.  Returns its value; NULL: it was not given. */
+static const char *take(struct sbatch *sbatch, const char *name)
+{
+	const char *value = value_of(sbatch, name);
+
+	sbatch_options_set(&sbatch->options, name, NULL);
+	return value;
+}
+
 /* Submits the array; see submit_job(). */
 static int submit_array(struct sbatch *sbatch)
 {
@@ -424,8 +438,10 @@ static int submit_array(struct sbatch *sbatch)
 	char **words;
 	int r;
 
-	/* the tasks start once the job of the array does */
-	sbatch_options_set(&sbatch->options, "dependency", NULL);
+	/* the job of the array waits for these; once it has started, the tasks start */
+	(void)take(sbatch, "dependency");
+	sbatch->begin = take(sbatch, "begin");
+	sbatch->hold = take(sbatch, "hold");
 	sbatch->dependency.not_ok[0] = '\0';
 	words = submit_words(sbatch);
 	r = words ? try_words(words, null) : 0;

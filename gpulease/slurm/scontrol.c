@@ -408,6 +408,26 @@ static int become_gpulease(char *option, char **words)
 	return EXIT_NOT_DONE;
 }
 
+/* Refuses the list if it names tasks of an array.  Returns whether it does. */
+static bool has_tasks(const char *list)
+{
+	struct array_list tasks;
+	uint64_t array;
+	size_t size;
+
+	for (const char *at = list; *at; at += size + (at[size] == ',')) {
+		size = slurm_id_length(at);
+		if (!is_slurm_array_id(at, size) ||
+			!array_list_read_id(at, size, &array, &tasks))
+			continue;
+		slurm_error("release: %.*s: an array is held as a whole; write scontrol "
+			    "release %llu",
+			(int)size, at, (unsigned long long)array);
+		return true;
+	}
+	return false;
+}
+
 static int release(char **words)
 {
 	static char option[] = "--release";
@@ -416,6 +436,9 @@ static int release(char **words)
 		slurm_line("too few arguments for keyword:release");
 		return EXIT_NOT_DONE;
 	}
+	for (char **at = words; *at; at++)
+		if (has_tasks(*at))
+			return EXIT_NOT_DONE;
 	return become_gpulease(option, words);
 }
 

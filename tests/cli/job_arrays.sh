@@ -261,6 +261,50 @@ go 0
 "$GPULEASE" --wait-for "$N" 2>/dev/null
 run 'after: a task that ended without a job' 0 '' '' "$SBATCH" -W -Q -d "after:${N}_1" --wrap true
 
+# --- held, and later ---------------------------------------------------------------------
+
+anew
+N=$("$SBATCH" --parsable --hold --array=0-4%2 -G 1 held)
+is 'a held array is held by its own id' wait_until \
+	'"$GPULEASE" --queue | grep "is held; gpulease --release" | grep -qw "$N"'
+run 'its tasks are not in the queue' 1 '' "gpulease: job ${N}_0 is not in the queue yet" \
+	"$GPULEASE" --status "${N}_0"
+run 'squeue says why' 0 "$N PD *JobHeldUser*" '' "$S/squeue" -h -o '%i %t %r' -j "$N"
+run 'one of them can be cancelled' 0 '' '' "$GPULEASE" --cancel "${N}_1"
+run 'one of them cannot be released' 1 '' \
+	"scontrol: error: release: ${N}_0: an array is held as a whole; write scontrol release $N" \
+	"$S/scontrol" release "1,${N}_0"
+run 'one of them can be waited for' 124 '' '*' "$GPULEASE" --max-wait 10ms --wait-for "${N}_2"
+run 'scontrol release lets the array go' 0 '' '' "$S/scontrol" release "$N"
+is 'two tasks start' started 2
+go 0 2 3 4
+is 'those that come later are not held again' started 4
+run 'the array ends' 143 '' '*' "$GPULEASE" --wait-for "$N"
+is 'without the task that was cancelled' [ "$(numbers ends)" = '0 2 3 4 ' ]
+
+anew
+N=$("$SBATCH" --parsable -H --array=0-1 -G 1 held)
+run '--release lets a held array go' 0 '' '' "$GPULEASE" --release "$N"
+is 'all of its tasks' started 2
+go 0 1
+run 'it ends' 0 '' '' "$GPULEASE" --wait-for "$N"
+
+anew
+N=$("$SBATCH" --parsable -H --array=0-1 -G 1 held)
+run 'a held array is cancelled' 0 '' '*' "$GPULEASE" --cancel "$N"
+run 'its status' 143 '' '*' "$GPULEASE" --wait-for "$N"
+run 'that of a task' 143 '' '' "$GPULEASE" --wait-for "${N}_0"
+is 'none has started' [ ! -s starts ]
+
+anew
+N=$("$SBATCH" --parsable --begin=now+2 --array=0-2%1 -G 1 held)
+is 'an array that begins later waits by its own id' \
+	like "*$N*begins *" "$("$GPULEASE" --queue)"
+run 'its tasks do not wait apart' 1 '' "gpulease: job ${N}_0 is not in the queue yet" \
+	"$GPULEASE" --status "${N}_0"
+go 0 1 2
+run 'they wait once' 0 '' '' "$GPULEASE" --wait-for "$N"
+
 # --- killed processes --------------------------------------------------------------------
 
 # processes ARRAY: those of the array: gpulease, the watching one, the one that runs it
@@ -378,8 +422,10 @@ if [ -r /proc/1/cmdline ]; then
 	N=$("$SBATCH" --parsable --array=0-1%1 -G 1 held)
 	is 'an array runs' started 1
 	touch -h -d '2 hours ago' "$XDG_STATE_HOME"/gpulease/scripts/*
-	"$SBATCH" -Q --gpus=0 --wait --wrap true
-	"$SBATCH" -Q --gpus=0 --wait --wrap true
+	# each of them removes 64 files at most
+	for each in 1 2 3; do
+		"$SBATCH" -Q --gpus=0 --wait --wrap true
+	done
 	is 'later submissions leave its copy, its record and the link to it' \
 		[ "$(find "$XDG_STATE_HOME/gpulease/scripts" -mmin +60 | wc -l)" -eq 3 ]
 	go 0 1

@@ -225,6 +225,13 @@ is 'they have their effect' [ "$(cat short.out)" = j ]
 printf '#SBATCH --gpu-b=none --gpus-per-n 2 --out=lines.out\necho $SLURM_GPUS_ON_NODE' | script lines
 run 'also in the script' 0 '*' '' "$SBATCH" -W -Q lines
 is 'with their effect' [ "$(cat lines.out)" = 2 ]
+script blanks <<'EOF'
+#SBATCH --gpus=1 -J a\ b --begin=2020-01-01\ 9:00 # more
+#SBATCH -o blanks\ %x
+echo ran
+EOF
+run 'a backslash keeps a blank' 0 'Submitted*' '' "$SBATCH" --wait blanks
+is 'in a name, a time and a file' [ "$(printed 'blanks a b')" = ran ]
 run 'a value that looks like an abbreviation is a value' 0 '*' '' \
 	"$SBATCH" -W -Q -G 1 -J --wra --comment --out -o value.out --wrap 'echo "$SLURM_JOB_NAME"'
 is 'it is the name' [ "$(cat value.out)" = --wra ]
