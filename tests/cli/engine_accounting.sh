@@ -97,7 +97,7 @@ def check(value, members):
 
 value = json.load(sys.stdin)
 if value["format"] == "gpulease-history/1":
-    check(value, ALL + "jobs")
+    check(value, ALL + "jobs events")
     for job in value["jobs"]:
         check(job, JOB)
 else:

@@ -85,6 +85,6 @@ run 'nor is it mentioned with -Q' 0 '[0-9]*' '' "$GPULEASE" -Q --submit --name b
 # jobs of other users say nothing
 "$TOOLS/tellend" "$dir" -n 4 ticket=1 uid=$((me + 1)) since=$((now - 86400000)) \
 	alive=$((now - 80000000)) gone=$((now - 80000000)) status=0 name=theirs command=train
-run 'jobs of other users are no example' 0 'would start now on GPU 0' '' "$GPULEASE" --dry-run --name theirs true
+run 'jobs of other users are no example' 0 'would start now on GPU [01]' '' "$GPULEASE" --dry-run --name theirs true
 
 finish
