@@ -13,8 +13,7 @@
  */
 void end_notice_limit(uint64_t job, bool is_step, int64_t limit_ms, int64_t grace_ms);
 
-/* Prints that job @job, which has a higher priority, gets the job's GPUs. */
-/* 0: a window begins. */
+/* Prints that job @job, which has a higher priority, gets the job's GPUs; 0: a window does. */
 void end_notice_preemption(uint64_t job);
 
 #endif

@@ -141,8 +141,9 @@ static void watched_set_limit(struct watched *watched)
 }
 
 /*
- * The limit, the warning or the notice of it is due: reads the limit again, which --extend may have changed.  A
- * command that was warned before the old limit and has not ended by then is warned anew.
+ * The limit, the warning or the notice of it is due: reads the limit again, which --extend may have
+ * changed.  A command that was warned before the old limit and has not ended by then is warned
+ * anew.
  */
 static void watched_read_limit(struct watched *watched)
 {
