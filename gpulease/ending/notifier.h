@@ -51,7 +51,7 @@ void notifier_started(
  */
 int64_t notifier_soon_ms(int64_t begun_ms, int64_t limit_ms);
 
-/* Tells it if that time has come.  The caller has just read the limit, which --extend may change. */
+/* Tells it if that time has come.  The caller has just read the limit: --extend may change it. */
 void notifier_tell_soon(uint64_t job, int64_t begun_ms, int64_t limit_ms);
 
 void notifier_tell(

@@ -260,9 +260,12 @@ static int pause_make_window(const struct verb_settings *verb, struct window *wi
 
 /*
  * Records that the windows in @before of the GPUs in @set were removed: an event for each window.
+ * Returns how many windows that are.
  */
-static void pause_record_removed(struct windows *before, const struct gpuset *set)
+static unsigned pause_record_removed(struct windows *before, const struct gpuset *set)
 {
+	unsigned removed = 0;
+
 	for (size_t i = 0; i < before->count; i++) {
 		struct window window = before->all[i];
 		struct gpuset gpus = GPUSET_NONE;
@@ -277,8 +280,10 @@ static void pause_record_removed(struct windows *before, const struct gpuset *se
 			gpuset_add(&gpus, (unsigned)slot);
 			other->id = 0;
 		}
+		removed += !gpuset_is_empty(&gpus);
 		pause_record(HISTORY_NO_WINDOW, &gpus, &window);
 	}
+	return removed;
 }
 
 /*
@@ -290,7 +295,7 @@ static int pause_change_windows(const struct gpuset *set, const struct window *a
 	struct windows windows = WINDOWS_NONE, before = WINDOWS_NONE;
 	struct window window = added ? *added : (struct window){ .id = 0 };
 	int64_t real_ms = clock_real_ms();
-	size_t removed = 0;
+	unsigned removed = 0;
 	int r;
 
 	/* nothing to remove: a resumed GPU mostly has no window */
@@ -301,8 +306,8 @@ static int pause_change_windows(const struct gpuset *set, const struct window *a
 		r = windows_read(&context.dir, &before);
 	if (r == 0)
 		r = windows_read(&context.dir, &windows);
-	(void)windows_remove(&before, NULL, real_ms);
-	(void)windows_remove(&windows, NULL, real_ms);
+	windows_remove(&before, NULL, real_ms);
+	windows_remove(&windows, NULL, real_ms);
 	window.id = windows_next_id(&windows);
 	gpuset_for_each (slot, set) {
 		const char *uuid = broker.view.gpus[slot].file.gpu.uuid;
@@ -311,7 +316,7 @@ static int pause_change_windows(const struct gpuset *set, const struct window *a
 		if (r == 0 && added)
 			r = windows_add(&windows, &window);
 		else if (r == 0)
-			removed += windows_remove(&windows, uuid, real_ms);
+			windows_remove(&windows, uuid, real_ms);
 	}
 	if (r == 0)
 		r = windows_write(&context.dir, &windows);
@@ -319,14 +324,14 @@ static int pause_change_windows(const struct gpuset *set, const struct window *a
 	if (r == 0 && added)
 		pause_record(HISTORY_WINDOW, set, added);
 	else if (r == 0)
-		pause_record_removed(&before, set);
+		removed = pause_record_removed(&before, set);
 	windows_release(&before);
 	windows_release(&windows);
 	if (r < 0)
 		diag("cannot change the windows: %s",
 			r == -E2BIG ? "there are too many; resume some" : strerror(-r));
 	else if (removed)
-		note("removed %zu window%s of these GPUs", removed,
+		note("removed %u window%s of these GPUs", removed,
 			removed == 1 ? "" : "s");
 	return r < 0 ? EXIT_MISUSE : 0;
 }

@@ -236,7 +236,8 @@ static enum gpu_state plan_obstacle(
 {
 	const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 
-	if (gpuset_has(&plan->closed, slot))
+	/* what keeps the GPU from everyone comes first */
+	if (gpuset_has(&plan->closed, slot) && gpu->state <= GPU_SETTLING)
 		return GPU_KEPT;
 	if (!(gpu->foreign_mib || gpu->settling_mib) || gpu->state > GPU_LINGERING ||
 		need_is_whole(&row->need) ||

@@ -165,22 +165,18 @@ uint64_t windows_next_id(const struct windows *windows)
 	return last + 1;
 }
 
-size_t windows_remove(struct windows *windows, const char *uuid, int64_t real_ms)
+void windows_remove(struct windows *windows, const char *uuid, int64_t real_ms)
 {
-	size_t kept = 0, removed = 0;
+	size_t kept = 0;
 
 	for (size_t i = 0; i < windows->count; i++) {
 		const struct window *window = &windows->all[i];
 
-		if (window_is_over(window, real_ms))
-			continue;
-		if (uuid && strcmp(window->uuid, uuid) == 0)
-			removed++;
-		else
+		if (!window_is_over(window, real_ms) &&
+			!(uuid && strcmp(window->uuid, uuid) == 0))
 			windows->all[kept++] = *window;
 	}
 	windows->count = kept;
-	return removed;
 }
 
 /* Makes the complete file @name, and waits until its bytes are on the disk. */

@@ -80,9 +80,8 @@ uint64_t windows_next_id(const struct windows *windows);
 
 /*
  * Removes the windows of the GPU @uuid (NULL: of none), and those that are over at @real_ms.
- * Returns how many windows of the GPU it has removed that were not over.
  */
-size_t windows_remove(struct windows *windows, const char *uuid, int64_t real_ms);
+void windows_remove(struct windows *windows, const char *uuid, int64_t real_ms);
 
 /*
  * Replaces the file and waits until that is on the disk.  The caller holds the lock.  Returns 0 or

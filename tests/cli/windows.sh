@@ -66,7 +66,13 @@ run 'only its users start jobs' 124 '*GPU 0 is kept but for * by *; also kept: G
 
 run 'this user is exempt' 0 '' '' "$GPULEASE" --pause 0-1 --but "$someone,$(id -un)" --for 1h
 run 'and starts a job' 0 'x' '' "$GPULEASE" -I -n 2 echo x
-run 'which its resumption does not end' 0 '' '*removed 2 windows*' "$GPULEASE" --resume 0-1
+run 'which its resumption does not end' 0 '' '*removed 1 window *' "$GPULEASE" --resume 0-1
+
+run 'a GPU is paused' 0 '' '' "$GPULEASE" --pause 0 --reason broken
+run 'and kept later' 0 '' '' "$GPULEASE" --pause 0 --at now+1hour --for 1h --reason demo
+run 'then the pause is the reason' 124 '*GPU 0 is paused by *: broken*' '' \
+	"$GPULEASE" --dry-run --gpu-ids 0 true
+"$GPULEASE" --resume 0 2>/dev/null
 
 # A job waits for two GPUs; one of them is kept from it from the moment at which its limit is too
 # long.  No event tells the job behind it that it may start then.
@@ -172,7 +178,7 @@ run 'a pause without a reason changes nothing' 0 '' '' "$GPULEASE" --pause 1
 run 'nor does the resumption of a GPU that is not paused' 0 '' '' "$GPULEASE" --resume 0
 "$GPULEASE" --report true 2>/dev/null
 run 'GPUs are kept' 0 '' '' "$GPULEASE" --pause 0,1,3 --at now+1hour --for 3h --but $someone --reason demo
-run 'some of all that are resumed' 0 '' 'gpulease: removed 2 windows*' "$GPULEASE" --resume 0-1
+run 'some of all that are resumed' 0 '' 'gpulease: removed 1 window *' "$GPULEASE" --resume 0-1
 try "$GPULEASE" --history
 is 'the history has the jobs and the events in their order' like "*finished *true
 * 1,2 *paused *loud ?\[31mfan
