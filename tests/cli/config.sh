@@ -173,7 +173,7 @@ sed 's/^#\([a-z[]\)/\1/' "$sample" >"$conf"
 try with --show-config
 is 'every key of the sample can be set' [ "$rc" -eq 0 ]
 is 'the models of the sample are in force' grep -qx 'llama-3.1-8b = 18G' "$S/out"
-sed -n '/^\[models\]/q; s/^#\{0,1\} \{0,1\}\([a-z-]* =\).*/\1/p' "$S/out" | sort >"$S/keys"
+sed -n '/^\[models\]\|^# what binds you/q; s/^#\{0,1\} \{0,1\}\([a-z-]* =\).*/\1/p' "$S/out" | sort >"$S/keys"
 sed -n '/^#\[models\]/q; s/^#\{0,1\}\([a-z-]* =\).*/\1/p' "$sample" | sort | cmp -s "$S/keys" - &&
 	ok 'the sample has every key' || not_ok 'the sample has every key' "$(cat "$S/keys")"
 sed -n 's/^\([a-z-]* = .*[^ ]\) *# .*/\1/p' "$S/out" |

@@ -14,6 +14,9 @@ install -m 0755 "$GPULEASE" "$view" "$S/bin" || bail 'gpulease-view is not built
 GPULEASE=$S/bin/gpulease
 export TERM=xterm-256color LC_ALL=C.UTF-8
 unset NO_COLOR
+# a server of the script's own
+export TMUX_TMPDIR="$S" SHELL=/bin/sh
+unset TMUX STY
 
 python=
 for each in python3 /usr/bin/python3; do # one of another place may lack the packages of Debian
@@ -137,9 +140,6 @@ screen 'a job without a session cannot be entered' 80 24 'see:llama-sft' type:ja
 if ! command -v tmux >/dev/null 2>&1; then
 	skip 'a enters the session of the job, and its detach key returns' 'tmux is not installed'
 else
-	# a server of the script's own
-	export TMUX_TMPDIR="$S" SHELL=/bin/sh
-	unset TMUX STY
 	at_exit 'tmux kill-server 2>/dev/null'
 	"$GPULEASE" --screen -n 0 --name session -- sh -c 'echo "in the $1"; exec sleep 1000' sh session >"$S/session"
 	screen 'a enters the session of the job, and its detach key returns' 80 24 "see:session " 'type:\e[Fka' \
