@@ -40,20 +40,25 @@ release_all runs
 is 'the jobs start in the order of the queue' wait_until 'runs fair && ! runs past && ! runs early'
 release_all fair past early
 
-# the watchdog has no more rights than its user, and its files are no way in
+# the watchdog has no more rights than its user, and its files are no way in.  Without pidfds it is
+# two processes.
 for limit in 2 8 30; do
 	rm -f "$S/long.runs"
 	by 1 begin long -n 1 --time "${limit}s"
 	lease_wait long
-	guard=$(own_guards)
+	guards=$(own_guards)
 	try "$U1" --extend "$(id_of long)" 1h
 	[ $rc -ne 0 ] || break
 	ended long
 done
-run 'its user cannot see the files of the watchdog' 2 '' '*Permission denied*' as 1 ls "/proc/$guard/fd"
-is 'the watchdog has given up the group' [ "$(sed -n 's/^Gid:[^0-9]*//p' "/proc/$guard/status" |
-	tr '\t' ' ')" = "$(printf '%s %s %s %s' $((UID_BASE + 1)) $((UID_BASE + 1)) \
-	$((UID_BASE + 1)) $((UID_BASE + 1)))" ]
+hers="$((UID_BASE + 1)) $((UID_BASE + 1)) $((UID_BASE + 1)) $((UID_BASE + 1))"
+is 'there is a watchdog' [ -n "$guards" ]
+for guard in $guards; do
+	run 'its user cannot see the files of the watchdog' 2 '' '*Permission denied*' \
+		as 1 ls "/proc/$guard/fd"
+	is 'the watchdog has given up the group' \
+		[ "$(sed -n 's/^Gid:[^0-9]*//p' "/proc/$guard/status" | tr '\t' ' ')" = "$hers" ]
+done
 is 'and still reads the new limit' wait_until "[ \"\$(\"\$ROOT\" --status $(id_of long) --json |
 	grep -o '\"age_ms\": *[0-9]*' | head -n 1 | tr -dc 0-9)\" -gt $((limit * 1000 + 500)) ]"
 release_all long

@@ -172,6 +172,10 @@ another() {
 	echo 'cannot choose a pid'
 	exit 1
 }
+# tick PID: the clock tick in which the process started
+tick() {
+	cut -d ' ' -f 22 "/proc/$1/stat"
+}
 # begin OPTION…: kills a job and starts another process with its pid; fails if the job has ended
 begin() {
 	"$GPULEASE" -n 2 "$@" -- sleep 1000 &
@@ -180,6 +184,8 @@ begin() {
 		kill -0 $pid || return 1
 		sleep 0.02
 	done
+	# without a pidfd only the clock tick of its start tells a process from a later one
+	until [ "$(tick $pid)" != "$(tick self)" ]; do :; done
 	kill -9 $pid
 	wait $pid
 	another $pid

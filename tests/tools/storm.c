@@ -54,6 +54,8 @@ enum { IS_SANITIZED = 0 };
 
 enum { MAX_JOBS = 20000, MAX_CLIENTS = 64, USERS = 3, LINES = 3, LOCK_FD_MIN = 200 };
 
+enum { DONE_STATUS = 77 }; /* also in the options of WAY_SAVER */
+
 /* The real nvidia-smi needs more address space; gpulease and its jobs need less. */
 enum { DRIVER_MIB = 512, BLIND_MIB = 256 };
 
@@ -92,7 +94,7 @@ enum {
 static const struct way_def {
 	const char *name;
 	unsigned weight, flags;
-	const char *options[4];
+	const char *options[6];
 } ways[WAYS] = {
 	[WAY_PLAIN] = { "plain", 20, 0, { NULL } },
 	[WAY_LIMIT] = { "with a limit", 8, 0, { "-t", "1h", NULL } },
@@ -109,7 +111,7 @@ static const struct way_def {
 	[WAY_NAMESPACE] = { "in a pid namespace", 5,
 		IS_EXCLUSIVE | NEEDS_RECORDS | NEEDS_ROOT, { NULL } },
 	[WAY_SAVER] = { "preemptible", 8, IS_SUPERVISED | IS_EXCLUSIVE | IS_NEW,
-		{ "--preemptible", "--signal", "USR1@5s", NULL } },
+		{ "--preemptible", "--signal", "USR1@5s", "--done-status", "77", NULL } },
 	[WAY_AFTER] = { "after another", 8, 0, { NULL } },
 };
 
@@ -123,7 +125,7 @@ struct job {
 	_Atomic int id, pid, parent;
 	_Atomic unsigned starts;
 	_Atomic unsigned done_ms; /* the work done by a job that saves */
-	_Atomic bool has_finished, was_warned;
+	_Atomic bool has_finished;
 	_Atomic bool is_harmed; /* the driver has killed its client or parent */
 };
 
@@ -292,9 +294,7 @@ static int run_job(char **argv)
 	claim(board, at);
 	atomic_store(&job->pid, (int)getpid());
 	atomic_store(&job->parent, (int)getppid());
-	/* a job that finished in the instant of its warning may run once more */
-	if (atomic_load(&job->has_finished) && !atomic_load(&job->was_warned) &&
-		!atomic_load(&job->is_harmed))
+	if (atomic_load(&job->has_finished) && !atomic_load(&job->is_harmed))
 		violation(board, "job %u (%s) had finished, and runs again\n", at,
 			ways[job->way].name);
 	atomic_fetch_add(&board->events, 1);
@@ -302,8 +302,6 @@ static int run_job(char **argv)
 		return 1;
 	if (is_saver) {
 		work(job);
-		if (is_warned)
-			atomic_store(&job->was_warned, true);
 		if (atomic_load(&job->done_ms) < job->ms)
 			return 0; /* saved */
 	} else {
@@ -534,9 +532,10 @@ static void make_job(unsigned at, enum way way)
 	job->way = way;
 	job->gpus = below(4) ? 1 + below(2) : 1 + below(settings.gpus);
 	job->ms = way == WAY_SAVER ? 100 + below(500) : below(40);
-	job->status = below(3) || (ways[way].flags & DOES_LAUNCH) || way == WAY_SAVER
-			      ? 0
-			      : 1 + (int)below(99);
+	/* a job that saves ends with 0 then, so another status says that it has finished */
+	job->status = way == WAY_SAVER                              ? DONE_STATUS
+		      : below(3) || (ways[way].flags & DOES_LAUNCH) ? 0
+								    : 1 + (int)below(99);
 }
 
 static void cast_fate(struct client *client)
