@@ -285,6 +285,26 @@ static void a_lease_is_written_into_every_file(void **state)
 	assert_int_equal(read_history(), 0);
 }
 
+static void a_limit_is_written_if_no_other_process_has_changed_it(void **state)
+{
+	struct gpuset set = fixture_set("02");
+	struct lease lease = my_lease("02");
+	const char *token = lease.owner.token;
+
+	(void)state;
+	lease.limit_ms = 1000;
+	look(1000);
+	assert_int_equal(commit("02", &lease), 0);
+	assert_int_equal(commit_note_limit(&view, token, &set, 1000, 3000), 0);
+	look(1000);
+	assert_int_equal(snapshot_find_token(&view, token)->lease.limit_ms, 3000);
+	assert_int_equal(
+		commit_note_limit(&view, token, &set, 1000, 4000), COMMIT_LOCKED);
+	assert_int_equal(commit_note_limit(&view, token, &set, 3000, 5000), 0);
+	look(1000);
+	assert_int_equal(snapshot_find_token(&view, token)->lease.limit_ms, 5000);
+}
+
 static void a_lease_that_is_over_is_removed_with_its_fifo(void **state)
 {
 	struct owner dead = fixture_dead_owner(dir.fd, OTHER_LIVE);
@@ -978,6 +998,7 @@ int main(void)
 		TEST(one_try_finds_all_locked_files),
 		TEST(a_file_replaced_under_the_lock_is_not_locked_any_more),
 		TEST(a_lease_is_written_into_every_file),
+		TEST(a_limit_is_written_if_no_other_process_has_changed_it),
 		TEST(a_lease_that_is_over_is_removed_with_its_fifo),
 		TEST(a_write_that_fails_leaves_no_record_of_the_lease),
 		TEST(a_broken_lease_is_replaced_and_its_file_mended),

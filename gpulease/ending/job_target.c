@@ -1,3 +1,5 @@
+#include <errno.h>
+
 #include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
@@ -14,6 +16,13 @@ int job_target_open(struct settings *settings, struct job_target *target)
 int job_target_refuse(const struct job_target *target, const char *problem)
 {
 	diag("job %llu %s", (unsigned long long)target->job.job, problem);
+	return EXIT_NOT_DONE;
+}
+
+int job_target_fail(const struct job_target *target, int error)
+{
+	diag("job %llu cannot be changed: %s", (unsigned long long)target->job.job,
+		strerror(-error));
 	return EXIT_NOT_DONE;
 }
 
@@ -36,29 +45,52 @@ static int job_target_check_owner(const struct job_target *target, const char *v
 	return EXIT_NOT_DONE;
 }
 
+/* As job_target_look(), of the state as it was read last. */
+static int job_target_judge(struct job_target *target)
+{
+	int r;
+
+	target->job = OUTCOME_OF(target->job.job);
+	outcome_begin(&target->look, &target->queue, &target->view, clock_boot_ms());
+	r = outcome_judge(&target->job, &target->look, false);
+	target->lease = outcome_find_lease(&target->view, target->job.job);
+	if (r == 0 && (!target->job.has_owner ||
+			      ticket_read(&target->queue.file, target->job.latest,
+				      &target->ticket) != TICKET_RECORD))
+		return -EBADMSG;
+	return r;
+}
+
+int job_target_look(struct job_target *target)
+{
+	int r = queue_begin(&target->queue, 0);
+
+	if (r == 0)
+		r = snapshot_read(&target->view, clock_boot_ms());
+	if (r != 0)
+		return r < 0 ? r : -ESTALE;
+	return job_target_judge(target);
+}
+
 int job_target_find(struct job_target *target, uint64_t number, const char *verb)
 {
 	struct why why;
 	uint64_t job;
 	int r = outcome_find_job(&target->queue.file, target->queue.end, number, &job);
 
-	target->job = OUTCOME_OF(number);
+	target->job.job = number;
 	if (r == OUTCOME_NO_JOB) {
 		outcome_explain_no_job(number, &why);
 		diag("%s", why.text);
 		return EXIT_NOT_DONE;
 	}
-	outcome_begin(&target->look, &target->queue, &target->view, clock_boot_ms());
 	if (r == 0)
-		r = outcome_judge(&target->job, &target->look, false);
+		r = job_target_look(target);
 	if (r > 0)
 		return job_target_refuse(target, "has finished");
-	if (r == 0 && (!target->job.has_owner ||
-			      ticket_read(&target->queue.file, target->job.latest,
-				      &target->ticket) != TICKET_RECORD))
+	if (r == -EBADMSG)
 		return job_target_refuse(target, "has a ticket that cannot be read");
 	if (r < 0)
-		return job_target_refuse(target, strerror(-r));
-	target->lease = outcome_find_lease(&target->view, target->job.job);
+		return job_target_fail(target, r);
 	return job_target_check_owner(target, verb);
 }

@@ -118,49 +118,50 @@ static void extend_tell(const struct view *before, const struct view *after)
 		note("%s", words);
 }
 
-/* Writes the limit; tries again while a lease file is locked.  0 or an exit status. */
-static int extend_write(int64_t limit_ms)
+/*
+ * Checks and writes the limit; tries again while a lease file is locked, or if another process has
+ * changed the limit meanwhile.  Returns 0 with *@ret_limit_ms, or an exit status after a message.
+ */
+static int extend_write(uint64_t number, int64_t by_ms, int64_t *ret_limit_ms)
 {
-	struct lease lease = *target.lease; /* the snapshot is read again */
 	int64_t until_ms = clock_boot_ms() + LOCK_MS;
 	int r;
 
 	do {
-		r = commit_note_limit(
-			&target.view, lease.owner.token, &lease.gpus, limit_ms);
+		r = job_target_find(&target, number, "extend");
+		*ret_limit_ms = target.lease ? target.lease->limit_ms + by_ms : 0;
+		if (r == 0)
+			r = extend_check(*ret_limit_ms);
+		if (r == 0)
+			r = extend_check_windows(*ret_limit_ms);
+		if (r != 0)
+			return r;
+		r = commit_note_limit(&target.view, target.lease->owner.token,
+			&target.lease->gpus, target.lease->limit_ms, *ret_limit_ms);
 	} while (r > 0 && clock_boot_ms() < until_ms);
 	bell_ring_all(&target.context.dir);
-	if (r != 0)
-		return job_target_refuse(
-			&target, r < 0 ? strerror(-r)
-				       : "has a locked lease file; try again later");
-	return 0;
+	if (r < 0)
+		return job_target_fail(&target, r);
+	return r == 0 ? 0
+		      : job_target_refuse(
+				&target, "has a locked lease file; try again later");
 }
 
 /* Returns the exit status. */
 static int extend_job(uint64_t number, int64_t by_ms)
 {
 	struct view before = VIEW_NONE, after = VIEW_NONE;
-	int64_t limit_ms, end_ms;
 	char limit[DURATION_SIZE], words[64];
 	struct text text = TEXT_ON(words);
-	int r = job_target_find(&target, number, "extend");
+	int64_t limit_ms;
+	int r;
 
-	if (r != 0)
-		return r;
-	limit_ms = target.lease ? target.lease->limit_ms + by_ms : 0;
-	r = extend_check(limit_ms);
-	if (r == 0)
-		r = extend_check_windows(limit_ms);
-	if (r != 0)
-		return r;
-	end_ms = target.lease->since_ms + limit_ms;
 	/* without the two views it says only what it has done */
 	(void)!view_take(&target.context, &before, NULL);
-	r = extend_write(limit_ms);
+	r = extend_write(number, by_ms, &limit_ms);
 	if (r == 0 && view_take(&target.context, &after, NULL) == 0) {
 		format_duration(limit_ms, limit);
-		explain_time(end_ms, &text);
+		explain_time(target.lease->since_ms + limit_ms, &text);
 		note("job %llu may run until %s, %s in all",
 			(unsigned long long)target.job.job, words, limit);
 		extend_tell(&before, &after);

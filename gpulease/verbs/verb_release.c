@@ -29,9 +29,11 @@ static int release_job(uint64_t number)
 		return job_target_refuse(&target, "is not held");
 	control.ticket = target.job.job;
 	text_copy(control.boot, sizeof(control.boot), target.context.dir.boot);
-	r = ticket_append_control(&target.queue.file, &control);
+	/* one request is enough, also for a process that does not act yet */
+	if (!queue_is_released(&target.queue, control.ticket, target.ticket.owner.uid))
+		r = ticket_append_control(&target.queue.file, &control);
 	if (r < 0)
-		return job_target_refuse(&target, strerror(-r));
+		return job_target_fail(&target, r);
 	bell_ring(&target.context.dir, target.ticket.owner.token);
 	return EXIT_DONE;
 }

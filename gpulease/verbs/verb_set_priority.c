@@ -10,7 +10,6 @@
 #include "job_target.h"
 #include "operands.h"
 #include "request.h"
-#include "shared_state.h"
 #include "verbs.h"
 
 enum {
@@ -21,25 +20,23 @@ enum {
 
 static struct job_target target;
 
-/*
- * Reads the job anew, and checks that it waits and may get @priority.  Returns 0, or an exit status
- * after a message.
- */
-static int priority_look(uint64_t number, int64_t priority)
+/* Checks that the job waits and may get @priority.  0, or an exit status after a message. */
+static int priority_check(uint64_t number, int64_t priority)
 {
-	int r = queue_begin(&target.queue, 0);
+	int r = job_target_find(&target, number, "change the priority of");
 
-	if (r == 0)
-		r = snapshot_read(&target.view, clock_boot_ms());
-	if (r != 0)
-		return shared_state_report(&target.context, r);
-	r = job_target_find(&target, number, "change the priority of");
 	if (r != 0)
 		return r;
 	if (target.ticket.state == TICKET_GRANTED || target.lease)
 		return job_target_refuse(
 			&target, "has started; only a waiting job gets a priority");
 	return request_check_priority(priority, &target.context);
+}
+
+static int refuse_second(void)
+{
+	return job_target_refuse(
+		&target, "has another request for its priority; try again");
 }
 
 /* Asks the job's process.  Returns 0, or an exit status after a message. */
@@ -52,22 +49,37 @@ static int priority_ask(int64_t priority)
 		.at_ms = clock_boot_ms(),
 		.priority = priority,
 	};
-	int r;
+	int r = queue_begin_for_wish(
+		&target.queue, target.job.job, target.ticket.owner.uid);
 
+	/* otherwise a stopped process would be a way to fill the disk */
+	if (r == 0 && target.queue.wish.number > target.job.latest)
+		return refuse_second();
 	text_copy(control.boot, sizeof(control.boot), target.context.dir.boot);
-	r = ticket_append_control(&target.queue.file, &control);
-	return r < 0 ? job_target_refuse(&target, strerror(-r)) : 0;
+	if (r == 0)
+		r = ticket_append_control(&target.queue.file, &control);
+	return r == 0 ? 0 : job_target_fail(&target, r);
 }
 
-/* Waits until the job has its new ticket.  Returns 0, or an exit status after a message. */
-static int priority_wait(uint64_t number, int64_t priority)
+/*
+ * Waits until the job has its new ticket, or needs none any more because it has started.  Returns
+ * 0, or an exit status after a message.
+ */
+static int priority_wait(int64_t priority)
 {
 	int64_t begun_ms = clock_boot_ms(), rung_ms = 0;
 
-	while (target.ticket.request.priority != priority) {
+	for (;;) {
 		int64_t now_ms = clock_boot_ms();
-		int r;
+		int r = job_target_look(&target);
 
+		if (r < 0)
+			return job_target_fail(&target, r);
+		if (r > 0 || target.lease || target.ticket.state == TICKET_GRANTED ||
+			target.ticket.request.priority == priority)
+			return EXIT_DONE;
+		if (target.queue.wish.priority != priority)
+			return refuse_second();
 		if (now_ms - begun_ms > OBEY_MS)
 			return job_target_refuse(
 				&target, "gets it once its process acts again");
@@ -76,11 +88,7 @@ static int priority_wait(uint64_t number, int64_t priority)
 			rung_ms = now_ms;
 		}
 		(void)poll(NULL, 0, LOOK_MS);
-		r = priority_look(number, priority);
-		if (r != 0)
-			return r;
 	}
-	return EXIT_DONE;
 }
 
 int verb_set_priority(struct settings *settings)
@@ -93,8 +101,9 @@ int verb_set_priority(struct settings *settings)
 	if (r == 0 && operand_next(&walk, &job, NULL) != 0)
 		r = EXIT_MISUSE;
 	if (r == 0)
-		r = priority_look(job.first, priority);
-	if (r == 0 && target.ticket.request.priority != priority)
-		r = priority_ask(priority);
-	return r == 0 ? priority_wait(job.first, priority) : r;
+		r = priority_check(job.first, priority);
+	if (r != 0 || target.ticket.request.priority == priority)
+		return r;
+	r = priority_ask(priority);
+	return r == 0 ? priority_wait(priority) : r;
 }

@@ -352,12 +352,16 @@ struct lease_change {
 	bool is_released;
 	const struct command *runs; /* NULL: keep the command that is noted */
 	int64_t limit_ms;           /* 0: keep the limit, which never becomes less */
+	int64_t was_ms;             /* only if this is the limit; 0: in any case */
 	/* the leftover process, as in the record; "": none; NULL: keep it */
 	const char *left;
 	const char *note; /* NULL: keep it */
 };
 
-/* Changes the records of the lease in the locked file.  Returns 0 or a negative errno. */
+/*
+ * Changes the records of the lease in the locked file.  Returns 0, COMMIT_LOCKED if the limit is
+ * another one than ->was_ms, or a negative errno.
+ */
 static int change_locked(struct lease_file *file, const struct lease_change *change)
 {
 	static char raw[LEASE_FILE_BYTES];
@@ -372,6 +376,8 @@ static int change_locked(struct lease_file *file, const struct lease_change *cha
 			lease_is_final(&lease) ||
 			strcmp(lease.owner.token, change->token) != 0)
 			continue;
+		if (change->was_ms && change->was_ms != lease.limit_ms)
+			return COMMIT_LOCKED;
 		if (change->is_released && !lease.released_ms)
 			lease.released_ms = clock_boot_ms();
 		if (change->runs)
@@ -448,10 +454,21 @@ void commit_give_back(struct snapshot *view, const char *token, const struct gpu
 }
 
 int commit_note_limit(struct snapshot *view, const char *token, const struct gpuset *set,
-	int64_t limit_ms)
+	int64_t was_ms, int64_t limit_ms)
 {
-	return change_in_files(view, set,
-		&(struct lease_change){ .token = token, .limit_ms = limit_ms });
+	struct lease_change change = {
+		.token = token, .was_ms = was_ms, .limit_ms = limit_ms
+	};
+	struct gpuset first = GPUSET_NONE;
+	int r;
+
+	/* readers take the limit of the first file */
+	gpuset_add(&first, (unsigned)gpuset_next(set, 0));
+	r = change_in_files(view, &first, &change);
+	change.was_ms = 0;
+	if (r == 0)
+		(void)change_in_files(view, set, &change);
+	return r;
 }
 
 int commit_note_command(struct snapshot *view, const char *token,

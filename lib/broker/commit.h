@@ -82,11 +82,12 @@ MUST_CHECK int commit_note_text(struct snapshot *view, const char *token,
 	const struct gpuset *set, const char *note);
 
 /*
- * Writes the time limit @limit_ms into the records of a lease, where it is longer than that in the
- * record.  Returns as commit_note_command() does.
+ * Writes the time limit @limit_ms into the records of a lease, if @was_ms is the limit in the first
+ * of them.  Returns as commit_note_command() does; COMMIT_LOCKED also if another process has
+ * changed the limit.
  */
 MUST_CHECK int commit_note_limit(struct snapshot *view, const char *token,
-	const struct gpuset *set, int64_t limit_ms);
+	const struct gpuset *set, int64_t was_ms, int64_t limit_ms);
 
 /*
  * Gives back the lease with @token in each file of the GPUs of @set that has it, for an owner that

@@ -315,6 +315,13 @@ int queue_begin(struct queue *queue, uint64_t own)
 	return r == -ENODATA ? QUEUE_REPLACED : r;
 }
 
+int queue_begin_for_wish(struct queue *queue, uint64_t job, uint32_t uid)
+{
+	queue->wish = (struct queue_wish){ .job = job, .uid = uid };
+	queue->scanned = 0; /* the request may stand among controls that were read */
+	return queue_begin(queue, 0);
+}
+
 void queue_judge_row(const struct queue *queue, uint64_t number, struct queue_row *row)
 {
 	row->number = number;

@@ -115,6 +115,9 @@ MUST_CHECK int queue_open_to_read(struct queue *queue, const struct statedir *di
  */
 MUST_CHECK int queue_begin(struct queue *queue, uint64_t own);
 
+/* As queue_begin(), and sets ->wish to the newest request for the priority of @job of user @uid. */
+MUST_CHECK int queue_begin_for_wish(struct queue *queue, uint64_t job, uint32_t uid);
+
 /*
  * Finds the first ticket from *@number on, in the order of the file, and sets *@number to the
  * number after it.  Returns 0 with @row set, QUEUE_END, or a negative errno.

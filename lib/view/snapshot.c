@@ -48,7 +48,8 @@ struct snapshot_gpu *snapshot_gpu_at(struct snapshot *snapshot, unsigned slot)
 	struct snapshot_gpu *gpu = &snapshot->gpus[slot];
 
 	if (slot == snapshot->known) {
-		*gpu = (struct snapshot_gpu){ .file = { .fd = -1, .slot = slot } };
+		*gpu = (struct snapshot_gpu){ .file = { .fd = -1, .slot = slot },
+			.row = -1 };
 		snapshot->known++;
 	}
 	return gpu;

@@ -9,6 +9,7 @@ sim 2
 conf=$S/conf
 configured
 : >"$conf"
+pids=
 
 # extended BY NAME OPTION…: starts the job with a time limit and these options and extends the
 # limit.  If the machine was too slow, the job has reached its limit before: the next is longer.
@@ -133,4 +134,18 @@ for each in '' '5' '5 10' '5 1.5' 'x 1h' '5 0s' '1h'; do
 	run "misuse: --extend $each" 125 '' 'gpulease: --extend*' "$GPULEASE" --extend $each
 done
 release_all i j
+
+# --- at the same time ------------------------------------------------------------------------
+
+holder several -n 2 --time 1h
+for each in 1 2 3 4 5 6 7 8; do
+	"$GPULEASE" --extend "$(id_of several)" 1h 2>/dev/null || echo "$each" >>"$S/failed" &
+	pids="$pids $!"
+done
+# shellcheck disable=SC2086 # words
+wait $pids
+is 'of extensions at the same time each counts' [ ! -e "$S/failed" ]
+run 'all of them' 0 '' "gpulease: job $(id_of several) may run until *, 9h01m in all*" \
+	"$GPULEASE" --extend "$(id_of several)" 1m
+release_all several
 finish

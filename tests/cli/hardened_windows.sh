@@ -51,4 +51,12 @@ rm -f "$S/his.runs"
 run 'the windows are removed' 0 '' '*removed 2 windows*' "$ROOT" --resume 0
 is 'and the job starts again' wait_until 'runs his'
 release_all his
+
+driver 'gpus 2'
+"$ROOT" true
+run 'a GPU is kept later' 0 '' '' "$ROOT" --pause 1 --at now+1hour --for 1h
+by 2 holder second -n 1 --gpu-ids 1 --time 10m
+run 'the GPU of a window is named' 1 '' "gpulease: job $(id_of second) has GPU 1, which is kept from *" \
+	"$U2" --extend "$(id_of second)" 1h
+release_all second
 finish

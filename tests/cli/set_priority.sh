@@ -62,6 +62,8 @@ stop=$(pid_of b)
 kill -STOP "$stop"
 run 'a stopped job is told, and obeys later' 1 '' \
 	"gpulease: job $B gets it once its process acts again" set_priority "$B" 8
+run 'but has one request at a time' 1 '' \
+	"gpulease: job $B has another request for its priority; try again" set_priority "$B" 9
 kill -CONT "$stop"
 is 'once it goes on, it has the priority' wait_until \
 	'like "$A $B $C *" "$(queue)"'
@@ -92,6 +94,34 @@ run 'the history has its end' 0 "*$gone*cancelled*" '' "$GPULEASE" --history
 release_all first
 run 'its status is that of its last attempt' 3 '' '' "$GPULEASE" --wait-for "$id"
 run 'both attempts have run with its id' 0 "*$id try*$id try*" '' "$GPULEASE" --log "$id"
+
+# a job that starts by its new priority needs no new ticket
+holder low --preemptible
+waiter high --max-wait 1h
+run 'a priority that sends a job back' 0 '' '' set_priority "$(ticket_of high)" 3
+is 'the job starts' wait_until 'runs high'
+rm -f "$S/low.runs"
+release_all high low
+
+# the ticket file does not grow by what is over; a start sweeps a group at least
+holder first
+waiter often
+tickets=$(echo "$XDG_STATE_HOME"/gpulease/sim-*)/tickets
+OFTEN=$(ticket_of often)
+for each in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32; do
+	set_priority "$OFTEN" 2 && set_priority "$OFTEN" 1 && set_priority "$OFTEN" 0
+done
+size=$(stat -c %s "$tickets")
+swept() {
+	"$GPULEASE" -n 0 true
+	[ $(($(stat -c %b "$tickets") * 512)) -lt $((size / 2)) ]
+}
+if [ "$size" -lt 90000 ]; then
+	is 'each change takes a ticket' false
+else
+	is 'tickets that a job has left, and requests that it has obeyed, are swept' wait_until swept
+fi
+release_all first often
 
 # a line of a jobs file
 printf 'true\n' >"$S/jobs"
