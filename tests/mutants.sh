@@ -252,8 +252,8 @@ mutant the-command-ends-with-its-supervisor liveness orphans.sh \
 mutant slots-are-reused-beside-jobs slots \
 	-- '		if (!is_checked && is_any_job_alive(view, token))' '		if (false)'
 mutant the-header-is-swept queue_sweep \
-	-- 'if (sweep_page(queue, raw) == SWEEP_DEAD && at > 0) {' \
-	'if (sweep_page(queue, raw) != SWEEP_LIVE || !at) {'
+	-- 'if (sweep_page(queue, at, raw) == SWEEP_DEAD && at > 0) {' \
+	'if (sweep_page(queue, at, raw) != SWEEP_LIVE || !at) {'
 
 # --- tickets that do not act ------------------------------------------------------------------
 
@@ -399,7 +399,7 @@ mutant order-does-not-count queue renew \
 mutant renewed-misses-a-cancel renew \
 	-- '(void)!queue_begin(&broker->queue, number);' ''
 mutant renewed-counts-as-started renew \
-	-- 'ticket.state == TICKET_LEFT) {' 'ticket.state == TICKET_LEFT && false) {'
+	-- 'ticket.state == TICKET_LEFT)) {' 'false)) {'
 mutant any-user-changes-a-priority renew \
 	-- '(control->uid != 0 && control->uid != wish->uid))' 'false)'
 mutant an-early-time-stays renew \
@@ -421,6 +421,22 @@ mutant hours-are-lost-behind-a-lock gpu_hours \
 	-- 'r = append_day(fd, raw);' 'r = 0;'
 mutant old-hours-count gpu_hours \
 	-- 'day.day < search->day || day.day > search->latest' 'day.day > search->latest'
+mutant usage-that-cannot-be-read-is-none share -- 'r < 0 ? share->most_ms' 'false ? share->most_ms'
+mutant a-released-job-keeps-its-place renew \
+	-- 'return hold_until(broker, clock_boot_ms() + JOIN_AGAIN_MS);' \
+	'return hold_until(broker, 0);'
+mutant tickets-that-were-left-stay queue_sweep \
+	-- 'ticket->state != TICKET_LEFT || !ticket->job' 'true'
+mutant requests-that-were-obeyed-stay queue_sweep \
+	-- 'control->verb == CONTROL_CANCEL || ticket.latest < number' 'true'
+mutant a-reader-loses-a-ticket-that-is-swept renew \
+	-- 'kind == TICKET_VOID || (kind' 'false || (kind'
+mutant extensions-overwrite-each-other commit \
+	-- 'change->was_ms && change->was_ms != lease.limit_ms' 'false'
+mutant a-held-job-keeps-its-name later.sh \
+	-- '(row->ticket.attempt > 1 ||' '(true ||'
+mutant a-gpu-without-a-probe-is-the-first hardened_windows.sh \
+	-- ', .row = -1' ''
 mutant a-held-ticket-starts policy \
 	-- '	if (row->hold != DEPENDENCY_NONE) {' '	if (false) {'
 
@@ -537,7 +553,7 @@ mutant the-old-ticket-stays-granted requeue \
 mutant tried-again-at-once dependency \
 	-- '	int64_t until_ms = row->ticket.not_before_ms;' '	int64_t until_ms = 0;'
 mutant held-by-a-later-ticket dependency \
-	-- '		if (r == 0 && !outcome)' '		if (r == 0)'
+	-- 'if (r == 0 && !outcome &&' 'if (r == 0 &&'
 mutant no-singleton-without-gpus dependency \
 	-- '	if (ticket->request.gpus || !ticket->request.name[0] ||' '	if (true ||'
 mutant oom-retry-has-no-more retry_policy \

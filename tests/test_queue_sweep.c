@@ -150,6 +150,25 @@ static void the_first_ticket_of_a_job_stays_as_long_as_its_latest(void **state)
 	other_end(&other);
 }
 
+static void of_the_tickets_that_a_living_job_has_left_only_the_first_stays(void **state)
+{
+	uint64_t first, second;
+	struct ticket ticket;
+
+	(void)state;
+	fill_to(8);
+	first = append_of(&myself, TICKET_LEFT, dir.boot);
+	fill_to(70);
+	second = append_of(&myself, TICKET_LEFT, dir.boot);
+	assert_int_equal(ticket_read(&queue.file, second, &ticket), TICKET_RECORD);
+	ticket.job = first;
+	assert_int_equal(ticket_rewrite(&queue.file, second, &ticket), 0);
+	fill_to(2 * GROUP + 1);
+	sweep(5);
+	check_page(first, true);
+	check_page(second, false);
+}
+
 static void a_few_tickets_cost_nothing(void **state)
 {
 	(void)state;
@@ -241,11 +260,22 @@ static void in_another_pid_namespace_the_fifo_decides(void **state)
 
 static void controls_stay_while_they_count(void **state)
 {
-	enum { OF_LIVE = 70, OF_DEAD = 80, PREEMPT = 90, BY_DEAD = 100 };
+	enum {
+		OF_LIVE = 70,
+		OF_DEAD = 80,
+		PREEMPT = 90,
+		BY_DEAD = 100,
+		ASKED = 110,
+		OBEYED = 118
+	};
 	struct ticket ticket;
 
 	(void)state;
 	assert_int_equal(append_of(&myself, TICKET_WAITING, dir.boot), 1);
+	assert_int_equal(append_of(&myself, TICKET_WAITING, dir.boot), 2);
+	assert_int_equal(ticket_read(&queue.file, 2, &ticket), TICKET_RECORD);
+	ticket.latest = OBEYED + 1;
+	assert_int_equal(ticket_rewrite(&queue.file, 2, &ticket), 0);
 	fill_to(OF_LIVE);
 	append_control((struct control){ .verb = CONTROL_CANCEL, .ticket = 1 });
 	fill_to(OF_DEAD);
@@ -254,8 +284,14 @@ static void controls_stay_while_they_count(void **state)
 	append_control((struct control){ .verb = CONTROL_PREEMPT, .ticket = 1, .by = 1 });
 	fill_to(BY_DEAD);
 	append_control((struct control){ .verb = CONTROL_PREEMPT, .ticket = 1, .by = 5 });
+	fill_to(ASKED);
+	append_control((struct control){ .verb = CONTROL_PRIORITY, .ticket = 1 });
+	fill_to(OBEYED);
+	append_control((struct control){ .verb = CONTROL_PRIORITY, .ticket = 2 });
 	fill_to(2 * GROUP);
 	sweep(3);
+	assert_int_equal(ticket_read(&queue.file, ASKED, &ticket), TICKET_CONTROL);
+	check_page(OBEYED, false);
 	assert_int_equal(ticket_read(&queue.file, OF_LIVE, &ticket), TICKET_CONTROL);
 	assert_int_equal(ticket_read(&queue.file, PREEMPT, &ticket), TICKET_CONTROL);
 	check_page(OF_DEAD, false);
@@ -385,6 +421,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pages_that_no_process_needs_are_given_back),
 		TEST(the_first_ticket_of_a_job_stays_as_long_as_its_latest),
+		TEST(of_the_tickets_that_a_living_job_has_left_only_the_first_stays),
 		TEST(a_few_tickets_cost_nothing),
 		TEST(tickets_that_die_before_the_cursor_are_found_in_the_next_lap),
 		TEST(fifos_go_also_where_the_page_stays),

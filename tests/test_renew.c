@@ -180,6 +180,35 @@ static void a_failure_leaves_the_job_as_it_was(void **state)
 	assert_int_equal(first_in_order(), number);
 }
 
+/* Without a new ticket its place would be the one that it got when it was submitted. */
+static void a_released_job_waits_until_it_gets_a_new_ticket(void **state)
+{
+	uint64_t number;
+	int fd;
+
+	(void)state;
+	first.input.is_held = true;
+	join(&first);
+	number = first.number;
+	join(&second);
+	append_control(CONTROL_RELEASE, number, (uint32_t)getuid(), 0);
+	fd = first.queue.file.append_fd;
+	first.queue.file.append_fd = -1;
+	fixture_check_turn(&first, BROKER_WAITING);
+	assert_int_equal(first.number, number);
+	assert_int_equal(first.result.verdict.kind, VERDICT_HELD);
+	assert_int_not_equal(first.ticket.not_before_ms, TICKET_HELD);
+	assert_true(first.ticket.not_before_ms > clock_boot_ms());
+	assert_true(first.state.wake_ms <= first.ticket.not_before_ms);
+	first.queue.file.append_fd = fd;
+	first.ticket.not_before_ms = clock_boot_ms();
+	assert_int_equal(ticket_rewrite(&first.queue.file, number, &first.ticket), 0);
+	fixture_check_turn(&first, BROKER_WAITING);
+	assert_true(first.number > second.number);
+	assert_int_equal(first.ticket.not_before_ms, 0);
+	assert_int_equal(first_in_order(), second.number);
+}
+
 static void a_further_attempt_comes_at_its_own_time_and_keeps_the_priority(void **state)
 {
 	struct request request;
@@ -274,6 +303,16 @@ static int judge(struct outcome *job)
 	return outcome_judge(job, &look, false);
 }
 
+/* Removes a ticket, as the sweep does. */
+static void wipe(uint64_t number)
+{
+	static const char zeros[RECORD_SIZE];
+
+	assert_int_equal(pwrite(first.queue.file.fd, zeros, sizeof(zeros),
+				 (off_t)number * RECORD_SIZE),
+		RECORD_SIZE);
+}
+
 static void a_job_with_a_new_ticket_has_not_started_or_ended(void **state)
 {
 	struct outcome job;
@@ -288,6 +327,11 @@ static void a_job_with_a_new_ticket_has_not_started_or_ended(void **state)
 	assert_int_equal(judge(&job), 0);
 	assert_int_equal(outcome_judge_start(&job, &look, false), 0);
 	assert_int_equal(job.latest, first.number);
+	/* also if the ticket that it has followed is swept */
+	renew(&first, 0, 2000);
+	wipe(job.latest);
+	assert_int_equal(outcome_judge_start(&job, &look, false), 0);
+	assert_int_equal(job.latest, first.number);
 	/* and one that begins now, also by the number of the new ticket */
 	job = OUTCOME_OF(first.number);
 	assert_int_equal(judge(&job), 0);
@@ -298,7 +342,6 @@ static void a_job_with_a_new_ticket_has_not_started_or_ended(void **state)
 /* The latest ticket may be swept before the first; the history has attempt 1. */
 static void the_end_is_found_if_only_the_first_ticket_is_left(void **state)
 {
-	static const char zeros[RECORD_SIZE];
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct outcome job;
 	struct ticket ticket;
@@ -310,9 +353,7 @@ static void the_end_is_found_if_only_the_first_ticket_is_left(void **state)
 	ticket.owner = other.owner;
 	assert_int_equal(
 		ticket_rewrite(&first.queue.file, broker_job(&first), &ticket), 0);
-	assert_int_equal(pwrite(first.queue.file.fd, zeros, sizeof(zeros),
-				 (off_t)first.number * RECORD_SIZE),
-		RECORD_SIZE);
+	wipe(first.number);
 	other_kill(&other);
 	job = OUTCOME_OF(broker_job(&first));
 	assert_int_equal(judge(&job), 1);
@@ -368,6 +409,7 @@ int main(void)
 		TEST(the_job_keeps_its_id_and_its_arrival),
 		TEST(a_later_order_lets_those_pass_that_come_before_it),
 		TEST(a_failure_leaves_the_job_as_it_was),
+		TEST(a_released_job_waits_until_it_gets_a_new_ticket),
 		TEST(a_further_attempt_comes_at_its_own_time_and_keeps_the_priority),
 		TEST(a_cancel_counts_for_the_new_ticket),
 		TEST(the_owner_and_root_change_the_priority),

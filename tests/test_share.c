@@ -127,6 +127,21 @@ static void each_gpu_hour_counts_up_to_the_maximum(void **state)
 	assert_int_equal(late_of(600, steep), 240LL * HOUR_MS);
 }
 
+static void a_file_that_cannot_be_read_counts_as_the_maximum(void **state)
+{
+	struct snapshot view = { .dir = &dir };
+
+	(void)state;
+	assert_int_equal(queue_begin(&holder.queue, 0), 0);
+	view.lives = LIVENESS_SET_ON(&dir);
+	assert_int_equal(mkdirat(dir.fd, "usage", 0700), 0);
+	assert_int_equal(broker_share_of(&share, &holder.queue, &view, 4711, 0).late_ms,
+		share.most_ms);
+	assert_int_equal(unlinkat(dir.fd, "usage", AT_REMOVEDIR), 0);
+	assert_int_equal(
+		broker_share_of(&share, &holder.queue, &view, 4711, 0).late_ms, 0);
+}
+
 static void a_job_that_has_to_wait_counts_as_later_once(void **state)
 {
 	uint64_t number, id;
@@ -291,6 +306,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_gpu_hour_counts_up_to_the_maximum),
+		TEST(a_file_that_cannot_be_read_counts_as_the_maximum),
 		TEST(a_job_that_has_to_wait_counts_as_later_once),
 		TEST(a_user_without_hours_comes_first),
 		TEST(jobs_that_wait_already_count_with_their_limits),

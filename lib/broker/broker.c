@@ -5,7 +5,7 @@
  *	  broker_give_back	the lease of an earlier attempt comes first
  *	  turn_once		repeated while it comes to BROKER_AGAIN, 64 times at most
  *	    read_and_plan	tickets, leases, liveness, probe -> a verdict
- *	    broker_is_due	a job that was to begin later joins the queue anew
+ *	    broker_begin	a job that was to begin later joins the queue anew
  *	    commit_mend		damaged lease files
  *	    try_to_start	if the verdict is to start:
  *	      commit_look	  are there leftover processes of an ended job?
@@ -545,8 +545,9 @@ static int turn_once(struct broker *broker, struct why *why)
 	broker->state.wake_ms = r == 0 ? broker->plan.changes_ms : INT64_MAX;
 	if (r != 0)
 		return r;
-	if (broker_is_due(broker))
-		return BROKER_AGAIN;
+	r = broker_begin(broker);
+	if (r != 0)
+		return r;
 	if (commit_mend(&broker->view))
 		return BROKER_AGAIN;
 	kind = broker->result.verdict.kind;

@@ -283,12 +283,25 @@ int64_t broker_window_ms(const struct broker *broker)
 
 /* --- a job that was to begin later ------------------------------------------------ */
 
+enum { JOIN_AGAIN_MS = 5000 };
+
+/* Holds the job until @until_ms.  The turn reads the record.  Returns as join_anew(). */
+static int hold_until(struct broker *broker, int64_t until_ms)
+{
+	int r;
+
+	broker->ticket.not_before_ms = until_ms;
+	r = ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
+	return r < 0 ? r : BROKER_AGAIN;
+}
+
 /*
  * The job begins now: it takes a new ticket, so that its place is that of a job which comes now.
  * Otherwise a held job would be a place in the queue that its user keeps for as long as they like.
- * Without a new ticket (the disk is full) the job goes on with the old one.
+ * Without a new ticket (the disk is full, or a limit of the process is reached) the job tries again
+ * later.  Returns BROKER_AGAIN or a negative errno.
  */
-static void join_anew(struct broker *broker)
+static int join_anew(struct broker *broker)
 {
 	struct ticket before = broker->ticket;
 	struct why why;
@@ -296,34 +309,27 @@ static void join_anew(struct broker *broker)
 	broker->ticket.since_ms = clock_boot_ms();
 	broker->ticket.not_before_ms = 0;
 	forget_share(broker);
-	if (move_in_queue(broker, &before, &why) < 0) {
-		broker->ticket.not_before_ms = 0;
-		(void)!ticket_rewrite(
-			&broker->queue.file, broker->number, &broker->ticket);
-		return;
-	}
+	if (move_in_queue(broker, &before, &why) < 0)
+		return hold_until(broker, clock_boot_ms() + JOIN_AGAIN_MS);
 	broker_settle_arrival(broker);
+	return BROKER_AGAIN;
 }
 
-bool broker_is_due(struct broker *broker)
+int broker_begin(struct broker *broker)
 {
-	struct ticket *ticket = &broker->ticket;
+	const struct ticket *ticket = &broker->ticket;
 
 	/* a further attempt, which waits before it is tried again, has its ticket already */
 	if (!ticket->not_before_ms || ticket->attempt > 1)
-		return false;
+		return 0;
 	if (ticket->not_before_ms == TICKET_HELD) {
 		if (!queue_is_released(
 			    &broker->queue, broker_job(broker), ticket->owner.uid))
-			return false;
-		ticket->not_before_ms = broker->input.begin_ms;
-		/* the turn reads the record, not this copy */
-		if (ticket->not_before_ms > broker->state.now_ms)
-			return ticket_rewrite(
-				       &broker->queue.file, broker->number, ticket) == 0;
+			return 0;
+		if (broker->input.begin_ms > broker->state.now_ms)
+			return hold_until(broker, broker->input.begin_ms);
+	} else if (ticket->not_before_ms > broker->state.now_ms) {
+		return 0;
 	}
-	if (ticket->not_before_ms > broker->state.now_ms)
-		return false;
-	join_anew(broker);
-	return true;
+	return join_anew(broker);
 }

@@ -99,10 +99,11 @@ MUST_CHECK int broker_obey_wish(struct broker *broker);
 
 /*
  * After the queue was read in a turn: if the job was released, or its time to begin has come, takes
- * a new ticket for it.  A crash leaves tickets with a dead owner.  Returns whether the ticket has
- * changed, so that the turn has to read and plan again.
+ * a new ticket for it, or tries to do so again later.  A crash leaves tickets with a dead owner.
+ * Returns 0; BROKER_AGAIN: the ticket has changed, so the turn has to read and plan again; or a
+ * negative errno, and then the job must not go on.
  */
-bool broker_is_due(struct broker *broker);
+MUST_CHECK int broker_begin(struct broker *broker);
 
 /* --- broker_share.c ------------------------------------------------------------- */
 

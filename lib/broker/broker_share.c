@@ -73,12 +73,14 @@ struct broker_share broker_share_of(const struct config_share *share, struct que
 	struct gpu_hours had;
 	struct broker_share ret;
 
-	/* a file that cannot be read counts as far as it could be */
-	(void)!gpu_hours_read(
+	int r = gpu_hours_read(
 		view->dir, uid, (unsigned)(share->window_ms / DAY_MS), &had);
+
 	ret.had_ms = had.gpu_ms + count_leases(view, uid, share->window_ms);
 	ret.waits_ms = count_tickets(queue, view, uid, but);
-	ret.late_ms = config_share_late_ms(share, ret.had_ms + ret.waits_ms);
+	/* a user can see to it that the file cannot be opened, as by a low limit of descriptors */
+	ret.late_ms = r < 0 ? share->most_ms
+			    : config_share_late_ms(share, ret.had_ms + ret.waits_ms);
 	return ret;
 }
 

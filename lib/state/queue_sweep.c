@@ -8,11 +8,11 @@
 
 enum {
 	PAGE_RECORDS = 4096 / RECORD_SIZE,
-	GROUP = QUEUE_CHUNK,     /* records that a sweeper takes at once */
-	BACKLOG = 8 * GROUP,     /* records after the cursor: more than starts leave */
-	START_US = 800,          /* how long a start sweeps; it finishes its last group */
-	SLICE_US = 5000,         /* how long a waiter sweeps between two turns */
-	RECENT_CANCEL_MS = 2000, /* the job's end may not be in the history yet */
+	GROUP = QUEUE_CHUNK, /* records that a sweeper takes at once */
+	BACKLOG = 8 * GROUP, /* records after the cursor: more than starts leave */
+	START_US = 800,      /* how long a start sweeps; it finishes its last group */
+	SLICE_US = 5000,     /* how long a waiter sweeps between two turns */
+	RECENT_MS = 2000,    /* a control: what it has caused may not be written yet */
 };
 
 /* The cursor on a file system without holes: it is after all groups, so none is swept. */
@@ -32,21 +32,23 @@ static bool number_may_live(struct queue *queue, uint64_t number, struct ticket 
 	       (kind == TICKET_RECORD && ticket_may_live(queue->dir, ticket));
 }
 
-/* Whether a process may still look for @control. */
-static bool control_counts(struct queue *queue, const struct control *control)
+/* Whether a process may still look for @control, which is record @number. */
+static bool control_counts(
+	struct queue *queue, uint64_t number, const struct control *control)
 {
-	struct ticket ticket, by;
+	struct ticket ticket = { .latest = 0 }, by;
 
 	if (strcmp(control->boot, queue->dir->boot) != 0)
 		return false;
-	if (control->verb == CONTROL_CANCEL &&
-		clock_age_ms(clock_boot_ms(), control->at_ms) < RECENT_CANCEL_MS)
+	if (control->verb != CONTROL_PREEMPT &&
+		clock_age_ms(clock_boot_ms(), control->at_ms) < RECENT_MS)
 		return true;
 	if (!number_may_live(queue, control->ticket, &ticket))
 		return false;
 	if (control->verb == CONTROL_PREEMPT)
 		return number_may_live(queue, control->by, &by);
-	return true;
+	/* a job that was released, or has another priority, has a later ticket */
+	return control->verb == CONTROL_CANCEL || ticket.latest < number;
 }
 
 /* Removes the FIFOs of an owner that is dead and that no process holds open. */
@@ -60,8 +62,9 @@ static void remove_fifos(const struct queue *queue, const struct owner *owner)
 			fifo_remove(queue->dir, folders[i], owner->token);
 }
 
-/* Judges the record at @raw; removes the FIFOs of a dead ticket. */
-static enum sweep_found sweep_record(struct queue *queue, const char *raw)
+/* Judges the record at @raw, record @number; removes the FIFOs of a dead ticket. */
+static enum sweep_found sweep_record(
+	struct queue *queue, uint64_t number, const char *raw)
 {
 	struct control control;
 	struct ticket ticket, latest;
@@ -77,7 +80,7 @@ static enum sweep_found sweep_record(struct queue *queue, const char *raw)
 		remove_fifos(queue, &ticket.owner);
 		return SWEEP_DEAD;
 	case TICKET_CONTROL:
-		return control_counts(queue, &control) ? SWEEP_LIVE : SWEEP_DEAD;
+		return control_counts(queue, number, &control) ? SWEEP_LIVE : SWEEP_DEAD;
 	case TICKET_BROKEN: /* its owner may be rewriting it */
 	case TICKET_OTHER:  /* the header, or a record of another version */
 		break;
@@ -85,13 +88,17 @@ static enum sweep_found sweep_record(struct queue *queue, const char *raw)
 	return SWEEP_LIVE;
 }
 
-/* Judges all records of the page that begins at @raw.  LIVE: at least one of them is needed. */
-static enum sweep_found sweep_page(struct queue *queue, const char *raw)
+/*
+ * Judges all records of the page that begins at @raw with record @first.  LIVE: at least one of
+ * them is needed.
+ */
+static enum sweep_found sweep_page(struct queue *queue, uint64_t first, const char *raw)
 {
 	enum sweep_found found = SWEEP_NOTHING;
 
 	for (unsigned i = 0; i < PAGE_RECORDS; i++) {
-		enum sweep_found one = sweep_record(queue, raw + i * RECORD_SIZE);
+		enum sweep_found one =
+			sweep_record(queue, first + i, raw + i * RECORD_SIZE);
 
 		if (one == SWEEP_LIVE || found == SWEEP_NOTHING)
 			found = one;
@@ -121,7 +128,7 @@ static int sweep_group(struct queue *queue, uint64_t first)
 	for (; r == 0 && at + PAGE_RECORDS <= first + count; at += PAGE_RECORDS) {
 		const char *raw = queue->chunk + (at - first) * RECORD_SIZE;
 
-		if (sweep_page(queue, raw) == SWEEP_DEAD && at > 0) {
+		if (sweep_page(queue, at, raw) == SWEEP_DEAD && at > 0) {
 			found = SWEEP_DEAD;
 			continue;
 		}

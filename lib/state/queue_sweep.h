@@ -5,8 +5,9 @@
  * so several sweepers share the work.  The sweep works on groups of 64 records.
  *
  * A page stays if a process may still look for one of its records: a ticket with an owner that
- * lives, or has left a process that holds the ticket's FIFO; a control of such a ticket; or a
- * record that cannot be read, which its owner may be rewriting.
+ * lives, or has left a process that holds the ticket's FIFO; a control of such a ticket that was
+ * not obeyed yet; or a record that cannot be read, which its owner may be rewriting.  Of the
+ * tickets that a living job has left for a later one, only the first stays.
  *
  * A failure costs time only.  A crash leaves a group for the next lap of the cursor.
  */

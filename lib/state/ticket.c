@@ -479,7 +479,10 @@ bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket)
 	const struct owner *owner = &ticket->owner;
 	enum owner_state state = OWNER_DEAD;
 
-	if (strcmp(ticket->boot, dir->boot) == 0)
+	/* the job has left this ticket for a later one: its process needs only the first */
+	bool is_needed = ticket->state != TICKET_LEFT || !ticket->job;
+
+	if (strcmp(ticket->boot, dir->boot) == 0 && is_needed)
 		state = owner_judge_job(owner, &ticket->runs, dir->pidns);
 	/* an adopted process has no FIFO, so it counts as alive while it cannot be judged */
 	if (state == OWNER_ALIVE || (state == OWNER_UNDECIDED && owner->is_adopted))

@@ -244,7 +244,10 @@ enum ticket_kind ticket_glance(const char *raw);
  */
 void ticket_glance_place(const char *raw, int64_t *ret_priority, int64_t *ret_order_ms);
 
-/* Whether the owner of @ticket, its command, or a process that holds its FIFO may live. */
+/*
+ * Whether a process that needs @ticket may live: its owner, the owner's command, or a process that
+ * holds its FIFO.
+ */
 bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket);
 
 /* Reads the header.  If it is broken or missing, the hint is the start of the file. */

@@ -318,9 +318,12 @@ int dependency_judge(struct dependency_book *book, const struct queue_row *row,
 			r = judge_singleton(book, row, hash, is_own, ret);
 		/*
 		 * A ticket that waits for a job by its id holds back no other by its name:
-		 * the two could wait for each other.
+		 * the two could wait for each other.  Neither does a job that is held or begins
+		 * later: it will join the queue anew.
 		 */
-		if (r == 0 && !outcome)
+		if (r == 0 && !outcome &&
+			(row->ticket.attempt > 1 ||
+				row->ticket.not_before_ms <= book->look.now_ms))
 			r = note_name(book, row, hash);
 	}
 	if (r < 0)

@@ -253,8 +253,12 @@ int outcome_judge_start(struct outcome *job, struct outcome_look *look, bool is_
 	int kind = ticket_read(
 		&look->queue->file, job->has_owner ? job->latest : job->job, &ticket);
 
-	/* the job has a later ticket: for its next attempt, or for another place in the queue */
-	if (kind == TICKET_RECORD && ticket.state == TICKET_LEFT) {
+	/*
+	 * The job has a later ticket: for its next attempt, or for another place in the queue.  The
+	 * sweep may have removed the one before.
+	 */
+	if (kind == TICKET_VOID ||
+		(kind == TICKET_RECORD && ticket.state == TICKET_LEFT)) {
 		kind = read_owner(job, look);
 		if (kind >= 0)
 			kind = ticket_read(&look->queue->file, job->latest, &ticket);

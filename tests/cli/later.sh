@@ -147,4 +147,29 @@ run 'a step does not begin later' 125 '' 'gpulease: this is a step of job *, and
 run 'nor is it held' 125 '' 'gpulease: *leave --hold out' "$GPULEASE" "$GPULEASE" --hold true
 run 'nor is a process that runs already' 125 '' 'gpulease: --pid leases *' \
 	"$GPULEASE" --lease-only --pid $$ --hold
+# a job that is not there yet holds up no other of its name
+holder busy
+waiter first --hold --name nightly --singleton
+waiter second --name nightly --singleton
+release busy
+is 'a held singleton holds back no other of its name' wait_until 'runs second'
+run 'it is released' 0 '' '' "$GPULEASE" --release "$(ticket_of first)"
+is 'and then waits for the other' wait_until \
+	'"$GPULEASE" --queue | grep -q "job $(id_of second) of the same name comes first"'
+release second
+is 'until that has ended' wait_until 'runs first'
+release_all busy first second
+
+# the process of a held job that does not act
+waiter still --hold
+stop=$(pid_of still)
+kill -STOP "$stop"
+tickets=$(echo "$XDG_STATE_HOME"/gpulease/sim-*)/tickets
+run 'a stopped job is released' 0 '' '' "$GPULEASE" --release "$(ticket_of still)"
+size=$(stat -c %s "$tickets")
+run 'once more' 0 '' '' "$GPULEASE" --release "$(ticket_of still)"
+is 'a second request takes no room' [ "$(stat -c %s "$tickets")" = "$size" ]
+kill -CONT "$stop"
+is 'once it goes on, it runs' wait_until 'runs still'
+release_all still
 finish
