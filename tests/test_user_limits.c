@@ -65,6 +65,7 @@ static void bad_lines_are_refused_with_the_allowed_forms(void **state)
 		{ "group = gpus 1", "is no limit of a user or group" },
 		{ "group a b = gpus 1", "is no limit of a user or group" },
 		{ "group a:b = gpus 1", "is no limit of a user or group" },
+		{ "user a,b = gpus 1", "is no limit of a user or group" },
 		{ "groups a = gpus 1", "is no limit of a user or group" },
 		{ "[limits]",
 			"x.conf, line 2: unknown section '[limits]'; there may be one" },

@@ -41,7 +41,8 @@ static bool split_line(struct strview text, struct limits_line *ret)
 	ret->words = (struct strview){ left.end + (left.end < text.end), text.end };
 	return (ret->is_group || strview_is(who, "user")) && left.end < text.end &&
 	       strview_size(ret->name) && !strview_size(name) &&
-	       !memchr(ret->name.begin, ':', strview_size(ret->name));
+	       !memchr(ret->name.begin, ':', strview_size(ret->name)) &&
+	       !memchr(ret->name.begin, ',', strview_size(ret->name));
 }
 
 /* Reads one limit, "gpus 1", into @config, for line @number.  Returns 0 or -EINVAL. */
