@@ -34,12 +34,13 @@ static void record_make_trailer(const char *raw, char out[RECORD_SIZE - SUM_AT])
 	out[12] = '\n';
 }
 
+const char record_void[RECORD_SIZE];
+
 enum record_state record_judge(const char *raw)
 {
 	char trailer[RECORD_SIZE - SUM_AT];
 
-	/* all bytes are zeros: each equals the next */
-	if (raw[0] == '\0' && memcmp(raw, raw + 1, RECORD_SIZE - 1) == 0)
+	if (memcmp(raw, record_void, RECORD_SIZE) == 0)
 		return RECORD_VOID;
 	record_make_trailer(raw, trailer);
 	if (memcmp(raw + SUM_AT, trailer, RECORD_SIZE - SUM_AT) != 0)

@@ -53,6 +53,9 @@ struct record_schema {
 
 enum record_state { RECORD_GOOD, RECORD_VOID, RECORD_BROKEN };
 
+/* A record of zeros, which is void. */
+extern const char record_void[RECORD_SIZE];
+
 /* Checks the 512 bytes at @raw.  RECORD_BROKEN: the sum is wrong, perhaps half-copied. */
 enum record_state record_judge(const char *raw);
 

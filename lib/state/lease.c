@@ -490,9 +490,7 @@ int lease_write(struct lease_file *file, unsigned at, const struct lease *lease)
 
 int lease_clear(struct lease_file *file, unsigned at)
 {
-	static const char zeros[RECORD_SIZE];
-
-	return lease_write_raw(file, at, zeros);
+	return lease_write_raw(file, at, record_void);
 }
 
 int lease_write_gpu(struct lease_file *file, const struct gpu_record *gpu)

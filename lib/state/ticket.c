@@ -178,10 +178,9 @@ bool ticket_file_is_current(int dirfd, const struct ticket_file *file)
  */
 static int ticket_fill_block(struct ticket_file *file, off_t size)
 {
-	static const char zeros[RECORD_SIZE];
 	off_t block = size - size % RECORD_SIZE;
 
-	return fdio_pwrite(file->fd, zeros, RECORD_SIZE, block);
+	return fdio_pwrite(file->fd, record_void, RECORD_SIZE, block);
 }
 
 int ticket_end(struct ticket_file *file, uint64_t *ret_end)
