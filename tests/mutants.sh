@@ -421,6 +421,11 @@ mutant hours-are-lost-behind-a-lock gpu_hours \
 	-- 'r = append_day(fd, raw);' 'r = 0;'
 mutant old-hours-count gpu_hours \
 	-- 'day.day < search->day || day.day > search->latest' 'day.day > search->latest'
+mutant a-shell-gives-its-status-to-the-job notify.sh \
+	-- 'was_us && order->is_shell ? -1 :' ''
+mutant the-end-of-a-job-is-when-it-is-told notify.sh \
+	-- 'job_tell_end(order, &recorder->history, gone_ms,' \
+	'job_tell_end(order, &recorder->history, clock_boot_ms(),'
 mutant usage-that-cannot-be-read-is-none share -- 'r < 0 ? share->most_ms' 'false ? share->most_ms'
 mutant a-released-job-keeps-its-place renew \
 	-- 'return hold_until(broker, clock_boot_ms() + JOIN_AGAIN_MS);' \

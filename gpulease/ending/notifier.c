@@ -92,8 +92,8 @@ bool notifier_is_there(void)
 	return to_notifier >= 0;
 }
 
-void notifier_tell(
-	enum notifier_event event, uint64_t job, int64_t number, const char *text)
+static void tell_at(enum notifier_event event, uint64_t job, int64_t at_ms,
+	int64_t number, const char *text)
 {
 	char bytes[512];
 	struct text line = TEXT_ON(bytes);
@@ -101,8 +101,14 @@ void notifier_tell(
 	if (to_notifier < 0)
 		return;
 	text_addf(&line, "%c %llu %lld %lld %.400s\n", event, (unsigned long long)job,
-		(long long)clock_boot_ms(), (long long)number, text);
+		(long long)at_ms, (long long)number, text);
 	(void)!send(to_notifier, bytes, line.used, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void notifier_tell(
+	enum notifier_event event, uint64_t job, int64_t number, const char *text)
+{
+	tell_at(event, job, clock_boot_ms(), number, text);
 }
 
 void notifier_started(
@@ -137,14 +143,14 @@ void notifier_tell_soon(uint64_t job, int64_t begun_ms, int64_t limit_ms)
 	notifier_tell(NOTIFIER_SOON, job, told_limit_at_ms - now_ms, "");
 }
 
-void notifier_ended(uint64_t job, const struct end_facts *facts)
+void notifier_ended(uint64_t job, int64_t gone_ms, const struct end_facts *facts)
 {
 	char bytes[128];
 	struct text text = TEXT_ON(bytes);
 
 	text_addf(
 		&text, "%s %s", facts->how ? facts->how : "", facts->by ? facts->by : "");
-	notifier_tell(NOTIFIER_ENDED, job, facts->status, bytes);
+	tell_at(NOTIFIER_ENDED, job, gone_ms, facts->status, bytes);
 	close_fd(&to_notifier);
 }
 

@@ -57,8 +57,8 @@ void notifier_tell_soon(uint64_t job, int64_t begun_ms, int64_t limit_ms);
 void notifier_tell(
 	enum notifier_event event, uint64_t job, int64_t number, const char *text);
 
-/* Tells it that the job has ended, and lets it go. */
-void notifier_ended(uint64_t job, const struct end_facts *facts);
+/* Tells it that the job has ended, at @gone_ms of CLOCK_BOOTTIME, and lets it go. */
+void notifier_ended(uint64_t job, int64_t gone_ms, const struct end_facts *facts);
 
 /*
  * For the watchdog, which gives its descriptors fixed numbers: move the way to the notifier to a

@@ -422,7 +422,7 @@ static int job_find_status(const struct watchdog_order *order, struct liveness_s
  * the job has recorded the end, and says for which user.
  */
 static void job_tell_end(const struct watchdog_order *order,
-	const struct history_file *history, struct end_facts *facts)
+	const struct history_file *history, int64_t gone_ms, struct end_facts *facts)
 {
 	struct history_end end;
 
@@ -430,8 +430,13 @@ static void job_tell_end(const struct watchdog_order *order,
 		end.how[0]) {
 		facts->how = end.how;
 		facts->by = end.by;
+		/* the lease has ended before the shell, whose status is its own */
+		if (order->is_shell) {
+			facts->status = -1;
+			gone_ms = end.gone_ms - clock_real_ms() + clock_boot_ms();
+		}
 	}
-	notifier_ended(order->job, facts);
+	notifier_ended(order->job, gone_ms, facts);
 }
 
 /*
@@ -442,7 +447,7 @@ static void job_record_end(const struct watchdog_order *order, struct liveness_s
 	struct end_recorder *recorder, bool was_us)
 {
 	int64_t gone_ms = clock_boot_ms();
-	int status = job_find_status(order, lives);
+	int status = was_us && order->is_shell ? -1 : job_find_status(order, lives);
 	struct end_facts facts = {
 		.status = status, .how = was_us ? ended_how : NULL, .use = use.last
 	};
@@ -452,7 +457,7 @@ static void job_record_end(const struct watchdog_order *order, struct liveness_s
 		(void)poll(NULL, 0, notifier_is_there() ? TELL_MS : YIELD_MS);
 	if (recorder->file.fd >= 0)
 		(void)!end_recorder_write(recorder, gone_ms, &facts, INT64_MAX);
-	job_tell_end(order, &recorder->history, &facts);
+	job_tell_end(order, &recorder->history, gone_ms, &facts);
 }
 
 /*

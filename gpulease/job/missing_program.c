@@ -42,8 +42,7 @@ static const struct {
 /* Whether @word begins with `NAME=`, as a shell has it before a command. */
 static bool is_assignment(const char *word)
 {
-	size_t size = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
-				   "0123456789");
+	size_t size = strspn(word, NAME_BYTES);
 
 	return size && !is_digit(word[0]) && word[size] == '=';
 }

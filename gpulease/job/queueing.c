@@ -24,7 +24,7 @@ static void leave_queue(struct broker *broker, int status)
 	if (broker->ticket.request.is_supervised && broker->number)
 		end_record_append_leaseless(
 			broker->dir, broker->number, &broker->ticket, 0, &facts);
-	notifier_ended(broker_job(broker), &facts);
+	notifier_ended(broker_job(broker), clock_boot_ms(), &facts);
 	broker_leave(broker);
 }
 
@@ -62,7 +62,7 @@ static int queueing_obey_cancel(const struct queueing *queueing)
 	describe_user(broker->result.cancelled_by, NULL, &text);
 	end_record_append_leaseless(
 		broker->dir, broker->number, &broker->ticket, 0, &facts);
-	notifier_ended(broker_job(broker), &facts);
+	notifier_ended(broker_job(broker), clock_boot_ms(), &facts);
 	broker_leave(broker);
 	if (observer)
 		observer->cancelled(observer->context, name);

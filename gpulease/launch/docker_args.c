@@ -7,9 +7,7 @@
 /* Two paths, each with all of its quotes doubled. */
 enum { WORD_SIZE = 4 * PATH_MAX + 256 };
 
-static const char PLAIN[] =
-	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	"-_./:,=@+";
+static const char *const PLAIN = "-./:,=@+" NAME_BYTES;
 
 /* --- words ------------------------------------------------------------------------- */
 

@@ -124,7 +124,7 @@ static void attempt_tell_end(const struct attempt *at, const struct broker *brok
 	char by[BY_SIZE];
 
 	attempt_name_canceller(at, by);
-	notifier_ended(broker_job(broker),
+	notifier_ended(broker_job(broker), clock_boot_ms(),
 		&(struct end_facts){ .status = attempt_exit_status(&at->end),
 			.how = attempt_how(at),
 			.by = by });

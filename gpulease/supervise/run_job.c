@@ -294,7 +294,8 @@ static int run_granted(const struct settings *settings, struct launch *own)
 						    : launch(own);
 	/* nothing has started, unless the end was told already; the watchdog of a shell tells it */
 	if (r != 0)
-		notifier_ended(own->ticket, &(struct end_facts){ .status = r });
+		notifier_ended(
+			own->ticket, clock_boot_ms(), &(struct end_facts){ .status = r });
 	return r;
 }
 

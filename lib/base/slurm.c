@@ -158,8 +158,7 @@ bool slurm_has_node(const char *nodes, const char *host)
 /* Appends at most @most bytes of @text, with `_` for what is not safe in a file name. */
 static void add_safe(struct text *out, const char *text, size_t most)
 {
-	static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				   "0123456789_-.";
+	const char *safe = "-." NAME_BYTES;
 
 	for (size_t i = 0; i < most && text[i]; i++)
 		text_add_bytes(out, strchr(safe, text[i]) ? &text[i] : "_", 1);

@@ -18,6 +18,9 @@ struct text {
 /* An empty text in the array @array, which must not be a pointer. */
 #define TEXT_ON(array) text_on(array, sizeof(array))
 
+/* The bytes in the names of variables.  Longer lists of bytes end with it, so all share it. */
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
+
 /* Returns an empty text in the @size bytes at @at; @size is at least 1. */
 struct text text_on(char *at, size_t size);
 

@@ -79,8 +79,7 @@ void words_add_in_quotes(struct text *out, const char *word)
  */
 static bool is_plain(const char *word)
 {
-	static const char plain[] = "=abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%";
+	const char *plain = "=-+./:,@%" NAME_BYTES;
 
 	return *word && !word[strspn(word, plain + (*word != '-'))];
 }

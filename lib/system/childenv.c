@@ -44,11 +44,8 @@ static bool is_word(const struct item *item, const char *word)
 
 static bool is_variable_name(const struct item *item)
 {
-	static const char letters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-
 	return item->name_size && (item->name[0] < '0' || item->name[0] > '9') &&
-	       strspn(item->name, letters) >= item->name_size;
+	       strspn(item->name, NAME_BYTES) >= item->name_size;
 }
 
 int childenv_check(const char *list, struct why *why)

@@ -349,6 +349,27 @@ done
 GPULEASE=$program
 unset GPULEASE_DIR
 
+# --- when it was, and how --------------------------------------------------------------------
+
+forget
+sim 2
+run 'a command that a signal ends' 137 '' '' sh -c '
+	"$1" --notify "$2" sh -c "kill -9 \$\$" 2>/dev/null' - "$GPULEASE" 'echo "$GPULEASE_EVENT $GPULEASE_RAN" >>'"$events"
+is 'the end is told' tells 'ended *'
+"$GPULEASE" --history 1 --json >"$S/out"
+is 'with the time that the job ran, whenever that is told' \
+	[ "$(sed -n 's/^ended //p' "$events")" -le $(($("$TOOLS/jsoncheck" jobs.0.ran_at_most_ms <"$S/out") / 1000)) ]
+
+# the shell goes on and ends with 0, which is no status of the job
+forget
+sh -c 'eval "$("$1" --notify "$2" --shell)"; "$1" --cancel "$GPULEASE_ID"; exit 0' - "$GPULEASE" \
+	"$tell" 2>/dev/null
+is 'the end of the lease of a shell that was cancelled' tells 'ended cancelled [?] job * was cancelled by *'
+sh -c 'eval "$("$1" --notify "$2" --time 1s --shell)"; echo "$GPULEASE_ID" >"$3"; sleep 1000; exit 0' \
+	- "$GPULEASE" "$tell" "$S/shell" 2>/dev/null
+is 'of one that reached its time limit' tells 'ended timed-out [?] job *'
+run 'which is no success' 1 '' '*its exit status is not recorded*' "$GPULEASE" --wait-for "$(cat "$S/shell")"
+
 # --- without a notifier ------------------------------------------------------------------
 
 mkdir "$S/alone"
