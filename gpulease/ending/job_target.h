@@ -21,7 +21,7 @@ struct job_target {
 /* Opens the shared state.  Returns 0, or an exit status after a message. */
 MUST_CHECK int job_target_open(struct settings *settings, struct job_target *target);
 
-/* Reads the state anew.  Returns 0; 1: the job that was found last is over; or a negative errno. */
+/* Reads the state anew.  Returns 0; 1: the job that was found last has ended; or -errno. */
 MUST_CHECK int job_target_look(struct job_target *target);
 
 /*
@@ -34,7 +34,7 @@ MUST_CHECK int job_target_find(
 /* Returns the process that owns the job, as its lease says or, without a lease, its ticket. */
 const struct owner *job_target_owner(const struct job_target *target);
 
-/* Prints that the job cannot be changed because of @error, a negative errno.  Returns as below. */
+/* Prints that @error, a negative errno, stops the change of the job.  Returns the exit status. */
 int job_target_fail(const struct job_target *target, int error);
 
 /* Prints that the job @problem, as in "has not started yet".  Returns the exit status. */
