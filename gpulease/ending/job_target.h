@@ -25,8 +25,9 @@ MUST_CHECK int job_target_open(struct settings *settings, struct job_target *tar
 MUST_CHECK int job_target_look(struct job_target *target);
 
 /*
- * Reads the state anew, finds job @number, and checks that it is not over, and that this user owns it or is root.  @verb
- * is for the message: "signal".  Returns 0, or an exit status after a message.
+ * Reads the state anew, finds job @number, and checks that it is not over, and that this user owns
+ * it or is root.  @verb is for the message: "signal".  Returns 0, or an exit status after a
+ * message.
  */
 MUST_CHECK int job_target_find(
 	struct job_target *target, uint64_t number, const char *verb);
