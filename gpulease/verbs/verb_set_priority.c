@@ -2,6 +2,7 @@
  * --set-priority: gives a waiting job another priority.  The job's own process takes the new
  * ticket, so this process asks it by a control record, and waits until it has done so.
  */
+#include <errno.h>
 #include <poll.h>
 
 #include "bell.h"
@@ -58,7 +59,7 @@ static int priority_ask(int64_t priority)
 	text_copy(control.boot, sizeof(control.boot), target.context.dir.boot);
 	if (r == 0)
 		r = ticket_append_control(&target.queue.file, &control);
-	return r == 0 ? 0 : job_target_fail(&target, r);
+	return r == 0 ? 0 : job_target_fail(&target, r < 0 ? r : -ESTALE);
 }
 
 /*
