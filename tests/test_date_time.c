@@ -175,6 +175,29 @@ static void a_malformed_time_is_refused_with_the_allowed_forms(void **state)
 	}
 }
 
+static void a_time_is_written_as_local_clocks_show_it(void **state)
+{
+	int64_t at_ms, midnight_ms;
+	char words[40];
+	struct text text = TEXT_ON(words);
+
+	(void)state;
+	zone("CET-1CEST,M3.5.0,M10.5.0/3");
+	at_ms = at("2026-11-20 10:30:05", NOW_MS);
+	midnight_ms = at("2026-11-20", NOW_MS);
+	date_time_add(at_ms, DATE_TIME_DAY | DATE_TIME_SECONDS, &text);
+	text_add(&text, " ");
+	date_time_add_near(at_ms, midnight_ms, 0, &text);
+	assert_string_equal(words, "2026-11-20 10:30:05 10:30");
+	/* another day, and that day in another year, are written as a date */
+	text = TEXT_ON(words);
+	date_time_add_near(at_ms, midnight_ms - 1, DATE_TIME_SECONDS, &text);
+	assert_string_equal(words, "2026-11-20 10:30");
+	text = TEXT_ON(words);
+	date_time_add_near(at_ms, at("2025-11-20", NOW_MS), DATE_TIME_SECONDS, &text);
+	assert_string_equal(words, "2026-11-20 10:30");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +208,7 @@ int main(void)
 		cmocka_unit_test(a_time_that_occurs_twice_means_the_first),
 		cmocka_unit_test(today_is_whole_days_from_yesterday),
 		cmocka_unit_test(a_malformed_time_is_refused_with_the_allowed_forms),
+		cmocka_unit_test(a_time_is_written_as_local_clocks_show_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,10 +5,10 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include "batch_journal.h"
 #include "clock.h"
+#include "date_time.h"
 #include "fdio.h"
 #include "parse.h"
 #include "rights.h"
@@ -140,9 +140,10 @@ static void holder_write(const struct batch_journal *journal)
 static int journal_refuse_held(const struct batch_journal *journal,
 	const struct holder *holder, bool is_known, struct why *why)
 {
-	time_t since = (time_t)(holder->since_ms / 1000);
-	char words[32] = "";
-	struct tm local;
+	int64_t since_ms = (int64_t)holder->since_ms;
+	bool is_recent = clock_age_ms(clock_real_ms(), since_ms) < INT64_C(86400000);
+	char words[32];
+	struct text since = TEXT_ON(words);
 
 	if (!is_known) {
 		why_set(why,
@@ -151,13 +152,7 @@ static int journal_refuse_held(const struct batch_journal *journal,
 			journal->folder, lock_name);
 		return -EBUSY;
 	}
-	if (localtime_r(&since, &local))
-		(void)strftime(words, sizeof(words),
-			clock_age_ms(clock_real_ms(), (int64_t)holder->since_ms) <
-					INT64_C(86400000)
-				? "%H:%M:%S"
-				: "%Y-%m-%d %H:%M",
-			&local);
+	date_time_add(since_ms, is_recent ? DATE_TIME_SECONDS : DATE_TIME_DAY, &since);
 	why_set(why,
 		"another gpulease (pid %llu, since %s) works on '%s'; it notices changes "
 		"of the file by itself",

@@ -1,8 +1,8 @@
 #include <inttypes.h>
-#include <time.h>
 
 #include "batch_log.h"
 #include "batch_report.h"
+#include "date_time.h"
 #include "report.h"
 #include "signals.h"
 #include "wait_reason.h"
@@ -16,25 +16,15 @@ void batch_report_add_text(const char *string, struct text *out)
 
 static void line_add_time(int64_t at_ms, struct text *out)
 {
-	time_t at = at_ms / 1000;
-	struct tm local;
-
-	if (localtime_r(&at, &local))
-		text_addf(out, "%02d:%02d:%02d ", local.tm_hour, local.tm_min,
-			local.tm_sec);
+	date_time_add(at_ms, DATE_TIME_SECONDS, out);
+	text_add(out, " ");
 }
 
 void batch_report_add_since(int64_t since_ms, int64_t now_ms, struct text *out)
 {
-	time_t since = since_ms / 1000;
 	bool is_recent = now_ms - since_ms < INT64_C(86400000);
-	char words[32];
-	struct tm local;
 
-	if (localtime_r(&since, &local) &&
-		strftime(words, sizeof(words), is_recent ? "%H:%M:%S" : "%Y-%m-%d %H:%M",
-			&local))
-		text_add(out, words);
+	date_time_add(since_ms, is_recent ? DATE_TIME_SECONDS : DATE_TIME_DAY, out);
 }
 
 /* Appends "entry 3 'train'". */

@@ -1,11 +1,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 #include "batch_report.h"
 #include "batch_show.h"
 #include "clock.h"
+#include "date_time.h"
 #include "diag.h"
 #include "json_members.h"
 #include "json_text.h"
@@ -203,15 +203,15 @@ static void show_write_status(
 	struct batch_show *show, const struct batch_board *board, int64_t now_ms)
 {
 	const struct table_style plain = { .width = 0 };
-	time_t at = board->now_ms / 1000;
-	char foot[64] = "";
-	struct tm local;
+	char foot[64];
+	struct text line = TEXT_ON(foot);
 	autofree char *text = NULL;
 	size_t size = 0;
 	int r = -ENOMEM;
 
-	if (localtime_r(&at, &local))
-		(void)strftime(foot, sizeof(foot), "as of %Y-%m-%d %H:%M:%S\n", &local);
+	text_add(&line, "as of ");
+	date_time_add(board->now_ms, DATE_TIME_DAY | DATE_TIME_SECONDS, &line);
+	text_add(&line, "\n");
 	text = show_render(board, &plain, 0, foot, &size);
 	if (text)
 		r = batch_folder_write(show->journal, "status.txt", text, size);

@@ -189,3 +189,37 @@ int date_time_parse(const char *text, int64_t now_ms, int64_t *ret_ms, struct wh
 		quote(text).text);
 	return -EINVAL;
 }
+
+/* --- writing ----------------------------------------------------------------------- */
+
+static bool to_local(int64_t at_ms, struct tm *ret)
+{
+	time_t at = (time_t)(at_ms / 1000);
+
+	return localtime_r(&at, ret) != NULL;
+}
+
+void date_time_add(int64_t at_ms, unsigned parts, struct text *out)
+{
+	struct tm local;
+
+	if (!to_local(at_ms, &local))
+		return;
+	if (parts & DATE_TIME_DAY)
+		text_addf(out, "%d-%02d-%02d ", local.tm_year + 1900, local.tm_mon + 1,
+			local.tm_mday);
+	text_addf(out, "%02d:%02d", local.tm_hour, local.tm_min);
+	if (parts & DATE_TIME_SECONDS)
+		text_addf(out, ":%02d", local.tm_sec);
+}
+
+void date_time_add_near(int64_t at_ms, int64_t now_ms, unsigned parts, struct text *out)
+{
+	struct tm then, today;
+
+	if (!to_local(at_ms, &then) || !to_local(now_ms, &today))
+		return;
+	if (then.tm_year != today.tm_year || then.tm_yday != today.tm_yday)
+		parts = DATE_TIME_DAY;
+	date_time_add(at_ms, parts, out);
+}

@@ -1,5 +1,6 @@
 /*
- * Reads a date or time of day as users write it for --since and --until.  Local times follow $TZ.
+ * Reads a date or time of day as users write it for --since and --until, and writes one.  Local
+ * times follow $TZ.
  */
 #ifndef GPULEASE_DATE_TIME_H
 #define GPULEASE_DATE_TIME_H
@@ -21,5 +22,20 @@
  */
 MUST_CHECK int date_time_parse(
 	const char *text, int64_t now_ms, int64_t *ret_ms, struct why *why);
+
+/* How a time is written: "10:30", with these parts added. */
+enum {
+	DATE_TIME_DAY = 1u << 0,     /* "2026-11-20 10:30" */
+	DATE_TIME_SECONDS = 1u << 1, /* "10:30:05" */
+};
+
+/*
+ * Appends the local time @at_ms of CLOCK_REALTIME with the @parts.  Appends nothing if the local
+ * zone does not know it.  Pure, except for $TZ.
+ */
+void date_time_add(int64_t at_ms, unsigned parts, struct text *out);
+
+/* Does the same if @at_ms is on the day of @now_ms; otherwise appends "2026-11-20 10:30". */
+void date_time_add_near(int64_t at_ms, int64_t now_ms, unsigned parts, struct text *out);
 
 #endif

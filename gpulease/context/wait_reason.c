@@ -1,6 +1,5 @@
-#include <time.h>
-
 #include "clock.h"
+#include "date_time.h"
 #include "end_record.h"
 #include "gpu_reason.h"
 #include "own_limits.h"
@@ -46,18 +45,9 @@ void explain_need(const struct need *need, unsigned gpus, struct text *out)
 void explain_time(int64_t at_ms, struct text *out)
 {
 	int64_t real_ms = clock_real_ms();
-	time_t now = (time_t)(real_ms / 1000);
-	/* to the nearest second: a time that was given in words must read as it was given */
-	time_t at = (time_t)((real_ms + at_ms - clock_boot_ms() + 500) / 1000);
-	struct tm then, today;
-	char words[32];
-	bool is_today;
 
-	if (!localtime_r(&at, &then) || !localtime_r(&now, &today))
-		return;
-	is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
-	if (strftime(words, sizeof(words), is_today ? "%H:%M" : "%Y-%m-%d %H:%M", &then))
-		text_add(out, words);
+	/* to the nearest second: a time that was given in words must read as it was given */
+	date_time_add_near(real_ms + at_ms - clock_boot_ms() + 500, real_ms, 0, out);
 }
 
 void explain_when(int64_t at_ms, struct text *out)

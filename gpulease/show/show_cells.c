@@ -1,5 +1,4 @@
-#include <time.h>
-
+#include "date_time.h"
 #include "parse.h"
 #include "show_cells.h"
 #include "wait_reason.h"
@@ -34,16 +33,8 @@ void show_put_left(struct table *table, unsigned column, const struct view_holde
 
 void show_add_time(struct text *out, int64_t at_ms, int64_t now_ms)
 {
-	time_t at = (time_t)(at_ms / 1000), now = (time_t)(now_ms / 1000);
-	struct tm then, today;
-	char text[64];
-	bool is_today;
-
-	if (at_ms <= 0 || !localtime_r(&at, &then) || !localtime_r(&now, &today))
-		return;
-	is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
-	if (strftime(text, sizeof(text), is_today ? "%H:%M:%S" : "%Y-%m-%d %H:%M", &then))
-		text_add(out, text);
+	if (at_ms > 0)
+		date_time_add_near(at_ms, now_ms, DATE_TIME_SECONDS, out);
 }
 
 void show_put_time(struct table *table, unsigned column, int64_t at_ms, int64_t now_ms)
@@ -77,11 +68,5 @@ int show_and_release(struct table *table, const struct table_style *style, FILE 
 
 void show_add_date(struct text *line, int64_t at_ms)
 {
-	time_t at = (time_t)(at_ms / 1000);
-	struct tm local;
-	char text[64];
-
-	if (localtime_r(&at, &local) &&
-		strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &local))
-		text_add(line, text);
+	date_time_add(at_ms, DATE_TIME_DAY, line);
 }
