@@ -20,6 +20,17 @@
 enum { PRIORITY_MAX = 1000000, TIMES_MAX = 1000000, STATUS_MAX = 255, JOBS_MAX = 4096 };
 enum { SIM_DEFAULT_MIB = 24 << 10 };
 
+/* Sets *@ret to whether @value is the word @second.  -EINVAL if it is not @first either. */
+static int read_one_of(const char *value, const char *first, const char *second,
+	bool *ret, struct why *why)
+{
+	*ret = strcasecmp(value, second) == 0;
+	if (*ret || strcasecmp(value, first) == 0)
+		return 0;
+	why_set(why, "'%s' is neither %s nor %s", quote(value).text, first, second);
+	return -EINVAL;
+}
+
 /* --- how many GPUs ------------------------------------------------------------------ */
 
 /* Copies the @size bytes at @model, a part of @value, to @wish.  -EINVAL: none, or too many. */
@@ -492,17 +503,12 @@ int read_warning(const char *value, void *at, struct why *why)
 
 int read_on_limit(const char *value, void *at, struct why *why)
 {
-	enum on_limit *what = at;
+	bool is_second;
+	int r = read_one_of(value, "kill", "requeue", &is_second, why);
 
-	if (strcasecmp(value, "kill") == 0)
-		*what = ON_LIMIT_KILL;
-	else if (strcasecmp(value, "requeue") == 0)
-		*what = ON_LIMIT_REQUEUE;
-	else {
-		why_set(why, "'%s' is neither kill nor requeue", quote(value).text);
-		return -EINVAL;
-	}
-	return 0;
+	if (r == 0)
+		*(enum on_limit *)at = is_second ? ON_LIMIT_REQUEUE : ON_LIMIT_KILL;
+	return r;
 }
 
 int read_status(const char *value, void *at, struct why *why)
@@ -527,17 +533,12 @@ int read_times(const char *value, void *at, struct why *why)
 
 int read_style(const char *value, void *at, struct why *why)
 {
-	enum inject_style *style = at;
+	bool is_second;
+	int r = read_one_of(value, "local", "physical", &is_second, why);
 
-	if (strcasecmp(value, "local") == 0)
-		*style = INJECT_LOCAL;
-	else if (strcasecmp(value, "physical") == 0)
-		*style = INJECT_PHYSICAL;
-	else {
-		why_set(why, "'%s' is neither local nor physical", quote(value).text);
-		return -EINVAL;
-	}
-	return 0;
+	if (r == 0)
+		*(enum inject_style *)at = is_second ? INJECT_PHYSICAL : INJECT_LOCAL;
+	return r;
 }
 
 int read_engine(const char *value, void *at, struct why *why)
@@ -570,17 +571,12 @@ int read_pid(const char *value, void *at, struct why *why)
 
 int read_batch_format(const char *value, void *at, struct why *why)
 {
-	enum batch_format *format = at;
+	bool is_second;
+	int r = read_one_of(value, "lines", "csv", &is_second, why);
 
-	if (strcasecmp(value, "lines") == 0)
-		*format = BATCH_LINES;
-	else if (strcasecmp(value, "csv") == 0)
-		*format = BATCH_CSV;
-	else {
-		why_set(why, "'%s' is neither lines nor csv", quote(value).text);
-		return -EINVAL;
-	}
-	return 0;
+	if (r == 0)
+		*(enum batch_format *)at = is_second ? BATCH_CSV : BATCH_LINES;
+	return r;
 }
 
 int read_jobs(const char *value, void *at, struct why *why)
