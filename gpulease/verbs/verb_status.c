@@ -93,20 +93,23 @@ static int status_print_jobs(struct settings *settings)
 
 int verb_status(struct settings *settings)
 {
+	static const struct status_printer printer = { show_status, show_status_json };
+
 	if (settings->verb.operand_count)
 		return status_print_jobs(settings);
-	return status_print(
-		settings, &(struct status_printer){ show_status, show_status_json });
+	return status_print(settings, &printer);
 }
 
 int verb_windows(struct settings *settings)
 {
-	return status_print(
-		settings, &(struct status_printer){ show_windows, show_windows_json });
+	static const struct status_printer printer = { show_windows, show_windows_json };
+
+	return status_print(settings, &printer);
 }
 
 int verb_queue(struct settings *settings)
 {
-	return status_print(
-		settings, &(struct status_printer){ show_queue, show_queue_json });
+	static const struct status_printer printer = { show_queue, show_queue_json };
+
+	return status_print(settings, &printer);
 }
