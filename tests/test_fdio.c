@@ -164,6 +164,25 @@ static void links_are_not_followed_and_fifos_not_waited_for(void **state)
 	assert_string_equal(out, "");
 }
 
+static void a_name_leads_to_the_open_file_or_not(void **state)
+{
+	autofd int fd = -1;
+
+	assert_int_equal(scratch_write(*state, "file", "abc"), 0);
+	assert_int_equal(scratch_write(*state, "new", "abc"), 0);
+	assert_int_equal(symlinkat("file", here->dirfd, "link"), 0);
+	fd = openat(here->dirfd, "file", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_true(fdio_is_named(here->dirfd, "file", fd));
+	assert_false(fdio_is_named(here->dirfd, "new", fd));
+	assert_false(fdio_is_named(here->dirfd, "link", fd));
+	assert_false(fdio_is_named(here->dirfd, "file", -1));
+	assert_int_equal(renameat(here->dirfd, "new", here->dirfd, "file"), 0);
+	assert_false(fdio_is_named(here->dirfd, "file", fd));
+	assert_int_equal(unlinkat(here->dirfd, "file", 0), 0);
+	assert_false(fdio_is_named(here->dirfd, "file", fd));
+}
+
 /* --- creating ----------------------------------------------------------------------- */
 
 static void make_it_first(void)
@@ -328,6 +347,7 @@ int main(void)
 		TEST(a_file_is_read_whole_or_not_at_all),
 		TEST(only_regular_files_are_read),
 		TEST(links_are_not_followed_and_fifos_not_waited_for),
+		TEST(a_name_leads_to_the_open_file_or_not),
 		TEST(a_shared_file_is_created_once),
 		TEST(modes_are_set_whatever_the_umask),
 		TEST(a_second_publish_leaves_the_file_unchanged),

@@ -128,12 +128,12 @@ void history_release(struct history_file *file)
 /* Whether the name leads to @fd.  A negative @fd stands for no file. */
 static bool history_is_named(int dirfd, int fd)
 {
-	struct stat named, own;
+	struct stat named;
 
-	if (fstatat(dirfd, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT && fd < 0;
-	return fd >= 0 && fstat(fd, &own) == 0 && own.st_dev == named.st_dev &&
-	       own.st_ino == named.st_ino;
+	if (fd >= 0)
+		return fdio_is_named(dirfd, FILE_NAME, fd);
+	return fstatat(dirfd, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) < 0 &&
+	       errno == ENOENT;
 }
 
 /* Opens the file that has the name now.  If that fails, the open file is good enough. */

@@ -182,12 +182,9 @@ void lease_release(struct lease_file *file)
 bool lease_file_is_current(const struct statedir *dir, const struct lease_file *file)
 {
 	char name[PATH_SIZE];
-	struct stat open_one, named;
 
 	lease_file_name(name, file->gpu.uuid);
-	return fstat(file->fd, &open_one) == 0 &&
-	       fstatat(dir->gpu_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
+	return fdio_is_named(dir->gpu_fd, name, file->fd);
 }
 
 bool lease_slot_is_current(const struct statedir *dir, const struct lease_file *file)

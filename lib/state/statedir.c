@@ -383,15 +383,6 @@ static int open_own(
 	return r;
 }
 
-/* Whether @path still leads to the open directory @fd. */
-static bool directory_is_named(int fd, const char *path)
-{
-	struct stat open_st, named;
-
-	return fstat(fd, &open_st) == 0 && lstat(path, &named) == 0 &&
-	       open_st.st_dev == named.st_dev && open_st.st_ino == named.st_ino;
-}
-
 /* Opens the directory of an allocation, which another process may be about to remove. */
 static int open_allocation(
 	const struct statedir_choice *choice, struct statedir *dir, struct why *why)
@@ -407,7 +398,7 @@ static int open_allocation(
 		 * between our open and our lock; then the name is gone or leads elsewhere.
 		 */
 		is_free = flock(dir->fd, LOCK_SH | LOCK_NB) == 0;
-		if (is_free && directory_is_named(dir->fd, dir->path))
+		if (is_free && fdio_is_named(AT_FDCWD, dir->path, dir->fd))
 			return 0;
 		close_fd(&dir->fd);
 		if (!is_free)

@@ -205,6 +205,15 @@ int fdio_punch(int fd, off_t from, off_t to)
 	return 0;
 }
 
+bool fdio_is_named(int dirfd, const char *name, int fd)
+{
+	struct stat opened, named;
+
+	return fstat(fd, &opened) == 0 &&
+	       fstatat(dirfd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
 /* struct statx, which old C libraries do not declare. */
 struct mount_stat {
 	uint32_t mask;

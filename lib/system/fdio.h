@@ -77,6 +77,12 @@ MUST_CHECK int fdio_replace(int dirfd, const char *name, const char *temporary,
 MUST_CHECK int fdio_punch(int fd, off_t from, off_t to);
 
 /*
+ * Whether @name in @dirfd still leads to the open file @fd: not another file, nor a symbolic link
+ * to it.
+ */
+bool fdio_is_named(int dirfd, const char *name, int fd);
+
+/*
  * Sets *@ret_id to the number of the mount that holds @name in @dirfd ("": @dirfd itself).  With
  * @is_unique it is a number that is never reused (Linux 6.8), else one that is unique among the
  * present mounts (Linux 5.8).  Returns 0 or a negative errno (-ENOTSUP: the kernel is older).
