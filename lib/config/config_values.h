@@ -16,10 +16,12 @@ struct config_key_def {
 	size_t offset;       /* of the value in struct config */
 	const char *initial; /* the default; NULL: no value */
 	const char *allowed; /* the allowed values, for messages */
-	struct {
-		int64_t least, most;
-	} range;              /* in percent, ms, MiB or a number, by the kind */
-	const char *words[2]; /* of a choice: the words for false and for true */
+	union {
+		struct {
+			int64_t least, most;
+		} range;              /* in percent, ms, MiB or a number, by the kind */
+		const char *words[2]; /* of a choice: the words for false and for true */
+	};
 };
 
 /* A kind of value.  @at is the place of the value in struct config. */
