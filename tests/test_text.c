@@ -94,8 +94,7 @@ static void only_printable_characters_pass(void **state)
 		char room[64];
 		struct text text = TEXT_ON(room);
 
-		text_add_printable(
-			&text, printable_cases[i].in, strlen(printable_cases[i].in));
+		text_add_visible(&text, printable_cases[i].in);
 		assert_string_equal(room, printable_cases[i].out);
 		assert_false(text.cut);
 	}

@@ -228,7 +228,7 @@ static void finish_error(struct answer *answer)
 	take_error(answer);
 	close_end(&answer->err_fd);
 	settle_line(answer);
-	text_add_printable(&text, answer->error, strlen(answer->error));
+	text_add_visible(&text, answer->error);
 	text_copy(answer->error, sizeof(answer->error), line);
 }
 

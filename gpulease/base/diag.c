@@ -62,7 +62,7 @@ static void diag_print(bool is_kept, const char *format, va_list args)
 
 	if (wanted >= 0) {
 		text_add(&text, own_name);
-		text_add_printable(&text, message, strlen(message));
+		text_add_visible(&text, message);
 		if ((size_t)wanted >= sizeof(message))
 			text_add(&text, ellipsis);
 		if (is_kept)

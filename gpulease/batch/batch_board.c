@@ -26,7 +26,7 @@ static void row_put_cut(
 	struct text text = TEXT_ON(printable);
 	size_t size = 0;
 
-	batch_report_add_text(string, &text);
+	text_add_visible(&text, string);
 	if (text_columns(printable, text.used) > columns) {
 		while (text_columns(printable, size + 1) < columns)
 			size++;
@@ -364,8 +364,8 @@ static void board_print_head(
 	char line[1024];
 	struct text text = TEXT_ON(line);
 
-	batch_report_add_text(
-		strcmp(board->file, "-") == 0 ? "standard input" : board->file, &text);
+	text_add_visible(
+		&text, strcmp(board->file, "-") == 0 ? "standard input" : board->file);
 	text_add(&text, ": ");
 	batch_report_add_counts(&counts, true, &text);
 	text_addf(&text, ", of %u; since ", counts.all);

@@ -27,7 +27,7 @@ static int edit_add_job(
 	event.environment = line->environment;
 	if (line->attributes.name)
 		text_copy(event.name, sizeof(event.name), line->attributes.name);
-	text_add_printable(&command, line->command, strlen(line->command));
+	text_add_visible(&command, line->command);
 	r = batch_record_event(runner, &event);
 	*ret = event.job;
 	return r == 0 && !batch_jobs_find(&runner->jobs, event.job) ? -ENOMEM : r;

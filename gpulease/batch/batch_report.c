@@ -9,11 +9,6 @@
 
 /* --- the parts of a line ----------------------------------------------------------- */
 
-void batch_report_add_text(const char *string, struct text *out)
-{
-	text_add_printable(out, string, strlen(string));
-}
-
 static void line_add_time(int64_t at_ms, struct text *out)
 {
 	date_time_add(at_ms, DATE_TIME_SECONDS, out);
@@ -34,7 +29,7 @@ static void line_add_entry(uint64_t number, const char *name, struct text *out)
 	if (!name[0])
 		return;
 	text_add(out, " '");
-	batch_report_add_text(name, out);
+	text_add_visible(out, name);
 	text_add(out, "'");
 }
 
@@ -77,7 +72,7 @@ void batch_report_add_end(const struct batch_end *end, struct text *out)
 	if (!end->text[0] || end->cause == BATCH_IS_LOST)
 		return;
 	text_add(out, end->cause == BATCH_BY_CANCEL ? " by " : ": ");
-	batch_report_add_text(end->text, out);
+	text_add_visible(out, end->text);
 }
 
 static void line_add_use(
@@ -143,7 +138,7 @@ static void line_add_start(const struct log_line *line, struct text *out)
 		text_addf(out, " again, attempt %" PRIu32 ",", event->attempt);
 	if (event->gpus[0]) {
 		text_add(out, strpbrk(event->gpus, ",-") ? " on GPUs " : " on GPU ");
-		batch_report_add_text(event->gpus, out);
+		text_add_visible(out, event->gpus);
 	} else {
 		text_add(out, event->slurm_job ? " in Slurm" : " without a GPU");
 	}
@@ -152,7 +147,7 @@ static void line_add_start(const struct log_line *line, struct text *out)
 		counts->all - counts->waiting - counts->dropped, counts->all);
 	if (line->job && line->job->command) {
 		text_add(out, ": ");
-		batch_report_add_text(line->job->command, out);
+		text_add_visible(out, line->job->command);
 	}
 }
 
@@ -195,7 +190,7 @@ static void line_add_excess(const struct log_line *line, struct text *out)
 static void line_add_note(const struct log_line *line, struct text *out)
 {
 	text_add(out, line->event->job ? ": " : "");
-	batch_report_add_text(line->event->text, out);
+	text_add_visible(out, line->event->text);
 }
 
 void batch_report_add_jobs(const struct batch_jobs *jobs, const uint64_t *numbers,
@@ -280,7 +275,7 @@ static void line_print_failure(const struct batch_job *job, const char *folder, 
 	batch_report_add_end(&end, &text);
 	if (job->was_started) {
 		text_add(&text, ", log ");
-		batch_report_add_text(folder, &text);
+		text_add_visible(&text, folder);
 		text_add(&text, "/");
 		batch_log_name(job->number, job->name, job->command, &text);
 	}

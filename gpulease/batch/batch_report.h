@@ -30,9 +30,6 @@ void batch_report_failures(
 void batch_report_add_jobs(const struct batch_jobs *jobs, const uint64_t *numbers,
 	size_t count, struct text *out);
 
-/* Appends @string as text_add_printable() does. */
-void batch_report_add_text(const char *string, struct text *out);
-
 /* How a job or an attempt of it has ended. */
 struct batch_end {
 	enum batch_cause cause;

@@ -160,12 +160,11 @@ static void explain_unknown(
 	else if (seen && seen->is_known && probe_gpu_is_prohibited(seen))
 		text_add(out, "its compute mode is Prohibited");
 	else if (seen && seen->trouble[0])
-		text_add_printable(out, seen->trouble, strlen(seen->trouble));
+		text_add_visible(out, seen->trouble);
 	else if (!view->has_probe)
 		text_add(out, "nvidia-smi has not answered");
 	else if (view->probe.trouble.text[0])
-		text_add_printable(
-			out, view->probe.trouble.text, strlen(view->probe.trouble.text));
+		text_add_visible(out, view->probe.trouble.text);
 	else
 		text_add(out, "nvidia-smi does not list it");
 }
@@ -177,14 +176,7 @@ static void explain_paused(
 
 	(void)view;
 	text_add(out, "paused");
-	if (record->paused_by[0]) {
-		text_add(out, " by ");
-		text_add_printable(out, record->paused_by, strlen(record->paused_by));
-	}
-	if (record->reason[0]) {
-		text_add(out, ": ");
-		text_add_printable(out, record->reason, strlen(record->reason));
-	}
+	explain_by(record->paused_by, record->reason, out);
 }
 
 /* --- the sentence ------------------------------------------------------------------ */

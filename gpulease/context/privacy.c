@@ -29,12 +29,12 @@ void describe_user(uint32_t uid, const char *recorded, struct text *out)
 	const struct passwd *entry;
 
 	if (recorded && recorded[0]) {
-		text_add_printable(out, recorded, strlen(recorded));
+		text_add_visible(out, recorded);
 		return;
 	}
 	entry = getpwuid(uid);
 	if (entry)
-		text_add_printable(out, entry->pw_name, strlen(entry->pw_name));
+		text_add_visible(out, entry->pw_name);
 	else
 		text_addf(out, "%u", uid);
 }
@@ -52,5 +52,5 @@ void describe_process(uint32_t pid, struct text *out)
 	if (!may_show_commands_of(uid))
 		return;
 	text_add(out, ", ");
-	text_add_printable(out, process.comm, strlen(process.comm));
+	text_add_visible(out, process.comm);
 }

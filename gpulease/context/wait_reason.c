@@ -167,6 +167,18 @@ static void window_add_users(const struct window *window, struct text *out)
 	}
 }
 
+void explain_by(const char *user, const char *reason, struct text *out)
+{
+	if (user[0]) {
+		text_add(out, " by ");
+		text_add_visible(out, user);
+	}
+	if (reason[0]) {
+		text_add(out, ": ");
+		text_add_visible(out, reason);
+	}
+}
+
 void explain_window(const struct window *window, int64_t at_ms, struct text *out)
 {
 	bool has_begun = window->begin_ms <= at_ms, ends = window->end_ms != INT64_MAX;
@@ -189,14 +201,7 @@ void explain_window(const struct window *window, int64_t at_ms, struct text *out
 		text_add(out, " but for ");
 		window_add_users(window, out);
 	}
-	if (window->by[0]) {
-		text_add(out, " by ");
-		text_add_printable(out, window->by, strlen(window->by));
-	}
-	if (window->reason[0]) {
-		text_add(out, ": ");
-		text_add_printable(out, window->reason, strlen(window->reason));
-	}
+	explain_by(window->by, window->reason, out);
 }
 
 /*

@@ -47,6 +47,9 @@ void explain_usually(
 void explain_fair_share(const struct config_share *share,
 	const struct broker_share *counts, struct text *out);
 
+/* Appends " by USER: REASON", without the part that is "". */
+void explain_by(const char *user, const char *reason, struct text *out);
+
 /*
  * Appends what a window is, as a sentence without its subject and "is": "kept from 14:20 for 3h00m
  * but for alice by root: demo".  @at_ms is the time of the snapshot (CLOCK_BOOTTIME).

@@ -86,10 +86,10 @@ static void print_finding(
 	const char *word = results[finding->result].word;
 	struct text text = TEXT_ON(line);
 
-	text_add_printable(&text, finding->text, strlen(finding->text));
+	text_add_visible(&text, finding->text);
 	if (finding->remedy[0]) {
 		text_add(&text, "; ");
-		text_add_printable(&text, finding->remedy, strlen(finding->remedy));
+		text_add_visible(&text, finding->remedy);
 	}
 	(void)fprintf(out, "%s%s%s%*s%s: %s\n",
 		has_colour ? results[finding->result].colour : "", word,

@@ -34,7 +34,7 @@ static bool config_row_is_valid(enum config_key key, const struct config_row *ro
 		    shown = TEXT_ON(printable);
 	struct config config;
 
-	text_add_printable(&shown, row->value, strlen(row->value));
+	text_add_visible(&shown, row->value);
 	if (strcmp(printable, row->value) != 0)
 		return false;
 	text_addf(&text, "%s = %s\n", row->key, row->value);
@@ -87,7 +87,7 @@ static void config_row_add_setting(const struct config_row *row, struct text *ou
 {
 	text_addf(out, "%s%s =%s", row->is_valid ? "" : "# ", row->key,
 		row->value[0] ? " " : "");
-	text_add_printable(out, row->value, strlen(row->value));
+	text_add_visible(out, row->value);
 }
 
 static size_t config_row_width(const struct config_row *row)
@@ -108,7 +108,7 @@ static void config_row_print(const struct config_row *row, size_t width, FILE *o
 	config_row_add_setting(row, &text);
 	columns = text_columns(line, text.used);
 	text_addf(&text, "%*s  # ", columns < width ? (int)(width - columns) : 0, "");
-	text_add_printable(&text, row->source, strlen(row->source));
+	text_add_visible(&text, row->source);
 	(void)fprintf(out, "%s\n", line);
 }
 
@@ -190,8 +190,7 @@ static void print_config(const struct config_view *view, FILE *out)
 			width = config_row_width(&row);
 	}
 	if (!view->state->has_config) {
-		text_add_printable(&missing, view->state->config_file,
-			strlen(view->state->config_file));
+		text_add_visible(&missing, view->state->config_file);
 		(void)fprintf(out, "# there is no %s\n", line);
 	}
 	if (view->state->sim_gpus)

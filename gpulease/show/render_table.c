@@ -40,7 +40,7 @@ void table_put(struct table *table, unsigned column, const char *text)
 
 	if (!cell || !text[0])
 		return;
-	text_add_printable(&out, text, strlen(text));
+	text_add_visible(&out, text);
 	free(cell->text);
 	cell->text = strdup(printable);
 	table->is_short_of_memory = !cell->text;
@@ -356,7 +356,7 @@ void line_print(const char *text, const struct table_style *style, FILE *out)
 	char printable[CELL_SIZE];
 	struct text safe = TEXT_ON(printable);
 
-	text_add_printable(&safe, text, strlen(text));
+	text_add_visible(&safe, text);
 	print_wrapped(printable, 0, INDENT, style, out);
 }
 
@@ -366,7 +366,7 @@ void line_print_labelled(
 	static char printable[LONG_SIZE];
 	struct text safe = TEXT_ON(printable);
 
-	text_add_printable(&safe, text, strlen(text));
+	text_add_visible(&safe, text);
 	(void)fprintf(out, "%-*s", LABEL, label);
 	print_wrapped(printable, LABEL, LABEL, style, out);
 }
@@ -376,7 +376,7 @@ void line_print_cut(const char *text, const struct table_style *style, FILE *out
 	char printable[CELL_SIZE];
 	struct text safe = TEXT_ON(printable);
 
-	text_add_printable(&safe, text, strlen(text));
+	text_add_visible(&safe, text);
 	(void)print_cut(printable, style->width ? style->width : SIZE_MAX, out);
 	(void)fputc('\n', out);
 }

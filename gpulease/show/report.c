@@ -101,7 +101,7 @@ static void report_add_end(const struct report *report, struct text *out)
 	report_add_job(report, out);
 	if (report->name[0]) {
 		text_add(out, " '");
-		text_add_printable(out, report->name, strlen(report->name));
+		text_add_visible(out, report->name);
 		text_add(out, "'");
 	}
 	if (report->attempt > 1)
@@ -243,7 +243,7 @@ void report_excess(
 	text_add(out, " uses ");
 	report_add_size(used_mib, out);
 	text_add(out, " on GPU ");
-	text_add_printable(out, gpu, strlen(gpu));
+	text_add_visible(out, gpu);
 	text_add(out, " and declared ");
 	report_add_size(declared_mib, out);
 	text_add(out, ": its neighbors may run out of memory");

@@ -195,7 +195,7 @@ static void csv_write_field(const char *text, FILE *out)
 	char printable[4 * USER_SIZE];
 	struct text field = TEXT_ON(printable);
 
-	text_add_printable(&field, text, strlen(text));
+	text_add_visible(&field, text);
 	if (!strpbrk(printable, ",\"")) {
 		(void)fputs(printable, out);
 		return;

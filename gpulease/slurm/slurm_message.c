@@ -23,7 +23,7 @@ __attribute__((format(printf, 2, 0))) static void print(
 	(void)vsnprintf(raw, sizeof(raw), format, values);
 	if (beginning)
 		text_addf(&text, "%s: %s", name, beginning);
-	text_add_printable(&text, raw, strlen(raw));
+	text_add_visible(&text, raw);
 	(void)fprintf(stderr, "%s\n", line);
 }
 

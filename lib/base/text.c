@@ -151,6 +151,11 @@ void text_add_printable(struct text *out, const char *in, size_t size)
 	}
 }
 
+void text_add_visible(struct text *out, const char *string)
+{
+	text_add_printable(out, string, strlen(string));
+}
+
 size_t text_columns(const char *string, size_t size)
 {
 	size_t columns = 0;

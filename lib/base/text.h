@@ -42,6 +42,9 @@ void text_copy(char *out, size_t size, const char *string);
  */
 void text_add_printable(struct text *out, const char *in, size_t size);
 
+/* Appends @string, up to its NUL, as text_add_printable() does. */
+void text_add_visible(struct text *out, const char *string);
+
 static inline bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';

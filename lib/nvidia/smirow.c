@@ -24,7 +24,7 @@ void smi_make_unknown(struct probe_gpu *gpu, const char *format, ...)
 	va_end(args);
 	trouble = TEXT_ON(gpu->trouble);
 	/* cuts between characters, and replaces a character that vsnprintf() has cut */
-	text_add_printable(&trouble, whole, strlen(whole));
+	text_add_visible(&trouble, whole);
 }
 
 /* Each of these functions reads one column; false if the value has another form. */
