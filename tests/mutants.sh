@@ -780,7 +780,7 @@ mutant engine-gives-a-gpu-to-two-jobs cluster_view \
 mutant engine-takes-a-later-state-for-an-end engine_poll cluster_jobs \
 	-- '{ "", SLURM_RUNS, 0, -1, NULL };' '{ "", SLURM_ENDED, END_FAILED, -1, NULL };'
 mutant engine-shows-names-of-jobs-raw render engine_answers.sh \
-	-- 'text_add_printable(&out, text, strlen(text));' 'text_add(&out, text);'
+	-- 'text_add_visible(&out, text);' 'text_add(&out, text);'
 mutant engine-history-has-jobs-that-run engine_accounting.sh \
 	-- 'count += end->is_over && ended_filter_admits(filter, &end->end);' \
 	'count += ended_filter_admits(filter, &end->end);' \
