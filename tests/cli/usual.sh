@@ -71,7 +71,7 @@ release_all long
 
 ran 4 30 big spans=1 peaks=18432,1000
 run '--dry-run says how such jobs run' 0 \
-	'would start now on GPU 0
+	'would start now on GPU [01]
 usually runs 30m and uses 18.0G of each GPU at most (4 runs)' '' "$GPULEASE" --dry-run --name big true
 try "$GPULEASE" --dry-run --json --name big true
 has_json '--json has it' '4 1800000 1800000 18432 18432' \
