@@ -430,7 +430,7 @@ static void job_tell_end(const struct watchdog_order *order,
 		end.how[0]) {
 		facts->how = end.how;
 		facts->by = end.by;
-		/* the lease has ended before the shell, whose status is its own */
+		/* the lease has ended before the shell: the status of the shell is its own */
 		if (order->is_shell) {
 			facts->status = -1;
 			gone_ms = end.gone_ms - clock_real_ms() + clock_boot_ms();
