@@ -196,6 +196,16 @@ static void a_time_is_written_as_local_clocks_show_it(void **state)
 	text = TEXT_ON(words);
 	date_time_add_near(at_ms, at("2025-11-20", NOW_MS), DATE_TIME_SECONDS, &text);
 	assert_string_equal(words, "2026-11-20 10:30");
+	/* so is a time a day ago, or in the future */
+	text = TEXT_ON(words);
+	date_time_add_since(at_ms, at_ms + 24 * 3600 * 1000 - 1, &text);
+	assert_string_equal(words, "10:30:05");
+	text = TEXT_ON(words);
+	date_time_add_since(at_ms, at_ms + 24 * 3600 * 1000, &text);
+	assert_string_equal(words, "2026-11-20 10:30");
+	text = TEXT_ON(words);
+	date_time_add_since(at_ms, at_ms - 1, &text);
+	assert_string_equal(words, "2026-11-20 10:30");
 }
 
 int main(void)

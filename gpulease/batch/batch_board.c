@@ -2,6 +2,7 @@
 
 #include "batch_board.h"
 #include "batch_report.h"
+#include "date_time.h"
 #include "retry_policy.h"
 #include "parse.h"
 #include "report.h"
@@ -369,7 +370,7 @@ static void board_print_head(
 	text_add(&text, ": ");
 	batch_report_add_counts(&counts, true, &text);
 	text_addf(&text, ", of %u; since ", counts.all);
-	batch_report_add_since(board->begun_ms, board->now_ms, &text);
+	date_time_add_since(board->begun_ms, board->now_ms, &text);
 	if (board->is_stopping)
 		text_add(&text, "; stopping");
 	else if (board->is_watching)

@@ -140,8 +140,6 @@ static void holder_write(const struct batch_journal *journal)
 static int journal_refuse_held(const struct batch_journal *journal,
 	const struct holder *holder, bool is_known, struct why *why)
 {
-	int64_t since_ms = (int64_t)holder->since_ms;
-	bool is_recent = clock_age_ms(clock_real_ms(), since_ms) < INT64_C(86400000);
 	char words[32];
 	struct text since = TEXT_ON(words);
 
@@ -152,7 +150,7 @@ static int journal_refuse_held(const struct batch_journal *journal,
 			journal->folder, lock_name);
 		return -EBUSY;
 	}
-	date_time_add(since_ms, is_recent ? DATE_TIME_SECONDS : DATE_TIME_DAY, &since);
+	date_time_add_since((int64_t)holder->since_ms, clock_real_ms(), &since);
 	why_set(why,
 		"another gpulease (pid %llu, since %s) works on '%s'; it notices changes "
 		"of the file by itself",

@@ -15,13 +15,6 @@ static void line_add_time(int64_t at_ms, struct text *out)
 	text_add(out, " ");
 }
 
-void batch_report_add_since(int64_t since_ms, int64_t now_ms, struct text *out)
-{
-	bool is_recent = now_ms - since_ms < INT64_C(86400000);
-
-	date_time_add(since_ms, is_recent ? DATE_TIME_SECONDS : DATE_TIME_DAY, out);
-}
-
 /* Appends "entry 3 'train'". */
 static void line_add_entry(uint64_t number, const char *name, struct text *out)
 {

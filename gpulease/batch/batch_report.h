@@ -45,9 +45,6 @@ void batch_report_add_end(const struct batch_end *end, struct text *out);
 /* Appends how an attempt has ended and that another follows: "exit status 1, tried again". */
 void batch_report_add_retry(enum batch_cause cause, int status, struct text *out);
 
-/* Appends the local time of day, with the date if @since_ms is a day ago or more. */
-void batch_report_add_since(int64_t since_ms, int64_t now_ms, struct text *out);
-
 /*
  * Appends "3 running, 40 waiting, 6 finished, 1 failed".  Counts that are 0 are left out, except
  * "finished" and, if @is_at_work, "running" and "waiting".

@@ -213,6 +213,13 @@ void date_time_add(int64_t at_ms, unsigned parts, struct text *out)
 		text_addf(out, ":%02d", local.tm_sec);
 }
 
+void date_time_add_since(int64_t at_ms, int64_t now_ms, struct text *out)
+{
+	bool is_recent = clock_age_ms(now_ms, at_ms) < INT64_C(86400000);
+
+	date_time_add(at_ms, is_recent ? DATE_TIME_SECONDS : DATE_TIME_DAY, out);
+}
+
 void date_time_add_near(int64_t at_ms, int64_t now_ms, unsigned parts, struct text *out)
 {
 	struct tm then, today;

@@ -35,7 +35,13 @@ enum {
  */
 void date_time_add(int64_t at_ms, unsigned parts, struct text *out);
 
-/* Does the same if @at_ms is on the day of @now_ms; otherwise appends "2026-11-20 10:30". */
+/*
+ * As date_time_add(): with seconds if @at_ms is less than a day before @now_ms, else with the day,
+ * also if it is after @now_ms.
+ */
+void date_time_add_since(int64_t at_ms, int64_t now_ms, struct text *out);
+
+/* As date_time_add() if @at_ms is on the day of @now_ms; otherwise appends "2026-11-20 10:30". */
 void date_time_add_near(int64_t at_ms, int64_t now_ms, unsigned parts, struct text *out);
 
 #endif
