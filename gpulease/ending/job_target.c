@@ -45,11 +45,14 @@ static int job_target_check_owner(const struct job_target *target, const char *v
 	return EXIT_NOT_DONE;
 }
 
-/* As job_target_look(), of the state as it was read last. */
-static int job_target_judge(struct job_target *target)
+int job_target_look(struct job_target *target)
 {
-	int r;
+	int r = queue_begin(&target->queue, 0);
 
+	if (r == 0)
+		r = snapshot_read(&target->view, clock_boot_ms());
+	if (r != 0)
+		return r < 0 ? r : -ESTALE;
 	target->job = OUTCOME_OF(target->job.job);
 	outcome_begin(&target->look, &target->queue, &target->view, clock_boot_ms());
 	r = outcome_judge(&target->job, &target->look, false);
@@ -59,17 +62,6 @@ static int job_target_judge(struct job_target *target)
 				      &target->ticket) != TICKET_RECORD))
 		return -EBADMSG;
 	return r;
-}
-
-int job_target_look(struct job_target *target)
-{
-	int r = queue_begin(&target->queue, 0);
-
-	if (r == 0)
-		r = snapshot_read(&target->view, clock_boot_ms());
-	if (r != 0)
-		return r < 0 ? r : -ESTALE;
-	return job_target_judge(target);
 }
 
 int job_target_find(struct job_target *target, uint64_t number, const char *verb)

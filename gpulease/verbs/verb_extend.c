@@ -119,8 +119,22 @@ static void extend_tell(const struct view *before, const struct view *after)
 }
 
 /*
- * Checks and writes the limit; tries again while a lease file is locked, or if another process has
- * changed the limit meanwhile.  Returns 0 with *@ret_limit_ms, or an exit status after a message.
+ * Reads the state anew, and checks whether the job may run longer.  Returns 0 with *@ret_limit_ms,
+ * its new limit, or an exit status after a message.
+ */
+static int extend_look(uint64_t number, int64_t by_ms, int64_t *ret_limit_ms)
+{
+	int r = job_target_find(&target, number, "extend");
+
+	*ret_limit_ms = target.lease ? target.lease->limit_ms + by_ms : 0;
+	if (r == 0)
+		r = extend_check(*ret_limit_ms);
+	return r == 0 ? extend_check_windows(*ret_limit_ms) : r;
+}
+
+/*
+ * Writes the limit; tries again while a lease file is locked, or if another process has changed
+ * the limit meanwhile.  Returns as extend_look().
  */
 static int extend_write(uint64_t number, int64_t by_ms, int64_t *ret_limit_ms)
 {
@@ -128,12 +142,7 @@ static int extend_write(uint64_t number, int64_t by_ms, int64_t *ret_limit_ms)
 	int r;
 
 	do {
-		r = job_target_find(&target, number, "extend");
-		*ret_limit_ms = target.lease ? target.lease->limit_ms + by_ms : 0;
-		if (r == 0)
-			r = extend_check(*ret_limit_ms);
-		if (r == 0)
-			r = extend_check_windows(*ret_limit_ms);
+		r = extend_look(number, by_ms, ret_limit_ms);
 		if (r != 0)
 			return r;
 		r = commit_note_limit(&target.view, target.lease->owner.token,
@@ -154,8 +163,10 @@ static int extend_job(uint64_t number, int64_t by_ms)
 	char limit[DURATION_SIZE], words[64];
 	struct text text = TEXT_ON(words);
 	int64_t limit_ms;
-	int r;
+	int r = extend_look(number, by_ms, &limit_ms);
 
+	if (r != 0)
+		return r;
 	/* without the two views it says only what it has done */
 	(void)!view_take(&target.context, &before, NULL);
 	r = extend_write(number, by_ms, &limit_ms);
