@@ -115,7 +115,7 @@ static void held_record_end(
 	int64_t gone_ms = clock_boot_ms();
 	struct end_recorder recorder;
 
-	notifier_ended(launch->ticket, clock_boot_ms(), &facts);
+	notifier_ended(launch->ticket, gone_ms, &facts);
 	if (end_recorder_open(&launch->context->dir, &launch->gpus, names,
 		    launch->owner->token, &recorder) < 0)
 		return;

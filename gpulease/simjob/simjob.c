@@ -64,7 +64,7 @@ static void simjob_diag(const char *format, ...)
 	(void)vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
 	text_add(&text, "gpulease-simjob: ");
-	text_add_printable(&text, message, strlen(message));
+	text_add_visible(&text, message);
 	(void)fprintf(stderr, "%s\n", line);
 }
 

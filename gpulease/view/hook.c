@@ -23,7 +23,7 @@ static struct text say_job(const struct hook_job *job, struct hook_event *event)
 	text_addf(&text, "job %llu", (unsigned long long)job->id);
 	if (job->name[0]) {
 		text_add(&text, " '");
-		text_add_printable(&text, job->name, strlen(job->name));
+		text_add_visible(&text, job->name);
 		text_add(&text, "'");
 	}
 	return text;
@@ -62,7 +62,7 @@ static void say_end(const struct hook_job *job, const char *how, const char *by,
 		text_add(&text, " ended");
 	if (by[0]) {
 		text_add(&text, " by ");
-		text_add_printable(&text, by, strlen(by));
+		text_add_visible(&text, by);
 	}
 	if (event->status[0] && (is_plain || strcmp(how, HISTORY_OOM) == 0))
 		text_addf(&text, ": exit status %s", event->status);
@@ -140,7 +140,7 @@ static bool take_idle(
 	struct text text = TEXT_ON(ret->text);
 
 	event_begin(job, "idle", line->at_ms, ret);
-	text_add_printable(&text, line->text, strlen(line->text));
+	text_add_visible(&text, line->text);
 	return true;
 }
 

@@ -75,7 +75,7 @@ void markup_text(struct markup *markup, const char *text)
 	char printable[1024];
 	struct text clean = TEXT_ON(printable);
 
-	text_add_printable(&clean, text, strlen(text));
+	text_add_visible(&clean, text);
 	for (const char *at = printable; *at; at++) {
 		const char *escape = escapes[(unsigned char)*at];
 

@@ -16,7 +16,7 @@ static void set_notice(struct top *top, const char *text, int64_t until_ms)
 {
 	struct text notice = TEXT_ON(top->view.notice);
 
-	text_add_printable(&notice, text, strlen(text));
+	text_add_visible(&notice, text);
 	top->notice_ms = until_ms;
 	top->is_dirty = true;
 }
