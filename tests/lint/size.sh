@@ -1,5 +1,5 @@
 #!/bin/sh
-# No function is longer than 60 lines, no file of lib/ and gpulease/ longer than 800, no line of
+# No function is longer than 60 lines, no file of lib/ and gpulease/ longer than 1,200, no line of
 # a comment, which clang-format leaves alone, longer than 100 columns.
 
 # shellcheck source=tests/lint/lib.sh
@@ -7,9 +7,9 @@
 
 for file in $(source_files lib gpulease); do
 	lines=$(wc -l <"$file")
-	[ "$lines" -le 800 ] || echo "$file: $lines lines"
+	[ "$lines" -le 1200 ] || echo "$file: $lines lines"
 done >"${TMPDIR:-/tmp}/long.$$"
-result 'files of at most 800 lines' "$(cat "${TMPDIR:-/tmp}/long.$$")"
+result 'files of at most 1,200 lines' "$(cat "${TMPDIR:-/tmp}/long.$$")"
 rm -f "${TMPDIR:-/tmp}/long.$$"
 
 result 'comments of at most 100 columns' "$(
