@@ -162,8 +162,8 @@ static void the_script_gives_the_words_to_the_node(void **state)
 {
 	int fd = submit_script_open();
 	char path[64];
-	const char *words[] = { "env", "SLURM_JOB_ID=7", "sh", path, "/nonexistent",
-		"token", "/nonexistent", "folder=/", "--", "sh", "-c",
+	const char *words[] = { "env", "SLURM_JOB_ID=7", "sh", path, "/proc/nonexistent",
+		"token", "/proc/nonexistent", "folder=/", "--", "sh", "-c",
 		"echo \"$1:$PWD\"; exit 5", "x", "a  'b", NULL };
 	struct answer answer = ANSWER_NONE;
 

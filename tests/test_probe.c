@@ -641,7 +641,7 @@ static void a_missing_driver_or_program_is_reported(void **state)
 {
 	struct scratch *s = *state;
 	struct probe_run run = PROBE_RUN_INIT;
-	struct scratch nowhere = { .path = "/nonexistent" };
+	struct scratch nowhere = { .path = "/proc/nonexistent" };
 	static const char reason[] =
 		"nvidia-smi: NVIDIA-SMI has failed because it couldn't communicate with the "
 		"NVIDIA driver.";
@@ -651,10 +651,10 @@ static void a_missing_driver_or_program_is_reported(void **state)
 	assert_int_equal(probe.gpu_count, 0);
 	start(s, &run, 0);
 	assert_true(finish(&run));
-	probe_run_start(&run, "/nonexistent/nvidia-smi", environment, 0, clock_boot_ms());
+	probe_run_start(&run, "/proc/nonexistent/nvidia-smi", environment, 0, clock_boot_ms());
 	assert_true(finish(&run));
 	assert_string_equal(probe.trouble.text,
-		"cannot run '/nonexistent/nvidia-smi': No such file or directory");
+		"cannot run '/proc/nonexistent/nvidia-smi': No such file or directory");
 	probe_run_release(&run);
 }
 

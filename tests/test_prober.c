@@ -19,7 +19,7 @@ static void seen(struct probe *out, int64_t started_ms, int64_t finished_ms)
 
 static void a_result_that_is_no_longer_wanted_wakes_no_process(void **state)
 {
-	struct prober_config config = { .nvidia_smi = "/nonexistent" };
+	struct prober_config config = { .nvidia_smi = "/proc/nonexistent" };
 	struct statedir dir = fixture_dir(*state);
 	struct prober prober;
 	bool has_probe = false;
@@ -54,7 +54,7 @@ static void a_reader_does_not_wait_long_for_other_processes(void **state)
 	other = fixture_lock_probe(dir.fd, 0);
 	assert_true(other >= 0);
 	for (int is_hasty = 0; is_hasty <= 1; is_hasty++) {
-		struct prober_config config = { .nvidia_smi = "/nonexistent",
+		struct prober_config config = { .nvidia_smi = "/proc/nonexistent",
 			.is_hasty = is_hasty };
 		struct prober prober;
 
@@ -96,7 +96,7 @@ static void a_shared_result_serves_if_it_began_and_ended_lately(void **state)
 static void a_useless_result_neither_replaces_a_good_one_nor_prolongs_the_wait(
 	void **state)
 {
-	struct prober_config config = { .nvidia_smi = "/nonexistent" };
+	struct prober_config config = { .nvidia_smi = "/proc/nonexistent" };
 	struct statedir dir = fixture_dir(*state);
 	int64_t now_ms = 100000, since_ms;
 	struct prober prober;
@@ -135,7 +135,7 @@ static void a_useless_result_neither_replaces_a_good_one_nor_prolongs_the_wait(
 
 static void a_result_of_this_process_is_known_as_its_own(void **state)
 {
-	struct prober_config config = { .nvidia_smi = "/nonexistent" };
+	struct prober_config config = { .nvidia_smi = "/proc/nonexistent" };
 	struct statedir dir = fixture_dir(*state);
 	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
 	struct prober prober;
@@ -171,7 +171,7 @@ static void finish_probe(struct prober *prober, bool *has_probe)
 
 static void after_a_refusal_shared_results_do_not_count(void **state)
 {
-	struct prober_config config = { .nvidia_smi = "/nonexistent" };
+	struct prober_config config = { .nvidia_smi = "/proc/nonexistent" };
 	struct statedir dir = fixture_dir(*state);
 	int64_t now_ms = clock_boot_ms();
 	struct prober prober;
@@ -361,11 +361,11 @@ static void a_child_that_hangs_or_cannot_run_is_a_failure(void **state)
 	prober_release(&prober);
 	assert_int_equal(unlinkat(dir.fd, "topology", 0), 0);
 	prober = start_prober(s, &dir, 0);
-	prober.config.nvidia_smi = "/nonexistent/nvidia-smi";
+	prober.config.nvidia_smi = "/proc/nonexistent/nvidia-smi";
 	prober_want_topology(&prober, clock_boot_ms());
 	finish_topology(&prober);
 	assert_true(knows(&prober));
-	assert_memory_equal(prober.topology.newest->trouble.text, "cannot run '/non", 16);
+	assert_memory_equal(prober.topology.newest->trouble.text, "cannot run '/proc/non", 21);
 	prober_release(&prober);
 	statedir_release(&dir);
 }

@@ -64,7 +64,7 @@ static int set_up(struct scratch *here)
 	add_gpu("GPU-b", 1);
 	memset(&broker, 0, sizeof(broker));
 	config_default(&settings);
-	config = (struct prober_config){ .nvidia_smi = "/nonexistent",
+	config = (struct prober_config){ .nvidia_smi = "/proc/nonexistent",
 		.usage = USAGE_POLICY_DEFAULT };
 	assert_int_equal(broker_init(&broker, &dir, &config), 0);
 	assert_int_equal(owner_self(&broker.ticket.owner), 0);
@@ -383,7 +383,7 @@ static void without_gpus_nothing_is_sampled(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
-		broker.prober.config.nvidia_smi = i == 1 ? NULL : "/nonexistent";
+		broker.prober.config.nvidia_smi = i == 1 ? NULL : "/proc/nonexistent";
 		sampler_begin(&sampler, &broker, broker.ticket.owner.token,
 			i == 0 ? &none : &both, 1000, &settings);
 		assert_true(sampler_wake_ms(&sampler) == INT64_MAX);

@@ -97,7 +97,7 @@ static void a_program_that_is_not_there_is_refused(void **state)
 	make_program(*state, "true");
 	assert_int_equal(slurm_find("squeue"), 0);
 	assert_int_equal(slurm_find("no-such-program"), EXIT_MISUSE);
-	assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
+	assert_int_equal(setenv("PATH", "/proc/nonexistent", 1), 0);
 	assert_int_equal(ask_well(&answer), EXIT_MISUSE);
 }
 

@@ -135,7 +135,7 @@ static void the_error_of_a_failed_exec_is_reported(void **state)
 	static const struct {
 		const char *path;
 		int error;
-	} cases[] = { { "/nonexistent/program", ENOENT }, { "/dev/null", EACCES },
+	} cases[] = { { "/proc/nonexistent/program", ENOENT }, { "/dev/null", EACCES },
 		{ "/etc", EACCES } };
 
 	(void)state;

@@ -11,7 +11,7 @@ enum { SOMEBODY = 61184 }; /* no user of this machine's */
 
 /* --- file systems, and the system's directory --------------------------------------- */
 
-#define SYSTEM "/var/lib/gpulease"
+#define SYSTEM "/proc/nonexistent/gpulease"
 
 static long magic;           /* 0: the kernel's answer */
 static unsigned magic_calls; /* so many get it */
@@ -75,7 +75,7 @@ static int setup(void **state)
 static int try_shared(const char *path, struct statedir *dir, struct why *why)
 {
 	struct statedir_choice choice = {
-		.explicit_path = path, .system_path = SYSTEM, .home = "/nonexistent"
+		.explicit_path = path, .system_path = SYSTEM, .home = "/proc/nonexistent"
 	};
 
 	*dir = STATEDIR_NONE;
@@ -365,7 +365,7 @@ static void every_simulation_has_a_directory_of_its_own(void **state)
 		.state_home = here->path,
 		.sim_gpus = 4,
 		.sim_mib = 24576,
-		.explicit_path = "/nonexistent" };
+		.explicit_path = "/proc/nonexistent" };
 	struct statedir dir;
 
 	(void)state;

@@ -103,7 +103,7 @@ static void what_is_no_file_has_no_lines(void **state)
 	assert_int_equal(view.log_count, 0);
 	top_log_read(&view, s->path);
 	assert_int_equal(view.log_count, 0);
-	top_log_read(&view, "/nonexistent");
+	top_log_read(&view, "/proc/nonexistent");
 	assert_int_equal(view.log_count, 0);
 }
 

@@ -64,17 +64,27 @@ static int config_file_read(
 	return config_parse(path, text, size, config, why);
 }
 
-int config_file_load(
-	const char *path, struct config *ret, bool *ret_exists, struct why *why)
+const char *config_file_named(const char *option)
 {
-	const char *name = path ? path : CONFIG_FILE;
+	const char *variable = rights_are_lent() ? NULL : getenv("GPULEASE_CONFIG");
+
+	if (option)
+		return option;
+	return variable && *variable ? variable : NULL;
+}
+
+int config_file_load(
+	const char *option, struct config *ret, bool *ret_exists, struct why *why)
+{
+	const char *named = config_file_named(option);
+	const char *name = named ? named : CONFIG_FILE;
 	/* O_NONBLOCK: open() of a FIFO would wait for a writer; it is refused below */
 	autofd int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	config_default(ret);
 	if (ret_exists)
 		*ret_exists = fd >= 0;
-	if (fd < 0 && errno == ENOENT && !path)
+	if (fd < 0 && errno == ENOENT && !named)
 		return 0;
 	if (fd < 0) {
 		why_set(why, "cannot open configuration '%s': %s", name, strerror(errno));

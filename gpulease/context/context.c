@@ -30,7 +30,7 @@ int context_load_config(
 		r = config_file_load(settings->machine.config, &context->config,
 			&context->has_config, why);
 	/* in a user namespace, root's own file seems to belong to another user */
-	if (r == -EACCES && !settings->machine.config)
+	if (r == -EACCES && !config_file_named(settings->machine.config))
 		setid_explain_denial(CONFIG_FILE, why);
 	if (r < 0)
 		config_default(&context->config);

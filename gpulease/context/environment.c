@@ -7,13 +7,14 @@
 
 const char *environment_directory(struct machine_settings *machine)
 {
-	const char *dir = getenv("GPULEASE_DIR");
+	const char *dir = getenv("GPULEASE_DIR"), *config = getenv("GPULEASE_CONFIG");
 
 	if (dir && !*dir)
 		dir = NULL;
 	if (rights_are_lent()) {
-		if (machine->config)
-			note("--config is ignored: gpulease is installed for all users");
+		if (machine->config || (config && *config))
+			note("%s is ignored: gpulease is installed for all users",
+				machine->config ? "--config" : "GPULEASE_CONFIG");
 		if (machine->dir || dir)
 			note("%s is ignored: gpulease is installed for all users",
 				machine->dir ? "--dir" : "GPULEASE_DIR");

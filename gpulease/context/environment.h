@@ -4,6 +4,7 @@
  * Read here: GPULEASE_SIM and GPULEASE_DIR, which are --sim and --dir for programs that cannot add
  * an option, such as the commands in a simulated job.  Read elsewhere:
  *
+ *	GPULEASE_CONFIG				config_file.c
  *	PATH					find_program.c
  *	HOME, XDG_STATE_HOME			directory_choice.c, local_user.c, joblog.c
  *	SLURM_*, GPULEASE_ALLOCATION		slurm_allocation.c

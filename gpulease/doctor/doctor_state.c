@@ -63,11 +63,13 @@ static void tell_process(struct doctor_item *item, uint32_t pid)
 
 static void look_at_configuration(struct settings *settings)
 {
+	const char *named;
+
 	(void)!context_load_config(settings, &context, &state.config_trouble);
 	state.sim_gpus = settings->machine.sim_gpus;
 	state.is_named = context.named != NULL;
-	text_copy(state.config_file, PATH_MAX,
-		settings->machine.config ? settings->machine.config : CONFIG_FILE);
+	named = config_file_named(settings->machine.config);
+	text_copy(state.config_file, PATH_MAX, named ? named : CONFIG_FILE);
 	state.has_config = context.has_config;
 	for (unsigned key = 0; key < CONFIG_KEYS; key++)
 		state.keys += context.config.lines[key] != 0;

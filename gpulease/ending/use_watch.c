@@ -1,4 +1,5 @@
 #include "clock.h"
+#include "config_file.h"
 #include "exitcodes.h"
 #include "text.h"
 #include "rights.h"
@@ -14,6 +15,7 @@ void use_words_make(const struct context *context, uint64_t job, struct use_word
 	const struct machine_settings *machine = &context->settings->machine;
 	static char own[] = "/proc/self/exe", sample[] = "--sample",
 		    config[] = "--config", dir[] = "--dir";
+	const char *file = config_file_named(machine->config);
 	char **next = words->list;
 
 	words->patience_ms = context->config.probe_deadline_ms + PATIENCE_MS;
@@ -22,7 +24,7 @@ void use_words_make(const struct context *context, uint64_t job, struct use_word
 	*next++ = sample;
 	*next++ = words->job;
 	/* a relative path leads nowhere from the child's folder */
-	if (machine->config && realpath(machine->config, words->config)) {
+	if (file && realpath(file, words->config)) {
 		*next++ = config;
 		*next++ = words->config;
 	}

@@ -54,7 +54,7 @@ struct doctor_finding *engine_doctor_add_failure(struct engine_doctor *doctor,
 static void check_configuration(struct engine_doctor *doctor)
 {
 	static struct config config;
-	const char *file = engine_line_value(doctor->line, "config");
+	const char *file = config_file_named(engine_line_value(doctor->line, "config"));
 	const char *variable = getenv("GPULEASE_ENGINE");
 	struct why why = WHY_NONE;
 

@@ -56,7 +56,7 @@ static void docker_args_add_gpulease(
 	const struct context *context, struct docker_args *args)
 {
 	static char config[PATH_MAX], program[PATH_MAX], view[PATH_MAX], found[PATH_MAX];
-	const char *file = context->settings->machine.config;
+	const char *file = config_file_named(context->settings->machine.config);
 
 	args->directory = context->dir.path;
 	args->is_directory_named =

@@ -87,6 +87,16 @@ refused 'a FIFO is refused without a wait' "cannot use *: it is not a regular fi
 rm "$conf"
 head -c 70000 /dev/zero | tr '\0' '#' >"$conf"
 refused 'a configuration that is too big' "cannot use *: it is bigger than 64 KiB"
+conf 'settle-time = 7s'
+run 'GPULEASE_CONFIG names a configuration' 0 "settle-time = 7s *# $conf, line 1*" '' \
+	sh -c 'GPULEASE_CONFIG=$1 "$GPULEASE" --show-config | grep ^settle-time' sh "$conf"
+run '--config goes before GPULEASE_CONFIG' 0 "settle-time = 7s *# $conf, line 1*" '' \
+	sh -c 'GPULEASE_CONFIG=/proc/none "$GPULEASE" --config "$1" --show-config |
+		grep ^settle-time' sh "$conf"
+run 'an empty GPULEASE_CONFIG names none' 0 '' '' env GPULEASE_CONFIG= "$GPULEASE" -n 0 true
+run 'a file of GPULEASE_CONFIG that does not exist is refused' 125 '' \
+	"gpulease: cannot open configuration '/proc/none': *" env GPULEASE_CONFIG=/proc/none \
+	"$GPULEASE" -n 0 true
 
 # --- --show-config -----------------------------------------------------------------------
 

@@ -192,7 +192,7 @@ done
 run 'a job that is not there' 125 '' 'gpulease: Slurm has not started the job: *' \
 	"$GPULEASE" --jobid 999999 true
 run 'without srun' 125 '' 'gpulease: the engine slurm needs srun, which is not in PATH*' \
-	env PATH=/nonexistent "$GPULEASE" true
+	env PATH=/proc/nonexistent "$GPULEASE" true
 
 run '{uuids} is refused at once' 125 '' 'gpulease: {uuids}: Slurm does not tell *' \
 	"$GPULEASE" --max-wait 1ms echo '{uuids}'

@@ -343,6 +343,8 @@ foreign_paths() {
 	rm "$M/state/jobs.txt"
 	run '--config is ignored, with a warning' 0 '' '*--config is ignored*' "$U1" \
 		--config "$S/open/conf" -n 2 true
+	run 'GPULEASE_CONFIG is ignored, with a warning' 0 '' '*GPULEASE_CONFIG is ignored*' \
+		env GPULEASE_CONFIG="$S/open/conf" "$U1" -n 2 true
 }
 
 # Files that only the group may read: with -o, -e, -i, -D and as the command itself.

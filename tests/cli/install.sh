@@ -65,15 +65,6 @@ if [ "$(id -u)" -ne 0 ] || ! getent group gpulease >/dev/null; then
 		test "$(stat -c %a "$root/usr/bin/gpulease")" = 755
 	is 'install below a directory makes no state directory' test ! -e "$root/var/lib/gpulease"
 fi
-size=$(stat -c %s "$root/usr/bin/gpulease")
-if is_sanitized "$build/gpulease" ||
-	! ldd "$build/gpulease" 2>/dev/null | grep -q libc.so; then
-	skip 'the program is at most 480 KiB' 'built with sanitizers or static'
-elif grep -aq 'clang version' "$build/gpulease"; then
-	skip 'the program is at most 480 KiB' 'clang makes it larger than gcc does'
-else
-	is "the program is at most 480 KiB ($size)" test "$size" -le 491520
-fi
 run 'install over itself succeeds' 0 '*' '' in_root install
 is 'install over itself has nothing new to say about the settings' three_lines
 kept=$root/etc/gpulease.conf

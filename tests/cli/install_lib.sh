@@ -38,8 +38,8 @@ pristine() {
 	! mountpoint -q /var/lib/gpulease 2>/dev/null || umount -l /var/lib/gpulease
 	overlay "$@"
 	rm -rf /var/lib/gpulease*
-	rm -f /usr/local/bin/gpulease /usr/local/bin/gpulease-simjob /etc/gpulease.conf
-	rm -rf /usr/local/lib/gpulease
+	rm -rf /usr/local/bin/gpulease /usr/local/bin/gpulease-simjob /usr/local/lib/gpulease
+	find /usr/local/share \( -name 'gpulease*' -o -name _gpulease \) -exec rm -rf {} +
 	! getent group gpulease >/dev/null || groupdel gpulease
 	unset GPULEASE_SIM
 	mkdir -m 0700 "$M/home"

@@ -153,21 +153,18 @@ scratch() {
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
-	unset CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES GPULEASE_ID GPULEASE_TOKEN \
-		GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_SHARE GPULEASE_VRAM_MIB GPULEASE_DIR \
-		GPULEASE_ALLOCATION GPULEASE_ENGINE COLUMNS
-	# a surrounding Slurm allocation must not change the results
-	for each in $(env | sed -n 's/^\(SLURM[A-Z]*_[A-Za-z0-9_]*\)=.*/\1/p'); do
-		unset "$each"
-	done
-	mkdir "$S/state-home" "$S/tmp" "$S/dir" "$S/smi"
+	# shellcheck source=tests/cli/settings_lib.sh
+	. "$CLI/settings_lib.sh"
+	mkdir "$S/user-home" "$S/state-home" "$S/tmp" "$S/dir" "$S/smi"
 	if [ -g "$GPULEASE" ]; then # as it is installed it takes no directory from a script
 		cp "$GPULEASE" "$S/gpulease"
 		chmod 0755 "$S/gpulease"
 		GPULEASE=$S/gpulease
 	fi
 	chmod 0700 "$S/dir"
-	export XDG_STATE_HOME="$S/state-home" GPULEASE_SIM=8
+	: >"$S/gpulease.conf" # instead of that of the machine
+	export HOME="$S/user-home" XDG_STATE_HOME="$S/state-home" GPULEASE_SIM=8 \
+		GPULEASE_CONFIG="$S/gpulease.conf"
 }
 
 # sim N[xSIZE]: this many simulated GPUs from now on.

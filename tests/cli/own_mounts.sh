@@ -53,7 +53,8 @@ has_overlay() {
 }
 
 # overlay DIR…: all that is written to DIR from now on goes into memory.  If the kernel has no
-# overlay file system, it goes to a copy of DIR: so DIR must not be large.
+# overlay file system, it goes to a copy of DIR: so DIR must not be large.  In an /etc of its own a
+# script begins without a configuration, and its programs read the one that it writes there.
 overlay() {
 	own_tmpfs
 	for overlay_dir in "$@"; do
@@ -69,6 +70,10 @@ overlay() {
 			cp -a "$overlay_dir/." "$overlay_at/upper"
 			mount --bind "$overlay_at/upper" "$overlay_dir" ||
 				bail "cannot put a directory over $overlay_dir"
+		fi
+		if [ "$overlay_dir" = /etc ]; then
+			rm -f /etc/gpulease.conf
+			unset GPULEASE_CONFIG
 		fi
 	done
 }

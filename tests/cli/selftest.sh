@@ -31,7 +31,7 @@ shows() {
 }
 
 mkdir "$S/inner"
-cp "$CLI/lib.sh" "$S/lib.sh"
+cp "$CLI/lib.sh" "$CLI/settings_lib.sh" "$S"
 cat >"$S/fake-gpulease" <<'END'
 #!/bin/sh
 while [ "$1" != -- ]; do

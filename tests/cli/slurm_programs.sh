@@ -250,7 +250,8 @@ umask 002
 chgrp 65534 "$GPULEASE_DIR"
 chmod 2770 "$GPULEASE_DIR"
 chmod 0777 "$FAKE_SMI_DIR"
-other='setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent'
+mkdir "$S/homes"
+other="setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=$S/homes/none"
 nobody=$(id -un 65534)
 holder root -n 1 --name both
 # shellcheck disable=SC2086 # words
@@ -271,7 +272,7 @@ run '--me leaves it out' 0 '' '' $other squeue -h --me
 release_all root
 # shellcheck disable=SC2086 # words
 run 'sbatch in a home that its user cannot make names the folder and the reason' 125 '' \
-	"gpulease: cannot copy the script to '/nonexistent/.local/*': Permission denied; *set XDG_STATE_HOME *" \
+	"gpulease: cannot copy the script to '$S/homes/none/.local/*': Permission denied; *set XDG_STATE_HOME *" \
 	$other env -u XDG_STATE_HOME sbatch --gpus=1 --wrap true
 
 # --- jobs that begin later, are held, or get more time ------------------------------------

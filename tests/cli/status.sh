@@ -341,9 +341,9 @@ with_cards() {
 
 no_driver() {
 	run '--status without nvidia-smi' 0 'no GPU is known*nvidia-smi: not in PATH*no job waits' '' \
-		env PATH=/nonexistent "$GPULEASE" --status
+		env PATH=/proc/nonexistent "$GPULEASE" --status
 	run '--status without a driver' 0 'no GPU is known*driver*no job waits' '' \
-		env FAKE_SMI_DIR=/nonexistent "$GPULEASE" --status
+		env FAKE_SMI_DIR=/proc/nonexistent "$GPULEASE" --status
 	rm -f "$S/dir/probe"
 }
 
@@ -388,7 +388,7 @@ hangs() {
 	is '--status without an answer shows a leased GPU' like '0  *[?]G *leased*' "$(row 0)"
 	is '--status without an answer shows other GPUs as unknown' like '1  *[?]G *unknown*' "$(row 1)"
 	run '--status with a lease but without nvidia-smi' 0 '*leased*unknown*nvidia-smi: not in PATH*' '' \
-		env PATH=/nonexistent "$GPULEASE" --status
+		env PATH=/proc/nonexistent "$GPULEASE" --status
 	rm "$S/smi/hang"
 	release_all a
 	kill -KILL "$background"

@@ -166,7 +166,7 @@ run 'more than the step around it has is refused' 125 '' \
 release_all beside
 
 mkdir "$S/bin" && ln -s "$GPULEASE" "$S/bin/srun"
-echo '#!/nonexistent/interpreter' >"$S/bad" && chmod +x "$S/bad"
+echo '#!/proc/nonexistent/interpreter' >"$S/bad" && chmod +x "$S/bad"
 run 'in a job script the one task takes the place of srun' 0 'srun 0 of 1' '' "$GPULEASE" -Q -n 1 sh -c '
 	SLURM_JOB_ID=$GPULEASE_ID "$S/bin/srun" sh -c "echo \$\$ \$SLURM_PROCID of \$SLURM_NTASKS" >"$S/one" &
 	wait; read -r pid task <"$S/one"; [ "$pid" = $! ] && echo "srun $task"'

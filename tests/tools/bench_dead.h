@@ -75,7 +75,7 @@ static const char *dead_begin(void)
 		"sleep", "100000", NULL };
 	const char *const wait_for[] = { tool_gpulease(), "-Q", "--gpu-ids", "0", "--",
 		"true", NULL };
-	struct statedir_choice choice = { .system_path = "/nonexistent" };
+	struct statedir_choice choice = { .system_path = "/proc/nonexistent" };
 	struct why why = WHY_NONE;
 	const char *state = fresh_state("8");
 
