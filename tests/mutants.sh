@@ -649,6 +649,10 @@ mutant missing-script-takes-a-gpu missing_script.sh \
 	-- '(!environment->line && script == *command))' '!environment->line)'
 mutant script-of-a-setup-looked-for missing_script.sh \
 	-- 'if (!script || environment->setup ||' 'if (!script ||'
+mutant set-up-takes-the-lease-away setup.sh \
+	-- 'if (environment->setup) check_after(environment, "setup", out);' ''
+mutant profile-takes-the-lease-away job_scripts.sh \
+	-- 'set_again_check(LOGIN_SHELL, &text);' ''
 mutant batch-inject-keeps-the-value batch_settings batch_csv.sh \
 	-- 'words_take(&value, &taken) && inject_is_value(word.at))' 'false)'
 mutant batch-impossible-line-is-125 batch.sh \

@@ -10,6 +10,7 @@
 #include "missing_program.h"
 #include "node_supervise.h"
 #include "node_variables.h"
+#include "set_again.h"
 #include "setup.h"
 
 /* The command as it will be executed. */
@@ -65,6 +66,8 @@ static int become(const void *context, unsigned attempt)
 	struct why why = WHY_NONE;
 	int r = node_environment_make(job->order, attempt, &environment);
 
+	if (r == 0 && (job->order->setup || job->order->conda))
+		r = set_again_add(environment, SET_AGAIN_ONLY_SET, &environment);
 	if (r == 0)
 		r = node_fill(
 			job->order, job->command->words, job->command->fixed, &words);

@@ -6,6 +6,8 @@
 #include "mps.h"
 #include "privilege.h"
 #include "process_lease.h"
+#include "set_again.h"
+#include "setup.h"
 
 void job_environment_list_gpus(
 	const struct launch *launch, enum gpu_list_form form, struct text *out)
@@ -128,10 +130,18 @@ int job_environment_make(const struct launch *launch, char ***ret)
 	bool is_inside = launch->context->allocation.job != NULL;
 	size_t count;
 	const struct childenv_change *changes = job_environment_variables(launch, &count);
-
-	return childenv_make(privilege_environment(), "SLURM_",
+	char **environment;
+	int r = childenv_make(privilege_environment(), "SLURM_",
 		settings->tasks.in_script ? kept_in_script
 		: is_inside               ? kept
 					  : kept_outside,
-		settings->environment.export_list, changes, count, ret);
+		settings->environment.export_list, changes, count, &environment);
+
+	if (r == 0 && setup_is_wanted(&settings->environment))
+		/* its strings are in the first one, which stays */
+		r = set_again_add(environment,
+			settings->output.quiet ? SET_AGAIN_QUIET : 0, &environment);
+	if (r == 0)
+		*ret = environment;
+	return r;
 }

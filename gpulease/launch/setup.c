@@ -1,9 +1,11 @@
 #include <errno.h>
+#include <stdio.h>
 
 #include "conda.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "find_program.h"
+#include "set_again.h"
 #include "setup.h"
 #include "words.h"
 
@@ -50,6 +52,17 @@ static const struct script sh_script = {
 	.end_of_line = "gpulease_line=$2; set --\neval \"$gpulease_line\"",
 };
 
+/* Appends the check after --conda, or after --setup, in the words of the user. */
+static void check_after(
+	const struct run_environment *environment, const char *option, struct text *out)
+{
+	char words[16];
+
+	/* a line of a jobs file has attributes */
+	(void)snprintf(words, sizeof(words), environment->line ? "%s=" : "--%s", option);
+	set_again_check(words, out);
+}
+
 static void write_script(const struct run_environment *environment,
 	const struct conda *conda, const struct script *script, bool is_line,
 	struct text *out)
@@ -59,13 +72,20 @@ static void write_script(const struct run_environment *environment,
 		"the command was not run\" >&2; exit %d ;; *) echo \"gpulease: the set-up "
 		"failed with status $?; the command was not run\" >&2 ;; esac' EXIT\n",
 		EXIT_MISUSE);
+	set_again_begin(out);
 	text_add(out, script->begin);
-	if (environment->conda)
+	if (environment->conda) {
 		conda_add_activation(conda, out);
+		check_after(environment, "conda", out);
+	}
 	text_add(out, "eval ");
 	words_add_in_quotes(out, environment->setup ? environment->setup : "");
 	text_add(out, script->middle);
-	text_add(out, "case $? in 0) ;; *) exit ;; esac\ntrap - EXIT\n");
+	text_add(out, "case $? in 0) ;; *) exit ;; esac\n");
+	if (environment->setup)
+		check_after(environment, "setup", out);
+	set_again_end(out);
+	text_add(out, "trap - EXIT\n");
 	text_add(out, is_line ? script->end_of_line : script->end);
 }
 
@@ -107,7 +127,8 @@ static int make_command(const struct run_environment *environment,
 	char program[PATH_MAX];
 	bool has_bash = find_program(bash, program) == 0;
 	/* quoting makes four characters of one at most */
-	size_t size = 2048 + 4 * (environment->setup ? strlen(environment->setup) : 0) +
+	size_t size = 2048 + SET_AGAIN_SIZE +
+		      4 * (environment->setup ? strlen(environment->setup) : 0) +
 		      4 * sizeof(*conda);
 	char *script = malloc(size);
 	struct text text;

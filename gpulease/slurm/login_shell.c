@@ -1,15 +1,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fdio.h"
 #include "login_shell.h"
+#include "set_again.h"
 #include "text.h"
 #include "words.h"
 
-enum { LINE_SIZE = 256, CODE_SIZE = 4 * PATH_MAX + 64 };
+#define LOGIN_SHELL "the login shell" /* in a message */
+
+enum { LINE_SIZE = 256, CODE_SIZE = 4 * PATH_MAX + SET_AGAIN_SIZE };
 
 /* The first line of a script: its interpreter, and the words behind it. */
 struct shebang {
@@ -34,23 +38,37 @@ static bool has_shebang(const char *path, struct shebang *ret)
 	return true;
 }
 
-/* Whether @shebang starts a shell that reads the profile, and that has `-c` and `.`. */
-static bool is_login_shell(const struct shebang *shebang)
+/* Whether the shell @shell with the word @option reads the profile, and has `-c` and `.`. */
+static bool reads_profile(const char *shell, const char *option)
 {
 	static const char *const shells[] = { "bash", "sh", "dash", "ksh", "zsh" };
-	const char *argument = shebang->argument;
 
-	if (strcmp(argument, "--login") != 0 &&
-		(argument[0] != '-' || argument[1] == '-' || !strchr(argument, 'l') ||
-			argument[strcspn(argument, " \t")]))
+	if (strcmp(option, "--login") != 0 &&
+		(option[0] != '-' || option[1] == '-' || !strchr(option, 'l') ||
+			option[strcspn(option, " \t")]))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(shells); i++)
-		if (strcmp(text_base_name(shebang->interpreter), shells[i]) == 0)
+		if (strcmp(text_base_name(shell), shells[i]) == 0)
 			return true;
 	return false;
 }
 
-int login_shell_wrap(char **command, const char *folder, char ***ret)
+/* Also for `#!/usr/bin/env -S bash -l`, which passes words behind its own on. */
+static bool is_login_shell(const struct shebang *shebang)
+{
+	const char *words = shebang->argument + 2, *option;
+	char shell[LINE_SIZE];
+
+	if (strcmp(text_base_name(shebang->interpreter), "env") != 0 ||
+		strncmp(shebang->argument, "-S", 2) != 0)
+		return reads_profile(shebang->interpreter, shebang->argument);
+	words += strspn(words, " \t");
+	option = words + strcspn(words, " \t");
+	(void)snprintf(shell, sizeof(shell), "%.*s", (int)(option - words), words);
+	return reads_profile(shell, option + strspn(option, " \t"));
+}
+
+int login_shell_wrap(char **command, const char *folder, char ***environment, char ***ret)
 {
 	static struct shebang shebang;
 	static char code[CODE_SIZE], run[] = "-c";
@@ -62,14 +80,23 @@ int login_shell_wrap(char **command, const char *folder, char ***ret)
 		*ret = command;
 		return 0;
 	}
+	/* its strings are in the first one, which stays */
+	if (set_again_add(*environment, 0, environment) < 0)
+		return -ENOMEM;
 	while (command[count])
 		count++;
 	words = next = calloc(count + 5, sizeof(*words));
 	if (!words)
 		return -ENOMEM;
-	text_add(&text, "PATH=");
-	words_add_quoted(&text, folder);
-	text_add(&text, ":$PATH; . \"$0\"");
+	set_again_begin(&text);
+	set_again_check(LOGIN_SHELL, &text);
+	set_again_end(&text);
+	if (folder) {
+		text_add(&text, "PATH=");
+		words_add_quoted(&text, folder);
+		text_add(&text, ":$PATH\n");
+	}
+	text_add(&text, ". \"$0\"");
 	*next++ = shebang.interpreter;
 	*next++ = shebang.argument;
 	*next++ = run;

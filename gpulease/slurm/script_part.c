@@ -176,6 +176,7 @@ int script_main(char **argv)
 	struct options_result result;
 	struct why why = WHY_NONE;
 	char **environment = NULL, **command, folder[PATH_MAX];
+	const char *links;
 	int r = options_parse(table, argv, &order, &result, &why);
 
 	if (r == 0 && !result.rest_count) {
@@ -194,9 +195,8 @@ int script_main(char **argv)
 	r = order.not_ok ? run_gpulease_check_failed(order.not_ok) : 0;
 	if (r != 0)
 		return r;
-	command = result.rest;
-	if (slurm_programs_links(folder) == 0 &&
-		login_shell_wrap(result.rest, folder, &command) < 0)
+	links = slurm_programs_links(folder) == 0 ? folder : NULL;
+	if (login_shell_wrap(result.rest, links, &environment, &command) < 0)
 		command = result.rest;
 	r = execute(command[0], command, environment, &why);
 	diag("%s", why.text);

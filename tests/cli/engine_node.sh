@@ -29,6 +29,11 @@ from_login() {
 }
 run 'it has nothing of the login node that would mislead a gpulease inside' 0 'none none none 7' '' \
 	from_login -- sh -c 'echo "${GPULEASE_ENGINE-none} ${GPULEASE_TOKEN-none} ${GPULEASE_DIR-none} $GPULEASE_ID"'
+run 'the set-up does not take the GPUs of the job away' 0 '0,1' \
+	"gpulease: --setup has set variables of the job, which are set again: CUDA_VISIBLE_DEVICES ('3', now '0,1')" \
+	with_gpus setup='export CUDA_VISIBLE_DEVICES=3' -- sh -c 'echo "$CUDA_VISIBLE_DEVICES"'
+run 'it may set what the job does not have' 0 'FASTEST_FIRST /x' '' \
+	with_gpus setup='export CUDA_DEVICE_ORDER=FASTEST_FIRST GPULEASE_DIR=/x' -- sh -c 'echo "$CUDA_DEVICE_ORDER $GPULEASE_DIR"'
 run 'one stream for both' 0 'err
 out' '' node merge -- sh -c 'echo err >&2; echo out'
 mkdir "$S/a b"

@@ -77,6 +77,24 @@ run '-D changes the directory, -e separates the errors, --export filters' 0 '??'
 	--wrap 'echo "$SLURM_SUBMIT_DIR $PWD $A$B$C"; echo e >&2'
 is 'the files are in the new directory' \
 	[ "$(printed sub/out) $(printed sub/err)" = "$S/work $S/work/sub ac e" ]
+# --- login shells ------------------------------------------------------------------------
+
+mkdir "$S/home"
+# logs_in SHELL: a script for this shell, whose profile sets another GPU
+logs_in() {
+	printf '%s\n' "#!$1" 'echo "$CUDA_VISIBLE_DEVICES $NVIDIA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER"' \
+		'echo "$# $2 $(env | grep -c "^GPULEASE_AGAIN\|gpulease_")"; exit 4' >shell.sh
+	run "a script of $1" 4 '*' '' env HOME="$S/home" "$SBATCH" -W -Q --parsable --gpus=2 -o shell.out shell.sh 'a b' c
+	is "the profile does not take the lease away from $1" like '[0-7],[0-7] [0-7],[0-7] PCI_BUS_ID
+2 c 0' "$(printed shell.out)"
+	is "one line of $1 says so" [ "$(grep -c "^gpulease: the login shell has set variables of the job, which are \
+set again: CUDA_VISIBLE_DEVICES ('9', now '[0-7],[0-7]'), CUDA_DEVICE_ORDER ('FASTEST_FIRST', now 'PCI_BUS_ID')\$" shell.out)" = 1 ]
+}
+echo 'export CUDA_VISIBLE_DEVICES=9 CUDA_DEVICE_ORDER=FASTEST_FIRST' >"$S/home/.profile"
+for each in '/bin/bash -l' '/bin/bash --login' '/bin/sh -l' '/usr/bin/env -S bash -l'; do
+	logs_in "$each"
+done
+
 script login <<'EOF'
 echo "$USER $LOGNAME $HOME $SHELL$A"
 echo "$SLURM_EXPORT_ENV $(srun -n 1 sh -c 'echo $USER $SLURM_EXPORT_ENV')"

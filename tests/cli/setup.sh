@@ -16,6 +16,8 @@ END
 chmod +x args
 PATH=$S/bin:$PATH
 
+echo 'export CUDA_VISIBLE_DEVICES=3' >bash-env
+
 # A PATH without bash, with which gpulease uses /bin/sh.
 mkdir "$S/nobash"
 for each in env sh touch grep true pwd echo printf; do
@@ -102,6 +104,47 @@ one' '' set_up --setup 'export A=one' 'sh -c "echo \$A" && sh -c "echo \$A"'
 	is "no shell line ran after a failed set-up ($1)" [ ! -e ran ]
 }
 
+# leased SETUP COMMAND…: a command on GPU 1, after this set-up; it prints $v
+again='gpulease: --setup has set variables of the job, which are set again:'
+lease='CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER NVIDIA_VISIBLE_DEVICES GPULEASE_ID GPULEASE_ATTEMPT
+	GPULEASE_TOKEN GPULEASE_GPUS GPULEASE_UUIDS GPULEASE_SIM'
+leased() {
+	leased_setup=$1
+	shift
+	set_up -n 1 --gpu-ids 1 --setup "$leased_setup" "$@"
+}
+survives() {
+	for name in $lease; do
+		run "$name is set again after the set-up ($1)" 0 'same same' "$again $name ('other', now '*')" \
+			leased "was=\$$name; export was $name=other" sh -c '[ "$'"$name"'" = "$was" ] && echo same same'
+		run "$name is set again if the set-up has removed it ($1)" 0 'same' "$again $name (unset, now '*')" \
+			leased "was=\$$name; export was; unset $name" sh -c '[ "$'"$name"'" = "$was" ] && echo same'
+		run "the same value is none to speak of ($1)" 0 'same' '' leased "export $name=\"\$$name\"" echo same
+	done
+	for name in GPULEASE_DIR GPULEASE_STEP GPULEASE_SHARE GPULEASE_VRAM_MIB GPULEASE_ALLOCATION; do
+		run "$name is removed again ($1)" 0 'none' "$again $name ('9', now unset)" \
+			leased "export $name=9" sh -c 'echo "${'"$name"'-none}"'
+	done
+	run "one line for all of them, under set -aeu, too ($1)" 0 '1 PCI_BUS_ID 1' \
+		"$again CUDA_VISIBLE_DEVICES ('3', now '1'), CUDA_DEVICE_ORDER ('FASTEST_FIRST', now 'PCI_BUS_ID')" \
+		leased 'set -aeu; CUDA_VISIBLE_DEVICES=3 CUDA_DEVICE_ORDER=FASTEST_FIRST' \
+		sh -c 'echo $CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER $NVIDIA_VISIBLE_DEVICES'
+	run "a shell line has them, too ($1)" 0 '1' "$again *" leased 'CUDA_VISIBLE_DEVICES=3' 'echo $CUDA_VISIBLE_DEVICES'
+	run "-Q: no line ($1)" 0 '1' '' leased 'CUDA_VISIBLE_DEVICES=3' -Q 'echo $CUDA_VISIBLE_DEVICES'
+	run "a variable that is read-only is no way out ($1)" "$2" '' '*failed with status*' \
+		leased 'readonly CUDA_VISIBLE_DEVICES=3' touch ran
+	run "a value may have quotes ($1)" 0 "1" "$again CUDA_VISIBLE_DEVICES ('it's \"\$x\"', now '1')" \
+		leased "CUDA_VISIBLE_DEVICES='it'\\''s \"\$x\"'" 'echo $CUDA_VISIBLE_DEVICES'
+	run "a job without GPUs has none after the set-up ($1)" 0 '<>' "$again CUDA_VISIBLE_DEVICES ('3', now '')" \
+		set_up --setup 'export CUDA_VISIBLE_DEVICES=3' 'echo "<$CUDA_VISIBLE_DEVICES>"'
+	run "a set-up may run gpulease ($1)" 0 '1
+1' '' leased '"$GPULEASE" sh -c "echo \$CUDA_VISIBLE_DEVICES"' sh -c 'echo $CUDA_VISIBLE_DEVICES'
+	run "a set-up may take a lease of its own for a job without GPUs ($1)" 0 '2' '' \
+		set_up --setup 'eval "$("$GPULEASE" --gpu-ids 2 --shell)"' 'echo $CUDA_VISIBLE_DEVICES'
+	run "the command has no variable more than without a set-up ($1)" 0 'none' '' \
+		leased 'set -a' sh -c 'env | grep "^gpulease_\|^GPULEASE_A[^T]" || echo none'
+}
+
 # Whether the command of --setup is a child of this shell.
 no_process_between() {
 	try set_up --setup : sh -c 'echo $PPID'
@@ -110,6 +153,11 @@ no_process_between() {
 
 if [ -n "$(command -v bash)" ]; then
 	both bash 1
+	survives bash 1
+	run 'files that bash itself reads are no way around it' 0 '1' "$again CUDA_VISIBLE_DEVICES ('3', now '1')" \
+		env BASH_ENV="$S/work/bash-env" "$GPULEASE" --gpu-ids 1 --setup : 'echo $CUDA_VISIBLE_DEVICES'
+	run 'a list of bash is none' 0 '1' "$again CUDA_VISIBLE_DEVICES ('3', now '1')" \
+		leased 'unset CUDA_VISIBLE_DEVICES; declare -a CUDA_VISIBLE_DEVICES=(3 4)' sh -c 'echo $CUDA_VISIBLE_DEVICES'
 	run 'a variable that bash declares reaches the command' 0 'one' '' \
 		set_up --setup 'declare -x A=one' sh -c 'echo $A'
 	run 'the set-up runs in bash' 0 'bash' '' set_up --setup 'echo $0' true
@@ -120,7 +168,15 @@ run 'without bash the set-up runs in sh' 0 '/bin/sh' '' \
 	env PATH="$S/nobash" "$GPULEASE" -n 0 --setup 'echo $0' true
 set_up() { PATH=$S/nobash "$GPULEASE" -n 0 "$@"; }
 both sh 2
+survives sh 2
 set_up() { "$GPULEASE" -n 0 "$@"; }
+
+run 'the set-up of a line of a jobs file' 0 '*' '*' sh -c \
+	'echo "[setup=\"export CUDA_VISIBLE_DEVICES=7\"] echo \$CUDA_VISIBLE_DEVICES" >jobs && "$GPULEASE" --batch jobs'
+is 'its log says it, and has the GPU of the lease' like \
+	"gpulease: setup= has set variables of the job, which are set again: CUDA_VISIBLE_DEVICES ('7', now '[0-6]') *[0-6]" \
+	"$(cat jobs.logs/*.log | grep -v '^gpulease: [^s]' | tr '\n' ' ' | sed 's/ $//')"
+rm -r jobs jobs.logs
 
 # --- with other options ------------------------------------------------------------------
 
@@ -237,6 +293,12 @@ run 'a syntax error in the output of conda is a failure' 2 '' '*failed with stat
 	env CONDA_ACTIVATE_D='if (' "$GPULEASE" -n 0 --conda train touch ran
 run 'conda activates before the set-up runs' 0 'train+' '' \
 	set_up --conda train --setup 'export A="$CONDA_DEFAULT_ENV+"' sh -c 'echo $A'
+run 'the variables of an environment do not take the lease away' 0 '1' \
+	"gpulease: --conda has set variables of the job, which are set again: CUDA_VISIBLE_DEVICES ('0', now '1')" \
+	env CONDA_ACTIVATE_D='export CUDA_VISIBLE_DEVICES=0' "$GPULEASE" --gpu-ids 1 --conda train 'echo $CUDA_VISIBLE_DEVICES'
+run 'the set-up behind it sees those of the job' 0 '1
+1' '*' env CONDA_ACTIVATE_D='export CUDA_VISIBLE_DEVICES=0' "$GPULEASE" --gpu-ids 1 --conda train \
+	--setup 'echo $CUDA_VISIBLE_DEVICES' 'echo $CUDA_VISIBLE_DEVICES'
 run 'the set-up is not run if conda fails' 9 '' '*failed with status 9*' \
 	set_up --conda broken --setup 'touch ran' touch ran
 run '--conda works with sh' 0 'train *' '' env PATH="$S/nobash" CONDA_EXE="$S/other/bin/conda" \
