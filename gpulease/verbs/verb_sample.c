@@ -25,9 +25,11 @@
 #include "verbs.h"
 #include "view_queue.h"
 
-enum {
-	GAP_PERCENT = 250
-}; /* of the interval: two samples so far apart have a gap between them */
+/*
+ * Two samples have a gap between them if they are so much of the interval apart, and as long as
+ * nvidia-smi may take.
+ */
+enum { GAP_PERCENT = 250 };
 
 static struct state_reader reader; /* too big for the stack */
 
@@ -75,7 +77,8 @@ static struct use_sample sample_of(
 	struct use_sample sample = {
 		.at_ms = reader.snapshot.probe.started_ms,
 		.since_ms = held->lease.since_ms,
-		.gap_ms = config->idle_interval_ms * GAP_PERCENT / 100,
+		.gap_ms = config->idle_interval_ms * GAP_PERCENT / 100 +
+			  config->probe_deadline_ms,
 		.below_percent = config->idle_below_percent,
 	};
 

@@ -106,6 +106,14 @@ release_all one
 wait_until 'runs next'
 release_all next
 
+# longer than two and a half intervals
+machine 1
+holder one
+echo 0.6 >"$FAKE_SMI_DIR/delay"
+is 'a slow nvidia-smi makes no gap' wait_until '[ "$(told one "has not used")" -ge 1 ]'
+rm "$FAKE_SMI_DIR/delay"
+release_all one
+
 # as after a suspend: no process took samples for a while
 machine 1
 holder one
