@@ -61,7 +61,23 @@ static void rows_supervised(void)
 	table_detail("its own process's end", &releases[1]);
 }
 
-/* Finds the supervisors of background jobs; returns how many there are. */
+/* Whether the process was started with a name of this bench's place in its environment. */
+static bool care_is_own(int pid)
+{
+	char path[64], environment[16 * 1024];
+	ssize_t size;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	size = read(fd, environment, sizeof(environment));
+	(void)close(fd);
+	return size > 0 && memmem(environment, (size_t)size, place, strlen(place));
+}
+
+/* Finds the supervisors of the background jobs of this bench; returns how many there are. */
 static size_t care_find(pid_t pids[BACKGROUND_JOBS])
 {
 	DIR *proc = opendir("/proc");
@@ -78,7 +94,7 @@ static size_t care_find(pid_t pids[BACKGROUND_JOBS])
 		(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 		file = fopen(path, "re");
 		if (file && fgets(name, sizeof(name), file) &&
-			!strcmp(name, "gpulease-job\n"))
+			!strcmp(name, "gpulease-job\n") && care_is_own(pid))
 			pids[count++] = pid;
 		if (file)
 			(void)fclose(file);
