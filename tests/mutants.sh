@@ -543,6 +543,13 @@ mutant the-dead-still-count usage \
 	-- 'if (!lease->is_over && gpuset_has(&lease->lease.gpus, slot) &&' \
 	'if (gpuset_has(&lease->lease.gpus, slot) &&'
 
+mutant steps-and-their-children-are-warned requeue.sh \
+	-- '	       strcmp(value, own) == 0;' '	       value[0];'
+mutant the-script-is-warned-with-the-steps requeue.sh \
+	-- '		process_lease_signal(owner->token, owner->uid, number, owner->pid,
+			PROCESS_LEASE_STEPS) > 0;' '		process_lease_signal(owner->token, owner->uid, number, owner->pid,
+			PROCESS_LEASE_ALL) > 0;'
+
 # --- jobs that are tried again --------------------------------------------------------------
 
 mutant given-back-is-still-held requeue \

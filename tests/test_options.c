@@ -74,6 +74,7 @@ static void describe_sharing(const struct settings *s, struct text *out)
 static void describe_care(const struct settings *s, struct text *out)
 {
 	add_number(out, "signal", s->care.warn_signal, 0);
+	add_number(out, "steps", s->care.warns_steps, 0);
 	add_number(out, "before", s->care.warn_ms, 60000);
 	add_number(out, "on-limit", s->care.on_limit, ON_LIMIT_KILL);
 	add_number(out, "max-requeues", s->care.max_requeues, UINT_MAX);
@@ -819,6 +820,9 @@ static void options_for_the_supervisor_are_read(void **state)
 	static const struct row rows[] = {
 		{ "gpulease --signal USR1@30 x", "run signal=10 before=30000 [x]" },
 		{ "gpulease --signal=sigterm x", "run signal=15 [x]" },
+		{ "gpulease --signal=S:USR1@30 x",
+			"run signal=10 steps=1 before=30000 [x]" },
+		{ "gpulease --signal=RB:USR1@30 x", "run signal=10 before=30000 [x]" },
 		{ "srun --signal=R:12@2m x", "run signal=12 before=120000 note=yes [x]" },
 		{ "gpulease --preemptible --done-status 0 x",
 			"run done-status=0 preemptible=1 [x]" },

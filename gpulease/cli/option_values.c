@@ -471,8 +471,8 @@ int read_dependency(const char *value, void *at, struct why *why)
 /* --- what the supervisor does -------------------------------------------------------- */
 
 /*
- * `SIG[@DUR]`.  srun's prefix `R:` or `B:` says which processes get the signal; it is skipped,
- * because there is one command.
+ * `SIG[@DUR]`.  The prefix `S:` is for the steps that the command starts.  `R:` and `B:` of Slurm
+ * are skipped: without `S:` the command gets the signal.
  */
 int read_warning(const char *value, void *at, struct why *why)
 {
@@ -482,8 +482,11 @@ int read_warning(const char *value, void *at, struct why *why)
 	size_t size;
 	int r;
 
-	if (colon && (!time || colon < time))
+	care->warns_steps = false;
+	if (colon && (!time || colon < time)) {
+		care->warns_steps = memchr(value, 'S', (size_t)(colon - value)) != NULL;
 		value = colon + 1;
+	}
 	size = time ? (size_t)(time - value) : strlen(value);
 	if (size < sizeof(name)) {
 		memcpy(name, value, size);

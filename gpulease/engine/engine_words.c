@@ -53,15 +53,16 @@ static void add_limit(const struct engine_line *line, struct slurm_words *words)
 }
 
 /*
- * With a limit on this line the node sends the signal, to the second.  The script of sbatch is the
- * command itself, and gets it only after `B:`.
+ * With a limit on this line the node sends the signal, to the second, unless it is for the steps.
+ * The script of sbatch is the command itself, and gets it only after `B:`.
  */
 static void add_signal(const struct run_care *care, struct slurm_words *words)
 {
 	bool is_batch = strcmp(words->list[0], "sbatch") == 0;
 
-	if (care->warn_signal && !care->limit_ms)
-		slurm_words_addf(words, "--signal=%s%s@%lld", is_batch ? "B:" : "",
+	if (care->warn_signal && (!care->limit_ms || care->warns_steps))
+		slurm_words_addf(words, "--signal=%s%s@%lld",
+			is_batch && !care->warns_steps ? "B:" : "",
 			signal_name(care->warn_signal).text,
 			(long long)(care->warn_ms + 999) / 1000);
 }

@@ -60,7 +60,7 @@ void node_order_make(const struct settings *settings, struct node_order *ret)
 	};
 	if (care->limit_ms)
 		ret->grace_ms = care->grace_ms;
-	if (care->limit_ms && care->warn_signal) {
+	if (care->limit_ms && care->warn_signal && !care->warns_steps) {
 		ret->warn_signal = care->warn_signal;
 		ret->warn_ms = care->warn_ms;
 	}

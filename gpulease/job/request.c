@@ -67,9 +67,17 @@ static int set_time_limit(struct run_care *care, const struct config *config)
 	return EXIT_MISUSE;
 }
 
-/* Refuses options that act at a time limit if there is none, also none from the configuration. */
-static int check_limit_options(const struct settings *settings)
+/*
+ * Refuses options that act at a time limit if there is none, also none from the configuration.  A
+ * job script may have --signal all the same, as in Slurm.
+ */
+static int check_limit_options(struct settings *settings)
 {
+	if (settings->environment.shown && settings->care.warn_signal &&
+		!settings->care.limit_ms && !settings->care.preemptible) {
+		note("--signal has no effect without a time limit; add --time");
+		settings->care.warn_signal = 0;
+	}
 	if (settings->care.on_limit == ON_LIMIT_REQUEUE && !settings->care.limit_ms)
 		diag("--on-limit requeue needs a time limit; add --time");
 	else if (settings->care.warn_signal && !settings->care.limit_ms &&

@@ -53,6 +53,17 @@ static const char *job_environment_step(const struct launch *launch)
 	return text;
 }
 
+/* Returns the pid of a step; NULL: this is no step.  The process keeps it at exec. */
+static const char *job_environment_step_pid(const struct launch *launch)
+{
+	static char text[24];
+
+	if (!launch->step)
+		return NULL;
+	(void)snprintf(text, sizeof(text), "%u", (unsigned)getpid());
+	return text;
+}
+
 const struct childenv_change *job_environment_variables(
 	const struct launch *launch, size_t *ret_count)
 {
@@ -65,7 +76,6 @@ const struct childenv_change *job_environment_variables(
 		    uuid_text = TEXT_ON(uuids);
 	const char *dir = getenv("GPULEASE_DIR");
 	const struct need *need = &launch->need;
-	bool none = gpuset_is_empty(&launch->gpus);
 	bool is_part = need->percent % WHOLE_PERCENT != 0;
 	size_t count = 0;
 
@@ -83,13 +93,14 @@ const struct childenv_change *job_environment_variables(
 #define SET(name, value) changes[count++] = (struct childenv_change){ name, value, false }
 	SET("CUDA_VISIBLE_DEVICES", cuda);
 	SET("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-	SET("NVIDIA_VISIBLE_DEVICES", none ? "none" : cuda);
+	SET("NVIDIA_VISIBLE_DEVICES", *cuda ? cuda : "none");
 	SET("GPULEASE_ID", id);
 	SET("GPULEASE_ATTEMPT", attempt);
 	SET(PROCESS_LEASE_TOKEN_VARIABLE, launch->owner->token);
 	SET("GPULEASE_GPUS", names);
 	SET("GPULEASE_UUIDS", uuids);
 	SET("GPULEASE_STEP", job_environment_step(launch));
+	SET(PROCESS_LEASE_STEP_VARIABLE, job_environment_step_pid(launch));
 	/* so that the program can stay within the share and memory that were declared for it */
 	SET("GPULEASE_SHARE", is_part ? share : NULL);
 	SET("GPULEASE_VRAM_MIB", need->mib ? vram : NULL);

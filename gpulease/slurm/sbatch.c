@@ -83,6 +83,17 @@ static bool is_for_script(const char *value)
 	return value[size] && memchr(value, 'B', size);
 }
 
+/* Returns the value of --signal by which gpulease signals the steps; NULL: there is no memory. */
+static const char *signal_for_steps(const char *value)
+{
+	size_t size = strcspn(value, ":");
+	char *own = NULL;
+
+	if (asprintf(&own, "S:%s", value[size] ? value + size + 1 : value) < 0)
+		return NULL;
+	return own;
+}
+
 /* Sets what sbatch does without an option. */
 static void set_defaults(struct sbatch *sbatch)
 {
@@ -95,15 +106,9 @@ static void set_defaults(struct sbatch *sbatch)
 	if (!value_of(sbatch, "output"))
 		sbatch_options_set(options, "output",
 			value_of(sbatch, "array") ? "slurm-%A_%a.out" : "slurm-%j.out");
-	if (signal && !value_of(sbatch, "time")) {
-		note("--signal has no effect without a time limit; add --time");
-		sbatch_options_set(options, "signal", NULL);
-	} else if (signal && !is_for_script(signal)) {
-		note("--signal without B: is for the steps, which get no signal here; for the "
-		     "script write --signal=B:%s",
-			signal);
-		sbatch_options_set(options, "signal", NULL);
-	}
+	/* without B: it is for the steps, which gpulease calls S: */
+	if (signal && !is_for_script(signal))
+		sbatch_options_set(options, "signal", signal_for_steps(signal));
 }
 
 /* Reads everything: the command line wins over the variables, and these over the script. */

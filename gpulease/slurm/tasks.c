@@ -67,6 +67,24 @@ static void signal_all(const struct tasks *tasks, int signal)
 	signal_from(tasks, 0, signal);
 }
 
+/*
+ * Sends @signal to the tasks alone, and not to what they have started: a process that a task has
+ * forked would run the handler of the task, too.  So does Slurm.
+ */
+static void signal_tasks(const struct tasks *tasks, int signal)
+{
+	for (unsigned i = 0; i < tasks->order.count; i++)
+		if (tasks->pids[i])
+			(void)kill(tasks->pids[i], signal);
+}
+
+/* Whether the signal orders the tasks to end; any other is for what a task makes of it. */
+static bool is_end_signal(int signal)
+{
+	return signal == SIGTERM || signal == SIGHUP || signal == SIGINT ||
+	       signal == SIGQUIT;
+}
+
 /* Sends @signal to all tasks, and KILL later; does nothing if that is on its way. */
 static void end_all(struct tasks *tasks, int signal)
 {
@@ -235,8 +253,10 @@ static void obey_signal(struct tasks *tasks, const struct signalfd_siginfo *info
 			tasks->given_up = (int)info->ssi_signo;
 		else if (info->ssi_signo == SIGINT && info->ssi_code == SI_KERNEL)
 			obey_interrupt(tasks); /* from a terminal, not from kill(1) */
-		else
+		else if (is_end_signal((int)info->ssi_signo))
 			signal_all(tasks, (int)info->ssi_signo);
+		else
+			signal_tasks(tasks, (int)info->ssi_signo);
 	}
 }
 

@@ -339,6 +339,7 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 		.grace_ms = settings->care.grace_ms,
 		.warn_signal = settings->care.warn_signal,
 		.warn_ms = settings->care.warn_ms,
+		.warns_steps = settings->care.warns_steps,
 		.is_sent_back = settings->care.on_limit == ON_LIMIT_REQUEUE,
 		.done_status = settings->care.done_status,
 	};

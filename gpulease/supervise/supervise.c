@@ -14,7 +14,9 @@
 #include "exitcodes.h"
 #include "job_control.h"
 #include "notifier.h"
+#include "process_lease.h"
 #include "report.h"
+#include "signals.h"
 #include "supervise.h"
 #include "teardown.h"
 
@@ -116,6 +118,20 @@ static bool command_is_alive(const struct watched *watched)
 	       end.si_pid == 0;
 }
 
+/* Sends the warning signal to the steps that run.  If there is none, the log says so. */
+static void steps_warn(struct watched *watched)
+{
+	const struct owner *owner = &watched->broker->ticket.owner;
+	int number = watched->order->warn_signal;
+
+	watched->has_warned = process_lease_signal(owner->token, owner->uid, number,
+				      owner->pid, PROCESS_LEASE_STEPS) > 0;
+	if (!watched->has_warned)
+		note("job %llu: no step runs, so none gets signal %s",
+			(unsigned long long)broker_job(watched->broker),
+			signal_name(number).text);
+}
+
 /* Sends the warning signal, if there is one and the command is alive. */
 static void command_warn(struct watched *watched)
 {
@@ -124,6 +140,10 @@ static void command_warn(struct watched *watched)
 	watched->warn_at_ms = INT64_MAX;
 	if (!watched->order->warn_signal || !command_is_alive(watched))
 		return;
+	if (watched->order->warns_steps) {
+		steps_warn(watched);
+		return;
+	}
 	pidfd = pidfd_open_process((uint32_t)watched->command);
 	/* also safe without a pidfd: until this process reaps the command, its pid is not reused */
 	watched->has_warned = process_signal((uint32_t)watched->command, pidfd,

@@ -44,6 +44,7 @@ struct supervision {
 	int64_t grace_ms;                    /* from TERM to KILL */
 	int warn_signal; /* sent to the command ->warn_ms before the limit; 0: none */
 	int64_t warn_ms;
+	bool warns_steps;  /* the steps of the command get ->warn_signal in its place */
 	bool is_sent_back; /* at its limit the job goes back into the queue */
 	int done_status;   /* a command that exits with it is done for good; -1: none */
 };
@@ -62,6 +63,9 @@ void supervise_prepare(void);
  * preemption, or the limit for a job that goes back into the queue at its limit.  Exceptions: the
  * user has told the job to end, or the command exits with ->done_status.  For a job that ends at
  * its limit, the cause is the limit if the command dies of ->warn_signal.
+ *
+ * With ->warns_steps the steps that run at that moment get the signal, and the command does not;
+ * the job counts as warned if there is one.  A step that starts later gets no signal, as in Slurm.
  *
  * Returns 0 with *@ret set, or a negative errno if the command could not be started (-ECANCELED:
  * the observer did not let it start).  Afterwards signals are treated as before the call; signals

@@ -130,6 +130,25 @@ static bool is_caller(uint32_t pid)
 	return false;
 }
 
+/* Whether process @pid is the first one of a step.  Its descendants have its pid, too. */
+static bool is_step(uint32_t pid)
+{
+	char value[24], own[24];
+
+	(void)snprintf(own, sizeof(own), "%u", pid);
+	return proc_read_variable(pid, PROCESS_LEASE_STEP_VARIABLE, value,
+		       sizeof(value)) == PROC_FOUND &&
+	       strcmp(value, own) == 0;
+}
+
+/* Whether process @pid is in @range, which is not PROCESS_LEASE_ALL. */
+static bool is_in_range(uint32_t pid, enum process_range range)
+{
+	return range == PROCESS_LEASE_STEPS
+		       ? is_step(pid)
+		       : is_caller(pid) == (range == PROCESS_LEASE_CALLERS);
+}
+
 /* Signals process @pid if it belongs to the lease; the pidfd excludes a later process @pid. */
 static bool signal_if_of_lease(uint32_t pid, const char *token, uint32_t uid, int signal,
 	uint32_t owner, enum process_range range)
@@ -147,8 +166,7 @@ static bool signal_if_of_lease(uint32_t pid, const char *token, uint32_t uid, in
 	/* any user can set the tag, but root can start a process as another user */
 	if (user != uid && (uid != 0 || !process_lease_is_descendant(pid, owner)))
 		return false;
-	if (range != PROCESS_LEASE_ALL &&
-		is_caller(pid) != (range == PROCESS_LEASE_CALLERS))
+	if (range != PROCESS_LEASE_ALL && !is_in_range(pid, range))
 		return false;
 	return process_signal(pid, pidfd, user, signal) == 0;
 }

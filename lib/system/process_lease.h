@@ -19,6 +19,9 @@
 
 #define PROCESS_LEASE_TOKEN_VARIABLE "GPULEASE_TOKEN"
 
+/* The pid of the first process of a step: the command, or the parent of its tasks. */
+#define PROCESS_LEASE_STEP_VARIABLE "GPULEASE_STEP_PID"
+
 /* Returns the tag of @token, its lower 63 bits; 0 if @token is no token. */
 uint64_t process_lease_tag(const char *token);
 
@@ -81,12 +84,15 @@ bool process_lease_is_descendant(uint32_t pid, uint32_t ancestor);
 
 /*
  * Which processes of a lease get a signal.  The callers of this process are its ancestors, which
- * wait for it, and the processes that read its output through a pipe.
+ * wait for it, and the processes that read its output through a pipe.  STEPS: the first process of
+ * each step; a parent of tasks passes the signal on.  A step in a pid namespace of its own is not
+ * found.
  */
 enum process_range {
 	PROCESS_LEASE_ALL,
 	PROCESS_LEASE_BUT_CALLERS,
-	PROCESS_LEASE_CALLERS
+	PROCESS_LEASE_CALLERS,
+	PROCESS_LEASE_STEPS
 };
 
 /*

@@ -129,10 +129,11 @@ echo 'trap "echo warned; exit 0" USR1; while :; do sleep 0.1; done' | script war
 run '--signal with a time limit reaches the script' 0 '??' '' \
 	"$SBATCH" -W --parsable -G 1 -t 2s --signal=B:USR1@1s -o warned.out warned
 is 'its trap runs' [ "$(printed warned.out)" = warned ]
-run '--signal for the steps is not sent to the script, and one line says so' 0 '??' \
-	'gpulease: --signal without B: is for the steps*' \
-	"$SBATCH" -W --parsable -G 1 -t 2s --signal=USR1@1990ms -o warned.out --wrap 'sleep 0.2; echo whole'
+run '--signal without B: is not sent to the script' 0 '??' '' \
+	"$SBATCH" -W --parsable -G 1 -t 20s --signal=USR1@19990ms -o warned.out --wrap 'sleep 0.2; echo whole'
 is 'the script ends by itself' [ "$(printed warned.out)" = whole ]
+is 'its log says that no step ran' grep -qx 'gpulease: job [0-9]*: no step runs, so none gets signal USR1' warned.out
+
 echo 'srun sh -c "echo \"<\$CUDA_VISIBLE_DEVICES>\""' | script none
 run 'a step of a script without GPUs has none' 0 '??' '*asks for no GPU*' \
 	"$SBATCH" -W --parsable -o none.out none
