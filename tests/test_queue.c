@@ -953,6 +953,82 @@ static void many_cancels_and_later_ones_are_seen(void **state)
 
 /* --- a file that is not what it was ------------------------------------------------- */
 
+/* Returns how many records the file has. */
+static uint64_t count_records(void)
+{
+	uint64_t end;
+
+	assert_int_equal(ticket_end(&queue.file, &end), 0);
+	return end;
+}
+
+static void one_request_of_a_user_and_kind_is_pending_for_a_job(void **state)
+{
+	static const uint32_t verbs[] = { CONTROL_CANCEL, CONTROL_RELEASE,
+		CONTROL_PRIORITY, 17 /* of a later version */ };
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		struct control control = { .verb = verbs[i], .ticket = 2 };
+		uint64_t before;
+
+		fixture_again(state);
+		(void)append();
+		(void)append();
+		/* requests of another kind, user, boot, and for another job */
+		append_cancel(2, getuid(), verbs[i] + 100, dir.boot);
+		append_cancel(2, getuid() + 1, verbs[i], dir.boot);
+		append_cancel(2, getuid(), verbs[i], "another");
+		append_cancel(1, getuid(), verbs[i], dir.boot);
+		before = count_records();
+		assert_int_equal(queue_ask(&queue, &control, 2), 0);
+		for (int many = 0; many < 200; many++)
+			assert_int_equal(queue_ask(&queue, &control, 2), QUEUE_ASKED);
+		/* a reader that starts later, behind the request, sees it, too */
+		queue_release(&queue);
+		assert_int_equal(queue_open(&queue, &dir), 0);
+		set_hint(before + 1);
+		begin(0);
+		assert_int_equal(queue_ask(&queue, &control, 2), QUEUE_ASKED);
+		assert_int_equal(count_records(), before + 1);
+		/* the job has obeyed, and has a later ticket */
+		assert_int_equal(append(), before + 1);
+		assert_int_equal(queue_ask(&queue, &control, before + 1), 0);
+		assert_int_equal(count_records(), before + 3);
+	}
+}
+
+static void a_request_is_found_among_many_records_and_holes(void **state)
+{
+	struct control control = { .verb = CONTROL_CANCEL, .ticket = 1 };
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		(void)append();
+	assert_int_equal(queue_ask(&queue, &control, 1), 0);
+	for (int i = 0; i < 300; i++)
+		(void)append();
+	(void)!fdio_punch(queue.file.fd, 16 * RECORD_SIZE, 80 * RECORD_SIZE);
+	(void)!fdio_punch(queue.file.fd, 120 * RECORD_SIZE, 400 * RECORD_SIZE);
+	assert_int_equal(queue_ask(&queue, &control, 1), QUEUE_ASKED);
+	assert_int_equal(count_records(), 402);
+}
+
+static void a_reader_keeps_a_request_once_however_often_it_was_made(void **state)
+{
+	uint32_t uid;
+
+	(void)state;
+	(void)append();
+	for (int i = 0; i < 100; i++) { /* of an earlier version */
+		append_cancel(1, 0, CONTROL_CANCEL, dir.boot);
+		append_cancel(1, 7, CONTROL_CANCEL, dir.boot);
+		append_cancel(1, 7, CONTROL_RELEASE, dir.boot);
+	}
+	begin(0);
+	assert_int_equal(queue.demand_count, 3);
+	assert_true(queue_is_cancelled(&queue, 1, 7, &uid));
+}
+
 static void a_lost_file_is_noticed(void **state)
 {
 	(void)state;
@@ -1017,6 +1093,9 @@ int main(void)
 		TEST(a_release_counts_if_its_uid_may_and_cancels_nothing),
 		TEST(a_cancel_of_another_boot_or_kind_is_ignored),
 		TEST(many_cancels_and_later_ones_are_seen),
+		TEST(one_request_of_a_user_and_kind_is_pending_for_a_job),
+		TEST(a_request_is_found_among_many_records_and_holes),
+		TEST(a_reader_keeps_a_request_once_however_often_it_was_made),
 		TEST(a_lost_file_is_noticed),
 		TEST(a_file_cut_short_is_noticed),
 	};

@@ -297,16 +297,10 @@ static bool targets_confirm(const struct settings *settings)
 /* Appends the cancel request to the ticket file.  Returns 0 or an exit status. */
 static int target_request(const struct target *target)
 {
-	struct control control = {
-		.verb = CONTROL_CANCEL,
-		.uid = getuid(),
-		.ticket = target->job,
-		.at_ms = clock_boot_ms(),
-	};
-	int r;
+	int r = queue_ask(&cancel.queue,
+		&(struct control){ .verb = CONTROL_CANCEL, .ticket = target->job },
+		target->number);
 
-	text_copy(control.boot, sizeof(control.boot), cancel.context.dir.boot);
-	r = ticket_append_control(&cancel.queue.file, &control);
 	if (r < 0)
 		diag("cannot cancel job %llu: %s", (unsigned long long)target->job,
 			strerror(-r));

@@ -3,7 +3,6 @@
  * file and rings the owner of the ticket, which takes a new ticket for the job.
  */
 #include "bell.h"
-#include "clock.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "job_target.h"
@@ -15,11 +14,6 @@ static struct job_target target;
 /* Returns the exit status. */
 static int release_job(uint64_t number)
 {
-	struct control control = {
-		.verb = CONTROL_RELEASE,
-		.uid = getuid(),
-		.at_ms = clock_boot_ms(),
-	};
 	int r = job_target_find(&target, number, "release");
 
 	if (r != 0)
@@ -27,11 +21,9 @@ static int release_job(uint64_t number)
 	if (target.lease || target.ticket.state != TICKET_WAITING ||
 		target.ticket.not_before_ms != TICKET_HELD)
 		return job_target_refuse(&target, "is not held");
-	control.ticket = target.job.job;
-	text_copy(control.boot, sizeof(control.boot), target.context.dir.boot);
-	/* one request is enough, also for a process that does not act yet */
-	if (!queue_is_released(&target.queue, control.ticket, target.ticket.owner.uid))
-		r = ticket_append_control(&target.queue.file, &control);
+	r = queue_ask(&target.queue,
+		&(struct control){ .verb = CONTROL_RELEASE, .ticket = target.job.job },
+		target.job.latest);
 	if (r < 0)
 		return job_target_fail(&target, r);
 	bell_ring(&target.context.dir, target.ticket.owner.token);

@@ -45,21 +45,19 @@ static int priority_ask(int64_t priority)
 {
 	struct control control = {
 		.verb = CONTROL_PRIORITY,
-		.uid = (uint32_t)getuid(),
 		.ticket = target.job.job,
-		.at_ms = clock_boot_ms(),
 		.priority = priority,
 	};
+	/* priority_wait() then sees which request is the latest */
 	int r = queue_begin_for_wish(
 		&target.queue, target.job.job, target.ticket.owner.uid);
 
-	/* otherwise a stopped process would be a way to fill the disk */
-	if (r == 0 && target.queue.wish.number > target.job.latest)
+	if (r != 0)
+		return job_target_fail(&target, r < 0 ? r : -ESTALE);
+	r = queue_ask(&target.queue, &control, target.job.latest);
+	if (r == QUEUE_ASKED)
 		return refuse_second();
-	text_copy(control.boot, sizeof(control.boot), target.context.dir.boot);
-	if (r == 0)
-		r = ticket_append_control(&target.queue.file, &control);
-	return r == 0 ? 0 : job_target_fail(&target, r < 0 ? r : -ESTALE);
+	return r == 0 ? 0 : job_target_fail(&target, r);
 }
 
 /*

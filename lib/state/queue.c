@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include "array.h"
+#include "clock.h"
 #include "queue_order.h"
 
 enum {
@@ -49,9 +50,15 @@ void queue_release(struct queue *queue)
 
 static int queue_add_demand(struct queue *queue, const struct control *control)
 {
-	struct queue_demand *demands = array_grow(queue->demands, sizeof(*demands),
-		queue->demand_count, &queue->demand_room);
+	struct queue_demand *demands;
 
+	for (size_t i = 0; i < queue->demand_count; i++)
+		if (queue->demands[i].ticket == control->ticket &&
+			queue->demands[i].uid == control->uid &&
+			queue->demands[i].verb == control->verb)
+			return 0;
+	demands = array_grow(queue->demands, sizeof(*demands), queue->demand_count,
+		&queue->demand_room);
 	if (!demands)
 		return -ENOMEM;
 	queue->demands = demands;
@@ -320,6 +327,50 @@ int queue_begin_for_wish(struct queue *queue, uint64_t job, uint32_t uid)
 	queue->wish = (struct queue_wish){ .job = job, .uid = uid };
 	queue->scanned = 0; /* the request may stand among controls that were read */
 	return queue_begin(queue, 0);
+}
+
+/*
+ * Whether one of the records from @number on asks for what @control asks for, in the name of the
+ * same user.  Returns QUEUE_ASKED, 0, or a negative errno.
+ */
+static int queue_find_control(
+	struct queue *queue, const struct control *control, uint64_t number)
+{
+	uint64_t end;
+	int r = ticket_end(&queue->file, &end);
+
+	while (r == 0 && (number = ticket_skip_hole(&queue->file, number)) < end) {
+		struct control other;
+		struct ticket ticket;
+		const char *raw;
+
+		r = queue_raw_record(queue, number, &raw);
+		for (; r == 0 && number < queue->chunk_at + queue->chunk_count;
+			number++) {
+			raw = queue->chunk + (number - queue->chunk_at) * RECORD_SIZE;
+			if (ticket_glance(raw) == TICKET_CONTROL &&
+				ticket_decode(raw, &ticket, &other) == TICKET_CONTROL &&
+				other.verb == control->verb &&
+				other.ticket == control->ticket &&
+				other.uid == control->uid &&
+				strcmp(other.boot, control->boot) == 0)
+				return QUEUE_ASKED;
+		}
+	}
+	return r;
+}
+
+int queue_ask(struct queue *queue, const struct control *control, uint64_t latest)
+{
+	struct control asked = *control;
+	int r;
+
+	asked.uid = (uint32_t)getuid();
+	asked.at_ms = clock_boot_ms();
+	text_copy(asked.boot, sizeof(asked.boot), queue->dir->boot);
+	queue->chunk_count = 0; /* other processes have appended since it was read */
+	r = queue_find_control(queue, &asked, latest + 1);
+	return r == 0 ? ticket_append_control(&queue->file, &asked) : r;
 }
 
 void queue_judge_row(const struct queue *queue, uint64_t number, struct queue_row *row)

@@ -16,7 +16,7 @@
 /* Records that are read at once. */
 enum { QUEUE_CHUNK = 64 };
 
-/* A request to cancel or to release a job. */
+/* A request to cancel or to release a job.  Each is kept once, however often it was made. */
 struct queue_demand {
 	uint64_t ticket;
 	uint32_t uid;  /* of the user that asks for it */
@@ -136,6 +136,17 @@ bool queue_is_cancelled(const struct queue *queue, uint64_t number, uint32_t own
 
 /* Whether a user that may do so has released ticket @number; as queue_is_cancelled(). */
 bool queue_is_released(const struct queue *queue, uint64_t number, uint32_t owner_uid);
+
+/*
+ * Asks for what @control says (->verb, ->ticket, ->priority) in the name of this user.  Appends no
+ * second request of one user for one thing while the first is pending: no process may act yet, and
+ * the sweep keeps what is pending.  A request is pending if it stands after ticket @latest, the
+ * latest of the job.  Two processes that ask at the same time may append both.  Returns 0,
+ * QUEUE_ASKED: a request is pending, or a negative errno.
+ */
+enum queue_ask_outcome { QUEUE_ASKED = 1 };
+MUST_CHECK int queue_ask(
+	struct queue *queue, const struct control *control, uint64_t latest);
 
 /*
  * Moves the hint to @hint.  The caller makes sure that no waiting ticket with a live owner lies
