@@ -222,6 +222,14 @@ mutant bell-not-drained turn \
 
 # --- the FIFO read before poll --------------------------------------------------------------
 
+mutant access-list-not-seen live_fifo \
+	-- '		       fdio_has_acl(live_fd, name));' '		       false);'
+mutant ended-job-without-gpus-kept queue_sweep \
+	-- '		if (state == OWNER_DEAD && !ticket->request.gpus)' \
+	'		if (state == OWNER_DEAD && !ticket->request.gpus && !ticket->owner.pid)'
+mutant request-asked-again queue \
+	-- '	return r == 0 ? ticket_append_control(&queue->file, &asked) : r;' \
+	'	return r >= 0 ? ticket_append_control(&queue->file, &asked) : r;'
 mutant fifo-not-read live_fifo liveness turn \
 	-- '	state = live_fifo_look_again(fd);' '	state = LIVE_FIFO_HELD;'
 mutant half-fired-is-over liveness snapshot commit \

@@ -3,7 +3,19 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "clock.h"
 #include "fixture.h"
+
+static const int64_t HOUR_MS = 3600 * 1000;
+static int64_t later_ms; /* how far the clock is set forward */
+
+int64_t __real_clock_real_ms(void);
+int64_t __wrap_clock_real_ms(void);
+
+int64_t __wrap_clock_real_ms(void)
+{
+	return __real_clock_real_ms() + later_ms;
+}
 
 static struct owner make_owner(void)
 {
@@ -111,6 +123,25 @@ static void a_sweep_removes_fifos_of_dead_owners(void **state)
 	statedir_release(&dir);
 }
 
+/* Its maker is in another pid namespace. */
+static void a_sweep_removes_an_old_temporary_name_whatever_its_maker(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_ALONE);
+	char name[160];
+
+	dead.pidns++;
+	make_temporary(dir.fd, FIFO_LIVE, &dead, name, sizeof(name));
+	later_ms = 23 * HOUR_MS;
+	live_fifo_sweep(&dir);
+	assert_true(fixture_exists(dir.fd, FIFO_LIVE, name));
+	later_ms = 25 * HOUR_MS;
+	live_fifo_sweep(&dir);
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, name));
+	later_ms = 0;
+	statedir_release(&dir);
+}
+
 static void a_sweep_keeps_fifos_of_living_owners(void **state)
 {
 	static const char *const folders[] = { FIFO_LIVE, FIFO_BELL };
@@ -146,6 +177,7 @@ int main(void)
 		SCRATCH_TEST(only_tokens_are_removed),
 		SCRATCH_TEST(a_fifo_that_cannot_be_made_leaves_nothing),
 		SCRATCH_TEST(a_sweep_removes_fifos_of_dead_owners),
+		SCRATCH_TEST(a_sweep_removes_an_old_temporary_name_whatever_its_maker),
 		SCRATCH_TEST(a_sweep_keeps_fifos_of_living_owners),
 	};
 

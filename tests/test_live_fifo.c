@@ -4,8 +4,30 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <sys/resource.h>
+#include <sys/xattr.h>
 
 #include "fixture.h"
+
+static bool
+	is_refused; /* what the kernel says to another user; root may open everything */
+
+int __real_openat(int dirfd, const char *name, int flags, ...);
+int __wrap_openat(int dirfd, const char *name, int flags, ...);
+
+int __wrap_openat(int dirfd, const char *name, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode;
+
+	if (is_refused) {
+		errno = EACCES;
+		return -1;
+	}
+	va_start(arguments, flags);
+	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+	va_end(arguments);
+	return __real_openat(dirfd, name, flags, mode);
+}
 
 static struct owner make_owner(void)
 {
@@ -129,6 +151,82 @@ static void without_free_descriptors_a_fifo_is_undecided(void **state)
 	statedir_release(&dir);
 }
 
+/* --- what the owner can do to the access ------------------------------------------------ */
+
+static int change_nothing(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+static int change_by_mode(int fd)
+{
+	return fchmod(fd, 0600);
+}
+
+static int change_by_mode_of_the_owner(int fd)
+{
+	return fchmod(fd, 0240);
+}
+
+static int change_by_group(int fd)
+{
+	return fchown(fd, (uid_t)-1, 4711); /* only root may have any group */
+}
+
+/* A list that takes all rights away, while its mask shows a group that may read. */
+static int change_by_list(int fd)
+{
+	static const struct {
+		uint32_t version;
+		struct {
+			uint16_t tag, rights;
+			uint32_t id;
+		} entries[5];
+	} list = { 2, { { 0x01, 6, UINT32_MAX }, { 0x02, 0, 0 }, { 0x04, 0, UINT32_MAX },
+			      { 0x10, 4, UINT32_MAX }, { 0x20, 0, UINT32_MAX } } };
+
+	return fsetxattr(fd, "system.posix_acl_access", &list, sizeof(list), 0);
+}
+
+static void a_refusal_counts_as_the_end_only_if_the_owner_has_changed_the_access(
+	void **state)
+{
+	static const struct {
+		int (*change)(int fd);
+		enum live_fifo_state seen;
+	} cases[] = {
+		{ change_nothing, LIVE_FIFO_UNDECIDED },
+		{ change_by_mode, LIVE_FIFO_GONE },
+		{ change_by_mode_of_the_owner, LIVE_FIFO_GONE },
+		{ change_by_group, LIVE_FIFO_GONE },
+		{ change_by_list, LIVE_FIFO_GONE },
+	};
+	struct statedir dir = fixture_dir(*state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct owner owner = make_owner();
+		int fd = fifo_create(&dir, FIFO_LIVE, &owner);
+		bool is_there;
+
+		assert_true(fd >= 0);
+		if (cases[i].change(fd) < 0) {
+			print_message("case %zu cannot be made here\n", i);
+			close_fd(&fd);
+			continue;
+		}
+		is_refused = true;
+		assert_int_equal(live_fifo_look(&dir, owner.token, NULL), cases[i].seen);
+		is_refused = false;
+		assert_int_equal(live_fifo_look(&dir, owner.token, NULL), LIVE_FIFO_HELD);
+		close_fd(&fd);
+		fifo_remove(&dir, FIFO_LIVE, owner.token);
+		is_there = fixture_exists(dir.fd, FIFO_LIVE, owner.token);
+		assert_false(is_there);
+	}
+	statedir_release(&dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +237,8 @@ int main(void)
 			a_fifo_opened_too_late_is_gone_although_poll_never_reports_it),
 		SCRATCH_TEST(a_file_that_is_no_fifo_is_undecided),
 		SCRATCH_TEST(without_free_descriptors_a_fifo_is_undecided),
+		SCRATCH_TEST(
+			a_refusal_counts_as_the_end_only_if_the_owner_has_changed_the_access),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

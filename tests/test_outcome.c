@@ -53,6 +53,7 @@ static uint64_t append(const struct owner *owner, uint64_t job, uint32_t attempt
 		.since_ms = clock_boot_ms() };
 	uint64_t number = 0;
 
+	ticket.request.gpus = 1;
 	ticket.request.is_supervised = 1;
 	text_copy(ticket.boot, sizeof(ticket.boot), dir.boot);
 	text_copy(ticket.request.command, COMMAND_SIZE_MAX, "train.py");
@@ -202,6 +203,26 @@ static void the_command_of_a_killed_supervisor_is_still_the_job(void **state)
 	other_kill_heir(&command);
 	check_over(&followed, NOW + 2, -1); /* no process saw its end */
 	other_end(&command);
+}
+
+/* What it has started may hold its FIFO for ever. */
+static void a_job_without_gpus_is_over_with_its_process(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	uint64_t job = append(&other.owner, 0, 0);
+	struct outcome followed = OUTCOME_OF(job);
+	struct ticket ticket;
+
+	(void)state;
+	assert_int_equal(ticket_read(&queue.file, job, &ticket), TICKET_RECORD);
+	ticket.request.gpus = 0;
+	assert_int_equal(ticket_rewrite(&queue.file, job, &ticket), 0);
+	check_lives(&followed, NOW);
+	other_kill(&other);
+	begin(NOW + 1);
+	assert_int_equal(outcome_judge(&followed, &look, ON), 1);
+	liveness_set_end(&view.lives);
+	other_kill_heir(&other);
 }
 
 static void the_number_of_an_attempt_means_its_job(void **state)
@@ -459,6 +480,7 @@ int main(void)
 		TEST(a_job_is_followed_from_attempt_to_attempt),
 		TEST(the_command_of_a_killed_supervisor_is_still_the_job),
 		TEST(the_last_end_counts_if_only_the_latest_ticket_was_swept),
+		TEST(a_job_without_gpus_is_over_with_its_process),
 		TEST(the_number_of_an_attempt_means_its_job),
 		TEST(numbers_that_no_ticket_has_are_no_job),
 		TEST(a_lease_given_back_by_a_shell_is_over),

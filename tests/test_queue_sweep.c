@@ -240,6 +240,29 @@ static void a_fifo_that_is_held_keeps_its_ticket(void **state)
 	assert_false(fixture_exists(dir.fd, FIFO_LIVE, other.owner.token));
 }
 
+/* Or one process could keep the tickets of any number of jobs. */
+static void a_fifo_keeps_no_ticket_of_an_ended_job_without_gpus(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE | OTHER_HEIR);
+	struct ticket ticket = { .state = TICKET_GRANTED, .owner = other.owner };
+	uint64_t number;
+
+	(void)state;
+	text_copy(ticket.boot, sizeof(ticket.boot), dir.boot);
+	fill_to(70);
+	assert_int_equal(ticket_append(&queue.file, &ticket, &number), 0);
+	fill_to(2 * GROUP);
+	sweep(3);
+	check_page(70, true);
+	other_kill(&other);
+	assert_int_equal(live_fifo_look(&dir, other.owner.token, NULL), LIVE_FIFO_HELD);
+	fill_to(3 * GROUP);
+	sweep(3);
+	check_page(70, false);
+	assert_false(fixture_exists(dir.fd, FIFO_LIVE, other.owner.token));
+	other_kill_heir(&other);
+}
+
 static void in_another_pid_namespace_the_fifo_decides(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
@@ -426,6 +449,7 @@ int main(void)
 		TEST(tickets_that_die_before_the_cursor_are_found_in_the_next_lap),
 		TEST(fifos_go_also_where_the_page_stays),
 		TEST(a_fifo_that_is_held_keeps_its_ticket),
+		TEST(a_fifo_keeps_no_ticket_of_an_ended_job_without_gpus),
 		TEST(in_another_pid_namespace_the_fifo_decides),
 		TEST(controls_stay_while_they_count),
 		TEST(an_unreadable_record_keeps_its_page),

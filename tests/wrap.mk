@@ -4,6 +4,8 @@ $(B)/tests/test_proc: WRAP = rights_are_lent rights_as_user_begin rights_as_user
 	fstatat readdir
 $(B)/tests/test_ticket: WRAP = pread write lseek
 $(B)/tests/test_queue: WRAP = pread
+$(B)/tests/test_live_fifo: WRAP = openat
+$(B)/tests/test_fifo: WRAP = clock_real_ms
 $(B)/tests/test_queue_sweep: WRAP = fallocate
 $(B)/tests/test_lease: WRAP = pread
 $(B)/tests/test_commit: WRAP = flock pwrite

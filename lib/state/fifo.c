@@ -10,6 +10,9 @@
 enum {
 	NAME_SIZE = 160,
 	SWEEP_SHARE = 1024, /* names that one sweep of a folder looks at, about */
+	TEMPORARY_S =
+		24 *
+		3600, /* how old a temporary name gets whose maker cannot be judged */
 };
 
 /* Other users read live/ to learn of a death, and write to bell/ to ring. */
@@ -90,12 +93,27 @@ DIR *fifo_list(int folder_fd)
 	return names;
 }
 
-static bool is_dead_temporary(const char *name, uint64_t my_pidns)
+/*
+ * Whether the maker of a temporary name is dead.  A maker in another pid namespace cannot be judged
+ * from here.  It has the name for an instant only, so an old name is a leftover.
+ */
+static bool is_dead_temporary(int folder_fd, const char *name, uint64_t my_pidns)
 {
 	struct owner maker;
+	struct stat st;
 
-	return parse_temporary_name(name, &maker) &&
-	       owner_judge(&maker, my_pidns, NULL) == OWNER_DEAD;
+	if (!parse_temporary_name(name, &maker))
+		return false;
+	switch (owner_judge(&maker, my_pidns, NULL)) {
+	case OWNER_DEAD:
+		return true;
+	case OWNER_ALIVE:
+		return false;
+	case OWNER_UNDECIDED:
+		break;
+	}
+	return fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_ctime + TEMPORARY_S < clock_real_ms() / 1000;
 }
 
 /* Returns the index of the share, one of @shares about equal ones, that the name belongs to. */
@@ -129,7 +147,7 @@ void fifo_sweep_folder(int folder_fd, uint64_t my_pidns,
 		if (step_lock_is_name(name) && is_dead(folder_fd, token))
 			step_lock_sweep(folder_fd, name);
 		else if (is_token(name) ? is_dead(folder_fd, name)
-					: is_dead_temporary(name, my_pidns))
+					: is_dead_temporary(folder_fd, name, my_pidns))
 			(void)unlinkat(folder_fd, name, 0);
 	}
 	(void)closedir(names);

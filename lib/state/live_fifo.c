@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "fdio.h"
 #include "live_fifo.h"
 #include "statedir.h"
 
@@ -28,17 +29,21 @@ enum live_fifo_state live_fifo_look_again(int fd)
 }
 
 /*
- * Whether the owner of a FIFO has made it unreadable for others: the owner can change its group
- * and its mode through the descriptor that the command has.
+ * Whether the owner of a FIFO has changed the access to it: through the descriptor that the command
+ * has, the owner can change the mode, the group and the access control list.  gpulease itself never
+ * changes what fifo_create() has set.  Without such a change a refusal has another cause: this
+ * process lacks the group, or a security module confines it.
  */
 static bool live_fifo_is_withdrawn(int live_fd, const char *name)
 {
+	const mode_t readable = S_IRUSR | S_IRGRP;
 	struct stat folder, st;
 
 	return fstat(live_fd, &folder) == 0 &&
 	       fstatat(live_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       S_ISFIFO(st.st_mode) &&
-	       (!(st.st_mode & S_IRGRP) || st.st_gid != folder.st_gid);
+	       ((st.st_mode & readable) != readable || st.st_gid != folder.st_gid ||
+		       fdio_has_acl(live_fd, name));
 }
 
 static enum live_fifo_state live_fifo_look_at(int live_fd, const char *name, int *ret_fd)

@@ -11,9 +11,10 @@
 #include "fifo.h"
 
 /*
- * HELD: a process has it open for writing.  GONE: no process has, or the FIFO was removed, or its
- * owner has made it unreadable for others.  UNDECIDED: this process cannot tell, because it has
- * no descriptor left, may not read the FIFO, or found something else in its place.
+ * HELD: a process has it open for writing.  GONE: no process has, or the FIFO was removed, or this
+ * process may not read it because its owner has changed the access to it.  UNDECIDED: this process
+ * cannot tell, because it has no descriptor left, may not read the FIFO for another reason, or
+ * found something else in its place.
  */
 enum live_fifo_state { LIVE_FIFO_GONE, LIVE_FIFO_HELD, LIVE_FIFO_UNDECIDED };
 

@@ -481,8 +481,15 @@ bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket)
 	/* the job has left this ticket for a later one: its process needs only the first */
 	bool is_needed = ticket->state != TICKET_LEFT || !ticket->job;
 
-	if (strcmp(ticket->boot, dir->boot) == 0 && is_needed)
+	if (strcmp(ticket->boot, dir->boot) == 0 && is_needed) {
 		state = owner_judge_job(owner, &ticket->runs, dir->pidns);
+		/*
+		 * Such a job is over with its process.  One process could hold the FIFOs of any
+		 * number of these jobs.
+		 */
+		if (state == OWNER_DEAD && !ticket->request.gpus)
+			return false;
+	}
 	/* an adopted process has no FIFO, so it counts as alive while it cannot be judged */
 	if (state == OWNER_ALIVE || (state == OWNER_UNDECIDED && owner->is_adopted))
 		return true;

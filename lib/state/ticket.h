@@ -245,8 +245,8 @@ enum ticket_kind ticket_glance(const char *raw);
 void ticket_glance_place(const char *raw, int64_t *ret_priority, int64_t *ret_order_ms);
 
 /*
- * Whether a process that needs @ticket may live: its owner, the owner's command, or a process that
- * holds its FIFO.
+ * Whether a process that needs @ticket may live: its owner, the owner's command, or, unless it asks
+ * for 0 GPUs, a process that holds its FIFO.
  */
 bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket);
 

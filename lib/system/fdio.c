@@ -1,10 +1,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 
 #include "fdio.h"
 
@@ -212,6 +214,15 @@ bool fdio_is_named(int dirfd, const char *name, int fd)
 	return fstat(fd, &opened) == 0 &&
 	       fstatat(dirfd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+bool fdio_has_acl(int dirfd, const char *name)
+{
+	char path[PATH_MAX];
+
+	/* the call needs no right to the file; a call relative to a folder came with Linux 6.13 */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dirfd, name);
+	return lgetxattr(path, "system.posix_acl_access", NULL, 0) > 0;
 }
 
 /* struct statx, which old C libraries do not declare. */

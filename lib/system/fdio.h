@@ -83,6 +83,12 @@ MUST_CHECK int fdio_punch(int fd, off_t from, off_t to);
 bool fdio_is_named(int dirfd, const char *name, int fd);
 
 /*
+ * Whether @name in @dirfd has an access control list (setfacl(1)) beside its mode, also if this
+ * process may not open it.  Does not follow a symbolic link.
+ */
+bool fdio_has_acl(int dirfd, const char *name);
+
+/*
  * Sets *@ret_id to the number of the mount that holds @name in @dirfd ("": @dirfd itself).  With
  * @is_unique it is a number that is never reused (Linux 6.8), else one that is unique among the
  * present mounts (Linux 5.8).  Returns 0 or a negative errno (-ENOTSUP: the kernel is older).

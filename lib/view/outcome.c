@@ -101,6 +101,7 @@ static int read_current_ticket(struct queue *queue, uint64_t number, struct tick
 static void note_latest(struct outcome *job, uint64_t number, const struct ticket *ticket)
 {
 	job->runs = ticket->runs;
+	job->is_gpuless = !ticket->request.gpus;
 	if (job->has_owner && job->latest == number)
 		return;
 	job->has_owner = true;
@@ -171,7 +172,7 @@ const struct lease *outcome_find_lease(const struct snapshot *view, uint64_t job
 
 /*
  * Returns 1 if the owner of the latest ticket that is known is over, or is dead and its job was
- * cancelled; 0; or -ENOMEM.
+ * cancelled or has no GPUs; 0; or -ENOMEM.
  */
 static int owner_is_over(
 	const struct outcome *job, struct outcome_look *look, bool is_own)
@@ -184,7 +185,8 @@ static int owner_is_over(
 		return r;
 	return liveness_is_over(life) ||
 	       (liveness_is_dead(life) &&
-		       queue_is_cancelled(look->queue, job->job, job->owner.uid, &uid));
+		       (job->is_gpuless || queue_is_cancelled(look->queue, job->job,
+						   job->owner.uid, &uid)));
 }
 
 /* Returns 1 if the owner of the latest ticket as it is now is over; 0; or a negative errno. */

@@ -32,6 +32,7 @@ struct outcome {
 	int status; /* its exit status, or 128 + a signal's number; -1: not known (yet) */
 	int64_t broken_ms;   /* since when its ticket cannot be read; 0: it can */
 	bool has_owner;      /* the fields below were read */
+	bool is_gpuless;     /* it asks for 0 GPUs: it is over with its process */
 	int64_t since_ms;    /* of its first ticket */
 	uint64_t latest;     /* the number of its latest ticket */
 	uint32_t attempt;    /* the number of its latest attempt, 1, 2 …, at least */

@@ -42,7 +42,7 @@ static int ticket_is_candidate(struct outcome_look *look, const struct ticket *t
 		strcmp(ticket->boot, look->queue->dir->boot) != 0)
 		return 0;
 	r = outcome_judge_life(look, &ticket->owner, &ticket->runs, false, &life);
-	return r < 0 ? r : !liveness_is_over(life);
+	return r < 0 ? r : !liveness_is_dead(life);
 }
 
 static int note_candidate(void *arg, uint64_t number, const struct ticket *ticket)

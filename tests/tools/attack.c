@@ -3,9 +3,12 @@
  *
  *	attack process PID		reads, writes and traces a process
  *	attack path PATH…		the same with files, by name
- *	attack fd N [write|mode|other]	the same with an inherited descriptor; with a word only
- *					those attempts, `other` being the rest
+ *	attack fd N [WORD]		the same with an inherited descriptor; with write, mode, acl
+ *					or other only those attempts, `other` being the rest
  *	attack rights GROUP		looks for rights of the group that it still has
+ *
+ *	attack keep SOCKET		keeps open every descriptor that it gets, until it is killed
+ *	attack give SOCKET N		gives it one
  *
  * Prints the name of every attempt that succeeded, one a line, and exits with 1 if there were any,
  * else with 0.  Run it as an ordinary user: it tries nothing that needs root.
@@ -22,8 +25,11 @@
 #include <sys/fsuid.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/xattr.h>
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -253,6 +259,26 @@ static void try_other(int fd, const char *path)
 	tried(futimens(fd, NULL) == 0, "times");
 }
 
+/*
+ * Takes every right from the owner and the group.  The mode still shows a group that may read:
+ * beside a list, its bits are the mask.
+ */
+static void try_list(int fd)
+{
+	/* the version, then tag, rights and user of each entry: linux/posix_acl_xattr.h */
+	static const struct {
+		uint32_t version;
+		struct {
+			uint16_t tag, rights;
+			uint32_t id;
+		} entries[5];
+	} list = { 2, { { 0x01, 0, UINT32_MAX }, { 0x02, 0, 0 }, { 0x04, 0, UINT32_MAX },
+			      { 0x10, 4, UINT32_MAX }, { 0x20, 0, UINT32_MAX } } };
+
+	tried(fsetxattr(fd, "system.posix_acl_access", &list, sizeof(list), 0) == 0,
+		"access control list");
+}
+
 static void try_fd(int fd, const char *only)
 {
 	char path[64];
@@ -262,6 +288,8 @@ static void try_fd(int fd, const char *only)
 		try_other(fd, path);
 	if (!only || !strcmp(only, "write"))
 		try_filling(fd);
+	if (!only || !strcmp(only, "acl"))
+		try_list(fd);
 	if (!only || !strcmp(only, "mode")) {
 		tried(fchown(fd, (uid_t)-1, getgid()) == 0, "group");
 		tried(fchmod(fd, 0) == 0, "mode");
@@ -298,6 +326,66 @@ static void try_rights(gid_t group)
 	tried((gid_t)setfsgid((gid_t)-1) == group, "setfsgid");
 }
 
+/* --- descriptors that outlive their process ------------------------------------------- */
+
+static struct sockaddr_un socket_address(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		die("'%s' is too long for a socket", path);
+	memcpy(address.sun_path, path, strlen(path));
+	return address;
+}
+
+/* Gives @fd to the socket, or, if it is negative, takes one; returns whether that worked. */
+static bool pass(int by, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
+			      .cmsg_level = SOL_SOCKET,
+			      .cmsg_type = SCM_RIGHTS } };
+	char byte = 0;
+	struct iovec data = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control.bytes) };
+
+	if (fd < 0)
+		return recvmsg(by, &message, MSG_CMSG_CLOEXEC) > 0;
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	return sendmsg(by, &message, 0) > 0;
+}
+
+static void keep(const char *path)
+{
+	struct sockaddr_un address = socket_address(path);
+	int by = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (by < 0 || bind(by, (struct sockaddr *)&address, sizeof(address)) < 0)
+		die("cannot make '%s': %s", path, strerror(errno));
+	while (pass(by, -1))
+		successes++;
+}
+
+static void give(const char *path, int fd)
+{
+	struct sockaddr_un address = socket_address(path);
+	autofd int by = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (by < 0 || connect(by, (struct sockaddr *)&address, sizeof(address)) < 0)
+		die("cannot reach '%s': %s", path, strerror(errno));
+	tried(pass(by, fd), "given");
+}
+
 static void become(char **argv, bool has_name)
 {
 	static char nothing[] = "";
@@ -320,10 +408,14 @@ int main(int argc, char **argv)
 		try_fd((int)number(argv[2], "descriptor"), argc == 4 ? argv[3] : NULL);
 	else if (argc == 3 && !strcmp(argv[1], "rights"))
 		try_rights((gid_t)number(argv[2], "group"));
+	else if (argc == 3 && !strcmp(argv[1], "keep"))
+		keep(argv[2]);
+	else if (argc == 4 && !strcmp(argv[1], "give"))
+		give(argv[2], (int)number(argv[3], "descriptor"));
 	else if (argc >= 3 && (!strcmp(argv[1], "unnamed") || !strcmp(argv[1], "bare")))
 		become(argv + 2, argv[1][0] == 'u');
 	else
-		die("usage: attack process PID | path PATH... | fd N [write|mode|other] | "
-		    "rights GROUP | unnamed PROGRAM... | bare PROGRAM");
+		die("usage: attack process PID | path PATH... | fd N [write|mode|acl|other] | "
+		    "rights GROUP | keep SOCKET | give SOCKET N | unnamed PROGRAM... | bare PROGRAM");
 	return fflush(stdout) || successes ? 1 : 0;
 }
