@@ -38,6 +38,7 @@ FUZZ_SECONDS ?= 30
 SLOW_SECONDS ?= 1800
 ROTATE ?= 0
 TORTURE_SECONDS ?= 120
+SCENES_SECONDS ?= 600
 
 SAN     = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
 B      ?= build$(if $(SANITIZE),-san)
@@ -204,6 +205,8 @@ SWEEP = $(B)/tests/tools/sweep
 TORTURE = $(B)/tests/tools/torture
 STORM = $(B)/tests/tools/storm
 CORRUPT = $(B)/tests/tools/corrupt
+PYTHON3 := $(shell command -v python3)
+SCENES = $(if $(SANITIZE),$(NO_LEAKS) )tests/tools/scenes.py
 REPLAY_RUNS = $(foreach name,$(FUZZERS), \
 	"$(B)/tests/fuzz/fuzz_$(name) tests/fuzz/corpus/$(name)")
 
@@ -222,7 +225,7 @@ deps-extra:
 # The longest tests come first.  Tests mostly wait, so six at a time keep two cores busy.
 check: everything
 	@$(RUN) "$(QUICK_SWEEP)" "$(TORTURE) --jobs 150" "$(STORM) --jobs 300" \
-		"$(STORM) --plain --jobs 100" $(CORRUPT) $(CLI_RUNS) \
+		"$(STORM) --plain --jobs 100" $(CORRUPT) $(if $(PYTHON3),"$(SCENES) --seed 1 --scenes 10") $(CLI_RUNS) \
 		"$(SIMULATE) --gpus 8" $(UNIT_RUNS) $(REPLAY_RUNS)
 
 check-fast: everything
@@ -268,6 +271,7 @@ check-slow: everything
 		$(foreach way,enosys eperm,$(foreach script,$(CLI_TESTS), \
 			"$(B)/tests/tools/nopidfd $(way) sh $(script)")) \
 		"$(STORM) --jobs 10000" "$(STORM) --plain --jobs 10000" \
+		$(if $(PYTHON3),"$(SCENES) --seconds $(SCENES_SECONDS)") \
 		"tests/cli/hardened_sweep.sh storm 10000" "env JOBS=1000 tests/upgrade.sh" \
 		"$(SIMULATE)" "$(SIMULATE) --shares" tests/mutants.sh \
 		$(if $(CMOCKA),$(if $(VALGRIND),$(foreach test,$(PURE_TESTS),"$(VALGRIND) $(test)")))
