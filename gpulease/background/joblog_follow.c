@@ -12,6 +12,7 @@
 #include "joblog_follow.h"
 #include "joblog.h"
 #include "liveness.h"
+#include "namespaces.h"
 #include "outcome.h"
 #include "privacy.h"
 #include "rights.h"
@@ -87,7 +88,7 @@ static int find_job(const struct context *context, uint64_t job)
 		ticket_end(&log_of.tickets, &end) == 0 &&
 		outcome_find_job(&log_of.tickets, end, job, &log_of.job) == 0)
 		read_latest_ticket();
-	if (!log_of.has_ticket || ticket->owner.uid == getuid())
+	if (!log_of.has_ticket || ticket->owner.uid == namespaces_own_user())
 		return 0;
 	describe_user(ticket->owner.uid, ticket->user, &text);
 	diag("job %llu belongs to %s, and so does its log", (unsigned long long)job,

@@ -2,6 +2,7 @@
 
 #include "diag.h"
 #include "exitcodes.h"
+#include "namespaces.h"
 #include "process_lease.h"
 #include "rlimits.h"
 #include "job_step.h"
@@ -28,7 +29,7 @@ const struct snapshot_lease *job_step_find_lease(const struct snapshot *view)
 		const struct snapshot_lease *lease = &view->leases[i];
 		const struct owner *owner = &lease->lease.owner;
 
-		if (owner->uid != getuid() || !lease->is_of_this_boot ||
+		if (owner->uid != namespaces_own_user() || !lease->is_of_this_boot ||
 			lease_is_final(&lease->lease))
 			continue;
 		/* the lease cannot be over: this process has its token or tag, and lives */

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "fdio.h"
+#include "namespaces.h"
 #include "own_limits.h"
 
 enum { ENTRIES_BYTES_MAX = 64 * 1024 * 1024 };
@@ -32,7 +33,7 @@ const struct limits_process *own_limits_process(void)
 	/* not the effective group, which may be lent */
 	groups[0] = getgid();
 	count = getgroups(NGROUPS_MAX, groups + 1);
-	process = (struct limits_process){ .uid = getuid(),
+	process = (struct limits_process){ .uid = namespaces_own_user(),
 		.gids = groups,
 		.gid_count = count < 0 ? 1 : (size_t)count + 1,
 		.passwd = read_entries("/etc/passwd"),
@@ -53,7 +54,7 @@ void own_limits_apply(struct context *context)
 	struct config *config = &context->config, found;
 	unsigned gpus_line, jobs_line;
 
-	if (!config->limits.line || getuid() == 0)
+	if (!config->limits.line || namespaces_own_user() == 0)
 		return;
 	table = &config->limits;
 	limits_find(config, own_limits_process(), &found);

@@ -1,5 +1,6 @@
 #include <pwd.h>
 
+#include "namespaces.h"
 #include "privacy.h"
 #include "proc.h"
 #include "owner.h"
@@ -13,7 +14,7 @@ void privacy_hide_others(void)
 
 bool may_show_commands_of(uint32_t uid)
 {
-	return !hides_others || getuid() == 0 || getuid() == uid;
+	return !hides_others || getuid() == 0 || namespaces_own_user() == uid;
 }
 
 bool may_show_process(uint32_t pid)

@@ -4,6 +4,7 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "job_target.h"
+#include "namespaces.h"
 #include "privacy.h"
 #include "shared_state.h"
 
@@ -37,7 +38,7 @@ static int job_target_check_owner(const struct job_target *target, const char *v
 	char name[64];
 	struct text text = TEXT_ON(name);
 
-	if (getuid() == 0 || getuid() == owner->uid)
+	if (getuid() == 0 || namespaces_own_user() == owner->uid)
 		return 0;
 	describe_user(owner->uid, target->ticket.user, &text);
 	diag("job %llu belongs to %s; only they and root may %s it",

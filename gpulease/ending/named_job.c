@@ -2,6 +2,7 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "named_job.h"
+#include "namespaces.h"
 #include "parse.h"
 #include "shared_state.h"
 #include "slurm_program.h"
@@ -27,7 +28,8 @@ static int naming_note(void *arg, const struct live_job *job)
 int named_job_find(const struct context *context, struct queue *queue,
 	const struct snapshot *view, struct operand *operand)
 {
-	struct naming naming = { .choice = cancel_choice_of(operand, getuid()) };
+	struct naming naming = { .choice = cancel_choice_of(
+					 operand, namespaces_own_user()) };
 	struct why why;
 	int r;
 

@@ -4,6 +4,7 @@
 #include "exitcodes.h"
 #include "job_step.h"
 #include "live_fifo.h"
+#include "namespaces.h"
 #include "other_job.h"
 #include "process_lease.h"
 #include "rlimits.h"
@@ -42,7 +43,7 @@ int other_job_join(const struct settings *settings, struct broker *broker,
 
 	if (!lease)
 		return refuse(id, gone);
-	if (lease->lease.owner.uid != getuid())
+	if (lease->lease.owner.uid != namespaces_own_user())
 		return refuse(id, "it is another user's");
 	if (!settings->request.overlap)
 		return refuse(id, "to share its GPUs add --overlap");

@@ -4,6 +4,7 @@
 #include "gpu_order.h"
 #include "instance.h"
 #include "inventory.h"
+#include "namespaces.h"
 #include "parse.h"
 #include "request.h"
 #include "job_step.h"
@@ -334,7 +335,8 @@ static const char *const limit_keys[LIMIT_KINDS] = {
 static int check_limits(const struct request *request, const struct config *config)
 {
 	struct plan_limits limits = request_limits(config);
-	const struct ticket ticket = { .owner.uid = getuid(), .request = *request };
+	const struct ticket ticket = { .owner.uid = namespaces_own_user(),
+		.request = *request };
 	struct plan_row row = plan_row_of(0, &ticket);
 	char by[256];
 	struct text source = TEXT_ON(by);

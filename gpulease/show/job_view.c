@@ -5,7 +5,9 @@
 #include "clock.h"
 #include "job_view.h"
 #include "joblog.h"
+#include "namespaces.h"
 #include "outcome.h"
+#include "proc.h"
 #include "process_info.h"
 #include "rights.h"
 #include "view_ended.h"
@@ -169,17 +171,15 @@ static bool is_log_of(const struct job_view *job, const char *path)
 static void job_find_log(struct job_view *job, const struct context *context)
 {
 	ssize_t size = -1;
-	char link[64];
+	char link[PROC_PATH_SIZE];
 
 	rights_as_user_begin();
-	if (job->runs && job->runs->pid) {
-		(void)snprintf(link, sizeof(link), "/proc/%u/fd/1", job->runs->pid);
+	if (job->runs && job->runs->pid && proc_path(job->runs->pid, "fd/1", link) == 0)
 		size = readlink(link, job->log, sizeof(job->log) - 1);
-	}
 	job->log[size > 0 ? size : 0] = '\0';
 	if (job->log[0] != '/' || !is_log_of(job, job->log))
 		job->log[0] = '\0';
-	if (!job->log[0] && job->uid == getuid() &&
+	if (!job->log[0] && job->uid == namespaces_own_user() &&
 		(joblog_path(context, job->id, job->log, sizeof(job->log)) < 0 ||
 			!is_log_of(job, job->log)))
 		job->log[0] = '\0';

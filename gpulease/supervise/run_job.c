@@ -17,6 +17,7 @@
 #include "lease_hold.h"
 #include "lease_shell.h"
 #include "missing_program.h"
+#include "namespaces.h"
 #include "notifier.h"
 #include "parse.h"
 #include "redirect.h"
@@ -376,6 +377,20 @@ static int run_leased(struct settings *settings)
 	return r != 0 ? r : run_granted(settings, &own);
 }
 
+/*
+ * Refuses what needs a /proc of this pid namespace: to find the processes of a job, and to name
+ * this one in a record.  A plain step needs neither.  Returns 0 or an exit status.
+ */
+static int check_proc(const struct settings *settings, bool is_step)
+{
+	if (namespaces_has_own_proc() ||
+		(is_step && !settings->request.exclusive && !settings->care.limit_ms))
+		return 0;
+	diag("/proc is missing, or shows another pid namespace than that of this process; "
+	     "mount its own: unshare --mount-proc, or mount -t proc proc /proc");
+	return EXIT_MISUSE;
+}
+
 /* Runs the job; see run_job(). */
 static int run_anywhere(struct settings *settings)
 {
@@ -418,6 +433,9 @@ static int run_anywhere(struct settings *settings)
 	} else if (!settings->environment.submit) {
 		around = job_step_find_lease(&job.broker.view);
 	}
+	r = check_proc(settings, around != NULL);
+	if (r != 0)
+		return r;
 	return around ? run_step(settings, around) : run_leased(settings);
 }
 

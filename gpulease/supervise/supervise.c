@@ -13,6 +13,7 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "job_control.h"
+#include "namespaces.h"
 #include "notifier.h"
 #include "process_lease.h"
 #include "report.h"
@@ -271,7 +272,7 @@ static void watched_obey_signal(
 	 * shell with children, and passing TERM on would reach only the shell.
 	 */
 	if (signal == SIGTERM && watched->order->observer) {
-		watched->end->by = getuid();
+		watched->end->by = namespaces_own_user();
 		watched_begin_ending(watched, CAUSE_CANCEL);
 		return;
 	}

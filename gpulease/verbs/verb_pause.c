@@ -18,6 +18,7 @@
 #include "exitcodes.h"
 #include "history.h"
 #include "inventory.h"
+#include "namespaces.h"
 #include "privacy.h"
 #include "rlimits.h"
 #include "operands.h"
@@ -89,7 +90,7 @@ static void pause_record(
 	const char *how, const struct gpuset *gpus, const struct window *window)
 {
 	struct history_end event = {
-		.uid = (uint32_t)getuid(),
+		.uid = namespaces_own_user(),
 		.gpu_count = gpuset_count(gpus),
 		.gone_ms = clock_real_ms(),
 		.since_ms = window->from_ms,

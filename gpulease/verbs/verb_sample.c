@@ -15,6 +15,7 @@
 #include "end_record.h"
 #include "exitcodes.h"
 #include "instance.h"
+#include "namespaces.h"
 #include "parse.h"
 #include "request.h"
 #include "state_reader.h"
@@ -213,7 +214,7 @@ static struct snapshot_lease *find_lease(uint64_t job)
 
 		if (lease_job(&held->lease) == job && !held->is_dead &&
 			held->is_of_this_boot &&
-			(held->lease.owner.uid == getuid() || getuid() == 0))
+			(held->lease.owner.uid == namespaces_own_user() || getuid() == 0))
 			return held;
 	}
 	return NULL;

@@ -13,6 +13,7 @@
 #include "exitcodes.h"
 #include "live_jobs.h"
 #include "named_job.h"
+#include "namespaces.h"
 #include "process_lease.h"
 #include "operands.h"
 #include "outcome.h"
@@ -118,7 +119,7 @@ static int wait_for_add_all(uint32_t uid)
  */
 static int wait_for_add_operand(struct operand *operand)
 {
-	struct cancel_choice choice = cancel_choice_of(operand, getuid());
+	struct cancel_choice choice = cancel_choice_of(operand, namespaces_own_user());
 	struct why why;
 	uint64_t job;
 	int r;

@@ -40,12 +40,12 @@ static uint64_t start_tick(int64_t age_ms)
  */
 static bool may_be_from_gpulease(uint32_t pid)
 {
-	char path[32];
+	char path[PROC_PATH_SIZE];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u", pid);
 	return !rights_are_lent() ||
-	       (fstatat(AT_FDCWD, path, &st, 0) == 0 && st.st_gid == rights_lent_group());
+	       (proc_path(pid, "", path) == 0 && fstatat(AT_FDCWD, path, &st, 0) == 0 &&
+		       st.st_gid == rights_lent_group());
 }
 
 unsigned probe_count_hanging(const char *path, int64_t age_ms)

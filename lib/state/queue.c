@@ -2,6 +2,7 @@
 
 #include "array.h"
 #include "clock.h"
+#include "namespaces.h"
 #include "queue_order.h"
 
 enum {
@@ -365,7 +366,7 @@ int queue_ask(struct queue *queue, const struct control *control, uint64_t lates
 	struct control asked = *control;
 	int r;
 
-	asked.uid = (uint32_t)getuid();
+	asked.uid = namespaces_own_user();
 	asked.at_ms = clock_boot_ms();
 	text_copy(asked.boot, sizeof(asked.boot), queue->dir->boot);
 	queue->chunk_count = 0; /* other processes have appended since it was read */

@@ -8,6 +8,7 @@
 
 #include "fdio.h"
 #include "fifo.h"
+#include "namespaces.h"
 #include "statedir.h"
 #include "words.h"
 
@@ -497,16 +498,15 @@ static int open_or_make_folders(struct statedir *dir, struct why *why)
 int statedir_open(
 	const struct statedir_choice *choice, struct statedir *dir, struct why *why)
 {
-	struct stat ns;
 	int r = boot_id_read(dir->boot);
 
-	if (r == 0 && stat("/proc/self/ns/pid", &ns) < 0)
-		r = -errno;
+	dir->pidns = namespaces_pidns();
+	if (r == 0 && !dir->pidns)
+		r = -ENOENT;
 	if (r < 0) {
 		why_set(why, "cannot read /proc: %s", strerror(-r));
 		return r;
 	}
-	dir->pidns = ns.st_ino;
 	r = statedir_choose(choice, dir, why);
 	if (r != 0)
 		return r;

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "namespaces.h"
 #include "process_lease.h"
 #include "leftover.h"
 #include "proc.h"
@@ -197,19 +198,6 @@ static void scan_process(struct leftover_scan *scan, uint32_t pid)
 
 /* --- all --------------------------------------------------------------------------- */
 
-/* Whether the pids in /proc are those of this process's pid namespace. */
-static bool is_own_proc(void)
-{
-	char text[16];
-	unsigned pid = 0;
-	ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
-
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return sscanf(text, "%u", &pid) == 1 && pid == (unsigned)getpid();
-}
-
 /* Returns a pid below which no process is younger than the owner of a lease. */
 static uint32_t scan_lowest_pid(const struct leftover_scan *scan)
 {
@@ -260,7 +248,7 @@ static bool scan_is_incomplete(const struct leftover_scan *scan)
 
 static int scan_all(struct leftover_scan *scan)
 {
-	uid_t uid = getuid();
+	uint32_t uid = namespaces_own_user();
 	autofree uint32_t *pids = NULL;
 	size_t pid_count = 0;
 	int r = 0;
@@ -270,9 +258,6 @@ static int scan_all(struct leftover_scan *scan)
 		scan->searches[i].is_found = false;
 		scan->is_own = scan->is_own && scan->searches[i].owner->uid == uid;
 	}
-	/* pids of another namespace would be those of other processes */
-	if (!is_own_proc())
-		return -ENOTSUP;
 	for (int left = LISTS_MAX; left > 0; left--) {
 		/* read /proc again only if a child may be missing and could matter */
 		scan->has_missed = false;

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "fdio.h"
+#include "namespaces.h"
 #include "owner.h"
 #include "proc.h"
 #include "rights.h"
@@ -251,12 +252,12 @@ static uint64_t pidfd_inode(int pidfd)
 
 /* --- identity ---------------------------------------------------------------------- */
 
-int owner_of_pid(uint32_t pid, struct owner *owner)
+/* Sets *@owner but its token, and its user only if that is not this process's own. */
+static int identify(uint32_t pid, bool is_self, struct owner *owner)
 {
 	struct process_stat stat;
 	autofd int pidfd = pidfd_open_process(pid);
-	struct owner out = { .pid = pid };
-	struct stat st;
+	struct owner out = { .pid = pid, .pidns = namespaces_pidns() };
 	int r;
 
 	/*
@@ -270,28 +271,31 @@ int owner_of_pid(uint32_t pid, struct owner *owner)
 	if (r < 0)
 		return r;
 	out.start = stat.start;
-	r = proc_find_user(pid, &out.uid);
+	/* /proc/PID belongs to the effective user, or to root if this process is not dumpable */
+	if (is_self)
+		out.uid = namespaces_own_user();
+	else
+		r = proc_find_user(pid, &out.uid);
 	if (r < 0)
 		return r;
-	/* one's own namespace is always readable, also in a set-group-ID program */
-	if (fstatat(AT_FDCWD, "/proc/self/ns/pid", &st, 0) < 0)
-		return -errno;
-	out.pidns = st.st_ino;
+	if (!out.pidns)
+		return -ENOENT;
 	if (pidfd >= 0 && pidfd_has_ended(pidfd))
 		return -ESRCH;
 	*owner = out;
 	return 0;
 }
 
+int owner_of_pid(uint32_t pid, struct owner *owner)
+{
+	return identify(pid, false, owner);
+}
+
 int owner_self(struct owner *owner)
 {
-	int r = owner_of_pid((uint32_t)getpid(), owner);
+	int r = identify((uint32_t)getpid(), true, owner);
 
-	if (r < 0)
-		return r;
-	/* /proc/PID belongs to the effective user, or to root if this process is not dumpable */
-	owner->uid = getuid();
-	return token_make(owner->token);
+	return r < 0 ? r : token_make(owner->token);
 }
 
 int command_of_child(uint32_t pid, struct command *command)
@@ -392,11 +396,12 @@ static bool is_pipe_end(int fds, const char *name, const struct stat *pipe, mode
 static int process_has_pipe_end(uint32_t pid, const struct stat *pipe, mode_t rights)
 {
 	struct dirent *entry;
-	char path[32];
-	int result = 0;
+	char path[PROC_PATH_SIZE];
+	int result = proc_path(pid, "fd", path);
 	DIR *fds;
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/fd", pid);
+	if (result < 0)
+		return result;
 	/* a set-group-ID program shows only what the user could see */
 	rights_as_user_begin();
 	fds = opendir(path);
@@ -419,6 +424,60 @@ int process_reads_from(uint32_t pid, const struct stat *pipe)
 int process_writes_to(uint32_t pid, const struct stat *pipe)
 {
 	return process_has_pipe_end(pid, pipe, S_IWUSR);
+}
+
+/*
+ * Judges whether process @pid of this pid namespace is @owner, which is of another one.  Returns
+ * OWNER_DEAD if it is another process, or is @owner and has ended.
+ */
+static enum owner_state judge_other_name(
+	const struct owner *owner, uint32_t pid, int *ret_pidfd)
+{
+	autofd int pidfd = pidfd_open_process(pid);
+	uint64_t inode = owner->inode && pidfd >= 0 ? pidfd_inode(pidfd) : 0;
+	struct process_stat stat = { .start = 0 };
+	uint32_t inner = 0;
+	int r = 0;
+
+	if (pidfd == -ESRCH || (pidfd >= 0 && pidfd_has_ended(pidfd)))
+		return OWNER_DEAD;
+	if (!inode) {
+		r = process_stat_read(pid, &stat);
+		if (r == 0 && stat.start == owner->start)
+			r = proc_find_inner_pid(pid, &inner);
+	}
+	if (r < 0)
+		return process_has_vanished(pid) ? OWNER_DEAD : OWNER_UNDECIDED;
+	if (inode ? inode != owner->inode
+		  : inner != owner->pid || process_has_ended(&stat))
+		return OWNER_DEAD;
+	*ret_pidfd = take_fd(&pidfd);
+	return OWNER_ALIVE;
+}
+
+enum owner_state owner_seek(const struct owner *owner, struct owner *ret, int *ret_pidfd)
+{
+	enum owner_state state = namespaces_sees_all() ? OWNER_DEAD : OWNER_UNDECIDED;
+	autofree uint32_t *pids = NULL;
+	size_t count = 0;
+
+	*ret_pidfd = -1;
+	if (proc_list(0, &pids, &count) < 0)
+		return OWNER_UNDECIDED;
+	for (size_t i = 0; i < count; i++) {
+		enum owner_state one = judge_other_name(owner, pids[i], ret_pidfd);
+
+		if (one == OWNER_ALIVE && ret) {
+			*ret = *owner;
+			ret->pid = pids[i];
+			ret->pidns = namespaces_pidns();
+		}
+		if (one == OWNER_ALIVE)
+			return one;
+		if (one == OWNER_UNDECIDED)
+			state = one;
+	}
+	return state;
 }
 
 enum owner_state owner_judge(const struct owner *owner, uint64_t my_pidns, int *ret_pidfd)

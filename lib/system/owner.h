@@ -22,9 +22,15 @@ struct owner {
 	uint64_t start; /* clock ticks after boot, from /proc/PID/stat */
 	uint64_t pidns; /* inode of the pid namespace */
 	char token[TOKEN_SIZE];
-	/* of a lease: the process is older than it, and holds no FIFO */
-	uint32_t is_adopted;
+	uint32_t is_adopted; /* one of enum owner_adoption */
 };
+
+/*
+ * Whether the owner of a lease is older than the lease, and so holds no FIFO.  WATCHED: its
+ * watchdog holds the FIFO in its place.  UNWATCHED: no process does, as in leases of earlier
+ * versions.
+ */
+enum owner_adoption { OWNER_NOT_ADOPTED, OWNER_UNWATCHED, OWNER_WATCHED };
 
 /*
  * The command that an owner runs as its supervisor: a child of the owner, in the same pid
@@ -81,6 +87,14 @@ MUST_CHECK int owner_of_pid(uint32_t pid, struct owner *owner);
  */
 enum owner_state owner_judge(
 	const struct owner *owner, uint64_t my_pidns, int *ret_pidfd);
+
+/*
+ * Searches all visible processes for @owner, which is of another pid namespace.  OWNER_ALIVE: it
+ * lives; *@ret, if not NULL, becomes @owner as it is called in this pid namespace, and *@ret_pidfd
+ * its pidfd (-1 without pidfds).  OWNER_DEAD: this process sees all processes of the machine, and
+ * @owner is not among them.
+ */
+enum owner_state owner_seek(const struct owner *owner, struct owner *ret, int *ret_pidfd);
 
 /*
  * Sets *@command to the child @pid of this process.  Returns 0, or COMMAND_HIDDEN if only its pid

@@ -6,11 +6,12 @@
 
 #include "array.h"
 #include "fdio.h"
+#include "namespaces.h"
 #include "proc.h"
 #include "rights.h"
 #include "text.h"
 
-enum { PATH_SIZE = 64, ENVIRONMENT_MAX = 256 * 1024 };
+enum { ENVIRONMENT_MAX = 256 * 1024 };
 
 /* --- one process ------------------------------------------------------------------- */
 
@@ -31,12 +32,21 @@ static int open_for_reading(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+int proc_path(uint32_t pid, const char *name, char out[PROC_PATH_SIZE])
+{
+	if (!namespaces_has_own_proc())
+		return -ENOTSUP;
+	(void)snprintf(out, PROC_PATH_SIZE, "/proc/%u/%s", pid, name);
+	return 0;
+}
+
 int proc_open(uint32_t pid, const char *name)
 {
-	char path[PATH_SIZE];
-	int fd;
+	char path[PROC_PATH_SIZE];
+	int fd = proc_path(pid, name, path);
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	if (fd < 0)
+		return fd;
 	fd = open_for_reading(path);
 	if (may_be_hidden(fd)) {
 		rights_as_user_begin();
@@ -85,17 +95,17 @@ static int stat_user(const char *path, uint32_t *ret_uid)
 
 	if (fstatat(AT_FDCWD, path, &st, 0) < 0)
 		return -errno;
-	*ret_uid = st.st_uid;
+	*ret_uid = namespaces_user_outside(st.st_uid);
 	return 0;
 }
 
 int proc_find_user(uint32_t pid, uint32_t *ret_uid)
 {
-	char path[PATH_SIZE];
-	int r;
+	char path[PROC_PATH_SIZE];
+	int r = proc_path(pid, "", path);
 
-	(void)snprintf(path, sizeof(path), "/proc/%u", pid);
-	r = stat_user(path, ret_uid);
+	if (r == 0)
+		r = stat_user(path, ret_uid);
 	if (may_be_hidden(r)) {
 		rights_as_user_begin();
 		r = stat_user(path, ret_uid);
@@ -104,21 +114,52 @@ int proc_find_user(uint32_t pid, uint32_t *ret_uid)
 	return r;
 }
 
+/*
+ * Finds the line of /proc/@pid/status that begins with @name.  Returns the rest of that line and of
+ * the file in @text, or NULL with a negative errno in *@ret_error.
+ */
+static const char *find_status(
+	uint32_t pid, const char *name, char *text, size_t size, int *ret_error)
+{
+	char begin[16];
+	const char *line;
+
+	*ret_error = proc_read_text(pid, "status", text, size);
+	if (*ret_error < 0)
+		return NULL;
+	/* the name comes before these lines, but the kernel escapes newlines in it */
+	(void)snprintf(begin, sizeof(begin), "\n%s:", name);
+	line = strstr(text, begin);
+	*ret_error = line ? 0 : -ENODATA;
+	return line ? line + strlen(begin) : NULL;
+}
+
 int proc_find_real_user(uint32_t pid, uint32_t *ret_uid)
 {
 	char text[4096];
 	unsigned uid = 0;
-	const char *line;
-	int r = proc_read_text(pid, "status", text, sizeof(text));
+	int r;
+	const char *line = find_status(pid, "Uid", text, sizeof(text), &r);
 
-	if (r < 0)
-		return r;
-	/* the name comes before this line, but the kernel escapes newlines in it */
-	line = strstr(text, "\nUid:");
-	if (!line || sscanf(line, "\nUid: %u", &uid) != 1)
-		return -EBADMSG;
-	*ret_uid = uid;
-	return 0;
+	if (line && sscanf(line, "%u", &uid) != 1)
+		r = -EBADMSG;
+	if (r == 0)
+		*ret_uid = namespaces_user_outside(uid);
+	return r;
+}
+
+int proc_find_inner_pid(uint32_t pid, uint32_t *ret)
+{
+	char text[4096];
+	unsigned inner = 0;
+	int r, used;
+	const char *line = find_status(pid, "NSpid", text, sizeof(text), &r);
+
+	/* one number for each namespace from this one down: the last one counts */
+	for (; line && *line && *line != '\n' && sscanf(line, "%u%n", &inner, &used) == 1;
+		line += used)
+		*ret = inner;
+	return r == 0 && !inner ? -EBADMSG : r;
 }
 
 /* --- many -------------------------------------------------------------------------- */
@@ -217,6 +258,8 @@ int proc_list(uint32_t from, uint32_t **ret, size_t *ret_count)
 	bool is_user = rights_are_lent() && !sees_first();
 	int r;
 
+	if (!namespaces_has_own_proc())
+		return -ENOTSUP;
 	if (is_user)
 		rights_as_user_begin();
 	r = pids_read(from, &pids);
@@ -227,7 +270,8 @@ int proc_list(uint32_t from, uint32_t **ret, size_t *ret_count)
 
 int proc_list_children(uint32_t **ret, size_t *ret_count)
 {
-	FILE *file = fopen("/proc/thread-self/children", "re");
+	FILE *file = namespaces_has_own_proc() ? fopen("/proc/thread-self/children", "re")
+					       : NULL;
 	struct pids pids = { .all = NULL };
 	unsigned pid;
 	int r = 0;

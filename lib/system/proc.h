@@ -8,11 +8,18 @@
  * may still live.
  *
  * These functions must not be called between rights_as_user_begin() and rights_as_user_end().
+ *
+ * They fail with -ENOTSUP if /proc is that of another pid namespace (namespaces.h): its numbers
+ * mean other processes.  Users are numbered as outside of the user namespace, as in records.
  */
 #ifndef GPULEASE_PROC_H
 #define GPULEASE_PROC_H
 
 #include "base.h"
+
+/* Writes the path /proc/@pid/@name.  Returns 0 or -ENOTSUP. */
+enum { PROC_PATH_SIZE = 64 };
+MUST_CHECK int proc_path(uint32_t pid, const char *name, char out[PROC_PATH_SIZE]);
 
 /* Opens /proc/@pid/@name for reading.  Returns a descriptor or a negative errno. */
 int proc_open(uint32_t pid, const char *name);
@@ -46,6 +53,12 @@ MUST_CHECK int proc_find_real_user(uint32_t pid, uint32_t *ret_uid);
  * or a negative errno.
  */
 MUST_CHECK int proc_list(uint32_t from, uint32_t **ret, size_t *ret_count);
+
+/*
+ * Finds the pid of process @pid in its own pid namespace, which may be below this one.  Returns 0
+ * or a negative errno (-ENODATA: the kernel does not tell, before Linux 4.1).
+ */
+MUST_CHECK int proc_find_inner_pid(uint32_t pid, uint32_t *ret);
 
 /*
  * Lists the children of this process, also those that /proc hides; else like proc_list().  A child

@@ -5,6 +5,7 @@
 #include "bell.h"
 #include "clock.h"
 #include "live_fifo.h"
+#include "namespaces.h"
 #include "preempt.h"
 
 enum {
@@ -112,7 +113,7 @@ int preempt_ask(struct preempt *preempt, struct queue *queue, const struct snaps
 		const struct lease *lease = &view->leases[i].lease;
 		struct control control = {
 			.verb = CONTROL_PREEMPT,
-			.uid = (uint32_t)getuid(),
+			.uid = namespaces_own_user(),
 			.ticket = lease_job(lease),
 			.by = by,
 			.at_ms = now_ms,

@@ -200,6 +200,24 @@ takes_turns 'a job in the namespaces after a job outside' "$M/outside" "$M/insid
 takes_turns 'a job outside after a job in the namespaces' "$M/inside" "$M/outside"
 takes_turns 'a job in namespaces after a job in other namespaces' "$M/inside" "$M/inside"
 
+# --- a /proc of another pid namespace ------------------------------------------------------
+
+# Its numbers are those of other processes: a job there would take these for its own.
+refused='gpulease: /proc is missing, or shows another pid namespace *unshare --mount-proc*'
+for how in '"$@"' '"$@"; exit'; do # as process 1, and as another
+	for each in '' '--retries 1' '--report' '--time 1h' '-n 0'; do
+		# shellcheck disable=SC2086 # no option, or one with its value
+		run "without a /proc of its own a job is refused: $each, $how" 125 '' "$refused" \
+			unshare -p -f --kill-child sh -c "$how" - "$M/outside" -n 1 $each true
+	done
+done
+run 'a plain step needs no /proc' 0 'a step' '' "$M/outside" -n 1 unshare -p -f --kill-child \
+	"$M/outside" echo a step
+run 'a step with a time limit is refused there' 125 '' "$refused" "$M/outside" -n 1 \
+	unshare -p -f --kill-child "$M/outside" --time 1h true
+run '--status works without a /proc of its own' 0 '*' '' unshare -p -f --kill-child \
+	"$M/outside" --status
+
 # --- a /proc that hides --------------------------------------------------------------------
 
 # Members of one group share a directory.
@@ -242,6 +260,27 @@ if as 1 unshare -U -r true 2>/dev/null; then
 		--groups=54319 -- env GPULEASE_DIR=$M/lab unshare -U -r -- $M/plain"
 	takes_turns 'user namespace, lab form' "$M/member.2" "$M/lab.inside"
 	takes_turns 'user namespace, lab form, the other way round' "$M/lab.inside" "$M/member.2"
+	# A child without the FIFO is known by its tag and its user, whatever the user is called.
+	install -m 0755 "$TOOLS/closing" "$M/closing"
+	for pair in 'inside outside' 'outside inside' 'inside inside'; do
+		rm -f "$S/open/own/left"
+		"$M/user.${pair% *}" -n 2 sh -c '"$1" sleep 1000 >/dev/null 2>&1 &
+			echo $! >"$2"' - "$M/closing" "$S/open/own/left"
+		left=$(cat "$S/open/own/left")
+		started="$started $left"
+		wait_until "[ \"\$(cat /proc/$left/comm)\" = sleep ]"
+		run "user namespace, $pair: the GPUs of a process that a job left are not given away" \
+			124 '' '*' "$M/user.${pair#* }" -n 1 -I true
+		kill -KILL "$left"
+		run "user namespace, $pair: then they are free" 0 '' '*' "$M/user.${pair#* }" -n 2 \
+			--max-wait 30s true
+	done
+	run 'user namespace: gpulease in a job is a step' 0 '0 1' '' "$M/user.inside" -n 1 \
+		sh -c '"$0" -n 1 sh -c "echo \$CUDA_VISIBLE_DEVICES \$GPULEASE_ID" |
+			sed "s/ .*/ 1/"' "$M/plain"
+	run 'user namespace: gpulease inside one is a step of the job around it' 0 '0' '' \
+		"$M/user.outside" -n 1 unshare -U -r "$M/plain" -n 1 --max-wait 20s \
+		sh -c 'echo $CUDA_VISIBLE_DEVICES'
 	run 'a job starts in a user namespace without ids' 0 '' '' as 1 env \
 		"GPULEASE_DIR=$S/open/own" \
 		unshare -U "$M/plain" -n 1 true
