@@ -233,30 +233,97 @@ static void in_another_namespace_the_fifo_decides(void **state)
 	statedir_release(&dir);
 }
 
+/* What a process in the first pid namespace sees, and one in a container does not. */
+static bool sees_all;
+
+bool __wrap_namespaces_sees_all(void);
+
+bool __wrap_namespaces_sees_all(void)
+{
+	return sees_all;
+}
+
+enum unseen_end { LIVES, LINGERS, IS_OVER };
+
 /*
- * An adopted process has no FIFO, so only a process that sees its pid can tell that it has ended.
+ * An adopted owner in another pid namespace.  Its watchdog holds the FIFO, or was killed, or the
+ * whole namespace has ended; in leases of earlier versions there is no FIFO.
  */
-static void without_a_fifo_the_process_alone_decides(void **state)
+static const struct unseen_case {
+	const char *text;
+	enum owner_adoption adoption;
+	bool has_writer, is_visible, sees_all;
+	enum unseen_end end;
+} unseen_cases[] = {
+	{ "watched", OWNER_WATCHED, true, false, false, LIVES },
+	{ "watched, seen from outside", OWNER_WATCHED, true, false, true, LIVES },
+	{ "a killed watchdog, seen", OWNER_WATCHED, false, true, false, LIVES },
+	{ "a killed watchdog, all seen", OWNER_WATCHED, false, true, true, LIVES },
+	{ "an ended namespace", OWNER_WATCHED, false, false, false, LINGERS },
+	{ "an ended namespace, all seen", OWNER_WATCHED, false, false, true, IS_OVER },
+	{ "earlier version", OWNER_UNWATCHED, false, false, false, LIVES },
+	{ "earlier version, seen", OWNER_UNWATCHED, false, true, false, LIVES },
+	{ "earlier version, ended", OWNER_UNWATCHED, false, false, true, IS_OVER },
+};
+
+static void an_adopted_owner_elsewhere_is_judged_by_its_watchdog_or_by_a_search(
+	void **state)
 {
 	struct statedir dir = fixture_dir(*state);
-	struct other other = other_start(dir.fd, OTHER_ALONE);
+
+	for (size_t i = 0; i < ARRAY_SIZE(unseen_cases); i++) {
+		const struct unseen_case *one = &unseen_cases[i];
+		struct other heir = other_start(dir.fd, OTHER_ALONE);
+		struct other watchdog =
+			other_start(dir.fd, one->has_writer ? OTHER_LIVE : OTHER_ALONE);
+		struct liveness_set set = LIVENESS_SET_ON(&dir);
+		struct owner owner = heir.owner;
+		struct liveness *job;
+		enum unseen_end end;
+
+		text_copy(owner.token, sizeof(owner.token), watchdog.owner.token);
+		owner.is_adopted = one->adoption;
+		owner.pidns++;
+		owner.pid = 1;
+		/* no process here is the owner */
+		owner.inode += one->is_visible ? 0 : 1ull << 40;
+		owner.start += !one->is_visible;
+		sees_all = one->sees_all;
+		for (int turn = 0; turn < 2 && (heir.owner.inode || !one->is_visible);
+			turn++) {
+			job = judge(&set, &owner, 100);
+			end = liveness_is_over(job) ? IS_OVER
+			      : is_lingering(job)   ? LINGERS
+						    : LIVES;
+			if (end != one->end)
+				fail_msg("%s: %d", one->text, end);
+			assert_int_equal(liveness_is_unwatchable(job),
+				!one->has_writer && !one->is_visible && end != IS_OVER);
+		}
+		/* once seen, it is followed like any other process */
+		other_kill(&heir);
+		if (heir.owner.inode && one->is_visible)
+			assert_true(liveness_is_over(judge(&set, &owner, 200)));
+		other_end(&heir);
+		other_end(&watchdog);
+		liveness_set_release(&set);
+	}
+	statedir_release(&dir);
+}
+
+static void in_its_own_namespace_an_adopted_owner_needs_no_watchdog(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other heir = other_start(dir.fd, OTHER_ALONE);
 	struct liveness_set set = LIVENESS_SET_ON(&dir);
-	struct owner elsewhere = other.owner;
 	struct liveness *job;
 
-	other.owner.is_adopted = elsewhere.is_adopted = 1;
-	elsewhere.pidns++;
-	elsewhere.token[0] ^= 1;
-	job = judge(&set, &other.owner, 100);
+	heir.owner.is_adopted = OWNER_WATCHED;
+	job = judge(&set, &heir.owner, 100);
 	assert_false(liveness_is_dead(job) || liveness_is_unwatchable(job));
-	job = judge(&set, &elsewhere, 100);
-	assert_false(liveness_is_dead(job) || liveness_is_over(job));
-	assert_true(liveness_is_unwatchable(job));
-	other_kill(&other);
-	job = judge(&set, &other.owner, 200);
+	other_kill(&heir);
+	job = judge(&set, &heir.owner, 200);
 	assert_true(liveness_is_dead(job) && liveness_is_over(job));
-	job = judge(&set, &elsewhere, 200);
-	assert_false(liveness_is_dead(job) || liveness_is_over(job));
 	liveness_set_release(&set);
 	statedir_release(&dir);
 }
@@ -559,7 +626,9 @@ int main(void)
 		SCRATCH_TEST(a_half_that_has_fired_stays_fired),
 		SCRATCH_TEST(a_lingering_one_may_be_declared_over_by_its_name),
 		SCRATCH_TEST(in_another_namespace_the_fifo_decides),
-		SCRATCH_TEST(without_a_fifo_the_process_alone_decides),
+		SCRATCH_TEST(
+			an_adopted_owner_elsewhere_is_judged_by_its_watchdog_or_by_a_search),
+		SCRATCH_TEST(in_its_own_namespace_an_adopted_owner_needs_no_watchdog),
 		SCRATCH_TEST(a_fifo_that_cannot_be_read_never_means_death),
 		SCRATCH_TEST(a_dead_job_with_an_unreadable_fifo_lingers),
 		SCRATCH_TEST(a_ticket_needs_only_its_process),

@@ -234,15 +234,41 @@ static void rounds_become_rarer_up_to_a_second(void **state)
 	assert_int_equal(step(&end, now_ms), 0);
 }
 
+bool __wrap_namespaces_sees_all(void);
+
+bool __wrap_namespaces_sees_all(void)
+{
+	return false;
+}
+
 static void a_process_of_another_namespace_is_not_guessed_at(void **state)
 {
 	struct other other = other_start(dir.fd, OTHER_LIVE);
 	struct termination end = { .owner = other.owner, .grace_ms = GRACE };
 
 	(void)state;
+	/* the pid is that of a process here, but not of the owner */
 	end.owner.pidns++;
+	end.owner.inode += 1ull << 40;
+	end.owner.start++;
 	assert_int_equal(step(&end, NOW), -ENOTSUP);
 	assert_int_equal(waitpid(other.pid, NULL, WNOHANG), 0);
+	other_end(&other);
+}
+
+static void a_process_of_an_inner_namespace_is_signalled_by_its_pid_here(void **state)
+{
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct termination end = { .owner = other.owner, .grace_ms = GRACE };
+
+	(void)state;
+	if (!other.owner.inode)
+		skip_because("needs pidfds with inodes, Linux 6.9");
+	end.owner.pidns++;
+	end.owner.pid = 1; /* there */
+	(void)step(&end, NOW);
+	assert_int_equal(waitpid(other.pid, NULL, 0), other.pid);
+	other.pid = 0;
 	other_end(&other);
 }
 
@@ -273,6 +299,7 @@ int main(void)
 		TEST(a_step_ends_with_its_process_and_touches_nothing_else),
 		TEST(rounds_become_rarer_up_to_a_second),
 		TEST(a_process_of_another_namespace_is_not_guessed_at),
+		TEST(a_process_of_an_inner_namespace_is_signalled_by_its_pid_here),
 		TEST(a_pid_that_is_used_again_is_not_signalled),
 	};
 

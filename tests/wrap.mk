@@ -2,6 +2,8 @@
 $(B)/tests/test_owner: WRAP = syscall openat access
 $(B)/tests/test_proc: WRAP = rights_are_lent rights_as_user_begin rights_as_user_end openat \
 	fstatat readdir
+$(B)/tests/test_liveness: WRAP = namespaces_sees_all
+$(B)/tests/test_terminate: WRAP = namespaces_sees_all
 $(B)/tests/test_ticket: WRAP = pread write lseek
 $(B)/tests/test_queue: WRAP = pread
 $(B)/tests/test_live_fifo: WRAP = openat

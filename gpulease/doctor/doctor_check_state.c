@@ -168,6 +168,15 @@ void check_leases(struct doctor *doctor)
 			"for a while, or until gpulease --cancel %llu",
 			(unsigned long long)item->number,
 			(unsigned long long)item->number);
+	for (at = 0; (item = doctor_next(doctor, 1u << DOCTOR_UNSEEN, &at));)
+		doctor_remedy(
+			doctor_add(&doctor->report, DOCTOR_WARN,
+				"job %llu belongs to a process of another pid namespace "
+				"that cannot be seen from here, and has no watchdog",
+				(unsigned long long)item->number),
+			"if the process has ended, give its GPUs back: gpulease --cancel "
+			"%llu --force",
+			(unsigned long long)item->number);
 	(void)doctor_add(&doctor->report, DOCTOR_OK, "%u in force", doctor->state.live);
 }
 

@@ -362,18 +362,28 @@ static void look_at_slot(unsigned slot)
 	tell(item);
 }
 
+/* Whether the owner is unseen, and no watchdog shows that it lives. */
+static bool may_have_ended(const struct snapshot_lease *lease)
+{
+	const struct liveness *life =
+		liveness_set_find(&reader.snapshot.lives, lease->lease.owner.token);
+
+	return life && liveness_is_unseen(life) && life->fifo == LIVENESS_ENDED;
+}
+
 static void look_at_leases(void)
 {
 	const struct snapshot *view = &reader.snapshot;
 
 	for (size_t i = 0; i < view->lease_count; i++) {
 		const struct snapshot_lease *lease = &view->leases[i];
+		bool is_unseen = may_have_ended(lease);
 		struct doctor_item *item;
 
 		state.live += !lease->is_dead;
-		if (!lease->is_dead || lease->is_over)
+		if (lease->is_over || (!lease->is_dead && !is_unseen))
 			continue;
-		item = begin(DOCTOR_LINGERS, -1);
+		item = begin(is_unseen ? DOCTOR_UNSEEN : DOCTOR_LINGERS, -1);
 		item->number = lease->lease.ticket;
 		tell(item);
 	}

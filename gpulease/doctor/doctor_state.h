@@ -81,6 +81,8 @@ enum doctor_item_kind {
 	DOCTOR_MISSING,  /* nvidia-smi no longer lists ->gpu */
 	DOCTOR_LOCK,     /* the process ->pid, ->text, has locked ->gpu */
 	DOCTOR_LINGERS,  /* the job ->number has ended, but lingers */
+	/* the job ->number belongs to a process of another pid namespace that may have ended */
+	DOCTOR_UNSEEN,
 	DOCTOR_PAUSE,    /* ->gpu is paused by ->by, for the reason ->text or "" */
 	DOCTOR_INTRUDER, /* ->gpu of the job ->number is used by the process ->pid, ->text */
 	DOCTOR_OUTSIDE, /* what uses ->gpu, ->text */

@@ -3,6 +3,7 @@
 
 #include "array.h"
 #include "bell.h"
+#include "namespaces.h"
 #include "signal_permission.h"
 #include "cancel.h"
 #include "cancel_choice.h"
@@ -146,7 +147,7 @@ static bool target_check_user(const struct target *target, uint64_t id)
 	char name[64];
 	struct text text = TEXT_ON(name);
 
-	if (getuid() == 0 || getuid() == uid)
+	if (getuid() == 0 || namespaces_own_user() == uid)
 		return true;
 	describe_user(uid, target->ticket.user, &text);
 	diag("job %llu belongs to %s; only they and root may cancel it",
@@ -232,7 +233,7 @@ static int targets_add_choice(
 	const struct settings *settings, const struct operand *operand)
 {
 	struct choosing choosing = { .settings = settings,
-		.choice = cancel_choice_of(operand, getuid()) };
+		.choice = cancel_choice_of(operand, namespaces_own_user()) };
 	struct why why;
 	int r = live_jobs_each(&cancel.queue, &cancel.view, target_add_chosen, &choosing);
 
@@ -284,7 +285,7 @@ static bool targets_confirm(const struct settings *settings)
 
 		text_addf(&jobs, "%s%llu%s%s", i ? ", " : "",
 			(unsigned long long)target->job, *title ? " " : "", title);
-		if (target->termination.owner.uid == getuid())
+		if (target->termination.owner.uid == namespaces_own_user())
 			continue;
 		describe_user(target->termination.owner.uid, target->ticket.user, &user);
 		text_addf(&jobs, " of %s", name);
@@ -373,18 +374,49 @@ static int64_t shell_end_lease(struct target *target, int64_t now_ms)
 	struct termination *end = &target->termination;
 	bool is_late = end->begun_ms && now_ms >= end->begun_ms + end->grace_ms;
 	int signal = is_late ? SIGKILL : end->begun_ms ? 0 : SIGTERM;
+	struct owner shell = end->owner;
+	autofd int pidfd = -1;
 	unsigned left;
 
-	if (end->owner.pidns != cancel.context.dir.pidns) {
-		target_fail(target,
-			"belongs to a shell in another pid namespace; cancel it there");
-		return now_ms;
-	}
+	/* the shell itself gets no signal, so its pid in this namespace is needed */
+	if (shell.pidns != cancel.context.dir.pidns &&
+		owner_seek(&end->owner, &shell, &pidfd) != OWNER_ALIVE)
+		shell.pid = 0;
 	if (!end->begun_ms)
 		end->begun_ms = now_ms;
-	left = process_lease_signal(end->owner.token, end->owner.uid, signal,
-		end->owner.pid, PROCESS_LEASE_BUT_CALLERS);
+	left = process_lease_signal(end->owner.token, end->owner.uid, signal, shell.pid,
+		PROCESS_LEASE_BUT_CALLERS);
 	if (!left && target_give_back(target)) {
+		target->is_done = true;
+		target_record(target);
+	}
+	return now_ms + ROUND_MS;
+}
+
+/* Whether the owner is an adopted process that this process cannot find. */
+static bool target_is_unseen(const struct target *target, const struct liveness *life)
+{
+	autofd int pidfd = -1;
+
+	return liveness_is_unseen(life) &&
+	       owner_seek(&target->termination.owner, NULL, &pidfd) != OWNER_ALIVE;
+}
+
+/*
+ * Ends the lease of an owner that cannot be seen from here, only with --force: no process gets a
+ * signal, so what uses the GPUs goes on.  Returns when to try again.
+ */
+static int64_t unseen_end_lease(
+	struct target *target, const struct liveness *life, int64_t now_ms)
+{
+	if (!target->termination.is_forced)
+		target_fail(target,
+			life->fifo == LIVENESS_LIVES
+				? "belongs to a process in another pid namespace; cancel it "
+				  "there, or give its GPUs back with --force"
+				: "belongs to a process of another pid namespace, which may "
+				  "have ended; give its GPUs back with --force");
+	else if (target_give_back(target)) {
 		target->is_done = true;
 		target_record(target);
 	}
@@ -477,7 +509,9 @@ static int64_t target_step(struct target *target, struct liveness *life, int64_t
 		target_record(target);
 		return now_ms;
 	}
-	if (target->is_shell)
+	if (target_is_unseen(target, life))
+		wake_ms = unseen_end_lease(target, life, now_ms);
+	else if (target->is_shell)
 		wake_ms = shell_end_lease(target, now_ms);
 	else if (!target->was_waiting || now_ms >= wake_ms)
 		r = target_signal(target, life, now_ms, &wake_ms);

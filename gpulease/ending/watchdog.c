@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "bell.h"
 #include "diag.h"
 #include "end_notice.h"
 #include "clock.h"
@@ -12,6 +13,7 @@
 #include "end_record.h"
 #include "fdio.h"
 #include "notifier.h"
+#include "proc.h"
 #include "process_lease.h"
 #include "rights.h"
 #include "terminate.h"
@@ -68,7 +70,7 @@ static int stderr_keep(void)
  */
 static int stderr_open(uint32_t pid)
 {
-	char path[32];
+	char path[PROC_PATH_SIZE];
 	struct stat now;
 	autofd int place = -1;
 
@@ -76,7 +78,8 @@ static int stderr_open(uint32_t pid)
 		place = fcntl(LOG_FD, F_DUPFD_CLOEXEC, LOG_FD + 1);
 		return place < 0 ? -errno : take_fd(&place);
 	}
-	(void)snprintf(path, sizeof(path), "/proc/%u/fd/2", pid);
+	if (proc_path(pid, "fd/2", path) < 0)
+		return -ENOTSUP;
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -errno;
@@ -127,6 +130,15 @@ static void job_tell(const struct watchdog_order *order, const char *line)
 static bool is_witness;
 
 /* --- letting go -------------------------------------------------------------------- */
+
+/* What the watchdog has opened in the state directory. */
+static struct {
+	struct statedir dir;
+	struct liveness_set lives;
+	struct end_recorder recorder;
+	bool can_tell;
+	int bell_fd; /* of a shell: rung when its lease is given back; -1: none */
+} opened = { .recorder.file.fd = -1, .bell_fd = -1 };
 
 /* Moves the descriptors of the directory and the FIFO to their fixed numbers. */
 static int watchdog_keep_descriptors(
@@ -220,6 +232,7 @@ static void watchdog_wait(const struct watchdog_order *order, struct watch *watc
 		watch_until(watch, now_ms + min_i64(UNWATCHABLE_MS,
 						    max_i64(5, (now_ms - begun_ms) / 8)));
 	if (watch_add(watch, life->pidfd, POLLIN) == 0 &&
+		watch_add(watch, opened.bell_fd, POLLIN) == 0 &&
 		watch_add(watch, fifo_fd, 0) == 0 &&
 		watch_add(watch, life->left_fd, POLLIN) == 0 &&
 		watchdog_add_sample(watch) == 0)
@@ -239,6 +252,14 @@ static bool shell_has_lease(const struct watchdog_order *order)
 		return false;
 	lease = snapshot_find_token(&view, order->owner.token);
 	return lease && lease->is_of_this_boot && !lease_is_final(&lease->lease);
+}
+
+/* Whether the lease was given back meanwhile: that removes the FIFO, and rings. */
+static bool shell_has_lost_lease(const struct watchdog_order *order)
+{
+	bell_drain(opened.bell_fd);
+	return !fifo_is_named(&opened.dir, FIFO_LIVE, order->owner.token) &&
+	       !shell_has_lease(order);
 }
 
 /*
@@ -268,6 +289,9 @@ static void shell_give_back(const struct watchdog_order *order)
 	struct owner left;
 	bool is_left = leftover_find_of(&order->owner, view.dir->pidns, &left) > 0;
 
+	/* opens the lease files; else the lease ends with the shell */
+	if (snapshot_read(&view, clock_boot_ms()) < 0)
+		return;
 	commit_give_back(&view, order->owner.token, &order->gpus, is_left ? &left : NULL);
 }
 
@@ -287,6 +311,9 @@ static void job_find_leftovers(const struct watchdog_order *order,
 		return;
 	}
 	liveness_leave_nothing(life);
+	/* without a writer, the FIFO of an adopted owner could also mean a killed watchdog */
+	if (is_witness && order->owner.is_adopted && opened.recorder.file.fd >= 0)
+		(void)!end_recorder_give_back(&opened.recorder, now_ms + YIELD_MS);
 	if (is_witness)
 		(void)close(LIVE_FD);
 	is_witness = false;
@@ -314,14 +341,6 @@ static bool job_has_ended(const struct watchdog_order *order, struct liveness_se
 		*wake_ms = min_i64(*wake_ms, next_look_ms);
 	return !life || (life->rest != LIVENESS_UNKNOWN && liveness_is_over(life));
 }
-
-/* What the watchdog has opened in the state directory. */
-static struct {
-	struct statedir dir;
-	struct liveness_set lives;
-	struct end_recorder recorder;
-	bool can_tell;
-} opened;
 
 /* How this process ends the job. */
 static const char limit_how[] = HISTORY_LIMIT;
@@ -383,7 +402,7 @@ static bool watchdog_watch(const struct watchdog_order *order, struct liveness_s
 		}
 		if (now_ms >= limit_at_ms)
 			use_watch_end(&use);
-		if (now_ms >= limit_at_ms && order->is_shell && !shell_has_lease(order))
+		if (order->is_shell && shell_has_lost_lease(order))
 			break;
 		if (now_ms >= limit_at_ms && !termination.begun_ms &&
 			ended_how == limit_how)
@@ -482,6 +501,8 @@ static int watchdog_prepare(const struct watchdog_order *order)
 	(void)!liveness_set_judge(
 		&opened.lives, &order->owner, !order->is_step, clock_boot_ms());
 	snapshot_init(&view, &opened.dir);
+	if (order->is_shell)
+		opened.bell_fd = fifo_create(&opened.dir, FIFO_BELL, &order->owner);
 	return order->is_shell ? 0 : rights_drop();
 }
 
@@ -499,6 +520,8 @@ static _Noreturn void watchdog_main(const struct watchdog_order *order)
 		job_record_end(order, &opened.lives, &opened.recorder, was_us);
 	if (was_us && order->is_shell)
 		shell_give_back(order);
+	if (order->is_shell)
+		fifo_remove(&opened.dir, FIFO_BELL, order->owner.token);
 	_exit(0);
 }
 

@@ -7,6 +7,10 @@
  * process of the job that does not hold the FIFO (leftover.h).  Until then the FIFO tells all
  * readers that the lease is not over, also readers that cannot see the job's processes.
  *
+ * A lease whose owner is older than it, a shell or an adopted process, always has a watchdog: it
+ * holds the FIFO, which the owner does not, and gives the lease back when the owner has ended.  The
+ * watchdog of a shell also ends when the lease of the shell is given back.
+ *
  * If it is killed, the job has no time limit any more, its end is recorded by the next process that
  * takes the GPUs, and that process searches for leftovers itself (commit_look()).
  *

@@ -75,6 +75,7 @@ int lease_adopt(const struct context *context, struct broker *broker,
 		return EXIT_MISUSE;
 	}
 	launch.owner = &heir;
+	launch.live_fd = broker->heir_fd;
 	launch.ticket = broker->number;
 	launch.gpus = broker->result.verdict.gpus;
 	r = lease_heir_look_after(&launch, false);

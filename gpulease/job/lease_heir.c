@@ -4,7 +4,9 @@
 #include "diag.h"
 #include "exitcodes.h"
 #include "lease_heir.h"
+#include "namespaces.h"
 #include "privacy.h"
+#include "proc.h"
 #include "rights.h"
 #include "rlimits.h"
 
@@ -14,11 +16,12 @@
  */
 static bool is_in_our_namespace(uint32_t pid, const struct owner *self)
 {
-	char path[32];
+	char path[PROC_PATH_SIZE];
 	struct stat st;
-	int r;
+	int r = proc_path(pid, "ns/pid", path);
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	if (r < 0)
+		return true;
 	rights_as_user_begin();
 	r = stat(path, &st);
 	rights_as_user_end();
@@ -41,7 +44,7 @@ int lease_heir_find(uint32_t pid, bool root_may, struct owner *ret)
 		diag("cannot look at process %u: %s", pid, strerror(-r));
 		return EXIT_MISUSE;
 	}
-	if (ret->uid != getuid() && !(root_may && getuid() == 0)) {
+	if (ret->uid != namespaces_own_user() && !(root_may && getuid() == 0)) {
 		describe_user(ret->uid, NULL, &text);
 		diag("process %u belongs to %s; a lease is only for your own processes",
 			pid, name);
@@ -53,7 +56,7 @@ int lease_heir_find(uint32_t pid, bool root_may, struct owner *ret)
 			pid);
 		return EXIT_MISUSE;
 	}
-	ret->is_adopted = 1;
+	ret->is_adopted = OWNER_WATCHED;
 	return 0;
 }
 
@@ -64,6 +67,6 @@ int lease_heir_look_after(const struct launch *launch, bool is_shell)
 	rlimits_tag_process(launch->owner->pid, launch->owner->token);
 	r = launch_watchdog(launch, is_shell);
 	if (r < 0)
-		diag("cannot start the watchdog of the time limit: %s", strerror(-r));
+		diag("cannot start the watchdog of the lease: %s", strerror(-r));
 	return r < 0 ? EXIT_MISUSE : 0;
 }

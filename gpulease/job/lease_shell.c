@@ -93,6 +93,7 @@ int lease_shell_give(const struct launch *launch, struct broker *broker)
 	int r;
 
 	own.owner = broker->input.heir;
+	own.live_fd = broker->heir_fd;
 	/*
 	 * Look again: while a shell starts a pipeline (gpulease --shell | cat), it has the pipe's
 	 * other end itself for a moment and was taken for its reader.

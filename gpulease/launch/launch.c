@@ -43,6 +43,9 @@ static bool launch_needs_watchdog(const struct context *context)
 {
 	const struct settings *settings = context->settings;
 
+	/* a shell or an adopted process does not hold the FIFO of its lease: the watchdog does */
+	if (settings->request.shell || settings->request.adopt_pid)
+		return true;
 	/* for fair-share, too, the end of each job has to be known */
 	return settings->care.limit_ms || context->config.records_ends ||
 	       context->dir.counts_usage || settings->environment.notify;
@@ -63,14 +66,13 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 	const struct run_care *care = &launch->context->settings->care;
 	static struct use_words use;
 	char names[64];
-	/* an adopted process does not hold the FIFO, so its lease has no witness */
 	struct watchdog_order order = {
 		.dir = &launch->context->dir,
 		.job = launch->ticket,
 		.owner = *launch->owner,
 		.gpus = launch->gpus,
 		.gpu_names = names,
-		.live_fd = launch->owner->is_adopted ? -1 : launch->live_fd,
+		.live_fd = launch->live_fd,
 		.is_step = launch->step != NULL,
 		.is_shell = is_shell,
 		.limit_ms = care->limit_ms,

@@ -26,7 +26,8 @@ struct launch {
 	struct gpuset gpus;
 	const char *order; /* a list, for gpu_order_of(): how the command sees the GPUs */
 	struct need need;  /* on each of the GPUs */
-	int live_fd; /* the lease's FIFO, which the command inherits; -1: a step inherits it */
+	/* the lease's FIFO, which the command or the watchdog inherits; -1: a step inherits it */
+	int live_fd;
 	const struct step_lock
 		*step;  /* its number and its locks; NULL: this is no step */
 	unsigned level; /* how many exclusive steps the command is in */

@@ -42,7 +42,7 @@ int broker_init(struct broker *broker, const struct statedir *dir,
 	const struct prober_config *config)
 {
 	broker->dir = dir;
-	broker->live_fd = broker->bell_fd = -1;
+	broker->live_fd = broker->bell_fd = broker->heir_fd = -1;
 	broker->input.leash_fd = broker->input.signal_fd = -1;
 	broker->state.debt = BROKER_DEBT_NONE;
 	broker->watch = WATCH_NONE;
@@ -57,6 +57,7 @@ void broker_release(struct broker *broker)
 {
 	close_fd(&broker->live_fd);
 	close_fd(&broker->bell_fd);
+	close_fd(&broker->heir_fd);
 	close_fd(&broker->state.debt.live_fd);
 	prober_release(&broker->prober);
 	queue_release(&broker->queue);
@@ -344,7 +345,7 @@ static void write_state(struct broker *broker, uint32_t state)
 	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
 }
 
-int broker_write_lease(struct broker *broker, struct why *why)
+static int write_lease(struct broker *broker, struct why *why)
 {
 	const struct gpuset *set = &broker->result.verdict.gpus;
 	struct lease lease;
@@ -370,6 +371,26 @@ int broker_write_lease(struct broker *broker, struct why *why)
 	commit_erase(&broker->view, set, lease.owner.token);
 	bell_ring_all(broker->dir);
 	return BROKER_AGAIN;
+}
+
+int broker_write_lease(struct broker *broker, struct why *why)
+{
+	const struct owner *heir = broker->input.heir;
+	int r = 0;
+
+	/* before the lease: from then on readers that cannot see the heir go by its FIFO */
+	if (heir)
+		r = broker->heir_fd = fifo_create(broker->dir, FIFO_LIVE, heir);
+	if (r < 0)
+		why_set(why, "cannot make a FIFO in '%s/" FIFO_LIVE "': %s",
+			broker->dir->path, strerror(-r));
+	else
+		r = write_lease(broker, why);
+	if (heir && r != 0) {
+		close_fd(&broker->heir_fd);
+		fifo_remove(broker->dir, FIFO_LIVE, heir->token);
+	}
+	return r;
 }
 
 /*

@@ -70,8 +70,9 @@ struct broker_input {
 	/* How many tickets may wait: of one user other than root, and of all users; 0: no limit. */
 	unsigned max_waiting, all_waiting;
 	/*
-	 * A running process that gets the lease instead of this process.  It holds no live FIFO
-	 * (->is_adopted) and has a token of its own.  NULL: this process gets the lease.
+	 * A running process that gets the lease instead of this process.  It holds no live FIFO,
+	 * but its watchdog does (OWNER_WATCHED), and it has a token of its own.  NULL: this process
+	 * gets the lease.
 	 */
 	const struct owner *heir;
 	bool heir_is_shell;
@@ -161,6 +162,8 @@ struct broker {
 	struct ticket ticket;
 	uint64_t number;      /* of the ticket; 0: not joined */
 	int live_fd, bell_fd; /* -1: none */
+	/* the live FIFO of ->input.heir, made before its lease, for its watchdog; -1: none */
+	int heir_fd;
 
 	struct prober prober;
 	struct passover passover;

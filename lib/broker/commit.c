@@ -435,13 +435,17 @@ int commit_release(struct snapshot *view, const char *token, const struct gpuset
 	const struct owner *left)
 {
 	char text[LEFTOVER_TEXT_SIZE] = "";
+	int r;
 
 	if (left)
 		leftover_format(left, text);
 	fifo_remove(view->dir, FIFO_LIVE, token);
-	return change_in_files(view, set,
+	r = change_in_files(view, set,
 		&(struct lease_change){
 			.token = token, .is_released = true, .left = text });
+	/* the watchdog of a shell, which lives on, has nothing to watch any more */
+	bell_ring(view->dir, token);
+	return r;
 }
 
 void commit_give_back(struct snapshot *view, const char *token, const struct gpuset *set,

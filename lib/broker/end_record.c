@@ -264,6 +264,23 @@ int64_t end_recorder_limit_ms(struct end_recorder *recorder, int64_t limit_ms)
 	return limit_ms;
 }
 
+int end_recorder_give_back(struct end_recorder *recorder, int64_t until_ms)
+{
+	struct lease lease;
+	unsigned at = 0;
+	int r = lease_lock(&recorder->file, until_ms);
+
+	if (r != 0)
+		return r;
+	r = find_record(recorder, &lease, &at);
+	if (r == 0 && at && !lease.released_ms) {
+		lease.released_ms = clock_boot_ms();
+		r = lease_write(&recorder->file, at, &lease);
+	}
+	lease_unlock(&recorder->file);
+	return r;
+}
+
 int64_t end_record_limit_ms(const struct statedir *dir, const struct gpuset *gpus,
 	const char *token, int64_t limit_ms)
 {

@@ -97,6 +97,14 @@ int64_t end_record_limit_ms(const struct statedir *dir, const struct gpuset *gpu
 	const char *token, int64_t limit_ms);
 
 /*
+ * Marks the lease as given back, so that every reader sees it as over: for the watchdog of an
+ * adopted owner that has ended and has left no process.  Readers that cannot see the owner would
+ * otherwise not know whether it or only its watchdog has ended.  Waits for the lock until
+ * @until_ms.  Returns 0, LEASE_LOCKED, or a negative errno; the record is unchanged then.
+ */
+MUST_CHECK int end_recorder_give_back(struct end_recorder *recorder, int64_t until_ms);
+
+/*
  * Records that the lease ended at @gone_ms (CLOCK_BOOTTIME), unless its end is recorded already.
  * Waits for the lock of its file until @until_ms, as lease_lock() does.  If the lock cannot be had
  * or the record was replaced, a recorder still writes the exact line.  Returns 0, or the negative

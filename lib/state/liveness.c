@@ -26,8 +26,8 @@ static struct liveness *liveness_add(struct liveness_set *set, const struct owne
 		.left_fd = -1,
 		.ended_fd = -1,
 		.status = -1,
-		/* an adopted process has no FIFO */
-		.fifo = owner->is_adopted ? LIVENESS_ENDED : LIVENESS_UNKNOWN,
+		.fifo = owner->is_adopted == OWNER_UNWATCHED ? LIVENESS_ENDED
+							     : LIVENESS_UNKNOWN,
 	};
 	return &set->all[set->count++];
 }
@@ -131,6 +131,32 @@ static void liveness_judge_fifo(struct liveness_set *set, struct liveness *job)
 		close_fd(&job->fifo_fd);
 }
 
+/*
+ * Judges an adopted owner in another pid namespace, for which no process holds the FIFO: its
+ * watchdog was killed, the namespace has ended with both, or the lease is of an earlier version,
+ * without a watchdog.  A process that sees all processes finds out which.  For any other process
+ * the owner counts as one that the job has left: its lease ends once the GPUs have been idle for
+ * the linger time.
+ */
+static void liveness_judge_unseen(struct liveness *job)
+{
+	enum owner_state state;
+
+	if (!liveness_is_unseen(job) || job->fifo != LIVENESS_ENDED)
+		return;
+	if (!job->has_sought) {
+		state = owner_seek(&job->owner, NULL, &job->pidfd);
+		job->process = half_of(state);
+		/* without a pidfd the search has to be repeated */
+		job->has_sought = state != OWNER_ALIVE || job->pidfd >= 0;
+	}
+	if (job->process == LIVENESS_UNKNOWN && job->rest == LIVENESS_UNKNOWN &&
+		job->owner.is_adopted == OWNER_WATCHED) {
+		job->left_behind = job->owner;
+		job->rest = LIVENESS_LIVES;
+	}
+}
+
 /* Judges the leftover process that is known. */
 static void liveness_judge_rest(struct liveness_set *set, struct liveness *job)
 {
@@ -189,6 +215,7 @@ struct liveness *liveness_set_judge(struct liveness_set *set, const struct owner
 	/* for a ticket, the FIFO decides only where the process cannot be followed */
 	if (needs_fifo || (job->process != LIVENESS_ENDED && job->pidfd < 0))
 		liveness_judge_fifo(set, job);
+	liveness_judge_unseen(job);
 	liveness_judge_rest(set, job);
 	/*
 	 * The job was used earlier in this turn and has ended since.  The part that has ended is no
@@ -292,10 +319,14 @@ bool liveness_wants_look(const struct liveness *job)
 
 bool liveness_is_dead(const struct liveness *job)
 {
-	/* an adopted process that cannot be judged from here counts as alive: it has no FIFO */
 	return job->process == LIVENESS_ENDED ||
 	       (job->process == LIVENESS_UNKNOWN && job->fifo == LIVENESS_ENDED &&
-		       !job->owner.is_adopted);
+		       job->owner.is_adopted != OWNER_UNWATCHED);
+}
+
+bool liveness_is_unseen(const struct liveness *job)
+{
+	return job->owner.is_adopted && job->process == LIVENESS_UNKNOWN;
 }
 
 bool liveness_is_over(const struct liveness *job)

@@ -31,7 +31,8 @@ struct liveness {
 	struct owner left_behind; /* ->pid 0: none was ever known */
 	/* whether this process has looked, since a record named a new leftover process */
 	bool has_looked;
-	bool has_found; /* whether this process has found a leftover process itself */
+	bool has_found;  /* whether this process has found a leftover process itself */
+	bool has_sought; /* whether this process has searched for an owner elsewhere */
 	int pidfd, fifo_fd, left_fd; /* -1 while not followed */
 	int ended_fd; /* the pidfd of a process that has ended, until ->status is known */
 	int status;   /* exit status, 128 + the signal's number; -1: not known */
@@ -109,8 +110,17 @@ bool liveness_wants_look(const struct liveness *job);
 /* Finds the job of the owner with @token; NULL: it is not in the set. */
 struct liveness *liveness_set_find(struct liveness_set *set, const char *token);
 
-/* Whether the job itself has ended: the process has, or cannot be judged and the FIFO has. */
+/*
+ * Whether the job itself has ended: the process has, or cannot be judged and the FIFO has.  An
+ * adopted process without a watchdog has no FIFO, so it counts as alive while it cannot be judged.
+ */
 bool liveness_is_dead(const struct liveness *job);
+
+/*
+ * Whether the owner is an adopted process that cannot be seen from here: it may live in another pid
+ * namespace, or have ended together with that.
+ */
+bool liveness_is_unseen(const struct liveness *job);
 
 /* Whether the job is dead, no process holds its FIFO, and no process that it left is known. */
 bool liveness_is_over(const struct liveness *job);

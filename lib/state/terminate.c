@@ -17,28 +17,33 @@ static struct owner terminate_find_process(
 				: termination->owner;
 }
 
-/* Signals the job itself, judged alive just now, and its process group if it leads one. */
-static int terminate_signal_process(const struct termination *termination,
-	const struct liveness *job, uint64_t my_pidns, int signal)
+/*
+ * Judges @process, and opens its pidfd.  A process of an inner pid namespace becomes what it is
+ * called in this one; its pid becomes 0 if it cannot be seen.
+ */
+static enum owner_state terminate_judge(
+	struct owner *process, uint64_t my_pidns, int *ret_pidfd)
 {
-	struct owner process = terminate_find_process(termination, job);
-	bool is_supervisor = termination->is_supervised && !job->is_orphaned;
-	uint32_t uid = termination->is_forced ? PROCESS_ANY_USER : process.uid;
-	autofd int pidfd = -1;
-	int r;
+	enum owner_state state = owner_judge(process, my_pidns, ret_pidfd);
 
-	switch (owner_judge(&process, my_pidns, &pidfd)) {
-	case OWNER_DEAD:
-		return 0;
-	case OWNER_UNDECIDED:
-		return process.pidns == my_pidns ? 0 : -ENOTSUP;
-	case OWNER_ALIVE:
-		break;
-	}
-	r = is_supervisor ? process_signal(process.pid, pidfd, uid, signal)
-			  : process_signal_group(process.pid, pidfd, uid, signal);
+	if (process->pidns == my_pidns)
+		return state;
+	state = owner_seek(process, process, ret_pidfd);
+	if (state != OWNER_ALIVE)
+		process->pid = 0;
+	return state;
+}
+
+/* Signals @process, which lives, and its process group if it leads one. */
+static int terminate_signal_process(const struct termination *termination,
+	const struct owner *process, bool is_supervisor, int pidfd, int signal)
+{
+	uint32_t uid = termination->is_forced ? PROCESS_ANY_USER : process->uid;
+	int r = is_supervisor ? process_signal(process->pid, pidfd, uid, signal)
+			      : process_signal_group(process->pid, pidfd, uid, signal);
+
 	if (r == 0 && is_supervisor)
-		r = process_signal(process.pid, pidfd, uid, SIGCONT);
+		r = process_signal(process->pid, pidfd, uid, SIGCONT);
 	return r == -ESRCH ? 0 : r == PROCESS_OF_ANOTHER ? -EPERM : r;
 }
 
@@ -47,10 +52,19 @@ static int terminate_signal_all(const struct termination *termination,
 	const struct liveness *job, uint64_t my_pidns, int signal, bool with_rest)
 {
 	struct owner process = terminate_find_process(termination, job);
-	int r = liveness_is_dead(job)
-			? 0
-			: terminate_signal_process(termination, job, my_pidns, signal);
+	bool is_dead = liveness_is_dead(job);
+	bool is_elsewhere = process.pidns != my_pidns;
+	autofd int pidfd = -1;
+	enum owner_state state = terminate_judge(&process, my_pidns, &pidfd);
+	int r = 0;
 
+	if (!is_dead && state == OWNER_ALIVE)
+		r = terminate_signal_process(termination, &process,
+			termination->is_supervised && !job->is_orphaned, pidfd, signal);
+	else if (!is_dead && state == OWNER_UNDECIDED && is_elsewhere)
+		r = -ENOTSUP;
+	/* seen from an outer pid namespace, the owner may be dead although its FIFO is held */
+	with_rest = with_rest || state == OWNER_DEAD;
 	if (r == 0 && with_rest && !termination->is_step)
 		(void)process_lease_signal_all(
 			process.token, process.uid, signal, process.pid);

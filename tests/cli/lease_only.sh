@@ -299,6 +299,124 @@ is 'the shell can take another lease' [ "$(cat "$S/again")" -gt "$(id_of limited
 leave limited
 is 'the second lease ends with the shell' wait_until is_free
 
+# A shell that takes one lease after the other keeps no watchdog of those that were cancelled.
+begin_shell again "$usual"
+is 'a shell without a time limit has a watchdog' [ "$(watchdogs)" -eq 1 ]
+try "$GPULEASE" --cancel "$(id_of again)"
+is 'the watchdog of the cancelled shell ends, although the shell lives' \
+	wait_until '[ "$(watchdogs)" -eq 0 ]'
+tell again 'true'
+is 'that shell goes on' [ "$said" -eq 0 ]
+leave again
+
+# --- a shell in another pid namespace -----------------------------------------------------
+
+# Who cannot see the shell goes by the FIFO of its watchdog.
+apart='unshare -m -p -f --kill-child --mount-proc'
+# watchdog_in NAME: the watchdog in the pid namespace of the shell NAME
+watchdog_in() {
+	watchdog_ns=$(readlink "/proc/$(inner_of "$1")/ns/pid")
+	for each in $(strays); do
+		[ "$(cat "/proc/$each/comm" 2>/dev/null)" != gpulease-limit ] ||
+			[ "$(readlink "/proc/$each/ns/pid")" != "$watchdog_ns" ] || echo "$each"
+	done
+}
+# inner_of NAME: the shell NAME below the unshare that started it
+inner_of() {
+	grep -ls "^PPid:[[:space:]]*$(pid_of "$1")\$" /proc/[0-9]*/status | tr -dc '0-9\n'
+}
+# sees_all: whether this process sees all processes, so that it need not wait for idle GPUs
+sees_all() {
+	[ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ]
+}
+if [ "$(id -u)" -eq 0 ] && $apart true 2>/dev/null; then
+	echo 'linger-time = 1s' >"$S/lingers"
+	soon="$GPULEASE --config $S/lingers"
+	elsewhere="$apart $GPULEASE"
+	shell="$apart sh"
+
+	begin_shell far "$usual"
+	run 'a shell in another pid namespace has its GPU' 124 '' "$not_now *" "$GPULEASE" -n 2 -I true
+	run 'that is seen from a third namespace' 124 '' "$not_now *" $elsewhere -n 2 -I true
+	run 'it cannot be cancelled from a namespace that does not see it' 1 '' \
+		'gpulease: job * belongs to a process in another pid namespace; cancel it there, or *--force' \
+		$elsewhere --cancel "$(id_of far)"
+	begin next -n 2
+	wait_until '[ -s "$S/next.err" ]'
+	kill -KILL "$(pid_of far)"
+	is 'when the namespace has ended, the next job gets the GPU' wait_until 'runs next'
+	release_all next
+
+	begin_shell far "$usual"
+	kill -KILL "$(pid_of far)"
+	ended far
+	run 'that the namespace has ended is seen from a third one, once the GPU has been idle' 0 \
+		'' '*' $apart $soon -n 2 --max-wait 30s true
+
+	# the namespace of this shell does not end with it
+	printf '#!/bin/sh\nexec %s sh -c '"'"'sh "$@"; exec sleep 1000'"'"' - "$@"\n' "$apart" \
+		>"$S/stays"
+	chmod +x "$S/stays"
+	shell=$S/stays
+	begin_shell far "$usual"
+	echo 'exit 0' 1<>"$S/far.hold"
+	run 'a shell that has ended is seen from a third namespace at once' 0 '' '*' $elsewhere \
+		-n 2 --max-wait 20s true
+	kill -KILL "$(pid_of far)"
+	shell="$apart sh"
+
+	# The watchdog alone is killed: the shell keeps its GPU where it can be seen.
+	begin_shell far "$usual"
+	kill -KILL "$(watchdog_in far)"
+	wait_until '[ -z "$(watchdog_in far)" ]'
+	run 'the watchdog alone was killed: the GPU of the shell is not given away' 124 '' \
+		"$not_now *" "$GPULEASE" -n 2 -I true
+	run 'nor in its own namespace' 124 '' "$not_now *" nsenter -t "$(inner_of far)" -p -m -- \
+		"$GPULEASE" -n 2 -I true
+	run 'nor at once in a third namespace' 124 '' "$not_now *" $elsewhere -n 2 -I true
+	try $elsewhere --doctor
+	is '--doctor tells of a lease of which it cannot be seen whether it is over' like \
+		"*warn  leases: job $(id_of far) belongs to a process of another pid namespace*--cancel $(id_of far) --force*" \
+		"$out"
+	run 'without --force it is not cancelled, and no message names a place that may be gone' 1 '' \
+		'gpulease: job * of another pid namespace, which may have ended; *--force' \
+		$elsewhere --cancel "$(id_of far)"
+	run '--cancel --force gives its GPU back' 0 '' '' $elsewhere --cancel "$(id_of far)" --force
+	is 'the GPU of the shell that was cancelled by force is free' is_free
+	tell far true
+	is 'the shell goes on' [ "$said" -eq 0 ]
+	leave far
+
+	# From outside all processes of a namespace can be seen.
+	if sees_all; then
+		begin_shell far "$usual"'
+			sleep 1000 >/dev/null 2>&1 &'
+		run 'a shell in a container is cancelled from outside' 0 '' '' "$GPULEASE" --cancel \
+			"$(id_of far)"
+		tell far 'kill -0 $! 2>/dev/null'
+		is 'that ends what the shell has started' [ "$said" -ne 0 ]
+		is 'the GPU is free' is_free
+		leave far
+		holder far -n 1
+		release_all far
+		GPULEASE_BEFORE=$GPULEASE
+		printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$apart" "$GPULEASE" >"$S/apart"
+		chmod +x "$S/apart"
+		GPULEASE=$S/apart
+		begin far -n 2
+		GPULEASE=$GPULEASE_BEFORE
+		wait_until 'runs far'
+		run 'a job in a container is cancelled from outside' 0 '' '' "$GPULEASE" --cancel \
+			"$(id_of far)"
+		is 'its GPUs are free' is_free
+	else
+		skip 'cancelling from outside' 'needs the first pid namespace'
+	fi
+	shell='sh'
+else
+	skip 'a shell in another pid namespace' 'needs root'
+fi
+
 # the notebook of the manual: the kernel of the notebook takes the place of the shell
 if command -v python3 >/dev/null; then
 	mkfifo "$S/kernel.hold"
@@ -356,7 +474,7 @@ used "0 $stranger 5000"
 run 'a process that uses a GPU is adopted' 0 '[0-9]' \
 	"gpulease: job [0-9] is process $stranger, which has GPU 0" "$GPULEASE" $adopt "$stranger"
 id=$out
-is 'the lease of the process is marked as adopted' sh -c 'echo "$1" | grep -qx adopted=1' - \
+is 'the lease of the process is marked as adopted' sh -c 'echo "$1" | grep -qx adopted=2' - \
 	"$(lease_of "$stranger")"
 run '--status shows the adopted process as a job' 0 "*0  Card 0*leased*$id*$stranger*sleep*" \
 	'' "$GPULEASE" --status
@@ -489,6 +607,20 @@ if [ "$(id -u)" -eq 0 ] && unshare -p -f --mount-proc true 2>/dev/null; then
 		--max-wait 30s true
 	run 'the GPU is free in another pid namespace, too' 0 '*' '*' $elsewhere "$GPULEASE" \
 		-n 2 --max-wait 30s true
+	machine
+	echo 'linger-time = 1s' >"$S/conf"
+	S=$S $apart sh -c 'sleep 1000 & echo "0 $! 10" >"$FAKE_SMI_DIR/procs"
+		"$GPULEASE" --lease-only --pid $! >"$S/far.id" 2>"$S/far.err"
+		wait' &
+	far=$!
+	started="$started $far"
+	wait_until '[ -s "$S/far.id" ]' || bail "no adoption: $(cat "$S/far.err")"
+	: >"$FAKE_SMI_DIR/procs"
+	run 'a process that was adopted in another pid namespace has its GPU' 124 '' \
+		"$not_now needs 2 GPUs, 1 is free*" "$GPULEASE" -n 2 -I true
+	kill -KILL "$far"
+	run 'when that namespace has ended, its GPU is free' 0 '' '*' "$GPULEASE" --config \
+		"$S/conf" -n 2 --max-wait 30s true
 	unshare -p -f --kill-child sleep 1000 2>/dev/null &
 	started="$started $!"
 	inside=''
