@@ -312,7 +312,7 @@ static void only_regular_files_are_read(void **state)
 	assert_int_equal(
 		fdio_read_all(here->dirfd, ".", 0, 99999, &bytes, &size), FDIO_NONE);
 	assert_int_equal(
-		fdio_read_all(here->dirfd, "link", 1, 9999, &bytes, &size), -ELOOP);
+		fdio_read_all(here->dirfd, "link", 1, 9999, &bytes, &size), FDIO_NONE);
 	assert_null(bytes);
 }
 

@@ -517,15 +517,34 @@ int statedir_open(
 	return r;
 }
 
+/*
+ * Opens the directory that has the path of @dir now, because the old one was removed.  Its
+ * descriptor keeps its number.  Returns 0, or -ESTALE: there is none that could be trusted as the
+ * old one was.
+ */
+static int statedir_reopen(const struct statedir *dir)
+{
+	autofd int fd = open_directory(dir->path);
+	struct statedir now = *dir;
+
+	now.fd = fd;
+	if (fd < 0 || statedir_check(dir->path, dir->is_private, &now, NULL) < 0 ||
+		now.owner != dir->owner || dup3(fd, dir->fd, O_CLOEXEC) < 0)
+		return -ESTALE;
+	return 0;
+}
+
 int statedir_repair(const struct statedir *dir)
 {
 	struct stat st;
-	int r;
+	int r = 0;
 
 	if (fstat(dir->fd, &st) < 0)
 		return -errno;
 	if (st.st_nlink == 0) /* the directory itself was removed */
-		return -ESTALE;
+		r = statedir_reopen(dir);
+	if (r < 0)
+		return r;
 	r = make_folders(dir->fd);
 	statedir_refresh(dir);
 	return r;

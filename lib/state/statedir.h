@@ -82,8 +82,9 @@ MUST_CHECK int statedir_open_folders(struct statedir *dir, struct why *why);
 void statedir_refresh(const struct statedir *dir);
 
 /*
- * Makes folders that were removed, and opens them.  Returns 0, -ESTALE (the directory itself was
- * removed), or another negative errno.
+ * Makes folders that were removed, and opens them.  If the directory itself was removed, goes on in
+ * the one that has its path now.  Returns 0, -ESTALE (there is none yet), or another negative
+ * errno.
  */
 MUST_CHECK int statedir_repair(const struct statedir *dir);
 

@@ -67,7 +67,7 @@ int fdio_read_all(int dirfd, const char *name, size_t least, size_t most, char *
 	int r;
 
 	if (fd < 0)
-		return errno == ENOENT ? FDIO_NONE : -errno;
+		return errno == ENOENT || errno == ELOOP ? FDIO_NONE : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)least || st.st_size > (off_t)most)

@@ -33,8 +33,8 @@ enum fdio_outcome { FDIO_NONE = 1 };
 /*
  * Reads the whole file @name in @dirfd, which other processes may replace at any time.  Returns 0
  * and sets *@ret, which the caller frees, and *@ret_size.  Returns FDIO_NONE if there is no such
- * file, if it is no regular file, or if it has less than @least or more than @most bytes; else a
- * negative errno.
+ * file, if it is a symbolic link or no regular file, or if it has less than @least or more than
+ * @most bytes; else a negative errno.
  */
 MUST_CHECK int fdio_read_all(int dirfd, const char *name, size_t least, size_t most,
 	char **ret, size_t *ret_size);

@@ -338,14 +338,25 @@ bool process_has_vanished(uint32_t pid)
 	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
+/*
+ * What it means that /proc/PID/stat could not be read, with @error.  A lack of descriptors or
+ * memory says nothing of the process, and must not leave the decision to its FIFO, which it may
+ * have closed.
+ */
+static enum owner_state judge_unread(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM ? OWNER_ALIVE
+									: OWNER_UNDECIDED;
+}
+
 /* Judges @owner without a pidfd, by the start time and state in /proc. */
 static enum owner_state judge_by_proc(const struct owner *owner)
 {
 	struct process_stat stat;
+	int r = process_stat_read(owner->pid, &stat);
 
-	if (process_stat_read(owner->pid, &stat) < 0)
-		/* /proc may hide a process that lives */
-		return process_has_vanished(owner->pid) ? OWNER_DEAD : OWNER_UNDECIDED;
+	if (r < 0) /* /proc may hide a process that lives */
+		return process_has_vanished(owner->pid) ? OWNER_DEAD : judge_unread(r);
 	if (!owner->start) /* unknown, of a command: see command_of_child() */
 		return OWNER_UNDECIDED;
 	if (stat.start != owner->start) /* a later process has the pid */
@@ -363,14 +374,16 @@ static enum owner_state judge_by_pidfd(const struct owner *owner, int pidfd)
 {
 	uint64_t inode = owner->inode ? pidfd_inode(pidfd) : 0;
 	struct process_stat stat;
+	int r;
 
 	if (pidfd_has_ended(pidfd))
 		return OWNER_DEAD;
 	if (inode)
 		return inode == owner->inode ? OWNER_ALIVE : OWNER_DEAD;
 	/* the kernel, or the record, has no inode: compare the start times */
-	if (process_stat_read(owner->pid, &stat) < 0)
-		return pidfd_has_ended(pidfd) ? OWNER_DEAD : OWNER_UNDECIDED;
+	r = process_stat_read(owner->pid, &stat);
+	if (r < 0)
+		return pidfd_has_ended(pidfd) ? OWNER_DEAD : judge_unread(r);
 	if (!owner->start)
 		return OWNER_UNDECIDED;
 	return stat.start == owner->start ? OWNER_ALIVE : OWNER_DEAD;
