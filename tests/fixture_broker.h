@@ -56,7 +56,7 @@ static inline void fixture_join(struct broker *broker, const struct request *req
 static inline void fixture_check_turn(struct broker *broker, int wanted)
 {
 	struct why why = WHY_NONE;
-	int r = broker_turn(broker, &why);
+	int r = broker_turn(broker);
 
 	if (r != wanted)
 		fail_msg("the turn comes to %d, not %d; %s", r, wanted, why.text);

@@ -60,7 +60,7 @@ static void come_through(struct broker *one)
 	struct why why = WHY_NONE;
 	int r;
 
-	while ((r = broker_turn(one, &why)) != BROKER_GRANTED) {
+	while ((r = broker_turn(one)) != BROKER_GRANTED) {
 		if (r < 0 || clock_boot_ms() >= until_ms)
 			fail_msg("it is not granted: %d, %s", r, why.text);
 		assert_int_equal(broker_wait(one, until_ms), 0);
@@ -379,7 +379,7 @@ static void killed_after(void (*act)(void))
 		struct why why = WHY_NONE;
 
 		if (broker_join(&broker, &request, "alice", &why) == 0 &&
-			broker_turn(&broker, &why) == BROKER_GRANTED) {
+			broker_turn(&broker) == BROKER_GRANTED) {
 			act();
 			(void)!write(ends[1], "x", 1);
 		}

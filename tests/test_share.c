@@ -48,7 +48,7 @@ static int set_up(struct scratch *here)
 	holder.input.share = share;
 	if (broker_join(&holder, &request, "carol", &why) < 0)
 		return -1;
-	return broker_turn(&holder, &why) == BROKER_GRANTED ? 0 : -1;
+	return broker_turn(&holder) == BROKER_GRANTED ? 0 : -1;
 }
 
 static void tear_down(void)

@@ -897,14 +897,13 @@ static void join_singleton(
 /* The other one overtakes the first, and takes a turn. */
 static void another_singleton_comes(void)
 {
-	struct why why = WHY_NONE;
 
 	if (--reads_left) {
 		after_leases = another_singleton_comes;
 		return;
 	}
 	join_singleton(&other, broker.ticket.request.gpus, "1", 1);
-	other_turn = broker_turn(&other, &why);
+	other_turn = broker_turn(&other);
 }
 
 static void one_of_two_singletons_starts_whenever_the_second_comes(void **state)
@@ -912,7 +911,6 @@ static void one_of_two_singletons_starts_whenever_the_second_comes(void **state)
 	unsigned seen = 0;
 
 	for (unsigned at = 1, gpus = 0; gpus < 2; at++) {
-		struct why why = WHY_NONE;
 		int first;
 
 		fixture_again(state);
@@ -920,7 +918,7 @@ static void one_of_two_singletons_starts_whenever_the_second_comes(void **state)
 		join_singleton(&broker, gpus, "0", 0);
 		reads_left = at;
 		after_leases = another_singleton_comes;
-		first = broker_turn(&broker, &why);
+		first = broker_turn(&broker);
 		if (reads_left) { /* the turn was over before */
 			after_leases = NULL;
 			assert_int_equal(first, BROKER_GRANTED);
@@ -976,7 +974,6 @@ static void a_singleton_waits_while_its_name_is_locked(void **state)
 static void another_job_takes_the_gpu(void)
 {
 	struct request request = broker.ticket.request;
-	struct why why = WHY_NONE;
 	char name[64];
 
 	if (--reads_left) {
@@ -992,21 +989,20 @@ static void another_job_takes_the_gpu(void)
 	assert_int_equal(fixture_broker_open(&other, &dir, &config), 0);
 	request.priority = 1; /* it does not wait for the first */
 	fixture_join(&other, &request);
-	other_turn = broker_turn(&other, &why);
+	other_turn = broker_turn(&other);
 }
 
 static void no_gpu_is_given_twice_whenever_the_lease_files_are_deleted(void **state)
 {
 	for (unsigned at = 1;; at++) {
 		struct request request = request_of(2, "01");
-		struct why why = WHY_NONE;
 		int first;
 
 		fixture_again(state);
 		fixture_join(&broker, &request);
 		reads_left = at;
 		after_leases = another_job_takes_the_gpu;
-		first = broker_turn(&broker, &why);
+		first = broker_turn(&broker);
 		after_leases = NULL;
 		if (reads_left)
 			break;

@@ -347,6 +347,7 @@ void explain_stuck(const char *stuck, struct text *out)
 		const char *code, *words;
 	} codes[] = {
 		{ STUCK_NVIDIA_SMI, "its own nvidia-smi fails: " },
+		{ STUCK_ERRNO, "it cannot take a turn: " },
 		{ STUCK_TURN, "its turns do not end" },
 		{ STUCK_LOCK, "it cannot lock the file of GPU " },
 		{ STUCK_GPU, "its own nvidia-smi does not show GPU " },

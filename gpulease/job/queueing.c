@@ -194,12 +194,11 @@ static bool queueing_is_recalled(const struct queueing *queueing)
 }
 
 /* Takes a turn.  If the job was released in it, sets *@until_ms, and *@now_ms to the time then. */
-static int take_turn(const struct queueing *queueing, int64_t *until_ms, int64_t *now_ms,
-	struct why *why)
+static int take_turn(const struct queueing *queueing, int64_t *until_ms, int64_t *now_ms)
 {
 	struct broker *broker = queueing->broker;
 	int64_t before_ms = broker->ticket.not_before_ms;
-	int r = broker_turn(broker, why);
+	int r = broker_turn(broker);
 
 	if (before_ms && !broker->ticket.not_before_ms)
 		notifier_tell(NOTIFIER_QUEUED, broker_job(broker), 0, "");
@@ -224,7 +223,6 @@ static int wait_in_queue(const struct queueing *queueing)
 			broker->ticket.attempt <= 1;
 
 	for (;;) {
-		struct why why = WHY_NONE;
 		int64_t now_ms = clock_boot_ms(), wake_ms = INT64_MAX;
 		int r;
 
@@ -235,7 +233,7 @@ static int wait_in_queue(const struct queueing *queueing)
 		r = queueing_obey_signal(queueing);
 		if (r != 0)
 			return r;
-		r = take_turn(queueing, &until_ms, &now_ms, &why);
+		r = take_turn(queueing, &until_ms, &now_ms);
 		if (r == BROKER_GRANTED) {
 			shared_state_note_history_error();
 			return 0;
@@ -244,11 +242,6 @@ static int wait_in_queue(const struct queueing *queueing)
 			return queueing_obey_cancel(queueing);
 		if (r == BROKER_HOPELESS)
 			return queueing_dependency_failed(broker);
-		if (r < 0) {
-			diag("%s", why.text[0] ? why.text : strerror(-r));
-			leave_queue(broker, EXIT_MISUSE);
-			return EXIT_MISUSE;
-		}
 		/* not final: a job that is just ending may free its GPUs, or a new probe runs */
 		if (r == BROKER_WAITING)
 			wake_ms = broker_ending_ms(broker);
@@ -258,17 +251,13 @@ static int wait_in_queue(const struct queueing *queueing)
 		/* even --immediate needs one completed probe */
 		if (now_ms >= until_ms && !(only_now && r == BROKER_PROBING))
 			return queueing_give_up(queueing);
-		if (r == BROKER_WAITING && !only_now &&
+		if ((r == BROKER_WAITING || r == BROKER_TROUBLED) && !only_now &&
 			!queueing->context->settings->environment.shown)
 			wake_ms = waiting_line_show(queueing->line, broker,
 				queueing->observer, clock_boot_ms());
-		r = broker_wait(
+		/* 0: it has a ticket */
+		(void)!broker_wait(
 			broker, min_i64(wake_ms, only_now ? INT64_MAX : until_ms));
-		if (r < 0) {
-			diag("cannot wait for the queue: %s", strerror(-r));
-			leave_queue(broker, EXIT_MISUSE);
-			return EXIT_MISUSE;
-		}
 	}
 }
 

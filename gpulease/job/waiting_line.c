@@ -7,6 +7,10 @@ enum { EVERY_MS = 10000 }; /* between two lines */
 void waiting_line_reason(
 	const struct waiting_line *line, const struct broker *broker, struct text *out)
 {
+	if (broker->result.trouble.text[0]) {
+		text_add(out, broker->result.trouble.text);
+		return;
+	}
 	explain_verdict(&broker->view, &broker->result.verdict, out);
 	if (!gpuset_is_empty(&broker->result.refused)) {
 		text_add(out, "; ");
@@ -69,6 +73,19 @@ static void waiting_line_key(const struct broker *broker, uint64_t key[5])
 	key[3] =
 		verdict->state == GPU_FREE ? 0 : broker->view.gpus[verdict->slot].culprit;
 	key[4] = broker->number; /* each attempt has a ticket of its own */
+	if (broker->state.trouble)
+		key[0] = UINT64_MAX - (uint64_t)broker->state.trouble;
+}
+
+/* Writes the place of the ticket in the queue; nothing if that cannot be found out. */
+static void waiting_line_place(struct broker *broker, char out[48])
+{
+	unsigned position = broker_position(broker);
+
+	out[0] = '\0';
+	if (position)
+		(void)snprintf(out, 48, ", %u%s in the queue", position,
+			ordinal_suffix(position));
 }
 
 int64_t waiting_line_show(struct waiting_line *line, struct broker *broker,
@@ -78,7 +95,7 @@ int64_t waiting_line_show(struct waiting_line *line, struct broker *broker,
 	struct foretold foretold;
 	char words[512];
 	struct text text = TEXT_ON(words);
-	unsigned position;
+	char place[48];
 	bool is_too_early;
 
 	waiting_line_key(broker, key);
@@ -88,17 +105,18 @@ int64_t waiting_line_show(struct waiting_line *line, struct broker *broker,
 	if (is_too_early && !observer)
 		return line->shown_ms + EVERY_MS;
 	waiting_line_reason(line, broker, &text);
-	broker_foretell(broker, &foretold);
-	waiting_line_estimate(broker, &foretold, &text);
+	if (!broker->state.trouble) {
+		broker_foretell(broker, &foretold);
+		waiting_line_estimate(broker, &foretold, &text);
+	}
 	/* the 10 s are for a terminal; the observer gets every change */
 	if (observer)
 		observer->waits(observer->context, words);
 	if (is_too_early)
 		return line->shown_ms + EVERY_MS;
-	position = broker_position(broker);
-	note("job %llu waits, %u%s in the queue: %s",
-		(unsigned long long)broker_job(broker), position,
-		ordinal_suffix(position), words);
+	waiting_line_place(broker, place);
+	note("job %llu waits%s: %s", (unsigned long long)broker_job(broker), place,
+		words);
 	line->is_shown = true;
 	line->shown_ms = now_ms;
 	memcpy(line->key, key, sizeof(key));

@@ -49,6 +49,7 @@ int broker_init(struct broker *broker, const struct statedir *dir,
 	prober_init(&broker->prober, dir, config);
 	snapshot_init(&broker->view, dir);
 	broker->view.usage = config->usage;
+	broker->view.lives.most = BROKER_FDS_MOST;
 	dependency_begin(&broker->book, &broker->queue, &broker->view, 0);
 	return queue_open(&broker->queue, dir);
 }
@@ -597,15 +598,12 @@ static int wait_for_lock(struct broker *broker)
 	return r < 0 ? r : BROKER_WAITING;
 }
 
-int broker_turn(struct broker *broker, struct why *why)
+/* The whole turn.  A broker_outcome, or a negative errno, perhaps with the reason in @why. */
+static int take_turn(struct broker *broker, struct why *why)
 {
 	int r = BROKER_AGAIN, ended;
 	bool is_spinning;
 
-	broker->result.has_rejoined = false;
-	if (broker->state.is_damaged)
-		broker_mend(broker);
-	bell_drain(broker->bell_fd); /* before reading, never after: a ring is not lost */
 	if (broker_give_back(broker) != 0)
 		return wait_for_lock(broker);
 	for (int i = 0; i < TURN_TRIES && r == BROKER_AGAIN; i++)
@@ -617,12 +615,36 @@ int broker_turn(struct broker *broker, struct why *why)
 			clock_boot_ms() + (r == BROKER_LOCKED ? LOCKED_MS : AGAIN_MS);
 		r = BROKER_WAITING;
 	}
-	if (r < 0 && why && !why->text[0])
-		why_set(why, "cannot take a turn in the queue: %s", strerror(-r));
 	if (r != BROKER_WAITING && r != BROKER_PROBING)
 		return r;
 	ended = end_turn(broker, is_spinning);
 	return ended < 0 ? ended : r;
+}
+
+int broker_turn(struct broker *broker)
+{
+	struct why why = WHY_NONE;
+	int r;
+
+	broker->result.has_rejoined = false;
+	broker->result.trouble.text[0] = '\0';
+	broker->state.trouble = 0;
+	if (broker->state.is_damaged)
+		broker_mend(broker);
+	bell_drain(broker->bell_fd); /* before reading, never after: a ring is not lost */
+	r = take_turn(broker, &why);
+	if (r >= 0) {
+		broker->state.pause_ms = 0;
+		return r;
+	}
+	if (!why.text[0])
+		why_set(&why, "cannot take a turn in the queue: %s", strerror(-r));
+	broker->result.trouble = why;
+	broker->state.trouble = -r;
+	broker->state.wake_ms = broker_let_go(broker, r);
+	/* others learn that this owner lives and cannot act, if at least that can be written */
+	(void)!end_turn(broker, false);
+	return BROKER_TROUBLED;
 }
 
 bool broker_looks_again(struct broker *broker)

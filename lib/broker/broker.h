@@ -46,6 +46,11 @@ enum broker_outcome {
 	BROKER_HOPELESS = 103,  /* it can never start; ->result.held names the reason */
 	/* another process has locked a lease file: call again later */
 	BROKER_LOCKED = 104,
+	/*
+	 * An errno has ended the turn, ->result.trouble says which.  The job keeps its ticket and
+	 * waits: call broker_wait(), which returns after a pause that grows from turn to turn.
+	 */
+	BROKER_TROUBLED = 105,
 };
 
 /* What other processes ask of a job that has its lease. */
@@ -112,7 +117,8 @@ struct broker_result {
 	char sends_back[64];
 	uint64_t preempted_by;     /* the id of the job that asked for the GPUs */
 	struct broker_share share; /* for which the job counts as having come later */
-	bool has_rejoined; /* the ticket file was lost in this turn: ->number is new */
+	bool has_rejoined;  /* the ticket file was lost in this turn: ->number is new */
+	struct why trouble; /* after BROKER_TROUBLED; "": the last turn was without */
 };
 
 /* State: what the broker remembers between turns.  Only lib/broker and its tests use it. */
@@ -130,6 +136,12 @@ struct broker_state {
 
 	/* since when only tickets ahead keep it from starting (broker_ahead.c); 0: they do not */
 	int64_t ahead_since_ms;
+
+	/* an errno that has ended a turn, positive; 0: the last turn was without */
+	int trouble;
+	int64_t pause_ms; /* after it */
+	unsigned
+		fds_most; /* for lease files and the lives of other jobs; 0: not known yet */
 
 	/* files and probes */
 	int64_t adopted_ms; /* start of the last probe that listed only GPUs with lease files */
@@ -284,10 +296,10 @@ static inline bool broker_has_to_wait(const struct broker *broker)
 }
 
 /*
- * Takes a turn: does all that can be done now.  A broker_outcome, or a negative errno with the
- * reason in @why, after which the ticket is lost.
+ * Takes a turn: does all that can be done now.  Returns a broker_outcome.  No errno ends the wait
+ * of a job that has its ticket: see BROKER_TROUBLED.
  */
-MUST_CHECK int broker_turn(struct broker *broker, struct why *why);
+MUST_CHECK int broker_turn(struct broker *broker);
 
 /*
  * For a caller that gives up instead of waiting: whether the last verdict rests on a probe that
@@ -305,7 +317,10 @@ int64_t broker_ending_ms(const struct broker *broker);
 
 /*
  * Waits until an event can have changed the verdict, at most until @until_ms.  Once the job has a
- * ticket, ->input.leash_fd and ->input.signal_fd count as events, too.  Returns 0 or -errno.
+ * ticket, ->input.leash_fd and ->input.signal_fd count as events, too, and the function returns 0
+ * whatever happens.  Without a ticket it returns 0 or a negative errno.
+ *
+ * While it waits, a process has 64 descriptors open at most, however long the queue is.
  */
 MUST_CHECK int broker_wait(struct broker *broker, int64_t until_ms);
 

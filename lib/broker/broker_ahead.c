@@ -203,7 +203,9 @@ void broker_tell_stuck(struct broker *broker, bool is_spinning)
 		end_record_name_gpus(view, &broker->result.refused, gpus, sizeof(gpus));
 		write_stuck(out, STUCK_OWN, gpus);
 	}
-	if (broker->prober.own_trouble[0])
+	if (broker->state.trouble)
+		write_stuck(out, STUCK_ERRNO, strerror(broker->state.trouble));
+	else if (broker->prober.own_trouble[0])
 		write_stuck(out, STUCK_NVIDIA_SMI, broker->prober.own_trouble);
 	else if (is_spinning)
 		write_stuck(out, STUCK_TURN, "");

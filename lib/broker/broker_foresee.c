@@ -99,7 +99,7 @@ static bool rows_find(struct broker *broker, struct rows_ahead *ahead)
 
 		if (ahead->count == ahead->most)
 			return false; /* too many tickets ahead */
-		if (!broker_counts(broker, &row))
+		if (!broker_seems_to_count(broker, &row))
 			continue;
 		r = dependency_judge(&broker->book, &row, false, &held);
 		if (r < 0)
@@ -147,14 +147,10 @@ unsigned broker_position(struct broker *broker)
 	unsigned position = 1;
 	struct queue_cursor cursor;
 	struct queue_row row;
+	int r;
 
 	queue_order_begin(&cursor, broker_place(broker));
-	while (queue_next_in_order(&broker->queue, &cursor, &row) == 0) {
-		struct liveness *life;
-
-		if (broker_judge_waiting(broker, &row, &life) < 0)
-			return 0;
-		position += life != NULL;
-	}
-	return position;
+	while ((r = queue_next_in_order(&broker->queue, &cursor, &row)) == 0)
+		position += broker_seems_to_wait(broker, &row);
+	return r < 0 ? 0 : position;
 }

@@ -142,6 +142,14 @@ MUST_CHECK int broker_judge_waiting(
 bool broker_counts(struct broker *broker, const struct queue_row *row);
 
 /*
+ * For messages, as far as this process knows without opening anything: whether the ticket waits,
+ * and whether it also takes part in the plan.  An owner that was not judged yet counts as alive
+ * unless no process has its pid.
+ */
+bool broker_seems_to_wait(struct broker *broker, const struct queue_row *row);
+bool broker_seems_to_count(struct broker *broker, const struct queue_row *row);
+
+/*
  * Plans the tickets up to our own, @own, or until no later ticket can start.  Call this after
  * queue_begin() and snapshot_judge().  Marks an owner as watched if its end can change the verdict,
  * and sets ->state.hint and ->result.held.  Returns 0 with *@ret_verdict; BROKER_HOPELESS; or a
@@ -212,6 +220,16 @@ void broker_tell_stuck(struct broker *broker, bool is_spinning);
 void broker_ring_behind(struct broker *broker);
 
 /* --- broker_wait.c -------------------------------------------------------------- */
+
+/*
+ * After an errno has ended a turn: lets go of the lease files and of the lives of other jobs, since
+ * this process may itself lack what it holds, and makes the next pause twice as long.  Returns when
+ * to take the next turn.
+ */
+int64_t broker_let_go(struct broker *broker, int error);
+
+/* The most descriptors for lease files and for the lives of other jobs. */
+enum { BROKER_FDS_MOST = 36 };
 
 /*
  * Whether the choice of several GPUs has to wait until their links are known.  If so, it has them

@@ -96,9 +96,20 @@ static int watch_owner(struct broker *broker, const struct queue_row *row)
 	return 0;
 }
 
-bool broker_counts(struct broker *broker, const struct queue_row *row)
+/* Whether the waiting ticket takes part in the plan. */
+static bool is_in_plan(struct broker *broker, const struct queue_row *row)
 {
 	const struct snapshot_lease *lease;
+
+	if (passover_includes(&broker->passover, row))
+		return false;
+	/* not if the owner has written its lease, and has not marked its ticket as granted yet */
+	lease = snapshot_find_token(&broker->view, row->ticket.owner.token);
+	return !lease || lease->is_over;
+}
+
+bool broker_counts(struct broker *broker, const struct queue_row *row)
+{
 	struct liveness *life;
 
 	/* no memory to judge it: a ticket that counts by mistake delays, but takes no GPU twice */
@@ -109,11 +120,25 @@ bool broker_counts(struct broker *broker, const struct queue_row *row)
 		queue_forget(&broker->queue, row->number);
 		return false;
 	}
-	if (passover_includes(&broker->passover, row))
+	return is_in_plan(broker, row);
+}
+
+bool broker_seems_to_wait(struct broker *broker, const struct queue_row *row)
+{
+	const struct owner *owner = &row->ticket.owner;
+	const struct liveness *life =
+		liveness_set_find(&broker->view.lives, owner->token);
+
+	if (!row->is_waiting)
 		return false;
-	/* not if the owner has written its lease, and has not marked its ticket as granted yet */
-	lease = snapshot_find_token(&broker->view, row->ticket.owner.token);
-	return !lease || lease->is_over;
+	return life ? !liveness_is_dead(life)
+		    : owner->pidns != broker->dir->pidns ||
+			       !process_has_vanished(owner->pid);
+}
+
+bool broker_seems_to_count(struct broker *broker, const struct queue_row *row)
+{
+	return broker_seems_to_wait(broker, row) && is_in_plan(broker, row);
 }
 
 /*

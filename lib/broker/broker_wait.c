@@ -3,6 +3,9 @@
  * becomes readable.  For changes without an event the alarm, ->state.wake_ms, is set here, or a
  * probe is started.  Declared in broker.h (broker_wait()) and broker_parts.h.
  */
+#include <errno.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "broker_parts.h"
@@ -15,9 +18,19 @@ enum {
 	PROBE_AGAIN_MAX_MS = 30000,
 	LINGER_AGAIN_MS = 10000,
 	DAMAGE_MS = 15000,      /* between two looks for damage */
-	UNWATCHABLE_MS = 1000,  /* the longest time between two looks at such an owner */
 	STAND_BACK_NS = 250000, /* for each ticket between the first and ours */
 	STAND_BACK_MOST = 64,   /* the most tickets that count for that */
+	/* after an errno; then 200 ms, 400 ms … */
+	PAUSE_MS = 100,
+	PAUSE_MOST_MS = 30000,
+	BLIND_MS = 1000,       /* the longest pause in which nothing is watched */
+	CROWD_MS = 1000,       /* between two looks at owners without a descriptor … */
+	CROWD_MOST_MS = 30000, /* … more if many wait before us */
+	CROWD_EACH = 8,
+	CULPRITS_MOST = 8, /* processes without a lease that are watched */
+	FDS_LEAST = 4,     /* of the ->fds_most */
+	FDS_ALL =
+		64, /* with a limit below this, there are fewer for lives and lease files */
 };
 
 /* Whether memory on the GPU belongs to no lease, or to leases that have just ended. */
@@ -133,29 +146,9 @@ static void set_alarm_for_silent_gpus(struct broker *broker)
 		broker->state.wake_ms = min_i64(broker->state.wake_ms, at_ms);
 }
 
-/*
- * Sets the alarm for owners that raise no event when they end.  The interval is the time for which
- * the owner has been unwatchable, so it doubles: a look after 5 ms, 10, 20 … 1 s.
- */
-static void set_alarm_for_unwatchable_owners(struct broker *broker)
-{
-	const struct liveness_set *lives = &broker->view.lives;
-
-	for (size_t i = 0; i < lives->count; i++) {
-		const struct liveness *life = &lives->all[i];
-		int64_t age_ms = broker->state.now_ms - life->unwatchable_ms;
-
-		if (life->is_watched && life->unwatchable_ms)
-			broker->state.wake_ms = min_i64(broker->state.wake_ms,
-				broker->state.now_ms +
-					min_i64(UNWATCHABLE_MS, max_i64(5, age_ms)));
-	}
-}
-
 void broker_set_alarm(struct broker *broker)
 {
 	set_alarm_for_silent_gpus(broker);
-	set_alarm_for_unwatchable_owners(broker);
 }
 
 bool broker_wants_links(struct broker *broker)
@@ -178,19 +171,49 @@ bool broker_wants_links(struct broker *broker)
 
 /* --- what is watched ------------------------------------------------------------ */
 
-/* Watches the owners that the plan has marked: their end can change our verdict. */
+/* Returns how many descriptors lease files and lives may have: fewer under a low limit. */
+static unsigned find_fds_most(void)
+{
+	struct rlimit limit;
+	unsigned missing;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= FDS_ALL)
+		return BROKER_FDS_MOST;
+	missing = FDS_ALL - (unsigned)limit.rlim_cur;
+	return missing < BROKER_FDS_MOST - FDS_LEAST ? BROKER_FDS_MOST - missing
+						     : FDS_LEAST;
+}
+
+/*
+ * Divides the descriptors between lease files, which the next turn can open again, and lives.  If
+ * there are many GPUs, their files would leave too few.
+ */
+static void divide_fds(struct broker *broker)
+{
+	struct snapshot *view = &broker->view;
+
+	if (!broker->state.fds_most)
+		broker->state.fds_most = find_fds_most();
+	view->lives.most = broker->state.fds_most;
+	if (view->slots > view->lives.most * 2 / 3)
+		snapshot_close_files(view);
+	else
+		view->lives.most -= view->slots;
+}
+
+/*
+ * Watches the owners that the plan has marked: their end can change our verdict.  The looks at
+ * those for which there is no descriptor are the rarer, the more tickets are before ours.
+ */
 static int watch_owners(struct broker *broker)
 {
-	const struct liveness_set *lives = &broker->view.lives;
-	int r = 0;
+	int64_t ahead = (int64_t)(broker->number - broker->state.hint);
 
-	for (size_t i = 0; i < lives->count && r == 0; i++) {
-		const struct liveness *life = &lives->all[i];
-
-		if (life->is_watched)
-			r = liveness_watch(life, &broker->watch);
-	}
-	return r;
+	broker->view.lives.look_ms =
+		min_i64(CROWD_MOST_MS, CROWD_MS * (1 + max_i64(0, ahead) / CROWD_EACH));
+	divide_fds(broker);
+	return liveness_set_watch(
+		&broker->view.lives, &broker->watch, broker->state.now_ms);
 }
 
 /*
@@ -205,7 +228,9 @@ static int watch_culprits(
 
 	*set = GPUSET_NONE;
 	for (unsigned slot = 0; slot < view->slots && r == 0; slot++) {
-		if (!view->gpus[slot].culprit || !is_silent(broker, slot))
+		if (!view->gpus[slot].culprit || !is_silent(broker, slot) ||
+			gpuset_count(set) ==
+				CULPRITS_MOST) /* the next probe shows the rest */
 			continue;
 		pidfds[slot] = pidfd_open_process(view->gpus[slot].culprit);
 		if (pidfds[slot] <
@@ -282,6 +307,40 @@ static int wait_with_ticket(struct broker *broker)
 	return r < 0 ? r : 0;
 }
 
+/* Watches what others ask of this job, and the alarm. */
+static int watch_orders(struct broker *broker)
+{
+	int r = watch_add(&broker->watch, broker->bell_fd, POLLIN);
+
+	watch_until(&broker->watch, broker->state.wake_ms);
+	if (r == 0)
+		r = watch_add(&broker->watch, broker->input.leash_fd, POLLIN);
+	return r < 0 ? r : watch_add(&broker->watch, broker->input.signal_fd, POLLIN);
+}
+
+int64_t broker_let_go(struct broker *broker, int error)
+{
+	int64_t *pause_ms = &broker->state.pause_ms;
+	unsigned most = broker->state.fds_most;
+
+	/* this process may have inherited more descriptors than its limit leaves room for */
+	if ((error == -EMFILE || error == -ENFILE) && most > FDS_LEAST)
+		broker->state.fds_most = most / 2 > FDS_LEAST ? most / 2 : FDS_LEAST;
+	snapshot_close_files(&broker->view);
+	liveness_set_let_go(&broker->view.lives);
+	*pause_ms = *pause_ms ? min_i64(*pause_ms * 2, PAUSE_MOST_MS) : PAUSE_MS;
+	return clock_boot_ms() + *pause_ms;
+}
+
+/* Waits although it cannot watch, which needs memory. */
+static void wait_blindly(struct broker *broker, int error)
+{
+	int64_t span_ms = broker_let_go(broker, error) - clock_boot_ms();
+
+	/* a signal, an order and --max-wait have to be seen soon */
+	(void)poll(NULL, 0, (int)min_i64(BLIND_MS, max_i64(0, span_ms)));
+}
+
 int broker_wait(struct broker *broker, int64_t until_ms)
 {
 	struct gpuset watched = GPUSET_NONE;
@@ -289,22 +348,13 @@ int broker_wait(struct broker *broker, int64_t until_ms)
 	int r;
 
 	watch_begin(&broker->watch);
-	/*
-	 * ->has_changed: an owner has ended after this turn had judged it alive.  Its descriptor
-	 * has fired and is closed, so no event would end the wait: return at once.
-	 */
-	watch_until(&broker->watch,
-		broker->view.lives.has_changed ? broker->state.now_ms : until_ms);
+	watch_until(&broker->watch, until_ms);
 	r = watch_probe(broker);
-	if (r == 0 && broker->number) {
-		watch_until(&broker->watch, broker->state.wake_ms);
-		r = watch_add(&broker->watch, broker->bell_fd, POLLIN);
-		if (r == 0)
-			r = watch_add(&broker->watch, broker->input.leash_fd, POLLIN);
-		if (r == 0)
-			r = watch_add(&broker->watch, broker->input.signal_fd, POLLIN);
-		if (r == 0)
-			r = watch_owners(broker);
+	if (r == 0 && broker->number)
+		r = watch_orders(broker);
+	/* after an errno this process holds nothing of the others, and waits for the alarm */
+	if (r == 0 && broker->number && !broker->state.trouble) {
+		r = watch_owners(broker);
 		/* a probe that runs shows anyway whether the culprits are gone */
 		if (r == 0 && !prober_is_busy(&broker->prober))
 			r = watch_culprits(broker, &watched, pidfds);
@@ -312,6 +362,10 @@ int broker_wait(struct broker *broker, int64_t until_ms)
 	if (r == 0)
 		r = broker->number ? wait_with_ticket(broker)
 				   : watch_wait(&broker->watch);
+	if (r < 0 && broker->number) {
+		wait_blindly(broker, r);
+		r = 0;
+	}
 	statedir_refresh(broker->dir);
 	gpuset_for_each (slot, &watched) {
 		/* the GPU of this process is free now or soon: do not wait for the due probe */

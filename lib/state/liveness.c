@@ -1,7 +1,15 @@
 #include "array.h"
+#include "clock.h"
 #include "live_fifo.h"
 #include "liveness.h"
 #include "watch.h"
+
+enum {
+	TRUST_MS = 10000,      /* for how long a ticket counts as alive without a look */
+	LOOK_MS = 1000,        /* as ->look_ms says */
+	UNWATCHABLE_MS = 1000, /* the longest time between two looks at such an owner */
+	UNWATCHABLE_LEAST_MS = 5,
+};
 
 struct liveness *liveness_set_find(struct liveness_set *set, const char *token)
 {
@@ -62,8 +70,67 @@ static enum liveness_half half_of(enum owner_state state)
 	return LIVENESS_UNKNOWN;
 }
 
+/* --- descriptors ----------------------------------------------------------------- */
+
+static unsigned liveness_count_fds(const struct liveness *job)
+{
+	return (unsigned)((job->pidfd >= 0) + (job->fifo_fd >= 0) + (job->left_fd >= 0) +
+			  (job->ended_fd >= 0));
+}
+
+static void liveness_count_kept(struct liveness_set *set)
+{
+	set->kept = 0;
+	for (size_t i = 0; i < set->count; i++)
+		set->kept += liveness_count_fds(&set->all[i]);
+}
+
+/* Whether there is room for one more descriptor of @job.  Leases leave some to tickets. */
+static bool liveness_has_room(const struct liveness_set *set, const struct liveness *job)
+{
+	return !set->most || set->kept + (job->is_job ? set->most / 4 : 0) < set->most;
+}
+
+static void liveness_close(struct liveness *job)
+{
+	close_fd(&job->pidfd);
+	close_fd(&job->fifo_fd);
+	close_fd(&job->left_fd);
+	close_fd(&job->ended_fd);
+}
+
+/*
+ * Makes room for a descriptor of @job: closes those of jobs that are not watched, and the FIFOs of
+ * jobs whose process is followed, too.
+ */
+static bool liveness_make_room(struct liveness_set *set, const struct liveness *job)
+{
+	for (size_t i = 0; i < set->count && !liveness_has_room(set, job); i++) {
+		struct liveness *other = &set->all[i];
+
+		set->kept -= liveness_count_fds(other);
+		if (!other->is_watched)
+			liveness_close(other);
+		else if (other->pidfd >= 0)
+			close_fd(&other->fifo_fd);
+		set->kept += liveness_count_fds(other);
+	}
+	return liveness_has_room(set, job);
+}
+
+/* --- judging ---------------------------------------------------------------------- */
+
+/* Where to keep a descriptor of @job that is opened now; NULL: nowhere. */
+static int *liveness_keep(struct liveness_set *set, const struct liveness *job, int *fd)
+{
+	bool keeps = !set->most ||
+		     ((job->is_job || job->is_watched) && liveness_has_room(set, job));
+
+	return keeps ? fd : NULL;
+}
+
 /* Judges the process that is followed: the owner or, once it has ended, the command. */
-static void liveness_judge_followed(const struct liveness_set *set, struct liveness *job)
+static void liveness_judge_followed(struct liveness_set *set, struct liveness *job)
 {
 	struct owner followed =
 		job->is_orphaned ? owner_as_command(&job->owner, &job->runs) : job->owner;
@@ -75,18 +142,19 @@ static void liveness_judge_followed(const struct liveness_set *set, struct liven
 		job->process =
 			pidfd_has_ended(job->pidfd) ? LIVENESS_ENDED : LIVENESS_LIVES;
 	else
-		job->process =
-			half_of(owner_judge(&followed, set->dir->pidns, &job->pidfd));
+		job->process = half_of(owner_judge(&followed, set->dir->pidns,
+			liveness_keep(set, job, &job->pidfd)));
 	if (job->process == LIVENESS_ENDED)
 		job->ended_fd = take_fd(&job->pidfd);
 }
 
 /* Follows the command of a supervisor that has ended: it is the job itself, if it still lives. */
-static void liveness_follow_command(const struct liveness_set *set, struct liveness *job)
+static void liveness_follow_command(struct liveness_set *set, struct liveness *job)
 {
 	struct owner command = owner_as_command(&job->owner, &job->runs);
-	int pidfd;
-	enum liveness_half half = half_of(owner_judge(&command, set->dir->pidns, &pidfd));
+	int pidfd = -1;
+	enum liveness_half half = half_of(
+		owner_judge(&command, set->dir->pidns, liveness_keep(set, job, &pidfd)));
 
 	if (half == LIVENESS_ENDED)
 		return;
@@ -100,7 +168,7 @@ static void liveness_follow_command(const struct liveness_set *set, struct liven
 	job->dead_ms = job->over_ms = 0;
 }
 
-static void liveness_judge_process(const struct liveness_set *set, struct liveness *job)
+static void liveness_judge_process(struct liveness_set *set, struct liveness *job)
 {
 	liveness_judge_followed(set, job);
 	if (job->process == LIVENESS_ENDED && !job->is_orphaned && job->runs.pid)
@@ -114,9 +182,9 @@ static void liveness_judge_fifo(struct liveness_set *set, struct liveness *job)
 
 	if (job->fifo == LIVENESS_ENDED)
 		return;
-	state = job->fifo_fd >= 0
-			? live_fifo_look_again(job->fifo_fd)
-			: live_fifo_look(set->dir, job->owner.token, &job->fifo_fd);
+	state = job->fifo_fd >= 0 ? live_fifo_look_again(job->fifo_fd)
+				  : live_fifo_look(set->dir, job->owner.token,
+					    liveness_keep(set, job, &job->fifo_fd));
 	/*
 	 * Another waiter may have declared a lingering lease over.  It has then removed the name,
 	 * while a process of the job still holds the FIFO.
@@ -166,7 +234,8 @@ static void liveness_judge_rest(struct liveness_set *set, struct liveness *job)
 		return;
 	has_ended = job->left_fd >= 0 ? pidfd_has_ended(job->left_fd)
 				      : owner_judge(&job->left_behind, set->dir->pidns,
-						&job->left_fd) == OWNER_DEAD;
+						liveness_keep(set, job, &job->left_fd)) ==
+						OWNER_DEAD;
 	/* UNKNOWN and not ENDED: the process may have started others before it ended */
 	if (has_ended) {
 		job->rest = LIVENESS_UNKNOWN;
@@ -191,41 +260,71 @@ static void liveness_note_times(struct liveness *job, int64_t now_ms)
 		job->unwatchable_ms = now_ms;
 }
 
-struct liveness *liveness_set_judge(struct liveness_set *set, const struct owner *owner,
-	bool needs_fifo, int64_t now_ms)
+/*
+ * Whether the FIFO has to be looked at.  A lease needs it once the process has ended; it also
+ * decides where the process cannot be judged, and is watched where the process cannot be.  While
+ * there are enough descriptors, the FIFO of a lease is watched beside the process: it also tells
+ * that a supervisor has given the lease back.
+ */
+static bool liveness_wants_fifo(
+	const struct liveness_set *set, const struct liveness *job, bool needs_fifo)
 {
-	struct liveness *job = liveness_set_find(set, owner->token);
-	enum liveness_half process, fifo, rest;
-	bool was_used;
+	if (set->most && job->process == LIVENESS_LIVES) {
+		if (job->fifo_fd >= 0 || (needs_fifo && set->kept < set->most / 2))
+			return true;
+		return job->is_watched && job->pidfd < 0 && liveness_has_room(set, job);
+	}
+	return needs_fifo || (job->process != LIVENESS_ENDED && job->pidfd < 0);
+}
 
-	if (!job)
-		job = liveness_add(set, owner);
-	if (!job)
-		return NULL;
-	was_used = job->is_used;
-	process = job->process;
-	fifo = job->fifo;
-	rest = job->rest;
-	job->is_used = true;
+/* Judges @job, whose state may have been used in this turn. */
+static void liveness_judge(
+	struct liveness_set *set, struct liveness *job, bool needs_fifo, int64_t now_ms)
+{
+	enum liveness_half process = job->process, fifo = job->fifo, rest = job->rest;
+	unsigned before = liveness_count_fds(job);
+
 	/* a job that was followed lived until this wake-up, even if it is now found dead */
 	if (job->pidfd >= 0 || (job->process == LIVENESS_UNKNOWN && job->fifo_fd >= 0))
 		job->alive_ms = now_ms;
 	liveness_judge_process(set, job);
 	liveness_learn_status(job);
-	/* for a ticket, the FIFO decides only where the process cannot be followed */
-	if (needs_fifo || (job->process != LIVENESS_ENDED && job->pidfd < 0))
+	if (liveness_wants_fifo(set, job, needs_fifo))
 		liveness_judge_fifo(set, job);
 	liveness_judge_unseen(job);
 	liveness_judge_rest(set, job);
+	set->kept += liveness_count_fds(job);
+	set->kept -= before < set->kept ? before : set->kept;
 	/*
 	 * The job was used earlier in this turn and has ended since.  The part that has ended is no
 	 * longer watched, so nothing would wake the caller, which has judged by the old state.
 	 */
-	if (was_used && ((process != LIVENESS_ENDED && job->process == LIVENESS_ENDED) ||
-				(fifo == LIVENESS_LIVES && job->fifo == LIVENESS_ENDED) ||
-				(rest == LIVENESS_LIVES && job->rest != LIVENESS_LIVES)))
+	if (job->is_used &&
+		((process != LIVENESS_ENDED && job->process == LIVENESS_ENDED) ||
+			(fifo == LIVENESS_LIVES && job->fifo == LIVENESS_ENDED) ||
+			(rest == LIVENESS_LIVES && job->rest != LIVENESS_LIVES)))
 		set->has_changed = true;
+	job->is_used = true;
 	liveness_note_times(job, now_ms);
+}
+
+struct liveness *liveness_set_judge(struct liveness_set *set, const struct owner *owner,
+	bool needs_fifo, int64_t now_ms)
+{
+	struct liveness *job = liveness_set_find(set, owner->token);
+	bool is_known = job && set->most && !needs_fifo && !liveness_count_fds(job) &&
+			!liveness_is_dead(job) && !job->was_watched &&
+			now_ms - job->alive_ms < TRUST_MS;
+
+	if (!job)
+		job = liveness_add(set, owner);
+	if (!job)
+		return NULL;
+	job->is_job = job->is_job || needs_fifo;
+	if (is_known)
+		job->is_used = true;
+	else
+		liveness_judge(set, job, needs_fifo, now_ms);
 	return job;
 }
 
@@ -284,7 +383,7 @@ void liveness_leave(struct liveness_set *set, struct liveness *job,
 	 * before.
 	 */
 	job->has_looked = job->has_found = job->has_found || is_found;
-	switch (owner_judge(left, set->dir->pidns, &pidfd)) {
+	switch (owner_judge(left, set->dir->pidns, liveness_keep(set, job, &pidfd))) {
 	case OWNER_DEAD:
 		return;
 	case OWNER_UNDECIDED:
@@ -353,19 +452,54 @@ int liveness_watch(const struct liveness *job, struct watch *watch)
 	return r < 0 ? r : watch_add(watch, job->left_fd, POLLIN);
 }
 
+/*
+ * Opens a descriptor that shows the end of the watched @job, if it has none.  Returns whether there
+ * is room for one.
+ */
+static bool liveness_follow(
+	struct liveness_set *set, struct liveness *job, int64_t now_ms)
+{
+	if (!set->most || !liveness_is_unwatchable(job))
+		return true;
+	if (!liveness_make_room(set, job))
+		return false;
+	liveness_judge(set, job, job->is_job, now_ms);
+	return true;
+}
+
+int liveness_set_watch(struct liveness_set *set, struct watch *watch, int64_t now_ms)
+{
+	int r = 0;
+
+	liveness_count_kept(set);
+	for (size_t i = 0; i < set->count && r == 0; i++) {
+		struct liveness *job = &set->all[i];
+		int64_t age_ms = now_ms - job->unwatchable_ms;
+
+		if (!job->is_watched)
+			continue;
+		if (!liveness_follow(set, job, now_ms))
+			watch_until(
+				watch, now_ms + (set->look_ms ? set->look_ms : LOOK_MS));
+		else if (job->unwatchable_ms)
+			watch_until(watch,
+				now_ms + min_i64(UNWATCHABLE_MS,
+						 max_i64(UNWATCHABLE_LEAST_MS, age_ms)));
+		r = liveness_watch(job, watch);
+	}
+	if (set->has_changed)
+		watch_until(watch, now_ms);
+	return r;
+}
+
 void liveness_set_begin(struct liveness_set *set)
 {
 	set->has_changed = false;
-	for (size_t i = 0; i < set->count; i++)
+	liveness_count_kept(set);
+	for (size_t i = 0; i < set->count; i++) {
+		set->all[i].was_watched = set->all[i].is_watched;
 		set->all[i].is_used = set->all[i].is_watched = false;
-}
-
-static void liveness_close(struct liveness *job)
-{
-	close_fd(&job->pidfd);
-	close_fd(&job->fifo_fd);
-	close_fd(&job->left_fd);
-	close_fd(&job->ended_fd);
+	}
 }
 
 void liveness_set_end(struct liveness_set *set)
@@ -384,10 +518,18 @@ void liveness_set_end(struct liveness_set *set)
 	set->count = kept;
 }
 
-void liveness_set_release(struct liveness_set *set)
+void liveness_set_let_go(struct liveness_set *set)
 {
 	for (size_t i = 0; i < set->count; i++)
 		liveness_close(&set->all[i]);
+	set->count = set->kept = 0;
+	set->has_changed = false;
+	token_index_reset(&set->index);
+}
+
+void liveness_set_release(struct liveness_set *set)
+{
+	liveness_set_let_go(set);
 	free(set->all);
 	token_index_release(&set->index);
 	*set = LIVENESS_SET_ON(set->dir);

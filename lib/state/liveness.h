@@ -6,6 +6,12 @@
  * Otherwise the pidfd of a dead owner would make every poll return at once while a child holds the
  * FIFO.  What has ended stays ended, so a part that has fired is not judged again.
  *
+ * A set may be told to keep only ->most descriptors, however many jobs are judged.  Where they are
+ * scarce it follows a job by one at a time: by the pidfd, and by the FIFO once the process has
+ * ended, because a job is over only when both have.  A ticket ahead is followed only if its end is
+ * waited for (->is_watched).  A lack of descriptors never makes a job dead: such a job counts as
+ * alive, and is looked at again later.
+ *
  * All of this is the memory of one process; a crash leaves nothing.
  */
 #ifndef GPULEASE_LIVENESS_H
@@ -37,7 +43,9 @@ struct liveness {
 	int ended_fd; /* the pidfd of a process that has ended, until ->status is known */
 	int status;   /* exit status, 128 + the signal's number; -1: not known */
 	bool is_used; /* judged in this turn; liveness_set_end() forgets the others */
-	bool is_watched; /* a blocker: its end has to wake this process */
+	bool is_watched;  /* a blocker: its end has to wake this process */
+	bool was_watched; /* in the turn before */
+	bool is_job; /* it was judged with its FIFO: it has a lease, or another job waits for it */
 
 	/* What this process has seen itself, CLOCK_BOOTTIME; 0: not yet. */
 	int64_t alive_ms; /* the last time that the job was alive */
@@ -53,6 +61,10 @@ struct liveness_set {
 	struct liveness *all;
 	size_t count, room;
 	struct token_index index; /* of their tokens */
+	unsigned most; /* descriptors that it may keep; 0: any number, both of each job */
+	unsigned kept; /* at least so many as it keeps */
+	/* between two looks at the watched jobs for which ->most leaves no descriptor; 0: 1 s */
+	int64_t look_ms;
 	/*
 	 * A job that was used in this turn has ended since.  The next wait has to return at once,
 	 * because the descriptor that would end the wait is closed.
@@ -67,6 +79,9 @@ struct liveness_set {
  * too: a ticket is over with its process, so it needs the FIFO only if the process cannot be
  * judged, but a lease needs it.  Returns NULL if there is no memory.  The pointer is good until the
  * next call.
+ *
+ * With ->most, a ticket that lived and was not watched is judged again only after 10 s.  Its end
+ * may be noticed so late, because a ticket whose end could matter now is watched.
  */
 struct liveness *liveness_set_judge(struct liveness_set *set, const struct owner *owner,
 	bool needs_fifo, int64_t now_ms);
@@ -136,9 +151,21 @@ struct watch;
 /* Adds to @watch the descriptors of @job that have not fired.  Returns 0 or -ENOMEM. */
 MUST_CHECK int liveness_watch(const struct liveness *job, struct watch *watch);
 
+/*
+ * Lets @watch end when a watched job (->is_watched) ends.  Opens the descriptors that are missing;
+ * a job that has ended before that ends the wait at once, and so does ->has_changed.  A job without
+ * a descriptor is looked at again: after 5 ms, 10, 20 … 1 s, or after ->look_ms if only ->most is
+ * in the way.  Returns 0 or -ENOMEM.
+ */
+MUST_CHECK int liveness_set_watch(
+	struct liveness_set *set, struct watch *watch, int64_t now_ms);
+
 /* Begins a turn: no job is used or watched yet.  Ends a turn: forgets the jobs not used in it. */
 void liveness_set_begin(struct liveness_set *set);
 void liveness_set_end(struct liveness_set *set);
+
+/* Closes all descriptors and forgets all jobs; they are judged anew. */
+void liveness_set_let_go(struct liveness_set *set);
 
 void liveness_set_release(struct liveness_set *set);
 

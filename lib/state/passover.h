@@ -24,8 +24,9 @@
 #define STUCK_NVIDIA_SMI "nvidia-smi" /* why the nvidia-smi of the owner failed */
 #define STUCK_TURN "turn"             /* nothing: the owner's turns come to no end */
 #define STUCK_LOCK "lock"             /* the GPU; the owner could not lock its file */
-#define STUCK_OWN "own" /* the GPUs that only the job's own thresholds refuse */
-#define STUCK_GPU "gpu" /* the GPU that the owner's nvidia-smi does not show */
+#define STUCK_OWN "own"     /* the GPUs that only the job's own thresholds refuse */
+#define STUCK_ERRNO "errno" /* its words; it ends each turn of the owner */
+#define STUCK_GPU "gpu"     /* the GPU that the owner's nvidia-smi does not show */
 
 /* A ticket that was asked or is passed over, with its turn number at that time. */
 struct passover_ticket {

@@ -16,8 +16,6 @@ enum {
 	FIRST_LOOK_MS = 10, /* then 20, 40 … */
 	/* between two looks at what ends without an event: leftover processes, leases of shells */
 	SILENT_MS = 10000,
-	/* at most, between two looks at an owner that cannot be watched */
-	UNWATCHABLE_MS = 1000,
 	MOST_STATUS = 255,
 	ATTEMPTS_PER_LOOK = 8,
 };
@@ -350,20 +348,6 @@ int outcome_learn_status(struct outcome *job, struct outcome_look *look, bool is
 
 int outcome_watch(const struct outcome_look *look, struct watch *watch)
 {
-	const struct liveness_set *lives = &look->view->lives;
-	int r = 0;
-
-	watch_until(watch, lives->has_changed ? look->now_ms : look->wake_ms);
-	for (size_t i = 0; i < lives->count && r == 0; i++) {
-		const struct liveness *life = &lives->all[i];
-		int64_t age_ms = look->now_ms - life->unwatchable_ms;
-
-		if (!life->is_watched)
-			continue;
-		if (life->unwatchable_ms)
-			watch_until(watch, look->now_ms + min_i64(UNWATCHABLE_MS,
-								  max_i64(5, age_ms)));
-		r = liveness_watch(life, watch);
-	}
-	return r;
+	watch_until(watch, look->wake_ms);
+	return liveness_set_watch(&look->view->lives, watch, look->now_ms);
 }

@@ -27,10 +27,15 @@ void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
 	probe_begin(&snapshot->probe, 0, 0);
 }
 
-void snapshot_release(struct snapshot *snapshot)
+void snapshot_close_files(struct snapshot *snapshot)
 {
 	for (unsigned slot = 0; slot < snapshot->known; slot++)
 		lease_release(&snapshot->gpus[slot].file);
+}
+
+void snapshot_release(struct snapshot *snapshot)
+{
+	snapshot_close_files(snapshot);
 	snapshot->known = snapshot->slots = 0;
 	liveness_set_release(&snapshot->lives);
 	windows_release(&snapshot->windows);

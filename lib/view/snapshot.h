@@ -143,6 +143,9 @@ struct snapshot {
 void snapshot_init(struct snapshot *snapshot, const struct statedir *dir);
 void snapshot_release(struct snapshot *snapshot);
 
+/* Closes the lease files; snapshot_read() opens them again. */
+void snapshot_close_files(struct snapshot *snapshot);
+
 /* Whether names in gpu/ may have changed since snapshot_read() read them. */
 bool snapshot_has_new_names(const struct snapshot *snapshot);
 

@@ -101,6 +101,9 @@ damage 'the ticket file gets half a record' sh -c 'echo half >>"$1/tickets"' - "
 damage 'a lease file is replaced' sh -c 'for f in "$1"/gpu/*.lease; do
 	cp "$f" "$1/new" && mv "$1/new" "$f"; done' - "$dir"
 damage 'a lease file is deleted' sh -c 'rm "$1"/gpu/GPU*0.lease' - "$dir"
+damage 'the folder of lease files is deleted' rm -r "$dir/gpu"
+damage 'a link is in the place of the windows' ln -s /nowhere "$dir/gpu/windows"
+rm -f "$dir/gpu/windows"
 damage 'the FIFOs are deleted' sh -c 'rm -f "$1"/bell/*' - "$dir"
 damage 'a ticket is overwritten with rubbish' sh -c \
 	'dd if=/dev/urandom of="$1/tickets" bs=512 seek=1 count=1 conv=notrunc 2>/dev/null' - "$dir"
@@ -124,10 +127,16 @@ holder before -n 2
 waiter lost -n 2
 mv "$dir" "$dir.gone" && rm -rf "$dir.gone"
 release_all before
-ended lost
-is 'if the directory is removed, a waiter ends with an error' [ "$rc" -eq 125 ]
-is 'the error says that the state directory was lost' grep -q 'state directory .* was lost' \
-	"$S/lost.err"
+said() {
+	grep -q "$2" "$S/$1.err"
+}
+is 'if the directory is removed, a waiter says so' \
+	wait_until 'said lost "state directory .* was lost"'
+run 'a later job makes the directory again' 0 '' '' "$GPULEASE" -n 2 true
+is 'then the waiter gets its turn' wait_until 'runs lost'
+release_all lost
+is 'it has said once that it waits for the directory' \
+	[ "$(grep -c 'was lost' "$S/lost.err")" -eq 1 ]
 
 # --- no room, no descriptors ---------------------------------------------------------------
 
