@@ -4,8 +4,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <sys/resource.h>
+
 #include "fixture.h"
 #include "liveness.h"
+#include "watch.h"
 
 /* Dead, but a process that it left holds the FIFO. */
 static bool is_lingering(const struct liveness *job)
@@ -606,6 +609,124 @@ static void a_lease_that_was_given_back_has_no_command(void **state)
 	assert_true(liveness_is_over(judge(&s.set, &s.supervisor.owner, 300)));
 }
 
+/* --- with few descriptors ------------------------------------------------------------- */
+
+enum { CROWD = 14, CROWD_FDS = 8 };
+
+/* Judges and watches the crowd as a turn does: the even ones as leases, the others as tickets. */
+static void watch_crowd(struct liveness_set *set, const struct other *crowd,
+	struct watch *watch, int64_t now_ms)
+{
+	liveness_set_begin(set);
+	for (unsigned i = 0; i < CROWD; i++)
+		assert_non_null(
+			liveness_set_judge(set, &crowd[i].owner, i % 2 == 0, now_ms));
+	liveness_set_end(set);
+	for (unsigned i = 0; i < CROWD; i++)
+		if (!liveness_is_dead(&set->all[i]))
+			set->all[i].is_watched = true;
+	watch_begin(watch);
+	assert_int_equal(liveness_set_watch(set, watch, now_ms), 0);
+}
+
+static bool is_any_ready(const struct watch *watch)
+{
+	for (size_t i = 0; i < watch->count; i++)
+		if (fixture_is_ready(watch->fds[i].fd, watch->fds[i].events))
+			return true;
+	return false;
+}
+
+static void few_descriptors_are_enough_to_notice_every_end(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct liveness_set set = LIVENESS_SET_ON(&dir);
+	struct watch watch = WATCH_NONE;
+	struct other crowd[CROWD];
+	int before;
+
+	for (unsigned i = 0; i < CROWD; i++)
+		crowd[i] = other_start(dir.fd, OTHER_LIVE);
+	before = fixture_open_fds();
+	set.most = CROWD_FDS;
+	set.look_ms = 700;
+	for (unsigned i = 0; i < CROWD; i++) {
+		int64_t now_ms = 1000 * (1 + (int64_t)i);
+
+		watch_crowd(&set, crowd, &watch, now_ms);
+		assert_true(fixture_open_fds() - before <= CROWD_FDS);
+		assert_false(is_any_ready(&watch));
+		other_kill(&crowd[i]);
+		/* an event, or a look that is due; there is one while any has no descriptor */
+		assert_true(is_any_ready(&watch) || watch.until_ms == now_ms + 700);
+		if (CROWD - i > CROWD_FDS)
+			assert_int_equal(watch.until_ms, now_ms + 700);
+		else if (i >= CROWD / 2)
+			assert_true(is_any_ready(&watch));
+		watch_crowd(&set, crowd, &watch, now_ms + 700);
+		assert_true(liveness_is_dead(&set.all[i]) || set.has_changed);
+		watch_crowd(&set, crowd, &watch, now_ms + 701);
+		assert_true(liveness_is_dead(&set.all[i]));
+	}
+	liveness_set_let_go(&set);
+	assert_int_equal(set.count, 0);
+	assert_int_equal(fixture_open_fds(), before);
+	liveness_set_release(&set);
+	watch_release(&watch);
+	statedir_release(&dir);
+}
+
+static void a_ticket_is_judged_without_keeping_anything(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	struct other other = other_start(dir.fd, OTHER_LIVE);
+	struct liveness_set set = LIVENESS_SET_ON(&dir);
+	struct watch watch = WATCH_NONE;
+	struct liveness *job;
+	int before = fixture_open_fds();
+
+	set.most = CROWD_FDS;
+	job = liveness_set_judge(&set, &other.owner, false, 100);
+	assert_false(liveness_is_dead(job));
+	assert_int_equal(fixture_open_fds(), before);
+	job->is_watched = true;
+	watch_begin(&watch);
+	other_kill(&other);
+	/* it has ended since: the wait ends at once */
+	assert_int_equal(liveness_set_watch(&set, &watch, 200), 0);
+	assert_true(set.has_changed);
+	assert_int_equal(watch.until_ms, 200);
+	assert_true(liveness_is_dead(job));
+	liveness_set_release(&set);
+	watch_release(&watch);
+	statedir_release(&dir);
+}
+
+static void without_descriptors_nobody_is_dead(void **state)
+{
+	struct statedir dir = fixture_dir(*state);
+	/* its FIFO has no writer, so only its process shows that it lives */
+	struct other other = other_start(dir.fd, OTHER_ALONE);
+	struct liveness_set set = LIVENESS_SET_ON(&dir);
+	struct rlimit before, none;
+	struct liveness *job;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	for (set.most = 0; set.most <= 1; set.most++) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+		job = liveness_set_judge(&set, &other.owner, true, 100);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		assert_false(liveness_is_dead(job) || liveness_is_over(job));
+		liveness_set_let_go(&set);
+	}
+	other_kill(&other);
+	assert_true(liveness_is_over(judge(&set, &other.owner, 200)));
+	liveness_set_release(&set);
+	statedir_release(&dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -635,6 +756,9 @@ int main(void)
 		SCRATCH_TEST(a_job_that_is_no_longer_used_is_forgotten),
 		SCRATCH_TEST(many_lives_are_followed_at_once),
 		SCRATCH_TEST(an_end_between_two_judgements_of_a_turn_is_noticed),
+		SCRATCH_TEST(few_descriptors_are_enough_to_notice_every_end),
+		SCRATCH_TEST(a_ticket_is_judged_without_keeping_anything),
+		SCRATCH_TEST(without_descriptors_nobody_is_dead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

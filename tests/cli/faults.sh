@@ -151,6 +151,35 @@ run 'after a limit of file sizes later jobs start' 0 '' '' "$GPULEASE" -n 2 true
 run 'without descriptors a job ends with an error' 125 '' 'gpulease: *' \
 	env ASAN_OPTIONS=detect_leaks=0 prlimit --nofile=6:6 "$GPULEASE" -n 2 true
 run 'after a lack of descriptors later jobs start' 0 '' '' "$GPULEASE" -n 2 true
+# crowd LIMIT COUNT: COUNT jobs wait, each with at most LIMIT descriptors, and then run
+crowd() {
+	holder before -n 2
+	i=0
+	while [ $i -lt "$2" ]; do
+		ASAN_OPTIONS=detect_leaks=0 prlimit --nofile="$1:$1" "$GPULEASE" -Q -n 1 \
+			sh -c 'echo >>"$0"' "$S/ran$1" &
+		i=$((i + 1))
+	done
+	is "$2 jobs with $1 descriptors each wait" wait_until '[ "$(waiting)" -ge '"$2 ]"
+	is 'none of them has more than 64 open' [ "$(most_open)" -le 64 ]
+	release before
+	is "$2 jobs with $1 descriptors each run" \
+		wait_until '[ "$(grep -c "" "$S/ran'"$1"'" 2>/dev/null)" = '"$2 ]"
+	wait
+}
+waiting() {
+	find "$dir/bell" -type p | grep -c .
+}
+# the most descriptors that one of the waiting processes has
+most_open() {
+	"$GPULEASE" --queue --json | tr ',' '\n' | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' |
+		while read -r pid; do
+			find "/proc/$pid/fd" -mindepth 1 2>/dev/null | grep -c .
+		done | sort -n | tail -1
+}
+crowd 64 70
+crowd 28 30
+
 if [ "$(id -u)" -eq 0 ] && mkdir "$S/small" &&
 	mount -t tmpfs -o size=64k,nr_inodes=40 tmpfs "$S/small" 2>/dev/null; then
 	at_exit "umount '$S/small'"

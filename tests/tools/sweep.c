@@ -1,8 +1,9 @@
 /*
  * sweep: kills, and stops, one gpulease at each of its system calls, and checks that the other
- * clients go on.
+ * clients go on.  Lets each system call of a job that waits fail once, with each errno that the
+ * call can give, and checks that the job still runs.
  *
- *	sweep [--quick] [--situation TEXT] [--mode kill|stop] [--point N] [--users UID,DIR]
+ *	sweep [--quick] [--situation TEXT] [--mode kill|stop|fail] [--point N] [--users UID,DIR]
  *		[--every N] [-v]
  *
  * --users: gpulease is the set-group-ID program whose state directory is DIR; the victim runs as
@@ -16,6 +17,9 @@
  * While the victim is stopped, the others start on every GPU that it had not locked; once it is
  * killed, on all.  If it joins another job on a GPU, the lease of that job stays the same, byte
  * for byte, and just the rest of that GPU can be leased (oracle.h).
+ *
+ * A call fails only from the ticket of the victim to its lease, and only such calls count as points
+ * then.  With --quick, each point has one errno, which differs from point to point.
  */
 #include "clock.h"
 #include "gpu_hours.h"
@@ -30,8 +34,8 @@
 enum { WORKERS = 4, CARD_MIB = 24576 }; /* more than the CPUs, as they mostly wait */
 enum { WORDS_SIZE = 256 };
 
-enum mode { MODE_KILL, MODE_STOP, MODES };
-static const char *const mode_names[MODES] = { "kill", "stop" };
+enum mode { MODE_KILL, MODE_STOP, MODE_FAIL, MODES };
+static const char *const mode_names[MODES] = { "kill", "stop", "fail" };
 
 enum target { TARGET_NONE, TARGET_WAITER, TARGET_HOLDER };
 
@@ -49,16 +53,22 @@ static const struct situation {
 	bool submits;        /* the victim submits its job to the background */
 	bool follows;        /* the background process is halted, not its caller */
 	enum { PLAIN, REPORTED, RETRIED } care; /* the supervisor of the victim's job */
+	bool fails;                             /* its calls fail, too */
 	bool fair; /* the victim counts as having come later, and takes a new ticket */
 	const char *verb;   /* the victim's, instead of a job of 4 GPUs */
 	const char *others; /* GPUs that it leaves to the others wherever it is stopped */
 } situations[] = {
 	{ .name = "alone", .quick = true, .fresh = true, .others = "4" },
-	{ .name = "behind a holder", .quick = true, .holder = true, .others = "4" },
+	{ .name = "behind a holder",
+		.quick = true,
+		.holder = true,
+		.fails = true,
+		.others = "4" },
 	{ .name = "with a waiter behind", .holder = true, .behind = true, .others = "4" },
 	{ .name = "taking another place in the queue",
 		.holder = true,
 		.behind = true,
+		.fails = true,
 		.fair = true,
 		.others = "4" },
 	{ .name = "behind, but of lower priority",
@@ -71,7 +81,10 @@ static const struct situation {
 		.shares = true,
 		.dead_sharer = true,
 		.others = "7" },
-	{ .name = "with a dead lease to reclaim", .dead = true, .others = "4" },
+	{ .name = "with a dead lease to reclaim",
+		.dead = true,
+		.fails = true,
+		.others = "4" },
 	{ .name = "submitting", .quick = true, .submits = true, .others = "4" },
 	{ .name = "submitted",
 		.quick = true,
@@ -84,7 +97,10 @@ static const struct situation {
 		.follows = true,
 		.others = "4" },
 	{ .name = "as a supervisor", .care = REPORTED, .others = "4" },
-	{ .name = "as a supervisor that tries again", .care = RETRIED, .others = "4" },
+	{ .name = "as a supervisor that tries again",
+		.fails = true,
+		.care = RETRIED,
+		.others = "4" },
 	{ .name = "while pausing", .verb = "--pause", .others = "7" },
 	{ .name = "while cancelling a waiting job",
 		.holder = true,
@@ -114,6 +130,12 @@ struct stage {
 	off_t lease_at;
 	struct trace victim;
 	char id[24];
+	bool is_waiting;       /* MODE_FAIL: the victim has its ticket and no lease */
+	unsigned point, calls; /* the call that fails, of so many so far */
+	unsigned choice;       /* which of its errnos */
+	unsigned errors;       /* how many it has */
+	int failed_with;       /* 0: no call has failed */
+	uint64_t failed_call;
 	int64_t slowest_ns; /* of the others, while the victim was stopped */
 	char why[400];      /* empty: all is well */
 };
@@ -124,7 +146,7 @@ struct outcome {
 	char why[400];
 };
 
-static bool verbose;
+static bool verbose, is_quick;
 static unsigned every = 1; /* how far apart the points are */
 static int null = -1;      /* /dev/null */
 static char state_home[SCRATCH_SIZE];
@@ -522,7 +544,71 @@ static bool set_up(struct stage *s)
 	return true;
 }
 
-static void start_victim(struct stage *s)
+/* --- calls that fail ---------------------------------------------------------------- */
+
+enum { ERRORS_MOST = 8 };
+
+/* What a call can give although nothing is wrong with its arguments. */
+static const struct call_errors {
+	long number;
+	int errors[ERRORS_MOST + 1];
+} call_errors[] = {
+	{ SYS_openat, { EMFILE, ENFILE, ENOMEM, EIO, ENOENT, ELOOP, ENOSPC, EROFS } },
+	{ SYS_readlinkat, { ENOENT, EIO, ENOMEM, ELOOP } },
+	{ SYS_newfstatat, { ENOENT, EIO, ENOMEM, ELOOP } },
+	{ SYS_fstat, { EIO, ENOMEM } },
+	{ SYS_fstatfs, { EIO } },
+	{ SYS_lseek, { EIO } },
+	{ SYS_pread64, { EIO } },
+	{ SYS_read, { EIO } },
+	{ SYS_pwrite64, { EIO, ENOSPC, EDQUOT, EROFS } },
+	{ SYS_write, { EIO, ENOSPC, EDQUOT, EFBIG } },
+	{ SYS_ftruncate, { EIO, ENOSPC } },
+	{ SYS_fallocate, { EIO, ENOSPC } },
+	{ SYS_flock, { ENOLCK, EINTR, EIO, ENOMEM } },
+	{ SYS_fcntl, { ENOLCK } },
+	{ SYS_getdents64, { EIO, ENOMEM } },
+	{ SYS_mkdirat, { ENOSPC, EDQUOT, EROFS, EIO } },
+	{ SYS_mknodat, { ENOSPC, EDQUOT, EROFS, EIO } },
+	{ SYS_symlinkat, { ENOSPC, EDQUOT, EROFS, EIO } },
+	{ SYS_linkat, { ENOSPC, EDQUOT, EROFS, EIO } },
+	{ SYS_renameat, { ENOSPC, EDQUOT, EROFS, EIO } },
+	{ SYS_renameat2, { ENOSPC, EDQUOT, EROFS, EIO } },
+	{ SYS_unlinkat, { EROFS, EIO } },
+	{ SYS_fchmod, { EROFS, EIO } },
+	{ SYS_pidfd_open, { EMFILE, ENFILE, ENOMEM } },
+	{ SYS_timerfd_create, { EMFILE, ENFILE, ENOMEM } },
+	{ SYS_signalfd4, { EMFILE, ENFILE, ENOMEM } },
+	{ SYS_ppoll, { ENOMEM, EINTR } },
+#ifdef SYS_poll
+	{ SYS_poll, { ENOMEM, EINTR } },
+#endif
+	{ SYS_mmap, { ENOMEM } },
+	{ SYS_clock_nanosleep, { EINTR } },
+};
+
+/* For the trace: the errno of the call that begins. */
+static int error_of_call(void *arg, uint64_t number)
+{
+	struct stage *s = arg;
+	const int *errors = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(call_errors); i++)
+		if ((uint64_t)call_errors[i].number == number)
+			errors = call_errors[i].errors;
+	/* where the position is only asked for, lseek() cannot fail */
+	if (number == SYS_lseek && s->victim.call.arguments[2] == SEEK_CUR)
+		return 0;
+	if (!s->is_waiting || !errors || s->failed_with || ++s->calls != s->point)
+		return 0;
+	for (s->errors = 0; errors[s->errors];)
+		s->errors++;
+	s->failed_call = number;
+	s->failed_with = errors[s->choice % s->errors];
+	return s->failed_with;
+}
+
+static void start_victim(struct stage *s, enum mode mode)
 {
 	static const char *const whole[] = { "-n", "4", "--", "true", NULL };
 	static const char *const low[] = { "--priority", "-1", "-n", "4", "--", "true",
@@ -551,7 +637,11 @@ static void start_victim(struct stage *s)
 		argv[i + 1] = arguments[i];
 	*tool_user() = users.victim;
 	s->victim.follows = s->situation->follows;
-	s->victim.in_rows = true;
+	s->victim.in_rows = mode != MODE_FAIL;
+	if (mode == MODE_FAIL) {
+		s->victim.error = error_of_call;
+		s->victim.error_arg = s;
+	}
 	trace_start(&s->victim, argv, null, quiet());
 	*tool_user() = users.others;
 }
@@ -584,6 +674,42 @@ static int reach(struct stage *s, unsigned point)
 			return r;
 	}
 	return TRACE_RESTS;
+}
+
+/* --- calls that fail, as they are made ------------------------------------------------ */
+
+/* The victim has made a call: notes that it has taken a ticket, or has its GPUs. */
+static void note_call(struct stage *s)
+{
+	const struct trace_entry *call = &s->victim.call;
+	char record[513] = "";
+
+	if ((call->number != SYS_write && call->number != SYS_pwrite64) ||
+		call->arguments[2] != 512 || s->victim.fails_with ||
+		!trace_read(&s->victim, 1, record, 512) || memcmp(record, "ticket/", 7))
+		return;
+	if (call->number == SYS_write)
+		s->is_waiting = true;
+	else if (strstr(record, " state=2 "))
+		s->is_waiting = false;
+}
+
+/* Lets the victim run to its end, or until its command runs, as trace_next() says. */
+static int run_through(struct stage *s)
+{
+	int64_t deadline = now_ns() + 2 * DEADLINE_NS;
+	bool running = false;
+	int r;
+
+	for (;;) {
+		r = trace_next(&s->victim, true, &running);
+		if (r == TRACE_EXECED || r == TRACE_ENDED)
+			return r;
+		if (r == TRACE_RESTS)
+			note_call(s);
+		if (r == TRACE_BLOCKED && (!unblock(s) || now_ns() > deadline))
+			return r;
+	}
 }
 
 /* --- what has to hold --------------------------------------------------------------- */
@@ -717,28 +843,73 @@ static bool came_through(struct stage *s, int reached)
 	       sharer_is_well(s) && all_is_well(s);
 }
 
+/* Halts the victim at @point.  Returns as try_point(). */
+static bool halt_at(struct stage *s, enum mode mode, unsigned point)
+{
+	int reached = reach(s, point);
+
+	if (reached == TRACE_BLOCKED)
+		(void)fail(s, "the victim hangs");
+	else if (reached == TRACE_RESTS)
+		(void)halted(s, mode);
+	else
+		(void)came_through(s, reached);
+	return reached == TRACE_RESTS;
+}
+
+/* Lets the call ->point of the victim's turns fail.  Returns as try_point(). */
+static bool fail_at(struct stage *s)
+{
+	int reached = run_through(s);
+	char why[sizeof(s->why)];
+
+	if (reached == TRACE_BLOCKED)
+		(void)fail(s, "the victim hangs");
+	else
+		(void)came_through(s, reached);
+	if (s->why[0] && s->failed_with) {
+		memcpy(why, s->why, sizeof(why));
+		(void)snprintf(s->why, sizeof(s->why),
+			"system call %d, errno %d (%s): %.300s", (int)s->failed_call,
+			s->failed_with, strerror(s->failed_with), why);
+	}
+	return s->failed_with != 0;
+}
+
 /* Tries one point.  Returns whether the victim reached it; false: it ended before. */
 static bool try_point(struct stage *s, enum mode mode, unsigned point)
 {
-	int reached = TRACE_BLOCKED;
+	bool is_there = false;
 
 	s->holder = s->waiter = s->sharer = JOB_NONE;
 	s->victim = (struct trace){ 0 };
+	s->is_waiting = false;
+	s->calls = 0;
+	s->failed_with = 0;
+	s->point = point;
 	if (set_up(s)) {
-		start_victim(s);
-		reached = reach(s, point);
-		if (reached == TRACE_BLOCKED)
-			(void)fail(s, "the victim hangs");
-		else if (reached == TRACE_RESTS)
-			(void)halted(s, mode);
-		else
-			(void)came_through(s, reached);
+		start_victim(s, mode);
+		is_there = mode == MODE_FAIL ? fail_at(s) : halt_at(s, mode, point);
 	}
 	tool_kill(&s->victim.pid);
 	job_kill(&s->waiter);
 	job_kill(&s->holder);
 	job_kill(&s->sharer);
-	return reached == TRACE_RESTS;
+	return is_there;
+}
+
+/* Tries one point, and every errno if calls fail.  Returns as try_point(). */
+static bool try_errors(struct stage *s, enum mode mode, unsigned point)
+{
+	bool is_there = true;
+
+	s->errors = 1;
+	s->choice = is_quick ? point / every : 0;
+	do {
+		is_there = try_point(s, mode, point);
+		s->choice++;
+	} while (is_there && !s->why[0] && !is_quick && s->choice < s->errors);
+	return is_there;
 }
 
 /* --- workers ------------------------------------------------------------------------ */
@@ -751,7 +922,7 @@ static struct outcome sweep(
 	struct outcome outcome = { 0 };
 
 	for (unsigned point = first;; point += step) {
-		bool there = try_point(&s, mode, point);
+		bool there = try_errors(&s, mode, point);
 
 		if (s.why[0]) {
 			outcome.failed_at = point;
@@ -794,13 +965,14 @@ static int start_worker(const struct situation *situation, enum mode mode, unsig
 static void report(
 	const struct situation *situation, enum mode mode, const struct outcome *outcome)
 {
+	static const char *const words[MODES] = { "killed", "stopped", "with an errno" };
 	/* Loading a program takes more calls than that: with fewer, nothing was tested. */
 	bool passed = !outcome->failed_at && outcome->points * every >= 20;
 
 	(void)tap_result(passed,
 		"gpulease %s at every system call: %s (%u points, slowest other client %d ms)",
-		mode == MODE_KILL ? "killed" : "stopped", situation->name,
-		outcome->points, (int)(outcome->slowest_ns / NS_PER_MS));
+		words[mode], situation->name, outcome->points,
+		(int)(outcome->slowest_ns / NS_PER_MS));
 	if (outcome->failed_at)
 		(void)printf("# before call %u: %s\n"
 			     "# again: %s --situation '%s' --mode %s --point %u -v%s\n",
@@ -865,6 +1037,14 @@ static bool is_chosen(const struct situation *situation, const struct choice *ch
 		       (!situation->verb && !situation->care && !situation->fair));
 }
 
+static unsigned mode_bit(const char *name)
+{
+	for (enum mode mode = 0; mode < MODES; mode++)
+		if (!strcmp(name, mode_names[mode]))
+			return 1u << mode;
+	die("--mode: '%s' is none", name);
+}
+
 static struct choice parse(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -877,18 +1057,16 @@ static struct choice parse(int argc, char **argv)
 		{ "verbose", no_argument, NULL, 'v' },
 		{ 0 },
 	};
-	struct choice choice = { .situation = "",
-		.modes = 1u << MODE_KILL | 1u << MODE_STOP };
+	struct choice choice = { .situation = "", .modes = (1u << MODES) - 1 };
 	int option;
 
 	while ((option = getopt_long(argc, argv, "v", options, NULL)) != -1) {
 		if (option == 'q')
-			choice.quick = true;
+			choice.quick = is_quick = true;
 		else if (option == 's')
 			choice.situation = optarg;
 		else if (option == 'm')
-			choice.modes =
-				1u << (strcmp(optarg, "stop") ? MODE_KILL : MODE_STOP);
+			choice.modes = mode_bit(optarg);
 		else if (option == 'p')
 			choice.point = (unsigned)number(optarg, "point");
 		else if (option == 'e')
@@ -922,7 +1100,9 @@ int main(int argc, char **argv)
 		if (!is_chosen(&situations[i], &choice))
 			continue;
 		for (enum mode mode = 0; mode < MODES; mode++) {
-			if (!(choice.modes & 1u << mode))
+			if (!(choice.modes & 1u << mode) ||
+				(mode == MODE_FAIL &&
+					(!situations[i].fails || !trace_can_fail())))
 				continue;
 			if (choice.point)
 				return run_point(&situations[i], mode, choice.point);

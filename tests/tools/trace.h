@@ -17,23 +17,8 @@
 
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-
-/* @at: number of the call that comes next, 1 for the first after the command's execve. */
-struct trace {
-	pid_t pid;
-	unsigned at;
-	bool inside;     /* between the entry of a call and its end */
-	bool is_look;    /* that call only reads */
-	bool was_look;   /* the call before only read */
-	bool follows;    /* to the first child; set before the start */
-	bool in_rows;    /* as described above; set before the start */
-	bool has_parent; /* the process is another process's child */
-	int status;      /* of waitpid(), once the process has ended */
-};
-
-enum { TRACE_RESTS, TRACE_BLOCKED, TRACE_EXECED, TRACE_ENDED };
-
-enum { TRACE_OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL };
+#include <sys/uio.h>
+#include <sys/user.h>
 
 /* As the kernel fills it at the entry of a call; libcs name it in different ways. */
 struct trace_entry {
@@ -42,29 +27,109 @@ struct trace_entry {
 	uint64_t ip, sp, number, arguments[6];
 };
 
+/* The errno with which call @number is to fail; 0: it is not to fail. */
+typedef int trace_error_fn(void *arg, uint64_t number);
+
+/* @at: number of the call that comes next, 1 for the first after the command's execve. */
+struct trace {
+	pid_t pid;
+	unsigned at;
+	bool inside;             /* between the entry of a call and its end */
+	bool is_look;            /* that call only reads */
+	bool was_look;           /* the call before only read */
+	bool follows;            /* to the first child; set before the start */
+	bool in_rows;            /* as described above; set before the start */
+	bool has_parent;         /* the process is another process's child */
+	struct trace_entry call; /* the last one that has begun */
+	trace_error_fn *error;   /* asked for each call; NULL: none fails */
+	void *error_arg;
+	int fails_with; /* the call that has begun */
+	int status;     /* of waitpid(), once the process has ended */
+};
+
+enum { TRACE_RESTS, TRACE_BLOCKED, TRACE_EXECED, TRACE_ENDED };
+
+enum { TRACE_OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL };
+
 enum { TRACE_GET_ENTRY = 0x420e, TRACE_IS_ENTRY = 1 };
 
 /*
  * Whether the call that the process has just begun changes nothing that others see.  Before Linux
  * 5.3 the kernel does not report the call: false.
  */
-static inline bool trace_only_looks(pid_t pid)
+static inline bool trace_only_looks(const struct trace_entry *entry)
 {
 	static const long looks[] = { SYS_readlinkat, SYS_newfstatat, SYS_fstat,
 		SYS_pread64, SYS_getdents64, SYS_lseek, SYS_mmap, SYS_munmap,
 		SYS_mprotect, SYS_brk, SYS_getpid, SYS_getuid, SYS_geteuid, SYS_getgid,
 		SYS_getegid, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_getrandom };
-	struct trace_entry entry = { .op = 0 };
 
-	if (syscall(SYS_ptrace, TRACE_GET_ENTRY, pid, sizeof(entry), &entry) <= 0 ||
-		entry.op != TRACE_IS_ENTRY)
+	if (entry->op != TRACE_IS_ENTRY)
 		return false;
-	if (entry.number == SYS_prlimit64)
-		return !entry.arguments[2]; /* sets nothing */
+	if (entry->number == SYS_prlimit64)
+		return !entry->arguments[2]; /* sets nothing */
 	for (size_t i = 0; i < ARRAY_SIZE(looks); i++)
-		if (entry.number == (uint64_t)looks[i])
+		if (entry->number == (uint64_t)looks[i])
 			return true;
 	return false;
+}
+
+/* Whether calls can be made to fail on this machine. */
+static inline bool trace_can_fail(void)
+{
+#ifdef __x86_64__
+	return true;
+#else
+	return false;
+#endif
+}
+
+/*
+ * At the entry of a call: keeps the kernel from running it.  At its end (@fails_with): gives it that
+ * result.
+ */
+static inline void trace_set_result(pid_t pid, int fails_with)
+{
+#ifdef __x86_64__
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) < 0)
+		die("ptrace: %s", strerror(errno));
+	if (fails_with)
+		regs.rax = (unsigned long long)-fails_with;
+	else
+		regs.orig_rax = (unsigned long long)-1;
+	if (ptrace(PTRACE_SETREGS, pid, NULL, &regs) < 0)
+		die("ptrace: %s", strerror(errno));
+#else
+	(void)pid;
+	(void)fails_with;
+#endif
+}
+
+/* The process has begun a call. */
+static inline void trace_begin_call(struct trace *t)
+{
+	t->call = (struct trace_entry){ .op = 0 };
+	t->fails_with = 0;
+	if (!t->in_rows && !t->error)
+		return;
+	if (syscall(SYS_ptrace, TRACE_GET_ENTRY, t->pid, sizeof(t->call), &t->call) <= 0)
+		t->call.op = 0;
+	t->is_look = t->in_rows && trace_only_looks(&t->call);
+	if (t->error && t->call.op == TRACE_IS_ENTRY)
+		t->fails_with = t->error(t->error_arg, t->call.number);
+	if (t->fails_with)
+		trace_set_result(t->pid, 0);
+}
+
+/* Copies what argument @at of the last call leads to.  False: that cannot be read. */
+static inline bool trace_read(const struct trace *t, unsigned at, void *out, size_t size)
+{
+	struct iovec to = { out, size },
+		     from = { (void *)(uintptr_t)t->call.arguments[at], size };
+
+	return process_vm_readv(t->pid, &to, 1, &from, 1, 0) == (ssize_t)size;
 }
 
 /* The next stop of the process: its waitpid() status in *@status; or TRACE_BLOCKED. */
@@ -152,9 +217,11 @@ static inline int trace_next(struct trace *t, bool tell_blocked, bool *running)
 				WSTOPSIG(status); /* a signal for the process itself */
 		} else if (!t->inside) {
 			t->inside = true;
-			t->is_look = t->in_rows && trace_only_looks(t->pid);
+			trace_begin_call(t);
 		} else {
 			t->inside = false;
+			if (t->fails_with)
+				trace_set_result(t->pid, t->fails_with);
 			t->at += !(t->is_look && t->was_look);
 			t->was_look = t->is_look;
 			return execed ? TRACE_EXECED : TRACE_RESTS;
@@ -181,7 +248,7 @@ trace_become(const char *const argv[], int out, int err)
 
 /*
  * Starts @argv, which rests before its first call; -1: the tool's own descriptor.  Reads only
- * ->follows and ->in_rows of @t.
+ * ->follows, ->in_rows and ->error of @t.
  */
 static inline void trace_start(
 	struct trace *t, const char *const argv[], int out, int err)
@@ -190,9 +257,11 @@ static inline void trace_start(
 	bool running = false;
 	int status, r;
 
-	*t = (struct trace){
-		.pid = fork(), .follows = t->follows, .in_rows = t->in_rows
-	};
+	*t = (struct trace){ .pid = fork(),
+		.follows = t->follows,
+		.in_rows = t->in_rows,
+		.error = t->error,
+		.error_arg = t->error_arg };
 	if (t->pid < 0)
 		die("fork: %s", strerror(errno));
 	if (t->pid == 0)
