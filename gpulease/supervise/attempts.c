@@ -379,6 +379,52 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 /* --- from one to the next ---------------------------------------------------------- */
 
 /*
+ * After a try to take the next ticket that has failed, as on a full disk: waits for @pause_ms.
+ * Returns false if the job is not to try again, because of a signal, a cancel, or @until_ms.
+ */
+static bool attempt_pause(const struct attempt *at, struct broker *broker,
+	int64_t pause_ms, int64_t until_ms)
+{
+	const sigset_t *ending = &at->all->queueing->signals->set;
+	const struct timespec span = { .tv_sec = pause_ms / 1000,
+		.tv_nsec = pause_ms % 1000 * 1000000 };
+	int signal = sigtimedwait(ending, NULL, &span);
+
+	/* it is blocked still, and ends this process once its end is recorded */
+	if (signal > 0)
+		(void)raise(signal);
+	return signal <= 0 && broker_read_orders(broker) != BROKER_ORDER_CANCEL &&
+	       clock_boot_ms() < until_ms;
+}
+
+/*
+ * Takes the next ticket.  No errno ends the job: it tries again after 0.1 s, 0.2 s … 30 s, and
+ * keeps its lease until then, so a time limit ends this.  Returns 0 or a negative errno.
+ */
+static int attempt_take_ticket(
+	const struct attempt *at, struct broker *broker, int64_t not_before_ms)
+{
+	int64_t limit_ms = broker->ticket.request.limit_ms, until_ms = INT64_MAX;
+	struct why why = WHY_NONE;
+	int r;
+
+	if (limit_ms)
+		until_ms = clock_boot_ms() + max_i64(0, limit_ms - at->end.ran_ms);
+	for (int64_t pause_ms = 100;; pause_ms = min_i64(2 * pause_ms, 30000)) {
+		r = broker_requeue(broker, &at->request, not_before_ms, &why);
+		if (r == 0)
+			return 0;
+		if (pause_ms == 100)
+			note("job %llu waits for its next ticket: %s",
+				(unsigned long long)broker_job(broker), why.text);
+		if (!attempt_pause(at, broker, pause_ms, until_ms))
+			break;
+	}
+	diag("cannot try again: %s", why.text);
+	return r;
+}
+
+/*
  * Takes the job's next ticket, records the end of this attempt, and gives its lease back, in this
  * order: other processes find the job in the queue or with a lease at every moment.  Returns 0, or
  * a negative errno if there is no ticket; the lease then stays.
@@ -388,18 +434,15 @@ static int attempt_requeue(
 {
 	struct owner before = *launch->owner;
 	struct launch ended = *launch;
-	struct why why = WHY_NONE;
 	int64_t not_before_ms = at->delay_ms ? clock_boot_ms() + at->delay_ms : 0;
 	int r;
 
 	at->request.vram_mib = at->care.vram_mib;
 	/* broker_requeue() changes the owner's token; the lease to record has the old one */
 	ended.owner = &before;
-	r = broker_requeue(broker, &at->request, not_before_ms, &why);
-	if (r < 0) {
-		diag("cannot try again: %s", why.text);
+	r = attempt_take_ticket(at, broker, not_before_ms);
+	if (r < 0)
 		return r;
-	}
 	attempt_record(at, broker, &ended);
 	notifier_tell(
 		at->end.cause == CAUSE_PREEMPT ? NOTIFIER_PREEMPTED : NOTIFIER_REQUEUED,

@@ -199,6 +199,50 @@ if [ "$(id -u)" -eq 0 ] && mkdir "$S/small" &&
 		"$GPULEASE" true
 	rm -f "$S/small/gpulease"/i*
 	run 'with inodes again later jobs start' 0 '' '' "$GPULEASE" -n 2 true
+
+	# fill FOLDER: leaves no inode; the jobs below call it
+	cat >"$S/fill.sh" <<-'EOF'
+		i=0
+		while touch "$1/gpulease/i$i" 2>/dev/null; do i=$((i + 1)); done
+	EOF
+	echo 'retry-delay = 1ms' >"$S/conf"
+	"$GPULEASE" --config "$S/conf" --retries 1 -n 2 sh -c \
+		'[ $GPULEASE_ATTEMPT = 2 ] || { sh "$0" "$1"; false; }' "$S/fill.sh" "$S/small" \
+		2>"$S/again.err" &
+	again=$!
+	is 'without inodes a job that is tried again waits for its ticket' \
+		wait_until 'said again "waits for its next ticket: .*No space"'
+	rm -f "$S/small/gpulease"/i*
+	wait $again
+	is 'with inodes it is tried again' [ $? -eq 0 ]
+	# others_can_run has made a copy of gpulease in $S
+	[ -e "${GPULEASE%/*}/gpulease-slurm" ] || ln -s "$TOOLS/../../gpulease-slurm" "$S"
+	"$GPULEASE" -n 2 sh -c 'sh "$1" "$2"; "$0" --exclusive -n 1 true' "$GPULEASE" \
+		"$S/fill.sh" "$S/small" 2>"$S/step.err" &
+	step=$!
+	is 'without inodes an exclusive step waits' \
+		wait_until 'said step "waits for 1 of its 2 GPUs: .*No space"'
+	rm -f "$S/small/gpulease"/i*
+	wait $step
+	is 'with inodes the exclusive step runs' [ $? -eq 0 ]
+	run 'without inodes a step does not wait with -I' 124 '' '*gave up waiting*No space*' \
+		"$GPULEASE" -n 2 sh -c 'sh "$1" "$2"; "$0" -I --exclusive -n 1 true' \
+		"$GPULEASE" "$S/fill.sh" "$S/small"
+	rm -f "$S/small/gpulease"/i*
+	# a job that has to wait takes another ticket for fair-share
+	echo 'fair-share = 1h/7d/24h' >"$S/conf"
+	holder before -n 2
+	waiter first -n 2 # counts as an hour of two GPUs
+	sh "$S/fill.sh" "$S/small"
+	rm "$S/small/gpulease/i0" "$S/small/gpulease/i1" # for its two FIFOs
+	"$GPULEASE" --config "$S/conf" -n 2 true 2>"$S/fair.err" &
+	fair=$!
+	is 'without inodes a job under fair-share waits' \
+		wait_until 'said fair "waits, .*No space"'
+	rm -f "$S/small/gpulease"/i*
+	release_all before first
+	wait $fair
+	is 'with inodes the job under fair-share runs' [ $? -eq 0 ]
 	XDG_STATE_HOME=$S/state-home
 else
 	skip 'a full file system' 'only root can mount one'

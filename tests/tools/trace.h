@@ -85,8 +85,8 @@ static inline bool trace_can_fail(void)
 }
 
 /*
- * At the entry of a call: keeps the kernel from running it.  At its end (@fails_with): gives it that
- * result.
+ * At the entry of a call: keeps the kernel from running it.  At its end (@fails_with): gives it
+ * that result.
  */
 static inline void trace_set_result(pid_t pid, int fails_with)
 {
