@@ -332,8 +332,8 @@ mutant all-is-for-every-user cancel_choice \
 mutant cancel-asks-no-more cancelling_many.sh \
 	-- 'settings->verb.yes || cancel.chosen < 2' 'true'
 mutant head-not-protected policy turn \
-	-- 'struct gpuset reserved = gpuset_and(&room, &plan->reserved);' \
-	'struct gpuset reserved = GPUSET_NONE;'
+	-- 'struct gpuset reserved = gpuset_and(&room, &plan->reserved), over;' \
+	'struct gpuset reserved = GPUSET_NONE, over;'
 mutant old-boot-counts snapshot \
 	-- 'seen->is_of_this_boot = strcmp(seen->lease.boot, snapshot->dir->boot) == 0;' \
 	'seen->is_of_this_boot = true;'
@@ -343,26 +343,30 @@ mutant old-boot-counts snapshot \
 mutant shares-beyond-one room plan_properties \
 	-- 'if (room->leases == 0 || room->percent < need->percent)' 'if (room->leases == 0)'
 mutant no-margin room \
-	-- '(need->mib ? need->mib + margin_mib :' '(need->mib + 0 * margin_mib ? need->mib :'
+	-- '(has_margin ? margin_mib : 0)' '(has_margin ? 0 * margin_mib : 0)'
+mutant no-margin-beside-declared-memory room plan_properties \
+	-- 'room->has_margin = room->has_margin || is_declared;' '(void)is_declared;'
 mutant a-share-has-no-memory room \
 	-- 'return need->mib ? need->mib' 'return need->mib || true ? need->mib'
 mutant a-whole-job-joins-others plan_properties \
 	-- 'return room->leases == ROOM_LEASES;' 'return true;'
 mutant others-join-a-whole-job room \
-	-- '	if (need_is_whole(need) || gpu->is_solo) {' '	if (gpu->is_solo) {'
+	-- 'if (percent == WHOLE_PERCENT || gpu->is_solo) {' 'if (gpu->is_solo) {'
 mutant any-number-of-leases room \
 	-- 'room->leases -= room->leases > 0;' '(void)0;'
 mutant strangers-have-no-memory room \
 	-- 'room.mib = gpu->total_mib - gpu->foreign_mib;' 'room.mib = gpu->total_mib;'
 mutant a-share-beside-a-stranger room \
-	-- 'if (need->percent && gpu->state != GPU_FREE &&' 'if (false &&'
+	-- 'if (need->percent && (gpu->foreign_mib ||' 'if (false && (gpu->foreign_mib ||'
 
 # --- which GPUs -----------------------------------------------------------------------------
 
 mutant not-the-best-fit choice \
-	-- '		left_over(choice, slot),' '		left_over(choice, slot) * 0,'
+	-- 'choice->need.mib ? mib : percent,' '(choice->need.mib ? mib : percent) * 0,'
+mutant whole-gpus-for-parts choice \
+	-- 'gpuset_has(&choice->free, slot),' '0,'
 mutant wishes-not-obeyed choice \
-	-- '		choice_wish(choice, slot),' '		choice_wish(choice, slot) * 0,'
+	-- 'while (at < prefer->count && prefer->slots[at] != slot)' 'while (at < prefer->count)'
 mutant links-not-looked-at choice \
 	-- 'if (choice->count > 1 && choice->links && need_is_whole(&choice->need))' 'if (false)'
 
@@ -471,9 +475,21 @@ mutant a-start-is-not-counted policy \
 	-- 'quota->all.percent += percent;' '(void)percent;' \
 	-- 'user->percent += percent;' '(void)user;'
 mutant the-head-keeps-no-quota policy plan_properties \
-	-- '(ends_before_all(plan, row) || leaves_quota(plan, row)))' 'true)'
+	-- 'if (gpuset_count(&offered) >= row->gpus && leaves_quota(plan, row))' \
+	'if (gpuset_count(&offered) >= row->gpus)'
+mutant early-leases-count-in-a-choice plan_properties \
+	-- 'early->since_ms < row->place.since_ms ||' 'true ||'
+mutant early-leases-hold-others-back policy \
+	-- 'unseen.all_leases && !is_over_limit(' 'false && !is_over_limit('
+mutant an-early-lease-is-not-marked turn \
+	-- 'if (passover_plans_any(&broker->passover))' 'if (false)'
+mutant a-small-card-counts-as-a-large-one plan_properties \
+	-- 'plan->over = gpuset_or(&plan->over, &over);' ''
+mutant backfill-takes-from-what-the-head-leaves plan_properties \
+	-- 'max_i64(stay->when_ms[slot], head->backfill_ms)' 'stay->when_ms[slot]'
 mutant a-broken-gpu-holds-within-a-limit policy \
-	-- 'if (gpuset_count(&candidates) < row->gpus) {' 'if (false) {'
+	-- 'if (gpuset_count(&candidates) < row->gpus || is_limit_unseen(plan, row)) {' \
+	'if (is_limit_unseen(plan, row)) {'
 mutant past-the-head-while-something-is-left policy plan_properties \
 	-- 'if (is_any_clearing(plan, candidates))' 'if (false && is_any_clearing(plan, candidates))'
 mutant own-thresholds-hold-others-back turn \

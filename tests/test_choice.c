@@ -261,6 +261,44 @@ static void the_least_stays_over_of_memory(void **state)
 	check(&choice, "2");
 }
 
+static void of_equal_ones_a_part_is_had_of_one_in_use(void **state)
+{
+	struct choice choice = linked(4, 1, LINK_NV + 4);
+
+	(void)state;
+	/* a GPU of which only memory is taken leaves as much of a share as a whole GPU */
+	choice.need = (struct need){ .percent = 20 };
+	take(2, 0, 11000);
+	gpuset_remove(&choice.free, 2);
+	check(&choice, "2");
+	take(3, 0, 20000);
+	gpuset_remove(&choice.free, 3);
+	check(&choice, "3");
+	choice.links = NULL;
+	check(&choice, "3");
+	/* even if a smaller card that is free would leave less memory */
+	gpus[0].total_mib = 24576;
+	rooms[0] = room_at(&gpus[0], INT64_MAX);
+	check(&choice, "3");
+	/* memory of a GPU of which only a share is taken */
+	choice = linked(4, 1, LINK_NV + 4);
+	choice.need = (struct need){ .mib = 10000 };
+	rooms[1].percent = 50;
+	gpuset_remove(&choice.free, 1);
+	check(&choice, "1");
+	/* a part of a GPU in use breaks no link between free ones */
+	choice = linked(3, 1, LINK_NV + 4);
+	choice.need = (struct need){ .percent = 20 };
+	rooms[0].percent = rooms[1].percent = 60;
+	gpuset_remove(&choice.free, 0);
+	gpuset_remove(&choice.free, 1);
+	join(0, 2, LINK_NV + 12);
+	check(&choice, "0");
+	/* a GPU that was just released is as good */
+	gpus[0].is_just_released = true;
+	check(&choice, "0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +312,7 @@ int main(void)
 		cmocka_unit_test(many_gpus_are_searched_from_each),
 		cmocka_unit_test(the_least_stays_over_of_a_share),
 		cmocka_unit_test(the_least_stays_over_of_memory),
+		cmocka_unit_test(of_equal_ones_a_part_is_had_of_one_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

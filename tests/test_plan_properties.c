@@ -25,12 +25,13 @@ static struct verdict plan_alone(const struct plan_facts *on, const struct plan_
  */
 
 enum { ROUNDS = 20000, ROWS = 16, SLOTS = 9, USES = 4, USERS = 4 };
+enum { USES_MOST = USES + ROWS };
 enum { NOW_MS = 1000000, MINUTE_MS = 60000, MARGIN_MIB = 512, CARD_MIB = 81920 };
 
 static struct machine {
 	uint64_t seed;
 	struct plan_gpu gpus[GPUSET_MAX];
-	struct plan_use uses[SLOTS][USES];
+	struct plan_use uses[SLOTS][USES_MOST];
 	struct plan_user users[USERS];
 	struct links links;
 	struct plan_facts facts;
@@ -98,6 +99,7 @@ static void random_uses(unsigned slot)
 			left -= percent;
 			uses[gpu->use_count++] = (struct plan_use){ .percent = percent,
 				.mib = gpu->total_mib ? below(CARD_MIB / 3) : 0,
+				.is_declared = !percent || chance(50),
 				.end_ms = random_end_ms() };
 		}
 	}
@@ -133,11 +135,11 @@ static void random_gpu(unsigned slot, bool has_instances)
 	};
 	if (gpu->state == GPU_LEASED || chance(50))
 		random_uses(slot);
-	if (gpu->state == GPU_LEASED && !gpu->use_count)
+	if ((gpu->state == GPU_LEASED || gpu->state == GPU_LINGERING) && !gpu->use_count)
 		gpu->state = GPU_FREE;
 	/* of a free GPU: what a process outside gpulease had, and may take again */
 	if (gpu->state == GPU_EXTERNAL || chance(10))
-		gpu->foreign_mib = below(CARD_MIB / 2);
+		gpu->foreign_mib = 1 + below(CARD_MIB / 2);
 	if (gpu->state == GPU_SETTLING || chance(5))
 		gpu->settling_mib = below(CARD_MIB / 2);
 }
@@ -234,7 +236,7 @@ static void random_round(unsigned round)
 		};
 	if (chance(30))
 		m.facts.limits = (struct plan_limits){ below(500), below(5), below(900),
-			below(12), below(100000) };
+			below(12), CARD_MIB };
 	m.count = 1 + below(ROWS);
 	for (unsigned i = 0; i < m.count; i++)
 		random_row(i);
@@ -295,14 +297,16 @@ static uint64_t counted_mib(unsigned percent, uint64_t mib, uint64_t total_mib)
 struct load {
 	unsigned percent, leases;
 	uint64_t mib;
+	bool is_declared; /* memory of any lease on it */
 };
 
-static void load_add(
-	struct load *load, unsigned percent, uint64_t mib, uint64_t total_mib)
+static void load_add(struct load *load, unsigned percent, uint64_t mib, bool is_declared,
+	uint64_t total_mib)
 {
 	load->percent += percent;
 	load->mib += counted_mib(percent, mib, total_mib);
 	load->leases++;
+	load->is_declared |= is_declared;
 }
 
 static bool load_leaves(
@@ -318,7 +322,9 @@ static bool load_leaves(
 	/* of a card of unknown size only shares can be had */
 	return load->percent + need->percent <= WHOLE_PERCENT &&
 	       (gpu->total_mib ? load->mib + gpu->foreign_mib + more +
-						 (need->mib ? MARGIN_MIB : 0) <=
+						 (need->mib || load->is_declared
+								 ? MARGIN_MIB
+								 : 0) <=
 					 gpu->total_mib
 			       : !need->mib);
 }
@@ -338,14 +344,14 @@ static struct load load_at(int slot, int64_t at_ms, size_t from, size_t to)
 		if (at_ms != INT64_MAX && !(m.is_cleared && gpu->uses[i].is_dead) &&
 			(!gpu->uses[i].end_ms || gpu->uses[i].end_ms > at_ms))
 			load_add(&load, gpu->uses[i].percent, gpu->uses[i].mib,
-				gpu->total_mib);
+				gpu->uses[i].is_declared, gpu->total_mib);
 	if (at_ms != INT64_MAX && !m.is_cleared)
 		load.mib += gpu->settling_mib;
 	for (size_t i = from; i < to; i++)
 		if (gpuset_has(&m.verdicts[i].gpus, (unsigned)slot) &&
 			(at_ms == INT64_MAX || !has_over(&m.rows[i], at_ms)))
 			load_add(&load, m.rows[i].need.percent, m.rows[i].need.mib,
-				gpu->total_mib);
+				m.rows[i].need.mib != 0, gpu->total_mib);
 	return load;
 }
 
@@ -363,8 +369,7 @@ static bool admits(const struct plan_row *row, int slot, bool now)
 	if (gpu->state == GPU_EXTERNAL)
 		return row->need.percent == 0 && !gpu->is_busy;
 	return gpu->state <= (now ? GPU_LINGERING : GPU_SETTLING) &&
-	       !(row->need.percent && gpu->state != GPU_FREE &&
-		       (gpu->foreign_mib || (now && gpu->settling_mib)));
+	       !(row->need.percent && (gpu->foreign_mib || (now && gpu->settling_mib)));
 }
 
 /* --- what holds ----------------------------------------------------------------------- */
@@ -399,9 +404,17 @@ static void check_starts(void)
 	}
 }
 
-static unsigned limit_percent(const struct plan_row *row)
+/* What a lease of @row on these GPUs counts for the limits, in percent. */
+static unsigned limit_percent(const struct plan_row *row, const struct gpuset *gpus)
 {
-	return row->gpus * (row->need.percent ? row->need.percent : WHOLE_PERCENT);
+	unsigned most = quota_percent(1, &row->need, m.facts.limits.gpu_mib);
+
+	gpuset_for_each (slot, gpus) {
+		unsigned here = quota_gpu_percent(&m.gpus[slot], &row->need);
+
+		most = here > most ? here : most;
+	}
+	return most * row->gpus;
 }
 
 /* The limits of the row's user: those of its ticket, else those of the configuration; 0: none. */
@@ -419,20 +432,22 @@ static unsigned most_leases_of(const struct plan_row *row)
 	return row->most_leases ? row->most_leases : m.facts.limits.user_leases;
 }
 
-/* Whether @used percent and @leases leave @row what the limits allow; 0: any number. */
-static bool limits_leave(const struct plan_row *row, const struct plan_user *used,
-	unsigned percent, unsigned leases)
+/* Whether @used leaves @more percent and a lease of what the limits allow; 0: any number. */
+static bool limits_leave(
+	unsigned more, const struct plan_user *used, unsigned percent, unsigned leases)
 {
-	return (!percent || used->percent + limit_percent(row) <= percent) &&
+	return (!percent || used->percent + more <= percent) &&
 	       (!leases || used->leases < leases);
 }
 
-/* Whether the limits allow the row @head at @at_ms, beside started rows [@from, @to). */
-static bool head_is_allowed(size_t head, int64_t at_ms, size_t from, size_t to)
+/* Whether the limits allow the row @head the GPU at @at_ms, beside started rows [@from, @to). */
+static bool head_is_allowed(size_t head, int slot, int64_t at_ms, size_t from, size_t to)
 {
+	struct gpuset gpu = { { UINT64_C(1) << slot } };
 	const struct plan_limits *limits = &m.facts.limits;
 	const struct plan_row *row = &m.rows[head];
 	struct plan_user all = { 0 }, own = { 0 };
+	unsigned more = limit_percent(row, &gpu);
 
 	for (size_t i = 0; i < USERS; i++) {
 		const struct plan_user *user = &m.users[i];
@@ -448,15 +463,15 @@ static bool head_is_allowed(size_t head, int64_t at_ms, size_t from, size_t to)
 		if (m.verdicts[i].kind != VERDICT_START ||
 			(at_ms != INT64_MAX && has_over(other, at_ms)))
 			continue;
-		all.percent += limit_percent(other);
+		all.percent += limit_percent(other, &m.verdicts[i].gpus);
 		all.leases++;
 		if (other->uid == row->uid) {
-			own.percent += limit_percent(other);
+			own.percent += limit_percent(other, &m.verdicts[i].gpus);
 			own.leases++;
 		}
 	}
-	return limits_leave(row, &all, limits->all_percent, limits->all_leases) &&
-	       (row->uid == 0 || limits_leave(row, &own, most_percent_of(row),
+	return limits_leave(more, &all, limits->all_percent, limits->all_leases) &&
+	       (row->uid == 0 || limits_leave(more, &own, most_percent_of(row),
 					 most_leases_of(row)));
 }
 
@@ -466,8 +481,6 @@ static bool head_fits(size_t head, int64_t at_ms, size_t from, size_t to)
 	const struct plan_row *row = &m.rows[head];
 	unsigned count = 0;
 
-	if (!head_is_allowed(head, at_ms, from, to))
-		return false;
 	for (int slot = 0; slot < SLOTS; slot++) {
 		struct load load = load_at(slot, at_ms, from, to);
 		bool has_end =
@@ -476,6 +489,7 @@ static bool head_fits(size_t head, int64_t at_ms, size_t from, size_t to)
 						!m.gpus[slot].settling_mib);
 
 		count += admits(row, slot, false) && (has_end || at_ms == INT64_MAX) &&
+			 head_is_allowed(head, slot, at_ms, from, to) &&
 			 load_leaves(&load, &m.gpus[slot], &row->need);
 	}
 	return count >= row->gpus;
@@ -705,8 +719,8 @@ static void check_limits(void)
 
 		if (m.verdicts[i].kind != VERDICT_START)
 			continue;
-		all.percent += limit_percent(&m.rows[i]);
-		user->percent += limit_percent(&m.rows[i]);
+		all.percent += limit_percent(&m.rows[i], &m.verdicts[i].gpus);
+		user->percent += limit_percent(&m.rows[i], &m.verdicts[i].gpus);
 		all.leases++;
 		user->leases++;
 		CHECK(!limits->all_percent || all.percent <= limits->all_percent, "%zu",
@@ -875,6 +889,171 @@ PROPERTY(the_same_facts_give_the_same_plan_in_any_order, check_sameness)
 PROPERTY(who_starts_behind_others_starts_alone, check_alone)
 PROPERTY(estimates_agree_with_the_plan, check_estimates)
 
+/* --- whoever acts first ---------------------------------------------------------------- */
+
+/* What acting changes, and which rows have acted. */
+struct present {
+	struct plan_gpu gpus[SLOTS];
+	struct plan_use uses[SLOTS][USES_MOST];
+	struct plan_user users[USERS];
+	size_t early_count;
+	bool has_acted[ROWS], has_taken_external;
+};
+
+static struct present present;
+static struct plan_early early[ROWS];
+
+static void plan_present(struct verdict verdicts[ROWS])
+{
+	plan_begin(&m.plan, &m.facts);
+	for (size_t i = 0; i < m.count; i++)
+		if (!present.has_acted[i])
+			verdicts[i] = plan_next(&m.plan, &m.rows[i]);
+}
+
+static bool starts_on_gpus(size_t i, const struct verdict *verdict)
+{
+	return !present.has_acted[i] && verdict->kind == VERDICT_START && m.rows[i].gpus;
+}
+
+/* Writes the lease of row @k into the file of the GPU. */
+static void lease_gpu(size_t k, int slot, uint16_t early_number)
+{
+	const struct plan_row *row = &m.rows[k];
+	struct plan_gpu *gpu = &m.gpus[slot];
+
+	gpu->uses = m.uses[slot];
+	m.uses[slot][gpu->use_count++] = (struct plan_use){
+		.percent = row->need.percent,
+		.mib = counted_mib(row->need.percent, row->need.mib, gpu->total_mib),
+		.is_declared = row->need.mib != 0,
+		.early = early_number,
+		.end_ms = row->limit_ms ? NOW_MS + row->limit_ms + row->grace_ms : 0,
+	};
+	present.has_taken_external |= gpu->state == GPU_EXTERNAL;
+	gpu->state = GPU_LEASED;
+	gpu->is_just_released = gpu->is_busy = false;
+}
+
+/* Row @k of the plan writes its lease. */
+static void act(size_t k, const struct verdict verdicts[ROWS])
+{
+	const struct plan_row *row = &m.rows[k];
+	unsigned percent = limit_percent(row, &verdicts[k].gpus);
+	bool is_early = false;
+
+	for (size_t i = 0; i < k; i++)
+		is_early |= starts_on_gpus(i, &verdicts[i]);
+	if (is_early)
+		early[m.facts.early_count++] = (struct plan_early){ .place = row->place,
+			.since_ms = NOW_MS,
+			.uid = row->uid,
+			.percent = percent };
+	gpuset_for_each (slot, &verdicts[k].gpus)
+		lease_gpu(k, slot, is_early ? (uint16_t)m.facts.early_count : 0);
+	for (size_t i = 0; i < USERS; i++)
+		if (m.users[i].uid == row->uid) {
+			m.users[i].leases++;
+			m.users[i].percent += percent;
+		}
+	present.has_acted[k] = true;
+}
+
+/*
+ * Why a row behind the one that has acted may not start any more: a row ahead of it starts that did
+ * not before; or a GPU that was used outside gpulease is leased now, and so a row reserves it.
+ */
+static bool is_overtaken(
+	size_t i, const struct verdict before[ROWS], const struct verdict after[ROWS])
+{
+	bool found = present.has_taken_external;
+
+	for (size_t j = 0; j < i; j++)
+		found |= starts_on_gpus(j, &after[j]) && before[j].kind != VERDICT_START;
+	return found;
+}
+
+/* Row @k acts: those ahead of it start where they would have started, those behind it start. */
+static void check_act(
+	size_t k, const struct verdict before[ROWS], struct verdict after[ROWS])
+{
+	act(k, before);
+	plan_present(after);
+	for (size_t i = 0; i < m.count; i++) {
+		if (!starts_on_gpus(i, &before[i]))
+			continue;
+		CHECK(after[i].kind == VERDICT_START ||
+				(i > k && is_overtaken(i, before, after)),
+			"row %zu, after %zu has acted", i, k);
+		CHECK(i > k || gpuset_equals(&before[i].gpus, &after[i].gpus),
+			"row %zu, after %zu has acted: GPUs %x instead of %x", i, k,
+			(unsigned)after[i].gpus.bits[0],
+			(unsigned)before[i].gpus.bits[0]);
+	}
+}
+
+static void keep(struct present *to)
+{
+	*to = present;
+	to->early_count = m.facts.early_count;
+	memcpy(to->gpus, m.gpus, sizeof(to->gpus));
+	memcpy(to->uses, m.uses, sizeof(to->uses));
+	memcpy(to->users, m.users, sizeof(to->users));
+}
+
+static void put_back(const struct present *from)
+{
+	present = *from;
+	m.facts.early_count = from->early_count;
+	memcpy(m.gpus, from->gpus, sizeof(from->gpus));
+	memcpy(m.uses, from->uses, sizeof(from->uses));
+	memcpy(m.users, from->users, sizeof(from->users));
+}
+
+static void check_any_acts_first(void)
+{
+	struct verdict plans[2][ROWS];
+	struct present begin;
+
+	m.facts.early = early;
+	/* hardly any GPU is free with so much of others on it; a lease would hide that it was */
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		struct plan_gpu *gpu = &m.gpus[slot];
+
+		if (gpu->use_count &&
+			(gpu->state == GPU_EXTERNAL || gpu->state == GPU_SETTLING))
+			gpu->state = GPU_LEASED;
+		if (gpu->state == GPU_FREE)
+			gpu->foreign_mib = gpu->settling_mib = 0;
+	}
+	for (size_t i = 0; i < m.count; i++)
+		m.rows[i].place = (struct queue_place){ .number = m.rows[i].ticket };
+	memset(&present, 0, sizeof(present));
+	memset(plans, 0, sizeof(plans));
+	keep(&begin);
+	plan_present(plans[0]);
+	memcpy(m.verdicts, plans[0], sizeof(m.verdicts));
+	for (size_t k = 0; k < m.count; k++)
+		if (starts_on_gpus(k, &plans[0][k])) {
+			check_act(k, plans[0], plans[1]);
+			put_back(&begin);
+		}
+	/* and one after the other */
+	for (unsigned now = 0;; now = !now) {
+		size_t ready[ROWS], count = 0;
+
+		for (size_t k = 0; k < m.count; k++)
+			if (starts_on_gpus(k, &plans[now][k]))
+				ready[count++] = k;
+		if (!count)
+			break;
+		check_act(ready[below((unsigned)count)], plans[now], plans[!now]);
+	}
+	put_back(&begin);
+}
+
+PROPERTY(any_row_of_the_plan_may_act_first, check_any_acts_first)
+
 /* Properties of plans in which nothing happens would say little. */
 static void the_rounds_have_all_kinds_of_verdicts(void **state)
 {
@@ -918,6 +1097,7 @@ int main(void)
 		cmocka_unit_test(the_same_facts_give_the_same_plan_in_any_order),
 		cmocka_unit_test(who_starts_behind_others_starts_alone),
 		cmocka_unit_test(estimates_agree_with_the_plan),
+		cmocka_unit_test(any_row_of_the_plan_may_act_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -975,9 +975,10 @@ static void the_head_keeps_its_part_of_a_limit(void **state)
 		{ { .user_percent = 400 }, 7, 2, 0,
 			NULL }, /* with the head it would be 6 */
 		{ { .user_percent = 500 }, 7, 1, 0, "3" },
-		{ { .user_percent = 400 }, 8, 2, 0, "34" },     /* another's limit */
-		{ { .user_percent = 400 }, 7, 2, 9 * S, "12" }, /* is gone by then */
-		{ { .user_percent = 400 }, 7, 2, 99 * S, NULL },
+		{ { .user_percent = 400 }, 8, 2, 0, "34" }, /* another's limit */
+		/* would be gone by then; but meanwhile the head would reserve nothing */
+		{ { .user_percent = 400 }, 7, 2, 9 * S, NULL },
+		{ { .user_percent = 500 }, 7, 1, 9 * S, "1" },
 		{ { .user_leases = 2 }, 7, 1, 0, NULL },
 		{ { .user_leases = 3 }, 7, 1, 0, "3" },
 		{ { .all_percent = 500 }, 8, 2, 0, NULL },
@@ -1033,11 +1034,8 @@ static void jobs_that_pass_leave_the_head_enough_together(void **state)
 	row.uid = 7;
 	verdict = plan_next(&plan, &row); /* has ended when the head starts */
 	check_start(&verdict, "1");
-	row = limited(3, 1, 0);
+	row = limited(3, 1, 9 * S);
 	row.uid = 7;
-	verdict = plan_next(&plan, &row);
-	check_start(&verdict, "2");
-	row.ticket = 4;
 	verdict = plan_next(&plan, &row);
 	check_behind(&verdict, 1);
 }
@@ -1076,12 +1074,45 @@ static void all_heads_keep_their_part_of_a_limit(void **state)
 	check_head(&verdict, true, 0);
 	verdict = next_of_7(&plan, 2, "12", 0);
 	check_head(&verdict, false, 0);
-	verdict = next_of_7(&plan, 3, "3", 80 * S); /* not gone by the first one's time */
+	verdict = next_of_7(&plan, 3, "3", 40 * S);
 	check_start(&verdict, "3");
-	verdict = next_of_7(&plan, 4, "4", 80 * S);
+	verdict = next_of_7(&plan, 4, "4", 40 * S);
 	check_behind(&verdict, 1);
-	verdict = next_of_7(&plan, 5, "4", 40 * S);
-	check_start(&verdict, "4");
+}
+
+/*
+ * Ticket 4 of the plan acts before ticket 3.  Ticket 2, which is behind the head, is above the
+ * limit then; but it must not hold ticket 3 back, which would have started.
+ */
+static void an_early_lease_makes_no_ticket_hold_others_back(void **state)
+{
+	const struct plan_early early = {
+		.place = { .number = 4 }, .since_ms = NOW_MS, .percent = 100
+	};
+	struct plan_user user = { .uid = 0, .percent = 100, .leases = 1 };
+	struct plan plan;
+	struct plan_row rows[] = { row_of(1, 1), row_of(2, 4), row_of(3, 1) };
+	struct verdict verdict;
+
+	(void)state;
+	set_gpus("LFFFL");
+	rows[0].allow = set_of("0");
+	rows[1].allow = set_of("0123");
+	uses[4].early = 1;
+	facts.early = &early;
+	facts.early_count = 1;
+	facts.users = &user;
+	facts.user_count = 1;
+	facts.limits.all_percent = 400;
+	plan_begin(&plan, &facts);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		rows[i].place.number = rows[i].ticket;
+	verdict = plan_next(&plan, &rows[0]);
+	check_head(&verdict, true, 0);
+	verdict = plan_next(&plan, &rows[1]);
+	check_behind(&verdict, 1);
+	verdict = plan_next(&plan, &rows[2]);
+	check_start(&verdict, "1");
 }
 
 static void a_head_counts_jobs_that_passed_an_earlier_head(void **state)
@@ -1491,6 +1522,7 @@ int main(void)
 		cmocka_unit_test(jobs_that_pass_leave_the_head_enough_together),
 		cmocka_unit_test(all_heads_keep_their_part_of_a_limit),
 		cmocka_unit_test(a_head_counts_jobs_that_passed_an_earlier_head),
+		cmocka_unit_test(an_early_lease_makes_no_ticket_hold_others_back),
 		cmocka_unit_test(beyond_a_limit_with_the_heads_nothing_is_reserved),
 		cmocka_unit_test(no_machine_and_no_queue_break_the_rules),
 		cmocka_unit_test(no_ticket_starves_and_backfill_delays_no_head),

@@ -24,9 +24,10 @@ static void add(unsigned percent, uint64_t mib, int64_t end_ms)
 {
 	struct need need = { .percent = percent, .mib = mib };
 
-	uses[gpu.use_count++] = (struct plan_use){
-		.percent = percent, .mib = need_mib(&need, CARD_MIB), .end_ms = end_ms
-	};
+	uses[gpu.use_count++] = (struct plan_use){ .percent = percent,
+		.mib = need_mib(&need, CARD_MIB),
+		.is_declared = mib != 0,
+		.end_ms = end_ms };
 }
 
 static bool fits(unsigned percent, uint64_t mib)
@@ -116,9 +117,9 @@ static void declared_memory_leaves_a_margin(void **state)
 	add(0, 40000, 0);
 	assert_true(fits(0, CARD_MIB - 40000 - MARGIN_MIB));
 	assert_false(fits(0, CARD_MIB - 40000 - MARGIN_MIB + 1));
-	/* a share wants its part of the memory beside it, without a margin */
-	assert_true(fits(51, 0));
-	assert_false(fits(52, 0));
+	/* a share wants its part of the memory beside it, and leaves the margin, too */
+	assert_true(fits(50, 0));
+	assert_false(fits(51, 0));
 	/* both have to fit */
 	assert_true(fits(100 - 1, 1000));
 	add(30, 1000, 0);
@@ -260,7 +261,7 @@ static void check_limit(const struct limit_case *with, size_t number)
 	bool is_forbidden, is_own;
 
 	quota_begin(&quota, &with->limits, users, ARRAY_SIZE(users));
-	is_forbidden = quota_forbids(&quota, &row, &excess);
+	is_forbidden = quota_forbids(&quota, &row, NULL, &excess);
 	if (is_forbidden != (with->kind >= 0))
 		fail_msg("row %zu", number);
 	if (!is_forbidden)
@@ -362,10 +363,10 @@ static void starts_count_and_a_waiting_ticket_holds_the_others(void **state)
 
 	(void)state;
 	quota_begin(&quota, &limits, NULL, 0);
-	assert_false(quota_forbids(&quota, &row, &excess));
+	assert_false(quota_forbids(&quota, &row, NULL, &excess));
 	quota_count(&quota, 7, 2, &row.need);
 	row.gpus = 1;
-	assert_true(quota_forbids(&quota, &row, &excess));
+	assert_true(quota_forbids(&quota, &row, NULL, &excess));
 	assert_int_equal(excess.used, 200);
 	assert_int_equal(quota_held(&quota, 7, 1), 0);
 	quota_hold(&quota, 7, excess.kind, 31);
@@ -400,11 +401,11 @@ static void each_of_many_users_is_counted(void **state)
 	quota_copy(&copy, &quota);
 	for (unsigned i = 0; i < USERS; i++) {
 		row.uid = FIRST + i * STEP;
-		assert_true(quota_forbids(&copy, &row, &excess) == (i % 2 == 0));
+		assert_true(quota_forbids(&copy, &row, NULL, &excess) == (i % 2 == 0));
 	}
 	for (unsigned i = 0; i < LATER; i++) {
 		row.uid = 1 + i;
-		assert_true(quota_forbids(&copy, &row, &excess));
+		assert_true(quota_forbids(&copy, &row, NULL, &excess));
 	}
 	/* no room is left: all that is lost is the count of this user */
 	quota_count(&quota, 1 + LATER, 1, &row.need);

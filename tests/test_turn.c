@@ -472,6 +472,46 @@ static void an_earlier_ticket_starts_first(void **state)
 	check_turn(BROKER_GRANTED);
 }
 
+/* The lease of this job in the file of @slot. */
+static struct lease own_lease(unsigned slot)
+{
+	static char raw[LEASE_FILE_BYTES];
+	struct lease lease;
+	unsigned records;
+
+	assert_int_equal(lease_read(&files[slot], raw, &records), 0);
+	assert_int_equal(lease_decode(raw, 1, &lease), LEASE_RECORD);
+	assert_string_equal(lease.owner.token, broker.ticket.owner.token);
+	return lease;
+}
+
+static void who_acts_before_a_ticket_ahead_says_so_in_its_lease(void **state)
+{
+	struct other ahead = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+
+	(void)state;
+	append_ticket(&ahead.owner, 1, "01");
+	join(1, "01");
+	check_turn(BROKER_GRANTED);
+	assert_int_equal(own_lease(1).early, LEASE_EARLY);
+	assert_int_equal(broker_survey(&broker), 0);
+	assert_int_equal(broker.view.facts.early_count, 1);
+	assert_int_equal(broker.view.facts.early[0].place.number, broker.number);
+	assert_int_equal(broker.view.facts.early[0].percent, 100);
+	assert_int_equal(broker.view.plan[1].uses[0].early, 1);
+	other_end(&ahead);
+}
+
+static void who_is_first_is_not_early(void **state)
+{
+	(void)state;
+	join(1, "01");
+	check_turn(BROKER_GRANTED);
+	assert_int_equal(own_lease(0).early, 0);
+	assert_int_equal(broker_survey(&broker), 0);
+	assert_int_equal(broker.view.facts.early_count, 0);
+}
+
 static void free_gpus_that_the_head_needs_are_not_taken(void **state)
 {
 	struct other holder = other_start(dir.fd, OTHER_LIVE);
@@ -1065,6 +1105,8 @@ int main(void)
 		TEST(a_released_job_still_begins_at_its_time),
 		TEST(instead_of_a_locked_gpu_another_one_is_taken),
 		TEST(an_earlier_ticket_starts_first),
+		TEST(who_acts_before_a_ticket_ahead_says_so_in_its_lease),
+		TEST(who_is_first_is_not_early),
 		TEST(free_gpus_that_the_head_needs_are_not_taken),
 		TEST(a_waiting_ticket_with_a_lease_counts_as_granted),
 		TEST(the_hint_stops_at_the_first_live_waiting_ticket),

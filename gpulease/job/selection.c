@@ -345,7 +345,7 @@ static int check_limits(const struct request *request, const struct config *conf
 	struct quota quota;
 
 	quota_begin(&quota, &limits, NULL, 0);
-	if (!quota_forbids(&quota, &row, &excess))
+	if (!quota_forbids(&quota, &row, NULL, &excess))
 		return 0;
 	is_own = excess.kind == LIMIT_USER_GPUS     ? row.most_percent
 		 : excess.kind == LIMIT_USER_LEASES ? row.most_leases

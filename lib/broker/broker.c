@@ -275,6 +275,9 @@ static void make_lease(const struct broker *broker, struct lease *lease)
 		.unused_ok_ms = ticket->request.unused_ok_ms,
 		.is_shell = broker->input.heir && broker->input.heir_is_shell,
 	};
+	if (passover_plans_any(&broker->passover))
+		lease->early =
+			ticket->order_ms > LEASE_EARLY ? ticket->order_ms : LEASE_EARLY;
 	if (broker->input.recorder)
 		text_copy(lease->recorded_by, sizeof(lease->recorded_by),
 			broker->input.recorder);
@@ -285,8 +288,7 @@ static void make_lease(const struct broker *broker, struct lease *lease)
 	gpuset_for_each (slot, &lease->gpus) {
 		const struct plan_gpu *gpu = &broker->view.plan[slot];
 		struct need need = request_need(&ticket->request);
-		unsigned percent = gpu->is_solo ? WHOLE_PERCENT
-						: quota_percent(1, &need, gpu->total_mib);
+		unsigned percent = quota_gpu_percent(gpu, &need);
 
 		if (need.percent && percent > need.percent &&
 			percent > lease->counts_percent)

@@ -112,7 +112,7 @@ static int check_all(struct broker *broker, struct why *why)
 	row.uid = broker->input.heir->uid;
 	row.gpus = gpuset_count(set);
 	quota_begin(&quota, &facts->limits, facts->users, facts->user_count);
-	if (quota_forbids(&quota, &row, &excess)) {
+	if (quota_forbids(&quota, &row, NULL, &excess)) {
 		why_set(why, "a limit of the configuration is reached (%s)",
 			excess.kind == LIMIT_USER_GPUS || excess.kind == LIMIT_USER_LEASES
 				? "user-gpus, user-jobs"

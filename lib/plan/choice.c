@@ -35,13 +35,14 @@ static unsigned add_pull(unsigned pull, unsigned link)
 
 /*
  * Measures how strongly each slot to choose from is linked to free GPUs.  To take a slot with much
- * pull would leave the rest with worse links.
+ * pull would leave the rest with worse links.  A slot that is not free itself is none of them, so
+ * it has no pull.
  */
 static void measure_pull(const struct choice *choice, unsigned pull[GPUSET_MAX])
 {
 	gpuset_for_each (slot, &choice->from) {
 		pull[slot] = 0;
-		if (!choice->links)
+		if (!choice->links || !gpuset_has(&choice->free, (unsigned)slot))
 			continue;
 		gpuset_for_each (other, &choice->free)
 			pull[slot] =
@@ -51,26 +52,14 @@ static void measure_pull(const struct choice *choice, unsigned pull[GPUSET_MAX])
 
 /* --- one GPU at a time -------------------------------------------------------------- */
 
-/* Returns what the job would leave of the GPU; a job that needs the whole GPU leaves nothing. */
-static uint64_t left_over(const struct choice *choice, unsigned slot)
-{
-	const struct room *room = &choice->room[slot];
-	const struct plan_gpu *gpu = &choice->gpus[slot];
-
-	if (need_is_whole(&choice->need))
-		return 0;
-	if (!choice->need.mib)
-		return room->percent - choice->need.percent;
-	return room->mib - need_mib(&choice->need, gpu->total_mib);
-}
-
 /* Ranks of two candidates: the first of them that differs decides, and the smaller is better. */
-enum { RANKS = 6 };
+enum { RANKS = 7 };
 struct ranks {
 	uint64_t of[RANKS];
 };
 
-static struct ranks rank_slot(
+/* Of a job that needs the whole GPU and leaves nothing of it. */
+static struct ranks rank_whole(
 	const struct choice *choice, unsigned slot, const unsigned pull[GPUSET_MAX])
 {
 	const struct plan_gpu *gpu = &choice->gpus[slot];
@@ -78,11 +67,40 @@ static struct ranks rank_slot(
 	return (struct ranks){ {
 		choice_wish(choice, slot),
 		!gpu->is_instance, /* a job that needs several GPUs cannot use instances */
-		left_over(choice, slot),
 		pull[slot],
 		gpu->is_just_released,
 		gpu->index,
 	} };
+}
+
+/*
+ * Of a job that needs a part: what it asks for, and then the rest, is left least.  Of two GPUs with
+ * as much left, one that is in use comes first.  It does not matter whether the GPU was just
+ * released, because another job that gets a part of it would change that.
+ */
+static struct ranks rank_part(
+	const struct choice *choice, unsigned slot, const unsigned pull[GPUSET_MAX])
+{
+	const struct plan_gpu *gpu = &choice->gpus[slot];
+	uint64_t percent = choice->room[slot].percent - choice->need.percent;
+	uint64_t mib = choice->room[slot].mib - need_mib(&choice->need, gpu->total_mib);
+
+	return (struct ranks){ {
+		choice_wish(choice, slot),
+		!gpu->is_instance,
+		choice->need.mib ? mib : percent,
+		gpuset_has(&choice->free, slot),
+		choice->need.mib ? percent : mib,
+		pull[slot],
+		gpu->index,
+	} };
+}
+
+static struct ranks rank_slot(
+	const struct choice *choice, unsigned slot, const unsigned pull[GPUSET_MAX])
+{
+	return need_is_whole(&choice->need) ? rank_whole(choice, slot, pull)
+					    : rank_part(choice, slot, pull);
 }
 
 static bool is_better(const struct ranks *a, const struct ranks *b)

@@ -4,12 +4,13 @@
  * These count, in this order:
  *
  * 1. the preference of the job;
- * 2. for a part of a GPU, the GPU on which least is left (best fit);
+ * 2. for a part of a GPU, the GPU on which least is left (best fit), and of several such GPUs one
+ *    that is in use already: so whole GPUs stay free;
  * 3. for several whole GPUs, the best links between them: the slowest link, then the sum of all
  *    links, then one NUMA node;
  * 4. the links of the GPUs that stay free: a job that needs one GPU gets one that is linked badly
  *    to the others, where later requests miss it least;
- * 5. a GPU that was not just released, because it needs no fresh probe;
+ * 5. for whole GPUs, one that was not just released, because it needs no fresh probe;
  * 6. the lowest index.
  */
 #ifndef GPULEASE_CHOICE_H

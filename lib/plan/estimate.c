@@ -75,6 +75,7 @@ static void future_start(struct future *future, size_t i, const struct gpuset *g
 		future->uses[slot][gpu->use_count++] = (struct plan_use){
 			.percent = row->need.percent,
 			.mib = need_mib(&row->need, gpu->total_mib),
+			.is_declared = row->need.mib != 0,
 			.end_ms = future->end_ms[i],
 		};
 		if (gpu->state == GPU_FREE)
@@ -178,10 +179,8 @@ static void future_clear_gpu(struct future *future, unsigned slot)
 			future->uses[slot][kept++] = use;
 	}
 	/* what is there besides the leases stays */
-	if (gpu->use_count && !kept && gpu->state == GPU_LEASED)
-		gpu->state = gpu->foreign_mib    ? GPU_EXTERNAL
-			     : gpu->settling_mib ? GPU_SETTLING
-						 : GPU_FREE;
+	if (gpu->use_count && !kept)
+		gpu->state = gpu_state_without_leases(gpu);
 	gpu->use_count = kept;
 }
 

@@ -21,8 +21,10 @@ struct need request_need(const struct request *request)
 struct plan_row plan_row_of(uint64_t number, const struct ticket *ticket)
 {
 	const struct request *request = &ticket->request;
+	const struct queue_row queued = { .number = number, .ticket = *ticket };
 	struct plan_row row = {
 		.ticket = ticket_job(number, ticket),
+		.place = queue_place_of(&queued),
 		.uid = ticket->owner.uid,
 		.gpus = request->gpus,
 		.need = request_need(request),

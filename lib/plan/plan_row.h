@@ -5,7 +5,7 @@
 #define GPULEASE_PLAN_ROW_H
 
 #include "choice.h"
-#include "ticket.h"
+#include "queue.h"
 
 /* Why a ticket is held although GPUs may be free, as judged by the reader. */
 enum dependency {
@@ -36,6 +36,7 @@ struct plan_row {
 	 */
 	unsigned most_percent, most_leases;
 	uint32_t limits_line;
+	struct queue_place place;
 	struct gpuset allow;
 	struct preference prefer;
 	enum dependency hold;

@@ -10,6 +10,7 @@
  */
 #include "policy.h"
 #include "policy_reserve.h"
+#include "policy_seen.h"
 #include "policy_windows.h"
 
 bool gpu_state_is_silent(enum gpu_state state)
@@ -62,11 +63,10 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts)
 	plan->facts = facts;
 	plan->present = plan->usable = plan->free = GPUSET_NONE;
 	plan->open = plan->reserved = plan->instances = GPUSET_NONE;
-	plan->closed = GPUSET_NONE;
+	plan->closed = plan->over = GPUSET_NONE;
 	plan->changes_ms = INT64_MAX;
 	plan->is_cut = false;
 	plan->first_blocked = 0;
-	plan->backfill_ms = 0;
 	plan->head_count = plan->start_count = 0;
 	for (unsigned slot = 0; slot < GPUSET_MAX; slot++)
 		if (facts->gpus[slot].exists)
@@ -78,7 +78,7 @@ void plan_begin(struct plan *plan, const struct plan_facts *facts)
 
 /*
  * Returns the GPUs of @set that the job may have.  A job of several GPUs gets no MIG instance,
- * because CUDA shows a process only one.  No job gets a GPU that a window keeps from it.
+ * because CUDA shows a process only one.  No job gets a GPU that a window or a limit keeps from it.
  */
 static struct gpuset may_have(
 	const struct plan *plan, const struct plan_row *row, const struct gpuset *set)
@@ -86,6 +86,7 @@ static struct gpuset may_have(
 	struct gpuset out = gpuset_and(set, &row->allow);
 
 	out = gpuset_minus(&out, &plan->closed);
+	out = gpuset_minus(&out, &plan->over);
 	return row->gpus > 1 ? gpuset_minus(&out, &plan->instances) : out;
 }
 
@@ -143,21 +144,81 @@ static bool may_backfill(
 		plan, row, plan->heads[plan->head_of[slot]].backfill_ms);
 }
 
-/* Whether @row is certain to have ended before any head could start. */
-static bool ends_before_all(const struct plan *plan, const struct plan_row *row)
+/*
+ * Whether the limits still allow @row once all heads have started.  This counts for a job that will
+ * have ended by then, too: as long as it runs, a limit would hold back a head that it binds, and
+ * that head would reserve nothing.
+ */
+static bool leaves_quota(const struct plan *plan, const struct plan_row *row)
 {
-	return policy_ends_before(plan, row, plan->backfill_ms);
+	struct quota_excess excess;
+
+	return !plan->head_count ||
+	       !quota_forbids(&plan->later_quota, row, NULL, &excess);
+}
+
+/*
+ * What @row counts for the limits once it has these GPUs, as a need.  A lease of a smaller GPU may
+ * count more than one of the largest, of which the limits know.
+ */
+static struct need plan_count(
+	const struct plan *plan, const struct plan_row *row, const struct gpuset *gpus)
+{
+	struct need counts = row->need;
+
+	if (!row->need.percent || need_is_whole(&row->need))
+		return counts;
+	counts.mib = 0;
+	gpuset_for_each (slot, gpus) {
+		unsigned percent =
+			quota_gpu_percent(&plan->facts->gpus[slot], &row->need);
+
+		counts.percent = percent > counts.percent ? percent : counts.percent;
+	}
+	return counts;
+}
+
+/*
+ * Returns the GPUs on which a lease of @row would be above a limit, beside what @quota has but
+ * @without.  As a rule that does not depend on the GPU, and quota_forbids() says it.
+ */
+static struct gpuset find_over(const struct plan *plan, const struct quota *quota,
+	const struct plan_row *row, const struct quota_part *without,
+	struct quota_excess *ret)
+{
+	struct gpuset over = GPUSET_NONE;
+	struct plan_row counted = *row;
+
+	/* the most that it could count */
+	counted.need = NEED_WHOLE;
+	if (!row->need.percent || need_is_whole(&row->need) ||
+		!quota_forbids(quota, &counted, without, ret))
+		return over;
+	gpuset_for_each (slot, &plan->present) {
+		struct gpuset one = GPUSET_NONE;
+
+		gpuset_add(&one, (unsigned)slot);
+		counted.need = plan_count(plan, row, &one);
+		if (quota_forbids(quota, &counted, without, ret))
+			gpuset_add(&over, (unsigned)slot);
+	}
+	return over;
 }
 
 /*
  * Returns the GPUs of @room on which @row may start: not reserved, or their head loses nothing by
- * it.
+ * it, neither the GPU nor its part of the limits.
  */
 static struct gpuset past_heads(
 	const struct plan *plan, const struct plan_row *row, struct gpuset room)
 {
-	struct gpuset reserved = gpuset_and(&room, &plan->reserved);
+	struct gpuset reserved = gpuset_and(&room, &plan->reserved), over;
+	struct quota_excess excess;
 
+	if (!plan->head_count)
+		return room;
+	over = find_over(plan, &plan->later_quota, row, NULL, &excess);
+	room = gpuset_minus(&room, &over);
 	gpuset_for_each (slot, &reserved)
 		if (!may_backfill(plan, row, (unsigned)slot) &&
 			!room_fits(&plan->later[slot], &plan->facts->gpus[slot],
@@ -166,12 +227,24 @@ static struct gpuset past_heads(
 	return room;
 }
 
-/* Whether the limits still allow @row once all heads have started. */
-static bool leaves_quota(const struct plan *plan, const struct plan_row *row)
+/*
+ * Whether a limit forbids @row a lease, beside what all have but @without, on all GPUs or on so
+ * many that the rest would not be enough for it.  Notes in ->over the GPUs on which it does.
+ */
+static bool is_over_limit(struct plan *plan, const struct plan_row *row,
+	const struct quota_part *without, struct quota_excess *ret)
 {
-	struct quota_excess excess;
+	struct gpuset over, all, under;
 
-	return !plan->head_count || !quota_forbids(&plan->later_quota, row, &excess);
+	if (quota_forbids(&plan->quota, row, without, ret))
+		return true;
+	over = find_over(plan, &plan->quota, row, without, ret);
+	if (gpuset_is_empty(&over))
+		return false;
+	all = find_candidates(plan, row, &plan->present, GPUSET_MAX);
+	under = gpuset_minus(&all, &over);
+	plan->over = gpuset_or(&plan->over, &over);
+	return gpuset_count(&all) >= row->gpus && gpuset_count(&under) < row->gpus;
 }
 
 /* --- verdicts ---------------------------------------------------------------------- */
@@ -186,6 +259,7 @@ static void plan_take(struct plan *plan, const struct plan_row *row, unsigned sl
 	plan->starts[plan->start_count] = (struct plan_start){
 		.use = { .percent = row->need.percent,
 			.mib = need_mib(&row->need, gpu->total_mib),
+			.is_declared = row->need.mib != 0,
 			.end_ms = row->limit_ms ? plan->facts->now_ms + row->limit_ms +
 							  row->grace_ms
 						: 0 },
@@ -200,10 +274,11 @@ static void plan_take(struct plan *plan, const struct plan_row *row, unsigned sl
 		gpuset_remove(&plan->open, slot);
 }
 
-/* Starts @row on the best of the GPUs @offered. */
-static void plan_start(struct plan *plan, const struct plan_row *row,
-	struct gpuset offered, struct verdict *verdict)
+/* Chooses the GPUs of @row among those @offered. */
+static struct gpuset plan_choose(
+	const struct plan *plan, const struct plan_row *row, struct gpuset offered)
 {
+	struct policy_seen seen;
 	struct choice choice = {
 		.gpus = plan->facts->gpus,
 		.room = plan->now,
@@ -214,15 +289,38 @@ static void plan_start(struct plan *plan, const struct plan_row *row,
 		.need = row->need,
 		.prefer = &row->prefer,
 	};
+	struct gpuset out, rest;
+
+	if (!policy_see(plan, row, &seen))
+		return choose(&choice);
+	choice.room = seen.now;
+	choice.free = seen.free;
+	/* as it would have chosen; or, if that is not all there, what is there */
+	choice.from = past_heads(plan, row, may_have(plan, row, &seen.room));
+	choice.from = gpuset_or(&choice.from, &offered);
+	out = choose(&choice);
+	rest = gpuset_minus(&out, &offered);
+	if (gpuset_is_empty(&rest))
+		return out;
+	choice.from = offered;
+	return choose(&choice);
+}
+
+/* Starts @row on the best of the GPUs @offered. */
+static void plan_start(struct plan *plan, const struct plan_row *row,
+	struct gpuset offered, struct verdict *verdict)
+{
+	struct need counts;
 
 	verdict->kind = VERDICT_START;
 	if (row->gpus)
-		verdict->gpus = choose(&choice);
+		verdict->gpus = plan_choose(plan, row, offered);
 	gpuset_for_each (slot, &verdict->gpus)
 		plan_take(plan, row, (unsigned)slot);
-	quota_count(&plan->quota, row->uid, row->gpus, &row->need);
-	if (plan->head_count && !ends_before_all(plan, row))
-		quota_count(&plan->later_quota, row->uid, row->gpus, &row->need);
+	counts = plan_count(plan, row, &verdict->gpus);
+	quota_count(&plan->quota, row->uid, row->gpus, &counts);
+	if (plan->head_count)
+		quota_count(&plan->later_quota, row->uid, row->gpus, &counts);
 }
 
 /*
@@ -418,6 +516,15 @@ static void plan_refuse(struct plan *plan, const struct plan_row *row, struct gp
 		plan_refuse_by_gpu(plan, row, verdict);
 }
 
+/* Whether a limit forbids @row a lease only because of leases that it does not see. */
+static bool is_limit_unseen(struct plan *plan, const struct plan_row *row)
+{
+	const struct quota_part unseen = policy_unseen(plan, row);
+	struct quota_excess excess;
+
+	return unseen.all_leases && !is_over_limit(plan, row, &unseen, &excess);
+}
+
 /*
  * Refuses @row because a limit forbids it.  Later tickets under the limit then wait for @row.
  * Not so if @row also lacks GPUs that the end of leases would not bring: they may never come, so
@@ -426,9 +533,11 @@ static void plan_refuse(struct plan *plan, const struct plan_row *row, struct gp
 static void plan_refuse_by_limit(
 	struct plan *plan, const struct plan_row *row, struct verdict *verdict)
 {
-	struct gpuset candidates = find_candidates(plan, row, &plan->present, row->gpus);
+	struct gpuset candidates;
 
-	if (gpuset_count(&candidates) < row->gpus) {
+	plan->over = policy_strange(plan, row);
+	candidates = find_candidates(plan, row, &plan->present, row->gpus);
+	if (gpuset_count(&candidates) < row->gpus || is_limit_unseen(plan, row)) {
 		plan_refuse(plan, row, GPUSET_NONE, verdict);
 		return;
 	}
@@ -454,7 +563,7 @@ static void verdict_name_window(
 	shorter.limit_ms = policy_limit_before(plan, row, &kept);
 	room = past_heads(plan, &shorter, room);
 	if (shorter.limit_ms > 0 && gpuset_count(&room) >= row->gpus &&
-		(ends_before_all(plan, &shorter) || leaves_quota(plan, row))) {
+		leaves_quota(plan, row)) {
 		verdict->under_ms = shorter.limit_ms;
 		/* there may be leased GPUs, too; but this the user can do something about */
 		verdict->state = GPU_KEPT;
@@ -471,6 +580,7 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row)
 {
 	struct verdict out = { .wanted = row->gpus, .need = row->need };
 	struct gpuset room, offered;
+	bool is_over;
 
 	if (row->hold != DEPENDENCY_NONE) {
 		out.kind = VERDICT_HELD;
@@ -486,16 +596,17 @@ struct verdict plan_next(struct plan *plan, const struct plan_row *row)
 		return out;
 	}
 	plan->closed = policy_closed(plan, row);
+	plan->over = policy_strange(plan, row);
+	is_over = is_over_limit(plan, row, NULL, &out.limit);
 	room = find_room(plan, row);
 	out.free = gpuset_count(&room);
-	if (quota_forbids(&plan->quota, row, &out.limit)) {
+	if (is_over) {
 		plan_refuse_by_limit(plan, row, &out);
 		return out;
 	}
 	/* it starts if that delays no head, neither by its GPUs nor by the limits */
 	offered = past_heads(plan, row, room);
-	if (gpuset_count(&offered) >= row->gpus &&
-		(ends_before_all(plan, row) || leaves_quota(plan, row)))
+	if (gpuset_count(&offered) >= row->gpus && leaves_quota(plan, row))
 		plan_start(plan, row, offered, &out);
 	else
 		plan_refuse(plan, row, gpuset_minus(&room, &offered), &out);
@@ -510,9 +621,10 @@ bool plan_could_start(struct plan *plan, const struct plan_row *row)
 	struct quota_excess excess;
 
 	plan->closed = policy_closed(plan, row);
+	plan->over = find_over(plan, &plan->quota, row, NULL, &excess);
 	room = find_room(plan, row);
 	return row->hold == DEPENDENCY_NONE && gpuset_count(&room) >= row->gpus &&
-	       !quota_forbids(&plan->quota, row, &excess);
+	       !quota_forbids(&plan->quota, row, NULL, &excess);
 }
 
 bool plan_is_closed(const struct plan *plan)

@@ -44,6 +44,17 @@
 #include "quota.h"
 #include "windows.h"
 
+/*
+ * A lease that began while a job before it in the order was to start as well, and had not acted
+ * yet: see policy_seen.h.
+ */
+struct plan_early {
+	struct queue_place place; /* that its ticket had */
+	int64_t since_ms;         /* when the lease began */
+	uint32_t uid;
+	unsigned percent; /* what it counts for the limits */
+};
+
 /* The facts that a plan rests on.  The caller keeps them until the plan is no longer used. */
 struct plan_facts {
 	const struct plan_gpu *gpus; /* by slot, GPUSET_MAX of them */
@@ -53,6 +64,8 @@ struct plan_facts {
 	struct plan_limits limits;
 	const struct plan_user *users; /* the users that have leases */
 	size_t user_count;
+	const struct plan_early *early;
+	size_t early_count;
 	const struct window *windows; /* placed (window_place()) */
 	size_t window_count;
 };
@@ -138,10 +151,11 @@ struct plan {
 	struct gpuset open;      /* have room now for some kind of job */
 	struct gpuset reserved;  /* by any head; a part of a GPU may be free */
 	struct gpuset closed;    /* windows keep these from the latest row */
+	/* the latest row would be above a limit with one of these, or policy_strange() */
+	struct gpuset over;
 	int64_t changes_ms; /* when a window next changes a verdict; INT64_MAX: never */
 	bool is_cut;        /* plan_cut() was called */
 	unsigned head_count, start_count;
-	int64_t backfill_ms; /* the least of all heads; 0: some head lets no job pass */
 	uint64_t first_blocked; /* the first ticket that waits for GPUs; 0: none */
 	struct quota quota;
 	struct quota later_quota; /* once all heads have started */
@@ -154,6 +168,15 @@ struct plan {
 	struct plan_head heads[GPUSET_MAX]; /* in the order of their tickets */
 	struct plan_start starts[PLAN_STARTS_MAX];
 };
+
+/*
+ * Goes over the tickets that start on the GPU in this plan.  They form a list through ->next, which
+ * ends at the index one past the array.
+ */
+#define for_each_start(start, plan, slot)                                                \
+	for (const struct plan_start *start = &(plan)->starts[(plan)->last_start[slot]]; \
+		start != &(plan)->starts[PLAN_NO_START];                                 \
+		start = &(plan)->starts[start->next])
 
 /* Begins a plan over @facts, which the caller keeps. */
 void plan_begin(struct plan *plan, const struct plan_facts *facts);

@@ -7,15 +7,6 @@
 enum remains { REMAINS_STAY, REMAINS_GO };
 
 /*
- * Goes over the tickets that start on the GPU in this plan.  They form a list through ->next, which
- * ends at the index one past the array.
- */
-#define for_each_start(start, plan, slot)                                                \
-	for (const struct plan_start *start = &(plan)->starts[(plan)->last_start[slot]]; \
-		start != &(plan)->starts[PLAN_NO_START];                                 \
-		start = &(plan)->starts[start->next])
-
-/*
  * Returns the room on a GPU at that time, beside the leases and the tickets that start in this
  * plan.
  */
@@ -79,7 +70,6 @@ static int64_t fits_ms(const struct plan *plan, const struct plan_row *row, unsi
 static struct room beside_head(
 	const struct plan *plan, const struct plan_row *row, unsigned slot, int64_t at_ms)
 {
-	uint64_t margin_mib = plan->facts->margin_mib;
 	struct room room = { .leases = 0 };
 
 	/* the start has no bound, so no later ticket may count on what will be left */
@@ -87,9 +77,6 @@ static struct room beside_head(
 		return room;
 	room = room_then(plan, slot, at_ms, REMAINS_STAY);
 	room_take(&room, &plan->facts->gpus[slot], &row->need);
-	/* keep the head's margin: room_fits() asks none of a share, which could take it */
-	if (row->need.mib)
-		room.mib -= room.mib < margin_mib ? room.mib : margin_mib;
 	return room;
 }
 
@@ -101,25 +88,21 @@ static bool is_any_clearing(const struct plan *plan, struct gpuset of)
 	return false;
 }
 
-/* Reserves one GPU for the latest head, and works out what that leaves of it at @at_ms. */
-static void reserve_gpu(
-	struct plan *plan, const struct plan_row *row, unsigned slot, int64_t at_ms)
-{
-	gpuset_add(&plan->reserved, slot);
-	gpuset_add(&plan->heads[plan->head_count - 1].reserved, slot);
-	plan->head_of[slot] = (uint8_t)(plan->head_count - 1);
-	plan->later[slot] = beside_head(plan, row, slot, at_ms);
-}
+/* GPUs on which a row fits soonest, and when. */
+struct soonest {
+	struct gpuset gpus;
+	int64_t start_ms; /* the latest time at which it fits on all; INT64_MAX: not known */
+	int64_t when_ms[GPUSET_MAX]; /* by slot, of each */
+};
 
-/*
- * Reserves for the latest head the GPUs that are free soonest, of equal ones the lowest slots.
- * Returns the latest time at which the head can start on them; INT64_MAX: not known.
- */
-static int64_t reserve_gpus(struct plan *plan, const struct plan_row *row,
-	struct gpuset candidates, enum remains remains)
+/* Finds as many GPUs as @row needs: those free soonest, of equal ones the lowest slots. */
+static void find_soonest(const struct plan *plan, const struct plan_row *row,
+	struct gpuset candidates, enum remains remains, struct soonest *ret)
 {
-	int64_t when_ms[GPUSET_MAX], start_ms = plan->facts->now_ms;
+	int64_t *when_ms = ret->when_ms;
 
+	ret->gpus = GPUSET_NONE;
+	ret->start_ms = plan->facts->now_ms;
 	gpuset_for_each (slot, &candidates)
 		when_ms[slot] = fits_ms(plan, row, (unsigned)slot, remains);
 	for (unsigned left = row->gpus; left > 0; left--) {
@@ -131,17 +114,36 @@ static int64_t reserve_gpus(struct plan *plan, const struct plan_row *row,
 			if (when_ms[slot] < when_ms[best])
 				best = slot;
 		gpuset_remove(&candidates, (unsigned)best);
-		start_ms = max_i64(start_ms, when_ms[best]);
-		/*
-		 * The second round adds only GPUs that are clearing.  The others become free at the
-		 * same time in both rounds, so the first round has reserved them already.
-		 */
-		if (remains == REMAINS_GO && !gpu_is_clearing(&plan->facts->gpus[best]))
-			continue;
-		reserve_gpu(plan, row, (unsigned)best,
-			remains == REMAINS_STAY ? when_ms[best] : INT64_MAX);
+		gpuset_add(&ret->gpus, (unsigned)best);
+		ret->start_ms = max_i64(ret->start_ms, when_ms[best]);
 	}
-	return start_ms;
+}
+
+/*
+ * Reserves for the latest head the GPUs of @stay, and those of @go that are clearing.  (The others
+ * of @go are in @stay: they become free at the same time in both cases.)  What is left beside the
+ * head counts from the time on by which jobs that pass it will have ended.
+ */
+static void reserve_gpus(struct plan *plan, const struct plan_row *row,
+	const struct soonest *stay, const struct soonest *go)
+{
+	struct plan_head *head = &plan->heads[plan->head_count - 1];
+
+	head->reserved = stay->gpus;
+	gpuset_for_each (slot, &go->gpus)
+		if (gpu_is_clearing(&plan->facts->gpus[slot]))
+			gpuset_add(&head->reserved, (unsigned)slot);
+	plan->reserved = gpuset_or(&plan->reserved, &head->reserved);
+	gpuset_for_each (slot, &head->reserved) {
+		bool may_go = !gpuset_has(&stay->gpus, (unsigned)slot) ||
+			      (gpuset_has(&go->gpus, (unsigned)slot) &&
+				      gpu_is_clearing(&plan->facts->gpus[slot]));
+
+		plan->head_of[slot] = (uint8_t)(plan->head_count - 1);
+		plan->later[slot] = beside_head(plan, row, (unsigned)slot,
+			may_go ? INT64_MAX
+			       : max_i64(stay->when_ms[slot], head->backfill_ms));
+	}
 }
 
 bool policy_ends_before(
@@ -168,7 +170,7 @@ const struct plan_head *policy_reserve(
 	struct plan *plan, const struct plan_row *row, struct gpuset candidates)
 {
 	struct plan_head *head = &plan->heads[plan->head_count++];
-	int64_t stay_ms, go_ms;
+	struct soonest stay, go = { .gpus = GPUSET_NONE };
 
 	*head = (struct plan_head){ .ticket = row->ticket,
 		.uid = row->uid,
@@ -176,16 +178,15 @@ const struct plan_head *policy_reserve(
 		.need = row->need };
 	reserve_quota(plan);
 	/* once as if what ended leases have left stays, once as if it goes now */
-	go_ms = stay_ms = reserve_gpus(plan, row, candidates, REMAINS_STAY);
+	find_soonest(plan, row, candidates, REMAINS_STAY, &stay);
+	go.start_ms = stay.start_ms;
 	if (is_any_clearing(plan, candidates))
-		go_ms = reserve_gpus(plan, row, candidates, REMAINS_GO);
-	if (stay_ms != INT64_MAX) {
-		head->start_ms = stay_ms;
+		find_soonest(plan, row, candidates, REMAINS_GO, &go);
+	if (stay.start_ms != INT64_MAX) {
+		head->start_ms = stay.start_ms;
 		/* 0: the head may start at any moment, so no job may pass */
-		head->backfill_ms = go_ms > plan->facts->now_ms ? go_ms : 0;
+		head->backfill_ms = go.start_ms > plan->facts->now_ms ? go.start_ms : 0;
 	}
-	plan->backfill_ms = plan->head_count == 1
-				    ? head->backfill_ms
-				    : min_i64(plan->backfill_ms, head->backfill_ms);
+	reserve_gpus(plan, row, &stay, &go);
 	return head;
 }

@@ -11,6 +11,11 @@ unsigned quota_percent(unsigned gpus, const struct need *need, uint64_t gpu_mib)
 	return gpus * (unsigned)part;
 }
 
+unsigned quota_gpu_percent(const struct plan_gpu *gpu, const struct need *need)
+{
+	return gpu->is_solo ? WHOLE_PERCENT : quota_percent(1, need, gpu->total_mib);
+}
+
 /* --- the users --------------------------------------------------------------------- */
 
 void plan_users_begin(struct plan_users *users)
@@ -106,9 +111,10 @@ struct limit_use {
 	uint32_t line;
 };
 
-bool quota_forbids(
-	const struct quota *quota, const struct plan_row *row, struct quota_excess *ret)
+bool quota_forbids(const struct quota *quota, const struct plan_row *row,
+	const struct quota_part *without, struct quota_excess *ret)
 {
+	const struct quota_part none = { 0 }, *less = without ? without : &none;
 	const struct plan_limits *limits = quota->limits;
 	const struct plan_user user = quota_find_user(quota, row->uid),
 			       *all = &quota->all;
@@ -116,12 +122,16 @@ bool quota_forbids(
 	const struct limit_use uses[LIMIT_KINDS] = {
 		[LIMIT_USER_GPUS] = { limit_of_user(row->uid, row->most_percent,
 					      limits->user_percent),
-			user.percent, percent, row->most_percent ? row->limits_line : 0 },
+			user.percent - less->percent, percent,
+			row->most_percent ? row->limits_line : 0 },
 		[LIMIT_USER_LEASES] = { limit_of_user(row->uid, row->most_leases,
 						limits->user_leases),
-			user.leases, 1, row->most_leases ? row->limits_line : 0 },
-		[LIMIT_ALL_GPUS] = { limits->all_percent, all->percent, percent, 0 },
-		[LIMIT_ALL_LEASES] = { limits->all_leases, all->leases, 1, 0 },
+			user.leases - less->leases, 1,
+			row->most_leases ? row->limits_line : 0 },
+		[LIMIT_ALL_GPUS] = { limits->all_percent,
+			all->percent - less->all_percent, percent, 0 },
+		[LIMIT_ALL_LEASES] = { limits->all_leases, all->leases - less->all_leases,
+			1, 0 },
 	};
 
 	for (unsigned kind = 0; kind < LIMIT_KINDS && row->gpus; kind++) {

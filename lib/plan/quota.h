@@ -84,6 +84,9 @@ struct plan_user *plan_users_enter(struct plan_users *users, uint32_t uid);
 /* Returns the percent that a lease of @gpus GPUs of @gpu_mib (0: not known) with @need counts. */
 unsigned quota_percent(unsigned gpus, const struct need *need, uint64_t gpu_mib);
 
+/* Returns the percent that a lease of @gpu counts. */
+unsigned quota_gpu_percent(const struct plan_gpu *gpu, const struct need *need);
+
 /* Begins with the @count users that have leases.  The caller keeps @limits. */
 void quota_begin(struct quota *quota, const struct plan_limits *limits,
 	const struct plan_user *users, size_t count);
@@ -91,9 +94,17 @@ void quota_begin(struct quota *quota, const struct plan_limits *limits,
 /* Copies *@from to *@to, of the array of users only what is in use. */
 void quota_copy(struct quota *to, const struct quota *from);
 
-/* Whether a limit forbids the job one more lease.  Sets *@ret to the limit if it returns true. */
-bool quota_forbids(
-	const struct quota *quota, const struct plan_row *row, struct quota_excess *ret);
+/* A part of what a user has, and of what all have. */
+struct quota_part {
+	unsigned percent, leases, all_percent, all_leases;
+};
+
+/*
+ * Whether a limit forbids the job one more lease, beside what all have but @without (NULL: beside
+ * all of it).  Sets *@ret to the limit if it returns true.
+ */
+bool quota_forbids(const struct quota *quota, const struct plan_row *row,
+	const struct quota_part *without, struct quota_excess *ret);
 
 /*
  * Notes that a limit of that kind holds back @ticket of user @uid.  Later tickets that the limit

@@ -41,6 +41,15 @@ struct room room_cleared_at(const struct plan_gpu *gpu, int64_t at_ms)
 	return room;
 }
 
+enum gpu_state gpu_state_without_leases(const struct plan_gpu *gpu)
+{
+	if (gpu->state != GPU_LEASED)
+		return gpu->state;
+	if (gpu->foreign_mib)
+		return GPU_EXTERNAL;
+	return gpu->settling_mib ? GPU_SETTLING : GPU_FREE;
+}
+
 bool gpu_is_clearing(const struct plan_gpu *gpu)
 {
 	bool is_clearing = gpu->state == GPU_SETTLING || gpu->state == GPU_LINGERING ||
@@ -51,39 +60,47 @@ bool gpu_is_clearing(const struct plan_gpu *gpu)
 	return is_clearing;
 }
 
+/* Takes that much out of @room: @is_declared, a margin of the rest has to stay free. */
+static void take(struct room *room, const struct plan_gpu *gpu, unsigned percent,
+	uint64_t mib, bool is_declared)
+{
+	/* one process at a time: even a part takes all of it */
+	if (percent == WHOLE_PERCENT || gpu->is_solo) {
+		*room = (struct room){ .leases = 0 };
+		return;
+	}
+	room->percent -= room->percent < percent ? room->percent : percent;
+	room->mib -= room->mib < mib ? room->mib : mib;
+	room->leases -= room->leases > 0;
+	room->has_margin = room->has_margin || is_declared;
+}
+
 void room_take_use(struct room *room, const struct plan_gpu *gpu,
 	const struct plan_use *use, int64_t at_ms)
 {
 	if (!use->end_ms || use->end_ms > at_ms)
-		room_take(room, gpu,
-			&(struct need){ .percent = use->percent, .mib = use->mib });
+		take(room, gpu, use->percent, use->mib, use->is_declared);
 }
 
 void room_take(struct room *room, const struct plan_gpu *gpu, const struct need *need)
 {
-	uint64_t mib = need_mib(need, gpu->total_mib);
-
-	/* one process at a time: even a part takes all of it */
-	if (need_is_whole(need) || gpu->is_solo) {
-		*room = (struct room){ .leases = 0 };
-		return;
-	}
-	room->percent -= room->percent < need->percent ? room->percent : need->percent;
-	room->mib -= room->mib < mib ? room->mib : mib;
-	room->leases -= room->leases > 0;
+	take(room, gpu, need->percent, need_mib(need, gpu->total_mib), need->mib != 0);
 }
 
 bool room_fits(const struct room *room, const struct plan_gpu *gpu,
 	const struct need *need, uint64_t margin_mib)
 {
+	bool has_margin;
+
 	if (room->leases == 0 || room->percent < need->percent)
 		return false;
 	/* a whole GPU must have no lease at all */
 	if (need_is_whole(need))
 		return room->leases == ROOM_LEASES;
-	/* a share needs no margin: with one, two halves would not fit on a GPU */
+	/* shares alone need no margin: with one, two halves would not fit on a GPU */
+	has_margin = need->mib || (room->has_margin && gpu->total_mib);
 	return room->mib >=
-	       (need->mib ? need->mib + margin_mib : need_mib(need, gpu->total_mib));
+	       need_mib(need, gpu->total_mib) + (has_margin ? margin_mib : 0);
 }
 
 /*
@@ -105,8 +122,7 @@ bool gpu_admits(const struct plan_gpu *gpu, const struct need *need, bool now)
 	if (gpu->state == GPU_EXTERNAL)
 		return !need->percent && !gpu->is_busy;
 	/* no share beside use outside gpulease, and no share now beside memory that settles */
-	if (need->percent && gpu->state != GPU_FREE &&
-		(gpu->foreign_mib || (now && gpu->settling_mib)))
+	if (need->percent && (gpu->foreign_mib || (now && gpu->settling_mib)))
 		return false;
 	return is_lease_state(gpu->state) && !(now && gpu->state == GPU_SETTLING);
 }

@@ -6,8 +6,9 @@
  *
  * - Shares of a GPU add up to at most 100.  No job gets a share of a GPU that is also used outside
  *   gpulease.  A job that declares a share but no memory counts with that share of the memory.
- * - Declared memory fits if the memory of the GPU, less what is used outside gpulease, less what
- *   the leases count with, is at least the need and a margin.
+ * - Memory fits if the memory of the GPU, less what is used outside gpulease, less what the leases
+ *   count with, is enough.  If any job on the GPU has declared memory, a margin stays free, too: so
+ *   it does not matter which of two jobs came first.
  * - Memory that settles (of leases that have just ended) takes room as long as it is not free, but
  *   only like a lease: the plan expects it to be free once all leases have ended.
  */
@@ -45,6 +46,8 @@ struct need {
 struct plan_use {
 	unsigned percent; /* 100: the whole GPU; 0: only memory is declared */
 	bool is_dead;     /* its owner is dead; it ends with the processes that it left */
+	bool is_declared; /* ->mib is what the job has declared, or more */
+	uint16_t early;   /* 1 + the index of its job in ->early of the facts; 0: none */
 	uint64_t mib;     /* the memory that it counts with */
 	int64_t end_ms;   /* when it ends at the latest, CLOCK_BOOTTIME; 0: not known */
 };
@@ -69,6 +72,7 @@ struct room {
 	unsigned percent;
 	uint64_t mib;
 	unsigned leases; /* how many more leases it may have */
+	bool has_margin; /* a margin of ->mib stays free: a lease has declared memory */
 };
 
 /* Returns the need of a job that declares this.  A job that declares nothing needs a whole GPU. */
@@ -95,6 +99,9 @@ struct room room_at(const struct plan_gpu *gpu, int64_t at_ms);
 
 /* Likewise, if memory that settles and leases of dead owners were gone at once. */
 struct room room_cleared_at(const struct plan_gpu *gpu, int64_t at_ms);
+
+/* Returns the state that a GPU in ->state would have without its leases. */
+enum gpu_state gpu_state_without_leases(const struct plan_gpu *gpu);
 
 /* Whether the GPU has memory that settles or a lease of a dead owner: may be gone at any moment. */
 bool gpu_is_clearing(const struct plan_gpu *gpu);

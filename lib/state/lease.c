@@ -50,6 +50,7 @@ static const struct record_field lease_fields[] = {
 	{ "grace", RECORD_I64, AT(grace_ms), 0 },
 	{ "since", RECORD_I64, AT(since_ms), 0 },
 	{ "waited", RECORD_I64, AT(waited_ms), 0 },
+	{ "early", RECORD_I64, AT(early), 0 },
 	{ "released", RECORD_I64, AT(released_ms), 0 },
 	{ "left", RECORD_TEXT, AT(left), LEFTOVER_TEXT_SIZE },
 	{ "priority", RECORD_I64, AT(priority), 0 },

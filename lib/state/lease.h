@@ -78,6 +78,11 @@ struct lease {
 	int64_t limit_ms, grace_ms;
 	int64_t since_ms; /* CLOCK_BOOTTIME */
 	int64_t waited_ms;
+	/*
+	 * It began although the plan also starts a job that comes before it in the queue, and that
+	 * had not acted yet: ->order_ms of its ticket, or LEASE_EARLY if that is 0.  0: not so.
+	 */
+	int64_t early;
 	/* when the owner, which lives on, gave it back: CLOCK_BOOTTIME; 0: it has not */
 	int64_t released_ms;
 	/* a process of the job that lives although ->owner is dead, see leftover.h; "": unknown */
@@ -94,6 +99,9 @@ struct lease {
 	char extra[48];
 	char command[COMMAND_SIZE_MAX];
 };
+
+/* ->early of a lease with a plain ticket. */
+enum { LEASE_EARLY = 1 };
 
 /* Returns the id of the job that has the lease.  Pure. */
 static inline uint64_t lease_job(const struct lease *lease)

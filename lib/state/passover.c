@@ -157,6 +157,15 @@ bool passover_plans_start(const struct passover *passover, uint64_t number)
 	return start && start->is_planned;
 }
 
+bool passover_plans_any(const struct passover *passover)
+{
+	size_t i = 0;
+
+	while (i < passover->start_count && !passover->starts[i].is_planned)
+		i++;
+	return i < passover->start_count;
+}
+
 int passover_plan_start(
 	struct passover *passover, const struct queue_row *row, const struct gpuset *gpus)
 {

@@ -80,8 +80,9 @@ void passover_plan_begin(struct passover *passover);
 MUST_CHECK int passover_plan_start(struct passover *passover, const struct queue_row *row,
 	const struct gpuset *gpus);
 
-/* Whether the last plan starts ticket @number, on GPUs. */
+/* Whether the last plan starts ticket @number, or any ticket, on GPUs. */
 bool passover_plans_start(const struct passover *passover, uint64_t number);
+bool passover_plans_any(const struct passover *passover);
 
 /*
  * Answers whether this waiter could take a set of GPUs itself: none of their files is locked, and a

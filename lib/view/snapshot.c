@@ -24,6 +24,8 @@ void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
 	snapshot->limits = (struct plan_limits){ .user_leases = 0 };
 	snapshot->uses = NULL;
 	snapshot->use_room = 0;
+	snapshot->early = NULL;
+	snapshot->early_room = 0;
 	probe_begin(&snapshot->probe, 0, 0);
 }
 
@@ -43,6 +45,9 @@ void snapshot_release(struct snapshot *snapshot)
 	free(snapshot->uses);
 	snapshot->uses = NULL;
 	snapshot->use_room = 0;
+	free(snapshot->early);
+	snapshot->early = NULL;
+	snapshot->early_room = 0;
 	snapshot->leases = NULL;
 	snapshot->lease_count = snapshot->lease_room = 0;
 	token_index_release(&snapshot->lease_index);

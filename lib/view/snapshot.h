@@ -43,6 +43,7 @@ struct snapshot_lease {
 	/* a record names a leftover process that cannot be judged from here */
 	bool is_unclear;
 	enum aside aside;
+	uint16_t early; /* 1 + its index in ->early of the facts; 0: it is not there */
 	int64_t sent_back_ms; /* when it has to end, because it is preempted; 0: it is not */
 	int64_t usual_end_ms; /* while foretell.h plans: when such jobs end; 0: by its limit */
 	bool is_cancelled; /* set by the caller: user ->cancelled_by has cancelled the job */
@@ -126,6 +127,8 @@ struct snapshot {
 	struct plan_facts facts;   /* what the plan reads: ->plan, ->users, ->links … */
 	struct plan_use *uses;
 	size_t use_room;
+	struct plan_early *early;
+	size_t early_room;
 	struct plan_limits limits;
 
 	/*

@@ -58,6 +58,8 @@ static int add_uses(struct snapshot *snapshot, unsigned slot, size_t *used)
 				&snapshot->usage, &lease->lease, plan->total_mib),
 			.end_ms = lease_end_ms(lease),
 			.is_dead = lease->is_dead,
+			.is_declared = need.mib != 0,
+			.early = lease->early,
 		};
 		plan->use_count++;
 	}
@@ -85,6 +87,53 @@ static int fill_uses(struct snapshot *snapshot)
 	return 0;
 }
 
+/* Returns the place in the queue that the ticket of the lease had. */
+static struct queue_place lease_place(const struct lease *lease)
+{
+	return (struct queue_place){ .priority = lease->priority,
+		.number = lease->ticket,
+		.order_ms = lease->early == LEASE_EARLY ? 0 : lease->early,
+		.since_ms = lease->since_ms - lease->waited_ms };
+}
+
+/* Returns what the lease counts for the limits. */
+static unsigned lease_percent(const struct lease *lease)
+{
+	struct need counts = { .percent = lease_counts_percent(lease) };
+
+	return quota_percent(gpuset_count(&lease->gpus), &counts, 0);
+}
+
+/* Lists the live leases that are early (policy_seen.h).  Returns 0 or -ENOMEM. */
+static int fill_early(struct snapshot *snapshot)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < snapshot->lease_count; i++) {
+		struct snapshot_lease *seen = &snapshot->leases[i];
+		const struct lease *lease = &seen->lease;
+		struct plan_early *early;
+
+		seen->early = 0;
+		if (lease->early <= 0 || seen->is_over || seen->aside != ASIDE_NOT ||
+			count == UINT16_MAX)
+			continue;
+		early = array_grow(
+			snapshot->early, sizeof(*early), count, &snapshot->early_room);
+		if (!early)
+			return -ENOMEM;
+		snapshot->early = early;
+		early[count++] = (struct plan_early){ .place = lease_place(lease),
+			.since_ms = lease->since_ms,
+			.uid = lease->owner.uid,
+			.percent = lease_percent(lease) };
+		seen->early = (uint16_t)count;
+	}
+	snapshot->facts.early = snapshot->early;
+	snapshot->facts.early_count = count;
+	return 0;
+}
+
 /* Counts the leases of each user, for the limits. */
 static void count_users(struct snapshot *snapshot)
 {
@@ -93,7 +142,6 @@ static void count_users(struct snapshot *snapshot)
 	plan_users_begin(&snapshot->users);
 	for (size_t i = 0; i < snapshot->lease_count; i++) {
 		const struct snapshot_lease *lease = &snapshot->leases[i];
-		struct need counts = { .percent = lease_counts_percent(&lease->lease) };
 		struct plan_user *user = NULL;
 
 		if (!lease->is_over && lease->aside == ASIDE_NOT)
@@ -101,8 +149,7 @@ static void count_users(struct snapshot *snapshot)
 		if (!user)
 			continue;
 		user->leases++;
-		user->percent +=
-			quota_percent(gpuset_count(&lease->lease.gpus), &counts, 0);
+		user->percent += lease_percent(&lease->lease);
 	}
 	facts->users = snapshot->users.all;
 	facts->user_count = snapshot->users.count;
@@ -194,6 +241,8 @@ static void place_windows(struct snapshot *snapshot, int64_t now_ms)
 
 int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms)
 {
+	int r;
+
 	/* only ->known: later pages were never touched, and should stay so */
 	memset(snapshot->plan, 0, snapshot->known * sizeof(*snapshot->plan));
 	for (unsigned slot = 0; slot < snapshot->slots; slot++)
@@ -212,7 +261,8 @@ int snapshot_find_facts(struct snapshot *snapshot, int64_t now_ms)
 			snapshot->facts.limits.gpu_mib = snapshot->plan[slot].total_mib;
 	place_windows(snapshot, now_ms);
 	count_users(snapshot);
-	return fill_uses(snapshot);
+	r = fill_early(snapshot);
+	return r < 0 ? r : fill_uses(snapshot);
 }
 
 /* --- how the GPUs are linked --------------------------------------------------------- */
