@@ -1,5 +1,6 @@
 #include "hex.h"
 #include "plan_row.h"
+#include "queue_order.h"
 
 /* Reads slots, two hexadecimal digits each; stops at the first that is none. */
 static void read_preference(const char *text, struct preference *ret)

@@ -365,13 +365,15 @@ static void verdict_blame(const struct plan *plan, const struct plan_row *row,
 }
 
 /* The largest share that fits there.  A share without --vram takes as much of the memory. */
-static unsigned largest_share(
-	const struct room *room, const struct plan_gpu *gpu, const struct need *need)
+static unsigned largest_share(const struct room *room, const struct plan_gpu *gpu,
+	const struct need *need, uint64_t margin_mib)
 {
-	uint64_t percent = room->percent;
+	uint64_t percent = room->percent, mib = room->mib;
 
-	if (!need->mib && gpu->total_mib && room->mib * 100 / gpu->total_mib < percent)
-		percent = room->mib * 100 / gpu->total_mib;
+	if (room->has_margin)
+		mib -= mib < margin_mib ? mib : margin_mib;
+	if (!need->mib && gpu->total_mib && mib * 100 / gpu->total_mib < percent)
+		percent = mib * 100 / gpu->total_mib;
 	return (unsigned)percent;
 }
 
@@ -385,7 +387,8 @@ static void verdict_find_best(
 	gpuset_for_each (slot, &from) {
 		const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 		const struct room *room = &plan->now[slot];
-		unsigned share = largest_share(room, gpu, &verdict->need);
+		unsigned share = largest_share(
+			room, gpu, &verdict->need, plan->facts->margin_mib);
 
 		if (!gpu_admits(gpu, &verdict->need, true))
 			continue;

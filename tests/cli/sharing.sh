@@ -97,9 +97,9 @@ cards 1
 holder half -n 0.5
 holder some --vram 18G
 run 'the refusal of a share counts the memory that the share needs' 124 '' \
-	"$not_now needs 0.5 of a GPU, at most 0.27 of one is free" "$GPULEASE" -n 0.5 -I true
-run 'a job that needs exactly that share starts' 0 0 '' "$GPULEASE" -n 0.27 -I sh -c "$show"
-run 'a job that needs one hundredth more than that does not' 124 '' '*' "$GPULEASE" -n 0.28 -I true
+	"$not_now needs 0.5 of a GPU, at most 0.26 of one is free" "$GPULEASE" -n 0.5 -I true
+run 'a job that needs exactly that share starts' 0 0 '' "$GPULEASE" -n 0.26 -I sh -c "$show"
+run 'a job that needs one hundredth more than that does not' 124 '' '*' "$GPULEASE" -n 0.27 -I true
 release_all half some
 
 cards 2
