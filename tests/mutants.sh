@@ -720,6 +720,14 @@ mutant batch-folder-opened-with-all-rights hardened_batch.sh \
 
 # --- the commands of Slurm ------------------------------------------------------------------
 
+mutant folder-of-a-job-with-what-is-mounted remove_folder \
+	-- 'if (st.st_dev != removal->device || mount_of(folder) != removal->mount)' 'if (st.st_dev != removal->device)'
+mutant folder-of-a-job-through-links remove_folder \
+	-- 'openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);' 'openat(fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);'
+mutant folder-of-a-job-stays job_scripts.sh \
+	-- '(void)!remove_folder(KEPT_FD, name);' '(void)name;'
+mutant variables-of-the-user-are-dropped job_scripts.sh \
+	-- 'of_a_job[] = { "SLURM_ARRAY_*",' 'of_a_job[] = { "SLURM_*",'
 mutant scancel-of-all-users slurm_programs.sh \
 	-- '(value_of(scancel, "me") || !*scancel->ids)' 'value_of(scancel, "me")'
 mutant scancel-of-any-name slurm_programs.sh \

@@ -9,10 +9,12 @@
 
 #define ENTRY(text) ((char *)(text)) /* never written to */
 
+static const char *const slurm[] = { "SLURM_*", NULL };
 static const char *const *kept; /* for all environments that are made */
 
-static void check_made_of(char *const from[], const char *without, const char *list,
-	const struct childenv_change *changes, size_t count, const char *const *wanted)
+static void check_made_of(char *const from[], const char *const without[],
+	const char *list, const struct childenv_change *changes, size_t count,
+	const char *const *wanted)
 {
 	char **made = NULL;
 	size_t i = 0;
@@ -27,7 +29,7 @@ static void check_made_of(char *const from[], const char *without, const char *l
 	free(made);
 }
 
-static void check_made(char *const from[], const char *without,
+static void check_made(char *const from[], const char *const without[],
 	const struct childenv_change *changes, size_t count, const char *const *wanted)
 {
 	check_made_of(from, without, NULL, changes, count, wanted);
@@ -41,7 +43,7 @@ static void other_variables_pass_unchanged(void **state)
 		NULL };
 
 	(void)state;
-	check_made(from, "SLURM_", NULL, 0, wanted);
+	check_made(from, slurm, NULL, 0, wanted);
 }
 
 static void changes_replace_add_and_remove(void **state)
@@ -53,7 +55,7 @@ static void changes_replace_add_and_remove(void **state)
 	const char *const wanted[] = { "A=1", "BB=1", "B=two", "NEW=", NULL };
 
 	(void)state;
-	check_made(from, "SLURM_", changes, ARRAY_SIZE(changes), wanted);
+	check_made(from, slurm, changes, ARRAY_SIZE(changes), wanted);
 }
 
 static void a_default_gives_way_to_a_value_of_the_user(void **state)
@@ -70,10 +72,10 @@ static void a_default_gives_way_to_a_value_of_the_user(void **state)
 		"B=own", NULL };
 
 	(void)state;
-	check_made(with, "SLURM_", changes, ARRAY_SIZE(changes), kept_one);
-	check_made(without, "SLURM_", changes, ARRAY_SIZE(changes), set);
-	check_made_of(with, "SLURM_", "B=x", changes, ARRAY_SIZE(changes), listed);
-	check_made_of(with, "SLURM_", "NONE", changes, ARRAY_SIZE(changes), not_passed);
+	check_made(with, slurm, changes, ARRAY_SIZE(changes), kept_one);
+	check_made(without, slurm, changes, ARRAY_SIZE(changes), set);
+	check_made_of(with, slurm, "B=x", changes, ARRAY_SIZE(changes), listed);
+	check_made_of(with, slurm, "NONE", changes, ARRAY_SIZE(changes), not_passed);
 }
 
 static void variables_with_the_prefix_are_left_out(void **state)
@@ -85,7 +87,7 @@ static void variables_with_the_prefix_are_left_out(void **state)
 		NULL };
 
 	(void)state;
-	check_made(from, "SLURM_", changes, ARRAY_SIZE(changes), wanted);
+	check_made(from, slurm, changes, ARRAY_SIZE(changes), wanted);
 }
 
 static void an_empty_environment_works(void **state)
@@ -94,7 +96,7 @@ static void an_empty_environment_works(void **state)
 	const char *const wanted[] = { NULL };
 
 	(void)state;
-	check_made(from, "SLURM_", NULL, 0, wanted);
+	check_made(from, slurm, NULL, 0, wanted);
 }
 
 static void many_and_long_values_fit(void **state)
@@ -113,7 +115,7 @@ static void many_and_long_values_fit(void **state)
 	}
 	for (size_t i = 0; i < 3; i++)
 		memset(values[i], 'a' + (int)i, sizeof(values[i]) - 1);
-	assert_int_equal(childenv_make(from, "SLURM_", NULL, NULL, changes, 3, &made), 0);
+	assert_int_equal(childenv_make(from, slurm, NULL, NULL, changes, 3, &made), 0);
 	for (size_t i = 0; i < MANY; i++)
 		assert_string_equal(made[i], entries[i]);
 	for (size_t i = 0; i < 3; i++) {
@@ -159,7 +161,7 @@ static void a_list_chooses_the_variables(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		check_made_of(from, "SLURM_", rows[i].list, changes, 1, rows[i].made);
+		check_made_of(from, slurm, rows[i].list, changes, 1, rows[i].made);
 }
 
 static void a_list_has_names_and_values(void **state)
@@ -206,8 +208,8 @@ static void kept_variables_pass_whatever_the_list_says(void **state)
 
 	(void)state;
 	kept = names;
-	check_made_of(from, "SLURM_", NULL, NULL, 0, all);
-	check_made_of(from, "SLURM_", "NONE", NULL, 0, none);
+	check_made_of(from, slurm, NULL, NULL, 0, all);
+	check_made_of(from, slurm, "NONE", NULL, 0, none);
 	kept = NULL;
 }
 

@@ -10,8 +10,6 @@
 
 extern char **environ;
 
-#define NO_NAME "=" /* no name of a variable begins with it */
-
 static const char *variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -80,7 +78,7 @@ int node_environment_make(const struct node_order *order, unsigned attempt, char
 
 	(void)snprintf(allocation, sizeof(allocation), "%s:%s", id ? id : "", gpus);
 	(void)snprintf(number, sizeof(number), "%u", attempt);
-	return childenv_make(environ, NO_NAME, kept, order->export_list, changes,
+	return childenv_make(environ, NULL, kept, order->export_list, changes,
 		make_changes(order, gpus, allocation, number, changes), ret);
 }
 

@@ -64,11 +64,30 @@ static const char *job_environment_step_pid(const struct launch *launch)
 	return text;
 }
 
+/* The seconds of the time limit of the job, also for a step of it; NULL: there is none. */
+static const char *job_environment_limit(const struct launch *launch)
+{
+	int64_t limit_ms = launch->context->settings->care.limit_ms;
+	static char text[24];
+
+	(void)snprintf(text, sizeof(text), "%lld", (long long)limit_ms / 1000);
+	return launch->step ? getenv("GPULEASE_LIMIT") : limit_ms ? text : NULL;
+}
+
+/* The share of a GPU, if the job has a part of one. */
+static const char *job_environment_share(const struct need *need)
+{
+	static char text[8];
+
+	(void)snprintf(text, sizeof(text), "0.%02u", need->percent % WHOLE_PERCENT);
+	return need->percent % WHOLE_PERCENT ? text : NULL;
+}
+
 const struct childenv_change *job_environment_variables(
 	const struct launch *launch, size_t *ret_count)
 {
 	static char cuda[GPU_LIST_SIZE], names[GPU_LIST_SIZE], uuids[GPU_LIST_SIZE];
-	static char id[24], sim[48], share[8], vram[24], attempt[12];
+	static char id[24], sim[48], vram[24], attempt[12];
 	static struct childenv_change changes[20];
 	static struct mps_limits mps;
 	const struct machine_settings *machine = &launch->context->settings->machine;
@@ -76,14 +95,12 @@ const struct childenv_change *job_environment_variables(
 		    uuid_text = TEXT_ON(uuids);
 	const char *dir = getenv("GPULEASE_DIR");
 	const struct need *need = &launch->need;
-	bool is_part = need->percent % WHOLE_PERCENT != 0;
 	size_t count = 0;
 
 	mps_limit(launch->view, &launch->gpus, &launch->need, &mps);
 	job_environment_list_gpus(launch, GPU_LIST_FOR_CUDA, &cuda_text);
 	job_environment_list_gpus(launch, GPU_LIST_NAMES, &name_text);
 	job_environment_list_gpus(launch, GPU_LIST_UUIDS, &uuid_text);
-	(void)snprintf(share, sizeof(share), "0.%02u", need->percent % WHOLE_PERCENT);
 	(void)snprintf(vram, sizeof(vram), "%llu", (unsigned long long)need->mib);
 	(void)snprintf(id, sizeof(id), "%llu", (unsigned long long)launch->ticket);
 	(void)snprintf(
@@ -102,8 +119,9 @@ const struct childenv_change *job_environment_variables(
 	SET("GPULEASE_STEP", job_environment_step(launch));
 	SET(PROCESS_LEASE_STEP_VARIABLE, job_environment_step_pid(launch));
 	/* so that the program can stay within the share and memory that were declared for it */
-	SET("GPULEASE_SHARE", is_part ? share : NULL);
+	SET("GPULEASE_SHARE", job_environment_share(need));
 	SET("GPULEASE_VRAM_MIB", need->mib ? vram : NULL);
+	SET("GPULEASE_LIMIT", job_environment_limit(launch));
 	/* so that a gpulease inside the job finds the same state directory from any folder */
 	SET("GPULEASE_SIM", machine->sim_gpus ? sim : NULL);
 	SET("GPULEASE_DIR", launch->context->named ? launch->context->dir.path : dir);
@@ -125,13 +143,27 @@ const struct childenv_change *job_environment_variables(
 	return changes;
 }
 
+/*
+ * What Slurm sets for a job, a step or a task.  A framework that sees such variables of another one
+ * looks for the other tasks.  Other variables whose names begin with SLURM_ are the user's, as
+ * SLURM_TMPDIR, or are defaults for options of the commands of Slurm, as SLURM_LABELIO.
+ */
+static const char *const of_a_job[] = { "SLURM_ARRAY_*", "SLURM_CLUSTER_NAME",
+	"SLURM_CPUS_*", "SLURM_CPU_BIND*", "SLURM_CPU_FREQ_REQ", "SLURM_DISTRIBUTION",
+	"SLURM_DIST_*", "SLURM_EXPORT_ENV", "SLURM_GET_USER_ENV", "SLURM_GPUS*",
+	"SLURM_GPU_BIND", "SLURM_GPU_FREQ", "SLURM_GTIDS", "SLURM_HET_*", "SLURM_JOB*",
+	"SLURM_LAUNCH_NODE_IPADDR", "SLURM_LOCALID", "SLURM_MEM_*", "SLURM_MPI_TYPE",
+	"SLURM_NETWORK", "SLURM_NNODES", "SLURM_NODEID", "SLURM_NODELIST",
+	"SLURM_NODE_ALIASES", "SLURM_NPROCS", "SLURM_NTASKS*", "SLURM_OOM_KILL_STEP",
+	"SLURM_OVERCOMMIT", "SLURM_PACK_*", "SLURM_PMI*", "SLURM_PRIO_PROCESS",
+	"SLURM_PROCID", "SLURM_PROFILE", "SLURM_RESTART_COUNT", "SLURM_RLIMIT_*",
+	"SLURM_SCRIPT_CONTEXT", "SLURM_SHARDS_ON_NODE", "SLURM_SRUN_*", "SLURM_STEP*",
+	"SLURM_SUBMIT_*", "SLURM_TASK*", "SLURM_THREADS_PER_CORE", "SLURM_TOPOLOGY_*",
+	"SLURM_TRES_*", "SLURM_UMASK", "SLURM_WORKING_CLUSTER", NULL };
+
 int job_environment_make(const struct launch *launch, char ***ret)
 {
-	/*
-	 * Slurm's commands need the first two variables, and inside an allocation all five.  The
-	 * other SLURM_* variables go: they describe one task of a Slurm step, and a framework that
-	 * sees them looks for the step's other tasks.
-	 */
+	/* with --export, too: Slurm's commands need two, and inside an allocation all five */
 	static const char *const kept[] = { "SLURM_CONF*", "SLURM_JWT", "SLURM_JOB_ID",
 		"SLURM_JOBID", "SLURM_CLUSTER_NAME", NULL };
 	static const char *const kept_outside[] = { "SLURM_CONF*", "SLURM_JWT", NULL };
@@ -142,7 +174,7 @@ int job_environment_make(const struct launch *launch, char ***ret)
 	size_t count;
 	const struct childenv_change *changes = job_environment_variables(launch, &count);
 	char **environment;
-	int r = childenv_make(privilege_environment(), "SLURM_",
+	int r = childenv_make(privilege_environment(), of_a_job,
 		settings->tasks.in_script ? kept_in_script
 		: is_inside               ? kept
 					  : kept_outside,

@@ -33,8 +33,8 @@ const struct childenv_change *job_environment_variables(
 
 /*
  * Makes the environment of the command: that of gpulease, as far as --export lets it through and
- * without the variables of a Slurm task, plus the variables of the job.  Returns 0 with *@ret, one
- * block that the caller frees with free(), or -ENOMEM.
+ * without the variables of another Slurm job, step or task, plus those of the job.  Returns 0 with
+ * *@ret, one block that the caller frees with free(), or -ENOMEM.
  */
 MUST_CHECK int job_environment_make(const struct launch *launch, char ***ret);
 

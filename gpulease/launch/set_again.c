@@ -14,8 +14,9 @@ static const char cuda[] = "CUDA_VISIBLE_DEVICES";
 /* job_environment.c sets them. */
 static const char *const names[] = { cuda, "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
 	"GPULEASE_ID", "GPULEASE_ATTEMPT", PROCESS_LEASE_TOKEN_VARIABLE, "GPULEASE_GPUS",
-	"GPULEASE_UUIDS", "GPULEASE_STEP", "GPULEASE_SHARE", "GPULEASE_VRAM_MIB",
-	"GPULEASE_SIM", "GPULEASE_DIR", ALLOCATION_VARIABLE };
+	"GPULEASE_UUIDS", "GPULEASE_STEP", PROCESS_LEASE_STEP_VARIABLE, "GPULEASE_SHARE",
+	"GPULEASE_VRAM_MIB", "GPULEASE_LIMIT", "GPULEASE_SIM", "GPULEASE_DIR",
+	ALLOCATION_VARIABLE };
 
 static const char *value_in(char *const environment[], const char *name)
 {
@@ -71,7 +72,7 @@ int set_again_add(char *const environment[], unsigned flags, char ***ret)
 	text = text_on(calls, size);
 	write_calls(environment, flags, &text);
 	change.value = calls;
-	return childenv_make(environment, AGAIN_VARIABLE, NULL, NULL, &change, 1, ret);
+	return childenv_make(environment, NULL, NULL, NULL, &change, 1, ret);
 }
 
 /*

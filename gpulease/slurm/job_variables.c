@@ -1,9 +1,13 @@
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "job_variables.h"
 #include "parse.h"
+
+const char *const job_variables_gone[] = { "SLURM_TASK_*", NULL };
 
 const char *job_variables_value_of(const char *name)
 {
@@ -29,8 +33,7 @@ unsigned job_variables_step(void)
 		       : 0;
 }
 
-/* The name of this host up to its first dot, as Slurm names nodes. */
-static const char *node_name(void)
+const char *job_variables_node(void)
 {
 	static char name[HOST_NAME_MAX + 1];
 
@@ -48,18 +51,66 @@ void job_variables_set(
 }
 
 void job_variables_set_number(
-	struct job_variables *variables, const char *name, unsigned value)
+	struct job_variables *variables, const char *name, uint64_t value)
 {
 	char *text = variables->numbers[variables->count];
 
-	(void)snprintf(text, sizeof(variables->numbers[0]), "%u", value);
+	(void)snprintf(
+		text, sizeof(variables->numbers[0]), "%llu", (unsigned long long)value);
 	job_variables_set(variables, name, text);
+}
+
+static bool is_set(const struct job_variables *variables, const char *name)
+{
+	for (size_t i = 0; i < variables->count; i++)
+		if (strcmp(variables->changes[i].name, name) == 0)
+			return true;
+	return getenv(name);
+}
+
+static void set_unless_set(
+	struct job_variables *variables, const char *name, const char *value)
+{
+	if (!is_set(variables, name))
+		job_variables_set(variables, name, value);
+}
+
+/* When the job ends at the latest.  Jobs of Slurm without a limit are told that it is in a year. */
+static uint64_t end_of(uint64_t start)
+{
+	uint64_t limit_s;
+
+	return start + (parse_u64(job_variables_value_of("GPULEASE_LIMIT"), UINT32_MAX,
+				&limit_s, NULL) == 0
+				       ? limit_s
+				       : (uint64_t)365 * 24 * 3600);
+}
+
+/* Whose job it is, where Slurm would have queued it, and when it runs. */
+static void describe_owner(struct job_variables *variables)
+{
+	const struct passwd *entry = getpwuid(getuid());
+	uint64_t now = (uint64_t)time(NULL);
+
+	if (entry)
+		set_unless_set(variables, "SLURM_JOB_USER", entry->pw_name);
+	job_variables_set_number(variables, "SLURM_JOB_UID", getuid());
+	job_variables_set_number(variables, "SLURM_JOB_GID", getgid());
+	set_unless_set(variables, "SLURM_JOB_PARTITION", "gpulease");
+	set_unless_set(variables, "SLURM_JOB_ACCOUNT", "gpulease");
+	set_unless_set(variables, "SLURM_JOB_QOS", "normal");
+	set_unless_set(variables, "SLURM_CLUSTER_NAME", "gpulease");
+	if (is_set(variables, "SLURM_JOB_START_TIME"))
+		return;
+	job_variables_set_number(variables, "SLURM_JOB_START_TIME", now);
+	job_variables_set_number(variables, "SLURM_JOB_END_TIME", end_of(now));
 }
 
 void job_variables_describe(
 	struct job_variables *variables, const char *name, const char *folder)
 {
-	const char *id = job_variables_value_of("GPULEASE_ID"), *node = node_name();
+	const char *id = job_variables_value_of("GPULEASE_ID"),
+		   *node = job_variables_node();
 	unsigned gpus = text_count_items(job_variables_value_of("CUDA_VISIBLE_DEVICES"));
 
 	/* inside an allocation of Slurm these two are Slurm's */
@@ -78,6 +129,7 @@ void job_variables_describe(
 		job_variables_set_number(variables, "SLURM_GPUS_ON_NODE", gpus);
 	else
 		job_variables_set(variables, "SLURM_GPUS_ON_NODE", NULL);
+	describe_owner(variables);
 }
 
 void job_variables_set_task(struct job_variables *variables, unsigned task)

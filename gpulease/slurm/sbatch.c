@@ -243,46 +243,23 @@ static const char *export_list(const struct sbatch *sbatch)
 	return list && strcasecmp(list, "ALL") != 0 ? list : NULL;
 }
 
-/* Makes the command that submits the job.  NULL: there is no memory. */
-static char **submit_words(struct sbatch *sbatch)
+/* Appends to the words at @next what the script can read in its variables. */
+static char **describe_script(const struct sbatch *sbatch, char **next)
 {
-	static char submit[] = "--submit", end[] = "--", part[] = "script";
+	/* options without effect */
+	static const char *const told[] = { "partition", "account", "qos", "mem",
+		"mem-per-cpu", "mem-per-gpu" };
 	const struct settings *settings = &sbatch->settings;
 	bool has_tasks = value_of(sbatch, "ntasks") ||
 			 value_of(sbatch, "ntasks-per-node") ||
 			 value_of(sbatch, "tasks-per-node") || settings->tasks.count > 1;
 	const char *per_node = value_of(sbatch, "ntasks-per-node"),
 		   *not_ok = text_or_null(sbatch->dependency.not_ok);
-	char gpus[16], tasks[16], shown[512], **words, **next;
-	struct text text = TEXT_ON(shown);
-	size_t count = 0;
+	char tasks[16];
 
 	if (!per_node)
 		per_node = value_of(sbatch, "tasks-per-node");
-	while (sbatch->arguments[count])
-		count++;
-	words = next = calloc(WORDS_MAX + count, sizeof(*words));
-	if (!words)
-		return NULL;
-	if (settings->request.share_percent)
-		(void)snprintf(gpus, sizeof(gpus), "0.%02u",
-			settings->request.share_percent % 100);
-	else
-		(void)snprintf(gpus, sizeof(gpus), "%u", settings->request.gpus);
 	(void)snprintf(tasks, sizeof(tasks), "%u", settings->tasks.count);
-	*next++ = sbatch->gpulease;
-	*next++ = submit;
-	next = sbatch_options_write(&sbatch->options, SBATCH_PASSED, next);
-	next = add(next, "gpus", gpus);
-	describe(sbatch, &text);
-	next = add(next, "shown-command", shown);
-	if (*settings->request.model)
-		next = add(next, "model", settings->request.model);
-	if (!next)
-		return NULL;
-	*next++ = end;
-	*next++ = sbatch->own;
-	*next++ = part;
 	next = add(next, "name", value_of(sbatch, "job-name"));
 	next = add(next, "submit-dir", *sbatch->folder ? sbatch->folder : NULL);
 	next = add(next, "submit-host", *sbatch->host ? sbatch->host : NULL);
@@ -296,6 +273,44 @@ static char **submit_words(struct sbatch *sbatch)
 	next = add(next, "after-not-ok", not_ok);
 	next = add(next, "gpus", value_of(sbatch, "gpus"));
 	next = add(next, "gpus-per-node", value_of(sbatch, "gpus-per-node"));
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+		next = add(next, told[i], value_of(sbatch, told[i]));
+	return next;
+}
+
+/* Makes the command that submits the job.  NULL: there is no memory. */
+static char **submit_words(struct sbatch *sbatch)
+{
+	static char submit[] = "--submit", end[] = "--", part[] = "script";
+	const struct settings *settings = &sbatch->settings;
+	char gpus[16], shown[512], **words, **next;
+	struct text text = TEXT_ON(shown);
+	size_t count = 0;
+
+	while (sbatch->arguments[count])
+		count++;
+	words = next = calloc(WORDS_MAX + count, sizeof(*words));
+	if (!words)
+		return NULL;
+	if (settings->request.share_percent)
+		(void)snprintf(gpus, sizeof(gpus), "0.%02u",
+			settings->request.share_percent % 100);
+	else
+		(void)snprintf(gpus, sizeof(gpus), "%u", settings->request.gpus);
+	*next++ = sbatch->gpulease;
+	*next++ = submit;
+	next = sbatch_options_write(&sbatch->options, SBATCH_PASSED, next);
+	next = add(next, "gpus", gpus);
+	describe(sbatch, &text);
+	next = add(next, "shown-command", shown);
+	if (*settings->request.model)
+		next = add(next, "model", settings->request.model);
+	if (!next)
+		return NULL;
+	*next++ = end;
+	*next++ = sbatch->own;
+	*next++ = part;
+	next = describe_script(sbatch, next);
 	if (!next)
 		return NULL;
 	*next++ = end;

@@ -8,6 +8,7 @@
 #include "diag.h"
 #include "execute.h"
 #include "exitcodes.h"
+#include "job_folder.h"
 #include "job_variables.h"
 #include "login_shell.h"
 #include "option_parser.h"
@@ -21,7 +22,8 @@ struct script_order {
 	const char *name, *folder, *host;
 	/* as given; NULL: not given */
 	const char *tasks, *per_node, *per_gpu, *gpus_per_task, *cpus, *cpus_per_gpu,
-		*gpus, *gpus_per_node;
+		*gpus, *gpus_per_node, *partition, *account, *qos, *mem, *mem_per_cpu,
+		*mem_per_gpu;
 	const char *exported; /* the list of --export; NULL: all variables are exported */
 	const char *not_ok;   /* jobs that have to fail; NULL: none */
 	char *array;          /* "N,i,count,min,max,step,RECORD": a task of an array */
@@ -46,6 +48,12 @@ static const struct option_def table[] = {
 	TEXT("cpus-per-gpu", cpus_per_gpu),
 	TEXT("gpus", gpus),
 	TEXT("gpus-per-node", gpus_per_node),
+	TEXT("partition", partition),
+	TEXT("account", account),
+	TEXT("qos", qos),
+	TEXT("mem", mem),
+	TEXT("mem-per-cpu", mem_per_cpu),
+	TEXT("mem-per-gpu", mem_per_gpu),
 	TEXT("array", array),
 	TEXT("export", exported),
 	TEXT("after-not-ok", not_ok),
@@ -83,6 +91,50 @@ static void set_path(struct job_variables *variables, char *path, size_t size)
 	text_addf(&text, "%s:%s", folder, job_variables_value_of("PATH"));
 	if (!text.cut)
 		job_variables_set(variables, "PATH", path);
+}
+
+/* Sets the memory in MiB.  sbatch has checked the size; 0 means all memory, as with Slurm. */
+static void set_memory(
+	struct job_variables *variables, const char *name, const char *size)
+{
+	static const char units[] = "MGT";
+	char digits[24];
+	const char *unit;
+	uint64_t number;
+
+	if (!size)
+		return;
+	(void)snprintf(digits, sizeof(digits), "%s", size);
+	digits[strspn(digits, "0123456789")] = '\0';
+	if (parse_u64(digits, UINT32_MAX, &number, NULL) < 0 || !number)
+		return;
+	unit = size + strlen(digits);
+	if (*unit == 'K' || *unit == 'k')
+		number = (number + 1023) / 1024;
+	else if (*unit)
+		number <<= 10 * (strchr(units, *unit & ~0x20) - units);
+	job_variables_set_number(variables, name, number);
+}
+
+/*
+ * Gives the job a folder of its own, unless the user has named one.  The folder of a job that has
+ * submitted this one is not its user's: it goes with that job.
+ */
+static void set_folder(struct job_variables *variables)
+{
+	static char folder[PATH_MAX];
+	const char *given = job_variables_value_of("SLURM_TMPDIR");
+	int r;
+
+	if (*given && strcmp(given, job_variables_value_of("GPULEASE_TMPDIR")) != 0)
+		return;
+	r = job_folder_make(job_variables_value_of("GPULEASE_ID"),
+		job_variables_value_of("GPULEASE_TOKEN"), folder);
+	if (r < 0)
+		note("the job has no folder in TMPDIR or /tmp, and SLURM_TMPDIR is not set: %s",
+			strerror(-r));
+	job_variables_set(variables, "SLURM_TMPDIR", r < 0 ? NULL : folder);
+	job_variables_set(variables, "GPULEASE_TMPDIR", r < 0 ? NULL : folder);
 }
 
 /* Sets the variables of a task of an array, and records that it has started. */
@@ -145,28 +197,34 @@ static int make_environment(const struct script_order *order, char ***ret)
 		{ "SLURM_GPUS", order->gpus },
 		{ "SLURM_GPUS_PER_NODE", order->gpus_per_node },
 		{ "SLURM_JOB_GPUS", gpus },
+		{ "SLURM_JOB_PARTITION", order->partition },
+		{ "SLURM_JOB_ACCOUNT", order->account },
+		{ "SLURM_JOB_QOS", order->qos },
 	};
 	unsigned tasks = number_in(order->tasks, 1), cpus = count_cpus(order, tasks);
 
-	job_variables_describe(&variables, order->name ? order->name : "sbatch",
-		order->folder ? order->folder : "");
-	job_variables_set_task(&variables, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
 		if (given[i].value && *given[i].value)
 			job_variables_set(&variables, given[i].name, given[i].value);
+	job_variables_describe(&variables, order->name ? order->name : "sbatch",
+		order->folder ? order->folder : "");
+	job_variables_set_task(&variables, 0);
+	set_memory(&variables, "SLURM_MEM_PER_NODE", order->mem);
+	set_memory(&variables, "SLURM_MEM_PER_CPU", order->mem_per_cpu);
+	set_memory(&variables, "SLURM_MEM_PER_GPU", order->mem_per_gpu);
+	set_folder(&variables);
 	job_variables_set_number(&variables, "SLURM_TASKS_PER_NODE", tasks);
 	job_variables_set_number(&variables, "SLURM_CPUS_ON_NODE", cpus);
 	job_variables_set_number(&variables, "SLURM_JOB_CPUS_PER_NODE", cpus);
 	job_variables_set(
 		&variables, "SLURM_SUBMIT_HOST", order->host ? order->host : "");
-	job_variables_set_number(&variables, "SLURM_JOB_UID", getuid());
 	job_variables_set(&variables, "ENVIRONMENT", "BATCH");
 	if (order->array)
 		set_array(&variables, order->array);
 	if (order->exported)
 		set_login(&variables, order->exported);
 	set_path(&variables, path, sizeof(path));
-	return childenv_make(environ, "SLURM_TASK_", NULL, NULL, variables.changes,
+	return childenv_make(environ, job_variables_gone, NULL, NULL, variables.changes,
 		variables.count, ret);
 }
 

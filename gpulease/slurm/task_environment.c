@@ -23,6 +23,18 @@ static int share_list(const struct task_order *order, unsigned task, const char 
 	return task_gpus(order->bind, list, task, &text, why);
 }
 
+/* What all tasks of the step have together. */
+static void describe_step(const struct task_order *order, struct job_variables *variables)
+{
+	const char *gpus = job_variables_value_of("GPULEASE_GPUS");
+
+	job_variables_set(variables, "SLURM_STEP_NODELIST", job_variables_node());
+	job_variables_set(variables, "SLURM_STEP_NUM_NODES", "1");
+	job_variables_set_number(variables, "SLURM_STEP_NUM_TASKS", order->count);
+	job_variables_set_number(variables, "SLURM_STEP_TASKS_PER_NODE", order->count);
+	job_variables_set(variables, "SLURM_STEP_GPUS", *gpus ? gpus : NULL);
+}
+
 int task_environment_make(
 	const struct task_order *order, unsigned task, char ***ret, struct why *why)
 {
@@ -53,7 +65,7 @@ int task_environment_make(
 	job_variables_set(&variables, "NVIDIA_VISIBLE_DEVICES", *seen ? seen : "none");
 	/* libraries take the variables as a sign of Slurm */
 	if (order->count == 1 && !job_name)
-		return childenv_make(environ, "SLURM_TASK_", NULL, NULL,
+		return childenv_make(environ, job_variables_gone, NULL, NULL,
 			variables.changes, variables.count, ret);
 	job_variables_set(&variables, "GPULEASE_GPUS", names);
 	job_variables_set(&variables, "GPULEASE_UUIDS", uuids);
@@ -67,11 +79,12 @@ int task_environment_make(
 	job_variables_set_number(&variables, "SLURM_TASKS_PER_NODE", order->count);
 	job_variables_set_number(&variables, "SLURM_STEP_ID", job_variables_step());
 	job_variables_set_number(&variables, "SLURM_STEPID", job_variables_step());
+	describe_step(order, &variables);
 	if (order->cpus || !job_cpus)
 		job_variables_set_number(
 			&variables, "SLURM_CPUS_PER_TASK", order->cpus ? order->cpus : 1);
 	job_variables_set(&variables, "SLURM_LAUNCH_NODE_IPADDR", "127.0.0.1");
 	job_variables_set(&variables, "SLURM_SRUN_COMM_HOST", "127.0.0.1");
-	return childenv_make(environ, "SLURM_TASK_", NULL, NULL, variables.changes,
+	return childenv_make(environ, job_variables_gone, NULL, NULL, variables.changes,
 		variables.count, ret);
 }

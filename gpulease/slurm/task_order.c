@@ -79,8 +79,12 @@ static int read_variables(struct task_order *order, struct why *why)
 		   *unbuffered = getenv("SLURM_UNBUFFEREDIO"),
 		   *kill = getenv("SLURM_KILL_BAD_EXIT");
 	uint64_t kills = kill && !*kill, wait_s = 0;
-	int r = read_variable("SLURM_KILL_BAD_EXIT", 1, &kills, why);
+	int r;
 
+	/* gpulease lets this one through to the steps of a job script alone */
+	if (!getenv("SLURM_JOB_NAME"))
+		return 0;
+	r = read_variable("SLURM_KILL_BAD_EXIT", 1, &kills, why);
 	if (r == 0)
 		r = read_variable("SLURM_WAIT", UINT32_MAX, &wait_s, why);
 	order->labels = label && is_job_variable_on(label);

@@ -79,8 +79,7 @@ int childenv_check(const char *list, struct why *why)
 
 /* The rules for each variable; see childenv_make(). */
 struct filter {
-	const char *without;
-	const char *const *kept;
+	const char *const *without, *const *kept;
 	const char *list;
 	bool is_all;
 	const struct childenv_change *changes;
@@ -121,13 +120,14 @@ static bool filter_find_item(
 	return is_found;
 }
 
-static bool filter_keeps(const struct filter *filter, const char *entry)
+/* Whether a list of names, as NAME or NAME*, has the variable of @entry. */
+static bool names_have(const char *const names[], const char *entry)
 {
-	for (const char *const *kept = filter->kept; kept && *kept; kept++) {
-		size_t size = strcspn(*kept, "*");
+	for (; names && *names; names++) {
+		size_t size = strcspn(*names, "*");
 
-		if ((*kept)[size] ? strncmp(entry, *kept, size) == 0
-				  : entry_sets(entry, *kept, size))
+		if ((*names)[size] ? strncmp(entry, *names, size) == 0
+				   : entry_sets(entry, *names, size))
 			return true;
 	}
 	return false;
@@ -142,9 +142,8 @@ static bool filter_passes(const struct filter *filter, const char *entry)
 		return false;
 	if (filter_find_item(filter, entry, &item))
 		return !has_value(&item);
-	return filter_keeps(filter, entry) ||
-	       (filter->is_all &&
-		       strncmp(entry, filter->without, strlen(filter->without)) != 0);
+	return names_have(filter->kept, entry) ||
+	       (filter->is_all && !names_have(filter->without, entry));
 }
 
 /* Whether @item sets its variable: it has a value, and no later item or change overrides it. */
@@ -234,9 +233,9 @@ static int filter_make(char *const from[], const struct filter *filter, char ***
 	return 0;
 }
 
-int childenv_make(char *const from[], const char *without, const char *const kept[],
-	const char *list, const struct childenv_change *changes, size_t count,
-	char ***ret)
+int childenv_make(char *const from[], const char *const without[],
+	const char *const kept[], const char *list, const struct childenv_change *changes,
+	size_t count, char ***ret)
 {
 	struct filter filter = { without, kept, list, !list || filter_has_all(list),
 		changes, count };

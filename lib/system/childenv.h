@@ -28,12 +28,12 @@ MUST_CHECK int childenv_check(const char *list, struct why *why);
  * 2. the values in @list, and the variables that it names; the last item for a name counts;
  * 3. the variables that @kept names are kept.  It may be NULL; its last entry is NULL; "NAME*" is
  *    every name that begins with NAME;
- * 4. if @list is NULL or has ALL: all others, except names that begin with @without.
+ * 4. if @list is NULL or has ALL: all others, except those that @without names, in the same form.
  *
  * @list has to be well-formed.  *@ret is one block of memory, which the caller frees with free().
  * Returns 0 or -ENOMEM.
  */
-MUST_CHECK int childenv_make(char *const from[], const char *without,
+MUST_CHECK int childenv_make(char *const from[], const char *const without[],
 	const char *const kept[], const char *list, const struct childenv_change *changes,
 	size_t count, char ***ret);
 

@@ -97,7 +97,8 @@ bool process_lease_is_of(uint32_t pid, const struct owner *owner)
 bool process_lease_is_apart(const char *name)
 {
 	return strcmp(name, PROCESS_LEASE_SUBMITTED) == 0 ||
-	       strcmp(name, PROCESS_LEASE_NOTIFIER) == 0;
+	       strcmp(name, PROCESS_LEASE_NOTIFIER) == 0 ||
+	       strcmp(name, PROCESS_LEASE_KEEPER) == 0;
 }
 
 bool process_lease_is_descendant(uint32_t pid, uint32_t ancestor)

@@ -73,7 +73,10 @@ bool process_lease_is_of(uint32_t pid, const struct owner *owner);
 /* The same for the process that runs the command of --notify for a job. */
 #define PROCESS_LEASE_NOTIFIER "gpulease-notify"
 
-/* Whether @name is one of the two. */
+/* The same for the process that removes the folder of a job script. */
+#define PROCESS_LEASE_KEEPER "gpulease-tmpdir"
+
+/* Whether @name is one of the three. */
 bool process_lease_is_apart(const char *name);
 
 /*

@@ -15,7 +15,7 @@
 struct tree_process {
 	uint32_t pid, parent;
 	uint64_t start;
-	/* the supervisor of another job, or a notifier (process_lease.h); not in the tree */
+	/* apart from the job, as process_lease.h says; not in the tree */
 	bool is_apart;
 	bool is_below;  /* in the tree: a descendant, and not below an excluded process */
 	bool is_dead;   /* a zombie */

@@ -143,6 +143,67 @@ run 'tasks for each GPU of a step without a number of GPUs' 0 '??' '' \
 	"$SBATCH" -W --parsable --gres=gpu:2 -o pergpu.out pergpu
 is 'there is one for each GPU of the job' [ "$(printed pergpu.out | tr '\n' ' ')" = '2 2 ' ]
 
+# --- variables of the user, and a folder of the job ---------------------------------------
+
+script mine <<'EOF'
+env | grep '^\(SLURM_TMPDIR\|SLURM_MINE\|SLURM_PROCID\|SLURM_NTASKS\|SLURM_STEP_ID\|SLURM_ARRAY_JOB_ID\|TMPDIR\)=' |
+	sort | tr '\n' ' '
+srun env | grep '^SLURM_MINE\|^SLURM_TMPDIR'
+EOF
+run 'variables of the user that begin with SLURM_ reach the script, and those of another job do not' 0 '*' '' \
+	env SLURM_MINE=1 SLURM_TMPDIR=/scratch/me SLURM_PROCID=9 SLURM_NTASKS=9 SLURM_STEP_ID=9 SLURM_ARRAY_JOB_ID=9 \
+	"$SBATCH" -W -Q -G1 -o mine.out mine
+is 'TMPDIR is that of the submission' [ "$(sort mine.out | tr '\n' ';')" = \
+	"SLURM_MINE=1 SLURM_PROCID=0 SLURM_TMPDIR=/scratch/me TMPDIR=$S/tmp SLURM_MINE=1;SLURM_TMPDIR=/scratch/me;" ]
+run 'so it is without a TMPDIR' 0 '*' '' env -u TMPDIR "$SBATCH" -W -Q -G1 -o mine.out \
+	--wrap 'echo "${TMPDIR-none}"; rmdir "$SLURM_TMPDIR" && case $SLURM_TMPDIR in /tmp/slurm-*) echo folder ;; esac'
+is 'the folder of the job is in /tmp then' [ "$(printed mine.out | tr '\n' ' ')" = 'none folder ' ]
+
+export S
+# the folder is made with this mode, and goes with all that the job has put there and nothing else
+folder='[ "${SLURM_TMPDIR%/slurm-*}" = "$TMPDIR" ] && ls -ld "$SLURM_TMPDIR" | cut -c 1-10
+cd "$SLURM_TMPDIR" && ls -A && mkdir -p a/b && touch a/b/c && chmod 0 a && ln -s "$S/work" link && ln "$S/work/mine" hard
+srun sh -c "echo \"\$SLURM_TMPDIR\"" | sed "s|^$SLURM_TMPDIR\$|the same|"; echo "$SLURM_TMPDIR" >"$S/work/folder.name"'
+has_folder_gone() {
+	wait_until '[ ! -e "$(cat folder.name)" ]'
+}
+for mask in 022 0 0777; do
+	rm -f folder.name
+	run "a job has a folder of its own, with the umask $mask" 0 '*' '' env S="$S" sh -c 'umask "$1"; shift; exec "$@"' sh $mask \
+		"$SBATCH" -W -Q -G1 -o "$S/work/folder.out" --wrap "umask 022; $folder"
+	is 'it is empty, and its user may enter it' [ "$(printed folder.out | tr '\n' ' ')" = 'drwx------ the same ' ]
+	is 'it is gone with the job' has_folder_gone
+	is 'what it led to is there' [ -e mine ]
+	rm -f folder.out
+done
+rm -f folder.name
+limit=1h
+waits_in_folder='echo "$SLURM_TMPDIR" >"$S/work/folder.new"; mv "$S/work/folder.new" "$S/work/folder.name"; exec sleep 1000'
+# ends_with_folder HOW COMMAND…: a job that this ends; $id is its id
+ends_with_folder() {
+	ends_how=$1
+	shift
+	rm -f folder.name
+	id=$(TMPDIR="$S/work" "$SBATCH" -Q --parsable -G1 -t $limit -o ends.out --wrap "$waits_in_folder")
+	is "a folder is named ($ends_how)" wait_until '[ -s folder.name ]'
+	"$@" >/dev/null 2>&1
+	is "it is gone with a job that ends so: $ends_how" has_folder_gone
+}
+ends_with_folder 'a cancel' eval '"$GPULEASE" --cancel "$id"'
+ends_with_folder 'a KILL of its process' eval '"$GPULEASE" --signal-job "$id" KILL'
+limit=1s
+ends_with_folder 'a time limit' true
+run 'a job that a job submits has a folder of its own' 0 '*' '' "$SBATCH" -W -Q -G1 -o outer.out \
+	--wrap 'echo "$SLURM_TMPDIR"; sbatch -W -Q -G0 -o inner.out --wrap "echo \$SLURM_TMPDIR"'
+is 'it is another one' [ "$(sort -u outer.out inner.out | grep -c /slurm-)" = 2 ]
+rm folder.name
+id=$("$SBATCH" -Q --parsable -G1 -o left.out --wrap 'sh -c "echo \$\$ >left.new; mv left.new left.pid; exec sleep 1000" &
+	until [ -s left.pid ]; do sleep 0.1; done; echo $$ >script.pid; echo "$SLURM_TMPDIR" >folder.name')
+wait_until '[ -s folder.name ] && [ ! -e "/proc/$(cat script.pid)" ]'
+is 'what a job has left keeps the folder' [ -d "$(cat folder.name)" ]
+kill "$(cat left.pid)"
+is 'it goes with the last process' has_folder_gone
+
 # --- the number of GPUs ------------------------------------------------------------------
 
 # gpus EXPECTED OPTION…
@@ -457,9 +518,10 @@ in_script 143 '*task 1: *' 'export SLURM_WAIT=1' "$ends"
 in_script 143 '*task 1: *' 'export SLURM_WAIT=1000' "srun --wait=1 ${ends#srun }"
 in_script 125 "gpulease: SLURM_WAIT: 'x' is not a number*" 'export SLURM_WAIT=x' 'srun echo hi'
 in_script 125 "gpulease: SLURM_KILL_BAD_EXIT: *" 'export SLURM_KILL_BAD_EXIT=2' 'srun echo hi'
+# as with Slurm, they reach the script from where it is submitted
 export SLURM_LABELIO=1
-in_script 0 'hi
-hi' 'srun echo hi'
+in_script 0 '0: hi
+1: hi' 'srun echo hi'
 unset SLURM_LABELIO
 run 'without a script they have no effect' 0 'hi
 hi' '' env SLURM_LABELIO=1 SLURM_WAIT=x "$S/lib/gpulease/bin/srun" --gpus=1 -n 2 echo hi
