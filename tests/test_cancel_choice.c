@@ -22,11 +22,11 @@ static struct cancel_choice choice_of(const char *list, uint32_t uid)
 static void choices_end_at_the_rights_of_the_user(void **state)
 {
 	static const struct live_job jobs[] = {
-		{ 3, ADA, "train" },
-		{ 4, EVE, "train" },
-		{ 5, ADA, "" },
-		{ 6, ROOT, "mine" },
-		{ 7, ADA, "12345678901234567890123456789012" },
+		{ 3, ADA, "train", 0 },
+		{ 4, EVE, "train", 0 },
+		{ 5, ADA, "", 0 },
+		{ 6, ROOT, "mine", 0 },
+		{ 7, ADA, "12345678901234567890123456789012", 0 },
 	};
 	static const struct {
 		const char *list;
@@ -43,7 +43,8 @@ static void choices_end_at_the_rights_of_the_user(void **state)
 		{ "trai", ROOT, 0 },
 		{ "train1", ROOT, 0 },
 		{ "train,5", EVE, 1u << 4 },
-		{ "12345678901234567890123456789012345", ADA, 1u << 7 },
+		{ "12345678901234567890123456789012", ADA, 1u << 7 },
+		{ "12345678901234567890123456789012345", ADA, 0 },
 		{ "4-6", ADA, 1u << 5 },
 		{ "4-6", ROOT, 1u << 4 | 1u << 5 | 1u << 6 },
 		{ "3-4", EVE, 1u << 4 },
@@ -61,6 +62,52 @@ static void choices_end_at_the_rights_of_the_user(void **state)
 		if (ids != rows[i].ids)
 			fail_msg("%s by %u: %#x", rows[i].list, rows[i].uid, ids);
 	}
+}
+
+/* The record of the job has the first bytes of its name, and the rest cannot be read. */
+static void a_name_that_is_not_whole_chooses_no_job(void **state)
+{
+	static const char name[] = "12345678901234567890123456789012345";
+	struct live_job cut = { .id = 3, .uid = ADA, .name = "12345678901234567890" };
+	static const struct {
+		const char *list;
+		uint32_t uid;
+		bool is_doubtful;
+	} rows[] = {
+		{ name, ADA, true },
+		{ name, ROOT, true },
+		{ name, EVE, false },
+		{ "12345678901234567890", ADA, false },
+		{ "12345678901234567890123456789012346", ADA, false },
+		{ "mine", ADA, false },
+	};
+
+	(void)state;
+	cut.cut_hash = job_name_hash(name);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct cancel_choice choice = choice_of(rows[i].list, rows[i].uid);
+
+		assert_int_equal(
+			cancel_choice_doubts(&choice, &cut), rows[i].is_doubtful);
+		assert_int_equal(
+			cancel_choice_admits(&choice, &cut), choice.kind == CHOICE_MINE);
+	}
+}
+
+static void a_name_longer_than_names_chooses_no_job(void **state)
+{
+	char longer[NAME_SIZE_MAX + 1], name[NAME_SIZE_MAX];
+	struct live_job job = { .id = 3, .uid = ADA, .name = name };
+	struct cancel_choice choice;
+
+	(void)state;
+	memset(longer, 'n', sizeof(longer));
+	longer[NAME_SIZE_MAX] = '\0';
+	text_copy(name, sizeof(name), longer);
+	choice = choice_of(longer, ADA);
+	assert_false(cancel_choice_admits(&choice, &job));
+	choice = choice_of(name, ADA);
+	assert_true(cancel_choice_admits(&choice, &job));
 }
 
 static void a_choice_without_a_job_is_explained(void **state)
@@ -103,6 +150,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(choices_end_at_the_rights_of_the_user),
+		cmocka_unit_test(a_name_that_is_not_whole_chooses_no_job),
+		cmocka_unit_test(a_name_longer_than_names_chooses_no_job),
 		cmocka_unit_test(a_choice_without_a_job_is_explained),
 	};
 

@@ -100,7 +100,7 @@ static void make_temporary(
 
 static void sweep_both_folders(const struct statedir *dir)
 {
-	live_fifo_sweep(dir);
+	live_fifo_sweep(dir, NULL, NULL);
 	bell_sweep(dir);
 }
 
@@ -133,10 +133,10 @@ static void a_sweep_removes_an_old_temporary_name_whatever_its_maker(void **stat
 	dead.pidns++;
 	make_temporary(dir.fd, FIFO_LIVE, &dead, name, sizeof(name));
 	later_ms = 23 * HOUR_MS;
-	live_fifo_sweep(&dir);
+	live_fifo_sweep(&dir, NULL, NULL);
 	assert_true(fixture_exists(dir.fd, FIFO_LIVE, name));
 	later_ms = 25 * HOUR_MS;
-	live_fifo_sweep(&dir);
+	live_fifo_sweep(&dir, NULL, NULL);
 	assert_false(fixture_exists(dir.fd, FIFO_LIVE, name));
 	later_ms = 0;
 	statedir_release(&dir);

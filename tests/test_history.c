@@ -531,8 +531,65 @@ static struct history_end longest(void)
 	fill_text(end.by, sizeof(end.by));
 	text_copy(end.status, sizeof(end.status), "255");
 	fill_text(end.name, sizeof(end.name));
+	end.name_hash = job_name_hash(end.name);
 	fill_text(end.command, sizeof(end.command));
 	return end;
+}
+
+/* A name of @size bytes: @unit again and again. */
+static void long_name(struct history_end *end, const char *unit, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		end->name[i] = unit[i % strlen(unit)];
+	end->name[size] = '\0';
+	end->name_hash = job_name_hash(end->name);
+}
+
+static const char *const units[] = { "n", "%", " =", "\xc3\xa4", "\x80", "\n%a",
+	"\xe2\x80\xa6%" };
+
+/* Whatever bytes a name has, at each length, between other lines, in chunks and in two files. */
+static void a_name_is_read_whole(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end *ends, wanted = longest();
+	size_t count, at = 0, rows = ARRAY_SIZE(units) * NAME_SIZE_MAX;
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		for (size_t size = 0; size < NAME_SIZE_MAX; size++) {
+			long_name(&wanted, units[i], size);
+			wanted.ticket = ++number;
+			assert_int_equal(tell(s, &wanted), 0);
+		}
+	ends = fixture_history(s->dirfd, rows + 1, &count);
+	assert_int_equal(count, rows);
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		for (size_t size = 0; size < NAME_SIZE_MAX; size++, at++) {
+			long_name(&wanted, units[i], size);
+			assert_int_equal(ends[at].ticket, at + 1);
+			assert_string_equal(ends[at].name, wanted.name);
+		}
+	free(ends);
+}
+
+/* Also where the line before it is that of another job. */
+static void a_name_without_its_lines_is_a_beginning(void **state)
+{
+	struct scratch *s = *state;
+	struct history_end end = end_of(2), *ends;
+	size_t count;
+
+	append(s, 1);
+	long_name(&end, "n", 40);
+	end.name[20] = '\0'; /* its writer could not read the rest */
+	assert_int_equal(tell(s, &end), 0);
+	ends = fixture_history(s->dirfd, 3, &count);
+	assert_int_equal(count, 2);
+	assert_string_equal(ends[0].name, "train 1");
+	assert_string_equal(ends[1].name, end.name);
+	assert_false(job_name_is_whole(ends[1].name, ends[1].name_hash));
+	free(ends);
 }
 
 static void the_longest_end_fits(void **state)
@@ -686,6 +743,7 @@ static void the_longest_line_can_be_marked(void **state)
 
 	memset(end.command, 'x', sizeof(end.command) - 1);
 	memset(end.name, 'y', sizeof(end.name) - 1);
+	end.name_hash = job_name_hash(end.name);
 	assert_int_equal(tell(s, &end), 0);
 	is_disk_full = true;
 	assert_int_equal(tell(s, &end), -ENOSPC);
@@ -954,6 +1012,8 @@ int main(void)
 		SCRATCH_TEST(the_second_to_put_it_aside_leaves_it),
 		SCRATCH_TEST(a_line_beside_its_place_is_written_again),
 		SCRATCH_TEST(a_file_that_is_renamed_during_a_read_is_read_once),
+		SCRATCH_TEST(a_name_is_read_whole),
+		SCRATCH_TEST(a_name_without_its_lines_is_a_beginning),
 		SCRATCH_TEST(the_longest_end_fits),
 		cmocka_unit_test(the_state_follows_from_how_and_status),
 		cmocka_unit_test(gpus_are_counted_if_the_record_has_no_count),

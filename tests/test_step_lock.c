@@ -269,14 +269,14 @@ static void a_sweep_removes_what_no_lease_needs(void **state)
 	assert_int_equal(scratch_write(s, "live/0123456789abcdef.0", ""), 0);
 	assert_int_equal(scratch_write(s, "live/0123456789abcdefg", ""), 0);
 	assert_int_equal(step_lock_try(&lock), 0); /* slot 3, of a lease without a FIFO */
-	live_fifo_sweep(&dir);
+	live_fifo_sweep(&dir, NULL, NULL);
 	assert_true(has_file("3"));
 	assert_false(has_file("0"));
 	assert_false(has_file("steps"));
 	assert_true(fixture_exists(dir.fd, FIFO_LIVE, name + strlen("live/")));
 	assert_true(fixture_exists(dir.fd, FIFO_LIVE, "0123456789abcdefg"));
 	step_lock_release(&lock);
-	live_fifo_sweep(&dir);
+	live_fifo_sweep(&dir, NULL, NULL);
 	assert_false(has_file("3"));
 	other_end(&other);
 }

@@ -17,7 +17,7 @@ static struct usual usual;
 static int setup(void **state)
 {
 	(void)state;
-	kind = usual_kind_of(7, "", "train 1");
+	kind = usual_kind_of(7, "", 0, "train 1");
 	usual = (struct usual){ .runs = 0 };
 	return 0;
 }
@@ -42,8 +42,8 @@ static void note_run(struct history_end end)
 static bool are_alike(
 	const char *name_a, const char *a, const char *name_b, const char *b)
 {
-	struct usual_kind one = usual_kind_of(1, name_a, a);
-	struct usual_kind other = usual_kind_of(1, name_b, b);
+	struct usual_kind one = usual_kind_of(1, name_a, 0, a);
+	struct usual_kind other = usual_kind_of(1, name_b, 0, b);
 	bool is_same = usual_kind_is_same(&one, &other);
 
 	assert_int_equal(usual_kind_is_same(&other, &one), is_same);

@@ -120,7 +120,7 @@ static int attribute_read_name(const char *value, void *at, struct why *why)
 
 	text_add_printable(&shown, value, size);
 	if (size >= BATCH_NAME_MAX)
-		wrong = "is too long; a name has at most 63 bytes";
+		wrong = "is too long; a name has at most 255 bytes";
 	else if (strcmp(printable, value) != 0)
 		wrong = "has characters that cannot be printed";
 	else if (strchr(value, ','))

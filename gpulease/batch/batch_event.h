@@ -70,7 +70,7 @@ struct batch_event {
 		owner; /* of the lease, the supervisor; ->is_adopted is not written */
 	uint32_t attempt;
 	char boot[BOOT_SIZE];
-	char name[64];
+	char name[256];
 	char gpus[BATCH_GPUS_SIZE];
 	uint64_t declared_mib; /* as the line or the command line said; 0: nothing */
 	uint64_t

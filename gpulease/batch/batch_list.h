@@ -25,7 +25,7 @@ enum {
 	BATCH_LINE_MAX =
 		100000, /* bytes of a line: the kernel takes 128 KiB per argument */
 	BATCH_LINES_MAX = 100000,
-	BATCH_NAME_MAX = 64, /* bytes of a name, with its NUL */
+	BATCH_NAME_MAX = 256, /* bytes of a name, with its NUL */
 };
 
 /* The bits of ->given. */

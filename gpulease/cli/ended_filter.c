@@ -94,18 +94,13 @@ static bool ended_filter_has_time(
 	       begun_ms <= filter->until_ms;
 }
 
-/* Records keep only the beginning of a long name. */
-static bool ended_filter_has_name(const struct history_end *end, const char *name)
-{
-	return strncmp(end->name, name, sizeof(end->name) - 1) == 0;
-}
-
 bool ended_filter_admits(const struct ended_filter *filter, const struct history_end *end)
 {
 	if (filter->states && !(filter->states & 1u << history_state(end)))
 		return false;
 	return ended_filter_has_user(filter, end) && ended_filter_has_time(filter, end) &&
-	       (!filter->name || ended_filter_has_name(end, filter->name));
+	       (!filter->name || (job_name_is_whole(end->name, end->name_hash) &&
+					 strcmp(end->name, filter->name) == 0));
 }
 
 bool ended_filter_is_open(const struct ended_filter *filter)

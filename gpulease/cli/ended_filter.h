@@ -12,7 +12,7 @@ struct ended_filter {
 	const char *user;          /* NULL: any */
 	bool has_uid;              /* ->uid is the number of ->user */
 	uint32_t uid;              /* finds records that have no user name */
-	const char *name;          /* compared as far as records keep names; NULL: any */
+	const char *name;          /* NULL: any */
 	unsigned states;           /* a bit for each enum end_state; 0: any */
 	int64_t from_ms, until_ms; /* CLOCK_REALTIME; 0, INT64_MAX: any */
 };

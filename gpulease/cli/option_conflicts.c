@@ -154,18 +154,12 @@ static bool option_conflicts_has_gpus(char *const *command)
 	return false;
 }
 
-static int option_conflicts_check_singleton(
-	const struct run_request *request, struct why *why)
+static int option_conflicts_check_name(const struct run_request *request, struct why *why)
 {
-	if (!request->singleton)
-		return 0;
-	if (!request->name)
+	if (request->singleton && !request->name)
 		why_set(why, "--singleton needs --name: it waits for jobs of that name");
-	/* a record keeps NAME_SIZE_MAX - 1 bytes: two longer names could look the same */
-	else if (strlen(request->name) >= NAME_SIZE_MAX)
-		why_set(why,
-			"--singleton: '%s' has %zu bytes, and jobs are told apart by the "
-			"first %d of their names; shorten it",
+	else if (request->name && strlen(request->name) >= NAME_SIZE_MAX)
+		why_set(why, "--name: '%s' has %zu bytes, and a name has %d at most",
 			quote(request->name).text, strlen(request->name),
 			NAME_SIZE_MAX - 1);
 	else
@@ -225,7 +219,7 @@ int option_conflicts_check_pairs(
 	int r = option_conflicts_check_excluding(result, why);
 
 	if (r == 0)
-		r = option_conflicts_check_singleton(&s->request, why);
+		r = option_conflicts_check_name(&s->request, why);
 	if (r == 0 && s->verb.kind == VERB_RUN)
 		r = option_conflicts_check_run(s, result->rest, why);
 	return r;

@@ -10,7 +10,9 @@
 struct live_job {
 	uint64_t id;
 	uint32_t uid;
-	const char *name; /* as records keep it: the beginning of a long one; "": none */
+	const char *name; /* "": none */
+	/* ->name is only the beginning of the name with this hash (job_name.h); 0: it is whole */
+	uint64_t cut_hash;
 };
 
 /* Handles one job.  Returns 0 to continue. */

@@ -90,6 +90,9 @@ static int target_locate(struct target *target)
 	target->job = job.job;
 	target->number = job.latest;
 	target->ticket = ticket;
+	/* before the job has ended, and the name can be read no more */
+	(void)job_name_complete(&cancel.context.dir, ticket.owner.token,
+		ticket.request.name_hash, target->ticket.request.name);
 	target->termination.owner = lease ? lease->owner : ticket.owner;
 	target->runs = lease ? lease->runs : ticket.runs;
 	target->gpus = lease ? lease->gpus : GPUSET_NONE;
@@ -212,14 +215,31 @@ struct choosing {
 	const struct settings *settings;
 	struct cancel_choice choice;
 	bool has_found;
+	uint64_t doubtful; /* the last job that it doubts */
 	int status;
 };
+
+/* Says once that the choice may mean @job, which it does not include. */
+static void report_doubt(struct choosing *choosing, uint64_t job)
+{
+	struct why why;
+
+	choosing->has_found = true;
+	choosing->status = choosing->status ? choosing->status : EXIT_NOT_DONE;
+	if (choosing->doubtful == job)
+		return;
+	choosing->doubtful = job;
+	cancel_choice_explain_doubt(&choosing->choice, job, &why);
+	diag("%s", why.text);
+}
 
 static int target_add_chosen(void *arg, const struct live_job *job)
 {
 	struct choosing *choosing = arg;
 	int r;
 
+	if (cancel_choice_doubts(&choosing->choice, job))
+		report_doubt(choosing, job->id);
 	if (!cancel_choice_admits(&choosing->choice, job))
 		return 0;
 	choosing->has_found = true;
@@ -280,11 +300,14 @@ static bool targets_confirm(const struct settings *settings)
 		return true;
 	for (size_t i = 0; i < cancel.count; i++) {
 		const struct target *target = &cancel.targets[i];
-		const char *title = target->ticket.request.name;
+		const struct request *request = &target->ticket.request;
 		struct text user = TEXT_ON(name);
 
 		text_addf(&jobs, "%s%llu%s%s", i ? ", " : "",
-			(unsigned long long)target->job, *title ? " " : "", title);
+			(unsigned long long)target->job, *request->name ? " " : "",
+			request->name);
+		if (!job_name_is_whole(request->name, request->name_hash))
+			text_add(&jobs, "…");
 		if (target->termination.owner.uid == namespaces_own_user())
 			continue;
 		describe_user(target->termination.owner.uid, target->ticket.user, &user);

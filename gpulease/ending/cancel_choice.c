@@ -29,11 +29,28 @@ bool cancel_choice_admits(const struct cancel_choice *choice, const struct live_
 	case CHOICE_ALL:
 		return is_root;
 	case CHOICE_NAME:
-		return (is_own || is_root) && strcmp(job->name, choice->name) == 0;
+		return (is_own || is_root) && !job->cut_hash &&
+		       strcmp(job->name, choice->name) == 0;
 	case CHOICE_RANGE:
 		break;
 	}
 	return (is_own || is_root) && job->id >= choice->first && job->id <= choice->last;
+}
+
+bool cancel_choice_doubts(const struct cancel_choice *choice, const struct live_job *job)
+{
+	return choice->kind == CHOICE_NAME && job->cut_hash &&
+	       (job->uid == choice->uid || choice->uid == 0) &&
+	       job->cut_hash == job_name_hash(choice->name);
+}
+
+void cancel_choice_explain_doubt(
+	const struct cancel_choice *choice, uint64_t id, struct why *why)
+{
+	why_set(why,
+		"the whole name of job %llu cannot be read, and may be '%s'; "
+		"give its id if you mean it",
+		(unsigned long long)id, quote(choice->name).text);
 }
 
 void cancel_choice_explain_none(const struct cancel_choice *choice, struct why *why)

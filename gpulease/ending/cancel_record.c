@@ -56,8 +56,11 @@ static uint64_t read_latest(const struct cancelled *job, struct ticket *ret)
 		number = ret->latest;
 		kind = ticket_read(file, number, ret);
 	}
-	if (kind == TICKET_RECORD)
+	if (kind == TICKET_RECORD) {
+		/* an ended job has no name any more but the one that was read before */
+		text_copy(ret->request.name, NAME_SIZE_MAX, job->ticket->request.name);
 		return number;
+	}
 	*ret = *job->ticket;
 	return job->number;
 }

@@ -11,7 +11,8 @@
 struct naming {
 	struct cancel_choice choice;
 	uint64_t first,
-		last; /* the first job, and the last that is another one; 0: none */
+		last;      /* the first job, and the last that is another one; 0: none */
+	uint64_t doubtful; /* a job that the word may mean */
 };
 
 /* Notes @job, which may come twice, if the word chooses it. */
@@ -19,6 +20,8 @@ static int naming_note(void *arg, const struct live_job *job)
 {
 	struct naming *naming = arg;
 
+	if (cancel_choice_doubts(&naming->choice, job))
+		naming->doubtful = job->id;
 	if (!cancel_choice_admits(&naming->choice, job) || job->id == naming->first)
 		return 0;
 	*(naming->first ? &naming->last : &naming->first) = job->id;
@@ -40,11 +43,13 @@ int named_job_find(const struct context *context, struct queue *queue,
 	if (r != 0)
 		return shared_state_report(context, r);
 	operand->first = naming.first;
-	if (naming.first && !naming.last)
+	if (naming.first && !naming.last && !naming.doubtful)
 		return 0;
-	if (!naming.first)
+	if (!naming.first && !naming.doubtful)
 		slurm_program_ask(naming.choice.name);
-	if (naming.first)
+	if (naming.doubtful)
+		cancel_choice_explain_doubt(&naming.choice, naming.doubtful, &why);
+	else if (naming.first)
 		why_set(&why, "'%s' means several jobs, as %llu and %llu; give an id",
 			quote(naming.choice.name).text, (unsigned long long)naming.first,
 			(unsigned long long)naming.last);

@@ -142,7 +142,7 @@ static bool read_end(char **fields, int64_t now_ms, struct cluster_end *ret)
 	end->attempt = 1;
 	text_copy(end->user, sizeof(end->user),
 		fields[END_USER][0] ? fields[END_USER] : fields[END_UID]);
-	text_copy(end->name, sizeof(end->name), fields[END_NAME]);
+	end->name_hash = job_name_copy(end->name, fields[END_NAME]);
 	put_nodes(fields[END_NODES], end);
 	if (state->phase == SLURM_ENDED) {
 		put_how(state, end);
@@ -172,7 +172,7 @@ void cluster_end_of_job(const struct cluster_job *job, struct history_end *ret)
 	put_status(state, job->wait_status, ret);
 	find_limit(job->limit_s, ret);
 	text_copy(ret->user, sizeof(ret->user), job->user);
-	text_copy(ret->name, sizeof(ret->name), job->name);
+	ret->name_hash = job_name_copy(ret->name, job->name);
 	text_copy(ret->command, sizeof(ret->command), job->command);
 }
 

@@ -8,6 +8,7 @@
 #ifndef GPULEASE_CLUSTER_JOBS_H
 #define GPULEASE_CLUSTER_JOBS_H
 
+#include "job_name.h"
 #include "slurm_state.h"
 
 /* Times are seconds since 1970, 0: not known.  Texts are as Slurm prints them. */
@@ -29,7 +30,9 @@ struct cluster_job {
 	int64_t submit_s, start_s,
 		end_s;   /* of a job that waits, ->start_s is Slurm's estimate */
 	int64_t limit_s; /* 0: none */
-	char user[64], name[128], partition[64];
+	char user[64], partition[64];
+	char name[NAME_SIZE_MAX +
+		  1];        /* of one that is longer than names of gpulease: more */
 	char reason[64];     /* why it waits, or "None" */
 	char node_list[256]; /* "n[1-2]"; "": none yet */
 	char comment[64];

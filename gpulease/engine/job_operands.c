@@ -49,7 +49,9 @@ static const struct cluster_job *find_only(
 
 	for (size_t i = 0; i < choosing->jobs.count; i++) {
 		const struct cluster_job *job = &choosing->jobs.list[i];
-		struct live_job live = { job->id, job->uid, job->name };
+		struct live_job live = {
+			.id = job->id, .uid = job->uid, .name = job->name
+		};
 
 		if (job->state->phase == SLURM_ENDED ||
 			!cancel_choice_admits(choice, &live))
@@ -77,7 +79,9 @@ static int call_for_all(struct choosing *choosing, const struct cancel_choice *c
 
 	for (size_t i = 0; i < choosing->jobs.count; i++) {
 		const struct cluster_job *job = &choosing->jobs.list[i];
-		struct live_job live = { job->id, job->uid, job->name };
+		struct live_job live = {
+			.id = job->id, .uid = job->uid, .name = job->name
+		};
 		/* `all` of --wait-for is for every user */
 		bool is_admitted =
 			choosing->kind == OPERAND_NAME && choice->kind == CHOICE_ALL

@@ -136,7 +136,7 @@ static int64_t request_leave_ms(const struct run_care *care)
 static void copy_texts(const struct settings *settings, struct request *ret)
 {
 	if (settings->request.name)
-		text_copy(ret->name, sizeof(ret->name), settings->request.name);
+		ret->name_hash = job_name_copy(ret->name, settings->request.name);
 	if (settings->request.after)
 		text_copy(ret->after, sizeof(ret->after), settings->request.after);
 	if (settings->request.after_ok)

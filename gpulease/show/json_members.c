@@ -8,6 +8,13 @@ void member_text(struct json *json, const char *key, const char *text)
 	json_text(json, text);
 }
 
+void member_name(struct json *json, const char *name, bool is_cut)
+{
+	json_put_text(json, "name", name);
+	if (is_cut)
+		member_bool(json, "name_is_cut", true);
+}
+
 void member_bool(struct json *json, const char *key, bool value)
 {
 	json_key(json, key);

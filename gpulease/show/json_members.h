@@ -33,6 +33,12 @@ void document_begin(
 void document_finish(struct json *json);
 
 void member_text(struct json *json, const char *key, const char *text);
+/*
+ * Prints the name of a job, null if it has none.  @is_cut: only the beginning could be read; a
+ * member `name_is_cut` says so, which is there only then.
+ */
+void member_name(struct json *json, const char *name, bool is_cut);
+
 void member_bool(struct json *json, const char *key, bool value);
 void member_number(struct json *json, const char *key, uint64_t value);
 

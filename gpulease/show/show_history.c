@@ -283,7 +283,7 @@ void json_put_end(struct json *json, const struct history_end *end)
 	json_begin_object(json);
 	member_number(json, "ticket", end->ticket);
 	member_number(json, "attempt", end->attempt ? end->attempt : 1);
-	json_put_text(json, "name", end->name);
+	member_name(json, end->name, !job_name_is_whole(end->name, end->name_hash));
 	member_text(json, "user", end->user);
 	member_number(json, "uid", end->uid);
 	json_put_gpus(json, end);

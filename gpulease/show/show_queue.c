@@ -277,7 +277,7 @@ void json_put_job(struct json *json, const struct view *view, const struct view_
 	member_number(json, "position", (uint64_t)(job - view->jobs) + 1);
 	member_number(json, "ticket", job->ticket);
 	member_number(json, "attempt", job->attempt);
-	json_put_text(json, "name", job->name);
+	member_name(json, job->name, job->name_is_cut);
 	member_text(json, "user", job->user);
 	member_number_if(json, "pid", job->pid, job->pid);
 	member_number(json, "gpus", job->gpus);
@@ -312,7 +312,7 @@ void member_holder(
 {
 	member_number_if(json, "ticket", holder->ticket, holder->ticket);
 	member_number_if(json, "attempt", holder->ticket, holder->attempt);
-	json_put_text(json, "name", holder->name);
+	member_name(json, holder->name, holder->name_is_cut);
 	json_put_text(json, "user", holder->user);
 	member_number_if(json, "pid", holder->pid, holder->pid);
 	json_put_text(json, "command", holder->command);

@@ -54,6 +54,16 @@ uint32_t state_reader_pid(const struct state_reader *reader, const struct owner 
 	return owner->pidns == reader->context->dir.pidns ? owner->pid : 0;
 }
 
+bool state_reader_name(const struct state_reader *reader, const struct owner *owner,
+	const char *name, uint64_t hash, char out[NAME_SIZE_MAX])
+{
+	text_copy(out, NAME_SIZE_MAX, name);
+	if (job_name_complete(&reader->context->dir, owner->token, hash, out))
+		return false;
+	(void)snprintf(out, NAME_SIZE_MAX, "%.*s…", NAME_KEPT_SIZE, name);
+	return true;
+}
+
 /* --- nvidia-smi -------------------------------------------------------------------- */
 
 /* Refreshes the result at hand.  Whether it ended at @oldest_ms or later and can be trusted. */

@@ -68,4 +68,11 @@ bool state_reader_is_doubtful(const struct state_reader *reader);
 /* Returns the owner's pid in this pid namespace; 0 if the owner is in another one. */
 uint32_t state_reader_pid(const struct state_reader *reader, const struct owner *owner);
 
+/*
+ * Sets @out to the whole name of the owner's job; @name and @hash are as its record has them.  If
+ * the rest cannot be read, returns true, and @out is the beginning and …
+ */
+bool state_reader_name(const struct state_reader *reader, const struct owner *owner,
+	const char *name, uint64_t hash, char out[NAME_SIZE_MAX]);
+
 #endif

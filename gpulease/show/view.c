@@ -82,7 +82,8 @@ static void holder_fill_lease(const struct state_reader *reader,
 	describe_user(lease->owner.uid, lease->user, &user);
 	if (!may_show_commands_of(lease->owner.uid))
 		return;
-	text_copy(out->name, sizeof(out->name), lease->name);
+	out->name_is_cut = state_reader_name(
+		reader, &lease->owner, lease->name, lease->name_hash, out->name);
 	text_copy(out->note, sizeof(out->note), lease->note);
 	text_copy(out->command, sizeof(out->command), lease->command);
 	process_info_complete(out->pid, out->command, sizeof(out->command));

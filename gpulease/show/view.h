@@ -33,8 +33,9 @@ struct view_holder {
 	bool is_lingering; /* the lease's owner is dead, but its leftovers live */
 	char user[64];     /* "": unknown */
 	char name[NAME_SIZE_MAX];
-	struct need need;      /* what the lease has of the GPU */
-	uint64_t peak_mib;     /* the most memory seen in use; 0: none, or not sampled */
+	bool name_is_cut;  /* ->name is a beginning and …: the rest cannot be read */
+	struct need need;  /* what the lease has of the GPU */
+	uint64_t peak_mib; /* the most memory seen in use; 0: none, or not sampled */
 	bool is_over_declared; /* ->peak_mib is more than it declared plus the tolerance */
 	/* how it uses the GPUs, by samples of its own (lease_use.h): known if ->has_use */
 	bool has_use;
@@ -92,6 +93,7 @@ struct view_job {
 	char after[AFTER_SIZE], after_ok[AFTER_SIZE];
 	char user[64];
 	char name[NAME_SIZE_MAX];
+	bool name_is_cut; /* as of a holder */
 	int64_t waits_ms, limit_ms;
 	int64_t late_ms;        /* by so much it counts as having come later */
 	bool is_stopped;        /* its process is stopped, so the plan passes over it */

@@ -57,6 +57,8 @@ static size_t describe_leases(
 		if (next->is_running) {
 			history_describe(&lease->lease, reader->now_ms, reader->now_ms,
 				&next->end);
+			(void)job_name_complete(view->dir, lease->lease.owner.token,
+				next->end.name_hash, next->end.name);
 			end_record_name_gpus(view, &lease->lease.gpus, next->end.gpus,
 				sizeof(next->end.gpus));
 		} else if (lease_is_unrecorded(lease)) {
@@ -74,8 +76,12 @@ static size_t describe_leases(
 static int taker_take(struct view_taker *taker, struct history_end *end, bool is_running)
 {
 	/* --status shows the reason of a pause, too */
-	if (!history_is_event(end) && !may_show_commands_of(end->uid))
+	if (!history_is_event(end) && !may_show_commands_of(end->uid)) {
 		end->name[0] = end->command[0] = '\0';
+		end->name_hash = 0;
+	}
+	if (!job_name_is_whole(end->name, end->name_hash))
+		(void)snprintf(end->name + strlen(end->name), sizeof("…"), "…");
 	return taker->take(taker, end, is_running);
 }
 

@@ -68,7 +68,8 @@ static void describe_ticket(const struct state_reader *reader,
 	describe_user(ticket->owner.uid, ticket->user, &user);
 	if (!may_show_commands_of(ticket->owner.uid))
 		return;
-	text_copy(job->name, sizeof(job->name), request->name);
+	job->name_is_cut = state_reader_name(
+		reader, &ticket->owner, request->name, request->name_hash, job->name);
 	text_copy(job->command, sizeof(job->command), request->command);
 }
 
@@ -303,7 +304,8 @@ int view_fill_gpuless(const struct state_reader *reader, struct view *view)
 		describe_user(ticket->owner.uid, ticket->user, &user);
 		if (!may_show_commands_of(ticket->owner.uid))
 			continue;
-		text_copy(out->name, sizeof(out->name), ticket->request.name);
+		out->name_is_cut = state_reader_name(reader, &ticket->owner,
+			ticket->request.name, ticket->request.name_hash, out->name);
 		text_copy(out->command, sizeof(out->command), ticket->request.command);
 	}
 	return 0;

@@ -264,13 +264,29 @@ static bool has_state(
 	return scancel->state < 0 || (int)job->state == scancel->state;
 }
 
+/* Whether the job has the name that is asked for, after a message if that is not known. */
+static bool has_name(struct scancel *scancel, const struct slurm_job *job)
+{
+	if (!scancel->name)
+		return true;
+	switch (slurm_job_compare_name(job, scancel->name, strlen(scancel->name))) {
+	case SLURM_NAME_SAME:
+		return true;
+	case SLURM_NAME_UNKNOWN:
+		refuse(scancel, (long long)job->id, SLURM_NAME_TROUBLE, EXIT_NOT_DONE);
+		break;
+	case SLURM_NAME_OTHER:
+		break;
+	}
+	return false;
+}
+
 static bool is_selected(
-	const struct scancel *scancel, const struct slurm_job *job, bool is_array)
+	struct scancel *scancel, const struct slurm_job *job, bool is_array)
 {
 	return is_slurm_job_live(job) && is_meant(scancel, job) &&
 	       has_state(scancel, job, is_array) &&
-	       has_slurm_user(&scancel->users, job->user) &&
-	       (!scancel->name || strcmp(scancel->name, job->name) == 0);
+	       has_slurm_user(&scancel->users, job->user) && has_name(scancel, job);
 }
 
 /* Whether this user may act on the job, after a message if not. */

@@ -280,7 +280,7 @@ static int show_task(const struct task_id *task, bool is_oneliner)
 		job->array = (int64_t)task->array;
 		job->task = task->index;
 		if (whole)
-			text_copy(job->name, sizeof(job->name), whole->name);
+			slurm_job_take_name(job, whole);
 		print_job(&jobs, job, is_oneliner);
 		status = EXIT_DONE;
 	} else {

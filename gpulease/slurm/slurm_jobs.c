@@ -85,6 +85,19 @@ static int read_state(const struct json_value *value, void *record)
 	return 0;
 }
 
+static int read_name(const struct json_value *value, void *record)
+{
+	char exact[NAME_SIZE_MAX];
+	struct slurm_job *job = record;
+	struct text name = TEXT_ON(job->name), text = TEXT_ON(exact);
+
+	if (value->kind != JSON_STRING)
+		return 0;
+	json_unescape(value, &name);
+	job->name_is_changed = json_decode(value, &text) < 0 || strcmp(exact, job->name);
+	return 0;
+}
+
 static int read_attempt(const struct json_value *value, void *job);
 static int read_last_end(const struct json_value *value, void *job);
 
@@ -111,7 +124,8 @@ static int read_last_end(const struct json_value *value, void *job);
 static const struct json_field job_fields[] = {
 	ROW(FIELD_NUMBER, id, "ticket"),
 	WHOLE("state", read_state),
-	TEXT_ROW(name, "name"),
+	WHOLE("name", read_name),
+	ROW(FIELD_BOOL, name_is_cut, "name_is_cut"),
 	TEXT_ROW(user, "user"),
 	TEXT_ROW(command, "command"),
 	TEXT_ROW(log, "log"),
@@ -276,6 +290,29 @@ static bool is_task_name(const char *text, int64_t *ret_array, int64_t *ret_task
 	return true;
 }
 
+void slurm_job_take_name(struct slurm_job *task, const struct slurm_job *array)
+{
+	text_copy(task->name, sizeof(task->name), array->name);
+	task->name_is_cut = array->name_is_cut;
+	task->name_is_changed = array->name_is_changed;
+}
+
+enum slurm_name slurm_job_compare_name(
+	const struct slurm_job *job, const char *name, size_t size)
+{
+	size_t known = strlen(job->name);
+
+	if (job->name_is_cut && known > strlen("…")) {
+		known -= strlen("…");
+		if (size <= known || memcmp(job->name, name, known) != 0)
+			return SLURM_NAME_OTHER;
+		return SLURM_NAME_UNKNOWN;
+	}
+	if (size != known || memcmp(job->name, name, size) != 0)
+		return SLURM_NAME_OTHER;
+	return job->name_is_changed ? SLURM_NAME_UNKNOWN : SLURM_NAME_SAME;
+}
+
 /* Finds the tasks of arrays, and gives them the names of the arrays. */
 static void find_tasks(struct slurm_jobs *jobs)
 {
@@ -292,7 +329,7 @@ static void find_tasks(struct slurm_jobs *jobs)
 			continue;
 		job->array = array;
 		job->task = task;
-		text_copy(job->name, sizeof(job->name), whole->name);
+		slurm_job_take_name(job, whole);
 	}
 }
 

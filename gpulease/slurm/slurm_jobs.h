@@ -5,6 +5,7 @@
 #ifndef GPULEASE_SLURM_JOBS_H
 #define GPULEASE_SLURM_JOBS_H
 
+#include "job_name.h"
 #include "json_read.h"
 
 /* For so long an ended job is known to squeue and scontrol, as with Slurm's MinJobAge. */
@@ -47,7 +48,9 @@ struct slurm_job {
 	int64_t array, task; /* of a task of an array: the id of the array, the number */
 	enum slurm_state state;
 	bool is_lingering, is_stopped, is_on_hold;
-	char name[64], user[64], command[512], log[1024], reason[16];
+	char name[NAME_SIZE_MAX], user[64], command[512], log[1024], reason[16];
+	bool name_is_cut;     /* ->name is the beginning of the name, and … */
+	bool name_is_changed; /* it is the name without what a terminal must not get */
 };
 
 struct slurm_jobs {
@@ -78,6 +81,20 @@ void slurm_jobs_sort(struct slurm_jobs *jobs);
  * its array N.
  */
 bool is_slurm_job_named(const struct slurm_job *job, const char *text, size_t size);
+
+/* Gives the task of an array the name of the job that stands for the array. */
+void slurm_job_take_name(struct slurm_job *task, const struct slurm_job *array);
+
+/*
+ * Compares the name of the job with the @size bytes at @name.  UNKNOWN: the whole name is not
+ * known, and may be this one.
+ */
+enum slurm_name { SLURM_NAME_OTHER, SLURM_NAME_SAME, SLURM_NAME_UNKNOWN };
+enum slurm_name slurm_job_compare_name(
+	const struct slurm_job *job, const char *name, size_t size);
+
+/* The error for a job with a name that is SLURM_NAME_UNKNOWN. */
+#define SLURM_NAME_TROUBLE "its whole name cannot be read; give its id if you mean it"
 
 /* Returns the job with this id, or NULL. */
 struct slurm_job *slurm_jobs_find(const struct slurm_jobs *jobs, int64_t id);

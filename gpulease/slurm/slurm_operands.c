@@ -70,16 +70,6 @@ size_t slurm_count_ids(const char *list)
 	return count;
 }
 
-bool is_in_slurm_list(const char *list, const char *name)
-{
-	for (size_t size; *list; list += size + (list[size] != '\0')) {
-		size = strcspn(list, ",");
-		if (size && strlen(name) == size && memcmp(list, name, size) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* --- users --------------------------------------------------------------------------- */
 
 static void add_uid(uid_t uid, struct slurm_users *users)

@@ -22,9 +22,6 @@ size_t slurm_id_length(const char *list);
 /* Whether the id is that of tasks of an array. */
 bool is_slurm_array_id(const char *id, size_t size);
 
-/* Whether @name is an item of @list. */
-bool is_in_slurm_list(const char *list, const char *name);
-
 /* Users that are chosen, as gpulease names them. */
 struct slurm_users {
 	bool is_chosen; /* else all are */

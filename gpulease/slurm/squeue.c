@@ -77,6 +77,7 @@ struct squeue {
 	bool states[SLURM_STATES]; /* those to list */
 	struct slurm_users users;
 	struct slurm_jobs jobs;
+	int status;
 };
 
 static const char *value_of(const struct squeue *squeue, const char *name)
@@ -265,12 +266,35 @@ static int load(struct squeue *squeue)
 	return -ENOENT;
 }
 
-static bool is_listed(const struct squeue *squeue, const struct slurm_job *job)
+/* Whether the job has a name that is asked for, after a message if that is not known. */
+static bool has_name(struct squeue *squeue, const struct slurm_job *job)
+{
+	enum slurm_name found = SLURM_NAME_OTHER;
+	const char *list = squeue->names;
+
+	if (!list)
+		return true;
+	for (size_t size; *list && found != SLURM_NAME_SAME;
+		list += size + (list[size] != '\0')) {
+		enum slurm_name one;
+
+		size = strcspn(list, ",");
+		one = slurm_job_compare_name(job, list, size);
+		found = one == SLURM_NAME_OTHER ? found : one;
+	}
+	if (found == SLURM_NAME_UNKNOWN) {
+		slurm_error("job %lld is not listed: " SLURM_NAME_TROUBLE,
+			(long long)job->id);
+		squeue->status = EXIT_NOT_DONE;
+	}
+	return found == SLURM_NAME_SAME;
+}
+
+static bool is_listed(struct squeue *squeue, const struct slurm_job *job)
 {
 	return squeue->states[job->state] && is_asked_for(squeue, job) &&
 	       is_slurm_job_known(&squeue->jobs, job) &&
-	       has_slurm_user(&squeue->users, job->user) &&
-	       (!squeue->names || is_in_slurm_list(squeue->names, job->name));
+	       has_slurm_user(&squeue->users, job->user) && has_name(squeue, job);
 }
 
 static void print_line(const struct squeue *squeue, const struct slurm_job *job)
@@ -325,5 +349,5 @@ int squeue_main(char **argv)
 	else
 		print(&squeue);
 	slurm_jobs_release(&squeue.jobs);
-	return slurm_finish(EXIT_DONE);
+	return slurm_finish(squeue.status);
 }

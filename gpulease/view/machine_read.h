@@ -11,6 +11,7 @@
 /* Text that is cut here is cut at a whole character. */
 enum {
 	MACHINE_NAME_SIZE = 64,
+	MACHINE_JOB_NAME_SIZE = 256, /* of a job, in bytes with its NUL */
 	MACHINE_WHY_SIZE = 320,
 	MACHINE_COMMAND_SIZE = 512,
 };
@@ -44,7 +45,7 @@ struct machine_lease {
 	int64_t unused_ok_ms; /* what --idle-ok asks for */
 	bool is_unused;       /* longer than idle-after */
 	bool is_watched;
-	char user[MACHINE_NAME_SIZE], name[MACHINE_NAME_SIZE];
+	char user[MACHINE_NAME_SIZE], name[MACHINE_JOB_NAME_SIZE];
 	char command[MACHINE_COMMAND_SIZE];
 };
 
@@ -54,7 +55,7 @@ struct machine_ticket {
 	int64_t held_by, behind; /* jobs */
 	double share;
 	bool is_exclusive, is_stopped, can_start;
-	char user[MACHINE_NAME_SIZE], name[MACHINE_NAME_SIZE], reason_kind[16];
+	char user[MACHINE_NAME_SIZE], name[MACHINE_JOB_NAME_SIZE], reason_kind[16];
 	char why[MACHINE_WHY_SIZE], command[MACHINE_COMMAND_SIZE];
 };
 
@@ -109,7 +110,7 @@ struct ended_job {
 	size_t gpu_listed;
 	int64_t peak_mib; /* the most on one GPU */
 	int64_t instance; /* of a MIG instance; -1 */
-	char user[MACHINE_NAME_SIZE], name[MACHINE_NAME_SIZE];
+	char user[MACHINE_NAME_SIZE], name[MACHINE_JOB_NAME_SIZE];
 	char state[20], how[16], by[MACHINE_NAME_SIZE], command[MACHINE_COMMAND_SIZE];
 };
 

@@ -323,9 +323,11 @@ static void end_words_make(
 	const struct ended_job *job, const struct top_view *view, struct end_words *words)
 {
 	struct text before = TEXT_ON(words->before), behind = TEXT_ON(words->behind);
+	char name[33]; /* the state behind it has to be seen */
 
-	text_addf(&before, "%lld %s%s%s ", (long long)job->job, job->user,
-		*job->name ? " " : "", job->name);
+	text_copy(name, sizeof(name), job->name);
+	text_addf(&before, "%lld %s%s%s%s ", (long long)job->job, job->user,
+		*name ? " " : "", name, strlen(name) < strlen(job->name) ? "…" : "");
 	text_add(&behind, " ");
 	top_add_time(&behind, view,
 		job->gone_unix_ms >= 0 ? job->gone_unix_ms : job->alive_unix_ms);

@@ -77,6 +77,15 @@ static bool needs_escape(unsigned char c)
 	return c < 0x21 || c == 0x7f || c == '%' || c == '=';
 }
 
+size_t record_text_size(const char *text)
+{
+	size_t size = 0;
+
+	for (; *text; text++)
+		size += needs_escape((unsigned char)*text) ? 3 : 1;
+	return size;
+}
+
 /* Whether no byte is a control character; encoding always escapes them. */
 static bool is_clean(const char *in, size_t size)
 {

@@ -23,12 +23,12 @@
 enum { RECORD_SIZE = 512 };
 
 enum record_kind {
-	RECORD_U32,  /* uint32_t, decimal */
-	RECORD_U64,  /* uint64_t, decimal */
-	RECORD_I64,  /* int64_t, decimal */
-	RECORD_HEX,  /* uint64_t, hexadecimal */
-	RECORD_SET,  /* struct gpuset, hexadecimal */
-	RECORD_TEXT, /* char[size]; cut if its escaped form is longer than the array */
+	RECORD_U32, /* uint32_t, decimal */
+	RECORD_U64, /* uint64_t, decimal */
+	RECORD_I64, /* int64_t, decimal */
+	RECORD_HEX, /* uint64_t, hexadecimal */
+	RECORD_SET, /* struct gpuset, hexadecimal */
+	RECORD_TEXT, /* char[size]; cut if its escaped form does not fit into @size bytes */
 	RECORD_REST, /* char[size], the last text: cut to the room left, and marked with … */
 	RECORD_EXTRA, /* char[size]: all fields that no other row names, unchanged */
 };
@@ -61,6 +61,9 @@ enum record_state record_judge(const char *raw);
 
 /* Whether @raw begins as a record of @type ("ticket/1"); its sum is not checked. */
 bool record_is(const char *raw, const char *type);
+
+/* Returns how many bytes @text needs in a record, where some are escaped.  Pure. */
+size_t record_text_size(const char *text);
 
 /*
  * Clears the fields of the struct at @out and reads the record at @raw into them.  Returns 0;

@@ -284,6 +284,7 @@ static void make_lease(const struct broker *broker, struct lease *lease)
 	text_copy(lease->boot, sizeof(lease->boot), ticket->boot);
 	text_copy(lease->user, sizeof(lease->user), ticket->user);
 	text_copy(lease->name, sizeof(lease->name), ticket->request.name);
+	lease->name_hash = ticket->request.name_hash;
 	text_copy(lease->command, sizeof(lease->command), ticket->request.command);
 	gpuset_for_each (slot, &lease->gpus) {
 		const struct plan_gpu *gpu = &broker->view.plan[slot];
@@ -294,6 +295,12 @@ static void make_lease(const struct broker *broker, struct lease *lease)
 			percent > lease->counts_percent)
 			lease->counts_percent = percent;
 	}
+}
+
+/* Whether a lease file has the token, whether its lease is over or not. */
+static bool is_leased(void *view, const char *token)
+{
+	return snapshot_find_token(view, token) != NULL;
 }
 
 /*
@@ -318,7 +325,7 @@ void broker_finish(struct broker *broker)
 		broker_ring_behind(broker);
 	/* not every start pays for the search for FIFOs that no ticket names */
 	if (broker->number % BROKER_SWEEP_EVERY == 0) {
-		live_fifo_sweep(broker->dir);
+		live_fifo_sweep(broker->dir, is_leased, &broker->view);
 		bell_sweep(broker->dir);
 	}
 }

@@ -165,6 +165,9 @@ static int adopt_locked(struct broker *broker, struct why *why)
 		return -EAGAIN;
 	}
 	r = check_all(broker, why);
+	if (r == 0 && broker->ticket.request.name_hash)
+		r = job_name_write(broker->dir, broker->input.heir->token,
+			broker->ticket.request.name);
 	return r < 0 ? r : broker_write_lease(broker, why);
 }
 

@@ -41,15 +41,21 @@ static int replace_fifo(const struct statedir *dir, const char *folder,
 	return 0;
 }
 
-/* Makes the FIFOs that are missing.  A job that has nothing to wait for needs no bell. */
+/*
+ * Makes the FIFOs that are missing, and keeps a long name of the job beside them.  A job that has
+ * nothing to wait for needs no bell.
+ */
 static int make_fifos(struct broker *broker)
 {
 	const struct owner *owner = &broker->ticket.owner;
+	const struct request *request = &broker->ticket.request;
 	const struct statedir *dir = broker->dir;
 	int r = 0;
 
 	if (live_fifo_look(dir, owner->token, NULL) == LIVE_FIFO_GONE)
 		r = replace_fifo(dir, FIFO_LIVE, owner, &broker->live_fd);
+	if (r == 0 && request->name_hash)
+		r = job_name_write(dir, owner->token, request->name);
 	if (r == 0 && broker->ticket.state == TICKET_WAITING &&
 		!fifo_is_named(dir, FIFO_BELL, owner->token))
 		r = replace_fifo(dir, FIFO_BELL, owner, &broker->bell_fd);
@@ -206,6 +212,8 @@ void broker_leave(struct broker *broker)
 {
 	fifo_remove(broker->dir, FIFO_BELL, broker->ticket.owner.token);
 	fifo_remove(broker->dir, FIFO_LIVE, broker->ticket.owner.token);
+	if (broker->ticket.request.name_hash)
+		job_name_remove(broker->dir, broker->ticket.owner.token);
 	close_fd(&broker->bell_fd);
 	close_fd(&broker->live_fd);
 }

@@ -143,6 +143,8 @@ static int move_in_queue(
 	mark_ticket_left(broker, number, before->owner.token);
 	fifo_remove(broker->dir, FIFO_BELL, before->owner.token);
 	fifo_remove(broker->dir, FIFO_LIVE, before->owner.token);
+	if (before->request.name_hash)
+		job_name_remove(broker->dir, before->owner.token);
 	close_fd(&bell_fd);
 	close_fd(&live_fd);
 	/* requests to preempt count as long as the ticket that asks waits: ask again */

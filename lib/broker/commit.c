@@ -107,12 +107,15 @@ bool commit_could_lock(struct snapshot *view, const struct gpuset *set)
 static void bury_record(struct snapshot *view, unsigned slot, const struct lease *lease)
 {
 	const struct snapshot_lease *over = snapshot_find_token(view, lease->owner.token);
+	bool is_lowest = gpuset_next(&lease->gpus, 0) == (int)slot;
 
 	fifo_remove(view->dir, FIFO_LIVE, lease->owner.token);
 	/* preemptible jobs keep their bell while they run */
 	fifo_remove(view->dir, FIFO_BELL, lease->owner.token);
-	if (over && !lease->is_recorded && gpuset_next(&lease->gpus, 0) == (int)slot)
+	if (over && !lease->is_recorded && is_lowest)
 		end_record_append(view, over);
+	if (lease->name_hash && is_lowest)
+		job_name_remove(view->dir, lease->owner.token);
 }
 
 /* --- mending -------------------------------------------------------------------- */

@@ -30,6 +30,8 @@ void end_record_describe(const struct snapshot *view, const struct snapshot_leas
 
 	history_describe(lease, over->alive_ms ? over->alive_ms : lease->since_ms,
 		over->over_ms, end);
+	(void)job_name_complete(
+		view->dir, lease->owner.token, lease->name_hash, end->name);
 	end_record_name_gpus(view, &lease->gpus, end->gpus, sizeof(end->gpus));
 	set_status(over->status, end);
 	if (!over->is_of_this_boot) {
@@ -78,6 +80,7 @@ void end_record_append_leaseless(const struct statedir *dir, uint64_t number,
 
 	text_copy(none.user, sizeof(none.user), ticket->user);
 	text_copy(none.name, sizeof(none.name), ticket->request.name);
+	none.name_hash = ticket->request.name_hash;
 	text_copy(none.command, sizeof(none.command), ticket->request.command);
 	history_describe(&none, now_ms, now_ms, &end);
 	/* it never started: history_describe() has turned 0 into a time of day */
@@ -156,6 +159,9 @@ static int append_end(struct end_recorder *recorder, const struct lease *lease,
 	struct history_end end;
 
 	history_describe(lease, gone_ms, gone_ms, &end);
+	/* @lease was read again, when the rest of its name could perhaps not be read any more */
+	if (end.name_hash && end.name_hash == recorder->lease.name_hash)
+		text_copy(end.name, sizeof(end.name), recorder->lease.name);
 	text_copy(end.gpus, sizeof(end.gpus), recorder->gpus);
 	end_record_add_facts(facts, &end);
 	end.is_exact = is_exact;
@@ -245,8 +251,10 @@ int end_recorder_open(const struct statedir *dir, const struct gpuset *gpus,
 	text_copy(ret->gpus, sizeof(ret->gpus), names);
 	/* a copy for append_exact_end(): the record may be gone when the job ends */
 	r = find_record(ret, &lease, &at);
-	if (r == 0 && at)
-		ret->lease = lease;
+	if (r != 0 || !at)
+		return 0;
+	ret->lease = lease;
+	(void)job_name_complete(dir, token, lease.name_hash, ret->lease.name);
 	return 0;
 }
 

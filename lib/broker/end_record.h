@@ -71,9 +71,10 @@ void end_record_write(
 struct end_recorder {
 	struct lease_file file; /* of the lease's lowest GPU */
 	struct history_file history;
-	int usage_fd;       /* gpu_hours.h; -1: the time of leases is not counted */
-	struct lease lease; /* as it was in the file; zeroed: it was not there */
-	bool is_beside;     /* this process is not the recorder that the lease may name */
+	int usage_fd; /* gpu_hours.h; -1: the time of leases is not counted */
+	struct lease
+		lease; /* as it was in the file, its name whole; zeroed: it was not there */
+	bool is_beside; /* this process is not the recorder that the lease may name */
 	char token[TOKEN_SIZE];
 	char gpus[64];
 };

@@ -65,5 +65,6 @@ void bell_ring_all(const struct statedir *dir)
 
 void bell_sweep(const struct statedir *dir)
 {
-	fifo_sweep_folder(dir->bell_fd, dir->pidns, bell_is_dead);
+	fifo_sweep_folder(dir->bell_fd,
+		&(struct fifo_sweep){ .my_pidns = dir->pidns, .is_dead = bell_is_dead });
 }

@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "fifo.h"
+#include "job_name.h"
 #include "statedir.h"
 #include "step_lock.h"
 
@@ -122,8 +123,36 @@ static unsigned share_of(const char *name, unsigned shares)
 	return (unsigned)(text_hash(TEXT_HASH_BEGIN, name, strlen(name)) % shares);
 }
 
-void fifo_sweep_folder(int folder_fd, uint64_t my_pidns,
-	bool (*is_dead)(int folder_fd, const char *token))
+/*
+ * Whether the name of the job with @token is not needed any more.  An adopted process has no FIFO,
+ * and the name comes before its lease: so a new name stays for a while.
+ */
+static bool is_dead_name(int folder_fd, const struct fifo_sweep *sweep, const char *name,
+	const char *token)
+{
+	return job_name_is_old(folder_fd, name) &&
+	       !(sweep->is_leased && sweep->is_leased(sweep->leases, token));
+}
+
+static void sweep_name(int folder_fd, const struct fifo_sweep *sweep, const char *name)
+{
+	char token[TOKEN_SIZE];
+
+	text_copy(token, sizeof(token), name);
+	if (step_lock_is_name(name)) {
+		if (!sweep->is_dead(folder_fd, token))
+			return;
+		if (!job_name_is_link(name))
+			step_lock_sweep(folder_fd, name);
+		else if (is_dead_name(folder_fd, sweep, name, token))
+			(void)unlinkat(folder_fd, name, 0);
+	} else if (is_token(name) ? sweep->is_dead(folder_fd, name)
+				  : is_dead_temporary(folder_fd, name, sweep->my_pidns)) {
+		(void)unlinkat(folder_fd, name, 0);
+	}
+}
+
+void fifo_sweep_folder(int folder_fd, const struct fifo_sweep *sweep)
 {
 	DIR *names = fifo_list(folder_fd);
 	unsigned shares = 1, count = 0, share;
@@ -139,16 +168,9 @@ void fifo_sweep_folder(int folder_fd, uint64_t my_pidns,
 	rewinddir(names);
 	while ((entry = readdir(names))) {
 		const char *name = entry->d_name;
-		char token[TOKEN_SIZE];
 
-		if (name[0] == '.' || share_of(name, shares) != share)
-			continue;
-		text_copy(token, sizeof(token), name);
-		if (step_lock_is_name(name) && is_dead(folder_fd, token))
-			step_lock_sweep(folder_fd, name);
-		else if (is_token(name) ? is_dead(folder_fd, name)
-					: is_dead_temporary(folder_fd, name, my_pidns))
-			(void)unlinkat(folder_fd, name, 0);
+		if (name[0] != '.' && share_of(name, shares) == share)
+			sweep_name(folder_fd, sweep, name);
 	}
 	(void)closedir(names);
 }

@@ -41,13 +41,20 @@ void fifo_remove(const struct statedir *dir, const char *folder, const char *tok
  */
 DIR *fifo_list(int folder_fd);
 
+struct fifo_sweep {
+	uint64_t my_pidns; /* the caller's pid namespace */
+	bool (*is_dead)(int folder_fd, const char *token);
+	/* whether a lease has the token of an owner that is dead; NULL: no lease is known */
+	bool (*is_leased)(void *leases, const char *token);
+	void *leases;
+};
+
 /*
- * Removes the names in @folder_fd that crashes have left: FIFOs for which @is_dead returns true,
- * locks of steps (step_lock.h) for whose token it returns true, and temporary names of processes
- * that are dead.  In a folder with many names one call looks at
- * about a thousand of them, chosen by chance.  @my_pidns is the caller's pid namespace.
+ * Removes the names in @folder_fd that crashes have left: FIFOs for which ->is_dead returns true,
+ * locks of steps (step_lock.h) for whose token it returns true, names of jobs (job_name.h) for
+ * whose token it returns true and ->is_leased does not, and temporary names of processes that are
+ * dead.  In a folder with many names one call looks at about a thousand of them, chosen by chance.
  */
-void fifo_sweep_folder(int folder_fd, uint64_t my_pidns,
-	bool (*is_dead)(int folder_fd, const char *token));
+void fifo_sweep_folder(int folder_fd, const struct fifo_sweep *sweep);
 
 #endif

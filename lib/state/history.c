@@ -19,6 +19,8 @@ enum {
 	MARK_LOCK_MS = 50,     /* how long a process waits for the lock to mark a line */
 	MARK_SEARCHED = 64,    /* the most lines that are tried until one can be read */
 	FIRST_BYTES = 4096,    /* allocated for a new file: room for its first lines */
+	PART_SIZE = 401,       /* what a line keeps of a name, escaped, with a NUL */
+	PARTS_MOST = 3,        /* lines that keep a name */
 };
 
 #define AT(field) offsetof(struct history_end, field)
@@ -51,11 +53,26 @@ static const struct record_field fields[] = {
 	{ "status", RECORD_TEXT, AT(status), 4 },
 	{ "until", RECORD_I64, AT(until_ms), 0 },
 	{ "but", RECORD_TEXT, AT(but), WINDOW_USERS_SIZE },
-	{ "name", RECORD_TEXT, AT(name), NAME_SIZE_MAX },
+	{ "name", RECORD_TEXT, AT(name), NAME_KEPT_SIZE },
+	{ "nh", RECORD_HEX, AT(name_hash), 0 },
 	{ "command", RECORD_REST, AT(command), COMMAND_SIZE_MAX },
 };
 #undef AT
 
+/* A part of the name of the job in the next line that has the hash. */
+struct name_part {
+	uint64_t hash;
+	uint32_t at; /* where the part begins */
+	char text[NAME_SIZE_MAX];
+};
+
+static const struct record_field part_fields[] = {
+	{ "hash", RECORD_HEX, offsetof(struct name_part, hash), 0 },
+	{ "at", RECORD_U32, offsetof(struct name_part, at), 0 },
+	{ "text", RECORD_TEXT, offsetof(struct name_part, text), PART_SIZE },
+};
+
+static const struct record_schema part_schema = RECORD_SCHEMA("name/1", part_fields);
 static const struct record_schema schema = RECORD_SCHEMA("ended/1", fields);
 static const struct record_schema event_schema = RECORD_SCHEMA("event/1", fields);
 
@@ -178,38 +195,42 @@ static void history_put_aside(struct history_file *file)
 enum { WRITE_LOST = 1 };
 
 /*
- * Appends in one write.  If the last line was cut short (a full disk), zeros fill the space up to
- * the next multiple of a record's size.  WRITE_LOST: another process has appended in between, so
- * the line is not at such a multiple; or the file was unlinked.
+ * Appends @count lines in one write.  If the last line was cut short (a full disk), zeros fill the
+ * space up to the next multiple of a record's size.  WRITE_LOST: another process has appended in
+ * between, so the lines are not at such multiples; or the file was unlinked.
  */
-static int history_append_raw(int fd, const char raw[RECORD_SIZE])
+static int history_append_raw(int fd, const char *raw, size_t count)
 {
-	char bytes[2 * RECORD_SIZE] = { 0 };
+	char bytes[(PARTS_MOST + 2) * RECORD_SIZE] = { 0 };
+	size_t pad, size = count * RECORD_SIZE;
 	struct stat st;
-	size_t pad;
 	ssize_t n;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	pad = (size_t)(-st.st_size & (RECORD_SIZE - 1)); /* RECORD_SIZE is a power of 2 */
-	memcpy(bytes + pad, raw, RECORD_SIZE);
-	n = write(fd, bytes, pad + RECORD_SIZE);
+	memcpy(bytes + pad, raw, size);
+	n = write(fd, bytes, pad + size);
 	if (n < 0)
 		return -errno;
-	if ((size_t)n != pad + RECORD_SIZE)
+	if ((size_t)n != pad + size)
 		return -ENOSPC;
 	if (lseek(fd, 0, SEEK_CUR) % RECORD_SIZE || fstat(fd, &st) < 0)
 		return WRITE_LOST;
 	return st.st_nlink ? 0 : WRITE_LOST;
 }
 
-/* Encodes the line.  If it is too long, leaves out the peaks. */
+/* Encodes the line.  If it is too long, shortens a long name and leaves out the peaks. */
 static int history_encode(const struct history_end *end, char raw[RECORD_SIZE])
 {
 	const struct record_schema *as = history_is_event(end) ? &event_schema : &schema;
 	struct history_end shorter = *end;
 	int r = record_encode(as, end, raw);
 
+	if (r == -EMSGSIZE && end->name_hash) {
+		job_name_shorten(shorter.name);
+		r = record_encode(as, &shorter, raw);
+	}
 	if (r != -EMSGSIZE)
 		return r;
 	shorter.peaks[0] = '\0';
@@ -217,19 +238,50 @@ static int history_encode(const struct history_end *end, char raw[RECORD_SIZE])
 	return record_encode(as, &shorter, raw);
 }
 
+/*
+ * Encodes the name of @end, if that is long and known, as lines at @raw.  Returns how many there
+ * are, or a negative errno.
+ */
+static int history_encode_name(const struct history_end *end, char *raw)
+{
+	size_t size = strlen(end->name);
+	struct name_part part = { .hash = end->name_hash }, kept;
+	int count = 0;
+
+	if (!end->name_hash || !job_name_is_whole(end->name, end->name_hash))
+		return 0;
+	while (part.at < size) {
+		int r = -EMSGSIZE;
+
+		text_copy(part.text, sizeof(part.text), end->name + part.at);
+		if (count < PARTS_MOST)
+			r = record_encode(&part_schema, &part, raw + count * RECORD_SIZE);
+		/* what had no room goes into the next line */
+		if (r == 0)
+			r = record_decode(&part_schema, raw + count * RECORD_SIZE, &kept);
+		if (r < 0)
+			return r;
+		part.at += (uint32_t)strlen(kept.text);
+		count++;
+	}
+	return count;
+}
+
 /* Appends the line to the file that has the name.  Returns 0 or a negative errno. */
 static int history_write_line(struct history_file *file, const struct history_end *end)
 {
-	char raw[RECORD_SIZE];
-	int r = history_encode(end, raw);
+	char raw[(PARTS_MOST + 1) * RECORD_SIZE];
+	int parts = history_encode_name(end, raw), r = parts;
 
+	if (r >= 0)
+		r = history_encode(end, raw + parts * RECORD_SIZE);
 	if (r < 0)
 		return r;
 	for (int i = 0; i < WRITE_TRIES; i++) {
 		history_follow_name(file);
 		if (history_is_full(file))
 			history_put_aside(file);
-		r = history_append_raw(file->fd, raw);
+		r = history_append_raw(file->fd, raw, (size_t)parts + 1);
 		if (r != WRITE_LOST)
 			return r;
 	}
@@ -467,6 +519,30 @@ static bool reader_decode(
 	       history_is_event(ret);
 }
 
+/* Reads the name of @end from the lines before it, if it is long and they are there. */
+static void reader_complete_name(struct history_reader *reader, struct history_end *end)
+{
+	char name[NAME_SIZE_MAX] = "";
+	struct name_part part = { .at = 1 };
+	const char *raw;
+
+	if (!end->name_hash)
+		return;
+	for (int i = 0; i < PARTS_MOST && part.at; i++) {
+		if (reader_next_raw(reader, &raw) != 0)
+			return;
+		if (record_decode(&part_schema, raw, &part) < 0 ||
+			part.hash != end->name_hash || part.at >= sizeof(name) ||
+			strlen(part.text) >= sizeof(name) - part.at) {
+			reader->ready++; /* a line of its own: read it again */
+			return;
+		}
+		memcpy(name + part.at, part.text, strlen(part.text));
+	}
+	if (job_name_is_whole(name, end->name_hash))
+		memcpy(end->name, name, sizeof(name));
+}
+
 /* Reads the next line, even if other lines record the same end. */
 static int reader_next_line(struct history_reader *reader, struct history_end *ret)
 {
@@ -476,9 +552,11 @@ static int reader_next_line(struct history_reader *reader, struct history_end *r
 	do
 		r = reader_next_raw(reader, &raw);
 	while (r == 0 && !reader_decode(reader, raw, ret));
-	if (r == 0)
-		reader_note_missing(reader, ret);
-	return r;
+	if (r != 0)
+		return r;
+	reader_note_missing(reader, ret);
+	reader_complete_name(reader, ret);
+	return 0;
 }
 
 /* Returns the user in the line at @raw, at a glance.  A field that is 0 is not written. */
@@ -738,5 +816,6 @@ void history_describe(const struct lease *lease, int64_t alive_ms, int64_t gone_
 	};
 	text_copy(end->user, sizeof(end->user), lease->user);
 	text_copy(end->name, sizeof(end->name), lease->name);
+	end->name_hash = lease->name_hash;
 	text_copy(end->command, sizeof(end->command), lease->command);
 }

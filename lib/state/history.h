@@ -18,6 +18,9 @@
  * stands or not.  Readers show both as one end (history_book.h).  If the recorder was killed, only
  * the provisional line is there.
  *
+ * Of a long name (job_name.h) a line has the beginning.  Lines of another type, just before it,
+ * have the whole: the writer appends them together, so no other line comes between them.
+ *
  * An event is a line of another type: GPUs were paused or resumed, or a window of theirs was set or
  * removed.  Only a reader that asks for events finds them.  So no other reader, also no earlier
  * version, takes them for jobs.
@@ -70,7 +73,8 @@ struct history_end {
 	uint32_t missing;
 	int64_t missing_ms;
 	char status[4]; /* its exit status, 128 + the signal's number; "": unknown */
-	char name[NAME_SIZE_MAX];
+	char name[NAME_SIZE_MAX]; /* see job_name.h: perhaps only its beginning */
+	uint64_t name_hash;
 	char command[COMMAND_SIZE_MAX];
 	/*
 	 * Of an event: when it was is ->gone_ms, ->uid did it, the GPUs are kept from ->since_ms
@@ -201,7 +205,8 @@ void history_reader_release(struct history_reader *reader);
 enum history_outcome { HISTORY_NONE = 1 };
 
 /*
- * Reads the next end.  Several lines that record the same end count as one.  Returns 0,
+ * Reads the next end, with its whole name.  Several lines that record the same end count as one.
+ * Returns 0,
  * HISTORY_NONE after the oldest, or a negative errno.
  */
 MUST_CHECK int history_next(struct history_reader *reader, struct history_end *ret);
@@ -209,8 +214,8 @@ MUST_CHECK int history_next(struct history_reader *reader, struct history_end *r
 /*
  * Reads the next line of a user for which @wants returns true, even if it records the same end as
  * another line.  Unlike history_next() it never reads the whole history, and it decodes only lines
- * that are wanted.  Subtracts the lines that it reads from *@left, and reads no more than that.
- * Returns as history_next().
+ * that are wanted.  Of a long name it reads the beginning.  Subtracts the lines that it reads from
+ * *@left, and reads no more than that.  Returns as history_next().
  */
 typedef bool history_wants_fn(const void *arg, uint32_t uid);
 MUST_CHECK int history_next_line_of(struct history_reader *reader,

@@ -61,7 +61,8 @@ static const struct record_field lease_fields[] = {
 	{ "shell", RECORD_U32, AT(is_shell), 0 },
 	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
 	{ "note", RECORD_TEXT, AT(note), NOTE_SIZE },
-	{ "name", RECORD_TEXT, AT(name), NAME_SIZE_MAX },
+	{ "name", RECORD_TEXT, AT(name), NAME_KEPT_SIZE },
+	{ "nh", RECORD_HEX, AT(name_hash), 0 },
 	{ "", RECORD_EXTRA, AT(extra), 48 },
 	{ "command", RECORD_REST, AT(command), COMMAND_SIZE_MAX },
 };
@@ -480,9 +481,15 @@ static int lease_write_raw(struct lease_file *file, unsigned at, const char *raw
 
 int lease_write(struct lease_file *file, unsigned at, const struct lease *lease)
 {
+	struct lease shorter;
 	char raw[RECORD_SIZE];
 	int r = record_encode(&lease_schema, lease, raw);
 
+	if (r == -EMSGSIZE && lease->name_hash) {
+		shorter = *lease;
+		job_name_shorten(shorter.name);
+		r = record_encode(&lease_schema, &shorter, raw);
+	}
 	return r < 0 ? r : lease_write_raw(file, at, raw);
 }
 

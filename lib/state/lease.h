@@ -95,7 +95,8 @@ struct lease {
 	uint32_t is_shell;
 	char note[NOTE_SIZE]; /* what the job says of itself (--note) */
 	char user[USER_SIZE];
-	char name[NAME_SIZE_MAX];
+	char name[NAME_SIZE_MAX]; /* as in the request */
+	uint64_t name_hash;
 	char extra[48];
 	char command[COMMAND_SIZE_MAX];
 };

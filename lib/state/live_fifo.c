@@ -132,7 +132,11 @@ static bool live_fifo_is_gone(int live_fd, const char *name)
 	return live_fifo_look_at(live_fd, name, NULL) == LIVE_FIFO_GONE;
 }
 
-void live_fifo_sweep(const struct statedir *dir)
+void live_fifo_sweep(const struct statedir *dir,
+	bool (*is_leased)(void *leases, const char *token), void *leases)
 {
-	fifo_sweep_folder(dir->live_fd, dir->pidns, live_fifo_is_gone);
+	fifo_sweep_folder(dir->live_fd, &(struct fifo_sweep){ .my_pidns = dir->pidns,
+						.is_dead = live_fifo_is_gone,
+						.is_leased = is_leased,
+						.leases = leases });
 }

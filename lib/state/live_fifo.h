@@ -46,7 +46,11 @@ void live_fifo_close_inherited(const struct statedir *dir, const char *token);
 MUST_CHECK int live_fifo_each_held(
 	const struct statedir *dir, int (*act)(void *arg, const char *token), void *arg);
 
-/* Removes FIFOs without a writer from live/, and temporary names: fifo_sweep_folder(). */
-void live_fifo_sweep(const struct statedir *dir);
+/*
+ * Removes FIFOs without a writer from live/, and what belongs to them: fifo_sweep_folder().
+ * @is_leased and @leases are as in struct fifo_sweep.
+ */
+void live_fifo_sweep(const struct statedir *dir,
+	bool (*is_leased)(void *leases, const char *token), void *leases);
 
 #endif

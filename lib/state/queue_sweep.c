@@ -51,15 +51,22 @@ static bool control_counts(
 	return control->verb == CONTROL_CANCEL || ticket.latest < number;
 }
 
-/* Removes the FIFOs of an owner that is dead and that no process holds open. */
-static void remove_fifos(const struct queue *queue, const struct owner *owner)
+/*
+ * Removes the FIFOs of a ticket with an owner that is dead and that no process holds open, and the
+ * name of its job, unless the ticket had a lease: the end of that is not recorded yet.
+ */
+static void remove_fifos(const struct queue *queue, const struct ticket *ticket)
 {
+	const struct owner *owner = &ticket->owner;
 	static const char *const folders[] = { FIFO_LIVE, FIFO_BELL };
 
 	/* most tickets have no FIFO left, and looking for a name is cheaper than removing it */
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
 		if (fifo_is_named(queue->dir, folders[i], owner->token))
 			fifo_remove(queue->dir, folders[i], owner->token);
+	if (ticket->request.name_hash &&
+		(ticket->state != TICKET_GRANTED || !ticket->request.gpus))
+		job_name_remove(queue->dir, owner->token);
 }
 
 /* Judges the record at @raw, record @number; removes the FIFOs of a dead ticket. */
@@ -77,7 +84,7 @@ static enum sweep_found sweep_record(
 		if (ticket_may_live(queue->dir, &ticket) ||
 			(ticket.latest && number_may_live(queue, ticket.latest, &latest)))
 			return SWEEP_LIVE;
-		remove_fifos(queue, &ticket.owner);
+		remove_fifos(queue, &ticket);
 		return SWEEP_DEAD;
 	case TICKET_CONTROL:
 		return control_counts(queue, number, &control) ? SWEEP_LIVE : SWEEP_DEAD;

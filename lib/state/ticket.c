@@ -62,7 +62,8 @@ static const struct record_field ticket_fields[] = {
 	{ "limitsline", RECORD_U32, AT(request.limits_line), 0 },
 	{ "prefer", RECORD_TEXT, AT(request.prefer), PREFER_SIZE },
 	{ "allow", RECORD_SET, AT(request.allow), 0 },
-	{ "name", RECORD_TEXT, AT(request.name), NAME_SIZE_MAX },
+	{ "name", RECORD_TEXT, AT(request.name), NAME_KEPT_SIZE },
+	{ "nh", RECORD_HEX, AT(request.name_hash), 0 },
 	{ "command", RECORD_REST, AT(request.command), COMMAND_SIZE_MAX },
 };
 #undef AT
@@ -275,14 +276,38 @@ static int ticket_check_room(const struct ticket *ticket)
 	return r;
 }
 
+/*
+ * Encodes the ticket.  Before the command has too little room, this leaves out what the record can
+ * do without: most of a long name, then why the owner is stuck.  Returns 0 or a negative errno.
+ */
+static int ticket_encode(const struct ticket *ticket, char raw[RECORD_SIZE])
+{
+	struct ticket shorter;
+
+	if ((ticket->stuck[0] || ticket->request.name_hash) &&
+		ticket_check_room(ticket) < 0) {
+		shorter = *ticket;
+		if (ticket->request.name_hash)
+			job_name_shorten(shorter.request.name);
+		if (ticket_check_room(&shorter) < 0)
+			shorter.stuck[0] = '\0';
+		ticket = &shorter;
+	}
+	return record_encode(&ticket_schema, ticket, raw);
+}
+
 int ticket_append(
 	struct ticket_file *file, const struct ticket *ticket, uint64_t *ret_number)
 {
+	struct ticket least = *ticket;
 	char raw[RECORD_SIZE];
-	int r = ticket_check_room(ticket);
+	int r;
 
+	if (ticket->request.name_hash)
+		job_name_shorten(least.request.name);
+	r = ticket_check_room(&least);
 	if (r == 0)
-		r = record_encode(&ticket_schema, ticket, raw);
+		r = ticket_encode(ticket, raw);
 	return r < 0 ? r : ticket_append_raw(file, raw, ret_number);
 }
 
@@ -297,17 +322,9 @@ int ticket_append_control(struct ticket_file *file, const struct control *contro
 
 int ticket_rewrite(struct ticket_file *file, uint64_t number, const struct ticket *ticket)
 {
-	struct ticket shorter;
 	char raw[RECORD_SIZE];
-	int r;
+	int r = ticket_encode(ticket, raw);
 
-	/* leave out why the owner is stuck before the command has too little room */
-	if (ticket->stuck[0] && ticket_check_room(ticket) < 0) {
-		shorter = *ticket;
-		shorter.stuck[0] = '\0';
-		ticket = &shorter;
-	}
-	r = record_encode(&ticket_schema, ticket, raw);
 	return r < 0 ? r
 		     : fdio_pwrite(
 			       file->fd, raw, RECORD_SIZE, (off_t)number * RECORD_SIZE);

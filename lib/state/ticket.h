@@ -16,12 +16,13 @@
 #define GPULEASE_TICKET_H
 
 #include "gpuset.h"
+#include "job_name.h"
 #include "owner.h"
 #include "text.h"
 
 struct statedir;
 
-enum { USER_SIZE = 33, NAME_SIZE_MAX = 33, COMMAND_SIZE_MAX = 400 };
+enum { USER_SIZE = 33, COMMAND_SIZE_MAX = 400 };
 
 /* In the place of a time: the ticket waits for its release (CONTROL_RELEASE). */
 #define TICKET_HELD INT64_MAX
@@ -69,8 +70,9 @@ struct request {
 	 */
 	uint32_t most_gpus, most_jobs, limits_line;
 	char prefer[PREFER_SIZE];
-	struct gpuset allow; /* the slots that may be chosen */
-	char name[NAME_SIZE_MAX];
+	struct gpuset allow;      /* the slots that may be chosen */
+	char name[NAME_SIZE_MAX]; /* as read from a record perhaps only its beginning */
+	uint64_t name_hash;       /* see job_name.h */
 	char command[COMMAND_SIZE_MAX];
 };
 
@@ -179,8 +181,8 @@ MUST_CHECK int ticket_append_control(
 	struct ticket_file *file, const struct control *control);
 
 /*
- * Rewrites a ticket; only its owner may do so.  Leaves ->stuck out if there would be no room for
- * COMMAND_LEAST bytes of the command.  Returns 0 or a negative errno.
+ * Rewrites a ticket; only its owner may do so.  Shortens a long name and leaves ->stuck out if
+ * there would be no room for COMMAND_LEAST bytes of the command.  Returns 0 or a negative errno.
  */
 MUST_CHECK int ticket_rewrite(
 	struct ticket_file *file, uint64_t number, const struct ticket *ticket);

@@ -313,7 +313,7 @@ int dependency_judge(struct dependency_book *book, const struct queue_row *row,
 	/* a name is looked up before it is noted: only earlier tickets hold this one back */
 	if (request->name[0]) {
 		/* names compare by hash; a collision can only delay a job of the same user */
-		hash = text_hash(TEXT_HASH_BEGIN, request->name, strlen(request->name));
+		hash = job_name_key(request->name, request->name_hash);
 		if (request->is_singleton && ret->hold == DEPENDENCY_NONE)
 			r = judge_singleton(book, row, hash, is_own, ret);
 		/*

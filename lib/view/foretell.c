@@ -15,7 +15,8 @@ struct usual_kind foretell_kind(const struct ticket *ticket)
 {
 	const struct request *request = &ticket->request;
 
-	return usual_kind_of(ticket->owner.uid, request->name, request->command);
+	return usual_kind_of(
+		ticket->owner.uid, request->name, request->name_hash, request->command);
 }
 
 /* The kinds of which runs are looked for, and those that were found. */
@@ -133,7 +134,8 @@ static struct usual_kind *list_kinds(
 	for (size_t i = 0; i < view->lease_count && all; i++) {
 		const struct lease *lease = &view->leases[i].lease;
 
-		all[i] = usual_kind_of(lease->owner.uid, lease->name, lease->command);
+		all[i] = usual_kind_of(
+			lease->owner.uid, lease->name, lease->name_hash, lease->command);
 	}
 	if (all)
 		memcpy(all + view->lease_count, kinds, count * sizeof(*kinds));

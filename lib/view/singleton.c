@@ -5,11 +5,19 @@
 
 /* --- jobs with GPUs ---------------------------------------------------------------- */
 
+static uint64_t row_name_key(const struct queue_row *row)
+{
+	const struct request *request = &row->ticket.request;
+
+	return job_name_key(request->name, request->name_hash);
+}
+
 /* Finds a lease of that user and name that is not over and is not of the ticket's own job. */
 static const struct lease *find_named_lease(
 	const struct snapshot *view, const struct queue_row *row)
 {
 	const struct ticket *ticket = &row->ticket;
+	uint64_t name_key = row_name_key(row);
 
 	for (size_t i = 0; i < view->lease_count; i++) {
 		const struct snapshot_lease *found = &view->leases[i];
@@ -17,7 +25,7 @@ static const struct lease *find_named_lease(
 
 		if (found->is_of_this_boot && !found->is_over &&
 			lease->owner.uid == ticket->owner.uid &&
-			strcmp(lease->name, ticket->request.name) == 0 &&
+			job_name_key(lease->name, lease->name_hash) == name_key &&
 			lease_job(lease) != ticket_job(row->number, ticket))
 			return lease;
 	}
@@ -59,9 +67,9 @@ static int note_candidate(void *arg, uint64_t number, const struct ticket *ticke
 	if (!all)
 		return -ENOMEM;
 	singletons->all = all;
-	all[singletons->count] =
-		(struct singleton_ticket){ .number = number, .uid = ticket->owner.uid };
-	text_copy(all[singletons->count++].name, NAME_SIZE_MAX, ticket->request.name);
+	all[singletons->count++] = (struct singleton_ticket){ .number = number,
+		.name_key = job_name_key(ticket->request.name, ticket->request.name_hash),
+		.uid = ticket->owner.uid };
 	return 0;
 }
 
@@ -116,7 +124,7 @@ static int find_running_ticket(struct singletons *singletons, struct outcome_loo
 		int r = 0;
 
 		if (known->uid == row->ticket.owner.uid &&
-			strcmp(known->name, row->ticket.request.name) == 0)
+			known->name_key == row_name_key(row))
 			r = judge_candidate(look, known, row, ret);
 		if (r == -ENOENT)
 			singletons->all[i] = singletons->all[--singletons->count];

@@ -13,9 +13,8 @@
 
 /* A ticket for 0 GPUs of a job that has a name and runs, or may run later. */
 struct singleton_ticket {
-	uint64_t number;
+	uint64_t number, name_key; /* job_name.h */
 	uint32_t uid;
-	char name[NAME_SIZE_MAX];
 };
 
 /* What was read so far.  Zeroed: nothing. */

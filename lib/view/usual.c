@@ -11,19 +11,23 @@ enum { BLUR_MS = 5000 }; /* by so much a length may be uncertain, however short 
 /* The mark at the end of a command that had no room in its record. */
 static const char cut_mark[] = "…";
 
-struct usual_kind usual_kind_of(uint32_t uid, const char *name, const char *command)
+struct usual_kind usual_kind_of(
+	uint32_t uid, const char *name, uint64_t name_hash, const char *command)
 {
-	struct usual_kind kind = { .uid = uid, .is_named = *name };
-	const char *from = kind.is_named ? name : command;
+	struct usual_kind kind = { .uid = uid };
 	size_t used = 0;
 
-	for (; *from && used < sizeof(kind.text) - 1; from++) {
-		if (!kind.is_named && strcmp(from, cut_mark) == 0)
-			break;
-		if (kind.is_named || !isdigit((unsigned char)*from))
-			kind.text[used++] = *from;
+	if (*name) {
+		kind.name_key = job_name_key(name, name_hash);
+		return kind;
 	}
-	kind.is_cut = *from && !kind.is_named;
+	for (; *command && used < sizeof(kind.text) - 1; command++) {
+		if (strcmp(command, cut_mark) == 0)
+			break;
+		if (!isdigit((unsigned char)*command))
+			kind.text[used++] = *command;
+	}
+	kind.is_cut = *command != '\0';
 	return kind;
 }
 
@@ -31,7 +35,7 @@ bool usual_kind_is_same(const struct usual_kind *a, const struct usual_kind *b)
 {
 	size_t size_a = strlen(a->text), size_b = strlen(b->text);
 
-	if (a->uid != b->uid || a->is_named != b->is_named)
+	if (a->uid != b->uid || a->name_key != b->name_key)
 		return false;
 	if (a->is_cut && size_a < size_b)
 		return memcmp(a->text, b->text, size_a) == 0;
@@ -91,7 +95,7 @@ void usual_note(
 
 	if (!ran_ms)
 		return;
-	its = usual_kind_of(end->uid, end->name, end->command);
+	its = usual_kind_of(end->uid, end->name, end->name_hash, end->command);
 	if (!usual_kind_is_same(kind, &its))
 		return;
 	insert_sorted(usual->ran_ms, usual->runs++, ran_ms);

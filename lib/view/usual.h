@@ -18,13 +18,14 @@ enum { USUAL_KIND_SIZE = 128 };
 /* What makes jobs alike. */
 struct usual_kind {
 	uint32_t uid;
-	bool is_named;
-	bool is_cut;                /* ->text is the beginning of a longer command */
-	char text[USUAL_KIND_SIZE]; /* the name, or the command without its digits */
+	uint64_t name_key; /* job_name.h; 0: it has no name, and ->text decides */
+	bool is_cut;       /* ->text is the beginning of a longer command */
+	char text[USUAL_KIND_SIZE]; /* the command without its digits */
 };
 
-/* Returns the kind of a job; @name is "" if it has none. */
-struct usual_kind usual_kind_of(uint32_t uid, const char *name, const char *command);
+/* Returns the kind of a job; @name is "" if it has none, or may be a beginning (job_name.h). */
+struct usual_kind usual_kind_of(
+	uint32_t uid, const char *name, uint64_t name_hash, const char *command);
 
 bool usual_kind_is_same(const struct usual_kind *a, const struct usual_kind *b);
 

@@ -416,11 +416,6 @@ run '--singleton waits for a job of its name that still waits' 124 '' \
 	'*job * of the same name comes first' \
 	"$GPULEASE" -n 0 --name nightly --singleton -I true
 release_all one full two
-long=a-name-of-more-than-thirty-two-bytes
-run '--singleton refuses a name that would be cut' 125 '' \
-	"gpulease: --singleton: '$long' has 36 bytes, *" \
-	"$GPULEASE" --name $long --singleton true
-run 'a job without --singleton may have a long name' 0 '' '' "$GPULEASE" --name $long -I true
 
 # A job of the same name is before the singleton in the order, but comes after it by --after.
 cards 1

@@ -104,6 +104,7 @@ int main(int argc, char **argv)
 			return 125;
 		}
 	}
+	end.name_hash = job_name_hash(end.name);
 	if (history_open(&dir, &file) < 0)
 		return 1;
 	for (; times; times--, go_on(&end))
