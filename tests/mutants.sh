@@ -861,8 +861,13 @@ mutant engine-state-in-another-folder engine_submit \
 
 # background jobs
 mutant engine-takes-a-job-with-another-token engine_answers.sh \
-	-- 'if (strncmp(fields[1], mark, strlen(mark)) == 0 && count < TOKENS_MOST &&' \
-	'if (count < TOKENS_MOST &&'
+	-- 'if (strncmp(fields[COMMENT], mark, strlen(mark)) == 0 &&' 'if ('
+mutant engine-takes-a-job-that-slurm-refuses engine_back.sh \
+	-- '!was_refused(fields[STATE], fields[REASON]) &&' ''
+mutant engine-believes-a-controller-that-has-crashed engine_answers.sh \
+	-- 'record = engine_state_record_untold(job->id);' 'record = -1;'
+mutant engine-believes-the-record-of-a-job-that-was-told-to-end engine_answers.sh \
+	-- 'return was_told ? -1 : status;' 'return status;'
 mutant engine-submits-again-without-a-look engine_answers.sh \
 	-- 'r = submission_find(job->token, FIND_MS, ret_id); if (r == SUBMISSION_NONE) {' \
 	'r = SUBMISSION_NONE; {'
@@ -871,7 +876,7 @@ mutant engine-submits-a-line-again engine_answers.sh \
 mutant engine-submits-a-job-whose-output-is-lost engine_answers.sh \
 	-- 'return access(path, W_OK | X_OK) == 0 ? 0 : -errno;' 'return 0;'
 mutant engine-forgets-the-status-in-its-script engine_answers.sh \
-	-- '"echo \"$token $status\" >\"$record\" 2>/dev/null\n"' ''
+	-- '"echo \"$token $status$told\" >\"$record\" 2>/dev/null\n"' ''
 mutant engine-shows-the-log-of-another-job engine_answers.sh \
 	-- 'if (reader->fd < 0 && !engine_state_has_old_log(reader->id))' 'if (reader->fd < 0)'
 mutant engine-follow-forgets-the-status engine_answers.sh \

@@ -166,8 +166,31 @@ static int ask(struct engine_poll *poll, enum poll_question question, int64_t no
 /* --- the end of a look ------------------------------------------------------------------- */
 
 /* Plans the next look, @age_ms after the answer that this one has used. */
+/*
+ * A controller that has crashed calls a job cancelled, or lost, which has ended meanwhile.  The
+ * record of the job knows better, unless the job was told to end.
+ */
+static void believe_records(struct engine_poll *poll)
+{
+	for (size_t i = 0; i < poll->count; i++) {
+		struct polled_job *job = &poll->jobs[i];
+		int record;
+
+		if (!job->has_ended || job->is_foreign || !job->state ||
+			(job->state->end != END_CANCELLED && job->state->end != END_LOST))
+			continue;
+		record = engine_state_record_untold(job->id);
+		if (record < 0)
+			continue;
+		job->state = slurm_state_find(record ? "FAILED" : "COMPLETED");
+		job->status = record;
+		job->words = NULL;
+	}
+}
+
 static int finish_look(struct engine_poll *poll, int64_t age_ms, int64_t now_ms)
 {
+	believe_records(poll);
 	poll->question = POLL_NOTHING;
 	poll->fd = -1;
 	poll->busy_ms = 0;

@@ -216,15 +216,34 @@ static bool read_record(uint64_t id, char *out, size_t size)
 	return word;
 }
 
-int engine_state_record(uint64_t id)
+/* Returns the status in the record; -1: there is none.  Sets *@ret_was_told. */
+static int read_status(uint64_t id, bool *ret_was_told)
 {
-	char word[16];
+	char words[16], *end;
 	uint64_t status;
 
-	if (!read_record(id, word, sizeof(word)) ||
-		parse_u64(word, 255, &status, NULL) < 0)
+	if (!read_record(id, words, sizeof(words)))
 		return -1;
-	return (int)status;
+	end = strchr(words, ' ');
+	*ret_was_told = end && strcmp(end, " told") == 0;
+	if (end)
+		*end = '\0';
+	return parse_u64(words, 255, &status, NULL) < 0 ? -1 : (int)status;
+}
+
+int engine_state_record(uint64_t id)
+{
+	bool was_told;
+
+	return read_status(id, &was_told);
+}
+
+int engine_state_record_untold(uint64_t id)
+{
+	bool was_told = false;
+	int status = read_status(id, &was_told);
+
+	return was_told ? -1 : status;
 }
 
 bool engine_state_has_old_log(uint64_t id)

@@ -5,8 +5,9 @@
  *
  *	logs/ID.log     what a job of --submit prints; with -o a link
  *	logs/ID.status  written by the script of the job on its node: the token of the job, and
- *			once the command has ended a blank and its exit status; "reused" until
- *			then if another job had the id
+ *			once the command has ended a blank, its exit status, and " told" if the
+ *			script was told before to end; "reused" until then if another job had
+ *			the id
  *	poll.*          the last answer of squeue, and locks (engine_poll.h)
  *
  * A job that is killed leaves a status file without a status.
@@ -29,6 +30,9 @@ MUST_CHECK int engine_state_log(uint64_t id, char out[PATH_MAX]);
 
 /* Returns the exit status that the script of job @id has recorded; -1: none. */
 int engine_state_record(uint64_t id);
+
+/* Returns the same of a job that has ended before any process told it to; -1: none. */
+int engine_state_record_untold(uint64_t id);
 
 /* Whether LOGS/ID.log may be that of another job, which had the id before this one, which waits. */
 bool engine_state_has_old_log(uint64_t id);

@@ -27,9 +27,10 @@ static const char begin[] =
 	"for name in HUP INT QUIT USR1 USR2 ALRM TSTP CONT XCPU; do\n"
 	"	trap \"again=1; kill -$name \\$pid 2>/dev/null\" $name\n"
 	"done\n"
-	"trap again=1 TERM\n"
-	"trap 'again=1; kill -TERM $pid 2>/dev/null' URG\n"
-	"trap 'again=1; kill -KILL $pid 2>/dev/null' PROF\n"
+	"told=\n"
+	"trap 'again=1 told=\" told\"' TERM\n"
+	"trap 'again=1 told=\" told\"; kill -TERM $pid 2>/dev/null' URG\n"
+	"trap 'again=1 told=\" told\"; kill -KILL $pid 2>/dev/null' PROF\n"
 	"trap 'again=1; kill -STOP $pid 2>/dev/null' VTALRM\n";
 
 /* What comes behind the variable with the text that each node runs. */
@@ -50,7 +51,7 @@ static const char end[] =
 	"	[ \"$new\" = 127 ] && [ \"$status\" ] || status=$new\n"
 	"	[ \"$again\" ]\n"
 	"do :; done\n"
-	"echo \"$token $status\" >\"$record\" 2>/dev/null\n"
+	"echo \"$token $status$told\" >\"$record\" 2>/dev/null\n"
 	"# sacct cannot tell 130 from 2, so the shell dies of the signal, too\n"
 	"[ \"$status\" -gt 128 ] && trap - $((status - 128)) 2>/dev/null && ulimit -c 0 &&\n"
 	"	kill -$((status - 128)) $$\n"

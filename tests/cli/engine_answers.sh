@@ -225,6 +225,22 @@ run '--submit --follow has the status of the job' 5 here 'gpulease: job 60' sh -
 	"echo 60" >"$S/bin/sbatch"; exec "$1" --submit --follow true' sh "$GPULEASE"
 rm -f "$S/jobs"/5*
 
+# --- a controller that has crashed -----------------------------------------------------------
+
+anew
+for each in 'CANCELLED 0' 'CANCELLED 3' 'NODE_FAIL 7'; do
+	job 64 State="${each% *}"
+	echo "0123456789abcdef ${each#* }" >"$STATE/logs/64.status"
+	run "the record of a job with status ${each#* } counts for more than ${each% *}" \
+		"${each#* }" '' '' "$GPULEASE" --wait-for 64
+done
+job 64 State=CANCELLED
+echo '0123456789abcdef 0 told' >"$STATE/logs/64.status"
+run 'not of a job that was told to end' 143 '' '' "$GPULEASE" --wait-for 64
+echo '0123456789abcdef' >"$STATE/logs/64.status"
+run 'nor of one that has no status' 143 '' '' "$GPULEASE" --wait-for 64
+rm -f "$S/jobs"/64
+
 # --- dependencies --------------------------------------------------------------------------
 
 anew
