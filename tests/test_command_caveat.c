@@ -56,6 +56,20 @@ static void usual_commands_raise_no_alarm(void **state)
 	check_all(table, ARRAY_SIZE(table));
 }
 
+static void programs_that_ask_slurm_need_no_gpu(void **state)
+{
+	static const char asks[] = " only asks Slurm, and now waits for a GPU";
+	static const struct example table[] = {
+		{ "squeue", asks },
+		{ "/usr/bin/sbatch job.sh", asks },
+		{ "env A=b scontrol show nodes", asks },
+		{ "srun python", NULL },
+	};
+
+	(void)state;
+	check_all(table, ARRAY_SIZE(table));
+}
+
 static void sudo_drops_the_variable(void **state)
 {
 	static const struct example table[] = {
@@ -198,6 +212,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(usual_commands_raise_no_alarm),
+		cmocka_unit_test(programs_that_ask_slurm_need_no_gpu),
 		cmocka_unit_test(sudo_drops_the_variable),
 		cmocka_unit_test(sudo_that_keeps_the_variable_raises_no_alarm),
 		cmocka_unit_test(login_shells_drop_the_variable),

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "command_caveat.h"
 #include "diag.h"
 #include "engine_after.h"
 #include "engine_dry_run.h"
@@ -164,6 +165,8 @@ int engine_run(struct engine_line *line)
 {
 	int r;
 
+	if (line->settings.request.gpus)
+		command_caveat_note(line->settings.environment.command);
 	if (line->settings.environment.submit)
 		return engine_submit(line);
 	r = slurm_find("srun");

@@ -1,4 +1,5 @@
 #include "command_caveat.h"
+#include "diag.h"
 
 /* What happens to CUDA_VISIBLE_DEVICES when a program starts another one. */
 enum caveat_kind {
@@ -7,6 +8,7 @@ enum caveat_kind {
 	CAVEAT_LOGIN,  /* it is dropped with -l, or - */
 	CAVEAT_ENGINE, /* options of a container engine decide instead */
 	CAVEAT_PODMAN, /* the same */
+	CAVEAT_ASKS,   /* it only asks Slurm */
 };
 
 /* The message for each kind, after the name of the program. */
@@ -20,13 +22,15 @@ static const char *const remedies[] = {
 	[CAVEAT_ENGINE] = "write --gpus '\"device={uuids}\"', or use gpulease "
 			  "--docker-args, see gpulease-container(7)",
 	[CAVEAT_PODMAN] = "use gpulease --docker-args podman, see gpulease-container(7)",
+	[CAVEAT_ASKS] = "only asks Slurm, and now waits for a GPU to do so: leave out "
+			"gpulease",
 };
 
 /*
  * A program that starts another one.  It has arrays, because pointers would have to be relocated.
  */
 struct starter {
-	char name[8];
+	char name[9];
 	char letters[14]; /* its short options that take a value */
 	uint8_t operands; /* before the command */
 	uint8_t kind;     /* enum caveat_kind */
@@ -44,6 +48,12 @@ static const struct starter starters[] = {
 	{ "docker", "", 0, CAVEAT_ENGINE },
 	{ "nerdctl", "", 0, CAVEAT_ENGINE },
 	{ "podman", "", 0, CAVEAT_PODMAN },
+	{ "sacct", "", 0, CAVEAT_ASKS },
+	{ "sbatch", "", 0, CAVEAT_ASKS },
+	{ "scancel", "", 0, CAVEAT_ASKS },
+	{ "scontrol", "", 0, CAVEAT_ASKS },
+	{ "sinfo", "", 0, CAVEAT_ASKS },
+	{ "squeue", "", 0, CAVEAT_ASKS },
 };
 
 /*
@@ -200,6 +210,10 @@ bool command_caveat(char *const *command, struct text *out)
 	if (!*command || !starter_find(*command) || is_seen_to(command))
 		return false;
 	while (*command && (starter = starter_find(*command))) {
+		if (starter->kind == CAVEAT_ASKS) {
+			drops = starter;
+			break;
+		}
 		if (starter->kind >= CAVEAT_ENGINE) {
 			option = engine_find_option(command);
 			drops = option ? starter : NULL;
@@ -216,4 +230,13 @@ bool command_caveat(char *const *command, struct text *out)
 		text_addf(out, "%s asks for GPUs outside the lease: ", option);
 	text_add(out, remedies[drops->kind]);
 	return true;
+}
+
+void command_caveat_note(char *const *command)
+{
+	char words[256];
+	struct text text = TEXT_ON(words);
+
+	if (command_caveat(command, &text))
+		note("%s", words);
 }

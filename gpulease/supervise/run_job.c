@@ -53,17 +53,6 @@ static struct {
 
 /* --- before the queue -------------------------------------------------------------- */
 
-/* Prints a note if the command will not use the GPUs of the lease. */
-static void note_caveat(const struct settings *settings)
-{
-	char words[256];
-	struct text text = TEXT_ON(words);
-
-	if (settings->request.gpus &&
-		command_caveat(settings->environment.command, &text))
-		note("%s", words);
-}
-
 /*
  * Refuses a command whose script does not exist.  If the job waits for other jobs, they may still
  * write the script.
@@ -119,7 +108,8 @@ static int check_command(const struct settings *settings)
 		return r;
 	r = find_program(job.command[0], job.program);
 	if (r == 0) {
-		note_caveat(settings);
+		if (settings->request.gpus)
+			command_caveat_note(settings->environment.command);
 		return check_script(settings);
 	}
 	return missing_program_refuse(job.command[0], r);
