@@ -159,19 +159,6 @@ static void the_words_are_a_command_line_for_submit(void **state)
 	free(words.at);
 }
 
-static void memory_and_lists_of_gpus_are_refused(void **state)
-{
-	char text[] = "[vram=8G] true", *at = text;
-	struct batch_attributes attributes;
-	struct why why = WHY_NONE;
-
-	(void)state;
-	batch_attribute_refuse(BATCH_VRAM, "no memory here");
-	assert_int_equal(batch_attributes_take(&at, &attributes, &why), -EINVAL);
-	assert_string_equal(why.text, "vram: no memory here");
-	batch_attribute_refuse(BATCH_VRAM, NULL);
-}
-
 /* --- the file -------------------------------------------------------------------------- */
 
 static void make_entry(const struct scratch *scratch, struct engine_entry *entry)
@@ -259,7 +246,6 @@ int main(void)
 		cmocka_unit_test(a_positive_priority_is_the_matter_of_the_runner),
 		cmocka_unit_test(gpus_of_a_line_replace_all_that_counts_gpus),
 		cmocka_unit_test(the_words_are_a_command_line_for_submit),
-		cmocka_unit_test(memory_and_lists_of_gpus_are_refused),
 		SCRATCH_TEST(a_file_is_read_as_it_was_written),
 		SCRATCH_TEST(the_next_attempt_is_another_job),
 		SCRATCH_TEST(a_damaged_file_is_refused),

@@ -290,8 +290,9 @@ static void options_of_a_job_become_those_of_slurm(void **state)
 		{ "gpulease -n 0 -s -H --no-kill -k --tasks-per-node=2 true", "srun",
 			"--job-name=true --hold --ntasks-per-node=2 --oversubscribe "
 			"--no-kill" },
-		{ "gpulease -n 0 -b now+1hour true", "srun",
-			"--job-name=true --begin=now+1hour" },
+		{ "gpulease -n 0 -b 2099-01-31T22:00 true", "srun",
+			"--job-name=true --begin=2099-01-31T22:00:00" },
+		{ "gpulease -n 0 -b now true", "srun", "--job-name=true" },
 	};
 	static const char nodes[] = " --nodes=1 --ntasks=1 ";
 

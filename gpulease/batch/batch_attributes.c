@@ -229,9 +229,6 @@ static const struct attribute {
 		NULL, 0, false),
 };
 
-/* Why the attributes are refused; NULL: they are not. */
-static const char *refusals[BATCH_ATTRIBUTES];
-
 const char *batch_attribute_name(enum batch_attribute which)
 {
 	return attributes_known[which].name;
@@ -312,21 +309,12 @@ static int attribute_refuse_unknown(const char *name, size_t size, struct why *w
 	return -EINVAL;
 }
 
-void batch_attribute_refuse(enum batch_attribute which, const char *reason)
-{
-	refusals[which] = reason;
-}
-
 int batch_attribute_set(struct batch_attributes *attributes, enum batch_attribute which,
 	char *value, struct why *why)
 {
 	const struct attribute *row = &attributes_known[which];
 	struct why reason = WHY_NONE;
 
-	if (refusals[which]) {
-		why_set(why, "%s: %s", row->name, refusals[which]);
-		return -EINVAL;
-	}
 	if (row->is_list)
 		batch_attributes_squeeze(value);
 	if (row->read(value, (char *)attributes + row->offset, &reason) < 0) {

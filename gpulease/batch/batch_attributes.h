@@ -25,9 +25,6 @@ MUST_CHECK int batch_attributes_take(
 MUST_CHECK int batch_attribute_set(struct batch_attributes *attributes,
 	enum batch_attribute which, char *value, struct why *why);
 
-/* From now on lines with the attribute @which are refused, because of @reason. */
-void batch_attribute_refuse(enum batch_attribute which, const char *reason);
-
 /* Returns the word for @which in a line. */
 const char *batch_attribute_name(enum batch_attribute which);
 

@@ -53,7 +53,7 @@ const struct engine_option engine_options[] = {
 	SELF("priority", "--nice=-N; above 0 is refused, which Slurm allows operators alone")
 	SELF("after", "--dependency=afterany:ID")
 	SELF("after-ok", "--dependency=afterok:ID; it gives up if a job fails")
-	PASS("begin")
+	SELF("begin", "--begin, as a date with a time")
 	PASS("hold")
 	SELF("singleton", "--dependency=singleton")
 

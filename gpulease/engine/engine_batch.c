@@ -394,6 +394,32 @@ static int find_entry(struct engine_entry *entry, const struct batch_line *line,
 	return path.cut ? -ENAMETOOLONG : entry->words.at && entry->log ? 0 : -ENOMEM;
 }
 
+/* Whether an attribute of the line asks for what a cluster does not have; then says so. */
+static bool is_refused(const struct batch_line *line)
+{
+	static const struct {
+		enum batch_attribute which;
+		const char *why;
+	} rows[] = {
+		{ BATCH_VRAM,
+			"Slurm knows no GPU memory; ask for a type: --gpus TYPE:N before "
+			"--batch" },
+		{ BATCH_RETRIES,
+			"Slurm knows no GPU memory, so no other attempt gets more; write "
+			"fail-retries" },
+		{ BATCH_ALLOW,
+			"Slurm chooses the GPUs; name nodes: --nodelist before --batch" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!(line->attributes.given & 1u << rows[i].which))
+			continue;
+		diag("%s: %s", batch_attribute_name(rows[i].which), rows[i].why);
+		return true;
+	}
+	return false;
+}
+
 /* Finds or submits the job, and waits for its start.  Returns like wait_for_start(). */
 static int start_job(struct waiting *waiting)
 {
@@ -420,6 +446,8 @@ static int prepare(const struct batch_launcher *launcher, const struct batch_lin
 	int r;
 
 	(void)launcher;
+	if (is_refused(line))
+		return EXIT_MISUSE;
 	do {
 		struct waiting waiting = {
 			.entry = &own.entry, .member = member, .poll = ENGINE_POLL_NONE
@@ -537,19 +565,6 @@ static int check_fresh(const char *folder)
 
 /* --- the batch ----------------------------------------------------------------------------- */
 
-static void refuse_attributes(void)
-{
-	static const char memory[] = "Slurm knows no GPU memory; ask for a type: "
-				     "--gpus TYPE:N before --batch";
-
-	batch_attribute_refuse(BATCH_VRAM, memory);
-	batch_attribute_refuse(BATCH_RETRIES,
-		"Slurm knows no GPU memory, so no other attempt gets more; write "
-		"fail-retries");
-	batch_attribute_refuse(BATCH_ALLOW,
-		"Slurm chooses the GPUs; name nodes: --nodelist before --batch");
-}
-
 /* Whether the options ask for no GPU. */
 static bool are_no_gpus_asked(const struct engine_line *line)
 {
@@ -609,7 +624,6 @@ int engine_batch(struct engine_line *line)
 		settings->batch.jobs_at_once = JOBS_AT_ONCE;
 	if (are_no_gpus_asked(line))
 		settings->request.gpus = 0;
-	refuse_attributes();
 	batch_open_folder(settings, folder);
 	if (r == 0)
 		r = check_options(line);

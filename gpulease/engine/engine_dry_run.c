@@ -97,14 +97,16 @@ static int report(const struct engine_line *line, const struct answer *answer)
 {
 	static const char failure[] = "allocation failure: ";
 	const char *why = strstr(answer->error, failure);
-	char nodes[NODES_SIZE];
+	char nodes[NODES_SIZE], more[64] = "";
+	struct text most = TEXT_ON(more);
 	int64_t start_s;
 	bool can_start;
 
 	if (answer->status != 0 || engine_read_test_only(answer->error, &start_s, nodes,
 					   sizeof(nodes)) < 0) {
-		diag("Slurm would not start the job: %s",
-			why ? why + sizeof(failure) - 1 : answer->error);
+		engine_add_most(line, answer->error, &most);
+		diag("Slurm would not start the job: %s%s",
+			why ? why + sizeof(failure) - 1 : answer->error, more);
 		return EXIT_MISUSE;
 	}
 	can_start = start_s <= clock_real_ms() / 1000 + NOW_S;

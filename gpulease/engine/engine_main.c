@@ -11,9 +11,11 @@
 #include "engine_choice.h"
 #include "engine_member.h"
 #include "engine_node.h"
+#include "engine_options.h"
 #include "engine_tasks.h"
 #include "engine_verbs.h"
 #include "exitcodes.h"
+#include "option_table.h"
 #include "parse.h"
 #include "slurm_ask.h"
 #include "standard_fds.h"
@@ -90,10 +92,20 @@ static void ignore_notify(enum verb verb)
 {
 	if ((verb != VERB_RUN && verb != VERB_BATCH) || !getenv("GPULEASE_NOTIFY"))
 		return;
-	verbose("GPULEASE_NOTIFY is ignored on a cluster: Slurm sends mail, with --mail-type "
-		"and --mail-user");
+	note("GPULEASE_NOTIFY is ignored on a cluster: Slurm sends mail, with --mail-type "
+	     "and --mail-user");
 	if (verb == VERB_BATCH)
 		(void)unsetenv("GPULEASE_NOTIFY");
+}
+
+static void note_ignored(const struct engine_line *line)
+{
+	for (size_t i = 0; option_table[i].kind; i++) {
+		const struct engine_option *option = engine_option_find(&option_table[i]);
+
+		if (option && option->action == ENGINE_IGNORE && line->given.use[i].times)
+			note("no effect here: --%s (%s)", option->name, option->text);
+	}
 }
 
 static int run_verb(struct engine_line *line)
@@ -105,6 +117,7 @@ static int run_verb(struct engine_line *line)
 	line->settings.machine.engine =
 		ENGINE_LOCAL; /* for what runs here as on one machine */
 	ignore_notify(verb);
+	note_ignored(line);
 	if (verb >= ARRAY_SIZE(verbs) || !verbs[verb])
 		return refuse();
 	return verbs[verb](line);

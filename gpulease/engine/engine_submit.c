@@ -15,6 +15,8 @@
 #include "exitcodes.h"
 #include "fdio.h"
 #include "parse.h"
+#include "slurm_reason.h"
+#include "slurm_state.h"
 #include "submit_output.h"
 #include "submit_script.h"
 
@@ -36,16 +38,28 @@ void submission_make_token(char token[SUBMISSION_TOKEN_SIZE])
 		token, SUBMISSION_TOKEN_SIZE, "%016llx", (unsigned long long)number);
 }
 
+/* The fields of each line of squeue. */
+enum { ID, STATE, REASON, COMMENT, FIELDS };
+
+/* Whether the controller has refused the job, of which it then keeps a record for a while. */
+static bool was_refused(const char *state, const char *reason)
+{
+	return slurm_state_find(state)->phase == SLURM_ENDED &&
+	       slurm_reason_find(reason)->is_for_ever;
+}
+
 /* Appends the ids of the jobs with @token in the answer of squeue to @ids.  Returns how many. */
 static size_t read_tokens(char *text, const char *token, uint64_t ids[TOKENS_MOST])
 {
-	char mark[32], *fields[2];
+	char mark[32], *fields[FIELDS];
 	size_t count = 0;
 
 	(void)snprintf(mark, sizeof(mark), "gpulease:%s", token);
-	while (slurm_next_line(&text, fields, 2) >= 0)
-		if (strncmp(fields[1], mark, strlen(mark)) == 0 && count < TOKENS_MOST &&
-			parse_u64(fields[0], UINT64_MAX, &ids[count], NULL) == 0)
+	while (slurm_next_line(&text, fields, FIELDS) >= 0)
+		if (strncmp(fields[COMMENT], mark, strlen(mark)) == 0 &&
+			!was_refused(fields[STATE], fields[REASON]) &&
+			count < TOKENS_MOST &&
+			parse_u64(fields[ID], UINT64_MAX, &ids[count], NULL) == 0)
 			count++;
 	return count;
 }
@@ -62,7 +76,7 @@ static int find_tokens(const char *token, int64_t deadline_ms, uint64_t ids[TOKE
 	slurm_words_add(&words, "--states=all");
 	slurm_words_addf(&words, "--user=%u", (unsigned)getuid());
 	slurm_words_add(&words, "-O");
-	slurm_words_add(&words, "JobID:\x1f,Comment:\x1f");
+	slurm_words_add(&words, "JobID:\x1f,State:\x1f,Reason:\x1f,Comment:\x1f");
 	if (slurm_ask_begin(&words, &answer) == 0) {
 		answer_wait(&answer, deadline_ms);
 		if (!answer.fault && answer.status == 0)
@@ -212,20 +226,23 @@ static bool is_lost(const struct answer *answer)
 }
 
 /* Reports what sbatch has said.  Returns the exit status. */
-static int report_refusal(const struct answer *answer)
+static int report_refusal(const struct engine_line *line, const struct answer *answer)
 {
 	static const char *const begins[] = {
 		"sbatch: ", "error: ", "Batch job submission failed: "
 	};
 	const char *text = answer->error;
+	char more[64] = "";
+	struct text most = TEXT_ON(more);
 
 	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
 		if (strncmp(text, begins[i], strlen(begins[i])) == 0)
 			text += strlen(begins[i]);
+	engine_add_most(line, text, &most);
 	if (answer->fault)
 		diag("cannot read what sbatch prints: %s", strerror(-answer->fault));
 	else if (*text)
-		diag("Slurm refuses the job: %s", text);
+		diag("Slurm refuses the job: %s%s", text, more);
 	else
 		diag("sbatch has failed with status %d", answer->status);
 	return EXIT_MISUSE;
@@ -249,7 +266,7 @@ static int judge(
 		return SUBMISSION_LOST;
 	if (submission_find(job->token, FIND_MS, ret_id) == 0)
 		return 0;
-	return report_refusal(answer);
+	return report_refusal(job->line, answer);
 }
 
 int submission_send(const struct submission *job, uint64_t *ret_id)

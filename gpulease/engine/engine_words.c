@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <limits.h>
+#include <time.h>
 
+#include "clock.h"
 #include "command_line.h"
 #include "config_file.h"
 #include "diag.h"
@@ -52,6 +54,20 @@ static void add_limit(const struct engine_line *line, struct slurm_words *words)
 		slurm_words_add(words, "--time=UNLIMITED");
 }
 
+/* When the job begins, in the one form that Slurm has for all times: it knows no days of the week. */
+static void add_begin(const struct run_request *request, struct slurm_words *words)
+{
+	int64_t from_now_ms = request->begin_ms - clock_boot_ms();
+	time_t at_s = (time_t)((clock_real_ms() + from_now_ms + 999) / 1000);
+	struct tm at;
+	char text[32];
+
+	if (!request->begin_ms || !localtime_r(&at_s, &at) ||
+		!strftime(text, sizeof(text), "%FT%T", &at))
+		return;
+	slurm_words_addf(words, "--begin=%s", text);
+}
+
 /*
  * With a limit on this line the node sends the signal, to the second, unless it is for the steps.
  * The script of sbatch is the command itself, and gets it only after `B:`.
@@ -78,6 +94,17 @@ static int add_priority(const struct run_request *request, struct slurm_words *w
 	if (request->priority < 0)
 		slurm_words_addf(words, "--nice=%lld", (long long)-request->priority);
 	return 0;
+}
+
+void engine_add_most(const struct engine_line *line, const char *error, struct text *out)
+{
+	unsigned wish = gpu_words_of_node(line);
+	struct cluster_gpus gpus;
+
+	if (!strstr(error, "node configuration is not available") || !wish ||
+		cluster_gpus_ask(&gpus) != 0 || wish <= gpus.most)
+		return;
+	text_addf(out, "; a node has %u GPUs at most", gpus.most);
 }
 
 /* --- the words ----------------------------------------------------------------------------- */
@@ -112,6 +139,7 @@ int engine_job_words(const struct engine_line *line, struct slurm_words *words)
 		settings->request.name
 			? settings->request.name
 			: text_base_name(settings->environment.command[0]));
+	add_begin(&settings->request, words);
 	add_limit(line, words);
 	add_signal(&settings->care, words);
 	engine_after_words(line, words);

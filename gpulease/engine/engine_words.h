@@ -16,6 +16,12 @@
 MUST_CHECK int engine_job_words(
 	const struct engine_line *line, struct slurm_words *words);
 
+/*
+ * Appends "; a node has 2 GPUs at most" if the job of @line asks for more, and if @error, what
+ * Slurm says, can mean that.
+ */
+void engine_add_most(const struct engine_line *line, const char *error, struct text *out);
+
 /* Appends the options that only srun has: those for tasks.  Returns likewise. */
 MUST_CHECK int engine_step_words(
 	const struct engine_line *line, struct slurm_words *words);

@@ -10,8 +10,8 @@
 
 /* What gpulease does itself for a job of a batch, on its node or when it submits the job. */
 static const char *const of_jobs[] = { "time", "grace", "model", "signal", "priority",
-	"setup", "conda", "inject-style", "chdir", "unbuffered", "export", "gres",
-	"gpus-per-node", "gpus-per-task", "gpus", "n", "verbose", "config" };
+	"begin", "setup", "conda", "inject-style", "chdir", "unbuffered", "export",
+	"gres", "gpus-per-node", "gpus-per-task", "gpus", "n", "verbose", "config" };
 
 /* The options that say how many GPUs a job gets; beside one of them -n counts tasks. */
 static const char *const of_gpus[] = { "gpus", "gres", "gpus-per-node", "gpus-per-task",

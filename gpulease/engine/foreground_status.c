@@ -3,12 +3,11 @@
 #include <sys/wait.h>
 
 #include "clock.h"
-#include "cluster_gpus.h"
 #include "cluster_jobs.h"
 #include "diag.h"
 #include "exitcodes.h"
 #include "foreground.h"
-#include "gpu_words.h"
+#include "engine_words.h"
 
 enum { PAUSE_MS = 20, SETTLE_MS = 10 * 1000 };
 
@@ -58,18 +57,6 @@ static int ask_state(const struct foreground *fg, struct cluster_job *ret)
 
 /* --- a job that did not start -------------------------------------------------------------- */
 
-/* Says how many GPUs a node has, if the job asks for more. */
-static void add_most(const struct foreground *fg, struct text *out)
-{
-	unsigned wish = gpu_words_of_node(fg->line);
-	struct cluster_gpus gpus;
-
-	if (!strstr(fg->error_text, "node configuration is not available") || !wish ||
-		cluster_gpus_ask(&gpus) != 0 || wish <= gpus.most)
-		return;
-	text_addf(out, "; a node has %u GPUs at most", gpus.most);
-}
-
 static int report_refusal(const struct foreground *fg)
 {
 	static const char prefix[] = "Unable to allocate resources: ";
@@ -81,7 +68,7 @@ static int report_refusal(const struct foreground *fg)
 		why += sizeof(prefix) - 1;
 	if (strncmp(first, prefix, sizeof(prefix) - 1) == 0)
 		first = "";
-	add_most(fg, &text);
+	engine_add_most(fg->line, fg->error_text, &text);
 	if (strstr(why, "timed out") || strstr(why, "Unable to contact")) {
 		diag("the controller of Slurm does not answer (%s); gpulease --engine slurm "
 		     "--doctor looks for the reason",

@@ -79,9 +79,12 @@ submit -n 1 -- sh -c 'kill -9 $$'
 run 'a job that a signal ends: 128+n' 137 '' '' "$GPULEASE" --wait-for "$id"
 submit -n 1 -- "$S/there-is-no-such-program"
 run 'a command that is not there: 127' 127 '' '' "$GPULEASE" --wait-for "$id"
-never=$("$GPULEASE" --submit -n 99 true)
-run 'a job that no node can run: 125' 125 '' "gpulease: job $never never started: no node has*" \
-	"$GPULEASE" --wait-for "$never"
+run 'a job that no node can run is refused' 125 '' \
+	'gpulease: Slurm refuses the job: *; a node has 2 GPUs at most' \
+	"$GPULEASE" --submit -n 99 true
+never=$(squeue -h -t all -O JobID,Reason | sed -n 's/ *BadConstraints *//p')
+run 'Slurm keeps a record of it, by which it never started' 125 '' \
+	"gpulease: job $never never started: no node has*" "$GPULEASE" --wait-for "$never"
 run 'with -v --wait-for prints how a job has ended' 7 '' '*job '"$seven"' has ended with status 7*' \
 	"$GPULEASE" --wait-for "$seven" -v
 run 'the highest status of several' 137 '' '' "$GPULEASE" --wait-for "$seven,$((seven + 1))"
@@ -143,6 +146,10 @@ run 'its status is 143' 143 '' '' "$GPULEASE" --wait-for "$stuck"
 run 'a running job is cancelled by its name' 0 '' 'gpulease: cancelled 2 jobs' \
 	"$GPULEASE" --cancel full --yes
 run 'the status of a cancelled job' 143 '' '' "$GPULEASE" --wait-for "$first"
+submit -n 1 -- sh -c "trap 'exit 0' TERM; : >'$S/handles'; while :; do sleep 0.1; done"
+wait_until '[ -e "$S/handles" ]'
+"$GPULEASE" --cancel "$id"
+run 'a cancelled job whose handler exits with 0 was cancelled' 143 '' '' "$GPULEASE" --wait-for "$id"
 run 'a job that has ended' 1 '' "gpulease: job $first has finished" "$GPULEASE" --cancel "$first"
 
 # --- later, held, longer ------------------------------------------------------------------
@@ -160,7 +167,11 @@ is 'a job that begins later waits' wait_until '"$GPULEASE" --queue | grep -q "ma
 has_json 'the JSON has its id' "$id false" queue.0.ticket queue.0.on_hold
 is 'and its time' grep -q '"begin_at_unix_ms": *[1-9]' "$S/out"
 "$GPULEASE" --cancel "$id"
-run 'a time that Slurm does not read' 125 '' 'gpulease: Slurm refuses the job: *elevenses*' "$GPULEASE" --submit -n 1 --begin elevenses -- true
+run 'a time that is none' 125 '' "gpulease: --begin: 'elevenses' is not a time*" "$GPULEASE" --submit -n 1 --begin elevenses -- true
+submit -n 1 --begin "$(LC_ALL=C date -d '+2 days' +%a) 22:00" -- true
+is 'Slurm gets a day of the week as a date' eval \
+	'scontrol show job "$id" | grep -q "StartTime=$(date -d "+2 days" +%F)T22:00:00"'
+"$GPULEASE" --cancel "$id"
 submit -n 1 -t 10 -- sleep 100
 runs_now "$id"
 run 'a limit is prolonged, in minutes' 0 '' '' "$GPULEASE" --extend "$id" 29m30s

@@ -44,11 +44,6 @@ whole
 
 refusals() {
 	clean
-	for each in 'vram=8G' 'allow=0-1' 'retries=2'; do
-		lines "$(says no)" "[$each] $(says no)"
-		run "a line with $each is refused" 125 '' \
-			"gpulease: $S/jobs.txt, line 2: ${each%%=*}: *" batch
-	done
 	lines "$(says no)"
 	for each in '-o out' '-e err' '-i in' '-d afterok:1' '--pty'; do
 		# shellcheck disable=SC2086 # words
@@ -58,6 +53,21 @@ refusals() {
 	is 'a batch that is refused runs nothing and leaves no folder' [ ! -s "$S/ran" -a ! -e "$W" ]
 }
 refusals
+
+# --- lines that the cluster cannot run --------------------------------------------------------
+
+alone() {
+	clean
+	lines "[vram=8G] $(says no)" "[allow=0-1] $(says no)" "[retries=2] $(says no)" \
+		"[gpus=9] $(says no)" "$(says yes)"
+	run 'lines that the cluster cannot run fail alone' 124 '*5 jobs: 1 finished, 4 failed*' '' batch
+	for each in '1 cannot run: vram: Slurm knows no' '2 cannot run: allow: Slurm chooses' \
+		'3 cannot run: retries: Slurm knows no' '4 cannot run: Slurm refuses the job: .*a node has 2 GPUs at most'; do
+		is "the line of entry ${each%% *} says why" grep -q "entry $each" "$S/out"
+	done
+	is 'the other line has run' [ "$(ran)" = yes ]
+}
+alone
 
 hopeless() {
 	clean
