@@ -27,30 +27,15 @@ static bool is_word(const char *name)
 	       !name[strspn(name, "0123456789")];
 }
 
-/*
- * Whether the folder of the file @name is there, as far as its name is known: srun would say
- * nothing if it is missing.
- */
-static int check_output(const char *option, const char *name)
+/* Checks a file, or makes its folder, as submit_output_prepare() does. */
+static int check_output(
+	const struct engine_line *line, const char *option, const char *name)
 {
-	char folder[PATH_MAX];
-	struct stat st;
-	char *slash;
+	struct why why;
 
-	if (!name || is_word(name))
+	if (!name || is_word(name) || submit_output_prepare(line, name, &why) == 0)
 		return 0;
-	if (!strchr(name, '%') && stat(name, &st) == 0 && S_ISDIR(st.st_mode)) {
-		diag("--%s: cannot write to '%s': %s", option, name, strerror(EISDIR));
-		return EXIT_MISUSE;
-	}
-	text_copy(folder, sizeof(folder), name);
-	slash = strrchr(folder, '/');
-	if (!slash || memchr(folder, '%', (size_t)(slash - folder)))
-		return 0;
-	slash[slash == folder] = '\0';
-	if (access(folder, W_OK | X_OK) == 0)
-		return 0;
-	diag("--%s: cannot write in '%s': %s", option, folder, strerror(errno));
+	diag("--%s: %s", option, why.text);
 	return EXIT_MISUSE;
 }
 
@@ -64,10 +49,10 @@ static int check_input(const char *name)
 
 static int check_files(const struct engine_line *line)
 {
-	int r = check_output("output", engine_line_value(line, "output"));
+	int r = check_output(line, "output", engine_line_value(line, "output"));
 
 	if (r == 0)
-		r = check_output("error", engine_line_value(line, "error"));
+		r = check_output(line, "error", engine_line_value(line, "error"));
 	return r == 0 ? check_input(engine_line_value(line, "input")) : r;
 }
 

@@ -7,8 +7,10 @@
 
 #include "diag.h"
 #include "exitcodes.h"
+#include "job_name.h"
 #include "parse.h"
 #include "submit_output.h"
+#include "userfile.h"
 
 /* --- patterns -------------------------------------------------------------------------- */
 
@@ -97,31 +99,45 @@ int submit_output_path(const char *pattern, uint64_t id, const char *name,
 
 /* --- the files of a job ------------------------------------------------------------------ */
 
-/*
- * Checks a file as far as this can be known before there is a job.  Returns 0 or a negative errno.
- */
-static int check_file(const char *pattern, bool is_input)
+/* Writes the name of the file that @pattern means, where it names one file. */
+static void plain_name(const char *pattern, char out[PATH_MAX])
 {
-	char path[PATH_MAX], *slash;
-	struct text text = TEXT_ON(path);
-	bool is_open = !is_escaped(pattern) && strchr(pattern, '%');
-	struct stat st;
+	struct text text = text_on(out, PATH_MAX);
 
 	if (is_escaped(pattern))
 		remove_backslashes(pattern, &text);
 	else
 		text_add(&text, pattern);
-	if (is_input)
-		return is_open || access(path, R_OK) == 0 ? 0 : -errno;
-	if (!is_open && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return -EISDIR;
-	if (!is_open && access(path, F_OK) == 0)
-		return access(path, W_OK) == 0 ? 0 : -errno;
-	slash = strrchr(path, '/');
-	slash[slash == path] = '\0';
-	if (is_open && strchr(path, '%'))
+}
+
+int submit_output_prepare(
+	const struct engine_line *line, const char *pattern, struct why *why)
+{
+	const char *slash = strrchr(pattern, '/');
+	char path[PATH_MAX];
+	int r;
+
+	/* the name of the folder is not known yet; Slurm makes it, since 23.02 */
+	if (slash && !is_escaped(pattern) &&
+		memchr(pattern, '%', (size_t)(slash - pattern)))
 		return 0;
-	return access(path, W_OK | X_OK) == 0 ? 0 : -errno;
+	plain_name(pattern, path);
+	r = userfile_check_output(path, why);
+	if (r == 0 && !line->settings.request.dry_run)
+		r = userfile_make_folders(path, why);
+	return r;
+}
+
+/* Whether the file can be read, as far as this can be known before there is a job. */
+static int check_input(const char *pattern, struct why *why)
+{
+	char path[PATH_MAX];
+
+	plain_name(pattern, path);
+	if ((!is_escaped(pattern) && strchr(pattern, '%')) || access(path, R_OK) == 0)
+		return 0;
+	why_set(why, "cannot open '%s': %s", path, strerror(errno));
+	return -EACCES;
 }
 
 /*
@@ -132,6 +148,7 @@ static int read_file(const struct engine_line *line, const char *name, char out[
 {
 	const char *value = engine_line_value(line, name);
 	char folder[PATH_MAX];
+	struct why why;
 	int r;
 
 	out[0] = '\0';
@@ -140,11 +157,15 @@ static int read_file(const struct engine_line *line, const char *name, char out[
 	r = getcwd(folder, sizeof(folder)) ? 0 : -errno;
 	if (r == 0)
 		r = submit_output_pattern(value, folder, out);
-	if (r == 0)
-		r = check_file(out, strcmp(name, "input") == 0);
+	if (r < 0)
+		why_set(&why, "cannot open '%s': %s", quote(value).text, strerror(-r));
+	else if (strcmp(name, "input") == 0)
+		r = check_input(out, &why);
+	else
+		r = submit_output_prepare(line, out, &why);
 	if (r == 0)
 		return 0;
-	diag("cannot open '%s': %s", quote(value).text, strerror(-r));
+	diag("%s", why.text);
 	return EXIT_MISUSE;
 }
 
@@ -183,7 +204,7 @@ int submit_output_of(const struct engine_line *line, uint64_t id, char out[PATH_
 {
 	const char *value = engine_line_value(line, "output");
 	const struct passwd *user = getpwuid(getuid());
-	char folder[PATH_MAX], pattern[PATH_MAX], name[128];
+	char folder[PATH_MAX], pattern[PATH_MAX], name[NAME_SIZE_MAX];
 
 	if (!value || !getcwd(folder, sizeof(folder)) ||
 		submit_output_pattern(value, folder, pattern) < 0)

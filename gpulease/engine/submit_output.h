@@ -1,7 +1,8 @@
 /*
  * The files of -o, -e and -i for sbatch.
  *
- * sbatch does not check them: without its folder a job fails later, without a message.  Relative
+ * sbatch does not check them: Slurm makes a missing folder since 23.02, and before that a job
+ * without its folder fails later, without a message.  So gpulease makes it at submission.  Relative
  * paths are those of the present folder, in which the job will begin.
  */
 #ifndef GPULEASE_SUBMIT_OUTPUT_H
@@ -33,6 +34,14 @@ MUST_CHECK int submit_output_pattern(
  */
 MUST_CHECK int submit_output_path(const char *pattern, uint64_t id, const char *name,
 	const char *user, char out[PATH_MAX]);
+
+/*
+ * Makes the folders for the output file @pattern, as srun or sbatch reads it, and checks whether
+ * the file can be opened, as far as its name is known.  Makes nothing for --dry-run.  Returns 0, or
+ * a negative errno with the reason in @why.
+ */
+MUST_CHECK int submit_output_prepare(
+	const struct engine_line *line, const char *pattern, struct why *why);
 
 /*
  * Appends the options for the files of @line; @log is that of the job, a pattern, for what has no

@@ -49,6 +49,16 @@ static void path_cut_to_folder(char *path)
 		text_copy(path, PATH_MAX, ".");
 }
 
+static int check_readable(const char *path)
+{
+	int r;
+
+	rights_as_user_begin();
+	r = access(path, R_OK) < 0 ? -errno : 0;
+	rights_as_user_end();
+	return r;
+}
+
 /*
  * Checks one file.  The id is not known yet: if the expansions for two ids differ in what is to be
  * checked (an input file, the folder of an output file), the check is left to redirect_open().  A
@@ -56,7 +66,8 @@ static void path_cut_to_folder(char *path)
  */
 static int check_file(const struct context *context, const char *pattern, bool is_input)
 {
-	char path[PATH_MAX], other[PATH_MAX], place[PATH_MAX];
+	char path[PATH_MAX], other[PATH_MAX], place[PATH_MAX], *slash, *last;
+	struct why why;
 	bool has_id;
 	int r;
 
@@ -75,15 +86,20 @@ static int check_file(const struct context *context, const char *pattern, bool i
 	}
 	if (strcmp(place, other) != 0)
 		return 0;
-	rights_as_user_begin();
-	r = access(path, is_input ? R_OK : W_OK);
-	if (r < 0 && !is_input && errno == ENOENT)
-		r = access(place, W_OK | X_OK);
-	r = r < 0 ? -errno : 0;
-	rights_as_user_end();
-	if (r == 0)
-		return 0;
-	diag("cannot open '%s': %s", has_id ? pattern : path, strerror(-r));
+	if (!is_input) {
+		slash = strrchr(path, '/');
+		last = slash ? slash + 1 : path;
+		/* a name that is not known yet is shown, and checked, as it was given */
+		if (has_id)
+			text_copy(last, sizeof(path) - (size_t)(last - path),
+				text_base_name(pattern));
+		r = userfile_check_output(path, &why);
+	} else if ((r = check_readable(path)) < 0) {
+		why_set(&why, "cannot open '%s': %s", has_id ? pattern : path,
+			strerror(-r));
+	}
+	if (r < 0)
+		diag("%s", why.text);
 	return r;
 }
 
@@ -105,16 +121,20 @@ static int open_one(const struct context *context, uint64_t job, const char *pat
 	int flags, int *ret)
 {
 	char path[PATH_MAX];
+	struct why why;
 	mode_t ours;
 	int fd;
 
 	if (redirect_name(context, job, pattern, path) < 0)
 		return -EINVAL;
 	ours = umask(privilege_mask());
-	fd = userfile_open(path, flags, 0666);
+	if (flags & O_CREAT)
+		fd = userfile_open_output(path, flags, 0666, &why);
+	else if ((fd = userfile_open(path, flags, 0)) < 0)
+		why_set(&why, "cannot open '%s': %s", path, strerror(-fd));
 	(void)umask(ours);
 	if (fd < 0) {
-		diag("cannot open '%s': %s", path, strerror(-fd));
+		diag("%s", why.text);
 		return fd;
 	}
 	*ret = fd;

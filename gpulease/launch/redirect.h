@@ -16,7 +16,8 @@ struct redirection {
 #define REDIRECTION_NONE ((struct redirection){ { -1, -1, -1 } })
 
 /*
- * Opens the files of the settings for @job; creates or empties those for output.  If only stdout
+ * Opens the files of the settings for @job; creates or empties those for output, and makes their
+ * folders where these are missing.  If only stdout
  * is given, stderr goes there, too, as with srun.  If both name one file, they share one
  * descriptor and so one offset: neither overwrites the other.  Returns 0, or a negative errno
  * after it has printed the reason; files that were opened before stay open in *@ret.

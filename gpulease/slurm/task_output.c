@@ -22,14 +22,11 @@ enum {
 static int open_file(
 	const struct task_order *order, const char *path, int *ret, struct why *why)
 {
-	int fd = userfile_open(path,
-		O_WRONLY | O_CREAT | O_CLOEXEC | (order->appends ? O_APPEND : O_TRUNC),
-		0666);
+	int fd = userfile_open_output(
+		path, O_WRONLY | (order->appends ? O_APPEND : O_TRUNC), 0666, why);
 
-	if (fd < 0) {
-		why_set(why, "cannot open '%s': %s", path, strerror(-fd));
+	if (fd < 0)
 		return fd;
-	}
 	*ret = fd;
 	return 0;
 }

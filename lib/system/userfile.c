@@ -4,10 +4,9 @@
 #include <sys/stat.h>
 
 #include "rights.h"
-#include "text.h"
 #include "userfile.h"
 
-enum { ATTEMPTS = 3 };
+enum { ATTEMPTS = 3, FOLDER_MODE = 0755 };
 
 /* Returns 0, or a negative errno: -EACCES if the open file belongs to the state. */
 static int check_not_state(int fd)
@@ -185,4 +184,103 @@ int userfile_rename(const char *from, const char *to)
 int userfile_symlink(const char *target, const char *path)
 {
 	return change_apply(&(struct change){ .path = path, .target = target });
+}
+
+/* --- files for output ---------------------------------------------------------------- */
+
+/* Cuts @path to its folder: "." if it has no slash, "/" if it has none but the first. */
+static void cut_to_folder(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	while (slash && slash > path && slash[-1] == '/')
+		slash--;
+	if (slash)
+		slash[slash == path] = '\0';
+	else
+		text_copy(path, PATH_MAX, ".");
+}
+
+/* Like access(2), with the user's rights.  Returns 0 or a negative errno. */
+static int check_access(const char *path, int how)
+{
+	int r;
+
+	rights_as_user_begin();
+	r = access(path, how) < 0 ? -errno : 0;
+	rights_as_user_end();
+	return r;
+}
+
+static int refuse_folder(const char *folder, int error, struct why *why)
+{
+	why_set(why, "cannot make the folder '%s': %s", folder, strerror(-error));
+	return error;
+}
+
+static int refuse_file(const char *path, int error, struct why *why)
+{
+	why_set(why, "cannot open '%s': %s", path, strerror(-error));
+	return error;
+}
+
+int userfile_make_folders(const char *path, struct why *why)
+{
+	char folder[PATH_MAX];
+
+	for (size_t i = 1; path[0] && path[i] && i < sizeof(folder); i++) {
+		mode_t ours;
+		int r;
+
+		if (path[i] != '/')
+			continue;
+		memcpy(folder, path, i);
+		folder[i] = '\0';
+		if (check_access(folder, F_OK) == 0)
+			continue;
+		ours = umask(0);
+		r = userfile_mkdir(folder, FOLDER_MODE);
+		(void)umask(ours);
+		/* another process may have made it */
+		if (r < 0 && r != -EEXIST)
+			return refuse_folder(folder, r, why);
+	}
+	return 0;
+}
+
+int userfile_open_output(const char *path, int flags, mode_t mode, struct why *why)
+{
+	int fd = userfile_open(path, flags | O_CREAT, mode);
+
+	if (fd == -ENOENT) {
+		int r = userfile_make_folders(path, why);
+
+		if (r < 0)
+			return r;
+		fd = userfile_open(path, flags | O_CREAT, mode);
+	}
+	return fd < 0 ? refuse_file(path, fd, why) : fd;
+}
+
+int userfile_check_output(const char *path, struct why *why)
+{
+	char folder[PATH_MAX], missing[PATH_MAX] = "";
+	int r = check_access(path, W_OK);
+	struct stat st;
+
+	/* a file that can be written needs no folder in which one can be made: /dev/null */
+	if (r == 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		r = -EISDIR;
+	if (r != -ENOENT)
+		return r < 0 ? refuse_file(path, r, why) : 0;
+	text_copy(folder, sizeof(folder), path);
+	cut_to_folder(folder);
+	while (check_access(folder, F_OK) == -ENOENT && strcmp(folder, ".") != 0) {
+		text_copy(missing, sizeof(missing), folder);
+		cut_to_folder(folder);
+	}
+	r = check_access(folder, W_OK | X_OK);
+	if (r == 0)
+		return 0;
+	return missing[0] ? refuse_folder(missing, r, why) : refuse_file(path, r, why);
 }

@@ -16,13 +16,32 @@
 
 #include <sys/types.h>
 
-#include "base.h"
+#include "text.h"
 
 /*
  * Opens @path like open(2), close-on-exec.  Returns a descriptor or a negative errno (-EACCES also
  * for a file of the state).
  */
 MUST_CHECK int userfile_open(const char *path, int flags, mode_t mode);
+
+/*
+ * Makes the folders of the file @path that are missing, each with mode 0755, whatever the umask.
+ * Returns 0, or a negative errno with the reason in @why.  A crash leaves some of them.
+ */
+MUST_CHECK int userfile_make_folders(const char *path, struct why *why);
+
+/*
+ * Opens @path for output, with @flags and @mode as userfile_open().  Makes missing folders first.
+ * Returns a descriptor, or a negative errno with the reason in @why.
+ */
+MUST_CHECK int userfile_open_output(
+	const char *path, int flags, mode_t mode, struct why *why);
+
+/*
+ * Whether userfile_open_output() can open @path, as far as that is known before.  Returns 0, or a
+ * negative errno with the reason in @why.
+ */
+MUST_CHECK int userfile_check_output(const char *path, struct why *why);
 
 /* Like chdir(2).  Returns 0 or a negative errno. */
 MUST_CHECK int userfile_chdir(const char *path);

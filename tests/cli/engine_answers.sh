@@ -131,9 +131,16 @@ run 'a job that is refused' 125 '' 'gpulease: Slurm refuses the job: Invalid par
 is 'is not submitted again' [ "$(calls sbatch)" -eq 1 ]
 
 anew
-run 'a folder of -o that is missing' 125 '' "gpulease: cannot open '$S/none/x': *" \
+: >"$S/none"
+run 'a folder of -o that cannot be made' 125 '' "gpulease: cannot open '$S/none/x': *" \
 	"$GPULEASE" --submit -o "$S/none/x" true
 is 'nothing is submitted' [ "$(calls sbatch)" -eq 0 ]
+rm "$S/none"
+for out in "$S/made/of-1/%j" /dev/null; do
+	run "the output may be $out" 125 '' 'gpulease: Slurm refuses the job: *' \
+		"$GPULEASE" --submit -o "$out" true
+done
+is 'a missing folder is made' [ "$(stat -c %a "$S/made/of-1")" = 755 ]
 
 anew
 does sbatch 'echo 31'

@@ -356,7 +356,8 @@ refused() {
 refused "--array: '0-1000000' has more than 1000 tasks*" --array=0-1000000 held
 refused "--array: '3-1' is no list of indices*" --array=3-1 held
 refused '--array needs a value: *' --array= held
-refused "cannot open 'missing/%A_%a.out': *" --gpus=1 --array=1 -o missing/%A_%a.out held
+: >blocked
+refused "cannot open 'blocked/%A_%a.out': *" --gpus=1 --array=1 -o blocked/%A_%a.out held
 refused '*this machine has 8*' --array=0-3 --gpus=9 held
 run 'refused: a variable' 125 '' "gpulease: --array: 'a' is no list*" \
 	env SBATCH_ARRAY_INX=a "$SBATCH" held

@@ -443,7 +443,8 @@ done
 refused '--wrap needs a value: --wrap COMMAND' --wrap ''
 refused "--wrap takes no script, not 'order'" --wrap true order
 refused '*this machine has 8*' --gpus=9 order
-refused "cannot open 'missing/%x-%j.out': *" --gpus=1 -o missing/%x-%j.out order
+: >blocked
+refused "cannot open 'blocked/%x-%j.out': *" --gpus=1 -o blocked/%x-%j.out order
 run '--test-only: a job that would start' 0 '' 'would start now on GPU [0-7],[0-7]*' \
 	"$SBATCH" --test-only --gpus=2 order
 run '--test-only: a task of an array' 0 '' 'would start now on GPU [0-7]*' \

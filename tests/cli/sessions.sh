@@ -350,8 +350,8 @@ if command -v tmux >/dev/null 2>&1; then
 	printf '#!/bin/sh\nexit 3\n' >"$S/bin/broken"
 	chmod +x "$S/bin/broken"
 	mv "$S/bin/broken" "$S/bin/tmux"
-	run '--screen with a file that cannot be opened is refused' 125 '' "gpulease: cannot open '/no/such': *" \
-		env PATH="$S/bin" "$GPULEASE" --screen -o /no/such true
+	run '--screen with a file that cannot be opened is refused' 125 '' "gpulease: cannot open '$S/bin/tmux/no': *" \
+		env PATH="$S/bin" "$GPULEASE" --screen -o "$S/bin/tmux/no" true
 	run '--screen reports that tmux failed' 125 '' 'gpulease: tmux could not begin a session (exit status 3); --submit needs none' \
 		env PATH="$S/bin" "$GPULEASE" --screen sh
 	printf '\177ELF' >"$S/bin/tmux"

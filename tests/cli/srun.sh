@@ -53,8 +53,8 @@ run 'a line with a kind of GPU' 0 '2 c.py' '' "$GPULEASE" --gpus=simulated:2 pyt
 # --- honoured ----------------------------------------------------------------------------
 
 run '-D changes the directory' 0 '/' '' "$GPULEASE" -D / sh -c pwd
-run 'a directory that does not exist is refused' 125 '' "gpulease: cannot change to '/no/such': *" \
-	"$GPULEASE" --chdir=/no/such true
+run 'a directory that does not exist is refused' 125 '' "gpulease: cannot change to 'no/such': *" \
+	"$GPULEASE" --chdir=no/such true
 run '-o writes the output to a file' 0 '' '' "$GPULEASE" -J fit -o 'log-%x-%j.txt' sh -c 'echo out; echo err >&2'
 is 'the file of -o has stdout and stderr' \
 	[ "$(cat "$S/work"/log-fit-*.txt)" = "out
@@ -75,17 +75,40 @@ done
 run '--export passes only the named variables' 0 '1  3' '' \
 	env A=1 B=2 "$GPULEASE" --export=A,C=3 sh -c 'echo "$A ${B-} $C"'
 run '-i reads the input from a file' 0 'out' '' "$GPULEASE" -i o cat
-run 'an output file that cannot be opened is refused' 125 '' "gpulease: cannot open '/no/such': *" \
-	"$GPULEASE" -o /no/such true
+: >no
+run 'an output file that cannot be opened is refused' 125 '' "gpulease: cannot open 'no/such': *" \
+	"$GPULEASE" -o no/such true
 run 'before there is an id the message has the name as it was given' 125 '' \
-	"gpulease: cannot open '/no/such.%j': *" "$GPULEASE" -o /no/such.%j true
+	"gpulease: cannot open 'no/such.%j': *" "$GPULEASE" -o no/such.%j true
 holder all -n 8
 for option in -i -o -e; do
-	run "a file that cannot be opened is refused before a wait: $option" 125 '' "gpulease: cannot open '/no/such': *" \
-		"$GPULEASE" "$option" /no/such true
+	run "a file that cannot be opened is refused before a wait: $option" 125 '' "gpulease: cannot open 'no/such': *" \
+		"$GPULEASE" "$option" no/such true
 done
-run 'a file that cannot be opened is refused under a supervisor' 125 '' "gpulease: cannot open '/no/such': *" \
-	"$GPULEASE" --retries 2 -o /no/such true
+run 'a file that cannot be opened is refused under a supervisor' 125 '' "gpulease: cannot open 'no/such': *" \
+	"$GPULEASE" --retries 2 -o no/such true
+run 'missing folders of an output are made' 0 '' '' sh -c \
+	'umask 0377; exec "$0" -n 0 -o "new/of 1/o" -e new/of-2//e echo ok' "$GPULEASE"
+is 'with mode 0755, whatever the umask' [ "$(stat -c %a new 'new/of 1' new/of-2 | sort -u)" = 755 ]
+is 'and the output is there' [ "$(cat 'new/of 1/o')" = ok ]
+run 'folders whose names have the id' 0 '' '' "$GPULEASE" -n 0 -o 'job/%j/%x' sh -c 'echo "$GPULEASE_ID"'
+is 'are made when the file is opened' [ "$(cat job/*/sh)" = "$(ls job)" ]
+run 'nothing is made where a job is refused' 125 '' 'gpulease: *' "$GPULEASE" -n 99 -o never/o true
+is 'not even its folder' [ ! -e never ]
+mkdir closed
+chmod 0555 closed
+if [ "$(id -u)" -ne 0 ]; then
+	run 'a folder that cannot be made is named' 125 '' \
+		"gpulease: cannot make the folder 'closed/a': Permission denied" \
+		"$GPULEASE" -n 0 -o closed/a/b/o true
+	run 'also where its name has the id' 125 '' \
+		"gpulease: cannot make the folder 'closed/*': Permission denied" \
+		"$GPULEASE" -n 0 -o closed/%j/b/o true
+	run 'a file that can be written needs no folder that can be' 0 '' '' \
+		"$GPULEASE" -n 0 -o /dev/null echo ok
+else
+	skip 'a folder that cannot be made is named' 'for root there is none'
+fi
 run '-I gives up at once' 124 '' '*not available at once*' "$GPULEASE" -I --gres=gpu:1 true
 release_all all
 

@@ -108,8 +108,12 @@ is 'the file has the lines of all tasks' [ "$(sort one)" = '0
 is '-e with %t is a file for each task' [ "$(cat err-0 err-1)" = 'err
 err' ]
 run '-o none throws the output away' 0 '' '' "$GPULEASE" -G 1 -n 2 -o none echo a
-run '-o in a folder that does not exist is refused' 125 '' "gpulease: cannot open '/no/such': *" \
-	"$GPULEASE" -G 1 -n 2 -o /no/such echo a
+run '-o in a folder that does not exist makes it' 0 '' '' "$GPULEASE" -G 1 -n 2 -o new/%t/o echo a
+is 'a folder for each task' [ "$(cat new/0/o new/1/o)" = "a
+a" ]
+: >no
+run '-o in a folder that cannot be made is refused' 125 '' "gpulease: cannot open 'no/such': *" \
+	"$GPULEASE" -G 1 -n 2 -o no/such echo a
 run 'a reader that ends ends the tasks' 0 y '' sh -c '"$GPULEASE" -Q -G 1 -n 2 yes | head -n 1'
 
 run 'a full disk is told, and is a failure' 125 '' "gpulease: cannot write the output: No space left on device" \
