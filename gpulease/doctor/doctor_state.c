@@ -202,6 +202,7 @@ static mode_t file_type(const char *folder, const char *name)
 		{ "tickets", S_IFREG },
 		{ "history", S_IFREG },
 		{ "history.1", S_IFREG },
+		{ "history.2", S_IFREG },
 		{ "usage", S_IFREG },
 		{ "probe", S_IFREG },
 		{ "probe.lock", S_IFREG },

@@ -3,14 +3,23 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "clock.h"
 #include "fdio.h"
 #include "history.h"
 #include "history_book.h"
+#include "history_keep.h"
+
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE (1 << 1)
+#endif
 
 #define FILE_NAME "history"
 #define OLDER_NAME "history.1"
+#define KEPT_NAME "history.2"
+
+static const char *const file_names[HISTORY_FILES] = { FILE_NAME, OLDER_NAME, KEPT_NAME };
 
 enum {
 	OPEN_TRIES = 8,
@@ -18,6 +27,7 @@ enum {
 	CLOCK_STEP_MS = 60000, /* how far the real-time clock may have been set */
 	MARK_LOCK_MS = 50,     /* how long a process waits for the lock to mark a line */
 	MARK_SEARCHED = 64,    /* the most lines that are tried until one can be read */
+	FIND_SEARCHED = 4096,  /* the most lines in which a recorder looks for its own */
 	FIRST_BYTES = 4096,    /* allocated for a new file: room for its first lines */
 	PART_SIZE = 401,       /* what a line keeps of a name, escaped, with a NUL */
 	PARTS_MOST = 3,        /* lines that keep a name */
@@ -176,16 +186,50 @@ static bool history_is_full(const struct history_file *file)
 }
 
 /*
- * Renames the full file.  Another process may have renamed it already, and the name then leads to a
- * new file, which is almost empty.  So the process takes the lock of its file and then checks that
- * the file still has the name.
+ * Keeps a part of the older file.  Returns whether the older file may go: also if it cannot be done,
+ * but then only once the file is twice as full, because another process may be able to.
+ */
+static bool history_keep_older(const struct history_file *file)
+{
+	struct history_file twice = *file;
+
+	twice.bytes *= 2;
+	return history_keep(file->dirfd, KEPT_NAME, OLDER_NAME,
+		       file->bytes / RECORD_SIZE) == 0 ||
+	       history_is_full(&twice);
+}
+
+/*
+ * Lets the full file and the older one, which is emptied, change their names.  So their owners stay
+ * the same, and no user's quota decides whether lines can be written.  Returns false if there is no
+ * older file, or the file system cannot do it.
+ */
+static bool history_swap(int dirfd)
+{
+	autofd int older =
+		openat(dirfd, OLDER_NAME, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (older < 0 || fstat(older, &st) < 0 || !S_ISREG(st.st_mode) ||
+		ftruncate(older, 0) < 0)
+		return false;
+	(void)!fallocate(older, FALLOC_FL_KEEP_SIZE, 0, FIRST_BYTES);
+	return syscall(SYS_renameat2, dirfd, FILE_NAME, dirfd, OLDER_NAME,
+		       RENAME_EXCHANGE) == 0;
+}
+
+/*
+ * Gives the full file the name of the older one.  Another process may have done so already, and the
+ * name then leads to another file, which is almost empty.  So the process takes the lock of its
+ * file and then checks that the file still has the name.
  */
 static void history_put_aside(struct history_file *file)
 {
 	/* another process renames or marks it: leave the renaming to a later line */
 	if (flock(file->fd, LOCK_EX | LOCK_NB) < 0)
 		return;
-	if (history_is_named(file->dirfd, file->fd))
+	if (history_is_named(file->dirfd, file->fd) && history_keep_older(file) &&
+		!history_swap(file->dirfd))
 		(void)!renameat(file->dirfd, FILE_NAME, file->dirfd, OLDER_NAME);
 	(void)flock(file->fd, LOCK_UN);
 	history_follow_name(file);
@@ -321,7 +365,7 @@ int history_find_in(
 	if (fstat(file->fd, &st) < 0)
 		return HISTORY_NONE;
 	at = st.st_size / RECORD_SIZE * RECORD_SIZE;
-	for (int i = 0; i < HISTORY_CHUNK && at > 0; i++) {
+	for (int i = 0; i < FIND_SEARCHED && at > 0; i++) {
 		at -= RECORD_SIZE;
 		if (pread(file->fd, raw, sizeof(raw), at) == sizeof(raw) &&
 			record_decode(&schema, raw, ret) == 0 && ret->ticket == ticket)
@@ -431,8 +475,10 @@ int history_reader_open(int dirfd, struct history_reader *reader)
 {
 	int r = 0;
 
-	reader->fds[0] = reader->fds[1] = -1;
-	reader->left[0] = reader->left[1] = 0;
+	for (size_t i = 0; i < HISTORY_FILES; i++) {
+		reader->fds[i] = -1;
+		reader->left[i] = 0;
+	}
 	reader->ready = 0;
 	reader->wants_events = false;
 	reader->gap = (struct history_gap){ .missing = 0 };
@@ -440,10 +486,9 @@ int history_reader_open(int dirfd, struct history_reader *reader)
 	/* a file that is renamed between the two opens would be read twice, or not at all */
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		history_reader_release(reader);
-		r = reader_open_file(dirfd, FILE_NAME, &reader->fds[0], &reader->left[0]);
-		if (r == 0)
-			r = reader_open_file(
-				dirfd, OLDER_NAME, &reader->fds[1], &reader->left[1]);
+		for (size_t file = 0; file < HISTORY_FILES && r == 0; file++)
+			r = reader_open_file(dirfd, file_names[file], &reader->fds[file],
+				&reader->left[file]);
 		if (r < 0 || history_is_named(dirfd, reader->fds[0]))
 			break;
 	}
@@ -457,8 +502,8 @@ int history_reader_open(int dirfd, struct history_reader *reader)
 
 void history_reader_release(struct history_reader *reader)
 {
-	close_fd(&reader->fds[0]);
-	close_fd(&reader->fds[1]);
+	for (size_t i = 0; i < HISTORY_FILES; i++)
+		close_fd(&reader->fds[i]);
 	if (reader->book)
 		history_book_release(reader->book);
 	free(reader->book);
@@ -470,14 +515,15 @@ void history_reader_release(struct history_reader *reader)
  */
 static int reader_fill(struct history_reader *reader)
 {
-	unsigned file = reader->left[0] ? 0 : 1; /* the newer file first */
-	size_t count =
-		reader->left[file] < HISTORY_CHUNK ? reader->left[file] : HISTORY_CHUNK;
-	size_t bytes = 0;
+	size_t count, bytes = 0;
+	unsigned file = 0; /* the newer file first */
 	int r;
 
-	if (!count)
+	while (file < HISTORY_FILES && !reader->left[file])
+		file++;
+	if (file == HISTORY_FILES)
 		return HISTORY_NONE;
+	count = reader->left[file] < HISTORY_CHUNK ? reader->left[file] : HISTORY_CHUNK;
 	reader->left[file] -= count;
 	r = fdio_pread(reader->fds[file], reader->raw, count * RECORD_SIZE,
 		(off_t)(reader->left[file] * RECORD_SIZE), &bytes);
@@ -559,20 +605,6 @@ static int reader_next_line(struct history_reader *reader, struct history_end *r
 	return 0;
 }
 
-/* Returns the user in the line at @raw, at a glance.  A field that is 0 is not written. */
-static uint32_t line_uid(const char *raw)
-{
-	static const char key[] = " uid=";
-	const char *at = memmem(raw, RECORD_SIZE, key, strlen(key));
-	uint32_t uid = 0;
-
-	if (!at)
-		return 0;
-	for (at += strlen(key); at < raw + RECORD_SIZE && *at >= '0' && *at <= '9'; at++)
-		uid = uid * 10 + (uint32_t)(*at - '0');
-	return uid;
-}
-
 int history_next_line_of(struct history_reader *reader, history_wants_fn *wants,
 	const void *arg, size_t *left, struct history_end *ret)
 {
@@ -580,10 +612,12 @@ int history_next_line_of(struct history_reader *reader, history_wants_fn *wants,
 		const char *raw;
 		int r = reader_next_raw(reader, &raw);
 
-		--*left;
 		if (r != 0)
 			return r;
-		if (wants(arg, line_uid(raw)) && record_decode(&schema, raw, ret) == 0)
+		if (!wants(arg, history_glance_uid(raw)))
+			continue;
+		--*left;
+		if (record_decode(&schema, raw, ret) == 0)
 			return 0;
 	}
 	return HISTORY_NONE;
@@ -610,8 +644,9 @@ static int reader_fill_book(
 	const char *raw;
 	int r;
 
-	again = (struct history_reader){ .fds = { reader->fds[0], reader->fds[1] },
-		.left = { reader->all[0], reader->all[1] } };
+	memset(&again, 0, sizeof(again));
+	memcpy(again.fds, reader->fds, sizeof(again.fds));
+	memcpy(again.left, reader->all, sizeof(again.left));
 	while ((r = reader_next_raw(&again, &raw)) == 0) {
 		if (!line_may_share_end(raw) || record_decode(&schema, raw, &end) != 0)
 			continue;

@@ -6,10 +6,12 @@
  * repeat the line.  Nothing depends on the history: a failure to write it is not an error of the
  * job.
  *
- * When `history` has reached its size, a process renames it to `history.1`, over the older one, and
- * a new file begins.  So at least that many bytes of lines can always be read.  The process that
- * renames holds the flock of the file, and checks under it that the file still has the name.  No
- * process waits for this lock: while the lock is held, the file just grows.  Writers follow the
+ * When `history` has reached its size, it becomes `history.1`.  So at least that many bytes of lines
+ * can always be read.  Of the lines that were in `history.1`, and in `history.2` before, `history.2`
+ * keeps a fair part for each user (history_keep.h).  Then `history.1` is emptied, and the two files
+ * change their names; the first time there is no `history.1`, and a new file begins.  The process
+ * that does this holds the flock of the file, and checks under it that the file still has the name.
+ * No process waits for this lock: while the lock is held, the file just grows.  Writers follow the
  * name.  A writer that can no longer look the name up (the watchdog, without the group) writes to
  * the file that it has open, as long as that has any name.
  *
@@ -175,7 +177,7 @@ int history_take_trouble(void);
  * A reader goes from the newest line to the oldest, beginning with the newest when it was opened.
  * A file that is renamed meanwhile stays open.
  */
-enum { HISTORY_CHUNK = 64 };
+enum { HISTORY_CHUNK = 64, HISTORY_FILES = 3 };
 
 /* Lines that could not be written. */
 struct history_gap {
@@ -187,13 +189,13 @@ struct history_gap {
 MUST_CHECK int history_find_gap(int dirfd, struct history_gap *ret);
 
 struct history_reader {
-	int fds[2];                /* the newer file, the older one */
-	size_t all[2];             /* records of each when it was opened */
-	size_t left[2];            /* of these, how many are still to be read */
-	size_t ready;              /* records in ->raw; the last one is the next */
-	bool wants_events;         /* history_next() also returns events */
-	struct history_gap gap;    /* in the lines that were read */
-	struct history_book *book; /* lines that record one end; NULL: not needed yet */
+	int fds[HISTORY_FILES];     /* from the newest file to the oldest */
+	size_t all[HISTORY_FILES];  /* records of each when it was opened */
+	size_t left[HISTORY_FILES]; /* of these, how many are still to be read */
+	size_t ready;               /* records in ->raw; the last one is the next */
+	bool wants_events;          /* history_next() also returns events */
+	struct history_gap gap;     /* in the lines that were read */
+	struct history_book *book;  /* lines that record one end; NULL: not needed yet */
 	char raw[HISTORY_CHUNK * RECORD_SIZE];
 };
 
@@ -213,21 +215,22 @@ MUST_CHECK int history_next(struct history_reader *reader, struct history_end *r
 
 /*
  * Reads the next line of a user for which @wants returns true, even if it records the same end as
- * another line.  Unlike history_next() it never reads the whole history, and it decodes only lines
- * that are wanted.  Of a long name it reads the beginning.  Subtracts the lines that it reads from
- * *@left, and reads no more than that.  Returns as history_next().
+ * another line.  Unlike history_next() it decodes only lines that are wanted.  Of a long name it
+ * reads the beginning.  Subtracts these lines from *@left, and decodes no more than that: however
+ * many lines other users have.  Returns as history_next().
  */
 typedef bool history_wants_fn(const void *arg, uint32_t uid);
 MUST_CHECK int history_next_line_of(struct history_reader *reader,
 	history_wants_fn *wants, const void *arg, size_t *left, struct history_end *ret);
 
 /*
- * Finds the newest line of ticket @ticket among the newest HISTORY_SEARCHED, or an older line of
+ * Finds the newest line of ticket @ticket among the newest HISTORY_SEARCHED, which are all unless
+ * the files are made larger than 64 MiB, or an older line of
  * the same attempt if only that has a status.  Jobs that began (got their GPUs) before @since_ms do
  * not count, because numbers begin anew with a new ticket file.  Returns 0, HISTORY_NONE, or a
  * negative errno.
  */
-enum { HISTORY_SEARCHED = 32768 };
+enum { HISTORY_SEARCHED = 3 << 17 };
 MUST_CHECK int history_find(
 	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret);
 

@@ -5,7 +5,7 @@
 #include "estimate.h"
 #include "foretell.h"
 
-/* The most lines of the history that are read; that takes 1 to 7 ms. */
+/* The most lines of the users that are read; that takes 1 to 7 ms, and to pass the others less. */
 enum { LINES_MOST = 4096 };
 
 /* The quantiles between which most starts lie; tests/simulate says how many. */

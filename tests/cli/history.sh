@@ -170,22 +170,26 @@ is 'the newest job is shown last' like '*true' "$("$GPULEASE" --history 2 | grep
 holder old --config "$S/conf" -n 1
 # shellcheck disable=SC2034 # for wait_until
 old_id=$(id_of old)
-tell ticket=3000 uid=1 user=alice -s 1048576 -n 2060
+tell ticket=2999 uid=2 user=bob -s 1048576
+tell ticket=3000 uid=1 user=alice -s 1048576 -n 8200
 is 'many records have replaced the history file' [ "$(stat -c %s "$S/dir/history")" -lt 1048576 ]
 release old 7
 ended old
 # with the status, if the kernel reports it
+# a user with one job is there still, after so many jobs of another
+is 'what one user writes does not remove the end of another' [ \
+	"$("$GPULEASE" --history all --json | grep -c '"uid": 2,')" -eq 1 ]
 is 'a watchdog from before the rename records in the new file' wait_until \
 	'grep -aq "^ended/1 ticket=$old_id " "$S/dir/history"'
 is 'the watchdog records the status 7 or none' [ \
 	"$(grep -a "^ended/1 ticket=$old_id " "$S/dir/history" |
 	grep -o ' status=[0-9]*' | grep -vc '=7$')" = 0 ]
 is 'no temporary file of the history is left' [ \
-	"$(cd "$S/dir" && echo h* tmp*)" = 'history history.1 tmp*' ]
+	"$(cd "$S/dir" && echo h* tmp*)" = 'history history.1 history.2 tmp*' ]
 
 # --- many at once ----------------------------------------------------------------------
 
-rm -f "$S/dir/history" "$S/dir/history.1"
+rm -f "$S/dir"/history*
 for writer in 1 2 3 4; do
 	"$TOOLS/tellend" "$S/dir" -s 131072 -n 100 ticket=$((writer * 1000)) uid="$writer" &
 	started="$started $!"
