@@ -1,21 +1,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "rights.h"
 #include "userfile.h"
 
 enum { ATTEMPTS = 3, FOLDER_MODE = 0755 };
 
-/* Returns 0, or a negative errno: -EACCES if the open file belongs to the state. */
+/*
+ * Returns 0, or a negative errno: -EACCES if the open file belongs to the state, or to /proc.  There
+ * this process would open its own files, which its user may not see: /proc/self/maps.
+ */
 static int check_not_state(int fd)
 {
+	struct statfs fs;
 	struct stat st;
 
-	if (fstat(fd, &st) < 0)
+	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return -errno;
-	return st.st_gid == rights_lent_group() ? -EACCES : 0;
+	return st.st_gid == rights_lent_group() || fs.f_type == PROC_SUPER_MAGIC ? -EACCES
+										 : 0;
 }
 
 static int open_folder(const char *path)
