@@ -377,17 +377,15 @@ static void every_simulation_has_a_directory_of_its_own(void **state)
 	statedir_release(&dir);
 }
 
-/* In a process of its own, with a uid that no user has: it leaves no file of a real user. */
-static void a_home_on_the_network_is_passed_by(void **state)
+/*
+ * Opens a directory in a process of its own, with a uid that no user has: it leaves no file of a
+ * real user.  The home is on the network.  Checks that it is the directory @path.
+ */
+static void check_local(const char *path)
 {
-	char path[64];
 	int status = -1;
 	pid_t pid;
 
-	(void)state;
-	(void)snprintf(path, sizeof(path), "/var/tmp/gpulease-%u", (unsigned)SOMEBODY);
-	if (geteuid() != 0 || access(path, F_OK) == 0)
-		skip_because("needs root, and a path in /var/tmp that is free");
 	assert_int_equal(fchmod(here->dirfd, 0777), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -410,6 +408,50 @@ static void a_home_on_the_network_is_passed_by(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+}
+
+static void local_path(const char *suffix, char out[64])
+{
+	(void)snprintf(out, 64, "/var/tmp/gpulease-%u%s", (unsigned)SOMEBODY, suffix);
+}
+
+static void a_home_on_the_network_is_passed_by(void **state)
+{
+	char path[64];
+
+	(void)state;
+	local_path("", path);
+	if (geteuid() != 0 || access(path, F_OK) == 0)
+		skip_because("needs root, and a path in /var/tmp that is free");
+	check_local(path);
+}
+
+static void a_name_that_another_user_has_taken_is_passed_by(void **state)
+{
+	static const char *const taken[] = { "", ".1", ".2" };
+	char path[64];
+
+	(void)state;
+	local_path("", path);
+	if (geteuid() != 0 || access(path, F_OK) == 0)
+		skip_because("needs root, and a path in /var/tmp that is free");
+	local_path(taken[0], path);
+	assert_int_equal(mkdir(path, 0777), 0);
+	local_path(taken[1], path);
+	assert_int_equal(symlink("/etc", path), 0);
+	local_path(taken[2], path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	local_path(".3", path);
+	check_local(path);
+	/* the user's own one stays the one, also when a name before it is free again */
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(chown(path, SOMEBODY, SOMEBODY), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(taken); i++) {
+		local_path(taken[i], path);
+		assert_int_equal(remove(path), 0);
+	}
+	local_path(".3", path);
+	check_local(path);
 }
 
 /* --- two at once -------------------------------------------------------------------- */
@@ -608,6 +650,7 @@ int main(void)
 		TEST(a_private_directory_of_another_user_is_refused),
 		TEST(every_simulation_has_a_directory_of_its_own),
 		TEST(a_home_on_the_network_is_passed_by),
+		TEST(a_name_that_another_user_has_taken_is_passed_by),
 		TEST(a_folder_that_another_process_has_made_meanwhile_stays),
 		TEST(many_make_it_at_once_and_none_loses_a_fifo),
 		TEST(removed_folders_are_made_again),

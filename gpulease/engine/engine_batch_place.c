@@ -11,10 +11,7 @@
 #include "statedir.h"
 #include "text.h"
 
-/*
- * Makes the directory @path for this user alone.  In /var/tmp another user may have taken the name.
- * Returns 0 or a negative errno.
- */
+/* Makes the directory @path for this user alone.  Returns 0 or a negative errno. */
 static int make_own(const char *path)
 {
 	struct stat st;
@@ -39,7 +36,8 @@ static bool is_shared(const char *path)
 int engine_batch_place(char out[PATH_MAX])
 {
 	const char *folder = engine_state_folder();
-	char parent[64];
+	char parent[PATH_MAX];
+	bool is_new;
 	int r;
 
 	if (!folder)
@@ -48,10 +46,10 @@ int engine_batch_place(char out[PATH_MAX])
 		(void)snprintf(out, PATH_MAX, "%s/state", folder);
 		r = make_own(out);
 	} else {
-		(void)snprintf(parent, sizeof(parent), "/var/tmp/gpulease-%u", geteuid());
-		(void)snprintf(
-			out, PATH_MAX, "%s/slurm-%s", parent, text_base_name(folder));
-		r = make_own(parent);
+		r = statedir_find_local(false, parent, &is_new);
+		if (snprintf(out, PATH_MAX, "%s/slurm-%s", parent,
+			    text_base_name(folder)) >= PATH_MAX)
+			r = -ENAMETOOLONG;
 		if (r == 0)
 			r = make_own(out);
 	}

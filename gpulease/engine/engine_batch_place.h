@@ -1,7 +1,7 @@
 /*
  * The state directory for the local jobs that stand for jobs of Slurm: `state` in the folder of
  * this user for the cluster, or, where that is on a file system that several machines share,
- * /var/tmp/gpulease-UID/slurm-CLUSTER.
+ * slurm-CLUSTER in the user's directory of this machine (statedir_find_local()).
  */
 #ifndef GPULEASE_ENGINE_BATCH_PLACE_H
 #define GPULEASE_ENGINE_BATCH_PLACE_H

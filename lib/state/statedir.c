@@ -18,6 +18,8 @@
 
 #define FALLBACK "/var/tmp/gpulease-"
 
+enum { LOCAL_NAMES = 11 }; /* for the directory of one user on this machine */
+
 enum { LOCK_TRIES = 100, LOCK_PAUSE_MS = 10 };
 
 /* File systems on which flock(2) or FIFOs do not reach every process that sees the files. */
@@ -346,11 +348,67 @@ static bool is_set(const char *text)
 	return text && text[0];
 }
 
+/* Sets @out to the name number @i for the directory of this user on this machine. */
+static void local_name(unsigned i, char out[PATH_MAX])
+{
+	unsigned uid = (unsigned)geteuid();
+
+	if (i == LOCAL_NAMES - 1)
+		(void)snprintf(out, PATH_MAX, "/run/user/%u/gpulease", uid);
+	else if (i)
+		(void)snprintf(out, PATH_MAX, FALLBACK "%u.%u", uid, i);
+	else
+		(void)snprintf(out, PATH_MAX, FALLBACK "%u", uid);
+}
+
+int statedir_find_local(bool must_exist, char out[PATH_MAX], bool *ret_is_new)
+{
+	struct stat st;
+	int r = -ENOENT;
+
+	*ret_is_new = false;
+	/* lstat(): another user may have made a link */
+	for (unsigned i = 0; i < LOCAL_NAMES; i++) {
+		local_name(i, out);
+		if (lstat(out, &st) == 0 && S_ISDIR(st.st_mode) &&
+			st.st_uid == geteuid() && !(st.st_mode & 022))
+			return 0;
+	}
+	for (unsigned i = 0; i < LOCAL_NAMES && !must_exist && !*ret_is_new; i++) {
+		local_name(i, out);
+		*ret_is_new = mkdir(out, 0700) == 0;
+		if (!*ret_is_new && r != -EACCES)
+			r = errno == EEXIST ? -EACCES : -errno;
+	}
+	return *ret_is_new ? 0 : r;
+}
+
+/* Opens the directory of this user on this machine. */
+static int open_local(bool must_exist, struct statedir *dir, struct why *why)
+{
+	char path[PATH_MAX];
+	bool is_new;
+	int r = statedir_find_local(must_exist, path, &is_new);
+
+	if (r == 0) {
+		r = open_private(path, true, dir, why);
+		dir->is_new = is_new;
+		return r;
+	}
+	local_name(0, path);
+	why_set(why, "cannot %s state directory '%s': %s", must_exist ? "open" : "make",
+		path,
+		r == -EACCES ? "other users have this name and those beside it"
+			     : strerror(-r));
+	return r;
+}
+
 /* Opens the user's own directory, or the directory below it that @choice asks for. */
 static int open_own(
 	const struct statedir_choice *choice, struct statedir *dir, struct why *why)
 {
 	char path[PATH_MAX] = "", below[256] = "";
+	struct text whole = TEXT_ON(path);
 	bool must_exist = choice->must_exist;
 	int r = -ENOTSUP;
 
@@ -372,12 +430,11 @@ static int open_own(
 		 * No home, or a home on the network: a directory of this machine.  It is checked
 		 * before anything is made below it.
 		 */
-		(void)snprintf(path, sizeof(path), FALLBACK "%u", (unsigned)geteuid());
-		r = open_private(path, must_exist, dir, why);
+		r = open_local(must_exist, dir, why);
 		if (r == 0 && below[0]) {
 			close_fd(&dir->fd);
-			(void)snprintf(path, sizeof(path), FALLBACK "%u%s",
-				(unsigned)geteuid(), below);
+			text_add(&whole, dir->path);
+			text_add(&whole, below);
 			r = open_private(path, must_exist, dir, why);
 		}
 	}

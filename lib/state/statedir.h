@@ -1,7 +1,8 @@
 /*
  * The state directory: which one, whether it can be trusted, and the folders in it.
  *
- *	tickets  gpu/  live/  bell/  probe  probe.lock  topology  topology.lock  history  history.1
+ *	tickets  gpu/  live/  bell/  probe  probe.lock  topology  topology.lock
+ *	history  history.1  history.2
  *
  * and for simulated GPUs sim/ (sim_memory.h).
  *
@@ -89,6 +90,15 @@ void statedir_refresh(const struct statedir *dir);
 MUST_CHECK int statedir_repair(const struct statedir *dir);
 
 void statedir_release(struct statedir *dir);
+
+/*
+ * Finds a directory of this machine for the effective user alone, /var/tmp/gpulease-UID, and makes
+ * it unless it @must_exist.  Another user may have taken the name; then it is -UID.1 to -UID.9, and
+ * last /run/user/UID/gpulease, which ends with the login.  One that the user has already comes
+ * first, so that all processes of the user find the same one.  Returns 0 with @out and *@ret_is_new,
+ * -EACCES (other users have all of the names), or another negative errno.
+ */
+MUST_CHECK int statedir_find_local(bool must_exist, char out[PATH_MAX], bool *ret_is_new);
 
 /* Returns the name of the file system of @fd if other machines may use it, too; else NULL. */
 const char *statedir_unshared_name(int fd);
