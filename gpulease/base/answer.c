@@ -9,6 +9,7 @@
 #include "answer.h"
 #include "clock.h"
 #include "exitcodes.h"
+#include "rlimits.h"
 
 enum {
 	REAP_MS = 2, /* stdout is closed a moment before the process can be reaped */
@@ -31,6 +32,7 @@ static _Noreturn void child_main(
 		_exit(EXIT_MISUSE);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	rlimits_restore();
 	(void)signal(SIGPIPE, SIG_DFL);
 	if (in >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
 		dup2(err, STDERR_FILENO) >= 0)

@@ -1,6 +1,7 @@
 #include "find_program.h"
 #include "other_program.h"
 #include "privilege.h"
+#include "rlimits.h"
 
 static char **words; /* two places, and then the words of this program */
 
@@ -36,6 +37,7 @@ void other_program_become(const char *name, const char *part)
 	if (!words || other_program_find(name, path) < 0 || privilege_drop() < 0)
 		return;
 	privilege_restore_mask();
+	rlimits_restore();
 	words[0] = path;
 	words[1] = (char *)part;
 	(void)execve(path, words, privilege_environment());

@@ -3,7 +3,6 @@
 #include "config_file.h"
 #include "engine_choice.h"
 #include "other_program.h"
-#include "rlimits.h"
 
 enum engine engine_choose(
 	const struct machine_settings *machine, const struct config *config)
@@ -23,18 +22,12 @@ enum engine engine_choose(
 	return config->uses_slurm ? ENGINE_SLURM : ENGINE_LOCAL;
 }
 
-static void become(void)
-{
-	rlimits_restore();
-	other_program_become(ENGINE_PROGRAM, "engine");
-}
-
 int engine_become(const struct machine_settings *machine, const struct config *config,
 	struct why *why)
 {
 	if (engine_choose(machine, config) != ENGINE_SLURM)
 		return 0;
-	become();
+	other_program_become(ENGINE_PROGRAM, "engine");
 	why_set(why, "the engine slurm needs " ENGINE_PROGRAM
 		     ", which is not installed; install gpulease again: make install");
 	return -ENOENT;
@@ -53,5 +46,5 @@ void engine_try_line(void)
 		config_file_load(NULL, &config, NULL, &why) < 0)
 		return;
 	if (is_named || engine_choose(&machine, &config) == ENGINE_SLURM)
-		become();
+		other_program_become(ENGINE_PROGRAM, "engine");
 }

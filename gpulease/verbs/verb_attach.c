@@ -10,6 +10,7 @@
 #include "find_program.h"
 #include "operands.h"
 #include "privilege.h"
+#include "rlimits.h"
 #include "session_list.h"
 #include "verbs.h"
 
@@ -20,6 +21,7 @@ static int attach_execute(char *const argv[])
 	int r = find_program(argv[0], path);
 
 	if (r == 0) {
+		rlimits_restore();
 		(void)execv(path, argv);
 		r = -errno;
 	}
