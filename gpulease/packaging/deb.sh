@@ -66,7 +66,9 @@ control() {
 	size=$(du -k -s --apparent-size --exclude DEBIAN "$root" | cut -f 1)
 	fill "$here/control" >"$root/DEBIAN/control"
 	install -m 0644 "$here/conffiles" "$root/DEBIAN"
-	install -m 0755 "$here/postinst" "$here/postrm" "$root/DEBIAN"
+	sed -e "/^@STATE_SH@/{r $here/state.sh" -e 'd}' "$here/postinst" >"$root/DEBIAN/postinst"
+	chmod 0755 "$root/DEBIAN/postinst"
+	install -m 0755 "$here/postrm" "$root/DEBIAN"
 	(cd "$root" && find usr -type f | LC_ALL=C sort | xargs md5sum) >"$root/DEBIAN/md5sums"
 	chmod 0644 "$root/DEBIAN/md5sums" "$root/DEBIAN/control"
 }

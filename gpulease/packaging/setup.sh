@@ -23,6 +23,9 @@ source=$(cd "$(dirname "$0")/../.." && pwd)
 sample=$source/gpulease/packaging/gpulease.conf
 umask 022
 
+# shellcheck source=gpulease/packaging/state.sh
+. "$source/gpulease/packaging/state.sh"
+
 die() {
 	echo "gpulease: $*" >&2
 	exit 1
@@ -119,7 +122,12 @@ make_state() {
 		fi
 		mv "$state" "$DESTDIR$kept"
 	fi
-	[ -e "$state" ] || install -d -m 2770 -o root -g "$1" "$state"
+	if [ ! -e "$state" ]; then
+		new_state "$state" "$1"
+	elif is_own; then
+		# in the lab form the members could put a link in the place of a file meanwhile
+		fill_state "$state" "$1"
+	fi
 }
 
 # --- installing --------------------------------------------------------------------------
@@ -277,7 +285,7 @@ install_staged() {
 		echo "Left to the package: $STATE, root:$group 2770$(
 			[ "$MODE" = lab ] || echo "; $PREFIX/bin/gpulease, root:$group 2755")."
 	else
-		[ -e "$state" ] || install -d -m 2770 -o root -g "$group" "$state"
+		[ -e "$state" ] || new_state "$state" "$group"
 		if [ "$MODE" = lab ]; then
 			install_program
 		else

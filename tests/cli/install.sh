@@ -230,6 +230,14 @@ root:root:644 /etc/gpulease.conf
 root:root:644 /usr/local/share/man/man1/gpulease.1" '' \
 	stat -c '%U:%G:%a %n' "$program" "$state" /etc/gpulease.conf \
 	/usr/local/share/man/man1/gpulease.1
+shared=$(printf "$state/%s " gpu live bell tickets history history.1 usage)
+# owners: of all that users write into, each once
+owners() {
+	# shellcheck disable=SC2086 # a list of names
+	stat -c %U:%G:%a $shared "$state"/gpu/*.lease 2>/dev/null | sort -u
+}
+run 'root has made what all users write into' 0 "root:gpulease:2770
+root:gpulease:660" '' owners
 in_root install >/dev/null
 is 'install below a directory uses the group that exists' test \
 	"$(stat -c %G:%a "$root/usr/bin/gpulease" \
@@ -240,6 +248,17 @@ is 'the number of the group is that of a system group' test \
 configure
 cp /etc/gpulease.conf "$S/conf"
 serves_user "$program" hardened
+# files that a user has made, as before
+# shellcheck disable=SC2086
+chown 4711 $shared "$state"/gpu/*.lease
+cat "$state/tickets" "$state/history" >"$S/lines"
+do_make install >/dev/null
+run 'install takes over what users have made' 0 "root:gpulease:2770
+root:gpulease:660" '' owners
+is 'nothing of it is lost' eval 'cat "$state/tickets" "$state/history" | cmp -s "$S/lines"'
+is 'a lease file was among it' [ -n "$(ls "$state"/gpu/*.lease)" ]
+rm -r "$state/history.1" "$state/usage"
+run 'without them jobs run, too' 0 '' '' "$program" -n 1 true
 
 watch &
 watcher=$!

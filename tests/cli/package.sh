@@ -139,6 +139,8 @@ run 'dpkg installs the package' 0 '' '' do_dpkg -i "$package"
 run 'settings that were not changed are those of the new package' 0 'record-ends = yes' '' \
 	grep ^record-ends /etc/gpulease.conf
 run 'the program and the state directory have the hardened modes' 0 "$hardened" '' modes
+run 'root has made what all users write into' 0 'root:gpulease:2770
+root:gpulease:660' '' sh -c 'cd "$1" && stat -c %U:%G:%a * | sort -u' - "$state"
 run 'a statoverride keeps the mode of the program' 0 "root gpulease 2755 $program" '' dpkg-statoverride --list "$program"
 run 'the manual is installed' 0 '*GPULEASE(1)*' '*' sh -c 'zcat "$1" | { mandoc || cat; }' sh \
 	/usr/share/man/man1/gpulease.1.gz
