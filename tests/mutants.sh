@@ -222,6 +222,13 @@ mutant bell-not-drained turn \
 
 # --- the FIFO read before poll --------------------------------------------------------------
 
+mutant history-keeps-no-fair-part history_keep \
+	-- '		if (keep->parts[i].lines > fair)' '		if (false)'
+mutant history-files-are-replaced history_keep \
+	-- '		       RENAME_EXCHANGE) == 0;' '		       0) == 0;'
+mutant taken-name-stops-a-user statedir \
+	-- '			st.st_uid == geteuid() && !(st.st_mode & 022))' \
+	'			st.st_uid == geteuid() && i < LOCAL_NAMES)'
 mutant access-list-not-seen live_fifo \
 	-- '		       fdio_has_acl(live_fd, name));' '		       false);'
 mutant ended-job-without-gpus-kept queue_sweep \

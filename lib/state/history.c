@@ -186,8 +186,8 @@ static bool history_is_full(const struct history_file *file)
 }
 
 /*
- * Keeps a part of the older file.  Returns whether the older file may go: also if it cannot be done,
- * but then only once the file is twice as full, because another process may be able to.
+ * Keeps a part of the older file.  Returns whether the older file may go.  If the part cannot be
+ * kept, it may go once the file is twice as full: until then, another process may be able to.
  */
 static bool history_keep_older(const struct history_file *file)
 {

@@ -6,10 +6,10 @@
  * repeat the line.  Nothing depends on the history: a failure to write it is not an error of the
  * job.
  *
- * When `history` has reached its size, it becomes `history.1`.  So at least that many bytes of lines
- * can always be read.  Of the lines that were in `history.1`, and in `history.2` before, `history.2`
- * keeps a fair part for each user (history_keep.h).  Then `history.1` is emptied, and the two files
- * change their names; the first time there is no `history.1`, and a new file begins.  The process
+ * When `history` has reached its size, it becomes `history.1`.  So at least that many bytes of
+ * lines can always be read.  Of the lines that were in `history.1`, and in `history.2` before,
+ * `history.2` keeps a fair part for each user (history_keep.h).  Then `history.1` is emptied, and
+ * the two files change their names; the first time there is no `history.1`, and a new file begins.  The process
  * that does this holds the flock of the file, and checks under it that the file still has the name.
  * No process waits for this lock: while the lock is held, the file just grows.  Writers follow the
  * name.  A writer that can no longer look the name up (the watchdog, without the group) writes to
