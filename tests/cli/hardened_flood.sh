@@ -135,8 +135,12 @@ timed() {
 	# the loop of the user, and then the shell that has started it
 	pkill -KILL -P "$flooding" >/dev/null 2>&1
 	wait "$flooding" 2>/dev/null
-	measure after
-	ratio=$((passed * 100 / before))
+	# what the flood has left stays; other load on the machine passes
+	measures=0 ratio=201
+	while [ "$ratio" -gt 200 ] && [ $((measures += 1)) -le 5 ]; do
+		measure after
+		ratio=$((passed * 100 / before))
+	done
 	echo "# ratio $((ratio / 100)).$(printf %02d $((ratio % 100)))," \
 		"of the CPU time $((used * 100 / before_used)) %"
 	is "after $2 s of $1 of one user a start of another takes at most twice as long" \
