@@ -321,7 +321,7 @@ run 'lab to hardened without a job puts the directory aside' 0 "*The former one 
 *; rm -r $state $state.old; groupdel gpulease" '' do_make install
 run 'lab to hardened: owners, groups and modes' 0 "root:gpulease:2755 $program
 root:gpulease:2770 $state" '' stat -c '%U:%G:%a %n' "$program" "$state"
-run 'lab to hardened: the new directory is empty' 0 '' '' find "$state" -mindepth 1
+run 'lab to hardened: the new directory has no record' 0 '' '' find "$state" -type f -size +0
 is 'lab to hardened: a member cannot enter the old directory' like '*700' \
 	"$(stat -c %a "$state.old")"
 serves_user "$program" 'hardened after lab'
