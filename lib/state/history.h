@@ -9,11 +9,11 @@
  * When `history` has reached its size, it becomes `history.1`.  So at least that many bytes of
  * lines can always be read.  Of the lines that were in `history.1`, and in `history.2` before,
  * `history.2` keeps a fair part for each user (history_keep.h).  Then `history.1` is emptied, and
- * the two files change their names; the first time there is no `history.1`, and a new file begins.  The process
- * that does this holds the flock of the file, and checks under it that the file still has the name.
- * No process waits for this lock: while the lock is held, the file just grows.  Writers follow the
- * name.  A writer that can no longer look the name up (the watchdog, without the group) writes to
- * the file that it has open, as long as that has any name.
+ * the two files change their names.  The first time there is no `history.1`, and a new file begins.
+ * The process that does this holds the flock of the file, and checks under it that the file still
+ * has the name.  No process waits for this lock: while the lock is held, the file just grows.
+ * Writers follow the name.  A writer that can no longer look the name up (the watchdog, without the
+ * group) writes to the file that it has open, as long as that has any name.
  *
  * If the lease names a recorder (lease.h), the process that replaces the lease appends a
  * provisional line.  The recorder has all facts and appends the exact line, whether the lease still

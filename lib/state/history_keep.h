@@ -6,8 +6,8 @@
  * their oldest lines, until all of these users have equally many.  So the lines of a user with few
  * jobs stay, however many jobs another user runs.
  *
- * A crash leaves `tmp.history.TOKEN`, which may be removed.  A crash after the new file has its name
- * leaves lines in two files, until the next line is written.
+ * A crash leaves `tmp.history.TOKEN`, which may be removed.  A crash after the new file has its
+ * name leaves lines in two files, until the next line is written.
  */
 #ifndef GPULEASE_HISTORY_KEEP_H
 #define GPULEASE_HISTORY_KEEP_H

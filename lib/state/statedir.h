@@ -95,8 +95,8 @@ void statedir_release(struct statedir *dir);
  * Finds a directory of this machine for the effective user alone, /var/tmp/gpulease-UID, and makes
  * it unless it @must_exist.  Another user may have taken the name; then it is -UID.1 to -UID.9, and
  * last /run/user/UID/gpulease, which ends with the login.  One that the user has already comes
- * first, so that all processes of the user find the same one.  Returns 0 with @out and *@ret_is_new,
- * -EACCES (other users have all of the names), or another negative errno.
+ * first, so that all processes of the user find the same one.  Returns 0 with @out and
+ * *@ret_is_new, -EACCES (other users have all of the names), or another negative errno.
  */
 MUST_CHECK int statedir_find_local(bool must_exist, char out[PATH_MAX], bool *ret_is_new);
 
