@@ -13,6 +13,9 @@
 
 enum {
 	NAME_SIZE = 40,
+	TURN_TRY_MS = 50,     /* for another step to choose; mostly that takes 0.1 ms */
+	TURN_AGAIN_MS = 100,  /* then the caller waits so long */
+	TURN_STUCK_MS = 1000, /* a step that has held the turn for so long is stopped */
 	RECHECK_MS = 500, /* between two tries if no event shows the end of a holder */
 };
 
@@ -121,25 +124,82 @@ static void step_lock_go_inside(struct step_lock *lock, const struct gpuset *aro
 	lock->level++;
 }
 
+/*
+ * Takes the turn to choose: *@ret_fd is the locked file.  Returns 0; STEP_LOCK_BUSY: another step
+ * has it, so call again; or a negative errno.  If another step has held it for TURN_STUCK_MS, that
+ * step was stopped, and this one goes on without the turn: *@ret_fd is -1.
+ */
+static int step_lock_take_turn(struct step_lock *lock, int *ret_fd)
+{
+	int64_t begun_ms = clock_boot_ms(), now_ms = begun_ms;
+	char name[NAME_SIZE];
+	off_t size;
+	int r;
+
+	(void)snprintf(name, sizeof(name), "%s.steps", lock->token);
+	for (;;) {
+		r = step_lock_file(lock, name, LOCK_EX | LOCK_NB, ret_fd, &size);
+		if (r != STEP_LOCK_BUSY)
+			break;
+		close_fd(ret_fd);
+		now_ms = clock_boot_ms();
+		if (now_ms >= begun_ms + TURN_TRY_MS)
+			break;
+		(void)poll(NULL, 0, 1);
+	}
+	if (r != STEP_LOCK_BUSY) {
+		lock->stuck_since_ms = 0;
+		return r;
+	}
+	if (!lock->stuck_since_ms)
+		lock->stuck_since_ms = begun_ms;
+	if (now_ms - lock->stuck_since_ms >= TURN_STUCK_MS)
+		return 0;
+	watch_until(&lock->watch, now_ms + TURN_AGAIN_MS);
+	return STEP_LOCK_BUSY;
+}
+
+/*
+ * Numbers the step.  The file grows by a byte for each, and the kernel orders the writes, so this
+ * needs no lock.
+ */
+static void step_lock_number(struct step_lock *lock)
+{
+	char name[NAME_SIZE];
+	autofd int fd = -1;
+	off_t end;
+
+	(void)snprintf(name, sizeof(name), "%s.steps", lock->token);
+	fd = fdio_open_shared(lock->dir->live_fd, name, O_RDWR);
+	if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND) < 0)
+		return;
+	/* on a full disk, steps at the same time get one number */
+	end = write(fd, "", 1) == 1 ? lseek(fd, 0, SEEK_CUR) : lseek(fd, 0, SEEK_END) + 1;
+	lock->number = (unsigned)(end - 1);
+}
+
 int step_lock_try(struct step_lock *lock)
 {
-	char name[NAME_SIZE], text[LEFTOVER_TEXT_SIZE] = "";
+	char text[LEFTOVER_TEXT_SIZE] = "";
 	struct gpuset around = GPUSET_NONE;
 	struct owner self;
 	autofd int turn = -1; /* locked until this function returns */
-	off_t number;
+	int64_t begun_ms = clock_boot_ms();
 	int r = owner_self(&self);
 
 	step_lock_begin_watch(lock);
 	leftover_format(&self, text);
-	(void)snprintf(name, sizeof(name), "%s.steps", lock->token);
-	if (r == 0)
-		r = step_lock_file(lock, name, LOCK_EX, &turn, &number);
+	if (r == 0 && lock->slot_count)
+		r = step_lock_take_turn(lock, &turn);
 	/* also those behind the ->wanted ones, since an ancestor may have locked them */
 	for (unsigned i = 0; r == 0 && i < lock->slot_count; i++)
 		r = step_lock_gpu(lock, lock->slots[i], text, &around);
 	if (r == 0 && lock->count < lock->wanted)
 		r = STEP_LOCK_BUSY;
+	/* some step chooses without the turn: a lock may have been that of one that waits by now */
+	if (r == STEP_LOCK_BUSY &&
+		(lock->stuck_since_ms || clock_boot_ms() - begun_ms >= TURN_STUCK_MS))
+		watch_until(&lock->watch, clock_boot_ms() + RECHECK_MS);
 	if (r >= 0 && !gpuset_is_empty(&around)) {
 		step_lock_go_inside(lock, &around);
 		r = STEP_LOCK_INSIDE;
@@ -148,8 +208,7 @@ int step_lock_try(struct step_lock *lock)
 		step_lock_drop(lock);
 		return r;
 	}
-	lock->number = (unsigned)number;
-	(void)!ftruncate(turn, number + 1);
+	step_lock_number(lock);
 	return 0;
 }
 

@@ -9,7 +9,9 @@
  *
  * The file of a GPU names the process that has locked it, so that a waiting step can wait for the
  * end of that process.  A step takes all its GPUs or none, and only one step of a lease chooses at
- * a time, so steps do not block each other.  They have no promised order.
+ * a time, so steps do not block each other.  A step that was stopped while it chooses keeps only
+ * the GPUs that it has locked just then: after a second the others choose without the turn, and try
+ * again from time to time.  Steps have no promised order.
  *
  * The kernel drops a lock with the process that holds it, so a crash leaves no GPU locked.  It
  * leaves the files, which live_fifo_sweep() removes after the end of the lease.  In the wrong place
@@ -40,7 +42,8 @@ struct step_lock {
 	int fds[GPUSET_MAX]; /* close-on-exec; each holds the lock of one GPU */
 	unsigned count;      /* of ->fds */
 
-	struct watch watch; /* what a step that has to wait waits for */
+	struct watch watch;     /* what a step that has to wait waits for */
+	int64_t stuck_since_ms; /* since when another step has the turn to choose; 0: none */
 };
 
 /*
