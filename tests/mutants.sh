@@ -586,7 +586,8 @@ mutant the-script-is-warned-with-the-steps requeue.sh \
 mutant given-back-is-still-held requeue \
 	-- '	if (seen->lease.released_ms)' '	if (false)'
 mutant nothing-is-given-back requeue \
-	-- '		lease.released_ms = clock_boot_ms();' '		lease.released_ms = 0;'
+	-- 'if (change->is_released && !lease.released_ms) lease.released_ms = clock_boot_ms();' \
+	''
 mutant the-old-fifo-is-kept requeue \
 	-- '	close_fd(&debt->live_fd);' '	(void)debt->live_fd;'
 mutant the-first-names-no-latest requeue \
@@ -719,7 +720,7 @@ mutant batch-board-erased-by-a-row-less batch_board.sh \
 	-- 'text_addf(&text, "\r\033[%uA\033[J", show->rows_shown);' \
 	'text_addf(&text, "\r\033[%uA\033[J", show->rows_shown - 1);'
 mutant log-of-another-user-shown config.sh \
-	-- '!job->log[0] && job->uid == getuid()' '!job->log[0]'
+	-- '!job->log[0] && job->uid == namespaces_own_user()' '!job->log[0]'
 mutant batch-folder-opened-with-all-rights hardened_batch.sh \
 	-- '	r = journal_open_folder(&journal, why);' \
 	'	rights_as_user_end(); r = journal_open_folder(&journal, why);'
@@ -779,7 +780,7 @@ mutant use-ends-a-job-for-nobody use_rule \
 mutant use-ends-a-job-after-one-warning use_rule \
 	-- 'if (now->warnings == 1)' 'if (false)'
 mutant use-of-another-user-is-sampled hardened_unused.sh \
-	-- '(held->lease.owner.uid == getuid() || getuid() == 0))' 'true)'
+	-- '(held->lease.owner.uid == namespaces_own_user() || getuid() == 0))' 'true)'
 mutant view-keeps-the-group hardened_view.sh \
 	-- 'other_program_find(name, path) < 0 || privilege_drop() < 0)' \
 	'other_program_find(name, path) < 0)'
@@ -935,6 +936,24 @@ mutant engine-tries-a-cancelled-line-again engine_answers.sh \
 mutant engine-member-outlives-its-parent engine_answers.sh \
 	-- '(void)prctl(PR_SET_PDEATHSIG, SIGKILL); return getppid() == (pid_t)pid' \
 	'return getppid() == (pid_t)pid'
+
+# owners outside the FIFO rule, and namespaces
+mutant an-unseen-owner-is-dead liveness lease_only.sh \
+	-- 'job->left_behind = job->owner; job->rest = LIVENESS_LIVES;' ''
+mutant an-unseen-owner-is-not-sought liveness lease_only.sh \
+	-- 'state = owner_seek(&job->owner, NULL, &job->pidfd);' 'state = OWNER_UNDECIDED;'
+mutant a-watchdog-that-ends-gives-nothing-back lease_only.sh \
+	-- '(void)!end_recorder_give_back(&opened.recorder, now_ms + YIELD_MS);' ';'
+mutant a-shell-without-a-watchdog lease_only.sh \
+	-- 'if (settings->request.shell || settings->request.adopt_pid) return true;' ''
+mutant proc-of-another-namespace namespaces containers.sh \
+	-- 'return sscanf(text, "%d", &named) == 1 && named == getpid();' 'return true;'
+mutant users-as-inside namespaces containers.sh \
+	-- 'return namespaces_map_user(own.user_map, uid);' 'return uid;'
+mutant a-lost-lease-is-no-step run.sh \
+	-- 'if (!find_lost_job(queue, view, &own, token))' 'if (true)'
+mutant a-stopped-step-holds-the-turn step_lock run.sh \
+	-- 'if (now_ms - lock->stuck_since_ms >= TURN_STUCK_MS) return 0;' ''
 
 echo "1..$number"
 [ "$missed" -eq 0 ]

@@ -136,12 +136,17 @@ static void explain_damaged(const struct snapshot *view, struct text *out)
 	const struct integrity_job *job = &view->unknown;
 
 	text_add(out, "its lease file is damaged, and an unidentified job still runs");
-	if (job->ticket && job->owner.pidns == view->dir->pidns) {
+	if (job->ticket &&
+		owner_judge(&job->owner, view->dir->pidns, NULL) == OWNER_ALIVE) {
 		text_addf(out, ": pid %u (", job->owner.pid);
 		describe_process(job->owner.pid, out);
 		text_add(out, ")");
 	} else if (job->owner.token[0]) {
-		text_addf(out, ": a process that holds live/%s", job->owner.token);
+		text_add(out, ": a process");
+		if (job->ticket) /* its owner has ended, or is in another namespace */
+			text_addf(
+				out, " of ticket %llu", (unsigned long long)job->ticket);
+		text_addf(out, " that holds live/%s", job->owner.token);
 	} else {
 		text_add(out, ", or may run: live/ cannot be read");
 	}

@@ -381,10 +381,27 @@ static int check_proc(const struct settings *settings, bool is_step)
 	return EXIT_MISUSE;
 }
 
+/*
+ * Refuses a line of a jobs file whose runner is in a job, if the lease of that job was lost: no job
+ * starts before the job ends, and the job waits for the runner.  Returns 0 or an exit status.
+ */
+static int check_own_end(void)
+{
+	const struct snapshot *view = &job.broker.view;
+
+	if (!job.queueing.observer || !view->has_unknown_job ||
+		strcmp(view->unknown.owner.token, job_step_left()) != 0)
+		return 0;
+	diag("the runner is in a job whose lease was lost: no job starts before that one "
+	     "ends");
+	return EXIT_MISUSE;
+}
+
 /* Runs the job; see run_job(). */
 static int run_anywhere(struct settings *settings)
 {
 	const struct snapshot_lease *around = NULL;
+	struct snapshot_lease lost;
 	int r;
 
 	rlimits_raise();
@@ -422,8 +439,17 @@ static int run_anywhere(struct settings *settings)
 			return r;
 	} else if (!settings->environment.submit) {
 		around = job_step_find_lease(&job.broker.view);
+		if (!around)
+			r = job_step_find_lost(
+				&job.broker.queue, &job.broker.view, &lost);
+		if (r == JOB_STEP_LOST)
+			around = &lost;
+		else if (r != 0)
+			return r;
 	}
-	r = check_proc(settings, around != NULL);
+	r = check_own_end();
+	if (r == 0)
+		r = check_proc(settings, around != NULL);
 	if (r != 0)
 		return r;
 	return around ? run_step(settings, around) : run_leased(settings);

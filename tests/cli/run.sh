@@ -301,4 +301,55 @@ run 'the watchdog does not keep the pipes of its caller open' 0 '' '' timeout -s
 run 'the command sees no watchdog among its children' 0 '' '' \
 	"$GPULEASE" --time 1h sh -c 'read -r c </proc/$$/task/$$/children; echo "$c"'
 
+# --- a step that is stopped while it chooses ----------------------------------------------------
+
+# chosen TEXT STATUS OPTION…: a step in a job whose turn to choose another process holds
+chosen() {
+	chosen_text=$1 chosen_status=$2
+	shift 2
+	run "a step was stopped while it chooses: $chosen_text" "$chosen_status" '' '*' "$GPULEASE" \
+		-n 2 sh -c 'exec 9>"$1/live/$GPULEASE_TOKEN.steps" && flock 9 && shift &&
+			"$GPULEASE" --exclusive -n 1 "$@" true 9>&-' - "$(state_dir)" "$@"
+}
+if command -v flock >/dev/null; then
+	chosen '-I gives up' 124 -I
+	chosen '--max-wait counts' 124 --max-wait 0s
+	chosen 'another step goes on' 0 --max-wait 20s
+	chosen 'another step goes on without an option' 0
+fi
+
+# --- a job whose lease was lost -----------------------------------------------------------------
+
+# lost TEXT STATUS STDOUT STDERR CODE: a result of CODE in a job for one of two GPUs whose lease
+# files are gone.  In the queue, gpulease in it would wait for the end of its own job.
+sim 2
+lost() {
+	lost_text=$1 lost_status=$2 lost_out=$3 lost_err=$4
+	run "the lease is lost: $lost_text" "$lost_status" "$lost_out" "$lost_err" \
+		"$GPULEASE" -n 1 sh -c "rm -f \"$two\"/gpu/*.lease; $5"
+}
+"$GPULEASE" -n 2 true
+two=$(echo "$XDG_STATE_HOME"/gpulease/sim-2x*)
+step='gpulease: the lease of job * was lost; this is a step on the GPUs of GPULEASE_UUIDS*'
+unknown='gpulease: this process belongs to job *, whose lease was lost*'
+show='sh -c "echo \$CUDA_VISIBLE_DEVICES \$GPULEASE_ID"'
+bare='env -i PATH="$PATH" HOME="$HOME" XDG_STATE_HOME="$XDG_STATE_HOME" GPULEASE_SIM=$GPULEASE_SIM'
+lost 'gpulease is a step' 0 '[01] [0-9]*' "$step" "\"\$GPULEASE\" -n 1 $show"
+lost 'so it is without -n' 0 '[01] [0-9]*' "$step" "\"\$GPULEASE\" $show"
+lost 'an exclusive step' 0 '[01] [0-9]*' "$step" "\"\$GPULEASE\" --exclusive -n 1 $show"
+lost 'a step with a time limit' 0 '[01] [0-9]*' "$step" "\"\$GPULEASE\" --time 1h $show"
+lost 'a step in a step' 0 'done' "$step" '"$GPULEASE" "$GPULEASE" echo done'
+lost 'with the tag alone' 0 'done' "$step" 'env -u GPULEASE_TOKEN "$GPULEASE" echo done'
+lost 'with the token alone' 0 'done' "$step" 'exec 9>&1; "$TOOLS/closing" "$GPULEASE" echo done'
+lost 'without the variables the GPUs are not known' 125 '' "$unknown" "$bare \"\$GPULEASE\" -n 1 true"
+lost 'more GPUs than it has' 125 '' "$step" '"$GPULEASE" -n 2 true'
+lost '--shell is refused' 125 '(exit 125);' "$step" '"$GPULEASE" --shell'
+lost '--retries is refused' 125 '' "$step" '"$GPULEASE" --retries 1 true'
+echo true >"$S/lost.jobs"
+lost 'a jobs file is refused' 125 '*no job starts before that one ends*' '' \
+	"\"\$GPULEASE\" --batch \"$S/lost.jobs\""
+lost 'a background job waits, and the job goes on' 0 '[0-9]*' '' '"$GPULEASE" --submit true'
+run 'a job without GPUs has no lease to lose' 0 'a job' '' "$GPULEASE" -n 0 sh -c \
+	"rm -f \"$two\"/gpu/*.lease; \"\$GPULEASE\" -n 1 echo a job"
+run 'after all of that no GPU is withheld' 0 '' '*' "$GPULEASE" -n 2 --max-wait 30s true
 finish
