@@ -333,9 +333,18 @@ mutant shifted-append-not-seen ticket \
 mutant every-user-cancels queue \
 	-- '(demand->uid == 0 || demand->uid == owner_uid)' '(owner_uid || true)'
 mutant a-name-cancels-others cancel_choice \
-	-- 'return (is_own || is_root) && strcmp(' 'return strcmp('
+	-- 'return (is_own || is_root) && !job->cut_hash &&' 'return !job->cut_hash &&'
 mutant all-is-for-every-user cancel_choice \
 	-- 'return is_root;' 'return true;'
+mutant a-beginning-of-a-name-chooses cancel_choice \
+	-- '(is_own || is_root) && !job->cut_hash &&' '(is_own || is_root) &&'
+mutant any-link-is-a-name job_name \
+	-- 'if (!job_name_is_whole(target + PREFIX_SIZE, hash)) return false;' ''
+mutant a-sweep-takes-names-of-leases job_name \
+	-- 'return job_name_is_old(folder_fd, name) && !(sweep->is_leased && sweep->is_leased(sweep->leases, token));' \
+	'return true;'
+mutant folders-have-the-umask srun.sh \
+	-- 'ours = umask(0); r = userfile_mkdir' 'ours = umask(077); r = userfile_mkdir'
 mutant cancel-asks-no-more cancelling_many.sh \
 	-- 'settings->verb.yes || cancel.chosen < 2' 'true'
 mutant head-not-protected policy turn \
@@ -739,7 +748,8 @@ mutant variables-of-the-user-are-dropped job_scripts.sh \
 mutant scancel-of-all-users slurm_programs.sh \
 	-- '(value_of(scancel, "me") || !*scancel->ids)' 'value_of(scancel, "me")'
 mutant scancel-of-any-name slurm_programs.sh \
-	-- '(!scancel->name || strcmp(scancel->name, job->name) == 0)' 'true'
+	-- 'has_slurm_user(&scancel->users, job->user) && has_name(scancel, job);' \
+	'has_slurm_user(&scancel->users, job->user);'
 mutant squeue-of-old-jobs slurm_jobs \
 	-- 'jobs->now_ms - job->ended_ms < SLURM_MEMORY_MS' 'true'
 mutant hostlist-without-end hostlist \
