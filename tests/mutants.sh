@@ -892,7 +892,7 @@ mutant engine-submits-again-without-a-look engine_answers.sh \
 mutant engine-submits-a-line-again engine_answers.sh \
 	-- 'r = is_new ? SUBMISSION_NONE' 'r = true ? SUBMISSION_NONE'
 mutant engine-submits-a-job-whose-output-is-lost engine_answers.sh \
-	-- 'return access(path, W_OK | X_OK) == 0 ? 0 : -errno;' 'return 0;'
+	-- 'r = userfile_check_output(path, why); if (r == 0 &&' 'r = 0; if (false &&'
 mutant engine-forgets-the-status-in-its-script engine_answers.sh \
 	-- '"echo \"$token $status$told\" >\"$record\" 2>/dev/null\n"' ''
 mutant engine-shows-the-log-of-another-job engine_answers.sh \
