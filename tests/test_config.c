@@ -84,7 +84,7 @@ static const char *const defaults[CONFIG_KEYS] = {
 	"settle-time = 1m",
 	"linger-time = 1m",
 	"admin-group = ",
-	"max-waiting = 1000",
+	"max-waiting = 300",
 	"all-waiting = none",
 	"user-gpus = none",
 	"user-jobs = none",
@@ -124,7 +124,7 @@ static void keys_that_are_not_set_have_their_default(void **state)
 	assert_true(config.settle_ms == 60000 && config.linger_ms == 60000);
 	assert_true(config.probe_deadline_ms == 10000 && config.busy_percent == 0);
 	assert_true(config.margin_mib == 512 && config.spike_buffer_percent == 10);
-	assert_int_equal(config.max_waiting, 1000);
+	assert_int_equal(config.max_waiting, 300);
 	assert_false(config.shows_own_commands_only || config.records_ends);
 	assert_true(config.all_waiting == 0 && config.user_gpus == 0);
 	assert_true(

@@ -36,7 +36,7 @@ static const struct config_key_def keys[CONFIG_KEYS] = {
 		"one like 60s or 5m, at least 1s"), .range = { 1000, INT64_MAX } },
 	[CONFIG_ADMIN_GROUP] = { KEY("admin-group", config_group, admin_group, NULL,
 		"its name or its number") },
-	[CONFIG_MAX_WAITING] = { KEY("max-waiting", config_count_or_none, max_waiting, "1000",
+	[CONFIG_MAX_WAITING] = { KEY("max-waiting", config_count_or_none, max_waiting, "300",
 		"1 to 1000000, or none"), .range = { 1, MANY } },
 	[CONFIG_ALL_WAITING] = { KEY("all-waiting", config_count_or_none, all_waiting, "none",
 		"1 to 1000000, or none"), .range = { 1, MANY } },
