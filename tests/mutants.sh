@@ -217,6 +217,13 @@ mutant bell-drained-after-reading turn \
 	-- "$drained" "$not_drained" \
 	-- '	ended = end_turn(broker, is_spinning);' \
 	'	bell_drain(broker->bell_fd); ended = end_turn(broker, is_spinning);'
+mutant lack-of-descriptors-decides liveness \
+	-- 'return error == -EMFILE || error == -ENFILE || error == -ENOMEM ? OWNER_ALIVE' \
+	'return error == -EMFILE ? OWNER_UNDECIDED'
+mutant end-before-the-wait liveness \
+	-- 'if (set->has_changed) watch_until(watch, now_ms);' ''
+mutant no-look-without-a-descriptor liveness \
+	-- 'watch_until(watch, now_ms + (set->look_ms ? set->look_ms : LOOK_MS));' ';'
 mutant bell-not-drained turn \
 	-- "$drained" "$not_drained"
 

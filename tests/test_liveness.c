@@ -715,6 +715,10 @@ static void without_descriptors_nobody_is_dead(void **state)
 	none = before;
 	none.rlim_cur = 0;
 	for (set.most = 0; set.most <= 1; set.most++) {
+		job = judge(&set, &other.owner, 50);
+		close_fd(&job->pidfd);
+		job->process = LIVENESS_UNKNOWN;
+		job->fifo = LIVENESS_ENDED;
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 		job = liveness_set_judge(&set, &other.owner, true, 100);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
