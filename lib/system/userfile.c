@@ -11,8 +11,8 @@
 enum { ATTEMPTS = 3, FOLDER_MODE = 0755 };
 
 /*
- * Returns 0, or a negative errno: -EACCES if the open file belongs to the state, or to /proc.  There
- * this process would open its own files, which its user may not see: /proc/self/maps.
+ * Returns 0, or a negative errno: -EACCES if the open file belongs to the state, or to /proc.
+ * There this process would open its own files, which its user may not see: /proc/self/maps.
  */
 static int check_not_state(int fd)
 {

@@ -7,7 +7,8 @@
  * follow the links of its own descriptors into the state.  So these functions refuse a file or
  * folder that has the lent group (rights.h), after opening it and before reading, writing or
  * truncating it, and create nothing in a folder with that group.  Only files of the state have that
- * group.  They also refuse what lies in /proc itself: its files tell of the process that opens them.
+ * group.  They also refuse what lies in /proc itself: its files tell of the process that opens
+ * them.
  *
  * Without a lent group these functions are open(2), mkdir(2) and so on.
  */

@@ -293,6 +293,23 @@ parents() {
 	goes_on 'after the kill of the parent other users get GPUs'
 }
 
+# --- what /proc tells of gpulease itself -----------------------------------------------------
+
+own_proc() {
+	for each in maps smaps numa_maps stat status fdinfo fd mem task; do
+		for how in '--submit -o /dev/null' --report '--time 1h'; do
+			# shellcheck disable=SC2086 # two words
+			run "with $how the command cannot read $each of gpulease" 125 '' \
+				"*cannot open*/proc/self/$each*" \
+				"$U1" -n 0 $how -i "/proc/self/$each" -- cat
+		done
+	done
+	run 'a file that a link in /proc leads to can be read' 0 'text' '' as 1 sh -c '
+		echo text >"$1/proc.text"
+		"$0" -n 0 --report -i /proc/self/fd/0 -- cat <"$1/proc.text" 2>/dev/null' \
+		"$ROOT" "$S/open"
+}
+
 # --- limits ----------------------------------------------------------------------------------
 
 # The watchdog of a job belongs to the job's user, as SECURITY in gpulease(1) says.
@@ -416,6 +433,7 @@ fifo
 forgery
 descriptors
 parents
+own_proc
 limits
 stopped
 names
