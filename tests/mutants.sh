@@ -201,7 +201,7 @@ mutant locks-in-order-of-slots commit \
 mutant names-of-singletons-not-locked turn \
 	-- 'if (!request->is_singleton) return lock_and_take' 'return lock_and_take'
 mutant deleted-file-keeps-the-grant turn \
-	-- 'if (commit_is_current(&broker->view, set)) return 0;' 'return 0;'
+	-- 'if (r == 0 && commit_is_current(&broker->view, set)) return 0;' 'return 0;'
 mutant one-record-shows-one-gpu snapshot turn \
 	-- '			!gpuset_has(&lease->lease.gpus, slot))' \
 	'			!gpuset_has(&lease->seen, slot))' \
@@ -500,6 +500,10 @@ mutant a-start-is-not-counted policy \
 mutant the-head-keeps-no-quota policy plan_properties \
 	-- 'if (gpuset_count(&offered) >= row->gpus && leaves_quota(plan, row))' \
 	'if (gpuset_count(&offered) >= row->gpus)'
+mutant limits-are-not-checked-after-the-lease turn \
+	-- 'return quota_forbids(&quota, &row, NULL, &excess) ? BROKER_AGAIN : 0;' 'return 0;'
+mutant a-start-rings-nobody turn \
+	-- 'if (plan_next(plan, &theirs).kind == VERDICT_START)' 'if (false)'
 mutant early-leases-count-in-a-choice plan_properties \
 	-- 'early->since_ms < row->place.since_ms ||' 'true ||'
 mutant early-leases-hold-others-back policy \

@@ -418,14 +418,14 @@ static void a_doubtful_file_is_mended_once_no_job_is_unknown(void **state)
 	damage(1, 2);
 	damage(2, 4);
 	look(1000);
-	assert_false(commit_mend(&view));
+	assert_int_equal(commit_mend(&view), 0);
 	assert_true(is_doubtful(1) && is_doubtful(2));
 	other_end(&other);
 	look(2000);
-	assert_true(commit_mend(&view));
+	assert_int_equal(commit_mend(&view), COMMIT_MENDED);
 	assert_false(is_doubtful(1) || is_doubtful(2));
 	look(3000);
-	assert_false(commit_mend(&view));
+	assert_int_equal(commit_mend(&view), 0);
 }
 
 static void mending_puts_live_leases_back(void **state)
@@ -442,7 +442,7 @@ static void mending_puts_live_leases_back(void **state)
 	write_to(2, 3, &dead);
 	damage(0, 2);
 	look(1000);
-	assert_true(commit_mend(&view));
+	assert_int_equal(commit_mend(&view), COMMIT_MENDED);
 	check_file(0, lease.owner.token, NULL);
 	assert_false(is_doubtful(0));
 	other_end(&other);
@@ -455,12 +455,12 @@ static void a_death_while_mending_leaves_the_file_doubtful(void **state)
 		damage(0, 1);
 		look(1000);
 		writes_left = good; /* record 0, then the record */
-		assert_false(commit_mend(&view));
+		assert_int_equal(commit_mend(&view), COMMIT_READ);
 		writes_left = -1;
 		assert_true(is_doubtful(0));
 	}
 	look(2000);
-	assert_true(commit_mend(&view));
+	assert_int_equal(commit_mend(&view), COMMIT_MENDED);
 	assert_false(is_doubtful(0));
 }
 

@@ -114,6 +114,23 @@ static void bad_hexadecimal_is_refused_and_changes_nothing(void **state)
 	}
 }
 
+static void a_slot_that_does_not_exist_changes_no_set(void **state)
+{
+	struct gpuset sets[3] = { GPUSET_NONE, GPUSET_NONE, GPUSET_NONE };
+
+	(void)state;
+	gpuset_add(&sets[1], (unsigned)gpuset_next(&sets[1], 0)); /* -1 */
+	gpuset_add(&sets[1], GPUSET_MAX);
+	gpuset_add(&sets[1], 200);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(gpuset_is_empty(&sets[i]));
+	sets[0] = sets[1] = sets[2] = GPUSET_ALL;
+	gpuset_remove(&sets[1], (unsigned)-1);
+	gpuset_remove(&sets[1], GPUSET_MAX);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(gpuset_count(&sets[i]), GPUSET_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +139,7 @@ int main(void)
 		cmocka_unit_test(slots_come_in_ascending_order),
 		cmocka_unit_test(hexadecimal_has_no_leading_zeros_and_reads_back),
 		cmocka_unit_test(bad_hexadecimal_is_refused_and_changes_nothing),
+		cmocka_unit_test(a_slot_that_does_not_exist_changes_no_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,37 @@ static void pause_gpu_0(void)
 	pause_gpu(0, 1);
 }
 
+static void rival_is_armed(void)
+{
+	after_leases = rival_takes_gpu_1;
+}
+
+/* Another process takes a GPU between the last reading of the leases and our own lease. */
+static void no_limit_is_exceeded_by_two_at_once(void **state)
+{
+	static const struct plan_limits limits[] = { { .all_percent = 100 },
+		{ .all_leases = 1 }, { .all_percent = 200 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		bool is_allowed = limits[i].all_percent == 200;
+
+		rival = other_start(dir.fd, OTHER_LIVE);
+		broker.view.limits = limits[i];
+		if (i == 0)
+			join(1, "0");
+		before_lock =
+			rival_is_armed; /* the next reading is that under the lock */
+		check_turn(is_allowed ? BROKER_GRANTED : BROKER_WAITING);
+		assert_null(after_leases);
+		assert_string_equal(holder_of(1), rival.owner.token);
+		assert_string_equal(
+			holder_of(0), is_allowed ? broker.ticket.owner.token : "");
+		assert_true(is_allowed || broker.result.verdict.kind == VERDICT_LIMIT);
+		other_end(&rival);
+	}
+}
+
 static void a_pause_at_the_last_moment_counts(void **state)
 {
 	(void)state;
@@ -805,6 +836,21 @@ static void resume_and_ring(void)
 	bell_ring_all(&dir);
 }
 
+/* A record that makes a GPU want a new probe, however new the last one is. */
+static void who_does_not_wait_looks_twice_at_most(void **state)
+{
+	unsigned looks = 0;
+
+	(void)state;
+	join(1, "01");
+	while (looks < 9 && broker_looks_again(&broker, BROKER_PROBING)) {
+		broker.view.has_probe = true;
+		broker.view.probe.started_ms = broker.ticket.since_ms + ++looks;
+	}
+	assert_int_equal(looks, 2);
+	assert_false(broker_looks_again(&broker, BROKER_GRANTED));
+}
+
 static void a_ring_in_the_middle_of_a_turn_is_not_lost(void **state)
 {
 	(void)state;
@@ -820,6 +866,56 @@ static void a_ring_in_the_middle_of_a_turn_is_not_lost(void **state)
 	assert_null(after_leases);
 	assert_true(is_woken_now());
 	check_turn(BROKER_GRANTED);
+}
+
+/* Appends a ticket for one of the two GPUs and so long. */
+static void append_limited(const struct owner *owner, int64_t limit_ms)
+{
+	struct ticket ticket = { .state = TICKET_WAITING,
+		.owner = *owner,
+		.request = request_of(1, "01"),
+		.turn_ms = clock_boot_ms() };
+	uint64_t number;
+
+	ticket.request.limit_ms = limit_ms;
+	text_copy(ticket.boot, sizeof(ticket.boot), dir.boot);
+	assert_int_equal(ticket_append(&broker.queue.file, &ticket, &number), 0);
+}
+
+/*
+ * Our job of higher priority takes one GPU for four hours, so the ticket that needs both waits for
+ * four hours, and a job of two hours may pass it.
+ */
+static void a_start_rings_those_that_it_lets_start(void **state)
+{
+	enum { HOUR_MS = 3600000 };
+	struct request request = request_of(1, "01");
+	struct other head = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+	struct other brief = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+	struct other lengthy = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
+	const struct other *others[] = { &head, &brief, &lengthy };
+
+	(void)state;
+	append_ticket(&head.owner, 2, "01");
+	append_limited(&lengthy.owner, INT64_C(5) * HOUR_MS);
+	append_limited(&brief.owner, INT64_C(2) * HOUR_MS);
+	request.priority = 1;
+	request.limit_ms = INT64_C(4) * HOUR_MS;
+	fixture_join(&broker, &request);
+	check_turn(BROKER_GRANTED);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		char name[64];
+		int fd;
+
+		(void)snprintf(name, sizeof(name), "bell/%s", others[i]->owner.token);
+		fd = openat(dir.fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		assert_true(fd >= 0);
+		assert_true(fixture_is_ready(fd, POLLIN) == (others[i] == &brief));
+		close_fd(&fd);
+	}
+	other_end(&head);
+	other_end(&brief);
+	other_end(&lengthy);
 }
 
 static void bells_are_emptied(void **state)
@@ -1094,6 +1190,7 @@ int main(void)
 		TEST(alone_a_job_starts_at_once),
 		TEST(gpus_that_another_process_took_first_stay_taken),
 		TEST(a_lease_of_several_gpus_counts_from_one_record),
+		TEST(no_limit_is_exceeded_by_two_at_once),
 		TEST(a_pause_at_the_last_moment_counts),
 		TEST(a_cancel_at_the_last_moment_counts),
 		TEST(a_cancel_at_the_last_moment_counts_in_a_later_attempt),
@@ -1121,7 +1218,9 @@ int main(void)
 		TEST(the_end_of_a_foreign_process_starts_a_probe),
 		TEST(a_gpu_that_its_own_thresholds_refuse_is_left_to_others),
 		TEST(an_owner_that_was_dead_from_the_start_is_no_obstacle),
+		TEST(who_does_not_wait_looks_twice_at_most),
 		TEST(a_ring_in_the_middle_of_a_turn_is_not_lost),
+		TEST(a_start_rings_those_that_it_lets_start),
 		TEST(bells_are_emptied),
 		TEST(a_lost_ticket_is_replaced),
 		TEST(fifos_that_were_removed_are_made_again),

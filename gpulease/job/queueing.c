@@ -245,9 +245,10 @@ static int wait_in_queue(const struct queueing *queueing)
 		/* not final: a job that is just ending may free its GPUs, or a new probe runs */
 		if (r == BROKER_WAITING)
 			wake_ms = broker_ending_ms(broker);
-		if (wake_ms < INT64_MAX ||
-			(r == BROKER_WAITING && only_now && broker_looks_again(broker)))
+		if (wake_ms < INT64_MAX || (only_now && broker_looks_again(broker, r)))
 			r = BROKER_PROBING;
+		else if (only_now && r == BROKER_PROBING)
+			r = BROKER_WAITING;
 		/* even --immediate needs one completed probe */
 		if (now_ms >= until_ms && !(only_now && r == BROKER_PROBING))
 			return queueing_give_up(queueing);

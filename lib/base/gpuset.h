@@ -19,14 +19,17 @@ struct gpuset {
 /* The size of the longest hexadecimal form, with its NUL. */
 enum { GPUSET_HEX_SIZE = GPUSET_MAX / 4 + 1 };
 
+/* A slot that does not exist, such as -1 of gpuset_next(), is in no set and changes none. */
 static inline void gpuset_add(struct gpuset *set, unsigned slot)
 {
-	set->bits[slot / 64] |= UINT64_C(1) << slot % 64;
+	if (slot < GPUSET_MAX)
+		set->bits[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
 static inline void gpuset_remove(struct gpuset *set, unsigned slot)
 {
-	set->bits[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+	if (slot < GPUSET_MAX)
+		set->bits[slot / 64] &= ~(UINT64_C(1) << slot % 64);
 }
 
 static inline bool gpuset_has(const struct gpuset *set, unsigned slot)

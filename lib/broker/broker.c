@@ -323,6 +323,8 @@ void broker_finish(struct broker *broker)
 	queue_move_hint(&broker->queue, broker->state.hint);
 	if (broker->passover.passed.count)
 		broker_ring_behind(broker);
+	else
+		broker_ring_next(broker);
 	/* not every start pays for the search for FIFOs that no ticket names */
 	if (broker->number % BROKER_SWEEP_EVERY == 0) {
 		live_fifo_sweep(broker->dir, is_leased, &broker->view);
@@ -355,6 +357,45 @@ static void write_state(struct broker *broker, uint32_t state)
 	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
 }
 
+/*
+ * After the lease was written: whether it is within the limits.  Returns 0, BROKER_AGAIN if it is
+ * not, or a negative errno.
+ *
+ * Two processes that take different GPUs have no lock in common.  Between the reading on which its
+ * plan rests and its lease, each may miss the lease of the other, above all if it is stopped there.
+ * So both look again after they have written, and of two that are too much at least one sees that.
+ * A common lock would do, too, but a process that is stopped with it would hold up all others.
+ */
+static int check_limits(struct broker *broker, const struct lease *lease)
+{
+	/* 100 KiB, of which little is touched: one is enough for a process */
+	static struct quota quota;
+	struct snapshot *view = &broker->view;
+	struct plan_row row = plan_row_of(broker->number, &broker->ticket);
+	struct quota_excess excess;
+	int r;
+
+	if (!quota_has_limit(&view->facts.limits, &row))
+		return 0;
+	liveness_set_begin(&view->lives);
+	r = snapshot_read(view, clock_boot_ms());
+	liveness_set_end(&view->lives);
+	if (r < 0)
+		return r;
+	quota_begin(&quota, &view->facts.limits, NULL, 0);
+	for (size_t i = 0; i < view->lease_count; i++) {
+		const struct lease *other = &view->leases[i].lease;
+		struct need counts = { .percent = lease_counts_percent(other) };
+
+		if (!view->leases[i].is_over &&
+			strcmp(other->owner.token, lease->owner.token) != 0)
+			quota_count(&quota, other->owner.uid, gpuset_count(&other->gpus),
+				&counts);
+	}
+	row.need = (struct need){ .percent = lease_counts_percent(lease) };
+	return quota_forbids(&quota, &row, NULL, &excess) ? BROKER_AGAIN : 0;
+}
+
 static int write_lease(struct broker *broker, struct why *why)
 {
 	const struct gpuset *set = &broker->result.verdict.gpus;
@@ -369,18 +410,21 @@ static int write_lease(struct broker *broker, struct why *why)
 			strerror(-r));
 		return r;
 	}
-	write_state(broker, TICKET_GRANTED);
+	r = check_limits(broker, &lease);
+	if (r == 0)
+		write_state(broker, TICKET_GRANTED);
 	/*
 	 * From now on, other processes find out if they cannot read the lease of this ticket
 	 * (integrity.h).  If a lease file was deleted before, no process can read the lease in it,
 	 * and another job may have the GPU.
 	 */
-	if (commit_is_current(&broker->view, set))
+	if (r == 0 && commit_is_current(&broker->view, set))
 		return 0;
-	write_state(broker, TICKET_WAITING);
+	if (r == 0)
+		write_state(broker, TICKET_WAITING);
 	commit_erase(&broker->view, set, lease.owner.token);
 	bell_ring_all(broker->dir);
-	return BROKER_AGAIN;
+	return r < 0 ? r : BROKER_AGAIN;
 }
 
 int broker_write_lease(struct broker *broker, struct why *why)
@@ -579,8 +623,11 @@ static int turn_once(struct broker *broker, struct why *why)
 	r = broker_begin(broker);
 	if (r != 0)
 		return r;
-	if (commit_mend(&broker->view))
-		return BROKER_AGAIN;
+	r = commit_mend(&broker->view);
+	if (r == COMMIT_READ) /* the verdict rests on what was read before */
+		r = read_and_plan(broker, &broker->result.verdict, why);
+	if (r != 0)
+		return r == COMMIT_MENDED ? BROKER_AGAIN : r;
 	kind = broker->result.verdict.kind;
 	broker->state.waits = broker->state.waits || broker_competes(broker, kind);
 	if (kind != VERDICT_HELD && broker_is_share_due(broker))
@@ -656,11 +703,27 @@ int broker_turn(struct broker *broker)
 	return BROKER_TROUBLED;
 }
 
-bool broker_looks_again(struct broker *broker)
+/* How many new probes broker_looks_again() waits for. */
+enum { LOOKS_MOST = 2 };
+
+bool broker_looks_again(struct broker *broker, int outcome)
 {
-	if (!is_any_outdated(&broker->view))
+	const struct snapshot *view = &broker->view;
+	bool is_new = view->has_probe &&
+		      view->probe.started_ms >= broker->ticket.since_ms &&
+		      view->probe.started_ms != broker->state.looked_ms;
+
+	if (outcome != BROKER_PROBING &&
+		(outcome != BROKER_WAITING || !is_any_outdated(view)))
 		return false;
-	prober_want(&broker->prober, broker->state.now_ms);
+	if (is_new) {
+		broker->state.looked_ms = view->probe.started_ms;
+		broker->state.looks++;
+	}
+	if (broker->state.looks >= LOOKS_MOST)
+		return false;
+	if (outcome == BROKER_WAITING)
+		prober_want(&broker->prober, broker->state.now_ms);
 	return true;
 }
 

@@ -149,6 +149,9 @@ struct broker_state {
 	bool is_damaged; /* a file that this waiter needs was removed or replaced */
 	unsigned probe_backoff; /* how many probes in a row have changed nothing */
 	int64_t judged_ms;      /* start of the probe that was judged last */
+	/* broker_looks_again(): the start of the last new probe, and how many there were */
+	int64_t looked_ms;
+	unsigned looks;
 
 	/* a job that has gone back into the queue */
 	struct broker_debt debt; /* the lease that it still has to give back */
@@ -302,11 +305,12 @@ static inline bool broker_has_to_wait(const struct broker *broker)
 MUST_CHECK int broker_turn(struct broker *broker);
 
 /*
- * For a caller that gives up instead of waiting: whether the last verdict rests on a probe that
- * began before some lease ended.  If so, starts a new probe; the caller then calls broker_wait(),
- * and the next turn uses the result.
+ * For a caller that gives up instead of waiting, after a turn that came to @outcome: whether it has
+ * to wait for nvidia-smi, because the verdict rests on a probe that began before some lease ended.
+ * If so, the caller calls broker_wait(), and the next turn uses the result.  After two new probes
+ * returns false: a damaged record can make a GPU need another one each time.
  */
-bool broker_looks_again(struct broker *broker);
+bool broker_looks_again(struct broker *broker, int outcome);
 
 /*
  * After a turn that came to BROKER_WAITING.  When a job has ended, its watchdog or supervisor keeps

@@ -219,6 +219,12 @@ void broker_tell_stuck(struct broker *broker, bool is_spinning);
  */
 void broker_ring_behind(struct broker *broker);
 
+/*
+ * After a start: rings the later waiters that the plan of the start lets start, too.  Some of them
+ * may start only now, because this start has moved the reservation of a ticket between.
+ */
+void broker_ring_next(struct broker *broker);
+
 /* --- broker_wait.c -------------------------------------------------------------- */
 
 /*

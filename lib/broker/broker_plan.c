@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "bell.h"
 #include "broker_parts.h"
 #include "queue_order.h"
 
@@ -257,4 +258,39 @@ bool broker_could_start(struct broker *broker)
 
 	plan_begin(&broker->plan, &broker->view.facts);
 	return plan_could_start(&broker->plan, &wanted);
+}
+
+/* Whether the queue has, or may have, tickets behind our own. */
+static bool has_others_behind(const struct broker *broker)
+{
+	return broker->queue.ranked_count || broker->number + 1 < broker->queue.end ||
+	       broker->ticket.request.priority > 0;
+}
+
+void broker_ring_next(struct broker *broker)
+{
+	struct plan *plan = &broker->plan;
+	struct queue_cursor cursor;
+	struct queue_row row;
+
+	if (!has_others_behind(broker) || plan->is_cut)
+		return;
+	/* the plan has our own row last, as started: go on from there */
+	queue_order_begin(&cursor, broker_place(broker));
+	while (queue_next_in_order(&broker->queue, &cursor, &row) == 0)
+		;
+	cursor.until = QUEUE_LAST;
+	while (!plan_is_closed(plan) &&
+		queue_next_in_order(&broker->queue, &cursor, &row) == 0) {
+		struct dependency_verdict held;
+		struct plan_row theirs;
+
+		if (row.number == broker->number ||
+			!broker_seems_to_count(broker, &row) ||
+			dependency_judge(&broker->book, &row, false, &held) < 0)
+			continue;
+		theirs = dependency_row(row.number, &row.ticket, &held);
+		if (plan_next(plan, &theirs).kind == VERDICT_START)
+			bell_ring(broker->dir, row.ticket.owner.token);
+	}
 }

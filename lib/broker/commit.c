@@ -164,13 +164,13 @@ static int mend_file(
 }
 
 /* With the files of @set locked: reads everything again and mends the doubtful files. */
-static bool mend_locked(struct snapshot *view, const struct gpuset *set)
+static int mend_locked(struct snapshot *view, const struct gpuset *set)
 {
 	static char raw[LEASE_FILE_BYTES];
 	bool is_mended = false;
 
 	if (snapshot_read(view, clock_boot_ms()) < 0 || view->has_unknown_job)
-		return false;
+		return COMMIT_READ;
 	gpuset_for_each (slot, set) {
 		struct lease_file *file = &view->gpus[slot].file;
 		unsigned records;
@@ -180,24 +180,24 @@ static bool mend_locked(struct snapshot *view, const struct gpuset *set)
 			lease_read(file, raw, &records) >= 0)
 			is_mended = mend_file(view, file, raw, records) == 0 || is_mended;
 	}
-	return is_mended;
+	return is_mended ? COMMIT_MENDED : COMMIT_READ;
 }
 
-bool commit_mend(struct snapshot *view)
+int commit_mend(struct snapshot *view)
 {
 	struct gpuset set = GPUSET_NONE;
-	bool is_mended = false;
+	int r = 0;
 
 	for (unsigned slot = 0; slot < view->slots; slot++)
 		if (view->gpus[slot].is_doubtful && view->gpus[slot].file.fd >= 0 &&
 			view->gpus[slot].locked_until_ms <= clock_boot_ms())
 			gpuset_add(&set, slot);
 	if (view->has_unknown_job || gpuset_is_empty(&set))
-		return false;
+		return 0;
 	if (commit_lock(view, &set) == 0)
-		is_mended = mend_locked(view, &set);
+		r = mend_locked(view, &set);
 	commit_unlock(view);
-	return is_mended;
+	return r;
 }
 
 /* --- writing -------------------------------------------------------------------- */

@@ -14,6 +14,8 @@ enum commit_outcome {
 	/* another process has locked some of the files: try again later */
 	COMMIT_LOCKED = 200,
 	COMMIT_LEFT = 201, /* some leases have leftover processes: read again */
+	COMMIT_MENDED = 202,
+	COMMIT_READ = 203, /* the view was read again, and has to be judged again */
 };
 
 /*
@@ -37,10 +39,11 @@ bool commit_could_lock(struct snapshot *view, const struct gpuset *set);
 
 /*
  * Mends the doubtful lease files if every live job has a lease that can be read (integrity.h):
- * locks them, reads everything again, and writes the missing leases back.  Returns whether it
- * mended a file; then @view was read again and has to be judged again.
+ * locks them, reads everything again, and writes the missing leases back.  Returns 0: it has done
+ * nothing; COMMIT_MENDED: it has mended a file; or COMMIT_READ: it has not, as another process was
+ * quicker or the file cannot be written.  After the last two, @view has to be judged again.
  */
-bool commit_mend(struct snapshot *view);
+int commit_mend(struct snapshot *view);
 
 /*
  * Writes @lease into each file of @set.  The files must be locked, and @view read since then.

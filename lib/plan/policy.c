@@ -387,8 +387,8 @@ static void verdict_find_best(
 	gpuset_for_each (slot, &from) {
 		const struct plan_gpu *gpu = &plan->facts->gpus[slot];
 		const struct room *room = &plan->now[slot];
-		unsigned share = largest_share(
-			room, gpu, &verdict->need, plan->facts->margin_mib);
+		unsigned share =
+			largest_share(room, gpu, &verdict->need, plan->facts->margin_mib);
 
 		if (!gpu_admits(gpu, &verdict->need, true))
 			continue;

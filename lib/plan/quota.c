@@ -111,6 +111,14 @@ struct limit_use {
 	uint32_t line;
 };
 
+bool quota_has_limit(const struct plan_limits *limits, const struct plan_row *row)
+{
+	return row->gpus &&
+	       (limits->all_percent || limits->all_leases ||
+		       limit_of_user(row->uid, row->most_percent, limits->user_percent) ||
+		       limit_of_user(row->uid, row->most_leases, limits->user_leases));
+}
+
 bool quota_forbids(const struct quota *quota, const struct plan_row *row,
 	const struct quota_part *without, struct quota_excess *ret)
 {

@@ -94,6 +94,9 @@ void quota_begin(struct quota *quota, const struct plan_limits *limits,
 /* Copies *@from to *@to, of the array of users only what is in use. */
 void quota_copy(struct quota *to, const struct quota *from);
 
+/* Whether there is a limit, of which kind it may be, for a job like @row. */
+bool quota_has_limit(const struct plan_limits *limits, const struct plan_row *row);
+
 /* A part of what a user has, and of what all have. */
 struct quota_part {
 	unsigned percent, leases, all_percent, all_leases;

@@ -80,10 +80,13 @@ static void set_leases(struct foretelling *all, unsigned percent)
 {
 	for (size_t i = 0; i < all->view->lease_count; i++) {
 		struct snapshot_lease *lease = &all->view->leases[i];
-		int64_t ran_ms = all->now_ms - lease->lease.since_ms;
-		int64_t run_ms = usual_run_ms(&all->of_leases[i], percent, ran_ms);
+		/* a damaged record may name any time */
+		int64_t since_ms =
+			max_i64(0, min_i64(lease->lease.since_ms, all->now_ms));
+		int64_t run_ms =
+			usual_run_ms(&all->of_leases[i], percent, all->now_ms - since_ms);
 
-		lease->usual_end_ms = run_ms ? lease->lease.since_ms + run_ms : 0;
+		lease->usual_end_ms = run_ms ? since_ms + run_ms : 0;
 		if (run_ms && !lease->is_over)
 			all->runs = fewer_runs(all->runs, &all->of_leases[i]);
 	}

@@ -182,6 +182,8 @@ static int follow_names(struct snapshot *snapshot)
 			lease_release(file);
 	}
 	/* after the time stamp was taken: a later change makes it differ, and is read then */
+	snapshot->facts.windows = NULL; /* what it leads to is freed */
+	snapshot->facts.window_count = 0;
 	r = windows_read(snapshot->dir, &snapshot->windows);
 	names->is_sure = names->is_sure && r == 0;
 	return r;
