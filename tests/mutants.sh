@@ -752,6 +752,10 @@ mutant folder-of-a-job-with-what-is-mounted remove_folder \
 	-- 'if (st.st_dev != removal->device || mount_of(folder) != removal->mount)' 'if (st.st_dev != removal->device)'
 mutant folder-of-a-job-through-links remove_folder \
 	-- 'openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);' 'openat(fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);'
+mutant steps-with-a-gpu-option-share steps.sh \
+	-- 'return request->exclusive || (request->apart && need_is_whole(&need));' 'return request->exclusive;'
+mutant shared-gpus-are-not-told steps.sh \
+	-- 'lock->meets_other = true;' 'continue;'
 mutant folder-of-a-job-stays job_scripts.sh \
 	-- '(void)!remove_folder(KEPT_FD, name);' '(void)name;'
 mutant variables-of-the-user-are-dropped job_scripts.sh \

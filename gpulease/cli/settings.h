@@ -81,8 +81,9 @@ struct run_request {
 	uint64_t vram_mib;      /* declared, of each GPU; 0: not declared */
 	bool need_given; /* by -n, --gpus or --vram: the table of models is not used */
 	bool exclusive;  /* alone on its GPUs even if memory is declared */
-	bool overlap;    /* a step of ->job, or one that shares its GPUs as without it */
-	uint64_t job;    /* another job, of which the command becomes a step; 0: none */
+	bool overlap; /* a step of ->job, or one that shares its GPUs with other steps */
+	bool apart; /* by a GPU option of srun: a step has these GPUs for itself, as with ->exclusive */
+	uint64_t job; /* another job, of which the command becomes a step; 0: none */
 	uint64_t min_vram_mib;  /* of the card; 0: any */
 	char model[MODEL_SIZE]; /* of the card, as in `--gpus=a100:2`; "": any */
 	/*

@@ -311,6 +311,7 @@ int task_options_settle(
 #undef FILE_OF
 	if (r < 0)
 		return r;
+	s->request.apart = has_gpu_option(line) && !s->request.overlap;
 	s->tasks.count = wish.tasks;
 	s->tasks.per_node = wish.per_node;
 	if (!s->tasks.note)

@@ -46,7 +46,7 @@ static int exclusive_step_pause(
 	bool is_late = clock_boot_ms() >= wait->until_ms;
 	struct why why = WHY_NONE;
 
-	why_set(&why, "others have them with --exclusive");
+	why_set(&why, "other steps have them; with --overlap it would share them");
 	if (r < 0)
 		why_set(&why, "cannot lock them in '%s': %s", context->dir.path,
 			strerror(-r));

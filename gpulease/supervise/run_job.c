@@ -128,6 +128,28 @@ static int print_foreseen(struct foreseen *foreseen)
 	return foreseen->verdict == VERDICT_START ? EXIT_DONE : EXIT_GAVE_UP;
 }
 
+/* Whether a step of the lease @around has its GPUs for itself. */
+static bool is_alone(const struct run_request *request, const struct lease *around)
+{
+	struct need need = lease_need(around);
+
+	return request->exclusive || (request->apart && need_is_whole(&need));
+}
+
+/*
+ * Says once in a job that a step has GPUs together with another step, unless it asked for that, or
+ * is inside a step.
+ */
+static void note_sharing(
+	const struct run_request *request, struct step_lock *lock, uint64_t id)
+{
+	if (request->overlap || getenv("GPULEASE_STEP") || !step_lock_is_shared(lock))
+		return;
+	note("a step of job %llu has GPUs together with another step; for GPUs of its own give "
+	     "each a GPU option, as --gpus=1, else --overlap",
+		(unsigned long long)id);
+}
+
 /*
  * Chooses the GPUs of a step: the first of those that it may have, or, for an exclusive step, the
  * first that no other exclusive step has; waits for them if need be.  A step with tasks gets a
@@ -146,22 +168,27 @@ static int choose_for_step(
 		return r;
 	for (unsigned i = 0; i < wanted && i < order.count; i++)
 		gpuset_add(&step->gpus, order.slots[i]);
-	if (request->dry_run || !(request->exclusive || are_tasks_wanted(settings)))
+	if (request->dry_run)
 		return 0;
 	lock->dir = &job.context.dir;
 	lock->token = around->owner.token;
 	lock->level = step->level;
-	if (request->exclusive && wanted) {
-		lock->slots = order.slots;
-		lock->slot_count = order.count;
+	lock->slots = order.slots;
+	lock->slot_count = order.count;
+	if (is_alone(request, around) && wanted) {
 		lock->wanted = wanted;
 		r = exclusive_step_wait(&job.context, lock, step->ticket);
-		lock->slots = NULL; /* they end with this function */
 		step->gpus = lock->gpus;
 		step->level = lock->level + 1;
 	} else {
-		(void)!step_lock_try(lock); /* for its number alone */
+		step_lock_share(lock, &step->gpus);
+		lock->slot_count = 0;
+		if (are_tasks_wanted(settings))
+			(void)!step_lock_try(lock); /* for its number alone */
 	}
+	lock->slots = NULL; /* they end with this function */
+	if (r == 0)
+		note_sharing(request, lock, step->ticket);
 	return r;
 }
 

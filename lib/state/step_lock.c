@@ -67,6 +67,18 @@ static bool step_lock_watch(struct step_lock *lock, int fd)
 	return lives && process_lease_is_descendant((uint32_t)getppid(), holder.pid);
 }
 
+/* Whether the unlocked file @fd names a step that runs, and is not around this process. */
+static bool step_lock_names_other(const struct step_lock *lock, int fd)
+{
+	char text[LEFTOVER_TEXT_SIZE];
+	struct owner other;
+
+	return fdio_read_text_of(fd, text, sizeof(text)) == 0 &&
+	       leftover_parse(text, &other) == 0 &&
+	       owner_judge(&other, lock->dir->pidns, NULL) == OWNER_ALIVE &&
+	       !process_lease_is_descendant((uint32_t)getppid(), other.pid);
+}
+
 /* Forgets the processes that the last try has found. */
 static void step_lock_begin_watch(struct step_lock *lock)
 {
@@ -104,6 +116,7 @@ static int step_lock_gpu(
 	}
 	if (r < 0 || lock->count == lock->wanted)
 		return r;
+	lock->meets_other |= step_lock_names_other(lock, fd);
 	r = fdio_pwrite(fd, text, LEFTOVER_TEXT_SIZE, 0);
 	if (r < 0)
 		return r;
@@ -210,6 +223,43 @@ int step_lock_try(struct step_lock *lock)
 	}
 	step_lock_number(lock);
 	return 0;
+}
+
+void step_lock_share(struct step_lock *lock, const struct gpuset *gpus)
+{
+	char name[NAME_SIZE], text[LEFTOVER_TEXT_SIZE] = "";
+	struct owner self;
+
+	if (owner_self(&self) < 0)
+		return;
+	leftover_format(&self, text);
+	gpuset_for_each (slot, gpus) {
+		autofd int fd = -1;
+		off_t size;
+		int r;
+
+		(void)snprintf(name, sizeof(name), "%s.%u", lock->token,
+			(unsigned)slot + lock->level * GPUSET_MAX);
+		r = step_lock_file(lock, name, LOCK_EX | LOCK_NB, &fd, &size);
+		if (r == STEP_LOCK_BUSY || (r == 0 && step_lock_names_other(lock, fd)))
+			lock->meets_other = true;
+		else if (r == 0)
+			(void)!fdio_pwrite(fd, text, LEFTOVER_TEXT_SIZE, 0);
+	}
+}
+
+bool step_lock_is_shared(const struct step_lock *lock)
+{
+	char name[NAME_SIZE];
+	autofd int fd = -1;
+	off_t size;
+
+	if (!lock->meets_other)
+		return false;
+	(void)snprintf(name, sizeof(name), "%s.shared", lock->token);
+	/* a step that has it locked says so itself */
+	return step_lock_file(lock, name, LOCK_EX | LOCK_NB, &fd, &size) == 0 && !size &&
+	       ftruncate(fd, 1) == 0;
 }
 
 void step_lock_release(struct step_lock *lock)

@@ -40,7 +40,7 @@ is 'four exclusive steps have four GPUs' \
 	[ "$(for each in a b c d; do gpus_of $each; done | sort | xargs)" = '0 1 2 3' ]
 is 'they have the id of their job' [ "$(id_of a)" = "$(id_of lease)" ]
 waiter e --exclusive -n 1
-is 'a fifth step says what it waits for' like "gpulease: a step of job [0-9]* waits for 1 of its 4 GPUs: others have them with --exclusive" \
+is 'a fifth step says what it waits for' like "gpulease: a step of job [0-9]* waits for 1 of its 4 GPUs: other steps have them; with --overlap it would share them" \
 	"$(cat "$S/e.err")"
 is 'it has no timer' [ -z "$(sed -n 's/^clockid: //p' "/proc/$(pid_of e)/fdinfo/"* 2>/dev/null)" ]
 gpu=$(gpus_of c)
@@ -61,7 +61,9 @@ run '--immediate gives up' 124 '' 'gpulease: a step of job [0-9]* gave up waitin
 run '-Q is silent about it' 124 '' '' "$GPULEASE" -Q --exclusive -I -n 1 true
 run '--max-wait gives up later' 124 '' '*waits for 1 of its 4 GPUs: *gave up waiting for 1 of*' \
 	"$GPULEASE" --exclusive --max-wait 50ms -n 1 true
-run 'a step without --exclusive starts at once' 0 '0,1' '' "$GPULEASE" -n 2 sh -c "$show"
+run 'a step without --exclusive starts at once, and says that it is not alone' 0 '0,1' \
+	'gpulease: a step of job [0-9]* has GPUs together with another step; *' "$GPULEASE" -n 2 sh -c "$show"
+run 'once in a job' 0 '0,1' '' "$GPULEASE" -n 2 sh -c "$show"
 run 'a step with --overlap, too' 0 '0,1,2,3' '' "$S/srun" --overlap sh -c "$show"
 run '--exclusive and --overlap exclude each other' 125 '' '*--exclusive and --overlap exclude each other*' \
 	"$GPULEASE" --exclusive --overlap true
@@ -165,6 +167,35 @@ run 'more than the step around it has is refused' 125 '' \
 	lost GPULEASE_UUIDS
 release_all beside
 
+# --- a GPU option of srun: the step has its GPUs for itself ---------------------------------
+
+for each in '--gpus=1' '-G 1' '--gres=gpu:1' '--gpus-per-task=1' '--exact -n1 --gpus=1' '--gpus-per-node=1'; do
+	# shellcheck disable=SC2086 # words
+	{
+		holder a $each
+		holder b $each
+	}
+	is "two steps with $each have two GPUs" [ "$(gpus_of a)" != "$(gpus_of b)" ]
+	# shellcheck disable=SC2086 # words
+	run "a step inside a step with $each has its GPU" 0 '[0-3] 2' '' \
+		"$GPULEASE" $each "$GPULEASE" --gpus=1 sh -c 'echo $CUDA_VISIBLE_DEVICES ${GPULEASE_STEP#*.}'
+	# shellcheck disable=SC2086 # words
+	run "also if nothing in the environment says so: $each" 0 '[0-3] 2' '' "$GPULEASE" $each env -u CUDA_VISIBLE_DEVICES \
+		-u GPULEASE_UUIDS -u GPULEASE_STEP -u GPULEASE_GPUS "$GPULEASE" --gpus=1 sh -c 'echo $CUDA_VISIBLE_DEVICES ${GPULEASE_STEP#*.}'
+	release_all a b
+done
+holder a --gpus=3
+run 'a step that finds too few waits' 124 '' '*waits for 2 of its 4 GPUs: other steps have them; *gave up*' \
+	"$GPULEASE" --gpus=2 --max-wait 50ms true
+run 'with --overlap it shares' 0 '0,1' '' "$GPULEASE" --overlap --gpus=2 sh -c "$show"
+run 'srun without a GPU option has all GPUs' 0 '0,1,2,3' '' "$S/srun" sh -c "$show"
+release_all a
+holder a -n 1
+holder b --gpus=4
+is 'a step that gets the GPU of one without a GPU option does not wait' [ "$(gpus_of b)" = 0,1,2,3 ]
+release_all a b
+run 'a step without GPUs does not wait' 0 '' '' "$GPULEASE" --gpus=0 sh -c "$show"
+
 mkdir "$S/bin" && ln -s "$GPULEASE" "$S/bin/srun"
 echo '#!/proc/nonexistent/interpreter' >"$S/bad" && chmod +x "$S/bad"
 run 'in a job script the one task takes the place of srun' 0 'srun 0 of 1' '' "$GPULEASE" -Q -n 1 sh -c '
@@ -205,6 +236,13 @@ run 'no GPU is in two exclusive steps at once' 0 '' '' timeout -s KILL "$DEADLIN
 			"$GPULEASE" -Q --exclusive -n $((1 + (each + i) % 2)) "$S/mark"
 		done &
 	done; wait'
+run 'two steps with one GPU are said once' 0 '1' '' sh -c '"$GPULEASE" -n 2 sh -c "
+	for i in 1 2 3; do \"\$GPULEASE\" -n 1 sh -c \"mkfifo \$S/fifo.\$i; read -r l <\$S/fifo.\$i\" & done
+	for i in 1 2 3; do until [ -p \$S/fifo.\$i ]; do sleep 0.05; done; done
+	for i in 1 2 3; do echo >\$S/fifo.\$i; done; wait" 2>&1 | grep -c "has GPUs together with another step"'
+run 'one after the other is nothing to speak of' 0 '0
+0' '' "$GPULEASE" --gpu-ids 0,1 sh -c 'for i in 1 2; do "$GPULEASE" -n 1 sh -c "echo \$CUDA_VISIBLE_DEVICES"; done'
+run 'on a shared GPU a GPU option shares, too' 0 '[0-7]' '' "$GPULEASE" -n 0.5 "$GPULEASE" --gpus=1 sh -c "$show"
 run 'on a shared GPU a step cannot be exclusive' 125 '' '*its GPU is shared with others; leave --exclusive out' \
 	"$GPULEASE" -n 0.5 "$GPULEASE" --exclusive true
 
