@@ -457,10 +457,9 @@ mutant hours-are-lost-behind-a-lock gpu_hours \
 mutant old-hours-count gpu_hours \
 	-- 'day.day < search->day || day.day > search->latest' 'day.day > search->latest'
 mutant a-shell-gives-its-status-to-the-job notify.sh \
-	-- 'was_us && order->is_shell ? -1 :' ''
+	-- 'if (!order->is_shell || !was_us)' 'if (true)'
 mutant the-end-of-a-job-is-when-it-is-told notify.sh \
-	-- 'job_tell_end(order, &recorder->history, gone_ms,' \
-	'job_tell_end(order, &recorder->history, clock_boot_ms(),'
+	-- '		shell_tell_end(order, gone_ms);' '		shell_tell_end(order, 0);'
 mutant usage-that-cannot-be-read-is-none share -- 'r < 0 ? share->most_ms' 'false ? share->most_ms'
 mutant a-released-job-keeps-its-place renew \
 	-- 'return hold_until(broker, clock_boot_ms() + JOIN_AGAIN_MS);' \
@@ -626,7 +625,23 @@ mutant oom-retry-has-no-more retry_policy \
 mutant an-interrupted-job-goes-on retry_policy \
 	-- '	if (end->wait_status == 0 || attempt_was_interrupted(end))' '	if (end->wait_status == 0)'
 mutant a-job-told-to-end-goes-back-into-the-queue retry_policy \
-	-- '	if (end->was_told || end->is_done)' '	if (end->is_done)'
+	-- 'end->was_told || end->is_done || end->is_cancelled_late' \
+	'end->is_done || end->is_cancelled_late'
+mutant a-cancel-that-comes-too-late-counts ends.sh \
+	-- '!watched->has_warned && !command_is_alive(watched)' 'false'
+mutant a-cancel-that-comes-too-late-is-marked ends.sh \
+	-- 'if (marked == 0 && (r < 0 || !end->was_alive))' 'if (false)'
+mutant a-lease-does-not-say-who-cancelled-it ends.sh \
+	-- '.token = token, .cancelled_by = by }' '.token = token }'
+mutant a-watchdog-does-not-know-of-a-cancel ends.sh \
+	-- 'if (cancelled.is_so) {' 'if (false) {'
+mutant a-watchdog-is-not-waited-for ends.sh \
+	-- 'ret->cause_ms = ret->patience_ms = EXACT_MS;' ';'
+mutant a-limit-with-status-0-is-a-success end_cause ends.sh \
+	-- '[CAUSE_LIMIT] = { HISTORY_LIMIT, END_TIMED_OUT, GAVE_UP, true }' \
+	'[CAUSE_LIMIT] = { HISTORY_LIMIT, END_TIMED_OUT, OWN, false }'
+mutant no-record-of-an-end-without-gpus ends.sh plain_status.sh \
+	-- 'own->leaseless = &job.broker.ticket;' 'own->leaseless = NULL;'
 
 # --- preemption -------------------------------------------------------------------
 
@@ -659,9 +674,8 @@ mutant batch-recall-ignored batch_child batch_live.sh \
 	-- '			own->was_recalled = true;' '			(void)byte;'
 mutant batch-edit-between-attempts-ignored batch_live.sh \
 	-- '(own->was_recalled && is_member_waiting(own))' '(own->was_recalled && !own->is_begun)'
-mutant batch-cancelled-is-done batch.sh \
-	-- 'return end->cause == CAUSE_CANCEL && status == 0 ? 128 + SIGTERM : status;' \
-	'return status;'
+mutant batch-cancelled-is-done end_cause batch.sh \
+	-- 'END_CANCELLED, 128 + SIGTERM, false }' 'END_CANCELLED, OWN, false }'
 mutant batch-death-of-the-runner-unseen batch_child batch_resume.sh \
 	-- '			own->is_orphaned = true;' '			(void)byte;'
 mutant batch-started-told-too-late batch_child \

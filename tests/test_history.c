@@ -522,18 +522,21 @@ static struct history_end longest(void)
 		.gpu_count = 128,
 		.share_percent = 99,
 		.vram_mib = 1 << 30,
+		.at_ms = INT64_C(315360000000),
 		.waited_ms = INT64_C(315360000000),
 		.since_ms = INT64_C(9999999999999),
 		.alive_ms = INT64_C(9999999999999),
 		.gone_ms = INT64_C(9999999999999),
 		.log_is_full = 1 };
 
+	fill_text(end.boot, sizeof(end.boot));
 	fill_text(end.user, sizeof(end.user));
 	fill_text(end.gpus, sizeof(end.gpus));
 	fill_text(end.peaks, sizeof(end.peaks));
 	text_copy(end.utilization, sizeof(end.utilization), "100/100");
+	/* with the long name of a second user, who has cancelled it, it goes without the peaks */
 	text_copy(end.how, sizeof(end.how), HISTORY_PREEMPT);
-	fill_text(end.by, sizeof(end.by));
+	text_copy(end.by, sizeof(end.by), HISTORY_BY_WINDOW);
 	text_copy(end.status, sizeof(end.status), "255");
 	fill_text(end.name, sizeof(end.name));
 	end.name_hash = job_name_hash(end.name);
@@ -993,6 +996,99 @@ static void an_event_is_read_only_by_a_reader_that_asks(void **state)
 	history_reader_release(&reader);
 }
 
+/* --- which end a line is of ---------------------------------------------------------- */
+
+enum { HOUR_MS = 3600000 };
+
+/* An end in boot @boot at @at_ms of its clock; the real-time clock was @step_ms ahead. */
+static struct history_end end_at(
+	const char *boot, int64_t at_ms, int64_t step_ms, const char *kind)
+{
+	struct history_end end = { .ticket = 5,
+		.uid = 1000,
+		.at_ms = at_ms,
+		.since_ms = at_ms + step_ms,
+		.gone_ms = at_ms + 20 + step_ms,
+		.is_provisional = *kind == 'p',
+		.is_exact = *kind == 'e' };
+
+	text_copy(end.boot, sizeof(end.boot), boot);
+	text_copy(end.status, sizeof(end.status), *kind == 'p' ? "" : "3");
+	return end;
+}
+
+static void an_end_is_found_whatever_the_clock_was_set_to(void **state)
+{
+	static const int64_t steps[] = { -48 * HOUR_MS, -2 * HOUR_MS, -61000, 0, 61000,
+		2 * HOUR_MS, 48 * HOUR_MS };
+	struct scratch *s = *state;
+	struct statedir dir = dir_of(s, 0);
+	int64_t at_ms = clock_boot_ms() - 5000;
+	int64_t to_real_ms = clock_real_ms() - clock_boot_ms();
+	char begin[HISTORY_BOOT_SIZE];
+	struct history_end end;
+
+	text_copy(dir.boot, sizeof(dir.boot), "0123456789abcdef0123456789abcdef");
+	(void)snprintf(begin, sizeof(begin), "%.8s", dir.boot);
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		end = end_at(begin, at_ms, to_real_ms + steps[i], "plain");
+		assert_int_equal(history_append(&dir, &end), 0);
+		assert_int_equal(history_find_of_boot(&dir, 5, at_ms, &end), 0);
+		assert_int_equal(end.since_ms, at_ms + to_real_ms + steps[i]);
+		/* of an earlier job with that number, or of another boot */
+		assert_int_equal(
+			history_find_of_boot(&dir, 5, at_ms + 1, &end), HISTORY_NONE);
+	}
+	end = end_at("76543210", at_ms + 1000, to_real_ms, "plain");
+	end.ticket = 6;
+	assert_int_equal(history_append(&dir, &end), 0);
+	assert_int_equal(history_find_of_boot(&dir, 6, at_ms, &end), HISTORY_NONE);
+	/* an earlier version knows only the time of day */
+	end = end_at("", 0, at_ms + to_real_ms - 50000, "plain");
+	end.ticket = 7;
+	assert_int_equal(history_append(&dir, &end), 0);
+	assert_int_equal(history_find_of_boot(&dir, 7, at_ms, &end), 0);
+	assert_int_equal(
+		history_find_of_boot(&dir, 7, at_ms + 20000, &end), HISTORY_NONE);
+}
+
+static void two_lines_are_one_end_by_the_boot_clock(void **state)
+{
+	static const struct {
+		const char *boots[2];
+		int64_t at_ms[2], step_ms; /* between the two lines */
+		size_t ends;
+	} cases[] = {
+		{ { "01234567", "01234567" }, { 1000, 1000 }, 0, 1 },
+		{ { "01234567", "01234567" }, { 1000, 1000 }, 7 * HOUR_MS, 1 },
+		{ { "01234567", "01234567" }, { 1000, 1000 }, -7 * HOUR_MS, 1 },
+		{ { "01234567", "01234567" }, { 1000, 1001 }, 0, 2 },
+		{ { "01234567", "76543210" }, { 1000, 1000 }, 0, 2 },
+		/* an earlier version wrote one of them, or both */
+		{ { "", "01234567" }, { 1000, 1000 }, 50000, 1 },
+		{ { "01234567", "" }, { 1000, 1000 }, -50000, 1 },
+		{ { "", "" }, { 1000, 1000 }, 50000, 1 },
+		{ { "", "01234567" }, { 1000, 1000 }, HOUR_MS, 2 },
+	};
+	struct scratch *s = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct history_end *ends,
+			lines[] = { end_at(cases[i].boots[0], cases[i].at_ms[0], HOUR_MS,
+					    "provisional"),
+				end_at(cases[i].boots[1], cases[i].at_ms[1],
+					HOUR_MS + cases[i].step_ms, "exact") };
+		size_t count;
+
+		(void)unlinkat(s->dirfd, "history", 0);
+		assert_int_equal(tell(s, &lines[i % 2]), 0);
+		assert_int_equal(tell(s, &lines[1 - i % 2]), 0);
+		ends = fixture_history(s->dirfd, 9, &count);
+		assert_int_equal(count, cases[i].ends);
+		free(ends);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1032,6 +1128,8 @@ int main(void)
 		SCRATCH_TEST(one_end_has_the_facts_of_all_its_lines),
 		SCRATCH_TEST(ends_that_only_look_alike_stay_two),
 		SCRATCH_TEST(the_status_of_an_earlier_attempt_is_not_found),
+		SCRATCH_TEST(an_end_is_found_whatever_the_clock_was_set_to),
+		SCRATCH_TEST(two_lines_are_one_end_by_the_boot_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

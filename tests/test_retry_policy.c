@@ -41,6 +41,7 @@ static void an_end_that_forbids_retries_ends_the_job(void **state)
 			true },
 		{ { .cause = CAUSE_LIMIT, .wait_status = KILLED(SIGTERM) }, true },
 		{ { .was_told = true, .wait_status = EXITED(1) }, true },
+		{ { .is_cancelled_late = true, .wait_status = EXITED(1) }, true },
 		{ { .was_told = true, .cause = CAUSE_CANCEL }, true },
 		{ { .was_told = true, .cause = CAUSE_LIMIT }, true },
 		{ { .was_told = true, .cause = CAUSE_PREEMPT }, true },
@@ -241,8 +242,11 @@ static void the_exit_status_says_how_the_attempt_ended(void **state)
 		{ { .wait_status = KILLED(SIGKILL) }, 137 },
 		{ { .wait_status = KILLED(SIGSEGV) | 0x80 }, 139 }, /* with a core */
 		{ { .cause = CAUSE_LIMIT, .wait_status = EXITED(0) }, 124 },
-		{ { .cause = CAUSE_CANCEL, .wait_status = KILLED(SIGTERM) }, 143 },
+		{ { .cause = CAUSE_UNUSED, .wait_status = EXITED(0) }, 124 },
+		{ { .cause = CAUSE_CANCEL, .wait_status = KILLED(SIGKILL) }, 137 },
+		{ { .cause = CAUSE_CANCEL, .wait_status = EXITED(0) }, 143 },
 		{ { .cause = CAUSE_PREEMPT, .wait_status = KILLED(SIGTERM) }, 143 },
+		{ { .cause = CAUSE_PREEMPT, .wait_status = EXITED(0) }, 143 },
 	};
 
 	(void)state;

@@ -292,7 +292,7 @@ static void member_exceeds(void *member, const struct sample_gpu *gpu)
 
 static enum batch_cause cause_of_end(const struct attempt_end *end)
 {
-	static const enum batch_cause causes[] = {
+	static const enum batch_cause causes[END_CAUSES] = {
 		[CAUSE_ITSELF] = BATCH_ITSELF,
 		[CAUSE_LIMIT] = BATCH_BY_LIMIT,
 		[CAUSE_CANCEL] = BATCH_BY_CANCEL,
@@ -302,16 +302,6 @@ static enum batch_cause cause_of_end(const struct attempt_end *end)
 
 	return end->is_oom && end->cause == CAUSE_ITSELF ? BATCH_BY_OOM
 							 : causes[end->cause];
-}
-
-/*
- * Returns the status of the attempt.  A cancelled job is never a success, even if it exits with 0.
- */
-static int status_of_end(const struct attempt_end *end)
-{
-	int status = attempt_exit_status(end);
-
-	return end->cause == CAUSE_CANCEL && status == 0 ? 128 + SIGTERM : status;
 }
 
 /*
@@ -350,7 +340,7 @@ static void member_attempt_ended(void *member, const struct attempt_news *news)
 	event->kind = BATCH_ATTEMPT;
 	event->at_ms = clock_real_ms();
 	event->cause = cause_of_end(news->end);
-	event->status = status_of_end(news->end);
+	event->status = attempt_exit_status(news->end);
 	event->ran_ms = news->end->ran_ms;
 	event->peak_mib = news->end->peak_mib;
 	event->spans_run =

@@ -13,3 +13,10 @@ const char *unknown_status_remedy(void)
 				 : "it needs Linux 6.15 or --report";
 	return remedy;
 }
+
+const char *lost_words(enum end_cause cause)
+{
+	if (cause == CAUSE_REBOOT)
+		return "was lost: the machine was restarted";
+	return cause == CAUSE_LOST ? "was lost: its supervisor was killed" : NULL;
+}

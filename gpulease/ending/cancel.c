@@ -388,6 +388,14 @@ static bool target_give_back(const struct target *target)
 	return true;
 }
 
+/* Notes in the lease who ends it, for one that ends without TERM to its owner. */
+static void target_mark(const struct target *target)
+{
+	(void)!commit_mark_cancelled(&cancel.view, target->termination.owner.token,
+		&target->gpus, namespaces_own_user());
+	commit_unlock(&cancel.view);
+}
+
 /*
  * One round for a shell's lease: signals what the shell has started (TERM, after the grace KILL);
  * once none of that is left, gives the GPUs back.  Returns when the next round is due.
@@ -405,8 +413,10 @@ static int64_t shell_end_lease(struct target *target, int64_t now_ms)
 	if (shell.pidns != cancel.context.dir.pidns &&
 		owner_seek(&end->owner, &shell, &pidfd) != OWNER_ALIVE)
 		shell.pid = 0;
-	if (!end->begun_ms)
+	if (!end->begun_ms) {
 		end->begun_ms = now_ms;
+		target_mark(target);
+	}
 	left = process_lease_signal(end->owner.token, end->owner.uid, signal, shell.pid,
 		PROCESS_LEASE_BUT_CALLERS);
 	if (!left && target_give_back(target)) {
@@ -432,6 +442,8 @@ static bool target_is_unseen(const struct target *target, const struct liveness 
 static int64_t unseen_end_lease(
 	struct target *target, const struct liveness *life, int64_t now_ms)
 {
+	if (target->termination.is_forced)
+		target_mark(target);
 	if (!target->termination.is_forced)
 		target_fail(target,
 			life->fifo == LIVENESS_LIVES
@@ -489,6 +501,24 @@ static int64_t owner_grace_ms(const struct target *target)
 				 : FOREVER_MS;
 }
 
+/*
+ * Sends TERM, and notes in the lease who has ended the job: the process that records the end reads
+ * that (commit_mark_cancelled()).  Returns like terminate_step().
+ */
+static int target_ask_to_end(struct target *target, struct liveness *life, int64_t now_ms,
+	int64_t *ret_wake_ms)
+{
+	struct termination *end = &target->termination;
+	int marked = commit_mark_cancelled(
+		&cancel.view, end->owner.token, &target->gpus, namespaces_own_user());
+	int r = terminate_step(end, life, cancel.context.dir.pidns, now_ms, ret_wake_ms);
+
+	if (marked == 0 && (r < 0 || !end->was_alive))
+		commit_unmark_cancelled(&cancel.view, end->owner.token, &target->gpus);
+	commit_unlock(&cancel.view);
+	return r;
+}
+
 /* Sends the signals that are due.  Returns like terminate_step(). */
 static int target_signal(struct target *target, struct liveness *life, int64_t now_ms,
 	int64_t *ret_wake_ms)
@@ -499,7 +529,9 @@ static int target_signal(struct target *target, struct liveness *life, int64_t n
 	int r;
 
 	end->grace_ms = owner_grace_ms(target);
-	r = terminate_step(end, life, cancel.context.dir.pidns, now_ms, ret_wake_ms);
+	r = is_first ? target_ask_to_end(target, life, now_ms, ret_wake_ms)
+		     : terminate_step(
+			       end, life, cancel.context.dir.pidns, now_ms, ret_wake_ms);
 	end->grace_ms = grace_ms;
 	if (is_first && (!end->is_supervised || life->is_orphaned))
 		end_callers(&end->owner);

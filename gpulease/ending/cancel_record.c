@@ -27,6 +27,28 @@ static void lease_add_status(const struct cancelled *job)
 		over->status = command_status(job);
 }
 
+/*
+ * Whether a watchdog records the end: it has more facts, and the record of the lease tells it who
+ * has cancelled the job.  Not the end of a shell's lease, which the shell survives.
+ */
+static bool has_watchdog(const struct cancelled *job)
+{
+	const struct snapshot_lease *over =
+		snapshot_find_token(job->view, job->termination->owner.token);
+
+	return over && job->termination->was_alive && over->lease.cancelled_by[0] &&
+	       strcmp(over->lease.recorded_by, RECORDER_WATCHDOG) == 0;
+}
+
+/* Whether --cancel has ended the job.  Else the job had ended by itself before it got TERM. */
+static bool has_ended_it(const struct cancelled *job)
+{
+	const struct snapshot_lease *over =
+		snapshot_find_token(job->view, job->termination->owner.token);
+
+	return job->termination->was_alive || (over && over->lease.cancelled_by[0]);
+}
+
 /* --- without a lease --------------------------------------------------------------- */
 
 static int leaseless_status(const struct cancelled *job, const struct ticket *ticket)
@@ -70,8 +92,8 @@ static bool is_recorded(const struct cancelled *job, const struct ticket *ticket
 {
 	struct history_end end;
 
-	return history_find_of_boot(
-		       job->view->dir->fd, job->job, ticket->since_ms, &end) == 0 &&
+	return history_find_of_boot(job->view->dir, job->job, ticket->since_ms, &end) ==
+		       0 &&
 	       end.attempt == ticket->attempt;
 }
 
@@ -88,7 +110,8 @@ static void record_leaseless(const struct cancelled *job, const char *by)
 		has_run ? ticket.turn_ms : 0,
 		&(struct end_facts){ .status = leaseless_status(job, &ticket),
 			.how = HISTORY_CANCEL,
-			.by = by });
+			.by = by,
+			.is_beside = has_run && !job->termination->is_supervised });
 }
 
 void cancel_record(const struct cancelled *cancelled)
@@ -100,8 +123,10 @@ void cancel_record(const struct cancelled *cancelled)
 	if (snapshot_read(cancelled->view, clock_boot_ms()) == 0 &&
 		snapshot_judge(cancelled->view, clock_boot_ms()) == 0) {
 		lease_add_status(cancelled);
-		end_record_write(cancelled->view, cancelled->termination->owner.token,
-			HISTORY_CANCEL, name);
+		if (!has_watchdog(cancelled))
+			end_record_write(cancelled->view,
+				cancelled->termination->owner.token,
+				has_ended_it(cancelled) ? HISTORY_CANCEL : NULL, name);
 	}
 	if (cancelled->termination->begun_ms)
 		record_leaseless(cancelled, name);

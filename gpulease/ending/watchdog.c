@@ -13,6 +13,7 @@
 #include "end_record.h"
 #include "fdio.h"
 #include "notifier.h"
+#include "privacy.h"
 #include "proc.h"
 #include "process_lease.h"
 #include "rights.h"
@@ -30,8 +31,7 @@ enum {
 };
 
 enum {
-	YIELD_MS = 200, /* lets --cancel, which has more facts, record an end first */
-	TELL_MS = 1000, /* the same if the user is told; a busy machine is slow */
+	LOCK_MS = 200,  /* for a lease file that another process has locked */
 	REAP_MS = 4000, /* for the job's parent to reap it; later its status is lost */
 	STAY_MS = 5000, /* a process that outlives KILL by so much cannot be killed */
 	LOOK_MS = 50,   /* between two searches for processes that the job has left */
@@ -254,6 +254,8 @@ static bool shell_has_lease(const struct watchdog_order *order)
 	return lease && lease->is_of_this_boot && !lease_is_final(&lease->lease);
 }
 
+static bool is_lease_lost; /* the shell lives on without it */
+
 /* Whether the lease was given back meanwhile: that removes the FIFO, and rings. */
 static bool shell_has_lost_lease(const struct watchdog_order *order)
 {
@@ -297,6 +299,24 @@ static void shell_give_back(const struct watchdog_order *order)
 
 /* --- the job ----------------------------------------------------------------------- */
 
+/* Whether user ->uid has ended the job by --cancel, once that was looked up. */
+static struct {
+	bool is_known, is_so;
+	uint32_t uid;
+} cancelled;
+
+/*
+ * Reads in the lease who has cancelled the job, which has just ended or is about to be ended from
+ * here: a mark that comes later does not count.
+ */
+static void job_note_cancel(void)
+{
+	if (!cancelled.is_known && opened.can_tell)
+		cancelled.is_so =
+			end_recorder_is_cancelled(&opened.recorder, &cancelled.uid);
+	cancelled.is_known = true;
+}
+
 /*
  * The owner is dead: searches for a process that the job has left, and follows it.  If there is
  * none, closes the FIFO: from then on only other holders of the FIFO keep the lease.
@@ -306,6 +326,8 @@ static void job_find_leftovers(const struct watchdog_order *order,
 {
 	struct owner left;
 
+	/* before the FIFO is closed: then another process may take the GPUs, and the record */
+	job_note_cancel();
 	if (leftover_find_of(&order->owner, lives->dir->pidns, &left) > 0) {
 		liveness_leave(lives, life, &left, true, now_ms);
 		return;
@@ -313,7 +335,7 @@ static void job_find_leftovers(const struct watchdog_order *order,
 	liveness_leave_nothing(life);
 	/* without a writer, the FIFO of an adopted owner could also mean a killed watchdog */
 	if (is_witness && order->owner.is_adopted && opened.recorder.file.fd >= 0)
-		(void)!end_recorder_give_back(&opened.recorder, now_ms + YIELD_MS);
+		(void)!end_recorder_give_back(&opened.recorder, now_ms + LOCK_MS);
 	if (is_witness)
 		(void)close(LIVE_FD);
 	is_witness = false;
@@ -371,7 +393,10 @@ static int64_t watchdog_limit_at_ms(const struct watchdog_order *order, int64_t 
 	return begun_ms + limit_ms;
 }
 
-/* Watches the job until it is over.  Returns whether this process has ended it. */
+/*
+ * Watches the job until it is over.  Returns whether this process has ended it: not a job that had
+ * ended by itself, of which only leftover processes were left.
+ */
 static bool watchdog_watch(const struct watchdog_order *order, struct liveness_set *lives)
 {
 	/* forced: the pidfd is older than the command, so it is the job's, whatever its user */
@@ -400,10 +425,14 @@ static bool watchdog_watch(const struct watchdog_order *order, struct liveness_s
 			limit_at_ms = wake_ms = now_ms;
 			ended_how = HISTORY_UNUSED;
 		}
-		if (now_ms >= limit_at_ms)
+		if (now_ms >= limit_at_ms) {
 			use_watch_end(&use);
-		if (order->is_shell && shell_has_lost_lease(order))
+			job_note_cancel();
+		}
+		if (order->is_shell && shell_has_lost_lease(order)) {
+			is_lease_lost = true;
 			break;
+		}
 		if (now_ms >= limit_at_ms && !termination.begun_ms &&
 			ended_how == limit_how)
 			job_tell(order, NULL);
@@ -417,7 +446,7 @@ static bool watchdog_watch(const struct watchdog_order *order, struct liveness_s
 			break;
 		watchdog_wait(order, &watch, life, begun_ms, wake_ms);
 	}
-	return termination.begun_ms != 0;
+	return termination.was_alive;
 }
 
 /*
@@ -437,46 +466,62 @@ static int job_find_status(const struct watchdog_order *order, struct liveness_s
 }
 
 /*
- * Tells the notifier how the job has ended, as the history says it: a process that has cancelled
- * the job has recorded the end, and says for which user.
+ * The lease was given back before its shell has ended: tells the notifier.  --cancel records that
+ * end; the status of the shell is its own.
  */
-static void job_tell_end(const struct watchdog_order *order,
-	const struct history_file *history, int64_t gone_ms, struct end_facts *facts)
+static void shell_tell_end(const struct watchdog_order *order, int64_t gone_ms)
 {
-	struct history_end end;
+	char name[64] = "";
+	struct text by = TEXT_ON(name);
+	struct history_end end = { .how = "" };
 
-	if (notifier_is_there() && history_find_in(history, order->job, &end) == 0 &&
-		end.how[0]) {
-		facts->how = end.how;
-		facts->by = end.by;
-		/* the lease has ended before the shell: the status of the shell is its own */
-		if (order->is_shell) {
-			facts->status = -1;
-			gone_ms = end.gone_ms - clock_real_ms() + clock_boot_ms();
-		}
-	}
-	notifier_ended(order->job, gone_ms, facts);
+	job_note_cancel();
+	if (cancelled.is_so)
+		describe_user(cancelled.uid, NULL, &by);
+	else if (history_find_of_boot(&opened.dir, order->job,
+			 opened.recorder.lease.since_ms, &end) == 0)
+		text_add(&by, end.by);
+	notifier_ended(order->job, gone_ms,
+		&(struct end_facts){
+			.status = STATUS_UNKNOWN, .how = HISTORY_CANCEL, .by = name });
 }
 
-/*
- * Records the job's end in the history, unless another process has recorded it.  A job without GPUs
- * has no lease: only the notifier gets to know its end.
- */
+/* Records the job's end in the history, unless that was done, and tells the notifier. */
 static void job_record_end(const struct watchdog_order *order, struct liveness_set *lives,
 	struct end_recorder *recorder, bool was_us)
 {
 	int64_t gone_ms = clock_boot_ms();
-	int status = was_us && order->is_shell ? -1 : job_find_status(order, lives);
-	struct end_facts facts = {
-		.status = status, .how = was_us ? ended_how : NULL, .use = use.last
-	};
+	char name[64] = "";
+	struct text by = TEXT_ON(name);
+	struct end_facts facts = { .status = STATUS_UNKNOWN,
+		.how = was_us ? ended_how : "",
+		.by = name,
+		.use = use.last };
 
-	/* perhaps --cancel sent the signal; it knows for which user, so it records the end first */
-	if (!was_us && (status < 0 || status >= 128))
-		(void)poll(NULL, 0, notifier_is_there() ? TELL_MS : YIELD_MS);
-	if (recorder->file.fd >= 0)
+	if (is_lease_lost) {
+		shell_tell_end(order, gone_ms);
+		return;
+	}
+	job_note_cancel();
+	if (cancelled.is_so) {
+		facts.how = HISTORY_CANCEL;
+		describe_user(cancelled.uid, NULL, &by);
+	}
+	if (!order->is_shell || !was_us)
+		facts.status = job_find_status(order, lives);
+	if (opened.can_tell)
 		(void)!end_recorder_write(recorder, gone_ms, &facts, INT64_MAX);
-	job_tell_end(order, &recorder->history, gone_ms, &facts);
+	notifier_ended(order->job, gone_ms, &facts);
+}
+
+/* Opens what is needed to record the end.  Returns 0 or a negative errno. */
+static int watchdog_open_recorder(const struct watchdog_order *order)
+{
+	if (order->ticket)
+		return end_recorder_open_leaseless(
+			&opened.dir, order->job, order->ticket, &opened.recorder);
+	return end_recorder_open(&opened.dir, &order->gpus, order->gpu_names,
+		order->owner.token, &opened.recorder);
 }
 
 /*
@@ -491,12 +536,9 @@ static int watchdog_prepare(const struct watchdog_order *order)
 	if (r < 0)
 		return r;
 	opened.lives = LIVENESS_SET_ON(&opened.dir);
-	opened.can_tell = !order->is_step && !order->is_told &&
-			  end_recorder_open(&opened.dir, &order->gpus, order->gpu_names,
-				  order->owner.token, &opened.recorder) == 0;
-	if (!opened.can_tell && notifier_is_there())
-		opened.can_tell =
-			history_open(&opened.dir, &opened.recorder.history) == 0;
+	opened.recorder = END_RECORDER_NONE;
+	if (!order->is_step && !order->is_told)
+		opened.can_tell = watchdog_open_recorder(order) == 0;
 	/* the first call opens what shows the owner's end */
 	(void)!liveness_set_judge(
 		&opened.lives, &order->owner, !order->is_step, clock_boot_ms());
@@ -516,7 +558,7 @@ static _Noreturn void watchdog_main(const struct watchdog_order *order)
 	was_us = watchdog_watch(order, &opened.lives);
 	use_watch_end(&use);
 	/* the history comes before the lease is replaced, see lib/README.md */
-	if (opened.can_tell)
+	if (opened.can_tell || notifier_is_there())
 		job_record_end(order, &opened.lives, &opened.recorder, was_us);
 	if (was_us && order->is_shell)
 		shell_give_back(order);

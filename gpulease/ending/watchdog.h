@@ -30,10 +30,11 @@ struct watchdog_order {
 	uint64_t job;
 	struct owner
 		owner; /* this process, which becomes the command, or an adopted process */
-	struct gpuset gpus;    /* of the lease */
-	const char *gpu_names; /* of these GPUs: "0,3" */
-	int live_fd;           /* the FIFO of the job's own lease; -1: it has none */
-	bool is_step;          /* of another job's lease */
+	struct gpuset gpus;          /* of the lease */
+	const char *gpu_names;       /* of these GPUs: "0,3" */
+	const struct ticket *ticket; /* of a job without GPUs, which has no lease; NULL */
+	int live_fd;  /* the FIFO of the job's own lease; -1: it has none */
+	bool is_step; /* of another job's lease */
 	bool is_shell; /* the owner is a shell: it survives; what it started and the lease end */
 	bool is_told;               /* the job's end is in the history already */
 	int64_t limit_ms, grace_ms; /* limit 0: none */

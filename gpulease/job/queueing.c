@@ -79,6 +79,9 @@ int queueing_dependency_failed(struct broker *broker)
 	if (held->status > 0)
 		note("gave up: job %llu has ended with status %d",
 			(unsigned long long)held->by, held->status);
+	else if (lost_words(held->cause))
+		note("gave up: job %llu %s", (unsigned long long)held->by,
+			lost_words(held->cause));
 	else
 		note("gave up: the exit status of job %llu is not recorded: %s",
 			(unsigned long long)held->by, unknown_status_remedy());

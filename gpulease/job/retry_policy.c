@@ -4,14 +4,12 @@
 
 #include "retry_policy.h"
 #include "clock.h"
-#include "exitcodes.h"
 
 int attempt_exit_status(const struct attempt_end *end)
 {
-	if (end->cause == CAUSE_LIMIT || end->cause == CAUSE_UNUSED)
-		return EXIT_GAVE_UP;
-	return WIFSIGNALED(end->wait_status) ? 128 + WTERMSIG(end->wait_status)
-					     : WEXITSTATUS(end->wait_status);
+	return end_cause_status(end->cause, WIFSIGNALED(end->wait_status)
+						    ? 128 + WTERMSIG(end->wait_status)
+						    : WEXITSTATUS(end->wait_status));
 }
 
 /* Whether the command was ended from the keyboard; shells exit with 130 and 131 then. */
@@ -77,7 +75,7 @@ enum retry_next retry_policy_apply(struct retry_policy *care,
 	const struct attempt_end *end, uint32_t chance, int64_t *ret_delay_ms)
 {
 	*ret_delay_ms = 0;
-	if (end->was_told || end->is_done)
+	if (end->was_told || end->is_done || end->is_cancelled_late)
 		return RETRY_NEXT_NOTHING;
 	switch (end->cause) {
 	case CAUSE_CANCEL:
@@ -91,7 +89,7 @@ enum retry_next retry_policy_apply(struct retry_policy *care,
 		if (care->requeues != UINT_MAX)
 			care->requeues--;
 		return RETRY_NEXT_REQUEUE;
-	case CAUSE_ITSELF:
+	default: /* by itself */
 		break;
 	}
 	if (end->wait_status == 0 || attempt_was_interrupted(end))

@@ -17,25 +17,19 @@
 #ifndef GPULEASE_RETRY_POLICY_H
 #define GPULEASE_RETRY_POLICY_H
 
+#include "end_cause.h"
 #include "lease_use.h"
 #include "settings.h"
 
-enum end_cause {
-	CAUSE_ITSELF,
-	CAUSE_LIMIT,
-	CAUSE_CANCEL,
-	CAUSE_PREEMPT,
-	CAUSE_UNUSED /* it did not use its GPUs (use_rule.h) */
-};
-
 /* How an attempt has ended. */
 struct attempt_end {
-	enum end_cause cause;
-	uint32_t by; /* CAUSE_CANCEL: the uid that cancelled it */
+	enum end_cause cause; /* CAUSE_OOM never: ->is_oom */
+	uint32_t by;          /* CAUSE_CANCEL: the uid that cancelled it */
 	uint64_t
 		preempted_by; /* CAUSE_PREEMPT: the job that gets the GPUs; 0: a window */
 	int wait_status;      /* of the command, from waitpid(2) */
-	bool was_told;     /* the supervisor got TERM, HUP, INT or QUIT before the end */
+	bool was_told; /* the supervisor got TERM, HUP, INT or QUIT before the end */
+	bool is_cancelled_late; /* it was cancelled once the command had ended by itself */
 	bool is_done;      /* the command has exited with the status of --done-status */
 	bool is_oom;       /* its output says that GPU memory ran out */
 	uint64_t peak_mib; /* the most memory that it was seen to use on one GPU */
@@ -68,10 +62,7 @@ enum retry_next {
 enum retry_next retry_policy_apply(struct retry_policy *care,
 	const struct attempt_end *end, uint32_t chance, int64_t *ret_delay_ms);
 
-/*
- * Returns the exit status after @end: that of the command; 124 at the limit; 128 + N after signal
- * N.
- */
+/* Returns the exit status after @end, as its cause says (end_cause_status()). */
 int attempt_exit_status(const struct attempt_end *end);
 
 #endif

@@ -38,7 +38,7 @@ static int launch_keep_live_fd(int fd)
 	return kept < 0 ? -errno : 0;
 }
 
-/* Whether a job with GPUs needs a watchdog if this process becomes its command. */
+/* Whether a job needs a watchdog if this process becomes its command. */
 static bool launch_needs_watchdog(const struct context *context)
 {
 	const struct settings *settings = context->settings;
@@ -72,6 +72,7 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 		.owner = *launch->owner,
 		.gpus = launch->gpus,
 		.gpu_names = names,
+		.ticket = launch->leaseless,
 		.live_fd = launch->live_fd,
 		.is_step = launch->step != NULL,
 		.is_shell = is_shell,
@@ -81,13 +82,12 @@ int launch_watchdog(const struct launch *launch, bool is_shell)
 	};
 	int r = 0;
 
-	/*
-	 * a step, or a job without GPUs, has no lease to record the end of: only a limit counts,
-	 * and a notifier
-	 */
+	/* a step has no end to record, and a job without GPUs no time that counts */
 	if (!launch_needs_watchdog(launch->context) ||
 		(!care->limit_ms && !notifier_is_there() &&
-			(order.is_step || gpuset_is_empty(&launch->gpus))))
+			(order.is_step ||
+				(launch->leaseless &&
+					!launch->context->config.records_ends))))
 		return 0;
 	end_record_name_gpus(launch->view, &launch->gpus, names, sizeof(names));
 	/* of a step this process is watched, not the owner of the lease around it */

@@ -19,10 +19,11 @@
 /* What the command gets: of its job's own lease, or of the lease that it is a step of. */
 struct launch {
 	const struct context *context;
-	const struct snapshot *view; /* names the GPUs */
-	const struct owner *owner;   /* of the lease */
-	uint64_t ticket;             /* the id of the job */
-	uint32_t attempt;            /* 0 or 1: the first */
+	const struct snapshot *view;    /* names the GPUs */
+	const struct owner *owner;      /* of the lease */
+	uint64_t ticket;                /* the id of the job */
+	uint32_t attempt;               /* 0 or 1: the first */
+	const struct ticket *leaseless; /* of a job without GPUs: its ticket; else NULL */
 	struct gpuset gpus;
 	const char *order; /* a list, for gpu_order_of(): how the command sees the GPUs */
 	struct need need;  /* on each of the GPUs */

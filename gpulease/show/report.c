@@ -64,6 +64,8 @@ static void report_add_cause(const struct report *report, struct text *out)
 		else
 			text_add(out, " by a window");
 		break;
+	default: /* no attempt ends so */
+		return;
 	}
 	text_add(out, ", ");
 }

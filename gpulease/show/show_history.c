@@ -169,6 +169,7 @@ static void end_put_row(
 	char words[64];
 	struct text ran = TEXT_ON(words);
 	unsigned mean, peak;
+	int status = history_status(end);
 
 	table_row(table);
 	show_put_id(table, END_JOB, end->ticket);
@@ -190,7 +191,8 @@ static void end_put_row(
 		table_putf(table, END_UTILIZATION, "%u%%", mean);
 	if (end->use_samples && end->unused_ms > 0)
 		show_put_span(table, END_UNUSED, end->unused_ms);
-	table_put(table, END_STATUS, end->status);
+	if (status >= 0)
+		table_putf(table, END_STATUS, "%d", status);
 	table_put(table, END_NAME, end->name);
 	table_put(table, END_COMMAND, end->command);
 }
@@ -276,8 +278,7 @@ static void json_put_use(struct json *json, const struct history_end *end)
 void json_put_end(struct json *json, const struct history_end *end)
 {
 	int64_t least = -1, most = -1;
-	uint64_t status = 0;
-	bool has_status = parse_u64(end->status, 255, &status, NULL) == 0;
+	int status = history_status(end);
 
 	(void)ended_span_ms(end, &least, &most);
 	json_begin_object(json);
@@ -296,7 +297,7 @@ void json_put_end(struct json *json, const struct history_end *end)
 	member_span(json, "ran_at_most_ms", most);
 	member_text(json, "how", ended_how(end));
 	json_put_text(json, "by", end->by);
-	member_number_if(json, "status", has_status, status);
+	member_number_if(json, "status", status >= 0, (uint64_t)status);
 	json_put_use(json, end);
 	json_put_text(json, "command", end->command);
 	json_end(json);

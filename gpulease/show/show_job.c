@@ -192,8 +192,8 @@ static void put_outcome(
 	int64_t least, most;
 
 	ended_add_state(end, &sheet->line);
-	if (end->status[0])
-		text_addf(&sheet->line, ", exit status %s", end->status);
+	if (history_status(end) >= 0)
+		text_addf(&sheet->line, ", exit status %d", history_status(end));
 	if (ended_span_ms(end, &least, &most)) {
 		text_add(&sheet->line, ", ran ");
 		ended_add_ran(end, &sheet->line);

@@ -47,16 +47,9 @@ struct attempt {
 /* Returns the value of `how=` in the history: why the attempt has ended. */
 static const char *attempt_how(const struct attempt *at)
 {
-	static const char *const hows[] = {
-		[CAUSE_ITSELF] = "",
-		[CAUSE_LIMIT] = HISTORY_LIMIT,
-		[CAUSE_CANCEL] = HISTORY_CANCEL,
-		[CAUSE_PREEMPT] = HISTORY_PREEMPT,
-		[CAUSE_UNUSED] = HISTORY_UNUSED,
-	};
+	bool is_oom = at->end.is_oom && at->end.cause == CAUSE_ITSELF;
 
-	return at->end.is_oom && at->end.cause == CAUSE_ITSELF ? HISTORY_OOM
-							       : hows[at->end.cause];
+	return end_cause_word(is_oom ? CAUSE_OOM : at->end.cause);
 }
 
 /*

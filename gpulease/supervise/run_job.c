@@ -301,6 +301,8 @@ static int run_granted(const struct settings *settings, struct launch *own)
 
 	own->ticket = broker_job(&job.broker);
 	own->live_fd = job.broker.live_fd;
+	if (gpuset_is_empty(&own->gpus))
+		own->leaseless = &job.broker.ticket;
 	if (!is_supervision_wanted(settings))
 		notifier_started(own->ticket, own->view, &own->gpus);
 	if (settings->request.lease_only)

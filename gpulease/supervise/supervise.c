@@ -133,6 +133,20 @@ static void steps_warn(struct watched *watched)
 			signal_name(number).text);
 }
 
+/*
+ * User @by has cancelled the job.  A command that has ended by itself just before has done so all
+ * the same, and is only not started again.
+ */
+static void watched_obey_cancel(struct watched *watched, uint32_t by)
+{
+	if (!watched->is_ending && !watched->has_warned && !command_is_alive(watched)) {
+		watched->end->is_cancelled_late = true;
+		return;
+	}
+	watched->end->by = by;
+	watched_begin_ending(watched, CAUSE_CANCEL);
+}
+
 /* Sends the warning signal, if there is one and the command is alive. */
 static void command_warn(struct watched *watched)
 {
@@ -222,8 +236,7 @@ static bool watched_obey_requests(struct watched *watched)
 	watched_obey_windows(watched);
 	if (order != BROKER_ORDER_CANCEL)
 		return false;
-	watched->end->by = watched->broker->result.cancelled_by;
-	watched_begin_ending(watched, CAUSE_CANCEL);
+	watched_obey_cancel(watched, watched->broker->result.cancelled_by);
 	return true;
 }
 
@@ -272,8 +285,7 @@ static void watched_obey_signal(
 	 * shell with children, and passing TERM on would reach only the shell.
 	 */
 	if (signal == SIGTERM && watched->order->observer) {
-		watched->end->by = namespaces_own_user();
-		watched_begin_ending(watched, CAUSE_CANCEL);
+		watched_obey_cancel(watched, namespaces_own_user());
 		return;
 	}
 	/* the command is not reaped yet, so its pid cannot belong to another process */
@@ -497,7 +509,9 @@ static bool watched_step(struct watched *watched, int64_t now_ms, int64_t *ret_w
 		watched_read_limit(watched);
 	if (now_ms >= watched->warn_at_ms)
 		command_warn(watched);
-	if (!watched->is_ending && now_ms >= watched->limit_at_ms)
+	/* a command that has just ended by itself is reaped in the next round */
+	if (!watched->is_ending && now_ms >= watched->limit_at_ms &&
+		command_is_alive(watched))
 		watched_begin_ending(watched, watched->limit_cause);
 	*ret_wake_ms = watched_wake_ms(watched);
 	if (!watched->is_ending)

@@ -165,7 +165,9 @@ static void wait_for_report_end(const struct outcome *job)
 {
 	char problem[160];
 
-	if (job->status < 0) {
+	if (job->status < 0 && lost_words(job->cause)) {
+		wait_for_report(job->job, lost_words(job->cause));
+	} else if (job->status < 0) {
 		(void)snprintf(problem, sizeof(problem),
 			"has ended, but its exit status is not recorded: %s",
 			unknown_status_remedy());

@@ -332,21 +332,6 @@ void broker_finish(struct broker *broker)
 	}
 }
 
-/*
- * Marks the leases of jobs that a user has cancelled.  commit_write() records the ends of the
- * leases that it replaces, and only the queue shows which of them were cancelled.
- */
-static void note_cancels(struct broker *broker)
-{
-	for (size_t i = 0; i < broker->view.lease_count; i++) {
-		struct snapshot_lease *lease = &broker->view.leases[i];
-
-		lease->is_cancelled =
-			queue_is_cancelled(&broker->queue, lease_job(&lease->lease),
-				lease->lease.owner.uid, &lease->cancelled_by);
-	}
-}
-
 /* Writes @state into the job's ticket, which counts as a turn. */
 static void write_state(struct broker *broker, uint32_t state)
 {
@@ -403,7 +388,6 @@ static int write_lease(struct broker *broker, struct why *why)
 	int r;
 
 	make_lease(broker, &lease);
-	note_cancels(broker);
 	r = commit_write(&broker->view, set, &lease);
 	if (r < 0) {
 		why_set(why, "cannot write a lease in '%s/gpu': %s", broker->dir->path,

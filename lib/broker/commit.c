@@ -358,12 +358,13 @@ struct lease_change {
 	int64_t was_ms;             /* only if this is the limit; 0: in any case */
 	/* the leftover process, as in the record; "": none; NULL: keep it */
 	const char *left;
-	const char *note; /* NULL: keep it */
+	const char *note;         /* NULL: keep it */
+	const char *cancelled_by; /* NULL: keep it */
 };
 
 /*
  * Changes the records of the lease in the locked file.  Returns 0, COMMIT_LOCKED if the limit is
- * another one than ->was_ms, or a negative errno.
+ * another one than ->was_ms, COMMIT_MARKED, or a negative errno.
  */
 static int change_locked(struct lease_file *file, const struct lease_change *change)
 {
@@ -381,6 +382,9 @@ static int change_locked(struct lease_file *file, const struct lease_change *cha
 			continue;
 		if (change->was_ms && change->was_ms != lease.limit_ms)
 			return COMMIT_LOCKED;
+		if (change->cancelled_by && change->cancelled_by[0] &&
+			lease.cancelled_by[0])
+			return COMMIT_MARKED;
 		if (change->is_released && !lease.released_ms)
 			lease.released_ms = clock_boot_ms();
 		if (change->runs)
@@ -390,6 +394,9 @@ static int change_locked(struct lease_file *file, const struct lease_change *cha
 			text_copy(lease.left, sizeof(lease.left), change->left);
 		if (change->note)
 			text_copy(lease.note, sizeof(lease.note), change->note);
+		if (change->cancelled_by)
+			text_copy(lease.cancelled_by, sizeof(lease.cancelled_by),
+				change->cancelled_by);
 		r = lease_write(file, at, &lease);
 	}
 	return r < 0 ? r : 0;
@@ -490,6 +497,36 @@ int commit_note_text(struct snapshot *view, const char *token, const struct gpus
 {
 	return change_in_files(
 		view, set, &(struct lease_change){ .token = token, .note = note });
+}
+
+int commit_mark_cancelled(
+	struct snapshot *view, const char *token, const struct gpuset *set, uint32_t uid)
+{
+	struct gpuset first = GPUSET_NONE;
+	unsigned slot = (unsigned)gpuset_next(set, 0);
+	char by[UID_TEXT_SIZE];
+	int r;
+
+	if (gpuset_is_empty(set) || slot >= view->known || view->gpus[slot].file.fd < 0)
+		return 0;
+	gpuset_add(&first, slot);
+	(void)snprintf(by, sizeof(by), "%u", uid);
+	r = commit_lock(view, &first);
+	if (r == 0)
+		r = change_locked(&view->gpus[slot].file,
+			&(struct lease_change){ .token = token, .cancelled_by = by });
+	return r;
+}
+
+void commit_unmark_cancelled(
+	struct snapshot *view, const char *token, const struct gpuset *set)
+{
+	unsigned slot = (unsigned)gpuset_next(set, 0);
+
+	if (!gpuset_is_empty(set) && slot < view->known &&
+		view->gpus[slot].file.is_locked)
+		(void)!change_locked(&view->gpus[slot].file,
+			&(struct lease_change){ .token = token, .cancelled_by = "" });
 }
 
 /*

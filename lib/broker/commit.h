@@ -15,7 +15,8 @@ enum commit_outcome {
 	COMMIT_LOCKED = 200,
 	COMMIT_LEFT = 201, /* some leases have leftover processes: read again */
 	COMMIT_MENDED = 202,
-	COMMIT_READ = 203, /* the view was read again, and has to be judged again */
+	COMMIT_READ = 203,   /* the view was read again, and has to be judged again */
+	COMMIT_MARKED = 204, /* the lease names a user who has cancelled it before */
 };
 
 /*
@@ -91,6 +92,21 @@ MUST_CHECK int commit_note_text(struct snapshot *view, const char *token,
  */
 MUST_CHECK int commit_note_limit(struct snapshot *view, const char *token,
 	const struct gpuset *set, int64_t was_ms, int64_t limit_ms);
+
+/*
+ * For a process that is about to end a job by TERM: writes into the record of its lease, in the
+ * file of the lowest GPU of @set, that user @uid ends it.  Leaves the file locked.  The caller
+ * sends TERM, takes the mark back if the job had ended before, and calls commit_unlock().  So the
+ * process that records the end, which locks the file, sees the mark only if the job got TERM while
+ * it lived.  Returns 0; COMMIT_MARKED: the mark is another one, which stays; COMMIT_LOCKED: the
+ * file is not locked by this process, and there is no mark; or a negative errno.
+ */
+MUST_CHECK int commit_mark_cancelled(
+	struct snapshot *view, const char *token, const struct gpuset *set, uint32_t uid);
+
+/* Takes the mark back that was set just now, with the file still locked.  A failure leaves it. */
+void commit_unmark_cancelled(
+	struct snapshot *view, const char *token, const struct gpuset *set);
 
 /*
  * Gives back the lease with @token in each file of the GPUs of @set that has it, for an owner that

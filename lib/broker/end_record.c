@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "end_record.h"
 #include "gpu_hours.h"
+#include "parse.h"
 
 enum { LOCK_TRY_MS = 50 };
 
@@ -39,9 +40,9 @@ void end_record_describe(const struct snapshot *view, const struct snapshot_leas
 		end->since_ms = end->alive_ms = 0;
 		end->gone_ms = clock_real_ms();
 		text_copy(end->how, sizeof(end->how), HISTORY_REBOOT);
-	} else if (over->is_cancelled) {
+	} else if (lease->cancelled_by[0]) {
 		text_copy(end->how, sizeof(end->how), HISTORY_CANCEL);
-		(void)snprintf(end->by, sizeof(end->by), "%u", over->cancelled_by);
+		text_copy(end->by, sizeof(end->by), lease->cancelled_by);
 	} else if (lease->limit_ms && !over->is_orphaned &&
 		   over->over_ms >= lease->since_ms + lease->limit_ms &&
 		   over->alive_ms >= lease->since_ms + lease->limit_ms) {
@@ -50,21 +51,21 @@ void end_record_describe(const struct snapshot *view, const struct snapshot_leas
 		 * an orphaned command: its supervisor, which enforces the limit, is dead.
 		 */
 		text_copy(end->how, sizeof(end->how), HISTORY_LIMIT);
-	} else if (lease->is_supervised && (!over->is_orphaned || over->status < 0)) {
+	} else if (lease->is_supervised) {
 		/*
 		 * A supervisor records the end itself unless it is killed, so it was killed.  Its
-		 * status is not that of the job.  Only of an orphaned command can the status be
-		 * known; then the end is not lost.
+		 * status is not that of the job; that of an orphaned command is.
 		 */
 		text_copy(end->how, sizeof(end->how), HISTORY_LOST);
-		end->status[0] = '\0';
+		if (!over->is_orphaned)
+			end->status[0] = '\0';
 	}
 }
 
-void end_record_append_leaseless(const struct statedir *dir, uint64_t number,
-	const struct ticket *ticket, int64_t since_ms, const struct end_facts *facts)
+/* Returns what the job would have as its lease if it needed GPUs; see below. */
+static struct lease lease_of_ticket(
+	uint64_t number, const struct ticket *ticket, int64_t since_ms, int64_t now_ms)
 {
-	int64_t now_ms = clock_boot_ms();
 	struct lease none = {
 		.ticket = number,
 		.job = ticket->job,
@@ -76,17 +77,30 @@ void end_record_append_leaseless(const struct statedir *dir, uint64_t number,
 		.waited_ms =
 			max_i64(0, (since_ms ? since_ms : now_ms) - ticket->since_ms),
 	};
-	struct history_end end;
 
+	text_copy(none.boot, sizeof(none.boot), ticket->boot);
 	text_copy(none.user, sizeof(none.user), ticket->user);
 	text_copy(none.name, sizeof(none.name), ticket->request.name);
 	none.name_hash = ticket->request.name_hash;
 	text_copy(none.command, sizeof(none.command), ticket->request.command);
+	return none;
+}
+
+void end_record_append_leaseless(const struct statedir *dir, uint64_t number,
+	const struct ticket *ticket, int64_t since_ms, const struct end_facts *facts)
+{
+	int64_t now_ms = clock_boot_ms();
+	struct lease none = lease_of_ticket(number, ticket, since_ms, now_ms);
+	struct history_end end;
+
 	history_describe(&none, now_ms, now_ms, &end);
 	/* it never started: history_describe() has turned 0 into a time of day */
-	if (!since_ms)
+	if (!since_ms) {
 		end.since_ms = 0;
+		end.at_ms = now_ms;
+	}
 	end_record_add_facts(facts, &end);
+	end.is_provisional = facts->is_beside;
 	(void)!history_append(dir, &end);
 }
 
@@ -134,24 +148,6 @@ void end_record_add_facts(const struct end_facts *facts, struct history_end *end
 		text_copy(end->utilization, sizeof(end->utilization), facts->utilization);
 }
 
-/*
- * Finds the record of the lease in its file: *@ret is record *@ret_at; *@ret_at 0: the file has no
- * such record.  Returns 0 or a negative errno.
- */
-static int find_record(struct end_recorder *recorder, struct lease *ret, unsigned *ret_at)
-{
-	static char raw[LEASE_FILE_BYTES];
-	unsigned records = 0;
-	int r = lease_read(&recorder->file, raw, &records);
-
-	*ret_at = 0;
-	for (unsigned at = 1; at <= records && r >= 0 && !*ret_at; at++)
-		if (lease_decode(raw, at, ret) == LEASE_RECORD &&
-			strcmp(ret->owner.token, recorder->token) == 0)
-			*ret_at = at;
-	return r < 0 ? r : 0;
-}
-
 /* Appends one line to the open history.  Returns 0 or a negative errno. */
 static int append_end(struct end_recorder *recorder, const struct lease *lease,
 	int64_t gone_ms, const struct end_facts *facts, bool is_exact)
@@ -165,7 +161,9 @@ static int append_end(struct end_recorder *recorder, const struct lease *lease,
 	text_copy(end.gpus, sizeof(end.gpus), recorder->gpus);
 	end_record_add_facts(facts, &end);
 	end.is_exact = is_exact;
-	end.is_provisional = recorder->is_beside && lease->recorded_by[0];
+	/* a shell survives its lease: --cancel records that end, and its watchdog knows nothing */
+	end.is_provisional =
+		recorder->is_beside && lease->recorded_by[0] && !lease->is_shell;
 	return history_write(&recorder->history, &end);
 }
 
@@ -196,7 +194,7 @@ static int record_locked(
 {
 	struct lease lease;
 	unsigned at;
-	int r = find_record(recorder, &lease, &at);
+	int r = lease_find(&recorder->file, recorder->token, &lease, &at);
 
 	if (r < 0 || !at)
 		return append_exact_end(recorder, gone_ms, facts);
@@ -218,7 +216,7 @@ int end_recorder_write(struct end_recorder *recorder, int64_t gone_ms,
 {
 	int r;
 
-	if (lease_lock(&recorder->file, until_ms) != 0)
+	if (recorder->file.fd < 0 || lease_lock(&recorder->file, until_ms) != 0)
 		return append_exact_end(recorder, gone_ms, facts);
 	r = record_locked(recorder, gone_ms, facts);
 	lease_unlock(&recorder->file);
@@ -232,9 +230,7 @@ int end_recorder_open(const struct statedir *dir, const struct gpuset *gpus,
 	struct lease lease;
 	unsigned at;
 
-	*ret = (struct end_recorder){
-		.file = { .fd = -1 }, .history = HISTORY_FILE_NONE, .usage_fd = -1
-	};
+	*ret = END_RECORDER_NONE;
 	if (slot < 0) /* no GPU, so no lease */
 		return -ENOENT;
 	r = lease_open_slot(dir, (uint32_t)slot, &ret->file);
@@ -250,7 +246,7 @@ int end_recorder_open(const struct statedir *dir, const struct gpuset *gpus,
 	text_copy(ret->token, sizeof(ret->token), token);
 	text_copy(ret->gpus, sizeof(ret->gpus), names);
 	/* a copy for append_exact_end(): the record may be gone when the job ends */
-	r = find_record(ret, &lease, &at);
+	r = lease_find(&ret->file, ret->token, &lease, &at);
 	if (r != 0 || !at)
 		return 0;
 	ret->lease = lease;
@@ -258,18 +254,66 @@ int end_recorder_open(const struct statedir *dir, const struct gpuset *gpus,
 	return 0;
 }
 
+int end_recorder_open_leaseless(const struct statedir *dir, uint64_t number,
+	const struct ticket *ticket, struct end_recorder *ret)
+{
+	int r;
+
+	*ret = END_RECORDER_NONE;
+	r = history_open(dir, &ret->history);
+	if (r == 0)
+		r = ticket_open_to_read(dir->fd, &ret->tickets);
+	if (r < 0) {
+		end_recorder_release(ret);
+		return r;
+	}
+	ret->lease = lease_of_ticket(number, ticket, ticket->turn_ms, 0);
+	(void)job_name_complete(
+		dir, ticket->owner.token, ret->lease.name_hash, ret->lease.name);
+	text_copy(ret->lease.recorded_by, sizeof(ret->lease.recorded_by),
+		RECORDER_WATCHDOG);
+	return 0;
+}
+
+/*
+ * Reads the lease as its record is now.  Returns false if the record is gone or cannot be read.
+ */
+static bool recorder_read(struct end_recorder *recorder, struct lease *ret)
+{
+	unsigned at = 0;
+	bool is_locked, is_there;
+
+	if (recorder->file.fd < 0)
+		return false;
+	/* without the lock a record that is just being written would seem to be broken */
+	is_locked = lease_lock(&recorder->file, clock_boot_ms() + LOCK_TRY_MS) == 0;
+	is_there = lease_find(&recorder->file, recorder->token, ret, &at) == 0 && at;
+	if (is_locked)
+		lease_unlock(&recorder->file);
+	return is_there;
+}
+
 int64_t end_recorder_limit_ms(struct end_recorder *recorder, int64_t limit_ms)
 {
 	struct lease lease;
-	unsigned at = 0;
-	/* without the lock a record that is just being written would seem to be broken */
-	bool is_locked = lease_lock(&recorder->file, clock_boot_ms() + LOCK_TRY_MS) == 0;
 
-	if (find_record(recorder, &lease, &at) == 0 && at)
-		limit_ms = max_i64(limit_ms, lease.limit_ms);
-	if (is_locked)
-		lease_unlock(&recorder->file);
-	return limit_ms;
+	return recorder_read(recorder, &lease) ? max_i64(limit_ms, lease.limit_ms)
+					       : limit_ms;
+}
+
+bool end_recorder_is_cancelled(struct end_recorder *recorder, uint32_t *ret_uid)
+{
+	struct lease lease;
+	uint64_t uid;
+
+	if (recorder->tickets.fd >= 0)
+		return ticket_find_cancel(&recorder->tickets, lease_job(&recorder->lease),
+			recorder->lease.owner.uid, ret_uid);
+	if (!recorder_read(recorder, &lease) ||
+		parse_u64(lease.cancelled_by, UINT32_MAX, &uid, NULL) < 0)
+		return false;
+	*ret_uid = (uint32_t)uid;
+	return true;
 }
 
 int end_recorder_give_back(struct end_recorder *recorder, int64_t until_ms)
@@ -280,7 +324,7 @@ int end_recorder_give_back(struct end_recorder *recorder, int64_t until_ms)
 
 	if (r != 0)
 		return r;
-	r = find_record(recorder, &lease, &at);
+	r = lease_find(&recorder->file, recorder->token, &lease, &at);
 	if (r == 0 && at && !lease.released_ms) {
 		lease.released_ms = clock_boot_ms();
 		r = lease_write(&recorder->file, at, &lease);
@@ -306,6 +350,7 @@ void end_recorder_release(struct end_recorder *recorder)
 	lease_release(&recorder->file);
 	history_release(&recorder->history);
 	close_fd(&recorder->usage_fd);
+	ticket_release(&recorder->tickets);
 }
 
 void end_record_write(
@@ -322,7 +367,8 @@ void end_record_write(
 		return;
 	recorder.is_beside = true;
 	(void)!end_recorder_write(&recorder, over->over_ms,
-		&(struct end_facts){ .status = over->status, .how = how, .by = by },
+		&(struct end_facts){
+			.status = over->status, .how = how, .by = how ? by : NULL },
 		clock_boot_ms() + LOCK_TRY_MS);
 	end_recorder_release(&recorder);
 }

@@ -15,6 +15,7 @@
 #define GPULEASE_END_RECORD_H
 
 #include "history.h"
+#include "ticket.h"
 #include "lease_use.h"
 #include "snapshot.h"
 
@@ -30,6 +31,7 @@ void end_record_describe(const struct snapshot *view, const struct snapshot_leas
 struct end_facts {
 	int status;
 	const char *how, *by; /* as in the history */
+	bool is_beside; /* of a job without a lease: its watchdog may append the exact line */
 	bool log_is_full, spans_run;
 	char peaks[HISTORY_PEAKS_SIZE], utilization[8];
 	/* what samples have shown (->samples 0: nothing); ->peaks and ->utilization win over it */
@@ -75,9 +77,17 @@ struct end_recorder {
 	struct lease
 		lease; /* as it was in the file, its name whole; zeroed: it was not there */
 	bool is_beside; /* this process is not the recorder that the lease may name */
+	struct ticket_file
+		tickets; /* of a job without a lease: shows who has cancelled it */
 	char token[TOKEN_SIZE];
 	char gpus[64];
 };
+
+#define END_RECORDER_NONE                             \
+	((struct end_recorder){ .file = { .fd = -1 }, \
+		.history = HISTORY_FILE_NONE,         \
+		.usage_fd = -1,                       \
+		.tickets = TICKET_FILE_NONE })
 
 /*
  * Opens the files for the lease with @token on @gpus; @names are the names of these GPUs.  Returns
@@ -88,12 +98,26 @@ MUST_CHECK int end_recorder_open(const struct statedir *dir, const struct gpuset
 void end_recorder_release(struct end_recorder *recorder);
 
 /*
+ * The same for a job without GPUs, with ticket @ticket, number @number, which was granted.  There
+ * may be a provisional line by --cancel.
+ */
+MUST_CHECK int end_recorder_open_leaseless(const struct statedir *dir, uint64_t number,
+	const struct ticket *ticket, struct end_recorder *ret);
+
+/*
  * Returns the time limit of the lease, which another process may have prolonged, as its record says
  * now; @limit_ms if the record is gone or cannot be read.
  */
 int64_t end_recorder_limit_ms(struct end_recorder *recorder, int64_t limit_ms);
 
-/* The same for a process that can still open files, and has no recorder. */
+/*
+ * Whether a user has ended the job by --cancel, as the record of the lease says: that user had sent
+ * TERM while the job lived.  Of a job without a lease it is the request that says so.  Sets
+ * *@ret_uid then.
+ */
+bool end_recorder_is_cancelled(struct end_recorder *recorder, uint32_t *ret_uid);
+
+/* The limit for a process that can still open files, and has no recorder. */
 int64_t end_record_limit_ms(const struct statedir *dir, const struct gpuset *gpus,
 	const char *token, int64_t limit_ms);
 

@@ -10,6 +10,7 @@
 #include "history.h"
 #include "history_book.h"
 #include "history_keep.h"
+#include "parse.h"
 
 #ifndef RENAME_EXCHANGE
 #define RENAME_EXCHANGE (1 << 1)
@@ -27,10 +28,11 @@ enum {
 	CLOCK_STEP_MS = 60000, /* how far the real-time clock may have been set */
 	MARK_LOCK_MS = 50,     /* how long a process waits for the lock to mark a line */
 	MARK_SEARCHED = 64,    /* the most lines that are tried until one can be read */
-	FIND_SEARCHED = 4096,  /* the most lines in which a recorder looks for its own */
-	FIRST_BYTES = 4096,    /* allocated for a new file: room for its first lines */
-	PART_SIZE = 401,       /* what a line keeps of a name, escaped, with a NUL */
-	PARTS_MOST = 3,        /* lines that keep a name */
+	MOST_STATUS = 255,
+	FIND_SEARCHED = 4096, /* the most lines in which a recorder looks for its own */
+	FIRST_BYTES = 4096,   /* allocated for a new file: room for its first lines */
+	PART_SIZE = 401,      /* what a line keeps of a name, escaped, with a NUL */
+	PARTS_MOST = 3,       /* lines that keep a name */
 };
 
 #define AT(field) offsetof(struct history_end, field)
@@ -38,6 +40,8 @@ static const struct record_field fields[] = {
 	{ "ticket", RECORD_U64, AT(ticket), 0 },
 	{ "attempt", RECORD_U32, AT(attempt), 0 },
 	{ "uid", RECORD_U32, AT(uid), 0 },
+	{ "boot", RECORD_TEXT, AT(boot), HISTORY_BOOT_SIZE },
+	{ "at", RECORD_I64, AT(at_ms), 0 },
 	{ "provisional", RECORD_U32, AT(is_provisional), 0 },
 	{ "exact", RECORD_U32, AT(is_exact), 0 },
 	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
@@ -700,9 +704,25 @@ int history_next(struct history_reader *reader, struct history_end *ret)
 	}
 }
 
+/* When a job began that is looked for. */
+struct began {
+	int64_t since_ms; /* CLOCK_REALTIME, for lines of earlier versions */
+	const char *boot; /* and, unless it is NULL, in this boot … */
+	int64_t boot_ms;  /* … at this time or later */
+};
+
+/* Whether the job of @end began then.  A job that never began has only the time of its end. */
+static bool has_begun(const struct history_end *end, const struct began *began)
+{
+	if (began->boot && end->boot[0])
+		return strncmp(end->boot, began->boot, HISTORY_BOOT_SIZE - 1) == 0 &&
+		       end->at_ms >= began->boot_ms;
+	return (end->since_ms ? end->since_ms : end->gone_ms) >= began->since_ms;
+}
+
 /* Does the search of history_find() in the open files. */
-static int reader_find(struct history_reader *reader, uint64_t ticket, int64_t since_ms,
-	struct history_end *ret)
+static int reader_find(struct history_reader *reader, uint64_t ticket,
+	const struct began *began, struct history_end *ret)
 {
 	int found = HISTORY_NONE, r = 0;
 	char beginning[64];
@@ -722,8 +742,7 @@ static int reader_find(struct history_reader *reader, uint64_t ticket, int64_t s
 		 */
 		if (memcmp(raw, beginning, strlen(beginning)) != 0 ||
 			record_decode(&schema, raw, &end) != 0 ||
-			/* a job that never began has only the time of its end */
-			(end.since_ms ? end.since_ms : end.gone_ms) < since_ms ||
+			!has_begun(&end, began) ||
 			(found == 0 && (!end.status[0] || end.attempt != ret->attempt)))
 			continue;
 		*ret = end;
@@ -734,24 +753,33 @@ static int reader_find(struct history_reader *reader, uint64_t ticket, int64_t s
 	return r < 0 ? r : found;
 }
 
-int history_find(int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret)
+static int find_began(
+	int dirfd, uint64_t ticket, const struct began *began, struct history_end *ret)
 {
 	struct history_reader reader;
 	int r = history_reader_open(dirfd, &reader);
 
 	if (r < 0)
 		return r;
-	r = reader_find(&reader, ticket, since_ms, ret);
+	r = reader_find(&reader, ticket, began, ret);
 	history_reader_release(&reader);
 	return r;
 }
 
-int history_find_of_boot(
-	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret)
+int history_find(int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret)
+{
+	return find_began(dirfd, ticket, &(struct began){ .since_ms = since_ms }, ret);
+}
+
+int history_find_of_boot(const struct statedir *dir, uint64_t ticket, int64_t since_ms,
+	struct history_end *ret)
 {
 	int64_t to_real = clock_real_ms() - clock_boot_ms();
+	struct began began = { .since_ms = since_ms + to_real - CLOCK_STEP_MS,
+		.boot = dir->boot,
+		.boot_ms = since_ms };
 
-	return history_find(dirfd, ticket, since_ms + to_real - CLOCK_STEP_MS, ret);
+	return find_began(dir->fd, ticket, &began, ret);
 }
 
 /* --- what an end is ---------------------------------------------------------------- */
@@ -771,31 +799,41 @@ const char *const end_state_names[END_WORDS] = {
 	[END_WINDOW_REMOVED] = "window-removed",
 };
 
+int history_command_status(const struct history_end *end)
+{
+	uint64_t status;
+
+	if (!end->status[0] || parse_u64(end->status, MOST_STATUS, &status, NULL) < 0)
+		return STATUS_UNKNOWN;
+	return (int)status;
+}
+
+enum end_cause history_cause(const struct history_end *end)
+{
+	return end_cause_of_word(end->how);
+}
+
+int history_status(const struct history_end *end)
+{
+	return end_cause_status(history_cause(end), history_command_status(end));
+}
+
 enum end_state history_state(const struct history_end *end)
 {
 	static const struct {
 		const char *how;
 		enum end_state state;
-	} words[] = {
-		{ HISTORY_CANCEL, END_CANCELLED },
-		{ HISTORY_LIMIT, END_TIMED_OUT },
-		{ HISTORY_UNUSED, END_TIMED_OUT },
-		{ HISTORY_OOM, END_OOM },
-		{ HISTORY_PREEMPT, END_PREEMPTED },
-		{ HISTORY_REBOOT, END_LOST },
-		{ HISTORY_LOST, END_LOST },
+	} events[] = {
 		{ HISTORY_PAUSE, END_PAUSED },
 		{ HISTORY_RESUME, END_RESUMED },
 		{ HISTORY_WINDOW, END_WINDOW_SET },
 		{ HISTORY_NO_WINDOW, END_WINDOW_REMOVED },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (strcmp(end->how, words[i].how) == 0)
-			return words[i].state;
-	if (!end->status[0])
-		return END_UNKNOWN;
-	return strcmp(end->status, "0") == 0 ? END_FINISHED : END_FAILED;
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		if (strcmp(end->how, events[i].how) == 0)
+			return events[i].state;
+	return end_cause_state(history_cause(end), history_command_status(end));
 }
 
 bool history_is_event(const struct history_end *end)
@@ -805,19 +843,26 @@ bool history_is_event(const struct history_end *end)
 
 struct history_key history_key(const struct history_end *end)
 {
-	return (struct history_key){ .ticket = end->ticket,
+	struct history_key key = { .ticket = end->ticket,
 		.attempt = end->attempt,
 		.uid = end->uid,
+		.at_ms = end->at_ms,
 		.since_ms = end->since_ms };
+
+	text_copy(key.boot, sizeof(key.boot), end->boot);
+	return key;
 }
 
 bool history_key_is_same(const struct history_key *a, const struct history_key *b)
 {
 	int64_t apart_ms;
 
+	if (a->ticket != b->ticket || a->attempt != b->attempt || a->uid != b->uid)
+		return false;
 	/* numbers begin anew with a new ticket file, so the time has to agree as well */
-	return a->ticket == b->ticket && a->attempt == b->attempt && a->uid == b->uid &&
-	       !__builtin_sub_overflow(a->since_ms, b->since_ms, &apart_ms) &&
+	if (a->boot[0] && b->boot[0])
+		return strcmp(a->boot, b->boot) == 0 && a->at_ms == b->at_ms;
+	return !__builtin_sub_overflow(a->since_ms, b->since_ms, &apart_ms) &&
 	       apart_ms <= CLOCK_STEP_MS && apart_ms >= -CLOCK_STEP_MS;
 }
 
@@ -844,11 +889,14 @@ void history_describe(const struct lease *lease, int64_t alive_ms, int64_t gone_
 		.gpu_count = gpuset_count(&lease->gpus),
 		.share_percent = lease->share_percent,
 		.vram_mib = lease->vram_mib,
+		.at_ms = lease->since_ms,
 		.waited_ms = lease->waited_ms,
 		.since_ms = lease->since_ms + to_real,
 		.alive_ms = alive_ms + to_real,
 		.gone_ms = gone_ms + to_real,
 	};
+	(void)snprintf(
+		end->boot, sizeof(end->boot), "%.*s", HISTORY_BOOT_SIZE - 1, lease->boot);
 	text_copy(end->user, sizeof(end->user), lease->user);
 	text_copy(end->name, sizeof(end->name), lease->name);
 	end->name_hash = lease->name_hash;

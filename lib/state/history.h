@@ -34,20 +34,31 @@
 #ifndef GPULEASE_HISTORY_H
 #define GPULEASE_HISTORY_H
 
+#include "end_cause.h"
 #include "lease.h"
 #include "statedir.h"
 #include "windows.h"
 
-enum { HISTORY_PEAKS_SIZE = 64 };
+enum { HISTORY_PEAKS_SIZE = 64, HISTORY_BOOT_SIZE = 9 };
 
 /* The size at which the history is renamed, if struct statedir has none. */
 enum { HISTORY_BYTES = 16 * 1024 * 1024 };
 
-/* The end of one attempt of a job.  Times are CLOCK_REALTIME in milliseconds. */
+/*
+ * The end of one attempt of a job.  Times are CLOCK_REALTIME in milliseconds, for people.  What
+ * names the attempt are the boot and a time of the boot clock: nobody sets that clock.
+ */
 struct history_end {
 	uint64_t ticket;  /* the id of the job */
 	uint32_t attempt; /* 2, 3 …; 0: the first */
 	uint32_t uid;
+	/*
+	 * The beginning of the boot id, and in that boot CLOCK_BOOTTIME when the job got its GPUs,
+	 * or when it ended if it never did: a time of the namespace of the job.  "": an earlier
+	 * version wrote the line.
+	 */
+	char boot[HISTORY_BOOT_SIZE];
+	int64_t at_ms;
 	char user[USER_SIZE];
 	char gpus[64]; /* indices, as people call them: "0,3" */
 	uint32_t gpu_count;
@@ -69,12 +80,13 @@ struct history_end {
 	uint32_t log_is_full; /* of a background job: output was lost */
 	/* a line of the process that replaced the lease of a recorder; the recorder's own line */
 	uint32_t is_provisional, is_exact;
-	char how[16];       /* HISTORY_CANCEL …, "" where unknown */
+	char how[16];       /* end_cause_word(); HISTORY_PAUSE … of an event */
 	char by[USER_SIZE]; /* the user that cancelled it; HISTORY_BY_WINDOW */
 	/* how many lines after this one could not be written; when the last of them was due */
 	uint32_t missing;
 	int64_t missing_ms;
-	char status[4]; /* its exit status, 128 + the signal's number; "": unknown */
+	/* of its command: exit status, 128 + a signal's number; "": unknown */
+	char status[4];
 	char name[NAME_SIZE_MAX]; /* see job_name.h: perhaps only its beginning */
 	uint64_t name_hash;
 	char command[COMMAND_SIZE_MAX];
@@ -87,43 +99,26 @@ struct history_end {
 	char but[WINDOW_USERS_SIZE];
 };
 
-/* What became of a job. */
-enum end_state {
-	END_UNKNOWN, /* "ended": no process saw how */
-	END_FINISHED,
-	END_FAILED,
-	END_CANCELLED,
-	END_TIMED_OUT,
-	END_OOM, /* failed, and its output says that GPU memory ran out */
-	END_PREEMPTED, /* sent back into the queue for a job of higher priority, or by a window */
-	END_LOST, /* the machine went down, or the supervisor was killed */
-	END_STATES,
-	/* events */
-	END_PAUSED = END_STATES,
-	END_RESUMED,
-	END_WINDOW_SET,
-	END_WINDOW_REMOVED,
-	END_WORDS
-};
-
 /* Returns how the job of @end ended, or what the event is.  Pure. */
 enum end_state history_state(const struct history_end *end);
+
+/* Returns why the job of @end has ended.  Pure. */
+enum end_cause history_cause(const struct history_end *end);
+
+/*
+ * Returns the exit status of the job of @end, as its cause says (end_cause_status()); -1: not
+ * known.  ->status is that of its command, so no reader uses it directly.  Pure.
+ */
+int history_status(const struct history_end *end);
+
+/* Returns the exit status of the command, whatever the cause; STATUS_UNKNOWN.  Pure. */
+int history_command_status(const struct history_end *end);
 
 /* Whether @end is no end of a job, but an event.  Pure. */
 bool history_is_event(const struct history_end *end);
 
 /* "finished", "timed-out" … */
 extern const char *const end_state_names[END_WORDS];
-
-/* The words of ->how.  HISTORY_LINGERED does not decide the state: the status does. */
-#define HISTORY_CANCEL "cancel"
-#define HISTORY_LIMIT "limit"
-#define HISTORY_UNUSED "unused" /* ended as at a limit, because it did not use its GPUs */
-#define HISTORY_OOM "oom"
-#define HISTORY_PREEMPT "preempt"
-#define HISTORY_REBOOT "reboot"
-#define HISTORY_LOST "lost"
-#define HISTORY_LINGERED "lingered"
 
 /* ->by of a job that a window has sent back */
 #define HISTORY_BY_WINDOW "window"
@@ -235,21 +230,26 @@ MUST_CHECK int history_find(
 	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret);
 
 /*
- * Does the same for a job that began at @since_ms of CLOCK_BOOTTIME or later.  The real-time clock
- * may have been set by up to a minute since.
+ * Does the same for a job that began in this boot at @since_ms of CLOCK_BOOTTIME or later, as the
+ * namespace of the job counts.  With lines of earlier versions, the real-time clock may have been
+ * set by up to a minute since.
  */
-MUST_CHECK int history_find_of_boot(
-	int dirfd, uint64_t ticket, int64_t since_ms, struct history_end *ret);
+MUST_CHECK int history_find_of_boot(const struct statedir *dir, uint64_t ticket,
+	int64_t since_ms, struct history_end *ret);
 
 /* Names the end that a line records. */
 struct history_key {
 	uint64_t ticket;
 	uint32_t attempt, uid;
-	int64_t since_ms;
+	char boot[HISTORY_BOOT_SIZE];
+	int64_t at_ms, since_ms;
 };
 struct history_key history_key(const struct history_end *end);
 
-/* Whether both keys name the same end; the clock may have been set in between.  Pure. */
+/*
+ * Whether both keys name the same end.  If a version without ->boot wrote one of the lines, the
+ * real-time clock may have been set by up to a minute in between.  Pure.
+ */
 bool history_key_is_same(const struct history_key *a, const struct history_key *b);
 
 /* Returns how many GPUs the job had.  Records of earlier versions have only their names.  Pure. */

@@ -59,6 +59,7 @@ static const struct record_field lease_fields[] = {
 	{ "leave", RECORD_I64, AT(leave_ms), 0 },
 	{ "idleok", RECORD_I64, AT(unused_ok_ms), 0 },
 	{ "shell", RECORD_U32, AT(is_shell), 0 },
+	{ "cancelled-by", RECORD_TEXT, AT(cancelled_by), UID_TEXT_SIZE },
 	{ "user", RECORD_TEXT, AT(user), USER_SIZE },
 	{ "note", RECORD_TEXT, AT(note), NOTE_SIZE },
 	{ "name", RECORD_TEXT, AT(name), NAME_KEPT_SIZE },
@@ -472,6 +473,21 @@ enum lease_kind lease_decode(const char *raw, unsigned at, struct lease *lease)
 			       is_token(lease->owner.token)
 		       ? LEASE_RECORD
 		       : LEASE_BROKEN;
+}
+
+int lease_find(
+	struct lease_file *file, const char *token, struct lease *ret, unsigned *ret_at)
+{
+	static char raw[LEASE_FILE_BYTES];
+	unsigned records = 0;
+	int r = lease_read(file, raw, &records);
+
+	*ret_at = 0;
+	for (unsigned at = 1; at <= records && r >= 0 && !*ret_at; at++)
+		if (lease_decode(raw, at, ret) == LEASE_RECORD &&
+			strcmp(ret->owner.token, token) == 0)
+			*ret_at = at;
+	return r < 0 ? r : 0;
 }
 
 static int lease_write_raw(struct lease_file *file, unsigned at, const char *raw)

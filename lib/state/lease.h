@@ -33,6 +33,7 @@ enum {
 	REASON_SIZE = 160,
 	SLOT_TEXT_SIZE = 4,
 	RECORDER_SIZE = 12,
+	UID_TEXT_SIZE = 11,
 	NOTE_SIZE = 64
 };
 
@@ -93,6 +94,11 @@ struct lease {
 	int64_t unused_ok_ms; /* as in the request */
 	/* the owner is a shell: ending the job also ends what the shell has started */
 	uint32_t is_shell;
+	/*
+	 * the uid that has ended the job: written before the job got TERM, only while it lived, and
+	 * only in the file of the lowest GPU (commit_mark_cancelled()); "": none
+	 */
+	char cancelled_by[UID_TEXT_SIZE];
 	char note[NOTE_SIZE]; /* what the job says of itself (--note) */
 	char user[USER_SIZE];
 	char name[NAME_SIZE_MAX]; /* as in the request */
@@ -203,6 +209,13 @@ void lease_name_slot(const struct lease_file *file, char out[SLOT_TEXT_SIZE]);
 
 /* Decodes record @at (1 to 31) of @raw, which lease_read() has read.  Pure. */
 enum lease_kind lease_decode(const char *raw, unsigned at, struct lease *lease);
+
+/*
+ * Reads the file and finds the lease with @token: record *@ret_at.  *@ret_at 0: the file has none.
+ * Returns 0 or a negative errno.
+ */
+MUST_CHECK int lease_find(
+	struct lease_file *file, const char *token, struct lease *ret, unsigned *ret_at);
 
 /*
  * Write @lease as record @at, make record @at void, write record 0.  The caller holds the lock.

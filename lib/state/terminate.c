@@ -48,7 +48,7 @@ static int terminate_signal_process(const struct termination *termination,
 }
 
 /* Signals the job itself and, @with_rest, every other process of its lease. */
-static int terminate_signal_all(const struct termination *termination,
+static int terminate_signal_all(struct termination *termination,
 	const struct liveness *job, uint64_t my_pidns, int signal, bool with_rest)
 {
 	struct owner process = terminate_find_process(termination, job);
@@ -58,10 +58,11 @@ static int terminate_signal_all(const struct termination *termination,
 	enum owner_state state = terminate_judge(&process, my_pidns, &pidfd);
 	int r = 0;
 
-	if (!is_dead && state == OWNER_ALIVE)
+	if (!is_dead && state == OWNER_ALIVE) {
+		termination->was_alive = termination->was_alive || signal == SIGTERM;
 		r = terminate_signal_process(termination, &process,
 			termination->is_supervised && !job->is_orphaned, pidfd, signal);
-	else if (!is_dead && state == OWNER_UNDECIDED && is_elsewhere)
+	} else if (!is_dead && state == OWNER_UNDECIDED && is_elsewhere)
 		r = -ENOTSUP;
 	/* seen from an outer pid namespace, the owner may be dead although its FIFO is held */
 	with_rest = with_rest || state == OWNER_DEAD;

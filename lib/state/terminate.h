@@ -20,7 +20,8 @@ struct termination {
 	bool is_forced;     /* whatever the real user of the owner */
 	int64_t grace_ms;
 	int64_t begun_ms, killed_ms; /* when TERM and KILL were sent; 0: not yet */
-	unsigned rounds;             /* how often KILL was sent */
+	bool was_alive; /* the job itself, when it got TERM: it has not ended by itself */
+	unsigned rounds; /* how often KILL was sent */
 };
 
 /* LATER: call again at *@ret_wake_ms, or when the liveness of the job changes. */

@@ -490,6 +490,38 @@ int ticket_each(struct ticket_file *file, uint64_t number, uint64_t end,
 	return -EFBIG;
 }
 
+bool ticket_find_cancel(
+	struct ticket_file *file, uint64_t job, uint32_t owner_uid, uint32_t *ret_uid)
+{
+	static char raw[EACH_CHUNK * RECORD_SIZE];
+	struct ticket ticket;
+	struct control control;
+	uint64_t number, end;
+	size_t count = 0;
+
+	if (ticket_end(file, &end) < 0)
+		return false;
+	number = end > TICKET_CANCELS ? end - TICKET_CANCELS : 1;
+	number = job >= number ? job + 1 : number;
+	for (; number < end; number += count) {
+		if (ticket_read_raw(file, number, EACH_CHUNK, raw, &count) < 0 || !count)
+			return false;
+		for (size_t i = 0; i < count; i++) {
+			const char *record = raw + i * RECORD_SIZE;
+
+			if (ticket_glance(record) == TICKET_CONTROL &&
+				ticket_decode(record, &ticket, &control) ==
+					TICKET_CONTROL &&
+				control.verb == CONTROL_CANCEL && control.ticket == job &&
+				(control.uid == 0 || control.uid == owner_uid)) {
+				*ret_uid = control.uid;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
 bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket)
 {
 	const struct owner *owner = &ticket->owner;

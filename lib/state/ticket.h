@@ -232,6 +232,15 @@ typedef int ticket_each_fn(void *arg, uint64_t number, const struct ticket *tick
 MUST_CHECK int ticket_each(struct ticket_file *file, uint64_t number, uint64_t end,
 	ticket_each_fn *each, void *arg);
 
+/*
+ * Finds a request to cancel job @job of user @owner_uid among the last TICKET_CANCELS records, for
+ * a process whose job has just ended: a request that has ended it is one of them.  Returns whether
+ * there is one, with *@ret_uid, the user.
+ */
+enum { TICKET_CANCELS = 4096 };
+bool ticket_find_cancel(
+	struct ticket_file *file, uint64_t job, uint32_t owner_uid, uint32_t *ret_uid);
+
 /* Decodes the record at @raw into @ticket or @control.  Returns what the record is.  Pure. */
 enum ticket_kind ticket_decode(
 	const char *raw, struct ticket *ticket, struct control *control);

@@ -115,11 +115,11 @@ enum job_verdict { JOB_IS_OVER = 0, JOB_IS_UNFINISHED = 3, JOB_STATUS_UNKNOWN = 
 enum job_need { NEEDS_START, NEEDS_END, NEEDS_OK };
 
 /*
- * Judges one job.  Sets *@ret_status if the status is known.  Returns a job_verdict, a
+ * Judges one job.  Sets *@ret_status and *@ret_cause if they are known.  Returns a job_verdict, a
  * dependency_outcome, or a negative errno.
  */
 static int judge_job(struct dependency_book *book, uint64_t number, enum job_need need,
-	bool is_own, int *ret_status)
+	bool is_own, int *ret_status, enum end_cause *ret_cause)
 {
 	struct outcome *job = find_known_job(book, number);
 	int r;
@@ -137,6 +137,7 @@ static int judge_job(struct dependency_book *book, uint64_t number, enum job_nee
 	if (r < 0)
 		return r;
 	*ret_status = job->status;
+	*ret_cause = job->cause;
 	if (job->status > 0)
 		return DEPENDENCY_FAILED;
 	if (job->status == 0)
@@ -162,19 +163,22 @@ static int judge_ids(struct dependency_book *book, const struct queue_row *row,
 		enum job_need need = needs_ok   ? NEEDS_OK
 				     : is_start ? NEEDS_START
 						: NEEDS_END;
+		enum end_cause cause = CAUSE_ITSELF;
 		int status = -1, r;
 
 		/* a later job: the id is from a ticket file that was lost since */
 		if (number >= row->number)
 			r = needs_ok ? DEPENDENCY_UNRECORDED : JOB_IS_OVER;
 		else
-			r = judge_job(book, number, need, is_own, &status);
+			r = judge_job(book, number, need, is_own, &status, &cause);
 		if (r < 0)
 			return r;
 		if (r == JOB_IS_OVER || (outcome && r >= outcome))
 			continue;
 		outcome = r;
-		*ret = (struct dependency_verdict){ .by = number, .status = status };
+		*ret = (struct dependency_verdict){
+			.by = number, .status = status, .cause = cause
+		};
 		ret->hold = r != JOB_IS_UNFINISHED ? DEPENDENCY_STATUS
 			    : need == NEEDS_START  ? DEPENDENCY_START
 						   : DEPENDENCY_AFTER;

@@ -45,8 +45,9 @@ struct dependency_verdict {
 	 * With DEPENDENCY_UNTIL as in struct plan_row
 	 */
 	uint64_t by;
-	int status;       /* DEPENDENCY_FAILED: the exit status of that job */
-	int64_t until_ms; /* DEPENDENCY_UNTIL: CLOCK_BOOTTIME, or TICKET_HELD */
+	int status;           /* DEPENDENCY_FAILED: the exit status of that job */
+	enum end_cause cause; /* DEPENDENCY_FAILED and _UNRECORDED: why it has ended */
+	int64_t until_ms;     /* DEPENDENCY_UNTIL: CLOCK_BOOTTIME, or TICKET_HELD */
 };
 
 /*

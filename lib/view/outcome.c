@@ -3,7 +3,6 @@
 #include "clock.h"
 #include "history.h"
 #include "outcome.h"
-#include "parse.h"
 
 enum {
 	/*
@@ -13,10 +12,9 @@ enum {
 	TELL_MS = 2000,
 	/* the same if a recorder has to record the end: it waits for the parent and for a lock */
 	EXACT_MS = 10000,
-	FIRST_LOOK_MS = 10, /* then 20, 40 … */
+	FIRST_LOOK_MS = 2, /* then 4, 8 … */
 	/* between two looks at what ends without an event: leftover processes, leases of shells */
 	SILENT_MS = 10000,
-	MOST_STATUS = 255,
 	ATTEMPTS_PER_LOOK = 8,
 };
 
@@ -105,6 +103,7 @@ static void note_latest(struct outcome *job, uint64_t number, const struct ticke
 	job->has_owner = true;
 	job->latest = number;
 	job->attempt = ticket->attempt ? ticket->attempt : 1;
+	job->limit_ms = ticket->request.is_supervised ? 0 : ticket->request.limit_ms;
 	job->owner = job->holder = ticket->owner;
 }
 
@@ -278,52 +277,121 @@ int outcome_judge_start(struct outcome *job, struct outcome_look *look, bool is_
 
 /* --- how --------------------------------------------------------------------------- */
 
-/* Returns the lease of the job's latest ticket if its record is still there, or NULL. */
-static const struct lease *find_dead_lease(
-	const struct outcome *job, const struct snapshot *view)
+/* What is recorded of an end. */
+struct record_of_end {
+	enum end_cause cause;
+	int status;       /* of the command; STATUS_UNKNOWN */
+	int64_t cause_ms; /* how long after the end ->cause may still change; 0: it is final */
+	int64_t patience_ms; /* how long after the end the status may still become known */
+};
+
+/*
+ * Reads the lease of the job's latest ticket as it is now, if its record is still there: the
+ * snapshot may be older than the end.  Returns whether it is.
+ */
+static bool read_dead_lease(
+	const struct outcome *job, struct snapshot *view, struct lease *ret)
 {
 	for (size_t i = 0; i < view->lease_count; i++) {
-		const struct snapshot_lease *lease = &view->leases[i];
+		const struct lease *lease = &view->leases[i].lease;
+		int slot = gpuset_next(&lease->gpus, 0);
+		struct lease_file file;
+		unsigned at;
 
-		if (lease->is_of_this_boot && lease_job(&lease->lease) == job->job &&
-			lease->lease.since_ms >= job->since_ms &&
-			lease->lease.ticket == job->latest)
-			return &lease->lease;
+		if (lease_job(lease) != job->job || lease->since_ms < job->since_ms ||
+			(job->has_owner && (lease->ticket != job->latest ||
+						   !view->leases[i].is_of_this_boot)))
+			continue;
+		*ret = *lease;
+		if (slot < 0 || (unsigned)slot >= view->known ||
+			view->gpus[slot].file.fd < 0)
+			return true;
+		file = view->gpus[slot].file;
+		return lease_find(&file, lease->owner.token, ret, &at) == 0 && at;
 	}
-	return NULL;
+	return false;
+}
+
+/* Reads the line of the job's latest attempt in the history.  Returns whether there is one. */
+static bool read_line(
+	const struct outcome *job, const struct statedir *dir, struct history_end *ret)
+{
+	int r = job->has_owner ? history_find_of_boot(dir, job->job, job->since_ms, ret)
+			       : history_find(dir->fd, job->job, 0, ret);
+
+	return r == 0 &&
+	       (!job->has_owner || (ret->attempt ? ret->attempt : 1) >= job->attempt);
+}
+
+/* What the line says.  After a provisional line an exact one will follow. */
+static void record_of_line(const struct history_end *line, struct record_of_end *ret)
+{
+	ret->cause = history_cause(line);
+	ret->status = history_command_status(line);
+	/* the supervisor that would append the exact line was killed */
+	if (!line->is_provisional || ret->cause == CAUSE_LOST)
+		return;
+	ret->patience_ms = EXACT_MS;
+	if (ret->cause != CAUSE_CANCEL)
+		ret->cause_ms = EXACT_MS;
 }
 
 /*
- * Returns the exit status of @job by the history, or -1.  Sets *@ret_patience_ms: how long after
- * the end the history may still change.
+ * There is no line: the record of the lease, or the cancel request, says what may come.  A watchdog
+ * appends a line also after a job has ended by itself.
  */
-static int status_in_history(const struct outcome *job, const struct outcome_look *look,
-	int64_t *ret_patience_ms)
+static void record_of_lease(const struct outcome *job, const struct outcome_look *look,
+	const struct lease *lease, bool is_orphaned, struct record_of_end *ret)
 {
-	const struct lease *lease = find_dead_lease(job, look->view);
-	int dirfd = look->queue->dir->fd, r;
-	struct history_end end;
-	uint64_t status;
+	int64_t begun_ms = lease ? lease->since_ms : job->since_ms;
+	int64_t limit_ms = lease ? lease->limit_ms : job->limit_ms;
+	bool has_watchdog = lease && !lease->is_recorded &&
+			    strcmp(lease->recorded_by, RECORDER_WATCHDOG) == 0;
+	uint32_t uid;
 
-	*ret_patience_ms = TELL_MS;
 	if (lease && lease->recorded_by[0] && !lease->is_recorded)
-		*ret_patience_ms = EXACT_MS;
-	r = job->has_owner ? history_find_of_boot(dirfd, job->job, job->since_ms, &end)
-			   : history_find(dirfd, job->job, 0, &end);
-	/* the status of an earlier attempt is not the job's */
-	if (r != 0 || (job->has_owner && (end.attempt ? end.attempt : 1) < job->attempt))
-		return -1;
-	/* an exact line will follow, unless the supervisor that would append it was killed */
-	if (end.is_provisional && strcmp(end.how, HISTORY_LOST) != 0)
-		*ret_patience_ms = EXACT_MS;
-	if (!end.status[0] || parse_u64(end.status, MOST_STATUS, &status, NULL) < 0)
-		return -1;
-	return (int)status;
+		ret->patience_ms = EXACT_MS;
+	if (lease && strcmp(lease->boot, look->queue->dir->boot) != 0) {
+		ret->cause = CAUSE_REBOOT;
+	} else if (lease && lease->cancelled_by[0]) {
+		ret->cause = CAUSE_CANCEL;
+	} else if (!lease && job->has_owner &&
+		   queue_is_cancelled(look->queue, job->job, job->owner.uid, &uid)) {
+		ret->cause = CAUSE_CANCEL;
+		ret->cause_ms = TELL_MS;
+	} else if (is_orphaned) {
+		ret->cause = CAUSE_LOST;
+	} else if (lease ? has_watchdog : limit_ms != 0) {
+		ret->cause_ms = ret->patience_ms = EXACT_MS;
+		/* the watchdog was killed, or cannot write */
+		if (limit_ms && job->over_ms >= begun_ms + limit_ms)
+			ret->cause = CAUSE_LIMIT;
+	}
+}
+
+/* Finds what is recorded of the end, and for how long more may come. */
+static void read_record_of_end(const struct outcome *job, struct outcome_look *look,
+	bool is_orphaned, struct record_of_end *ret)
+{
+	struct lease lease;
+	bool has_lease = read_dead_lease(job, look->view, &lease);
+	struct history_end line;
+	/* the line comes before the lease is replaced, so it is read after the lease */
+	bool has_line = read_line(job, look->queue->dir, &line);
+
+	*ret = (struct record_of_end){ .status = STATUS_UNKNOWN, .patience_ms = TELL_MS };
+	if (has_line)
+		record_of_line(&line, ret);
+	else
+		record_of_lease(job, look, has_lease ? &lease : NULL, is_orphaned, ret);
 }
 
 int outcome_learn_status(struct outcome *job, struct outcome_look *look, bool is_own)
 {
-	int64_t patience_ms = TELL_MS;
+	int64_t age_ms = look->now_ms - job->over_ms;
+	struct record_of_end record;
+	int status = STATUS_UNKNOWN;
+	bool is_orphaned = false;
 	struct liveness *life;
 
 	if (job->is_settled)
@@ -334,13 +402,20 @@ int outcome_learn_status(struct outcome *job, struct outcome_look *look, bool is
 		if (r < 0)
 			return r;
 		/* known if this process has watched the owner until it ended */
-		job->status = life->status;
+		status = life->status;
+		is_orphaned = life->is_orphaned;
 	}
-	if (job->status < 0)
-		job->status = status_in_history(job, look, &patience_ms);
-	job->is_settled = job->status >= 0 || look->now_ms - job->over_ms >= patience_ms;
-	if (!job->is_settled && is_own)
+	read_record_of_end(job, look, is_orphaned, &record);
+	if (status < 0)
+		status = record.status;
+	job->is_settled = age_ms >= record.cause_ms &&
+			  (status >= 0 || age_ms >= record.patience_ms);
+	if (job->is_settled) {
+		job->cause = record.cause;
+		job->status = end_cause_status(record.cause, status);
+	} else if (is_own) {
 		outcome_look_again(look, job->over_ms);
+	}
 	return 0;
 }
 

@@ -8,15 +8,17 @@
  * it in the first ticket, and then gives the old lease back.  So a process that finds the old
  * ticket over reads the first ticket again.  Between two attempts the job has not ended.
  *
- * A process that watched the job's owner can read how the job ended (since Linux 6.15): the owner's
- * status is the job's.  Otherwise the history has the status, if the end was recorded there; only
- * the line of the latest attempt counts.
+ * The cause of the end decides, and then the status (end_cause.h).  The cause is in the history, if
+ * the end was recorded there, or, if a user has cancelled the job, in the record of its lease until
+ * another lease replaces it; only the latest attempt counts.  The status is that of the owner, for
+ * a process that has watched it (since Linux 6.15); otherwise it is in the history, too.
  *
  * Nothing is written: a crash leaves nothing.
  */
 #ifndef GPULEASE_OUTCOME_H
 #define GPULEASE_OUTCOME_H
 
+#include "end_cause.h"
 #include "queue.h"
 #include "snapshot.h"
 #include "watch.h"
@@ -29,11 +31,14 @@ struct outcome {
 	bool is_used;    /* free for the caller */
 	bool is_settled; /* it is over, and no more will be learned about how */
 	int64_t over_ms; /* since when it is over; 0: it is not */
-	int status; /* its exit status, or 128 + a signal's number; -1: not known (yet) */
-	int64_t broken_ms;   /* since when its ticket cannot be read; 0: it can */
-	bool has_owner;      /* the fields below were read */
-	bool is_gpuless;     /* it asks for 0 GPUs: it is over with its process */
-	int64_t since_ms;    /* of its first ticket */
+	/* 0 only if it has done its work (end_cause.h); 128 + a signal's number; -1: not known */
+	int status;
+	enum end_cause cause; /* once ->is_settled */
+	int64_t broken_ms;    /* since when its ticket cannot be read; 0: it can */
+	bool has_owner;       /* the fields below were read */
+	bool is_gpuless;      /* it asks for 0 GPUs: it is over with its process */
+	int64_t since_ms;     /* of its first ticket */
+	int64_t limit_ms; /* of its latest ticket, if a watchdog ends it at its limit; else 0 */
 	uint64_t latest;     /* the number of its latest ticket */
 	uint32_t attempt;    /* the number of its latest attempt, 1, 2 …, at least */
 	struct owner owner;  /* of the latest ticket */
@@ -94,9 +99,9 @@ MUST_CHECK int outcome_judge_start(
 const struct lease *outcome_find_lease(const struct snapshot *view, uint64_t job);
 
 /*
- * Finds out how a job that is over ended: sets ->status and ->is_settled.  The process that saw the
- * end may need a moment to record it.  So while ->is_settled is false, the caller calls this again
- * at ->wake_ms, which is set if @is_own.  Returns 0 or a negative errno.
+ * Finds out how a job that is over ended: sets ->status, ->cause and ->is_settled.  The process
+ * that saw the end may need a moment to record it.  So while ->is_settled is false, the caller
+ * calls this again at ->wake_ms, which is set if @is_own.  Returns 0 or a negative errno.
  */
 MUST_CHECK int outcome_learn_status(
 	struct outcome *job, struct outcome_look *look, bool is_own);
@@ -108,7 +113,7 @@ MUST_CHECK int outcome_learn_status(
 MUST_CHECK int outcome_judge_life(struct outcome_look *look, const struct owner *owner,
 	const struct command *runs, bool is_own, struct liveness **ret);
 
-/* Makes the look repeat after 10 ms, 20, 40 …: a state since @since_ms may still change. */
+/* Makes the look repeat after 2 ms, 4, 8 …: a state since @since_ms may still change. */
 void outcome_look_again(struct outcome_look *look, int64_t since_ms);
 
 /*

@@ -46,8 +46,6 @@ struct snapshot_lease {
 	uint16_t early; /* 1 + its index in ->early of the facts; 0: it is not there */
 	int64_t sent_back_ms; /* when it has to end, because it is preempted; 0: it is not */
 	int64_t usual_end_ms; /* while foretell.h plans: when such jobs end; 0: by its limit */
-	bool is_cancelled; /* set by the caller: user ->cancelled_by has cancelled the job */
-	uint32_t cancelled_by;
 	/* what the probe shows of it on GPUs that it shares; see usage.h */
 	bool is_seen;                /* the probe shows a process of it */
 	uint64_t seen_mib, here_mib; /* the most on any GPU; on the GPU being judged */

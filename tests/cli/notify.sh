@@ -368,7 +368,7 @@ is 'the end of the lease of a shell that was cancelled' tells 'ended cancelled [
 sh -c 'eval "$("$1" --notify "$2" --time 1s --shell)"; echo "$GPULEASE_ID" >"$3"; sleep 1000; exit 0' \
 	- "$GPULEASE" "$tell" "$S/shell" 2>/dev/null
 is 'of one that reached its time limit' tells 'ended timed-out [?] job *'
-run 'which is no success' 1 '' '*its exit status is not recorded*' "$GPULEASE" --wait-for "$(cat "$S/shell")"
+run 'which is no success' 124 '' '' "$GPULEASE" --wait-for "$(cat "$S/shell")"
 
 # --- without a notifier ------------------------------------------------------------------
 

@@ -148,7 +148,7 @@ waiter late -n 2 -t 300ms
 waiter next -n 2
 release_all one
 is 'a job starts when the one before reaches its limit' wait_until 'runs next'
-is 'the history says timed-out, with the status' wait_until 'shows "$(cut -d " " -f 2 "$S/late.runs")" timed-out 143'
+is 'the history says timed-out, with the status' wait_until 'shows "$(cut -d " " -f 2 "$S/late.runs")" timed-out 124'
 release_all next
 
 holder one --config "$conf" -n 2

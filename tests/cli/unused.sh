@@ -62,7 +62,7 @@ ended one
 is 'an unused job is ended while a job waits for its GPUs' [ "$rc" -eq 143 ]
 is 'it is warned twice' [ "$(told one 'other jobs wait: it ends in .* unless it uses the GPU; to give it back: gpulease --cancel')" -eq 2 ]
 is 'it is told the end' [ "$(told one 'and other jobs wait: TERM now')" -eq 1 ]
-is 'the history says how' wait_until "has_ended $id unused timed-out 143"
+is 'the history says how' wait_until "has_ended $id unused timed-out 124"
 is '--history says why' like '*timed-out, unused*' "$("$GPULEASE" --history all)"
 is '--history --json has the time at the end' [ "$(past "$id" unused_at_end_ms)" -ge 3000 ]
 is 'the busy job runs' kill -0 "$(pid_of two)"
