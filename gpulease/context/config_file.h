@@ -18,9 +18,9 @@ const char *config_file_named(const char *option);
 
 /*
  * Sets *@ret to the defaults, changed by the file that config_file_named() returns for @option; if
- * that is NULL, by CONFIG_FILE, which may be missing.  *@ret_exists, unless NULL, is whether there is a file.  Returns 0, or a negative
- * errno with the message in @why: the file cannot be read, is too big, may be written to by others,
- * or has an error.  *@ret then may hold a part of the file.
+ * that is NULL, by CONFIG_FILE, which may be missing.  *@ret_exists, unless NULL, is whether there
+ * is a file.  Returns 0, or a negative errno with the message in @why: the file cannot be read, is
+ * too big, may be written to by others, or has an error.  *@ret then may hold a part of the file.
  */
 MUST_CHECK int config_file_load(
 	const char *option, struct config *ret, bool *ret_exists, struct why *why);

@@ -54,7 +54,7 @@ static void add_limit(const struct engine_line *line, struct slurm_words *words)
 		slurm_words_add(words, "--time=UNLIMITED");
 }
 
-/* When the job begins, in the one form that Slurm has for all times: it knows no days of the week. */
+/* When the job begins, as a date with a time: Slurm knows no days of the week. */
 static void add_begin(const struct run_request *request, struct slurm_words *words)
 {
 	int64_t from_now_ms = request->begin_ms - clock_boot_ms();

@@ -9,9 +9,9 @@
 #include "text.h"
 
 /*
- * If @command starts a program without the GPUs of the lease, or one that needs none, appends to @out what happens and what
- * to write instead, and returns true.  Looks behind programs such as env and nice, but not into the
- * text of a shell.  Pure.
+ * If @command starts a program without the GPUs of the lease, or one that needs none, appends to
+ * @out what happens and what to write instead, and returns true.  Looks behind programs such as env
+ * and nice, but not into the text of a shell.  Pure.
  */
 bool command_caveat(char *const *command, struct text *out);
 

@@ -78,7 +78,7 @@ run 'a list of two words' 127 '' \
 	"gpulease: command '1' was not found; write a list as one word: 0,1" "$GPULEASE" --gpu-ids 0 1 true
 run 'a size of two words' 127 '' \
 	"gpulease: command 'GB' was not found; write a size as one word: 8G" "$GPULEASE" --vram 8 GB true
-run 'a program of that name runs' 0 'a program' '' env PATH="$S/bin:$PATH" "$GPULEASE" squeue
+run 'a program of that name runs' 0 'a program' 'gpulease: squeue only asks Slurm, *' env PATH="$S/bin:$PATH" "$GPULEASE" squeue
 # files that are no programs, or not in PATH
 cp "$S/bin/squeue" "$S/here/list"
 (cd "$S/here" && : >'my jobs.txt' && : >jobs.txt && : >train.py && : >job.sh && : >notes && mkdir d.txt)
