@@ -982,7 +982,7 @@ mutant an-unseen-owner-is-dead liveness lease_only.sh \
 mutant an-unseen-owner-is-not-sought liveness lease_only.sh \
 	-- 'state = owner_seek(&job->owner, NULL, &job->pidfd);' 'state = OWNER_UNDECIDED;'
 mutant a-watchdog-that-ends-gives-nothing-back lease_only.sh \
-	-- '(void)!end_recorder_give_back(&opened.recorder, now_ms + YIELD_MS);' ';'
+	-- '(void)!end_recorder_give_back(&opened.recorder, now_ms + LOCK_MS);' ';'
 mutant a-shell-without-a-watchdog lease_only.sh \
 	-- 'if (settings->request.shell || settings->request.adopt_pid) return true;' ''
 mutant proc-of-another-namespace namespaces containers.sh \
