@@ -24,6 +24,7 @@ static int (*const verbs[])(struct settings *) = {
 	[VERB_CANCEL] = verb_cancel,
 	[VERB_NOTE] = verb_note,
 	[VERB_RELEASE] = verb_release,
+	[VERB_REQUEUE] = verb_requeue,
 	[VERB_EXTEND] = verb_extend,
 	[VERB_PAUSE] = verb_pause,
 	[VERB_RESUME] = verb_resume,

@@ -602,6 +602,16 @@ mutant the-script-is-warned-with-the-steps requeue.sh \
 
 # --- jobs that are tried again --------------------------------------------------------------
 
+mutant a-request-for-an-earlier-attempt-counts requeue \
+	-- '			demand->by == by &&' ''
+mutant a-request-made-at-the-end-is-not-read requeue.sh \
+	-- '	if (r == 0 && broker_read_orders(watched.broker) == BROKER_ORDER_REQUEUE)' \
+	'	if (false)'
+mutant a-requeued-job-ends-as-its-status-says retry_policy \
+	-- '	if (end->cause == CAUSE_REQUEUE && !end->is_cancelled_late)
+		return RETRY_NEXT_REQUEUE;
+	if (end->was_told' '	if (end->was_told'
+
 mutant given-back-is-still-held requeue \
 	-- '	if (seen->lease.released_ms)' '	if (false)'
 mutant nothing-is-given-back requeue \

@@ -73,6 +73,7 @@ static void values_are_what_their_names_say(void **state)
 		{ "--begin ''", "now+1hour\ntomorrow\nmidnight\nnoon\n" },
 		{ "--release ''", "@jobs\n" },
 		{ "--extend ''", "@jobs\n" },
+		{ "--requeue ''", "@jobs\n" },
 		{ "--on-limit=r", "kill\nrequeue\n" },
 		{ "--on-limit = r", "kill\nrequeue\n" },
 		{ "--bind=", "yes\nno\n" },
@@ -104,7 +105,7 @@ static void verbs_have_operands(void **state)
 		{ "--log -- -", "@jobs\n" },
 		{ "--history --user ''", "@users\n" },
 		{ "--history --state ''",
-			"ended\nfinished\nfailed\ncancelled\ntimed-out\noom\npreempted\nlost\n" },
+			"ended\nfinished\nfailed\ncancelled\ntimed-out\noom\npreempted\nrequeued\nlost\n" },
 	};
 
 	(void)state;

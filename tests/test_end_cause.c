@@ -20,6 +20,7 @@ static const struct {
 	[CAUSE_CANCEL] = { "cancel", 143, 3, 143, 143, END_CANCELLED },
 	[CAUSE_PREEMPT] = { "preempt", 143, 3, 143, 143, END_PREEMPTED },
 	[CAUSE_UNUSED] = { "unused", 124, 124, 124, 124, END_TIMED_OUT },
+	[CAUSE_REQUEUE] = { "requeue", 143, 3, 143, 143, END_REQUEUED },
 	[CAUSE_OOM] = { "oom", 0, 3, 143, NONE, END_OOM },
 	[CAUSE_REBOOT] = { "reboot", NONE, 3, 143, NONE, END_LOST },
 	[CAUSE_LOST] = { "lost", NONE, 3, 143, NONE, END_LOST },

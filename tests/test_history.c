@@ -640,6 +640,7 @@ static void the_state_follows_from_how_and_status(void **state)
 		{ HISTORY_LIMIT, "", "timed-out" },
 		{ HISTORY_OOM, "1", "oom" },
 		{ HISTORY_PREEMPT, "143", "preempted" },
+		{ HISTORY_REQUEUE, "0", "requeued" },
 		{ HISTORY_REBOOT, "", "lost" },
 		{ HISTORY_LOST, "", "lost" },
 		{ HISTORY_LINGERED, "", "ended" },

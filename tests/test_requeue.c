@@ -501,6 +501,52 @@ static void a_liveness_that_was_ended_stays_ended(void **state)
 	other_end(&other);
 }
 
+/* Appends a request to requeue the job, from its attempt with ticket @by, as user @uid. */
+static void ask_for_requeue(uint64_t by, uint32_t uid)
+{
+	struct control control = { .verb = CONTROL_REQUEUE,
+		.ticket = broker_job(&broker),
+		.by = by,
+		.uid = uid,
+		.at_ms = clock_boot_ms() };
+
+	text_copy(control.boot, sizeof(control.boot), dir.boot);
+	assert_int_equal(ticket_append_control(&broker.queue.file, &control), 0);
+}
+
+static void a_request_counts_for_its_attempt_and_of_its_users(void **state)
+{
+	uint32_t self = (uint32_t)getuid();
+	struct ticket ticket;
+	uint64_t first;
+
+	(void)state;
+	join(&broker, 1, "01");
+	come_through(&broker);
+	assert_true(broker.bell_fd >= 0); /* by which it is asked */
+	first = broker.number;
+	ask_for_requeue(first, 4711); /* of another user */
+	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_NONE);
+	ask_for_requeue(first, self);
+	ask_for_requeue(first - 1, self); /* a late one does not hide it */
+	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_REQUEUE);
+	broker_note_requeue(&broker);
+	assert_int_equal(ticket_read(&broker.queue.file, first, &ticket), TICKET_RECORD);
+	assert_int_equal(ticket.goes_back, 1);
+	requeue();
+	assert_int_equal(broker.ticket.goes_back, 0);
+	assert_int_equal(broker_give_back(&broker), 0);
+	come_through(&broker);
+	/* the request was for the attempt before */
+	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_NONE);
+	ask_for_requeue(broker.number, 0); /* root may */
+	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_REQUEUE);
+	broker.ticket.request.runs_once = 1;
+	assert_int_equal(broker_read_orders(&broker), BROKER_ORDER_NONE);
+	broker_remove_bell(&broker);
+	assert_false(fixture_exists(dir.fd, FIFO_BELL, broker.ticket.owner.token));
+}
+
 static void a_kept_bell_is_removed_with_the_lease(void **state)
 {
 	struct other killed = other_start(dir.fd, OTHER_LIVE | OTHER_BELL);
@@ -537,6 +583,7 @@ int main(void)
 		TEST(in_another_pid_namespace_a_release_still_counts),
 		TEST(the_left_ticket_is_not_taken_for_a_lost_lease),
 		TEST(a_liveness_that_was_ended_stays_ended),
+		TEST(a_request_counts_for_its_attempt_and_of_its_users),
 		TEST(a_kept_bell_is_removed_with_the_lease),
 	};
 

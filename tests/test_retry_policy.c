@@ -231,6 +231,28 @@ static void a_preempted_job_is_always_requeued(void **state)
 	assert_int_equal(delay_ms, 0);
 }
 
+static void a_job_whose_user_wants_it_back_is_always_requeued(void **state)
+{
+	static const int statuses[] = { EXITED(0), EXITED(3), KILLED(SIGTERM),
+		KILLED(SIGINT) };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
+		for (unsigned told = 0; told < 4; told++) {
+			const struct attempt_end end = { .cause = CAUSE_REQUEUE,
+				.wait_status = statuses[i],
+				.was_told = told & 1,
+				.is_done = told & 2 };
+			struct retry_policy care = care_with(2, 2);
+			int64_t delay_ms;
+
+			assert_int_equal(retry_policy_apply(&care, &end, 0, &delay_ms),
+				RETRY_NEXT_REQUEUE);
+			assert_int_equal(delay_ms, 0);
+			assert_int_equal(care.retries, 2);
+		}
+}
+
 static void the_exit_status_says_how_the_attempt_ended(void **state)
 {
 	static const struct {
@@ -265,6 +287,7 @@ int main(void)
 		cmocka_unit_test(the_next_declaration_is_a_quarter_more),
 		cmocka_unit_test(a_job_at_its_limit_is_requeued_as_often_as_allowed),
 		cmocka_unit_test(a_preempted_job_is_always_requeued),
+		cmocka_unit_test(a_job_whose_user_wants_it_back_is_always_requeued),
 		cmocka_unit_test(the_exit_status_says_how_the_attempt_ended),
 	};
 

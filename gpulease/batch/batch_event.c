@@ -26,6 +26,7 @@ static const char cause_words[BATCH_CAUSES][10] = {
 	[BATCH_BY_UNUSED] = "unused",
 	[BATCH_BY_CANCEL] = "cancelled",
 	[BATCH_BY_PREEMPT] = "preempted",
+	[BATCH_BY_REQUEUE] = "requeued",
 	[BATCH_NOT_RUN] = "not-run",
 	[BATCH_IS_LOST] = "lost",
 };

@@ -47,6 +47,7 @@ enum batch_cause {
 	BATCH_BY_UNUSED,  /* it did not use its GPUs, and another job waited for them */
 	BATCH_BY_CANCEL,  /* --cancel, or the word in the file */
 	BATCH_BY_PREEMPT, /* sent back for a job of higher priority, or by a window */
+	BATCH_BY_REQUEUE, /* put back into the queue by its user */
 	BATCH_NOT_RUN,    /* it cannot start, or not again: ->text says why */
 	BATCH_IS_LOST,    /* its supervisor was killed, so how it ended is unknown */
 	BATCH_CAUSES,

@@ -298,6 +298,7 @@ static enum batch_cause cause_of_end(const struct attempt_end *end)
 		[CAUSE_CANCEL] = BATCH_BY_CANCEL,
 		[CAUSE_PREEMPT] = BATCH_BY_PREEMPT,
 		[CAUSE_UNUSED] = BATCH_BY_UNUSED,
+		[CAUSE_REQUEUE] = BATCH_BY_REQUEUE,
 	};
 
 	return end->is_oom && end->cause == CAUSE_ITSELF ? BATCH_BY_OOM

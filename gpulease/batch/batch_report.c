@@ -45,6 +45,7 @@ void batch_report_add_end(const struct batch_end *end, struct text *out)
 		[BATCH_BY_UNUSED] = "GPU not used",
 		[BATCH_BY_CANCEL] = "cancelled",
 		[BATCH_BY_PREEMPT] = "sent back for another job or a window",
+		[BATCH_BY_REQUEUE] = "requeued",
 		[BATCH_NOT_RUN] = "cannot run",
 		[BATCH_IS_LOST] = "lost: its supervisor was killed",
 	};
@@ -85,7 +86,8 @@ static void line_add_use(
 /* Appends what an attempt with this end leads to. */
 static void line_add_consequence(enum batch_cause cause, struct text *out)
 {
-	text_add(out, cause == BATCH_BY_PREEMPT || cause == BATCH_BY_LIMIT
+	text_add(out, cause == BATCH_BY_PREEMPT || cause == BATCH_BY_LIMIT ||
+				      cause == BATCH_BY_REQUEUE
 			      ? ", goes back into the queue"
 			      : ", tried again");
 }

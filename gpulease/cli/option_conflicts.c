@@ -193,6 +193,9 @@ static int option_conflicts_check_run(
 		{ s->care.max_requeues != UINT_MAX &&
 				s->care.on_limit != ON_LIMIT_REQUEUE,
 			"--max-requeues goes only with --on-limit requeue" },
+		{ s->care.runs_once && (s->care.preemptible ||
+					       s->care.on_limit == ON_LIMIT_REQUEUE),
+			"--no-requeue excludes --preemptible and --on-limit requeue" },
 		{ s->care.done_status >= 0 && !option_conflicts_has_attempts(&s->care),
 			"--done-status goes only with --preemptible, --on-limit requeue "
 			"and --retries" },

@@ -66,7 +66,7 @@ struct option_def {
 	unsigned char group; /* for --help */
 };
 
-enum { OPTIONS_MAX = 240 };
+enum { OPTIONS_MAX = 256 };
 
 /* How often each row of the table was given, and whether by its letter the last time. */
 struct option_use {

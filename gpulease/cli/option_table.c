@@ -19,7 +19,7 @@
 #define BATCH BIT(VERB_BATCH)
 #define LINES (BATCH | BIT(VERB_ADD)) /* attributes of a line; with --batch defaults */
 #define PAUSE (BIT(VERB_PAUSE) | BIT(VERB_RESUME))
-#define ANY (RUN | LOOK | VIEW | BACK | PAUSE | LINES | BIT(VERB_CANCEL) | BIT(VERB_RELEASE) | BIT(VERB_EXTEND) | BIT(VERB_DOCKER_ARGS) | BIT(VERB_SAMPLE) | BIT(VERB_NOTE) | BIT(VERB_SET_PRIORITY))
+#define ANY (RUN | LOOK | VIEW | BACK | PAUSE | LINES | BIT(VERB_CANCEL) | BIT(VERB_RELEASE) | BIT(VERB_REQUEUE) | BIT(VERB_EXTEND) | BIT(VERB_DOCKER_ARGS) | BIT(VERB_SAMPLE) | BIT(VERB_NOTE) | BIT(VERB_SET_PRIORITY))
 
 #define OPTION(kind_, letter_, name_, metavar_, help_, offset_, group_, verbs_)         \
 	{ .kind = (kind_), .letter = (letter_), .name = (name_), .metavar = (metavar_), \
@@ -106,6 +106,8 @@ static const struct option_def rows[] = {
 		read_on_limit, AT(care.on_limit), GROUP_CARE, RUN),
 	CUSTOM(0, "max-requeues", "N", "requeue at most N times (default: without bound)",
 		read_times, AT(care.max_requeues), GROUP_CARE, RUN),
+	OPTION(OPTION_FLAG, 0, "no-requeue", NULL, "refuse --requeue of this job",
+		AT(care.runs_once), GROUP_CARE, RUN),
 	CUSTOM(0, "done-status", "N", "take exit status N to mean that the work is done",
 		read_status, AT(care.done_status), GROUP_CARE, RUN | BATCH),
 	OPTION(OPTION_FLAG, 0, "preemptible", NULL,
@@ -235,6 +237,8 @@ static const struct option_def rows[] = {
 		VERB_NOTE, GROUP_ACT),
 	VERB(OPTION_VERB, 0, "release", "ID...", "let jobs start that were submitted with --hold",
 		VERB_RELEASE, GROUP_ORDER),
+	VERB(OPTION_VERB, 0, "requeue", "ID...", "put running jobs back into the queue, to run again",
+		VERB_REQUEUE, GROUP_CARE),
 	VERB(OPTION_VERB, 0, "extend", "ID... DUR", "let running jobs run longer by DUR",
 		VERB_EXTEND, GROUP_CARE),
 	VERB(OPTION_VERB, 0, "set-priority", "ID N", "give a waiting job priority N",

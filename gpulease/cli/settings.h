@@ -40,6 +40,7 @@ enum verb {
 	VERB_TIMELINE,
 	VERB_METRICS,
 	VERB_RELEASE,
+	VERB_REQUEUE,
 	VERB_EXTEND,
 	VERB_SAMPLE, /* take a sample of how a job uses its GPUs */
 	VERB_NOTE,
@@ -129,6 +130,7 @@ struct run_care {
 	int done_status;      /* a command that exits with it is not retried; -1: none */
 	int64_t unused_ok_ms; /* --idle-ok; 0: not given; -1: for as long as it runs */
 	bool preemptible;
+	bool runs_once; /* --requeue of this job is refused */
 	bool warns_steps; /* ->warn_signal is for the steps of the command, not for itself */
 	unsigned retries, oom_retries; /* 0 */
 	bool retries_given, oom_retries_given;

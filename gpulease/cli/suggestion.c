@@ -37,7 +37,7 @@ const char foreign_names[] =
 	ROW("resume-gpu", "--resume")
 	ROW("gpusched start add-file jobs-file array", "--batch FILE")
 	ROW("output-file", "--add FILE")
-	ROW("requeue retry max-retries", "--retries N")
+	ROW("retry max-retries", "--retries N")
 	ROW("test-only", "--dry-run")
 	ROW("container", "see gpulease-container(7)")
 	ROW("args llm", "write the arguments after the command")

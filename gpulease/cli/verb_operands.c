@@ -248,6 +248,7 @@ int verb_operands_settle(
 	case VERB_RESUME:
 		return verb_operands_check_all(verb, name, OPERAND_GPU, why);
 	case VERB_RELEASE:
+	case VERB_REQUEUE:
 		return verb_operands_check_all(verb, name, OPERAND_JOB, why);
 	case VERB_EXTEND:
 		return verb_operands_set_span(verb, name, why);

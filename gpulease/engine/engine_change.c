@@ -1,5 +1,5 @@
 /*
- * --release and --extend, with scontrol.
+ * --release, --requeue and --extend, with scontrol.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,14 +21,17 @@ struct change {
 static int change_job(void *arg, uint64_t id, const struct cluster_job *known)
 {
 	struct change *change = arg;
-	bool extends = change->verb->kind == VERB_EXTEND;
+	enum verb kind = change->verb->kind;
+	bool extends = kind == VERB_EXTEND;
 	struct slurm_words words = { .count = 0 };
 	struct answer answer;
 	int r;
 
 	(void)known;
 	slurm_words_add(&words, "scontrol");
-	slurm_words_add(&words, extends ? "update" : "release");
+	slurm_words_add(&words, extends                ? "update"
+				: kind == VERB_REQUEUE ? "requeue"
+						       : "release");
 	if (!extends) {
 		slurm_words_addf(&words, "%llu", (unsigned long long)id);
 	} else {

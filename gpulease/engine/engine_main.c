@@ -29,6 +29,7 @@ static int (*const verbs[])(struct engine_line *) = {
 	[VERB_CANCEL] = engine_cancel,
 	[VERB_SIGNAL_JOB] = engine_cancel,
 	[VERB_RELEASE] = engine_change,
+	[VERB_REQUEUE] = engine_change,
 	[VERB_EXTEND] = engine_change,
 	[VERB_STATUS] = engine_status,
 	[VERB_QUEUE] = engine_status,

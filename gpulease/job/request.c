@@ -190,6 +190,7 @@ int request_make(
 		.is_singleton = settings->request.singleton,
 		.is_supervised = is_supervision_wanted(settings),
 		.is_preemptible = settings->care.preemptible,
+		.runs_once = settings->care.runs_once,
 		.leave_ms = request_leave_ms(&settings->care),
 		.unused_ok_ms = settings->care.unused_ok_ms,
 		.allow = GPUSET_ALL,

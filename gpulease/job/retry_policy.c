@@ -75,6 +75,8 @@ enum retry_next retry_policy_apply(struct retry_policy *care,
 	const struct attempt_end *end, uint32_t chance, int64_t *ret_delay_ms)
 {
 	*ret_delay_ms = 0;
+	if (end->cause == CAUSE_REQUEUE && !end->is_cancelled_late)
+		return RETRY_NEXT_REQUEUE;
 	if (end->was_told || end->is_done || end->is_cancelled_late)
 		return RETRY_NEXT_NOTHING;
 	switch (end->cause) {
@@ -82,6 +84,7 @@ enum retry_next retry_policy_apply(struct retry_policy *care,
 	case CAUSE_UNUSED:
 		return RETRY_NEXT_NOTHING;
 	case CAUSE_PREEMPT:
+	case CAUSE_REQUEUE:
 		return RETRY_NEXT_REQUEUE;
 	case CAUSE_LIMIT:
 		if (care->on_limit != ON_LIMIT_REQUEUE || !care->requeues)

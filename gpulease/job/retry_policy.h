@@ -10,6 +10,8 @@
  *   failed as above.
  * - The time limit ended it: it is requeued if --on-limit and --max-requeues allow it.
  * - A job of higher priority, or a window, preempted it: it is always requeued.
+ * - The user asked for it by --requeue: it is always requeued, whatever else is true of its end,
+ *   unless it was cancelled.
  * - The command exited with the status of --done-status: the job is done in any case.
  * - The job was cancelled, or ended from the keyboard (INT, QUIT, or the statuses that shells make
  *   of them): it is not retried.
@@ -52,7 +54,7 @@ enum retry_next {
 	RETRY_NEXT_NOTHING,
 	RETRY_NEXT_RETRY,   /* it failed */
 	RETRY_NEXT_OOM,     /* it ran out of memory: ->vram_mib has been raised */
-	RETRY_NEXT_REQUEUE, /* it was ended by its limit, or preempted */
+	RETRY_NEXT_REQUEUE, /* it was ended by its limit, preempted, or its user wants it */
 };
 
 /*

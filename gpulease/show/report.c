@@ -51,6 +51,9 @@ static void report_add_cause(const struct report *report, struct text *out)
 	case CAUSE_UNUSED:
 		text_add(out, "GPU not used, ");
 		return;
+	case CAUSE_REQUEUE:
+		text_add(out, "requeued, ");
+		return;
 	case CAUSE_CANCEL:
 		text_add(out, "cancelled");
 		if (report->by && report->by[0])

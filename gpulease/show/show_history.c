@@ -97,6 +97,7 @@ static void end_put_state(struct table *table, const struct history_end *end)
 		[END_TIMED_OUT] = TINT_YELLOW,
 		[END_OOM] = TINT_RED,
 		[END_PREEMPTED] = TINT_YELLOW,
+		[END_REQUEUED] = TINT_YELLOW,
 		[END_LOST] = TINT_RED,
 	};
 	char words[64 + USER_SIZE];

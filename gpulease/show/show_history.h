@@ -20,7 +20,8 @@
  *	    share           number | null: the part of each that it had, below 1
  *	    vram_mib        integer | null: declared memory of each
  *	    state           "finished" | "failed" | "cancelled" | "timed-out" | "oom" |
- *	                    "preempted" | "lost" | "ended": how it ended was not recorded
+ *	                    "preempted" | "requeued" | "lost" |
+ *	                    "ended": how it ended was not recorded
  *	    waited_ms       integer: in the queue
  *	    started_unix_ms integer | null
  *	    alive_unix_ms   integer | null: when it was last seen alive

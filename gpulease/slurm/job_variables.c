@@ -106,6 +106,22 @@ static void describe_owner(struct job_variables *variables)
 	job_variables_set_number(variables, "SLURM_JOB_END_TIME", end_of(now));
 }
 
+/*
+ * Sets how often the job was put back into the queue; in its first attempt there is no such
+ * variable.
+ */
+static void describe_restarts(struct job_variables *variables)
+{
+	uint64_t attempt;
+	bool is_known = parse_u64(job_variables_value_of("GPULEASE_ATTEMPT"), UINT32_MAX,
+				&attempt, NULL) == 0;
+
+	if (is_known && attempt > 1)
+		job_variables_set_number(variables, "SLURM_RESTART_COUNT", attempt - 1);
+	else
+		job_variables_set(variables, "SLURM_RESTART_COUNT", NULL);
+}
+
 void job_variables_describe(
 	struct job_variables *variables, const char *name, const char *folder)
 {
@@ -118,6 +134,7 @@ void job_variables_describe(
 		job_variables_set(variables, "SLURM_JOB_ID", id);
 		job_variables_set(variables, "SLURM_JOBID", id);
 	}
+	describe_restarts(variables);
 	job_variables_set(variables, "SLURM_NNODES", "1");
 	job_variables_set(variables, "SLURM_JOB_NUM_NODES", "1");
 	job_variables_set(variables, "SLURM_JOB_NODELIST", node);

@@ -399,8 +399,9 @@ static int test_job(struct sbatch *sbatch)
  */
 static char **array_words(struct sbatch *sbatch, char **task_words)
 {
+	/* a requeue is for its tasks; scontrol finds them */
 	static char submit[] = "--submit", hold[] = "--hold", end[] = "--",
-		    part[] = "array";
+		    part[] = "array", once[] = "--no-requeue";
 	/* inside a lease gpulease has set it */
 	const char *devices = getenv(PROCESS_LEASE_TOKEN_VARIABLE)
 				      ? NULL
@@ -428,6 +429,7 @@ static char **array_words(struct sbatch *sbatch, char **task_words)
 		return NULL;
 	if (sbatch->hold)
 		*next++ = hold;
+	*next++ = once;
 	*next++ = end;
 	*next++ = sbatch->own;
 	*next++ = part;

@@ -38,6 +38,7 @@ const struct sbatch_row sbatch_table[] = {
 	PASSED(0, "open-mode", "MODE", "OPEN_MODE", "open-mode"),
 	PASSED('N', "nodes", "1", NULL, "nodes"),
 	PASSED('w', "nodelist", "HOST", NULL, "nodelist"),
+	PASSED(0, "no-requeue", NULL, "NO_REQUEUE", "no-requeue"),
 
 	COUNTED('G', "gpus", "[TYPE:]N", "GPUS", "gpus"),
 	COUNTED(0, "gres", "gpu[:TYPE][:N]", "GRES", "gres"),
@@ -94,7 +95,6 @@ const struct sbatch_row sbatch_table[] = {
 	UNMET("nice", "[N]", "it waits as others do"),
 	NOISE(0, "priority", "N", NULL),
 	NOISE(0, "requeue", NULL, "REQUEUE"),
-	NOISE(0, "no-requeue", NULL, "NO_REQUEUE"),
 	{ "exclude", "HOSTS", NULL, "this machine is the only one", SBATCH_UNMET, 'x' },
 	NOISE('m', "distribution", "HOW", "DISTRIBUTION"),
 	NOISE('k', "no-kill", "[off]", "NO_KILL"),
@@ -263,6 +263,11 @@ int sbatch_options_read_variables(struct sbatch_options *options, struct why *wh
 void sbatch_options_overlay(
 	struct sbatch_options *options, const struct sbatch_options *over)
 {
+	/* either of the two overrides the other */
+	if (sbatch_options_value(over, "requeue"))
+		sbatch_options_set(options, "no-requeue", NULL);
+	if (sbatch_options_value(over, "no-requeue"))
+		sbatch_options_set(options, "requeue", NULL);
 	for (size_t i = 0; i < SBATCH_ROWS_MAX; i++)
 		if (over->values[i]) {
 			options->values[i] = over->values[i];

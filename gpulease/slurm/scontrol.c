@@ -36,6 +36,7 @@ static const char USAGE[] =
 	"Usage: scontrol show hostnames|hostlist [list]\n"
 	"       scontrol [-o] show job [id]\n"
 	"       scontrol release id...\n"
+	"       scontrol requeue id...\n"
 	"       scontrol update JobId=id TimeLimit=+time\n"
 	"Shows hosts, shows and changes jobs of gpulease; see gpulease-srun(7).";
 
@@ -53,9 +54,7 @@ static const struct {
 	{ "power", "gpulease does not start machines" },
 	{ "reboot", "gpulease does not start machines" },
 	{ "reconfigure", "there is no daemon; gpulease.conf(5) is read by each command" },
-	{ "requeue", "gpulease runs a job again with --retries or --on-limit requeue" },
-	{ "requeuehold",
-		"gpulease runs a job again with --retries or --on-limit requeue" },
+	{ "requeuehold", "write scontrol requeue, which runs a job again" },
 	{ "resume", "write gpulease --signal-job ID CONT" },
 	{ "shutdown", "there is no daemon" },
 	{ "suspend", "write gpulease --signal-job ID STOP" },
@@ -208,7 +207,9 @@ static void print_job(
 	text_addf(&text, "%sJobState=%s Reason=%s Dependency=", gap,
 		slurm_states[job->state].name, slurm_job_reason(job));
 	slurm_format_dependency(job, &text);
-	text_addf(&text, "%sBatchFlag=%d", gap, job->log[0] != '\0');
+	text_addf(&text, "%sRestarts=%lld BatchFlag=%d", gap,
+		(long long)(job->attempt > 1 ? job->attempt - 1 : 0),
+		job->log[0] != '\0');
 	add_exit(job, &text);
 	add_times(job, gap, &text);
 	text_addf(&text, "%sPartition=gpulease", gap);
@@ -442,6 +443,90 @@ static int release(char **words)
 	return become_gpulease(option, words);
 }
 
+/* The jobs that are to be requeued, as words for gpulease. */
+struct requeued {
+	char *words[WORDS_MOST + 1];
+	size_t count;
+};
+
+/* Adds the job with the id of @size bytes.  Returns false after a message. */
+static bool requeued_add(struct requeued *requeued, const char *id, size_t size)
+{
+	char *word = requeued->count < WORDS_MOST - 2 ? strndup(id, size) : NULL;
+
+	if (word)
+		requeued->words[requeued->count++] = word;
+	else
+		slurm_error("too many jobs; give fewer at once");
+	return word != NULL;
+}
+
+/*
+ * Adds the jobs that the @size bytes at @text mean: a job, a task of an array, or, for an array,
+ * its tasks that run.  Of a job that is not known gpulease says so.  Returns false after a message.
+ */
+static bool requeued_find(struct requeued *requeued, const struct slurm_jobs *jobs,
+	const char *text, size_t size)
+{
+	size_t before = requeued->count;
+	bool is_array = is_slurm_array_id(text, size);
+	char id[24];
+
+	for (size_t i = 0; i < jobs->count; i++) {
+		const struct slurm_job *job = &jobs->list[i];
+
+		if (job->array < 0 || !is_slurm_job_named(job, text, size))
+			continue;
+		is_array = true;
+		(void)snprintf(id, sizeof(id), "%lld", (long long)job->id);
+		if (job->state != SLURM_PENDING &&
+			!requeued_add(requeued, id, strlen(id)))
+			return false;
+	}
+	if (requeued->count > before)
+		return true;
+	if (is_array) {
+		slurm_error("requeue: %.*s: no task of it runs", (int)size, text);
+		return false;
+	}
+	return requeued_add(requeued, text, size);
+}
+
+/* requeue [Incomplete] LIST...: only jobs that run can be requeued here. */
+static int requeue(char **words)
+{
+	static char option[] = "--requeue";
+	static struct requeued requeued;
+	struct slurm_jobs jobs = { .count = 0 };
+	bool is_good = true;
+
+	if (*words && strcasecmp(*words, "incomplete") == 0)
+		words++;
+	if (!*words) {
+		slurm_line("too few arguments for keyword:requeue");
+		return EXIT_NOT_DONE;
+	}
+	for (char **at = words; *at; at++) {
+		const char *bad = slurm_find_bad_id(*at);
+
+		if (!bad && slurm_count_ids(*at))
+			continue;
+		slurm_line("Invalid job id specified for job %s", bad ? bad : *at);
+		return EXIT_NOT_DONE;
+	}
+	if (slurm_query_jobs(NULL, &jobs) < 0)
+		return EXIT_NOT_DONE;
+	for (char **at = words; *at && is_good; at++)
+		for (const char *id = *at; *id && is_good;) {
+			size_t size = slurm_id_length(id);
+
+			is_good = requeued_find(&requeued, &jobs, id, size);
+			id += size + (id[size] == ',');
+		}
+	slurm_jobs_release(&jobs);
+	return is_good ? become_gpulease(option, requeued.words) : EXIT_NOT_DONE;
+}
+
 /* Returns what follows @name and "=" in @word, or NULL. */
 static char *value_in(char *word, const char *name)
 {
@@ -489,6 +574,8 @@ static int run(char **words, bool is_oneliner)
 		return release(words + 1);
 	if (is_short_for(*words, "update", 1))
 		return update(words + 1);
+	if (strcasecmp(*words, "requeue") == 0)
+		return requeue(words + 1);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		if (strcasecmp(*words, others[i].word) == 0) {
 			slurm_error("%s: %s", *words, others[i].instead);

@@ -23,6 +23,7 @@ enum slurm_state {
 	SLURM_PREEMPTED,
 	SLURM_OUT_OF_MEMORY,
 	SLURM_NODE_FAIL,
+	SLURM_REQUEUED,
 	SLURM_STATES, /* of jobs; further rows of the table have no jobs */
 };
 
@@ -39,7 +40,7 @@ int slurm_state_find(const char *text, size_t size);
 
 /* A number or a time is -1 if it is not known. */
 struct slurm_job {
-	int64_t id, gpus, priority, status;
+	int64_t id, gpus, priority, attempt, status;
 	int64_t ran_ms, limit_ms;
 	/* since 1970 */
 	int64_t submitted_ms, started_ms, ended_ms, starts_ms;

@@ -152,9 +152,12 @@ static void attempt_report(struct attempt *at, const struct broker *broker)
 	static char lines[REPORT_SIZE];
 	struct text text = TEXT_ON(lines);
 	const struct settings *settings = at->all->queueing->context->settings;
-	/* the log of a job script has what Slurm writes there, too: who has cancelled it */
+	/*
+	 * the log of a job script has what Slurm writes there, too: who has cancelled it, and that
+	 * it was requeued
+	 */
 	bool is_plain = settings->environment.shown != NULL,
-	     is_cancelled = at->end.cause == CAUSE_CANCEL;
+	     is_told = at->end.cause == CAUSE_CANCEL || at->end.cause == CAUSE_REQUEUE;
 	char by[BY_SIZE];
 	struct report report = {
 		.job = broker_job(broker),
@@ -175,7 +178,7 @@ static void attempt_report(struct attempt *at, const struct broker *broker)
 
 	if (settings->environment.is_standin ||
 		(!settings->output.report &&
-			(!settings->environment.submit || (is_plain && !is_cancelled))))
+			(!settings->environment.submit || (is_plain && !is_told))))
 		return;
 	attempt_name_canceller(at, by);
 	report_write(&report, &text);
@@ -361,12 +364,31 @@ static int attempt_run(struct attempt *at, struct broker *broker, struct launch 
 	at->end.is_oom = at->end.wait_status != 0 && output_says_oom(&at->output);
 	(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
 	at->next = retry_policy_apply(&at->care, &at->end, chance, &at->delay_ms);
-	if (observer && observer->is_stopped(observer->context))
+	if (observer && observer->is_stopped(observer->context)) {
 		at->next = RETRY_NEXT_NOTHING;
+		/* it does not come back, and what it has left undone is no success */
+		if (at->end.cause == CAUSE_REQUEUE) {
+			at->end.cause = CAUSE_CANCEL;
+			at->end.by = getuid();
+		}
+	}
 	/* no process of this attempt may live on when the next one starts */
 	if (at->next != RETRY_NEXT_NOTHING)
 		supervise_end_leftovers(&supervision);
 	return 0;
+}
+
+/*
+ * Empties the log of a job script before its next attempt, unless --open-mode says to append: so
+ * does Slurm.
+ */
+static void attempt_empty_log(const struct settings *settings)
+{
+	if (!settings->environment.shown || settings->output.append)
+		return;
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+		if (is_regular_file(fd))
+			(void)!ftruncate(fd, 0);
 }
 
 /* --- from one to the next ---------------------------------------------------------- */
@@ -553,8 +575,10 @@ int attempts_run(const struct attempts *attempts)
 		r = queueing_wait(attempts->queueing);
 		if (r != 0)
 			return r;
+		attempt_empty_log(attempts->queueing->context->settings);
 		attempt_begin(&attempt, broker, attempts->launch);
 	}
+	broker_remove_bell(broker);
 	attempt_record(&attempt, broker, attempts->launch);
 	attempt_tell_end(&attempt, broker);
 	/* an nvidia-smi that hangs would outlive this process */

@@ -29,7 +29,8 @@ enum {
 
 	NOTE_MS = 1000, /* to the next try after a lease file was locked; then 2, 4 … s */
 	NOTE_MAX_MS = 60 * 1000,
-	NAP_MS = 1000, /* sleeps are cut to this: the timeout does not count a suspend */
+	HEAR_MS = 1000, /* from the request for a requeue to TERM */
+	NAP_MS = 1000,  /* sleeps are cut to this: the timeout does not count a suspend */
 };
 
 /* A command that runs, or is about to be started. */
@@ -204,7 +205,7 @@ static void watched_obey_preemption(struct watched *watched, uint64_t by)
 	const struct supervision *order = watched->order;
 	int64_t at_ms = clock_boot_ms() + (order->warn_signal ? order->warn_ms : 0);
 
-	if (watched->is_ending || watched->limit_cause == CAUSE_PREEMPT ||
+	if (watched->is_ending || watched->limit_cause != CAUSE_LIMIT ||
 		watched->limit_at_ms <= at_ms || !command_is_alive(watched))
 		return;
 	end_notice_preemption(by);
@@ -225,6 +226,23 @@ static void watched_obey_windows(struct watched *watched)
 	watched_obey_preemption(watched, 0);
 }
 
+/*
+ * The user wants the job back in the queue: moves the time limit to a moment from now, so that a
+ * handler which has asked for its own job can hear that, and exit.  If the command is being ended
+ * already, or has ended, only the cause changes.  A job that is cancelled does not come back.
+ */
+static void watched_obey_requeue(struct watched *watched)
+{
+	struct attempt_end *end = watched->end;
+
+	if (end->cause == CAUSE_REQUEUE || end->cause == CAUSE_CANCEL)
+		return;
+	broker_note_requeue(watched->broker);
+	end->cause = watched->limit_cause = CAUSE_REQUEUE;
+	watched->warn_at_ms = INT64_MAX;
+	watched->limit_at_ms = min_i64(watched->limit_at_ms, clock_boot_ms() + HEAR_MS);
+}
+
 /* Obeys requests of other processes about the job.  Returns whether it is cancelled. */
 static bool watched_obey_requests(struct watched *watched)
 {
@@ -232,6 +250,8 @@ static bool watched_obey_requests(struct watched *watched)
 
 	if (order == BROKER_ORDER_PREEMPT)
 		watched_obey_preemption(watched, watched->broker->result.preempted_by);
+	if (order == BROKER_ORDER_REQUEUE)
+		watched_obey_requeue(watched);
 	/* the bell tells of windows, too */
 	watched_obey_windows(watched);
 	if (order != BROKER_ORDER_CANCEL)
@@ -392,6 +412,18 @@ static int64_t watched_wake_ms(const struct watched *watched)
 	return wake_ms;
 }
 
+/*
+ * Returns the bell that wakes this process while it is stopped with its command; -1: none.  It is
+ * rung for every change of the queue, and the shell would see a stopped job continued.  So only a
+ * preemptible job is woken, whose GPUs another job waits for.
+ */
+static int watched_stopped_bell(const struct watched *watched)
+{
+	const struct broker *broker = watched->broker;
+
+	return broker->ticket.request.is_preemptible ? broker->bell_fd : -1;
+}
+
 /* Reads all changes of the command's state: stopped, continued, ended.  Then reaps orphans. */
 static void watched_reap_command(struct watched *watched)
 {
@@ -412,7 +444,7 @@ static void watched_reap_command(struct watched *watched)
 			if (!watched->is_ending && command_is_stopped(watched))
 				job_control_stop(watched->command, WSTOPSIG(status),
 					watched_end_ms(watched),
-					watched->broker->bell_fd);
+					watched_stopped_bell(watched));
 			continue;
 		}
 		watched->end->wait_status = status;
@@ -564,7 +596,8 @@ static void watched_find_cause(struct watched *watched)
 		watched->limit_cause == CAUSE_PREEMPT || watched->order->is_sent_back;
 	bool is_users;
 
-	if (end->cause == CAUSE_CANCEL || end->cause == CAUSE_UNUSED)
+	if (end->cause == CAUSE_CANCEL || end->cause == CAUSE_UNUSED ||
+		end->cause == CAUSE_REQUEUE)
 		return;
 	end->is_done = done_status >= 0 && WIFEXITED(status) &&
 		       WEXITSTATUS(status) == done_status &&
@@ -692,6 +725,9 @@ int supervise(const struct supervision *supervision, struct attempt_end *ret)
 	r = watched_start(&watched);
 	if (r == 0)
 		r = watched_run(&watched);
+	/* a command may have asked for its own job, and have ended before the bell was heard */
+	if (r == 0 && broker_read_orders(watched.broker) == BROKER_ORDER_REQUEUE)
+		watched_obey_requeue(&watched);
 	watched_find_cause(&watched);
 	ret->ran_ms = clock_boot_ms() - watched.begun_ms;
 	job_control_end(&watched.job_control);

@@ -64,6 +64,11 @@ void supervise_prepare(void);
  * user has told the job to end, or the command exits with ->done_status.  For a job that ends at
  * its limit, the cause is the limit if the command dies of ->warn_signal.
  *
+ * A job that its user wants back in the queue is ended in the same way, a second after the request.
+ * The request counts, and not the limit, also if it comes while the command is being ended at its
+ * limit, or just before the command ends by itself: a handler saves, asks for its own job, and
+ * exits with 0.
+ *
  * With ->warns_steps the steps that run at that moment get the signal, and the command does not;
  * the job counts as warned if there is one.  A step that starts later gets no signal, as in Slurm.
  *

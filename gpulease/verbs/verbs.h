@@ -15,6 +15,7 @@ int verb_history(struct settings *settings);
 int verb_cancel(struct settings *settings);
 int verb_note(struct settings *settings);
 int verb_release(struct settings *settings);
+int verb_requeue(struct settings *settings);
 int verb_extend(struct settings *settings);
 int verb_pause(struct settings *settings);
 int verb_resume(struct settings *settings);

@@ -263,6 +263,7 @@ static void put_state(struct table *table, const struct ended_job *job)
 		[END_TIMED_OUT] = TINT_YELLOW,
 		[END_OOM] = TINT_RED,
 		[END_PREEMPTED] = TINT_YELLOW,
+		[END_REQUEUED] = TINT_YELLOW,
 		[END_LOST] = TINT_RED,
 	};
 

@@ -311,12 +311,9 @@ void broker_finish(struct broker *broker)
 {
 	/* a request to preempt that was appended before this was meant for an earlier lease */
 	broker->state.orders_from = broker->queue.end;
-	/* a preemptible job keeps its bell, by which it is asked to end */
-	if (!broker->ticket.request.is_preemptible ||
-		!broker->ticket.request.is_supervised) {
-		fifo_remove(broker->dir, FIFO_BELL, broker->ticket.owner.token);
-		close_fd(&broker->bell_fd);
-	}
+	/* a supervised job keeps its bell, by which it is asked to go back into the queue */
+	if (!broker->ticket.request.is_supervised)
+		broker_remove_bell(broker);
 	/* our ticket was the first that waited, and waits no more */
 	if (broker->state.hint == broker->number)
 		broker->state.hint++;

@@ -58,6 +58,7 @@ enum broker_order {
 	BROKER_ORDER_NONE = 0,
 	BROKER_ORDER_CANCEL = 120,  /* ->result.cancelled_by has cancelled the job */
 	BROKER_ORDER_PREEMPT = 121, /* job ->result.preempted_by waits for its GPUs */
+	BROKER_ORDER_REQUEUE = 122, /* its user, or root, wants it back in the queue */
 };
 
 /* The lease of an earlier attempt of the job, which has ended; it is not given back yet. */
@@ -275,10 +276,19 @@ MUST_CHECK int broker_note_command(struct broker *broker, const struct command *
 
 /*
  * Reads what other processes ask of the job, which has its lease and an owner that stays.  Call
- * this when ->bell_fd (of a preemptible job) is readable or a signal has come.  Returns a
+ * this when ->bell_fd (of a supervised job) is readable or a signal has come.  Returns a
  * broker_order or a negative errno.
  */
 MUST_CHECK int broker_read_orders(struct broker *broker);
+
+/*
+ * Notes in the ticket that the job goes back into the queue when this attempt has ended: the
+ * process that has asked for it waits for this note.
+ */
+void broker_note_requeue(struct broker *broker);
+
+/* Removes the bell of a job whose last attempt has ended.  A crash leaves it to the sweep. */
+void broker_remove_bell(struct broker *broker);
 
 /*
  * Returns when (CLOCK_BOOTTIME) the next window begins that sends the running job back; INT64_MAX:

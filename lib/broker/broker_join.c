@@ -43,7 +43,7 @@ static int replace_fifo(const struct statedir *dir, const char *folder,
 
 /*
  * Makes the FIFOs that are missing, and keeps a long name of the job beside them.  A job that has
- * nothing to wait for needs no bell.
+ * nothing to wait for needs no bell, unless it is supervised.
  */
 static int make_fifos(struct broker *broker)
 {
@@ -56,7 +56,8 @@ static int make_fifos(struct broker *broker)
 		r = replace_fifo(dir, FIFO_LIVE, owner, &broker->live_fd);
 	if (r == 0 && request->name_hash)
 		r = job_name_write(dir, owner->token, request->name);
-	if (r == 0 && broker->ticket.state == TICKET_WAITING &&
+	if (r == 0 &&
+		(broker->ticket.state == TICKET_WAITING || request->is_supervised) &&
 		!fifo_is_named(dir, FIFO_BELL, owner->token))
 		r = replace_fifo(dir, FIFO_BELL, owner, &broker->bell_fd);
 	return r;

@@ -83,15 +83,13 @@ int broker_requeue(struct broker *broker, const struct request *request,
 	broker->state.wish_done = broker->queue.wish.number; /* for the attempt before */
 	broker->ticket.attempt = before.attempt ? before.attempt + 1 : 2;
 	broker->ticket.runs = COMMAND_NONE;
+	broker->ticket.goes_back = 0;
 	broker->ticket.request = *request;
 	broker->ticket.request.priority = before.request.priority; /* as it is by now */
 	broker->ticket.since_ms = clock_boot_ms();
 	broker->ticket.not_before_ms = not_before_ms;
 	forget_share(broker);
-	if (broker->bell_fd >= 0) {
-		fifo_remove(broker->dir, FIFO_BELL, before.owner.token);
-		close_fd(&broker->bell_fd);
-	}
+	broker_remove_bell(broker);
 	/* the FIFOs of the new ticket do not keep the old lease alive; @debt has the old one */
 	r = take_further_ticket(broker, &before, why);
 	if (r < 0) {
@@ -254,11 +252,29 @@ int broker_read_orders(struct broker *broker)
 	if (queue_is_cancelled(&broker->queue, broker_job(broker), ticket->owner.uid,
 		    &broker->result.cancelled_by))
 		return BROKER_ORDER_CANCEL;
+	if (queue_is_requeued(&broker->queue, broker_job(broker), broker->number,
+		    ticket->owner.uid) &&
+		!ticket->request.runs_once)
+		return BROKER_ORDER_REQUEUE;
 	r = preempt_judge(&broker->queue, &own, broker->state.orders_from,
 		&broker->result.preempted_by);
 	if (r < 0)
 		return r;
 	return r == PREEMPT_RIGHTLY ? BROKER_ORDER_PREEMPT : BROKER_ORDER_NONE;
+}
+
+void broker_note_requeue(struct broker *broker)
+{
+	broker->ticket.goes_back = 1;
+	(void)!ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
+}
+
+void broker_remove_bell(struct broker *broker)
+{
+	if (broker->bell_fd < 0)
+		return;
+	fifo_remove(broker->dir, FIFO_BELL, broker->ticket.owner.token);
+	close_fd(&broker->bell_fd);
 }
 
 /* If the windows cannot be read, they are read again after this time. */

@@ -17,6 +17,7 @@ enum end_cause {
 	CAUSE_CANCEL,
 	CAUSE_PREEMPT,  /* sent back for a job of higher priority, or by a window */
 	CAUSE_UNUSED,   /* it did not use its GPUs (use_rule.h) */
+	CAUSE_REQUEUE,  /* its user wanted it back in the queue */
 	CAUSE_OOM,      /* by itself; its output says that GPU memory ran out */
 	CAUSE_REBOOT,   /* the machine went down */
 	CAUSE_LOST,     /* its supervisor was killed */
@@ -29,6 +30,7 @@ enum end_cause {
 #define HISTORY_CANCEL "cancel"
 #define HISTORY_PREEMPT "preempt"
 #define HISTORY_UNUSED "unused"
+#define HISTORY_REQUEUE "requeue"
 #define HISTORY_OOM "oom"
 #define HISTORY_REBOOT "reboot"
 #define HISTORY_LOST "lost"
@@ -43,7 +45,8 @@ enum end_state {
 	END_TIMED_OUT,
 	END_OOM, /* failed, and its output says that GPU memory ran out */
 	END_PREEMPTED, /* sent back into the queue for a job of higher priority, or by a window */
-	END_LOST, /* the machine went down, or the supervisor was killed */
+	END_REQUEUED, /* put back into the queue by its user */
+	END_LOST,     /* the machine went down, or the supervisor was killed */
 	END_STATES,
 	/* events */
 	END_PAUSED = END_STATES,

@@ -792,6 +792,7 @@ const char *const end_state_names[END_WORDS] = {
 	[END_TIMED_OUT] = "timed-out",
 	[END_OOM] = "oom",
 	[END_PREEMPTED] = "preempted",
+	[END_REQUEUED] = "requeued",
 	[END_LOST] = "lost",
 	[END_PAUSED] = "paused",
 	[END_RESUMED] = "resumed",

@@ -53,18 +53,26 @@ static int queue_add_demand(struct queue *queue, const struct control *control)
 {
 	struct queue_demand *demands;
 
-	for (size_t i = 0; i < queue->demand_count; i++)
-		if (queue->demands[i].ticket == control->ticket &&
-			queue->demands[i].uid == control->uid &&
-			queue->demands[i].verb == control->verb)
-			return 0;
+	for (size_t i = 0; i < queue->demand_count; i++) {
+		struct queue_demand *demand = &queue->demands[i];
+
+		if (demand->ticket != control->ticket || demand->uid != control->uid ||
+			demand->verb != control->verb)
+			continue;
+		if (control->by > demand->by)
+			demand->by = control->by;
+		return 0;
+	}
 	demands = array_grow(queue->demands, sizeof(*demands), queue->demand_count,
 		&queue->demand_room);
 	if (!demands)
 		return -ENOMEM;
 	queue->demands = demands;
 	queue->demands[queue->demand_count++] = (struct queue_demand){
-		.ticket = control->ticket, .uid = control->uid, .verb = control->verb
+		.ticket = control->ticket,
+		.by = control->by,
+		.uid = control->uid,
+		.verb = control->verb,
 	};
 	return 0;
 }
@@ -129,7 +137,8 @@ static int queue_note_control(
 {
 	if (strcmp(control->boot, queue->dir->boot) != 0)
 		return 0; /* an earlier boot: its job is dead */
-	if (control->verb == CONTROL_CANCEL || control->verb == CONTROL_RELEASE)
+	if (control->verb == CONTROL_CANCEL || control->verb == CONTROL_RELEASE ||
+		control->verb == CONTROL_REQUEUE)
 		return queue_add_demand(queue, control);
 	if (control->verb == CONTROL_PRIORITY)
 		queue_note_wish(&queue->wish, number, control);
@@ -139,16 +148,17 @@ static int queue_note_control(
 }
 
 /*
- * Whether a user that may do so asks for @verb.  Any user can append a control: only root and the
- * job's owner count.
+ * Whether a user that may do so asks for what @verb and @by say.  Any user can append a control:
+ * only root and the job's owner count.
  */
 static bool queue_has_demand(const struct queue *queue, uint32_t verb, uint64_t number,
-	uint32_t owner_uid, uint32_t *ret_uid)
+	uint64_t by, uint32_t owner_uid, uint32_t *ret_uid)
 {
 	for (size_t i = 0; i < queue->demand_count; i++) {
 		const struct queue_demand *demand = &queue->demands[i];
 
 		if (demand->ticket == number && demand->verb == verb &&
+			demand->by == by &&
 			(demand->uid == 0 || demand->uid == owner_uid)) {
 			*ret_uid = demand->uid;
 			return true;
@@ -160,14 +170,22 @@ static bool queue_has_demand(const struct queue *queue, uint32_t verb, uint64_t 
 bool queue_is_cancelled(
 	const struct queue *queue, uint64_t number, uint32_t owner_uid, uint32_t *ret_uid)
 {
-	return queue_has_demand(queue, CONTROL_CANCEL, number, owner_uid, ret_uid);
+	return queue_has_demand(queue, CONTROL_CANCEL, number, 0, owner_uid, ret_uid);
 }
 
 bool queue_is_released(const struct queue *queue, uint64_t number, uint32_t owner_uid)
 {
 	uint32_t uid;
 
-	return queue_has_demand(queue, CONTROL_RELEASE, number, owner_uid, &uid);
+	return queue_has_demand(queue, CONTROL_RELEASE, number, 0, owner_uid, &uid);
+}
+
+bool queue_is_requeued(
+	const struct queue *queue, uint64_t number, uint64_t by, uint32_t owner_uid)
+{
+	uint32_t uid;
+
+	return queue_has_demand(queue, CONTROL_REQUEUE, number, by, owner_uid, &uid);
 }
 
 /* --- reading ----------------------------------------------------------------------- */
@@ -353,7 +371,7 @@ static int queue_find_control(
 				ticket_decode(raw, &ticket, &other) == TICKET_CONTROL &&
 				other.verb == control->verb &&
 				other.ticket == control->ticket &&
-				other.uid == control->uid &&
+				other.by == control->by && other.uid == control->uid &&
 				strcmp(other.boot, control->boot) == 0)
 				return QUEUE_ASKED;
 		}

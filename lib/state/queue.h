@@ -16,11 +16,16 @@
 /* Records that are read at once. */
 enum { QUEUE_CHUNK = 64 };
 
-/* A request to cancel or to release a job.  Each is kept once, however often it was made. */
+/*
+ * A request to cancel, to release or to requeue a job.  Each is kept once, however often it was
+ * made.
+ */
 struct queue_demand {
 	uint64_t ticket;
+	uint64_t
+		by; /* CONTROL_REQUEUE: the ticket of the latest attempt that is to end */
 	uint32_t uid;  /* of the user that asks for it */
-	uint32_t verb; /* CONTROL_CANCEL, CONTROL_RELEASE */
+	uint32_t verb; /* CONTROL_CANCEL, CONTROL_RELEASE, CONTROL_REQUEUE */
 };
 
 /* A waiting ticket asks that job @job be sent back.  Only its latest request is kept. */
@@ -138,8 +143,15 @@ bool queue_is_cancelled(const struct queue *queue, uint64_t number, uint32_t own
 bool queue_is_released(const struct queue *queue, uint64_t number, uint32_t owner_uid);
 
 /*
- * Asks for what @control says (->verb, ->ticket, ->priority) in the name of this user.  Appends no
- * second request of one user for one thing while the first is pending: no process may act yet, and
+ * Whether a user that may do so has asked that job @number goes back into the queue from its
+ * attempt with ticket @by; as queue_is_cancelled().
+ */
+bool queue_is_requeued(
+	const struct queue *queue, uint64_t number, uint64_t by, uint32_t owner_uid);
+
+/*
+ * Asks for what @control says (->verb, ->ticket, ->by, ->priority) in the name of this user.
+ * Appends no second request of one user for one thing while the first is pending: no process may act yet, and
  * the sweep keeps what is pending.  A request is pending if it stands after ticket @latest, the
  * latest of the job.  Two processes that ask at the same time may append both.  Returns 0,
  * QUEUE_ASKED: a request is pending, or a negative errno.

@@ -52,6 +52,8 @@ static const struct record_field ticket_fields[] = {
 	{ "singleton", RECORD_U32, AT(request.is_singleton), 0 },
 	{ "supervised", RECORD_U32, AT(request.is_supervised), 0 },
 	{ "preemptible", RECORD_U32, AT(request.is_preemptible), 0 },
+	{ "once", RECORD_U32, AT(request.runs_once), 0 },
+	{ "back", RECORD_U32, AT(goes_back), 0 },
 	{ "leave", RECORD_I64, AT(request.leave_ms), 0 },
 	{ "idleok", RECORD_I64, AT(request.unused_ok_ms), 0 },
 	{ "after", RECORD_TEXT, AT(request.after), AFTER_SIZE },

@@ -59,6 +59,7 @@ struct request {
 	uint32_t is_singleton;   /* waits for jobs of the same user and name */
 	uint32_t is_supervised;  /* the owner stays as the parent of the command */
 	uint32_t is_preemptible; /* a job of higher priority may send it back */
+	uint32_t runs_once;      /* its user may not put it back into the queue */
 	int64_t unused_ok_ms; /* --idle-ok: for so long its GPUs may be unused; -1: always */
 	int64_t leave_ms; /* how long it may take to end then: its warning and its grace */
 	char after[AFTER_SIZE];    /* jobs that must have ended */
@@ -88,6 +89,7 @@ struct ticket {
 	uint64_t job;    /* the number of the job's first ticket, 0: this one */
 	uint64_t latest; /* in the first ticket: the number of the latest, 0: this one */
 	struct command runs; /* of a supervised job: the command that was started last */
+	uint32_t goes_back;  /* this attempt ends, and the job goes back into the queue */
 	uint64_t turn;
 	int64_t turn_ms, since_ms; /* CLOCK_BOOTTIME */
 	/*
@@ -107,20 +109,24 @@ struct ticket {
 /*
  * A request about a job, which any process may append.  Readers obey a request to cancel or to
  * release if ->uid may do that.  They obey a request to preempt while the ticket ->by waits.  The
- * owner of a waiting job obeys a request for another priority if ->uid may ask for it.
+ * owner of a waiting job obeys a request for another priority if ->uid may ask for it.  The
+ * supervisor of a job obeys a request to put it back into the queue if ->uid may ask for it and
+ * ->by is the ticket of the attempt that runs: so a late request ends no later attempt.  Earlier
+ * versions know no such request, and do nothing.
  */
 enum {
 	CONTROL_CANCEL = 1,
 	CONTROL_PREEMPT = 2,
 	CONTROL_PRIORITY = 3,
-	CONTROL_RELEASE = 4
+	CONTROL_RELEASE = 4,
+	CONTROL_REQUEUE = 5
 };
 
 struct control {
 	uint32_t verb; /* CONTROL_… */
 	uint32_t uid;
-	uint64_t ticket;  /* the id of the job */
-	uint64_t by;      /* CONTROL_PREEMPT: the ticket that waits */
+	uint64_t ticket; /* the id of the job */
+	uint64_t by; /* PREEMPT: the ticket that waits; REQUEUE: that of the attempt */
 	int64_t priority; /* CONTROL_PRIORITY: of the job from now on */
 	int64_t at_ms;
 	char boot[BOOT_SIZE];
