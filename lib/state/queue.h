@@ -151,10 +151,10 @@ bool queue_is_requeued(
 
 /*
  * Asks for what @control says (->verb, ->ticket, ->by, ->priority) in the name of this user.
- * Appends no second request of one user for one thing while the first is pending: no process may act yet, and
- * the sweep keeps what is pending.  A request is pending if it stands after ticket @latest, the
- * latest of the job.  Two processes that ask at the same time may append both.  Returns 0,
- * QUEUE_ASKED: a request is pending, or a negative errno.
+ * Appends no second request of one user for one thing while the first is pending: no process may
+ * act yet, and the sweep keeps what is pending.  A request is pending if it stands after ticket
+ * @latest, the latest of the job.  Two processes that ask at the same time may append both.
+ * Returns 0, QUEUE_ASKED: a request is pending, or a negative errno.
  */
 enum queue_ask_outcome { QUEUE_ASKED = 1 };
 MUST_CHECK int queue_ask(
