@@ -364,7 +364,7 @@ static void only_a_regular_file_is_read(void **state)
 	struct statedir dir = fixture_dir(*state);
 
 	assert_int_equal(symlinkat("probe", dir.fd, "topology"), 0);
-	assert_int_equal(topology_load(&dir, &loaded), -ELOOP);
+	assert_int_equal(topology_load(&dir, &loaded), TOPOLOGY_NONE);
 	assert_int_equal(unlinkat(dir.fd, "topology", 0), 0);
 	assert_int_equal(mkfifoat(dir.fd, "topology", 0600), 0);
 	assert_int_equal(topology_load(&dir, &loaded), TOPOLOGY_NONE);

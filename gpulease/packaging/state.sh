@@ -14,7 +14,9 @@ fill_state() {
 		[ -e "$1/$fill_name" ] || install -m 0660 -o root -g "$2" /dev/null "$1/$fill_name"
 	done
 	chown -h root "$1"/gpu "$1"/live "$1"/bell "$1"/tickets "$1"/history "$1"/history.1 "$1"/usage
-	find "$1/gpu" -maxdepth 1 -type f -name '*.lease' -exec chown -h root {} +
+	for fill_name in "$1"/gpu/*.lease; do
+		[ ! -f "$fill_name" ] || chown -h root "$fill_name"
+	done
 }
 
 # new_state DIRECTORY GROUP: makes the directory with these files.  It is open to the group only

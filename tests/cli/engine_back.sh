@@ -91,8 +91,9 @@ run 'the highest status of several' 137 '' '' "$GPULEASE" --wait-for "$seven,$((
 
 run 'a request that can never be met is refused' 125 '' 'gpulease: Slurm refuses the job: ?*' \
 	"$GPULEASE" --submit -n 1 -p no-such-partition -- true
-run 'a log in a folder that is not there is refused' 125 '' "*cannot open '*': No such file*" \
-	"$GPULEASE" --submit -n 1 -o "$S/no/where" -- true
+submit -n 1 -o "$S/no/where" -- echo there
+run 'a job with a log in a folder that is not there' 0 '' '' "$GPULEASE" --wait-for "$id"
+is 'the folder is made' grep -qx there "$S/no/where"
 run 'so is a folder as the log' 125 '' "*cannot open '/': Is a directory" \
 	"$GPULEASE" --submit -n 1 -o / -- true
 run 'an unknown id: 1' 1 '' 'gpulease: job 99999 is unknown; --status and --history list the jobs' \

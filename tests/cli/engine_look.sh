@@ -119,7 +119,7 @@ one, two, evil, longest = (int(word) for word in sys.argv[2:6])
 assert leases == sorted([one, two, two, two]), leases
 names = {job["ticket"]: job["name"] for job in status["queue"]}
 assert names[evil] is None or "COMPLETED" not in names[evil], names
-assert names[longest] == 32 * "0", names
+assert names[longest] == 255 * "0", names
 END
 if command -v python3 >/dev/null; then
 	run 'the JSON has all members, and each job its GPUs' 0 '' '' \

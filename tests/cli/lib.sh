@@ -290,7 +290,7 @@ run() {
 	like "$run_out" "$out" || run_why="${run_why:+$run_why; }stdout is not '$run_out'"
 	like "$run_err" "$err" || run_why="${run_why:+$run_why; }stderr is not '$run_err'"
 	# but for the folder of a job script, which goes just after its job
-	run_left=$(find "$S/tmp" -mindepth 1 -maxdepth 1 ! -name 'slurm-[0-9]*.??????')
+	run_left=$(find "$S/tmp" -mindepth 1 -maxdepth 1 ! -name 'slurm-[0-9]*.??????' -printf '%f ')
 	if [ -n "$run_left" ]; then
 		run_why="${run_why:+$run_why; }left in TMPDIR: $run_left"
 		rm -rf "$S/tmp" && mkdir "$S/tmp"

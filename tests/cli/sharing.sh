@@ -408,7 +408,7 @@ ended killed
 is 'the share of a killed job is free for the next job' wait_until 'runs next'
 is 'the other jobs on the GPU keep running' wait_until \
 	'[ "$(process_state "$(pid_of stays)")$(process_state "$(pid_of memory)")" = SS ]'
-run 'the shares of the jobs that run still count' 124 '' '*at most 0.12 of one is free' "$GPULEASE" -n 0.26 -I true
+run 'the shares of the jobs that run still count' 124 '' '*at most 0.11 of one is free' "$GPULEASE" -n 0.26 -I true
 release_all stays memory next
 
 cards 1

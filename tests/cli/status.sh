@@ -152,7 +152,7 @@ shares() {
 	says 'the leases of a GPU are listed by ticket' "0 $(id_of a) $(id_of b) $(id_of last)" \
 		gpus.0.index gpus.0.leases.0.ticket gpus.0.leases.1.ticket gpus.0.leases.2.ticket
 	release_all last
-	says '--status --json shows a GPU with two leases' "leased null $(id_of a) half 0.25 5632 0" gpus.0.state gpus.0.why \
+	says '--status --json shows a GPU with two leases' "leased null $(id_of a) half 0.22 5632 0" gpus.0.state gpus.0.why \
 		gpus.0.ticket gpus.0.name gpus.0.free_share gpus.0.free_mib gpus.0.foreign_mib
 	says '--status --json shows the lease of a share' "$(id_of a) $(pid_of a) half 3600000 0.5 null false null false" \
 		gpus.0.leases.0.ticket gpus.0.leases.0.pid gpus.0.leases.0.name \
@@ -202,7 +202,7 @@ wishes() {
 		queue.0.behind queue.1.reason_kind queue.1.behind queue.2.reason_kind queue.2.behind
 	run '--queue shows priorities, sizes, reasons and starting times' 0 "*PRIO*
   1 *$of_c *  2 *  0 *needs 2 GPUs, none is free; at the latest about ??:?? *
-  2 *  0.5 *  0 *needs 0.5 of a GPU, at most 0.25 of one is free; starts about ??:?? *
+  2 *  0.5 *  0 *needs 0.5 of a GPU, at most 0.22 of one is free; starts about ??:?? *
   3 *$of_d *2x8G *  -5 *" '' sh -c '"$1" --queue | sed "s/about 20..-..-.. /about /g"' sh "$GPULEASE"
 	is 'the head of the queue starts when leases end' starts_in 0 3500 3620
 	is 'the second job of the queue starts when leases end' starts_in 1 3500 7300
