@@ -651,7 +651,8 @@ static void a_missing_driver_or_program_is_reported(void **state)
 	assert_int_equal(probe.gpu_count, 0);
 	start(s, &run, 0);
 	assert_true(finish(&run));
-	probe_run_start(&run, "/proc/nonexistent/nvidia-smi", environment, 0, clock_boot_ms());
+	probe_run_start(
+		&run, "/proc/nonexistent/nvidia-smi", environment, 0, clock_boot_ms());
 	assert_true(finish(&run));
 	assert_string_equal(probe.trouble.text,
 		"cannot run '/proc/nonexistent/nvidia-smi': No such file or directory");

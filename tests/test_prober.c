@@ -365,7 +365,8 @@ static void a_child_that_hangs_or_cannot_run_is_a_failure(void **state)
 	prober_want_topology(&prober, clock_boot_ms());
 	finish_topology(&prober);
 	assert_true(knows(&prober));
-	assert_memory_equal(prober.topology.newest->trouble.text, "cannot run '/proc/non", 21);
+	assert_memory_equal(
+		prober.topology.newest->trouble.text, "cannot run '/proc/non", 21);
 	prober_release(&prober);
 	statedir_release(&dir);
 }
