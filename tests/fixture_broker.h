@@ -43,11 +43,13 @@ static inline void fixture_release_files(struct lease_file *files, unsigned coun
 		lease_release(&files[slot]);
 }
 
-/* Takes a ticket for @request. */
+/* Takes a ticket for @request, which may name slots: so the GPUs are read before, if need be. */
 static inline void fixture_join(struct broker *broker, const struct request *request)
 {
 	struct why why = WHY_NONE;
 
+	if (!broker->view.known && broker_survey(broker) < 0)
+		fail_msg("the GPUs cannot be read");
 	if (broker_join(broker, request, "alice", &why) < 0)
 		fail_msg("%s", why.text);
 }

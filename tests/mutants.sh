@@ -521,7 +521,7 @@ mutant past-the-head-while-something-is-left policy plan_properties \
 mutant own-thresholds-hold-others-back turn \
 	-- '*allow = gpuset_minus(allow, refused);' ''
 mutant own-thresholds-are-not-announced turn \
-	-- 'if (r == 0 && !gpuset_is_empty(&more))' 'if (false)'
+	-- 'if (r == 0 && !gpuset_is_empty(&left))' 'if (false)'
 mutant own-thresholds-send-jobs-back thresholds.sh \
 	-- 'return !broker->input.own_usage &&' 'return'
 mutant preemption-is-not-foreseen preempting.sh \
@@ -985,6 +985,19 @@ mutant engine-tries-a-cancelled-line-again engine_answers.sh \
 mutant engine-member-outlives-its-parent engine_answers.sh \
 	-- '(void)prctl(PR_SET_PDEATHSIG, SIGKILL); return getppid() == (pid_t)pid' \
 	'return getppid() == (pid_t)pid'
+
+# a choice of GPUs
+mutant a-choice-of-slots turn choosing.sh \
+	-- 'return uuid[0] ? snapshot_find_gpu(view, uuid) : -1;' 'return (int)slot;'
+mutant a-preference-of-slots turn choosing.sh \
+	-- 'int slot = find_chosen(broker, choice->prefer.slots[i]);' \
+	'int slot = choice->prefer.slots[i];'
+mutant a-lease-is-given-back-by-slots turn \
+	-- 'lease ? &lease->seen : &debt->gpus, is_left' '&debt->gpus, is_left'
+mutant a-gpu-that-is-missing-is-not-looked-for choosing.sh \
+	-- 'verdict->kind == VERDICT_GPU && verdict->there < verdict->wanted;' 'false;'
+mutant a-time-of-a-lease-is-not-bounded turn \
+	-- 'if (field->kind == RECORD_MS && value > RECORD_MS_MOST) value = RECORD_MS_MOST;' ''
 
 # owners outside the FIFO rule, and namespaces
 mutant an-unseen-owner-is-dead liveness lease_only.sh \

@@ -267,22 +267,6 @@ static void the_end_of_a_lease_on_the_slot_is_recorded_first(void **state)
 	free(ends);
 }
 
-static void a_reader_notes_which_slots_have_moved(void **state)
-{
-	struct snapshot other;
-	struct gpuset moved = fixture_set("5");
-
-	(void)state;
-	set_gone(5, false);
-	snapshot_init(&other, &dir);
-	fixture_look(&other, 2000);
-	assert_true(gpuset_is_empty(&other.moved));
-	check_next(5);
-	fixture_look(&other, 2000);
-	assert_true(gpuset_equals(&other.moved, &moved));
-	snapshot_release(&other);
-}
-
 /* --- at once ------------------------------------------------------------------------ */
 
 enum { MAKERS = 8, GONE = 12 };
@@ -369,7 +353,6 @@ int main(void)
 		TEST(the_own_ticket_keeps_no_slot),
 		TEST(a_file_that_is_locked_keeps_its_slot),
 		TEST(the_end_of_a_lease_on_the_slot_is_recorded_first),
-		TEST(a_reader_notes_which_slots_have_moved),
 		TEST(two_processes_never_reuse_one_slot),
 	};
 

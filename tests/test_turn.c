@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "commit.h"
+#include "draw.h"
 #include "fixture_broker.h"
 #include "sim_memory.h"
 
@@ -843,6 +844,8 @@ static void who_does_not_wait_looks_twice_at_most(void **state)
 
 	(void)state;
 	join(1, "01");
+	broker.view.has_probe =
+		false; /* that of the survey may be as new as the ticket */
 	while (looks < 9 && broker_looks_again(&broker, BROKER_PROBING)) {
 		broker.view.has_probe = true;
 		broker.view.probe.started_ms = broker.ticket.since_ms + ++looks;
@@ -1166,22 +1169,182 @@ static void damage_at_the_last_moment_counts(void **state)
 	check_turn(BROKER_GRANTED);
 }
 
-/* Before the ticket was appended nothing kept the slot from being reused. */
-static void a_slot_that_moved_to_another_gpu_is_not_taken(void **state)
-{
-	const struct request request = {
-		.gpus = 1, .share_percent = 100, .allow = fixture_set("0")
-	};
-	char first[UUID_SIZE], second[UUID_SIZE];
+/* --- a choice of GPUs --------------------------------------------------------------- */
 
-	(void)state;
-	text_copy(first, sizeof(first), broker.view.gpus[0].file.gpu.uuid);
-	text_copy(second, sizeof(second), broker.view.gpus[1].file.gpu.uuid);
-	fixture_join(&broker, &request);
-	assert_int_equal(lease_reuse_slot(&dir, 0, second), 0);
-	assert_int_equal(lease_reuse_slot(&dir, 1, first), 0);
-	fixture_check_turn(&broker, BROKER_WAITING);
-	assert_true(gpuset_is_empty(&broker.ticket.request.allow));
+enum { MANY = 5, CHOICES = 60 };
+
+static struct lease_file of_gpus[MANY]; /* by the slots of the beginning */
+
+/* Lets the links of the slots lead to the GPUs in another order. */
+static void mix_links(uint64_t *seed)
+{
+	unsigned order[MANY] = { 0, 1, 2, 3, 4 };
+
+	for (unsigned left = MANY; left > 1; left--) {
+		unsigned at = draw(seed, left), last = order[left - 1];
+
+		order[left - 1] = order[at];
+		order[at] = last;
+	}
+	for (unsigned slot = 0; slot < MANY; slot++)
+		assert_int_equal(
+			lease_reuse_slot(&dir, slot, of_gpus[order[slot]].gpu.uuid), 0);
+}
+
+static void pause_all(uint32_t is_paused)
+{
+	for (unsigned i = 0; i < MANY; i++) {
+		static char raw[LEASE_FILE_BYTES];
+		unsigned records;
+
+		assert_int_equal(lease_read(&of_gpus[i], raw, &records), 0);
+		of_gpus[i].gpu.is_paused = is_paused;
+		assert_int_equal(lease_write_gpu(&of_gpus[i], &of_gpus[i].gpu), 0);
+	}
+}
+
+/* Draws a request that can start: some of the GPUs, and of these perhaps a preferred one. */
+static struct request draw_choice(uint64_t *seed, int *ret_best)
+{
+	struct request request = { .share_percent = 100 };
+
+	do
+		request.allow.bits[0] = draw(seed, 1u << MANY);
+	while (gpuset_is_empty(&request.allow));
+	request.gpus = 1 + draw(seed, gpuset_count(&request.allow));
+	*ret_best = -1;
+	if (draw(seed, 2)) {
+		*ret_best = gpuset_next(&request.allow, draw(seed, MANY));
+		/* a slot that no GPU has may stand before it */
+		if (*ret_best >= 0)
+			(void)snprintf(request.prefer, sizeof(request.prefer), "%s%02x",
+				draw(seed, 2) ? "7f" : "", (unsigned)*ret_best);
+	}
+	/* every GPU, or so many that they are named by no list */
+	if (gpuset_count(&request.allow) == MANY && draw(seed, 2))
+		request.allow = GPUSET_ALL;
+	return request;
+}
+
+/* Checks that the GPUs of the lease are @request's, by their UUIDs. */
+static void check_chosen(const struct request *request, int best)
+{
+	const struct gpuset *gpus = &broker.result.verdict.gpus;
+	bool has_best = false;
+
+	assert_int_equal(gpuset_count(gpus), request->gpus);
+	gpuset_for_each (slot, gpus) {
+		const char *uuid = broker.view.gpus[slot].file.gpu.uuid;
+		unsigned i = 0;
+
+		while (i < MANY && strcmp(of_gpus[i].gpu.uuid, uuid) != 0)
+			i++;
+		assert_true(i < MANY && gpuset_has(&request->allow, i));
+		has_best = has_best || (int)i == best;
+	}
+	assert_true(best < 0 || has_best);
+}
+
+/* The links of the slots come back in another order while the job waits, and while it runs. */
+static void a_choice_of_gpus_outlives_a_change_of_slots(void **state)
+{
+	static const struct prober_config many = SIMULATED(MANY);
+	uint64_t seed = 20261;
+
+	for (unsigned i = 0; i < CHOICES; i++) {
+		struct request request;
+		struct why why = WHY_NONE;
+		struct gpuset allow;
+		int best;
+
+		fixture_again(state);
+		broker_release(&broker);
+		assert_int_equal(fixture_broker_open(&broker, &dir, &many), 0);
+		assert_int_equal(fixture_open_files(dir.fd, of_gpus, MANY), 0);
+		request = draw_choice(&seed, &best);
+		pause_all(1);
+		if (i % 3 == 0) /* between the choice and the ticket */
+			mix_links(&seed);
+		fixture_join(&broker, &request);
+		check_turn(BROKER_WAITING);
+		mix_links(&seed);
+		check_turn(BROKER_WAITING);
+		mix_links(&seed);
+		pause_all(0);
+		check_turn(BROKER_GRANTED);
+		check_chosen(&request, best);
+		mix_links(&seed);
+		/* a further attempt has the request of the first one */
+		allow = broker.ticket.request.allow;
+		assert_int_equal(broker_requeue(&broker, &request, 0, &why), 0);
+		assert_true(gpuset_equals(&broker.ticket.request.allow, &allow));
+		check_turn(BROKER_GRANTED);
+		check_chosen(&request, best);
+		fixture_release_files(of_gpus, MANY);
+	}
+}
+
+/* Writes records of leases into the files, which may name other GPUs, boots and times. */
+static void forge_leases(uint64_t *seed, const struct owner owners[2])
+{
+	static const char *const sets[] = { "", "0", "1", "01" };
+	static const int64_t times[] = { 0, 1, INT64_MAX, INT64_MIN };
+
+	for (unsigned at = 1; at <= 6; at++) {
+		struct lease lease = { .ticket = 1000 + draw(seed, 2),
+			.owner = owners[draw(seed, 2)],
+			.gpus = fixture_set(sets[draw(seed, 4)]),
+			.since_ms = times[draw(seed, 4)],
+			.limit_ms = times[draw(seed, 4)],
+			.grace_ms = times[draw(seed, 4)],
+			.released_ms = times[draw(seed, 4)] };
+
+		/* the same lease, or another one of the same process */
+		if (draw(seed, 2))
+			lease.owner.token[0] = "0123"[draw(seed, 4)];
+		text_copy(lease.boot, sizeof(lease.boot),
+			draw(seed, 2) ? dir.boot : "another-boot");
+		assert_int_equal(
+			lease_write(&files[draw(seed, GPUS)], 1 + at / 2, &lease), 0);
+	}
+}
+
+/* Such records keep nobody who does not wait, neither with probes nor in the estimates. */
+static void forged_leases_do_not_keep_who_does_not_wait(void **state)
+{
+	uint64_t seed = 20262;
+
+	for (unsigned i = 0; i < CHOICES; i++) {
+		struct foretold foretold;
+		unsigned waits = 0;
+		int r;
+
+		fixture_again(state);
+		rival = other_start(dir.fd, OTHER_LIVE);
+		forge_leases(&seed, (const struct owner[]){ rival.owner,
+					    fixture_dead_owner(dir.fd, OTHER_ALONE) });
+		join(1 + i / 2 % 2, "01");
+		while ((r = broker_turn(&broker)) != BROKER_GRANTED &&
+			broker_looks_again(&broker, r)) {
+			assert_true(++waits < 9);
+			assert_int_equal(
+				broker_wait(&broker, clock_boot_ms() + PATIENCE_MS), 0);
+		}
+		/* so that sums of a few do not overflow */
+		for (size_t at = 0; at < broker.view.lease_count; at++) {
+			const struct lease *lease = &broker.view.leases[at].lease;
+			int64_t end_ms = 0;
+
+			assert_false(
+				__builtin_add_overflow(
+					lease->since_ms, lease->limit_ms, &end_ms) ||
+				__builtin_add_overflow(end_ms, lease->grace_ms, &end_ms));
+			assert_true(lease->since_ms > INT64_MIN);
+		}
+		assert_true(broker_estimate(&broker) >= 0);
+		broker_foretell(&broker, &foretold);
+		other_end(&rival);
+	}
 }
 
 int main(void)
@@ -1230,7 +1393,8 @@ int main(void)
 		TEST(a_singleton_waits_while_its_name_is_locked),
 		TEST(no_gpu_is_given_twice_whenever_the_lease_files_are_deleted),
 		TEST(damage_at_the_last_moment_counts),
-		TEST(a_slot_that_moved_to_another_gpu_is_not_taken),
+		TEST(a_choice_of_gpus_outlives_a_change_of_slots),
+		TEST(forged_leases_do_not_keep_who_does_not_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,9 +133,12 @@ static bool field_decode_value(
 		*(uint32_t *)out = (uint32_t)value;
 		return true;
 	case RECORD_I64:
+	case RECORD_MS:
 		if (!read_decimal(in + minus, size - minus, &value) ||
 			value > (uint64_t)INT64_MAX + minus)
 			return false;
+		if (field->kind == RECORD_MS && value > RECORD_MS_MOST)
+			value = RECORD_MS_MOST;
 		*(int64_t *)out = (int64_t)(minus ? 0 - value : value);
 		return true;
 	case RECORD_U64:
@@ -198,6 +201,7 @@ static void schema_clear_fields(const struct record_schema *schema, char *out)
 			break;
 		case RECORD_U64:
 		case RECORD_I64:
+		case RECORD_MS:
 		case RECORD_HEX:
 			*(uint64_t *)(out + field->offset) = 0;
 			break;
@@ -291,6 +295,7 @@ static bool field_is_empty(const struct record_field *field, const char *in)
 		return *(const uint32_t *)in == 0;
 	case RECORD_U64:
 	case RECORD_I64:
+	case RECORD_MS:
 	case RECORD_HEX:
 		return *(const uint64_t *)in == 0;
 	case RECORD_SET:
@@ -316,6 +321,7 @@ static void field_add_value(
 		text_addf(body, "%llu", *(const unsigned long long *)in);
 		break;
 	case RECORD_I64:
+	case RECORD_MS:
 		text_addf(body, "%lld", *(const long long *)in);
 		break;
 	case RECORD_HEX:

@@ -26,12 +26,16 @@ enum record_kind {
 	RECORD_U32, /* uint32_t, decimal */
 	RECORD_U64, /* uint64_t, decimal */
 	RECORD_I64, /* int64_t, decimal */
+	RECORD_MS, /* the same, in milliseconds; read as at most RECORD_MS_MOST, or minus that */
 	RECORD_HEX, /* uint64_t, hexadecimal */
 	RECORD_SET, /* struct gpuset, hexadecimal */
 	RECORD_TEXT, /* char[size]; cut if its escaped form does not fit into @size bytes */
 	RECORD_REST, /* char[size], the last text: cut to the room left, and marked with … */
 	RECORD_EXTRA, /* char[size]: all fields that no other row names, unchanged */
 };
+
+/* 36 million years: a damaged record may name any time, and sums of a few must not overflow. */
+#define RECORD_MS_MOST (INT64_C(1) << 60)
 
 struct record_field {
 	const char *key;

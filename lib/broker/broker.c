@@ -102,18 +102,53 @@ static int judge_gpus(struct broker *broker)
 	return r;
 }
 
-/*
- * Puts back into the request the GPUs that the job's own thresholds have refused, because they are
- * judged anew.  Removes from the request the slots that now belong to other GPUs, because the user
- * named GPUs, not slots.  Until the ticket was appended, other processes could reuse these slots.
- */
-static void forget_moved_slots(struct broker *broker)
+void broker_set_request(struct broker *broker, const struct request *request)
 {
-	struct request *request = &broker->ticket.request;
+	struct broker_choice *choice = &broker->choice;
 
-	request->allow = gpuset_or(&request->allow, &broker->result.refused);
-	if (!gpuset_equals(&request->allow, &GPUSET_ALL))
-		request->allow = gpuset_minus(&request->allow, &broker->view.moved);
+	broker->ticket.request = *request;
+	choice->allow = broker->state.told = request->allow;
+	choice->prefer = plan_row_of(0, &broker->ticket).prefer;
+	for (unsigned slot = 0; slot < broker->view.known; slot++)
+		text_copy(choice->uuids[slot], UUID_SIZE,
+			broker->view.gpus[slot].file.gpu.uuid);
+}
+
+/* Returns the slot of the GPU that had @slot when it was chosen; -1: it has none now. */
+static int find_chosen(const struct broker *broker, unsigned slot)
+{
+	const struct snapshot *view = &broker->view;
+	const char *uuid = broker->choice.uuids[slot];
+
+	if (slot < view->slots && strcmp(view->gpus[slot].file.gpu.uuid, uuid) == 0)
+		return (int)slot;
+	return uuid[0] ? snapshot_find_gpu(view, uuid) : -1;
+}
+
+/*
+ * Writes the choice into the request by the slots that its GPUs have now: the user chose GPUs, and
+ * a slot may lead to another GPU since.  Also those that the job's own thresholds have refused,
+ * because they are judged anew.
+ */
+static void choose_again(struct broker *broker)
+{
+	const struct broker_choice *choice = &broker->choice;
+	struct request *request = &broker->ticket.request;
+	struct text prefer = TEXT_ON(request->prefer);
+
+	request->allow = choice->allow;
+	if (!gpuset_equals(&choice->allow, &GPUSET_ALL)) {
+		request->allow = GPUSET_NONE;
+		gpuset_for_each (slot, &choice->allow)
+			gpuset_add(&request->allow,
+				(unsigned)find_chosen(broker, (unsigned)slot));
+	}
+	for (unsigned i = 0; i < choice->prefer.count; i++) {
+		int slot = find_chosen(broker, choice->prefer.slots[i]);
+
+		if (slot >= 0)
+			text_addf(&prefer, "%02x", (unsigned)slot);
+	}
 }
 
 int broker_look(struct broker *broker)
@@ -143,7 +178,7 @@ int broker_look(struct broker *broker)
 			return r;
 		broker->state.adopted_ms = view->probe.started_ms;
 	}
-	forget_moved_slots(broker);
+	choose_again(broker);
 	snapshot_find_links(view, &broker->prober, broker->state.now_ms);
 	return judge_gpus(broker);
 }
@@ -506,16 +541,17 @@ static int take_gpus(struct broker *broker, struct why *why)
 /* Notes this turn in the ticket; otherwise other waiters would pass the ticket over. */
 static int end_turn(struct broker *broker, bool is_spinning)
 {
-	struct gpuset more = gpuset_minus(&broker->result.refused, &broker->state.told);
+	struct gpuset *told = &broker->state.told;
+	struct gpuset left = gpuset_minus(told, &broker->ticket.request.allow);
 	int r;
 
 	broker_tell_stuck(broker, is_spinning);
 	broker->ticket.turn++;
 	broker->ticket.turn_ms = clock_boot_ms();
 	r = ticket_rewrite(&broker->queue.file, broker->number, &broker->ticket);
-	broker->state.told = broker->result.refused;
+	*told = broker->ticket.request.allow;
 	/* later waiters have no other sign that this ticket no longer keeps those GPUs */
-	if (r == 0 && !gpuset_is_empty(&more))
+	if (r == 0 && !gpuset_is_empty(&left))
 		broker_ring_behind(broker);
 	return r;
 }

@@ -133,7 +133,8 @@ struct broker_state {
 	uint64_t broken_ticket;  /* the first record that cannot be read; 0: none */
 	int64_t broken_since_ms; /* since when it cannot be read */
 
-	struct gpuset told; /* ->result.refused when the ticket was last written */
+	struct gpuset
+		told; /* the GPUs that the ticket allowed when it was last written */
 
 	/* since when only tickets ahead keep it from starting (broker_ahead.c); 0: they do not */
 	int64_t ahead_since_ms;
@@ -160,6 +161,16 @@ struct broker_state {
 	bool is_late;            /* fair-share has been counted for this attempt */
 	uint64_t orders_from;    /* controls before this record precede the lease */
 	uint64_t wish_done; /* ->queue.wish up to this control was obeyed, or is void */
+};
+
+/*
+ * The GPUs that the job may have and prefers, by the slots that they had when it joined.  The
+ * request of its ticket names them by the slots of the last turn.
+ */
+struct broker_choice {
+	struct gpuset allow;
+	struct preference prefer;
+	char uuids[GPUSET_MAX][UUID_SIZE]; /* by slot; "": no GPU had it */
 };
 
 /*
@@ -194,6 +205,7 @@ struct broker {
 	struct queue queue;
 	struct snapshot view;
 	struct plan plan;
+	struct broker_choice choice;
 };
 
 /*
@@ -225,7 +237,8 @@ MUST_CHECK int broker_join(struct broker *broker, const struct request *request,
 	const char *user, struct why *why);
 
 /*
- * Puts a job that has its lease back at the end of the queue, with @request.  For a supervisor,
+ * Puts a job that has its lease back at the end of the queue, with @request, but for its priority
+ * and its choice of GPUs, which stay as they are in the ticket.  For a supervisor,
  * which stays as the parent of the command.  The job does not start before @not_before_ms
  * (CLOCK_BOOTTIME; 0: at once).  The new ticket names the job's first ticket, and the first ticket
  * names the new one.  The old lease is kept until broker_give_back().

@@ -18,7 +18,7 @@ int broker_foresee(struct broker *broker, const struct request *request, int64_t
 
 	if (r == 0)
 		r = owner_self(&ticket->owner);
-	ticket->request = *request;
+	broker_set_request(broker, request);
 	broker_first_state(broker);
 	ticket->since_ms = clock_boot_ms();
 	if (r == 0)

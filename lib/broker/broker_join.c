@@ -163,10 +163,9 @@ int broker_join(struct broker *broker, const struct request *request, const char
 	struct ticket *ticket = &broker->ticket;
 	int r;
 
-	*ticket = (struct ticket){ .request = *request };
+	*ticket = (struct ticket){ .attempt = 0 };
+	broker_set_request(broker, request);
 	broker_first_state(broker);
-	/* @request names slots as they were read last: note only later changes of slots */
-	broker->view.moved = GPUSET_NONE;
 	text_copy(ticket->boot, sizeof(ticket->boot), broker->dir->boot);
 	text_copy(ticket->user, sizeof(ticket->user), user);
 	r = owner_self(&ticket->owner);

@@ -72,6 +72,7 @@ int broker_requeue(struct broker *broker, const struct request *request,
 		.live_fd = broker->live_fd,
 		.gpus = broker->result.verdict.gpus };
 	struct ticket before = broker->ticket;
+	struct request *next = &broker->ticket.request;
 	int r;
 
 	text_copy(debt.token, sizeof(debt.token), before.owner.token);
@@ -84,8 +85,11 @@ int broker_requeue(struct broker *broker, const struct request *request,
 	broker->ticket.attempt = before.attempt ? before.attempt + 1 : 2;
 	broker->ticket.runs = COMMAND_NONE;
 	broker->ticket.goes_back = 0;
-	broker->ticket.request = *request;
-	broker->ticket.request.priority = before.request.priority; /* as it is by now */
+	*next = *request;
+	/* as they are by now */
+	next->priority = before.request.priority;
+	next->allow = before.request.allow;
+	text_copy(next->prefer, sizeof(next->prefer), before.request.prefer);
 	broker->ticket.since_ms = clock_boot_ms();
 	broker->ticket.not_before_ms = not_before_ms;
 	forget_share(broker);
@@ -183,13 +187,16 @@ int broker_obey_wish(struct broker *broker)
  */
 static int release_lease(struct broker *broker, const struct broker_debt *debt)
 {
+	const struct snapshot_lease *lease =
+		snapshot_find_token(&broker->view, debt->token);
 	struct owner before = broker->ticket.owner, left;
 	bool is_left;
 
 	text_copy(before.token, sizeof(before.token), debt->token);
 	is_left = leftover_find_of(&before, broker->dir->pidns, &left) > 0;
-	return commit_release(
-		&broker->view, debt->token, &debt->gpus, is_left ? &left : NULL);
+	/* its files may have other slots than when it was written */
+	return commit_release(&broker->view, debt->token,
+		lease ? &lease->seen : &debt->gpus, is_left ? &left : NULL);
 }
 
 int broker_give_back(struct broker *broker)

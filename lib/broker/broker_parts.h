@@ -30,6 +30,11 @@ enum broker_step {
 /* --- broker.c ------------------------------------------------------------------- */
 
 /*
+ * Sets the request of the ticket, and notes which GPUs it chooses.  Its slots are those of ->view.
+ */
+void broker_set_request(struct broker *broker, const struct request *request);
+
+/*
  * Reads leases, liveness and probe into ->view and judges the GPUs; makes lease files for new GPUs.
  * Call this between liveness_set_begin() and liveness_set_end().  Returns 0 or a negative errno.
  */

@@ -106,7 +106,10 @@ static int64_t next_integrity_ms(const struct broker *broker)
 static void set_alarm_for_silent_gpus(struct broker *broker)
 {
 	const struct snapshot *view = &broker->view;
-	bool has_lingering = false, has_others = false;
+	const struct verdict *verdict = &broker->result.verdict;
+	/* a GPU that the machine lacks may come back, which only nvidia-smi shows */
+	bool has_lingering = false, has_others = verdict->kind == VERDICT_GPU &&
+						 verdict->there < verdict->wanted;
 	int64_t at_ms;
 
 	for (unsigned slot = 0; slot < view->slots; slot++) {

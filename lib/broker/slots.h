@@ -8,8 +8,8 @@
  *
  * Waiting tickets, leases and planning processes name GPUs by their slots.  So a slot is reused
  * only while no other job lives: there is no lease, no ticket of this boot and no FIFO except those
- * of the process itself.  A process that takes a ticket at that moment notices the change, see
- * ->moved in snapshot.h.
+ * of the process itself.  A process that takes a ticket at that moment knows its GPUs by their
+ * UUIDs, see struct broker_choice.
  *
  * The flock of the folder gpu/ lets one process at a time reuse slots; no process waits for it.
  * This process also locks the files with leases that name the slot, and records the ends of these

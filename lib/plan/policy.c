@@ -480,6 +480,7 @@ static void plan_refuse_by_gpu(
 	struct gpuset allowed = gpuset_and(&plan->present, &row->allow);
 
 	verdict->kind = VERDICT_GPU;
+	verdict->there = gpuset_count(&allowed);
 	if (!need_is_whole(&row->need))
 		verdict_find_best(plan, gpuset_minus(&allowed, &plan->closed), verdict);
 	verdict_blame(plan, row, allowed, verdict);

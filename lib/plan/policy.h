@@ -83,7 +83,8 @@ struct verdict {
 	enum verdict_kind kind;
 	struct gpuset gpus;
 	unsigned wanted;
-	unsigned free; /* GPUs with room now; VERDICT_LEASED: without those reserved */
+	unsigned there; /* VERDICT_GPU: GPUs of this machine that the job may have */
+	unsigned free;  /* GPUs with room now; VERDICT_LEASED: without those reserved */
 	struct need need;
 	/* the most room on one GPU: the largest share that fits, and MiB beside need.percent */
 	struct room best;

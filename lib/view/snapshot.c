@@ -14,7 +14,6 @@ void snapshot_init(struct snapshot *snapshot, const struct statedir *dir)
 	snapshot->lease_count = snapshot->lease_room = 0;
 	snapshot->lease_index = (struct token_index){ .places = NULL };
 	snapshot->broken_records = 0;
-	snapshot->moved = GPUSET_NONE;
 	snapshot->names = (struct snapshot_names){ .inode = 0 };
 	snapshot->windows = WINDOWS_NONE;
 	snapshot->has_unknown_job = false;

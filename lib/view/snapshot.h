@@ -100,8 +100,6 @@ struct snapshot {
 	struct token_index lease_index; /* of the tokens of their owners */
 	bool is_any_unclear;            /* a lease is ->is_unclear */
 	size_t broken_records;          /* skipped: neither void nor readable */
-	/* slots that lead to another GPU than before; the caller clears it */
-	struct gpuset moved;
 	/*
 	 * ->unknown is a live job without a readable lease (integrity.h).  It is searched for only
 	 * while a GPU is doubtful.  While there is one, the doubtful GPUs are withheld, and the end

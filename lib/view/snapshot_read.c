@@ -193,17 +193,12 @@ static int follow_names(struct snapshot *snapshot)
 static int open_gpu(struct snapshot *snapshot, unsigned slot)
 {
 	struct snapshot_gpu *gpu = snapshot_gpu_at(snapshot, slot);
-	char before[UUID_SIZE];
 	int r;
 
 	if (gpu->file.fd >= 0 && lease_file_is_current(snapshot->dir, &gpu->file))
 		return 0;
 	lease_release(&gpu->file);
-	text_copy(before, sizeof(before), gpu->file.gpu.uuid);
 	r = lease_open_slot(snapshot->dir, slot, &gpu->file);
-	/* callers name GPUs by slots, so they have to learn that the slot means another GPU */
-	if (before[0] && gpu->file.gpu.uuid[0] && strcmp(before, gpu->file.gpu.uuid) != 0)
-		gpuset_add(&snapshot->moved, slot);
 	if (r != 0)
 		gpu->exists = gpu->has_dead = gpu->is_broken = false;
 	return r;

@@ -97,6 +97,68 @@ refused '--gpu-ids refuses a GPU by UUID and by index' "--gpu-ids* names *" \
 refused '--prefer-gpus refuses more GPUs than it has room for' \
 	'--prefer-gpus: * names more than 16 GPUs' --prefer-gpus 0-16
 
+# --- slots that change while it waits ------------------------------------------------------
+
+uuid_of() {
+	echo "GPU-0000000$1-1111-2222-3333-444444444444"
+}
+
+# links GPU…: the slots from 0 on lead to these GPUs, as if someone had repaired the folder by hand
+links() {
+	rm "$GPULEASE_DIR/gpu"/slot.*
+	link_slot=0
+	for link_gpu in "$@"; do
+		ln -s "$(uuid_of "$link_gpu").lease" "$GPULEASE_DIR/gpu/slot.$link_slot"
+		link_slot=$((link_slot + 1))
+	done
+}
+
+# outlives TEXT GPUS OPTION…: a result, good if a job that has waited meanwhile gets these GPUs.
+outlives() {
+	outlives_text=$1 outlives_gpus=$2
+	shift 2
+	cards 4
+	holder all -n 4
+	[ -z "$bound" ] || export CUDA_VISIBLE_DEVICES="$bound"
+	waiter chosen "$@"
+	unset CUDA_VISIBLE_DEVICES
+	links 3 0 1 2
+	release_all all
+	wait_until 'runs chosen' || cat "$S/chosen.err" >&2
+	is "$outlives_text outlives a change of slots" \
+		[ "$(gpus_of chosen | tr , '\n' | sort | paste -sd , -)" = "$outlives_gpus" ]
+	end_all
+}
+
+bound=
+outlives '--gpu-ids' 1,2 --gpu-ids 2,1
+outlives '--allow' 3 --allow 3
+outlives '--except' 1 --except 0,2,3
+outlives '--prefer-gpus' 1 --prefer-gpus 1
+outlives '--model' 2 --model 'Card 2'
+outlives '--min-vram' 0,1,2,3 -n 4 --min-vram 80G
+outlives '--vram' 0,1,2,3 -n 4 --vram 4G
+bound=2
+outlives CUDA_VISIBLE_DEVICES 2
+bound=
+
+cards 4
+holder all -n 4
+waiter chosen --gpu-ids 3
+gpus 3
+rm "$GPULEASE_DIR/probe" # one that shows the GPU may still count as fresh
+"$GPULEASE" --status >"$S/out"
+rm "$GPULEASE_DIR/gpu/$(uuid_of 3).lease"
+links 0 1 2
+release_all all
+gets 'while a job waits for a GPU that is gone, others start' 0,1,2 -n 3
+is 'a job that waits for a GPU that is gone says so' wait_until \
+	'"$GPULEASE" --queue | grep -q "needs 1 GPU, none is free; this machine has 0 that it may have"'
+gpus 4
+is 'it starts once the GPU is back' wait_until 'runs chosen'
+is 'it gets the GPU that it has chosen' [ "$(gpus_of chosen)" = 3 ]
+end_all
+
 # --- contradictions ----------------------------------------------------------------------
 
 refused 'a job that excepts all GPUs is refused' \
