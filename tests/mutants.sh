@@ -986,6 +986,11 @@ mutant engine-member-outlives-its-parent engine_answers.sh \
 	-- '(void)prctl(PR_SET_PDEATHSIG, SIGKILL); return getppid() == (pid_t)pid' \
 	'return getppid() == (pid_t)pid'
 
+# the time of a probe
+mutant a-lease-of-another-boot-makes-probes-too-old turn \
+	-- 'if (seen->is_over && seen->is_of_this_boot) { gpu->has_dead = true;' \
+	'if (seen->is_over) { gpu->has_dead = gpu->has_dead || seen->is_of_this_boot;'
+
 # a choice of GPUs
 mutant a-choice-of-slots turn choosing.sh \
 	-- 'return uuid[0] ? snapshot_find_gpu(view, uuid) : -1;' 'return (int)slot;'

@@ -1284,6 +1284,28 @@ static void a_choice_of_gpus_outlives_a_change_of_slots(void **state)
 	}
 }
 
+/* When a job of another boot ended is not known: no probe could come after it. */
+static void a_lease_of_another_boot_makes_no_probe_too_old(void **state)
+{
+	struct owner dead = fixture_dead_owner(dir.fd, OTHER_ALONE);
+	struct lease lease = { .ticket = 1000, .owner = dead };
+	int64_t now_ms = clock_boot_ms(), released_ms;
+
+	(void)state;
+	text_copy(lease.boot, sizeof(lease.boot), dir.boot);
+	assert_int_equal(lease_write(&files[0], 1, &lease), 0);
+	lease.owner.token[0] = lease.owner.token[0] == '0' ? '1' : '0';
+	text_copy(lease.boot, sizeof(lease.boot), "another-boot");
+	assert_int_equal(lease_write(&files[0], 2, &lease), 0);
+	liveness_set_begin(&broker.view.lives);
+	assert_int_equal(snapshot_read(&broker.view, now_ms), 0);
+	released_ms = broker.view.gpus[0].released_ms;
+	assert_true(broker.view.gpus[0].has_dead);
+	assert_int_equal(snapshot_read(&broker.view, now_ms + 60000), 0);
+	liveness_set_end(&broker.view.lives);
+	assert_int_equal(broker.view.gpus[0].released_ms, released_ms);
+}
+
 /* Writes records of leases into the files, which may name other GPUs, boots and times. */
 static void forge_leases(uint64_t *seed, const struct owner owners[2])
 {
@@ -1394,6 +1416,7 @@ int main(void)
 		TEST(no_gpu_is_given_twice_whenever_the_lease_files_are_deleted),
 		TEST(damage_at_the_last_moment_counts),
 		TEST(a_choice_of_gpus_outlives_a_change_of_slots),
+		TEST(a_lease_of_another_boot_makes_no_probe_too_old),
 		TEST(forged_leases_do_not_keep_who_does_not_wait),
 	};
 

@@ -125,8 +125,8 @@ static int read_records(struct snapshot *snapshot, struct snapshot_gpu *gpu,
 		if (r < 0)
 			return r;
 		gpuset_add(&seen->seen, gpu->file.slot);
-		if (seen->is_over) {
-			gpu->has_dead = gpu->has_dead || seen->is_of_this_boot;
+		if (seen->is_over && seen->is_of_this_boot) {
+			gpu->has_dead = true;
 			gpu->released_ms = max_i64(gpu->released_ms, seen->over_ms);
 		}
 	}
