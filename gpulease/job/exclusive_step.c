@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <poll.h>
 
 #include "clock.h"
@@ -71,6 +72,12 @@ static int exclusive_step_pause(
 	return 0;
 }
 
+/* Whether the error is one that no wait mends: what lies in the place of a file is none. */
+static bool is_no_file(int r)
+{
+	return r == -ELOOP || r == -EINVAL || r == -EISDIR || r == -ENXIO;
+}
+
 int exclusive_step_wait(
 	const struct context *context, struct step_lock *lock, uint64_t job)
 {
@@ -86,6 +93,11 @@ int exclusive_step_wait(
 	int r;
 
 	while ((r = step_lock_try(lock)) != 0) {
+		if (is_no_file(r)) {
+			diag("cannot lock the GPUs of this step in '%s': %s",
+				context->dir.path, strerror(-r));
+			return EXIT_MISUSE;
+		}
 		r = r == STEP_LOCK_INSIDE ? exclusive_step_go_inside(request, lock, job)
 					  : exclusive_step_pause(&wait, context, r);
 		if (r != 0)

@@ -103,7 +103,10 @@ static bool has_common(const struct gpuset *a, const struct gpuset *b)
 	return false;
 }
 
-/* Whether a job that wants one of the GPUs in @gpus waits for leases to end. */
+/*
+ * Whether a job that wants one of the GPUs in @gpus waits for leases to end.  One whose process is
+ * stopped would not take a GPU.
+ */
 static bool are_waited_for(const struct gpuset *gpus)
 {
 	struct view view = VIEW_NONE;
@@ -117,7 +120,8 @@ static bool are_waited_for(const struct gpuset *gpus)
 			ticket_job(reader.rows[at].number, &reader.rows[at].ticket) !=
 				view.jobs[i].ticket)
 			at++;
-		is_waited_for = (view.jobs[i].verdict == VERDICT_LEASED ||
+		is_waited_for = !view.jobs[i].is_stopped &&
+				(view.jobs[i].verdict == VERDICT_LEASED ||
 					view.jobs[i].verdict == VERDICT_BEHIND) &&
 				at < reader.row_count &&
 				has_common(&reader.rows[at].ticket.request.allow, gpus);

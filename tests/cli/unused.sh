@@ -97,6 +97,19 @@ release_all next
 machine 1
 holder one
 waiter next
+stop next
+sees 20
+is 'a stopped job that waits ends no job' kill -0 "$(pid_of one)"
+is 'and warns none' [ "$(told one 'it ends in')" -eq 0 ]
+wake next
+is 'it counts again once it goes on' wait_until '[ "$(told one "it ends in")" -ge 1 ]'
+kill -TERM "$(pid_of next)"
+ended next
+release_all one
+
+machine 1
+holder one
+waiter next
 wait_until 'like "*; unused: GPU 0 of job $(id_of one) for *" "$("$GPULEASE" --queue)"'
 is 'WHY of the head names the unused lease' like "*; unused: GPU 0 of job $(id_of one) for *" \
 	"$("$GPULEASE" --queue)"
