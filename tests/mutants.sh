@@ -922,9 +922,9 @@ mutant engine-takes-a-job-with-another-token engine_answers.sh \
 mutant engine-takes-a-job-that-slurm-refuses engine_back.sh \
 	-- '!was_refused(fields[STATE], fields[REASON]) &&' ''
 mutant engine-believes-a-controller-that-has-crashed engine_answers.sh \
-	-- 'record = engine_state_record_untold(job->id);' 'record = -1;'
+	-- 'record = engine_state_record_untold(job->id, job->end_s);' 'record = -1;'
 mutant engine-believes-the-record-of-a-job-that-was-told-to-end engine_answers.sh \
-	-- 'return was_told ? -1 : status;' 'return status;'
+	-- 'if (status < 0 || was_told ||' 'if (status < 0 ||'
 mutant engine-submits-again-without-a-look engine_answers.sh \
 	-- 'r = submission_find(job->token, FIND_MS, ret_id); if (r == SUBMISSION_NONE) {' \
 	'r = SUBMISSION_NONE; {'

@@ -799,15 +799,17 @@ static void a_replaced_or_deleted_file_is_noticed(void **state)
 	struct scratch *s = *state;
 	struct ticket_file file = open_file(s), fresh;
 
-	assert_true(ticket_file_is_current(s->dirfd, &file));
+	assert_int_equal(ticket_file_check(s->dirfd, &file), 0);
 	assert_int_equal(unlinkat(s->dirfd, "tickets", 0), 0);
-	assert_false(ticket_file_is_current(s->dirfd, &file));
+	assert_int_equal(ticket_file_check(s->dirfd, &file), TICKET_FILE_REPLACED);
 	fresh = open_file(s);
-	assert_true(ticket_file_is_current(s->dirfd, &fresh));
-	assert_false(ticket_file_is_current(s->dirfd, &file));
+	assert_int_equal(ticket_file_check(s->dirfd, &fresh), 0);
+	assert_int_equal(ticket_file_check(s->dirfd, &file), TICKET_FILE_REPLACED);
 	assert_int_equal(append(&fresh, 10), 1);
 	ticket_release(&file);
 	ticket_release(&fresh);
+	/* what cannot be told is no replacement: the ticket would lose its place */
+	assert_int_equal(ticket_file_check(s->dirfd, &file), -EBADF);
 }
 
 static void an_emptied_file_gets_its_header_again(void **state)

@@ -179,7 +179,7 @@ static void believe_records(struct engine_poll *poll)
 		if (!job->has_ended || job->is_foreign || !job->state ||
 			(job->state->end != END_CANCELLED && job->state->end != END_LOST))
 			continue;
-		record = engine_state_record_untold(job->id);
+		record = engine_state_record_untold(job->id, job->end_s);
 		if (record < 0)
 			continue;
 		job->state = slurm_state_find(record ? "FAILED" : "COMPLETED");

@@ -198,16 +198,26 @@ int engine_state_log(uint64_t id, char out[PATH_MAX])
 
 /* --- the record of a job ----------------------------------------------------------------- */
 
-/* Reads what stands behind the token in the record of job @id.  Returns false if there is none. */
-static bool read_record(uint64_t id, char *out, size_t size)
+/* Writes the path of the record of job @id.  Returns false if there is no folder. */
+static bool record_path(uint64_t id, char out[PATH_MAX])
 {
-	const char *folder = engine_state_folder(), *word;
-	char path[PATH_MAX], line[64];
-	struct text text = TEXT_ON(path);
+	const char *folder = engine_state_folder();
+	struct text text = text_on(out, PATH_MAX);
 
 	if (!folder)
 		return false;
 	text_addf(&text, "%s/logs/%llu.status", folder, (unsigned long long)id);
+	return true;
+}
+
+/* Reads what stands behind the token in the record of job @id.  Returns false if there is none. */
+static bool read_record(uint64_t id, char *out, size_t size)
+{
+	char path[PATH_MAX], line[64];
+	const char *word;
+
+	if (!record_path(id, path))
+		return false;
 	if (fdio_read_text(AT_FDCWD, path, line, sizeof(line)) < 0)
 		return false;
 	line[strcspn(line, "\n")] = '\0';
@@ -238,12 +248,17 @@ int engine_state_record(uint64_t id)
 	return read_status(id, &was_told);
 }
 
-int engine_state_record_untold(uint64_t id)
+int engine_state_record_untold(uint64_t id, int64_t end_s)
 {
+	enum { SURE_S = 3 };
+	char path[PATH_MAX];
 	bool was_told = false;
 	int status = read_status(id, &was_told);
+	struct stat st;
 
-	return was_told ? -1 : status;
+	if (status < 0 || was_told || !record_path(id, path) || stat(path, &st) < 0)
+		return -1;
+	return st.st_mtime + SURE_S <= end_s ? status : -1;
 }
 
 bool engine_state_has_old_log(uint64_t id)

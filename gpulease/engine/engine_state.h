@@ -31,8 +31,12 @@ MUST_CHECK int engine_state_log(uint64_t id, char out[PATH_MAX]);
 /* Returns the exit status that the script of job @id has recorded; -1: none. */
 int engine_state_record(uint64_t id);
 
-/* Returns the same of a job that has ended before any process told it to; -1: none. */
-int engine_state_record_untold(uint64_t id);
+/*
+ * Returns the status of a job that had ended some seconds before Slurm says that it has, at @end_s of
+ * CLOCK_REALTIME, and before any process told it to; -1: there is none.  Of a job that Slurm cancels
+ * at the moment of its end, the script may not have seen the signal.
+ */
+int engine_state_record_untold(uint64_t id, int64_t end_s);
 
 /* Whether LOGS/ID.log may be that of another job, which had the id before this one, which waits. */
 bool engine_state_has_old_log(uint64_t id);

@@ -266,7 +266,7 @@ static bool is_damaged(const struct broker *broker)
 	/* its bell and live FIFO; the ticket file; the folder of lease files */
 	return (broker->bell_fd >= 0 && !fifo_is_named(broker->dir, FIFO_BELL, token)) ||
 	       (broker->live_fd >= 0 && !fifo_is_named(broker->dir, FIFO_LIVE, token)) ||
-	       !ticket_file_is_current(broker->dir->fd, &broker->queue.file) ||
+	       ticket_file_check(broker->dir->fd, &broker->queue.file) != 0 ||
 	       snapshot_has_new_names(&broker->view);
 }
 

@@ -312,8 +312,9 @@ int queue_begin(struct queue *queue, uint64_t own)
 	const char *raw;
 	int r;
 
-	if (!ticket_file_is_current(queue->dir->fd, &queue->file))
-		return QUEUE_REPLACED;
+	r = ticket_file_check(queue->dir->fd, &queue->file);
+	if (r != 0)
+		return r < 0 ? r : QUEUE_REPLACED;
 	ticket_read_header(&queue->file, &queue->header);
 	r = ticket_end(&queue->file, &end);
 	if (r < 0)

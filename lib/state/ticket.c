@@ -143,7 +143,7 @@ int ticket_open(int dirfd, struct ticket_file *file)
 		return append_fd;
 	file->fd = take_fd(&fd);
 	file->append_fd = take_fd(&append_fd);
-	/* if the file was replaced between the two, ticket_file_is_current() says so */
+	/* if the file was replaced between the two, ticket_file_check() says so */
 	return 0;
 }
 
@@ -163,15 +163,19 @@ void ticket_release(struct ticket_file *file)
 	close_fd(&file->append_fd);
 }
 
-bool ticket_file_is_current(int dirfd, const struct ticket_file *file)
+int ticket_file_check(int dirfd, const struct ticket_file *file)
 {
 	int second = file->append_fd < 0 ? file->fd : file->append_fd;
 	struct stat open_one, append_one, named;
 
-	return fstat(file->fd, &open_one) == 0 && fstat(second, &append_one) == 0 &&
-	       fstatat(dirfd, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev &&
-	       append_one.st_ino == named.st_ino;
+	if (fstat(file->fd, &open_one) < 0 || fstat(second, &append_one) < 0)
+		return -errno;
+	if (fstatat(dirfd, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? TICKET_FILE_REPLACED : -errno;
+	return open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev &&
+			       append_one.st_ino == named.st_ino
+		       ? 0
+		       : TICKET_FILE_REPLACED;
 }
 
 /*

@@ -173,8 +173,13 @@ static inline uint64_t ticket_job(uint64_t number, const struct ticket *ticket)
  */
 MUST_CHECK int ticket_open_to_read(int dirfd, struct ticket_file *file);
 
-/* Whether the name in the directory still leads to @file; false once deleted or replaced. */
-bool ticket_file_is_current(int dirfd, const struct ticket_file *file);
+enum { TICKET_FILE_REPLACED = 1 };
+
+/*
+ * Looks whether the name in the directory still leads to @file.  Returns 0; TICKET_FILE_REPLACED: it
+ * was deleted, or replaced; or a negative errno: that cannot be told now.
+ */
+MUST_CHECK int ticket_file_check(int dirfd, const struct ticket_file *file);
 
 /*
  * Append a ticket or a control.  *@ret_number is the number of the ticket.  Return 0 or a negative

@@ -415,6 +415,9 @@ int outcome_learn_status(struct outcome *job, struct outcome_look *look, bool is
 		job->status = end_cause_status(record.cause, status);
 	} else if (is_own) {
 		outcome_look_again(look, job->over_ms);
+		/* no longer than that more may come */
+		look->wake_ms = min_i64(look->wake_ms,
+			job->over_ms + max_i64(record.cause_ms, record.patience_ms));
 	}
 	return 0;
 }

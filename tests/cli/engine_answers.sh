@@ -236,13 +236,17 @@ rm -f "$S/jobs"/5*
 
 anew
 for each in 'CANCELLED 0' 'CANCELLED 3' 'NODE_FAIL 7'; do
-	job 64 State="${each% *}"
+	job 64 State="${each% *}" EndTime="$(date +%s)"
 	echo "0123456789abcdef ${each#* }" >"$STATE/logs/64.status"
+	touch -d '10 seconds ago' "$STATE/logs/64.status"
 	run "the record of a job with status ${each#* } counts for more than ${each% *}" \
 		"${each#* }" '' '' "$GPULEASE" --wait-for 64
 done
-job 64 State=CANCELLED
+job 64 State=CANCELLED EndTime="$(date +%s)"
+echo '0123456789abcdef 0' >"$STATE/logs/64.status"
+run 'not of a job that ended when it was cancelled' 143 '' '' "$GPULEASE" --wait-for 64
 echo '0123456789abcdef 0 told' >"$STATE/logs/64.status"
+touch -d '10 seconds ago' "$STATE/logs/64.status"
 run 'not of a job that was told to end' 143 '' '' "$GPULEASE" --wait-for 64
 echo '0123456789abcdef' >"$STATE/logs/64.status"
 run 'nor of one that has no status' 143 '' '' "$GPULEASE" --wait-for 64

@@ -40,18 +40,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-enum { IS_SANITIZED = 1 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { IS_SANITIZED = 1 };
-#else
-enum { IS_SANITIZED = 0 };
-#endif
-#else
-enum { IS_SANITIZED = 0 };
-#endif
-
 enum { MAX_JOBS = 20000, MAX_CLIENTS = 64, USERS = 3, LINES = 3, LOCK_FD_MIN = 200 };
 
 enum { DONE_STATUS = 77 }; /* also in the options of WAY_SAVER */

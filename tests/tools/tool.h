@@ -29,6 +29,19 @@
 
 enum { TOOL_MISUSE = 125 };
 
+/* Whether the tool, and with it gpulease, is built with the address sanitizer. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { IS_SANITIZED = 1 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+enum { IS_SANITIZED = 1 };
+#else
+enum { IS_SANITIZED = 0 };
+#endif
+#else
+enum { IS_SANITIZED = 0 };
+#endif
+
 /* Prints the message on stderr and exits with 125: the tool itself has failed. */
 static inline void PRINTF_LIKE(1, 2) __attribute__((noreturn))
 die(const char *format, ...)
