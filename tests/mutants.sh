@@ -783,7 +783,7 @@ mutant shared-gpus-are-not-told steps.sh \
 mutant folder-of-a-job-stays job_scripts.sh \
 	-- '(void)!remove_folder(KEPT_FD, name);' '(void)name;'
 mutant variables-of-the-user-are-dropped job_scripts.sh \
-	-- 'of_a_job[] = { "SLURM_ARRAY_*",' 'of_a_job[] = { "SLURM_*",'
+	-- 'of_a_job[] = { "SLURM_ARRAY_JOB_ID",' 'of_a_job[] = { "SLURM_*",'
 mutant scancel-of-all-users slurm_programs.sh \
 	-- '(value_of(scancel, "me") || !*scancel->ids)' 'value_of(scancel, "me")'
 mutant scancel-of-any-name slurm_programs.sh \

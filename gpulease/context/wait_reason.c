@@ -245,8 +245,6 @@ static void explain_lack(
 	if (verdict->kind == VERDICT_LEASED && verdict->behind)
 		text_addf(out, " besides those reserved for job %llu",
 			(unsigned long long)verdict->behind);
-	if (verdict->kind == VERDICT_GPU && verdict->there < verdict->wanted)
-		text_addf(out, "; this machine has %u that it may have", verdict->there);
 	if (verdict->state != GPU_FREE && verdict->state != GPU_LEASED)
 		explain_blamed(view, verdict, out);
 	if (verdict->under_ms) {

@@ -32,9 +32,9 @@ MUST_CHECK int engine_state_log(uint64_t id, char out[PATH_MAX]);
 int engine_state_record(uint64_t id);
 
 /*
- * Returns the status of a job that had ended some seconds before Slurm says that it has, at @end_s of
- * CLOCK_REALTIME, and before any process told it to; -1: there is none.  Of a job that Slurm cancels
- * at the moment of its end, the script may not have seen the signal.
+ * Returns the status of a job that had ended some seconds before @end_s, when Slurm says that it
+ * has, and before any process told it to; -1: there is none.  Of a job that Slurm cancels at the
+ * moment of its end, the script may not have seen the signal.
  */
 int engine_state_record_untold(uint64_t id, int64_t end_s);
 

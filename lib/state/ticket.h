@@ -176,8 +176,8 @@ MUST_CHECK int ticket_open_to_read(int dirfd, struct ticket_file *file);
 enum { TICKET_FILE_REPLACED = 1 };
 
 /*
- * Looks whether the name in the directory still leads to @file.  Returns 0; TICKET_FILE_REPLACED: it
- * was deleted, or replaced; or a negative errno: that cannot be told now.
+ * Looks whether the name in the directory still leads to @file.  Returns 0; TICKET_FILE_REPLACED:
+ * the file was deleted or replaced; or a negative errno: that cannot be told now.
  */
 MUST_CHECK int ticket_file_check(int dirfd, const struct ticket_file *file);
 
