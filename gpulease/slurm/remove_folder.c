@@ -111,9 +111,12 @@ static bool has_gone_through(struct removal *removal, int fd)
 static bool has_emptied(struct removal *removal, const char *name)
 {
 	autofd int fd = open_inside(removal, removal->top, name);
+	bool has_changed;
 
-	return fd >= 0 && (has_gone_through(removal, fd) |
-				  (unlinkat(removal->top, name, AT_REMOVEDIR) == 0));
+	if (fd < 0)
+		return false;
+	has_changed = has_gone_through(removal, fd);
+	return unlinkat(removal->top, name, AT_REMOVEDIR) == 0 || has_changed;
 }
 
 int remove_folder(int parent, const char *name)

@@ -94,7 +94,8 @@ static int read_name(const struct json_value *value, void *record)
 	if (value->kind != JSON_STRING)
 		return 0;
 	json_unescape(value, &name);
-	job->name_is_changed = json_decode(value, &text) < 0 || strcmp(exact, job->name);
+	job->name_is_changed =
+		json_decode(value, &text) < 0 || strcmp(exact, job->name) != 0;
 	return 0;
 }
 

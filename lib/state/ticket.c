@@ -168,6 +168,8 @@ int ticket_file_check(int dirfd, const struct ticket_file *file)
 	int second = file->append_fd < 0 ? file->fd : file->append_fd;
 	struct stat open_one, append_one, named;
 
+	if (file->fd < 0) /* it was lost and could not be opened again */
+		return TICKET_FILE_REPLACED;
 	if (fstat(file->fd, &open_one) < 0 || fstat(second, &append_one) < 0)
 		return -errno;
 	if (fstatat(dirfd, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) < 0)
