@@ -218,7 +218,9 @@ static void a_refusal_counts_as_the_end_only_if_the_owner_has_changed_the_access
 		is_refused = true;
 		assert_int_equal(live_fifo_look(&dir, owner.token, NULL), cases[i].seen);
 		is_refused = false;
-		assert_int_equal(live_fifo_look(&dir, owner.token, NULL), LIVE_FIFO_HELD);
+		if (geteuid() == 0) /* else the change keeps the owner itself out */
+			assert_int_equal(
+				live_fifo_look(&dir, owner.token, NULL), LIVE_FIFO_HELD);
 		close_fd(&fd);
 		fifo_remove(&dir, FIFO_LIVE, owner.token);
 		is_there = fixture_exists(dir.fd, FIFO_LIVE, owner.token);

@@ -171,6 +171,7 @@ for mask in 022 0 0777; do
 	rm -f folder.name
 	run "a job has a folder of its own, with the umask $mask" 0 '*' '' env S="$S" sh -c 'umask "$1"; shift; exec "$@"' sh $mask \
 		"$SBATCH" -W -Q -G1 -o "$S/work/folder.out" --wrap "umask 022; $folder"
+	chmod u+r folder.out
 	is 'it is empty, and its user may enter it' [ "$(printed folder.out | tr '\n' ' ')" = 'drwx------ the same ' ]
 	is 'it is gone with the job' has_folder_gone
 	is 'what it led to is there' [ -e mine ]
