@@ -1,14 +1,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "rights.h"
 #include "userfile.h"
 
-enum { ATTEMPTS = 3, FOLDER_MODE = 0755 };
+enum { ATTEMPTS = 3, FOLDER_MODE = 0755, PROC_SUPER_MAGIC = 0x9fa0 };
 
 /*
  * Returns 0, or a negative errno: -EACCES if the open file belongs to the state, or to /proc.
