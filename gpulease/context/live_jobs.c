@@ -1,20 +1,10 @@
-#include "live_fifo.h"
 #include "live_jobs.h"
 
 /* Whether the job of the ticket may wait or run.  One that has left it has a later ticket. */
 static bool is_live(const struct statedir *dir, const struct ticket *ticket)
 {
-	if (ticket->state == TICKET_LEFT || strcmp(ticket->boot, dir->boot) != 0)
-		return false;
-	switch (owner_judge_job(&ticket->owner, &ticket->runs, dir->pidns)) {
-	case OWNER_ALIVE:
-		return true;
-	case OWNER_DEAD:
-		return false;
-	case OWNER_UNDECIDED:
-		break;
-	}
-	return live_fifo_look(dir, ticket->owner.token, NULL) != LIVE_FIFO_GONE;
+	return ticket->state != TICKET_LEFT && strcmp(ticket->boot, dir->boot) == 0 &&
+	       ticket_has_process(dir, ticket);
 }
 
 /* Calls @each for job @id of @owner, with its whole name if that can be read. */

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "array.h"
-#include "live_fifo.h"
 #include "clock.h"
 #include "queue_order.h"
 #include "rlimits.h"
@@ -139,20 +138,6 @@ static int queue_rows_add(
 	return 0;
 }
 
-/* Keeps no descriptor: there may be more tickets than descriptors. */
-static bool is_alive(const struct statedir *dir, const struct ticket *ticket)
-{
-	switch (owner_judge_job(&ticket->owner, &ticket->runs, dir->pidns)) {
-	case OWNER_ALIVE:
-		return true;
-	case OWNER_DEAD:
-		return false;
-	case OWNER_UNDECIDED:
-		break;
-	}
-	return live_fifo_look(dir, ticket->owner.token, NULL) != LIVE_FIFO_GONE;
-}
-
 /* Keeps the waiting tickets with live owners. */
 static int read_waiting(struct state_reader *reader)
 {
@@ -162,7 +147,8 @@ static int read_waiting(struct state_reader *reader)
 
 	queue_order_begin(&cursor, QUEUE_LAST);
 	while ((r = queue_next_in_order(&reader->queue, &cursor, &row)) == 0) {
-		if (!row.is_waiting || !is_alive(&reader->context->dir, &row.ticket))
+		if (!row.is_waiting ||
+			!ticket_has_process(&reader->context->dir, &row.ticket))
 			continue;
 		if (reader->row_count == reader->rows_max) {
 			reader->has_more_rows = true;
@@ -191,7 +177,7 @@ static int read_gpuless(struct state_reader *reader)
 	while ((r = queue_next(&reader->queue, &number, &row)) == 0) {
 		if (row.ticket.state != TICKET_GRANTED || row.ticket.request.gpus ||
 			strcmp(row.ticket.boot, dir->boot) != 0 ||
-			!is_alive(dir, &row.ticket))
+			!ticket_has_process(dir, &row.ticket))
 			continue;
 		if (reader->gpuless_count == reader->rows_max)
 			return 0;

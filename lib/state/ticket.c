@@ -553,6 +553,19 @@ bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket)
 	return live_fifo_look(dir, owner->token, NULL) != LIVE_FIFO_GONE;
 }
 
+bool ticket_has_process(const struct statedir *dir, const struct ticket *ticket)
+{
+	switch (owner_judge_job(&ticket->owner, &ticket->runs, dir->pidns)) {
+	case OWNER_ALIVE:
+		return true;
+	case OWNER_DEAD:
+		return false;
+	case OWNER_UNDECIDED:
+		break;
+	}
+	return live_fifo_look(dir, ticket->owner.token, NULL) != LIVE_FIFO_GONE;
+}
+
 void ticket_read_header(struct ticket_file *file, struct ticket_header *header)
 {
 	*header = (struct ticket_header){ .hint = 1 };

@@ -272,6 +272,12 @@ void ticket_glance_place(const char *raw, int64_t *ret_priority, int64_t *ret_or
  */
 bool ticket_may_live(const struct statedir *dir, const struct ticket *ticket);
 
+/*
+ * Whether the owner of the ticket, or the command that it runs, lives.  Where that cannot be
+ * judged, the FIFO decides.  Processes that the job has left do not count.  Keeps no descriptor.
+ */
+bool ticket_has_process(const struct statedir *dir, const struct ticket *ticket);
+
 /* Reads the header.  If it is broken or missing, the hint is the start of the file. */
 void ticket_read_header(struct ticket_file *file, struct ticket_header *header);
 MUST_CHECK int ticket_write_header(
